@@ -54,7 +54,7 @@ def decode(
     how many runs keys are cut; without it the planner does, from the shapes alone.
     With `run_keys=n` each run has n keys: then the results of a sequence have the same
     bits whatever else is in the batch and wherever it stands there. n is a multiple of
-    the keys of a block: 256 is one of all.
+    16; plans whose block does not divide it are not chosen.
 
     With `selected` an id that the pool does not have, -1 say, stands for no keys instead
     of zeros, and keys have no positions: `causal` must be False where there are several

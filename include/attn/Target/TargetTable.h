@@ -70,8 +70,7 @@ enum class Capability : unsigned {
   /// tcgen05.ld with a reduction (sm_103a).
   Tcgen05LdRed,
   /// Exponentials of two halves in one instruction of the machine (sm_103a).
-  /// The
-  /// PTX is there on all chips, where ptxas makes two of it.
+  /// The PTX is there on all chips, where ptxas makes two of it.
   PackedExp,
 };
 inline constexpr unsigned numCapabilities =

@@ -21,7 +21,7 @@ llvm::Error attn::checkCombinePlan(const CombineFacts &facts,
 }
 
 int64_t attn::getCombineColumns(const CombineFacts &facts) {
-  int64_t columns = 4;
+  int64_t columns = kMaxCombineColumns;
   for (const TensorFacts *tensor : {&facts.partialO, &facts.o}) {
     int64_t width = tensor->elementType.getIntOrFloatBitWidth() / 8;
     columns = std::min(columns, tensor->getRowAlignment() / width);

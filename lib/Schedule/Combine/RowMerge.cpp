@@ -11,14 +11,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "RowMerge.h"
+#include "attn/Schedule/Core/CombineSchedule.h"
 
 using namespace mlir;
 using namespace mlir::attn;
 
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
-/// Partial results that stand side by side: so many get no loop, more get one
-/// over groups of them.
-static constexpr int64_t kUnrolledSplits = 16;
 
 namespace {
 

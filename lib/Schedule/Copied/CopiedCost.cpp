@@ -85,7 +85,8 @@ double attn::setCopiedBlockClocks(PlanEstimate &estimate,
   instructions += getScoreCost(facts).instructions * elements;
   estimate.issueClocks = instructions * warps / target.issuePerClock;
   double sharedBytes = loads * 512 * warps + blockBytes;
-  // Each exchanged score is written once and read by all that share its row.
+  // What is exchanged is written once and read by all that share its row. Of
+  // probabilities and the maxima before them only the larger ones count.
   if (plan.exchangesScores())
     sharedBytes += extents.exchangeBytes * (1 + copies);
   estimate.sharedClocks = sharedBytes / target.sharedBytesPerClock;

@@ -389,7 +389,7 @@ Value CopiedEmitter::emitRescale(ImplicitLocOpBuilder &lb, Value factor,
                                  Value o) {
   if (plan.getColumnWarps() > 1)
     factor = emitRowsOf(lb, factor, getDividedLayout());
-  return emitRareRescale(lb, factor, o);
+  return emitRareRescale(lb, factor, o).front();
 }
 
 FailureOr<RunningState> CopiedEmitter::emitBlock(ImplicitLocOpBuilder &lb,

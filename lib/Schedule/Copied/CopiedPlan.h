@@ -14,26 +14,26 @@ class CopiedPlan {
 public:
   // NOLINTNEXTLINE(google-explicit-constructor): a plan stands for its parts.
   CopiedPlan(SplitQPlanAttr plan)
-      : blockM(plan.getBlockM()), blockN(plan.getBlockN()),
-        warps(plan.getWarps()), stages(plan.getStages()),
-        parts(plan.getParts()), groupHeads(plan.getGroupHeads()),
-        qInRegs(plan.getQInRegs()), packHeads(plan.getPackHeads()),
-        share(plan.getShare()), scoreSums(plan.getAccumulateS()),
-        resultSums(plan.getAccumulateO()), softmax(plan.getSoftmax()),
-        order(plan.getOrder()), epilogue(plan.getEpilogue()),
-        combine(plan.getCombine()) {}
+      : threads(plan.getThreads()), blockM(plan.getBlockM()),
+        blockN(plan.getBlockN()), warps(plan.getWarps()),
+        stages(plan.getStages()), parts(plan.getParts()),
+        groupHeads(plan.getGroupHeads()), qInRegs(plan.getQInRegs()),
+        packHeads(plan.getPackHeads()), share(plan.getShare()),
+        scoreSums(plan.getAccumulateS()), resultSums(plan.getAccumulateO()),
+        softmax(plan.getSoftmax()), order(plan.getOrder()),
+        epilogue(plan.getEpilogue()), combine(plan.getCombine()) {}
   // NOLINTNEXTLINE(google-explicit-constructor): a plan stands for its parts.
   CopiedPlan(DecodePlanAttr plan)
-      : blockM(plan.getBlockM()), blockN(plan.getBlockN()),
-        stages(plan.getStages()), teams(plan.getWarps()),
-        qInRegs(plan.getQInRegs()), packHeads(plan.getPackHeads()),
-        softmax(plan.getSoftmax()), epilogue(plan.getEpilogue()),
-        combine(plan.getCombine()) {}
+      : threads(plan.getThreads()), blockM(plan.getBlockM()),
+        blockN(plan.getBlockN()), stages(plan.getStages()),
+        teams(plan.getWarps()), qInRegs(plan.getQInRegs()),
+        packHeads(plan.getPackHeads()), softmax(plan.getSoftmax()),
+        epilogue(plan.getEpilogue()), combine(plan.getCombine()) {}
 
   // NOLINTNEXTLINE(google-explicit-constructor): a plan stands for its parts.
   CopiedPlan(MlaPlanAttr plan)
-      : blockM(plan.getBlockM()), blockN(plan.getBlockN()),
-        warps(plan.getWarpsM() * plan.getWarpsN()),
+      : threads(plan.getThreads()), blockM(plan.getBlockM()),
+        blockN(plan.getBlockN()), warps(plan.getWarpsM() * plan.getWarpsN()),
         columnWarps(plan.getWarpsN()), stages(plan.getStages()),
         qInRegs(plan.getQInRegs()), packHeads(plan.getPackHeads()),
         score(plan.getScore()), wgmma(plan.getWgmma()),
@@ -44,14 +44,16 @@ public:
 
   // NOLINTNEXTLINE(google-explicit-constructor): a plan stands for its parts.
   CopiedPlan(TiledDPlanAttr plan)
-      : blockM(plan.getBlockM()), blockN(plan.getBlockN()),
-        warps(plan.getWarpsM() * plan.getWarpsN()),
+      : threads(plan.getThreads()), blockM(plan.getBlockM()),
+        blockN(plan.getBlockN()), warps(plan.getWarpsM() * plan.getWarpsN()),
         columnWarps(plan.getWarpsN()), stages(plan.getStages()),
         slice(plan.getSlice()), streamsQ(plan.getQStreamed()),
         scoreSplit(plan.getSSplit()), scoreSums(plan.getAccumulateS()),
         resultSums(plan.getAccumulateO()), softmax(plan.getSoftmax()),
         order(plan.getOrder()), epilogue(plan.getEpilogue()) {}
 
+  /// Threads of a CTA.
+  int64_t getThreads() const { return threads; }
   int64_t getBlockM() const { return blockM; }
   int64_t getBlockN() const { return blockN; }
   /// Warps of a team.
@@ -91,7 +93,7 @@ public:
   CombineWay getCombine() const { return combine; }
 
 private:
-  int64_t blockM, blockN;
+  int64_t threads, blockM, blockN;
   int64_t warps = 1, columnWarps = 1, stages, parts = 1, teams = 1,
           groupHeads = 0;
   int64_t slice = 0;

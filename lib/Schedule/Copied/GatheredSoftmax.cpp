@@ -23,24 +23,6 @@ Value attn::emitRowsOf(ImplicitLocOpBuilder &b, Value rows,
       rows);
 }
 
-Value attn::emitRareRescale(ImplicitLocOpBuilder &b, Value factor, Value o) {
-  auto one =
-      emitSplat(b, cast<RankedTensorType>(factor.getType()), APFloat(1.0f));
-  Value changed =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, factor, one);
-  auto path = RareOp::create(b, o.getType(), changed, o,
-                             /*each_warpgroup=*/false,
-                             /*barrier=*/IntegerAttr(), /*leave_loop=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.createBlock(&path.getBody());
-  auto type = cast<RankedTensorType>(o.getType());
-  Value spread = BroadcastOp::create(b, type.clone(b.getF32Type()), factor);
-  if (!type.getElementType().isF32())
-    spread = arith::TruncFOp::create(b, type, spread);
-  YieldOp::create(b, ValueRange{arith::MulFOp::create(b, o, spread)});
-  return path.getResult(0);
-}
-
 RankedTensorType GatheredSoftmax::getPartialType() const {
   MLIRContext *context = divided.getContext();
   return RankedTensorType::get({rows, kRowOwners * divided.getWarps()[1]},

@@ -45,9 +45,6 @@ private:
 /// Row values where an accumulator in `layout` has its rows.
 Value emitRowsOf(ImplicitLocOpBuilder &b, Value rows, MmaLayoutAttr layout);
 
-/// The accumulator times `factor`, of its rows, where some factor is not 1.
-Value emitRareRescale(ImplicitLocOpBuilder &b, Value factor, Value o);
-
 } // namespace mlir::attn
 
 #endif // ATTN_LIB_SCHEDULE_COPIED_GATHEREDSOFTMAX_H

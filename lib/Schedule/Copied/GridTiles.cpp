@@ -123,7 +123,6 @@ void GridTiles::emitMerge(const TileCoordinates &at, Value row, Value rows) {
   tile.row = row;
   Value end = arith::AddIOp::create(b, row, context.i32(plan.getBlockM()));
   tile.end = arith::MinSIOp::create(b, end, rows);
-  constexpr int64_t kWarp = 32;
-  tile.threads = kWarp * plan.getWarps() * plan.getTeams();
+  tile.threads = plan.getThreads();
   emitTileMerge(context, tile);
 }

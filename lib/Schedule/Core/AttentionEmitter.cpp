@@ -443,6 +443,31 @@ Value AttentionEmitter::emitRowFactor(const FinalRows &rows) {
              : inverse;
 }
 
+SmallVector<Value> AttentionEmitter::emitRareRescale(ImplicitLocOpBuilder &b,
+                                                     Value factor,
+                                                     ValueRange results) {
+  auto rows = cast<RankedTensorType>(factor.getType());
+  Value one =
+      arith::ConstantOp::create(b, DenseElementsAttr::get(rows, APFloat(1.0f)));
+  Value changed =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, factor, one);
+  auto path = RareOp::create(b, results.getTypes(), changed, results,
+                             /*each_warpgroup=*/false,
+                             /*barrier=*/IntegerAttr(), /*leave_loop=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.createBlock(&path.getBody());
+  SmallVector<Value> rescaled;
+  for (Value result : results) {
+    auto type = cast<RankedTensorType>(result.getType());
+    Value spread = BroadcastOp::create(b, type.clone(b.getF32Type()), factor);
+    if (!type.getElementType().isF32())
+      spread = arith::TruncFOp::create(b, type, spread);
+    rescaled.push_back(arith::MulFOp::create(b, result, spread));
+  }
+  YieldOp::create(b, rescaled);
+  return llvm::to_vector(ValueRange(path.getResults()));
+}
+
 Value AttentionEmitter::emitQuotient(Value o, Value inverse, Value initWeight) {
   auto type = cast<RankedTensorType>(o.getType());
   Value quotient =

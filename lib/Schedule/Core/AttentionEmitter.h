@@ -140,6 +140,9 @@ protected:
   Value emitInverse(Value l);
   /// What a row of an accumulator that has no logits yet is multiplied by.
   Value emitRowFactor(const FinalRows &rows);
+  /// `results` times `factor`, of their rows, where some factor is not 1.
+  static SmallVector<Value> emitRareRescale(ImplicitLocOpBuilder &b,
+                                            Value factor, ValueRange results);
   /// The accumulator times `inverse`, in the type of the results.
   /// With `initWeight`, of emitInitWeight in the layout of the rows of o, the
   /// results that rows go on from join.

@@ -1,6 +1,7 @@
 //===- CombineChoice.cpp - What merges runs of keys -----------------------===//
 
 #include "attn/Schedule/Core/CombineChoice.h"
+#include "attn/Schedule/Core/CombineSchedule.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -27,10 +28,6 @@ static constexpr double kMergedRun = 0.02;
 static constexpr double kArrival = 1.6;
 static constexpr double kTurn = 0.28;
 static constexpr double kRound = 0.46;
-/// Partial results that a thread asks for together, four columns of each; what
-/// is left of more than that comes one by one.
-static constexpr int64_t kRoundSplits = 16;
-static constexpr double kThreadColumns = 4;
 /// Microseconds for each wave of CTAs behind which there is another one, whose
 /// start counting delays.
 static constexpr double kWave = 0.25;
@@ -113,10 +110,12 @@ double attn::estimateTileMerge(int64_t splits, double elements,
                                int64_t threads) {
   if (splits <= 1)
     return 0;
-  double rounds = splits <= kRoundSplits
-                      ? 1
-                      : double(splits / kRoundSplits + splits % kRoundSplits);
-  double turns = std::ceil(elements / (kThreadColumns * double(threads)));
+  // What is left of whole groups of runs comes one by one.
+  double rounds =
+      splits <= kUnrolledSplits
+          ? 1
+          : double(splits / kUnrolledSplits + splits % kUnrolledSplits);
+  double turns = std::ceil(elements / (kMaxCombineColumns * double(threads)));
   return kArrival + turns * (kTurn + rounds * kRound);
 }
 

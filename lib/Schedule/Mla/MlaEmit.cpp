@@ -249,9 +249,7 @@ FailureOr<SmallVector<Value>> MlaEmitter::emitScoreTile(ValueRange cursors) {
     return failure();
   ChannelReleaseOp::create(b, qChannel, queryToken, kLatentScores);
   FinalRows rows = emitFinalRows(loop.getResult(0), loop.getResult(1));
-  Value factor = emitInverse(rows.l);
-  if (rows.factor)
-    factor = arith::MulFOp::create(b, factor, rows.factor);
+  Value factor = emitRowFactor(rows);
   Value free = await(scaleChannel, cursors[2], kLatentScores);
   LocalStoreOp::create(b, factor, scales);
   ChannelReleaseOp::create(b, scaleChannel, free, kLatentScores);
@@ -282,29 +280,12 @@ LogicalResult MlaEmitter::emitScoreRole() {
 // The warpgroups of the results
 //===----------------------------------------------------------------------===//
 
-SmallVector<Value> MlaEmitter::emitRescale(Value factor, ValueRange results) {
-  Value changed =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, factor,
-                            splat(cast<RankedTensorType>(factor.getType()), 1));
-  auto path = RareOp::create(b, results.getTypes(), changed, results,
-                             /*each_warpgroup=*/false,
-                             /*barrier=*/IntegerAttr(), /*leave_loop=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.createBlock(&path.getBody());
-  SmallVector<Value> rescaled;
-  for (Value result : results)
-    rescaled.push_back(arith::MulFOp::create(
-        b, result, BroadcastOp::create(b, result.getType(), factor)));
-  YieldOp::create(b, rescaled);
-  return llvm::to_vector(ValueRange(path.getResults()));
-}
-
 SmallVector<Value> MlaEmitter::emitResultBlock(ValueRange carried) {
   ArrayRef<Slice> values = ArrayRef(slices).take_front(valueSlices);
   Value handed = await(pChannel, carried[0], kLatentResults);
   Value factor = LocalLoadOp::create(b, f32Tile({blockM}), factors);
   SmallVector<Value> results =
-      emitRescale(factor, carried.drop_front(1 + valueSlices));
+      emitRareRescale(b, factor, carried.drop_front(1 + valueSlices));
   SmallVector<Value> products, tokens,
       next = {this->next(carried[0], pChannel)};
   for (auto [slice, cursor, result] :

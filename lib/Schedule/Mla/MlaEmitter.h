@@ -75,8 +75,6 @@ private:
   scf::ForOp
   emitBlocks(ValueRange inits,
              function_ref<SmallVector<Value>(Value, ValueRange)> body);
-  /// `results` times the factors of their rows where some factor is not 1.
-  SmallVector<Value> emitRescale(Value factor, ValueRange results);
   Value start(Value channel, StringRef role) {
     return CursorStartOp::create(b, channel, role);
   }

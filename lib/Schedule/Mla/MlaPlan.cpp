@@ -74,9 +74,9 @@ ResourceSum attn::getMlaSharedBytes(const ProblemFacts &facts,
   return sum;
 }
 
+namespace {
 /// What warps of mma.sync that share rows do: exchange scores, or probabilities
 /// (the exact softmax), or nothing.
-namespace {
 struct Form {
   ScoreWork score;
   SoftmaxPolicy softmax;
@@ -184,6 +184,9 @@ static std::string getAlternatives(const ProblemFacts &facts, MlaPlanAttr plan,
 
 /// What only plans refuse whose scores have a warpgroup of their own.
 static llvm::Error checkOwnScores(const ProblemFacts &facts, MlaPlanAttr plan) {
+  if (facts.initLse)
+    return makeUnsupported(plan.getSchedule(),
+                           "a state to go on from ('init') with score = own");
   if (plan.getEpilogue() == EpilogueKind::Staged)
     return llvm::createStringError(
         "expected the epilogue 'auto', 'direct' or 'shuffled' with score = "
@@ -221,9 +224,6 @@ llvm::Error MlaSchedule::checkPlan(const ProblemFacts &facts,
     return llvm::createStringError(llvm::formatv(
         "expected a power of two as value dimension with wgmma, got {0}",
         facts.valueDim));
-  if (plan.getScore() == ScoreWork::Own && facts.initLse)
-    return makeUnsupported(getName(),
-                           "a state to go on from ('init') with score = own");
   if (plan.getScore() == ScoreWork::Own)
     if (llvm::Error error = checkOwnScores(facts, plan))
       return error;

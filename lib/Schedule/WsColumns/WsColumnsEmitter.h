@@ -105,8 +105,6 @@ private:
     return std::min(plan.getSlice(),
                     getOwnColumns(facts, plan) - slice * plan.getSlice());
   }
-  /// Behind a step, the accumulators times the factors of their rows.
-  SmallVector<Value> emitRescale(Value factor, ValueRange results);
   /// Adds probabilities times the values of a block; moves the cursor.
   SmallVector<Value> emitValueProducts(const Ring &ring, StringRef role,
                                        Value p, SliceRange range,

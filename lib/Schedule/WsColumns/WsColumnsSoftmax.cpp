@@ -60,23 +60,6 @@ Value WsColumnsEmitter::emitDepthSum(Value part, Value &toSend, Value &toAdd) {
   return arith::AddFOp::create(b, part, other);
 }
 
-SmallVector<Value> WsColumnsEmitter::emitRescale(Value factor,
-                                                 ValueRange results) {
-  Value changed = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, factor,
-                                        splat(f32Tile({kColumnsRows}), 1));
-  auto path = RareOp::create(b, results.getTypes(), changed, results,
-                             /*each_warpgroup=*/false,
-                             /*barrier=*/IntegerAttr(), /*leave_loop=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.createBlock(&path.getBody());
-  SmallVector<Value> rescaled;
-  for (Value result : results)
-    rescaled.push_back(arith::MulFOp::create(
-        b, result, BroadcastOp::create(b, result.getType(), factor)));
-  YieldOp::create(b, rescaled);
-  return llvm::to_vector(ValueRange(path.getResults()));
-}
-
 SmallVector<Value> WsColumnsEmitter::emitValueProducts(const Ring &ring,
                                                        StringRef role, Value p,
                                                        SliceRange range,
@@ -137,8 +120,9 @@ LogicalResult WsColumnsEmitter::emitSoftmaxBlock(Value scale, Value key,
       b, tileType({kColumnsRows, plan.getBlockN()}, facts.elementType),
       softmax.getP());
   Value pCursor = handOver(p, softmax.getFactor(), carried[4]);
-  SmallVector<Value> results = emitRescale(
-      softmax.getFactor(), carried.drop_front(countCarried(isDepthDivided())));
+  SmallVector<Value> results =
+      emitRareRescale(b, softmax.getFactor(),
+                      carried.drop_front(countCarried(isDepthDivided())));
   results = emitValueProducts(v, kSoftmax, p, own, results, vCursor);
   SmallVector<Value> next = {softmax.getNewM(), softmax.getNewL(), kCursor,
                              vCursor, pCursor};
@@ -201,9 +185,7 @@ WsColumnsEmitter::emitSoftmaxTile(ValueRange cursors) {
   emitSkip(walk.skippedInFront, kSoftmax, rings);
 
   FinalRows rows = emitFinalRows(loop.getResult(0), loop.getResult(1));
-  Value factor = emitInverse(rows.l);
-  if (rows.factor)
-    factor = arith::MulFOp::create(b, factor, rows.factor);
+  Value factor = emitRowFactor(rows);
   auto slot = ChannelAcquireOp::create(b, scaleChannel, cursors[4], kSoftmax);
   LocalStoreOp::create(b, factor, scales);
   ChannelReleaseOp::create(b, scaleChannel, slot.getToken(), kSoftmax);
@@ -249,7 +231,7 @@ void WsColumnsEmitter::emitColumnsBlock(ValueRange carried) {
       probabilities);
   ChannelReleaseOp::create(b, pChannel, slot.getToken(), kColumns);
   SmallVector<Value> results =
-      emitRescale(factor, carried.drop_front(kColumnsCarried));
+      emitRareRescale(b, factor, carried.drop_front(kColumnsCarried));
   Value wCursor = carried[0];
   results = emitValueProducts(w, kColumns, p, others, results, wCursor);
   SmallVector<Value> next = {wCursor, advanceOn(carried[1], pChannel)};

@@ -66,7 +66,6 @@ private:
   void makeResults();
   /// The loop over this CTA's tiles in a partition, which carries its cursors.
   LogicalResult emitTiles(StringRef partition, TileBody body);
-  /// Lets the counter deal the tiles of a loop, if the plan says so.
   TileCursors startCursors(StringRef partition);
 
   /// Hands `count` slots of K and of V back unread.

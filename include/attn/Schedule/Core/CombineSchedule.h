@@ -14,6 +14,12 @@
 
 namespace mlir::attn {
 
+/// Partial results of a row that a thread asks for together: so many get no
+/// loop, more get one over groups of them.
+inline constexpr int64_t kUnrolledSplits = 16;
+/// Neighbouring columns of a row that a thread owns at most.
+inline constexpr int64_t kMaxCombineColumns = 4;
+
 /// The plan that a combine gets where it has none.
 CombinePlanAttr getDefaultCombinePlan(MLIRContext *context);
 

@@ -265,9 +265,10 @@ def Attn_MlaPlanAttr : Attn_Plan<Attn_Dialect, "MlaPlan", "mla", "mla", (ins
       "for each block">:$q_in_regs,
     Attn_PlanEnum<Attn_ScoreWork, "shard",
       "Which scores the warps that share rows compute: each those of its own keys, "
-      "exchanged through shared memory (`shard`), or each all of them (`twice`); or "
-      "none of them, but a warpgroup of its own all, and another one loads the keys "
-      "(`own`, with wgmma)">:$score,
+      "and exchange the scores, or with `softmax = exact` the probabilities, through "
+      "shared memory (`shard`), or each all of them (`twice`); or none of them, but "
+      "a warpgroup of its own all, and another one loads the keys (`own`, with "
+      "wgmma, without `combine = launch` and `init`)">:$score,
     Attn_PlanEnum<Attn_SoftmaxPolicy, "exact",
       "How the running maximum of the online softmax is kept">:$softmax,
     Attn_PlanEnum<Attn_EpilogueKind, "auto",
@@ -283,9 +284,9 @@ def Attn_MlaPlanAttr : Attn_Plan<Attn_Dialect, "MlaPlan", "mla", "mla", (ins
       "`#attn.decode`">:$combine)> {
   let description = [{
     For latent attention in its absorbed form: a block of keys is copied to shared
-    memory once, by cp.async, and its first columns are the values. Warps that
-    share rows divide the keys where scores are computed and the columns of the
-    results where these are.
+    memory once, by cp.async, or with `score = own` by TMA where pages have 16 keys
+    or more, and its first columns are the values. Warps that share rows divide the
+    keys where scores are computed and the columns of the results where these are.
 
     Example: `#attn.mla<block_m = 32, warps_m = 2, warps_n = 4>`.
   }];

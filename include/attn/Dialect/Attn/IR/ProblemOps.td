@@ -68,16 +68,18 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     at. With `selected` such a page stands for no keys: what is in its place gets
     no weight. Then the table says which pages a sequence's queries see, with
     pages of one key which keys, and -1 fills a row up; keys are numbered by their
-    places in the table, so that no mask stands beside it. With pages and `kv_lengths`, `cu_seqlens_q` may stand without
-    `cu_seqlens_k`: packed queries, whose keys are in pages.
+    places in the table, so that no mask stands beside it. With pages and
+    `kv_lengths`, `cu_seqlens_q` may stand without `cu_seqlens_k`: packed queries,
+    whose keys are in pages.
 
     With `kv_splits = S` the keys of each row are cut into S runs and o and lse
     become the partial results of each run, o (S, B, H, Nq, Dv) and lse (S, B,
     H, Nq), both f32, for `attn.combine`. Runs are in order and may be empty,
-    which gives 0 and -inf; their ends are the schedule's choice. Sinks count in
-    run 0 only. Partial results that a function allocates (`memref.alloc`) and
-    that only problems use become workspaces: the kernels of these problems are
-    the steps of one launch record.
+    which gives 0 and -inf; their ends are the schedule's choice without
+    `run_keys`. Sinks count in run 0 only. Partial results that a function
+    allocates (`memref.alloc`) and that only problems use become workspaces: the
+    kernels of these problems are the steps of one launch record, or one kernel
+    where the plan says `combine = launch`.
 
     With `run_keys = N` run `r` has the keys `r N` to `(r+1) N - 1`, and the last
     run all that are left. Then what a sequence gives depends on the sequence
@@ -248,6 +250,9 @@ def Attn_CombineOp : Attn_Op<"combine", [
     ```
 
     A row whose partial LSEs are all -inf gives `o = 0`, `lse = -inf`.
+
+    The kernel that computes the partial results may do the merge too, where its
+    plan says `combine = launch`; there is no kernel of the op then.
 
     The constraints are numbered in `docs/spec.md` (combine_c1 to combine_c8).
 
