@@ -155,7 +155,7 @@ class ServedCase(Case):
                 problem.append("--page-indptr")
         if self.splits > 1:
             problem.append(f"--kv-splits={self.splits}")
-            if self.splits > 2 and schedule in ("decode", "mla"):
+            if self.splits > 2 and schedule in ("decode", "mla") and "score=own" not in words:
                 words = [*words, "combine=launch"]
         if self.is_open:
             problem.append("--dynamic")

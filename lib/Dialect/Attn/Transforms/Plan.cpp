@@ -344,6 +344,26 @@ LogicalResult AttnPlanPass::planSplits(const ProblemFacts &facts,
   return success();
 }
 
+/// Plans that were chosen for one run alone also have to be those of all runs.
+static void dropIllegal(const ProblemFacts &facts, const TargetRow &target,
+                        PlanCandidates &candidates) {
+  if (facts.runKeys == 0)
+    return;
+  llvm::erase_if(candidates.plans, [&](const PlanCandidate &candidate) {
+    llvm::Expected<const Schedule &> schedule =
+        lookupSchedule(candidate.plan.getSchedule());
+    llvm::Error error = schedule
+                            ? schedule->isLegal(facts, candidate.plan, target)
+                            : schedule.takeError();
+    if (!error)
+      return false;
+    std::string reason = llvm::toString(std::move(error));
+    if (!llvm::is_contained(candidates.reasons, reason))
+      candidates.reasons.push_back(reason);
+    return true;
+  });
+}
+
 LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
   FailureOr<ProblemFacts> facts = ProblemFacts::get(op);
   if (failed(facts))
@@ -365,6 +385,7 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
   }
   PlanCandidates candidates =
       collectCandidates(facts->getPlanned(), target, schedules, parameters);
+  dropIllegal(*facts, target, candidates);
   if (failed(planSplits(*facts, target, schedules, candidates)))
     return failure();
   // What problems say themselves about runs leaves who merges them.
