@@ -37,9 +37,11 @@ bool ProblemFacts::hasMaskMod() const {
   return !AttentionOp(op).getMaskMod().empty();
 }
 
+bool ProblemFacts::hasRuns() const { return runKeys != 0; }
+
 ProblemFacts ProblemFacts::getPlanned() const {
   ProblemFacts facts = *this;
-  if (facts.runKeys == 0)
+  if (!hasRuns())
     return facts;
   facts.batch = facts.kvSplits = 1;
   facts.keys = facts.runKeys;

@@ -79,6 +79,8 @@ struct ProblemFacts {
   bool isServed() const;
   /// True if the CTA that finishes the last run of a tile merges them all.
   bool mergesRuns() const { return static_cast<bool>(mergedO); }
+  /// True if the keys are read in runs of a fixed number.
+  bool hasRuns() const;
   bool hasScoreMod() const;
   bool hasMaskMod() const;
 

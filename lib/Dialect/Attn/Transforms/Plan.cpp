@@ -347,7 +347,7 @@ LogicalResult AttnPlanPass::planSplits(const ProblemFacts &facts,
 /// Plans that were chosen for one run alone also have to be those of all runs.
 static void dropIllegal(const ProblemFacts &facts, const TargetRow &target,
                         PlanCandidates &candidates) {
-  if (facts.runKeys == 0)
+  if (!facts.hasRuns())
     return;
   llvm::erase_if(candidates.plans, [&](const PlanCandidate &candidate) {
     llvm::Expected<const Schedule &> schedule =
