@@ -345,6 +345,21 @@ void Machine::finishAccess(Warp &warp, uint32_t event, unsigned engine) {
     (access->isTensor ? knows.tensor : knows.async).set(event);
 }
 
+void Machine::reportInFlight(const Warp &warp, unsigned engine,
+                             BarrierFault fault, StringRef does) {
+  SmallVector<uint32_t> left(warp.open[engine].begin(),
+                             warp.open[engine].end());
+  for (const auto &group : warp.groups[engine])
+    left.append(group.begin(), group.end());
+  for (const Access &access : accesses)
+    if (llvm::is_contained(left, access.event))
+      report(
+          fault, Place{access.step, access.warp},
+          llvm::formatv("{0} {1} while this access to '{2}' may be in flight",
+                        nameOf(warp), does,
+                        program->accesses[access.info].footprint.getName()));
+}
+
 void Machine::await(Warp &warp, const Step &step) {
   auto &groups = warp.groups[step.dim];
   while (int64_t(groups.size()) > step.value) {

@@ -70,6 +70,9 @@ static bool isArithmetic(LLVM::CallIntrinsicOp op) {
 
 /// True if all that the op does is to compute, or to access global memory.
 static bool isHarmless(Operation *op) {
+  // Its effects are what its author says they are.
+  if (isa<LLVM::InlineAsmOp>(op))
+    return false;
   if (isBufferView(op) || isa<AllocOp, MBarrierAllocOp, TmemAllocOp>(op) ||
       op->hasTrait<OpTrait::IsTerminator>() || isMemoryEffectFree(op))
     return true;
@@ -85,7 +88,9 @@ static bool isHarmless(Operation *op) {
     Type type = value.getType();
     if (auto pointer = dyn_cast<LLVM::LLVMPointerType>(type))
       return pointer.getAddressSpace() == 1;
-    return isa<GlobalType, MemRefType>(type);
+    if (auto memory = dyn_cast<MemRefType>(type))
+      return !memory.getMemorySpace();
+    return isa<GlobalType>(type);
   };
   if (isa<LLVM::LoadOp, LLVM::StoreOp, LLVM::AtomicRMWOp>(op))
     return llvm::all_of(op->getOperands(), [&](Value value) {
@@ -115,6 +120,7 @@ std::optional<UnsupportedOp> Compiler::findEvents() {
       return WalkResult::advance();
     if (isControlFlow(op))
       return WalkResult::advance();
+    handsTilesOver |= isa<TileArriveOp>(op);
     if (isEvent(op)) {
       if (program.teams > 1 && !isKnownOfTeams(op)) {
         unsupported =
@@ -260,8 +266,11 @@ static int64_t evaluate(StringRef text, LaunchAttr launch) {
 
 std::optional<UnsupportedOp> Compiler::readLaunch() {
   gpu::GPUFuncOp kernel = program.kernel;
-  if (auto size = kernel.getKnownClusterSize())
+  if (auto size = kernel.getKnownClusterSize()) {
     program.cluster = countLaunched(*size);
+    if (program.cluster != int64_t(size->front()))
+      return UnsupportedOp{kernel, "its clusters do not lie along x"};
+  }
   if (auto launch = kernel->getAttrOfType<LaunchAttr>(AttnDialect::kLaunchAttr))
     for (unsigned dim : {0, 1, 2})
       program.grid[dim] =
@@ -435,8 +444,9 @@ std::optional<UnsupportedOp> Compiler::run() {
     return unsupportedOp;
   emitBlock(program.kernel.getBody().front());
   emit(Code::Exit, program.kernel.getBody().front().getTerminator());
+  // A bit is no number that is not negative: set, it is -1 with its sign.
   for (BlockArgument argument : program.kernel.getArguments())
-    if (demanded.contains(argument))
+    if (demanded.contains(argument) && !argument.getType().isInteger(1))
       program.arguments.push_back({slotOf(argument), argument.getArgNumber()});
   program.numSlots = slots.size() + temporaries;
   if (unsupportedOp)

@@ -160,6 +160,8 @@ private:
   scf::ForOp unlikeLoop;
   /// Loops that look like one over tiles are not, since there are several.
   bool hasSeveralLoops = false;
+  /// CTAs hand parts of tiles on through global memory.
+  bool handsTilesOver = false;
   std::optional<UnsupportedOp> unsupportedOp;
 };
 

@@ -67,6 +67,25 @@ void Compiler::emitBlock(Block &block) {
   }
 }
 
+/// True for ops that the threads of a warp execute together: barriers, what
+/// holds a part of a tile in each thread, and groups of accesses of all threads
+/// (PTX ISA, `.aligned`).
+static bool needsWholeWarps(Operation *op) {
+  if (isa<gpu::BarrierOp, TileArriveOp, NamedBarrierOp, ClusterBarrierOp,
+          TeamBarrierOp, NVVM::SyncWarpOp, TurnStartOp, TurnTakeOp, TurnPassOp,
+          TmemReserveOp, TmemDeallocOp, WarpSpecializeOp>(op))
+    return true;
+  if (auto async = dyn_cast<AsyncOpInterface>(op)) {
+    const AsyncEngine &engine = async.getAsyncEngine();
+    if (engine.completion == AsyncEngine::Completion::Groups &&
+        &engine != &kBulkStores && !async.getAwaitedGroups())
+      return true;
+  }
+  auto isInThreads = llvm::IsaPred<RankedTensorType, InFlightType>;
+  return llvm::any_of(op->getOperandTypes(), isInThreads) ||
+         llvm::any_of(op->getResultTypes(), isInThreads);
+}
+
 void Compiler::emitOp(Operation *op) {
   if (auto tile = tiles.find(op); tile != tiles.end()) {
     // The number of a tile that this op computes is given.
@@ -94,6 +113,8 @@ void Compiler::emitOp(Operation *op) {
     return emitRare(rare);
   if (auto parts = dyn_cast<WarpSpecializeOp>(op))
     return emitPartitions(parts);
+  if (isElected(op) && needsWholeWarps(op))
+    return fail(op, "not all threads of a warp come to it");
   if (auto commit = dyn_cast<CommitOpInterface>(op))
     return emitCommit(commit);
   if (isa<TmemReserveOp, TmemDeallocOp>(op))
@@ -134,8 +155,12 @@ void Compiler::emitScalar(Operation *op) {
     return launch(LaunchNumber::Block, unsigned(id.getDimension()));
   if (auto id = dyn_cast<gpu::GridDimOp>(op))
     return launch(LaunchNumber::Grid, unsigned(id.getDimension()));
-  if (isa<gpu::ClusterBlockIdOp>(op))
-    return launch(LaunchNumber::Rank, 0);
+  if (auto id = dyn_cast<gpu::ClusterBlockIdOp>(op)) {
+    if (id.getDimension() == gpu::Dimension::x)
+      return launch(LaunchNumber::Rank, 0);
+    program.constants.push_back({dst, 0});
+    return;
+  }
   if (isa<WarpgroupIndexOp>(op))
     return launch(LaunchNumber::Warpgroup, 0);
   if (isa<TeamIndexOp>(op))
@@ -306,9 +331,8 @@ void Compiler::emitSynchronisation(Operation *op) {
     return;
   APInt mask;
   if (auto sync = dyn_cast<NVVM::SyncWarpOp>(op);
-      sync &&
-      (isElected(op) || !matchPattern(sync.getMask(), m_ConstantInt(&mask)) ||
-       !mask.isAllOnes()))
+      sync && (!matchPattern(sync.getMask(), m_ConstantInt(&mask)) ||
+               !mask.isAllOnes()))
     return fail(op, "not all threads of a warp come to it");
   static const std::pair<StringRef, Code> codes[] = {
       {MBarrierInitOp::getOperationName(), Code::Init},
@@ -488,6 +512,10 @@ void Compiler::emitAsync(AsyncOpInterface op) {
   if (engine.completion == AsyncEngine::Completion::Barrier)
     return engine.isTensorCore ? emitProduct(op) : emitFill(op);
   if (std::optional<int64_t> pending = op.getAwaitedGroups()) {
+    auto wait = dyn_cast<TmaWaitOp>(op.getOperation());
+    if (wait && wait.getRead() && handsTilesOver)
+      return fail(op, "what the stores write may still be on its way when "
+                      "attn.tile_arrive hands it over");
     Step &step = emit(Code::Await, op);
     step.dim = number;
     step.value = *pending;

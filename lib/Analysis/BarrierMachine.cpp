@@ -259,6 +259,9 @@ bool Machine::execute(Warp &warp, const Step &step) {
   case Code::CtaBarrier:
   case Code::NamedBarrier:
   case Code::ClusterBarrier:
+    if (isa<TileArriveOp>(step.op))
+      reportInFlight(warp, getEngineNumber(kBulkStores), BarrierFault::InFlight,
+                     "comes to attn.tile_arrive");
     if (!meetAt(warp, step))
       return false;
     break;
@@ -534,19 +537,8 @@ bool Machine::executeControl(Warp &warp, const Step &step) {
     warp.state = Warp::Done;
     warp.knows.handOn(exits[warp.cta]);
     // What is left of tensor memory is seen where its columns are given back.
-    for (unsigned engine = 0; engine < kFirstTensorEngine; ++engine) {
-      SmallVector<uint32_t> left(warp.open[engine].begin(),
-                                 warp.open[engine].end());
-      for (const auto &group : warp.groups[engine])
-        left.append(group.begin(), group.end());
-      for (const Access &access : accesses)
-        if (llvm::is_contained(left, access.event))
-          report(BarrierFault::Exit, Place{access.step, access.warp},
-                 llvm::formatv(
-                     "{0} exits while this access to '{1}' may be in flight",
-                     nameOf(warp),
-                     program->accesses[access.info].footprint.getName()));
-    }
+    for (unsigned engine = 0; engine < kFirstTensorEngine; ++engine)
+      reportInFlight(warp, engine, BarrierFault::Exit, "exits");
     return true;
   default:
     llvm_unreachable("every step is executed");

@@ -324,9 +324,13 @@ bool Machine::wait(Warp &warp, const Step &step) {
   number += warp.cta * perCta;
   if (!isUsable(warp, number))
     return false;
+  if (parity != 0 && parity != 1) {
+    fail(warp.pc, llvm::formatv("its parity is {0}, neither 0 nor 1", parity));
+    return false;
+  }
   Barrier &barrier = barriers[number];
   warp.barrier = number;
-  if ((barrier.phase & 1) != (parity & 1)) {
+  if ((barrier.phase & 1) != parity) {
     wake(warp, barrier);
     --warp.pc;
     return true;

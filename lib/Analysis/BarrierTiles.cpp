@@ -97,7 +97,8 @@ std::string Compiler::textOf(Value value, Value induction) {
        << value.getParentRegion()->getParentOp();
     return text;
   }
-  os << def->getName() << def->getAttrDictionary() << '(';
+  os << def->getName() << def->getAttrDictionary() << def->getResultTypes()
+     << '(';
   if (def->getNumRegions() != 0)
     os << def;
   for (Value operand : def->getOperands())
@@ -295,8 +296,9 @@ void Numbers::describe(Node &node) {
     node.leaf = [this, dim = unsigned(id.getDimension())] {
       return program.grid[dim];
     };
-  } else if (isa<gpu::ClusterBlockIdOp>(def)) {
-    node.leaf = [this] { return block[0] % program.cluster; };
+  } else if (auto id = dyn_cast<gpu::ClusterBlockIdOp>(def)) {
+    int64_t ctas = id.getDimension() == gpu::Dimension::x ? program.cluster : 1;
+    node.leaf = [this, ctas] { return block[0] % ctas; };
   } else if (def->getNumOperands() != 0 && def->getNumOperands() <= 3 &&
              llvm::all_of(def->getOperandTypes(),
                           [](Type type) { return type.isIntOrIndex(); })) {

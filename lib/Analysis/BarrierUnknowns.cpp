@@ -218,13 +218,23 @@ static std::string getName(Operation *op) {
   return text;
 }
 
+/// True for a conversion that keeps the number: one to a type as wide, or to 32
+/// bits, which what the launch gives fits into (docs/BarrierCheck.md).
+static bool keepsNumber(Operation *op) {
+  auto getWidth = [](Type type) {
+    return type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
+  };
+  unsigned width = getWidth(op->getResult(0).getType());
+  return width >= 32 || width >= getWidth(op->getOperand(0).getType());
+}
+
 /// What an op makes of numbers that are not negative; nothing if it is not one
 /// of those that are followed.
 std::optional<Affine> Machine::computeCounts(Operation *op,
                                              ArrayRef<Affine> args) {
   bool isFactor = args.size() == 2 && args[1].isConstant();
   int64_t by = isFactor ? args[1].constant : 0;
-  if (isa<arith::ExtUIOp, arith::IndexCastUIOp>(op))
+  if (isa<arith::ExtUIOp, arith::IndexCastUIOp>(op) && keepsNumber(op))
     return args[0];
   if (isa<arith::ShRUIOp, arith::ShRSIOp>(op) && isFactor && by >= 0 && by < 31)
     return divide(args[0], int64_t(1) << by);
@@ -250,7 +260,7 @@ std::optional<Affine> Machine::computeSum(Operation *op,
     return args[0].times(args[1].constant);
   if (isa<arith::MulIOp>(op) && args[0].isConstant())
     return args[1].times(args[0].constant);
-  if (isa<arith::IndexCastOp, arith::ExtSIOp>(op))
+  if (isa<arith::IndexCastOp, arith::ExtSIOp>(op) && keepsNumber(op))
     return args[0];
   bool isMin = isa<arith::MinSIOp, arith::MinUIOp>(op);
   if (isMin || isa<arith::MaxSIOp, arith::MaxUIOp>(op))

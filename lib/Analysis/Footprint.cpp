@@ -70,6 +70,14 @@ static llvm::Error findSlot(Footprint &footprint) {
   SharedAccess &access = footprint.access;
   if (!access.slot)
     return llvm::Error::success();
+  for (Value buffer = access.slot.getSource();
+       Operation *def = buffer.getDefiningOp();) {
+    if (isa<SlotOp>(def))
+      return llvm::createStringError("it goes through a slot of a slot");
+    if (!isBufferView(def))
+      break;
+    buffer = cast<ViewLikeOpInterface>(def).getViewSource();
+  }
   auto ring = access.slot.getSource().getType();
   auto bytes = ring.getSlotBytes();
   if (!bytes)

@@ -414,10 +414,17 @@ void execWait(Exec &x, const Inst &I) {
     isOne &= found == ~0u || found == address;
     found = address;
     bool complete;
-    if (o.parity)
-      complete = (b->phase & 1) != (x.r32(I.ops[2])[lane] & 1);
-    else
+    if (o.parity) {
+      uint32_t parity = x.r32(I.ops[2])[lane];
+      if (parity > 1)
+        return x.fault(
+            FindingKind::MbarrierMisuse,
+            llvm::formatv("expected a parity of 0 or 1, got {0}", parity)
+                .str());
+      complete = (b->phase & 1) != parity;
+    } else {
       complete = uint32_t(b->phase) != uint32_t(x.r64(I.ops[2])[lane] >> 32);
+    }
     complete &= !spurious;
     if (complete) {
       done |= 1u << lane;

@@ -2,7 +2,7 @@
 
 // Warps come to one barrier with different counts.
 
-// CHECK: error: wrong count: warp 1 comes to named barrier 1 with 128 threads, others with 64
+// CHECK: error: wrong count: warp 4 comes to named barrier 1 with 384 threads, others with 256
 // CHECK: note: one of the others
 
 gpu.module @kernels {
@@ -11,14 +11,14 @@ gpu.module @kernels {
     %id = arith.constant 1 : i32
     %x = attn.alloc {name = "x", offset = 0} : !attn.buffer<4xi32, #attn.rows, shared>
     attn.warp_specialize
-    partition "both" warps 4 registers 24 {
+    partition "a" warps 4 registers 24 {
       attn.elect {
         attn.scalar_store %c0, %x[%c0] : !attn.buffer<4xi32, #attn.rows, shared>
       }
-      attn.elect {
-        attn.named_barrier %id {threads = 64}
-      }
-      attn.named_barrier %id {threads = 128}
+      attn.named_barrier %id {threads = 256}
+    }
+    partition "b" warps 4 registers 24 {
+      attn.named_barrier %id {threads = 384}
       %v = attn.scalar_load %x[%c0] : !attn.buffer<4xi32, #attn.rows, shared>
     }
     gpu.return

@@ -1,0 +1,28 @@
+// RUN: not attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-check-barriers))' -o /dev/null 2>&1 | FileCheck %s
+
+// One partition counts to an extent, the other one to its lowest eight bits.
+
+// CHECK: error: deadlock: nobody can go on: warp 4 waits for phase 0 of named barrier 1, which lacks 4 arrivals
+
+gpu.module @kernels {
+  gpu.func @narrow_cast(%n: i32) kernel attributes {known_block_size = array<i32: 256, 1, 1>, attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["2", "1", "1"], block = [256, 1, 1],
+        tensors = [{access = "read", dtype = "f32", name = "x", shape = array<i64: -1>, strides = array<i64: 1>}], args = [{dim = 0 : i64, kind = "size", tensor = "x", type = "i32"}]>} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    attn.warp_specialize
+    partition "a" warps 4 registers 24 {
+      %x = arith.index_cast %n : i32 to index
+      %y = arith.index_cast %x : index to i8
+      %m = arith.extsi %y : i8 to i32
+      scf.for %i = %c0 to %m step %c1 : i32 {
+        attn.named_barrier %c1 {threads = 256}
+      }
+    }
+    partition "b" warps 4 registers 24 {
+      scf.for %i = %c0 to %n step %c1 : i32 {
+        attn.named_barrier %c1 {threads = 256}
+      }
+    }
+    gpu.return
+  }
+}
