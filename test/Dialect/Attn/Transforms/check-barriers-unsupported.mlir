@@ -496,7 +496,7 @@ gpu.module @kernels {
       %g = gpu.grid_dim x
       %grid = arith.index_cast %g : index to i32
       %other = arith.addi %block, %c1 : i32
-      // expected-warning @below {{cannot be checked: its first tile is not computed as that of the other partitions is}}
+      // expected-warning @below {{cannot be checked: its tiles are not computed as those of the other partitions are}}
       %r2 = scf.while (%t = %other) : (i32) -> i32 {
         %is = arith.cmpi ult, %t, %c8 : i32
         scf.condition(%is) %t : i32
