@@ -375,7 +375,8 @@ void Compiler::classifyBlocks() {
   llvm::DenseSet<Value> seen;
   Numbers start(program);
   for (auto &[op, root] : roots) {
-    if (!reaches(root, isBlockNumber, isTile))
+    // Which tiles a loop walks does not tell blocks apart.
+    if (tileValues.contains(op) || !reaches(root, isBlockNumber, isTile))
       continue;
     SmallVector<Value> worklist = {root};
     while (!worklist.empty()) {

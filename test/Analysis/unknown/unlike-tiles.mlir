@@ -16,7 +16,7 @@ gpu.module @kernels {
       %thread_index = gpu.thread_id x
       %thread = arith.index_cast %thread_index : index to i32
       %last = arith.addi %n, %thread : i32
-      // expected-warning @below {{cannot be checked: its tiles are not computed as those of the other partitions are}}
+      // expected-warning @below {{cannot be checked: the launch does not say how many CTAs there are}}
       scf.for %i = %block to %last step %grid : i32 {
         attn.named_barrier %id {threads = 256}
       }
@@ -52,7 +52,7 @@ gpu.module @kernels {
       %lane_index = gpu.lane_id
       %lane = arith.index_cast %lane_index : index to i32
       %first = arith.addi %block, %lane : i32
-      // expected-warning @below {{cannot be checked: its tiles are not computed as those of the other partitions are}}
+      // expected-warning @below {{cannot be checked: the launch does not say how many CTAs there are}}
       scf.for %i = %first to %n step %grid : i32 {
         attn.named_barrier %id {threads = 256}
       }
@@ -89,7 +89,7 @@ gpu.module @kernels {
       %rank = arith.index_cast %rank_index : index to i32
       %last = arith.addi %n, %rank : i32
       %first = arith.divui %block, %c2 : i32
-      // expected-warning @below {{cannot be checked: its tiles are not computed as those of the other partitions are}}
+      // expected-warning @below {{cannot be checked: the launch does not say how many CTAs there are}}
       scf.for %i = %first to %last step %grid : i32 {
         attn.named_barrier %id {threads = 256}
       }
@@ -123,7 +123,7 @@ gpu.module @kernels {
       %block = arith.index_cast %x : index to i32
       %g = gpu.grid_dim x
       %grid = arith.index_cast %g : index to i32
-      // expected-warning @below {{cannot be checked: its tiles are not computed as those of the other partitions are}}
+      // expected-warning @below {{cannot be checked: the launch does not say how many CTAs there are}}
       scf.for %i = %block to %n step %grid : i32 {
         attn.named_barrier %id {threads = 256}
       }
@@ -187,7 +187,7 @@ gpu.module @kernels {
       %g = gpu.grid_dim x
       %grid = arith.index_cast %g : index to i32
       %first = arith.divui %block, %c2 : i32
-      // expected-warning @below {{cannot be checked: its tiles are not computed as those of the other partitions are}}
+      // expected-warning @below {{cannot be checked: the launch does not say how many CTAs there are}}
       scf.for %i = %first to %n step %grid : i32 {
         attn.named_barrier %id {threads = 256}
       }

@@ -1,6 +1,4 @@
 // RUN: attn-opt %s --split-input-file --pass-pipeline='builtin.module(gpu.module(attn-check-barriers))' -verify-diagnostics -o /dev/null
-// RUN: not attn-opt %s --split-input-file --pass-pipeline='builtin.module(gpu.module(attn-check-barriers{require-proof}))' -o /dev/null 2>&1 | grep -c 'error:.*cannot be checked' | FileCheck %s
-// CHECK: 3
 
 // The second CTA of each cluster walks a tile more than the first one, in which nobody meets it.
 
