@@ -238,12 +238,16 @@ uint32_t Machine::makeAccess(Warp &warp, uint32_t number, uint8_t cta) {
   return made.event;
 }
 
-/// A word that is overwritten has been read as often as it will be.
+/// A word that is overwritten has been read as often as it will be, and as the
+/// next one will be if the same step writes it.
 void Machine::writeWord(const Warp &warp, uint8_t cta, int64_t base,
                         Slot value) {
   auto [word, isNew] = words.try_emplace({cta, base});
-  if (!isNew)
-    word->second.expected = word->second.reads;
+  if (!isNew) {
+    bool isSame = word->second.step == warp.pc;
+    word->second.expected = isSame ? word->second.reads : -1;
+    countedReads[word->second.step] = word->second.reads;
+  }
   std::optional<Affine> sum = getOpen(warp, value);
   word->second.isKnown = sum.has_value();
   bool isNumber = sum && warp.known[value];
@@ -388,11 +392,12 @@ void Machine::readWord(Warp &warp, const Step &step) {
     return;
   warp.known[step.dst] = false;
   warp.unknown.erase(step.dst);
+  warp.unwritten.erase(step.dst);
   if (!findBase(warp, program->accesses[step.first], base))
     return;
   auto word = words.find({warp.cta, base});
   if (word == words.end() && isOfWords(program->accesses[step.first]))
-    warp.unwritten = warp.pc;
+    warp.unwritten[step.dst] = warp.pc;
   if (word == words.end() || !word->second.isKnown)
     return;
   if (word->second.sum)
@@ -402,14 +407,6 @@ void Machine::readWord(Warp &warp, const Step &step) {
   if (!word->second.varied.empty())
     warp.varied[step.dst] = word->second.varied;
   ++word->second.reads;
-}
-
-ReadCounts Machine::countReads() const {
-  ReadCounts counts;
-  for (auto &[place, word] : words)
-    if (word.expected >= 0)
-      counts.try_emplace(word.step, word.expected);
-  return counts;
 }
 
 /// Whether words are all that is written to the buffer, and some are: then it
@@ -431,10 +428,22 @@ bool Machine::isOfWords(const AccessInfo &info) const {
   return areWritten;
 }
 
+/// What is computed from a word that nobody has written is no number either.
+void Machine::keepUnwritten(Warp &warp, const Step &step) {
+  std::optional<uint32_t> read;
+  for (Slot slot : step.args)
+    if (auto found = warp.unwritten.find(slot); found != warp.unwritten.end())
+      read = found->second;
+  if (read)
+    warp.unwritten[step.dst] = *read;
+  else
+    warp.unwritten.erase(step.dst);
+}
+
 /// What a warp goes on by is in a word that it did not wait for: it may come
 /// there first, as it does in this run.
-void Machine::reportUnwritten(const Warp &warp) {
-  const Step &step = program->steps[*warp.unwritten];
+void Machine::reportUnwritten(const Warp &warp, uint32_t read) {
+  const Step &step = program->steps[read];
   const Footprint &footprint = program->accesses[step.first].footprint;
   SmallVector<OpNote> notes;
   for (auto [number, other] : llvm::enumerate(program->steps)) {
@@ -445,7 +454,7 @@ void Machine::reportUnwritten(const Warp &warp) {
       notes.push_back(noteAt(number, "the write"));
   }
   reportCondition(BarrierFault::Race,
-                  Place{*warp.unwritten, uint16_t(&warp - warps.data())},
+                  Place{read, uint16_t(&warp - warps.data())},
                   llvm::formatv("read by {0} of '{1}', by which it goes on, "
                                 "does not wait until the word is written",
                                 nameOf(warp), footprint.getName()),

@@ -62,7 +62,14 @@ private:
 /// takes all that it may: of the limit so many fewer.
 constexpr int64_t kOpenShare = 15;
 
-/// Twice around the rings that numbers of tiles are dealt in.
+/// What is learned from a run of so many tiles is how often a word that hands a
+/// number over is read before it is overwritten, by the step that writes it:
+/// numbers are dealt in rings of one or two slots, so that each is overwritten
+/// several times. Nothing rests on it but when states are the same. A word that
+/// has been read so often is as one of which nothing is known; if it is read
+/// again after all, and somebody goes on by it, nothing is proved, and the
+/// check starts anew without what was learned. If it is read less often, its
+/// number goes on telling states apart.
 constexpr unsigned kTilesToLearn = 8;
 
 class Checker {
@@ -162,6 +169,7 @@ bool Checker::follow(Machine start, Forks &forks,
     runs.pop_back();
     next.setSteps(report.steps);
     next.run();
+    report.steps = next.getSteps();
     if (next.isImpossible())
       continue;
     if (!judge(next))
@@ -282,7 +290,7 @@ void Checker::explore(Machine start, bool joins) {
 
 /// How often numbers that are dealt are read is known only once they are
 /// overwritten. Until then states would differ by them, so a run of some tiles
-/// comes first.
+/// comes first. Whether it is right does not matter.
 void Checker::learnReads() {
   Machine run(program, options.profile);
   run.setLimit(limit);

@@ -213,6 +213,9 @@ void Compiler::demand(Value value) {
     if (auto load = dyn_cast<LLVM::LoadOp>(def))
       llvm::append_range(worklist,
                          getGlobalAddress(load, program.kernel).second);
+    // A loop's results are what it carries, which its body may not take.
+    if (auto loop = dyn_cast<scf::ForOp>(def))
+      worklist.push_back(loop.getTiedLoopRegionIterArg(cast<OpResult>(next)));
     if (isControlFlow(def))
       requireControl(def);
     else if (isEvent(def))

@@ -14,6 +14,12 @@ namespace mlir::attn::barriers {
 std::string describeTiles(scf::ForOp loop, ArrayRef<int64_t> tiles,
                           int64_t block);
 
+/// What is asked of the values that another one is computed from.
+inline bool isBlockNumber(Value value) {
+  return value.getDefiningOp<gpu::BlockIdOp>() != nullptr;
+}
+inline bool isNothing(Value) { return false; }
+
 class Compiler {
 public:
   Compiler(Program &program, bool isOfOneCluster, bool opensTiles)
@@ -98,7 +104,6 @@ private:
   void findTileFor(scf::ForOp loop);
   void findTileWhile(scf::WhileOp loop);
   void findDealer();
-  void compareTiles();
   SmallVector<Value> sourcesOf(Value value);
   bool reaches(Value from, llvm::function_ref<bool(Value)> isSource,
                llvm::function_ref<bool(Value)> isStop);
@@ -108,9 +113,13 @@ private:
   bool hasOpenLoops() const { return program.isOpen && opensTiles; }
   bool isOfLaunch(Value value, Value tile);
   bool isOfLaunch(scf::ForOp loop);
+
+  // Which tiles and blocks there are, and their kinds (BarrierKinds.cpp).
+  void compareTiles();
   void classifyTiles();
   void classifyBlocks();
   void enumerateTiles(Operation *loop, llvm::SetVector<int64_t> &numbers);
+  void countDealtTiles(scf::WhileOp loop, llvm::SetVector<int64_t> &numbers);
   /// A value that tells tiles apart, or what is decided of it.
   struct TileKey {
     Value value;

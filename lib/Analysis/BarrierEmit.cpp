@@ -341,8 +341,6 @@ void Compiler::emitSynchronisation(Operation *op) {
       {MBarrierArriveOp::getOperationName(), Code::Arrive},
       {MBarrierWaitOp::getOperationName(), Code::Wait},
       {gpu::BarrierOp::getOperationName(), Code::CtaBarrier},
-      // Two, behind each other, for what is in front of and behind it; what
-      // other CTAs do to global memory is not followed.
       {TileArriveOp::getOperationName(), Code::CtaBarrier},
       {NamedBarrierOp::getOperationName(), Code::NamedBarrier},
       {ClusterBarrierOp::getOperationName(), Code::ClusterBarrier},
@@ -357,6 +355,10 @@ void Compiler::emitSynchronisation(Operation *op) {
   const auto *found = llvm::find_if(
       codes, [&](const auto &entry) { return entry.first == name; });
   assert(found != std::end(codes) && "every op that synchronises has a step");
+  // One in front of the count of the CTAs and one behind it; what these do to
+  // global memory is not followed.
+  if (isa<TileArriveOp>(op))
+    emit(found->second, op);
   Step &step = emit(found->second, op);
   if (auto named = dyn_cast<NamedBarrierOp>(op)) {
     step.index = slotOf(named.getId());

@@ -2,9 +2,10 @@
 
 #include "BarrierCompiler.h"
 #include "attn/Analysis/RegionPaths.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -93,18 +94,40 @@ barriers::getGlobalAddress(LLVM::LoadOp load, gpu::GPUFuncOp kernel) {
   return {text, indices};
 }
 
-/// Whether a value is the same for all that compute it in one way, as long as
-/// `tile` is: it comes from arguments, the place of the CTA and constants.
+/// True for the number of the cluster, or one that follows from it: the block's
+/// divided by what is a number of whole clusters.
+static bool isClusterNumber(Operation *op, int64_t cluster) {
+  APInt by;
+  return isa<arith::DivUIOp, arith::DivSIOp>(op) &&
+         matchPattern(op->getOperand(1), m_ConstantInt(&by)) &&
+         by.isStrictlyPositive() && by.getSExtValue() % cluster == 0;
+}
+
+/// Whether a value is the same for all threads of a cluster that compute it in
+/// one way, as long as `tile` is: it comes from integers that the kernel is
+/// given, the size of the grid, the cluster's number in it and constants.
 bool Compiler::isOfLaunch(Value value, Value tile) {
-  auto isTile = [&](Value source) { return source == tile; };
-  auto isOther = [&](Value source) {
-    Operation *def = source.getDefiningOp();
-    if (!def)
-      return cast<BlockArgument>(source).getOwner()->getParentOp() !=
-             program.kernel;
-    return def->getNumRegions() != 0 || !isMemoryEffectFree(def);
-  };
-  return !reaches(value, isOther, isTile);
+  if (value == tile)
+    return true;
+  Operation *def = value.getDefiningOp();
+  if (!def)
+    return isGivenByLaunch(value, program.kernel);
+  if (auto block = dyn_cast<gpu::BlockIdOp>(def))
+    return program.cluster == 1 || block.getDimension() != gpu::Dimension::x;
+  if (isa<gpu::GridDimOp>(def))
+    return true;
+  if (!isa_and_nonnull<arith::ArithDialect>(def->getDialect()) ||
+      !value.getType().isIntOrIndex())
+    return false;
+  if (isClusterNumber(def, program.cluster)) {
+    Value divided = def->getOperand(0);
+    while (auto cast = divided.getDefiningOp<arith::IndexCastOp>())
+      divided = cast.getIn();
+    if (isBlockNumber(divided))
+      return true;
+  }
+  return llvm::all_of(def->getOperands(),
+                      [&](Value operand) { return isOfLaunch(operand, tile); });
 }
 
 bool Compiler::isOfLaunch(scf::ForOp loop) {

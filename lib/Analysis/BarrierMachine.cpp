@@ -326,6 +326,8 @@ void Machine::set(Warp &warp, Slot slot, int64_t value) {
     warp.varied.erase(slot);
   if (!warp.unknown.empty())
     warp.unknown.erase(slot);
+  if (!warp.unwritten.empty())
+    warp.unwritten.erase(slot);
 }
 
 bool Machine::get(Warp &warp, Slot slot, int64_t &value, const char *what) {
@@ -333,8 +335,8 @@ bool Machine::get(Warp &warp, Slot slot, int64_t &value, const char *what) {
     value = warp.values[slot];
     return true;
   }
-  if (warp.unwritten)
-    reportUnwritten(warp);
+  if (auto read = warp.unwritten.find(slot); read != warp.unwritten.end())
+    reportUnwritten(warp, read->second);
   else
     fail(warp.pc, std::string(what) +
                       " does not follow from constants, sizes, "
@@ -378,6 +380,8 @@ void Machine::computeSumOfKnown(Warp &warp, const Step &step) {
 }
 
 void Machine::compute(Warp &warp, const Step &step) {
+  if (!warp.unwritten.empty())
+    keepUnwritten(warp, step);
   bool readsGlobal = unknowns && !step.address.empty();
   if (readsGlobal || (!warp.unknown.empty() && isOpenStep(warp, step)))
     return setOpenResult(warp, step);
@@ -436,6 +440,8 @@ bool Machine::takeTile(Warp &warp, const Step &step) {
 }
 
 void Machine::copyValue(Warp &warp, const Step &step) {
+  if (!warp.unwritten.empty())
+    keepUnwritten(warp, step);
   warp.known[step.dst] = step.args[0] != kNoSlot && warp.known[step.args[0]];
   if (warp.known[step.dst])
     warp.values[step.dst] = warp.values[step.args[0]];

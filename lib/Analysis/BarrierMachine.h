@@ -93,8 +93,9 @@ struct Warp {
   /// What its products come after, those before them included, and what
   /// everybody who knows them to be complete may rely on.
   Knowledge products;
-  /// The step by which it has read a word before anybody has written it.
-  std::optional<uint32_t> unwritten;
+  /// Values that come from words that were read before anybody had written
+  /// them, and the step that read the word.
+  std::map<Slot, uint32_t> unwritten;
   /// True once a signal stands behind its products.
   bool hasSignalled = false;
   /// Of each engine: events of the open group, and of the closed ones that are
@@ -117,8 +118,8 @@ struct Word {
   std::optional<Affine> sum;
   /// Values that differ between the numbers that the last tile may have.
   std::vector<int64_t> varied;
-  /// How often it was read, and how often the one before it was in its life;
-  /// -1: not known yet.
+  /// How often it was read, and how often the one before it was that the same
+  /// step wrote; -1: not known yet.
   int64_t reads = 0, expected = -1;
   bool isKnown = true;
   /// The step that wrote it.
@@ -197,8 +198,9 @@ public:
   /// Takes words for read to the end when they have been read so often: one
   /// that is read again after all has no value then.
   void expectReads(const ReadCounts &counts) { readCounts = &counts; }
-  /// How often words that were overwritten had been read.
-  ReadCounts countReads() const;
+  /// How often words that were overwritten had been read, by the step that had
+  /// written them.
+  const ReadCounts &countReads() const { return countedReads; }
   /// What the orders seen so far rest on: bit n of assumption n.
   uint32_t getAssumptions() const { return assumptions; }
 
@@ -295,7 +297,8 @@ private:
   void readWord(Warp &warp, const Step &step);
   void writeWord(const Warp &warp, uint8_t cta, int64_t base, Slot value);
   bool isOfWords(const AccessInfo &info) const;
-  void reportUnwritten(const Warp &warp);
+  void keepUnwritten(Warp &warp, const Step &step);
+  void reportUnwritten(const Warp &warp, uint32_t read);
   bool findBase(Warp &warp, const AccessInfo &info, int64_t &base);
   uint16_t getPart(const Warp &warp, const AccessInfo &info) const;
   void forget(uint32_t event);
@@ -394,6 +397,8 @@ private:
   /// Words of shared memory that were handed over.
   std::map<std::pair<uint8_t, int64_t>, Word> words;
   const ReadCounts *readCounts = nullptr;
+  /// Of the words that were overwritten here.
+  ReadCounts countedReads;
   std::map<std::pair<uint32_t, uint16_t>, uint64_t> instances;
   std::vector<Knowledge> exits;
   /// Of each CTA.

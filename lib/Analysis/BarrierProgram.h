@@ -231,9 +231,12 @@ struct Program {
   std::vector<std::array<int64_t, 3>> blocks;
 };
 
-/// Why a kernel whose partitions may walk different tiles is not followed.
+/// Why a kernel whose partitions or CTAs may walk different tiles is not
+/// followed.
 inline constexpr StringLiteral kUnlikeTiles =
     "its tiles are not computed as those of the other partitions are";
+inline constexpr StringLiteral kUnlikeRanks =
+    "the CTAs of a cluster walk different tiles";
 
 /// Engines whose groups a warp waits for come first.
 inline constexpr unsigned kGroupEngines = 5;

@@ -92,6 +92,7 @@ void Machine::setOpen(Warp &warp, Slot slot, const Affine &value) {
   if (value.isConstant())
     return set(warp, slot, value.constant);
   warp.known[slot] = false;
+  warp.unwritten.erase(slot);
   if (value.isSmall())
     warp.unknown[slot] = value;
   else

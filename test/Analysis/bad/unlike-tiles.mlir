@@ -7,7 +7,7 @@
 // CHECK: note: CTA 0 walks 3 tiles in this loop, from block to 9 by grid: 0, 4, 8
 
 gpu.module @kernels {
-  gpu.func @unlike_tiles(%p: !llvm.ptr<1>) kernel attributes {attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["4", "1", "1"], block = [256, 1, 1],
+  gpu.func @unlike_tiles(%p: !llvm.ptr<1>) kernel attributes {known_block_size = array<i32: 256, 1, 1>, attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["4", "1", "1"], block = [256, 1, 1],
       tensors = [{access = "read", dtype = "f32", name = "x", shape = array<i64: 4>, strides = array<i64: 1>}], args = [{kind = "pointer", tensor = "x"}]>} {
     %c8 = arith.constant 8 : i32
     %c9 = arith.constant 9 : i32

@@ -280,6 +280,8 @@ public:
   /// False if something is left.
   bool removeAll(ArrayRef<Operation *> ops, int64_t steps);
   void removeSome(ArrayRef<Operation *> ops, int64_t steps);
+  /// Ops that were left because there were no more steps to try it.
+  ArrayRef<Operation *> getUntried() const { return untried; }
 
 private:
   bool isProvedWithout(ArrayRef<Operation *> ops);
@@ -289,6 +291,7 @@ private:
   Remove remove;
   int64_t left = 0;
   bool isFollowed = true;
+  SmallVector<Operation *> untried;
 };
 
 } // namespace
@@ -340,6 +343,8 @@ void ProvedRemoval::halve(ArrayRef<Operation *> ops) {
   if (ops.size() == 1) {
     if (narrow(ops.front()))
       remove(ops.front(), /*isSuperfluous=*/false);
+    else if (left <= 0 && isFollowed)
+      untried.push_back(ops.front());
     return;
   }
   halve(ops.take_front(ops.size() / 2));
@@ -434,6 +439,14 @@ void AttnInsertFencesPass::removeProved(gpu::GPUFuncOp kernel,
   if (!removal.removeAll(likely, kLikelySteps))
     others.append(likely);
   removal.removeSome(others, kOtherSteps);
+  for (Operation *op : removal.getUntried())
+    remark::missed(op->getLoc(), remark::RemarkOpts::name("superfluous-kept")
+                                     .category("attn.insert-fences")
+                                     .function(kernel.getName()))
+        << remark::reason(
+               "{0} is kept: whether the kernel is proved without it "
+               "takes more steps than are tried",
+               op->getName().getStringRef().str());
 }
 
 void AttnInsertFencesPass::report(gpu::GPUFuncOp kernel, ArrayRef<Fence> fences,

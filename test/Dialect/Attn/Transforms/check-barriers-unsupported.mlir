@@ -496,7 +496,7 @@ gpu.module @kernels {
       %g = gpu.grid_dim x
       %grid = arith.index_cast %g : index to i32
       %other = arith.addi %block, %c1 : i32
-      // expected-warning @below {{cannot be checked: its first tile is not computed as that of the other partitions is}}
+      // expected-warning @below {{cannot be checked: its tiles are not computed as those of the other partitions are}}
       %r2 = scf.while (%t = %other) : (i32) -> i32 {
         %is = arith.cmpi ult, %t, %c8 : i32
         scf.condition(%is) %t : i32
@@ -640,6 +640,54 @@ gpu.module @kernels {
     %b = attn.mbarrier.alloc {offset = 8192} : !attn.mbarriers<1>
     // expected-warning @below {{cannot be checked: it goes to the other one of two CTAs, and the cluster has more}}
     attn.local_send %t, %x barrier %b[%c0] : !attn.mbarriers<1> : tensor<64x16xf32, #attn.mma<warps = [4, 1]>>, !attn.buffer<64x16xf32, #attn.swizzled<span = 64>, shared>
+    gpu.return
+  }
+}
+
+// -----
+
+// That a word is read before it is written is no reason where nobody goes on by what is in it.
+
+gpu.module @kernels {
+  gpu.func @word(%p: !llvm.ptr<1>) kernel {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c3 = arith.constant 3 : i32
+    %all = arith.constant -1 : i32
+    %x = attn.alloc {name = "x", offset = 0} : !attn.buffer<1xi32, #attn.rows, shared>
+    %full = attn.mbarrier.alloc {name = "x.full", offset = 16} : !attn.mbarriers<1>
+    %free = attn.mbarrier.alloc {name = "x.free", offset = 24} : !attn.mbarriers<1>
+    attn.elect {
+      attn.mbarrier.init %full {count = 1} : !attn.mbarriers<1>
+      attn.mbarrier.init %free {count = 1} : !attn.mbarriers<1>
+      attn.mbarrier.fence_init
+    }
+    gpu.barrier
+    attn.warp_specialize
+    partition "take" warps 1 registers 24 {
+      %before = attn.scalar_load %x[%c0] : !attn.buffer<1xi32, #attn.rows, shared>
+      attn.mbarrier.arrive %free[%c0] : !attn.mbarriers<1>
+      %end = scf.for %i = %c0 to %c1 step %c1 iter_args(%n = %before) -> (i32) : i32 {
+        attn.mbarrier.wait %full[%c0] parity %c0 : !attn.mbarriers<1>
+        %read = attn.scalar_load %x[%c0] : !attn.buffer<1xi32, #attn.rows, shared>
+        scf.yield %read : i32
+      }
+      %other = llvm.load volatile %p : !llvm.ptr<1> -> i32
+      // expected-warning @below {{the upper bound does not follow from constants, sizes, the place of the warp and loop counters}}
+      scf.for %i = %c0 to %other step %c1 : i32 {
+        nvvm.bar.warp.sync %all : i32
+      }
+      scf.for %i = %c0 to %end step %c1 : i32 {
+        nvvm.bar.warp.sync %all : i32
+      }
+    }
+    partition "give" warps 3 registers 24 {
+      attn.elect {
+        attn.mbarrier.wait %free[%c0] parity %c0 : !attn.mbarriers<1>
+        attn.scalar_store %c3, %x[%c0] : !attn.buffer<1xi32, #attn.rows, shared>
+        attn.mbarrier.arrive %full[%c0] : !attn.mbarriers<1>
+      }
+    }
     gpu.return
   }
 }
