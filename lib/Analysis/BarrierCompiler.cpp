@@ -70,6 +70,9 @@ static bool isArithmetic(LLVM::CallIntrinsicOp op) {
 
 /// True if all that the op does is to compute, or to access global memory.
 static bool isHarmless(Operation *op) {
+  // What is in it is not known, whatever it says of its effects.
+  if (isa<LLVM::InlineAsmOp>(op))
+    return false;
   if (isBufferView(op) || isa<AllocOp, MBarrierAllocOp, TmemAllocOp>(op) ||
       op->hasTrait<OpTrait::IsTerminator>() || isMemoryEffectFree(op))
     return true;
@@ -85,7 +88,9 @@ static bool isHarmless(Operation *op) {
     Type type = value.getType();
     if (auto pointer = dyn_cast<LLVM::LLVMPointerType>(type))
       return pointer.getAddressSpace() == 1;
-    return isa<GlobalType, MemRefType>(type);
+    if (auto memory = dyn_cast<MemRefType>(type))
+      return !gpu::GPUDialect::hasWorkgroupMemoryAddressSpace(memory);
+    return isa<GlobalType>(type);
   };
   if (isa<LLVM::LoadOp, LLVM::StoreOp, LLVM::AtomicRMWOp>(op))
     return llvm::all_of(op->getOperands(), [&](Value value) {

@@ -113,6 +113,7 @@ private:
   bool hasOpenLoops() const { return program.isOpen && opensTiles; }
   bool isOfLaunch(Value value, Value tile);
   bool isOfLaunch(scf::ForOp loop);
+  bool isCount(Value value, Value count);
 
   // Which tiles and blocks there are, and their kinds (BarrierKinds.cpp).
   void compareTiles();

@@ -270,6 +270,8 @@ void Compiler::emitBarrierOp(Operation *op) {
   if (auto init = dyn_cast<MBarrierInitOp>(op)) {
     step.array = arrays.lookup(init.getBarriers());
     step.value = init.getCount();
+    for (Operation *later = op; later; later = later->getNextNode())
+      step.flag |= isa<MBarrierFenceInitOp>(later);
   } else if (auto inval = dyn_cast<MBarrierInvalOp>(op)) {
     step.array = arrays.lookup(inval.getBarriers());
   } else if (auto expect = dyn_cast<MBarrierExpectTxOp>(op)) {
@@ -300,8 +302,8 @@ void Compiler::emitBarrierOp(Operation *op) {
 }
 
 void Compiler::emitSynchronisation(Operation *op) {
-  // Initialisations are published by the barrier behind them; the fence matters
-  // before a relaxed one only, which no op is.
+  // Initialisations are published by the barrier behind them; to what needs
+  // the fence they say that it is there.
   if (isa<MBarrierFenceInitOp>(op))
     return;
   APInt mask;
@@ -331,10 +333,12 @@ void Compiler::emitSynchronisation(Operation *op) {
   const auto *found = llvm::find_if(
       codes, [&](const auto &entry) { return entry.first == name; });
   assert(found != std::end(codes) && "every op that synchronises has a step");
-  // One in front of the count of the CTAs and one behind it; what these do to
-  // global memory is not followed.
-  if (isa<TileArriveOp>(op))
+  // One in front of the count of the CTAs and one behind it; of what these do
+  // to global memory only stores in flight are followed.
+  if (isa<TileArriveOp>(op)) {
+    emit(Code::Publish, op);
     emit(found->second, op);
+  }
   Step &step = emit(found->second, op);
   if (auto named = dyn_cast<NamedBarrierOp>(op)) {
     step.index = slotOf(named.getId());
@@ -493,6 +497,8 @@ void Compiler::emitAsync(AsyncOpInterface op) {
     Step &step = emit(Code::Await, op);
     step.dim = number;
     step.value = *pending;
+    if (auto wait = dyn_cast<TmaWaitOp>(op.getOperation()))
+      step.flag = wait.getRead();
     if (auto wait = dyn_cast<ProductWaitOpInterface>(op.getOperation()))
       for (Value awaited : wait.getAwaited())
         step.args.push_back(slotOf(awaited));

@@ -40,7 +40,7 @@ Affine Machine::getArgument(unsigned argument) {
 bool Machine::openLaunchAs(const Machine &other, std::string &text) {
   unknowns = other.unknowns;
   auto numbers = other.path.findNumbers();
-  if (!numbers)
+  if (!numbers || !unknowns->areComputed(*numbers))
     return false;
   llvm::raw_string_ostream os(text);
   for (auto [number, value] : *numbers) {
@@ -313,8 +313,11 @@ std::optional<Affine> Machine::computeOpen(const Step &step,
     return result;
   // Whatever it is, it is the same of the same numbers.
   if (isa_and_nonnull<arith::ArithDialect>(step.op->getDialect()) &&
-      !step.op->getResult(0).getType().isInteger(1))
-    return Affine::unknown(unknowns->get(getName(step.op), args));
+      !step.op->getResult(0).getType().isInteger(1)) {
+    uint32_t number = unknowns->get(getName(step.op), args);
+    unknowns->define(number, step.compute, args);
+    return Affine::unknown(number);
+  }
   return std::nullopt;
 }
 
