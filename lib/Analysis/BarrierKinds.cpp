@@ -88,9 +88,9 @@ void Numbers::describe(Node &node) {
       return block[dim];
     };
   } else if (auto id = dyn_cast<gpu::GridDimOp>(def)) {
-    node.leaf = [this, dim = unsigned(id.getDimension())] {
-      return program.grid[dim];
-    };
+    unsigned dim = unsigned(id.getDimension());
+    if (program.grid[dim] > 0)
+      node.leaf = [this, dim] { return program.grid[dim]; };
   } else if (isa<gpu::ClusterBlockIdOp>(def)) {
     node.leaf = [this] { return block[0] % program.cluster; };
   } else if (def->getNumOperands() != 0 && def->getNumOperands() <= 3 &&

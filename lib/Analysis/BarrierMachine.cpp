@@ -478,6 +478,11 @@ bool Machine::executeControl(Warp &warp, const Step &step) {
   case Code::Launch:
     if (setOpenLaunchNumber(warp, step))
       break;
+    // The size of a grid that no launch gives is not known.
+    if (step.launch == LaunchNumber::Grid && program->grid[step.dim] <= 0) {
+      warp.known[step.dst] = false;
+      break;
+    }
     set(warp, step.dst, getLaunchNumber(warp, step));
     if (areBlocksOpen && step.launch == LaunchNumber::Block)
       setBlockNumbers(warp, step);

@@ -273,6 +273,10 @@ std::optional<Affine> Machine::readGlobal(const Step &step,
 std::optional<Affine> Machine::computeOpen(const Step &step,
                                            ArrayRef<Affine> args) {
   if (step.code == Code::Count) {
+    // Trips of a loop that takes its bounds as they are without a sign.
+    if (cast<scf::ForOp>(step.op).getUnsignedCmp() &&
+        !(facts.imply(args[0]) && facts.imply(args[1])))
+      return std::nullopt;
     Affine trips = args[1].plus(args[0], -1);
     if (!facts.imply(trips.plus(Affine(-1))))
       return Affine();
