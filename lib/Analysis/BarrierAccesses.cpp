@@ -234,7 +234,7 @@ uint32_t Machine::makeAccess(Warp &warp, uint32_t number, uint8_t cta) {
   made.event = newEvent();
   accesses.push_back(made);
   if (!warp.rareEvents.empty())
-    warp.rareEvents.back().push_back(made.event);
+    warp.rareEvents.back().set(made.event);
   return made.event;
 }
 
@@ -325,6 +325,7 @@ void Machine::issue(Warp &warp, const Step &step) {
   ++instances[{warp.pc, uint16_t(&warp - warps.data())}];
   if (step.flag)
     closeGroup(warp, step.dim);
+  warp.hasOpenStores |= step.dim == kStoreEngine;
   set(warp, step.dst, warp.closed[step.dim]);
 }
 
@@ -364,7 +365,19 @@ void Machine::reportInFlight(const Warp &warp, unsigned engine,
                         program->accesses[access.info].footprint.getName()));
 }
 
+/// Others are told that the CTA's part is in global memory.
+void Machine::checkStores(Warp &warp) {
+  if (warp.hasOpenStores)
+    report(BarrierFault::InFlight, here(warp),
+           nameOf(warp) + " counts its part of a tile while a store of it may "
+                          "be in flight: a wait that all is written has to "
+                          "stand before it");
+}
+
 void Machine::await(Warp &warp, const Step &step) {
+  // With the flag it is a wait for what the stores read.
+  if (step.dim == kStoreEngine && step.value == 0 && !step.flag)
+    warp.hasOpenStores = false;
   auto &groups = warp.groups[step.dim];
   while (int64_t(groups.size()) > step.value) {
     for (uint32_t event : groups.front())

@@ -70,7 +70,7 @@ static bool isArithmetic(LLVM::CallIntrinsicOp op) {
 
 /// True if all that the op does is to compute, or to access global memory.
 static bool isHarmless(Operation *op) {
-  // Its effects are what its author says they are.
+  // What is in it is not known, whatever it says of its effects.
   if (isa<LLVM::InlineAsmOp>(op))
     return false;
   if (isBufferView(op) || isa<AllocOp, MBarrierAllocOp, TmemAllocOp>(op) ||
@@ -113,14 +113,39 @@ static bool isHarmless(Operation *op) {
   });
 }
 
+/// True for ops that the threads of a warp execute together: barriers, votes,
+/// what holds a part of a tile in each thread or moves one, and groups of
+/// accesses of all threads (PTX ISA, `.aligned`).
+static bool needsWholeWarps(Operation *op) {
+  if (isa<gpu::BarrierOp, TileArriveOp, NamedBarrierOp, ClusterBarrierOp,
+          TeamBarrierOp, NVVM::SyncWarpOp, TurnStartOp, TurnTakeOp, TurnPassOp,
+          TmemReserveOp, TmemDeallocOp, WarpSpecializeOp, RareOp,
+          LocalTransposeOp>(op))
+    return true;
+  if (auto async = dyn_cast<AsyncOpInterface>(op)) {
+    const AsyncEngine &engine = async.getAsyncEngine();
+    // One thread may wait for its own copies.
+    bool isOfThreads = &engine == &kBulkStores ||
+                       (&engine == &kCopyGroups && async.getAwaitedGroups());
+    if (engine.completion == AsyncEngine::Completion::Groups && !isOfThreads)
+      return true;
+  }
+  auto isInThreads = llvm::IsaPred<RankedTensorType, InFlightType>;
+  return llvm::any_of(op->getOperandTypes(), isInThreads) ||
+         llvm::any_of(op->getResultTypes(), isInThreads);
+}
+
 std::optional<UnsupportedOp> Compiler::findEvents() {
   std::optional<UnsupportedOp> unsupported;
   program.kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (op == program.kernel)
       return WalkResult::advance();
+    if (isElected(op) && needsWholeWarps(op)) {
+      unsupported = UnsupportedOp{op, "not all threads of a warp come to it"};
+      return WalkResult::interrupt();
+    }
     if (isControlFlow(op))
       return WalkResult::advance();
-    handsTilesOver |= isa<TileArriveOp>(op);
     if (isEvent(op)) {
       if (program.teams > 1 && !isKnownOfTeams(op)) {
         unsupported =

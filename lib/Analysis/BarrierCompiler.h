@@ -113,6 +113,7 @@ private:
   bool hasOpenLoops() const { return program.isOpen && opensTiles; }
   bool isOfLaunch(Value value, Value tile);
   bool isOfLaunch(scf::ForOp loop);
+  bool isCount(Value value, Value count);
 
   // Which tiles and blocks there are, and their kinds (BarrierKinds.cpp).
   void compareTiles();
@@ -169,8 +170,6 @@ private:
   scf::ForOp unlikeLoop;
   /// Loops that look like one over tiles are not, since there are several.
   bool hasSeveralLoops = false;
-  /// CTAs hand parts of tiles on through global memory.
-  bool handsTilesOver = false;
   std::optional<UnsupportedOp> unsupportedOp;
 };
 

@@ -67,25 +67,6 @@ void Compiler::emitBlock(Block &block) {
   }
 }
 
-/// True for ops that the threads of a warp execute together: barriers, what
-/// holds a part of a tile in each thread, and groups of accesses of all threads
-/// (PTX ISA, `.aligned`).
-static bool needsWholeWarps(Operation *op) {
-  if (isa<gpu::BarrierOp, TileArriveOp, NamedBarrierOp, ClusterBarrierOp,
-          TeamBarrierOp, NVVM::SyncWarpOp, TurnStartOp, TurnTakeOp, TurnPassOp,
-          TmemReserveOp, TmemDeallocOp, WarpSpecializeOp>(op))
-    return true;
-  if (auto async = dyn_cast<AsyncOpInterface>(op)) {
-    const AsyncEngine &engine = async.getAsyncEngine();
-    if (engine.completion == AsyncEngine::Completion::Groups &&
-        &engine != &kBulkStores && !async.getAwaitedGroups())
-      return true;
-  }
-  auto isInThreads = llvm::IsaPred<RankedTensorType, InFlightType>;
-  return llvm::any_of(op->getOperandTypes(), isInThreads) ||
-         llvm::any_of(op->getResultTypes(), isInThreads);
-}
-
 void Compiler::emitOp(Operation *op) {
   if (auto tile = tiles.find(op); tile != tiles.end()) {
     // The number of a tile that this op computes is given.
@@ -113,8 +94,6 @@ void Compiler::emitOp(Operation *op) {
     return emitRare(rare);
   if (auto parts = dyn_cast<WarpSpecializeOp>(op))
     return emitPartitions(parts);
-  if (isElected(op) && needsWholeWarps(op))
-    return fail(op, "not all threads of a warp come to it");
   if (auto commit = dyn_cast<CommitOpInterface>(op))
     return emitCommit(commit);
   if (isa<TmemReserveOp, TmemDeallocOp>(op))
@@ -295,6 +274,8 @@ void Compiler::emitBarrierOp(Operation *op) {
   if (auto init = dyn_cast<MBarrierInitOp>(op)) {
     step.array = arrays.lookup(init.getBarriers());
     step.value = init.getCount();
+    for (Operation *later = op; later; later = later->getNextNode())
+      step.flag |= isa<MBarrierFenceInitOp>(later);
   } else if (auto inval = dyn_cast<MBarrierInvalOp>(op)) {
     step.array = arrays.lookup(inval.getBarriers());
   } else if (auto expect = dyn_cast<MBarrierExpectTxOp>(op)) {
@@ -325,8 +306,8 @@ void Compiler::emitBarrierOp(Operation *op) {
 }
 
 void Compiler::emitSynchronisation(Operation *op) {
-  // Initialisations are published by the barrier behind them; the fence matters
-  // before a relaxed one only, which no op is.
+  // Initialisations are published by the barrier behind them; to what needs
+  // the fence they say that it is there.
   if (isa<MBarrierFenceInitOp>(op))
     return;
   APInt mask;
@@ -355,10 +336,12 @@ void Compiler::emitSynchronisation(Operation *op) {
   const auto *found = llvm::find_if(
       codes, [&](const auto &entry) { return entry.first == name; });
   assert(found != std::end(codes) && "every op that synchronises has a step");
-  // One in front of the count of the CTAs and one behind it; what these do to
-  // global memory is not followed.
-  if (isa<TileArriveOp>(op))
+  // One in front of the count of the CTAs and one behind it; of what these do
+  // to global memory only stores in flight are followed.
+  if (isa<TileArriveOp>(op)) {
+    emit(Code::Publish, op);
     emit(found->second, op);
+  }
   Step &step = emit(found->second, op);
   if (auto named = dyn_cast<NamedBarrierOp>(op)) {
     step.index = slotOf(named.getId());
@@ -514,13 +497,11 @@ void Compiler::emitAsync(AsyncOpInterface op) {
   if (engine.completion == AsyncEngine::Completion::Barrier)
     return engine.isTensorCore ? emitProduct(op) : emitFill(op);
   if (std::optional<int64_t> pending = op.getAwaitedGroups()) {
-    auto wait = dyn_cast<TmaWaitOp>(op.getOperation());
-    if (wait && wait.getRead() && handsTilesOver)
-      return fail(op, "what the stores write may still be on its way when "
-                      "attn.tile_arrive hands it over");
     Step &step = emit(Code::Await, op);
     step.dim = number;
     step.value = *pending;
+    if (auto wait = dyn_cast<TmaWaitOp>(op.getOperation()))
+      step.flag = wait.getRead();
     if (auto wait = dyn_cast<ProductWaitOpInterface>(op.getOperation()))
       for (Value awaited : wait.getAwaited())
         step.args.push_back(slotOf(awaited));

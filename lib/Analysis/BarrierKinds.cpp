@@ -88,9 +88,9 @@ void Numbers::describe(Node &node) {
       return block[dim];
     };
   } else if (auto id = dyn_cast<gpu::GridDimOp>(def)) {
-    node.leaf = [this, dim = unsigned(id.getDimension())] {
-      return program.grid[dim];
-    };
+    unsigned dim = unsigned(id.getDimension());
+    if (program.grid[dim] > 0)
+      node.leaf = [this, dim] { return program.grid[dim]; };
   } else if (auto id = dyn_cast<gpu::ClusterBlockIdOp>(def)) {
     int64_t ctas = id.getDimension() == gpu::Dimension::x ? program.cluster : 1;
     node.leaf = [this, ctas] { return block[0] % ctas; };
@@ -160,9 +160,11 @@ void Compiler::countDealtTiles(scf::WhileOp loop,
   Value first = loop.getInits()[argument.getArgNumber()];
   auto compare =
       loop.getConditionOp().getCondition().getDefiningOp<arith::CmpIOp>();
+  // A negative number is no tile to an unsigned comparison.
   bool isBelow = compare && compare.getLhs() == tile &&
                  (compare.getPredicate() == arith::CmpIPredicate::ult ||
-                  compare.getPredicate() == arith::CmpIPredicate::slt);
+                  (compare.getPredicate() == arith::CmpIPredicate::slt &&
+                   program.areTilesCounts));
   Numbers values(program);
   std::optional<int64_t> bound, ofCluster;
   for (int64_t block = 0; isBelow && block < program.grid[0]; ++block) {
@@ -333,6 +335,14 @@ void Compiler::classifyTiles() {
   enumerateTiles(tileValues.begin()->first, numbers);
   if (unsupportedOp)
     return;
+  for (auto &[op, root] : roots)
+    for (auto &[loop, tile] : tileValues)
+      if (loop->isProperAncestor(op)) {
+        auto isNumber = [tile = tile](Value value) { return value == tile; };
+        if (reaches(root, isBlockNumber, isNumber) &&
+            reaches(root, isNumber, isNothing))
+          return fail(op, "it depends on the tile and on the block besides");
+      }
   program.numTiles = numbers.size();
   program.allTiles.assign(numbers.begin(), numbers.end());
   // Values that are computed in the same way count once.

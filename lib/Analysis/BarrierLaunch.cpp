@@ -130,6 +130,35 @@ bool Compiler::isOfLaunch(Value value, Value tile) {
                       [&](Value operand) { return isOfLaunch(operand, tile); });
 }
 
+/// True for what casts do not change, as far as sums do not overflow.
+static bool isWide(Type type) {
+  return type.isIndex() || type.getIntOrFloatBitWidth() >= 32;
+}
+
+/// True for an integer that is not negative as long as `count`, what the kernel
+/// is given and what a counter says are not, and sums do not overflow.
+bool Compiler::isCount(Value value, Value count) {
+  if (value == count)
+    return true;
+  Operation *def = value.getDefiningOp();
+  if (!def)
+    return isGivenByLaunch(value, program.kernel);
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return !constant.isNegative();
+  if (isa<gpu::BlockIdOp, gpu::GridDimOp, LLVM::AtomicRMWOp>(def))
+    return true;
+  auto isOperand = [&](Value operand) { return isCount(operand, count); };
+  if (isa<arith::MaxSIOp>(def))
+    return llvm::any_of(def->getOperands(), isOperand);
+  return isa<arith::AddIOp, arith::MulIOp, arith::DivUIOp, arith::DivSIOp,
+             arith::CeilDivUIOp, arith::CeilDivSIOp, arith::FloorDivSIOp,
+             arith::RemUIOp, arith::RemSIOp, arith::MinSIOp, arith::MinUIOp,
+             arith::MaxUIOp, arith::ExtSIOp, arith::IndexCastOp,
+             arith::IndexCastUIOp>(def) &&
+         isWide(value.getType()) && llvm::all_of(def->getOperands(), isOperand);
+}
+
 bool Compiler::isOfLaunch(scf::ForOp loop) {
   return isOfLaunch(loop.getLowerBound(), {}) &&
          isOfLaunch(loop.getUpperBound(), {}) && isOfLaunch(loop.getStep(), {});

@@ -7,14 +7,18 @@ using namespace mlir::attn;
 using namespace mlir::attn::barriers;
 
 /// How often a loop goes around.
-static Arithmetic countTrips(bool isUnsigned) {
+static Arithmetic countTrips(scf::ForOp op) {
+  Type type = op.getLowerBound().getType();
+  unsigned width = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
+  bool isUnsigned = op.getUnsignedCmp();
   return [=](const RegionNumber *x, RegionNumber &result) {
     int64_t first = x[0].integer, last = x[1].integer, by = x[2].integer;
-    if (isUnsigned) {
-      first = uint32_t(first);
-      last = uint32_t(last);
+    if (isUnsigned && width < 64) {
+      first &= llvm::maskTrailingOnes<uint64_t>(width);
+      last &= llvm::maskTrailingOnes<uint64_t>(width);
     }
-    if (by <= 0)
+    // Numbers of 63 bits are enough.
+    if (by <= 0 || (isUnsigned && (first < 0 || last < 0)))
       return false;
     result.integer =
         first < last ? int64_t(llvm::divideCeil(last - first, by)) : 0;
@@ -31,7 +35,7 @@ Slot Compiler::emitCount(scf::ForOp op) {
   count.dst = left;
   count.args = {slotOf(op.getLowerBound()), slotOf(op.getUpperBound()),
                 slotOf(op.getStep())};
-  count.compute = countTrips(op.getUnsignedCmp());
+  count.compute = countTrips(op);
   emitDifferences(op);
   return left;
 }

@@ -63,6 +63,8 @@ void Machine::sweep() {
     warp.products.remove(dead);
     for (WarpKnowledge &knows : warp.rare)
       knows.remove(dead);
+    for (EventSet &made : warp.rareEvents)
+      made.remove(dead);
     auto isDead = [&](uint32_t event) { return dead.test(event); };
     for (unsigned engine = 0; engine < kGroupEngines; ++engine) {
       llvm::erase_if(warp.open[engine], isDead);
@@ -310,6 +312,9 @@ bool Machine::execute(Warp &warp, const Step &step) {
   case Code::ReadWord:
     readWord(warp, step);
     break;
+  case Code::Publish:
+    checkStores(warp);
+    break;
   default:
     return executeControl(warp, step);
   }
@@ -476,6 +481,11 @@ bool Machine::executeControl(Warp &warp, const Step &step) {
   case Code::Launch:
     if (setOpenLaunchNumber(warp, step))
       break;
+    // The size of a grid that no launch gives is not known.
+    if (step.launch == LaunchNumber::Grid && program->grid[step.dim] <= 0) {
+      warp.known[step.dst] = false;
+      break;
+    }
     set(warp, step.dst, getLaunchNumber(warp, step));
     if (areBlocksOpen && step.launch == LaunchNumber::Block)
       setBlockNumbers(warp, step);
@@ -551,48 +561,4 @@ bool Machine::executeControl(Warp &warp, const Step &step) {
   }
   warp.pc = next;
   return true;
-}
-
-//===----------------------------------------------------------------------===//
-// Paths that may be left out
-//===----------------------------------------------------------------------===//
-
-void Machine::beginRare(Warp &warp) {
-  warp.rare.push_back(warp.knows);
-  warp.rareEvents.emplace_back();
-  for (unsigned engine = 0; engine < kGroupEngines; ++engine) {
-    if (!warp.open[engine].empty())
-      fail(warp.pc, "an asynchronous access is in no group yet");
-    warp.rareGroups.push_back(warp.groups[engine]);
-  }
-}
-
-/// Of what was there before, a warp knows no more than without the path; of
-/// what the path itself does, what it knows at its end.
-void Machine::endRare(Warp &warp) {
-  EventSet made;
-  for (uint32_t event : warp.rareEvents.back())
-    made.set(event);
-  for (Knowledge WarpKnowledge::*part :
-       {&WarpKnowledge::all, &WarpKnowledge::elected, &WarpKnowledge::shares}) {
-    Knowledge own = std::move(warp.knows.*part);
-    own.intersect(made);
-    warp.knows.*part = std::move(warp.rare.back().*part);
-    (warp.knows.*part).join(own);
-  }
-  warp.rare.pop_back();
-  SmallVector<uint32_t, 4> events = warp.rareEvents.back();
-  warp.rareEvents.pop_back();
-  if (!warp.rareEvents.empty())
-    warp.rareEvents.back().append(events);
-  // Of what was pending before, a wait on the path is not relied on; what the
-  // path has started is pending behind it.
-  for (unsigned engine = kGroupEngines; engine-- > 0;) {
-    auto before = std::move(warp.rareGroups.back());
-    warp.rareGroups.pop_back();
-    for (auto &group : warp.groups[engine])
-      if (llvm::any_of(group, [&](uint32_t event) { return made.test(event); }))
-        before.push_back(std::move(group));
-    warp.groups[engine] = std::move(before);
-  }
 }

@@ -47,6 +47,9 @@ inline constexpr uint32_t kWarpBarriers = 16;
 /// An mbarrier, or a barrier of warps with a generation in place of a phase.
 struct Barrier {
   bool isLive = false;
+  /// A fence of initialisations stands behind its own, which copies and
+  /// products need.
+  bool isFenced = false;
   uint32_t initStep = 0, invalStep = 0;
   uint32_t initEvent = 0;
   int64_t count = 0, pending = 0, tx = 0;
@@ -96,6 +99,8 @@ struct Warp {
   /// Values that come from words that were read before anybody had written
   /// them, and the step that read the word.
   std::map<Slot, uint32_t> unwritten;
+  /// True while what it has stored to global memory may not be there.
+  bool hasOpenStores = false;
   /// True once a signal stands behind its products.
   bool hasSignalled = false;
   /// Of each engine: events of the open group, and of the closed ones that are
@@ -107,7 +112,8 @@ struct Warp {
   uint32_t tiles = 0;
   /// On a path that may be left out: what was known at its start.
   std::vector<WarpKnowledge> rare;
-  std::vector<SmallVector<uint32_t, 4>> rareEvents;
+  /// The accesses made since then, and the groups that were pending.
+  std::vector<EventSet> rareEvents;
   std::vector<std::vector<SmallVector<uint32_t, 2>>> rareGroups;
 };
 
@@ -225,6 +231,8 @@ private:
   void setBlockNumbers(Warp &warp, const Step &step);
   /// Whether a step that is still to come depends on which of the blocks it is.
   bool asksForBlock() const;
+
+  // Paths that may be left out (BarrierRare.cpp).
   void beginRare(Warp &warp);
   void endRare(Warp &warp);
 
@@ -294,6 +302,7 @@ private:
   void reportInFlight(const Warp &warp, unsigned engine, BarrierFault fault,
                       StringRef does);
   void await(Warp &warp, const Step &step);
+  void checkStores(Warp &warp);
   void readWord(Warp &warp, const Step &step);
   void writeWord(const Warp &warp, uint8_t cta, int64_t base, Slot value);
   bool isOfWords(const AccessInfo &info) const;

@@ -71,7 +71,8 @@ void Machine::addOpenTile() {
         program->live[warp.pc].test(program->numSlots))
       last = std::min(last, warp.tiles);
   tiles.push_back(getFreeName("tile", ArrayRef(tiles).drop_front(last)));
-  learn(getOpenTile(tiles.size() - 1));
+  if (program->areTilesCounts)
+    learn(getOpenTile(tiles.size() - 1));
 }
 
 /// Writes a sum in place of an unknown wherever it is.

@@ -45,6 +45,7 @@ void Machine::init(Warp &warp, const Step &step) {
           {noteAt(barrier.initStep, "it was initialised here")});
     barrier = Barrier();
     barrier.isLive = true;
+    barrier.isFenced = step.flag;
     barrier.initStep = warp.pc;
     barrier.count = barrier.pending = step.value;
     barrier.initEvent = newEvent();
@@ -164,6 +165,13 @@ uint32_t Machine::signal(Warp &warp, uint32_t number, int64_t arrivals,
                     ", that a wait has to come behind")});
     return 0;
   }
+  if (sender != Sender::Warp && !barrier.isFenced)
+    report(BarrierFault::Proxy, here(warp, number),
+           llvm::formatv("{0} of {1} signals {2}, whose initialisation has no "
+                         "attn.mbarrier.fence_init behind it",
+                         describe(isCopy, sender == Sender::Products),
+                         nameOf(warp), nameOf(number)),
+           {noteAt(barrier.initStep, "initialised here")});
   uint32_t event = newEvent();
   bool isOtherCta = number / perCta != warp.cta;
   bool isRemote = sender != Sender::Warp || isOtherCta;

@@ -60,6 +60,7 @@ enum class Code : uint8_t {
   Product,     ///< accesses of the thread's products, which end in their order
   Signal,      ///< arrives at an mbarrier when these products are complete
   ReadWord,    ///< dst = a word of shared memory
+  Publish,     ///< what the warp has stored to global memory has to be there
   RareBegin,   ///< what follows may be left out, up to RareEnd
   RareEnd,
   Exit
@@ -90,7 +91,8 @@ struct Step {
   int64_t ctas = 1;
   /// Of signals: at the cluster's first CTA. Of elections and barriers: each
   /// warpgroup by itself. Of issues: the group is closed. Of fills: by all
-  /// warps of a partition, in the other CTA.
+  /// warps of a partition, in the other CTA. Of waits for stores: only until
+  /// they have read. Of initialisations: a fence stands behind them.
   bool flag = false;
   /// One thread of the warp takes it, the elected one.
   bool isElected = false;
@@ -216,6 +218,8 @@ struct Program {
   bool hasTiles = false;
   /// How many there are, or what matters of them, only the launch says.
   bool hasOpenTiles() const { return hasTiles && isOpen; }
+  /// Their numbers are not negative.
+  bool areTilesCounts = true;
   /// A loop whose tiles are computed in another way than another partition's,
   /// and, if they differ in some CTA, what both walk there.
   Operation *unlikeLoop = nullptr;
@@ -242,6 +246,8 @@ inline constexpr StringLiteral kUnlikeRanks =
 inline constexpr unsigned kGroupEngines = 5;
 /// The one whose groups are each thread's own.
 inline constexpr unsigned kCopyEngine = 0;
+/// The one whose groups store to global memory.
+inline constexpr unsigned kStoreEngine = 2;
 /// Those of tensor memory, of which a wait leaves nothing, come last.
 inline constexpr unsigned kFirstTensorEngine = 3;
 /// The number of an engine whose order is known, else -1.

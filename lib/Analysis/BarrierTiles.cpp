@@ -129,6 +129,8 @@ void Compiler::findTileFor(scf::ForOp loop) {
     text += textOf(value, induction) + ";";
   if (hasOpenLoops() && !isOfLaunch(loop))
     return fail(loop, kUnlikeTiles.str());
+  program.areTilesCounts &=
+      isCount(loop.getLowerBound(), {}) && isCount(tile, induction);
   demand(loop, tile);
   tileValues[loop] = tile;
   if (!tileText.empty() && tileText != text)
@@ -152,6 +154,7 @@ void Compiler::findTileWhile(scf::WhileOp loop) {
                   !(isOfLaunch(init, {}) && isOfLaunch(condition, argument));
     if (tileValues.contains(loop) || isOther || isOpen)
       return fail(loop, kUnlikeTiles.str());
+    program.areTilesCounts &= isCount(init, {});
     tileText = text;
     tileValues[loop] = argument;
   }
@@ -176,6 +179,7 @@ void Compiler::findDealer() {
       return fail(op, "tiles are dealt in more than one place");
     if (!isElected(dealt.getDefiningOp()))
       return fail(op, "its tiles are dealt by several threads");
+    program.areTilesCounts &= isCount(dealt, {});
     tiles[dealt.getDefiningOp()] = dealt;
   });
 }

@@ -40,7 +40,7 @@ Affine Machine::getArgument(unsigned argument) {
 bool Machine::openLaunchAs(const Machine &other, std::string &text) {
   unknowns = other.unknowns;
   auto numbers = other.path.findNumbers();
-  if (!numbers)
+  if (!numbers || !unknowns->areComputed(*numbers))
     return false;
   llvm::raw_string_ostream os(text);
   for (auto [number, value] : *numbers) {
@@ -219,14 +219,20 @@ static std::string getName(Operation *op) {
   return text;
 }
 
-/// True for a conversion that keeps the number: one to a type as wide, or to 32
-/// bits, which what the launch gives fits into (docs/BarrierCheck.md).
+static unsigned getWidth(Type type) {
+  return type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
+}
+
+/// True for a result of at least 32 bits, into which numbers of the launch and
+/// what comes of them are taken to fit (docs/BarrierCheck.md).
+static bool isWide(Operation *op) {
+  return getWidth(op->getResult(0).getType()) >= 32;
+}
+
+/// True for a conversion that keeps the number.
 static bool keepsNumber(Operation *op) {
-  auto getWidth = [](Type type) {
-    return type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
-  };
-  unsigned width = getWidth(op->getResult(0).getType());
-  return width >= 32 || width >= getWidth(op->getOperand(0).getType());
+  return isWide(op) || getWidth(op->getResult(0).getType()) >=
+                           getWidth(op->getOperand(0).getType());
 }
 
 /// What an op makes of numbers that are not negative; nothing if it is not one
@@ -253,6 +259,9 @@ std::optional<Affine> Machine::computeCounts(Operation *op,
 /// Sums and products are taken not to overflow (docs/BarrierCheck.md).
 std::optional<Affine> Machine::computeSum(Operation *op,
                                           ArrayRef<Affine> args) {
+  bool isSum = isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op);
+  if (isSum && !isWide(op))
+    return std::nullopt;
   if (isa<arith::AddIOp>(op))
     return args[0].plus(args[1]);
   if (isa<arith::SubIOp>(op))
@@ -283,6 +292,10 @@ std::optional<Affine> Machine::readGlobal(const Step &step,
 std::optional<Affine> Machine::computeOpen(const Step &step,
                                            ArrayRef<Affine> args) {
   if (step.code == Code::Count) {
+    // Trips of a loop that takes its bounds as they are without a sign.
+    if (cast<scf::ForOp>(step.op).getUnsignedCmp() &&
+        !(facts.imply(args[0]) && facts.imply(args[1])))
+      return std::nullopt;
     Affine trips = args[1].plus(args[0], -1);
     if (!facts.imply(trips.plus(Affine(-1))))
       return Affine();
@@ -323,8 +336,11 @@ std::optional<Affine> Machine::computeOpen(const Step &step,
     return result;
   // Whatever it is, it is the same of the same numbers.
   if (isa_and_nonnull<arith::ArithDialect>(step.op->getDialect()) &&
-      !step.op->getResult(0).getType().isInteger(1))
-    return Affine::unknown(unknowns->get(getName(step.op), args));
+      !step.op->getResult(0).getType().isInteger(1)) {
+    uint32_t number = unknowns->get(getName(step.op), args);
+    unknowns->define(number, step.compute, args);
+    return Affine::unknown(number);
+  }
   return std::nullopt;
 }
 

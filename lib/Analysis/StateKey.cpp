@@ -343,6 +343,8 @@ void StateKey::addBarriers() {
   for (uint32_t number : barrierOrder) {
     Barrier &barrier = m.barriers[number];
     add(barrier.isLive);
+    add(barrier.isFenced);
+    add(barrier.count);
     add(barrier.pending);
     add(barrier.tx);
     // The first phases are special: nothing comes before them.
@@ -383,6 +385,18 @@ void StateKey::addVaried(ArrayRef<int64_t> values) {
     kind.push_back(value);
 }
 
+void StateKey::addGroup(ArrayRef<uint32_t> events) {
+  std::vector<AccessKey> keys;
+  for (const Access &access : m.accesses)
+    if (llvm::is_contained(events, access.event))
+      keys.push_back(describe(access));
+  llvm::sort(keys);
+  add(keys.size());
+  for (const AccessKey &key : keys)
+    for (int64_t value : key)
+      add(value);
+}
+
 void StateKey::addWarp(const Warp &warp) {
   add(warp.state);
   add(warp.pc);
@@ -416,8 +430,15 @@ void StateKey::addWarp(const Warp &warp) {
   }
   for (unsigned engine = 0; engine < kGroupEngines; ++engine)
     add(warp.groups[engine].size());
-  add(warp.rare.size());
+  add(warp.hasOpenStores);
   add(warp.hasSignalled);
+  add(warp.rare.size());
+  // What will be pending again behind a path that may be left out.
+  for (const auto &groups : warp.rareGroups) {
+    add(groups.size());
+    for (const auto &group : groups)
+      addGroup(group);
+  }
 }
 
 /// All sets of events, in an order that is the same in states with one text.
@@ -434,6 +455,11 @@ void StateKey::collectSets() {
       collect(warp.knows.elected);
     if (m.program->tensorColumns != 0)
       collect(warp.products);
+    for (WarpKnowledge &knows : warp.rare)
+      for (Knowledge *part : {&knows.all, &knows.shares, &knows.elected})
+        collect(*part);
+    for (EventSet &made : warp.rareEvents)
+      sets.push_back(&made);
   }
   for (uint32_t number : barrierOrder) {
     collect(m.barriers[number].gathering);

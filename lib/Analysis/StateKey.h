@@ -75,6 +75,7 @@ private:
   void collectSets();
   void addAccesses();
   void addBarriers();
+  void addGroup(ArrayRef<uint32_t> events);
   void addWarp(const Warp &warp);
   void addVaried(ArrayRef<int64_t> values);
   void add(int64_t value) {

@@ -67,6 +67,28 @@ uint32_t Unknowns::get(const std::string &text, llvm::ArrayRef<Affine> from,
   return number->second;
 }
 
+bool Unknowns::areComputed(
+    llvm::ArrayRef<std::pair<uint32_t, int64_t>> numbers) const {
+  llvm::DenseMap<uint32_t, int64_t> values(numbers.begin(), numbers.end());
+  return llvm::all_of(numbers, [&](auto known) {
+    auto found = definitions.find(known.first);
+    if (found == definitions.end())
+      return true;
+    const auto &[compute, args] = found->second;
+    RegionNumber operands[3], result;
+    for (auto [place, sum] : llvm::enumerate(args)) {
+      operands[place].integer = sum.constant;
+      for (auto [number, factor] : sum.terms) {
+        if (!values.contains(number))
+          return false;
+        operands[place].integer += factor * values.lookup(number);
+      }
+    }
+    return compute && compute(operands, result) &&
+           result.integer == known.second;
+  });
+}
+
 bool Unknowns::mayComeAgain(uint32_t number,
                             const llvm::DenseSet<uint32_t> &live) const {
   return !isGiven[number] && llvm::all_of(sources[number], [&](uint32_t from) {

@@ -8,6 +8,7 @@
 #ifndef ATTN_LIB_ANALYSIS_UNKNOWNS_H
 #define ATTN_LIB_ANALYSIS_UNKNOWNS_H
 
+#include "RegionArithmetic.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
@@ -58,6 +59,14 @@ public:
   bool isRoot(uint32_t number) const {
     return isGiven[number] || texts[number].rfind("word", 0) == 0;
   }
+  /// Says how it is computed of the numbers that these sums are.
+  void define(uint32_t number, Arithmetic compute,
+              llvm::ArrayRef<Affine> args) {
+    definitions.try_emplace(number, std::move(compute),
+                            llvm::SmallVector<Affine, 3>(args));
+  }
+  /// Whether numbers are what those are that they are computed from.
+  bool areComputed(llvm::ArrayRef<std::pair<uint32_t, int64_t>> numbers) const;
   /// True if it may be computed once more from the unknowns in `live`.
   bool mayComeAgain(uint32_t number,
                     const llvm::DenseSet<uint32_t> &live) const;
@@ -73,6 +82,8 @@ private:
   std::vector<llvm::SmallVector<uint32_t, 2>> sources;
   std::vector<bool> isGiven;
   std::vector<std::string> texts;
+  std::map<uint32_t, std::pair<Arithmetic, llvm::SmallVector<Affine, 3>>>
+      definitions;
 };
 
 /// Sums that are not negative.

@@ -135,131 +135,62 @@ gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "bar
 // -----
 
 gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "barrier"} {
-  gpu.func @assembly(%n: i32) kernel attributes {nvvm.minctasm = 1 : i32, known_block_size = array<i32: 256, 1, 1>, attn.shared_bytes = 65536 : i64,
-      attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["2", "1", "1"], block = [256, 1, 1],
-        tensors = [{access = "read", dtype = "f32", name = "x", shape = array<i64: -1>, strides = array<i64: 1>}], args = [{dim = 0 : i64, kind = "size", tensor = "x", type = "i32"}]>} {
-    %c0 = arith.constant 0 : i32
-    %c1 = arith.constant 1 : i32
-    %w = attn.alloc {name = "w", offset = 0} : !attn.buffer<1xi32, #attn.rows, shared>
-    attn.warp_specialize
-    partition "a" warps 4 registers 24 {
-      // expected-warning @below {{cannot be checked: what it does to shared memory or to who waits for whom is not known}}
-      %e = llvm.inline_asm asm_dialect = att "bar.sync 0; mov.u32 $0, 1;", "=r" : () -> i32
-      attn.elect {
-        attn.scalar_store %e, %w[%c0] : !attn.buffer<1xi32, #attn.rows, shared>
-      }
-    }
-    partition "b" warps 4 registers 24 {
-      attn.named_barrier %c1 {threads = 128}
-    }
-    gpu.return
-  }
-}
-
-// -----
-
-gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "barrier"} {
-  gpu.func @attribution(%n: i32) workgroup(%m : memref<4xi32, #gpu.address_space<workgroup>>) kernel attributes {nvvm.minctasm = 1 : i32, known_block_size = array<i32: 256, 1, 1>, attn.shared_bytes = 65536 : i64,
-      attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["2", "1", "1"], block = [256, 1, 1],
-        tensors = [{access = "read", dtype = "f32", name = "x", shape = array<i64: -1>, strides = array<i64: 1>}], args = [{dim = 0 : i64, kind = "size", tensor = "x", type = "i32"}]>} {
-    %c1 = arith.constant 1 : i32
-    attn.warp_specialize
-    partition "a" warps 4 registers 24 {
-      %i = arith.constant 0 : index
-      // expected-warning @below {{cannot be checked: what it does to shared memory or to who waits for whom is not known}}
-      memref.store %c1, %m[%i] : memref<4xi32, #gpu.address_space<workgroup>>
-    }
-    partition "b" warps 4 registers 24 {
-      %i = arith.constant 0 : index
-      %l = memref.load %m[%i] : memref<4xi32, #gpu.address_space<workgroup>>
-    }
-    gpu.return
-  }
-}
-
-// -----
-
-gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "barrier"} {
-  gpu.func @laps(%map: !attn.tensor_map<1x1x64x64xf16, swizzle = 128>) kernel attributes {nvvm.minctasm = 1 : i32, known_block_size = array<i32: 256, 1, 1>, attn.shared_bytes = 65536 : i64,
-      attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["2", "1", "1"], block = [256, 1, 1],
-        tensors = [{access = "read", dtype = "f16", name = "x", shape = array<i64: 1, 1, 1024, 64>, strides = array<i64: 65536, 65536, 64, 1>}], args = [{kind = "tensor_map", tensor = "x", rank = 4 : i64, element = "f16", box = array<i64: 64, 64, 1, 1>, swizzle = "128B"}]>} {
-    %c0 = arith.constant 0 : i32
-    %c1 = arith.constant 1 : i32
-    %c2 = arith.constant 2 : i32
-    %c5 = arith.constant 5 : i32
-    %k = attn.alloc {name = "k", offset = 0} : !attn.buffer<1x64x64xf16, #attn.swizzled<span = 128>, shared>
-    %full = attn.mbarrier.alloc {name = "k.full", offset = 49152} : !attn.mbarriers<1>
-    %empty = attn.mbarrier.alloc {name = "k.empty", offset = 49280} : !attn.mbarriers<1>
-    attn.elect {
-      attn.mbarrier.init %full {count = 1} : !attn.mbarriers<1>
-      attn.mbarrier.init %empty {count = 4} : !attn.mbarriers<1>
-      attn.mbarrier.fence_init
-    }
-    gpu.barrier
-    attn.warp_specialize
-    partition "consumer" warps 4 tiles [4, 1] registers 128 {
-      scf.for %i = %c0 to %c5 step %c1 : i32 {
-        %slot = arith.remui %i, %c1 : i32
-        %lap = arith.divui %i, %c1 : i32
-        %par = arith.remui %lap, %c2 : i32
-        // expected-warning @below {{cannot be checked: its parity is 2, neither 0 nor 1}}
-        attn.mbarrier.wait %full[%slot] parity %lap : !attn.mbarriers<1>
-        %s = attn.slot %k[%slot] : !attn.buffer<1x64x64xf16, #attn.swizzled<span = 128>, shared> -> !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
-        %t = attn.local_load %s : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared> -> tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
-        attn.fence.proxy_async
-        attn.mbarrier.arrive %empty[%slot] : !attn.mbarriers<1>
-      }
-    }
-    partition "producer" warps 4 registers 24 {
-      attn.elect {
-        scf.for %i = %c0 to %c5 step %c1 : i32 {
-          %slot = arith.remui %i, %c1 : i32
-          %lap = arith.divui %i, %c1 : i32
-          %par = arith.remui %lap, %c2 : i32
-          %odd = arith.xori %par, %c1 : i32
-          attn.mbarrier.wait %empty[%slot] parity %odd : !attn.mbarriers<1>
-          attn.mbarrier.expect_tx %full[%slot] {bytes = 8192} : !attn.mbarriers<1>
-          %s = attn.slot %k[%slot] : !attn.buffer<1x64x64xf16, #attn.swizzled<span = 128>, shared> -> !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
-          attn.tma.load %map[%c0, %c0, %i, %c0], %s barrier %full[%slot] : !attn.mbarriers<1> : !attn.tensor_map<1x1x64x64xf16, swizzle = 128>, !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
-        }
-      }
-    }
-    gpu.return
-  }
-}
-
-// -----
-
-gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "barrier"} {
-  gpu.func @sources_are_read(%map: !attn.tensor_map<1x1x64x64xf16, swizzle = 128>, %counter: !llvm.ptr<1>, %x: !llvm.ptr<1>, %out: !llvm.ptr<1>) kernel attributes {attn.warps = array<i64: 4, 1>, nvvm.minctasm = 1 : i32, known_block_size = array<i32: 128, 1, 1>, attn.shared_bytes = 65536 : i64,
+  gpu.func @transposed_by_a_thread(%n: i32) kernel attributes {attn.warps = array<i64: 4, 1>, nvvm.minctasm = 1 : i32, known_block_size = array<i32: 128, 1, 1>, attn.shared_bytes = 65536 : i64,
       attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["2", "1", "1"], block = [128, 1, 1],
-        tensors = [{access = "write", dtype = "i32", name = "out", shape = array<i64: 1>, strides = array<i64: 1>}, {access = "write", dtype = "f16", name = "x", shape = array<i64: 1, 1, 128, 64>, strides = array<i64: 8192, 8192, 64, 1>}], args = [{kind = "tensor_map", tensor = "x", rank = 4 : i64, element = "f16", box = array<i64: 64, 64, 1, 1>, swizzle = "128B"}, {index = 0 : i64, kind = "workspace"}, {kind = "pointer", tensor = "x"}, {kind = "pointer", tensor = "out"}], workspaces = [{bytes = "4", restored = true, zeroed = true}]>} {
-    %c0 = arith.constant 0 : i32
-    %c1 = arith.constant 1 : i32
-    %c2 = arith.constant 2 : i32
-    %k = attn.alloc {name = "k", offset = 0} : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
-    %bx = gpu.block_id x
-    %b = arith.index_cast %bx : index to i32
-    %c64 = arith.constant 64 : i32
-    %row = arith.muli %b, %c64 : i32
-    %v = arith.constant dense<1.0> : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
-    attn.local_store %v, %k : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>, !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
-    attn.fence.proxy_async
-    gpu.barrier
+        tensors = [{access = "read", dtype = "f32", name = "x", shape = array<i64: -1>, strides = array<i64: 1>}], args = [{dim = 0 : i64, kind = "size", tensor = "x", type = "i32"}]>} {
+    %v = attn.alloc {name = "v", offset = 0} : !attn.buffer<64x64xf8E4M3FN, #attn.swizzled<span = 64>, shared>
+    %w = attn.alloc {name = "w", offset = 4096} : !attn.buffer<64x64xf8E4M3FN, #attn.swizzled<span = 64>, shared>
     attn.elect {
-      attn.tma.store %k, %map[%c0, %c0, %row, %c0] : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>, !attn.tensor_map<1x1x64x64xf16, swizzle = 128>
-      attn.tma.commit
-      // expected-warning @below {{cannot be checked: what the stores write may still be on its way when attn.tile_arrive hands it over}}
-      attn.tma.wait {pending = 0, read}
+      // expected-warning @below {{cannot be checked: not all threads of a warp come to it}}
+      attn.local_transpose %v, %w : !attn.buffer<64x64xf8E4M3FN, #attn.swizzled<span = 64>, shared>, !attn.buffer<64x64xf8E4M3FN, #attn.swizzled<span = 64>, shared>
     }
-    %last = attn.tile_arrive %counter of %c2
-    scf.if %last {
-      %o = arith.subi %c1, %b : i32
-      %at = arith.muli %o, %c64 : i32
-      %p = llvm.getelementptr %x[%at] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
-      %l = llvm.load %p : !llvm.ptr<1> -> i32
-      llvm.store %l, %out : i32, !llvm.ptr<1>
+    gpu.barrier
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "barrier"} {
+  gpu.func @reduced_by_a_thread(%out: !llvm.ptr<1>) kernel attributes {attn.warps = array<i64: 4, 1>, nvvm.minctasm = 1 : i32, known_block_size = array<i32: 128, 1, 1>, attn.shared_bytes = 65536 : i64,
+      attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["2", "1", "1"], block = [128, 1, 1],
+        tensors = [{access = "write", dtype = "f32", name = "x", shape = array<i64: 64>, strides = array<i64: 1>}], args = [{kind = "pointer", tensor = "x"}]>} {
+    %c0 = arith.constant 0 : i32
+    %z64 = arith.constant 0 : i64
+    %o64 = arith.constant 1 : i64
+    %c64 = arith.constant 64 : i32
+    %x = attn.alloc {name = "x", offset = 1024} : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+    %t = attn.local_load %x : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared> -> tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
+    %e = arith.extf %t : tensor<64x64xf16, #attn.mma<warps = [4, 1]>> to tensor<64x64xf32, #attn.mma<warps = [4, 1]>>
+    %g = attn.global_view %out[%z64] rows %c64 stride %o64 : <?xf32>
+    attn.elect {
+      // expected-warning @below {{cannot be checked: not all threads of a warp come to it}}
+      %r = attn.reduce max %e : tensor<64x64xf32, #attn.mma<warps = [4, 1]>> -> tensor<64xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [4, 1]>>>
+      attn.global_store %r, %g[%c0] : tensor<64xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [4, 1]>>>, <?xf32>
     }
+    gpu.barrier
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "barrier"} {
+  gpu.func @vote_of_a_thread(%n: i32) kernel attributes {attn.warps = array<i64: 4, 1>, nvvm.minctasm = 1 : i32, known_block_size = array<i32: 128, 1, 1>, attn.shared_bytes = 65536 : i64,
+      attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["2", "1", "1"], block = [128, 1, 1],
+        tensors = [{access = "read", dtype = "f32", name = "x", shape = array<i64: -1>, strides = array<i64: 1>}], args = [{dim = 0 : i64, kind = "size", tensor = "x", type = "i32"}]>} {
+    %x = attn.alloc {name = "x", offset = 1024} : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+    %t = attn.local_load %x : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared> -> tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
+    %z = arith.constant dense<0.0> : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
+    %q = arith.cmpf ogt, %t, %z : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
+    attn.elect {
+      // expected-warning @below {{cannot be checked: not all threads of a warp come to it}}
+      %h = attn.rare any %q default(%t : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>) : tensor<64x64xi1, #attn.mma<warps = [4, 1]>> {
+        %u = arith.addf %t, %t : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
+        attn.yield %u : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
+      }
+    }
+    gpu.barrier
     gpu.return
   }
 }
