@@ -5,7 +5,7 @@
 // CHECK: error: signal in the wrong phase: a copy of warp 4 of CTA 2 for phase 1 of 'k.full'[0] of CTA 0 is not ordered after the completion of phase 0: it may count there
 
 gpu.module @kernels {
-  gpu.func @ring(%map: !attn.tensor_map<1x1x32x64xf16, swizzle = 128>) kernel attributes {known_cluster_size = array<i32: 4, 1, 1>} {
+  gpu.func @ring(%map: !attn.tensor_map<1x1x32x64xf16, swizzle = 128>) kernel attributes {known_block_size = array<i32: 256, 1, 1>, known_cluster_size = array<i32: 4, 1, 1>} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c5 = arith.constant 5 : i32

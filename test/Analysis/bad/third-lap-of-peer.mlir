@@ -5,7 +5,7 @@
 // CHECK: error: signal in the wrong phase: a signal of warp 4 of CTA 1 for phase 3 of 'k.full'[0] of CTA 1 is not ordered after the completion of phase 2: it may count there
 
 gpu.module @kernels {
-  gpu.func @ring(%map: !attn.tensor_map<1x1x64x64xf16, swizzle = 128>) kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
+  gpu.func @ring(%map: !attn.tensor_map<1x1x64x64xf16, swizzle = 128>) kernel attributes {known_block_size = array<i32: 256, 1, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c3 = arith.constant 3 : i32

@@ -1,8 +1,8 @@
-// RUN: not attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-check-barriers))' -o /dev/null 2>&1 | FileCheck %s
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-check-barriers))' -o /dev/null 2>&1 | FileCheck %s
 
 // One partition counts to an extent, the other one to its lowest eight bits.
 
-// CHECK: error: deadlock: nobody can go on: warp 4 waits for phase 0 of named barrier 1, which lacks 4 arrivals
+// CHECK: warning: the synchronisation of {{.*}} cannot be checked: with unknown trip counts it is not shown to be right (deadlock)
 
 gpu.module @kernels {
   gpu.func @narrow_cast(%n: i32) kernel attributes {known_block_size = array<i32: 256, 1, 1>, attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["2", "1", "1"], block = [256, 1, 1],
