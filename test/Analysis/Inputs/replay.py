@@ -27,7 +27,8 @@ MAP = (
 
 def with_launch(text: str) -> str:
     """The kernel with a target and, where it has none, a launch of one cluster."""
-    cluster = 2 if "known_cluster_size" in text else 1
+    size = re.search(r"known_cluster_size = array<i32: (\d+)", text)
+    cluster = int(size[1]) if size else 1
     warps = [int(count) for count in re.findall(r'partition "\w+" warps (\d+)', text)]
     threads = 32 * sum(warps) if warps else 128
     access = "write" if "tma.store" in text else "read"

@@ -5,7 +5,7 @@
 // CHECK: error: deadlock: nobody can go on: warp 0 waits for phase 4 of 'k.full'[0], which lacks 1 arrivals
 
 gpu.module @kernels {
-  gpu.func @ring(%map: !attn.tensor_map<1x1x64x64xf16, swizzle = 128>) kernel attributes {attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["2", "1", "2"], block = [256, 1, 1],
+  gpu.func @ring(%map: !attn.tensor_map<1x1x64x64xf16, swizzle = 128>) kernel attributes {known_block_size = array<i32: 256, 1, 1>, attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["2", "1", "2"], block = [256, 1, 1],
       tensors = [{access = "read", dtype = "f16", name = "x", shape = array<i64: 1, 1, 1024, 64>, strides = array<i64: 65536, 65536, 64, 1>}],
       args = [{kind = "tensor_map", tensor = "x", rank = 4 : i64, element = "f16", box = array<i64: 64, 64, 1, 1>, swizzle = "128B"}]>} {
     %c0 = arith.constant 0 : i32
