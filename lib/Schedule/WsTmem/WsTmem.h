@@ -31,6 +31,10 @@ public:
                         const TargetRow &target) const override;
   KernelShape getKernelShape(const ProblemFacts &facts, PlanAttrInterface plan,
                              const TargetRow &target) const override;
+  FailureOr<PlanAttrInterface>
+  setParameters(llvm::function_ref<InFlightDiagnostic()> emitError,
+                PlanAttrInterface plan,
+                llvm::ArrayRef<PlanParameter> parameters) const override;
   LogicalResult emit(KernelContext &context,
                      PlanAttrInterface plan) const override;
 };
@@ -45,6 +49,13 @@ inline constexpr int64_t kTmemTiles = 2;
 /// up to 84 bytes of the threads that load and multiply, with 56 none.
 inline constexpr int64_t kTmemSoftmaxRegisters = 224;
 inline constexpr int64_t kTmemOtherRegisters = 56;
+
+/// Heads that are rows of their query, and rows of a query.
+int64_t getTmemPackedHeads(const ProblemFacts &facts, WsTmemPlanAttr plan);
+int64_t getTmemQueryRows(const ProblemFacts &facts, WsTmemPlanAttr plan);
+
+/// Whether TMA stores the results of a plan's rows and no others.
+bool canStoreRowsByTma(const ProblemFacts &facts, WsTmemPlanAttr plan);
 
 /// Bytes of the rings and of their mbarriers, and of results that pass through
 /// memory of their own.

@@ -20,6 +20,17 @@ static constexpr StringRef kHandedSlots[] = {"p0", "p1"};
 // Memory
 //===----------------------------------------------------------------------===//
 
+TilePlan WsTmemEmitter::getTilePlan(const ProblemFacts &facts,
+                                    WsTmemPlanAttr plan) {
+  TilePlan tiles = {kTmemRows, plan.getBlockN(), plan.getOrder(),
+                    plan.getGroupHeads()};
+  tiles.dynamic = plan.getDynamic();
+  tiles.tilesPerCTA = kTmemTiles;
+  tiles.packedHeads = getTmemPackedHeads(facts, plan);
+  tiles.queryRows = getTmemQueryRows(facts, plan);
+  return tiles;
+}
+
 void WsTmemEmitter::makeRings() {
   int64_t stages = plan.getKvStages();
   auto spec = [&](StringRef name, RingRows holds, int64_t count, int64_t rows,
@@ -429,7 +440,7 @@ SmallVector<Value> WsTmemEmitter::emitMultiplierTile(ValueRange cursors) {
     for (int64_t number = 0; number < kTmemTiles; ++number) {
       own[number] =
           emitClusterTile(context, at.tile, context.i32(number), kTmemTiles,
-                          queries, keys, kTmemRows, plan.getBlockN());
+                          queries, keys, kTmemRows, plan.getBlockN(), group);
       acquireQueries();
     }
   for (int64_t number = 0; number < kTmemTiles; ++number) {

@@ -88,15 +88,13 @@ struct IssueOrder {
 class WsTmemEmitter : RingEmitter {
 public:
   WsTmemEmitter(KernelContext &context, WsTmemPlanAttr plan)
-      : RingEmitter(context, {kTmemRows, plan.getBlockN(), plan.getOrder(),
-                              plan.getGroupHeads(), /*cluster=*/1,
-                              plan.getDynamic(), kTmemTiles}),
-        plan(plan),
+      : RingEmitter(context, getTilePlan(context.facts, plan)), plan(plan),
         resultBuffer(getTmemResultBuffer(context.facts, plan, context.target)) {
   }
   LogicalResult run();
 
 private:
+  static TilePlan getTilePlan(const ProblemFacts &facts, WsTmemPlanAttr plan);
   void makeRings();
   void makeTensorTile(int64_t number);
   void makeDealer();

@@ -92,6 +92,22 @@ static int64_t choosePolynomial(const TargetRow &target, bool beside) {
   return beside ? 6 : 7;
 }
 
+int64_t attn::getTmemPackedHeads(const ProblemFacts &facts,
+                                 WsTmemPlanAttr plan) {
+  return plan.getPackHeads() ? facts.getGroup() : 1;
+}
+
+int64_t attn::getTmemQueryRows(const ProblemFacts &facts, WsTmemPlanAttr plan) {
+  // Tiles are of whole queries, which one box brings.
+  return llvm::PowerOf2Ceil(getTmemPackedHeads(facts, plan));
+}
+
+bool attn::canStoreRowsByTma(const ProblemFacts &facts, WsTmemPlanAttr plan) {
+  // Rows behind a group's heads are those of the next one.
+  return canStoreByTma(facts) &&
+         getTmemQueryRows(facts, plan) == getTmemPackedHeads(facts, plan);
+}
+
 /// Bytes of the rings and of the mbarriers.
 static ResourceSum getRingBytes(const ProblemFacts &facts,
                                 WsTmemPlanAttr plan) {
@@ -159,6 +175,19 @@ int64_t attn::getStagedColumns(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   return plan.getOHalves() ? facts.valueDim / 2 : facts.valueDim;
 }
 
+/// Whether plans that pack the heads of a group are worth comparing: where
+/// fewer tiles have all rows, or tiles of fewer queries walk fewer keys.
+static bool isWorthPacking(const ProblemFacts &facts) {
+  int64_t group = facts.getGroup();
+  if (ShapedType::isDynamic(group) || group == 1 || group > kPackedHeadsLimit)
+    return false;
+  constexpr int64_t rows = kTmemTiles * kTmemRows;
+  int64_t queries = getAssumedExtent(facts.queries, kAssumedLength);
+  return facts.mask.getKind() != MaskKind::None ||
+         llvm::divideCeil(queries * llvm::PowerOf2Ceil(group), rows) <
+             group * llvm::divideCeil(queries, rows);
+}
+
 std::vector<PlanAttrInterface>
 WsTmemSchedule::getCandidates(const ProblemFacts &facts,
                               const TargetRow &target) const {
@@ -181,38 +210,45 @@ WsTmemSchedule::getCandidates(const ProblemFacts &facts,
     }
     return 0;
   };
-  for (int64_t blockN : {128, 64})
-    for (SoftmaxPolicy softmax :
-         {SoftmaxPolicy::Threshold, SoftmaxPolicy::Exact}) {
-      WsTmemPlanAttr::Parameters p;
-      p.blockN = blockN;
-      p.softmax = softmax;
-      p.pBeside = fitsBeside(facts, blockN);
-      p.polynomial = choosePolynomial(target, p.pBeside);
-      p.pParts = true;
-      p.ownBlocks = masked;
-      p.order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;
-      if (masked)
-        p.groupHeads = chooseGroupHeads(facts, target, kTmemRows * kTmemTiles,
-                                        blockN, target.getClusteredSMs(1));
-      // Results take no memory that K and V need, and half of it where that
-      // gives these a slot.
-      p.epilogue = EpilogueKind::Staged;
-      int64_t slots = add(p, /*least=*/3);
-      p.oHalves = true;
-      if (canHalve(facts) && slots != 0)
-        add(p, slots + 1);
-      p.oHalves = false;
-      // By TMA where they take no memory but the queries'.
-      p.epilogue = EpilogueKind::Tma;
-      p.kvStages = slots + 1;
-      if (canStoreByTma(facts) && slots != 0 &&
-          getTmemResultBuffer(facts, WsTmemPlanAttr::get(context, p), target) ==
-              ResultBuffer::Queries)
-        add(p, slots + 1);
-      p.epilogue = EpilogueKind::Direct;
-      add(p, /*least=*/2);
-    }
+  auto addShape = [&](int64_t blockN, SoftmaxPolicy softmax, bool packs) {
+    WsTmemPlanAttr::Parameters p;
+    p.packHeads = packs;
+    p.blockN = blockN;
+    p.softmax = softmax;
+    p.pBeside = fitsBeside(facts, blockN);
+    p.polynomial = choosePolynomial(target, p.pBeside);
+    p.pParts = true;
+    p.ownBlocks = masked;
+    p.order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;
+    if (masked && !packs)
+      p.groupHeads = chooseGroupHeads(facts, target, kTmemRows * kTmemTiles,
+                                      blockN, target.getClusteredSMs(1));
+    // Results take no memory that K and V need, and half of it where that
+    // gives these a slot.
+    p.epilogue = EpilogueKind::Staged;
+    int64_t slots = add(p, /*least=*/3);
+    p.oHalves = true;
+    if (canHalve(facts) && slots != 0)
+      add(p, slots + 1);
+    p.oHalves = false;
+    // By TMA where they take no memory but the queries'.
+    p.epilogue = EpilogueKind::Tma;
+    p.kvStages = slots + 1;
+    if (canStoreRowsByTma(facts, WsTmemPlanAttr::get(context, p)) &&
+        slots != 0 &&
+        getTmemResultBuffer(facts, WsTmemPlanAttr::get(context, p), target) ==
+            ResultBuffer::Queries)
+      add(p, slots + 1);
+    p.epilogue = EpilogueKind::Direct;
+    add(p, /*least=*/2);
+  };
+  // Of two plans that take as long the first one is taken.
+  for (bool packs : {false, true})
+    for (int64_t blockN : {128, 64})
+      for (SoftmaxPolicy softmax :
+           {SoftmaxPolicy::Threshold, SoftmaxPolicy::Exact})
+        if (!packs || isWorthPacking(facts))
+          addShape(blockN, softmax, packs);
   return plans;
 }
 
@@ -264,11 +300,21 @@ llvm::Error WsTmemSchedule::checkPlan(const ProblemFacts &facts,
     return makeUnsupported(getName(),
                            "the epilogue 'shuffled', expected 'auto', "
                            "'direct', 'staged' or 'tma'");
+  if (plan.getPackHeads())
+    if (llvm::Error error = checkPackedHeads(facts, plan.getGroupHeads()))
+      return error;
   if (plan.getEpilogue() == EpilogueKind::Tma && !canStoreByTma(facts))
     return makeUnsupported(
         getName(), "the epilogue 'tma' with " +
                        findUnmappable(facts.o).value_or(
                            "packed sequences, which end before their tensor"));
+  if (plan.getEpilogue() == EpilogueKind::Tma &&
+      !canStoreRowsByTma(facts, plan))
+    return makeUnsupported(
+        getName(),
+        llvm::formatv("the epilogue 'tma' with packed groups of {0} heads, "
+                      "expected a power of two",
+                      facts.getGroup()));
   if (llvm::Error error = checkExponentials(plan, target))
     return error;
   if (plan.getOHalves() && !canHalve(facts))
@@ -297,6 +343,12 @@ KernelShape WsTmemSchedule::getKernelShape(const ProblemFacts &,
   shape.grid = {int64_t(target.getClusteredSMs(1)), 1, 1};
   shape.threads = plan.getThreads();
   return shape;
+}
+
+FailureOr<PlanAttrInterface> WsTmemSchedule::setParameters(
+    llvm::function_ref<InFlightDiagnostic()> emitError, PlanAttrInterface plan,
+    llvm::ArrayRef<PlanParameter> parameters) const {
+  return Schedule::setParameters(emitError, plan, dropHeadGroups(parameters));
 }
 
 bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
@@ -331,10 +383,13 @@ PlanEstimate WsTmemSchedule::estimate(const ProblemFacts &facts,
   double blockM = kTmemRows * kTmemTiles, blockN = plan.getBlockN();
   double queries = getAssumedExtent(facts.queries, kAssumedLength);
   double keys = getAssumedExtent(facts.keys, kAssumedLength);
-  double groups = facts.batch * getAssumedExtent(facts.heads, kAssumedHeads);
-  estimate.tiles = int64_t(groups * std::ceil(queries / blockM));
+  double groups = facts.batch * getAssumedExtent(facts.heads, kAssumedHeads) /
+                  getTmemPackedHeads(facts, plan);
+  double rows = getTmemQueryRows(facts, plan);
+  estimate.tiles = int64_t(groups * std::ceil(queries * rows / blockM));
   estimate.waves = estimate.tiles / double(target.getClusteredSMs(1));
-  estimate.blocks = countBlocks(facts, queries, keys, blockM, blockN);
+  estimate.blocks =
+      countBlocks(facts, queries, keys, std::ceil(blockM / rows), blockN);
 
   double columns = llvm::alignTo(facts.headDim, 16) + facts.valueDim;
   estimate.tensorClocks = 2 * blockM * blockN * columns / target.tensorFlopF16;
