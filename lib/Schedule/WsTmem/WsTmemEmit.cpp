@@ -191,12 +191,18 @@ SmallVector<Value> WsTmemEmitter::emitIssueLoop(const IssueOrder &order) {
                  arith::SubIOp::create(b, order.trips, context.i32(1)));
   SmallVector<Type> results(order.cursors.size(),
                             CursorType::get(b.getContext()));
+  StringAttr held, behind;
+  if (order.held) {
+    results.push_back(order.held.getType());
+    held = b.getStringAttr(order.heldSlot);
+    behind = b.getStringAttr(order.releasedBehind);
+  }
   auto loop = IssueLoopOp::create(
-      b, results, order.role, trips, order.channels, order.cursors,
+      b, results, order.role, trips, order.channels, order.cursors, order.held,
       b.getStrArrayAttr(order.slots), order.slotChannels,
       b.getStrArrayAttr(names), counts, skews, b.getArrayAttr(uses),
-      hasParts ? b.getArrayAttr(parts) : ArrayAttr(), /*rising=*/false,
-      order.statements.size());
+      hasParts ? b.getArrayAttr(parts) : ArrayAttr(), /*rising=*/false, held,
+      behind, order.statements.size());
   for (auto [statement, region] :
        llvm::zip(order.statements, loop.getBodies())) {
     OpBuilder::InsertionGuard guard(b);
@@ -405,6 +411,14 @@ void WsTmemEmitter::addResults(IssueOrder &order, int64_t number,
   add(kBack, front, columns - front);
 }
 
+bool WsTmemEmitter::holdsKeys() const {
+  // A slot that is handed back fills while the products behind that run. Those
+  // of keys need all of shared memory's port, those of values half of it: with
+  // scores behind results of a block, both kinds of slots fill under the
+  // latter. Fewer slots leave no time for it.
+  return !plan.getPBeside() && plan.getKvStages() >= 4;
+}
+
 Value WsTmemEmitter::acquireTile(int64_t number, Value channel, Value cursor) {
   SmallVector<StringRef> parts = {StringRef()};
   if (hasParts(number, channel))
@@ -454,7 +468,8 @@ SmallVector<Value> WsTmemEmitter::emitMultiplierTile(ValueRange cursors) {
     ChannelReleaseOp::create(b, channel, token, kMultiplier);
     cursor = CursorAdvanceOp::create(b, cursor, channel);
   }
-  release(k, firstKeys.getToken(), kMultiplier);
+  if (!holdsKeys())
+    release(k, firstKeys.getToken(), kMultiplier);
   // Behind the first scores a step has a block's results and the next one's
   // scores; the results of the last block stand alone.
   IssueOrder order = startOrder(kMultiplier, ArrayRef(next).drop_front());
@@ -477,7 +492,14 @@ SmallVector<Value> WsTmemEmitter::emitMultiplierTile(ValueRange cursors) {
     if (!plan.getPBeside())
       addScores(order, number, queryTiles[number].first, own[number]);
   }
+  if (holdsKeys()) {
+    order.held = firstKeys.getToken();
+    order.heldSlot = "k";
+    order.releasedBehind = order.statements[getFront() != 0 ? 1 : 0].name;
+  }
   lastOrder.cursors = emitIssueLoop(order);
+  if (order.held)
+    release(k, lastOrder.cursors.pop_back_val(), kMultiplier);
   // The next tile's queries are loaded while this one's last softmaxes run.
   for (auto [slot, token] : queryTiles)
     release(q, token, kMultiplier);

@@ -76,6 +76,10 @@ struct IssueOrder {
   SmallVector<StringRef> slots;
   SmallVector<int64_t> slotChannels;
   SmallVector<IssueStatement> statements;
+  /// The slot that is released a step later, behind which statement, and its
+  /// token in front of the first step; null if none is.
+  StringRef heldSlot, releasedBehind;
+  Value held;
 
   /// A slot of a channel of its own.
   void addSlot(StringRef name, Value channel) {
@@ -109,7 +113,7 @@ private:
   SmallVector<Value> startKeyCursors(StringRef role);
   /// Slot numbers of K and V in an order of issue.
   void addKeySlots(IssueOrder &order);
-  /// The loop, and the cursors behind it.
+  /// The loop, and the cursors behind it, with the token of what is held.
   SmallVector<Value> emitIssueLoop(const IssueOrder &order);
   Value emitSlot(const Ring &ring, Value index);
   /// An order for all blocks of the walk.
@@ -139,6 +143,9 @@ private:
   /// behind those of `before` blocks, of none if it is null.
   void addResults(IssueOrder &order, int64_t number, const ClusterTile &own,
                   Value before);
+  /// Whether keys are handed back only behind the next block's first product
+  /// with values.
+  bool holdsKeys() const;
   /// Acquires a slot of a tile, all its parts; its token.
   Value acquireTile(int64_t number, Value channel, Value cursor);
   /// Takes the results back behind a tile, where they have a channel of their
