@@ -74,6 +74,10 @@ ResultBuffer getTmemResultBuffer(const ProblemFacts &facts, WsTmemPlanAttr plan,
 /// once.
 int64_t getFrontKeys(WsTmemPlanAttr plan);
 
+/// Whether keys are handed back only behind the next block's first product with
+/// values, so that their slot fills under one of these.
+bool holdsKeys(WsTmemPlanAttr plan);
+
 /// True if K and V share a ring: their slots have the same shape.
 bool sharesRing(const ProblemFacts &facts);
 

@@ -411,14 +411,6 @@ void WsTmemEmitter::addResults(IssueOrder &order, int64_t number,
   add(kBack, front, columns - front);
 }
 
-bool WsTmemEmitter::holdsKeys() const {
-  // A slot that is handed back fills while the products behind that run. Those
-  // of keys need all of shared memory's port, those of values half of it: with
-  // scores behind results of a block, both kinds of slots fill under the
-  // latter. Fewer slots leave no time for it.
-  return !plan.getPBeside() && plan.getKvStages() >= 4;
-}
-
 Value WsTmemEmitter::acquireTile(int64_t number, Value channel, Value cursor) {
   SmallVector<StringRef> parts = {StringRef()};
   if (hasParts(number, channel))
@@ -468,7 +460,7 @@ SmallVector<Value> WsTmemEmitter::emitMultiplierTile(ValueRange cursors) {
     ChannelReleaseOp::create(b, channel, token, kMultiplier);
     cursor = CursorAdvanceOp::create(b, cursor, channel);
   }
-  if (!holdsKeys())
+  if (!holdsKeys(plan))
     release(k, firstKeys.getToken(), kMultiplier);
   // Behind the first scores a step has a block's results and the next one's
   // scores; the results of the last block stand alone.
@@ -492,7 +484,7 @@ SmallVector<Value> WsTmemEmitter::emitMultiplierTile(ValueRange cursors) {
     if (!plan.getPBeside())
       addScores(order, number, queryTiles[number].first, own[number]);
   }
-  if (holdsKeys()) {
+  if (holdsKeys(plan)) {
     order.held = firstKeys.getToken();
     order.heldSlot = "k";
     order.releasedBehind = order.statements[getFront() != 0 ? 1 : 0].name;

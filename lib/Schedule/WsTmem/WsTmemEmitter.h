@@ -143,9 +143,6 @@ private:
   /// behind those of `before` blocks, of none if it is null.
   void addResults(IssueOrder &order, int64_t number, const ClusterTile &own,
                   Value before);
-  /// Whether keys are handed back only behind the next block's first product
-  /// with values.
-  bool holdsKeys() const;
   /// Acquires a slot of a tile, all its parts; its token.
   Value acquireTile(int64_t number, Value channel, Value cursor);
   /// Takes the results back behind a tile, where they have a channel of their

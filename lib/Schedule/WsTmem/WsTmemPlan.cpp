@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Copied/CopiedCost.h"
 #include "../Core/AttentionEmitter.h"
 #include "../Core/CommonChecks.h"
 #include "../Problem/BlockCount.h"
@@ -46,6 +47,8 @@ static constexpr double kStoredClocks = -50, kLateQueryClocks = 1500;
 /// Clocks of a block for barriers: where scores are handed back before their
 /// exponentials, and where the next ones wait for the probabilities.
 static constexpr double kBesideClocks = 250, kOverlaidClocks = 190;
+/// The latter where keys are handed back later.
+static constexpr double kHeldClocks = 10;
 /// The same where K and V share a ring of three slots.
 static constexpr double kShortRingClocks = 16;
 
@@ -80,6 +83,14 @@ int64_t attn::getFrontKeys(WsTmemPlanAttr plan) {
   // way to the next ones, so that fewer keys are waited for in front of it.
   int64_t eighths = plan.getPBeside() ? 6 : 5;
   return llvm::alignDown(plan.getBlockN() * eighths / 8, 16);
+}
+
+bool attn::holdsKeys(WsTmemPlanAttr plan) {
+  // A slot that is handed back fills while the products behind that run. Those
+  // of keys need all of shared memory's port, those of values half of it: with
+  // scores behind results of a block, both kinds of slots fill under the
+  // latter. Fewer slots leave no time for it.
+  return !plan.getPBeside() && plan.getKvStages() >= 4;
 }
 
 /// How many exponentials of 16 a polynomial takes over, none where the chip has
@@ -368,6 +379,15 @@ bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
          kTmemSoftmaxRegisters;
 }
 
+/// Bytes of K and V that are copied while a slot is read.
+static double getBytesInFlight(const ProblemFacts &facts, WsTmemPlanAttr plan) {
+  int64_t columns = getKeyColumns(facts);
+  if (!sharesRing(facts))
+    columns += getValueColumns(facts);
+  return double(plan.getKvStages() - 1) * plan.getBlockN() * columns *
+         facts.elementType.getIntOrFloatBitWidth() / 8;
+}
+
 PlanEstimate WsTmemSchedule::estimate(const ProblemFacts &facts,
                                       PlanAttrInterface planAttr,
                                       const TargetRow &target) const {
@@ -410,7 +430,9 @@ PlanEstimate WsTmemSchedule::estimate(const ProblemFacts &facts,
   estimate.blockClocks =
       std::max({estimate.tensorClocks, estimate.expClocks, estimate.issueClocks,
                 estimate.sharedClocks}) +
-      (plan.getPBeside() ? kBesideClocks : kOverlaidClocks);
+      (plan.getPBeside() ? kBesideClocks
+       : holdsKeys(plan) ? kHeldClocks
+                         : kOverlaidClocks);
   if (sharesRing(facts) && plan.getKvStages() < 4)
     estimate.blockClocks += kShortRingClocks;
   estimate.tileClocks = kTileClocks + kColumnClocks * columns;
@@ -421,5 +443,9 @@ PlanEstimate WsTmemSchedule::estimate(const ProblemFacts &facts,
         estimate.waves > 1 ? kLateQueryClocks : kStoredClocks;
   double clocks = estimate.tileClocks + estimate.blocks * estimate.blockClocks;
   estimate.microseconds = std::ceil(estimate.waves) * clocks / target.clockMHz;
+  // Where a CTA has all queries that need some keys, these may come too late.
+  if (queries * rows <= blockM)
+    addDramTime(estimate, facts, plan.getBlockN(),
+                getBytesInFlight(facts, plan), target);
   return estimate;
 }
