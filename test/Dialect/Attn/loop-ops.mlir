@@ -111,8 +111,8 @@ func.func @issue(%kv: !attn.channel<3>, %t: !attn.channel<1>, %c: !attn.cursor, 
 // CHECK-LABEL: @issue_held
 // CHECK-SAME: %[[KV:.*]]: !attn.channel<3>, %[[C:.*]]: !attn.cursor, %[[HELD:.*]]: !attn.token, %[[N:.*]]: i32
 func.func @issue_held(%kv: !attn.channel<3>, %c: !attn.cursor, %held: !attn.token, %n: i32) -> !attn.token {
-  // CHECK: %[[R:.*]]:2 = attn.issue_loop as "mma" trips(%[[N]]) slots ["v" = 0, "k" = 0] of %[[KV]] from %[[C]] holding "k" = %[[HELD]] behind "pv" : !attn.channel<3>
-  %r:2 = attn.issue_loop as "mma" trips(%n) slots ["v" = 0, "k" = 0] of %kv from %c holding "k" = %held behind "pv" : !attn.channel<3>
+  // CHECK: %[[R:.*]]:2 = attn.issue_loop as "mma" trips(%[[N]]) slots ["v" = 0, "k" = 0] of %[[KV]] from %[[C]] holding "k" behind "pv" = %[[HELD]] : !attn.channel<3>
+  %r:2 = attn.issue_loop as "mma" trips(%n) slots ["v" = 0, "k" = 0] of %kv from %c holding "k" behind "pv" = %held : !attn.channel<3>
   statement "pv" of 0 skew 0 uses ["v"] {
   ^bb0(%i: i32, %v: i32, %v_token: !attn.token):
   }

@@ -69,9 +69,9 @@ static ParseResult parseHead(OpAsmParser &parser, OperationState &result) {
     return failure();
   if (succeeded(parser.parseOptionalKeyword("holding"))) {
     StringAttr slot, behind;
-    if (parser.parseAttribute(slot) || parser.parseEqual() ||
-        parser.parseOperand(held.emplace_back()) ||
-        parser.parseKeyword("behind") || parser.parseAttribute(behind))
+    if (parser.parseAttribute(slot) || parser.parseKeyword("behind") ||
+        parser.parseAttribute(behind) || parser.parseEqual() ||
+        parser.parseOperand(held.emplace_back()))
       return failure();
     result.addAttribute(IssueLoopOp::getHoldingAttrName(op), slot);
     result.addAttribute(IssueLoopOp::getBehindAttrName(op), behind);
@@ -152,8 +152,8 @@ void IssueLoopOp::print(OpAsmPrinter &printer) {
       });
   printer << "] of " << getChannels() << " from " << getCursors();
   if (getHeld())
-    printer << " holding " << getHoldingAttr() << " = " << getHeld()
-            << " behind " << getBehindAttr();
+    printer << " holding " << getHoldingAttr() << " behind " << getBehindAttr()
+            << " = " << getHeld();
   printer.printOptionalAttrDict(
       (*this)->getAttrs(),
       {getRoleAttrName(), getRisingAttrName(), getSlotsAttrName(),

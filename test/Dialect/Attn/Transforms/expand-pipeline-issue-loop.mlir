@@ -124,7 +124,7 @@ gpu.module @kernels {
     %start = attn.cursor.start %kv as "mma" : !kv
     %i0, %first = attn.channel.acquire %kv[%start] as "mma" : !kv
     %c = attn.cursor.advance %start on %kv : !kv
-    %r:2 = attn.issue_loop as "mma" trips(%n) slots ["v" = 0, "k" = 0] of %kv from %c holding "k" = %first behind "pv" : !kv
+    %r:2 = attn.issue_loop as "mma" trips(%n) slots ["v" = 0, "k" = 0] of %kv from %c holding "k" behind "pv" = %first : !kv
     statement "pv" of 0 skew 0 uses ["v"] {
     ^bb0(%i: i32, %v: i32, %v_token: !attn.token):
       %x = arith.muli %i, %v : i32
