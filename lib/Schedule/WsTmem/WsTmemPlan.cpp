@@ -251,8 +251,8 @@ WsTmemSchedule::getCandidates(const ProblemFacts &facts,
     // By TMA where they take no memory but the queries'.
     p.epilogue = EpilogueKind::Tma;
     p.kvStages = slots + 1;
-    if (canStoreRowsByTma(facts, WsTmemPlanAttr::get(context, p)) &&
-        slots != 0 &&
+    if (slots != 0 &&
+        canStoreRowsByTma(facts, WsTmemPlanAttr::get(context, p)) &&
         getTmemResultBuffer(facts, WsTmemPlanAttr::get(context, p), target) ==
             ResultBuffer::Queries)
       add(p, slots + 1);
