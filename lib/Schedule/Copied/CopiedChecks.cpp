@@ -34,7 +34,7 @@ llvm::Error attn::checkCopied(llvm::StringRef schedule,
 
 int64_t attn::getPackedHeads(const ProblemFacts &facts,
                              const CopiedPlan &plan) {
-  return plan.getPackHeads() ? facts.heads / facts.kvHeads : 1;
+  return plan.getPackHeads() ? facts.getGroup() : 1;
 }
 
 /// Accumulators of f16, which mma.sync has for operands of f16.
@@ -120,7 +120,7 @@ llvm::Error attn::checkCopiedPlan(llvm::StringRef schedule,
             : llvm::divideCeil(facts.queries * getPackedHeads(facts, plan),
                                plan.getBlockM()));
   if (llvm::Error error =
-          checkGrid("heads", plan.getPackHeads() ? facts.kvHeads : facts.heads))
+          checkGrid("heads", facts.heads / getPackedHeads(facts, plan)))
     return error;
   return checkGrid("batches", ShapedType::isDynamic(facts.batch)
                                   ? facts.batch
