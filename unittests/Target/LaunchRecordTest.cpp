@@ -383,7 +383,8 @@ TEST(LaunchRecord, ChecksArguments) {
             "rank, 5, got 4");
   EXPECT_EQ(failure("\"rank\": 4", "\"rank\": 4, \"view\": \"x\""),
             "launch record: args[1].view: expected one of \"whole\", "
-            "\"transposed\", \"quads\", \"packed\", \"bounded\", got \"x\"");
+            "\"transposed\", \"quads\", \"packed\", \"bounded\", "
+            "\"by_row\", \"packed_by_row\", got \"x\"");
   EXPECT_EQ(failure("\"rank\": 4", "\"rank\": 4, \"view\": \"bounded\""),
             "launch record: args[1].rank: expected one more than the tensor's "
             "rank, 5, got 4");
