@@ -59,11 +59,14 @@ TMEM_AXES = {
     "mask": tuple(MASKS),
     "nq": TMEM_LENGTHS,
     "nk": TMEM_LENGTHS,
-    "heads": ((1, 1), (2, 2), (3, 1)),
+    "heads": ((1, 1), (2, 2), (3, 1), (8, 2)),
     "packed": (False, True),
     "softmax": ("threshold", "exact", "lagged", "optimistic"),
-    # Packed sequences have no `tma`: theirs is another case of auto.
+    # Packed sequences and rows of three heads have no `tma`: theirs is another
+    # case of auto.
     "epilogue": ("auto", "direct", "tma"),
+    # Heads of a group as rows of their query, where there are any.
+    "rows": (False, True),
 }
 
 
@@ -72,12 +75,14 @@ class TmemCase(Case):
 
     def __init__(self, values):
         super().__init__(values[:6])
-        self.packed, self.softmax, self.epilogue = values[6:]
+        self.packed, self.softmax, self.epilogue, self.rows = values[6:]
+        self.rows &= self.heads != self.kv_heads
 
     @property
     def name(self):
         packed = "-packed" if self.packed else ""
-        return f"{super().name}{packed}-{self.softmax}-{self.epilogue}"
+        rows = "-rows" if self.rows else ""
+        return f"{super().name}{packed}-{self.softmax}-{self.epilogue}{rows}"
 
     def command(self, tool, chip):
         command = super().command(tool, chip)
@@ -85,8 +90,11 @@ class TmemCase(Case):
             command[1] = f"--q=1x{self.heads}x{self.nq + 5}x{self.d}x{self.dtype}"
             command[3] = f"--varlen=q:{self.nq},0,5/k:{self.nk},40,0"
         parameters = f"softmax={self.softmax}"
-        if self.epilogue != "auto" and not (self.packed and self.epilogue == "tma"):
+        has_tma = not self.packed and not (self.rows and self.heads == 3)
+        if self.epilogue != "auto" and (has_tma or self.epilogue != "tma"):
             parameters += f",epilogue={self.epilogue}"
+        if self.heads != self.kv_heads:
+            parameters += f",pack_heads={str(self.rows).lower()}"
         return [*command, "--schedule=ws_tmem", f"--set=spills=allow,{parameters}"]
 
 
@@ -388,6 +396,8 @@ def main():
         grid, chip = (TMEM_AXES, TmemCase), "sm_100a"
     options.chip = options.chip or chip
     cases = make_pairwise(*grid) if options.pairwise else make_grid(*grid)
+    # Points that an axis does not tell apart are one case.
+    cases = list({case.name: case for case in cases}.values())
     cases = [case for case in cases if re.search(options.filter, case.name)]
     if options.sample is not None and options.sample < len(cases):
         cases = random.Random(options.seed).sample(cases, options.sample)

@@ -257,8 +257,7 @@ static Expected<TensorMapParameter> makeTensorMap(const LaunchArg &arg,
     shape[1] /= 4;
     shape.insert(shape.begin() + 1, 4);
     strides.insert(strides.begin() + 2, 4 * strides[1]);
-  } else if (arg.view == TensorMapView::Packed ||
-             arg.view == TensorMapView::Bounded) {
+  } else if (isPacked(arg.view) || arg.view == TensorMapView::Bounded) {
     size_t dim = shape.size() - 1;
     if (arg.view == TensorMapView::Bounded) {
       shape.insert(shape.begin() + dim, 1);
@@ -269,6 +268,10 @@ static Expected<TensorMapParameter> makeTensorMap(const LaunchArg &arg,
     if (std::optional<std::string> problem =
             setEnds(shape, strides, dim, width, map.address))
       return fail(*problem);
+  }
+  if (isByRow(arg.view)) {
+    std::swap(shape[1], shape[2]);
+    std::swap(strides[1], strides[2]);
   }
   // Limits of cuTensorMapEncodeTiled in the CUDA driver API.
   for (auto [i, extent, stride] : llvm::enumerate(shape, strides)) {

@@ -46,7 +46,9 @@ inline constexpr NameEntry<TensorMapView> mapViewNames[] = {
     {TensorMapView::Transposed, "transposed"},
     {TensorMapView::Quads, "quads"},
     {TensorMapView::Packed, "packed"},
-    {TensorMapView::Bounded, "bounded"}};
+    {TensorMapView::Bounded, "bounded"},
+    {TensorMapView::ByRow, "by_row"},
+    {TensorMapView::PackedByRow, "packed_by_row"}};
 
 inline constexpr NameEntry<SyncVerdict::Kind> verdictNames[] = {
     {SyncVerdict::Kind::Proved, "proved"},

@@ -279,10 +279,10 @@ void RecordReader::readTensorMap(ObjectReader &reader, LaunchArg &arg) {
     arg.view = reader.takeEnum("view", mapViewNames);
   size_t tensorRank = record.tensors[arg.tensor].shape.size();
   unsigned leastRank = 1;
-  bool hasEnds =
-      arg.view == TensorMapView::Packed || arg.view == TensorMapView::Bounded;
+  bool hasHeads = isPacked(arg.view) || isByRow(arg.view) ||
+                  arg.view == TensorMapView::Bounded;
   if (arg.view != TensorMapView::Whole)
-    leastRank = hasEnds ? 3 : 2;
+    leastRank = hasHeads ? 3 : 2;
   if (!reader.failed() && tensorRank < leastRank)
     return reader.fail("view", "expected a tensor of rank " + Twine(leastRank) +
                                    " or more, got " + Twine(tensorRank));

@@ -10,7 +10,15 @@ from .arrays import CARRIERS
 from .errors import ArgumentError
 
 #: As what tensor maps may describe their tensors: the least rank of a tensor in each view of a map, and dimensions in addition.
-MAP_VIEWS = {"whole": (1, 0), "transposed": (2, 0), "quads": (2, 1), "packed": (3, 0), "bounded": (3, 1)}
+MAP_VIEWS = {
+    "whole": (1, 0),
+    "transposed": (2, 0),
+    "quads": (2, 1),
+    "packed": (3, 0),
+    "bounded": (3, 1),
+    "by_row": (3, 0),
+    "packed_by_row": (3, 0),
+}
 
 
 class TensorView(NamedTuple):
@@ -64,14 +72,16 @@ def make_map(
             raise fail(f"rows of a multiple of 4, got {shape[1]}")
         shape[1:2] = [4, shape[1] // 4]
         steps[1:2] = [steps[1], 4 * steps[1]]
-    elif form in ("packed", "bounded"):
+    elif form in ("packed", "packed_by_row", "bounded"):
         # The last row is always the last one of the map, so that nothing behind
         # it is inside.
-        if form == "packed" and shape[-1] != 1:
+        if form != "bounded" and shape[-1] != 1:
             raise fail(f"one batch of packed sequences, got {shape[-1]}")
-        ends = slice(-1, None if form == "packed" else -1)
+        ends = slice(-1, -1 if form == "bounded" else None)
         shape[ends], steps[ends] = [shape[1] + 1], [steps[1]]
         before = shape[1] * steps[1] * width
+    if form in ("by_row", "packed_by_row"):
+        shape[1:3], steps[1:3] = shape[2:0:-1], steps[2:0:-1]
     # Limits of cuTensorMapEncodeTiled in the CUDA driver API.
     strides = []
     for extent, stride in zip(shape, steps, strict=True):

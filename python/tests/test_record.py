@@ -104,6 +104,14 @@ def test_views_of_tensor_maps():
     (map,) = binder.resolve(make_views(k=make_view(1, 40), **one)).steps[0].tensor_maps
     assert map.dims == (64, 40, 8, 41) and map.strides == (128, 40 * 128, 128)
     assert map.before == 40 * 128
+    binder = make_mapped("packed_by_row", [64, 4, 16, 1])
+    (map,) = binder.resolve(make_views(k=make_view(1, 40), **one)).steps[0].tensor_maps
+    assert map.dims == (64, 8, 40, 41) and map.strides == (40 * 128, 128, 128)
+    assert map.before == 40 * 128
+    binder = make_mapped("by_row", [64, 4, 16, 1])
+    (map,) = binder.resolve(make_views()).steps[0].tensor_maps
+    assert map.dims == (64, 8, 40, 2) and map.strides == (40 * 128, 128, 8 * 40 * 128)
+    assert map.before == 0
 
 
 def test_alignment_of_contiguous_rows():

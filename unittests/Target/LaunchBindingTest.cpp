@@ -166,6 +166,19 @@ TEST_F(LaunchBinding, MapsPackedSequences) {
                            "batch of packed sequences, got 3");
 }
 
+TEST_F(LaunchBinding, MapsHeadsInsideOfRows) {
+  LaunchArg &arg = record.steps[0].args[3];
+  arg.view = TensorMapView::ByRow;
+  arg.box = {64, 1, 32};
+  auto resolved = resolveLaunch(record, tensors);
+  ASSERT_TRUE(bool(resolved)) << llvm::toString(resolved.takeError());
+  auto bound = bindParameters(record, *resolved, 0, tensors, scalars, {0x100});
+  ASSERT_TRUE(bool(bound)) << llvm::toString(bound.takeError());
+  EXPECT_THAT(bound->tensorMaps[0].dims, ElementsAre(64, 3, 300));
+  EXPECT_THAT(bound->tensorMaps[0].strides, ElementsAre(60000, 144));
+  EXPECT_THAT(bound->tensorMaps[0].box, ElementsAre(64, 1, 32));
+}
+
 TEST_F(LaunchBinding, MapsBoundedPages) {
   LaunchArg &arg = record.steps[0].args[3];
   arg.view = TensorMapView::Bounded;

@@ -193,7 +193,13 @@ TEST(LaunchRecord, ViewsOfTensorMaps) {
                   TensorMapView::Packed),
         std::pair("\"rank\": 5, \"view\": \"bounded\", \"box\": [64, 16, 1, "
                   "1, 1]",
-                  TensorMapView::Bounded)}) {
+                  TensorMapView::Bounded),
+        std::pair("\"rank\": 4, \"view\": \"by_row\", \"box\": [64, 4, 16, "
+                  "1]",
+                  TensorMapView::ByRow),
+        std::pair("\"rank\": 4, \"view\": \"packed_by_row\", \"box\": [64, 4, "
+                  "16, 1]",
+                  TensorMapView::PackedByRow)}) {
     std::string text = getDocsExample();
     StringRef whole = "\"rank\": 4, \"box\": [64, 128, 1, 1]";
     size_t at = text.find(whole.str());
@@ -377,7 +383,8 @@ TEST(LaunchRecord, ChecksArguments) {
             "rank, 5, got 4");
   EXPECT_EQ(failure("\"rank\": 4", "\"rank\": 4, \"view\": \"x\""),
             "launch record: args[1].view: expected one of \"whole\", "
-            "\"transposed\", \"quads\", \"packed\", \"bounded\", got \"x\"");
+            "\"transposed\", \"quads\", \"packed\", \"bounded\", "
+            "\"by_row\", \"packed_by_row\", got \"x\"");
   EXPECT_EQ(failure("\"rank\": 4", "\"rank\": 4, \"view\": \"bounded\""),
             "launch record: args[1].rank: expected one more than the tensor's "
             "rank, 5, got 4");

@@ -76,8 +76,23 @@ enum class TensorMapView {
   /// b.
   /// The last of its first e rows is i = R - 1, and all rows behind it are
   /// outside.
-  Bounded
+  Bounded,
+  /// With the dimension before the last exchanged with the one in front of it:
+  /// of (..., heads, rows, columns) the heads of a row stand side by side.
+  ByRow,
+  /// The same of what Packed is.
+  PackedByRow
 };
+
+/// Whether a map has the dimension before the last outside of the one in front
+/// of it.
+inline bool isByRow(TensorMapView view) {
+  return view == TensorMapView::ByRow || view == TensorMapView::PackedByRow;
+}
+/// Whether a map says where each of packed sequences ends.
+inline bool isPacked(TensorMapView view) {
+  return view == TensorMapView::Packed || view == TensorMapView::PackedByRow;
+}
 
 /// Dimensions of a map of a tensor of rank `tensorRank`.
 unsigned getMapRank(TensorMapView view, unsigned tensorRank);

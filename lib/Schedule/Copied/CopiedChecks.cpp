@@ -34,37 +34,7 @@ llvm::Error attn::checkCopied(llvm::StringRef schedule,
 
 int64_t attn::getPackedHeads(const ProblemFacts &facts,
                              const CopiedPlan &plan) {
-  return plan.getPackHeads() ? facts.heads / facts.kvHeads : 1;
-}
-
-/// Heads of a group as rows of their query.
-static llvm::Error checkPacking(const ProblemFacts &facts,
-                                const CopiedPlan &plan) {
-  if (!plan.getPackHeads())
-    return llvm::Error::success();
-  auto name = [](int64_t extent) {
-    return ShapedType::isDynamic(extent) ? std::string("a dynamic number of")
-                                         : std::to_string(extent);
-  };
-  if (ShapedType::isDynamic(facts.heads) ||
-      ShapedType::isDynamic(facts.kvHeads) || facts.heads == facts.kvHeads ||
-      facts.heads / facts.kvHeads > kPackedHeadsLimit)
-    return llvm::createStringError(llvm::formatv(
-        "expected groups of 2 to {0} heads for pack_heads, got {1} query heads "
-        "and {2} key heads",
-        kPackedHeadsLimit, name(facts.heads), name(facts.kvHeads)));
-  if (int64_t group = plan.getGroupHeads())
-    return llvm::createStringError(llvm::formatv(
-        "expected group_heads to be 0 with pack_heads, got {0}", group));
-  // Rows are numbered in 32 bits.
-  int64_t rows = facts.heads / facts.kvHeads;
-  if (!ShapedType::isDynamic(facts.queries) &&
-      facts.queries >= kLengthLimit / rows)
-    return llvm::createStringError(llvm::formatv(
-        "expected fewer than {0} rows with pack_heads, got {1} queries of {2} "
-        "heads",
-        kLengthLimit, facts.queries, rows));
-  return llvm::Error::success();
+  return plan.getPackHeads() ? facts.getGroup() : 1;
 }
 
 /// Accumulators of f16, which mma.sync has for operands of f16.
@@ -96,8 +66,9 @@ llvm::Error attn::checkCopiedPlan(llvm::StringRef schedule,
     return error;
   if (plan.getEpilogue() == EpilogueKind::Tma)
     return makeUnsupported(schedule, "results that TMA stores");
-  if (llvm::Error error = checkPacking(facts, plan))
-    return error;
+  if (plan.getPackHeads())
+    if (llvm::Error error = checkPackedHeads(facts, plan.getGroupHeads()))
+      return error;
   if (facts.runKeys % plan.getBlockN() != 0)
     return llvm::createStringError(
         llvm::formatv("expected run_keys to be a multiple of block_n, {0}, "
@@ -149,7 +120,7 @@ llvm::Error attn::checkCopiedPlan(llvm::StringRef schedule,
             : llvm::divideCeil(facts.queries * getPackedHeads(facts, plan),
                                plan.getBlockM()));
   if (llvm::Error error =
-          checkGrid("heads", plan.getPackHeads() ? facts.kvHeads : facts.heads))
+          checkGrid("heads", facts.heads / getPackedHeads(facts, plan)))
     return error;
   return checkGrid("batches", ShapedType::isDynamic(facts.batch)
                                   ? facts.batch

@@ -25,10 +25,25 @@ ScoreCost attn::getScoreCost(const ProblemFacts &facts) {
 }
 
 AttentionEmitter::AttentionEmitter(KernelContext &context, int64_t blockM,
-                                   int64_t group)
+                                   int64_t group, int64_t members)
     : context(context), facts(context.facts), blockM(blockM),
-      resultColumns(facts.valueDim), group(group), b(context.b),
+      resultColumns(facts.valueDim), group(group),
+      members(members == 0 ? group : members), b(context.b),
       source(KeySource::create(context)), results(ResultSink::create(context)) {
+}
+
+std::pair<Value, Value>
+AttentionEmitter::emitHeadAndQuery(ImplicitLocOpBuilder &lb, Value row) {
+  if (group == 1)
+    return {at.head, row};
+  Value rows = arith::ConstantIntOp::create(lb, group, 32);
+  Value member = arith::RemUIOp::create(lb, row, rows);
+  // Rows that do not exist are those of the last head once more.
+  if (members != group)
+    member = arith::MinSIOp::create(
+        lb, member, arith::ConstantIntOp::create(lb, members - 1, 32));
+  Value head = arith::AddIOp::create(lb, at.head, member);
+  return {head, arith::DivUIOp::create(lb, row, rows)};
 }
 
 bool AttentionEmitter::hasNaturalScores() const {
@@ -251,14 +266,8 @@ LogicalResult AttentionEmitter::emitScores(OpBuilder &builder, Value key,
         lb.createBlock(&map.getBody(), {}, {lb.getF32Type(), i32, i32},
                        SmallVector<Location>(3, b.getLoc()));
     Value score = block->getArgument(0);
-    Value query = block->getArgument(1), index = block->getArgument(2);
-    Value head = at.head;
-    if (group != 1) {
-      Value members = arith::ConstantIntOp::create(lb, group, 32);
-      head = arith::AddIOp::create(lb, head,
-                                   arith::RemUIOp::create(lb, query, members));
-      query = arith::DivUIOp::create(lb, query, members);
-    }
+    Value index = block->getArgument(2);
+    auto [head, query] = emitHeadAndQuery(lb, block->getArgument(1));
     // Regions run for rows and keys beyond the end as well, whose results are
     // dropped: their reads must stay inside of what they would read.
     if (!facts.captures.empty()) {
@@ -313,7 +322,8 @@ Value AttentionEmitter::emitSinkRows() {
       context.getPointer("sinks"),
       arith::MulIOp::create(b, context.widen(at.head), stride), getRows(),
       /*stride=*/context.i64(0), /*members=*/stride,
-      /*alignment=*/IntegerAttr(), b.getI64IntegerAttr(group));
+      /*alignment=*/IntegerAttr(), b.getI64IntegerAttr(group),
+      getPresentRows(context, getQueryRows()));
   Value sinks = GlobalLoadOp::create(b, type, view, row);
   if (Value counts = results->emitHasSinks(at))
     sinks = arith::SelectOp::create(b, counts, sinks, splat(type, -infinity));
@@ -362,16 +372,10 @@ Value AttentionEmitter::emitInitTerm(RankedTensorType type, Value weight) {
     return arith::MinSIOp::create(
         b, index, arith::SubIOp::create(b, end, context.i32(1)));
   };
-  Value query = limit(block->getArgument(1), getRows());
+  Value position = limit(block->getArgument(1), getRows());
   Value column =
       limit(block->getArgument(2), context.i32(int32_t(facts.valueDim)));
-  Value head = at.head;
-  if (group != 1) {
-    Value members = context.i32(group);
-    head = arith::AddIOp::create(b, head,
-                                 arith::RemUIOp::create(b, query, members));
-    query = arith::DivUIOp::create(b, query, members);
-  }
+  auto [head, query] = emitHeadAndQuery(b, position);
   // Packed rows count from the first one of all.
   Value place = context.widen(query);
   if (queryStart)

@@ -56,8 +56,9 @@ ScoreCost getScoreCost(const ProblemFacts &facts);
 class AttentionEmitter {
 protected:
   /// For tiles of `blockM` rows. With `group` above 1 the heads of a group are
-  /// rows of their query.
-  AttentionEmitter(KernelContext &context, int64_t blockM, int64_t group = 1);
+  /// rows of their query: the first `members` of as many rows, all if 0.
+  AttentionEmitter(KernelContext &context, int64_t blockM, int64_t group = 1,
+                   int64_t members = 0);
 
   RankedTensorType tileType(ArrayRef<int64_t> shape, Type elementType) {
     return RankedTensorType::get(shape, elementType,
@@ -174,8 +175,9 @@ protected:
   const int64_t blockM;
   /// Columns of the accumulator of the results: those of v, and padding.
   int64_t resultColumns;
-  /// Heads that are rows of their query.
-  const int64_t group;
+  /// Rows of a query, and the heads that these are. Behind them, where heads
+  /// are fewer, stand rows that do not exist.
+  const int64_t group, members;
   ImplicitLocOpBuilder &b;
   std::unique_ptr<KeySource> source;
   std::unique_ptr<ResultSink> results;
@@ -196,8 +198,10 @@ private:
   Value packedRows;
   /// The tile's rows in tensors of queries.
   HeadRows getQueryRows() const {
-    return {at.head, at.batch, queryStart, getRows(), group};
+    return {at.head, at.batch, queryStart, getRows(), group, members};
   }
+  /// The head and the query that row `row` of a group's rows is.
+  std::pair<Value, Value> emitHeadAndQuery(ImplicitLocOpBuilder &lb, Value row);
   /// The extra logits of the tile's rows, in exponents of two.
   Value emitSinkRows();
   /// The element of a (batch, heads) tensor that is the tile's.

@@ -74,6 +74,46 @@ llvm::Error attn::checkPolicy(llvm::StringRef schedule, SoftmaxPolicy policy) {
           stringifySoftmaxPolicy(policy)));
 }
 
+llvm::Error attn::checkPackedHeads(const ProblemFacts &facts,
+                                   int64_t groupHeads) {
+  auto name = [](int64_t extent) {
+    return ShapedType::isDynamic(extent) ? std::string("a dynamic number of")
+                                         : std::to_string(extent);
+  };
+  int64_t group = facts.getGroup();
+  if (ShapedType::isDynamic(group) || group == 1 || group > kPackedHeadsLimit)
+    return llvm::createStringError(llvm::formatv(
+        "expected groups of 2 to {0} heads for pack_heads, got {1} query heads "
+        "and {2} key heads",
+        kPackedHeadsLimit, name(facts.heads), name(facts.kvHeads)));
+  if (groupHeads != 0)
+    return llvm::createStringError(llvm::formatv(
+        "expected group_heads to be 0 with pack_heads, got {0}", groupHeads));
+  // Rows are numbered in 32 bits.
+  if (!ShapedType::isDynamic(facts.queries) &&
+      facts.queries >= kLengthLimit / group)
+    return llvm::createStringError(llvm::formatv(
+        "expected fewer than {0} rows with pack_heads, got {1} queries of {2} "
+        "heads",
+        kLengthLimit, facts.queries, group));
+  return llvm::Error::success();
+}
+
+llvm::SmallVector<PlanParameter>
+attn::dropHeadGroups(llvm::ArrayRef<PlanParameter> parameters) {
+  llvm::SmallVector<PlanParameter> all(parameters);
+  bool sets = false, drops = false;
+  for (PlanParameter parameter : parameters) {
+    sets |= parameter.name == "group_heads";
+    drops |= parameter.name == "order" &&
+             parameter.value != stringifyTileOrder(TileOrder::LongestFirst);
+    drops |= parameter.name == "pack_heads" && parameter.value == "true";
+  }
+  if (drops && !sets)
+    all.push_back({"group_heads", "0"});
+  return all;
+}
+
 llvm::Error attn::checkSharedBytes(const ResourceSum &shared,
                                    const TargetRow &target) {
   if (shared.getTotal() <= target.sharedBytesPerCTA)

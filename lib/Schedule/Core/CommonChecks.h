@@ -23,6 +23,9 @@ inline constexpr int64_t kUsualColumns = 256, kMostWholeColumns = 384,
 /// The largest page that kernels take.
 inline constexpr int64_t kPageLimit = 256;
 
+/// Most heads of a group whose rows a tile may hold together.
+inline constexpr int64_t kPackedHeadsLimit = 128;
+
 /// "schedule 'x' does not support what".
 llvm::Error makeUnsupported(llvm::StringRef schedule, const llvm::Twine &what);
 
@@ -53,6 +56,15 @@ llvm::Error checkCommon(llvm::StringRef schedule, const ProblemFacts &facts,
 
 /// Refuses softmax policies that the code of a schedule does not have.
 llvm::Error checkPolicy(llvm::StringRef schedule, SoftmaxPolicy policy);
+
+/// Refuses heads of a group as rows of their query where groups are not known,
+/// too large, or in the plan `groupHeads` side by side.
+llvm::Error checkPackedHeads(const ProblemFacts &facts, int64_t groupHeads);
+
+/// These parameters of a plan, and no group of heads beside packed heads or an
+/// order that has none, unless they set one: a candidate may have it.
+llvm::SmallVector<PlanParameter>
+dropHeadGroups(llvm::ArrayRef<PlanParameter> parameters);
 
 /// Refuses plans whose shared memory a CTA cannot have.
 llvm::Error checkSharedBytes(const ResourceSum &shared,

@@ -224,8 +224,8 @@ void HostEmitter::emit(gpu::GPUFuncOp kernel, const KernelShape &shape) {
   }
   for (const TensorMapArg &arg : frame.tensorMapArgs)
     arguments.push_back(EncodeTensorMapOp::create(
-        b, arg.type, getView(arg), arg.view == TensorMapView::Packed,
-        arg.view == TensorMapView::Bounded));
+        b, arg.type, getView(arg), isPacked(arg.view),
+        arg.view == TensorMapView::Bounded, isByRow(arg.view)));
   gpu::KernelDim3 grid{emitSize(shape.grid[0]), emitSize(shape.grid[1]),
                        emitSize(shape.grid[2])};
   gpu::KernelDim3 block{index(shape.threads), index(1), index(1)};

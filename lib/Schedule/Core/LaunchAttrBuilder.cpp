@@ -73,6 +73,10 @@ static StringRef stringifyView(TensorMapView view) {
     return "packed";
   case TensorMapView::Bounded:
     return "bounded";
+  case TensorMapView::ByRow:
+    return "by_row";
+  case TensorMapView::PackedByRow:
+    return "packed_by_row";
   }
   llvm_unreachable("unknown view");
 }

@@ -22,6 +22,11 @@ Value attn::emitKVHead(KernelContext &context, Value head) {
   return arith::DivUIOp::create(b, head, group);
 }
 
+IntegerAttr attn::getPresentRows(KernelContext &context, const HeadRows &rows) {
+  return rows.members == rows.group ? IntegerAttr()
+                                    : context.b.getI64IntegerAttr(rows.members);
+}
+
 Value attn::emitHeadRows(KernelContext &context, StringRef name,
                          const HeadRows &rows) {
   ImplicitLocOpBuilder &b = context.b;
@@ -61,7 +66,7 @@ Value attn::emitHeadRows(KernelContext &context, StringRef name,
   if (rows.group == 1)
     return GlobalViewOp::create(b, type, pointer, offset, rows.rows, rowStride,
                                 alignment);
-  return GlobalViewOp::create(b, type, pointer, offset, rows.rows, rowStride,
-                              headStride, alignment,
-                              b.getI64IntegerAttr(rows.group));
+  return GlobalViewOp::create(
+      b, type, pointer, offset, rows.rows, rowStride, headStride, alignment,
+      b.getI64IntegerAttr(rows.group), getPresentRows(context, rows));
 }

@@ -22,8 +22,8 @@ struct HeadRows {
   Value start;
   /// The number of rows, i32.
   Value rows;
-  /// Heads from `head` on whose rows follow each other, query by query.
-  int64_t group = 1;
+  /// Rows of a query, of which the first `members` are heads from `head` on.
+  int64_t group = 1, members = 1;
   /// Dimensions in front of the batch, 0 or 1, and the index along it, i32;
   /// null for the first one.
   unsigned lead = 0;
@@ -39,6 +39,9 @@ struct HeadRows {
 /// The key head of a query head: query heads of a key head stand next to each
 /// other.
 Value emitKVHead(KernelContext &context, Value head);
+
+/// How many rows of a group exist, for attn.global_view; null if all do.
+IntegerAttr getPresentRows(KernelContext &context, const HeadRows &rows);
 
 /// A view of rows of a rank-4 tensor, or of lse.
 Value emitHeadRows(KernelContext &context, StringRef name,

@@ -125,20 +125,8 @@ KernelShape SplitQSchedule::getKernelShape(const ProblemFacts &facts,
 FailureOr<PlanAttrInterface> SplitQSchedule::setParameters(
     llvm::function_ref<InFlightDiagnostic()> emitError, PlanAttrInterface plan,
     llvm::ArrayRef<PlanParameter> parameters) const {
-  // Groups belong to one order, and to heads with tiles of their own: another
-  // order, or packed heads, drop the group of a candidate.
-  llvm::SmallVector<PlanParameter> all(parameters);
-  bool setsGroup = false, dropsGroup = false;
-  for (PlanParameter parameter : parameters) {
-    setsGroup |= parameter.name == "group_heads";
-    dropsGroup |=
-        parameter.name == "order" &&
-        parameter.value != stringifyTileOrder(TileOrder::LongestFirst);
-    dropsGroup |= parameter.name == "pack_heads" && parameter.value == "true";
-  }
-  if (dropsGroup && !setsGroup)
-    all.push_back({"group_heads", "0"});
-  return Schedule::setParameters(emitError, plan, all);
+  // Groups belong to one order, and to heads with tiles of their own.
+  return Schedule::setParameters(emitError, plan, dropHeadGroups(parameters));
 }
 
 LogicalResult SplitQSchedule::emit(KernelContext &context,

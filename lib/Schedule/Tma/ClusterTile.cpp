@@ -25,17 +25,21 @@ ClusterTile attn::emitClusterTile(KernelContext &context, Value tile,
   Value offset = arith::MulIOp::create(b, place, context.i32(blockM));
   result.row = arith::AddIOp::create(b, result.firstRow, offset);
   BlockBounds all = emitBlockBounds(context, result.firstRow, queries, keys,
-                                    blockM * ctas, blockN);
+                                    blockM * ctas, blockN, group);
   result.begin = all.begin;
   result.end = all.end;
   BlockBounds &own = result.bounds;
-  own = emitBlockBounds(context, result.row, queries, keys, blockM, blockN);
+  own = emitBlockBounds(context, result.row, queries, keys, blockM, blockN,
+                        group);
   // Only the last tiles of a head may lack one.
   bool mayLack = facts.varlen || ShapedType::isDynamic(facts.queries) ||
-                 llvm::divideCeil(facts.queries, blockM) % ctas != 0;
+                 llvm::divideCeil(facts.queries * group, blockM) % ctas != 0;
   if (mayLack) {
-    Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
-                                         result.row, queries);
+    Value rows = queries;
+    if (group != 1)
+      rows = arith::MulIOp::create(b, queries, context.i32(group));
+    Value exists =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::slt, result.row, rows);
     for (Value *bound : {&own.begin, &own.fullBegin, &own.fullEnd, &own.end})
       *bound = arith::SelectOp::create(b, exists, *bound, all.end);
   }

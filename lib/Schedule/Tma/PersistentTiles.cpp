@@ -78,7 +78,7 @@ void PersistentTiles::emitTile(Value index) {
     at.kvHead = emitKVHead(context, at.head);
   } else {
     at.kvHead = at.head;
-    at.head = arith::MulIOp::create(b, at.head, context.i32(group));
+    at.head = arith::MulIOp::create(b, at.head, context.i32(members));
   }
   emitLengths();
   walk = emitClusterTile(context, at.tile, place, tilePlan.getTogether(),

@@ -25,8 +25,10 @@ struct TilePlan {
   /// which make `place` the number of theirs. Not in clusters.
   int64_t tilesPerCTA = 1;
   /// Heads that are rows of their query, and runs of keys that each tile has.
-  /// Without clusters, in order of rows.
+  /// Without clusters, runs in order of rows.
   int64_t packedHeads = 1, runs = 1;
+  /// Rows of a query, of which the heads are the first ones; 0 for as many.
+  int64_t queryRows = 0;
   /// CTAs of a cluster that have the same tile.
   int64_t ctasPerTile = 1;
 
@@ -37,7 +39,10 @@ struct TilePlan {
 class PersistentTiles : protected AttentionEmitter {
 protected:
   PersistentTiles(KernelContext &context, const TilePlan &tilePlan)
-      : AttentionEmitter(context, tilePlan.blockM, tilePlan.packedHeads),
+      : AttentionEmitter(context, tilePlan.blockM,
+                         tilePlan.queryRows ? tilePlan.queryRows
+                                            : tilePlan.packedHeads,
+                         tilePlan.packedHeads),
         tilePlan(tilePlan) {}
 
   /// The number of tiles of a head, in a cluster's CTAs side by side, and of

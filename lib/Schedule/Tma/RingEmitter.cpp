@@ -82,6 +82,12 @@ void RingEmitter::addMap(Ring &ring) {
   unsigned bits = facts.elementType.getIntOrFloatBitWidth();
   int64_t span = SharedLayout::chooseSpan(columns, bits);
   SmallVector<int64_t> box = {1, 1, ring.boxRows, span * 8 / bits};
+  if (ring.holds == RingRows::Queries && group != 1) {
+    ring.view =
+        isPacked(ring.view) ? TensorMapView::PackedByRow : TensorMapView::ByRow;
+    box = getQueryBox(rows);
+    box.push_back(span * 8 / bits);
+  }
   if (ring.view == TensorMapView::Bounded)
     box.insert(box.begin(), 1);
   // Of every four rows two go to each half of the slot.
@@ -125,8 +131,30 @@ Ring RingEmitter::makeValueRing(int64_t stages, Role from, Role to) {
 Value RingEmitter::makeResultMap(int64_t rows, int64_t columns) {
   unsigned bits = facts.outType.getIntOrFloatBitWidth();
   int64_t span = SharedLayout::chooseSpan(columns, bits);
-  int64_t width = span == 0 ? columns : span * 8 / bits;
-  return context.getTensorMap("o", {1, 1, rows, width}, span);
+  SmallVector<int64_t> box = getQueryBox(rows);
+  box.push_back(span == 0 ? columns : span * 8 / bits);
+  return context.getTensorMap(
+      "o", box, span, group == 1 ? TensorMapView::Whole : TensorMapView::ByRow);
+}
+
+SmallVector<Value> RingEmitter::emitResultStart(int64_t firstColumn) {
+  Value column = context.i32(firstColumn);
+  if (group == 1)
+    return {at.batch, at.head, row, column};
+  return {at.batch, emitQuery(row), at.head, column};
+}
+
+SmallVector<int64_t> RingEmitter::getQueryBox(int64_t rows) const {
+  if (group == 1)
+    return {1, 1, rows};
+  assert(rows % group == 0 && "expected boxes of whole queries");
+  return {1, rows / group, group};
+}
+
+Value RingEmitter::emitQuery(Value row) {
+  if (group == 1)
+    return row;
+  return arith::DivUIOp::create(b, row, context.i32(group));
 }
 
 Value RingEmitter::allocResults() {
@@ -158,11 +186,16 @@ RingEmitter::BoxStarts RingEmitter::emitBoxStart(const Ring &ring, Value head,
     Value quad = arith::DivUIOp::create(b, first, context.i32(4));
     return {{at.batch, head, quad, zero, zero}, {}};
   }
+  case TensorMapView::ByRow:
+    return {{at.batch, emitQuery(first), head, column}, {}};
   case TensorMapView::Bounded:
     llvm_unreachable("loadBounded makes these");
   case TensorMapView::Packed:
+  case TensorMapView::PackedByRow:
     break;
   }
+  if (isByRow(ring.view))
+    first = emitQuery(first);
   bool isQueries = ring.holds == RingRows::Queries;
   Value length = isQueries ? queries : keys;
   Value start = arith::TruncIOp::create(b, b.getI32Type(),
@@ -177,6 +210,8 @@ RingEmitter::BoxStarts RingEmitter::emitBoxStart(const Ring &ring, Value head,
         b, place,
         arith::SubIOp::create(b, context.getRows(ring.name), context.i32(1)));
   BoxStarts box = {{end, head, place, column}, {}};
+  if (isByRow(ring.view))
+    std::swap(box.coords[1], box.coords[2]);
   if (ring.spare)
     box.outside.push_back(arith::CmpIOp::create(
         b, arith::CmpIPredicate::sge, column, context.i32(facts.headDim)));

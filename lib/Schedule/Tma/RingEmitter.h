@@ -84,8 +84,10 @@ protected:
   /// The ring of values as they lie in memory: keys x columns, or columns x
   /// keys where the keys are contiguous.
   Ring makeValueRing(int64_t stages, Role from, Role to);
-  /// A map by which TMA stores `columns` columns of the rows of one warpgroup.
+  /// A map by which TMA stores `columns` columns of the rows of one warpgroup,
+  /// and the tile's first element in it.
   Value makeResultMap(int64_t rows, int64_t columns);
+  SmallVector<Value> emitResultStart(int64_t firstColumn);
   /// A counter, whose tiles the first of the roles hands on to the others.
   TileDealer makeDealer(ArrayRef<std::pair<Role, SignalKind>> roles);
   /// Lets the loop have its tiles from `dealer`, if that deals.
@@ -117,6 +119,10 @@ protected:
   void elect(function_ref<void()> emit);
 
 private:
+  /// The extents of a box of `rows` rows of queries in front of its columns.
+  SmallVector<int64_t> getQueryBox(int64_t rows) const;
+  /// The query that row `row` of the tile's is.
+  Value emitQuery(Value row);
   /// Where the boxes of a slot begin.
   struct BoxStarts {
     /// The first element in a map of the ring's view, of each box if the view

@@ -31,6 +31,10 @@ public:
                         const TargetRow &target) const override;
   KernelShape getKernelShape(const ProblemFacts &facts, PlanAttrInterface plan,
                              const TargetRow &target) const override;
+  FailureOr<PlanAttrInterface>
+  setParameters(llvm::function_ref<InFlightDiagnostic()> emitError,
+                PlanAttrInterface plan,
+                llvm::ArrayRef<PlanParameter> parameters) const override;
   LogicalResult emit(KernelContext &context,
                      PlanAttrInterface plan) const override;
 };
@@ -45,6 +49,13 @@ inline constexpr int64_t kTmemTiles = 2;
 /// up to 84 bytes of the threads that load and multiply, with 56 none.
 inline constexpr int64_t kTmemSoftmaxRegisters = 224;
 inline constexpr int64_t kTmemOtherRegisters = 56;
+
+/// Heads that are rows of their query, and rows of a query.
+int64_t getTmemPackedHeads(const ProblemFacts &facts, WsTmemPlanAttr plan);
+int64_t getTmemQueryRows(const ProblemFacts &facts, WsTmemPlanAttr plan);
+
+/// Whether TMA stores the results of a plan's rows and no others.
+bool canStoreRowsByTma(const ProblemFacts &facts, WsTmemPlanAttr plan);
 
 /// Bytes of the rings and of their mbarriers, and of results that pass through
 /// memory of their own.
@@ -62,6 +73,10 @@ ResultBuffer getTmemResultBuffer(const ProblemFacts &facts, WsTmemPlanAttr plan,
 /// Keys of a block whose probabilities are handed on first; 0 if all are at
 /// once.
 int64_t getFrontKeys(WsTmemPlanAttr plan);
+
+/// Whether keys are handed back only behind the next block's first product with
+/// values, so that their slot fills under one of these.
+bool holdsKeys(WsTmemPlanAttr plan);
 
 /// True if K and V share a ring: their slots have the same shape.
 bool sharesRing(const ProblemFacts &facts);

@@ -20,6 +20,17 @@ static constexpr StringRef kHandedSlots[] = {"p0", "p1"};
 // Memory
 //===----------------------------------------------------------------------===//
 
+TilePlan WsTmemEmitter::getTilePlan(const ProblemFacts &facts,
+                                    WsTmemPlanAttr plan) {
+  TilePlan tiles = {kTmemRows, plan.getBlockN(), plan.getOrder(),
+                    plan.getGroupHeads()};
+  tiles.dynamic = plan.getDynamic();
+  tiles.tilesPerCTA = kTmemTiles;
+  tiles.packedHeads = getTmemPackedHeads(facts, plan);
+  tiles.queryRows = getTmemQueryRows(facts, plan);
+  return tiles;
+}
+
 void WsTmemEmitter::makeRings() {
   int64_t stages = plan.getKvStages();
   auto spec = [&](StringRef name, RingRows holds, int64_t count, int64_t rows,
@@ -180,12 +191,18 @@ SmallVector<Value> WsTmemEmitter::emitIssueLoop(const IssueOrder &order) {
                  arith::SubIOp::create(b, order.trips, context.i32(1)));
   SmallVector<Type> results(order.cursors.size(),
                             CursorType::get(b.getContext()));
+  StringAttr held, behind;
+  if (order.held) {
+    results.push_back(order.held.getType());
+    held = b.getStringAttr(order.heldSlot);
+    behind = b.getStringAttr(order.releasedBehind);
+  }
   auto loop = IssueLoopOp::create(
-      b, results, order.role, trips, order.channels, order.cursors,
+      b, results, order.role, trips, order.channels, order.cursors, order.held,
       b.getStrArrayAttr(order.slots), order.slotChannels,
       b.getStrArrayAttr(names), counts, skews, b.getArrayAttr(uses),
-      hasParts ? b.getArrayAttr(parts) : ArrayAttr(), /*rising=*/false,
-      order.statements.size());
+      hasParts ? b.getArrayAttr(parts) : ArrayAttr(), /*rising=*/false, held,
+      behind, order.statements.size());
   for (auto [statement, region] :
        llvm::zip(order.statements, loop.getBodies())) {
     OpBuilder::InsertionGuard guard(b);
@@ -429,7 +446,7 @@ SmallVector<Value> WsTmemEmitter::emitMultiplierTile(ValueRange cursors) {
     for (int64_t number = 0; number < kTmemTiles; ++number) {
       own[number] =
           emitClusterTile(context, at.tile, context.i32(number), kTmemTiles,
-                          queries, keys, kTmemRows, plan.getBlockN());
+                          queries, keys, kTmemRows, plan.getBlockN(), group);
       acquireQueries();
     }
   for (int64_t number = 0; number < kTmemTiles; ++number) {
@@ -443,7 +460,8 @@ SmallVector<Value> WsTmemEmitter::emitMultiplierTile(ValueRange cursors) {
     ChannelReleaseOp::create(b, channel, token, kMultiplier);
     cursor = CursorAdvanceOp::create(b, cursor, channel);
   }
-  release(k, firstKeys.getToken(), kMultiplier);
+  if (!holdsKeys(plan))
+    release(k, firstKeys.getToken(), kMultiplier);
   // Behind the first scores a step has a block's results and the next one's
   // scores; the results of the last block stand alone.
   IssueOrder order = startOrder(kMultiplier, ArrayRef(next).drop_front());
@@ -466,7 +484,14 @@ SmallVector<Value> WsTmemEmitter::emitMultiplierTile(ValueRange cursors) {
     if (!plan.getPBeside())
       addScores(order, number, queryTiles[number].first, own[number]);
   }
+  if (holdsKeys(plan)) {
+    order.held = firstKeys.getToken();
+    order.heldSlot = "k";
+    order.releasedBehind = order.statements[getFront() != 0 ? 1 : 0].name;
+  }
   lastOrder.cursors = emitIssueLoop(order);
+  if (order.held)
+    release(k, lastOrder.cursors.pop_back_val(), kMultiplier);
   // The next tile's queries are loaded while this one's last softmaxes run.
   for (auto [slot, token] : queryTiles)
     release(q, token, kMultiplier);

@@ -76,6 +76,10 @@ struct IssueOrder {
   SmallVector<StringRef> slots;
   SmallVector<int64_t> slotChannels;
   SmallVector<IssueStatement> statements;
+  /// The slot that is released a step later, behind which statement, and its
+  /// token in front of the first step; null if none is.
+  StringRef heldSlot, releasedBehind;
+  Value held;
 
   /// A slot of a channel of its own.
   void addSlot(StringRef name, Value channel) {
@@ -88,15 +92,13 @@ struct IssueOrder {
 class WsTmemEmitter : RingEmitter {
 public:
   WsTmemEmitter(KernelContext &context, WsTmemPlanAttr plan)
-      : RingEmitter(context, {kTmemRows, plan.getBlockN(), plan.getOrder(),
-                              plan.getGroupHeads(), /*cluster=*/1,
-                              plan.getDynamic(), kTmemTiles}),
-        plan(plan),
+      : RingEmitter(context, getTilePlan(context.facts, plan)), plan(plan),
         resultBuffer(getTmemResultBuffer(context.facts, plan, context.target)) {
   }
   LogicalResult run();
 
 private:
+  static TilePlan getTilePlan(const ProblemFacts &facts, WsTmemPlanAttr plan);
   void makeRings();
   void makeTensorTile(int64_t number);
   void makeDealer();
@@ -111,7 +113,7 @@ private:
   SmallVector<Value> startKeyCursors(StringRef role);
   /// Slot numbers of K and V in an order of issue.
   void addKeySlots(IssueOrder &order);
-  /// The loop, and the cursors behind it.
+  /// The loop, and the cursors behind it, with the token of what is held.
   SmallVector<Value> emitIssueLoop(const IssueOrder &order);
   Value emitSlot(const Ring &ring, Value index);
   /// An order for all blocks of the walk.

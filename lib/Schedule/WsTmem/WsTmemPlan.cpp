@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Copied/CopiedCost.h"
 #include "../Core/AttentionEmitter.h"
 #include "../Core/CommonChecks.h"
 #include "../Problem/BlockCount.h"
@@ -46,8 +47,15 @@ static constexpr double kStoredClocks = -50, kLateQueryClocks = 1500;
 /// Clocks of a block for barriers: where scores are handed back before their
 /// exponentials, and where the next ones wait for the probabilities.
 static constexpr double kBesideClocks = 250, kOverlaidClocks = 190;
+/// The latter where keys are handed back later.
+static constexpr double kHeldClocks = 10;
 /// The same where K and V share a ring of three slots.
 static constexpr double kShortRingClocks = 16;
+
+/// What packed plans of so few rows, which 'decode' has tiles for, have beside
+/// their time: in the cycle model it takes half of that, but has the same.
+static constexpr int64_t kDecodedRows = 32;
+static constexpr double kDecodedMargin = 2;
 
 bool attn::sharesRing(const ProblemFacts &facts) {
   return getKeyColumns(facts) == getValueColumns(facts);
@@ -82,6 +90,14 @@ int64_t attn::getFrontKeys(WsTmemPlanAttr plan) {
   return llvm::alignDown(plan.getBlockN() * eighths / 8, 16);
 }
 
+bool attn::holdsKeys(WsTmemPlanAttr plan) {
+  // A slot that is handed back fills while the products behind that run. Those
+  // of keys need all of shared memory's port, those of values half of it: with
+  // scores behind results of a block, both kinds of slots fill under the
+  // latter. Fewer slots leave no time for it.
+  return !plan.getPBeside() && plan.getKvStages() >= 4;
+}
+
 /// How many exponentials of 16 a polynomial takes over, none where the chip has
 /// many: as many as made blocks fastest in the cycle model
 /// (docs/CycleModel.md).
@@ -90,6 +106,22 @@ static int64_t choosePolynomial(const TargetRow &target, bool beside) {
   if (target.expPerClock > kScarceExponentials)
     return 0;
   return beside ? 6 : 7;
+}
+
+int64_t attn::getTmemPackedHeads(const ProblemFacts &facts,
+                                 WsTmemPlanAttr plan) {
+  return plan.getPackHeads() ? facts.getGroup() : 1;
+}
+
+int64_t attn::getTmemQueryRows(const ProblemFacts &facts, WsTmemPlanAttr plan) {
+  // Tiles are of whole queries, which one box brings.
+  return llvm::PowerOf2Ceil(getTmemPackedHeads(facts, plan));
+}
+
+bool attn::canStoreRowsByTma(const ProblemFacts &facts, WsTmemPlanAttr plan) {
+  // Rows behind a group's heads are those of the next one.
+  return canStoreByTma(facts) &&
+         getTmemQueryRows(facts, plan) == getTmemPackedHeads(facts, plan);
 }
 
 /// Bytes of the rings and of the mbarriers.
@@ -159,6 +191,20 @@ int64_t attn::getStagedColumns(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   return plan.getOHalves() ? facts.valueDim / 2 : facts.valueDim;
 }
 
+/// Whether plans that pack the heads of a group are worth comparing: where
+/// fewer tiles have all rows. That tiles of fewer queries walk fewer keys under
+/// a mask made none faster in the cycle model
+/// (docs/Rationale/Schedules/PaddedGroups.md).
+static bool isWorthPacking(const ProblemFacts &facts) {
+  int64_t group = facts.getGroup();
+  if (ShapedType::isDynamic(group) || group == 1 || group > kPackedHeadsLimit)
+    return false;
+  constexpr int64_t rows = kTmemTiles * kTmemRows;
+  int64_t queries = getAssumedExtent(facts.queries, kAssumedLength);
+  return llvm::divideCeil(queries * llvm::PowerOf2Ceil(group), rows) <
+         group * llvm::divideCeil(queries, rows);
+}
+
 std::vector<PlanAttrInterface>
 WsTmemSchedule::getCandidates(const ProblemFacts &facts,
                               const TargetRow &target) const {
@@ -181,38 +227,45 @@ WsTmemSchedule::getCandidates(const ProblemFacts &facts,
     }
     return 0;
   };
-  for (int64_t blockN : {128, 64})
-    for (SoftmaxPolicy softmax :
-         {SoftmaxPolicy::Threshold, SoftmaxPolicy::Exact}) {
-      WsTmemPlanAttr::Parameters p;
-      p.blockN = blockN;
-      p.softmax = softmax;
-      p.pBeside = fitsBeside(facts, blockN);
-      p.polynomial = choosePolynomial(target, p.pBeside);
-      p.pParts = true;
-      p.ownBlocks = masked;
-      p.order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;
-      if (masked)
-        p.groupHeads = chooseGroupHeads(facts, target, kTmemRows * kTmemTiles,
-                                        blockN, target.getClusteredSMs(1));
-      // Results take no memory that K and V need, and half of it where that
-      // gives these a slot.
-      p.epilogue = EpilogueKind::Staged;
-      int64_t slots = add(p, /*least=*/3);
-      p.oHalves = true;
-      if (canHalve(facts) && slots != 0)
-        add(p, slots + 1);
-      p.oHalves = false;
-      // By TMA where they take no memory but the queries'.
-      p.epilogue = EpilogueKind::Tma;
-      p.kvStages = slots + 1;
-      if (canStoreByTma(facts) && slots != 0 &&
-          getTmemResultBuffer(facts, WsTmemPlanAttr::get(context, p), target) ==
-              ResultBuffer::Queries)
-        add(p, slots + 1);
-      p.epilogue = EpilogueKind::Direct;
-      add(p, /*least=*/2);
-    }
+  auto addShape = [&](int64_t blockN, SoftmaxPolicy softmax, bool packs) {
+    WsTmemPlanAttr::Parameters p;
+    p.packHeads = packs;
+    p.blockN = blockN;
+    p.softmax = softmax;
+    p.pBeside = fitsBeside(facts, blockN);
+    p.polynomial = choosePolynomial(target, p.pBeside);
+    p.pParts = true;
+    p.ownBlocks = masked;
+    p.order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;
+    if (masked && !packs)
+      p.groupHeads = chooseGroupHeads(facts, target, kTmemRows * kTmemTiles,
+                                      blockN, target.getClusteredSMs(1));
+    // Results take no memory that K and V need, and half of it where that
+    // gives these a slot.
+    p.epilogue = EpilogueKind::Staged;
+    int64_t slots = add(p, /*least=*/3);
+    p.oHalves = true;
+    if (canHalve(facts) && slots != 0)
+      add(p, slots + 1);
+    p.oHalves = false;
+    // By TMA where they take no memory but the queries'.
+    p.epilogue = EpilogueKind::Tma;
+    p.kvStages = slots + 1;
+    if (slots != 0 &&
+        canStoreRowsByTma(facts, WsTmemPlanAttr::get(context, p)) &&
+        getTmemResultBuffer(facts, WsTmemPlanAttr::get(context, p), target) ==
+            ResultBuffer::Queries)
+      add(p, slots + 1);
+    p.epilogue = EpilogueKind::Direct;
+    add(p, /*least=*/2);
+  };
+  // Of two plans that take as long the first one is taken.
+  for (bool packs : {false, true})
+    for (int64_t blockN : {128, 64})
+      for (SoftmaxPolicy softmax :
+           {SoftmaxPolicy::Threshold, SoftmaxPolicy::Exact})
+        if (!packs || isWorthPacking(facts))
+          addShape(blockN, softmax, packs);
   return plans;
 }
 
@@ -264,11 +317,21 @@ llvm::Error WsTmemSchedule::checkPlan(const ProblemFacts &facts,
     return makeUnsupported(getName(),
                            "the epilogue 'shuffled', expected 'auto', "
                            "'direct', 'staged' or 'tma'");
+  if (plan.getPackHeads())
+    if (llvm::Error error = checkPackedHeads(facts, plan.getGroupHeads()))
+      return error;
   if (plan.getEpilogue() == EpilogueKind::Tma && !canStoreByTma(facts))
     return makeUnsupported(
         getName(), "the epilogue 'tma' with " +
                        findUnmappable(facts.o).value_or(
                            "packed sequences, which end before their tensor"));
+  if (plan.getEpilogue() == EpilogueKind::Tma &&
+      !canStoreRowsByTma(facts, plan))
+    return makeUnsupported(
+        getName(),
+        llvm::formatv("the epilogue 'tma' with packed groups of {0} heads, "
+                      "expected a power of two",
+                      facts.getGroup()));
   if (llvm::Error error = checkExponentials(plan, target))
     return error;
   if (plan.getOHalves() && !canHalve(facts))
@@ -299,6 +362,12 @@ KernelShape WsTmemSchedule::getKernelShape(const ProblemFacts &,
   return shape;
 }
 
+FailureOr<PlanAttrInterface> WsTmemSchedule::setParameters(
+    llvm::function_ref<InFlightDiagnostic()> emitError, PlanAttrInterface plan,
+    llvm::ArrayRef<PlanParameter> parameters) const {
+  return Schedule::setParameters(emitError, plan, dropHeadGroups(parameters));
+}
+
 bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
                                        PlanAttrInterface planAttr,
                                        const TargetRow &) const {
@@ -316,6 +385,15 @@ bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
          kTmemSoftmaxRegisters;
 }
 
+/// Bytes of K and V that are copied while a slot is read.
+static double getBytesInFlight(const ProblemFacts &facts, WsTmemPlanAttr plan) {
+  int64_t columns = getKeyColumns(facts);
+  if (!sharesRing(facts))
+    columns += getValueColumns(facts);
+  return double(plan.getKvStages() - 1) * plan.getBlockN() * columns *
+         facts.elementType.getIntOrFloatBitWidth() / 8;
+}
+
 PlanEstimate WsTmemSchedule::estimate(const ProblemFacts &facts,
                                       PlanAttrInterface planAttr,
                                       const TargetRow &target) const {
@@ -331,10 +409,13 @@ PlanEstimate WsTmemSchedule::estimate(const ProblemFacts &facts,
   double blockM = kTmemRows * kTmemTiles, blockN = plan.getBlockN();
   double queries = getAssumedExtent(facts.queries, kAssumedLength);
   double keys = getAssumedExtent(facts.keys, kAssumedLength);
-  double groups = facts.batch * getAssumedExtent(facts.heads, kAssumedHeads);
-  estimate.tiles = int64_t(groups * std::ceil(queries / blockM));
+  double groups = facts.batch * getAssumedExtent(facts.heads, kAssumedHeads) /
+                  getTmemPackedHeads(facts, plan);
+  double rows = getTmemQueryRows(facts, plan);
+  estimate.tiles = int64_t(groups * std::ceil(queries * rows / blockM));
   estimate.waves = estimate.tiles / double(target.getClusteredSMs(1));
-  estimate.blocks = countBlocks(facts, queries, keys, blockM, blockN);
+  estimate.blocks =
+      countBlocks(facts, queries, keys, std::ceil(blockM / rows), blockN);
 
   double columns = llvm::alignTo(facts.headDim, 16) + facts.valueDim;
   estimate.tensorClocks = 2 * blockM * blockN * columns / target.tensorFlopF16;
@@ -355,7 +436,9 @@ PlanEstimate WsTmemSchedule::estimate(const ProblemFacts &facts,
   estimate.blockClocks =
       std::max({estimate.tensorClocks, estimate.expClocks, estimate.issueClocks,
                 estimate.sharedClocks}) +
-      (plan.getPBeside() ? kBesideClocks : kOverlaidClocks);
+      (plan.getPBeside() ? kBesideClocks
+       : holdsKeys(plan) ? kHeldClocks
+                         : kOverlaidClocks);
   if (sharesRing(facts) && plan.getKvStages() < 4)
     estimate.blockClocks += kShortRingClocks;
   estimate.tileClocks = kTileClocks + kColumnClocks * columns;
@@ -366,5 +449,11 @@ PlanEstimate WsTmemSchedule::estimate(const ProblemFacts &facts,
         estimate.waves > 1 ? kLateQueryClocks : kStoredClocks;
   double clocks = estimate.tileClocks + estimate.blocks * estimate.blockClocks;
   estimate.microseconds = std::ceil(estimate.waves) * clocks / target.clockMHz;
+  // Where a CTA has all queries that need some keys, these may come too late.
+  if (queries * rows <= blockM)
+    addDramTime(estimate, facts, plan.getBlockN(),
+                getBytesInFlight(facts, plan), target);
+  if (plan.getPackHeads() && queries * rows <= kDecodedRows)
+    estimate.margin = kDecodedMargin;
   return estimate;
 }

@@ -173,7 +173,7 @@ void WsTmemEmitter::widenBounds() {
   if (!bounds.lower && !bounds.upper) {
     walk.skippedBehind = walk.skippedInFront = Value();
     bounds = emitBlockBounds(context, row, queries, keys, kTmemRows,
-                             plan.getBlockN());
+                             plan.getBlockN(), group);
     return;
   }
   walk.skippedBehind = walk.skippedInFront = Value();
@@ -318,7 +318,7 @@ void WsTmemEmitter::emitStagedResults(int64_t number, RunningState state,
                              o, first);
     SmallVector<Value> coordinates;
     if (resultMap)
-      coordinates = {at.batch, at.head, row, context.i32(first)};
+      coordinates = emitResultStart(first);
     Value view = oView ? oView : emitResultView("o", first, columns);
     StoreResultOp::create(b, part, view, row, staging, resultMap, coordinates,
                           plan.getEpilogue());

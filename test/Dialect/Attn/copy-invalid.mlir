@@ -27,6 +27,22 @@ func.func @f(%p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64) {
 // -----
 
 func.func @f(%p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64) {
+  // expected-error @below {{expected 1 to 4 rows of a group in 'present', got 5}}
+  %g = attn.global_view %p[%off] rows %n stride %stride members %off {group = 4 : i64, present = 5 : i64} : !attn.global<?x128xf16>
+  return
+}
+
+// -----
+
+func.func @f(%p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64) {
+  // expected-error @below {{expected 1 to 0 rows of a group in 'present', got 1}}
+  %g = attn.global_view %p[%off] rows %n stride %stride {present = 1 : i64} : !attn.global<?x128xf16>
+  return
+}
+
+// -----
+
+func.func @f(%p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64) {
   // expected-error @below {{expected 'page' to be a power of two below 2^31, got 24}}
   %g = attn.paged_view %p[%off] rows %n stride %stride table %p[%off] pages %n distance %stride {page = 24 : i64} : !attn.global<?x128xf16>
   return

@@ -247,6 +247,73 @@ func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
 
 // -----
 
+func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %h: !attn.token, %n: i32) {
+  // expected-error @below {{expected a token, a slot and a statement of the loop for what is held}}
+  %r:2 = attn.issue_loop as "mma" trips(%n) slots ["k" = 0] of %kv from %c holding "k" behind "pv" = %h : !attn.channel<3>
+  statement "qk" of 0 skew 0 uses ["k"] {
+  ^bb0(%i: i32, %k: i32, %t: !attn.token):
+  }
+  return
+}
+
+// -----
+
+func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %h: !attn.token, %n: i32) {
+  // expected-error @below {{expected all statements to run in the same steps where a slot is held, got other steps of "qk"}}
+  %r:2 = attn.issue_loop as "mma" trips(%n) slots ["k" = 0] of %kv from %c holding "k" behind "pv" = %h : !attn.channel<3>
+  statement "pv" of 0 skew 0 uses [] {
+  ^bb0(%i: i32):
+  }
+  statement "qk" of 0 skew 1 uses ["k"] {
+  ^bb0(%i: i32, %k: i32, %t: !attn.token):
+  }
+  return
+}
+
+// -----
+
+func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %h: !attn.token, %n: i32) {
+  // expected-error @below {{expected statement "qk", which uses the slot that is held, to stand behind "pv"}}
+  %r:2 = attn.issue_loop as "mma" trips(%n) slots ["k" = 0] of %kv from %c holding "k" behind "pv" = %h : !attn.channel<3>
+  statement "qk" of 0 skew 0 uses ["k"] {
+  ^bb0(%i: i32, %k: i32, %t: !attn.token):
+  }
+  statement "pv" of 0 skew 0 uses [] {
+  ^bb0(%i: i32):
+  }
+  return
+}
+
+// -----
+
+func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %h: !attn.token, %n: i32) {
+  // expected-error @below {{expected a statement to use the slot "v" that is held}}
+  %r:2 = attn.issue_loop as "mma" trips(%n) slots ["k" = 0, "v" = 0] of %kv from %c holding "v" behind "pv" = %h : !attn.channel<3>
+  statement "pv" of 0 skew 0 uses [] {
+  ^bb0(%i: i32):
+  }
+  statement "qk" of 0 skew 0 uses ["k"] {
+  ^bb0(%i: i32, %k: i32, %t: !attn.token):
+  }
+  return
+}
+
+// -----
+
+func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %h: !attn.token, %n: i32) {
+  // expected-error @below {{expected cursors and behind them the token of what is held, got result 1 of type '!attn.cursor'}}
+  "attn.issue_loop"(%n, %kv, %c, %h) <{role = "mma", slots = ["k"], slot_channels = array<i64: 0>, names = ["pv", "qk"], counts = array<i64: 0, 0>, skews = array<i64: 0, 0>, uses = [[], ["k"]], holding = "k", behind = "pv", operandSegmentSizes = array<i32: 1, 1, 1, 1>}> ({
+  ^bb0(%i: i32):
+    attn.yield
+  }, {
+  ^bb0(%i: i32, %k: i32, %t: !attn.token):
+    attn.yield
+  }) : (i32, !attn.channel<3>, !attn.cursor, !attn.token) -> (!attn.cursor, !attn.cursor)
+  return
+}
+
+// -----
+
 func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
   // expected-error @below {{expected slot "k" to be of one of 1 channels, got 1}}
   %r = attn.issue_loop as "mma" trips(%n) slots ["k" = 1] of %kv from %c : !attn.channel<3>
@@ -316,7 +383,7 @@ func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
 
 func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
   // expected-error @below {{expected a cursor and a result for each of 1 channels, got 0 and 0}}
-  "attn.issue_loop"(%n, %kv) <{role = "mma", slots = ["k"], slot_channels = array<i64: 0>, names = ["qk"], counts = array<i64: 0>, skews = array<i64: 0>, uses = [["k"]], operandSegmentSizes = array<i32: 1, 1, 0>}> ({
+  "attn.issue_loop"(%n, %kv) <{role = "mma", slots = ["k"], slot_channels = array<i64: 0>, names = ["qk"], counts = array<i64: 0>, skews = array<i64: 0>, uses = [["k"]], operandSegmentSizes = array<i32: 1, 1, 0, 0>}> ({
   ^bb0(%i: i32, %k: i32, %t: !attn.token):
     "attn.yield"() : () -> ()
   }) : (i32, !attn.channel<3>) -> ()
@@ -327,7 +394,7 @@ func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
 
 func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
   // expected-error @below {{expected a channel for each of 1 slots, got 0}}
-  %r = "attn.issue_loop"(%n, %kv, %c) <{role = "mma", slots = ["k"], slot_channels = array<i64>, names = ["qk"], counts = array<i64: 0>, skews = array<i64: 0>, uses = [["k"]], operandSegmentSizes = array<i32: 1, 1, 1>}> ({
+  %r = "attn.issue_loop"(%n, %kv, %c) <{role = "mma", slots = ["k"], slot_channels = array<i64>, names = ["qk"], counts = array<i64: 0>, skews = array<i64: 0>, uses = [["k"]], operandSegmentSizes = array<i32: 1, 1, 1, 0>}> ({
   ^bb0(%i: i32, %k: i32, %t: !attn.token):
     "attn.yield"() : () -> ()
   }) : (i32, !attn.channel<3>, !attn.cursor) -> !attn.cursor
@@ -338,7 +405,7 @@ func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
 
 func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
   // expected-error @below {{expected names, counts, skews and uses of 1 statements, got 0}}
-  %r = "attn.issue_loop"(%n, %kv, %c) <{role = "mma", slots = ["k"], slot_channels = array<i64: 0>, names = ["qk"], counts = array<i64>, skews = array<i64: 0>, uses = [["k"]], operandSegmentSizes = array<i32: 1, 1, 1>}> ({
+  %r = "attn.issue_loop"(%n, %kv, %c) <{role = "mma", slots = ["k"], slot_channels = array<i64: 0>, names = ["qk"], counts = array<i64>, skews = array<i64: 0>, uses = [["k"]], operandSegmentSizes = array<i32: 1, 1, 1, 0>}> ({
   ^bb0(%i: i32, %k: i32, %t: !attn.token):
     "attn.yield"() : () -> ()
   }) : (i32, !attn.channel<3>, !attn.cursor) -> !attn.cursor
@@ -349,7 +416,7 @@ func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
 
 func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
   // expected-error @below {{expected parts of 1 statements, got 0}}
-  %r = "attn.issue_loop"(%n, %kv, %c) <{role = "mma", slots = ["k"], slot_channels = array<i64: 0>, names = ["qk"], counts = array<i64: 0>, skews = array<i64: 0>, uses = [["k"]], parts = [], operandSegmentSizes = array<i32: 1, 1, 1>}> ({
+  %r = "attn.issue_loop"(%n, %kv, %c) <{role = "mma", slots = ["k"], slot_channels = array<i64: 0>, names = ["qk"], counts = array<i64: 0>, skews = array<i64: 0>, uses = [["k"]], parts = [], operandSegmentSizes = array<i32: 1, 1, 1, 0>}> ({
   ^bb0(%i: i32, %k: i32, %k_token: !attn.token):
     attn.yield
   }) : (i32, !attn.channel<3>, !attn.cursor) -> !attn.cursor
@@ -360,7 +427,7 @@ func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
 
 func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
   // expected-error @below {{expected statement "qk" to use parts of 1 slots, got 2}}
-  %r = "attn.issue_loop"(%n, %kv, %c) <{role = "mma", slots = ["k"], slot_channels = array<i64: 0>, names = ["qk"], counts = array<i64: 0>, skews = array<i64: 0>, uses = [["k"]], parts = [["", ""]], operandSegmentSizes = array<i32: 1, 1, 1>}> ({
+  %r = "attn.issue_loop"(%n, %kv, %c) <{role = "mma", slots = ["k"], slot_channels = array<i64: 0>, names = ["qk"], counts = array<i64: 0>, skews = array<i64: 0>, uses = [["k"]], parts = [["", ""]], operandSegmentSizes = array<i32: 1, 1, 1, 0>}> ({
   ^bb0(%i: i32, %k: i32, %k_token: !attn.token):
     attn.yield
   }) : (i32, !attn.channel<3>, !attn.cursor) -> !attn.cursor

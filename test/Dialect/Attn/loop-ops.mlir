@@ -108,6 +108,21 @@ func.func @issue(%kv: !attn.channel<3>, %t: !attn.channel<1>, %c: !attn.cursor, 
   return
 }
 
+// CHECK-LABEL: @issue_held
+// CHECK-SAME: %[[KV:.*]]: !attn.channel<3>, %[[C:.*]]: !attn.cursor, %[[HELD:.*]]: !attn.token, %[[N:.*]]: i32
+func.func @issue_held(%kv: !attn.channel<3>, %c: !attn.cursor, %held: !attn.token, %n: i32) -> !attn.token {
+  // CHECK: %[[R:.*]]:2 = attn.issue_loop as "mma" trips(%[[N]]) slots ["v" = 0, "k" = 0] of %[[KV]] from %[[C]] holding "k" behind "pv" = %[[HELD]] : !attn.channel<3>
+  %r:2 = attn.issue_loop as "mma" trips(%n) slots ["v" = 0, "k" = 0] of %kv from %c holding "k" behind "pv" = %held : !attn.channel<3>
+  statement "pv" of 0 skew 0 uses ["v"] {
+  ^bb0(%i: i32, %v: i32, %v_token: !attn.token):
+  }
+  statement "qk" of 0 skew 0 uses ["k"] {
+  ^bb0(%i: i32, %k: i32, %k_token: !attn.token):
+  }
+  // CHECK: return %[[R]]#1
+  return %r#1 : !attn.token
+}
+
 // CHECK-LABEL: @issue_parts
 func.func @issue_parts(%t: !attn.channel<1>, %c: !attn.cursor, %n: i32) {
   // CHECK: statement "pv" of 0 skew 1 uses ["t" part "front"] {

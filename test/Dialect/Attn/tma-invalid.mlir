@@ -222,6 +222,14 @@ func.func @bounded_packed(%k: memref<1x64x128xf16>) -> !attn.tensor_map<1x1x64x6
 
 // -----
 
+func.func @by_row_bounded(%k: memref<2x64x128xf16>) -> !attn.tensor_map<1x1x64x64xf16, swizzle = 128> {
+  // expected-error @below {{expected heads in front of rows, and no 'bounded', with 'by_row', got 'memref<2x64x128xf16>'}}
+  %map = attn.encode_tensor_map bounded by_row %k : memref<2x64x128xf16> -> !attn.tensor_map<1x1x64x64xf16, swizzle = 128>
+  return %map : !attn.tensor_map<1x1x64x64xf16, swizzle = 128>
+}
+
+// -----
+
 func.func @packed_batch(%k: memref<2x8x64x128xf16>) -> !attn.tensor_map<1x1x64x64xf16, swizzle = 128> {
   // expected-error @below {{expected packed sequences in a batch of 1, got 'memref<2x8x64x128xf16>'}}
   %map = attn.encode_tensor_map packed %k : memref<2x8x64x128xf16> -> !attn.tensor_map<1x1x64x64xf16, swizzle = 128>

@@ -18,6 +18,10 @@ func.func @encode(%k: memref<1x8x?x128xf16>) {
   %packed = attn.encode_tensor_map packed %k : memref<1x8x?x128xf16> -> !map
   // CHECK: attn.encode_tensor_map bounded %[[K]] : memref<1x8x?x128xf16> -> <1x1x1x128x64xf16, swizzle = 128>
   %bounded = attn.encode_tensor_map bounded %k : memref<1x8x?x128xf16> -> !attn.tensor_map<1x1x1x128x64xf16, swizzle = 128>
+  // CHECK: attn.encode_tensor_map by_row %[[K]] : memref<1x8x?x128xf16> -> <1x32x4x64xf16, swizzle = 128>
+  %by_row = attn.encode_tensor_map by_row %k : memref<1x8x?x128xf16> -> !attn.tensor_map<1x32x4x64xf16, swizzle = 128>
+  // CHECK: attn.encode_tensor_map packed by_row %[[K]] : memref<1x8x?x128xf16> -> <1x32x4x64xf16, swizzle = 128>
+  %packed_by_row = attn.encode_tensor_map packed by_row %k : memref<1x8x?x128xf16> -> !attn.tensor_map<1x32x4x64xf16, swizzle = 128>
   return
 }
 

@@ -25,6 +25,11 @@ LogicalResult GlobalViewOp::verify() {
       group && static_cast<int64_t>(*group) < 1)
     return emitOpError("expected groups of at least one row, got ")
            << static_cast<int64_t>(*group);
+  if (std::optional<uint64_t> present = getPresent();
+      present && (*present < 1 || *present > getGroup().value_or(0)))
+    return emitOpError("expected 1 to ")
+           << getGroup().value_or(0) << " rows of a group in 'present', got "
+           << static_cast<int64_t>(*present);
   return verifyAlignment(*this, getType(), getAlignment());
 }
 

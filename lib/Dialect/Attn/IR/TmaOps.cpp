@@ -32,6 +32,10 @@ LogicalResult EncodeTensorMapOp::verify() {
                       (source.getDimSize(0) != 1 && !source.isDynamicDim(0))))
     return emitOpError("expected packed sequences in a batch of 1, got ")
            << source;
+  if (getByRow() && (getBounded() || source.getRank() < 3))
+    return emitOpError("expected heads in front of rows, and no 'bounded', "
+                       "with 'by_row', got ")
+           << source;
   return success();
 }
 

@@ -9,6 +9,9 @@
 // has at least one is empty. So each phase becomes a loop in this order, none
 // of which asks what runs (docs/Rationale/Pipeline/IssueOrder.md).
 //
+// Where a slot is held there is one phase, whose loop carries the slot's token
+// behind the cursors.
+//
 // Ends are not independent: of statements with the same trips the one with the
 // larger skew ends later, and with `rising` those of later operands end no
 // earlier.
@@ -70,7 +73,8 @@ private:
   /// The right to a part of a slot, or to all of it if that has no name.
   Value acquire(unsigned slot, StringRef part, Value cursor,
                 SlotRights &rights);
-  /// One step; the cursors behind it.
+  /// One step; the cursors behind it, and behind them the token of what is
+  /// held.
   SmallVector<Value> emitStep(const llvm::SmallBitVector &active, Value step,
                               SmallVector<Value> cursors);
 
@@ -208,6 +212,7 @@ SmallVector<Value> IssueExpander::emitStep(const llvm::SmallBitVector &active,
       last[slot] = statement;
   SmallVector<SlotRights> rights(numSlots);
   SmallVector<Value> at(numSlots);
+  std::optional<unsigned> held = loop.getHeldSlot();
   for (unsigned statement : active.set_bits()) {
     Block &body = loop.getBodies()[statement].front();
     SmallVector<unsigned> used = loop.getUsedSlots(statement);
@@ -232,11 +237,22 @@ SmallVector<Value> IssueExpander::emitStep(const llvm::SmallBitVector &active,
     for (Operation &op : body.without_terminator())
       builder.clone(op, mapping);
     ++summary.copies;
-    for (unsigned slot : used)
-      if (last[slot] == int(statement))
-        ChannelReleaseOp::create(
-            builder, loop.getChannels()[loop.getSlotChannels()[slot]],
-            acquire(slot, /*part=*/"", at[slot], rights[slot]), loop.getRole());
+    auto release = [&](unsigned slot, Value token) {
+      ChannelReleaseOp::create(builder,
+                               loop.getChannels()[loop.getSlotChannels()[slot]],
+                               token, loop.getRole());
+    };
+    if (held && loop.getReleasingStatement() == statement)
+      release(*held, cursors.back());
+    for (unsigned slot : used) {
+      if (last[slot] != int(statement))
+        continue;
+      Value token = acquire(slot, /*part=*/"", at[slot], rights[slot]);
+      if (slot == held)
+        cursors.back() = token;
+      else
+        release(slot, token);
+    }
   }
   return cursors;
 }
@@ -275,6 +291,8 @@ IssueLoopSummary IssueExpander::run() {
   summary.statements = loop.getBodies().size();
   collectPhases();
   SmallVector<Value> cursors(loop.getCursors());
+  if (loop.getHeld())
+    cursors.push_back(loop.getHeld());
   for (const IssuePhase &phase : phases)
     cursors = emitPhase(phase, std::move(cursors));
   loop.replaceAllUsesWith(cursors);

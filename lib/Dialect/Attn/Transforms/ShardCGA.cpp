@@ -152,7 +152,8 @@ bool KernelSharder::mayBeginInFront(BlockArgument map) {
   auto launch = kernel->getAttrOfType<LaunchAttr>(AttnDialect::kLaunchAttr);
   DictionaryAttr entry = launch ? lookupRecord(launch, map) : DictionaryAttr();
   auto view = entry ? entry.getAs<StringAttr>("view") : StringAttr();
-  return view && (view == "packed" || view == "bounded");
+  return view &&
+         (view == "packed" || view == "packed_by_row" || view == "bounded");
 }
 
 /// Why `load` cannot be a multicast; empty if it can.
@@ -303,7 +304,7 @@ void KernelSharder::rewriteMap(BlockArgument map) {
     OpBuilder b(encoding);
     operand->set(EncodeTensorMapOp::create(
         b, encoding.getLoc(), part, encoding.getSource(), encoding.getPacked(),
-        encoding.getBounded()));
+        encoding.getBounded(), encoding.getByRow()));
     if (encoding.use_empty())
       encoding.erase();
   }

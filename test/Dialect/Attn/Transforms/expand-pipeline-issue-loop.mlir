@@ -102,6 +102,43 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // A slot that is held is released in the next step, the last one by whoever
+  // gets its token.
+  // CHECK-LABEL: gpu.func @held
+  // CHECK: %{{.*}}, %[[FIRST:.*]] = attn.channel.acquire %[[KV:.*]][
+  // CHECK: %[[R:.*]]:2 = scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %[[HELD:.*]] = %[[FIRST]])
+  // CHECK:   %{{.*}}, %[[VT:.*]] = attn.channel.acquire %[[KV]]
+  // CHECK:   arith.muli
+  // CHECK:   attn.channel.release %[[KV]], %[[HELD]] as "mma"
+  // CHECK:   attn.channel.release %[[KV]], %[[VT]] as "mma"
+  // CHECK:   %{{.*}}, %[[KT:.*]] = attn.channel.acquire %[[KV]]
+  // CHECK:   arith.addi
+  // CHECK-NOT: attn.channel.release
+  // CHECK:   scf.yield %{{.*}}, %[[KT]]
+  // CHECK: attn.channel.release %[[KV]], %[[R]]#1 as "mma"
+  // CHECK-NOT: attn.channel.release
+  // CHECK: gpu.return
+  // REMARK: copies=2, loops=1, statements=2
+  gpu.func @held(%n: i32, %p: !llvm.ptr<1>) kernel {
+    %kv = attn.channel.create {name = "kv", roles = [#attn.role<"load", tx>, #attn.role<"mma", arrive>]} : !kv
+    %start = attn.cursor.start %kv as "mma" : !kv
+    %i0, %first = attn.channel.acquire %kv[%start] as "mma" : !kv
+    %c = attn.cursor.advance %start on %kv : !kv
+    %r:2 = attn.issue_loop as "mma" trips(%n) slots ["v" = 0, "k" = 0] of %kv from %c holding "k" behind "pv" = %first : !kv
+    statement "pv" of 0 skew 0 uses ["v"] {
+    ^bb0(%i: i32, %v: i32, %v_token: !attn.token):
+      %x = arith.muli %i, %v : i32
+      llvm.store %x, %p : i32, !llvm.ptr<1>
+    }
+    statement "qk" of 0 skew 0 uses ["k"] {
+    ^bb0(%i: i32, %k: i32, %k_token: !attn.token):
+      %x = arith.addi %i, %k : i32
+      llvm.store %x, %p : i32, !llvm.ptr<1>
+    }
+    attn.channel.release %kv, %r#1 as "mma" : !kv
+    gpu.return
+  }
+
   // Trips that are known leave out what cannot run, and loops of one step.
   // CHECK-LABEL: gpu.func @known
   // CHECK: attn.channel.acquire

@@ -58,6 +58,21 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // Of groups of four the last row does not exist.
+  // CHECK-LABEL: gpu.func @present
+  // CHECK: %[[EXISTS:.*]] = arith.cmpi slt, %[[POSITION:.*]], %{{.*}} : i32
+  // CHECK: %[[MEMBER:.*]] = arith.remui %[[POSITION]], %c4_i32
+  // CHECK: %[[PRESENT:.*]] = arith.cmpi ult, %[[MEMBER]], %c3_i32
+  // CHECK: %[[BOTH:.*]] = arith.andi %[[EXISTS]], %[[PRESENT]]
+  // CHECK: scf.if %[[BOTH]]
+  // CHECK: llvm.store
+  gpu.func @present(%x: f32, %p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %g = attn.global_view %p[%off] rows %n stride %stride members %off {group = 4 : i64, present = 3 : i64} : !attn.global<?xf32>
+    %t = tensor.splat %x : tensor<64xf32, #rows>
+    attn.global_store %t, %g[%row] : tensor<64xf32, #rows>, !attn.global<?xf32>
+    gpu.return
+  }
+
   // Tiles of registers read pages and groups too.
   // CHECK-LABEL: gpu.func @loads
   // CHECK: arith.cmpi ult

@@ -91,3 +91,31 @@ func.func @halves(%q: memref<1x8x256x64xf16>, %v: memref<1x8x256x24xf16>, %o: me
                  outs(%o : memref<1x8x256x24xf16>) {plan = #attn.ws_tmem<epilogue = staged, o_halves = true>}
   return
 }
+
+// -----
+
+// TMA would store the next group's rows.
+func.func @group_of_three(%q: memref<1x6x256x64xf16>, %k: memref<1x2x256x64xf16>, %o: memref<1x6x256x64xf16>) {
+  // expected-error@+1 {{schedule 'ws_tmem' does not support the epilogue 'tma' with packed groups of 3 heads, expected a power of two}}
+  attn.attention ins(%q, %k, %k : memref<1x6x256x64xf16>, memref<1x2x256x64xf16>, memref<1x2x256x64xf16>)
+                 outs(%o : memref<1x6x256x64xf16>) {plan = #attn.ws_tmem<pack_heads = true, epilogue = tma>}
+  return
+}
+
+// -----
+
+func.func @head_groups(%q: memref<1x4x256x64xf16>, %k: memref<1x2x256x64xf16>, %o: memref<1x4x256x64xf16>) {
+  // expected-error@+1 {{expected group_heads to be 0 with pack_heads, got 2}}
+  attn.attention ins(%q, %k, %k : memref<1x4x256x64xf16>, memref<1x2x256x64xf16>, memref<1x2x256x64xf16>)
+                 outs(%o : memref<1x4x256x64xf16>) {plan = #attn.ws_tmem<order = longest_first, group_heads = 2, pack_heads = true>}
+  return
+}
+
+// -----
+
+func.func @no_groups(%q: memref<1x4x256x64xf16>, %o: memref<1x4x256x64xf16>) {
+  // expected-error@+1 {{expected groups of 2 to 128 heads for pack_heads, got 4 query heads and 4 key heads}}
+  attn.attention ins(%q, %q, %q : memref<1x4x256x64xf16>, memref<1x4x256x64xf16>, memref<1x4x256x64xf16>)
+                 outs(%o : memref<1x4x256x64xf16>) {plan = #attn.ws_tmem<pack_heads = true>}
+  return
+}

@@ -166,6 +166,10 @@ def Attn_WsTmemPlanAttr : Attn_Plan<Attn_Dialect, "WsTmemPlan", "ws_tmem", "ws_t
     Attn_PlanEnum<Attn_TileOrder, "row_major",
       "The order in which tiles are given to CTAs, as in `#attn.ws_wgmma`">:$order,
     Attn_PlanInt<0, "Query heads of a group, as in `#attn.ws_wgmma`">:$group_heads,
+    Attn_PlanBool<false,
+      "Rows of a tile are the heads of a key head's group, query by query, so that "
+      "a group reads its K and V once: for each query a power of two of rows, of "
+      "which those behind its heads do not exist. Not with `group_heads`">:$pack_heads,
     Attn_PlanBool<false, "Tiles are dealt by a counter in global memory, not by rank">:$dynamic,
     Attn_PlanEnum<Attn_EpilogueKind, "auto",
       "How results leave the kernel">:$epilogue,

@@ -21,7 +21,7 @@ def Attn_GlobalViewOp : Attn_Op<"global_view", [Pure]> {
 
     With `group` = G and `members` row `r` starts `offset + (r / G) * stride + (r
     mod G) * members` elements after `base`: the heads of a group as rows of
-    their query.
+    their query. With `present` = H at most G only rows with `r mod G < H` exist.
 
     Undefined behaviour: a row start that does not have the stated alignment;
     rows outside the allocation.
@@ -42,7 +42,8 @@ def Attn_GlobalViewOp : Attn_Op<"global_view", [Pure]> {
     Arg<I64, "elements from one row to the next, or from one group to the next">:$stride,
     Arg<Optional<I64>, "elements from one member of a group to the next">:$members,
     Described<OptionalAttr<I64Attr>, "bytes by which each row's first address is divisible; without it an element's">:$alignment,
-    Described<OptionalAttr<I64Attr>, "rows of a group">:$group);
+    Described<OptionalAttr<I64Attr>, "rows of a group">:$group,
+    Described<OptionalAttr<I64Attr>, "rows of a group that exist; without it all">:$present);
   let results = (outs Res<Attn_GlobalType, "the view">:$result);
   let assemblyFormat = [{
     $base `[` $offset `]` `rows` $rows `stride` $stride (`members` $members^)?
@@ -54,7 +55,8 @@ def Attn_GlobalViewOp : Attn_Op<"global_view", [Pure]> {
       "::mlir::Value":$offset, "::mlir::Value":$rows, "::mlir::Value":$stride,
       "::mlir::IntegerAttr":$alignment), [{
       build($_builder, $_state, result, base, offset, rows, stride,
-            /*members=*/::mlir::Value(), alignment, /*group=*/::mlir::IntegerAttr());
+            /*members=*/::mlir::Value(), alignment, /*group=*/::mlir::IntegerAttr(),
+            /*present=*/::mlir::IntegerAttr());
     }]>];
   let hasVerifier = 1;
 }

@@ -242,6 +242,12 @@ def Attn_IssueLoopOp : Attn_Op<"issue_loop", [Attn_ChannelUserOpInterface,
     which the role before hands the slot on; one that uses the whole slot waits for
     all of them. The slot is released as a whole.
 
+    With `holding` a slot is released one step later: behind the statement that
+    `behind` names, which stands in front of all that use the slot, that of the step
+    before is, in the first step the one whose token is given. The last result is the
+    token of the slot that is held behind the last step. All statements of such a loop
+    run in the same steps.
+
     With `rising` the numbers of trips do not decrease from one operand to the next.
 
     `attn-expand-pipeline` makes a loop of each run of steps in which the same
@@ -270,6 +276,7 @@ def Attn_IssueLoopOp : Attn_Op<"issue_loop", [Attn_ChannelUserOpInterface,
     Arg<Variadic<I32>, "numbers of iterations">:$trips,
     Arg<Variadic<Attn_ChannelType>, "what serves the slots">:$channels,
     Arg<Variadic<Attn_CursorType>, "the role's position in each channel">:$cursors,
+    Arg<Optional<Attn_TokenType>, "of the slot that the first step releases">:$held,
     Described<StrArrayAttr, "names of the slots">:$slots,
     Described<DenseI64ArrayAttr, "the channel of each slot, by its number">:$slot_channels,
     Described<StrArrayAttr, "of the statements, in the order of a step">:$names,
@@ -277,8 +284,11 @@ def Attn_IssueLoopOp : Attn_Op<"issue_loop", [Attn_ChannelUserOpInterface,
     Described<DenseI64ArrayAttr, "by how many steps each statement trails">:$skews,
     Described<ArrayAttr, "the names of the slots that each statement uses">:$uses,
     Described<OptionalAttr<ArrayAttr>, "the part of each of these slots, empty for all of it">:$parts,
-    Described<UnitAttr, "trips do not decrease from one operand to the next">:$rising);
-  let results = (outs Res<Variadic<Attn_CursorType>, "positions behind the last step">:$results);
+    Described<UnitAttr, "trips do not decrease from one operand to the next">:$rising,
+    Described<OptionalAttr<StrAttr>, "the slot that is released a step later">:$holding,
+    Described<OptionalAttr<StrAttr>, "the statement behind which it is released">:$behind);
+  let results = (outs Res<Variadic<AnyTypeOf<[Attn_CursorType, Attn_TokenType]>>,
+    "positions behind the last step, and the token of the slot that is still held">:$results);
   let regions = (region VariadicRegion<SizedRegion<1>>:$bodies);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
@@ -292,6 +302,9 @@ def Attn_IssueLoopOp : Attn_Op<"issue_loop", [Attn_ChannelUserOpInterface,
     ::llvm::SmallVector<unsigned> getUsedSlots(unsigned statement);
     /// The part of each of them, empty for the whole slot.
     ::llvm::SmallVector<::llvm::StringRef> getUsedParts(unsigned statement);
+    /// The numbers of a slot and of a statement; none if the loop holds none.
+    std::optional<unsigned> getHeldSlot();
+    std::optional<unsigned> getReleasingStatement();
   }];
 }
 

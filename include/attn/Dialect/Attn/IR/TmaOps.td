@@ -27,6 +27,10 @@ def Attn_EncodeTensorMapOp : Attn_Op<"encode_tensor_map", [Pure]> {
     row e - R + i of b. The last of its first e rows is i = R - 1, and all rows behind
     it are outside.
 
+    With `by_row` the two dimensions before the last are exchanged, also where one of
+    them is what `packed` says: of (..., heads, rows, columns) the map has (..., rows,
+    heads, columns).
+
     Undefined behaviour: an address or a stride other than the innermost that
     is no multiple of 16 bytes; a stride of 2^40 bytes or more; an extent of 0.
 
@@ -42,9 +46,10 @@ def Attn_EncodeTensorMapOp : Attn_Op<"encode_tensor_map", [Pure]> {
   let arguments = (ins
     Arg<AnyStridedMemRef, "the tensor in global memory">:$source,
     Described<UnitAttr, "the batch is a dimension that says where a sequence ends">:$packed,
-    Described<UnitAttr, "one dimension more says where the rows of a batch end">:$bounded);
+    Described<UnitAttr, "one dimension more says where the rows of a batch end">:$bounded,
+    Described<UnitAttr, "heads stand inside of rows">:$by_row);
   let results = (outs Res<Attn_TensorMapType, "the map">:$result);
-  let assemblyFormat = "(`packed` $packed^)? (`bounded` $bounded^)? $source attr-dict `:` type($source) `->` type($result)";
+  let assemblyFormat = "(`packed` $packed^)? (`bounded` $bounded^)? (`by_row` $by_row^)? $source attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;
 }
 

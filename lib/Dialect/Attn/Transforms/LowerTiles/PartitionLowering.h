@@ -59,8 +59,8 @@ struct ViewValue {
   /// Where the view was made: loop-invariant parts of addresses go here.
   Operation *anchor = nullptr;
   /// Groups of rows, at a distance of `members` (i64 elements) in them; 1 where
-  /// rows are at equal distances.
-  int64_t group = 1;
+  /// rows are at equal distances. The first `present` rows of a group exist.
+  int64_t group = 1, present = 1;
   Value members;
   /// Rows are in pages: rows of a page, the pool's pages (i32), elements from
   /// one to the next (i64), and the address of the sequence's first entry of

@@ -30,6 +30,7 @@ LogicalResult PartitionLowering::lower(GlobalViewOp op) {
   if (std::optional<uint64_t> group = op.getGroup()) {
     kernel.views[op.getResult()].group = *group;
     kernel.views[op.getResult()].members = op.getMembers();
+    kernel.views[op.getResult()].present = op.getPresent().value_or(*group);
   }
   return success();
 }
@@ -135,6 +136,14 @@ PartitionLowering::placeRow(ImplicitLocOpBuilder &b, const ViewValue &view,
     row = arith::AndIOp::create(b, position, constant(view.page - 1));
   } else {
     Value member = arith::RemUIOp::create(b, position, constant(view.group));
+    if (view.present < view.group) {
+      Value isThere = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
+                                            member, constant(view.present));
+      place.exists =
+          place.exists
+              ? arith::AndIOp::create(b, place.exists, isThere).getResult()
+              : isThere;
+    }
     elements = arith::AddIOp::create(b, elements, times(member, view.members));
     row = arith::DivUIOp::create(b, position, constant(view.group));
   }
