@@ -122,7 +122,8 @@ def _write_latent_values(p: DecodeProblem, keys: str, values: str) -> str:
 
 def write_decode(problem: DecodeProblem) -> str:
     """The problem as MLIR. With `kv_splits` the results of that many runs go to
-    memory of the launch, and a second kernel merges them."""
+    memory of the launch, which merges them: in a second kernel, or where the plan says so
+    in the same one."""
     p = problem
     is_packed = p.max_queries is not None
     rows = (1 if is_packed else p.batch, p.heads, p.queries)
