@@ -1,6 +1,8 @@
+import functools
 import os
 import pathlib
 import sys
+import tempfile
 
 import pytest
 
@@ -35,10 +37,10 @@ def pytest_ignore_collect(collection_path, config):
     return None if part == asked else True
 
 
-@pytest.fixture(scope="session")
-def shared_cache(tmp_path_factory):
-    """Kernels that several tests compile are compiled once."""
-    return tmp_path_factory.mktemp("shared") / "cache"
+@functools.cache
+def make_shared_folder():
+    """Of kernels that several tests compile; it goes with the process."""
+    return tempfile.TemporaryDirectory(prefix="attn-tests-")
 
 
 @pytest.fixture(autouse=True)
@@ -46,9 +48,10 @@ def cache(request, monkeypatch):
     """The cache of a test: all of them share one but those that ask for `empty_cache`."""
     from attn import _cache
 
-    alone = "empty_cache" in request.fixturenames
-    folder = request.getfixturevalue("tmp_path") / "cache" if alone else None
-    folder = folder or request.getfixturevalue("shared_cache")
+    if "empty_cache" in request.fixturenames:
+        folder = request.getfixturevalue("tmp_path") / "cache"
+    else:
+        folder = pathlib.Path(make_shared_folder().name)
     monkeypatch.setenv("ATTN_CACHE_DIR", str(folder))
     _cache.clear_memory()
     return folder
