@@ -285,10 +285,10 @@ class Gpu:
         ]
         results, wrong = [], []
         for _ in range(2):
-            for each, space in zip(described, memory, strict=True):
+            for index, each in enumerate(described):
                 if each.zeroed and not each.restored:
-                    space.free()
-                    space.__init__(space.size, True, self.bare)
+                    memory[index].free()
+                    memory[index] = Memory(memory[index].size, True, self.bare)
             places = [each.address for each in memory]
             prepared([each.address for each in tensors.values()], 0, places)
             gpu_inputs.synchronize()
@@ -424,7 +424,7 @@ def sanitize(options: argparse.Namespace) -> int:
         text, _ = process.communicate()
         good = process.returncode == 0 and f"{count} right, 0 wrong" in text
         failed += not good
-        summary = re.findall(r"^=+ (.*SUMMARY.*)$", text, re.M)
+        summary = re.findall(r"^=+ (.*SUMMARY.*)$", text, re.MULTILINE)
         print(f"{name:10} {count} bundles, {'; '.join(summary) or 'no summary'}", flush=True)
         print("\n".join(line for line in text.splitlines() if not line.startswith("==")))
         if not good:
