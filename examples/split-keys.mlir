@@ -1,5 +1,5 @@
 // One query of eight heads over 4097 keys: eight runs of keys are computed side by
-// side, and a second kernel merges what they found. The partial results belong to
+// side, and attn.combine merges what they found. The partial results belong to
 // the launch, which has two steps:
 //
 //   attn-compile examples/split-keys.mlir --chip=sm_80 --verify

@@ -203,8 +203,8 @@ def compile(
     parameters of the plan by name. Without `plan` and `schedule`, measured plans
     come before the cost model's: those of the file `plan_table`, then, with
     `shipped_plans`, the compiler's own (docs/Autotuning.md). With `split_keys` the
-    keys of a server (pages or `kv_lengths`) are cut into runs, which a second kernel
-    merges, where that is expected to be faster.
+    keys of a server (pages or `kv_lengths`) are cut into runs, which the same
+    launch merges, where that is expected to be faster.
 
     Kernels are cached in memory and on disk, by problem, plan, chip and
     compiler. Raises CompileError with the compiler's text and places.

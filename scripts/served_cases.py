@@ -59,7 +59,8 @@ SERVED_AXES = {
     "layout": ("bhnd", "bnhd", "combined"),
     "group": (1, 3, 4, 8, 16),
     "lengths": tuple(SERVED_LENGTHS),
-    "splits": (1, 2, 3, 5),
+    # Runs of keys, "fixed" ones of RUN_KEYS each.
+    "splits": (1, 2, 3, 5, "fixed"),
     "dynamic": (False, True),
     # The planner's plan of a schedule, with these warps if they are given.
     "plan": ("split_q", "decode", "decode-2", "decode-4"),
@@ -67,7 +68,13 @@ SERVED_AXES = {
     "rope": (0, 64),
     "kv": tuple(SERVED_KEYS),
     "chip": ("sm_80", "sm_89", "sm_90a"),
+    # Entries of a table without a mask that hide their keys.
+    "selected": (False, True),
+    # Results of other keys to go on from.
+    "init": (False, True),
 }
+#: Keys of fixed runs: a multiple of the blocks that plans have.
+RUN_KEYS = 64
 #: Query heads of latent attention in place of groups.
 LATENT_HEADS = {1: 16, 3: 24, 4: 32, 8: 64, 16: 128}
 #: Most query rows that share keys in `decode`, most columns of its heads, and most
@@ -99,7 +106,7 @@ class ServedCase(Case):
                 words += ["score=shard", "softmax=exact"]
             elif schedule == "decode":
                 words.append("score=twice")
-            if schedule == "decode" and not warps and self.chip == "sm_90a" and not self.is_open:
+            if schedule == "decode" and not warps and self.takes_own_scores:
                 words = ["score=own"]
             return "mla", words
         if self.d > DECODE_COLUMNS:
@@ -133,6 +140,11 @@ class ServedCase(Case):
         """Sizes are the launch's; attn-compile knows which only of its own problems."""
         return self.dynamic and self.mask != "mask_mod"
 
+    @property
+    def takes_own_scores(self):
+        """What the plans of latent attention take whose scores have a warpgroup of theirs."""
+        return self.chip == "sm_90a" and not self.is_open and not self.init
+
     def takes_narrow(self, schedule):
         return self.kv != "q" and schedule == "decode" and self.chip != "sm_80"
 
@@ -153,7 +165,13 @@ class ServedCase(Case):
             problem.append(f"--page-size={self.page}")
             if self.table == "list":
                 problem.append("--page-indptr")
-        if self.splits > 1:
+            if self.selected and self.mask == "none":
+                problem.append("--selected")
+        if self.init:
+            problem.append("--init-state")
+        if self.splits == "fixed":
+            problem.append(f"--run-keys={RUN_KEYS}")
+        elif self.splits > 1:
             problem.append(f"--kv-splits={self.splits}")
             if self.splits > 2 and schedule in ("decode", "mla") and "score=own" not in words:
                 words = [*words, "combine=launch"]

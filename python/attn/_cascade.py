@@ -34,6 +34,7 @@ def cascade(
     softcap: float | None = None,
     scale: float | None = None,
     sinks: Any = None,
+    init: tuple[Any, Any] | None = None,
     lse: bool = False,
 ) -> Any:
     """Attention of a batch whose sequences begin with keys that others have, too.
@@ -46,9 +47,9 @@ def cascade(
 
     q is (batch, heads, dim) or (batch, heads, queries, dim), best with the heads of a
     query side by side in memory, else it is copied. The other arguments are those of
-    `attn.decode`. A prefix pays where reading it for each sequence takes longer than a
-    launch and the merging, which python/tests/gpu_cascade.py measures. Returns o like q, or (o, lse) with
-    `lse`, f32. Takes torch tensors, which a CUDA graph may capture, and numpy's.
+    `attn.decode`; the last level's pass goes on from `init`. A prefix pays where reading
+    it for each sequence takes longer than a launch and the merging, which
+    python/tests/gpu_cascade.py measures. Returns o like q, or (o, lse) with `lse`, f32. Takes torch tensors, which a CUDA graph may capture, and numpy's.
     Raises ArgumentError for tensors that do not fit each other.
     """
     if not levels:
@@ -62,6 +63,7 @@ def cascade(
             'tensor "q": expected shape (batch, heads, dim) or (batch, heads, queries, dim), got '
             f"{list(q.shape)}"
         )
+    init_state = _read_state(q, v_cache, init)
     options = {"layout": layout, "softcap": softcap, "scale": scale}
     rows = q[:, :, None] if len(q.shape) == 3 else q
     batch, heads, queries, _ = rows.shape
@@ -72,6 +74,7 @@ def cascade(
         is_last = number == len(levels) - 1
         one = None if states is None else (states[0][number], states[1][number])
         pools = {"k_cache": k_cache, "v_cache": v_cache, "sinks": sinks if is_last else None}
+        pools |= init_state if is_last else _serving_calls.name_state(None)
         result = _attend(number, rows, pools, level, options | {"causal": is_last}, one)
         if states is None:
             results = [*results, result] if number else [result]
@@ -87,6 +90,22 @@ def cascade(
     if len(q.shape) == 3:
         o, log = o[:, :, 0], log[:, :, 0]
     return (o, log) if lse else o
+
+
+def _read_state(q: Any, v_cache: Any, init: tuple[Any, Any] | None) -> dict[str, Any]:
+    """A state to go on from in the order (batch, queries, heads) and, of o, dim."""
+    state = _serving_calls.name_state(init)
+    for name, shape in (("init_o", (*q.shape[:-1], v_cache.shape[-1])), ("init_lse", q.shape[:-1])):
+        each = state[name]
+        if each is None:
+            continue
+        if tuple(each.shape) != tuple(shape):
+            raise ArgumentError(
+                f'tensor "{name}": expected shape {list(shape)}, got {list(each.shape)}'
+            )
+        each = each[:, :, None] if len(q.shape) == 3 else each
+        state[name] = each.swapaxes(1, 2)
+    return state
 
 
 def _make_states(q: Any, shape: tuple[int, ...]) -> tuple[Any, Any] | None:
@@ -128,6 +147,10 @@ def _attend(
         shape = (batch * queries, heads)
         tensors |= {"q": rows.reshape(*shape, dim), "cu_seqlens_q": counts}
         options = options | {"max_seqlen_q": batch * queries}
+    for name in ("init_o", "init_lse"):
+        if pools[name] is not None:
+            each = pools[name].reshape(*shape, *pools[name].shape[3:])
+            tensors[name] = each.swapaxes(1, 2) if is_even else each
     if is_even:
         tensors |= {"k_scale": None, "v_scale": None}
     settings = Settings.read(**options, out_type="f32")

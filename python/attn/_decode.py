@@ -144,12 +144,24 @@ def turn_rows(name: str, rows: TensorView) -> TensorView:
     return rows
 
 
+def turn_lse(name: str, lse: TensorView) -> TensorView:
+    """An LSE as (batch, head, query); of rank 2 it has one query."""
+    if len(lse.shape) == 2:
+        return lse._replace(shape=(*lse.shape, 1), strides=(*lse.strides, 1))
+    if len(lse.shape) != 3:
+        raise ArgumentError(
+            f'tensor "{name}": expected shape (batch, heads) or (batch, heads, queries), got '
+            f"{list(lse.shape)}"
+        )
+    return lse
+
+
 def turn_packed(name: str, rows: TensorView) -> TensorView:
     """Queries or results of all sequences, or their LSE, as of a batch of 1 in the
     order (batch, head, query, dim)."""
-    rank = 2 if name == "lse" else 3
-    if len(rows.shape) != rank:
-        shape = "(queries, heads)" if name == "lse" else "(queries, heads, dim)"
+    is_lse = name.endswith("lse")
+    if len(rows.shape) != (2 if is_lse else 3):
+        shape = "(queries, heads)" if is_lse else "(queries, heads, dim)"
         raise ArgumentError(f'tensor "{name}": expected shape {shape}, got {list(rows.shape)}')
     (n, h, *d), (sn, sh, *sd) = rows.shape, rows.strides
     return rows._replace(shape=(1, h, n, *d), strides=(n * sn, sh, sn, *sd))
@@ -244,6 +256,31 @@ def order_output(q: TensorView, dim: int) -> tuple[int, int, int]:
     return (heads * queries * dim, *inner)
 
 
+def _read_init(
+    tensors: Mapping[str, TensorView], shape: Sequence[int]
+) -> tuple[str, tuple[int, int, int], tuple[int, int, int]] | None:
+    """A state to go on from, whose o has `shape`, as a problem has it."""
+    o, lse = tensors.get("init_o"), tensors.get("init_lse")
+    if o is None and lse is None:
+        return None
+    if o is None or lse is None:
+        raise ArgumentError("init: expected o and its LSE, got one of them")
+    expect("init_o", "shape", list(shape), list(o.shape))
+    expect("init_lse", "shape", list(shape[:3]), list(lse.shape))
+    expect("init_lse", "elements of", "f32", lse.dtype)
+    if o.dtype not in (*_TYPES, "f32"):
+        raise ArgumentError(f'tensor "init_o": expected f16, bf16 or f32, got {o.dtype}')
+    expect("init_o", "an innermost stride of", 1, o.strides[3])
+    device = tensors["q"].device
+    for name, each in (("init_o", o), ("init_lse", lse)):
+        if each.device != device:
+            raise ArgumentError(
+                f'tensor "{name}": expected it on {_name_device(device)} as q, got '
+                f"{_name_device(each.device)}"
+            )
+    return o.dtype, o.strides[:3], lse.strides[:3]
+
+
 def make_problem(
     tensors: Mapping[str, TensorView], settings: Settings, lse: bool
 ) -> DecodeProblem:
@@ -310,6 +347,7 @@ def make_problem(
         latent=v is None,
         run_keys=settings.run_keys,
         selected=settings.selected,
+        init=_read_init(tensors, (*q.shape[:3], value_dim)),
         kv_dtype=None if k.dtype == q.dtype else k.dtype,
         descale_strides=_get_descale_strides(descales),
         regions=settings.describe_regions(_get_captures(tensors)),
@@ -341,7 +379,12 @@ def _pack(
     """The problem of packed queries. Powers of two bound the number of kernels; how
     many queries there are in all, only a launch on a GPU says."""
     most = settings.max_seqlen_q or 1
+    init = problem.init
+    if init is not None:
+        dtype, o, lse = init
+        init = dtype, (DYNAMIC, *o[1:]), (DYNAMIC, *lse[1:])
     return problem._replace(
+        init=init,
         batch=sequences,
         queries=q.shape[2] if q.device < 0 else DYNAMIC,
         max_queries=1 << (most - 1).bit_length(),
@@ -463,11 +506,12 @@ def to_host_inputs(tensors: Mapping[str, Any], settings: Settings) -> dict[str, 
     for name in inputs:
         if name.startswith("capture"):
             inputs[name] = _capture.to_numpy(inputs[name])
-    q = inputs["q"]
-    if settings.max_seqlen_q is not None:
-        inputs["q"] = q.swapaxes(0, 1)[None]
-    else:
-        inputs["q"] = q[:, :, None] if q.ndim == 3 else q
+    is_single = inputs["q"].ndim == 3
+    for name in ("q", "init_o", "init_lse"):
+        if name in inputs and settings.max_seqlen_q is not None:
+            inputs[name] = inputs[name].swapaxes(0, 1)[None]
+        elif name in inputs and is_single:
+            inputs[name] = inputs[name][:, :, None]
     if settings.value_dim is not None:
         pool = inputs.pop("k_cache")
         inputs["k"] = pool[:, None] if pool.ndim == 3 else pool.swapaxes(1, 2)
@@ -498,10 +542,13 @@ def read_views(tensors: Mapping[str, Any], settings: Settings) -> dict[str, Tens
         if tensor is None:
             continue
         each = view("out" if name == "o" else name, tensor, is_captured=name.startswith("capture"))
-        if settings.max_seqlen_q is not None and name in ("q", "o", "lse"):
+        is_state = name in ("init_o", "init_lse")
+        if settings.max_seqlen_q is not None and (is_state or name in ("q", "o", "lse")):
             each = turn_packed("out" if name == "o" else name, each)
-        elif name in ("q", "o"):
+        elif name in ("q", "o", "init_o"):
             each = turn_rows("out" if name == "o" else name, each)
+        elif name in ("lse", "init_lse"):
+            each = turn_lse(name, each)
         elif name == "k_cache" and settings.value_dim is not None:
             each = turn_latent(name, each)
         elif name in ("k_cache", "v_cache"):
@@ -523,18 +570,15 @@ def get_lse_strides(lse: TensorView) -> tuple[int, int, int] | None:
 
 def launch_decode(tensors: Mapping[str, Any], settings: Settings, stream: int | None) -> None:
     """Launches on tensors of a GPU: q, k_cache, v_cache, page_table, kv_lengths and o,
-    and lse, sinks, k_scale and v_scale where they are there; v_cache is None in the latent form."""
+    and lse, sinks, init_o, init_lse, k_scale and v_scale where they are there; v_cache is
+    None in the latent form."""
     views = read_views(tensors, settings)
     device = views["q"].device
     check_lengths(views["kv_lengths"], views["page_table"], device)
     _check_batch(views)
     lse = views.get("lse")
     if lse is not None:
-        q = views["q"].shape
-        if len(lse.shape) == 2:
-            lse = lse._replace(shape=(*lse.shape, 1), strides=(*lse.strides, 1))
-            views["lse"] = lse
-        expect("lse", "shape", list(q[:3]), list(lse.shape))
+        expect("lse", "shape", list(views["q"].shape[:3]), list(lse.shape))
     problem = make_problem(views, settings, lse is not None)
     _check_values(tensors, views)
     if lse is not None and settings.max_seqlen_q is None:

@@ -72,6 +72,9 @@ class DecodeProblem(NamedTuple):
     run_keys: int | None = None
     #: Ids that the pool does not have hide their keys.
     selected: bool = False
+    #: Of a state to go on from, the element type of its o, and elements from a sequence,
+    #: a head and a query to the next one of its o and LSE.
+    init: tuple[str, tuple[int, int, int], tuple[int, int, int]] | None = None
 
     @property
     def pool_dtype(self) -> str:
@@ -122,7 +125,8 @@ def _write_latent_values(p: DecodeProblem, keys: str, values: str) -> str:
 
 def write_decode(problem: DecodeProblem) -> str:
     """The problem as MLIR. With `kv_splits` the results of that many runs go to
-    memory of the launch, and a second kernel merges them."""
+    memory of the launch, which merges them: in a second kernel, or where the plan says so
+    in the same one."""
     p = problem
     is_packed = p.max_queries is not None
     rows = (1 if is_packed else p.batch, p.heads, p.queries)
@@ -158,6 +162,14 @@ def write_decode(problem: DecodeProblem) -> str:
         sinks = _declare("sinks", "f32", (p.heads,), (1,))
         arguments.append(sinks)
         more = f"sinks({_join([sinks])}) {more}"
+    if p.init is not None:
+        init_dtype, init_strides, init_log_strides = p.init
+        state = [
+            _declare("init_o", init_dtype, (*rows, p.value_dim), (*init_strides, 1)),
+            _declare("init_lse", "f32", rows, init_log_strides),
+        ]
+        arguments += state
+        more += f" init({_join(state)})"
     if p.descale_strides is not None:
         descales = [
             _declare(f"{name}_descale", "f32", (p.batch, p.kv_heads), strides)

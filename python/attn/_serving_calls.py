@@ -31,6 +31,7 @@ def decode(
     kv_splits: int | None = None,
     run_keys: int | None = None,
     selected: bool = False,
+    init: tuple[Any, Any] | None = None,
     lse: Any = False,
     out: Any = None,
     stream: int | None = None,
@@ -60,6 +61,12 @@ def decode(
     of zeros, and keys have no positions: `causal` must be False where there are several
     queries. Pages of one key, which any dense pool is a view of, make `page_table` a list
     of the keys that a sequence's queries see (sparse attention by an indexer).
+
+    `init=(o, lse)` is a state to go on from, results of other keys that the queries have
+    seen: o like the result, also in f32, and lse like that one, f32. The results are
+    those of both sets of keys, as `attn.merge_states` would give them, without its launch.
+    Rows whose LSE is -inf have no state, whatever their o is. `sinks` count beside it: they
+    belong to one of the parts.
 
     `score_mod` and `mask_mod` are those of `attn.attention`: q_idx counts a sequence's
     queries, kv_idx its keys, both from 0. With `mask_mod` and several queries `causal`
@@ -92,6 +99,7 @@ def decode(
         "sinks": sinks,
         "k_scale": k_scale,
         "v_scale": v_scale,
+        **name_state(init),
     }
     return run(tensors, captures, settings, lse, out, stream)
 
@@ -112,6 +120,7 @@ def mla_decode(
     kv_splits: int | None = None,
     run_keys: int | None = None,
     selected: bool = False,
+    init: tuple[Any, Any] | None = None,
     lse: Any = False,
     out: Any = None,
     stream: int | None = None,
@@ -143,6 +152,7 @@ def mla_decode(
         "page_table": page_table,
         "kv_lengths": kv_lengths,
         "sinks": sinks,
+        **name_state(init),
     }
     return run(tensors, captures, settings, lse, out, stream)
 
@@ -164,6 +174,7 @@ def prefill(
     sinks: Any = None,
     score_mod: Modification | None = None,
     mask_mod: Modification | None = None,
+    init: tuple[Any, Any] | None = None,
     lse: Any = False,
     out: Any = None,
     stream: int | None = None,
@@ -201,8 +212,18 @@ def prefill(
         "kv_lengths": kv_lengths,
         "cu_seqlens_q": cu_seqlens_q,
         "sinks": sinks,
+        **name_state(init),
     }
     return run(tensors, captures, settings, lse, out, stream)
+
+
+def name_state(init: tuple[Any, Any] | None) -> dict[str, Any]:
+    """A state to go on from, by the kernel's names."""
+    if init is None:
+        return {"init_o": None, "init_lse": None}
+    if not isinstance(init, (tuple, list)) or len(init) != 2 or any(each is None for each in init):
+        raise ArgumentError("init: expected a pair, o and its LSE")
+    return dict(zip(("init_o", "init_lse"), init, strict=True))
 
 
 def run(

@@ -90,7 +90,7 @@ def compile(
         descales: What units of q, and of 8-bit k and v, stand for.
         v_transposed: V is (batch, head, dim, sequence) in memory, with rows of a multiple
             of 16 keys.
-        kv_splits: Cut the keys into N runs, whose results a second kernel merges.
+        kv_splits: Cut the keys into N runs, whose results the launch merges.
         run_keys: Cut the keys into runs of N: what a sequence gives depends on itself only.
         lse: Also the log-sum-exp (default).
         dynamic: Leave batch, lengths and strides to the launch.
@@ -103,8 +103,8 @@ def compile(
     parameters of the plan by name. Without `plan` and `schedule`, measured plans
     come before the cost model's: those of the file `plan_table`, then, with
     `shipped_plans`, the compiler's own (docs/Autotuning.md). With `split_keys` the
-    keys of a server (pages or `kv_lengths`) are cut into runs, which a second kernel
-    merges, where that is expected to be faster.
+    keys of a server (pages or `kv_lengths`) are cut into runs, which the same
+    launch merges, where that is expected to be faster.
 
     Kernels are cached in memory and on disk, by problem, plan, chip and
     compiler. Raises CompileError with the compiler's text and places.

@@ -13,12 +13,14 @@ something is wrong, 0 without a GPU.
 from __future__ import annotations
 
 import argparse
+import functools
 import os
+import re
 import sys
 import time
 
 import attn
-from attn import _decode, _host, _paged_problem
+from attn import _decode, _host, _paged_problem, _tensors
 from attn.record import TensorView
 
 #: Options of a plan by name; the pool has all pages that the table can name.
@@ -39,6 +41,9 @@ CASES = {
 TYPES = {"float16": "f16", "bfloat16": "bf16", "float8_e4m3fn": "f8E4M3FN", "float8_e5m2": "f8E5M2"}
 PAGE, MAX_PAGES = 16, 128
 STATES = (4, 33, 8, 128)
+#: Calls that go on from a state: shape of q, key heads, its type, and that of the state.
+INITS = [((6, 32, 1, 128), 8, "bfloat16", "float32"), ((5, 12, 3, 64), 2, "float16", "float16")]
+INIT_PAGES = 40
 
 
 def complete(options: dict) -> dict:
@@ -79,13 +84,103 @@ def prepare(chip: str) -> int:
         print(f"{name:8} {plan.splits} runs, {len(plan.kernel.cubin)} {len(call.kernel.cubin)}")
     for dtype in ("f32", "f16"):
         print("merge   ", len(_paged_problem.compile_merge(STATES[-1], dtype, chip).cubin))
+    prepare_init()
     return 0
+
+
+class _Prepared:
+    """In the place of a loaded kernel: fills the cache and launches nothing."""
+
+    def __init__(self, kernel) -> None:
+        self.names = [each["name"] for each in kernel.launch["tensors"]]
+        print("init    ", kernel.plan.splitlines()[0], len(kernel.cubin), flush=True)
+
+    def prepare(self, _views):
+        return lambda *_: None
+
+
+def prepare_init() -> None:
+    """The kernels of INITS, from shapes that stand for a GPU's tensors."""
+    _paged_problem.load = functools.cache(_Prepared)
+    _decode.get_stream = lambda *_: 0
+    _tensors.view = lambda _name, tensor, _device: tensor
+    for (batch, heads, queries, dim), kv_heads, dtype, state in INITS:
+
+        def view(dtype: str, *shape: int) -> TensorView:
+            strides = [1]
+            for extent in reversed(shape[1:]):
+                strides.insert(0, strides[0] * extent)
+            return TensorView(TYPES.get(dtype, "f32"), shape, tuple(strides), 0, 0)
+
+        rows = (batch, heads, queries)
+        pool = view(dtype, batch * INIT_PAGES, PAGE, kv_heads, dim)
+        tensors = {
+            "q": view(dtype, *rows, dim), "k_cache": pool, "v_cache": pool, "o": view(dtype, *rows, dim),
+            "page_table": view(dtype, batch, INIT_PAGES)._replace(dtype="i32"),
+            "kv_lengths": view(dtype, batch)._replace(dtype="i32"), "lse": view("", *rows),
+            "init_o": view(state, *rows, dim), "init_lse": view("", *rows),
+        }  # fmt: skip
+        _decode.launch_decode(tensors, _decode.Settings.read(), None)
+
+
+def check_init(torch, pages, gpu_check, case) -> bool:
+    """attn.decode that goes on from a state, of which some rows are absent, in a call, in a
+    graph, and its fake kernel."""
+    (batch, heads, queries, dim), kv_heads, dtype, state = case
+    dtype, state = getattr(torch, dtype), getattr(torch, state)
+    options = {"batch": batch, "heads": heads, "kv_heads": kv_heads, "dim": dim, "queries": queries}
+    made = Batch(torch, options | {"dtype": str(dtype).partition(".")[2]}, INIT_PAGES)
+    generator = torch.Generator().manual_seed(int(time.time()))
+    worst, shapes = [0.0, 0.0], True
+
+    def call():
+        return attn.decode(made.q, *made.pools, made.table, made.lengths, init=(o, lse), lse=True)
+
+    o = torch.empty(batch, heads, queries, dim, device="cuda", dtype=state)
+    lse = torch.empty(batch, heads, queries, device="cuda")
+    pages.fill(torch, made.tensors, [PAGE * INIT_PAGES] * batch, generator)
+    o.normal_(), lse.normal_()
+    call()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        replayed = call()
+    for _ in range(10):
+        lengths = pages.draw_lengths(torch, batch, PAGE * INIT_PAGES, generator)
+        pages.fill(torch, made.tensors, lengths, generator)
+        o.normal_(), lse.normal_().add_(4)
+        absent = torch.rand(lse.shape, device="cuda") < 0.3
+        o[absent], lse[absent] = torch.nan, -torch.inf
+        graph.replay()
+        for got_o, got_lse in (call(), replayed):
+            for row, length in enumerate(lengths):
+                k, v = (pages.gather(torch, made.tensors | {"o": got_o}, n, row, length) for n in "kv")
+                want, log = gpu_check.attend(made.q[row], k, v, made.problem, None)
+                total = torch.logaddexp(log, lse[row].double())
+                safe = total.masked_fill(total.isinf(), 0)
+                part = torch.where(absent[row, ..., None], 0, o[row].double())
+                want = torch.exp(log - safe)[..., None] * want
+                want = want + torch.exp(lse[row].double() - safe)[..., None] * part
+                worst[0] = max(worst[0], float((got_o[row] - want).abs().max()))
+                same = got_lse[row] == total
+                distance = (got_lse[row] - total).abs().masked_fill(same, 0)
+                worst[1] = max(worst[1], float(distance.nan_to_num(1e9).max()))
+    meta = [each.to("meta") for each in (made.q, *made.pools, made.table, made.lengths, o, lse)]
+    fake_o, fake_lse = torch.ops.attn.decode_lse(*meta[:5], init_o=meta[5], init_lse=meta[6])
+    shapes = fake_o.shape == made.q.shape and fake_lse.shape == made.q.shape[:3]
+    good = worst[0] < 1.6e-2 and worst[1] < 1e-3 and shapes
+    print(
+        f"init     {dtype} from {state}, {queries} queries  O {worst[0]:.2e}  LSE {worst[1]:.2e}  fake "
+        f"{list(fake_o.shape)}  {'right' if good else 'WRONG'}",
+        flush=True,
+    )
+    return good
 
 
 class Batch:
     """Tensors of a case, of which `tensors` has views in the kernel's order."""
 
-    def __init__(self, torch, options: dict) -> None:
+    def __init__(self, torch, options: dict, max_pages: int = MAX_PAGES) -> None:
         batch, heads, kv_heads, dim = (options[n] for n in ("batch", "heads", "kv_heads", "dim"))
         queries, dtype = options.get("queries", 1), getattr(torch, options.get("dtype", "float16"))
         self.is_nhd = options.get("layout", "nhd") == "nhd"
@@ -94,11 +189,11 @@ class Batch:
         def empty(*shape, dtype=dtype):
             return torch.zeros(shape, device="cuda", dtype=dtype)
 
-        pages = batch * MAX_PAGES + 3
+        pages = batch * max_pages + 3
         pool_dtype = getattr(torch, options["kv_dtype"]) if "kv_dtype" in options else dtype
         self.pools = [empty(pages, *order, dim, dtype=pool_dtype) for _ in "kv"]
         self.q = torch.randn(batch, heads, queries, dim, device="cuda").to(dtype)
-        self.table = empty(batch, MAX_PAGES, dtype=torch.int32)
+        self.table = empty(batch, max_pages, dtype=torch.int32)
         self.lengths = empty(batch, dtype=torch.int32)
         k, v = (pool.transpose(1, 2) if self.is_nhd else pool for pool in self.pools)
         self.tensors = {"q": self.q, "k": k, "v": v}
@@ -206,6 +301,7 @@ def main() -> int:
     parser.add_argument("--prepare", action="store_true", help="fill the folder instead")
     parser.add_argument("--chip", default="sm_90a")
     parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--filter", default="", metavar="REGEX", help="of names of cases")
     options = parser.parse_args()
     os.environ["ATTN_CACHE_DIR"] = os.path.abspath(options.folder)
     if options.prepare:
@@ -220,8 +316,12 @@ def main() -> int:
     good = [
         check_case(torch, gpu_pages, gpu_check, name, case, options.rounds)
         for name, case in CASES.items()
+        if re.search(options.filter, name)
     ]
-    good.append(check_merge(torch))
+    if re.search(options.filter, "init"):
+        good += [check_init(torch, gpu_pages, gpu_check, case) for case in INITS]
+    if re.search(options.filter, "merge"):
+        good.append(check_merge(torch))
     print(f"{sum(good)} right, {len(good) - sum(good)} wrong")
     return int(not all(good))
 

@@ -10,6 +10,8 @@ import attn
 import pytest
 from attn import autotune
 
+pytestmark = pytest.mark.usefixtures("empty_cache")
+
 SHIPPED = pathlib.Path(__file__).resolve().parents[2] / "lib/Schedule/ShippedPlans.json"
 PROBLEM = {
     "type": "f16",

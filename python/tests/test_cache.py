@@ -6,8 +6,11 @@ import subprocess
 import sys
 
 import attn
+import pytest
 from attn import _cache, _library
 from attn.kernel import _Request
+
+pytestmark = pytest.mark.usefixtures("empty_cache")
 
 SMALL = {"q": "1x1x32x64xf16"}
 

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from attn.arrays import from_bf16, to_bf16
 
+pytestmark = pytest.mark.usefixtures("empty_cache")
+
 SMALL = {"q": "1x2x64x64xf16", "causal": True}
 HAS_PTXAS = shutil.which("ptxas") or pathlib.Path("/usr/local/cuda/bin/ptxas").exists()
 

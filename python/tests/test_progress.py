@@ -156,19 +156,20 @@ def test_own_handler_is_called_after_the_run():
 
 
 @pytest.mark.parametrize(
-    "call",
+    ("shape", "call"),
     [
-        "attn.sim.run(SPIN, 1, [], block=32)",
-        "attn.compile(q=(8, 32, 4096, 64), dtype='float16').simulate()",
-        "attn.compile(q=(8, 32, 4096, 64), dtype='float16').simulate(verify=False)",
-        "attn.compile(q=(1, 8, 4096, 64), dtype='float16').simulate(corners=True, progress=False)",
+        ((1, 1, 64, 64), "attn.sim.run(SPIN, 1, [], block=32)"),
+        ((8, 32, 4096, 64), "kernel.simulate(threads=1)"),
+        ((8, 32, 4096, 64), "kernel.simulate(threads=1, verify=False)"),
+        ((1, 8, 4096, 64), "kernel.simulate(threads=1, corners=True, progress=False)"),
     ],
 )
-def test_ctrl_c(call):
+def test_ctrl_c(shape, call):
     """At once, as KeyboardInterrupt, whatever the run is at."""
     script = f"""
 import attn, signal, sys
 SPIN = {SPIN!r}
+kernel = attn.compile(q={shape}, dtype="float16")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 print("ready", flush=True)
 try:
@@ -188,7 +189,7 @@ except KeyboardInterrupt:
     )
     try:
         assert worker.stdout.readline() == "ready\n"
-        time.sleep(1.5)
+        time.sleep(0.7)
         start = time.monotonic()
         worker.send_signal(signal.SIGINT)
         output, errors = worker.communicate(timeout=20)

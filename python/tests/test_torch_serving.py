@@ -234,8 +234,15 @@ def test_what_operators_launch(monkeypatch):
     assert tensors["sinks"] is None and settings.window == (5, -1) and settings.softcap == 2.0
     assert settings.kv_splits == 3 and settings.layout == "nhd" and "capture" not in settings.score_mod
     assert "%mask_mod0" in settings.mask_mod
+    state = torch.zeros(q.shape), torch.zeros(q.shape[:-1])
+    attn.decode(*batch, init=state, lse=True)
+    tensors, _ = launches[-1]
+    assert tensors["init_o"] is state[0] and tensors["init_lse"] is state[1]
+    with pytest.raises(attn.ArgumentError, match='tensor "init_lse": expected a torch tensor as q'):
+        attn.decode(*batch, init=(state[0], 1.0))
     rows, pool, *rest = make_latent()
     attn.mla_decode(rows, pool, *rest, value_dim=32, scale=0.25, causal=False)
+    assert launches[-1][0]["init_o"] is None
     tensors, settings = launches[-1]
     assert tensors["k_cache"] is pool and tensors["v_cache"] is None and tensors["lse"] is None
     assert (settings.value_dim, settings.scale, settings.causal) == (32, 0.25, False)

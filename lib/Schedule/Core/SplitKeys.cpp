@@ -1,4 +1,4 @@
-//===- SplitKeys.cpp - Runs of keys, merged by a second kernel ------------===//
+//===- SplitKeys.cpp - Into how many runs keys are cut --------------------===//
 
 #include "attn/Schedule/Core/SplitKeys.h"
 #include "../Problem/BlockCount.h"

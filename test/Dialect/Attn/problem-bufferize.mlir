@@ -79,3 +79,37 @@ func.func @combine(%po: tensor<4x2x8x300x64xf32>, %pl: tensor<4x2x8x300xf32>) ->
                     outs(%o : tensor<2x8x300x64xf16>) -> tensor<2x8x300x64xf16>
   return %r : tensor<2x8x300x64xf16>
 }
+
+// -----
+
+// Results may not overwrite the state that they go on from where it is read later.
+// CHECK-LABEL: func.func @state(
+// CHECK-SAME: %[[STATE:[^:]*]]: memref<2x8x300x64xf16>, %[[TO:[^:]*]]: memref<2x8x300xf32>
+// CHECK: %[[NEW:.*]] = memref.alloc() {{.*}} : memref<2x8x300x64xf16>
+// CHECK-NOT: memref.copy
+// CHECK: outs(%[[NEW]] : memref<2x8x300x64xf16>) init(%[[STATE]], %[[TO]] :
+// CHECK: return %[[NEW]], %[[STATE]]
+func.func @state(%q: tensor<2x8x300x64xf16> {bufferization.writable = true}, %lse: tensor<2x8x300xf32>)
+    -> (tensor<2x8x300x64xf16>, tensor<2x8x300x64xf16>) {
+  %r = attn.attention ins(%q, %q, %q : tensor<2x8x300x64xf16>, tensor<2x8x300x64xf16>, tensor<2x8x300x64xf16>)
+                      outs(%q : tensor<2x8x300x64xf16>)
+                      init(%q, %lse : tensor<2x8x300x64xf16>, tensor<2x8x300xf32>) -> tensor<2x8x300x64xf16>
+  return %r, %q : tensor<2x8x300x64xf16>, tensor<2x8x300x64xf16>
+}
+
+// -----
+
+// A table, lengths and what they are read by stay.
+// CHECK-LABEL: func.func @selected(
+// CHECK: attn.attention
+// CHECK-SAME: pages(%{{.*}} : memref<2x128xi32>) kv_lengths(%{{.*}} : memref<2xi32>)
+// CHECK-SAME: {page_size = 1 : i64, selected}
+func.func @selected(%q: tensor<2x8x1x64xf16>, %k: tensor<300x2x1x64xf16>, %table: tensor<2x128xi32>,
+                    %lengths: tensor<2xi32>) -> tensor<2x8x1x64xf16> {
+  %o = tensor.empty() : tensor<2x8x1x64xf16>
+  %r = attn.attention ins(%q, %k, %k : tensor<2x8x1x64xf16>, tensor<300x2x1x64xf16>, tensor<300x2x1x64xf16>)
+                      outs(%o : tensor<2x8x1x64xf16>)
+                      pages(%table : tensor<2x128xi32>) kv_lengths(%lengths : tensor<2xi32>)
+                      {page_size = 1 : i64, selected} -> tensor<2x8x1x64xf16>
+  return %r : tensor<2x8x1x64xf16>
+}

@@ -1,4 +1,4 @@
-//===- SplitKeys.h - Runs of keys, merged by a second kernel ----*- C++ -*-===//
+//===- SplitKeys.h - Into how many runs keys are cut ------------*- C++ -*-===//
 //
 // Where few query rows see many keys, an attention has fewer tiles than a chip
 // has room for. Cut into runs, the keys of a tile are read side by side, and

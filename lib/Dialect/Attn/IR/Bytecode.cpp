@@ -86,12 +86,31 @@ LogicalResult AttentionOp::readProperties(DialectBytecodeReader &reader,
       MutableArrayRef<int32_t>(properties.operandSegmentSizes));
 }
 
+/// What `op` says and bytecode of version `number` has no place for; empty if
+/// that is nothing.
+static StringRef findUnwritten(AttentionOp op, uint64_t number) {
+  if (number < 1 && op.getProperties().kernel)
+    return "kernel";
+  if (number < 2 && op.getRunKeys())
+    return "run_keys";
+  if (number < 2 && op.getSelected())
+    return "selected";
+  if (number < 2 && op.getInitO())
+    return "init";
+  return "";
+}
+
 void AttentionOp::writeProperties(DialectBytecodeWriter &writer) {
   auto &properties = getProperties();
   uint64_t number = kBytecodeVersion;
   auto asked = writer.getDialectVersion(AttnDialect::getDialectNamespace());
   if (succeeded(asked))
     number = static_cast<const AttnBytecodeVersion *>(*asked)->number;
+  // Writers cannot fail. What is written below is of another problem, of which
+  // nobody shall hear only when it is read.
+  if (StringRef name = findUnwritten(*this, number); !name.empty())
+    emitOpError("has '") << name << "', which bytecode of version " << number
+                         << " of the dialect 'attn' cannot say";
   if (number >= 1)
     writer.writeOptionalAttribute(properties.kernel);
   auto writeAll = [&](auto &...attributes) {

@@ -283,11 +283,20 @@ LogicalResult AttnPlanPass::refuseParameters(AttentionOp op,
       return hasParameter(*each.first, &getContext(), parameter.name);
     });
   });
-  if (unfit == candidates.unfit.end())
+  bool isAboutValues = unfit != candidates.unfit.end();
+  if (!isAboutValues)
     unfit = candidates.unfit.begin();
   const Schedule &meant = *unfit->first;
-  return meant.setParameters([&] { return startParameterError(op, meant); },
-                             unfit->second, parameters);
+  PlanAttrInterface plan = unfit->second;
+  auto start = [&] {
+    InFlightDiagnostic diag = startParameterError(op, meant);
+    // Those beside them depend on the problem.
+    if (isAboutValues)
+      diag.attachNote() << "the parameters fit no plan of '" << meant.getName()
+                        << "' for this problem, such as " << plan;
+    return diag;
+  };
+  return meant.setParameters(start, plan, parameters);
 }
 
 void AttnPlanPass::reportSplits(AttentionOp op, const SplitChoice &choice,
@@ -364,6 +373,18 @@ static void dropIllegal(const ProblemFacts &facts, const TargetRow &target,
   });
 }
 
+/// Lets the faster way merge the runs of a plan. What merging takes depends on
+/// the tiles of all runs, whatever `candidate` was estimated for; its results
+/// do not.
+static void setCombine(const ProblemFacts &facts, const TargetRow &target,
+                       ArrayRef<PlanParameter> parameters,
+                       PlanCandidate &candidate) {
+  PlanCandidate whole =
+      makeCandidate(facts, target, *candidate.schedule, candidate.plan);
+  candidate.plan =
+      chooseCombine(facts, facts.kvSplits, target, whole, parameters).plan;
+}
+
 LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
   FailureOr<ProblemFacts> facts = ProblemFacts::get(op);
   if (failed(facts))
@@ -390,8 +411,7 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
     return failure();
   // What problems say themselves about runs leaves who merges them.
   if (!candidates.plans.empty() && findMergedCombine(op))
-    candidates.plans.front() = chooseCombine(
-        *facts, facts->kvSplits, target, candidates.plans.front(), parameters);
+    setCombine(*facts, target, parameters, candidates.plans.front());
   if (candidates.plans.empty() && !candidates.unfit.empty())
     return refuseParameters(op, candidates);
   if (candidates.plans.empty()) {

@@ -20,13 +20,40 @@ constexpr const char *kText = R"(
     return
   })";
 
+/// An attention with paged keys in three runs that says `init` and `attributes`
+/// beside that.
+static std::string getAttention(StringRef init, StringRef attributes) {
+  return (R"(
+  func.func @f(%q: memref<2x8x1x64xf16>, %k: memref<90x2x16x64xf16>,
+      %o: memref<3x2x8x1x64xf32>, %lse: memref<3x2x8x1xf32>,
+      %table: memref<2x12xi32>, %first: memref<2x8x1x64xf32>,
+      %first_lse: memref<2x8x1xf32>) {
+    attn.attention
+      ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<90x2x16x64xf16>,
+                       memref<90x2x16x64xf16>)
+      outs(%o, %lse : memref<3x2x8x1x64xf32>, memref<3x2x8x1xf32>)
+      pages(%table : memref<2x12xi32>) )" +
+          init + " {kv_splits = 3 : i64, page_size = 16 : i64" + attributes +
+          R"(}
+    return
+  })")
+      .str();
+}
+
 class Bytecode : public ::testing::Test {
 protected:
   Bytecode() { context.loadDialect<AttnDialect, func::FuncDialect>(); }
 
-  /// kText as bytecode, of `version` where it is not this one.
-  std::string write(std::optional<uint64_t> version = std::nullopt) {
-    OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(kText, &context);
+  /// `text` as bytecode, of `version` where it is not this one. `message` is
+  /// then the last error, or "none".
+  std::string write(std::optional<uint64_t> version = std::nullopt,
+                    StringRef text = kText) {
+    OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
+    message = "none";
+    ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+      message = diagnostic.str();
+      return success();
+    });
     BytecodeWriterConfig config;
     if (version)
       config.setDialectVersion<AttnDialect>(
@@ -39,7 +66,7 @@ protected:
 
   /// What reading says: the first error, or "none".
   std::string read(StringRef bytes) {
-    std::string message = "none";
+    message = "none";
     ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
       if (message == "none")
         message = diagnostic.str();
@@ -52,6 +79,7 @@ protected:
   }
 
   MLIRContext context;
+  std::string message;
 };
 
 TEST_F(Bytecode, OwnVersion) { EXPECT_EQ(read(write()), "none"); }
@@ -64,6 +92,39 @@ TEST_F(Bytecode, OwnVersionIsWritten) {
 TEST_F(Bytecode, LaterVersionIsRefused) {
   EXPECT_EQ(read(write(7)), "expected bytecode of the dialect 'attn' of at "
                             "most version 2, got version 7");
+}
+
+TEST_F(Bytecode, EarlierVersionsAreWritten) {
+  for (uint64_t version : {0, 1, 2}) {
+    std::string bytes = write(version, getAttention("", ""));
+    EXPECT_EQ(message, "none");
+    EXPECT_EQ(read(bytes), "none");
+  }
+}
+
+TEST_F(Bytecode, WhatEarlierVersionsCannotSayIsRefused) {
+  struct Case {
+    uint64_t since;
+    const char *name, *init, *attributes;
+  };
+  for (const Case &each :
+       {Case{1, "kernel", "", ", kernel = \"served\""},
+        Case{2, "run_keys", "", ", run_keys = 64 : i64"},
+        Case{2, "selected", "", ", selected"},
+        Case{2, "init",
+             "init(%first, %first_lse : memref<2x8x1x64xf32>, "
+             "memref<2x8x1xf32>)",
+             ""}}) {
+    std::string text = getAttention(each.init, each.attributes);
+    EXPECT_EQ(read(write(each.since, text)), "none") << each.name;
+    for (uint64_t version = 0; version < each.since; ++version) {
+      write(version, text);
+      EXPECT_EQ(message, "'attn.attention' op has '" + std::string(each.name) +
+                             "', which bytecode of version " +
+                             std::to_string(version) +
+                             " of the dialect 'attn' cannot say");
+    }
+  }
 }
 
 } // namespace
