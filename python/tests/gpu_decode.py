@@ -161,7 +161,8 @@ def check_init(torch, pages, gpu_check, case) -> bool:
                 part = torch.where(absent[row, ..., None], 0, o[row].double())
                 want = torch.exp(log - safe)[..., None] * want
                 want = want + torch.exp(lse[row].double() - safe)[..., None] * part
-                worst[0] = max(worst[0], float((got_o[row] - want).abs().max()))
+                distance = (got_o[row] - want).abs() / want.abs().clamp(min=1)
+                worst[0] = max(worst[0], float(distance.max()))
                 same = got_lse[row] == total
                 distance = (got_lse[row] - total).abs().masked_fill(same, 0)
                 worst[1] = max(worst[1], float(distance.nan_to_num(1e9).max()))
