@@ -376,7 +376,8 @@ void Machine::checkStores(Warp &warp) {
 
 void Machine::await(Warp &warp, const Step &step) {
   // With the flag it is a wait for what the stores read.
-  if (step.dim == kStoreEngine && step.value == 0 && !step.flag)
+  if (step.dim == kStoreEngine && step.value == 0 && !step.flag &&
+      warp.open[step.dim].empty())
     warp.hasOpenStores = false;
   auto &groups = warp.groups[step.dim];
   while (int64_t(groups.size()) > step.value) {

@@ -70,9 +70,6 @@ static bool isArithmetic(LLVM::CallIntrinsicOp op) {
 
 /// True if all that the op does is to compute, or to access global memory.
 static bool isHarmless(Operation *op) {
-  // What is in it is not known, whatever it says of its effects.
-  if (isa<LLVM::InlineAsmOp>(op))
-    return false;
   if (isBufferView(op) || isa<AllocOp, MBarrierAllocOp, TmemAllocOp>(op) ||
       op->hasTrait<OpTrait::IsTerminator>() || isMemoryEffectFree(op))
     return true;

@@ -2,6 +2,7 @@
 
 #include "BarrierCompiler.h"
 #include "attn/Analysis/HandleFlow.h"
+#include "attn/Dialect/Attn/IR/BulkStores.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -500,8 +501,7 @@ void Compiler::emitAsync(AsyncOpInterface op) {
     Step &step = emit(Code::Await, op);
     step.dim = number;
     step.value = *pending;
-    if (auto wait = dyn_cast<TmaWaitOp>(op.getOperation()))
-      step.flag = wait.getRead();
+    step.flag = awaitsOnlyReads(op);
     if (auto wait = dyn_cast<ProductWaitOpInterface>(op.getOperation()))
       for (Value awaited : wait.getAwaited())
         step.args.push_back(slotOf(awaited));

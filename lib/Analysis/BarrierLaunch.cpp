@@ -146,9 +146,13 @@ bool Compiler::isCount(Value value, Value count) {
   APInt constant;
   if (matchPattern(value, m_ConstantInt(&constant)))
     return !constant.isNegative();
-  if (isa<gpu::BlockIdOp, gpu::GridDimOp, LLVM::AtomicRMWOp>(def))
+  if (isa<gpu::BlockIdOp, gpu::GridDimOp>(def))
     return true;
   auto isOperand = [&](Value operand) { return isCount(operand, count); };
+  // A counter that only counts up.
+  if (auto counter = dyn_cast<LLVM::AtomicRMWOp>(def))
+    return counter.getBinOp() == LLVM::AtomicBinOp::add &&
+           isOperand(counter.getVal());
   if (isa<arith::MaxSIOp>(def))
     return llvm::any_of(def->getOperands(), isOperand);
   return isa<arith::AddIOp, arith::MulIOp, arith::DivUIOp, arith::DivSIOp,

@@ -370,6 +370,19 @@ int64_t Machine::getLaunchNumber(const Warp &warp, const Step &step) const {
   llvm_unreachable("all numbers handled");
 }
 
+void Machine::takeLaunchNumber(Warp &warp, const Step &step) {
+  if (step.dst == kNoSlot || setOpenLaunchNumber(warp, step))
+    return;
+  // The size of a grid that no launch gives is not known.
+  if (step.launch == LaunchNumber::Grid && program->grid[step.dim] <= 0) {
+    warp.known[step.dst] = false;
+    return;
+  }
+  set(warp, step.dst, getLaunchNumber(warp, step));
+  if (areBlocksOpen && step.launch == LaunchNumber::Block)
+    setBlockNumbers(warp, step);
+}
+
 /// Without unknowns; the values that a tile may have go another way.
 void Machine::computeSumOfKnown(Warp &warp, const Step &step) {
   bool isKnown = true;
@@ -479,16 +492,7 @@ bool Machine::executeControl(Warp &warp, const Step &step) {
     compute(warp, step);
     break;
   case Code::Launch:
-    if (setOpenLaunchNumber(warp, step))
-      break;
-    // The size of a grid that no launch gives is not known.
-    if (step.launch == LaunchNumber::Grid && program->grid[step.dim] <= 0) {
-      warp.known[step.dst] = false;
-      break;
-    }
-    set(warp, step.dst, getLaunchNumber(warp, step));
-    if (areBlocksOpen && step.launch == LaunchNumber::Block)
-      setBlockNumbers(warp, step);
+    takeLaunchNumber(warp, step);
     break;
   case Code::Copy:
     copyValue(warp, step);

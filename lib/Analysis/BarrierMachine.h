@@ -228,6 +228,7 @@ private:
   bool get(Warp &warp, Slot slot, int64_t &value, const char *what);
   void set(Warp &warp, Slot slot, int64_t value);
   int64_t getLaunchNumber(const Warp &warp, const Step &step) const;
+  void takeLaunchNumber(Warp &warp, const Step &step);
   void setBlockNumbers(Warp &warp, const Step &step);
   /// Whether a step that is still to come depends on which of the blocks it is.
   bool asksForBlock() const;

@@ -2,7 +2,8 @@
 //
 // Where trip counts of tiles, or how many tiles there are, follow from what
 // only the launch gives, the number of each tile is an unknown. All partitions
-// walk the same ones, since they compute them in the same way.
+// and CTAs of a cluster walk the same ones, since they compute them in the same
+// way from what is the same for all of their threads (BarrierLaunch.cpp).
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,7 +14,9 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::barriers;
 
-/// More trips than this are behind a warp: all have come to the loop by then.
+/// When more trips than this are behind a warp, what is left is forgotten. As a
+/// rule all have come to the loop by then; one that has not computes a number
+/// of trips that nothing is known of.
 static constexpr int64_t kTripsBehind = 6;
 
 static uint32_t getNamed(Unknowns &unknowns, StringRef kind, int64_t name) {

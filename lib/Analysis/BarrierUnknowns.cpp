@@ -76,7 +76,7 @@ Affine Machine::getGrid(unsigned dim) {
 }
 
 bool Machine::setOpenLaunchNumber(Warp &warp, const Step &step) {
-  if (!unknowns || step.dst == kNoSlot)
+  if (!unknowns)
     return false;
   if (step.launch == LaunchNumber::Block)
     setOpen(warp, step.dst,

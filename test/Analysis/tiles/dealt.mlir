@@ -465,3 +465,78 @@ gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "bar
     gpu.return
   }
 }
+
+// -----
+
+// A counter that counts down.
+
+gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "barrier"} {
+  gpu.func @dealt_sub(%x0: !llvm.ptr<1>, %counter: !llvm.ptr<1>) kernel attributes {nvvm.minctasm = 1 : i32, known_block_size = array<i32: 256, 1, 1>, attn.shared_bytes = 65536 : i64,
+      attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["2", "1", "1"], block = [256, 1, 1],
+        tensors = [{access = "read", dtype = "f32", name = "x", shape = array<i64: 4>, strides = array<i64: 1>}], args = [{kind = "pointer", tensor = "x"}, {index = 0 : i64, kind = "workspace"}], workspaces = [{bytes = "4", restored = false, zeroed = true}]>} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c9 = arith.constant 9 : i32
+    %word = attn.alloc {name = "word", offset = 0} : !attn.buffer<1xi32, #attn.rows, shared>
+    %tf = attn.mbarrier.alloc {name = "tf", offset = 16} : !attn.mbarriers<1>
+    %te = attn.mbarrier.alloc {name = "te", offset = 24} : !attn.mbarriers<1>
+    attn.elect {
+      attn.mbarrier.init %tf {count = 1} : !attn.mbarriers<1>
+      attn.mbarrier.init %te {count = 8} : !attn.mbarriers<1>
+      attn.mbarrier.fence_init
+    }
+    gpu.barrier
+    attn.warp_specialize
+    partition "a" warps 4 registers 24 {
+      %bx = gpu.block_id x
+      %b = arith.index_cast %bx : index to i32
+      %gx = gpu.grid_dim x
+      %g = arith.index_cast %gx : index to i32
+      // expected-warning @below {{cannot be checked: how many tiles there are is not known}}
+      %r:3 = scf.while (%t = %b, %w = %c0, %p = %c0) : (i32, i32, i32) -> (i32, i32, i32) {
+        %go = arith.cmpi slt, %t, %c9 : i32
+        scf.condition(%go) %t, %w, %p : i32, i32, i32
+      } do {
+      ^bb0(%t: i32, %w: i32, %p: i32):
+        attn.mbarrier.wait %tf[%c0] parity %w : !attn.mbarriers<1>
+        %next = attn.scalar_load %word[%c0] : !attn.buffer<1xi32, #attn.rows, shared>
+        attn.mbarrier.arrive %te[%c0] : !attn.mbarriers<1>
+        attn.named_barrier %c1 {threads = 256}
+        %wx = arith.xori %w, %c1 : i32
+        %y = arith.xori %p, %c1 : i32
+        scf.yield %next, %wx, %y : i32, i32, i32
+      }
+    }
+    partition "b" warps 4 registers 24 {
+      %bx = gpu.block_id x
+      %b = arith.index_cast %bx : index to i32
+      %gx = gpu.grid_dim x
+      %g = arith.index_cast %gx : index to i32
+      %r:3 = scf.while (%t = %b, %w = %c0, %p = %c0) : (i32, i32, i32) -> (i32, i32, i32) {
+        %go = arith.cmpi slt, %t, %c9 : i32
+        scf.condition(%go) %t, %w, %p : i32, i32, i32
+      } do {
+      ^bb0(%t: i32, %w: i32, %p: i32):
+        %nw = arith.xori %w, %c1 : i32
+        attn.elect {
+          attn.mbarrier.wait %te[%c0] parity %nw : !attn.mbarriers<1>
+          %old = llvm.atomicrmw sub %counter, %c1 monotonic : !llvm.ptr<1>, i32
+          %deal = arith.addi %old, %c0 : i32
+          attn.scalar_store %deal, %word[%c0] : !attn.buffer<1xi32, #attn.rows, shared>
+          attn.mbarrier.arrive %tf[%c0] : !attn.mbarriers<1>
+        }
+        attn.mbarrier.wait %tf[%c0] parity %w : !attn.mbarriers<1>
+        %next = attn.scalar_load %word[%c0] : !attn.buffer<1xi32, #attn.rows, shared>
+        attn.mbarrier.arrive %te[%c0] : !attn.mbarriers<1>
+        %is = arith.cmpi sge, %t, %c0 : i32
+        scf.if %is {
+          attn.named_barrier %c1 {threads = 256}
+        }
+        %wx = arith.xori %w, %c1 : i32
+        %y = arith.xori %p, %c1 : i32
+        scf.yield %next, %wx, %y : i32, i32, i32
+      }
+    }
+    gpu.return
+  }
+}

@@ -184,3 +184,8 @@ void attn::startBulkStore(OpBuilder &builder, Location loc, Value buffer,
 void attn::awaitBulkStores(OpBuilder &builder, Location loc) {
   TmaWaitOp::create(builder, loc, /*pending=*/0, /*read=*/true);
 }
+
+bool attn::awaitsOnlyReads(Operation *wait) {
+  auto op = dyn_cast<TmaWaitOp>(wait);
+  return op && op.getRead();
+}

@@ -1,31 +1,5 @@
 // RUN: attn-opt %s --split-input-file --pass-pipeline='builtin.module(gpu.module(attn-check-barriers))' -verify-diagnostics -o /dev/null
 
-// Inline assembly may synchronise, whatever it says of its effects.
-
-gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "barrier"} {
-  gpu.func @inline_asm(%n: i32) kernel attributes {nvvm.minctasm = 1 : i32, known_block_size = array<i32: 256, 1, 1>, attn.shared_bytes = 65536 : i64,
-      attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["2", "1", "1"], block = [256, 1, 1],
-        tensors = [{access = "read", dtype = "f32", name = "x", shape = array<i64: -1>, strides = array<i64: 1>}], args = [{dim = 0 : i64, kind = "size", tensor = "x", type = "i32"}]>} {
-    %c0 = arith.constant 0 : i32
-    %c1 = arith.constant 1 : i32
-    %w = attn.alloc {name = "w", offset = 0} : !attn.buffer<1xi32, #attn.rows, shared>
-    attn.warp_specialize
-    partition "a" warps 4 registers 24 {
-      // expected-warning @below {{cannot be checked: what it does to shared memory or to who waits for whom is not known}}
-      %e = llvm.inline_asm asm_dialect = att "bar.sync 0; mov.u32 $0, 1;", "=r" : () -> i32
-      attn.elect {
-        attn.scalar_store %e, %w[%c0] : !attn.buffer<1xi32, #attn.rows, shared>
-      }
-    }
-    partition "b" warps 4 registers 24 {
-      attn.named_barrier %c1 {threads = 128}
-    }
-    gpu.return
-  }
-}
-
-// -----
-
 // Shared memory other than buffers.
 
 gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "barrier"} {

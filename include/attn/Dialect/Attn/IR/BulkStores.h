@@ -22,6 +22,10 @@ void startBulkStore(OpBuilder &builder, Location loc, Value buffer, Value map,
 /// buffers.
 void awaitBulkStores(OpBuilder &builder, Location loc);
 
+/// True for a wait for copies that ends when they have read their buffers, and
+/// may have written nothing.
+bool awaitsOnlyReads(Operation *wait);
+
 } // namespace mlir::attn
 
 #endif // ATTN_DIALECT_ATTN_IR_BULKSTORES_H

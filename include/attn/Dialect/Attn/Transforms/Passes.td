@@ -480,8 +480,9 @@ def AttnInsertFencesPass : Pass<"attn-insert-fences", "::mlir::gpu::GPUModuleOp"
 
     A partition by itself does not show what the others' signals order. With `leave-out-proved`
     a barrier in a partition or an `attn.tma.wait` without which the kernel is proved too
-    (attn-check-barriers) is taken out, which a remark says. Where only threads of one warp need
-    the barrier, `nvvm.bar.warp.sync` takes its place.
+    (attn-check-barriers) is taken out, which a remark says, but for barriers that are executed
+    for each block. Where only threads of one warp need the barrier, `nvvm.bar.warp.sync` takes
+    its place. One that stays because a proof would take too many steps has a remark too.
 
     This ends the barrier rung: a gpu.module that says to be at the tile rung
     (`attn.rung`) says to be at this one then.
