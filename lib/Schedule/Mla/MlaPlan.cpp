@@ -207,6 +207,35 @@ static llvm::Error checkOwnScores(const ProblemFacts &facts, MlaPlanAttr plan) {
   return llvm::Error::success();
 }
 
+/// What only plans refuse whose CTAs copy keys for each other.
+static llvm::Error checkCluster(const ProblemFacts &facts, MlaPlanAttr plan,
+                                const TargetRow &target) {
+  int64_t ctas = plan.getCluster();
+  if (ctas == 1)
+    return llvm::Error::success();
+  if (target.getClusteredSMs(ctas) == 0)
+    return llvm::createStringError(
+        llvm::formatv("{0} has no clusters, expected cluster = 1, got {1}",
+                      target.chip, ctas));
+  int64_t rows = ctas * plan.getBlockM();
+  int64_t group = facts.getGroup();
+  if (ShapedType::isDynamic(group) || !plan.getPackHeads() || group % rows != 0)
+    return llvm::createStringError(llvm::formatv(
+        "expected a multiple of {0} heads with cluster = {1}, got {2}", rows,
+        ctas,
+        ShapedType::isDynamic(group) ? std::string("a dynamic number")
+                                     : std::to_string(group)));
+  if (!facts.isPaged() ||
+      getBoxRows(facts, plan.getBlockN()) != plan.getBlockN())
+    return llvm::createStringError(llvm::formatv(
+        "expected pages of a multiple of block_n = {0} keys with cluster = "
+        "{1}, got {2}",
+        plan.getBlockN(), ctas,
+        facts.isPaged() ? std::to_string(facts.pageSize)
+                        : std::string("none")));
+  return llvm::Error::success();
+}
+
 llvm::Error MlaSchedule::checkPlan(const ProblemFacts &facts,
                                    PlanAttrInterface planAttr,
                                    const TargetRow &target) const {
@@ -227,6 +256,8 @@ llvm::Error MlaSchedule::checkPlan(const ProblemFacts &facts,
   if (plan.getScore() == ScoreWork::Own)
     if (llvm::Error error = checkOwnScores(facts, plan))
       return error;
+  if (llvm::Error error = checkCluster(facts, plan, target))
+    return error;
   ResourceSum shared = getMlaSharedBytes(facts, plan);
   if (shared.getTotal() > target.sharedBytesPerCTA)
     return llvm::createStringError(
@@ -247,7 +278,8 @@ KernelShape MlaSchedule::getKernelShape(const ProblemFacts &facts,
   // One CTA for each SM of the target's board. They walk all tiles, so any
   // number is right.
   if (plan.getScore() == ScoreWork::Own) {
-    shape.grid = {int64_t(target.smCount), 1, 1};
+    shape.cluster = plan.getCluster();
+    shape.grid = {int64_t(target.getClusteredSMs(shape.cluster)), 1, 1};
     return shape;
   }
   shape.grid = getTileGrid(facts, plan);

@@ -25,9 +25,14 @@ ClusterTile attn::emitClusterTile(KernelContext &context, Value tile,
   Value offset = arith::MulIOp::create(b, place, context.i32(blockM));
   result.row = arith::AddIOp::create(b, result.firstRow, offset);
   BlockBounds all = emitBlockBounds(context, result.firstRow, queries, keys,
-                                    blockM * ctas, blockN);
+                                    blockM * ctas, blockN, group);
   result.begin = all.begin;
   result.end = all.end;
+  // Heads of one query need the same keys.
+  if (group % (blockM * ctas) == 0) {
+    result.bounds = all;
+    return result;
+  }
   BlockBounds &own = result.bounds;
   own = emitBlockBounds(context, result.row, queries, keys, blockM, blockN);
   // Only the last tiles of a head may lack one.

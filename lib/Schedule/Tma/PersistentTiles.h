@@ -25,7 +25,7 @@ struct TilePlan {
   /// which make `place` the number of theirs. Not in clusters.
   int64_t tilesPerCTA = 1;
   /// Heads that are rows of their query, and runs of keys that each tile has.
-  /// Without clusters, in order of rows.
+  /// In order of rows; in clusters whose tiles are rows of one query.
   int64_t packedHeads = 1, runs = 1;
   /// CTAs of a cluster that have the same tile.
   int64_t ctasPerTile = 1;
