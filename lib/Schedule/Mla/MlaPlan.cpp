@@ -135,7 +135,7 @@ MlaSchedule::getCandidates(const ProblemFacts &facts,
   }
   // Warpgroups for tiles that have the rows, or half of them where scores have
   // one of their own: its blocks of 32 keys took 1.1 to 1.3 times as long.
-  if (rows > 16 && target.has(Capability::Wgmma))
+  if (rows >= 16 && target.has(Capability::Wgmma))
     for (int64_t blockN : {64, 32})
       for (int64_t stages : {2, 3, 4}) {
         MlaPlanAttr::Parameters plan;
