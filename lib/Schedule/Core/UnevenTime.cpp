@@ -18,8 +18,10 @@ using namespace mlir::attn;
 /// Keys of the shortest sequence that is thought of.
 static constexpr double kShortestSequence = 16;
 /// Microseconds of a place on an SM in which a CTA reads no keys: it starts,
-/// finds its tile, merges its warps and stores. Without keys it takes as long.
-static constexpr double kTileStart = 2.5;
+/// finds its tile, merges its warps and stores; and until its first keys have
+/// come, if it has any. 70 kernels of five batches on an H100 took within 4 %
+/// (root of the mean square) of what comes out so, all 10 us more.
+static constexpr double kTileStart = 2.5, kFirstKeys = 1;
 /// Places that are enough to tell plans apart: heads, whose tiles have the same
 /// keys, are counted together as long as there are as many.
 static constexpr int64_t kFewestPlaces = 64;
@@ -56,7 +58,7 @@ public:
     while (free == 0)
       advance();
     --free;
-    starting.push({now + kTileStart, work});
+    starting.push({now + kTileStart + (work > 0 ? kFirstKeys : 0), work});
   }
   /// When the last one leaves.
   double finish() {
@@ -124,10 +126,14 @@ static double runTiles(ArrayRef<int64_t> lengths, const PlanEstimate &plan,
       std::max(1.0, double(keys) / (std::max(plan.blocks, 1.0) * splits));
   Places state(places / together, together, cap);
   for (int64_t length : lengths) {
-    int64_t blocks = std::ceil(double(length) / blockKeys);
+    // Blocks are dealt to runs, and only keys that there are are read.
+    double left = double(length);
+    int64_t blocks = std::ceil(left / blockKeys);
     for (int64_t run = 0; run < splits; ++run) {
       double own = double(blocks / splits + (run < blocks % splits));
-      double work = tileWork * own * blockKeys * splits / double(keys);
+      double read = std::min(left, own * blockKeys);
+      left -= read;
+      double work = tileWork * read * double(splits) / double(keys);
       for (int64_t tile = 0; tile < tiles / together; ++tile)
         state.add(work);
     }

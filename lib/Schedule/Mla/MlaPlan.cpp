@@ -21,9 +21,7 @@ const Schedule &attn::getMlaSchedule() {
 /// Most columns of the keys: those of the models that there are, and some more.
 static constexpr int64_t kMostColumns = 640;
 
-/// Query rows that share the keys of a sequence; those of one query if only the
-/// launch knows how many there are.
-static int64_t getRows(const ProblemFacts &facts) {
+int64_t attn::countLatentRows(const ProblemFacts &facts) {
   int64_t queries = ShapedType::isDynamic(facts.queries)
                         ? 1
                         : std::max<int64_t>(1, facts.queries);
@@ -100,7 +98,7 @@ std::vector<PlanAttrInterface>
 MlaSchedule::getCandidates(const ProblemFacts &facts,
                            const TargetRow &target) const {
   MLIRContext *context = AttentionOp(facts.op).getContext();
-  int64_t rows = getRows(facts);
+  int64_t rows = countLatentRows(facts);
   bool isOneHead = facts.heads == 1;
   std::vector<PlanAttrInterface> plans;
   for (int64_t blockM : {16, 32, 64}) {
