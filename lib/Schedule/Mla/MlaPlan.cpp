@@ -206,15 +206,10 @@ static llvm::Error checkOwnScores(const ProblemFacts &facts, MlaPlanAttr plan) {
 }
 
 /// What only plans refuse whose CTAs copy keys for each other.
-static llvm::Error checkCluster(const ProblemFacts &facts, MlaPlanAttr plan,
-                                const TargetRow &target) {
+static llvm::Error checkCluster(const ProblemFacts &facts, MlaPlanAttr plan) {
   int64_t ctas = plan.getCluster();
   if (ctas == 1)
     return llvm::Error::success();
-  if (target.getClusteredSMs(ctas) == 0)
-    return llvm::createStringError(
-        llvm::formatv("{0} has no clusters, expected cluster = 1, got {1}",
-                      target.chip, ctas));
   int64_t rows = ctas * plan.getBlockM();
   int64_t group = facts.getGroup();
   if (ShapedType::isDynamic(group) || !plan.getPackHeads() || group % rows != 0)
@@ -223,13 +218,13 @@ static llvm::Error checkCluster(const ProblemFacts &facts, MlaPlanAttr plan,
         ctas,
         ShapedType::isDynamic(group) ? std::string("a dynamic number")
                                      : std::to_string(group)));
-  if (!facts.isPaged() ||
-      getBoxRows(facts, plan.getBlockN()) != plan.getBlockN())
+  int64_t boxRows = getBoxRows(facts, plan.getBlockN());
+  if (!facts.isPaged() || boxRows != plan.getBlockN())
     return llvm::createStringError(llvm::formatv(
         "expected pages of a multiple of block_n = {0} keys with cluster = "
         "{1}, got {2}",
         plan.getBlockN(), ctas,
-        facts.isPaged() ? std::to_string(facts.pageSize)
+        facts.isPaged() ? "copies of " + std::to_string(boxRows)
                         : std::string("none")));
   return llvm::Error::success();
 }
@@ -254,7 +249,7 @@ llvm::Error MlaSchedule::checkPlan(const ProblemFacts &facts,
   if (plan.getScore() == ScoreWork::Own)
     if (llvm::Error error = checkOwnScores(facts, plan))
       return error;
-  if (llvm::Error error = checkCluster(facts, plan, target))
+  if (llvm::Error error = checkCluster(facts, plan))
     return error;
   ResourceSum shared = getMlaSharedBytes(facts, plan);
   if (shared.getTotal() > target.sharedBytesPerCTA)
