@@ -128,6 +128,8 @@ static SplitCandidate pickPlan(const PlanCandidates &plans,
     // without one where a run is short.
     bool isFiner = best.candidate.plan &&
                    each.estimate.blocks > best.candidate.estimate.blocks &&
+                   merge + each.estimate.microseconds <=
+                       kSameTime * best.evenMicroseconds &&
                    uneven <= kSameTime * best.unevenMicroseconds;
     if (best.candidate.plan && !isFiner &&
         uneven >= kBetterPlan * best.unevenMicroseconds)
