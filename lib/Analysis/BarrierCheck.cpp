@@ -58,9 +58,9 @@ private:
   llvm::StringMap<std::deque<StateSummary>> known;
 };
 
-/// What is proved with unknowns takes some thousand steps, and what is not
-/// takes all that it may: of the limit so many fewer.
-constexpr int64_t kOpenShare = 15;
+/// What is proved with unknowns takes up to 60000 steps a warp, and what is not
+/// takes all that it may: of the limit a share for each warp.
+constexpr int64_t kOpenShare = 48;
 
 /// What is learned from a run of so many tiles is how often a word that hands a
 /// number over is read before it is overwritten, by the step that writes it:
@@ -76,7 +76,10 @@ class Checker {
 public:
   Checker(const Program &program, const BarrierCheckOptions &options)
       : program(program), options(options),
-        limit(program.isOpen ? options.limit / kOpenShare : options.limit) {}
+        limit(program.isOpen
+                  ? std::min(options.limit, options.limit * program.cluster *
+                                                program.warps / kOpenShare)
+                  : options.limit) {}
   BarrierReport run();
 
 private:

@@ -195,6 +195,34 @@ void Compiler::require(Operation *op) {
   }
 }
 
+bool Compiler::hasSidesAlike(scf::IfOp op) {
+  if (!op.elseBlock() || op.getNumResults() != 0)
+    return false;
+  SmallVector<BulkCopyOpInterface> sides[2];
+  for (auto [block, copies] :
+       llvm::zip(std::array{op.thenBlock(), op.elseBlock()}, sides))
+    for (Operation &nested : *block) {
+      auto copy = dyn_cast<BulkCopyOpInterface>(nested);
+      if (copy && copy.isBulkLoad() && isa<ChannelUserOpInterface>(nested))
+        copies.push_back(copy);
+      else if (isEvent(&nested) || nested.getNumRegions() != 0)
+        return false;
+    }
+  auto isAlike = [&](BulkCopyOpInterface a, BulkCopyOpInterface b) {
+    auto [barriers, index] =
+        cast<ChannelUserOpInterface>(a.getOperation()).getFillBarrier();
+    auto [others, other] =
+        cast<ChannelUserOpInterface>(b.getOperation()).getFillBarrier();
+    return a->getName() == b->getName() && barriers && barriers == others &&
+           textOf(index, Value()) == textOf(other, Value()) &&
+           a.getMap() == b.getMap() &&
+           a.getCopiedBuffer() == b.getCopiedBuffer() &&
+           a.getMulticastCTAs() == b.getMulticastCTAs() &&
+           a.getStackedBoxes() == b.getStackedBoxes();
+  };
+  return llvm::equal(sides[0], sides[1], isAlike);
+}
+
 void Compiler::requireControl(Operation *op) {
   if (!needed.insert(op).second)
     return;
@@ -206,7 +234,8 @@ void Compiler::requireControl(Operation *op) {
     demand(op, loop.getUpperBound());
     demand(op, loop.getStep());
   } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
-    demand(op, branch.getCondition());
+    if (!hasSidesAlike(branch))
+      demand(op, branch.getCondition());
   } else if (auto loop = dyn_cast<scf::WhileOp>(op)) {
     demand(op, loop.getConditionOp().getCondition());
   }

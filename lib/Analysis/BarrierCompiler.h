@@ -66,6 +66,10 @@ private:
   void collectFlow();
   void require(Operation *op);
   void requireControl(Operation *op);
+  /// True if both sides of a branch start copies that are the same to slots and
+  /// barriers, and do nothing else there, so that it does not matter which one
+  /// a warp takes.
+  bool hasSidesAlike(scf::IfOp op);
   void demand(Operation *op, Value value);
   void demand(Value value);
 

@@ -186,6 +186,8 @@ void Compiler::emitScalar(Operation *op) {
 //===----------------------------------------------------------------------===//
 
 void Compiler::emitIf(scf::IfOp op) {
+  if (hasSidesAlike(op))
+    return emitBlock(*op.thenBlock());
   uint32_t test = here();
   emit(Code::Branch, op).args = {slotOf(op.getCondition())};
   emitBlock(*op.thenBlock());

@@ -2,9 +2,9 @@
 
 #include "attn/Schedule/Core/SplitKeys.h"
 #include "../Problem/BlockCount.h"
+#include "attn/Schedule/Core/UnevenTime.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/Support/FormatVariadic.h"
-#include <cmath>
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -101,41 +101,19 @@ static constexpr double kWorthwhile = 0.93;
 static constexpr double kEvenLoss = 1.02;
 /// Plans that are as fast as each other within the error of estimates.
 static constexpr double kSamePlan = 1.01;
-/// What one run may take more than the best number where lengths differ.
+/// What another one of these has to take where lengths differ to be better.
+static constexpr double kBetterPlan = 0.97;
+/// Estimates that are one but for their rounding.
+static constexpr double kSameTime = 1.001;
+/// What fewer runs may take more than the best number where lengths differ:
+/// many are estimated too low, by 4 to 8 % where most are short.
 static constexpr double kSameUneven = 1.03;
-/// Microseconds of an SM for a CTA that has no keys: it starts, finds that out,
-/// and writes what says so. 16 runs of 64 sequences of 16 to 32768 keys, of
-/// which most are empty, took that on an H200, by 1, 2 and 4 CTAs an SM.
-static constexpr double kEmptyTile = 2.5;
-/// Keys of the shortest sequence that is thought of.
-static constexpr double kShortestSequence = 16;
-
-double attn::estimateSeenShare(int64_t keys, int64_t seen) {
-  if (seen <= kShortestSequence || keys <= kShortestSequence)
-    return 1;
-  // The mean of what a window of `seen` keys shows of a sequence.
-  double range = std::log(keys / kShortestSequence);
-  return (1 - kShortestSequence / seen + std::log(double(keys) / seen)) / range;
-}
-
-double attn::estimateUneven(const PlanEstimate &whole, const PlanEstimate &plan,
-                            int64_t splits, double share,
-                            const TargetRow &target) {
-  double read = whole.dramRoofMicroseconds * share;
-  double partials = plan.dramRoofMicroseconds - whole.dramRoofMicroseconds;
-  // The longest sequence is read beside the others, and at the end alone.
-  double body = std::hypot(read, plan.loneTileMicroseconds);
-  double empty =
-      plan.tiles * kEmptyTile /
-      (double(target.smCount) * std::max<int64_t>(1, plan.ctasPerSM));
-  return body + std::max(0.0, partials) + empty + estimateMerge(splits);
-}
 
 /// The plan of a number of runs: the fastest one, and among those that are as
 /// fast the one that takes lengths that differ best.
 static SplitCandidate pickPlan(const PlanCandidates &plans,
                                const PlanEstimate &whole, int64_t splits,
-                               double share, bool hasSeveral,
+                               const UnevenBatch &batch,
                                const TargetRow &target) {
   SplitCandidate best;
   double fastest = plans.plans.front().estimate.microseconds;
@@ -143,12 +121,21 @@ static SplitCandidate pickPlan(const PlanCandidates &plans,
     if (each.spills || (each.estimate.microseconds > kSamePlan * fastest &&
                         best.candidate.plan))
       break;
-    double uneven = estimateUneven(whole, each.estimate, splits, share, target);
-    if (best.candidate.plan && uneven >= best.unevenMicroseconds)
-      continue;
     double merge = estimateMerge(splits);
+    double uneven =
+        merge + estimateUneven(whole, each.estimate, splits, batch, target);
+    // Of plans that are as fast the one with small blocks leaves fewer warps
+    // without one where a run is short.
+    bool isFiner = best.candidate.plan &&
+                   each.estimate.blocks > best.candidate.estimate.blocks &&
+                   merge + each.estimate.microseconds <=
+                       kSameTime * best.evenMicroseconds &&
+                   uneven <= kSameTime * best.unevenMicroseconds;
+    if (best.candidate.plan && !isFiner &&
+        uneven >= kBetterPlan * best.unevenMicroseconds)
+      continue;
     best = {splits, each, merge, each.estimate.microseconds + merge, uneven};
-    if (!hasSeveral)
+    if (batch.sequences == 1)
       break;
   }
   return best;
@@ -196,13 +183,12 @@ static size_t pickSplits(ArrayRef<SplitCandidate> all, bool hasSeveral,
         near, [&](size_t index) { return fillsSMs(all[index], target); });
     return full == near.end() ? near.front() : *full;
   }
-  size_t best = *llvm::min_element(near, [&](size_t a, size_t b) {
-    return all[a].unevenMicroseconds < all[b].unevenMicroseconds;
+  double best = all[near.front()].unevenMicroseconds;
+  for (size_t index : near)
+    best = std::min(best, all[index].unevenMicroseconds);
+  return *llvm::find_if(near, [&](size_t index) {
+    return all[index].unevenMicroseconds <= kSameUneven * best;
   });
-  bool isWhole = all[near.front()].splits == 1 &&
-                 all[near.front()].unevenMicroseconds <=
-                     kSameUneven * all[best].unevenMicroseconds;
-  return isWhole ? near.front() : best;
 }
 
 FailureOr<SplitChoice> attn::chooseSplits(AttentionOp op,
@@ -219,14 +205,13 @@ FailureOr<SplitChoice> attn::chooseSplits(AttentionOp op,
   int64_t seen = std::min<int64_t>(
       facts.keys, kStep * countBlocks(facts, facts.queries, facts.keys,
                                       facts.queries, kStep));
-  double share = estimateSeenShare(facts.keys, seen);
+  UnevenBatch batch = {facts.batch, facts.keys, seen};
   std::vector<PlanCandidates> offered;
   auto add = [&](const ProblemFacts &facts, PlanCandidates plans,
                  int64_t splits) {
     if (plans.plans.empty())
       return;
-    SplitCandidate picked =
-        pickPlan(plans, one, splits, share, hasSeveral, target);
+    SplitCandidate picked = pickPlan(plans, one, splits, batch, target);
     if (!picked.candidate.plan)
       return;
     setCombine(picked, facts, target, parameters, plans);

@@ -43,6 +43,10 @@ ResourceSum getMlaSharedBytes(const ProblemFacts &facts, MlaPlanAttr plan);
 /// pages are too small for TMA or no tensor map describes k.
 bool loadsLatentByTma(const ProblemFacts &facts);
 
+/// Query rows that share the keys of a sequence; those of one query if only the
+/// launch knows how many there are.
+int64_t countLatentRows(const ProblemFacts &facts);
+
 /// Slices of the values, each with a ring of its own, of `score = own`.
 int64_t countLatentSlices(const ProblemFacts &facts, MlaPlanAttr plan);
 

@@ -134,7 +134,7 @@ PlanEstimate MlaSchedule::estimate(const ProblemFacts &facts,
       (estimate.tileClocks + std::ceil(estimate.blocks) * estimate.blockClocks);
   estimate.microseconds = clocks / target.clockMHz;
   addDramTime(estimate, facts, copied, target);
-  if (isOwn)
+  if (isOwn && countLatentRows(facts) > 16)
     estimate.microseconds *= kOwnFactor;
   if (plan.getCtasPerSm() == 1 && !plan.getWgmma())
     estimate.microseconds *= kAloneFactor;

@@ -12,6 +12,7 @@ static TilePlan getTilePlan(const ProblemFacts &facts, MlaPlanAttr plan) {
                     /*groupHeads=*/0};
   tiles.packedHeads = getPackedHeads(facts, plan);
   tiles.runs = countRuns(facts);
+  tiles.cluster = plan.getCluster();
   return tiles;
 }
 
@@ -26,6 +27,7 @@ Slice MlaEmitter::makeSlice(StringRef name, StringRef suffix, int64_t first,
   ring.name = "k";
   ring.buffer = alloc(name, bufferType({plan.getStages(), blockN, columns}));
   ring.slotType = bufferType({blockN, columns});
+  ring.ctas = plan.getCluster();
   SmallVector<std::pair<Role, SignalKind>> roles = {
       {kLatentLoad, byTma ? SignalKind::Tx : SignalKind::Arrive},
       {kLatentScores, SignalKind::Arrive}};

@@ -21,9 +21,7 @@ const Schedule &attn::getMlaSchedule() {
 /// Most columns of the keys: those of the models that there are, and some more.
 static constexpr int64_t kMostColumns = 640;
 
-/// Query rows that share the keys of a sequence; those of one query if only the
-/// launch knows how many there are.
-static int64_t getRows(const ProblemFacts &facts) {
+int64_t attn::countLatentRows(const ProblemFacts &facts) {
   int64_t queries = ShapedType::isDynamic(facts.queries)
                         ? 1
                         : std::max<int64_t>(1, facts.queries);
@@ -100,7 +98,7 @@ std::vector<PlanAttrInterface>
 MlaSchedule::getCandidates(const ProblemFacts &facts,
                            const TargetRow &target) const {
   MLIRContext *context = AttentionOp(facts.op).getContext();
-  int64_t rows = getRows(facts);
+  int64_t rows = countLatentRows(facts);
   bool isOneHead = facts.heads == 1;
   std::vector<PlanAttrInterface> plans;
   for (int64_t blockM : {16, 32, 64}) {
@@ -135,7 +133,7 @@ MlaSchedule::getCandidates(const ProblemFacts &facts,
   }
   // Warpgroups for tiles that have the rows, or half of them where scores have
   // one of their own: its blocks of 32 keys took 1.1 to 1.3 times as long.
-  if (rows > 16 && target.has(Capability::Wgmma))
+  if (rows >= 16 && target.has(Capability::Wgmma))
     for (int64_t blockN : {64, 32})
       for (int64_t stages : {2, 3, 4}) {
         MlaPlanAttr::Parameters plan;
@@ -207,6 +205,30 @@ static llvm::Error checkOwnScores(const ProblemFacts &facts, MlaPlanAttr plan) {
   return llvm::Error::success();
 }
 
+/// What only plans refuse whose CTAs copy keys for each other.
+static llvm::Error checkCluster(const ProblemFacts &facts, MlaPlanAttr plan) {
+  int64_t ctas = plan.getCluster();
+  if (ctas == 1)
+    return llvm::Error::success();
+  int64_t rows = ctas * plan.getBlockM();
+  int64_t group = facts.getGroup();
+  if (ShapedType::isDynamic(group) || !plan.getPackHeads() || group % rows != 0)
+    return llvm::createStringError(llvm::formatv(
+        "expected a multiple of {0} heads with cluster = {1}, got {2}", rows,
+        ctas,
+        ShapedType::isDynamic(group) ? std::string("a dynamic number")
+                                     : std::to_string(group)));
+  int64_t boxRows = getBoxRows(facts, plan.getBlockN());
+  if (!facts.isPaged() || boxRows != plan.getBlockN())
+    return llvm::createStringError(llvm::formatv(
+        "expected pages of a multiple of block_n = {0} keys with cluster = "
+        "{1}, got {2}",
+        plan.getBlockN(), ctas,
+        facts.isPaged() ? "copies of " + std::to_string(boxRows)
+                        : std::string("none")));
+  return llvm::Error::success();
+}
+
 llvm::Error MlaSchedule::checkPlan(const ProblemFacts &facts,
                                    PlanAttrInterface planAttr,
                                    const TargetRow &target) const {
@@ -227,6 +249,8 @@ llvm::Error MlaSchedule::checkPlan(const ProblemFacts &facts,
   if (plan.getScore() == ScoreWork::Own)
     if (llvm::Error error = checkOwnScores(facts, plan))
       return error;
+  if (llvm::Error error = checkCluster(facts, plan))
+    return error;
   ResourceSum shared = getMlaSharedBytes(facts, plan);
   if (shared.getTotal() > target.sharedBytesPerCTA)
     return llvm::createStringError(
@@ -247,7 +271,8 @@ KernelShape MlaSchedule::getKernelShape(const ProblemFacts &facts,
   // One CTA for each SM of the target's board. They walk all tiles, so any
   // number is right.
   if (plan.getScore() == ScoreWork::Own) {
-    shape.grid = {int64_t(target.smCount), 1, 1};
+    shape.cluster = plan.getCluster();
+    shape.grid = {int64_t(target.getClusteredSMs(shape.cluster)), 1, 1};
     return shape;
   }
   shape.grid = getTileGrid(facts, plan);

@@ -28,6 +28,11 @@ ClusterTile attn::emitClusterTile(KernelContext &context, Value tile,
                                     blockM * ctas, blockN, group);
   result.begin = all.begin;
   result.end = all.end;
+  // Heads of one query need the same keys.
+  if (group % (blockM * ctas) == 0) {
+    result.bounds = all;
+    return result;
+  }
   BlockBounds &own = result.bounds;
   own = emitBlockBounds(context, result.row, queries, keys, blockM, blockN,
                         group);

@@ -25,7 +25,7 @@ struct TilePlan {
   /// which make `place` the number of theirs. Not in clusters.
   int64_t tilesPerCTA = 1;
   /// Heads that are rows of their query, and runs of keys that each tile has.
-  /// Without clusters, runs in order of rows.
+  /// In order of rows; in clusters whose tiles are rows of one query.
   int64_t packedHeads = 1, runs = 1;
   /// Rows of a query, of which the heads are the first ones; 0 for as many.
   int64_t queryRows = 0;

@@ -81,7 +81,7 @@ void RingEmitter::addMap(Ring &ring) {
   }
   unsigned bits = facts.elementType.getIntOrFloatBitWidth();
   int64_t span = SharedLayout::chooseSpan(columns, bits);
-  SmallVector<int64_t> box = {1, 1, ring.boxRows, span * 8 / bits};
+  SmallVector<int64_t> box = {1, 1, ring.boxRows / ring.ctas, span * 8 / bits};
   if (ring.holds == RingRows::Queries && group != 1) {
     ring.view =
         isPacked(ring.view) ? TensorMapView::PackedByRow : TensorMapView::ByRow;
@@ -106,7 +106,7 @@ void RingEmitter::addSpare(Ring &ring) {
   if (ring.view == TensorMapView::Bounded) {
     // As many rows in the same number of dimensions.
     view = TensorMapView::Quads;
-    spareBox = {1, 1, ring.boxRows / 4, 4, box.back()};
+    spareBox = {1, 1, ring.boxRows / ring.ctas / 4, 4, box.back()};
   }
   ring.spare =
       context.getTensorMap(ring.name, spareBox, map.getSwizzle(), view);
@@ -232,6 +232,12 @@ RingEmitter::BoxStarts RingEmitter::emitBoundedStarts(const Ring &ring,
     start.coords.append({lead, rows.end, head, place, column});
     if (!ring.spare)
       continue;
+    // Of CTAs that share a box each asks for its own part.
+    if (ring.ctas > 1)
+      place = arith::AddIOp::create(
+          b, place,
+          arith::MulIOp::create(b, rank,
+                                context.i32(ring.boxRows / ring.ctas)));
     Value isBehind =
         arith::CmpIOp::create(b, arith::CmpIPredicate::sge, place, all);
     start.outside.push_back(
@@ -318,13 +324,15 @@ void RingEmitter::emitLoad(const Ring &ring, Value slot, Value token,
   int64_t boxes = ring.view == TensorMapView::Quads
                       ? 2
                       : ring.slotType.getShape()[0] / ring.boxRows;
-  IntegerAttr stacked;
+  IntegerAttr stacked, multicast;
   if (boxes != 1)
     stacked = b.getI64IntegerAttr(boxes);
+  if (ring.ctas != 1)
+    multicast = b.getI64IntegerAttr(ring.ctas);
   TmaLoadOp::create(b, ring.map, start.coords, slot, token,
                     /*barriers=*/Value(), /*index=*/Value(),
                     start.outside.empty() ? Value() : ring.spare, start.outside,
-                    /*multicast=*/IntegerAttr(), stacked);
+                    multicast, stacked);
 }
 
 void RingEmitter::prefetchMaps(ArrayRef<Value> maps) {

@@ -54,6 +54,9 @@ struct Ring {
   BufferType slotType;
   /// Rows of a copy: those of a slot, or of as many boxes as fill it.
   int64_t boxRows = 0;
+  /// CTAs of a cluster that copy a part of the rows each, for all of them. A
+  /// slot is one box then.
+  int64_t ctas = 1;
 };
 
 /// How the counter's tiles reach all roles; null values where none deals.

@@ -249,6 +249,11 @@ func.func private @mla_own() attributes {p = #attn.mla<block_m = 64, warps_m = 4
 
 // -----
 
+// expected-error @below {{expected cluster = 1, or 2 with score = own, got 2}}
+func.func private @mla_cluster() attributes {p = #attn.mla<cluster = 2>}
+
+// -----
+
 // expected-error @below {{expected at least 2 stages with wgmma, got 1}}
 func.func private @mla_wgmma_stages() attributes {p = #attn.mla<block_m = 64, warps_m = 4, warps_n = 2, score = twice, wgmma = true, stages = 1>}
 

@@ -182,14 +182,6 @@ func.func @spare_conditions(%map: !attn.tensor_map<32x64xf16, swizzle = 128>, %i
 
 // -----
 
-func.func @spare_multicast(%map: !attn.tensor_map<32x64xf16, swizzle = 128>, %i: i32, %c: i1, %t: !attn.token, %dest: !attn.buffer<64x64xf16, #attn.auto, shared>) {
-  // expected-error @below {{expected no spare map of a multicast}}
-  attn.tma.load %map[%i, %i], %dest token %t spare %map[%c] : !attn.tensor_map<32x64xf16, swizzle = 128> {multicast = 2} : !attn.tensor_map<32x64xf16, swizzle = 128>, !attn.buffer<64x64xf16, #attn.auto, shared>
-  return
-}
-
-// -----
-
 func.func @spare_rank(%map: !attn.tensor_map<64x64xf16, swizzle = 128>, %spare: !attn.tensor_map<16x4x64xf16, swizzle = 128>, %i: i32, %c: i1, %t: !attn.token, %dest: !attn.buffer<64x64xf16, #attn.auto, shared>) {
   // expected-error @below {{expected a spare map of the rank, rows, columns, elements and swizzle of '!attn.tensor_map<64x64xf16, swizzle = 128>', got '!attn.tensor_map<16x4x64xf16, swizzle = 128>'}}
   attn.tma.load %map[%i, %i], %dest token %t spare %spare[%c] : !attn.tensor_map<16x4x64xf16, swizzle = 128> : !attn.tensor_map<64x64xf16, swizzle = 128>, !attn.buffer<64x64xf16, #attn.auto, shared>

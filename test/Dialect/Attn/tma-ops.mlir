@@ -50,6 +50,8 @@ func.func @spare(%map: !map, %spare: !attn.tensor_map<1x32x4x64xf16, swizzle = 1
   attn.tma.load %map[%x, %x, %x, %x], %b token %token spare %spare[%c] : !attn.tensor_map<1x32x4x64xf16, swizzle = 128> : !map, !b
   // CHECK: attn.tma.load %[[MAP]][{{.*}}], %{{.*}} barrier %{{.*}}[%{{.*}}] : !attn.mbarriers<2> spare %[[SPARE]][%[[C]], %[[D]]] : !attn.tensor_map<1x32x4x64xf16, swizzle = 128> {stacked = 2 : i64} : <1x1x128x64xf16, swizzle = 128>
   attn.tma.load %map[%x, %x, %x, %x], %two barrier %barriers[%x] : !attn.mbarriers<2> spare %spare[%c, %d] : !attn.tensor_map<1x32x4x64xf16, swizzle = 128> {stacked = 2 : i64} : !map, !two
+  // CHECK: attn.tma.load %[[MAP]][{{.*}}], %{{.*}} token %{{.*}} spare %[[SPARE]][%[[C]]] : !attn.tensor_map<1x32x4x64xf16, swizzle = 128> {multicast = 2 : i64} : <1x1x128x64xf16, swizzle = 128>
+  attn.tma.load %map[%x, %x, %x, %x], %two token %token spare %spare[%c] : !attn.tensor_map<1x32x4x64xf16, swizzle = 128> {multicast = 2 : i64} : !map, !two
   return
 }
 

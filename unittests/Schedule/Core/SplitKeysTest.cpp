@@ -48,28 +48,3 @@ TEST(SplitKeys, TheLastCTAMergesFewRowsOfFewRuns) {
   EXPECT_GT(estimateTileMerge(31, 512, 128), estimateTileMerge(32, 512, 128));
   EXPECT_GT(estimateTileMerge(8, 513, 128), estimateMerge(8) + 0.5);
 }
-
-TEST(SplitKeys, LongTilesCostWhereLengthsDiffer) {
-  PlanEstimate whole;
-  whole.dramRoofMicroseconds = 1000;
-  whole.tiles = 512;
-  whole.ctasPerSM = 1;
-  whole.loneTileMicroseconds = 600;
-  PlanEstimate cut = whole;
-  cut.tiles = 4 * whole.tiles;
-  cut.loneTileMicroseconds = 150;
-  auto estimate = [&](const PlanEstimate &plan, int64_t splits) {
-    return estimateUneven(whole, plan, splits, /*share=*/0.13, getTarget());
-  };
-  EXPECT_LT(estimate(cut, 4), estimate(whole, 1));
-  // Runs without keys cost as well.
-  cut.tiles = 64 * whole.tiles;
-  EXPECT_GT(estimate(cut, 4), estimate(whole, 1));
-}
-
-TEST(SplitKeys, WindowsShowMostSequencesWhole) {
-  EXPECT_NEAR(estimateSeenShare(32768, 32768), 0.131, 0.001);
-  EXPECT_NEAR(estimateSeenShare(32768, 1024), 0.584, 0.001);
-  EXPECT_EQ(estimateSeenShare(32768, 16), 1);
-  EXPECT_EQ(estimateSeenShare(0, 0), 1);
-}

@@ -51,17 +51,6 @@ llvm::SmallVector<int64_t> listSplits(int64_t tiles, int64_t keys,
 /// results are not partial yet, and whose extents are known.
 bool maySplitKeys(const ProblemFacts &facts);
 
-/// The mean share of `seen` keys, a window's or all, that sequences have where
-/// the logarithms of their lengths are spread evenly between 16 and `keys`.
-double estimateSeenShare(int64_t keys, int64_t seen);
-
-/// Microseconds of a plan of an attention, of which `whole` is one in one run,
-/// where sequences have `share` of the keys that the table holds. No tile ends
-/// before the longest sequence's, and the more runs there are, the more of them
-/// have no keys.
-double estimateUneven(const PlanEstimate &whole, const PlanEstimate &plan,
-                      int64_t splits, double share, const TargetRow &target);
-
 /// Compares numbers of runs of an attention that may be split, and plans that
 /// are as fast as each other where lengths are even. `whole` has its plans in
 /// one run, the fastest first. `op` is as it was afterwards.

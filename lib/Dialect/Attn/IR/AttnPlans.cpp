@@ -229,6 +229,9 @@ LogicalResult MlaPlanAttr::verify(EmitErrorFn emitError, const Parameters &p) {
                           "wgmma";
   if (p.score == ScoreWork::Own && !p.wgmma)
     return emitError() << "expected wgmma with score = own, got false";
+  if (p.cluster != 1 && (p.cluster != 2 || p.score != ScoreWork::Own))
+    return emitError() << "expected cluster = 1, or 2 with score = own, got "
+                       << p.cluster;
   // A slot is read until the product that reads it is awaited.
   if (p.wgmma && p.stages < 2)
     return emitError() << "expected at least 2 stages with wgmma, got "

@@ -90,8 +90,6 @@ static LogicalResult verifySpare(TmaLoadOp op) {
            << op.getOutside().size();
   if (!op.getSpare())
     return success();
-  if (op.getMulticast())
-    return op.emitOpError("expected no spare map of a multicast");
   TensorMapType map = op.getMap().getType(), spare = op.getSpare().getType();
   if (spare.getRank() != map.getRank() || spare.getRows() != map.getRows() ||
       spare.getColumns() != map.getColumns() ||

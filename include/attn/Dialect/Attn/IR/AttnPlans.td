@@ -283,6 +283,10 @@ def Attn_MlaPlanAttr : Attn_Plan<Attn_Dialect, "MlaPlan", "mla", "mla", (ins
     Attn_PlanBool<false,
       "Products by wgmma, in warpgroups of 64 rows. For `block_m = 64`, "
       "`warps_m = 4`, `warps_n = 2` and `score = twice` or `own`">:$wgmma,
+    Attn_PlanInt<1,
+      "CTAs of a cluster, 1 or 2, whose tiles are rows of one query: each loads a "
+      "half of every block of keys for both. For `score = own`, keys that TMA copies "
+      "and pages of whole blocks">:$cluster,
     Attn_PlanEnum<Attn_CombineWay, "kernel",
       "What merges the partial results of a tile's runs of keys, as in "
       "`#attn.decode`">:$combine)> {

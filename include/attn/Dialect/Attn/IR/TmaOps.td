@@ -99,7 +99,8 @@ def Attn_TmaLoadOp : Attn_Op<"tma.load", [AttnRequiresSM<90>, AttnAsync<"kBulkLo
     other, the r-th part is the box at the r-th of them.
 
     With `spare` box r is one of that map instead, at the same coordinates, if the
-    r-th of its conditions holds. The address of a map has to be one that may be read
+    r-th of its conditions holds; with `multicast` each CTA states the condition of its
+    own part of the rows. The address of a map has to be one that may be read
     if a box has no element inside of the map: that of a `bounded` one is not.
 
     Undefined behaviour: touching `dest` before it is complete; a barrier
