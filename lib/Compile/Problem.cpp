@@ -253,6 +253,24 @@ static llvm::Error parseRuns(const ProblemFlags &flags, Problem &problem) {
   return llvm::Error::success();
 }
 
+/// Scales of rows, whose groups of columns divide these.
+static llvm::Error checkScaleGroup(const Problem &problem) {
+  int64_t group = problem.scaleGroup;
+  if (group == 0)
+    return llvm::Error::success();
+  if (isFloat8Name(problem.type) || !isFloat8Name(problem.kvType))
+    return makeError("scale-group",
+                     "expected --kv-type of 8 bits beside queries of 16 bits");
+  if (problem.ropeDim != 0)
+    return makeError("scale-group", "contradicts --rope-dim");
+  for (int64_t columns : {problem.headDim, problem.valueDim})
+    if (columns % group != 0)
+      return makeError("scale-group", "expected a divisor of " +
+                                          Twine(columns) + ", got '" +
+                                          Twine(group) + "'");
+  return llvm::Error::success();
+}
+
 /// A tensor's bytes have to be a number; so have the strides that follow from
 /// its shape.
 static llvm::Error checkElements(const Problem &problem) {
@@ -340,6 +358,8 @@ llvm::Expected<Problem> attn::parseProblem(const ProblemFlags &flags) {
     if (problem.vTransposed)
       return makeError("v-transposed", "contradicts --rope-dim");
   }
+  if (llvm::Error error = checkScaleGroup(problem))
+    return error;
   if (llvm::Error error = parseMask(flags, problem))
     return error;
   if (flags.varlen)
@@ -507,6 +527,15 @@ static SmallVector<Type> getArgumentTypes(Builder &builder,
                                    builder.getF32Type()));
     types.push_back(getLogType(builder, problem));
   }
+  if (problem.scaleGroup != 0)
+    for (int64_t columns : {problem.headDim, problem.valueDim}) {
+      int64_t groups = columns / problem.scaleGroup;
+      Type f32 = builder.getF32Type();
+      types.push_back(problem.pageSize != 0
+                          ? getPoolType(builder, problem, groups, f32)
+                          : getOperandType(builder, problem, problem.kvHeads,
+                                           problem.keys, groups, f32));
+    }
   return types;
 }
 
@@ -588,6 +617,10 @@ OwningOpRef<ModuleOp> attn::buildProblem(MLIRContext *context,
   if (problem.initState) {
     op.getInitOMutable().assign(take(true));
     op.getInitLseMutable().assign(take(true));
+  }
+  if (problem.scaleGroup != 0) {
+    op.getKScalesMutable().assign(take(true));
+    op.getVScalesMutable().assign(take(true));
   }
   setAttributes(builder, problem, op);
   if (problem.kvSplits != 0)

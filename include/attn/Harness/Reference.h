@@ -50,6 +50,8 @@ struct AttentionInputs {
   std::optional<TensorView> sinks, cuSeqlensQ, cuSeqlensK;
   std::optional<TensorView> qDescale, kDescale, vDescale;
   std::optional<TensorView> pageTable, pageIndptr, kvLengths, initO, initLse;
+  /// (batch or page, key head, row, group of columns), both or none.
+  std::optional<TensorView> kScales, vScales;
   ScoreMod scoreMod;
   MaskMod maskMod;
 };

@@ -62,6 +62,8 @@ private:
   /// exponents of two of a unit of score.
   struct BlockOperands {
     SmallVector<Value> q, kViews, vViews;
+    /// Views of the scales of rows; null where there are none.
+    Value kScales, vScales;
     Value scale;
   };
 
@@ -102,6 +104,10 @@ private:
                               {plan.getRowWarps(), plan.getColumnWarps()},
                               /*copies=*/1, plan.getWgmma());
   }
+  /// A tile of a block that starts at `key`, times the scales of its columns'
+  /// rows; itself without scales.
+  Value emitScaled(ImplicitLocOpBuilder &lb, Value tile, Value key, Value view,
+                   Value ring);
   /// The type of the accumulators of a part's scores: f16 or f32; partial sums
   /// beside each other where warps divide the depth.
   RankedTensorType getScoreSumsType();
@@ -154,6 +160,8 @@ private:
   /// Keys of a part of a block.
   int64_t partN;
   BufferType kRing, vRing;
+  /// The rings of the scales of rows; null where there are none.
+  Value kScaleRing, vScaleRing;
   SmallVector<Value> kBuffers, vBuffers;
   /// The ring of Q's slices; null where all of Q stays.
   Value qRing;
@@ -190,6 +198,14 @@ void CopiedEmitter::allocRings() {
     };
     kRing = inPanels(kRing);
     vRing = inPanels(vRing);
+  }
+  if (facts.kScales) {
+    // A number for each row of a slot.
+    auto type = BufferType::get(
+        b.getContext(), {stages, partN, 1}, b.getF32Type(),
+        RowLayoutAttr::get(b.getContext()), MemorySpace::Shared);
+    kScaleRing = alloc("k_scales", type);
+    vScaleRing = alloc("v_scales", type);
   }
   for (int64_t part = 0; part < parts; ++part) {
     std::string suffix = parts == 1 ? "" : std::to_string(part);
@@ -278,12 +294,29 @@ CopiedEmitter::emitProducts(ImplicitLocOpBuilder &lb, int64_t part, Value key,
                     scoreType.getEncoding(), depthParts);
   }
   s = emitScoreSums(lb, s);
+  s = emitScaled(lb, s, first, from.kScales, kScaleRing);
   if (failed(emitScores(lb, first, s)))
     return failure();
   if (plan.exchangesScores() && !plan.dividesDepth() &&
       !plan.gathersProbabilities())
     s = ConvertLayoutOp::create(lb, getSharedScores(), s);
   return BlockPart{s, k};
+}
+
+Value CopiedEmitter::emitScaled(ImplicitLocOpBuilder &lb, Value tile, Value key,
+                                Value view, Value ring) {
+  if (!view)
+    return tile;
+  Value slot = StageOp::create(
+      lb, getSlotType(cast<BufferType>(ring.getType())), view, key, ring);
+  auto rows =
+      BufferType::get(lb.getContext(), {partN}, lb.getF32Type(),
+                      RowLayoutAttr::get(lb.getContext()), MemorySpace::Shared);
+  Value scales = LocalLoadOp::create(lb, f32Tile({partN}),
+                                     ReinterpretOp::create(lb, rows, slot));
+  return arith::MulFOp::create(lb, tile,
+                               BroadcastOp::create(lb, tile.getType(), scales,
+                                                   /*columns=*/true));
 }
 
 RankedTensorType CopiedEmitter::getScoreSumsType() {
@@ -419,11 +452,12 @@ FailureOr<RunningState> CopiedEmitter::emitBlock(ImplicitLocOpBuilder &lb,
                                            isApart ? Value() : state.o,
                                            from.scale, plan.getSoftmax());
     auto wide = cast<RankedTensorType>(softmax.getP().getType());
-    Value p = arith::TruncFOp::create(lb,
-                                      RankedTensorType::get(wide.getShape(),
-                                                            getOperandType(),
-                                                            wide.getEncoding()),
-                                      softmax.getP());
+    Value p = arith::TruncFOp::create(
+        lb,
+        RankedTensorType::get(wide.getShape(), getOperandType(),
+                              wide.getEncoding()),
+        emitScaled(lb, softmax.getP(), emitPartStart(lb, key, part * partN),
+                   from.vScales, vScaleRing));
     Value rescaled = isApart ? emitRescale(lb, softmax.getFactor(), state.o)
                              : softmax.getNewO();
     Value o = emitWeightedValues(lb, part, key, each->keys, from, p, rescaled);
@@ -449,6 +483,10 @@ LogicalResult CopiedEmitter::emitTile() {
   from.kViews = emitViews("k", facts.headDim);
   if (!extents.isLatent)
     from.vViews = emitViews("v", facts.valueDim);
+  if (facts.kScales) {
+    from.kScales = source->emitView("k_scales", at);
+    from.vScales = source->emitView("v_scales", at);
+  }
   // Slices leave no registers to spare.
   bool isTight =
       plan.getSlice() != 0 ||

@@ -29,6 +29,8 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
   kBytes = plan.getBlockN() * keyColumns * keyBytes;
   isLatent = facts.isLatent();
   vBytes = isLatent ? 0 : plan.getBlockN() * valueColumns * keyBytes;
+  if (facts.kScales)
+    scaleBytes = 2 * plan.getBlockN() * 4;
   exchangeBytes =
       plan.exchangesScores() ? plan.getBlockM() * plan.getBlockN() * 4 : 0;
   // Probabilities, or in front of them a maximum for each owner of a row.
@@ -69,7 +71,7 @@ ResourceSum CopiedExtents::getSharedBytes(const CopiedPlan &plan) const {
     }
     return sum;
   }
-  int64_t slots = plan.sharesRing() ? kBytes : kBytes + vBytes;
+  int64_t slots = plan.sharesRing() ? kBytes : kBytes + vBytes + scaleBytes;
   int64_t rings = plan.getStages() * slots, teams = plan.getTeams();
   if (!plan.getQInRegs() || qBytes > rings)
     sum.add("q", qBytes, teams);
@@ -77,6 +79,8 @@ ResourceSum CopiedExtents::getSharedBytes(const CopiedPlan &plan) const {
     sum.add(plan.sharesRing() ? "kv" : "k", kBytes, teams * plan.getStages());
     if (!plan.sharesRing())
       sum.add("v", vBytes, teams * plan.getStages());
+    if (scaleBytes)
+      sum.add("scales", scaleBytes, teams * plan.getStages());
   }
   sum.add("scores", exchangeBytes);
   if (teams > 1 && teams * stateElements * 4 > sum.getTotal()) {

@@ -25,6 +25,8 @@ struct CopiedExtents {
   bool widensKeys;
   /// Bytes of Q, of one slot of K and of one slot of V, and of a tile of O.
   int64_t qBytes, kBytes, vBytes, oBytes;
+  /// Bytes of a slot's scales of rows of K and V; 0 without any.
+  int64_t scaleBytes = 0;
   /// Bytes of the scores that warps exchange.
   int64_t exchangeBytes;
 

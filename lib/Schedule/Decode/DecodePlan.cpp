@@ -46,13 +46,22 @@ static llvm::Error checkNarrowKeys(llvm::StringRef schedule,
           schedule, llvm::formatv("a {0} of {1} of 8-bit keys, expected a "
                                   "multiple of {2}",
                                   name, dim, kColumnStep));
+  // Scores and probabilities are scaled, which have one number for each row.
+  for (auto [name, columns] :
+       {std::pair("keys", facts.headDim), std::pair("values", facts.valueDim)})
+    if (facts.kScales && columns != facts.scaleGroup)
+      return makeUnsupported(
+          schedule,
+          llvm::formatv("{0} scales for each row of {1}, expected one for all "
+                        "{2} columns",
+                        columns / facts.scaleGroup, name, columns));
   return llvm::Error::success();
 }
 
 llvm::Error DecodeSchedule::isApplicable(const ProblemFacts &facts,
                                          const TargetRow &target) const {
   Parts parts;
-  parts.narrowKeys = true;
+  parts.narrowKeys = parts.rowScales = true;
   if (llvm::Error error = checkCopied(getName(), facts, parts))
     return error;
   if (llvm::Error error = checkNarrowKeys(getName(), facts, target))

@@ -266,3 +266,50 @@ LogicalResult attn::checkDescales(AttentionOp op) {
            << entries - 1 << " sequences, got " << sequences;
   return success();
 }
+
+LogicalResult attn::checkScales(AttentionOp op) {
+  NamedValue k{"k", op.getK()}, v{"v", op.getV()},
+      kScales{"k_scales", op.getKScales()},
+      vScales{"v_scales", op.getVScales()};
+  IntegerAttr group = op.getScaleGroupAttr();
+  // attention_c42
+  int64_t given =
+      bool(kScales.value) + bool(vScales.value) + static_cast<bool>(group);
+  if (given == 0)
+    return success();
+  if (given != 3)
+    return op.emitOpError("expected both 'scales' and 'scale_group' or "
+                          "neither, got one");
+  Type type = elementTypeOf(k.value);
+  if (!isFloat8(type) || isFloat8(elementTypeOf(op.getQ())))
+    return op.emitOpError("expected scales of rows only with 8-bit keys beside "
+                          "16-bit queries, got 'k' of type ")
+           << type << " beside 'q' of type " << elementTypeOf(op.getQ());
+  if (op.getRopeDim())
+    return op.emitOpError("expected no scales of rows with 'rope_dim'");
+  for (NamedValue scales : {kScales, vScales})
+    if (!elementTypeOf(scales.value).isF32())
+      return op.emitOpError("expected '")
+             << scales.name << "' of type f32, got "
+             << elementTypeOf(scales.value);
+  // attention_c43
+  int64_t size = group.getInt();
+  for (auto [scales, rows] : {std::pair(kScales, k), std::pair(vScales, v)}) {
+    int64_t columns = rows.getExtent(3);
+    if (size < 1 || columns % size != 0)
+      return op.emitOpError("expected 'scale_group' to divide the ")
+             << columns << " columns of '" << rows.name << "', got " << size;
+    if (scales.getExtent(3) != columns / size)
+      return op.emitOpError("expected ")
+             << columns / size << " columns of '" << scales.name
+             << "', one for each " << size << " of '" << rows.name << "', got "
+             << describeExtent(scales.getExtent(3));
+    constexpr StringLiteral meanings[] = {"batch or page", "key head", "row"};
+    for (auto [dim, meaning] : llvm::enumerate(meanings)) {
+      Extent extent(op, meaning);
+      if (failed(extent.unify(rows, dim)) || failed(extent.unify(scales, dim)))
+        return failure();
+    }
+  }
+  return success();
+}

@@ -71,6 +71,10 @@ void printDescales(OpAsmPrinter &printer, Operation *op, Value q, Type qType,
 /// Checks what units of q, k and v stand for.
 LogicalResult checkDescales(AttentionOp op);
 
+/// The scales of rows of an attention's keys and values, attention_c42 and
+/// attention_c43.
+LogicalResult checkScales(AttentionOp op);
+
 /// An extent that several operands have in common. The first static one is
 /// taken as what the others have to be.
 class Extent {

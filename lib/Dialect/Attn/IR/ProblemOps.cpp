@@ -429,7 +429,7 @@ static LogicalResult checkVariants(AttentionOp op) {
 LogicalResult AttentionOp::verify() {
   int64_t lead = getKvSplits() ? 1 : 0;
   // attention_c1, attention_c19, attention_c21, attention_c23, attention_c33,
-  // attention_c37, attention_c38, attention_c41
+  // attention_c37, attention_c38, attention_c41, attention_c42
   SmallVector<OperandRule> rules = {
       {{"q", getQ()}, 4, /*unitStride=*/true},
       {{"k", getK()}, 4, /*unitStride=*/true},
@@ -452,12 +452,15 @@ LogicalResult AttentionOp::verify() {
       {{"k_descale", getKDescale()}, 2, /*unitStride=*/false},
       {{"v_descale", getVDescale()}, 2, /*unitStride=*/false},
       {{"init_o", getInitO()}, 4, /*unitStride=*/true},
-      {{"init_lse", getInitLse()}, 3, /*unitStride=*/false}};
+      {{"init_lse", getInitLse()}, 3, /*unitStride=*/false},
+      {{"k_scales", getKScales()}, 4, /*unitStride=*/true},
+      {{"v_scales", getVScales()}, 4, /*unitStride=*/true}};
   // attention_c1, attention_c2, attention_c3, attention_c4
   if (failed(checkOperands(*this, rules)) || failed(checkElementTypes(*this)) ||
       failed(checkVariants(*this)) || failed(checkVariableLengths(*this)) ||
       failed(checkPages(*this)) || failed(checkSequences(*this)) ||
-      failed(checkExtents(*this)) || failed(checkDescales(*this)))
+      failed(checkExtents(*this)) || failed(checkDescales(*this)) ||
+      failed(checkScales(*this)))
     return failure();
   // attention_c17, attention_c18
 #define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \
