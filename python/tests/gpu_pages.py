@@ -223,6 +223,11 @@ def fill(torch, tensors: dict, lengths: list[int], generator) -> None:
             pool.view(torch.uint8).copy_(values.to(pool.dtype).view(torch.uint8))
         else:
             pool.copy_(values)
+    for name in ("k_scales", "v_scales"):
+        if name in tensors:
+            values = torch.rand(tensors[name].shape, device="cuda") * 1.5 + 0.5
+            values.masked_fill_(~owned.to("cuda")[:, None, :, None], math.nan)
+            tensors[name].copy_(values)
     for name in ("k_descale", "v_descale"):
         # One number for several is the caller's.
         if name in tensors and 0 not in tensors[name].stride():
@@ -244,7 +249,11 @@ def gather(torch, tensors: dict, name: str, index: int, length: int):
     ids = row[: -(-length // page)].long()
     # Not every operator takes 8-bit floats.
     taken = pool[ids] if pool.element_size() > 1 else pool.view(torch.uint8)[ids].view(pool.dtype)
-    keys = taken.double().permute(1, 0, 2, 3).reshape(pool.shape[1], -1, pool.shape[3])[:, :length]
+    rows = taken.double()
+    if f"{name}_scales" in tensors:
+        scales = tensors[f"{name}_scales"][ids].double()
+        rows = rows * scales.repeat_interleave(pool.shape[3] // scales.shape[3], dim=3)
+    keys = rows.permute(1, 0, 2, 3).reshape(pool.shape[1], -1, pool.shape[3])[:, :length]
     if f"{name}_descale" in tensors:
         keys = keys * tensors[f"{name}_descale"][index].double()[:, None, None]
     return keys

@@ -199,7 +199,10 @@ void attn::addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,
 
   // Tiles of the same keys run side by side, and find them in L2.
   int64_t columns = facts.headDim + (facts.isLatent() ? 0 : facts.valueDim);
-  double tileBytes = estimate.blocks * blockN * keyBytes * columns;
+  double rowBytes = keyBytes * columns;
+  if (facts.scaleGroup != 0)
+    rowBytes += 4.0 * double(columns / facts.scaleGroup);
+  double tileBytes = estimate.blocks * blockN * rowBytes;
   double readers = std::max(1.0, estimate.tiles / (batch * keyHeads * splits));
   double rows = batch * heads * queries;
   double otherBytes =

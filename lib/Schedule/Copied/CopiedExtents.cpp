@@ -56,6 +56,9 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
       32 * llvm::alignTo(warpRows / 16 * (valueColumns / 8 * 4 + 4), 4);
 }
 
+/// Bytes after which swizzles repeat, by which teams' buffers are apart.
+static constexpr int64_t kSwizzledBytes = 1024;
+
 ResourceSum CopiedExtents::getSharedBytes(const CopiedPlan &plan) const {
   // The tile of O takes dead bytes, and so do K and V where Q is in registers:
   // what is live together and largest counts.
@@ -71,7 +74,7 @@ ResourceSum CopiedExtents::getSharedBytes(const CopiedPlan &plan) const {
     }
     return sum;
   }
-  int64_t slots = plan.sharesRing() ? kBytes : kBytes + vBytes + scaleBytes;
+  int64_t slots = plan.sharesRing() ? kBytes : kBytes + vBytes;
   int64_t rings = plan.getStages() * slots, teams = plan.getTeams();
   if (!plan.getQInRegs() || qBytes > rings)
     sum.add("q", qBytes, teams);
@@ -80,7 +83,9 @@ ResourceSum CopiedExtents::getSharedBytes(const CopiedPlan &plan) const {
     if (!plan.sharesRing())
       sum.add("v", vBytes, teams * plan.getStages());
     if (scaleBytes)
-      sum.add("scales", scaleBytes, teams * plan.getStages());
+      sum.add("scales",
+              llvm::alignTo(scaleBytes * plan.getStages(), kSwizzledBytes),
+              teams);
   }
   sum.add("scores", exchangeBytes);
   if (teams > 1 && teams * stateElements * 4 > sum.getTotal()) {
