@@ -261,9 +261,7 @@ static llvm::Error checkScaleGroup(const Problem &problem) {
   if (isFloat8Name(problem.type) || !isFloat8Name(problem.kvType))
     return makeError("scale-group",
                      "expected --kv-type of 8 bits beside queries of 16 bits");
-  if (problem.ropeDim != 0)
-    return makeError("scale-group", "contradicts --rope-dim");
-  for (int64_t columns : {problem.headDim, problem.valueDim})
+  for (int64_t columns : {problem.getKeyColumns(), problem.valueDim})
     if (columns % group != 0)
       return makeError("scale-group", "expected a divisor of " +
                                           Twine(columns) + ", got '" +
@@ -484,13 +482,14 @@ static SmallVector<Type> getArgumentTypes(Builder &builder,
       getOperandType(builder, problem, problem.heads, problem.queries,
                      problem.headDim, element),
       getOperandType(builder, problem, problem.kvHeads, problem.keys,
-                     problem.headDim, keyElement),
+                     problem.getKeyColumns(), keyElement),
       getOperandType(builder, problem, problem.kvHeads, problem.keys,
                      problem.valueDim, keyElement),
       getOperandType(builder, problem, problem.heads, problem.queries,
                      problem.valueDim, out)};
   if (problem.pageSize != 0) {
-    types[1] = getPoolType(builder, problem, problem.headDim, keyElement);
+    types[1] =
+        getPoolType(builder, problem, problem.getKeyColumns(), keyElement);
     types[2] = getPoolType(builder, problem, problem.valueDim, keyElement);
   }
   if (problem.vTransposed)
@@ -527,15 +526,19 @@ static SmallVector<Type> getArgumentTypes(Builder &builder,
                                    builder.getF32Type()));
     types.push_back(getLogType(builder, problem));
   }
-  if (problem.scaleGroup != 0)
-    for (int64_t columns : {problem.headDim, problem.valueDim}) {
-      int64_t groups = columns / problem.scaleGroup;
-      Type f32 = builder.getF32Type();
-      types.push_back(problem.pageSize != 0
-                          ? getPoolType(builder, problem, groups, f32)
-                          : getOperandType(builder, problem, problem.kvHeads,
-                                           problem.keys, groups, f32));
-    }
+  auto addRows = [&](int64_t columns, Type type) {
+    types.push_back(problem.pageSize != 0
+                        ? getPoolType(builder, problem, columns, type)
+                        : getOperandType(builder, problem, problem.kvHeads,
+                                         problem.keys, columns, type));
+  };
+  if (int64_t group = problem.scaleGroup) {
+    addRows(problem.getKeyColumns() / group, builder.getF32Type());
+    if (problem.ropeDim == 0)
+      addRows(problem.valueDim / group, builder.getF32Type());
+  }
+  if (problem.hasOwnRope())
+    addRows(problem.ropeDim, element);
   return types;
 }
 
@@ -620,8 +623,11 @@ OwningOpRef<ModuleOp> attn::buildProblem(MLIRContext *context,
   }
   if (problem.scaleGroup != 0) {
     op.getKScalesMutable().assign(take(true));
-    op.getVScalesMutable().assign(take(true));
+    if (!isLatent)
+      op.getVScalesMutable().assign(take(true));
   }
+  if (problem.hasOwnRope())
+    op.getKRopeMutable().assign(take(true));
   setAttributes(builder, problem, op);
   if (problem.kvSplits != 0)
     splitKeys(op, problem.kvSplits);

@@ -291,7 +291,7 @@ void attn::applyProblem(const Problem &given, sim::HarnessOptions &options) {
     sizes[prefix + ".stride2"] = heads * columns;
   };
   set("q", problem.heads, problem.queries, problem.headDim);
-  set("k", problem.kvHeads, problem.keys, problem.headDim);
+  set("k", problem.kvHeads, problem.keys, problem.getKeyColumns());
   if (problem.ropeDim == 0)
     set("v", problem.kvHeads, problem.keys, problem.valueDim);
   if (problem.vTransposed) {
@@ -305,9 +305,13 @@ void attn::applyProblem(const Problem &given, sim::HarnessOptions &options) {
   if (problem.initState)
     set("init_o", problem.heads, problem.queries, problem.valueDim);
   if (int64_t group = problem.scaleGroup) {
-    set("k_scales", problem.kvHeads, problem.keys, problem.headDim / group);
-    set("v_scales", problem.kvHeads, problem.keys, problem.valueDim / group);
+    set("k_scales", problem.kvHeads, problem.keys,
+        problem.getKeyColumns() / group);
+    if (problem.ropeDim == 0)
+      set("v_scales", problem.kvHeads, problem.keys, problem.valueDim / group);
   }
+  if (problem.hasOwnRope())
+    set("k_rope", problem.kvHeads, problem.keys, problem.ropeDim);
   if (problem.pageSize != 0) {
     int64_t sequences = problem.getSequences();
     int64_t columns = problem.getTableColumns();

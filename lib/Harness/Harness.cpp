@@ -142,7 +142,7 @@ Error Runner::computeReferenceOf(ArrayRef<HarnessTensor> tensors) {
   for (StringRef name :
        {"q", "k", "v", "sinks", "cu_seqlens_q", "cu_seqlens_k", "q_descale",
         "k_descale", "v_descale", "page_table", "page_indptr", "kv_lengths",
-        "init_o", "init_lse", "k_scales", "v_scales"})
+        "init_o", "init_lse", "k_scales", "v_scales", "k_rope"})
     if (std::optional<unsigned> index = record.findTensor(name);
         index && record.tensors[*index].access == TensorAccess::Write)
       return createStringError("launch record: expected tensor \"" + name +
@@ -171,6 +171,10 @@ Error Runner::computeReferenceOf(ArrayRef<HarnessTensor> tensors) {
   inputs.initLse = getOptional("init_lse");
   inputs.kScales = getOptional("k_scales");
   inputs.vScales = getOptional("v_scales");
+  inputs.kRope = getOptional("k_rope");
+  // Values are scaled as the keys whose columns they are.
+  if (!values)
+    inputs.vScales = inputs.kScales;
   inputs.scoreMod = options.scoreMod;
   inputs.maskMod = options.maskMod;
   Expected<AttentionResult> result =

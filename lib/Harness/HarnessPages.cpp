@@ -225,10 +225,11 @@ Error PageMaker::make() {
   // Values may be columns of the keys.
   HarnessTensor *values = find("v");
   for (const HarnessTensor *tensor :
-       {keys, values, find("k_scales"), find("v_scales")})
+       {keys, values, find("k_scales"), find("v_scales"), find("k_rope")})
     if (tensor && tensor->argument.shape.size() != 4)
-      return createStringError("tensor \"k\": expected k, v and their scales "
-                               "of rank 4 beside lengths or pages");
+      return createStringError(
+          "tensor \"k\": expected k, v and what "
+          "belongs to their rows of rank 4 beside lengths or pages");
   for (const HarnessTensor *tensor : {lengths, counts, packedKeys, table})
     if (tensor)
       if (Error error = check(*tensor, tensor == table && !counts ? 2 : 1))
@@ -255,7 +256,7 @@ Error PageMaker::make() {
   if (isMissing(table))
     makeTable();
   for (HarnessTensor *tensor :
-       {keys, values, find("k_scales"), find("v_scales")})
+       {keys, values, find("k_scales"), find("v_scales"), find("k_rope")})
     if (tensor && tensor->access == TensorAccess::Read &&
         !options.inputs.count(tensor->argument.name))
       poison(*tensor);

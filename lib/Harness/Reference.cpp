@@ -148,9 +148,14 @@ Error Computation::check() {
   if (Error error = checkShape("q", q.shape,
                                {batch, problem.heads, q.shape[2], problem.d}))
     return error;
-  if (Error error = checkShape("k", k.shape,
-                               {keyBatch, problem.kvHeads, keys, problem.d}))
+  int64_t ropeDim = inputs.kRope ? problem.d - problem.dv : 0;
+  if (Error error = checkShape(
+          "k", k.shape, {keyBatch, problem.kvHeads, keys, problem.d - ropeDim}))
     return error;
+  if (inputs.kRope)
+    if (Error error = checkShape("k_rope", inputs.kRope->shape,
+                                 {keyBatch, problem.kvHeads, keys, ropeDim}))
+      return error;
   if (Error error = checkShape("v", v.shape,
                                {keyBatch, problem.kvHeads, keys, problem.dv}))
     return error;
@@ -175,7 +180,8 @@ Error Computation::check() {
       return error;
   }
   if (!inputs.kScales != !inputs.vScales)
-    return missing("scales of keys and values, or none,");
+    return createStringError(
+        "reference: expected scales of k and v, or none");
   for (auto [name, scales, rows] :
        {std::tuple("k_scales", &inputs.kScales, &k),
         std::tuple("v_scales", &inputs.vScales, &v)})
@@ -417,11 +423,14 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head,
   std::vector<double> kt = loadKeys(inputs.k, sequenceIndex, kvHead, true);
   std::vector<double> v = loadKeys(inputs.v, sequenceIndex, kvHead, false);
   if (inputs.kScales) {
-    scaleRows(kt, loadKeys(*inputs.kScales, sequenceIndex, kvHead, true), d,
-              keys, /*isTransposed=*/true);
+    scaleRows(kt, loadKeys(*inputs.kScales, sequenceIndex, kvHead, true),
+              inputs.k.shape[3], keys, /*isTransposed=*/true);
     scaleRows(v, loadKeys(*inputs.vScales, sequenceIndex, kvHead, false), dv,
               keys, /*isTransposed=*/false);
   }
+  if (inputs.kRope)
+    llvm::append_range(kt,
+                       loadKeys(*inputs.kRope, sequenceIndex, kvHead, true));
   double scale = problem.scale;
   if (inputs.qDescale)
     scale *= inputs.qDescale->get({sequenceIndex, head});

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _capture, _debug_checks, _driver, _host, _options, _paged_problem, _tensors, arrays, runtime
-from ._paged_problem import DecodeProblem
+from ._paged_problem import ROW_TENSORS, DecodeProblem
 from ._serving_settings import Settings
 from ._size_expr import SizeExpr
 from .errors import ArgumentError
@@ -170,7 +170,9 @@ def turn_latent(name: str, pool: TensorView) -> TensorView:
     return pool._replace(shape=(p, 1, n, d), strides=(sp, d, sn, sd))
 
 
-def _check_pools(q: TensorView, k: TensorView, v: TensorView | None) -> None:
+def _check_pools(
+    q: TensorView, k: TensorView, v: TensorView | None, rope: TensorView | None
+) -> None:
     pools = {"k_cache": k} if v is None else {"k_cache": k, "v_cache": v}
     for name, pool in pools.items():
         if pool.dtype not in NARROW_TYPES:
@@ -184,7 +186,12 @@ def _check_pools(q: TensorView, k: TensorView, v: TensorView | None) -> None:
             raise ArgumentError(
                 f'tensor "{name}": expected an innermost stride of 1, got {pool.strides[3]}'
             )
-    expect("k_cache", "head dimension as q,", q.shape[3], k.shape[3])
+    columns = k.shape[3]
+    if rope is not None:
+        expect("k_rope", "elements as q,", q.dtype, rope.dtype)
+        _check_rows("k_rope", rope, k)
+        columns += rope.shape[3]
+    expect("k_cache", "head dimension as q,", q.shape[3], columns)
     if v is not None:
         expect("v_cache", "elements as k_cache,", k.dtype, v.dtype)
     if v is not None and v.shape[:3] != k.shape[:3]:
@@ -235,6 +242,53 @@ def turn_scales(views: dict[str, TensorView]) -> None:
         views[f"{name[0]}_descale"] = turn_scale(name, scale, q.shape[0], k.shape[1])
 
 
+def _check_rows(name: str, rows: TensorView, k: TensorView) -> None:
+    """What belongs to rows of a pool: where it is, with a unit stride along columns."""
+    expect(name, "pages, heads and keys of a page as k_cache,", list(k.shape[:3]), list(rows.shape[:3]))
+    if rows.device != k.device:
+        raise ArgumentError(
+            f'tensor "{name}": expected it on {_name_device(k.device)} as k_cache, got '
+            f"{_name_device(rows.device)}"
+        )
+    if rows.shape[3] > 1 and rows.strides[3] != 1:
+        raise ArgumentError(
+            f'tensor "{name}": expected an innermost stride of 1, got {rows.strides[3]}'
+        )
+
+
+def _find_scale_group(tensors: Mapping[str, TensorView]) -> int | None:
+    """Columns of a row that share a scale; None without scales of rows."""
+    pools = ("k", "v") if "v" in tensors else ("k",)
+    scales = [name for name in ("k_scales", "v_scales") if name in tensors]
+    if not scales:
+        return None
+    wanted = [f"{name}_scales" for name in pools]
+    if scales != wanted:
+        raise ArgumentError(
+            f'tensor "{scales[0]}": expected {" and ".join(wanted)}, or none, got '
+            f'{" and ".join(scales)}'
+        )
+    k = tensors["k"]
+    if k.dtype not in NARROW_TYPES:
+        raise ArgumentError(f'tensor "{scales[0]}": expected none beside pools of {k.dtype}')
+    groups = set()
+    for name, each in ((name, tensors[name]) for name in scales):
+        expect(name, "elements of", "f32", each.dtype)
+        _check_rows(name, each, k)
+        columns, count = tensors[name[0]].shape[3], each.shape[3]
+        if count < 1 or columns % count:
+            raise ArgumentError(
+                f'tensor "{name}": expected a number of columns that divides {columns}, got {count}'
+            )
+        groups.add(columns // count)
+    if len(groups) > 1:
+        raise ArgumentError(
+            f'tensor "v_scales": expected scales of as many columns as those of k_scales, got '
+            f"{sorted(groups)}"
+        )
+    return groups.pop()
+
+
 def order_output(q: TensorView, dim: int) -> tuple[int, int, int]:
     """Strides of an o whose rows lie in the order of q's: (batch, query, head)
     if heads are the nearer ones, else (batch, head, query)."""
@@ -252,13 +306,17 @@ def make_problem(
     number of pages."""
     q, k, v = tensors["q"], tensors["k"], tensors.get("v")
     table = tensors["page_table"]
-    _check_pools(q, k, v)
+    rope = tensors.get("k_rope")
+    _check_pools(q, k, v, rope)
+    scale_group = _find_scale_group(tensors)
     value_dim = settings.value_dim if v is None else v.shape[3]
     if value_dim is None:
         raise ArgumentError('tensor "v_cache": expected a pool of values, got none')
-    if v is None and value_dim >= k.shape[3]:
+    if v is None and rope is not None:
+        expect("k_cache", "the columns of values,", value_dim, k.shape[3])
+    if v is None and value_dim >= q.shape[3]:
         raise ArgumentError(
-            f"value_dim: expected fewer than the {k.shape[3]} columns of a key, got {value_dim}"
+            f"value_dim: expected fewer than the {q.shape[3]} columns of a key, got {value_dim}"
         )
     if k.shape[1] < 1 or q.shape[1] % max(k.shape[1], 1):
         raise ArgumentError(
@@ -312,6 +370,10 @@ def make_problem(
         selected=settings.selected,
         kv_dtype=None if k.dtype == q.dtype else k.dtype,
         descale_strides=_get_descale_strides(descales),
+        scale_group=scale_group,
+        row_strides=tuple(
+            tensors[name].strides[:3] if name in tensors else None for name in ROW_TENSORS
+        ),
         regions=settings.describe_regions(_get_captures(tensors)),
     )
     return problem if settings.max_seqlen_q is None else _pack(problem, settings, table.shape[0], q)
@@ -468,13 +530,14 @@ def to_host_inputs(tensors: Mapping[str, Any], settings: Settings) -> dict[str, 
         inputs["q"] = q.swapaxes(0, 1)[None]
     else:
         inputs["q"] = q[:, :, None] if q.ndim == 3 else q
-    if settings.value_dim is not None:
-        pool = inputs.pop("k_cache")
-        inputs["k"] = pool[:, None] if pool.ndim == 3 else pool.swapaxes(1, 2)
-        return inputs
-    for name, cache in (("k", "k_cache"), ("v", "v_cache")):
-        pool = inputs.pop(cache)
-        inputs[name] = pool.swapaxes(1, 2) if settings.layout == "nhd" else pool
+    is_latent = settings.value_dim is not None
+    pools = {name[0] if name.endswith("_cache") else name for name in inputs}
+    for name in sorted(pools & {"k", "v", *ROW_TENSORS}):
+        pool = inputs.pop(f"{name}_cache" if name in ("k", "v") else name)
+        if is_latent:
+            inputs[name] = pool[:, None] if pool.ndim == 3 else pool.swapaxes(1, 2)
+        else:
+            inputs[name] = pool.swapaxes(1, 2) if settings.layout == "nhd" else pool
     return inputs
 
 
@@ -506,6 +569,9 @@ def read_views(tensors: Mapping[str, Any], settings: Settings) -> dict[str, Tens
             each = turn_latent(name, each)
         elif name in ("k_cache", "v_cache"):
             each = turn_pool(name, each, settings.layout)
+        elif name in ROW_TENSORS:
+            is_latent = settings.value_dim is not None
+            each = turn_latent(name, each) if is_latent else turn_pool(name, each, settings.layout)
         views[name[0] if name.endswith("_cache") else name] = each
     turn_scales(views)
     return views

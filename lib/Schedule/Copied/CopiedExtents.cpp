@@ -29,8 +29,12 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
   kBytes = plan.getBlockN() * keyColumns * keyBytes;
   isLatent = facts.isLatent();
   vBytes = isLatent ? 0 : plan.getBlockN() * valueColumns * keyBytes;
-  if (facts.kScales)
-    scaleBytes = 2 * plan.getBlockN() * 4;
+  if (isLatent && widensKeys)
+    kBytes =
+        plan.getBlockN() * (valueColumns * keyBytes + facts.ropeDim * bytes);
+  for (const TensorFacts *scales : {&facts.kScales, &facts.vScales})
+    if (*scales)
+      scaleBytes += plan.getBlockN() * scales->shape.back() * 4;
   exchangeBytes =
       plan.exchangesScores() ? plan.getBlockM() * plan.getBlockN() * 4 : 0;
   // Probabilities, or in front of them a maximum for each owner of a row.

@@ -17,7 +17,7 @@ static SmallVector<TensorFacts> collectTensors(const ProblemFacts &facts) {
         &facts.cuSeqlensK, &facts.qDescale,  &facts.kDescale,
         &facts.vDescale,   &facts.pageTable, &facts.pageIndptr,
         &facts.kvLengths,  &facts.initO,     &facts.initLse,
-        &facts.kScales,    &facts.vScales})
+        &facts.kScales,    &facts.vScales,   &facts.kRope})
     if (*tensor && (!facts.isLatent() || tensor != &facts.v))
       tensors.push_back(*tensor);
   llvm::append_range(tensors, facts.captures);
@@ -52,9 +52,10 @@ void KernelContext::collectDescriptorArgs() {
     for (auto [dim, stride] : llvm::enumerate(tensor.strides)) {
       // Packed sequences have batch 1: its stride is never used. Pools have
       // pages in its place.
-      bool isPool = facts.isPaged() &&
-                    llvm::is_contained({"k", "v", "k_scales", "v_scales"},
-                                       StringRef(tensor.name));
+      bool isPool =
+          facts.isPaged() &&
+          llvm::is_contained({"k", "v", "k_scales", "v_scales", "k_rope"},
+                             StringRef(tensor.name));
       bool isBatch = facts.varlen && !isPool &&
                      dim == (isPartial(tensor) ? 1 : 0) &&
                      tensor.shape.size() >= 3 &&

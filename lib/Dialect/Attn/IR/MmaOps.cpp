@@ -85,7 +85,8 @@ bool MmaOp::widensB() {
 }
 
 int MmaOp::getMinimumSM() {
-  return isFloat8(describe(getB()).second) ? 89 : 80;
+  // What is widened is so by any target.
+  return isFloat8(describe(getB()).second) && !widensB() ? 89 : 80;
 }
 
 Value MmaOp::getAccumulator() { return getC(); }

@@ -75,6 +75,9 @@ LogicalResult checkDescales(AttentionOp op);
 /// attention_c43.
 LogicalResult checkScales(AttentionOp op);
 
+/// Keys whose rotated columns are a tensor of their own, attention_c44.
+LogicalResult checkRope(AttentionOp op);
+
 /// An extent that several operands have in common. The first static one is
 /// taken as what the others have to be.
 class Extent {

@@ -161,7 +161,8 @@ static LogicalResult checkExtents(AttentionOp op) {
     return failure();
   // attention_c15
   Extent headDim(op, "head dimension");
-  if (failed(headDim.unify(q, 3)) || failed(headDim.unify(k, 3)))
+  if (!op.getKRope() &&
+      (failed(headDim.unify(q, 3)) || failed(headDim.unify(k, 3))))
     return failure();
   // attention_c16
   Extent valueDim(op, "value dimension");
@@ -429,7 +430,8 @@ static LogicalResult checkVariants(AttentionOp op) {
 LogicalResult AttentionOp::verify() {
   int64_t lead = getKvSplits() ? 1 : 0;
   // attention_c1, attention_c19, attention_c21, attention_c23, attention_c33,
-  // attention_c37, attention_c38, attention_c41, attention_c42
+  // attention_c37, attention_c38, attention_c41, attention_c42,
+  // attention_c44
   SmallVector<OperandRule> rules = {
       {{"q", getQ()}, 4, /*unitStride=*/true},
       {{"k", getK()}, 4, /*unitStride=*/true},
@@ -454,13 +456,14 @@ LogicalResult AttentionOp::verify() {
       {{"init_o", getInitO()}, 4, /*unitStride=*/true},
       {{"init_lse", getInitLse()}, 3, /*unitStride=*/false},
       {{"k_scales", getKScales()}, 4, /*unitStride=*/true},
-      {{"v_scales", getVScales()}, 4, /*unitStride=*/true}};
+      {{"v_scales", getVScales()}, 4, /*unitStride=*/true},
+      {{"k_rope", getKRope()}, 4, /*unitStride=*/true}};
   // attention_c1, attention_c2, attention_c3, attention_c4
   if (failed(checkOperands(*this, rules)) || failed(checkElementTypes(*this)) ||
       failed(checkVariants(*this)) || failed(checkVariableLengths(*this)) ||
       failed(checkPages(*this)) || failed(checkSequences(*this)) ||
       failed(checkExtents(*this)) || failed(checkDescales(*this)) ||
-      failed(checkScales(*this)))
+      failed(checkScales(*this)) || failed(checkRope(*this)))
     return failure();
   // attention_c17, attention_c18
 #define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \

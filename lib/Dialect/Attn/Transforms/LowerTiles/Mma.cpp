@@ -262,7 +262,7 @@ void MmaProduct::setWidened(Operand &operand, unsigned word, Value loaded) {
         NVVM::PermuteMode::DEFAULT);
   WidenedPlace place = getWidenedPlace(word);
   std::tie(operand.values[place.lower], operand.values[place.upper]) =
-      widenFrom8(b, loaded, elementTypeB);
+      partition.widenFrom8(b, loaded, elementTypeB);
 }
 
 LogicalResult MmaProduct::readOperands() {
