@@ -216,7 +216,7 @@ def fill(torch, tensors: dict, lengths: list[int], generator) -> None:
         owned[torch.tensor(ids[:full], dtype=torch.long)] = True
         for number in ids[full:]:
             owned[number, : length % page] = True
-    for pool in (k, v) if v is not None else (k,):
+    for pool in [each for each in (k, v, tensors.get("k_rope")) if each is not None]:
         values = torch.randn(pool.shape, device="cuda", dtype=torch.float32)
         values.masked_fill_(~owned.to("cuda")[:, None, :, None], math.nan)
         if pool.element_size() == 1:
@@ -250,10 +250,12 @@ def gather(torch, tensors: dict, name: str, index: int, length: int):
     # Not every operator takes 8-bit floats.
     taken = pool[ids] if pool.element_size() > 1 else pool.view(torch.uint8)[ids].view(pool.dtype)
     rows = taken.double()
-    if f"{name}_scales" in tensors:
-        scales = tensors[f"{name}_scales"][ids].double()
-        rows = rows * scales.repeat_interleave(pool.shape[3] // scales.shape[3], dim=3)
-    keys = rows.permute(1, 0, 2, 3).reshape(pool.shape[1], -1, pool.shape[3])[:, :length]
+    scales = tensors.get(f"{name}_scales" if name in tensors else "k_scales")
+    if scales is not None:
+        rows = rows * scales[ids].double().repeat_interleave(pool.shape[3] // scales.shape[3], dim=3)
+    if name == "k" and "k_rope" in tensors:
+        rows = torch.cat([rows, tensors["k_rope"][ids].double()], dim=3)
+    keys = rows.permute(1, 0, 2, 3).reshape(pool.shape[1], -1, rows.shape[3])[:, :length]
     if f"{name}_descale" in tensors:
         keys = keys * tensors[f"{name}_descale"][index].double()[:, None, None]
     return keys

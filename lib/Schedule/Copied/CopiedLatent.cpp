@@ -43,13 +43,27 @@ SmallVector<Value> CopiedEmitter::emitNarrowLatentQueries() {
   for (auto [index, buffer] : llvm::enumerate(buffers)) {
     auto shape = cast<BufferType>(buffer.getType()).getShape();
     RankedTensorType type = tileType(shape, facts.elementType);
+    if (int64_t(index) == countKeyGroups()) {
+      tiles.push_back(buffer);
+      continue;
+    }
     Value q = LocalLoadOp::create(b, type, buffer);
-    bool isWidened = int64_t(index) < countKeyGroups();
-    if (isWidened && facts.elementType != getOperandType()) {
+    if (facts.elementType != getOperandType()) {
       q = arith::ExtFOp::create(b, type.clone(b.getF32Type()), q);
       q = arith::TruncFOp::create(b, type.clone(getOperandType()), q);
     }
-    tiles.push_back(q);
+    if (int64_t(index) < extents.heldKeyGroups) {
+      tiles.push_back(q);
+      continue;
+    }
+    // Each block reads what has no registers.
+    Value kept = buffer;
+    if (facts.elementType != getOperandType()) {
+      kept =
+          ReinterpretOp::create(b, bufferType(shape, getOperandType()), buffer);
+      LocalStoreOp::create(b, q, kept);
+    }
+    tiles.push_back(kept);
   }
   return tiles;
 }
@@ -86,7 +100,11 @@ CopiedEmitter::emitNarrowLatentProducts(ImplicitLocOpBuilder &lb, Value key,
         lb, getSlotType(kRing), from.kViews[group], key, kBuffers[group]));
     part.scales.push_back(
         stageScales(lb, key, from.kScales[group], kScaleRings[group]));
-    Value product = multiply(from.q[group], part.keys.back());
+    Value q = from.q[group];
+    if (auto buffer = dyn_cast<BufferType>(q.getType()))
+      q = LocalLoadOp::create(
+          lb, tileType(buffer.getShape(), buffer.getElementType()), q);
+    Value product = multiply(q, part.keys.back());
     part.scores = math::FmaOp::create(
         lb, product, emitColumnScales(lb, product, part.scales.back()),
         part.scores);
