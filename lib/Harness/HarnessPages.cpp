@@ -228,8 +228,8 @@ Error PageMaker::make() {
        {keys, values, find("k_scales"), find("v_scales"), find("k_rope")})
     if (tensor && tensor->argument.shape.size() != 4)
       return createStringError(
-          "tensor \"k\": expected k, v and what "
-          "belongs to their rows of rank 4 beside lengths or pages");
+          "tensor \"k\": expected k and v of rank 4 beside "
+                               "lengths or pages");
   for (const HarnessTensor *tensor : {lengths, counts, packedKeys, table})
     if (tensor)
       if (Error error = check(*tensor, tensor == table && !counts ? 2 : 1))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _capture, _debug_checks, _driver, _host, _options, _paged_problem, _tensors, arrays, runtime
 from ._paged_problem import ROW_TENSORS, DecodeProblem
+from ._row_tensors import NARROW_TYPES, check_rows, find_scale_group
 from ._serving_settings import Settings
 from ._size_expr import SizeExpr
 from .errors import ArgumentError
@@ -17,9 +18,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-#: Element types of q and the pools, and of pools beside these.
+#: Element types of q and the pools; pools may have those of 8 bits, too.
 _TYPES = ("f16", "bf16")
-NARROW_TYPES = ("f8E4M3FN", "f8E5M2")
 #: numpy's carriers of them.
 _CARRIERS = {arrays.CARRIERS[name][0]: name for name in _TYPES}
 _CARRIERS |= {
@@ -188,8 +188,7 @@ def _check_pools(
             )
     columns = k.shape[3]
     if rope is not None:
-        expect("k_rope", "elements as q,", q.dtype, rope.dtype)
-        _check_rows("k_rope", rope, k)
+        check_rows("k_rope", rope, k, q.dtype)
         columns += rope.shape[3]
     expect("k_cache", "head dimension as q,", q.shape[3], columns)
     if v is not None:
@@ -242,53 +241,6 @@ def turn_scales(views: dict[str, TensorView]) -> None:
         views[f"{name[0]}_descale"] = turn_scale(name, scale, q.shape[0], k.shape[1])
 
 
-def _check_rows(name: str, rows: TensorView, k: TensorView) -> None:
-    """What belongs to rows of a pool: where it is, with a unit stride along columns."""
-    expect(name, "pages, heads and keys of a page as k_cache,", list(k.shape[:3]), list(rows.shape[:3]))
-    if rows.device != k.device:
-        raise ArgumentError(
-            f'tensor "{name}": expected it on {_name_device(k.device)} as k_cache, got '
-            f"{_name_device(rows.device)}"
-        )
-    if rows.shape[3] > 1 and rows.strides[3] != 1:
-        raise ArgumentError(
-            f'tensor "{name}": expected an innermost stride of 1, got {rows.strides[3]}'
-        )
-
-
-def _find_scale_group(tensors: Mapping[str, TensorView]) -> int | None:
-    """Columns of a row that share a scale; None without scales of rows."""
-    pools = ("k", "v") if "v" in tensors else ("k",)
-    scales = [name for name in ("k_scales", "v_scales") if name in tensors]
-    if not scales:
-        return None
-    wanted = [f"{name}_scales" for name in pools]
-    if scales != wanted:
-        raise ArgumentError(
-            f'tensor "{scales[0]}": expected {" and ".join(wanted)}, or none, got '
-            f'{" and ".join(scales)}'
-        )
-    k = tensors["k"]
-    if k.dtype not in NARROW_TYPES:
-        raise ArgumentError(f'tensor "{scales[0]}": expected none beside pools of {k.dtype}')
-    groups = set()
-    for name, each in ((name, tensors[name]) for name in scales):
-        expect(name, "elements of", "f32", each.dtype)
-        _check_rows(name, each, k)
-        columns, count = tensors[name[0]].shape[3], each.shape[3]
-        if count < 1 or columns % count:
-            raise ArgumentError(
-                f'tensor "{name}": expected a number of columns that divides {columns}, got {count}'
-            )
-        groups.add(columns // count)
-    if len(groups) > 1:
-        raise ArgumentError(
-            f'tensor "v_scales": expected scales of as many columns as those of k_scales, got '
-            f"{sorted(groups)}"
-        )
-    return groups.pop()
-
-
 def order_output(q: TensorView, dim: int) -> tuple[int, int, int]:
     """Strides of an o whose rows lie in the order of q's: (batch, query, head)
     if heads are the nearer ones, else (batch, head, query)."""
@@ -308,7 +260,7 @@ def make_problem(
     table = tensors["page_table"]
     rope = tensors.get("k_rope")
     _check_pools(q, k, v, rope)
-    scale_group = _find_scale_group(tensors)
+    scale_group = find_scale_group(tensors)
     value_dim = settings.value_dim if v is None else v.shape[3]
     if value_dim is None:
         raise ArgumentError('tensor "v_cache": expected a pool of values, got none')

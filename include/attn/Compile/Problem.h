@@ -88,6 +88,8 @@ struct Problem {
   int64_t getCapacity() const {
     return pageSize ? getTableColumns() * pageSize : keys;
   }
+  /// True if q has 8 bits.
+  bool isNarrow() const { return StringRef(type).starts_with("f8"); }
   /// True if rotated columns of 16 bits stand beside latent ones of 8.
   bool hasOwnRope() const {
     return ropeDim != 0 && !kvType.empty() && kvType != type;

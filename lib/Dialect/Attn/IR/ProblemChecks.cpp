@@ -215,7 +215,7 @@ void attn::printDescales(OpAsmPrinter &printer, Operation *, Value q, Type,
   llvm::interleaveComma(ValueRange(given).getTypes(), printer);
 }
 
-LogicalResult attn::checkDescales(AttentionOp op) {
+static LogicalResult checkDescales(AttentionOp op) {
   SmallVector<NamedValue> all = {{"q_descale", op.getQDescale()},
                                  {"k_descale", op.getKDescale()},
                                  {"v_descale", op.getVDescale()}};
@@ -279,7 +279,7 @@ static LogicalResult checkRowsOfKeys(AttentionOp op, NamedValue part) {
   return success();
 }
 
-LogicalResult attn::checkScales(AttentionOp op) {
+static LogicalResult checkScales(AttentionOp op) {
   NamedValue k{"k", op.getK()}, v{"v", op.getV()},
       kScales{"k_scales", op.getKScales()},
       vScales{"v_scales", op.getVScales()};
@@ -324,7 +324,7 @@ LogicalResult attn::checkScales(AttentionOp op) {
   return success();
 }
 
-LogicalResult attn::checkRope(AttentionOp op) {
+static LogicalResult checkRope(AttentionOp op) {
   // attention_c44
   if (!op.getKRope())
     return success();
@@ -343,4 +343,9 @@ LogicalResult attn::checkRope(AttentionOp op) {
     return op.emitOpError("expected 'k' without the columns of 'k_rope', ")
            << op.getHeadDim() - columns << ", got " << k.getExtent(3);
   return checkRowsOfKeys(op, rope);
+}
+
+LogicalResult attn::checkUnits(AttentionOp op) {
+  return success(succeeded(checkDescales(op)) && succeeded(checkScales(op)) &&
+                 succeeded(checkRope(op)));
 }

@@ -161,8 +161,8 @@ static LogicalResult checkExtents(AttentionOp op) {
     return failure();
   // attention_c15
   Extent headDim(op, "head dimension");
-  if (!op.getKRope() &&
-      (failed(headDim.unify(q, 3)) || failed(headDim.unify(k, 3))))
+  if (failed(headDim.unify(q, 3)) ||
+      (!op.getKRope() && failed(headDim.unify(k, 3))))
     return failure();
   // attention_c16
   Extent valueDim(op, "value dimension");
@@ -430,8 +430,7 @@ static LogicalResult checkVariants(AttentionOp op) {
 LogicalResult AttentionOp::verify() {
   int64_t lead = getKvSplits() ? 1 : 0;
   // attention_c1, attention_c19, attention_c21, attention_c23, attention_c33,
-  // attention_c37, attention_c38, attention_c41, attention_c42,
-  // attention_c44
+  // attention_c37, attention_c38, attention_c41, attention_c42, attention_c44
   SmallVector<OperandRule> rules = {
       {{"q", getQ()}, 4, /*unitStride=*/true},
       {{"k", getK()}, 4, /*unitStride=*/true},
@@ -446,8 +445,7 @@ LogicalResult AttentionOp::verify() {
       {{"cu_seqlens_q", getCuSeqlensQ()}, 1, /*unitStride=*/true},
       {{"cu_seqlens_k", getCuSeqlensK()}, 1, /*unitStride=*/true},
       {{"page_table", getPageTable()},
-       getPageIndptr() ? 1 : 2,
-       /*unitStride=*/true},
+       getPageIndptr() ? 1 : 2, /*unitStride=*/true},
       {{"page_indptr", getPageIndptr()}, 1, /*unitStride=*/true},
       {{"kv_lengths", getKvLengths()}, 1, /*unitStride=*/true},
       {{"q_descale", getQDescale()}, 2, /*unitStride=*/false},
@@ -462,8 +460,7 @@ LogicalResult AttentionOp::verify() {
   if (failed(checkOperands(*this, rules)) || failed(checkElementTypes(*this)) ||
       failed(checkVariants(*this)) || failed(checkVariableLengths(*this)) ||
       failed(checkPages(*this)) || failed(checkSequences(*this)) ||
-      failed(checkExtents(*this)) || failed(checkDescales(*this)) ||
-      failed(checkScales(*this)) || failed(checkRope(*this)))
+      failed(checkExtents(*this)) || failed(checkUnits(*this)))
     return failure();
   // attention_c17, attention_c18
 #define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \
