@@ -229,7 +229,7 @@ Error PageMaker::make() {
     if (tensor && tensor->argument.shape.size() != 4)
       return createStringError(
           "tensor \"k\": expected k and v of rank 4 beside "
-                               "lengths or pages");
+          "lengths or pages");
   for (const HarnessTensor *tensor : {lengths, counts, packedKeys, table})
     if (tensor)
       if (Error error = check(*tensor, tensor == table && !counts ? 2 : 1))

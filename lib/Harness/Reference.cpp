@@ -180,8 +180,7 @@ Error Computation::check() {
       return error;
   }
   if (!inputs.kScales != !inputs.vScales)
-    return createStringError(
-        "reference: expected scales of k and v, or none");
+    return createStringError("reference: expected scales of k and v, or none");
   for (auto [name, scales, rows] :
        {std::tuple("k_scales", &inputs.kScales, &k),
         std::tuple("v_scales", &inputs.vScales, &v)})

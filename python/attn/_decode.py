@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _capture, _debug_checks, _driver, _host, _options, _paged_problem, _tensors, arrays, runtime
 from ._paged_problem import ROW_TENSORS, DecodeProblem
-from ._row_tensors import NARROW_TYPES, check_rows, find_scale_group
+from ._row_tensors import NARROW_TYPES, check_rows, find_scale_group, get_row_strides
 from ._serving_settings import Settings
 from ._size_expr import SizeExpr
 from .errors import ArgumentError
@@ -323,9 +323,7 @@ def make_problem(
         kv_dtype=None if k.dtype == q.dtype else k.dtype,
         descale_strides=_get_descale_strides(descales),
         scale_group=scale_group,
-        row_strides=tuple(
-            tensors[name].strides[:3] if name in tensors else None for name in ROW_TENSORS
-        ),
+        row_strides=get_row_strides(tensors),
         regions=settings.describe_regions(_get_captures(tensors)),
     )
     return problem if settings.max_seqlen_q is None else _pack(problem, settings, table.shape[0], q)

@@ -3,7 +3,7 @@
 import attn
 import numpy as np
 import pytest
-from test_decode import DIM, KV_HEADS, attend, check, without_gpu  # noqa: F401
+from test_decode import DIM, HEADS, KV_HEADS, PAGE, attend, check, without_gpu  # noqa: F401
 from test_decode_narrow import from_e4m3, make_narrow
 
 
@@ -38,6 +38,13 @@ def test_latent_rows():
     o, lse = attn.mla_decode(
         q, k, table, lengths, value_dim=latent, scale=0.05, k_scales=scales, k_rope=k_rope, lse=True
     )
+    plan = attn.DecodePlan(
+        batch=3, heads=heads, dim=latent + rope, value_dim=latent, page_size=page, max_pages=3,
+        dtype="float16", kv_dtype="float8_e4m3fn", scales="rows", latent=True, scale=0.05,
+        row_bytes=rows.shape[-1],
+    )  # fmt: skip
+    plan.plan(lengths, table)
+    assert np.array_equal(plan.run(q, k, k_scales=scales, k_rope=k_rope), o)
     wide = from_e4m3(k) * np.repeat(scales, 128, axis=-1)
     for b, length in enumerate(lengths):
         if length == 0:
@@ -50,6 +57,27 @@ def test_latent_rows():
         want = power / power.sum(-1, keepdims=True) @ keys[:, :latent]
         assert np.abs(o[b] - want).max() <= 1e-2 * np.abs(want).max()
         assert np.allclose(lse[b], scores.max(-1) + np.log(power.sum(-1)), atol=1e-3)
+
+
+def test_plan_with_scales_of_rows():
+    size = {"batch": 3, "heads": HEADS, "kv_heads": KV_HEADS, "dim": DIM, "page_size": PAGE}
+    options = {"max_pages": 8, "dtype": "float16", "kv_dtype": "float8_e4m3fn", "scales": "rows"}
+    q, k, v, table, lengths = make_narrow([70, 0, 33])
+    k_scales, v_scales = make_scales(k, 1), make_scales(v, 2)
+    plan = attn.DecodePlan(**size, **options)
+    plan.plan(lengths, table)
+    got = plan.run(q, k, v, k_scales=k_scales, v_scales=v_scales)
+    check([got], attend(q, from_e4m3(k) * k_scales, from_e4m3(v) * v_scales, table, lengths)[:1])
+    with pytest.raises(attn.ArgumentError, match='"k_scales": expected a tensor, as the plan was made'):
+        plan.run(q, k, v)
+    with pytest.raises(attn.ArgumentError, match='"v_scales": expected 1 columns, for which the plan was made, got 2'):
+        plan.run(q, k, v, k_scales=k_scales, v_scales=np.repeat(v_scales, 2, axis=3))
+    with pytest.raises(attn.ArgumentError, match='"k_rope": expected none, as the plan was made'):
+        plan.run(q, k, v, k_scales=k_scales, v_scales=v_scales, k_rope=k_scales.astype(np.float16))
+    with pytest.raises(attn.ArgumentError, match="scales: expected a kv_dtype of 8 bits with rows, got f16"):
+        attn.DecodePlan(**size, **options | {"kv_dtype": None})
+    with pytest.raises(attn.ArgumentError, match="row_bytes: expected none but for a latent plan"):
+        attn.DecodePlan(**size, **options, row_bytes=656)
 
 
 def test_scales_refused():

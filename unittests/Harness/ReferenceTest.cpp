@@ -232,11 +232,13 @@ TEST(Reference, DescalesAreUnitsOfTheOperands) {
 }
 
 TEST(Reference, ScalesAreUnitsOfRows) {
-  Case test(1, 2, 1, 3, 5, 8, 8, DType::F32), scaled(1, 2, 1, 3, 5, 8, 8, DType::F32);
+  Case test(1, 2, 1, 3, 5, 8, 8, DType::F32),
+      scaled(1, 2, 1, 3, 5, 8, 8, DType::F32);
   Tensor k(DType::F32, {1, 1, 5, 2}), v(DType::F32, {1, 1, 5, 2});
   for (int64_t row = 0; row < 5; ++row)
     for (int64_t column = 0; column < 8; ++column) {
-      double ofKey = 0.5 + row + 3 * (column / 4), ofValue = 2 - row - column / 4;
+      double ofKey = 0.5 + row + 3 * (column / 4),
+             ofValue = 2 - row - column / 4;
       k.set({0, 0, row, column / 4}, ofKey);
       v.set({0, 0, row, column / 4}, ofValue);
       std::array<int64_t, 4> at = {0, 0, row, column};

@@ -428,7 +428,7 @@ static LogicalResult checkVariants(AttentionOp op) {
 }
 
 LogicalResult AttentionOp::verify() {
-  int64_t lead = getKvSplits() ? 1 : 0;
+  int64_t lead = getKvSplits() ? 1 : 0, tableRank = getPageIndptr() ? 1 : 2;
   // attention_c1, attention_c19, attention_c21, attention_c23, attention_c33,
   // attention_c37, attention_c38, attention_c41, attention_c42, attention_c44
   SmallVector<OperandRule> rules = {
@@ -444,8 +444,7 @@ LogicalResult AttentionOp::verify() {
       {{"sinks", getSinks()}, 1, /*unitStride=*/true},
       {{"cu_seqlens_q", getCuSeqlensQ()}, 1, /*unitStride=*/true},
       {{"cu_seqlens_k", getCuSeqlensK()}, 1, /*unitStride=*/true},
-      {{"page_table", getPageTable()},
-       getPageIndptr() ? 1 : 2, /*unitStride=*/true},
+      {{"page_table", getPageTable()}, tableRank, /*unitStride=*/true},
       {{"page_indptr", getPageIndptr()}, 1, /*unitStride=*/true},
       {{"kv_lengths", getKvLengths()}, 1, /*unitStride=*/true},
       {{"q_descale", getQDescale()}, 2, /*unitStride=*/false},
