@@ -98,3 +98,14 @@ def test_scales_refused():
     with pytest.raises(attn.ArgumentError, match='"k_scales": expected none beside pools of f16'):
         attn.decode(q, wide, wide, table, lengths, k_scales=scales, v_scales=scales)
     assert KV_HEADS == k.shape[2]
+
+
+@pytest.mark.parametrize("chip", ["sm_80", "sm_89"])
+@pytest.mark.parametrize("kind", ["f8E4M3FN", "f8E5M2"])
+def test_all_bytes(chip, kind):
+    """One key has all weight: each 8-bit value comes out as it is, by integers on sm_80."""
+    kernel = attn.compile(q="4x1x1x64xf16", kv_type=kind, kv_len=1, chip=chip, lse=False)
+    v = np.arange(256, dtype=np.uint8).reshape(4, 1, 1, 64)
+    got = kernel.run(q=np.ones((4, 1, 1, 64), np.float16), k=np.zeros_like(v), v=v)["o"]
+    want = from_e4m3(v) if kind == "f8E4M3FN" else (v.astype(np.uint16) << 8).view(np.float16)
+    assert np.array_equal(got.view(np.float16), want.astype(np.float16), equal_nan=True)

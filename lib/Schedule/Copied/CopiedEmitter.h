@@ -100,6 +100,8 @@ private:
   /// Columns that share a scale, and how many times there are so many.
   int64_t countKeyGroups() const { return facts.valueDim / facts.scaleGroup; }
   void allocNarrowLatentRings();
+  /// A buffer of the queries of a group of columns.
+  BufferType getQueryGroupType(Type elementType);
   /// Copies the queries of the tile, and loads those of each group of columns
   /// and the rotated ones.
   SmallVector<Value> emitNarrowLatentQueries();

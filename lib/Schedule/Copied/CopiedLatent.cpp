@@ -25,18 +25,27 @@ void CopiedEmitter::allocNarrowLatentRings() {
   ropeRing = alloc("k_rope", bufferType({stages, partN, facts.ropeDim}));
 }
 
+BufferType CopiedEmitter::getQueryGroupType(Type elementType) {
+  // A thread reads four columns of a row, as fragments have them: of four rows
+  // they are in different banks where 16 columns lie together.
+  constexpr int64_t kSpan = 32;
+  return BufferType::get(
+      b.getContext(), {blockM, facts.scaleGroup}, elementType,
+      SwizzledLayoutAttr::get(b.getContext(), kSpan), MemorySpace::Shared);
+}
+
 SmallVector<Value> CopiedEmitter::emitNarrowLatentQueries() {
   SmallVector<Value> buffers, tiles;
-  auto copy = [&](int64_t first, int64_t columns) {
-    Value buffer = alloc("q" + std::to_string(buffers.size()),
-                         bufferType({blockM, columns}));
+  auto copy = [&](int64_t first, int64_t columns, BufferType type) {
+    Value buffer = alloc("q" + std::to_string(buffers.size()), type);
     CpAsyncOp::create(b, emitQueryView(first, columns), row, buffer,
                       /*in_bounds=*/UnitAttr());
     buffers.push_back(buffer);
   };
   for (int64_t group = 0; group < countKeyGroups(); ++group)
-    copy(group * facts.scaleGroup, facts.scaleGroup);
-  copy(facts.valueDim, facts.ropeDim);
+    copy(group * facts.scaleGroup, facts.scaleGroup,
+         getQueryGroupType(facts.elementType));
+  copy(facts.valueDim, facts.ropeDim, bufferType({blockM, facts.ropeDim}));
   allocRings();
   CpAsyncCommitOp::create(b);
   CpAsyncWaitOp::create(b, 0);
@@ -60,7 +69,7 @@ SmallVector<Value> CopiedEmitter::emitNarrowLatentQueries() {
     Value kept = buffer;
     if (facts.elementType != getOperandType()) {
       kept =
-          ReinterpretOp::create(b, bufferType(shape, getOperandType()), buffer);
+          ReinterpretOp::create(b, getQueryGroupType(getOperandType()), buffer);
       LocalStoreOp::create(b, q, kept);
     }
     tiles.push_back(kept);
