@@ -3,6 +3,8 @@
 import attn
 import numpy as np
 import pytest
+from attn._problem_sizes import check_sizes
+from attn.record import TensorView
 from test_decode import DIM, HEADS, KV_HEADS, PAGE, attend, check, without_gpu  # noqa: F401
 from test_decode_narrow import from_e4m3, make_narrow
 
@@ -109,3 +111,16 @@ def test_all_bytes(chip, kind):
     got = kernel.run(q=np.ones((4, 1, 1, 64), np.float16), k=np.zeros_like(v), v=v)["o"]
     want = from_e4m3(v) if kind == "f8E4M3FN" else (v.astype(np.uint16) << 8).view(np.float16)
     assert np.array_equal(got.view(np.float16), want.astype(np.float16), equal_nan=True)
+
+
+def test_sizes_of_rows():
+    """What belongs to rows of pools has the sizes of these at a launch."""
+    shapes = {
+        "q": (3, 16, 1, 576), "o": (3, 16, 1, 512), "k": (9, 1, 64, 512), "k_scales": (9, 1, 64, 4),
+        "k_rope": (9, 1, 64, 64), "page_table": (3, 2),
+    }  # fmt: skip
+    views = {n: TensorView("f16", s, (1,) * len(s), 0, 0) for n, s in shapes.items()}
+    check_sizes("mla", views)
+    views["k_rope"] = views["k_rope"]._replace(shape=(9, 1, 32, 64))
+    with pytest.raises(attn.ArgumentError, match='"k_rope": dimension 2: expected 64 as in dimension 2 of k, got 32'):
+        check_sizes("mla", views)
