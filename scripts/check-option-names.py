@@ -29,7 +29,7 @@ LIMITS = {
     "page_size": 18,
     "rope_dim": 19,
     "run_keys": 11,
-    "scale_group": 15,
+    "scale_group": 16,
     "score_mod": 31,
     "selected": 17,
     "sinks": 23,
