@@ -1,14 +1,9 @@
 //===- Problem.cpp - An attention problem from flags ----------------------===//
 
 #include "attn/Compile/Problem.h"
-#include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Problem/Limits.h"
-#include "attn/Schedule/Core/SplitKeys.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSwitch.h"
 #include <cmath>
 #include <numeric>
 
@@ -253,6 +248,22 @@ static llvm::Error parseRuns(const ProblemFlags &flags, Problem &problem) {
   return llvm::Error::success();
 }
 
+/// Scales of rows, whose groups of columns divide these.
+static llvm::Error checkScaleGroup(const Problem &problem) {
+  int64_t group = problem.scaleGroup;
+  if (group == 0)
+    return llvm::Error::success();
+  if (isFloat8Name(problem.type) || !isFloat8Name(problem.kvType))
+    return makeError("scale-group",
+                     "expected --kv-type of 8 bits beside queries of 16 bits");
+  for (int64_t columns : {problem.getKeyColumns(), problem.valueDim})
+    if (columns % group != 0)
+      return makeError("scale-group", "expected a divisor of " +
+                                          Twine(columns) + ", got '" +
+                                          Twine(group) + "'");
+  return llvm::Error::success();
+}
+
 /// A tensor's bytes have to be a number; so have the strides that follow from
 /// its shape.
 static llvm::Error checkElements(const Problem &problem) {
@@ -340,6 +351,8 @@ llvm::Expected<Problem> attn::parseProblem(const ProblemFlags &flags) {
     if (problem.vTransposed)
       return makeError("v-transposed", "contradicts --rope-dim");
   }
+  if (llvm::Error error = checkScaleGroup(problem))
+    return error;
   if (llvm::Error error = parseMask(flags, problem))
     return error;
   if (flags.varlen)
@@ -352,246 +365,4 @@ llvm::Expected<Problem> attn::parseProblem(const ProblemFlags &flags) {
   if (llvm::Error error = checkElements(problem))
     return error;
   return problem;
-}
-
-/// The type of q, k, v or o in the problem's memory order.
-static MemRefType getOperandType(Builder &builder, const Problem &problem,
-                                 int64_t heads, int64_t rows, int64_t columns,
-                                 Type element) {
-  SmallVector<int64_t> shape = {problem.batch, heads, rows, columns};
-  if (problem.dynamic) {
-    // Packed sequences have batch 1, whatever their number.
-    if (problem.lengthsQ.empty())
-      shape[0] = ShapedType::kDynamic;
-    shape[2] = ShapedType::kDynamic;
-    SmallVector<int64_t> strides(3, ShapedType::kDynamic);
-    strides.push_back(1);
-    return MemRefType::get(
-        shape, element,
-        StridedLayoutAttr::get(builder.getContext(), /*offset=*/0, strides));
-  }
-  if (!problem.sequenceMajor)
-    return MemRefType::get(shape, element);
-  return MemRefType::get(shape, element,
-                         StridedLayoutAttr::get(builder.getContext(),
-                                                /*offset=*/0,
-                                                {rows * heads * columns,
-                                                 columns, heads * columns, 1}));
-}
-
-/// The type of a pool of pages of k or v.
-static MemRefType getPoolType(Builder &builder, const Problem &problem,
-                              int64_t columns, Type element) {
-  int64_t heads = problem.kvHeads, rows = problem.pageSize;
-  SmallVector<int64_t> shape = {problem.getPoolPages(), heads, rows, columns};
-  if (!problem.dynamic && !problem.sequenceMajor)
-    return MemRefType::get(shape, element);
-  SmallVector<int64_t> strides = {rows * heads * columns, columns,
-                                  heads * columns, 1};
-  if (problem.dynamic) {
-    shape[0] = ShapedType::kDynamic;
-    strides = SmallVector<int64_t>(3, ShapedType::kDynamic);
-    strides.push_back(1);
-  }
-  return MemRefType::get(
-      shape, element,
-      StridedLayoutAttr::get(builder.getContext(), /*offset=*/0, strides));
-}
-
-/// Appends the types of page_table, page_indptr and kv_lengths.
-static void addPageTypes(Builder &builder, const Problem &problem,
-                         SmallVectorImpl<Type> &types) {
-  auto lengths = [&](ArrayRef<int64_t> extents) {
-    SmallVector<int64_t> shape(extents);
-    if (problem.dynamic)
-      shape.assign(extents.size(), ShapedType::kDynamic);
-    types.push_back(MemRefType::get(shape, builder.getI32Type()));
-  };
-  int64_t sequences = problem.getSequences();
-  if (problem.pageIndptr) {
-    lengths({sequences * problem.getTableColumns()});
-    lengths({sequences + 1});
-  } else if (problem.pageSize != 0) {
-    lengths({sequences, problem.getTableColumns()});
-  }
-  if (!problem.kvLengths.empty())
-    lengths({sequences});
-}
-
-/// The type of a v whose keys are contiguous.
-static MemRefType getTransposedType(Builder &builder, const Problem &problem,
-                                    MemRefType plain) {
-  SmallVector<int64_t> strides(4, ShapedType::kDynamic);
-  if (!problem.dynamic) {
-    int64_t pitch = problem.getValuePitch();
-    strides[1] = problem.valueDim * pitch;
-    strides[0] = problem.kvHeads * strides[1];
-    strides[3] = pitch;
-  }
-  strides[2] = 1;
-  return MemRefType::get(
-      plain.getShape(), plain.getElementType(),
-      StridedLayoutAttr::get(builder.getContext(), /*offset=*/0, strides));
-}
-
-static Type getElementType(Builder &builder, StringRef name) {
-  return llvm::StringSwitch<Type>(name)
-      .Case("f16", builder.getF16Type())
-      .Case("bf16", builder.getBF16Type())
-      .Case("f32", builder.getF32Type())
-      .Case("f8E4M3FN", builder.getType<Float8E4M3FNType>())
-      .Case("f8E5M2", builder.getType<Float8E5M2Type>());
-}
-
-/// The type of an LSE.
-static MemRefType getLogType(Builder &builder, const Problem &problem) {
-  Type f32 = builder.getF32Type();
-  MemRefType rows = getOperandType(builder, problem, problem.heads,
-                                   problem.queries, /*columns=*/1, f32);
-  return MemRefType::get(rows.getShape().drop_back(), f32);
-}
-
-/// The types of the function's arguments.
-static SmallVector<Type> getArgumentTypes(Builder &builder,
-                                          const Problem &problem) {
-  Type element = getElementType(builder, problem.type);
-  Type keyElement = problem.kvType.empty()
-                        ? element
-                        : getElementType(builder, problem.kvType);
-  Type out = getElementType(builder, problem.outType);
-  int64_t dynamic = ShapedType::kDynamic;
-  SmallVector<Type> types = {
-      getOperandType(builder, problem, problem.heads, problem.queries,
-                     problem.headDim, element),
-      getOperandType(builder, problem, problem.kvHeads, problem.keys,
-                     problem.headDim, keyElement),
-      getOperandType(builder, problem, problem.kvHeads, problem.keys,
-                     problem.valueDim, keyElement),
-      getOperandType(builder, problem, problem.heads, problem.queries,
-                     problem.valueDim, out)};
-  if (problem.pageSize != 0) {
-    types[1] = getPoolType(builder, problem, problem.headDim, keyElement);
-    types[2] = getPoolType(builder, problem, problem.valueDim, keyElement);
-  }
-  if (problem.vTransposed)
-    types[2] = getTransposedType(builder, problem, cast<MemRefType>(types[2]));
-  // Values are a view of the keys.
-  if (problem.ropeDim != 0)
-    types.erase(types.begin() + 2);
-  if (problem.lse)
-    types.push_back(getLogType(builder, problem));
-  if (problem.sinks)
-    types.push_back(MemRefType::get({problem.heads}, builder.getF32Type()));
-  bool varlen = !problem.lengthsQ.empty();
-  if (varlen) {
-    int64_t entries = problem.lengthsQ.size() + 1;
-    Type lengths = MemRefType::get({problem.dynamic ? dynamic : entries},
-                                   builder.getI32Type());
-    types.append(problem.lengthsK.empty() ? 1 : 2, lengths);
-  }
-  if (problem.descales) {
-    int64_t sequences = varlen ? problem.lengthsQ.size() : problem.batch;
-    if (problem.dynamic)
-      sequences = dynamic;
-    SmallVector<int64_t> allHeads = {problem.kvHeads, problem.kvHeads};
-    if (isFloat8Name(problem.type))
-      allHeads.insert(allHeads.begin(), problem.heads);
-    for (int64_t heads : allHeads)
-      types.push_back(
-          MemRefType::get({sequences, heads}, builder.getF32Type()));
-  }
-  addPageTypes(builder, problem, types);
-  if (problem.initState) {
-    types.push_back(getOperandType(builder, problem, problem.heads,
-                                   problem.queries, problem.valueDim,
-                                   builder.getF32Type()));
-    types.push_back(getLogType(builder, problem));
-  }
-  return types;
-}
-
-/// The first columns of k.
-static Value makeLatentValues(OpBuilder &builder, Location loc,
-                              const Problem &problem, Value k) {
-  auto type = cast<MemRefType>(k.getType());
-  SmallVector<OpFoldResult> offsets(4, builder.getIndexAttr(0)),
-      strides(4, builder.getIndexAttr(1)), sizes;
-  for (auto [dim, extent] : llvm::enumerate(type.getShape())) {
-    if (dim == 3)
-      sizes.push_back(builder.getIndexAttr(problem.valueDim));
-    else if (ShapedType::isDynamic(extent))
-      sizes.push_back(memref::DimOp::create(builder, loc, k, dim).getResult());
-    else
-      sizes.push_back(builder.getIndexAttr(extent));
-  }
-  return memref::SubViewOp::create(builder, loc, k, offsets, sizes, strides);
-}
-
-/// Sets the attributes that the problem states.
-static void setAttributes(OpBuilder &builder, const Problem &problem,
-                          AttentionOp op) {
-  if (problem.mask != MaskKind::None)
-    op.setMaskAttr(MaskAttr::get(builder.getContext(), problem.mask,
-                                 problem.align, problem.left, problem.right));
-#define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \
-  if (problem.ID)                                                              \
-    op->setAttr(NAME, builder.getF32FloatAttr(static_cast<float>(*problem.ID)));
-#define ATTN_COUNT(ID, NAME, VALUE, CONSTRAINTS, DOC)                          \
-  if (problem.ID != 0)                                                         \
-    op->setAttr(NAME, builder.getI64IntegerAttr(problem.ID));
-#include "attn/Problem/Options.def"
-  op.setSelected(problem.selected);
-  if (!problem.lengthsQ.empty())
-    op.setMaxSeqlenQAttr(
-        builder.getI64IntegerAttr(*llvm::max_element(problem.lengthsQ)));
-}
-
-OwningOpRef<ModuleOp> attn::buildProblem(MLIRContext *context,
-                                         const Problem &problem) {
-  context->loadDialect<AttnDialect, arith::ArithDialect, func::FuncDialect,
-                       memref::MemRefDialect>();
-  OpBuilder builder(context);
-  Location loc = FileLineColLoc::get(context, "<flags>", 1, 1);
-  OwningOpRef<ModuleOp> module(ModuleOp::create(loc));
-  builder.setInsertionPointToEnd(module->getBody());
-  auto function = func::FuncOp::create(
-      builder, loc, "attention",
-      builder.getFunctionType(getArgumentTypes(builder, problem), TypeRange()));
-  builder.setInsertionPointToStart(function.addEntryBlock());
-  ArrayRef<BlockArgument> arguments = function.getArguments();
-  bool isLatent = problem.ropeDim != 0;
-  Value k = arguments[1];
-  Value v = isLatent ? makeLatentValues(builder, loc, problem, k)
-                     : Value(arguments[2]);
-  unsigned next = isLatent ? 3 : 4;
-  auto take = [&](bool present) -> Value {
-    return present ? Value(arguments[next++]) : Value();
-  };
-  bool varlen = !problem.lengthsQ.empty();
-  Value o = arguments[next - 1], lse = take(problem.lse),
-        sinks = take(problem.sinks);
-  Value lengthsQ = take(varlen), lengthsK = take(!problem.lengthsK.empty());
-  auto op = AttentionOp::create(builder, loc, arguments[0], k, v, o, lse, sinks,
-                                lengthsQ, lengthsK);
-  if (problem.descales) {
-    if (isFloat8Name(problem.type))
-      op.getQDescaleMutable().assign(take(true));
-    op.getKDescaleMutable().assign(take(true));
-    op.getVDescaleMutable().assign(take(true));
-  }
-  if (problem.pageSize != 0)
-    op.getPageTableMutable().assign(take(true));
-  if (problem.pageIndptr)
-    op.getPageIndptrMutable().assign(take(true));
-  if (!problem.kvLengths.empty())
-    op.getKvLengthsMutable().assign(take(true));
-  if (problem.initState) {
-    op.getInitOMutable().assign(take(true));
-    op.getInitLseMutable().assign(take(true));
-  }
-  setAttributes(builder, problem, op);
-  if (problem.kvSplits != 0)
-    splitKeys(op, problem.kvSplits);
-  func::ReturnOp::create(builder, loc);
-  return module;
 }

@@ -278,7 +278,8 @@ void attn::applyProblem(const Problem &given, sim::HarnessOptions &options) {
   auto set = [&](const char *name, int64_t heads, int64_t rows,
                  int64_t columns) {
     std::string prefix(name);
-    bool isPool = problem.pageSize != 0 && (prefix == "k" || prefix == "v");
+    bool isPool = problem.pageSize != 0 &&
+                  (prefix.front() == 'k' || prefix.front() == 'v');
     if (isPool)
       rows = problem.pageSize;
     sizes[prefix + ".dim0"] = isPool ? problem.getPoolPages() : problem.batch;
@@ -290,7 +291,7 @@ void attn::applyProblem(const Problem &given, sim::HarnessOptions &options) {
     sizes[prefix + ".stride2"] = heads * columns;
   };
   set("q", problem.heads, problem.queries, problem.headDim);
-  set("k", problem.kvHeads, problem.keys, problem.headDim);
+  set("k", problem.kvHeads, problem.keys, problem.getKeyColumns());
   if (problem.ropeDim == 0)
     set("v", problem.kvHeads, problem.keys, problem.valueDim);
   if (problem.vTransposed) {
@@ -303,6 +304,14 @@ void attn::applyProblem(const Problem &given, sim::HarnessOptions &options) {
   set("o", problem.heads, problem.queries, problem.valueDim);
   if (problem.initState)
     set("init_o", problem.heads, problem.queries, problem.valueDim);
+  if (int64_t group = problem.scaleGroup) {
+    set("k_scales", problem.kvHeads, problem.keys,
+        problem.getKeyColumns() / group);
+    if (problem.ropeDim == 0)
+      set("v_scales", problem.kvHeads, problem.keys, problem.valueDim / group);
+  }
+  if (problem.hasOwnRope())
+    set("k_rope", problem.kvHeads, problem.keys, problem.ropeDim);
   if (problem.pageSize != 0) {
     int64_t sequences = problem.getSequences();
     int64_t columns = problem.getTableColumns();

@@ -139,9 +139,10 @@ Error Runner::computeReferenceOf(ArrayRef<HarnessTensor> tensors) {
     if (!find(name) && !(isLatent && name == "v"))
       return createStringError("launch record: expected a tensor \"" + name +
                                "\" to verify, got none");
-  for (StringRef name : {"q", "k", "v", "sinks", "cu_seqlens_q", "cu_seqlens_k",
-                         "q_descale", "k_descale", "v_descale", "page_table",
-                         "page_indptr", "kv_lengths", "init_o", "init_lse"})
+  for (StringRef name :
+       {"q", "k", "v", "sinks", "cu_seqlens_q", "cu_seqlens_k", "q_descale",
+        "k_descale", "v_descale", "page_table", "page_indptr", "kv_lengths",
+        "init_o", "init_lse", "k_scales", "v_scales", "k_rope"})
     if (std::optional<unsigned> index = record.findTensor(name);
         index && record.tensors[*index].access == TensorAccess::Write)
       return createStringError("launch record: expected tensor \"" + name +
@@ -168,6 +169,12 @@ Error Runner::computeReferenceOf(ArrayRef<HarnessTensor> tensors) {
   inputs.kvLengths = getOptional("kv_lengths");
   inputs.initO = getOptional("init_o");
   inputs.initLse = getOptional("init_lse");
+  inputs.kScales = getOptional("k_scales");
+  inputs.vScales = getOptional("v_scales");
+  inputs.kRope = getOptional("k_rope");
+  // Values are scaled as the keys whose columns they are.
+  if (!values)
+    inputs.vScales = inputs.kScales;
   inputs.scoreMod = options.scoreMod;
   inputs.maskMod = options.maskMod;
   Expected<AttentionResult> result =

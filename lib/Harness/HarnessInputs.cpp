@@ -239,7 +239,8 @@ Error TensorMaker::propagateSizes(const AttentionProblem &problem) {
   bool hasRows = !record.findTensor("page_indptr");
   Sizes batch = {
       {"q", 0}, {"o", lead}, {"lse", lead}, {"init_o", 0}, {"init_lse", 0}};
-  Sizes pool = {{"k", 0}, {"v", 0}};
+  Sizes pool = {
+      {"k", 0}, {"v", 0}, {"k_scales", 0}, {"v_scales", 0}, {"k_rope", 0}};
   Sizes sequences = {{"kv_lengths", 0}};
   if (isPaged && hasRows)
     sequences.push_back({"page_table", 0});
@@ -259,7 +260,13 @@ Error TensorMaker::propagateSizes(const AttentionProblem &problem) {
         {"init_lse", 1},
         {"q_descale", 1}},
        problem.heads},
-      {{{"k", 1}, {"v", 1}, {"k_descale", 1}, {"v_descale", 1}},
+      {{{"k", 1},
+        {"v", 1},
+        {"k_scales", 1},
+        {"v_scales", 1},
+        {"k_rope", 1},
+        {"k_descale", 1},
+        {"v_descale", 1}},
        problem.kvHeads},
       {{{"q_descale", 0}, {"k_descale", 0}, {"v_descale", 0}}, kDynamicSize},
       {{{"q", 2},
@@ -268,8 +275,10 @@ Error TensorMaker::propagateSizes(const AttentionProblem &problem) {
         {"init_o", 2},
         {"init_lse", 2}},
        kDynamicSize},
-      {{{"k", 2}, {"v", 2}}, kDynamicSize},
-      {{{"q", 3}, {"k", 3}}, problem.d},
+      {{{"k", 2}, {"v", 2}, {"k_scales", 2}, {"v_scales", 2}, {"k_rope", 2}},
+       kDynamicSize},
+      {{{"q", 3}}, problem.d},
+      {{{"k", 3}}, record.findTensor("k_rope") ? problem.dv : problem.d},
       {{{"v", 3}, {"o", lead + 3}, {"init_o", 3}}, problem.dv},
       {{{"cu_seqlens_q", 0}, {"cu_seqlens_k", 0}}, kDynamicSize}};
   for (const auto &[sizes, value] : groups)
@@ -333,8 +342,10 @@ Error TensorMaker::fill(HarnessTensor &tensor) {
     return createStringError("tensor \"" + argument.name +
                              "\": expected values for an input of integers, "
                              "got none");
-  // Descales are above zero: powers of two from 1/2 to 2, and between.
-  bool isDescale = StringRef(argument.name).ends_with("_descale");
+  // Descales and scales are above zero: powers of two from 1/2 to 2, and
+  // between.
+  bool isDescale = StringRef(argument.name).ends_with("_descale") ||
+                   StringRef(argument.name).ends_with("_scales");
   bool isInitLse = argument.name == "init_lse";
   uint64_t count = 0;
   forEachElement(argument, [&](int64_t offset) {

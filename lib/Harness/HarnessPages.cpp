@@ -224,10 +224,12 @@ Error PageMaker::make() {
     return Error::success();
   // Values may be columns of the keys.
   HarnessTensor *values = find("v");
-  if (keys->argument.shape.size() != 4 ||
-      (values && values->argument.shape.size() != 4))
-    return createStringError("tensor \"k\": expected k and v of rank 4 beside "
-                             "lengths or pages");
+  for (const HarnessTensor *tensor :
+       {keys, values, find("k_scales"), find("v_scales"), find("k_rope")})
+    if (tensor && tensor->argument.shape.size() != 4)
+      return createStringError(
+          "tensor \"k\": expected k and v of rank 4 beside "
+          "lengths or pages");
   for (const HarnessTensor *tensor : {lengths, counts, packedKeys, table})
     if (tensor)
       if (Error error = check(*tensor, tensor == table && !counts ? 2 : 1))
@@ -253,7 +255,8 @@ Error PageMaker::make() {
     makeCounts();
   if (isMissing(table))
     makeTable();
-  for (HarnessTensor *tensor : {keys, values})
+  for (HarnessTensor *tensor :
+       {keys, values, find("k_scales"), find("v_scales"), find("k_rope")})
     if (tensor && tensor->access == TensorAccess::Read &&
         !options.inputs.count(tensor->argument.name))
       poison(*tensor);

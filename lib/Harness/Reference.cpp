@@ -110,6 +110,10 @@ private:
   /// pool are zeros.
   std::vector<double> loadKeys(const TensorView &view, int64_t sequence,
                                int64_t head, bool transpose);
+  /// Multiplies rows of keys or values by their scales, which are of the same
+  /// form.
+  void scaleRows(std::vector<double> &matrix, const std::vector<double> &scales,
+                 int64_t columns, int64_t rows, bool isTransposed) const;
   /// The page of a key of a sequence, which need not be in the pool.
   int64_t getPage(int64_t sequence, int64_t key) const;
   /// Whether a selection has no key in the place of one.
@@ -144,9 +148,14 @@ Error Computation::check() {
   if (Error error = checkShape("q", q.shape,
                                {batch, problem.heads, q.shape[2], problem.d}))
     return error;
-  if (Error error = checkShape("k", k.shape,
-                               {keyBatch, problem.kvHeads, keys, problem.d}))
+  int64_t ropeDim = inputs.kRope ? problem.d - problem.dv : 0;
+  if (Error error = checkShape(
+          "k", k.shape, {keyBatch, problem.kvHeads, keys, problem.d - ropeDim}))
     return error;
+  if (inputs.kRope)
+    if (Error error = checkShape("k_rope", inputs.kRope->shape,
+                                 {keyBatch, problem.kvHeads, keys, ropeDim}))
+      return error;
   if (Error error = checkShape("v", v.shape,
                                {keyBatch, problem.kvHeads, keys, problem.dv}))
     return error;
@@ -170,6 +179,21 @@ Error Computation::check() {
                                  {batch, problem.heads, q.shape[2]}))
       return error;
   }
+  if (!inputs.kScales != !inputs.vScales)
+    return createStringError("reference: expected scales of k and v, or none");
+  for (auto [name, scales, rows] :
+       {std::tuple("k_scales", &inputs.kScales, &k),
+        std::tuple("v_scales", &inputs.vScales, &v)})
+    if (*scales) {
+      // As many columns as the rows have groups.
+      int64_t columns = rows->shape[3];
+      int64_t groups = (*scales)->shape.empty() ? 0 : (*scales)->shape.back();
+      if (groups == 0 || columns % groups != 0)
+        groups = columns;
+      if (Error error = checkShape(name, (*scales)->shape,
+                                   {keyBatch, problem.kvHeads, keys, groups}))
+        return error;
+    }
   bool hasOwnKeys = inputs.pageTable && inputs.kvLengths;
   if (problem.varlen &&
       (!inputs.cuSeqlensQ || (!inputs.cuSeqlensK && !hasOwnKeys)))
@@ -373,6 +397,20 @@ std::pair<int64_t, int64_t> Computation::getKeyRange(const Sequence &sequence,
   return {begin, std::clamp<int64_t>(end, begin, sequence.keys)};
 }
 
+void Computation::scaleRows(std::vector<double> &matrix,
+                            const std::vector<double> &scales, int64_t columns,
+                            int64_t rows, bool isTransposed) const {
+  int64_t groups = rows == 0 ? 1 : int64_t(scales.size()) / rows;
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < columns; ++column) {
+      int64_t group = column * groups / columns;
+      if (isTransposed)
+        matrix[column * rows + row] *= scales[group * rows + row];
+      else
+        matrix[row * columns + column] *= scales[row * groups + group];
+    }
+}
+
 void Computation::computeHead(int64_t sequenceIndex, int64_t head,
                               bool isCaller) {
   const Sequence &sequence = sequences[sequenceIndex];
@@ -383,6 +421,15 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head,
       load(inputs.q, sequence.batch, head, sequence.firstQuery, queries, false);
   std::vector<double> kt = loadKeys(inputs.k, sequenceIndex, kvHead, true);
   std::vector<double> v = loadKeys(inputs.v, sequenceIndex, kvHead, false);
+  if (inputs.kScales) {
+    scaleRows(kt, loadKeys(*inputs.kScales, sequenceIndex, kvHead, true),
+              inputs.k.shape[3], keys, /*isTransposed=*/true);
+    scaleRows(v, loadKeys(*inputs.vScales, sequenceIndex, kvHead, false), dv,
+              keys, /*isTransposed=*/false);
+  }
+  if (inputs.kRope)
+    llvm::append_range(kt,
+                       loadKeys(*inputs.kRope, sequenceIndex, kvHead, true));
   double scale = problem.scale;
   if (inputs.qDescale)
     scale *= inputs.qDescale->get({sequenceIndex, head});

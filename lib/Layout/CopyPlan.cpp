@@ -61,12 +61,14 @@ Expected<CopyPlan> mlir::attn::planCopy(const SharedLayout &buffer,
                      chunkBytes);
   if (threads == 0 || threads > 1024)
     return makeError("expected 1 to 1024 threads, got {0}", threads);
-  if (buffer.rank() != 2 || buffer.contiguousDim() != 1u)
+  unsigned elementBytes = buffer.elementBytes();
+  int64_t chunkElements = chunkBytes / elementBytes;
+  // A chunk of one element has no neighbour.
+  if (buffer.rank() != 2 ||
+      (chunkElements != 1 && buffer.contiguousDim() != 1u))
     return makeError("expected a buffer of two dimensions, contiguous along "
                      "dim1");
   int64_t rows = buffer.shape()[0], cols = buffer.shape()[1];
-  unsigned elementBytes = buffer.elementBytes();
-  int64_t chunkElements = chunkBytes / elementBytes;
   if (chunkElements < 1 || buffer.contiguousElements() < chunkElements ||
       cols % chunkElements || buffer.viewOffsets()[1] % chunkElements)
     return makeError("expected rows of whole chunks of {0} bytes, got {1} "

@@ -77,15 +77,13 @@ Expected<TileLayout> mlir::attn::mmaAccumulator(int64_t m, int64_t n,
     return std::move(error);
   UnitBases unit;
   if (grid.columnQuads) {
-    if (grid.n != 1)
-      return makeError("expected one warp along the columns in quads, got {0}",
-                       grid.n);
-    if (Error error = checkMultiple("n", n, 16))
+    unitN = int64_t(16) * grid.n;
+    if (Error error = checkMultiple("n", n, unitN))
       return std::move(error);
     unit.registers = {{0, 2}, {8, 0}, {0, 1}};
     unit.lanes = {{0, 4}, {0, 8}, {1, 0}, {2, 0}, {4, 0}};
-    unit.warps = warpBases(grid, {16, 0}, {0, 0});
-    return unit.build(unitRows(grid), 16, {{1, n / 16}, {0, m / unitM}},
+    unit.warps = warpBases(grid, {16, 0}, {0, 16});
+    return unit.build(unitRows(grid), unitN, {{1, n / unitN}, {0, m / unitM}},
                       grid.getWarps());
   }
   unit.registers = {{0, 1}, {8, 0}};

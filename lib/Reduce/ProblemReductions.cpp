@@ -130,6 +130,13 @@ static SmallVector<SmallVector<OperandDim>> sharedExtents(AttentionOp op) {
   SmallVector<SmallVector<OperandDim>> extents;
   // The first extents of k and v are the batch, or the pool of pages.
   SmallVector<OperandDim> pool = {{k, 0}, {v, 0}};
+  SmallVector<OperandDim> kvHeads = {{k, 1}, {v, 1}}, rows = {{k, 2}, {v, 2}};
+  for (Value part : {op.getKScales(), op.getVScales(), op.getKRope()})
+    if (part) {
+      pool.push_back({part, 0});
+      kvHeads.push_back({part, 1});
+      rows.push_back({part, 2});
+    }
   if (pages) {
     // A list of pages has no row for each batch.
     if (!op.getPageIndptr())
@@ -145,7 +152,6 @@ static SmallVector<SmallVector<OperandDim>> sharedExtents(AttentionOp op) {
   if (varlen && op.getCuSeqlensK())
     extents.push_back({{op.getCuSeqlensQ(), 0}, {op.getCuSeqlensK(), 0}});
 
-  SmallVector<OperandDim> kvHeads = {{k, 1}, {v, 1}};
   if (op.getQDescale())
     kvHeads.append({{op.getKDescale(), 1}, {op.getVDescale(), 1}});
   SmallVector<OperandDim> allHeads = heads;
@@ -156,9 +162,8 @@ static SmallVector<SmallVector<OperandDim>> sharedExtents(AttentionOp op) {
   SmallVector<OperandDim> allDims = d;
   llvm::append_range(allDims, dv);
   llvm::append_range(
-      extents,
-      SmallVector<SmallVector<OperandDim>>{
-          allHeads, heads, kvHeads, queries, {{k, 2}, {v, 2}}, allDims, d, dv});
+      extents, SmallVector<SmallVector<OperandDim>>{
+                   allHeads, heads, kvHeads, queries, rows, allDims, d, dv});
   return extents;
 }
 
@@ -246,6 +251,9 @@ static SmallVector<Reduction> problemReductions() {
       dropOperands({[](AttentionOp op) { return op.getQDescaleMutable(); },
                     [](AttentionOp op) { return op.getKDescaleMutable(); },
                     [](AttentionOp op) { return op.getVDescaleMutable(); }}),
+      dropOperands({[](AttentionOp op) { return op.getKScalesMutable(); },
+                    [](AttentionOp op) { return op.getVScalesMutable(); }},
+                   {"scale_group"}),
       dropOperands({[](AttentionOp op) { return op.getLseMutable(); }}),
       dropOperands({[](AttentionOp op) { return op.getCuSeqlensQMutable(); },
                     [](AttentionOp op) { return op.getCuSeqlensKMutable(); }},

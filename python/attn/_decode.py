@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _capture, _debug_checks, _driver, _host, _options, _paged_problem, _tensors, arrays, runtime
-from ._paged_problem import DecodeProblem
+from ._paged_problem import ROW_TENSORS, DecodeProblem
+from ._row_tensors import NARROW_TYPES, check_rows, find_scale_group, get_row_strides
 from ._serving_settings import Settings
 from ._size_expr import SizeExpr
 from .errors import ArgumentError
@@ -17,9 +18,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-#: Element types of q and the pools, and of pools beside these.
+#: Element types of q and the pools; pools may have those of 8 bits, too.
 _TYPES = ("f16", "bf16")
-NARROW_TYPES = ("f8E4M3FN", "f8E5M2")
 #: numpy's carriers of them.
 _CARRIERS = {arrays.CARRIERS[name][0]: name for name in _TYPES}
 _CARRIERS |= {
@@ -182,7 +182,9 @@ def turn_latent(name: str, pool: TensorView) -> TensorView:
     return pool._replace(shape=(p, 1, n, d), strides=(sp, d, sn, sd))
 
 
-def _check_pools(q: TensorView, k: TensorView, v: TensorView | None) -> None:
+def _check_pools(
+    q: TensorView, k: TensorView, v: TensorView | None, rope: TensorView | None
+) -> None:
     pools = {"k_cache": k} if v is None else {"k_cache": k, "v_cache": v}
     for name, pool in pools.items():
         if pool.dtype not in NARROW_TYPES:
@@ -196,7 +198,11 @@ def _check_pools(q: TensorView, k: TensorView, v: TensorView | None) -> None:
             raise ArgumentError(
                 f'tensor "{name}": expected an innermost stride of 1, got {pool.strides[3]}'
             )
-    expect("k_cache", "head dimension as q,", q.shape[3], k.shape[3])
+    columns = k.shape[3]
+    if rope is not None:
+        check_rows("k_rope", rope, k, q.dtype)
+        columns += rope.shape[3]
+    expect("k_cache", "head dimension as q,", q.shape[3], columns)
     if v is not None:
         expect("v_cache", "elements as k_cache,", k.dtype, v.dtype)
     if v is not None and v.shape[:3] != k.shape[:3]:
@@ -289,13 +295,17 @@ def make_problem(
     number of pages."""
     q, k, v = tensors["q"], tensors["k"], tensors.get("v")
     table = tensors["page_table"]
-    _check_pools(q, k, v)
+    rope = tensors.get("k_rope")
+    _check_pools(q, k, v, rope)
+    scale_group = find_scale_group(tensors)
     value_dim = settings.value_dim if v is None else v.shape[3]
     if value_dim is None:
         raise ArgumentError('tensor "v_cache": expected a pool of values, got none')
-    if v is None and value_dim >= k.shape[3]:
+    if v is None and rope is not None:
+        expect("k_cache", "the columns of values,", value_dim, k.shape[3])
+    if v is None and value_dim >= q.shape[3]:
         raise ArgumentError(
-            f"value_dim: expected fewer than the {k.shape[3]} columns of a key, got {value_dim}"
+            f"value_dim: expected fewer than the {q.shape[3]} columns of a key, got {value_dim}"
         )
     if k.shape[1] < 1 or q.shape[1] % max(k.shape[1], 1):
         raise ArgumentError(
@@ -350,6 +360,8 @@ def make_problem(
         init=_read_init(tensors, (*q.shape[:3], value_dim)),
         kv_dtype=None if k.dtype == q.dtype else k.dtype,
         descale_strides=_get_descale_strides(descales),
+        scale_group=scale_group,
+        row_strides=get_row_strides(tensors),
         regions=settings.describe_regions(_get_captures(tensors)),
     )
     return problem if settings.max_seqlen_q is None else _pack(problem, settings, table.shape[0], q)
@@ -512,13 +524,14 @@ def to_host_inputs(tensors: Mapping[str, Any], settings: Settings) -> dict[str, 
             inputs[name] = inputs[name].swapaxes(0, 1)[None]
         elif name in inputs and is_single:
             inputs[name] = inputs[name][:, :, None]
-    if settings.value_dim is not None:
-        pool = inputs.pop("k_cache")
-        inputs["k"] = pool[:, None] if pool.ndim == 3 else pool.swapaxes(1, 2)
-        return inputs
-    for name, cache in (("k", "k_cache"), ("v", "v_cache")):
-        pool = inputs.pop(cache)
-        inputs[name] = pool.swapaxes(1, 2) if settings.layout == "nhd" else pool
+    is_latent = settings.value_dim is not None
+    pools = {name[0] if name.endswith("_cache") else name for name in inputs}
+    for name in sorted(pools & {"k", "v", *ROW_TENSORS}):
+        pool = inputs.pop(f"{name}_cache" if name in ("k", "v") else name)
+        if is_latent:
+            inputs[name] = pool[:, None] if pool.ndim == 3 else pool.swapaxes(1, 2)
+        else:
+            inputs[name] = pool.swapaxes(1, 2) if settings.layout == "nhd" else pool
     return inputs
 
 
@@ -553,6 +566,9 @@ def read_views(tensors: Mapping[str, Any], settings: Settings) -> dict[str, Tens
             each = turn_latent(name, each)
         elif name in ("k_cache", "v_cache"):
             each = turn_pool(name, each, settings.layout)
+        elif name in ROW_TENSORS:
+            is_latent = settings.value_dim is not None
+            each = turn_latent(name, each) if is_latent else turn_pool(name, each, settings.layout)
         views[name[0] if name.endswith("_cache") else name] = each
     turn_scales(views)
     return views

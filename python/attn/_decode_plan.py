@@ -9,6 +9,8 @@ from typing import Any
 
 from . import _decode, _driver, _host, _options, _paged_problem, _tensors, runtime
 from ._functional import Modification
+from ._paged_problem import ROW_TENSORS
+from ._row_tensors import check_planned_rows, get_row_strides, make_row_views
 from ._serving_settings import Settings, trace_mods
 from .errors import ArgumentError
 from .kernel import Kernel
@@ -85,7 +87,11 @@ class DecodePlan:
     With `latent` the pool is that of `attn.mla_decode`: `dim` columns of a key, whose
     first `value_dim` ones are the values. `kv_dtype` is the element type of pools of
     8 bits; with `scales` each `run` takes k_scale and v_scale, f32 tensors: "tensor"
-    of one element, "head" of one for each key head, "batch" (batch, key heads).
+    of one element, "head" of one for each key head, "batch" (batch, key heads), or "rows":
+    k_scales and v_scales with a number for each row, dense in the order of the pools. A latent
+    plan of 8-bit pools has scales of rows, one for each 128 columns, and `run` takes k_scales
+    and k_rope; `row_bytes` is the distance of rows where the three lie in one row, 656 in one
+    of 512 e4m3, 4 f32 and 64 16-bit columns.
     The other options are those of `attn.decode`; what `score_mod` and `mask_mod` read are
     tensors of the plan, whose contents may change between launches. `device` is a GPU; without one,
     or with "host", arrays of numpy run on the simulator.
@@ -104,6 +110,7 @@ class DecodePlan:
         dtype: Any = "bfloat16",
         kv_dtype: Any = None,
         scales: str | None = None,
+        row_bytes: int | None = None,
         out_type: Any = None,
         queries: int = 1,
         layout: str = "nhd",
@@ -186,7 +193,9 @@ class DecodePlan:
             del tensors["v"]
         if _options.to_bool("sinks", sinks):
             tensors["sinks"] = view("f32", rows[1:2], ())
-        if scales is not None:
+        if scales == "rows":
+            tensors |= make_row_views(tensors, settings.layout, given, row_bytes)
+        elif scales is not None:
             tensors |= self._make_scales(scales, given["batch"], given["kv_heads"])
             _decode.turn_scales(tensors)
         problem = _decode.make_problem(tensors, settings, _options.to_bool("lse", lse))
@@ -205,7 +214,8 @@ class DecodePlan:
         """Views of the scales that `run` will take."""
         shapes = {"tensor": (1,), "head": (kv_heads,), "batch": (batch, kv_heads)}
         if scales not in shapes:
-            raise ArgumentError(f'scales: expected one of {", ".join(shapes)}, got {scales!r}')
+            known = ", ".join((*shapes, "rows"))
+            raise ArgumentError(f"scales: expected one of {known}, got {scales!r}")
         strides = (kv_heads, 1) if scales == "batch" else (1,)
         each = TensorView("f32", shapes[scales], strides, 0, self._device)
         return {"k_scale": each, "v_scale": each}
@@ -334,6 +344,9 @@ class DecodePlan:
         sinks: Any = None,
         k_scale: Any = None,
         v_scale: Any = None,
+        k_scales: Any = None,
+        v_scales: Any = None,
+        k_rope: Any = None,
         out: Any = None,
         lse: Any = None,
         stream: int | None = None,
@@ -348,6 +361,7 @@ class DecodePlan:
         key = None
         if out is not None and _tensors.is_torch(q):
             operands = (q, k_cache, v_cache, sinks, out, lse, k_scale, v_scale)
+            operands += (k_scales, v_scales, k_rope)
             key = _make_key(operands)
             known = self._known.get(key)
             if known is not None:
@@ -360,6 +374,7 @@ class DecodePlan:
             raise ArgumentError(f'tensor "v_cache": expected {wanted}, as the plan was made')
         tensors = {"q": q, "k_cache": k_cache, "v_cache": v_cache, "sinks": sinks}
         tensors |= {"k_scale": k_scale, "v_scale": v_scale, **self._captures}
+        tensors |= {"k_scales": k_scales, "v_scales": v_scales, "k_rope": k_rope}
         views = _decode.read_views(tensors, self._settings)
         self._check(views)
         if self._device == _HOST:
@@ -385,7 +400,7 @@ class DecodePlan:
         p = self._problem
         expected = {
             "q": (p.batch, p.heads, p.queries, p.dim),
-            "k": (p.kv_heads, p.page_size, p.dim),
+            "k": (p.kv_heads, p.page_size, p.key_columns),
             "v": (p.kv_heads, p.page_size, p.value_dim),
         }
         strides = {"k": p.k_strides, "v": p.v_strides}
@@ -423,6 +438,7 @@ class DecodePlan:
             wanted = "a tensor" if p.sinks else "none"
             raise ArgumentError(f'tensor "sinks": expected {wanted}, as the plan was made')
         self._check_scales(views)
+        check_planned_rows(views, self._problem)
 
     def _check_scales(self, views: dict[str, TensorView]) -> None:
         expected = self._problem.descale_strides
@@ -445,6 +461,7 @@ class DecodePlan:
             pages=views["k"].shape[0],
             k_strides=views["k"].strides[:3],
             v_strides=views["k" if self._problem.latent else "v"].strides[:3],
+            row_strides=get_row_strides(views),
             q_strides=views["q"].strides[:3],
         )
         inputs = _decode.to_host_inputs(tensors, self._settings) | self._inputs
@@ -494,6 +511,7 @@ class DecodePlan:
         prepared([views[name].address for name in names], number, self._addresses)
         if key is not None:
             order = ("q", "k", "v", "sinks", "o", "lse", "k_descale", "v_descale")
+            order += ROW_TENSORS
             places = [
                 (order.index(n), 0) if n in order else (-1, views[n].address) for n in names
             ]

@@ -20,6 +20,9 @@ _DTYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32"}
 #: Orders of a pool: pages, then keys and heads, or heads and keys.
 LAYOUTS = ("nhd", "hnd")
 
+#: Tensors with something for each row of the pools, beside these.
+ROW_TENSORS = ("k_scales", "v_scales", "k_rope")
+
 
 class DecodeProblem(NamedTuple):
     """Everything that makes a kernel for a batch of sequences with paged keys."""
@@ -60,6 +63,11 @@ class DecodeProblem(NamedTuple):
     #: Elements from a sequence and a key head to the next one of k_descale and
     #: v_descale, where units of 8-bit pools stand for other numbers than 1.
     descale_strides: tuple[tuple[int, int], tuple[int, int]] | None = None
+    #: Columns of a row of 8-bit pools that share a scale; None without such scales.
+    scale_group: int | None = None
+    #: Elements from a page, a head and a key to the next one of ROW_TENSORS, None for
+    #: one that is not there.
+    row_strides: tuple[tuple[int, int, int] | None, ...] = (None, None, None)
     #: Queries of `batch` sequences lie one behind the other, `queries` rows in all,
     #: at most so many of each; None where each sequence has `queries`.
     max_queries: int | None = None
@@ -75,6 +83,11 @@ class DecodeProblem(NamedTuple):
     #: Of a state to go on from, the element type of its o, and elements from a sequence,
     #: a head and a query to the next one of its o and LSE.
     init: tuple[str, tuple[int, int, int], tuple[int, int, int]] | None = None
+
+    @property
+    def key_columns(self) -> int:
+        """Columns of the pool of keys: rotated ones may have a pool of their own."""
+        return self.dim if self.row_strides[-1] is None else self.value_dim
 
     @property
     def pool_dtype(self) -> str:
@@ -98,6 +111,8 @@ def _write_attributes(problem: DecodeProblem) -> str:
         attributes.append("selected")
     if problem.run_keys is not None:
         attributes.append(f"run_keys = {problem.run_keys} : i64")
+    if problem.scale_group is not None:
+        attributes.append(f"scale_group = {problem.scale_group} : i64")
     if problem.latent:
         attributes.append(f"rope_dim = {problem.dim - problem.value_dim} : i64")
     if problem.window is not None:
@@ -123,6 +138,26 @@ def _write_latent_values(p: DecodeProblem, keys: str, values: str) -> str:
     )
 
 
+def _declare_rows(p: DecodeProblem) -> tuple[list[tuple[str, str]], str]:
+    """What belongs to rows of the pools, and the clauses that name it."""
+    names = {}
+    for name, strides in zip(ROW_TENSORS, p.row_strides, strict=True):
+        if strides is None:
+            continue
+        columns = p.dim - p.value_dim
+        if name != "k_rope":
+            width = p.key_columns if name == "k_scales" else p.value_dim
+            columns = width // (p.scale_group or width)
+        shape = (p.pages, p.kv_heads, p.page_size, columns)
+        dtype = p.dtype if name == "k_rope" else "f32"
+        names[name] = _declare(name, dtype, shape, (*strides, 1))
+    scales = [names[name] for name in ("k_scales", "v_scales") if name in names]
+    clauses = f" scales({_join(scales)})" if scales else ""
+    if "k_rope" in names:
+        clauses += f" rope({_join([names['k_rope']])})"
+    return list(names.values()), clauses
+
+
 def write_decode(problem: DecodeProblem) -> str:
     """The problem as MLIR. With `kv_splits` the results of that many runs go to
     memory of the launch, which merges them: in a second kernel, or where the plan says so
@@ -140,7 +175,7 @@ def write_decode(problem: DecodeProblem) -> str:
 
     operands = [
         _declare("q", p.dtype, (*rows, p.dim), (*p.q_strides, 1)),
-        declare_pool("k", p.dim, p.k_strides),
+        declare_pool("k", p.key_columns, p.k_strides),
     ]
     arguments = [*operands]
     values = declare_pool("v", p.value_dim, p.v_strides)
@@ -177,6 +212,9 @@ def write_decode(problem: DecodeProblem) -> str:
         ]
         arguments += descales
         more += f" descales({_join(descales)})"
+    beside, clauses = _declare_rows(p)
+    arguments += beside
+    more += clauses
     attributes = _write_attributes(p)
     front = _write_latent_values(p, arguments[1][1], values[1]) if p.latent else ""
     behind = ""

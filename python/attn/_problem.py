@@ -24,6 +24,7 @@ KINDS = {
     "sinks": "switch",
     "init_state": "switch",
     "descales": "switch",
+    "scale_group": "count",
     "v_transposed": "switch",
     "kv_splits": "count",
     "run_keys": "count",

@@ -26,6 +26,8 @@ def decode(
     sinks: Any = None,
     k_scale: Any = None,
     v_scale: Any = None,
+    k_scales: Any = None,
+    v_scales: Any = None,
     score_mod: Modification | None = None,
     mask_mod: Modification | None = None,
     kv_splits: int | None = None,
@@ -50,8 +52,10 @@ def decode(
     behind each, `window=(left, right)` keeps that many keys on each side of it.
     Pools may have 8-bit elements (e4m3, e5m2; sm_89 and later) beside a 16-bit q, and
     `k_scale` and `v_scale` say what one unit of them stands for: f32 tensors of one
-    element, of one for each key head, or (batch, key heads). q becomes f16 then:
-    beyond 65504 it is infinite. `sinks` has one f32 logit a head. `kv_splits` says into
+    element, of one for each key head, or (batch, key heads). `k_scales` and `v_scales` say so
+    of each row and, where a row has several, of as many equal parts of its columns: f32
+    tensors in the order of the pools, with the numbers of a row in the place of its
+    columns. q becomes f16 then: beyond 65504 it is infinite. `sinks` has one f32 logit a head. `kv_splits` says into
     how many runs keys are cut; without it the planner does, from the shapes alone.
     With `run_keys=n` each run has n keys: then the results of a sequence have the same
     bits whatever else is in the batch and wherever it stands there. n is a multiple of
@@ -99,6 +103,8 @@ def decode(
         "sinks": sinks,
         "k_scale": k_scale,
         "v_scale": v_scale,
+        "k_scales": k_scales,
+        "v_scales": v_scales,
         **name_state(init),
     }
     return run(tensors, captures, settings, lse, out, stream)
@@ -112,6 +118,8 @@ def mla_decode(
     *,
     value_dim: int,
     scale: float,
+    k_scales: Any = None,
+    k_rope: Any = None,
     causal: bool = True,
     softcap: float | None = None,
     sinks: Any = None,
@@ -131,7 +139,12 @@ def mla_decode(
     first `value_dim` columns are its value; the others are the rotated ones. All heads
     read the same keys. q is (batch, heads, dim) or (batch, heads, queries, dim), its
     first `value_dim` columns multiplied by the matrix that made the keys. `scale` is
-    the model's, not that of `dim` columns. The other arguments and the results are
+    the model's, not that of `dim` columns.
+
+    A cache of 8-bit elements has the first `value_dim` columns alone. Then `k_rope`, of
+    q's type, has the rotated ones, and `k_scales`, f32, a number for each 128 columns of a
+    row: both in the order of `kv_cache`, of any strides. Rows of 512 e4m3, 4 f32 and 64
+    bf16 are three views of one tensor of bytes. The other arguments and the results are
     those of `attn.decode`; o has `value_dim` columns.
     """
     texts, captures = trace_mods(score_mod, mask_mod)
@@ -152,6 +165,8 @@ def mla_decode(
         "page_table": page_table,
         "kv_lengths": kv_lengths,
         "sinks": sinks,
+        "k_scales": k_scales,
+        "k_rope": k_rope,
         **name_state(init),
     }
     return run(tensors, captures, settings, lse, out, stream)

@@ -37,6 +37,7 @@ def compile(
     sinks: bool = False,
     init_state: bool = False,
     descales: bool = False,
+    scale_group: int | None = None,
     v_transposed: bool = False,
     kv_splits: int | None = None,
     run_keys: int | None = None,
@@ -88,6 +89,8 @@ def compile(
         sinks: One extra logit a head.
         init_state: Results go on from those of other keys, init_o and init_lse.
         descales: What units of q, and of 8-bit k and v, stand for.
+        scale_group: What units of each row of 8-bit k and v stand for, one number for each
+            N columns.
         v_transposed: V is (batch, head, dim, sequence) in memory, with rows of a multiple
             of 16 keys.
         kv_splits: Cut the keys into N runs, whose results the launch merges.
@@ -131,6 +134,7 @@ def compile(
         "sinks": sinks,
         "init_state": init_state,
         "descales": descales,
+        "scale_group": scale_group,
         "v_transposed": v_transposed,
         "kv_splits": kv_splits,
         "run_keys": run_keys,

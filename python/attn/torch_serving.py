@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import _decode, _merge
+from ._paged_problem import ROW_TENSORS
 from ._serving_settings import Settings
 from .errors import ArgumentError, LibraryError
 
@@ -32,18 +33,19 @@ _ARGUMENTS = f"""Tensor q, Tensor k_cache, Tensor v_cache, Tensor page_table, Te
     Tensor? sinks=None, str layout="nhd", bool causal=True, int[]? window=None,
     float? softcap=None, float? scale=None, int? kv_splits=None, Tensor? k_scale=None,
     Tensor? v_scale=None, {_REGIONS},
-    {_CUTS}, {_INIT}"""
+    {_CUTS}, {_INIT}, Tensor? k_scales=None, Tensor? v_scales=None"""
 _LATENT = f"""Tensor q, Tensor kv_cache, Tensor page_table, Tensor kv_lengths, int value_dim,
     float scale, Tensor? sinks=None, bool causal=True, float? softcap=None,
     int? kv_splits=None, {_REGIONS},
-    {_CUTS}, {_INIT}"""
+    {_CUTS}, {_INIT}, Tensor? k_scales=None, Tensor? k_rope=None"""
 _PACKED = f"""Tensor q, Tensor k_cache, Tensor v_cache, Tensor page_table, Tensor kv_lengths,
     Tensor cu_seqlens_q, int max_seqlen_q, Tensor? sinks=None, str layout="nhd",
     bool causal=True, int[]? window=None, float? softcap=None, float? scale=None,
     {_REGIONS}, {_INIT}"""
 #: Arguments that are tensors, and what launches call pools of the latent form.
 _TENSORS = ("q", "k_cache", "kv_cache", "v_cache", "page_table", "kv_lengths")
-_TENSORS += ("cu_seqlens_q", "sinks", "k_scale", "v_scale", "init_o", "init_lse")
+_OPTIONAL = ("sinks", "k_scale", "v_scale", *ROW_TENSORS, "init_o", "init_lse")
+_TENSORS += ("cu_seqlens_q", *_OPTIONAL)
 _POOLS = {"kv_cache": "k_cache"}
 _TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
 _STRIDES = getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order)
@@ -205,7 +207,7 @@ def decode(
     if settings.max_seqlen_q is not None:
         form = _PREFILL
     for name, tensor in tensors.items():
-        may_lack = name in ("sinks", "k_scale", "v_scale", "init_o", "init_lse")
+        may_lack = name in _OPTIONAL
         may_lack |= settings.value_dim is not None and name == "v_cache"
         if not (tensor is None and may_lack) and not isinstance(tensor, torch.Tensor):
             raise ArgumentError(

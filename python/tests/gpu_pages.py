@@ -216,13 +216,18 @@ def fill(torch, tensors: dict, lengths: list[int], generator) -> None:
         owned[torch.tensor(ids[:full], dtype=torch.long)] = True
         for number in ids[full:]:
             owned[number, : length % page] = True
-    for pool in (k, v) if v is not None else (k,):
+    for pool in [each for each in (k, v, tensors.get("k_rope")) if each is not None]:
         values = torch.randn(pool.shape, device="cuda", dtype=torch.float32)
         values.masked_fill_(~owned.to("cuda")[:, None, :, None], math.nan)
         if pool.element_size() == 1:
             pool.view(torch.uint8).copy_(values.to(pool.dtype).view(torch.uint8))
         else:
             pool.copy_(values)
+    for name in ("k_scales", "v_scales"):
+        if name in tensors:
+            values = torch.rand(tensors[name].shape, device="cuda") * 1.5 + 0.5
+            values.masked_fill_(~owned.to("cuda")[:, None, :, None], math.nan)
+            tensors[name].copy_(values)
     for name in ("k_descale", "v_descale"):
         # One number for several is the caller's.
         if name in tensors and 0 not in tensors[name].stride():
@@ -244,7 +249,13 @@ def gather(torch, tensors: dict, name: str, index: int, length: int):
     ids = row[: -(-length // page)].long()
     # Not every operator takes 8-bit floats.
     taken = pool[ids] if pool.element_size() > 1 else pool.view(torch.uint8)[ids].view(pool.dtype)
-    keys = taken.double().permute(1, 0, 2, 3).reshape(pool.shape[1], -1, pool.shape[3])[:, :length]
+    rows = taken.double()
+    scales = tensors.get(f"{name}_scales" if name in tensors else "k_scales")
+    if scales is not None:
+        rows = rows * scales[ids].double().repeat_interleave(pool.shape[3] // scales.shape[3], dim=3)
+    if name == "k" and "k_rope" in tensors:
+        rows = torch.cat([rows, tensors["k_rope"][ids].double()], dim=3)
+    keys = rows.permute(1, 0, 2, 3).reshape(pool.shape[1], -1, rows.shape[3])[:, :length]
     if f"{name}_descale" in tensors:
         keys = keys * tensors[f"{name}_descale"][index].double()[:, None, None]
     return keys

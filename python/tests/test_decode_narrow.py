@@ -60,7 +60,7 @@ def test_narrow_plan():
     check([scaled.run(q, k, v, k_scale=half, v_scale=half)], want)
     with pytest.raises(attn.ArgumentError, match='"k_scale": expected a tensor, as the plan'):
         scaled.run(q, k, v)
-    with pytest.raises(attn.ArgumentError, match="scales: expected one of tensor, head, batch, got 'row'"):
+    with pytest.raises(attn.ArgumentError, match="scales: expected one of tensor, head, batch, rows, got 'row'"):
         attn.DecodePlan(**size, **options, scales="row")
 
 

@@ -231,6 +231,31 @@ TEST(Reference, DescalesAreUnitsOfTheOperands) {
             "reference: \"k_descale\": expected shape [2, 1], got [2, 3]");
 }
 
+TEST(Reference, ScalesAreUnitsOfRows) {
+  Case test(1, 2, 1, 3, 5, 8, 8, DType::F32),
+      scaled(1, 2, 1, 3, 5, 8, 8, DType::F32);
+  Tensor k(DType::F32, {1, 1, 5, 2}), v(DType::F32, {1, 1, 5, 2});
+  for (int64_t row = 0; row < 5; ++row)
+    for (int64_t column = 0; column < 8; ++column) {
+      double ofKey = 0.5 + row + 3 * (column / 4),
+             ofValue = 2 - row - column / 4;
+      k.set({0, 0, row, column / 4}, ofKey);
+      v.set({0, 0, row, column / 4}, ofValue);
+      std::array<int64_t, 4> at = {0, 0, row, column};
+      scaled.k.set(at, ofKey * test.inputs.k.get(at));
+      scaled.v.set(at, ofValue * test.inputs.v.get(at));
+    }
+  test.inputs.kScales = k.view;
+  EXPECT_EQ(test.fail(), "reference: expected scales of k and v, or none");
+  test.inputs.vScales = v.view;
+  AttentionResult got = test.run(), want = scaled.run();
+  for (auto [x, y] : llvm::zip(got.o, want.o))
+    EXPECT_NEAR(x, y, 1e-5);
+  test.inputs.vScales->shape[2] = 4;
+  EXPECT_EQ(test.fail(), "reference: \"v_scales\": expected shape "
+                         "[1, 1, 5, 2], got [1, 1, 4, 2]");
+}
+
 TEST(Reference, RowsWithoutKeys) {
   Case empty(2, 2, 1, 3, 0, 8, 8);
   AttentionResult result = empty.run();

@@ -66,6 +66,9 @@ TEST(CopyPlan, OtherChunksAndElements) {
       CopyPlan plan = unwrap(planCopy(buffer, 128, chunk));
       expectPlan(plan, buffer);
     }
+  // Rows of one element have no direction.
+  SharedLayout column = unwrap(SharedLayout::swizzled(32, 1, 32, 0));
+  expectPlan(unwrap(planCopy(column, 64, 4)), column);
   SharedLayout view = unwrap(
       unwrap(SharedLayout::choose(96, 128, 16)).subview({32, 64}, {32, 64}));
   expectPlan(unwrap(planCopy(view, 128)), view);

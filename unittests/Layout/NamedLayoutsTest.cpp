@@ -153,9 +153,13 @@ TEST(NamedLayouts, MmaQuads) {
   EXPECT_EQ(tile.coords({24, 0, 0, 0}), Coords({16, 0}));
   expectError(mmaAccumulator(16, 24, quads),
               "expected n to be a positive multiple of 16, got 24");
+  // Warps have 16 columns each in turns.
   quads.n = 2;
-  expectError(mmaAccumulator(16, 32, quads),
-              "expected one warp along the columns in quads, got 2");
+  TileLayout shared = unwrap(mmaAccumulator(16, 64, quads));
+  EXPECT_EQ(shared.coords({0, 0, 1, 0}), Coords({0, 16}));
+  EXPECT_EQ(shared.coords({8, 0, 0, 0}), Coords({0, 32}));
+  expectError(mmaAccumulator(16, 48, quads),
+              "expected n to be a positive multiple of 32, got 48");
   expectError(mmaQuadOperandA(16, 24, one()),
               "expected k to be a positive multiple of 16, got 24");
 }

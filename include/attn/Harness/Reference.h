@@ -50,6 +50,9 @@ struct AttentionInputs {
   std::optional<TensorView> sinks, cuSeqlensQ, cuSeqlensK;
   std::optional<TensorView> qDescale, kDescale, vDescale;
   std::optional<TensorView> pageTable, pageIndptr, kvLengths, initO, initLse;
+  /// (batch or page, key head, row, group of columns), both or none; of latent
+  /// keys those of k. With kRope k has no rotated columns.
+  std::optional<TensorView> kScales, vScales, kRope;
   ScoreMod scoreMod;
   MaskMod maskMod;
 };

@@ -68,9 +68,11 @@ double attn::setCopiedBlockClocks(PlanEstimate &estimate,
   // that it gives takes two conversions, and one permutation more of values.
   double conversions = 0;
   if (extents.widensKeys) {
-    double words = blockN / 4 * extents.keyColumns / 32;
+    double words = ownKeys / 4 * extents.keyColumns / 32;
     double valueWords = blockN / 4 * extents.ownColumns / 32;
-    conversions = 2 * words + 3 * valueWords;
+    // Without an instruction it is nine of integers and one product.
+    double each = target.has(Capability::Fp8) ? 1 : 10;
+    conversions = 2 * each * words + (2 * each + 1) * valueWords;
     loads -= (words + valueWords) / 4;
   }
   double elements = rowGroups * 16 * blockN / 32 * softmaxCopies / copies;
@@ -199,7 +201,12 @@ void attn::addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,
 
   // Tiles of the same keys run side by side, and find them in L2.
   int64_t columns = facts.headDim + (facts.isLatent() ? 0 : facts.valueDim);
-  double tileBytes = estimate.blocks * blockN * keyBytes * columns;
+  double rowBytes = keyBytes * columns;
+  if (facts.kRope)
+    rowBytes += facts.ropeDim * (elementBytes - keyBytes);
+  if (facts.scaleGroup != 0)
+    rowBytes += 4.0 * double(columns / facts.scaleGroup);
+  double tileBytes = estimate.blocks * blockN * rowBytes;
   double readers = std::max(1.0, estimate.tiles / (batch * keyHeads * splits));
   double rows = batch * heads * queries;
   double otherBytes =

@@ -22,10 +22,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CopiedEmit.h"
-#include "../Core/AttentionEmitter.h"
-#include "CopiedExtents.h"
-#include "GatheredSoftmax.h"
-#include "GridTiles.h"
+#include "CopiedEmitter.h"
 #include "attn/Dialect/Attn/IR/KernelAttrs.h"
 
 using namespace mlir;
@@ -38,139 +35,23 @@ using namespace mlir::attn;
 /// mask, for nothing. What rows of K and V do not share was not counted then.
 static constexpr int64_t kTightRegisters = 235;
 
-namespace {
-
-class CopiedEmitter : AttentionEmitter {
-public:
-  CopiedEmitter(KernelContext &context, const CopiedPlan &plan)
-      : AttentionEmitter(context, plan.getBlockM(),
-                         getPackedHeads(context.facts, plan)),
-        plan(plan), extents(facts, plan),
-        partN(plan.getBlockN() / plan.getParts()) {
-    resultColumns = extents.valueColumns;
-  }
-  LogicalResult run();
-
-private:
-  /// A part of a block: its scores, and the keys that they were made of.
-  struct BlockPart {
-    Value scores, keys;
-  };
-
-  /// What the blocks of a tile read: for each slice the queries in registers or
-  /// in shared memory, or a view of them, and views of the keys and values; the
-  /// exponents of two of a unit of score.
-  struct BlockOperands {
-    SmallVector<Value> q, kViews, vViews;
-    Value scale;
-  };
-
-  LogicalResult emitTile();
-  /// What all teams' states give together, in the first team.
-  RunningState mergeTeams(RunningState state);
-  void emitResultViews();
-  /// Shared memory through which results may pass; null for none.
-  Value emitScratch();
-  /// Stores the results of the tile.
-  void storeResults(RunningState state);
-  void allocRings();
-  /// Columns of K and Q, and of V, that have a slot together.
-  int64_t getKeySlice() const {
-    return plan.getSlice() ? plan.getSlice() : extents.keyColumns;
-  }
-  int64_t getValueSlice() const {
-    return plan.getSlice() ? plan.getSlice() : extents.valueColumns;
-  }
-  /// Calls `emit` with the first column and the columns of each slice of `dim`
-  /// columns; with 0 and 0 where there are no slices.
-  SmallVector<Value> emitSlices(int64_t dim,
-                                function_ref<Value(int64_t, int64_t)> emit);
-  /// Copies the queries of the tile, which `views` has; what products read them
-  /// from.
-  SmallVector<Value> emitQueries(ArrayRef<Value> views);
-  /// A part of the block that starts at `key`.
-  FailureOr<BlockPart> emitProducts(ImplicitLocOpBuilder &lb, int64_t part,
-                                    Value key, const BlockOperands &from);
-  /// `o` and the product of `p` and the values of a part of the block that
-  /// starts at `key`.
-  Value emitWeightedValues(ImplicitLocOpBuilder &lb, int64_t part, Value key,
-                           Value keys, const BlockOperands &from, Value p,
-                           Value o);
-  /// Accumulators of warps that share rows and divide columns.
-  MmaLayoutAttr getDividedLayout() {
-    return MmaLayoutAttr::get(b.getContext(),
-                              {plan.getRowWarps(), plan.getColumnWarps()},
-                              /*copies=*/1, plan.getWgmma());
-  }
-  /// The type of the accumulators of a part's scores: f16 or f32; partial sums
-  /// beside each other where warps divide the depth.
-  RankedTensorType getScoreSumsType();
-  /// Scores of f32 from such sums.
-  Value emitScoreSums(ImplicitLocOpBuilder &lb, Value sums);
-  /// The accumulator of the results as f32.
-  Value emitWide(Value o);
-  /// a b + c as `type`, in `layout` by wgmma, where c may be null.
-  Value emitProduct(ImplicitLocOpBuilder &lb, RankedTensorType type, Value a,
-                    Value factor, Value c, Attribute layout,
-                    IntegerAttr depthParts = IntegerAttr());
-  /// Accumulators that all warps hold that share their rows.
-  MmaLayoutAttr getSharedLayout() {
-    return MmaLayoutAttr::get(b.getContext(), {plan.getRowWarps(), 1},
-                              plan.getColumnWarps());
-  }
-  /// Scores that all warps know that share their rows.
-  RankedTensorType getSharedScores() {
-    return RankedTensorType::get({blockM, partN}, b.getF32Type(),
-                                 getSharedLayout());
-  }
-  /// The accumulator of the results before the first block, where it is not
-  /// that of emitInitialState: of f16, or with columns in quads, as products
-  /// with values leave them that are widened; null otherwise.
-  Value emitInitialResults();
-  /// The softmax where warps exchange probabilities.
-  GatheredSoftmax getGathered() {
-    return {blockM, getDividedLayout(), getSharedLayout()};
-  }
-  /// The type of queries and probabilities in products.
-  Type getOperandType() {
-    return facts.hasNarrowKeys() ? Type(b.getF16Type()) : facts.elementType;
-  }
-  /// The accumulator times `factor` where some factor is not 1.
-  Value emitRescale(ImplicitLocOpBuilder &lb, Value factor, Value o);
-  /// Finishes and stores a tile whose columns the warps divide.
-  void storeDivided(RunningState carried);
-  /// One block; the state behind it.
-  FailureOr<RunningState> emitBlock(ImplicitLocOpBuilder &lb,
-                                    const BlockOperands &from, Value key,
-                                    RunningState state);
-  Operation *getKernel() {
-    Operation *parent = b.getBlock()->getParentOp();
-    auto kernel = dyn_cast<gpu::GPUFuncOp>(parent);
-    return kernel ? kernel : parent->getParentOfType<gpu::GPUFuncOp>();
-  }
-
-  const CopiedPlan plan;
-  CopiedExtents extents;
-  /// Keys of a part of a block.
-  int64_t partN;
-  BufferType kRing, vRing;
-  SmallVector<Value> kBuffers, vBuffers;
-  /// The ring of Q's slices; null where all of Q stays.
-  Value qRing;
-  Value oView, lseView;
-  /// The team's number, i32; null where the CTA is one team.
-  Value team;
-};
-
-} // namespace
-
 void CopiedEmitter::emitResultViews() {
   oView = emitResultView("o");
   if (facts.lse)
     lseView = emitResultView("lse");
 }
 
+Value CopiedEmitter::allocScales(StringRef name) {
+  // A number for each row of a slot.
+  return alloc(
+      name, BufferType::get(b.getContext(), {plan.getStages(), partN, 1},
+                            b.getF32Type(), RowLayoutAttr::get(b.getContext()),
+                            MemorySpace::Shared));
+}
+
 void CopiedEmitter::allocRings() {
+  if (hasNarrowLatent())
+    return allocNarrowLatentRings();
   int64_t stages = plan.getStages(), parts = plan.getParts();
   kRing = bufferType({stages, partN, getKeySlice()}, facts.keyType);
   vRing = bufferType({stages, partN, getValueSlice()}, facts.keyType);
@@ -190,6 +71,10 @@ void CopiedEmitter::allocRings() {
     };
     kRing = inPanels(kRing);
     vRing = inPanels(vRing);
+  }
+  if (facts.kScales) {
+    kScaleRings.push_back(allocScales("k_scales"));
+    vScaleRings.push_back(allocScales("v_scales"));
   }
   for (int64_t part = 0; part < parts; ++part) {
     std::string suffix = parts == 1 ? "" : std::to_string(part);
@@ -236,8 +121,7 @@ SmallVector<Value> CopiedEmitter::emitQueries(ArrayRef<Value> views) {
   return {arith::TruncFOp::create(b, type.clone(getOperandType()), q)};
 }
 
-/// The type of one slot of a ring.
-static BufferType getSlotType(BufferType ring) {
+BufferType attn::getSlotType(BufferType ring) {
   return BufferType::get(ring.getContext(), ring.getSlotShape(),
                          ring.getElementType(), ring.getLayout(),
                          ring.getSpace());
@@ -255,6 +139,8 @@ static Value emitPartStart(ImplicitLocOpBuilder &lb, Value key,
 FailureOr<CopiedEmitter::BlockPart>
 CopiedEmitter::emitProducts(ImplicitLocOpBuilder &lb, int64_t part, Value key,
                             const BlockOperands &from) {
+  if (hasNarrowLatent())
+    return emitNarrowLatentProducts(lb, key, from);
   RankedTensorType scoreType = getScoreSumsType();
   Value first = emitPartStart(lb, key, part * partN);
   // By mma.sync to zeros; by wgmma, whose keys have no slices, to nothing.
@@ -278,12 +164,39 @@ CopiedEmitter::emitProducts(ImplicitLocOpBuilder &lb, int64_t part, Value key,
                     scoreType.getEncoding(), depthParts);
   }
   s = emitScoreSums(lb, s);
+  if (facts.kScales)
+    s = arith::MulFOp::create(
+        lb, s,
+        emitColumnScales(
+            lb, s,
+            stageScales(lb, first, from.kScales.front(), kScaleRings.front())));
   if (failed(emitScores(lb, first, s)))
     return failure();
   if (plan.exchangesScores() && !plan.dividesDepth() &&
       !plan.gathersProbabilities())
     s = ConvertLayoutOp::create(lb, getSharedScores(), s);
-  return BlockPart{s, k};
+  return BlockPart{s, {k}, {}};
+}
+
+Value CopiedEmitter::stageScales(ImplicitLocOpBuilder &lb, Value key,
+                                 Value view, Value ring) {
+  return StageOp::create(lb, getSlotType(cast<BufferType>(ring.getType())),
+                         view, key, ring);
+}
+
+Value CopiedEmitter::emitColumnScales(ImplicitLocOpBuilder &lb, Value tile,
+                                      Value slot) {
+  auto rows =
+      BufferType::get(lb.getContext(), {partN}, lb.getF32Type(),
+                      RowLayoutAttr::get(lb.getContext()), MemorySpace::Shared);
+  Value scales = LocalLoadOp::create(lb, f32Tile({partN}),
+                                     ReinterpretOp::create(lb, rows, slot));
+  return BroadcastOp::create(lb, tile.getType(), scales, /*columns=*/true);
+}
+
+Value CopiedEmitter::emitNarrow(ImplicitLocOpBuilder &lb, Value wide) {
+  auto type = cast<RankedTensorType>(wide.getType());
+  return arith::TruncFOp::create(lb, type.clone(getOperandType()), wide);
 }
 
 RankedTensorType CopiedEmitter::getScoreSumsType() {
@@ -331,7 +244,8 @@ Value CopiedEmitter::emitInitialResults() {
   else if (facts.hasNarrowKeys())
     type = RankedTensorType::get(
         type.getShape(), type.getElementType(),
-        MmaLayoutAttr::get(b.getContext(), {plan.getRowWarps(), 1},
+        MmaLayoutAttr::get(b.getContext(),
+                           {plan.getRowWarps(), plan.getColumnWarps()},
                            /*copies=*/1, /*columnRuns=*/false,
                            /*columnQuads=*/true));
   else
@@ -362,15 +276,25 @@ Value CopiedEmitter::emitProduct(ImplicitLocOpBuilder &lb,
 }
 
 Value CopiedEmitter::emitWeightedValues(ImplicitLocOpBuilder &lb, int64_t part,
-                                        Value key, Value keys,
+                                        Value key, const BlockPart &block,
                                         const BlockOperands &from, Value p,
                                         Value o) {
+  if (hasNarrowLatent())
+    return emitNarrowLatentValues(lb, block, p, o);
   BufferType type = getSlotType(vRing);
   if (extents.isLatent)
     return emitProduct(lb, cast<RankedTensorType>(o.getType()), p,
-                       ReinterpretOp::create(lb, type, keys), o,
+                       ReinterpretOp::create(lb, type, block.keys.front()), o,
                        getDividedLayout());
   Value first = emitPartStart(lb, key, part * partN);
+  if (facts.vScales)
+    p = arith::MulFOp::create(
+        lb, p,
+        emitColumnScales(
+            lb, p,
+            stageScales(lb, first, from.vScales.front(), vScaleRings.front())));
+  if (cast<RankedTensorType>(p.getType()).getElementType() != getOperandType())
+    p = emitNarrow(lb, p);
   UnitAttr sums;
   if (plan.getResultSums() == ResultSums::F16Block)
     sums = lb.getUnitAttr();
@@ -413,20 +337,17 @@ FailureOr<RunningState> CopiedEmitter::emitBlock(ImplicitLocOpBuilder &lb,
       Value o = emitRescale(lb, step.factor, state.o);
       return RunningState{
           step.m, step.l,
-          emitWeightedValues(lb, part, key, each->keys, from, step.p, o)};
+          emitWeightedValues(lb, part, key, *each, from, step.p, o)};
     }
     auto softmax = OnlineSoftmaxOp::create(lb, each->scores, state.m, state.l,
                                            isApart ? Value() : state.o,
                                            from.scale, plan.getSoftmax());
-    auto wide = cast<RankedTensorType>(softmax.getP().getType());
-    Value p = arith::TruncFOp::create(lb,
-                                      RankedTensorType::get(wide.getShape(),
-                                                            getOperandType(),
-                                                            wide.getEncoding()),
-                                      softmax.getP());
+    Value p = softmax.getP();
+    if (!facts.kScales)
+      p = emitNarrow(lb, p);
     Value rescaled = isApart ? emitRescale(lb, softmax.getFactor(), state.o)
                              : softmax.getNewO();
-    Value o = emitWeightedValues(lb, part, key, each->keys, from, p, rescaled);
+    Value o = emitWeightedValues(lb, part, key, *each, from, p, rescaled);
     state = {softmax.getNewM(), softmax.getNewL(), o};
     each = next;
   }
@@ -438,17 +359,24 @@ FailureOr<RunningState> CopiedEmitter::emitBlock(ImplicitLocOpBuilder &lb,
 LogicalResult CopiedEmitter::emitTile() {
   int64_t blockN = plan.getBlockN();
   BlockOperands from;
-  from.q = emitSlices(facts.headDim, [&](int64_t first, int64_t columns) {
-    return emitQueryView(first, columns);
-  });
+  if (!hasNarrowLatent())
+    from.q = emitSlices(facts.headDim, [&](int64_t first, int64_t columns) {
+      return emitQueryView(first, columns);
+    });
   auto emitViews = [&](StringRef name, int64_t dim) {
     return emitSlices(dim, [&](int64_t first, int64_t columns) {
       return source->emitView(name, at, first, columns);
     });
   };
-  from.kViews = emitViews("k", facts.headDim);
+  from.kViews = hasNarrowLatent() ? emitNarrowLatentViews()
+                                  : emitViews("k", facts.headDim);
   if (!extents.isLatent)
     from.vViews = emitViews("v", facts.valueDim);
+  for (auto [views, name, columns] :
+       {std::tuple(&from.kScales, StringRef("k_scales"), &facts.kScales),
+        std::tuple(&from.vScales, StringRef("v_scales"), &facts.vScales)})
+    for (int64_t group = 0; *columns && group < columns->shape.back(); ++group)
+      views->push_back(source->emitView(name, at, group, /*columns=*/1));
   // Slices leave no registers to spare.
   bool isTight =
       plan.getSlice() != 0 ||
@@ -458,7 +386,7 @@ LogicalResult CopiedEmitter::emitTile() {
     getKernel()->setAttr(kRenewEntryAttr, b.getUnitAttr());
   else
     emitResultViews();
-  from.q = emitQueries(from.q);
+  from.q = hasNarrowLatent() ? emitNarrowLatentQueries() : emitQueries(from.q);
 
   bounds = emitBlockBounds(context, row, queries, keys, blockM, blockN, group);
   emitRun(blockN);
@@ -533,8 +461,11 @@ void CopiedEmitter::storeDivided(RunningState carried) {
   if (weight)
     weight = emitRowsOf(b, weight, getDividedLayout());
   Value o = emitQuotient(carried.o, factor, weight);
+  EpilogueKind epilogue = plan.getEpilogue();
+  if (facts.hasNarrowKeys() && epilogue == EpilogueKind::Auto)
+    epilogue = EpilogueKind::Direct;
   StoreResultOp::create(b, o, oView, row, emitScratch(), /*map=*/Value(),
-                        /*coordinates=*/ValueRange(), plan.getEpilogue());
+                        /*coordinates=*/ValueRange(), epilogue);
 }
 
 Value CopiedEmitter::emitScratch() {

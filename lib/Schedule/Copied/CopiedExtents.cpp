@@ -29,6 +29,19 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
   kBytes = plan.getBlockN() * keyColumns * keyBytes;
   isLatent = facts.isLatent();
   vBytes = isLatent ? 0 : plan.getBlockN() * valueColumns * keyBytes;
+  if (isLatent && widensKeys) {
+    kBytes =
+        plan.getBlockN() * (valueColumns * keyBytes + facts.ropeDim * bytes);
+    int64_t group = std::max<int64_t>(1, facts.scaleGroup);
+    int64_t groups = valueColumns / group;
+    heldKeyGroups = groups > 2 ? groups / 2 : groups;
+    heldQueryColumns = heldKeyGroups * group;
+    keptQueryBytes = plan.getBlockM() *
+                     ((groups - heldKeyGroups) * group + facts.ropeDim) * bytes;
+  }
+  for (const TensorFacts *scales : {&facts.kScales, &facts.vScales})
+    if (*scales)
+      scaleBytes += plan.getBlockN() * scales->shape.back() * 4;
   exchangeBytes =
       plan.exchangesScores() ? plan.getBlockM() * plan.getBlockN() * 4 : 0;
   // Probabilities, or in front of them a maximum for each owner of a row.
@@ -54,6 +67,9 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
       32 * llvm::alignTo(warpRows / 16 * (valueColumns / 8 * 4 + 4), 4);
 }
 
+/// Bytes after which swizzles repeat, by which teams' buffers are apart.
+static constexpr int64_t kSwizzledBytes = 1024;
+
 ResourceSum CopiedExtents::getSharedBytes(const CopiedPlan &plan) const {
   // The tile of O takes dead bytes, and so do K and V where Q is in registers:
   // what is live together and largest counts.
@@ -77,6 +93,12 @@ ResourceSum CopiedExtents::getSharedBytes(const CopiedPlan &plan) const {
     sum.add(plan.sharesRing() ? "kv" : "k", kBytes, teams * plan.getStages());
     if (!plan.sharesRing())
       sum.add("v", vBytes, teams * plan.getStages());
+    if (keptQueryBytes)
+      sum.add("q", keptQueryBytes);
+    if (scaleBytes)
+      sum.add("scales",
+              llvm::alignTo(scaleBytes * plan.getStages(), kSwizzledBytes),
+              teams);
   }
   sum.add("scores", exchangeBytes);
   if (teams > 1 && teams * stateElements * 4 > sum.getTotal()) {
@@ -186,7 +208,9 @@ ResourceSum CopiedExtents::getRegisters(const CopiedPlan &plan) const {
   bool exact = plan.getSoftmax() == SoftmaxPolicy::Exact && !gathers;
   if (!exact)
     sum.add("p", partN / 16 * 4, rowGroups);
-  if (plan.getQInRegs())
+  if (heldKeyGroups != 0)
+    sum.add("q", heldQueryColumns / 16 * 4, rowGroups);
+  else if (plan.getQInRegs())
     sum.add("q", keyColumns / 16 * 4, rowGroups);
   else
     sum.add("q step", 4, rowGroups);
@@ -206,6 +230,10 @@ ResourceSum CopiedExtents::getRegisters(const CopiedPlan &plan) const {
   if (isLatent) {
     if (isPaged)
       sum.add("pages", 24);
+    // Scales of all groups on their way: of blocks of 64 keys with 64 registers
+    // of results ptxas 13.0 was seen to spill, with 32 it was not.
+    if (heldKeyGroups != 0)
+      sum.add("scales", 20);
     sum.add("score", scoreRegisters);
     return sum;
   }

@@ -25,6 +25,12 @@ struct CopiedExtents {
   bool widensKeys;
   /// Bytes of Q, of one slot of K and of one slot of V, and of a tile of O.
   int64_t qBytes, kBytes, vBytes, oBytes;
+  /// Groups of columns whose queries registers hold, of 8-bit latent keys.
+  int64_t heldKeyGroups = 0, heldQueryColumns = 0;
+  /// Bytes of the queries that they do not hold there.
+  int64_t keptQueryBytes = 0;
+  /// Bytes of a slot's scales of rows of K and V; 0 without any.
+  int64_t scaleBytes = 0;
   /// Bytes of the scores that warps exchange.
   int64_t exchangeBytes;
 

@@ -45,6 +45,8 @@ llvm::Error attn::checkCommon(llvm::StringRef schedule,
     return unsupported("keys of type " + typeName(facts.keyType) +
                        " beside queries of type " +
                        typeName(facts.elementType));
+  if (facts.kScales && !parts.rowScales)
+    return unsupported("scales of the rows of keys ('scales')");
   if (!facts.outType.isF16() && !facts.outType.isBF16() &&
       !facts.outType.isF32())
     return unsupported("an output of type " + typeName(facts.outType) +

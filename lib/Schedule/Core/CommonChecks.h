@@ -35,6 +35,8 @@ struct Parts {
   bool narrow = false;
   /// 8-bit keys and values beside 16-bit queries.
   bool narrowKeys = false;
+  /// Scales of their rows.
+  bool rowScales = false;
   /// Where keys come from: batches that end before k does, pages.
   bool lengths = false, pages = false;
   /// Where results go: partial results of runs of keys.

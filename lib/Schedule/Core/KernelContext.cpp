@@ -11,10 +11,13 @@ using namespace mlir::attn;
 static SmallVector<TensorFacts> collectTensors(const ProblemFacts &facts) {
   SmallVector<TensorFacts> tensors;
   for (const TensorFacts *tensor :
-       {&facts.q, &facts.k, &facts.v, &facts.o, &facts.lse, &facts.mergedO,
-        &facts.mergedLse, &facts.sinks, &facts.cuSeqlensQ, &facts.cuSeqlensK,
-        &facts.qDescale, &facts.kDescale, &facts.vDescale, &facts.pageTable,
-        &facts.pageIndptr, &facts.kvLengths, &facts.initO, &facts.initLse})
+       {&facts.q,          &facts.k,         &facts.v,
+        &facts.o,          &facts.lse,       &facts.mergedO,
+        &facts.mergedLse,  &facts.sinks,     &facts.cuSeqlensQ,
+        &facts.cuSeqlensK, &facts.qDescale,  &facts.kDescale,
+        &facts.vDescale,   &facts.pageTable, &facts.pageIndptr,
+        &facts.kvLengths,  &facts.initO,     &facts.initLse,
+        &facts.kScales,    &facts.vScales,   &facts.kRope})
     if (*tensor && (!facts.isLatent() || tensor != &facts.v))
       tensors.push_back(*tensor);
   llvm::append_range(tensors, facts.captures);
@@ -50,7 +53,9 @@ void KernelContext::collectDescriptorArgs() {
       // Packed sequences have batch 1: its stride is never used. Pools have
       // pages in its place.
       bool isPool =
-          facts.isPaged() && (tensor.name == "k" || tensor.name == "v");
+          facts.isPaged() &&
+          llvm::is_contained({"k", "v", "k_scales", "v_scales", "k_rope"},
+                             StringRef(tensor.name));
       bool isBatch = facts.varlen && !isPool &&
                      dim == (isPartial(tensor) ? 1 : 0) &&
                      tensor.shape.size() >= 3 &&

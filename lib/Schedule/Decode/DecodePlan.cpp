@@ -25,19 +25,11 @@ static int64_t getKnownGroup(const ProblemFacts &facts) {
   return ShapedType::isDynamic(group) ? 1 : group;
 }
 
-/// 8-bit keys and values become f16 by an instruction of sm_89, and lie in rows
-/// that are swizzled.
+/// 8-bit keys and values lie in rows that are swizzled.
 static llvm::Error checkNarrowKeys(llvm::StringRef schedule,
-                                   const ProblemFacts &facts,
-                                   const TargetRow &target) {
+                                   const ProblemFacts &facts) {
   if (!facts.hasNarrowKeys())
     return llvm::Error::success();
-  constexpr unsigned kConversionSM = 89;
-  if (target.computeCapability < kConversionSM)
-    return makeUnsupported(
-        schedule, llvm::formatv("8-bit keys on {0}, which has no conversion to "
-                                "f16, expected sm_{1} or later",
-                                target.chip, kConversionSM));
   constexpr int64_t kColumnStep = 32;
   for (auto [name, dim] : {std::pair("head dimension", facts.headDim),
                            std::pair("value dimension", facts.valueDim)})
@@ -46,16 +38,25 @@ static llvm::Error checkNarrowKeys(llvm::StringRef schedule,
           schedule, llvm::formatv("a {0} of {1} of 8-bit keys, expected a "
                                   "multiple of {2}",
                                   name, dim, kColumnStep));
+  // Scores and probabilities are scaled, which have one number for each row.
+  for (auto [name, columns] :
+       {std::pair("keys", facts.headDim), std::pair("values", facts.valueDim)})
+    if (facts.kScales && columns != facts.scaleGroup)
+      return makeUnsupported(
+          schedule,
+          llvm::formatv("{0} scales for each row of {1}, expected one for all "
+                        "{2} columns",
+                        columns / facts.scaleGroup, name, columns));
   return llvm::Error::success();
 }
 
 llvm::Error DecodeSchedule::isApplicable(const ProblemFacts &facts,
-                                         const TargetRow &target) const {
+                                         const TargetRow &) const {
   Parts parts;
-  parts.narrowKeys = true;
+  parts.narrowKeys = parts.rowScales = true;
   if (llvm::Error error = checkCopied(getName(), facts, parts))
     return error;
-  if (llvm::Error error = checkNarrowKeys(getName(), facts, target))
+  if (llvm::Error error = checkNarrowKeys(getName(), facts))
     return error;
   if (ShapedType::isDynamic(facts.queries))
     return makeUnsupported(getName(),

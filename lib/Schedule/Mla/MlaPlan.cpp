@@ -28,6 +28,27 @@ int64_t attn::countLatentRows(const ProblemFacts &facts) {
   return queries * getAssumedExtent(facts.heads, kAssumedHeads);
 }
 
+/// 8-bit latent columns, of which a panel in shared memory shares a scale.
+static llvm::Error checkNarrowKeys(llvm::StringRef schedule,
+                                   const ProblemFacts &facts) {
+  if (!facts.kRope || !facts.kScales)
+    return makeUnsupported(schedule,
+                           "8-bit keys without rotated columns of their own "
+                           "and scales of rows ('rope' and 'scales')");
+  constexpr int64_t kGroup = 128;
+  if (facts.scaleGroup != kGroup)
+    return makeUnsupported(
+        schedule, llvm::formatv("scales of {0} columns, expected one for each "
+                                "{1}",
+                                facts.scaleGroup, kGroup));
+  if (facts.ropeDim % 16 != 0)
+    return makeUnsupported(
+        schedule, llvm::formatv("{0} rotated columns beside 8-bit ones, "
+                                "expected a multiple of 16",
+                                facts.ropeDim));
+  return llvm::Error::success();
+}
+
 llvm::Error MlaSchedule::isApplicable(const ProblemFacts &facts,
                                       const TargetRow &) const {
   if (!facts.isLatent())
@@ -35,7 +56,7 @@ llvm::Error MlaSchedule::isApplicable(const ProblemFacts &facts,
                            "values that are not columns of the keys, "
                            "expected the latent form ('rope_dim')");
   Parts parts;
-  parts.latent = true;
+  parts.latent = parts.narrowKeys = parts.rowScales = true;
   parts.mostColumns = kMostColumns;
   if (llvm::Error error = checkCopied(getName(), facts, parts))
     return error;
@@ -44,6 +65,12 @@ llvm::Error MlaSchedule::isApplicable(const ProblemFacts &facts,
         getName(), llvm::formatv("a head dimension of {0} with 'rope_dim', "
                                  "expected a multiple of 16",
                                  facts.headDim));
+  if (facts.hasNarrowKeys())
+    return checkNarrowKeys(getName(), facts);
+  if (facts.kRope)
+    return makeUnsupported(getName(),
+                           "rotated columns apart ('rope') beside keys of 16 "
+                           "bits");
   // Values are whole panels of the keys in shared memory.
   unsigned bits = facts.elementType.getIntOrFloatBitWidth();
   int64_t panel = SharedLayout::chooseSpan(facts.headDim, bits) * 8 / bits;
@@ -229,6 +256,27 @@ static llvm::Error checkCluster(const ProblemFacts &facts, MlaPlanAttr plan) {
   return llvm::Error::success();
 }
 
+/// What only plans for 8-bit keys refuse: fragments are made by mma.sync, of
+/// queries in registers, and pairs of columns for each warp.
+static llvm::Error checkNarrowPlan(MlaPlanAttr plan, int64_t group) {
+  if (plan.getWgmma() || plan.getScore() == ScoreWork::Own)
+    return llvm::createStringError(
+        "expected wgmma = false and score = shard or twice with 8-bit keys");
+  if (!plan.getQInRegs())
+    return llvm::createStringError(
+        "expected q_in_regs with 8-bit keys beside 16-bit queries");
+  if (CopiedPlan(plan).gathersProbabilities())
+    return llvm::createStringError(
+        "expected softmax = optimistic or threshold with 8-bit keys and score "
+        "= shard, got exact");
+  if (group % (16 * plan.getWarpsN()) != 0 || plan.getBlockN() % 16 != 0)
+    return llvm::createStringError(llvm::formatv(
+        "expected up to {0} warps_n and a block_n of a multiple of 16 with "
+        "8-bit keys, got {1} and {2}",
+        group / 16, plan.getWarpsN(), plan.getBlockN()));
+  return llvm::Error::success();
+}
+
 llvm::Error MlaSchedule::checkPlan(const ProblemFacts &facts,
                                    PlanAttrInterface planAttr,
                                    const TargetRow &target) const {
@@ -246,6 +294,9 @@ llvm::Error MlaSchedule::checkPlan(const ProblemFacts &facts,
     return llvm::createStringError(llvm::formatv(
         "expected a power of two as value dimension with wgmma, got {0}",
         facts.valueDim));
+  if (facts.hasNarrowKeys())
+    if (llvm::Error error = checkNarrowPlan(plan, facts.scaleGroup))
+      return error;
   if (plan.getScore() == ScoreWork::Own)
     if (llvm::Error error = checkOwnScores(facts, plan))
       return error;

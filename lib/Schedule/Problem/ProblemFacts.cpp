@@ -108,8 +108,10 @@ FailureOr<ProblemFacts> ProblemFacts::get(AttentionOp op) {
         std::tuple(&facts.kvLengths, "kv_lengths", Value(op.getKvLengths()),
                    false),
         std::tuple(&facts.initO, "init_o", Value(op.getInitO()), false),
-        std::tuple(&facts.initLse, "init_lse", Value(op.getInitLse()),
-                   false)}) {
+        std::tuple(&facts.initLse, "init_lse", Value(op.getInitLse()), false),
+        std::tuple(&facts.kScales, "k_scales", Value(op.getKScales()), false),
+        std::tuple(&facts.vScales, "v_scales", Value(op.getVScales()), false),
+        std::tuple(&facts.kRope, "k_rope", Value(op.getKRope()), false)}) {
     FailureOr<TensorFacts> tensor = TensorFacts::get(op, name, value, written);
     if (failed(tensor))
       return failure();

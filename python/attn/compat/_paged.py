@@ -7,6 +7,7 @@ from typing import Any
 from .. import _decode, _serving_calls, _tensors
 from .._decode_plan import DecodePlan
 from .._paged_problem import check_layout, make_pool_strides
+from .._row_tensors import NARROW_TYPES
 from ..errors import ArgumentError
 from . import _lists
 from ._wrapper import Wrapper, call_rows, check_lse, get_element, make_outputs
@@ -162,7 +163,7 @@ class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
                 given[name] = data_type if given[name] is None else given[name]
         given["causal"] = is_causal is not False
         types = self._read_types(given)
-        if types[0] != types[1] and types[1] not in _decode.NARROW_TYPES:
+        if types[0] != types[1] and types[1] not in NARROW_TYPES:
             raise ArgumentError(
                 f"kv_data_type: expected {types[0]} as q_data_type or a type of 8 bits, got {types[1]}"
             )
@@ -207,7 +208,7 @@ class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
             _lists.expect("q_len_per_req: as planned", self._queries, q_len_per_req)
         batch = self._pages.lengths.shape[0]
         _lists.expect("q: queries", batch * self._queries, q.shape[0])
-        is_narrow = self._types[1] in _decode.NARROW_TYPES
+        is_narrow = self._types[1] in NARROW_TYPES
         scales = {"k_scale": k_scale, "v_scale": v_scale}
         if is_narrow:
             options = self._scale_options(q_scale, None, self._dim)

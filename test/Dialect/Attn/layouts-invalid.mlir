@@ -22,8 +22,8 @@ func.func private @f(tensor<128x64xf32, #attn.mma<warps = [4, 1], column_runs = 
 
 // -----
 
-// expected-error @below {{expected column_quads with one warp along the columns, got 2}}
-func.func private @f(tensor<64x64xf32, #attn.mma<warps = [4, 2], column_quads = true>>)
+// expected-error @below {{expected column_runs or column_quads, got both}}
+func.func private @f(tensor<64x64xf32, #attn.mma<warps = [4, 2], column_runs = true, column_quads = true>>)
 
 // -----
 

@@ -125,7 +125,7 @@ func.func @f(%a: !attn.buffer<64x64xf16, #attn.auto, shared>, %b: !attn.buffer<6
 // -----
 
 func.func @f(%a: tensor<64x64xf16, #attn.auto>, %b: !attn.buffer<64x32xf8E4M3FN, #attn.auto, shared>, %c: tensor<64x32xf16, #attn.auto>) {
-  // expected-error @below {{expected an f32 accumulator without 'column', 'depth_parts' and 'f16_sums' beside a buffer of 8-bit floats that become f16, got 'f16'}}
+  // expected-error @below {{expected an f32 accumulator without 'depth_parts' and 'f16_sums' beside a buffer of 8-bit floats that become f16, got 'f16'}}
   %d = attn.mma %a, %b, %c : tensor<64x64xf16, #attn.auto>, !attn.buffer<64x32xf8E4M3FN, #attn.auto, shared>, tensor<64x32xf16, #attn.auto>
   return
 }

@@ -4,11 +4,14 @@
 // RUN: attn-opt %S/Inputs/version-1.mlirbc | FileCheck %s --check-prefix=ONE
 // ONE: attn.attention {{.*}} pages(%{{.*}} : memref<2x13xi32>) kv_lengths(%{{.*}} : memref<2xi32>) {kernel = "served", kv_splits = 4 : i64, page_size = 16 : i64}
 
+// RUN: attn-opt %S/Inputs/version-2.mlirbc | FileCheck %s --check-prefix=TWO
+// TWO: attn.attention {{.*}} {kernel = "runs", kv_splits = 3 : i64, page_size = 16 : i64, run_keys = 32 : i64, selected}
+
 // What version 2 has added is written and read again.
 
 // RUN: attn-compile --q=2x8x1x64xf16 --kv-heads=2 --kv-lengths=100,9 --page-size=16 --run-keys=64 --selected --init-state --emit=problem -o %t.mlir
-// RUN: attn-opt %t.mlir -emit-bytecode | attn-opt | FileCheck %s --check-prefix=TWO
-// TWO: attn.attention {{.*}} init(%{{.*}}, %{{.*}} : {{.*}}) {{{.*}}run_keys = 64 : i64, selected}
+// RUN: attn-opt %t.mlir -emit-bytecode | attn-opt | FileCheck %s --check-prefix=STATE
+// STATE: attn.attention {{.*}} init(%{{.*}}, %{{.*}} : {{.*}}) {{{.*}}run_keys = 64 : i64, selected}
 
 // Bytecode that was written before the dialect had versions, and by each of these, is read,
 // and written again with one.

@@ -123,6 +123,32 @@ func.func @init(%q: memref<2x8x1x64xf16>, %k: memref<2x8x40x64xf16>, %o: memref<
   return
 }
 
+// CHECK-LABEL: @scales
+// CHECK: scales(%{{.*}}, %{{.*}} : memref<2x8x40x2xf32>, memref<2x8x40x2xf32>) {scale_group = 32 : i64}
+func.func @scales(%q: memref<2x8x1x64xf16>, %k: memref<2x8x40x64xf8E4M3FN>, %o: memref<2x8x1x64xf16>,
+                  %s: memref<2x8x40x2xf32>) {
+  attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<2x8x40x64xf8E4M3FN>, memref<2x8x40x64xf8E4M3FN>)
+                 outs(%o : memref<2x8x1x64xf16>) scales(%s, %s : memref<2x8x40x2xf32>, memref<2x8x40x2xf32>)
+                 {scale_group = 32 : i64}
+  return
+}
+
+// Rows of 656 bytes: 512 e4m3, 4 f32 and 64 bf16.
+// CHECK-LABEL: @rope
+// CHECK: scales(%{{.*}} : memref<9x1x64x4xf32, strided<[10496, 164, 164, 1]>>)
+// CHECK-SAME: rope(%{{.*}} : memref<9x1x64x64xbf16, strided<[20992, 328, 328, 1]>>)
+func.func @rope(%q: memref<2x16x1x576xbf16>, %k: memref<9x1x64x512xf8E4M3FN, strided<[41984, 656, 656, 1]>>,
+                %s: memref<9x1x64x4xf32, strided<[10496, 164, 164, 1]>>,
+                %r: memref<9x1x64x64xbf16, strided<[20992, 328, 328, 1]>>,
+                %o: memref<2x16x1x512xbf16>, %table: memref<2x4xi32>) {
+  attn.attention ins(%q, %k, %k : memref<2x16x1x576xbf16>, memref<9x1x64x512xf8E4M3FN, strided<[41984, 656, 656, 1]>>, memref<9x1x64x512xf8E4M3FN, strided<[41984, 656, 656, 1]>>)
+                 outs(%o : memref<2x16x1x512xbf16>) pages(%table : memref<2x4xi32>)
+                 scales(%s : memref<9x1x64x4xf32, strided<[10496, 164, 164, 1]>>)
+                 rope(%r : memref<9x1x64x64xbf16, strided<[20992, 328, 328, 1]>>)
+                 {page_size = 64 : i64, rope_dim = 64 : i64, scale_group = 128 : i64}
+  return
+}
+
 // CHECK-LABEL: @latent
 // CHECK: rope_dim = 64
 func.func @latent(%q: memref<2x128x1x576xbf16>, %k: memref<2x1x4096x576xbf16>,

@@ -74,6 +74,14 @@ func.func @f(%t: tensor<128xf32, #attn.auto>) {
 
 // -----
 
+func.func @f(%t: tensor<128xf32, #attn.auto>) {
+  // expected-error @below {{expected 128 columns, got 64}}
+  %r = attn.broadcast %t {columns} : tensor<128xf32, #attn.auto> -> tensor<128x64xf32, #attn.auto>
+  return
+}
+
+// -----
+
 func.func @f(%t: tensor<128x64xf32, #attn.auto>) {
   // expected-error @below {{expected the source's shape and element type, got 'tensor<64x64xf32, #attn.auto>'}}
   %r = attn.convert_layout %t : tensor<128x64xf32, #attn.auto> -> tensor<64x64xf32, #attn.auto>

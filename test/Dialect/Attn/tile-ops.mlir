@@ -21,6 +21,9 @@ func.func @rows(%s: !s) {
   %l = attn.reduce add %s partial : !s -> !l
   // CHECK: %[[B:.*]] = attn.broadcast %[[M]] : tensor<64xf32, #attn.auto> -> tensor<64x32xf32, #attn.auto>
   %b = attn.broadcast %m : !m -> !s
+  // CHECK: attn.broadcast %{{.*}} {columns} : tensor<32xf32, #attn.auto> -> tensor<64x32xf32, #attn.auto>
+  %c = arith.constant dense<1.0> : tensor<32xf32, #attn.auto>
+  %d = attn.broadcast %c {columns} : tensor<32xf32, #attn.auto> -> !s
   return
 }
 

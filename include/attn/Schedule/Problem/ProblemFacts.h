@@ -54,6 +54,11 @@ struct ProblemFacts {
   TensorFacts mergedO, mergedLse;
   /// Both or none.
   TensorFacts initO, initLse;
+  /// What units of each row of k and v stand for, both or none; of latent keys
+  /// those of k.
+  TensorFacts kScales, vScales;
+  /// The rotated columns of latent keys where k has only the others.
+  TensorFacts kRope;
   /// Pages of the pools of k and v.
   int64_t pages = 0;
   /// What the regions read from outside: memrefs, and scalars that are not

@@ -128,10 +128,8 @@ LogicalResult MmaLayoutAttr::verify(EmitErrorFn emitError,
   if (columnRuns && warps[1] == 1)
     return emitError() << "expected column_runs with several warps along the "
                           "columns, got 1";
-  if (columnQuads && warps[1] != 1)
-    return emitError()
-           << "expected column_quads with one warp along the columns, got "
-           << warps[1];
+  if (columnQuads && columnRuns)
+    return emitError() << "expected column_runs or column_quads, got both";
   return success();
 }
 

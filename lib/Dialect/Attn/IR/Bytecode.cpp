@@ -63,6 +63,12 @@ static auto getSecondAttributes(Properties &properties) {
   return std::tie(properties.run_keys, properties.selected);
 }
 
+/// Those that version 3 has added.
+template <typename Properties>
+static auto getThirdAttributes(Properties &properties) {
+  return std::tie(properties.scale_group);
+}
+
 LogicalResult AttentionOp::readProperties(DialectBytecodeReader &reader,
                                           OperationState &state) {
   auto &properties = state.getOrAddProperties<Properties>();
@@ -80,7 +86,9 @@ LogicalResult AttentionOp::readProperties(DialectBytecodeReader &reader,
   };
   if (failed(std::apply(readAll, getFirstAttributes(properties))) ||
       (number >= 2 &&
-       failed(std::apply(readAll, getSecondAttributes(properties)))))
+       failed(std::apply(readAll, getSecondAttributes(properties)))) ||
+      (number >= 3 &&
+       failed(std::apply(readAll, getThirdAttributes(properties)))))
     return failure();
   return reader.readSparseArray(
       MutableArrayRef<int32_t>(properties.operandSegmentSizes));
@@ -97,6 +105,10 @@ static StringRef findUnwritten(AttentionOp op, uint64_t number) {
     return "selected";
   if (number < 2 && op.getInitO())
     return "init";
+  if (number < 3 && op.getScaleGroup())
+    return "scale_group";
+  if (number < 3 && op.getKRope())
+    return "rope";
   return "";
 }
 
@@ -119,6 +131,8 @@ void AttentionOp::writeProperties(DialectBytecodeWriter &writer) {
   std::apply(writeAll, getFirstAttributes(properties));
   if (number >= 2)
     std::apply(writeAll, getSecondAttributes(properties));
+  if (number >= 3)
+    std::apply(writeAll, getThirdAttributes(properties));
   writer.writeSparseArray(ArrayRef<int32_t>(properties.operandSegmentSizes));
 }
 

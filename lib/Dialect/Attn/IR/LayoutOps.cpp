@@ -39,6 +39,10 @@ Attribute attn::followLink(Attribute layout, LayoutRelation relation) {
     if (auto slice = dyn_cast<SliceLayoutAttr>(layout))
       return slice.getDim() == 1 ? slice.getParent() : Attribute();
     return {};
+  case LayoutRelation::ColumnsOf:
+    if (auto slice = dyn_cast<SliceLayoutAttr>(layout))
+      return slice.getDim() == 0 ? slice.getParent() : Attribute();
+    return {};
   case LayoutRelation::PartialOf:
     if (auto partial = dyn_cast<PartialLayoutAttr>(layout))
       return partial.getParent();
@@ -48,6 +52,10 @@ Attribute attn::followLink(Attribute layout, LayoutRelation relation) {
       return SliceLayoutAttr::get(context, 1, getRowsLayout(layout));
     if (auto partial = dyn_cast<PartialLayoutAttr>(layout))
       return SliceLayoutAttr::get(context, 1, partial.getParent());
+    return {};
+  case LayoutRelation::TileOfColumns:
+    if (isa<MmaLayoutAttr, TmemRegsLayoutAttr>(layout))
+      return SliceLayoutAttr::get(context, 0, layout);
     return {};
   case LayoutRelation::TileOfPartial:
     if (isa<MmaLayoutAttr, TmemRegsLayoutAttr>(layout))
@@ -63,6 +71,10 @@ LayoutRelation attn::invert(LayoutRelation relation) {
     return LayoutRelation::Same;
   case LayoutRelation::RowsOf:
     return LayoutRelation::TileOf;
+  case LayoutRelation::ColumnsOf:
+    return LayoutRelation::TileOfColumns;
+  case LayoutRelation::TileOfColumns:
+    return LayoutRelation::ColumnsOf;
   case LayoutRelation::PartialOf:
     return LayoutRelation::TileOfPartial;
   case LayoutRelation::TileOf:
@@ -84,11 +96,15 @@ void ReduceOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
 }
 
 void BroadcastOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
-  links.push_back({getSource(), getResult(), LayoutRelation::RowsOf});
+  links.push_back(
+      {getSource(), getResult(),
+       getColumns() ? LayoutRelation::ColumnsOf : LayoutRelation::RowsOf});
 }
 
 Attribute BroadcastOp::getOperandLayout(OpOperand &, MmaLayoutAttr) {
-  return followLink(getEncoding(getResult()), LayoutRelation::TileOf);
+  return followLink(getEncoding(getResult()),
+                    getColumns() ? LayoutRelation::TileOfColumns
+                                 : LayoutRelation::TileOf);
 }
 
 void TeamTakeOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {

@@ -57,10 +57,10 @@ LogicalResult MmaOp::verify() {
       return emitOpError("expected a register tile of f16 beside a buffer of "
                          "8-bit floats, got ")
              << getA().getType();
-    if (!typeC.isF32() || column || getDepthParts() || getF16Sums())
-      return emitOpError("expected an f32 accumulator without 'column', "
-                         "'depth_parts' and 'f16_sums' beside a buffer of "
-                         "8-bit floats that become f16, got ")
+    if (!typeC.isF32() || getDepthParts() || getF16Sums())
+      return emitOpError("expected an f32 accumulator without 'depth_parts' "
+                         "and 'f16_sums' beside a buffer of 8-bit floats that "
+                         "become f16, got ")
              << typeC;
     return success();
   }
@@ -85,7 +85,8 @@ bool MmaOp::widensB() {
 }
 
 int MmaOp::getMinimumSM() {
-  return isFloat8(describe(getB()).second) ? 89 : 80;
+  // What is widened is so by any target.
+  return isFloat8(describe(getB()).second) && !widensB() ? 89 : 80;
 }
 
 Value MmaOp::getAccumulator() { return getC(); }

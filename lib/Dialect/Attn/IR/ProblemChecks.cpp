@@ -215,7 +215,7 @@ void attn::printDescales(OpAsmPrinter &printer, Operation *, Value q, Type,
   llvm::interleaveComma(ValueRange(given).getTypes(), printer);
 }
 
-LogicalResult attn::checkDescales(AttentionOp op) {
+static LogicalResult checkDescales(AttentionOp op) {
   SmallVector<NamedValue> all = {{"q_descale", op.getQDescale()},
                                  {"k_descale", op.getKDescale()},
                                  {"v_descale", op.getVDescale()}};
@@ -265,4 +265,87 @@ LogicalResult attn::checkDescales(AttentionOp op) {
     return op.emitOpError("expected descales of ")
            << entries - 1 << " sequences, got " << sequences;
   return success();
+}
+
+/// Checks that `part` has the batches or pages, key heads and rows of k.
+static LogicalResult checkRowsOfKeys(AttentionOp op, NamedValue part) {
+  constexpr StringLiteral meanings[] = {"batch or page", "key head", "row"};
+  for (auto [dim, meaning] : llvm::enumerate(meanings)) {
+    Extent extent(op, meaning);
+    if (failed(extent.unify({"k", op.getK()}, dim)) ||
+        failed(extent.unify(part, dim)))
+      return failure();
+  }
+  return success();
+}
+
+static LogicalResult checkScales(AttentionOp op) {
+  NamedValue k{"k", op.getK()}, v{"v", op.getV()},
+      kScales{"k_scales", op.getKScales()},
+      vScales{"v_scales", op.getVScales()};
+  IntegerAttr group = op.getScaleGroupAttr();
+  // attention_c42
+  if (!kScales.value && !group)
+    return success();
+  if (!kScales.value || !group)
+    return op.emitOpError("expected both 'scales' and 'scale_group' or "
+                          "neither, got one");
+  Type type = elementTypeOf(k.value);
+  if (!isFloat8(type) || isFloat8(elementTypeOf(op.getQ())))
+    return op.emitOpError("expected scales of rows only with 8-bit keys beside "
+                          "16-bit queries, got 'k' of type ")
+           << type << " beside 'q' of type " << elementTypeOf(op.getQ());
+  bool isLatent = op.getRopeDim().has_value();
+  if (isLatent == static_cast<bool>(vScales.value))
+    return op.emitOpError("expected scales of ")
+           << (isLatent ? "the keys alone with 'rope_dim', got those of values"
+                        : "both keys and values, got those of keys alone");
+  SmallVector<std::pair<NamedValue, NamedValue>> parts = {{kScales, k}};
+  if (!isLatent)
+    parts.push_back({vScales, v});
+  for (auto [scales, rows] : parts) {
+    if (!elementTypeOf(scales.value).isF32())
+      return op.emitOpError("expected '")
+             << scales.name << "' of type f32, got "
+             << elementTypeOf(scales.value);
+    // attention_c43
+    int64_t size = group.getInt(), columns = rows.getExtent(3);
+    if (size < 1 || columns % size != 0)
+      return op.emitOpError("expected 'scale_group' to divide the ")
+             << columns << " columns of '" << rows.name << "', got " << size;
+    if (scales.getExtent(3) != columns / size)
+      return op.emitOpError("expected ")
+             << columns / size << " columns of '" << scales.name
+             << "', one for each " << size << " of '" << rows.name << "', got "
+             << describeExtent(scales.getExtent(3));
+    if (failed(checkRowsOfKeys(op, scales)))
+      return failure();
+  }
+  return success();
+}
+
+static LogicalResult checkRope(AttentionOp op) {
+  // attention_c44
+  if (!op.getKRope())
+    return success();
+  if (!op.getRopeDim())
+    return op.emitOpError("expected 'rope' only with 'rope_dim'");
+  NamedValue k{"k", op.getK()}, rope{"k_rope", op.getKRope()};
+  Type type = elementTypeOf(op.getQ());
+  if (elementTypeOf(rope.value) != type)
+    return op.emitOpError("expected 'k_rope' of the type of 'q', ")
+           << type << ", got " << elementTypeOf(rope.value);
+  int64_t columns = *op.getRopeDim();
+  if (rope.getExtent(3) != columns)
+    return op.emitOpError("expected 'k_rope' of 'rope_dim' = ")
+           << columns << " columns, got " << describeExtent(rope.getExtent(3));
+  if (k.getExtent(3) != op.getHeadDim() - columns)
+    return op.emitOpError("expected 'k' without the columns of 'k_rope', ")
+           << op.getHeadDim() - columns << ", got " << k.getExtent(3);
+  return checkRowsOfKeys(op, rope);
+}
+
+LogicalResult attn::checkUnits(AttentionOp op) {
+  return success(succeeded(checkDescales(op)) && succeeded(checkScales(op)) &&
+                 succeeded(checkRope(op)));
 }

@@ -68,8 +68,9 @@ parseDescales(OpAsmParser &parser,
 void printDescales(OpAsmPrinter &printer, Operation *op, Value q, Type qType,
                    Value k, Type kType, Value v, Type vType);
 
-/// Checks what units of q, k and v stand for.
-LogicalResult checkDescales(AttentionOp op);
+/// Checks what units of q, k and v stand for: descales, and scales of rows; and
+/// keys whose rotated columns are a tensor of their own, which have none.
+LogicalResult checkUnits(AttentionOp op);
 
 /// An extent that several operands have in common. The first static one is
 /// taken as what the others have to be.

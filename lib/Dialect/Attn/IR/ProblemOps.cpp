@@ -161,7 +161,8 @@ static LogicalResult checkExtents(AttentionOp op) {
     return failure();
   // attention_c15
   Extent headDim(op, "head dimension");
-  if (failed(headDim.unify(q, 3)) || failed(headDim.unify(k, 3)))
+  if (failed(headDim.unify(q, 3)) ||
+      (!op.getKRope() && failed(headDim.unify(k, 3))))
     return failure();
   // attention_c16
   Extent valueDim(op, "value dimension");
@@ -427,9 +428,9 @@ static LogicalResult checkVariants(AttentionOp op) {
 }
 
 LogicalResult AttentionOp::verify() {
-  int64_t lead = getKvSplits() ? 1 : 0;
+  int64_t lead = getKvSplits() ? 1 : 0, tableRank = getPageIndptr() ? 1 : 2;
   // attention_c1, attention_c19, attention_c21, attention_c23, attention_c33,
-  // attention_c37, attention_c38, attention_c41
+  // attention_c37, attention_c38, attention_c41, attention_c42, attention_c44
   SmallVector<OperandRule> rules = {
       {{"q", getQ()}, 4, /*unitStride=*/true},
       {{"k", getK()}, 4, /*unitStride=*/true},
@@ -443,21 +444,22 @@ LogicalResult AttentionOp::verify() {
       {{"sinks", getSinks()}, 1, /*unitStride=*/true},
       {{"cu_seqlens_q", getCuSeqlensQ()}, 1, /*unitStride=*/true},
       {{"cu_seqlens_k", getCuSeqlensK()}, 1, /*unitStride=*/true},
-      {{"page_table", getPageTable()},
-       getPageIndptr() ? 1 : 2,
-       /*unitStride=*/true},
+      {{"page_table", getPageTable()}, tableRank, /*unitStride=*/true},
       {{"page_indptr", getPageIndptr()}, 1, /*unitStride=*/true},
       {{"kv_lengths", getKvLengths()}, 1, /*unitStride=*/true},
       {{"q_descale", getQDescale()}, 2, /*unitStride=*/false},
       {{"k_descale", getKDescale()}, 2, /*unitStride=*/false},
       {{"v_descale", getVDescale()}, 2, /*unitStride=*/false},
       {{"init_o", getInitO()}, 4, /*unitStride=*/true},
-      {{"init_lse", getInitLse()}, 3, /*unitStride=*/false}};
+      {{"init_lse", getInitLse()}, 3, /*unitStride=*/false},
+      {{"k_scales", getKScales()}, 4, /*unitStride=*/true},
+      {{"v_scales", getVScales()}, 4, /*unitStride=*/true},
+      {{"k_rope", getKRope()}, 4, /*unitStride=*/true}};
   // attention_c1, attention_c2, attention_c3, attention_c4
   if (failed(checkOperands(*this, rules)) || failed(checkElementTypes(*this)) ||
       failed(checkVariants(*this)) || failed(checkVariableLengths(*this)) ||
       failed(checkPages(*this)) || failed(checkSequences(*this)) ||
-      failed(checkExtents(*this)) || failed(checkDescales(*this)))
+      failed(checkExtents(*this)) || failed(checkUnits(*this)))
     return failure();
   // attention_c17, attention_c18
 #define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \

@@ -45,7 +45,7 @@ static Attribute resize(DenseElementsAttr splat, Type type) {
 OpFoldResult ReduceOp::fold(FoldAdaptor adaptor) {
   auto broadcast = getSource().getDefiningOp<BroadcastOp>();
   if (getKind() != ReduceKind::Add && !getPartial() && broadcast &&
-      broadcast.getSource().getType() == getType())
+      !broadcast.getColumns() && broadcast.getSource().getType() == getType())
     return broadcast.getSource();
   auto constant = dyn_cast_if_present<SplatElementsAttr>(adaptor.getSource());
   if (!constant)
@@ -76,9 +76,11 @@ LogicalResult BroadcastOp::verify() {
     return emitOpError("expected the element type ")
            << source.getElementType() << " of the source, got "
            << result.getElementType();
-  if (result.getShape()[0] != source.getShape()[0])
+  unsigned dim = getSourceDim();
+  if (result.getShape()[dim] != source.getShape()[0])
     return emitOpError("expected ")
-           << source.getShape()[0] << " rows, got " << result.getShape()[0];
+           << source.getShape()[0] << (dim == 0 ? " rows" : " columns")
+           << ", got " << result.getShape()[dim];
   return success();
 }
 

@@ -181,6 +181,17 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
+  gpu.func @broadcast_columns(%x: f32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %r = tensor.splat %x : tensor<64xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [4, 1]>>>
+    // expected-error @below {{expected layouts that keep columns in their threads, got}}
+    %t = attn.broadcast %r {columns} : tensor<64xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [4, 1]>>> -> tensor<64x64xf32, #attn.mma<warps = [4, 1]>>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
   gpu.func @conversion(%x: f16) kernel attributes {attn.warps = array<i64: 4, 1>} {
     %t = tensor.splat %x : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
     // expected-error @below {{expected a conversion inside warps; attn-materialize-scratch places the others}}

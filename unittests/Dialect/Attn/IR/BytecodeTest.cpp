@@ -91,7 +91,7 @@ TEST_F(Bytecode, OwnVersionIsWritten) {
 
 TEST_F(Bytecode, LaterVersionIsRefused) {
   EXPECT_EQ(read(write(7)), "expected bytecode of the dialect 'attn' of at "
-                            "most version 2, got version 7");
+                            "most version 3, got version 7");
 }
 
 TEST_F(Bytecode, EarlierVersionsAreWritten) {

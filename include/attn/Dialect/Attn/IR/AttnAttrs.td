@@ -131,10 +131,10 @@ def Attn_MmaLayoutAttr : Attn_TileLayoutAttr<"MmaLayout", "mma"> {
     columns`, as warpgroups have them that divide the columns of an `attn.wgmma`. Each
     has a power of two of them.
 
-    With `column_quads` lane `l` holds columns `4 (l % 4)` to `4 (l % 4) + 3` of every
-    16: of two units of 8 columns the first one has the even columns, the second one
-    the odd ones, as products with 8-bit values leave them (`attn.mma`). There is one
-    warp along the columns then.
+    With `column_quads` a warp has 16 of every `16 * columns` columns, and lane `l`
+    columns `4 (l % 4)` to `4 (l % 4) + 3` of them: of two units of 8 columns the first
+    one has the even columns, the second one the odd ones, as products with 8-bit values
+    leave them (`attn.mma`).
 
     Example: `tensor<128x64xf32, #attn.mma<warps = [4, 1]>>` has 64 registers a
     thread: each warp owns 32 rows. `tensor<32x64xf32, #attn.mma<warps = [2, 1],

@@ -19,7 +19,15 @@ namespace mlir::attn {
 bool isElementwiseOnTiles(Operation *op);
 
 /// How the layouts of two tiles relate, seen from the first.
-enum class LayoutRelation { Same, RowsOf, PartialOf, TileOf, TileOfPartial };
+enum class LayoutRelation {
+  Same,
+  RowsOf,
+  ColumnsOf,
+  PartialOf,
+  TileOf,
+  TileOfColumns,
+  TileOfPartial
+};
 
 /// The layout that a relation gives to the second tile where the first one has
 /// `layout`; null if it gives none.

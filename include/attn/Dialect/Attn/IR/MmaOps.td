@@ -41,7 +41,7 @@ def Attn_MmaOp : Attn_Op<"mma", [
     `depth_quads`; where the columns are, the result has that of `#attn.mma` with
     `column_quads`.
 
-    Operands of 8 bits need sm_89, the others sm_80.
+    Products of 8 bits need sm_89, the others sm_80.
 
     Products are exact; sums are in f32 (f16 for f16 accumulators), in an order
     that PTX does not specify. With `f16_sums` the products of f16 operands are

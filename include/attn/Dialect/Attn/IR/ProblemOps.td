@@ -90,6 +90,10 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     first Dv = D - R columns of k: `v[b, 0, j, c]` and `k[b, 0, j, c]` are one
     value, which a kernel reads from k: its launch has no tensor v.
 
+    With `rope(%k_rope)` the last R columns of k are a tensor of their own, of the
+    type of q, and k has the first Dv: the operand v is the whole of k. So 8-bit
+    latent columns stand beside rotated ones of 16 bits.
+
     `init(%init_o, %init_lse)` is a state that rows go on from: o (B, H, Nq, Dv)
     and lse (B, H, Nq) of an attention to other keys, which count as one more key
     of row `i`, with the score `init_lse[b,h,i]` and the value `init_o[b,h,i,:]`.
@@ -107,6 +111,14 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     v_descale[b,g]. Beside a q of 16 bits it is `descales(%k_descale, %v_descale)`. A
     stride of 0 gives heads or sequences one number.
 
+    With `scales(%k_scales, %v_scales)` and `scale_group = N` each N columns of a
+    row of 8-bit k and v, beside a q of 16 bits, have a unit of their own: `k[b,g,j,c]`
+    in the formulas is the stored number times `k_scales[b,g,j,c/N]`, `v` likewise.
+    The tensors have the batches, heads and rows of k and v, or their pages, and
+    are read where these are: rows that belong to no sequence may hold anything.
+    Descales may stand beside. With `rope_dim` it is `scales(%k_scales)`, of the
+    columns of k that v has, too.
+
     The regions `score_mod` and `mask_mod` take (score: f32, batch, head, q
     index, kv index: i32) and yield an f32, and an i1 that is true where the
     pair is kept. They may read values and memory from outside, and have no
@@ -114,7 +126,7 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     the score that `score_mod` gives.
 
     The constraints are numbered in `docs/spec.md` (attention_c1 to
-    attention_c41).
+    attention_c44).
 
     Undefined behaviour: o or lse overlapping an input or each other;
     cu_seqlens outside the rows or decreasing; a query sequence longer than
@@ -164,6 +176,11 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     /*attention_c41*/
     Arg<Optional<Attn_ShapedOperand>, "results to go on from, (B, H, Nq, Dv)">:$init_o,
     Arg<Optional<Attn_ShapedOperand>, "their log-sum-exp, (B, H, Nq), f32">:$init_lse,
+    /*attention_c42, attention_c43*/
+    Arg<Optional<Attn_ShapedOperand>, "what units of each row of k stand for, (B, Hkv, Nk, D / N), f32">:$k_scales,
+    Arg<Optional<Attn_ShapedOperand>, "what units of each row of v stand for, (B, Hkv, Nk, Dv / N), f32">:$v_scales,
+    /*attention_c44*/
+    Arg<Optional<Attn_ShapedOperand>, "columns of k that v does not have, apart, (B, Hkv, Nk, R)">:$k_rope,
     /*attention_c30*/
     Described<OptionalAttr<Attn_MaskAttr>, "which keys a query sees; all without it">:$mask,
     /*attention_c17*/
@@ -182,6 +199,8 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     Described<OptionalAttr<I64Attr>, "keys of each part">:$run_keys,
     /*attention_c25*/
     Described<OptionalAttr<I64Attr>, "columns of q and k that v does not have">:$rope_dim,
+    /*attention_c42, attention_c43*/
+    Described<OptionalAttr<I64Attr>, "columns of k and v that share a scale">:$scale_group,
     /*attention_c26*/
     Described<OptionalAttr<F32Attr>, "factor of the output">:$out_scale,
     /*attention_c36*/
@@ -199,6 +218,8 @@ def Attn_AttentionOp : Attn_Op<"attention", [
          | `pages` `(` $page_table (`,` $page_indptr^)? `:` type($page_table) (`,` type($page_indptr)^)? `)`
          | `kv_lengths` `(` $kv_lengths `:` type($kv_lengths) `)`
          | `init` `(` $init_o `,` $init_lse `:` type($init_o) `,` type($init_lse) `)`
+         | `scales` `(` $k_scales (`,` $v_scales^)? `:` type($k_scales) (`,` type($v_scales)^)? `)`
+         | `rope` `(` $k_rope `:` type($k_rope) `)`
          | `descales` `(` custom<Descales>($q_descale, type($q_descale), $k_descale, type($k_descale), $v_descale, type($v_descale)) `)`)
     (`score_mod` $score_mod^)? (`mask_mod` $mask_mod^)?
     attr-dict (`->` type($results)^)?

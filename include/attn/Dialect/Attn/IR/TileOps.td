@@ -51,9 +51,9 @@ def Attn_ReduceOp : Attn_Op<"reduce", [Pure,
 
 def Attn_BroadcastOp : Attn_Op<"broadcast", [Pure,
     DeclareOpInterfaceMethods<Attn_LayoutOpInterface, ["getLayoutLinks", "getOperandLayout"]>]> {
-  let summary = "repeats row values along the columns";
+  let summary = "repeats row values along the columns, or column values along the rows";
   let description = [{
-    `result[i, j] = source[i]`.
+    `result[i, j] = source[i]`; with `columns` `result[i, j] = source[j]`.
 
     Folds: equal constants are equal constants.
 
@@ -66,11 +66,17 @@ def Attn_BroadcastOp : Attn_Op<"broadcast", [Pure,
     }
     ```
   }];
-  let arguments = (ins Arg<AnyRankedTensor, "row values">:$source);
+  let arguments = (ins
+    Arg<AnyRankedTensor, "row or column values">:$source,
+    Described<UnitAttr, "the source has a value for each column">:$columns);
   let results = (outs Res<AnyRankedTensor, "the tile">:$result);
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;
   let hasFolder = 1;
+  let extraClassDeclaration = [{
+    /// The dimension of the result that the source has.
+    unsigned getSourceDim() { return getColumns() ? 1 : 0; }
+  }];
 }
 
 def Attn_SliceOp : Attn_Op<"slice", [Pure,

@@ -77,8 +77,52 @@ SmallVector<Value> lowering::truncateTo8(ImplicitLocOpBuilder &b,
   return results;
 }
 
-std::pair<Value, Value> lowering::widenFrom8(ImplicitLocOpBuilder &b,
-                                             Value word, Type elementType) {
+/// The same by integers: of two bytes in the upper halves of 16 bits, e5m2 is
+/// f16 as it stands. An exponent of e4m3, moved to that of f16, is 8 too small,
+/// and what would be 480 is NaN.
+static Value widenByWords(ImplicitLocOpBuilder &b, Value word, int64_t selector,
+                          Type elementType) {
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(b, value, 32);
+  };
+  Type halves = VectorType::get(2, b.getF16Type());
+  Value bytes =
+      NVVM::PermuteOp::create(b, b.getI32Type(), word, constant(0),
+                              constant(selector), NVVM::PermuteMode::DEFAULT);
+  if (isa<Float8E5M2Type>(elementType))
+    return LLVM::BitcastOp::create(b, halves, bytes);
+  auto both = [&](Value x, uint16_t mask) -> Value {
+    return arith::AndIOp::create(b, x,
+                                 constant(int32_t(mask * uint32_t(0x10001))));
+  };
+  auto shift = [&](Value x, int64_t bits) -> Value {
+    return arith::ShRUIOp::create(b, x, constant(bits));
+  };
+  Value moved = arith::OrIOp::create(b, both(bytes, 0x8000),
+                                     both(shift(bytes, 1), 0x3f80));
+  Value factor = arith::ConstantOp::create(
+      b, DenseElementsAttr::get(cast<ShapedType>(halves),
+                                b.getFloatAttr(b.getF16Type(), 256.0)));
+  Value scaled = arith::MulFOp::create(
+      b, LLVM::BitcastOp::create(b, halves, moved).getResult(), factor);
+  Value above =
+      arith::AddIOp::create(b, both(bytes, 0x7f00), constant(0x01000100));
+  Value bits = arith::OrIOp::create(
+      b, LLVM::BitcastOp::create(b, b.getI32Type(), scaled).getResult(),
+      both(shift(above, 2), 0x2000));
+  return LLVM::BitcastOp::create(b, halves, bits);
+}
+
+std::pair<Value, Value> PartitionLowering::widenFrom8(ImplicitLocOpBuilder &b,
+                                                      Value word,
+                                                      Type elementType) {
+  if (kernel.someTargetLacks(Capability::Fp8)) {
+    // Bytes 0 and 1, or 2 and 3, above zeros.
+    constexpr int64_t kLower = 0x1404, kUpper = 0x3424;
+    Value whole = LLVM::BitcastOp::create(b, b.getI32Type(), word);
+    Value lower = widenByWords(b, whole, kLower, elementType);
+    return {lower, widenByWords(b, whole, kUpper, elementType)};
+  }
   Value pairs =
       LLVM::BitcastOp::create(b, VectorType::get(2, b.getI16Type()), word);
   auto widen = [&](unsigned half) -> Value {
@@ -95,11 +139,12 @@ std::pair<Value, Value> lowering::widenFrom8(ImplicitLocOpBuilder &b,
 }
 
 /// f16 scalars of packed 8-bit elements, which they hold exactly.
-static SmallVector<Value> extendFrom8(ImplicitLocOpBuilder &b,
+static SmallVector<Value> extendFrom8(PartitionLowering &partition,
+                                      ImplicitLocOpBuilder &b,
                                       const TileValue &tile) {
   SmallVector<Value> scalars;
   for (Value word : tile.values) {
-    auto [lower, upper] = widenFrom8(b, word, tile.elementType);
+    auto [lower, upper] = partition.widenFrom8(b, word, tile.elementType);
     for (Value wide : {lower, upper})
       for (unsigned i = 0; i < 2; ++i)
         scalars.push_back(LLVM::ExtractElementOp::create(
@@ -171,7 +216,7 @@ LogicalResult PartitionLowering::lower(arith::ExtFOp op) {
   SmallVector<Value> scalars =
       storageOf(source->elementType) == source->elementType
           ? unpack(b, *source)
-          : extendFrom8(b, *source);
+          : extendFrom8(*this, b, *source);
   SmallVector<Value> results;
   for (Value scalar : scalars)
     results.push_back(scalar.getType() == elementType

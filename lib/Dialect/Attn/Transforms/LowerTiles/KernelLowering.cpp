@@ -134,6 +134,12 @@ bool KernelLowering::targetsHave(Capability capability) {
          });
 }
 
+bool KernelLowering::someTargetLacks(Capability capability) {
+  ArrayAttr targets =
+      func->getParentOfType<gpu::GPUModuleOp>().getTargetsAttr();
+  return targets && !targets.empty() && !targetsHave(capability);
+}
+
 void KernelLowering::lowerTensorMaps() {
   // The kernel's signature stays as the launch has it; convert-attn-to-nvvm
   // makes the parameter the pointer that is cast to here.

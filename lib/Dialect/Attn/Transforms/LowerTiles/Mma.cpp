@@ -262,7 +262,7 @@ void MmaProduct::setWidened(Operand &operand, unsigned word, Value loaded) {
         NVVM::PermuteMode::DEFAULT);
   WidenedPlace place = getWidenedPlace(word);
   std::tie(operand.values[place.lower], operand.values[place.upper]) =
-      widenFrom8(b, loaded, elementTypeB);
+      partition.widenFrom8(b, loaded, elementTypeB);
 }
 
 LogicalResult MmaProduct::readOperands() {
@@ -443,9 +443,10 @@ LogicalResult PartitionLowering::lower(MmaOp op) {
   if (failed(accumulator))
     return failure();
   WarpGrid grid = layout.getGrid();
-  if (op.getColumn().value_or(0) % (8 * grid.n) != 0)
+  int64_t round = grid.columnQuads ? 16 : 8;
+  if (op.getColumn().value_or(0) % (round * grid.n) != 0)
     return op.emitOpError("expected 'column' to be a multiple of ")
-           << 8 * grid.n << ", 8 for each of " << grid.n
+           << round * grid.n << ", " << round << " for each of " << grid.n
            << " warps along the columns, got " << *op.getColumn();
   if (int64_t parts = op.getDepthParts().value_or(1);
       parts > 1 && (parts != grid.n || !grid.columnRuns || grid.copies != 1))

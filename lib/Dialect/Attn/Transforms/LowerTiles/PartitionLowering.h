@@ -84,11 +84,6 @@ Type storageOf(Type elementType);
 SmallVector<Value> truncateTo8(ImplicitLocOpBuilder &b, ArrayRef<Value> scalars,
                                Type elementType);
 
-/// The f16 of both halves of a word of four packed 8-bit elements, lower ones
-/// first, as vectors of two; f16 holds them exactly.
-std::pair<Value, Value> widenFrom8(ImplicitLocOpBuilder &b, Value word,
-                                   Type elementType);
-
 /// The instructions of an approximate function (exp2, log2, tanh, ...) of an
 /// f32 scalar, or null if `op` is none: upstream's lowerings of these ops call
 /// a library or cannot be selected.
@@ -185,6 +180,8 @@ public:
 
   /// True if all targets of the kernel have a capability.
   bool targetsHave(Capability capability);
+  /// True if some target of the kernel is known to have it not.
+  bool someTargetLacks(Capability capability);
 
   /// A builder at the entry, at the kernel's own location or at `loc`.
   ImplicitLocOpBuilder entryBuilder() { return entryBuilder(func.getLoc()); }
@@ -277,6 +274,10 @@ public:
   LogicalResult lower(OpT op);
 
   LogicalResult lowerElementwise(Operation *op);
+  /// The f16 of both halves of a word of four packed 8-bit elements, lower ones
+  /// first, as vectors of two; f16 holds them exactly.
+  std::pair<Value, Value> widenFrom8(ImplicitLocOpBuilder &b, Value word,
+                                     Type elementType);
   /// Exponentials of halves, two in an instruction.
   LogicalResult lowerHalfPowers(Exp2Op op);
   /// True if arithmetic on a tile's neighbouring f32 elements is done in pairs:

@@ -19,19 +19,22 @@ static SmallVector<int64_t> registerCoordinates(const TileLayout &layout,
   return coordinates;
 }
 
-/// For each register of `of`, the register of `in` with the same row.
-static FailureOr<SmallVector<unsigned>>
-matchRows(Operation *op, const TileLayout &of, const TileLayout &in) {
+/// For each register of `of`, the register of `in` with the same row, or with
+/// the column `dim` = 1 of `of` that is element of `in`.
+static FailureOr<SmallVector<unsigned>> matchRows(Operation *op,
+                                                  const TileLayout &of,
+                                                  const TileLayout &in,
+                                                  unsigned dim = 0) {
   llvm::DenseMap<int64_t, unsigned> rows;
   for (auto [reg, row] : llvm::enumerate(registerCoordinates(in, 0)))
     rows.try_emplace(row, reg);
   SmallVector<unsigned> matches;
-  for (int64_t row : registerCoordinates(of, 0)) {
+  for (int64_t row : registerCoordinates(of, dim)) {
     auto it = rows.find(row);
-    if (it == rows.end() || of.laneBases(0) != in.laneBases(0) ||
-        of.warpBases(0) != in.warpBases(0))
-      return op->emitOpError("expected layouts that keep rows in their "
-                             "threads, got ")
+    if (it == rows.end() || of.laneBases(dim) != in.laneBases(0) ||
+        of.warpBases(dim) != in.warpBases(0))
+      return op->emitOpError("expected layouts that keep ")
+             << (dim == 0 ? "rows" : "columns") << " in their threads, got "
              << of.str() << " and " << in.str();
     matches.push_back(it->second);
   }
@@ -117,7 +120,7 @@ LogicalResult PartitionLowering::lower(BroadcastOp op) {
   if (failed(source) || failed(layout))
     return failure();
   FailureOr<SmallVector<unsigned>> from =
-      matchRows(op, *layout, source->layout);
+      matchRows(op, *layout, source->layout, op.getSourceDim());
   if (failed(from))
     return failure();
   ImplicitLocOpBuilder b(op.getLoc(), op);

@@ -1,0 +1,187 @@
+//===- CopiedEmitter.h - Emits kernels whose blocks cp.async copies -*- C++
+//-*-===//
+
+#ifndef ATTN_LIB_SCHEDULE_COPIED_COPIEDEMITTER_H
+#define ATTN_LIB_SCHEDULE_COPIED_COPIEDEMITTER_H
+
+#include "../Core/AttentionEmitter.h"
+#include "CopiedExtents.h"
+#include "GatheredSoftmax.h"
+#include "GridTiles.h"
+
+namespace mlir::attn {
+
+/// Emits one tile of a plan.
+class CopiedEmitter : AttentionEmitter {
+public:
+  CopiedEmitter(KernelContext &context, const CopiedPlan &plan)
+      : AttentionEmitter(context, plan.getBlockM(),
+                         getPackedHeads(context.facts, plan)),
+        plan(plan), extents(facts, plan),
+        partN(plan.getBlockN() / plan.getParts()) {
+    resultColumns = extents.valueColumns;
+  }
+  LogicalResult run();
+
+private:
+  /// A part of a block: its scores, the keys that they were made of, which are
+  /// several slots of columns of 8-bit latent keys, and the scales of these.
+  struct BlockPart {
+    Value scores;
+    SmallVector<Value> keys, scales;
+  };
+
+  /// What the blocks of a tile read: for each slice the queries in registers or
+  /// in shared memory, or a view of them, and views of the keys and values; the
+  /// exponents of two of a unit of score.
+  struct BlockOperands {
+    SmallVector<Value> q, kViews, vViews;
+    /// Views of the scales of rows, one for each group of columns; empty where
+    /// there are none.
+    SmallVector<Value> kScales, vScales;
+    Value scale;
+  };
+
+  LogicalResult emitTile();
+  /// What all teams' states give together, in the first team.
+  RunningState mergeTeams(RunningState state);
+  void emitResultViews();
+  /// Shared memory through which results may pass; null for none.
+  Value emitScratch();
+  /// Stores the results of the tile.
+  void storeResults(RunningState state);
+  void allocRings();
+  /// The ring of a number for each row.
+  Value allocScales(StringRef name);
+  /// Columns of K and Q, and of V, that have a slot together.
+  int64_t getKeySlice() const {
+    return plan.getSlice() ? plan.getSlice() : extents.keyColumns;
+  }
+  int64_t getValueSlice() const {
+    return plan.getSlice() ? plan.getSlice() : extents.valueColumns;
+  }
+  /// Calls `emit` with the first column and the columns of each slice of `dim`
+  /// columns; with 0 and 0 where there are no slices.
+  SmallVector<Value> emitSlices(int64_t dim,
+                                function_ref<Value(int64_t, int64_t)> emit);
+  /// Copies the queries of the tile, which `views` has; what products read them
+  /// from.
+  SmallVector<Value> emitQueries(ArrayRef<Value> views);
+  /// A part of the block that starts at `key`.
+  FailureOr<BlockPart> emitProducts(ImplicitLocOpBuilder &lb, int64_t part,
+                                    Value key, const BlockOperands &from);
+  /// `o` and the product of `p` and the values of a part of the block that
+  /// starts at `key`.
+  Value emitWeightedValues(ImplicitLocOpBuilder &lb, int64_t part, Value key,
+                           const BlockPart &block, const BlockOperands &from,
+                           Value p, Value o);
+  /// Accumulators of warps that share rows and divide columns.
+  MmaLayoutAttr getDividedLayout() {
+    return MmaLayoutAttr::get(b.getContext(),
+                              {plan.getRowWarps(), plan.getColumnWarps()},
+                              /*copies=*/1, plan.getWgmma());
+  }
+  /// A slot with the scales of the rows from `key` on.
+  Value stageScales(ImplicitLocOpBuilder &lb, Value key, Value view,
+                    Value ring);
+  /// What such a slot holds for each column of `tile`, whose columns are these
+  /// rows.
+  Value emitColumnScales(ImplicitLocOpBuilder &lb, Value tile, Value slot);
+  /// Probabilities in the type of operands, of which `wide` are f32.
+  Value emitNarrow(ImplicitLocOpBuilder &lb, Value wide);
+
+  //===--------------------------------------------------------------------===//
+  // 8-bit latent keys (CopiedLatent.cpp)
+  //===--------------------------------------------------------------------===//
+
+  bool hasNarrowLatent() const {
+    return extents.isLatent && extents.widensKeys;
+  }
+  /// Columns that share a scale, and how many times there are so many.
+  int64_t countKeyGroups() const { return facts.valueDim / facts.scaleGroup; }
+  void allocNarrowLatentRings();
+  /// A buffer of the queries of a group of columns.
+  BufferType getQueryGroupType(Type elementType);
+  /// Copies the queries of the tile, and loads those of each group of columns
+  /// and the rotated ones.
+  SmallVector<Value> emitNarrowLatentQueries();
+  /// Views of the keys of each group of columns, and of the rotated ones.
+  SmallVector<Value> emitNarrowLatentViews();
+  FailureOr<BlockPart> emitNarrowLatentProducts(ImplicitLocOpBuilder &lb,
+                                                Value key,
+                                                const BlockOperands &from);
+  /// `o` and the product of the probabilities `p`, f32, and the values.
+  Value emitNarrowLatentValues(ImplicitLocOpBuilder &lb, const BlockPart &part,
+                               Value p, Value o);
+
+  /// The type of the accumulators of a part's scores: f16 or f32; partial sums
+  /// beside each other where warps divide the depth.
+  RankedTensorType getScoreSumsType();
+  /// Scores of f32 from such sums.
+  Value emitScoreSums(ImplicitLocOpBuilder &lb, Value sums);
+  /// The accumulator of the results as f32.
+  Value emitWide(Value o);
+  /// a b + c as `type`, in `layout` by wgmma, where c may be null.
+  Value emitProduct(ImplicitLocOpBuilder &lb, RankedTensorType type, Value a,
+                    Value factor, Value c, Attribute layout,
+                    IntegerAttr depthParts = IntegerAttr());
+  /// Accumulators that all warps hold that share their rows.
+  MmaLayoutAttr getSharedLayout() {
+    return MmaLayoutAttr::get(b.getContext(), {plan.getRowWarps(), 1},
+                              plan.getColumnWarps());
+  }
+  /// Scores that all warps know that share their rows.
+  RankedTensorType getSharedScores() {
+    return RankedTensorType::get({blockM, partN}, b.getF32Type(),
+                                 getSharedLayout());
+  }
+  /// The accumulator of the results before the first block, where it is not
+  /// that of emitInitialState: of f16, or with columns in quads, as products
+  /// with values leave them that are widened; null otherwise.
+  Value emitInitialResults();
+  /// The softmax where warps exchange probabilities.
+  GatheredSoftmax getGathered() {
+    return {blockM, getDividedLayout(), getSharedLayout()};
+  }
+  /// The type of queries and probabilities in products.
+  Type getOperandType() {
+    return facts.hasNarrowKeys() ? Type(b.getF16Type()) : facts.elementType;
+  }
+  /// The accumulator times `factor` where some factor is not 1.
+  Value emitRescale(ImplicitLocOpBuilder &lb, Value factor, Value o);
+  /// Finishes and stores a tile whose columns the warps divide.
+  void storeDivided(RunningState carried);
+  /// One block; the state behind it.
+  FailureOr<RunningState> emitBlock(ImplicitLocOpBuilder &lb,
+                                    const BlockOperands &from, Value key,
+                                    RunningState state);
+  Operation *getKernel() {
+    Operation *parent = b.getBlock()->getParentOp();
+    auto kernel = dyn_cast<gpu::GPUFuncOp>(parent);
+    return kernel ? kernel : parent->getParentOfType<gpu::GPUFuncOp>();
+  }
+
+  const CopiedPlan plan;
+  CopiedExtents extents;
+  /// Keys of a part of a block.
+  int64_t partN;
+  BufferType kRing, vRing;
+  /// The rings of the scales of rows, one for each group of columns; empty
+  /// where there are none.
+  SmallVector<Value> kScaleRings, vScaleRings;
+  /// The ring of rotated columns beside 8-bit latent ones.
+  Value ropeRing;
+  SmallVector<Value> kBuffers, vBuffers;
+  /// The ring of Q's slices; null where all of Q stays.
+  Value qRing;
+  Value oView, lseView;
+  /// The team's number, i32; null where the CTA is one team.
+  Value team;
+};
+
+/// The type of one slot of a ring.
+BufferType getSlotType(BufferType ring);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_SCHEDULE_COPIED_COPIEDEMITTER_H

@@ -1,0 +1,139 @@
+//===- CopiedLatent.cpp - 8-bit latent keys whose blocks cp.async copies --===//
+//
+// A row of keys is latent columns of 8 bits, with a scale for each group of
+// them, and rotated columns of 16 bits. Each group has a ring, from which
+// products take its columns as fragments of f16, for scores and for values. A
+// score is the sum of the product with the rotated columns and of the groups'
+// products, each times the scales of its keys. The results of a group's columns
+// come from probabilities times these scales.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CopiedEmitter.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+void CopiedEmitter::allocNarrowLatentRings() {
+  int64_t stages = plan.getStages();
+  kRing = bufferType({stages, partN, facts.scaleGroup}, facts.keyType);
+  for (int64_t group = 0; group < countKeyGroups(); ++group) {
+    std::string suffix = std::to_string(group);
+    kBuffers.push_back(alloc("k" + suffix, kRing));
+    kScaleRings.push_back(allocScales("k_scales" + suffix));
+  }
+  ropeRing = alloc("k_rope", bufferType({stages, partN, facts.ropeDim}));
+}
+
+BufferType CopiedEmitter::getQueryGroupType(Type elementType) {
+  // A thread reads four columns of a row, as fragments have them: of four rows
+  // they are in different banks where 16 columns lie together.
+  constexpr int64_t kSpan = 32;
+  return BufferType::get(
+      b.getContext(), {blockM, facts.scaleGroup}, elementType,
+      SwizzledLayoutAttr::get(b.getContext(), kSpan), MemorySpace::Shared);
+}
+
+SmallVector<Value> CopiedEmitter::emitNarrowLatentQueries() {
+  SmallVector<Value> buffers, tiles;
+  auto copy = [&](int64_t first, int64_t columns, BufferType type) {
+    Value buffer = alloc("q" + std::to_string(buffers.size()), type);
+    CpAsyncOp::create(b, emitQueryView(first, columns), row, buffer,
+                      /*in_bounds=*/UnitAttr());
+    buffers.push_back(buffer);
+  };
+  for (int64_t group = 0; group < countKeyGroups(); ++group)
+    copy(group * facts.scaleGroup, facts.scaleGroup,
+         getQueryGroupType(facts.elementType));
+  copy(facts.valueDim, facts.ropeDim, bufferType({blockM, facts.ropeDim}));
+  allocRings();
+  CpAsyncCommitOp::create(b);
+  CpAsyncWaitOp::create(b, 0);
+  for (auto [index, buffer] : llvm::enumerate(buffers)) {
+    auto shape = cast<BufferType>(buffer.getType()).getShape();
+    RankedTensorType type = tileType(shape, facts.elementType);
+    if (int64_t(index) == countKeyGroups()) {
+      tiles.push_back(buffer);
+      continue;
+    }
+    Value q = LocalLoadOp::create(b, type, buffer);
+    if (facts.elementType != getOperandType()) {
+      q = arith::ExtFOp::create(b, type.clone(b.getF32Type()), q);
+      q = arith::TruncFOp::create(b, type.clone(getOperandType()), q);
+    }
+    if (int64_t(index) < extents.heldKeyGroups) {
+      tiles.push_back(q);
+      continue;
+    }
+    // Each block reads what has no registers.
+    Value kept = buffer;
+    if (facts.elementType != getOperandType()) {
+      kept =
+          ReinterpretOp::create(b, getQueryGroupType(getOperandType()), buffer);
+      LocalStoreOp::create(b, q, kept);
+    }
+    tiles.push_back(kept);
+  }
+  return tiles;
+}
+
+SmallVector<Value> CopiedEmitter::emitNarrowLatentViews() {
+  SmallVector<Value> views;
+  for (int64_t group = 0; group < countKeyGroups(); ++group)
+    views.push_back(
+        source->emitView("k", at, group * facts.scaleGroup, facts.scaleGroup));
+  views.push_back(source->emitView("k_rope", at));
+  return views;
+}
+
+FailureOr<CopiedEmitter::BlockPart>
+CopiedEmitter::emitNarrowLatentProducts(ImplicitLocOpBuilder &lb, Value key,
+                                        const BlockOperands &from) {
+  RankedTensorType scoreType = getScoreSumsType();
+  Value zero =
+      arith::ConstantOp::create(lb, cast<TypedAttr>(lb.getZeroAttr(scoreType)));
+  auto multiply = [&](Value q, Value slot) -> Value {
+    auto type = cast<BufferType>(slot.getType());
+    Value transposed = TransposeOp::create(
+        lb, bufferType({type.getShape()[1], partN}, type.getElementType()),
+        slot);
+    return MmaOp::create(lb, scoreType, q, transposed, zero);
+  };
+  BlockPart part;
+  Value rope =
+      StageOp::create(lb, getSlotType(cast<BufferType>(ropeRing.getType())),
+                      from.kViews.back(), key, ropeRing);
+  part.scores = multiply(from.q.back(), rope);
+  for (int64_t group = 0; group < countKeyGroups(); ++group) {
+    part.keys.push_back(StageOp::create(
+        lb, getSlotType(kRing), from.kViews[group], key, kBuffers[group]));
+    part.scales.push_back(
+        stageScales(lb, key, from.kScales[group], kScaleRings[group]));
+    Value q = from.q[group];
+    if (auto buffer = dyn_cast<BufferType>(q.getType()))
+      q = LocalLoadOp::create(
+          lb, tileType(buffer.getShape(), buffer.getElementType()), q);
+    Value product = multiply(q, part.keys.back());
+    part.scores = math::FmaOp::create(
+        lb, product, emitColumnScales(lb, product, part.scales.back()),
+        part.scores);
+  }
+  if (failed(emitScores(lb, key, part.scores)))
+    return failure();
+  if (plan.exchangesScores())
+    part.scores = ConvertLayoutOp::create(lb, getSharedScores(), part.scores);
+  return part;
+}
+
+Value CopiedEmitter::emitNarrowLatentValues(ImplicitLocOpBuilder &lb,
+                                            const BlockPart &part, Value p,
+                                            Value o) {
+  for (int64_t group = 0; group < countKeyGroups(); ++group) {
+    Value scaled = arith::MulFOp::create(
+        lb, p, emitColumnScales(lb, p, part.scales[group]));
+    o = MmaOp::create(lb, o.getType(), emitNarrow(lb, scaled), part.keys[group],
+                      o, lb.getI64IntegerAttr(group * facts.scaleGroup),
+                      /*depth_parts=*/IntegerAttr(), /*f16_sums=*/UnitAttr());
+  }
+  return o;
+}
