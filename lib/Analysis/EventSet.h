@@ -58,7 +58,7 @@ public:
   }
 
 private:
-  llvm::SmallVector<uint64_t, 6> words;
+  llvm::SmallVector<uint64_t, 12> words;
 };
 
 /// One or two sets that are read as one.
@@ -114,7 +114,11 @@ struct Knowledge {
     for (EventSet *set : {&generic, &async, &cause, &tensor, &handed})
       set->remove(events);
   }
-  void clear() { *this = Knowledge(); }
+  /// Keeps the memory of the sets, which are filled again.
+  void clear() {
+    for (EventSet *set : {&generic, &async, &cause, &tensor, &handed})
+      set->clear();
+  }
 };
 
 /// What the threads of a warp may rely on. Threads do not see what others of
