@@ -80,11 +80,8 @@ void Machine::sweep() {
   for (Knowledge &knows : exits)
     knows.remove(dead);
   // The lowest numbers are given first, so that sets stay small.
-  llvm::sort(deadEvents, std::greater<uint32_t>());
-  size_t free = freeEvents.size();
-  llvm::append_range(freeEvents, deadEvents);
-  std::inplace_merge(freeEvents.begin(), freeEvents.begin() + free,
-                     freeEvents.end(), std::greater<uint32_t>());
+  freeEvents.insert(freeEvents.end(), deadEvents.begin(), deadEvents.end());
+  llvm::sort(freeEvents, std::greater<uint32_t>());
   deadEvents.clear();
   dead.clear();
 }
