@@ -42,14 +42,16 @@ public:
 
   void push_back(const Access &access) {
     accesses.push_back(access);
-    bounds.push_back(getBounds(access));
+    Bounds bounds = getBounds(access);
+    begins.push_back(bounds.begin);
+    ends.push_back(bounds.end);
   }
   /// Puts the last one in the place of one that matters no more.
   void replaceByLast(size_t index) {
     accesses[index] = accesses.back();
-    bounds[index] = bounds.back();
-    accesses.pop_back();
-    bounds.pop_back();
+    begins[index] = begins.back();
+    ends[index] = ends.back();
+    resize(size() - 1);
   }
   /// Drops those that are not kept.
   void keep(const std::vector<bool> &kept) {
@@ -58,37 +60,42 @@ public:
       if (!kept[index])
         continue;
       accesses[count] = accesses[index];
-      bounds[count++] = bounds[index];
+      begins[count] = begins[index];
+      ends[count++] = ends[index];
     }
-    accesses.resize(count);
-    bounds.resize(count);
+    resize(count);
   }
   /// The first one from `index` on that may touch bytes of another one, or the
   /// number of accesses.
   size_t findNear(size_t index, const Access &access) const {
     Bounds near = getBounds(access);
     // Without branches for some at a time.
-    constexpr size_t kAtATime = 8;
-    for (; index + kAtATime <= bounds.size(); index += kAtATime) {
+    constexpr size_t kAtATime = 16;
+    for (; index + kAtATime <= size(); index += kAtATime) {
       int32_t any = 0;
       for (size_t i = 0; i < kAtATime; ++i)
-        any |= bounds[index + i].meets(near);
+        any |= meets(index + i, near);
       if (any)
         break;
     }
-    while (index < bounds.size() && !bounds[index].meets(near))
+    while (index < size() && !meets(index, near))
       ++index;
     return index;
   }
 
 private:
+  void resize(size_t count) {
+    accesses.resize(count);
+    begins.resize(count);
+    ends.resize(count);
+  }
   /// First and last bytes in one row of numbers for the memories of all CTAs.
   struct Bounds {
     int32_t begin, end;
-    int32_t meets(Bounds other) const {
-      return (begin < other.end) & (other.begin < end);
-    }
   };
+  int32_t meets(size_t index, Bounds other) const {
+    return (begins[index] < other.end) & (ends[index] > other.begin);
+  }
 
   /// More bytes than a memory has. What lies beyond them may be anywhere there.
   static constexpr int64_t kMemoryBytes = int64_t(1) << 20;
@@ -104,7 +111,7 @@ private:
   }
 
   std::vector<Access> accesses;
-  std::vector<Bounds> bounds;
+  std::vector<int32_t> begins, ends;
 };
 
 } // namespace mlir::attn::barriers

@@ -370,9 +370,11 @@ private:
       signals.resize(signal.event + 1);
     signals[signal.event] = signal;
   }
-  std::vector<uint32_t> freeEvents;
+  EventSet freeEvents;
   EventSet dead;
-  std::vector<uint32_t> deadEvents;
+  uint32_t deadEvents = 0;
+  /// So many wait for a sweep, which looks at all sets.
+  static constexpr uint32_t kMostDead = 128;
   uint32_t numEvents = 1;
   /// Words of shared memory that were handed over.
   std::map<std::pair<uint8_t, int64_t>, Word> words;
