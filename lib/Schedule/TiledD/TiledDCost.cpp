@@ -54,8 +54,14 @@ bool TiledDSchedule::isExpectedToSpill(const ProblemFacts &facts,
   int64_t perThread = std::min<int64_t>(
       target.registersPerThread, target.registersPerSM / plan.getThreads());
   int64_t limit = kRegisterLimit;
+  MaskKind mask = facts.mask.getKind();
+  // Windows were seen to spill 4 to 20 bytes beside exchanged probabilities,
+  // and any mask 8 in code for sm_90a.
+  bool hasMaskRegisters =
+      mask == MaskKind::Window ||
+      (mask != MaskKind::None && target.has(Capability::Wgmma));
   if (copied.gathersProbabilities())
-    limit = kGatheredRegisterLimit;
+    limit = hasMaskRegisters ? kRegisterLimit : kGatheredRegisterLimit;
   else if (plan.getSoftmax() == SoftmaxPolicy::Exact)
     limit = kExactRegisterLimit;
   return registers > std::min(perThread, limit);
