@@ -1,6 +1,7 @@
 //===- BarrierAccesses.cpp - Who touches which bytes, and in which order --===//
 
 #include "BarrierMachine.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -24,13 +25,10 @@ void Machine::moveTo(Access &access, int64_t base) const {
   access.hull = {base + ranges.front().begin, base + ranges.back().end};
 }
 
-/// Whether what lies between their first and last bytes overlaps, and one of
-/// them can matter to the other: reads of two warps neither conflict nor stand
-/// for each other. All accesses are asked for each new one, so that there are
-/// no branches.
-static bool mayMeet(const Access &a, const Access &b) {
-  return (a.hull.begin < b.hull.end) & (b.hull.begin < a.hull.end) &
-         (a.cta == b.cta) & (a.isWrite | b.isWrite | (a.warp == b.warp));
+/// Whether one of them can matter to the other where they touch the same bytes:
+/// reads of two warps neither conflict nor stand for each other.
+static bool canMatter(const Access &a, const Access &b) {
+  return a.isWrite || b.isWrite || a.warp == b.warp;
 }
 
 /// Whether accesses whose hulls overlap share a byte. Ranges of a footprint
@@ -100,10 +98,10 @@ void Machine::checkAccess(Warp &warp, const Access &made) {
   const Step &step = program->steps[made.step];
   bool isCollective = step.isCollective();
   bool isExact = program->accesses[made.info].isExact;
-  size_t count = accesses.size();
-  for (size_t i = 0; i < count;) {
+  size_t i = 0;
+  while ((i = accesses.findNear(i, made)) < accesses.size()) {
     const Access &earlier = accesses[i];
-    if (!mayMeet(earlier, made) || !overlap(earlier, made)) {
+    if (!canMatter(earlier, made) || !overlap(earlier, made)) {
       ++i;
       continue;
     }
@@ -153,10 +151,23 @@ void Machine::checkAccess(Warp &warp, const Access &made) {
       continue;
     }
     forget(earlier.event);
-    accesses[i] = accesses.back();
-    accesses.pop_back();
-    --count;
+    accesses.replaceByLast(i);
   }
+}
+
+/// Whether it matters which execution of a step it is: one that warps take
+/// together, and that writes.
+bool Machine::countsExecutions(const Step &step) const {
+  if (!step.isCollective())
+    return false;
+  return llvm::any_of(llvm::seq(step.first, step.last), [&](uint32_t number) {
+    return program->accesses[number].footprint.isWrite();
+  });
+}
+
+void Machine::endExecution(const Warp &warp, const Step &step) {
+  if (countsExecutions(step))
+    ++instances[{warp.pc, uint16_t(&warp - warps.data())}];
 }
 
 bool Machine::findBase(Warp &warp, const AccessInfo &info, int64_t &base) {
@@ -223,7 +234,8 @@ uint32_t Machine::makeAccess(Warp &warp, uint32_t number, uint8_t cta) {
   made.isAsync = engine && (made.isTensor || engine->isAsyncProxy);
   made.part = getPart(warp, info);
   moveTo(made, base);
-  made.instance = instances[{warp.pc, made.warp}];
+  if (countsExecutions(program->steps[warp.pc]))
+    made.instance = instances[{warp.pc, made.warp}];
   checkAccess(warp, made);
   // Whoever writes a word says what is in it from here on.
   for (auto &[place, word] : words)
@@ -270,7 +282,7 @@ void Machine::accessAll(Warp &warp, const Step &step) {
     if (!step.args.empty())
       writeWord(warp, warp.cta, accesses.back().base, step.args[0]);
   }
-  ++instances[{warp.pc, uint16_t(&warp - warps.data())}];
+  endExecution(warp, step);
 }
 
 void Machine::fill(Warp &warp, const Step &step) {
@@ -302,7 +314,7 @@ void Machine::fill(Warp &warp, const Step &step) {
     if (condition)
       return;
   }
-  ++instances[{warp.pc, uint16_t(&warp - warps.data())}];
+  endExecution(warp, step);
 }
 
 void Machine::closeGroup(Warp &warp, unsigned engine) {
@@ -322,7 +334,7 @@ void Machine::issue(Warp &warp, const Step &step) {
       return;
     warp.open[step.dim].push_back(event);
   }
-  ++instances[{warp.pc, uint16_t(&warp - warps.data())}];
+  endExecution(warp, step);
   if (step.flag)
     closeGroup(warp, step.dim);
   warp.hasOpenStores |= step.dim == kStoreEngine;

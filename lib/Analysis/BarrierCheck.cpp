@@ -285,6 +285,8 @@ void Checker::explore(Machine start, bool joins) {
       continue;
     ++report.states;
     report.tiles = std::max(report.tiles, state.tiles);
+    if (report.states > 1)
+      state.machine.setLimit(limit);
     goesOn =
         finish(state.machine, ends) && addTiles(state, known, forks, states);
   }
@@ -322,7 +324,7 @@ void Checker::exploreAll(bool joins) {
   }
   for (std::array<int64_t, 3> block : program.blocks) {
     Machine start(program, options.profile);
-    start.setLimit(limit);
+    start.setLimit(std::min(limit, options.firstTileLimit));
     start.setSteps(report.steps);
     start.setBlock(block);
     if (program.hasOpenTiles())

@@ -37,13 +37,12 @@ Machine::Machine(const Program &program, OrderProfile profile)
 //===----------------------------------------------------------------------===//
 
 uint32_t Machine::newEvent() {
-  if (freeEvents.empty() && deadEvents.size() >= 64)
+  std::optional<uint32_t> event = freeEvents.takeFirst();
+  if (!event && deadEvents >= kMostDead) {
     sweep();
-  if (freeEvents.empty())
-    return numEvents++;
-  uint32_t event = freeEvents.back();
-  freeEvents.pop_back();
-  return event;
+    event = freeEvents.takeFirst();
+  }
+  return event ? *event : numEvents++;
 }
 
 void Machine::forget(uint32_t event) {
@@ -52,7 +51,7 @@ void Machine::forget(uint32_t event) {
   if (event < signals.size())
     signals[event] = Signal();
   dead.set(event);
-  deadEvents.push_back(event);
+  ++deadEvents;
 }
 
 /// Numbers of events that do not matter any more can be given again once nobody
@@ -82,9 +81,8 @@ void Machine::sweep() {
   for (Knowledge &knows : exits)
     knows.remove(dead);
   // The lowest numbers are given first, so that sets stay small.
-  freeEvents.insert(freeEvents.end(), deadEvents.begin(), deadEvents.end());
-  llvm::sort(freeEvents, std::greater<uint32_t>());
-  deadEvents.clear();
+  freeEvents.join(dead);
+  deadEvents = 0;
   dead.clear();
 }
 

@@ -8,6 +8,7 @@
 #ifndef ATTN_LIB_ANALYSIS_BARRIERMACHINE_H
 #define ATTN_LIB_ANALYSIS_BARRIERMACHINE_H
 
+#include "AccessList.h"
 #include "BarrierProgram.h"
 #include "EventSet.h"
 #include "Unknowns.h"
@@ -18,22 +19,6 @@
 #include <memory>
 
 namespace mlir::attn::barriers {
-
-/// An access whose order matters.
-struct Access {
-  uint32_t event = 0;
-  uint32_t step = 0; ///< of the program
-  uint32_t info = 0; ///< in the program's accesses
-  uint16_t warp = 0; ///< of the cluster
-  uint16_t part = 0; ///< of the footprint
-  uint8_t cta = 0;   ///< whose memory
-  bool isWrite = false;
-  bool isAsync = false;  ///< through the async proxy
-  bool isTensor = false; ///< to tensor memory
-  int64_t base = 0;      ///< bytes from the start of shared memory
-  ByteRange hull;        ///< all bytes of it, from there too
-  uint64_t instance = 0;
-};
 
 struct Wait {
   uint32_t event = 0;
@@ -293,6 +278,8 @@ private:
   void moveTo(Access &access, int64_t base) const;
   bool overlap(const Access &a, const Access &b) const;
   bool isWithin(const Access &a, const Access &b) const;
+  bool countsExecutions(const Step &step) const;
+  void endExecution(const Warp &warp, const Step &step);
   void accessAll(Warp &warp, const Step &step);
   void fill(Warp &warp, const Step &step);
   void issue(Warp &warp, const Step &step);
@@ -392,7 +379,7 @@ private:
   /// cluster's.
   std::vector<Barrier> barriers;
   uint32_t perCta = 0;
-  std::vector<Access> accesses;
+  AccessList accesses;
   /// Signals that may still be on their way, by event.
   std::vector<Signal> signals;
   void addSignal(const Signal &signal) {
@@ -400,15 +387,18 @@ private:
       signals.resize(signal.event + 1);
     signals[signal.event] = signal;
   }
-  std::vector<uint32_t> freeEvents;
+  EventSet freeEvents;
   EventSet dead;
-  std::vector<uint32_t> deadEvents;
+  uint32_t deadEvents = 0;
+  /// So many wait for a sweep, which looks at all sets.
+  static constexpr uint32_t kMostDead = 128;
   uint32_t numEvents = 1;
   /// Words of shared memory that were handed over.
   std::map<std::pair<uint8_t, int64_t>, Word> words;
   const ReadCounts *readCounts = nullptr;
   /// Of the words that were overwritten here.
   ReadCounts countedReads;
+  /// How often each warp has taken the steps whose executions are told apart.
   std::map<std::pair<uint32_t, uint16_t>, uint64_t> instances;
   std::vector<Knowledge> exits;
   /// Of each CTA.

@@ -108,8 +108,7 @@ void Machine::leaveTensor(Warp &warp, const Step &step) {
              {noteAt(access.step, "it starts here; a wait for it has to come "
                                   "before its thread's last barrier")});
     forget(access.event);
-    accesses[i] = accesses.back();
-    accesses.pop_back();
+    accesses.replaceByLast(i);
   }
   tensor.isTaken = false;
   tensor.leaveStep = warp.pc;

@@ -10,7 +10,9 @@
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/bit.h"
 #include <cstdint>
+#include <optional>
 
 namespace mlir::attn::barriers {
 
@@ -28,6 +30,15 @@ public:
   void reset(uint32_t event) {
     if (event / 64 < words.size())
       words[event / 64] &= ~(uint64_t(1) << event % 64);
+  }
+  /// Takes the event of the lowest number out.
+  std::optional<uint32_t> takeFirst() {
+    for (size_t i = 0; i < words.size(); ++i)
+      if (uint64_t word = words[i]) {
+        words[i] = word & (word - 1);
+        return i * 64 + llvm::countr_zero(word);
+      }
+    return std::nullopt;
   }
   void join(const EventSet &other) {
     if (other.words.size() > words.size())
@@ -58,7 +69,7 @@ public:
   }
 
 private:
-  llvm::SmallVector<uint64_t, 6> words;
+  llvm::SmallVector<uint64_t, 12> words;
 };
 
 /// One or two sets that are read as one.
@@ -114,7 +125,11 @@ struct Knowledge {
     for (EventSet *set : {&generic, &async, &cause, &tensor, &handed})
       set->remove(events);
   }
-  void clear() { *this = Knowledge(); }
+  /// Keeps the memory of the sets, which are filled again.
+  void clear() {
+    for (EventSet *set : {&generic, &async, &cause, &tensor, &handed})
+      set->clear();
+  }
 };
 
 /// What the threads of a warp may rely on. Threads do not see what others of

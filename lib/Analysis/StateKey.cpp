@@ -28,8 +28,7 @@ void StateKey::dropAccesses() {
       continue;
     }
     m.forget(event);
-    m.accesses[i] = m.accesses.back();
-    m.accesses.pop_back();
+    m.accesses.replaceByLast(i);
   }
 }
 
@@ -316,8 +315,9 @@ void StateKey::addAccesses() {
     order.push_back({describe(access), uint32_t(index)});
   llvm::sort(order);
   summary.accesses.reserve(order.size());
+  std::vector<bool> kept(order.size(), true);
   for (auto &[key, index] : order) {
-    Access &access = m.accesses[index];
+    const Access &access = m.accesses[index];
     if (summary.accesses.empty() || summary.accesses.back().first != key) {
       summary.accesses.push_back({key, {access, knowersOf(access.event)}});
       continue;
@@ -326,10 +326,9 @@ void StateKey::addAccesses() {
     known.knowers.intersect(knowersOf(access.event));
     setKnowers(known.access.event, known.knowers);
     m.forget(access.event);
-    access.event = 0;
+    kept[index] = false;
   }
-  llvm::erase_if(m.accesses,
-                 [](const Access &access) { return access.event == 0; });
+  m.accesses.keep(kept);
   for (auto &[place, count] : m.instances) {
     if (!sharesWork(place.first))
       continue;

@@ -12,8 +12,6 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Behind all of shared memory.
-static constexpr int64_t kTensorStart = int64_t(1) << 32;
 static constexpr int64_t kCellBytes = 4;
 /// Lanes that are touched together, and the bytes of all their columns.
 static constexpr int64_t kLanes = 16;

@@ -19,6 +19,9 @@ struct BarrierCheckOptions {
   OrderProfile profile = OrderProfile::Isa;
   /// Steps of warps after which the check ends with what it has seen.
   int64_t limit = 4000000;
+  /// The same within the first tile: others take as much at least, which a
+  /// short limit does not leave.
+  int64_t firstTileLimit = INT64_MAX;
 };
 
 /// Who does something, as far as that is known; -1 where it is not.

@@ -25,6 +25,9 @@ struct ByteRange {
   }
 };
 
+/// Where tensor memory starts, behind all of shared memory.
+inline constexpr int64_t kTensorStart = int64_t(1) << 32;
+
 /// Whose part of the rows a footprint's part is.
 enum class RowParts {
   /// One part: everybody who takes part in the access touches all of it.

@@ -50,7 +50,11 @@ public:
         slice(plan.getSlice()), streamsQ(plan.getQStreamed()),
         scoreSplit(plan.getSSplit()), scoreSums(plan.getAccumulateS()),
         resultSums(plan.getAccumulateO()), softmax(plan.getSoftmax()),
-        order(plan.getOrder()), epilogue(plan.getEpilogue()) {}
+        order(plan.getOrder()), epilogue(plan.getEpilogue()) {
+    // All scores of two groups of rows do not fit beside their results.
+    gathers = exchangesScores() && !dividesDepth() &&
+              softmax == SoftmaxPolicy::Exact && blockM / getRowWarps() > 16;
+  }
 
   /// Threads of a CTA.
   int64_t getThreads() const { return threads; }

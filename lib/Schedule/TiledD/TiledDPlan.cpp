@@ -43,6 +43,16 @@ TiledDSchedule::getCandidates(const ProblemFacts &facts,
   // Tiles get unequal work under a mask: the longest ones go first.
   p.order = facts.mask.getKind() == MaskKind::None ? TileOrder::RowMajor
                                                    : TileOrder::LongestFirst;
+  auto add = [&](int64_t blockM, int64_t blockN, int64_t warpsM, int64_t warpsN,
+                 int64_t slice, int64_t stages) {
+    p.blockM = blockM;
+    p.blockN = blockN;
+    p.warpsM = warpsM;
+    p.warpsN = warpsN;
+    p.slice = slice;
+    p.stages = stages;
+    plans.push_back(TiledDPlanAttr::get(context, p));
+  };
   for (int64_t blockM : {64, 32, 16})
     for (int64_t warpsM : {4, 2, 1})
       for (int64_t warpsN : {2, 4, 8, 1})
@@ -65,16 +75,18 @@ TiledDSchedule::getCandidates(const ProblemFacts &facts,
                     !hasLittlePadding(facts.headDim, slice) ||
                     !hasLittlePadding(facts.valueDim, slice))
                   continue;
-                p.blockM = blockM;
-                p.blockN = blockN;
-                p.warpsM = warpsM;
-                p.warpsN = warpsN;
-                p.slice = slice;
-                p.stages = stages;
                 p.softmax = softmax;
                 p.qStreamed = streams;
-                plans.push_back(TiledDPlanAttr::get(context, p));
+                add(blockM, blockN, warpsM, warpsN, slice, stages);
               }
+  // Warps of 32 rows, whose fragments of keys and values serve twice as many.
+  // ptxas was seen to spill with four slots, where they are masked.
+  if (hasLittlePadding(facts.headDim, 128) &&
+      hasLittlePadding(facts.valueDim, 128)) {
+    p.softmax = SoftmaxPolicy::Exact;
+    p.qStreamed = false;
+    add(64, 64, 2, 4, 128, 5);
+  }
   return plans;
 }
 
