@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import _capture, _debug_checks, _driver, _host, _options, _paged_problem, _tensors, arrays, runtime
+from . import (
+    _capture,
+    _debug_checks,
+    _driver,
+    _host,
+    _host_inputs,
+    _options,
+    _paged_problem,
+    _tensors,
+    arrays,
+    runtime,
+)
 from ._paged_problem import ROW_TENSORS, DecodeProblem
 from ._row_tensors import NARROW_TYPES, check_rows, find_scale_group, get_row_strides
 from ._serving_settings import Settings
@@ -499,53 +510,13 @@ def decode_numpy(
     problem = make_problem(views, settings, lse)
     _check_values(tensors, views)
     rank = tensors["q"].ndim
-    inputs = to_host_inputs(tensors, settings) | spread_scales(tensors, problem)
+    inputs = _host_inputs.arrange(tensors, settings) | _host_inputs.spread_scales(tensors, problem)
     outputs = get_runner(problem, _HOST).run_numpy(inputs)
     if settings.max_seqlen_q is not None:
         o, log = outputs["o"][0].swapaxes(0, 1), outputs.get("lse")
         return o if log is None else (o, log[0].T)
     o = shape_numpy(outputs["o"], rank)
     return (o, shape_numpy(outputs["lse"], rank)) if lse else o
-
-
-def to_host_inputs(tensors: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
-    """Arrays by the kernel's names, in its order of dimensions."""
-    inputs = {
-        name: each
-        for name, each in tensors.items()
-        if each is not None and not name.endswith("_scale")
-    }
-    for name in inputs:
-        if name.startswith("capture"):
-            inputs[name] = _capture.to_numpy(inputs[name])
-    is_single = inputs["q"].ndim == 3
-    for name in ("q", "init_o", "init_lse"):
-        if name in inputs and settings.max_seqlen_q is not None:
-            inputs[name] = inputs[name].swapaxes(0, 1)[None]
-        elif name in inputs and is_single:
-            inputs[name] = inputs[name][:, :, None]
-    is_latent = settings.value_dim is not None
-    pools = {name[0] if name.endswith("_cache") else name for name in inputs}
-    for name in sorted(pools & {"k", "v", *ROW_TENSORS}):
-        pool = inputs.pop(f"{name}_cache" if name in ("k", "v") else name)
-        if is_latent:
-            inputs[name] = pool[:, None] if pool.ndim == 3 else pool.swapaxes(1, 2)
-        else:
-            inputs[name] = pool.swapaxes(1, 2) if settings.layout == "nhd" else pool
-    return inputs
-
-
-def spread_scales(tensors: Mapping[str, Any], problem: DecodeProblem) -> dict[str, Any]:
-    """The descales as arrays with a number for each sequence and key head."""
-    import numpy as np
-
-    if problem.descale_strides is None:
-        return {}
-    shape = (problem.batch, problem.kv_heads)
-    return {
-        f"{name}_descale": np.array(np.broadcast_to(tensors[f"{name}_scale"], shape))
-        for name in "kv"
-    }
 
 
 def read_views(tensors: Mapping[str, Any], settings: Settings) -> dict[str, TensorView]:

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from . import _decode, _driver, _host, _options, _paged_problem, _tensors, runtime
+from . import _decode, _driver, _host, _host_inputs, _options, _paged_problem, _tensors, runtime
 from ._functional import Modification
 from ._paged_problem import ROW_TENSORS
 from ._row_tensors import check_planned_rows, get_row_strides, make_row_views
@@ -464,8 +464,8 @@ class DecodePlan:
             row_strides=get_row_strides(views),
             q_strides=views["q"].strides[:3],
         )
-        inputs = _decode.to_host_inputs(tensors, self._settings) | self._inputs
-        inputs |= _decode.spread_scales(tensors, p)
+        inputs = _host_inputs.arrange(tensors, self._settings) | self._inputs
+        inputs |= _host_inputs.spread_scales(tensors, p)
         outputs = _decode.get_runner(p, _HOST).run_numpy(inputs)
         rank = tensors["q"].ndim
         o = _decode.shape_numpy(outputs["o"], rank)

@@ -3,7 +3,7 @@
 import attn
 import numpy as np
 import pytest
-from attn import _decode, _host, _paged_problem
+from attn import _decode, _host, _host_inputs, _paged_problem
 from test_decode import DIM, HEADS, KV_HEADS, PAGE, check, make_batch, refuse
 
 
@@ -95,7 +95,7 @@ def test_rows_of_a_pass(kv_splits):
     assert strides == (3 * HEADS, 1, HEADS) and problem.o_strides == (3 * HEADS * DIM, DIM, HEADS * DIM)
     assert _decode.get_lse_strides(_decode._view_numpy("lse", log.copy("C"))) is None
     runner = _decode.get_runner(problem._replace(lse_strides=strides), -1)
-    got = runner.run_numpy(_decode.to_host_inputs(tensors, settings))
+    got = runner.run_numpy(_host_inputs.arrange(tensors, settings))
     assert "strided<[24, 1, 8]>" in _paged_problem.write_decode(runner.problem)
     want = attn.decode(q, k, v, table, lengths, causal=False, lse=True)
     check((got["o"], got["lse"]), [each.astype(float) for each in want])
