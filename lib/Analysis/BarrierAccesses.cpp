@@ -362,8 +362,7 @@ void Machine::finishAccess(Warp &warp, uint32_t event, unsigned engine) {
     (access->isTensor ? knows.tensor : knows.async).set(event);
 }
 
-void Machine::reportInFlight(const Warp &warp, unsigned engine,
-                             BarrierFault fault, StringRef does) {
+void Machine::reportInFlight(const Warp &warp, unsigned engine) {
   SmallVector<uint32_t> left(warp.open[engine].begin(),
                              warp.open[engine].end());
   for (const auto &group : warp.groups[engine])
@@ -371,13 +370,12 @@ void Machine::reportInFlight(const Warp &warp, unsigned engine,
   for (const Access &access : accesses)
     if (llvm::is_contained(left, access.event))
       report(
-          fault, Place{access.step, access.warp},
-          llvm::formatv("{0} {1} while this access to '{2}' may be in flight",
-                        nameOf(warp), does,
+          BarrierFault::Exit, Place{access.step, access.warp},
+          llvm::formatv("{0} exits while this access to '{1}' may be in flight",
+                        nameOf(warp),
                         program->accesses[access.info].footprint.getName()));
 }
 
-/// Others are told that the CTA's part is in global memory.
 void Machine::checkStores(Warp &warp) {
   if (warp.hasOpenStores)
     report(BarrierFault::InFlight, here(warp),

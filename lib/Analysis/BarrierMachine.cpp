@@ -259,9 +259,6 @@ bool Machine::execute(Warp &warp, const Step &step) {
   case Code::CtaBarrier:
   case Code::NamedBarrier:
   case Code::ClusterBarrier:
-    if (isa<TileArriveOp>(step.op))
-      reportInFlight(warp, getEngineNumber(kBulkStores), BarrierFault::InFlight,
-                     "comes to attn.tile_arrive");
     if (!meetAt(warp, step))
       return false;
     break;
@@ -556,7 +553,7 @@ bool Machine::executeControl(Warp &warp, const Step &step) {
     warp.knows.handOn(exits[warp.cta]);
     // What is left of tensor memory is seen where its columns are given back.
     for (unsigned engine = 0; engine < kFirstTensorEngine; ++engine)
-      reportInFlight(warp, engine, BarrierFault::Exit, "exits");
+      reportInFlight(warp, engine);
     return true;
   default:
     llvm_unreachable("every step is executed");

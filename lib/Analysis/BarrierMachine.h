@@ -285,11 +285,10 @@ private:
   void issue(Warp &warp, const Step &step);
   void closeGroup(Warp &warp, unsigned engine);
   void finishAccess(Warp &warp, uint32_t event, unsigned engine);
-  /// Reports what a warp has started and not waited for where it `does` what
-  /// only complete accesses allow.
-  void reportInFlight(const Warp &warp, unsigned engine, BarrierFault fault,
-                      StringRef does);
+  /// Reports what a warp that exits has started and not waited for.
+  void reportInFlight(const Warp &warp, unsigned engine);
   void await(Warp &warp, const Step &step);
+  /// Others are told that what the CTA has stored is in global memory.
   void checkStores(Warp &warp);
   void readWord(Warp &warp, const Step &step);
   void writeWord(const Warp &warp, uint8_t cta, int64_t base, Slot value);
