@@ -81,13 +81,14 @@ void RingEmitter::addMap(Ring &ring) {
   }
   unsigned bits = facts.elementType.getIntOrFloatBitWidth();
   int64_t span = SharedLayout::chooseSpan(columns, bits);
-  SmallVector<int64_t> box = {1, 1, ring.boxRows / ring.ctas, span * 8 / bits};
+  SmallVector<int64_t> box = {1, 1, ring.boxRows / ring.ctas};
   if (ring.holds == RingRows::Queries && group != 1) {
+    assert(ring.ctas == 1 && "expected each CTA to load its own queries");
     ring.view =
         isPacked(ring.view) ? TensorMapView::PackedByRow : TensorMapView::ByRow;
     box = getQueryBox(rows);
-    box.push_back(span * 8 / bits);
   }
+  box.push_back(span * 8 / bits);
   if (ring.view == TensorMapView::Bounded)
     box.insert(box.begin(), 1);
   // Of every four rows two go to each half of the slot.
