@@ -49,7 +49,8 @@ def cascade(
     query side by side in memory, else it is copied. The other arguments are those of
     `attn.decode`; the last level's pass goes on from `init`. A prefix pays where reading
     it for each sequence takes longer than a launch and the merging, which
-    python/tests/gpu_cascade.py measures. Returns o like q, or (o, lse) with `lse`, f32. Takes torch tensors, which a CUDA graph may capture, and numpy's.
+    python/tests/gpu_cascade.py measures. Returns o like q, or (o, lse) with `lse`, f32.
+    Takes torch tensors, which a CUDA graph may capture, and numpy's.
     Raises ArgumentError for tensors that do not fit each other.
     """
     if not levels:

@@ -194,3 +194,147 @@ gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "bar
     gpu.return
   }
 }
+
+// -----
+
+// Shared memory other than buffers.
+
+gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "barrier"} {
+  gpu.func @workgroup_memref(%n: i32) workgroup(%m : memref<4xi32, #gpu.address_space<workgroup>>) kernel attributes {nvvm.minctasm = 1 : i32, known_block_size = array<i32: 256, 1, 1>, attn.shared_bytes = 65536 : i64,
+      attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["2", "1", "1"], block = [256, 1, 1],
+        tensors = [{access = "read", dtype = "f32", name = "x", shape = array<i64: -1>, strides = array<i64: 1>}], args = [{dim = 0 : i64, kind = "size", tensor = "x", type = "i32"}]>} {
+    %c1 = arith.constant 1 : i32
+    attn.warp_specialize
+    partition "a" warps 4 registers 24 {
+      %i = arith.constant 0 : index
+      // expected-warning @below {{cannot be checked: what it does to shared memory or to who waits for whom is not known}}
+      memref.store %c1, %m[%i] : memref<4xi32, #gpu.address_space<workgroup>>
+    }
+    partition "b" warps 4 registers 24 {
+      %i = arith.constant 0 : index
+      %l = memref.load %m[%i] : memref<4xi32, #gpu.address_space<workgroup>>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// A parity is 0 or 1, not how often the ring has gone around.
+
+gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "barrier"} {
+  gpu.func @parity_2(%map: !attn.tensor_map<1x1x64x64xf16, swizzle = 128>) kernel attributes {nvvm.minctasm = 1 : i32, known_block_size = array<i32: 256, 1, 1>, attn.shared_bytes = 65536 : i64,
+      attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["2", "1", "1"], block = [256, 1, 1],
+        tensors = [{access = "read", dtype = "f16", name = "x", shape = array<i64: 1, 1, 1024, 64>, strides = array<i64: 65536, 65536, 64, 1>}], args = [{kind = "tensor_map", tensor = "x", rank = 4 : i64, element = "f16", box = array<i64: 64, 64, 1, 1>, swizzle = "128B"}]>} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c2 = arith.constant 2 : i32
+    %c5 = arith.constant 5 : i32
+    %k = attn.alloc {name = "k", offset = 0} : !attn.buffer<1x64x64xf16, #attn.swizzled<span = 128>, shared>
+    %full = attn.mbarrier.alloc {name = "k.full", offset = 49152} : !attn.mbarriers<1>
+    %empty = attn.mbarrier.alloc {name = "k.empty", offset = 49280} : !attn.mbarriers<1>
+    attn.elect {
+      attn.mbarrier.init %full {count = 1} : !attn.mbarriers<1>
+      attn.mbarrier.init %empty {count = 4} : !attn.mbarriers<1>
+      attn.mbarrier.fence_init
+    }
+    gpu.barrier
+    attn.warp_specialize
+    partition "consumer" warps 4 tiles [4, 1] registers 128 {
+      scf.for %i = %c0 to %c5 step %c1 : i32 {
+        %slot = arith.remui %i, %c1 : i32
+        %lap = arith.divui %i, %c1 : i32
+        %par = arith.remui %lap, %c2 : i32
+        // expected-warning @below {{cannot be checked: its parity is 2, neither 0 nor 1}}
+        attn.mbarrier.wait %full[%slot] parity %lap : !attn.mbarriers<1>
+        %s = attn.slot %k[%slot] : !attn.buffer<1x64x64xf16, #attn.swizzled<span = 128>, shared> -> !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+        %t = attn.local_load %s : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared> -> tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
+        attn.fence.proxy_async
+        attn.mbarrier.arrive %empty[%slot] : !attn.mbarriers<1>
+      }
+    }
+    partition "producer" warps 4 registers 24 {
+      attn.elect {
+        scf.for %i = %c0 to %c5 step %c1 : i32 {
+          %slot = arith.remui %i, %c1 : i32
+          %lap = arith.divui %i, %c1 : i32
+          %par = arith.remui %lap, %c2 : i32
+          %odd = arith.xori %par, %c1 : i32
+          attn.mbarrier.wait %empty[%slot] parity %odd : !attn.mbarriers<1>
+          attn.mbarrier.expect_tx %full[%slot] {bytes = 8192} : !attn.mbarriers<1>
+          %s = attn.slot %k[%slot] : !attn.buffer<1x64x64xf16, #attn.swizzled<span = 128>, shared> -> !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+          attn.tma.load %map[%c0, %c0, %i, %c0], %s barrier %full[%slot] : !attn.mbarriers<1> : !attn.tensor_map<1x1x64x64xf16, swizzle = 128>, !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+        }
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// No launch says how many CTAs there are.
+
+gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "barrier"} {
+  gpu.func @grid_not_given() kernel attributes {nvvm.minctasm = 1 : i32, known_block_size = array<i32: 256, 1, 1>, attn.shared_bytes = 65536 : i64} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    attn.warp_specialize
+    partition "a" warps 4 registers 24 {
+      %gx = gpu.grid_dim x
+      %g = arith.index_cast %gx : index to i32
+      // expected-warning @below {{cannot be checked: the upper bound does not follow from constants}}
+      scf.for %i = %c0 to %g step %c1 : i32 {
+        attn.named_barrier %c1 {threads = 256}
+      }
+    }
+    partition "b" warps 4 registers 24 {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// An unsigned loop of 64 bits.
+
+gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "barrier"} {
+  gpu.func @unsigned_64(%n: i32) kernel attributes {nvvm.minctasm = 1 : i32, known_block_size = array<i32: 256, 1, 1>, attn.shared_bytes = 65536 : i64,
+      attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["2", "1", "1"], block = [256, 1, 1],
+        tensors = [{access = "read", dtype = "f32", name = "x", shape = array<i64: -1>, strides = array<i64: 1>}], args = [{dim = 0 : i64, kind = "size", tensor = "x", type = "i32"}]>} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c2 = arith.constant 2 : i32
+    attn.warp_specialize
+    partition "a" warps 4 registers 24 {
+      %z = arith.constant 0 : i64
+      %o = arith.constant 1 : i64
+      %u = arith.constant 4294967298 : i64
+      scf.for unsigned %i = %z to %u step %o : i64 {
+        // expected-error @below {{deadlock}}
+        attn.named_barrier %c1 {threads = 256}
+      }
+    }
+    partition "b" warps 4 registers 24 {
+      scf.for %i = %c0 to %c2 step %c1 : i32 {
+        attn.named_barrier %c1 {threads = 256}
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// Inline assembly is believed what it says: what it has side effects on is not known.
+
+gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "barrier"} {
+  gpu.func @assembly(%n: i32) kernel attributes {attn.warps = array<i64: 4, 1>, nvvm.minctasm = 1 : i32, known_block_size = array<i32: 128, 1, 1>, attn.shared_bytes = 65536 : i64} {
+    %lane = llvm.inline_asm "mov.u32 $0, %laneid;", "=r" : () -> i32
+    attn.elect {
+      // expected-warning @below {{cannot be checked: what it does to shared memory or to who waits for whom is not known}}
+      llvm.inline_asm has_side_effects "bar.sync 0;", "" : () -> ()
+    }
+    gpu.return
+  }
+}
