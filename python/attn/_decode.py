@@ -73,10 +73,6 @@ def view(name: str, value: Any, is_captured: bool = False) -> TensorView:
     return _view_numpy(name, value)
 
 
-def _name_device(device: int) -> str:
-    return "host memory" if device < 0 else f"device {device}"
-
-
 def expect(name: str, what: str, expected: object, got: object) -> None:
     if expected != got:
         raise ArgumentError(f'tensor "{name}": expected {what} {expected}, got {got}')
@@ -98,8 +94,8 @@ def _check_integers(name: str, tensor: TensorView, rank: int, device: int | None
         )
     if device is not None and tensor.device != device:
         raise ArgumentError(
-            f'tensor "{name}": expected it on {_name_device(device)}, got '
-            f"{_name_device(tensor.device)}"
+            f'tensor "{name}": expected it on {_tensors.name_device(device)}, got '
+            f"{_tensors.name_device(tensor.device)}"
         )
 
 
@@ -202,8 +198,8 @@ def _check_pools(
             expect(name, "elements as q,", q.dtype, pool.dtype)
         if pool.device != q.device:
             raise ArgumentError(
-                f'tensor "{name}": expected it on {_name_device(q.device)} as q, got '
-                f"{_name_device(pool.device)}"
+                f'tensor "{name}": expected it on {_tensors.name_device(q.device)} as q, got '
+                f"{_tensors.name_device(pool.device)}"
             )
         if pool.strides[3] != 1:
             raise ArgumentError(
@@ -258,8 +254,8 @@ def turn_scales(views: dict[str, TensorView]) -> None:
         scale = views.pop(name)
         if scale.device != q.device:
             raise ArgumentError(
-                f'tensor "{name}": expected it on {_name_device(q.device)} as q, got '
-                f"{_name_device(scale.device)}"
+                f'tensor "{name}": expected it on {_tensors.name_device(q.device)} as q, got '
+                f"{_tensors.name_device(scale.device)}"
             )
         views[f"{name[0]}_descale"] = turn_scale(name, scale, q.shape[0], k.shape[1])
 
@@ -292,8 +288,8 @@ def _read_init(
     for name, each in (("init_o", o), ("init_lse", lse)):
         if each.device != device:
             raise ArgumentError(
-                f'tensor "{name}": expected it on {_name_device(device)} as q, got '
-                f"{_name_device(each.device)}"
+                f'tensor "{name}": expected it on {_tensors.name_device(device)} as q, got '
+                f"{_tensors.name_device(each.device)}"
             )
     return o.dtype, o.strides[:3], lse.strides[:3]
 
@@ -385,8 +381,8 @@ def _get_captures(tensors: Mapping[str, TensorView]) -> dict[str, TensorView]:
     for name, each in captures.items():
         if each.device != device:
             raise ArgumentError(
-                f'tensor "{name}": expected it on {_name_device(device)} as q, got '
-                f"{_name_device(each.device)}"
+                f'tensor "{name}": expected it on {_tensors.name_device(device)} as q, got '
+                f"{_tensors.name_device(each.device)}"
             )
     return captures
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ._paged_problem import ROW_TENSORS, DecodeProblem, make_pool_strides
+from ._tensors import name_device
 from .errors import ArgumentError
 from .record import TensorView
 
@@ -16,15 +17,18 @@ LATENT_GROUP = 128
 
 def check_rows(name: str, rows: TensorView, k: TensorView, dtype: str) -> None:
     """Such a tensor is where the keys are, with a unit stride along its columns."""
-    place = "host memory" if k.device < 0 else f"device {k.device}"
     for what, expected, got in (
         ("elements of", dtype, rows.dtype),
         ("pages, heads and keys of a page as k_cache,", list(k.shape[:3]), list(rows.shape[:3])),
-        (f"it on {place} as k_cache, device", k.device, rows.device),
         ("an innermost stride of", 1, rows.strides[3] if rows.shape[3] > 1 else 1),
     ):
         if expected != got:
             raise ArgumentError(f'tensor "{name}": expected {what} {expected}, got {got}')
+    if rows.device != k.device:
+        raise ArgumentError(
+            f'tensor "{name}": expected it on {name_device(k.device)} as k_cache, got '
+            f"{name_device(rows.device)}"
+        )
 
 
 def find_scale_group(tensors: Mapping[str, TensorView]) -> int | None:

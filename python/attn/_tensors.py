@@ -84,6 +84,11 @@ def _not_on_gpu(name: str, device: object) -> ArgumentError:
     return ArgumentError(f'tensor "{name}": expected a CUDA device, got {device}')
 
 
+def name_device(device: int) -> str:
+    """A device as messages name it; below 0 it is host memory."""
+    return "host memory" if device < 0 else f"device {device}"
+
+
 def is_torch(value: Any) -> bool:
     """Whether `value` is a torch tensor, without importing torch."""
     module = type(value).__module__

@@ -1,5 +1,4 @@
-//===- CopiedEmitter.h - Emits kernels whose blocks cp.async copies -*- C++
-//-*-===//
+//===- CopiedEmitter.h - Kernels whose blocks cp.async copies ---*- C++ -*-===//
 
 #ifndef ATTN_LIB_SCHEDULE_COPIED_COPIEDEMITTER_H
 #define ATTN_LIB_SCHEDULE_COPIED_COPIEDEMITTER_H

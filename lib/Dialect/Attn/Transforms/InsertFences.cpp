@@ -48,7 +48,7 @@ constexpr int64_t kNamedBarriers = 16;
 constexpr int64_t kLikelySteps = 100000;
 constexpr int64_t kOtherSteps = 20000;
 /// Of the former within the first tile, behind which a proof takes two more at
-/// least: it was seen to take 8 % to 34 % of all steps.
+/// least (docs/Rationale/BarrierCheck/LeftOut.md).
 constexpr int64_t kFirstTileSteps = 40000;
 
 /// A barrier and why it is there.
@@ -446,18 +446,12 @@ void AttnInsertFencesPass::removeProved(gpu::GPUFuncOp kernel,
   if (!removal.removeAll(likely, kLikelySteps))
     others.append(likely);
   // What is too long for the long limit is so for the short one.
-  if (removal.hasGivenUp()) {
-    remark::missed(kernel.getLoc(), remark::RemarkOpts::name("not-tried")
-                                        .category("attn.insert-fences")
-                                        .function(kernel.getName()))
-        << remark::add("what may be superfluous is kept: a proof without it "
-                       "takes more than {0} steps, or {1} for its first tile",
-                       kLikelySteps, kFirstTileSteps)
-        << remark::metric("count", others.size());
-    return;
+  ArrayRef<Operation *> untried = others;
+  if (!removal.hasGivenUp()) {
+    removal.removeSome(others, kOtherSteps);
+    untried = removal.getUntried();
   }
-  removal.removeSome(others, kOtherSteps);
-  for (Operation *op : removal.getUntried())
+  for (Operation *op : untried)
     remark::missed(op->getLoc(), remark::RemarkOpts::name("superfluous-kept")
                                      .category("attn.insert-fences")
                                      .function(kernel.getName()))
