@@ -193,6 +193,7 @@ static std::string getAlternatives(const ProblemFacts &facts, MlaPlanAttr plan,
         other.blockN = blockN;
         other.score = score;
         other.stages = stages;
+        other.cluster = 1;
         if (blockN < 16 || blockN % 16 != 0 ||
             (score == ScoreWork::Shard &&
              (other.wgmma || blockN % (8 * other.warpsN) != 0)))
