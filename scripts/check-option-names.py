@@ -44,7 +44,7 @@ ROW = re.compile(r'^ATTN_(OPTION|FACTOR|COUNT|SWITCH|LENGTHS|NUMBERS|REGION)\((\
 #: some are called as options are: at most this many files beside the others.
 SERVER_LIMIT = 8
 SERVERS = re.compile(
-    r"python/attn/(_serving_calls|_serving_settings|_append|_cascade|_debug_checks|_paged_problem|_decode|_decode_plan|_row_tensors"
+    r"python/attn/(_serving_calls|_serving_settings|_append|_cascade|_debug_checks|_paged_problem|_decode|_decode_plan|_host_inputs|_row_tensors"
     r"|torch_serving)\.py"
 )
 FOLDERS = ("lib", "include", "tools", "python/attn")

@@ -55,8 +55,9 @@ def decode(
     element, of one for each key head, or (batch, key heads). `k_scales` and `v_scales` say so
     of each row and, where a row has several, of as many equal parts of its columns: f32
     tensors in the order of the pools, with the numbers of a row in the place of its
-    columns. q becomes f16 then: beyond 65504 it is infinite. `sinks` has one f32 logit a head. `kv_splits` says into
-    how many runs keys are cut; without it the planner does, from the shapes alone.
+    columns. q becomes f16 then: beyond 65504 it is infinite. `sinks` has one f32 logit a
+    head. `kv_splits` says into how many runs keys are cut; without it the planner does, from
+    the shapes alone.
     With `run_keys=n` each run has n keys: then the results of a sequence have the same
     bits whatever else is in the batch and wherever it stands there. n is a multiple of
     16; plans whose block does not divide it are not chosen.
