@@ -77,7 +77,7 @@ LogicalResult PartitionLowering::lower(scf::ForOp op) {
       return failure();
   loop.getBody()->getOperations().splice(loop.getBody()->end(),
                                          op.getBody()->getOperations());
-  if (failed(kernel.inLoop([&] { return lowerBlock(*loop.getBody()); })))
+  if (failed(kernel.inBody([&] { return lowerBlock(*loop.getBody()); })))
     return failure();
   next = 0;
   for (Value old : op.getResults())
@@ -96,7 +96,7 @@ LogicalResult PartitionLowering::lower(scf::WhileOp op) {
     if (llvm::any_of(types, isRegisters))
       return op.emitOpError("expected a loop that carries no tiles");
   for (Block *block : {op.getBeforeBody(), op.getAfterBody()})
-    if (failed(kernel.inLoop([&] { return lowerBlock(*block); })))
+    if (failed(kernel.inBody([&] { return lowerBlock(*block); })))
       return failure();
   return success();
 }
@@ -106,7 +106,8 @@ LogicalResult PartitionLowering::lower(scf::IfOp op) {
   bool hasTiles = llvm::any_of(op.getResultTypes(), isRegisters);
   if (!hasTiles) {
     for (Region &region : op->getRegions())
-      if (!region.empty() && failed(lowerBlock(region.front())))
+      if (!region.empty() &&
+          failed(kernel.inBody([&] { return lowerBlock(region.front()); })))
         return failure();
     return success();
   }
@@ -124,7 +125,7 @@ LogicalResult PartitionLowering::lower(scf::IfOp op) {
   for (auto [from, to] : llvm::zip(op->getRegions(), branch->getRegions())) {
     to.front().getOperations().splice(to.front().end(),
                                       from.front().getOperations());
-    if (failed(lowerBlock(to.front())))
+    if (failed(kernel.inBody([&] { return lowerBlock(to.front()); })))
       return failure();
   }
   unsigned next = 0;

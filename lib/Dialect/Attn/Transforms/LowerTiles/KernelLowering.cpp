@@ -180,26 +180,35 @@ LogicalResult KernelLowering::withEntry(Operation *entry,
   return result;
 }
 
-LogicalResult KernelLowering::inLoop(function_ref<LogicalResult()> lower) {
-  bool isRenewed = ownEntry.has_value();
+KernelLowering::Entry KernelLowering::getEntry() const {
+  return {sharedBase,       threadIdValue, laneValue, warpValue,
+          uniformWarpValue, entryCache,    entryEnd};
+}
+
+void KernelLowering::setEntry(Entry entry) {
+  sharedBase = entry.sharedBase;
+  threadIdValue = entry.threadId;
+  laneValue = entry.lane;
+  warpValue = entry.warp;
+  uniformWarpValue = entry.uniformWarp;
+  entryCache = std::move(entry.cache);
+  entryEnd = entry.end;
+}
+
+LogicalResult KernelLowering::inBody(function_ref<LogicalResult()> lower) {
+  std::optional<Entry> outer;
+  std::swap(outer, ownEntry);
   LogicalResult result = lower();
-  if (isRenewed || !ownEntry)
-    return result;
-  sharedBase = ownEntry->sharedBase;
-  threadIdValue = ownEntry->threadId;
-  laneValue = ownEntry->lane;
-  warpValue = ownEntry->warp;
-  uniformWarpValue = ownEntry->uniformWarp;
-  entryCache = std::move(ownEntry->cache);
-  entryEnd = ownEntry->end;
-  ownEntry.reset();
+  std::swap(outer, ownEntry);
+  // What the body has renewed first is what stands in front of it.
+  if (outer)
+    setEntry(std::move(*outer));
   return result;
 }
 
 void KernelLowering::renewEntry(Operation *op, bool inLoops) {
   if (!ownEntry)
-    ownEntry = {sharedBase,       threadIdValue, laneValue, warpValue,
-                uniformWarpValue, entryCache,    entryEnd};
+    ownEntry = getEntry();
   ImplicitLocOpBuilder b(op->getLoc(), op->getContext());
   b.setInsertionPointAfter(op);
   auto thread = LLVM::InlineAsmOp::create(

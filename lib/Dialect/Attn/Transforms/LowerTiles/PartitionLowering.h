@@ -195,9 +195,9 @@ public:
   /// need would else take registers in the loops, whatever it costs to compute
   /// again.
   void renewEntry(Operation *op, bool inLoops);
-  /// Lowers the body of a loop; what is computed anew in it is not known behind
-  /// it.
-  LogicalResult inLoop(function_ref<LogicalResult()> lower);
+  /// Lowers the body of a loop or a branch; what is computed anew in it is not
+  /// known behind it.
+  LogicalResult inBody(function_ref<LogicalResult()> lower);
 
   /// The thread and the warp in the CTA, and the lane, at the entry.
   Value threadId();
@@ -241,7 +241,9 @@ private:
     llvm::StringMap<Value> cache;
     Operation *end;
   };
-  /// The kernel's own entry while another one is in use.
+  Entry getEntry() const;
+  void setEntry(Entry entry);
+  /// The entry in front of the body that is lowered, while that has another.
   std::optional<Entry> ownEntry;
 
   Value sharedBase;
