@@ -29,7 +29,7 @@ using namespace mlir::attn::barriers;
 // Which ops matter
 //===----------------------------------------------------------------------===//
 
-static bool isSynchronisation(Operation *op) {
+bool barriers::isSynchronisation(Operation *op) {
   return isa<MBarrierInitOp, MBarrierInvalOp, MBarrierFenceInitOp,
              MBarrierExpectTxOp, MBarrierArriveOp, MBarrierWaitOp, FenceProxyOp,
              NamedBarrierOp, TurnStartOp, TurnTakeOp, TurnPassOp,
