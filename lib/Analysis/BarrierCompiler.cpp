@@ -435,6 +435,12 @@ std::optional<UnsupportedOp> Compiler::collectMemory() {
   });
   if (unsupported)
     return unsupported;
+  auto all =
+      program.kernel->getAttrOfType<IntegerAttr>(AttnDialect::kSharedBytesAttr);
+  for (const Range &range : ranges)
+    if (all && range.end > all.getInt())
+      return UnsupportedOp{range.op,
+                           "its bytes lie beyond 'attn.shared_bytes'"};
   for (const Range &a : ranges)
     for (const Range &b : ranges)
       if (a.op != b.op && isa<MBarrierAllocOp>(a.op) && a.begin < b.end &&
