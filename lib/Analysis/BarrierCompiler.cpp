@@ -29,7 +29,7 @@ using namespace mlir::attn::barriers;
 // Which ops matter
 //===----------------------------------------------------------------------===//
 
-static bool isSynchronisation(Operation *op) {
+bool barriers::isSynchronisation(Operation *op) {
   return isa<MBarrierInitOp, MBarrierInvalOp, MBarrierFenceInitOp,
              MBarrierExpectTxOp, MBarrierArriveOp, MBarrierWaitOp, FenceProxyOp,
              NamedBarrierOp, TurnStartOp, TurnTakeOp, TurnPassOp,
@@ -318,6 +318,34 @@ static int64_t evaluate(StringRef text, LaunchAttr launch) {
   return *value;
 }
 
+/// What a kernel says of its sizes is what it is launched with.
+static std::optional<StringRef> findUnlikeSize(gpu::GPUFuncOp kernel,
+                                               WarpSpecializeOp partitions) {
+  std::optional<ArrayRef<int32_t>> block = kernel.getKnownBlockSize();
+  if (block && countLaunched(*block) != int64_t(block->front()))
+    return "its threads do not lie along x";
+  if (block && partitions && block->front() != 32 * partitions.getTotalWarps())
+    return "its block has other threads than its partitions";
+  auto launch = kernel->getAttrOfType<LaunchAttr>(AttnDialect::kLaunchAttr);
+  if (!launch)
+    return std::nullopt;
+  auto differs = [](ArrayRef<int32_t> known, ArrayRef<int64_t> launched) {
+    return !llvm::equal(known, launched, [](int32_t one, int64_t other) {
+      return one == other;
+    });
+  };
+  if (block && differs(*block, launch.getBlock().asArrayRef()))
+    return "its launch has blocks of another size";
+  std::optional<ArrayRef<int32_t>> cluster = kernel.getKnownClusterSize();
+  SmallVector<int64_t> launched(3, 1);
+  if (launch.getCluster())
+    launched.assign(launch.getCluster().asArrayRef().begin(),
+                    launch.getCluster().asArrayRef().end());
+  if (cluster && differs(*cluster, launched))
+    return "its launch has clusters of another size";
+  return std::nullopt;
+}
+
 std::optional<UnsupportedOp> Compiler::readLaunch() {
   gpu::GPUFuncOp kernel = program.kernel;
   if (auto size = kernel.getKnownClusterSize()) {
@@ -334,6 +362,8 @@ std::optional<UnsupportedOp> Compiler::readLaunch() {
   if (isOfOneCluster)
     program.grid = {program.cluster, 1, 1};
   kernel.walk([&](WarpSpecializeOp op) { partitions = op; });
+  if (std::optional<StringRef> why = findUnlikeSize(kernel, partitions))
+    return UnsupportedOp{kernel, why->str()};
   if (partitions) {
     program.warps = partitions.getTotalWarps();
     for (unsigned index = 0; index < partitions.getPartitions().size(); ++index)
@@ -405,6 +435,12 @@ std::optional<UnsupportedOp> Compiler::collectMemory() {
   });
   if (unsupported)
     return unsupported;
+  auto all =
+      program.kernel->getAttrOfType<IntegerAttr>(AttnDialect::kSharedBytesAttr);
+  for (const Range &range : ranges)
+    if (all && range.end > all.getInt())
+      return UnsupportedOp{range.op,
+                           "its bytes lie beyond 'attn.shared_bytes'"};
   for (const Range &a : ranges)
     for (const Range &b : ranges)
       if (a.op != b.op && isa<MBarrierAllocOp>(a.op) && a.begin < b.end &&

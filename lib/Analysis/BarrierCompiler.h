@@ -19,6 +19,9 @@ inline bool isBlockNumber(Value value) {
   return value.getDefiningOp<gpu::BlockIdOp>() != nullptr;
 }
 inline bool isNothing(Value) { return false; }
+/// True for ops that make warps, CTAs or engines wait for each other, and for
+/// fences.
+bool isSynchronisation(Operation *op);
 
 class Compiler {
 public:

@@ -270,6 +270,20 @@ int64_t Compiler::countWarps(Operation *op) const {
   return program.teams > 1 ? 1 : program.warps;
 }
 
+/// Whether a fence stands behind an initialisation, in front of all by which
+/// others may learn of it.
+static bool isFencedInit(MBarrierInitOp init) {
+  for (Operation *op = init; op; op = op->getNextNode()) {
+    if (isa<MBarrierFenceInitOp>(op))
+      return true;
+    bool signals = isSynchronisation(op) || isa<AsyncOpInterface>(op) ||
+                   op->getNumRegions() != 0;
+    if (signals && !isa<MBarrierInitOp>(op) && !isMemoryEffectFree(op))
+      return false;
+  }
+  return false;
+}
+
 void Compiler::emitBarrierOp(Operation *op) {
   // Lanes of a warp act one by one where no thread is elected.
   int64_t lanes = isElected(op) ? 1 : 32;
@@ -277,8 +291,7 @@ void Compiler::emitBarrierOp(Operation *op) {
   if (auto init = dyn_cast<MBarrierInitOp>(op)) {
     step.array = arrays.lookup(init.getBarriers());
     step.value = init.getCount();
-    for (Operation *later = op; later; later = later->getNextNode())
-      step.flag |= isa<MBarrierFenceInitOp>(later);
+    step.flag = isFencedInit(init);
   } else if (auto inval = dyn_cast<MBarrierInvalOp>(op)) {
     step.array = arrays.lookup(inval.getBarriers());
   } else if (auto expect = dyn_cast<MBarrierExpectTxOp>(op)) {
