@@ -9,7 +9,7 @@ using namespace mlir::attn::barriers;
 /// How often a loop goes around.
 static Arithmetic countTrips(scf::ForOp op) {
   Type type = op.getLowerBound().getType();
-  unsigned width = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
+  unsigned width = getWidth(type);
   bool isUnsigned = op.getUnsignedCmp();
   return [=](const RegionNumber *x, RegionNumber &result) {
     int64_t first = x[0].integer, last = x[1].integer, by = x[2].integer;

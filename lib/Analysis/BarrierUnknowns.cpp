@@ -219,10 +219,6 @@ static std::string getName(Operation *op) {
   return text;
 }
 
-static unsigned getWidth(Type type) {
-  return type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
-}
-
 /// True for a result of at least 32 bits, into which numbers of the launch and
 /// what comes of them are taken to fit (docs/BarrierCheck.md).
 static bool isWide(Operation *op) {

@@ -10,8 +10,7 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Bits of an integer or index type.
-static unsigned getWidth(Type type) {
+unsigned attn::getWidth(Type type) {
   return type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
 }
 

@@ -15,6 +15,9 @@ namespace mlir::attn {
 using Arithmetic =
     std::function<bool(const RegionNumber *operands, RegionNumber &result)>;
 
+/// Bits of an integer or index type.
+unsigned getWidth(Type type);
+
 /// What `op` computes; empty for an operation that is not known.
 Arithmetic getArithmetic(Operation *op);
 
