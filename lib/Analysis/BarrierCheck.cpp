@@ -42,7 +42,8 @@ public:
 
 private:
   bool joins, anyJoined = false;
-  llvm::StringMap<size_t> numbers;
+  /// Of those in the same places; one if they are joined.
+  llvm::StringMap<SmallVector<size_t, 1>> numbers;
   /// With how often they have changed.
   std::vector<std::pair<StateSummary, size_t>> summaries;
 };
@@ -210,23 +211,30 @@ bool Checker::finish(Machine machine, Forks &forks) {
 void KnownStates::add(Machine machine, int64_t tiles,
                       std::deque<State> &states) {
   StateKey key(machine);
-  const StateSummary &summary = key.summarise();
-  auto [number, isNew] = numbers.try_emplace(
-      joins ? summary.places : summary.getText(), summaries.size());
-  if (isNew) {
-    summaries.push_back({joins ? summary : StateSummary(), 0});
+  StateSummary &summary = key.summarise();
+  SmallVector<size_t, 1> &alike = numbers[summary.places];
+  if (!joins && llvm::any_of(alike, [&](size_t number) {
+        return summaries[number].first.standsFor(summary);
+      }))
+    return;
+  if (!joins || alike.empty()) {
+    // What this one stands for need not be followed.
+    for (size_t number : alike)
+      if (summary.standsFor(summaries[number].first))
+        ++summaries[number].second;
+    alike.push_back(summaries.size());
+    summaries.push_back({std::move(summary), 0});
   } else {
-    if (!joins)
-      return;
-    auto &[joined, version] = summaries[number->second];
+    auto &[joined, version] = summaries[alike.front()];
     if (!joined.join(summary))
       return;
     ++version;
     anyJoined = true;
     key.weaken(joined);
   }
-  size_t version = summaries[number->second].second;
-  states.push_back({std::move(machine), tiles, number->second, version});
+  size_t number = alike.back();
+  states.push_back(
+      {std::move(machine), tiles, number, summaries[number].second});
 }
 
 bool Forks::stoodFor(Machine &machine) {

@@ -41,7 +41,8 @@ struct Barrier {
   /// Phases that are complete.
   int64_t phase = 0;
   Knowledge gathering, published;
-  /// Completion of the last phase, and of the one before.
+  /// Completion of the last phase, and of the one before; 0 where there was
+  /// none, or where everybody knows of it.
   uint32_t complete[2] = {0, 0};
   /// Signals of the current phase, of the last complete one and of the one
   /// before; `from` says which step and warp the last one was.

@@ -128,10 +128,10 @@ void Machine::inval(Warp &warp, const Step &step) {
 
 /// Whether the last phase that completed (level 0), or the one before it, is
 /// known to be complete: by a wait or something behind one, or because all of
-/// its signals are known.
+/// its signals are known. Nobody needs to know of one that never was.
 bool Machine::knowsCompletion(EventView cause, const Barrier &barrier,
                               unsigned level) const {
-  if (cause.test(barrier.complete[0]) ||
+  if (barrier.complete[level] == 0 || cause.test(barrier.complete[0]) ||
       (level == 1 && cause.test(barrier.complete[1])))
     return true;
   for (unsigned phase = 1; phase <= level + 1; ++phase)
@@ -149,8 +149,7 @@ uint32_t Machine::signal(Warp &warp, uint32_t number, int64_t arrivals,
                          int64_t announced, int64_t bytes, Sender sender) {
   bool isCopy = sender == Sender::Copy;
   Barrier &barrier = barriers[number];
-  if (barrier.phase > 0 &&
-      !knowsCompletion(known(warp, &Knowledge::cause), barrier, 0)) {
+  if (!knowsCompletion(known(warp, &Knowledge::cause), barrier, 0)) {
     reportCondition(
         BarrierFault::Attribution, here(warp, number),
         llvm::formatv("{0} of {1} for phase {2} of {3} is not ordered after "
@@ -273,8 +272,7 @@ void Machine::complete(uint32_t number) {
 /// The phase that a warp waits for is complete.
 void Machine::wake(Warp &warp, Barrier &barrier) {
   if (program->steps[warp.pc].code == Code::Wait) {
-    if (barrier.phase >= 2 &&
-        !knowsCompletion(known(warp, &Knowledge::cause), barrier, 1))
+    if (!knowsCompletion(known(warp, &Knowledge::cause), barrier, 1))
       reportCondition(
           BarrierFault::EarlyWait, here(warp, warp.barrier),
           llvm::formatv("the wait of {0} for phase {1} of {2} is not ordered "
@@ -388,7 +386,7 @@ bool Machine::meet(Warp &warp, uint32_t number, int64_t warpCount, bool waits) {
         {noteAt({barrier.lastStep, barrier.lastWarp}, "one of the others")});
     return false;
   }
-  if (barrier.phase > 0 && !knowsCompletion(warp.knows.all.cause, barrier, 0)) {
+  if (!knowsCompletion(warp.knows.all.cause, barrier, 0)) {
     reportCondition(
         BarrierFault::Generation, here(warp),
         llvm::formatv("the arrival of {0} at {1} is not ordered after its "

@@ -17,13 +17,8 @@ void StateKey::dropAccesses() {
   for (size_t i = 0; i < m.accesses.size();) {
     uint32_t event = m.accesses[i].event;
     bool isTensor = m.accesses[i].isTensor;
-    bool isKnown = llvm::all_of(m.warps, [&](const Warp &warp) {
-      const Knowledge &knows = warp.knows.all;
-      return warp.state == Warp::Done ||
-             (isTensor ? knows.tensor.test(event) && knows.handed.test(event)
-                       : knows.generic.test(event) && knows.async.test(event));
-    });
-    if (!isKnown) {
+    if (!isKnownToAll(event, isTensor ? tensor : generic) ||
+        !isKnownToAll(event, isTensor ? handed : async)) {
       ++i;
       continue;
     }
@@ -54,11 +49,6 @@ void StateKey::dropWords() {
     }
 }
 
-void StateKey::number(uint32_t event) {
-  if (event != 0)
-    others.push_back(event);
-}
-
 /// Executions of a step are the same one if they have the same number among the
 /// warps of a partition.
 int64_t StateKey::instanceBase(uint32_t step, uint16_t warp) const {
@@ -73,6 +63,23 @@ int64_t StateKey::instanceBase(uint32_t step, uint16_t warp) const {
       least = std::min(least, found->second);
   }
   return least == ~uint64_t(0) ? 0 : least;
+}
+
+/// All warps of a partition have executed a step as often, which is as if none
+/// had.
+bool StateKey::isInStep(uint32_t step, uint16_t warp) const {
+  std::optional<uint64_t> count;
+  for (auto [index, other] : llvm::enumerate(m.warps)) {
+    if (other.cta != m.warps[warp].cta ||
+        other.partition != m.warps[warp].partition)
+      continue;
+    auto found = m.instances.find({step, uint16_t(index)});
+    if (found == m.instances.end() ||
+        found->second != count.value_or(found->second))
+      return false;
+    count = found->second;
+  }
+  return true;
 }
 
 /// Positions of a ring of depth d go around in 2 d steps, slot and parity.
@@ -330,49 +337,11 @@ void StateKey::addAccesses() {
   }
   m.accesses.keep(kept);
   for (auto &[place, count] : m.instances) {
-    if (!sharesWork(place.first))
+    if (!sharesWork(place.first) || isInStep(place.first, place.second))
       continue;
     add(place.first);
     add(place.second);
     add(int64_t(count) - instanceBase(place.first, place.second));
-  }
-}
-
-void StateKey::addBarriers() {
-  for (uint32_t number : barrierOrder) {
-    Barrier &barrier = m.barriers[number];
-    add(barrier.isLive);
-    add(barrier.isFenced);
-    add(barrier.count);
-    add(barrier.pending);
-    add(barrier.tx);
-    // The first phases are special: nothing comes before them.
-    add(std::min<int64_t>(barrier.phase, 2));
-    // Nobody asks for the parity of a barrier of warps.
-    bool isCounted = number != m.barriers.size() - 1 &&
-                     number % m.perCta < m.program->numBarriers;
-    add(isCounted ? (barrier.phase + barrierParity[number]) % 2 : 0);
-    this->number(barrier.initEvent);
-    this->number(barrier.complete[0]);
-    this->number(barrier.complete[1]);
-    for (auto &signals : barrier.signals) {
-      llvm::stable_sort(signals, [&](uint32_t a, uint32_t b) {
-        return m.signals[a].warp < m.signals[b].warp;
-      });
-      add(signals.size());
-      for (uint32_t event : signals) {
-        this->number(event);
-        add(m.signals[event].warp);
-        add(m.signals[event].isRemote);
-      }
-    }
-    llvm::sort(barrier.waits,
-               [](const Wait &a, const Wait &b) { return a.warp < b.warp; });
-    add(barrier.waits.size());
-    for (const Wait &wait : barrier.waits) {
-      this->number(wait.event);
-      add(wait.warp);
-    }
   }
 }
 
@@ -442,21 +411,36 @@ void StateKey::addWarp(const Warp &warp) {
 
 /// All sets of events, in an order that is the same in states with one text.
 void StateKey::collectSets() {
-  auto collect = [&](Knowledge &knows) {
+  // With `isOfAll` of all threads of a warp that goes on.
+  auto collect = [&](Knowledge &knows, bool isOfAll = false) {
+    if (isOfAll) {
+      generic.set(sets.size());
+      async.set(sets.size() + 1);
+      cause.set(sets.size() + 2);
+    }
+    causes.set(sets.size() + 2);
     sets.append({&knows.generic, &knows.async, &knows.cause});
-    if (m.program->tensorColumns != 0)
-      sets.append({&knows.tensor, &knows.handed});
+    if (m.program->tensorColumns == 0)
+      return;
+    if (isOfAll) {
+      tensor.set(sets.size());
+      handed.set(sets.size() + 1);
+    }
+    sets.append({&knows.tensor, &knows.handed});
   };
   for (Warp &warp : m.warps) {
-    collect(warp.knows.all);
+    bool goesOn = warp.state != Warp::Done;
+    collect(warp.knows.all, goesOn);
     collect(warp.knows.shares);
     if (Machine::mayBeElected(warp))
       collect(warp.knows.elected);
     if (m.program->tensorColumns != 0)
       collect(warp.products);
-    for (WarpKnowledge &knows : warp.rare)
-      for (Knowledge *part : {&knows.all, &knows.shares, &knows.elected})
-        collect(*part);
+    for (WarpKnowledge &knows : warp.rare) {
+      collect(knows.all, goesOn);
+      collect(knows.shares);
+      collect(knows.elected);
+    }
     for (EventSet &made : warp.rareEvents)
       sets.push_back(&made);
   }
@@ -502,20 +486,22 @@ void StateKey::addWords() {
 StateSummary &StateKey::summarise() {
   if (m.program->hasOpenTiles())
     m.forgetTrips();
-  dropAccesses();
   dropWords();
   m.sweep();
   turnRings();
   orderBarriers();
   collectSets();
   transposeSets();
+  learnCompletions();
+  dropAccesses();
+  dropSignals();
   findGroups();
   addAccesses();
   addBarriers();
-  for (const TensorMemory &tensor : m.tensors) {
+  for (auto [cta, tensor] : llvm::enumerate(m.tensors)) {
     add(tensor.columns);
     add(tensor.isTaken);
-    number(tensor.event);
+    addOther(OtherEvent::Columns, m.barriers.size() + cta, tensor.event);
   }
   uint32_t last = m.tiles.size();
   if (m.program->dealsTiles)
@@ -540,9 +526,6 @@ StateSummary &StateKey::summarise() {
   addWords();
   if (m.unknowns)
     addUnknowns();
-  summary.others.assign(others.size() * knowerWords, 0);
-  for (auto [index, event] : llvm::enumerate(others))
-    llvm::copy(wordsOf(event), summary.others.begin() + index * knowerWords);
   llvm::sort(summary.kinds);
   summary.kinds.erase(llvm::unique(summary.kinds), summary.kinds.end());
   return summary;
@@ -562,11 +545,7 @@ void StateKey::setKnowers(uint32_t event, const EventSet &knowers) {
 
 /// The state of the machine may be any that the summary stands for.
 void StateKey::weaken(const StateSummary &joined) {
-  for (size_t i = 0; i < summary.others.size(); ++i)
-    for (uint64_t lost = summary.others[i] & ~joined.others[i]; lost != 0;
-         lost &= lost - 1)
-      sets[64 * (i % knowerWords) + llvm::countr_zero(lost)]->reset(
-          others[i / knowerWords]);
+  weakenOthers(joined);
   for (const auto &[key, known] : joined.accesses) {
     if (const StateSummary::Known *own = summary.find(key)) {
       if (!own->knowers.isWithin(known.knowers))
@@ -582,6 +561,7 @@ void StateKey::weaken(const StateSummary &joined) {
       m.moveTo(access,
                start + turnSlotOn(info.ring, (key[1] - start) / bytes) * bytes);
     }
+    access.instance = instanceBase(access.step, access.warp) + key[7];
     access.event = m.newEvent();
     setKnowers(access.event, known.knowers);
     m.accesses.push_back(access);

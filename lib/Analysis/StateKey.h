@@ -12,6 +12,34 @@ namespace mlir::attn::barriers {
 /// that it is pending in.
 using AccessKey = std::array<int64_t, 9>;
 
+/// An event that is no access: what it is to which barrier, and by which warp.
+struct OtherEvent {
+  enum Kind : uint8_t {
+    Init,
+    Complete,                     ///< the last phase
+    CompleteBefore,               ///< the one before it
+    SignalNow,                    ///< of the current phase
+    SignalLast = SignalNow + 1,   ///< of the last complete one
+    SignalBefore = SignalNow + 2, ///< of the one before it
+    Wait,
+    Columns ///< of tensor memory, which a CTA has taken
+  };
+  /// The barrier's place among the turned rings.
+  uint32_t place = 0;
+  Kind kind = Init;
+  /// Who has signalled or waits, and whether that comes from elsewhere.
+  uint16_t warp = 0;
+  bool isRemote = false;
+  /// Among those that are the same otherwise.
+  uint16_t number = 0;
+  /// What it is in the machine. A state with another one is the same.
+  uint32_t event = 0, step = 0;
+
+  auto getKey() const {
+    return std::make_tuple(place, kind, warp, isRemote, number);
+  }
+};
+
 /// A state that waits for a tile: where everybody is, and who knows what.
 /// States with the same places and the same knowledge take the same steps from
 /// there on, with the same verdicts. With less knowledge, or with more accesses
@@ -35,8 +63,14 @@ struct StateSummary {
     return found != accesses.end() && found->first == key ? &found->second
                                                           : nullptr;
   }
-  /// Of other events, who knows each: as many words of each, behind each other.
-  std::vector<uint64_t> others;
+  /// Other events in the order of their keys, and who knows each: as many words
+  /// of each, behind each other. One that is not there is known to everybody.
+  std::vector<OtherEvent> others;
+  std::vector<uint64_t> otherKnowers;
+  ArrayRef<uint64_t> knowersOfOther(size_t index) const {
+    size_t words = otherKnowers.size() / others.size();
+    return ArrayRef<uint64_t>(otherKnowers).slice(index * words, words);
+  }
   /// Where the last tile may be one of several kinds, what each of them makes
   /// of the values and words that tell them apart, in order.
   std::vector<std::vector<int64_t>> kinds;
@@ -47,7 +81,9 @@ struct StateSummary {
   bool standsFor(const StateSummary &other) const;
   /// Stands for a state of the same places as well; false if it did before.
   bool join(const StateSummary &other);
-  std::string getText() const;
+
+private:
+  bool joinOthers(const StateSummary &other);
 };
 
 /// Takes a state apart.
@@ -63,7 +99,13 @@ public:
 private:
   void dropAccesses();
   void dropWords();
-  void number(uint32_t event);
+  void learnCompletions();
+  void dropSignals();
+  bool isKnownToAll(uint32_t event, const EventSet &who) const;
+  void learn(uint32_t event, ArrayRef<uint64_t> who);
+  void addOther(OtherEvent::Kind kind, uint32_t place, uint32_t event,
+                uint32_t step = 0, uint16_t warp = 0, bool isRemote = false);
+  void addSignals(Barrier &barrier, unsigned level, uint32_t place);
   bool sharesWork(uint32_t step) const;
   int64_t bytesOf(const Access &access) const;
   AccessKey describe(const Access &access) const;
@@ -71,6 +113,8 @@ private:
   ArrayRef<uint64_t> wordsOf(uint32_t event) const;
   EventSet knowersOf(uint32_t event) const;
   void setKnowers(uint32_t event, const EventSet &knowers);
+  void weakenOthers(const StateSummary &joined);
+  uint32_t addToMachine(const OtherEvent &other);
   void findGroups();
   void collectSets();
   void addAccesses();
@@ -83,6 +127,7 @@ private:
                           sizeof(value));
   }
   int64_t instanceBase(uint32_t step, uint16_t warp) const;
+  bool isInStep(uint32_t step, uint16_t warp) const;
   bool mayTakeTile(const Warp &warp) const {
     return warp.state != Warp::Done &&
            m.program->live[warp.pc].test(m.program->numSlots);
@@ -115,9 +160,9 @@ private:
   /// other.
   std::vector<uint64_t> knowers;
   size_t knowerWords = 0;
-  /// The events that are no accesses, in an order that follows from what they
-  /// are.
-  std::vector<uint32_t> others;
+  /// The sets that warps which go on may rely on in all of their threads, by
+  /// what they are of, and those of them and of others that are of causes.
+  EventSet generic, async, cause, tensor, handed, causes;
   llvm::DenseMap<uint32_t, int64_t> groupOf;
   /// Values that are sums of unknowns, in the order in which they come up.
   std::vector<Affine> sums;

@@ -10,16 +10,47 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::barriers;
 
+/// An event that only one of them has everybody knows in the other one.
+bool StateSummary::joinOthers(const StateSummary &other) {
+  bool changes = false;
+  std::vector<OtherEvent> both;
+  std::vector<uint64_t> bothKnowers;
+  auto take = [&](const StateSummary &from, size_t index) {
+    both.push_back(from.others[index]);
+    llvm::append_range(bothKnowers, from.knowersOfOther(index));
+  };
+  size_t own = 0;
+  for (size_t index = 0; index < other.others.size(); ++index) {
+    auto key = other.others[index].getKey();
+    while (own < others.size() && others[own].getKey() < key)
+      take(*this, own++);
+    if (own == others.size() || others[own].getKey() != key) {
+      take(other, index);
+      changes = true;
+      continue;
+    }
+    take(*this, own++);
+    ArrayRef<uint64_t> known = other.knowersOfOther(index);
+    uint64_t *words = bothKnowers.data() + bothKnowers.size() - known.size();
+    for (auto [word, more] : llvm::enumerate(known)) {
+      changes |= (words[word] & ~more) != 0;
+      words[word] &= more;
+    }
+  }
+  while (own < others.size())
+    take(*this, own++);
+  others = std::move(both);
+  otherKnowers = std::move(bothKnowers);
+  return changes;
+}
+
 bool StateSummary::join(const StateSummary &other) {
   bool changes = false;
   auto meet = [&](EventSet &knowers, const EventSet &more) {
     changes |= !knowers.isWithin(more);
     knowers.intersect(more);
   };
-  for (auto [word, more] : llvm::zip_equal(others, other.others)) {
-    changes |= (word & ~more) != 0;
-    word &= more;
-  }
+  changes |= joinOthers(other);
   std::vector<std::pair<AccessKey, Known>> both;
   both.reserve(accesses.size());
   auto own = accesses.begin();
@@ -43,25 +74,20 @@ bool StateSummary::standsFor(const StateSummary &other) const {
   if (!std::includes(kinds.begin(), kinds.end(), other.kinds.begin(),
                      other.kinds.end()))
     return false;
-  for (auto [own, more] : llvm::zip_equal(others, other.others))
-    if (own & ~more)
+  size_t own = 0;
+  for (size_t index = 0; index < other.others.size(); ++index, ++own) {
+    auto key = other.others[index].getKey();
+    while (own < others.size() && others[own].getKey() < key)
+      ++own;
+    if (own == others.size() || others[own].getKey() != key)
       return false;
+    for (auto [word, more] :
+         llvm::zip_equal(knowersOfOther(own), other.knowersOfOther(index)))
+      if (word & ~more)
+        return false;
+  }
   return llvm::all_of(other.accesses, [&](const auto &access) {
     const Known *own = find(access.first);
     return own && own->knowers.isWithin(access.second.knowers);
   });
-}
-
-std::string StateSummary::getText() const {
-  std::string text = places;
-  auto addWords = [&](ArrayRef<uint64_t> words) {
-    text.append(reinterpret_cast<const char *>(words.data()),
-                words.size() * sizeof(uint64_t));
-  };
-  for (const auto &[key, known] : accesses) {
-    text.append(reinterpret_cast<const char *>(key.data()), sizeof(key));
-    addWords(known.knowers.getWords());
-  }
-  addWords(others);
-  return text;
 }

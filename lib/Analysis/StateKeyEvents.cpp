@@ -1,0 +1,206 @@
+//===- StateKeyEvents.cpp - Phases and signals that still matter ----------===//
+//
+// Of events that are no accesses the same holds as of accesses: one that
+// everybody knows is as one that never was. So a barrier whose last phases all
+// know to be complete is as one that was initialised just now.
+//
+//===----------------------------------------------------------------------===//
+
+#include "StateKey.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::barriers;
+
+bool StateKey::isKnownToAll(uint32_t event, const EventSet &who) const {
+  return who.isWithin(knowersOf(event));
+}
+
+/// Adds an event to what these sets know.
+void StateKey::learn(uint32_t event, ArrayRef<uint64_t> who) {
+  for (auto [index, word] : llvm::enumerate(who)) {
+    uint64_t &known = knowers[event * knowerWords + index];
+    for (uint64_t fresh = word & ~known; fresh != 0; fresh &= fresh - 1)
+      sets[64 * index + llvm::countr_zero(fresh)]->set(event);
+    known |= word;
+  }
+}
+
+/// Who knows all signals of a phase knows that it is complete, and who knows
+/// that of a phase knows it of the one before. Written down it stays known
+/// where states are joined of which one knows the one, and one the other.
+void StateKey::learnCompletions() {
+  SmallVector<uint64_t> who;
+  auto meet = [&](uint32_t event) {
+    ArrayRef<uint64_t> more = wordsOf(event);
+    for (auto [index, word] : llvm::enumerate(who))
+      word &= index < more.size() ? more[index] : 0;
+  };
+  for (Barrier &barrier : m.barriers)
+    for (unsigned level : {0, 1}) {
+      uint32_t complete = barrier.complete[level];
+      if (wordsOf(complete).empty() || complete == 0)
+        continue;
+      who.assign(causes.getWords().begin(), causes.getWords().end());
+      for (uint32_t event : barrier.signals[level + 1])
+        meet(event);
+      if (!barrier.signals[level + 1].empty())
+        learn(complete, who);
+      if (level == 0 || barrier.complete[0] == 0)
+        continue;
+      who.assign(causes.getWords().begin(), causes.getWords().end());
+      meet(barrier.complete[0]);
+      learn(complete, who);
+    }
+}
+
+/// A phase that everybody knows to be complete does not matter, nor its
+/// signals: nothing is asked of it that does not hold. A CTA that has exited
+/// had to know it then.
+void StateKey::dropSignals() {
+  for (auto [index, barrier] : llvm::enumerate(m.barriers)) {
+    size_t cta = index / m.perCta;
+    bool isLeft = llvm::all_of(m.warps, [&](const Warp &warp) {
+      return warp.cta != cta || warp.state == Warp::Done;
+    });
+    auto isKnown = [&](uint32_t event) {
+      return event != 0 && isKnownToAll(event, cause) &&
+             (!isLeft ||
+              (cta < m.exits.size() && m.exits[cta].cause.test(event)));
+    };
+    auto drop = [&](unsigned level) {
+      m.forget(barrier.complete[level]);
+      barrier.complete[level] = 0;
+      for (uint32_t event : barrier.signals[level + 1])
+        m.forget(event);
+      barrier.signals[level + 1].clear();
+    };
+    bool knowsLast = isKnown(barrier.complete[0]);
+    if (knowsLast || isKnown(barrier.complete[1]))
+      drop(1);
+    if (knowsLast)
+      drop(0);
+    llvm::erase_if(barrier.waits, [&](const Wait &wait) {
+      if (!isKnown(wait.event))
+        return false;
+      m.forget(wait.event);
+      return true;
+    });
+  }
+}
+
+void StateKey::addOther(OtherEvent::Kind kind, uint32_t place, uint32_t event,
+                        uint32_t step, uint16_t warp, bool isRemote) {
+  if (event == 0)
+    return;
+  OtherEvent other{place, kind, warp, isRemote, 0, event, step};
+  if (!summary.others.empty()) {
+    OtherEvent &last = summary.others.back();
+    uint16_t number = last.number;
+    last.number = 0;
+    if (last.getKey() == other.getKey())
+      other.number = number + 1;
+    last.number = number;
+  }
+  summary.others.push_back(other);
+  size_t first = summary.otherKnowers.size();
+  summary.otherKnowers.resize(first + knowerWords, 0);
+  llvm::copy(wordsOf(event), summary.otherKnowers.begin() + first);
+}
+
+void StateKey::addSignals(Barrier &barrier, unsigned level, uint32_t place) {
+  SmallVector<uint32_t, 4> &signals = barrier.signals[level];
+  auto whose = [&](uint32_t event) {
+    const Signal &signal = m.signals[event];
+    return std::make_pair(signal.warp, signal.isRemote);
+  };
+  llvm::stable_sort(
+      signals, [&](uint32_t a, uint32_t b) { return whose(a) < whose(b); });
+  for (uint32_t event : signals) {
+    const Signal &signal = m.signals[event];
+    addOther(OtherEvent::Kind(OtherEvent::SignalNow + level), place, event,
+             signal.step, signal.warp, signal.isRemote);
+  }
+}
+
+void StateKey::addBarriers() {
+  for (auto [place, number] : llvm::enumerate(barrierOrder)) {
+    Barrier &barrier = m.barriers[number];
+    bool isMbarrier = number != m.barriers.size() - 1 &&
+                      number % m.perCta < m.program->numBarriers;
+    // The first of the warps that meet says how many do.
+    bool isCounting = isMbarrier || !barrier.signals[0].empty();
+    add(barrier.isLive);
+    add(barrier.isFenced);
+    add(isCounting ? barrier.count : 0);
+    add(isCounting ? barrier.pending : 0);
+    add(barrier.tx);
+    // Nobody asks for the parity of a barrier of warps.
+    add(isMbarrier ? (barrier.phase + barrierParity[number]) % 2 : 0);
+    addOther(OtherEvent::Init, place, barrier.initEvent);
+    addOther(OtherEvent::Complete, place, barrier.complete[0]);
+    addOther(OtherEvent::CompleteBefore, place, barrier.complete[1]);
+    for (unsigned level : {0, 1, 2})
+      addSignals(barrier, level, place);
+    add(barrier.signals[0].size());
+    for (uint32_t event : barrier.signals[0]) {
+      add(m.signals[event].warp);
+      add(m.signals[event].isRemote);
+    }
+    llvm::sort(barrier.waits,
+               [](const Wait &a, const Wait &b) { return a.warp < b.warp; });
+    for (const Wait &wait : barrier.waits)
+      addOther(OtherEvent::Wait, place, wait.event, wait.step, wait.warp);
+  }
+}
+
+/// Takes from the machine what a state that stands for its own one does not
+/// know of phases and signals, and gives it those that only the other one has.
+void StateKey::weakenOthers(const StateSummary &joined) {
+  auto own = summary.others.begin();
+  for (auto [index, other] : llvm::enumerate(joined.others)) {
+    ArrayRef<uint64_t> known = joined.knowersOfOther(index);
+    while (own != summary.others.end() && own->getKey() < other.getKey())
+      ++own;
+    bool isOwn = own != summary.others.end() && own->getKey() == other.getKey();
+    EventSet knowers;
+    knowers.setWords(known);
+    if (!isOwn) {
+      setKnowers(addToMachine(other), knowers);
+      continue;
+    }
+    ArrayRef<uint64_t> before =
+        summary.knowersOfOther(own - summary.others.begin());
+    for (auto [word, pair] : llvm::enumerate(llvm::zip_equal(before, known)))
+      for (uint64_t lost = std::get<0>(pair) & ~std::get<1>(pair); lost != 0;
+           lost &= lost - 1)
+        sets[64 * word + llvm::countr_zero(lost)]->reset(own->event);
+  }
+}
+
+/// Makes an event that another state has; returns its number.
+uint32_t StateKey::addToMachine(const OtherEvent &other) {
+  uint32_t event = m.newEvent();
+  Barrier &barrier = m.barriers[barrierOrder[other.place]];
+  switch (other.kind) {
+  case OtherEvent::Complete:
+    barrier.complete[0] = event;
+    break;
+  case OtherEvent::CompleteBefore:
+    barrier.complete[1] = event;
+    break;
+  case OtherEvent::SignalLast:
+  case OtherEvent::SignalBefore:
+    m.addSignal({event, other.step, other.warp, other.isRemote});
+    barrier.signals[other.kind - OtherEvent::SignalNow].push_back(event);
+    break;
+  case OtherEvent::Wait:
+    barrier.waits.push_back({event, other.step, other.warp});
+    break;
+  case OtherEvent::Init:
+  case OtherEvent::SignalNow:
+  case OtherEvent::Columns:
+    llvm_unreachable("states with the same places have the same ones");
+  }
+  return event;
+}
