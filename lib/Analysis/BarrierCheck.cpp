@@ -54,14 +54,23 @@ public:
   /// True if what comes from this one has been followed from another one.
   /// Within a loop that is so once the rings stand as they did a trip before.
   bool stoodFor(Machine &machine);
+  /// What came up since has not been followed to its end.
+  void forgetSince(size_t count);
+  size_t size() const { return order.size(); }
 
 private:
   llvm::StringMap<std::deque<StateSummary>> known;
+  /// Where each of them stands, the first one first.
+  std::vector<std::deque<StateSummary> *> order;
 };
 
 /// What is proved with unknowns takes up to 60000 steps a warp, and what is not
 /// takes all that it may: of the limit a share for each warp.
 constexpr int64_t kOpenShare = 48;
+
+/// A state for which another one stands is left where that has taken less than
+/// this part of all steps: else what is left is followed again too often.
+constexpr int64_t kLeavesEarly = 2;
 
 /// What is learned from a run of so many tiles is how often a word that hands a
 /// number over is read before it is overwritten, by the step that writes it:
@@ -186,6 +195,9 @@ bool Checker::follow(Machine start, Forks &forks,
     if (forks.stoodFor(next))
       continue;
     Machine other = next.split();
+    // Fewer kinds come to the next tile sooner, as a rule: they leave a loop.
+    if (next.countChoices() < other.countChoices())
+      std::swap(next, other);
     runs.push_back(std::move(next));
     runs.push_back(std::move(other));
   }
@@ -246,10 +258,18 @@ bool Forks::stoodFor(Machine &machine) {
       }))
     return true;
   others.push_back(std::move(summary));
+  order.push_back(&others);
   return false;
 }
 
-/// Goes on with a tile of each kind.
+void Forks::forgetSince(size_t count) {
+  for (; order.size() > count; order.pop_back())
+    order.back()->pop_back();
+}
+
+/// Goes on with a tile of each kind, as long as no other state stands for this
+/// one. As a rule that is another tile behind it, which comes soon, and what
+/// would come of this one has to be followed from that anyway.
 bool Checker::addTiles(const State &state, KnownStates &known, Forks &forks,
                        std::deque<State> &states) {
   Machine start = state.machine;
@@ -259,7 +279,10 @@ bool Checker::addTiles(const State &state, KnownStates &known, Forks &forks,
     return true;
   else
     start.addTile(program.tileNumbers);
-  return follow(std::move(start), forks, [&](Machine &next) {
+  size_t numForks = forks.size();
+  int64_t before = report.steps;
+  bool isLeft = false;
+  bool goesOn = follow(std::move(start), forks, [&](Machine &next) {
     if (!next.wantsTile()) {
       next.reportDeadlock();
       return judge(next);
@@ -271,8 +294,13 @@ bool Checker::addTiles(const State &state, KnownStates &known, Forks &forks,
     }
     if (next.countChoices() == 0)
       known.add(std::move(next), state.tiles + 1, states);
-    return true;
+    isLeft = known.isReplaced(state) &&
+             report.steps - before < report.steps / kLeavesEarly;
+    return !isLeft;
   });
+  if (isLeft)
+    forks.forgetSince(numForks);
+  return goesOn || isLeft;
 }
 
 void Checker::explore(Machine start, bool joins) {
