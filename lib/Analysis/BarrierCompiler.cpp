@@ -471,11 +471,13 @@ static void collectUses(const Program &program, const Step &step,
     live.set(program.numSlots);
   if (step.code == Code::Launch && step.launch == LaunchNumber::Block)
     live.set(program.numSlots + 1 + program.rings.size());
+  if (step.code == Code::Wait)
+    live.set(program.getWaitBit(step.array));
 }
 
 void Compiler::computeLiveness() {
   std::vector<llvm::BitVector> &live = program.live;
-  size_t bits = program.numSlots + 2 + program.rings.size();
+  size_t bits = program.getWaitBit(program.arrays.size());
   live.assign(program.steps.size(), llvm::BitVector(bits));
   bool changes = true;
   while (changes) {

@@ -205,8 +205,12 @@ struct Program {
   /// constants; the bit behind
   /// them says whether one of these steps takes a next tile, and those behind
   /// it whether one touches the bytes of each ring other than through the ring;
-  /// the last one whether one takes the number of the block.
+  /// the next one whether one takes the number of the block, and the last ones
+  /// whether one waits at an mbarrier of each array.
   std::vector<llvm::BitVector> live;
+  size_t getWaitBit(uint32_t array) const {
+    return numSlots + 2 + rings.size() + array;
+  }
   /// The depths of rings that may be turned, and what values are to them.
   SmallVector<int64_t> rings;
   std::vector<RingUse> ringUses;

@@ -490,6 +490,8 @@ StateSummary &StateKey::summarise() {
   m.sweep();
   turnRings();
   orderBarriers();
+  learnOwn();
+  learnPublished();
   collectSets();
   transposeSets();
   learnCompletions();

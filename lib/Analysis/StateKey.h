@@ -99,6 +99,8 @@ public:
 private:
   void dropAccesses();
   void dropWords();
+  void learnOwn();
+  void learnPublished();
   void learnCompletions();
   void dropSignals();
   bool isKnownToAll(uint32_t event, const EventSet &who) const;

@@ -12,6 +12,10 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::barriers;
 
+/// Of these it does not matter in which of the sets of a thread they are.
+static constexpr EventSet Knowledge::*kHow[] = {
+    &Knowledge::generic, &Knowledge::async, &Knowledge::cause};
+
 bool StateKey::isKnownToAll(uint32_t event, const EventSet &who) const {
   return who.isWithin(knowersOf(event));
 }
@@ -24,6 +28,53 @@ void StateKey::learn(uint32_t event, ArrayRef<uint64_t> who) {
       sets[64 * index + llvm::countr_zero(fresh)]->set(event);
     known |= word;
   }
+}
+
+/// What all threads of a warp know, the elected one and each thread know too.
+/// Who has exited needs to know nothing.
+void StateKey::learnOwn() {
+  for (Warp &warp : m.warps) {
+    if (warp.state == Warp::Done) {
+      warp.knows = WarpKnowledge();
+      warp.products = Knowledge();
+      continue;
+    }
+    for (Knowledge *part : {&warp.knows.elected, &warp.knows.shares})
+      for (EventSet Knowledge::*how : kHow)
+        (part->*how).join(warp.knows.all.*how);
+  }
+}
+
+/// What a barrier has published is for those who may still wait at it. That it
+/// publishes what all of them know anyway says no more; where nobody will wait,
+/// it publishes to nobody.
+void StateKey::learnPublished() {
+  for (int64_t cta = 0; cta < m.program->cluster; ++cta)
+    for (auto [number, array] : llvm::enumerate(m.program->arrays)) {
+      Knowledge common;
+      bool isWaitedFor = false;
+      for (const Warp &warp : m.warps) {
+        if (warp.cta != cta || warp.state == Warp::Done ||
+            !m.program->live[warp.pc].test(m.program->getWaitBit(number)))
+          continue;
+        // What is forgotten behind a path that may be left out does not count.
+        const WarpKnowledge &knows =
+            warp.rare.empty() ? warp.knows : warp.rare.front();
+        for (EventSet Knowledge::*how : kHow)
+          if (isWaitedFor)
+            (common.*how).intersect(knows.all.*how);
+          else
+            common.*how = knows.all.*how;
+        isWaitedFor = true;
+      }
+      uint32_t first = cta * m.perCta + array.first;
+      for (uint32_t i = first; i < first + array.count; ++i)
+        for (EventSet Knowledge::*how : kHow)
+          if (isWaitedFor)
+            (m.barriers[i].published.*how).join(common.*how);
+          else
+            (m.barriers[i].published.*how).clear();
+    }
 }
 
 /// Who knows all signals of a phase knows that it is complete, and who knows
@@ -46,11 +97,16 @@ void StateKey::learnCompletions() {
         meet(event);
       if (!barrier.signals[level + 1].empty())
         learn(complete, who);
-      if (level == 0 || barrier.complete[0] == 0)
-        continue;
+      if (level == 1 && barrier.complete[0] != 0) {
+        who.assign(causes.getWords().begin(), causes.getWords().end());
+        meet(barrier.complete[0]);
+        learn(complete, who);
+      }
       who.assign(causes.getWords().begin(), causes.getWords().end());
-      meet(barrier.complete[0]);
-      learn(complete, who);
+      meet(complete);
+      for (uint32_t event : barrier.signals[level + 1])
+        if (!wordsOf(event).empty())
+          learn(event, who);
     }
 }
 
