@@ -102,6 +102,7 @@ private:
   void learnOwn();
   void learnPublished();
   void learnCompletions();
+  bool mayWait(const Warp &warp, size_t barrier) const;
   void dropSignals();
   bool isKnownToAll(uint32_t event, const EventSet &who) const;
   void learn(uint32_t event, ArrayRef<uint64_t> who);

@@ -110,9 +110,20 @@ void StateKey::learnCompletions() {
     }
 }
 
+/// Who may still wait at a barrier; nobody asks that of one of warps.
+bool StateKey::mayWait(const Warp &warp, size_t barrier) const {
+  if (warp.state == Warp::Done || warp.cta != barrier / m.perCta)
+    return false;
+  return llvm::any_of(llvm::enumerate(m.program->arrays), [&](auto array) {
+    uint32_t first = warp.cta * m.perCta + array.value().first;
+    return barrier >= first && barrier < first + array.value().count &&
+           m.program->live[warp.pc].test(m.program->getWaitBit(array.index()));
+  });
+}
+
 /// A phase that everybody knows to be complete does not matter, nor its
 /// signals: nothing is asked of it that does not hold. A CTA that has exited
-/// had to know it then.
+/// had to know it then. Of the one before it only those are asked who wait.
 void StateKey::dropSignals() {
   for (auto [index, barrier] : llvm::enumerate(m.barriers)) {
     size_t cta = index / m.perCta;
@@ -132,7 +143,11 @@ void StateKey::dropSignals() {
       barrier.signals[level + 1].clear();
     };
     bool knowsLast = isKnown(barrier.complete[0]);
-    if (knowsLast || isKnown(barrier.complete[1]))
+    if (knowsLast || llvm::all_of(m.warps, [&](const Warp &warp) {
+          return !mayWait(warp, index) ||
+                 (warp.rare.empty() &&
+                  warp.knows.all.cause.test(barrier.complete[1]));
+        }))
       drop(1);
     if (knowsLast)
       drop(0);
