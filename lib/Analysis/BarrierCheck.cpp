@@ -68,9 +68,9 @@ private:
 /// takes all that it may: of the limit a share for each warp.
 constexpr int64_t kOpenShare = 48;
 
-/// A state for which another one stands is left where that has taken less than
-/// this part of all steps: else what is left is followed again too often.
-constexpr int64_t kLeavesEarly = 2;
+/// A state for which another one stands is left where that has taken so few
+/// steps, and a part of all: else what is left is followed again too often.
+constexpr int64_t kLeavesEarly = 10000;
 
 /// What is learned from a run of so many tiles is how often a word that hands a
 /// number over is read before it is overwritten, by the step that writes it:
@@ -295,7 +295,7 @@ bool Checker::addTiles(const State &state, KnownStates &known, Forks &forks,
     if (next.countChoices() == 0)
       known.add(std::move(next), state.tiles + 1, states);
     isLeft = known.isReplaced(state) &&
-             report.steps - before < report.steps / kLeavesEarly;
+             report.steps - before < kLeavesEarly + report.steps / 4;
     return !isLeft;
   });
   if (isLeft)
