@@ -224,7 +224,8 @@ void KnownStates::add(Machine machine, int64_t tiles,
                       std::deque<State> &states) {
   StateKey key(machine);
   StateSummary &summary = key.summarise();
-  SmallVector<size_t, 1> &alike = numbers[summary.places];
+  SmallVector<size_t, 1> &alike =
+      numbers[joins ? summary.getText() : summary.places];
   if (!joins && llvm::any_of(alike, [&](size_t number) {
         return summaries[number].first.standsFor(summary);
       }))

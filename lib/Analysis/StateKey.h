@@ -75,12 +75,18 @@ struct StateSummary {
   /// of the values and words that tell them apart, in order.
   std::vector<std::vector<int64_t>> kinds;
 
+  /// What is known of the unknowns in its places.
+  Facts facts;
+
   /// True if what is right from this state on is right from the other one on,
-  /// which has the same places: it knows no less, and each of its kinds is one
-  /// of this state's.
+  /// which has the same places: it knows no less, each of its kinds is one of
+  /// this state's, and so are all numbers that its unknowns may be.
   bool standsFor(const StateSummary &other) const;
   /// Stands for a state of the same places as well; false if it did before.
+  /// They know the same of their unknowns.
   bool join(const StateSummary &other);
+  /// Its places, and what is known of its unknowns.
+  std::string getText() const;
 
 private:
   bool joinOthers(const StateSummary &other);

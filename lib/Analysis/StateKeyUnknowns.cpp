@@ -119,15 +119,12 @@ void StateKey::addUnknowns() {
     use(renamed, kept);
     addSum(renamed);
   }
-  Facts facts;
   for (const Affine &fact : m.facts.get())
-    facts.add(names.rename(fact));
-  facts.keepOnly(kept);
+    summary.facts.add(names.rename(fact));
+  summary.facts.keepOnly(kept);
   m.facts = Facts();
-  for (const Affine &fact : facts.get()) {
-    addSum(fact);
+  for (const Affine &fact : summary.facts.get())
     m.facts.add(names.restore(fact));
-  }
   if (m.question)
     addSum(names.rename(*m.question));
 }

@@ -86,8 +86,20 @@ bool StateSummary::standsFor(const StateSummary &other) const {
       if (word & ~more)
         return false;
   }
-  return llvm::all_of(other.accesses, [&](const auto &access) {
-    const Known *own = find(access.first);
-    return own && own->knowers.isWithin(access.second.knowers);
-  });
+  return llvm::all_of(other.accesses,
+                      [&](const auto &access) {
+                        const Known *own = find(access.first);
+                        return own &&
+                               own->knowers.isWithin(access.second.knowers);
+                      }) &&
+         llvm::all_of(facts.get(), [&](const Affine &fact) {
+           return other.facts.imply(fact);
+         });
+}
+
+std::string StateSummary::getText() const {
+  std::string text = places;
+  for (const Affine &fact : facts.get())
+    text += fact.getText() + ";";
+  return text;
 }
