@@ -161,16 +161,20 @@ std::string Machine::nameOf(const Warp &warp) const {
 void Machine::run() {
   bool moves = true;
   // What is not known is asked where nobody can go on without, so that no warp
-  // is behind that would ask it later.
+  // is behind that would ask it later; first by who is furthest behind, so that
+  // no warp goes around a loop before all have come to it.
   std::optional<Affine> asked;
+  uint32_t asker = 0;
   while (moves && !condition && !unsupported && !isOverLimit() &&
          !wantsChoice()) {
     moves = false;
     asked.reset();
     for (Warp &warp : warps) {
       bool moved = advance(warp);
-      if (question && !asked)
+      if (question && (!asked || warp.pc < asker)) {
         asked = question;
+        asker = warp.pc;
+      }
       question.reset();
       if (!moved)
         continue;
