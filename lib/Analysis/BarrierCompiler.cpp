@@ -477,7 +477,15 @@ static void collectUses(const Program &program, const Step &step,
 
 void Compiler::computeLiveness() {
   std::vector<llvm::BitVector> &live = program.live;
-  size_t bits = program.getWaitBit(program.arrays.size());
+  std::vector<SmallVector<size_t, 2>> makes(program.steps.size());
+  for (size_t i = 0; program.isOpen && i < program.steps.size(); ++i)
+    for (const std::string &kind : getUnknownKinds(program, program.steps[i])) {
+      auto known = llvm::find(program.unknownKinds, kind);
+      makes[i].push_back(known - program.unknownKinds.begin());
+      if (known == program.unknownKinds.end())
+        program.unknownKinds.push_back(kind);
+    }
+  size_t bits = program.getUnknownBit(program.unknownKinds.size());
   live.assign(program.steps.size(), llvm::BitVector(bits));
   bool changes = true;
   while (changes) {
@@ -498,8 +506,11 @@ void Compiler::computeLiveness() {
                      !now.test(step.dst);
       if (step.dst != kNoSlot)
         now.reset(step.dst);
-      if (!isFaint)
+      if (!isFaint) {
         collectUses(program, step, now);
+        for (size_t kind : makes[i])
+          now.set(program.getUnknownBit(kind));
+      }
       if (now != live[i]) {
         live[i] = std::move(now);
         changes = true;

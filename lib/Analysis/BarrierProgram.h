@@ -205,12 +205,18 @@ struct Program {
   /// constants; the bit behind
   /// them says whether one of these steps takes a next tile, and those behind
   /// it whether one touches the bytes of each ring other than through the ring;
-  /// the next one whether one takes the number of the block, and the last ones
-  /// whether one waits at an mbarrier of each array.
+  /// the next one whether one takes the number of the block, those behind it
+  /// whether one waits at an mbarrier of each array, and the last ones whether
+  /// one may make an unknown of each kind.
   std::vector<llvm::BitVector> live;
   size_t getWaitBit(uint32_t array) const {
     return numSlots + 2 + rings.size() + array;
   }
+  size_t getUnknownBit(size_t kind) const {
+    return getWaitBit(arrays.size()) + kind;
+  }
+  /// The kinds of unknowns that steps may make (Unknowns::getKind).
+  std::vector<std::string> unknownKinds;
   /// The depths of rings that may be turned, and what values are to them.
   SmallVector<int64_t> rings;
   std::vector<RingUse> ringUses;
@@ -261,6 +267,10 @@ int getEngineNumber(const AsyncEngine &engine);
 /// of the kernel or read from global memory, or the size of a grid that follows
 /// from them.
 bool dependsOnLaunch(const Program &program, Operation *op);
+
+/// The kinds of unknowns that a step may make of unknowns.
+SmallVector<std::string, 2> getUnknownKinds(const Program &program,
+                                            const Step &step);
 
 /// The address of a load from global memory that the kernel does not write, as
 /// text, and the numbers that it is computed from besides. Without text the

@@ -202,8 +202,8 @@ Affine Machine::divide(const Affine &sum, int64_t by) {
       result.terms.push_back({number, factor / by});
     return result;
   }
-  Affine quotient =
-      Affine::unknown(unknowns->get(llvm::formatv("by {0}", by).str(), {sum}));
+  Affine quotient = Affine::unknown(unknowns->get(
+      llvm::formatv("{0}{1}", Unknowns::kQuotient, by).str(), {sum}));
   Affine rest = sum.plus(quotient, -by);
   learn(rest);
   learn(Affine(by - 1).plus(rest, -1));
@@ -217,6 +217,11 @@ static std::string getName(Operation *op) {
   llvm::raw_string_ostream os(text);
   os << op->getName() << op->getAttrDictionary() << op->getResultTypes();
   return text;
+}
+
+/// The name of a word of global memory.
+static std::string getWordName(const Step &step) {
+  return "word " + step.address;
 }
 
 /// True for a result of at least 32 bits, into which numbers of the launch and
@@ -276,13 +281,35 @@ std::optional<Affine> Machine::computeSum(Operation *op,
   return std::nullopt;
 }
 
+SmallVector<std::string, 2> barriers::getUnknownKinds(const Program &program,
+                                                      const Step &step) {
+  if (step.code == Code::Count) {
+    // Trips of a loop that goes on by one are a difference.
+    bool isByOne = llvm::is_contained(program.constants,
+                                      std::make_pair(step.args[2], int64_t(1)));
+    return isByOne ? SmallVector<std::string, 2>()
+                   : SmallVector<std::string, 2>{Unknowns::kQuotient.str()};
+  }
+  if (step.code != Code::Compute || !step.factors.empty() || !step.op)
+    return {};
+  if (isa<LLVM::LoadOp>(step.op))
+    return {getWordName(step)};
+  // Where it is no quotient, or not known to be one, it has a name of its own.
+  SmallVector<std::string, 2> kinds = {getName(step.op)};
+  if (isa<arith::ShRUIOp, arith::ShRSIOp, arith::DivUIOp, arith::DivSIOp,
+          arith::FloorDivSIOp, arith::CeilDivUIOp, arith::CeilDivSIOp,
+          arith::RemUIOp, arith::RemSIOp>(step.op))
+    kinds.push_back(Unknowns::kQuotient.str());
+  return kinds;
+}
+
 /// A word of global memory that the kernel does not write is the same whoever
 /// reads it.
 std::optional<Affine> Machine::readGlobal(const Step &step,
                                           ArrayRef<Affine> args) {
   if (step.address.empty())
     return std::nullopt;
-  return Affine::unknown(unknowns->get("word " + step.address, args));
+  return Affine::unknown(unknowns->get(getWordName(step), args));
 }
 
 std::optional<Affine> Machine::computeOpen(const Step &step,

@@ -154,6 +154,7 @@ private:
   int64_t turnBase(const Access &access) const;
   void orderBarriers();
   void addWords();
+  bool mayMake(StringRef kind) const;
   void addUnknowns();
 
   Machine &m;

@@ -64,6 +64,17 @@ void Names::add(const Affine &sum) {
   }
 }
 
+/// Whether a step that is still to come may make an unknown of a kind.
+bool StateKey::mayMake(StringRef kind) const {
+  const Program &program = *m.program;
+  size_t bit = program.getUnknownBit(llvm::find(program.unknownKinds, kind) -
+                                     program.unknownKinds.begin());
+  return llvm::any_of(m.warps, [&](const Warp &warp) {
+    const llvm::BitVector &live = program.live[warp.pc];
+    return warp.state != Warp::Done && bit < live.size() && live.test(bit);
+  });
+}
+
 /// What nothing says is not known in the machine either from here on: another
 /// state with this key may not have it.
 void StateKey::addUnknowns() {
@@ -86,14 +97,18 @@ void StateKey::addUnknowns() {
         use(sum, pinned);
       }
   // A warp that is behind may still compute what others have asked about.
+  auto mayComeAgain = [&](uint32_t number) {
+    return m.unknowns->mayComeAgain(number, live) &&
+           mayMake(m.unknowns->getKind(number));
+  };
   SmallVector<uint32_t> again;
   for (const Affine &fact : m.facts.get())
     for (auto [number, factor] : fact.terms)
-      if (m.unknowns->mayComeAgain(number, live))
+      if (mayComeAgain(number))
         again.push_back(number);
   live.insert(again.begin(), again.end());
   for (uint32_t number : live)
-    if (m.unknowns->mayComeAgain(number, live)) {
+    if (mayComeAgain(number)) {
       pinned.insert(number);
       for (uint32_t source : m.unknowns->getSources(number))
         pinned.insert(source);

@@ -55,6 +55,13 @@ public:
   uint32_t get(const std::string &text, llvm::ArrayRef<Affine> from,
                bool isGiven = false);
   const std::string &getText(uint32_t number) const { return texts[number]; }
+  /// What it is, but for what it is computed from. All quotients are of one
+  /// kind.
+  llvm::StringRef getKind(uint32_t number) const {
+    llvm::StringRef text = texts[number];
+    return text.starts_with(kQuotient) ? llvm::StringRef(kQuotient) : text;
+  }
+  static constexpr llvm::StringLiteral kQuotient = "by ";
   /// True for a number of the launch or a word of memory.
   bool isRoot(uint32_t number) const {
     return isGiven[number] || texts[number].rfind("word", 0) == 0;
