@@ -115,6 +115,8 @@ private:
   ReadCounts reads;
   /// Some state stood for others that knew more.
   bool hasJoined = false;
+  /// A tile of each kind was followed to its end from some state.
+  bool hasFollowed = false;
 };
 
 } // namespace
@@ -301,6 +303,7 @@ bool Checker::addTiles(const State &state, KnownStates &known, Forks &forks,
   });
   if (isLeft)
     forks.forgetSince(numForks);
+  hasFollowed |= goesOn;
   return goesOn || isLeft;
 }
 
@@ -322,7 +325,7 @@ void Checker::explore(Machine start, bool joins) {
       continue;
     ++report.states;
     report.tiles = std::max(report.tiles, state.tiles);
-    if (report.states > 1)
+    if (hasFollowed)
       state.machine.setLimit(limit);
     goesOn =
         finish(state.machine, ends) && addTiles(state, known, forks, states);

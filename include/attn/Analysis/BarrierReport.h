@@ -19,8 +19,8 @@ struct BarrierCheckOptions {
   OrderProfile profile = OrderProfile::Isa;
   /// Steps of warps after which the check ends with what it has seen.
   int64_t limit = 4000000;
-  /// The same within the first tile: others take as much at least, which a
-  /// short limit does not leave.
+  /// The same until a tile of each kind has been followed from one state:
+  /// where that takes much, a short limit does not leave what others take.
   int64_t firstTileLimit = INT64_MAX;
 };
 
