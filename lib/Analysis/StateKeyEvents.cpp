@@ -143,11 +143,14 @@ void StateKey::dropSignals() {
       barrier.signals[level + 1].clear();
     };
     bool knowsLast = isKnown(barrier.complete[0]);
-    if (knowsLast || llvm::all_of(m.warps, [&](const Warp &warp) {
-          return !mayWait(warp, index) ||
-                 (warp.rare.empty() &&
-                  warp.knows.all.cause.test(barrier.complete[1]));
-        }))
+    // `complete[1]` is not there where it was dropped before.
+    bool isAsked = barrier.complete[1] != 0 &&
+                   llvm::any_of(m.warps, [&](const Warp &warp) {
+                     return mayWait(warp, index) &&
+                            !(warp.rare.empty() &&
+                              warp.knows.all.cause.test(barrier.complete[1]));
+                   });
+    if (knowsLast || !isAsked)
       drop(1);
     if (knowsLast)
       drop(0);

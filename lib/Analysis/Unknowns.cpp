@@ -122,10 +122,13 @@ void Facts::add(const Affine &given) {
     return;
   for (Affine &fact : facts)
     if (fact.terms == sum.terms) {
+      if (sum.constant < fact.constant)
+        answers.clear();
       fact.constant = std::min(fact.constant, sum.constant);
       return;
     }
   facts.push_back(sum);
+  answers.clear();
 }
 
 /// The sums as rows, and the unknowns of the columns.
@@ -161,9 +164,14 @@ bool Facts::imply(const Affine &given) const {
   for (const Affine &fact : facts)
     if (fact.terms == sum.terms && fact.constant <= sum.constant)
       return true;
+  for (const auto &[asked, answer] : answers)
+    if (asked == sum)
+      return answer;
   std::vector<Affine> all = facts;
   all.push_back(tighten(Affine(-1).plus(sum, -1)));
-  return isEmpty(all);
+  bool answer = isEmpty(all);
+  answers.push_back({sum, answer});
+  return answer;
 }
 
 std::optional<bool> Facts::decide(const Affine &sum) const {
@@ -175,6 +183,7 @@ std::optional<bool> Facts::decide(const Affine &sum) const {
 }
 
 void Facts::forget(llvm::function_ref<bool(uint32_t)> isForgotten) {
+  answers.clear();
   llvm::erase_if(facts, [&](const Affine &fact) {
     return llvm::any_of(
         fact.terms, [&](const auto &term) { return isForgotten(term.first); });
@@ -182,6 +191,7 @@ void Facts::forget(llvm::function_ref<bool(uint32_t)> isForgotten) {
 }
 
 void Facts::keepOnly(const llvm::DenseSet<uint32_t> &live) {
+  answers.clear();
   llvm::MapVector<uint32_t, unsigned> columns;
   llvm::SmallVector<uint32_t> order(live.begin(), live.end());
   llvm::sort(order);
@@ -210,9 +220,11 @@ void Facts::keepOnly(const llvm::DenseSet<uint32_t> &live) {
   for (size_t i = 0; i < facts.size();) {
     Affine fact = facts[i];
     facts.erase(facts.begin() + i);
+    answers.clear();
     if (!imply(fact))
       facts.insert(facts.begin() + i++, fact);
   }
+  answers.clear();
 }
 
 std::optional<std::vector<std::pair<uint32_t, int64_t>>>

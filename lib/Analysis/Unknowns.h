@@ -113,6 +113,8 @@ public:
 
 private:
   std::vector<Affine> facts;
+  /// What was asked since they changed: warps that do the same ask the same.
+  mutable std::vector<std::pair<Affine, bool>> answers;
 };
 
 } // namespace mlir::attn::barriers
