@@ -97,8 +97,11 @@ Value RowMerger::emitOffset(StringRef name, unsigned first,
 Value RowMerger::emitAddress(ImplicitLocOpBuilder &lb, StringRef name,
                              Value offset) {
   Value pointer = frame.getPointer(name);
-  return LLVM::GEPOp::create(lb, pointer.getType(),
-                             frame.getTensor(name).elementType, pointer,
+  // LLVM has no floats of 8 bits.
+  Type type = frame.getTensor(name).elementType;
+  if (type.getIntOrFloatBitWidth() == 8)
+    type = lb.getI8Type();
+  return LLVM::GEPOp::create(lb, pointer.getType(), type, pointer,
                              ValueRange{offset});
 }
 

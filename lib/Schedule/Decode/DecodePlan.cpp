@@ -19,6 +19,9 @@ const Schedule &attn::getDecodeSchedule() {
 /// Most query rows that share keys.
 static constexpr int64_t kMostRows = 32;
 
+/// Most columns of 8-bit keys and values whose results one warp holds.
+static constexpr int64_t kMostNarrowColumns = 192;
+
 /// Query heads that share a key head; 1 if only the launch knows.
 static int64_t getKnownGroup(const ProblemFacts &facts) {
   int64_t group = facts.getGroup();
@@ -73,7 +76,9 @@ DecodeSchedule::getCandidates(const ProblemFacts &facts,
                               const TargetRow &) const {
   MLIRContext *context = AttentionOp(facts.op).getContext();
   int64_t group = getKnownGroup(facts);
-  bool isLong = std::max(facts.headDim, facts.valueDim) > kUsualColumns;
+  // What fits the registers of a warp beside its queries.
+  int64_t most = facts.hasNarrowKeys() ? kMostNarrowColumns : kUsualColumns;
+  bool isLong = std::max(facts.headDim, facts.valueDim) > most;
   std::vector<PlanAttrInterface> plans;
   for (int64_t warps : {4, 8, 2, 1})
     for (int64_t blockN : {16, 32, 64})
@@ -111,10 +116,16 @@ llvm::Error DecodeSchedule::checkPlan(const ProblemFacts &facts,
         "expected warps_n to divide the value dimension's {0} groups of 8 "
         "columns, got {1}",
         facts.valueDim / 8, columnWarps));
-  if (columnWarps > 1 && (facts.hasNarrowKeys() || facts.oScales))
-    return llvm::createStringError(llvm::formatv(
-        "expected warps_n = 1 with {0}, got {1}",
-        facts.oScales ? "scales of the output" : "8-bit keys", columnWarps));
+  if (columnWarps > 1 && facts.oScales)
+    return llvm::createStringError(
+        llvm::formatv("expected warps_n = 1 with scales of the output, got {0}",
+                      columnWarps));
+  // A warp has pairs of groups of 8 columns of each product.
+  int64_t group = facts.kScales ? facts.scaleGroup : facts.valueDim;
+  if (facts.hasNarrowKeys() && group % (16 * columnWarps) != 0)
+    return llvm::createStringError(
+        llvm::formatv("expected up to {0} warps_n with 8-bit keys, got {1}",
+                      group / 16, columnWarps));
   ResourceSum shared = CopiedExtents(facts, plan).getSharedBytes(plan);
   return checkCTAsFit(plan.getCtasPerSm(), shared, target);
 }

@@ -64,6 +64,7 @@ func.func @attention_c46_columns(
 // -----
 
 func.func @attention_c46_heads(
+    // expected-note @below {{dimension 1 of 'o' is 8}}
     %q: memref<2x8x1x128xf16>, %k: memref<2x2x300x128xf16>, %o: memref<2x8x1x128xf8E4M3FN>, %s: memref<2x4x1x1xf32>) {
   // expected-error @below {{expected dimension 1 of 'o_scales' (query heads) to be 8, got 4}}
   attn.attention ins(%q, %k, %k : memref<2x8x1x128xf16>, memref<2x2x300x128xf16>, memref<2x2x300x128xf16>)
