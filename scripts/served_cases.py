@@ -86,6 +86,8 @@ SERVED_AXES = {
 }
 #: Keys of fixed runs: a multiple of the blocks that plans have.
 RUN_KEYS = 64
+#: Largest relative errors of outputs of 8 bits, most of them their rounding.
+OUTPUT_TOLERANCE = {"q": 0, "e4m3": 4e-2, "e5m2": 8e-2, "groups": 4e-2}
 #: Columns that share a scale of their row.
 SCALE_GROUP = 64
 #: Query heads of latent attention in place of groups.
@@ -158,6 +160,10 @@ class ServedCase(Case):
         if self.takes_narrow(schedule):
             changes += [SERVED_KEYS[self.kv][1]]
         return [change for change in changes if change]
+
+    @property
+    def tolerance(self):
+        return max(super().tolerance, OUTPUT_TOLERANCE[self.out])
 
     @property
     def is_open(self):

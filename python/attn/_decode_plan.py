@@ -230,7 +230,11 @@ class DecodePlan:
             tensors["init_lse"] = view("f32", rows, (rows[1] * rows[2], rows[2]))
         if out_group is not None:
             group = _options.to_integer("out_group", out_group, 1, given["value_dim"])
-            groups = -(-given["value_dim"] // group)
+            groups, rest = divmod(given["value_dim"], group)
+            if rest:
+                raise ArgumentError(
+                    f"out_group: expected a divisor of {given['value_dim']} columns, got {group}"
+                )
             tensors["o_scales"] = view("f32", (*rows, groups), dense(groups))
         problem = _decode.make_problem(tensors, settings, _options.to_bool("lse", lse))
         self._problem = problem._replace(pages=-1)

@@ -65,12 +65,13 @@ def test_scaled_groups():
 
 def test_refused_outputs():
     batch = make_batch([17])
-    refuse("out_scale: expected a", attn.decode, *batch, out_scale=float("nan"))
+    with pytest.raises(ValueError, match="out_scale: expected a finite number, got nan"):
+        attn.decode(*batch, out_scale=float("nan"))
     refuse("out_scale: expected one with an output of f8E4M3FN", make_plan, out_type="float8_e4m3fn")
     refuse("out_scale: expected none with an output of f16", make_plan, out_scale=2.0)
     refuse("out_scale: expected none beside scales of the output",
            make_plan, out_type="float8_e4m3fn", out_scale=2.0, out_group=16)  # fmt: skip
-    refuse('tensor "out_scales": expected a number of columns that divides',
+    refuse("out_group: expected a divisor of 64 columns, got 40",
            make_plan, out_type="float8_e4m3fn", out_group=DIM // 2 + 8)  # fmt: skip
 
 
