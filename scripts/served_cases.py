@@ -121,7 +121,9 @@ class ServedCase(Case):
                 words += ["score=shard", "softmax=exact"]
             elif schedule == "decode":
                 words.append("score=twice")
-            if schedule == "decode" and not warps and self.takes_own_scores:
+            # Some of the others' cases as well, so that each grid has one.
+            is_own = self.plan == "decode" or self.sinks or self.selected
+            if is_own and self.takes_own_scores:
                 words = ["score=own"]
             return "mla", words
         is_few = not self.is_open and self.nq * self.group <= DECODE_ROWS

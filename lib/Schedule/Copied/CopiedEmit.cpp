@@ -469,6 +469,7 @@ LogicalResult CopiedEmitter::emitTile() {
   RunningState state(loop.getResults());
   state.o = emitWide(state.o);
   if (plan.getColumnWarps() > 1) {
+    emitValueDescale();
     if (isTight)
       emitResultViews();
     storeDivided(state);
