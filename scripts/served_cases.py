@@ -178,8 +178,7 @@ class ServedCase(Case):
         return self.chip == "sm_90a" and not self.is_open and not self.init
 
     def takes_narrow(self, schedule):
-        is_taken = schedule == "decode" and self.chip != "sm_80" and self.d <= DECODE_COLUMNS
-        return self.kv != "q" and is_taken
+        return self.kv != "q" and schedule == "decode" and self.d <= DECODE_COLUMNS
 
     def command(self, tool, chip):
         lengths = SERVED_LENGTHS[self.lengths](max(1, self.page))

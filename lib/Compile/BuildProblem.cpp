@@ -182,10 +182,9 @@ static SmallVector<Type> getArgumentTypes(Builder &builder,
     types.push_back(getOperandType(builder, problem, problem.heads,
                                    problem.queries, problem.ropeDim, element));
   if (problem.outGroup != 0)
-    types.push_back(getOperandType(builder, problem, problem.heads,
-                                   problem.queries,
-                                   problem.valueDim / problem.outGroup,
-                                   builder.getF32Type()));
+    types.push_back(getOperandType(
+        builder, problem, problem.heads, problem.queries,
+        problem.valueDim / problem.outGroup, builder.getF32Type()));
   return types;
 }
 

@@ -143,8 +143,7 @@ Error Runner::computeReferenceOf(ArrayRef<HarnessTensor> tensors) {
   for (StringRef name :
        {"q", "k", "v", "sinks", "cu_seqlens_q", "cu_seqlens_k", "q_descale",
         "k_descale", "v_descale", "page_table", "page_indptr", "kv_lengths",
-        "init_o", "init_lse", "k_scales", "v_scales", "k_rope",
-        "q_rope"})
+        "init_o", "init_lse", "k_scales", "v_scales", "k_rope", "q_rope"})
     if (std::optional<unsigned> index = record.findTensor(name);
         index && record.tensors[*index].access == TensorAccess::Write)
       return createStringError("launch record: expected tensor \"" + name +

@@ -237,9 +237,8 @@ Error TensorMaker::propagateSizes(const AttentionProblem &problem) {
   // Pools have pages in the place of the batch.
   bool isPaged = record.findTensor("page_table").has_value();
   bool hasRows = !record.findTensor("page_indptr");
-  Sizes batch = {
-      {"q", 0},      {"q_rope", 0},   {"o", lead},    {"lse", lead},
-      {"init_o", 0}, {"init_lse", 0}, {"o_scales", 0}};
+  Sizes batch = {{"q", 0},      {"q_rope", 0},   {"o", lead},    {"lse", lead},
+                 {"init_o", 0}, {"init_lse", 0}, {"o_scales", 0}};
   Sizes pool = {
       {"k", 0}, {"v", 0}, {"k_scales", 0}, {"v_scales", 0}, {"k_rope", 0}};
   Sizes sequences = {{"kv_lengths", 0}};

@@ -63,9 +63,10 @@ sim::applyOutputScales(const TensorView &o, const TensorView &scales,
   return result;
 }
 
-std::optional<std::string>
-sim::findWrongScale(const TensorView &scales, DType dtype,
-                    const AttentionResult &reference, double tolerance) {
+std::optional<std::string> sim::findWrongScale(const TensorView &scales,
+                                               DType dtype,
+                                               const AttentionResult &reference,
+                                               double tolerance) {
   double largest = dtype == DType::F8E5M2 ? 57344 : 448;
   std::optional<std::string> problem;
   forEachGroup(reference, scales.shape.back(), [&](const Group &group) {
@@ -76,16 +77,16 @@ sim::findWrongScale(const TensorView &scales, DType dtype,
     double expected = most > 0 ? most / largest : 1;
     double scale = scales.get(group.index);
     if (!problem && !(std::abs(scale - expected) <= tolerance * expected))
-      problem = llvm::formatv("output \"o_scales\": expected {0} at [{1}], got "
-                              "{2}",
-                              expected,
-                              llvm::join(llvm::map_range(group.index,
-                                                         [](int64_t i) {
-                                                           return std::to_string(
-                                                               i);
-                                                         }),
-                                         ", "),
-                              scale);
+      problem =
+          llvm::formatv("output \"o_scales\": expected {0} at [{1}], got "
+                        "{2}",
+                        expected,
+                        llvm::join(llvm::map_range(group.index,
+                                                   [](int64_t i) {
+                                                     return std::to_string(i);
+                                                   }),
+                                   ", "),
+                        scale);
   });
   return problem;
 }

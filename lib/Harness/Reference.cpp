@@ -150,10 +150,9 @@ Error Computation::check() {
                                 inputs.qRope ? problem.dv : problem.d}))
     return error;
   if (inputs.qRope)
-    if (Error error =
-            checkShape("q_rope", inputs.qRope->shape,
-                       {batch, problem.heads, q.shape[2],
-                        problem.d - problem.dv}))
+    if (Error error = checkShape(
+            "q_rope", inputs.qRope->shape,
+            {batch, problem.heads, q.shape[2], problem.d - problem.dv}))
       return error;
   int64_t ropeDim = inputs.kRope ? problem.d - problem.dv : 0;
   if (Error error = checkShape(
@@ -442,8 +441,9 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head,
   std::vector<double> q =
       load(inputs.q, sequence.batch, head, sequence.firstQuery, queries, false);
   if (inputs.qRope)
-    q = joinColumns(q, load(*inputs.qRope, sequence.batch, head,
-                            sequence.firstQuery, queries, false),
+    q = joinColumns(q,
+                    load(*inputs.qRope, sequence.batch, head,
+                         sequence.firstQuery, queries, false),
                     queries);
   std::vector<double> kt = loadKeys(inputs.k, sequenceIndex, kvHead, true);
   std::vector<double> v = loadKeys(inputs.v, sequenceIndex, kvHead, false);

@@ -90,7 +90,8 @@ struct Problem {
   }
   /// True if q has 8 bits.
   bool isNarrow() const { return StringRef(type).starts_with("f8"); }
-  /// True if rotated columns of keys are apart, as beside latent ones of 8 bits.
+  /// True if rotated columns of keys are apart, as beside latent ones of 8
+  /// bits.
   bool hasOwnRope() const {
     return ropeDim != 0 && (ropeApart || (!kvType.empty() && kvType != type));
   }
@@ -112,8 +113,8 @@ llvm::Expected<Problem> parseProblem(const ProblemFlags &flags);
 /// Builds the module. The arguments of its function are q, k, v, o, lse, sinks,
 /// cu_seqlens_q, cu_seqlens_k, q_descale, k_descale, v_descale, page_table,
 /// page_indptr, kv_lengths, init_o, init_lse, k_scales, v_scales, k_rope,
-/// q_rope and o_scales, as far as the problem has them. With split keys it allocates the partial
-/// results, which an attn.combine merges into o and lse.
+/// q_rope and o_scales, as far as the problem has them. With split keys it
+/// allocates the partial results, which an attn.combine merges into o and lse.
 OwningOpRef<ModuleOp> buildProblem(MLIRContext *context,
                                    const Problem &problem);
 

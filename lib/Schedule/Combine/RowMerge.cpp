@@ -138,17 +138,17 @@ void RowMerger::storeNarrow(ArrayRef<Value> values, Value offset) {
   Type i16 = b.getI16Type();
   SmallVector<Value> pairs;
   for (size_t i = 0; i < values.size(); i += 2)
-    pairs.push_back(narrowPair(
-        b, values[i], values[std::min(i + 1, values.size() - 1)],
-        facts.o.elementType, !frame.target.has(Capability::Fp8)));
+    pairs.push_back(
+        narrowPair(b, values[i], values[std::min(i + 1, values.size() - 1)],
+                   facts.o.elementType, !frame.target.has(Capability::Fp8)));
   Value address = emitAddress(b, "o", offset);
   if (columns == 1) {
     Value byte = arith::TruncIOp::create(b, b.getI8Type(), pairs.front());
     LLVM::StoreOp::create(b, byte, address, 1);
     return;
   }
-  Value whole = LLVM::UndefOp::create(
-      b, VectorType::get({int64_t(pairs.size())}, i16));
+  Value whole =
+      LLVM::UndefOp::create(b, VectorType::get({int64_t(pairs.size())}, i16));
   for (auto [place, pair] : llvm::enumerate(pairs))
     whole = LLVM::InsertElementOp::create(b, whole, pair,
                                           frame.i32(int64_t(place)));

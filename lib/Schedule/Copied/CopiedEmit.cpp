@@ -107,8 +107,8 @@ CopiedEmitter::emitGroups(int64_t dim,
   return values;
 }
 
-SmallVector<Value> CopiedEmitter::emitKeySlices(
-    function_ref<Value(int64_t, int64_t)> emit) {
+SmallVector<Value>
+CopiedEmitter::emitKeySlices(function_ref<Value(int64_t, int64_t)> emit) {
   if (hasGroups())
     return emitGroups(facts.headDim, emit);
   if (!hasRopeRing())

@@ -66,8 +66,8 @@ private:
   /// The same of groups of columns that have a scale.
   SmallVector<Value> emitGroups(int64_t dim,
                                 function_ref<Value(int64_t, int64_t)> emit);
-  /// The same of the columns of keys and queries, of which rotated ones that are
-  /// apart are a slice.
+  /// The same of the columns of keys and queries, of which rotated ones that
+  /// are apart are a slice.
   SmallVector<Value> emitKeySlices(function_ref<Value(int64_t, int64_t)> emit);
   /// Copies the queries of the tile, which `views` has; what products read them
   /// from.
@@ -107,9 +107,9 @@ private:
   bool hasRopeRing() const { return facts.kRope && !extents.widensKeys; }
   /// True if several groups of columns of a row have scales.
   bool hasGroups() const {
-    return facts.kScales && (hasNarrowLatent() ||
-                             facts.headDim != facts.scaleGroup ||
-                             facts.valueDim != facts.scaleGroup);
+    return facts.kScales &&
+           (hasNarrowLatent() || facts.headDim != facts.scaleGroup ||
+            facts.valueDim != facts.scaleGroup);
   }
   /// How many of them a row of keys has.
   int64_t countKeyGroups() const {

@@ -97,7 +97,7 @@ SmallVector<Value> CopiedEmitter::emitNarrowLatentViews() {
 
 FailureOr<CopiedEmitter::BlockPart>
 CopiedEmitter::emitGroupedProducts(ImplicitLocOpBuilder &lb, Value key,
-                                        const BlockOperands &from) {
+                                   const BlockOperands &from) {
   RankedTensorType scoreType = getScoreSumsType();
   Value zero =
       arith::ConstantOp::create(lb, cast<TypedAttr>(lb.getZeroAttr(scoreType)));

@@ -518,12 +518,12 @@ void AttentionEmitter::emitScaledGroups(Value o, EpilogueKind epilogue) {
     place.isOneColumn = true;
     GlobalStoreOp::create(b, scale, emitHeadRows(context, "o_scales", place),
                           row);
-    Value inverse = BroadcastOp::create(b, type,
-                                        arith::DivFOp::create(b, one, scale));
+    Value inverse =
+        BroadcastOp::create(b, type, arith::DivFOp::create(b, one, scale));
     Value narrow = arith::TruncFOp::create(
         b, type.clone(facts.outType), arith::MulFOp::create(b, part, inverse));
-    StoreResultOp::create(b, narrow,
-                          emitResultView("o", first, facts.outGroup), row,
+    StoreResultOp::create(b, narrow, emitResultView("o", first, facts.outGroup),
+                          row,
                           /*scratch=*/Value(), /*map=*/Value(),
                           /*coordinates=*/ValueRange(), epilogue);
   }

@@ -59,8 +59,8 @@ struct ProblemFacts {
   /// What units of each row of k and v stand for, both or none; of latent keys
   /// those of k.
   TensorFacts kScales, vScales;
-  /// The rotated columns of latent keys, and of queries, where k and q have only
-  /// the others.
+  /// The rotated columns of latent keys, and of queries, where k and q have
+  /// only the others.
   TensorFacts kRope, qRope;
   /// Pages of the pools of k and v.
   int64_t pages = 0;

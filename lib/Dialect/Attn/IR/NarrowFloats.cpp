@@ -48,8 +48,8 @@ static Value narrowByIntegers(ImplicitLocOpBuilder &b, Value value, Type type) {
   Value magnitude = arith::AndIOp::create(b, bits, integer(0x7fffffff));
   Value isNaN = arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, magnitude,
                                       integer(0x7f800000));
-  Value finite = arith::MinUIOp::create(b, magnitude,
-                                        constantBits(format.largest));
+  Value finite =
+      arith::MinUIOp::create(b, magnitude, constantBits(format.largest));
   Value last = arith::AndIOp::create(
       b, arith::ShRUIOp::create(b, finite, integer(dropped)), integer(1));
   Value rounded = arith::AddIOp::create(
@@ -80,9 +80,9 @@ Value attn::narrowPair(ImplicitLocOpBuilder &b, Value first, Value second,
     return NVVM::ConvertF32x2ToF8x2Op::create(
         b, b.getI16Type(), second, first, NVVM::FPRoundingMode::RN,
         NVVM::SaturationMode::SATFINITE, /*relu=*/false, type);
-  Value upper = arith::ShLIOp::create(
-      b, narrowByIntegers(b, second, type),
-      arith::ConstantIntOp::create(b, 8, 32).getResult());
+  Value upper =
+      arith::ShLIOp::create(b, narrowByIntegers(b, second, type),
+                            arith::ConstantIntOp::create(b, 8, 32).getResult());
   return arith::TruncIOp::create(
       b, b.getI16Type(),
       arith::OrIOp::create(b, upper, narrowByIntegers(b, first, type))

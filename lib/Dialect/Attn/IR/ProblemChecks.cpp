@@ -356,8 +356,7 @@ static LogicalResult checkRope(AttentionOp op) {
            << type << ", got " << elementTypeOf(apart.value);
   if (apart.getExtent(3) != columns)
     return op.emitOpError("expected 'q_rope' of 'rope_dim' = ")
-           << columns << " columns, got "
-           << describeExtent(apart.getExtent(3));
+           << columns << " columns, got " << describeExtent(apart.getExtent(3));
   constexpr StringLiteral meanings[] = {"batch", "query heads", "queries"};
   for (auto [dim, meaning] : llvm::enumerate(meanings)) {
     Extent extent(op, meaning);

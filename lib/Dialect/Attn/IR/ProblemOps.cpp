@@ -475,9 +475,8 @@ LogicalResult AttentionOp::verify() {
   if (failed(checkKernelName(*this, getKernel())))
     return failure();
   // attention_c29
-  return checkResults(*this, {{"o", getO()},
-                              {"lse", getLse()},
-                              {"o_scales", getOScales()}});
+  return checkResults(
+      *this, {{"o", getO()}, {"lse", getLse()}, {"o_scales", getOScales()}});
 }
 
 /// Checks the arguments, the result and the effects of score_mod or mask_mod.

@@ -64,9 +64,9 @@ SmallVector<Value> lowering::truncateTo8(ImplicitLocOpBuilder &b,
   for (unsigned i = 0; i < scalars.size(); i += 4) {
     Value vector = LLVM::PoisonOp::create(b, pairs);
     for (unsigned half = 0; half < 2; ++half) {
-      Value pair = narrowPair(b, wide(scalars[i + 2 * half]),
-                              wide(scalars[i + 2 * half + 1]), elementType,
-                              byIntegers);
+      Value pair =
+          narrowPair(b, wide(scalars[i + 2 * half]),
+                     wide(scalars[i + 2 * half + 1]), elementType, byIntegers);
       vector = LLVM::InsertElementOp::create(
           b, vector, pair, arith::ConstantIntOp::create(b, half, 32));
     }
