@@ -45,7 +45,15 @@ SERVED_KEYS = {
     "e4m3": ("f8E4M3FN", ""),
     "e4m3-head": ("f8E4M3FN", "scales=head"),
     "e4m3-tensor": ("f8E4M3FN", "scales=tensor"),
+    "e4m3-rows": ("f8E4M3FN", ""),
     "e5m2": ("f8E5M2", ""),
+}
+#: Outputs: of the queries' type, of 8 bits with a factor, and with scales of groups of columns.
+SERVED_OUTPUTS = {
+    "q": [],
+    "e4m3": ["--out-type=f8E4M3FN", "--out-scale=50"],
+    "e5m2": ["--out-type=f8E5M2", "--out-scale=50"],
+    "groups": ["--out-type=f8E4M3FN", "--out-group=32"],
 }
 SERVED_AXES = {
     "dtype": tuple(TOLERANCE),
@@ -72,9 +80,16 @@ SERVED_AXES = {
     "selected": (False, True),
     # Results of other keys to go on from.
     "init": (False, True),
+    "out": tuple(SERVED_OUTPUTS),
+    # Rotated columns as tensors of their own.
+    "apart": (False, True),
 }
 #: Keys of fixed runs: a multiple of the blocks that plans have.
 RUN_KEYS = 64
+#: Largest relative errors of outputs of 8 bits, most of them their rounding.
+OUTPUT_TOLERANCE = {"q": 0, "e4m3": 4e-2, "e5m2": 8e-2, "groups": 4e-2}
+#: Columns that share a scale of their row.
+SCALE_GROUP = 64
 #: Query heads of latent attention in place of groups.
 LATENT_HEADS = {1: 16, 3: 24, 4: 32, 8: 64, 16: 128}
 #: Most query rows that share keys in `decode`, most columns of its heads, and most
@@ -106,12 +121,17 @@ class ServedCase(Case):
                 words += ["score=shard", "softmax=exact"]
             elif schedule == "decode":
                 words.append("score=twice")
-            if schedule == "decode" and not warps and self.takes_own_scores:
+            # Some of the others' cases as well, so that each grid has one.
+            is_own = self.plan == "decode" or self.sinks or self.selected
+            if is_own and self.takes_own_scores:
                 words = ["score=own"]
             return "mla", words
+        is_few = not self.is_open and self.nq * self.group <= DECODE_ROWS
+        if self.d > DECODE_COLUMNS and schedule == "decode" and is_few:
+            return "decode", [f"warps={warps or 8}", f"warps_n={warps or 8}"]
         if self.d > DECODE_COLUMNS:
             return "tiled_d", []
-        if self.is_open or self.nq * self.group > DECODE_ROWS:
+        if not is_few:
             schedule, warps = "split_q", ""
         return schedule, [f"warps={warps}"] if warps else []
 
@@ -122,7 +142,15 @@ class ServedCase(Case):
         heads = LATENT_HEADS[self.group]
         queries = max(1, min(self.nq, LATENT_ROWS // heads))
         columns = self.d + self.rope
-        return [f"--q={batch}x{heads}x{queries}x{columns}x{self.dtype}", f"--rope-dim={self.rope}"]
+        flags = [f"--q={batch}x{heads}x{queries}x{columns}x{self.dtype}", f"--rope-dim={self.rope}"]
+        return flags + ["--rope-apart"] * self.apart
+
+    def get_output(self, schedule):
+        """Flags of the output; who has whole rows knows the largest of a group."""
+        is_whole = schedule == "split_q" or (schedule == "decode" and self.d <= DECODE_COLUMNS)
+        if self.out == "groups" and (not is_whole or self.splits != 1):
+            return SERVED_OUTPUTS["e4m3"]
+        return SERVED_OUTPUTS[self.out]
 
     def get_changes(self, schedule):
         """What is written into the problem."""
@@ -136,6 +164,10 @@ class ServedCase(Case):
         return [change for change in changes if change]
 
     @property
+    def tolerance(self):
+        return max(super().tolerance, OUTPUT_TOLERANCE[self.out])
+
+    @property
     def is_open(self):
         """Sizes are the launch's; attn-compile knows which only of its own problems."""
         return self.dynamic and self.mask != "mask_mod"
@@ -146,7 +178,7 @@ class ServedCase(Case):
         return self.chip == "sm_90a" and not self.is_open and not self.init
 
     def takes_narrow(self, schedule):
-        return self.kv != "q" and schedule == "decode" and self.chip != "sm_80"
+        return self.kv != "q" and schedule == "decode" and self.d <= DECODE_COLUMNS
 
     def command(self, tool, chip):
         lengths = SERVED_LENGTHS[self.lengths](max(1, self.page))
@@ -179,6 +211,8 @@ class ServedCase(Case):
             problem.append("--dynamic")
         if self.takes_narrow(schedule):
             problem += [f"--kv-type={SERVED_KEYS[self.kv][0]}", "--descales"]
+            problem += [f"--scale-group={SCALE_GROUP}"] * (self.kv == "e4m3-rows")
+        problem += self.get_output(schedule)
         # What a plan that may spill computes is checked all the same.
         words = ["spills=allow", *words] if words else []
         plan = [f"--schedule={schedule}"] + [f"--set={word}" for word in words]

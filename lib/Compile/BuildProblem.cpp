@@ -119,7 +119,7 @@ static SmallVector<Type> getArgumentTypes(Builder &builder,
   int64_t dynamic = ShapedType::kDynamic;
   SmallVector<Type> types = {
       getOperandType(builder, problem, problem.heads, problem.queries,
-                     problem.headDim, element),
+                     problem.getQueryColumns(), element),
       getOperandType(builder, problem, problem.kvHeads, problem.keys,
                      problem.getKeyColumns(), keyElement),
       getOperandType(builder, problem, problem.kvHeads, problem.keys,
@@ -178,6 +178,13 @@ static SmallVector<Type> getArgumentTypes(Builder &builder,
   }
   if (problem.hasOwnRope())
     addRows(problem.ropeDim, element);
+  if (problem.ropeApart)
+    types.push_back(getOperandType(builder, problem, problem.heads,
+                                   problem.queries, problem.ropeDim, element));
+  if (problem.outGroup != 0)
+    types.push_back(getOperandType(
+        builder, problem, problem.heads, problem.queries,
+        problem.valueDim / problem.outGroup, builder.getF32Type()));
   return types;
 }
 
@@ -267,6 +274,10 @@ OwningOpRef<ModuleOp> attn::buildProblem(MLIRContext *context,
   }
   if (problem.hasOwnRope())
     op.getKRopeMutable().assign(take(true));
+  if (problem.ropeApart)
+    op.getQRopeMutable().assign(take(true));
+  if (problem.outGroup != 0)
+    op.getOScalesMutable().assign(take(true));
   setAttributes(builder, problem, op);
   if (problem.kvSplits != 0)
     splitKeys(op, problem.kvSplits);

@@ -297,6 +297,25 @@ static llvm::Error checkElements(const Problem &problem) {
   return llvm::Error::success();
 }
 
+/// Scales of an output of 8 bits, whose groups of columns divide its rows.
+static llvm::Error checkOutGroup(const Problem &problem) {
+  int64_t group = problem.outGroup;
+  if (group == 0)
+    return llvm::Error::success();
+  if (!isFloat8Name(problem.outType))
+    return makeError("out-group", "expected --out-type of 8 bits, got '" +
+                                      problem.outType + "'");
+  if (problem.outScale)
+    return makeError("out-group", "contradicts --out-scale");
+  if (problem.kvSplits != 0)
+    return makeError("out-group", "contradicts --kv-splits and --run-keys");
+  if (problem.valueDim % group != 0)
+    return makeError("out-group",
+                     "expected a divisor of the " + Twine(problem.valueDim) +
+                         " columns of the output, got '" + Twine(group) + "'");
+  return llvm::Error::success();
+}
+
 llvm::Expected<Problem> attn::parseProblem(const ProblemFlags &flags) {
   Problem problem;
   if (!flags.q)
@@ -316,7 +335,7 @@ llvm::Expected<Problem> attn::parseProblem(const ProblemFlags &flags) {
 #define ATTN_SWITCH(ID, NAME, DEFAULT, GIVEN, RECORD, CONSTRAINTS, DOC)        \
   problem.ID = flags.ID.value_or(DEFAULT);
 #include "attn/Problem/Options.def"
-  // An 8-bit output would need a factor.
+  // An 8-bit output needs a factor.
   bool isFloat8 = isFloat8Name(problem.type);
   problem.kvType = flags.kvType.value_or("");
   if (flags.kvType && problem.kvType != problem.type &&
@@ -326,9 +345,11 @@ llvm::Expected<Problem> attn::parseProblem(const ProblemFlags &flags) {
                                     " beside queries of " + problem.type +
                                     ", got '" + problem.kvType + "'");
   problem.outType = flags.outType.value_or(isFloat8 ? "bf16" : problem.type);
-  if (!llvm::is_contained({"f16", "bf16", "f32"}, problem.outType))
-    return makeError("out-type", "expected f16, bf16 or f32, got '" +
-                                     problem.outType + "'");
+  if (!llvm::is_contained({"f16", "bf16", "f32"}, problem.outType) &&
+      !isFloat8Name(problem.outType))
+    return makeError("out-type",
+                     "expected f16, bf16, f32, f8E4M3FN or f8E5M2, got '" +
+                         problem.outType + "'");
   StringRef layout = flags.layout ? StringRef(*flags.layout) : "bhnd";
   if (layout != "bhnd" && layout != "bnhd")
     return makeError("layout", "expected bhnd or bnhd, got '" + layout + "'");
@@ -351,6 +372,8 @@ llvm::Expected<Problem> attn::parseProblem(const ProblemFlags &flags) {
     if (problem.vTransposed)
       return makeError("v-transposed", "contradicts --rope-dim");
   }
+  if (problem.ropeApart && problem.ropeDim == 0)
+    return makeError("rope-apart", "expected --rope-dim beside it");
   if (llvm::Error error = checkScaleGroup(problem))
     return error;
   if (llvm::Error error = parseMask(flags, problem))
@@ -361,6 +384,8 @@ llvm::Expected<Problem> attn::parseProblem(const ProblemFlags &flags) {
   if (llvm::Error error = parseKeys(flags, problem))
     return error;
   if (llvm::Error error = parseRuns(flags, problem))
+    return error;
+  if (llvm::Error error = checkOutGroup(problem))
     return error;
   if (llvm::Error error = checkElements(problem))
     return error;

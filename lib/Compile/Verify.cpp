@@ -290,7 +290,9 @@ void attn::applyProblem(const Problem &given, sim::HarnessOptions &options) {
     sizes[prefix + ".stride1"] = columns;
     sizes[prefix + ".stride2"] = heads * columns;
   };
-  set("q", problem.heads, problem.queries, problem.headDim);
+  set("q", problem.heads, problem.queries, problem.getQueryColumns());
+  if (problem.ropeApart)
+    set("q_rope", problem.heads, problem.queries, problem.ropeDim);
   set("k", problem.kvHeads, problem.keys, problem.getKeyColumns());
   if (problem.ropeDim == 0)
     set("v", problem.kvHeads, problem.keys, problem.valueDim);
@@ -312,6 +314,9 @@ void attn::applyProblem(const Problem &given, sim::HarnessOptions &options) {
   }
   if (problem.hasOwnRope())
     set("k_rope", problem.kvHeads, problem.keys, problem.ropeDim);
+  if (problem.outGroup != 0)
+    set("o_scales", problem.heads, problem.queries,
+        problem.valueDim / problem.outGroup);
   if (problem.pageSize != 0) {
     int64_t sequences = problem.getSequences();
     int64_t columns = problem.getTableColumns();

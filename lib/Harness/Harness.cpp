@@ -11,6 +11,7 @@
 #include "HarnessInputs.h"
 #include "HarnessSteps.h"
 #include "KernelReports.h"
+#include "OutputScales.h"
 #include "ReplayVerdict.h"
 #include "SkeletonVerdict.h"
 #include "attn/Harness/PartialResults.h"
@@ -142,7 +143,7 @@ Error Runner::computeReferenceOf(ArrayRef<HarnessTensor> tensors) {
   for (StringRef name :
        {"q", "k", "v", "sinks", "cu_seqlens_q", "cu_seqlens_k", "q_descale",
         "k_descale", "v_descale", "page_table", "page_indptr", "kv_lengths",
-        "init_o", "init_lse", "k_scales", "v_scales", "k_rope"})
+        "init_o", "init_lse", "k_scales", "v_scales", "k_rope", "q_rope"})
     if (std::optional<unsigned> index = record.findTensor(name);
         index && record.tensors[*index].access == TensorAccess::Write)
       return createStringError("launch record: expected tensor \"" + name +
@@ -172,6 +173,7 @@ Error Runner::computeReferenceOf(ArrayRef<HarnessTensor> tensors) {
   inputs.kScales = getOptional("k_scales");
   inputs.vScales = getOptional("v_scales");
   inputs.kRope = getOptional("k_rope");
+  inputs.qRope = getOptional("q_rope");
   // Values are scaled as the keys whose columns they are.
   if (!values)
     inputs.vScales = inputs.kScales;
@@ -202,6 +204,8 @@ bool Runner::isOwned(const HarnessTensor &tensor, int64_t element) const {
     return reference->defined[element];
   if (tensor.argument.name == "o")
     return reference->defined[element / reference->shape[3]];
+  if (tensor.argument.name == "o_scales")
+    return reference->defined[element / tensor.argument.shape[3]];
   return true;
 }
 
@@ -367,14 +371,26 @@ Error Runner::compare(HarnessReport &report) {
       return result.takeError();
     merged = std::move(*result);
   }
+  if (const HarnessTensor *scales = report.findTensor("o_scales")) {
+    Expected<AttentionResult> result =
+        applyOutputScales(o->getView(), scales->getView(), *reference);
+    if (!result)
+      return result.takeError();
+    merged = std::move(*result);
+    if (std::optional<std::string> problem =
+            findWrongScale(scales->getView(), o->argument.dtype, *reference,
+                           report.outputTolerance))
+      report.problems.push_back(*problem);
+  }
   Expected<Deviation> output =
       compareOutput(merged ? viewOutput(*merged) : o->getView(), *reference);
   if (!output)
     return output.takeError();
   report.output = std::move(*output);
   if (lse) {
+    bool isPartial = o->argument.shape.size() == 5;
     Expected<Deviation> deviation =
-        compareLSE(merged ? viewLSE(*merged) : lse->getView(), *reference);
+        compareLSE(isPartial ? viewLSE(*merged) : lse->getView(), *reference);
     if (!deviation)
       return deviation.takeError();
     report.lse = std::move(*deviation);

@@ -237,8 +237,8 @@ Error TensorMaker::propagateSizes(const AttentionProblem &problem) {
   // Pools have pages in the place of the batch.
   bool isPaged = record.findTensor("page_table").has_value();
   bool hasRows = !record.findTensor("page_indptr");
-  Sizes batch = {
-      {"q", 0}, {"o", lead}, {"lse", lead}, {"init_o", 0}, {"init_lse", 0}};
+  Sizes batch = {{"q", 0},      {"q_rope", 0},   {"o", lead},    {"lse", lead},
+                 {"init_o", 0}, {"init_lse", 0}, {"o_scales", 0}};
   Sizes pool = {
       {"k", 0}, {"v", 0}, {"k_scales", 0}, {"v_scales", 0}, {"k_rope", 0}};
   Sizes sequences = {{"kv_lengths", 0}};
@@ -253,8 +253,10 @@ Error TensorMaker::propagateSizes(const AttentionProblem &problem) {
       {pool, kDynamicSize},
       {sequences, kDynamicSize},
       {{{"q", 1},
+        {"q_rope", 1},
         {"o", lead + 1},
         {"lse", lead + 1},
+        {"o_scales", 1},
         {"sinks", 0},
         {"init_o", 1},
         {"init_lse", 1},
@@ -270,14 +272,16 @@ Error TensorMaker::propagateSizes(const AttentionProblem &problem) {
        problem.kvHeads},
       {{{"q_descale", 0}, {"k_descale", 0}, {"v_descale", 0}}, kDynamicSize},
       {{{"q", 2},
+        {"q_rope", 2},
         {"o", lead + 2},
         {"lse", lead + 2},
+        {"o_scales", 2},
         {"init_o", 2},
         {"init_lse", 2}},
        kDynamicSize},
       {{{"k", 2}, {"v", 2}, {"k_scales", 2}, {"v_scales", 2}, {"k_rope", 2}},
        kDynamicSize},
-      {{{"q", 3}}, problem.d},
+      {{{"q", 3}}, record.findTensor("q_rope") ? problem.dv : problem.d},
       {{{"k", 3}}, record.findTensor("k_rope") ? problem.dv : problem.d},
       {{{"v", 3}, {"o", lead + 3}, {"init_o", 3}}, problem.dv},
       {{{"cu_seqlens_q", 0}, {"cu_seqlens_k", 0}}, kDynamicSize}};

@@ -146,8 +146,14 @@ Error Computation::check() {
   int64_t batch = q.shape[0], keys = k.shape[2];
   int64_t keyBatch = inputs.pageTable ? k.shape[0] : batch;
   if (Error error = checkShape("q", q.shape,
-                               {batch, problem.heads, q.shape[2], problem.d}))
+                               {batch, problem.heads, q.shape[2],
+                                inputs.qRope ? problem.dv : problem.d}))
     return error;
+  if (inputs.qRope)
+    if (Error error = checkShape(
+            "q_rope", inputs.qRope->shape,
+            {batch, problem.heads, q.shape[2], problem.d - problem.dv}))
+      return error;
   int64_t ropeDim = inputs.kRope ? problem.d - problem.dv : 0;
   if (Error error = checkShape(
           "k", k.shape, {keyBatch, problem.kvHeads, keys, problem.d - ropeDim}))
@@ -411,6 +417,21 @@ void Computation::scaleRows(std::vector<double> &matrix,
     }
 }
 
+/// The columns of `second` behind those of `first`.
+static std::vector<double> joinColumns(const std::vector<double> &first,
+                                       const std::vector<double> &second,
+                                       int64_t rows) {
+  std::vector<double> joined;
+  joined.reserve(first.size() + second.size());
+  for (int64_t row = 0; row < rows; ++row)
+    for (const std::vector<double> *each : {&first, &second}) {
+      int64_t columns = int64_t(each->size()) / rows;
+      auto begin = each->begin() + row * columns;
+      joined.insert(joined.end(), begin, begin + columns);
+    }
+  return joined;
+}
+
 void Computation::computeHead(int64_t sequenceIndex, int64_t head,
                               bool isCaller) {
   const Sequence &sequence = sequences[sequenceIndex];
@@ -419,6 +440,11 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head,
   int64_t d = problem.d, dv = problem.dv;
   std::vector<double> q =
       load(inputs.q, sequence.batch, head, sequence.firstQuery, queries, false);
+  if (inputs.qRope)
+    q = joinColumns(q,
+                    load(*inputs.qRope, sequence.batch, head,
+                         sequence.firstQuery, queries, false),
+                    queries);
   std::vector<double> kt = loadKeys(inputs.k, sequenceIndex, kvHead, true);
   std::vector<double> v = loadKeys(inputs.v, sequenceIndex, kvHead, false);
   if (inputs.kScales) {
@@ -508,7 +534,7 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head,
         o[column] += p * valueRow[column];
     }
     for (int64_t column = 0; column < dv; ++column)
-      o[column] /= sum;
+      o[column] *= (problem.outScale > 0 ? problem.outScale : 1) / sum;
     result.lse[row] = max + std::log(sum);
   }
 }

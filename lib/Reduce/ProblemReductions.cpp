@@ -242,7 +242,6 @@ static SmallVector<Reduction> problemReductions() {
 #define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \
   dropAttributes({NAME}),
 #include "attn/Problem/Options.def"
-      dropAttributes({"out_scale"}),
       dropAttributes({"rope_dim"}),
       dropAttributes({"plan"}),
       dropOperands({[](AttentionOp op) { return op.getSinksMutable(); }}),

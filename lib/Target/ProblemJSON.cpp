@@ -1,5 +1,6 @@
 //===- ProblemJSON.cpp - The problem of a launch record -------------------===//
 #include "ProblemJSON.h"
+#include "attn/Problem/RecordedFactors.h"
 
 using namespace mlir::attn;
 using llvm::StringRef;
@@ -75,7 +76,8 @@ json::Value mlir::attn::writeProblem(const AttentionProblem &problem) {
   json::Object object{{"mask", std::move(mask)},
                       {"max_seqlen_q", problem.maxSeqlenQ}};
 #define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \
-  object[NAME] = problem.ID;
+  if (isRecorded(NAME, problem.ID))                                            \
+    object[NAME] = problem.ID;
 #define ATTN_RECORDED_EXTENT(FACT, NAME, ID, RECORD)                           \
   object[RECORD] = problem.ID;
 #define ATTN_FEATURE(ID, NAME, GIVEN, RECORD)                                  \

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _decode, _tensors
+from . import _decode, _query_tensors, _tensors
 from ._paged_problem import check_layout
 from .errors import ArgumentError
 from .record import TensorView
@@ -71,15 +71,15 @@ def _check(views: dict[str, TensorView], layout: str) -> None:
             expected = views["k"].shape[0]
         elif counts is None:
             expected = lengths.shape[0]
-        _decode.expect(name, "shape", [expected, pool.shape[1], pool.shape[3]], list(rows.shape))
-        _decode.expect(f"{name}_cache", "elements as its rows,", rows.dtype, pool.dtype)
+        _query_tensors.expect(name, "shape", [expected, pool.shape[1], pool.shape[3]], list(rows.shape))
+        _query_tensors.expect(f"{name}_cache", "elements as its rows,", rows.dtype, pool.dtype)
         if pool.shape[0] == 0:
             raise ArgumentError(f'tensor "{name}_cache": expected at least one page, got none')
         for other, each in ((name, rows), (f"{name}_cache", pool)):
             if each.device != views["k"].device:
                 raise ArgumentError(f'tensor "{other}": expected it on the device of k')
     k_pool, v_pool = (views[f"{name}_cache"].shape for name in "kv")
-    _decode.expect("v_cache", "pages, heads and keys of a page as k_cache,", k_pool[:3], v_pool[:3])
+    _query_tensors.expect("v_cache", "pages, heads and keys of a page as k_cache,", k_pool[:3], v_pool[:3])
 
 
 def _append_numpy(pairs: Any, table: Any, lengths: Any, counts: Any) -> None:

@@ -18,6 +18,7 @@ from . import (
     runtime,
 )
 from ._paged_problem import ROW_TENSORS, DecodeProblem
+from ._query_tensors import WIDE_TYPES, check_rope_of_queries, expect, find_out_group, read_init
 from ._row_tensors import NARROW_TYPES, check_rows, find_scale_group, get_row_strides
 from ._serving_settings import Settings
 from ._size_expr import SizeExpr
@@ -29,10 +30,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-#: Element types of q and the pools; pools may have those of 8 bits, too.
-_TYPES = ("f16", "bf16")
 #: numpy's carriers of them.
-_CARRIERS = {arrays.CARRIERS[name][0]: name for name in _TYPES}
+_CARRIERS = {arrays.CARRIERS[name][0]: name for name in WIDE_TYPES}
 _CARRIERS |= {
     "uint8": "f8E4M3FN",
     "bfloat16": "bf16",
@@ -71,11 +70,6 @@ def view(name: str, value: Any, is_captured: bool = False) -> TensorView:
         # They are made dense on the way to a kernel.
         return TensorView(spec.element, spec.shape, spec.row_major().strides, 0, _HOST)
     return _view_numpy(name, value)
-
-
-def expect(name: str, what: str, expected: object, got: object) -> None:
-    if expected != got:
-        raise ArgumentError(f'tensor "{name}": expected {what} {expected}, got {got}')
 
 
 def _check_integers(name: str, tensor: TensorView, rank: int, device: int | None) -> None:
@@ -122,8 +116,13 @@ def _check_batch(views: Mapping[str, TensorView]) -> None:
     expect("kv_lengths", "a length for each sequence of q,", batch, given)
 
 
-def _check_values(tensors: Mapping[str, Any], views: Mapping[str, TensorView]) -> None:
+def _check_values(
+    tensors: Mapping[str, Any], views: Mapping[str, TensorView], settings: Settings
+) -> None:
     pages, _, page_size, _ = views["k"].shape
+    if settings.max_seqlen_q is not None:
+        counts, rows = tensors["cu_seqlens_q"], views["q"].shape[2]
+        _debug_checks.check_counts(counts, rows, settings.max_seqlen_q)
     _debug_checks.check_batch(tensors["kv_lengths"], tensors["page_table"], page_size, pages)
 
 
@@ -190,7 +189,7 @@ def turn_latent(name: str, pool: TensorView) -> TensorView:
 
 
 def _check_pools(
-    q: TensorView, k: TensorView, v: TensorView | None, rope: TensorView | None
+    q: TensorView, k: TensorView, v: TensorView | None, rope: TensorView | None, dim: int
 ) -> None:
     pools = {"k_cache": k} if v is None else {"k_cache": k, "v_cache": v}
     for name, pool in pools.items():
@@ -209,7 +208,7 @@ def _check_pools(
     if rope is not None:
         check_rows("k_rope", rope, k, q.dtype)
         columns += rope.shape[3]
-    expect("k_cache", "head dimension as q,", q.shape[3], columns)
+    expect("k_cache", "head dimension as q,", dim, columns)
     if v is not None:
         expect("v_cache", "elements as k_cache,", k.dtype, v.dtype)
     if v is not None and v.shape[:3] != k.shape[:3]:
@@ -217,9 +216,9 @@ def _check_pools(
             'tensor "v_cache": expected pages, heads and keys of a page as k_cache, '
             f"{list(k.shape[:3])}, got {list(v.shape[:3])}"
         )
-    if q.dtype not in _TYPES:
+    if q.dtype not in WIDE_TYPES:
         raise ArgumentError(
-            f'tensor "q": expected one of {", ".join(_TYPES)}, got {q.dtype}'
+            f'tensor "q": expected one of {", ".join(WIDE_TYPES)}, got {q.dtype}'
         )
 
 
@@ -269,31 +268,6 @@ def order_output(q: TensorView, dim: int) -> tuple[int, int, int]:
     return (heads * queries * dim, *inner)
 
 
-def _read_init(
-    tensors: Mapping[str, TensorView], shape: Sequence[int]
-) -> tuple[str, tuple[int, int, int], tuple[int, int, int]] | None:
-    """A state to go on from, whose o has `shape`, as a problem has it."""
-    o, lse = tensors.get("init_o"), tensors.get("init_lse")
-    if o is None and lse is None:
-        return None
-    if o is None or lse is None:
-        raise ArgumentError("init: expected o and its LSE, got one of them")
-    expect("init_o", "shape", list(shape), list(o.shape))
-    expect("init_lse", "shape", list(shape[:3]), list(lse.shape))
-    expect("init_lse", "elements of", "f32", lse.dtype)
-    if o.dtype not in (*_TYPES, "f32"):
-        raise ArgumentError(f'tensor "init_o": expected f16, bf16 or f32, got {o.dtype}')
-    expect("init_o", "an innermost stride of", 1, o.strides[3])
-    device = tensors["q"].device
-    for name, each in (("init_o", o), ("init_lse", lse)):
-        if each.device != device:
-            raise ArgumentError(
-                f'tensor "{name}": expected it on {_tensors.name_device(device)} as q, got '
-                f"{_tensors.name_device(each.device)}"
-            )
-    return o.dtype, o.strides[:3], lse.strides[:3]
-
-
 def make_problem(
     tensors: Mapping[str, TensorView], settings: Settings, lse: bool
 ) -> DecodeProblem:
@@ -302,18 +276,24 @@ def make_problem(
     number of pages."""
     q, k, v = tensors["q"], tensors["k"], tensors.get("v")
     table = tensors["page_table"]
-    rope = tensors.get("k_rope")
-    _check_pools(q, k, v, rope)
+    rope, q_rope = tensors.get("k_rope"), tensors.get("q_rope")
+    dim = q.shape[3]
+    if q_rope is not None:
+        check_rope_of_queries(q, q_rope, rope is not None)
+        dim += q_rope.shape[3]
+    _check_pools(q, k, v, rope, dim)
     scale_group = find_scale_group(tensors)
     value_dim = settings.value_dim if v is None else v.shape[3]
     if value_dim is None:
         raise ArgumentError('tensor "v_cache": expected a pool of values, got none')
     if v is None and rope is not None:
         expect("k_cache", "the columns of values,", value_dim, k.shape[3])
-    if v is None and value_dim >= q.shape[3]:
+    if v is None and value_dim >= dim:
         raise ArgumentError(
-            f"value_dim: expected fewer than the {q.shape[3]} columns of a key, got {value_dim}"
+            f"value_dim: expected fewer than the {dim} columns of a key, got {value_dim}"
         )
+    if q_rope is not None:
+        expect("q", "the columns of values,", value_dim, q.shape[3])
     if k.shape[1] < 1 or q.shape[1] % max(k.shape[1], 1):
         raise ArgumentError(
             f'tensor "q": expected a multiple of the {k.shape[1]} key heads, got {q.shape[1]} heads'
@@ -333,14 +313,15 @@ def make_problem(
         expect("sinks", "shape", list(q.shape[1:2]), list(sinks.shape))
     if o is not None:
         expect("out", "shape", [*q.shape[:3], value_dim], list(o.shape))
-        if o.dtype not in (*_TYPES, "f32"):
-            raise ArgumentError(f'tensor "out": expected f16, bf16 or f32, got {o.dtype}')
         expect("out", "an innermost stride of", 1, o.strides[3])
+    scales = tensors.get("o_scales")
+    out_type = (settings.out_type or q.dtype) if o is None else o.dtype
+    out_group = find_out_group(out_type, settings, scales, (*q.shape[:3], value_dim))
     problem = DecodeProblem(
         batch=q.shape[0],
         heads=q.shape[1],
         queries=q.shape[2],
-        dim=q.shape[3],
+        dim=dim,
         value_dim=value_dim,
         kv_heads=k.shape[1],
         page_size=k.shape[2],
@@ -348,7 +329,7 @@ def make_problem(
         table_stride=table.strides[0] if table.shape[0] > 1 else table.shape[1],
         pages=k.shape[0] if q.device < 0 else DYNAMIC,
         dtype=q.dtype,
-        out_type=(settings.out_type or q.dtype) if o is None else o.dtype,
+        out_type=out_type,
         k_strides=k.strides[:3],
         v_strides=k.strides[:3] if v is None else v.strides[:3],
         q_strides=q.strides[:3],
@@ -364,11 +345,15 @@ def make_problem(
         latent=v is None,
         run_keys=settings.run_keys,
         selected=settings.selected,
-        init=_read_init(tensors, (*q.shape[:3], value_dim)),
+        init=read_init(tensors, (*q.shape[:3], value_dim)),
         kv_dtype=None if k.dtype == q.dtype else k.dtype,
         descale_strides=_get_descale_strides(descales),
         scale_group=scale_group,
         row_strides=get_row_strides(tensors),
+        q_rope_strides=None if q_rope is None else q_rope.strides[:3],
+        out_scale=settings.out_scale,
+        out_group=out_group,
+        o_scales_strides=None if scales is None else scales.strides[:3],
         regions=settings.describe_regions(_get_captures(tensors)),
     )
     return problem if settings.max_seqlen_q is None else _pack(problem, settings, table.shape[0], q)
@@ -504,7 +489,7 @@ def decode_numpy(
     check_lengths(views["kv_lengths"], views["page_table"], _HOST)
     _check_batch(views)
     problem = make_problem(views, settings, lse)
-    _check_values(tensors, views)
+    _check_values(tensors, views, settings)
     rank = tensors["q"].ndim
     inputs = _host_inputs.arrange(tensors, settings) | _host_inputs.spread_scales(tensors, problem)
     outputs = get_runner(problem, _HOST).run_numpy(inputs)
@@ -525,7 +510,7 @@ def read_views(tensors: Mapping[str, Any], settings: Settings) -> dict[str, Tens
         is_state = name in ("init_o", "init_lse")
         if settings.max_seqlen_q is not None and (is_state or name in ("q", "o", "lse")):
             each = turn_packed("out" if name == "o" else name, each)
-        elif name in ("q", "o", "init_o"):
+        elif name in ("q", "o", "init_o", "q_rope", "o_scales"):
             each = turn_rows("out" if name == "o" else name, each)
         elif name in ("lse", "init_lse"):
             each = turn_lse(name, each)
@@ -563,7 +548,7 @@ def launch_decode(tensors: Mapping[str, Any], settings: Settings, stream: int | 
     if lse is not None:
         expect("lse", "shape", list(views["q"].shape[:3]), list(lse.shape))
     problem = make_problem(views, settings, lse is not None)
-    _check_values(tensors, views)
+    _check_values(tensors, views, settings)
     if lse is not None and settings.max_seqlen_q is None:
         problem = problem._replace(lse_strides=get_lse_strides(lse))
     runner = get_runner(problem, device)

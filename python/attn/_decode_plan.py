@@ -10,7 +10,14 @@ from typing import Any
 from . import _decode, _driver, _host, _host_inputs, _options, _paged_problem, _tensors, runtime
 from ._functional import Modification
 from ._paged_problem import ROW_TENSORS
-from ._row_tensors import check_planned_rows, get_row_strides, make_row_views
+from ._row_tensors import (
+    check_planned_rows,
+    check_planned_state,
+    get_row_strides,
+    make_apart_views,
+    make_row_views,
+)
+from ._serving_calls import name_state
 from ._serving_settings import Settings, trace_mods
 from .errors import ArgumentError
 from .kernel import Kernel
@@ -59,6 +66,11 @@ def _make_key(operands: Sequence[Any]) -> object:
     )
 
 
+def _join_results(o: Any, lse: Any, scales: Any) -> Any:
+    results = tuple(each for each in (o, lse, scales) if each is not None)
+    return results[0] if len(results) == 1 else results
+
+
 def _read_device(device: Any) -> int:
     if device is None:
         return 0 if _host.has_device() else _HOST
@@ -91,7 +103,13 @@ class DecodePlan:
     k_scales and v_scales with a number for each row, dense in the order of the pools. A latent
     plan of 8-bit pools has scales of rows, one for each 128 columns, and `run` takes k_scales
     and k_rope; `row_bytes` is the distance of rows where the three lie in one row, 656 in one
-    of 512 e4m3, 4 f32 and 64 16-bit columns.
+    of 512 e4m3, 4 f32 and 64 16-bit columns. With `rope_apart` the rotated columns of q and of
+    a latent pool of 16 bits are tensors of their own: `run` takes q_rope, and k_rope, a pool
+    with dense pages, or with `row_bytes` with rows as far apart as those of the other one.
+    `out_type` is that of o. One of 8 bits is multiplied by `out_scale`, or has a scale for each
+    `out_group` columns of a row, which `run` gives too, f32 (batch, heads, groups) or with
+    queries behind heads: the largest magnitude of the columns by that of the type.
+    `init` is the element type of the o of a state to go on from, which each `run` takes then.
     The other options are those of `attn.decode`; what `score_mod` and `mask_mod` read are
     tensors of the plan, whose contents may change between launches. `device` is a GPU; without one,
     or with "host", arrays of numpy run on the simulator.
@@ -112,6 +130,9 @@ class DecodePlan:
         scales: str | None = None,
         row_bytes: int | None = None,
         out_type: Any = None,
+        out_scale: float | None = None,
+        out_group: int | None = None,
+        init: Any = None,
         queries: int = 1,
         layout: str = "nhd",
         page_stride: int | None = None,
@@ -127,6 +148,7 @@ class DecodePlan:
         run_keys: int | None = None,
         selected: bool = False,
         latent: bool = False,
+        rope_apart: bool = False,
         device: Any = None,
     ) -> None:
         self._device = _read_device(device)
@@ -150,6 +172,7 @@ class DecodePlan:
             kv_splits=kv_splits,
             run_keys=run_keys,
             selected=selected,
+            out_scale=out_scale,
             value_dim=value_dim if is_latent else None,
             **texts,
         )
@@ -198,6 +221,21 @@ class DecodePlan:
         elif scales is not None:
             tensors |= self._make_scales(scales, given["batch"], given["kv_heads"])
             _decode.turn_scales(tensors)
+        if _options.to_bool("rope_apart", rope_apart):
+            tensors |= make_apart_views(tensors, given, page_stride, row_bytes)
+        if init is not None:
+            width = given["value_dim"]
+            state = _options.get_dtype("init", init)
+            tensors["init_o"] = view(state, (*rows, width), dense(width))
+            tensors["init_lse"] = view("f32", rows, (rows[1] * rows[2], rows[2]))
+        if out_group is not None:
+            group = _options.to_integer("out_group", out_group, 1, given["value_dim"])
+            groups, rest = divmod(given["value_dim"], group)
+            if rest:
+                raise ArgumentError(
+                    f"out_group: expected a divisor of {given['value_dim']} columns, got {group}"
+                )
+            tensors["o_scales"] = view("f32", (*rows, groups), dense(groups))
         problem = _decode.make_problem(tensors, settings, _options.to_bool("lse", lse))
         self._problem = problem._replace(pages=-1)
         self._runner = _decode.get_runner(self._problem, self._device)
@@ -347,59 +385,70 @@ class DecodePlan:
         k_scales: Any = None,
         v_scales: Any = None,
         k_rope: Any = None,
+        q_rope: Any = None,
+        init: tuple[Any, Any] | None = None,
         out: Any = None,
         lse: Any = None,
+        out_scales: Any = None,
         stream: int | None = None,
     ) -> Any:
         """Attention of q to the keys of the batch that `plan` took last. q has all
         `batch` sequences; rows of those that `plan` was not given become zeros. A
         plan of the latent form takes no `v_cache`.
-        Returns o, or (o, lse) of a plan with `lse`. Writes to `out` and `lse` where
-        they are given; torch has new ones made, numpy always."""
+        Returns o, or a tuple with the LSE of a plan with `lse` and the scales of one with
+        `out_group` behind it. Writes to `out`, `lse` and `out_scales` where they are given;
+        torch has new ones made, numpy always."""
         if not self._planned:
             raise ArgumentError("DecodePlan: expected plan(kv_lengths, page_table) before run")
         key = None
         if out is not None and _tensors.is_torch(q):
             operands = (q, k_cache, v_cache, sinks, out, lse, k_scale, v_scale)
-            operands += (k_scales, v_scales, k_rope)
+            operands += (k_scales, v_scales, k_rope, q_rope, *(init or (None, None)), out_scales)
             key = _make_key(operands)
             known = self._known.get(key)
             if known is not None:
                 prepared, places = known
                 addresses = [at or operands[index].data_ptr() for index, at in places]
                 prepared(addresses, self._choose_stream(q, stream), self._addresses)
-                return out if lse is None else (out, lse)
+                return _join_results(out, lse, out_scales)
         if self._problem.latent != (v_cache is None):
             wanted = "none" if self._problem.latent else "a pool of values"
             raise ArgumentError(f'tensor "v_cache": expected {wanted}, as the plan was made')
         tensors = {"q": q, "k_cache": k_cache, "v_cache": v_cache, "sinks": sinks}
         tensors |= {"k_scale": k_scale, "v_scale": v_scale, **self._captures}
         tensors |= {"k_scales": k_scales, "v_scales": v_scales, "k_rope": k_rope}
+        tensors |= {"q_rope": q_rope, **name_state(init)}
         views = _decode.read_views(tensors, self._settings)
         self._check(views)
         if self._device == _HOST:
             return self._run_host(tensors, views)
-        wants = self._problem.lse
-        if out is None or (wants and lse is None):
+        wants, is_scaled = self._problem.lse, self._problem.out_group is not None
+        given = {"out": out} | ({"lse": lse} if wants else {})
+        given |= {"out_scales": out_scales} if is_scaled else {}
+        missing = [name for name, each in given.items() if each is None]
+        if missing:
             if not _tensors.is_torch(q):
                 raise ArgumentError(
-                    f'tensor "{"out" if out is None else "lse"}": expected a tensor to write to; '
-                    "only torch and numpy have outputs made"
+                    f'tensor "{missing[0]}": expected a tensor to write to; only torch and numpy '
+                    "have outputs made"
                 )
             from . import torch_serving
 
             made = torch_serving.make_outputs(q, self._problem, wants)
-            out = made[0] if out is None else out
-            lse = made[1] if wants and lse is None else lse
-        if not wants and lse is not None:
-            raise ArgumentError('tensor "lse": expected none, as the plan was made')
-        self._launch(views, (q, out, lse), stream, key)
-        return (out, lse) if wants else out
+            out, lse, out_scales = (
+                new if old is None else old
+                for old, new in zip((out, lse, out_scales), made, strict=True)
+            )
+        for name, each, is_wanted in (("lse", lse, wants), ("out_scales", out_scales, is_scaled)):
+            if each is not None and not is_wanted:
+                raise ArgumentError(f'tensor "{name}": expected none, as the plan was made')
+        self._launch(views, (q, out, lse, out_scales), stream, key)
+        return _join_results(out, lse, out_scales)
 
     def _check(self, views: dict[str, TensorView]) -> None:
         p = self._problem
         expected = {
-            "q": (p.batch, p.heads, p.queries, p.dim),
+            "q": (p.batch, p.heads, p.queries, p.query_columns),
             "k": (p.kv_heads, p.page_size, p.key_columns),
             "v": (p.kv_heads, p.page_size, p.value_dim),
         }
@@ -434,9 +483,15 @@ class DecodePlan:
                 f'tensor "v_cache": expected {views["k"].shape[0]} pages as k_cache, got '
                 f'{views["v"].shape[0]}'
             )
-        if p.sinks != ("sinks" in views):
-            wanted = "a tensor" if p.sinks else "none"
-            raise ArgumentError(f'tensor "sinks": expected {wanted}, as the plan was made')
+        for name, tensor, is_planned in (
+            ("sinks", "sinks", p.sinks),
+            ("q_rope", "q_rope", p.q_rope_strides is not None),
+            ("init", "init_o", p.init is not None),
+        ):
+            if is_planned != (tensor in views):
+                wanted = "a tensor" if is_planned else "none"
+                raise ArgumentError(f'tensor "{name}": expected {wanted}, as the plan was made')
+        check_planned_state(views, p)
         self._check_scales(views)
         check_planned_rows(views, self._problem)
 
@@ -464,12 +519,19 @@ class DecodePlan:
             row_strides=get_row_strides(views),
             q_strides=views["q"].strides[:3],
         )
+        if p.q_rope_strides is not None:
+            p = p._replace(q_rope_strides=views["q_rope"].strides[:3])
+        if p.init is not None:
+            o, log = views["init_o"], views["init_lse"]
+            p = p._replace(init=(o.dtype, o.strides[:3], log.strides[:3]))
         inputs = _host_inputs.arrange(tensors, self._settings) | self._inputs
         inputs |= _host_inputs.spread_scales(tensors, p)
         outputs = _decode.get_runner(p, _HOST).run_numpy(inputs)
         rank = tensors["q"].ndim
-        o = _decode.shape_numpy(outputs["o"], rank)
-        return (o, _decode.shape_numpy(outputs["lse"], rank)) if p.lse else o
+        results = (outputs.get(name) for name in ("o", "lse", "o_scales"))
+        return _join_results(
+            *(each if each is None else _decode.shape_numpy(each, rank) for each in results)
+        )
 
     def _choose_stream(self, q: Any, stream: int | None) -> int:
         number = _decode.get_stream(q, stream, self._device)
@@ -483,11 +545,11 @@ class DecodePlan:
     def _launch(
         self,
         views: dict[str, TensorView],
-        given: tuple[Any, Any, Any],
+        given: tuple[Any, Any, Any, Any],
         stream: int | None,
         key: object,
     ) -> None:
-        q, out, lse = given
+        q, out, lse, out_scales = given
         number = self._choose_stream(q, stream)
         p = self._problem
         views["o"] = _decode.turn_rows("out", _decode.view("out", out))
@@ -496,6 +558,9 @@ class DecodePlan:
             views["lse"] = each._replace(
                 shape=(*each.shape, 1)[:3], strides=(*each.strides, 1)[:3]
             )
+        if out_scales is not None:
+            each = _decode.view("out_scales", out_scales)
+            views["o_scales"] = _decode.turn_rows("out_scales", each)
         views["kv_lengths"] = TensorView(
             "i32", (p.batch,), (1,), self._lengths.address, self._device
         )
@@ -511,7 +576,7 @@ class DecodePlan:
         prepared([views[name].address for name in names], number, self._addresses)
         if key is not None:
             order = ("q", "k", "v", "sinks", "o", "lse", "k_descale", "v_descale")
-            order += ROW_TENSORS
+            order += (*ROW_TENSORS, "q_rope", "init_o", "init_lse", "o_scales")
             places = [
                 (order.index(n), 0) if n in order else (-1, views[n].address) for n in names
             ]

@@ -25,7 +25,7 @@ def arrange(tensors: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
         if name.startswith("capture"):
             inputs[name] = _capture.to_numpy(inputs[name])
     is_single = inputs["q"].ndim == 3
-    for name in ("q", "init_o", "init_lse"):
+    for name in ("q", "q_rope", "init_o", "init_lse"):
         if name in inputs and settings.max_seqlen_q is not None:
             inputs[name] = inputs[name].swapaxes(0, 1)[None]
         elif name in inputs and is_single:

@@ -83,11 +83,25 @@ class DecodeProblem(NamedTuple):
     #: Of a state to go on from, the element type of its o, and elements from a sequence,
     #: a head and a query to the next one of its o and LSE.
     init: tuple[str, tuple[int, int, int], tuple[int, int, int]] | None = None
+    #: Elements from a sequence, a head and a query to the next one of q_rope, the rotated
+    #: columns of q where q has only the others.
+    q_rope_strides: tuple[int, int, int] | None = None
+    #: What an o of 8 bits is multiplied by before it is rounded.
+    out_scale: float | None = None
+    #: Columns of an o of 8 bits that share a scale, which the kernel writes, and strides
+    #: of the tensor of these scales but for its columns.
+    out_group: int | None = None
+    o_scales_strides: tuple[int, int, int] | None = None
 
     @property
     def key_columns(self) -> int:
         """Columns of the pool of keys: rotated ones may have a pool of their own."""
         return self.dim if self.row_strides[-1] is None else self.value_dim
+
+    @property
+    def query_columns(self) -> int:
+        """Columns of q: rotated ones may be a tensor of their own."""
+        return self.dim if self.q_rope_strides is None else self.value_dim
 
     @property
     def pool_dtype(self) -> str:
@@ -119,6 +133,10 @@ def _write_attributes(problem: DecodeProblem) -> str:
         left, right = problem.window
         kind = "causal" if problem.window == (-1, 0) else f"window, left = {left}, right = {right}"
         attributes.append(f"mask = #attn.mask<kind = {kind}, align = bottom_right>")
+    if problem.out_group is not None:
+        attributes.append(f"out_group = {problem.out_group} : i64")
+    if problem.out_scale is not None and problem.kv_splits is None:
+        attributes.append(f"out_scale = {float(problem.out_scale)!r} : f32")
     for name in ("softcap", "scale"):
         value = getattr(problem, name)
         if value is not None:
@@ -154,7 +172,12 @@ def _declare_rows(p: DecodeProblem) -> tuple[list[tuple[str, str]], str]:
     scales = [names[name] for name in ("k_scales", "v_scales") if name in names]
     clauses = f" scales({_join(scales)})" if scales else ""
     if "k_rope" in names:
-        clauses += f" rope({_join([names['k_rope']])})"
+        rope = [names["k_rope"]]
+        if p.q_rope_strides is not None:
+            shape = (p.batch, p.heads, p.queries, p.dim - p.value_dim)
+            names["q_rope"] = _declare("q_rope", p.dtype, shape, (*p.q_rope_strides, 1))
+            rope.append(names["q_rope"])
+        clauses += f" rope({_join(rope)})"
     return list(names.values()), clauses
 
 
@@ -174,7 +197,7 @@ def write_decode(problem: DecodeProblem) -> str:
         return _declare(name, p.pool_dtype, shape, (*strides, 1))
 
     operands = [
-        _declare("q", p.dtype, (*rows, p.dim), (*p.q_strides, 1)),
+        _declare("q", p.dtype, (*rows, p.query_columns), (*p.q_strides, 1)),
         declare_pool("k", p.key_columns, p.k_strides),
     ]
     arguments = [*operands]
@@ -215,6 +238,11 @@ def write_decode(problem: DecodeProblem) -> str:
     beside, clauses = _declare_rows(p)
     arguments += beside
     more += clauses
+    if p.out_group is not None and p.o_scales_strides is not None:
+        shape = (*rows, p.value_dim // p.out_group)
+        scales = _declare("o_scales", "float32", shape, (*p.o_scales_strides, 1))
+        arguments.append(scales)
+        more += f" out_scales({_join([scales])})"
     attributes = _write_attributes(p)
     front = _write_latent_values(p, arguments[1][1], values[1]) if p.latent else ""
     behind = ""
@@ -228,7 +256,8 @@ def write_decode(problem: DecodeProblem) -> str:
             for name, spec in zip(("o", "lse"), kinds, strict=True)
         ]
         front += "".join(f"  {name} = memref.alloc() : {kind}\n" for name, kind in outputs)
-        behind = f"  attn.combine ins({_join(outputs)}) outs({_join(results)})\n"
+        factor = "" if p.out_scale is None else f" {{out_scale = {float(p.out_scale)!r} : f32}}"
+        behind = f"  attn.combine ins({_join(outputs)}) outs({_join(results)}){factor}\n"
     declared = ", ".join(f"{name}: {kind}" for name, kind in arguments)
     text = (
         f"func.func @decode({declared}) {{\n{front}"

@@ -14,6 +14,8 @@ KINDS = {
     "scale": "factor",
     "kv_type": "type",
     "out_type": "type",
+    "out_scale": "factor",
+    "out_group": "count",
     "layout": "order",
     "varlen": "lengths",
     "kv_lengths": "numbers",
@@ -21,6 +23,7 @@ KINDS = {
     "page_indptr": "switch",
     "selected": "switch",
     "rope_dim": "count",
+    "rope_apart": "switch",
     "sinks": "switch",
     "init_state": "switch",
     "descales": "switch",
@@ -35,6 +38,7 @@ KINDS = {
 SWITCHES = {
     "page_indptr": False,
     "selected": False,
+    "rope_apart": False,
     "sinks": False,
     "init_state": False,
     "descales": False,
@@ -44,6 +48,6 @@ SWITCHES = {
 }
 #: Options of a call that do not follow from its tensors: their names, the values
 #: that stand for none, and both in the language of torch's schemas.
-CALL_NAMES = ("causal", "window", "softcap", "scale")
-CALL_DEFAULTS = ("", "", None, None)
-CALL_SCHEMA = """str causal="", str window="", float? softcap=None, float? scale=None"""
+CALL_NAMES = ("causal", "window", "softcap", "scale", "out_scale")
+CALL_DEFAULTS = ("", "", None, None, None)
+CALL_SCHEMA = """str causal="", str window="", float? softcap=None, float? scale=None, float? out_scale=None"""

@@ -128,3 +128,60 @@ def check_planned_rows(views: Mapping[str, TensorView], problem: DecodeProblem) 
                 f'tensor "{name}": expected strides {[*strides, 1]} of (page, head, key, column), '
                 f"for which the plan was made, got {list(each.strides)}"
             )
+
+
+def make_apart_views(
+    tensors: Mapping[str, TensorView],
+    sizes: Mapping[str, int],
+    page_stride: int | None,
+    row_bytes: int | None,
+) -> dict[str, TensorView]:
+    """What the launches of a plan will have in the place of q and of a latent pool whose
+    rotated columns are apart; with `row_bytes` the rows of both pools are so far apart."""
+    q, k = tensors["q"], tensors["k"]
+    if "v" in tensors or "k_rope" in tensors:
+        raise ArgumentError("rope_apart: expected a latent plan of 16-bit pools")
+    page, value_dim = sizes["page_size"], sizes["value_dim"]
+    rope = sizes["dim"] - value_dim
+    batch, heads, queries, _ = q.shape
+
+    def of_rows(width: int) -> TensorView:
+        strides = (heads * queries * width, queries * width, width, 1)
+        return q._replace(shape=(batch, heads, queries, width), strides=strides)
+
+    def of_pool(width: int, page_stride: int | None) -> TensorView:
+        strides = make_pool_strides("nhd", 1, page, width, page_stride)
+        if row_bytes is not None:
+            strides = (page * row_bytes // 2, row_bytes // 2, row_bytes // 2)
+        return k._replace(shape=(k.shape[0], 1, page, width), strides=(*strides, 1))
+
+    return {
+        "q": of_rows(value_dim),
+        "q_rope": of_rows(rope),
+        "k": of_pool(value_dim, page_stride),
+        "k_rope": of_pool(rope, None),
+    }
+
+
+def check_planned_state(views: Mapping[str, TensorView], problem: DecodeProblem) -> None:
+    """Rotated columns of queries and a state to go on from are what the plan was made for."""
+    rows = (problem.batch, problem.heads, problem.queries)
+    expected: dict[str, tuple[str, tuple[int, ...]]] = {}
+    if problem.q_rope_strides is not None:
+        expected["q_rope"] = (problem.dtype, (*rows, problem.dim - problem.value_dim))
+    if problem.init is not None:
+        expected["init_o"] = (problem.init[0], (*rows, problem.value_dim))
+        expected["init_lse"] = ("f32", rows)
+    for name, (dtype, shape) in expected.items():
+        each = views[name]
+        for what, want, got in (
+            ("elements of", dtype, each.dtype),
+            ("the shape that the plan was made for,", list(shape), list(each.shape)),
+        ):
+            if want != got:
+                raise ArgumentError(f'tensor "{name}": expected {what} {want}, got {got}')
+        if each.device != views["q"].device:
+            raise ArgumentError(
+                f'tensor "{name}": expected it on {name_device(views["q"].device)} as q, got '
+                f"{name_device(each.device)}"
+            )

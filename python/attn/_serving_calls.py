@@ -34,6 +34,7 @@ def decode(
     run_keys: int | None = None,
     selected: bool = False,
     init: tuple[Any, Any] | None = None,
+    out_scale: float | None = None,
     lse: Any = False,
     out: Any = None,
     stream: int | None = None,
@@ -73,6 +74,9 @@ def decode(
     Rows whose LSE is -inf have no state, whatever their o is. `sinks` count beside it: they
     belong to one of the parts.
 
+    With `out_scale` o has 8 bits: its numbers, times `out_scale`, rounded to `out`'s type, e4m3
+    where there is none; what is beyond the largest number becomes that one.
+
     `score_mod` and `mask_mod` are those of `attn.attention`: q_idx counts a sequence's
     queries, kv_idx its keys, both from 0. With `mask_mod` and several queries `causal`
     still hides keys, unless it is False.
@@ -93,6 +97,7 @@ def decode(
         kv_splits=kv_splits,
         run_keys=run_keys,
         selected=selected,
+        **_read_output(out_scale, out),
         **texts,
     )
     tensors = {
@@ -121,6 +126,7 @@ def mla_decode(
     scale: float,
     k_scales: Any = None,
     k_rope: Any = None,
+    q_rope: Any = None,
     causal: bool = True,
     softcap: float | None = None,
     sinks: Any = None,
@@ -130,6 +136,7 @@ def mla_decode(
     run_keys: int | None = None,
     selected: bool = False,
     init: tuple[Any, Any] | None = None,
+    out_scale: float | None = None,
     lse: Any = False,
     out: Any = None,
     stream: int | None = None,
@@ -142,10 +149,11 @@ def mla_decode(
     first `value_dim` columns multiplied by the matrix that made the keys. `scale` is
     the model's, not that of `dim` columns.
 
-    A cache of 8-bit elements has the first `value_dim` columns alone. Then `k_rope`, of
-    q's type, has the rotated ones, and `k_scales`, f32, a number for each 128 columns of a
-    row: both in the order of `kv_cache`, of any strides. Rows of 512 e4m3, 4 f32 and 64
-    bf16 are three views of one tensor of bytes. The other arguments and the results are
+    With `k_rope`, of q's type, in the order of `kv_cache` and of any strides, the rotated
+    columns are a tensor of their own, and `kv_cache` has the first `value_dim` columns alone.
+    With `q_rope`, like q, those of the queries are apart, too. So it is for a cache of 8-bit
+    elements, with `k_scales`, f32, a number for each 128 columns of a row. Rows of 512 e4m3,
+    4 f32 and 64 bf16 are three views of one tensor of bytes. The other arguments and the results are
     those of `attn.decode`; o has `value_dim` columns.
     """
     texts, captures = trace_mods(score_mod, mask_mod)
@@ -157,6 +165,7 @@ def mla_decode(
         run_keys=run_keys,
         selected=selected,
         value_dim=value_dim,
+        **_read_output(out_scale, out),
         **texts,
     )
     tensors = {
@@ -168,6 +177,7 @@ def mla_decode(
         "sinks": sinks,
         "k_scales": k_scales,
         "k_rope": k_rope,
+        "q_rope": q_rope,
         **name_state(init),
     }
     return run(tensors, captures, settings, lse, out, stream)
@@ -191,6 +201,7 @@ def prefill(
     score_mod: Modification | None = None,
     mask_mod: Modification | None = None,
     init: tuple[Any, Any] | None = None,
+    out_scale: float | None = None,
     lse: Any = False,
     out: Any = None,
     stream: int | None = None,
@@ -218,6 +229,7 @@ def prefill(
         softcap=softcap,
         scale=scale,
         max_seqlen_q=max_seqlen_q,
+        **_read_output(out_scale, out),
         **texts,
     )
     tensors = {
@@ -231,6 +243,14 @@ def prefill(
         **name_state(init),
     }
     return run(tensors, captures, settings, lse, out, stream)
+
+
+def _read_output(out_scale: float | None, out: Any) -> dict[str, Any]:
+    """The settings of an output of 8 bits, e4m3 where it is not the caller's."""
+    if out_scale is None:
+        return {}
+    made = {} if out is not None else {"out_type": "f8E4M3FN"}
+    return {"out_scale": out_scale, **made}
 
 
 def name_state(init: tuple[Any, Any] | None) -> dict[str, Any]:

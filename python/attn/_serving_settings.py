@@ -35,6 +35,8 @@ class Settings(NamedTuple):
     run_keys: int | None = None
     #: Ids that the pool does not have hide their keys.
     selected: bool = False
+    #: What an o of 8 bits is multiplied by before it is rounded.
+    out_scale: float | None = None
 
     @staticmethod
     def read(
@@ -52,6 +54,7 @@ class Settings(NamedTuple):
         out_type: str | None = None,
         run_keys: Any = None,
         selected: Any = False,
+        out_scale: Any = None,
     ) -> Settings:
         if run_keys is not None and kv_splits is not None:
             raise ArgumentError("run_keys: expected none beside kv_splits, which is another cut")
@@ -74,6 +77,7 @@ class Settings(NamedTuple):
             out_type,
             None if run_keys is None else _options.to_integer("run_keys", run_keys, 1, 2**31 - 1),
             _options.to_bool("selected", selected),
+            None if out_scale is None else _options.to_float("out_scale", out_scale),
         )
 
     def describe_regions(self, captures: Mapping[str, TensorView]) -> Regions | None:

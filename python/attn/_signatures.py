@@ -27,6 +27,8 @@ def compile(
     scale: float | None = None,
     kv_type: Any = None,
     out_type: Any = None,
+    out_scale: float | None = None,
+    out_group: int | None = None,
     layout: str | None = None,
     varlen: str | Sequence[Any] | Mapping[str, Sequence[int]] | None = None,
     kv_lengths: str | Sequence[int] | None = None,
@@ -34,6 +36,7 @@ def compile(
     page_indptr: bool = False,
     selected: bool = False,
     rope_dim: int | None = None,
+    rope_apart: bool = False,
     sinks: bool = False,
     init_state: bool = False,
     descales: bool = False,
@@ -75,6 +78,9 @@ def compile(
             as q); a name or dtype of numpy, torch or the compiler.
         out_type: Element type of the output (default: as q); a name or dtype of numpy,
             torch or the compiler.
+        out_scale: Factor of an output of 8 bits before it is rounded.
+        out_group: An output of 8 bits has a scale, which is an output too, for each N
+            columns of a row.
         layout: Order of the dimensions in memory (default: bhnd).
         varlen: Lengths of packed sequences; q has batch 1 and their sum; a list, or a pair
             of them for queries and keys.
@@ -86,6 +92,7 @@ def compile(
         selected: Entries of the table that are outside of the pool hide their keys.
         rope_dim: Latent attention: values are the first columns of keys, all but R; the
             default of kv_heads is 1.
+        rope_apart: With rope_dim the rotated columns of q and k are tensors of their own.
         sinks: One extra logit a head.
         init_state: Results go on from those of other keys, init_o and init_lse.
         descales: What units of q, and of 8-bit k and v, stand for.
@@ -124,6 +131,8 @@ def compile(
         "scale": scale,
         "kv_type": kv_type,
         "out_type": out_type,
+        "out_scale": out_scale,
+        "out_group": out_group,
         "layout": layout,
         "varlen": varlen,
         "kv_lengths": kv_lengths,
@@ -131,6 +140,7 @@ def compile(
         "page_indptr": page_indptr,
         "selected": selected,
         "rope_dim": rope_dim,
+        "rope_apart": rope_apart,
         "sinks": sinks,
         "init_state": init_state,
         "descales": descales,
@@ -166,6 +176,7 @@ def attention(
     window: Sequence[int | str | None] | None = None,
     softcap: float | None = None,
     scale: float | None = None,
+    out_scale: float | None = None,
     sinks: Any = None,
     score_mod: Modification | None = None,
     mask_mod: Modification | None = None,
@@ -192,6 +203,7 @@ def attention(
             (left, right, alignment), None for unbounded.
         softcap: Scores become C tanh(score / C).
         scale: Factor of the scores (default: 1 / sqrt(D)).
+        out_scale: Factor of an output of 8 bits before it is rounded.
         score_mod: Changes scores: (score, batch, head, query, key) to a score; traced, see
             docs/Python.md.
         mask_mod: Hides keys: (batch, head, query, key) to true where they are seen; traced,
@@ -210,6 +222,7 @@ def attention(
         _functional.to_window(window),
         _functional.to_factor('softcap', softcap),
         _functional.to_factor('scale', scale),
+        _functional.to_factor('out_scale', out_scale),
     )
     return _functional.attend(
         (q, k, v),
@@ -233,6 +246,7 @@ def prepare(
     window: Sequence[int | str | None] | None = None,
     softcap: float | None = None,
     scale: float | None = None,
+    out_scale: float | None = None,
     sinks: Any = None,
     score_mod: Modification | None = None,
     mask_mod: Modification | None = None,
@@ -251,6 +265,7 @@ def prepare(
         _functional.to_window(window),
         _functional.to_factor('softcap', softcap),
         _functional.to_factor('scale', scale),
+        _functional.to_factor('out_scale', out_scale),
     )
     _functional.prepare(
         (q, k, v),

@@ -29,25 +29,28 @@ _REGIONS = 'Tensor[]? captures=None, str score_mod="", str mask_mod=""'
 _STATES = "Tensor partial_o, Tensor partial_lse"
 _CUTS = "int? run_keys=None, bool selected=False"
 _INIT = "Tensor? init_o=None, Tensor? init_lse=None"
+_OUT = "float? out_scale=None"
 _ARGUMENTS = f"""Tensor q, Tensor k_cache, Tensor v_cache, Tensor page_table, Tensor kv_lengths,
     Tensor? sinks=None, str layout="nhd", bool causal=True, int[]? window=None,
     float? softcap=None, float? scale=None, int? kv_splits=None, Tensor? k_scale=None,
     Tensor? v_scale=None, {_REGIONS},
-    {_CUTS}, {_INIT}, Tensor? k_scales=None, Tensor? v_scales=None"""
+    {_CUTS}, {_INIT}, Tensor? k_scales=None, Tensor? v_scales=None, {_OUT}"""
 _LATENT = f"""Tensor q, Tensor kv_cache, Tensor page_table, Tensor kv_lengths, int value_dim,
     float scale, Tensor? sinks=None, bool causal=True, float? softcap=None,
     int? kv_splits=None, {_REGIONS},
-    {_CUTS}, {_INIT}, Tensor? k_scales=None, Tensor? k_rope=None"""
+    {_CUTS}, {_INIT}, Tensor? k_scales=None, Tensor? k_rope=None, Tensor? q_rope=None,
+    {_OUT}"""
 _PACKED = f"""Tensor q, Tensor k_cache, Tensor v_cache, Tensor page_table, Tensor kv_lengths,
     Tensor cu_seqlens_q, int max_seqlen_q, Tensor? sinks=None, str layout="nhd",
     bool causal=True, int[]? window=None, float? softcap=None, float? scale=None,
-    {_REGIONS}, {_INIT}"""
+    {_REGIONS}, {_INIT}, {_OUT}"""
 #: Arguments that are tensors, and what launches call pools of the latent form.
 _TENSORS = ("q", "k_cache", "kv_cache", "v_cache", "page_table", "kv_lengths")
-_OPTIONAL = ("sinks", "k_scale", "v_scale", *ROW_TENSORS, "init_o", "init_lse")
+_OPTIONAL = ("sinks", "k_scale", "v_scale", *ROW_TENSORS, "q_rope", "init_o", "init_lse")
 _TENSORS += ("cu_seqlens_q", *_OPTIONAL)
 _POOLS = {"kv_cache": "k_cache"}
 _TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
+_TYPES |= {"f8E4M3FN": torch.float8_e4m3fn, "f8E5M2": torch.float8_e5m2}
 _STRIDES = getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order)
 _library: Any = torch.library.Library("attn", "FRAGMENT")  # type: ignore[no-untyped-call]
 
@@ -61,13 +64,18 @@ def _implement(name: str, function: Any, fake: Any) -> None:
     torch.library.register_fake(f"attn::{name}", fake, lib=_library)
 
 
-def make_outputs(q: Tensor, problem: DecodeProblem, lse: bool) -> tuple[Tensor, Tensor | None]:
-    """New outputs of a plan, in q's rank."""
+def make_outputs(
+    q: Tensor, problem: DecodeProblem, lse: bool
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """New outputs of a plan, in q's rank: o, its LSE and its scales."""
     middle = () if q.dim() == 3 else (problem.queries,)
     rows = (problem.batch, problem.heads, *middle)
     o = torch.empty((*rows, problem.value_dim), dtype=_TYPES[problem.out_type], device=q.device)
     log = torch.empty(rows, dtype=torch.float32, device=q.device) if lse else None
-    return o, log
+    if problem.out_group is None:
+        return o, log, None
+    groups = problem.value_dim // problem.out_group
+    return o, log, torch.empty((*rows, groups), dtype=torch.float32, device=q.device)
 
 
 def _make_output(q: Tensor, dv: int) -> Tensor:
@@ -134,7 +142,9 @@ class _Form:
                 f"{v_cache.dim()}"
             )
         result: Tensor = self._make_o(q, given["value_dim"] if v_cache is None else v_cache.shape[-1])
-        return result
+        if given["out_scale"] is None:
+            return result
+        return torch.empty_like(result, dtype=torch.float8_e4m3fn)
 
     def make_lse(self, *operands: Any) -> tuple[Tensor, Tensor]:
         """Both outputs without their contents."""

@@ -53,7 +53,7 @@ def draw_quarters(name: str, shape: tuple[int, ...], dtype: str) -> numpy.ndarra
 
 
 def encode(values: numpy.ndarray, dtype: str) -> numpy.ndarray:
-    """Values as bits, rounded to nearest even."""
+    """Values as bits, rounded to nearest even; NaN is one of any type."""
     if dtype == "f16":
         return values.astype(numpy.float16).view(numpy.uint16)
     if dtype in NARROW:
@@ -62,7 +62,8 @@ def encode(values: numpy.ndarray, dtype: str) -> numpy.ndarray:
         upper = numpy.clip(numpy.searchsorted(table, size), 1, len(table) - 1)
         below, above = size - table[upper - 1], table[upper] - size
         takes_lower = (below < above) | ((below == above) & (upper % 2 == 1))
-        return (upper - takes_lower + 128 * numpy.signbit(values)).astype(numpy.uint8)
+        rounded = (upper - takes_lower + 128 * numpy.signbit(values)).astype(numpy.uint8)
+        return numpy.where(numpy.isnan(values), numpy.uint8(127), rounded)
     bits = values.astype(numpy.float32).view(numpy.uint32)
     if dtype == "f32":
         return bits
@@ -74,7 +75,10 @@ def decode(bits: numpy.ndarray, dtype: str) -> numpy.ndarray:
     if dtype == "f16":
         return bits.view(numpy.float16).astype(numpy.float64)
     if dtype in NARROW:
-        return numpy.where(bits & 128, -1.0, 1.0) * list_narrow(dtype)[bits & 127]
+        table = numpy.full(128, numpy.nan)
+        finite = list_narrow(dtype)
+        table[: len(finite)] = finite
+        return numpy.where(bits & 128, -1.0, 1.0) * table[bits & 127]
     wide = bits.astype(numpy.uint32) << 16 if dtype == "bf16" else bits
     return wide.view(numpy.float32).astype(numpy.float64)
 

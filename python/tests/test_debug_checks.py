@@ -28,3 +28,19 @@ def test_out_of_bounds(monkeypatch, name, place, value, message):
     refuse(message, attn.decode, q, k, v, table, lengths)
     counts = np.int32([0, 1, 2])
     refuse(message, attn.prefill, q, k, v, table, lengths, counts, max_seqlen_q=1)
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        ([1, 1, 2], "expected sequence 0 to begin at 0 to 0, with at most 1 of 2 queries, got 1"),
+        ([0, 2, 2], "expected sequence 0 to end at 0 to 1, with at most 1 of 2 queries, got 2"),
+        ([0, 1, 0], "expected sequence 1 to end at 1 to 2, with at most 1 of 2 queries, got 0"),
+        ([0, 1, 3], "expected sequence 1 to end at 1 to 2, with at most 1 of 2 queries, got 3"),
+    ],
+)
+def test_counts_out_of_bounds(monkeypatch, counts, message):
+    monkeypatch.setattr(_host, "has_device", lambda: False)
+    monkeypatch.setenv("ATTN_DEBUG_CHECKS", "1")
+    refuse(f'tensor "cu_seqlens_q": {message}',
+           attn.prefill, *make_batch([20, 30]), np.int32(counts), max_seqlen_q=1)  # fmt: skip

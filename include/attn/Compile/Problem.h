@@ -90,10 +90,13 @@ struct Problem {
   }
   /// True if q has 8 bits.
   bool isNarrow() const { return StringRef(type).starts_with("f8"); }
-  /// True if rotated columns of 16 bits stand beside latent ones of 8.
+  /// True if rotated columns of keys are apart, as beside latent ones of 8
+  /// bits.
   bool hasOwnRope() const {
-    return ropeDim != 0 && !kvType.empty() && kvType != type;
+    return ropeDim != 0 && (ropeApart || (!kvType.empty() && kvType != type));
   }
+  /// Columns of the tensor q.
+  int64_t getQueryColumns() const { return ropeApart ? valueDim : headDim; }
   /// Columns of the tensor k.
   int64_t getKeyColumns() const { return hasOwnRope() ? valueDim : headDim; }
   int64_t getPoolPages() const {
@@ -109,9 +112,9 @@ llvm::Expected<Problem> parseProblem(const ProblemFlags &flags);
 
 /// Builds the module. The arguments of its function are q, k, v, o, lse, sinks,
 /// cu_seqlens_q, cu_seqlens_k, q_descale, k_descale, v_descale, page_table,
-/// page_indptr, kv_lengths, init_o, init_lse, k_scales, v_scales and k_rope,
-/// as far as the problem has them. With split keys it allocates the partial
-/// results, which an attn.combine merges into o and lse.
+/// page_indptr, kv_lengths, init_o, init_lse, k_scales, v_scales, k_rope,
+/// q_rope and o_scales, as far as the problem has them. With split keys it
+/// allocates the partial results, which an attn.combine merges into o and lse.
 OwningOpRef<ModuleOp> buildProblem(MLIRContext *context,
                                    const Problem &problem);
 

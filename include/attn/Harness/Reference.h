@@ -53,6 +53,8 @@ struct AttentionInputs {
   /// (batch or page, key head, row, group of columns), both or none; of latent
   /// keys those of k. With kRope k has no rotated columns.
   std::optional<TensorView> kScales, vScales, kRope;
+  /// The rotated columns of q where q has only the others.
+  std::optional<TensorView> qRope;
   ScoreMod scoreMod;
   MaskMod maskMod;
 };

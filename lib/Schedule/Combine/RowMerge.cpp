@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RowMerge.h"
+#include "attn/Dialect/Attn/IR/NarrowFloats.h"
 #include "attn/Schedule/Core/CombineSchedule.h"
 
 using namespace mlir;
@@ -49,6 +50,8 @@ private:
   SmallVector<Value> loadColumns(ImplicitLocOpBuilder &lb, Value offset,
                                  Value split);
   void storeColumns(ArrayRef<Value> values, Value offset);
+  /// The same of results of 8 bits.
+  void storeNarrow(ArrayRef<Value> values, Value offset);
   Value call(ImplicitLocOpBuilder &lb, StringRef intrinsic, Value operand);
   Value f32(ImplicitLocOpBuilder &lb, double value) {
     return arith::ConstantOp::create(lb, lb.getF32FloatAttr(value));
@@ -94,8 +97,11 @@ Value RowMerger::emitOffset(StringRef name, unsigned first,
 Value RowMerger::emitAddress(ImplicitLocOpBuilder &lb, StringRef name,
                              Value offset) {
   Value pointer = frame.getPointer(name);
-  return LLVM::GEPOp::create(lb, pointer.getType(),
-                             frame.getTensor(name).elementType, pointer,
+  // LLVM has no floats of 8 bits.
+  Type type = frame.getTensor(name).elementType;
+  if (type.getIntOrFloatBitWidth() == 8)
+    type = lb.getI8Type();
+  return LLVM::GEPOp::create(lb, pointer.getType(), type, pointer,
                              ValueRange{offset});
 }
 
@@ -128,8 +134,31 @@ SmallVector<Value> RowMerger::loadColumns(ImplicitLocOpBuilder &lb,
   return values;
 }
 
+void RowMerger::storeNarrow(ArrayRef<Value> values, Value offset) {
+  Type i16 = b.getI16Type();
+  SmallVector<Value> pairs;
+  for (size_t i = 0; i < values.size(); i += 2)
+    pairs.push_back(
+        narrowPair(b, values[i], values[std::min(i + 1, values.size() - 1)],
+                   facts.o.elementType, !frame.target.has(Capability::Fp8)));
+  Value address = emitAddress(b, "o", offset);
+  if (columns == 1) {
+    Value byte = arith::TruncIOp::create(b, b.getI8Type(), pairs.front());
+    LLVM::StoreOp::create(b, byte, address, 1);
+    return;
+  }
+  Value whole =
+      LLVM::UndefOp::create(b, VectorType::get({int64_t(pairs.size())}, i16));
+  for (auto [place, pair] : llvm::enumerate(pairs))
+    whole = LLVM::InsertElementOp::create(b, whole, pair,
+                                          frame.i32(int64_t(place)));
+  LLVM::StoreOp::create(b, whole, address, columns);
+}
+
 void RowMerger::storeColumns(ArrayRef<Value> values, Value offset) {
   Type type = facts.o.elementType;
+  if (type.getIntOrFloatBitWidth() == 8)
+    return storeNarrow(values, offset);
   int64_t bytes = type.getIntOrFloatBitWidth() / 8;
   SmallVector<Value> rounded;
   for (Value value : values)
@@ -223,7 +252,7 @@ void RowMerger::emit(const MergedColumns &place) {
   Value some =
       arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, sums[0], f32(b, 0));
   Value divisor = arith::SelectOp::create(b, some, sums[0], f32(b, 1));
-  Value inverse = arith::DivFOp::create(b, f32(b, 1), divisor);
+  Value inverse = arith::DivFOp::create(b, f32(b, facts.outScale), divisor);
   SmallVector<Value> results;
   for (Value sum : ArrayRef(sums).drop_front())
     results.push_back(arith::MulFOp::create(b, sum, inverse));

@@ -14,6 +14,8 @@ static CombineFacts getMergeFacts(const ProblemFacts &facts, int64_t runs) {
   merge.heads = facts.heads;
   merge.queries = facts.queries;
   merge.valueDim = facts.valueDim;
+  if (facts.outScale != 0)
+    merge.outScale = facts.outScale;
   merge.partialO = facts.o;
   merge.partialLse = facts.lse;
   merge.o = facts.mergedO;

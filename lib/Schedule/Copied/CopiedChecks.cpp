@@ -12,7 +12,8 @@ using namespace mlir::attn;
 
 llvm::Error attn::checkCopied(llvm::StringRef schedule,
                               const ProblemFacts &facts, Parts parts) {
-  parts.lengths = parts.pages = parts.partialResults = parts.init = true;
+  parts.lengths = parts.pages = parts.partialResults = parts.init =
+      parts.narrowResults = true;
   if (llvm::Error error = checkCommon(schedule, facts, parts))
     return error;
   if (facts.kvSplits && facts.cuSeqlensQ)
@@ -23,8 +24,9 @@ llvm::Error attn::checkCopied(llvm::StringRef schedule,
     return makeUnsupported(schedule,
                            "'v' whose keys are contiguous, expected a stride "
                            "of 1 along the head dimension");
-  for (const TensorFacts *tensor : {&facts.q, &facts.k, &facts.v})
-    if (tensor->getRowAlignment() < 4)
+  for (const TensorFacts *tensor :
+       {&facts.q, &facts.k, &facts.v, &facts.kRope, &facts.qRope})
+    if (*tensor && tensor->getRowAlignment() < 4)
       return makeUnsupported(
           schedule, llvm::formatv("rows of '{0}' that start at multiples of "
                                   "{1} bytes, expected 4, 8 or 16",

@@ -50,8 +50,8 @@ Value CopiedEmitter::allocScales(StringRef name) {
 }
 
 void CopiedEmitter::allocRings() {
-  if (hasNarrowLatent())
-    return allocNarrowLatentRings();
+  if (hasGroups())
+    return allocGroupedRings();
   int64_t stages = plan.getStages(), parts = plan.getParts();
   kRing = bufferType({stages, partN, getKeySlice()}, facts.keyType);
   vRing = bufferType({stages, partN, getValueSlice()}, facts.keyType);
@@ -59,7 +59,10 @@ void CopiedEmitter::allocRings() {
     kBuffers = vBuffers = {alloc("kv", kRing)};
     return;
   }
-  if (extents.isLatent) {
+  if (hasRopeRing()) {
+    kRing = vRing;
+    ropeRing = alloc("k_rope", bufferType({stages, partN, facts.ropeDim}));
+  } else if (extents.isLatent) {
     // Panels of one width, so that the first ones are the values.
     auto layout = SwizzledLayoutAttr::get(
         b.getContext(),
@@ -95,6 +98,24 @@ CopiedEmitter::emitSlices(int64_t dim,
   return values;
 }
 
+SmallVector<Value>
+CopiedEmitter::emitGroups(int64_t dim,
+                          function_ref<Value(int64_t, int64_t)> emit) {
+  SmallVector<Value> values;
+  for (int64_t first = 0; first < dim; first += facts.scaleGroup)
+    values.push_back(emit(first, facts.scaleGroup));
+  return values;
+}
+
+SmallVector<Value>
+CopiedEmitter::emitKeySlices(function_ref<Value(int64_t, int64_t)> emit) {
+  if (hasGroups())
+    return emitGroups(facts.headDim, emit);
+  if (!hasRopeRing())
+    return emitSlices(facts.headDim, emit);
+  return {emit(0, facts.valueDim), emit(facts.valueDim, facts.ropeDim)};
+}
+
 SmallVector<Value> CopiedEmitter::emitQueries(ArrayRef<Value> views) {
   if (plan.getStreamsQ()) {
     qRing = alloc("q", bufferType({plan.getStages(), blockM, getKeySlice()}));
@@ -102,9 +123,15 @@ SmallVector<Value> CopiedEmitter::emitQueries(ArrayRef<Value> views) {
     return SmallVector<Value>(views);
   }
   SmallVector<Value> buffers;
-  for (size_t i = 0; i < views.size(); ++i)
+  for (size_t i = 0; i < views.size(); ++i) {
+    int64_t columns = getKeySlice();
+    if (hasGroups())
+      columns = facts.scaleGroup;
+    else if (hasRopeRing())
+      columns = i == 0 ? facts.valueDim : facts.ropeDim;
     buffers.push_back(alloc(i == 0 ? "q" : "q" + std::to_string(i),
-                            bufferType({blockM, getKeySlice()})));
+                            bufferType({blockM, columns})));
+  }
   allocRings();
   for (auto [view, buffer] : llvm::zip(views, buffers))
     CpAsyncOp::create(b, view, row, buffer, /*in_bounds=*/UnitAttr());
@@ -112,13 +139,18 @@ SmallVector<Value> CopiedEmitter::emitQueries(ArrayRef<Value> views) {
   if (!plan.getQInRegs())
     return buffers;
   CpAsyncWaitOp::create(b, 0);
-  RankedTensorType type =
-      tileType({blockM, extents.keyColumns}, facts.elementType);
-  Value q = LocalLoadOp::create(b, type, buffers.front());
-  if (facts.elementType == getOperandType())
-    return {q};
-  q = arith::ExtFOp::create(b, type.clone(b.getF32Type()), q);
-  return {arith::TruncFOp::create(b, type.clone(getOperandType()), q)};
+  SmallVector<Value> tiles;
+  for (Value buffer : buffers) {
+    RankedTensorType type = tileType(
+        cast<BufferType>(buffer.getType()).getShape(), facts.elementType);
+    Value q = LocalLoadOp::create(b, type, buffer);
+    if (facts.elementType != getOperandType()) {
+      q = arith::ExtFOp::create(b, type.clone(b.getF32Type()), q);
+      q = arith::TruncFOp::create(b, type.clone(getOperandType()), q);
+    }
+    tiles.push_back(q);
+  }
+  return tiles;
 }
 
 BufferType attn::getSlotType(BufferType ring) {
@@ -139,8 +171,8 @@ static Value emitPartStart(ImplicitLocOpBuilder &lb, Value key,
 FailureOr<CopiedEmitter::BlockPart>
 CopiedEmitter::emitProducts(ImplicitLocOpBuilder &lb, int64_t part, Value key,
                             const BlockOperands &from) {
-  if (hasNarrowLatent())
-    return emitNarrowLatentProducts(lb, key, from);
+  if (hasGroups())
+    return emitGroupedProducts(lb, key, from);
   RankedTensorType scoreType = getScoreSumsType();
   Value first = emitPartStart(lb, key, part * partN);
   // By mma.sync to zeros; by wgmma, whose keys have no slices, to nothing.
@@ -148,18 +180,22 @@ CopiedEmitter::emitProducts(ImplicitLocOpBuilder &lb, int64_t part, Value key,
   if (!plan.getWgmma())
     s = arith::ConstantOp::create(lb,
                                   cast<TypedAttr>(lb.getZeroAttr(scoreType)));
-  Value k;
+  SmallVector<Value> keys;
   IntegerAttr depthParts;
   if (plan.dividesDepth())
     depthParts = lb.getI64IntegerAttr(plan.getColumnWarps());
   for (auto [q, kView] : llvm::zip(from.q, from.kViews)) {
-    k = StageOp::create(lb, getSlotType(kRing), kView, first, kBuffers[part]);
+    // Rotated columns that are apart follow the others.
+    Value ring = hasRopeRing() && !keys.empty() ? ropeRing : kBuffers[part];
+    BufferType slot = getSlotType(cast<BufferType>(ring.getType()));
+    Value k = StageOp::create(lb, slot, kView, first, ring);
+    keys.push_back(k);
     Value queries = q;
     if (qRing)
       queries = StageOp::create(
           lb, getSlotType(cast<BufferType>(qRing.getType())), q, row, qRing);
     Value transposed = TransposeOp::create(
-        lb, bufferType({getKeySlice(), partN}, facts.keyType), k);
+        lb, bufferType({slot.getShape()[1], partN}, facts.keyType), k);
     s = emitProduct(lb, scoreType, queries, transposed, s,
                     scoreType.getEncoding(), depthParts);
   }
@@ -175,7 +211,7 @@ CopiedEmitter::emitProducts(ImplicitLocOpBuilder &lb, int64_t part, Value key,
   if (plan.exchangesScores() && !plan.dividesDepth() &&
       !plan.gathersProbabilities())
     s = ConvertLayoutOp::create(lb, getSharedScores(), s);
-  return BlockPart{s, {k}, {}};
+  return BlockPart{s, keys, {}};
 }
 
 Value CopiedEmitter::stageScales(ImplicitLocOpBuilder &lb, Value key,
@@ -279,13 +315,16 @@ Value CopiedEmitter::emitWeightedValues(ImplicitLocOpBuilder &lb, int64_t part,
                                         Value key, const BlockPart &block,
                                         const BlockOperands &from, Value p,
                                         Value o) {
-  if (hasNarrowLatent())
-    return emitNarrowLatentValues(lb, block, p, o);
+  if (hasGroups())
+    return emitGroupedValues(lb, key, block, from, p, o);
   BufferType type = getSlotType(vRing);
-  if (extents.isLatent)
-    return emitProduct(lb, cast<RankedTensorType>(o.getType()), p,
-                       ReinterpretOp::create(lb, type, block.keys.front()), o,
+  if (extents.isLatent) {
+    Value v = block.keys.front();
+    if (!hasRopeRing())
+      v = ReinterpretOp::create(lb, type, v);
+    return emitProduct(lb, cast<RankedTensorType>(o.getType()), p, v, o,
                        getDividedLayout());
+  }
   Value first = emitPartStart(lb, key, part * partN);
   if (facts.vScales)
     p = arith::MulFOp::create(
@@ -360,18 +399,23 @@ LogicalResult CopiedEmitter::emitTile() {
   int64_t blockN = plan.getBlockN();
   BlockOperands from;
   if (!hasNarrowLatent())
-    from.q = emitSlices(facts.headDim, [&](int64_t first, int64_t columns) {
+    from.q = emitKeySlices([&](int64_t first, int64_t columns) {
       return emitQueryView(first, columns);
     });
-  auto emitViews = [&](StringRef name, int64_t dim) {
-    return emitSlices(dim, [&](int64_t first, int64_t columns) {
-      return source->emitView(name, at, first, columns);
+  if (hasNarrowLatent())
+    from.kViews = emitNarrowLatentViews();
+  else
+    from.kViews = emitKeySlices([&](int64_t first, int64_t columns) {
+      return hasRopeRing() && first != 0
+                 ? source->emitView("k_rope", at)
+                 : source->emitView("k", at, first, columns);
     });
+  auto emitValueView = [&](int64_t first, int64_t columns) {
+    return source->emitView("v", at, first, columns);
   };
-  from.kViews = hasNarrowLatent() ? emitNarrowLatentViews()
-                                  : emitViews("k", facts.headDim);
   if (!extents.isLatent)
-    from.vViews = emitViews("v", facts.valueDim);
+    from.vViews = hasGroups() ? emitGroups(facts.valueDim, emitValueView)
+                              : emitSlices(facts.valueDim, emitValueView);
   for (auto [views, name, columns] :
        {std::tuple(&from.kScales, StringRef("k_scales"), &facts.kScales),
         std::tuple(&from.vScales, StringRef("v_scales"), &facts.vScales)})
@@ -425,6 +469,7 @@ LogicalResult CopiedEmitter::emitTile() {
   RunningState state(loop.getResults());
   state.o = emitWide(state.o);
   if (plan.getColumnWarps() > 1) {
+    emitValueDescale();
     if (isTight)
       emitResultViews();
     storeDivided(state);

@@ -63,6 +63,12 @@ private:
   /// columns; with 0 and 0 where there are no slices.
   SmallVector<Value> emitSlices(int64_t dim,
                                 function_ref<Value(int64_t, int64_t)> emit);
+  /// The same of groups of columns that have a scale.
+  SmallVector<Value> emitGroups(int64_t dim,
+                                function_ref<Value(int64_t, int64_t)> emit);
+  /// The same of the columns of keys and queries, of which rotated ones that
+  /// are apart are a slice.
+  SmallVector<Value> emitKeySlices(function_ref<Value(int64_t, int64_t)> emit);
   /// Copies the queries of the tile, which `views` has; what products read them
   /// from.
   SmallVector<Value> emitQueries(ArrayRef<Value> views);
@@ -90,15 +96,27 @@ private:
   Value emitNarrow(ImplicitLocOpBuilder &lb, Value wide);
 
   //===--------------------------------------------------------------------===//
-  // 8-bit latent keys (CopiedLatent.cpp)
+  // 8-bit keys with scales of groups of columns (CopiedLatent.cpp)
   //===--------------------------------------------------------------------===//
 
   bool hasNarrowLatent() const {
     return extents.isLatent && extents.widensKeys;
   }
-  /// Columns that share a scale, and how many times there are so many.
-  int64_t countKeyGroups() const { return facts.valueDim / facts.scaleGroup; }
-  void allocNarrowLatentRings();
+  /// True if the rotated columns of 16-bit keys are a tensor of their own, and
+  /// have a ring.
+  bool hasRopeRing() const { return facts.kRope && !extents.widensKeys; }
+  /// True if several groups of columns of a row have scales.
+  bool hasGroups() const {
+    return facts.kScales &&
+           (hasNarrowLatent() || facts.headDim != facts.scaleGroup ||
+            facts.valueDim != facts.scaleGroup);
+  }
+  /// How many of them a row of keys has.
+  int64_t countKeyGroups() const {
+    return (extents.isLatent ? facts.valueDim : facts.headDim) /
+           facts.scaleGroup;
+  }
+  void allocGroupedRings();
   /// A buffer of the queries of a group of columns.
   BufferType getQueryGroupType(Type elementType);
   /// Copies the queries of the tile, and loads those of each group of columns
@@ -106,12 +124,12 @@ private:
   SmallVector<Value> emitNarrowLatentQueries();
   /// Views of the keys of each group of columns, and of the rotated ones.
   SmallVector<Value> emitNarrowLatentViews();
-  FailureOr<BlockPart> emitNarrowLatentProducts(ImplicitLocOpBuilder &lb,
-                                                Value key,
-                                                const BlockOperands &from);
+  FailureOr<BlockPart> emitGroupedProducts(ImplicitLocOpBuilder &lb, Value key,
+                                           const BlockOperands &from);
   /// `o` and the product of the probabilities `p`, f32, and the values.
-  Value emitNarrowLatentValues(ImplicitLocOpBuilder &lb, const BlockPart &part,
-                               Value p, Value o);
+  Value emitGroupedValues(ImplicitLocOpBuilder &lb, Value key,
+                          const BlockPart &part, const BlockOperands &from,
+                          Value p, Value o);
 
   /// The type of the accumulators of a part's scores: f16 or f32; partial sums
   /// beside each other where warps divide the depth.
@@ -168,7 +186,7 @@ private:
   /// The rings of the scales of rows, one for each group of columns; empty
   /// where there are none.
   SmallVector<Value> kScaleRings, vScaleRings;
-  /// The ring of rotated columns beside 8-bit latent ones.
+  /// The ring of rotated columns that are apart.
   Value ropeRing;
   SmallVector<Value> kBuffers, vBuffers;
   /// The ring of Q's slices; null where all of Q stays.

@@ -39,6 +39,8 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
     keptQueryBytes = plan.getBlockM() *
                      ((groups - heldKeyGroups) * group + facts.ropeDim) * bytes;
   }
+  hasScaleGroups = facts.kScales && (facts.headDim != facts.scaleGroup ||
+                                     facts.valueDim != facts.scaleGroup);
   for (const TensorFacts *scales : {&facts.kScales, &facts.vScales})
     if (*scales)
       scaleBytes += plan.getBlockN() * scales->shape.back() * 4;
@@ -237,6 +239,9 @@ ResourceSum CopiedExtents::getRegisters(const CopiedPlan &plan) const {
     sum.add("score", scoreRegisters);
     return sum;
   }
+  // Scales of a group on their way, and probabilities of 32 bits.
+  if (hasScaleGroups)
+    sum.add("scales", 20 + partN / 8 * 4, rowGroups);
   // An odd number of 8-column groups of V is read for two k-steps at once, so
   // that the second one's fragments wait in registers.
   if (valueColumns % 16 != 0 && partN > 16)

@@ -31,6 +31,8 @@ struct CopiedExtents {
   int64_t keptQueryBytes = 0;
   /// Bytes of a slot's scales of rows of K and V; 0 without any.
   int64_t scaleBytes = 0;
+  /// Several groups of columns of a row have scales.
+  bool hasScaleGroups = false;
   /// Bytes of the scores that warps exchange.
   int64_t exchangeBytes;
 

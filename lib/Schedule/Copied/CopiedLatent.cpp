@@ -1,11 +1,12 @@
-//===- CopiedLatent.cpp - 8-bit latent keys whose blocks cp.async copies --===//
+//===- CopiedLatent.cpp - 8-bit keys with scales of groups of columns -----===//
 //
 // A row of keys is latent columns of 8 bits, with a scale for each group of
 // them, and rotated columns of 16 bits. Each group has a ring, from which
 // products take its columns as fragments of f16, for scores and for values. A
 // score is the sum of the product with the rotated columns and of the groups'
 // products, each times the scales of its keys. The results of a group's columns
-// come from probabilities times these scales.
+// come from probabilities times these scales. Keys and values that are not
+// latent have groups, and rings, of their own.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,15 +15,23 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-void CopiedEmitter::allocNarrowLatentRings() {
+void CopiedEmitter::allocGroupedRings() {
   int64_t stages = plan.getStages();
-  kRing = bufferType({stages, partN, facts.scaleGroup}, facts.keyType);
+  kRing = vRing = bufferType({stages, partN, facts.scaleGroup}, facts.keyType);
   for (int64_t group = 0; group < countKeyGroups(); ++group) {
     std::string suffix = std::to_string(group);
     kBuffers.push_back(alloc("k" + suffix, kRing));
     kScaleRings.push_back(allocScales("k_scales" + suffix));
   }
-  ropeRing = alloc("k_rope", bufferType({stages, partN, facts.ropeDim}));
+  if (facts.kRope)
+    ropeRing = alloc("k_rope", bufferType({stages, partN, facts.ropeDim}));
+  if (extents.isLatent)
+    return;
+  for (int64_t i = 0; i < facts.valueDim / facts.scaleGroup; ++i) {
+    std::string suffix = std::to_string(i);
+    vBuffers.push_back(alloc("v" + suffix, vRing));
+    vScaleRings.push_back(allocScales("v_scales" + suffix));
+  }
 }
 
 BufferType CopiedEmitter::getQueryGroupType(Type elementType) {
@@ -87,8 +96,8 @@ SmallVector<Value> CopiedEmitter::emitNarrowLatentViews() {
 }
 
 FailureOr<CopiedEmitter::BlockPart>
-CopiedEmitter::emitNarrowLatentProducts(ImplicitLocOpBuilder &lb, Value key,
-                                        const BlockOperands &from) {
+CopiedEmitter::emitGroupedProducts(ImplicitLocOpBuilder &lb, Value key,
+                                   const BlockOperands &from) {
   RankedTensorType scoreType = getScoreSumsType();
   Value zero =
       arith::ConstantOp::create(lb, cast<TypedAttr>(lb.getZeroAttr(scoreType)));
@@ -100,10 +109,12 @@ CopiedEmitter::emitNarrowLatentProducts(ImplicitLocOpBuilder &lb, Value key,
     return MmaOp::create(lb, scoreType, q, transposed, zero);
   };
   BlockPart part;
-  Value rope =
-      StageOp::create(lb, getSlotType(cast<BufferType>(ropeRing.getType())),
-                      from.kViews.back(), key, ropeRing);
-  part.scores = multiply(from.q.back(), rope);
+  if (facts.kRope) {
+    Value rope =
+        StageOp::create(lb, getSlotType(cast<BufferType>(ropeRing.getType())),
+                        from.kViews.back(), key, ropeRing);
+    part.scores = multiply(from.q.back(), rope);
+  }
   for (int64_t group = 0; group < countKeyGroups(); ++group) {
     part.keys.push_back(StageOp::create(
         lb, getSlotType(kRing), from.kViews[group], key, kBuffers[group]));
@@ -114,9 +125,11 @@ CopiedEmitter::emitNarrowLatentProducts(ImplicitLocOpBuilder &lb, Value key,
       q = LocalLoadOp::create(
           lb, tileType(buffer.getShape(), buffer.getElementType()), q);
     Value product = multiply(q, part.keys.back());
-    part.scores = math::FmaOp::create(
-        lb, product, emitColumnScales(lb, product, part.scales.back()),
-        part.scores);
+    Value scales = emitColumnScales(lb, product, part.scales.back());
+    part.scores =
+        part.scores
+            ? math::FmaOp::create(lb, product, scales, part.scores).getResult()
+            : arith::MulFOp::create(lb, product, scales).getResult();
   }
   if (failed(emitScores(lb, key, part.scores)))
     return failure();
@@ -125,14 +138,26 @@ CopiedEmitter::emitNarrowLatentProducts(ImplicitLocOpBuilder &lb, Value key,
   return part;
 }
 
-Value CopiedEmitter::emitNarrowLatentValues(ImplicitLocOpBuilder &lb,
-                                            const BlockPart &part, Value p,
-                                            Value o) {
-  for (int64_t group = 0; group < countKeyGroups(); ++group) {
-    Value scaled = arith::MulFOp::create(
-        lb, p, emitColumnScales(lb, p, part.scales[group]));
-    o = MmaOp::create(lb, o.getType(), emitNarrow(lb, scaled), part.keys[group],
-                      o, lb.getI64IntegerAttr(group * facts.scaleGroup),
+Value CopiedEmitter::emitGroupedValues(ImplicitLocOpBuilder &lb, Value key,
+                                       const BlockPart &part,
+                                       const BlockOperands &from, Value p,
+                                       Value o) {
+  int64_t groups = facts.valueDim / facts.scaleGroup;
+  for (int64_t group = 0; group < groups; ++group) {
+    // Latent columns are both.
+    Value values, scales;
+    if (extents.isLatent) {
+      values = part.keys[group];
+      scales = part.scales[group];
+    } else {
+      values = StageOp::create(lb, getSlotType(vRing), from.vViews[group], key,
+                               vBuffers[group]);
+      scales = stageScales(lb, key, from.vScales[group], vScaleRings[group]);
+    }
+    Value scaled =
+        arith::MulFOp::create(lb, p, emitColumnScales(lb, p, scales));
+    o = MmaOp::create(lb, o.getType(), emitNarrow(lb, scaled), values, o,
+                      lb.getI64IntegerAttr(group * facts.scaleGroup),
                       /*depth_parts=*/IntegerAttr(), /*f16_sums=*/UnitAttr());
   }
   return o;

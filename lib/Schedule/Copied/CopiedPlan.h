@@ -25,10 +25,12 @@ public:
   // NOLINTNEXTLINE(google-explicit-constructor): a plan stands for its parts.
   CopiedPlan(DecodePlanAttr plan)
       : threads(plan.getThreads()), blockM(plan.getBlockM()),
-        blockN(plan.getBlockN()), stages(plan.getStages()),
-        teams(plan.getWarps()), qInRegs(plan.getQInRegs()),
-        packHeads(plan.getPackHeads()), softmax(plan.getSoftmax()),
-        epilogue(plan.getEpilogue()), combine(plan.getCombine()) {}
+        blockN(plan.getBlockN()), warps(plan.getWarpsN()),
+        columnWarps(plan.getWarpsN()), stages(plan.getStages()),
+        teams(plan.getWarps() / plan.getWarpsN()), qInRegs(plan.getQInRegs()),
+        packHeads(plan.getPackHeads()), score(ScoreWork::Twice),
+        softmax(plan.getSoftmax()), epilogue(plan.getEpilogue()),
+        combine(plan.getCombine()) {}
 
   // NOLINTNEXTLINE(google-explicit-constructor): a plan stands for its parts.
   CopiedPlan(MlaPlanAttr plan)

@@ -356,7 +356,7 @@ FinalRows AttentionEmitter::emitLogits(FinalRows state) {
 Value AttentionEmitter::emitInitWeight(Value l) {
   if (!initShare)
     return {};
-  Value one = splat(f32Tile({blockM}), 1);
+  Value one = splat(f32Tile({blockM}), facts.getResultFactor());
   return arith::MulFOp::create(b, initShare, emitReciprocal(l, one));
 }
 
@@ -436,8 +436,12 @@ Value AttentionEmitter::emitReciprocal(Value l, Value one) {
 }
 
 Value AttentionEmitter::emitInverse(Value l) {
-  return emitReciprocal(l, valueDescale ? splatRows(valueDescale)
-                                        : splat(f32Tile({blockM}), 1));
+  double factor = facts.getResultFactor();
+  Value unit = valueDescale;
+  if (unit && factor != 1)
+    unit = arith::MulFOp::create(b, unit, context.f32(factor));
+  return emitReciprocal(l, unit ? splatRows(unit)
+                                : splat(f32Tile({blockM}), factor));
 }
 
 Value AttentionEmitter::emitRowFactor(const FinalRows &rows) {
@@ -472,14 +476,15 @@ SmallVector<Value> AttentionEmitter::emitRareRescale(ImplicitLocOpBuilder &b,
   return llvm::to_vector(ValueRange(path.getResults()));
 }
 
-Value AttentionEmitter::emitQuotient(Value o, Value inverse, Value initWeight) {
+Value AttentionEmitter::emitQuotient(Value o, Value inverse, Value initWeight,
+                                     bool rounds) {
   auto type = cast<RankedTensorType>(o.getType());
   Value quotient =
       arith::MulFOp::create(b, o, BroadcastOp::create(b, type, inverse));
   if (initWeight)
     quotient =
         arith::AddFOp::create(b, quotient, emitInitTerm(type, initWeight));
-  if (facts.outType.isF32())
+  if (facts.outType.isF32() || !rounds)
     return quotient;
   return arith::TruncFOp::create(b, type.clone(facts.outType), quotient);
 }
@@ -492,14 +497,48 @@ void AttentionEmitter::emitLSE(Value m, Value l, Value view) {
   GlobalStoreOp::create(b, natural, view, row);
 }
 
+void AttentionEmitter::emitScaledGroups(Value o, EpilogueKind epilogue) {
+  RankedTensorType rows = f32Tile({blockM});
+  bool isWide = isa<Float8E5M2Type>(facts.outType);
+  double largest = isWide ? 57344 : 448;
+  Value one = splat(rows, 1), zero = splat(rows, 0);
+  for (int64_t group = 0; group * facts.outGroup < facts.valueDim; ++group) {
+    int64_t first = group * facts.outGroup;
+    RankedTensorType type = f32Tile({blockM, facts.outGroup});
+    Value part =
+        SliceOp::create(b, type, o, b.getI64IntegerAttr(first)).getResult();
+    Value most = ReduceOp::create(b, rows, ReduceKind::Max,
+                                  math::AbsFOp::create(b, part).getResult());
+    Value some =
+        arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, most, zero);
+    Value scale = arith::SelectOp::create(
+        b, some, arith::MulFOp::create(b, most, splat(rows, 1 / largest)), one);
+    HeadRows place = getQueryRows();
+    place.firstColumn = group;
+    place.isOneColumn = true;
+    GlobalStoreOp::create(b, scale, emitHeadRows(context, "o_scales", place),
+                          row);
+    Value inverse =
+        BroadcastOp::create(b, type, arith::DivFOp::create(b, one, scale));
+    Value narrow = arith::TruncFOp::create(
+        b, type.clone(facts.outType), arith::MulFOp::create(b, part, inverse));
+    StoreResultOp::create(b, narrow, emitResultView("o", first, facts.outGroup),
+                          row,
+                          /*scratch=*/Value(), /*map=*/Value(),
+                          /*coordinates=*/ValueRange(), epilogue);
+  }
+}
+
 void AttentionEmitter::emitResults(RunningState state, Value oView,
                                    Value lseView, Value scratch,
                                    EpilogueKind epilogue,
                                    const ResultMap &map) {
-  Value o =
-      emitQuotient(state.o, emitInverse(state.l), emitInitWeight(state.l));
+  Value o = emitQuotient(state.o, emitInverse(state.l), emitInitWeight(state.l),
+                         /*rounds=*/!facts.oScales);
   if (lseView)
     emitLSE(state.m, state.l, lseView);
+  if (facts.oScales)
+    return emitScaledGroups(o, epilogue);
   StoreResultOp::create(b, o, oView, row, scratch, map.map, map.coordinates,
                         epilogue);
 }

@@ -105,12 +105,13 @@ protected:
   /// The rows of the tile's head, or group of heads, in q, o or lse; of a
   /// partial result those of the tile's run.
   Value emitQueryView() { return emitHeadRows(context, "q", getQueryRows()); }
-  /// The same of `columns` columns from `first` on, all if 0.
+  /// The same of `columns` columns from `first` on, all if 0, where they are.
   Value emitQueryView(int64_t first, int64_t columns) {
     HeadRows rows = getQueryRows();
-    rows.firstColumn = first;
+    bool isApart = facts.qRope && first >= facts.valueDim;
+    rows.firstColumn = isApart ? first - facts.valueDim : first;
     rows.columns = columns;
-    return emitHeadRows(context, "q", rows);
+    return emitHeadRows(context, isApart ? "q_rope" : "q", rows);
   }
   Value emitResultView(StringRef name) {
     return results->emitView(name, getQueryRows(), at);
@@ -144,10 +145,12 @@ protected:
   /// `results` times `factor`, of their rows, where some factor is not 1.
   static SmallVector<Value> emitRareRescale(ImplicitLocOpBuilder &b,
                                             Value factor, ValueRange results);
-  /// The accumulator times `inverse`, in the type of the results.
+  /// The accumulator times `inverse`, in the type of the results, without
+  /// `rounds` f32.
   /// With `initWeight`, of emitInitWeight in the layout of the rows of o, the
   /// results that rows go on from join.
-  Value emitQuotient(Value o, Value inverse, Value initWeight = {});
+  Value emitQuotient(Value o, Value inverse, Value initWeight = {},
+                     bool rounds = true);
   /// What of a row, given its sum, is the state that it goes on from; null if
   /// there is none.
   Value emitInitWeight(Value l);
@@ -192,6 +195,9 @@ protected:
   Value scoreDescale, valueDescale;
 
 private:
+  /// Stores `o`, f32, in groups of columns, each with a scale, which are stored
+  /// too.
+  void emitScaledGroups(Value o, EpilogueKind epilogue);
   /// The share of the state that rows go on from, from emitLogits on.
   Value initShare;
   /// Null where each query has one row.

@@ -48,9 +48,11 @@ llvm::Error attn::checkCommon(llvm::StringRef schedule,
   if (facts.kScales && !parts.rowScales)
     return unsupported("scales of the rows of keys ('scales')");
   if (!facts.outType.isF16() && !facts.outType.isBF16() &&
-      !facts.outType.isF32())
+      !facts.outType.isF32() && !parts.narrowResults)
     return unsupported("an output of type " + typeName(facts.outType) +
                        ", expected f16, bf16 or f32");
+  if (facts.oScales && !parts.resultScales)
+    return unsupported("scales of the output ('out_scales')");
   for (auto [name, dim] : {std::pair("head dimension", facts.headDim),
                            std::pair("value dimension", facts.valueDim)})
     if (dim < kDimStep || dim > parts.mostColumns || dim % kDimStep != 0)

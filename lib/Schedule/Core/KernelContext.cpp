@@ -17,7 +17,8 @@ static SmallVector<TensorFacts> collectTensors(const ProblemFacts &facts) {
         &facts.cuSeqlensK, &facts.qDescale,  &facts.kDescale,
         &facts.vDescale,   &facts.pageTable, &facts.pageIndptr,
         &facts.kvLengths,  &facts.initO,     &facts.initLse,
-        &facts.kScales,    &facts.vScales,   &facts.kRope})
+        &facts.kScales,    &facts.vScales,   &facts.kRope,
+        &facts.qRope,      &facts.oScales})
     if (*tensor && (!facts.isLatent() || tensor != &facts.v))
       tensors.push_back(*tensor);
   llvm::append_range(tensors, facts.captures);

@@ -213,8 +213,14 @@ LogicalResult Outliner::outline(ProblemFacts facts, const Schedule &schedule,
   FailureOr<bool> isStep = findPartialResults(op);
   if (failed(isStep))
     return failure();
-  if (*isStep)
+  if (*isStep) {
     makeWorkspaces(facts);
+    // Whoever merges them scales what comes of them.
+    for (Operation *user : op.getO().getUsers())
+      if (auto merge = dyn_cast<CombineOp>(user))
+        if (FloatAttr scale = merge.getOutScaleAttr())
+          facts.outScale = scale.getValueAsDouble();
+  }
 
   KernelShape shape = schedule.getKernelShape(facts, plan, target);
   CombineOp combine;

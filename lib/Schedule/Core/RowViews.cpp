@@ -50,13 +50,16 @@ Value attn::emitHeadRows(KernelContext &context, StringRef name,
         offset, mul(context.widen(rows.leadIndex), context.getStride(name, 0)));
   SmallVector<int64_t> shape = {ShapedType::kDynamic};
   IntegerAttr alignment;
-  if (tensor.shape.size() == lead + 4) {
+  if (tensor.shape.size() == lead + 4 && !rows.isOneColumn) {
     shape.push_back(rows.columns ? rows.columns : tensor.shape.back());
     int64_t bytes = std::gcd(rows.firstColumn, rows.partColumns) *
                     tensor.elementType.getIntOrFloatBitWidth() / 8;
     alignment = b.getI64IntegerAttr(std::gcd(tensor.getRowAlignment(), bytes));
   }
-  if (rows.firstColumn)
+  if (rows.isOneColumn)
+    offset = add(offset, mul(context.i64(rows.firstColumn),
+                             context.getStride(name, lead + 3)));
+  else if (rows.firstColumn)
     offset = add(offset, context.i64(rows.firstColumn));
   if (rows.part)
     offset = add(offset,

@@ -34,6 +34,8 @@ struct HeadRows {
   /// columns are meant, i32; null for the first one.
   Value part = {};
   int64_t partColumns = 0;
+  /// Of a rank-4 tensor column `firstColumn` alone, as values of rows.
+  bool isOneColumn = false;
 };
 
 /// The key head of a query head: query heads of a key head stand next to each

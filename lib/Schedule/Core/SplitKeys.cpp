@@ -37,8 +37,12 @@ CombineOp attn::splitKeys(AttentionOp op, int64_t splits) {
   op.getLseMutable().assign(partialLse);
   op.setKvSplitsAttr(builder.getI64IntegerAttr(splits));
   builder.setInsertionPointAfter(op);
+  // Whoever rounds o scales it.
+  FloatAttr outScale = op.getOutScaleAttr();
+  op.removeOutScaleAttr();
   return CombineOp::create(builder, op.getLoc(), TypeRange(), partialO,
-                           partialLse, o, lse, /*kernel=*/StringAttr(),
+                           partialLse, o, lse, outScale,
+                           /*kernel=*/StringAttr(),
                            /*plan=*/PlanAttrInterface());
 }
 
@@ -51,6 +55,8 @@ static void joinKeys(AttentionOp op, CombineOp combine) {
   else
     op.getLseMutable().clear();
   op.removeKvSplitsAttr();
+  if (FloatAttr scale = combine.getOutScaleAttr())
+    op.setOutScaleAttr(scale);
   combine.erase();
   for (Value partial : {partialO, partialLse})
     partial.getDefiningOp()->erase();
@@ -84,9 +90,7 @@ bool attn::maySplitKeys(const ProblemFacts &facts) {
       ArrayRef({facts.batch, facts.heads, facts.queries, facts.keys}),
       ShapedType::isDynamic);
   return facts.isServed() && isKnown && facts.kvSplits == 0 &&
-         !facts.cuSeqlensQ &&
-         (facts.outType.isF16() || facts.outType.isBF16() ||
-          facts.outType.isF32());
+         !facts.cuSeqlensQ && !facts.oScales;
 }
 
 //===----------------------------------------------------------------------===//

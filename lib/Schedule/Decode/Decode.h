@@ -3,8 +3,10 @@
 // For few query rows and many keys. A CTA has all rows of a tile, its warps
 // divide the keys: each is a team with rings of its own, which cp.async fills
 // `stages` - 1 blocks ahead, and waits for no other until the end, when their
-// states are merged. Since a warp waits for its own copies only, all warps of
-// an SM keep DRAM busy while some compute.
+// states are merged. Of head dimensions above 256 a warp has no registers for
+// all columns of the results: there the CTA is one team, whose warps all
+// compute the scores and divide the columns. Since a warp waits for its own
+// copies only, all warps of an SM keep DRAM busy while some compute.
 //
 //===----------------------------------------------------------------------===//
 

@@ -53,7 +53,7 @@ PlanEstimate DecodeSchedule::estimate(const ProblemFacts &facts,
       estimateResources(facts, extents, copied, plan.getCtasPerSm(), target);
   double busiest = std::max({estimate.tensorClocks, estimate.expClocks,
                              estimate.issueClocks, estimate.sharedClocks});
-  double ctas = plan.getCtasPerSm(), teams = plan.getWarps();
+  double ctas = plan.getCtasPerSm(), teams = double(copied.getTeams());
   // All teams of an SM share its resources; each waits for itself.
   estimate.blockClocks =
       std::max(busiest, (busiest + kBlockLatency) / (teams * ctas));
@@ -66,7 +66,7 @@ PlanEstimate DecodeSchedule::estimate(const ProblemFacts &facts,
         std::max(estimate.blockClocks, (own + kBlockLatency) / (teams * ctas));
   }
   estimate.tileClocks =
-      (kTileLatency + kMergeLatency * llvm::Log2_64_Ceil(plan.getWarps())) /
+      (kTileLatency + kMergeLatency * llvm::Log2_64_Ceil(copied.getTeams())) /
       ctas;
   estimate.waves = estimate.tiles / (double(target.smCount) * ctas);
   // The team with the most blocks decides.

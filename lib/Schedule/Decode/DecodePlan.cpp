@@ -19,6 +19,9 @@ const Schedule &attn::getDecodeSchedule() {
 /// Most query rows that share keys.
 static constexpr int64_t kMostRows = 32;
 
+/// Most columns of 8-bit keys and values whose results one warp holds.
+static constexpr int64_t kMostNarrowColumns = 192;
+
 /// Query heads that share a key head; 1 if only the launch knows.
 static int64_t getKnownGroup(const ProblemFacts &facts) {
   int64_t group = facts.getGroup();
@@ -38,22 +41,20 @@ static llvm::Error checkNarrowKeys(llvm::StringRef schedule,
           schedule, llvm::formatv("a {0} of {1} of 8-bit keys, expected a "
                                   "multiple of {2}",
                                   name, dim, kColumnStep));
-  // Scores and probabilities are scaled, which have one number for each row.
-  for (auto [name, columns] :
-       {std::pair("keys", facts.headDim), std::pair("values", facts.valueDim)})
-    if (facts.kScales && columns != facts.scaleGroup)
-      return makeUnsupported(
-          schedule,
-          llvm::formatv("{0} scales for each row of {1}, expected one for all "
-                        "{2} columns",
-                        columns / facts.scaleGroup, name, columns));
+  // Groups of columns have rings of their own.
+  if (facts.kScales && facts.scaleGroup % kColumnStep != 0)
+    return makeUnsupported(
+        schedule, llvm::formatv("scales of {0} columns, expected a multiple of "
+                                "{1}",
+                                facts.scaleGroup, kColumnStep));
   return llvm::Error::success();
 }
 
 llvm::Error DecodeSchedule::isApplicable(const ProblemFacts &facts,
                                          const TargetRow &) const {
   Parts parts;
-  parts.narrowKeys = parts.rowScales = true;
+  parts.narrowKeys = parts.rowScales = parts.resultScales = true;
+  parts.mostColumns = kMostSharedColumns;
   if (llvm::Error error = checkCopied(getName(), facts, parts))
     return error;
   if (llvm::Error error = checkNarrowKeys(getName(), facts))
@@ -75,6 +76,9 @@ DecodeSchedule::getCandidates(const ProblemFacts &facts,
                               const TargetRow &) const {
   MLIRContext *context = AttentionOp(facts.op).getContext();
   int64_t group = getKnownGroup(facts);
+  // What fits the registers of a warp beside its queries.
+  int64_t most = facts.hasNarrowKeys() ? kMostNarrowColumns : kUsualColumns;
+  bool isLong = std::max(facts.headDim, facts.valueDim) > most;
   std::vector<PlanAttrInterface> plans;
   for (int64_t warps : {4, 8, 2, 1})
     for (int64_t blockN : {16, 32, 64})
@@ -90,6 +94,8 @@ DecodeSchedule::getCandidates(const ProblemFacts &facts,
             plan.qInRegs = qInRegs;
             plan.softmax = SoftmaxPolicy::Optimistic;
             plan.packHeads = group > 1;
+            if (isLong)
+              plan.warpsN = warps;
             plans.push_back(DecodePlanAttr::get(context, plan));
           }
   return plans;
@@ -104,6 +110,22 @@ llvm::Error DecodeSchedule::checkPlan(const ProblemFacts &facts,
   if (facts.hasNarrowKeys() && !plan.getQInRegs())
     return llvm::createStringError(
         "expected q_in_regs with 8-bit keys beside 16-bit queries");
+  int64_t columnWarps = plan.getWarpsN();
+  if (facts.valueDim % (8 * columnWarps) != 0)
+    return llvm::createStringError(llvm::formatv(
+        "expected warps_n to divide the value dimension's {0} groups of 8 "
+        "columns, got {1}",
+        facts.valueDim / 8, columnWarps));
+  if (columnWarps > 1 && facts.oScales)
+    return llvm::createStringError(
+        llvm::formatv("expected warps_n = 1 with scales of the output, got {0}",
+                      columnWarps));
+  // A warp has pairs of groups of 8 columns of each product.
+  int64_t group = facts.kScales ? facts.scaleGroup : facts.valueDim;
+  if (facts.hasNarrowKeys() && group % (16 * columnWarps) != 0)
+    return llvm::createStringError(
+        llvm::formatv("expected up to {0} warps_n with 8-bit keys, got {1}",
+                      group / 16, columnWarps));
   ResourceSum shared = CopiedExtents(facts, plan).getSharedBytes(plan);
   return checkCTAsFit(plan.getCtasPerSm(), shared, target);
 }
@@ -116,8 +138,8 @@ KernelShape DecodeSchedule::getKernelShape(const ProblemFacts &facts,
   shape.grid = getTileGrid(facts, plan);
   shape.mergesRuns = mergesRuns(facts, plan);
   shape.threads = plan.getThreads();
-  shape.warps = {{1, 1}};
-  shape.teams = plan.getWarps();
+  shape.warps = {{1, plan.getWarpsN()}};
+  shape.teams = plan.getWarps() / plan.getWarpsN();
   shape.ctasPerSM = plan.getCtasPerSm();
   return shape;
 }

@@ -23,8 +23,9 @@ MlaEmitter::MlaEmitter(KernelContext &context, MlaPlanAttr plan)
 Slice MlaEmitter::makeSlice(StringRef name, StringRef suffix, int64_t first,
                             int64_t columns, bool isValue) {
   int64_t blockN = plan.getBlockN();
+  bool isApart = facts.kRope && !isValue;
   Ring ring;
-  ring.name = "k";
+  ring.name = isApart ? "k_rope" : "k";
   ring.buffer = alloc(name, bufferType({plan.getStages(), blockN, columns}));
   ring.slotType = bufferType({blockN, columns});
   ring.ctas = plan.getCluster();
@@ -37,7 +38,8 @@ Slice MlaEmitter::makeSlice(StringRef name, StringRef suffix, int64_t first,
   if (byTma)
     addMap(ring);
   Value queries = alloc(("q" + suffix).str(), bufferType({blockM, columns}));
-  return {ring, queries, first, columns};
+  return {ring, queries, first, columns,
+          isApart ? first - facts.valueDim : first};
 }
 
 void MlaEmitter::makeRings() {
@@ -97,8 +99,8 @@ SmallVector<Value> MlaEmitter::emitBlockLoad(Value key, ValueRange cursors) {
                        : Value();
       for (auto [slice, cursor] : llvm::zip(slices, cursors)) {
         auto [slot, token] = acquire(slice.ring, cursor, kLatentLoad);
-        fill(slice.ring, slot, token, at.kvHead, key, context.i32(slice.first),
-             lead);
+        fill(slice.ring, slot, token, at.kvHead, key,
+             context.i32(slice.firstInTensor), lead);
         release(slice.ring, token, kLatentLoad);
       }
     });
@@ -106,7 +108,8 @@ SmallVector<Value> MlaEmitter::emitBlockLoad(Value key, ValueRange cursors) {
   }
   SmallVector<Value> tokens;
   for (auto [slice, cursor] : llvm::zip(slices, cursors)) {
-    Value view = source->emitView("k", at, slice.first, slice.columns);
+    Value view = source->emitView(slice.ring.name, at, slice.firstInTensor,
+                                  slice.columns);
     auto [slot, token] = acquire(slice.ring, cursor, kLatentLoad);
     CpAsyncOp::create(b, view, key, slot, /*in_bounds=*/UnitAttr());
     tokens.push_back(token);

@@ -41,6 +41,8 @@ struct Slice {
   Ring ring;
   Value queries;
   int64_t first, columns;
+  /// Where they begin in the tensor that the ring is of.
+  int64_t firstInTensor;
 };
 
 class MlaEmitter : RingEmitter {

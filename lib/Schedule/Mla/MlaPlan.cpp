@@ -67,10 +67,14 @@ llvm::Error MlaSchedule::isApplicable(const ProblemFacts &facts,
                                  facts.headDim));
   if (facts.hasNarrowKeys())
     return checkNarrowKeys(getName(), facts);
-  if (facts.kRope)
+  if (facts.kRope) {
+    if (facts.ropeDim % 16 == 0)
+      return llvm::Error::success();
     return makeUnsupported(getName(),
-                           "rotated columns apart ('rope') beside keys of 16 "
-                           "bits");
+                           llvm::formatv("{0} rotated columns apart ('rope'), "
+                                         "expected a multiple of 16",
+                                         facts.ropeDim));
+  }
   // Values are whole panels of the keys in shared memory.
   unsigned bits = facts.elementType.getIntOrFloatBitWidth();
   int64_t panel = SharedLayout::chooseSpan(facts.headDim, bits) * 8 / bits;

@@ -8,6 +8,8 @@ using namespace mlir::attn;
 FailureOr<CombineFacts> CombineFacts::get(CombineOp op) {
   CombineFacts facts;
   facts.op = op;
+  if (FloatAttr scale = op.getOutScaleAttr())
+    facts.outScale = scale.getValueAsDouble();
   for (auto [member, name, value, written] :
        {std::tuple(&facts.partialO, "partial_o", Value(op.getPartialO()),
                    false),

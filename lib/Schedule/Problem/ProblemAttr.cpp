@@ -1,5 +1,6 @@
 //===- ProblemAttr.cpp - The problem in a launch record -------------------===//
 
+#include "attn/Problem/RecordedFactors.h"
 #include "attn/Schedule/Problem/ProblemFacts.h"
 
 using namespace mlir;
@@ -27,7 +28,8 @@ DictionaryAttr attn::buildProblemAttr(Builder &builder,
   fields.append("max_seqlen_q",
                 builder.getI64IntegerAttr(facts.varlen ? facts.queries : 0));
 #define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \
-  fields.append(NAME, builder.getF64FloatAttr(facts.ID));
+  if (isRecorded(NAME, facts.ID))                                              \
+    fields.append(NAME, builder.getF64FloatAttr(facts.ID));
 #define ATTN_RECORDED_EXTENT(FACT, NAME, ID, RECORD)                           \
   fields.append(RECORD, builder.getI64IntegerAttr(facts.FACT));
 #define ATTN_FEATURE(ID, NAME, GIVEN, RECORD)                                  \

@@ -90,6 +90,7 @@ FailureOr<ProblemFacts> ProblemFacts::get(AttentionOp op) {
         std::tuple(&facts.v, "v", Value(op.getV()), false),
         std::tuple(&facts.o, "o", Value(op.getO()), true),
         std::tuple(&facts.lse, "lse", Value(op.getLse()), true),
+        std::tuple(&facts.oScales, "o_scales", Value(op.getOScales()), true),
         std::tuple(&facts.sinks, "sinks", Value(op.getSinks()), false),
         std::tuple(&facts.cuSeqlensQ, "cu_seqlens_q", Value(op.getCuSeqlensQ()),
                    false),
@@ -111,7 +112,8 @@ FailureOr<ProblemFacts> ProblemFacts::get(AttentionOp op) {
         std::tuple(&facts.initLse, "init_lse", Value(op.getInitLse()), false),
         std::tuple(&facts.kScales, "k_scales", Value(op.getKScales()), false),
         std::tuple(&facts.vScales, "v_scales", Value(op.getVScales()), false),
-        std::tuple(&facts.kRope, "k_rope", Value(op.getKRope()), false)}) {
+        std::tuple(&facts.kRope, "k_rope", Value(op.getKRope()), false),
+        std::tuple(&facts.qRope, "q_rope", Value(op.getQRope()), false)}) {
     FailureOr<TensorFacts> tensor = TensorFacts::get(op, name, value, written);
     if (failed(tensor))
       return failure();

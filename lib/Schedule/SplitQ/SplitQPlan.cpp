@@ -101,7 +101,9 @@ SplitQSchedule::getCandidates(const ProblemFacts &facts,
 
 llvm::Error SplitQSchedule::isApplicable(const ProblemFacts &facts,
                                          const TargetRow &) const {
-  return checkCopied(getName(), facts);
+  Parts parts;
+  parts.resultScales = true;
+  return checkCopied(getName(), facts, parts);
 }
 
 llvm::Error SplitQSchedule::checkPlan(const ProblemFacts &facts,

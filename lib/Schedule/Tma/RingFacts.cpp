@@ -83,8 +83,9 @@ llvm::Error attn::checkMappable(llvm::StringRef schedule,
        {std::pair("queries", facts.queries), std::pair("keys", facts.keys)})
     if (length == 0)
       return unsupported(llvm::formatv("0 {0}", name));
-  for (const TensorFacts *tensor : {&facts.q, &facts.k, &facts.v})
-    if (std::optional<std::string> reason = findUnmappable(*tensor))
-      return unsupported(*reason);
+  for (const TensorFacts *tensor : {&facts.q, &facts.k, &facts.v, &facts.kRope})
+    if (*tensor)
+      if (std::optional<std::string> reason = findUnmappable(*tensor))
+        return unsupported(*reason);
   return llvm::Error::success();
 }

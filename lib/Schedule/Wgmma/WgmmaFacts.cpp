@@ -25,6 +25,7 @@ llvm::Error attn::checkWgmma(llvm::StringRef schedule,
   Parts parts;
   parts.narrow = true;
   parts.lengths = parts.pages = serves;
+  parts.narrowResults = parts.resultScales = serves;
   parts.mostColumns = mostColumns;
   if (llvm::Error error = checkCommon(schedule, facts, parts))
     return error;

@@ -46,8 +46,9 @@ _UNCOVERED_RUN = dict.fromkeys(
 
 
 class BatchMLAPagedAttentionWrapper(Wrapper):
-    """Decode of latent rows: the same number of queries of each sequence. The columns of
-    `kpe_cache` have to lie behind those of `ckv_cache`, as in two views of one tensor."""
+    """Decode of latent rows: the same number of queries of each sequence. Nothing is copied,
+    whether the columns of `kpe_cache` and `q_pe` lie behind those of `ckv_cache` and `q_nope`,
+    as in two views of one tensor, or elsewhere."""
 
     def __init__(
         self,
@@ -181,23 +182,28 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         bmm1_scale: Any = None,
         bmm2_scale: Any = None,
     ) -> Any:
-        """o, (queries, heads, head_dim_ckv), or (o, lse) with `return_lse`. Queries in two
-        tensors that do not lie side by side are copied."""
+        """o, (queries, heads, head_dim_ckv), or (o, lse) with `return_lse`."""
         _lists.refuse(locals(), _UNCOVERED_RUN)
         self._expect_planned()
         self._check_call(lse, return_lse, return_lse_base_on_e, sinks)
-        parts = (q_nope, q_pe) if query is None else query
-        q = self._join_queries(parts) if isinstance(parts, (tuple, list)) else parts
-        parts = (ckv_cache, kpe_cache) if kv_cache is None else kv_cache
-        pool = self._join_cache(parts) if isinstance(parts, (tuple, list)) else parts
-        for name, each in (("q_nope", q), ("ckv_cache", pool)):
+        q = self._join("q_nope q_pe", (q_nope, q_pe) if query is None else query)
+        pool = self._join("ckv_cache kpe_cache", (ckv_cache, kpe_cache) if kv_cache is None else kv_cache)
+        if isinstance(q, tuple) or isinstance(pool, tuple):
+            if self._is_packed and isinstance(q, tuple):
+                raise ArgumentError(
+                    "q_pe: expected its columns behind those of q_nope in memory, as planned by a "
+                    "query_layout of packed, got them elsewhere"
+                )
+            q, pool = self._split(q), self._split(pool)
+        first, rows = q[0] if isinstance(q, tuple) else q, pool[0] if isinstance(pool, tuple) else pool
+        for name, each in (("q_nope", first), ("ckv_cache", rows)):
             _lists.expect(f"{name}: elements of", self._dtype, get_element(name, each))
-        columns = sum(self._dims)
+        columns = self._dims[0] if isinstance(q, tuple) else sum(self._dims)
         batch, queries = self._pages.lengths.shape[0], self._queries
-        _lists.expect("q_nope: (queries, heads, dim)", [batch * queries, self._heads, columns], list(q.shape))
-        _lists.expect("ckv_cache: a page of", [self._page_size, columns], list(pool.shape[1:]))
-        if self._is_graph and queries == 1 and _tensors.is_torch(q):
-            outputs = make_outputs(q, self._dims[0], out, lse, return_lse)
+        _lists.expect("q_nope: (queries, heads, dim)", [batch * queries, self._heads, columns], list(first.shape))
+        _lists.expect("ckv_cache: a page of", [self._page_size, columns], list(rows.shape[1:]))
+        if self._is_graph and queries == 1 and _tensors.is_torch(first):
+            outputs = make_outputs(first, self._dims[0], out, lse, return_lse)
             o, log = self._run_plan(q, pool, sinks, *outputs)
         else:
             o, log = self._run_rows(q, pool, sinks, (out, lse, return_lse))
@@ -206,49 +212,52 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
     def run_return_lse(self, *arguments: Any, **options: Any) -> Any:
         return self.run(*arguments, **options, return_lse=True)
 
-    def _join_queries(self, parts: Any) -> Any:
-        names = ("q_nope", "q_pe")
-        _lists.check_tensors(names, parts)
-        joined = _lists.join(names, *parts)
-        if joined is not None:
-            return joined
-        if self._is_packed:
-            raise ArgumentError(
-                "q_pe: expected its columns behind those of q_nope in memory, as planned by a "
-                "query_layout of packed, got them elsewhere"
-            )
-        module = _lists.get_module(parts[0])
-        return module.concatenate(tuple(parts), -1)
+    def _join(self, names: str, parts: Any) -> Any:
+        """One tensor, of two that lie side by side as well; a pair of others."""
+        if not isinstance(parts, (tuple, list)):
+            return parts
+        first, second = names.split()
+        _lists.check_tensors((first, second), parts)
+        joined = _lists.join((first, second), *parts)
+        return tuple(parts) if joined is None else joined
 
-    def _join_cache(self, parts: Any) -> Any:
-        names = ("ckv_cache", "kpe_cache")
-        _lists.check_tensors(names, parts)
-        joined = _lists.join(names, *parts)
-        if joined is None:
-            raise ArgumentError(
-                f"kpe_cache: expected its {self._dims[1]} columns behind those of ckv_cache in "
-                "memory, as two views of one tensor have them, got them elsewhere"
-            )
-        return joined
+    def _split(self, tensor: Any) -> Any:
+        """Views of the latent and the rotated columns."""
+        if isinstance(tensor, tuple):
+            return tensor
+        return tensor[..., : self._dims[0]], tensor[..., self._dims[0] :]
 
     def _run_rows(self, q: Any, pool: Any, sinks: Any, outputs: Any) -> Any:
         """attn.mla_decode, whose kernel is that of the batch."""
         pages = (self._pages.table, self._pages.lengths)
-        options = {"value_dim": self._dims[0], "scale": self._scale, "causal": self._causal}
+        options: dict[str, Any] = {"value_dim": self._dims[0], "scale": self._scale}
+        options["causal"] = self._causal
+
+        is_apart = isinstance(q, tuple)
 
         def function(rows: Any, **outputs: Any) -> Any:
-            return _serving_calls.mla_decode(rows, pool, *pages, **options, sinks=sinks, **outputs)
+            if is_apart:
+                options["q_rope"], options["k_rope"] = outputs.pop("beside"), pool[1]
+            keys = pool[0] if is_apart else pool
+            return _serving_calls.mla_decode(rows, keys, *pages, **options, sinks=sinks, **outputs)
 
         size = (self._pages.lengths.shape[0], self._queries or 1)
-        return call_rows(function, q, self._dims[0], size, outputs)
+        first, second = q if is_apart else (q, None)
+        return call_rows(function, first, self._dims[0], size, outputs, second)
 
     def _run_plan(self, q: Any, pool: Any, sinks: Any, out: Any, lse: Any) -> Any:
         """A plan of fixed memory, for graphs."""
         has_lse, has_sinks = lse is not None, sinks is not None
         shape = (self._dtype, self._dims, self._heads, self._page_size, self._scale)
-        key = (shape, pool.stride(0), has_lse, has_sinks)
+        is_apart = isinstance(pool, tuple)
+        pools = pool if is_apart else (pool,)
+        steps = [each.stride() for each in pools]
+        key = (shape, *steps, has_lse, has_sinks)
         plan = self._plans.get(key)
         if plan is None:
+            more: dict[str, Any] = {"page_stride": steps[0][0]}
+            if is_apart:
+                more = {"rope_apart": True, **self._measure_rows(steps)}
             plan = self._plans[key] = DecodePlan(
                 batch=self._pages.lengths.shape[0],
                 heads=self._heads,
@@ -256,14 +265,29 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
                 value_dim=self._dims[0],
                 page_size=self._page_size,
                 max_pages=self._pages.table.shape[1],
-                page_stride=pool.stride(0),
                 dtype=self._dtype,
                 scale=self._scale,
                 sinks=has_sinks,
                 lse=has_lse,
                 latent=True,
-                device=q.device,
+                device=out.device,
+                **more,
             )
             plan.plan(self._pages.lengths, self._pages.table)
-        plan.run(q, pool, sinks=sinks, out=out, lse=lse)
+        first, second = q if is_apart else (q, None)
+        beside = {"q_rope": second, "k_rope": pools[1]} if is_apart else {}
+        plan.run(first, pools[0], sinks=sinks, out=out, lse=lse, **beside)
         return out, lse
+
+    def _measure_rows(self, steps: Any) -> dict[str, Any]:
+        """How far the rows of two pools are apart, as a plan has it."""
+        (page, row, _), (second_page, second_row, _) = steps
+        size = self._page_size
+        if row == second_row and page == second_page == size * row:
+            return {"row_bytes": 2 * row}
+        if row == self._dims[0] and (second_page, second_row) == (size * self._dims[1], self._dims[1]):
+            return {"page_stride": page}
+        raise ArgumentError(
+            "kpe_cache: expected dense rows and pages, or those of one tensor with ckv_cache, got "
+            f"strides {list(steps[1])} beside {list(steps[0])}"
+        )

@@ -102,11 +102,17 @@ def make_outputs(q: Any, dim: int, out: Any, lse: Any, has_lse: bool) -> tuple[A
 
 
 def call_rows(
-    function: Any, q: Any, dim: int, size: tuple[int, int] | None, outputs: tuple[Any, Any, bool]
+    function: Any,
+    q: Any,
+    dim: int,
+    size: tuple[int, int] | None,
+    outputs: tuple[Any, Any, bool],
+    beside: Any = None,
 ) -> tuple[Any, Any]:
     """o and its LSE of a call of this package on rows of `q`, (rows, heads, dim). With
     `size`, (sequences, queries), it takes several queries as a dimension behind heads.
-    `outputs` are the caller's o and LSE, or None, and whether there is an LSE."""
+    `outputs` are the caller's o and LSE, or None, and whether there is an LSE; `beside`
+    has other columns of the rows, which the call takes by this name."""
     out, lse, has_lse = outputs
     is_turned = size is not None and size[1] > 1
 
@@ -118,11 +124,12 @@ def call_rows(
         split = each.unflatten(0, size) if is_view else each.reshape(*size, *each.shape[1:])
         return split.swapaxes(1, 2)
 
+    more = {} if beside is None else {"beside": turn(beside)}
     if _tensors.is_torch(q):
         out, lse = make_outputs(q, dim, out, lse, has_lse)
-        function(turn(q), out=turn(out), lse=turn(lse) if has_lse else False)
+        function(turn(q), **more, out=turn(out), lse=turn(lse) if has_lse else False)
         return out, lse
-    got = function(turn(q), lse=has_lse)
+    got = function(turn(q), **more, lse=has_lse)
     o, log = got if has_lse else (got, None)
     if is_turned:
         o = o.swapaxes(1, 2).reshape(*q.shape[:2], dim)

@@ -7,6 +7,20 @@
 // RUN: attn-opt %S/Inputs/version-2.mlirbc | FileCheck %s --check-prefix=TWO
 // TWO: attn.attention {{.*}} {kernel = "runs", kv_splits = 3 : i64, page_size = 16 : i64, run_keys = 32 : i64, selected}
 
+// RUN: attn-opt %S/Inputs/version-3.mlirbc | FileCheck %s --check-prefix=THREE
+// THREE: attn.attention {{.*}} sinks(%{{.*}} : memref<16xf32>) pages(%{{.*}} : memref<2x12xi32>) scales(%{{.*}} : memref<90x1x16x1xf32>) rope(%{{.*}} : memref<90x1x16x64xf16>) {kv_splits = 3 : i64, page_size = 16 : i64, rope_dim = 64 : i64, scale_group = 128 : i64}
+// THREE: attn.combine {{.*}} {kernel = "merge"}
+
+// What version 4 has added is written and read again.
+
+// RUN: attn-compile --q=2x16x1x192xf16 --kv-lengths=100,9 --page-size=16 --rope-dim=64 --rope-apart --kv-splits=2 --out-type=f8E4M3FN --out-scale=2 --emit=problem -o %t.apart
+// RUN: attn-opt %t.apart -emit-bytecode | attn-opt | FileCheck %s --check-prefix=FOUR
+// FOUR: attn.attention {{.*}} rope(%{{.*}}, %{{.*}} : memref<17x1x16x64xf16>, memref<2x16x1x64xf16>)
+// FOUR: attn.combine {{.*}} {out_scale = 2.000000e+00 : f32}
+// RUN: attn-compile --q=2x8x1x64xf16 --kv-heads=2 --out-type=f8E4M3FN --out-group=32 --emit=problem -o %t.scaled
+// RUN: attn-opt %t.scaled -emit-bytecode | attn-opt | FileCheck %s --check-prefix=SCALED
+// SCALED: attn.attention {{.*}} out_scales(%{{.*}} : memref<2x8x1x2xf32>) {out_group = 32 : i64}
+
 // What version 2 has added is written and read again.
 
 // RUN: attn-compile --q=2x8x1x64xf16 --kv-heads=2 --kv-lengths=100,9 --page-size=16 --run-keys=64 --selected --init-state --emit=problem -o %t.mlir

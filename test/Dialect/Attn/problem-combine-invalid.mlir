@@ -59,11 +59,35 @@ func.func @combine_c3(
 func.func @combine_c4(
     %partial_o: memref<4x2x8x300x64xf32>,
     %partial_lse: memref<4x2x8x300xf32>,
-    %o: memref<2x8x300x64xf8E5M2>,
+    %o: memref<2x8x300x64xf64>,
     %lse: memref<2x8x300xf32>) {
-  // expected-error @below {{expected 'o' of type f16, bf16 or f32, got 'f8E5M2'}}
+  // expected-error @below {{expected 'o' of type f16, bf16, f32, f8E4M3FN or f8E5M2, got 'f64'}}
   attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf32>, memref<4x2x8x300xf32>)
-    outs(%o, %lse : memref<2x8x300x64xf8E5M2>, memref<2x8x300xf32>)
+    outs(%o, %lse : memref<2x8x300x64xf64>, memref<2x8x300xf32>)
+  return
+}
+
+// -----
+
+func.func @combine_c9(
+    %partial_o: memref<4x2x8x300x64xf32>,
+    %partial_lse: memref<4x2x8x300xf32>,
+    %o: memref<2x8x300x64xf8E5M2>) {
+  // expected-error @below {{expected 'out_scale' exactly with an output of 8 bits, got none and an output of type 'f8E5M2'}}
+  attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf32>, memref<4x2x8x300xf32>)
+    outs(%o : memref<2x8x300x64xf8E5M2>)
+  return
+}
+
+// -----
+
+func.func @combine_c9_sign(
+    %partial_o: memref<4x2x8x300x64xf32>,
+    %partial_lse: memref<4x2x8x300xf32>,
+    %o: memref<2x8x300x64xf8E5M2>) {
+  // expected-error @below {{expected a finite 'out_scale' above zero, got -2}}
+  attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf32>, memref<4x2x8x300xf32>)
+    outs(%o : memref<2x8x300x64xf8E5M2>) {out_scale = -2.0 : f32}
   return
 }
 

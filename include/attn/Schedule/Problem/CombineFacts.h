@@ -12,6 +12,8 @@ struct CombineFacts {
   CombineOp op;
   int64_t splits = 0, batch = 0, heads = 0, queries = 0;
   int64_t valueDim = 0;
+  /// What o is multiplied by.
+  double outScale = 1;
   TensorFacts partialO, partialLse, o, lse;
 
   /// Collects the facts. Errors are diagnostics at the op.

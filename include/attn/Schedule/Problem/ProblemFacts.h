@@ -46,6 +46,8 @@ struct ProblemFacts {
   /// Pages that are not in the pool hide their keys.
   bool selected = false;
   TensorFacts q, k, v, o, lse, sinks, cuSeqlensQ, cuSeqlensK;
+  /// What units of each row of o stand for: an output.
+  TensorFacts oScales;
   /// All three or none; that of q only beside a q of 8 bits.
   TensorFacts qDescale, kDescale, vDescale;
   TensorFacts pageTable, pageIndptr, kvLengths;
@@ -57,8 +59,9 @@ struct ProblemFacts {
   /// What units of each row of k and v stand for, both or none; of latent keys
   /// those of k.
   TensorFacts kScales, vScales;
-  /// The rotated columns of latent keys where k has only the others.
-  TensorFacts kRope;
+  /// The rotated columns of latent keys, and of queries, where k and q have
+  /// only the others.
+  TensorFacts kRope, qRope;
   /// Pages of the pools of k and v.
   int64_t pages = 0;
   /// What the regions read from outside: memrefs, and scalars that are not
@@ -84,6 +87,11 @@ struct ProblemFacts {
   bool isServed() const;
   /// True if the CTA that finishes the last run of a tile merges them all.
   bool mergesRuns() const { return static_cast<bool>(mergedO); }
+  /// What the kernel multiplies its results by: `outScale`, if they are no
+  /// partial ones.
+  double getResultFactor() const {
+    return outScale == 0 || kvSplits != 0 ? 1 : outScale;
+  }
   /// True if the keys are read in runs of a fixed number.
   bool hasRuns() const;
   bool hasScoreMod() const;

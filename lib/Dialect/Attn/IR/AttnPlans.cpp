@@ -197,6 +197,9 @@ LogicalResult DecodePlanAttr::verify(EmitErrorFn emitError,
   if (p.ctasPerSm < 1 || p.ctasPerSm > 8)
     return emitError() << "expected ctas_per_sm from 1 to 8, got "
                        << p.ctasPerSm;
+  if (p.warpsN != 1 && p.warpsN != p.warps)
+    return emitError() << "expected warps_n to be 1 or the number of warps, "
+                       << p.warps << ", got " << p.warpsN;
   return success();
 }
 

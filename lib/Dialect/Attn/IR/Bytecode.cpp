@@ -69,15 +69,35 @@ static auto getThirdAttributes(Properties &properties) {
   return std::tie(properties.scale_group);
 }
 
+/// Those that version 4 has added.
+template <typename Properties>
+static auto getFourthAttributes(Properties &properties) {
+  return std::tie(properties.out_group);
+}
+
+/// Where operands have `o_scales`, which versions in front of 4 do not know.
+static constexpr size_t kScalesSegment = 5;
+
+/// The version that a writer writes.
+static uint64_t getWrittenVersion(DialectBytecodeWriter &writer) {
+  auto asked = writer.getDialectVersion(AttnDialect::getDialectNamespace());
+  return succeeded(asked)
+             ? static_cast<const AttnBytecodeVersion *>(*asked)->number
+             : kBytecodeVersion;
+}
+
+/// The version that is read. Bytecode without a version is of version 0.
+static uint64_t getReadVersion(DialectBytecodeReader &reader) {
+  auto version = reader.getDialectVersion<AttnDialect>();
+  return succeeded(version)
+             ? static_cast<const AttnBytecodeVersion *>(*version)->number
+             : 0;
+}
+
 LogicalResult AttentionOp::readProperties(DialectBytecodeReader &reader,
                                           OperationState &state) {
   auto &properties = state.getOrAddProperties<Properties>();
-  // Bytecode without a version is of version 0.
-  auto version = reader.getDialectVersion<AttnDialect>();
-  uint64_t number =
-      succeeded(version)
-          ? static_cast<const AttnBytecodeVersion *>(*version)->number
-          : 0;
+  uint64_t number = getReadVersion(reader);
   if (number >= 1 && failed(reader.readOptionalAttribute(properties.kernel)))
     return failure();
   auto readAll = [&](auto &...attributes) {
@@ -88,10 +108,19 @@ LogicalResult AttentionOp::readProperties(DialectBytecodeReader &reader,
       (number >= 2 &&
        failed(std::apply(readAll, getSecondAttributes(properties)))) ||
       (number >= 3 &&
-       failed(std::apply(readAll, getThirdAttributes(properties)))))
+       failed(std::apply(readAll, getThirdAttributes(properties)))) ||
+      (number >= 4 &&
+       failed(std::apply(readAll, getFourthAttributes(properties)))))
     return failure();
-  return reader.readSparseArray(
-      MutableArrayRef<int32_t>(properties.operandSegmentSizes));
+  auto &segments = properties.operandSegmentSizes;
+  if (number >= 4)
+    return reader.readSparseArray(MutableArrayRef<int32_t>(segments));
+  SmallVector<int32_t> known(segments.size() - 1, 0);
+  if (failed(reader.readSparseArray(MutableArrayRef<int32_t>(known))))
+    return failure();
+  known.insert(known.begin() + kScalesSegment, 0);
+  llvm::copy(known, segments.begin());
+  return success();
 }
 
 /// What `op` says and bytecode of version `number` has no place for; empty if
@@ -109,15 +138,16 @@ static StringRef findUnwritten(AttentionOp op, uint64_t number) {
     return "scale_group";
   if (number < 3 && op.getKRope())
     return "rope";
+  if (number < 4 && op.getOScales())
+    return "out_scales";
+  if (number < 4 && op.getQRope())
+    return "q_rope";
   return "";
 }
 
 void AttentionOp::writeProperties(DialectBytecodeWriter &writer) {
   auto &properties = getProperties();
-  uint64_t number = kBytecodeVersion;
-  auto asked = writer.getDialectVersion(AttnDialect::getDialectNamespace());
-  if (succeeded(asked))
-    number = static_cast<const AttnBytecodeVersion *>(*asked)->number;
+  uint64_t number = getWrittenVersion(writer);
   // Writers cannot fail. What is written below is of another problem, of which
   // nobody shall hear only when it is read.
   if (StringRef name = findUnwritten(*this, number); !name.empty())
@@ -133,7 +163,35 @@ void AttentionOp::writeProperties(DialectBytecodeWriter &writer) {
     std::apply(writeAll, getSecondAttributes(properties));
   if (number >= 3)
     std::apply(writeAll, getThirdAttributes(properties));
-  writer.writeSparseArray(ArrayRef<int32_t>(properties.operandSegmentSizes));
+  if (number >= 4)
+    std::apply(writeAll, getFourthAttributes(properties));
+  SmallVector<int32_t> segments =
+      llvm::to_vector(properties.operandSegmentSizes);
+  if (number < 4)
+    segments.erase(segments.begin() + kScalesSegment);
+  writer.writeSparseArray(ArrayRef<int32_t>(segments));
+}
+
+LogicalResult CombineOp::readProperties(DialectBytecodeReader &reader,
+                                        OperationState &state) {
+  auto &properties = state.getOrAddProperties<Properties>();
+  if (failed(reader.readOptionalAttribute(properties.kernel)) ||
+      (getReadVersion(reader) >= 4 &&
+       failed(reader.readOptionalAttribute(properties.out_scale))))
+    return failure();
+  return reader.readOptionalAttribute(properties.plan);
+}
+
+void CombineOp::writeProperties(DialectBytecodeWriter &writer) {
+  auto &properties = getProperties();
+  uint64_t number = getWrittenVersion(writer);
+  if (number < 4 && properties.out_scale)
+    emitOpError("has 'out_scale', which bytecode of version ")
+        << number << " of the dialect 'attn' cannot say";
+  writer.writeOptionalAttribute(properties.kernel);
+  if (number >= 4)
+    writer.writeOptionalAttribute(properties.out_scale);
+  writer.writeOptionalAttribute(properties.plan);
 }
 
 void AttnDialect::registerBytecode() { addInterfaces<AttnBytecodeInterface>(); }

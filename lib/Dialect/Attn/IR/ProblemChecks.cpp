@@ -325,6 +325,9 @@ static LogicalResult checkScales(AttentionOp op) {
 }
 
 static LogicalResult checkRope(AttentionOp op) {
+  // attention_c47
+  if (!op.getKRope() && op.getQRope())
+    return op.emitOpError("expected 'q_rope' only with 'k_rope'");
   // attention_c44
   if (!op.getKRope())
     return success();
@@ -342,7 +345,64 @@ static LogicalResult checkRope(AttentionOp op) {
   if (k.getExtent(3) != op.getHeadDim() - columns)
     return op.emitOpError("expected 'k' without the columns of 'k_rope', ")
            << op.getHeadDim() - columns << ", got " << k.getExtent(3);
-  return checkRowsOfKeys(op, rope);
+  if (failed(checkRowsOfKeys(op, rope)))
+    return failure();
+  // attention_c47
+  NamedValue q{"q", op.getQ()}, apart{"q_rope", op.getQRope()};
+  if (!apart.value)
+    return success();
+  if (elementTypeOf(apart.value) != type)
+    return op.emitOpError("expected 'q_rope' of the type of 'q', ")
+           << type << ", got " << elementTypeOf(apart.value);
+  if (apart.getExtent(3) != columns)
+    return op.emitOpError("expected 'q_rope' of 'rope_dim' = ")
+           << columns << " columns, got " << describeExtent(apart.getExtent(3));
+  constexpr StringLiteral meanings[] = {"batch", "query heads", "queries"};
+  for (auto [dim, meaning] : llvm::enumerate(meanings)) {
+    Extent extent(op, meaning);
+    if (failed(extent.unify(q, dim)) || failed(extent.unify(apart, dim)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult attn::checkOutputScales(AttentionOp op) {
+  // attention_c45
+  IntegerAttr group = op.getOutGroupAttr();
+  if (!op.getOScales() && !group)
+    return success();
+  if (!op.getOScales() || !group)
+    return op.emitOpError("expected both 'out_scales' and 'out_group' or "
+                          "neither, got one");
+  NamedValue o{"o", op.getO()}, scales{"o_scales", op.getOScales()};
+  if (op.getKvSplits())
+    return op.emitOpError("expected no 'out_scales' with partial results");
+  Type type = elementTypeOf(o.value);
+  if (!isFloat8(type))
+    return op.emitOpError("expected 'out_scales' only with an 8-bit output, "
+                          "got an output of type ")
+           << type;
+  if (op.getOutScaleAttr())
+    return op.emitOpError("expected 'out_scale' or 'out_scales', got both");
+  if (!elementTypeOf(scales.value).isF32())
+    return op.emitOpError("expected 'o_scales' of type f32, got ")
+           << elementTypeOf(scales.value);
+  // attention_c46
+  int64_t size = group.getInt(), columns = o.getExtent(3);
+  if (size < 1 || columns % size != 0)
+    return op.emitOpError("expected 'out_group' to divide the ")
+           << columns << " columns of 'o', got " << size;
+  if (scales.getExtent(3) != columns / size)
+    return op.emitOpError("expected ")
+           << columns / size << " columns of 'o_scales', one for each " << size
+           << " of 'o', got " << describeExtent(scales.getExtent(3));
+  constexpr StringLiteral meanings[] = {"batch", "query heads", "queries"};
+  for (auto [dim, meaning] : llvm::enumerate(meanings)) {
+    Extent extent(op, meaning);
+    if (failed(extent.unify(o, dim)) || failed(extent.unify(scales, dim)))
+      return failure();
+  }
+  return success();
 }
 
 LogicalResult attn::checkUnits(AttentionOp op) {

@@ -72,6 +72,9 @@ void printDescales(OpAsmPrinter &printer, Operation *op, Value q, Type qType,
 /// keys whose rotated columns are a tensor of their own, which have none.
 LogicalResult checkUnits(AttentionOp op);
 
+/// Checks the scales of the output, which are an output too.
+LogicalResult checkOutputScales(AttentionOp op);
+
 /// An extent that several operands have in common. The first static one is
 /// taken as what the others have to be.
 class Extent {

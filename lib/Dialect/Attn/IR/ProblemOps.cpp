@@ -55,7 +55,8 @@ void AttentionOp::build(OpBuilder &builder, OperationState &state, Value q,
   // A segment for each operand of the op; those behind cu_seqlens are empty.
   auto &segments = state.getOrAddProperties<Properties>().operandSegmentSizes;
   segments.fill(0);
-  const Value operands[] = {q, k, v, o, lse, sinks, cuSeqlensQ, cuSeqlensK};
+  const Value operands[] = {q,       k,     v,          o,         lse,
+                            Value(), sinks, cuSeqlensQ, cuSeqlensK};
   for (auto [segment, operand] : llvm::enumerate(operands)) {
     if (!operand)
       continue;
@@ -68,9 +69,10 @@ void AttentionOp::build(OpBuilder &builder, OperationState &state, Value q,
 }
 
 MutableOperandRange AttentionOp::getDpsInitsMutable() {
-  // o is the operand after q, k and v; lse follows it.
+  // o is the operand after q, k and v; lse and o_scales follow it.
   return MutableOperandRange(getOperation(), /*start=*/3,
-                             /*length=*/getLse() ? 2 : 1);
+                             /*length=*/1 + (getLse() ? 1 : 0) +
+                                 (getOScales() ? 1 : 0));
 }
 
 void AttentionOp::getEffects(
@@ -161,8 +163,8 @@ static LogicalResult checkExtents(AttentionOp op) {
     return failure();
   // attention_c15
   Extent headDim(op, "head dimension");
-  if (failed(headDim.unify(q, 3)) ||
-      (!op.getKRope() && failed(headDim.unify(k, 3))))
+  if (!op.getKRope() &&
+      (failed(headDim.unify(q, 3)) || failed(headDim.unify(k, 3))))
     return failure();
   // attention_c16
   Extent valueDim(op, "value dimension");
@@ -206,14 +208,13 @@ static LogicalResult checkElementTypes(AttentionOp op) {
            << outType;
   }
   // attention_c26
-  if (isFloat8(outType) != static_cast<bool>(op.getOutScaleAttr())) {
-    if (isFloat8(outType))
-      return op.emitOpError("expected 'out_scale' with an output of type ")
-             << outType << ", got none";
+  if (!isFloat8(outType) && op.getOutScaleAttr())
     return op.emitOpError("expected 'out_scale' only with an 8-bit output, "
                           "got an output of type ")
            << outType;
-  }
+  if (isFloat8(outType) && !op.getOScales() && !op.getOutScaleAttr())
+    return op.emitOpError("expected 'out_scale' with an output of type ")
+           << outType << ", got none";
   // attention_c41
   if (!op.getInitO() != !op.getInitLse())
     return op.emitOpError("expected both 'init_o' and 'init_lse' or neither, "
@@ -430,7 +431,8 @@ static LogicalResult checkVariants(AttentionOp op) {
 LogicalResult AttentionOp::verify() {
   int64_t lead = getKvSplits() ? 1 : 0, tableRank = getPageIndptr() ? 1 : 2;
   // attention_c1, attention_c19, attention_c21, attention_c23, attention_c33,
-  // attention_c37, attention_c38, attention_c41, attention_c42, attention_c44
+  // attention_c37, attention_c38, attention_c41, attention_c42, attention_c44,
+  // attention_c45, attention_c47
   SmallVector<OperandRule> rules = {
       {{"q", getQ()}, 4, /*unitStride=*/true},
       {{"k", getK()}, 4, /*unitStride=*/true},
@@ -441,6 +443,7 @@ LogicalResult AttentionOp::verify() {
        /*mayBeTransposed=*/!getRopeDim().has_value()},
       {{"o", getO()}, 4 + lead, /*unitStride=*/true},
       {{"lse", getLse()}, 3 + lead, /*unitStride=*/false},
+      {{"o_scales", getOScales()}, 4, /*unitStride=*/false},
       {{"sinks", getSinks()}, 1, /*unitStride=*/true},
       {{"cu_seqlens_q", getCuSeqlensQ()}, 1, /*unitStride=*/true},
       {{"cu_seqlens_k", getCuSeqlensK()}, 1, /*unitStride=*/true},
@@ -454,26 +457,26 @@ LogicalResult AttentionOp::verify() {
       {{"init_lse", getInitLse()}, 3, /*unitStride=*/false},
       {{"k_scales", getKScales()}, 4, /*unitStride=*/true},
       {{"v_scales", getVScales()}, 4, /*unitStride=*/true},
-      {{"k_rope", getKRope()}, 4, /*unitStride=*/true}};
+      {{"k_rope", getKRope()}, 4, /*unitStride=*/true},
+      {{"q_rope", getQRope()}, 4, /*unitStride=*/true}};
   // attention_c1, attention_c2, attention_c3, attention_c4
   if (failed(checkOperands(*this, rules)) || failed(checkElementTypes(*this)) ||
       failed(checkVariants(*this)) || failed(checkVariableLengths(*this)) ||
       failed(checkPages(*this)) || failed(checkSequences(*this)) ||
-      failed(checkExtents(*this)) || failed(checkUnits(*this)))
+      failed(checkExtents(*this)) || failed(checkUnits(*this)) ||
+      failed(checkOutputScales(*this)))
     return failure();
-  // attention_c17, attention_c18
+  // attention_c17, attention_c18, attention_c26
 #define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \
   if (failed(checkFactor(*this, NAME, FactorSign::SIGN)))                      \
     return failure();
 #include "attn/Problem/Options.def"
-  // attention_c26
-  if (failed(checkFactor(*this, "out_scale", FactorSign::Positive)))
-    return failure();
   // attention_c36
   if (failed(checkKernelName(*this, getKernel())))
     return failure();
   // attention_c29
-  return checkResults(*this, {{"o", getO()}, {"lse", getLse()}});
+  return checkResults(
+      *this, {{"o", getO()}, {"lse", getLse()}, {"o_scales", getOScales()}});
 }
 
 /// Checks the arguments, the result and the effects of score_mod or mask_mod.
@@ -568,9 +571,19 @@ LogicalResult CombineOp::verify() {
       return emitOpError("expected '") << operand.name << "' of type f32, got "
                                        << elementTypeOf(operand.value);
   // combine_c4
-  if (!isOutputType(elementTypeOf(o.value)))
-    return emitOpError("expected 'o' of type f16, bf16 or f32, got ")
-           << elementTypeOf(o.value);
+  Type outType = elementTypeOf(o.value);
+  if (!isOutputType(outType) && !isFloat8(outType))
+    return emitOpError("expected 'o' of type f16, bf16, f32, f8E4M3FN or "
+                       "f8E5M2, got ")
+           << outType;
+  // combine_c9
+  if (isFloat8(outType) != static_cast<bool>(getOutScaleAttr()))
+    return emitOpError("expected 'out_scale' exactly with an output of 8 bits, "
+                       "got ")
+           << (getOutScaleAttr() ? "one" : "none") << " and an output of type "
+           << outType;
+  if (failed(checkFactor(*this, "out_scale", FactorSign::Positive)))
+    return failure();
   // combine_c5
   if (failed(checkStaticExtent(*this, partialO, 4, "a value dimension")))
     return failure();

@@ -70,10 +70,11 @@ struct ResultFacts {
            alignment % kVectorBytes == 0;
   }
   /// Each of four lanes gets 16 bytes of every 64, in rows that are its own.
+  /// Elements of 8 bits have no words that lanes could exchange.
   bool canShuffle() const {
-    return hasFragments && wideRows() && rowBytes % (4 * kVectorBytes) == 0 &&
-           warps.second == 1 && !hasPadding &&
-           tile.getShape()[0] % (16 * warps.first) == 0;
+    return hasFragments && elementBits > 8 && wideRows() &&
+           rowBytes % (4 * kVectorBytes) == 0 && warps.second == 1 &&
+           !hasPadding && tile.getShape()[0] % (16 * warps.first) == 0;
   }
   /// A thread's stores fill sectors.
   bool fillsSectors() const {

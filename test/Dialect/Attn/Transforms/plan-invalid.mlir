@@ -128,15 +128,6 @@ func.func @fp8(%q: memref<2x8x1x64xf8E4M3FN>, %k: memref<2x8x16x64xf8E4M3FN>, %v
 
 // -----
 
-func.func @fp8_out(%q: memref<2x8x1x64xf16>, %k: memref<2x8x16x64xf16>, %v: memref<2x8x16x64xf16>, %o: memref<2x8x1x64xf8E4M3FN>) {
-  // expected-error@+1 {{schedule 'split_q' does not support an output of type f8E4M3FN, expected f16, bf16 or f32}}
-  attn.attention ins(%q, %k, %v : memref<2x8x1x64xf16>, memref<2x8x16x64xf16>, memref<2x8x16x64xf16>)
-                 outs(%o : memref<2x8x1x64xf8E4M3FN>) {out_scale = 2.0 : f32}
-  return
-}
-
-// -----
-
 func.func @head_dim(%q: memref<2x8x1x64xf16>, %k: memref<2x8x16x64xf16>, %v: memref<2x8x16x260xf16>, %o: memref<2x8x1x260xf16>) {
   // expected-error@+1 {{schedule 'split_q' does not support a value dimension of 260, expected a multiple of 8 up to 256}}
   attn.attention ins(%q, %k, %v : memref<2x8x1x64xf16>, memref<2x8x16x64xf16>, memref<2x8x16x260xf16>)

@@ -126,15 +126,6 @@ func.func @latent(%q: memref<2x8x1x96xf16>, %k: memref<2x1x16x96xf16>, %v: memre
 
 // -----
 
-func.func @fp8_out(%q: memref<2x8x1x64xf16>, %o: memref<2x8x1x64xf8E4M3FN>) {
-  // expected-error@+1 {{schedule 'ws_wgmma' does not support an output of type f8E4M3FN, expected f16, bf16 or f32}}
-  attn.attention ins(%q, %q, %q : memref<2x8x1x64xf16>, memref<2x8x1x64xf16>, memref<2x8x1x64xf16>)
-                 outs(%o : memref<2x8x1x64xf8E4M3FN>) {out_scale = 2.0 : f32}
-  return
-}
-
-// -----
-
 func.func @head_dim(%q: memref<2x8x1x36xf16>, %o: memref<2x8x1x36xf16>) {
   // expected-error@+1 {{schedule 'ws_wgmma' does not support a head dimension of 36, expected a multiple of 8 up to 384}}
   attn.attention ins(%q, %q, %q : memref<2x8x1x36xf16>, memref<2x8x1x36xf16>, memref<2x8x1x36xf16>)

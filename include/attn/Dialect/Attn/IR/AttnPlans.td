@@ -242,7 +242,10 @@ def Attn_DecodePlanAttr : Attn_Plan<Attn_Dialect, "DecodePlan", "decode", "decod
     Attn_PlanEnum<Attn_CombineWay, "kernel",
       "What merges the partial results of a tile's runs of keys: a second kernel, "
       "or, with `launch`, the CTA that finishes the last run of the tile, with the "
-      "same results. Does nothing where keys are in one run">:$combine)> {
+      "same results. Does nothing where keys are in one run">:$combine,
+    Attn_PlanInt<1,
+      "Warps that share keys, 1 or all: each computes all scores and has its own "
+      "columns of the results, for head dimensions above 256">:$warps_n)> {
   let description = [{
     For few query rows and many keys: the warps of a CTA have the same rows and
     divide the keys of a tile among them. Each copies its own blocks by cp.async

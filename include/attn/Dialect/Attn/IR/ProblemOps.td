@@ -92,7 +92,9 @@ def Attn_AttentionOp : Attn_Op<"attention", [
 
     With `rope(%k_rope)` the last R columns of k are a tensor of their own, of the
     type of q, and k has the first Dv: the operand v is the whole of k. So 8-bit
-    latent columns stand beside rotated ones of 16 bits.
+    latent columns stand beside rotated ones of 16 bits. With
+    `rope(%k_rope, %q_rope)` q is divided in the same way: q has Dv columns, q_rope
+    (B, H, Nq, R) the others.
 
     `init(%init_o, %init_lse)` is a state that rows go on from: o (B, H, Nq, Dv)
     and lse (B, H, Nq) of an attention to other keys, which count as one more key
@@ -100,7 +102,11 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     A score of -inf is that of no keys, whatever the value is. With `kv_splits`
     the state counts in run 0 only.
 
-    `out_scale` multiplies o before it is rounded to an 8-bit type.
+    `out_scale` multiplies o before it is rounded to an 8-bit type; what is beyond
+    its largest number M becomes that one. With `out_scales(%o_scales)` and
+    `out_group = N` each N columns of a row of an 8-bit o have a scale of their own,
+    which the op writes: `o_scales[b,h,i,c] = max_j |o[b,h,i,j]| / M` over the columns
+    j of group c, 1 where that is 0, and o is divided by it before it is rounded.
 
     k and v have the type of q, or one of 8 bits beside a q of 16 bits.
 
@@ -126,7 +132,7 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     the score that `score_mod` gives.
 
     The constraints are numbered in `docs/spec.md` (attention_c1 to
-    attention_c44).
+    attention_c47).
 
     Undefined behaviour: o or lse overlapping an input or each other;
     cu_seqlens outside the rows or decreasing; a query sequence longer than
@@ -158,6 +164,8 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     Arg<Attn_ShapedOperand, "output, (B, H, Nq, Dv)">:$o,
     /*attention_c7*/
     Arg<Optional<Attn_ShapedOperand>, "log-sum-exp, (B, H, Nq), f32">:$lse,
+    /*attention_c45, attention_c46*/
+    Arg<Optional<Attn_ShapedOperand>, "what units of each row of o stand for, (B, H, Nq, Dv / N), f32">:$o_scales,
     /*attention_c19*/
     Arg<Optional<Attn_ShapedOperand>, "one extra logit for each head, (H), f32">:$sinks,
     /*attention_c20, attention_c21, attention_c22*/
@@ -181,6 +189,8 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     Arg<Optional<Attn_ShapedOperand>, "what units of each row of v stand for, (B, Hkv, Nk, Dv / N), f32">:$v_scales,
     /*attention_c44*/
     Arg<Optional<Attn_ShapedOperand>, "columns of k that v does not have, apart, (B, Hkv, Nk, R)">:$k_rope,
+    /*attention_c47*/
+    Arg<Optional<Attn_ShapedOperand>, "as many columns of q apart, (B, H, Nq, R)">:$q_rope,
     /*attention_c30*/
     Described<OptionalAttr<Attn_MaskAttr>, "which keys a query sees; all without it">:$mask,
     /*attention_c17*/
@@ -203,11 +213,13 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     Described<OptionalAttr<I64Attr>, "columns of k and v that share a scale">:$scale_group,
     /*attention_c26*/
     Described<OptionalAttr<F32Attr>, "factor of the output">:$out_scale,
+    /*attention_c45, attention_c46*/
+    Described<OptionalAttr<I64Attr>, "columns of o that share a scale">:$out_group,
     /*attention_c36*/
     Described<DefaultValuedOptionalAttr<StrAttr, "\"attn_fwd\"">, "name of the kernel">:$kernel,
     Described<OptionalAttr<Attn_PlanInterface>, "schedule and parameters, set by attn-plan">:$plan);
   /*attention_c29*/
-  let results = (outs Res<Variadic<AnyRankedTensor>, "o and lse, on tensors">:$results);
+  let results = (outs Res<Variadic<AnyRankedTensor>, "o, lse and o_scales, on tensors">:$results);
   /*attention_c27, attention_c28, attention_c32*/
   let regions = (region MaxSizedRegion<1>:$score_mod, MaxSizedRegion<1>:$mask_mod);
   let assemblyFormat = [{
@@ -218,8 +230,9 @@ def Attn_AttentionOp : Attn_Op<"attention", [
          | `pages` `(` $page_table (`,` $page_indptr^)? `:` type($page_table) (`,` type($page_indptr)^)? `)`
          | `kv_lengths` `(` $kv_lengths `:` type($kv_lengths) `)`
          | `init` `(` $init_o `,` $init_lse `:` type($init_o) `,` type($init_lse) `)`
+         | `out_scales` `(` $o_scales `:` type($o_scales) `)`
          | `scales` `(` $k_scales (`,` $v_scales^)? `:` type($k_scales) (`,` type($v_scales)^)? `)`
-         | `rope` `(` $k_rope `:` type($k_rope) `)`
+         | `rope` `(` $k_rope (`,` $q_rope^)? `:` type($k_rope) (`,` type($q_rope)^)? `)`
          | `descales` `(` custom<Descales>($q_descale, type($q_descale), $k_descale, type($k_descale), $v_descale, type($v_descale)) `)`)
     (`score_mod` $score_mod^)? (`mask_mod` $mask_mod^)?
     attr-dict (`->` type($results)^)?
@@ -242,8 +255,11 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     double getEffectiveScale();
     /// The mask in force: the attribute, or the mask that keeps every pair.
     ::mlir::attn::MaskAttr getEffectiveMask();
-    /// D and Dv: the last extents of q and v.
-    int64_t getHeadDim() { return getShape(getQ()).back(); }
+    /// D and Dv: columns of q, with those that are apart, and of v.
+    int64_t getHeadDim() {
+      int64_t apart = getQRope() ? getRopeDim().value_or(0) : 0;
+      return getShape(getQ()).back() + apart;
+    }
     int64_t getValueDim() { return getShape(getV()).back(); }
     /// True if the sequences of the batch are packed (cu_seqlens).
     bool isVariableLength() { return static_cast<bool>(getCuSeqlensQ()); }
@@ -270,12 +286,13 @@ def Attn_CombineOp : Attn_Op<"combine", [
     lse    = m + log(sum_s w[s])
     ```
 
-    A row whose partial LSEs are all -inf gives `o = 0`, `lse = -inf`.
+    A row whose partial LSEs are all -inf gives `o = 0`, `lse = -inf`. `out_scale`
+    multiplies o before it is rounded to an 8-bit type.
 
     The kernel that computes the partial results may do the merge too, where its
     plan says `combine = launch`; there is no kernel of the op then.
 
-    The constraints are numbered in `docs/spec.md` (combine_c1 to combine_c8).
+    The constraints are numbered in `docs/spec.md` (combine_c1 to combine_c9).
 
     Undefined behaviour: o or lse overlapping an input or each other.
 
@@ -296,6 +313,8 @@ def Attn_CombineOp : Attn_Op<"combine", [
     Arg<Attn_ShapedOperand, "partial log-sum-exps, (S, B, H, Nq), f32">:$partial_lse,
     Arg<Attn_ShapedOperand, "output, (B, H, Nq, Dv)">:$o,
     Arg<Optional<Attn_ShapedOperand>, "log-sum-exp, (B, H, Nq), f32">:$lse,
+    /*combine_c9*/
+    Described<OptionalAttr<F32Attr>, "factor of the output">:$out_scale,
     /*combine_c8*/
     Described<DefaultValuedOptionalAttr<StrAttr, "\"attn_combine\"">, "name of the kernel">:$kernel,
     Described<OptionalAttr<Attn_PlanInterface>, "schedule and parameters, set by attn-plan">:$plan);
@@ -306,6 +325,8 @@ def Attn_CombineOp : Attn_Op<"combine", [
     `outs` `(` $o (`,` $lse^)? `:` type($o) (`,` type($lse)^)? `)`
     attr-dict (`->` type($results)^)?
   }];
+  // Bytecode in front of version 4 has no `out_scale`.
+  let useCustomPropertiesEncoding = 1;
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     MutableOperandRange getDpsInitsMutable();

@@ -1,6 +1,7 @@
 //===- Elementwise.cpp - Constants, conversions and arithmetic ------------===//
 
 #include "PartitionLowering.h"
+#include "attn/Dialect/Attn/IR/NarrowFloats.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
@@ -52,7 +53,7 @@ LogicalResult PartitionLowering::lower(tensor::SplatOp op) {
 
 SmallVector<Value> lowering::truncateTo8(ImplicitLocOpBuilder &b,
                                          ArrayRef<Value> scalars,
-                                         Type elementType) {
+                                         Type elementType, bool byIntegers) {
   auto wide = [&](Value value) -> Value {
     if (value.getType().isF32())
       return value;
@@ -63,11 +64,9 @@ SmallVector<Value> lowering::truncateTo8(ImplicitLocOpBuilder &b,
   for (unsigned i = 0; i < scalars.size(); i += 4) {
     Value vector = LLVM::PoisonOp::create(b, pairs);
     for (unsigned half = 0; half < 2; ++half) {
-      // The first operand becomes the upper element.
-      Value pair = NVVM::ConvertF32x2ToF8x2Op::create(
-          b, b.getI16Type(), wide(scalars[i + 2 * half + 1]),
-          wide(scalars[i + 2 * half]), NVVM::FPRoundingMode::RN,
-          NVVM::SaturationMode::SATFINITE, /*relu=*/false, elementType);
+      Value pair =
+          narrowPair(b, wide(scalars[i + 2 * half]),
+                     wide(scalars[i + 2 * half + 1]), elementType, byIntegers);
       vector = LLVM::InsertElementOp::create(
           b, vector, pair, arith::ConstantIntOp::create(b, half, 32));
     }
@@ -180,7 +179,9 @@ LogicalResult PartitionLowering::lower(arith::TruncFOp op) {
   unsigned packing = packingOf(elementType);
   SmallVector<Value> scalars = unpack(b, *source);
   if (storageOf(elementType) != elementType) {
-    setTile(op.getResult(), *layout, truncateTo8(b, scalars, elementType));
+    setTile(op.getResult(), *layout,
+            truncateTo8(b, scalars, elementType,
+                        kernel.someTargetLacks(Capability::Fp8)));
     return success();
   }
   // One conversion makes two 16-bit elements, if it sees a vector of two.

@@ -81,8 +81,9 @@ Type storageOf(Type elementType);
 
 /// Packed 8-bit elements of f32 (or narrower) scalars. Values out of range
 /// become the largest finite one, as PTX has no other conversion.
+/// `byIntegers` is for chips that have no conversion.
 SmallVector<Value> truncateTo8(ImplicitLocOpBuilder &b, ArrayRef<Value> scalars,
-                               Type elementType);
+                               Type elementType, bool byIntegers = false);
 
 /// The instructions of an approximate function (exp2, log2, tanh, ...) of an
 /// f32 scalar, or null if `op` is none: upstream's lowerings of these ops call

@@ -1,0 +1,92 @@
+//===- OutputScales.cpp - Outputs with scales of their columns ------------===//
+
+#include "OutputScales.h"
+#include "TensorShape.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <cmath>
+
+using namespace mlir::attn;
+using namespace mlir::attn::sim;
+using llvm::ArrayRef;
+using llvm::Error;
+using llvm::Expected;
+
+namespace {
+
+/// A group of columns of a row.
+struct Group {
+  /// Its place in the tensor of scales.
+  llvm::SmallVector<int64_t, 4> index;
+  /// The row among all, and the first and last column.
+  int64_t row, first, last;
+};
+
+} // namespace
+
+/// Calls `visit` for the groups of all rows that are defined.
+static void forEachGroup(const AttentionResult &reference, int64_t groups,
+                         llvm::function_ref<void(const Group &)> visit) {
+  ArrayRef<int64_t> shape = reference.shape;
+  int64_t rows = shape[0] * shape[1] * shape[2], columns = shape[3] / groups;
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t group = 0; group < groups && reference.defined[row]; ++group)
+      visit({{row / shape[2] / shape[1], row / shape[2] % shape[1],
+              row % shape[2], group},
+             row,
+             group * columns,
+             (group + 1) * columns});
+}
+
+Expected<AttentionResult>
+sim::applyOutputScales(const TensorView &o, const TensorView &scales,
+                       const AttentionResult &reference) {
+  if (Error error = checkShape("o", o.shape, reference.shape))
+    return std::move(error);
+  llvm::SmallVector<int64_t, 4> shape(reference.shape);
+  shape.back() = scales.shape.empty() ? 0 : scales.shape.back();
+  if (shape.back() <= 0 || reference.shape.back() % shape.back() != 0)
+    return llvm::createStringError(
+        "reference: \"o_scales\": expected as many columns as \"o\" has "
+        "groups");
+  if (Error error = checkShape("o_scales", scales.shape, shape))
+    return std::move(error);
+  AttentionResult result = reference;
+  forEachGroup(reference, shape.back(), [&](const Group &group) {
+    double scale = scales.get(group.index);
+    llvm::SmallVector<int64_t, 4> index(group.index);
+    for (int64_t column = group.first; column < group.last; ++column) {
+      index[3] = column;
+      result.o[group.row * reference.shape[3] + column] = o.get(index) * scale;
+    }
+  });
+  return result;
+}
+
+std::optional<std::string> sim::findWrongScale(const TensorView &scales,
+                                               DType dtype,
+                                               const AttentionResult &reference,
+                                               double tolerance) {
+  double largest = dtype == DType::F8E5M2 ? 57344 : 448;
+  std::optional<std::string> problem;
+  forEachGroup(reference, scales.shape.back(), [&](const Group &group) {
+    const double *row = reference.o.data() + group.row * reference.shape[3];
+    double most = 0;
+    for (int64_t column = group.first; column < group.last; ++column)
+      most = std::max(most, std::abs(row[column]));
+    double expected = most > 0 ? most / largest : 1;
+    double scale = scales.get(group.index);
+    if (!problem && !(std::abs(scale - expected) <= tolerance * expected))
+      problem =
+          llvm::formatv("output \"o_scales\": expected {0} at [{1}], got "
+                        "{2}",
+                        expected,
+                        llvm::join(llvm::map_range(group.index,
+                                                   [](int64_t i) {
+                                                     return std::to_string(i);
+                                                   }),
+                                   ", "),
+                        scale);
+  });
+  return problem;
+}

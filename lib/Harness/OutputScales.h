@@ -1,0 +1,26 @@
+//===- OutputScales.h - Outputs with scales of their columns ----*- C++ -*-===//
+
+#ifndef ATTN_LIB_HARNESS_OUTPUTSCALES_H
+#define ATTN_LIB_HARNESS_OUTPUTSCALES_H
+
+#include "attn/Harness/Reference.h"
+
+namespace mlir::attn::sim {
+
+/// What an output stands for whose groups of columns have scales: its numbers
+/// times these. Both have the extents of `reference`, `scales` as many columns
+/// as groups.
+llvm::Expected<AttentionResult>
+applyOutputScales(const TensorView &o, const TensorView &scales,
+                  const AttentionResult &reference);
+
+/// The first scale that is further from the one of the reference than
+/// `tolerance` of it: the largest magnitude of the group by that of `dtype`,
+/// and 1 where all are 0.
+std::optional<std::string> findWrongScale(const TensorView &scales, DType dtype,
+                                          const AttentionResult &reference,
+                                          double tolerance);
+
+} // namespace mlir::attn::sim
+
+#endif // ATTN_LIB_HARNESS_OUTPUTSCALES_H

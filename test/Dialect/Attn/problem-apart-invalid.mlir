@@ -1,0 +1,115 @@
+// RUN: attn-opt %s -split-input-file -verify-diagnostics
+
+// What attn.attention requires of scales of the output, and of rotated columns of
+// queries apart. Functions are named after the constraint in docs/spec.md.
+
+func.func @attention_c45_group(
+    %q: memref<2x8x1x128xf16>, %k: memref<2x2x300x128xf16>, %o: memref<2x8x1x128xf8E4M3FN>, %s: memref<2x8x1x1xf32>) {
+  // expected-error @below {{expected both 'out_scales' and 'out_group' or neither, got one}}
+  attn.attention ins(%q, %k, %k : memref<2x8x1x128xf16>, memref<2x2x300x128xf16>, memref<2x2x300x128xf16>)
+    outs(%o : memref<2x8x1x128xf8E4M3FN>) out_scales(%s : memref<2x8x1x1xf32>) {out_scale = 2.0 : f32}
+  return
+}
+
+// -----
+
+func.func @attention_c45_bits(
+    %q: memref<2x8x1x128xf16>, %k: memref<2x2x300x128xf16>, %o: memref<2x8x1x128xf16>, %s: memref<2x8x1x1xf32>) {
+  // expected-error @below {{expected 'out_scales' only with an 8-bit output, got an output of type 'f16'}}
+  attn.attention ins(%q, %k, %k : memref<2x8x1x128xf16>, memref<2x2x300x128xf16>, memref<2x2x300x128xf16>)
+    outs(%o : memref<2x8x1x128xf16>) out_scales(%s : memref<2x8x1x1xf32>) {out_group = 128}
+  return
+}
+
+// -----
+
+func.func @attention_c45_both(
+    %q: memref<2x8x1x128xf16>, %k: memref<2x2x300x128xf16>, %o: memref<2x8x1x128xf8E4M3FN>, %s: memref<2x8x1x1xf32>) {
+  // expected-error @below {{expected 'out_scale' or 'out_scales', got both}}
+  attn.attention ins(%q, %k, %k : memref<2x8x1x128xf16>, memref<2x2x300x128xf16>, memref<2x2x300x128xf16>)
+    outs(%o : memref<2x8x1x128xf8E4M3FN>) out_scales(%s : memref<2x8x1x1xf32>) {out_group = 128, out_scale = 2.0 : f32}
+  return
+}
+
+// -----
+
+func.func @attention_c45_type(
+    %q: memref<2x8x1x128xf16>, %k: memref<2x2x300x128xf16>, %o: memref<2x8x1x128xf8E4M3FN>, %s: memref<2x8x1x1xf16>) {
+  // expected-error @below {{expected 'o_scales' of type f32, got 'f16'}}
+  attn.attention ins(%q, %k, %k : memref<2x8x1x128xf16>, memref<2x2x300x128xf16>, memref<2x2x300x128xf16>)
+    outs(%o : memref<2x8x1x128xf8E4M3FN>) out_scales(%s : memref<2x8x1x1xf16>) {out_group = 128}
+  return
+}
+
+// -----
+
+func.func @attention_c46_divides(
+    %q: memref<2x8x1x128xf16>, %k: memref<2x2x300x128xf16>, %o: memref<2x8x1x128xf8E4M3FN>, %s: memref<2x8x1x1xf32>) {
+  // expected-error @below {{expected 'out_group' to divide the 128 columns of 'o', got 96}}
+  attn.attention ins(%q, %k, %k : memref<2x8x1x128xf16>, memref<2x2x300x128xf16>, memref<2x2x300x128xf16>)
+    outs(%o : memref<2x8x1x128xf8E4M3FN>) out_scales(%s : memref<2x8x1x1xf32>) {out_group = 96}
+  return
+}
+
+// -----
+
+func.func @attention_c46_columns(
+    %q: memref<2x8x1x128xf16>, %k: memref<2x2x300x128xf16>, %o: memref<2x8x1x128xf8E4M3FN>, %s: memref<2x8x1x1xf32>) {
+  // expected-error @below {{expected 2 columns of 'o_scales', one for each 64 of 'o', got 1}}
+  attn.attention ins(%q, %k, %k : memref<2x8x1x128xf16>, memref<2x2x300x128xf16>, memref<2x2x300x128xf16>)
+    outs(%o : memref<2x8x1x128xf8E4M3FN>) out_scales(%s : memref<2x8x1x1xf32>) {out_group = 64}
+  return
+}
+
+// -----
+
+func.func @attention_c46_heads(
+    // expected-note @below {{dimension 1 of 'o' is 8}}
+    %q: memref<2x8x1x128xf16>, %k: memref<2x2x300x128xf16>, %o: memref<2x8x1x128xf8E4M3FN>, %s: memref<2x4x1x1xf32>) {
+  // expected-error @below {{expected dimension 1 of 'o_scales' (query heads) to be 8, got 4}}
+  attn.attention ins(%q, %k, %k : memref<2x8x1x128xf16>, memref<2x2x300x128xf16>, memref<2x2x300x128xf16>)
+    outs(%o : memref<2x8x1x128xf8E4M3FN>) out_scales(%s : memref<2x4x1x1xf32>) {out_group = 128}
+  return
+}
+
+// -----
+
+func.func @attention_c45_partial(
+    %q: memref<2x8x1x128xf16>, %k: memref<2x2x300x128xf16>, %o: memref<3x2x8x1x128xf32>, %lse: memref<3x2x8x1xf32>,
+    %s: memref<2x8x1x1xf32>) {
+  // expected-error @below {{expected no 'out_scales' with partial results}}
+  attn.attention ins(%q, %k, %k : memref<2x8x1x128xf16>, memref<2x2x300x128xf16>, memref<2x2x300x128xf16>)
+    outs(%o, %lse : memref<3x2x8x1x128xf32>, memref<3x2x8x1xf32>) out_scales(%s : memref<2x8x1x1xf32>)
+    {out_group = 128, kv_splits = 3}
+  return
+}
+
+// -----
+
+func.func @attention_c47_type(
+    %q: memref<2x8x1x128xf16>, %o: memref<2x8x1x128xf16>, %k: memref<2x1x300x128xf16>, %r: memref<2x1x300x64xf16>, %s: memref<2x8x1x64xbf16>) {
+  // expected-error @below {{expected 'q_rope' of the type of 'q', 'f16', got 'bf16'}}
+  attn.attention ins(%q, %k, %k : memref<2x8x1x128xf16>, memref<2x1x300x128xf16>, memref<2x1x300x128xf16>)
+    outs(%o : memref<2x8x1x128xf16>) rope(%r, %s : memref<2x1x300x64xf16>, memref<2x8x1x64xbf16>) {rope_dim = 64}
+  return
+}
+
+// -----
+
+func.func @attention_c47_columns(
+    %q: memref<2x8x1x128xf16>, %o: memref<2x8x1x128xf16>, %k: memref<2x1x300x128xf16>, %r: memref<2x1x300x64xf16>, %s: memref<2x8x1x32xf16>) {
+  // expected-error @below {{expected 'q_rope' of 'rope_dim' = 64 columns, got 32}}
+  attn.attention ins(%q, %k, %k : memref<2x8x1x128xf16>, memref<2x1x300x128xf16>, memref<2x1x300x128xf16>)
+    outs(%o : memref<2x8x1x128xf16>) rope(%r, %s : memref<2x1x300x64xf16>, memref<2x8x1x32xf16>) {rope_dim = 64}
+  return
+}
+
+// -----
+
+func.func @attention_c47_queries(
+    %q: memref<2x8x1x192xf16>, %o: memref<2x8x1x128xf16>, %k: memref<2x1x300x128xf16>, %r: memref<2x1x300x64xf16>, %s: memref<2x8x1x64xf16>) {
+  // expected-error @below {{expected the value dimension to be the head dimension less 'rope_dim', 192, got 128}}
+  attn.attention ins(%q, %k, %k : memref<2x8x1x192xf16>, memref<2x1x300x128xf16>, memref<2x1x300x128xf16>)
+    outs(%o : memref<2x8x1x128xf16>) rope(%r, %s : memref<2x1x300x64xf16>, memref<2x8x1x64xf16>) {rope_dim = 64}
+  return
+}
