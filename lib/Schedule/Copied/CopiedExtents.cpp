@@ -160,6 +160,10 @@ static int64_t getMaskedRegisters(int64_t blockN, bool isWindowed) {
   return isWindowed ? 40 : 36;
 }
 
+/// Slices of a block from which on masked kernels keep more addresses: D 1024
+/// in slices of 128 spilled up to 32 bytes, D 896 none.
+static constexpr int64_t kManySlices = 16;
+
 void CopiedExtents::addSliceRegisters(ResourceSum &sum,
                                       const CopiedPlan &plan) const {
   if (plan.getColumnWarps() > 1)
@@ -168,8 +172,14 @@ void CopiedExtents::addSliceRegisters(ResourceSum &sum,
     sum.add("q slices", 8);
   if (keyColumns != valueColumns)
     sum.add("own rows", 8);
-  if (hasPadding)
+  // Where warps exchange probabilities, each has few scores: padding and
+  // strides of the launch were seen to fit beside.
+  bool gathers = plan.gathersProbabilities();
+  if (hasPadding && !gathers)
     sum.add("padding", plan.getBlockN() / 2 - 4);
+  int64_t slices = (keyColumns + valueColumns) / plan.getSlice();
+  if (gathers && isMasked && slices >= kManySlices)
+    sum.add("slices", 16);
   // Rings of eight slots make the loop long.
   int64_t narrow = getNarrowResultRegisters(plan);
   bool hasMany =
@@ -177,7 +187,7 @@ void CopiedExtents::addSliceRegisters(ResourceSum &sum,
   if (hasMany &&
       (isMasked || plan.getBlockN() % 32 != 0 || plan.getStages() > 4))
     sum.add("f16 o", getMaskedRegisters(plan.getBlockN(), isWindowed));
-  if (dynamicStrides)
+  if (dynamicStrides && !gathers)
     sum.add("strides", 40);
   if (isPaged)
     sum.add("pages", 60);
@@ -219,7 +229,7 @@ ResourceSum CopiedExtents::getRegisters(const CopiedPlan &plan) const {
   sum.add("other", exact && !plan.getSlice() ? 70 + 10 * rowGroups : 33);
   // ptxas 13.0 was seen to keep more addresses of blocks of 128 keys, and of
   // copies that do not run ahead.
-  if (!exact && plan.getBlockN() >= 128)
+  if (!exact && !(gathers && plan.getSlice()) && plan.getBlockN() >= 128)
     sum.add("long blocks", partN >= 128 ? 32 : 27);
   if (!exact && plan.getStages() == 1)
     sum.add("copies", 12);
