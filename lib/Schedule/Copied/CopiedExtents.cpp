@@ -160,9 +160,11 @@ static int64_t getMaskedRegisters(int64_t blockN, bool isWindowed) {
   return isWindowed ? 40 : 36;
 }
 
-/// Slices of a block from which on masked kernels keep more addresses: D 1024
-/// in slices of 128 spilled up to 32 bytes, D 896 none.
-static constexpr int64_t kManySlices = 16;
+/// Slices of a block from which on kernels keep more addresses: where warps
+/// exchange probabilities masked ones of D 1024 in slices of 128 spilled up to
+/// 32 bytes, of D 896 none; elsewhere D 272 in slices of 16 and D 704 and 832
+/// in slices of 32 did, 4 to 68 bytes.
+static constexpr int64_t kManySlices = 16, kManyOtherSlices = 34;
 
 void CopiedExtents::addSliceRegisters(ResourceSum &sum,
                                       const CopiedPlan &plan) const {
@@ -171,15 +173,15 @@ void CopiedExtents::addSliceRegisters(ResourceSum &sum,
   if (plan.getStreamsQ())
     sum.add("q slices", 8);
   if (keyColumns != valueColumns)
-    sum.add("own rows", 8);
+    sum.add("own rows", plan.getColumnWarps() > 1 ? 12 : 24);
   // Where warps exchange probabilities, each has few scores: padding and
   // strides of the launch were seen to fit beside.
   bool gathers = plan.gathersProbabilities();
   if (hasPadding && !gathers)
     sum.add("padding", plan.getBlockN() / 2 - 4);
   int64_t slices = (keyColumns + valueColumns) / plan.getSlice();
-  if (gathers && isMasked && slices >= kManySlices)
-    sum.add("slices", 16);
+  if (gathers ? isMasked && slices >= kManySlices : slices >= kManyOtherSlices)
+    sum.add("slices", gathers ? 16 : 24);
   // Rings of eight slots make the loop long.
   int64_t narrow = getNarrowResultRegisters(plan);
   bool hasMany =

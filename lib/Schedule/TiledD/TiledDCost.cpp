@@ -36,6 +36,9 @@ static constexpr double kMargin = 4;
 /// Most registers, as getRegisters counts them, for which ptxas 13.0 was seen
 /// not to spill in any phase of a masked kernel.
 static constexpr int64_t kRegisterLimit = 230, kExactRegisterLimit = 225;
+/// Keys of a block and columns up to which that holds where warps exchange
+/// probabilities.
+static constexpr int64_t kSummedKeys = 64, kSummedColumns = 768;
 
 /// True if another schedule takes the problem's head dimensions on `target`.
 static bool hasOthers(const ProblemFacts &facts, const TargetRow &target) {
@@ -52,6 +55,11 @@ bool TiledDSchedule::isExpectedToSpill(const ProblemFacts &facts,
     return false;
   CopiedPlan copied(plan);
   CopiedExtents extents(facts, copied);
+  // Where warps exchange probabilities the sum does not tell of larger ones.
+  if (copied.gathersProbabilities() &&
+      (plan.getBlockN() > kSummedKeys ||
+       std::max(extents.keyColumns, extents.valueColumns) > kSummedColumns))
+    return true;
   int64_t registers = extents.getRegisters(copied).getTotal();
   int64_t perThread = std::min<int64_t>(
       target.registersPerThread, target.registersPerSM / plan.getThreads());
