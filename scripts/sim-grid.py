@@ -106,6 +106,9 @@ TILED_PLANS = {
     "grid": "block_m=64,block_n=32,warps_m=4,warps_n=2,slice=32,stages=8",
     "streamed": "block_m=32,block_n=64,warps_m=2,warps_n=4,slice=32,stages=4,q_streamed=true",
     "columns": "block_m=16,block_n=64,warps_m=1,warps_n=8,slice=64,stages=2,softmax=exact",
+    "rows-32": "block_m=64,block_n=64,warps_m=2,warps_n=4,slice=128,stages=5,softmax=exact",
+    "long-block": "block_m=32,block_n=128,warps_m=1,warps_n=8,slice=64,stages=3,softmax=exact",
+    "gathered": "block_m=32,block_n=96,warps_m=2,warps_n=4,slice=64,stages=4,softmax=exact",
     "threshold": "block_m=32,block_n=32,warps_m=1,warps_n=4,slice=64,stages=5,softmax=threshold",
     "narrow-block": "block_m=64,block_n=32,warps_m=2,warps_n=4,slice=64,stages=4,"
                     "accumulate_o=f16_block",

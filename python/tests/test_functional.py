@@ -349,6 +349,21 @@ def test_prepare(empty_cache, monkeypatch):
     assert len(get_launches()) == 1
 
 
+@pytest.mark.parametrize(("chip", "dim", "value_dim"), [("sm_80", 512, 256), ("sm_86", 1024, 1024)])
+def test_wide_heads(empty_cache, monkeypatch, chip, dim, value_dim):
+    monkeypatch.setattr(FakeDevice, "minor", int(chip[-1]))
+    q, k = (np.empty((1, heads, 70, dim), np.float16) for heads in (4, 2))
+    v, out = (np.empty((1, heads, 70, value_dim), np.float16) for heads in (2, 4))
+    options = {"window": (40, 8), "softcap": 20.0}
+    attn.prepare(q, k, v, chip=chip, lse=True, out=out, **options)
+    lse = Array((1, 4, 70), dtype="float32")
+    q, k, v, out = (Array(each.shape) for each in (q, k, v, out))
+    attn.attention(q, k, v, out=out, lse=lse, **options)
+    assert len(get_launches()) == 1
+    assert get_kernel().launch_record["target"]["chip"] == chip
+    attn.prepare(q, k, v, chip="sm_90a", lse=True, out=out, **options)
+
+
 def test_overhead_of_a_call():
     """The host's work beside the driver's call: 20 us on a quiet machine, so
     that ten times as much is certainly a mistake."""

@@ -162,6 +162,12 @@ static int64_t getMaskedRegisters(int64_t blockN, bool isWindowed) {
   return isWindowed ? 40 : 36;
 }
 
+/// Slices of a block from which on kernels keep more addresses: where warps
+/// exchange probabilities masked ones of D 1024 in slices of 128 spilled up to
+/// 32 bytes, of D 896 none; elsewhere D 272 in slices of 16 and D 704 and 832
+/// in slices of 32 did, 4 to 68 bytes.
+static constexpr int64_t kManySlices = 16, kManyOtherSlices = 34;
+
 void CopiedExtents::addSliceRegisters(ResourceSum &sum,
                                       const CopiedPlan &plan) const {
   if (plan.getColumnWarps() > 1)
@@ -169,9 +175,15 @@ void CopiedExtents::addSliceRegisters(ResourceSum &sum,
   if (plan.getStreamsQ())
     sum.add("q slices", 8);
   if (keyColumns != valueColumns)
-    sum.add("own rows", 8);
-  if (hasPadding)
+    sum.add("own rows", plan.getColumnWarps() > 1 ? 12 : 24);
+  // Where warps exchange probabilities, each has few scores: padding and
+  // strides of the launch were seen to fit beside.
+  bool gathers = plan.gathersProbabilities();
+  if (hasPadding && !gathers)
     sum.add("padding", plan.getBlockN() / 2 - 4);
+  int64_t slices = (keyColumns + valueColumns) / plan.getSlice();
+  if (gathers ? isMasked && slices >= kManySlices : slices >= kManyOtherSlices)
+    sum.add("slices", gathers ? 16 : 24);
   // Rings of eight slots make the loop long.
   int64_t narrow = getNarrowResultRegisters(plan);
   bool hasMany =
@@ -179,7 +191,7 @@ void CopiedExtents::addSliceRegisters(ResourceSum &sum,
   if (hasMany &&
       (isMasked || plan.getBlockN() % 32 != 0 || plan.getStages() > 4))
     sum.add("f16 o", getMaskedRegisters(plan.getBlockN(), isWindowed));
-  if (dynamicStrides)
+  if (dynamicStrides && !gathers)
     sum.add("strides", 40);
   if (isPaged)
     sum.add("pages", 60);
@@ -221,7 +233,7 @@ ResourceSum CopiedExtents::getRegisters(const CopiedPlan &plan) const {
   sum.add("other", exact && !plan.getSlice() ? 70 + 10 * rowGroups : 33);
   // ptxas 13.0 was seen to keep more addresses of blocks of 128 keys, and of
   // copies that do not run ahead.
-  if (!exact && plan.getBlockN() >= 128)
+  if (!exact && !(gathers && plan.getSlice()) && plan.getBlockN() >= 128)
     sum.add("long blocks", partN >= 128 ? 32 : 27);
   if (!exact && plan.getStages() == 1)
     sum.add("copies", 12);

@@ -53,9 +53,8 @@ public:
         scoreSplit(plan.getSSplit()), scoreSums(plan.getAccumulateS()),
         resultSums(plan.getAccumulateO()), softmax(plan.getSoftmax()),
         order(plan.getOrder()), epilogue(plan.getEpilogue()) {
-    // All scores of two groups of rows do not fit beside their results.
     gathers = exchangesScores() && !dividesDepth() &&
-              softmax == SoftmaxPolicy::Exact && blockM / getRowWarps() > 16;
+              softmax == SoftmaxPolicy::Exact;
   }
 
   /// Threads of a CTA.

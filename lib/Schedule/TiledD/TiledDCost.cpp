@@ -13,6 +13,7 @@
 
 #include "../Copied/CopiedCost.h"
 #include "../Core/CommonChecks.h"
+#include "AssembledPlans.h"
 #include "TiledD.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -34,8 +35,10 @@ static constexpr double kCopyLatency = 1000;
 static constexpr double kMargin = 4;
 /// Most registers, as getRegisters counts them, for which ptxas 13.0 was seen
 /// not to spill in any phase of a masked kernel.
-static constexpr int64_t kRegisterLimit = 230, kExactRegisterLimit = 225,
-                         kGatheredRegisterLimit = 249;
+static constexpr int64_t kRegisterLimit = 230, kExactRegisterLimit = 225;
+/// Keys of a block and columns up to which that holds where warps exchange
+/// probabilities.
+static constexpr int64_t kSummedKeys = 64, kSummedColumns = 768;
 
 /// True if another schedule takes the problem's head dimensions on `target`.
 static bool hasOthers(const ProblemFacts &facts, const TargetRow &target) {
@@ -48,21 +51,21 @@ bool TiledDSchedule::isExpectedToSpill(const ProblemFacts &facts,
                                        PlanAttrInterface planAttr,
                                        const TargetRow &target) const {
   auto plan = cast<TiledDPlanAttr>(planAttr);
+  if (wasAssembled(facts, plan, target))
+    return false;
   CopiedPlan copied(plan);
-  int64_t registers =
-      CopiedExtents(facts, copied).getRegisters(copied).getTotal();
+  CopiedExtents extents(facts, copied);
+  // Where warps exchange probabilities the sum does not tell of larger ones.
+  if (copied.gathersProbabilities() &&
+      (plan.getBlockN() > kSummedKeys ||
+       std::max(extents.keyColumns, extents.valueColumns) > kSummedColumns))
+    return true;
+  int64_t registers = extents.getRegisters(copied).getTotal();
   int64_t perThread = std::min<int64_t>(
       target.registersPerThread, target.registersPerSM / plan.getThreads());
   int64_t limit = kRegisterLimit;
-  MaskKind mask = facts.mask.getKind();
-  // Windows were seen to spill 4 to 20 bytes beside exchanged probabilities,
-  // and any mask 8 in code for sm_90a.
-  bool hasMaskRegisters =
-      mask == MaskKind::Window ||
-      (mask != MaskKind::None && target.has(Capability::Wgmma));
-  if (copied.gathersProbabilities())
-    limit = hasMaskRegisters ? kRegisterLimit : kGatheredRegisterLimit;
-  else if (plan.getSoftmax() == SoftmaxPolicy::Exact)
+  if (plan.getSoftmax() == SoftmaxPolicy::Exact &&
+      !copied.gathersProbabilities())
     limit = kExactRegisterLimit;
   return registers > std::min(perThread, limit);
 }

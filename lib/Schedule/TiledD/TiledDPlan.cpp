@@ -4,6 +4,7 @@
 #include "../Copied/CopiedEmit.h"
 #include "../Copied/GridTiles.h"
 #include "../Core/CommonChecks.h"
+#include "AssembledPlans.h"
 #include "TiledD.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -79,14 +80,15 @@ TiledDSchedule::getCandidates(const ProblemFacts &facts,
                 p.qStreamed = streams;
                 add(blockM, blockN, warpsM, warpsN, slice, stages);
               }
-  // Warps of 32 rows, whose fragments of keys and values serve twice as many.
-  // ptxas was seen to spill with four slots, where they are masked.
-  if (hasLittlePadding(facts.headDim, 128) &&
-      hasLittlePadding(facts.valueDim, 128)) {
-    p.softmax = SoftmaxPolicy::Exact;
-    p.qStreamed = false;
-    add(64, 64, 2, 4, 128, 5);
-  }
+  // Warps of 32 rows, whose fragments of keys and values serve twice as many,
+  // and long blocks, which read Q less often.
+  for (TiledDPlanAttr plan : getAssembledPlans(context))
+    if (hasLittlePadding(facts.headDim, plan.getSlice()) &&
+        hasLittlePadding(facts.valueDim, plan.getSlice())) {
+      TiledDPlanAttr::Parameters own = plan.getParameters();
+      own.order = p.order;
+      plans.push_back(TiledDPlanAttr::get(context, own));
+    }
   return plans;
 }
 

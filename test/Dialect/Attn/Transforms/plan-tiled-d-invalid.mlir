@@ -1,7 +1,7 @@
 // RUN: attn-opt %s -attn-plan="chip=sm_80 schedule=tiled_d" -split-input-file -verify-diagnostics
 // RUN: not attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_86 schedule=tiled_d set=block_m=64,block_n=32,slice=128,stages=8" 2>&1 | FileCheck %s --check-prefix=SUM
 // RUN: not attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_86 schedule=tiled_d set=block_m=64,block_n=64,slice=128,stages=8,q_streamed=true" 2>&1 | FileCheck %s --check-prefix=STREAMED
-// RUN: not attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_80 schedule=tiled_d set=warps_n=16" 2>&1 | FileCheck %s --check-prefix=WARPS
+// RUN: not attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_80 schedule=tiled_d set=warps_m=4,warps_n=16" 2>&1 | FileCheck %s --check-prefix=WARPS
 // RUN: not attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_89 schedule=tiled_d set=block_m=64,block_n=32,slice=128,stages=8" 2>&1 | FileCheck %s --check-prefix=ADA
 // RUN: not attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_80 schedule=tiled_d set=warps_m=1,warps_n=8,block_m=16,block_n=64,slice=48" 2>&1 | FileCheck %s --check-prefix=SLICE
 // RUN: not attn-opt %S/Inputs/problem-512.mlir -attn-plan="chip=sm_80 schedule=tiled_d set=warps_m=1,warps_n=8,block_m=16,block_n=32,slice=64" 2>&1 | FileCheck %s --check-prefix=KEYS

@@ -319,7 +319,9 @@ def Attn_TiledDPlanAttr : Attn_Plan<Attn_Dialect, "TiledDPlan", "tiled_d", "tile
       "Slices of Q are loaded for each block, beside those of K, so that shared "
       "memory does not grow with the head dimension">:$q_streamed,
     Attn_PlanEnum<Attn_SoftmaxPolicy, "exact",
-      "How the running maximum of the online softmax is kept">:$softmax,
+      "How the running maximum of the online softmax is kept. With `exact` warps "
+      "that share rows exchange maxima and then probabilities, with the others, and "
+      "where they divide the depth, scores">:$softmax,
     Attn_PlanEnum<Attn_TileOrder, "row_major",
       "The order in which tiles are given to CTAs">:$order,
     Attn_PlanEnum<Attn_EpilogueKind, "auto",
