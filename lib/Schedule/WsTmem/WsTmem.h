@@ -78,6 +78,10 @@ int64_t getFrontKeys(WsTmemPlanAttr plan);
 /// values, so that their slot fills under one of these.
 bool holdsKeys(WsTmemPlanAttr plan);
 
+/// Columns of a product of probabilities by ones, whose results are all a row's
+/// sum: the fewest that an instruction has; 0 where threads add them up.
+int64_t getSumColumns(WsTmemPlanAttr plan);
+
 /// True if K and V share a ring: their slots have the same shape.
 bool sharesRing(const ProblemFacts &facts);
 

@@ -61,15 +61,28 @@ bool attn::sharesRing(const ProblemFacts &facts) {
   return getKeyColumns(facts) == getValueColumns(facts);
 }
 
-/// Columns of tensor memory that a tile takes.
-static int64_t getTileColumns(const ProblemFacts &facts, int64_t blockN,
-                              bool beside) {
-  return blockN + (beside ? blockN / 2 : 0) + getValueColumns(facts);
+int64_t attn::getSumColumns(WsTmemPlanAttr plan) {
+  constexpr int64_t leastColumns = 16;
+  return plan.getRowSums() == RowSums::Tensor ? leastColumns : 0;
+}
+
+/// Columns of tensor memory that the tiles take.
+static ResourceSum getTensorColumns(const ProblemFacts &facts,
+                                    WsTmemPlanAttr plan) {
+  ResourceSum sum;
+  sum.add("s", plan.getBlockN(), kTmemTiles);
+  if (plan.getPBeside())
+    sum.add("p", plan.getBlockN() / 2, kTmemTiles);
+  sum.add("o", getValueColumns(facts), kTmemTiles);
+  sum.add("l", getSumColumns(plan), kTmemTiles);
+  return sum;
 }
 
 /// True if probabilities find columns of their own.
-static bool fitsBeside(const ProblemFacts &facts, int64_t blockN) {
-  return kTmemTiles * getTileColumns(facts, blockN, /*beside=*/true) <=
+static bool fitsBeside(const ProblemFacts &facts, WsTmemPlanAttr::Parameters p,
+                       MLIRContext *context) {
+  p.pBeside = true;
+  return getTensorColumns(facts, WsTmemPlanAttr::get(context, p)).getTotal() <=
          kTmemColumns;
 }
 
@@ -138,6 +151,7 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
             plan.getKvStages());
     slots += plan.getKvStages();
   }
+  sum.add("ones", plan.getBlockN() * getSumColumns(plan) * bytes);
   // Two mbarriers for each slot and for each channel of a tile's tensor memory,
   // and one more where probabilities are handed on in two parts. Where results
   // may take the queries' memory, two for each tile. The address of tensor
@@ -232,7 +246,7 @@ WsTmemSchedule::getCandidates(const ProblemFacts &facts,
     p.packHeads = packs;
     p.blockN = blockN;
     p.softmax = softmax;
-    p.pBeside = fitsBeside(facts, blockN);
+    p.pBeside = fitsBeside(facts, p, context);
     p.polynomial = choosePolynomial(target, p.pBeside);
     p.pParts = true;
     p.ownBlocks = masked;
@@ -341,14 +355,12 @@ llvm::Error WsTmemSchedule::checkPlan(const ProblemFacts &facts,
                       "multiple of 32",
                       facts.valueDim * facts.outType.getIntOrFloatBitWidth() /
                           8));
-  if (plan.getPBeside() && !fitsBeside(facts, plan.getBlockN()))
+  ResourceSum columns = getTensorColumns(facts, plan);
+  if (columns.getTotal() > kTmemColumns)
     return makeUnsupported(
         getName(),
-        llvm::formatv("p_beside with {0} columns of tensor memory, expected up "
-                      "to {1}",
-                      kTmemTiles * getTileColumns(facts, plan.getBlockN(),
-                                                  /*beside=*/true),
-                      kTmemColumns));
+        llvm::formatv("{0} columns of tensor memory, expected up to {1}",
+                      columns.str(), kTmemColumns));
   return checkSharedBytes(getTmemSharedBytes(facts, plan, target), target);
 }
 
@@ -417,15 +429,17 @@ PlanEstimate WsTmemSchedule::estimate(const ProblemFacts &facts,
   estimate.blocks =
       countBlocks(facts, queries, keys, std::ceil(blockM / rows), blockN);
 
-  double columns = llvm::alignTo(facts.headDim, 16) + facts.valueDim;
+  double columns =
+      llvm::alignTo(facts.headDim, 16) + facts.valueDim + getSumColumns(plan);
   estimate.tensorClocks = 2 * blockM * blockN * columns / target.tensorFlopF16;
   double elements = blockM * blockN;
   estimate.expClocks =
       elements * (16 - plan.getPolynomial()) / 16 / target.expPerClock;
   // Warp instructions for 32 scores: scale, exponential, half a sum, a maximum,
   // half a packing; a polynomial takes four more.
-  estimate.issueClocks = (3.5 + 4.0 * plan.getPolynomial() / 16) * elements /
-                         32 / target.issuePerClock;
+  double instructions = plan.getRowSums() == RowSums::Tensor ? 3 : 3.5;
+  estimate.issueClocks = (instructions + 4.0 * plan.getPolynomial() / 16) *
+                         elements / 32 / target.issuePerClock;
   // Operands of the products, each read for each of the two tiles, and what TMA
   // writes.
   estimate.sharedClocks =
