@@ -152,8 +152,6 @@ private:
   /// The row sums of what a product of results has as its probabilities.
   void emitSumProduct(int64_t number, Value accumulate, IntegerAttr depth,
                       IntegerAttr first);
-  /// The row sums that are there, a value for each row.
-  Value emitTensorSums(int64_t number);
   /// Acquires a slot of a tile, all its parts; its token.
   Value acquireTile(int64_t number, Value channel, Value cursor);
   /// Takes the results back behind a tile, where they have a channel of their
@@ -180,6 +178,8 @@ private:
   /// The layout in which a thread has a whole row.
   TmemRegsLayoutAttr getRowLayout();
   /// What is in the columns of tensor memory from `first` on.
+  Value startTensorLoad(Value buffer, int64_t first, int64_t columns);
+  SmallVector<Value> awaitTensorLoads(ValueRange loads);
   Value emitTensorLoad(Value buffer, int64_t first, int64_t columns);
   Value emitColumns(Value buffer, int64_t first, int64_t columns);
   /// The results of the tile, and row sums if the tensor core adds them up,

@@ -355,6 +355,12 @@ llvm::Error WsTmemSchedule::checkPlan(const ProblemFacts &facts,
                       "multiple of 32",
                       facts.valueDim * facts.outType.getIntOrFloatBitWidth() /
                           8));
+  // Sums of 8 bits are good enough for results of as many, but LSE is f32.
+  if (plan.getRowSums() == RowSums::Tensor && facts.lse &&
+      facts.elementType.isBF16())
+    return makeUnsupported(getName(),
+                           "row_sums 'tensor' with LSE of bf16, whose rounded "
+                           "probabilities are off by up to 2^-8");
   ResourceSum columns = getTensorColumns(facts, plan);
   if (columns.getTotal() > kTmemColumns)
     return makeUnsupported(

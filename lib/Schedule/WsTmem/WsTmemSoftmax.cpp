@@ -30,16 +30,27 @@ TmemRegsLayoutAttr WsTmemEmitter::getRowLayout() {
   return TmemRegsLayoutAttr::get(b.getContext(), TmemShape::S32x32b, {4, 1});
 }
 
-Value WsTmemEmitter::emitTensorLoad(Value buffer, int64_t first,
-                                    int64_t columns) {
+Value WsTmemEmitter::startTensorLoad(Value buffer, int64_t first,
+                                     int64_t columns) {
   auto inFlight = InFlightType::get(b.getContext(), {kTmemRows, columns},
                                     b.getF32Type(), getRowLayout());
   auto load = TmemLoadOp::create(b, inFlight, /*row_values=*/Type(),
                                  emitColumns(buffer, first, columns),
                                  /*reduce=*/ReduceKindAttr());
-  return TmemWaitOp::create(b, TypeRange{f32Tile({kTmemRows, columns})},
-                            ValueRange{load.getResult()})
-      .getResult(0);
+  return load.getResult();
+}
+
+SmallVector<Value> WsTmemEmitter::awaitTensorLoads(ValueRange loads) {
+  auto types = llvm::map_to_vector(loads, [&](Value load) -> Type {
+    return f32Tile(cast<InFlightType>(load.getType()).getShape());
+  });
+  return llvm::to_vector(
+      ValueRange(TmemWaitOp::create(b, types, loads).getResults()));
+}
+
+Value WsTmemEmitter::emitTensorLoad(Value buffer, int64_t first,
+                                    int64_t columns) {
+  return awaitTensorLoads(startTensorLoad(buffer, first, columns)).front();
 }
 
 //===----------------------------------------------------------------------===//
@@ -255,9 +266,13 @@ WsTmemEmitter::emitTileResults(int64_t number, ValueRange cursors) {
   Value channel = tile.getChannels().back(), cursor = cursors.back();
   auto emitLoads = [&] {
     SmallVector<Value> loads = {
-        emitTensorLoad(tile.results, 0, facts.valueDim)};
+        startTensorLoad(tile.results, 0, facts.valueDim)};
     if (tile.sums)
-      loads.push_back(emitTensorSums(number));
+      loads.push_back(startTensorLoad(tile.sums, 0, 1));
+    loads = awaitTensorLoads(loads);
+    if (tile.sums)
+      loads.back() = ReduceOp::create(b, f32Tile({kTmemRows}), ReduceKind::Add,
+                                      loads.back());
     return loads;
   };
   auto emitZeros = [&] {

@@ -43,8 +43,3 @@ void WsTmemEmitter::emitSumProduct(int64_t number, Value accumulate,
     Tcgen05MmaOp::create(b, tiles[number].probabilities, ones,
                          tiles[number].sums, accumulate, depth, first);
 }
-
-Value WsTmemEmitter::emitTensorSums(int64_t number) {
-  Value column = emitTensorLoad(tiles[number].sums, 0, 1);
-  return ReduceOp::create(b, f32Tile({kTmemRows}), ReduceKind::Add, column);
-}

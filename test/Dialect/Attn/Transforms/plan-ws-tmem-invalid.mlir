@@ -24,6 +24,16 @@
 // SUMS: schedule 'ws_tmem' does not support 544 (s 2 x 128 + o 2 x 128 + l 2 x 16) columns of tensor memory, expected up to 512
 // GROUP: expected group_heads not to be negative, got -1
 
+// Sums of rounded probabilities are too far off for LSE where these have 8 bits.
+func.func @narrow_lse(%q: memref<1x8x256x64xbf16>, %o: memref<1x8x256x64xbf16>, %lse: memref<1x8x256xf32>) {
+  // expected-error@+1 {{schedule 'ws_tmem' does not support row_sums 'tensor' with LSE of bf16, whose rounded probabilities are off by up to 2^-8}}
+  attn.attention ins(%q, %q, %q : memref<1x8x256x64xbf16>, memref<1x8x256x64xbf16>, memref<1x8x256x64xbf16>)
+                 outs(%o, %lse : memref<1x8x256x64xbf16>, memref<1x8x256xf32>) {plan = #attn.ws_tmem<row_sums = tensor>}
+  return
+}
+
+// -----
+
 func.func @dim(%q: memref<1x8x256x192xf16>, %o: memref<1x8x256x192xf16>) {
   // expected-error@+1 {{schedule 'ws_tmem' does not support a head dimension of 192, expected up to 128, so that two tiles' scores and results fit tensor memory}}
   attn.attention ins(%q, %q, %q : memref<1x8x256x192xf16>, memref<1x8x256x192xf16>, memref<1x8x256x192xf16>)
