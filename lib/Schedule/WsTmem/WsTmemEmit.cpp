@@ -561,13 +561,14 @@ LogicalResult WsTmemEmitter::run() {
   emitExtents();
   // What multiplies has a tile if it makes ones.
   int64_t grid = ones ? 1 : 0;
+  int64_t softmax = getTmemSoftmaxRegisters(plan),
+          other = getTmemOtherRegisters(plan);
   auto op = WarpSpecializeOp::create(
       b,
       b.getStrArrayAttr({kSoftmaxes[0], kSoftmaxes[1], kMultiplier, kLoader}),
       b.getDenseI64ArrayAttr({4, 4, 1, 3}),
       b.getDenseI64ArrayAttr({4, 1, 4, 1, grid, grid, 0, 0}),
-      b.getDenseI64ArrayAttr({kTmemSoftmaxRegisters, kTmemSoftmaxRegisters,
-                              kTmemOtherRegisters, kTmemOtherRegisters}),
+      b.getDenseI64ArrayAttr({softmax, softmax, other, other}),
       /*partitionsCount=*/4);
   for (auto [index, region] : llvm::enumerate(op.getPartitions())) {
     OpBuilder::InsertionGuard guard(b);

@@ -66,6 +66,17 @@ int64_t attn::getSumColumns(WsTmemPlanAttr plan) {
   return plan.getRowSums() == RowSums::Tensor ? leastColumns : 0;
 }
 
+int64_t attn::getTmemSoftmaxRegisters(WsTmemPlanAttr plan) {
+  return kTmemSoftmaxRegisters -
+         (plan.getRowSums() == RowSums::Tensor ? kTmemSumRegisters : 0);
+}
+
+int64_t attn::getTmemOtherRegisters(WsTmemPlanAttr plan) {
+  // Two softmaxes beside one warpgroup of the others.
+  return kTmemOtherRegisters +
+         kTmemTiles * (kTmemSoftmaxRegisters - getTmemSoftmaxRegisters(plan));
+}
+
 /// Columns of tensor memory that the tiles take.
 static ResourceSum getTensorColumns(const ProblemFacts &facts,
                                     WsTmemPlanAttr plan) {
@@ -400,7 +411,7 @@ bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
       plan.getBlockN() > kMostChangedScores)
     return true;
   return std::max(block, facts.valueDim) + kOtherRegisters >
-         kTmemSoftmaxRegisters;
+         getTmemSoftmaxRegisters(plan);
 }
 
 /// Bytes of K and V that are copied while a slot is read.
