@@ -410,6 +410,12 @@ bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
   if (getScoreCost(facts).registers != 0 &&
       plan.getBlockN() > kMostChangedScores)
     return true;
+  // Beside row sums by the tensor core, which take registers from it, the
+  // policy lagged spilled 16 bytes over 128 keys, over 112 none.
+  if (plan.getRowSums() == RowSums::Tensor &&
+      plan.getSoftmax() == SoftmaxPolicy::Lagged &&
+      plan.getBlockN() > kMostChangedScores)
+    return true;
   return std::max(block, facts.valueDim) + kOtherRegisters >
          getTmemSoftmaxRegisters(plan);
 }
