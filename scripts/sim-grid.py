@@ -67,6 +67,8 @@ TMEM_AXES = {
     "epilogue": ("auto", "direct", "tma"),
     # Heads of a group as rows of their query, where there are any.
     "rows": (False, True),
+    # By the tensor core those of f16: LSE of bf16 has none.
+    "sums": ("registers", "tensor"),
 }
 
 
@@ -75,14 +77,16 @@ class TmemCase(Case):
 
     def __init__(self, values):
         super().__init__(values[:6])
-        self.packed, self.softmax, self.epilogue, self.rows = values[6:]
+        self.packed, self.softmax, self.epilogue, self.rows, sums = values[6:]
+        self.sums = sums if self.dtype == "f16" else "registers"
         self.rows &= self.heads != self.kv_heads
 
     @property
     def name(self):
         packed = "-packed" if self.packed else ""
         rows = "-rows" if self.rows else ""
-        return f"{super().name}{packed}-{self.softmax}-{self.epilogue}{rows}"
+        sums = "-sums" if self.sums == "tensor" else ""
+        return f"{super().name}{packed}-{self.softmax}-{self.epilogue}{rows}{sums}"
 
     def command(self, tool, chip):
         command = super().command(tool, chip)
@@ -95,6 +99,8 @@ class TmemCase(Case):
             parameters += f",epilogue={self.epilogue}"
         if self.heads != self.kv_heads:
             parameters += f",pack_heads={str(self.rows).lower()}"
+        if self.sums == "tensor":
+            parameters += ",row_sums=tensor"
         return [*command, "--schedule=ws_tmem", f"--set=spills=allow,{parameters}"]
 
 

@@ -8,6 +8,7 @@
 
 #include "attn/Analysis/ProxyFences.h"
 #include "ForwardWalk.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -92,7 +93,7 @@ bool attn::isRelease(Operation &op) {
   if (auto user = dyn_cast<ChannelUserOpInterface>(op))
     return user.getChannelUse() == ChannelUse::Release;
   return isa<gpu::BarrierOp, ClusterBarrierOp, NamedBarrierOp, MBarrierArriveOp,
-             MBarrierExpectTxOp>(op);
+             MBarrierExpectTxOp, NVVM::SyncWarpOp>(op);
 }
 
 bool attn::releasesInside(ElectOp elect) {

@@ -49,6 +49,10 @@ inline constexpr int64_t kTmemTiles = 2;
 /// up to 84 bytes of the threads that load and multiply, with 56 none.
 inline constexpr int64_t kTmemSoftmaxRegisters = 224;
 inline constexpr int64_t kTmemOtherRegisters = 56;
+/// Registers that move from a softmax's threads to the others where these start
+/// products for row sums: 2 x 128 x 216 + 128 x 72. With 56 ptxas 13.0 spilled
+/// up to 52 bytes of the thread that multiplies, with 72 none.
+inline constexpr int64_t kTmemSumRegisters = 8;
 
 /// Heads that are rows of their query, and rows of a query.
 int64_t getTmemPackedHeads(const ProblemFacts &facts, WsTmemPlanAttr plan);
@@ -77,6 +81,14 @@ int64_t getFrontKeys(WsTmemPlanAttr plan);
 /// Whether keys are handed back only behind the next block's first product with
 /// values, so that their slot fills under one of these.
 bool holdsKeys(WsTmemPlanAttr plan);
+
+/// Registers of a thread of a softmax, and of the others.
+int64_t getTmemSoftmaxRegisters(WsTmemPlanAttr plan);
+int64_t getTmemOtherRegisters(WsTmemPlanAttr plan);
+
+/// Columns of a product of probabilities by ones, whose results are all a row's
+/// sum: the fewest that an instruction has; 0 where threads add them up.
+int64_t getSumColumns(WsTmemPlanAttr plan);
 
 /// True if K and V share a ring: their slots have the same shape.
 bool sharesRing(const ProblemFacts &facts);

@@ -396,6 +396,7 @@ void WsTmemEmitter::addResults(IssueOrder &order, int64_t number,
             Tcgen05MmaOp::create(b, tiles[number].probabilities,
                                  emitSlot(v, args[1]), tiles[number].results,
                                  some, depthAttr, firstAttr);
+            emitSumProduct(number, some, depthAttr, firstAttr);
           });
         }};
     if (!part.empty())
@@ -516,6 +517,7 @@ void WsTmemEmitter::emitResultRounds(MutableArrayRef<Value> cursors) {
 
 LogicalResult WsTmemEmitter::emitMultiplier() {
   LogicalResult status = success();
+  emitOnes();
   elect([&]() {
     rank = context.i32(0);
     TileLoopOp loop = emitTileLoop(
@@ -552,17 +554,21 @@ LogicalResult WsTmemEmitter::run() {
       ->setAttr(kRenewEntryAttr, b.getUnitAttr());
   for (int64_t number = 0; number < kTmemTiles; ++number)
     makeTensorTile(number);
+  makeOnes();
   makeDealer();
   if (plan.getEpilogue() == EpilogueKind::Tma)
     resultMap = makeResultMap(kTmemRows, getStagedColumns(facts, plan));
   emitExtents();
+  // What multiplies has a tile if it makes ones.
+  int64_t grid = ones ? 1 : 0;
+  int64_t softmax = getTmemSoftmaxRegisters(plan),
+          other = getTmemOtherRegisters(plan);
   auto op = WarpSpecializeOp::create(
       b,
       b.getStrArrayAttr({kSoftmaxes[0], kSoftmaxes[1], kMultiplier, kLoader}),
       b.getDenseI64ArrayAttr({4, 4, 1, 3}),
-      b.getDenseI64ArrayAttr({4, 1, 4, 1, 0, 0, 0, 0}),
-      b.getDenseI64ArrayAttr({kTmemSoftmaxRegisters, kTmemSoftmaxRegisters,
-                              kTmemOtherRegisters, kTmemOtherRegisters}),
+      b.getDenseI64ArrayAttr({4, 1, 4, 1, grid, grid, 0, 0}),
+      b.getDenseI64ArrayAttr({softmax, softmax, other, other}),
       /*partitionsCount=*/4);
   for (auto [index, region] : llvm::enumerate(op.getPartitions())) {
     OpBuilder::InsertionGuard guard(b);

@@ -41,6 +41,9 @@ struct TensorTile {
   /// else null.
   Value handed;
   Value scores, probabilities, results;
+  /// Row sums, all columns the same, where the tensor core adds them up; else
+  /// null.
+  Value sums;
   /// Whose turn it is with the queries' memory where results take it, the
   /// loader's or the softmax's; else null.
   Value stored;
@@ -143,6 +146,12 @@ private:
   /// behind those of `before` blocks, of none if it is null.
   void addResults(IssueOrder &order, int64_t number, const ClusterTile &own,
                   Value before);
+  /// The memory of the factor of the row sums, and what fills it with ones.
+  void makeOnes();
+  void emitOnes();
+  /// The row sums of what a product of results has as its probabilities.
+  void emitSumProduct(int64_t number, Value accumulate, IntegerAttr depth,
+                      IntegerAttr first);
   /// Acquires a slot of a tile, all its parts; its token.
   Value acquireTile(int64_t number, Value channel, Value cursor);
   /// Takes the results back behind a tile, where they have a channel of their
@@ -166,13 +175,17 @@ private:
                                  ValueRange carried);
   /// Behind a step, the path on which results are multiplied by its factor.
   void emitRescale(const TensorTile &tile, Value factor, Value key);
+  /// The layout in which a thread has a whole row.
+  TmemRegsLayoutAttr getRowLayout();
   /// What is in the columns of tensor memory from `first` on.
+  Value startTensorLoad(Value buffer, int64_t first, int64_t columns);
+  SmallVector<Value> awaitTensorLoads(ValueRange loads);
   Value emitTensorLoad(Value buffer, int64_t first, int64_t columns);
   Value emitColumns(Value buffer, int64_t first, int64_t columns);
-  /// The results of the tile, zeros if it has no blocks, and the cursors
-  /// behind.
-  std::pair<Value, SmallVector<Value>> emitTileResults(int64_t number,
-                                                       ValueRange cursors);
+  /// The results of the tile, and row sums if the tensor core adds them up,
+  /// zeros if it has no blocks, and the cursors behind.
+  std::pair<SmallVector<Value>, SmallVector<Value>>
+  emitTileResults(int64_t number, ValueRange cursors);
   /// Stores the results of a tile through shared memory, in as many parts as
   /// the plan says; `oView` is null where these have views of their own.
   void emitStagedResults(int64_t number, RunningState state, Value oView,
@@ -192,6 +205,8 @@ private:
   Ring q, k, v;
   TileDealer dealer;
   TensorTile tiles[kTmemTiles];
+  /// The factor of the row sums, null where threads add them up.
+  Value ones;
   /// Where TMA stores results; else null.
   Value resultMap;
 };

@@ -61,15 +61,39 @@ bool attn::sharesRing(const ProblemFacts &facts) {
   return getKeyColumns(facts) == getValueColumns(facts);
 }
 
-/// Columns of tensor memory that a tile takes.
-static int64_t getTileColumns(const ProblemFacts &facts, int64_t blockN,
-                              bool beside) {
-  return blockN + (beside ? blockN / 2 : 0) + getValueColumns(facts);
+int64_t attn::getSumColumns(WsTmemPlanAttr plan) {
+  constexpr int64_t leastColumns = 16;
+  return plan.getRowSums() == RowSums::Tensor ? leastColumns : 0;
+}
+
+int64_t attn::getTmemSoftmaxRegisters(WsTmemPlanAttr plan) {
+  return kTmemSoftmaxRegisters -
+         (plan.getRowSums() == RowSums::Tensor ? kTmemSumRegisters : 0);
+}
+
+int64_t attn::getTmemOtherRegisters(WsTmemPlanAttr plan) {
+  // Two softmaxes beside one warpgroup of the others.
+  return kTmemOtherRegisters +
+         kTmemTiles * (kTmemSoftmaxRegisters - getTmemSoftmaxRegisters(plan));
+}
+
+/// Columns of tensor memory that the tiles take.
+static ResourceSum getTensorColumns(const ProblemFacts &facts,
+                                    WsTmemPlanAttr plan) {
+  ResourceSum sum;
+  sum.add("s", plan.getBlockN(), kTmemTiles);
+  if (plan.getPBeside())
+    sum.add("p", plan.getBlockN() / 2, kTmemTiles);
+  sum.add("o", getValueColumns(facts), kTmemTiles);
+  sum.add("l", getSumColumns(plan), kTmemTiles);
+  return sum;
 }
 
 /// True if probabilities find columns of their own.
-static bool fitsBeside(const ProblemFacts &facts, int64_t blockN) {
-  return kTmemTiles * getTileColumns(facts, blockN, /*beside=*/true) <=
+static bool fitsBeside(const ProblemFacts &facts, WsTmemPlanAttr::Parameters p,
+                       MLIRContext *context) {
+  p.pBeside = true;
+  return getTensorColumns(facts, WsTmemPlanAttr::get(context, p)).getTotal() <=
          kTmemColumns;
 }
 
@@ -138,6 +162,7 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
             plan.getKvStages());
     slots += plan.getKvStages();
   }
+  sum.add("ones", plan.getBlockN() * getSumColumns(plan) * bytes);
   // Two mbarriers for each slot and for each channel of a tile's tensor memory,
   // and one more where probabilities are handed on in two parts. Where results
   // may take the queries' memory, two for each tile. The address of tensor
@@ -232,7 +257,7 @@ WsTmemSchedule::getCandidates(const ProblemFacts &facts,
     p.packHeads = packs;
     p.blockN = blockN;
     p.softmax = softmax;
-    p.pBeside = fitsBeside(facts, blockN);
+    p.pBeside = fitsBeside(facts, p, context);
     p.polynomial = choosePolynomial(target, p.pBeside);
     p.pParts = true;
     p.ownBlocks = masked;
@@ -341,14 +366,18 @@ llvm::Error WsTmemSchedule::checkPlan(const ProblemFacts &facts,
                       "multiple of 32",
                       facts.valueDim * facts.outType.getIntOrFloatBitWidth() /
                           8));
-  if (plan.getPBeside() && !fitsBeside(facts, plan.getBlockN()))
+  // Sums of 8 bits are good enough for results of as many, but LSE is f32.
+  if (plan.getRowSums() == RowSums::Tensor && facts.lse &&
+      facts.elementType.isBF16())
+    return makeUnsupported(getName(),
+                           "row_sums 'tensor' with LSE of bf16, whose rounded "
+                           "probabilities are off by up to 2^-8");
+  ResourceSum columns = getTensorColumns(facts, plan);
+  if (columns.getTotal() > kTmemColumns)
     return makeUnsupported(
         getName(),
-        llvm::formatv("p_beside with {0} columns of tensor memory, expected up "
-                      "to {1}",
-                      kTmemTiles * getTileColumns(facts, plan.getBlockN(),
-                                                  /*beside=*/true),
-                      kTmemColumns));
+        llvm::formatv("{0} columns of tensor memory, expected up to {1}",
+                      columns.str(), kTmemColumns));
   return checkSharedBytes(getTmemSharedBytes(facts, plan, target), target);
 }
 
@@ -381,8 +410,14 @@ bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
   if (getScoreCost(facts).registers != 0 &&
       plan.getBlockN() > kMostChangedScores)
     return true;
+  // Beside row sums by the tensor core, which take registers from it, the
+  // policy lagged spilled 16 bytes over 128 keys, over 112 none.
+  if (plan.getRowSums() == RowSums::Tensor &&
+      plan.getSoftmax() == SoftmaxPolicy::Lagged &&
+      plan.getBlockN() > kMostChangedScores)
+    return true;
   return std::max(block, facts.valueDim) + kOtherRegisters >
-         kTmemSoftmaxRegisters;
+         getTmemSoftmaxRegisters(plan);
 }
 
 /// Bytes of K and V that are copied while a slot is read.
@@ -417,15 +452,17 @@ PlanEstimate WsTmemSchedule::estimate(const ProblemFacts &facts,
   estimate.blocks =
       countBlocks(facts, queries, keys, std::ceil(blockM / rows), blockN);
 
-  double columns = llvm::alignTo(facts.headDim, 16) + facts.valueDim;
+  double columns =
+      llvm::alignTo(facts.headDim, 16) + facts.valueDim + getSumColumns(plan);
   estimate.tensorClocks = 2 * blockM * blockN * columns / target.tensorFlopF16;
   double elements = blockM * blockN;
   estimate.expClocks =
       elements * (16 - plan.getPolynomial()) / 16 / target.expPerClock;
   // Warp instructions for 32 scores: scale, exponential, half a sum, a maximum,
   // half a packing; a polynomial takes four more.
-  estimate.issueClocks = (3.5 + 4.0 * plan.getPolynomial() / 16) * elements /
-                         32 / target.issuePerClock;
+  double instructions = plan.getRowSums() == RowSums::Tensor ? 3 : 3.5;
+  estimate.issueClocks = (instructions + 4.0 * plan.getPolynomial() / 16) *
+                         elements / 32 / target.issuePerClock;
   // Operands of the products, each read for each of the two tiles, and what TMA
   // writes.
   estimate.sharedClocks =

@@ -26,19 +26,31 @@ Value WsTmemEmitter::emitColumns(Value buffer, int64_t first, int64_t columns) {
       first);
 }
 
-Value WsTmemEmitter::emitTensorLoad(Value buffer, int64_t first,
-                                    int64_t columns) {
-  MLIRContext *mlir = b.getContext();
-  // A thread has a whole row.
-  auto layout = TmemRegsLayoutAttr::get(mlir, TmemShape::S32x32b, {4, 1});
-  auto inFlight =
-      InFlightType::get(mlir, {kTmemRows, columns}, b.getF32Type(), layout);
+TmemRegsLayoutAttr WsTmemEmitter::getRowLayout() {
+  return TmemRegsLayoutAttr::get(b.getContext(), TmemShape::S32x32b, {4, 1});
+}
+
+Value WsTmemEmitter::startTensorLoad(Value buffer, int64_t first,
+                                     int64_t columns) {
+  auto inFlight = InFlightType::get(b.getContext(), {kTmemRows, columns},
+                                    b.getF32Type(), getRowLayout());
   auto load = TmemLoadOp::create(b, inFlight, /*row_values=*/Type(),
                                  emitColumns(buffer, first, columns),
                                  /*reduce=*/ReduceKindAttr());
-  return TmemWaitOp::create(b, TypeRange{f32Tile({kTmemRows, columns})},
-                            ValueRange{load.getResult()})
-      .getResult(0);
+  return load.getResult();
+}
+
+SmallVector<Value> WsTmemEmitter::awaitTensorLoads(ValueRange loads) {
+  auto types = llvm::map_to_vector(loads, [&](Value load) -> Type {
+    return f32Tile(cast<InFlightType>(load.getType()).getShape());
+  });
+  return llvm::to_vector(
+      ValueRange(TmemWaitOp::create(b, types, loads).getResults()));
+}
+
+Value WsTmemEmitter::emitTensorLoad(Value buffer, int64_t first,
+                                    int64_t columns) {
+  return awaitTensorLoads(startTensorLoad(buffer, first, columns)).front();
 }
 
 //===----------------------------------------------------------------------===//
@@ -73,14 +85,17 @@ void WsTmemEmitter::emitRescale(const TensorTile &tile, Value factor,
     auto branch = scf::IfOp::create(b, emitSome(), /*withElseRegion=*/false);
     b.setInsertionPointToStart(branch.thenBlock());
   }
-  int64_t columns = facts.valueDim;
-  for (int64_t first = 0; first < columns; first += kRescaledColumns) {
-    int64_t count = std::min(kRescaledColumns, columns - first);
-    Value part = emitTensorLoad(tile.results, first, count);
+  auto rescale = [&](Value buffer, int64_t first, int64_t count) {
+    Value part = emitTensorLoad(buffer, first, count);
     Value spread = BroadcastOp::create(b, part.getType(), factor);
     TmemStoreOp::create(b, arith::MulFOp::create(b, part, spread),
-                        emitColumns(tile.results, first, count));
-  }
+                        emitColumns(buffer, first, count));
+  };
+  int64_t columns = facts.valueDim;
+  for (int64_t first = 0; first < columns; first += kRescaledColumns)
+    rescale(tile.results, first, std::min(kRescaledColumns, columns - first));
+  if (tile.sums)
+    rescale(tile.sums, 0, 1);
 }
 
 /// Where the columns that are computed one after the other start: what is
@@ -140,6 +155,7 @@ LogicalResult WsTmemEmitter::emitSoftmaxBlock(int64_t number, Value scale,
                               /*o=*/Value(), scale, plan.getSoftmax());
   softmax.setPolynomial(plan.getPolynomial());
   softmax.setHalves(plan.getExp() == ExpFormat::F16x2);
+  softmax.setSumsElsewhere(static_cast<bool>(tile.sums));
   Value p = softmax.getP();
   auto narrow = [&] {
     p = arith::TruncFOp::create(
@@ -219,11 +235,14 @@ void WsTmemEmitter::emitReleaseAll(int64_t number, Value channel, Value token) {
 KVLoopOp WsTmemEmitter::emitSoftmaxLoop(int64_t number, ValueRange cursors) {
   Value scale = emitExponentScale();
   Value m = emitInitialState(plan.getSoftmax() == SoftmaxPolicy::Optimistic).m;
-  // A thread adds up its row by itself.
-  auto sums = RankedTensorType::get(
-      {kTmemRows, 1}, b.getF32Type(),
-      cast<RankedTensorType>(getPartialSumsType(b.getContext(), kTmemRows))
-          .getEncoding());
+  // A thread adds up its row by itself. Sums that stay as they are have nothing
+  // that ties them to the scores' layout.
+  MLIRContext *mlir = b.getContext();
+  Attribute parent = AutoLayoutAttr::get(mlir);
+  if (ones)
+    parent = getRowLayout();
+  auto sums = RankedTensorType::get({kTmemRows, 1}, b.getF32Type(),
+                                    PartialLayoutAttr::get(mlir, parent));
   bool isWhole = true;
   auto body = [&](OpBuilder &builder, Location, Value key, ValueRange carried) {
     OpBuilder::InsertionGuard guard(b);
@@ -238,51 +257,71 @@ KVLoopOp WsTmemEmitter::emitSoftmaxLoop(int64_t number, ValueRange cursors) {
   return isWhole ? loop : KVLoopOp();
 }
 
-std::pair<Value, SmallVector<Value>>
+std::pair<SmallVector<Value>, SmallVector<Value>>
 WsTmemEmitter::emitTileResults(int64_t number, ValueRange cursors) {
   const TensorTile &tile = tiles[number];
-  RankedTensorType type = f32Tile({kTmemRows, facts.valueDim});
+  SmallVector<Type> types = {f32Tile({kTmemRows, facts.valueDim})};
+  if (tile.sums)
+    types.push_back(f32Tile({kTmemRows}));
   Value channel = tile.getChannels().back(), cursor = cursors.back();
+  auto emitLoads = [&] {
+    SmallVector<Value> loads = {
+        startTensorLoad(tile.results, 0, facts.valueDim)};
+    if (tile.sums)
+      loads.push_back(startTensorLoad(tile.sums, 0, 1));
+    loads = awaitTensorLoads(loads);
+    if (tile.sums)
+      loads.back() = ReduceOp::create(b, f32Tile({kTmemRows}), ReduceKind::Add,
+                                      loads.back());
+    return loads;
+  };
+  auto emitZeros = [&] {
+    return llvm::map_to_vector(types, [&](Type type) -> Value {
+      return splat(cast<RankedTensorType>(type), 0);
+    });
+  };
   auto isSome = [&](Value begin, Value end) {
     return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, begin, end);
   };
-  auto branch = scf::IfOp::create(b, TypeRange{type, cursor.getType()},
-                                  isSome(walk.begin, walk.end),
+  SmallVector<Type> branchTypes = types;
+  branchTypes.push_back(cursor.getType());
+  auto branch = scf::IfOp::create(b, branchTypes, isSome(walk.begin, walk.end),
                                   /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
   auto slot = ChannelAcquireOp::create(b, channel, cursor, kSoftmaxes[number]);
-  Value results;
+  SmallVector<Value> results;
   if (walk.skippedBehind || walk.skippedInFront) {
     // A tile may have no block of its own among those of both.
-    auto own =
-        scf::IfOp::create(b, TypeRange{type}, isSome(bounds.begin, bounds.end),
-                          /*withElseRegion=*/true);
+    auto own = scf::IfOp::create(b, types, isSome(bounds.begin, bounds.end),
+                                 /*withElseRegion=*/true);
     OpBuilder::InsertionGuard inner(b);
     b.setInsertionPointToStart(own.thenBlock());
-    scf::YieldOp::create(
-        b, ValueRange{emitTensorLoad(tile.results, 0, facts.valueDim)});
+    scf::YieldOp::create(b, emitLoads());
     b.setInsertionPointToStart(own.elseBlock());
-    scf::YieldOp::create(b, ValueRange{splat(type, 0)});
-    results = own.getResult(0);
+    scf::YieldOp::create(b, emitZeros());
+    llvm::append_range(results, own.getResults());
   } else {
-    results = emitTensorLoad(tile.results, 0, facts.valueDim);
+    results = emitLoads();
   }
   emitReleaseAll(number, channel, slot.getToken());
-  Value next = CursorAdvanceOp::create(b, cursor, channel);
-  scf::YieldOp::create(b, ValueRange{results, next});
+  results.push_back(CursorAdvanceOp::create(b, cursor, channel));
+  scf::YieldOp::create(b, results);
   b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, ValueRange{splat(type, 0), cursor});
+  results = emitZeros();
+  results.push_back(cursor);
+  scf::YieldOp::create(b, results);
   SmallVector<Value> behind = llvm::to_vector(cursors.drop_back());
-  behind.push_back(branch.getResult(1));
-  return {branch.getResult(0), behind};
+  behind.push_back(branch.getResults().back());
+  return {llvm::to_vector(ValueRange(branch.getResults().drop_back())), behind};
 }
 
 FailureOr<SmallVector<Value>>
 WsTmemEmitter::emitSoftmaxTile(int64_t number, ValueRange cursors) {
   if (!plan.getOwnBlocks())
     widenBounds();
-  size_t channels = tiles[number].getChannels().size();
+  const TensorTile &tile = tiles[number];
+  size_t channels = tile.getChannels().size();
   SmallVector<Value> at =
       emitSkips(number, walk.skippedBehind, cursors.take_front(channels));
   KVLoopOp loop = emitSoftmaxLoop(number, at);
@@ -292,8 +331,11 @@ WsTmemEmitter::emitSoftmaxTile(int64_t number, ValueRange cursors) {
   auto [results, next] = emitTileResults(number, at);
   Value oView = plan.getOHalves() ? Value() : emitResultView("o");
   Value lseView = facts.lse ? emitResultView("lse") : Value();
-  RunningState state(loop.getResult(0), loop.getResult(1), results);
-  state = emitFinalState(state);
+  RunningState state(loop.getResult(0), loop.getResult(1), results.front());
+  if (tile.sums)
+    state = emitWithSinks({state.m, results.back(), state.o});
+  else
+    state = emitFinalState(state);
   if (resultBuffer == ResultBuffer::Queries)
     next.push_back(emitResultsOverQueries(number, state, oView, lseView,
                                           cursors.drop_front(channels)[0]));

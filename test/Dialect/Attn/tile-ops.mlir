@@ -101,6 +101,8 @@ func.func @softmax(%s: !s, %m: !m, %l: !l, %o: !o, %c: f32) {
   // Without an accumulator the factor is a result.
   // CHECK: %{{.*}}, %{{.*}}, %{{.*}}, %[[F:.*]] = attn.online_softmax %[[S]], %[[M]], %[[L]] scale %[[C]] {policy = #attn<softmax_policy lagged>, polynomial = 4 : i64} : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>{{$}}
   %p4, %m4, %l4, %f = attn.online_softmax %s, %m, %l scale %c {policy = #attn<softmax_policy lagged>, polynomial = 4} : !s, !m, !l
+  // CHECK: attn.online_softmax %[[S]], %[[M]], %[[L]] scale %[[C]] {sums_elsewhere} :
+  %p5, %m5, %l5, %f5 = attn.online_softmax %s, %m, %l scale %c {sums_elsewhere} : !s, !m, !l
   // CHECK: arith.negf %[[F]] : tensor<64xf32, #attn.auto>
   %use = arith.negf %f : !m
   return

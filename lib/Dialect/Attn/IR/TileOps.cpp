@@ -211,7 +211,8 @@ void OnlineSoftmaxOp::build(OpBuilder &builder, OperationState &state, Value s,
   build(builder, state, s.getType(), m.getType(), l.getType(),
         (o ? o : m).getType(), s, m, l, o, scale, policy, /*finite=*/false,
         /*offset=*/APFloat(0.0f), /*growth=*/APFloat(8.0f),
-        /*limit=*/APFloat(16.0f), /*polynomial=*/0, /*halves=*/false);
+        /*limit=*/APFloat(16.0f), /*polynomial=*/0, /*halves=*/false,
+        /*sums_elsewhere=*/false);
 }
 
 LogicalResult OnlineSoftmaxOp::inferReturnTypes(

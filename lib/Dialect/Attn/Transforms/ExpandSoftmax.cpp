@@ -153,6 +153,18 @@ public:
                             /*partial=*/true);
   }
 
+  /// The same where they join l; null if others add them up.
+  Value joiningSums(Value p) {
+    return op.getSumsElsewhere() ? Value() : partialSums(p);
+  }
+
+  /// `l` with partial sums of this block.
+  Value withSums(Value l, Value sums) {
+    return op.getSumsElsewhere()
+               ? l
+               : arith::AddFOp::create(builder, loc, l, sums).getResult();
+  }
+
   bool hasSlices() const { return !slices.empty(); }
 
   /// The probabilities of one slice, as its users take them, and their sums.
@@ -176,7 +188,7 @@ public:
     Value pending;
     auto add = [&] {
       if (pending)
-        l = arith::AddFOp::create(builder, loc, l, partialSums(pending));
+        l = withSums(l, joiningSums(pending));
     };
     for (SliceOp slice : ArrayRef(slices).drop_front(done)) {
       builder.setInsertionPoint(slice);
@@ -197,6 +209,8 @@ public:
   }
 
   Value rescaledSums(Value factor, Value sums) {
+    if (op.getSumsElsewhere())
+      return op.getL();
     Value spread = BroadcastOp::create(builder, loc, partial, factor);
     if (!sums)
       return arith::MulFOp::create(builder, loc, op.getL(), spread);
@@ -239,7 +253,7 @@ public:
     Value maximum = kept(grownMaximum());
     Value p = probabilities(maximum);
     Value change = factor(maximum);
-    Value l = rescaledSums(change, partialSums(p));
+    Value l = rescaledSums(change, joiningSums(p));
     return {p, maximum, l, rescaledElsewhere(change)};
   }
 
@@ -254,21 +268,29 @@ public:
     return {Value(), maximum, l, change};
   }
 
-  /// True before the first block: no sum, no output yet.
+  /// True before the first block: no sum, no output yet. Sums that are added up
+  /// elsewhere do not tell: no maximum does.
   bool isFirst() {
-    auto isZero = [](Value value) {
+    auto isSplat = [](Value value, function_ref<bool(const APFloat &)> test) {
       DenseFPElementsAttr constant;
       return matchPattern(value, m_Constant(&constant)) && constant.isSplat() &&
-             constant.getSplatValue<APFloat>().isPosZero();
+             test(constant.getSplatValue<APFloat>());
     };
-    return isZero(op.getL()) && (!o || isZero(o));
+    auto isZero = [](const APFloat &value) { return value.isPosZero(); };
+    auto isNone = [](const APFloat &value) {
+      return value.isInfinity() && value.isNegative();
+    };
+    bool hasNone = op.getSumsElsewhere() ? isSplat(op.getM(), isNone)
+                                         : isSplat(op.getL(), isZero);
+    return hasNone && (!o || isSplat(o, isZero));
   }
 
   /// The exact step where nothing is there to rescale.
   SmallVector<Value, 4> first() {
     Value maximum = kept(grownMaximum());
     Value p = probabilities(maximum);
-    return {p, maximum, partialSums(p), unchangedOutput()};
+    Value l = op.getSumsElsewhere() ? op.getL() : partialSums(p);
+    return {p, maximum, l, unchangedOutput()};
   }
 
   SmallVector<Value, 4> threshold() {
@@ -283,7 +305,7 @@ public:
     if (hasSlices())
       return {Value(), state[0], emitSlices(0, state[0], state[1]), state[2]};
     Value p = probabilities(state[0]);
-    Value l = arith::AddFOp::create(builder, loc, state[1], partialSums(p));
+    Value l = withSums(state[1], joiningSums(p));
     return {p, state[0], l, state[2]};
   }
 
@@ -301,14 +323,14 @@ public:
                       return SmallVector<Value, 4>{kept(grownMaximum(largest))};
                     }).front();
     Value p = probabilities(maximum);
-    Value sums = partialSums(p);
+    Value sums = joiningSums(p);
     ValueRange sumsAndOutput =
         rare(grown, {op.getL(), o}, /*eachWarpgroup=*/false, [&]() {
           Value change = factor(maximum);
           return SmallVector<Value, 4>{rescaledSums(change, Value()),
                                        rescaledOutput(change)};
         });
-    Value l = arith::AddFOp::create(builder, loc, sumsAndOutput[0], sums);
+    Value l = withSums(sumsAndOutput[0], sums);
     return {p, maximum, l, sumsAndOutput[1]};
   }
 
@@ -318,7 +340,7 @@ public:
     Value sums = partialSums(p);
     Value large = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UGE,
                                         sums, constant(partial, op.getLimit()));
-    Value l = arith::AddFOp::create(builder, loc, op.getL(), sums);
+    Value l = withSums(op.getL(), sums);
     Operation *narrowing = findNarrowing(wait);
     Value output = wait ? wait.getAwaited()[0] : unchangedOutput();
     ValueRange results = rare(
@@ -337,13 +359,13 @@ public:
   /// The bet on the maximum, which nothing but the vote waits for.
   SmallVector<Value, 4> lagged() {
     Value p = probabilities(op.getM());
-    Value sums = partialSums(p);
+    Value sums = joiningSums(p);
     Value largest = ReduceOp::create(builder, loc, partial, maximumKind(),
                                      op.getS(), /*partial=*/true);
     Value grown =
         hasGrown(maximumOf(largest),
                  BroadcastOp::create(builder, loc, partial, op.getM()));
-    Value l = arith::AddFOp::create(builder, loc, op.getL(), sums);
+    Value l = withSums(op.getL(), sums);
     Operation *narrowing = findNarrowing(/*behind=*/false);
     return SmallVector<Value, 4>(
         rare(grown, {narrowed(p, narrowing), op.getM(), l, unchangedOutput()},
@@ -359,7 +381,7 @@ public:
   SmallVector<Value, 4> laggedSlices() {
     SliceOp first = slices.front();
     auto [p, wide] = sliceOf(first, op.getM());
-    Value l = arith::AddFOp::create(builder, loc, op.getL(), partialSums(wide));
+    Value l = withSums(op.getL(), joiningSums(wide));
     Value largest = ReduceOp::create(builder, loc, partial, maximumKind(),
                                      op.getS(), /*partial=*/true);
     Value grown =
@@ -371,7 +393,7 @@ public:
                Value maximum = kept(grownMaximum()), change = factor(maximum);
                auto [p, wide] = sliceOf(first, maximum);
                return SmallVector<Value, 4>{
-                   p, maximum, rescaledSums(change, partialSums(wide)),
+                   p, maximum, rescaledSums(change, joiningSums(wide)),
                    rescaledElsewhere(change)};
              });
     first.getResult().replaceAllUsesWith(state[0]);
@@ -387,7 +409,7 @@ public:
     Value sums = partialSums(p);
     Value large = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UGE,
                                         sums, constant(partial, op.getLimit()));
-    Value l = arith::AddFOp::create(builder, loc, op.getL(), sums);
+    Value l = withSums(op.getL(), sums);
     Operation *narrowing = findNarrowing(/*behind=*/false);
     return SmallVector<Value, 4>(rare(
         large, {narrowed(p, narrowing), op.getM(), l, o},
@@ -413,7 +435,7 @@ public:
                                        probabilities(scores, maximum), maximum};
                                  });
           change = factor(step[1]);
-          Value l = rescaledSums(change, partialSums(step[0]));
+          Value l = rescaledSums(change, joiningSums(step[0]));
           return SmallVector<Value, 4>{narrowed(step[0], narrowing), step[1], l,
                                        rescaledOutput(change)};
         },

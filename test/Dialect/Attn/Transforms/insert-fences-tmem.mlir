@@ -121,4 +121,38 @@ gpu.module @kernels {
     gpu.barrier
     gpu.return
   }
+
+  // A barrier of the warp lets the lane behind it start products of what all
+  // lanes have stored: their fence stands in front of it.
+  // CHECK-LABEL: gpu.func @ones
+  // CHECK: attn.local_store
+  // CHECK-NEXT: attn.fence.proxy_async
+  // CHECK-NEXT: nvvm.bar.warp.sync
+  // CHECK-NEXT: attn.elect
+  // CHECK-NEXT: attn.tcgen05.mma
+  gpu.func @ones() kernel attributes {attn.shared_bytes = 32768 : i64, known_block_size = array<i32: 128, 1, 1>} {
+    %zero = arith.constant 0 : i32
+    %lanes = arith.constant -1 : i32
+    %yes = arith.constant true
+    %slot = attn.alloc {offset = 30000 : i64} : !attn.buffer<1xi32, #attn.rows, shared>
+    %q = attn.alloc {offset = 0 : i64} : !q
+    %k = attn.alloc {offset = 16384 : i64} : !k
+    %full = attn.mbarrier.alloc {offset = 31000 : i64} : !bar
+    %base = attn.tmem.reserve %slot {columns = 64} : !attn.buffer<1xi32, #attn.rows, shared>
+    %s = attn.tmem_alloc {column = 0 : i64} : !s
+    attn.warp_specialize
+    partition "mma" warps 1 tiles [1, 1] registers 128 {
+      %tile = arith.constant dense<1.0> : tensor<64x64xf16, #attn.blocked<per_thread = [1, 8], warps = 1, order = [1, 0]>>
+      attn.local_store %tile, %k : tensor<64x64xf16, #attn.blocked<per_thread = [1, 8], warps = 1, order = [1, 0]>>, !k
+      nvvm.bar.warp.sync %lanes : i32
+      attn.elect {
+        attn.tcgen05.mma %q, %k, %s accumulate %yes : !q, !k, !s
+        attn.tcgen05.commit %full[%zero] : !bar
+      }
+    }
+    partition "none" warps 3 registers 128 {
+    }
+    attn.tmem.dealloc %base {columns = 64}
+    gpu.return
+  }
 }

@@ -16,6 +16,8 @@ import sys
 import tempfile
 
 RUNS = 5
+# The PTX versions in which llc writes for chips.
+PTX = {"sm_90a": "ptx80", "sm_100a": "ptx86"}
 
 
 def least_seconds(command: list) -> float:
@@ -47,10 +49,12 @@ def main() -> int:
         return report(*times, "the other problem", limit)
     with tempfile.TemporaryDirectory() as folder:
         ir = pathlib.Path(folder) / "kernel.ll"
+        chip = next(flag.split("=")[1] for flag in flags if flag.startswith("--chip="))
         subprocess.run([attn_compile, *flags, "--emit=llvm", "-o", ir], check=True)
         ours = least_seconds([attn_compile, *flags, "-o", os.devnull])
         llc = least_seconds(
-            ["llc", "-O1", "-mcpu=sm_90a", "-mattr=+ptx80", "--nvptx-short-ptr", ir, "-o", os.devnull]
+            ["llc", "-O1", f"-mcpu={chip}", f"-mattr=+{PTX[chip]}", "--nvptx-short-ptr", ir]
+            + ["-o", os.devnull]
         )
     return report(ours, llc, "llc", limit)
 

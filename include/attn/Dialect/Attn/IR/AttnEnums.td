@@ -73,6 +73,11 @@ def Attn_ExpFormat : Attn_I32Enum<"ExpFormat",
   I32EnumAttrCase<"F32", 0, "f32">,
   I32EnumAttrCase<"F16x2", 1, "f16x2">]>;
 
+def Attn_RowSums : Attn_I32Enum<"RowSums",
+    "what adds up a row's probabilities", [
+  I32EnumAttrCase<"Registers", 0, "registers">,
+  I32EnumAttrCase<"Tensor", 1, "tensor">]>;
+
 def Attn_KeyOrder : Attn_I32Enum<"KeyOrder",
     "in which order keys lie where the contraction of PV has to have four of "
     "them in a thread", [

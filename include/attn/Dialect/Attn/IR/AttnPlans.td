@@ -153,6 +153,10 @@ def Attn_WsTmemPlanAttr : Attn_Plan<Attn_Dialect, "WsTmemPlan", "ws_tmem", "ws_t
       "The format of exponentials. With `f16x2`, on chips with packed exponentials "
       "of two halves (sm_103a), exponents are rounded to f16, and no polynomial "
       "takes any. No plan is chosen with it: results are less exact">:$exp,
+    Attn_PlanEnum<Attn_RowSums, "registers",
+      "What adds up a row's probabilities: the threads that compute them (`registers`), "
+      "or the tensor core, which multiplies the rounded ones by 16 columns of ones "
+      "(`tensor`)">:$row_sums,
     Attn_PlanBool<false,
       "Probabilities have columns of their own, so that scores are handed back as "
       "soon as they are in registers. Else they lie over the scores">:$p_beside,

@@ -269,6 +269,18 @@ def Attn_IssueLoopOp : Attn_Op<"issue_loop", [Attn_ChannelUserOpInterface,
       }
       return
     }
+
+    func.func @held(%kv: !attn.channel<4>, %c: !attn.cursor, %first: !attn.token, %n: i32) -> !attn.token {
+      // A step hands the keys of the step before back behind pv.
+      %r:2 = attn.issue_loop as "mma" trips(%n) slots ["v" = 0, "k" = 0] of %kv from %c holding "k" behind "pv" = %first : !attn.channel<4>
+      statement "pv" of 0 skew 0 uses ["v"] {
+      ^bb0(%i: i32, %v: i32, %v_token: !attn.token):
+      }
+      statement "qk" of 0 skew 0 uses ["k"] {
+      ^bb0(%i: i32, %k: i32, %k_token: !attn.token):
+      }
+      return %r#1 : !attn.token
+    }
     ```
   }];
   let arguments = (ins

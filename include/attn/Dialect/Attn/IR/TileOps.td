@@ -307,6 +307,9 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     on the condition that some f is not 1, becomes a part of the step's own rare
     path, and costs no second vote.
 
+    With `sums_elsewhere` l' is l, for whoever multiplies p by a column of ones and
+    rescales the row sums as o.
+
     m is in exponents of two and starts at -inf; `lowest` is the lowest finite
     number, so that a row whose keys are all masked gets p = 0.
 
@@ -352,7 +355,8 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     Described<DefaultValuedAttr<F32Attr, "8.0f">, "exponents of two by which a maximum may grow before a bet is lost">:$growth,
     Described<DefaultValuedAttr<F32Attr, "16.0f">, "largest exponent of two of a probability">:$limit,
     Described<DefaultValuedAttr<I64Attr, "0">, "of every 16 probabilities, how many a polynomial computes (attn.exp2)">:$polynomial,
-    Described<UnitAttr, "probabilities and their exponents are rounded to f16 (attn.exp2)">:$halves);
+    Described<UnitAttr, "probabilities and their exponents are rounded to f16 (attn.exp2)">:$halves,
+    Described<UnitAttr, "l stays as it is">:$sums_elsewhere);
   let results = (outs
     Res<AnyRankedTensor, "probabilities, M x N, f32">:$p,
     Res<AnyRankedTensor, "new maximum">:$newM,
