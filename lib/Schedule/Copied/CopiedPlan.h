@@ -53,8 +53,8 @@ public:
         scoreSplit(plan.getSSplit()), scoreSums(plan.getAccumulateS()),
         resultSums(plan.getAccumulateO()), softmax(plan.getSoftmax()),
         order(plan.getOrder()), epilogue(plan.getEpilogue()) {
-    gathers = exchangesScores() && !dividesDepth() &&
-              softmax == SoftmaxPolicy::Exact;
+    gathers =
+        exchangesScores() && !dividesDepth() && softmax == SoftmaxPolicy::Exact;
   }
 
   /// Threads of a CTA.

@@ -3,9 +3,9 @@
 // Warps of 32 rows and blocks of 96 and 128 keys take all registers that a
 // thread has: a sum of terms does not tell the last few. These plans were
 // assembled by ptxas 13.0 for keys and values of one width, f16 and bf16, masks
-// of all kinds, softcap, sinks, groups of heads, tails, packed sequences and
-// extents of the launch: up to the columns that are stated none spills in code
-// for its own chip.
+// of all kinds, caps of scores, groups of heads, tails and extents of the
+// launch: up to the columns that are stated none spills in code for its own
+// chip.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,7 @@ using namespace mlir::attn;
 
 namespace {
 /// What a problem has to be like: any, of columns in whole slices, or of
-/// strides and lengths that are known as well.
+/// strides that are known as well.
 enum class Shape { Any, Whole, Plain };
 
 struct AssembledPlan {
@@ -50,7 +50,7 @@ static constexpr AssembledPlan kAssembledPlans[] = {
 };
 // clang-format on
 
-/// Registers of what stands between products and softmax, at most: softcap's.
+/// Registers of what stands between products and softmax, at most: a cap's.
 static constexpr int64_t kAssembledScore = 6;
 
 std::vector<TiledDPlanAttr> attn::getAssembledPlans(MLIRContext *context) {
@@ -82,15 +82,17 @@ bool attn::wasAssembled(const ProblemFacts &facts, TiledDPlanAttr plan,
   if (row == std::end(kAssembledPlans) || !copied.gathersProbabilities() ||
       generation < 8 || generation > 10)
     return false;
-  // What was not assembled.
-  if (plan.getQStreamed() || plan.getAccumulateS() != ScoreSums::F32 ||
+  // What was not assembled, or spilled: packed sequences 4 to 20 bytes, results
+  // of f32 4.
+  if (facts.cuSeqlensQ || facts.outType.isF32() || plan.getQStreamed() ||
+      plan.getAccumulateS() != ScoreSums::F32 ||
       plan.getAccumulateO() != ResultSums::F32 || extents.isPaged ||
       extents.scoreRegisters > kAssembledScore ||
       extents.keyColumns != extents.valueColumns)
     return false;
   if (row->shape != Shape::Any && extents.hasPadding)
     return false;
-  if (row->shape == Shape::Plain && (extents.dynamicStrides || facts.varlen))
+  if (row->shape == Shape::Plain && extents.dynamicStrides)
     return false;
   const AssembledPlan::Columns &most = row->most[generation - 8];
   int64_t columns = std::max(facts.headDim, facts.valueDim);
