@@ -23,16 +23,19 @@ LIMITS = {
     "descales": 9,
     "kv_heads": 25,
     "kv_lengths": 23,
-    "kv_splits": 21,
+    "kv_splits": 23,
     "mask_mod": 31,
+    "out_group": 10,
+    "out_scale": 18,
     "page_indptr": 20,
     "page_size": 18,
-    "rope_dim": 19,
+    "rope_dim": 20,
     "run_keys": 11,
-    "scale_group": 16,
+    "scale_group": 17,
     "score_mod": 31,
     "selected": 17,
     "sinks": 23,
+    "softcap": 9,
     "varlen": 30,
 }
 #: Names that are words, or letters, of other things too.
@@ -44,7 +47,7 @@ ROW = re.compile(r'^ATTN_(OPTION|FACTOR|COUNT|SWITCH|LENGTHS|NUMBERS|REGION)\((\
 #: some are called as options are: at most this many files beside the others.
 SERVER_LIMIT = 8
 SERVERS = re.compile(
-    r"python/attn/(_serving_calls|_serving_settings|_append|_cascade|_debug_checks|_paged_problem|_decode|_decode_plan|_host_inputs|_row_tensors"
+    r"python/attn/(_serving_calls|_serving_settings|_append|_cascade|_debug_checks|_paged_problem|_decode|_decode_plan|_host_inputs|_row_tensors|_query_tensors"
     r"|torch_serving)\.py"
 )
 FOLDERS = ("lib", "include", "tools", "python/attn")

@@ -106,6 +106,8 @@ private:
   }
   std::vector<double> load(const TensorView &view, int64_t batch, int64_t head,
                            int64_t first, int64_t rows, bool transpose);
+  /// The queries of a head of a sequence, whose rotated columns may be apart.
+  std::vector<double> loadQueries(const Sequence &sequence, int64_t head);
   /// The same of the keys of a sequence: those in pages that are not in the
   /// pool are zeros.
   std::vector<double> loadKeys(const TensorView &view, int64_t sequence,
@@ -432,19 +434,25 @@ static std::vector<double> joinColumns(const std::vector<double> &first,
   return joined;
 }
 
+std::vector<double> Computation::loadQueries(const Sequence &sequence,
+                                             int64_t head) {
+  auto loadRows = [&](const TensorView &view) {
+    return load(view, sequence.batch, head, sequence.firstQuery,
+                sequence.queries, /*transpose=*/false);
+  };
+  std::vector<double> q = loadRows(inputs.q);
+  if (!inputs.qRope || sequence.queries == 0)
+    return q;
+  return joinColumns(q, loadRows(*inputs.qRope), sequence.queries);
+}
+
 void Computation::computeHead(int64_t sequenceIndex, int64_t head,
                               bool isCaller) {
   const Sequence &sequence = sequences[sequenceIndex];
   int64_t kvHead = head / (problem.heads / problem.kvHeads);
   int64_t queries = sequence.queries, keys = sequence.keys;
   int64_t d = problem.d, dv = problem.dv;
-  std::vector<double> q =
-      load(inputs.q, sequence.batch, head, sequence.firstQuery, queries, false);
-  if (inputs.qRope)
-    q = joinColumns(q,
-                    load(*inputs.qRope, sequence.batch, head,
-                         sequence.firstQuery, queries, false),
-                    queries);
+  std::vector<double> q = loadQueries(sequence, head);
   std::vector<double> kt = loadKeys(inputs.k, sequenceIndex, kvHead, true);
   std::vector<double> v = loadKeys(inputs.v, sequenceIndex, kvHead, false);
   if (inputs.kScales) {

@@ -107,7 +107,8 @@ def test_latent_operands_apart(queries):
     plan.plan(lengths, table)
     check(plan.run(parts[0], rows, q_rope=parts[1], k_rope=rope), want)
     refuse('tensor "q_rope": expected a tensor, as the plan was made', plan.run, parts[0], rows, k_rope=rope)
-    refuse('tensor "k_rope": expected a tensor, as the plan was made', plan.run, parts[0], rows, q_rope=parts[1])
+    refuse('tensor "k_rope": expected a tensor, as the plan was made',
+           plan.run, parts[0], rows, q_rope=parts[1])  # fmt: skip
 
 
 def test_refused_parts():

@@ -200,7 +200,8 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
             _lists.expect(f"{name}: elements of", self._dtype, get_element(name, each))
         columns = self._dims[0] if isinstance(q, tuple) else sum(self._dims)
         batch, queries = self._pages.lengths.shape[0], self._queries
-        _lists.expect("q_nope: (queries, heads, dim)", [batch * queries, self._heads, columns], list(first.shape))
+        rows_of_q = [batch * queries, self._heads, columns]
+        _lists.expect("q_nope: (queries, heads, dim)", rows_of_q, list(first.shape))
         _lists.expect("ckv_cache: a page of", [self._page_size, columns], list(rows.shape[1:]))
         if self._is_graph and queries == 1 and _tensors.is_torch(first):
             outputs = make_outputs(first, self._dims[0], out, lse, return_lse)

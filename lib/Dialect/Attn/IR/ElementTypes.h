@@ -18,6 +18,11 @@ inline bool isFloat8(Type type) {
   return isa<Float8E4M3FNType, Float8E5M2Type>(type);
 }
 
+/// True for the other types of results.
+inline bool isOutputType(Type type) {
+  return type.isF16() || type.isBF16() || type.isF32();
+}
+
 } // namespace mlir::attn
 
 #endif // ATTN_LIB_DIALECT_ATTN_IR_ELEMENTTYPES_H

@@ -8,6 +8,7 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "llvm/Support/MathExtras.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -103,6 +104,24 @@ LogicalResult attn::checkStaticExtent(Operation *op, const NamedValue &operand,
   return op->emitOpError("expected ")
          << what << " that is static and at least 1 in '" << operand.name
          << "', got " << describeExtent(extent);
+}
+
+LogicalResult attn::checkFactor(Operation *op, StringRef name,
+                                FactorSign sign) {
+  auto attr = op->getAttrOfType<FloatAttr>(name);
+  if (!attr)
+    return success();
+  bool allowNegative = sign == FactorSign::AnySign;
+  double value = attr.getValueAsDouble();
+  if (std::isfinite(value) && (allowNegative ? value != 0 : value > 0))
+    return success();
+  SmallString<16> text;
+  attr.getValue().toString(text);
+  if (allowNegative)
+    return op->emitOpError("expected a finite '")
+           << name << "' other than zero, got " << text;
+  return op->emitOpError("expected a finite '")
+         << name << "' above zero, got " << text;
 }
 
 LogicalResult attn::checkKernelName(Operation *op, StringRef name) {

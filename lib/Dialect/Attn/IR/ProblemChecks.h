@@ -3,6 +3,7 @@
 #ifndef ATTN_LIB_DIALECT_ATTN_IR_PROBLEMCHECKS_H
 #define ATTN_LIB_DIALECT_ATTN_IR_PROBLEMCHECKS_H
 
+#include "attn/Problem/Options.h"
 #include "mlir/IR/BuiltinTypeInterfaces.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/Operation.h"
@@ -45,6 +46,9 @@ LogicalResult checkOperands(Operation *op, ArrayRef<OperandRule> rules);
 /// Checks that an extent, `what` in words, is static and at least 1.
 LogicalResult checkStaticExtent(Operation *op, const NamedValue &operand,
                                 unsigned dim, StringRef what);
+
+/// Checks a floating-point attribute of a problem, if it is there.
+LogicalResult checkFactor(Operation *op, StringRef name, FactorSign sign);
 
 /// Checks a name that PTX, C and MLIR take as it is.
 LogicalResult checkKernelName(Operation *op, StringRef name);

@@ -127,4 +127,23 @@ TEST_F(Bytecode, WhatEarlierVersionsCannotSayIsRefused) {
   }
 }
 
+TEST_F(Bytecode, CombineOfEarlierVersions) {
+  auto getText = [](StringRef attributes) {
+    return (R"(
+  func.func @f(%o: memref<3x2x8x1x64xf32>, %lse: memref<3x2x8x1xf32>,
+      %out: memref<2x8x1x64xf8E4M3FN>) {
+    attn.combine ins(%o, %lse : memref<3x2x8x1x64xf32>, memref<3x2x8x1xf32>)
+      outs(%out : memref<2x8x1x64xf8E4M3FN>) )" +
+            attributes + R"(
+    return
+  })")
+        .str();
+  };
+  std::string text = getText("{out_scale = 2.0 : f32}");
+  EXPECT_EQ(read(write(4, text)), "none");
+  write(3, text);
+  EXPECT_EQ(message, "'attn.combine' op has 'out_scale', which bytecode of "
+                     "version 3 of the dialect 'attn' cannot say");
+}
+
 } // namespace
