@@ -75,8 +75,8 @@ static bool isHarmless(Operation *op) {
     return true;
   if (auto call = dyn_cast<LLVM::CallIntrinsicOp>(op))
     return isArithmetic(call);
-  // Between grids, which share no barriers.
-  if (isa<NVVM::GriddepcontrolOp>(op))
+  // Between grids, which share no barriers, and among the lanes of a warp.
+  if (isa<NVVM::GriddepcontrolOp, NVVM::ShflOp>(op))
     return true;
   // A hint on a map.
   if (auto copy = dyn_cast<BulkCopyOpInterface>(op))

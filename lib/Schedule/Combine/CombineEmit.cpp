@@ -18,7 +18,7 @@ public:
   CombineEmitter(CombineFrame &frame, const CombineFacts &facts,
                  CombinePlanAttr plan)
       : frame(frame), facts(facts), plan(plan), b(frame.b),
-        columns(getCombineColumns(facts)) {}
+        columns(getCombineColumns(facts, getMostColumns(facts))) {}
   void run();
 
 private:
@@ -104,7 +104,7 @@ void CombineEmitter::run() {
   auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  emitRowMerge(frame, facts, emitPlace(number));
+  emitRowMerge(frame, facts, {columns, getTogether()}, emitPlace(number));
 }
 
 void attn::emitCombine(CombineFrame &frame, const CombineFacts &facts,

@@ -20,8 +20,19 @@ llvm::Error attn::checkCombinePlan(const CombineFacts &facts,
   return llvm::Error::success();
 }
 
-int64_t attn::getCombineColumns(const CombineFacts &facts) {
-  int64_t columns = kMaxCombineColumns;
+int64_t attn::getMostColumns(const CombineFacts &facts) {
+  if (const char *e = getenv("HE_COLUMNS"))
+    return atoi(e);
+  return kMaxCombineColumns;
+}
+int64_t attn::getTogether() {
+  if (const char *e = getenv("HE_TOGETHER"))
+    return atoi(e);
+  return kUnrolledSplits;
+}
+
+int64_t attn::getCombineColumns(const CombineFacts &facts, int64_t most) {
+  int64_t columns = most;
   for (const TensorFacts *tensor : {&facts.partialO, &facts.o}) {
     int64_t width = tensor->elementType.getIntOrFloatBitWidth() / 8;
     columns = std::min(columns, tensor->getRowAlignment() / width);
@@ -53,10 +64,11 @@ KernelShape attn::getCombineShape(const CombineFacts &facts,
   KernelShape shape;
   SizeExpr rows = SizeExpr::getDim("o", 0) * SizeExpr::getDim("o", 1) *
                   SizeExpr::getDim("o", 2);
-  shape.grid = {
-      SizeExpr::ceilDiv(rows * (facts.valueDim / getCombineColumns(facts)),
-                        plan.getThreads()),
-      1, 1};
+  shape.grid = {SizeExpr::ceilDiv(
+                    rows * (facts.valueDim /
+                            getCombineColumns(facts, getMostColumns(facts))),
+                    plan.getThreads()),
+                1, 1};
   shape.threads = plan.getThreads();
   shape.warps = {{plan.getWarps(), 1}};
   return shape;

@@ -36,13 +36,25 @@ Slice MlaEmitter::makeSlice(StringRef name, StringRef suffix, int64_t first,
   ring.channel = makeChannel(name, plan.getStages(), roles);
   if (byTma)
     addMap(ring);
-  Value queries = alloc(("q" + suffix).str(), bufferType({blockM, columns}));
+  Ring queries;
+  std::string queryName = ("q" + suffix).str();
+  queries.name = "q";
+  queries.holds = RingRows::Queries;
+  queries.slotType = bufferType({blockM, columns});
+  queries.buffer = alloc(queryName, bufferType({1, blockM, columns}));
+  if (queriesByTma) {
+    queries.channel = makeChannel(
+        queryName, /*stages=*/1,
+        {{kLatentLoad, SignalKind::Tx}, {kLatentScores, SignalKind::Arrive}});
+    addMap(queries);
+  }
   return {ring, queries, first, columns};
 }
 
 void MlaEmitter::makeRings() {
   int64_t blockN = plan.getBlockN();
   byTma = loadsLatentByTma(facts);
+  queriesByTma = byTma && loadsQueriesByTma(facts, plan);
   valueSlices = countLatentSlices(facts, plan);
   int64_t columns = extents.valueColumns / valueSlices;
   for (int64_t i = 0; i < valueSlices; ++i)
@@ -55,7 +67,8 @@ void MlaEmitter::makeRings() {
     return makeChannel(name, /*stages=*/1,
                        {{from, SignalKind::Arrive}, {to, SignalKind::Arrive}});
   };
-  qChannel = channel("q", kLatentLoad, kLatentScores);
+  if (!queriesByTma)
+    qChannel = channel("q", kLatentLoad, kLatentScores);
   pChannel = channel("p", kLatentScores, kLatentResults);
   scaleChannel = channel("scale", kLatentScores, kLatentResults);
   probabilities = alloc("p", bufferType({blockM, blockN}));
@@ -135,30 +148,58 @@ SmallVector<Value> MlaEmitter::emitLoadTile(ValueRange cursors) {
   };
   // The first block needs no queries to be free.
   Value one = arith::MinSIOp::create(b, trips, context.i32(1));
-  ValueRange keyCursors = cursors.drop_front(1);
+  size_t queryCursors = listQueryChannels().size();
+  ValueRange keyCursors = cursors.drop_front(queryCursors);
   scf::ForOp first;
   if (byTma) {
     first = loadBlocks(context.i32(0), one, keyCursors);
     keyCursors = first.getResults();
   }
+  SmallVector<Value> next = emitQueryLoad(cursors.take_front(queryCursors));
+  scf::ForOp rest =
+      loadBlocks(byTma ? context.i32(1) : context.i32(0), trips, keyCursors);
+  llvm::append_range(next, rest.getResults());
+  return next;
+}
+
+SmallVector<Value> MlaEmitter::listQueryChannels() {
+  if (!queriesByTma)
+    return {qChannel};
+  return llvm::map_to_vector(
+      slices, [](const Slice &slice) { return slice.queries.channel; });
+}
+
+SmallVector<Value> MlaEmitter::emitQueryLoad(ValueRange cursors) {
+  if (queriesByTma) {
+    SmallVector<Value> next;
+    elect([&]() {
+      for (auto [slice, cursor] : llvm::zip(slices, cursors)) {
+        auto [slot, token] = acquire(slice.queries, cursor, kLatentLoad);
+        fill(slice.queries, slot, token, at.head, row,
+             context.i32(slice.first));
+        release(slice.queries, token, kLatentLoad);
+      }
+    });
+    for (auto [slice, cursor] : llvm::zip(slices, cursors))
+      next.push_back(advance(cursor, slice.queries));
+    return next;
+  }
   Value token = await(qChannel, cursors[0], kLatentLoad);
   for (const Slice &slice : slices)
     CpAsyncOp::create(b, emitQueryView(slice.first, slice.columns), row,
-                      slice.queries, /*in_bounds=*/UnitAttr());
+                      emitQueries(slice), /*in_bounds=*/UnitAttr());
   CpAsyncCommitOp::create(b);
   CpAsyncWaitOp::create(b, 0);
   ChannelReleaseOp::create(b, qChannel, token, kLatentLoad);
-  scf::ForOp rest =
-      loadBlocks(byTma ? context.i32(1) : context.i32(0), trips, keyCursors);
-  SmallVector<Value> next = {this->next(cursors[0], qChannel)};
-  llvm::append_range(next, rest.getResults());
-  return next;
+  return {this->next(cursors[0], qChannel)};
 }
 
 LogicalResult MlaEmitter::emitLoad() {
   TileLoopOp loop = emitTileLoop(
       [&]() -> SmallVector<Value> {
-        SmallVector<Value> cursors = {start(qChannel, kLatentLoad)};
+        SmallVector<Value> cursors;
+        for (Value channel : listQueryChannels())
+          cursors.push_back(start(channel, kLatentLoad));
         for (const Slice &slice : slices)
           cursors.push_back(start(slice.ring.channel, kLatentLoad));
         return cursors;
@@ -184,9 +225,10 @@ Value MlaEmitter::emitScoreProduct(SmallVectorImpl<Value> &cursors) {
     auto [slot, token] = acquire(slice.ring, cursor, kLatentScores);
     Value transposed =
         TransposeOp::create(b, bufferType({slice.columns, blockN}), slot);
-    product = WgmmaOp::create(b, inFlight, slice.queries, transposed, product,
-                              /*columns=*/IntegerAttr(),
-                              /*depth=*/IntegerAttr());
+    product =
+        WgmmaOp::create(b, inFlight, emitQueries(slice), transposed, product,
+                        /*columns=*/IntegerAttr(),
+                        /*depth=*/IntegerAttr());
     tokens.push_back(token);
     cursor = advance(cursor, slice.ring);
   }
@@ -243,23 +285,29 @@ KVLoopOp MlaEmitter::emitScoreLoop(Value scale, ValueRange cursors) {
 
 FailureOr<SmallVector<Value>> MlaEmitter::emitScoreTile(ValueRange cursors) {
   Value scale = emitExponentScale();
-  Value queryToken = await(qChannel, cursors[0], kLatentScores);
-  SmallVector<Value> inits = {cursors[1]};
-  llvm::append_range(inits, cursors.drop_front(3));
+  SmallVector<Value> channels = listQueryChannels(), queryTokens;
+  for (auto [channel, cursor] : llvm::zip(channels, cursors))
+    queryTokens.push_back(await(channel, cursor, kLatentScores));
+  ValueRange others = cursors.drop_front(channels.size());
+  SmallVector<Value> inits = {others[0]};
+  llvm::append_range(inits, others.drop_front(2));
   KVLoopOp loop = emitScoreLoop(scale, inits);
   if (!loop)
     return failure();
-  ChannelReleaseOp::create(b, qChannel, queryToken, kLatentScores);
+  for (auto [channel, token] : llvm::zip(channels, queryTokens))
+    ChannelReleaseOp::create(b, channel, token, kLatentScores);
   FinalRows rows = emitFinalRows(loop.getResult(0), loop.getResult(1));
   Value factor = emitRowFactor(rows);
-  Value free = await(scaleChannel, cursors[2], kLatentScores);
+  Value free = await(scaleChannel, others[1], kLatentScores);
   LocalStoreOp::create(b, factor, scales);
   ChannelReleaseOp::create(b, scaleChannel, free, kLatentScores);
   if (facts.lse)
     emitLSE(rows.m, rows.l, emitResultView("lse"));
-  SmallVector<Value> next = {this->next(cursors[0], qChannel),
-                             loop.getResult(2),
-                             this->next(cursors[2], scaleChannel)};
+  SmallVector<Value> next;
+  for (auto [channel, cursor] : llvm::zip(channels, cursors))
+    next.push_back(this->next(cursor, channel));
+  next.push_back(loop.getResult(2));
+  next.push_back(this->next(others[1], scaleChannel));
   llvm::append_range(next, loop.getResults().drop_front(kScoresCarried));
   return next;
 }
@@ -267,9 +315,11 @@ FailureOr<SmallVector<Value>> MlaEmitter::emitScoreTile(ValueRange cursors) {
 LogicalResult MlaEmitter::emitScoreRole() {
   TileLoopOp loop = emitTileLoop(
       [&]() -> SmallVector<Value> {
-        SmallVector<Value> cursors = {start(qChannel, kLatentScores),
-                                      start(pChannel, kLatentScores),
-                                      start(scaleChannel, kLatentScores)};
+        SmallVector<Value> cursors;
+        for (Value channel : listQueryChannels())
+          cursors.push_back(start(channel, kLatentScores));
+        cursors.push_back(start(pChannel, kLatentScores));
+        cursors.push_back(start(scaleChannel, kLatentScores));
         for (const Slice &slice : slices)
           cursors.push_back(start(slice.ring.channel, kLatentScores));
         return cursors;

@@ -35,11 +35,10 @@ inline constexpr int64_t kLatentLoadRegisters = 64;
 inline constexpr int64_t kLatentScoreRegisters = 128;
 inline constexpr int64_t kLatentResultRegisters = 160;
 
-/// Columns of the keys with a ring of their own, and memory for those of the
-/// queries.
+/// Columns of the keys with a ring of their own, and one slot for those of the
+/// queries, which has a channel of its own where TMA fills it.
 struct Slice {
-  Ring ring;
-  Value queries;
+  Ring ring, queries;
   int64_t first, columns;
 };
 
@@ -58,6 +57,15 @@ private:
   /// Copies all slices of the block whose first key is `key`.
   SmallVector<Value> emitBlockLoad(Value key, ValueRange cursors);
   SmallVector<Value> emitLoadTile(ValueRange cursors);
+  /// Copies the tile's queries; the cursors behind them.
+  SmallVector<Value> emitQueryLoad(ValueRange cursors);
+  /// The slot of a slice's queries.
+  Value emitQueries(const Slice &slice) {
+    return SlotOp::create(b, slice.queries.slotType, slice.queries.buffer,
+                          context.i32(0), /*distance=*/IntegerAttr());
+  }
+  /// Channels of the queries.
+  SmallVector<Value> listQueryChannels();
   LogicalResult emitScoreRole();
   FailureOr<SmallVector<Value>> emitScoreTile(ValueRange cursors);
   /// The loop over the tile's blocks, which carries m, l and the cursors of k
@@ -92,7 +100,7 @@ private:
   /// the first columns are the values.
   SmallVector<Slice> slices;
   int64_t valueSlices = 0;
-  bool byTma = false;
+  bool byTma = false, queriesByTma = false;
   Value qChannel, pChannel, scaleChannel;
   /// The block's probabilities, the factors of their rows and those of the
   /// results.

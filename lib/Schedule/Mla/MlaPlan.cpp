@@ -93,9 +93,10 @@ ResourceSum attn::getMlaSharedBytes(const ProblemFacts &facts,
   sum.add("factor", plan.getBlockM() * 4);
   sum.add("scale", plan.getBlockM() * 4);
   // Mbarriers: three for each slot of values, two for each one of the other
-  // columns, of q, p and scale.
+  // columns, of p and scale, and of each slice of q.
+  int64_t slices = countLatentSlices(facts, plan);
   sum.add("barriers", 8,
-          (3 * countLatentSlices(facts, plan) + 2) * plan.getStages() + 6);
+          (3 * slices + 2) * plan.getStages() + 4 + 2 * (slices + 1));
   return sum;
 }
 
@@ -114,6 +115,15 @@ static constexpr Form kForms[] = {
 
 bool attn::loadsLatentByTma(const ProblemFacts &facts) {
   return !llvm::errorToBool(checkMappable("mla", facts));
+}
+
+bool attn::loadsQueriesByTma(const ProblemFacts &facts, MlaPlanAttr plan) {
+  int64_t group = getPackedHeads(facts, plan);
+  if (getenv("HE_NOQ"))
+    return false;
+  return !ShapedType::isDynamic(group) &&
+         !ShapedType::isDynamic(facts.queries) &&
+         (plan.getBlockM() % group == 0 || group % plan.getBlockM() == 0);
 }
 
 int64_t attn::countLatentSlices(const ProblemFacts &facts, MlaPlanAttr plan) {
