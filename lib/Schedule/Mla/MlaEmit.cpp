@@ -195,6 +195,8 @@ SmallVector<Value> MlaEmitter::emitQueryLoad(ValueRange cursors) {
 }
 
 LogicalResult MlaEmitter::emitLoad() {
+  if (byTma)
+    elect([&]() { prefetchMaps({slices[0].ring.map, slices[0].queries.map}); });
   TileLoopOp loop = emitTileLoop(
       [&]() -> SmallVector<Value> {
         SmallVector<Value> cursors;
