@@ -9,8 +9,6 @@ namespace mlir::attn {
 
 /// Neighbouring columns that a thread owns, 1, 2 or 4: `most`, or as many as
 /// both the rows of partial_o and the rows of o let one instruction move.
-int64_t getMostColumns(const CombineFacts &facts);
-int64_t getTogether();
 int64_t getCombineColumns(const CombineFacts &facts, int64_t most);
 
 } // namespace mlir::attn

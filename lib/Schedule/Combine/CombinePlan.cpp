@@ -1,6 +1,6 @@
 //===- CombinePlan.cpp - The launch of a combine --------------------------===//
 
-#include "CombineColumns.h"
+#include "RowMerge.h"
 #include "attn/Schedule/Core/CombineSchedule.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -20,15 +20,17 @@ llvm::Error attn::checkCombinePlan(const CombineFacts &facts,
   return llvm::Error::success();
 }
 
-int64_t attn::getMostColumns(const CombineFacts &facts) {
-  if (const char *e = getenv("HE_COLUMNS"))
-    return atoi(e);
-  return kMaxCombineColumns;
-}
-int64_t attn::getTogether() {
-  if (const char *e = getenv("HE_TOGETHER"))
-    return atoi(e);
-  return kUnrolledSplits;
+RowMergeWay attn::getRowMergeWay(const CombineFacts &facts) {
+  // Few results make few threads, which ask for little at a time.
+  constexpr int64_t kFewThreads = 32768;
+  bool isKnown =
+      llvm::none_of(ArrayRef({facts.batch, facts.heads, facts.queries}),
+                    ShapedType::isDynamic);
+  bool isSmall =
+      isKnown && facts.batch * facts.heads * facts.queries * facts.valueDim <
+                     kFewThreads * kMaxCombineColumns;
+  return {getCombineColumns(facts, isSmall ? 1 : kMaxCombineColumns),
+          isSmall ? 2 * kUnrolledSplits : kUnrolledSplits};
 }
 
 int64_t attn::getCombineColumns(const CombineFacts &facts, int64_t most) {
@@ -64,11 +66,10 @@ KernelShape attn::getCombineShape(const CombineFacts &facts,
   KernelShape shape;
   SizeExpr rows = SizeExpr::getDim("o", 0) * SizeExpr::getDim("o", 1) *
                   SizeExpr::getDim("o", 2);
-  shape.grid = {SizeExpr::ceilDiv(
-                    rows * (facts.valueDim /
-                            getCombineColumns(facts, getMostColumns(facts))),
-                    plan.getThreads()),
-                1, 1};
+  shape.grid = {
+      SizeExpr::ceilDiv(rows * (facts.valueDim / getRowMergeWay(facts).columns),
+                        plan.getThreads()),
+      1, 1};
   shape.threads = plan.getThreads();
   shape.warps = {{plan.getWarps(), 1}};
   return shape;

@@ -16,6 +16,9 @@ struct RowMergeWay {
   int64_t together;
 };
 
+/// The way of the kernel of attn.combine.
+RowMergeWay getRowMergeWay(const CombineFacts &facts);
+
 /// Neighbouring columns of a row, as many as the way says: their indices,
 /// integers of one width, 32 or 64 bits each.
 struct MergedColumns {

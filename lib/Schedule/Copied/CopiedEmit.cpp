@@ -194,8 +194,8 @@ Value CopiedEmitter::emitColumnScales(ImplicitLocOpBuilder &lb, Value tile,
   if (auto layout = dyn_cast<MmaLayoutAttr>(type.getEncoding()))
     scaleType = scaleType.cloneWithEncoding(
         SliceLayoutAttr::get(lb.getContext(), /*dim=*/0, layout));
-  Value scales = LocalLoadOp::create(lb, scaleType,
-                                     ReinterpretOp::create(lb, rows, slot));
+  Value scales =
+      LocalLoadOp::create(lb, scaleType, ReinterpretOp::create(lb, rows, slot));
   return BroadcastOp::create(lb, type, scales, /*columns=*/true);
 }
 

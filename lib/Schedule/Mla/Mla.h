@@ -47,6 +47,10 @@ bool loadsLatentByTma(const ProblemFacts &facts);
 /// one.
 bool loadsQueriesByTma(const ProblemFacts &facts, MlaPlanAttr plan);
 
+/// True if the scores of `score = own` hold the first slice of the queries in
+/// registers, whose memory is another slot for the first slice of the keys.
+bool holdsLatentQueries(const ProblemFacts &facts, MlaPlanAttr plan);
+
 /// Query rows that share the keys of a sequence; those of one query if only the
 /// launch knows how many there are.
 int64_t countLatentRows(const ProblemFacts &facts);

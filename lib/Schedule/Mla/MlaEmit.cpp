@@ -21,11 +21,12 @@ MlaEmitter::MlaEmitter(KernelContext &context, MlaPlanAttr plan)
       extents(facts, plan) {}
 
 Slice MlaEmitter::makeSlice(StringRef name, StringRef suffix, int64_t first,
-                            int64_t columns, bool isValue) {
+                            int64_t columns, bool isValue, bool isHeld) {
   int64_t blockN = plan.getBlockN();
+  int64_t stages = plan.getStages() + (isHeld ? 1 : 0);
   Ring ring;
   ring.name = "k";
-  ring.buffer = alloc(name, bufferType({plan.getStages(), blockN, columns}));
+  ring.buffer = alloc(name, bufferType({stages, blockN, columns}));
   ring.slotType = bufferType({blockN, columns});
   ring.ctas = plan.getCluster();
   SmallVector<std::pair<Role, SignalKind>> roles = {
@@ -33,7 +34,7 @@ Slice MlaEmitter::makeSlice(StringRef name, StringRef suffix, int64_t first,
       {kLatentScores, SignalKind::Arrive}};
   if (isValue)
     roles.push_back({kLatentResults, SignalKind::Arrive});
-  ring.channel = makeChannel(name, plan.getStages(), roles);
+  ring.channel = makeChannel(name, stages, roles);
   if (byTma)
     addMap(ring);
   Ring queries;
@@ -41,14 +42,15 @@ Slice MlaEmitter::makeSlice(StringRef name, StringRef suffix, int64_t first,
   queries.name = "q";
   queries.holds = RingRows::Queries;
   queries.slotType = bufferType({blockM, columns});
-  queries.buffer = alloc(queryName, bufferType({1, blockM, columns}));
-  if (queriesByTma) {
+  if (!isHeld)
+    queries.buffer = alloc(queryName, bufferType({1, blockM, columns}));
+  if (queriesByTma && !isHeld)
     queries.channel = makeChannel(
         queryName, /*stages=*/1,
         {{kLatentLoad, SignalKind::Tx}, {kLatentScores, SignalKind::Arrive}});
+  if (queriesByTma)
     addMap(queries);
-  }
-  return {ring, queries, first, columns};
+  return {ring, queries, first, columns, isHeld};
 }
 
 void MlaEmitter::makeRings() {
@@ -59,7 +61,8 @@ void MlaEmitter::makeRings() {
   int64_t columns = extents.valueColumns / valueSlices;
   for (int64_t i = 0; i < valueSlices; ++i)
     slices.push_back(makeSlice("k" + std::to_string(i), std::to_string(i),
-                               i * columns, columns, /*isValue=*/true));
+                               i * columns, columns, /*isValue=*/true,
+                               holdsLatentQueries(facts, plan) && i == 0));
   if (int64_t rest = extents.keyColumns - extents.valueColumns)
     slices.push_back(makeSlice("rope", "_rope", extents.valueColumns, rest,
                                /*isValue=*/false));
@@ -149,11 +152,12 @@ SmallVector<Value> MlaEmitter::emitLoadTile(ValueRange cursors) {
   // The first block needs no queries to be free.
   Value one = arith::MinSIOp::create(b, trips, context.i32(1));
   size_t queryCursors = listQueryChannels().size();
-  ValueRange keyCursors = cursors.drop_front(queryCursors);
+  SmallVector<Value> keyCursors(cursors.drop_front(queryCursors));
+  emitHeldQueryLoad(keyCursors);
   scf::ForOp first;
   if (byTma) {
     first = loadBlocks(context.i32(0), one, keyCursors);
-    keyCursors = first.getResults();
+    keyCursors = llvm::to_vector(ValueRange(first.getResults()));
   }
   SmallVector<Value> next = emitQueryLoad(cursors.take_front(queryCursors));
   scf::ForOp rest =
@@ -162,25 +166,45 @@ SmallVector<Value> MlaEmitter::emitLoadTile(ValueRange cursors) {
   return next;
 }
 
+void MlaEmitter::emitHeldQueryLoad(MutableArrayRef<Value> cursors) {
+  for (auto [held, from] : llvm::zip(slices, cursors)) {
+    const Slice &slice = held;
+    Value &cursor = from;
+    if (!slice.isHeld)
+      continue;
+    elect([&]() {
+      auto [slot, token] = acquire(slice.ring, cursor, kLatentLoad);
+      fill(slice.queries, slot, token, at.head, row, context.i32(slice.first));
+      release(slice.ring, token, kLatentLoad);
+    });
+    cursor = advance(cursor, slice.ring);
+  }
+}
+
 SmallVector<Value> MlaEmitter::listQueryChannels() {
   if (!queriesByTma)
     return {qChannel};
-  return llvm::map_to_vector(
-      slices, [](const Slice &slice) { return slice.queries.channel; });
+  SmallVector<Value> channels;
+  for (const Slice &slice : slices)
+    if (!slice.isHeld)
+      channels.push_back(slice.queries.channel);
+  return channels;
 }
 
 SmallVector<Value> MlaEmitter::emitQueryLoad(ValueRange cursors) {
   if (queriesByTma) {
     SmallVector<Value> next;
+    auto others = llvm::make_filter_range(
+        slices, [](const Slice &slice) { return !slice.isHeld; });
     elect([&]() {
-      for (auto [slice, cursor] : llvm::zip(slices, cursors)) {
+      for (auto [slice, cursor] : llvm::zip(others, cursors)) {
         auto [slot, token] = acquire(slice.queries, cursor, kLatentLoad);
         fill(slice.queries, slot, token, at.head, row,
              context.i32(slice.first));
         release(slice.queries, token, kLatentLoad);
       }
     });
-    for (auto [slice, cursor] : llvm::zip(slices, cursors))
+    for (auto [slice, cursor] : llvm::zip(others, cursors))
       next.push_back(advance(cursor, slice.queries));
     return next;
   }
@@ -293,6 +317,16 @@ FailureOr<SmallVector<Value>> MlaEmitter::emitScoreTile(ValueRange cursors) {
   ValueRange others = cursors.drop_front(channels.size());
   SmallVector<Value> inits = {others[0]};
   llvm::append_range(inits, others.drop_front(2));
+  for (auto [slice, cursor] :
+       llvm::zip(slices, MutableArrayRef(inits).drop_front(1))) {
+    if (!slice.isHeld)
+      continue;
+    auto [slot, token] = acquire(slice.ring, cursor, kLatentScores);
+    heldQueries = LocalLoadOp::create(
+        b, tileType({blockM, slice.columns}, facts.elementType), slot);
+    release(slice.ring, token, kLatentScores);
+    cursor = advance(cursor, slice.ring);
+  }
   KVLoopOp loop = emitScoreLoop(scale, inits);
   if (!loop)
     return failure();
@@ -340,31 +374,39 @@ SmallVector<Value> MlaEmitter::emitResultBlock(ValueRange carried) {
   Value factor = LocalLoadOp::create(b, f32Tile({blockM}), factors);
   SmallVector<Value> results =
       emitRareRescale(b, factor, carried.drop_front(1 + valueSlices));
-  SmallVector<Value> products, tokens,
+  SmallVector<Value> products(valueSlices),
       next = {this->next(carried[0], pChannel)};
-  for (auto [slice, cursor, result] :
-       llvm::zip(values, carried.drop_front(1), results)) {
-    auto [slot, token] = acquire(slice.ring, cursor, kLatentResults);
+  llvm::append_range(next, carried.slice(1, valueSlices));
+  // What has the fewest slots is free first.
+  bool isReversed = values.front().isHeld;
+  int64_t last = 0;
+  Value before, token;
+  for (int64_t step = 0; step < valueSlices; ++step) {
+    int64_t i = isReversed ? valueSlices - 1 - step : step;
+    const Slice &slice = values[i];
+    Value slot;
+    std::tie(slot, token) = acquire(slice.ring, carried[1 + i], kLatentResults);
     auto inFlight = InFlightType::get(
-        b.getContext(), cast<RankedTensorType>(result.getType()).getShape(),
+        b.getContext(), cast<RankedTensorType>(results[i].getType()).getShape(),
         b.getF32Type(),
         MmaLayoutAttr::get(b.getContext(), {plan.getWarpsM(), plan.getWarpsN()},
                            /*copies=*/1, /*column_runs=*/true));
-    products.push_back(WgmmaOp::create(b, inFlight, probabilities, slot, result,
-                                       /*columns=*/IntegerAttr(),
-                                       /*depth=*/IntegerAttr()));
+    products[i] = WgmmaOp::create(b, inFlight, probabilities, slot, results[i],
+                                  /*columns=*/IntegerAttr(),
+                                  /*depth=*/IntegerAttr());
     // What the product before has read is free while this one runs.
-    if (!tokens.empty()) {
+    if (before) {
       WgmmaWaitOp::create(b, TypeRange(), ValueRange(), /*pending=*/1);
-      release(values[tokens.size() - 1].ring, tokens.back(), kLatentResults);
+      release(values[last].ring, before, kLatentResults);
     }
-    tokens.push_back(token);
-    next.push_back(advance(cursor, slice.ring));
+    before = token;
+    last = i;
+    next[1 + i] = advance(carried[1 + i], slice.ring);
   }
   auto wait = WgmmaWaitOp::create(b, ValueRange(results).getTypes(), products,
                                   /*pending=*/0);
   ChannelReleaseOp::create(b, pChannel, handed, kLatentResults);
-  release(values.back().ring, tokens.back(), kLatentResults);
+  release(values[last].ring, token, kLatentResults);
   llvm::append_range(next, wait.getResults());
   return next;
 }
@@ -373,6 +415,15 @@ SmallVector<Value> MlaEmitter::emitResultTile(ValueRange cursors) {
   ArrayRef<Slice> values = ArrayRef(slices).take_front(valueSlices);
   SmallVector<Value> inits = {cursors[0]};
   llvm::append_range(inits, cursors.drop_front(2));
+  // Queries on their way to the scores' registers.
+  for (auto [slice, cursor] :
+       llvm::zip(values, MutableArrayRef(inits).drop_front(1))) {
+    if (!slice.isHeld)
+      continue;
+    release(slice.ring, acquire(slice.ring, cursor, kLatentResults).second,
+            kLatentResults);
+    cursor = advance(cursor, slice.ring);
+  }
   for (const Slice &slice : values)
     inits.push_back(splat(f32Tile({blockM, slice.columns}), 0));
   auto loop = emitBlocks(inits, [&](Value, ValueRange carried) {
@@ -419,8 +470,12 @@ LogicalResult MlaEmitter::run() {
       b, b.getStrArrayAttr({kLatentResults, kLatentScores, kLatentLoad}),
       b.getDenseI64ArrayAttr({8, 4, 4}),
       b.getDenseI64ArrayAttr({plan.getWarpsM(), plan.getWarpsN(), 4, 1, 0, 0}),
-      b.getDenseI64ArrayAttr({kLatentResultRegisters, kLatentScoreRegisters,
-                              kLatentLoadRegisters}),
+      b.getDenseI64ArrayAttr(
+          {kLatentResultRegisters,
+           holdsLatentQueries(facts, plan) ? kHeldScoreRegisters
+                                           : kLatentScoreRegisters,
+           holdsLatentQueries(facts, plan) ? kHeldLoadRegisters
+                                           : kLatentLoadRegisters}),
       /*partitionsCount=*/3);
   for (auto [region, emit] :
        llvm::zip(op.getPartitions(), std::array{&MlaEmitter::emitResultRole,
