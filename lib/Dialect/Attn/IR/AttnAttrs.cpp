@@ -389,9 +389,10 @@ LogicalResult RunsLayoutAttr::verify(EmitErrorFn emitError, Attribute parent) {
   auto layout = dyn_cast<MmaLayoutAttr>(parent);
   if (!layout)
     return emitError() << "expected the parent to be #attn.mma, got " << parent;
-  if (layout.getWarps()[1] != 1)
-    return emitError() << "expected one warp along the columns, got "
-                       << layout.getWarps()[1];
+  if (layout.getWarps()[1] != 1 && !layout.getColumnRuns())
+    return emitError() << "expected one warp along the columns or column_runs, "
+                          "got "
+                       << layout.getWarps()[1] << " warps";
   if (layout.getCopies() != 1)
     return emitError() << "expected one copy, got " << layout.getCopies();
   return success();
@@ -404,12 +405,12 @@ RunsLayoutAttr::toTileLayout(ArrayRef<int64_t> shape,
   if (shape.size() != 2)
     return makeError("expected a tile of rank 2 for #attn.runs, got rank " +
                      Twine(shape.size()));
-  unsigned numWarps = gridOf(cast<MmaLayoutAttr>(getParent())).m;
-  int64_t rows = 16 * int64_t(numWarps);
-  int64_t run = kRunBits / elementBits;
-  if (shape[0] % rows != 0 || shape[1] % (4 * run) != 0)
+  WarpGrid grid = gridOf(cast<MmaLayoutAttr>(getParent()));
+  int64_t rows = 16 * int64_t(grid.m);
+  int64_t run = kRunBits / elementBits, unitColumns = 4 * run * grid.n;
+  if (shape[0] % rows != 0 || shape[1] % unitColumns != 0)
     return makeError("expected multiples of " + Twine(rows) + " x " +
-                     Twine(4 * run) + " for #attn.runs, got " +
+                     Twine(unitColumns) + " for #attn.runs, got " +
                      Twine(shape[0]) + " x " + Twine(shape[1]));
   auto row = [](int64_t r) { return Coords{r, 0}; };
   auto column = [](int64_t c) { return Coords{0, c}; };
@@ -420,8 +421,20 @@ RunsLayoutAttr::toTileLayout(ArrayRef<int64_t> shape,
   int64_t unitRows = 16;
   for (; unitRows < rows; unitRows *= 2)
     warps.push_back(row(unitRows));
+  // Warps along the columns have runs of the row of their own.
+  int64_t columns = 4 * run;
+  if (grid.n != 1) {
+    for (; columns < shape[1] / grid.n; columns *= 2)
+      registers.push_back(column(columns));
+    if (columns != shape[1] / grid.n)
+      return makeError("expected a power of two of columns for each warp of "
+                       "#attn.runs, got " +
+                       Twine(shape[1] / grid.n));
+    for (; columns < shape[1]; columns *= 2)
+      warps.push_back(column(columns));
+  }
   auto unit =
-      LinearLayout::get({{dimName(0), unitRows}, {dimName(1), 4 * run}});
+      LinearLayout::get({{dimName(0), unitRows}, {dimName(1), columns}});
   if (!unit)
     return unit.takeError();
   if (auto error = unit->addAxis(kRegisterAxis, registers))
@@ -431,8 +444,8 @@ RunsLayoutAttr::toTileLayout(ArrayRef<int64_t> shape,
     return std::move(error);
   if (auto error = unit->addAxis(kWarpAxis, warps))
     return std::move(error);
-  return TileLayout::get(
-      *unit, {{1, shape[1] / (4 * run)}, {0, shape[0] / rows}}, numWarps);
+  return TileLayout::get(*unit, {{1, shape[1] / columns}, {0, shape[0] / rows}},
+                         grid.getWarps());
 }
 
 LogicalResult RunsLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape,
