@@ -147,7 +147,7 @@ func.func private @f(tensor<128x64xf16, #attn.runs<parent = #attn.auto>>)
 
 // -----
 
-// expected-error @below {{expected one warp along the columns or column_runs, got 2 warps}}
+// expected-error @below {{expected one warp along the columns or column_runs}}
 func.func private @f(tensor<128x64xf16, #attn.runs<parent = #attn.mma<warps = [2, 2]>>>)
 
 // -----
@@ -157,7 +157,7 @@ func.func private @f(tensor<64x32xf16, #attn.runs<parent = #attn.mma<warps = [4,
 
 // -----
 
-// expected-error @below {{expected a power of two of columns for each warp of #attn.runs, got 96}}
+// expected-error @below {{expected a power of two of columns a warp, got 96}}
 func.func private @f(tensor<64x192xf16, #attn.runs<parent = #attn.mma<warps = [4, 2], column_runs = true>>>)
 
 // -----
