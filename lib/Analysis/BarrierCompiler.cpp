@@ -75,9 +75,9 @@ static bool isHarmless(Operation *op) {
     return true;
   if (auto call = dyn_cast<LLVM::CallIntrinsicOp>(op))
     return isArithmetic(call);
-  // Between grids, which share no barriers; a conversion, of which its dialect
-  // says nothing.
-  if (isa<NVVM::GriddepcontrolOp, NVVM::ConvertF32x2ToF8x2Op>(op))
+  // Between grids, which share no barriers, and among the lanes of a warp; a
+  // conversion, of which its dialect says nothing.
+  if (isa<NVVM::GriddepcontrolOp, NVVM::ShflOp, NVVM::ConvertF32x2ToF8x2Op>(op))
     return true;
   // A hint on a map.
   if (auto copy = dyn_cast<BulkCopyOpInterface>(op))

@@ -4,40 +4,48 @@
 //   for s: w = exp(lse[s] - m);  sum += w;  acc += w * partial_o[s]
 //   o = acc / sum;  lse = m + log(sum)
 //
-// The loads of one s do not depend on those of another one; up to
-// kUnrolledSplits of them stand side by side, so that they are in flight
-// together.
+// The loads of one s do not depend on those of another one; as many of them as
+// the way says stand side by side, so that they are in flight together. What
+// has no loop reads each lse once, for the maximum and the weight. Else, where
+// a warp has one row, its lanes divide the row's lse for the maximum.
 //
 //===----------------------------------------------------------------------===//
 
 #include "RowMerge.h"
 #include "attn/Dialect/Attn/IR/NarrowFloats.h"
 #include "attn/Schedule/Core/CombineSchedule.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::attn;
 
+static constexpr int32_t kLanes = 32;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 namespace {
 
 class RowMerger {
 public:
-  RowMerger(KernelFrame &frame, const CombineFacts &facts)
-      : frame(frame), facts(facts), b(frame.b),
-        columns(getCombineColumns(facts)) {}
+  RowMerger(KernelFrame &frame, const CombineFacts &facts, RowMergeWay way)
+      : frame(frame), facts(facts), b(frame.b), columns(way.columns),
+        together(way.together),
+        isUnrolled(!ShapedType::isDynamic(facts.splits) &&
+                   facts.splits <= together),
+        hasWarps(facts.valueDim / columns % kLanes == 0) {}
   void emit(const MergedColumns &place);
 
 private:
+  /// `counts` is null, or false for a partial result that was there before.
   using Step = llvm::function_ref<SmallVector<Value>(
-      ImplicitLocOpBuilder &, Value split, ValueRange carried)>;
+      ImplicitLocOpBuilder &, Value split, Value counts, ValueRange carried)>;
 
   /// `init` through `step` for each partial result.
   SmallVector<Value> forEachSplit(ArrayRef<Value> init, Step step);
-  /// `init` through `step` for the partial results from `begin` to `end`, of
-  /// which `together` stand side by side.
-  SmallVector<Value> loopOverSplits(Value begin, Value end, int64_t together,
-                                    ArrayRef<Value> init, Step step);
+  /// The largest lse of the row.
+  Value emitMaximum(Value lseOffset);
+  /// The same, by the lanes of a warp.
+  Value emitWarpMaximum(Value lseOffset);
   /// The offset of the columns in a tensor whose dimension `first` is the
   /// batch, i64.
   Value emitOffset(StringRef name, unsigned first, const MergedColumns &place,
@@ -63,8 +71,12 @@ private:
   KernelFrame &frame;
   const CombineFacts &facts;
   ImplicitLocOpBuilder &b;
-  /// Columns of a thread.
-  int64_t columns;
+  /// Columns of a thread, and partial results that it asks for together.
+  int64_t columns, together;
+  /// There is no loop over partial results.
+  bool isUnrolled;
+  /// All lanes of a warp have the same row.
+  bool hasWarps;
 };
 
 } // namespace
@@ -179,50 +191,87 @@ void RowMerger::storeColumns(ArrayRef<Value> values, Value offset) {
 
 SmallVector<Value> RowMerger::forEachSplit(ArrayRef<Value> init, Step step) {
   SmallVector<Value> state(init);
-  if (!ShapedType::isDynamic(facts.splits) && facts.splits <= kUnrolledSplits) {
+  if (isUnrolled) {
     for (int64_t split = 0; split < facts.splits; ++split)
-      state = step(b, frame.i64(split), state);
+      state = step(b, frame.i64(split), Value(), state);
     return state;
   }
-  // Whole groups of them, then what is left.
+  // Groups of one size. Where they are more than there is, the last partial
+  // result is asked for again and does not count.
+  int64_t size = together;
+  bool isWhole = false;
+  if (!ShapedType::isDynamic(facts.splits)) {
+    size = llvm::divideCeil(facts.splits, llvm::divideCeil(facts.splits, size));
+    isWhole = facts.splits % size == 0;
+  }
   Value count = frame.getExtent({{"partial_o", 0}}, facts.splits);
-  Value group = frame.i32(kUnrolledSplits);
-  Value end =
-      arith::SubIOp::create(b, count, arith::RemUIOp::create(b, count, group));
-  state = loopOverSplits(frame.i32(0), end, kUnrolledSplits, state, step);
-  return loopOverSplits(end, count, 1, state, step);
-}
-
-SmallVector<Value> RowMerger::loopOverSplits(Value begin, Value end,
-                                             int64_t together,
-                                             ArrayRef<Value> init, Step step) {
   auto loop = scf::ForOp::create(
-      b, begin, end, frame.i32(together), init,
+      b, frame.i32(0), count, frame.i32(size), init,
       [&](OpBuilder &builder, Location loc, Value split, ValueRange carried) {
         ImplicitLocOpBuilder lb(loc, builder);
-        Value first = arith::ExtUIOp::create(lb, lb.getI64Type(), split);
+        Value last = arith::SubIOp::create(
+            lb, count, arith::ConstantIntOp::create(lb, 1, 32));
         SmallVector<Value> state(carried);
-        for (int64_t i = 0; i < together; ++i) {
-          Value each = first;
-          if (i != 0)
-            each = arith::AddIOp::create(
-                lb, first, arith::ConstantIntOp::create(lb, i, 64));
-          state = step(lb, each, state);
+        for (int64_t i = 0; i < size; ++i) {
+          Value each = arith::AddIOp::create(
+              lb, split, arith::ConstantIntOp::create(lb, i, 32));
+          Value counts;
+          if (!isWhole && i != 0) {
+            counts = arith::CmpIOp::create(lb, arith::CmpIPredicate::sle, each,
+                                           last);
+            each = arith::MinSIOp::create(lb, each, last);
+          }
+          each = arith::ExtUIOp::create(lb, lb.getI64Type(), each);
+          state = step(lb, each, counts, state);
         }
         scf::YieldOp::create(lb, state);
       });
   return llvm::to_vector(ValueRange(loop.getResults()));
 }
 
+Value RowMerger::emitMaximum(Value lseOffset) {
+  if (!isUnrolled && hasWarps)
+    return emitWarpMaximum(lseOffset);
+  return forEachSplit({f32(b, -kInfinity)},
+                      [&](ImplicitLocOpBuilder &lb, Value split, Value,
+                          ValueRange carried) -> SmallVector<Value> {
+                        return {arith::MaximumFOp::create(
+                            lb, carried[0], loadLse(lb, lseOffset, split))};
+                      })[0];
+}
+
+Value RowMerger::emitWarpMaximum(Value lseOffset) {
+  Value thread = arith::IndexCastUIOp::create(
+      b, b.getI32Type(), gpu::ThreadIdOp::create(b, gpu::Dimension::x));
+  Value lane = arith::AndIOp::create(b, thread, frame.i32(kLanes - 1));
+  Value count = frame.getExtent({{"partial_o", 0}}, facts.splits);
+  Value last = arith::SubIOp::create(b, count, frame.i32(1));
+  // Lanes behind the last one read its lse again.
+  auto loop = scf::ForOp::create(
+      b, frame.i32(0), count, frame.i32(kLanes), f32(b, -kInfinity),
+      [&](OpBuilder &builder, Location loc, Value first, ValueRange carried) {
+        ImplicitLocOpBuilder lb(loc, builder);
+        Value split = arith::MinSIOp::create(
+            lb, arith::AddIOp::create(lb, first, lane), last);
+        split = arith::ExtUIOp::create(lb, lb.getI64Type(), split);
+        Value m = arith::MaximumFOp::create(lb, carried[0],
+                                            loadLse(lb, lseOffset, split));
+        scf::YieldOp::create(lb, m);
+      });
+  Value m = loop.getResult(0);
+  for (int32_t distance = kLanes / 2; distance != 0; distance /= 2) {
+    Value other = NVVM::ShflOp::create(
+        b, b.getF32Type(), frame.i32(-1), m, frame.i32(distance),
+        frame.i32(kLanes - 1), NVVM::ShflKind::bfly, UnitAttr());
+    m = arith::MaximumFOp::create(b, m, other);
+  }
+  return m;
+}
+
 void RowMerger::emit(const MergedColumns &place) {
   Value lseOffset = emitOffset("partial_lse", 1, place, false);
   Value oOffset = emitOffset("partial_o", 1, place, true);
-  Value m = forEachSplit({f32(b, -kInfinity)},
-                         [&](ImplicitLocOpBuilder &lb, Value split,
-                             ValueRange carried) -> SmallVector<Value> {
-                           return {arith::MaximumFOp::create(
-                               lb, carried[0], loadLse(lb, lseOffset, split))};
-                         })[0];
+  Value m = emitMaximum(lseOffset);
   // A row without any key has nothing to subtract.
   Value isEmpty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, m,
                                         f32(b, -kInfinity));
@@ -230,13 +279,15 @@ void RowMerger::emit(const MergedColumns &place) {
   SmallVector<Value> init(columns + 1, f32(b, 0));
   SmallVector<Value> sums = forEachSplit(
       init,
-      [&](ImplicitLocOpBuilder &lb, Value split,
+      [&](ImplicitLocOpBuilder &lb, Value split, Value isNew,
           ValueRange carried) -> SmallVector<Value> {
         Value difference =
             arith::SubFOp::create(lb, loadLse(lb, lseOffset, split), shift);
         Value weight = call(lb, "llvm.nvvm.ex2.approx.ftz.f32",
                             arith::MulFOp::create(
                                 lb, difference, f32(lb, llvm::numbers::log2e)));
+        if (isNew)
+          weight = arith::SelectOp::create(lb, isNew, weight, f32(lb, 0));
         SmallVector<Value> next;
         next.push_back(arith::AddFOp::create(lb, carried[0], weight));
         // What has no weight may be anything.
@@ -273,6 +324,6 @@ void RowMerger::emit(const MergedColumns &place) {
 }
 
 void attn::emitRowMerge(KernelFrame &frame, const CombineFacts &facts,
-                        const MergedColumns &place) {
-  RowMerger(frame, facts).emit(place);
+                        RowMergeWay way, const MergedColumns &place) {
+  RowMerger(frame, facts, way).emit(place);
 }

@@ -225,9 +225,14 @@ Value CopiedEmitter::emitColumnScales(ImplicitLocOpBuilder &lb, Value tile,
   auto rows =
       BufferType::get(lb.getContext(), {partN}, lb.getF32Type(),
                       RowLayoutAttr::get(lb.getContext()), MemorySpace::Shared);
-  Value scales = LocalLoadOp::create(lb, f32Tile({partN}),
-                                     ReinterpretOp::create(lb, rows, slot));
-  return BroadcastOp::create(lb, tile.getType(), scales, /*columns=*/true);
+  auto type = cast<RankedTensorType>(tile.getType());
+  RankedTensorType scaleType = f32Tile({partN});
+  if (auto layout = dyn_cast<MmaLayoutAttr>(type.getEncoding()))
+    scaleType = scaleType.cloneWithEncoding(
+        SliceLayoutAttr::get(lb.getContext(), /*dim=*/0, layout));
+  Value scales =
+      LocalLoadOp::create(lb, scaleType, ReinterpretOp::create(lb, rows, slot));
+  return BroadcastOp::create(lb, type, scales, /*columns=*/true);
 }
 
 Value CopiedEmitter::emitNarrow(ImplicitLocOpBuilder &lb, Value wide) {

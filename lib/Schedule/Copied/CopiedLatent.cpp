@@ -99,6 +99,11 @@ FailureOr<CopiedEmitter::BlockPart>
 CopiedEmitter::emitGroupedProducts(ImplicitLocOpBuilder &lb, Value key,
                                    const BlockOperands &from) {
   RankedTensorType scoreType = getScoreSumsType();
+  // The values' scales are the same numbers for another layout: groups would
+  // pass through shared memory, one by one, before they are added.
+  if (plan.exchangesScores())
+    scoreType = scoreType.cloneWithEncoding(MmaLayoutAttr::get(
+        b.getContext(), {plan.getRowWarps(), plan.getColumnWarps()}));
   Value zero =
       arith::ConstantOp::create(lb, cast<TypedAttr>(lb.getZeroAttr(scoreType)));
   auto multiply = [&](Value q, Value slot) -> Value {

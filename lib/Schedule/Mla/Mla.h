@@ -43,6 +43,14 @@ ResourceSum getMlaSharedBytes(const ProblemFacts &facts, MlaPlanAttr plan);
 /// pages are too small for TMA or no tensor map describes k.
 bool loadsLatentByTma(const ProblemFacts &facts);
 
+/// True if TMA copies a tile's queries too: rows of whole queries, or heads of
+/// one.
+bool loadsQueriesByTma(const ProblemFacts &facts, MlaPlanAttr plan);
+
+/// True if the scores of `score = own` hold the first slice of the queries in
+/// registers, whose memory is another slot for the first slice of the keys.
+bool holdsLatentQueries(const ProblemFacts &facts, MlaPlanAttr plan);
+
 /// Query rows that share the keys of a sequence; those of one query if only the
 /// launch knows how many there are.
 int64_t countLatentRows(const ProblemFacts &facts);

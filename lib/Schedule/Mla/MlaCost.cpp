@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Copied/CopiedCost.h"
+#include "../Copied/GridTiles.h"
 #include "Mla.h"
 
 using namespace mlir;
@@ -65,6 +66,10 @@ static constexpr double kLoadLatency = 1030, kLoadBytes = 29.5,
 /// next tile's keys before they store results: 32 heads took 0.92 of the time
 /// of the best plan without (768 sequences of 1024 keys, H200).
 static constexpr double kOwnFactor = 0.92;
+
+/// What many tiles of up to 32 rows take longer than with two CTAs of mma.sync:
+/// 1.03 to 1.05 times the time (16 and 32 heads, H100 and H200).
+static constexpr double kFewRowsFactor = 1.04;
 
 /// Sets what a block takes where scores have a warpgroup of their own: each
 /// slot goes through loads, scores, softmax and results, one after the other,
@@ -134,8 +139,10 @@ PlanEstimate MlaSchedule::estimate(const ProblemFacts &facts,
       (estimate.tileClocks + std::ceil(estimate.blocks) * estimate.blockClocks);
   estimate.microseconds = clocks / target.clockMHz;
   addDramTime(estimate, facts, copied, target);
-  if (isOwn && countLatentRows(facts) > 16)
+  if (isOwn && countLatentRows(facts) > 32)
     estimate.microseconds *= kOwnFactor;
+  else if (isOwn && countRuns(facts) <= 1)
+    estimate.microseconds *= kFewRowsFactor;
   if (plan.getCtasPerSm() == 1 && !plan.getWgmma())
     estimate.microseconds *= kAloneFactor;
   return estimate;

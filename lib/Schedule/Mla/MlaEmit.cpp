@@ -21,12 +21,13 @@ MlaEmitter::MlaEmitter(KernelContext &context, MlaPlanAttr plan)
       extents(facts, plan) {}
 
 Slice MlaEmitter::makeSlice(StringRef name, StringRef suffix, int64_t first,
-                            int64_t columns, bool isValue) {
+                            int64_t columns, bool isValue, bool isHeld) {
   int64_t blockN = plan.getBlockN();
+  int64_t stages = plan.getStages() + (isHeld ? 1 : 0);
   bool isApart = facts.kRope && !isValue;
   Ring ring;
   ring.name = isApart ? "k_rope" : "k";
-  ring.buffer = alloc(name, bufferType({plan.getStages(), blockN, columns}));
+  ring.buffer = alloc(name, bufferType({stages, blockN, columns}));
   ring.slotType = bufferType({blockN, columns});
   ring.ctas = plan.getCluster();
   SmallVector<std::pair<Role, SignalKind>> roles = {
@@ -34,22 +35,43 @@ Slice MlaEmitter::makeSlice(StringRef name, StringRef suffix, int64_t first,
       {kLatentScores, SignalKind::Arrive}};
   if (isValue)
     roles.push_back({kLatentResults, SignalKind::Arrive});
-  ring.channel = makeChannel(name, plan.getStages(), roles);
+  ring.channel = makeChannel(name, stages, roles);
   if (byTma)
     addMap(ring);
-  Value queries = alloc(("q" + suffix).str(), bufferType({blockM, columns}));
-  return {ring, queries, first, columns,
-          isApart ? first - facts.valueDim : first};
+  bool areApart = facts.qRope && !isValue;
+  Ring queries;
+  std::string queryName = ("q" + suffix).str();
+  queries.name = areApart ? "q_rope" : "q";
+  queries.holds = RingRows::Queries;
+  queries.slotType = bufferType({blockM, columns});
+  if (!isHeld)
+    queries.buffer = alloc(queryName, bufferType({1, blockM, columns}));
+  if (queriesByTma && !isHeld)
+    queries.channel = makeChannel(
+        queryName, /*stages=*/1,
+        {{kLatentLoad, SignalKind::Tx}, {kLatentScores, SignalKind::Arrive}});
+  if (queriesByTma)
+    addMap(queries);
+  int64_t rotated = first - facts.valueDim;
+  return {ring,
+          queries,
+          first,
+          columns,
+          isApart ? rotated : first,
+          areApart ? rotated : first,
+          isHeld};
 }
 
 void MlaEmitter::makeRings() {
   int64_t blockN = plan.getBlockN();
   byTma = loadsLatentByTma(facts);
+  queriesByTma = byTma && loadsQueriesByTma(facts, plan);
   valueSlices = countLatentSlices(facts, plan);
   int64_t columns = extents.valueColumns / valueSlices;
   for (int64_t i = 0; i < valueSlices; ++i)
     slices.push_back(makeSlice("k" + std::to_string(i), std::to_string(i),
-                               i * columns, columns, /*isValue=*/true));
+                               i * columns, columns, /*isValue=*/true,
+                               holdsLatentQueries(facts, plan) && i == 0));
   if (int64_t rest = extents.keyColumns - extents.valueColumns)
     slices.push_back(makeSlice("rope", "_rope", extents.valueColumns, rest,
                                /*isValue=*/false));
@@ -57,7 +79,8 @@ void MlaEmitter::makeRings() {
     return makeChannel(name, /*stages=*/1,
                        {{from, SignalKind::Arrive}, {to, SignalKind::Arrive}});
   };
-  qChannel = channel("q", kLatentLoad, kLatentScores);
+  if (!queriesByTma)
+    qChannel = channel("q", kLatentLoad, kLatentScores);
   pChannel = channel("p", kLatentScores, kLatentResults);
   scaleChannel = channel("scale", kLatentScores, kLatentResults);
   probabilities = alloc("p", bufferType({blockM, blockN}));
@@ -138,30 +161,82 @@ SmallVector<Value> MlaEmitter::emitLoadTile(ValueRange cursors) {
   };
   // The first block needs no queries to be free.
   Value one = arith::MinSIOp::create(b, trips, context.i32(1));
-  ValueRange keyCursors = cursors.drop_front(1);
+  size_t queryCursors = listQueryChannels().size();
+  SmallVector<Value> keyCursors(cursors.drop_front(queryCursors));
+  emitHeldQueryLoad(keyCursors);
   scf::ForOp first;
   if (byTma) {
     first = loadBlocks(context.i32(0), one, keyCursors);
-    keyCursors = first.getResults();
+    keyCursors = llvm::to_vector(ValueRange(first.getResults()));
   }
-  Value token = await(qChannel, cursors[0], kLatentLoad);
-  for (const Slice &slice : slices)
-    CpAsyncOp::create(b, emitQueryView(slice.first, slice.columns), row,
-                      slice.queries, /*in_bounds=*/UnitAttr());
-  CpAsyncCommitOp::create(b);
-  CpAsyncWaitOp::create(b, 0);
-  ChannelReleaseOp::create(b, qChannel, token, kLatentLoad);
+  SmallVector<Value> next = emitQueryLoad(cursors.take_front(queryCursors));
   scf::ForOp rest =
       loadBlocks(byTma ? context.i32(1) : context.i32(0), trips, keyCursors);
-  SmallVector<Value> next = {this->next(cursors[0], qChannel)};
   llvm::append_range(next, rest.getResults());
   return next;
 }
 
+void MlaEmitter::emitHeldQueryLoad(MutableArrayRef<Value> cursors) {
+  for (auto [held, from] : llvm::zip(slices, cursors)) {
+    const Slice &slice = held;
+    Value &cursor = from;
+    if (!slice.isHeld)
+      continue;
+    elect([&]() {
+      auto [slot, token] = acquire(slice.ring, cursor, kLatentLoad);
+      fill(slice.queries, slot, token, at.head, row,
+           context.i32(slice.firstInQueries));
+      release(slice.ring, token, kLatentLoad);
+    });
+    cursor = advance(cursor, slice.ring);
+  }
+}
+
+SmallVector<Value> MlaEmitter::listQueryChannels() {
+  if (!queriesByTma)
+    return {qChannel};
+  SmallVector<Value> channels;
+  for (const Slice &slice : slices)
+    if (!slice.isHeld)
+      channels.push_back(slice.queries.channel);
+  return channels;
+}
+
+SmallVector<Value> MlaEmitter::emitQueryLoad(ValueRange cursors) {
+  if (queriesByTma) {
+    SmallVector<Value> next;
+    auto others = llvm::make_filter_range(
+        slices, [](const Slice &slice) { return !slice.isHeld; });
+    elect([&]() {
+      for (auto [slice, cursor] : llvm::zip(others, cursors)) {
+        auto [slot, token] = acquire(slice.queries, cursor, kLatentLoad);
+        fill(slice.queries, slot, token, at.head, row,
+             context.i32(slice.firstInQueries));
+        release(slice.queries, token, kLatentLoad);
+      }
+    });
+    for (auto [slice, cursor] : llvm::zip(others, cursors))
+      next.push_back(advance(cursor, slice.queries));
+    return next;
+  }
+  Value token = await(qChannel, cursors[0], kLatentLoad);
+  for (const Slice &slice : slices)
+    CpAsyncOp::create(b, emitQueryView(slice.first, slice.columns), row,
+                      emitQueries(slice), /*in_bounds=*/UnitAttr());
+  CpAsyncCommitOp::create(b);
+  CpAsyncWaitOp::create(b, 0);
+  ChannelReleaseOp::create(b, qChannel, token, kLatentLoad);
+  return {this->next(cursors[0], qChannel)};
+}
+
 LogicalResult MlaEmitter::emitLoad() {
+  if (byTma)
+    elect([&]() { prefetchMaps({slices[0].ring.map, slices[0].queries.map}); });
   TileLoopOp loop = emitTileLoop(
       [&]() -> SmallVector<Value> {
-        SmallVector<Value> cursors = {start(qChannel, kLatentLoad)};
+        SmallVector<Value> cursors;
+        for (Value channel : listQueryChannels())
+          cursors.push_back(start(channel, kLatentLoad));
         for (const Slice &slice : slices)
           cursors.push_back(start(slice.ring.channel, kLatentLoad));
         return cursors;
@@ -187,9 +262,10 @@ Value MlaEmitter::emitScoreProduct(SmallVectorImpl<Value> &cursors) {
     auto [slot, token] = acquire(slice.ring, cursor, kLatentScores);
     Value transposed =
         TransposeOp::create(b, bufferType({slice.columns, blockN}), slot);
-    product = WgmmaOp::create(b, inFlight, slice.queries, transposed, product,
-                              /*columns=*/IntegerAttr(),
-                              /*depth=*/IntegerAttr());
+    product =
+        WgmmaOp::create(b, inFlight, emitQueries(slice), transposed, product,
+                        /*columns=*/IntegerAttr(),
+                        /*depth=*/IntegerAttr());
     tokens.push_back(token);
     cursor = advance(cursor, slice.ring);
   }
@@ -246,23 +322,39 @@ KVLoopOp MlaEmitter::emitScoreLoop(Value scale, ValueRange cursors) {
 
 FailureOr<SmallVector<Value>> MlaEmitter::emitScoreTile(ValueRange cursors) {
   Value scale = emitExponentScale();
-  Value queryToken = await(qChannel, cursors[0], kLatentScores);
-  SmallVector<Value> inits = {cursors[1]};
-  llvm::append_range(inits, cursors.drop_front(3));
+  SmallVector<Value> channels = listQueryChannels(), queryTokens;
+  for (auto [channel, cursor] : llvm::zip(channels, cursors))
+    queryTokens.push_back(await(channel, cursor, kLatentScores));
+  ValueRange others = cursors.drop_front(channels.size());
+  SmallVector<Value> inits = {others[0]};
+  llvm::append_range(inits, others.drop_front(2));
+  for (auto [slice, cursor] :
+       llvm::zip(slices, MutableArrayRef(inits).drop_front(1))) {
+    if (!slice.isHeld)
+      continue;
+    auto [slot, token] = acquire(slice.ring, cursor, kLatentScores);
+    heldQueries = LocalLoadOp::create(
+        b, tileType({blockM, slice.columns}, facts.elementType), slot);
+    release(slice.ring, token, kLatentScores);
+    cursor = advance(cursor, slice.ring);
+  }
   KVLoopOp loop = emitScoreLoop(scale, inits);
   if (!loop)
     return failure();
-  ChannelReleaseOp::create(b, qChannel, queryToken, kLatentScores);
+  for (auto [channel, token] : llvm::zip(channels, queryTokens))
+    ChannelReleaseOp::create(b, channel, token, kLatentScores);
   FinalRows rows = emitFinalRows(loop.getResult(0), loop.getResult(1));
   Value factor = emitRowFactor(rows);
-  Value free = await(scaleChannel, cursors[2], kLatentScores);
+  Value free = await(scaleChannel, others[1], kLatentScores);
   LocalStoreOp::create(b, factor, scales);
   ChannelReleaseOp::create(b, scaleChannel, free, kLatentScores);
   if (facts.lse)
     emitLSE(rows.m, rows.l, emitResultView("lse"));
-  SmallVector<Value> next = {this->next(cursors[0], qChannel),
-                             loop.getResult(2),
-                             this->next(cursors[2], scaleChannel)};
+  SmallVector<Value> next;
+  for (auto [channel, cursor] : llvm::zip(channels, cursors))
+    next.push_back(this->next(cursor, channel));
+  next.push_back(loop.getResult(2));
+  next.push_back(this->next(others[1], scaleChannel));
   llvm::append_range(next, loop.getResults().drop_front(kScoresCarried));
   return next;
 }
@@ -270,9 +362,11 @@ FailureOr<SmallVector<Value>> MlaEmitter::emitScoreTile(ValueRange cursors) {
 LogicalResult MlaEmitter::emitScoreRole() {
   TileLoopOp loop = emitTileLoop(
       [&]() -> SmallVector<Value> {
-        SmallVector<Value> cursors = {start(qChannel, kLatentScores),
-                                      start(pChannel, kLatentScores),
-                                      start(scaleChannel, kLatentScores)};
+        SmallVector<Value> cursors;
+        for (Value channel : listQueryChannels())
+          cursors.push_back(start(channel, kLatentScores));
+        cursors.push_back(start(pChannel, kLatentScores));
+        cursors.push_back(start(scaleChannel, kLatentScores));
         for (const Slice &slice : slices)
           cursors.push_back(start(slice.ring.channel, kLatentScores));
         return cursors;
@@ -291,31 +385,39 @@ SmallVector<Value> MlaEmitter::emitResultBlock(ValueRange carried) {
   Value factor = LocalLoadOp::create(b, f32Tile({blockM}), factors);
   SmallVector<Value> results =
       emitRareRescale(b, factor, carried.drop_front(1 + valueSlices));
-  SmallVector<Value> products, tokens,
+  SmallVector<Value> products(valueSlices),
       next = {this->next(carried[0], pChannel)};
-  for (auto [slice, cursor, result] :
-       llvm::zip(values, carried.drop_front(1), results)) {
-    auto [slot, token] = acquire(slice.ring, cursor, kLatentResults);
+  llvm::append_range(next, carried.slice(1, valueSlices));
+  // What has the fewest slots is free first.
+  bool isReversed = values.front().isHeld;
+  int64_t last = 0;
+  Value before, token;
+  for (int64_t step = 0; step < valueSlices; ++step) {
+    int64_t i = isReversed ? valueSlices - 1 - step : step;
+    const Slice &slice = values[i];
+    Value slot;
+    std::tie(slot, token) = acquire(slice.ring, carried[1 + i], kLatentResults);
     auto inFlight = InFlightType::get(
-        b.getContext(), cast<RankedTensorType>(result.getType()).getShape(),
+        b.getContext(), cast<RankedTensorType>(results[i].getType()).getShape(),
         b.getF32Type(),
         MmaLayoutAttr::get(b.getContext(), {plan.getWarpsM(), plan.getWarpsN()},
                            /*copies=*/1, /*column_runs=*/true));
-    products.push_back(WgmmaOp::create(b, inFlight, probabilities, slot, result,
-                                       /*columns=*/IntegerAttr(),
-                                       /*depth=*/IntegerAttr()));
+    products[i] = WgmmaOp::create(b, inFlight, probabilities, slot, results[i],
+                                  /*columns=*/IntegerAttr(),
+                                  /*depth=*/IntegerAttr());
     // What the product before has read is free while this one runs.
-    if (!tokens.empty()) {
+    if (before) {
       WgmmaWaitOp::create(b, TypeRange(), ValueRange(), /*pending=*/1);
-      release(values[tokens.size() - 1].ring, tokens.back(), kLatentResults);
+      release(values[last].ring, before, kLatentResults);
     }
-    tokens.push_back(token);
-    next.push_back(advance(cursor, slice.ring));
+    before = token;
+    last = i;
+    next[1 + i] = advance(carried[1 + i], slice.ring);
   }
   auto wait = WgmmaWaitOp::create(b, ValueRange(results).getTypes(), products,
                                   /*pending=*/0);
   ChannelReleaseOp::create(b, pChannel, handed, kLatentResults);
-  release(values.back().ring, tokens.back(), kLatentResults);
+  release(values[last].ring, token, kLatentResults);
   llvm::append_range(next, wait.getResults());
   return next;
 }
@@ -324,6 +426,15 @@ SmallVector<Value> MlaEmitter::emitResultTile(ValueRange cursors) {
   ArrayRef<Slice> values = ArrayRef(slices).take_front(valueSlices);
   SmallVector<Value> inits = {cursors[0]};
   llvm::append_range(inits, cursors.drop_front(2));
+  // Queries on their way to the scores' registers.
+  for (auto [slice, cursor] :
+       llvm::zip(values, MutableArrayRef(inits).drop_front(1))) {
+    if (!slice.isHeld)
+      continue;
+    release(slice.ring, acquire(slice.ring, cursor, kLatentResults).second,
+            kLatentResults);
+    cursor = advance(cursor, slice.ring);
+  }
   for (const Slice &slice : values)
     inits.push_back(splat(f32Tile({blockM, slice.columns}), 0));
   auto loop = emitBlocks(inits, [&](Value, ValueRange carried) {
@@ -370,8 +481,12 @@ LogicalResult MlaEmitter::run() {
       b, b.getStrArrayAttr({kLatentResults, kLatentScores, kLatentLoad}),
       b.getDenseI64ArrayAttr({8, 4, 4}),
       b.getDenseI64ArrayAttr({plan.getWarpsM(), plan.getWarpsN(), 4, 1, 0, 0}),
-      b.getDenseI64ArrayAttr({kLatentResultRegisters, kLatentScoreRegisters,
-                              kLatentLoadRegisters}),
+      b.getDenseI64ArrayAttr(
+          {kLatentResultRegisters,
+           holdsLatentQueries(facts, plan) ? kHeldScoreRegisters
+                                           : kLatentScoreRegisters,
+           holdsLatentQueries(facts, plan) ? kHeldLoadRegisters
+                                           : kLatentLoadRegisters}),
       /*partitionsCount=*/3);
   for (auto [region, emit] :
        llvm::zip(op.getPartitions(), std::array{&MlaEmitter::emitResultRole,

@@ -34,15 +34,20 @@ inline constexpr Role kLatentResults{"results", "results"};
 inline constexpr int64_t kLatentLoadRegisters = 64;
 inline constexpr int64_t kLatentScoreRegisters = 128;
 inline constexpr int64_t kLatentResultRegisters = 160;
+/// The same where the scores hold a slice of the queries: 32 + 160 + 2 x 160.
+inline constexpr int64_t kHeldLoadRegisters = 32;
+inline constexpr int64_t kHeldScoreRegisters = 160;
 
-/// Columns of the keys with a ring of their own, and memory for those of the
-/// queries.
+/// Columns of the keys with a ring of their own, and one slot for those of the
+/// queries, which has a channel of its own where TMA fills it. Queries that are
+/// held in registers pass through the ring of the keys instead, in front of a
+/// tile's first block.
 struct Slice {
-  Ring ring;
-  Value queries;
+  Ring ring, queries;
   int64_t first, columns;
-  /// Where they begin in the tensor that the ring is of.
-  int64_t firstInTensor;
+  /// Where they begin in the tensors that the rings are of.
+  int64_t firstInTensor, firstInQueries;
+  bool isHeld = false;
 };
 
 class MlaEmitter : RingEmitter {
@@ -56,10 +61,23 @@ private:
   /// A ring for `columns` columns of the keys from `first` on, and memory for
   /// those of the queries, named `q` and `suffix`.
   Slice makeSlice(StringRef name, StringRef suffix, int64_t first,
-                  int64_t columns, bool isValue);
+                  int64_t columns, bool isValue, bool isHeld = false);
   /// Copies all slices of the block whose first key is `key`.
   SmallVector<Value> emitBlockLoad(Value key, ValueRange cursors);
   SmallVector<Value> emitLoadTile(ValueRange cursors);
+  /// Copies the tile's queries; the cursors behind them.
+  SmallVector<Value> emitQueryLoad(ValueRange cursors);
+  /// Copies the queries that are held to the rings; moves the cursors of keys.
+  void emitHeldQueryLoad(MutableArrayRef<Value> cursors);
+  /// A slice's queries, in registers or a slot.
+  Value emitQueries(const Slice &slice) {
+    if (slice.isHeld)
+      return heldQueries;
+    return SlotOp::create(b, slice.queries.slotType, slice.queries.buffer,
+                          context.i32(0), /*distance=*/IntegerAttr());
+  }
+  /// Channels of the queries.
+  SmallVector<Value> listQueryChannels();
   LogicalResult emitScoreRole();
   FailureOr<SmallVector<Value>> emitScoreTile(ValueRange cursors);
   /// The loop over the tile's blocks, which carries m, l and the cursors of k
@@ -94,8 +112,10 @@ private:
   /// the first columns are the values.
   SmallVector<Slice> slices;
   int64_t valueSlices = 0;
-  bool byTma = false;
+  bool byTma = false, queriesByTma = false;
   Value qChannel, pChannel, scaleChannel;
+  /// The tile's queries of the slice that is held.
+  Value heldQueries;
   /// The block's probabilities, the factors of their rows and those of the
   /// results.
   Value probabilities, factors, scales;

@@ -89,17 +89,23 @@ llvm::Error MlaSchedule::isApplicable(const ProblemFacts &facts,
 
 ResourceSum attn::getMlaSharedBytes(const ProblemFacts &facts,
                                     MlaPlanAttr plan) {
-  ResourceSum sum = CopiedExtents(facts, plan).getSharedBytes(plan);
   if (plan.getScore() != ScoreWork::Own)
-    return sum;
+    return CopiedExtents(facts, plan).getSharedBytes(plan);
+  // Queries in registers leave their bytes to another slot for keys.
+  MlaPlanAttr::Parameters parameters = plan.getParameters();
+  parameters.qInRegs = false;
+  auto unheld = MlaPlanAttr::get(plan.getContext(), parameters);
+  ResourceSum sum = CopiedExtents(facts, unheld).getSharedBytes(unheld);
   int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
   sum.add("p", plan.getBlockM() * plan.getBlockN() * bytes);
   sum.add("factor", plan.getBlockM() * 4);
   sum.add("scale", plan.getBlockM() * 4);
   // Mbarriers: three for each slot of values, two for each one of the other
-  // columns, of q, p and scale.
+  // columns, of p and scale, and of each slice of q.
+  int64_t slices = countLatentSlices(facts, plan);
   sum.add("barriers", 8,
-          (3 * countLatentSlices(facts, plan) + 2) * plan.getStages() + 6);
+          (3 * slices + 2) * plan.getStages() + 4 + 2 * (slices + 1) +
+              (plan.getQInRegs() ? 1 : 0));
   return sum;
 }
 
@@ -118,6 +124,17 @@ static constexpr Form kForms[] = {
 
 bool attn::loadsLatentByTma(const ProblemFacts &facts) {
   return !llvm::errorToBool(checkMappable("mla", facts));
+}
+
+bool attn::loadsQueriesByTma(const ProblemFacts &facts, MlaPlanAttr plan) {
+  int64_t group = getPackedHeads(facts, plan);
+  return !ShapedType::isDynamic(group) &&
+         !ShapedType::isDynamic(facts.queries) &&
+         (plan.getBlockM() % group == 0 || group % plan.getBlockM() == 0);
+}
+
+bool attn::holdsLatentQueries(const ProblemFacts &facts, MlaPlanAttr plan) {
+  return plan.getQInRegs() && plan.getScore() == ScoreWork::Own;
 }
 
 int64_t attn::countLatentSlices(const ProblemFacts &facts, MlaPlanAttr plan) {
@@ -198,6 +215,7 @@ static std::string getAlternatives(const ProblemFacts &facts, MlaPlanAttr plan,
         other.score = score;
         other.stages = stages;
         other.cluster = 1;
+        other.qInRegs &= !other.wgmma;
         if (blockN < 16 || blockN % 16 != 0 ||
             (score == ScoreWork::Shard &&
              (other.wgmma || blockN % (8 * other.warpsN) != 0)))
@@ -225,6 +243,12 @@ static llvm::Error checkOwnScores(const ProblemFacts &facts, MlaPlanAttr plan) {
     return llvm::createStringError(
         llvm::formatv("expected ctas_per_sm = 1 with score = own, got {0}",
                       plan.getCtasPerSm()));
+  if (plan.getQInRegs() &&
+      (plan.getBlockN() != plan.getBlockM() || !loadsLatentByTma(facts) ||
+       !loadsQueriesByTma(facts, plan)))
+    return llvm::createStringError(
+        "expected block_n = block_m, and keys and queries that TMA copies, "
+        "with q_in_regs and score = own");
   if (plan.getCombine() != CombineWay::Kernel)
     return llvm::createStringError(
         "expected combine = kernel with score = own, got launch");

@@ -148,6 +148,8 @@ SmallVector<Value> RingEmitter::emitResultStart(int64_t firstColumn) {
 SmallVector<int64_t> RingEmitter::getQueryBox(int64_t rows) const {
   if (group == 1)
     return {1, 1, rows};
+  if (group % rows == 0)
+    return {1, 1, rows};
   assert(rows % group == 0 && "expected boxes of whole queries");
   return {1, rows / group, group};
 }
@@ -188,6 +190,10 @@ RingEmitter::BoxStarts RingEmitter::emitBoxStart(const Ring &ring, Value head,
     return {{at.batch, head, quad, zero, zero}, {}};
   }
   case TensorMapView::ByRow:
+    // Some of a query's heads.
+    if (group > ring.slotType.getShape()[0])
+      head = arith::AddIOp::create(
+          b, head, arith::RemUIOp::create(b, first, context.i32(group)));
     return {{at.batch, emitQuery(first), head, column}, {}};
   case TensorMapView::Bounded:
     llvm_unreachable("loadBounded makes these");

@@ -239,8 +239,13 @@ func.func private @mla_shard() attributes {p = #attn.mla<block_n = 32>}
 
 // -----
 
-// expected-error @below {{expected block_m = 64, warps_m = 4, warps_n = 2, score = twice or own and q_in_regs = false with wgmma}}
+// expected-error @below {{expected block_m = 64, warps_m = 4, warps_n = 2 and score = twice or own with wgmma}}
 func.func private @mla_wgmma() attributes {p = #attn.mla<block_m = 64, warps_m = 4, warps_n = 2, wgmma = true>}
+
+// -----
+
+// expected-error @below {{expected q_in_regs = false with wgmma and score = twice, got true}}
+func.func private @mla_held() attributes {p = #attn.mla<block_m = 64, warps_m = 4, warps_n = 2, q_in_regs = true, score = twice, wgmma = true>}
 
 // -----
 

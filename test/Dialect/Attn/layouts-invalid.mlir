@@ -147,8 +147,18 @@ func.func private @f(tensor<128x64xf16, #attn.runs<parent = #attn.auto>>)
 
 // -----
 
-// expected-error @below {{expected one warp along the columns, got 2}}
+// expected-error @below {{expected one warp along the columns or column_runs}}
 func.func private @f(tensor<128x64xf16, #attn.runs<parent = #attn.mma<warps = [2, 2]>>>)
+
+// -----
+
+// expected-error @below {{expected multiples of 64 x 64 for #attn.runs, got 64 x 32}}
+func.func private @f(tensor<64x32xf16, #attn.runs<parent = #attn.mma<warps = [4, 2], column_runs = true>>>)
+
+// -----
+
+// expected-error @below {{expected a power of two of columns a warp, got 96}}
+func.func private @f(tensor<64x192xf16, #attn.runs<parent = #attn.mma<warps = [4, 2], column_runs = true>>>)
 
 // -----
 

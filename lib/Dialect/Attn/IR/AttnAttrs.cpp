@@ -389,9 +389,8 @@ LogicalResult RunsLayoutAttr::verify(EmitErrorFn emitError, Attribute parent) {
   auto layout = dyn_cast<MmaLayoutAttr>(parent);
   if (!layout)
     return emitError() << "expected the parent to be #attn.mma, got " << parent;
-  if (layout.getWarps()[1] != 1)
-    return emitError() << "expected one warp along the columns, got "
-                       << layout.getWarps()[1];
+  if (layout.getWarps()[1] != 1 && !layout.getColumnRuns())
+    return emitError() << "expected one warp along the columns or column_runs";
   if (layout.getCopies() != 1)
     return emitError() << "expected one copy, got " << layout.getCopies();
   return success();
@@ -400,39 +399,43 @@ LogicalResult RunsLayoutAttr::verify(EmitErrorFn emitError, Attribute parent) {
 llvm::Expected<TileLayout>
 RunsLayoutAttr::toTileLayout(ArrayRef<int64_t> shape,
                              unsigned elementBits) const {
-  constexpr int64_t kRunBits = 128;
   if (shape.size() != 2)
     return makeError("expected a tile of rank 2 for #attn.runs, got rank " +
                      Twine(shape.size()));
-  unsigned numWarps = gridOf(cast<MmaLayoutAttr>(getParent())).m;
-  int64_t rows = 16 * int64_t(numWarps);
-  int64_t run = kRunBits / elementBits;
-  if (shape[0] % rows != 0 || shape[1] % (4 * run) != 0)
+  WarpGrid grid = gridOf(cast<MmaLayoutAttr>(getParent()));
+  int64_t rows = 16 * int64_t(grid.m), run = 128 / elementBits;
+  int64_t unitColumns = 4 * run * grid.n;
+  if (shape[0] % rows != 0 || shape[1] % unitColumns != 0)
     return makeError("expected multiples of " + Twine(rows) + " x " +
-                     Twine(4 * run) + " for #attn.runs, got " +
+                     Twine(unitColumns) + " for #attn.runs, got " +
                      Twine(shape[0]) + " x " + Twine(shape[1]));
-  auto row = [](int64_t r) { return Coords{r, 0}; };
-  auto column = [](int64_t c) { return Coords{0, c}; };
   SmallVector<Coords> registers, warps;
-  for (int64_t c = 1; c < run; c *= 2)
-    registers.push_back(column(c));
-  registers.push_back(row(8));
-  int64_t unitRows = 16;
-  for (; unitRows < rows; unitRows *= 2)
-    warps.push_back(row(unitRows));
-  auto unit =
-      LinearLayout::get({{dimName(0), unitRows}, {dimName(1), 4 * run}});
+  for (int64_t column = 1; column < run; column *= 2)
+    registers.push_back({0, column});
+  registers.push_back({8, 0});
+  int64_t height = 16, width = 4 * run;
+  for (; height < rows; height *= 2)
+    warps.push_back({height, 0});
+  // Warps along the columns keep runs of the row.
+  int64_t own = grid.n == 1 ? width : shape[1] / grid.n;
+  for (; width < own; width *= 2)
+    registers.push_back({0, width});
+  if (width != own)
+    return makeError("expected a power of two of columns a warp, got " +
+                     Twine(own));
+  for (; width < own * grid.n; width *= 2)
+    warps.push_back({0, width});
+  SmallVector<Coords> lanes = {{0, run}, {0, 2 * run}, {1, 0}, {2, 0}, {4, 0}};
+  auto unit = LinearLayout::get({{dimName(0), height}, {dimName(1), width}});
   if (!unit)
     return unit.takeError();
-  if (auto error = unit->addAxis(kRegisterAxis, registers))
-    return std::move(error);
-  if (auto error = unit->addAxis(
-          kLaneAxis, {column(run), column(2 * run), row(1), row(2), row(4)}))
-    return std::move(error);
-  if (auto error = unit->addAxis(kWarpAxis, warps))
-    return std::move(error);
-  return TileLayout::get(
-      *unit, {{1, shape[1] / (4 * run)}, {0, shape[0] / rows}}, numWarps);
+  for (auto [axis, bases] :
+       {std::pair(kRegisterAxis, registers), std::pair(kLaneAxis, lanes),
+        std::pair(kWarpAxis, warps)})
+    if (auto error = unit->addAxis(axis, bases))
+      return std::move(error);
+  return TileLayout::get(*unit, {{1, shape[1] / width}, {0, shape[0] / rows}},
+                         grid.getWarps());
 }
 
 LogicalResult RunsLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape,

@@ -226,10 +226,12 @@ LogicalResult MlaPlanAttr::verify(EmitErrorFn emitError, const Parameters &p) {
                        << 8 * p.warpsN << " with score = shard, got "
                        << p.blockN;
   if (p.wgmma && (p.blockM != 64 || p.warpsM != 4 || p.warpsN != 2 ||
-                  p.score == ScoreWork::Shard || p.qInRegs))
-    return emitError() << "expected block_m = 64, warps_m = 4, warps_n = 2, "
-                          "score = twice or own and q_in_regs = false with "
-                          "wgmma";
+                  p.score == ScoreWork::Shard))
+    return emitError() << "expected block_m = 64, warps_m = 4, warps_n = 2 and "
+                          "score = twice or own with wgmma";
+  if (p.wgmma && p.qInRegs && p.score != ScoreWork::Own)
+    return emitError() << "expected q_in_regs = false with wgmma and score = "
+                          "twice, got true";
   if (p.score == ScoreWork::Own && !p.wgmma)
     return emitError() << "expected wgmma with score = own, got false";
   if (p.cluster != 1 && (p.cluster != 2 || p.score != ScoreWork::Own))

@@ -62,6 +62,8 @@ struct ResultFacts {
   bool hasRows = false;
   /// Groups of four lanes have rows, as far as is known.
   bool hasFragments = true;
+  /// Warps along the columns have runs of them.
+  bool hasColumnRuns = false;
   /// The tile has columns that rows in memory have not.
   bool hasPadding = false;
 
@@ -72,9 +74,10 @@ struct ResultFacts {
   /// Each of four lanes gets 16 bytes of every 64, in rows that are its own.
   /// Elements of 8 bits have no words that lanes could exchange.
   bool canShuffle() const {
-    return hasFragments && elementBits > 8 && wideRows() &&
-           rowBytes % (4 * kVectorBytes) == 0 && warps.second == 1 &&
-           !hasPadding && tile.getShape()[0] % (16 * warps.first) == 0;
+    return hasFragments && elementBits > 8 && wideRows() && !hasPadding &&
+           rowBytes % (4 * kVectorBytes * warps.second) == 0 &&
+           (warps.second == 1 || hasColumnRuns) &&
+           tile.getShape()[0] % (16 * warps.first) == 0;
   }
   /// A thread's stores fill sectors.
   bool fillsSectors() const {
@@ -143,6 +146,9 @@ static Attribute findLoadedLayout(Value tile) {
   }
   if (auto slice = dyn_cast<SliceOp>(def))
     return findLoadedLayout(slice.getSource());
+  if (auto loop = dyn_cast<scf::ForOp>(def))
+    return findLoadedLayout(
+        loop.getYieldedValues()[cast<OpResult>(tile).getResultNumber()]);
   if (!isElementwiseOnTiles(def))
     return {};
   for (Value operand : def->getOperands())
@@ -180,6 +186,8 @@ static FailureOr<ResultFacts> collectFacts(StoreResultOp op) {
   Attribute loaded = findLoadedLayout(op.getValue());
   facts.hasRows = ownsRows(loaded, facts.tile);
   facts.hasFragments = !isa_and_nonnull<TmemRegsLayoutAttr>(loaded);
+  if (auto fragments = dyn_cast_or_null<MmaLayoutAttr>(loaded))
+    facts.hasColumnRuns = fragments.getColumnRuns();
   GlobalType dest = op.getDest().getType();
   int64_t elementBits = dest.getElementType().getIntOrFloatBitWidth();
   facts.elementBits = elementBits;
@@ -226,7 +234,12 @@ static EpilogueKind choose(const ResultFacts &facts) {
 
 static void emitShuffled(StoreResultOp op, const ResultFacts &facts) {
   OpBuilder builder(op);
-  auto layout = MmaLayoutAttr::get(op.getContext(), {facts.warps.first, 1});
+  auto layout =
+      facts.warps.second == 1
+          ? MmaLayoutAttr::get(op.getContext(), {facts.warps.first, 1})
+          : MmaLayoutAttr::get(op.getContext(),
+                               {facts.warps.first, facts.warps.second},
+                               /*copies=*/1, /*columnRuns=*/true);
   auto type =
       RankedTensorType::get(facts.tile.getShape(), facts.tile.getElementType(),
                             RunsLayoutAttr::get(op.getContext(), layout));

@@ -62,6 +62,33 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // Unless each warp has a run of the row's columns.
+  // CHECK-LABEL: gpu.func @column_runs(
+  // CHECK: %[[PIECES:.*]] = attn.convert_layout {{.*}} -> tensor<64x64xf16, #attn.runs<parent = #attn.mma<warps = [4, 2], column_runs = true>>>
+  // CHECK: attn.global_store %[[PIECES]],
+  gpu.func @column_runs(%t: tensor<64x64xf16, #attn.mma<warps = [4, 2], column_runs = true>>, %p: !llvm.ptr<1>, %off: i64, %n: i32, %row: i32) kernel attributes {attn.warps = array<i64: 4, 2>} {
+    %g = attn.global_view %p[%off] rows %n stride %off {alignment = 16 : i64} : !attn.global<?x64xf16>
+    attn.store_result %t, %g[%row] : tensor<64x64xf16, #attn.mma<warps = [4, 2], column_runs = true>>, !attn.global<?x64xf16>
+    gpu.return
+  }
+
+  // A loop's tile has the layout of what the loop awaits.
+  // CHECK-LABEL: gpu.func @awaited_runs(
+  // CHECK: attn.convert_layout {{.*}} -> tensor<64x64xf16, #attn.runs<parent = #attn.mma<warps = [4, 2], column_runs = true>>>
+  gpu.func @awaited_runs(%a: !attn.buffer<64x64xf16, #attn.auto, shared>, %b: !attn.buffer<64x64xf16, #attn.auto, shared>, %t: tensor<64x64xf32, #attn.auto>, %p: !llvm.ptr<1>, %off: i64, %n: i32, %row: i32) kernel attributes {attn.warps = array<i64: 4, 2>} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %sums = scf.for %i = %c0 to %n step %c1 iter_args(%sum = %t) -> (tensor<64x64xf32, #attn.auto>) : i32 {
+      %product = attn.wgmma %a, %b acc %sum : tensor<64x64xf32, #attn.auto> : !attn.buffer<64x64xf16, #attn.auto, shared>, <64x64xf16, #attn.auto, shared> -> <64x64xf32, #attn.mma<warps = [4, 2], column_runs = true>>
+      %next = attn.wgmma.wait %product {pending = 0 : i64} : !attn.inflight<64x64xf32, #attn.mma<warps = [4, 2], column_runs = true>> -> tensor<64x64xf32, #attn.auto>
+      scf.yield %next : tensor<64x64xf32, #attn.auto>
+    }
+    %narrow = arith.truncf %sums : tensor<64x64xf32, #attn.auto> to tensor<64x64xf16, #attn.auto>
+    %g = attn.global_view %p[%off] rows %n stride %off {alignment = 16 : i64} : !attn.global<?x64xf16>
+    attn.store_result %narrow, %g[%row] : tensor<64x64xf16, #attn.auto>, !attn.global<?x64xf16>
+    gpu.return
+  }
+
   // Rows that start anywhere cannot be written in 16-byte pieces.
   // CHECK-LABEL: gpu.func @unaligned(
   // CHECK-NOT: attn.local_store

@@ -58,6 +58,24 @@ TEST_F(LayoutAttrs, RowsHaveOneOrTwoDimensions) {
   EXPECT_EQ(errorOf(layout.toSharedLayout({64, 128}, 16)), "none");
 }
 
+// Warps along the columns keep their own runs of the row.
+TEST_F(LayoutAttrs, RunsOfWarpsWithColumns) {
+  auto accumulator = MmaLayoutAttr::get(&context, /*warps=*/{4, 2},
+                                        /*copies=*/1, /*columnRuns=*/true);
+  auto layout = RunsLayoutAttr::get(&context, accumulator);
+  auto source = accumulator.toTileLayout({64, 256}, 16);
+  auto runs = layout.toTileLayout({64, 256}, 16);
+  ASSERT_EQ(errorOf(layout.toTileLayout({64, 256}, 16)), "none");
+  for (unsigned warp = 0; warp < 8; ++warp)
+    for (unsigned lane = 0; lane < 32; ++lane)
+      EXPECT_EQ(runs->coords({0, lane, warp, 0}),
+                (Coords{16 * (warp % 4) + lane / 4,
+                        128 * (warp / 4) + 8 * (lane % 4)}));
+  auto plan = planConversion(*source, *runs, 16, /*allowScratch=*/true);
+  ASSERT_TRUE(bool(plan)) << llvm::toString(plan.takeError());
+  EXPECT_EQ(plan->kind, ConversionKind::Shuffles);
+}
+
 // Lane l has run l % 4 of each 64 bytes of its row, and pairs of 16-bit
 // elements stay together on the way there.
 TEST_F(LayoutAttrs, RunsOfSixteenBytes) {

@@ -260,7 +260,8 @@ def Attn_PartialLayoutAttr : Attn_TileLayoutAttr<"PartialLayout", "partial"> {
 def Attn_RunsLayoutAttr : Attn_TileLayoutAttr<"RunsLayout", "runs"> {
   let summary = "rows of accumulator fragments in runs of 16 bytes";
   let description = [{
-    Rows as in `parent`, which has one warp along the columns. The four lanes
+    Rows as in `parent`, which has one warp along the columns, or whose warps
+    have runs of the columns, which they keep. The four lanes
     that share a row hold runs of 16 bytes of it, one after the other: lane `l`
     holds run `l % 4` of each 64 bytes. Reached from `parent` by exchanges in
     groups of four lanes, and stored with 16 bytes a lane.
