@@ -305,7 +305,7 @@ std::optional<Affine> Machine::computeOpen(const Step &step,
       sum = sum.plus(arg, factor);
     return sum;
   }
-  if (isa<LLVM::LoadOp>(step.op))
+  if (isa<LLVM::LoadOp, DealRunOp>(step.op))
     return readGlobal(step, args);
   bool isCount = llvm::all_of(
       args, [&](const Affine &value) { return facts.imply(value); });

@@ -188,12 +188,17 @@ SmallVector<Value> RowMerger::loopOverSplits(Value begin, Value end,
 void RowMerger::emit(const MergedColumns &place) {
   Value lseOffset = emitOffset("partial_lse", 1, place, false);
   Value oOffset = emitOffset("partial_o", 1, place, true);
-  Value m = forEachSplit({f32(b, -kInfinity)},
-                         [&](ImplicitLocOpBuilder &lb, Value split,
-                             ValueRange carried) -> SmallVector<Value> {
-                           return {arith::MaximumFOp::create(
-                               lb, carried[0], loadLse(lb, lseOffset, split))};
-                         })[0];
+  SmallVector<Value> found = forEachSplit(
+      {f32(b, -kInfinity), frame.i64(0)},
+      [&](ImplicitLocOpBuilder &lb, Value split,
+          ValueRange carried) -> SmallVector<Value> {
+        Value lse = loadLse(lb, lseOffset, split);
+        Value hasKeys = arith::CmpFOp::create(lb, arith::CmpFPredicate::UNE,
+                                              lse, f32(lb, -kInfinity));
+        return {arith::MaximumFOp::create(lb, carried[0], lse),
+                arith::SelectOp::create(lb, hasKeys, split, carried[1])};
+      });
+  Value m = found[0], lastSplit = found[1];
   // A row without any key has nothing to subtract.
   Value isEmpty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, m,
                                         f32(b, -kInfinity));
@@ -213,8 +218,11 @@ void RowMerger::emit(const MergedColumns &place) {
         // What has no weight may be anything.
         Value counts = arith::CmpFOp::create(lb, arith::CmpFPredicate::UNE,
                                              weight, f32(lb, 0));
+        // Runs behind the last one with keys are not read: what a sequence does
+        // not have need not be in a cache.
+        Value read = arith::MinSIOp::create(lb, split, lastSplit);
         for (auto [value, sum] :
-             llvm::zip(loadColumns(lb, oOffset, split), carried.drop_front())) {
+             llvm::zip(loadColumns(lb, oOffset, read), carried.drop_front())) {
           Value term = arith::SelectOp::create(lb, counts, value, f32(lb, 0));
           next.push_back(math::FmaOp::create(lb, weight, term, sum));
         }

@@ -58,7 +58,7 @@ void attn::emitTileMerge(KernelContext &context, const MergedTile &tile) {
   Value counter =
       LLVM::GEPOp::create(b, counters.getType(), b.getI32Type(), counters,
                           ValueRange{context.widen(tile.number)});
-  Value last = TileArriveOp::create(b, counter, context.i32(tile.runs));
+  Value last = TileArriveOp::create(b, counter, tile.arrivals);
   auto branch = scf::IfOp::create(b, last, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());

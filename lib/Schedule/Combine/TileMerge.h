@@ -13,6 +13,8 @@ struct MergedTile {
   Value number;
   SizeExpr count;
   int64_t runs = 0;
+  /// Those that a CTA comes with, i32; the others have an LSE of -inf.
+  Value arrivals;
   /// Its batch and head, the first one of `group` heads that are rows of their
   /// query.
   Value batch, head;

@@ -28,7 +28,8 @@ public:
         blockN(plan.getBlockN()), stages(plan.getStages()),
         teams(plan.getWarps()), qInRegs(plan.getQInRegs()),
         packHeads(plan.getPackHeads()), softmax(plan.getSoftmax()),
-        epilogue(plan.getEpilogue()), combine(plan.getCombine()) {}
+        epilogue(plan.getEpilogue()), combine(plan.getCombine()),
+        dealtRuns(plan.getDealtRuns()) {}
 
   // NOLINTNEXTLINE(google-explicit-constructor): a plan stands for its parts.
   CopiedPlan(MlaPlanAttr plan)
@@ -95,6 +96,8 @@ public:
   TileOrder getOrder() const { return order; }
   EpilogueKind getEpilogue() const { return epilogue; }
   CombineWay getCombine() const { return combine; }
+  /// Runs that all sequences have together; 0 where each has as many.
+  int64_t getDealtRuns() const { return dealtRuns; }
 
 private:
   int64_t threads, blockM, blockN;
@@ -112,6 +115,7 @@ private:
   TileOrder order = TileOrder::RowMajor;
   EpilogueKind epilogue;
   CombineWay combine = CombineWay::Kernel;
+  int64_t dealtRuns = 0;
 };
 
 } // namespace mlir::attn

@@ -197,6 +197,9 @@ LogicalResult DecodePlanAttr::verify(EmitErrorFn emitError,
   if (p.ctasPerSm < 1 || p.ctasPerSm > 8)
     return emitError() << "expected ctas_per_sm from 1 to 8, got "
                        << p.ctasPerSm;
+  if (p.dealtRuns < 0)
+    return emitError() << "expected dealt_runs of at least 0, got "
+                       << p.dealtRuns;
   return success();
 }
 

@@ -242,7 +242,11 @@ def Attn_DecodePlanAttr : Attn_Plan<Attn_Dialect, "DecodePlan", "decode", "decod
     Attn_PlanEnum<Attn_CombineWay, "kernel",
       "What merges the partial results of a tile's runs of keys: a second kernel, "
       "or, with `launch`, the CTA that finishes the last run of the tile, with the "
-      "same results. Does nothing where keys are in one run">:$combine)> {
+      "same results. Does nothing where keys are in one run">:$combine,
+    Attn_PlanInt<0,
+      "Runs of keys that all sequences have together, dealt by their lengths "
+      "(`attn.deal_run`): the longer one, the more of them, up to the problem's "
+      "`kv_splits`. 0: each sequence has as many">:$dealt_runs)> {
   let description = [{
     For few query rows and many keys: the warps of a CTA have the same rows and
     divide the keys of a tile among them. Each copies its own blocks by cp.async
