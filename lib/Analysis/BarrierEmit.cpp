@@ -173,10 +173,7 @@ void Compiler::emitScalar(Operation *op) {
         continue;
       Step &step = emit(Code::Compute, op);
       step.dst = slotOf(result);
-      step.address =
-          ("result " + llvm::Twine(result.getResultNumber()) + " of " +
-           DealRunOp::getOperationName())
-              .str();
+      step.address = getDealtNumber(result, program.kernel);
       step.args = {slotOf(deal.getIndex())};
     }
     return;

@@ -241,6 +241,12 @@ std::optional<Affine> Machine::computeCounts(Operation *op,
     return args[0];
   if (isa<arith::ShRUIOp, arith::ShRSIOp>(op) && isFactor && by >= 0 && by < 31)
     return divide(args[0], int64_t(1) << by);
+  if (!isFactor && args.size() == 2 && isa<arith::DivUIOp>(op)) {
+    Affine quotient = Affine::unknown(unknowns->get(getName(op), args));
+    learn(quotient);
+    learn(args[0].plus(quotient, -1));
+    return quotient;
+  }
   if (by <= 0)
     return std::nullopt;
   if (isa<arith::DivUIOp, arith::DivSIOp, arith::FloorDivSIOp>(op))
@@ -282,7 +288,10 @@ std::optional<Affine> Machine::readGlobal(const Step &step,
                                           ArrayRef<Affine> args) {
   if (step.address.empty())
     return std::nullopt;
-  return Affine::unknown(unknowns->get("word " + step.address, args));
+  Affine word = Affine::unknown(unknowns->get("word " + step.address, args));
+  if (isa<DealRunOp>(step.op))
+    learn(word);
+  return word;
 }
 
 std::optional<Affine> Machine::computeOpen(const Step &step,

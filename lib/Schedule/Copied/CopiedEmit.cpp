@@ -514,7 +514,7 @@ LogicalResult CopiedEmitter::run() {
   OpBuilder::InsertionGuard guard(b);
   Value exists;
   if (at.runs)
-    exists = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, at.runs,
+    exists = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, at.runs,
                                    context.i32(0));
   else if (facts.varlen)
     exists =
