@@ -6,7 +6,8 @@
 //
 // The loads of one s do not depend on those of another one; up to
 // kUnrolledSplits of them stand side by side, so that they are in flight
-// together.
+// together. Of more partial results those behind the last one that has keys
+// are not read: most sequences of a batch may be short.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,6 +16,9 @@
 
 using namespace mlir;
 using namespace mlir::attn;
+
+/// The same of LSEs, which a thread has one register for.
+static constexpr int64_t kUnrolledMaxima = 64;
 
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -29,14 +33,20 @@ public:
 
 private:
   using Step = llvm::function_ref<SmallVector<Value>(
-      ImplicitLocOpBuilder &, Value split, ValueRange carried)>;
+      ImplicitLocOpBuilder &, Value split, Value exists, ValueRange carried)>;
 
-  /// `init` through `step` for each partial result.
-  SmallVector<Value> forEachSplit(ArrayRef<Value> init, Step step);
-  /// `init` through `step` for the partial results from `begin` to `end`, of
-  /// which `together` stand side by side.
-  SmallVector<Value> loopOverSplits(Value begin, Value end, int64_t together,
+  /// `init` through `step` for the partial results from 0 up to `last`, of
+  /// which `together` stand side by side. `step` also gets whether there is
+  /// one.
+  SmallVector<Value> loopOverSplits(Value last, int64_t together,
                                     ArrayRef<Value> init, Step step);
+  /// The largest LSE of all partial results and, as i32 and for a number of
+  /// them that is not unrolled, the last one with keys.
+  std::pair<Value, Value> findMaximum(Value lseOffset);
+  bool isUnrolled() const {
+    return !ShapedType::isDynamic(facts.splits) &&
+           facts.splits <= kUnrolledSplits;
+  }
   /// The offset of the columns in a tensor whose dimension `first` is the
   /// batch, i64.
   Value emitOffset(StringRef name, unsigned first, const MergedColumns &place,
@@ -148,86 +158,90 @@ void RowMerger::storeColumns(ArrayRef<Value> values, Value offset) {
   LLVM::StoreOp::create(b, vector, address, bytes * columns);
 }
 
-SmallVector<Value> RowMerger::forEachSplit(ArrayRef<Value> init, Step step) {
-  SmallVector<Value> state(init);
-  if (!ShapedType::isDynamic(facts.splits) && facts.splits <= kUnrolledSplits) {
-    for (int64_t split = 0; split < facts.splits; ++split)
-      state = step(b, frame.i64(split), state);
-    return state;
-  }
-  // Whole groups of them, then what is left.
-  Value count = frame.getExtent({{"partial_o", 0}}, facts.splits);
-  Value group = frame.i32(kUnrolledSplits);
-  Value end =
-      arith::SubIOp::create(b, count, arith::RemUIOp::create(b, count, group));
-  state = loopOverSplits(frame.i32(0), end, kUnrolledSplits, state, step);
-  return loopOverSplits(end, count, 1, state, step);
-}
-
-SmallVector<Value> RowMerger::loopOverSplits(Value begin, Value end,
-                                             int64_t together,
+SmallVector<Value> RowMerger::loopOverSplits(Value last, int64_t together,
                                              ArrayRef<Value> init, Step step) {
+  Value end = arith::AddIOp::create(b, last, frame.i32(1));
   auto loop = scf::ForOp::create(
-      b, begin, end, frame.i32(together), init,
+      b, frame.i32(0), end, frame.i32(together), init,
       [&](OpBuilder &builder, Location loc, Value split, ValueRange carried) {
         ImplicitLocOpBuilder lb(loc, builder);
-        Value first = arith::ExtUIOp::create(lb, lb.getI64Type(), split);
         SmallVector<Value> state(carried);
         for (int64_t i = 0; i < together; ++i) {
-          Value each = first;
-          if (i != 0)
-            each = arith::AddIOp::create(
-                lb, first, arith::ConstantIntOp::create(lb, i, 64));
-          state = step(lb, each, state);
+          Value each = arith::AddIOp::create(
+              lb, split, arith::ConstantIntOp::create(lb, i, 32));
+          Value exists =
+              arith::CmpIOp::create(lb, arith::CmpIPredicate::sle, each, last);
+          each = arith::MinSIOp::create(lb, each, last);
+          state = step(lb, arith::ExtUIOp::create(lb, lb.getI64Type(), each),
+                       exists, state);
         }
         scf::YieldOp::create(lb, state);
       });
   return llvm::to_vector(ValueRange(loop.getResults()));
 }
 
-void RowMerger::emit(const MergedColumns &place) {
-  Value lseOffset = emitOffset("partial_lse", 1, place, false);
-  Value oOffset = emitOffset("partial_o", 1, place, true);
-  SmallVector<Value> found = forEachSplit(
-      {f32(b, -kInfinity), frame.i64(0)},
-      [&](ImplicitLocOpBuilder &lb, Value split,
+std::pair<Value, Value> RowMerger::findMaximum(Value lseOffset) {
+  if (isUnrolled()) {
+    Value m = f32(b, -kInfinity);
+    for (int64_t split = 0; split < facts.splits; ++split)
+      m = arith::MaximumFOp::create(b, m,
+                                    loadLse(b, lseOffset, frame.i64(split)));
+    return {m, Value()};
+  }
+  Value count = frame.getExtent({{"partial_o", 0}}, facts.splits);
+  Value last = arith::SubIOp::create(b, count, frame.i32(1));
+  int64_t together = kUnrolledMaxima;
+  if (!ShapedType::isDynamic(facts.splits))
+    together = std::min(together, facts.splits);
+  SmallVector<Value> found = loopOverSplits(
+      last, together, {f32(b, -kInfinity), frame.i32(0)},
+      [&](ImplicitLocOpBuilder &lb, Value split, Value,
           ValueRange carried) -> SmallVector<Value> {
         Value lse = loadLse(lb, lseOffset, split);
         Value hasKeys = arith::CmpFOp::create(lb, arith::CmpFPredicate::UNE,
                                               lse, f32(lb, -kInfinity));
+        Value number = arith::TruncIOp::create(lb, lb.getI32Type(), split);
         return {arith::MaximumFOp::create(lb, carried[0], lse),
-                arith::SelectOp::create(lb, hasKeys, split, carried[1])};
+                arith::SelectOp::create(lb, hasKeys, number, carried[1])};
       });
-  Value m = found[0], lastSplit = found[1];
+  return {found[0], found[1]};
+}
+
+void RowMerger::emit(const MergedColumns &place) {
+  Value lseOffset = emitOffset("partial_lse", 1, place, false);
+  Value oOffset = emitOffset("partial_o", 1, place, true);
+  auto [m, last] = findMaximum(lseOffset);
   // A row without any key has nothing to subtract.
   Value isEmpty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, m,
                                         f32(b, -kInfinity));
   Value shift = arith::SelectOp::create(b, isEmpty, f32(b, 0), m);
-  SmallVector<Value> init(columns + 1, f32(b, 0));
-  SmallVector<Value> sums = forEachSplit(
-      init,
-      [&](ImplicitLocOpBuilder &lb, Value split,
-          ValueRange carried) -> SmallVector<Value> {
-        Value difference =
-            arith::SubFOp::create(lb, loadLse(lb, lseOffset, split), shift);
-        Value weight = call(lb, "llvm.nvvm.ex2.approx.ftz.f32",
-                            arith::MulFOp::create(
-                                lb, difference, f32(lb, llvm::numbers::log2e)));
-        SmallVector<Value> next;
-        next.push_back(arith::AddFOp::create(lb, carried[0], weight));
-        // What has no weight may be anything.
-        Value counts = arith::CmpFOp::create(lb, arith::CmpFPredicate::UNE,
-                                             weight, f32(lb, 0));
-        // Runs behind the last one with keys are not read: what a sequence does
-        // not have need not be in a cache.
-        Value read = arith::MinSIOp::create(lb, split, lastSplit);
-        for (auto [value, sum] :
-             llvm::zip(loadColumns(lb, oOffset, read), carried.drop_front())) {
-          Value term = arith::SelectOp::create(lb, counts, value, f32(lb, 0));
-          next.push_back(math::FmaOp::create(lb, weight, term, sum));
-        }
-        return next;
-      });
+  auto add = [&](ImplicitLocOpBuilder &lb, Value split, Value exists,
+                 ValueRange carried) -> SmallVector<Value> {
+    Value difference =
+        arith::SubFOp::create(lb, loadLse(lb, lseOffset, split), shift);
+    Value weight = call(
+        lb, "llvm.nvvm.ex2.approx.ftz.f32",
+        arith::MulFOp::create(lb, difference, f32(lb, llvm::numbers::log2e)));
+    if (exists)
+      weight = arith::SelectOp::create(lb, exists, weight, f32(lb, 0));
+    SmallVector<Value> next;
+    next.push_back(arith::AddFOp::create(lb, carried[0], weight));
+    // What has no weight may be anything.
+    Value counts = arith::CmpFOp::create(lb, arith::CmpFPredicate::UNE, weight,
+                                         f32(lb, 0));
+    for (auto [value, sum] :
+         llvm::zip(loadColumns(lb, oOffset, split), carried.drop_front())) {
+      Value term = arith::SelectOp::create(lb, counts, value, f32(lb, 0));
+      next.push_back(math::FmaOp::create(lb, weight, term, sum));
+    }
+    return next;
+  };
+  SmallVector<Value> sums(columns + 1, f32(b, 0));
+  if (last)
+    sums = loopOverSplits(last, kUnrolledSplits, sums, add);
+  else
+    for (int64_t split = 0; split < facts.splits; ++split)
+      sums = add(b, frame.i64(split), Value(), sums);
   Value some =
       arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, sums[0], f32(b, 0));
   Value divisor = arith::SelectOp::create(b, some, sums[0], f32(b, 1));

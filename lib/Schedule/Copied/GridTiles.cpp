@@ -59,8 +59,7 @@ static int64_t getSeenKeys(const ProblemFacts &facts) {
   MaskAttr mask = facts.mask;
   if (!mask.hasLeft() || !mask.hasRight())
     return keys;
-  return std::min(keys,
-                  mask.rightBound() - mask.leftBound() + facts.queries);
+  return std::min(keys, mask.rightBound() - mask.leftBound() + facts.queries);
 }
 
 Value GridTiles::emitBlockId(gpu::Dimension dim) {
@@ -156,11 +155,10 @@ void GridTiles::emitAbsentRuns(const TileCoordinates &at, Value row,
                                         context.i32(0));
   auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
   b.setInsertionPointToStart(branch.thenBlock());
-  Value end = arith::MinSIOp::create(
-      b, add(row, context.i32(plan.getBlockM())), rows);
+  Value end =
+      arith::MinSIOp::create(b, add(row, context.i32(plan.getBlockM())), rows);
   Value own = arith::SubIOp::create(b, end, row);
-  Value absent =
-      arith::SubIOp::create(b, context.i32(facts.kvSplits), at.runs);
+  Value absent = arith::SubIOp::create(b, context.i32(facts.kvSplits), at.runs);
   Value thread = arith::IndexCastUIOp::create(
       b, b.getI32Type(), gpu::ThreadIdOp::create(b, gpu::Dimension::x));
   auto loop =

@@ -58,8 +58,7 @@ private:
 } // namespace
 
 std::pair<Value, Value> RunDealer::findSequence(int64_t i) {
-  Value sequence =
-      add(arith::MulIOp::create(b, lane, number(each)), number(i));
+  Value sequence = add(arith::MulIOp::create(b, lane, number(each)), number(i));
   return {sequence, compare(arith::CmpIPredicate::ult, sequence,
                             number(int64_t(op.getSequences())))};
 }
@@ -83,8 +82,8 @@ Value RunDealer::emitBlocks(Value sequence, Value exists) {
 
 Value RunDealer::emitSum(Value own) {
   for (int64_t distance = 1; distance < kLanes; distance *= 2)
-    own = add(own, shuffle(own, number(distance), NVVM::ShflKind::bfly,
-                           kLanes - 1));
+    own = add(own,
+              shuffle(own, number(distance), NVVM::ShflKind::bfly, kLanes - 1));
   return own;
 }
 
@@ -92,8 +91,7 @@ Value RunDealer::emitPrefix(Value own) {
   for (int64_t distance = 1; distance < kLanes; distance *= 2) {
     Value before =
         shuffle(own, number(distance), NVVM::ShflKind::up, /*clamp=*/0);
-    Value counts =
-        compare(arith::CmpIPredicate::uge, lane, number(distance));
+    Value counts = compare(arith::CmpIPredicate::uge, lane, number(distance));
     own = add(own, arith::SelectOp::create(b, counts, before, number(0)));
   }
   return own;
