@@ -96,7 +96,7 @@ llvm::Error attn::checkCopiedPlan(llvm::StringRef schedule,
         extent, what, kGridLimit, stringifyTileOrder(plan.getOrder())));
   };
   // Runs of keys are a factor of z.
-  int64_t splits = countRuns(facts);
+  int64_t splits = countRuns(facts, plan);
   if (int64_t group = plan.getGroupHeads()) {
     // Groups of one batch only: batches may be many at the launch.
     if (ShapedType::isDynamic(facts.heads) || facts.heads % group != 0)

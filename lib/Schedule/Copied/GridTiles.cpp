@@ -3,12 +3,20 @@
 #include "GridTiles.h"
 #include "../Combine/TileMerge.h"
 #include "../Core/CommonChecks.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::attn;
 
 int64_t attn::countRuns(const ProblemFacts &facts) {
   return std::max<int64_t>(1, facts.kvSplits);
+}
+
+int64_t attn::countRuns(const ProblemFacts &facts, const CopiedPlan &plan) {
+  if (plan.getDealtRuns() && !ShapedType::isDynamic(facts.batch))
+    return std::min<int64_t>(
+        countRuns(facts), llvm::divideCeil(plan.getDealtRuns(), facts.batch));
+  return countRuns(facts);
 }
 
 /// The grid without runs.
