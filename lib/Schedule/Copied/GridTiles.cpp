@@ -15,7 +15,8 @@ int64_t attn::countRuns(const ProblemFacts &facts) {
 int64_t attn::countRuns(const ProblemFacts &facts, const CopiedPlan &plan) {
   if (plan.getDealtRuns() && !ShapedType::isDynamic(facts.batch))
     return std::min<int64_t>(
-        countRuns(facts), llvm::divideCeil(plan.getDealtRuns(), facts.batch));
+        countRuns(facts),
+        llvm::divideCeil(plan.getDealtRuns() - facts.batch, facts.batch));
   return countRuns(facts);
 }
 

@@ -109,12 +109,35 @@ static constexpr double kSameTime = 1.001;
 /// many are estimated too low, by 4 to 8 % where most are short.
 static constexpr double kSameUneven = 1.03;
 
+static constexpr llvm::StringLiteral kDealtRuns = "dealt_runs";
+static constexpr llvm::StringLiteral kCtasPerSM = "ctas_per_sm";
+/// Most runs of a sequence where they are dealt.
+static constexpr int64_t kMostDealt = 64;
+/// Microseconds in which a CTA adds up the lengths of all sequences.
+static constexpr double kDealing = 1;
+
+/// How many runs to deal where an SM holds `ctas` CTAs of `tiles` tiles, so
+/// that nearly all run at once; none where that leaves few to deal.
+static DealtRuns countDealt(const UnevenBatch &batch, int64_t tiles,
+                            int64_t ctas, const TargetRow &target) {
+  int64_t places =
+      ctas * target.smCount / std::max<int64_t>(1, tiles / batch.sequences);
+  if (batch.sequences > DealRunOp::kMostSequences ||
+      places < 2 * batch.sequences)
+    return {};
+  // A sequence has half a run to spare, more or less.
+  int64_t total = places + batch.sequences / 2;
+  int64_t most = std::min(
+      {kMostDealt, total - batch.sequences, batch.seen / kShortestRun});
+  return most < 2 ? DealtRuns() : DealtRuns{total, most};
+}
+
 /// The plan of a number of runs: the fastest one, and among those that are as
 /// fast the one that takes lengths that differ best.
 static SplitCandidate pickPlan(const PlanCandidates &plans,
                                const PlanEstimate &whole, int64_t splits,
                                const UnevenBatch &batch,
-                               const TargetRow &target) {
+                               const TargetRow &target, DealtRuns dealt = {}) {
   SplitCandidate best;
   double fastest = plans.plans.front().estimate.microseconds;
   for (const PlanCandidate &each : plans.plans) {
@@ -122,8 +145,14 @@ static SplitCandidate pickPlan(const PlanCandidates &plans,
                         best.candidate.plan))
       break;
     double merge = estimateMerge(splits);
-    double uneven =
-        merge + estimateUneven(whole, each.estimate, splits, batch, target);
+    int64_t runs = splits;
+    if (dealt.total) {
+      merge += kDealing;
+      runs = std::max<int64_t>(1, each.estimate.tiles /
+                                      std::max<int64_t>(1, whole.tiles));
+    }
+    double uneven = merge + estimateUneven(whole, each.estimate, runs, batch,
+                                           target, dealt);
     // Of plans that are as fast the one with small blocks leaves fewer warps
     // without one where a run is short.
     bool isFiner = best.candidate.plan &&
@@ -134,7 +163,9 @@ static SplitCandidate pickPlan(const PlanCandidates &plans,
     if (best.candidate.plan && !isFiner &&
         uneven >= kBetterPlan * best.unevenMicroseconds)
       continue;
-    best = {splits, each, merge, each.estimate.microseconds + merge, uneven};
+    best = {
+        splits, dealt.total, each, merge, each.estimate.microseconds + merge,
+        uneven};
     if (batch.sequences == 1)
       break;
   }
@@ -191,6 +222,60 @@ static size_t pickSplits(ArrayRef<SplitCandidate> all, bool hasSeveral,
   });
 }
 
+/// Adds runs that are dealt by the lengths of sequences, and takes them where
+/// they are better than the number of runs that was picked.
+static LogicalResult considerDealt(AttentionOp op, const PlanEstimate &whole,
+                                   const UnevenBatch &batch,
+                                   const TargetRow &target,
+                                   ArrayRef<const Schedule *> schedules,
+                                   ArrayRef<PlanParameter> parameters,
+                                   SplitChoice &choice,
+                                   std::vector<PlanCandidates> &offered) {
+  auto isAsked = [&](llvm::StringRef name) {
+    return llvm::any_of(parameters, [&](PlanParameter parameter) {
+      return parameter.name == name;
+    });
+  };
+  SmallVector<const Schedule *> able;
+  llvm::copy_if(schedules, std::back_inserter(able), [&](const Schedule *each) {
+    return hasParameter(*each, op.getContext(), kDealtRuns);
+  });
+  if (able.empty() || isAsked(kDealtRuns) || isAsked(kCtasPerSM))
+    return success();
+  for (int64_t ctas : {2, 4}) {
+    DealtRuns dealt = countDealt(batch, whole.tiles, ctas, target);
+    if (!dealt.total)
+      continue;
+    std::string total = std::to_string(dealt.total),
+                places = std::to_string(ctas);
+    SmallVector<PlanParameter> fixed(parameters);
+    fixed.push_back({kDealtRuns, total});
+    fixed.push_back({kCtasPerSM, places});
+    CombineOp combine = splitKeys(op, dealt.most);
+    FailureOr<ProblemFacts> split = ProblemFacts::get(op);
+    if (failed(split))
+      return failure();
+    PlanCandidates plans = collectCandidates(*split, target, able, fixed);
+    SplitCandidate picked;
+    if (!plans.plans.empty())
+      picked = pickPlan(plans, whole, dealt.most, batch, target, dealt);
+    if (picked.candidate.plan)
+      setCombine(picked, *split, target, parameters, plans);
+    joinKeys(op, combine);
+    if (!picked.candidate.plan)
+      continue;
+    const SplitCandidate &best = choice.getBest();
+    bool isBetter =
+        picked.unevenMicroseconds < kBetterPlan * best.unevenMicroseconds &&
+        picked.evenMicroseconds <= kEvenLoss * best.evenMicroseconds;
+    choice.candidates.push_back(std::move(picked));
+    offered.push_back(std::move(plans));
+    if (isBetter)
+      choice.best = choice.candidates.size() - 1;
+  }
+  return success();
+}
+
 FailureOr<SplitChoice> attn::chooseSplits(AttentionOp op,
                                           const PlanCandidates &whole,
                                           const ProblemFacts &facts,
@@ -233,6 +318,10 @@ FailureOr<SplitChoice> attn::chooseSplits(AttentionOp op,
       return failure();
   }
   choice.best = pickSplits(choice.candidates, hasSeveral, target);
+  if (hasSeveral)
+    if (failed(considerDealt(op, one, batch, target, schedules, parameters,
+                             choice, offered)))
+      return failure();
   choice.plans = std::move(offered[choice.best]);
   SmallVector<PlanCandidate> &plans = choice.plans.plans;
   auto *picked = llvm::find_if(plans, [&](const PlanCandidate &each) {
@@ -254,11 +343,14 @@ static llvm::StringRef describeMerger(const SplitCandidate &each) {
 std::string attn::formatSplitTable(const SplitChoice &choice) {
   std::string text =
       "  runs   tiles   waves  us of merging  us even  us uneven  merged by";
-  for (const SplitCandidate &each : choice.candidates)
+  for (const SplitCandidate &each : choice.candidates) {
     text += llvm::formatv("\n{0,6}{1,8}{2,8:f2}{3,15:f1}{4,9:f1}{5,11:f1}{6}",
                           each.splits, each.candidate.estimate.tiles,
                           each.candidate.estimate.waves, each.mergeMicroseconds,
                           each.evenMicroseconds, each.unevenMicroseconds,
                           describeMerger(each));
+    if (each.dealtRuns)
+      text += llvm::formatv(", {0} dealt", each.dealtRuns);
+  }
   return text;
 }
