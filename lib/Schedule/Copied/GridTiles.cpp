@@ -80,7 +80,7 @@ Value GridTiles::emitBatch(TileCoordinates &at) {
   Value z = emitBlockId(gpu::Dimension::z);
   if (plan.getDealtRuns()) {
     auto deal = DealRunOp::create(
-        b, z, context.getPointer("kv_lengths"), context.i32(getSeenKeys(facts)),
+        b, z, context.getLengths(), context.i32(getSeenKeys(facts)),
         plan.getDealtRuns(), facts.batch, facts.kvSplits);
     at.split = deal.getRun();
     at.runs = deal.getRuns();

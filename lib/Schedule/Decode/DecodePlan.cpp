@@ -6,7 +6,6 @@
 #include "../Copied/GridTiles.h"
 #include "../Core/CommonChecks.h"
 #include "Decode.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -71,33 +70,6 @@ llvm::Error DecodeSchedule::isApplicable(const ProblemFacts &facts,
   return llvm::Error::success();
 }
 
-/// Runs that are dealt by lengths need lengths to deal them by, and partial
-/// results that nobody but attn.combine reads: there are none of absent runs.
-static llvm::Error checkDealtRuns(const ProblemFacts &facts,
-                                  DecodePlanAttr plan) {
-  int64_t runs = plan.getDealtRuns();
-  if (runs == 0)
-    return llvm::Error::success();
-  if (facts.kvSplits < 2 || facts.runKeys)
-    return llvm::createStringError(
-        "expected kv_splits of at least 2 without run_keys for dealt_runs");
-  if (!facts.kvLengths || ShapedType::isDynamic(facts.batch) ||
-      facts.batch > DealRunOp::kMostSequences)
-    return llvm::createStringError(llvm::formatv(
-        "expected kv_lengths of a known number of sequences up to {0} for "
-        "dealt_runs",
-        DealRunOp::kMostSequences));
-  if (runs <= facts.batch || runs > kGridLimit)
-    return llvm::createStringError(
-        llvm::formatv("expected dealt_runs of more than the {0} sequences, up "
-                      "to {1}, got {2}",
-                      facts.batch, kGridLimit, runs));
-  if (!facts.o.value.getDefiningOp<memref::AllocOp>())
-    return llvm::createStringError("expected partial results in memory of "
-                                   "memref.alloc for dealt_runs");
-  return llvm::Error::success();
-}
-
 std::vector<PlanAttrInterface>
 DecodeSchedule::getCandidates(const ProblemFacts &facts,
                               const TargetRow &) const {
@@ -128,8 +100,6 @@ llvm::Error DecodeSchedule::checkPlan(const ProblemFacts &facts,
                                       const TargetRow &target) const {
   auto plan = cast<DecodePlanAttr>(planAttr);
   if (llvm::Error error = checkCopiedPlan(getName(), facts, plan, target))
-    return error;
-  if (llvm::Error error = checkDealtRuns(facts, plan))
     return error;
   if (facts.hasNarrowKeys() && !plan.getQInRegs())
     return llvm::createStringError(
