@@ -7,9 +7,9 @@
 
 namespace mlir::attn {
 
-/// Neighbouring columns that a thread owns, 1, 2 or 4: as many as both the rows
-/// of partial_o and the rows of o let one instruction move.
-int64_t getCombineColumns(const CombineFacts &facts);
+/// Neighbouring columns that a thread owns, 1, 2 or 4: `most`, or as many as
+/// both the rows of partial_o and the rows of o let one instruction move.
+int64_t getCombineColumns(const CombineFacts &facts, int64_t most);
 
 } // namespace mlir::attn
 

@@ -18,7 +18,7 @@ public:
   CombineEmitter(CombineFrame &frame, const CombineFacts &facts,
                  CombinePlanAttr plan)
       : frame(frame), facts(facts), plan(plan), b(frame.b),
-        columns(getCombineColumns(facts)) {}
+        way(getRowMergeWay(facts)) {}
   void run();
 
 private:
@@ -35,8 +35,7 @@ private:
   const CombineFacts &facts;
   CombinePlanAttr plan;
   ImplicitLocOpBuilder &b;
-  /// Columns of a thread.
-  int64_t columns;
+  RowMergeWay way;
 };
 
 } // namespace
@@ -84,8 +83,9 @@ MergedColumns CombineEmitter::emitPlace(Value number) {
                                    arith::RemUIOp::create(b, value, by));
   };
   MergedColumns place;
-  auto [row, group] = split(number, integer(type, facts.valueDim / columns));
-  place.column = arith::MulIOp::create(b, group, integer(type, columns));
+  auto [row, group] =
+      split(number, integer(type, facts.valueDim / way.columns));
+  place.column = arith::MulIOp::create(b, group, integer(type, way.columns));
   Value rest;
   std::tie(rest, place.query) =
       split(row, wide(frame.getExtent({{"o", 2}}, facts.queries)));
@@ -97,14 +97,14 @@ MergedColumns CombineEmitter::emitPlace(Value number) {
 void CombineEmitter::run() {
   Type type = hasShortNumbers(facts) ? b.getI32Type() : b.getI64Type();
   Value number = emitNumber(type);
-  Value count = arith::MulIOp::create(b, emitRows(type),
-                                      integer(type, facts.valueDim / columns));
+  Value count = arith::MulIOp::create(
+      b, emitRows(type), integer(type, facts.valueDim / way.columns));
   Value exists =
       arith::CmpIOp::create(b, arith::CmpIPredicate::ult, number, count);
   auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  emitRowMerge(frame, facts, emitPlace(number));
+  emitRowMerge(frame, facts, way, emitPlace(number));
 }
 
 void attn::emitCombine(CombineFrame &frame, const CombineFacts &facts,

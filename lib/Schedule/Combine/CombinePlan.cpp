@@ -1,6 +1,6 @@
 //===- CombinePlan.cpp - The launch of a combine --------------------------===//
 
-#include "CombineColumns.h"
+#include "RowMerge.h"
 #include "attn/Schedule/Core/CombineSchedule.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -20,8 +20,21 @@ llvm::Error attn::checkCombinePlan(const CombineFacts &facts,
   return llvm::Error::success();
 }
 
-int64_t attn::getCombineColumns(const CombineFacts &facts) {
-  int64_t columns = kMaxCombineColumns;
+RowMergeWay attn::getRowMergeWay(const CombineFacts &facts) {
+  // Few results make few threads, which ask for little at a time.
+  constexpr int64_t kFewThreads = 32768;
+  bool isKnown =
+      llvm::none_of(ArrayRef({facts.batch, facts.heads, facts.queries}),
+                    ShapedType::isDynamic);
+  bool isSmall = isKnown && !facts.areDealt &&
+                 facts.batch * facts.heads * facts.queries * facts.valueDim <
+                     kFewThreads * kMaxCombineColumns;
+  return {getCombineColumns(facts, isSmall ? 1 : kMaxCombineColumns),
+          isSmall ? 2 * kUnrolledSplits : kUnrolledSplits};
+}
+
+int64_t attn::getCombineColumns(const CombineFacts &facts, int64_t most) {
+  int64_t columns = most;
   for (const TensorFacts *tensor : {&facts.partialO, &facts.o}) {
     int64_t width = tensor->elementType.getIntOrFloatBitWidth() / 8;
     columns = std::min(columns, tensor->getRowAlignment() / width);
@@ -54,7 +67,7 @@ KernelShape attn::getCombineShape(const CombineFacts &facts,
   SizeExpr rows = SizeExpr::getDim("o", 0) * SizeExpr::getDim("o", 1) *
                   SizeExpr::getDim("o", 2);
   shape.grid = {
-      SizeExpr::ceilDiv(rows * (facts.valueDim / getCombineColumns(facts)),
+      SizeExpr::ceilDiv(rows * (facts.valueDim / getRowMergeWay(facts).columns),
                         plan.getThreads()),
       1, 1};
   shape.threads = plan.getThreads();

@@ -4,49 +4,52 @@
 //   for s: w = exp(lse[s] - m);  sum += w;  acc += w * partial_o[s]
 //   o = acc / sum;  lse = m + log(sum)
 //
-// The loads of one s do not depend on those of another one; up to
-// kUnrolledSplits of them stand side by side, so that they are in flight
-// together. Of more partial results those behind the last one that has keys
-// are not read: most sequences of a batch may be short.
+// The loads of one s do not depend on those of another one; as many of them as
+// the way says stand side by side, so that they are in flight together. What
+// has no loop reads each lse once, for the maximum and the weight. Else, where
+// a warp has one row, its lanes divide the row's lse for the maximum.
+//
+// Where runs were dealt, such a warp reads no results behind the last one with
+// keys: most sequences of a batch have few of their runs.
 //
 //===----------------------------------------------------------------------===//
 
 #include "RowMerge.h"
-#include "attn/Schedule/Core/CombineSchedule.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::attn;
 
-/// The same of LSEs, which a thread has one register for.
-static constexpr int64_t kUnrolledMaxima = 64;
-
+static constexpr int32_t kLanes = 32;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 namespace {
 
 class RowMerger {
 public:
-  RowMerger(KernelFrame &frame, const CombineFacts &facts)
-      : frame(frame), facts(facts), b(frame.b),
-        columns(getCombineColumns(facts)) {}
+  RowMerger(KernelFrame &frame, const CombineFacts &facts, RowMergeWay way)
+      : frame(frame), facts(facts), b(frame.b), columns(way.columns),
+        together(way.together),
+        isUnrolled(!facts.areDealt && !ShapedType::isDynamic(facts.splits) &&
+                   facts.splits <= together),
+        hasWarps(facts.valueDim / columns % kLanes == 0) {}
   void emit(const MergedColumns &place);
 
 private:
+  /// `counts` is null, or false for a partial result that was there before.
   using Step = llvm::function_ref<SmallVector<Value>(
-      ImplicitLocOpBuilder &, Value split, Value exists, ValueRange carried)>;
+      ImplicitLocOpBuilder &, Value split, Value counts, ValueRange carried)>;
 
-  /// `init` through `step` for the partial results from 0 up to `last`, of
-  /// which `together` stand side by side. `step` also gets whether there is
-  /// one.
-  SmallVector<Value> loopOverSplits(Value last, int64_t together,
-                                    ArrayRef<Value> init, Step step);
-  /// The largest LSE of all partial results and, as i32 and for a number of
-  /// them that is not unrolled, the last one with keys.
-  std::pair<Value, Value> findMaximum(Value lseOffset);
-  bool isUnrolled() const {
-    return !ShapedType::isDynamic(facts.splits) &&
-           facts.splits <= kUnrolledSplits;
-  }
+  /// `init` through `step` for each partial result.
+  SmallVector<Value> forEachSplit(ArrayRef<Value> init, Step step);
+  /// The largest lse of the row.
+  Value emitMaximum(Value lseOffset);
+  /// The same, by the lanes of a warp; where runs were dealt it also finds how
+  /// many partial results count.
+  Value emitWarpMaximum(Value lseOffset);
+  /// The largest of all lanes, by `combine`.
+  Value emitLargest(Value own, llvm::function_ref<Value(Value, Value)> combine);
   /// The offset of the columns in a tensor whose dimension `first` is the
   /// batch, i64.
   Value emitOffset(StringRef name, unsigned first, const MergedColumns &place,
@@ -70,8 +73,14 @@ private:
   KernelFrame &frame;
   const CombineFacts &facts;
   ImplicitLocOpBuilder &b;
-  /// Columns of a thread.
-  int64_t columns;
+  /// Columns of a thread, and partial results that it asks for together.
+  int64_t columns, together;
+  /// There is no loop over partial results.
+  bool isUnrolled;
+  /// All lanes of a warp have the same row.
+  bool hasWarps;
+  /// Partial results up to the last one with keys, i32; null for all.
+  Value present;
 };
 
 } // namespace
@@ -158,90 +167,141 @@ void RowMerger::storeColumns(ArrayRef<Value> values, Value offset) {
   LLVM::StoreOp::create(b, vector, address, bytes * columns);
 }
 
-SmallVector<Value> RowMerger::loopOverSplits(Value last, int64_t together,
-                                             ArrayRef<Value> init, Step step) {
-  Value end = arith::AddIOp::create(b, last, frame.i32(1));
+SmallVector<Value> RowMerger::forEachSplit(ArrayRef<Value> init, Step step) {
+  SmallVector<Value> state(init);
+  if (isUnrolled) {
+    for (int64_t split = 0; split < facts.splits; ++split)
+      state = step(b, frame.i64(split), Value(), state);
+    return state;
+  }
+  // Groups of one size. Where they are more than there is, the last partial
+  // result is asked for again and does not count.
+  int64_t size = together;
+  bool isWhole = false;
+  if (!ShapedType::isDynamic(facts.splits)) {
+    size = llvm::divideCeil(facts.splits, llvm::divideCeil(facts.splits, size));
+    isWhole = !present && facts.splits % size == 0;
+  }
+  Value count =
+      present ? present : frame.getExtent({{"partial_o", 0}}, facts.splits);
   auto loop = scf::ForOp::create(
-      b, frame.i32(0), end, frame.i32(together), init,
+      b, frame.i32(0), count, frame.i32(size), init,
       [&](OpBuilder &builder, Location loc, Value split, ValueRange carried) {
         ImplicitLocOpBuilder lb(loc, builder);
+        Value last = arith::SubIOp::create(
+            lb, count, arith::ConstantIntOp::create(lb, 1, 32));
         SmallVector<Value> state(carried);
-        for (int64_t i = 0; i < together; ++i) {
+        for (int64_t i = 0; i < size; ++i) {
           Value each = arith::AddIOp::create(
               lb, split, arith::ConstantIntOp::create(lb, i, 32));
-          Value exists =
-              arith::CmpIOp::create(lb, arith::CmpIPredicate::sle, each, last);
-          each = arith::MinSIOp::create(lb, each, last);
-          state = step(lb, arith::ExtUIOp::create(lb, lb.getI64Type(), each),
-                       exists, state);
+          Value counts;
+          if (!isWhole && i != 0) {
+            counts = arith::CmpIOp::create(lb, arith::CmpIPredicate::sle, each,
+                                           last);
+            each = arith::MinSIOp::create(lb, each, last);
+          }
+          each = arith::ExtUIOp::create(lb, lb.getI64Type(), each);
+          state = step(lb, each, counts, state);
         }
         scf::YieldOp::create(lb, state);
       });
   return llvm::to_vector(ValueRange(loop.getResults()));
 }
 
-std::pair<Value, Value> RowMerger::findMaximum(Value lseOffset) {
-  if (isUnrolled()) {
-    Value m = f32(b, -kInfinity);
-    for (int64_t split = 0; split < facts.splits; ++split)
-      m = arith::MaximumFOp::create(b, m,
-                                    loadLse(b, lseOffset, frame.i64(split)));
-    return {m, Value()};
+Value RowMerger::emitMaximum(Value lseOffset) {
+  if (!isUnrolled && hasWarps)
+    return emitWarpMaximum(lseOffset);
+  return forEachSplit({f32(b, -kInfinity)},
+                      [&](ImplicitLocOpBuilder &lb, Value split, Value,
+                          ValueRange carried) -> SmallVector<Value> {
+                        return {arith::MaximumFOp::create(
+                            lb, carried[0], loadLse(lb, lseOffset, split))};
+                      })[0];
+}
+
+Value RowMerger::emitLargest(Value own,
+                             llvm::function_ref<Value(Value, Value)> combine) {
+  for (int32_t distance = kLanes / 2; distance != 0; distance /= 2) {
+    Value other = NVVM::ShflOp::create(
+        b, own.getType(), frame.i32(-1), own, frame.i32(distance),
+        frame.i32(kLanes - 1), NVVM::ShflKind::bfly, UnitAttr());
+    own = combine(own, other);
   }
+  return own;
+}
+
+Value RowMerger::emitWarpMaximum(Value lseOffset) {
+  Value thread = arith::IndexCastUIOp::create(
+      b, b.getI32Type(), gpu::ThreadIdOp::create(b, gpu::Dimension::x));
+  Value lane = arith::AndIOp::create(b, thread, frame.i32(kLanes - 1));
   Value count = frame.getExtent({{"partial_o", 0}}, facts.splits);
   Value last = arith::SubIOp::create(b, count, frame.i32(1));
-  int64_t together = kUnrolledMaxima;
-  if (!ShapedType::isDynamic(facts.splits))
-    together = std::min(together, facts.splits);
-  SmallVector<Value> found = loopOverSplits(
-      last, together, {f32(b, -kInfinity), frame.i32(0)},
-      [&](ImplicitLocOpBuilder &lb, Value split, Value,
-          ValueRange carried) -> SmallVector<Value> {
-        Value lse = loadLse(lb, lseOffset, split);
-        Value hasKeys = arith::CmpFOp::create(lb, arith::CmpFPredicate::UNE,
-                                              lse, f32(lb, -kInfinity));
-        Value number = arith::TruncIOp::create(lb, lb.getI32Type(), split);
-        return {arith::MaximumFOp::create(lb, carried[0], lse),
-                arith::SelectOp::create(lb, hasKeys, number, carried[1])};
+  SmallVector<Value> init = {f32(b, -kInfinity)};
+  if (facts.areDealt)
+    init.push_back(frame.i32(0));
+  // Lanes behind the last one read its lse again.
+  auto loop = scf::ForOp::create(
+      b, frame.i32(0), count, frame.i32(kLanes), init,
+      [&](OpBuilder &builder, Location loc, Value first, ValueRange carried) {
+        ImplicitLocOpBuilder lb(loc, builder);
+        Value split = arith::MinSIOp::create(
+            lb, arith::AddIOp::create(lb, first, lane), last);
+        Value wide = arith::ExtUIOp::create(lb, lb.getI64Type(), split);
+        Value lse = loadLse(lb, lseOffset, wide);
+        SmallVector<Value> next = {
+            arith::MaximumFOp::create(lb, carried[0], lse)};
+        if (facts.areDealt) {
+          Value hasKeys = arith::CmpFOp::create(lb, arith::CmpFPredicate::UNE,
+                                                lse, f32(lb, -kInfinity));
+          next.push_back(
+              arith::SelectOp::create(lb, hasKeys, split, carried[1]));
+        }
+        scf::YieldOp::create(lb, next);
       });
-  return {found[0], found[1]};
+  if (facts.areDealt) {
+    Value found =
+        emitLargest(loop.getResult(1), [&](Value x, Value y) -> Value {
+          return arith::MaxSIOp::create(b, x, y);
+        });
+    present = arith::AddIOp::create(b, found, frame.i32(1));
+  }
+  return emitLargest(loop.getResult(0), [&](Value x, Value y) -> Value {
+    return arith::MaximumFOp::create(b, x, y);
+  });
 }
 
 void RowMerger::emit(const MergedColumns &place) {
   Value lseOffset = emitOffset("partial_lse", 1, place, false);
   Value oOffset = emitOffset("partial_o", 1, place, true);
-  auto [m, last] = findMaximum(lseOffset);
+  Value m = emitMaximum(lseOffset);
   // A row without any key has nothing to subtract.
   Value isEmpty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, m,
                                         f32(b, -kInfinity));
   Value shift = arith::SelectOp::create(b, isEmpty, f32(b, 0), m);
-  auto add = [&](ImplicitLocOpBuilder &lb, Value split, Value exists,
-                 ValueRange carried) -> SmallVector<Value> {
-    Value difference =
-        arith::SubFOp::create(lb, loadLse(lb, lseOffset, split), shift);
-    Value weight = call(
-        lb, "llvm.nvvm.ex2.approx.ftz.f32",
-        arith::MulFOp::create(lb, difference, f32(lb, llvm::numbers::log2e)));
-    if (exists)
-      weight = arith::SelectOp::create(lb, exists, weight, f32(lb, 0));
-    SmallVector<Value> next;
-    next.push_back(arith::AddFOp::create(lb, carried[0], weight));
-    // What has no weight may be anything.
-    Value counts = arith::CmpFOp::create(lb, arith::CmpFPredicate::UNE, weight,
-                                         f32(lb, 0));
-    for (auto [value, sum] :
-         llvm::zip(loadColumns(lb, oOffset, split), carried.drop_front())) {
-      Value term = arith::SelectOp::create(lb, counts, value, f32(lb, 0));
-      next.push_back(math::FmaOp::create(lb, weight, term, sum));
-    }
-    return next;
-  };
-  SmallVector<Value> sums(columns + 1, f32(b, 0));
-  if (last)
-    sums = loopOverSplits(last, kUnrolledSplits, sums, add);
-  else
-    for (int64_t split = 0; split < facts.splits; ++split)
-      sums = add(b, frame.i64(split), Value(), sums);
+  SmallVector<Value> init(columns + 1, f32(b, 0));
+  SmallVector<Value> sums = forEachSplit(
+      init,
+      [&](ImplicitLocOpBuilder &lb, Value split, Value isNew,
+          ValueRange carried) -> SmallVector<Value> {
+        Value difference =
+            arith::SubFOp::create(lb, loadLse(lb, lseOffset, split), shift);
+        Value weight = call(lb, "llvm.nvvm.ex2.approx.ftz.f32",
+                            arith::MulFOp::create(
+                                lb, difference, f32(lb, llvm::numbers::log2e)));
+        if (isNew)
+          weight = arith::SelectOp::create(lb, isNew, weight, f32(lb, 0));
+        SmallVector<Value> next;
+        next.push_back(arith::AddFOp::create(lb, carried[0], weight));
+        // What has no weight may be anything.
+        Value counts = arith::CmpFOp::create(lb, arith::CmpFPredicate::UNE,
+                                             weight, f32(lb, 0));
+        for (auto [value, sum] :
+             llvm::zip(loadColumns(lb, oOffset, split), carried.drop_front())) {
+          Value term = arith::SelectOp::create(lb, counts, value, f32(lb, 0));
+          next.push_back(math::FmaOp::create(lb, weight, term, sum));
+        }
+        return next;
+      });
   Value some =
       arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, sums[0], f32(b, 0));
   Value divisor = arith::SelectOp::create(b, some, sums[0], f32(b, 1));
@@ -266,6 +326,6 @@ void RowMerger::emit(const MergedColumns &place) {
 }
 
 void attn::emitRowMerge(KernelFrame &frame, const CombineFacts &facts,
-                        const MergedColumns &place) {
-  RowMerger(frame, facts).emit(place);
+                        RowMergeWay way, const MergedColumns &place) {
+  RowMerger(frame, facts, way).emit(place);
 }

@@ -8,18 +8,31 @@
 
 namespace mlir::attn {
 
-/// Neighbouring columns of a row, as many as getCombineColumns says: their
-/// indices, integers of one width, 32 or 64 bits each.
+/// How threads walk partial results.
+struct RowMergeWay {
+  /// Neighbouring columns of a thread, as getCombineColumns says.
+  int64_t columns;
+  /// Partial results that a thread asks for together.
+  int64_t together;
+};
+
+/// The way of the kernel of attn.combine.
+RowMergeWay getRowMergeWay(const CombineFacts &facts);
+
+/// Neighbouring columns of a row, as many as the way says: their indices,
+/// integers of one width, 32 or 64 bits each.
 struct MergedColumns {
   Value batch, head, query, column;
 };
 
 /// Merges the partial results of these columns, in the order of the runs, and
 /// stores them; whoever has the first column stores LSE. One thread's code, at
-/// the frame's builder: the same for every kernel that merges, so that results
-/// do not depend on which one does.
+/// the frame's builder: sums are the same in every kernel that merges and in
+/// every way, so that results do not depend on which one does. Neighbouring
+/// threads have neighbouring columns, and warps whose columns are of one row
+/// are there with all lanes.
 void emitRowMerge(KernelFrame &frame, const CombineFacts &facts,
-                  const MergedColumns &place);
+                  RowMergeWay way, const MergedColumns &place);
 
 } // namespace mlir::attn
 

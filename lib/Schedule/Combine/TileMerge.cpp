@@ -2,6 +2,7 @@
 
 #include "TileMerge.h"
 #include "RowMerge.h"
+#include "attn/Schedule/Core/CombineSchedule.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -25,8 +26,11 @@ static CombineFacts getMergeFacts(const ProblemFacts &facts, int64_t runs) {
 static void emitRows(KernelContext &context, const MergedTile &tile) {
   ImplicitLocOpBuilder &b = context.b;
   CombineFacts merge = getMergeFacts(context.facts, tile.runs);
-  int64_t columns = getCombineColumns(merge);
-  Value groups = context.i32(merge.valueDim / columns);
+  merge.areDealt = tile.areDealt;
+  RowMergeWay way = {getCombineColumns(merge, kMaxCombineColumns),
+                     kUnrolledSplits};
+
+  Value groups = context.i32(merge.valueDim / way.columns);
   Value rows = arith::SubIOp::create(b, tile.end, tile.row);
   Value thread = arith::IndexCastUIOp::create(
       b, b.getI32Type(), gpu::ThreadIdOp::create(b, gpu::Dimension::x));
@@ -46,8 +50,8 @@ static void emitRows(KernelContext &context, const MergedTile &tile) {
     row = arith::DivUIOp::create(b, row, group);
   }
   Value column = arith::MulIOp::create(
-      b, arith::RemUIOp::create(b, number, groups), context.i32(columns));
-  emitRowMerge(context, merge, {tile.batch, head, row, column});
+      b, arith::RemUIOp::create(b, number, groups), context.i32(way.columns));
+  emitRowMerge(context, merge, way, {tile.batch, head, row, column});
 }
 
 void attn::emitTileMerge(KernelContext &context, const MergedTile &tile) {

@@ -13,8 +13,10 @@ struct MergedTile {
   Value number;
   SizeExpr count;
   int64_t runs = 0;
-  /// Those that a CTA comes with, i32; the others have an LSE of -inf.
+  /// Those that a CTA comes with, i32, and whether there may be fewer of them:
+  /// the others have an LSE of -inf.
   Value arrivals;
+  bool areDealt = false;
   /// Its batch and head, the first one of `group` heads that are rows of their
   /// query.
   Value batch, head;

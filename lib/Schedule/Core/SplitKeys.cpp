@@ -111,10 +111,14 @@ static constexpr double kSameUneven = 1.03;
 
 static constexpr llvm::StringLiteral kDealtRuns = "dealt_runs";
 static constexpr llvm::StringLiteral kCtasPerSM = "ctas_per_sm";
-/// Most runs of a sequence where they are dealt.
-static constexpr int64_t kMostDealt = 64;
-/// Microseconds in which a CTA adds up the lengths of all sequences.
-static constexpr double kDealing = 1;
+static constexpr llvm::StringLiteral kWarps = "warps";
+/// Warps of an SM where runs are dealt: with fewer none were timed.
+static constexpr int64_t kWarpsPerSM = 8;
+/// Most runs of a sequence where they are dealt: whoever merges looks at all of
+/// their LSEs. 64 took 1.01 to 1.02 times as long.
+static constexpr int64_t kMostDealt = 32;
+/// Sequences of the smallest batch for which dealt runs were timed.
+static constexpr int64_t kFewestDealtTo = 8;
 
 /// How many runs to deal where an SM holds `ctas` CTAs of `tiles` tiles, so
 /// that nearly all run at once; none where that leaves few to deal.
@@ -122,7 +126,8 @@ static DealtRuns countDealt(const UnevenBatch &batch, int64_t tiles,
                             int64_t ctas, const TargetRow &target) {
   int64_t places =
       ctas * target.smCount / std::max<int64_t>(1, tiles / batch.sequences);
-  if (batch.sequences > DealRunOp::kMostSequences ||
+  if (batch.sequences < kFewestDealtTo ||
+      batch.sequences > DealRunOp::kMostSequences ||
       places < 2 * batch.sequences)
     return {};
   // A sequence has half a run to spare, more or less.
@@ -144,13 +149,11 @@ static SplitCandidate pickPlan(const PlanCandidates &plans,
     if (each.spills || (each.estimate.microseconds > kSamePlan * fastest &&
                         best.candidate.plan))
       break;
-    double merge = estimateMerge(splits);
     int64_t runs = splits;
-    if (dealt.total) {
-      merge += kDealing;
+    if (dealt.total)
       runs = std::max<int64_t>(1, each.estimate.tiles /
                                       std::max<int64_t>(1, whole.tiles));
-    }
+    double merge = estimateMerge(runs);
     double uneven = merge + estimateUneven(whole, each.estimate, runs, batch,
                                            target, dealt);
     // Of plans that are as fast the one with small blocks leaves fewer warps
@@ -166,7 +169,8 @@ static SplitCandidate pickPlan(const PlanCandidates &plans,
     best = {
         splits, dealt.total, each, merge, each.estimate.microseconds + merge,
         uneven};
-    if (batch.sequences == 1)
+    // Lengths that differ are timed by what is read.
+    if (batch.sequences == 1 || !each.estimate.isBoundByDram())
       break;
   }
   return best;
@@ -240,33 +244,41 @@ static LogicalResult considerDealt(AttentionOp op, const PlanEstimate &whole,
   llvm::copy_if(schedules, std::back_inserter(able), [&](const Schedule *each) {
     return hasParameter(*each, op.getContext(), kDealtRuns);
   });
-  if (able.empty() || isAsked(kDealtRuns) || isAsked(kCtasPerSM))
+  if (able.empty() || isAsked(kDealtRuns) || isAsked(kCtasPerSM) ||
+      isAsked(kWarps))
     return success();
   for (int64_t ctas : {2, 4}) {
     DealtRuns dealt = countDealt(batch, whole.tiles, ctas, target);
     if (!dealt.total)
       continue;
     std::string total = std::to_string(dealt.total),
-                places = std::to_string(ctas);
+                places = std::to_string(ctas),
+                warps = std::to_string(kWarpsPerSM / ctas);
     SmallVector<PlanParameter> fixed(parameters);
     fixed.push_back({kDealtRuns, total});
     fixed.push_back({kCtasPerSM, places});
+    fixed.push_back({kWarps, warps});
     CombineOp combine = splitKeys(op, dealt.most);
     FailureOr<ProblemFacts> split = ProblemFacts::get(op);
     if (failed(split))
       return failure();
+    // A second kernel merges them: the last CTA took 1.01 to 1.03 times as
+    // long.
     PlanCandidates plans = collectCandidates(*split, target, able, fixed);
+    const Schedule &standard = getDefaultSchedule(target);
+    if (!llvm::is_contained(able, &standard))
+      plans.reasons.insert(plans.reasons.begin(),
+                           llvm::formatv("schedule '{0}' does not deal runs",
+                                         standard.getName()));
     SplitCandidate picked;
     if (!plans.plans.empty())
       picked = pickPlan(plans, whole, dealt.most, batch, target, dealt);
-    if (picked.candidate.plan)
-      setCombine(picked, *split, target, parameters, plans);
     joinKeys(op, combine);
     if (!picked.candidate.plan)
       continue;
     const SplitCandidate &best = choice.getBest();
     bool isBetter =
-        picked.unevenMicroseconds < kBetterPlan * best.unevenMicroseconds &&
+        picked.unevenMicroseconds < best.unevenMicroseconds &&
         picked.evenMicroseconds <= kEvenLoss * best.evenMicroseconds;
     choice.candidates.push_back(std::move(picked));
     offered.push_back(std::move(plans));

@@ -115,6 +115,7 @@ KernelShape DecodeSchedule::getKernelShape(const ProblemFacts &facts,
   KernelShape shape;
   shape.grid = getTileGrid(facts, plan);
   shape.mergesRuns = mergesRuns(facts, plan);
+  shape.dealsRuns = plan.getDealtRuns() != 0;
   shape.threads = plan.getThreads();
   shape.warps = {{1, 1}};
   shape.teams = plan.getWarps();

@@ -13,6 +13,9 @@ struct CombineFacts {
   int64_t splits = 0, batch = 0, heads = 0, queries = 0;
   int64_t valueDim = 0;
   TensorFacts partialO, partialLse, o, lse;
+  /// Runs were dealt by lengths: of those behind the last one with keys nothing
+  /// but an LSE is there.
+  bool areDealt = false;
 
   /// Collects the facts. Errors are diagnostics at the op.
   static FailureOr<CombineFacts> get(CombineOp op);
