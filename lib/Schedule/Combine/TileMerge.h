@@ -13,10 +13,9 @@ struct MergedTile {
   Value number;
   SizeExpr count;
   int64_t runs = 0;
-  /// Those that a CTA comes with, i32, and whether there may be fewer of them:
-  /// the others have an LSE of -inf.
-  Value arrivals;
-  bool areDealt = false;
+  /// Those of them that were dealt to the tile, i32: the others have an LSE of
+  /// -inf, and no CTA comes with them. Null for all.
+  Value dealt;
   /// Its batch and head, the first one of `group` heads that are rows of their
   /// query.
   Value batch, head;

@@ -200,8 +200,7 @@ void GridTiles::emitMerge(const TileCoordinates &at, Value row, Value rows) {
   tile.number = emitNumber(at.runs ? at.batch : emitBatch(run));
   tile.count = countTiles(facts, plan);
   tile.runs = facts.kvSplits;
-  tile.arrivals = at.runs ? at.runs : context.i32(facts.kvSplits);
-  tile.areDealt = static_cast<bool>(at.runs);
+  tile.dealt = at.runs;
   tile.batch = at.batch;
   tile.head = at.head;
   tile.group = getPackedHeads(facts, plan);
