@@ -207,6 +207,9 @@ class ServedCase(Case):
             problem.append(f"--kv-splits={self.splits}")
             if self.splits > 2 and schedule in ("decode", "mla") and "score=own" not in words:
                 words = [*words, "combine=launch"]
+            # As many beside one of each sequence, which are dealt.
+            if self.splits == 5 and schedule == "decode" and not self.is_open:
+                words = [*words, f"dealt_runs={len(lengths) + self.splits}"]
         if self.is_open:
             problem.append("--dynamic")
         if self.takes_narrow(schedule):

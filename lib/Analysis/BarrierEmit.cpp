@@ -166,6 +166,18 @@ void Compiler::emitScalar(Operation *op) {
       step.args.push_back(slotOf(index));
     return;
   }
+  if (auto deal = dyn_cast<DealRunOp>(op)) {
+    // Numbers that nobody knows, which are the same in all threads.
+    for (OpResult result : deal->getResults()) {
+      if (!isDemanded(result))
+        continue;
+      Step &step = emit(Code::Compute, op);
+      step.dst = slotOf(result);
+      step.address = getDealtNumber(result, program.kernel);
+      step.args = {slotOf(deal.getIndex())};
+    }
+    return;
+  }
   bool isInteger = llvm::all_of(op->getOperandTypes(),
                                 [](Type type) { return type.isIntOrIndex(); });
   Arithmetic compute =

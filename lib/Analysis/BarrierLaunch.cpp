@@ -17,6 +17,8 @@ static bool isGivenByLaunch(Value value, gpu::GPUFuncOp kernel) {
     return false;
   if (auto argument = dyn_cast<BlockArgument>(value))
     return argument.getOwner()->getParentOp() == kernel;
+  if (value.getDefiningOp<DealRunOp>())
+    return true;
   auto load = value.getDefiningOp<LLVM::LoadOp>();
   return load && cast<LLVM::LLVMPointerType>(load.getAddr().getType())
                          .getAddressSpace() == 1;
@@ -66,9 +68,17 @@ static bool isOnlyRead(Value pointer) {
   return llvm::all_of(pointer.getUsers(), [](Operation *user) {
     if (auto element = dyn_cast<LLVM::GEPOp>(user))
       return isOnlyRead(element.getResult());
-    auto load = dyn_cast<LLVM::LoadOp>(user);
-    return load && !load.getVolatile_();
+    if (auto load = dyn_cast<LLVM::LoadOp>(user))
+      return !load.getVolatile_();
+    return isa<DealRunOp>(user);
   });
+}
+
+/// True for memory behind an argument of the kernel, which does not write it.
+static bool isReadArgument(Value pointer, gpu::GPUFuncOp kernel) {
+  auto argument = dyn_cast<BlockArgument>(pointer);
+  return argument && argument.getOwner()->getParentOp() == kernel &&
+         isOnlyRead(argument);
 }
 
 std::pair<std::string, SmallVector<Value>>
@@ -85,13 +95,23 @@ barriers::getGlobalAddress(LLVM::LoadOp load, gpu::GPUFuncOp kernel) {
     llvm::append_range(indices, element.getDynamicIndices());
     pointer = element.getBase();
   }
-  auto argument = dyn_cast<BlockArgument>(pointer);
-  if (!argument || argument.getOwner()->getParentOp() != kernel ||
-      !isOnlyRead(argument))
+  if (!isReadArgument(pointer, kernel))
     text.clear();
   else
-    os << " of argument " << argument.getArgNumber();
+    os << " of argument " << cast<BlockArgument>(pointer).getArgNumber();
   return {text, indices};
+}
+
+std::string barriers::getDealtNumber(OpResult result, gpu::GPUFuncOp kernel) {
+  auto deal = cast<DealRunOp>(result.getOwner());
+  std::string text;
+  if (!isReadArgument(deal.getLengths(), kernel))
+    return text;
+  llvm::raw_string_ostream(text)
+      << "result " << result.getResultNumber() << " of " << deal->getName()
+      << ' ' << deal->getAttrDictionary() << " of argument "
+      << cast<BlockArgument>(deal.getLengths()).getArgNumber();
+  return text;
 }
 
 /// True for the number of the cluster, or one that follows from it: the block's

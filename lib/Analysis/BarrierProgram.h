@@ -278,6 +278,9 @@ SmallVector<std::string, 2> getUnknownKinds(const Program &program,
 std::pair<std::string, SmallVector<Value>>
 getGlobalAddress(LLVM::LoadOp load, gpu::GPUFuncOp kernel);
 
+/// The same for a result of attn.deal_run: what it is a number of.
+std::string getDealtNumber(OpResult result, gpu::GPUFuncOp kernel);
+
 /// The steps of a kernel, or what is not supported about it.
 /// With `isOfOneCluster` it is launched with one cluster, which does all tiles.
 /// With `opensTiles` the number of a tile is unknown, where anything is.

@@ -246,6 +246,12 @@ std::optional<Affine> Machine::computeCounts(Operation *op,
     return args[0];
   if (isa<arith::ShRUIOp, arith::ShRSIOp>(op) && isFactor && by >= 0 && by < 31)
     return divide(args[0], int64_t(1) << by);
+  if (!isFactor && args.size() == 2 && isa<arith::DivUIOp>(op)) {
+    Affine quotient = Affine::unknown(unknowns->get(getName(op), args));
+    learn(quotient);
+    learn(args[0].plus(quotient, -1));
+    return quotient;
+  }
   if (by <= 0)
     return std::nullopt;
   if (isa<arith::DivUIOp, arith::DivSIOp, arith::FloorDivSIOp>(op))
@@ -292,7 +298,7 @@ SmallVector<std::string, 2> barriers::getUnknownKinds(const Program &program,
   }
   if (step.code != Code::Compute || !step.factors.empty() || !step.op)
     return {};
-  if (isa<LLVM::LoadOp>(step.op))
+  if (isa<LLVM::LoadOp, DealRunOp>(step.op))
     return {getWordName(step)};
   // Where it is no quotient, or not known to be one, it has a name of its own.
   SmallVector<std::string, 2> kinds = {getName(step.op)};
@@ -309,7 +315,10 @@ std::optional<Affine> Machine::readGlobal(const Step &step,
                                           ArrayRef<Affine> args) {
   if (step.address.empty())
     return std::nullopt;
-  return Affine::unknown(unknowns->get(getWordName(step), args));
+  Affine word = Affine::unknown(unknowns->get(getWordName(step), args));
+  if (isa<DealRunOp>(step.op))
+    learn(word);
+  return word;
 }
 
 std::optional<Affine> Machine::computeOpen(const Step &step,
@@ -332,7 +341,7 @@ std::optional<Affine> Machine::computeOpen(const Step &step,
       sum = sum.plus(arg, factor);
     return sum;
   }
-  if (isa<LLVM::LoadOp>(step.op))
+  if (isa<LLVM::LoadOp, DealRunOp>(step.op))
     return readGlobal(step, args);
   bool isCount = llvm::all_of(
       args, [&](const Affine &value) { return facts.imply(value); });

@@ -26,8 +26,8 @@ RowMergeWay attn::getRowMergeWay(const CombineFacts &facts) {
   bool isKnown =
       llvm::none_of(ArrayRef({facts.batch, facts.heads, facts.queries}),
                     ShapedType::isDynamic);
-  bool isSmall =
-      isKnown && facts.batch * facts.heads * facts.queries * facts.valueDim <
+  bool isSmall = isKnown && !facts.areDealt &&
+                 facts.batch * facts.heads * facts.queries * facts.valueDim <
                      kFewThreads * kMaxCombineColumns;
   return {getCombineColumns(facts, isSmall ? 1 : kMaxCombineColumns),
           isSmall ? 2 * kUnrolledSplits : kUnrolledSplits};

@@ -9,6 +9,9 @@
 // has no loop reads each lse once, for the maximum and the weight. Else, where
 // a warp has one row, its lanes divide the row's lse for the maximum.
 //
+// Where runs were dealt, such a warp reads no results behind the last one with
+// keys: most sequences of a batch have few of their runs.
+//
 //===----------------------------------------------------------------------===//
 
 #include "RowMerge.h"
@@ -30,7 +33,7 @@ public:
   RowMerger(KernelFrame &frame, const CombineFacts &facts, RowMergeWay way)
       : frame(frame), facts(facts), b(frame.b), columns(way.columns),
         together(way.together),
-        isUnrolled(!ShapedType::isDynamic(facts.splits) &&
+        isUnrolled(!facts.areDealt && !ShapedType::isDynamic(facts.splits) &&
                    facts.splits <= together),
         hasWarps(facts.valueDim / columns % kLanes == 0) {}
   void emit(const MergedColumns &place);
@@ -44,8 +47,11 @@ private:
   SmallVector<Value> forEachSplit(ArrayRef<Value> init, Step step);
   /// The largest lse of the row.
   Value emitMaximum(Value lseOffset);
-  /// The same, by the lanes of a warp.
+  /// The same, by the lanes of a warp; where runs were dealt it also finds how
+  /// many partial results count.
   Value emitWarpMaximum(Value lseOffset);
+  /// The largest of all lanes, by `combine`.
+  Value emitLargest(Value own, llvm::function_ref<Value(Value, Value)> combine);
   /// The offset of the columns in a tensor whose dimension `first` is the
   /// batch, i64.
   Value emitOffset(StringRef name, unsigned first, const MergedColumns &place,
@@ -77,6 +83,8 @@ private:
   bool isUnrolled;
   /// All lanes of a warp have the same row.
   bool hasWarps;
+  /// Partial results up to the last one with keys, i32; null for all.
+  Value present;
 };
 
 } // namespace
@@ -202,9 +210,10 @@ SmallVector<Value> RowMerger::forEachSplit(ArrayRef<Value> init, Step step) {
   bool isWhole = false;
   if (!ShapedType::isDynamic(facts.splits)) {
     size = llvm::divideCeil(facts.splits, llvm::divideCeil(facts.splits, size));
-    isWhole = facts.splits % size == 0;
+    isWhole = !present && facts.splits % size == 0;
   }
-  Value count = frame.getExtent({{"partial_o", 0}}, facts.splits);
+  Value count =
+      present ? present : frame.getExtent({{"partial_o", 0}}, facts.splits);
   auto loop = scf::ForOp::create(
       b, frame.i32(0), count, frame.i32(size), init,
       [&](OpBuilder &builder, Location loc, Value split, ValueRange carried) {
@@ -240,32 +249,55 @@ Value RowMerger::emitMaximum(Value lseOffset) {
                       })[0];
 }
 
+Value RowMerger::emitLargest(Value own,
+                             llvm::function_ref<Value(Value, Value)> combine) {
+  for (int32_t distance = kLanes / 2; distance != 0; distance /= 2) {
+    Value other = NVVM::ShflOp::create(
+        b, own.getType(), frame.i32(-1), own, frame.i32(distance),
+        frame.i32(kLanes - 1), NVVM::ShflKind::bfly, UnitAttr());
+    own = combine(own, other);
+  }
+  return own;
+}
+
 Value RowMerger::emitWarpMaximum(Value lseOffset) {
   Value thread = arith::IndexCastUIOp::create(
       b, b.getI32Type(), gpu::ThreadIdOp::create(b, gpu::Dimension::x));
   Value lane = arith::AndIOp::create(b, thread, frame.i32(kLanes - 1));
   Value count = frame.getExtent({{"partial_o", 0}}, facts.splits);
   Value last = arith::SubIOp::create(b, count, frame.i32(1));
+  SmallVector<Value> init = {f32(b, -kInfinity)};
+  if (facts.areDealt)
+    init.push_back(frame.i32(0));
   // Lanes behind the last one read its lse again.
   auto loop = scf::ForOp::create(
-      b, frame.i32(0), count, frame.i32(kLanes), f32(b, -kInfinity),
+      b, frame.i32(0), count, frame.i32(kLanes), init,
       [&](OpBuilder &builder, Location loc, Value first, ValueRange carried) {
         ImplicitLocOpBuilder lb(loc, builder);
         Value split = arith::MinSIOp::create(
             lb, arith::AddIOp::create(lb, first, lane), last);
-        split = arith::ExtUIOp::create(lb, lb.getI64Type(), split);
-        Value m = arith::MaximumFOp::create(lb, carried[0],
-                                            loadLse(lb, lseOffset, split));
-        scf::YieldOp::create(lb, m);
+        Value wide = arith::ExtUIOp::create(lb, lb.getI64Type(), split);
+        Value lse = loadLse(lb, lseOffset, wide);
+        SmallVector<Value> next = {
+            arith::MaximumFOp::create(lb, carried[0], lse)};
+        if (facts.areDealt) {
+          Value hasKeys = arith::CmpFOp::create(lb, arith::CmpFPredicate::UNE,
+                                                lse, f32(lb, -kInfinity));
+          next.push_back(
+              arith::SelectOp::create(lb, hasKeys, split, carried[1]));
+        }
+        scf::YieldOp::create(lb, next);
       });
-  Value m = loop.getResult(0);
-  for (int32_t distance = kLanes / 2; distance != 0; distance /= 2) {
-    Value other = NVVM::ShflOp::create(
-        b, b.getF32Type(), frame.i32(-1), m, frame.i32(distance),
-        frame.i32(kLanes - 1), NVVM::ShflKind::bfly, UnitAttr());
-    m = arith::MaximumFOp::create(b, m, other);
+  if (facts.areDealt) {
+    Value found =
+        emitLargest(loop.getResult(1), [&](Value x, Value y) -> Value {
+          return arith::MaxSIOp::create(b, x, y);
+        });
+    present = arith::AddIOp::create(b, found, frame.i32(1));
   }
-  return m;
+  return emitLargest(loop.getResult(0), [&](Value x, Value y) -> Value {
+    return arith::MaximumFOp::create(b, x, y);
+  });
 }
 
 void RowMerger::emit(const MergedColumns &place) {

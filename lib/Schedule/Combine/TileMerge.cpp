@@ -28,6 +28,7 @@ static CombineFacts getMergeFacts(const ProblemFacts &facts, int64_t runs) {
 static void emitRows(KernelContext &context, const MergedTile &tile) {
   ImplicitLocOpBuilder &b = context.b;
   CombineFacts merge = getMergeFacts(context.facts, tile.runs);
+  merge.areDealt = static_cast<bool>(tile.dealt);
   RowMergeWay way = {getCombineColumns(merge, kMaxCombineColumns),
                      kUnrolledSplits};
 
@@ -63,7 +64,8 @@ void attn::emitTileMerge(KernelContext &context, const MergedTile &tile) {
   Value counter =
       LLVM::GEPOp::create(b, counters.getType(), b.getI32Type(), counters,
                           ValueRange{context.widen(tile.number)});
-  Value last = TileArriveOp::create(b, counter, context.i32(tile.runs));
+  Value runs = tile.dealt ? tile.dealt : context.i32(tile.runs);
+  Value last = TileArriveOp::create(b, counter, runs);
   auto branch = scf::IfOp::create(b, last, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());

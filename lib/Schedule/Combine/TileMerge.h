@@ -13,6 +13,9 @@ struct MergedTile {
   Value number;
   SizeExpr count;
   int64_t runs = 0;
+  /// Those of them that were dealt to the tile, i32: the others have an LSE of
+  /// -inf, and no CTA comes with them. Null for all.
+  Value dealt;
   /// Its batch and head, the first one of `group` heads that are rows of their
   /// query.
   Value batch, head;

@@ -4,6 +4,7 @@
 #include "../Core/CommonChecks.h"
 #include "CopiedExtents.h"
 #include "GridTiles.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -60,6 +61,33 @@ static llvm::Error checkSums(const ProblemFacts &facts,
       "expected operands of f16 for {0} = {1}, got {2}", name, value, type));
 }
 
+/// Runs that are dealt by lengths need lengths to deal them by, and partial
+/// results that nobody but attn.combine reads: there are none of absent runs.
+static llvm::Error checkDealtRuns(const ProblemFacts &facts,
+                                  const CopiedPlan &plan) {
+  int64_t runs = plan.getDealtRuns();
+  if (runs == 0)
+    return llvm::Error::success();
+  if (facts.kvSplits < 2 || facts.runKeys)
+    return llvm::createStringError(
+        "expected kv_splits of at least 2 without run_keys for dealt_runs");
+  if (!facts.hasLengths() || ShapedType::isDynamic(facts.batch) ||
+      facts.batch > DealRunOp::kMostSequences)
+    return llvm::createStringError(llvm::formatv(
+        "expected lengths of a known number of sequences up to {0} for "
+        "dealt_runs",
+        DealRunOp::kMostSequences));
+  if (runs <= facts.batch || runs > kGridLimit)
+    return llvm::createStringError(
+        llvm::formatv("expected dealt_runs of more than the {0} sequences, up "
+                      "to {1}, got {2}",
+                      facts.batch, kGridLimit, runs));
+  if (!facts.o.value.getDefiningOp<memref::AllocOp>())
+    return llvm::createStringError("expected partial results in memory of "
+                                   "memref.alloc for dealt_runs");
+  return llvm::Error::success();
+}
+
 llvm::Error attn::checkCopiedPlan(llvm::StringRef schedule,
                                   const ProblemFacts &facts,
                                   const CopiedPlan &plan,
@@ -76,6 +104,8 @@ llvm::Error attn::checkCopiedPlan(llvm::StringRef schedule,
         llvm::formatv("expected run_keys to be a multiple of block_n, {0}, "
                       "got {1}",
                       plan.getBlockN(), facts.runKeys));
+  if (llvm::Error error = checkDealtRuns(facts, plan))
+    return error;
   if (llvm::Error error = checkSums(facts, plan))
     return error;
   CopiedExtents extents(facts, plan);
@@ -98,7 +128,7 @@ llvm::Error attn::checkCopiedPlan(llvm::StringRef schedule,
         extent, what, kGridLimit, stringifyTileOrder(plan.getOrder())));
   };
   // Runs of keys are a factor of z.
-  int64_t splits = countRuns(facts);
+  int64_t splits = countRuns(facts, plan);
   if (int64_t group = plan.getGroupHeads()) {
     // Groups of one batch only: batches may be many at the launch.
     if (ShapedType::isDynamic(facts.heads) || facts.heads % group != 0)

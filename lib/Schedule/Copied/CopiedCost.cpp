@@ -107,7 +107,7 @@ void attn::countCopiedTiles(PlanEstimate &estimate, const ProblemFacts &facts,
     queries = facts.queries;
     keys = std::max<double>(1, keys / std::max<int64_t>(1, facts.batch));
   }
-  int64_t runs = countRuns(facts);
+  int64_t runs = countRuns(facts, plan);
   estimate.tiles =
       groups * int64_t(std::ceil(queries * packed / blockM)) * runs;
   estimate.blocks = countBlocks(facts, queries, keys,
@@ -183,12 +183,13 @@ static double getBytesInFlight(const CopiedExtents &extents,
 void attn::addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,
                        const CopiedPlan &plan, const TargetRow &target) {
   addDramTime(estimate, facts, plan.getBlockN(),
-              getBytesInFlight(CopiedExtents(facts, plan), plan), target);
+              getBytesInFlight(CopiedExtents(facts, plan), plan), target,
+              countRuns(facts, plan));
 }
 
 void attn::addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,
                        int64_t blockN, double bytesInFlight,
-                       const TargetRow &target) {
+                       const TargetRow &target, int64_t runs) {
   double elementBytes = facts.elementType.getIntOrFloatBitWidth() / 8.0;
   double keyBytes = facts.keyType.getIntOrFloatBitWidth() / 8.0;
   double resultBytes = facts.outType.getIntOrFloatBitWidth() / 8.0;
@@ -197,7 +198,7 @@ void attn::addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,
   int64_t group = facts.getGroup();
   double keyHeads = heads / (ShapedType::isDynamic(group) ? 1 : group);
   double queries = getAssumedExtent(facts.queries, kAssumedLength);
-  double splits = countRuns(facts);
+  double splits = runs != 0 ? runs : countRuns(facts);
 
   // Tiles of the same keys run side by side, and find them in L2.
   int64_t columns = facts.headDim + (facts.isLatent() ? 0 : facts.valueDim);

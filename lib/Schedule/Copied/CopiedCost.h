@@ -37,9 +37,11 @@ void countCopiedTiles(PlanEstimate &estimate, const ProblemFacts &facts,
 void addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,
                  const CopiedPlan &plan, const TargetRow &target);
 /// The same for any plan with blocks of `blockN` keys, of which a CTA keeps
-/// `bytesInFlight` under way.
+/// `bytesInFlight` under way; of a sequence's keys there are `runs` runs, as
+/// many as the problem says if 0.
 void addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,
-                 int64_t blockN, double bytesInFlight, const TargetRow &target);
+                 int64_t blockN, double bytesInFlight, const TargetRow &target,
+                 int64_t runs = 0);
 
 } // namespace mlir::attn
 

@@ -559,20 +559,27 @@ LogicalResult CopiedEmitter::run() {
   at = tiles.emitTile();
   emitLengths();
   row = arith::MulIOp::create(b, at.tile, context.i32(plan.getBlockM()));
-  if (!facts.varlen) {
-    if (failed(emitTile()))
-      return failure();
-    if (facts.mergesRuns())
-      tiles.emitMerge(at, row, getRows());
-    return success();
-  }
-  // The grid covers the longest sequence: tiles beyond a shorter one leave.
-  Value exists =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, row, getRows());
-  auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
+  // The grid covers the longest sequence: tiles beyond a shorter one leave, and
+  // so do CTAs beyond the last run that is dealt.
   OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  return emitTile();
+  Value exists;
+  if (at.runs)
+    exists = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, at.runs,
+                                   context.i32(0));
+  else if (facts.varlen)
+    exists =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::slt, row, getRows());
+  if (exists) {
+    auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
+    b.setInsertionPointToStart(branch.thenBlock());
+  }
+  if (failed(emitTile()))
+    return failure();
+  if (at.runs)
+    tiles.emitAbsentRuns(at, row, getRows());
+  if (facts.mergesRuns())
+    tiles.emitMerge(at, row, getRows());
+  return success();
 }
 
 LogicalResult attn::emitCopied(KernelContext &context, const CopiedPlan &plan) {

@@ -30,7 +30,7 @@ public:
         teams(plan.getWarps() / plan.getWarpsN()), qInRegs(plan.getQInRegs()),
         packHeads(plan.getPackHeads()), score(ScoreWork::Twice),
         softmax(plan.getSoftmax()), epilogue(plan.getEpilogue()),
-        combine(plan.getCombine()) {}
+        combine(plan.getCombine()), dealtRuns(plan.getDealtRuns()) {}
 
   // NOLINTNEXTLINE(google-explicit-constructor): a plan stands for its parts.
   CopiedPlan(MlaPlanAttr plan)
@@ -96,6 +96,8 @@ public:
   TileOrder getOrder() const { return order; }
   EpilogueKind getEpilogue() const { return epilogue; }
   CombineWay getCombine() const { return combine; }
+  /// Runs that all sequences have together; 0 where each has as many.
+  int64_t getDealtRuns() const { return dealtRuns; }
 
 private:
   int64_t threads, blockM, blockN;
@@ -113,6 +115,7 @@ private:
   TileOrder order = TileOrder::RowMajor;
   EpilogueKind epilogue;
   CombineWay combine = CombineWay::Kernel;
+  int64_t dealtRuns = 0;
 };
 
 } // namespace mlir::attn

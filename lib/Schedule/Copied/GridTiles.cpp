@@ -2,12 +2,22 @@
 
 #include "GridTiles.h"
 #include "../Combine/TileMerge.h"
+#include "../Core/CommonChecks.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::attn;
 
 int64_t attn::countRuns(const ProblemFacts &facts) {
   return std::max<int64_t>(1, facts.kvSplits);
+}
+
+int64_t attn::countRuns(const ProblemFacts &facts, const CopiedPlan &plan) {
+  if (plan.getDealtRuns() && !ShapedType::isDynamic(facts.batch))
+    return std::min<int64_t>(
+        countRuns(facts),
+        llvm::divideCeil(plan.getDealtRuns() - facts.batch, facts.batch));
+  return countRuns(facts);
 }
 
 /// The grid without runs.
@@ -36,7 +46,9 @@ static std::array<SizeExpr, 3> getWholeGrid(const ProblemFacts &facts,
 std::array<SizeExpr, 3> attn::getTileGrid(const ProblemFacts &facts,
                                           const CopiedPlan &plan) {
   std::array<SizeExpr, 3> grid = getWholeGrid(facts, plan);
-  if (facts.kvSplits > 1)
+  if (plan.getDealtRuns())
+    grid[2] = plan.getDealtRuns();
+  else if (facts.kvSplits > 1)
     grid[2] = grid[2] * facts.kvSplits;
   return grid;
 }
@@ -50,6 +62,15 @@ bool attn::mergesRuns(const ProblemFacts &facts, const CopiedPlan &plan) {
   return facts.kvSplits != 0 && plan.getCombine() == CombineWay::Launch;
 }
 
+/// Keys of a sequence that its queries see at most.
+static int64_t getSeenKeys(const ProblemFacts &facts) {
+  int64_t keys = ShapedType::isDynamic(facts.keys) ? kLengthLimit : facts.keys;
+  MaskAttr mask = facts.mask;
+  if (!mask.hasLeft() || !mask.hasRight())
+    return keys;
+  return std::min(keys, mask.rightBound() - mask.leftBound() + facts.queries);
+}
+
 Value GridTiles::emitBlockId(gpu::Dimension dim) {
   return arith::IndexCastOp::create(b, b.getI32Type(),
                                     gpu::BlockIdOp::create(b, dim));
@@ -57,6 +78,14 @@ Value GridTiles::emitBlockId(gpu::Dimension dim) {
 
 Value GridTiles::emitBatch(TileCoordinates &at) {
   Value z = emitBlockId(gpu::Dimension::z);
+  if (plan.getDealtRuns()) {
+    auto deal = DealRunOp::create(
+        b, z, context.getLengths(), context.i32(getSeenKeys(facts)),
+        plan.getDealtRuns(), facts.batch, facts.kvSplits);
+    at.split = deal.getRun();
+    at.runs = deal.getRuns();
+    return deal.getSequence();
+  }
   if (facts.kvSplits <= 1)
     return z;
   Value splits = context.i32(facts.kvSplits);
@@ -64,7 +93,7 @@ Value GridTiles::emitBatch(TileCoordinates &at) {
   return arith::DivUIOp::create(b, z, splits);
 }
 
-Value GridTiles::emitNumber() {
+Value GridTiles::emitNumber(Value batch) {
   auto extent = [&](gpu::Dimension dim) -> Value {
     return arith::IndexCastOp::create(b, b.getI32Type(),
                                       gpu::GridDimOp::create(b, dim));
@@ -73,8 +102,7 @@ Value GridTiles::emitNumber() {
     return arith::AddIOp::create(
         b, arith::MulIOp::create(b, outer, extent(dim)), emitBlockId(dim));
   };
-  TileCoordinates run;
-  return join(join(emitBatch(run), gpu::Dimension::y), gpu::Dimension::x);
+  return join(join(batch, gpu::Dimension::y), gpu::Dimension::x);
 }
 
 TileCoordinates GridTiles::emitTile() {
@@ -112,11 +140,67 @@ TileCoordinates GridTiles::emitTile() {
   return result;
 }
 
+/// Where the runs' LSE of a row of a tile is, without the run, i64.
+static Value emitLseOffset(KernelContext &context, const TileCoordinates &at,
+                           Value head, Value query) {
+  ImplicitLocOpBuilder &b = context.b;
+  StringRef name = context.facts.lse.name;
+  Value offset;
+  for (auto [dim, index] : llvm::enumerate(ArrayRef({at.batch, head, query}))) {
+    Value term = arith::MulIOp::create(b, context.widen(index),
+                                       context.getStride(name, dim + 1));
+    offset = offset ? arith::AddIOp::create(b, offset, term).getResult() : term;
+  }
+  return offset;
+}
+
+void GridTiles::emitAbsentRuns(const TileCoordinates &at, Value row,
+                               Value rows) {
+  auto add = [&](Value x, Value y) -> Value {
+    return arith::AddIOp::create(b, x, y);
+  };
+  OpBuilder::InsertionGuard guard(b);
+  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, at.split,
+                                        context.i32(0));
+  auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
+  b.setInsertionPointToStart(branch.thenBlock());
+  Value end =
+      arith::MinSIOp::create(b, add(row, context.i32(plan.getBlockM())), rows);
+  Value own = arith::SubIOp::create(b, end, row);
+  Value absent = arith::SubIOp::create(b, context.i32(facts.kvSplits), at.runs);
+  Value thread = arith::IndexCastUIOp::create(
+      b, b.getI32Type(), gpu::ThreadIdOp::create(b, gpu::Dimension::x));
+  auto loop =
+      scf::ForOp::create(b, thread, arith::MulIOp::create(b, absent, own),
+                         context.i32(plan.getThreads()));
+  b.setInsertionPointToStart(loop.getBody());
+  Value number = loop.getInductionVar();
+  Value run = add(at.runs, arith::DivUIOp::create(b, number, own));
+  Value query = add(row, arith::RemUIOp::create(b, number, own));
+  Value head = at.head;
+  if (int64_t packed = getPackedHeads(facts, plan); packed != 1) {
+    Value group = context.i32(packed);
+    head = add(head, arith::RemUIOp::create(b, query, group));
+    query = arith::DivUIOp::create(b, query, group);
+  }
+  StringRef name = facts.lse.name;
+  Value offset = arith::AddIOp::create(
+      b, emitLseOffset(context, at, head, query),
+      arith::MulIOp::create(b, context.widen(run), context.getStride(name, 0)));
+  Value pointer = context.getPointer(name);
+  Value address = LLVM::GEPOp::create(b, pointer.getType(), b.getF32Type(),
+                                      pointer, ValueRange{offset});
+  LLVM::StoreOp::create(
+      b, context.f32(-std::numeric_limits<double>::infinity()), address, 4);
+}
+
 void GridTiles::emitMerge(const TileCoordinates &at, Value row, Value rows) {
   MergedTile tile;
-  tile.number = emitNumber();
+  TileCoordinates run;
+  tile.number = emitNumber(at.runs ? at.batch : emitBatch(run));
   tile.count = countTiles(facts, plan);
   tile.runs = facts.kvSplits;
+  tile.dealt = at.runs;
   tile.batch = at.batch;
   tile.head = at.head;
   tile.group = getPackedHeads(facts, plan);

@@ -14,6 +14,9 @@ int64_t getPackedHeads(const ProblemFacts &facts, const CopiedPlan &plan);
 
 /// Runs of keys that tiles of a launch have, at least 1.
 int64_t countRuns(const ProblemFacts &facts);
+/// The same under a plan, of which the runs that are dealt are those of
+/// sequences of one length.
+int64_t countRuns(const ProblemFacts &facts, const CopiedPlan &plan);
 
 /// The grid of a plan: tiles of rows, heads (or groups of them), batches, and
 /// runs of keys as the fastest part of z.
@@ -32,14 +35,18 @@ public:
   GridTiles(KernelContext &context, const CopiedPlan &plan)
       : context(context), facts(context.facts), plan(plan), b(context.b) {}
   TileCoordinates emitTile() override;
+  /// Stores that the tile `at`, whose first row is `row` of `rows`, has no run
+  /// beyond those that were dealt to it: an LSE of -inf. Run 0 does it.
+  void emitAbsentRuns(const TileCoordinates &at, Value row, Value rows);
   /// Behind the stores of a run of the tile `at`, whose first row is `row` of
   /// `rows`: lets the last CTA of the tile merge its runs.
   void emitMerge(const TileCoordinates &at, Value row, Value rows);
 
 private:
   Value emitBlockId(gpu::Dimension dim);
-  /// The tile's number among all, i32, the same for all of its runs.
-  Value emitNumber();
+  /// The tile's number among all, i32, the same for all of its runs; `batch` is
+  /// the last part of it.
+  Value emitNumber(Value batch);
   /// Emits the batch, and the run of keys in `at`.
   Value emitBatch(TileCoordinates &at);
 

@@ -119,9 +119,15 @@ void AttentionEmitter::emitRun(int64_t blockN) {
     return;
   }
   Value blocks = arith::SubIOp::create(b, bounds.end, bounds.begin);
-  Value length = arith::DivUIOp::create(
-      b, arith::AddIOp::create(b, blocks, context.i32(facts.kvSplits - 1)),
-      context.i32(facts.kvSplits));
+  Value runs = at.runs, less;
+  if (runs) {
+    less = arith::SubIOp::create(b, runs, context.i32(1));
+  } else {
+    runs = context.i32(facts.kvSplits);
+    less = context.i32(facts.kvSplits - 1);
+  }
+  Value length =
+      arith::DivUIOp::create(b, arith::AddIOp::create(b, blocks, less), runs);
   Value first = arith::AddIOp::create(
       b, bounds.begin, arith::MulIOp::create(b, at.split, length));
   Value end = bounds.end;

@@ -74,6 +74,7 @@ Value KernelContext::getKVHeads() {
 Value KernelContext::getQueries() {
   return getExtent({{"q", 2}}, facts.queries);
 }
+Value KernelContext::getLengths() { return getPointer("kv_lengths"); }
 Value KernelContext::getKeys() { return getExtent({{"k", 2}}, facts.keys); }
 
 Value KernelContext::loadMemRef(ImplicitLocOpBuilder &lb,

@@ -266,7 +266,8 @@ LogicalResult Outliner::outline(ProblemFacts facts, const Schedule &schedule,
   else
     for (const TensorFacts *result : {&facts.o, &facts.lse})
       if (result->isWorkspace())
-        written[result->value] = {module, *result, context.tensors};
+        written[result->value] = {module, *result, context.tensors,
+                                  shape.dealsRuns};
   op.erase();
   return success();
 }
@@ -298,6 +299,7 @@ LogicalResult Outliner::outline(CombineOp op) {
     writer = &known->second;
     partial->workspace = writer->result.workspace;
     partial->extents = writer->result.extents;
+    facts->areDealt = writer->areDealt;
   }
   if (!writer && op.getPartialO().getDefiningOp<memref::AllocOp>() &&
       llvm::none_of(op.getPartialO().getUsers(), [&](Operation *user) {

@@ -13,6 +13,8 @@ struct TileCoordinates {
   Value tile, head, kvHead, batch;
   /// The run of keys, i32; null where keys are whole or there is one run.
   Value split;
+  /// How many runs its sequence has, i32; null where the problem says it.
+  Value runs;
 };
 
 /// Rows of one head of a tensor.

@@ -113,21 +113,53 @@ static constexpr double kSameTime = 1.001;
 /// many are estimated too low, by 4 to 8 % where most are short.
 static constexpr double kSameUneven = 1.03;
 
+static constexpr llvm::StringLiteral kDealtRuns = "dealt_runs";
+static constexpr llvm::StringLiteral kCtasPerSM = "ctas_per_sm";
+static constexpr llvm::StringLiteral kWarps = "warps";
+/// Warps of an SM where runs are dealt: with fewer none were timed.
+static constexpr int64_t kWarpsPerSM = 8;
+/// Most runs of a sequence where they are dealt: whoever merges looks at all of
+/// their LSEs. 64 took 1.01 to 1.02 times as long.
+static constexpr int64_t kMostDealt = 32;
+/// Sequences of the smallest batch for which dealt runs were timed.
+static constexpr int64_t kFewestDealtTo = 8;
+
+/// How many runs to deal where an SM holds `ctas` CTAs of `tiles` tiles, so
+/// that nearly all run at once; none where that leaves few to deal.
+static DealtRuns countDealt(const UnevenBatch &batch, int64_t tiles,
+                            int64_t ctas, const TargetRow &target) {
+  int64_t places =
+      ctas * target.smCount / std::max<int64_t>(1, tiles / batch.sequences);
+  if (batch.sequences < kFewestDealtTo ||
+      batch.sequences > DealRunOp::kMostSequences ||
+      places < 2 * batch.sequences)
+    return {};
+  // A sequence has half a run to spare, more or less.
+  int64_t total = places + batch.sequences / 2;
+  int64_t most = std::min(
+      {kMostDealt, total - batch.sequences, batch.seen / kShortestRun});
+  return most < 2 ? DealtRuns() : DealtRuns{total, most};
+}
+
 /// The plan of a number of runs: the fastest one, and among those that are as
 /// fast the one that takes lengths that differ best.
 static SplitCandidate pickPlan(const PlanCandidates &plans,
                                const PlanEstimate &whole, int64_t splits,
                                const UnevenBatch &batch,
-                               const TargetRow &target) {
+                               const TargetRow &target, DealtRuns dealt = {}) {
   SplitCandidate best;
   double fastest = plans.plans.front().estimate.microseconds;
   for (const PlanCandidate &each : plans.plans) {
     if (each.spills || (each.estimate.microseconds > kSamePlan * fastest &&
                         best.candidate.plan))
       break;
-    double merge = estimateMerge(splits);
-    double uneven =
-        merge + estimateUneven(whole, each.estimate, splits, batch, target);
+    int64_t runs = splits;
+    if (dealt.total)
+      runs = std::max<int64_t>(1, each.estimate.tiles /
+                                      std::max<int64_t>(1, whole.tiles));
+    double merge = estimateMerge(runs);
+    double uneven = merge + estimateUneven(whole, each.estimate, runs, batch,
+                                           target, dealt);
     // Of plans that are as fast the one with small blocks leaves fewer warps
     // without one where a run is short.
     bool isFiner = best.candidate.plan &&
@@ -138,8 +170,11 @@ static SplitCandidate pickPlan(const PlanCandidates &plans,
     if (best.candidate.plan && !isFiner &&
         uneven >= kBetterPlan * best.unevenMicroseconds)
       continue;
-    best = {splits, each, merge, each.estimate.microseconds + merge, uneven};
-    if (batch.sequences == 1)
+    best = {
+        splits, dealt.total, each, merge, each.estimate.microseconds + merge,
+        uneven};
+    // Lengths that differ are timed by what is read.
+    if (batch.sequences == 1 || !each.estimate.isBoundByDram())
       break;
   }
   return best;
@@ -195,6 +230,68 @@ static size_t pickSplits(ArrayRef<SplitCandidate> all, bool hasSeveral,
   });
 }
 
+/// Adds runs that are dealt by the lengths of sequences, and takes them where
+/// they are better than the number of runs that was picked.
+static LogicalResult considerDealt(AttentionOp op, const PlanEstimate &whole,
+                                   const UnevenBatch &batch,
+                                   const TargetRow &target,
+                                   ArrayRef<const Schedule *> schedules,
+                                   ArrayRef<PlanParameter> parameters,
+                                   SplitChoice &choice,
+                                   std::vector<PlanCandidates> &offered) {
+  auto isAsked = [&](llvm::StringRef name) {
+    return llvm::any_of(parameters, [&](PlanParameter parameter) {
+      return parameter.name == name;
+    });
+  };
+  SmallVector<const Schedule *> able;
+  llvm::copy_if(schedules, std::back_inserter(able), [&](const Schedule *each) {
+    return hasParameter(*each, op.getContext(), kDealtRuns);
+  });
+  if (able.empty() || isAsked(kDealtRuns) || isAsked(kCtasPerSM) ||
+      isAsked(kWarps))
+    return success();
+  for (int64_t ctas : {2, 4}) {
+    DealtRuns dealt = countDealt(batch, whole.tiles, ctas, target);
+    if (!dealt.total)
+      continue;
+    std::string total = std::to_string(dealt.total),
+                places = std::to_string(ctas),
+                warps = std::to_string(kWarpsPerSM / ctas);
+    SmallVector<PlanParameter> fixed(parameters);
+    fixed.push_back({kDealtRuns, total});
+    fixed.push_back({kCtasPerSM, places});
+    fixed.push_back({kWarps, warps});
+    CombineOp combine = splitKeys(op, dealt.most);
+    FailureOr<ProblemFacts> split = ProblemFacts::get(op);
+    if (failed(split))
+      return failure();
+    // A second kernel merges them: the last CTA took 1.01 to 1.03 times as
+    // long.
+    PlanCandidates plans = collectCandidates(*split, target, able, fixed);
+    const Schedule &standard = getDefaultSchedule(target);
+    if (!llvm::is_contained(able, &standard))
+      plans.reasons.insert(plans.reasons.begin(),
+                           llvm::formatv("schedule '{0}' does not deal runs",
+                                         standard.getName()));
+    SplitCandidate picked;
+    if (!plans.plans.empty())
+      picked = pickPlan(plans, whole, dealt.most, batch, target, dealt);
+    joinKeys(op, combine);
+    if (!picked.candidate.plan)
+      continue;
+    const SplitCandidate &best = choice.getBest();
+    bool isBetter =
+        picked.unevenMicroseconds < best.unevenMicroseconds &&
+        picked.evenMicroseconds <= kEvenLoss * best.evenMicroseconds;
+    choice.candidates.push_back(std::move(picked));
+    offered.push_back(std::move(plans));
+    if (isBetter)
+      choice.best = choice.candidates.size() - 1;
+  }
+  return success();
+}
+
 FailureOr<SplitChoice> attn::chooseSplits(AttentionOp op,
                                           const PlanCandidates &whole,
                                           const ProblemFacts &facts,
@@ -237,6 +334,10 @@ FailureOr<SplitChoice> attn::chooseSplits(AttentionOp op,
       return failure();
   }
   choice.best = pickSplits(choice.candidates, hasSeveral, target);
+  if (hasSeveral)
+    if (failed(considerDealt(op, one, batch, target, schedules, parameters,
+                             choice, offered)))
+      return failure();
   choice.plans = std::move(offered[choice.best]);
   SmallVector<PlanCandidate> &plans = choice.plans.plans;
   auto *picked = llvm::find_if(plans, [&](const PlanCandidate &each) {
@@ -258,11 +359,14 @@ static llvm::StringRef describeMerger(const SplitCandidate &each) {
 std::string attn::formatSplitTable(const SplitChoice &choice) {
   std::string text =
       "  runs   tiles   waves  us of merging  us even  us uneven  merged by";
-  for (const SplitCandidate &each : choice.candidates)
+  for (const SplitCandidate &each : choice.candidates) {
     text += llvm::formatv("\n{0,6}{1,8}{2,8:f2}{3,15:f1}{4,9:f1}{5,11:f1}{6}",
                           each.splits, each.candidate.estimate.tiles,
                           each.candidate.estimate.waves, each.mergeMicroseconds,
                           each.evenMicroseconds, each.unevenMicroseconds,
                           describeMerger(each));
+    if (each.dealtRuns)
+      text += llvm::formatv(", {0} dealt", each.dealtRuns);
+  }
   return text;
 }

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Schedule/Core/UnevenTime.h"
+#include "llvm/Support/MathExtras.h"
 #include <cmath>
 #include <queue>
 
@@ -106,10 +107,28 @@ private:
 
 } // namespace
 
-/// What all tiles take, in the order of `lengths`.
-static double runTiles(ArrayRef<int64_t> lengths, const PlanEstimate &plan,
-                       double tileWork, int64_t splits, int64_t keys,
-                       const TargetRow &target) {
+SmallVector<int64_t> attn::dealRuns(ArrayRef<int64_t> lengths,
+                                    DealtRuns dealt) {
+  auto count = [](int64_t length) {
+    return llvm::divideCeil(length, DealRunOp::kBlockKeys) + 1;
+  };
+  int64_t blocks = 0;
+  for (int64_t length : lengths)
+    blocks += count(length);
+  int64_t spare = dealt.total - int64_t(lengths.size());
+  int64_t each = llvm::divideCeil(blocks, spare);
+  SmallVector<int64_t> runs;
+  for (int64_t length : lengths)
+    runs.push_back(
+        std::min<int64_t>(dealt.most, llvm::divideCeil(count(length), each)));
+  return runs;
+}
+
+/// What all tiles take, in the order of `lengths`, of which each has so many
+/// runs; the plan's estimate is one of `splits` runs of a tile.
+static double runTiles(ArrayRef<int64_t> lengths, ArrayRef<int64_t> runs,
+                       const PlanEstimate &plan, double tileWork,
+                       int64_t splits, int64_t keys, const TargetRow &target) {
   int64_t places =
       int64_t(target.smCount) * std::max<int64_t>(1, plan.ctasPerSM);
   int64_t sequences = lengths.size();
@@ -125,13 +144,13 @@ static double runTiles(ArrayRef<int64_t> lengths, const PlanEstimate &plan,
   double blockKeys =
       std::max(1.0, double(keys) / (std::max(plan.blocks, 1.0) * splits));
   Places state(places / together, together, cap);
-  for (int64_t length : lengths) {
+  for (auto [length, own] : llvm::zip(lengths, runs)) {
     // Blocks are dealt to runs, and only keys that there are are read.
     double left = double(length);
     int64_t blocks = std::ceil(left / blockKeys);
-    for (int64_t run = 0; run < splits; ++run) {
-      double own = double(blocks / splits + (run < blocks % splits));
-      double read = std::min(left, own * blockKeys);
+    for (int64_t run = 0; run < own; ++run) {
+      double part = double(blocks / own + (run < blocks % own));
+      double read = std::min(left, part * blockKeys);
       left -= read;
       double work = tileWork * read * double(splits) / double(keys);
       for (int64_t tile = 0; tile < tiles / together; ++tile)
@@ -143,16 +162,20 @@ static double runTiles(ArrayRef<int64_t> lengths, const PlanEstimate &plan,
 
 double attn::estimateUneven(const PlanEstimate &whole, const PlanEstimate &plan,
                             int64_t splits, const UnevenBatch &batch,
-                            const TargetRow &target) {
+                            const TargetRow &target, DealtRuns dealt) {
   double partials = plan.dramRoofMicroseconds - whole.dramRoofMicroseconds;
   double tileWork =
       whole.dramRoofMicroseconds / std::max<double>(1, double(plan.tiles));
   SmallVector<int64_t> lengths = listUnevenLengths(batch);
+  SmallVector<int64_t> runs(lengths.size(), splits);
+  if (dealt.total)
+    runs = dealRuns(lengths, dealt);
+  auto run = [&] {
+    return runTiles(lengths, runs, plan, tileWork, splits, batch.seen, target);
+  };
   // Where long sequences stand is chance: both directions stand for all.
-  double forward =
-      runTiles(lengths, plan, tileWork, splits, batch.seen, target);
+  double forward = run();
   std::reverse(lengths.begin(), lengths.end());
-  double backward =
-      runTiles(lengths, plan, tileWork, splits, batch.seen, target);
-  return (forward + backward) / 2 + std::max(0.0, partials);
+  std::reverse(runs.begin(), runs.end());
+  return (forward + run()) / 2 + std::max(0.0, partials);
 }

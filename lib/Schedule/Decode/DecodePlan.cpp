@@ -137,6 +137,7 @@ KernelShape DecodeSchedule::getKernelShape(const ProblemFacts &facts,
   KernelShape shape;
   shape.grid = getTileGrid(facts, plan);
   shape.mergesRuns = mergesRuns(facts, plan);
+  shape.dealsRuns = plan.getDealtRuns() != 0;
   shape.threads = plan.getThreads();
   shape.warps = {{1, plan.getWarpsN()}};
   shape.teams = plan.getWarps() / plan.getWarpsN();

@@ -3,6 +3,7 @@
 #include "attn/Schedule/Core/UnevenTime.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include <numeric>
 
 using namespace mlir::attn;
 using testing::AllOf;
@@ -78,4 +79,22 @@ TEST(UnevenTime, ACTAOfAnSMReadsLongSequencesFaster) {
   UnevenBatch batch = {64, 32768, 32768};
   EXPECT_LT(estimateUneven(whole, whole, 1, batch, getTarget()),
             estimateUneven(whole, halves, 1, batch, getTarget()));
+}
+
+TEST(UnevenTime, RunsAreDealtByLengths) {
+  UnevenBatch batch = {64, 32768, 32768};
+  llvm::SmallVector<int64_t> lengths = listUnevenLengths(batch);
+  llvm::SmallVector<int64_t> runs = dealRuns(lengths, {264, 64});
+  EXPECT_THAT(runs, Each(AllOf(Ge(1), Le(64))));
+  int64_t all = 0, longest = 0;
+  for (auto [length, own] : llvm::zip(lengths, runs)) {
+    all += own;
+    longest = std::max(longest, length / own);
+  }
+  EXPECT_LE(all, 264);
+  // No run is longer than what 200 equal ones of all keys are.
+  int64_t keys = std::accumulate(lengths.begin(), lengths.end(), int64_t(0));
+  EXPECT_LE(longest, keys / 200 + 2 * 64);
+  // A sequence has no more than the most, and one without keys has one.
+  EXPECT_THAT(dealRuns({32768, 0, 0}, {100, 8}), testing::ElementsAre(8, 1, 1));
 }

@@ -27,6 +27,8 @@ public:
   Value getKVHeads();
   Value getQueries();
   Value getKeys();
+  /// The address of the sequences' own numbers of keys.
+  Value getLengths();
 
   /// Clones the operations of score_mod or mask_mod for the given arguments and
   /// returns what it yields. Reads of memrefs become loads of global memory.

@@ -40,6 +40,8 @@ struct KernelShape {
   /// The kernel merges the partial results of its runs of keys, in place of the
   /// attn.combine behind the problem.
   bool mergesRuns = false;
+  /// It deals runs of keys to sequences by their lengths.
+  bool dealsRuns = false;
 };
 
 /// A scalar parameter of the kernel that comes from a tensor's descriptor.

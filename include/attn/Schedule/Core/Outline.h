@@ -34,6 +34,8 @@ private:
     TensorFacts result;
     /// The tensors of the writer's launch.
     SmallVector<TensorFacts> tensors;
+    /// Whether it deals runs.
+    bool areDealt = false;
   };
   gpu::GPUModuleOp createModule(Operation *op);
 

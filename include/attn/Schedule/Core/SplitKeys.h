@@ -21,6 +21,9 @@ CombineOp splitKeys(AttentionOp op, int64_t splits);
 /// What an attention is expected to take with its keys in `splits` runs.
 struct SplitCandidate {
   int64_t splits = 1;
+  /// The runs that all sequences have together where they are dealt, of which
+  /// `splits` is the most of one; else 0.
+  int64_t dealtRuns = 0;
   PlanCandidate candidate;
   /// Microseconds of merging what the plan writes.
   double mergeMicroseconds = 0;
@@ -32,7 +35,7 @@ struct SplitCandidate {
 
 /// What numbers of runs were compared.
 struct SplitChoice {
-  /// One run first, then more and more.
+  /// One run first, then more and more; those that are dealt at the end.
   llvm::SmallVector<SplitCandidate, 0> candidates;
   /// Index of what to take.
   size_t best = 0;

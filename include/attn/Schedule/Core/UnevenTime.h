@@ -21,15 +21,26 @@ struct UnevenBatch {
   int64_t keys = 0, seen = 0;
 };
 
+/// Runs that all sequences have together, dealt by their lengths
+/// (attn.deal_run); none where each has as many.
+struct DealtRuns {
+  int64_t total = 0, most = 0;
+};
+
 /// Lengths of such a batch in an order that has long and short ones everywhere,
 /// each as far as the window shows it.
 llvm::SmallVector<int64_t> listUnevenLengths(const UnevenBatch &batch);
 
-/// Microseconds of a plan that cuts the keys of a tile into `splits` runs;
-/// `whole` is one of one run. Merging is not among them.
+/// How many runs each of these lengths has.
+llvm::SmallVector<int64_t> dealRuns(llvm::ArrayRef<int64_t> lengths,
+                                    DealtRuns dealt);
+
+/// Microseconds of a plan that cuts the keys of a tile into `splits` runs, or
+/// those of a tile of average length where they are dealt; `whole` is one of
+/// one run. Merging is not among them.
 double estimateUneven(const PlanEstimate &whole, const PlanEstimate &plan,
                       int64_t splits, const UnevenBatch &batch,
-                      const TargetRow &target);
+                      const TargetRow &target, DealtRuns dealt = {});
 
 } // namespace mlir::attn
 

@@ -15,6 +15,9 @@ struct CombineFacts {
   /// What o is multiplied by.
   double outScale = 1;
   TensorFacts partialO, partialLse, o, lse;
+  /// Runs were dealt by lengths: of those behind the last one with keys nothing
+  /// but an LSE is there.
+  bool areDealt = false;
 
   /// Collects the facts. Errors are diagnostics at the op.
   static FailureOr<CombineFacts> get(CombineOp op);

@@ -85,6 +85,8 @@ struct ProblemFacts {
   /// True if keys are those of a server's cache, each read once a launch: in
   /// pages, or as many as `kv_lengths` says.
   bool isServed() const;
+  /// True if a tensor says how many keys each sequence has.
+  bool hasLengths() const { return static_cast<bool>(kvLengths); }
   /// True if the CTA that finishes the last run of a tile merges them all.
   bool mergesRuns() const { return static_cast<bool>(mergedO); }
   /// What the kernel multiplies its results by: `outScale`, if they are no

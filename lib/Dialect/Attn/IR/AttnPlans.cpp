@@ -200,6 +200,9 @@ LogicalResult DecodePlanAttr::verify(EmitErrorFn emitError,
   if (p.warpsN != 1 && p.warpsN != p.warps)
     return emitError() << "expected warps_n to be 1 or the number of warps, "
                        << p.warps << ", got " << p.warpsN;
+  if (p.dealtRuns < 0)
+    return emitError() << "expected dealt_runs of at least 0, got "
+                       << p.dealtRuns;
   return success();
 }
 

@@ -109,3 +109,15 @@ func.func @merged_twice(%q: memref<1x1x16x16xf16>, %o: memref<1x1x16x16xf16>, %p
   attn.combine ins(%po, %pl : memref<2x1x1x16x16xf32>, memref<2x1x1x16xf32>) outs(%p : memref<1x1x16x16xf16>) {kernel = "again"}
   return
 }
+
+// -----
+
+// Runs that nobody has are in no result.
+func.func @dealt(%q: memref<2x1x1x16xf16>, %k: memref<2x1x64x16xf16>, %lengths: memref<2xi32>,
+                 %po: memref<2x2x1x1x16xf32>, %pl: memref<2x2x1x1xf32>) {
+  // expected-error @below {{expected partial results in memory of memref.alloc for dealt_runs}}
+  attn.attention ins(%q, %k, %k : memref<2x1x1x16xf16>, memref<2x1x64x16xf16>, memref<2x1x64x16xf16>)
+                 outs(%po, %pl : memref<2x2x1x1x16xf32>, memref<2x2x1x1xf32>)
+                 kv_lengths(%lengths : memref<2xi32>) {kv_splits = 2 : i64, plan = #attn.decode<dealt_runs = 4>}
+  return
+}

@@ -17,5 +17,6 @@ include "attn/Dialect/Attn/IR/Tcgen05Ops.td"
 include "attn/Dialect/Attn/IR/TmemOps.td"
 include "attn/Dialect/Attn/IR/WarpSpecializeOps.td"
 include "attn/Dialect/Attn/IR/TeamOps.td"
+include "attn/Dialect/Attn/IR/WorkOps.td"
 
 #endif // ATTN_DIALECT_ATTN_IR_ATTNOPS_TD

@@ -249,7 +249,11 @@ def Attn_DecodePlanAttr : Attn_Plan<Attn_Dialect, "DecodePlan", "decode", "decod
       "same results. Does nothing where keys are in one run">:$combine,
     Attn_PlanInt<1,
       "Warps that share keys, 1 or all: each computes all scores and has its own "
-      "columns of the results, for head dimensions above 256">:$warps_n)> {
+      "columns of the results, for head dimensions above 256">:$warps_n,
+    Attn_PlanInt<0,
+      "Runs of keys that all sequences have together, dealt by their lengths "
+      "(`attn.deal_run`): the longer one, the more of them, up to as many as the "
+      "problem has. 0: each sequence has as many">:$dealt_runs)> {
   let description = [{
     For few query rows and many keys: the warps of a CTA have the same rows and
     divide the keys of a tile among them. Each copies its own blocks by cp.async

@@ -35,6 +35,7 @@ KernelLowering::KernelLowering(gpu::GPUFuncOp func, bool clusterScope)
   addViewLowerings(table);
   addWgmmaLowerings(table);
   addWordLowerings(table);
+  addWorkLowerings(table);
 }
 
 /// The ops that make a 16-bit word of products of f16 numbers that were widened

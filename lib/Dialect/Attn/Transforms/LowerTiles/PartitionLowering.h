@@ -168,6 +168,7 @@ void addTmemLowerings(LoweringTable &table);
 void addViewLowerings(LoweringTable &table);
 void addWgmmaLowerings(LoweringTable &table);
 void addWordLowerings(LoweringTable &table);
+void addWorkLowerings(LoweringTable &table);
 
 /// What the partitions of a kernel share: its memory, and what is computed once
 /// at its entry.

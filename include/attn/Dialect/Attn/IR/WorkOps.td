@@ -1,0 +1,60 @@
+//===- WorkOps.td - Which work a CTA does -------------------*- tablegen -*-===//
+
+#ifndef ATTN_DIALECT_ATTN_IR_WORKOPS_TD
+#define ATTN_DIALECT_ATTN_IR_WORKOPS_TD
+
+include "attn/Dialect/Attn/IR/AttnAttrs.td"
+include "attn/Dialect/Attn/IR/AttnTypes.td"
+include "attn/Dialect/Attn/IR/AttnInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Attn_DealRunOp : Attn_Op<"deal_run", [AttnRequiresSM<80>]> {
+  let summary = "which run of which sequence a CTA has";
+  let description = [{
+    Cuts the keys of `sequences` sequences into at most `total` runs, so that all
+    runs are about as long: with `w` the blocks of 64 keys of a sequence and one
+    more for its start, and `W` the sum of all `w`, a sequence has
+
+        min(most, ceil(w / ceil(W / (total - sequences))))
+
+    runs, at least one. Runs are numbered through all sequences in their order.
+    Number `index` is run `run` of the `runs` runs of sequence `sequence`. A number
+    that no run has gives three zeros.
+
+    `lengths` has a number of keys (i32) for each sequence; below 0 counts as 0,
+    above `capacity` as that. Results depend on these lengths alone, and are the
+    same in all threads of a CTA, which all come to the op together.
+
+    Example:
+
+    ```mlir
+    func.func @deal(%lengths: !llvm.ptr<1>, %index: i32, %capacity: i32) -> (i32, i32, i32) {
+      %sequence, %run, %runs = attn.deal_run %index of 264 from %lengths[64] up to %capacity most 32
+      return %sequence, %run, %runs : i32, i32, i32
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<I32, "the number among all runs">:$index,
+    Arg<LLVM_PointerInAddressSpace<1>, "the sequences' numbers of keys", [MemRead]>:$lengths,
+    Arg<I32, "the most keys that count">:$capacity,
+    Described<ConfinedAttr<I64Attr, [IntMinValue<2>]>, "most runs of all sequences">:$total,
+    Described<ConfinedAttr<I64Attr, [IntMinValue<1>]>, "how many there are">:$sequences,
+    Described<ConfinedAttr<I64Attr, [IntMinValue<1>]>, "most runs of a sequence">:$most);
+  let results = (outs Res<I32, "the sequence">:$sequence,
+                      Res<I32, "the run of it">:$run,
+                      Res<I32, "how many runs it has">:$runs);
+  let assemblyFormat = [{
+    $index `of` $total `from` $lengths `[` $sequences `]` `up` `to` $capacity
+    `most` $most attr-dict
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Most sequences: each lane of a warp has as many as another one.
+    static constexpr int64_t kMostSequences = 256;
+    /// Keys of a block, the unit of a run's work.
+    static constexpr int64_t kBlockKeys = 64;
+  }];
+}
+
+#endif // ATTN_DIALECT_ATTN_IR_WORKOPS_TD

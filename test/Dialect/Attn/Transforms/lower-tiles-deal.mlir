@@ -1,0 +1,32 @@
+// RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-lower-tiles,cse))' | FileCheck %s
+
+// Each warp deals runs for itself. Lane i has sequences 2 i and 2 i + 1: the blocks of
+// 64 keys of both, at least one, in a sum over all lanes, of which 24 - 34 are shared
+// beside a run for each sequence.
+
+gpu.module @kernels {
+  // CHECK-LABEL: gpu.func @deal(
+  // CHECK-SAME: %[[LENGTHS:[^:]*]]: !llvm.ptr<1>, %[[OUT:[^:]*]]: !llvm.ptr<1>, %[[INDEX:[^:]*]]: i32, %[[CAPACITY:[^:]*]]: i32
+  gpu.func @deal(%lengths: !llvm.ptr<1>, %out: !llvm.ptr<1>, %index: i32, %capacity: i32) kernel attributes {attn.warps = array<i64: 1, 1>, attn.teams = 4 : i64} {
+    // CHECK-NOT: gpu.barrier
+    // CHECK: arith.cmpi ult, %{{.*}}, %c34_i32
+    // CHECK: llvm.getelementptr %[[LENGTHS]]
+    // CHECK: llvm.load
+    // CHECK: arith.minsi %{{.*}}, %[[CAPACITY]]
+    // CHECK: llvm.load
+    // CHECK-COUNT-5: nvvm.shfl.sync bfly
+    // CHECK: arith.divui %{{.*}}, %c30_i32
+    // CHECK-COUNT-2: arith.minui %{{.*}}, %c7_i32
+    // CHECK-COUNT-5: nvvm.shfl.sync up
+    // CHECK: %[[BEHIND:.*]] = arith.cmpi ule, %{{.*}}, %[[INDEX]]
+    // CHECK: %[[LANES:.*]] = nvvm.vote.sync ballot %{{.*}}, %[[BEHIND]]
+    // CHECK: %[[OWNER:.*]] = llvm.intr.ctpop(%[[LANES]])
+    // CHECK-COUNT-3: nvvm.shfl.sync idx %{{.*}}, %{{.*}}, %[[OWNER]]
+    // CHECK-NOT: gpu.barrier
+    %sequence, %run, %runs = attn.deal_run %index of 64 from %lengths[34] up to %capacity most 7
+    llvm.store %sequence, %out : i32, !llvm.ptr<1>
+    llvm.store %run, %out : i32, !llvm.ptr<1>
+    llvm.store %runs, %out : i32, !llvm.ptr<1>
+    gpu.return
+  }
+}

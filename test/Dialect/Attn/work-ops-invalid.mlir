@@ -1,0 +1,15 @@
+// RUN: attn-opt %s --split-input-file --verify-diagnostics
+
+func.func @sequences(%lengths: !llvm.ptr<1>, %index: i32, %capacity: i32) {
+  // expected-error @+1 {{'attn.deal_run' op expected at most 256 sequences, got 257}}
+  %r:3 = attn.deal_run %index of 300 from %lengths[257] up to %capacity most 32
+  return
+}
+
+// -----
+
+func.func @runs(%lengths: !llvm.ptr<1>, %index: i32, %capacity: i32) {
+  // expected-error @+1 {{'attn.deal_run' op expected more runs than sequences, 64, got 64}}
+  %r:3 = attn.deal_run %index of 64 from %lengths[64] up to %capacity most 32
+  return
+}
