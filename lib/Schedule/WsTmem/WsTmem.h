@@ -49,6 +49,10 @@ inline constexpr int64_t kTmemTiles = 2;
 /// up to 84 bytes of the threads that load and multiply, with 56 none.
 inline constexpr int64_t kTmemSoftmaxRegisters = 224;
 inline constexpr int64_t kTmemOtherRegisters = 56;
+/// The same where results have a partition of their own, of which a softmax has
+/// no row: 2 x 128 x 176 + 2 x 128 x 80 = 512 x 128. ptxas 13.0 spills nothing
+/// of kernels without masks so.
+inline constexpr int64_t kTmemApartRegisters = 176, kTmemRestRegisters = 80;
 
 /// Heads that are rows of their query, and rows of a query.
 int64_t getTmemPackedHeads(const ProblemFacts &facts, WsTmemPlanAttr plan);
@@ -61,6 +65,9 @@ bool canStoreRowsByTma(const ProblemFacts &facts, WsTmemPlanAttr plan);
 /// memory of their own.
 ResourceSum getTmemSharedBytes(const ProblemFacts &facts, WsTmemPlanAttr plan,
                                const TargetRow &target);
+
+/// Factors by which the rows of results are multiplied, one behind the other.
+int64_t getTmemFactors(const ProblemFacts &facts);
 
 /// Columns of results that pass through shared memory at a time; 0 where they
 /// leave without.
@@ -78,8 +85,10 @@ int64_t getFrontKeys(WsTmemPlanAttr plan);
 /// values, so that their slot fills under one of these.
 bool holdsKeys(WsTmemPlanAttr plan);
 
-/// True if K and V share a ring: their slots have the same shape.
-bool sharesRing(const ProblemFacts &facts);
+/// True if K and V share a ring: their slots have the same shape, and the order
+/// in which they are used is that in which they are loaded. It is not where
+/// scores stand in front of the results of a block of the tile before.
+bool sharesRing(const ProblemFacts &facts, WsTmemPlanAttr plan);
 
 } // namespace mlir::attn
 
