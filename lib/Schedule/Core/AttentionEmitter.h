@@ -53,6 +53,12 @@ struct ScoreCost {
 };
 ScoreCost getScoreCost(const ProblemFacts &facts);
 
+/// Whether rows have logits beside their scores, so that FinalRows has a
+/// factor.
+inline bool hasMoreLogits(const ProblemFacts &facts) {
+  return facts.sinks || facts.initLse;
+}
+
 class AttentionEmitter {
 protected:
   /// For tiles of `blockM` rows. With `group` above 1 the heads of a group are

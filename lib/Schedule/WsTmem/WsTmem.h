@@ -53,6 +53,10 @@ inline constexpr int64_t kTmemOtherRegisters = 56;
 /// products for row sums: 2 x 128 x 216 + 128 x 72. With 56 ptxas 13.0 spilled
 /// up to 52 bytes of the thread that multiplies, with 72 none.
 inline constexpr int64_t kTmemSumRegisters = 8;
+/// The same where results have a partition of their own, of which a softmax has
+/// no row: 2 x 128 x 176 + 2 x 128 x 80 = 512 x 128. ptxas 13.0 spills nothing
+/// of kernels without masks so.
+inline constexpr int64_t kTmemApartRegisters = 176, kTmemRestRegisters = 80;
 
 /// Heads that are rows of their query, and rows of a query.
 int64_t getTmemPackedHeads(const ProblemFacts &facts, WsTmemPlanAttr plan);
@@ -65,6 +69,9 @@ bool canStoreRowsByTma(const ProblemFacts &facts, WsTmemPlanAttr plan);
 /// memory of their own.
 ResourceSum getTmemSharedBytes(const ProblemFacts &facts, WsTmemPlanAttr plan,
                                const TargetRow &target);
+
+/// Factors by which the rows of results are multiplied, one behind the other.
+int64_t getTmemFactors(const ProblemFacts &facts);
 
 /// Columns of results that pass through shared memory at a time; 0 where they
 /// leave without.
@@ -90,8 +97,10 @@ int64_t getTmemOtherRegisters(WsTmemPlanAttr plan);
 /// sum: the fewest that an instruction has; 0 where threads add them up.
 int64_t getSumColumns(WsTmemPlanAttr plan);
 
-/// True if K and V share a ring: their slots have the same shape.
-bool sharesRing(const ProblemFacts &facts);
+/// True if K and V share a ring: their slots have the same shape, and the order
+/// in which they are used is that in which they are loaded. It is not where
+/// scores stand in front of the results of a block of the tile before.
+bool sharesRing(const ProblemFacts &facts, WsTmemPlanAttr plan);
 
 } // namespace mlir::attn
 

@@ -1,6 +1,7 @@
 //===- WsTmemEmit.cpp - Memory, loads and products of ws_tmem -------------===//
 //
-// WsTmemSoftmax.cpp has the partitions of the softmaxes.
+// WsTmemOrders.cpp has the orders of issue, WsTmemSoftmax.cpp the partitions of
+// the softmaxes, and WsTmemResults.cpp what differs where results have one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,11 +11,6 @@
 
 using namespace mlir;
 using namespace mlir::attn;
-
-/// The slots of an order of issue that are tensor memory: of a tile, or of its
-/// scores, and of its probabilities and results.
-static constexpr StringRef kTileSlots[] = {"t0", "t1"};
-static constexpr StringRef kHandedSlots[] = {"p0", "p1"};
 
 //===----------------------------------------------------------------------===//
 // Memory
@@ -43,7 +39,7 @@ void WsTmemEmitter::makeRings() {
                     getKeyColumns(facts)));
   k = makeRing(spec("k", RingRows::Keys, stages, plan.getBlockN(),
                     getKeyColumns(facts)));
-  if (!sharesRing(facts)) {
+  if (!sharesRing(facts, plan)) {
     v = makeRing(spec("v", RingRows::Keys, stages, plan.getBlockN(),
                       getValueColumns(facts)));
     return;
@@ -92,6 +88,8 @@ void WsTmemEmitter::makeTensorTile(int64_t number) {
   std::pair<Role, SignalKind> multiplier = {kMultiplier, SignalKind::Commit};
   std::pair<Role, SignalKind> softmax = {kSoftmaxes[number],
                                          SignalKind::Arrive};
+  if (plan.getOPartition())
+    makeResultChannels(number);
   if (resultBuffer == ResultBuffer::Queries)
     tile.stored = makeChannel("r" + suffix, /*stages=*/1,
                               {{kLoader, SignalKind::Arrive},
@@ -113,11 +111,13 @@ void WsTmemEmitter::makeDealer() {
   SmallVector<std::pair<Role, SignalKind>> roles;
   for (Role role : {kLoader, kMultiplier, kSoftmaxes[0], kSoftmaxes[1]})
     roles.push_back({role, SignalKind::Arrive});
+  if (plan.getOPartition())
+    roles.push_back({kResults, SignalKind::Arrive});
   dealer = RingEmitter::makeDealer(roles);
 }
 
 SmallVector<Value> WsTmemEmitter::getKeyChannels() {
-  if (sharesRing(facts))
+  if (sharesRing(facts, plan))
     return {k.channel};
   return {k.channel, v.channel};
 }
@@ -132,90 +132,6 @@ SmallVector<Value> WsTmemEmitter::startKeyCursors(StringRef role) {
 Value WsTmemEmitter::emitSlot(const Ring &ring, Value index) {
   return SlotOp::create(b, ring.slotType, ring.buffer, index,
                         /*distance=*/IntegerAttr());
-}
-
-//===----------------------------------------------------------------------===//
-// Orders of issue
-//===----------------------------------------------------------------------===//
-
-void WsTmemEmitter::addKeySlots(IssueOrder &order) {
-  order.channels = getKeyChannels();
-  order.slots = {"v", "k"};
-  order.slotChannels = {sharesRing(facts) ? 0 : 1, 0};
-}
-
-IssueOrder WsTmemEmitter::startOrder(StringRef role, ValueRange cursors) {
-  IssueOrder order;
-  order.role = role;
-  order.trips = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
-  order.cursors = llvm::to_vector(cursors);
-  addKeySlots(order);
-  return order;
-}
-
-SmallVector<Value>
-WsTmemEmitter::emitIfBlocks(ValueRange cursors,
-                            function_ref<SmallVector<Value>(ValueRange)> emit) {
-  Value some =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, walk.begin, walk.end);
-  auto branch = scf::IfOp::create(b, cursors.getTypes(), some,
-                                  /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(b, emit(cursors));
-  b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, cursors);
-  return llvm::to_vector(ValueRange(branch.getResults()));
-}
-
-SmallVector<Value> WsTmemEmitter::emitIssueLoop(const IssueOrder &order) {
-  SmallVector<StringRef> names;
-  SmallVector<int64_t> counts;
-  SmallVector<Attribute> uses, parts;
-  bool hasParts = false;
-  bool hasLess = llvm::any_of(order.statements,
-                              [](const IssueStatement &s) { return s.isLess; });
-  for (const IssueStatement &statement : order.statements) {
-    names.push_back(statement.name);
-    counts.push_back(hasLess && !statement.isLess ? 1 : 0);
-    uses.push_back(b.getStrArrayAttr(statement.uses));
-    SmallVector<StringRef> whole(statement.uses.size());
-    hasParts |= !statement.parts.empty();
-    parts.push_back(
-        b.getStrArrayAttr(statement.parts.empty() ? whole : statement.parts));
-  }
-  SmallVector<int64_t> skews(counts.size(), 0);
-  SmallVector<Value> trips = {order.trips};
-  if (hasLess)
-    trips.insert(trips.begin(),
-                 arith::SubIOp::create(b, order.trips, context.i32(1)));
-  SmallVector<Type> results(order.cursors.size(),
-                            CursorType::get(b.getContext()));
-  StringAttr held, behind;
-  if (order.held) {
-    results.push_back(order.held.getType());
-    held = b.getStringAttr(order.heldSlot);
-    behind = b.getStringAttr(order.releasedBehind);
-  }
-  auto loop = IssueLoopOp::create(
-      b, results, order.role, trips, order.channels, order.cursors, order.held,
-      b.getStrArrayAttr(order.slots), order.slotChannels,
-      b.getStrArrayAttr(names), counts, skews, b.getArrayAttr(uses),
-      hasParts ? b.getArrayAttr(parts) : ArrayAttr(), /*rising=*/false, held,
-      behind, order.statements.size());
-  for (auto [statement, region] :
-       llvm::zip(order.statements, loop.getBodies())) {
-    OpBuilder::InsertionGuard guard(b);
-    SmallVector<Type> types = {b.getI32Type()};
-    for (size_t i = 0; i < statement.uses.size(); ++i)
-      types.append({b.getI32Type(), TokenType::get(b.getContext())});
-    Block *body = b.createBlock(
-        &region, {}, types, SmallVector<Location>(types.size(), b.getLoc()));
-    auto end = YieldOp::create(b, ValueRange());
-    b.setInsertionPoint(end);
-    statement.emit(body->getArguments());
-  }
-  return llvm::to_vector(ValueRange(loop.getResults()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -320,54 +236,78 @@ LogicalResult WsTmemEmitter::emitLoader() {
 // Products
 //===----------------------------------------------------------------------===//
 
-void WsTmemEmitter::emitIfOwn(const ClusterTile &own, Value iteration,
+void WsTmemEmitter::emitIfOwn(const OwnSteps &own, Value iteration,
                               function_ref<void(Value)> emit) {
   auto compare = [&](arith::CmpIPredicate predicate, Value x, Value y) {
     return arith::CmpIOp::create(b, predicate, x, y);
   };
-  if (!own.skippedBehind && !own.skippedInFront) {
+  if (!own.first) {
     emit(compare(arith::CmpIPredicate::ne, iteration, context.i32(0)));
     return;
   }
-  Value first = arith::SubIOp::create(b, own.end, own.bounds.end);
-  Value behind = arith::SubIOp::create(b, own.end, own.bounds.begin);
   Value isOwn = arith::AndIOp::create(
-      b, compare(arith::CmpIPredicate::sge, iteration, first),
-      compare(arith::CmpIPredicate::slt, iteration, behind));
+      b, compare(arith::CmpIPredicate::sge, iteration, own.first),
+      compare(arith::CmpIPredicate::slt, iteration, own.behind));
   auto branch = scf::IfOp::create(b, isOwn, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  emit(compare(arith::CmpIPredicate::ne, iteration, first));
+  emit(compare(arith::CmpIPredicate::ne, iteration, own.first));
+}
+
+OwnSteps WsTmemEmitter::emitOwnSteps(const ClusterTile &own) {
+  if (!own.skippedBehind && !own.skippedInFront)
+    return {};
+  return {arith::SubIOp::create(b, own.end, own.bounds.end),
+          arith::SubIOp::create(b, own.end, own.bounds.begin)};
+}
+
+void WsTmemEmitter::emitIfOwn(const ClusterTile &own, Value iteration,
+                              function_ref<void(Value)> emit) {
+  emitIfOwn(emitOwnSteps(own), iteration, emit);
+}
+
+ClusterTile WsTmemEmitter::emitOwnTile(int64_t number) {
+  return emitClusterTile(context, at.tile, context.i32(number), kTmemTiles,
+                         queries, keys, kTmemRows, plan.getBlockN(), group);
 }
 
 void WsTmemEmitter::emitScoreProduct(int64_t number, Value queryTile,
-                                     Value index, const ClusterTile &own,
-                                     Value iteration) {
+                                     Value index) {
   int64_t depth = llvm::alignTo(facts.headDim, 16);
   IntegerAttr limit = depth == getKeyColumns(facts)
                           ? IntegerAttr()
                           : b.getI64IntegerAttr(depth);
-  emitIfOwn(own, iteration, [&](Value) {
-    Value transposed = TransposeOp::create(
-        b, bufferType({getKeyColumns(facts), plan.getBlockN()}),
-        emitSlot(k, index));
-    Value none = arith::ConstantIntOp::create(b, 0, 1);
-    Tcgen05MmaOp::create(b, queryTile, transposed, tiles[number].scores, none,
-                         limit, /*first=*/IntegerAttr());
-  });
+  Value transposed = TransposeOp::create(
+      b, bufferType({getKeyColumns(facts), plan.getBlockN()}),
+      emitSlot(k, index));
+  Value none = arith::ConstantIntOp::create(b, 0, 1);
+  Tcgen05MmaOp::create(b, queryTile, transposed, tiles[number].scores, none,
+                       limit, /*first=*/IntegerAttr());
+}
+
+void WsTmemEmitter::emitResultProduct(int64_t number, Value index, Value some,
+                                      int64_t first, int64_t depth) {
+  bool isWhole = depth == plan.getBlockN();
+  auto depthAttr = isWhole ? IntegerAttr() : b.getI64IntegerAttr(depth);
+  auto firstAttr = first == 0 ? IntegerAttr() : b.getI64IntegerAttr(first);
+  Tcgen05MmaOp::create(b, tiles[number].probabilities, emitSlot(v, index),
+                       tiles[number].results, some, depthAttr, firstAttr);
+  emitSumProduct(number, some, depthAttr, firstAttr);
 }
 
 void WsTmemEmitter::addScores(IssueOrder &order, int64_t number,
                               Value queryTile, const ClusterTile &own) {
-  order.statements.push_back(
-      {"qk" + std::to_string(number),
-       /*isLess=*/false,
-       {"k", kTileSlots[number]},
-       /*parts=*/{},
-       [this, number, queryTile, &own](ValueRange args) {
-         Value iteration = arith::AddIOp::create(b, args[0], context.i32(1));
-         emitScoreProduct(number, queryTile, args[1], own, iteration);
-       }});
+  order.statements.push_back({"qk" + std::to_string(number),
+                              /*isLess=*/false,
+                              {"k", kTileSlots[number]},
+                              /*parts=*/{},
+                              [this, number, queryTile, &own](ValueRange args) {
+                                Value iteration = arith::AddIOp::create(
+                                    b, args[0], context.i32(1));
+                                emitIfOwn(own, iteration, [&](Value) {
+                                  emitScoreProduct(number, queryTile, args[1]);
+                                });
+                              }});
 }
 
 void WsTmemEmitter::addResults(IssueOrder &order, int64_t number,
@@ -375,28 +315,20 @@ void WsTmemEmitter::addResults(IssueOrder &order, int64_t number,
   StringRef slot =
       plan.getPBeside() ? kHandedSlots[number] : kTileSlots[number];
   auto add = [&](StringRef part, int64_t first, int64_t depth) {
-    bool isWhole = depth == plan.getBlockN();
-    IntegerAttr depthAttr =
-        isWhole ? IntegerAttr() : b.getI64IntegerAttr(depth);
-    IntegerAttr firstAttr =
-        first == 0 ? IntegerAttr() : b.getI64IntegerAttr(first);
     std::string name = "pv" + std::to_string(number);
     IssueStatement statement = {
         part.empty() ? name : name + "_" + part.str(),
         /*isLess=*/false,
         {"v", slot},
         /*parts=*/{},
-        [this, number, before, depthAttr, firstAttr, &own](ValueRange args) {
+        [this, number, before, first, depth, &own](ValueRange args) {
           Value iteration = args[0];
           if (before)
             iteration = arith::AddIOp::create(b, iteration, before);
           emitIfOwn(own, iteration, [&](Value some) {
-            if (firstAttr)
+            if (first != 0)
               some = arith::ConstantIntOp::create(b, 1, 1);
-            Tcgen05MmaOp::create(b, tiles[number].probabilities,
-                                 emitSlot(v, args[1]), tiles[number].results,
-                                 some, depthAttr, firstAttr);
-            emitSumProduct(number, some, depthAttr, firstAttr);
+            emitResultProduct(number, args[1], some, first, depth);
           });
         }};
     if (!part.empty())
@@ -445,9 +377,7 @@ SmallVector<Value> WsTmemEmitter::emitMultiplierTile(ValueRange cursors) {
   };
   if (plan.getOwnBlocks())
     for (int64_t number = 0; number < kTmemTiles; ++number) {
-      own[number] =
-          emitClusterTile(context, at.tile, context.i32(number), kTmemTiles,
-                          queries, keys, kTmemRows, plan.getBlockN(), group);
+      own[number] = emitOwnTile(number);
       acquireQueries();
     }
   for (int64_t number = 0; number < kTmemTiles; ++number) {
@@ -456,8 +386,9 @@ SmallVector<Value> WsTmemEmitter::emitMultiplierTile(ValueRange cursors) {
     Value channel = tiles[number].channel;
     Value &cursor = next[first + each * number];
     Value token = acquireTile(number, channel, cursor);
-    emitScoreProduct(number, queryTiles[number].first, firstKeys.getIndex(),
-                     own[number], context.i32(0));
+    emitIfOwn(own[number], context.i32(0), [&](Value) {
+      emitScoreProduct(number, queryTiles[number].first, firstKeys.getIndex());
+    });
     ChannelReleaseOp::create(b, channel, token, kMultiplier);
     cursor = CursorAdvanceOp::create(b, cursor, channel);
   }
@@ -559,26 +490,48 @@ LogicalResult WsTmemEmitter::run() {
   if (plan.getEpilogue() == EpilogueKind::Tma)
     resultMap = makeResultMap(kTmemRows, getStagedColumns(facts, plan));
   emitExtents();
+  struct Partition {
+    StringRef name;
+    int64_t warps, rows, registers;
+    std::function<LogicalResult()> emit;
+  };
+  bool isApart = plan.getOPartition();
+  int64_t softmaxRegisters =
+      isApart ? kTmemApartRegisters : getTmemSoftmaxRegisters(plan);
+  int64_t restRegisters =
+      isApart ? kTmemRestRegisters : getTmemOtherRegisters(plan);
+  SmallVector<Partition> partitions;
+  for (int64_t number = 0; number < kTmemTiles; ++number)
+    partitions.push_back({kSoftmaxes[number], 4, 4, softmaxRegisters,
+                          [this, number] { return emitSoftmax(number); }});
+  if (isApart)
+    partitions.push_back({kResults, 4, 4, restRegisters,
+                          [this] { return emitResultPartition(); }});
   // What multiplies has a tile if it makes ones.
-  int64_t grid = ones ? 1 : 0;
-  int64_t softmax = getTmemSoftmaxRegisters(plan),
-          other = getTmemOtherRegisters(plan);
+  partitions.push_back({kMultiplier, 1, ones ? 1 : 0, restRegisters, [&] {
+                          return isApart ? emitRotatedMultiplier()
+                                         : emitMultiplier();
+                        }});
+  partitions.push_back(
+      {kLoader, 3, 0, restRegisters, [this] { return emitLoader(); }});
+  SmallVector<StringRef> names;
+  SmallVector<int64_t> warps, grids, registers;
+  for (const Partition &partition : partitions) {
+    names.push_back(partition.name);
+    warps.push_back(partition.warps);
+    grids.append({partition.rows, partition.rows != 0 ? 1 : 0});
+    registers.push_back(partition.registers);
+  }
   auto op = WarpSpecializeOp::create(
-      b,
-      b.getStrArrayAttr({kSoftmaxes[0], kSoftmaxes[1], kMultiplier, kLoader}),
-      b.getDenseI64ArrayAttr({4, 4, 1, 3}),
-      b.getDenseI64ArrayAttr({4, 1, 4, 1, grid, grid, 0, 0}),
-      b.getDenseI64ArrayAttr({softmax, softmax, other, other}),
-      /*partitionsCount=*/4);
-  for (auto [index, region] : llvm::enumerate(op.getPartitions())) {
+      b, b.getStrArrayAttr(names), b.getDenseI64ArrayAttr(warps),
+      b.getDenseI64ArrayAttr(grids), b.getDenseI64ArrayAttr(registers),
+      partitions.size());
+  for (auto [partition, region] : llvm::zip(partitions, op.getPartitions())) {
     OpBuilder::InsertionGuard guard(b);
     b.createBlock(&region);
     auto end = YieldOp::create(b, ValueRange());
     b.setInsertionPoint(end);
-    LogicalResult status = index < kTmemTiles    ? emitSoftmax(index)
-                           : index == kTmemTiles ? emitMultiplier()
-                                                 : emitLoader();
-    if (failed(status))
+    if (failed(partition.emit()))
       return failure();
   }
   return success();

@@ -26,12 +26,19 @@ namespace mlir::attn {
 
 inline constexpr Role kLoader{"load", "load"};
 inline constexpr Role kMultiplier{"mma", "mma"};
+/// Where results have a partition of their own.
+inline constexpr Role kResults{"results", "results"};
 inline constexpr Role kSoftmaxes[kTmemTiles] = {{"softmax0", "softmax0"},
                                                 {"softmax1", "softmax1"}};
 
 /// The parts in which probabilities are handed on.
 inline constexpr StringRef kFront = "front", kBack = "back";
 inline constexpr StringRef kParts[] = {kFront, kBack};
+
+/// The slots of an order of issue that are tensor memory: of a tile, or of its
+/// scores, and of its probabilities and results.
+inline constexpr StringRef kTileSlots[] = {"t0", "t1"};
+inline constexpr StringRef kHandedSlots[] = {"p0", "p1"};
 
 /// The tensor memory of a tile and the channels that guard it.
 struct TensorTile {
@@ -47,6 +54,12 @@ struct TensorTile {
   /// Whose turn it is with the queries' memory where results take it, the
   /// loader's or the softmax's; else null.
   Value stored;
+  /// Where results have a partition of their own, what tells it that they are
+  /// there, what tells the softmax that they have been read, and what hands
+  /// over what their rows are multiplied by; else null.
+  Value done, freed, factored;
+  /// These factors, one behind the other.
+  SmallVector<Value> factors;
 
   /// What guards probabilities and results.
   Value getLast() const { return handed ? handed : channel; }
@@ -68,6 +81,22 @@ struct IssueStatement {
   SmallVector<StringRef> parts;
   /// Makes the body from its arguments.
   std::function<void(ValueRange)> emit;
+  int64_t skew = 0;
+  /// The slot that it ends, if it does.
+  StringRef ends = {};
+};
+
+/// A slot of an attn.issue_loop that spans iterations, and from which statement
+/// to which one.
+struct IssueSpan {
+  StringRef slot;
+  std::string opening, closing;
+};
+
+/// What a tile's own blocks are among those of both: the iterations from
+/// `first` to in front of `behind`. Null if they are the same.
+struct OwnSteps {
+  Value first, behind;
 };
 
 /// The order of a thread that issues work for the blocks of a tile, behind what
@@ -83,6 +112,11 @@ struct IssueOrder {
   /// token in front of the first step; null if none is.
   StringRef heldSlot, releasedBehind;
   Value held;
+  /// Where last iterations are left to the next tile: the trips of the one
+  /// before, and what statements know of both.
+  Value left;
+  SmallVector<Value> values, leftValues;
+  SmallVector<IssueSpan> spans;
 
   /// A slot of a channel of its own.
   void addSlot(StringRef name, Value channel) {
@@ -137,9 +171,13 @@ private:
   /// `emit` gets whether the tile has computed another one.
   void emitIfOwn(const ClusterTile &own, Value iteration,
                  function_ref<void(Value)> emit);
+  void emitIfOwn(const OwnSteps &own, Value iteration,
+                 function_ref<void(Value)> emit);
+  OwnSteps emitOwnSteps(const ClusterTile &own);
+  /// The tile `number` of the CTA's.
+  ClusterTile emitOwnTile(int64_t number);
   /// The product of queries and the keys in slot `index`.
-  void emitScoreProduct(int64_t number, Value queryTile, Value index,
-                        const ClusterTile &own, Value iteration);
+  void emitScoreProduct(int64_t number, Value queryTile, Value index);
   void addScores(IssueOrder &order, int64_t number, Value queryTile,
                  const ClusterTile &own);
   /// The products of a tile's probabilities, in the parts that are handed on,
@@ -152,6 +190,11 @@ private:
   /// The row sums of what a product of results has as its probabilities.
   void emitSumProduct(int64_t number, Value accumulate, IntegerAttr depth,
                       IntegerAttr first);
+  /// The product of `depth` probabilities from `first` on and the values in
+  /// slot `index`, and of their row sums; `some` says whether results are added
+  /// up.
+  void emitResultProduct(int64_t number, Value index, Value some, int64_t first,
+                         int64_t depth);
   /// Acquires a slot of a tile, all its parts; its token.
   Value acquireTile(int64_t number, Value channel, Value cursor);
   /// Takes the results back behind a tile, where they have a channel of their
@@ -168,11 +211,15 @@ private:
   /// Hands a slot on, in all the parts that the channel has.
   void emitReleaseAll(int64_t number, Value channel, Value token);
   KVLoopOp emitSoftmaxLoop(int64_t number, ValueRange cursors);
-  /// Hands a block's probabilities on; the cursors behind it.
-  SmallVector<Value> emitProbabilities(int64_t number, Value p, Value token,
+  /// Hands a block's probabilities on, behind the rescale by `factor` where
+  /// that waits for their columns; the cursors behind it.
+  SmallVector<Value> emitProbabilities(int64_t number, Value p, Value factor,
+                                       Value token, Value key,
                                        ValueRange cursors);
   LogicalResult emitSoftmaxBlock(int64_t number, Value scale, Value key,
                                  ValueRange carried);
+  /// Whether a block is the tile's first one.
+  Value emitIsFirst(Value key, arith::CmpIPredicate predicate);
   /// Behind a step, the path on which results are multiplied by its factor.
   void emitRescale(const TensorTile &tile, Value factor, Value key);
   /// The layout in which a thread has a whole row.
@@ -182,6 +229,44 @@ private:
   SmallVector<Value> awaitTensorLoads(ValueRange loads);
   Value emitTensorLoad(Value buffer, int64_t first, int64_t columns);
   Value emitColumns(Value buffer, int64_t first, int64_t columns);
+  /// What differs where results have a partition of their own
+  /// (WsTmemResults.cpp): channels and memory, the order of products, in which
+  /// the first scores of a tile stand in front of the last results of the one
+  /// before, what the softmax hands over, and the partition.
+  void makeResultChannels(int64_t number);
+  /// What the loop over tiles carries of the tile before beside the cursors.
+  int64_t countLeft() const;
+  /// An order in which `left`, of which countLeft() tells, is that of the tile
+  /// before.
+  IssueOrder startRotatedOrder(Value trips, ValueRange cursors, ValueRange left,
+                               ValueRange values);
+  void addRotatedScores(IssueOrder &order, int64_t number);
+  void addRotatedResults(IssueOrder &order, int64_t number);
+  SmallVector<Value> emitRotatedTile(ValueRange carried);
+  LogicalResult emitRotatedMultiplier();
+  /// Hands what rows are multiplied by to whoever stores results.
+  Value emitHandedState(int64_t number, Value m, Value l, Value cursor);
+  /// Where `condition` is true, waits until the results of the tile before have
+  /// been read; the cursor behind that.
+  Value awaitFreed(int64_t number, Value condition, Value cursor);
+  /// The most blocks of a tile so far, i32, given that of those before.
+  Value emitSomeTrips(Value before);
+  /// Waits for the last commit of a tile's probabilities, which nobody else
+  /// does; if `some`, i32, is not null, only where that is not 0.
+  void awaitLastCommit(int64_t number, Value cursor, Value some);
+  /// Some columns of the results as they leave; zeros if `isThere` is false.
+  Value emitResultPart(int64_t number, int64_t first, int64_t columns,
+                       ValueRange factors, Value isThere);
+  /// The same of all, in parts, to shared memory or on their way; zeros if
+  /// `isThere` is null.
+  void emitResultParts(int64_t number, ValueRange factors, Value isThere);
+  /// What `emit` makes for the first column and the columns of each part, and
+  /// its memory if results pass through any.
+  void forResultParts(function_ref<void(int64_t, int64_t, Value)> emit);
+  /// Stores a tile's results; the cursors of what it waited for behind that.
+  SmallVector<Value> emitResultTile(int64_t number, ValueRange cursors);
+  LogicalResult emitResultPartition();
+
   /// The results of the tile, and row sums if the tensor core adds them up,
   /// zeros if it has no blocks, and the cursors behind.
   std::pair<SmallVector<Value>, SmallVector<Value>>
@@ -207,6 +292,9 @@ private:
   TensorTile tiles[kTmemTiles];
   /// The factor of the row sums, null where threads add them up.
   Value ones;
+  /// With o_partition, memory for the parts of a tile's results, if they pass
+  /// through any.
+  SmallVector<Value> staging;
   /// Where TMA stores results; else null.
   Value resultMap;
 };

@@ -57,8 +57,9 @@ static constexpr double kShortRingClocks = 16;
 static constexpr int64_t kDecodedRows = 32;
 static constexpr double kDecodedMargin = 2;
 
-bool attn::sharesRing(const ProblemFacts &facts) {
-  return getKeyColumns(facts) == getValueColumns(facts);
+bool attn::sharesRing(const ProblemFacts &facts, WsTmemPlanAttr plan) {
+  return getKeyColumns(facts) == getValueColumns(facts) &&
+         !(plan.getOPartition() && plan.getPBeside());
 }
 
 int64_t attn::getSumColumns(WsTmemPlanAttr plan) {
@@ -155,9 +156,9 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
   ResourceSum sum;
   sum.add("q", kTmemRows * getKeyColumns(facts) * bytes, kTmemTiles);
   int64_t slots = kTmemTiles + plan.getKvStages();
-  sum.add(sharesRing(facts) ? "kv" : "k",
+  sum.add(sharesRing(facts, plan) ? "kv" : "k",
           plan.getBlockN() * getKeyColumns(facts) * bytes, plan.getKvStages());
-  if (!sharesRing(facts)) {
+  if (!sharesRing(facts, plan)) {
     sum.add("v", plan.getBlockN() * getValueColumns(facts) * bytes,
             plan.getKvStages());
     slots += plan.getKvStages();
@@ -172,11 +173,18 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
     handed += 2;
   if (getFrontKeys(plan) != 0)
     ++handed;
+  // What tells the partition of the results that these and their factors are
+  // there, and a softmax that they have been read.
+  if (plan.getOPartition())
+    handed += 6;
   sum.add("barriers", 8, 2 * slots + kTmemTiles * handed);
   // Each of two softmaxes, what multiplies and what loads.
-  constexpr int64_t roles = 4;
+  int64_t roles = plan.getOPartition() ? 5 : 4;
   if (plan.getDynamic())
     sum.add("tile", getTileSlotBytes(roles), kTileStages);
+  if (plan.getOPartition())
+    sum.add("factor", kTmemRows * sizeof(float),
+            kTmemTiles * getTmemFactors(facts));
   return sum;
 }
 
@@ -186,14 +194,24 @@ static int64_t getStagedBytes(const ProblemFacts &facts, WsTmemPlanAttr plan) {
          facts.valueDim;
 }
 
+int64_t attn::getTmemFactors(const ProblemFacts &facts) {
+  return hasMoreLogits(facts) ? 2 : 1;
+}
+
+/// Tiles whose results have memory at the same time.
+static int64_t countStagedTiles(WsTmemPlanAttr plan) {
+  return plan.getOPartition() ? 1 : kTmemTiles;
+}
+
 ResultBuffer attn::getTmemResultBuffer(const ProblemFacts &facts,
                                        WsTmemPlanAttr plan,
                                        const TargetRow &target) {
   int64_t bytes = getStagedBytes(facts, plan);
   if (bytes == 0)
     return ResultBuffer::None;
-  bool fits = getRingBytes(facts, plan).getTotal() + kTmemTiles * bytes <=
-              target.sharedBytesPerCTA;
+  bool fits = plan.getOPartition() || getRingBytes(facts, plan).getTotal() +
+                                              countStagedTiles(plan) * bytes <=
+                                          target.sharedBytesPerCTA;
   // What TMA reads is free later than the threads know that they have stored.
   bool mayShare = plan.getEpilogue() == EpilogueKind::Tma &&
                   !plan.getOHalves() && fitQuerySlot(facts, kTmemRows);
@@ -205,7 +223,7 @@ ResourceSum attn::getTmemSharedBytes(const ProblemFacts &facts,
                                      const TargetRow &target) {
   ResourceSum sum = getRingBytes(facts, plan);
   if (getTmemResultBuffer(facts, plan, target) == ResultBuffer::Own)
-    sum.add("o", getStagedBytes(facts, plan), kTmemTiles);
+    sum.add("o", getStagedBytes(facts, plan), countStagedTiles(plan));
   return sum;
 }
 
@@ -402,6 +420,9 @@ bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
                                        const TargetRow &) const {
   auto plan = cast<WsTmemPlanAttr>(planAttr);
   int64_t block = plan.getBlockN();
+  // A mask took 216 bytes beside results with a partition of their own.
+  if (plan.getOPartition() && plan.getOwnBlocks())
+    return true;
   // Probabilities that a lost bet replaces, and the scores that it needs.
   if (plan.getSoftmax() == SoftmaxPolicy::Optimistic)
     block += plan.getBlockN() / 2;
@@ -410,6 +431,8 @@ bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
   if (getScoreCost(facts).registers != 0 &&
       plan.getBlockN() > kMostChangedScores)
     return true;
+  if (plan.getOPartition())
+    return block + kOtherRegisters > kTmemApartRegisters;
   // Beside row sums by the tensor core, which take registers from it, the
   // policy lagged spilled 16 bytes over 128 keys, over 112 none.
   if (plan.getRowSums() == RowSums::Tensor &&
@@ -423,7 +446,7 @@ bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
 /// Bytes of K and V that are copied while a slot is read.
 static double getBytesInFlight(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   int64_t columns = getKeyColumns(facts);
-  if (!sharesRing(facts))
+  if (!sharesRing(facts, plan))
     columns += getValueColumns(facts);
   return double(plan.getKvStages() - 1) * plan.getBlockN() * columns *
          facts.elementType.getIntOrFloatBitWidth() / 8;
@@ -476,7 +499,7 @@ PlanEstimate WsTmemSchedule::estimate(const ProblemFacts &facts,
       (plan.getPBeside() ? kBesideClocks
        : holdsKeys(plan) ? kHeldClocks
                          : kOverlaidClocks);
-  if (sharesRing(facts) && plan.getKvStages() < 4)
+  if (sharesRing(facts, plan) && plan.getKvStages() < 4)
     estimate.blockClocks += kShortRingClocks;
   estimate.tileClocks = kTileClocks + kColumnClocks * columns;
   if (getStagedColumns(facts, plan) != 0)

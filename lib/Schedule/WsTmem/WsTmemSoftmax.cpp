@@ -57,6 +57,13 @@ Value WsTmemEmitter::emitTensorLoad(Value buffer, int64_t first,
 // A block
 //===----------------------------------------------------------------------===//
 
+Value WsTmemEmitter::emitIsFirst(Value key, arith::CmpIPredicate predicate) {
+  Value lastKey = arith::MulIOp::create(
+      b, arith::SubIOp::create(b, bounds.end, context.i32(1)),
+      context.i32(plan.getBlockN()));
+  return arith::CmpIOp::create(b, predicate, key, lastKey);
+}
+
 void WsTmemEmitter::emitRescale(const TensorTile &tile, Value factor,
                                 Value key) {
   RankedTensorType rows = f32Tile({kTmemRows});
@@ -64,10 +71,7 @@ void WsTmemEmitter::emitRescale(const TensorTile &tile, Value factor,
                                         splat(rows, 1));
   // Nothing is there before the first block.
   auto emitSome = [&]() -> Value {
-    Value lastKey = arith::MulIOp::create(
-        b, arith::SubIOp::create(b, bounds.end, context.i32(1)),
-        context.i32(plan.getBlockN()));
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, key, lastKey);
+    return emitIsFirst(key, arith::CmpIPredicate::ne);
   };
   // A path with a vote of its own takes that into it; the softmax's takes the
   // path in.
@@ -108,17 +112,34 @@ static SmallVector<int64_t> getSliceStarts(SoftmaxPolicy policy,
 }
 
 SmallVector<Value> WsTmemEmitter::emitProbabilities(int64_t number, Value p,
-                                                    Value token,
+                                                    Value factor, Value token,
+                                                    Value key,
                                                     ValueRange cursors) {
   const TensorTile &tile = tiles[number];
   Role role = kSoftmaxes[number];
+  // Nothing is handed on before the place of its products is free.
+  Value freed;
+  auto awaitPlace = [&] {
+    if (tile.freed && !freed)
+      freed = awaitFreed(number, emitIsFirst(key, arith::CmpIPredicate::eq),
+                         cursors.back());
+  };
+  // No condition that the check of barriers follows keeps a rescale with a vote
+  // of its own from the first block.
+  if (tile.handed) {
+    awaitPlace();
+    emitRescale(tile, factor, key);
+  }
   SmallVector<Value> next;
   for (auto [channel, cursor] : llvm::zip(tile.getChannels(), cursors))
     next.push_back(CursorAdvanceOp::create(b, cursor, channel));
   int64_t front = getFront(), columns = plan.getBlockN();
   if (front == 0) {
     TmemStoreOp::create(b, p, tile.probabilities);
+    awaitPlace();
     ChannelReleaseOp::create(b, tile.getLast(), token, role);
+    if (freed)
+      next.push_back(freed);
     return next;
   }
   Type type = TokenType::get(b.getContext());
@@ -131,10 +152,14 @@ SmallVector<Value> WsTmemEmitter::emitProbabilities(int64_t number, Value p,
         b, tileType({kTmemRows, end - first}, facts.elementType), p, first);
     TmemStoreOp::create(b, slice,
                         emitColumns(tile.probabilities, first, end - first));
-    if (end == front || end == columns)
-      ChannelReleaseOp::create(b, tile.getLast(),
-                               split.getResult(end == front ? 0 : 1), role);
+    if (end != front && end != columns)
+      continue;
+    awaitPlace();
+    ChannelReleaseOp::create(b, tile.getLast(),
+                             split.getResult(end == front ? 0 : 1), role);
   }
+  if (freed)
+    next.push_back(freed);
   return next;
 }
 
@@ -166,13 +191,13 @@ LogicalResult WsTmemEmitter::emitSoftmaxBlock(int64_t number, Value scale,
     narrow();
     token =
         ChannelAcquireOp::create(b, tile.handed, cursors[1], role).getToken();
-    emitRescale(tile, softmax.getFactor(), key);
   } else {
     emitRescale(tile, softmax.getFactor(), key);
     narrow();
   }
   SmallVector<Value> next = {softmax.getNewM(), softmax.getNewL()};
-  llvm::append_range(next, emitProbabilities(number, p, token, cursors));
+  llvm::append_range(next, emitProbabilities(number, p, softmax.getFactor(),
+                                             token, key, cursors));
   YieldOp::create(b, next);
   return success();
 }
@@ -324,10 +349,23 @@ WsTmemEmitter::emitSoftmaxTile(int64_t number, ValueRange cursors) {
   size_t channels = tile.getChannels().size();
   SmallVector<Value> at =
       emitSkips(number, walk.skippedBehind, cursors.take_front(channels));
+  bool isApart = plan.getOPartition();
+  if (isApart)
+    at.push_back(cursors[channels]);
   KVLoopOp loop = emitSoftmaxLoop(number, at);
   if (!loop)
     return failure();
-  at = emitSkips(number, walk.skippedInFront, loop.getResults().drop_front(2));
+  at = emitSkips(number, walk.skippedInFront,
+                 loop.getResults().slice(2, channels));
+  if (isApart) {
+    Value none = arith::CmpIOp::create(b, arith::CmpIPredicate::sge,
+                                       bounds.begin, bounds.end);
+    at.push_back(awaitFreed(number, none, loop.getResults().back()));
+    at.push_back(emitHandedState(number, loop.getResult(0), loop.getResult(1),
+                                 cursors[channels + 1]));
+    at.push_back(emitSomeTrips(cursors.back()));
+    return at;
+  }
   auto [results, next] = emitTileResults(number, at);
   Value oView = plan.getOHalves() ? Value() : emitResultView("o");
   Value lseView = facts.lse ? emitResultView("lse") : Value();
@@ -401,21 +439,25 @@ LogicalResult WsTmemEmitter::emitSoftmax(int64_t number) {
   TileLoopOp loop = emitTileLoop(
       [&]() -> SmallVector<Value> {
         SmallVector<Value> channels = tile.getChannels();
-        if (tile.stored)
-          channels.push_back(tile.stored);
-        return llvm::map_to_vector(channels, [&](Value channel) -> Value {
-          return CursorStartOp::create(b, channel, kSoftmaxes[number]);
-        });
+        for (Value channel : {tile.stored, tile.freed, tile.factored})
+          if (channel)
+            channels.push_back(channel);
+        auto carried =
+            llvm::map_to_vector(channels, [&](Value channel) -> Value {
+              return CursorStartOp::create(b, channel, kSoftmaxes[number]);
+            });
+        if (tile.factored)
+          carried.push_back(context.i32(0));
+        return carried;
       },
       [&](ValueRange cursors) { return emitSoftmaxTile(number, cursors); });
   if (!loop)
     return failure();
   setDealer(loop, dealer);
   // Nobody else waits for the last commit.
-  if (tile.handed) {
-    auto slot = ChannelAcquireOp::create(b, tile.handed, loop.getResult(1),
-                                         kSoftmaxes[number]);
-    emitReleaseAll(number, tile.handed, slot.getToken());
-  }
+  if (tile.handed)
+    awaitLastCommit(number, loop.getResult(1), /*some=*/Value());
+  else if (tile.factored)
+    awaitLastCommit(number, loop.getResult(0), loop.getResults().back());
   return success();
 }

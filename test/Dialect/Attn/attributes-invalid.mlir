@@ -299,6 +299,16 @@ func.func private @tmem_halves() attributes {p = #attn.ws_tmem<o_halves = true>}
 
 // -----
 
+// expected-error @below {{expected o_partition without o_halves and with the epilogue 'direct' or 'staged', got 'tma'}}
+func.func private @tmem_partition() attributes {p = #attn.ws_tmem<o_partition = true, epilogue = tma>}
+
+// -----
+
+// expected-error @below {{expected row_sums 'registers' with o_partition, got 'tensor'}}
+func.func private @tmem_sums() attributes {p = #attn.ws_tmem<o_partition = true, row_sums = tensor>}
+
+// -----
+
 // expected-error @below {{expected block_n to be a multiple of 16 up to 256, got 8}}
 func.func private @columns_keys() attributes {p = #attn.ws_columns<block_n = 8>}
 

@@ -302,7 +302,7 @@ func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %h: !attn.token, %n: i
 
 func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %h: !attn.token, %n: i32) {
   // expected-error @below {{expected cursors and behind them the token of what is held, got result 1 of type '!attn.cursor'}}
-  "attn.issue_loop"(%n, %kv, %c, %h) <{role = "mma", slots = ["k"], slot_channels = array<i64: 0>, names = ["pv", "qk"], counts = array<i64: 0, 0>, skews = array<i64: 0, 0>, uses = [[], ["k"]], holding = "k", behind = "pv", operandSegmentSizes = array<i32: 1, 1, 1, 1>}> ({
+  "attn.issue_loop"(%n, %kv, %c, %h) <{role = "mma", slots = ["k"], slot_channels = array<i64: 0>, names = ["pv", "qk"], counts = array<i64: 0, 0>, skews = array<i64: 0, 0>, uses = [[], ["k"]], holding = "k", behind = "pv", operandSegmentSizes = array<i32: 1, 0, 0, 0, 1, 1, 1>}> ({
   ^bb0(%i: i32):
     attn.yield
   }, {
@@ -383,7 +383,7 @@ func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
 
 func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
   // expected-error @below {{expected a cursor and a result for each of 1 channels, got 0 and 0}}
-  "attn.issue_loop"(%n, %kv) <{role = "mma", slots = ["k"], slot_channels = array<i64: 0>, names = ["qk"], counts = array<i64: 0>, skews = array<i64: 0>, uses = [["k"]], operandSegmentSizes = array<i32: 1, 1, 0, 0>}> ({
+  "attn.issue_loop"(%n, %kv) <{role = "mma", slots = ["k"], slot_channels = array<i64: 0>, names = ["qk"], counts = array<i64: 0>, skews = array<i64: 0>, uses = [["k"]], operandSegmentSizes = array<i32: 1, 0, 0, 0, 1, 0, 0>}> ({
   ^bb0(%i: i32, %k: i32, %t: !attn.token):
     "attn.yield"() : () -> ()
   }) : (i32, !attn.channel<3>) -> ()
@@ -394,7 +394,7 @@ func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
 
 func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
   // expected-error @below {{expected a channel for each of 1 slots, got 0}}
-  %r = "attn.issue_loop"(%n, %kv, %c) <{role = "mma", slots = ["k"], slot_channels = array<i64>, names = ["qk"], counts = array<i64: 0>, skews = array<i64: 0>, uses = [["k"]], operandSegmentSizes = array<i32: 1, 1, 1, 0>}> ({
+  %r = "attn.issue_loop"(%n, %kv, %c) <{role = "mma", slots = ["k"], slot_channels = array<i64>, names = ["qk"], counts = array<i64: 0>, skews = array<i64: 0>, uses = [["k"]], operandSegmentSizes = array<i32: 1, 0, 0, 0, 1, 1, 0>}> ({
   ^bb0(%i: i32, %k: i32, %t: !attn.token):
     "attn.yield"() : () -> ()
   }) : (i32, !attn.channel<3>, !attn.cursor) -> !attn.cursor
@@ -405,7 +405,7 @@ func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
 
 func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
   // expected-error @below {{expected names, counts, skews and uses of 1 statements, got 0}}
-  %r = "attn.issue_loop"(%n, %kv, %c) <{role = "mma", slots = ["k"], slot_channels = array<i64: 0>, names = ["qk"], counts = array<i64>, skews = array<i64: 0>, uses = [["k"]], operandSegmentSizes = array<i32: 1, 1, 1, 0>}> ({
+  %r = "attn.issue_loop"(%n, %kv, %c) <{role = "mma", slots = ["k"], slot_channels = array<i64: 0>, names = ["qk"], counts = array<i64>, skews = array<i64: 0>, uses = [["k"]], operandSegmentSizes = array<i32: 1, 0, 0, 0, 1, 1, 0>}> ({
   ^bb0(%i: i32, %k: i32, %t: !attn.token):
     "attn.yield"() : () -> ()
   }) : (i32, !attn.channel<3>, !attn.cursor) -> !attn.cursor
@@ -416,7 +416,7 @@ func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
 
 func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
   // expected-error @below {{expected parts of 1 statements, got 0}}
-  %r = "attn.issue_loop"(%n, %kv, %c) <{role = "mma", slots = ["k"], slot_channels = array<i64: 0>, names = ["qk"], counts = array<i64: 0>, skews = array<i64: 0>, uses = [["k"]], parts = [], operandSegmentSizes = array<i32: 1, 1, 1, 0>}> ({
+  %r = "attn.issue_loop"(%n, %kv, %c) <{role = "mma", slots = ["k"], slot_channels = array<i64: 0>, names = ["qk"], counts = array<i64: 0>, skews = array<i64: 0>, uses = [["k"]], parts = [], operandSegmentSizes = array<i32: 1, 0, 0, 0, 1, 1, 0>}> ({
   ^bb0(%i: i32, %k: i32, %k_token: !attn.token):
     attn.yield
   }) : (i32, !attn.channel<3>, !attn.cursor) -> !attn.cursor
@@ -427,9 +427,196 @@ func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
 
 func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32) {
   // expected-error @below {{expected statement "qk" to use parts of 1 slots, got 2}}
-  %r = "attn.issue_loop"(%n, %kv, %c) <{role = "mma", slots = ["k"], slot_channels = array<i64: 0>, names = ["qk"], counts = array<i64: 0>, skews = array<i64: 0>, uses = [["k"]], parts = [["", ""]], operandSegmentSizes = array<i32: 1, 1, 1, 0>}> ({
+  %r = "attn.issue_loop"(%n, %kv, %c) <{role = "mma", slots = ["k"], slot_channels = array<i64: 0>, names = ["qk"], counts = array<i64: 0>, skews = array<i64: 0>, uses = [["k"]], parts = [["", ""]], operandSegmentSizes = array<i32: 1, 0, 0, 0, 1, 1, 0>}> ({
   ^bb0(%i: i32, %k: i32, %k_token: !attn.token):
     attn.yield
   }) : (i32, !attn.channel<3>, !attn.cursor) -> !attn.cursor
+  return
+}
+
+// -----
+
+func.func @issue(%kv: !attn.channel<3>, %q: !attn.channel<2>, %c: !attn.cursor, %d: !attn.cursor, %n: i32, %m: i32) {
+  // expected-error @below {{expected a skew of statement "pv" of at most 1 where the last iteration is left, got 2}}
+  %r:2 = attn.issue_loop as "mma" trips(%n) left(%m) slots ["v" = 0, "k" = 0, "q" = 1] of %kv, %q from %c, %d : !attn.channel<3>, !attn.channel<2>
+  statement "pv" of 0 skew 2 uses ["v"] {
+  ^bb0(%i: i32, %v: i32, %u: !attn.token):
+  }
+  statement "qk" of 0 skew 0 uses ["k"] {
+  ^bb0(%i: i32, %k: i32, %t: !attn.token):
+  }
+  return
+}
+
+// -----
+
+func.func @issue(%kv: !attn.channel<3>, %q: !attn.channel<2>, %c: !attn.cursor, %d: !attn.cursor, %n: i32, %m: i32) {
+  // expected-error @below {{expected trips of the loop before for each of 2, and none that rise, got 1}}
+  %r:2 = attn.issue_loop as "mma" trips(%n, %n) left(%m) slots ["v" = 0, "k" = 0, "q" = 1] of %kv, %q from %c, %d : !attn.channel<3>, !attn.channel<2>
+  statement "pv" of 0 skew 1 uses ["v"] {
+  ^bb0(%i: i32, %v: i32, %u: !attn.token):
+  }
+  statement "qk" of 0 skew 0 uses ["k"] {
+  ^bb0(%i: i32, %k: i32, %t: !attn.token):
+  }
+  return
+}
+
+// -----
+
+func.func @issue(%kv: !attn.channel<3>, %q: !attn.channel<2>, %c: !attn.cursor, %d: !attn.cursor, %n: i32, %m: i32) {
+  // expected-error @below {{expected trips of the loop before for each of 1, and none that rise, got 1}}
+  %r:2 = attn.issue_loop as "mma" trips(%n) left(%m) rising slots ["v" = 0, "k" = 0, "q" = 1] of %kv, %q from %c, %d : !attn.channel<3>, !attn.channel<2>
+  statement "pv" of 0 skew 1 uses ["v"] {
+  ^bb0(%i: i32, %v: i32, %u: !attn.token):
+  }
+  statement "qk" of 0 skew 0 uses ["k"] {
+  ^bb0(%i: i32, %k: i32, %t: !attn.token):
+  }
+  return
+}
+
+// -----
+
+func.func @issue(%kv: !attn.channel<3>, %q: !attn.channel<2>, %c: !attn.cursor, %d: !attn.cursor, %n: i32, %m: i32) {
+  // expected-error @below {{expected trips of the loop before where statements have values or end slots}}
+  %r:2 = attn.issue_loop as "mma" trips(%n) slots ["v" = 0, "k" = 0, "q" = 1] of %kv, %q from %c, %d : !attn.channel<3>, !attn.channel<2>
+  statement "pv" of 0 skew 1 uses ["v"] ends ["q"] {
+  ^bb0(%i: i32, %v: i32, %u: !attn.token):
+  }
+  statement "qk" of 0 skew 0 uses ["k"] {
+  ^bb0(%i: i32, %k: i32, %t: !attn.token):
+  }
+  return
+}
+
+// -----
+
+func.func @issue(%kv: !attn.channel<3>, %q: !attn.channel<2>, %c: !attn.cursor, %d: !attn.cursor, %n: i32, %m: i32) {
+  // expected-error @below {{expected statement "pv" to have skew 1 and to end slots of the loop that none uses, got ["k"]}}
+  %r:2 = attn.issue_loop as "mma" trips(%n) left(%m) slots ["v" = 0, "k" = 0, "q" = 1] of %kv, %q from %c, %d : !attn.channel<3>, !attn.channel<2>
+  statement "pv" of 0 skew 1 uses ["v"] ends ["k"] {
+  ^bb0(%i: i32, %v: i32, %u: !attn.token):
+  }
+  statement "qk" of 0 skew 0 uses ["k"] {
+  ^bb0(%i: i32, %k: i32, %t: !attn.token):
+  }
+  return
+}
+
+// -----
+
+func.func @issue(%kv: !attn.channel<3>, %q: !attn.channel<2>, %c: !attn.cursor, %d: !attn.cursor, %n: i32, %m: i32) {
+  // expected-error @below {{expected statement "qk" to have skew 1 and to end slots of the loop that none uses, got ["q"]}}
+  %r:2 = attn.issue_loop as "mma" trips(%n) left(%m) slots ["v" = 0, "k" = 0, "q" = 1] of %kv, %q from %c, %d : !attn.channel<3>, !attn.channel<2>
+  statement "pv" of 0 skew 1 uses ["v"] {
+  ^bb0(%i: i32, %v: i32, %u: !attn.token):
+  }
+  statement "qk" of 0 skew 0 uses ["k"] ends ["q"] {
+  ^bb0(%i: i32, %k: i32, %t: !attn.token):
+  }
+  return
+}
+
+// -----
+
+func.func @issue(%kv: !attn.channel<3>, %q: !attn.channel<2>, %c: !attn.cursor, %d: !attn.cursor, %n: i32, %m: i32) {
+  // expected-error @below {{expected no token, a slot and a statement of the loop for what is held}}
+  %r:2 = attn.issue_loop as "mma" trips(%n) left(%m) slots ["v" = 0, "k" = 0, "q" = 1] of %kv, %q from %c, %d holding "k" behind "none" : !attn.channel<3>, !attn.channel<2>
+  statement "pv" of 0 skew 1 uses ["v"] {
+  ^bb0(%i: i32, %v: i32, %u: !attn.token):
+  }
+  statement "qk" of 0 skew 0 uses ["k"] {
+  ^bb0(%i: i32, %k: i32, %t: !attn.token):
+  }
+  return
+}
+
+// -----
+
+func.func @issue(%kv: !attn.channel<3>, %q: !attn.channel<2>, %c: !attn.cursor, %d: !attn.cursor, %n: i32, %m: i32) {
+  // expected-error @below {{expected one number of trips and that of the loop before where slots span iterations}}
+  %r:2 = attn.issue_loop as "mma" trips(%n) slots ["v" = 0, "k" = 0, "q" = 1] of %kv, %q from %c, %d spanning "q" from "qk" to "qk" : !attn.channel<3>, !attn.channel<2>
+  statement "pv" of 0 skew 1 uses ["v"] {
+  ^bb0(%i: i32, %v: i32, %u: !attn.token):
+  }
+  statement "qk" of 0 skew 0 uses ["k"] {
+  ^bb0(%i: i32, %k: i32, %t: !attn.token):
+  }
+  return
+}
+
+// -----
+
+func.func @issue(%kv: !attn.channel<3>, %q: !attn.channel<2>, %c: !attn.cursor, %d: !attn.cursor, %n: i32, %m: i32) {
+  // expected-error @below {{expected a slot that no statement uses, from one statement of skew 0 to the same or a later one, got "q" from "pv" to "qk"}}
+  %r:2 = attn.issue_loop as "mma" trips(%n) left(%m) slots ["v" = 0, "k" = 0, "q" = 1] of %kv, %q from %c, %d spanning "q" from "pv" to "qk" : !attn.channel<3>, !attn.channel<2>
+  statement "pv" of 0 skew 1 uses ["v"] {
+  ^bb0(%i: i32, %v: i32, %u: !attn.token):
+  }
+  statement "qk" of 0 skew 0 uses ["k"] {
+  ^bb0(%i: i32, %k: i32, %t: !attn.token):
+  }
+  return
+}
+
+// -----
+
+func.func @issue(%kv: !attn.channel<3>, %q: !attn.channel<2>, %c: !attn.cursor, %d: !attn.cursor, %n: i32, %m: i32) {
+  // expected-error @below {{expected a slot that no statement uses, from one statement of skew 0 to the same or a later one, got "k" from "qk" to "qk"}}
+  %r:2 = attn.issue_loop as "mma" trips(%n) left(%m) slots ["v" = 0, "k" = 0, "q" = 1] of %kv, %q from %c, %d spanning "k" from "qk" to "qk" : !attn.channel<3>, !attn.channel<2>
+  statement "pv" of 0 skew 1 uses ["v"] {
+  ^bb0(%i: i32, %v: i32, %u: !attn.token):
+  }
+  statement "qk" of 0 skew 0 uses ["k"] {
+  ^bb0(%i: i32, %k: i32, %t: !attn.token):
+  }
+  return
+}
+
+// -----
+
+func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32, %m: i32) {
+  // expected-error @below {{expected statement "pv", which uses the slot that is held, to run in each step that begins an iteration}}
+  %r = attn.issue_loop as "mma" trips(%n) left(%m) slots ["v" = 0, "k" = 0] of %kv from %c holding "v" behind "qk" : !attn.channel<3>
+  statement "qk" of 0 skew 0 uses ["k"] {
+  ^bb0(%i: i32, %k: i32, %t: !attn.token):
+  }
+  statement "pv" of 0 skew 1 uses ["v"] {
+  ^bb0(%i: i32, %v: i32, %t: !attn.token):
+  }
+  return
+}
+
+// -----
+
+func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32, %m: i32) {
+  // expected-error @below {{expected two statements for each of 1 slots that span iterations}}
+  "attn.issue_loop"(%n, %m, %kv, %c) <{role = "mma", slots = ["k", "q"], slot_channels = array<i64: 0, 0>, names = ["qk"], counts = array<i64: 0>, skews = array<i64: 0>, uses = [["k"]], spanning = ["q"], operandSegmentSizes = array<i32: 1, 1, 0, 0, 1, 1, 0>}> ({
+  ^bb0(%i: i32, %k: i32, %t: !attn.token):
+    attn.yield
+  }) : (i32, i32, !attn.channel<3>, !attn.cursor) -> !attn.cursor
+  return
+}
+
+// -----
+
+func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32, %m: i32) {
+  // expected-error @below {{expected values of the same types of this loop and of the one before}}
+  "attn.issue_loop"(%n, %m, %n, %kv, %c) <{role = "mma", slots = ["k"], slot_channels = array<i64: 0>, names = ["qk"], counts = array<i64: 0>, skews = array<i64: 0>, uses = [["k"]], operandSegmentSizes = array<i32: 1, 1, 1, 0, 1, 1, 0>}> ({
+  ^bb0(%i: i32, %k: i32, %t: !attn.token, %x: i32):
+    attn.yield
+  }) : (i32, i32, i32, !attn.channel<3>, !attn.cursor) -> !attn.cursor
+  return
+}
+
+// -----
+
+func.func @issue(%kv: !attn.channel<3>, %c: !attn.cursor, %n: i32, %m: i32) {
+  // expected-error @below {{expected slots that end for 1 statements, got 2}}
+  "attn.issue_loop"(%n, %m, %kv, %c) <{role = "mma", slots = ["k"], slot_channels = array<i64: 0>, names = ["qk"], counts = array<i64: 0>, skews = array<i64: 0>, uses = [["k"]], ends = [[], []], operandSegmentSizes = array<i32: 1, 1, 0, 0, 1, 1, 0>}> ({
+  ^bb0(%i: i32, %k: i32, %t: !attn.token):
+    attn.yield
+  }) : (i32, i32, !attn.channel<3>, !attn.cursor) -> !attn.cursor
   return
 }

@@ -136,3 +136,20 @@ func.func @issue_parts(%t: !attn.channel<1>, %c: !attn.cursor, %n: i32) {
   }
   return
 }
+
+// CHECK-LABEL: @issue_rotated
+// CHECK-SAME: %[[KV:.*]]: !attn.channel<3>, %[[O:.*]]: !attn.channel<1>, %[[Q:.*]]: !attn.channel<2>, %[[C:[^:]*]]: !attn.cursor, %[[D:[^:]*]]: !attn.cursor, %[[E:[^:]*]]: !attn.cursor, %[[N:[^:]*]]: i32, %[[M:[^:]*]]: i32, %[[X:[^:]*]]: i32, %[[Y:[^:]*]]: i32
+func.func @issue_rotated(%kv: !attn.channel<3>, %o: !attn.channel<1>, %q: !attn.channel<2>, %c: !attn.cursor, %d: !attn.cursor, %e: !attn.cursor, %n: i32, %m: i32, %x: i32, %y: i32) {
+  // CHECK: attn.issue_loop as "mma" trips(%[[N]]) left(%[[M]]) values(%[[X]]) left(%[[Y]]) : i32 slots ["v" = 0, "k" = 0, "o" = 1, "q" = 2] of %[[KV]], %[[O]], %[[Q]] from %[[C]], %[[D]], %[[E]] holding "k" behind "pv" spanning "q" from "qk" to "qk" : !attn.channel<3>, !attn.channel<1>, !attn.channel<2>
+  // CHECK-NEXT: statement "pv" of 0 skew 1 uses ["v"] ends ["o"] {
+  // CHECK-NEXT: ^bb0(%{{.*}}: i32, %v_index: i32, %v_token: !attn.token, %{{.*}}: i32):
+  // CHECK: statement "qk" of 0 skew 0 uses ["k"] {
+  %r:3 = attn.issue_loop as "mma" trips(%n) left(%m) values(%x) left(%y) : i32 slots ["v" = 0, "k" = 0, "o" = 1, "q" = 2] of %kv, %o, %q from %c, %d, %e holding "k" behind "pv" spanning "q" from "qk" to "qk" : !attn.channel<3>, !attn.channel<1>, !attn.channel<2>
+  statement "pv" of 0 skew 1 uses ["v"] ends ["o"] {
+  ^bb0(%i: i32, %v: i32, %v_token: !attn.token, %own: i32):
+  }
+  statement "qk" of 0 skew 0 uses ["k"] {
+  ^bb0(%i: i32, %k: i32, %k_token: !attn.token, %own: i32):
+  }
+  return
+}

@@ -10,7 +10,12 @@
 // of which asks what runs (docs/Rationale/Pipeline/IssueOrder.md).
 //
 // Where a slot is held there is one phase, whose loop carries the slot's token
-// behind the cursors.
+// behind the cursors. Tokens of slots that span iterations stand between both.
+//
+// Where last iterations are left to the next loop, step 0 has those of the loop
+// before beside the first ones of this loop: one of a few sets, told apart by
+// which of both loops' trips are 0, so that step 0 becomes branches. Then all
+// statements run in the steps 1 <= t < n.
 //
 // Ends are not independent: of statements with the same trips the one with the
 // larger skew ends later, and with `rising` those of later operands end no
@@ -36,6 +41,15 @@ struct SlotRights {
   SmallVector<StringRef> parts;
   /// The right to the whole slot, once it is there.
   Value whole;
+};
+
+/// A statement's turn in a step.
+struct IssueTurn {
+  unsigned statement;
+  Value iteration;
+  ValueRange values;
+  /// Whether it is the last one, where the loop says so.
+  bool isLast = false;
 };
 
 /// Steps in which the same statements run.
@@ -67,16 +81,49 @@ private:
                                    bool first);
   SmallVector<Value> emitPhase(const IssuePhase &phase,
                                SmallVector<Value> cursors);
+  SmallVector<Value> emitPhases(SmallVector<Value> cursors);
+  /// The first step of a loop that leaves last iterations to the next one:
+  /// statements `active` so far, and of those whose turn depends on a number of
+  /// trips from `undecided` on those that it is not 0 for.
+  SmallVector<Value> emitFirstStep(ArrayRef<std::pair<Value, bool>> undecided,
+                                   llvm::SmallBitVector active,
+                                   SmallVector<Value> cursors);
+  /// The same, and the other steps of the one number of trips behind it, with
+  /// what is held and what spans iterations.
+  SmallVector<Value> emitSpanningLoop();
+  /// The steps behind the first one, of which the last one ends spans.
+  SmallVector<Value> emitSpannedSteps(SmallVector<Value> cursors);
+  /// What `emit` makes if `condition` is true of the trips, else what `other`
+  /// does; one of both where they are known.
+  SmallVector<Value> emitIf(arith::CmpIPredicate predicate, Value trips,
+                            int64_t bound, TypeRange types,
+                            function_ref<SmallVector<Value>()> emit,
+                            function_ref<SmallVector<Value>()> other);
+  void emitRelease(unsigned slot, Value token) {
+    ChannelReleaseOp::create(builder,
+                             loop.getChannels()[loop.getSlotChannels()[slot]],
+                             token, loop.getRole());
+  }
   /// The parts of a slot that statements name, in their order; one without a
   /// name if there are none.
   SmallVector<StringRef> collectParts(unsigned slot);
   /// The right to a part of a slot, or to all of it if that has no name.
   Value acquire(unsigned slot, StringRef part, Value cursor,
                 SlotRights &rights);
-  /// One step; the cursors behind it, and behind them the token of what is
-  /// held.
-  SmallVector<Value> emitStep(const llvm::SmallBitVector &active, Value step,
-                              SmallVector<Value> cursors);
+  /// The statements' turns in a step that is not the first one of a loop that
+  /// leaves last iterations.
+  SmallVector<IssueTurn> getTurns(const llvm::SmallBitVector &active,
+                                  Value step);
+  /// What a step does beside its statements' turns.
+  enum class StepKind { Opens, Other, Closes };
+  /// One step; the cursors behind it, and the tokens of what spans iterations
+  /// and of what is held.
+  SmallVector<Value> emitStep(ArrayRef<IssueTurn> turns,
+                              SmallVector<Value> cursors,
+                              StepKind kind = StepKind::Other);
+  /// The types of the cursors, and of the tokens of what spans iterations and
+  /// of what is held if there are any.
+  SmallVector<Type> getCarriedTypes(bool hasTokens);
 
   IssueLoopOp loop;
   ImplicitLocOpBuilder builder;
@@ -93,7 +140,8 @@ bool IssueExpander::isPossible(const llvm::SmallBitVector &begun,
   for (unsigned late : ended.set_bits())
     for (unsigned early : begun.set_bits()) {
       int64_t distance = loop.getCounts()[late] - loop.getCounts()[early];
-      bool endsNoLater = loop.getSkews()[early] <= loop.getSkews()[late] &&
+      bool endsNoLater = (loop.getSkews()[early] <= loop.getSkews()[late] ||
+                          loop.leavesLast()) &&
                          (distance == 0 || (loop.getRising() && distance > 0));
       if (endsNoLater && !ended.test(early))
         return false;
@@ -103,7 +151,11 @@ bool IssueExpander::isPossible(const llvm::SmallBitVector &begun,
 
 void IssueExpander::collectPhases() {
   unsigned count = loop.getBodies().size();
+  // Behind the first step of a loop that leaves last iterations all statements
+  // run.
   SmallVector<int64_t> starts(loop.getSkews());
+  if (loop.leavesLast())
+    starts = {1};
   llvm::sort(starts);
   starts.erase(llvm::unique(starts), starts.end());
   for (auto [index, start] : llvm::enumerate(starts)) {
@@ -142,6 +194,8 @@ void IssueExpander::collectPhases() {
 
 Value IssueExpander::endOf(unsigned statement) {
   Value trips = loop.getTrips()[loop.getCounts()[statement]];
+  if (loop.leavesLast())
+    return trips;
   return builder.createOrFold<arith::AddIOp>(
       trips, constant(loop.getSkews()[statement]));
 }
@@ -201,59 +255,93 @@ Value IssueExpander::acquire(unsigned slot, StringRef part, Value cursor,
   return rights.whole;
 }
 
-SmallVector<Value> IssueExpander::emitStep(const llvm::SmallBitVector &active,
-                                           Value step,
-                                           SmallVector<Value> cursors) {
+SmallVector<IssueTurn>
+IssueExpander::getTurns(const llvm::SmallBitVector &active, Value step) {
+  SmallVector<IssueTurn> turns;
+  for (unsigned statement : active.set_bits())
+    turns.push_back({statement,
+                     builder.createOrFold<arith::SubIOp>(
+                         step, constant(loop.getSkews()[statement])),
+                     loop.getValues()});
+  return turns;
+}
+
+SmallVector<Value> IssueExpander::emitStep(ArrayRef<IssueTurn> turns,
+                                           SmallVector<Value> cursors,
+                                           StepKind kind) {
   unsigned numSlots = loop.getSlots().size();
   // The last statement of the step that uses each slot.
   SmallVector<int> last(numSlots, -1);
-  for (unsigned statement : active.set_bits())
-    for (unsigned slot : loop.getUsedSlots(statement))
-      last[slot] = statement;
+  for (const IssueTurn &turn : turns)
+    for (unsigned slot : loop.getUsedSlots(turn.statement))
+      last[slot] = turn.statement;
   SmallVector<SlotRights> rights(numSlots);
   SmallVector<Value> at(numSlots);
-  std::optional<unsigned> held = loop.getHeldSlot();
-  for (unsigned statement : active.set_bits()) {
-    Block &body = loop.getBodies()[statement].front();
+  auto take = [&](unsigned slot, StringRef part) {
+    unsigned number = loop.getSlotChannels()[slot];
+    bool isNew = !at[slot];
+    if (isNew)
+      at[slot] = cursors[number];
+    Value token = acquire(slot, part, at[slot], rights[slot]);
+    if (isNew)
+      cursors[number] = CursorAdvanceOp::create(builder, cursors[number],
+                                                loop.getChannels()[number]);
+    return token;
+  };
+  // What the step before handed over.
+  std::optional<unsigned> heldSlot = loop.getHeldSlot();
+  SmallVector<IssueLoopOp::Span> spans = loop.getSpans();
+  ArrayRef<Value> tokens =
+      ArrayRef(cursors).drop_front(loop.getChannels().size());
+  SmallVector<Value> spanned(spans.size());
+  if (kind != StepKind::Opens)
+    llvm::copy(tokens.take_front(tokens.empty() ? 0 : spans.size()),
+               spanned.begin());
+  Value held = tokens.size() > spans.size() ? tokens.back() : Value();
+  cursors.truncate(loop.getChannels().size());
+  for (const IssueTurn &turn : turns) {
+    unsigned statement = turn.statement;
+    for (auto [span, token] : llvm::zip(spans, spanned))
+      if (kind == StepKind::Opens && span.opening == statement)
+        token = take(span.slot, /*part=*/"");
+    SmallVector<Value> arguments = {turn.iteration};
     SmallVector<unsigned> used = loop.getUsedSlots(statement);
-    IRMapping mapping;
-    mapping.map(body.getArgument(0),
-                builder.createOrFold<arith::SubIOp>(
-                    step, constant(loop.getSkews()[statement])));
-    for (auto [index, slot, part] :
-         llvm::enumerate(used, loop.getUsedParts(statement))) {
-      unsigned number = loop.getSlotChannels()[slot];
-      bool isNew = !at[slot];
-      if (isNew)
-        at[slot] = cursors[number];
-      Value token = acquire(slot, part, at[slot], rights[slot]);
-      if (isNew)
-        cursors[number] = CursorAdvanceOp::create(builder, cursors[number],
-                                                  loop.getChannels()[number]);
-      mapping.map(body.getArgument(2 * index + 1),
-                  rights[slot].acquires.front().getSlotIndex());
-      mapping.map(body.getArgument(2 * index + 2), token);
+    for (auto [slot, part] : llvm::zip(used, loop.getUsedParts(statement))) {
+      Value token = take(slot, part);
+      arguments.append({rights[slot].acquires.front().getSlotIndex(), token});
     }
+    llvm::append_range(arguments, turn.values);
+    SmallVector<std::pair<unsigned, Value>> ended;
+    if (turn.isLast)
+      for (unsigned slot : loop.getEndedSlots(statement))
+        ended.push_back({slot, take(slot, /*part=*/"")});
+    Block &body = loop.getBodies()[statement].front();
+    IRMapping mapping;
+    mapping.map(body.getArguments(), arguments);
     for (Operation &op : body.without_terminator())
       builder.clone(op, mapping);
     ++summary.copies;
-    auto release = [&](unsigned slot, Value token) {
-      ChannelReleaseOp::create(builder,
-                               loop.getChannels()[loop.getSlotChannels()[slot]],
-                               token, loop.getRole());
-    };
+    for (auto [slot, token] : ended)
+      emitRelease(slot, token);
     if (held && loop.getReleasingStatement() == statement)
-      release(*held, cursors.back());
+      emitRelease(*heldSlot, std::exchange(held, Value()));
     for (unsigned slot : used) {
       if (last[slot] != int(statement))
         continue;
       Value token = acquire(slot, /*part=*/"", at[slot], rights[slot]);
-      if (slot == held)
-        cursors.back() = token;
+      if (slot == heldSlot)
+        held = token;
       else
-        release(slot, token);
+        emitRelease(slot, token);
     }
+    for (auto [span, token] : llvm::zip(spans, spanned))
+      if (kind == StepKind::Closes && span.closing == statement)
+        emitRelease(span.slot, std::exchange(token, Value()));
   }
+  llvm::copy_if(spanned, std::back_inserter(cursors),
+                [](Value token) { return bool(token); });
+  if (held)
+    cursors.push_back(held);
   return cursors;
 }
 
@@ -273,7 +361,7 @@ SmallVector<Value> IssueExpander::emitPhase(const IssuePhase &phase,
     if (first.sge(behind))
       return cursors;
     if (first + 1 == behind)
-      return emitStep(phase.active, begin, std::move(cursors));
+      return emitStep(getTurns(phase.active, begin), std::move(cursors));
   }
   ++summary.loops;
   auto made = scf::ForOp::create(
@@ -281,20 +369,159 @@ SmallVector<Value> IssueExpander::emitPhase(const IssuePhase &phase,
       [&](OpBuilder &nested, Location loc, Value step, ValueRange carried) {
         OpBuilder::InsertionGuard guard(builder);
         builder.setInsertionPointToStart(nested.getInsertionBlock());
-        scf::YieldOp::create(
-            builder, emitStep(phase.active, step, llvm::to_vector(carried)));
+        scf::YieldOp::create(builder, emitStep(getTurns(phase.active, step),
+                                               llvm::to_vector(carried)));
       });
   return llvm::to_vector(ValueRange(made.getResults()));
 }
 
+SmallVector<Value> IssueExpander::emitPhases(SmallVector<Value> cursors) {
+  collectPhases();
+  for (const IssuePhase &phase : phases)
+    cursors = emitPhase(phase, std::move(cursors));
+  return cursors;
+}
+
+//===----------------------------------------------------------------------===//
+// Loops that leave last iterations to the next one
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value>
+IssueExpander::emitIf(arith::CmpIPredicate predicate, Value trips,
+                      int64_t bound, TypeRange types,
+                      function_ref<SmallVector<Value>()> emit,
+                      function_ref<SmallVector<Value>()> other) {
+  Value condition =
+      builder.createOrFold<arith::CmpIOp>(predicate, trips, constant(bound));
+  if (APInt known; matchPattern(condition, m_ConstantInt(&known)))
+    return known.isZero() ? other() : emit();
+  auto branch = scf::IfOp::create(builder, types, condition,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(builder, emit());
+  builder.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(builder, other());
+  return llvm::to_vector(ValueRange(branch.getResults()));
+}
+
+SmallVector<Value>
+IssueExpander::emitFirstStep(ArrayRef<std::pair<Value, bool>> undecided,
+                             llvm::SmallBitVector active,
+                             SmallVector<Value> cursors) {
+  if (undecided.empty()) {
+    SmallVector<IssueTurn> turns;
+    for (unsigned statement : active.set_bits()) {
+      bool isLeft = loop.getSkews()[statement] == 1;
+      Value iteration = constant(0);
+      if (isLeft)
+        iteration = builder.createOrFold<arith::SubIOp>(
+            loop.getLeftTrips()[loop.getCounts()[statement]], constant(1));
+      turns.push_back({statement, iteration,
+                       isLeft ? loop.getLeftValues() : loop.getValues(),
+                       isLeft});
+    }
+    return emitStep(turns, std::move(cursors), StepKind::Opens);
+  }
+  auto [trips, isLeft] = undecided.front();
+  llvm::SmallBitVector more = active;
+  for (unsigned statement = 0; statement < active.size(); ++statement)
+    if ((loop.getSkews()[statement] == 1) == isLeft &&
+        (isLeft ? loop.getLeftTrips()
+                : loop.getTrips())[loop.getCounts()[statement]] == trips)
+      more.set(statement);
+  // What is held and what spans iterations begins with the loop's own.
+  return emitIf(
+      arith::CmpIPredicate::sgt, trips, 0,
+      getCarriedTypes(/*hasTokens=*/isLeft && active.any()),
+      [&] { return emitFirstStep(undecided.drop_front(), more, cursors); },
+      [&] { return emitFirstStep(undecided.drop_front(), active, cursors); });
+}
+
+SmallVector<Type> IssueExpander::getCarriedTypes(bool hasTokens) {
+  SmallVector<Type> types(loop.getChannels().size(),
+                          CursorType::get(builder.getContext()));
+  if (hasTokens)
+    types.append(loop.getSpans().size() + (loop.getHeldSlot() ? 1 : 0),
+                 TokenType::get(builder.getContext()));
+  return types;
+}
+
+SmallVector<Value> IssueExpander::emitSpannedSteps(SmallVector<Value> cursors) {
+  Value last =
+      builder.createOrFold<arith::SubIOp>(loop.getTrips().front(), constant(1));
+  llvm::SmallBitVector all(loop.getBodies().size(), true);
+  ++summary.loops;
+  auto made = scf::ForOp::create(
+      builder, constant(1), last, constant(1), cursors,
+      [&](OpBuilder &nested, Location, Value step, ValueRange carried) {
+        OpBuilder::InsertionGuard guard(builder);
+        builder.setInsertionPointToStart(nested.getInsertionBlock());
+        scf::YieldOp::create(
+            builder, emitStep(getTurns(all, step), llvm::to_vector(carried)));
+      });
+  return emitStep(getTurns(all, last),
+                  llvm::to_vector(ValueRange(made.getResults())),
+                  StepKind::Closes);
+}
+
+SmallVector<Value> IssueExpander::emitSpanningLoop() {
+  Value trips = loop.getTrips().front();
+  std::pair<Value, bool> left = {loop.getLeftTrips().front(), true};
+  llvm::SmallBitVector none(loop.getBodies().size()), first = none;
+  for (unsigned statement = 0; statement < first.size(); ++statement)
+    if (loop.getSkews()[statement] == 0)
+      first.set(statement);
+  SmallVector<Value> cursors(loop.getCursors());
+  SmallVector<IssueLoopOp::Span> spans = loop.getSpans();
+  // Behind the last step spans have ended.
+  auto closeAll = [&](SmallVector<Value> next) {
+    auto token = next.begin() + cursors.size();
+    for (const IssueLoopOp::Span &span : spans)
+      emitRelease(span.slot, *token++);
+    next.erase(next.begin() + cursors.size(), token);
+    return next;
+  };
+  SmallVector<Type> types = getCarriedTypes(/*hasTokens=*/false),
+                    heldTypes = types;
+  if (loop.getHeldSlot())
+    heldTypes.push_back(TokenType::get(builder.getContext()));
+  auto emitSteps = [&] {
+    SmallVector<Value> next = emitFirstStep(left, first, cursors);
+    next = emitIf(
+        arith::CmpIPredicate::sgt, trips, 1, heldTypes,
+        [&] { return emitSpannedSteps(next); }, [&] { return closeAll(next); });
+    if (std::optional<unsigned> held = loop.getHeldSlot())
+      emitRelease(*held, next.pop_back_val());
+    return next;
+  };
+  return emitIf(arith::CmpIPredicate::sgt, trips, 0, types, emitSteps,
+                [&] { return emitFirstStep(left, none, cursors); });
+}
+
 IssueLoopSummary IssueExpander::run() {
   summary.statements = loop.getBodies().size();
-  collectPhases();
   SmallVector<Value> cursors(loop.getCursors());
   if (loop.getHeld())
     cursors.push_back(loop.getHeld());
-  for (const IssuePhase &phase : phases)
-    cursors = emitPhase(phase, std::move(cursors));
+  if (!loop.leavesLast()) {
+    cursors = emitPhases(std::move(cursors));
+  } else if (loop.getHeldSlot() || loop.getSpanning()) {
+    cursors = emitSpanningLoop();
+  } else {
+    SmallVector<std::pair<Value, bool>> undecided;
+    for (auto [count, skew] : llvm::zip(loop.getCounts(), loop.getSkews())) {
+      bool isLeft = skew == 1;
+      std::pair<Value, bool> each = {
+          isLeft ? loop.getLeftTrips()[count] : loop.getTrips()[count], isLeft};
+      if (!llvm::is_contained(undecided, each))
+        undecided.push_back(each);
+    }
+    cursors =
+        emitFirstStep(undecided, llvm::SmallBitVector(loop.getBodies().size()),
+                      std::move(cursors));
+    cursors = emitPhases(std::move(cursors));
+  }
   loop.replaceAllUsesWith(cursors);
   loop.erase();
   return summary;

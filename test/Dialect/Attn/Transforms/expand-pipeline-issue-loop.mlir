@@ -213,4 +213,61 @@ gpu.module @kernels {
     }
     gpu.return
   }
+
+  // The last results of the tile before stand in front of the first scores, and
+  // say that they are there; queries are handed back behind the last scores of a
+  // tile, and keys that are held behind the next block's results.
+  // CHECK-LABEL: gpu.func @rotated
+  // CHECK-SAME: %[[N:[^:]*]]: i32, %[[M:[^:]*]]: i32
+  // CHECK: %[[SOME:.*]] = arith.cmpi sgt, %[[N]], %c0_i32
+  // CHECK: scf.if %[[SOME]]
+  // CHECK:   %[[LEFT:.*]] = arith.cmpi sgt, %[[M]], %c0_i32
+  // CHECK:   %[[FIRST:.*]]:3 = scf.if %[[LEFT]]
+  // CHECK:     attn.channel.acquire %[[KV:.*]][
+  // CHECK:     %{{.*}}, %[[O:.*]] = attn.channel.acquire %[[OC:.*]][
+  // CHECK:     arith.muli
+  // CHECK:     attn.channel.release %[[OC]], %[[O]] as "mma"
+  // CHECK:     %{{.*}}, %[[Q:.*]] = attn.channel.acquire %[[QC:.*]][
+  // CHECK:     %[[K:.*]], %[[KT:.*]] = attn.channel.acquire %[[KV]][
+  // CHECK-NOT: attn.channel.release
+  // CHECK:     scf.yield %{{.*}}, %[[Q]], %[[KT]]
+  // CHECK:   else
+  // CHECK:     attn.channel.acquire %[[QC]][
+  // CHECK:     attn.channel.acquire %[[KV]][
+  // CHECK:   %[[MORE:.*]] = arith.cmpi sgt, %[[N]], %c1_i32
+  // CHECK:   scf.if %[[MORE]]
+  // CHECK:     scf.for %{{.*}} = %c1_i32 to %{{.*}} iter_args
+  // CHECK:       attn.channel.release %[[KV]]
+  // CHECK:       attn.channel.release %[[KV]]
+  // CHECK-NOT:   attn.channel.release %[[QC]]
+  // CHECK:     attn.channel.acquire
+  // CHECK:     attn.channel.release %[[QC]], %[[FIRST]]#1 as "mma"
+  // CHECK:   else
+  // CHECK:     attn.channel.release %[[QC]], %[[FIRST]]#1 as "mma"
+  // CHECK:   attn.channel.release %[[KV]]
+  // CHECK: else
+  // CHECK:   scf.if
+  // CHECK:     attn.channel.acquire %[[OC]]
+  // CHECK: gpu.return
+  // REMARK: copies=8, loops=1, statements=2
+  gpu.func @rotated(%n: i32, %m: i32, %p: !llvm.ptr<1>) kernel {
+    %kv = attn.channel.create {name = "kv", roles = [#attn.role<"load", tx>, #attn.role<"mma", arrive>]} : !kv
+    %o = attn.channel.create {name = "o", roles = [#attn.role<"mma", arrive>, #attn.role<"results", arrive>]} : !t
+    %q = attn.channel.create {name = "q", roles = [#attn.role<"load", tx>, #attn.role<"mma", arrive>]} : !t
+    %c = attn.cursor.start %kv as "mma" : !kv
+    %d = attn.cursor.start %o as "mma" : !t
+    %e = attn.cursor.start %q as "mma" : !t
+    %r:3 = attn.issue_loop as "mma" trips(%n) left(%m) slots ["v" = 0, "k" = 0, "o" = 1, "q" = 2] of %kv, %o, %q from %c, %d, %e holding "k" behind "pv" spanning "q" from "qk" to "qk" : !kv, !t, !t
+    statement "pv" of 0 skew 1 uses ["v"] ends ["o"] {
+    ^bb0(%i: i32, %v: i32, %v_token: !attn.token):
+      %x = arith.muli %i, %v : i32
+      llvm.store %x, %p : i32, !llvm.ptr<1>
+    }
+    statement "qk" of 0 skew 0 uses ["k"] {
+    ^bb0(%i: i32, %k: i32, %k_token: !attn.token):
+      %x = arith.addi %i, %k : i32
+      llvm.store %x, %p : i32, !llvm.ptr<1>
+    }
+    gpu.return
+  }
 }

@@ -179,7 +179,12 @@ def Attn_WsTmemPlanAttr : Attn_Plan<Attn_Dialect, "WsTmemPlan", "ws_tmem", "ws_t
       "How results leave the kernel">:$epilogue,
     Attn_PlanBool<false,
       "Results pass through shared memory in two halves of their columns, one behind "
-      "the other, in half of the memory. With the epilogue `staged` or `tma` only">:$o_halves)> {
+      "the other, in half of the memory. With the epilogue `staged` or `tma` only">:$o_halves,
+    Attn_PlanBool<false,
+      "A warpgroup of its own reads, divides and stores results, while the first "
+      "products of the CTA's next tile run in front of this one's last ones. Without "
+      "`o_halves` and row sums by the tensor core, with the epilogue `direct` or "
+      "`staged`">:$o_partition)> {
   let description = [{
     FlashAttention-4 style: one thread loads by TMA, one multiplies with tcgen05
     into tensor memory, and two warpgroups of 128 query rows each compute the

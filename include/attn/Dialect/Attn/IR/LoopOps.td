@@ -250,10 +250,28 @@ def Attn_IssueLoopOp : Attn_Op<"issue_loop", [Attn_ChannelUserOpInterface,
 
     With `rising` the numbers of trips do not decrease from one operand to the next.
 
+    With `left` the loop is one of several that stand behind each other, and statements
+    of one run in front of what is left of the loop before: of each statement of skew 1
+    the last iteration is left to the next loop, which has it in step 0. `left(%m)` are
+    the trips of the loop before, 0 if nothing is left of it; a loop without trips runs
+    what is left and no more. `values(%x) left(%y)` are what statements know of their
+    iterations, of this loop and of the one before: arguments behind those for the slots.
+    Skews are 0 or 1.
+
+    A slot that a statement `ends` is acquired and released with its last iteration
+    alone, behind it, so that whoever waits for it learns that all of them are there.
+
+    In such a loop no token in front of it is given for what is held: the first step
+    acquires the slot, and the last one releases it. A slot that is `spanning` from one
+    statement to another, both of skew 0, is acquired in front of the first iteration of
+    the one and released behind the last iteration of the other; if that is in step 0,
+    behind all of the step. Loops that hold or span something have one number of trips.
+
     `attn-expand-pipeline` makes a loop of each run of steps in which the same
     statements run, so that no step asks which ones do.
 
-    Undefined behaviour: with `rising` trips that decrease; negative trips.
+    Undefined behaviour: with `rising` trips that decrease; negative trips; `left` of
+    other trips or values than those of the loop before.
 
     Example:
 
@@ -281,11 +299,27 @@ def Attn_IssueLoopOp : Attn_Op<"issue_loop", [Attn_ChannelUserOpInterface,
       }
       return %r#1 : !attn.token
     }
+
+    // The first qk of a tile stands behind the last pv of the tile before, which
+    // says that its results are there.
+    func.func @tiles(%kv: !attn.channel<3>, %t: !attn.channel<1>, %o: !attn.channel<1>, %q: !attn.channel<1>, %c: !attn.cursor, %d: !attn.cursor, %e: !attn.cursor, %f: !attn.cursor, %n: i32, %m: i32, %x: i32, %y: i32) {
+      %r:4 = attn.issue_loop as "mma" trips(%n) left(%m) values(%x) left(%y) : i32 slots ["v" = 0, "k" = 0, "t" = 1, "o" = 2, "q" = 3] of %kv, %t, %o, %q from %c, %d, %e, %f spanning "q" from "qk" to "qk" : !attn.channel<3>, !attn.channel<1>, !attn.channel<1>, !attn.channel<1>
+      statement "pv" of 0 skew 1 uses ["v", "t"] ends ["o"] {
+      ^bb0(%i: i32, %v: i32, %v_token: !attn.token, %s: i32, %s_token: !attn.token, %first: i32):
+      }
+      statement "qk" of 0 skew 0 uses ["k", "t"] {
+      ^bb0(%i: i32, %k: i32, %k_token: !attn.token, %s: i32, %s_token: !attn.token, %first: i32):
+      }
+      return
+    }
     ```
   }];
   let arguments = (ins
     Described<StrAttr, "who acquires and releases, as the channels name it">:$role,
     Arg<Variadic<I32>, "numbers of iterations">:$trips,
+    Arg<Variadic<I32>, "those of the loop before, of which the last ones are left">:$left_trips,
+    Arg<Variadic<AnyType>, "what statements know of their iterations">:$values,
+    Arg<Variadic<AnyType>, "the same of those that are left">:$left_values,
     Arg<Variadic<Attn_ChannelType>, "what serves the slots">:$channels,
     Arg<Variadic<Attn_CursorType>, "the role's position in each channel">:$cursors,
     Arg<Optional<Attn_TokenType>, "of the slot that the first step releases">:$held,
@@ -296,9 +330,13 @@ def Attn_IssueLoopOp : Attn_Op<"issue_loop", [Attn_ChannelUserOpInterface,
     Described<DenseI64ArrayAttr, "by how many steps each statement trails">:$skews,
     Described<ArrayAttr, "the names of the slots that each statement uses">:$uses,
     Described<OptionalAttr<ArrayAttr>, "the part of each of these slots, empty for all of it">:$parts,
+    Described<OptionalAttr<ArrayAttr>, "the names of the slots that each statement ends">:$ends,
     Described<UnitAttr, "trips do not decrease from one operand to the next">:$rising,
     Described<OptionalAttr<StrAttr>, "the slot that is released a step later">:$holding,
-    Described<OptionalAttr<StrAttr>, "the statement behind which it is released">:$behind);
+    Described<OptionalAttr<StrAttr>, "the statement behind which it is released">:$behind,
+    Described<OptionalAttr<StrArrayAttr>, "the slots that span iterations">:$spanning,
+    Described<OptionalAttr<StrArrayAttr>, "in front of whose first iteration each of them is acquired">:$opening,
+    Described<OptionalAttr<StrArrayAttr>, "behind whose last iteration each of them is released">:$closing);
   let results = (outs Res<Variadic<AnyTypeOf<[Attn_CursorType, Attn_TokenType]>>,
     "positions behind the last step, and the token of the slot that is still held">:$results);
   let regions = (region VariadicRegion<SizedRegion<1>>:$bodies);
@@ -314,6 +352,14 @@ def Attn_IssueLoopOp : Attn_Op<"issue_loop", [Attn_ChannelUserOpInterface,
     ::llvm::SmallVector<unsigned> getUsedSlots(unsigned statement);
     /// The part of each of them, empty for the whole slot.
     ::llvm::SmallVector<::llvm::StringRef> getUsedParts(unsigned statement);
+    /// The numbers of the slots that a statement ends.
+    ::llvm::SmallVector<unsigned> getEndedSlots(unsigned statement);
+    /// True if last iterations are left to the next loop.
+    bool leavesLast() { return !getLeftTrips().empty(); }
+    /// A slot that spans the iterations from one statement to another, by their
+    /// numbers.
+    struct Span { unsigned slot, opening, closing; };
+    ::llvm::SmallVector<Span> getSpans();
     /// The numbers of a slot and of a statement; none if the loop holds none.
     std::optional<unsigned> getHeldSlot();
     std::optional<unsigned> getReleasingStatement();

@@ -170,6 +170,11 @@ void addWgmmaLowerings(LoweringTable &table);
 void addWordLowerings(LoweringTable &table);
 void addWorkLowerings(LoweringTable &table);
 
+/// Registers that one instruction may read or write: 128, as many as the ISA
+/// allows. ptxas 13.0 wants up to 26 more of those that threads start with,
+/// whatever a partition has asked for, so that kernels of 512 threads get half.
+int64_t getMostInstructionRegisters(gpu::GPUFuncOp kernel);
+
 /// What the partitions of a kernel share: its memory, and what is computed once
 /// at its entry.
 class KernelLowering {

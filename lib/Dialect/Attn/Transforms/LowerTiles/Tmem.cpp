@@ -146,9 +146,30 @@ Value PartitionLowering::warpLanes(ImplicitLocOpBuilder &b,
   return arith::AddIOp::create(b, buffer.base, lanes);
 }
 
-/// The plan of a transfer between a tile and a buffer.
+/// Halves accesses of more than `most` registers, each of which is a column.
+static void halveAccesses(TmemPlan &plan, size_t most) {
+  SmallVector<TmemAccess> halves;
+  for (TmemAccess &access : plan.accesses) {
+    if (access.words.size() <= most) {
+      halves.push_back(std::move(access));
+      continue;
+    }
+    access.count /= 2;
+    TmemAccess behind = access;
+    behind.column += access.count;
+    access.words.truncate(access.count);
+    behind.words.erase(behind.words.begin(),
+                       behind.words.begin() + access.count);
+    halves.append({std::move(access), std::move(behind)});
+  }
+  plan.accesses = std::move(halves);
+}
+
+/// The plan of a transfer between a tile and a buffer, in instructions of as
+/// many registers as the kernel's may have.
 static FailureOr<TmemPlan> planTransfer(Operation *op, const TileLayout &tile,
-                                        BufferType buffer) {
+                                        BufferType buffer,
+                                        gpu::GPUFuncOp kernel) {
   llvm::Expected<TensorMemoryLayout> memory = getTensorMemoryLayout(buffer);
   if (!memory) {
     op->emitOpError() << llvm::toString(memory.takeError());
@@ -159,6 +180,8 @@ static FailureOr<TmemPlan> planTransfer(Operation *op, const TileLayout &tile,
     op->emitOpError() << llvm::toString(plan.takeError());
     return failure();
   }
+  if (plan->shape == TmemShape::S32x32b)
+    halveAccesses(*plan, getMostInstructionRegisters(kernel));
   return std::move(*plan);
 }
 
@@ -186,7 +209,8 @@ LogicalResult PartitionLowering::lower(TmemLoadOp op) {
   BufferValue buffer = kernel.buffers.lookup(op.getSource());
   if (failed(layout))
     return failure();
-  FailureOr<TmemPlan> plan = planTransfer(op, *layout, buffer.type);
+  FailureOr<TmemPlan> plan =
+      planTransfer(op, *layout, buffer.type, kernel.func);
   if (failed(plan))
     return failure();
   ImplicitLocOpBuilder b(op.getLoc(), op);
@@ -222,6 +246,14 @@ LogicalResult PartitionLowering::lower(TmemLoadOp op) {
     FailureOr<TileLayout> rowLayout = layoutOf(op, op.getRowValues().getType());
     if (failed(rowLayout))
       return failure();
+    // Halves of an instruction have the same rows.
+    for (; rows.size() > rowLayout->numRegisters(); rows.pop_back()) {
+      Value &row = rows[rows.size() - 2];
+      if (op.getReduce() == ReduceKind::Maximum)
+        row = arith::MaximumFOp::create(b, row, rows.back());
+      else
+        row = arith::MaxNumFOp::create(b, row, rows.back());
+    }
     setTile(op.getRowValues(), *rowLayout, rows);
   }
   return success();
@@ -257,7 +289,8 @@ LogicalResult PartitionLowering::lower(TmemStoreOp op) {
   BufferValue buffer = kernel.buffers.lookup(op.getDest());
   if (failed(source))
     return failure();
-  FailureOr<TmemPlan> plan = planTransfer(op, source->layout, buffer.type);
+  FailureOr<TmemPlan> plan =
+      planTransfer(op, source->layout, buffer.type, kernel.func);
   if (failed(plan))
     return failure();
   if (plan->elementsPerWord != source->packing)

@@ -9,6 +9,13 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::lowering;
 
+int64_t lowering::getMostInstructionRegisters(gpu::GPUFuncOp kernel) {
+  constexpr int64_t kMost = 128, kRegistersPerSM = 65536, kLeast = 154;
+  std::optional<ArrayRef<int32_t>> block = kernel.getKnownBlockSize();
+  bool isTight = block && kRegistersPerSM / countLaunched(*block) < kLeast;
+  return isTight ? kMost / 2 : kMost;
+}
+
 /// CTAs of an SM, on all chips (CUDA programming guide, compute capabilities).
 static constexpr int64_t kMostCTAsPerSM = 32;
 

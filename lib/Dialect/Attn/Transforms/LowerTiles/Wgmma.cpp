@@ -27,16 +27,6 @@ static StringRef spellType(Type type) {
   return isa<Float8E4M3FNType>(type) ? "e4m3" : "e5m2";
 }
 
-/// Columns of one instruction: 256, whose accumulator is 128 registers. ptxas
-/// 13.0 wants 26 more of those that threads start with, whatever a partition
-/// has asked for, so that kernels of 512 threads get half.
-static int64_t getMostColumns(gpu::GPUFuncOp kernel) {
-  constexpr int64_t kMost = 256, kRegistersPerSM = 65536, kLeast = 154;
-  std::optional<ArrayRef<int32_t>> block = kernel.getKnownBlockSize();
-  bool isTight = block && kRegistersPerSM / countLaunched(*block) < kLeast;
-  return isTight ? kMost / 2 : kMost;
-}
-
 /// Columns of the instructions that `columns` take together, each with up to
 /// `most`. All but the last are multiples of 64, so that each starts at a whole
 /// swizzle span.
@@ -103,8 +93,9 @@ WgmmaProduct::WgmmaProduct(PartitionLowering &partition, WgmmaOp op)
   m = type.getShape()[0];
   if (auto layout = dyn_cast_or_null<MmaLayoutAttr>(type.getLayout()))
     grid = layout.getGrid();
-  columns = divideColumns(type.getShape()[1] / grid.n,
-                          getMostColumns(partition.kernel.func));
+  columns =
+      divideColumns(type.getShape()[1] / grid.n,
+                    2 * getMostInstructionRegisters(partition.kernel.func));
   BufferType typeB = op.getB().getType();
   contraction = op.getDepth() ? static_cast<int64_t>(*op.getDepth())
                               : typeB.getShape()[0];
