@@ -1,8 +1,10 @@
 //===- RegionArithmetic.cpp - What arith and math ops compute -------------===//
 
 #include "RegionArithmetic.h"
+#include "attn/Dialect/Attn/IR/IndexBits.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -11,7 +13,16 @@ using namespace mlir;
 using namespace mlir::attn;
 
 unsigned attn::getWidth(Type type) {
-  return type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
+  return type.isIndex() ? kIndexBits : type.getIntOrFloatBitWidth();
+}
+
+std::optional<int64_t> attn::getConstantNumber(Value value) {
+  APInt constant;
+  // What an index cannot hold is cut where the kernel is lowered.
+  if (!matchPattern(value, m_ConstantInt(&constant)) ||
+      !constant.isSignedIntN(getWidth(value.getType())))
+    return std::nullopt;
+  return constant.getSExtValue();
 }
 
 bool attn::isNumberType(Type type) {

@@ -18,6 +18,9 @@ using Arithmetic =
 /// Bits of an integer or index type.
 unsigned getWidth(Type type);
 
+/// The number of an integer constant, if its type can hold it.
+std::optional<int64_t> getConstantNumber(Value value);
+
 /// What `op` computes; empty for an operation that is not known.
 Arithmetic getArithmetic(Operation *op);
 
