@@ -169,7 +169,7 @@ void Compiler::emitScalar(Operation *op) {
                                 [](Type type) { return type.isIntOrIndex(); });
   Arithmetic compute =
       isInteger && op->getNumResults() == 1 && op->getNumOperands() <= 3
-          ? getArithmetic(op)
+          ? getPlainArithmetic(op)
           : Arithmetic();
   // Without a way to compute it the value stays unknown, which matters where
   // something needs it.

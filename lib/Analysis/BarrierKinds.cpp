@@ -96,7 +96,7 @@ void Numbers::describe(Node &node) {
   } else if (def->getNumOperands() != 0 && def->getNumOperands() <= 3 &&
              llvm::all_of(def->getOperandTypes(),
                           [](Type type) { return type.isIntOrIndex(); })) {
-    node.compute = getArithmetic(def);
+    node.compute = getPlainArithmetic(def);
     for (Value operand : def->getOperands())
       node.operands.push_back(find(operand));
   }

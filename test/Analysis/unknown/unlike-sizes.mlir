@@ -92,3 +92,14 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// CHECK: error: expected a kernel that agrees with its launch: its launch has other tensor maps than its arguments
+
+gpu.module @kernels {
+  gpu.func @map(%map: !attn.tensor_map<1x1x64x64xf16, swizzle = 128>) kernel attributes {known_block_size = array<i32: 128, 1, 1>, attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["4", "1", "1"], block = [128, 1, 1], tensors = [{access = "read", dtype = "f16", name = "t", shape = array<i64: 1, 1, 64, 64>, strides = array<i64: 4096, 4096, 64, 1>}], args = [{box = array<i64: 64, 32, 1, 1>, element = "f16", kind = "tensor_map", rank = 4 : i64, swizzle = "128B", tensor = "t"}]>} {
+    gpu.barrier
+    gpu.return
+  }
+}

@@ -223,3 +223,139 @@ gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "bar
     gpu.return
   }
 }
+
+// -----
+
+// A counter that wraps around before it is at its end goes on for ever.
+
+gpu.module @kernels {
+  gpu.func @wraps() kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c2 = arith.constant 2 : i32
+    attn.warp_specialize
+    partition "a" warps 4 registers 128 {
+      %last = arith.constant 2147483647 : i32
+      %step = arith.constant 1073741824 : i32
+      // expected-warning @below {{cannot be checked: the condition does not follow}}
+      scf.for %i = %c0 to %last step %step : i32 {
+        attn.named_barrier %c1 {threads = 256}
+      }
+    }
+    partition "b" warps 4 registers 128 {
+      scf.for %i = %c0 to %c2 step %c1 : i32 {
+        attn.named_barrier %c1 {threads = 256}
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// Of few bits it does so soon.
+
+gpu.module @kernels {
+  gpu.func @wraps_soon() kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c2 = arith.constant 2 : i32
+    attn.warp_specialize
+    partition "a" warps 4 registers 128 {
+      %first = arith.constant 0 : i8
+      %last = arith.constant 127 : i8
+      %step = arith.constant 64 : i8
+      // expected-warning @below {{cannot be checked: the condition does not follow}}
+      scf.for %i = %first to %last step %step : i8 {
+        attn.named_barrier %c1 {threads = 256}
+      }
+    }
+    partition "b" warps 4 registers 128 {
+      scf.for %i = %c0 to %c2 step %c1 : i32 {
+        attn.named_barrier %c1 {threads = 256}
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// What an op makes of numbers that it promises not to have is open.
+
+gpu.module @kernels {
+  gpu.func @promises() kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c2 = arith.constant 2 : i32
+    attn.warp_specialize
+    partition "a" warps 4 registers 128 {
+      %last = arith.constant 2147483647 : i32
+      %more = arith.addi %last, %c1 overflow<nsw> : i32
+      %is_more = arith.cmpi sgt, %more, %last : i32
+      // expected-warning @below {{cannot be checked: the condition does not follow}}
+      scf.if %is_more {
+        attn.named_barrier %c1 {threads = 256}
+      }
+    }
+    partition "b" warps 4 registers 128 {
+      scf.for %i = %c0 to %c2 step %c1 : i32 {
+        attn.named_barrier %c1 {threads = 256}
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// An index cannot hold the number.
+
+gpu.module @kernels {
+  gpu.func @too_large() kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c2 = arith.constant 2 : i32
+    attn.warp_specialize
+    partition "a" warps 4 registers 128 {
+      %large = arith.constant 4294967298 : index
+      %low = arith.index_cast %large : index to i32
+      // expected-warning @below {{cannot be checked: the upper bound does not follow}}
+      scf.for %i = %c0 to %low step %c1 : i32 {
+        attn.named_barrier %c1 {threads = 256}
+      }
+    }
+    partition "b" warps 4 registers 128 {
+      scf.for %i = %c0 to %c2 step %c1 : i32 {
+        attn.named_barrier %c1 {threads = 256}
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// The product has more bits than an index of the kernel: what becomes of it depends on who computes it.
+
+gpu.module @kernels {
+  gpu.func @product() kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %k = arith.constant 65536 : index
+    %k_i32 = arith.constant 65536 : i32
+    attn.warp_specialize
+    partition "a" warps 4 registers 128 {
+      %product = arith.muli %k, %k : index
+      %quotient = arith.divui %product, %k : index
+      %trips = arith.index_cast %quotient : index to i32
+      // expected-warning @below {{cannot be checked: the upper bound does not follow}}
+      scf.for %i = %c0 to %trips step %k_i32 : i32 {
+        attn.named_barrier %c1 {threads = 256}
+      }
+    }
+    partition "b" warps 4 registers 128 {
+    }
+    gpu.return
+  }
+}
