@@ -298,6 +298,49 @@ static Arithmetic getConversion(Operation *op) {
       .Default([](Operation *) { return Arithmetic(); });
 }
 
+/// Quotients and remainders.
+static Arithmetic getDivision(Operation *op) {
+  using Signed = int64_t;
+  using Unsigned = uint64_t;
+  return llvm::TypeSwitch<Operation *, Arithmetic>(op)
+      .Case<arith::DivSIOp>([=](auto) {
+        return division(op, integer(op, [](Signed a, Signed b) -> Unsigned {
+                          return a / b;
+                        }));
+      })
+      .Case<arith::RemSIOp>([=](auto) {
+        return division(op, integer(op, [](Signed a, Signed b) -> Unsigned {
+                          return a % b;
+                        }));
+      })
+      .Case<arith::FloorDivSIOp>([=](auto) {
+        return division(op, integer(op, [](Signed a, Signed b) -> Unsigned {
+                          return floorDivide(a, b);
+                        }));
+      })
+      .Case<arith::CeilDivSIOp>([=](auto) {
+        return division(op, integer(op, [](Signed a, Signed b) -> Unsigned {
+                          return ceilDivide(a, b);
+                        }));
+      })
+      .Case<arith::DivUIOp>([=](auto) {
+        return division(op, unsignedInteger(op, [](Unsigned a, Unsigned b) {
+                          return a / b;
+                        }));
+      })
+      .Case<arith::CeilDivUIOp>([=](auto) {
+        return division(op, unsignedInteger(op, [](Unsigned a, Unsigned b) {
+                          return a / b + (a % b != 0);
+                        }));
+      })
+      .Case<arith::RemUIOp>([=](auto) {
+        return division(op, unsignedInteger(op, [](Unsigned a, Unsigned b) {
+                          return a % b;
+                        }));
+      })
+      .Default([](Operation *) { return Arithmetic(); });
+}
+
 static Arithmetic getIntegerArithmetic(Operation *op) {
   using Signed = int64_t;
   using Unsigned = uint64_t;
@@ -341,41 +384,6 @@ static Arithmetic getIntegerArithmetic(Operation *op) {
       .Case<arith::MinUIOp>([=](auto) {
         return unsignedInteger(
             op, [](Unsigned a, Unsigned b) { return std::min(a, b); });
-      })
-      .Case<arith::DivSIOp>([=](auto) {
-        return division(op, integer(op, [](Signed a, Signed b) -> Unsigned {
-                          return a / b;
-                        }));
-      })
-      .Case<arith::RemSIOp>([=](auto) {
-        return division(op, integer(op, [](Signed a, Signed b) -> Unsigned {
-                          return a % b;
-                        }));
-      })
-      .Case<arith::FloorDivSIOp>([=](auto) {
-        return division(op, integer(op, [](Signed a, Signed b) -> Unsigned {
-                          return floorDivide(a, b);
-                        }));
-      })
-      .Case<arith::CeilDivSIOp>([=](auto) {
-        return division(op, integer(op, [](Signed a, Signed b) -> Unsigned {
-                          return ceilDivide(a, b);
-                        }));
-      })
-      .Case<arith::DivUIOp>([=](auto) {
-        return division(op, unsignedInteger(op, [](Unsigned a, Unsigned b) {
-                          return a / b;
-                        }));
-      })
-      .Case<arith::CeilDivUIOp>([=](auto) {
-        return division(op, unsignedInteger(op, [](Unsigned a, Unsigned b) {
-                          return a / b + (a % b != 0);
-                        }));
-      })
-      .Case<arith::RemUIOp>([=](auto) {
-        return division(op, unsignedInteger(op, [](Unsigned a, Unsigned b) {
-                          return a % b;
-                        }));
       })
       .Case<arith::ShLIOp>([=](auto) {
         return shift(op, unsignedInteger(op, [](Unsigned a, Unsigned b) {
@@ -499,7 +507,8 @@ Arithmetic attn::getArithmetic(Operation *op) {
     return compare(cmp);
   if (isa<arith::SelectOp>(op))
     return select();
-  for (auto *get : {getFloatArithmetic, getIntegerArithmetic, getConversion})
+  for (auto *get :
+       {getFloatArithmetic, getIntegerArithmetic, getDivision, getConversion})
     if (Arithmetic arithmetic = get(op))
       return arithmetic;
   return nullptr;

@@ -6,8 +6,8 @@
 namespace mlir::attn {
 
 /// An index becomes an integer of this many bits in the kernel
-/// (convert-attn-to-nvvm). Folding in front of that has 64, so that numbers that
-/// need more are no good.
+/// (convert-attn-to-nvvm). Folding in front of that has 64, so that numbers
+/// that need more are no good.
 inline constexpr unsigned kIndexBits = 32;
 
 } // namespace mlir::attn
