@@ -10,8 +10,10 @@
 
 #include "BarrierCompiler.h"
 #include "attn/Analysis/HandleFlow.h"
+#include "attn/Analysis/LaunchAgreement.h"
 #include "attn/Analysis/RegionPaths.h"
 #include "attn/Dialect/Attn/IR/BulkStores.h"
+#include "attn/Target/FormTable.h"
 #include "attn/Target/SizeExpr.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -70,6 +72,9 @@ static bool isArithmetic(LLVM::CallIntrinsicOp op) {
 
 /// True if all that the op does is to compute, or to access global memory.
 static bool isHarmless(Operation *op) {
+  // What inline assembly says of its effects is not believed.
+  if (auto assembly = dyn_cast<LLVM::InlineAsmOp>(op))
+    return !findBeyondRegisters(assembly.getAsmString());
   if (isBufferView(op) || isa<AllocOp, MBarrierAllocOp, TmemAllocOp>(op) ||
       op->hasTrait<OpTrait::IsTerminator>() || isMemoryEffectFree(op))
     return true;
@@ -111,26 +116,12 @@ static bool isHarmless(Operation *op) {
   });
 }
 
-/// True for ops that the threads of a warp execute together: barriers, votes,
-/// what holds a part of a tile in each thread or moves one, and groups of
-/// accesses of all threads (PTX ISA, `.aligned`).
-static bool needsWholeWarps(Operation *op) {
-  if (isa<gpu::BarrierOp, TileArriveOp, NamedBarrierOp, ClusterBarrierOp,
-          TeamBarrierOp, NVVM::SyncWarpOp, TurnStartOp, TurnTakeOp, TurnPassOp,
-          TmemReserveOp, TmemDeallocOp, WarpSpecializeOp, RareOp,
-          LocalTransposeOp>(op))
-    return true;
-  if (auto async = dyn_cast<AsyncOpInterface>(op)) {
-    const AsyncEngine &engine = async.getAsyncEngine();
-    // One thread may wait for its own copies.
-    bool isOfThreads = &engine == &kBulkStores ||
-                       (&engine == &kCopyGroups && async.getAwaitedGroups());
-    if (engine.completion == AsyncEngine::Completion::Groups && !isOfThreads)
-      return true;
-  }
-  auto isInThreads = llvm::IsaPred<RankedTensorType, InFlightType>;
-  return llvm::any_of(op->getOperandTypes(), isInThreads) ||
-         llvm::any_of(op->getResultTypes(), isInThreads);
+/// Why an op that is neither known nor harmless ends the check.
+static std::string explainUnknown(Operation *op) {
+  if (auto assembly = dyn_cast<LLVM::InlineAsmOp>(op))
+    return "its instruction '" + *findBeyondRegisters(assembly.getAsmString()) +
+           "' does more than to compute with registers";
+  return "what it does to shared memory or to who waits for whom is not known";
 }
 
 std::optional<UnsupportedOp> Compiler::findEvents() {
@@ -138,10 +129,6 @@ std::optional<UnsupportedOp> Compiler::findEvents() {
   program.kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (op == program.kernel)
       return WalkResult::advance();
-    if (isElected(op) && needsWholeWarps(op)) {
-      unsupported = UnsupportedOp{op, "not all threads of a warp come to it"};
-      return WalkResult::interrupt();
-    }
     if (isControlFlow(op))
       return WalkResult::advance();
     if (isEvent(op)) {
@@ -155,8 +142,7 @@ std::optional<UnsupportedOp> Compiler::findEvents() {
     }
     if (isHarmless(op))
       return WalkResult::skip();
-    unsupported = UnsupportedOp{op, "what it does to shared memory or to who "
-                                    "waits for whom is not known"};
+    unsupported = UnsupportedOp{op, explainUnknown(op)};
     return WalkResult::interrupt();
   });
   return unsupported;
@@ -319,34 +305,6 @@ static int64_t evaluate(StringRef text, LaunchAttr launch) {
   return *value;
 }
 
-/// What a kernel says of its sizes is what it is launched with.
-static std::optional<StringRef> findUnlikeSize(gpu::GPUFuncOp kernel,
-                                               WarpSpecializeOp partitions) {
-  std::optional<ArrayRef<int32_t>> block = kernel.getKnownBlockSize();
-  if (block && countLaunched(*block) != int64_t(block->front()))
-    return "its threads do not lie along x";
-  if (block && partitions && block->front() != 32 * partitions.getTotalWarps())
-    return "its block has other threads than its partitions";
-  auto launch = kernel->getAttrOfType<LaunchAttr>(AttnDialect::kLaunchAttr);
-  if (!launch)
-    return std::nullopt;
-  auto differs = [](ArrayRef<int32_t> known, ArrayRef<int64_t> launched) {
-    return !llvm::equal(known, launched, [](int32_t one, int64_t other) {
-      return one == other;
-    });
-  };
-  if (block && differs(*block, launch.getBlock().asArrayRef()))
-    return "its launch has blocks of another size";
-  std::optional<ArrayRef<int32_t>> cluster = kernel.getKnownClusterSize();
-  SmallVector<int64_t> launched(3, 1);
-  if (launch.getCluster())
-    launched.assign(launch.getCluster().asArrayRef().begin(),
-                    launch.getCluster().asArrayRef().end());
-  if (cluster && differs(*cluster, launched))
-    return "its launch has clusters of another size";
-  return std::nullopt;
-}
-
 std::optional<UnsupportedOp> Compiler::readLaunch() {
   gpu::GPUFuncOp kernel = program.kernel;
   if (auto size = kernel.getKnownClusterSize()) {
@@ -363,7 +321,7 @@ std::optional<UnsupportedOp> Compiler::readLaunch() {
   if (isOfOneCluster)
     program.grid = {program.cluster, 1, 1};
   kernel.walk([&](WarpSpecializeOp op) { partitions = op; });
-  if (std::optional<StringRef> why = findUnlikeSize(kernel, partitions))
+  if (std::optional<StringRef> why = findUnlikeLaunch(kernel))
     return UnsupportedOp{kernel, why->str()};
   if (partitions) {
     program.warps = partitions.getTotalWarps();
@@ -373,9 +331,8 @@ std::optional<UnsupportedOp> Compiler::readLaunch() {
     program.firstWarps.push_back(0);
     if (auto block = kernel.getKnownBlockSize())
       program.warps = countLaunched(*block) / 32;
-    else if (auto warps =
-                 kernel->getAttrOfType<DenseI64ArrayAttr>("attn.warps"))
-      program.warps = warps[0] * warps[1];
+    else
+      program.warps = countThreads(kernel).value_or(0) / 32;
     readTeams();
   }
   if (program.warps < 1 || program.warps > 32)

@@ -55,6 +55,13 @@ private:
   void emitNextDifferences(scf::ForOp op);
   bool emitComparison(Operation *op);
 
+  // Counters of which the remainder matters (BarrierPeriods.cpp).
+  bool mattersBy(Operation *user, Value value) const;
+  bool isPassedOn(Value value) const;
+  std::optional<int64_t> getPeriod(Operation *user, Value value,
+                                   SmallVectorImpl<Value> &more) const;
+  std::optional<int64_t> findPeriod(scf::ForOp loop);
+
   // What only the launch gives (BarrierLaunch.cpp).
   void findOpenLaunch();
 

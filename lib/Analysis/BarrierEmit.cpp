@@ -150,9 +150,8 @@ void Compiler::emitScalar(Operation *op) {
     program.constants.push_back({dst, 0});
     return;
   }
-  APInt constant;
-  if (matchPattern(op->getResult(0), m_ConstantInt(&constant))) {
-    program.constants.push_back({dst, constant.getSExtValue()});
+  if (std::optional<int64_t> number = getConstantNumber(op->getResult(0))) {
+    program.constants.push_back({dst, *number});
     return;
   }
   if (emitComparison(op))
@@ -182,7 +181,7 @@ void Compiler::emitScalar(Operation *op) {
                                 [](Type type) { return type.isIntOrIndex(); });
   Arithmetic compute =
       isInteger && op->getNumResults() == 1 && op->getNumOperands() <= 3
-          ? getArithmetic(op)
+          ? getPlainArithmetic(op)
           : Arithmetic();
   // Without a way to compute it the value stays unknown, which matters where
   // something needs it.

@@ -80,9 +80,8 @@ void Numbers::describe(Node &node) {
   Operation *def = node.value.getDefiningOp();
   if (!def || def->getNumResults() != 1 || def->getNumRegions() != 0)
     return;
-  APInt constant;
-  if (matchPattern(node.value, m_ConstantInt(&constant))) {
-    node.leaf = [number = constant.getSExtValue()] { return number; };
+  if (std::optional<int64_t> number = getConstantNumber(node.value)) {
+    node.leaf = [number = *number] { return number; };
   } else if (auto id = dyn_cast<gpu::BlockIdOp>(def)) {
     node.leaf = [this, dim = unsigned(id.getDimension())] {
       return block[dim];
@@ -97,7 +96,7 @@ void Numbers::describe(Node &node) {
   } else if (def->getNumOperands() != 0 && def->getNumOperands() <= 3 &&
              llvm::all_of(def->getOperandTypes(),
                           [](Type type) { return type.isIntOrIndex(); })) {
-    node.compute = getArithmetic(def);
+    node.compute = getPlainArithmetic(def);
     for (Value operand : def->getOperands())
       node.operands.push_back(find(operand));
   }
@@ -140,7 +139,8 @@ walkTiles(Numbers &values, scf::ForOp loop, Value tile, int64_t block) {
       (loop.getUnsignedCmp() && (*first < 0 || *last < 0)))
     return llvm::createStringError("how many tiles there are is not known");
   std::vector<int64_t> walked;
-  for (int64_t i = *first; i < *last; i += *step) {
+  int64_t i = *first;
+  for (; i < *last; i += *step) {
     values.start({block, 0, 0});
     values.set(loop.getInductionVar(), i);
     std::optional<int64_t> number = values.get(tile);
@@ -148,6 +148,9 @@ walkTiles(Numbers &values, scf::ForOp loop, Value tile, int64_t block) {
       return llvm::createStringError("the number of a tile is not known");
     walked.push_back(*number);
   }
+  // A counter that wraps around goes on.
+  if (!llvm::isIntN(getWidth(loop.getInductionVar().getType()), i))
+    return llvm::createStringError("how many tiles there are is not known");
   return walked;
 }
 

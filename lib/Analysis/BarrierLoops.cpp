@@ -6,6 +6,18 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::barriers;
 
+/// True if a counter from `first` on has not left its type behind the last
+/// trip.
+static bool endsInType(int64_t first, int64_t trips, int64_t by, unsigned width,
+                       bool isUnsigned) {
+  int64_t moved, end;
+  if (llvm::MulOverflow(trips, by, moved) ||
+      llvm::AddOverflow(first, moved, end))
+    return false;
+  return isUnsigned && width < 64 ? llvm::isUIntN(width, end)
+                                  : llvm::isIntN(width, end);
+}
+
 /// How often a loop goes around.
 static Arithmetic countTrips(scf::ForOp op) {
   Type type = op.getLowerBound().getType();
@@ -22,7 +34,8 @@ static Arithmetic countTrips(scf::ForOp op) {
       return false;
     result.integer =
         first < last ? int64_t(llvm::divideCeil(last - first, by)) : 0;
-    return true;
+    // A counter that wraps around goes on.
+    return endsInType(first, result.integer, by, width, isUnsigned);
   };
 }
 
@@ -78,6 +91,7 @@ void Compiler::emitFor(scf::ForOp op) {
   }
   bool needsNumber = isDemanded(op.getInductionVar());
   Slot iv = slotOf(op.getInductionVar());
+  int64_t period = needsNumber ? findPeriod(op).value_or(0) : 0;
   if (needsNumber) {
     Step &start = emit(Code::Copy, op);
     start.dst = iv;
@@ -92,10 +106,12 @@ void Compiler::emitFor(scf::ForOp op) {
     Step &next = emit(Code::Compute, op);
     next.dst = iv;
     next.args = {iv, slotOf(op.getStep())};
-    if (program.isOpen)
+    if (program.isOpen && period == 0)
       next.factors = {1, 1};
-    next.compute = [](const RegionNumber *x, RegionNumber &result) {
+    next.compute = [period](const RegionNumber *x, RegionNumber &result) {
       result.integer = x[0].integer + x[1].integer;
+      if (period != 0)
+        result.integer %= period;
       return true;
     };
   }

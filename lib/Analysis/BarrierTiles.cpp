@@ -127,10 +127,12 @@ void Compiler::findTileFor(scf::ForOp loop) {
   for (Value value :
        {loop.getLowerBound(), loop.getUpperBound(), loop.getStep(), tile})
     text += textOf(value, induction) + ";";
+  text += loop.getUnsignedCmp() ? "unsigned" : "";
   if (hasOpenLoops() && !isOfLaunch(loop))
     return fail(loop, kUnlikeTiles.str());
-  program.areTilesCounts &=
-      isCount(loop.getLowerBound(), {}) && isCount(tile, induction);
+  program.areTilesCounts &= !loop.getUnsignedCmp() &&
+                            isCount(loop.getLowerBound(), {}) &&
+                            isCount(tile, induction);
   demand(loop, tile);
   tileValues[loop] = tile;
   if (!tileText.empty() && tileText != text)

@@ -324,6 +324,9 @@ std::optional<Affine> Machine::readGlobal(const Step &step,
 std::optional<Affine> Machine::computeOpen(const Step &step,
                                            ArrayRef<Affine> args) {
   if (step.code == Code::Count) {
+    // Few bits wrap around soon.
+    if (getWidth(cast<scf::ForOp>(step.op).getLowerBound().getType()) < 32)
+      return std::nullopt;
     // Trips of a loop that takes its bounds as they are without a sign.
     if (cast<scf::ForOp>(step.op).getUnsignedCmp() &&
         !(facts.imply(args[0]) && facts.imply(args[1])))

@@ -104,6 +104,8 @@ ChannelProgram::buildRegions(Operation &op, Steps &steps,
   ChannelStep step;
   step.op = &op;
   if (auto loop = dyn_cast<scf::ForOp>(op)) {
+    if (loop.getUnsignedCmp())
+      return ChannelNote{&op, "a loop over channels counts without a sign"};
     step.kind = StepKind::Loop;
     step.lower = terms.get(loop.getLowerBound());
     step.upper = terms.get(loop.getUpperBound());
@@ -205,6 +207,8 @@ bool ChannelProgram::bindTiles(Operation *op) {
   if (isFirst)
     tiles.emplace().op = op;
   if (auto loop = dyn_cast<scf::ForOp>(op)) {
+    if (loop.getUnsignedCmp())
+      return false;
     TermId bounds[] = {terms.get(loop.getLowerBound()),
                        terms.get(loop.getUpperBound()),
                        terms.get(loop.getStep())};

@@ -1,8 +1,10 @@
 //===- RegionArithmetic.cpp - What arith and math ops compute -------------===//
 
 #include "RegionArithmetic.h"
+#include "attn/Dialect/Attn/IR/IndexBits.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -12,6 +14,14 @@ using namespace mlir::attn;
 
 unsigned attn::getWidth(Type type) {
   return type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
+}
+
+std::optional<int64_t> attn::getConstantNumber(Value value) {
+  APInt constant;
+  if (!matchPattern(value, m_ConstantInt(&constant)) ||
+      (value.getType().isIndex() && !constant.isSignedIntN(kIndexBits)))
+    return std::nullopt;
+  return constant.getSExtValue();
 }
 
 bool attn::isNumberType(Type type) {
@@ -76,11 +86,11 @@ static Arithmetic unsignedInteger(Operation *op,
 
 /// An operation that is undefined when the second operand is zero, or when its
 /// result does not fit.
-static Arithmetic division(Arithmetic divide) {
-  return [divide = std::move(divide)](const RegionNumber *x,
-                                      RegionNumber &result) {
-    bool overflows = x[1].integer == -1 &&
-                     x[0].integer == std::numeric_limits<int64_t>::min();
+static Arithmetic division(Operation *op, Arithmetic divide) {
+  int64_t least = llvm::minIntN(getWidth(op->getResult(0).getType()));
+  return [least, divide = std::move(divide)](const RegionNumber *x,
+                                             RegionNumber &result) {
+    bool overflows = x[1].integer == -1 && x[0].integer == least;
     return x[1].integer != 0 && !overflows && divide(x, result);
   };
 }
@@ -288,6 +298,49 @@ static Arithmetic getConversion(Operation *op) {
       .Default([](Operation *) { return Arithmetic(); });
 }
 
+/// Quotients and remainders.
+static Arithmetic getDivision(Operation *op) {
+  using Signed = int64_t;
+  using Unsigned = uint64_t;
+  return llvm::TypeSwitch<Operation *, Arithmetic>(op)
+      .Case<arith::DivSIOp>([=](auto) {
+        return division(op, integer(op, [](Signed a, Signed b) -> Unsigned {
+                          return a / b;
+                        }));
+      })
+      .Case<arith::RemSIOp>([=](auto) {
+        return division(op, integer(op, [](Signed a, Signed b) -> Unsigned {
+                          return a % b;
+                        }));
+      })
+      .Case<arith::FloorDivSIOp>([=](auto) {
+        return division(op, integer(op, [](Signed a, Signed b) -> Unsigned {
+                          return floorDivide(a, b);
+                        }));
+      })
+      .Case<arith::CeilDivSIOp>([=](auto) {
+        return division(op, integer(op, [](Signed a, Signed b) -> Unsigned {
+                          return ceilDivide(a, b);
+                        }));
+      })
+      .Case<arith::DivUIOp>([=](auto) {
+        return division(op, unsignedInteger(op, [](Unsigned a, Unsigned b) {
+                          return a / b;
+                        }));
+      })
+      .Case<arith::CeilDivUIOp>([=](auto) {
+        return division(op, unsignedInteger(op, [](Unsigned a, Unsigned b) {
+                          return a / b + (a % b != 0);
+                        }));
+      })
+      .Case<arith::RemUIOp>([=](auto) {
+        return division(op, unsignedInteger(op, [](Unsigned a, Unsigned b) {
+                          return a % b;
+                        }));
+      })
+      .Default([](Operation *) { return Arithmetic(); });
+}
+
 static Arithmetic getIntegerArithmetic(Operation *op) {
   using Signed = int64_t;
   using Unsigned = uint64_t;
@@ -332,36 +385,6 @@ static Arithmetic getIntegerArithmetic(Operation *op) {
         return unsignedInteger(
             op, [](Unsigned a, Unsigned b) { return std::min(a, b); });
       })
-      .Case<arith::DivSIOp>([=](auto) {
-        return division(
-            integer(op, [](Signed a, Signed b) -> Unsigned { return a / b; }));
-      })
-      .Case<arith::RemSIOp>([=](auto) {
-        return division(
-            integer(op, [](Signed a, Signed b) -> Unsigned { return a % b; }));
-      })
-      .Case<arith::FloorDivSIOp>([=](auto) {
-        return division(integer(op, [](Signed a, Signed b) -> Unsigned {
-          return floorDivide(a, b);
-        }));
-      })
-      .Case<arith::CeilDivSIOp>([=](auto) {
-        return division(integer(op, [](Signed a, Signed b) -> Unsigned {
-          return ceilDivide(a, b);
-        }));
-      })
-      .Case<arith::DivUIOp>([=](auto) {
-        return division(
-            unsignedInteger(op, [](Unsigned a, Unsigned b) { return a / b; }));
-      })
-      .Case<arith::CeilDivUIOp>([=](auto) {
-        return division(unsignedInteger(
-            op, [](Unsigned a, Unsigned b) { return a / b + (a % b != 0); }));
-      })
-      .Case<arith::RemUIOp>([=](auto) {
-        return division(
-            unsignedInteger(op, [](Unsigned a, Unsigned b) { return a % b; }));
-      })
       .Case<arith::ShLIOp>([=](auto) {
         return shift(op, unsignedInteger(op, [](Unsigned a, Unsigned b) {
                        return a << b;
@@ -378,8 +401,11 @@ static Arithmetic getIntegerArithmetic(Operation *op) {
                      }));
       })
       .Case<math::AbsIOp>([=](auto) -> Arithmetic {
-        return [](const RegionNumber *x, RegionNumber &result) {
-          result.integer = x[0].integer < 0 ? -x[0].integer : x[0].integer;
+        return [width = getWidth(op->getResult(0).getType())](
+                   const RegionNumber *x, RegionNumber &result) {
+          uint64_t value = x[0].integer;
+          result.integer =
+              llvm::SignExtend64(x[0].integer < 0 ? 0 - value : value, width);
           return true;
         };
       })
@@ -438,6 +464,42 @@ static Arithmetic getFloatArithmetic(Operation *op) {
       .Default([](Operation *) { return Arithmetic(); });
 }
 
+/// True for an op that says of its operands what may not be true: that it does
+/// not overflow, or leaves no rest. What becomes of it then is open.
+static bool makesPromises(Operation *op) {
+  if (auto flags = dyn_cast<arith::ArithIntegerOverflowFlagsInterface>(op))
+    return flags.getOverflowAttr().getValue() !=
+           arith::IntegerOverflowFlags::none;
+  return op->hasAttr("isExact") || op->hasAttr("nonNeg");
+}
+
+/// True for an op that takes its operands as numbers without a sign.
+static bool isUnsigned(Operation *op) {
+  if (auto compare = dyn_cast<arith::CmpIOp>(op))
+    return compare.getPredicate() >= arith::CmpIPredicate::ult;
+  return isa<arith::DivUIOp, arith::CeilDivUIOp, arith::RemUIOp, arith::ShRUIOp,
+             arith::MinUIOp, arith::MaxUIOp, arith::IndexCastUIOp>(op);
+}
+
+Arithmetic attn::getPlainArithmetic(Operation *op) {
+  Arithmetic compute = makesPromises(op) ? Arithmetic() : getArithmetic(op);
+  auto isIndex = [](Type type) { return type.isIndex(); };
+  bool hasIndex = llvm::any_of(op->getOperandTypes(), isIndex) ||
+                  llvm::any_of(op->getResultTypes(), isIndex);
+  if (!compute || !hasIndex)
+    return compute;
+  // MLIR folds an index with 64 bits, and the kernel has kIndexBits.
+  bool givesIndex = op->getResult(0).getType().isIndex();
+  unsigned count = isUnsigned(op) ? op->getNumOperands() : 0;
+  return [=](const RegionNumber *x, RegionNumber &result) {
+    for (unsigned i = 0; i < count; ++i)
+      if (x[i].integer < 0)
+        return false;
+    return compute(x, result) &&
+           (!givesIndex || llvm::isIntN(kIndexBits, result.integer));
+  };
+}
+
 Arithmetic attn::getArithmetic(Operation *op) {
   if (auto cmp = dyn_cast<arith::CmpFOp>(op))
     return compare(cmp);
@@ -445,7 +507,8 @@ Arithmetic attn::getArithmetic(Operation *op) {
     return compare(cmp);
   if (isa<arith::SelectOp>(op))
     return select();
-  for (auto *get : {getFloatArithmetic, getIntegerArithmetic, getConversion})
+  for (auto *get :
+       {getFloatArithmetic, getIntegerArithmetic, getDivision, getConversion})
     if (Arithmetic arithmetic = get(op))
       return arithmetic;
   return nullptr;

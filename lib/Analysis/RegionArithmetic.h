@@ -18,8 +18,15 @@ using Arithmetic =
 /// Bits of an integer or index type.
 unsigned getWidth(Type type);
 
+/// The number of an integer constant, if the kernel's type can hold it.
+std::optional<int64_t> getConstantNumber(Value value);
+
 /// What `op` computes; empty for an operation that is not known.
 Arithmetic getArithmetic(Operation *op);
+/// The same where that is what the kernel computes in any case: not where an op
+/// promises something that is not true, such as that it does not overflow, nor
+/// where an index has more bits than it has in the kernel.
+Arithmetic getPlainArithmetic(Operation *op);
 
 /// True for floats, index, and integers of up to 64 bits.
 bool isNumberType(Type type);

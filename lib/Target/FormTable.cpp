@@ -10,6 +10,7 @@
 #include "attn/Target/FormTable.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include <algorithm>
 
 using namespace mlir::attn;
@@ -418,29 +419,34 @@ static unsigned countOperands(llvm::StringRef text) {
   return count;
 }
 
+/// Drops what can stand before an instruction: braces, labels, a predicate.
+static llvm::StringRef dropHead(llvm::StringRef statement) {
+  while (true) {
+    statement = statement.ltrim("{} \t\r\n");
+    llvm::StringRef word =
+        statement.take_until([](char c) { return llvm::isSpace(c); });
+    if (word.starts_with("@"))
+      statement = statement.drop_front(word.size());
+    else if (size_t colon = word.find(':');
+             colon != llvm::StringRef::npos && !word.contains("::"))
+      statement = statement.drop_front(colon + 1);
+    else
+      return statement;
+  }
+}
+
 llvm::SmallVector<std::string>
 mlir::attn::getAsmMnemonics(llvm::StringRef text) {
   llvm::SmallVector<std::string> result;
   std::string stripped = stripComments(text);
   llvm::SmallVector<llvm::StringRef> statements;
   llvm::StringRef(stripped).split(statements, ';');
-  auto isSpace = [](char c) { return llvm::isSpace(c); };
   for (llvm::StringRef statement : statements) {
-    // What can stand before an instruction: braces, labels, a predicate.
-    while (true) {
-      statement = statement.ltrim("{} \t\r\n");
-      llvm::StringRef word = statement.take_until(isSpace);
-      if (word.starts_with("@"))
-        statement = statement.drop_front(word.size());
-      else if (size_t colon = word.find(':');
-               colon != llvm::StringRef::npos && !word.contains("::"))
-        statement = statement.drop_front(colon + 1);
-      else
-        break;
-    }
+    statement = dropHead(statement);
     if (statement.empty() || statement.front() == '.')
       continue;
-    llvm::StringRef mnemonic = statement.take_until(isSpace);
+    llvm::StringRef mnemonic =
+        statement.take_until([](char c) { return llvm::isSpace(c); });
     std::string spelled = mnemonic.str();
     if (mnemonic.starts_with("min.") || mnemonic.starts_with("max."))
       spelled +=
@@ -449,4 +455,40 @@ mlir::attn::getAsmMnemonics(llvm::StringRef text) {
     result.push_back(std::move(spelled));
   }
   return result;
+}
+
+/// True for instructions that read and write nothing but registers, by what
+/// their mnemonics begin with.
+static bool isOfRegisters(llvm::StringRef mnemonic) {
+  static const llvm::StringSet<> families = {
+      "abs",  "add",  "addc",  "and",      "bfe",   "bfi",   "bfind", "bmsk",
+      "brev", "clz",  "cnot",  "copysign", "cos",   "cvt",   "div",   "dp2a",
+      "dp4a", "ex2",  "fma",   "fns",      "lg2",   "lop3",  "mad",   "mad24",
+      "madc", "max",  "min",   "mov",      "mul",   "mul24", "neg",   "not",
+      "or",   "popc", "prmt",  "rcp",      "rem",   "rsqrt", "sad",   "selp",
+      "set",  "setp", "shf",   "shl",      "shr",   "sin",   "slct",  "sqrt",
+      "sub",  "subc", "szext", "tanh",     "testp", "xor"};
+  return families.contains(mnemonic.split('.').first);
+}
+
+std::optional<std::string>
+mlir::attn::findBeyondRegisters(llvm::StringRef text) {
+  // LLVM replaces alternatives and macros, and who ends a line differs.
+  for (llvm::StringRef hidden : {"$(", "${:", "\r", "#"})
+    if (text.contains(hidden))
+      return text.trim().str();
+  std::string stripped = stripComments(text);
+  llvm::SmallVector<llvm::StringRef> statements;
+  llvm::StringRef(stripped).split(statements, ';');
+  for (llvm::StringRef statement : statements) {
+    statement = dropHead(statement).rtrim("{} \t\n");
+    llvm::StringRef first =
+        statement.take_until([](char c) { return llvm::isSpace(c); });
+    bool isFine =
+        statement.empty() ||
+        (!statement.contains('[') && (first == ".reg" || isOfRegisters(first)));
+    if (!isFine)
+      return statement.str();
+  }
+  return std::nullopt;
 }

@@ -118,4 +118,26 @@ TEST(FormTable, MnemonicsOfAssemblyText) {
   EXPECT_THAT(getAsmMnemonics("} ; ;; /* open"), IsEmpty());
 }
 
+TEST(FormTable, AssemblyOfRegistersAlone) {
+  for (const char *text :
+       {"", "add.f32 $0, $1, $2;", "{ .reg .b32 t; xor.b32 t, $1, $2; }",
+        "{ .reg .pred p; setp.ne.b32 p, $1, 0;\n@!p mov.b32 $0, {$1, $2}; }",
+        "mov.u32 $0, %laneid; // bar.sync 0;", "/* ld.u32 */ prmt.b32 $0, $1;"})
+    EXPECT_EQ(findBeyondRegisters(text), std::nullopt) << text;
+  auto find = [](const char *text) {
+    return findBeyondRegisters(text).value_or("");
+  };
+  EXPECT_EQ(find("mov.u32 $0, 0; bar.sync 9, 256;"), "bar.sync 9, 256");
+  EXPECT_EQ(find("@p bar.sync 0"), "bar.sync 0");
+  EXPECT_EQ(find("{ ld.shared.u32 $0, [$1]; }"), "ld.shared.u32 $0, [$1]");
+  EXPECT_EQ(find("add.u32 $0, $1, [$2];"), "add.u32 $0, $1, [$2]");
+  EXPECT_EQ(find("L: add.u32 $0, $0, 1; bra L;"), "bra L");
+  EXPECT_EQ(find(".shared .b32 x; mov.u32 $0, x;"), ".shared .b32 x");
+  EXPECT_EQ(find("shfl.sync.idx.b32 $0, $1, 0, 31, -1;"),
+            "shfl.sync.idx.b32 $0, $1, 0, 31, -1");
+  EXPECT_EQ(find("// mov\rbar.sync 0;\n"), "// mov\rbar.sync 0;");
+  EXPECT_EQ(find("$(bar.sync 0;$|mov.u32 $0, 0;$)"),
+            "$(bar.sync 0;$|mov.u32 $0, 0;$)");
+}
+
 } // namespace

@@ -63,6 +63,11 @@ std::optional<std::string> explainForms(llvm::ArrayRef<const Form *> matches,
 /// labels, predicates and directives. Unbalanced text gives what can be read.
 llvm::SmallVector<std::string> getAsmMnemonics(llvm::StringRef text);
 
+/// The first statement in the text of inline assembly that is not plainly
+/// arithmetic on registers, such as an access to memory or a barrier. What is
+/// not known is none.
+std::optional<std::string> findBeyondRegisters(llvm::StringRef text);
+
 } // namespace mlir::attn
 
 #endif // ATTN_TARGET_FORMTABLE_H

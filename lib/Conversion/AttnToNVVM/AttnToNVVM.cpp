@@ -9,6 +9,7 @@
 
 #include "attn/Conversion/Passes.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/IR/IndexBits.h"
 #include "attn/Dialect/Attn/IR/Rung.h"
 #include "attn/Target/TargetTable.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -157,7 +158,7 @@ struct ConvertAttnToNVVMPass
                     StringAttr::get(context, getDataLayout()));
 
     LowerToLLVMOptions options(context);
-    options.overrideIndexBitwidth(32);
+    options.overrideIndexBitwidth(kIndexBits);
     LLVMTypeConverter converter(context, options);
     converter.addConversion([](TensorMapType type) {
       return LLVM::LLVMPointerType::get(type.getContext());

@@ -20,7 +20,7 @@ TENSOR = (
     "strides = array<i64: 65536, 65536, 64, 1>}"
 )
 MAP = (
-    '{box = array<i64: 64, 64, 1, 1>, element = "f16", kind = "tensor_map", rank = 4 : i64, '
+    '{box = array<i64: 64, %s, 1, 1>, element = "f16", kind = "tensor_map", rank = 4 : i64, '
     'swizzle = "128B", tensor = "x"}'
 )
 
@@ -33,7 +33,8 @@ def with_launch(text: str) -> str:
     threads = 32 * sum(warps) if warps else 128
     access = "write" if "tma.store" in text else "read"
     has_map = "%map:" in text
-    arg = MAP if has_map else '{kind = "pointer", tensor = "x"}'
+    rows = re.search(r"tensor_map<1x1x(\d+)x64xf16", text)
+    arg = MAP % rows[1] if has_map else '{kind = "pointer", tensor = "x"}'
     launch = (
         "attn.shared_bytes = 32768 : i64, attn.warps = array<i64: 4, 1>, nvvm.minctasm = 1 : i32"
     )

@@ -205,3 +205,37 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// Bounds below 0 are none without a sign.
+
+gpu.module @kernels {
+  gpu.func @by_sign(%n: i32) kernel {
+    %id = arith.constant 1 : i32
+    %c5 = arith.constant 5 : i32
+    attn.warp_specialize
+    partition "a" warps 4 registers 24 {
+      %x = gpu.block_id x
+      %block = arith.index_cast %x : index to i32
+      %g = gpu.grid_dim x
+      %grid = arith.index_cast %g : index to i32
+      %last = arith.subi %n, %c5 : i32
+      scf.for unsigned %i = %block to %last step %grid : i32 {
+        attn.named_barrier %id {threads = 256}
+      }
+    }
+    partition "b" warps 4 registers 24 {
+      %x = gpu.block_id x
+      %block = arith.index_cast %x : index to i32
+      %g = gpu.grid_dim x
+      %grid = arith.index_cast %g : index to i32
+      %last = arith.subi %n, %c5 : i32
+      // expected-warning @below {{cannot be checked: its tiles are not computed as those of the other partitions are}}
+      scf.for %i = %block to %last step %grid : i32 {
+        attn.named_barrier %id {threads = 256}
+      }
+    }
+    gpu.return
+  }
+}

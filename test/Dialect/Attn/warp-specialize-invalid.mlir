@@ -227,3 +227,139 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  gpu.func @product_of_a_thread(%n: i32) kernel {
+    %x = attn.alloc {name = "x", offset = 1024} : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+    // expected-note @below {{one thread runs this region}}
+    attn.elect {
+      %xt = attn.transpose %x : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared> -> !attn.buffer<64x64xf16, #attn.transposed<#attn.swizzled<span = 128>>, shared>
+      // expected-error @below {{needs all threads of a warp, and one comes to it}}
+      %p = attn.wgmma %x, %xt : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>, !attn.buffer<64x64xf16, #attn.transposed<#attn.swizzled<span = 128>>, shared> -> <64x64xf32>
+      %t = attn.wgmma.wait %p {pending = 0 : i64} : !attn.inflight<64x64xf32> -> tensor<64x64xf32, #attn.mma<warps = [4, 1]>>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @tile_of_a_thread(%n: i32) kernel {
+    %x = attn.alloc {name = "x", offset = 1024} : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+    // expected-note @below {{one thread runs this region}}
+    attn.elect {
+      // expected-error @below {{needs all threads of a warp, and one comes to it}}
+      %t = attn.local_load %x : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared> -> tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
+      attn.local_store %t, %x : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>, !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @barrier_of_a_thread(%n: i32) kernel {
+    %x = attn.alloc {name = "x", offset = 1024} : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+    %v = arith.constant dense<1.0> : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
+    attn.local_store %v, %x : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>, !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+    %wg = attn.warpgroup_index
+    // expected-note @below {{one thread runs this region}}
+    attn.elect {
+      // expected-error @below {{needs all threads of a warp, and one comes to it}}
+      gpu.barrier
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @transposed_by_a_thread(%n: i32) kernel {
+    %v = attn.alloc {name = "v", offset = 0} : !attn.buffer<64x64xf8E4M3FN, #attn.swizzled<span = 64>, shared>
+    %w = attn.alloc {name = "w", offset = 4096} : !attn.buffer<64x64xf8E4M3FN, #attn.swizzled<span = 64>, shared>
+    // expected-note @below {{one thread runs this region}}
+    attn.elect {
+      // expected-error @below {{needs all threads of a warp, and one comes to it}}
+      attn.local_transpose %v, %w : !attn.buffer<64x64xf8E4M3FN, #attn.swizzled<span = 64>, shared>, !attn.buffer<64x64xf8E4M3FN, #attn.swizzled<span = 64>, shared>
+    }
+    gpu.barrier
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @reduced_by_a_thread(%out: !llvm.ptr<1>) kernel {
+    %c0 = arith.constant 0 : i32
+    %z64 = arith.constant 0 : i64
+    %o64 = arith.constant 1 : i64
+    %c64 = arith.constant 64 : i32
+    %x = attn.alloc {name = "x", offset = 1024} : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+    %t = attn.local_load %x : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared> -> tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
+    %e = arith.extf %t : tensor<64x64xf16, #attn.mma<warps = [4, 1]>> to tensor<64x64xf32, #attn.mma<warps = [4, 1]>>
+    %g = attn.global_view %out[%z64] rows %c64 stride %o64 : <?xf32>
+    // expected-note @below {{one thread runs this region}}
+    attn.elect {
+      // expected-error @below {{needs all threads of a warp, and one comes to it}}
+      %r = attn.reduce max %e : tensor<64x64xf32, #attn.mma<warps = [4, 1]>> -> tensor<64xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [4, 1]>>>
+      attn.global_store %r, %g[%c0] : tensor<64xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [4, 1]>>>, <?xf32>
+    }
+    gpu.barrier
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @vote_of_a_thread(%n: i32) kernel {
+    %x = attn.alloc {name = "x", offset = 1024} : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+    %t = attn.local_load %x : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared> -> tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
+    %z = arith.constant dense<0.0> : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
+    %q = arith.cmpf ogt, %t, %z : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
+    // expected-note @below {{one thread runs this region}}
+    attn.elect {
+      // expected-error @below {{needs all threads of a warp, and one comes to it}}
+      %h = attn.rare any %q default(%t : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>) : tensor<64x64xi1, #attn.mma<warps = [4, 1]>> {
+        %u = arith.addf %t, %t : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
+        attn.yield %u : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
+      }
+    }
+    gpu.barrier
+    gpu.return
+  }
+}
+
+// -----
+
+// Ops of other dialects.
+
+gpu.module @m {
+  gpu.func @one_lane(%all: i32) kernel {
+    // expected-note @below {{one thread runs this region}}
+    attn.elect {
+      // expected-error @below {{needs all threads of a warp, and one comes to it}}
+      nvvm.bar.warp.sync %all : i32
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @shuffle(%x: i32, %all: i32) kernel {
+    // expected-note @below {{one thread runs this region}}
+    attn.elect {
+      // expected-error @below {{needs all threads of a warp, and one comes to it}}
+      %y = nvvm.shfl.sync bfly %all, %x, %x, %all : i32 -> i32
+    }
+    gpu.return
+  }
+}

@@ -238,6 +238,45 @@ static LogicalResult eraseIfEmpty(Operation *op, PatternRewriter &rewriter) {
   return success();
 }
 
+/// Ops of other dialects that all threads of a warp come to together; none of
+/// them says so itself.
+static bool takesWholeWarpsUpstream(Operation *op) {
+  return isa<gpu::BarrierOp, gpu::ShuffleOp, gpu::RotateOp, gpu::AllReduceOp,
+             gpu::SubgroupReduceOp, NVVM::Barrier0Op, NVVM::BarrierOp,
+             NVVM::SyncWarpOp, NVVM::ShflOp, NVVM::VoteSyncOp, NVVM::ReduxOp,
+             NVVM::MatchSyncOp, NVVM::ElectSyncOp>(op);
+}
+
+bool attn::takesWholeWarps(Operation *op) {
+  if (op->hasTrait<TakesWholeWarps>() || takesWholeWarpsUpstream(op))
+    return true;
+  if (auto async = dyn_cast<AsyncOpInterface>(op)) {
+    const AsyncEngine &engine = async.getAsyncEngine();
+    // One thread may wait for its own copies.
+    bool isOfThreads = &engine == &kBulkStores ||
+                       (&engine == &kCopyGroups && async.getAwaitedGroups());
+    if (engine.completion == AsyncEngine::Completion::Groups && !isOfThreads)
+      return true;
+  }
+  auto isInThreads = llvm::IsaPred<RankedTensorType, InFlightType>;
+  return llvm::any_of(op->getOperandTypes(), isInThreads) ||
+         llvm::any_of(op->getResultTypes(), isInThreads);
+}
+
+LogicalResult ElectOp::verifyRegions() {
+  Operation *whole = nullptr;
+  getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
+    whole = takesWholeWarps(op) ? op : nullptr;
+    return whole ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  if (!whole)
+    return success();
+  InFlightDiagnostic diag =
+      whole->emitOpError("needs all threads of a warp, and one comes to it");
+  diag.attachNote(getLoc()) << "one thread runs this region";
+  return diag;
+}
+
 LogicalResult ElectOp::canonicalize(ElectOp op, PatternRewriter &rewriter) {
   return eraseIfEmpty(op, rewriter);
 }

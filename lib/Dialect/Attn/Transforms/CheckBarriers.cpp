@@ -1,6 +1,7 @@
 //===- CheckBarriers.cpp - Prove that synchronisation is right ------------===//
 
 #include "attn/Analysis/BarrierCheck.h"
+#include "attn/Analysis/LaunchAgreement.h"
 #include "attn/Dialect/Attn/IR/ProofAttr.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Support/Files.h"
@@ -69,6 +70,9 @@ static SyncVerdict getVerdict(const BarrierReport &report, StringRef profile) {
 /// Says what the check has found; fails where the kernel may not go on.
 LogicalResult AttnCheckBarriersPass::check(gpu::GPUFuncOp kernel,
                                            const BarrierCheckOptions &options) {
+  if (std::optional<StringRef> why = findUnlikeLaunch(kernel))
+    return kernel.emitError("expected a kernel that agrees with its launch: ")
+           << *why;
   BarrierReport report = checkBarriers(kernel, options);
   if (!skeleton.empty() && report.verdict != BarrierVerdict::Witness &&
       report.verdict != BarrierVerdict::Proved) {

@@ -38,6 +38,8 @@ private:
   SmallVector<Value> cloneTail(IRMapping &mapping, ValueRange results,
                                Value condition = Value());
   scf::WhileOp emitInner(ValueRange carried, ArrayRef<Value> inputs);
+  /// Whether a trip of the loop has this counter.
+  Value emitIsBelowEnd(Value counter);
   /// The path, where an iteration left the inner loop for it.
   ValueRange emitPath(scf::WhileOp inner, ArrayRef<Value> inputs);
 
@@ -132,8 +134,7 @@ scf::WhileOp Loop::emitInner(ValueRange carried, ArrayRef<Value> inputs) {
   SmallVector<Value> next = cloneTail(mapping, defaults, isCommon);
   Value index =
       arith::AddIOp::create(builder, before->getArgument(0), loop.getStep());
-  Value more = arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, index,
-                                     loop.getUpperBound());
+  Value more = emitIsBelowEnd(index);
   next.insert(next.begin(), index);
   next.append({more, taken});
   llvm::append_range(next, values);
@@ -144,6 +145,12 @@ scf::WhileOp Loop::emitInner(ValueRange carried, ArrayRef<Value> inputs) {
   scf::YieldOp::create(builder,
                        after->getArguments().take_front(carried.size()));
   return inner;
+}
+
+Value Loop::emitIsBelowEnd(Value counter) {
+  auto less = loop.getUnsignedCmp() ? arith::CmpIPredicate::ult
+                                    : arith::CmpIPredicate::slt;
+  return arith::CmpIOp::create(builder, less, counter, loop.getUpperBound());
 }
 
 ValueRange Loop::emitPath(scf::WhileOp inner, ArrayRef<Value> inputs) {
@@ -169,9 +176,7 @@ ValueRange Loop::emitPath(scf::WhileOp inner, ArrayRef<Value> inputs) {
 
 unsigned Loop::rewrite() {
   SmallVector<Value> inputs = collectInputs();
-  Value some =
-      arith::CmpIOp::create(builder, arith::CmpIPredicate::slt,
-                            loop.getLowerBound(), loop.getUpperBound());
+  Value some = emitIsBelowEnd(loop.getLowerBound());
   auto guarded = scf::IfOp::create(builder, loop.getResultTypes(), some,
                                    /*addThenBlock=*/true,
                                    /*addElseBlock=*/true);

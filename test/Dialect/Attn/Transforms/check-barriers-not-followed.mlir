@@ -57,57 +57,6 @@ gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "bar
 // -----
 
 gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "barrier"} {
-  gpu.func @product_of_a_thread(%n: i32) kernel attributes {attn.warps = array<i64: 4, 1>, nvvm.minctasm = 1 : i32, known_block_size = array<i32: 128, 1, 1>, attn.shared_bytes = 65536 : i64,
-      attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["2", "1", "1"], block = [128, 1, 1],
-        tensors = [{access = "read", dtype = "f32", name = "x", shape = array<i64: -1>, strides = array<i64: 1>}], args = [{dim = 0 : i64, kind = "size", tensor = "x", type = "i32"}]>} {
-    %x = attn.alloc {name = "x", offset = 1024} : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
-    attn.elect {
-      %xt = attn.transpose %x : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared> -> !attn.buffer<64x64xf16, #attn.transposed<#attn.swizzled<span = 128>>, shared>
-      // expected-warning @below {{cannot be checked: not all threads of a warp come to it}}
-      %p = attn.wgmma %x, %xt : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>, !attn.buffer<64x64xf16, #attn.transposed<#attn.swizzled<span = 128>>, shared> -> <64x64xf32>
-      %t = attn.wgmma.wait %p {pending = 0 : i64} : !attn.inflight<64x64xf32> -> tensor<64x64xf32, #attn.mma<warps = [4, 1]>>
-    }
-    gpu.return
-  }
-}
-
-// -----
-
-gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "barrier"} {
-  gpu.func @tile_of_a_thread(%n: i32) kernel attributes {attn.warps = array<i64: 4, 1>, nvvm.minctasm = 1 : i32, known_block_size = array<i32: 128, 1, 1>, attn.shared_bytes = 65536 : i64,
-      attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["2", "1", "1"], block = [128, 1, 1],
-        tensors = [{access = "read", dtype = "f32", name = "x", shape = array<i64: -1>, strides = array<i64: 1>}], args = [{dim = 0 : i64, kind = "size", tensor = "x", type = "i32"}]>} {
-    %x = attn.alloc {name = "x", offset = 1024} : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
-    attn.elect {
-      // expected-warning @below {{cannot be checked: not all threads of a warp come to it}}
-      %t = attn.local_load %x : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared> -> tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
-      attn.local_store %t, %x : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>, !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
-    }
-    gpu.return
-  }
-}
-
-// -----
-
-gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "barrier"} {
-  gpu.func @barrier_of_a_thread(%n: i32) kernel attributes {attn.warps = array<i64: 1, 1>, nvvm.minctasm = 1 : i32, known_block_size = array<i32: 32, 1, 1>, attn.shared_bytes = 65536 : i64,
-      attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["2", "1", "1"], block = [32, 1, 1],
-        tensors = [{access = "read", dtype = "f32", name = "x", shape = array<i64: -1>, strides = array<i64: 1>}], args = [{dim = 0 : i64, kind = "size", tensor = "x", type = "i32"}]>} {
-    %x = attn.alloc {name = "x", offset = 1024} : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
-    %v = arith.constant dense<1.0> : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
-    attn.local_store %v, %x : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>, !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
-    %wg = attn.warpgroup_index
-    attn.elect {
-      // expected-warning @below {{cannot be checked: not all threads of a warp come to it}}
-      gpu.barrier
-    }
-    gpu.return
-  }
-}
-
-// -----
-
-gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "barrier"} {
   gpu.func @slot_of_slot(%n: i32) kernel attributes {nvvm.minctasm = 1 : i32, known_block_size = array<i32: 256, 1, 1>, attn.shared_bytes = 65536 : i64,
       attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["2", "1", "1"], block = [256, 1, 1],
         tensors = [{access = "read", dtype = "f32", name = "x", shape = array<i64: -1>, strides = array<i64: 1>}], args = [{dim = 0 : i64, kind = "size", tensor = "x", type = "i32"}]>} {
@@ -128,69 +77,6 @@ gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "bar
       %v = arith.constant dense<2.0> : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
       attn.local_store %v, %s : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>, !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
     }
-    gpu.return
-  }
-}
-
-// -----
-
-gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "barrier"} {
-  gpu.func @transposed_by_a_thread(%n: i32) kernel attributes {attn.warps = array<i64: 4, 1>, nvvm.minctasm = 1 : i32, known_block_size = array<i32: 128, 1, 1>, attn.shared_bytes = 65536 : i64,
-      attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["2", "1", "1"], block = [128, 1, 1],
-        tensors = [{access = "read", dtype = "f32", name = "x", shape = array<i64: -1>, strides = array<i64: 1>}], args = [{dim = 0 : i64, kind = "size", tensor = "x", type = "i32"}]>} {
-    %v = attn.alloc {name = "v", offset = 0} : !attn.buffer<64x64xf8E4M3FN, #attn.swizzled<span = 64>, shared>
-    %w = attn.alloc {name = "w", offset = 4096} : !attn.buffer<64x64xf8E4M3FN, #attn.swizzled<span = 64>, shared>
-    attn.elect {
-      // expected-warning @below {{cannot be checked: not all threads of a warp come to it}}
-      attn.local_transpose %v, %w : !attn.buffer<64x64xf8E4M3FN, #attn.swizzled<span = 64>, shared>, !attn.buffer<64x64xf8E4M3FN, #attn.swizzled<span = 64>, shared>
-    }
-    gpu.barrier
-    gpu.return
-  }
-}
-
-// -----
-
-gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "barrier"} {
-  gpu.func @reduced_by_a_thread(%out: !llvm.ptr<1>) kernel attributes {attn.warps = array<i64: 4, 1>, nvvm.minctasm = 1 : i32, known_block_size = array<i32: 128, 1, 1>, attn.shared_bytes = 65536 : i64,
-      attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["2", "1", "1"], block = [128, 1, 1],
-        tensors = [{access = "write", dtype = "f32", name = "x", shape = array<i64: 64>, strides = array<i64: 1>}], args = [{kind = "pointer", tensor = "x"}]>} {
-    %c0 = arith.constant 0 : i32
-    %z64 = arith.constant 0 : i64
-    %o64 = arith.constant 1 : i64
-    %c64 = arith.constant 64 : i32
-    %x = attn.alloc {name = "x", offset = 1024} : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
-    %t = attn.local_load %x : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared> -> tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
-    %e = arith.extf %t : tensor<64x64xf16, #attn.mma<warps = [4, 1]>> to tensor<64x64xf32, #attn.mma<warps = [4, 1]>>
-    %g = attn.global_view %out[%z64] rows %c64 stride %o64 : <?xf32>
-    attn.elect {
-      // expected-warning @below {{cannot be checked: not all threads of a warp come to it}}
-      %r = attn.reduce max %e : tensor<64x64xf32, #attn.mma<warps = [4, 1]>> -> tensor<64xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [4, 1]>>>
-      attn.global_store %r, %g[%c0] : tensor<64xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [4, 1]>>>, <?xf32>
-    }
-    gpu.barrier
-    gpu.return
-  }
-}
-
-// -----
-
-gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "barrier"} {
-  gpu.func @vote_of_a_thread(%n: i32) kernel attributes {attn.warps = array<i64: 4, 1>, nvvm.minctasm = 1 : i32, known_block_size = array<i32: 128, 1, 1>, attn.shared_bytes = 65536 : i64,
-      attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["2", "1", "1"], block = [128, 1, 1],
-        tensors = [{access = "read", dtype = "f32", name = "x", shape = array<i64: -1>, strides = array<i64: 1>}], args = [{dim = 0 : i64, kind = "size", tensor = "x", type = "i32"}]>} {
-    %x = attn.alloc {name = "x", offset = 1024} : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
-    %t = attn.local_load %x : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared> -> tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
-    %z = arith.constant dense<0.0> : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
-    %q = arith.cmpf ogt, %t, %z : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
-    attn.elect {
-      // expected-warning @below {{cannot be checked: not all threads of a warp come to it}}
-      %h = attn.rare any %q default(%t : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>) : tensor<64x64xi1, #attn.mma<warps = [4, 1]>> {
-        %u = arith.addf %t, %t : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
-        attn.yield %u : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
-      }
-    }
-    gpu.barrier
     gpu.return
   }
 }
@@ -326,14 +212,149 @@ gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "bar
 
 // -----
 
-// Inline assembly is believed what it says: what it has side effects on is not known.
+// Inline assembly is not believed: what is not plainly arithmetic on registers is not known.
 
 gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "barrier"} {
   gpu.func @assembly(%n: i32) kernel attributes {attn.warps = array<i64: 4, 1>, nvvm.minctasm = 1 : i32, known_block_size = array<i32: 128, 1, 1>, attn.shared_bytes = 65536 : i64} {
     %lane = llvm.inline_asm "mov.u32 $0, %laneid;", "=r" : () -> i32
-    attn.elect {
-      // expected-warning @below {{cannot be checked: what it does to shared memory or to who waits for whom is not known}}
-      llvm.inline_asm has_side_effects "bar.sync 0;", "" : () -> ()
+    %same = llvm.inline_asm has_side_effects "{ .reg .b32 t; add.u32 t, $1, 1; sub.u32 $0, t, 1; }", "=r,r" %lane : (i32) -> i32
+    // expected-warning @below {{cannot be checked: its instruction 'bar.sync 0' does more than to compute with registers}}
+    llvm.inline_asm "bar.sync 0;", "" : () -> ()
+    gpu.return
+  }
+}
+
+// -----
+
+// A counter that wraps around before it is at its end goes on for ever.
+
+gpu.module @kernels {
+  gpu.func @wraps() kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c2 = arith.constant 2 : i32
+    attn.warp_specialize
+    partition "a" warps 4 registers 128 {
+      %last = arith.constant 2147483647 : i32
+      %step = arith.constant 1073741824 : i32
+      // expected-warning @below {{cannot be checked: the condition does not follow}}
+      scf.for %i = %c0 to %last step %step : i32 {
+        attn.named_barrier %c1 {threads = 256}
+      }
+    }
+    partition "b" warps 4 registers 128 {
+      scf.for %i = %c0 to %c2 step %c1 : i32 {
+        attn.named_barrier %c1 {threads = 256}
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// Of few bits it does so soon.
+
+gpu.module @kernels {
+  gpu.func @wraps_soon() kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c2 = arith.constant 2 : i32
+    attn.warp_specialize
+    partition "a" warps 4 registers 128 {
+      %first = arith.constant 0 : i8
+      %last = arith.constant 127 : i8
+      %step = arith.constant 64 : i8
+      // expected-warning @below {{cannot be checked: the condition does not follow}}
+      scf.for %i = %first to %last step %step : i8 {
+        attn.named_barrier %c1 {threads = 256}
+      }
+    }
+    partition "b" warps 4 registers 128 {
+      scf.for %i = %c0 to %c2 step %c1 : i32 {
+        attn.named_barrier %c1 {threads = 256}
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// What an op makes of numbers that it promises not to have is open.
+
+gpu.module @kernels {
+  gpu.func @promises() kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c2 = arith.constant 2 : i32
+    attn.warp_specialize
+    partition "a" warps 4 registers 128 {
+      %last = arith.constant 2147483647 : i32
+      %more = arith.addi %last, %c1 overflow<nsw> : i32
+      %is_more = arith.cmpi sgt, %more, %last : i32
+      // expected-warning @below {{cannot be checked: the condition does not follow}}
+      scf.if %is_more {
+        attn.named_barrier %c1 {threads = 256}
+      }
+    }
+    partition "b" warps 4 registers 128 {
+      scf.for %i = %c0 to %c2 step %c1 : i32 {
+        attn.named_barrier %c1 {threads = 256}
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// An index cannot hold the number.
+
+gpu.module @kernels {
+  gpu.func @too_large() kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c2 = arith.constant 2 : i32
+    attn.warp_specialize
+    partition "a" warps 4 registers 128 {
+      %large = arith.constant 4294967298 : index
+      %low = arith.index_cast %large : index to i32
+      // expected-warning @below {{cannot be checked: the upper bound does not follow}}
+      scf.for %i = %c0 to %low step %c1 : i32 {
+        attn.named_barrier %c1 {threads = 256}
+      }
+    }
+    partition "b" warps 4 registers 128 {
+      scf.for %i = %c0 to %c2 step %c1 : i32 {
+        attn.named_barrier %c1 {threads = 256}
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// The product has more bits than an index of the kernel: what becomes of it depends on who computes it.
+
+gpu.module @kernels {
+  gpu.func @product() kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %k = arith.constant 65536 : index
+    %k_i32 = arith.constant 65536 : i32
+    attn.warp_specialize
+    partition "a" warps 4 registers 128 {
+      %product = arith.muli %k, %k : index
+      %quotient = arith.divui %product, %k : index
+      %trips = arith.index_cast %quotient : index to i32
+      // expected-warning @below {{cannot be checked: the upper bound does not follow}}
+      scf.for %i = %c0 to %trips step %k_i32 : i32 {
+        attn.named_barrier %c1 {threads = 256}
+      }
+    }
+    partition "b" warps 4 registers 128 {
     }
     gpu.return
   }

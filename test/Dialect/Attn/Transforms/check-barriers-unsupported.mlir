@@ -304,7 +304,7 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @several(%p: !llvm.ptr<1>) kernel attributes {attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["4", "1", "1"], block = [256, 1, 1],
+  gpu.func @several(%p: !llvm.ptr<1>) kernel attributes {attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["4", "1", "1"], block = [128, 1, 1],
       tensors = [{access = "read", dtype = "f32", name = "x", shape = array<i64: 4>, strides = array<i64: 1>}], args = [{kind = "pointer", tensor = "x"}]>} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
@@ -356,7 +356,7 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @read_anew(%p: !llvm.ptr<1>) kernel attributes {attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["4", "1", "1"], block = [256, 1, 1],
+  gpu.func @read_anew(%p: !llvm.ptr<1>) kernel attributes {attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["4", "1", "1"], block = [128, 1, 1],
       tensors = [{access = "read", dtype = "f32", name = "x", shape = array<i64: 4>, strides = array<i64: 1>}], args = [{kind = "pointer", tensor = "x"}]>} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
@@ -382,7 +382,7 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @twice(%p: !llvm.ptr<1>) kernel attributes {attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["4", "1", "1"], block = [256, 1, 1],
+  gpu.func @twice(%p: !llvm.ptr<1>) kernel attributes {attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["4", "1", "1"], block = [128, 1, 1],
       tensors = [{access = "read", dtype = "f32", name = "x", shape = array<i64: 4>, strides = array<i64: 1>}], args = [{kind = "pointer", tensor = "x"}]>} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
@@ -416,7 +416,7 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @unknown_tile(%n: i32, %p: !llvm.ptr<1>) kernel attributes {attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["4", "1", "1"], block = [256, 1, 1],
+  gpu.func @unknown_tile(%n: i32, %p: !llvm.ptr<1>) kernel attributes {attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["4", "1", "1"], block = [128, 1, 1],
       tensors = [{access = "read", dtype = "f32", name = "x", shape = array<i64: 4>, strides = array<i64: 1>}], args = [{dim = 0 : i64, kind = "size", tensor = "x", type = "i32"}, {kind = "pointer", tensor = "x"}]>} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
@@ -514,7 +514,7 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @dealers(%p: !llvm.ptr<1>) kernel attributes {attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["4", "1", "1"], block = [256, 1, 1],
+  gpu.func @dealers(%p: !llvm.ptr<1>) kernel attributes {attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["4", "1", "1"], block = [128, 1, 1],
       tensors = [{access = "read", dtype = "f32", name = "x", shape = array<i64: 4>, strides = array<i64: 1>}], args = [{kind = "pointer", tensor = "x"}]>} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
@@ -614,19 +614,6 @@ gpu.module @kernels {
     %half = arith.constant 65535 : i32
     // expected-warning @below {{cannot be checked: not all threads of a warp come to it}}
     nvvm.bar.warp.sync %half : i32
-    gpu.return
-  }
-}
-
-// -----
-
-gpu.module @kernels {
-  gpu.func @one_lane() kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
-    %all = arith.constant -1 : i32
-    attn.elect {
-      // expected-warning @below {{cannot be checked: not all threads of a warp come to it}}
-      nvvm.bar.warp.sync %all : i32
-    }
     gpu.return
   }
 }

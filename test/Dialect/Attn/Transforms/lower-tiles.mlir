@@ -35,6 +35,22 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // How a loop compares its counter stays.
+  // CHECK-LABEL: gpu.func @unsigned_loop
+  // CHECK: scf.for unsigned %{{.*}} = %{{.*}} to %{{.*}} step
+  // CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step
+  gpu.func @unsigned_loop(%n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    scf.for unsigned %i = %c0 to %n step %c1 : i32 {
+      gpu.barrier
+    }
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      gpu.barrier
+    }
+    gpu.return
+  }
+
   // 40 columns in rows of 48: the last chunk of a row is padding, zero-filled.
   // CHECK-LABEL: gpu.func @padded_copy
   // CHECK: %[[INSIDE:.*]] = arith.cmpi slt, %{{.*}}, %c{{.*}} : i32

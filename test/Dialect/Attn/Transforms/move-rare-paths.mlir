@@ -1,6 +1,6 @@
 // RUN: attn-opt %s -pass-pipeline='builtin.module(gpu.module(attn-move-rare-paths))' -split-input-file | FileCheck %s
 // RUN: attn-opt %s -pass-pipeline='builtin.module(gpu.module(attn-move-rare-paths))' -split-input-file --remarks-filter='attn.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
-// REMARK: [Passed] rare-path {{.*}} Remark="the loop is left where the path is taken", inputs=0
+// REMARK-COUNT-2: [Passed] rare-path {{.*}} Remark="the loop is left where the path is taken", inputs=0
 // REMARK-COUNT-2: [Missed] rare-path {{.*}} Reason="the path stays where it is: more than arithmetic follows it"
 // REMARK-NOT: rare-path
 
@@ -33,6 +33,32 @@ gpu.module @kernels {
       scf.if %elected {
         nvvm.mbarrier.arrive %b : !llvm.ptr<3>
       }
+      scf.yield %kept : f32
+    }
+    gpu.return %sum : f32
+  }
+}
+
+// -----
+
+// A counter without a sign is compared without one.
+// CHECK-LABEL: gpu.func @unsigned
+// CHECK: arith.cmpi ult
+// CHECK: scf.while
+// CHECK-NOT: arith.cmpi slt
+// CHECK: arith.cmpi ult
+// CHECK-NOT: arith.cmpi slt
+gpu.module @kernels {
+  gpu.func @unsigned(%count: i32, %x: f32, %rare: i1) -> f32 {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %sum = scf.for unsigned %i = %zero to %count step %one iter_args(%acc = %x) -> f32 : i32 {
+      %kept = scf.if %rare -> f32 {
+        %half = arith.mulf %x, %x : f32
+        scf.yield %half : f32
+      } else {
+        scf.yield %acc : f32
+      } {attn.leave_loop}
       scf.yield %kept : f32
     }
     gpu.return %sum : f32

@@ -105,6 +105,11 @@ public:
   };
 };
 
+/// Trait of ops that all threads of a warp come to together.
+template <typename ConcreteOp>
+class TakesWholeWarps : public OpTrait::TraitBase<ConcreteOp, TakesWholeWarps> {
+};
+
 /// Trait of ops whose accesses `Engine` carries out: implements getAsyncEngine
 /// of AsyncOpInterface.
 template <const AsyncEngine *Engine>
@@ -190,6 +195,11 @@ namespace mlir::attn {
 /// The partition of an attn.warp_specialize that holds `op`: the op and the
 /// region's index, or null.
 std::pair<WarpSpecializeOp, unsigned> getPartition(Operation *op);
+
+/// True for ops that all threads of a warp execute together: those with the
+/// trait, upstream's barriers, what holds a part of a tile in each thread or
+/// moves one, and groups of accesses of all threads (PTX ISA, `.aligned`).
+bool takesWholeWarps(Operation *op);
 
 /// The allocation of tensor memory behind a buffer, through views; null if
 /// there is none.

@@ -30,6 +30,12 @@ class Attn_MinimumSM<int sm>
 class AttnRequiresSM<int sm>
     : TraitList<[Attn_ArchOpInterface, Attn_MinimumSM<sm>]>;
 
+/// Trait: all threads of a warp come to the op together, as to a barrier or a
+/// vote. `attn.elect` holds none of these; `attn::takesWholeWarps` knows more.
+def Attn_TakesWholeWarps : NativeOpTrait<"TakesWholeWarps"> {
+  let cppNamespace = "::mlir::attn";
+}
+
 def Attn_AsyncOpInterface : OpInterface<"AsyncOpInterface"> {
   let cppNamespace = "::mlir::attn";
   let description = [{

@@ -217,6 +217,7 @@ def Attn_FenceProxyOp : Attn_Op<"fence.proxy_async", [AttnRequiresSM<90>,
 }
 
 def Attn_NamedBarrierOp : Attn_Op<"named_barrier", [AttnRequiresSM<80>,
+    Attn_TakesWholeWarps,
     MemoryEffects<[MemRead<Attn_BarrierState>, MemWrite<Attn_BarrierState>]>]> {
   let summary = "a barrier of some of a CTA's warps";
   let description = [{
@@ -246,7 +247,7 @@ def Attn_NamedBarrierOp : Attn_Op<"named_barrier", [AttnRequiresSM<80>,
 }
 
 class Attn_TurnOp<string mnemonic> : Attn_Op<"turn." # mnemonic,
-    [AttnRequiresSM<90>,
+    [AttnRequiresSM<90>, Attn_TakesWholeWarps,
     MemoryEffects<[MemRead<Attn_BarrierState>, MemWrite<Attn_BarrierState>]>]> {
   let arguments = (ins Described<I64Attr, "the first warpgroup's named barrier, 1 to 15">:$id);
   let assemblyFormat = "$id attr-dict";
@@ -307,6 +308,7 @@ def Attn_TurnPassOp : Attn_TurnOp<"pass"> {
 }
 
 def Attn_ClusterBarrierOp : Attn_Op<"cluster_barrier", [AttnRequiresSM<90>,
+    Attn_TakesWholeWarps,
     MemoryEffects<[MemRead<Attn_BarrierState>, MemWrite<Attn_BarrierState>]>]> {
   let summary = "a barrier of all threads of a cluster";
   let description = [{
@@ -329,6 +331,7 @@ def Attn_ClusterBarrierOp : Attn_Op<"cluster_barrier", [AttnRequiresSM<90>,
 }
 
 def Attn_TileArriveOp : Attn_Op<"tile_arrive", [AttnRequiresSM<80>,
+    Attn_TakesWholeWarps,
     MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "says that a CTA is done with its part of a tile";
   let description = [{

@@ -38,6 +38,7 @@ def Attn_TeamIndexOp : Attn_Op<"team_index", [AttnRequiresSM<80>, Pure]> {
 }
 
 def Attn_TeamBarrierOp : Attn_Op<"team_barrier", [AttnRequiresSM<80>,
+    Attn_TakesWholeWarps,
     MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "waits for all threads of a team";
   let description = [{

@@ -381,7 +381,7 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
   }];
 }
 
-def Attn_RareOp : Attn_Op<"rare", [
+def Attn_RareOp : Attn_Op<"rare", [Attn_TakesWholeWarps,
     RecursiveMemoryEffects,
     DeclareOpInterfaceMethods<RegionBranchOpInterface,
       ["getEntrySuccessorOperands"]>,

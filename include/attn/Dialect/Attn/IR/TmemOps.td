@@ -110,6 +110,7 @@ def Attn_TmemSliceOp : Attn_Op<"tmem.slice", [AttnRequiresSM<100>, Pure,
 }
 
 def Attn_TmemReserveOp : Attn_Op<"tmem.reserve", [AttnRequiresSM<100>,
+    Attn_TakesWholeWarps,
     MemoryEffects<[MemWrite<Attn_TensorAccesses>]>]> {
   let summary = "takes columns of the SM's tensor memory for the CTA";
   let description = [{
@@ -142,6 +143,7 @@ def Attn_TmemReserveOp : Attn_Op<"tmem.reserve", [AttnRequiresSM<100>,
 }
 
 def Attn_TmemDeallocOp : Attn_Op<"tmem.dealloc", [AttnRequiresSM<100>,
+    Attn_TakesWholeWarps,
     MemoryEffects<[MemWrite<Attn_TensorAccesses>]>]> {
   let summary = "gives columns of tensor memory back";
   let description = [{

@@ -10,6 +10,7 @@ include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def Attn_WarpSpecializeOp : Attn_Op<"warp_specialize", [AttnRequiresSM<90>,
+    Attn_TakesWholeWarps,
     RecursiveMemoryEffects, NoRegionArguments,
     DeclareOpInterfaceMethods<RegionBranchOpInterface>,
     SingleBlockImplicitTerminator<"YieldOp">]> {
@@ -79,7 +80,8 @@ def Attn_ElectOp : Attn_Op<"elect", [RecursiveMemoryEffects, NoRegionArguments,
   let description = [{
     One thread of the partition's (else the CTA's) first warp runs the region;
     the others go on without waiting. With `each_warpgroup` one thread of the
-    first warp of each warpgroup does, each time the same.
+    first warp of each warpgroup does, each time the same. No op that all threads of
+    a warp come to together may stand in it: barriers, votes, tiles in registers.
 
     Canonical form: an empty region is not there.
 
@@ -99,6 +101,7 @@ def Attn_ElectOp : Attn_Op<"elect", [RecursiveMemoryEffects, NoRegionArguments,
   let assemblyFormat = [{
     (`each_warpgroup` $each_warpgroup^)? attr-dict-with-keyword $body
   }];
+  let hasRegionVerifier = 1;
   let hasCanonicalizeMethod = 1;
 }
 

@@ -202,7 +202,8 @@ def Attn_NarrowOperandOp : Attn_Op<"narrow_operand", [AttnRequiresSM<90>, Pure,
   let hasVerifier = 1;
 }
 
-def Attn_LocalTransposeOp : Attn_Op<"local_transpose", [AttnRequiresSM<90>]> {
+def Attn_LocalTransposeOp : Attn_Op<"local_transpose", [AttnRequiresSM<90>,
+    Attn_TakesWholeWarps]> {
   let summary = "a transposed copy of an 8-bit buffer";
   let description = [{
     `dest[c, 16 q + 4t + 2u + i] = source[16 q + 8u + 2t + i, c]` (t < 4; u, i <

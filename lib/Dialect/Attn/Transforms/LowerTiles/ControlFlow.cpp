@@ -50,7 +50,8 @@ LogicalResult PartitionLowering::lower(scf::ForOp op) {
     llvm::append_range(inits, value->values);
   }
   auto loop = scf::ForOp::create(b, op.getLowerBound(), op.getUpperBound(),
-                                 op.getStep(), inits);
+                                 op.getStep(), inits, /*bodyBuilder=*/nullptr,
+                                 op.getUnsignedCmp());
   loop->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   // Without carried values the builder made a terminator already.
   if (inits.empty())

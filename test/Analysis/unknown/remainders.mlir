@@ -1,0 +1,103 @@
+// RUN: attn-opt %s --split-input-file --pass-pipeline='builtin.module(gpu.module(attn-check-barriers))' --remarks-filter='attn.check.*' -o /dev/null 2>&1 | FileCheck %s
+
+// As many trips as the launch says, by whose number the slot is found, and the lap by its quotient.
+
+// CHECK: Function=remainders | {{.*}}synchronisation is proved for all tiles
+
+gpu.module @kernels {
+  gpu.func @remainders(%map: !attn.tensor_map<1x1x64x64xf16, swizzle = 128>, %n: i32) kernel {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c2 = arith.constant 2 : i32
+    %c3 = arith.constant 3 : i32
+    %k = attn.alloc {name = "k", offset = 0} : !attn.buffer<3x64x64xf16, #attn.swizzled<span = 128>, shared>
+    %full = attn.mbarrier.alloc {name = "k.full", offset = 24576} : !attn.mbarriers<3>
+    %empty = attn.mbarrier.alloc {name = "k.empty", offset = 24600} : !attn.mbarriers<3>
+    attn.elect {
+      attn.mbarrier.init %full {count = 1} : !attn.mbarriers<3>
+      attn.mbarrier.init %empty {count = 4} : !attn.mbarriers<3>
+      attn.mbarrier.fence_init
+    }
+    gpu.barrier
+    attn.warp_specialize
+    partition "consumer" warps 4 tiles [4, 1] registers 240 {
+      scf.for %i = %c0 to %n step %c1 : i32 {
+        %slot = arith.remui %i, %c3 : i32
+        %lap = arith.divui %i, %c3 : i32
+        %parity = arith.remui %lap, %c2 : i32
+        attn.mbarrier.wait %full[%slot] parity %parity : !attn.mbarriers<3>
+        %s = attn.slot %k[%slot] : !attn.buffer<3x64x64xf16, #attn.swizzled<span = 128>, shared> -> !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+        %t = attn.local_load %s : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared> -> tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
+        attn.fence.proxy_async
+        attn.mbarrier.arrive %empty[%slot] : !attn.mbarriers<3>
+      }
+    }
+    partition "producer" warps 4 registers 24 {
+      attn.elect {
+        scf.for %i = %c0 to %n step %c1 : i32 {
+          %slot = arith.remui %i, %c3 : i32
+          %lap = arith.divui %i, %c3 : i32
+          %odd = arith.remui %lap, %c2 : i32
+          %parity = arith.xori %odd, %c1 : i32
+          attn.mbarrier.wait %empty[%slot] parity %parity : !attn.mbarriers<3>
+          attn.mbarrier.expect_tx %full[%slot] {bytes = 8192} : !attn.mbarriers<3>
+          %s = attn.slot %k[%slot] : !attn.buffer<3x64x64xf16, #attn.swizzled<span = 128>, shared> -> !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+          attn.tma.load %map[%c0, %c0, %i, %c0], %s barrier %full[%slot] : !attn.mbarriers<3> : !attn.tensor_map<1x1x64x64xf16, swizzle = 128>, !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+        }
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// By bits.
+
+// CHECK: Function=masks | {{.*}}synchronisation is proved for all tiles
+
+gpu.module @kernels {
+  gpu.func @masks(%map: !attn.tensor_map<1x1x64x64xf16, swizzle = 128>, %n: i32) kernel {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c2 = arith.constant 2 : i32
+    %c3 = arith.constant 3 : i32
+    %k = attn.alloc {name = "k", offset = 0} : !attn.buffer<4x64x64xf16, #attn.swizzled<span = 128>, shared>
+    %full = attn.mbarrier.alloc {name = "k.full", offset = 32768} : !attn.mbarriers<4>
+    %empty = attn.mbarrier.alloc {name = "k.empty", offset = 32800} : !attn.mbarriers<4>
+    attn.elect {
+      attn.mbarrier.init %full {count = 1} : !attn.mbarriers<4>
+      attn.mbarrier.init %empty {count = 4} : !attn.mbarriers<4>
+      attn.mbarrier.fence_init
+    }
+    gpu.barrier
+    attn.warp_specialize
+    partition "consumer" warps 4 tiles [4, 1] registers 240 {
+      scf.for %i = %c0 to %n step %c1 : i32 {
+        %slot = arith.andi %i, %c3 : i32
+        %lap = arith.shrui %i, %c2 : i32
+        %parity = arith.andi %lap, %c1 : i32
+        attn.mbarrier.wait %full[%slot] parity %parity : !attn.mbarriers<4>
+        %s = attn.slot %k[%slot] : !attn.buffer<4x64x64xf16, #attn.swizzled<span = 128>, shared> -> !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+        %t = attn.local_load %s : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared> -> tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
+        attn.fence.proxy_async
+        attn.mbarrier.arrive %empty[%slot] : !attn.mbarriers<4>
+      }
+    }
+    partition "producer" warps 4 registers 24 {
+      attn.elect {
+        scf.for %i = %c0 to %n step %c1 : i32 {
+          %slot = arith.andi %i, %c3 : i32
+          %lap = arith.shrui %i, %c2 : i32
+          %odd = arith.andi %lap, %c1 : i32
+          %parity = arith.xori %odd, %c1 : i32
+          attn.mbarrier.wait %empty[%slot] parity %parity : !attn.mbarriers<4>
+          attn.mbarrier.expect_tx %full[%slot] {bytes = 8192} : !attn.mbarriers<4>
+          %s = attn.slot %k[%slot] : !attn.buffer<4x64x64xf16, #attn.swizzled<span = 128>, shared> -> !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+          attn.tma.load %map[%c0, %c0, %i, %c0], %s barrier %full[%slot] : !attn.mbarriers<4> : !attn.tensor_map<1x1x64x64xf16, swizzle = 128>, !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+        }
+      }
+    }
+    gpu.return
+  }
+}
