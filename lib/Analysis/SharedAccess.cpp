@@ -113,6 +113,16 @@ static void findOwnRows(SharedAccess &access) {
   access.ownSpan = layout.getSpan();
 }
 
+bool attn::areSharedOutAlike(const SharedAccess &a, const SharedAccess &b) {
+  auto isWholeSlot = [](const SharedAccess &access) {
+    auto slot = access.op->getOperand(access.operand).getDefiningOp<SlotOp>();
+    return slot && slot.getSource().getDefiningOp<AllocOp>();
+  };
+  return isa<LocalTransposeOp>(a.op) && isa<LocalTransposeOp>(b.op) &&
+         a.operand == b.operand && a.alloc == b.alloc && isWholeSlot(a) &&
+         isWholeSlot(b);
+}
+
 bool attn::haveSameOwnRows(const SharedAccess &a, const SharedAccess &b) {
   return a.ownRows != 0 && a.ownRows == b.ownRows && a.ownSpan == b.ownSpan &&
          a.alloc == b.alloc;

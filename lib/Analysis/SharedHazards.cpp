@@ -347,6 +347,7 @@ HazardFinder::Result HazardFinder::visitAccesses(Operation &op, State &state) {
       if (!first.access.isWrite && !access.isWrite)
         continue;
       if (isSameThread(first.access, access) ||
+          areSharedOutAlike(first.access, access) ||
           !mayTouchSameBytes(first, second))
         continue;
       bool isOwn = haveSameOwnRows(first.access, access);

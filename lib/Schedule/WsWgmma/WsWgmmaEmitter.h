@@ -90,6 +90,9 @@ private:
                                     ArrayRef<Value> cursors, StringRef role);
   /// The producer of 8-bit operands, in all threads of its partition.
   LogicalResult emitTransposingProducer();
+  /// A loop over trips that carries the cursors.
+  TileCursors emitTrips(Value begin, Value end, TileCursors cursors,
+                        llvm::function_ref<void(Value, TileCursors &)> body);
   TileCursors emitTransposingTile(TileCursors cursors);
   /// Copies a slot of v to one of vt.
   void emitTransposition(TileCursors &cursors);

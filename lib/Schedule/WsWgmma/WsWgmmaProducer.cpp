@@ -95,52 +95,52 @@ void WsWgmmaEmitter::emitTransposition(TileCursors &cursors) {
   cursors.dest = advance(cursors.dest, vt);
 }
 
-TileCursors WsWgmmaEmitter::emitTransposingTile(TileCursors cursors) {
-  elect([&]() { loadQueries(cursors); });
-  // Loads run one block ahead of the transposition, which itself runs ahead of
-  // the consumers as far as the ring vt lets it.
-  Value one = context.i32(1), zero = context.i32(0);
-  Value trips = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
-  Value lastBlock = arith::SubIOp::create(b, walk.end, one);
+TileCursors
+WsWgmmaEmitter::emitTrips(Value begin, Value end, TileCursors cursors,
+                          llvm::function_ref<void(Value, TileCursors &)> body) {
   // The cursor of q is not carried through blocks.
-  auto list = [](const TileCursors &cursors) {
-    return llvm::to_vector(llvm::drop_begin(cursors.list()));
+  auto list = [](const TileCursors &at) {
+    return llvm::to_vector(llvm::drop_begin(at.list()));
   };
   auto get = [&](ValueRange carried) {
     SmallVector<Value> all = {cursors.q};
     llvm::append_range(all, carried);
     return TileCursors(all);
   };
-  SmallVector<Value> carried = list(cursors);
-  Value some = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, trips, zero);
-  auto branch = scf::IfOp::create(b, ValueRange(carried).getTypes(), some,
-                                  /*withElseRegion=*/true);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.elseBlock());
-    scf::YieldOp::create(b, carried);
-    b.setInsertionPointToStart(branch.thenBlock());
-    elect([&]() { loadBlock(lastBlock, cursors); });
-    TileCursors first = cursors;
-    advanceBlock(first);
-    auto loop = scf::ForOp::create(b, one, trips, one, list(first));
-    {
-      OpBuilder::InsertionGuard inner(b);
-      b.setInsertionPointToStart(loop.getBody());
-      TileCursors next = get(loop.getRegionIterArgs());
-      Value block = arith::SubIOp::create(b, lastBlock, loop.getInductionVar());
-      elect([&]() { loadBlock(block, next); });
-      advanceBlock(next);
-      emitTransposition(next);
-      scf::YieldOp::create(b, list(next));
-    }
-    TileCursors last = get(loop.getResults());
-    emitTransposition(last);
-    scf::YieldOp::create(b, list(last));
-  }
-  Value nextQ = advance(cursors.q, q);
-  TileCursors next = get(branch.getResults());
-  next.q = nextQ;
+  auto loop = scf::ForOp::create(b, begin, end, context.i32(1), list(cursors));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  TileCursors next = get(loop.getRegionIterArgs());
+  body(loop.getInductionVar(), next);
+  scf::YieldOp::create(b, list(next));
+  return get(loop.getResults());
+}
+
+TileCursors WsWgmmaEmitter::emitTransposingTile(TileCursors cursors) {
+  elect([&]() { loadQueries(cursors); });
+  // The transposition runs ahead of the consumers as far as the ring vt lets
+  // it, and loads run one block ahead of that. They come behind it, since the
+  // thread that loads waits for a slot, and its warp would be the last one; but
+  // the second block of a tile is loaded while the first one is on its way.
+  Value zero = context.i32(0), one = context.i32(1), two = context.i32(2);
+  Value trips = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
+  Value lastBlock = arith::SubIOp::create(b, walk.end, one);
+  Value some = b.createOrFold<arith::MinSIOp>(trips, one);
+  Value first = b.createOrFold<arith::MinSIOp>(trips, two);
+  auto load = [&](Value trip, TileCursors &at) {
+    Value block = arith::SubIOp::create(b, lastBlock, trip);
+    elect([&]() { loadBlock(block, at); });
+    advanceBlock(at);
+  };
+  auto transpose = [&](Value, TileCursors &at) { emitTransposition(at); };
+  TileCursors next = emitTrips(zero, first, cursors, load);
+  next = emitTrips(zero, some, next, transpose);
+  next = emitTrips(two, trips, next, [&](Value trip, TileCursors &at) {
+    emitTransposition(at);
+    load(trip, at);
+  });
+  next = emitTrips(one, first, next, transpose);
+  next.q = advance(cursors.q, q);
   return next;
 }
 

@@ -10,6 +10,8 @@
 !ring = !attn.buffer<2x64x64xf16, #s128, shared>
 !map = !attn.tensor_map<64x64xf16, swizzle = 128>
 !g = !attn.global<?x64xf16>
+!bytes = !attn.buffer<2x64x64xf8E4M3FN, #attn.swizzled<span = 64>, shared>
+!byte = !attn.buffer<64x64xf8E4M3FN, #attn.swizzled<span = 64>, shared>
 
 gpu.module @kernels {
   // What one partition loads by TMA and another one reads by wgmma needs neither
@@ -485,6 +487,57 @@ gpu.module @kernels {
       attn.cp_async.wait {pending = 0}
       attn.mbarrier.arrive %full[%zero] : !attn.mbarriers<1>
       attn.mbarrier.arrive %full[%zero] : !attn.mbarriers<1>
+    }
+    gpu.return
+  }
+
+  // Threads share a slot out alike each time, so that each of them writes again
+  // what it has written before.
+  // REMARK: Function=transposed | Remark="barriers inserted", count=0, proxy-fences=0
+  // CHECK-LABEL: gpu.func @transposed
+  // CHECK-NOT: attn.named_barrier
+  // CHECK: gpu.return
+  gpu.func @transposed(%n: i32) kernel {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %v = attn.alloc {name = "v", offset = 0 : i64} : !bytes
+    %vt = attn.alloc {name = "vt", offset = 8192 : i64} : !bytes
+    attn.warp_specialize
+    partition "transposer" warps 4 registers 24 {
+      scf.for %i = %zero to %n step %one : i32 {
+        %s = attn.slot %v[%i] : !bytes -> !byte
+        %d = attn.slot %vt[%i] : !bytes -> !byte
+        attn.local_transpose %s, %d : !byte, !byte
+      }
+      %s = attn.slot %v[%zero] : !bytes -> !byte
+      %d = attn.slot %vt[%one] : !bytes -> !byte
+      attn.local_transpose %s, %d : !byte, !byte
+    }
+    partition "other" warps 4 registers 24 {
+    }
+    gpu.return
+  }
+
+  // Through another view of the bytes it is another share.
+  // REMARK: Function=transposed_view | Remark="barriers inserted", count=1, proxy-fences=0
+  // CHECK-LABEL: gpu.func @transposed_view
+  // CHECK: attn.local_transpose
+  // CHECK: attn.named_barrier
+  // CHECK: attn.local_transpose
+  gpu.func @transposed_view() kernel {
+    %one = arith.constant 1 : i32
+    %v = attn.alloc {name = "v", offset = 0 : i64} : !bytes
+    %vt = attn.alloc {name = "vt", offset = 8192 : i64} : !bytes
+    %other = attn.reinterpret %vt : !bytes -> !bytes
+    attn.warp_specialize
+    partition "transposer" warps 4 registers 24 {
+      %s = attn.slot %v[%one] : !bytes -> !byte
+      %d = attn.slot %vt[%one] : !bytes -> !byte
+      attn.local_transpose %s, %d : !byte, !byte
+      %e = attn.slot %other[%one] : !bytes -> !byte
+      attn.local_transpose %s, %e : !byte, !byte
+    }
+    partition "other" warps 4 registers 24 {
     }
     gpu.return
   }
