@@ -23,11 +23,13 @@ static void read(llvm::StringRef label, llvm::StringRef fields) {
   llvm::json::Value value = llvm::cantFail(llvm::json::parse(text));
   Failure failure;
   AttentionProblem problem = readProblem(value, failure);
+  llvm::json::Value written = writeProblem(problem);
   if (failure)
     llvm::outs() << "refused: " << failure.message << "\n";
+  else if (auto *number = written.getAsObject()->get("temperature"))
+    llvm::outs() << label << ": " << *number << "\n";
   else
-    llvm::outs() << label << ": " << *writeProblem(problem).getAsObject()->get("temperature")
-                 << "\n";
+    llvm::outs() << label << ": none\n";
 }
 
 int main() {
