@@ -32,9 +32,11 @@ DTYPES = {
     "i32": torch.int32,
     "i64": torch.int64,
 }
-#: Largest relative error of O, by the coarser type of q and o; and of LSE.
+#: Largest relative error of O, by the coarser type of q and o; and of LSE. Tensor cores add 8-bit
+#: products up with fewer bits than f32 has: torch's `_scaled_mm` was off by up to 3.3e-3 of a
+#: score of 256 columns on an H100, and a row of few keys has that in its LSE.
 TOLERANCES = {"f16": 2e-3, "f32": 2e-3, "bf16": 1.6e-2, "f8E4M3FN": 8e-2, "f8E5M2": 8e-2}
-LSE_TOLERANCE = 1e-3
+LSE_TOLERANCE, NARROW_LSE_TOLERANCE = 1e-3, 4e-3
 #: Fills outputs and gaps, so that elements that nobody wrote are seen.
 POISON = -77.0
 
@@ -231,7 +233,9 @@ def check(path: pathlib.Path, options: argparse.Namespace) -> tuple[bool, list[s
     error, lse_error = compare(tensors, problem)
     types = [tensor["dtype"] for tensor in record["tensors"] if tensor["name"] in ("q", "o")]
     tolerance = max(TOLERANCES[dtype] for dtype in types)
-    good = error <= tolerance and (lse_error is None or lse_error <= LSE_TOLERANCE)
+    narrow = any(t["name"] == "q" and t["dtype"].startswith("f8") for t in record["tensors"])
+    lse_tolerance = NARROW_LSE_TOLERANCE if narrow else LSE_TOLERANCE
+    good = error <= tolerance and (lse_error is None or lse_error <= lse_tolerance)
     first = {name: tensors[name].clone() for name in ("o", "lse") if name in tensors}
     call()
     torch.cuda.synchronize()
@@ -242,7 +246,7 @@ def check(path: pathlib.Path, options: argparse.Namespace) -> tuple[bool, list[s
     good &= repeatable
     if options.graph:
         replayed, replayed_lse = compare_replay(call, tensors, problem)
-        good &= replayed <= tolerance and (replayed_lse is None or replayed_lse <= LSE_TOLERANCE)
+        good &= replayed <= tolerance and (replayed_lse is None or replayed_lse <= lse_tolerance)
         error = max(error, replayed)
     gpu, host = measure(call, options.repeats), measure_host(call)
     verdict = "ok" if good else "WRONG" if repeatable else "NOT REPEATABLE"
