@@ -417,11 +417,15 @@ FailureOr<PlanAttrInterface> WsTmemSchedule::setParameters(
 
 bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
                                        PlanAttrInterface planAttr,
-                                       const TargetRow &) const {
+                                       const TargetRow &target) const {
   auto plan = cast<WsTmemPlanAttr>(planAttr);
   int64_t block = plan.getBlockN();
-  // A mask took 216 bytes beside results with a partition of their own.
-  if (plan.getOPartition() && plan.getOwnBlocks())
+  // A mask took 216 bytes beside results with a partition of their own, and
+  // maxima that come with the scores 32 and 68 at D 96 and 128, none at D 64.
+  constexpr int64_t kMostBesideMaxima = 64;
+  if (plan.getOPartition() &&
+      (plan.getOwnBlocks() || (target.has(Capability::Tcgen05LdRed) &&
+                               facts.valueDim > kMostBesideMaxima)))
     return true;
   // Probabilities that a lost bet replaces, and the scores that it needs.
   if (plan.getSoftmax() == SoftmaxPolicy::Optimistic)
