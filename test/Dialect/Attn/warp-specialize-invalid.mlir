@@ -363,3 +363,15 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// Lanes tell each other what their sequences have.
+func.func @dealt_by_one_thread(%lengths: !llvm.ptr<1>, %index: i32) {
+  // expected-note @below {{one thread runs this region}}
+  attn.elect {
+    // expected-error @below {{needs all threads of a warp, and one comes to it}}
+    %sequence, %run, %runs = attn.deal_run %index of 264 from %lengths[64] up to %index most 32
+  }
+  return
+}

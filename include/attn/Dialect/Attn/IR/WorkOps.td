@@ -8,7 +8,8 @@ include "attn/Dialect/Attn/IR/AttnTypes.td"
 include "attn/Dialect/Attn/IR/AttnInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-def Attn_DealRunOp : Attn_Op<"deal_run", [AttnRequiresSM<80>]> {
+def Attn_DealRunOp : Attn_Op<"deal_run", [AttnRequiresSM<80>,
+    Attn_TakesWholeWarps]> {
   let summary = "which run of which sequence a CTA has";
   let description = [{
     Cuts the keys of `sequences` sequences into at most `total` runs, so that all
