@@ -176,20 +176,25 @@ SmallVector<Value> MlaEmitter::emitLoadTile(ValueRange cursors) {
   return next;
 }
 
-void MlaEmitter::emitHeldQueryLoad(MutableArrayRef<Value> cursors) {
-  for (auto [held, from] : llvm::zip(slices, cursors)) {
-    const Slice &slice = held;
-    Value &cursor = from;
+void MlaEmitter::forHeldQueries(MutableArrayRef<Value> cursors,
+                                function_ref<void(const Slice &, Value)> emit) {
+  for (auto [slice, cursor] : llvm::zip(slices, cursors)) {
     if (!slice.isHeld)
       continue;
+    emit(slice, cursor);
+    cursor = advance(cursor, slice.ring);
+  }
+}
+
+void MlaEmitter::emitHeldQueryLoad(MutableArrayRef<Value> cursors) {
+  forHeldQueries(cursors, [&](const Slice &slice, Value cursor) {
     elect([&]() {
       auto [slot, token] = acquire(slice.ring, cursor, kLatentLoad);
       fill(slice.queries, slot, token, at.head, row,
            context.i32(slice.firstInQueries));
       release(slice.ring, token, kLatentLoad);
     });
-    cursor = advance(cursor, slice.ring);
-  }
+  });
 }
 
 SmallVector<Value> MlaEmitter::listQueryChannels() {
@@ -328,16 +333,13 @@ FailureOr<SmallVector<Value>> MlaEmitter::emitScoreTile(ValueRange cursors) {
   ValueRange others = cursors.drop_front(channels.size());
   SmallVector<Value> inits = {others[0]};
   llvm::append_range(inits, others.drop_front(2));
-  for (auto [slice, cursor] :
-       llvm::zip(slices, MutableArrayRef(inits).drop_front(1))) {
-    if (!slice.isHeld)
-      continue;
+  forHeldQueries(MutableArrayRef(inits).drop_front(1), [&](const Slice &slice,
+                                                           Value cursor) {
     auto [slot, token] = acquire(slice.ring, cursor, kLatentScores);
     heldQueries = LocalLoadOp::create(
         b, tileType({blockM, slice.columns}, facts.elementType), slot);
     release(slice.ring, token, kLatentScores);
-    cursor = advance(cursor, slice.ring);
-  }
+  });
   KVLoopOp loop = emitScoreLoop(scale, inits);
   if (!loop)
     return failure();
@@ -427,14 +429,11 @@ SmallVector<Value> MlaEmitter::emitResultTile(ValueRange cursors) {
   SmallVector<Value> inits = {cursors[0]};
   llvm::append_range(inits, cursors.drop_front(2));
   // Queries on their way to the scores' registers.
-  for (auto [slice, cursor] :
-       llvm::zip(values, MutableArrayRef(inits).drop_front(1))) {
-    if (!slice.isHeld)
-      continue;
-    release(slice.ring, acquire(slice.ring, cursor, kLatentResults).second,
-            kLatentResults);
-    cursor = advance(cursor, slice.ring);
-  }
+  forHeldQueries(MutableArrayRef(inits).drop_front(1), [&](const Slice &slice,
+                                                           Value cursor) {
+    auto [slot, token] = acquire(slice.ring, cursor, kLatentResults);
+    release(slice.ring, token, kLatentResults);
+  });
   for (const Slice &slice : values)
     inits.push_back(splat(f32Tile({blockM, slice.columns}), 0));
   auto loop = emitBlocks(inits, [&](Value, ValueRange carried) {

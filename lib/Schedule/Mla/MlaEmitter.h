@@ -67,6 +67,10 @@ private:
   SmallVector<Value> emitLoadTile(ValueRange cursors);
   /// Copies the tile's queries; the cursors behind them.
   SmallVector<Value> emitQueryLoad(ValueRange cursors);
+  /// Calls `emit` with each slice whose queries are held and the place in its
+  /// ring where they pass through, and moves its cursor behind that.
+  void forHeldQueries(MutableArrayRef<Value> cursors,
+                      function_ref<void(const Slice &, Value)> emit);
   /// Copies the queries that are held to the rings; moves the cursors of keys.
   void emitHeldQueryLoad(MutableArrayRef<Value> cursors);
   /// A slice's queries, in registers or a slot.

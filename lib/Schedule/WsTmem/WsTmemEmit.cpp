@@ -310,8 +310,8 @@ void WsTmemEmitter::addScores(IssueOrder &order, int64_t number,
                               }});
 }
 
-void WsTmemEmitter::addResults(IssueOrder &order, int64_t number,
-                               const ClusterTile &own, Value before) {
+void WsTmemEmitter::addResultParts(IssueOrder &order, int64_t number,
+                                   int64_t skew, const OwnProducts &emitOwn) {
   StringRef slot =
       plan.getPBeside() ? kHandedSlots[number] : kTileSlots[number];
   auto add = [&](StringRef part, int64_t first, int64_t depth) {
@@ -321,16 +321,14 @@ void WsTmemEmitter::addResults(IssueOrder &order, int64_t number,
         /*isLess=*/false,
         {"v", slot},
         /*parts=*/{},
-        [this, number, before, first, depth, &own](ValueRange args) {
-          Value iteration = args[0];
-          if (before)
-            iteration = arith::AddIOp::create(b, iteration, before);
-          emitIfOwn(own, iteration, [&](Value some) {
+        [this, number, first, depth, emitOwn](ValueRange args) {
+          emitOwn(args, [&](Value some) {
             if (first != 0)
               some = arith::ConstantIntOp::create(b, 1, 1);
             emitResultProduct(number, args[1], some, first, depth);
           });
-        }};
+        },
+        skew};
     if (!part.empty())
       statement.parts = {"", part};
     order.statements.push_back(std::move(statement));
@@ -342,6 +340,18 @@ void WsTmemEmitter::addResults(IssueOrder &order, int64_t number,
   }
   add(kFront, 0, front);
   add(kBack, front, columns - front);
+}
+
+void WsTmemEmitter::addResults(IssueOrder &order, int64_t number,
+                               const ClusterTile &own, Value before) {
+  addResultParts(
+      order, number, /*skew=*/0,
+      [this, before, &own](ValueRange args, function_ref<void(Value)> emit) {
+        Value iteration = args[0];
+        if (before)
+          iteration = arith::AddIOp::create(b, iteration, before);
+        emitIfOwn(own, iteration, emit);
+      });
 }
 
 Value WsTmemEmitter::acquireTile(int64_t number, Value channel, Value cursor) {

@@ -180,8 +180,14 @@ private:
   void emitScoreProduct(int64_t number, Value queryTile, Value index);
   void addScores(IssueOrder &order, int64_t number, Value queryTile,
                  const ClusterTile &own);
-  /// The products of a tile's probabilities, in the parts that are handed on,
-  /// behind those of `before` blocks, of none if it is null.
+  /// Makes products from a statement's arguments where the tile has them; is
+  /// told whether results are added up.
+  using OwnProducts =
+      std::function<void(ValueRange, function_ref<void(Value)>)>;
+  /// The products of a tile's probabilities, in the parts that are handed on.
+  void addResultParts(IssueOrder &order, int64_t number, int64_t skew,
+                      const OwnProducts &emitOwn);
+  /// The same behind those of `before` blocks, of none if it is null.
   void addResults(IssueOrder &order, int64_t number, const ClusterTile &own,
                   Value before);
   /// The memory of the factor of the row sums, and what fills it with ones.

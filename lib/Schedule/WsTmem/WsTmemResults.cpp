@@ -124,35 +124,12 @@ void WsTmemEmitter::addRotatedScores(IssueOrder &order, int64_t number) {
 }
 
 void WsTmemEmitter::addRotatedResults(IssueOrder &order, int64_t number) {
-  StringRef slot =
-      plan.getPBeside() ? kHandedSlots[number] : kTileSlots[number];
-  auto add = [&](StringRef part, int64_t first, int64_t depth) {
-    std::string name = "pv" + std::to_string(number);
-    IssueStatement statement = {
-        part.empty() ? name : name + "_" + part.str(),
-        /*isLess=*/false,
-        {"v", slot},
-        /*parts=*/{},
-        [this, number, first, depth](ValueRange args) {
-          OwnSteps own = getOwnSteps(args, number, plan.getOwnBlocks());
-          emitIfOwn(own, args[0], [&](Value some) {
-            if (first != 0)
-              some = arith::ConstantIntOp::create(b, 1, 1);
-            emitResultProduct(number, args[1], some, first, depth);
-          });
-        },
-        /*skew=*/1};
-    if (!part.empty())
-      statement.parts = {"", part};
-    order.statements.push_back(std::move(statement));
-  };
-  int64_t front = getFront(), columns = plan.getBlockN();
-  if (front == 0) {
-    add("", 0, columns);
-  } else {
-    add(kFront, 0, front);
-    add(kBack, front, columns - front);
-  }
+  addResultParts(
+      order, number, /*skew=*/1,
+      [this, number](ValueRange args, function_ref<void(Value)> emit) {
+        emitIfOwn(getOwnSteps(args, number, plan.getOwnBlocks()), args[0],
+                  emit);
+      });
   order.statements.back().ends = kDoneSlots[number];
 }
 

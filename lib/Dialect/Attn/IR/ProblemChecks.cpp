@@ -234,6 +234,22 @@ void attn::printDescales(OpAsmPrinter &printer, Operation *, Value q, Type,
   llvm::interleaveComma(ValueRange(given).getTypes(), printer);
 }
 
+/// What the first dimensions of queries and of outputs count.
+static constexpr StringLiteral kQueryRows[] = {"batch", "query heads",
+                                               "queries"};
+
+/// Checks that the first dimensions of both, which count what `meanings` say,
+/// are the same.
+static LogicalResult unifyRows(AttentionOp op, ArrayRef<StringLiteral> meanings,
+                               NamedValue a, NamedValue b) {
+  for (auto [dim, meaning] : llvm::enumerate(meanings)) {
+    Extent extent(op, meaning);
+    if (failed(extent.unify(a, dim)) || failed(extent.unify(b, dim)))
+      return failure();
+  }
+  return success();
+}
+
 static LogicalResult checkDescales(AttentionOp op) {
   SmallVector<NamedValue> all = {{"q_descale", op.getQDescale()},
                                  {"k_descale", op.getKDescale()},
@@ -288,14 +304,8 @@ static LogicalResult checkDescales(AttentionOp op) {
 
 /// Checks that `part` has the batches or pages, key heads and rows of k.
 static LogicalResult checkRowsOfKeys(AttentionOp op, NamedValue part) {
-  constexpr StringLiteral meanings[] = {"batch or page", "key head", "row"};
-  for (auto [dim, meaning] : llvm::enumerate(meanings)) {
-    Extent extent(op, meaning);
-    if (failed(extent.unify({"k", op.getK()}, dim)) ||
-        failed(extent.unify(part, dim)))
-      return failure();
-  }
-  return success();
+  return unifyRows(op, {"batch or page", "key head", "row"}, {"k", op.getK()},
+                   part);
 }
 
 static LogicalResult checkScales(AttentionOp op) {
@@ -376,13 +386,7 @@ static LogicalResult checkRope(AttentionOp op) {
   if (apart.getExtent(3) != columns)
     return op.emitOpError("expected 'q_rope' of 'rope_dim' = ")
            << columns << " columns, got " << describeExtent(apart.getExtent(3));
-  constexpr StringLiteral meanings[] = {"batch", "query heads", "queries"};
-  for (auto [dim, meaning] : llvm::enumerate(meanings)) {
-    Extent extent(op, meaning);
-    if (failed(extent.unify(q, dim)) || failed(extent.unify(apart, dim)))
-      return failure();
-  }
-  return success();
+  return unifyRows(op, kQueryRows, q, apart);
 }
 
 LogicalResult attn::checkOutputScales(AttentionOp op) {
@@ -415,13 +419,7 @@ LogicalResult attn::checkOutputScales(AttentionOp op) {
     return op.emitOpError("expected ")
            << columns / size << " columns of 'o_scales', one for each " << size
            << " of 'o', got " << describeExtent(scales.getExtent(3));
-  constexpr StringLiteral meanings[] = {"batch", "query heads", "queries"};
-  for (auto [dim, meaning] : llvm::enumerate(meanings)) {
-    Extent extent(op, meaning);
-    if (failed(extent.unify(o, dim)) || failed(extent.unify(scales, dim)))
-      return failure();
-  }
-  return success();
+  return unifyRows(op, kQueryRows, o, scales);
 }
 
 LogicalResult attn::checkUnits(AttentionOp op) {

@@ -207,7 +207,7 @@ def AttnSelectEpiloguePass : Pass<"attn-select-epilogue", "::mlir::gpu::GPUModul
     What shall be `tma` but has no tensor map is chosen as `auto` is, with a
     remark. `auto` takes `staged` for rows of whole, aligned 16-byte pieces if `scratch`
     is large enough, `shuffled` where a warp has whole 64 bytes of its rows side by
-    side, else `direct`. Values
+    side, but for elements of 32 bits in runs of the columns, else `direct`. Values
     of rank 1 are always stored directly.
 
     Errors: a result that cannot be what its `kind` says: `shuffled` for rows of
