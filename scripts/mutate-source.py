@@ -127,6 +127,8 @@ def problems_of(mutants: list[Mutant]) -> list[str]:
         for test in m.tests:
             if not (ROOT / test).exists():
                 problems.append(f"{m.name}: there is no test {test}")
+            elif test.startswith("unittests/") and not (ROOT / test).is_dir():
+                problems.append(f"{m.name}: expected a folder of unit tests, got {test}")
     if len(mutants) < LEAST:
         problems.append(f"expected at least {LEAST} bugs, got {len(mutants)}")
     return problems
