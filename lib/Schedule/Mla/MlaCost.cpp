@@ -8,6 +8,7 @@
 
 #include "../Copied/CopiedCost.h"
 #include "../Copied/GridTiles.h"
+#include "../Tma/RingFacts.h"
 #include "Mla.h"
 
 using namespace mlir;
@@ -71,6 +72,16 @@ static constexpr double kOwnFactor = 0.92;
 /// 1.03 to 1.05 times the time (16 and 32 heads, H100 and H200).
 static constexpr double kFewRowsFactor = 1.04;
 
+/// What scores that hold queries in registers change, whose products take
+/// turns with those of the results: where several tiles read a sequence's keys,
+/// so that products decide, and where one does, whose queries are not on their
+/// way while the tile before them is computed (H100).
+static constexpr double kHeldFactor = 0.97, kHeldAloneFactor = 1.01;
+
+/// Most boxes of a block's keys whose addresses the loads' registers hold
+/// beside queries in those of the scores: of four ptxas spilled 4 to 12 bytes.
+static constexpr int64_t kHeldBoxes = 2;
+
 /// Sets what a block takes where scores have a warpgroup of their own: each
 /// slot goes through loads, scores, softmax and results, one after the other,
 /// and the slots through these beside each other.
@@ -98,7 +109,11 @@ bool MlaSchedule::isExpectedToSpill(const ProblemFacts &facts,
   // Each warpgroup has its own limit, and the accumulator of the results
   // leaves 32 registers of it.
   if (plan.getScore() == ScoreWork::Own)
-    return CopiedExtents(facts, plan).ownColumns > 256 || plan.getBlockN() > 64;
+    return CopiedExtents(facts, plan).ownColumns > 256 ||
+           plan.getBlockN() > 64 ||
+           (plan.getQInRegs() &&
+            plan.getBlockN() >
+                kHeldBoxes * getBoxRows(facts, plan.getBlockN()));
   return CopiedExtents(facts, plan).getRegisters(plan).getTotal() >
          getRegisterLimit(plan.getThreads(), plan.getCtasPerSm(), target);
 }
@@ -107,7 +122,7 @@ PlanEstimate MlaSchedule::estimate(const ProblemFacts &facts,
                                    PlanAttrInterface planAttr,
                                    const TargetRow &target) const {
   auto plan = cast<MlaPlanAttr>(planAttr);
-  CopiedPlan copied(plan);
+  CopiedPlan copied(getUnheldPlan(plan));
   CopiedExtents extents(facts, copied);
   PlanEstimate estimate =
       estimateResources(facts, extents, copied, plan.getCtasPerSm(), target);
@@ -143,6 +158,10 @@ PlanEstimate MlaSchedule::estimate(const ProblemFacts &facts,
     estimate.microseconds *= kOwnFactor;
   else if (isOwn && countRuns(facts) <= 1)
     estimate.microseconds *= kFewRowsFactor;
+  if (isOwn && plan.getQInRegs())
+    estimate.microseconds *= countLatentRows(facts) > plan.getBlockM()
+                                 ? kHeldFactor
+                                 : kHeldAloneFactor;
   if (plan.getCtasPerSm() == 1 && !plan.getWgmma())
     estimate.microseconds *= kAloneFactor;
   return estimate;
