@@ -29,6 +29,12 @@ static constexpr double kProductLatency = 33;
 /// resource's clocks, those with two 1.1 times.
 static constexpr double kUnhiddenShare = 0.25, kOneSlotShare = 0.15;
 
+/// What a plan of mma.sync with one slot takes longer, which is not filled
+/// while its keys are multiplied, than one of half as many keys with two: 1.003
+/// to 1.007 times the time of 16 heads (H100). Of 32 rows more blocks are more
+/// to compute, where a page is a key more addresses.
+static constexpr double kOneSlotFactor = 1.008;
+
 /// What a CTA of mma.sync takes longer alone on its SM, whose copies nobody
 /// starts while it computes: 1.04 to 1.24 times the time of two CTAs with the
 /// same tile (16 and 32 rows, six plans on an H200).
@@ -72,11 +78,10 @@ static constexpr double kOwnFactor = 0.92;
 /// 1.03 to 1.05 times the time (16 and 32 heads, H100 and H200).
 static constexpr double kFewRowsFactor = 1.04;
 
-/// What scores that hold queries in registers change, whose products take
-/// turns with those of the results: where several tiles read a sequence's keys,
-/// so that products decide, and where one does, whose queries are not on their
-/// way while the tile before them is computed (H100).
-static constexpr double kHeldFactor = 0.97, kHeldAloneFactor = 1.01;
+/// What scores that hold queries in registers change: where several tiles read
+/// a sequence's keys, so that products decide, and where one does, whose
+/// queries are not on their way while the tile before them is computed (H100).
+static constexpr double kHeldFactor = 0.98, kHeldAloneFactor = 1.01;
 
 /// Most boxes of a block's keys whose addresses the loads' registers hold
 /// beside queries in those of the scores: of four ptxas spilled 4 to 12 bytes.
@@ -162,6 +167,8 @@ PlanEstimate MlaSchedule::estimate(const ProblemFacts &facts,
     estimate.microseconds *= countLatentRows(facts) > plan.getBlockM()
                                  ? kHeldFactor
                                  : kHeldAloneFactor;
+  if (plan.getStages() == 1 && plan.getBlockM() == 16 && facts.pageSize != 1)
+    estimate.microseconds *= kOneSlotFactor;
   if (plan.getCtasPerSm() == 1 && !plan.getWgmma())
     estimate.microseconds *= kAloneFactor;
   return estimate;

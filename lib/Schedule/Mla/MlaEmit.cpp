@@ -83,10 +83,6 @@ void MlaEmitter::makeRings() {
     qChannel = channel("q", kLatentLoad, kLatentScores);
   pChannel = channel("p", kLatentScores, kLatentResults);
   scaleChannel = channel("scale", kLatentScores, kLatentResults);
-  if (holdsLatentQueries(facts, plan))
-    turnChannel = makeChannel("turn", kTurnSlots,
-                              {{kLatentScores, SignalKind::Arrive},
-                               {kLatentResults, SignalKind::Arrive}});
   probabilities = alloc("p", bufferType({blockM, blockN}));
   auto rows = [&](StringRef name) {
     return alloc(name, BufferType::get(b.getContext(), {blockM}, b.getF32Type(),
@@ -260,14 +256,6 @@ LogicalResult MlaEmitter::emitLoad() {
 // The warpgroup of the scores
 //===----------------------------------------------------------------------===//
 
-void MlaEmitter::passTurn(Value &cursor, StringRef role) {
-  if (!takesTurns())
-    return;
-  Value token = await(turnChannel, cursor, role);
-  ChannelReleaseOp::create(b, turnChannel, token, role);
-  cursor = next(cursor, turnChannel);
-}
-
 Value MlaEmitter::emitScoreProduct(SmallVectorImpl<Value> &cursors) {
   int64_t blockN = plan.getBlockN();
   RankedTensorType type = f32Tile({blockM, blockN});
@@ -301,7 +289,6 @@ LogicalResult MlaEmitter::emitScoreBlock(Value scale, Value key,
                                          ValueRange carried) {
   SmallVector<Value> cursors(carried.drop_front(kScoresCarried));
   Value s = emitScoreProduct(cursors);
-  passTurn(cursors.back(), kLatentScores);
   if (failed(emitScores(b, key, s)))
     return failure();
   auto softmax =
@@ -358,9 +345,6 @@ FailureOr<SmallVector<Value>> MlaEmitter::emitScoreTile(ValueRange cursors) {
     return failure();
   for (auto [channel, token] : llvm::zip(channels, queryTokens))
     ChannelReleaseOp::create(b, channel, token, kLatentScores);
-  SmallVector<Value> behind(loop.getResults().drop_front(kScoresCarried));
-  // Behind the last block there are no other scores.
-  passTurn(behind.back(), kLatentScores);
   FinalRows rows = emitFinalRows(loop.getResult(0), loop.getResult(1));
   Value factor = emitRowFactor(rows);
   Value free = await(scaleChannel, others[1], kLatentScores);
@@ -373,7 +357,7 @@ FailureOr<SmallVector<Value>> MlaEmitter::emitScoreTile(ValueRange cursors) {
     next.push_back(this->next(cursor, channel));
   next.push_back(loop.getResult(2));
   next.push_back(this->next(others[1], scaleChannel));
-  llvm::append_range(next, behind);
+  llvm::append_range(next, loop.getResults().drop_front(kScoresCarried));
   return next;
 }
 
@@ -387,8 +371,6 @@ LogicalResult MlaEmitter::emitScoreRole() {
         cursors.push_back(start(scaleChannel, kLatentScores));
         for (const Slice &slice : slices)
           cursors.push_back(start(slice.ring.channel, kLatentScores));
-        if (takesTurns())
-          cursors.push_back(start(turnChannel, kLatentScores));
         return cursors;
       },
       [&](ValueRange cursors) { return emitScoreTile(cursors); });
@@ -404,18 +386,16 @@ SmallVector<Value> MlaEmitter::emitResultBlock(ValueRange carried) {
   Value handed = await(pChannel, carried[0], kLatentResults);
   Value factor = LocalLoadOp::create(b, f32Tile({blockM}), factors);
   SmallVector<Value> results =
-      emitRareRescale(b, factor, carried.drop_front(countResultCursors()));
+      emitRareRescale(b, factor, carried.drop_front(1 + valueSlices));
   SmallVector<Value> products(valueSlices),
       next = {this->next(carried[0], pChannel)};
-  llvm::append_range(next, carried.slice(1, countResultCursors() - 1));
+  llvm::append_range(next, carried.slice(1, valueSlices));
   // What has the fewest slots is free first.
   bool isReversed = values.front().isHeld;
   int64_t last = 0;
   Value before, token;
   for (int64_t step = 0; step < valueSlices; ++step) {
     int64_t i = isReversed ? valueSlices - 1 - step : step;
-    if (values[i].isHeld)
-      passTurn(next[countResultCursors() - 1], kLatentResults);
     const Slice &slice = values[i];
     Value slot;
     std::tie(slot, token) = acquire(slice.ring, carried[1 + i], kLatentResults);
@@ -454,8 +434,6 @@ SmallVector<Value> MlaEmitter::emitResultTile(ValueRange cursors) {
     auto [slot, token] = acquire(slice.ring, cursor, kLatentResults);
     release(slice.ring, token, kLatentResults);
   });
-  // The turn of the first block's scores.
-  passTurn(inits.back(), kLatentResults);
   for (const Slice &slice : values)
     inits.push_back(splat(f32Tile({blockM, slice.columns}), 0));
   auto loop = emitBlocks(inits, [&](Value, ValueRange carried) {
@@ -465,15 +443,14 @@ SmallVector<Value> MlaEmitter::emitResultTile(ValueRange cursors) {
   Value factor = LocalLoadOp::create(b, f32Tile({blockM}), scales);
   ChannelReleaseOp::create(b, scaleChannel, handed, kLatentResults);
   for (auto [slice, result] :
-       llvm::zip(values, loop.getResults().drop_front(countResultCursors())))
+       llvm::zip(values, loop.getResults().drop_front(1 + valueSlices)))
     StoreResultOp::create(b, emitQuotient(result, factor),
                           emitResultView("o", slice.first, slice.columns), row,
                           /*scratch=*/Value(), /*map=*/Value(),
                           /*coordinates=*/ValueRange(), plan.getEpilogue());
   SmallVector<Value> next = {loop.getResult(0),
                              this->next(cursors[1], scaleChannel)};
-  llvm::append_range(next,
-                     loop.getResults().slice(1, countResultCursors() - 1));
+  llvm::append_range(next, loop.getResults().slice(1, valueSlices));
   return next;
 }
 
@@ -484,8 +461,6 @@ LogicalResult MlaEmitter::emitResultRole() {
                                       start(scaleChannel, kLatentResults)};
         for (const Slice &slice : ArrayRef(slices).take_front(valueSlices))
           cursors.push_back(start(slice.ring.channel, kLatentResults));
-        if (takesTurns())
-          cursors.push_back(start(turnChannel, kLatentResults));
         return cursors;
       },
       [&](ValueRange cursors) -> FailureOr<SmallVector<Value>> {

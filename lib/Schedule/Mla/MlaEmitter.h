@@ -14,9 +14,7 @@
 // The channel p hands over probabilities, in shared memory, and the factor by
 // which results are rescaled first; it has one slot, so that the scores of the
 // next block and their softmax stand beside the product of this one. The
-// channel scale hands over what results are multiplied by at the end. Where the
-// scores hold queries in registers, the channel turn has the last one of a
-// block's products of results wait until the next block's scores are complete.
+// channel scale hands over what results are multiplied by at the end.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,10 +37,6 @@ inline constexpr int64_t kLatentResultRegisters = 160;
 /// The same where the scores hold a slice of the queries: 40 + 152 + 2 x 160.
 inline constexpr int64_t kHeldLoadRegisters = 40;
 inline constexpr int64_t kHeldScoreRegisters = 152;
-
-/// Slots of the channel without data by which products take turns: one block's
-/// scores may be complete before the results have begun with the one before.
-inline constexpr int64_t kTurnSlots = 2;
 
 /// Columns of the keys with a ring of their own, and one slot for those of the
 /// queries, which has a channel of its own where TMA fills it. Queries that are
@@ -105,15 +99,6 @@ private:
   scf::ForOp
   emitBlocks(ValueRange inits,
              function_ref<SmallVector<Value>(Value, ValueRange)> body);
-  /// Says as `role` that a block's scores are complete, or waits until they
-  /// are, where the products take turns; moves the cursor.
-  void passTurn(Value &cursor, StringRef role);
-  bool takesTurns() const { return static_cast<bool>(turnChannel); }
-  /// Cursors that the loop over the results' blocks carries in front of the
-  /// results: of p, of the values, and of the turns.
-  unsigned countResultCursors() const {
-    return 1 + valueSlices + (takesTurns() ? 1 : 0);
-  }
   Value start(Value channel, StringRef role) {
     return CursorStartOp::create(b, channel, role);
   }
@@ -132,7 +117,7 @@ private:
   SmallVector<Slice> slices;
   int64_t valueSlices = 0;
   bool byTma = false, queriesByTma = false;
-  Value qChannel, pChannel, scaleChannel, turnChannel;
+  Value qChannel, pChannel, scaleChannel;
   /// The tile's queries of the slice that is held.
   Value heldQueries;
   /// The block's probabilities, the factors of their rows and those of the

@@ -106,11 +106,11 @@ ResourceSum attn::getMlaSharedBytes(const ProblemFacts &facts,
   sum.add("factor", plan.getBlockM() * 4);
   sum.add("scale", plan.getBlockM() * 4);
   // Mbarriers: three for each slot of values, two for each one of the other
-  // columns, of p, scale and turn, and of each slice of q.
+  // columns, of p and scale, and of each slice of q.
   int64_t slices = countLatentSlices(facts, plan);
   sum.add("barriers", 8,
           (3 * slices + 2) * plan.getStages() + 4 + 2 * (slices + 1) +
-              (holdsLatentQueries(facts, plan) ? 1 + 2 * kTurnSlots : 0));
+              (holdsLatentQueries(facts, plan) ? 1 : 0));
   return sum;
 }
 

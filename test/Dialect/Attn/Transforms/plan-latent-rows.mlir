@@ -15,7 +15,7 @@ func.func @few(%q: memref<8x16x1x576xbf16>, %k: memref<13000x1x64x576xbf16>, %o:
 
 // CHECK-LABEL: func.func @many
 // CHECK-NOT: kv_splits
-// CHECK: plan = #attn.mla<warps_n = 2, stages = 1, ctas_per_sm = 2>
+// CHECK: plan = #attn.mla<block_n = 32, warps_n = 2, ctas_per_sm = 2>
 func.func @many(%q: memref<768x16x1x576xbf16>, %k: memref<13000x1x64x576xbf16>, %o: memref<768x16x1x512xbf16>, %lse: memref<768x16x1xf32>, %table: memref<768x16xi32>, %lengths: memref<768xi32>) {
   %v = memref.subview %k[0, 0, 0, 0] [13000, 1, 64, 512] [1, 1, 1, 1] : memref<13000x1x64x576xbf16> to memref<13000x1x64x512xbf16, strided<[36864, 36864, 576, 1]>>
   attn.attention ins(%q, %k, %v : memref<768x16x1x576xbf16>, memref<13000x1x64x576xbf16>, memref<13000x1x64x512xbf16, strided<[36864, 36864, 576, 1]>>)
