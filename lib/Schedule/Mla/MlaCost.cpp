@@ -77,6 +77,9 @@ static constexpr double kOwnFactor = 0.92;
 /// What many tiles of up to 32 rows take longer than with two CTAs of mma.sync:
 /// 1.03 to 1.05 times the time (16 and 32 heads, H100 and H200).
 static constexpr double kFewRowsFactor = 1.04;
+/// The same of few tiles whose keys cp.async copies, pages of a key: 1.003 to
+/// 1.007 times the time (H100), which is less than between numbers of runs.
+static constexpr double kFewCopiedRowsFactor = 1.02;
 
 /// What scores that hold queries in registers change: where several tiles read
 /// a sequence's keys, so that products decide, and where one does, whose
@@ -163,6 +166,8 @@ PlanEstimate MlaSchedule::estimate(const ProblemFacts &facts,
     estimate.microseconds *= kOwnFactor;
   else if (isOwn && countRuns(facts) <= 1)
     estimate.microseconds *= kFewRowsFactor;
+  else if (isOwn && !loadsLatentByTma(facts))
+    estimate.microseconds *= kFewCopiedRowsFactor;
   if (isOwn && plan.getQInRegs())
     estimate.microseconds *= countLatentRows(facts) > plan.getBlockM()
                                  ? kHeldFactor
