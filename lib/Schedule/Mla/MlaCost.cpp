@@ -172,7 +172,8 @@ PlanEstimate MlaSchedule::estimate(const ProblemFacts &facts,
     estimate.microseconds *= countLatentRows(facts) > plan.getBlockM()
                                  ? kHeldFactor
                                  : kHeldAloneFactor;
-  if (plan.getStages() == 1 && plan.getBlockM() == 16 && facts.pageSize != 1)
+  if (plan.getStages() == 1 && plan.getBlockM() == 16 &&
+      plan.getBlockN() >= 64 && getBoxRows(facts, plan.getBlockN()) > 1)
     estimate.microseconds *= kOneSlotFactor;
   if (plan.getCtasPerSm() == 1 && !plan.getWgmma())
     estimate.microseconds *= kAloneFactor;
