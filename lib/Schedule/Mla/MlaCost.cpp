@@ -29,10 +29,10 @@ static constexpr double kProductLatency = 33;
 /// resource's clocks, those with two 1.1 times.
 static constexpr double kUnhiddenShare = 0.25, kOneSlotShare = 0.15;
 
-/// What a plan of mma.sync with one slot takes longer, which is not filled
-/// while its keys are multiplied, than one of half as many keys with two: 1.003
-/// to 1.007 times the time of 16 heads (H100). Of 32 rows more blocks are more
-/// to compute, where a page is a key more addresses.
+/// What a plan of mma.sync with one slot of 64 keys takes longer, which is not
+/// filled while they are multiplied, than one with two of 32: 1.001 to 1.007
+/// times the time of 16 heads (H100). Of 32 rows more blocks are more to
+/// compute, where a page is a key more addresses.
 static constexpr double kOneSlotFactor = 1.008;
 
 /// What a CTA of mma.sync takes longer alone on its SM, whose copies nobody
