@@ -51,6 +51,10 @@ bool loadsQueriesByTma(const ProblemFacts &facts, MlaPlanAttr plan);
 /// registers, whose memory is another slot for the first slice of the keys.
 bool holdsLatentQueries(const ProblemFacts &facts, MlaPlanAttr plan);
 
+/// The plan without queries in registers of `score = own`, which the warpgroup
+/// of the scores alone holds.
+MlaPlanAttr getUnheldPlan(MlaPlanAttr plan);
+
 /// Query rows that share the keys of a sequence; those of one query if only the
 /// launch knows how many there are.
 int64_t countLatentRows(const ProblemFacts &facts);

@@ -8,6 +8,7 @@
 
 #include "../Copied/CopiedCost.h"
 #include "../Copied/GridTiles.h"
+#include "../Tma/RingFacts.h"
 #include "Mla.h"
 
 using namespace mlir;
@@ -27,6 +28,12 @@ static constexpr double kProductLatency = 33;
 /// plans on an H200 those with one CTA took 1.2 to 1.4 times the busiest
 /// resource's clocks, those with two 1.1 times.
 static constexpr double kUnhiddenShare = 0.25, kOneSlotShare = 0.15;
+
+/// What a plan of mma.sync with one slot of 64 keys takes longer, which is not
+/// filled while they are multiplied, than one with two of 32: 1.001 to 1.007
+/// times the time of 16 heads (H100). Of 32 rows more blocks are more to
+/// compute, where a page is a key more addresses.
+static constexpr double kOneSlotFactor = 1.008;
 
 /// What a CTA of mma.sync takes longer alone on its SM, whose copies nobody
 /// starts while it computes: 1.04 to 1.24 times the time of two CTAs with the
@@ -70,6 +77,18 @@ static constexpr double kOwnFactor = 0.92;
 /// What many tiles of up to 32 rows take longer than with two CTAs of mma.sync:
 /// 1.03 to 1.05 times the time (16 and 32 heads, H100 and H200).
 static constexpr double kFewRowsFactor = 1.04;
+/// The same of few tiles whose keys cp.async copies, pages of a key: 1.003 to
+/// 1.007 times the time (H100), which is less than between numbers of runs.
+static constexpr double kFewCopiedRowsFactor = 1.02;
+
+/// What scores that hold queries in registers change: where several tiles read
+/// a sequence's keys, so that products decide, and where one does, whose
+/// queries are not on their way while the tile before them is computed (H100).
+static constexpr double kHeldFactor = 0.98, kHeldAloneFactor = 1.01;
+
+/// Most boxes of a block's keys whose addresses the loads' registers hold
+/// beside queries in those of the scores: of four ptxas spilled 4 to 12 bytes.
+static constexpr int64_t kHeldBoxes = 2;
 
 /// Sets what a block takes where scores have a warpgroup of their own: each
 /// slot goes through loads, scores, softmax and results, one after the other,
@@ -98,7 +117,11 @@ bool MlaSchedule::isExpectedToSpill(const ProblemFacts &facts,
   // Each warpgroup has its own limit, and the accumulator of the results
   // leaves 32 registers of it.
   if (plan.getScore() == ScoreWork::Own)
-    return CopiedExtents(facts, plan).ownColumns > 256 || plan.getBlockN() > 64;
+    return CopiedExtents(facts, plan).ownColumns > 256 ||
+           plan.getBlockN() > 64 ||
+           (plan.getQInRegs() &&
+            plan.getBlockN() >
+                kHeldBoxes * getBoxRows(facts, plan.getBlockN()));
   return CopiedExtents(facts, plan).getRegisters(plan).getTotal() >
          getRegisterLimit(plan.getThreads(), plan.getCtasPerSm(), target);
 }
@@ -107,7 +130,7 @@ PlanEstimate MlaSchedule::estimate(const ProblemFacts &facts,
                                    PlanAttrInterface planAttr,
                                    const TargetRow &target) const {
   auto plan = cast<MlaPlanAttr>(planAttr);
-  CopiedPlan copied(plan);
+  CopiedPlan copied(getUnheldPlan(plan));
   CopiedExtents extents(facts, copied);
   PlanEstimate estimate =
       estimateResources(facts, extents, copied, plan.getCtasPerSm(), target);
@@ -143,6 +166,15 @@ PlanEstimate MlaSchedule::estimate(const ProblemFacts &facts,
     estimate.microseconds *= kOwnFactor;
   else if (isOwn && countRuns(facts) <= 1)
     estimate.microseconds *= kFewRowsFactor;
+  else if (isOwn && !loadsLatentByTma(facts))
+    estimate.microseconds *= kFewCopiedRowsFactor;
+  if (isOwn && plan.getQInRegs())
+    estimate.microseconds *= countLatentRows(facts) > plan.getBlockM()
+                                 ? kHeldFactor
+                                 : kHeldAloneFactor;
+  if (plan.getStages() == 1 && plan.getBlockM() == 16 &&
+      plan.getBlockN() >= 64 && getBoxRows(facts, plan.getBlockN()) > 1)
+    estimate.microseconds *= kOneSlotFactor;
   if (plan.getCtasPerSm() == 1 && !plan.getWgmma())
     estimate.microseconds *= kAloneFactor;
   return estimate;

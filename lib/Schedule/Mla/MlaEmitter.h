@@ -34,9 +34,9 @@ inline constexpr Role kLatentResults{"results", "results"};
 inline constexpr int64_t kLatentLoadRegisters = 64;
 inline constexpr int64_t kLatentScoreRegisters = 128;
 inline constexpr int64_t kLatentResultRegisters = 160;
-/// The same where the scores hold a slice of the queries: 32 + 160 + 2 x 160.
-inline constexpr int64_t kHeldLoadRegisters = 32;
-inline constexpr int64_t kHeldScoreRegisters = 160;
+/// The same where the scores hold a slice of the queries: 40 + 152 + 2 x 160.
+inline constexpr int64_t kHeldLoadRegisters = 40;
+inline constexpr int64_t kHeldScoreRegisters = 152;
 
 /// Columns of the keys with a ring of their own, and one slot for those of the
 /// queries, which has a channel of its own where TMA fills it. Queries that are

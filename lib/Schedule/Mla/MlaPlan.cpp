@@ -87,14 +87,19 @@ llvm::Error MlaSchedule::isApplicable(const ProblemFacts &facts,
   return llvm::Error::success();
 }
 
+MlaPlanAttr attn::getUnheldPlan(MlaPlanAttr plan) {
+  MlaPlanAttr::Parameters parameters = plan.getParameters();
+  if (plan.getScore() == ScoreWork::Own)
+    parameters.qInRegs = false;
+  return MlaPlanAttr::get(plan.getContext(), parameters);
+}
+
 ResourceSum attn::getMlaSharedBytes(const ProblemFacts &facts,
                                     MlaPlanAttr plan) {
   if (plan.getScore() != ScoreWork::Own)
     return CopiedExtents(facts, plan).getSharedBytes(plan);
   // Queries in registers leave their bytes to another slot for keys.
-  MlaPlanAttr::Parameters parameters = plan.getParameters();
-  parameters.qInRegs = false;
-  auto unheld = MlaPlanAttr::get(plan.getContext(), parameters);
+  MlaPlanAttr unheld = getUnheldPlan(plan);
   ResourceSum sum = CopiedExtents(facts, unheld).getSharedBytes(unheld);
   int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
   sum.add("p", plan.getBlockM() * plan.getBlockN() * bytes);
@@ -105,7 +110,7 @@ ResourceSum attn::getMlaSharedBytes(const ProblemFacts &facts,
   int64_t slices = countLatentSlices(facts, plan);
   sum.add("barriers", 8,
           (3 * slices + 2) * plan.getStages() + 4 + 2 * (slices + 1) +
-              (plan.getQInRegs() ? 1 : 0));
+              (holdsLatentQueries(facts, plan) ? 1 : 0));
   return sum;
 }
 
@@ -197,8 +202,11 @@ MlaSchedule::getCandidates(const ProblemFacts &facts,
         if (rows > 32)
           plans.push_back(MlaPlanAttr::get(context, plan));
         plan.score = ScoreWork::Own;
-        if (blockN == 64)
-          plans.push_back(MlaPlanAttr::get(context, plan));
+        for (bool qInRegs : {false, true}) {
+          plan.qInRegs = qInRegs;
+          if (blockN == 64)
+            plans.push_back(MlaPlanAttr::get(context, plan));
+        }
       }
   return plans;
 }
