@@ -428,7 +428,7 @@ static bool spillsApart(const ProblemFacts &facts, WsTmemPlanAttr plan,
     return true;
   if (plan.getBlockN() <= kMostKeys)
     return false;
-  bool isFull = !facts.varlen && !ShapedType::isDynamic(facts.keys) &&
+  bool isFull = !facts.cuSeqlensK && !ShapedType::isDynamic(facts.keys) &&
                 facts.keys % plan.getBlockN() == 0;
   bool isWide =
       facts.valueDim >= kWide && !target.has(Capability::Tcgen05LdRed);
