@@ -86,6 +86,7 @@ LENGTHS = (
 #: more tiles than one, windows, heads of a group.
 TMEM_LENGTHS = (
     ("one-block", 127, 128, 4, 1, ()),
+    ("one-query", 1, 300, 4, 1, ("--causal",)),
     ("two-blocks", 255, 256, 4, 1, ()),
     ("three-blocks", 257, 257, 4, 1, ()),
     ("blocks", 2048, 1000, 16, 4, ()),

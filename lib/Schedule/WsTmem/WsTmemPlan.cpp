@@ -443,6 +443,14 @@ bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
   int64_t block = plan.getBlockN();
   if (plan.getOPartition() && spillsApart(facts, plan, target))
     return true;
+  // One query under a mask from the top left has a block or none, which LLVM
+  // knows: straight code, which spilled 180 to 264 bytes at D 80 and 96 with
+  // 128 keys, with 112 and 64 none.
+  constexpr int64_t kMostKeysOfOne = 112;
+  if (facts.queries == 1 && facts.mask.hasRight() &&
+      facts.mask.getAlign() == MaskAlign::TopLeft && plan.getOwnBlocks() &&
+      plan.getBlockN() > kMostKeysOfOne)
+    return true;
   // Probabilities that a lost bet replaces, and the scores that it needs.
   if (plan.getSoftmax() == SoftmaxPolicy::Optimistic)
     block += plan.getBlockN() / 2;
