@@ -10,7 +10,11 @@ Recordings are not part of the project.
 
 --beside=SCHEDULE compiles the problem of each recording whose name tells it
 (sm100a_d64_bf16_causal_n512: one head, 512 queries and keys), prints our kernel
-too, and says of the corners that both have in how many it takes fewer cycles.
+too, and says of the corners that both have in how many it takes fewer cycles,
+and which of its counts are greater: cycles of the busiest unit, operations of the
+special function unit, shared bytes (one CTA is not held to those of a pair, which
+reads half of B), barrier waits, and issue slots beyond four for each exponential
+that a polynomial takes over.
 
 usage: scripts/model-check.py FOLDER [--filter=REGEX] [--chip=CHIP]
   [--beside=SCHEDULE] [--set=PARAMETERS] [--sim=PATH] [--compile=PATH]
@@ -21,6 +25,7 @@ launch cannot be estimated, and 2 when there is no recording.
 import argparse
 import collections
 import json
+import math
 import pathlib
 import re
 import subprocess
@@ -38,6 +43,9 @@ PUBLISHED = {
 }
 COUNTS = ("issue", "mufu", "fma", "alu", "shared_bytes", "tmem_bytes", "barrier_waits")
 BLOCK = 128  # keys
+# Issue slots that an exponential by a polynomial takes more than one of the special
+# function unit.
+SLOTS_OF_POLYNOMIAL = 4
 
 
 def run(command: list[str]) -> str:
@@ -78,6 +86,21 @@ def compile_beside(options, name: str, scratch: pathlib.Path) -> list[str]:
 def print_comparison(options, first: pathlib.Path, second: pathlib.Path) -> None:
     said = run([options.sim, "--compare", str(first), str(second)]).strip().splitlines()[-1]
     print(f"  {said.replace(str(first), 'ours').replace(str(second), 'theirs')}", flush=True)
+
+
+def find_excess(ours: dict, theirs: dict, shares_operands: bool) -> list[str]:
+    """What our kernel has more of than the other one."""
+    own, other = ours["counts"], theirs["counts"]
+    spared = max(0, other["mufu"] - own["mufu"])
+    bounds = {
+        "busiest unit": (max(ours["busy"].values()), max(theirs["busy"].values())),
+        "mufu": (own["mufu"], other["mufu"]),
+        "barrier_waits": (own["barrier_waits"], other["barrier_waits"]),
+        "issue": (own["issue"], other["issue"] + SLOTS_OF_POLYNOMIAL * spared),
+    }
+    if not shares_operands:
+        bounds["shared_bytes"] = (own["shared_bytes"], other["shared_bytes"])
+    return [f"{name} {has:.0f} of {may:.0f}" for name, (has, may) in bounds.items() if has > may]
 
 
 def print_single(name: str, found: dict) -> None:
@@ -136,6 +159,9 @@ def estimate(options, folder: pathlib.Path, scratch: pathlib.Path, families: dic
     own = vary(options, source, ours)
     print_single(f"{folder.name}, {options.beside}", own)
     print_comparison(options, ours, theirs)
+    launch = json.loads((folder / "launch.json").read_text())
+    excess = find_excess(own, found, shares_operands=math.prod(launch.get("cluster", [1])) > 1)
+    print(f"  more than theirs: {', '.join(excess) or 'nothing'}", flush=True)
     families[f"{length[1]}, {options.beside}"][int(length[2])] = own
 
 

@@ -92,7 +92,7 @@ CHECKS = [
           "--workers={jobs}"),
     Check("offsets beyond 2^31 elements", 5, "{python} scripts/far-offsets.py --bin={build}/bin",
           skipped=2),
-    Check("plans of all head dimensions", 135,
+    Check("plans of all head dimensions", 180,
           "{python} scripts/plan-sweep.py --workers={jobs} --bin={build}/bin "
           "--state={build}/plan-sweep.jsonl"),
     Check("plans of all pairs of head dimensions", 1,

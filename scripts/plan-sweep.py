@@ -3,7 +3,9 @@
 
 Every pair of head dimensions in steps of 8 from 16 to 256, for each chip and
 element type at three lengths; in steps of 16 for 8-bit types, whose rows have to
-be multiples of 16 bytes; for sm_90a equal ones up to 512 too. A cell fails when
+be multiples of 16 bytes; for sm_90a equal ones up to 512 too. Chips with tensor
+memory have more lengths and masks up to 128: without a mask the blocks of keys are
+a known number, of few of which ptxas makes other code. A cell fails when
 something behind the planner refuses its plan, when shared memory is not what the
 plan's sum says, or when ptxas spills or warns.
 
@@ -32,7 +34,7 @@ on there; lines of another attn-compile are done again, but what ptxas said of a
 kernel stays true. At its end each call adds a line that says which cells it was
 asked for and how many of them it left: --from and --count part a sweep among
 machines, and their states put one behind the other are that of the whole. A cell
-takes about 0.4 s of a core, all of them 4.5 hours. The last line is "N cells (A to
+takes about 0.4 s of a core, all of them 6 hours. The last line is "N cells (A to
 B of all): N good, N refused by the planner, N failed, N left". The exit status is
 1 when a cell failed.
 """
@@ -80,6 +82,22 @@ LENGTHS = (
     ("odd", 578, 700, 2, 2, ("--causal",)),
     ("few", 578, 5, 2, 2, ("--causal", "--sinks")),
 )
+#: The same for kernels of tensor memory: one block of keys, two, three and many,
+#: more tiles than one, windows, heads of a group.
+TMEM_LENGTHS = (
+    ("one-block", 127, 128, 4, 1, ()),
+    ("one-query", 1, 300, 4, 1, ("--causal",)),
+    ("two-blocks", 255, 256, 4, 1, ()),
+    ("three-blocks", 257, 257, 4, 1, ()),
+    ("blocks", 2048, 1000, 16, 4, ()),
+    ("sinks", 512, 129, 4, 2, ("--sinks", "--no-lse")),
+    ("window", 1000, 1000, 4, 1, ("--window=130,17",)),
+    ("causal", 129, 255, 4, 1, ("--causal=bottom-right",)),
+    ("groups", 257, 512, 8, 1, ("--causal", "--kv-heads=2")),
+    ("group", 512, 200, 8, 1, ("--kv-heads=2",)),
+)
+TMEM_CHIPS = ("sm_100a", "sm_103a", "sm_100f")
+MOST_TMEM_DIM = 128
 #: Chips for which ptxas makes the same code.
 SAME_CODE = {"sm_100f": "sm_100a", "sm_89": "sm_86"}
 #: Types that take as many registers.
@@ -103,7 +121,8 @@ class Cell:
         return f"{self.chip}-{self.dtype}-d{self.key_dim}-dv{self.value_dim}-{self.length}"
 
     def flags(self) -> list[str]:
-        _, queries, keys, heads, batch, more = next(x for x in LENGTHS if x[0] == self.length)
+        lengths = LENGTHS + TMEM_LENGTHS
+        _, queries, keys, heads, batch, more = next(x for x in lengths if x[0] == self.length)
         shape = f"--q={batch}x{heads}x{queries}x{self.key_dim}x{self.dtype}"
         return [shape, f"--kv-len={keys}", f"--dv={self.value_dim}", f"--chip={self.chip}", *more]
 
@@ -135,6 +154,15 @@ def make_cells() -> list[Cell]:
         for dtype in ("bf16", "f16")
         for d in WIDE_DIMS
         for length in LENGTHS
+    ]
+    cells += [
+        Cell(chip, dtype, d, dv, length[0])
+        for chip in TMEM_CHIPS
+        for dtype in ("bf16", "f16")
+        for d in DIMS
+        for dv in DIMS
+        if max(d, dv) <= MOST_TMEM_DIM
+        for length in TMEM_LENGTHS
     ]
     return sorted(cells, key=Cell.rank)
 

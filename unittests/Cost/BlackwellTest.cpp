@@ -40,6 +40,7 @@ Timeline replayOn(const Trace &trace, StringRef chip = "sm_100a") {
 struct Shape {
   bool isShared; ///< A is in shared memory
   unsigned group, m, n;
+  StringRef kind = "f16";
 };
 
 /// `count` products of a shape, a commit, and a wait for it, by one warp.
@@ -64,8 +65,8 @@ std::string productKernel(const Shape &shape, unsigned count) {
       "mov.b32 %r11, " + std::to_string(idesc) + ";\n@!%p2 bra W;\n";
   std::string a = shape.isShared ? "%d10" : "[%r10+256]";
   for (unsigned i = 0; i < count; ++i)
-    s += "tcgen05.mma" + group + ".kind::f16 [%r10], " + a +
-         ", %d11, %r11, 1;\n";
+    s += "tcgen05.mma" + group + ".kind::" + shape.kind.str() + " [%r10], " +
+         a + ", %d11, %r11, 1;\n";
   return s + "tcgen05.commit" + group +
          ".mbarrier::arrive::one.shared::cluster.b64 [%r1];\n" + WaitPhase0 +
          "\nW:\n" + sync + "tcgen05.dealloc" + group +
@@ -147,6 +148,18 @@ TEST(Blackwell, ProductsByShape) {
       EXPECT_NEAR(cycles, row.cycles[i], 0.03 * row.cycles[i]);
       EXPECT_NEAR(getLatency(runProducts(shape, 1)), row.latency[i],
                   0.03 * row.latency[i]);
+    }
+}
+
+TEST(Blackwell, ProductsOfEightBits) {
+  // 32 of the depth in an instruction, which takes as long as 16 of f16.
+  for (const Row &row : rows)
+    for (unsigned i = 0; i < 6; ++i) {
+      Shape shape = {row.isShared, row.group, row.m, widths[i], "f8f6f4"};
+      double cycles =
+          (runProducts(shape, 40).cycles - runProducts(shape, 8).cycles) / 32;
+      EXPECT_NEAR(cycles, row.cycles[i], 0.03 * row.cycles[i])
+          << row.m << " x " << widths[i];
     }
 }
 

@@ -21,6 +21,8 @@
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/DialectConversion.h"
 
 namespace mlir::attn {
@@ -146,6 +148,46 @@ struct KernelLowering : OpConversionPattern<gpu::GPUFuncOp> {
   }
 };
 
+/// The number that a value folds to, whose operands need not have been folded.
+std::optional<APInt> getKnownNumber(Value value) {
+  APInt number;
+  if (matchPattern(value, m_ConstantInt(&number)))
+    return number;
+  Operation *op = value.getDefiningOp();
+  if (!op || !isa<arith::ArithDialect>(op->getDialect()))
+    return std::nullopt;
+  SmallVector<Attribute> operands;
+  for (Value operand : op->getOperands()) {
+    std::optional<APInt> known = getKnownNumber(operand);
+    if (!known)
+      return std::nullopt;
+    operands.push_back(IntegerAttr::get(operand.getType(), *known));
+  }
+  SmallVector<OpFoldResult> folded;
+  if (failed(op->fold(operands, folded)) || folded.size() != 1)
+    return std::nullopt;
+  if (auto attribute = dyn_cast<Attribute>(folded.front()))
+    if (auto result = dyn_cast<IntegerAttr>(attribute))
+      return result.getValue();
+  return std::nullopt;
+}
+
+/// Leaves the mark of loops that stay loops (attn.issue_loop) where there is
+/// one trip: of more ptxas keeps the loop by itself, and the mark would only
+/// make it move other code.
+void dropMarksOfLongLoops(gpu::GPUModuleOp module) {
+  OperationName branch(LLVM::BrOp::getOperationName(), module.getContext());
+  StringAttr mark = LLVM::BrOp::getLoopAnnotationAttrName(branch);
+  module.walk([&](scf::ForOp loop) {
+    if (!loop->hasAttr(mark))
+      return;
+    std::optional<APInt> first = getKnownNumber(loop.getLowerBound());
+    std::optional<APInt> behind = getKnownNumber(loop.getUpperBound());
+    if (!first || !behind || *first + 1 != *behind)
+      loop->removeDiscardableAttr(mark);
+  });
+}
+
 struct ConvertAttnToNVVMPass
     : attn::impl::ConvertAttnToNVVMPassBase<ConvertAttnToNVVMPass> {
   using Base::Base;
@@ -157,6 +199,7 @@ struct ConvertAttnToNVVMPass
     module->setAttr(LLVM::LLVMDialect::getDataLayoutAttrName(),
                     StringAttr::get(context, getDataLayout()));
 
+    dropMarksOfLongLoops(module);
     LowerToLLVMOptions options(context);
     options.overrideIndexBitwidth(kIndexBits);
     LLVMTypeConverter converter(context, options);

@@ -415,17 +415,41 @@ FailureOr<PlanAttrInterface> WsTmemSchedule::setParameters(
   return Schedule::setParameters(emitError, plan, dropHeadGroups(parameters));
 }
 
+/// What ptxas 13.0 was seen to spill beside results with a partition of their
+/// own: 12 to 476 bytes under masks. Without one nothing of up to 96 keys; of
+/// more 24 to 344 bytes where the last block is not full, and of 112 keys, or
+/// of 128 where rows of results have more than 64 and fewer than 112 columns,
+/// or maxima come with the scores, 32 to 256.
+static bool spillsApart(const ProblemFacts &facts, WsTmemPlanAttr plan,
+                        const TargetRow &target) {
+  constexpr int64_t kMostKeys = 96, kWholeBlock = 128, kNarrow = 64,
+                    kWide = 112;
+  if (plan.getOwnBlocks() || facts.mask.hasLeft() || facts.mask.hasRight())
+    return true;
+  if (plan.getBlockN() <= kMostKeys)
+    return false;
+  bool isFull = !facts.cuSeqlensK && !ShapedType::isDynamic(facts.keys) &&
+                facts.keys % plan.getBlockN() == 0;
+  bool isWide =
+      facts.valueDim >= kWide && !target.has(Capability::Tcgen05LdRed);
+  return !isFull || plan.getBlockN() != kWholeBlock ||
+         (facts.valueDim > kNarrow && !isWide);
+}
+
 bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
                                        PlanAttrInterface planAttr,
                                        const TargetRow &target) const {
   auto plan = cast<WsTmemPlanAttr>(planAttr);
   int64_t block = plan.getBlockN();
-  // A mask took 216 bytes beside results with a partition of their own, and
-  // maxima that come with the scores 32 and 68 at D 96 and 128, none at D 64.
-  constexpr int64_t kMostBesideMaxima = 64;
-  if (plan.getOPartition() &&
-      (plan.getOwnBlocks() || (target.has(Capability::Tcgen05LdRed) &&
-                               facts.valueDim > kMostBesideMaxima)))
+  if (plan.getOPartition() && spillsApart(facts, plan, target))
+    return true;
+  // One query under a mask from the top left has a block or none, which LLVM
+  // knows: straight code, which spilled 180 to 264 bytes at D 80 and 96 with
+  // 128 keys, with 112 and 64 none.
+  constexpr int64_t kMostKeysOfOne = 112;
+  if (facts.queries == 1 && facts.mask.hasRight() &&
+      facts.mask.getAlign() == MaskAlign::TopLeft && plan.getOwnBlocks() &&
+      plan.getBlockN() > kMostKeysOfOne)
     return true;
   // Probabilities that a lost bet replaces, and the scores that it needs.
   if (plan.getSoftmax() == SoftmaxPolicy::Optimistic)

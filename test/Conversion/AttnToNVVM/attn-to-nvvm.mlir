@@ -50,4 +50,29 @@ gpu.module @kernels {
     nvvm.prefetch tensormap, %address : !llvm.ptr
     gpu.return
   }
+
+  // A loop that is to stay one says so where it has one known trip, whose number
+  // need not be folded, and nowhere else.
+  // CHECK-LABEL: llvm.func @rolled
+  // CHECK: {loop_annotation = #[[ROLLED:loop_annotation[0-9]*]]}
+  // CHECK-NOT: loop_annotation
+  // CHECK: llvm.return
+  gpu.func @rolled(%n: i32) kernel {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %keys = arith.constant 300 : i32
+    %block = arith.constant 128 : i32
+    %blocks = arith.divui %keys, %block : i32
+    %last = arith.subi %blocks, %one : i32
+    scf.for %i = %zero to %last step %one : i32 {
+      gpu.barrier
+    } {loop_annotation = #llvm.loop_annotation<unroll = <disable = true>>}
+    scf.for %i = %zero to %blocks step %one : i32 {
+      gpu.barrier
+    } {loop_annotation = #llvm.loop_annotation<unroll = <disable = true>>}
+    scf.for %i = %zero to %n step %one : i32 {
+      gpu.barrier
+    } {loop_annotation = #llvm.loop_annotation<unroll = <disable = true>>}
+    gpu.return
+  }
 }

@@ -24,6 +24,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "IssueLoopExpander.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
@@ -93,6 +94,10 @@ private:
   SmallVector<Value> emitSpanningLoop();
   /// The steps behind the first one, of which the last one ends spans.
   SmallVector<Value> emitSpannedSteps(SmallVector<Value> cursors);
+  /// A loop of steps from `begin` up to `end`, and the values behind it.
+  SmallVector<Value>
+  emitLoop(Value begin, Value end, ValueRange cursors,
+           function_ref<SmallVector<Value>(Value, SmallVector<Value>)> emit);
   /// What `emit` makes if `condition` is true of the trips, else what `other`
   /// does; one of both where they are known.
   SmallVector<Value> emitIf(arith::CmpIPredicate predicate, Value trips,
@@ -345,6 +350,40 @@ SmallVector<Value> IssueExpander::emitStep(ArrayRef<IssueTurn> turns,
   return cursors;
 }
 
+/// ptxas makes straight code of few known trips, whose addresses and
+/// descriptors do not fit the registers of a thread that issues. The attribute
+/// is that of the branch that a loop becomes.
+static void keepRolled(scf::ForOp loop) {
+  Builder builder(loop.getContext());
+  auto unroll = LLVM::LoopUnrollAttr::get(loop.getContext(),
+                                          /*disable=*/builder.getBoolAttr(true),
+                                          {}, {}, {}, {}, {}, {});
+  auto annotation =
+      LLVM::LoopAnnotationAttr::get(loop.getContext(), {}, {}, {}, unroll, {},
+                                    {}, {}, {}, {}, {}, {}, {}, {}, {}, {});
+  OperationName branch(LLVM::BrOp::getOperationName(), loop.getContext());
+  loop->setDiscardableAttr(LLVM::BrOp::getLoopAnnotationAttrName(branch),
+                           annotation);
+}
+
+SmallVector<Value> IssueExpander::emitLoop(
+    Value begin, Value end, ValueRange cursors,
+    function_ref<SmallVector<Value>(Value, SmallVector<Value>)> emit) {
+  ++summary.loops;
+  auto made = scf::ForOp::create(
+      builder, begin, end, constant(1), cursors,
+      [&](OpBuilder &nested, Location, Value step, ValueRange carried) {
+        OpBuilder::InsertionGuard guard(builder);
+        builder.setInsertionPointToStart(nested.getInsertionBlock());
+        scf::YieldOp::create(builder, emit(step, llvm::to_vector(carried)));
+      });
+  // Those of products are the ones with many descriptors.
+  auto isProduct = [](ProductOpInterface) { return WalkResult::interrupt(); };
+  if (loop.walk(isProduct).wasInterrupted())
+    keepRolled(made);
+  return llvm::to_vector(ValueRange(made.getResults()));
+}
+
 SmallVector<Value> IssueExpander::emitPhase(const IssuePhase &phase,
                                             SmallVector<Value> cursors) {
   Value begin = constant(phase.begin), end;
@@ -363,16 +402,10 @@ SmallVector<Value> IssueExpander::emitPhase(const IssuePhase &phase,
     if (first + 1 == behind)
       return emitStep(getTurns(phase.active, begin), std::move(cursors));
   }
-  ++summary.loops;
-  auto made = scf::ForOp::create(
-      builder, begin, end, constant(1), cursors,
-      [&](OpBuilder &nested, Location loc, Value step, ValueRange carried) {
-        OpBuilder::InsertionGuard guard(builder);
-        builder.setInsertionPointToStart(nested.getInsertionBlock());
-        scf::YieldOp::create(builder, emitStep(getTurns(phase.active, step),
-                                               llvm::to_vector(carried)));
+  return emitLoop(
+      begin, end, cursors, [&](Value step, SmallVector<Value> carried) {
+        return emitStep(getTurns(phase.active, step), std::move(carried));
       });
-  return llvm::to_vector(ValueRange(made.getResults()));
 }
 
 SmallVector<Value> IssueExpander::emitPhases(SmallVector<Value> cursors) {
@@ -451,18 +484,11 @@ SmallVector<Value> IssueExpander::emitSpannedSteps(SmallVector<Value> cursors) {
   Value last =
       builder.createOrFold<arith::SubIOp>(loop.getTrips().front(), constant(1));
   llvm::SmallBitVector all(loop.getBodies().size(), true);
-  ++summary.loops;
-  auto made = scf::ForOp::create(
-      builder, constant(1), last, constant(1), cursors,
-      [&](OpBuilder &nested, Location, Value step, ValueRange carried) {
-        OpBuilder::InsertionGuard guard(builder);
-        builder.setInsertionPointToStart(nested.getInsertionBlock());
-        scf::YieldOp::create(
-            builder, emitStep(getTurns(all, step), llvm::to_vector(carried)));
-      });
-  return emitStep(getTurns(all, last),
-                  llvm::to_vector(ValueRange(made.getResults())),
-                  StepKind::Closes);
+  cursors = emitLoop(constant(1), last, cursors,
+                     [&](Value step, SmallVector<Value> carried) {
+                       return emitStep(getTurns(all, step), std::move(carried));
+                     });
+  return emitStep(getTurns(all, last), std::move(cursors), StepKind::Closes);
 }
 
 SmallVector<Value> IssueExpander::emitSpanningLoop() {

@@ -147,10 +147,14 @@ LogicalResult AttnPlanPass::refuseSpills(AttentionOp op,
     return success();
   auto explain = [&](InFlightDiagnostic diag) {
     diag << candidate.plan << ": expected to spill: registers "
-         << candidate.estimate.registers.str() << "; " << target.chip << " has "
-         << target.registersPerThread << " a thread and "
-         << target.registersPerSM << " for " << candidate.plan.getThreads()
-         << " threads";
+         << candidate.estimate.registers.str();
+    // A sum that says nothing: warps have unlike budgets, or a table knows
+    // more.
+    if (candidate.estimate.registers.getTotal() <= target.registersPerThread)
+      diag << ", and ptxas was seen to spill such plans";
+    diag << "; " << target.chip << " has " << target.registersPerThread
+         << " a thread and " << target.registersPerSM << " for "
+         << candidate.plan.getThreads() << " threads";
     return diag;
   };
   if (allowsSpills) {

@@ -270,4 +270,26 @@ gpu.module @kernels {
     }
     gpu.return
   }
+
+  // A loop of products stays a loop, where its trips are known too; without products
+  // (@rotated) ptxas may do what it likes.
+  // CHECK-NOT: loop_annotation
+  // CHECK-LABEL: gpu.func @products
+  // CHECK: scf.for
+  // CHECK:   attn.tcgen05.mma
+  // CHECK: } {loop_annotation = #[[ROLLED:loop_annotation[0-9]*]]}
+  // CHECK-NOT: scf.for
+  // CHECK: gpu.return
+  gpu.func @products(%n: i32, %q: !attn.buffer<128x64xbf16, #attn.auto, shared>, %b: !attn.buffer<64x128xbf16, #attn.auto, shared>, %s: !attn.buffer<128x128xf32, #attn.tmem<m = 128>, tmem>, %more: i1) kernel {
+    %kv = attn.channel.create {name = "kv", roles = [#attn.role<"load", tx>, #attn.role<"mma", commit>]} : !kv
+    attn.elect {
+      %c = attn.cursor.start %kv as "mma" : !kv
+      %r = attn.issue_loop as "mma" trips(%n) slots ["k" = 0] of %kv from %c : !kv
+      statement "qk" of 0 skew 0 uses ["k"] {
+      ^bb0(%i: i32, %k: i32, %k_token: !attn.token):
+        attn.tcgen05.mma %q, %b, %s accumulate %more : !attn.buffer<128x64xbf16, #attn.auto, shared>, !attn.buffer<64x128xbf16, #attn.auto, shared>, !attn.buffer<128x128xf32, #attn.tmem<m = 128>, tmem>
+      }
+    }
+    gpu.return
+  }
 }
