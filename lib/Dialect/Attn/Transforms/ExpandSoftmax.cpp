@@ -36,6 +36,9 @@
 // Where l and o are the zeros that a loop starts from, exact and threshold have
 // nothing to rescale: no factor, no vote.
 //
+// With a `chunk` each warp computes those columns of masked scores alone that
+// one of its rows has (MaskedChunks.h).
+//
 // Where all uses of p are slices of its columns, each slice is computed where
 // it stands, so that whoever waits for the first one need not wait for all;
 // under lagged the first one is the bet, and the others know the new m.
@@ -46,6 +49,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ExpandSoftmax.h"
+#include "MaskedChunks.h"
 #include "SoftmaxUses.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
@@ -70,7 +74,8 @@ public:
   SoftmaxStep(OpBuilder &builder, OnlineSoftmaxOp op)
       : builder(builder), loc(op.getLoc()), op(op), tile(typeOf(op.getS())),
         row(typeOf(op.getM())), partial(typeOf(op.getL())), o(op.getO()),
-        rescale(findRescale(op)), slices(findSlices(op)) {}
+        rescale(findRescale(op)), slices(findSlices(op)),
+        chunks(MaskedChunks::create(builder, op)) {}
 
   /// m' of the exact step, but for infinite ones.
   Value grownMaximum() { return grownMaximum(op.getS()); }
@@ -122,10 +127,27 @@ public:
   }
 
   Value probabilities(Value maximum) {
-    return probabilities(op.getS(), maximum);
+    return probabilities(0, tile.getShape()[1], maximum);
   }
 
-  Value probabilities(Value scores, Value maximum) {
+  /// Of `columns` columns from `first` on.
+  Value probabilities(int64_t first, int64_t columns, Value maximum) {
+    if (chunks)
+      return chunks->emitColumns(first, columns, [&](Value scores, int64_t at) {
+        return probabilities(scores, maximum, at);
+      });
+    Value scores = op.getS();
+    if (columns != tile.getShape()[1]) {
+      auto type =
+          RankedTensorType::get({tile.getShape()[0], columns},
+                                tile.getElementType(), tile.getEncoding());
+      scores = SliceOp::create(builder, loc, type, scores, first);
+    }
+    return probabilities(scores, maximum);
+  }
+
+  /// Of scores that are those from `column` on of what is computed together.
+  Value probabilities(Value scores, Value maximum, int64_t column = 0) {
     RankedTensorType type = typeOf(scores);
     Value tileScale =
         tensor::SplatOp::create(builder, loc, op.getScale(), type);
@@ -139,7 +161,7 @@ public:
     bool bounded = op.getPolicy() != SoftmaxPolicy::Optimistic;
     uint64_t polynomial = op.getPolynomial();
     return Exp2Op::create(builder, loc, exponent, polynomial,
-                          polynomial != 0 && bounded, op.getHalves());
+                          polynomial != 0 && bounded, op.getHalves(), column);
   }
 
   /// The factor from the standing maximum to another.
@@ -170,12 +192,8 @@ public:
   /// The probabilities of one slice, as its users take them, and their sums.
   std::pair<Value, Value> sliceOf(SliceOp slice, Value maximum) {
     auto narrow = cast<RankedTensorType>(slice.getType());
-    auto type = RankedTensorType::get(narrow.getShape(), tile.getElementType(),
-                                      tile.getEncoding());
-    Value scores =
-        SliceOp::create(builder, loc, type, op.getS(), slice.getColumnAttr());
-    Value p = probabilities(scores, maximum);
-    if (narrow == type)
+    Value p = probabilities(slice.getColumn(), narrow.getShape()[1], maximum);
+    if (narrow == p.getType())
       return {p, p};
     return {arith::TruncFOp::create(builder, loc, narrow, p), p};
   }
@@ -514,6 +532,8 @@ private:
   RareOp rescale;
   /// The slices that are computed one by one; none if p is computed as a whole.
   SmallVector<SliceOp> slices;
+  /// The columns of masked scores that warps may leave out.
+  std::optional<MaskedChunks> chunks;
 };
 
 } // namespace
