@@ -41,11 +41,24 @@ Value MaskedChunks::emitKey(int64_t first) {
 }
 
 Value MaskedChunks::emitRows(int64_t first, int64_t columns, bool lacking) {
+  Value &made = rows[{first, columns, lacking}];
+  if (made)
+    return made;
+  Block *block = op->getBlock();
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(block);
+  for (Value value : {Value(op.getM()), row, key, limit, lower, upper}) {
+    Operation *def = value ? value.getDefiningOp() : nullptr;
+    if (def && def->getBlock() == block &&
+        !def->isBeforeInBlock(&*builder.getInsertionPoint()))
+      builder.setInsertionPointAfter(def);
+  }
   auto like = cast<RankedTensorType>(op.getM().getType());
   auto type = RankedTensorType::get(like.getShape(), builder.getI1Type(),
                                     like.getEncoding());
-  return KeptRowsOp::create(builder, loc, type, op.getM(), row, emitKey(first),
-                            columns, limit, lower, upper, lacking, group);
+  return made = KeptRowsOp::create(builder, loc, type, op.getM(), row,
+                                   emitKey(first), columns, limit, lower, upper,
+                                   lacking, group);
 }
 
 Value MaskedChunks::emitWhere(Value condition, Value other,

@@ -12,6 +12,7 @@
 #define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_MASKEDCHUNKS_H
 
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include <map>
 
 namespace mlir::attn {
 
@@ -39,6 +40,9 @@ private:
   Value emitConstant(int64_t columns, double value);
   /// The key of column `first`.
   Value emitKey(int64_t first);
+  /// The rows that have, or lack, one of `columns` keys from `first` on: made
+  /// where all that they follow from is there, so that nothing waits for them
+  /// behind the scores.
   Value emitRows(int64_t first, int64_t columns, bool lacking);
   /// What `emit` makes where `condition` is true for a row of the warp.
   Value emitWhere(Value condition, Value other, function_ref<Value()> emit);
@@ -54,6 +58,8 @@ private:
   /// Operands of the mask, which goes.
   Value source, row, key, limit, lower, upper;
   IntegerAttr group;
+  /// What emitRows has made, by its arguments.
+  std::map<std::tuple<int64_t, int64_t, bool>, Value> rows;
 };
 
 } // namespace mlir::attn
