@@ -12,9 +12,6 @@ using namespace mlir::attn;
 static constexpr int64_t kRescaledColumns = 32;
 /// Columns whose probabilities the policy lagged computes in front of its vote.
 static constexpr int64_t kBetColumns = 32;
-/// Keys that a warp computes together of a block that a mask cuts: as many as it
-/// has rows.
-static constexpr int64_t kChunkKeys = 32;
 
 //===----------------------------------------------------------------------===//
 // Tensor memory
@@ -184,9 +181,8 @@ LogicalResult WsTmemEmitter::emitSoftmaxBlock(int64_t number, Value scale,
   softmax.setPolynomial(plan.getPolynomial());
   softmax.setHalves(plan.getExp() == ExpFormat::F16x2);
   softmax.setSumsElsewhere(static_cast<bool>(tile.sums));
-  // The rows of a warp.
   if (plan.getMaskedBlocks() == MaskedBlocks::Chunks)
-    softmax.setChunk(kChunkKeys);
+    setChunks(number, softmax);
   Value p = softmax.getP();
   auto narrow = [&] {
     p = arith::TruncFOp::create(

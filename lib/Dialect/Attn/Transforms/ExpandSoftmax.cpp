@@ -36,12 +36,10 @@
 // Where l and o are the zeros that a loop starts from, exact and threshold have
 // nothing to rescale: no factor, no vote.
 //
-// With a `chunk` each warp computes those columns of masked scores alone that
-// one of its rows has (MaskedChunks.h).
-//
 // Where all uses of p are slices of its columns, each slice is computed where
 // it stands, so that whoever waits for the first one need not wait for all;
-// under lagged the first one is the bet, and the others know the new m.
+// under lagged the first one is the bet, and the others know the new m. Masked
+// scores may have chunks of columns that warps leave out (MaskedChunks.h).
 //
 // Without o, f is the result: 1 unless the step rescales. What rescales o where
 // it is, an attn.rare on f, is done in the step's own rare path if it has one.
@@ -133,16 +131,15 @@ public:
   /// Of `columns` columns from `first` on.
   Value probabilities(int64_t first, int64_t columns, Value maximum) {
     if (chunks)
-      return chunks->emitColumns(first, columns, [&](Value scores, int64_t at) {
-        return probabilities(scores, maximum, at);
-      });
+      return chunks->emitColumns(
+          first, columns, [&](Value scores, int64_t column) {
+            return probabilities(scores, maximum, column);
+          });
+    RankedTensorType type =
+        tile.clone(ArrayRef<int64_t>{tile.getShape()[0], columns});
     Value scores = op.getS();
-    if (columns != tile.getShape()[1]) {
-      auto type =
-          RankedTensorType::get({tile.getShape()[0], columns},
-                                tile.getElementType(), tile.getEncoding());
+    if (type != tile)
       scores = SliceOp::create(builder, loc, type, scores, first);
-    }
     return probabilities(scores, maximum);
   }
 
@@ -191,11 +188,11 @@ public:
 
   /// The probabilities of one slice, as its users take them, and their sums.
   std::pair<Value, Value> sliceOf(SliceOp slice, Value maximum) {
-    auto narrow = cast<RankedTensorType>(slice.getType());
-    Value p = probabilities(slice.getColumn(), narrow.getShape()[1], maximum);
-    if (narrow == p.getType())
+    auto type = cast<RankedTensorType>(slice.getType());
+    Value p = probabilities(slice.getColumn(), type.getShape()[1], maximum);
+    if (type == p.getType())
       return {p, p};
-    return {arith::TruncFOp::create(builder, loc, narrow, p), p};
+    return {arith::TruncFOp::create(builder, loc, type, p), p};
   }
 
   /// Computes the slices but the first `done` where they stand; l with their

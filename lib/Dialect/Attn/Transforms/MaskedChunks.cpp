@@ -72,10 +72,6 @@ Value MaskedChunks::emitWhere(Value condition, Value other,
   return path.getResult(0);
 }
 
-Value MaskedChunks::emitConcat(ValueRange tiles, int64_t columns) {
-  return ConcatOp::create(builder, loc, typeOf(columns), tiles);
-}
-
 void MaskedChunks::forChunks(int64_t first, int64_t columns,
                              function_ref<void(int64_t, int64_t)> emit) {
   int64_t chunk = op.getChunk(), end = first + columns;
@@ -96,15 +92,16 @@ Value MaskedChunks::emitMasked() {
                                  emitKey(first), limit, lower, upper,
                                  /*quads=*/false, group);
     };
+    auto emitCut = [&] {
+      Value kept = emitRows(first, count, /*lacking=*/false);
+      Value none =
+          emitConstant(count, -std::numeric_limits<double>::infinity());
+      return emitWhere(kept, none, emitMask);
+    };
     masked.push_back(
-        emitWhere(emitRows(first, count, /*lacking=*/true), scores, [&] {
-          Value kept = emitRows(first, count, /*lacking=*/false);
-          Value none =
-              emitConstant(count, -std::numeric_limits<double>::infinity());
-          return emitWhere(kept, none, emitMask);
-        }));
+        emitWhere(emitRows(first, count, /*lacking=*/true), scores, emitCut));
   });
-  return emitConcat(masked, columns);
+  return ConcatOp::create(builder, loc, typeOf(columns), masked);
 }
 
 Value MaskedChunks::emitColumns(int64_t first, int64_t columns,
@@ -112,9 +109,9 @@ Value MaskedChunks::emitColumns(int64_t first, int64_t columns,
   SmallVector<Value> parts;
   forChunks(first, columns, [&](int64_t at, int64_t count) {
     Value scores = emitSlice(op.getS(), at, count);
-    parts.push_back(emitWhere(emitRows(at, count, /*lacking=*/false),
-                              emitConstant(count, 0),
+    Value kept = emitRows(at, count, /*lacking=*/false);
+    parts.push_back(emitWhere(kept, emitConstant(count, 0),
                               [&] { return emit(scores, at - first); }));
   });
-  return emitConcat(parts, columns);
+  return ConcatOp::create(builder, loc, typeOf(columns), parts);
 }

@@ -46,7 +46,6 @@ private:
   Value emitRows(int64_t first, int64_t columns, bool lacking);
   /// What `emit` makes where `condition` is true for a row of the warp.
   Value emitWhere(Value condition, Value other, function_ref<Value()> emit);
-  Value emitConcat(ValueRange tiles, int64_t columns);
   /// Calls `emit` for each chunk's part of some columns.
   void forChunks(int64_t first, int64_t columns,
                  function_ref<void(int64_t, int64_t)> emit);
