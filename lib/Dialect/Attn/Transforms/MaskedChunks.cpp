@@ -40,25 +40,16 @@ Value MaskedChunks::emitKey(int64_t first) {
       builder, loc, key, arith::ConstantIntOp::create(builder, loc, first, 32));
 }
 
-Value MaskedChunks::emitRows(int64_t first, int64_t columns, bool lacking) {
-  Value &made = rows[{first, columns, lacking}];
-  if (made)
-    return made;
-  Block *block = op->getBlock();
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(block);
-  for (Value value : {Value(op.getM()), row, key, limit, lower, upper}) {
-    Operation *def = value ? value.getDefiningOp() : nullptr;
-    if (def && def->getBlock() == block &&
-        !def->isBeforeInBlock(&*builder.getInsertionPoint()))
-      builder.setInsertionPointAfter(def);
-  }
+Value MaskedChunks::emitRows(int64_t column, bool lacking) {
+  int64_t first = column / op.getChunk() * op.getChunk();
+  int64_t columns = std::min<int64_t>(
+      op.getChunk(),
+      cast<RankedTensorType>(op.getS().getType()).getShape()[1] - first);
   auto like = cast<RankedTensorType>(op.getM().getType());
   auto type = RankedTensorType::get(like.getShape(), builder.getI1Type(),
                                     like.getEncoding());
-  return made = KeptRowsOp::create(builder, loc, type, op.getM(), row,
-                                   emitKey(first), columns, limit, lower, upper,
-                                   lacking, group);
+  return KeptRowsOp::create(builder, loc, type, op.getM(), row, emitKey(first),
+                            columns, limit, lower, upper, lacking, group);
 }
 
 Value MaskedChunks::emitWhere(Value condition, Value other,
@@ -93,13 +84,13 @@ Value MaskedChunks::emitMasked() {
                                  /*quads=*/false, group);
     };
     auto emitCut = [&] {
-      Value kept = emitRows(first, count, /*lacking=*/false);
+      Value kept = emitRows(first, /*lacking=*/false);
       Value none =
           emitConstant(count, -std::numeric_limits<double>::infinity());
       return emitWhere(kept, none, emitMask);
     };
     masked.push_back(
-        emitWhere(emitRows(first, count, /*lacking=*/true), scores, emitCut));
+        emitWhere(emitRows(first, /*lacking=*/true), scores, emitCut));
   });
   return ConcatOp::create(builder, loc, typeOf(columns), masked);
 }
@@ -109,7 +100,7 @@ Value MaskedChunks::emitColumns(int64_t first, int64_t columns,
   SmallVector<Value> parts;
   forChunks(first, columns, [&](int64_t at, int64_t count) {
     Value scores = emitSlice(op.getS(), at, count);
-    Value kept = emitRows(at, count, /*lacking=*/false);
+    Value kept = emitRows(at, /*lacking=*/false);
     parts.push_back(emitWhere(kept, emitConstant(count, 0),
                               [&] { return emit(scores, at - first); }));
   });

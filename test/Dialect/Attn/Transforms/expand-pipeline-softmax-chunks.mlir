@@ -12,21 +12,23 @@ gpu.module @kernels {
   // CHECK-SAME: %[[X:.*]]: f32, %[[ROW:.*]]: i32, %[[KEY:.*]]: i32, %[[KEYS:.*]]: i32, %[[UPPER:.*]]: i32)
   // CHECK-DAG: %[[S:.*]] = tensor.splat %[[X]] : tensor<128x64xf32
   // CHECK-DAG: %[[M:.*]] = tensor.splat %[[X]] : tensor<128xf32
-  // What rows have is known in front of the scores.
-  // CHECK-DAG: %[[CUT0:.*]] = attn.kept_rows %[[M]][%[[ROW]], %[[KEY]]] keys 32 limit %[[KEYS]] upper %[[UPPER]] {lacking}
-  // CHECK-DAG: %[[SOME0:.*]] = attn.kept_rows %[[M]][%[[ROW]], %[[KEY]]] keys 32 limit %[[KEYS]] upper %[[UPPER]] :
   // CHECK: %[[S0:.*]] = attn.slice %[[S]] {column = 0 : i64}
-  // CHECK: %[[X0:.*]] = attn.rare any %[[CUT0]] default(%[[S0]] :
+  // CHECK: %[[CUT:.*]] = attn.kept_rows %[[M]][%[[ROW]], %[[KEY]]] keys 32 limit %[[KEYS]] upper %[[UPPER]] {lacking}
+  // CHECK: %[[X0:.*]] = attn.rare any %[[CUT]] default(%[[S0]] :
+  // CHECK:   %[[KEPT:.*]] = attn.kept_rows %[[M]][%[[ROW]], %[[KEY]]] keys 32 limit %[[KEYS]] upper %[[UPPER]] :
   // CHECK:   %[[NONE:.*]] = arith.constant dense<0xFF800000> : tensor<128x32xf32
-  // CHECK:   attn.rare any %[[SOME0]] default(%[[NONE]] :
+  // CHECK:   attn.rare any %[[KEPT]] default(%[[NONE]] :
   // CHECK:     attn.apply_mask %[[S0]][%[[ROW]], %[[KEY]]] limit %[[KEYS]] upper %[[UPPER]]
   // CHECK: attn.slice %[[S]] {column = 32 : i64}
+  // CHECK: %[[KEY1:.*]] = arith.addi %[[KEY]], %c32
+  // CHECK: attn.kept_rows %[[M]][%[[ROW]], %[[KEY1]]] keys 32
   // CHECK: %[[MASKED:.*]] = attn.concat %[[X0]], %{{.*}} -> tensor<128x64xf32
   // CHECK: attn.reduce maximum %[[MASKED]]
   // The first 48 columns are a chunk and a half.
   // CHECK: attn.slice %[[MASKED]] {column = 0 : i64} : {{.*}} -> tensor<128x32xf32
+  // CHECK: %[[SOME:.*]] = attn.kept_rows %[[M]][%[[ROW]], %[[KEY]]] keys 32
   // CHECK: %[[ZERO:.*]] = arith.constant dense<0.0{{.*}}> : tensor<128x32xf32
-  // CHECK: attn.rare any %[[SOME0]] default({{.*}}%[[ZERO]] :
+  // CHECK: attn.rare any %[[SOME]] default(%[[ZERO]] :
   // CHECK:   attn.exp2 %{{.*}} {bounded, polynomial = 7 : i64} : tensor<128x32xf32
   // CHECK: attn.slice %[[MASKED]] {column = 32 : i64} : {{.*}} -> tensor<128x16xf32
   // CHECK:   attn.exp2 %{{.*}} {bounded, column = 32 : i64, polynomial = 7 : i64} : tensor<128x16xf32

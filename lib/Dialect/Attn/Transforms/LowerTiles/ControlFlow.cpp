@@ -153,24 +153,14 @@ FailureOr<Value> PartitionLowering::lowerVote(RareOp op) {
   if (failed(condition))
     return failure();
   ImplicitLocOpBuilder b(op.getLoc(), op);
-  // What rows keep follows from indices alone and is known early: one vote
-  // there serves all paths.
-  auto rows = op.getCondition().getDefiningOp<KeptRowsOp>();
-  if (rows && !op.getEachWarpgroup()) {
-    if (Value vote = votes.lookup(rows))
-      return vote;
-    b.setInsertionPoint(rows);
-  }
   Value any = condition->values.front();
   for (Value value : ArrayRef<Value>(condition->values).drop_front())
     any = arith::OrIOp::create(b, any, value);
   if (!op.getEachWarpgroup()) {
     Value all = arith::ConstantIntOp::create(b, -1, 32);
-    Value vote = NVVM::VoteSyncOp::create(b, b.getI1Type(), all, any,
-                                          NVVM::VoteSyncKind::any);
-    if (rows)
-      votes[rows] = vote;
-    return vote;
+    return NVVM::VoteSyncOp::create(b, b.getI1Type(), all, any,
+                                    NVVM::VoteSyncKind::any)
+        .getResult();
   }
   if (!op.getBarrier())
     return op.emitOpError("expected a barrier from attn-insert-fences beside "

@@ -443,8 +443,6 @@ private:
   bool inElect = false;
   /// The number of attn.rare around.
   unsigned rareDepth = 0;
-  /// The votes on what rows keep, by the op that says it.
-  llvm::DenseMap<Operation *, Value> votes;
   /// True in the lane that starts loads, where all lanes of a warp come to
   /// them.
   Value elected;
