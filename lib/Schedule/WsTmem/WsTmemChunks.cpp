@@ -22,7 +22,8 @@ struct ChunkCount {
 /// None where the launch decides lengths, or a warp's rows are no queries.
 static std::optional<ChunkCount> countChunks(const ProblemFacts &facts,
                                              WsTmemPlanAttr plan) {
-  if (facts.varlen || ShapedType::isDynamic(facts.queries) ||
+  if (AttentionOp(facts.op).isVariableLength() ||
+      ShapedType::isDynamic(facts.queries) ||
       ShapedType::isDynamic(facts.keys) || plan.getPackHeads() ||
       plan.getBlockN() % kChunkKeys != 0)
     return std::nullopt;
