@@ -436,7 +436,7 @@ bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
       plan.getBlockN() > kMostChangedScores)
     return true;
   // Masked chunks of blocks of 128 keys spilled 40 to 96 bytes of exact, and 32
-  // of lagged where probabilities lie beside scores; of the others none.
+  // of lagged where probabilities lie beside scores; of threshold none.
   bool needsMore =
       plan.getSoftmax() == SoftmaxPolicy::Exact ||
       (plan.getSoftmax() == SoftmaxPolicy::Lagged && plan.getPBeside());
