@@ -68,6 +68,13 @@ def test_plan():
         attn.compile(**SMALL, plan={"colour": 3})
 
 
+def test_kernel_name():
+    kernel = attn.compile(**SMALL, plan={"kernel": "my_attention"})
+    assert kernel.name == "my_attention" and "kernel = my_attention" in kernel.plan
+    with pytest.raises(attn.CompileError, match="expected 'kernel' to be letters, digits"):
+        attn.compile(**SMALL, plan={"kernel": "a-b"})
+
+
 def test_text_and_file(tmp_path):
     text = attn.compile(**SMALL).mlir("problem")
     assert attn.compile(text).launch == attn.compile(**SMALL).launch

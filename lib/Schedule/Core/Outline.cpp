@@ -239,7 +239,8 @@ LogicalResult Outliner::outline(ProblemFacts facts, const Schedule &schedule,
   if (failed(checkShape(context, schedule, shape)))
     return failure();
   gpu::GPUModuleOp module = createModule(op);
-  gpu::GPUFuncOp kernel = createKernel(module, op.getKernel(), context, shape);
+  gpu::GPUFuncOp kernel =
+      createKernel(module, op.getKernelName(), context, shape);
   // Once all CTAs run, nobody waits for the place that those of the next step
   // take.
   if (*isStep && !combine && startsEarly(target))
@@ -313,15 +314,18 @@ LogicalResult Outliner::outline(CombineOp op) {
     return op.emitOpError("expected both partial results from one attention, "
                           "got one of them");
   gpu::GPUModuleOp module = writer ? writer->module : createModule(op);
-  if (module.lookupSymbol(op.getKernel()))
+  if (module.lookupSymbol(op.getKernelName()))
     return op.emitOpError("expected kernels of different names in one launch, "
                           "got two of '")
-           << op.getKernel() << "'; the attribute 'kernel' names them";
+           << op.getKernelName()
+           << "'; the attribute 'kernel' names them, or that parameter of a "
+              "plan";
 
   CombineFrame frame(*facts, target);
   KernelShape shape = getCombineShape(*facts, plan);
   shape.programmatic = writer && startsEarly(target);
-  gpu::GPUFuncOp kernel = createKernel(module, op.getKernel(), frame, shape);
+  gpu::GPUFuncOp kernel =
+      createKernel(module, op.getKernelName(), frame, shape);
   if (shape.programmatic)
     emitGridControl(frame.b, NVVM::GridDepActionKind::wait);
   emitCombine(frame, *facts, plan);

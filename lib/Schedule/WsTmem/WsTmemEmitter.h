@@ -224,6 +224,8 @@ private:
                                        ValueRange cursors);
   LogicalResult emitSoftmaxBlock(int64_t number, Value scale, Value key,
                                  ValueRange carried);
+  /// Lets warps leave out what a mask takes of a block (WsTmemChunks.cpp).
+  void setChunks(int64_t number, OnlineSoftmaxOp softmax);
   /// Whether a block is the tile's first one.
   Value emitIsFirst(Value key, arith::CmpIPredicate predicate);
   /// Behind a step, the path on which results are multiplied by its factor.

@@ -459,6 +459,14 @@ bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
   if (getScoreCost(facts).registers != 0 &&
       plan.getBlockN() > kMostChangedScores)
     return true;
+  // Masked chunks of blocks of 128 keys spilled 40 to 96 bytes of exact, and 32
+  // of lagged where probabilities lie beside scores; of threshold none.
+  bool needsMore =
+      plan.getSoftmax() == SoftmaxPolicy::Exact ||
+      (plan.getSoftmax() == SoftmaxPolicy::Lagged && plan.getPBeside());
+  if (plan.getMaskedBlocks() == MaskedBlocks::Chunks && needsMore &&
+      plan.getBlockN() > kMostChangedScores)
+    return true;
   if (plan.getOPartition())
     return block + kOtherRegisters > kTmemApartRegisters;
   // Beside row sums by the tensor core, which take registers from it, the

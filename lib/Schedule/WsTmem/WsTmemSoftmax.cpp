@@ -181,6 +181,8 @@ LogicalResult WsTmemEmitter::emitSoftmaxBlock(int64_t number, Value scale,
   softmax.setPolynomial(plan.getPolynomial());
   softmax.setHalves(plan.getExp() == ExpFormat::F16x2);
   softmax.setSumsElsewhere(static_cast<bool>(tile.sums));
+  if (plan.getMaskedBlocks() == MaskedBlocks::Chunks)
+    setChunks(number, softmax);
   Value p = softmax.getP();
   auto narrow = [&] {
     p = arith::TruncFOp::create(

@@ -28,8 +28,10 @@ def main():
     alone = run(folder, "alone", own, flags)
     other = "--set=order=row_major,epilogue=direct,kv_stages=2"
     ordered = run(folder, "ordered", operands, [*flags, other])
+    chunked = run(folder, "chunked", operands, [*flags, "--set=masked_blocks=chunks"])
     print("alone", "equal" if (whole[1:2, 2:3] == alone).all() else "different")
     print("ordered", "equal" if (whole == ordered).all() else "different")
+    print("chunked", "equal" if (whole == chunked).all() else "different")
 
 
 main()

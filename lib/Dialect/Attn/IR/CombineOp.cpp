@@ -70,7 +70,7 @@ LogicalResult CombineOp::verify() {
   if (failed(valueDim.unify(partialO, 4)) || failed(valueDim.unify(o, 3)))
     return failure();
   // combine_c8
-  if (failed(checkKernelName(*this, getKernel())))
+  if (failed(verifyKernelName([&] { return emitOpError(); }, getKernel())))
     return failure();
   // combine_c7
   return checkResults(*this, {o, lse});

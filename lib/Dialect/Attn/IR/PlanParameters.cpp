@@ -58,11 +58,30 @@ LogicalResult attn::setPlanFields(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-/// Reads an integer or a keyword as text.
+LogicalResult
+attn::verifyKernelName(function_ref<InFlightDiagnostic()> emitError,
+                       StringRef name) {
+  auto isLetter = [](char c) { return llvm::isAlpha(c) || c == '_'; };
+  if (!name.empty() && isLetter(name.front()) &&
+      llvm::all_of(name,
+                   [&](char c) { return isLetter(c) || llvm::isDigit(c); }))
+    return success();
+  std::string quoted;
+  llvm::raw_string_ostream stream(quoted);
+  llvm::printEscapedString(name, stream);
+  return emitError() << "expected 'kernel' to be letters, digits and "
+                        "underscores that begin with no digit, got \""
+                     << quoted << '"';
+}
+
+/// Reads an integer, a keyword or a string as text.
 static FailureOr<std::string> parseValue(AsmParser &parser) {
   StringRef keyword;
   if (succeeded(parser.parseOptionalKeyword(&keyword)))
     return keyword.str();
+  std::string text;
+  if (succeeded(parser.parseOptionalString(&text)))
+    return text;
   int64_t integer;
   if (failed(parser.parseInteger(integer)))
     return failure();

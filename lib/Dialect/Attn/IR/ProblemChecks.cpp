@@ -124,17 +124,6 @@ LogicalResult attn::checkFactor(Operation *op, StringRef name,
          << name << "' above zero, got " << text;
 }
 
-LogicalResult attn::checkKernelName(Operation *op, StringRef name) {
-  auto isLetter = [](char c) { return llvm::isAlpha(c) || c == '_'; };
-  if (!name.empty() && isLetter(name.front()) &&
-      llvm::all_of(name,
-                   [&](char c) { return isLetter(c) || llvm::isDigit(c); }))
-    return success();
-  return op->emitOpError("expected 'kernel' to be letters, digits and "
-                         "underscores that begin with no digit, got ")
-         << StringAttr::get(op->getContext(), name);
-}
-
 LogicalResult attn::checkResults(Operation *op, ArrayRef<NamedValue> inits) {
   SmallVector<NamedValue> expected;
   for (const NamedValue &init : inits)

@@ -50,9 +50,6 @@ LogicalResult checkStaticExtent(Operation *op, const NamedValue &operand,
 /// Checks a floating-point attribute of a problem, if it is there.
 LogicalResult checkFactor(Operation *op, StringRef name, FactorSign sign);
 
-/// Checks a name that PTX, C and MLIR take as it is.
-LogicalResult checkKernelName(Operation *op, StringRef name);
-
 /// Checks that results are the types of the tensor operands in `inits`, and
 /// that there are none on memrefs.
 LogicalResult checkResults(Operation *op, ArrayRef<NamedValue> inits);

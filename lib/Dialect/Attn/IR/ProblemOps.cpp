@@ -58,6 +58,21 @@ void AttentionOp::getEffects(
   addDestinationStyleEffects(*this, effects);
 }
 
+/// The name that `plan` gives the kernel, else `name`.
+static StringRef getNameInForce(std::optional<PlanAttrInterface> plan,
+                                StringRef name) {
+  StringRef given = plan ? plan->getKernelName() : StringRef();
+  return given.empty() ? name : given;
+}
+
+StringRef AttentionOp::getKernelName() {
+  return getNameInForce(getPlan(), getKernel());
+}
+
+StringRef CombineOp::getKernelName() {
+  return getNameInForce(getPlan(), getKernel());
+}
+
 double AttentionOp::getEffectiveScale() {
   if (FloatAttr scale = getScaleAttr())
     return scale.getValueAsDouble();
@@ -449,7 +464,7 @@ LogicalResult AttentionOp::verify() {
     return failure();
 #include "attn/Problem/Options.def"
   // attention_c36
-  if (failed(checkKernelName(*this, getKernel())))
+  if (failed(verifyKernelName([&] { return emitOpError(); }, getKernel())))
     return failure();
   // attention_c29
   return checkResults(

@@ -106,6 +106,32 @@ OpFoldResult SliceOp::fold(FoldAdaptor) {
   return getType() == getSource().getType() ? getSource() : Value();
 }
 
+LogicalResult ConcatOp::verify() {
+  RankedTensorType result = tileType(getResult());
+  if (result.getRank() != 2 || getSources().empty())
+    return emitOpError("expected tiles and a result of rank 2, got ")
+           << getSources().size() << " tiles and " << result;
+  int64_t columns = 0;
+  for (Value value : getSources()) {
+    RankedTensorType source = tileType(value);
+    if (source.getRank() != 2 ||
+        source.getElementType() != result.getElementType() ||
+        source.getShape()[0] != result.getShape()[0] ||
+        source.getEncoding() != result.getEncoding())
+      return emitOpError("expected the rows, element type and layout of ")
+             << result << ", got " << source;
+    columns += source.getShape()[1];
+  }
+  if (columns != result.getShape()[1])
+    return emitOpError("expected ")
+           << columns << " columns, got " << result.getShape()[1];
+  return success();
+}
+
+OpFoldResult ConcatOp::fold(FoldAdaptor) {
+  return getSources().size() == 1 ? getSources().front() : Value();
+}
+
 LogicalResult ConvertLayoutOp::verify() {
   RankedTensorType source = tileType(getSource()),
                    result = tileType(getResult());
@@ -147,6 +173,9 @@ LogicalResult Exp2Op::verify() {
     return emitOpError("expected f32 elements, got ") << getType();
   if (getHalves() && !isa<RankedTensorType>(getType()))
     return emitOpError("expected a tile for 'halves', got ") << getType();
+  if (static_cast<int64_t>(getColumn()) < 0 || getColumn() % 16 != 0)
+    return emitOpError("expected column to be a multiple of 16, got ")
+           << static_cast<int64_t>(getColumn());
   return verifyPowers(*this, getPolynomial(), getHalves());
 }
 
@@ -170,6 +199,23 @@ LogicalResult ApplyMaskOp::verify() {
     return emitOpError("expected at least one row of a query, got ")
            << static_cast<int64_t>(*group);
   return getQuads() ? verifyQuads(*this, tile) : success();
+}
+
+LogicalResult KeptRowsOp::verify() {
+  RankedTensorType like = tileType(getLike()), result = tileType(getResult());
+  if (like.getRank() != 1 || result.getShape() != like.getShape() ||
+      !result.getElementType().isInteger(1))
+    return emitOpError("expected a value for each row and an i1 for each, got ")
+           << like << " and " << result;
+  if (!getLimit() && !getLower() && !getUpper())
+    return emitOpError("expected at least one of limit, lower and upper");
+  for (auto [name, number] :
+       {std::pair<StringRef, std::optional<uint64_t>>("key", getKeys()),
+        {"row of a query", getGroup()}})
+    if (number && static_cast<int64_t>(*number) < 1)
+      return emitOpError("expected at least one ")
+             << name << ", got " << static_cast<int64_t>(*number);
+  return success();
 }
 
 OpFoldResult ApplyMaskOp::fold(FoldAdaptor) {
@@ -245,6 +291,9 @@ LogicalResult OnlineSoftmaxOp::verify() {
     if (!value.isFinite() || value.isNegative())
       return emitOpError("expected a finite '")
              << name << "' of at least 0, got " << value.convertToFloat();
+  if (static_cast<int64_t>(getChunk()) < 0 || getChunk() % 16 != 0)
+    return emitOpError("expected chunk to be a multiple of 16, got ")
+           << static_cast<int64_t>(getChunk());
   return verifyPowers(*this, getPolynomial(), getHalves());
 }
 

@@ -38,7 +38,8 @@
 //
 // Where all uses of p are slices of its columns, each slice is computed where
 // it stands, so that whoever waits for the first one need not wait for all;
-// under lagged the first one is the bet, and the others know the new m.
+// under lagged the first one is the bet, and the others know the new m. Masked
+// scores may have chunks of columns that warps leave out (MaskedChunks.h).
 //
 // Without o, f is the result: 1 unless the step rescales. What rescales o where
 // it is, an attn.rare on f, is done in the step's own rare path if it has one.
@@ -46,6 +47,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ExpandSoftmax.h"
+#include "MaskedChunks.h"
 #include "SoftmaxUses.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
@@ -70,7 +72,8 @@ public:
   SoftmaxStep(OpBuilder &builder, OnlineSoftmaxOp op)
       : builder(builder), loc(op.getLoc()), op(op), tile(typeOf(op.getS())),
         row(typeOf(op.getM())), partial(typeOf(op.getL())), o(op.getO()),
-        rescale(findRescale(op)), slices(findSlices(op)) {}
+        rescale(findRescale(op)), slices(findSlices(op)),
+        chunks(MaskedChunks::create(builder, op)) {}
 
   /// m' of the exact step, but for infinite ones.
   Value grownMaximum() { return grownMaximum(op.getS()); }
@@ -122,10 +125,26 @@ public:
   }
 
   Value probabilities(Value maximum) {
-    return probabilities(op.getS(), maximum);
+    return probabilities(0, tile.getShape()[1], maximum);
   }
 
-  Value probabilities(Value scores, Value maximum) {
+  /// Of `columns` columns from `first` on.
+  Value probabilities(int64_t first, int64_t columns, Value maximum) {
+    if (chunks)
+      return chunks->emitColumns(
+          first, columns, [&](Value scores, int64_t column) {
+            return probabilities(scores, maximum, column);
+          });
+    RankedTensorType type =
+        tile.clone(ArrayRef<int64_t>{tile.getShape()[0], columns});
+    Value scores = op.getS();
+    if (type != tile)
+      scores = SliceOp::create(builder, loc, type, scores, first);
+    return probabilities(scores, maximum);
+  }
+
+  /// Of scores that are those from `column` on of what is computed together.
+  Value probabilities(Value scores, Value maximum, int64_t column = 0) {
     RankedTensorType type = typeOf(scores);
     Value tileScale =
         tensor::SplatOp::create(builder, loc, op.getScale(), type);
@@ -139,7 +158,7 @@ public:
     bool bounded = op.getPolicy() != SoftmaxPolicy::Optimistic;
     uint64_t polynomial = op.getPolynomial();
     return Exp2Op::create(builder, loc, exponent, polynomial,
-                          polynomial != 0 && bounded, op.getHalves());
+                          polynomial != 0 && bounded, op.getHalves(), column);
   }
 
   /// The factor from the standing maximum to another.
@@ -169,15 +188,11 @@ public:
 
   /// The probabilities of one slice, as its users take them, and their sums.
   std::pair<Value, Value> sliceOf(SliceOp slice, Value maximum) {
-    auto narrow = cast<RankedTensorType>(slice.getType());
-    auto type = RankedTensorType::get(narrow.getShape(), tile.getElementType(),
-                                      tile.getEncoding());
-    Value scores =
-        SliceOp::create(builder, loc, type, op.getS(), slice.getColumnAttr());
-    Value p = probabilities(scores, maximum);
-    if (narrow == type)
+    auto type = cast<RankedTensorType>(slice.getType());
+    Value p = probabilities(slice.getColumn(), type.getShape()[1], maximum);
+    if (type == p.getType())
       return {p, p};
-    return {arith::TruncFOp::create(builder, loc, narrow, p), p};
+    return {arith::TruncFOp::create(builder, loc, type, p), p};
   }
 
   /// Computes the slices but the first `done` where they stand; l with their
@@ -514,6 +529,8 @@ private:
   RareOp rescale;
   /// The slices that are computed one by one; none if p is computed as a whole.
   SmallVector<SliceOp> slices;
+  /// The columns of masked scores that warps may leave out.
+  std::optional<MaskedChunks> chunks;
 };
 
 } // namespace

@@ -66,6 +66,9 @@ private:
   /// it where spills are allowed: some plans are fast in spite of them.
   LogicalResult refuseSpills(AttentionOp op, const PlanCandidate &candidate,
                              const TargetRow &target);
+  /// Gives the problem a plan, with the name that options give the kernel: that
+  /// is no reason to take another plan.
+  LogicalResult setPlan(AttentionOp op, PlanAttrInterface plan);
   /// Takes the option's parameters apart.
   LogicalResult readParameters();
   /// Says why the plan is not one of the target's default schedule.
@@ -74,6 +77,7 @@ private:
 
   SmallVector<PlanParameter> parameters;
   bool allowsSpills = false;
+  StringRef kernel;
   std::optional<PlanTable> table;
 };
 
@@ -100,6 +104,16 @@ void AttnPlanPass::report(AttentionOp op, const PlanCandidate &candidate,
                         llvm::formatv("{0:f0}", e.issueClocks).str())
       << remark::metric("shared-clocks",
                         llvm::formatv("{0:f0}", e.sharedClocks).str());
+}
+
+LogicalResult AttnPlanPass::setPlan(AttentionOp op, PlanAttrInterface plan) {
+  if (!kernel.empty())
+    plan = plan.withParameters([&] { return op.emitOpError(); },
+                               PlanParameter{"kernel", kernel});
+  if (!plan)
+    return failure();
+  op.setPlanAttr(plan);
+  return success();
 }
 
 /// How results leave the kernel of a plan; empty if its schedule knows one way.
@@ -196,8 +210,10 @@ LogicalResult AttnPlanPass::checkPlan(const ProblemFacts &facts,
   if (llvm::Error error = found->isLegal(facts, *changed, target))
     return op.emitOpError("cannot be computed by plan ")
            << *changed << ": " << llvm::toString(std::move(error));
-  op.setPlanAttr(*changed);
-  PlanCandidate candidate = makeCandidate(facts, target, *found, *changed);
+  if (failed(setPlan(op, *changed)))
+    return failure();
+  PlanCandidate candidate =
+      makeCandidate(facts, target, *found, op.getPlanAttr());
   report(op, candidate, "for " + target.chip);
   return refuseSpills(op, candidate, target);
 }
@@ -232,8 +248,10 @@ LogicalResult AttnPlanPass::takeEntry(const ProblemFacts &facts,
     return fail(llvm::toString(found.takeError()));
   if (llvm::Error error = found->isLegal(facts, plan, target))
     return fail(llvm::toString(std::move(error)));
-  op.setPlanAttr(plan);
-  PlanCandidate candidate = makeCandidate(facts, target, *found, plan);
+  if (failed(setPlan(op, plan)))
+    return failure();
+  PlanCandidate candidate =
+      makeCandidate(facts, target, *found, op.getPlanAttr());
   std::string measured = llvm::formatv("; measured {0:f1} us on {1}",
                                        entry.microseconds, entry.board);
   std::string source =
@@ -439,7 +457,9 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
     for (const PlanCandidate &candidate : candidates.plans)
       diag.attachNote() << candidate.describe();
   }
-  op.setPlanAttr(candidates.plans.front().plan);
+  if (failed(setPlan(op, candidates.plans.front().plan)))
+    return failure();
+  candidates.plans.front().plan = op.getPlanAttr();
   report(op, candidates.plans.front(), "for " + target.chip);
   reportEpilogues(op, candidates.plans);
   if (failed(refuseSpills(op, candidates.plans.front(), target)))
@@ -464,6 +484,7 @@ LogicalResult AttnPlanPass::planCombine(CombineOp op) {
 LogicalResult AttnPlanPass::readParameters() {
   parameters.clear();
   allowsSpills = false;
+  kernel = {};
   for (const std::string &text : set) {
     auto [name, value] = StringRef(text).split('=');
     if (name.empty() || value.empty())
@@ -478,7 +499,10 @@ LogicalResult AttnPlanPass::readParameters() {
       allowsSpills = true;
       continue;
     }
-    parameters.push_back({name, value});
+    if (name == "kernel")
+      kernel = value;
+    else
+      parameters.push_back({name, value});
   }
   return success();
 }

@@ -38,7 +38,7 @@ func.func @two_names(%q: memref<1x1x16x16xf16>, %o: memref<1x1x16x16xf16>) {
   %pl = memref.alloc() : memref<2x1x1x16xf32>
   attn.attention ins(%q, %q, %q : memref<1x1x16x16xf16>, memref<1x1x16x16xf16>, memref<1x1x16x16xf16>)
                  outs(%po, %pl : memref<2x1x1x16x16xf32>, memref<2x1x1x16xf32>) {kv_splits = 2 : i64, kernel = "same", plan = #attn.split_q<>}
-  // expected-error @below {{expected kernels of different names in one launch, got two of 'same'; the attribute 'kernel' names them}}
+  // expected-error @below {{expected kernels of different names in one launch, got two of 'same'; the attribute 'kernel' names them, or that parameter of a plan}}
   attn.combine ins(%po, %pl : memref<2x1x1x16x16xf32>, memref<2x1x1x16xf32>)
                outs(%o : memref<1x1x16x16xf16>) {kernel = "same"}
   return

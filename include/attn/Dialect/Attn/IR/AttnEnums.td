@@ -78,6 +78,11 @@ def Attn_RowSums : Attn_I32Enum<"RowSums",
   I32EnumAttrCase<"Registers", 0, "registers">,
   I32EnumAttrCase<"Tensor", 1, "tensor">]>;
 
+def Attn_MaskedBlocks : Attn_I32Enum<"MaskedBlocks",
+    "which keys of a block that a mask cuts a warp computes", [
+  I32EnumAttrCase<"Whole", 0, "whole">,
+  I32EnumAttrCase<"Chunks", 1, "chunks">]>;
+
 def Attn_KeyOrder : Attn_I32Enum<"KeyOrder",
     "in which order keys lie where the contraction of PV has to have four of "
     "them in a thread", [

@@ -376,6 +376,8 @@ def Attn_PlanInterface : AttrInterface<"PlanAttrInterface"> {
       "::llvm::StringRef", "getSchedule", (ins)>,
     InterfaceMethod<"Returns the number of threads of a CTA.",
       "int64_t", "getThreads", (ins)>,
+    InterfaceMethod<"Returns the name of the kernel; empty for the problem's.",
+      "::llvm::StringRef", "getKernelName", (ins)>,
     InterfaceMethod<[{
       Returns the parameters in the order in which they print, with this plan's
       values.

@@ -157,6 +157,10 @@ def Attn_WsTmemPlanAttr : Attn_Plan<Attn_Dialect, "WsTmemPlan", "ws_tmem", "ws_t
       "What adds up a row's probabilities: the threads that compute them (`registers`), "
       "or the tensor core, which multiplies the rounded ones by 16 columns of ones "
       "(`tensor`)">:$row_sums,
+    Attn_PlanEnum<Attn_MaskedBlocks, "whole",
+      "What a warp computes of a block that a mask cuts. With `chunks`, of every 32 keys "
+      "that none of its 32 rows has, nothing: their probabilities are zeros, and only "
+      "those of which some row lacks one are masked. Results are the same bits">:$masked_blocks,
     Attn_PlanBool<false,
       "Probabilities have columns of their own, so that scores are handed back as "
       "soon as they are in registers. Else they lie over the scores">:$p_beside,

@@ -21,6 +21,8 @@ class Attn_PlanParameter<string type, string value, string default,
     : DefaultValuedParameter<type, value,
                              sentence # ". Default: `" # default # "`"> {
   string doc = sentence;
+  /// The type in the struct, which owns what it has.
+  string fieldType = type;
 }
 
 class Attn_PlanInt<int default, string sentence>
@@ -40,6 +42,16 @@ class Attn_PlanEnum<EnumInfo info, string default, string sentence>
                      info.cppType # "::" # case.symbol, found)),
           default, sentence> {
   assert !ne(defaultValue, ""), "no case '" # default # "' of " # info.className;
+}
+
+/// The one parameter that plans of all schedules have: behind their own.
+class Attn_PlanKernel
+    : Attn_PlanParameter<"::llvm::StringRef", [{""}], "that of the problem",
+        "The name of the kernel, in place of the problem's `kernel`: letters, digits and "
+        "underscores, the first one no digit. Versions of ptxas schedule kernels by "
+        "their names, so that it may be worth a measurement. No plan is chosen with one"> {
+  let allocator = [{$_dst = $_allocator.copyInto($_self);}];
+  let fieldType = "std::string";
 }
 
 /// `snake_case` as C++ has it: `snakeCase`.
@@ -66,12 +78,13 @@ class Attn_RenamedParameter<string oldName, string newName> {
 ///   - `verify(emitError, const Parameters &)`: what needs no problem and no
 ///     target, such as powers of two.
 class Attn_Plan<Dialect dialect, string name, string attrMnemonic,
-                string schedule, dag planParameters,
+                string schedule, dag ownParameters,
                 list<Attn_RenamedParameter> renamed = []>
     : AttrDef<dialect, name,
               [DeclareAttrInterfaceMethods<Attn_PlanInterface>]> {
   let mnemonic = attrMnemonic;
   let summary = "plan of the schedule " # schedule;
+  defvar planParameters = !con(ownParameters, (ins Attn_PlanKernel<>:$kernel));
   let parameters = planParameters;
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
@@ -83,6 +96,8 @@ class Attn_Plan<Dialect dialect, string name, string attrMnemonic,
   defvar fields = !foreach(n, names, Attn_CamelBack<n>.result);
   defvar types = !foreach(i, indices,
       !getdagarg<Attn_PlanParameter>(planParameters, i).cppType);
+  defvar fieldTypes = !foreach(i, indices,
+      !getdagarg<Attn_PlanParameter>(planParameters, i).fieldType);
   defvar values = !foreach(i, indices,
       !getdagarg<Attn_PlanParameter>(planParameters, i).defaultValue);
   defvar docs = !foreach(i, indices,
@@ -95,7 +110,7 @@ class Attn_Plan<Dialect dialect, string name, string attrMnemonic,
     /// The plan's parameters by name, with their defaults.
     struct Parameters {
       }] # !interleave(!foreach(i, indices,
-              types[i] # " " # fields[i] # " = " # values[i] # ";"),
+              fieldTypes[i] # " " # fields[i] # " = " # values[i] # ";"),
               "\n      ") # [{
       /// All of them, in the order in which they print.
       ::llvm::SmallVector<::mlir::attn::PlanField> getFields();
@@ -141,14 +156,20 @@ class Attn_Plan<Dialect dialect, string name, string attrMnemonic,
         ::llvm::function_ref<::mlir::InFlightDiagnostic()> emitError}]
         # !interleave(!foreach(i, indices, ", " # types[i] # " " # fields[i]),
                       "") # [{) {
-      return verify(emitError, Parameters{}] # !interleave(fields, ", ") # [{});
+      if (!kernel.empty() &&
+          ::mlir::failed(::mlir::attn::verifyKernelName(emitError, kernel)))
+        return ::mlir::failure();
+      return verify(emitError, Parameters{}] # !interleave(!foreach(i, indices,
+          fieldTypes[i] # "(" # fields[i] # ")"), ", ") # [{});
     }
     $cppClass::Parameters $cppClass::getParameters() const {
-      return {}] # !interleave(getters, ", ") # [{};
+      return {}] # !interleave(!foreach(i, indices,
+          fieldTypes[i] # "(" # getters[i] # ")"), ", ") # [{};
     }
     ::llvm::StringRef $cppClass::getSchedule() const {
       return getSyntax().schedule;
     }
+    ::llvm::StringRef $cppClass::getKernelName() const { return getKernel(); }
     std::vector<::mlir::attn::PlanParameterInfo>
     $cppClass::listParameters() const {
       Parameters parameters = getParameters();

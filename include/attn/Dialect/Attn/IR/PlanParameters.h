@@ -93,6 +93,16 @@ struct PlanValue<bool> {
   static std::string getExpected() { return "true or false"; }
 };
 
+/// Text that is checked with the whole plan.
+template <>
+struct PlanValue<std::string> {
+  static std::optional<std::string> read(llvm::StringRef text) {
+    return text.str();
+  }
+  static std::string print(const std::string &value) { return value; }
+  static std::string getExpected() { return "a name"; }
+};
+
 /// A field of the struct of a plan's parameters, whatever its type.
 class PlanField {
 public:
@@ -144,6 +154,12 @@ LogicalResult setPlanFields(llvm::function_ref<InFlightDiagnostic()> emitError,
                             const PlanSyntax &syntax,
                             llvm::MutableArrayRef<PlanField> fields,
                             llvm::ArrayRef<PlanParameter> parameters);
+
+/// Success if a kernel can be called `name`: letters, digits and underscores,
+/// the first one no digit.
+LogicalResult
+verifyKernelName(llvm::function_ref<InFlightDiagnostic()> emitError,
+                 llvm::StringRef name);
 
 /// Parses `<name = value, ...>` in any order, with the errors of setPlanFields;
 /// a name that comes twice is another one.

@@ -251,6 +251,8 @@ def Attn_AttentionOp : Attn_Op<"attention", [
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     MutableOperandRange getDpsInitsMutable();
+    /// The name of the kernel in force: the plan's, or the attribute.
+    ::llvm::StringRef getKernelName();
     /// The scale in force: the attribute, or 1 / sqrt(D).
     double getEffectiveScale();
     /// The mask in force: the attribute, or the mask that keeps every pair.
@@ -330,6 +332,8 @@ def Attn_CombineOp : Attn_Op<"combine", [
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     MutableOperandRange getDpsInitsMutable();
+    /// The name of the kernel in force: the plan's, or the attribute.
+    ::llvm::StringRef getKernelName();
     /// True on tensors, false on memrefs.
     bool hasTensorSemantics() { return isa<RankedTensorType>(getO().getType()); }
   }];

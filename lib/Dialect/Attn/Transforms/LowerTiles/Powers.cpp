@@ -218,11 +218,14 @@ LogicalResult PartitionLowering::lower(Exp2Op op) {
   if (exponents.size() < 16)
     count = 0;
   SmallVector<Value> powers;
+  // Threads that divide a row hold an equal part of the columns in front.
+  unsigned before = op.getColumn() * exponents.size() /
+                    cast<RankedTensorType>(op.getType()).getShape()[1];
   for (unsigned i = 0; i < exponents.size(); ++i) {
     bool isFirst = i % 2 == 0 && i + 1 < exponents.size();
-    if (!takesPolynomial(i, count)) {
+    if (!takesPolynomial(before + i, count)) {
       powers.push_back(lowerApproximate(b, op, exponents[i]));
-    } else if (isPacked && isFirst && takesPolynomial(i + 1, count)) {
+    } else if (isPacked && isFirst && takesPolynomial(before + i + 1, count)) {
       auto [first, second] = emitter.two(exponents[i], exponents[i + 1]);
       powers.append({first, second});
       ++i;

@@ -187,6 +187,39 @@ LogicalResult PartitionLowering::lower(SliceOp op) {
   return success();
 }
 
+template <>
+LogicalResult PartitionLowering::lower(ConcatOp op) {
+  FailureOr<TileLayout> layout = layoutOf(op, op.getType());
+  FailureOr<SmallVector<Type>> types = expandedTypes(op, op.getType());
+  if (failed(layout) || failed(types))
+    return failure();
+  SmallVector<Value> results(types->size());
+  int64_t column = 0;
+  for (Value operand : op.getSources()) {
+    FailureOr<TileValue> source = tile(op, operand);
+    if (failed(source))
+      return failure();
+    std::optional<SmallVector<unsigned>> to =
+        matchSlice(source->layout, *layout, column);
+    unsigned packing = source->packing;
+    for (unsigned reg = 0; to && reg < to->size(); reg += packing) {
+      // Elements that share a register stay together.
+      for (unsigned i = 0; i < packing && to; ++i)
+        if ((*to)[reg + i] != (*to)[reg] + i || (*to)[reg] % packing != 0)
+          to = std::nullopt;
+      if (to)
+        results[(*to)[reg] / packing] = source->values[reg / packing];
+    }
+    if (!to)
+      return op.emitOpError("expected tiles whose elements stay in their "
+                            "threads and registers, got columns from ")
+             << column << " on of " << layout->str();
+    column += cast<RankedTensorType>(operand.getType()).getShape()[1];
+  }
+  setTile(op.getResult(), *layout, results);
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Layout conversions
 //===----------------------------------------------------------------------===//
@@ -326,6 +359,64 @@ getColumnKeys(Operation *op, const TileLayout &layout, bool quads) {
   return keys;
 }
 
+namespace {
+/// What a mask keeps of a row, as columns from a first one on: one bound on
+/// each side, in which the sequence's end and the band are fused.
+class MaskBounds {
+public:
+  /// For the rows of a thread, from `threadRow` on.
+  template <typename MaskOp>
+  MaskBounds(ImplicitLocOpBuilder &b, MaskOp op, Value threadRow, Value column)
+      : b(b), column(column), group(op.getGroup()), lower(op.getLower()),
+        upper(op.getUpper()) {
+    if (op.getLimit())
+      limit = arith::SubIOp::create(b, op.getLimit(), column);
+    firstRow = arith::AddIOp::create(b, op.getRow(), threadRow);
+    rowBase = arith::SubIOp::create(b, firstRow, column);
+  }
+
+  /// The first column that is kept of row `row`, and the first one behind
+  /// those; null where there is no bound.
+  std::pair<Value, Value> of(int64_t row) {
+    auto [it, inserted] = bounds.try_emplace(row);
+    if (inserted)
+      it->second = make(row);
+    return it->second;
+  }
+
+private:
+  std::pair<Value, Value> make(int64_t row) {
+    Value step = arith::ConstantIntOp::create(b, row, 32);
+    Value diagonal;
+    if (group) {
+      Value query =
+          arith::DivUIOp::create(b, arith::AddIOp::create(b, firstRow, step),
+                                 arith::ConstantIntOp::create(b, *group, 32));
+      diagonal = arith::SubIOp::create(b, query, column);
+    } else {
+      diagonal = arith::AddIOp::create(b, rowBase, step);
+    }
+    Value first, behind = limit;
+    if (upper) {
+      Value one = arith::ConstantIntOp::create(b, 1, 32);
+      Value band = arith::AddIOp::create(
+          b, arith::AddIOp::create(b, diagonal, upper), one);
+      behind =
+          limit ? arith::MinSIOp::create(b, limit, band).getResult() : band;
+    }
+    if (lower)
+      first = arith::AddIOp::create(b, diagonal, lower);
+    return {first, behind};
+  }
+
+  ImplicitLocOpBuilder &b;
+  Value column, limit, firstRow, rowBase;
+  std::optional<uint64_t> group;
+  Value lower, upper;
+  llvm::DenseMap<int64_t, std::pair<Value, Value>> bounds;
+};
+} // namespace
+
 template <>
 LogicalResult PartitionLowering::lower(ApplyMaskOp op) {
   FailureOr<TileValue> source = tile(op, op.getSource());
@@ -342,45 +433,14 @@ LogicalResult PartitionLowering::lower(ApplyMaskOp op) {
   Value minusInfinity = arith::ConstantOp::create(
       b, b.getFloatAttr(elementType, -std::numeric_limits<double>::infinity()));
 
-  // Everything is compared with the register's constant column: one bound for
-  // each row, in which the sequence's end and the band are fused.
+  // Everything is compared with the register's constant column.
   Value columnBase = arith::AddIOp::create(b, op.getColumn(), threadColumn);
-  Value limit;
-  if (op.getLimit())
-    limit = arith::SubIOp::create(b, op.getLimit(), columnBase);
-  Value firstRow = arith::AddIOp::create(b, op.getRow(), threadRow);
-  Value rowBase = arith::SubIOp::create(b, firstRow, columnBase);
-  Value one = arith::ConstantIntOp::create(b, 1, 32);
-  llvm::DenseMap<int64_t, std::pair<Value, Value>> bounds;
-  auto boundsOf = [&](int64_t row) {
-    auto [it, inserted] = bounds.try_emplace(row);
-    if (!inserted)
-      return it->second;
-    Value step = arith::ConstantIntOp::create(b, row, 32);
-    Value diagonal;
-    if (std::optional<uint64_t> group = op.getGroup()) {
-      Value query =
-          arith::DivUIOp::create(b, arith::AddIOp::create(b, firstRow, step),
-                                 arith::ConstantIntOp::create(b, *group, 32));
-      diagonal = arith::SubIOp::create(b, query, columnBase);
-    } else {
-      diagonal = arith::AddIOp::create(b, rowBase, step);
-    }
-    Value upper = limit, lower;
-    if (op.getUpper()) {
-      Value band = arith::AddIOp::create(
-          b, arith::AddIOp::create(b, diagonal, op.getUpper()), one);
-      upper = limit ? arith::MinSIOp::create(b, limit, band).getResult() : band;
-    }
-    if (op.getLower())
-      lower = arith::AddIOp::create(b, diagonal, op.getLower());
-    return it->second = {upper, lower};
-  };
+  MaskBounds bounds(b, op, threadRow, columnBase);
 
   SmallVector<int64_t> rows = registerCoordinates(layout, 0);
   SmallVector<Value> scalars = unpack(b, *source), results;
   for (auto [scalar, row, column] : llvm::zip(scalars, rows, keys->registers)) {
-    auto [upper, lower] = boundsOf(row);
+    auto [lower, upper] = bounds.of(row);
     Value position = arith::ConstantIntOp::create(b, column, 32);
     Value keep;
     if (upper)
@@ -394,6 +454,42 @@ LogicalResult PartitionLowering::lower(ApplyMaskOp op) {
     results.push_back(arith::SelectOp::create(b, keep, scalar, minusInfinity));
   }
   setTile(op.getResult(), layout, pack(b, results, elementType));
+  return success();
+}
+
+template <>
+LogicalResult PartitionLowering::lower(KeptRowsOp op) {
+  FailureOr<TileLayout> layout = layoutOf(op, op.getType());
+  if (failed(layout))
+    return failure();
+  Value threadRow = threadCoordinate(*layout, 0);
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  MaskBounds bounds(b, op, threadRow, op.getColumn());
+  Value none = arith::ConstantIntOp::create(b, 0, 32);
+  Value all = arith::ConstantIntOp::create(b, op.getKeys(), 32);
+  auto isLess = [&](Value x, Value y) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, y);
+  };
+  SmallVector<Value> results;
+  for (int64_t row : registerCoordinates(*layout, 0)) {
+    auto [lower, upper] = bounds.of(row);
+    if (!op.getLacking()) {
+      Value first =
+          lower ? arith::MaxSIOp::create(b, lower, none).getResult() : none;
+      Value behind =
+          upper ? arith::MinSIOp::create(b, upper, all).getResult() : all;
+      results.push_back(isLess(first, behind));
+      continue;
+    }
+    Value lacks = upper ? isLess(upper, all) : Value();
+    if (lower) {
+      Value inFront = isLess(none, lower);
+      lacks =
+          lacks ? arith::OrIOp::create(b, lacks, inFront).getResult() : inFront;
+    }
+    results.push_back(lacks);
+  }
+  setTile(op.getResult(), *layout, results);
   return success();
 }
 
@@ -446,6 +542,6 @@ LogicalResult PartitionLowering::lower(MapElementsOp op) {
 }
 
 void lowering::addRowLowerings(LoweringTable &table) {
-  table.addReplaced<ReduceOp, BroadcastOp, SliceOp, ConvertLayoutOp,
-                    ApplyMaskOp, MapElementsOp>();
+  table.addReplaced<ReduceOp, BroadcastOp, SliceOp, ConcatOp, ConvertLayoutOp,
+                    ApplyMaskOp, KeptRowsOp, MapElementsOp>();
 }
