@@ -21,22 +21,22 @@ llvm::Error attn::checkCombinePlan(const CombineFacts &facts,
 }
 
 llvm::Error attn::checkGroups(const CombineFacts &facts) {
-  if (facts.outGroup == 0)
+  if (facts.groupColumns == 0)
     return llvm::Error::success();
   int64_t columns = getCombineColumns(facts, kMaxCombineColumns);
   int64_t most = columns * kWarpLanes;
-  if (facts.outGroup <= most && llvm::isPowerOf2_64(facts.outGroup))
+  if (facts.groupColumns <= most && llvm::isPowerOf2_64(facts.groupColumns))
     return llvm::Error::success();
   return llvm::createStringError(llvm::formatv(
       "merged results do not support a scale for each {0} columns, expected a "
       "power of two up to {1}, which the lanes of a warp share",
-      facts.outGroup, most));
+      facts.groupColumns, most));
 }
 
 bool attn::mayMergeScales(const ProblemFacts &facts) {
   CombineFacts merge;
   merge.valueDim = facts.valueDim;
-  merge.outGroup = facts.outGroup;
+  merge.groupColumns = facts.outGroup;
   // Rows of partial results are dense: those of o decide.
   merge.partialO = merge.o = facts.o;
   bool may = true;
@@ -55,7 +55,7 @@ RowMergeWay attn::getRowMergeWay(const CombineFacts &facts) {
                  facts.batch * facts.heads * facts.queries * facts.valueDim <
                      kFewThreads * kMaxCombineColumns;
   // A group of columns is a warp's.
-  int64_t fewest = std::max<int64_t>(1, facts.outGroup / kWarpLanes);
+  int64_t fewest = std::max<int64_t>(1, facts.groupColumns / kWarpLanes);
   return {getCombineColumns(facts, isSmall ? fewest : kMaxCombineColumns),
           isSmall ? 2 * kUnrolledSplits : kUnrolledSplits};
 }
@@ -68,7 +68,7 @@ int64_t attn::getCombineColumns(const CombineFacts &facts, int64_t most) {
   }
   while (facts.valueDim % columns != 0)
     columns /= 2;
-  while (facts.outGroup % columns != 0)
+  while (facts.groupColumns % columns != 0)
     columns /= 2;
   return columns;
 }

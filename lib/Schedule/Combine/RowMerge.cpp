@@ -205,7 +205,7 @@ void RowMerger::scaleColumns(SmallVector<Value> &values,
   for (Value value : values)
     most = arith::MaximumFOp::create(b, most, math::AbsFOp::create(b, value));
   // The lanes of a group are neighbours, and all of them or none are there.
-  int32_t lanes = int32_t(facts.outGroup / columns);
+  int32_t lanes = int32_t(facts.groupColumns / columns);
   if (lanes > 1) {
     Value thread = arith::IndexCastUIOp::create(
         b, b.getI32Type(), gpu::ThreadIdOp::create(b, gpu::Dimension::x));
@@ -229,7 +229,7 @@ void RowMerger::scaleColumns(SmallVector<Value> &values,
   for (Value &value : values)
     value = arith::MulFOp::create(b, value, inverse);
   Type type = place.column.getType();
-  Value size = integer(type, facts.outGroup);
+  Value size = integer(type, facts.groupColumns);
   MergedColumns group = place;
   group.column = arith::DivUIOp::create(b, place.column, size);
   Value isFirst = arith::CmpIOp::create(
@@ -387,7 +387,7 @@ void RowMerger::emit(const MergedColumns &place) {
   SmallVector<Value> results;
   for (Value sum : ArrayRef(sums).drop_front())
     results.push_back(arith::MulFOp::create(b, sum, inverse));
-  if (facts.outGroup != 0)
+  if (facts.groupColumns != 0)
     scaleColumns(results, place);
   storeColumns(results, emitOffset("o", 0, place, true));
   if (!facts.lse)

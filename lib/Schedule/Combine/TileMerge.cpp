@@ -22,7 +22,7 @@ static CombineFacts getMergeFacts(const ProblemFacts &facts, int64_t runs) {
   merge.o = facts.mergedO;
   merge.lse = facts.mergedLse;
   merge.oScales = facts.mergedScales;
-  merge.outGroup = facts.mergedGroup;
+  merge.groupColumns = facts.mergedGroup;
   return merge;
 }
 

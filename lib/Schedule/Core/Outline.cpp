@@ -177,7 +177,7 @@ static LogicalResult mergeInLaunch(ProblemFacts &facts, CombineOp combine) {
   facts.mergedO = merge->o;
   facts.mergedLse = merge->lse;
   facts.mergedScales = merge->oScales;
-  facts.mergedGroup = merge->outGroup;
+  facts.mergedGroup = merge->groupColumns;
   for (TensorFacts *partial : {&facts.o, &facts.lse}) {
     partial->name = partial->workspace;
     partial->reread = true;

@@ -10,7 +10,7 @@ FailureOr<CombineFacts> CombineFacts::get(CombineOp op) {
   facts.op = op;
   if (FloatAttr scale = op.getOutScaleAttr())
     facts.outScale = scale.getValueAsDouble();
-  facts.outGroup = op.getOutGroup().value_or(0);
+  facts.groupColumns = op.getOutGroup().value_or(0);
   for (auto [member, name, value, written] :
        {std::tuple(&facts.partialO, "partial_o", Value(op.getPartialO()),
                    false),

@@ -274,7 +274,8 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
         int64_t groupHeads =
             order == TileOrder::LongestFirst
                 ? chooseGroupHeads(facts, target, blockM * cluster, blockN,
-                                   target.getClusteredSMs(cluster) / cluster)
+                                   target.getClusteredSMs(cluster) / cluster,
+                                   dealt)
                 : 0;
         for (SoftmaxPolicy softmax : getUsualPolicies(facts))
           for (Overlap overlap : getOverlaps(facts, softmax)) {

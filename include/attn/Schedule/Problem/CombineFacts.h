@@ -15,7 +15,7 @@ struct CombineFacts {
   /// What o is multiplied by.
   double outScale = 1;
   /// Columns of o that share a scale, 0 if there are no scales.
-  int64_t outGroup = 0;
+  int64_t groupColumns = 0;
   TensorFacts partialO, partialLse, o, lse, oScales;
   /// Runs were dealt by lengths: of those behind the last one with keys nothing
   /// but an LSE is there.
