@@ -91,11 +91,11 @@ TEST_F(Bytecode, OwnVersionIsWritten) {
 
 TEST_F(Bytecode, LaterVersionIsRefused) {
   EXPECT_EQ(read(write(7)), "expected bytecode of the dialect 'attn' of at "
-                            "most version 4, got version 7");
+                            "most version 5, got version 7");
 }
 
 TEST_F(Bytecode, EarlierVersionsAreWritten) {
-  for (uint64_t version : {0, 1, 2, 3}) {
+  for (uint64_t version : {0, 1, 2, 3, 4}) {
     std::string bytes = write(version, getAttention("", ""));
     EXPECT_EQ(message, "none");
     EXPECT_EQ(read(bytes), "none");
