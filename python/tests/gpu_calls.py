@@ -206,8 +206,12 @@ class Small:
                     name = f"wrapper, {queries}{' causal' * causal}{' apart' * is_apart}{' graph' * is_graph}"
                     call = lambda: self.run_wrapper(pairs, queries, causal, is_graph)  # noqa: B023, E731
                     checks.expect(name, call, want, EXACT)
+                    call = lambda: self.run_wrapper(pairs, queries, causal, is_graph, 0.02)  # noqa: B023, E731
+                    checks.expect(f"{name} e4m3", call, want, E4M3, 0.02)
 
-    def run_wrapper(self, pairs: Any, queries: int, causal: bool, is_graph: bool) -> Any:
+    def run_wrapper(
+        self, pairs: Any, queries: int, causal: bool, is_graph: bool, unit: float | None = None
+    ) -> Any:
         pages = [-(-length // PAGE) for length in LENGTHS]
         ids = [self.table[i, :n] for i, n in enumerate(pages)]
         indices = torch.nn.functional.pad(torch.cat(ids), (0, BATCH * WIDTH - sum(pages)))
@@ -216,12 +220,15 @@ class Small:
         names = ("qo_indptr", "kv_indptr", "kv_indices", "kv_len_arr")
         bounds = {**dict(zip(names, lists, strict=True)), "max_pages": WIDTH} if is_graph else {}
         wrapper = BatchMLAPagedAttentionWrapper(None, use_cuda_graph=is_graph, **bounds)
-        wrapper.plan(*lists, HEADS, LATENT, ROPE, PAGE, causal, SCALE, "float16", "float16")
-        options = {"return_lse": True, "return_lse_base_on_e": True}
-        result = wrapper.run(*pairs[0], *pairs[1], **options)
+        output = {} if unit is None else {"output_dtype": torch.float8_e4m3fn, "output_scale": "per-tensor"}
+        wrapper.plan(*lists, HEADS, LATENT, ROPE, PAGE, causal, SCALE, "float16", "float16", **output)
+        options = {"return_lse": True, "return_lse_base_on_e": True, "o_scale": unit}
+        rows, dtype = (BATCH * queries, HEADS), torch.float16 if unit is None else torch.float8_e4m3fn
+        out = torch.empty(*rows, LATENT, dtype=dtype, device=self.checks.device)
+        outputs = {"out": out, "lse": torch.empty(rows, device=self.checks.device)}
         if not is_graph:
-            return result
-        outputs = {"out": torch.empty_like(result[0]), "lse": torch.empty_like(result[1])}
+            outputs = {} if unit is None else {"out": out}
+            return wrapper.run(*pairs[0], *pairs[1], **outputs, **options)
         wrapper.run(*pairs[0], *pairs[1], **outputs, **options)
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()
