@@ -64,13 +64,16 @@ llvm::Error DecodeSchedule::isApplicable(const ProblemFacts &facts,
     return makeUnsupported(getName(),
                            "a number of queries that only the launch decides");
   int64_t rows = facts.queries * getKnownGroup(facts);
+  // Nobody else widens keys.
+  llvm::StringRef others =
+      facts.hasNarrowKeys()
+          ? ""
+          : "; 'split_q' takes more, and on chips with wgmma 'ws_wgmma'";
   if (facts.queries > kMostRows || rows > kMostRows)
     return makeUnsupported(
         getName(),
-        llvm::formatv(
-            "{0} query rows that share keys, expected at most {1}; "
-            "'split_q' takes more, and on chips with wgmma 'ws_wgmma'",
-            rows, kMostRows));
+        llvm::formatv("{0} query rows that share keys, expected at most {1}{2}",
+                      rows, kMostRows, others));
   return llvm::Error::success();
 }
 
