@@ -208,11 +208,7 @@ static EpilogueKind chooseEpilogue(const ProblemFacts &facts) {
                                                  : EpilogueKind::Auto;
 }
 
-/// Keys of a copy in plans for pages that have as many: with pages of 64 keys
-/// blocks of 96, three copies of 32, had 0.958 of the dense kernel's speed,
-/// blocks of 128 0.997 (D 64, H100).
-static constexpr int64_t kBoxRows = 64;
-/// Keys of a copy that one warp starts in time.
+/// Keys of a copy in plans for pages that have as many.
 static constexpr int64_t kFewestBoxRows = 32;
 
 static ArrayRef<int64_t> getBlockSizes(const ProblemFacts &facts) {
@@ -273,7 +269,7 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
           continue;
         // Blocks of many copies keep the loading thread busy.
         if (facts.isPaged() &&
-            getBoxRows(facts, blockN) < getBoxRows(facts, kBoxRows))
+            getBoxRows(facts, blockN) < getBoxRows(facts, kFewestBoxRows))
           continue;
         int64_t groupHeads =
             order == TileOrder::LongestFirst
