@@ -25,7 +25,7 @@ LIMITS = {
     "kv_lengths": 23,
     "kv_splits": 23,
     "mask_mod": 31,
-    "out_group": 10,
+    "out_group": 14,
     "out_scale": 18,
     "page_indptr": 20,
     "page_size": 18,

@@ -182,6 +182,18 @@ void Compiler::require(Operation *op) {
   }
 }
 
+/// True if copies by these maps fill as many bytes in the same way, wherever
+/// they come from.
+static bool fillAlike(Value a, Value b) {
+  if (a == b || !a || !b)
+    return a == b;
+  auto x = cast<TensorMapType>(a.getType());
+  auto y = cast<TensorMapType>(b.getType());
+  return x.getRows() == y.getRows() && x.getColumns() == y.getColumns() &&
+         x.getElementType() == y.getElementType() &&
+         x.getSwizzle() == y.getSwizzle();
+}
+
 bool Compiler::hasSidesAlike(scf::IfOp op) {
   if (!op.elseBlock() || op.getNumResults() != 0)
     return false;
@@ -202,7 +214,7 @@ bool Compiler::hasSidesAlike(scf::IfOp op) {
         cast<ChannelUserOpInterface>(b.getOperation()).getFillBarrier();
     return a->getName() == b->getName() && barriers && barriers == others &&
            textOf(index, Value()) == textOf(other, Value()) &&
-           a.getMap() == b.getMap() &&
+           fillAlike(a.getMap(), b.getMap()) &&
            a.getCopiedBuffer() == b.getCopiedBuffer() &&
            a.getMulticastCTAs() == b.getMulticastCTAs() &&
            a.getStackedBoxes() == b.getStackedBoxes();

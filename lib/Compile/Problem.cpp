@@ -307,8 +307,6 @@ static llvm::Error checkOutGroup(const Problem &problem) {
                                       problem.outType + "'");
   if (problem.outScale)
     return makeError("out-group", "contradicts --out-scale");
-  if (problem.kvSplits != 0)
-    return makeError("out-group", "contradicts --kv-splits and --run-keys");
   if (problem.valueDim % group != 0)
     return makeError("out-group",
                      "expected a divisor of the " + Twine(problem.valueDim) +

@@ -76,7 +76,7 @@ json::Value mlir::attn::writeProblem(const AttentionProblem &problem) {
   json::Object object{{"mask", std::move(mask)},
                       {"max_seqlen_q", problem.maxSeqlenQ}};
 #define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \
-  if (isRecorded(NAME, problem.ID))                                            \
+  if (recordsFactor(NAME, problem.ID))                                         \
     object[NAME] = problem.ID;
 #define ATTN_RECORDED_EXTENT(FACT, NAME, ID, RECORD)                           \
   object[RECORD] = problem.ID;

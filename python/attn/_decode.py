@@ -482,6 +482,16 @@ def shape_numpy(array: NDArray[np.generic], rank: int) -> NDArray[np.generic]:
     return array[:, :, 0] if rank == 3 else array
 
 
+def make_empty(problem: DecodeProblem) -> dict[str, NDArray[np.generic]]:
+    """The results of no queries, for which there is nothing to launch."""
+    import numpy as np
+
+    batch = problem.batch if problem.max_queries is None else 1
+    rows = (batch, problem.heads, problem.queries)
+    o = np.zeros((*rows, problem.value_dim), arrays.CARRIERS[problem.out_type][0])
+    return {"o": o} | ({"lse": np.zeros(rows, np.float32)} if problem.lse else {})
+
+
 def decode_numpy(
     tensors: Mapping[str, Any], views: Mapping[str, TensorView], settings: Settings, lse: bool
 ) -> Any:
@@ -492,7 +502,11 @@ def decode_numpy(
     _check_values(tensors, views, settings)
     rank = tensors["q"].ndim
     inputs = _host_inputs.arrange(tensors, settings) | _host_inputs.spread_scales(tensors, problem)
-    outputs = get_runner(problem, _HOST).run_numpy(inputs)
+    outputs = (
+        make_empty(problem)
+        if 0 in views["q"].shape
+        else get_runner(problem, _HOST).run_numpy(inputs)
+    )
     if settings.max_seqlen_q is not None:
         o, log = outputs["o"][0].swapaxes(0, 1), outputs.get("lse")
         return o if log is None else (o, log[0].T)
@@ -551,6 +565,9 @@ def launch_decode(tensors: Mapping[str, Any], settings: Settings, stream: int | 
     _check_values(tensors, views, settings)
     if lse is not None and settings.max_seqlen_q is None:
         problem = problem._replace(lse_strides=get_lse_strides(lse))
+    # Maps of TMA have no extent of 0.
+    if 0 in views["q"].shape:
+        return
     runner = get_runner(problem, device)
     names = _paged_problem.load(runner.kernel).names
     ordered = {name: views[name] for name in names}

@@ -421,6 +421,11 @@ class DecodePlan:
         views = _decode.read_views(tensors, self._settings)
         self._check(views)
         if self._device == _HOST:
+            for name, each in (("out", out), ("lse", lse), ("out_scales", out_scales)):
+                if each is not None:
+                    raise ArgumentError(
+                        f"{name}: expected none with numpy arrays, whose results are new"
+                    )
             return self._run_host(tensors, views)
         wants, is_scaled = self._problem.lse, self._problem.out_group is not None
         given = {"out": out} | ({"lse": lse} if wants else {})

@@ -133,7 +133,7 @@ def _write_attributes(problem: DecodeProblem) -> str:
         left, right = problem.window
         kind = "causal" if problem.window == (-1, 0) else f"window, left = {left}, right = {right}"
         attributes.append(f"mask = #attn.mask<kind = {kind}, align = bottom_right>")
-    if problem.out_group is not None:
+    if problem.out_group is not None and problem.kv_splits is None:
         attributes.append(f"out_group = {problem.out_group} : i64")
     if problem.out_scale is not None and problem.kv_splits is None:
         attributes.append(f"out_scale = {float(problem.out_scale)!r} : f32")
@@ -238,11 +238,13 @@ def write_decode(problem: DecodeProblem) -> str:
     beside, clauses = _declare_rows(p)
     arguments += beside
     more += clauses
+    scales = []
     if p.out_group is not None and p.o_scales_strides is not None:
         shape = (*rows, p.value_dim // p.out_group)
-        scales = _declare("o_scales", "float32", shape, (*p.o_scales_strides, 1))
-        arguments.append(scales)
-        more += f" out_scales({_join([scales])})"
+        scales = [_declare("o_scales", "float32", shape, (*p.o_scales_strides, 1))]
+        arguments += scales
+        if p.kv_splits is None:
+            more += f" out_scales({_join(scales)})"
     attributes = _write_attributes(p)
     front = _write_latent_values(p, arguments[1][1], values[1]) if p.latent else ""
     behind = ""
@@ -257,7 +259,9 @@ def write_decode(problem: DecodeProblem) -> str:
         ]
         front += "".join(f"  {name} = memref.alloc() : {kind}\n" for name, kind in outputs)
         factor = "" if p.out_scale is None else f" {{out_scale = {float(p.out_scale)!r} : f32}}"
-        behind = f"  attn.combine ins({_join(outputs)}) outs({_join(results)}){factor}\n"
+        factor = f" {{out_group = {p.out_group} : i64}}" if scales else factor
+        merged = _join([*results, *scales])
+        behind = f"  attn.combine ins({_join(outputs)}) outs({merged}){factor}\n"
     declared = ", ".join(f"{name}: {kind}" for name, kind in arguments)
     text = (
         f"func.func @decode({declared}) {{\n{front}"

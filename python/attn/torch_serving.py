@@ -162,8 +162,8 @@ class _Form:
 
     def call(self, given: dict[str, Any], lse: Any, out: Any) -> Any:
         """The operator that writes what the caller wants; `given` has tensors and
-        settings by name."""
-        operands = [given[_POOLS.get(name, name)] for name in self._defaults]
+        settings by name, what it lacks is as the operator has it."""
+        operands = [given.get(_POOLS.get(name, name), each) for name, each in self._defaults.items()]
         if out is None and lse is False:
             return self._operators[0](*operands)
         if out is None and lse is True:

@@ -335,6 +335,45 @@ def test_how_mla_is_called():
            wrapper.run, *[part.copy() for part in parts], kv_cache=pool)  # fmt: skip
 
 
+@pytest.mark.parametrize("apart", [False, True])
+def test_mla_output_of_8_bits(apart):
+    """`o_scale` is what a unit of the output stands for, as in FlashInfer."""
+    q, pool, table, lists, shape = make_latent_plan()
+    want = attend_latent(q, pool, table, lists[3], 0.125)[0]
+    wrapper = BatchMLAPagedAttentionWrapper(None)
+    wrapper.plan(*lists, *shape, output_dtype="float8_e4m3fn", output_scale="per-tensor")
+    parts = (q[..., :VALUES], q[..., VALUES:]), (pool[..., :VALUES], pool[..., VALUES:])
+    if apart:
+        parts = [tuple(each.copy() for each in pair) for pair in parts]
+    out = np.zeros(want.shape, np.uint8)
+    got = wrapper.run(query=parts[0], kv_cache=parts[1], out=out, o_scale=1 / 32)
+    assert got is out
+    np.testing.assert_allclose(from_e4m3(out) / 32, want, rtol=0.07, atol=4e-3)
+
+
+def test_how_outputs_of_8_bits_are_asked_for():
+    q, pool, _, lists, shape = make_latent_plan()
+    wrapper = BatchMLAPagedAttentionWrapper(None)
+    refuse("output_dtype: expected a type of 8 bits with output_scale, got f16",
+           wrapper.plan, *lists, *shape, output_scale="per-tensor")  # fmt: skip
+    refuse("output_dtype: expected f16, got f8E4M3FN",
+           wrapper.plan, *lists, *shape, output_dtype="float8_e4m3fn")  # fmt: skip
+    refuse("output_scale: expected one of none, per-tensor, got 'rows'",
+           wrapper.plan, *lists, *shape, output_scale="rows")  # fmt: skip
+    refuse("kv_data_type: expected f16 as q_data_type, got f8E4M3FN; attn.mla_decode takes latent columns of 8 bits",
+           wrapper.plan, *lists, *shape[:6], "float16", "float8_e4m3fn")  # fmt: skip
+    run = {"query": q, "kv_cache": pool}
+    wrapper.plan(*lists, *shape)
+    refuse("o_scale: expected none as planned by output_scale, got 0.5", wrapper.run, **run, o_scale=0.5)
+    wrapper.plan(*lists, *shape, output_dtype="float8_e4m3fn", output_scale="per-tensor")
+    refuse("o_scale: expected a number as planned by output_scale, got None", wrapper.run, **run)
+    refuse("out: expected a tensor of 8 bits with o_scale, got None", wrapper.run, **run, o_scale=0.5)
+    out = np.zeros((*q.shape[:2], VALUES), np.uint8)
+    refuse("o_scale: expected a finite number above 0, got 0", wrapper.run, **run, out=out, o_scale=0)
+    refuse("out: elements of: expected f8E4M3FN, got f16",
+           wrapper.run, **run, out=out.astype(np.float16), o_scale=0.5)  # fmt: skip
+
+
 def test_arguments_that_are_no_tensors():
     q, pool, _, lists, shape = make_latent_plan()
     wrapper = BatchMLAPagedAttentionWrapper(None)

@@ -4,7 +4,7 @@ simulator."""
 import attn
 import numpy as np
 import pytest
-from attn import _host
+from attn import _decode, _host
 from test_decode import (
     DIM,
     HEADS,
@@ -48,10 +48,12 @@ def test_output_of_8_bits(splits):
     check([lse], [log])
 
 
-def test_scaled_groups():
+@pytest.mark.parametrize("splits", [1, 3])
+def test_scaled_groups(splits):
     """What scales say is the largest number of a group; rows without keys have 1."""
     batch = make_batch([100, 0, 17])
-    plan = make_plan(out_type="float8_e4m3fn", out_group=DIM // 2, lse=True)
+    plan = make_plan(out_type="float8_e4m3fn", out_group=DIM // 2, lse=True, kv_splits=splits)
+    assert plan.splits == splits
     plan.plan(batch[4], batch[3])
     o, lse, scales = plan.run(*batch[:3])
     want, log = attend(*batch)
@@ -61,6 +63,21 @@ def test_scaled_groups():
     got = from_e4m3(o) * scales.repeat(DIM // 2, -1)
     np.testing.assert_allclose(got, want, rtol=0.07, atol=4e-3)
     check([lse], [log])
+
+
+def test_scaled_groups_of_latent_rows():
+    """What the schedule cannot scale itself is merged from one run."""
+    q, pool, table, lengths = make_latent([100, 0, 17])
+    plan = attn.DecodePlan(
+        batch=3, heads=MLA_HEADS, dim=LATENT, value_dim=VALUES, page_size=PAGE, max_pages=8,
+        dtype="float16", latent=True, scale=0.125, out_type="float8_e4m3fn", out_group=32,
+    )  # fmt: skip
+    plan.plan(lengths, table)
+    o, scales = plan.run(q, pool)
+    want = attend_latent(q, pool, table, lengths, 0.125)[0]
+    assert scales.shape == (3, MLA_HEADS, VALUES // 32)
+    got = from_e4m3(o) * scales.repeat(32, -1)
+    np.testing.assert_allclose(got, want, rtol=0.07, atol=4e-3)
 
 
 def test_refused_outputs():
@@ -73,6 +90,25 @@ def test_refused_outputs():
            make_plan, out_type="float8_e4m3fn", out_scale=2.0, out_group=16)  # fmt: skip
     refuse("out_group: expected a divisor of 64 columns, got 40",
            make_plan, out_type="float8_e4m3fn", out_group=DIM // 2 + 8)  # fmt: skip
+
+
+def test_results_of_numpy_are_new():
+    batch = make_batch([100, 0, 17])
+    plan = make_plan(lse=True)
+    plan.plan(batch[4], batch[3])
+    for name in ("out", "lse", "out_scales"):
+        refuse(f"{name}: expected none with numpy arrays, whose results are new",
+               plan.run, *batch[:3], **{name: batch[0]})  # fmt: skip
+
+
+def test_batch_without_queries(monkeypatch):
+    """Nothing is compiled: maps of TMA have no extent of 0."""
+    monkeypatch.setattr(_decode, "get_runner", None)
+    q, k, v, table, lengths = make_batch([100, 0, 17])
+    o, lse = attn.decode(q[:0], k, v, table[:0], lengths[:0], lse=True)
+    assert o.shape == (0, *q.shape[1:]) and lse.shape == (0, HEADS)
+    o, lse = attn.prefill(q[:0], k, v, table, lengths, np.int32([0, 0, 0, 0]), max_seqlen_q=5, lse=True)
+    assert o.shape == (0, *q.shape[1:]) and lse.shape == (0, HEADS) and o.dtype == np.float16
 
 
 def test_plan_with_a_state():

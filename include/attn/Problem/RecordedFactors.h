@@ -7,10 +7,10 @@
 
 namespace mlir::attn {
 
-/// True if launch records have this number, by its name in Options.def: of
+/// True if launch records have this factor, by its name in Options.def: of
 /// factors that came later a 0, which says that there is none, is left out, so
 /// that readers that know none take the records of problems without.
-inline bool isRecorded(llvm::StringRef name, double value) {
+inline bool recordsFactor(llvm::StringRef name, double value) {
   return value != 0 || name == "softcap";
 }
 

@@ -8,8 +8,15 @@
 namespace mlir::attn {
 
 /// Neighbouring columns that a thread owns, 1, 2 or 4: `most`, or as many as
-/// both the rows of partial_o and the rows of o let one instruction move.
+/// both the rows of partial_o and the rows of o let one instruction move, all
+/// with one scale.
 int64_t getCombineColumns(const CombineFacts &facts, int64_t most);
+
+/// Lanes of a warp.
+inline constexpr int64_t kWarpLanes = 32;
+
+/// Fails for groups of columns with a scale that no lanes of one warp own.
+llvm::Error checkGroups(const CombineFacts &facts);
 
 } // namespace mlir::attn
 

@@ -17,7 +17,32 @@ llvm::Error attn::checkCombinePlan(const CombineFacts &facts,
     return llvm::createStringError(
         "expected a plan of schedule 'combine', got one of '" +
         plan.getSchedule() + "'");
-  return llvm::Error::success();
+  return checkGroups(facts);
+}
+
+llvm::Error attn::checkGroups(const CombineFacts &facts) {
+  if (facts.groupColumns == 0)
+    return llvm::Error::success();
+  int64_t columns = getCombineColumns(facts, kMaxCombineColumns);
+  int64_t most = columns * kWarpLanes;
+  if (facts.groupColumns <= most && llvm::isPowerOf2_64(facts.groupColumns))
+    return llvm::Error::success();
+  return llvm::createStringError(llvm::formatv(
+      "merged results do not support a scale for each {0} columns, expected a "
+      "power of two up to {1}, which the lanes of a warp share",
+      facts.groupColumns, most));
+}
+
+bool attn::mayMergeScales(const ProblemFacts &facts) {
+  CombineFacts merge;
+  merge.valueDim = facts.valueDim;
+  merge.groupColumns = facts.outGroup;
+  // Rows of partial results are dense: those of o decide.
+  merge.partialO = merge.o = facts.o;
+  bool may = true;
+  llvm::handleAllErrors(checkGroups(merge),
+                        [&](const llvm::StringError &) { may = false; });
+  return may;
 }
 
 RowMergeWay attn::getRowMergeWay(const CombineFacts &facts) {
@@ -29,7 +54,9 @@ RowMergeWay attn::getRowMergeWay(const CombineFacts &facts) {
   bool isSmall = isKnown && !facts.areDealt &&
                  facts.batch * facts.heads * facts.queries * facts.valueDim <
                      kFewThreads * kMaxCombineColumns;
-  return {getCombineColumns(facts, isSmall ? 1 : kMaxCombineColumns),
+  // A group of columns is a warp's.
+  int64_t fewest = std::max<int64_t>(1, facts.groupColumns / kWarpLanes);
+  return {getCombineColumns(facts, isSmall ? fewest : kMaxCombineColumns),
           isSmall ? 2 * kUnrolledSplits : kUnrolledSplits};
 }
 
@@ -41,13 +68,15 @@ int64_t attn::getCombineColumns(const CombineFacts &facts, int64_t most) {
   }
   while (facts.valueDim % columns != 0)
     columns /= 2;
+  while (facts.groupColumns % columns != 0)
+    columns /= 2;
   return columns;
 }
 
 CombineFrame::CombineFrame(const CombineFacts &facts, const TargetRow &target)
     : KernelFrame(target, CombineOp(facts.op).getLoc(), {}, {}) {
-  for (const TensorFacts *tensor :
-       {&facts.partialO, &facts.partialLse, &facts.o, &facts.lse})
+  for (const TensorFacts *tensor : {&facts.partialO, &facts.partialLse,
+                                    &facts.o, &facts.lse, &facts.oScales})
     if (*tensor)
       tensors.push_back(*tensor);
   addSize("partial_o", 0, facts.splits);

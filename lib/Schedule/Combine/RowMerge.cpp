@@ -23,7 +23,7 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-static constexpr int32_t kLanes = 32;
+static constexpr int32_t kLanes = int32_t(kWarpLanes);
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 namespace {
@@ -64,6 +64,8 @@ private:
   SmallVector<Value> loadColumns(ImplicitLocOpBuilder &lb, Value offset,
                                  Value split);
   void storeColumns(ArrayRef<Value> values, Value offset);
+  /// Divides columns by the scale of their group, which is stored.
+  void scaleColumns(SmallVector<Value> &values, const MergedColumns &place);
   /// The same of results of 8 bits.
   void storeNarrow(ArrayRef<Value> values, Value offset);
   Value call(ImplicitLocOpBuilder &lb, StringRef intrinsic, Value operand);
@@ -195,6 +197,52 @@ void RowMerger::storeColumns(ArrayRef<Value> values, Value offset) {
     vector = LLVM::InsertElementOp::create(b, vector, value,
                                            frame.i32(int64_t(column)));
   LLVM::StoreOp::create(b, vector, address, bytes * columns);
+}
+
+void RowMerger::scaleColumns(SmallVector<Value> &values,
+                             const MergedColumns &place) {
+  Value most = f32(b, 0);
+  for (Value value : values)
+    most = arith::MaximumFOp::create(b, most, math::AbsFOp::create(b, value));
+  // The lanes of a group are neighbours, and all of them or none are there.
+  int32_t lanes = int32_t(facts.groupColumns / columns);
+  if (lanes > 1) {
+    Value thread = arith::IndexCastUIOp::create(
+        b, b.getI32Type(), gpu::ThreadIdOp::create(b, gpu::Dimension::x));
+    Value first = arith::AndIOp::create(b, thread,
+                                        frame.i32((kLanes - 1) & ~(lanes - 1)));
+    Value mask = arith::ShLIOp::create(
+        b, frame.i32(int32_t((uint64_t(1) << lanes) - 1)), first);
+    for (int32_t distance = lanes / 2; distance != 0; distance /= 2) {
+      Value other = NVVM::ShflOp::create(
+          b, most.getType(), mask, most, frame.i32(distance),
+          frame.i32(kLanes - 1), NVVM::ShflKind::bfly, UnitAttr());
+      most = arith::MaximumFOp::create(b, most, other);
+    }
+  }
+  double largest = isa<Float8E5M2Type>(facts.o.elementType) ? 57344 : 448;
+  Value some =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, most, f32(b, 0));
+  Value scale = arith::SelectOp::create(
+      b, some, arith::MulFOp::create(b, most, f32(b, 1 / largest)), f32(b, 1));
+  Value inverse = arith::DivFOp::create(b, f32(b, 1), scale);
+  for (Value &value : values)
+    value = arith::MulFOp::create(b, value, inverse);
+  Type type = place.column.getType();
+  Value size = integer(type, facts.groupColumns);
+  MergedColumns group = place;
+  group.column = arith::DivUIOp::create(b, place.column, size);
+  Value isFirst = arith::CmpIOp::create(
+      b, arith::CmpIPredicate::eq,
+      arith::RemUIOp::create(b, place.column, size), integer(type, 0));
+  auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  Value column = type.isInteger(64) ? group.column : frame.widen(group.column);
+  Value offset = arith::AddIOp::create(
+      b, emitOffset("o_scales", 0, group, /*hasColumns=*/false),
+      arith::MulIOp::create(b, column, frame.getStride("o_scales", 3)));
+  LLVM::StoreOp::create(b, scale, emitAddress(b, "o_scales", offset), 4);
 }
 
 SmallVector<Value> RowMerger::forEachSplit(ArrayRef<Value> init, Step step) {
@@ -339,6 +387,8 @@ void RowMerger::emit(const MergedColumns &place) {
   SmallVector<Value> results;
   for (Value sum : ArrayRef(sums).drop_front())
     results.push_back(arith::MulFOp::create(b, sum, inverse));
+  if (facts.groupColumns != 0)
+    scaleColumns(results, place);
   storeColumns(results, emitOffset("o", 0, place, true));
   if (!facts.lse)
     return;

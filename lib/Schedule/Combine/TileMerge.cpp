@@ -21,6 +21,8 @@ static CombineFacts getMergeFacts(const ProblemFacts &facts, int64_t runs) {
   merge.partialLse = facts.lse;
   merge.o = facts.mergedO;
   merge.lse = facts.mergedLse;
+  merge.oScales = facts.mergedScales;
+  merge.groupColumns = facts.mergedGroup;
   return merge;
 }
 

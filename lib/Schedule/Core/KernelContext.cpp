@@ -10,15 +10,18 @@ using namespace mlir::attn;
 /// columns of the keys are no tensor of their own.
 static SmallVector<TensorFacts> collectTensors(const ProblemFacts &facts) {
   SmallVector<TensorFacts> tensors;
-  for (const TensorFacts *tensor :
-       {&facts.q,          &facts.k,         &facts.v,
-        &facts.o,          &facts.lse,       &facts.mergedO,
-        &facts.mergedLse,  &facts.sinks,     &facts.cuSeqlensQ,
-        &facts.cuSeqlensK, &facts.qDescale,  &facts.kDescale,
-        &facts.vDescale,   &facts.pageTable, &facts.pageIndptr,
-        &facts.kvLengths,  &facts.initO,     &facts.initLse,
-        &facts.kScales,    &facts.vScales,   &facts.kRope,
-        &facts.qRope,      &facts.oScales})
+  for (const TensorFacts *tensor : {&facts.q,          &facts.k,
+                                    &facts.v,          &facts.o,
+                                    &facts.lse,        &facts.mergedO,
+                                    &facts.mergedLse,  &facts.mergedScales,
+                                    &facts.sinks,      &facts.cuSeqlensQ,
+                                    &facts.cuSeqlensK, &facts.qDescale,
+                                    &facts.kDescale,   &facts.vDescale,
+                                    &facts.pageTable,  &facts.pageIndptr,
+                                    &facts.kvLengths,  &facts.initO,
+                                    &facts.initLse,    &facts.kScales,
+                                    &facts.vScales,    &facts.kRope,
+                                    &facts.qRope,      &facts.oScales})
     if (*tensor && (!facts.isLatent() || tensor != &facts.v))
       tensors.push_back(*tensor);
   llvm::append_range(tensors, facts.captures);

@@ -176,6 +176,8 @@ static LogicalResult mergeInLaunch(ProblemFacts &facts, CombineOp combine) {
     return failure();
   facts.mergedO = merge->o;
   facts.mergedLse = merge->lse;
+  facts.mergedScales = merge->oScales;
+  facts.mergedGroup = merge->groupColumns;
   for (TensorFacts *partial : {&facts.o, &facts.lse}) {
     partial->name = partial->workspace;
     partial->reread = true;

@@ -2,6 +2,7 @@
 
 #include "attn/Schedule/Core/SplitKeys.h"
 #include "../Problem/BlockCount.h"
+#include "attn/Schedule/Core/CombineSchedule.h"
 #include "attn/Schedule/Core/UnevenTime.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -40,14 +41,22 @@ CombineOp attn::splitKeys(AttentionOp op, int64_t splits) {
   // Whoever rounds o scales it.
   FloatAttr outScale = op.getOutScaleAttr();
   op.removeOutScaleAttr();
+  SmallVector<Value> outputs = {o};
+  if (lse)
+    outputs.push_back(lse);
+  IntegerAttr outGroup = op.getOutGroupAttr();
+  if (outGroup) {
+    outputs.push_back(op.getOScales());
+    op.getOScalesMutable().clear();
+    op.removeOutGroupAttr();
+  }
   return CombineOp::create(builder, op.getLoc(), TypeRange(), partialO,
-                           partialLse, o, lse, outScale,
+                           partialLse, outputs, outScale, outGroup,
                            /*kernel=*/StringAttr(),
                            /*plan=*/PlanAttrInterface());
 }
 
-/// Takes back what splitKeys did.
-static void joinKeys(AttentionOp op, CombineOp combine) {
+void attn::joinKeys(AttentionOp op, CombineOp combine) {
   Value partialO = op.getO(), partialLse = op.getLse();
   op.getOMutable().assign(combine.getO());
   if (Value lse = combine.getLse())
@@ -57,6 +66,10 @@ static void joinKeys(AttentionOp op, CombineOp combine) {
   op.removeKvSplitsAttr();
   if (FloatAttr scale = combine.getOutScaleAttr())
     op.setOutScaleAttr(scale);
+  if (IntegerAttr group = combine.getOutGroupAttr()) {
+    op.getOScalesMutable().assign(combine.getOScales());
+    op.setOutGroupAttr(group);
+  }
   combine.erase();
   for (Value partial : {partialO, partialLse})
     partial.getDefiningOp()->erase();
@@ -89,8 +102,9 @@ bool attn::maySplitKeys(const ProblemFacts &facts) {
   bool isKnown = llvm::none_of(
       ArrayRef({facts.batch, facts.heads, facts.queries, facts.keys}),
       ShapedType::isDynamic);
-  return facts.isServed() && isKnown && facts.kvSplits == 0 &&
-         !facts.cuSeqlensQ && !facts.oScales;
+  // A batch without sequences has nothing to cut.
+  return facts.isServed() && isKnown && facts.batch > 0 &&
+         facts.kvSplits == 0 && !facts.cuSeqlensQ && mayMergeScales(facts);
 }
 
 //===----------------------------------------------------------------------===//

@@ -64,11 +64,16 @@ llvm::Error DecodeSchedule::isApplicable(const ProblemFacts &facts,
     return makeUnsupported(getName(),
                            "a number of queries that only the launch decides");
   int64_t rows = facts.queries * getKnownGroup(facts);
+  // Nobody else widens keys.
+  llvm::StringRef others =
+      facts.hasNarrowKeys()
+          ? ""
+          : "; 'split_q' takes more, and on chips with wgmma 'ws_wgmma'";
   if (facts.queries > kMostRows || rows > kMostRows)
     return makeUnsupported(
         getName(),
-        llvm::formatv("{0} query rows that share keys, expected at most {1}",
-                      rows, kMostRows));
+        llvm::formatv("{0} query rows that share keys, expected at most {1}{2}",
+                      rows, kMostRows, others));
   return llvm::Error::success();
 }
 
@@ -77,9 +82,8 @@ DecodeSchedule::getCandidates(const ProblemFacts &facts,
                               const TargetRow &) const {
   MLIRContext *context = AttentionOp(facts.op).getContext();
   int64_t group = getKnownGroup(facts);
-  // Scales of groups want whole rows in a warp.
-  int64_t wide = facts.oScales ? kUsualColumns : kMostColumns;
-  int64_t most = facts.hasNarrowKeys() ? kMostNarrowColumns : wide;
+  // Scales of groups want whole rows in a warp: of long ones a CTA has one.
+  int64_t most = facts.hasNarrowKeys() ? kMostNarrowColumns : kMostColumns;
   bool isLong = std::max(facts.headDim, facts.valueDim) > most;
   std::vector<PlanAttrInterface> plans;
   for (int64_t warps : {4, 8, 2, 1})

@@ -1,7 +1,9 @@
 //===- MlaEmit.cpp - Kernels of mla whose scores have a warpgroup ---------===//
 
 #include "../Copied/GridTiles.h"
+#include "../Tma/RingFacts.h"
 #include "MlaEmitter.h"
+#include "mlir/IR/Remarks.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -65,6 +67,13 @@ Slice MlaEmitter::makeSlice(StringRef name, StringRef suffix, int64_t first,
 void MlaEmitter::makeRings() {
   int64_t blockN = plan.getBlockN();
   byTma = loadsLatentByTma(facts);
+  if (!byTma)
+    remark::missed(
+        b.getLoc(),
+        remark::RemarkOpts::name("latent-copies").category("attn.mla"))
+        << remark::reason(
+               "keys are copied by cp.async, since TMA does not support {0}",
+               *findUnmappable(facts));
   queriesByTma = byTma && loadsQueriesByTma(facts, plan);
   valueSlices = countLatentSlices(facts, plan);
   int64_t columns = extents.valueColumns / valueSlices;

@@ -128,7 +128,7 @@ static constexpr Form kForms[] = {
     {ScoreWork::Twice, SoftmaxPolicy::Optimistic}};
 
 bool attn::loadsLatentByTma(const ProblemFacts &facts) {
-  return !llvm::errorToBool(checkMappable("mla", facts));
+  return !findUnmappable(facts);
 }
 
 bool attn::loadsQueriesByTma(const ProblemFacts &facts, MlaPlanAttr plan) {

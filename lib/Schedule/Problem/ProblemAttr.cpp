@@ -28,7 +28,7 @@ DictionaryAttr attn::buildProblemAttr(Builder &builder,
   fields.append("max_seqlen_q",
                 builder.getI64IntegerAttr(facts.varlen ? facts.queries : 0));
 #define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \
-  if (isRecorded(NAME, facts.ID))                                              \
+  if (recordsFactor(NAME, facts.ID))                                           \
     fields.append(NAME, builder.getF64FloatAttr(facts.ID));
 #define ATTN_RECORDED_EXTENT(FACT, NAME, ID, RECORD)                           \
   fields.append(RECORD, builder.getI64IntegerAttr(facts.FACT));

@@ -121,7 +121,7 @@ static int64_t choosePackedHeads(const ProblemFacts &facts,
 
 int64_t attn::chooseGroupHeads(const ProblemFacts &facts,
                                const TargetRow &target, int64_t blockM,
-                               int64_t blockN, int64_t ctas) {
+                               int64_t blockN, int64_t ctas, bool isDealt) {
   if (facts.varlen)
     return choosePackedHeads(facts, target);
   if (!isStatic(facts) || facts.queries == 0 || facts.keys == 0)
@@ -132,6 +132,11 @@ int64_t attn::chooseGroupHeads(const ProblemFacts &facts,
   int64_t kvHeads = facts.batch * facts.kvHeads;
   double fitting = double(target.l2Bytes) / 2 / headBytes;
   int64_t most = std::clamp<int64_t>(2 * fitting, 1, kvHeads);
+  if (isDealt) {
+    int64_t tiles = llvm::divideCeil(facts.queries, blockM) * sharing;
+    int64_t size = std::clamp<int64_t>(ctas / tiles, 1, most);
+    return size == kvHeads ? 0 : size * sharing;
+  }
   int64_t step = std::max<int64_t>(1, most / kMostGroups);
   std::vector<double> work = getTileWork(facts, blockM, blockN);
   int64_t best = most;

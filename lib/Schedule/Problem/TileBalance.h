@@ -25,9 +25,11 @@ std::optional<double> getImbalance(const ProblemFacts &facts, int64_t blockM,
 /// The number of heads that deals tiles most evenly among those whose keys and
 /// values take half of L2, since each half of the chip may hold a copy of its
 /// own, or somewhat more; where sequences are packed, as many as take half of
-/// L2. 0 for all heads.
+/// L2. Where a counter deals tiles, so that they are even in any case, as many
+/// of these as have a tile for each CTA. 0 for all heads.
 int64_t chooseGroupHeads(const ProblemFacts &facts, const TargetRow &target,
-                         int64_t blockM, int64_t blockN, int64_t ctas);
+                         int64_t blockM, int64_t blockN, int64_t ctas,
+                         bool isDealt = false);
 
 } // namespace mlir::attn
 

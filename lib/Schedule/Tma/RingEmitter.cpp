@@ -111,6 +111,11 @@ void RingEmitter::addSpare(Ring &ring) {
   }
   ring.spare =
       context.getTensorMap(ring.name, spareBox, map.getSwizzle(), view);
+  // Loads that CTAs share have one map.
+  if (ring.view == TensorMapView::Bounded && ring.ctas == 1)
+    ring.whole =
+        context.getTensorMap(ring.name, {1, 1, ring.boxRows, box.back()},
+                             map.getSwizzle(), TensorMapView::Whole);
 }
 
 Ring RingEmitter::makeValueRing(int64_t stages, Role from, Role to) {
@@ -261,7 +266,10 @@ RingEmitter::BoxStarts RingEmitter::emitWholeStarts(const Ring &ring,
   Value all = context.getRows(ring.name);
   for (auto [i, lead] : llvm::enumerate(leads)) {
     Value row = source->emitRows(emitBoxRow(ring, first, i)).row;
-    start.coords.append({lead, all, head, row, column});
+    start.coords.push_back(lead);
+    if (!ring.whole)
+      start.coords.push_back(all);
+    start.coords.append({head, row, column});
   }
   return start;
 }
@@ -302,7 +310,10 @@ void RingEmitter::loadBounded(const Ring &ring, Value slot, Value token,
   emitLoad(ring, slot, token,
            emitBoundedStarts(ring, head, first, column, leads));
   b.setInsertionPointToStart(branch.elseBlock());
-  emitLoad(ring, slot, token,
+  Ring whole = ring;
+  if (ring.whole)
+    whole.map = ring.whole;
+  emitLoad(whole, slot, token,
            emitWholeStarts(ring, head, first, column, leads));
 }
 

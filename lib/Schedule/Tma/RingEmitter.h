@@ -50,6 +50,9 @@ struct Ring {
   Value buffer, channel, map;
   /// What fills boxes without an element in the map, if there may be any.
   Value spare;
+  /// What fills a slot of pages that the sequence has all rows of, if the map
+  /// says where they end: copies of one dimension less are faster.
+  Value whole;
   TensorMapView view = TensorMapView::Whole;
   BufferType slotType;
   /// Rows of a copy: those of a slot, or of as many boxes as fill it.

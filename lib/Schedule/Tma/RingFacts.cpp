@@ -64,28 +64,31 @@ bool attn::canStoreByTma(const ProblemFacts &facts) {
   return !facts.varlen && !findUnmappable(facts.o);
 }
 
-llvm::Error attn::checkMappable(llvm::StringRef schedule,
-                                const ProblemFacts &facts) {
-  auto unsupported = [&](const llvm::Twine &what) {
-    return makeUnsupported(schedule, what);
-  };
+std::optional<std::string> attn::findUnmappable(const ProblemFacts &facts) {
   // A swizzle starts anew every 8 rows, and copies of few rows take longer to
   // start than to arrive.
   if (facts.isPaged() && facts.pageSize < kLeastPage)
-    return unsupported(llvm::formatv(
+    return llvm::formatv(
         "pages of {0} keys, expected {1} to {2}; smaller ones are "
         "copied by cp.async, as 'split_q' does",
-        facts.pageSize, kLeastPage, kPageLimit));
+        facts.pageSize, kLeastPage, kPageLimit);
   if (ShapedType::isDynamic(facts.batch))
-    return unsupported("a batch size that only the launch decides");
+    return "a batch size that only the launch decides";
   // A tensor map has no extent of 0.
   for (auto [name, length] :
        {std::pair("queries", facts.queries), std::pair("keys", facts.keys)})
     if (length == 0)
-      return unsupported(llvm::formatv("0 {0}", name));
+      return llvm::formatv("0 {0}", name);
   for (const TensorFacts *tensor : {&facts.q, &facts.k, &facts.v, &facts.kRope})
     if (*tensor)
       if (std::optional<std::string> reason = findUnmappable(*tensor))
-        return unsupported(*reason);
+        return reason;
+  return std::nullopt;
+}
+
+llvm::Error attn::checkMappable(llvm::StringRef schedule,
+                                const ProblemFacts &facts) {
+  if (std::optional<std::string> reason = findUnmappable(facts))
+    return makeUnsupported(schedule, *reason);
   return llvm::Error::success();
 }

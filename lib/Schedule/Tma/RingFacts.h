@@ -54,6 +54,8 @@ bool canStoreByTma(const ProblemFacts &facts);
 
 /// Refuses problems whose Q, K and V no tensor map describes.
 llvm::Error checkMappable(llvm::StringRef schedule, const ProblemFacts &facts);
+/// What of the problem TMA does not support, if there is something.
+std::optional<std::string> findUnmappable(const ProblemFacts &facts);
 
 } // namespace mlir::attn
 

@@ -88,6 +88,8 @@ private:
   /// cursors behind them.
   SmallVector<Value> emitBlockLoads(ArrayRef<const Ring *> rings,
                                     ArrayRef<Value> cursors, StringRef role);
+  /// The same for both rings, keys a block in front of values.
+  TileCursors emitKeysAhead(TileCursors cursors);
   /// The producer of 8-bit operands, in all threads of its partition.
   LogicalResult emitTransposingProducer();
   /// A loop over trips that carries the cursors.

@@ -39,11 +39,43 @@ SmallVector<Value> WsWgmmaEmitter::emitBlockLoads(ArrayRef<const Ring *> rings,
   return loop.getResults();
 }
 
+TileCursors WsWgmmaEmitter::emitKeysAhead(TileCursors cursors) {
+  Value zero = context.i32(0), one = context.i32(1);
+  Value trips = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
+  Value lastBlock = arith::SubIOp::create(b, walk.end, one);
+  Value first = b.createOrFold<arith::MinSIOp>(trips, one);
+  Value both = b.createOrFold<arith::SubIOp>(trips, first);
+  auto emitLoad = [&](const Ring &ring, Value trip, Value &cursor) {
+    Value block = arith::SubIOp::create(b, lastBlock, trip);
+    Value key = arith::MulIOp::create(b, block, context.i32(plan.getBlockN()));
+    load(ring, cursor, kProducer, at.kvHead, key);
+    cursor = advance(cursor, ring);
+  };
+  TileCursors next =
+      emitTrips(zero, first, cursors,
+                [&](Value trip, TileCursors &at) { emitLoad(k, trip, at.k); });
+  next = emitTrips(zero, both, next, [&](Value trip, TileCursors &at) {
+    emitLoad(k, arith::AddIOp::create(b, trip, first), at.k);
+    emitLoad(v, trip, at.v);
+  });
+  return emitTrips(both, trips, next, [&](Value trip, TileCursors &at) {
+    emitLoad(v, trip, at.v);
+  });
+}
+
 TileCursors WsWgmmaEmitter::emitProducerTile(TileCursors cursors) {
   loadQueries(cursors);
   if (hasValueProducer()) {
     Value nextK = emitBlockLoads({&k}, {cursors.k}, kProducer).front();
     return {advance(cursors.q, q), nextK, Value()};
+  }
+  // Several copies of a page's rows take a while to start: keys are asked for
+  // while the loading thread would wait for the slot of the values in front of
+  // them.
+  if (facts.isPaged()) {
+    TileCursors next = emitKeysAhead(cursors);
+    next.q = advance(cursors.q, q);
+    return next;
   }
   SmallVector<Value> next =
       emitBlockLoads({&k, &v}, {cursors.k, cursors.v}, kProducer);
@@ -53,7 +85,7 @@ TileCursors WsWgmmaEmitter::emitProducerTile(TileCursors cursors) {
 LogicalResult WsWgmmaEmitter::emitValueProducer() {
   LogicalResult status = success();
   elect([&]() {
-    prefetchMaps({v.map});
+    prefetchMaps({v.map, v.whole});
     TileLoopOp loop = emitTileLoop(
         [&]() -> SmallVector<Value> {
           return {CursorStartOp::create(b, v.channel, kValueProducer)};
@@ -74,6 +106,7 @@ LogicalResult WsWgmmaEmitter::emitProducer() {
   elect([&]() {
     prefetchMaps(
         {q.map, k.map, hasValueProducer() ? Value() : v.map, resultMap.map});
+    prefetchMaps({k.whole, hasValueProducer() ? Value() : v.whole});
     status = emitTiles(kProducer, [&](TileCursors cursors) {
       return emitProducerTile(cursors);
     });

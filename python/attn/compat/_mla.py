@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _serving_calls, _tensors
+from .. import _options, _serving_calls, _tensors
 from .._decode_plan import DecodePlan
+from .._row_tensors import NARROW_TYPES
 from ..errors import ArgumentError
 from . import _lists
 from ._wrapper import Wrapper, call_rows, check_lse, get_element, make_outputs
@@ -17,7 +18,6 @@ _UNCOVERED_PLAN: dict[str, Any] = {
     "seq_lens": None,
     "max_q_len": None,
     "use_profiler": False,
-    "output_scale": "none",
     "scale_mode": "default",
     "skip_softmax": False,
 }
@@ -28,13 +28,13 @@ _CHOICES: dict[str, tuple[str | None, ...]] = {
     "query_layout": (None, "packed", "split"),
     "kv_cache_layout": (None, "packed", "split"),
     "lse_mode": ("none", "base2", "basee"),
+    "output_scale": ("none", "per-tensor"),
 }
 _UNCOVERED_RUN = dict.fromkeys(
     (
         "profiler_buffer",
         "kv_len",
         "page_table",
-        "o_scale",
         "ckv_scale",
         "ckv_scale_arr",
         "kpe_scale",
@@ -100,7 +100,9 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
     ) -> None:
         """Takes a batch's pages: `kv_indices` of sequence i from `kv_indptr[i]` on, with
         `kv_len_arr[i]` keys in them. `sm_scale` is the model's. `run` has to be called as
-        `lse_mode` and `use_sinks` say, if they are given; "none" leaves the LSE to it."""
+        `lse_mode` and `use_sinks` say, if they are given; "none" leaves the LSE to it. With an
+        `output_scale` of "per-tensor" and an `output_dtype` of 8 bits each `run` takes `o_scale`,
+        what a unit of `out` stands for."""
         given = dict(locals())
         _lists.refuse(given, _UNCOVERED_PLAN)
         for name, choices in _CHOICES.items():
@@ -111,9 +113,17 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
             if given[name] is None:
                 raise ArgumentError(f"{name}: expected a value, got None")
         types = [_lists.read_type(n, given[n]) for n in ("q_data_type", "kv_data_type")]
-        _lists.expect("kv_data_type", *types)
-        if output_dtype is not None:
-            _lists.expect("output_dtype", types[0], _lists.read_type("output_dtype", output_dtype))
+        if types[0] != types[1]:
+            hint = ""
+            if types[1] in NARROW_TYPES:
+                hint = (
+                    "; attn.mla_decode takes latent columns of 8 bits with scales of rows, k_scales, "
+                    "and rotated columns of 16, k_rope"
+                )
+            raise ArgumentError(
+                f"kv_data_type: expected {types[0]} as q_data_type, got {types[1]}{hint}"
+            )
+        self._out_type = self._read_output(types[0], output_dtype, output_scale)
         _lists.check_list("qo_indptr", qo_indptr)
         _lists.check_list("kv_indptr", kv_indptr)
         _lists.expect("qo_indptr: entries as kv_indptr", kv_indptr.shape[0], qo_indptr.shape[0])
@@ -128,6 +138,32 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         self._pages.plan(*pages)
         for each in self._plans.values():
             each.plan(self._pages.lengths, self._pages.table)
+
+    def _read_output(self, q_type: str, given: Any, scale: str) -> str | None:
+        """The type of outputs of 8 bits; None where they are like the queries."""
+        out_type = q_type if given is None else _lists.read_type("output_dtype", given)
+        if scale == "none":
+            _lists.expect("output_dtype", q_type, out_type)
+            return None
+        if out_type not in NARROW_TYPES:
+            raise ArgumentError(
+                f"output_dtype: expected a type of 8 bits with output_scale, got {out_type}"
+            )
+        return out_type
+
+    def _read_factor(self, o_scale: float | None, out: Any) -> dict[str, Any]:
+        """What outputs of 8 bits are multiplied by, as planned."""
+        if (o_scale is None) != (self._out_type is None):
+            wanted = "none" if self._out_type is None else "a number"
+            raise ArgumentError(f"o_scale: expected {wanted} as planned by output_scale, got {o_scale}")
+        if o_scale is None:
+            return {}
+        if out is None:
+            raise ArgumentError("out: expected a tensor of 8 bits with o_scale, got None")
+        unit = _options.to_float("o_scale", o_scale)
+        if not 0 < unit < float("inf"):
+            raise ArgumentError(f"o_scale: expected a finite number above 0, got {o_scale}")
+        return {"out_scale": 1 / unit}
 
     def _read_queries(self, indptr: Any) -> int:
         """The number of queries of each sequence, which a graph keeps."""
@@ -199,15 +235,18 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         for name, each in (("q_nope", first), ("ckv_cache", rows)):
             _lists.expect(f"{name}: elements of", self._dtype, get_element(name, each))
         columns = self._dims[0] if isinstance(q, tuple) else sum(self._dims)
+        factor = self._read_factor(o_scale, out)
+        if out is not None:
+            _lists.expect("out: elements of", self._out_type or self._dtype, get_element("out", out))
         batch, queries = self._pages.lengths.shape[0], self._queries
         rows_of_q = [batch * queries, self._heads, columns]
         _lists.expect("q_nope: (queries, heads, dim)", rows_of_q, list(first.shape))
         _lists.expect("ckv_cache: a page of", [self._page_size, columns], list(rows.shape[1:]))
         if self._is_graph and queries == 1 and _tensors.is_torch(first):
             outputs = make_outputs(first, self._dims[0], out, lse, return_lse)
-            o, log = self._run_plan(q, pool, sinks, *outputs)
+            o, log = self._run_plan(q, pool, sinks, factor, *outputs)
         else:
-            o, log = self._run_rows(q, pool, sinks, (out, lse, return_lse))
+            o, log = self._run_rows(q, pool, sinks, factor, (out, lse, return_lse))
         return (o, _lists.finish_lse(log, "ln" if return_lse_base_on_e else "log2")) if return_lse else o
 
     def run_return_lse(self, *arguments: Any, **options: Any) -> Any:
@@ -228,12 +267,11 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
             return tensor
         return tensor[..., : self._dims[0]], tensor[..., self._dims[0] :]
 
-    def _run_rows(self, q: Any, pool: Any, sinks: Any, outputs: Any) -> Any:
+    def _run_rows(self, q: Any, pool: Any, sinks: Any, factor: dict[str, Any], outputs: Any) -> Any:
         """attn.mla_decode, whose kernel is that of the batch."""
         pages = (self._pages.table, self._pages.lengths)
         options: dict[str, Any] = {"value_dim": self._dims[0], "scale": self._scale}
-        options["causal"] = self._causal
-
+        options |= factor | {"causal": self._causal}
         is_apart = isinstance(q, tuple)
 
         def function(rows: Any, **outputs: Any) -> Any:
@@ -246,14 +284,16 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         first, second = q if is_apart else (q, None)
         return call_rows(function, first, self._dims[0], size, outputs, second)
 
-    def _run_plan(self, q: Any, pool: Any, sinks: Any, out: Any, lse: Any) -> Any:
+    def _run_plan(
+        self, q: Any, pool: Any, sinks: Any, factor: dict[str, Any], out: Any, lse: Any
+    ) -> Any:
         """A plan of fixed memory, for graphs."""
         has_lse, has_sinks = lse is not None, sinks is not None
         shape = (self._dtype, self._dims, self._heads, self._page_size, self._scale)
         is_apart = isinstance(pool, tuple)
         pools = pool if is_apart else (pool,)
         steps = [each.stride() for each in pools]
-        key = (shape, *steps, has_lse, has_sinks)
+        key = (shape, *steps, has_lse, has_sinks, self._out_type, *factor.values())
         plan = self._plans.get(key)
         if plan is None:
             more: dict[str, Any] = {"page_stride": steps[0][0]}
@@ -271,7 +311,9 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
                 sinks=has_sinks,
                 lse=has_lse,
                 latent=True,
+                out_type=self._out_type,
                 device=out.device,
+                **factor,
                 **more,
             )
             plan.plan(self._pages.lengths, self._pages.table)

@@ -11,6 +11,17 @@
 // THREE: attn.attention {{.*}} sinks(%{{.*}} : memref<16xf32>) pages(%{{.*}} : memref<2x12xi32>) scales(%{{.*}} : memref<90x1x16x1xf32>) rope(%{{.*}} : memref<90x1x16x64xf16>) {kv_splits = 3 : i64, page_size = 16 : i64, rope_dim = 64 : i64, scale_group = 128 : i64}
 // THREE: attn.combine {{.*}} {kernel = "merge"}
 
+// RUN: attn-opt %S/Inputs/version-4.mlirbc | FileCheck %s --check-prefix=LAST
+// LAST: attn.attention {{.*}} rope(%{{.*}}, %{{.*}} : memref<17x1x16x64xf16>, memref<2x16x1x64xf16>)
+// LAST: attn.combine {{.*}} {out_scale = 2.000000e+00 : f32}
+// LAST: attn.attention {{.*}} out_scales(%{{.*}} : memref<2x8x1x2xf32>) {out_group = 32 : i64}
+
+// What version 5 has added is written and read again.
+
+// RUN: attn-compile --q=2x16x1x128xf16 --kv-lengths=100,9 --page-size=16 --kv-splits=2 --out-type=f8E4M3FN --out-group=64 --emit=problem -o %t.groups
+// RUN: attn-opt %t.groups -emit-bytecode | attn-opt | FileCheck %s --check-prefix=FIVE
+// FIVE: attn.combine {{.*}} outs(%{{.*}}, %{{.*}}, %{{.*}} : memref<2x16x1x128xf8E4M3FN>, memref<2x16x1xf32>, memref<2x16x1x2xf32>) {out_group = 64 : i64}
+
 // What version 4 has added is written and read again.
 
 // RUN: attn-compile --q=2x16x1x192xf16 --kv-lengths=100,9 --page-size=16 --rope-dim=64 --rope-apart --kv-splits=2 --out-type=f8E4M3FN --out-scale=2 --emit=problem -o %t.apart

@@ -73,7 +73,7 @@ func.func @combine_c9(
     %partial_o: memref<4x2x8x300x64xf32>,
     %partial_lse: memref<4x2x8x300xf32>,
     %o: memref<2x8x300x64xf8E5M2>) {
-  // expected-error @below {{expected 'out_scale' exactly with an output of 8 bits, got none and an output of type 'f8E5M2'}}
+  // expected-error @below {{expected 'out_scale' or 'out_group' exactly with an output of 8 bits, got none and an output of type 'f8E5M2'}}
   attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf32>, memref<4x2x8x300xf32>)
     outs(%o : memref<2x8x300x64xf8E5M2>)
   return
@@ -178,5 +178,69 @@ func.func @combine_c8(%partial_o: memref<4x2x8x300x64xf32>, %partial_lse: memref
   // expected-error @below {{expected 'kernel' to be letters, digits and underscores that begin with no digit, got "a-b"}}
   attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf32>, memref<4x2x8x300xf32>)
                outs(%o : memref<2x8x300x64xf16>) {kernel = "a-b"}
+  return
+}
+
+// -----
+
+func.func @combine_c9_both(
+    %partial_o: memref<4x2x8x300x64xf32>,
+    %partial_lse: memref<4x2x8x300xf32>,
+    %o: memref<2x8x300x64xf8E5M2>,
+    %scales: memref<2x8x300x2xf32>) {
+  // expected-error @below {{expected 'out_scale' or 'out_group', got both}}
+  attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf32>, memref<4x2x8x300xf32>)
+    outs(%o, %scales : memref<2x8x300x64xf8E5M2>, memref<2x8x300x2xf32>) {out_group = 32 : i64, out_scale = 2.0 : f32}
+  return
+}
+
+// -----
+
+func.func @combine_c10(
+    %partial_o: memref<4x2x8x300x64xf32>,
+    %partial_lse: memref<4x2x8x300xf32>,
+    %o: memref<2x8x300x64xf16>,
+    %lse: memref<2x8x300xf32>) {
+  // expected-error @below {{expected o as outputs, and lse behind it where it is wanted, got 3}}
+  attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf32>, memref<4x2x8x300xf32>)
+    outs(%o, %lse, %lse : memref<2x8x300x64xf16>, memref<2x8x300xf32>, memref<2x8x300xf32>)
+  return
+}
+
+// -----
+
+func.func @combine_c10_scales(
+    %partial_o: memref<4x2x8x300x64xf32>,
+    %partial_lse: memref<4x2x8x300xf32>,
+    %o: memref<2x8x300x64xf8E5M2>) {
+  // expected-error @below {{expected o and o_scales as outputs, and lse between them where it is wanted, got 1}}
+  attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf32>, memref<4x2x8x300xf32>)
+    outs(%o : memref<2x8x300x64xf8E5M2>) {out_group = 32 : i64}
+  return
+}
+
+// -----
+
+func.func @combine_c11(
+    %partial_o: memref<4x2x8x300x64xf32>,
+    %partial_lse: memref<4x2x8x300xf32>,
+    %o: memref<2x8x300x64xf8E5M2>,
+    %scales: memref<2x8x300x2xf32>) {
+  // expected-error @below {{expected 'out_group' to divide the 64 columns of 'o', got 48}}
+  attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf32>, memref<4x2x8x300xf32>)
+    outs(%o, %scales : memref<2x8x300x64xf8E5M2>, memref<2x8x300x2xf32>) {out_group = 48 : i64}
+  return
+}
+
+// -----
+
+func.func @combine_c11_columns(
+    %partial_o: memref<4x2x8x300x64xf32>,
+    %partial_lse: memref<4x2x8x300xf32>,
+    %o: memref<2x8x300x64xf8E5M2>,
+    %scales: memref<2x8x300x2xf32>) {
+  // expected-error @below {{expected 4 columns of 'o_scales', one for each 16 of 'o', got 2}}
+  attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf32>, memref<4x2x8x300xf32>)
+    outs(%o, %scales : memref<2x8x300x64xf8E5M2>, memref<2x8x300x2xf32>) {out_group = 16 : i64}
   return
 }

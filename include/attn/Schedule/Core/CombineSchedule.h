@@ -10,6 +10,7 @@
 
 #include "attn/Schedule/Core/KernelFrame.h"
 #include "attn/Schedule/Problem/CombineFacts.h"
+#include "attn/Schedule/Problem/ProblemFacts.h"
 #include "llvm/Support/Error.h"
 
 namespace mlir::attn {
@@ -25,6 +26,10 @@ CombinePlanAttr getDefaultCombinePlan(MLIRContext *context);
 
 /// Success if `plan` computes the combine; else the reason.
 llvm::Error checkCombinePlan(const CombineFacts &facts, PlanAttrInterface plan);
+
+/// True if what a combine of the problem's runs writes may have the scales that
+/// its output has.
+bool mayMergeScales(const ProblemFacts &facts);
 
 /// The frame of the kernel: partial_o, partial_lse, o and lse, then extents and
 /// strides that only the launch decides.

@@ -17,6 +17,8 @@ namespace mlir::attn {
 /// allocated in front of it, and merges them behind it into what it wrote. A
 /// plan may say that the kernel of `op` does both.
 CombineOp splitKeys(AttentionOp op, int64_t splits);
+/// Takes back what splitKeys did.
+void joinKeys(AttentionOp op, CombineOp combine);
 
 /// What an attention is expected to take with its keys in `splits` runs.
 struct SplitCandidate {

@@ -14,7 +14,9 @@ struct CombineFacts {
   int64_t valueDim = 0;
   /// What o is multiplied by.
   double outScale = 1;
-  TensorFacts partialO, partialLse, o, lse;
+  /// Columns of o that share a scale, 0 if there are no scales.
+  int64_t groupColumns = 0;
+  TensorFacts partialO, partialLse, o, lse, oScales;
   /// Runs were dealt by lengths: of those behind the last one with keys nothing
   /// but an LSE is there.
   bool areDealt = false;

@@ -53,7 +53,7 @@ struct ProblemFacts {
   TensorFacts pageTable, pageIndptr, kvLengths;
   /// What the kernel merges its partial results into, which are then named
   /// `partial_o` and `partial_lse`; without value where somebody else does.
-  TensorFacts mergedO, mergedLse;
+  TensorFacts mergedO, mergedLse, mergedScales;
   /// Both or none.
   TensorFacts initO, initLse;
   /// What units of each row of k and v stand for, both or none; of latent keys
@@ -62,6 +62,9 @@ struct ProblemFacts {
   /// The rotated columns of latent keys, and of queries, where k and q have
   /// only the others.
   TensorFacts kRope, qRope;
+  /// Columns of what the kernel merges its partial results into that share a
+  /// scale.
+  int64_t mergedGroup = 0;
   /// Pages of the pools of k and v.
   int64_t pages = 0;
   /// What the regions read from outside: memrefs, and scalars that are not

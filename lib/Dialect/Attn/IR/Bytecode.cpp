@@ -175,8 +175,11 @@ void AttentionOp::writeProperties(DialectBytecodeWriter &writer) {
 LogicalResult CombineOp::readProperties(DialectBytecodeReader &reader,
                                         OperationState &state) {
   auto &properties = state.getOrAddProperties<Properties>();
+  uint64_t number = getReadVersion(reader);
   if (failed(reader.readOptionalAttribute(properties.kernel)) ||
-      (getReadVersion(reader) >= 4 &&
+      (number >= 5 &&
+       failed(reader.readOptionalAttribute(properties.out_group))) ||
+      (number >= 4 &&
        failed(reader.readOptionalAttribute(properties.out_scale))))
     return failure();
   return reader.readOptionalAttribute(properties.plan);
@@ -185,10 +188,17 @@ LogicalResult CombineOp::readProperties(DialectBytecodeReader &reader,
 void CombineOp::writeProperties(DialectBytecodeWriter &writer) {
   auto &properties = getProperties();
   uint64_t number = getWrittenVersion(writer);
+  StringRef lost;
   if (number < 4 && properties.out_scale)
-    emitOpError("has 'out_scale', which bytecode of version ")
-        << number << " of the dialect 'attn' cannot say";
+    lost = "out_scale";
+  if (number < 5 && properties.out_group)
+    lost = "out_group";
+  if (!lost.empty())
+    emitOpError("has '") << lost << "', which bytecode of version " << number
+                         << " of the dialect 'attn' cannot say";
   writer.writeOptionalAttribute(properties.kernel);
+  if (number >= 5)
+    writer.writeOptionalAttribute(properties.out_group);
   if (number >= 4)
     writer.writeOptionalAttribute(properties.out_scale);
   writer.writeOptionalAttribute(properties.plan);

@@ -8,9 +8,12 @@ using namespace mlir;
 using namespace mlir::attn;
 
 MutableOperandRange CombineOp::getDpsInitsMutable() {
-  // o is the operand after the two partial results; lse follows it.
-  return MutableOperandRange(getOperation(), /*start=*/2,
-                             /*length=*/getLse() ? 2 : 1);
+  return getOutputsMutable();
+}
+
+Value CombineOp::getLse() {
+  size_t count = getOutputs().size() - (getOutGroupAttr() ? 1 : 0);
+  return count == 2 ? getOutputs()[1] : Value();
 }
 
 void CombineOp::getEffects(
@@ -20,18 +23,27 @@ void CombineOp::getEffects(
 }
 
 LogicalResult CombineOp::verify() {
+  // combine_c10
+  size_t least = getOutGroupAttr() ? 2 : 1;
+  if (getOutputs().size() < least || getOutputs().size() > least + 1)
+    return emitOpError("expected o")
+           << (least == 2 ? " and o_scales" : "") << " as outputs, and lse"
+           << (least == 2 ? " between them" : " behind it")
+           << " where it is wanted, got " << getOutputs().size();
   NamedValue partialO{"partial_o", getPartialO()};
   NamedValue partialLse{"partial_lse", getPartialLse()};
   NamedValue o{"o", getO()}, lse{"lse", getLse()};
+  NamedValue scales{"o_scales", getOScales()};
   // combine_c1, combine_c2
   SmallVector<OperandRule> rules = {{partialO, 5, /*unitStride=*/true},
                                     {partialLse, 4, /*unitStride=*/false},
                                     {o, 4, /*unitStride=*/true},
-                                    {lse, 3, /*unitStride=*/false}};
+                                    {lse, 3, /*unitStride=*/false},
+                                    {scales, 4, /*unitStride=*/false}};
   if (failed(checkOperands(*this, rules)))
     return failure();
   // combine_c3
-  for (NamedValue operand : {partialO, partialLse, lse})
+  for (NamedValue operand : {partialO, partialLse, lse, scales})
     if (operand.value && !elementTypeOf(operand.value).isF32())
       return emitOpError("expected '") << operand.name << "' of type f32, got "
                                        << elementTypeOf(operand.value);
@@ -42,11 +54,14 @@ LogicalResult CombineOp::verify() {
                        "f8E5M2, got ")
            << outType;
   // combine_c9
-  if (isFloat8(outType) != static_cast<bool>(getOutScaleAttr()))
-    return emitOpError("expected 'out_scale' exactly with an output of 8 bits, "
-                       "got ")
-           << (getOutScaleAttr() ? "one" : "none") << " and an output of type "
+  bool isScaled = getOutScaleAttr() || scales.value;
+  if (isFloat8(outType) != isScaled)
+    return emitOpError("expected 'out_scale' or 'out_group' exactly with an "
+                       "output of 8 bits, got ")
+           << (isScaled ? "one" : "none") << " and an output of type "
            << outType;
+  if (getOutScaleAttr() && scales.value)
+    return emitOpError("expected 'out_scale' or 'out_group', got both");
   if (failed(checkFactor(*this, "out_scale", FactorSign::Positive)))
     return failure();
   // combine_c5
@@ -63,15 +78,20 @@ LogicalResult CombineOp::verify() {
     Extent extent(*this, meanings[dim]);
     if (failed(extent.unify(partialO, dim + 1)) ||
         failed(extent.unify(partialLse, dim + 1)) ||
-        failed(extent.unify(o, dim)) || failed(extent.unify(lse, dim)))
+        failed(extent.unify(o, dim)) || failed(extent.unify(lse, dim)) ||
+        failed(extent.unify(scales, dim)))
       return failure();
   }
   Extent valueDim(*this, "value dimension");
   if (failed(valueDim.unify(partialO, 4)) || failed(valueDim.unify(o, 3)))
     return failure();
+  // combine_c11
+  if (scales.value &&
+      failed(checkOutputGroups(*this, o, scales, *getOutGroup())))
+    return failure();
   // combine_c8
   if (failed(verifyKernelName([&] { return emitOpError(); }, getKernel())))
     return failure();
   // combine_c7
-  return checkResults(*this, {o, lse});
+  return checkResults(*this, {o, lse, scales});
 }

@@ -378,6 +378,19 @@ static LogicalResult checkRope(AttentionOp op) {
   return unifyRows(op, kQueryRows, q, apart);
 }
 
+LogicalResult attn::checkOutputGroups(Operation *op, const NamedValue &o,
+                                      const NamedValue &scales, int64_t size) {
+  int64_t columns = o.getExtent(3);
+  if (size < 1 || columns % size != 0)
+    return op->emitOpError("expected 'out_group' to divide the ")
+           << columns << " columns of 'o', got " << size;
+  if (scales.getExtent(3) != columns / size)
+    return op->emitOpError("expected ")
+           << columns / size << " columns of 'o_scales', one for each " << size
+           << " of 'o', got " << describeExtent(scales.getExtent(3));
+  return success();
+}
+
 LogicalResult attn::checkOutputScales(AttentionOp op) {
   // attention_c45
   IntegerAttr group = op.getOutGroupAttr();
@@ -400,14 +413,8 @@ LogicalResult attn::checkOutputScales(AttentionOp op) {
     return op.emitOpError("expected 'o_scales' of type f32, got ")
            << elementTypeOf(scales.value);
   // attention_c46
-  int64_t size = group.getInt(), columns = o.getExtent(3);
-  if (size < 1 || columns % size != 0)
-    return op.emitOpError("expected 'out_group' to divide the ")
-           << columns << " columns of 'o', got " << size;
-  if (scales.getExtent(3) != columns / size)
-    return op.emitOpError("expected ")
-           << columns / size << " columns of 'o_scales', one for each " << size
-           << " of 'o', got " << describeExtent(scales.getExtent(3));
+  if (failed(checkOutputGroups(op, o, scales, group.getInt())))
+    return failure();
   return unifyRows(op, kQueryRows, o, scales);
 }
 

@@ -75,6 +75,10 @@ LogicalResult checkUnits(AttentionOp op);
 
 /// Checks the scales of the output, which are an output too.
 LogicalResult checkOutputScales(AttentionOp op);
+/// Checks that groups of `size` columns of `o` have as many columns of
+/// `scales`.
+LogicalResult checkOutputGroups(Operation *op, const NamedValue &o,
+                                const NamedValue &scales, int64_t size);
 
 /// An extent that several operands have in common. The first static one is
 /// taken as what the others have to be.

@@ -39,6 +39,11 @@ private:
   LogicalResult planSplits(const ProblemFacts &facts, const TargetRow &target,
                            ArrayRef<const Schedule *> schedules,
                            PlanCandidates &candidates);
+  /// Puts the plans of partial results of one run in the place of `candidates`,
+  /// for scales of the output that none of these computes itself.
+  LogicalResult planOneRun(AttentionOp op, const TargetRow &target,
+                           ArrayRef<const Schedule *> schedules,
+                           PlanCandidates &candidates);
   void reportSplits(AttentionOp op, const SplitChoice &choice,
                     const TargetRow &target);
   /// Partial results are merged in one way; what options say is for attentions.
@@ -407,6 +412,21 @@ static void setCombine(const ProblemFacts &facts, const TargetRow &target,
       chooseCombine(facts, facts.kvSplits, target, whole, parameters).plan;
 }
 
+LogicalResult AttnPlanPass::planOneRun(AttentionOp op, const TargetRow &target,
+                                       ArrayRef<const Schedule *> schedules,
+                                       PlanCandidates &candidates) {
+  CombineOp combine = splitKeys(op, /*splits=*/1);
+  FailureOr<ProblemFacts> facts = ProblemFacts::get(op);
+  if (succeeded(facts)) {
+    PlanCandidates merged =
+        collectCandidates(*facts, target, schedules, parameters);
+    if (!merged.plans.empty())
+      candidates = std::move(merged);
+  }
+  joinKeys(op, combine);
+  return failed(facts) ? failure() : success();
+}
+
 LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
   FailureOr<ProblemFacts> facts = ProblemFacts::get(op);
   if (failed(facts))
@@ -429,7 +449,14 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
   PlanCandidates candidates =
       collectCandidates(facts->getPlanned(), target, schedules, parameters);
   dropIllegal(*facts, target, candidates);
+  bool isMerged = candidates.plans.empty() && facts->oScales &&
+                  candidates.unfit.empty() && mayMergeScales(*facts);
+  if (isMerged && failed(planOneRun(op, target, schedules, candidates)))
+    return failure();
   if (failed(planSplits(*facts, target, schedules, candidates)))
+    return failure();
+  if (isMerged && !candidates.plans.empty() && !op.getKvSplits() &&
+      failed(planCombine(splitKeys(op, /*splits=*/1))))
     return failure();
   // What problems say themselves about runs leaves who merges them.
   if (!candidates.plans.empty() && findMergedCombine(op))

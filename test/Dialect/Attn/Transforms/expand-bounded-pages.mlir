@@ -4,15 +4,19 @@
 // those behind the length are outside of it. The table is read in front of the wait
 // for the first page, and at the last key's entry for pages behind it. In blocks that a
 // sequence ends in, and those with a page that the pool does not have, boxes without a row
-// are of a map that does not begin in front of the pool.
+// are of a map that does not begin in front of the pool. Other blocks are copied by a map
+// of whole pages, which lacks the dimension. Keys are loaded a block in front of values.
 
 // CHECK-LABEL: func.func @pages
 // CHECK: attn.encode_tensor_map bounded %{{.*}} : memref<9x2x32x64xf16> -> <1x1x1x32x64xf16, swizzle = 128>
 // CHECK: attn.encode_tensor_map %{{.*}} : memref<9x2x8x4x64xf16> -> <1x1x8x4x64xf16, swizzle = 128>
+// CHECK: attn.encode_tensor_map %{{.*}} : memref<9x2x32x64xf16> -> <1x1x32x64xf16, swizzle = 128>
 // CHECK: gpu.func @attn_fwd
 // CHECK-SAME: kind = "tensor_map", rank = 5 : i64, swizzle = "128B", tensor = "k", view = "bounded"
 // CHECK: partition "producer"
-// CHECK: scf.for
+// CHECK: %[[AHEAD:.*]] = arith.minsi %[[TRIPS:.*]], %c1_i32
+// CHECK: %[[BOTH:.*]] = arith.subi %[[TRIPS]], %[[AHEAD]]
+// CHECK: scf.for %{{.*}} to %[[AHEAD]]
 // CHECK: %[[KEY:.*]] = arith.muli %{{.*}}, %c64_i32
 // CHECK: %[[LAST:.*]] = arith.subi %[[LENGTH:.*]], %c1_i32
 // CHECK: %[[PAGE:.*]] = arith.shrui %[[KEY]], %c5_i32
@@ -38,9 +42,16 @@
 // CHECK: %[[OUTSIDE:.*]] = arith.ori %[[BEHIND]], %[[ABSENT]]
 // CHECK: attn.tma.load %{{.*}}[%[[ID]], %[[END]], %[[HEAD:.*]], %[[PLACE]], %{{.*}}, %[[NEXT]], %{{.*}}, %[[HEAD]], %{{.*}}], %{{.*}} spare %{{.*}}[%[[OUTSIDE]], %{{.*}}] : !attn.tensor_map<1x1x8x4x64xf16, swizzle = 128> {stacked = 2 : i64}
 // CHECK: } else {
-// CHECK: %[[ALL:.*]] = arith.constant 32 : i32
 // CHECK: %[[OWN_ROW:.*]] = arith.andi %[[KEY]], %c31_i32
-// CHECK: attn.tma.load %{{.*}}[%[[ID]], %[[ALL]], %[[HEAD]], %[[OWN_ROW]], %{{.*}}, %[[NEXT]], %[[ALL]], %[[HEAD]], %{{.*}}, %{{.*}}], %{{.*}} token %{{[^ ]*}} {stacked = 2 : i64}
+// CHECK: attn.tma.load %{{.*}}[%[[ID]], %[[HEAD]], %[[OWN_ROW]], %{{.*}}, %[[NEXT]], %[[HEAD]], %{{.*}}, %{{.*}}], %{{.*}} token %{{[^ ]*}} {stacked = 2 : i64} : <1x1x32x64xf16, swizzle = 128>
+// CHECK: scf.for %[[TRIP:.*]] = %{{.*}} to %[[BOTH]]
+// CHECK: %[[KEYS_TRIP:.*]] = arith.addi %[[TRIP]], %[[AHEAD]]
+// CHECK: arith.subi %[[LAST_BLOCK:.*]], %[[KEYS_TRIP]]
+// CHECK: attn.channel.acquire %k_channel
+// CHECK: arith.subi %[[LAST_BLOCK]], %[[TRIP]]
+// CHECK: attn.channel.acquire %v_channel
+// CHECK: scf.for %{{.*}} = %[[BOTH]] to %[[TRIPS]]
+// CHECK: attn.channel.acquire %v_channel
 !kv = memref<9x2x32x64xf16>
 func.func @pages(%q: memref<2x4x70x64xf16>, %k: !kv, %v: !kv, %o: memref<2x4x70x64xf16>, %t: memref<2x4xi32>, %n: memref<2xi32>) {
   attn.attention ins(%q, %k, %v : memref<2x4x70x64xf16>, !kv, !kv)

@@ -91,11 +91,11 @@ TEST_F(Bytecode, OwnVersionIsWritten) {
 
 TEST_F(Bytecode, LaterVersionIsRefused) {
   EXPECT_EQ(read(write(7)), "expected bytecode of the dialect 'attn' of at "
-                            "most version 4, got version 7");
+                            "most version 5, got version 7");
 }
 
 TEST_F(Bytecode, EarlierVersionsAreWritten) {
-  for (uint64_t version : {0, 1, 2, 3}) {
+  for (uint64_t version : {0, 1, 2, 3, 4}) {
     std::string bytes = write(version, getAttention("", ""));
     EXPECT_EQ(message, "none");
     EXPECT_EQ(read(bytes), "none");
@@ -144,6 +144,21 @@ TEST_F(Bytecode, CombineOfEarlierVersions) {
   write(3, text);
   EXPECT_EQ(message, "'attn.combine' op has 'out_scale', which bytecode of "
                      "version 3 of the dialect 'attn' cannot say");
+}
+
+TEST_F(Bytecode, CombineWithScalesOfEarlierVersions) {
+  StringRef text = R"(
+  func.func @f(%o: memref<3x2x8x1x64xf32>, %lse: memref<3x2x8x1xf32>,
+      %out: memref<2x8x1x64xf8E4M3FN>, %scales: memref<2x8x1x2xf32>) {
+    attn.combine ins(%o, %lse : memref<3x2x8x1x64xf32>, memref<3x2x8x1xf32>)
+      outs(%out, %scales : memref<2x8x1x64xf8E4M3FN>, memref<2x8x1x2xf32>)
+      {out_group = 32 : i64}
+    return
+  })";
+  EXPECT_EQ(read(write(5, text)), "none");
+  write(4, text);
+  EXPECT_EQ(message, "'attn.combine' op has 'out_group', which bytecode of "
+                     "version 4 of the dialect 'attn' cannot say");
 }
 
 } // namespace

@@ -289,12 +289,14 @@ def Attn_CombineOp : Attn_Op<"combine", [
     ```
 
     A row whose partial LSEs are all -inf gives `o = 0`, `lse = -inf`. `out_scale`
-    multiplies o before it is rounded to an 8-bit type.
+    multiplies o before it is rounded to an 8-bit type. With `out_group = N` the last output is
+    `o_scales`: each N columns of a row of an 8-bit o have a scale, as `out_scales` of
+    `attn.attention` says, which the op writes.
 
     The kernel that computes the partial results may do the merge too, where its
     plan says `combine = launch`; there is no kernel of the op then.
 
-    The constraints are numbered in `docs/spec.md` (combine_c1 to combine_c9).
+    The constraints are numbered in `docs/spec.md` (combine_c1 to combine_c11).
 
     Undefined behaviour: o or lse overlapping an input or each other.
 
@@ -313,27 +315,35 @@ def Attn_CombineOp : Attn_Op<"combine", [
     /*combine_c1, combine_c2, combine_c3, combine_c4, combine_c5, combine_c6*/
     Arg<Attn_ShapedOperand, "partial outputs, (S, B, H, Nq, Dv), f32">:$partial_o,
     Arg<Attn_ShapedOperand, "partial log-sum-exps, (S, B, H, Nq), f32">:$partial_lse,
-    Arg<Attn_ShapedOperand, "output, (B, H, Nq, Dv)">:$o,
-    Arg<Optional<Attn_ShapedOperand>, "log-sum-exp, (B, H, Nq), f32">:$lse,
+    /*combine_c10*/
+    Arg<Variadic<Attn_ShapedOperand>, "o, (B, H, Nq, Dv); lse, (B, H, Nq), f32, where it is wanted; with `out_group` o_scales, (B, H, Nq, Dv / N), f32">:$outputs,
     /*combine_c9*/
     Described<OptionalAttr<F32Attr>, "factor of the output">:$out_scale,
+    /*combine_c11*/
+    Described<OptionalAttr<I64Attr>, "columns of o that share a scale">:$out_group,
     /*combine_c8*/
     Described<DefaultValuedOptionalAttr<StrAttr, "\"attn_combine\"">, "name of the kernel">:$kernel,
     Described<OptionalAttr<Attn_PlanInterface>, "schedule and parameters, set by attn-plan">:$plan);
   /*combine_c7*/
-  let results = (outs Res<Variadic<AnyRankedTensor>, "o and lse, on tensors">:$results);
+  let results = (outs Res<Variadic<AnyRankedTensor>, "the outputs, on tensors">:$results);
   let assemblyFormat = [{
     `ins` `(` $partial_o `,` $partial_lse `:` type($partial_o) `,` type($partial_lse) `)`
-    `outs` `(` $o (`,` $lse^)? `:` type($o) (`,` type($lse)^)? `)`
-    attr-dict (`->` type($results)^)?
+    `outs` `(` $outputs `:` type($outputs) `)` attr-dict (`->` type($results)^)?
   }];
-  // Bytecode in front of version 4 has no `out_scale`.
+  // Bytecode in front of version 4 has no `out_scale`, of 5 no `out_group`.
   let useCustomPropertiesEncoding = 1;
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     MutableOperandRange getDpsInitsMutable();
     /// The name of the kernel in force: the plan's, or the attribute.
     ::llvm::StringRef getKernelName();
+    Value getO() { return getOutputs().front(); }
+    /// The log-sum-exp, null if there is none.
+    Value getLse();
+    /// The scales of o, null if there are none.
+    Value getOScales() {
+      return getOutGroupAttr() ? getOutputs().back() : Value();
+    }
     /// True on tensors, false on memrefs.
     bool hasTensorSemantics() { return isa<RankedTensorType>(getO().getType()); }
   }];
