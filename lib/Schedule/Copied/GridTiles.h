@@ -18,6 +18,10 @@ int64_t countRuns(const ProblemFacts &facts);
 /// sequences of one length.
 int64_t countRuns(const ProblemFacts &facts, const CopiedPlan &plan);
 
+/// For `group_heads`: the most heads whose keys and values take 0.4 of L2 (each
+/// of its halves may hold a copy of what its SMs read); 0 if all do.
+int64_t chooseHeadsInL2(const ProblemFacts &facts, const TargetRow &target);
+
 /// The grid of a plan: tiles of rows, heads (or groups of them), batches, and
 /// runs of keys as the fastest part of z.
 std::array<SizeExpr, 3> getTileGrid(const ProblemFacts &facts,

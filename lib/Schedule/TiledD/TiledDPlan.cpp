@@ -37,13 +37,15 @@ static bool hasLittlePadding(int64_t dim, int64_t slice) {
 
 std::vector<PlanAttrInterface>
 TiledDSchedule::getCandidates(const ProblemFacts &facts,
-                              const TargetRow &) const {
+                              const TargetRow &target) const {
   MLIRContext *context = AttentionOp(facts.op).getContext();
   std::vector<PlanAttrInterface> plans;
   TiledDPlanAttr::Parameters p;
   // Tiles get unequal work under a mask: the longest ones go first.
   p.order = facts.mask.getKind() == MaskKind::None ? TileOrder::RowMajor
                                                    : TileOrder::LongestFirst;
+  if (p.order == TileOrder::LongestFirst)
+    p.groupHeads = chooseHeadsInL2(facts, target);
   auto add = [&](int64_t blockM, int64_t blockN, int64_t warpsM, int64_t warpsN,
                  int64_t slice, int64_t stages) {
     p.blockM = blockM;
@@ -87,6 +89,7 @@ TiledDSchedule::getCandidates(const ProblemFacts &facts,
         hasLittlePadding(facts.valueDim, plan.getSlice())) {
       TiledDPlanAttr::Parameters own = plan.getParameters();
       own.order = p.order;
+      own.groupHeads = p.groupHeads;
       plans.push_back(TiledDPlanAttr::get(context, own));
     }
   return plans;
