@@ -198,9 +198,10 @@ class FeatureCell:
         """What the compiler reads; empty where flags say all."""
         if self.feature not in REGIONS:
             return ""
-        q, o = (f"memref<1x8x2048x{d}x{self.dtype}>" for d in (self.key_dim, self.value_dim))
-        return f"""func.func @f(%q: {q}, %k: {q}, %v: {o}, %o: {o}, %slopes: memref<8xf32>) {{
-    attn.attention ins(%q, %k, %v : {q}, {q}, {o}) outs(%o : {o}) {REGIONS[self.feature]}
+        q, v = (f"memref<1x8x2048x{d}x{self.dtype}>" for d in (self.key_dim, self.value_dim))
+        o = v.replace(self.dtype, "f16") if self.dtype.startswith("f8") else v
+        return f"""func.func @f(%q: {q}, %k: {q}, %v: {v}, %o: {o}, %slopes: memref<8xf32>) {{
+    attn.attention ins(%q, %k, %v : {q}, {q}, {v}) outs(%o : {o}) {REGIONS[self.feature]}
       {{mask = #attn.mask<kind = causal>}}
     return
   }}"""
