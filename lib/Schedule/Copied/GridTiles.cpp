@@ -3,7 +3,6 @@
 #include "GridTiles.h"
 #include "../Combine/TileMerge.h"
 #include "../Core/CommonChecks.h"
-#include "CopiedChecks.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;

@@ -9,6 +9,9 @@
 
 namespace mlir::attn {
 
+/// Largest extent of a grid along y and z.
+inline constexpr int64_t kGridLimit = 65535;
+
 /// Heads that are rows of their query under a plan: those of a group, or 1.
 int64_t getPackedHeads(const ProblemFacts &facts, const CopiedPlan &plan);
 

@@ -3,6 +3,7 @@
 #include "../Copied/CopiedChecks.h"
 #include "../Copied/CopiedEmit.h"
 #include "../Copied/GridTiles.h"
+#include "../Core/AttentionEmitter.h"
 #include "../Core/CommonChecks.h"
 #include "AssembledPlans.h"
 #include "TiledD.h"
@@ -40,11 +41,11 @@ static bool hasLittlePadding(int64_t dim, int64_t slice) {
 }
 
 /// True if groups of heads, whose numbers take registers too, were seen to fit
-/// beside tiles that take all others: windows, sinks, tails of keys and
+/// beside tiles that take all others: windows, more logits, tails of keys and
 /// kernels without LSE spilled 4 to 16 bytes with them.
 static bool fitsGroups(const ProblemFacts &facts) {
-  return facts.mask.getKind() == MaskKind::Causal && !facts.sinks &&
-         !facts.initLse && !facts.varlen && !facts.isServed() && facts.lse &&
+  return facts.mask.getKind() == MaskKind::Causal && !hasMoreLogits(facts) &&
+         !facts.cuSeqlensQ && !facts.isServed() && facts.lse &&
          (ShapedType::isDynamic(facts.keys) ||
           facts.keys % kMostBlockKeys == 0);
 }
