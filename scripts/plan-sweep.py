@@ -19,9 +19,13 @@ sm_103a is no such name: its machine code was always another one than that of
 sm_100a. One in 32 of the cells that take over a verdict is assembled all the
 same; it fails if ptxas takes other registers, stack or spills.
 
-usage: scripts/plan-sweep.py [--only=REGEX] [--limit=SECONDS] [--from=N] [--count=N]
+usage: scripts/plan-sweep.py [--features] [--only=REGEX] [--limit=SECONDS] [--from=N] [--count=N]
            [--workers=2] [--bin=build/bin] [--state=build/plan-sweep.jsonl]
            [--list] [--again]
+  --features other cells: each feature that takes registers (masks, caps, packed
+             sequences, pages, 8-bit keys, regions of a problem, ...) at the head
+             dimensions up to 1024 at which plans change, those of servers and of
+             latent attention among them; an order that is no order
   --only     cells whose names match
   --limit    start none after this time
   --from     leave out this many cells, the most telling ones
@@ -44,7 +48,6 @@ from __future__ import annotations
 import argparse
 import concurrent.futures
 import contextlib
-import dataclasses
 import hashlib
 import json
 import os
@@ -55,116 +58,19 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 
+from sweep_cells import Cell, FeatureCell, make_cells, make_feature_cells
 from tool_util import find_ptxas, progress
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-CHIPS = ("sm_90a", "sm_80", "sm_86", "sm_100a", "sm_89", "sm_103a", "sm_100f")
-TYPES = ("bf16", "f16", "f8E4M3FN", "f8E5M2")
-DIMS = range(16, 257, 8)
-#: Those that kernels of sm_90a alone have, for keys and values alike.
-WIDE_DIMS = range(264, 513, 8)
-#: What has kernels of its own, in the order of what is seen in it.
-STAGES = {
-    ("sm_90a", "bf16"): 0,
-    ("sm_80", "bf16"): 0,
-    ("sm_86", "bf16"): 1,
-    ("sm_100a", "bf16"): 1,
-    ("sm_90a", "f8E4M3FN"): 1,
-    ("sm_103a", "bf16"): 2,
-    ("sm_89", "bf16"): 2,
-}
-#: Head dimensions of well-known models, of keys and of values.
-KNOWN = {(d, d) for d in (32, 40, 64, 72, 80, 96, 128, 160, 192, 256)} | {(192, 128)}
-#: Queries, keys, heads, batch and flags: short, odd and long.
-LENGTHS = (
-    ("long", 2048, 2048, 16, 4, ("--causal",)),
-    ("odd", 578, 700, 2, 2, ("--causal",)),
-    ("few", 578, 5, 2, 2, ("--causal", "--sinks")),
-)
-#: The same for kernels of tensor memory: one block of keys, two, three and many,
-#: more tiles than one, windows, heads of a group.
-TMEM_LENGTHS = (
-    ("one-block", 127, 128, 4, 1, ()),
-    ("one-query", 1, 300, 4, 1, ("--causal",)),
-    ("two-blocks", 255, 256, 4, 1, ()),
-    ("three-blocks", 257, 257, 4, 1, ()),
-    ("blocks", 2048, 1000, 16, 4, ()),
-    ("sinks", 512, 129, 4, 2, ("--sinks", "--no-lse")),
-    ("window", 1000, 1000, 4, 1, ("--window=130,17",)),
-    ("causal", 129, 255, 4, 1, ("--causal=bottom-right",)),
-    ("groups", 257, 512, 8, 1, ("--causal", "--kv-heads=2")),
-    ("group", 512, 200, 8, 1, ("--kv-heads=2",)),
-)
-TMEM_CHIPS = ("sm_100a", "sm_103a", "sm_100f")
-MOST_TMEM_DIM = 128
 #: Chips for which ptxas makes the same code.
 SAME_CODE = {"sm_100f": "sm_100a", "sm_89": "sm_86"}
 #: Types that take as many registers.
 SAME_TYPE = ((rb"\bf16", b"bf16"), (rb"\be5m2", b"e4m3"))
+AnyCell = Cell | FeatureCell
 #: One in this many of the kernels that are taken to be equal is assembled.
 PROBE = 32
-
-
-@dataclasses.dataclass(frozen=True)
-class Cell:
-    """A problem on a chip."""
-
-    chip: str
-    dtype: str
-    key_dim: int
-    value_dim: int
-    length: str
-
-    @property
-    def name(self) -> str:
-        return f"{self.chip}-{self.dtype}-d{self.key_dim}-dv{self.value_dim}-{self.length}"
-
-    def flags(self) -> list[str]:
-        lengths = LENGTHS + TMEM_LENGTHS
-        _, queries, keys, heads, batch, more = next(x for x in lengths if x[0] == self.length)
-        shape = f"--q={batch}x{heads}x{queries}x{self.key_dim}x{self.dtype}"
-        return [shape, f"--kv-len={keys}", f"--dv={self.value_dim}", f"--chip={self.chip}", *more]
-
-    def rank(self) -> tuple:
-        """Cells that tell most come first: kernels of their own, then those that
-        are likely to be equal to one in front of them; models' head dimensions,
-        then equal ones, then the others in an order that is no order."""
-        dims = (self.key_dim, self.value_dim)
-        group = 0 if dims in KNOWN else 1 if dims[0] == dims[1] else 2
-        stage = STAGES.get((self.chip, self.dtype), 3)
-        mixed = hashlib.sha256(f"{dims} {self.length}".encode()).hexdigest()
-        return (stage, group, mixed, CHIPS.index(self.chip), TYPES.index(self.dtype))
-
-
-def make_cells() -> list[Cell]:
-    cells = [
-        Cell(chip, dtype, d, dv, length[0])
-        for chip in CHIPS
-        for dtype in TYPES
-        # 8-bit operands are for wgmma.
-        if not dtype.startswith("f8") or chip == "sm_90a"
-        for d in DIMS
-        for dv in DIMS
-        if not dtype.startswith("f8") or (d % 16 == 0 and dv % 16 == 0)
-        for length in LENGTHS
-    ]
-    cells += [
-        Cell("sm_90a", dtype, d, d, length[0])
-        for dtype in ("bf16", "f16")
-        for d in WIDE_DIMS
-        for length in LENGTHS
-    ]
-    cells += [
-        Cell(chip, dtype, d, dv, length[0])
-        for chip in TMEM_CHIPS
-        for dtype in ("bf16", "f16")
-        for d in DIMS
-        for dv in DIMS
-        if max(d, dv) <= MOST_TMEM_DIM
-        for length in TMEM_LENGTHS
-    ]
-    return sorted(cells, key=Cell.rank)
 
 
 def digest(data: bytes) -> str:
@@ -211,7 +117,7 @@ class Sweep:
         self.ptxas = ptxas
         self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="plan-sweep-"))
 
-    def assemble(self, ptx: bytes, cell: Cell) -> tuple[dict, str]:
+    def assemble(self, ptx: bytes, cell: AnyCell) -> tuple[dict, str]:
         """What ptxas says of the kernel that stands for this one, and in what it
         differs from this one."""
         arch = SAME_CODE.get(cell.chip, cell.chip)
@@ -230,7 +136,7 @@ class Sweep:
                     return known, f"{what} {probe[what]}, and {known[what]} for {known['from']}"
         return known, ""
 
-    def say(self, ptx: bytes, cell: Cell) -> dict:
+    def say(self, ptx: bytes, cell: AnyCell) -> dict:
         """What ptxas says: bytes of spills, registers, warnings."""
         done = subprocess.run(
             [str(self.ptxas), f"-arch={cell.chip}", "-v", "-", "-o", "/dev/null"],
@@ -239,24 +145,26 @@ class Sweep:
         if done.returncode < 0:
             raise RuntimeError(f"ptxas ended by signal {-done.returncode} at {cell.name}")
         log = (done.stdout + done.stderr).decode()
-        spills = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores", log)
-        registers = re.search(r"Used (\d+) registers", log)
+        # A launch has several kernels where another one merges partial results.
+        spills = re.findall(r"(\d+) bytes stack frame, (\d+) bytes spill stores", log)
+        registers = [int(count) for count in re.findall(r"Used (\d+) registers", log)]
         warnings = [line for line in log.splitlines() if "warning" in line or "C75" in line]
         return {
             "from": cell.name,
             "status": done.returncode,
-            "stack": int(spills[1]) if spills else -1,
-            "spills": int(spills[2]) if spills else -1,
-            "registers": int(registers[1]) if registers else 0,
+            "stack": sum(int(stack) for stack, _ in spills) if spills else -1,
+            "spills": sum(int(stores) for _, stores in spills) if spills else -1,
+            "registers": max(registers, default=0),
             "warnings": warnings[:2],
         }
 
-    def run(self, cell: Cell) -> tuple[dict, dict | None]:
+    def run(self, cell: AnyCell) -> tuple[dict, dict | None]:
         """The state's line of a cell, and that of its kernel."""
         record = self.scratch / f"{cell.name}.json"
         done = subprocess.run(
-            [self.compiler, *cell.flags(), "--print-plan", f"--launch-out={record}", "-o", "-"],
-            capture_output=True, check=False,
+            [self.compiler, *(["-"] if cell.source else []), *cell.flags(), "--print-plan",
+             f"--launch-out={record}", "-o", "-"],
+            input=cell.source.encode(), capture_output=True, check=False,
         )  # fmt: skip
         log = done.stderr.decode()
         # The plan that was taken is the first one of the table.
@@ -267,7 +175,8 @@ class Sweep:
             errors = [text for text in log.splitlines() if "error" in text]
             line["why"] = (errors or ["no message"])[0][:300]
             return line, None
-        shared = json.loads(record.read_text(encoding="utf-8"))["shared_bytes"]
+        launch = json.loads(record.read_text(encoding="utf-8"))
+        shared = launch.get("steps", [launch])[0]["shared_bytes"]
         record.unlink()
         kernel, differs = self.assemble(done.stdout, cell) if self.ptxas else (None, "")
         line["kernel"] = kernel["kernel"] if kernel else ""
@@ -291,7 +200,9 @@ class Sweep:
         return kernel["warnings"][0] if kernel["warnings"] else ""
 
 
-def sweep(options: argparse.Namespace, cells: list[Cell], state: State, ptxas: str | None) -> None:
+def sweep(
+    options: argparse.Namespace, cells: Sequence[AnyCell], state: State, ptxas: str | None
+) -> None:
     """Does what the state does not know yet."""
     worker, start = Sweep(options, state, ptxas), time.monotonic()
     waiting = iter([cell for cell in cells if cell.name not in state.cells])
@@ -323,7 +234,7 @@ def sweep(options: argparse.Namespace, cells: list[Cell], state: State, ptxas: s
     worker.scratch.rmdir()
 
 
-def summarise(cells: list[Cell], span: str, state: State, seconds: float) -> int:
+def summarise(cells: Sequence[AnyCell], span: str, state: State, seconds: float) -> int:
     """Prints why cells were refused, and the counts; how many failed."""
     known = [state.cells[cell.name] for cell in cells if cell.name in state.cells]
     refused: dict[str, int] = {}
@@ -358,10 +269,12 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 2)
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bin")
     parser.add_argument("--state", type=pathlib.Path, default=ROOT / "build/plan-sweep.jsonl")
+    parser.add_argument("--features", action="store_true")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--again", action="store_true")
     options = parser.parse_args()
-    named = [cell for cell in make_cells() if re.search(options.only, cell.name)]
+    every: Sequence[AnyCell] = make_feature_cells() if options.features else make_cells()
+    named = [cell for cell in every if re.search(options.only, cell.name)]
     if options.first < 0 or (options.count is not None and options.count < 0):
         parser.error(f"expected --from and --count of at least 0, got {options.first} and {options.count}")
     cells = named[options.first :][: options.count]

@@ -19,6 +19,14 @@
 using namespace mlir;
 using namespace mlir::attn;
 
+/// Why schedules have no plan.
+static std::string listReasons(const PlanCandidates &found) {
+  return llvm::join(
+      llvm::map_range(found.reasons,
+                      [](const PlanReason &reason) { return reason.text; }),
+      "; ");
+}
+
 namespace {
 
 class PlanTest : public ::testing::Test {
@@ -136,7 +144,7 @@ void PlanTest::checkSum(StringRef chip, StringRef text, StringRef scheduleName,
   }
   PlanCandidates found = collectCandidates(
       facts, llvm::cantFail(lookupTarget(chip)), schedules, parameters);
-  ASSERT_FALSE(found.plans.empty()) << llvm::join(found.reasons, "; ");
+  ASSERT_FALSE(found.plans.empty()) << listReasons(found);
   const PlanCandidate &plan = found.plans.front();
   std::string description = plan.describe();
   int64_t planned = plan.estimate.sharedBytes.getTotal();
@@ -184,7 +192,7 @@ TEST_F(PlanTest, AllHeadDimensionsHavePlans) {
                 llvm::formatv("{0}, {1}, D {2}, Dv {3}, {4} keys", chip->chip,
                               type, headDim, valueDim, keys);
             ASSERT_FALSE(found.plans.empty())
-                << what << ": " << llvm::join(found.reasons, "; ");
+                << what << ": " << listReasons(found);
             const PlanCandidate &plan = found.plans.front();
             EXPECT_FALSE(plan.spills) << what << ": " << plan.describe();
             EXPECT_LE(plan.estimate.sharedBytes.getTotal(),

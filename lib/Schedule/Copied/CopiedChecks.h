@@ -9,9 +9,6 @@
 
 namespace mlir::attn {
 
-/// Largest extent of a grid along y and z.
-inline constexpr int64_t kGridLimit = 65535;
-
 /// Refuses problems that the emitter of copied blocks does not take, with what
 /// the schedule's own `parts` can do.
 llvm::Error checkCopied(llvm::StringRef schedule, const ProblemFacts &facts,

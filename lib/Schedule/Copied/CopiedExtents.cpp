@@ -63,6 +63,7 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
              facts.selected || ShapedType::isDynamic(facts.keys) ||
              facts.keys % plan.getBlockN() != 0;
   scoreRegisters += getScoreCost(facts).registers;
+  hasInit = static_cast<bool>(facts.initLse);
   oBytes = plan.getBlockM() * valueColumns *
            facts.outType.getIntOrFloatBitWidth() / 8;
   stateElements =
@@ -97,9 +98,11 @@ ResourceSum CopiedExtents::getSharedBytes(const CopiedPlan &plan) const {
       sum.add("v", vBytes, teams * plan.getStages());
     if (keptQueryBytes)
       sum.add("q", keptQueryBytes);
-    if (scaleBytes)
+    // A team's are apart from the next one's buffers; behind all others
+    // nothing follows.
+    if (int64_t scales = scaleBytes * plan.getStages())
       sum.add("scales",
-              llvm::alignTo(scaleBytes * plan.getStages(), kSwizzledBytes),
+              teams > 1 ? llvm::alignTo(scales, kSwizzledBytes) : scales,
               teams);
   }
   sum.add("scores", exchangeBytes);
@@ -199,6 +202,18 @@ void CopiedExtents::addSliceRegisters(ResourceSum &sum,
 }
 
 ResourceSum CopiedExtents::getRegisters(const CopiedPlan &plan) const {
+  ResourceSum sum = getLoopRegisters(plan);
+  // Behind the loop all results that are gone on from are on their way beside
+  // those of these keys, and of another team: 112 registers of each of two were
+  // seen to fit, 128 spilled 208 to 300 bytes; of each of three 80 spilled 36.
+  int64_t both =
+      (plan.getTeams() > 1 ? 3 : 2) * (warpRows / 16 * ownColumns / 2) + 16;
+  if (hasInit && both > sum.getTotal())
+    sum.add("init o", both - sum.getTotal());
+  return sum;
+}
+
+ResourceSum CopiedExtents::getLoopRegisters(const CopiedPlan &plan) const {
   // Fragments of 16 rows: 4 registers for 8 columns of an accumulator and for
   // 16 columns of an operand (PTX ISA, mma.m16n8k16).
   int64_t rowGroups = warpRows / 16;

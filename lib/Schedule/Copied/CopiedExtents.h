@@ -52,6 +52,8 @@ struct CopiedExtents {
   bool isPaged;
   /// True if some scores are hidden, and if that is on both sides of a row's.
   bool isMasked, isWindowed;
+  /// True if results of other keys are added to those of these.
+  bool hasInit;
   /// Temporaries of what stands between products and softmax.
   int64_t scoreRegisters = 0;
 
@@ -70,6 +72,8 @@ struct CopiedExtents {
   static constexpr int64_t kManyNarrowResults = 96;
 
 private:
+  /// What the loop over keys takes.
+  ResourceSum getLoopRegisters(const CopiedPlan &plan) const;
   /// What slices of the columns take beside tiles: what ptxas 13.0 was seen to
   /// need of masked kernels for sm_80, sm_86 and sm_90a.
   void addSliceRegisters(ResourceSum &sum, const CopiedPlan &plan) const;

@@ -49,10 +49,11 @@ public:
       : threads(plan.getThreads()), blockM(plan.getBlockM()),
         blockN(plan.getBlockN()), warps(plan.getWarpsM() * plan.getWarpsN()),
         columnWarps(plan.getWarpsN()), stages(plan.getStages()),
-        slice(plan.getSlice()), streamsQ(plan.getQStreamed()),
-        scoreSplit(plan.getSSplit()), scoreSums(plan.getAccumulateS()),
-        resultSums(plan.getAccumulateO()), softmax(plan.getSoftmax()),
-        order(plan.getOrder()), epilogue(plan.getEpilogue()) {
+        groupHeads(plan.getGroupHeads()), slice(plan.getSlice()),
+        streamsQ(plan.getQStreamed()), scoreSplit(plan.getSSplit()),
+        scoreSums(plan.getAccumulateS()), resultSums(plan.getAccumulateO()),
+        softmax(plan.getSoftmax()), order(plan.getOrder()),
+        epilogue(plan.getEpilogue()) {
     gathers =
         exchangesScores() && !dividesDepth() && softmax == SoftmaxPolicy::Exact;
   }

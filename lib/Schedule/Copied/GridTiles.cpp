@@ -20,6 +20,31 @@ int64_t attn::countRuns(const ProblemFacts &facts, const CopiedPlan &plan) {
   return countRuns(facts);
 }
 
+int64_t attn::chooseHeadsInL2(const ProblemFacts &facts,
+                              const TargetRow &target) {
+  int64_t sharers = facts.getGroup();
+  if (ShapedType::isDynamic(sharers))
+    return 0;
+  int64_t batch =
+      std::max<int64_t>(1, getAssumedExtent(facts.batch, kAssumedBatch));
+  int64_t keys = getAssumedExtent(facts.keys, kAssumedLength);
+  if (facts.varlen)
+    keys = llvm::divideCeil(keys, batch);
+  double bytes = double(keys) * (facts.headDim + facts.valueDim) *
+                 facts.elementType.getIntOrFloatBitWidth() / 8 / sharers;
+  double limit = 0.4 * target.l2Bytes;
+  if (!ShapedType::isDynamic(facts.batch) &&
+      bytes * facts.heads * batch <= limit)
+    return 0;
+  int64_t group = std::clamp(limit / std::max(bytes, 1.0), 1.0,
+                             std::max(1.0, double(facts.heads)));
+  while (facts.heads % group != 0)
+    --group;
+  // The grid has a limit along its third dimension.
+  int64_t groups = facts.heads / group * batch * countRuns(facts);
+  return groups <= kGridLimit ? group : 0;
+}
+
 /// The grid without runs.
 static std::array<SizeExpr, 3> getWholeGrid(const ProblemFacts &facts,
                                             const CopiedPlan &plan) {

@@ -9,6 +9,9 @@
 
 namespace mlir::attn {
 
+/// Largest extent of a grid along y and z.
+inline constexpr int64_t kGridLimit = 65535;
+
 /// Heads that are rows of their query under a plan: those of a group, or 1.
 int64_t getPackedHeads(const ProblemFacts &facts, const CopiedPlan &plan);
 
@@ -17,6 +20,10 @@ int64_t countRuns(const ProblemFacts &facts);
 /// The same under a plan, of which the runs that are dealt are those of
 /// sequences of one length.
 int64_t countRuns(const ProblemFacts &facts, const CopiedPlan &plan);
+
+/// For `group_heads`: the most heads whose keys and values take 0.4 of L2 (each
+/// of its halves may hold a copy of what its SMs read); 0 if all do.
+int64_t chooseHeadsInL2(const ProblemFacts &facts, const TargetRow &target);
 
 /// The grid of a plan: tiles of rows, heads (or groups of them), batches, and
 /// runs of keys as the fastest part of z.

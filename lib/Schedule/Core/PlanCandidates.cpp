@@ -146,7 +146,7 @@ std::string attn::explainOtherSchedule(const PlanCandidates &candidates,
         return candidate.schedule == &schedule;
       });
   if (own == candidates.plans.end())
-    return candidates.reasons.front();
+    return candidates.reasons.front().text;
   return "its best one is " + own->describe();
 }
 
@@ -156,11 +156,11 @@ static void collect(const ProblemFacts &facts, const TargetRow &target,
                     llvm::ArrayRef<PlanParameter> parameters,
                     PlanCandidates &result) {
   AttentionOp op = facts.op;
-  auto addReason = [&](std::string reason) {
+  auto addReason = [&](std::string reason, bool isOfPlans = false) {
     bool isDefault = &schedule == &getDefaultSchedule(target);
     result.reasons.insert(isDefault ? result.reasons.begin()
                                     : result.reasons.end(),
-                          std::move(reason));
+                          PlanReason{std::move(reason), isOfPlans});
   };
   if (llvm::Error error = schedule.isApplicable(facts, target)) {
     addReason(llvm::toString(std::move(error)));
@@ -201,7 +201,7 @@ static void collect(const ProblemFacts &facts, const TargetRow &target,
     result.plans.push_back(makeCandidate(facts, target, schedule, plan));
   }
   if (result.plans.size() == before)
-    addReason(firstReason);
+    addReason(firstReason, /*isOfPlans=*/true);
 }
 
 PlanCandidates
@@ -215,8 +215,9 @@ attn::collectCandidates(const ProblemFacts &facts, const TargetRow &target,
     else if (schedule == &getDefaultSchedule(target))
       result.reasons.insert(
           result.reasons.begin(),
-          llvm::formatv("schedule '{0}' takes such problems by name only",
-                        schedule->getName()));
+          PlanReason{
+              llvm::formatv("schedule '{0}' takes such problems by name only",
+                            schedule->getName())});
   auto key = [](const PlanCandidate &candidate) {
     int64_t registers =
         candidate.spills ? candidate.estimate.registers.getTotal() : 0;

@@ -285,9 +285,10 @@ static LogicalResult considerDealt(AttentionOp op, const PlanEstimate &whole,
     PlanCandidates plans = collectCandidates(*split, target, able, fixed);
     const Schedule &standard = getDefaultSchedule(target);
     if (!llvm::is_contained(able, &standard))
-      plans.reasons.insert(plans.reasons.begin(),
-                           llvm::formatv("schedule '{0}' does not deal runs",
-                                         standard.getName()));
+      plans.reasons.insert(
+          plans.reasons.begin(),
+          PlanReason{llvm::formatv("schedule '{0}' does not deal runs",
+                                   standard.getName())});
     SplitCandidate picked;
     if (!plans.plans.empty())
       picked = pickPlan(plans, whole, dealt.most, batch, target, dealt);

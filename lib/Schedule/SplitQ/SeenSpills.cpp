@@ -2,12 +2,13 @@
 //
 // The sum of a plan's registers does not tell the last few. These plans were
 // the planner's choice for a causal problem with f16 or bf16 elements, and
-// ptxas 13.0 spilled 4 to 60 bytes of them: scripts/plan-sweep.py, which
-// compiles all head dimensions, prints them. What the planner takes in their
-// place was assembled as well.
+// ptxas 13.0 spilled 4 to 64 bytes of them: scripts/plan-sweep.py, which
+// compiles all head dimensions and features, prints them. What the planner
+// takes in their place was assembled as well.
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Copied/CopiedExtents.h"
 #include "SplitQ.h"
 
 using namespace mlir;
@@ -21,6 +22,8 @@ struct SpillingPlan {
   int64_t blockM, blockN, warps, stages;
   bool qInRegs;
   int64_t parts;
+  /// With a mask and strides of the launch only, whose registers are more.
+  bool isDynamic = false;
 };
 } // namespace
 
@@ -31,6 +34,7 @@ static constexpr SpillingPlan kSpillingPlans[] = {
     {8, 56, 160, 64, 128, 4, 2, false, 1},
     {8, 56, 256, 64, 64, 4, 2, false, 1},
     {8, 64, 56, 128, 128, 4, 2, false, 4},
+    {8, 64, 64, 128, 64, 4, 2, true, 1, true},
     {8, 64, 160, 64, 128, 4, 2, false, 1},
     {8, 88, 80, 128, 64, 4, 2, false, 1},
     {8, 88, 160, 64, 128, 4, 2, false, 1},
@@ -54,6 +58,8 @@ static constexpr SpillingPlan kSpillingPlans[] = {
     {8, 248, 256, 64, 32, 4, 2, true, 1},
     {8, 248, 256, 128, 32, 8, 2, true, 1},
     {8, 256, 256, 64, 32, 4, 2, true, 1},
+    {9, 64, 64, 128, 64, 4, 2, true, 1, true},
+    {10, 64, 64, 128, 64, 4, 2, true, 1, true},
     {10, 72, 80, 128, 128, 4, 2, false, 4},
     {10, 80, 80, 128, 128, 4, 2, false, 4},
     {10, 88, 64, 128, 128, 4, 2, false, 4},
@@ -72,8 +78,11 @@ bool attn::wasSeenToSpill(const ProblemFacts &facts, SplitQPlanAttr plan,
                           const TargetRow &target) {
   if (plan.getSoftmax() == SoftmaxPolicy::Exact)
     return false;
+  bool isDynamic = CopiedExtents(facts, plan).dynamicStrides &&
+                   facts.mask.getKind() != MaskKind::None;
   return llvm::any_of(kSpillingPlans, [&](const SpillingPlan &row) {
-    return row.generation == target.computeCapability / 10 &&
+    return (isDynamic || !row.isDynamic) &&
+           row.generation == target.computeCapability / 10 &&
            row.headDim == facts.headDim && row.valueDim == facts.valueDim &&
            row.blockM == plan.getBlockM() && row.blockN == plan.getBlockN() &&
            row.warps == plan.getWarps() && row.stages == plan.getStages() &&

@@ -17,32 +17,6 @@ const Schedule &attn::getSplitQSchedule() {
   return schedule;
 }
 
-/// The most heads whose keys and values take 0.4 of L2 (each of its halves
-/// may hold a copy of what its SMs read); 0 if all do.
-static int64_t chooseGroup(const ProblemFacts &facts, const TargetRow &target) {
-  int64_t sharers = facts.getGroup();
-  if (ShapedType::isDynamic(sharers))
-    return 0;
-  int64_t batch =
-      std::max<int64_t>(1, getAssumedExtent(facts.batch, kAssumedBatch));
-  int64_t keys = getAssumedExtent(facts.keys, kAssumedLength);
-  if (facts.varlen)
-    keys = llvm::divideCeil(keys, batch);
-  double bytes = double(keys) * (facts.headDim + facts.valueDim) *
-                 facts.elementType.getIntOrFloatBitWidth() / 8 / sharers;
-  double limit = 0.4 * target.l2Bytes;
-  if (!ShapedType::isDynamic(facts.batch) &&
-      bytes * facts.heads * batch <= limit)
-    return 0;
-  int64_t group = std::clamp(limit / std::max(bytes, 1.0), 1.0,
-                             std::max(1.0, double(facts.heads)));
-  while (facts.heads % group != 0)
-    --group;
-  // The grid has a limit along its third dimension.
-  int64_t groups = facts.heads / group * batch * countRuns(facts);
-  return groups <= kGridLimit ? group : 0;
-}
-
 /// Whether plans that pack the heads of a group are worth comparing: a batch
 /// that is served has few queries, whose keys are most of the traffic.
 static bool isWorthPacking(const ProblemFacts &facts) {
@@ -65,7 +39,7 @@ SplitQSchedule::getCandidates(const ProblemFacts &facts,
   if (packs)
     queries *= facts.getGroup();
   int64_t groupHeads = order == TileOrder::LongestFirst && !packs
-                           ? chooseGroup(facts, target)
+                           ? chooseHeadsInL2(facts, target)
                            : 0;
   // Parts of one k-step, whose fragments of V have none to wait for: wide odd
   // values leave no registers for a second one.

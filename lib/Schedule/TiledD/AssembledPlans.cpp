@@ -16,9 +16,10 @@ using namespace mlir;
 using namespace mlir::attn;
 
 namespace {
-/// What a problem has to be like: any, of columns in whole slices, or of
-/// strides that are known as well.
-enum class Shape { Any, Whole, Plain };
+/// What a problem has to be like: any, of columns in whole slices, or in whole
+/// steps of 64, of strides that are known as well, or of keys in whole blocks
+/// on top of that.
+enum class Shape { Any, Whole, Steps, Plain, Blocks };
 
 struct AssembledPlan {
   int64_t blockM, blockN, warpsM, warpsN, slice, stages;
@@ -28,23 +29,30 @@ struct AssembledPlan {
     int64_t whole, masked, windowed;
   } most[3];
   Shape shape = Shape::Any;
+  /// Fewest columns.
+  int64_t least = 0;
+  /// Spills where results go on from those of other keys.
+  bool spillsStates = false;
 };
 } // namespace
 
 // clang-format off
 static constexpr AssembledPlan kAssembledPlans[] = {
-    {64, 128, 2, 4, 64, 5, {{320, 320, 320}, {320, 0, 0}, {320, 0, 0}}, Shape::Plain},
+    {64, 128, 2, 4, 64, 5, {{320, 320, 320}, {320, 0, 0}, {320, 0, 0}}, Shape::Plain, 0, true},
     {64, 128, 2, 4, 192, 2, {{384, 384, 384}, {384, 0, 0}, {384, 0, 0}}, Shape::Plain},
     {64, 96, 2, 4, 64, 4, {{384, 384, 384}, {384, 384, 384}, {384, 384, 384}}},
     {64, 96, 2, 4, 64, 3, {{320, 320, 320}, {0, 0, 0}, {0, 0, 0}}},
     {64, 64, 2, 4, 128, 5, {{512, 512, 512}, {512, 384, 384}, {512, 512, 384}}, Shape::Plain},
     {64, 64, 2, 4, 64, 8, {{448, 448, 448}, {448, 448, 448}, {448, 448, 448}}},
     {64, 64, 2, 4, 64, 4, {{448, 448, 448}, {0, 0, 0}, {0, 0, 0}}},
-    {64, 64, 4, 2, 64, 3, {{512, 512, 512}, {0, 0, 0}, {0, 0, 0}}, Shape::Plain},
-    {32, 128, 1, 8, 128, 3, {{768, 768, 768}, {768, 768, 768}, {768, 640, 640}}, Shape::Whole},
+    {64, 64, 4, 2, 64, 3, {{512, 512, 512}, {0, 0, 0}, {0, 0, 0}}, Shape::Plain, 0, true},
+    {64, 48, 4, 2, 128, 4, {{640, 640, 640}, {640, 640, 640}, {640, 640, 640}}, Shape::Steps, 576},
+    {32, 128, 1, 8, 128, 3, {{768, 768, 768}, {768, 768, 768}, {768, 640, 640}}, Shape::Whole, 648},
+    {32, 128, 1, 8, 64, 5, {{0, 1024, 0}, {0, 0, 0}, {0, 0, 0}}, Shape::Blocks, 1024},
     {32, 128, 2, 4, 64, 4, {{1024, 0, 0}, {0, 0, 0}, {0, 0, 0}}, Shape::Plain},
-    {32, 64, 2, 4, 128, 4, {{1024, 1024, 896}, {896, 896, 896}, {1024, 1024, 1024}}},
-    {32, 64, 2, 4, 256, 2, {{0, 0, 1024}, {0, 0, 1024}, {0, 0, 1024}}},
+    {32, 96, 2, 4, 128, 3, {{0, 1024, 0}, {0, 0, 0}, {0, 0, 0}}, Shape::Plain, 776, true},
+    {32, 64, 2, 4, 128, 4, {{1024, 1024, 896}, {896, 896, 896}, {1024, 1024, 1024}}, Shape::Any, 0, true},
+    {32, 64, 2, 4, 256, 2, {{0, 0, 1024}, {0, 0, 1024}, {0, 0, 1024}}, Shape::Any, 0, true},
     {32, 64, 2, 4, 64, 4, {{832, 832, 832}, {832, 832, 832}, {832, 832, 832}}},
     {32, 64, 2, 4, 64, 3, {{1024, 1024, 1024}, {0, 0, 0}, {1024, 1024, 1024}}},
 };
@@ -69,6 +77,25 @@ std::vector<TiledDPlanAttr> attn::getAssembledPlans(MLIRContext *context) {
   return plans;
 }
 
+/// True if a problem is like those of which `row` was assembled.
+static bool hasShape(const ProblemFacts &facts, const CopiedExtents &extents,
+                     const AssembledPlan &row) {
+  switch (row.shape) {
+  case Shape::Any:
+    return true;
+  case Shape::Whole:
+    return !extents.hasPadding;
+  case Shape::Steps:
+    return facts.headDim % 64 == 0;
+  case Shape::Plain:
+    return !extents.hasPadding && !extents.dynamicStrides;
+  case Shape::Blocks:
+    return !extents.hasPadding && !extents.dynamicStrides &&
+           !facts.isServed() && facts.keys % row.blockN == 0;
+  }
+  llvm_unreachable("unknown shape");
+}
+
 bool attn::wasAssembled(const ProblemFacts &facts, TiledDPlanAttr plan,
                         const TargetRow &target) {
   const auto *row = llvm::find_if(kAssembledPlans, [&](const AssembledPlan &r) {
@@ -90,12 +117,12 @@ bool attn::wasAssembled(const ProblemFacts &facts, TiledDPlanAttr plan,
       extents.scoreRegisters > kAssembledScore ||
       extents.keyColumns != extents.valueColumns)
     return false;
-  if (row->shape != Shape::Any && extents.hasPadding)
+  if (facts.initLse && row->spillsStates)
     return false;
-  if (row->shape == Shape::Plain && extents.dynamicStrides)
+  int64_t columns = std::max(facts.headDim, facts.valueDim);
+  if (columns < row->least || !hasShape(facts, extents, *row))
     return false;
   const AssembledPlan::Columns &most = row->most[generation - 8];
-  int64_t columns = std::max(facts.headDim, facts.valueDim);
   if (extents.isWindowed)
     return columns <= most.windowed;
   return columns <= (extents.isMasked ? most.masked : most.whole);

@@ -101,6 +101,12 @@ static bool isLoadedInManyBoxes(const ProblemFacts &facts) {
       });
 }
 
+/// The same of pages, each of which takes copies of its own: 12 to 56 bytes at
+/// 160 and 256 columns.
+static bool isLoadedInManyPages(const ProblemFacts &facts) {
+  return facts.isPaged() && std::max(facts.headDim, facts.valueDim) > 128;
+}
+
 RegisterBudget attn::getRegisterBudget(const ProblemFacts &facts,
                                        WsWgmmaPlanAttr plan) {
   // A kernel starts with as many registers for each thread as the file has for
@@ -112,11 +118,16 @@ RegisterBudget attn::getRegisterBudget(const ProblemFacts &facts,
   budget.producer = kLeastProducerRegisters;
   if (needsTransposer(facts))
     budget.producer = kTransposerRegisters;
-  else if (isLoadedInManyBoxes(facts))
+  else if (isLoadedInManyBoxes(facts) || isLoadedInManyPages(facts))
     budget.producer = kBoxesProducerRegisters;
   budget.consumer = std::min<int64_t>(
       kMostConsumerRegisters,
       llvm::alignDown((total - budget.producer) / consumers, 8));
+  // One warpgroup cannot have all that is left; loads of pages can use it: 24
+  // registers spilled up to 36 bytes of them, 56 beside a transposer up to 72.
+  if (facts.isPaged() && consumers == 1)
+    budget.producer = std::min<int64_t>(
+        kMostConsumerRegisters, llvm::alignDown(total - budget.consumer, 8));
   return budget;
 }
 

@@ -389,6 +389,11 @@ func.func private @tiled_stages() attributes {p = #attn.tiled_d<stages = 1>}
 
 // -----
 
+// expected-error @below {{expected group_heads to be 0, or positive in order 'longest_first', got 2 in order 'row_major'}}
+func.func private @tiled_group() attributes {p = #attn.tiled_d<group_heads = 2>}
+
+// -----
+
 // expected-error @below {{expected 1 part with share = kv, got 2}}
 func.func private @shared_parts() attributes {p = #attn.split_q<parts = 2, share = kv>}
 

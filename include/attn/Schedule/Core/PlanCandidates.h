@@ -21,6 +21,14 @@ struct PlanCandidate {
   std::string describe() const;
 };
 
+/// Why a schedule has no legal plan.
+struct PlanReason {
+  std::string text;
+  /// The schedule takes the problem, but none of the plans that the parameters
+  /// leave.
+  bool isOfPlans = false;
+};
+
 /// What schedules offer for an attention.
 struct PlanCandidates {
   /// Legal plans, the one that is expected to be fastest first, where times
@@ -29,7 +37,7 @@ struct PlanCandidates {
   /// registers first. Equal estimates keep the order of the schedules' lists.
   llvm::SmallVector<PlanCandidate> plans;
   /// Why schedules have no legal plan, the target's default schedule first.
-  llvm::SmallVector<std::string> reasons;
+  llvm::SmallVector<PlanReason> reasons;
   /// Schedules of which the parameters make no plan, as they name another
   /// one's, each with its first plan.
   llvm::SmallVector<std::pair<const Schedule *, PlanAttrInterface>> unfit;

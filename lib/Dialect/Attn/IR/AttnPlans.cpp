@@ -13,6 +13,17 @@ int64_t SplitQPlanAttr::getThreads() const { return 32 * getWarps(); }
 /// enough for sums of bytes not to wrap.
 static constexpr int64_t kMostBlockRows = 8192;
 
+/// Heads that run side by side where a grid, not a loop, has the tiles.
+static LogicalResult verifyGroupHeads(EmitErrorFn emitError, int64_t groupHeads,
+                                      TileOrder order) {
+  if (groupHeads < 0 || (groupHeads > 0 && order != TileOrder::LongestFirst))
+    return emitError() << "expected group_heads to be 0, or positive in order "
+                          "'longest_first', got "
+                       << groupHeads << " in order '"
+                       << stringifyTileOrder(order) << "'";
+  return success();
+}
+
 LogicalResult SplitQPlanAttr::verify(EmitErrorFn emitError,
                                      const Parameters &p) {
   if (p.warps < 1 || p.warps > 32 || !llvm::isPowerOf2_64(p.warps))
@@ -31,12 +42,8 @@ LogicalResult SplitQPlanAttr::verify(EmitErrorFn emitError,
   if (p.parts < 1 || p.blockN / 16 % p.parts != 0)
     return emitError() << "expected parts to divide block_n / 16 = "
                        << p.blockN / 16 << ", got " << p.parts;
-  if (p.groupHeads < 0 ||
-      (p.groupHeads > 0 && p.order != TileOrder::LongestFirst))
-    return emitError() << "expected group_heads to be 0, or positive in order "
-                          "'longest_first', got "
-                       << p.groupHeads << " in order '"
-                       << stringifyTileOrder(p.order) << "'";
+  if (failed(verifyGroupHeads(emitError, p.groupHeads, p.order)))
+    return failure();
   if (p.share == KVShare::KV && p.parts != 1)
     return emitError() << "expected 1 part with share = kv, got " << p.parts;
   return success();
@@ -296,7 +303,7 @@ LogicalResult TiledDPlanAttr::verify(EmitErrorFn emitError,
                        << p.blockN;
   if (p.stages < 2 || p.stages > 16)
     return emitError() << "expected stages from 2 to 16, got " << p.stages;
-  return success();
+  return verifyGroupHeads(emitError, p.groupHeads, p.order);
 }
 
 int64_t CombinePlanAttr::getThreads() const { return 32 * getWarps(); }

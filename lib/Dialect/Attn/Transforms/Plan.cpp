@@ -164,16 +164,21 @@ LogicalResult AttnPlanPass::refuseSpills(AttentionOp op,
   // What the planner chooses by itself spills only where all plans do.
   if (!candidate.spills || parameters.empty())
     return success();
+  int64_t threads = candidate.plan.getThreads();
+  bool fits =
+      candidate.estimate.registers.getTotal() <=
+      std::min<int64_t>(target.registersPerThread,
+                        target.registersPerSM / std::max<int64_t>(threads, 1));
   auto explain = [&](InFlightDiagnostic diag) {
     diag << candidate.plan << ": expected to spill: registers "
          << candidate.estimate.registers.str();
     // A sum that says nothing: warps have unlike budgets, or a table knows
     // more.
-    if (candidate.estimate.registers.getTotal() <= target.registersPerThread)
+    if (fits)
       diag << ", and ptxas was seen to spill such plans";
     diag << "; " << target.chip << " has " << target.registersPerThread
-         << " a thread and " << target.registersPerSM << " for "
-         << candidate.plan.getThreads() << " threads";
+         << " a thread and " << target.registersPerSM << " for " << threads
+         << " threads";
     return diag;
   };
   if (allowsSpills) {
@@ -394,8 +399,10 @@ static void dropIllegal(const ProblemFacts &facts, const TargetRow &target,
     if (!error)
       return false;
     std::string reason = llvm::toString(std::move(error));
-    if (!llvm::is_contained(candidates.reasons, reason))
-      candidates.reasons.push_back(reason);
+    if (llvm::none_of(candidates.reasons, [&](const PlanReason &known) {
+          return known.text == reason;
+        }))
+      candidates.reasons.push_back({reason, /*isOfPlans=*/true});
     return true;
   });
 }
@@ -464,11 +471,17 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
   if (candidates.plans.empty() && !candidates.unfit.empty())
     return refuseParameters(op, candidates);
   if (candidates.plans.empty()) {
+    // What can be mended by other parameters tells more than what takes another
+    // problem.
+    llvm::stable_sort(candidates.reasons,
+                      [](const PlanReason &a, const PlanReason &b) {
+                        return a.isOfPlans > b.isOfPlans;
+                      });
     InFlightDiagnostic diag = op.emitOpError("has no legal plan on ")
                               << target.chip << ": "
-                              << candidates.reasons.front();
-    for (const std::string &reason : llvm::drop_begin(candidates.reasons))
-      diag.attachNote() << reason;
+                              << candidates.reasons.front().text;
+    for (const PlanReason &reason : llvm::drop_begin(candidates.reasons))
+      diag.attachNote() << reason.text;
     return diag;
   }
   constexpr size_t tableLength = 10;

@@ -341,6 +341,9 @@ def Attn_TiledDPlanAttr : Attn_Plan<Attn_Dialect, "TiledDPlan", "tiled_d", "tile
       "where they divide the depth, scores">:$softmax,
     Attn_PlanEnum<Attn_TileOrder, "row_major",
       "The order in which tiles are given to CTAs">:$order,
+    Attn_PlanInt<0,
+      "Heads whose tiles run side by side in the order `longest_first`, as in "
+      "`#attn.split_q`">:$group_heads,
     Attn_PlanEnum<Attn_EpilogueKind, "auto",
       "How results leave the kernel. Not `tma`">:$epilogue,
     Attn_PlanEnum<Attn_ScoreSplit, "keys",
