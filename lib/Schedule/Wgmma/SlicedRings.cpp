@@ -14,25 +14,48 @@ void SlicedRings::releaseLast(HeldSlot &held, HeldSlot next, StringRef role) {
   held = next;
 }
 
+Value SlicedRings::startScoreSlice(const Ring &ring, StringRef role,
+                                   Value query, int64_t index,
+                                   RankedTensorType type, int64_t depth,
+                                   Value product, HeldSlot &held,
+                                   Value &cursor) {
+  auto [slot, token] = acquire(ring, cursor, role);
+  Value transposed = TransposeOp::create(
+      b, bufferType({slice, ring.slotType.getShape()[0]}), slot);
+  // Behind the last column there are zeros, which need no products.
+  int64_t columns = std::min<int64_t>(slice, depth - index * slice);
+  product = WgmmaOp::create(b, inFlight(type), query, transposed, product,
+                            /*columns=*/IntegerAttr(),
+                            columns == slice ? IntegerAttr()
+                                             : b.getI64IntegerAttr(columns));
+  releaseLast(held, {&ring, token}, role);
+  cursor = advance(cursor, ring);
+  return product;
+}
+
+Value SlicedRings::startValueSlice(const Ring &ring, StringRef role, Value p,
+                                   Value result, int64_t columns,
+                                   HeldSlot &held, Value &cursor) {
+  auto [slot, token] = acquire(ring, cursor, role);
+  int64_t rows = cast<ShapedType>(p.getType()).getShape()[0];
+  Value product = WgmmaOp::create(
+      b, inFlight(f32Tile({rows, columns})), p, slot, result,
+      columns == slice ? IntegerAttr() : b.getI64IntegerAttr(columns),
+      /*depth=*/IntegerAttr());
+  releaseLast(held, {&ring, token}, role);
+  cursor = advance(cursor, ring);
+  return product;
+}
+
 Value SlicedRings::emitScoreProduct(const Ring &ring, StringRef role,
                                     ArrayRef<Value> queries,
                                     RankedTensorType type, int64_t depth,
                                     Value &cursor) {
-  int64_t keys = ring.slotType.getShape()[0];
   Value product;
   HeldSlot held;
-  for (auto [i, query] : llvm::enumerate(queries)) {
-    auto [slot, token] = acquire(ring, cursor, role);
-    Value transposed = TransposeOp::create(b, bufferType({slice, keys}), slot);
-    // Behind the last column there are zeros, which need no products.
-    int64_t columns = std::min<int64_t>(slice, depth - i * slice);
-    product = WgmmaOp::create(b, inFlight(type), query, transposed, product,
-                              /*columns=*/IntegerAttr(),
-                              columns == slice ? IntegerAttr()
-                                               : b.getI64IntegerAttr(columns));
-    releaseLast(held, {&ring, token}, role);
-    cursor = advance(cursor, ring);
-  }
+  for (auto [i, query] : llvm::enumerate(queries))
+    product = startScoreSlice(ring, role, query, i, type, depth, product, held,
+                              cursor);
   Value scores =
       WgmmaWaitOp::create(b, type, product, /*pending=*/0).getResult(0);
   release(ring, held.token, role);
@@ -44,17 +67,10 @@ SlicedRings::startValueProducts(const Ring &ring, StringRef role, Value p,
                                 ValueRange results, Value &cursor) {
   SmallVector<Value> products;
   HeldSlot held;
-  for (Value result : results) {
-    auto [slot, token] = acquire(ring, cursor, role);
-    auto type = cast<RankedTensorType>(result.getType());
-    int64_t columns = type.getShape()[1];
-    products.push_back(WgmmaOp::create(
-        b, inFlight(type), p, slot, result,
-        columns == slice ? IntegerAttr() : b.getI64IntegerAttr(columns),
-        /*depth=*/IntegerAttr()));
-    releaseLast(held, {&ring, token}, role);
-    cursor = advance(cursor, ring);
-  }
+  for (Value result : results)
+    products.push_back(startValueSlice(
+        ring, role, p, result,
+        cast<RankedTensorType>(result.getType()).getShape()[1], held, cursor));
   return {products, held};
 }
 

@@ -50,6 +50,16 @@ protected:
   /// Waits until all products but the last one are complete, and hands back
   /// what the one before it read.
   void releaseLast(HeldSlot &held, HeldSlot next, StringRef role);
+  /// Starts the product of slice `index` of the queries and the next slot, of
+  /// which `depth` columns are multiplied in all, and adds `product` if it is
+  /// not null. Moves the cursor behind the slot, which `held` has then.
+  Value startScoreSlice(const Ring &ring, StringRef role, Value query,
+                        int64_t index, RankedTensorType type, int64_t depth,
+                        Value product, HeldSlot &held, Value &cursor);
+  /// The same of probabilities and a slot of values, whose first `columns`
+  /// columns are added to `result`.
+  Value startValueSlice(const Ring &ring, StringRef role, Value p, Value result,
+                        int64_t columns, HeldSlot &held, Value &cursor);
   /// The scores of a tile of `type` of the queries' slices and as many slots,
   /// of which `depth` columns are multiplied; moves the cursor behind them.
   Value emitScoreProduct(const Ring &ring, StringRef role,

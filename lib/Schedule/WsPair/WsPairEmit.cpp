@@ -82,28 +82,49 @@ void WsPairEmitter::loadQueries(int64_t number, Value cursor) {
   release(q, free.getToken(), kPairLoader);
 }
 
-Value WsPairEmitter::loadSlices(const Ring &ring, Value key, Value column,
-                                int64_t count, Value cursor) {
-  for (int64_t i = 0; i < count; ++i) {
-    auto [slot, token] = acquire(ring, cursor, kPairLoader);
-    Value at0 = context.i32(i * slice);
-    fill(ring, slot, token, at.kvHead, key,
-         column ? arith::AddIOp::create(b, column, at0).getResult() : at0);
-    release(ring, token, kPairLoader);
-    cursor = advance(cursor, ring);
-  }
-  return cursor;
+Value WsPairEmitter::loadKeys(Value block, int64_t index, Value cursor) {
+  Value first = arith::MulIOp::create(b, block, context.i32(plan.getBlockN()));
+  auto [slot, token] = acquire(k, cursor, kPairLoader);
+  fill(k, slot, token, at.kvHead, arith::AddIOp::create(b, first, ownKey),
+       context.i32(index * slice));
+  release(k, token, kPairLoader);
+  return advance(cursor, k);
 }
 
-Value WsPairEmitter::loadBlock(Value block, Value cursor) {
+Value WsPairEmitter::loadValues(Value block, int64_t index, Value cursor) {
   Value first = arith::MulIOp::create(b, block, context.i32(plan.getBlockN()));
-  Value own = arith::AddIOp::create(b, first, ownKey);
-  Value other = arith::AddIOp::create(b, first, otherKey);
-  Value column =
-      arith::MulIOp::create(b, cta, context.i32(getOwnColumns(facts)));
-  cursor = loadSlices(k, own, /*column=*/Value(), keySlices, cursor);
-  cursor = loadSlices(v, own, column, valueSlices, cursor);
-  return loadSlices(v, other, column, valueSlices, cursor);
+  Value key =
+      arith::AddIOp::create(b, first, index < valueSlices ? ownKey : otherKey);
+  Value column = arith::AddIOp::create(
+      b, arith::MulIOp::create(b, cta, context.i32(getOwnColumns(facts))),
+      context.i32(index % valueSlices * slice));
+  auto [slot, token] = acquire(v, cursor, kPairLoader);
+  fill(v, slot, token, at.kvHead, key, column);
+  release(v, token, kPairLoader);
+  return advance(cursor, v);
+}
+
+void WsPairEmitter::forEachSlice(function_ref<void(int64_t)> keys,
+                                 function_ref<void(int64_t)> values) const {
+  int64_t steps = std::max(keySlices, countValueSlots());
+  for (int64_t i = 0; i < steps; ++i) {
+    if (i < keySlices)
+      keys(i);
+    if (i < countValueSlots())
+      values(i);
+  }
+}
+
+Value WsPairEmitter::emitTrips(Value begin, Value end, Value cursor,
+                               function_ref<Value(Value, Value)> emit) {
+  auto body = [&](OpBuilder &builder, Location, Value index,
+                  ValueRange carried) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(builder.getInsertionBlock());
+    scf::YieldOp::create(b, emit(index, carried[0]));
+  };
+  return scf::ForOp::create(b, begin, end, context.i32(1), cursor, body)
+      .getResult(0);
 }
 
 SmallVector<Value> WsPairEmitter::emitLoaderTile(ValueRange cursors) {
@@ -112,19 +133,29 @@ SmallVector<Value> WsPairEmitter::emitLoaderTile(ValueRange cursors) {
     loadQueries(number, cursors[number]);
     next.push_back(advance(cursors[number], warpgroups[number].q));
   }
-  Value one = context.i32(1);
+  Value zero = context.i32(0), one = context.i32(1);
   Value trips = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
+  Value some = b.createOrFold<arith::MinSIOp>(trips, one);
   Value last = arith::SubIOp::create(b, walk.end, one);
-  auto body = [&](OpBuilder &builder, Location, Value index,
-                  ValueRange carried) {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(builder.getInsertionBlock());
+  Value cursor = cursors[kPairTiles];
+  cursor = emitTrips(zero, some, cursor, [&](Value, Value cursor) {
+    for (int64_t i = 0; i < keySlices; ++i)
+      cursor = loadKeys(last, i, cursor);
+    return cursor;
+  });
+  cursor = emitTrips(one, trips, cursor, [&](Value index, Value cursor) {
     Value block = arith::SubIOp::create(b, last, index);
-    scf::YieldOp::create(b, loadBlock(block, carried[0]));
-  };
-  auto blocks = scf::ForOp::create(b, context.i32(0), trips, one,
-                                   cursors[kPairTiles], body);
-  next.push_back(blocks.getResult(0));
+    Value before = arith::AddIOp::create(b, block, one);
+    forEachSlice([&](int64_t i) { cursor = loadKeys(block, i, cursor); },
+                 [&](int64_t i) { cursor = loadValues(before, i, cursor); });
+    return cursor;
+  });
+  cursor = emitTrips(zero, some, cursor, [&](Value, Value cursor) {
+    for (int64_t i = 0; i < countValueSlots(); ++i)
+      cursor = loadValues(walk.begin, i, cursor);
+    return cursor;
+  });
+  next.push_back(cursor);
   return next;
 }
 

@@ -77,12 +77,15 @@ llvm::Error WsPairSchedule::isApplicable(const ProblemFacts &facts,
     return makeUnsupported(getName(), "8-bit operands, expected f16 or bf16");
   if (facts.hasTransposedValues())
     return makeUnsupported(getName(), "values whose keys are contiguous");
+  if (llvm::Error error =
+          checkWgmma(getName(), facts, target, kMostSharedColumns))
+    return error;
   if (facts.valueDim % (8 * kPairCTAs) != 0)
     return makeUnsupported(
         getName(), llvm::formatv("{0} columns of values, expected a multiple "
                                  "of {1}, half of them for each CTA",
                                  facts.valueDim, 8 * kPairCTAs));
-  return checkWgmma(getName(), facts, target, kMostSharedColumns);
+  return llvm::Error::success();
 }
 
 llvm::Error WsPairSchedule::checkPlan(const ProblemFacts &facts,

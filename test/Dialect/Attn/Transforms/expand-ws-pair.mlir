@@ -13,7 +13,7 @@
 // CHECK: attn.alloc {name = "m0"} : <64xf32
 // CHECK: attn.alloc {name = "l0"} : <64x4xf32
 // CHECK: attn.alloc {name = "kv"} : <4x32x128xf16
-// CHECK: attn.channel.create {name = "kv", roles = [#attn.role<"load_kv", tx>, #attn.role<"rows" in ["rows0", "rows1"], arrive>]} : <4>
+// CHECK: attn.channel.create {name = "kv", roles = [#attn.role<"load", tx>, #attn.role<"rows" in ["rows0", "rows1"], arrive>]} : <4>
 // CHECK: %[[ID:.*]] = gpu.cluster_block_id x
 // CHECK: %[[CTA:.*]] = arith.index_cast %[[ID]]
 // CHECK: %[[OWN:.*]] = arith.muli %[[CTA]], %{{.*}}
