@@ -63,9 +63,10 @@ private:
   };
   /// Makes a state in a branch.
   using StateBody = function_ref<BlockState()>;
-  /// Probabilities of the other CTA, and the token of the slot that they came
-  /// in, which is handed back behind the first product with them: loads are
-  /// not complete at an arrival in another CTA that stands behind them.
+  /// What came from the other CTA, and the token of its slot, which is handed
+  /// back when it was used: a load need not be complete at an arrival in
+  /// another CTA that stands behind it
+  /// (docs/Rationale/Clusters/SignalScope.md).
   using Theirs = std::pair<Value, Value>;
 
   static TilePlan getTilePlan(WsPairPlanAttr plan);
@@ -115,7 +116,7 @@ private:
   Value skipOthers(Value count, int64_t slots, Value cursor);
   Value skipSlots(int64_t slots, Value cursor);
   /// The partial row sums of both CTAs; moves the cursors.
-  Value emitSum(Value l, Value &toSend, Value &toRead);
+  Theirs emitSum(Value l, Value &toSend, Value &toRead);
   void emitOwnLSE(const FinalRows &rows);
   void storeResults(ValueRange results, Value factor);
   int64_t getResultColumns(int64_t index) const {

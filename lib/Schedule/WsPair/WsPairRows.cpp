@@ -93,7 +93,8 @@ WsPairEmitter::Theirs WsPairEmitter::emitTheirs(BlockState &state) {
   return {path.getResult(2), slot.getToken()};
 }
 
-Value WsPairEmitter::emitSum(Value l, Value &toSend, Value &toRead) {
+WsPairEmitter::Theirs WsPairEmitter::emitSum(Value l, Value &toSend,
+                                             Value &toRead) {
   const Warpgroup &mine = warpgroups[number];
   auto to =
       ChannelAcquireOp::create(b, mine.lChannel, toSend, kPairSenders[number]);
@@ -104,12 +105,10 @@ Value WsPairEmitter::emitSum(Value l, Value &toSend, Value &toRead) {
   auto from =
       ChannelAcquireOp::create(b, mine.lChannel, toRead, kPairReaders[number]);
   Value other = LocalLoadOp::create(b, l.getType(), mine.sums);
-  ChannelReleaseOp::create(b, mine.lChannel, from.getToken(),
-                           kPairReaders[number]);
   toSend = advanceOn(toSend, mine.lChannel);
   toRead = advanceOn(toRead, mine.lChannel);
   // Of two parts the sum is the same in either order.
-  return arith::AddFOp::create(b, l, other);
+  return {arith::AddFOp::create(b, l, other), from.getToken()};
 }
 
 //===----------------------------------------------------------------------===//
@@ -337,11 +336,14 @@ FailureOr<SmallVector<Value>> WsPairEmitter::emitTile(ValueRange cursors) {
   state.keys = skipOnce(inFront, countValueSlots(), state.keys);
 
   Value toSend = cursors[4], toRead = cursors[5];
-  FinalRows rows = emitFinalRows(state.m, emitSum(state.l, toSend, toRead));
+  auto [sum, theirs] = emitSum(state.l, toSend, toRead);
+  FinalRows rows = emitFinalRows(state.m, sum);
   Value factor = emitRowFactor(rows);
   if (facts.lse)
     emitOwnLSE(rows);
   storeResults(state.results, factor);
+  ChannelReleaseOp::create(b, warpgroups[number].lChannel, theirs,
+                           kPairReaders[number]);
   return SmallVector<Value>{advance(cursors[0], q), state.keys, state.toSend,
                             state.toRead,           toSend,     toRead};
 }
