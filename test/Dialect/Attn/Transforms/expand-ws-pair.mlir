@@ -19,33 +19,60 @@
 // CHECK: %[[OWN:.*]] = arith.muli %[[CTA]], %{{.*}}
 
 // CHECK: partition "rows0"
-// CHECK: attn.kv_loop {{.*}}
-// CHECK-COUNT-4: attn.wgmma %
-// CHECK: %[[SCORES:.*]] = attn.wgmma.wait
-// CHECK: %[[FIRST:.*]] = arith.addi %{{.*}}, %[[OWN]]
+// The first block's scores stand in front of the loop, where a tile has a block.
+// CHECK: scf.if
+// CHECK-COUNT-4: attn.wgmma %q0
+// CHECK: attn.online_softmax
+// CHECK: attn.local_send %{{.*}} : tensor<64x32xf16
+// CHECK: attn.kv_loop
+// A block's keys and values of the block before in turns, the own values first.
+// CHECK: %[[S0:.*]] = attn.wgmma %q0
+// CHECK: %[[O0:.*]] = attn.wgmma %[[OWNP:arg[0-9]+]],
+// CHECK-NEXT: attn.wgmma.wait {pending = 1
+// CHECK-NEXT: attn.channel.release {{.*}} as "rows"
+// CHECK: %[[S1:.*]] = attn.wgmma %q0{{.*}} acc %[[S0]]
+// CHECK: %[[O1:.*]] = attn.wgmma %[[OWNP]],
+// CHECK: %[[S2:.*]] = attn.wgmma %q0{{.*}} acc %[[S1]]
+// What came from the other CTA, and the larger of both maxima.
+// CHECK: attn.wgmma.wait %[[O0]], %[[O1]] {pending = 1
+// CHECK-NEXT: attn.channel.acquire {{.*}} as "reader0"
+// CHECK-NEXT: %[[THEIRP:.*]] = attn.local_load {{.*}} -> tensor<64x32xf16
+// CHECK-NEXT: %[[THEIRM:.*]] = attn.local_load {{.*}} -> tensor<64xf32
+// CHECK: %[[DIFFER:.*]] = arith.cmpf une, %{{.*}}, %[[THEIRM]]
+// CHECK: %[[COMMON:.*]]:5 = attn.rare any %[[DIFFER]] default(%{{.*}}, %{{.*}}, %[[THEIRP]],
+// CHECK: arith.maximumf %{{.*}}, %[[THEIRM]]
+// The slot is handed back behind a product that reads what came in it.
+// CHECK: %[[O2:.*]] = attn.wgmma %[[COMMON]]#2,
+// CHECK: attn.channel.release {{.*}} as "reader0"
+// CHECK: %[[S3:.*]] = attn.wgmma %q0{{.*}} acc %[[S2]]
+// CHECK: %[[O3:.*]] = attn.wgmma %[[COMMON]]#2,
+// CHECK: %[[SCORES:.*]] = attn.wgmma.wait %[[S3]] {pending = 1
+// CHECK: %[[FIRST:.*]] = arith.addi %key, %[[OWN]]
 // CHECK: attn.apply_mask %[[SCORES]][%{{.*}}, %[[FIRST]]]
-// CHECK: %[[P:.*]], %[[M:.*]], %[[L:.*]], %{{.*}} = attn.online_softmax
+// CHECK: %p, %[[M:.*]], %{{.*}}, %{{.*}} = attn.online_softmax
 // CHECK: attn.channel.acquire {{.*}} as "sender0"
 // CHECK-NEXT: attn.local_send %{{.*}} : tensor<64x32xf16
 // CHECK-NEXT: attn.local_send %[[M]], {{.*}} : tensor<64xf32
 // CHECK-NEXT: attn.channel.release {{.*}} as "sender0"
-// The products of the own keys are under way while the others' probabilities come.
-// CHECK-COUNT-2: attn.wgmma %
-// CHECK: attn.channel.acquire {{.*}} as "reader0"
-// CHECK-NEXT: attn.local_load {{.*}} -> tensor<64x32xf16
-// CHECK-NEXT: %[[OTHER:.*]] = attn.local_load {{.*}} -> tensor<64xf32
-// CHECK-NEXT: attn.channel.release {{.*}} as "reader0"
-// CHECK: attn.wgmma.wait
-// CHECK: arith.cmpf une, %[[M]], %[[OTHER]]
-// CHECK: attn.rare
-// CHECK: arith.maximumf %[[M]], %[[OTHER]]
-// CHECK-COUNT-2: attn.wgmma %
+// CHECK: attn.wgmma.wait %[[O2]], %[[O3]] {pending = 0
+// The last block's values, and the sums of both CTAs.
+// CHECK: scf.if
+// CHECK-COUNT-4: attn.wgmma %
 // CHECK: attn.local_send %{{.*}} : tensor<64x4xf32
 // CHECK: arith.addf
 // CHECK: %[[IS:.*]] = arith.cmpi eq, %[[CTA]], %c0_i32
 // CHECK: scf.if %[[IS]] {
 // CHECK: attn.global_store
 // CHECK: partition "rows1"
+
+// In the same turns the slots are filled.
+// CHECK: partition "load"
+// CHECK: scf.for
+// CHECK-COUNT-4: attn.tma.load %arg{{[0-9]+}}[{{.*}}], %kv
+// CHECK: scf.for
+// CHECK-COUNT-8: attn.tma.load %arg{{[0-9]+}}[{{.*}}], %kv
+// CHECK: scf.for
+// CHECK-COUNT-4: attn.tma.load %arg{{[0-9]+}}[{{.*}}], %kv
 
 // Both have the same queries, and load half of the rows for both; keys and values
 // are each CTA's own.
