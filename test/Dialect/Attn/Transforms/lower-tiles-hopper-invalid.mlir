@@ -417,3 +417,20 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// Neither are they read one by one.
+gpu.module @kernels {
+  gpu.func @read_halves() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %zero = arith.constant 0 : i32
+    %b = attn.alloc {offset = 1024 : i64} : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+    %full = attn.mbarrier.alloc {offset = 0 : i64} : !attn.mbarriers<1>
+    %x = arith.constant dense<1.0> : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
+    attn.local_send %x, %b barrier %full[%zero] : !attn.mbarriers<1> : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>, !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+    // expected-error @below {{expected ldmatrix to read what another CTA sends in elements of less than 32 bits}}
+    %y = attn.local_load %b : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared> -> tensor<64x64xf16, #attn.blocked<per_thread = [1, 8], warps = 4, order = [1, 0]>>
+    %z = arith.addf %y, %y : tensor<64x64xf16, #attn.blocked<per_thread = [1, 8], warps = 4, order = [1, 0]>>
+    gpu.return
+  }
+}
