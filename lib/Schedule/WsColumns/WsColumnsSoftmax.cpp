@@ -10,18 +10,18 @@ using namespace mlir::attn;
 // Products
 //===----------------------------------------------------------------------===//
 
-Value WsColumnsEmitter::emitDepthSum(Value part, Value &toSend, Value &toAdd) {
+std::pair<Value, Value>
+WsColumnsEmitter::emitDepthSum(Value part, Value &toSend, Value &toAdd) {
   auto to = ChannelAcquireOp::create(b, sChannel, toSend, kSender);
   LocalSendOp::create(b, part, sent, to.getToken(), /*barriers=*/Value(),
                       /*which=*/Value());
   ChannelReleaseOp::create(b, sChannel, to.getToken(), kSender);
   auto from = ChannelAcquireOp::create(b, sChannel, toAdd, kAdder);
   Value other = LocalLoadOp::create(b, part.getType(), sent);
-  ChannelReleaseOp::create(b, sChannel, from.getToken(), kAdder);
   toSend = advanceOn(toSend, sChannel);
   toAdd = advanceOn(toAdd, sChannel);
   // Of two parts the sum is the same in either order.
-  return arith::AddFOp::create(b, part, other);
+  return {arith::AddFOp::create(b, part, other), from.getToken()};
 }
 
 SmallVector<Value> WsColumnsEmitter::emitValueProducts(const Ring &ring,
@@ -58,11 +58,11 @@ LogicalResult WsColumnsEmitter::emitSoftmaxBlock(Value scale, Value key,
   Value s = emitScoreProduct(k, kSoftmax, queryTiles,
                              f32Tile({kColumnsRows, plan.getBlockN()}), depth,
                              kCursor);
-  Value toSend, toAdd;
+  Value toSend, toAdd, sent;
   if (isDepthDivided()) {
     toSend = carried[5];
     toAdd = carried[6];
-    s = emitDepthSum(s, toSend, toAdd);
+    std::tie(s, sent) = emitDepthSum(s, toSend, toAdd);
   }
   if (failed(emitScores(b, key, s)))
     return failure();
@@ -73,6 +73,9 @@ LogicalResult WsColumnsEmitter::emitSoftmaxBlock(Value scale, Value key,
       b, tileType({kColumnsRows, plan.getBlockN()}, facts.elementType),
       softmax.getP());
   Value pCursor = handOver(p, softmax.getFactor(), carried[4]);
+  // What was loaded is used: probabilities are stored.
+  if (sent)
+    ChannelReleaseOp::create(b, sChannel, sent, kAdder);
   SmallVector<Value> results =
       emitRareRescale(b, softmax.getFactor(),
                       carried.drop_front(countCarried(isDepthDivided())));
