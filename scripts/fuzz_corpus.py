@@ -33,6 +33,7 @@ PROBLEMS = [
     "--q=1x1x128x64xf16 --window=64,0 --sinks --chip=sm_90a --schedule=self_load",
     "--q=1x1x128x64xbf16 --set=cluster=2 --chip=sm_90a --schedule=ws_wgmma",
     "--q=1x1x70x136xf16 --chip=sm_90a --schedule=ws_columns --causal",
+    "--q=1x1x70x128xf16 --chip=sm_90a --schedule=ws_pair --set=block_n=64 --causal",
     "--q=1x1x70x264xf16 --schedule=tiled_d --causal",
     "--q=2x4x1x64xf16 --kv-heads=2 --kv-lengths=70,9 --page-size=16 --schedule=decode",
     "--q=2x4x1x64xbf16 --kv-type=f8E4M3FN --kv-heads=2 --kv-lengths=70,9 --descales --chip=sm_89 --schedule=decode",

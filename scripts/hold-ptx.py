@@ -42,6 +42,7 @@ STANDARD = (
     "--q=1x2x128x64xf16 --kv-len=300 --chip=sm_90a --schedule=self_load --epilogue=tma",
     "--q=1x1x512x64xf16 --kv-len=300 --chip=sm_100a --schedule=ws_tmem",
     "--q=1x1x64x264xf16 --kv-len=100 --chip=sm_90a --schedule=ws_columns",
+    "--q=1x1x100x128xf16 --kv-len=100 --chip=sm_90a --schedule=ws_pair --set=block_n=64",
     "--q=1x2x64x64xf16 --kv-len=300 --chip=sm_80 --causal",
     "--q=1x1x4x64xf16 --kv-len=300 --chip=sm_80 --schedule=decode",
     "--q=1x16x1x96xf16 --rope-dim=32 --kv-len=70 --chip=sm_90a",

@@ -76,6 +76,7 @@ CASES = {
     "self_load causal": f"{Q}bf16 --chip=sm_90a --schedule=self_load --causal",
     "self_load e4m3": "-q 1x1x160x64xf8E4M3FN --chip=sm_90a --schedule=self_load --v-transposed",
     "ws_columns": "-q 1x1x80x264xf16 --kv-len=150 --causal --chip=sm_90a --schedule=ws_columns",
+    "ws_pair": "-q 1x1x80x128xf16 --kv-len=150 --causal --chip=sm_90a --schedule=ws_pair",
     "decode": "-q 1x4x2x64xf16 --kv-heads=2 --kv-len=150 --chip=sm_80 --schedule=decode --set=warps=2",
     "tiled_d": "-q 1x1x80x264xf16 --kv-len=150 --causal --chip=sm_80 --schedule=tiled_d",
 }  # fmt: skip

@@ -100,16 +100,25 @@ static Value getStoredTile(Operation *op) {
   return {};
 }
 
-/// True for a store of an accumulator of which each warp holds one run of rows.
+/// The accumulator that a layout is of, or of whose rows; null for others.
+static MmaLayoutAttr getAccumulator(Attribute layout) {
+  if (auto slice = dyn_cast_or_null<SliceLayoutAttr>(layout))
+    layout = slice.getDim() == 1 ? slice.getParent() : Attribute();
+  else if (auto partial = dyn_cast_or_null<PartialLayoutAttr>(layout))
+    layout = partial.getParent();
+  return dyn_cast_or_null<MmaLayoutAttr>(layout);
+}
+
+/// True for a store of an accumulator, or of values of its rows, of which each
+/// warp holds one run of rows.
 static bool storesOwnRows(const SharedAccess &access, int64_t warps) {
   Value stored = getStoredTile(access.op);
   if (!stored)
     return false;
   auto tile = cast<RankedTensorType>(stored.getType());
-  auto mma = dyn_cast_or_null<MmaLayoutAttr>(tile.getEncoding());
-  return mma && tile.getRank() == 2 && mma.getWarps()[0] == warps &&
-         mma.getWarps()[1] == 1 && mma.getCopies() == 1 &&
-         tile.getShape()[0] == kWarpRows * warps;
+  MmaLayoutAttr mma = getAccumulator(tile.getEncoding());
+  return mma && mma.getWarps()[0] == warps && mma.getWarps()[1] == 1 &&
+         mma.getCopies() == 1 && tile.getShape()[0] == kWarpRows * warps;
 }
 
 /// How many parts the rows have, and whose they are.

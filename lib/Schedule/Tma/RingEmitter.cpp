@@ -18,9 +18,12 @@ Value RingEmitter::makeChannel(StringRef name, int64_t stages,
     SmallVector<StringAttr> names;
     for (StringRef part : index < 2 ? parts[index] : ArrayRef<StringRef>())
       names.push_back(StringAttr::get(mlir, part));
+    SmallVector<StringAttr> partitions = {
+        StringAttr::get(mlir, role.partition)};
+    if (!role.second.empty())
+      partitions.push_back(StringAttr::get(mlir, role.second));
     attributes.push_back(
-        RoleAttr::get(mlir, role.name, signal,
-                      ArrayRef(StringAttr::get(mlir, role.partition)), names));
+        RoleAttr::get(mlir, role.name, signal, partitions, names));
   }
   return ChannelCreateOp::create(b, ChannelType::get(mlir, stages),
                                  b.getStringAttr(name),
@@ -215,9 +218,12 @@ RingEmitter::BoxStarts RingEmitter::emitBoxStart(const Ring &ring, Value head,
   Value end = arith::AddIOp::create(b, start, length);
   Value shift = arith::SubIOp::create(b, context.getRows(ring.name), length);
   Value place = arith::AddIOp::create(b, shift, first);
-  // A tile that lacks beside others loads the last row: TMA reads the address
-  // of a map, here in front of the tensor, for a box without any.
-  if (isQueries && tilePlan.getTogether() > 1)
+  // A tile that lacks beside others, and the part of a block that lies behind
+  // the last key, load the last row: TMA reads the address of a map, here in
+  // front of the tensor, for a box without any.
+  bool mayLack = isQueries ? tilePlan.getTogether() > 1
+                           : ring.slotType.getShape()[0] < tilePlan.blockN;
+  if (mayLack)
     place = arith::MinSIOp::create(
         b, place,
         arith::SubIOp::create(b, context.getRows(ring.name), context.i32(1)));

@@ -16,9 +16,9 @@ namespace mlir::attn {
 /// of packed ones.
 enum class RingRows { Queries, Keys };
 
-/// A role of channels, and the partition that has it.
+/// A role of channels, and the partition that has it, or both of two that do.
 struct Role {
-  llvm::StringLiteral name, partition;
+  llvm::StringLiteral name, partition, second = "";
 
   operator StringRef() const { return name; }
 };

@@ -72,43 +72,6 @@ void WsColumnsEmitter::makeRings() {
     makeExchange();
 }
 
-void WsColumnsEmitter::emitSkip(Value count, StringRef role,
-                                ArrayRef<SkippedRing> rings) {
-  if (!count)
-    return;
-  auto makeLoop = [&](Value trips, ValueRange inits,
-                      function_ref<SmallVector<Value>(ValueRange)> emit) {
-    return scf::ForOp::create(
-        b, context.i32(0), trips, context.i32(1), inits,
-        [&](OpBuilder &builder, Location, Value, ValueRange carried) {
-          OpBuilder::InsertionGuard guard(b);
-          b.setInsertionPointToStart(builder.getInsertionBlock());
-          scf::YieldOp::create(b, emit(carried));
-        });
-  };
-  auto skipBlock = [&](ValueRange cursors) {
-    SmallVector<Value> next;
-    for (auto [skipped, cursor] : llvm::zip(rings, cursors)) {
-      const Ring &ring = skipped.ring;
-      auto slices = makeLoop(context.i32(skipped.slices), cursor,
-                             [&](ValueRange carried) -> SmallVector<Value> {
-                               auto [slot, token] =
-                                   acquire(ring, carried[0], role);
-                               release(ring, token, role);
-                               return {advance(carried[0], ring)};
-                             });
-      next.push_back(slices.getResult(0));
-    }
-    return next;
-  };
-  SmallVector<Value> inits;
-  for (const SkippedRing &skipped : rings)
-    inits.push_back(skipped.cursor);
-  scf::ForOp blocks = makeLoop(count, inits, skipBlock);
-  for (auto [skipped, cursor] : llvm::zip(rings, blocks.getResults()))
-    skipped.cursor = cursor;
-}
-
 //===----------------------------------------------------------------------===//
 // Loads
 //===----------------------------------------------------------------------===//

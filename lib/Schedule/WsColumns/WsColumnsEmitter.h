@@ -20,7 +20,7 @@
 #ifndef ATTN_LIB_SCHEDULE_WSCOLUMNS_WSCOLUMNSEMITTER_H
 #define ATTN_LIB_SCHEDULE_WSCOLUMNS_WSCOLUMNSEMITTER_H
 
-#include "../Tma/RingEmitter.h"
+#include "../Wgmma/SlicedRings.h"
 #include "WsColumns.h"
 
 namespace mlir::attn {
@@ -36,28 +36,10 @@ inline constexpr Role kKeyLoader{"load_k", "load_k"};
 inline constexpr Role kValueLoader{"load_v", "load_v"};
 inline constexpr Role kOtherLoader{"load_w", "load_w"};
 
-/// Columns of results, as slices.
-struct SliceRange {
-  int64_t first, count;
-};
-
-/// A slice that a product reads: its slot is handed back when that is complete.
-struct HeldSlot {
-  const Ring *ring = nullptr;
-  Value token;
-};
-
-/// A ring of which a role skips blocks of `slices` slots.
-struct SkippedRing {
-  const Ring &ring;
-  int64_t slices;
-  Value &cursor;
-};
-
-class WsColumnsEmitter : RingEmitter {
+class WsColumnsEmitter : SlicedRings {
 public:
   WsColumnsEmitter(KernelContext &context, WsColumnsPlanAttr plan)
-      : RingEmitter(context, getTilePlan(plan)), plan(plan) {}
+      : SlicedRings(context, getTilePlan(plan), plan.getSlice()), plan(plan) {}
   LogicalResult run();
 
 private:
@@ -86,12 +68,11 @@ private:
   FailureOr<SmallVector<Value>> emitSoftmaxTile(ValueRange cursors);
   KVLoopOp emitSoftmaxLoop(Value scale, ValueRange cursors);
   LogicalResult emitSoftmaxBlock(Value scale, Value key, ValueRange carried);
-  /// Scores of a block over the depth of the CTA; moves the cursor behind its
-  /// keys.
-  Value emitScoreProduct(Value &cursor);
-  /// The sum of both CTAs' parts of the scores, the same in both; moves the
-  /// cursors of the sender and of the adder.
-  Value emitDepthSum(Value part, Value &toSend, Value &toAdd);
+  /// The sum of both CTAs' parts of the scores, the same in both, and the token
+  /// of the slot that the other one came in, which is handed back when the sum
+  /// was used (docs/Rationale/Clusters/SignalScope.md). Moves the cursors of
+  /// the sender and of the adder.
+  std::pair<Value, Value> emitDepthSum(Value part, Value &toSend, Value &toAdd);
   /// Hands probabilities and factor to the other warpgroup; the cursor behind.
   Value handOver(Value p, Value factor, Value cursor);
 
@@ -107,28 +88,12 @@ private:
   }
   /// Adds probabilities times the values of a block; moves the cursor.
   SmallVector<Value> emitValueProducts(const Ring &ring, StringRef role,
-                                       Value p, SliceRange range,
-                                       ValueRange results, Value &cursor);
-  /// Waits until all products but the last one are complete, and hands back
-  /// what the one before it read.
-  void releaseLast(HeldSlot &held, HeldSlot next, StringRef role);
+                                       Value p, ValueRange results,
+                                       Value &cursor);
   /// Stores LSE, which the first CTA of a tile does for all.
   void emitOwnLSE(const FinalRows &rows);
   /// Multiplies the accumulators and stores them.
   void storeResults(SliceRange range, ValueRange results, Value factor);
-  /// Hands the slices of `count` blocks back unread, in the order in which they
-  /// are loaded; moves the cursors.
-  void emitSkip(Value count, StringRef role, ArrayRef<SkippedRing> rings);
-  InFlightType inFlight(RankedTensorType type) {
-    return InFlightType::get(b.getContext(), type.getShape(),
-                             type.getElementType());
-  }
-  Value start(Value channel, StringRef role) {
-    return CursorStartOp::create(b, channel, role);
-  }
-  Value advanceOn(Value cursor, Value channel) {
-    return CursorAdvanceOp::create(b, cursor, channel);
-  }
 
   WsColumnsPlanAttr plan;
   Ring q, k, v, w;

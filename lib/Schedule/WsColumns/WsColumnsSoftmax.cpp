@@ -10,79 +10,26 @@ using namespace mlir::attn;
 // Products
 //===----------------------------------------------------------------------===//
 
-void WsColumnsEmitter::releaseLast(HeldSlot &held, HeldSlot next,
-                                   StringRef role) {
-  if (held.ring) {
-    WgmmaWaitOp::create(b, TypeRange(), ValueRange(),
-                        /*pending=*/next.ring ? 1 : 0);
-    release(*held.ring, held.token, role);
-  }
-  held = next;
-}
-
-Value WsColumnsEmitter::emitScoreProduct(Value &cursor) {
-  RankedTensorType type = f32Tile({kColumnsRows, plan.getBlockN()});
-  Value product;
-  HeldSlot held;
-  for (int64_t i = 0; i < keySlices; ++i) {
-    auto [slot, token] = acquire(k, cursor, kSoftmax);
-    Value transposed = TransposeOp::create(
-        b, bufferType({plan.getSlice(), plan.getBlockN()}), slot);
-    // Behind the last column there are zeros, which need no products where they
-    // are behind the same one in all CTAs.
-    int64_t depth = plan.getSlice();
-    if (!isDepthDivided())
-      depth = std::min(depth, getKeyDepth(facts) - i * plan.getSlice());
-    product = WgmmaOp::create(
-        b, inFlight(type), queryTiles[i], transposed, product,
-        /*columns=*/IntegerAttr(),
-        depth == plan.getSlice() ? IntegerAttr() : b.getI64IntegerAttr(depth));
-    releaseLast(held, {&k, token}, kSoftmax);
-    cursor = advance(cursor, k);
-  }
-  Value scores =
-      WgmmaWaitOp::create(b, type, product, /*pending=*/0).getResult(0);
-  release(k, held.token, kSoftmax);
-  return scores;
-}
-
-Value WsColumnsEmitter::emitDepthSum(Value part, Value &toSend, Value &toAdd) {
+std::pair<Value, Value>
+WsColumnsEmitter::emitDepthSum(Value part, Value &toSend, Value &toAdd) {
   auto to = ChannelAcquireOp::create(b, sChannel, toSend, kSender);
   LocalSendOp::create(b, part, sent, to.getToken(), /*barriers=*/Value(),
                       /*which=*/Value());
   ChannelReleaseOp::create(b, sChannel, to.getToken(), kSender);
   auto from = ChannelAcquireOp::create(b, sChannel, toAdd, kAdder);
   Value other = LocalLoadOp::create(b, part.getType(), sent);
-  ChannelReleaseOp::create(b, sChannel, from.getToken(), kAdder);
   toSend = advanceOn(toSend, sChannel);
   toAdd = advanceOn(toAdd, sChannel);
   // Of two parts the sum is the same in either order.
-  return arith::AddFOp::create(b, part, other);
+  return {arith::AddFOp::create(b, part, other), from.getToken()};
 }
 
 SmallVector<Value> WsColumnsEmitter::emitValueProducts(const Ring &ring,
                                                        StringRef role, Value p,
-                                                       SliceRange range,
                                                        ValueRange results,
                                                        Value &cursor) {
-  SmallVector<Value> products;
-  HeldSlot held;
-  for (auto [i, result] : llvm::enumerate(results)) {
-    auto [slot, token] = acquire(ring, cursor, role);
-    auto type = cast<RankedTensorType>(result.getType());
-    int64_t columns = type.getShape()[1];
-    products.push_back(WgmmaOp::create(b, inFlight(type), p, slot, result,
-                                       columns == plan.getSlice()
-                                           ? IntegerAttr()
-                                           : b.getI64IntegerAttr(columns),
-                                       /*depth=*/IntegerAttr()));
-    releaseLast(held, {&ring, token}, role);
-    cursor = advance(cursor, ring);
-  }
-  auto wait = WgmmaWaitOp::create(b, results.getTypes(), products,
-                                  /*pending=*/0);
-  release(ring, held.token, role);
-  return llvm::to_vector(ValueRange(wait.getResults()));
+  auto [products, last] = startValueProducts(ring, role, p, results, cursor);
+  return awaitProducts(products, last, role);
 }
 
 //===----------------------------------------------------------------------===//
@@ -104,12 +51,18 @@ static unsigned countCarried(bool exchanges) { return exchanges ? 7 : 5; }
 LogicalResult WsColumnsEmitter::emitSoftmaxBlock(Value scale, Value key,
                                                  ValueRange carried) {
   Value kCursor = carried[2], vCursor = carried[3];
-  Value s = emitScoreProduct(kCursor);
-  Value toSend, toAdd;
+  // Zeros behind the last column are behind the same one in all CTAs only where
+  // these do not divide the depth.
+  int64_t depth =
+      isDepthDivided() ? keySlices * plan.getSlice() : getKeyDepth(facts);
+  Value s = emitScoreProduct(k, kSoftmax, queryTiles,
+                             f32Tile({kColumnsRows, plan.getBlockN()}), depth,
+                             kCursor);
+  Value toSend, toAdd, sent;
   if (isDepthDivided()) {
     toSend = carried[5];
     toAdd = carried[6];
-    s = emitDepthSum(s, toSend, toAdd);
+    std::tie(s, sent) = emitDepthSum(s, toSend, toAdd);
   }
   if (failed(emitScores(b, key, s)))
     return failure();
@@ -120,10 +73,13 @@ LogicalResult WsColumnsEmitter::emitSoftmaxBlock(Value scale, Value key,
       b, tileType({kColumnsRows, plan.getBlockN()}, facts.elementType),
       softmax.getP());
   Value pCursor = handOver(p, softmax.getFactor(), carried[4]);
+  // What was loaded is used: probabilities are stored.
+  if (sent)
+    ChannelReleaseOp::create(b, sChannel, sent, kAdder);
   SmallVector<Value> results =
       emitRareRescale(b, softmax.getFactor(),
                       carried.drop_front(countCarried(isDepthDivided())));
-  results = emitValueProducts(v, kSoftmax, p, own, results, vCursor);
+  results = emitValueProducts(v, kSoftmax, p, results, vCursor);
   SmallVector<Value> next = {softmax.getNewM(), softmax.getNewL(), kCursor,
                              vCursor, pCursor};
   if (isDepthDivided())
@@ -233,7 +189,7 @@ void WsColumnsEmitter::emitColumnsBlock(ValueRange carried) {
   SmallVector<Value> results =
       emitRareRescale(b, factor, carried.drop_front(kColumnsCarried));
   Value wCursor = carried[0];
-  results = emitValueProducts(w, kColumns, p, others, results, wCursor);
+  results = emitValueProducts(w, kColumns, p, results, wCursor);
   SmallVector<Value> next = {wCursor, advanceOn(carried[1], pChannel)};
   llvm::append_range(next, results);
   scf::YieldOp::create(b, next);

@@ -364,6 +364,21 @@ func.func private @columns_alone() attributes {p = #attn.ws_columns<depth_ctas =
 
 // -----
 
+// expected-error @below {{expected block_n to be a multiple of 32, of which each CTA has half, got 48}}
+func.func private @pair_keys() attributes {p = #attn.ws_pair<block_n = 48>}
+
+// -----
+
+// expected-error @below {{expected stages from 2 to 32, got 1}}
+func.func private @pair_stages() attributes {p = #attn.ws_pair<stages = 1>}
+
+// -----
+
+// expected-error @below {{expected slice to be a multiple of 64 up to 256, got 96}}
+func.func private @pair_slice() attributes {p = #attn.ws_pair<slice = 96>}
+
+// -----
+
 // expected-error @below {{expected warps_m and warps_n to be powers of two with a product up to 32, got 3 and 2}}
 func.func private @tiled_warps() attributes {p = #attn.tiled_d<warps_m = 3>}
 

@@ -225,9 +225,9 @@ func.func @send_by_one(%t: !tile, %b: !attn.buffer<64x32xf32, #attn.auto, shared
 
 // -----
 
-!tile = tensor<64x32xf16, #attn.auto>
-func.func @send_halves(%t: !tile, %b: !attn.buffer<64x32xf16, #attn.auto, shared>, %token: !attn.token) {
-  // expected-error @below {{expected elements of 32 bits, got 'f16'}}
-  attn.local_send %t, %b token %token : !tile, !attn.buffer<64x32xf16, #attn.auto, shared>
+!tile = tensor<64x32xf8E4M3FN, #attn.auto>
+func.func @send_bytes(%t: !tile, %b: !attn.buffer<64x32xf8E4M3FN, #attn.auto, shared>, %token: !attn.token) {
+  // expected-error @below {{expected elements of 32 or 16 bits, got 'f8E4M3FN'}}
+  attn.local_send %t, %b token %token : !tile, !attn.buffer<64x32xf8E4M3FN, #attn.auto, shared>
   return
 }

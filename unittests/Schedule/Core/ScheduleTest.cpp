@@ -65,7 +65,7 @@ TEST(Schedule, RegistersOnceByName) {
   ASSERT_FALSE(static_cast<bool>(unknown));
   EXPECT_EQ(llvm::toString(unknown.takeError()),
             "unknown schedule 'renamed', expected one of split_q, ws_wgmma, "
-            "self_load, ws_tmem, ws_columns, decode, mla, tiled_d");
+            "self_load, ws_tmem, ws_columns, ws_pair, decode, mla, tiled_d");
 
   ASSERT_FALSE(static_cast<bool>(registerSchedule(renamed)));
   EXPECT_EQ(getSchedules().size(), before + 1);

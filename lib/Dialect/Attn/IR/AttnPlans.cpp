@@ -194,6 +194,29 @@ LogicalResult WsColumnsPlanAttr::verify(EmitErrorFn emitError,
   return success();
 }
 
+int64_t WsPairPlanAttr::getThreads() const {
+  // Two warpgroups that multiply, and one that loads.
+  return 3 * 128;
+}
+
+LogicalResult WsPairPlanAttr::verify(EmitErrorFn emitError,
+                                     const Parameters &p) {
+  if (failed(verifyWgmmaBlock(emitError, p.blockN, p.groupHeads, {})))
+    return failure();
+  if (p.blockN % 32 != 0)
+    return emitError() << "expected block_n to be a multiple of 32, of which "
+                          "each CTA has half, got "
+                       << p.blockN;
+  // A slot is read until the product behind it has started.
+  if (p.stages < 2 || p.stages > 32)
+    return emitError() << "expected stages from 2 to 32, got " << p.stages;
+  if (p.slice < 64 || p.slice > 256 || p.slice % 64 != 0)
+    return emitError() << "expected slice to be a multiple of 64 up to 256, "
+                          "got "
+                       << p.slice;
+  return success();
+}
+
 int64_t DecodePlanAttr::getThreads() const { return 32 * getWarps(); }
 
 LogicalResult DecodePlanAttr::verify(EmitErrorFn emitError,

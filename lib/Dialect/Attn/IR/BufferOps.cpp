@@ -206,8 +206,9 @@ LogicalResult LocalSendOp::verify() {
   if ((*this)->getParentOfType<ElectOp>())
     return emitOpError("expected all warps of a partition to execute it, got "
                        "an attn.elect around it");
-  if (tile.getElementTypeBitWidth() != 32)
-    return emitOpError("expected elements of 32 bits, got ")
+  unsigned bits = tile.getElementTypeBitWidth();
+  if (bits != 32 && bits != 16)
+    return emitOpError("expected elements of 32 or 16 bits, got ")
            << tile.getElementType();
   return success();
 }
@@ -221,7 +222,8 @@ OpOperand *LocalSendOp::getUsedHandle() {
 }
 
 int64_t LocalSendOp::getFilledBytes() {
-  return cast<RankedTensorType>(getValue().getType()).getNumElements() * 4;
+  auto tile = cast<RankedTensorType>(getValue().getType());
+  return tile.getNumElements() * tile.getElementTypeBitWidth() / 8;
 }
 
 void LocalSendOp::setFillBarrier(Value barriers, Value index, IntegerAttr) {

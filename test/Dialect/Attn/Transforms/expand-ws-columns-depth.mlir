@@ -21,10 +21,12 @@
 // CHECK-NEXT: attn.channel.release %[[S]]{{.*}} as "sender"
 // CHECK-NEXT: attn.channel.acquire %[[S]]{{.*}} as "adder"
 // CHECK-NEXT: %[[OTHER:.*]] = attn.local_load %[[SENT]]
-// CHECK-NEXT: attn.channel.release %[[S]]{{.*}} as "adder"
 // CHECK: %[[SUM:.*]] = arith.addf %[[PART]], %[[OTHER]]
 // CHECK: %[[MASKED:.*]] = attn.apply_mask %[[SUM]]
 // CHECK: attn.online_softmax %[[MASKED]]
+// The slot is handed back when all of it was used.
+// CHECK: attn.local_store
+// CHECK: attn.channel.release %[[S]]{{.*}} as "adder"
 // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[RANK]], %c0_i32
 // CHECK: scf.if %[[FIRST]] {
 // CHECK: attn.global_store

@@ -138,4 +138,31 @@ gpu.module @kernels {
     %sum = arith.addf %t, %other : tensor<64x16xf32, #attn.mma<warps = [4, 1]>>
     gpu.return
   }
+
+  // Elements of 16 bits go in pairs, whose words ldmatrix reads; of four threads
+  // that hold a row's value one sends it.
+
+  // CHECK-LABEL: gpu.func @exchange_halves
+  // CHECK-COUNT-4: llvm.inline_asm {{.*}}"st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [$0], $1, [$2];", "r,r,r,~{memory}"
+  // CHECK: scf.if
+  // CHECK: llvm.inline_asm {{.*}}"st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [$0], $1, [$2];", "r,f,r,~{memory}"
+  // CHECK: nvvm.mbarrier.try_wait
+  // CHECK: nvvm.ldmatrix
+  // CHECK-COUNT-2: llvm.inline_asm {{.*}}"ld.shared.b32 $0, [$1];", "=f,r,~{memory}"
+  gpu.func @exchange_halves() kernel attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+    %zero = arith.constant 0 : i32
+    %t = arith.constant dense<1.0> : tensor<64x16xf16, #attn.mma<warps = [4, 1]>>
+    %r = arith.constant dense<1.0> : tensor<64xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [4, 1]>>>
+    %b = attn.alloc {offset = 1024 : i64} : !attn.buffer<64x16xf16, #attn.swizzled<span = 32>, shared>
+    %m = attn.alloc {offset = 4096 : i64} : !attn.buffer<64xf32, #attn.rows, shared>
+    %full = attn.mbarrier.alloc {offset = 0 : i64} : !attn.mbarriers<1>
+    attn.local_send %t, %b barrier %full[%zero] : !attn.mbarriers<1> : tensor<64x16xf16, #attn.mma<warps = [4, 1]>>, !attn.buffer<64x16xf16, #attn.swizzled<span = 32>, shared>
+    attn.local_send %r, %m barrier %full[%zero] : !attn.mbarriers<1> : tensor<64xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [4, 1]>>>, !attn.buffer<64xf32, #attn.rows, shared>
+    attn.mbarrier.wait %full[%zero] parity %zero {cluster} : !attn.mbarriers<1>
+    %other = attn.local_load %b : !attn.buffer<64x16xf16, #attn.swizzled<span = 32>, shared> -> tensor<64x16xf16, #attn.mma<warps = [4, 1]>>
+    %sum = arith.addf %t, %other : tensor<64x16xf16, #attn.mma<warps = [4, 1]>>
+    %row = attn.local_load %m : !attn.buffer<64xf32, #attn.rows, shared> -> tensor<64xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [4, 1]>>>
+    %rows = arith.addf %r, %row : tensor<64xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [4, 1]>>>
+    gpu.return
+  }
 }

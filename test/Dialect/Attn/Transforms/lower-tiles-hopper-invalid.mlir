@@ -397,8 +397,40 @@ gpu.module @kernels {
     %b = attn.alloc {offset = 1024 : i64} : !attn.buffer<64x16xf32, #attn.swizzled<span = 64>, shared>
     %full = attn.mbarrier.alloc {offset = 0 : i64} : !attn.mbarriers<1>
     %x = arith.constant dense<1.0> : tensor<64x16xf32, #attn.mma<warps = [4, 1], copies = 2>>
-    // expected-error @below {{expected a tile of which each thread holds elements of its own, whose bytes count once}}
+    // expected-error @below {{expected a tile of which each warp holds elements of its own, whose bytes count once}}
     attn.local_send %x, %b barrier %full[%zero] : !attn.mbarriers<1> : tensor<64x16xf32, #attn.mma<warps = [4, 1], copies = 2>>, !attn.buffer<64x16xf32, #attn.swizzled<span = 64>, shared>
+    gpu.return
+  }
+}
+
+// -----
+
+// Elements of 16 bits that are no neighbours make no word.
+gpu.module @kernels {
+  gpu.func @send_apart() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %zero = arith.constant 0 : i32
+    %b = attn.alloc {offset = 1024 : i64} : !attn.buffer<64x16xf16, #attn.transposed<#attn.swizzled<span = 128>>, shared>
+    %full = attn.mbarrier.alloc {offset = 0 : i64} : !attn.mbarriers<1>
+    %x = arith.constant dense<1.0> : tensor<64x16xf16, #attn.mma<warps = [4, 1]>>
+    // expected-error @below {{expected two neighbours of a row in each thread, for words of 32 bits}}
+    attn.local_send %x, %b barrier %full[%zero] : !attn.mbarriers<1> : tensor<64x16xf16, #attn.mma<warps = [4, 1]>>, !attn.buffer<64x16xf16, #attn.transposed<#attn.swizzled<span = 128>>, shared>
+    gpu.return
+  }
+}
+
+// -----
+
+// Neither are they read one by one.
+gpu.module @kernels {
+  gpu.func @read_halves() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %zero = arith.constant 0 : i32
+    %b = attn.alloc {offset = 1024 : i64} : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+    %full = attn.mbarrier.alloc {offset = 0 : i64} : !attn.mbarriers<1>
+    %x = arith.constant dense<1.0> : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
+    attn.local_send %x, %b barrier %full[%zero] : !attn.mbarriers<1> : tensor<64x64xf16, #attn.mma<warps = [4, 1]>>, !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+    // expected-error @below {{expected ldmatrix to read what another CTA sends in elements of less than 32 bits}}
+    %y = attn.local_load %b : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared> -> tensor<64x64xf16, #attn.blocked<per_thread = [1, 8], warps = 4, order = [1, 0]>>
+    %z = arith.addf %y, %y : tensor<64x64xf16, #attn.blocked<per_thread = [1, 8], warps = 4, order = [1, 0]>>
     gpu.return
   }
 }

@@ -234,6 +234,31 @@ def Attn_WsColumnsPlanAttr : Attn_Plan<Attn_Dialect, "WsColumnsPlan", "ws_column
   }];
 }
 
+def Attn_WsPairPlanAttr : Attn_Plan<Attn_Dialect, "WsPairPlan", "ws_pair", "ws_pair", (ins
+    Attn_PlanInt<128,
+      "Keys of a block, a multiple of 32 up to 256: each CTA computes the scores of "
+      "half of them">:$block_n,
+    Attn_PlanInt<128, "Columns of a slot of Q, K and V, a multiple of 64 up to 256">:$slice,
+    Attn_PlanInt<5, "Slots of the ring of keys and values, at least 2">:$stages,
+    Attn_PlanEnum<Attn_SoftmaxPolicy, "exact",
+      "How the running maximum of the online softmax is kept">:$softmax,
+    Attn_PlanEnum<Attn_TileOrder, "row_major",
+      "The order in which tiles are given to clusters, as in `#attn.ws_wgmma`">:$order,
+    Attn_PlanInt<0, "Query heads of a group, as in `#attn.ws_wgmma`">:$group_heads,
+    Attn_PlanEnum<Attn_EpilogueKind, "auto",
+      "How results leave the kernel. Not `tma` or `staged`">:$epilogue)> {
+  let description = [{
+    For heads whose results are too wide for the registers of one CTA's warpgroups:
+    two CTAs of a cluster share a tile of 128 query rows, 64 for each of two
+    warpgroups. Each CTA computes scores and probabilities of its half of the keys
+    of a block, sends the probabilities to the other one, and has half of the columns
+    of the results. So keys and values are loaded once for 128 rows. Clusters walk
+    tiles as the CTAs of `ws_wgmma` do.
+
+    Example: `#attn.ws_pair<block_n = 128, stages = 5>`.
+  }];
+}
+
 def Attn_DecodePlanAttr : Attn_Plan<Attn_Dialect, "DecodePlan", "decode", "decode", (ins
     Attn_PlanInt<16, "Query rows of a tile, 16 or 32, which every warp has all of">:$block_m,
     Attn_PlanInt<16, "Keys of a warp's block, a multiple of 16">:$block_n,

@@ -188,7 +188,8 @@ def Attn_LocalSendOp : Attn_Op<"local_send", [AttnRequiresSM<90>, AttnAsync<"kSe
     The bytes are counted by the slot of a channel whose token is given, or, below
     `attn-lower-channels`, by barrier `which` of `barriers`; either is that of the
     other CTA. The slot may be acquired by all warps: one thread announces the
-    bytes.
+    bytes. Of threads that hold copies of an element one sends it. Elements of 16
+    bits go in pairs, two neighbours of a row that a thread holds.
 
     Undefined behaviour: touching the buffer before it is complete, or sending
     while a thread of the other CTA may read it; a barrier that does not expect the
@@ -204,7 +205,7 @@ def Attn_LocalSendOp : Attn_Op<"local_send", [AttnRequiresSM<90>, AttnAsync<"kSe
     ```
   }];
   let arguments = (ins
-    Arg<AnyRankedTensor, "the tile, of 32-bit elements">:$value,
+    Arg<AnyRankedTensor, "the tile, of elements of 32 or 16 bits">:$value,
     Arg<Attn_BufferType, "the destination, as it lies in the other CTA">:$dest,
     Arg<Optional<Attn_TokenType>, "the slot's token">:$token,
     Arg<Optional<Attn_MBarriersType>, "the barriers">:$barriers,

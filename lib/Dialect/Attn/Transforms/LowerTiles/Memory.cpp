@@ -127,6 +127,9 @@ LogicalResult PartitionLowering::lower(LocalLoadOp op) {
     return op.emitOpError() << llvm::toString(plan.takeError());
   SmallVector<Value> scalars(layout->numRegisters());
   bool isSent = kernel.exchanged.contains(findAlloc(op.getSource()));
+  if (isSent && elementType.getIntOrFloatBitWidth() != 32)
+    return op.emitOpError("expected ldmatrix to read what another CTA sends in "
+                          "elements of less than 32 bits");
   for (const VectorAccess &access : plan->accesses) {
     unsigned count = access.registers.size();
     Value pointer = address(b, buffer.base, plan->forms, access.address);
@@ -156,10 +159,8 @@ LogicalResult PartitionLowering::lower(LocalLoadOp op) {
   return success();
 }
 
-/// A vector of the registers of one access: whole packed values where they
-/// match.
-static Value gather(ImplicitLocOpBuilder &b, const TileValue &tile,
-                    ArrayRef<Value> scalars, ArrayRef<unsigned> registers) {
+Value lowering::gather(ImplicitLocOpBuilder &b, const TileValue &tile,
+                       ArrayRef<Value> scalars, ArrayRef<unsigned> registers) {
   if (tile.packing == registers.size() &&
       registers.front() % tile.packing == 0 &&
       llvm::all_of(llvm::enumerate(registers), [&](auto it) {

@@ -95,6 +95,11 @@ Value lowerApproximate(ImplicitLocOpBuilder &b, Operation *op, Value operand);
 Value joinPair(ImplicitLocOpBuilder &b, Value first, Value second);
 std::pair<Value, Value> splitPair(ImplicitLocOpBuilder &b, Value pair);
 
+/// A vector of the registers of one access to memory: whole packed values where
+/// they match. `scalars` are the tile's elements.
+Value gather(ImplicitLocOpBuilder &b, const TileValue &tile,
+             ArrayRef<Value> scalars, ArrayRef<unsigned> registers);
+
 /// An address in shared memory, i32.
 Value addressOf(ImplicitLocOpBuilder &b, Value pointer);
 

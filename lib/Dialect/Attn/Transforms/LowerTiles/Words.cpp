@@ -67,6 +67,34 @@ SmallVector<Value> lowering::loadSent(ImplicitLocOpBuilder &b, Value pointer,
   return values;
 }
 
+/// Elements of a word of 32 bits.
+static unsigned getElementsPerWord(Type elementType) {
+  return 32 / elementType.getIntOrFloatBitWidth();
+}
+
+/// The word that begins at each register of a tile whose elements are
+/// `scalars`, where an access of `plan` needs one; failure where the elements
+/// of a word are not neighbours.
+static FailureOr<SmallVector<Value>> packWords(ImplicitLocOpBuilder &b,
+                                               const TileValue &tile,
+                                               ArrayRef<Value> scalars,
+                                               const VectorPlan &plan) {
+  unsigned perWord = getElementsPerWord(tile.elementType);
+  if (perWord == 1)
+    return llvm::to_vector(scalars);
+  SmallVector<Value> words(scalars.size());
+  for (const VectorAccess &access : plan.accesses) {
+    ArrayRef<unsigned> registers = access.registers;
+    if (registers.size() % perWord != 0)
+      return failure();
+    for (unsigned i = 0; i < registers.size(); i += perWord)
+      words[registers[i]] = LLVM::BitcastOp::create(
+          b, b.getI32Type(),
+          gather(b, tile, scalars, registers.slice(i, perWord)));
+  }
+  return words;
+}
+
 template <>
 LogicalResult PartitionLowering::lower(LocalSendOp op) {
   if (!op.getBarriers())
@@ -80,10 +108,22 @@ LogicalResult PartitionLowering::lower(LocalSendOp op) {
   llvm::Expected<VectorPlan> plan = planSharedAccess(source->layout, *memory);
   if (!plan)
     return op.emitOpError() << llvm::toString(plan.takeError());
-  if (plan->laneBroadcastMask != 0 || plan->warpBroadcastMask != 0)
-    return op.emitOpError("expected a tile of which each thread holds elements "
-                          "of its own, whose bytes count once");
+  // Each warp sends as many bytes: those of its own rows.
+  if (plan->warpBroadcastMask != 0)
+    return op.emitOpError(
+        "expected a tile of which each warp holds elements of "
+        "its own, whose bytes count once");
   ImplicitLocOpBuilder b(op.getLoc(), op);
+  FailureOr<SmallVector<Value>> words =
+      packWords(b, *source, unpack(b, *source), *plan);
+  if (failed(words))
+    return op.emitOpError(
+        "expected two neighbours of a row in each thread, for "
+        "words of 32 bits");
+  if (Value predicate = copyPredicate(b, plan->laneBroadcastMask, 0)) {
+    auto branch = scf::IfOp::create(b, predicate, /*withElseRegion=*/false);
+    b.setInsertionPointToStart(branch.thenBlock());
+  }
   Value rank = NVVM::ClusterId::create(b, b.getI32Type());
   Value other =
       arith::XOrIOp::create(b, rank, arith::ConstantIntOp::create(b, 1, 32));
@@ -91,23 +131,23 @@ LogicalResult PartitionLowering::lower(LocalSendOp op) {
       b, remotePointer(b, barrierPointer(b, op.getBarriers(), op.getWhich()),
                        other));
   Value base = remotePointer(b, buffer.base, other);
-  SmallVector<Value> scalars = unpack(b, *source);
+  unsigned perWord = getElementsPerWord(source->elementType);
   for (const VectorAccess &access : plan->accesses) {
-    unsigned count = access.registers.size();
-    auto [suffix, words] = formatWords(count, 1);
+    unsigned count = access.registers.size() / perWord;
+    auto [suffix, text] = formatWords(count, 1);
     SmallVector<Value> operands = {
         addressOf(b, address(b, base, plan->forms, access.address))};
-    for (unsigned reg : access.registers)
-      operands.push_back(scalars[reg]);
+    for (unsigned i = 0; i < count; ++i)
+      operands.push_back((*words)[access.registers[i * perWord]]);
+    Type type = operands[1].getType();
     operands.push_back(barrier);
     emitOrdered(
         b, Type(),
         llvm::formatv("st.async.shared::cluster.mbarrier::complete_tx::bytes"
                       "{0} [$0], {1}, [${2}];",
-                      suffix, words, count + 1)
+                      suffix, text, count + 1)
             .str(),
-        "r," + formatRegisters(count, source->elementType) + "r,~{memory}",
-        operands);
+        "r," + formatRegisters(count, type) + "r,~{memory}", operands);
   }
   return success();
 }

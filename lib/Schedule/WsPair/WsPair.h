@@ -1,0 +1,72 @@
+//===- WsPair.h - The schedule ws_pair --------------------------*- C++ -*-===//
+//
+// For heads whose results are too wide for the registers of one warpgroup: two
+// CTAs of a cluster share a tile of 128 query rows, 64 for each of two
+// warpgroups. A CTA computes scores and probabilities of its half of the keys
+// of a block, which it sends to the other one, and has half of the columns of
+// the results. So keys and values are loaded once for 128 rows.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_SCHEDULE_WSPAIR_WSPAIR_H
+#define ATTN_LIB_SCHEDULE_WSPAIR_WSPAIR_H
+
+#include "attn/Schedule/Core/Schedule.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace mlir::attn {
+
+class WsPairSchedule : public ScheduleOf<WsPairPlanAttr> {
+public:
+  std::vector<PlanAttrInterface>
+  getCandidates(const ProblemFacts &facts,
+                const TargetRow &target) const override;
+  llvm::Error isApplicable(const ProblemFacts &facts,
+                           const TargetRow &target) const override;
+  llvm::Error checkPlan(const ProblemFacts &facts, PlanAttrInterface plan,
+                        const TargetRow &target) const override;
+  bool isExpectedToSpill(const ProblemFacts &facts, PlanAttrInterface plan,
+                         const TargetRow &target) const override;
+  PlanEstimate estimate(const ProblemFacts &facts, PlanAttrInterface plan,
+                        const TargetRow &target) const override;
+  KernelShape getKernelShape(const ProblemFacts &facts, PlanAttrInterface plan,
+                             const TargetRow &target) const override;
+  LogicalResult emit(KernelContext &context,
+                     PlanAttrInterface plan) const override;
+};
+
+/// Rows of a warpgroup: those of a product. A CTA has two warpgroups with rows,
+/// and a cluster two CTAs with the same rows.
+inline constexpr int64_t kPairRows = 64;
+inline constexpr int64_t kPairTiles = 2, kPairCTAs = 2;
+
+/// Registers that a thread asks for: 2 x 128 x 232 + 128 x 40 = 64512 of 384 x
+/// 168.
+inline constexpr int64_t kPairRegisters = 232;
+inline constexpr int64_t kPairLoaderRegisters = 40;
+
+/// Keys of a block of whose scores a CTA has all rows.
+inline int64_t getOwnKeys(WsPairPlanAttr plan) {
+  return plan.getBlockN() / kPairCTAs;
+}
+
+/// Columns of the results of a CTA.
+inline int64_t getOwnColumns(const ProblemFacts &facts) {
+  return facts.valueDim / kPairCTAs;
+}
+
+/// Slices of the rows of Q and K, and of the CTA's columns of V.
+inline int64_t countKeySlices(const ProblemFacts &facts, WsPairPlanAttr plan) {
+  return llvm::divideCeil(facts.headDim, plan.getSlice());
+}
+inline int64_t countValueSlices(const ProblemFacts &facts,
+                                WsPairPlanAttr plan) {
+  return llvm::divideCeil(getOwnColumns(facts), plan.getSlice());
+}
+
+/// Bytes of the rings and of their mbarriers, and of what the CTAs exchange.
+ResourceSum getPairSharedBytes(const ProblemFacts &facts, WsPairPlanAttr plan);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_SCHEDULE_WSPAIR_WSPAIR_H
