@@ -122,16 +122,38 @@ SmallVector<Value> CopiedEmitter::emitQueries(ArrayRef<Value> views) {
     allocRings();
     return SmallVector<Value>(views);
   }
-  SmallVector<Value> buffers;
-  for (size_t i = 0; i < views.size(); ++i) {
-    int64_t columns = getKeySlice();
+  auto getColumns = [&](size_t i) {
     if (hasGroups())
-      columns = facts.scaleGroup;
-    else if (hasRopeRing())
-      columns = i == 0 ? facts.valueDim : facts.ropeDim;
-    buffers.push_back(alloc(i == 0 ? "q" : "q" + std::to_string(i),
-                            bufferType({blockM, columns})));
+      return facts.scaleGroup;
+    if (hasRopeRing())
+      return i == 0 ? facts.valueDim : facts.ropeDim;
+    return getKeySlice();
+  };
+  SmallVector<Value> tiles;
+  auto addTile = [&](Value q) {
+    auto type = cast<RankedTensorType>(q.getType());
+    if (facts.elementType != getOperandType()) {
+      q = arith::ExtFOp::create(b, type.clone(b.getF32Type()), q);
+      q = arith::TruncFOp::create(b, type.clone(getOperandType()), q);
+    }
+    tiles.push_back(q);
+  };
+  bool isWhole = llvm::all_of(llvm::enumerate(views), [&](auto view) {
+    auto type = cast<GlobalType>(view.value().getType());
+    return type.getShape().back() == getColumns(view.index());
+  });
+  // Straight to registers: nothing waits for them before keys are asked for.
+  if (plan.loadsQueries() && isWhole) {
+    allocRings();
+    for (auto [i, view] : llvm::enumerate(views))
+      addTile(GlobalLoadOp::create(
+          b, tileType({blockM, getColumns(i)}, facts.elementType), view, row));
+    return tiles;
   }
+  SmallVector<Value> buffers;
+  for (size_t i = 0; i < views.size(); ++i)
+    buffers.push_back(alloc(i == 0 ? "q" : "q" + std::to_string(i),
+                            bufferType({blockM, getColumns(i)})));
   allocRings();
   for (auto [view, buffer] : llvm::zip(views, buffers))
     CpAsyncOp::create(b, view, row, buffer, /*in_bounds=*/UnitAttr());
@@ -139,17 +161,12 @@ SmallVector<Value> CopiedEmitter::emitQueries(ArrayRef<Value> views) {
   if (!plan.getQInRegs())
     return buffers;
   CpAsyncWaitOp::create(b, 0);
-  SmallVector<Value> tiles;
-  for (Value buffer : buffers) {
-    RankedTensorType type = tileType(
-        cast<BufferType>(buffer.getType()).getShape(), facts.elementType);
-    Value q = LocalLoadOp::create(b, type, buffer);
-    if (facts.elementType != getOperandType()) {
-      q = arith::ExtFOp::create(b, type.clone(b.getF32Type()), q);
-      q = arith::TruncFOp::create(b, type.clone(getOperandType()), q);
-    }
-    tiles.push_back(q);
-  }
+  for (Value buffer : buffers)
+    addTile(LocalLoadOp::create(
+        b,
+        tileType(cast<BufferType>(buffer.getType()).getShape(),
+                 facts.elementType),
+        buffer));
   return tiles;
 }
 

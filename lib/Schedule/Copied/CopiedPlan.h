@@ -30,7 +30,9 @@ public:
         teams(plan.getWarps() / plan.getWarpsN()), qInRegs(plan.getQInRegs()),
         packHeads(plan.getPackHeads()), score(ScoreWork::Twice),
         softmax(plan.getSoftmax()), epilogue(plan.getEpilogue()),
-        combine(plan.getCombine()), dealtRuns(plan.getDealtRuns()) {}
+        combine(plan.getCombine()), dealtRuns(plan.getDealtRuns()),
+        hasPlannedWork(plan.getPlanWork() && plan.getDealtRuns()),
+        hasLoadedQueries(plan.getQInRegs() && plan.getWarpsN() == 1) {}
 
   // NOLINTNEXTLINE(google-explicit-constructor): a plan stands for its parts.
   CopiedPlan(MlaPlanAttr plan)
@@ -90,6 +92,8 @@ public:
   int64_t getTeams() const { return teams; }
   int64_t getGroupHeads() const { return groupHeads; }
   bool getQInRegs() const { return qInRegs; }
+  /// True if queries go to registers by themselves, not by shared memory.
+  bool loadsQueries() const { return hasLoadedQueries; }
   bool getWgmma() const { return wgmma; }
   bool getPackHeads() const { return packHeads; }
   SoftmaxPolicy getSoftmax() const { return softmax; }
@@ -98,6 +102,8 @@ public:
   CombineWay getCombine() const { return combine; }
   /// Runs that all sequences have together; 0 where each has as many.
   int64_t getDealtRuns() const { return dealtRuns; }
+  /// True if a kernel in front deals them.
+  bool plansWork() const { return hasPlannedWork; }
 
 private:
   int64_t threads, blockM, blockN;
@@ -116,6 +122,7 @@ private:
   EpilogueKind epilogue;
   CombineWay combine = CombineWay::Kernel;
   int64_t dealtRuns = 0;
+  bool hasPlannedWork = false, hasLoadedQueries = false;
 };
 
 } // namespace mlir::attn

@@ -18,7 +18,7 @@ static SmallVector<TensorFacts> collectTensors(const ProblemFacts &facts) {
         &facts.vDescale,   &facts.pageTable, &facts.pageIndptr,
         &facts.kvLengths,  &facts.initO,     &facts.initLse,
         &facts.kScales,    &facts.vScales,   &facts.kRope,
-        &facts.qRope,      &facts.oScales})
+        &facts.qRope,      &facts.oScales,   &facts.work})
     if (*tensor && (!facts.isLatent() || tensor != &facts.v))
       tensors.push_back(*tensor);
   llvm::append_range(tensors, facts.captures);
