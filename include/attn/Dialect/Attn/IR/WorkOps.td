@@ -62,10 +62,12 @@ def Attn_PlanWorkOp : Attn_Op<"plan_work", [AttnRequiresSM<80>,
     Attn_TakesWholeWarps]> {
   let summary = "writes down which run of which sequence a CTA has";
   let description = [{
-    Cuts keys into runs as `attn.deal_run` does, but for the length of a run: that
-    is the least number of blocks with which all sequences have at most `total` runs
-    and each at most `most`. Finding it takes a search, which is why it is done once
-    for all launches that read the same lengths.
+    Cuts keys into runs: with `w` the blocks that `attn.deal_run` counts, a sequence
+    has ceil(w / n) runs, of ceil(w / runs) blocks each. `n` is the least number with
+    which all sequences have at most `total` runs and each at most `most`. Longer runs
+    come first, those of one length in the order of their sequences: CTAs that start
+    last have the least to do. This takes a search and a sort, which is why it is done
+    once for all launches that read the same lengths.
 
     Record `index` of `plan` becomes four numbers (i32): the sequence, the run, how
     many runs it has, and the sequence's keys. One that no run has becomes zeros.

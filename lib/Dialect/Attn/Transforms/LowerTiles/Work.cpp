@@ -25,63 +25,89 @@ struct Run {
   Value sequence, number, count, keys;
 };
 
-/// One warp's code. Numbers are i32.
+/// One warp's code: the sequences and their blocks. Numbers are i32.
 class RunDealer {
 public:
   template <typename Op>
   RunDealer(Op op, ImplicitLocOpBuilder &b, Value lane)
       : lengths(op.getLengths()), index(op.getIndex()),
         capacity(op.getCapacity()), total(op.getTotal()),
-        sequences(op.getSequences()), most(op.getMost()),
-        isSearched(std::is_same_v<Op, PlanWorkOp>), b(b), lane(lane),
+        sequences(op.getSequences()), most(op.getMost()), b(b), lane(lane),
         each(llvm::divideCeil(sequences, kLanes)) {}
+  /// Run `index` of those of `attn.deal_run`, without its keys.
   Run emit();
 
-private:
+protected:
   Value number(int64_t value) {
     return arith::ConstantIntOp::create(b, value, 32);
   }
   Value compare(arith::CmpIPredicate how, Value x, Value y) {
     return arith::CmpIOp::create(b, how, x, y);
   }
+  Value select(Value condition, Value x, Value y) {
+    return arith::SelectOp::create(b, condition, x, y);
+  }
   Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
+  Value subtract(Value x, Value y) { return arith::SubIOp::create(b, x, y); }
   Value divideUp(Value x, Value y) {
-    Value less = arith::SubIOp::create(b, y, number(1));
-    return arith::DivUIOp::create(b, add(x, less), y);
+    return arith::DivUIOp::create(b, add(x, subtract(y, number(1))), y);
   }
   Value shuffle(Value value, Value from, NVVM::ShflKind kind, int64_t clamp) {
     return NVVM::ShflOp::create(b, b.getI32Type(), number(-1), value, from,
                                 number(clamp), kind,
                                 /*return_value_and_is_valid=*/UnitAttr());
   }
-  /// The sequence of place `i` of the lane, and whether there is one.
-  std::pair<Value, Value> findSequence(int64_t i);
-  /// A sequence's keys, those of the first one where there is none.
-  Value emitKeys(Value sequence, Value exists);
-  /// What these are in blocks, 0 where there is no sequence.
-  Value emitBlocks(Value keys, Value exists);
+  Value broadcast(Value value, Value from) {
+    return shuffle(value, from, NVVM::ShflKind::idx, kLanes - 1);
+  }
+  Value vote(Value condition) {
+    return NVVM::VoteSyncOp::create(b, b.getI32Type(), number(-1), condition,
+                                    NVVM::VoteSyncKind::ballot);
+  }
+  /// Reads what this lane's sequences are.
+  void readSequences();
   /// The sum over all lanes, the largest number of any, and the sum over the
   /// lanes up to this one.
   Value emitSum(Value own);
   Value emitLargest(Value own);
   Value emitPrefix(Value own);
-  /// How many runs of `length` blocks the sequences of this lane have, and of
-  /// each of them.
-  Value emitRuns(Value length, SmallVectorImpl<Value> *own);
-  /// The blocks of a run.
-  Value emitLength();
-  /// The least number that leaves at most `total` runs, up to `enough`.
-  Value emitSearch(Value least, Value enough);
+  /// Of `value` and those before it.
+  Value sum(ArrayRef<Value> values);
+  /// What the lane `owner` has, zeros unless `exists`.
+  void share(Run &found, Value owner, Value exists);
 
   Value lengths, index, capacity;
   int64_t total, sequences, most;
-  bool isSearched;
-  /// Of this lane's sequences.
-  SmallVector<Value> blocks;
   ImplicitLocOpBuilder &b;
   Value lane;
   /// Sequences of a lane.
   int64_t each;
+  /// Of this lane: its sequences, their keys, and these in blocks, 0 where
+  /// there is no sequence.
+  SmallVector<Value> places, keys, blocks;
+
+private:
+  /// The sequence of place `i` of the lane, and whether there is one.
+  std::pair<Value, Value> findSequence(int64_t i);
+  Value emitKeys(Value sequence, Value exists);
+  Value emitBlocks(Value length, Value exists);
+};
+
+/// The same for runs whose longest one is as short as it can be, in the order
+/// of their lengths.
+class WorkPlanner : public RunDealer {
+public:
+  using RunDealer::RunDealer;
+  Run emit();
+
+private:
+  /// How many runs of up to `length` blocks each sequence has.
+  SmallVector<Value> emitRuns(Value length);
+  /// The least length that leaves at most `total` runs.
+  Value emitLength();
+  /// How many runs stand before those of each sequence: longer ones, and equal
+  /// ones of sequences before it.
+  SmallVector<Value> emitFirst(ArrayRef<Value> runs);
 };
 
 } // namespace
@@ -93,22 +119,32 @@ std::pair<Value, Value> RunDealer::findSequence(int64_t i) {
 }
 
 Value RunDealer::emitKeys(Value sequence, Value exists) {
-  Value place = arith::SelectOp::create(b, exists, sequence, number(0));
+  // Lanes without a sequence read the first one's length.
+  Value place = select(exists, sequence, number(0));
   Value address = LLVM::GEPOp::create(
       b, lengths.getType(), b.getI32Type(), lengths,
       ValueRange{arith::ExtUIOp::create(b, b.getI64Type(), place)});
   return LLVM::LoadOp::create(b, b.getI32Type(), address, 4);
 }
 
-Value RunDealer::emitBlocks(Value keys, Value exists) {
-  Value length = arith::MinSIOp::create(
-      b, arith::MaxSIOp::create(b, keys, number(0)), capacity);
+Value RunDealer::emitBlocks(Value length, Value exists) {
+  length = arith::MinSIOp::create(
+      b, arith::MaxSIOp::create(b, length, number(0)), capacity);
   length = arith::MaxSIOp::create(b, length, number(0));
   Value count = arith::DivUIOp::create(
       b, add(length, number(2 * DealRunOp::kBlockKeys - 1)),
       number(DealRunOp::kBlockKeys));
   count = arith::MinUIOp::create(b, count, number(kMostBlocks));
-  return arith::SelectOp::create(b, exists, count, number(0));
+  return select(exists, count, number(0));
+}
+
+void RunDealer::readSequences() {
+  for (int64_t i = 0; i < each; ++i) {
+    auto [sequence, exists] = findSequence(i);
+    places.push_back(sequence);
+    keys.push_back(emitKeys(sequence, exists));
+    blocks.push_back(emitBlocks(keys.back(), exists));
+  }
 }
 
 Value RunDealer::emitSum(Value own) {
@@ -131,25 +167,72 @@ Value RunDealer::emitPrefix(Value own) {
     Value before =
         shuffle(own, number(distance), NVVM::ShflKind::up, /*clamp=*/0);
     Value counts = compare(arith::CmpIPredicate::uge, lane, number(distance));
-    own = add(own, arith::SelectOp::create(b, counts, before, number(0)));
+    own = add(own, select(counts, before, number(0)));
   }
   return own;
 }
 
-Value RunDealer::emitRuns(Value length, SmallVectorImpl<Value> *own) {
-  Value sum = number(0);
-  for (Value count : blocks) {
-    Value runs = divideUp(count, length);
-    if (!isSearched)
-      runs = arith::MinUIOp::create(b, runs, number(most));
-    if (own)
-      own->push_back(runs);
-    sum = add(sum, runs);
-  }
-  return sum;
+Value RunDealer::sum(ArrayRef<Value> values) {
+  Value all = number(0);
+  for (Value value : values)
+    all = add(all, value);
+  return all;
 }
 
-Value RunDealer::emitSearch(Value least, Value enough) {
+void RunDealer::share(Run &found, Value owner, Value exists) {
+  for (Value *value :
+       {&found.sequence, &found.number, &found.count, &found.keys})
+    if (*value)
+      *value = select(exists, broadcast(*value, owner), number(0));
+}
+
+Run RunDealer::emit() {
+  readSequences();
+  // As many runs of this length as there may be, beside one of each sequence
+  // that is shorter.
+  Value length = divideUp(emitSum(sum(blocks)), number(total - sequences));
+  SmallVector<Value> runs;
+  for (Value count : blocks)
+    runs.push_back(
+        arith::MinUIOp::create(b, divideUp(count, length), number(most)));
+  Value own = sum(runs);
+  Value last = emitPrefix(own);
+  // The lane whose sequences have the run is the first one whose runs reach
+  // behind it.
+  Value owner = LLVM::CtPopOp::create(
+      b, b.getI32Type(), vote(compare(arith::CmpIPredicate::ule, last, index)));
+  Value exists = compare(arith::CmpIPredicate::ult, owner, number(kLanes));
+  Value begin = subtract(last, own);
+  Run found = {number(0), number(0), number(0), Value()};
+  for (int64_t i = 0; i < each; ++i) {
+    Value isLater = compare(arith::CmpIPredicate::uge, index, begin);
+    found.sequence = select(isLater, places[i], found.sequence);
+    found.number = select(isLater, subtract(index, begin), found.number);
+    found.count = select(isLater, runs[i], found.count);
+    begin = add(begin, runs[i]);
+  }
+  share(found, owner, exists);
+  return found;
+}
+
+SmallVector<Value> WorkPlanner::emitRuns(Value length) {
+  SmallVector<Value> runs;
+  for (Value count : blocks)
+    runs.push_back(divideUp(count, length));
+  return runs;
+}
+
+Value WorkPlanner::emitLength() {
+  Value all = emitSum(sum(blocks)), largest = number(0);
+  for (Value count : blocks)
+    largest = arith::MaxUIOp::create(b, largest, count);
+  Value needed = divideUp(emitLargest(largest), number(most));
+  // One run of each sequence that is shorter, and as many of this length as
+  // there may be beside, are enough.
+  auto bound = [&](int64_t runs) -> Value {
+    return arith::MaxUIOp::create(b, divideUp(all, number(runs)), needed);
+  };
+  Value least = bound(total), enough = bound(total - sequences);
   auto loop = scf::WhileOp::create(
       b, TypeRange{least.getType(), least.getType()}, ValueRange{least, enough},
       [&](OpBuilder &builder, Location loc, ValueRange range) {
@@ -162,76 +245,69 @@ Value RunDealer::emitSearch(Value least, Value enough) {
         b.restoreInsertionPoint(builder.saveInsertionPoint());
         Value middle =
             arith::DivUIOp::create(b, add(range[0], range[1]), number(2));
-        Value isEnough =
-            compare(arith::CmpIPredicate::ule,
-                    emitSum(emitRuns(middle, /*own=*/nullptr)), number(total));
-        Value low = arith::SelectOp::create(b, isEnough, range[0],
-                                            add(middle, number(1)));
-        Value high = arith::SelectOp::create(b, isEnough, middle, range[1]);
+        Value isEnough = compare(arith::CmpIPredicate::ule,
+                                 emitSum(sum(emitRuns(middle))), number(total));
+        Value low = select(isEnough, range[0], add(middle, number(1)));
+        Value high = select(isEnough, middle, range[1]);
         scf::YieldOp::create(b, ValueRange{low, high});
       });
   return loop.getResult(1);
 }
 
-Value RunDealer::emitLength() {
-  Value own = number(0), largest = number(0);
-  for (Value count : blocks) {
-    own = add(own, count);
-    if (isSearched)
-      largest = arith::MaxUIOp::create(b, largest, count);
-  }
-  // As many runs of this length as there may be, beside one of each sequence
-  // that is shorter.
-  Value sum = emitSum(own);
-  Value enough = divideUp(sum, number(total - sequences));
-  if (!isSearched)
-    return enough;
-  Value needed = divideUp(emitLargest(largest), number(most));
-  auto atLeast = [&](Value length) -> Value {
-    return arith::MaxUIOp::create(b, length, needed);
-  };
-  return emitSearch(atLeast(divideUp(sum, number(total))), atLeast(enough));
+SmallVector<Value> WorkPlanner::emitFirst(ArrayRef<Value> runs) {
+  // Places without a sequence have no runs, and count for nobody.
+  SmallVector<Value> own;
+  for (auto [count, parts] : llvm::zip(blocks, runs))
+    own.push_back(divideUp(
+        count, arith::MaxUIOp::create(b, parts, number(1)).getResult()));
+  SmallVector<Value> init(each, number(0));
+  auto loop = scf::ForOp::create(
+      b, number(0), number(kLanes), number(1), init,
+      [&](OpBuilder &builder, Location, Value other, ValueRange carried) {
+        OpBuilder::InsertionGuard guard(b);
+        b.restoreInsertionPoint(builder.saveInsertionPoint());
+        SmallVector<Value> before(carried);
+        for (int64_t i = 0; i < each; ++i) {
+          Value length = broadcast(own[i], other);
+          Value count = broadcast(runs[i], other);
+          Value sequence =
+              add(arith::MulIOp::create(b, other, number(each)), number(i));
+          for (int64_t k = 0; k < each; ++k) {
+            // Of equal ones the first sequence's come first.
+            Value reach =
+                add(own[k],
+                    arith::ExtUIOp::create(b, b.getI32Type(),
+                                           compare(arith::CmpIPredicate::uge,
+                                                   sequence, places[k])));
+            Value isBefore = compare(arith::CmpIPredicate::uge, length, reach);
+            before[k] = add(before[k], select(isBefore, count, number(0)));
+          }
+        }
+        scf::YieldOp::create(b, before);
+      });
+  return llvm::to_vector(ValueRange(loop.getResults()));
 }
 
-Run RunDealer::emit() {
-  SmallVector<Value> places, keys, runs;
-  for (int64_t i = 0; i < each; ++i) {
-    auto [sequence, exists] = findSequence(i);
-    places.push_back(sequence);
-    keys.push_back(emitKeys(sequence, exists));
-    blocks.push_back(emitBlocks(keys.back(), exists));
-  }
-  Value length = emitLength();
-  Value own = emitRuns(length, &runs);
-  Value last = emitPrefix(own);
-  // The lane whose sequences have the run is the first one whose runs reach
-  // behind it.
-  Value isBehind = compare(arith::CmpIPredicate::ule, last, index);
-  Value lanes = NVVM::VoteSyncOp::create(b, b.getI32Type(), number(-1),
-                                         isBehind, NVVM::VoteSyncKind::ballot);
-  Value owner = LLVM::CtPopOp::create(b, b.getI32Type(), lanes);
-  Value exists = compare(arith::CmpIPredicate::ult, owner, number(kLanes));
-  Value begin = arith::SubIOp::create(b, last, own);
+Run WorkPlanner::emit() {
+  readSequences();
+  SmallVector<Value> runs = emitRuns(emitLength());
   Run found = {number(0), number(0), number(0), number(0)};
-  for (int64_t i = 0; i < each; ++i) {
-    Value isLater = compare(arith::CmpIPredicate::uge, index, begin);
-    auto take = [&](Value &to, Value value) {
-      to = arith::SelectOp::create(b, isLater, value, to);
-    };
-    take(found.sequence, places[i]);
-    take(found.number, arith::SubIOp::create(b, index, begin));
-    take(found.count, runs[i]);
-    if (isSearched)
-      take(found.keys, keys[i]);
-    begin = add(begin, runs[i]);
+  Value isMine = arith::ConstantIntOp::create(b, 0, 1);
+  for (auto [i, first] : llvm::enumerate(emitFirst(runs))) {
+    Value place = subtract(index, first);
+    Value isHere = compare(arith::CmpIPredicate::ult, place, runs[i]);
+    found.sequence = select(isHere, places[i], found.sequence);
+    found.number = select(isHere, place, found.number);
+    found.count = select(isHere, runs[i], found.count);
+    found.keys = select(isHere, keys[i], found.keys);
+    isMine = arith::OrIOp::create(b, isMine, isHere);
   }
-  SmallVector<Value *> shared = {&found.sequence, &found.number, &found.count};
-  if (isSearched)
-    shared.push_back(&found.keys);
-  for (Value *value : shared) {
-    Value got = shuffle(*value, owner, NVVM::ShflKind::idx, kLanes - 1);
-    *value = arith::SelectOp::create(b, exists, got, number(0));
-  }
+  Value lanes = vote(isMine);
+  Value exists = compare(arith::CmpIPredicate::ne, lanes, number(0));
+  Value owner = LLVM::CountTrailingZerosOp::create(b, b.getI32Type(), lanes,
+                                                   /*is_zero_poison=*/false);
+  // No lane has a number that no run has.
+  share(found, arith::AndIOp::create(b, owner, number(kLanes - 1)), exists);
   return found;
 }
 
@@ -248,7 +324,7 @@ LogicalResult PartitionLowering::lower(DealRunOp op) {
 template <>
 LogicalResult PartitionLowering::lower(PlanWorkOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
-  Run run = RunDealer(op, b, lane()).emit();
+  Run run = WorkPlanner(op, b, lane()).emit();
   Value zero = arith::ConstantIntOp::create(b, 0, 32);
   Value isFirst =
       arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane(), zero);
