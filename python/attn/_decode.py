@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import (
@@ -433,11 +433,12 @@ class Runner:
         """What the record says of each."""
         return self._binder.workspaces
 
-    def split(self) -> tuple[_work_plan.Part, _work_plan.Part] | None:
-        """The kernel's steps that read a batch's lengths only, and the others; None where there
-        are none of the first."""
-        if self._parts is None and _work_plan.count_planned(self.kernel.launch):
-            self._parts = _work_plan.split(_paged_problem.load(self.kernel))
+    def split(self, batch: Collection[str]) -> tuple[_work_plan.Part, _work_plan.Part] | None:
+        """The kernel's first steps, which read only these tensors of a batch, and the others; None
+        where there are none of the first."""
+        count = _work_plan.count_planned(self.kernel.launch, batch)
+        if count and self._parts is None:
+            self._parts = _work_plan.split(_paged_problem.load(self.kernel), count)
         return self._parts
 
     def run_numpy(self, inputs: Mapping[str, Any]) -> dict[str, NDArray[np.generic]]:

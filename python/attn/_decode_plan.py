@@ -7,16 +7,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from . import (
-    _decode,
-    _driver,
-    _host,
-    _host_inputs,
-    _options,
-    _paged_problem,
-    _tensors,
-    runtime,
-)
+from . import _decode, _driver, _host, _host_inputs, _options, _paged_problem, _tensors, runtime
 from ._functional import Modification
 from ._paged_problem import ROW_TENSORS
 from ._row_tensors import (
@@ -251,7 +242,7 @@ class DecodePlan:
         #: What `plan` launches, if there is something, with its workspaces; and the steps that
         #: are left for each `run`.
         self._deal: tuple[runtime.PreparedLaunch, list[int], list[int]] | None = None
-        self._rest: _work_plan.Part | None = None
+        self._rest: runtime.LoadedKernel | None = None
         self._planned = False
         self._stream: int | None = None
         self._workspaces: tuple[_Memory, ...] = ()
@@ -291,14 +282,14 @@ class DecodePlan:
             if each.zeroed:
                 memory.clear(size)
         self._addresses = [each.address for each in self._workspaces]
-        parts = self._runner.split()
+        batch_views = self._make_batch_views()
+        parts = self._runner.split(batch_views)
         if parts is not None:
-            front, self._rest = parts
-            views = self._make_batch_views()
-            views = {name: views[name] for name in front.kernel.names}
+            front, rest = parts
+            views = {name: batch_views[name] for name in front.kernel.names}
             tensors = [each.address for each in views.values()]
             self._deal = front.kernel.prepare(views), tensors, front.pick(self._addresses)
-            self._addresses = self._rest.pick(self._addresses)
+            self._rest, self._addresses = rest.kernel, rest.pick(self._addresses)
 
     def _make_batch_views(self) -> dict[str, TensorView]:
         """Lengths and table, as launches have them."""
@@ -594,7 +585,7 @@ class DecodePlan:
             each = _decode.view("out_scales", out_scales)
             views["o_scales"] = _decode.turn_rows("out_scales", each)
         views |= self._make_batch_views()
-        kernel = _paged_problem.load(self._runner.kernel) if self._rest is None else self._rest.kernel
+        kernel = self._rest or _paged_problem.load(self._runner.kernel)
         names = kernel.names
         prepared = self._runner.prepare({name: views[name] for name in names}, kernel)
         prepared([views[name].address for name in names], number, self._addresses)

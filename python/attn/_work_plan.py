@@ -5,23 +5,20 @@ model, it serves the launches of all layers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from . import bundle, runtime
 
-#: The tensors of a batch that layers share.
-BATCH_TENSORS = frozenset({"kv_lengths", "page_table"})
 
-
-def count_planned(record: Mapping[str, Any]) -> int:
-    """How many steps at the front read no tensors but those of a batch; the last step is
-    none of them."""
+def count_planned(record: Mapping[str, Any], batch: Collection[str]) -> int:
+    """How many steps at the front read no tensors but these, which are a batch's; the last step
+    is none of them."""
     steps = record.get("steps", ())
     count = 0
     for step in steps[:-1]:
         named = {arg["tensor"] for arg in step["args"] if "tensor" in arg}
-        if not named or not named <= BATCH_TENSORS:
+        if not named or not named <= set(batch):
             break
         count += 1
     return count
@@ -72,9 +69,6 @@ class Part:
         return [addresses[index] for index in self._workspaces]
 
 
-def split(whole: runtime.LoadedKernel) -> tuple[Part, Part] | None:
-    """The steps that a plan launches and those behind them; None without such steps."""
-    count = count_planned(whole.launch_record)
-    if count == 0:
-        return None
+def split(whole: runtime.LoadedKernel, count: int) -> tuple[Part, Part]:
+    """The first steps, and those behind them."""
     return Part(whole, 0, count), Part(whole, count, len(whole.binder.steps))

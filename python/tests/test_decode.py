@@ -484,35 +484,6 @@ def test_plan_whose_last_cta_merges(driver):
     refuse("partial results lie in the plan", plan.run, q, pool, pool, out=o, stream=8)
 
 
-def test_plan_that_deals_runs(driver):
-    """A kernel that reads lengths only is launched by `plan`, the others by each `run`."""
-    plan = attn.DecodePlan(
-        batch=64, heads=8, kv_heads=1, dim=128, page_size=PAGE, max_pages=2048,
-        dtype="float16", device=0,
-    )  # fmt: skip
-    sizes = [call[1] for call in driver.calls if call[0] == "allocate"]
-    lengths, table = Tensor(0x100, (64,), "<i4"), Tensor(0x200, (64, 2048), "<i4")
-    q, o = (Tensor(address, (64, 8, 128)) for address in (0x2000, 0x3000))
-    pool = Tensor(0x1000, (100, PAGE, 1, 128))
-    driver.capturing = True
-    driver.calls.clear()
-    plan.plan(lengths, table, stream=7)
-    assert [call[0] for call in driver.calls] == ["copy", "rows"]
-    ((name, grid, stream),) = Function.launches
-    assert (name, stream) == ("attn_fwd_plan", 7) and sizes[2] == grid[0] * 4 * 4
-    room, work = Function.parameters
-    assert (room, work) == (0x10000, 0x30000)
-    for _ in range(2):
-        plan.run(q, pool, pool, out=o, stream=7)
-    assert [name for name, _, _ in Function.launches[1:]] == 2 * ["attn_fwd", "attn_combine"]
-    assert Function.launches[1][1][2] == grid[0]
-    assert plan.workspace_bytes == sum(sizes[2:]) and plan.splits > 1
-    # Without a plan all steps are one call's.
-    assert "attn_fwd_plan" not in attn.DecodePlan(
-        batch=1, heads=8, kv_heads=1, dim=128, page_size=PAGE, max_pages=64, dtype="float16", device=0,
-    ).kernel.name  # fmt: skip
-
-
 def test_plan_without_runs(driver):
     """Nothing is shared by streams but the lengths and the table."""
     plan = attn.DecodePlan(

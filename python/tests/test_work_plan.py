@@ -4,6 +4,9 @@ import attn
 import numpy as np
 import pytest
 from attn import _work_plan
+from test_decode import PAGE, Function, Tensor, driver  # noqa: F401
+
+_BATCH = ("kv_lengths", "page_table")
 
 
 def deal(lengths, total, most):
@@ -47,7 +50,7 @@ def test_records(batch, total, most):
 def test_parts_of_a_launch():
     """The first step alone needs lengths only, and what it writes persists for the others."""
     record = compile_plan(5, 12, 6).launch
-    assert _work_plan.count_planned(record) == 1
+    assert _work_plan.count_planned(record, _BATCH) == 1
     front, mine = _work_plan.take_steps(record, 0, 1)
     rest, others = _work_plan.take_steps(record, 1, 3)
     assert [each["name"] for each in front["tensors"]] == ["kv_lengths"]
@@ -57,4 +60,33 @@ def test_parts_of_a_launch():
     for part in (front, rest):
         attn.record.Binder(part)
     whole = attn.compile(q=(1, 4, 1, 64), dtype="bfloat16", kv_heads=1, kv_len=256).launch
-    assert _work_plan.count_planned(whole) == 0
+    assert _work_plan.count_planned(whole, _BATCH) == 0
+
+
+def test_plan_that_deals_runs(driver):  # noqa: F811
+    """A kernel that reads lengths only is launched by `plan`, the others by each `run`."""
+    plan = attn.DecodePlan(
+        batch=64, heads=8, kv_heads=1, dim=128, page_size=PAGE, max_pages=2048,
+        dtype="float16", device=0,
+    )  # fmt: skip
+    sizes = [call[1] for call in driver.calls if call[0] == "allocate"]
+    lengths, table = Tensor(0x100, (64,), "<i4"), Tensor(0x200, (64, 2048), "<i4")
+    q, o = (Tensor(address, (64, 8, 128)) for address in (0x2000, 0x3000))
+    pool = Tensor(0x1000, (100, PAGE, 1, 128))
+    driver.capturing = True
+    driver.calls.clear()
+    plan.plan(lengths, table, stream=7)
+    assert [call[0] for call in driver.calls] == ["copy", "rows"]
+    ((name, grid, stream),) = Function.launches
+    assert (name, stream) == ("attn_fwd_plan", 7) and sizes[2] == grid[0] * 4 * 4
+    room, work = Function.parameters
+    assert (room, work) == (0x10000, 0x30000)
+    for _ in range(2):
+        plan.run(q, pool, pool, out=o, stream=7)
+    assert [name for name, _, _ in Function.launches[1:]] == 2 * ["attn_fwd", "attn_combine"]
+    assert Function.launches[1][1][2] == grid[0]
+    assert plan.workspace_bytes == sum(sizes[2:]) and plan.splits > 1
+    # Without a plan all steps are one call's.
+    assert "attn_fwd_plan" not in attn.DecodePlan(
+        batch=1, heads=8, kv_heads=1, dim=128, page_size=PAGE, max_pages=64, dtype="float16", device=0,
+    ).kernel.name  # fmt: skip

@@ -123,11 +123,9 @@ SmallVector<Value> CopiedEmitter::emitQueries(ArrayRef<Value> views) {
     return SmallVector<Value>(views);
   }
   auto getColumns = [&](size_t i) {
-    if (hasGroups())
-      return facts.scaleGroup;
-    if (hasRopeRing())
+    if (hasRopeRing() && !hasGroups())
       return i == 0 ? facts.valueDim : facts.ropeDim;
-    return getKeySlice();
+    return hasGroups() ? facts.scaleGroup : getKeySlice();
   };
   SmallVector<Value> tiles;
   auto addTile = [&](Value q) {
@@ -139,8 +137,8 @@ SmallVector<Value> CopiedEmitter::emitQueries(ArrayRef<Value> views) {
     tiles.push_back(q);
   };
   bool isWhole = llvm::all_of(llvm::enumerate(views), [&](auto view) {
-    auto type = cast<GlobalType>(view.value().getType());
-    return type.getShape().back() == getColumns(view.index());
+    return cast<GlobalType>(view.value().getType()).getShape().back() ==
+           getColumns(view.index());
   });
   // Straight to registers: nothing waits for them before keys are asked for.
   if (plan.loadsQueries() && isWhole) {
@@ -161,12 +159,10 @@ SmallVector<Value> CopiedEmitter::emitQueries(ArrayRef<Value> views) {
   if (!plan.getQInRegs())
     return buffers;
   CpAsyncWaitOp::create(b, 0);
-  for (Value buffer : buffers)
-    addTile(LocalLoadOp::create(
-        b,
-        tileType(cast<BufferType>(buffer.getType()).getShape(),
-                 facts.elementType),
-        buffer));
+  for (Value buffer : buffers) {
+    auto shape = cast<BufferType>(buffer.getType()).getShape();
+    addTile(LocalLoadOp::create(b, tileType(shape, facts.elementType), buffer));
+  }
   return tiles;
 }
 

@@ -1,6 +1,7 @@
 //===- KernelContext.cpp - The kernel that a schedule fills ---------------===//
 
 #include "attn/Schedule/Core/KernelContext.h"
+#include "WorkPlan.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -23,6 +24,10 @@ static SmallVector<TensorFacts> collectTensors(const ProblemFacts &facts) {
       tensors.push_back(*tensor);
   llvm::append_range(tensors, facts.captures);
   return tensors;
+}
+
+std::pair<TensorFacts, int64_t> attn::getDealtBatch(const ProblemFacts &facts) {
+  return {facts.kvLengths, facts.kvSplits};
 }
 
 KernelContext::KernelContext(const ProblemFacts &facts, const TargetRow &target,

@@ -34,7 +34,7 @@ void attn::makeWorkPlan(ProblemFacts &facts, int64_t runs) {
 static SmallVector<TensorFacts> collectTensors(const ProblemFacts &facts) {
   TensorFacts work = facts.work;
   work.written = true;
-  return {facts.kvLengths, work};
+  return {getDealtBatch(facts).first, work};
 }
 
 WorkPlanFrame::WorkPlanFrame(const ProblemFacts &facts, const TargetRow &target)
@@ -54,9 +54,10 @@ KernelShape WorkPlanFrame::getShape() const {
 void WorkPlanFrame::emit() {
   Value index = arith::IndexCastOp::create(
       b, b.getI32Type(), gpu::BlockIdOp::create(b, gpu::Dimension::x));
-  PlanWorkOp::create(b, index, getPointer("kv_lengths"),
-                     i32(getSeenKeys(facts)), getRuns(), facts.batch,
-                     facts.kvSplits, getPointer(kWork));
+  auto [lengths, most] = getDealtBatch(facts);
+  PlanWorkOp::create(b, index, getPointer(lengths.name),
+                     i32(getSeenKeys(facts)), getRuns(), facts.batch, most,
+                     getPointer(kWork));
 }
 
 WorkRecord attn::loadWorkRecord(KernelContext &context, Value index) {
