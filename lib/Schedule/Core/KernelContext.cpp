@@ -1,7 +1,6 @@
 //===- KernelContext.cpp - The kernel that a schedule fills ---------------===//
 
 #include "attn/Schedule/Core/KernelContext.h"
-#include "WorkPlan.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;

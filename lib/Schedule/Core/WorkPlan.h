@@ -16,10 +16,6 @@ namespace mlir::attn {
 /// Keys of a sequence that its queries see at most.
 int64_t getSeenKeys(const ProblemFacts &facts);
 
-/// What runs are dealt by: the sequences' numbers of keys, and the most runs of
-/// one of them.
-std::pair<TensorFacts, int64_t> getDealtBatch(const ProblemFacts &facts);
-
 /// Gives `facts` memory for `runs` records, a workspace of the launch.
 void makeWorkPlan(ProblemFacts &facts, int64_t runs);
 
