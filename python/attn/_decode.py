@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import (
@@ -14,6 +14,7 @@ from . import (
     _options,
     _paged_problem,
     _tensors,
+    _work_plan,
     arrays,
     runtime,
 )
@@ -410,11 +411,13 @@ def _get_descale_strides(
 class Runner:
     """A kernel for a problem, which runs on arrays of the host or of a GPU."""
 
-    def __init__(self, problem: DecodeProblem, device: int) -> None:
+    def __init__(self, problem: DecodeProblem, device: int, planned: bool) -> None:
         self.problem = problem
         chip = get_chip_of(device, problem.kv_dtype is not None)
-        self.kernel: Kernel = _paged_problem.compile_decode(problem, chip)
+        compile_for = _paged_problem.compile_planned if planned else _paged_problem.compile_decode
+        self.kernel: Kernel = compile_for(problem, chip)
         self._binder = Binder(self.kernel.launch)
+        self._parts: tuple[_work_plan.Part, _work_plan.Part] | None = None
         self._prepared: dict[object, runtime.PreparedLaunch] = {}
 
     def get_workspaces(self) -> tuple[int, ...]:
@@ -430,33 +433,46 @@ class Runner:
         """What the record says of each."""
         return self._binder.workspaces
 
+    def split(self, batch: Collection[str]) -> tuple[_work_plan.Part, _work_plan.Part] | None:
+        """The kernel's first steps, which read only these tensors of a batch, and the others; None
+        where there are none of the first."""
+        count = _work_plan.count_planned(self.kernel.launch, batch)
+        if count and self._parts is None:
+            self._parts = _work_plan.split(_paged_problem.load(self.kernel), count)
+        return self._parts
+
     def run_numpy(self, inputs: Mapping[str, Any]) -> dict[str, NDArray[np.generic]]:
         """On arrays in host memory: on the GPU where there is one, else on the
         simulator."""
         return self.kernel.run(**inputs)
 
-    def prepare(self, views: Mapping[str, TensorView]) -> runtime.PreparedLaunch:
-        """The launch on tensors of a GPU, in the record's order, but for addresses."""
+    def prepare(
+        self, views: Mapping[str, TensorView], kernel: runtime.LoadedKernel | None = None
+    ) -> runtime.PreparedLaunch:
+        """The launch on tensors of a GPU, in the record's order, but for addresses: of a part of
+        the kernel, if it is given."""
         key = (tuple([(name, each[:3]) for name, each in views.items()]), views["q"].device)
         prepared = self._prepared.get(key)
         if prepared is None:
             if len(self._prepared) >= _KEPT_LAUNCHES:
                 self._prepared.clear()
-            prepared = self._prepared[key] = _paged_problem.load(self.kernel).prepare(views)
+            kernel = kernel or _paged_problem.load(self.kernel)
+            prepared = self._prepared[key] = kernel.prepare(views)
         return prepared
 
 
 _runners: dict[object, Runner] = {}
 
 
-def get_runner(problem: DecodeProblem, device: int) -> Runner:
-    """The runner of a problem, compiled by the first call."""
-    key = (problem, device)
+def get_runner(problem: DecodeProblem, device: int, planned: bool = False) -> Runner:
+    """The runner of a problem, compiled by the first call; with `planned` for launches that
+    share lengths."""
+    key = (problem, device, planned)
     runner = _runners.get(key)
     if runner is None:
         if len(_runners) >= _KEPT_RUNNERS:
             _runners.clear()
-        runner = _runners[key] = Runner(problem, device)
+        runner = _runners[key] = Runner(problem, device, planned)
     return runner
 
 

@@ -84,9 +84,9 @@ class DecodePlan:
     """Decode of batches of up to `batch` sequences of up to `max_pages` pages.
 
     The kernel, its workspaces and room for lengths and a table are made once.
-    `plan` copies a batch's lengths and table there, `run` launches on them:
-    neither allocates, and both can be captured in a CUDA graph, whose replays
-    then serve whatever `plan` copied last.
+    `plan` copies a batch's lengths and table there, and has a kernel deal runs of keys by them
+    where the planner wants that; `run` launches on them: neither allocates, and both can be
+    captured in a CUDA graph, whose replays then serve whatever `plan` copied last.
 
         plan = attn.DecodePlan(batch=64, heads=32, kv_heads=8, dim=128, page_size=16,
                                max_pages=2048, dtype="bfloat16")
@@ -238,7 +238,11 @@ class DecodePlan:
             tensors["o_scales"] = view("f32", (*rows, groups), dense(groups))
         problem = _decode.make_problem(tensors, settings, _options.to_bool("lse", lse))
         self._problem = problem._replace(pages=-1)
-        self._runner = _decode.get_runner(self._problem, self._device)
+        self._runner = _decode.get_runner(self._problem, self._device, planned=True)
+        #: What `plan` launches, if there is something, with its workspaces; and the steps that
+        #: are left for each `run`.
+        self._deal: tuple[runtime.PreparedLaunch, list[int], list[int]] | None = None
+        self._rest: runtime.LoadedKernel | None = None
         self._planned = False
         self._stream: int | None = None
         self._workspaces: tuple[_Memory, ...] = ()
@@ -278,6 +282,23 @@ class DecodePlan:
             if each.zeroed:
                 memory.clear(size)
         self._addresses = [each.address for each in self._workspaces]
+        batch_views = self._make_batch_views()
+        parts = self._runner.split(batch_views)
+        if parts is not None:
+            front, rest = parts
+            views = {name: batch_views[name] for name in front.kernel.names}
+            tensors = [each.address for each in views.values()]
+            self._deal = front.kernel.prepare(views), tensors, front.pick(self._addresses)
+            self._rest, self._addresses = rest.kernel, rest.pick(self._addresses)
+
+    def _make_batch_views(self) -> dict[str, TensorView]:
+        """Lengths and table, as launches have them."""
+        batch, device = self._problem.batch, self._device
+        table = ((batch, self._max_pages), (self._max_pages, 1), self._table.address)
+        return {
+            "kv_lengths": TensorView("i32", (batch,), (1,), self._lengths.address, device),
+            "page_table": TensorView("i32", *table, device),
+        }
 
     def __repr__(self) -> str:
         p = self._problem
@@ -328,6 +349,9 @@ class DecodePlan:
         else:
             self._stream = _decode.get_stream(kv_lengths, stream, self._device)
             self._copy(lengths, table, self._stream)
+            if self._deal is not None:
+                prepared, tensors, workspaces = self._deal
+                prepared(tensors, self._stream, workspaces)
         self._planned = True
 
     def _copy_host(self, kv_lengths: Any, page_table: Any) -> None:
@@ -556,7 +580,6 @@ class DecodePlan:
     ) -> None:
         q, out, lse, out_scales = given
         number = self._choose_stream(q, stream)
-        p = self._problem
         views["o"] = _decode.turn_rows("out", _decode.view("out", out))
         if lse is not None:
             each = _decode.view("lse", lse)
@@ -566,18 +589,10 @@ class DecodePlan:
         if out_scales is not None:
             each = _decode.view("out_scales", out_scales)
             views["o_scales"] = _decode.turn_rows("out_scales", each)
-        views["kv_lengths"] = TensorView(
-            "i32", (p.batch,), (1,), self._lengths.address, self._device
-        )
-        views["page_table"] = TensorView(
-            "i32",
-            (p.batch, self._max_pages),
-            (self._max_pages, 1),
-            self._table.address,
-            self._device,
-        )
-        names = _paged_problem.load(self._runner.kernel).names
-        prepared = self._runner.prepare({name: views[name] for name in names})
+        views |= self._make_batch_views()
+        kernel = self._rest or _paged_problem.load(self._runner.kernel)
+        names = kernel.names
+        prepared = self._runner.prepare({name: views[name] for name in names}, kernel)
         prepared([views[name].address for name in names], number, self._addresses)
         if key is not None:
             order = ("q", "k", "v", "sinks", "o", "lse", "k_descale", "v_descale")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from . import _options, runtime
@@ -294,14 +294,20 @@ def write_merge(value_dim: int, out_type: str, shape: Sequence[int] | None) -> s
     )
 
 
-def _compile(text: str, chip: str, split_keys: bool) -> Kernel:
+def _compile(
+    text: str,
+    chip: str,
+    split_keys: bool,
+    plan: Mapping[str, object] | None = None,
+    schedule: str | None = None,
+) -> Kernel:
     return compile_problem(
         text,
         {},
         (None, None),
         chip=chip,
-        plan=None,
-        schedule=None,
+        plan=plan,
+        schedule=schedule,
         epilogue=None,
         plan_table=None,
         shipped_plans=True,
@@ -319,6 +325,16 @@ def compile_decode(problem: DecodeProblem, chip: str) -> Kernel:
     if problem.kv_splits == 1 and problem.run_keys is None:
         return _compile(write_decode(problem._replace(kv_splits=None)), chip, False)
     return _compile(write_decode(problem), chip, True)
+
+
+@functools.lru_cache(maxsize=1024)
+def compile_planned(problem: DecodeProblem, chip: str) -> Kernel:
+    """The same for launches that share lengths: where runs of keys are dealt to sequences,
+    a kernel in front does it, which reads lengths only."""
+    kernel = compile_decode(problem, chip)
+    if "dealt_runs" not in kernel.plan:
+        return kernel
+    return _compile(write_decode(problem), chip, True, {"plan_work": True}, "decode")
 
 
 @functools.lru_cache(maxsize=256)

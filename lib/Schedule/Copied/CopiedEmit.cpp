@@ -122,16 +122,36 @@ SmallVector<Value> CopiedEmitter::emitQueries(ArrayRef<Value> views) {
     allocRings();
     return SmallVector<Value>(views);
   }
-  SmallVector<Value> buffers;
-  for (size_t i = 0; i < views.size(); ++i) {
-    int64_t columns = getKeySlice();
-    if (hasGroups())
-      columns = facts.scaleGroup;
-    else if (hasRopeRing())
-      columns = i == 0 ? facts.valueDim : facts.ropeDim;
-    buffers.push_back(alloc(i == 0 ? "q" : "q" + std::to_string(i),
-                            bufferType({blockM, columns})));
+  auto getColumns = [&](size_t i) {
+    if (hasRopeRing() && !hasGroups())
+      return i == 0 ? facts.valueDim : facts.ropeDim;
+    return hasGroups() ? facts.scaleGroup : getKeySlice();
+  };
+  SmallVector<Value> tiles;
+  auto addTile = [&](Value q) {
+    auto type = cast<RankedTensorType>(q.getType());
+    if (facts.elementType != getOperandType()) {
+      q = arith::ExtFOp::create(b, type.clone(b.getF32Type()), q);
+      q = arith::TruncFOp::create(b, type.clone(getOperandType()), q);
+    }
+    tiles.push_back(q);
+  };
+  bool isWhole = llvm::all_of(llvm::enumerate(views), [&](auto view) {
+    return cast<GlobalType>(view.value().getType()).getShape().back() ==
+           getColumns(view.index());
+  });
+  // Straight to registers: nothing waits for them before keys are asked for.
+  if (plan.loadsQueries() && isWhole) {
+    allocRings();
+    for (auto [i, view] : llvm::enumerate(views))
+      addTile(GlobalLoadOp::create(
+          b, tileType({blockM, getColumns(i)}, facts.elementType), view, row));
+    return tiles;
   }
+  SmallVector<Value> buffers;
+  for (size_t i = 0; i < views.size(); ++i)
+    buffers.push_back(alloc(i == 0 ? "q" : "q" + std::to_string(i),
+                            bufferType({blockM, getColumns(i)})));
   allocRings();
   for (auto [view, buffer] : llvm::zip(views, buffers))
     CpAsyncOp::create(b, view, row, buffer, /*in_bounds=*/UnitAttr());
@@ -139,16 +159,9 @@ SmallVector<Value> CopiedEmitter::emitQueries(ArrayRef<Value> views) {
   if (!plan.getQInRegs())
     return buffers;
   CpAsyncWaitOp::create(b, 0);
-  SmallVector<Value> tiles;
   for (Value buffer : buffers) {
-    RankedTensorType type = tileType(
-        cast<BufferType>(buffer.getType()).getShape(), facts.elementType);
-    Value q = LocalLoadOp::create(b, type, buffer);
-    if (facts.elementType != getOperandType()) {
-      q = arith::ExtFOp::create(b, type.clone(b.getF32Type()), q);
-      q = arith::TruncFOp::create(b, type.clone(getOperandType()), q);
-    }
-    tiles.push_back(q);
+    auto shape = cast<BufferType>(buffer.getType()).getShape();
+    addTile(LocalLoadOp::create(b, tileType(shape, facts.elementType), buffer));
   }
   return tiles;
 }

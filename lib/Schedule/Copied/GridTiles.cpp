@@ -3,6 +3,7 @@
 #include "GridTiles.h"
 #include "../Combine/TileMerge.h"
 #include "../Core/CommonChecks.h"
+#include "../Core/WorkPlan.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -87,15 +88,6 @@ bool attn::mergesRuns(const ProblemFacts &facts, const CopiedPlan &plan) {
   return facts.kvSplits != 0 && plan.getCombine() == CombineWay::Launch;
 }
 
-/// Keys of a sequence that its queries see at most.
-static int64_t getSeenKeys(const ProblemFacts &facts) {
-  int64_t keys = ShapedType::isDynamic(facts.keys) ? kLengthLimit : facts.keys;
-  MaskAttr mask = facts.mask;
-  if (!mask.hasLeft() || !mask.hasRight())
-    return keys;
-  return std::min(keys, mask.rightBound() - mask.leftBound() + facts.queries);
-}
-
 Value GridTiles::emitBlockId(gpu::Dimension dim) {
   return arith::IndexCastOp::create(b, b.getI32Type(),
                                     gpu::BlockIdOp::create(b, dim));
@@ -103,6 +95,13 @@ Value GridTiles::emitBlockId(gpu::Dimension dim) {
 
 Value GridTiles::emitBatch(TileCoordinates &at) {
   Value z = emitBlockId(gpu::Dimension::z);
+  if (plan.plansWork()) {
+    WorkRecord record = loadWorkRecord(context, z);
+    at.split = record.run;
+    at.runs = record.runs;
+    at.keys = record.keys;
+    return record.sequence;
+  }
   if (plan.getDealtRuns()) {
     auto deal = DealRunOp::create(
         b, z, context.getLengths(), context.i32(getSeenKeys(facts)),

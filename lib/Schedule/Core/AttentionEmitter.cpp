@@ -87,6 +87,7 @@ void AttentionEmitter::emitLengths() {
   queries = facts.varlen ? emitPackedLength(context, "cu_seqlens_q", at.batch,
                                             queryStart)
                          : context.getQueries();
+  source->known = at.keys;
   source->find(at.batch);
   keys = source->length;
   keyStart = source->start;

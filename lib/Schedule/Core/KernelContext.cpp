@@ -21,11 +21,16 @@ static SmallVector<TensorFacts> collectTensors(const ProblemFacts &facts) {
                                     &facts.kvLengths,  &facts.initO,
                                     &facts.initLse,    &facts.kScales,
                                     &facts.vScales,    &facts.kRope,
-                                    &facts.qRope,      &facts.oScales})
+                                    &facts.qRope,      &facts.oScales,
+                                    &facts.work})
     if (*tensor && (!facts.isLatent() || tensor != &facts.v))
       tensors.push_back(*tensor);
   llvm::append_range(tensors, facts.captures);
   return tensors;
+}
+
+std::pair<TensorFacts, int64_t> attn::getDealtBatch(const ProblemFacts &facts) {
+  return {facts.kvLengths, facts.kvSplits};
 }
 
 KernelContext::KernelContext(const ProblemFacts &facts, const TargetRow &target,

@@ -20,7 +20,9 @@ Value attn::emitPackedLength(KernelContext &context, StringRef name,
 }
 
 Value KeySource::emitOwnLength(Value batch, Value capacity) {
-  Value length = context.loadElement("kv_lengths", context.widen(batch));
+  Value length = known;
+  if (!length)
+    length = context.loadElement("kv_lengths", context.widen(batch));
   return arith::MinSIOp::create(
       b, arith::MaxSIOp::create(b, length, context.i32(0)), capacity);
 }

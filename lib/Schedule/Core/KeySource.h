@@ -59,6 +59,8 @@ public:
   Value length;
   /// The first row in packed tensors, i64; null where there is none.
   Value start;
+  /// The number of `kv_lengths` where something else has it, i32; else null.
+  Value known;
 
 protected:
   /// The length of `kv_lengths` for `batch`, from 0 to `capacity`.

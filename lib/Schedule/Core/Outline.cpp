@@ -2,6 +2,7 @@
 
 #include "attn/Schedule/Core/Outline.h"
 #include "HostEmitter.h"
+#include "WorkPlan.h"
 #include "attn/Dialect/Attn/IR/Rung.h"
 #include "attn/Schedule/Core/CombineChoice.h"
 #include "attn/Schedule/Core/CombineSchedule.h"
@@ -185,6 +186,20 @@ static LogicalResult mergeInLaunch(ProblemFacts &facts, CombineOp combine) {
   return success();
 }
 
+/// The kernel that deals the runs of `facts`, the first step of the launch.
+static void outlineWorkPlan(gpu::GPUModuleOp module, const ProblemFacts &facts,
+                            const TargetRow &target) {
+  AttentionOp op = facts.op;
+  WorkPlanFrame frame(facts, target);
+  KernelShape shape = frame.getShape();
+  std::string name = (op.getKernel() + "_plan").str();
+  gpu::GPUFuncOp kernel = createKernel(module, name, frame, shape);
+  frame.emit();
+  kernel->setAttr(AttnDialect::kLaunchAttr,
+                  buildLaunchAttr(frame, shape, /*problem=*/DictionaryAttr()));
+  emitHostLaunch(op, frame, kernel, shape);
+}
+
 //===----------------------------------------------------------------------===//
 // Problems
 //===----------------------------------------------------------------------===//
@@ -237,10 +252,14 @@ LogicalResult Outliner::outline(ProblemFacts facts, const Schedule &schedule,
     if (failed(mergeInLaunch(facts, combine)))
       return failure();
   }
+  if (shape.plannedRuns)
+    makeWorkPlan(facts, shape.plannedRuns);
   KernelContext context(facts, target, op.getLoc());
   if (failed(checkShape(context, schedule, shape)))
     return failure();
   gpu::GPUModuleOp module = createModule(op);
+  if (shape.plannedRuns)
+    outlineWorkPlan(module, facts, target);
   gpu::GPUFuncOp kernel =
       createKernel(module, op.getKernelName(), context, shape);
   // Once all CTAs run, nobody waits for the place that those of the next step

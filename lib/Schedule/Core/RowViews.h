@@ -15,6 +15,9 @@ struct TileCoordinates {
   Value split;
   /// How many runs its sequence has, i32; null where the problem says it.
   Value runs;
+  /// The number of keys that the batch is said to have, where the place has
+  /// it; else null.
+  Value keys;
 };
 
 /// Rows of one head of a tensor.

@@ -144,6 +144,8 @@ KernelShape DecodeSchedule::getKernelShape(const ProblemFacts &facts,
   shape.grid = getTileGrid(facts, plan);
   shape.mergesRuns = mergesRuns(facts, plan);
   shape.dealsRuns = plan.getDealtRuns() != 0;
+  if (plan.getPlanWork())
+    shape.plannedRuns = plan.getDealtRuns();
   shape.threads = plan.getThreads();
   shape.warps = {{1, plan.getWarpsN()}};
   shape.teams = plan.getWarps() / plan.getWarpsN();

@@ -13,3 +13,11 @@ func.func @runs(%lengths: !llvm.ptr<1>, %index: i32, %capacity: i32) {
   %r:3 = attn.deal_run %index of 64 from %lengths[64] up to %capacity most 32
   return
 }
+
+// -----
+
+func.func @planned(%lengths: !llvm.ptr<1>, %index: i32, %capacity: i32) {
+  // expected-error @+1 {{'attn.plan_work' op expected more runs than sequences, 64, got 40}}
+  attn.plan_work %index of 40 from %lengths[64] up to %capacity most 32 into %lengths
+  return
+}

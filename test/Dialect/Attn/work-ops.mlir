@@ -6,3 +6,10 @@ func.func @deal(%lengths: !llvm.ptr<1>, %index: i32, %capacity: i32) -> (i32, i3
   %sequence, %run, %runs = attn.deal_run %index of 264 from %lengths[64] up to %capacity most 32
   return %sequence, %run, %runs : i32, i32, i32
 }
+
+// CHECK-LABEL: func.func @plan
+// CHECK: attn.plan_work %{{.*}} of 264 from %{{.*}}[64] up to %{{.*}} most 32 into %{{.*}}
+func.func @plan(%lengths: !llvm.ptr<1>, %index: i32, %capacity: i32, %plan: !llvm.ptr<1>) {
+  attn.plan_work %index of 264 from %lengths[64] up to %capacity most 32 into %plan
+  return
+}

@@ -41,6 +41,10 @@ private:
   void collectDescriptorArgs();
 };
 
+/// What runs are dealt by: the sequences' numbers of keys, and the most runs of
+/// one of them.
+std::pair<TensorFacts, int64_t> getDealtBatch(const ProblemFacts &facts);
+
 } // namespace mlir::attn
 
 #endif // ATTN_SCHEDULE_CORE_KERNELCONTEXT_H

@@ -42,6 +42,8 @@ struct KernelShape {
   bool mergesRuns = false;
   /// It deals runs of keys to sequences by their lengths.
   bool dealsRuns = false;
+  /// A kernel in front does that, and writes this many records of work.
+  int64_t plannedRuns = 0;
 };
 
 /// A scalar parameter of the kernel that comes from a tensor's descriptor.

@@ -54,6 +54,9 @@ struct ProblemFacts {
   /// What the kernel merges its partial results into, which are then named
   /// `partial_o` and `partial_lse`; without value where somebody else does.
   TensorFacts mergedO, mergedLse, mergedScales;
+  /// Which run each CTA has, records that a kernel in front writes
+  /// (attn.plan_work); without value where CTAs find out for themselves.
+  TensorFacts work;
   /// Both or none.
   TensorFacts initO, initLse;
   /// What units of each row of k and v stand for, both or none; of latent keys

@@ -29,4 +29,34 @@ gpu.module @kernels {
     llvm.store %runs, %out : i32, !llvm.ptr<1>
     gpu.return
   }
+
+  // A plan takes the least length of a run that leaves at most 64 of them, found by halves.
+  // Runs stand in the order of their lengths, for which each lane asks all others, and the
+  // lane that has the run tells lane 0, which writes the record.
+  // CHECK-LABEL: gpu.func @plan(
+  // CHECK-SAME: %{{[^:]*}}: !llvm.ptr<1>, %[[PLAN:[^:]*]]: !llvm.ptr<1>, %[[INDEX:[^:]*]]: i32
+  gpu.func @plan(%lengths: !llvm.ptr<1>, %plan: !llvm.ptr<1>, %index: i32, %capacity: i32) kernel attributes {attn.warps = array<i64: 1, 1>} {
+    // CHECK-COUNT-10: nvvm.shfl.sync bfly
+    // CHECK: arith.divui %{{.*}}, %c7_i32
+    // CHECK: arith.divui %{{.*}}, %c64_i32
+    // CHECK: arith.divui %{{.*}}, %c30_i32
+    // CHECK: scf.while
+    // CHECK: arith.cmpi ult
+    // CHECK-COUNT-5: nvvm.shfl.sync bfly
+    // CHECK: arith.cmpi ule, %{{.*}}, %c64_i32
+    // CHECK: scf.yield
+    // CHECK: scf.for
+    // CHECK-COUNT-4: nvvm.shfl.sync idx
+    // CHECK: scf.yield
+    // CHECK: arith.subi %[[INDEX]]
+    // CHECK: nvvm.vote.sync ballot
+    // CHECK: llvm.intr.cttz
+    // CHECK-COUNT-4: nvvm.shfl.sync idx
+    // CHECK: scf.if
+    // CHECK: llvm.getelementptr %[[PLAN]]
+    // CHECK-COUNT-4: llvm.store
+    // CHECK-NOT: gpu.barrier
+    attn.plan_work %index of 64 from %lengths[34] up to %capacity most 7 into %plan
+    gpu.return
+  }
 }

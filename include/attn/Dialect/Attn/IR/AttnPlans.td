@@ -287,7 +287,11 @@ def Attn_DecodePlanAttr : Attn_Plan<Attn_Dialect, "DecodePlan", "decode", "decod
     Attn_PlanInt<0,
       "Runs of keys that all sequences have together, dealt by their lengths "
       "(`attn.deal_run`): the longer one, the more of them, up to as many as the "
-      "problem has. 0: each sequence has as many">:$dealt_runs)> {
+      "problem has. 0: each sequence has as many">:$dealt_runs,
+    Attn_PlanBool<false,
+      "A kernel in front deals the runs (`attn.plan_work`), whose records the CTAs "
+      "read, and every launch on the same lengths may. Does nothing without "
+      "`dealt_runs`">:$plan_work)> {
   let description = [{
     For few query rows and many keys: the warps of a CTA have the same rows and
     divide the keys of a tile among them. Each copies its own blocks by cp.async

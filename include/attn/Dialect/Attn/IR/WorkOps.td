@@ -58,4 +58,47 @@ def Attn_DealRunOp : Attn_Op<"deal_run", [AttnRequiresSM<80>,
   }];
 }
 
+def Attn_PlanWorkOp : Attn_Op<"plan_work", [AttnRequiresSM<80>,
+    Attn_TakesWholeWarps]> {
+  let summary = "writes down which run of which sequence a CTA has";
+  let description = [{
+    Cuts keys into runs: with `w` the blocks that `attn.deal_run` counts, a sequence
+    has ceil(w / n) runs, of ceil(w / runs) blocks each. `n` is the least number with
+    which all sequences have at most `total` runs and each at most `most`. Longer runs
+    come first, those of one length in the order of their sequences: CTAs that start
+    last have the least to do. This takes a search and a sort, which is why it is done
+    once for all launches that read the same lengths.
+
+    Record `index` of `plan` becomes four numbers (i32): the sequence, the run, how
+    many runs it has, and the sequence's keys. One that no run has becomes zeros.
+    All threads of a warp come to the op together and write the same record.
+
+    Example:
+
+    ```mlir
+    func.func @plan(%lengths: !llvm.ptr<1>, %index: i32, %capacity: i32, %plan: !llvm.ptr<1>) {
+      attn.plan_work %index of 264 from %lengths[64] up to %capacity most 32 into %plan
+      return
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<I32, "the number among all runs">:$index,
+    Arg<LLVM_PointerInAddressSpace<1>, "the sequences' numbers of keys", [MemRead]>:$lengths,
+    Arg<I32, "the most keys that count">:$capacity,
+    Described<ConfinedAttr<I64Attr, [IntMinValue<2>]>, "most runs of all sequences">:$total,
+    Described<ConfinedAttr<I64Attr, [IntMinValue<1>]>, "how many there are">:$sequences,
+    Described<ConfinedAttr<I64Attr, [IntMinValue<1>]>, "most runs of a sequence">:$most,
+    Arg<LLVM_PointerInAddressSpace<1>, "the records", [MemWrite]>:$plan);
+  let assemblyFormat = [{
+    $index `of` $total `from` $lengths `[` $sequences `]` `up` `to` $capacity
+    `most` $most `into` $plan attr-dict
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Numbers of a record.
+    static constexpr int64_t kRecordWords = 4;
+  }];
+}
+
 #endif // ATTN_DIALECT_ATTN_IR_WORKOPS_TD

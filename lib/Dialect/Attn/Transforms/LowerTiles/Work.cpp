@@ -19,65 +19,132 @@ static constexpr int64_t kLanes = 32;
 
 namespace {
 
-/// One warp's code. Numbers are i32.
+/// A run, i32 each: its sequence, its number there, how many runs the sequence
+/// has, and its keys.
+struct Run {
+  Value sequence, number, count, keys;
+};
+
+/// One warp's code: the sequences and their blocks. Numbers are i32.
 class RunDealer {
 public:
-  RunDealer(DealRunOp op, ImplicitLocOpBuilder &b, Value lane)
-      : op(op), b(b), lane(lane),
-        each(llvm::divideCeil(int64_t(op.getSequences()), kLanes)) {}
-  void emit();
+  template <typename Op>
+  RunDealer(Op op, ImplicitLocOpBuilder &b, Value lane)
+      : lengths(op.getLengths()), index(op.getIndex()),
+        capacity(op.getCapacity()), total(op.getTotal()),
+        sequences(op.getSequences()), most(op.getMost()), b(b), lane(lane),
+        each(llvm::divideCeil(sequences, kLanes)) {}
+  /// Run `index` of those of `attn.deal_run`, without its keys.
+  Run emit();
 
-private:
+protected:
   Value number(int64_t value) {
     return arith::ConstantIntOp::create(b, value, 32);
   }
   Value compare(arith::CmpIPredicate how, Value x, Value y) {
     return arith::CmpIOp::create(b, how, x, y);
   }
+  Value select(Value condition, Value x, Value y) {
+    return arith::SelectOp::create(b, condition, x, y);
+  }
   Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
+  Value subtract(Value x, Value y) { return arith::SubIOp::create(b, x, y); }
+  Value divideUp(Value x, Value y) {
+    return arith::DivUIOp::create(b, add(x, subtract(y, number(1))), y);
+  }
   Value shuffle(Value value, Value from, NVVM::ShflKind kind, int64_t clamp) {
     return NVVM::ShflOp::create(b, b.getI32Type(), number(-1), value, from,
                                 number(clamp), kind,
                                 /*return_value_and_is_valid=*/UnitAttr());
   }
-  /// The sequence of place `i` of the lane, and whether there is one.
-  std::pair<Value, Value> findSequence(int64_t i);
-  /// What a sequence's keys are in blocks, 0 where there is none.
-  Value emitBlocks(Value sequence, Value exists);
-  /// The sum over all lanes, and that over the lanes up to this one.
+  Value broadcast(Value value, Value from) {
+    return shuffle(value, from, NVVM::ShflKind::idx, kLanes - 1);
+  }
+  Value vote(Value condition) {
+    return NVVM::VoteSyncOp::create(b, b.getI32Type(), number(-1), condition,
+                                    NVVM::VoteSyncKind::ballot);
+  }
+  /// Reads what this lane's sequences are.
+  void readSequences();
+  /// The sum over all lanes, the largest number of any, and the sum over the
+  /// lanes up to this one.
   Value emitSum(Value own);
+  Value emitLargest(Value own);
   Value emitPrefix(Value own);
+  /// Of `value` and those before it.
+  Value sum(ArrayRef<Value> values);
+  /// What the lane `owner` has, zeros unless `exists`.
+  void share(Run &found, Value owner, Value exists);
 
-  DealRunOp op;
+  Value lengths, index, capacity;
+  int64_t total, sequences, most;
   ImplicitLocOpBuilder &b;
   Value lane;
   /// Sequences of a lane.
   int64_t each;
+  /// Of this lane: its sequences, their keys, and these in blocks, 0 where
+  /// there is no sequence.
+  SmallVector<Value> places, keys, blocks;
+
+private:
+  /// The sequence of place `i` of the lane, and whether there is one.
+  std::pair<Value, Value> findSequence(int64_t i);
+  Value emitKeys(Value sequence, Value exists);
+  Value emitBlocks(Value length, Value exists);
+};
+
+/// The same for runs whose longest one is as short as it can be, in the order
+/// of their lengths.
+class WorkPlanner : public RunDealer {
+public:
+  using RunDealer::RunDealer;
+  Run emit();
+
+private:
+  /// How many runs of up to `length` blocks each sequence has.
+  SmallVector<Value> emitRuns(Value length);
+  /// The least length that leaves at most `total` runs.
+  Value emitLength();
+  /// How many runs stand before those of each sequence: longer ones, and equal
+  /// ones of sequences before it.
+  SmallVector<Value> emitFirst(ArrayRef<Value> runs);
 };
 
 } // namespace
 
 std::pair<Value, Value> RunDealer::findSequence(int64_t i) {
   Value sequence = add(arith::MulIOp::create(b, lane, number(each)), number(i));
-  return {sequence, compare(arith::CmpIPredicate::ult, sequence,
-                            number(int64_t(op.getSequences())))};
+  return {sequence,
+          compare(arith::CmpIPredicate::ult, sequence, number(sequences))};
 }
 
-Value RunDealer::emitBlocks(Value sequence, Value exists) {
+Value RunDealer::emitKeys(Value sequence, Value exists) {
   // Lanes without a sequence read the first one's length.
-  Value index = arith::SelectOp::create(b, exists, sequence, number(0));
+  Value place = select(exists, sequence, number(0));
   Value address = LLVM::GEPOp::create(
-      b, op.getLengths().getType(), b.getI32Type(), op.getLengths(),
-      ValueRange{arith::ExtUIOp::create(b, b.getI64Type(), index)});
-  Value length = LLVM::LoadOp::create(b, b.getI32Type(), address, 4);
+      b, lengths.getType(), b.getI32Type(), lengths,
+      ValueRange{arith::ExtUIOp::create(b, b.getI64Type(), place)});
+  return LLVM::LoadOp::create(b, b.getI32Type(), address, 4);
+}
+
+Value RunDealer::emitBlocks(Value length, Value exists) {
   length = arith::MinSIOp::create(
-      b, arith::MaxSIOp::create(b, length, number(0)), op.getCapacity());
+      b, arith::MaxSIOp::create(b, length, number(0)), capacity);
   length = arith::MaxSIOp::create(b, length, number(0));
-  Value blocks = arith::DivUIOp::create(
+  Value count = arith::DivUIOp::create(
       b, add(length, number(2 * DealRunOp::kBlockKeys - 1)),
       number(DealRunOp::kBlockKeys));
-  blocks = arith::MinUIOp::create(b, blocks, number(kMostBlocks));
-  return arith::SelectOp::create(b, exists, blocks, number(0));
+  count = arith::MinUIOp::create(b, count, number(kMostBlocks));
+  return select(exists, count, number(0));
+}
+
+void RunDealer::readSequences() {
+  for (int64_t i = 0; i < each; ++i) {
+    auto [sequence, exists] = findSequence(i);
+    places.push_back(sequence);
+    keys.push_back(emitKeys(sequence, exists));
+    blocks.push_back(emitBlocks(keys.back(), exists));
+  }
 }
 
 Value RunDealer::emitSum(Value own) {
@@ -87,74 +154,198 @@ Value RunDealer::emitSum(Value own) {
   return own;
 }
 
+Value RunDealer::emitLargest(Value own) {
+  for (int64_t distance = 1; distance < kLanes; distance *= 2)
+    own = arith::MaxUIOp::create(
+        b, own,
+        shuffle(own, number(distance), NVVM::ShflKind::bfly, kLanes - 1));
+  return own;
+}
+
 Value RunDealer::emitPrefix(Value own) {
   for (int64_t distance = 1; distance < kLanes; distance *= 2) {
     Value before =
         shuffle(own, number(distance), NVVM::ShflKind::up, /*clamp=*/0);
     Value counts = compare(arith::CmpIPredicate::uge, lane, number(distance));
-    own = add(own, arith::SelectOp::create(b, counts, before, number(0)));
+    own = add(own, select(counts, before, number(0)));
   }
   return own;
 }
 
-void RunDealer::emit() {
-  SmallVector<Value> sequences, blocks, runs;
-  Value sum = number(0);
-  for (int64_t i = 0; i < each; ++i) {
-    auto [sequence, exists] = findSequence(i);
-    sequences.push_back(sequence);
-    blocks.push_back(emitBlocks(sequence, exists));
-    sum = add(sum, blocks.back());
-  }
+Value RunDealer::sum(ArrayRef<Value> values) {
+  Value all = number(0);
+  for (Value value : values)
+    all = add(all, value);
+  return all;
+}
+
+void RunDealer::share(Run &found, Value owner, Value exists) {
+  for (Value *value :
+       {&found.sequence, &found.number, &found.count, &found.keys})
+    if (*value)
+      *value = select(exists, broadcast(*value, owner), number(0));
+}
+
+Run RunDealer::emit() {
+  readSequences();
   // As many runs of this length as there may be, beside one of each sequence
   // that is shorter.
-  Value spare = number(int64_t(op.getTotal() - op.getSequences()));
-  auto divideUp = [&](Value x, Value y) -> Value {
-    Value less = arith::SubIOp::create(b, y, number(1));
-    return arith::DivUIOp::create(b, add(x, less), y);
-  };
-  Value length = divideUp(emitSum(sum), spare);
-  Value own = number(0);
-  for (int64_t i = 0; i < each; ++i) {
-    runs.push_back(arith::MinUIOp::create(b, divideUp(blocks[i], length),
-                                          number(int64_t(op.getMost()))));
-    own = add(own, runs.back());
-  }
+  Value length = divideUp(emitSum(sum(blocks)), number(total - sequences));
+  SmallVector<Value> runs;
+  for (Value count : blocks)
+    runs.push_back(
+        arith::MinUIOp::create(b, divideUp(count, length), number(most)));
+  Value own = sum(runs);
   Value last = emitPrefix(own);
   // The lane whose sequences have the run is the first one whose runs reach
   // behind it.
-  Value isBehind = compare(arith::CmpIPredicate::ule, last, op.getIndex());
-  Value lanes = NVVM::VoteSyncOp::create(b, b.getI32Type(), number(-1),
-                                         isBehind, NVVM::VoteSyncKind::ballot);
-  Value owner = LLVM::CtPopOp::create(b, b.getI32Type(), lanes);
+  Value owner = LLVM::CtPopOp::create(
+      b, b.getI32Type(), vote(compare(arith::CmpIPredicate::ule, last, index)));
   Value exists = compare(arith::CmpIPredicate::ult, owner, number(kLanes));
-  Value begin = arith::SubIOp::create(b, last, own);
-  Value sequence = number(0), run = number(0), count = number(0);
+  Value begin = subtract(last, own);
+  Run found = {number(0), number(0), number(0), Value()};
   for (int64_t i = 0; i < each; ++i) {
-    Value isLater = compare(arith::CmpIPredicate::uge, op.getIndex(), begin);
-    auto take = [&](Value &to, Value value) {
-      to = arith::SelectOp::create(b, isLater, value, to);
-    };
-    take(sequence, sequences[i]);
-    take(run, arith::SubIOp::create(b, op.getIndex(), begin));
-    take(count, runs[i]);
+    Value isLater = compare(arith::CmpIPredicate::uge, index, begin);
+    found.sequence = select(isLater, places[i], found.sequence);
+    found.number = select(isLater, subtract(index, begin), found.number);
+    found.count = select(isLater, runs[i], found.count);
     begin = add(begin, runs[i]);
   }
-  Value found[] = {sequence, run, count};
-  for (auto [index, value] : llvm::enumerate(found)) {
-    Value shared = shuffle(value, owner, NVVM::ShflKind::idx, kLanes - 1);
-    op->getResult(index).replaceAllUsesWith(
-        arith::SelectOp::create(b, exists, shared, number(0)));
+  share(found, owner, exists);
+  return found;
+}
+
+SmallVector<Value> WorkPlanner::emitRuns(Value length) {
+  SmallVector<Value> runs;
+  for (Value count : blocks)
+    runs.push_back(divideUp(count, length));
+  return runs;
+}
+
+Value WorkPlanner::emitLength() {
+  Value all = emitSum(sum(blocks)), largest = number(0);
+  for (Value count : blocks)
+    largest = arith::MaxUIOp::create(b, largest, count);
+  Value needed = divideUp(emitLargest(largest), number(most));
+  // One run of each sequence that is shorter, and as many of this length as
+  // there may be beside, are enough.
+  auto bound = [&](int64_t runs) -> Value {
+    return arith::MaxUIOp::create(b, divideUp(all, number(runs)), needed);
+  };
+  Value least = bound(total), enough = bound(total - sequences);
+  auto loop = scf::WhileOp::create(
+      b, TypeRange{least.getType(), least.getType()}, ValueRange{least, enough},
+      [&](OpBuilder &builder, Location loc, ValueRange range) {
+        Value isOpen = arith::CmpIOp::create(
+            builder, loc, arith::CmpIPredicate::ult, range[0], range[1]);
+        scf::ConditionOp::create(builder, loc, isOpen, range);
+      },
+      [&](OpBuilder &builder, Location, ValueRange range) {
+        OpBuilder::InsertionGuard guard(b);
+        b.restoreInsertionPoint(builder.saveInsertionPoint());
+        Value middle =
+            arith::DivUIOp::create(b, add(range[0], range[1]), number(2));
+        Value isEnough = compare(arith::CmpIPredicate::ule,
+                                 emitSum(sum(emitRuns(middle))), number(total));
+        Value low = select(isEnough, range[0], add(middle, number(1)));
+        Value high = select(isEnough, middle, range[1]);
+        scf::YieldOp::create(b, ValueRange{low, high});
+      });
+  return loop.getResult(1);
+}
+
+SmallVector<Value> WorkPlanner::emitFirst(ArrayRef<Value> runs) {
+  // Places without a sequence have no runs, and count for nobody.
+  SmallVector<Value> own;
+  for (auto [count, parts] : llvm::zip(blocks, runs))
+    own.push_back(divideUp(
+        count, arith::MaxUIOp::create(b, parts, number(1)).getResult()));
+  SmallVector<Value> init(each, number(0));
+  auto loop = scf::ForOp::create(
+      b, number(0), number(kLanes), number(1), init,
+      [&](OpBuilder &builder, Location, Value other, ValueRange carried) {
+        OpBuilder::InsertionGuard guard(b);
+        b.restoreInsertionPoint(builder.saveInsertionPoint());
+        SmallVector<Value> before(carried);
+        for (int64_t i = 0; i < each; ++i) {
+          Value length = broadcast(own[i], other);
+          Value count = broadcast(runs[i], other);
+          Value sequence =
+              add(arith::MulIOp::create(b, other, number(each)), number(i));
+          for (int64_t k = 0; k < each; ++k) {
+            // Of equal ones the first sequence's come first.
+            Value reach =
+                add(own[k],
+                    arith::ExtUIOp::create(b, b.getI32Type(),
+                                           compare(arith::CmpIPredicate::uge,
+                                                   sequence, places[k])));
+            Value isBefore = compare(arith::CmpIPredicate::uge, length, reach);
+            before[k] = add(before[k], select(isBefore, count, number(0)));
+          }
+        }
+        scf::YieldOp::create(b, before);
+      });
+  return llvm::to_vector(ValueRange(loop.getResults()));
+}
+
+Run WorkPlanner::emit() {
+  readSequences();
+  SmallVector<Value> runs = emitRuns(emitLength());
+  Run found = {number(0), number(0), number(0), number(0)};
+  Value isMine = arith::ConstantIntOp::create(b, 0, 1);
+  for (auto [i, first] : llvm::enumerate(emitFirst(runs))) {
+    Value place = subtract(index, first);
+    Value isHere = compare(arith::CmpIPredicate::ult, place, runs[i]);
+    found.sequence = select(isHere, places[i], found.sequence);
+    found.number = select(isHere, place, found.number);
+    found.count = select(isHere, runs[i], found.count);
+    found.keys = select(isHere, keys[i], found.keys);
+    isMine = arith::OrIOp::create(b, isMine, isHere);
   }
+  Value lanes = vote(isMine);
+  Value exists = compare(arith::CmpIPredicate::ne, lanes, number(0));
+  Value owner = LLVM::CountTrailingZerosOp::create(b, b.getI32Type(), lanes,
+                                                   /*is_zero_poison=*/false);
+  // No lane has a number that no run has.
+  share(found, arith::AndIOp::create(b, owner, number(kLanes - 1)), exists);
+  return found;
 }
 
 template <>
 LogicalResult PartitionLowering::lower(DealRunOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
-  RunDealer(op, b, lane()).emit();
+  Run run = RunDealer(op, b, lane()).emit();
+  op.getSequence().replaceAllUsesWith(run.sequence);
+  op.getRun().replaceAllUsesWith(run.number);
+  op.getRuns().replaceAllUsesWith(run.count);
+  return success();
+}
+
+template <>
+LogicalResult PartitionLowering::lower(PlanWorkOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Run run = WorkPlanner(op, b, lane()).emit();
+  Value zero = arith::ConstantIntOp::create(b, 0, 32);
+  Value isFirst =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane(), zero);
+  auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
+  b.setInsertionPointToStart(branch.thenBlock());
+  Value first = arith::MulIOp::create(
+      b, arith::ExtUIOp::create(b, b.getI64Type(), op.getIndex()),
+      arith::ConstantIntOp::create(b, PlanWorkOp::kRecordWords, 64));
+  Value record = LLVM::GEPOp::create(b, op.getPlan().getType(), b.getI32Type(),
+                                     op.getPlan(), ValueRange{first});
+  int32_t place = 0;
+  for (Value word : {run.sequence, run.number, run.count, run.keys}) {
+    Value address =
+        LLVM::GEPOp::create(b, record.getType(), b.getI32Type(), record,
+                            ArrayRef<LLVM::GEPArg>{place++});
+    LLVM::StoreOp::create(b, word, address, 4);
+  }
   return success();
 }
 
 void lowering::addWorkLowerings(LoweringTable &table) {
   table.addReplaced<DealRunOp>();
+  table.addReplaced<PlanWorkOp>();
 }
