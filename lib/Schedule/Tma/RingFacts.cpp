@@ -64,6 +64,11 @@ bool attn::canStoreByTma(const ProblemFacts &facts) {
   return !facts.varlen && !findUnmappable(facts.o);
 }
 
+bool attn::hasFullBlocks(const ProblemFacts &facts, int64_t blockN) {
+  return facts.mask.getKind() == MaskKind::None && !facts.varlen &&
+         !ShapedType::isDynamic(facts.keys) && facts.keys % blockN == 0;
+}
+
 llvm::Error attn::checkMappable(llvm::StringRef schedule,
                                 const ProblemFacts &facts) {
   auto unsupported = [&](const llvm::Twine &what) {
