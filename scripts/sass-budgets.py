@@ -35,6 +35,13 @@ KEPT = ("registers", "spill_bytes", "local", "hot_loop")
 # Where other warps start the products.
 SOFTMAX, EPILOGUE = "softmax_loop", "epilogue"
 
+WAYS = {
+    "exact": "softmax=exact",
+    "lagged": "softmax=lagged",
+    "optimistic": "softmax=optimistic,block_n=96",
+    "apart": "o_partition=true,epilogue=staged,block_n=128,kv_stages=4",
+}
+
 
 def kernels() -> dict[str, list[str]]:
     """The flags of attn-compile for each kernel."""
@@ -53,7 +60,14 @@ def kernels() -> dict[str, list[str]]:
             found[f"sm_100a-bf16-d{dim}{causal}"] = flags + ["--causal"] * bool(causal)
     # A tile for each CTA.
     found["sm_100a-bf16-d128-short"] = ["--q=1x8x1024x128xbf16", "--chip=sm_100a"]
-    found["sm_103a-bf16-d64"] = ["--q=4x32x4096x64xbf16", "--chip=sm_103a"]
+    for dim in (64, 128):
+        found[f"sm_103a-bf16-d{dim}"] = [f"--q=4x32x4096x{dim}xbf16", "--chip=sm_103a"]
+        # Ways of ws_tmem that are asked for.
+        for name, settings in WAYS.items():
+            if name == "optimistic" and dim != 64:
+                continue
+            flags = [f"--q=4x32x4096x{dim}xbf16", "--chip=sm_100a", f"--set={settings}"]
+            found[f"sm_100a-bf16-d{dim}-{name}"] = flags
     return found
 
 

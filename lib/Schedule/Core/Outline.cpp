@@ -192,7 +192,7 @@ static void outlineWorkPlan(gpu::GPUModuleOp module, const ProblemFacts &facts,
   AttentionOp op = facts.op;
   WorkPlanFrame frame(facts, target);
   KernelShape shape = frame.getShape();
-  std::string name = (op.getKernel() + "_plan").str();
+  std::string name = (op.getKernelName() + "_plan").str();
   gpu::GPUFuncOp kernel = createKernel(module, name, frame, shape);
   frame.emit();
   kernel->setAttr(AttnDialect::kLaunchAttr,

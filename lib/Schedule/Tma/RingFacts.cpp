@@ -64,6 +64,11 @@ bool attn::canStoreByTma(const ProblemFacts &facts) {
   return !facts.varlen && !findUnmappable(facts.o);
 }
 
+bool attn::hasFullBlocks(const ProblemFacts &facts, int64_t blockN) {
+  return facts.mask.getKind() == MaskKind::None && !facts.varlen &&
+         !ShapedType::isDynamic(facts.keys) && facts.keys % blockN == 0;
+}
+
 std::optional<std::string> attn::findUnmappable(const ProblemFacts &facts) {
   // A swizzle starts anew every 8 rows, and copies of few rows take longer to
   // start than to arrive.

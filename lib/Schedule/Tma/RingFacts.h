@@ -52,6 +52,10 @@ std::optional<std::string> findUnmappable(const TensorFacts &tensor);
 /// does.
 bool canStoreByTma(const ProblemFacts &facts);
 
+/// True if blocks of so many keys need no mask: all keys of each exist and are
+/// allowed.
+bool hasFullBlocks(const ProblemFacts &facts, int64_t blockN);
+
 /// Refuses problems whose Q, K and V no tensor map describes.
 llvm::Error checkMappable(llvm::StringRef schedule, const ProblemFacts &facts);
 /// What of the problem TMA does not support, if there is something.

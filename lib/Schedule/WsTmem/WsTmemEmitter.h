@@ -222,6 +222,11 @@ private:
   SmallVector<Value> emitProbabilities(int64_t number, Value p, Value factor,
                                        Value token, Value key,
                                        ValueRange cursors);
+  /// The same under a policy that votes on the sums of what it has stored.
+  SmallVector<Value> emitBetProbabilities(int64_t number, Value p, Value factor,
+                                          Value standing, Value token,
+                                          Value key, ValueRange cursors);
+  bool betsOnSums() { return plan.getSoftmax() == SoftmaxPolicy::Optimistic; }
   LogicalResult emitSoftmaxBlock(int64_t number, Value scale, Value key,
                                  ValueRange carried);
   /// Lets warps leave out what a mask takes of a block (WsTmemChunks.cpp).
@@ -229,7 +234,10 @@ private:
   /// Whether a block is the tile's first one.
   Value emitIsFirst(Value key, arith::CmpIPredicate predicate);
   /// Behind a step, the path on which results are multiplied by its factor.
-  void emitRescale(const TensorTile &tile, Value factor, Value key);
+  /// With the maximum that stood in front of it nothing but that tells whether
+  /// there are any.
+  void emitRescale(const TensorTile &tile, Value factor, Value key,
+                   Value standing = Value());
   /// The layout in which a thread has a whole row.
   TmemRegsLayoutAttr getRowLayout();
   /// What is in the columns of tensor memory from `first` on.

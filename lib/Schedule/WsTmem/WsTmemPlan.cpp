@@ -29,9 +29,12 @@ const Schedule &attn::getWsTmemSchedule() {
 /// Registers of a thread of a softmax's warpgroup beside the scores of its row,
 /// in whose place probabilities come, and beside a row of results: addresses,
 /// bounds and what the compiler keeps. ptxas 13.0 was seen to spill nothing of
-/// 128 keys under exact, threshold and lagged, and 408 bytes and more under
-/// optimistic.
+/// 128 keys under exact, threshold and lagged.
 static constexpr int64_t kOtherRegisters = 48;
+/// Keys of a block of which a lost bet finds the exponents in registers: of 112
+/// and 128 ptxas 13.0 spilled 40 bytes and more, of 96 none where probabilities
+/// lie beside the scores, and else up to 32.
+static int64_t getMostBetKeys(bool beside) { return beside ? 96 : 64; }
 // What nothing hides, fitted to the cycle model's traces of D 64 and 128 with
 // 1024 and 2048 keys (docs/CycleModel.md): times of these are within 3 %.
 /// Clocks of a tile: in all, for each column of Q and of the results, and what
@@ -51,6 +54,18 @@ static constexpr double kBesideClocks = 250, kOverlaidClocks = 190;
 static constexpr double kHeldClocks = 10;
 /// The same where K and V share a ring of three slots.
 static constexpr double kShortRingClocks = 16;
+
+/// Clocks of a block that another policy takes more than threshold, in that
+/// corner of the cycle model in which it is worst for it, the least of those
+/// seen (docs/CycleModel.md): what no board has measured is taken where it is
+/// faster in all of them. Of optimistic those of a block of 96 keys.
+static constexpr double kExactClocks = 790, kLaggedClocks = 110,
+                        kOptimisticClocks = 300;
+/// The same of optimistic where the next scores wait for the probabilities,
+/// which are handed on at once.
+static constexpr double kChainedClocks = 650;
+/// The same of a partition for the results.
+static constexpr double kApartClocks = 56;
 
 /// What packed plans of so few rows, which 'decode' has tiles for, have beside
 /// their time: in the cycle model it takes half of that, but has the same.
@@ -107,7 +122,8 @@ static bool canHalve(const ProblemFacts &facts) {
 }
 
 int64_t attn::getFrontKeys(WsTmemPlanAttr plan) {
-  if (!plan.getPParts())
+  // All probabilities stand behind one vote with the policy optimistic.
+  if (!plan.getPParts() || plan.getSoftmax() == SoftmaxPolicy::Optimistic)
     return 0;
   // In steps of the contraction. Over the scores the first product is on the
   // way to the next ones, so that fewer keys are waited for in front of it.
@@ -126,10 +142,14 @@ bool attn::holdsKeys(WsTmemPlanAttr plan) {
 /// How many exponentials of 16 a polynomial takes over, none where the chip has
 /// many: as many as made blocks fastest in the cycle model
 /// (docs/CycleModel.md).
-static int64_t choosePolynomial(const TargetRow &target, bool beside) {
+static int64_t choosePolynomial(const TargetRow &target, bool beside,
+                                SoftmaxPolicy softmax) {
   constexpr double kScarceExponentials = 16;
   if (target.expPerClock > kScarceExponentials)
     return 0;
+  // Without a bound on exponents a polynomial takes more instructions.
+  if (softmax == SoftmaxPolicy::Optimistic)
+    return 5;
   return beside ? 6 : 7;
 }
 
@@ -273,11 +293,16 @@ WsTmemSchedule::getCandidates(const ProblemFacts &facts,
   auto addShape = [&](int64_t blockN, SoftmaxPolicy softmax, bool packs) {
     WsTmemPlanAttr::Parameters p;
     p.packHeads = packs;
+    // Of more keys a lost bet has no registers.
+    if (softmax == SoftmaxPolicy::Optimistic) {
+      p.blockN = getMostBetKeys(/*beside=*/true);
+      blockN = std::min(blockN, getMostBetKeys(fitsBeside(facts, p, context)));
+    }
     p.blockN = blockN;
     p.softmax = softmax;
     p.pBeside = fitsBeside(facts, p, context);
-    p.polynomial = choosePolynomial(target, p.pBeside);
-    p.pParts = true;
+    p.polynomial = choosePolynomial(target, p.pBeside, softmax);
+    p.pParts = softmax != SoftmaxPolicy::Optimistic;
     p.ownBlocks = masked;
     p.order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;
     if (masked && !packs)
@@ -303,12 +328,16 @@ WsTmemSchedule::getCandidates(const ProblemFacts &facts,
     add(p, /*least=*/2);
   };
   // Of two plans that take as long the first one is taken.
-  for (bool packs : {false, true})
+  for (bool packs : {false, true}) {
+    if (packs && !isWorthPacking(facts))
+      continue;
     for (int64_t blockN : {128, 64})
       for (SoftmaxPolicy softmax :
-           {SoftmaxPolicy::Threshold, SoftmaxPolicy::Exact})
-        if (!packs || isWorthPacking(facts))
-          addShape(blockN, softmax, packs);
+           {SoftmaxPolicy::Threshold, SoftmaxPolicy::Lagged,
+            SoftmaxPolicy::Optimistic, SoftmaxPolicy::Exact}) {
+        addShape(blockN, softmax, packs);
+      }
+  }
   return plans;
 }
 
@@ -451,9 +480,9 @@ bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
       facts.mask.getAlign() == MaskAlign::TopLeft && plan.getOwnBlocks() &&
       plan.getBlockN() > kMostKeysOfOne)
     return true;
-  // Probabilities that a lost bet replaces, and the scores that it needs.
-  if (plan.getSoftmax() == SoftmaxPolicy::Optimistic)
-    block += plan.getBlockN() / 2;
+  if (plan.getSoftmax() == SoftmaxPolicy::Optimistic &&
+      block > getMostBetKeys(plan.getPBeside()))
+    return true;
   // A softcap over 128 keys spilled 16 bytes at D 72, over 112 none.
   constexpr int64_t kMostChangedScores = 112;
   if (getScoreCost(facts).registers != 0 &&
@@ -486,6 +515,23 @@ static double getBytesInFlight(const ProblemFacts &facts, WsTmemPlanAttr plan) {
     columns += getValueColumns(facts);
   return double(plan.getKvStages() - 1) * plan.getBlockN() * columns *
          facts.elementType.getIntOrFloatBitWidth() / 8;
+}
+
+/// What a block takes more than with the policy threshold and without a
+/// partition for the results.
+static double getWayClocks(WsTmemPlanAttr plan) {
+  double clocks = plan.getOPartition() ? kApartClocks : 0;
+  switch (plan.getSoftmax()) {
+  case SoftmaxPolicy::Exact:
+    return clocks + kExactClocks;
+  case SoftmaxPolicy::Threshold:
+    return clocks;
+  case SoftmaxPolicy::Lagged:
+    return clocks + kLaggedClocks;
+  case SoftmaxPolicy::Optimistic:
+    return clocks + (plan.getPBeside() ? kOptimisticClocks : kChainedClocks);
+  }
+  llvm_unreachable("unknown policy");
 }
 
 PlanEstimate WsTmemSchedule::estimate(const ProblemFacts &facts,
@@ -535,6 +581,7 @@ PlanEstimate WsTmemSchedule::estimate(const ProblemFacts &facts,
       (plan.getPBeside() ? kBesideClocks
        : holdsKeys(plan) ? kHeldClocks
                          : kOverlaidClocks);
+  estimate.blockClocks += getWayClocks(plan);
   if (sharesRing(facts, plan) && plan.getKvStages() < 4)
     estimate.blockClocks += kShortRingClocks;
   estimate.tileClocks = kTileClocks + kColumnClocks * columns;

@@ -10,8 +10,12 @@ using namespace mlir::attn;
 /// Columns of results that are rescaled at a time, so that they take few
 /// registers beside a block's scores.
 static constexpr int64_t kRescaledColumns = 32;
-/// Columns whose probabilities the policy lagged computes in front of its vote.
+/// Columns whose probabilities the policy lagged computes in front of its vote,
+/// and those that optimistic computes and stores at a time.
 static constexpr int64_t kBetColumns = 32;
+/// What a block's sum of probabilities stays below where optimistic bets: as
+/// far as maxima of the other policies may grow before they change.
+static constexpr float kBetLimit = 0x1p8f;
 
 //===----------------------------------------------------------------------===//
 // Tensor memory
@@ -64,8 +68,8 @@ Value WsTmemEmitter::emitIsFirst(Value key, arith::CmpIPredicate predicate) {
   return arith::CmpIOp::create(b, predicate, key, lastKey);
 }
 
-void WsTmemEmitter::emitRescale(const TensorTile &tile, Value factor,
-                                Value key) {
+void WsTmemEmitter::emitRescale(const TensorTile &tile, Value factor, Value key,
+                                Value standing) {
   RankedTensorType rows = f32Tile({kTmemRows});
   Value changed = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, factor,
                                         splat(rows, 1));
@@ -75,7 +79,13 @@ void WsTmemEmitter::emitRescale(const TensorTile &tile, Value factor,
   };
   // A path with a vote of its own takes that into it; the softmax's takes the
   // path in.
-  if (tile.handed)
+  if (standing)
+    changed = arith::AndIOp::create(
+        b, changed,
+        arith::CmpFOp::create(
+            b, arith::CmpFPredicate::UNE, standing,
+            splat(rows, -std::numeric_limits<double>::infinity())));
+  else if (tile.handed)
     changed = arith::AndIOp::create(
         b, changed, tensor::SplatOp::create(b, emitSome(), changed.getType()));
   auto path = RareOp::create(b, TypeRange(), changed, ValueRange(),
@@ -85,7 +95,7 @@ void WsTmemEmitter::emitRescale(const TensorTile &tile, Value factor,
   b.createBlock(&path.getBody());
   auto end = YieldOp::create(b, ValueRange());
   b.setInsertionPoint(end);
-  if (!tile.handed) {
+  if (!standing && !tile.handed) {
     auto branch = scf::IfOp::create(b, emitSome(), /*withElseRegion=*/false);
     b.setInsertionPointToStart(branch.thenBlock());
   }
@@ -163,6 +173,36 @@ SmallVector<Value> WsTmemEmitter::emitProbabilities(int64_t number, Value p,
   return next;
 }
 
+SmallVector<Value> WsTmemEmitter::emitBetProbabilities(int64_t number, Value p,
+                                                       Value factor,
+                                                       Value standing,
+                                                       Value token, Value key,
+                                                       ValueRange cursors) {
+  const TensorTile &tile = tiles[number];
+  Role role = kSoftmaxes[number];
+  SmallVector<Value> next;
+  for (auto [channel, cursor] : llvm::zip(tile.getChannels(), cursors))
+    next.push_back(CursorAdvanceOp::create(b, cursor, channel));
+  for (int64_t first = 0; first < plan.getBlockN(); first += kBetColumns) {
+    int64_t columns = std::min(kBetColumns, plan.getBlockN() - first);
+    Value slice = SliceOp::create(
+        b, tileType({kTmemRows, columns}, facts.elementType), p, first);
+    // The products of the block before are awaited behind exponentials.
+    if (tile.handed && first == 0)
+      token =
+          ChannelAcquireOp::create(b, tile.handed, cursors[1], role).getToken();
+    TmemStoreOp::create(b, slice,
+                        emitColumns(tile.probabilities, first, columns));
+  }
+  // Nothing is handed on before the place of its products is free.
+  if (tile.freed)
+    next.push_back(awaitFreed(
+        number, emitIsFirst(key, arith::CmpIPredicate::eq), cursors.back()));
+  emitRescale(tile, factor, key, standing);
+  ChannelReleaseOp::create(b, tile.getLast(), token, role);
+  return next;
+}
+
 LogicalResult WsTmemEmitter::emitSoftmaxBlock(int64_t number, Value scale,
                                               Value key, ValueRange carried) {
   const TensorTile &tile = tiles[number];
@@ -175,9 +215,16 @@ LogicalResult WsTmemEmitter::emitSoftmaxBlock(int64_t number, Value scale,
     ChannelReleaseOp::create(b, tile.channel, token, role);
   if (failed(emitScores(b, key, scores)))
     return failure();
+  // A first block that stands apart for its maximum alone has no mask.
+  if (auto mask = scores.getDefiningOp<ApplyMaskOp>();
+      mask && hasFullBlocks(facts, plan.getBlockN())) {
+    scores = mask.getSource();
+    mask.erase();
+  }
   auto softmax =
       OnlineSoftmaxOp::create(b, scores, carried[0], carried[1],
                               /*o=*/Value(), scale, plan.getSoftmax());
+  softmax.setLimit(APFloat(kBetLimit));
   softmax.setPolynomial(plan.getPolynomial());
   softmax.setHalves(plan.getExp() == ExpFormat::F16x2);
   softmax.setSumsElsewhere(static_cast<bool>(tile.sums));
@@ -188,6 +235,15 @@ LogicalResult WsTmemEmitter::emitSoftmaxBlock(int64_t number, Value scale,
     p = arith::TruncFOp::create(
         b, tileType({kTmemRows, plan.getBlockN()}, facts.elementType), p);
   };
+  SmallVector<Value> next = {softmax.getNewM(), softmax.getNewL()};
+  if (betsOnSums()) {
+    narrow();
+    llvm::append_range(next,
+                       emitBetProbabilities(number, p, softmax.getFactor(),
+                                            carried[0], token, key, cursors));
+    YieldOp::create(b, next);
+    return success();
+  }
   if (tile.handed) {
     // The products of the block before are awaited behind the exponentials.
     narrow();
@@ -197,7 +253,6 @@ LogicalResult WsTmemEmitter::emitSoftmaxBlock(int64_t number, Value scale,
     emitRescale(tile, softmax.getFactor(), key);
     narrow();
   }
-  SmallVector<Value> next = {softmax.getNewM(), softmax.getNewL()};
   llvm::append_range(next, emitProbabilities(number, p, softmax.getFactor(),
                                              token, key, cursors));
   YieldOp::create(b, next);
@@ -278,8 +333,17 @@ KVLoopOp WsTmemEmitter::emitSoftmaxLoop(int64_t number, ValueRange cursors) {
   };
   SmallVector<Value> inits = {m, splat(sums, 0)};
   llvm::append_range(inits, cursors);
-  auto loop = KVLoopOp::create(b, bounds.begin, bounds.fullBegin,
-                               bounds.fullEnd, bounds.end, plan.getBlockN(),
+  Value fullEnd = bounds.fullEnd, fullBegin = bounds.fullBegin;
+  if (betsOnSums()) {
+    // The first block has no maximum to bet on.
+    Value second = arith::MaxSIOp::create(
+        b, arith::SubIOp::create(b, bounds.end, context.i32(1)), bounds.begin);
+    fullEnd = arith::MinSIOp::create(b, fullEnd, second);
+    if (fullBegin != bounds.begin)
+      fullBegin = arith::MinSIOp::create(b, fullBegin, fullEnd);
+  }
+  auto loop = KVLoopOp::create(b, bounds.begin, fullBegin, fullEnd, bounds.end,
+                               plan.getBlockN(),
                                /*stages=*/1, inits, body);
   return isWhole ? loop : KVLoopOp();
 }

@@ -21,10 +21,9 @@
 // not even compute it: p is computed with the standing m, and a partial sum
 // that does not stay below `limit` sends the warp to the exact step. The policy
 // lagged computes p in the same way, but votes on the maximum, which nothing
-// but the vote waits for. Sums of
-// positive numbers bound each of them, and a NaN takes the rare path too. f16
-// would allow 2^14: the limit of 2^4 is low for accuracy
-// (docs/Rationale/Softmax.md).
+// but the vote waits for. Sums of positive numbers bound each of them, and a
+// NaN takes the rare path too. f16 would allow 2^14: the limit of 2^4 is low
+// for accuracy (docs/Rationale/Softmax.md).
 //
 // With `rescore` of attn.kv_loop a lost bet is corrected instead of computed
 // anew, so that scores and probabilities have the same registers.
@@ -38,8 +37,10 @@
 //
 // Where all uses of p are slices of its columns, each slice is computed where
 // it stands, so that whoever waits for the first one need not wait for all;
-// under lagged the first one is the bet, and the others know the new m. Masked
-// scores may have chunks of columns that warps leave out (MaskedChunks.h).
+// under lagged the first one is the bet, and the others know the new m. Under
+// optimistic, whose vote stands behind what stores all of them, the rare path
+// stores them once more. Masked scores may have chunks of columns that warps
+// leave out (MaskedChunks.h).
 //
 // Without o, f is the result: 1 unless the step rescales. What rescales o where
 // it is, an attn.rare on f, is done in the step's own rare path if it has one.
@@ -47,10 +48,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ExpandSoftmax.h"
-#include "MaskedChunks.h"
-#include "SoftmaxUses.h"
-#include "mlir/IR/IRMapping.h"
-#include "mlir/IR/Matchers.h"
+#include "SoftmaxStep.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -59,209 +57,12 @@ using namespace mlir::attn;
 /// to here.
 static constexpr float kMostCorrected = 0x1p100f;
 
-/// True for the product that a wait returns.
-static bool isAwaited(Value tile) {
-  return static_cast<bool>(tile.getDefiningOp<ProductWaitOpInterface>());
-}
-
 namespace {
 
-/// Emits the pieces of one step.
-class SoftmaxStep {
+/// The step of each policy.
+class PolicyStep : public SoftmaxStep {
 public:
-  SoftmaxStep(OpBuilder &builder, OnlineSoftmaxOp op)
-      : builder(builder), loc(op.getLoc()), op(op), tile(typeOf(op.getS())),
-        row(typeOf(op.getM())), partial(typeOf(op.getL())), o(op.getO()),
-        rescale(findRescale(op)), slices(findSlices(op)),
-        chunks(MaskedChunks::create(builder, op)) {}
-
-  /// m' of the exact step, but for infinite ones.
-  Value grownMaximum() { return grownMaximum(op.getS()); }
-
-  Value grownMaximum(Value scores) {
-    Value scaled =
-        maximumOf(ReduceOp::create(builder, loc, row, maximumKind(), scores));
-    Value maximum = larger(op.getM(), scaled);
-    if (op.getFinite())
-      return maximum;
-    APFloat lowest =
-        APFloat::getLargest(APFloat::IEEEsingle(), /*Negative=*/true);
-    return larger(maximum, constant(row, lowest));
-  }
-
-  /// A maximum as it is kept: NaN in place of +inf where m passes NaN on.
-  Value kept(Value maximum) {
-    if (!passesNaN())
-      return maximum;
-    // inf * 0 is NaN.
-    return math::FmaOp::create(builder, loc, maximum,
-                               constant(row, APFloat(0.0f)), maximum);
-  }
-
-  /// True if m is to be NaN where a score is.
-  bool passesNaN() {
-    return op.getPolynomial() != 0 &&
-           op.getPolicy() != SoftmaxPolicy::Optimistic;
-  }
-
-  ReduceKind maximumKind() {
-    return passesNaN() ? ReduceKind::Maximum : ReduceKind::Max;
-  }
-
-  Value larger(Value a, Value b) {
-    if (passesNaN())
-      return arith::MaximumFOp::create(builder, loc, a, b);
-    return arith::MaxNumFOp::create(builder, loc, a, b);
-  }
-
-  /// m of the largest scores.
-  Value maximumOf(Value largest) {
-    RankedTensorType type = typeOf(largest);
-    Value scale = tensor::SplatOp::create(builder, loc, op.getScale(), type);
-    if (op.getOffset().isZero())
-      return arith::MulFOp::create(builder, loc, largest, scale);
-    return math::FmaOp::create(builder, loc, largest, scale,
-                               constant(type, -op.getOffset()));
-  }
-
-  Value probabilities(Value maximum) {
-    return probabilities(0, tile.getShape()[1], maximum);
-  }
-
-  /// Of `columns` columns from `first` on.
-  Value probabilities(int64_t first, int64_t columns, Value maximum) {
-    if (chunks)
-      return chunks->emitColumns(
-          first, columns, [&](Value scores, int64_t column) {
-            return probabilities(scores, maximum, column);
-          });
-    RankedTensorType type =
-        tile.clone(ArrayRef<int64_t>{tile.getShape()[0], columns});
-    Value scores = op.getS();
-    if (type != tile)
-      scores = SliceOp::create(builder, loc, type, scores, first);
-    return probabilities(scores, maximum);
-  }
-
-  /// Of scores that are those from `column` on of what is computed together.
-  Value probabilities(Value scores, Value maximum, int64_t column = 0) {
-    RankedTensorType type = typeOf(scores);
-    Value tileScale =
-        tensor::SplatOp::create(builder, loc, op.getScale(), type);
-    Value offset = arith::NegFOp::create(builder, loc, maximum);
-    Value tileOffset = BroadcastOp::create(builder, loc, type, offset);
-    Value exponent =
-        math::FmaOp::create(builder, loc, scores, tileScale, tileOffset);
-    // Where the standing maximum is used, what reaches 2^128 or is NaN is
-    // computed anew: by lagged for its maximum, by optimistic for sums that
-    // have to show it.
-    bool bounded = op.getPolicy() != SoftmaxPolicy::Optimistic;
-    uint64_t polynomial = op.getPolynomial();
-    return Exp2Op::create(builder, loc, exponent, polynomial,
-                          polynomial != 0 && bounded, op.getHalves(), column);
-  }
-
-  /// The factor from the standing maximum to another.
-  Value factor(Value maximum) {
-    return Exp2Op::create(
-        builder, loc, arith::SubFOp::create(builder, loc, op.getM(), maximum));
-  }
-
-  Value partialSums(Value p) {
-    return ReduceOp::create(builder, loc, partial, ReduceKind::Add, p,
-                            /*partial=*/true);
-  }
-
-  /// The same where they join l; null if others add them up.
-  Value joiningSums(Value p) {
-    return op.getSumsElsewhere() ? Value() : partialSums(p);
-  }
-
-  /// `l` with partial sums of this block.
-  Value withSums(Value l, Value sums) {
-    return op.getSumsElsewhere()
-               ? l
-               : arith::AddFOp::create(builder, loc, l, sums).getResult();
-  }
-
-  bool hasSlices() const { return !slices.empty(); }
-
-  /// The probabilities of one slice, as its users take them, and their sums.
-  std::pair<Value, Value> sliceOf(SliceOp slice, Value maximum) {
-    auto type = cast<RankedTensorType>(slice.getType());
-    Value p = probabilities(slice.getColumn(), type.getShape()[1], maximum);
-    if (type == p.getType())
-      return {p, p};
-    return {arith::TruncFOp::create(builder, loc, type, p), p};
-  }
-
-  /// Computes the slices but the first `done` where they stand; l with their
-  /// sums, which nobody in the block waits for, at the end.
-  Value emitSlices(unsigned done, Value maximum, Value l) {
-    // The sums of a slice stand in front of the next one, behind what its own
-    // probabilities are for.
-    Value pending;
-    auto add = [&] {
-      if (pending)
-        l = withSums(l, joiningSums(pending));
-    };
-    for (SliceOp slice : ArrayRef(slices).drop_front(done)) {
-      builder.setInsertionPoint(slice);
-      add();
-      auto [p, wide] = sliceOf(slice, maximum);
-      slice.getResult().replaceAllUsesWith(p);
-      pending = wide;
-    }
-    builder.setInsertionPoint(op->getBlock()->getTerminator());
-    for (Operation *user : op.getNewL().getUsers())
-      if (Operation *inBlock = op->getBlock()->findAncestorOpInBlock(*user);
-          inBlock && inBlock->isBeforeInBlock(&*builder.getInsertionPoint()))
-        builder.setInsertionPoint(inBlock);
-    add();
-    for (SliceOp slice : slices)
-      slice->erase();
-    return l;
-  }
-
-  Value rescaledSums(Value factor, Value sums) {
-    if (op.getSumsElsewhere())
-      return op.getL();
-    Value spread = BroadcastOp::create(builder, loc, partial, factor);
-    if (!sums)
-      return arith::MulFOp::create(builder, loc, op.getL(), spread);
-    return math::FmaOp::create(builder, loc, op.getL(), spread, sums);
-  }
-
-  Value rescaledOutput(Value factor) {
-    if (!o)
-      return factor;
-    Value spread = BroadcastOp::create(builder, loc, typeOf(o), factor);
-    return arith::MulFOp::create(builder, loc, o, spread);
-  }
-
-  /// What rescales the accumulator elsewhere, on the step's own rare path.
-  Value rescaledElsewhere(Value factor) {
-    if (!rescale)
-      return rescaledOutput(factor);
-    IRMapping mapping;
-    mapping.map(op.getFactor(), factor);
-    for (Operation &nested : rescale.getBody().front().without_terminator())
-      builder.clone(nested, mapping);
-    return factor;
-  }
-
-  /// Erases what the step's own rare path does, or what a step that rescales
-  /// nothing does not need.
-  void eraseRescale() {
-    if (!rescale)
-      return;
-    Operation *compare = rescale.getCondition().getDefiningOp();
-    rescale->erase();
-    compare->erase();
-  }
-
-  /// The last result of a step that rescales nothing.
-  Value unchangedOutput() { return o ? o : constant(row, APFloat(1.0f)); }
+  using SoftmaxStep::SoftmaxStep;
 
   /// All of the exact step: p, m', l', o'.
   SmallVector<Value, 4> exact() {
@@ -371,6 +172,120 @@ public:
     return SmallVector<Value, 4>(results);
   }
 
+  /// The exponents of a slice with `maximum`.
+  Value exponentsOf(SliceOp slice, Value maximum) {
+    auto type = RankedTensorType::get(
+        slice.getType().getShape(), tile.getElementType(), tile.getEncoding());
+    Value scores =
+        SliceOp::create(builder, loc, type, op.getS(), slice.getColumnAttr());
+    Value scale = tensor::SplatOp::create(builder, loc, op.getScale(), type);
+    Value offset = BroadcastOp::create(
+        builder, loc, type, arith::NegFOp::create(builder, loc, maximum));
+    return math::FmaOp::create(builder, loc, scores, scale, offset);
+  }
+
+  /// Probabilities, as the users of `slice` take them, and as they are added
+  /// up.
+  std::pair<Value, Value> powersOf(SliceOp slice, Value exponents) {
+    Value p = Exp2Op::create(builder, loc, exponents, op.getPolynomial(),
+                             /*bounded=*/false, op.getHalves());
+    Type type = slice.getType();
+    if (p.getType() == type)
+      return {p, p};
+    return {arith::TruncFOp::create(builder, loc, type, p), p};
+  }
+
+  /// The bet on whole rows, slice by slice. Exponents take the registers of
+  /// the scores, and a lost bet starts from them. Rows that have no maximum yet
+  /// bet on 0, and lose. Paths that rescale the accumulator elsewhere take the
+  /// vote to where they stand.
+  SmallVector<Value, 4> optimisticSlices() {
+    APFloat lowest =
+        APFloat::getLargest(APFloat::IEEEsingle(), /*Negative=*/true);
+    Value none = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLE,
+                                       op.getM(), constant(row, lowest));
+    Value standing = arith::SelectOp::create(
+        builder, loc, none, constant(row, APFloat(0.0f)), op.getM());
+    SmallVector<Value> exponents;
+    Value sums, pending;
+    auto add = [&] {
+      Value more = partialSums(pending);
+      sums = sums ? arith::AddFOp::create(builder, loc, sums, more).getResult()
+                  : more;
+    };
+    SmallVector<std::pair<SliceOp, Operation *>> stores;
+    for (SliceOp slice : slices) {
+      builder.setInsertionPoint(slice);
+      exponents.push_back(exponentsOf(slice, standing));
+      auto [p, wide] = powersOf(slice, exponents.back());
+      // Behind the next ones' exponentials nobody waits for sums.
+      if (pending)
+        add();
+      pending = wide;
+      for (Operation *user : slice->getUsers())
+        stores.push_back({slice, user});
+      slice.getResult().replaceAllUsesWith(p);
+    }
+    builder.setInsertionPoint(rescale);
+    add();
+    Value large = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UGE,
+                                        sums, constant(partial, op.getLimit()));
+    large = arith::OrIOp::create(
+        builder, loc, large,
+        BroadcastOp::create(builder, loc, large.getType(), none));
+    SmallVector<Value, 4> defaults = {standing, withSums(op.getL(), sums),
+                                      unchangedOutput()};
+    ValueRange rows = rare(large, defaults, /*eachWarpgroup=*/false, [&]() {
+      return corrected(exponents, stores, none, standing);
+    });
+    for (SliceOp slice : slices)
+      slice->erase();
+    return {Value(), rows[0], rows[1], rows[2]};
+  }
+
+  /// Stores the probabilities of slices whose exponents are off by what the
+  /// maximum has grown; the new state.
+  SmallVector<Value, 4>
+  corrected(ArrayRef<Value> exponents,
+            ArrayRef<std::pair<SliceOp, Operation *>> stores, Value none,
+            Value standing) {
+    Value most;
+    for (Value each : exponents) {
+      Value largest = ReduceOp::create(builder, loc, row, maximumKind(), each);
+      most = most ? larger(most, largest) : largest;
+    }
+    Value least = arith::SelectOp::create(
+        builder, loc, none,
+        constant(row, APFloat::getLargest(APFloat::IEEEsingle(),
+                                          /*Negative=*/true)),
+        constant(row, APFloat(0.0f)));
+    // As far as the maximum moves where it is rounded.
+    Value maximum = arith::AddFOp::create(builder, loc, standing,
+                                          kept(larger(most, least)));
+    Value growth = arith::SubFOp::create(builder, loc, maximum, standing);
+    // Rows without a maximum have nothing to rescale.
+    Value decline = larger(growth, constant(row, APFloat(0.0f)));
+    Value change = Exp2Op::create(builder, loc,
+                                  arith::NegFOp::create(builder, loc, decline));
+    Value output = rescaledElsewhere(change);
+    Value l = rescaledSums(change, Value());
+    // Stores to the same columns are not in order by themselves.
+    TmemStoreWaitOp::create(builder, loc);
+    for (auto [slice, each] : llvm::zip(slices, exponents)) {
+      Value offset = BroadcastOp::create(builder, loc, each.getType(), growth);
+      auto [p, wide] =
+          powersOf(slice, arith::SubFOp::create(builder, loc, each, offset));
+      l = withSums(l, joiningSums(wide));
+      for (auto [stored, store] : stores) {
+        if (stored != slice)
+          continue;
+        Operation *again = builder.clone(*store);
+        again->setOperand(0, p);
+      }
+    }
+    return {maximum, l, output};
+  }
+
   /// The bet on the maximum, which nothing but the vote waits for.
   SmallVector<Value, 4> lagged() {
     Value p = probabilities(op.getM());
@@ -456,81 +371,6 @@ public:
         },
         /*leavesLoop=*/true));
   }
-
-  /// The op that all uses of p are, if it makes p narrower; null if there is
-  /// none. Scores and probabilities are both live at the vote of `optimistic`,
-  /// where narrow ones take half of the registers, or a quarter. 16-bit ones
-  /// not where the accumulator is in flight up to the vote and awaited there:
-  /// the product that makes it still reads the last block's probabilities,
-  /// whose registers the narrow ones are to take. 8-bit ones can have other
-  /// registers.
-  Operation *findNarrowing(bool behind) {
-    bool awaited = !behind && o && isAwaited(o);
-    Operation *narrowing = nullptr;
-    for (Operation *user : op.getP().getUsers()) {
-      if (!isa<arith::TruncFOp, NarrowOperandOp>(user) ||
-          (awaited && !isa<NarrowOperandOp>(user)) ||
-          (narrowing &&
-           (narrowing->getName() != user->getName() ||
-            narrowing->getAttrDictionary() != user->getAttrDictionary() ||
-            narrowing->getResultTypes() != user->getResultTypes())))
-        return nullptr;
-      narrowing = user;
-    }
-    return narrowing;
-  }
-
-private:
-  Value narrowed(Value p, Operation *narrowing) {
-    if (!narrowing)
-      return p;
-    IRMapping mapping;
-    mapping.map(narrowing->getOperand(0), p);
-    return builder.clone(*narrowing, mapping)->getResult(0);
-  }
-
-  /// Unordered: a first maximum has grown from -inf, and -inf from -inf.
-  Value hasGrown(Value maximum, Value standing) {
-    Value growth = arith::SubFOp::create(builder, loc, maximum, standing);
-    return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UGT,
-                                 growth,
-                                 constant(typeOf(growth), op.getGrowth()));
-  }
-
-  static RankedTensorType typeOf(Value value) {
-    return cast<RankedTensorType>(value.getType());
-  }
-
-  Value constant(RankedTensorType type, APFloat value) {
-    return arith::ConstantOp::create(builder, loc,
-                                     DenseElementsAttr::get(type, value));
-  }
-
-  ValueRange rare(Value condition, ValueRange defaults, bool eachWarpgroup,
-                  function_ref<SmallVector<Value, 4>()> emit,
-                  bool leavesLoop = false) {
-    auto path =
-        RareOp::create(builder, loc, defaults.getTypes(), condition, defaults,
-                       eachWarpgroup, /*barrier=*/IntegerAttr(), leavesLoop);
-    OpBuilder::InsertionGuard guard(builder);
-    builder.createBlock(&path.getBody());
-    SmallVector<Value, 4> results = emit();
-    YieldOp::create(builder, loc, results);
-    return path.getResults();
-  }
-
-  OpBuilder &builder;
-  Location loc;
-  OnlineSoftmaxOp op;
-  RankedTensorType tile, row, partial;
-  /// The accumulator to rescale; null if it is elsewhere.
-  Value o;
-  /// The path that rescales it there; null if there is none.
-  RareOp rescale;
-  /// The slices that are computed one by one; none if p is computed as a whole.
-  SmallVector<SliceOp> slices;
-  /// The columns of masked scores that warps may leave out.
-  std::optional<MaskedChunks> chunks;
 };
 
 } // namespace
@@ -550,7 +390,7 @@ LogicalResult attn::expandOnlineSoftmax(OnlineSoftmaxOp op, bool inFlight,
   if (inFlight)
     wait = op.getO().getDefiningOp<ProductWaitOpInterface>();
   OpBuilder builder(op);
-  SoftmaxStep step(builder, op);
+  PolicyStep step(builder, op);
   SmallVector<Value, 4> results;
   switch (op.getPolicy()) {
   case SoftmaxPolicy::Exact:
@@ -565,8 +405,11 @@ LogicalResult attn::expandOnlineSoftmax(OnlineSoftmaxOp op, bool inFlight,
       results = step.threshold();
     break;
   case SoftmaxPolicy::Optimistic:
-    results = canMultiplyAgain(op, product) ? step.correcting(product)
-                                            : step.optimistic(wait);
+    if (canMultiplyAgain(op, product))
+      results = step.correcting(product);
+    else
+      results = step.canStoreAgain() ? step.optimisticSlices()
+                                     : step.optimistic(wait);
     break;
   case SoftmaxPolicy::Lagged:
     if (step.isFirst())

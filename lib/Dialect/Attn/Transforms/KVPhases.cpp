@@ -14,20 +14,30 @@ bool attn::isSameBound(Value a, Value b) {
          matchPattern(b, m_ConstantInt(&constantB)) && constantA == constantB;
 }
 
+/// True for policies that take the standing maximum for a block's own.
+static bool isBet(SoftmaxPolicy policy) {
+  return policy == SoftmaxPolicy::Optimistic || policy == SoftmaxPolicy::Lagged;
+}
+
 SmallVector<KVPhaseRange, 3> attn::makePhaseRanges(OpBuilder &builder,
                                                    KVLoopOp loop, Value trips) {
   Location loc = loop.getLoc();
-  bool hasMask = false, hasLower = false;
-  loop.getBody().walk([&](ApplyMaskOp op) {
-    hasMask = true;
-    hasLower |= static_cast<bool>(op.getLower());
+  bool hasMask = false, hasLower = false, bets = false;
+  loop.getBody().walk([&](Operation *op) {
+    if (auto mask = dyn_cast<ApplyMaskOp>(op)) {
+      hasMask = true;
+      hasLower |= static_cast<bool>(mask.getLower());
+    }
+    if (auto softmax = dyn_cast<OnlineSoftmaxOp>(op))
+      bets |= isBet(softmax.getPolicy());
   });
   auto iterationOf = [&](Value block) -> Value {
     return arith::SubIOp::create(builder, loc, loop.getEnd(), block);
   };
   SmallVector<KVPhaseRange, 3> phases;
   Value begin = arith::ConstantIntOp::create(builder, loc, 0, 32);
-  if (hasMask && !isSameBound(loop.getFullEnd(), loop.getEnd())) {
+  // Without a mask too, blocks behind `full_end` do not bet.
+  if ((hasMask || bets) && !isSameBound(loop.getFullEnd(), loop.getEnd())) {
     phases.push_back({KVPhase::Right, begin, iterationOf(loop.getFullEnd())});
     begin = phases.back().end;
   }
@@ -62,9 +72,7 @@ Operation *attn::cloneForPhase(OpBuilder &builder, Operation *op, KVPhase phase,
   // Masked blocks do not bet, since theirs are the rows that have no maximum
   // yet; but they rescale only where the maximum has grown a lot.
   if (auto softmax = dyn_cast<OnlineSoftmaxOp>(copy);
-      softmax && phase != KVPhase::Interior &&
-      (softmax.getPolicy() == SoftmaxPolicy::Optimistic ||
-       softmax.getPolicy() == SoftmaxPolicy::Lagged))
+      softmax && phase != KVPhase::Interior && isBet(softmax.getPolicy()))
     softmax.setPolicy(SoftmaxPolicy::Threshold);
   return copy;
 }

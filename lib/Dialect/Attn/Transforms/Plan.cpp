@@ -64,9 +64,10 @@ private:
                                  const PlanCandidates &candidates);
   void report(AttentionOp op, const PlanCandidate &candidate,
               const llvm::Twine &source, const llvm::Twine &measured = "");
-  /// Compares the ways for results to leave the kernel, each in the best plan
-  /// of the chosen schedule that takes it.
-  void reportEpilogues(AttentionOp op, ArrayRef<PlanCandidate> plans);
+  /// Compares the values of a parameter, each in the best plan of the chosen
+  /// schedule that has it.
+  void reportWays(AttentionOp op, ArrayRef<PlanCandidate> plans,
+                  StringRef parameter, StringRef what);
   /// Refuses a plan that was asked for and has too few registers, or warns of
   /// it where spills are allowed: some plans are fast in spite of them.
   LogicalResult refuseSpills(AttentionOp op, const PlanCandidate &candidate,
@@ -121,40 +122,40 @@ LogicalResult AttnPlanPass::setPlan(AttentionOp op, PlanAttrInterface plan) {
   return success();
 }
 
-/// How results leave the kernel of a plan; empty if its schedule knows one way.
-static std::string getEpilogue(PlanAttrInterface plan) {
+/// The value of a plan's parameter; empty if its schedule has none of that
+/// name.
+static std::string getParameter(PlanAttrInterface plan, StringRef name) {
   for (const PlanParameterInfo &info : plan.listParameters())
-    if (info.name == "epilogue")
+    if (info.name == name)
       return info.value;
   return "";
 }
 
-void AttnPlanPass::reportEpilogues(AttentionOp op,
-                                   ArrayRef<PlanCandidate> plans) {
+void AttnPlanPass::reportWays(AttentionOp op, ArrayRef<PlanCandidate> plans,
+                              StringRef parameter, StringRef what) {
   PlanAttrInterface taken = plans.front().plan;
   SmallVector<std::pair<std::string, const PlanCandidate *>> best;
   for (const PlanCandidate &each : plans) {
-    std::string epilogue = getEpilogue(each.plan);
+    std::string way = getParameter(each.plan, parameter);
     if (each.plan.getSchedule() == taken.getSchedule() &&
-        !llvm::is_contained(llvm::make_first_range(best), epilogue))
-      best.push_back({epilogue, &each});
+        !llvm::is_contained(llvm::make_first_range(best), way))
+      best.push_back({way, &each});
   }
   if (best.size() < 2)
     return;
+  std::string category = ("attn." + parameter).str();
   auto message = remark::passed(
-      op.getLoc(),
-      remark::RemarkOpts::name("epilogue").category("attn.epilogue"));
-  message << remark::add("results leave by '{0}'", best.front().first);
-  for (const auto &[epilogue, candidate] : best) {
+      op.getLoc(), remark::RemarkOpts::name(parameter).category(category));
+  message << remark::add("{0} by '{1}'", what, best.front().first);
+  for (const auto &[way, candidate] : best) {
     const PlanEstimate &e = candidate->estimate;
-    message << remark::metric(epilogue + "-microseconds",
+    message << remark::metric(way + "-microseconds",
                               llvm::formatv("{0:f2}", e.microseconds).str())
-            << remark::metric(epilogue + "-tile-clocks",
+            << remark::metric(way + "-tile-clocks",
                               llvm::formatv("{0:f0}", e.tileClocks).str())
-            << remark::metric(epilogue + "-block-clocks",
+            << remark::metric(way + "-block-clocks",
                               llvm::formatv("{0:f0}", e.blockClocks).str())
-            << remark::metric(epilogue + "-shared-bytes",
-                              e.sharedBytes.getTotal());
+            << remark::metric(way + "-shared-bytes", e.sharedBytes.getTotal());
   }
 }
 
@@ -501,7 +502,8 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
     return failure();
   candidates.plans.front().plan = op.getPlanAttr();
   report(op, candidates.plans.front(), "for " + target.chip);
-  reportEpilogues(op, candidates.plans);
+  reportWays(op, candidates.plans, "epilogue", "results leave");
+  reportWays(op, candidates.plans, "softmax", "maxima are kept");
   if (failed(refuseSpills(op, candidates.plans.front(), target)))
     return failure();
   if (schedule.empty() && parameters.empty())

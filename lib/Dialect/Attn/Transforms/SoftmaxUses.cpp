@@ -28,6 +28,24 @@ static bool canMoveUp(RareOp path, OnlineSoftmaxOp op) {
   return !walk.wasInterrupted();
 }
 
+bool attn::isBehindStores(RareOp path, ArrayRef<SliceOp> slices) {
+  return !slices.empty() && llvm::all_of(slices, [&](SliceOp slice) {
+    return llvm::all_of(slice->getUsers(), [&](Operation *user) {
+      auto store = dyn_cast<AsyncOpInterface>(user);
+      return store && &store.getAsyncEngine() == &kTensorStores &&
+             user->getBlock() == path->getBlock() &&
+             user->isBeforeInBlock(path);
+    });
+  });
+}
+
+/// True if the vote of the step can be taken where `path` stands.
+static bool canTakeVote(RareOp path, OnlineSoftmaxOp op) {
+  return op.getPolicy() == SoftmaxPolicy::Optimistic &&
+         path->getBlock() == op->getBlock() && path->getNumResults() == 0 &&
+         isBehindStores(path, findSlices(op));
+}
+
 RareOp attn::findRescale(OnlineSoftmaxOp op) {
   Value factor = op.getFactor();
   if (!factor)
@@ -38,8 +56,13 @@ RareOp attn::findRescale(OnlineSoftmaxOp op) {
         compare.getPredicate() != arith::CmpFPredicate::UNE ||
         !matchPattern(compare.getRhs(), m_OneFloat()))
       continue;
-    auto path = dyn_cast<RareOp>(*compare->user_begin());
-    if (path && canMoveUp(path, op))
+    Operation *condition = *compare->user_begin();
+    // Rows that have no maximum yet may be left out.
+    if (isa<arith::AndIOp>(condition) && condition->hasOneUse() &&
+        op.getPolicy() == SoftmaxPolicy::Optimistic)
+      condition = *condition->user_begin();
+    auto path = dyn_cast<RareOp>(condition);
+    if (path && (canMoveUp(path, op) || canTakeVote(path, op)))
       return path;
   }
   return {};

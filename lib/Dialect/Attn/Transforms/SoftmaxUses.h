@@ -19,6 +19,9 @@ RareOp findRescale(OnlineSoftmaxOp op);
 /// are its columns once each; else none.
 SmallVector<SliceOp> findSlices(OnlineSoftmaxOp op);
 
+/// True if all uses of slices are stores to tensor memory in front of `path`.
+bool isBehindStores(RareOp path, ArrayRef<SliceOp> slices);
+
 } // namespace mlir::attn
 
 #endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_SOFTMAXUSES_H

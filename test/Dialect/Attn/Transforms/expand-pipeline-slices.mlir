@@ -10,6 +10,7 @@
 !m = tensor<128xf32, #attn.auto>
 !l = tensor<128x1xf32, #attn.partial<parent = #attn.auto>>
 !to_front = !attn.buffer<128x48xf16, #attn.tmem<m = 128>, tmem>
+!results = !attn.buffer<128x64xf32, #attn.tmem<m = 128>, tmem>
 !to_back = !attn.buffer<128x16xf16, #attn.tmem<m = 128>, tmem>
 
 gpu.module @kernels {
@@ -83,6 +84,57 @@ gpu.module @kernels {
     attn.tmem.store %front, %f : !front, !to_front
     %back = attn.slice %n {column = 48} : !p -> !back
     attn.tmem.store %back, %b : !back, !to_back
+    gpu.return
+  }
+
+  // Under optimistic the vote stands behind what stores the slices, where the
+  // results are rescaled. The rare path stores them once more, of the exponents
+  // that they were made of. Rows without a maximum bet on 0, and lose.
+  // CHECK-LABEL: gpu.func @optimistic(
+  // CHECK: %[[NONE:.*]] = arith.cmpf ole, %[[M:.*]], %{{.*}} : tensor<128xf32
+  // CHECK: %[[STANDING:.*]] = arith.select %[[NONE]], %{{.*}}, %[[M]]
+  // CHECK: %[[FRONT:.*]] = math.fma {{.*}} : tensor<128x48xf32
+  // CHECK: attn.exp2 %[[FRONT]] : tensor<128x48xf32
+  // CHECK: attn.tmem.store
+  // CHECK: %[[BACK:.*]] = math.fma {{.*}} : tensor<128x16xf32
+  // CHECK: attn.exp2 %[[BACK]] : tensor<128x16xf32
+  // CHECK: attn.reduce add {{.*}} : tensor<128x48xf32
+  // CHECK: attn.tmem.store
+  // CHECK: attn.reduce add {{.*}} : tensor<128x16xf32
+  // CHECK: arith.cmpf uge
+  // CHECK: attn.rare any %{{.*}} default(%[[STANDING]],
+  // CHECK:   attn.reduce max %[[FRONT]]
+  // CHECK:   attn.reduce max %[[BACK]]
+  // CHECK:   %[[FACTOR:.*]] = attn.exp2 %{{.*}} : tensor<128xf32
+  // CHECK:   attn.broadcast %[[FACTOR]]
+  // CHECK:   attn.tmem.store
+  // CHECK:   attn.tmem.store_wait
+  // CHECK:   arith.subf %[[FRONT]]
+  // CHECK:   attn.tmem.store
+  // CHECK:   arith.subf %[[BACK]]
+  // CHECK:   attn.tmem.store
+  // CHECK:   attn.yield
+  // CHECK-NOT: attn.rare
+  // CHECK: gpu.return
+  gpu.func @optimistic(%x: f32, %f: !to_front, %b: !to_back, %o: !results) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %s = tensor.splat %x : !s
+    %m = tensor.splat %x : !m
+    %l = tensor.splat %x : !l
+    %one = arith.constant dense<1.0> : !m
+    %none = arith.constant dense<0xFF800000> : !m
+    %p, %m1, %l1, %c = attn.online_softmax %s, %m, %l scale %x {policy = #attn<softmax_policy optimistic>} : !s, !m, !l
+    %n = arith.truncf %p : !s to !p
+    %front = attn.slice %n {column = 0} : !p -> !front
+    attn.tmem.store %front, %f : !front, !to_front
+    %back = attn.slice %n {column = 48} : !p -> !back
+    attn.tmem.store %back, %b : !back, !to_back
+    %changed = arith.cmpf une, %c, %one : !m
+    %some = arith.cmpf une, %m, %none : !m
+    %both = arith.andi %changed, %some : tensor<128xi1, #attn.auto>
+    attn.rare any %both : tensor<128xi1, #attn.auto> {
+      %z = attn.broadcast %c : !m -> !s
+      attn.tmem.store %z, %o : !s, !results
+    }
     gpu.return
   }
 
