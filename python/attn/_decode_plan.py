@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import weakref
 from collections.abc import Sequence
 from typing import Any
 
 from . import _decode, _driver, _host, _host_inputs, _options, _paged_problem, _tensors, runtime
 from ._functional import Modification
+from ._memory import Memory
 from ._paged_problem import ROW_TENSORS
 from ._row_tensors import (
     check_planned_rows,
@@ -27,33 +27,6 @@ _HOST = -1
 #: Sets of tensors whose launches are kept.
 _KEPT_LAUNCHES = 256
 _I32 = 4
-
-
-class _Memory:
-    """Bytes of a device, freed with this object."""
-
-    def __init__(self, device: int, size: int, what: str) -> None:
-        driver = _driver.load()
-        address = ctypes.c_uint64()
-        with _driver.get_device(device):
-            status = driver.cuMemAlloc_v2(ctypes.byref(address), max(size, 1))
-            _driver.check(status, "cuMemAlloc", f"{what} of {size} bytes")
-        self.address: int = address.value
-        self._device = device
-        weakref.finalize(self, _free, device, address.value)
-
-    def clear(self, size: int) -> None:
-        """Fills the first `size` bytes with zeros, before anything else is launched."""
-        driver = _driver.load()
-        with _driver.get_device(self._device):
-            what = f"zeros of {size} bytes"
-            _driver.check(driver.cuMemsetD8_v2(self.address, 0, size), "cuMemsetD8", what)
-            _driver.check(driver.cuCtxSynchronize(), "cuCtxSynchronize", what)
-
-
-def _free(device: int, address: int) -> None:
-    with _driver.get_device(device):
-        _driver.load().cuMemFree_v2(address)
 
 
 def _make_key(operands: Sequence[Any]) -> object:
@@ -245,7 +218,7 @@ class DecodePlan:
         self._rest: runtime.LoadedKernel | None = None
         self._planned = False
         self._stream: int | None = None
-        self._workspaces: tuple[_Memory, ...] = ()
+        self._workspaces: tuple[Memory, ...] = ()
         #: Launches by what tells torch tensors apart but for their addresses, each
         #: with the places of its addresses: indices among the tensors, or fixed ones.
         self._known: dict[object, tuple[runtime.PreparedLaunch, list[tuple[int, int]]]] = {}
@@ -266,10 +239,10 @@ class DecodePlan:
         batch = self._problem.batch
         sizes = {"room for lengths": batch * _I32, "room for a table": batch * self._max_pages * _I32}
         self._lengths, self._table = (
-            _Memory(self._device, size, f"DecodePlan: {what}") for what, size in sizes.items()
+            Memory(self._device, size, f"DecodePlan: {what}") for what, size in sizes.items()
         )
         self._workspaces = tuple(
-            _Memory(self._device, size, "DecodePlan: workspace")
+            Memory(self._device, size, "DecodePlan: workspace")
             for size in self._runner.get_workspaces()
         )
         # Kernels leave zeros for the next launch.

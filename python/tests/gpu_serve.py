@@ -395,7 +395,7 @@ def pretend(chip: str) -> None:
     _decode.get_stream = lambda *_: 0
     _driver.is_capturing = lambda *_: False
     _paged_problem.load = functools.cache(_Prepared)
-    _decode_plan._Memory = _Memory
+    _decode_plan.Memory = _Memory
     attn.DecodePlan._copy = lambda *_: None
 
 

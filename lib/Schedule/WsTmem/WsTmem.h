@@ -57,6 +57,15 @@ inline constexpr int64_t kTmemSumRegisters = 8;
 /// no row: 2 x 128 x 176 + 2 x 128 x 80 = 512 x 128. ptxas 13.0 spills nothing
 /// of kernels without masks so.
 inline constexpr int64_t kTmemApartRegisters = 176, kTmemRestRegisters = 80;
+/// Registers of a thread of a softmax's warpgroup beside the scores of its row,
+/// in whose place probabilities come, and beside a row of results: addresses,
+/// bounds and what the compiler keeps. ptxas 13.0 was seen to spill nothing of
+/// 128 keys under exact, threshold and lagged.
+inline constexpr int64_t kTmemBesideRegisters = 48;
+/// Keys of a block of which a lost bet finds the exponents in registers: of 112
+/// and 128 ptxas 13.0 spilled 40 bytes and more, of 96 none where probabilities
+/// lie beside the scores, and else up to 32.
+int64_t getTmemBetKeys(bool beside);
 
 /// Heads that are rows of their query, and rows of a query.
 int64_t getTmemPackedHeads(const ProblemFacts &facts, WsTmemPlanAttr plan);

@@ -26,15 +26,6 @@ const Schedule &attn::getWsTmemSchedule() {
   return schedule;
 }
 
-/// Registers of a thread of a softmax's warpgroup beside the scores of its row,
-/// in whose place probabilities come, and beside a row of results: addresses,
-/// bounds and what the compiler keeps. ptxas 13.0 was seen to spill nothing of
-/// 128 keys under exact, threshold and lagged.
-static constexpr int64_t kOtherRegisters = 48;
-/// Keys of a block of which a lost bet finds the exponents in registers: of 112
-/// and 128 ptxas 13.0 spilled 40 bytes and more, of 96 none where probabilities
-/// lie beside the scores, and else up to 32.
-static int64_t getMostBetKeys(bool beside) { return beside ? 96 : 64; }
 // What nothing hides, fitted to the cycle model's traces of D 64 and 128 with
 // 1024 and 2048 keys (docs/CycleModel.md): times of these are within 3 %.
 /// Clocks of a tile: in all, for each column of Q and of the results, and what
@@ -295,8 +286,8 @@ WsTmemSchedule::getCandidates(const ProblemFacts &facts,
     p.packHeads = packs;
     // Of more keys a lost bet has no registers.
     if (softmax == SoftmaxPolicy::Optimistic) {
-      p.blockN = getMostBetKeys(/*beside=*/true);
-      blockN = std::min(blockN, getMostBetKeys(fitsBeside(facts, p, context)));
+      p.blockN = getTmemBetKeys(/*beside=*/true);
+      blockN = std::min(blockN, getTmemBetKeys(fitsBeside(facts, p, context)));
     }
     p.blockN = blockN;
     p.softmax = softmax;
@@ -444,70 +435,6 @@ FailureOr<PlanAttrInterface> WsTmemSchedule::setParameters(
   return Schedule::setParameters(emitError, plan, dropHeadGroups(parameters));
 }
 
-/// What ptxas 13.0 was seen to spill beside results with a partition of their
-/// own: 12 to 476 bytes under masks. Without one nothing of up to 96 keys; of
-/// more 24 to 344 bytes where the last block is not full, and of 112 keys, or
-/// of 128 where rows of results have more than 64 and fewer than 112 columns,
-/// or maxima come with the scores, 32 to 256.
-static bool spillsApart(const ProblemFacts &facts, WsTmemPlanAttr plan,
-                        const TargetRow &target) {
-  constexpr int64_t kMostKeys = 96, kWholeBlock = 128, kNarrow = 64,
-                    kWide = 112;
-  if (plan.getOwnBlocks() || facts.mask.hasLeft() || facts.mask.hasRight())
-    return true;
-  if (plan.getBlockN() <= kMostKeys)
-    return false;
-  bool isFull = !facts.cuSeqlensK && !ShapedType::isDynamic(facts.keys) &&
-                facts.keys % plan.getBlockN() == 0;
-  bool isWide =
-      facts.valueDim >= kWide && !target.has(Capability::Tcgen05LdRed);
-  return !isFull || plan.getBlockN() != kWholeBlock ||
-         (facts.valueDim > kNarrow && !isWide);
-}
-
-bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
-                                       PlanAttrInterface planAttr,
-                                       const TargetRow &target) const {
-  auto plan = cast<WsTmemPlanAttr>(planAttr);
-  int64_t block = plan.getBlockN();
-  if (plan.getOPartition() && spillsApart(facts, plan, target))
-    return true;
-  // One query under a mask from the top left has a block or none, which LLVM
-  // knows: straight code, which spilled 180 to 264 bytes at D 80 and 96 with
-  // 128 keys, with 112 and 64 none.
-  constexpr int64_t kMostKeysOfOne = 112;
-  if (facts.queries == 1 && facts.mask.hasRight() &&
-      facts.mask.getAlign() == MaskAlign::TopLeft && plan.getOwnBlocks() &&
-      plan.getBlockN() > kMostKeysOfOne)
-    return true;
-  if (plan.getSoftmax() == SoftmaxPolicy::Optimistic &&
-      block > getMostBetKeys(plan.getPBeside()))
-    return true;
-  // A softcap over 128 keys spilled 16 bytes at D 72, over 112 none.
-  constexpr int64_t kMostChangedScores = 112;
-  if (getScoreCost(facts).registers != 0 &&
-      plan.getBlockN() > kMostChangedScores)
-    return true;
-  // Masked chunks of blocks of 128 keys spilled 40 to 96 bytes of exact, and 32
-  // of lagged where probabilities lie beside scores; of threshold none.
-  bool needsMore =
-      plan.getSoftmax() == SoftmaxPolicy::Exact ||
-      (plan.getSoftmax() == SoftmaxPolicy::Lagged && plan.getPBeside());
-  if (plan.getMaskedBlocks() == MaskedBlocks::Chunks && needsMore &&
-      plan.getBlockN() > kMostChangedScores)
-    return true;
-  if (plan.getOPartition())
-    return block + kOtherRegisters > kTmemApartRegisters;
-  // Beside row sums by the tensor core, which take registers from it, the
-  // policy lagged spilled 16 bytes over 128 keys, over 112 none.
-  if (plan.getRowSums() == RowSums::Tensor &&
-      plan.getSoftmax() == SoftmaxPolicy::Lagged &&
-      plan.getBlockN() > kMostChangedScores)
-    return true;
-  return std::max(block, facts.valueDim) + kOtherRegisters >
-         getTmemSoftmaxRegisters(plan);
-}
-
 /// Bytes of K and V that are copied while a slot is read.
 static double getBytesInFlight(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   int64_t columns = getKeyColumns(facts);
@@ -543,7 +470,7 @@ PlanEstimate WsTmemSchedule::estimate(const ProblemFacts &facts,
   estimate.registers.add("s", plan.getBlockN());
   if (plan.getSoftmax() == SoftmaxPolicy::Optimistic)
     estimate.registers.add("p", plan.getBlockN() / 2);
-  estimate.registers.add("other", kOtherRegisters);
+  estimate.registers.add("other", kTmemBesideRegisters);
   estimate.ctasPerSM = 1;
 
   double blockM = kTmemRows * kTmemTiles, blockN = plan.getBlockN();

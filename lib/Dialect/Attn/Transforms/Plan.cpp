@@ -165,21 +165,16 @@ LogicalResult AttnPlanPass::refuseSpills(AttentionOp op,
   // What the planner chooses by itself spills only where all plans do.
   if (!candidate.spills || parameters.empty())
     return success();
-  int64_t threads = candidate.plan.getThreads();
-  bool fits =
-      candidate.estimate.registers.getTotal() <=
-      std::min<int64_t>(target.registersPerThread,
-                        target.registersPerSM / std::max<int64_t>(threads, 1));
   auto explain = [&](InFlightDiagnostic diag) {
     diag << candidate.plan << ": expected to spill: registers "
          << candidate.estimate.registers.str();
     // A sum that says nothing: warps have unlike budgets, or a table knows
     // more.
-    if (fits)
+    if (candidate.estimate.registers.getTotal() <= target.registersPerThread)
       diag << ", and ptxas was seen to spill such plans";
     diag << "; " << target.chip << " has " << target.registersPerThread
-         << " a thread and " << target.registersPerSM << " for " << threads
-         << " threads";
+         << " a thread and " << target.registersPerSM << " for "
+         << candidate.plan.getThreads() << " threads";
     return diag;
   };
   if (allowsSpills) {

@@ -1,0 +1,77 @@
+//===- WsTmemSpills.cpp - What ptxas was seen to spill of ws_tmem ---------===//
+//
+// Sums of registers do not tell: the partitions have unlike budgets.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Core/AttentionEmitter.h"
+#include "WsTmem.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+int64_t attn::getTmemBetKeys(bool beside) { return beside ? 96 : 64; }
+
+/// What ptxas 13.0 was seen to spill beside results with a partition of their
+/// own: 12 to 476 bytes under masks. Without one nothing of up to 96 keys; of
+/// more 24 to 344 bytes where the last block is not full, and of 112 keys, or
+/// of 128 where rows of results have more than 64 and fewer than 112 columns,
+/// or maxima come with the scores, 32 to 256.
+static bool spillsApart(const ProblemFacts &facts, WsTmemPlanAttr plan,
+                        const TargetRow &target) {
+  constexpr int64_t kMostKeys = 96, kWholeBlock = 128, kNarrow = 64,
+                    kWide = 112;
+  if (plan.getOwnBlocks() || facts.mask.hasLeft() || facts.mask.hasRight())
+    return true;
+  if (plan.getBlockN() <= kMostKeys)
+    return false;
+  bool isFull = !facts.cuSeqlensK && !ShapedType::isDynamic(facts.keys) &&
+                facts.keys % plan.getBlockN() == 0;
+  bool isWide =
+      facts.valueDim >= kWide && !target.has(Capability::Tcgen05LdRed);
+  return !isFull || plan.getBlockN() != kWholeBlock ||
+         (facts.valueDim > kNarrow && !isWide);
+}
+
+bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
+                                       PlanAttrInterface planAttr,
+                                       const TargetRow &target) const {
+  auto plan = cast<WsTmemPlanAttr>(planAttr);
+  int64_t block = plan.getBlockN();
+  if (plan.getOPartition() && spillsApart(facts, plan, target))
+    return true;
+  // One query under a mask from the top left has a block or none, which LLVM
+  // knows: straight code, which spilled 180 to 264 bytes at D 80 and 96 with
+  // 128 keys, with 112 and 64 none.
+  constexpr int64_t kMostKeysOfOne = 112;
+  if (facts.queries == 1 && facts.mask.hasRight() &&
+      facts.mask.getAlign() == MaskAlign::TopLeft && plan.getOwnBlocks() &&
+      plan.getBlockN() > kMostKeysOfOne)
+    return true;
+  if (plan.getSoftmax() == SoftmaxPolicy::Optimistic &&
+      block > getTmemBetKeys(plan.getPBeside()))
+    return true;
+  // A softcap over 128 keys spilled 16 bytes at D 72, over 112 none.
+  constexpr int64_t kMostChangedScores = 112;
+  if (getScoreCost(facts).registers != 0 &&
+      plan.getBlockN() > kMostChangedScores)
+    return true;
+  // Masked chunks of blocks of 128 keys spilled 40 to 96 bytes of exact, and 32
+  // of lagged where probabilities lie beside scores; of threshold none.
+  bool needsMore =
+      plan.getSoftmax() == SoftmaxPolicy::Exact ||
+      (plan.getSoftmax() == SoftmaxPolicy::Lagged && plan.getPBeside());
+  if (plan.getMaskedBlocks() == MaskedBlocks::Chunks && needsMore &&
+      plan.getBlockN() > kMostChangedScores)
+    return true;
+  if (plan.getOPartition())
+    return block + kTmemBesideRegisters > kTmemApartRegisters;
+  // Beside row sums by the tensor core, which take registers from it, the
+  // policy lagged spilled 16 bytes over 128 keys, over 112 none.
+  if (plan.getRowSums() == RowSums::Tensor &&
+      plan.getSoftmax() == SoftmaxPolicy::Lagged &&
+      plan.getBlockN() > kMostChangedScores)
+    return true;
+  return std::max(block, facts.valueDim) + kTmemBesideRegisters >
+         getTmemSoftmaxRegisters(plan);
+}
