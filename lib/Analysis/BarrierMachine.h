@@ -303,6 +303,7 @@ private:
   // What warps do, in words (BarrierSkeleton.cpp).
   void note(Warp &warp, const Step &step);
   void noteAccesses(Warp &warp, const Step &step);
+  void noteFill(Warp &warp, const Step &step);
   void noteMeeting(Warp &warp, const Step &step);
   void noteSignal(Warp &warp, const Step &step);
   void noteGroups(Warp &warp, const Step &step);

@@ -50,6 +50,37 @@ void Machine::noteAccesses(Warp &warp, const Step &step) {
   }
 }
 
+/// The threads of a warp that send elements of a tile: of those that hold
+/// copies of one the first.
+static uint32_t findSenders(Operation *op) {
+  for (Type type : op->getOperandTypes()) {
+    auto tile = dyn_cast<RankedTensorType>(type);
+    if (!tile)
+      continue;
+    llvm::Expected<TileLayout> layout = getTileLayout(tile);
+    if (!layout) {
+      llvm::consumeError(layout.takeError());
+      continue;
+    }
+    uint32_t senders = 0;
+    for (unsigned lane = 0; lane < kThreads; ++lane)
+      if ((lane & layout->laneBroadcastMask()) == 0)
+        senders |= 1u << lane;
+    return senders;
+  }
+  return ~0u;
+}
+
+/// Bytes that the warp starts to bring. Words are sent to each CTA by
+/// themselves, and elements of a tile by each thread its own.
+void Machine::noteFill(Warp &warp, const Step &step) {
+  uint32_t senders = step.flag ? findSenders(step.op) : ~0u;
+  int64_t bytes = step.value * (step.args.empty() ? 1 : step.ctas);
+  addNote(warp, SyncStep::Work, "load " + placeOf(warp, step),
+          bytes / (step.flag ? llvm::popcount(senders) : 1));
+  (*notes)[&warp - warps.data()].back().threads &= senders;
+}
+
 /// A barrier of warps, as `meetAt` and `takeTurn` come to it.
 void Machine::noteMeeting(Warp &warp, const Step &step) {
   int64_t own = warp.inPartition / 4, id = step.value;
@@ -175,10 +206,7 @@ void Machine::note(Warp &warp, const Step &step) {
     noteAccesses(warp, step);
     break;
   case Code::Fill:
-    // Words are sent to each CTA by themselves, and by each thread its own.
-    addNote(warp, SyncStep::Work, "load " + placeOf(warp, step),
-            step.value * (step.args.empty() ? 1 : step.ctas) /
-                (step.flag ? kThreads : 1));
+    noteFill(warp, step);
     break;
   case Code::Issue:
   case Code::Commit:
