@@ -274,6 +274,9 @@ static llvm::Error checkCluster(const ProblemFacts &facts, MlaPlanAttr plan) {
   int64_t ctas = plan.getCluster();
   if (ctas == 1)
     return llvm::Error::success();
+  if (plan.getQInRegs())
+    return llvm::createStringError(llvm::formatv(
+        "expected q_in_regs = false with cluster = {0}, got true", ctas));
   int64_t rows = ctas * plan.getBlockM();
   int64_t group = facts.getGroup();
   if (ShapedType::isDynamic(group) || !plan.getPackHeads() || group % rows != 0)
