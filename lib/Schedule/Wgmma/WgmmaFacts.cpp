@@ -133,3 +133,22 @@ double attn::getTypicalKeys(const ProblemFacts &facts) {
     return keys;
   return std::max<double>(1, keys / std::max<int64_t>(1, facts.batch));
 }
+
+llvm::Error attn::checkThreadStores(llvm::StringRef schedule,
+                                    EpilogueKind epilogue) {
+  if (epilogue != EpilogueKind::Tma && epilogue != EpilogueKind::Staged)
+    return llvm::Error::success();
+  return makeUnsupported(
+      schedule, llvm::formatv("the epilogue '{0}', expected 'auto', 'direct' "
+                              "or 'shuffled'",
+                              stringifyEpilogueKind(epilogue)));
+}
+
+KernelShape attn::getPersistentShape(int64_t cluster, int64_t threads,
+                                     const TargetRow &target) {
+  KernelShape shape;
+  shape.cluster = cluster;
+  shape.grid = {int64_t(target.getClusteredSMs(cluster)), 1, 1};
+  shape.threads = threads;
+  return shape;
+}

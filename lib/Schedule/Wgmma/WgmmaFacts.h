@@ -4,6 +4,7 @@
 #define ATTN_LIB_SCHEDULE_WGMMA_WGMMAFACTS_H
 
 #include "../Tma/RingFacts.h"
+#include "attn/Schedule/Core/KernelFrame.h"
 #include "attn/Schedule/Core/Schedule.h"
 
 namespace mlir::attn {
@@ -55,6 +56,15 @@ bool mayShareLoads(const ProblemFacts &facts);
 /// The keys of a sequence that estimates count; of packed queries of pages as
 /// many as countCopiedTiles does, whose schedules take the same problems.
 double getTypicalKeys(const ProblemFacts &facts);
+
+/// Refuses results that leave by TMA or through shared memory.
+llvm::Error checkThreadStores(llvm::StringRef schedule, EpilogueKind epilogue);
+
+/// One CTA for each SM of the target's board that is in a whole cluster. They
+/// walk all tiles, so any number is right; clusters that have to wait for
+/// others to end would take as long once more.
+KernelShape getPersistentShape(int64_t cluster, int64_t threads,
+                               const TargetRow &target);
 
 } // namespace mlir::attn
 

@@ -129,13 +129,8 @@ llvm::Error WsColumnsSchedule::checkPlan(const ProblemFacts &facts,
   auto plan = cast<WsColumnsPlanAttr>(planAttr);
   if (llvm::Error error = checkPolicy(getName(), plan.getSoftmax()))
     return error;
-  if (plan.getEpilogue() == EpilogueKind::Tma ||
-      plan.getEpilogue() == EpilogueKind::Staged)
-    return makeUnsupported(
-        getName(),
-        llvm::formatv("the epilogue '{0}', expected 'auto', 'direct' "
-                      "or 'shuffled'",
-                      stringifyEpilogueKind(plan.getEpilogue())));
+  if (llvm::Error error = checkThreadStores(getName(), plan.getEpilogue()))
+    return error;
   int64_t columns = getOwnColumns(facts, plan);
   if (facts.valueDim % (8 * plan.getDepthCtas()) != 0)
     return llvm::createStringError(llvm::formatv(
@@ -168,13 +163,7 @@ KernelShape WsColumnsSchedule::getKernelShape(const ProblemFacts &,
                                               PlanAttrInterface planAttr,
                                               const TargetRow &target) const {
   auto plan = cast<WsColumnsPlanAttr>(planAttr);
-  KernelShape shape;
-  // One CTA for each SM of the target's board that is in a whole cluster. They
-  // walk all tiles, so any number is right.
-  shape.cluster = plan.getCluster();
-  shape.grid = {int64_t(target.getClusteredSMs(shape.cluster)), 1, 1};
-  shape.threads = plan.getThreads();
-  return shape;
+  return getPersistentShape(plan.getCluster(), plan.getThreads(), target);
 }
 
 /// True if ws_pair takes what one CTA has here.

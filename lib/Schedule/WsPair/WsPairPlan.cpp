@@ -97,13 +97,8 @@ llvm::Error WsPairSchedule::checkPlan(const ProblemFacts &facts,
   auto plan = cast<WsPairPlanAttr>(planAttr);
   if (llvm::Error error = checkPolicy(getName(), plan.getSoftmax()))
     return error;
-  if (plan.getEpilogue() == EpilogueKind::Tma ||
-      plan.getEpilogue() == EpilogueKind::Staged)
-    return makeUnsupported(
-        getName(),
-        llvm::formatv("the epilogue '{0}', expected 'auto', 'direct' "
-                      "or 'shuffled'",
-                      stringifyEpilogueKind(plan.getEpilogue())));
+  if (llvm::Error error = checkThreadStores(getName(), plan.getEpilogue()))
+    return error;
   return checkSharedBytes(getPairSharedBytes(facts, plan), target);
 }
 
@@ -118,13 +113,7 @@ KernelShape WsPairSchedule::getKernelShape(const ProblemFacts &,
                                            PlanAttrInterface planAttr,
                                            const TargetRow &target) const {
   auto plan = cast<WsPairPlanAttr>(planAttr);
-  KernelShape shape;
-  // One CTA for each SM of the target's board that is in a whole cluster. They
-  // walk all tiles, so any number is right.
-  shape.cluster = kPairCTAs;
-  shape.grid = {int64_t(target.getClusteredSMs(shape.cluster)), 1, 1};
-  shape.threads = plan.getThreads();
-  return shape;
+  return getPersistentShape(kPairCTAs, plan.getThreads(), target);
 }
 
 //===----------------------------------------------------------------------===//

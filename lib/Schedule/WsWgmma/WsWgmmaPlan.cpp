@@ -406,12 +406,5 @@ KernelShape WsWgmmaSchedule::getKernelShape(const ProblemFacts &facts,
                                             PlanAttrInterface planAttr,
                                             const TargetRow &target) const {
   auto plan = cast<WsWgmmaPlanAttr>(planAttr);
-  KernelShape shape;
-  // One CTA for each SM of the target's board that is in a whole cluster. They
-  // walk all tiles, so any number is right; clusters that have to wait for
-  // others to end would take as long once more.
-  shape.cluster = plan.getCluster();
-  shape.grid = {int64_t(target.getClusteredSMs(shape.cluster)), 1, 1};
-  shape.threads = plan.getThreads();
-  return shape;
+  return getPersistentShape(plan.getCluster(), plan.getThreads(), target);
 }
