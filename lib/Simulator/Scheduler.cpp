@@ -145,32 +145,31 @@ void Scheduler::tick(Cluster &cluster) {
 }
 
 namespace {
-/// How far clusters that may wait for each other get in a round. In random
-/// schedules by chance, and one of them hardly at all, so that it comes last
-/// unless others wait for it.
+/// How far clusters that may wait for each other get in a round: in random
+/// schedules by chance. One of them, which the launch names or the seed picks,
+/// hardly gets on at all, so that it comes last unless others wait for it.
 class Turns {
 public:
   Turns(const LaunchConfig &config, uint32_t total)
       : isRandom(config.schedule == Schedule::Random && total > 1),
-        rng(config.seed) {
-    if (isRandom)
+        rng(config.seed), late(config.lateCluster) {
+    if (isRandom && !late)
       late = rng() % total;
   }
   void startRound() { ++round; }
   unsigned take(const Cluster &cluster) {
     constexpr unsigned kSteps = 16;
     constexpr uint64_t kLateRounds = 256;
-    if (!isRandom)
-      return kSteps;
     if (cluster.linear == late && round % kLateRounds != 0)
       return 0;
-    return rng() % (2 * kSteps);
+    return isRandom ? rng() % (2 * kSteps) : kSteps;
   }
 
 private:
   bool isRandom;
   std::mt19937_64 rng;
-  uint64_t late = 0, round = 0;
+  std::optional<uint32_t> late;
+  uint64_t round = 0;
 };
 } // namespace
 
@@ -296,7 +295,7 @@ RunReport Scheduler::run() {
   }
   if (!machine.config.replay.empty())
     runReplay();
-  else if (machine.program.communicates)
+  else if (machine.program.communicates || machine.config.lateCluster)
     runInterleaved(total);
   else if (threads == 1)
     runInOrder(total);

@@ -127,10 +127,6 @@ Error Joiner::add(const LaunchRecord &part) {
 }
 
 Error mlir::attn::checkSteps(const LaunchRecord &record) {
-  if (record.steps.front().programmatic)
-    return createStringError(record.describeStep(0) +
-                             " is programmatic, expected a step in front of it "
-                             "that it awaits");
   llvm::SmallVector<bool> isFilled;
   for (const LaunchWorkspace &workspace : record.workspaces)
     isFilled.push_back(workspace.zeroed || workspace.persistent);

@@ -272,12 +272,7 @@ class Binder:
         self.workspaces.append(read)
 
     def _check_steps(self) -> None:
-        """A step awaits one in front of it, and reads what was written there."""
-        first = self.steps[0]
-        if first.programmatic:
-            raise RecordError(
-                f"launch record: {first.path}programmatic: expected a step in front of it"
-            )
+        """A step reads what was written in front of it."""
         filled = {n for n, each in enumerate(self.workspaces) if each.zeroed or each.persistent}
         for step in self.steps:
             used = [(a["index"], a.get("access")) for a in step.args if a["kind"] == "workspace"]

@@ -103,6 +103,11 @@ static cl::opt<Schedule> schedule(
                           "fixed order, lowest warp first (default)"),
                clEnumValN(Schedule::Random, "random", "seeded random")),
     cl::init(Schedule::RoundRobin), cl::cat(category));
+static cl::opt<uint32_t> lateCluster(
+    "late", cl::value_desc("number"),
+    cl::desc("CTA, or cluster of CTAs, of each kernel that gets on last, by "
+             "its place in the grid"),
+    cl::cat(category));
 static auto timings() {
   return cl::values(
       clEnumValN(AsyncTiming::Issue, "issue", "at once"),
@@ -305,6 +310,8 @@ static Expected<HarnessOptions> makeOptions() {
   options.lseTolerance = lseTolerance;
   options.config.schedule = schedule;
   options.config.seed = seed;
+  if (lateCluster.getNumOccurrences())
+    options.config.lateCluster = lateCluster;
   options.config.asyncReads = reads;
   options.config.asyncWrites = writes;
   options.config.adversarial = adversarial;

@@ -177,9 +177,9 @@ struct LaunchStep {
   std::vector<LaunchArg> args;
   /// True when all CTAs have to be on the device at once: a cooperative launch.
   bool cooperative = false;
-  /// True when the kernel may start before the step in front of it has ended,
-  /// whose results it awaits by griddepcontrol.wait: programmatic stream
-  /// serialization.
+  /// True when the kernel may start before the one in front of it has ended,
+  /// another step or what else the stream has there, and awaits it by
+  /// griddepcontrol.wait: programmatic stream serialization.
   bool programmatic = false;
   /// Absent where nobody looked.
   std::optional<SyncVerdict> proof;
@@ -254,8 +254,7 @@ llvm::json::Value toJSON(const LaunchRecord &record);
 llvm::Expected<LaunchRecord> joinLaunches(llvm::ArrayRef<LaunchRecord> parts);
 
 /// Fails where a step reads a workspace that no earlier step writes and that
-/// neither zeroing nor an earlier call fills, and where the first step is
-/// programmatic, which has none to await.
+/// neither zeroing nor an earlier call fills.
 llvm::Error checkSteps(const LaunchRecord &record);
 
 } // namespace mlir::attn

@@ -110,8 +110,8 @@ static LogicalResult emitBody(KernelContext &context, const Schedule &schedule,
 // Workspaces
 //===----------------------------------------------------------------------===//
 
-/// True if a step that reads partial results starts before the one that writes
-/// them has ended, and awaits it by itself.
+/// True if steps of a launch start before what is in front of them has ended,
+/// and await it by themselves.
 static bool startsEarly(const TargetRow &target) {
   return target.has(Capability::Cluster);
 }
@@ -254,6 +254,7 @@ LogicalResult Outliner::outline(ProblemFacts facts, const Schedule &schedule,
   }
   if (shape.plannedRuns)
     makeWorkPlan(facts, shape.plannedRuns);
+  shape.programmatic = *isStep && startsEarly(target);
   KernelContext context(facts, target, op.getLoc());
   if (failed(checkShape(context, schedule, shape)))
     return failure();
@@ -262,9 +263,11 @@ LogicalResult Outliner::outline(ProblemFacts facts, const Schedule &schedule,
     outlineWorkPlan(module, facts, target);
   gpu::GPUFuncOp kernel =
       createKernel(module, op.getKernelName(), context, shape);
+  if (shape.programmatic)
+    emitGridControl(context.b, NVVM::GridDepActionKind::wait);
   // Once all CTAs run, nobody waits for the place that those of the next step
   // take.
-  if (*isStep && !combine && startsEarly(target))
+  if (shape.programmatic && !combine)
     emitGridControl(context.b, NVVM::GridDepActionKind::launch_dependents);
   LogicalResult result = emitBody(context, schedule, plan);
   if (succeeded(result) && !isTileKernel(kernel))

@@ -34,7 +34,7 @@ struct KernelShape {
   int64_t ctasPerSM = 1;
   /// All CTAs have to be on the device at once.
   bool cooperative = false;
-  /// The kernel awaits the step in front of it by itself, and may start before
+  /// The kernel awaits the one in front of it by itself, and may start before
   /// that has ended.
   bool programmatic = false;
   /// The kernel merges the partial results of its runs of keys, in place of the

@@ -8,6 +8,7 @@
 #include "attn/Support/ReplayTurn.h"
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,9 @@ struct LaunchConfig {
 
   Schedule schedule = Schedule::RoundRobin;
   uint64_t seed = 0;
+  /// The cluster that comes last, by its place in the grid (x first), as far as
+  /// the others do not wait for it; then all clusters run interleaved.
+  std::optional<uint32_t> lateCluster;
   /// Which warps of a cluster go on first, one after the other, each until it
   /// cannot; then the order is that of `schedule`. Operations of engines end at
   /// once, and registers are not waited for.
