@@ -257,7 +257,6 @@ def test_steps():
     [
         (["steps"], [], "steps: expected at least one step, got none"),
         (["steps", 1, "kernel"], 3, r"steps\[1\].kernel: expected str, got int"),
-        (["steps", 0, "programmatic"], True, r"steps\[0\].programmatic: expected a step in front"),
         (["steps", 1, "cooperative"], 1, r"steps\[1\].cooperative: expected bool, got int"),
         (["steps", 1, "args", 1, "index"], 1, r"steps\[1\].args\[1\].index: there is no such"),
         (["steps", 1, "args", 0, "tensor"], "z", r"steps\[1\].args\[0\].tensor: there is no tensor"),

@@ -166,11 +166,6 @@ TEST_F(ReadLaunch, StepsHaveToAgree) {
   EXPECT_EQ(join(makeStep(scratch, "read"), makeStep(scratch, "write")),
             "step 1, kernel \"first\" reads workspace \"part\", which no step "
             "before it writes and which is not zeroed");
-  EXPECT_EQ(
-      join(makeStep(scratch, "write", "sm_80", ", programmatic = true"),
-           makeStep(scratch, "read")),
-      "step 1, kernel \"first\" is programmatic, expected a step in front "
-      "of it that it awaits");
   std::string problem = ", problem = {scale = 1.0 : f64, mask = {kind = "
                         "\"none\"}, heads = 1, kv_heads = 1, d = 8, dv = 8}";
   EXPECT_EQ(join(makeStep(scratch, "write", "sm_80", problem),
