@@ -46,12 +46,15 @@ bool attn::mayMergeScales(const ProblemFacts &facts) {
 }
 
 RowMergeWay attn::getRowMergeWay(const CombineFacts &facts) {
-  // Few results make few threads, which ask for little at a time.
+  // Few results make few threads, which ask for little at a time; what they
+  // ask for at once anyway takes longer in more of them.
   constexpr int64_t kFewThreads = 32768;
   bool isKnown =
       llvm::none_of(ArrayRef({facts.batch, facts.heads, facts.queries}),
                     ShapedType::isDynamic);
-  bool isSmall = isKnown && !facts.areDealt &&
+  bool hasMany =
+      ShapedType::isDynamic(facts.splits) || facts.splits > kUnrolledSplits;
+  bool isSmall = isKnown && hasMany && !facts.areDealt &&
                  facts.batch * facts.heads * facts.queries * facts.valueDim <
                      kFewThreads * kMaxCombineColumns;
   // A group of columns is a warp's.
