@@ -221,6 +221,22 @@ static Expected<std::array<uint32_t, 3>> readGrid(StringRef text) {
   return grid;
 }
 
+/// What flags say of each run.
+static void applySettings(LaunchConfig &config) {
+  config.schedule = schedule;
+  config.seed = seed;
+  if (lateCluster.getNumOccurrences())
+    config.lateCluster = lateCluster;
+  config.asyncReads = reads;
+  config.asyncWrites = writes;
+  config.adversarial = adversarial;
+  config.profile = profile;
+  config.sanitize = sanitize;
+  config.stepLimit = stepLimit;
+  config.threads = threads;
+  config.maxFindings = maxFindings;
+}
+
 static Expected<HarnessOptions> makeOptions() {
   HarnessOptions options;
   for (StringRef text : inputFlags) {
@@ -308,18 +324,7 @@ static Expected<HarnessOptions> makeOptions() {
     options.losesBets = loseBets == cl::boolOrDefault::BOU_TRUE;
   options.outputTolerance = tolerance;
   options.lseTolerance = lseTolerance;
-  options.config.schedule = schedule;
-  options.config.seed = seed;
-  if (lateCluster.getNumOccurrences())
-    options.config.lateCluster = lateCluster;
-  options.config.asyncReads = reads;
-  options.config.asyncWrites = writes;
-  options.config.adversarial = adversarial;
-  options.config.profile = profile;
-  options.config.sanitize = sanitize;
-  options.config.stepLimit = stepLimit;
-  options.config.threads = threads;
-  options.config.maxFindings = maxFindings;
+  applySettings(options.config);
   getCostOptions().apply(options.config);
   return std::move(options);
 }
