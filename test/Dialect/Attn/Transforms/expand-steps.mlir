@@ -22,13 +22,14 @@
 // CHECK: arith.muli %[[PIECE]], %[[PART]]
 // CHECK: attn.kv_loop
 // CHECK: gpu.func @attn_combine
-// Few results: a thread has one column of them.
-// CHECK-SAME: grid = ["ceildiv(o.dim0 * o.dim1 * o.dim2 * 64, 128)", "1", "1"]
+// Few runs: a thread has four columns and asks for all of them at once.
+// CHECK-SAME: grid = ["ceildiv(o.dim0 * o.dim1 * o.dim2 * 16, 128)", "1", "1"]
 // CHECK-SAME: args = [{access = "read", index = 0 : i64, kind = "workspace"}, {access = "read", index = 1 : i64, kind = "workspace"}, {kind = "pointer", tensor = "o"}, {kind = "pointer", tensor = "lse"}]
 // CHECK-SAME: workspaces = [{bytes = "1228800", name = "partial_o", zeroed = false}, {bytes = "19200", name = "partial_lse", zeroed = false}]
 // CHECK-NOT: scf.for
-// CHECK-COUNT-6: llvm.load {{.*}} -> f32
-// CHECK: llvm.store {{.*}} : f16
+// CHECK-COUNT-4: llvm.load {{.*}} -> f32
+// CHECK: llvm.load {{.*}} -> vector<4xf32>
+// CHECK: llvm.store {{.*}} : vector<4xf16>
 func.func @split(%q: memref<2x8x100x64xf16>, %k: memref<2x8x300x64xf16>, %o: memref<2x8x100x64xf16>, %lse: memref<2x8x100xf32>) {
   %po = memref.alloc() : memref<3x2x8x100x64xf32>
   %pl = memref.alloc() : memref<3x2x8x100xf32>
