@@ -58,15 +58,32 @@ void ActorEpochs::join(const ActorEpochs &o) {
                  [&](const Partial &p) { return p.part <= fullOf(p.actor); });
 }
 
+/// What one of the two knows to have read has read.
+void Clock::joinUnused(const Clock &o) {
+  if (unused.empty() && o.unused.empty())
+    return;
+  llvm::SmallVector<UnusedLoad, 0> both;
+  for (const UnusedLoad &load : unused)
+    if (!o.hasRead(load))
+      both.push_back(load);
+  for (const UnusedLoad &load : o.unused)
+    if (!hasRead(load) && !findUnused(load.actor, load.epoch, load.inst))
+      both.push_back(load);
+  unused = std::move(both);
+}
+
 void Clock::join(const Clock &o) {
   if (o.empty())
     return;
   if (cluster == ~0u)
     cluster = o.cluster;
-  if (cluster == o.cluster)
+  if (cluster == o.cluster) {
+    joinUnused(o);
     ActorEpochs::join(o);
-  else
+  } else {
+    // Nothing but fences of the GPU's scope, behind which loads have read.
     foreign[o.cluster].join(o);
+  }
   for (const auto &[id, list] : o.foreign) {
     if (id == cluster)
       ActorEpochs::join(list);

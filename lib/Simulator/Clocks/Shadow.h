@@ -58,10 +58,31 @@ static_assert(sizeof(Stamp) == 16, "two stamps make a cell of half a line");
 /// Clock components of one accessing lane, for the check.
 class Observer {
 public:
-  Observer(const Clock &clock, uint32_t cluster, uint8_t lane)
-      : clock(clock), cluster(cluster), lane(lane) {}
+  Observer(const Clock &clock, const Stamp &stamp)
+      : clock(clock), cluster(stamp.cluster), rank(stamp.rank),
+        lane(stamp.lane) {}
 
+  /// May rely on the access.
   bool knows(const Stamp &s) {
+    return knowsEpoch(s) && (s.rank == rank || !isUnused(s));
+  }
+  /// Whoever may rely on what the observer does may rely on the access.
+  bool knowsForAll(const Stamp &s) { return knowsEpoch(s) && !isUnused(s); }
+
+private:
+  const Clock &clock;
+  uint32_t cluster;
+  uint8_t rank; ///< of the CTA
+  uint8_t lane; ///< 32: collective
+  /// The component that was asked for last.
+  uint32_t lastActor = ~0u;
+  Component last;
+
+  bool isUnused(const Stamp &s) const {
+    return !clock.unused.empty() && s.cluster == cluster &&
+           clock.findUnused(s.actor, s.epoch, s.inst);
+  }
+  bool knowsEpoch(const Stamp &s) {
     if (s.actor != lastActor || s.cluster != cluster) {
       if (s.cluster != cluster)
         return knowsForeign(s);
@@ -70,15 +91,6 @@ public:
     }
     return covers(last, s);
   }
-
-private:
-  const Clock &clock;
-  uint32_t cluster;
-  uint8_t lane; ///< 32: collective
-  /// The component that was asked for last.
-  uint32_t lastActor = ~0u;
-  Component last;
-
   bool knowsForeign(const Stamp &s) const {
     auto it = clock.foreign.find(s.cluster);
     return it != clock.foreign.end() && covers(it->second.get(s.actor), s);
@@ -137,8 +149,7 @@ struct ShadowCell {
 /// An access of one or several areas of a memory, and what orders it.
 struct ShadowAccess {
   ShadowAccess(const Stamp &stamp, bool write, const Clock &clock)
-      : stamp(stamp), write(write), observer(clock, stamp.cluster, stamp.lane) {
-  }
+      : stamp(stamp), write(write), observer(clock, stamp) {}
 
   Stamp stamp;
   bool write;
@@ -224,10 +235,10 @@ private:
            !((a.flags ^ b.flags) & Stamp::Strong);
   }
   static void update(Stamp &to, const Stamp &stamp) {
-    if (to.epoch == stamp.epoch && to.lane != stamp.lane)
+    bool isOfOthers = to.epoch == stamp.epoch && to.lane != stamp.lane;
+    to = stamp;
+    if (isOfOthers)
       to.lane = Stamp::AllLanes;
-    else
-      to = stamp;
   }
   static bool isOrdered(const Stamp &earlier, ShadowAccess &access) {
     return access.observer.knows(earlier) ||

@@ -1,5 +1,6 @@
 //===- MemoryOps.cpp - Loads and stores -----------------------------------===//
 
+#include "../Sanitizer/LoadUse.h"
 #include "../Sanitizer/Ordering.h"
 #include "../Sanitizer/Races.h"
 #include "MemoryTraffic.h"
@@ -80,6 +81,9 @@ void execLoad(Exec &x, const Inst &I) {
     return;
   for (unsigned i = 0; i < o.count; ++i)
     x.setPoison(I.ops[i], poisoned[i], x.pc + 1);
+  // Nothing goes on before an acquire has read.
+  if (!o.semantics.acquire && (seen == Space::Shared || seen == Space::Global))
+    noteLoad(x, I);
   traffic.finishLoad(x, seen, "ld.shared");
 }
 

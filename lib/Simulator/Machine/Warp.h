@@ -105,11 +105,19 @@ struct LaneExchange {
   }
 };
 
+/// Loads of a warp whose registers nothing has used (assumption A4).
+struct LoadUse {
+  llvm::SmallVector<UnusedLoad, 0> unused;
+  /// The load whose value a register holds, + 1, by number of the register.
+  std::vector<uint32_t> loadOf;
+};
+
 /// What a warp's accesses are ordered after.
 struct WarpOrder {
   uint16_t actor = 0;
   uint32_t epoch = 1;
   Knowledge know;
+  LoadUse loads;
   /// The last exchange by way of an mbarrier.
   LaneExchange exchanged;
   /// By SyncScope. At the last fence of the scope or a wider one: later strong

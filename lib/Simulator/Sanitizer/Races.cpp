@@ -117,14 +117,21 @@ private:
   bool assumes(Assumption a) const { return x.machine.config.assumes(a); }
   /// Whether generic accesses of the warp come after the earlier one.
   bool isKnownToWarp() const {
-    Observer observer(x.warp->order.know.generic, x.cluster.linear, stamp.lane);
-    return observer.knows(earlier);
+    return Observer(x.warp->order.know.generic, stamp).knows(earlier);
+  }
+  /// The unused load that the earlier read is of, where its CTA has signalled.
+  const UnusedLoad *findUnused() const {
+    if (wasWrite || earlier.sameCta(stamp) || earlier.cluster != stamp.cluster)
+      return nullptr;
+    return x.warp->order.know.generic.findUnused(earlier.actor, earlier.epoch,
+                                                 earlier.inst);
   }
   bool isOfWarp() const {
     return earlier.sameCta(stamp) && earlier.warp == stamp.warp;
   }
   void describeTensor(Finding &f, uint64_t at) const;
   void describeAsync(Finding &f) const;
+  void describeUnused(Finding &f, const UnusedLoad &load) const;
 };
 
 } // namespace
@@ -184,11 +191,24 @@ void Race::describeAsync(Finding &f) const {
            "barrier after that wait";
 }
 
+void Race::describeUnused(Finding &f, const UnusedLoad &load) const {
+  f.message += " of another CTA by a load of which no instruction had used a "
+               "register";
+  if (load.signal)
+    f.message += llvm::formatv(" before the signal of line {0}",
+                               x.machine.program.code[load.signal - 1].line)
+                     .str();
+  f.hint = "an instruction that uses a register of the load in front of the "
+           "signal, or a signal with .release.cluster, would order them";
+}
+
 void Race::describe(Finding &f, uint64_t at) const {
   if (ref.space == Space::Tensor)
     return describeTensor(f, at);
   if (earlier.flags & Stamp::Async)
     return describeAsync(f);
+  if (const UnusedLoad *load = findUnused())
+    return describeUnused(f, *load);
   if (isOfWarp() && !(stamp.flags & Stamp::AsyncProxy)) {
     f.message += " of another lane of the same warp";
     f.severity =
