@@ -151,13 +151,17 @@ TEST(LoadUse, SignalsOfAnotherWarp) {
 TEST(LoadUse, LaterSignals) {
   // The second signal comes behind the use: what the first one left open is
   // known to have been read.
-  std::string twice = std::string(Wait) + " %p4, [%r1], 1;\n@!%p4 bra N;\n";
-  std::string writer = "N: " + twice + Store;
+  std::string first = std::string(LdMatrix) + Arrive + "\nM: " + Wait +
+                      " %p4, [%r1+8], 0;\n@!%p4 bra M;\n";
   std::string use = "add.s32 %r24, %r20, 1;\n";
-  expectClean(
-      runPair(LdMatrix + std::string(Arrive) + use + Arrive, writer.c_str()));
-  expectOvertaken(
-      runPair(LdMatrix + std::string(Arrive) + Arrive, writer.c_str()));
+  // What the peer releases in between does not complete loads of others.
+  for (const char *scope : {"", ".release.cluster"}) {
+    std::string writer = "@%p0 mbarrier.arrive" + std::string(scope) +
+                         ".shared::cluster.b64 _, [%r8];\nN: " + Wait +
+                         " %p4, [%r1], 1;\n@!%p4 bra N;\n" + Store;
+    expectClean(runPair(first + use + Arrive, writer.c_str()));
+    expectOvertaken(runPair(first + Arrive, writer.c_str()));
+  }
 }
 
 TEST(LoadUse, ReadersBehindABarrier) {
