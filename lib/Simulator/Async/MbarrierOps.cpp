@@ -11,7 +11,7 @@
 #include "MbarrierOps.h"
 #include "../Machine/TraceRecorder.h"
 #include "../PTX/Decoder.h"
-#include "../Sanitizer/LoadUse.h"
+#include "../Sanitizer/OpenAccesses.h"
 #include "../Sanitizer/Ordering.h"
 #include "../Sanitizer/PhaseChecks.h"
 #include "../Sanitizer/Races.h"

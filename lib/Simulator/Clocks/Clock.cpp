@@ -72,6 +72,37 @@ void Clock::joinUnused(const Clock &o) {
   unused = std::move(both);
 }
 
+uint32_t Clock::getReleasedEpoch(uint16_t actor) const {
+  uint32_t epoch = getKnownEpoch(actor);
+  for (const UnreleasedStores &stores : unreleased)
+    if (stores.actor == actor)
+      epoch = std::min(epoch, stores.from - 1);
+  return epoch;
+}
+
+/// What one of the two knows to be released is.
+void Clock::joinUnreleased(const Clock &o) {
+  if (unreleased.empty() && o.unreleased.empty())
+    return;
+  llvm::SmallVector<UnreleasedStores, 0> both;
+  auto add = [&](UnreleasedStores stores) {
+    auto isOfActor = [&](const UnreleasedStores &other) {
+      return other.actor == stores.actor;
+    };
+    uint32_t released = std::max(getReleasedEpoch(stores.actor),
+                                 o.getReleasedEpoch(stores.actor));
+    uint32_t known =
+        std::max(getKnownEpoch(stores.actor), o.getKnownEpoch(stores.actor));
+    if (released >= known || llvm::any_of(both, isOfActor))
+      return;
+    stores.from = released + 1;
+    both.push_back(stores);
+  };
+  llvm::for_each(unreleased, add);
+  llvm::for_each(o.unreleased, add);
+  unreleased = std::move(both);
+}
+
 void Clock::join(const Clock &o) {
   if (o.empty())
     return;
@@ -79,9 +110,10 @@ void Clock::join(const Clock &o) {
     cluster = o.cluster;
   if (cluster == o.cluster) {
     joinUnused(o);
+    joinUnreleased(o);
     ActorEpochs::join(o);
   } else {
-    // Nothing but fences of the GPU's scope, behind which loads have read.
+    // Nothing but what had the scope of the GPU.
     foreign[o.cluster].join(o);
   }
   for (const auto &[id, list] : o.foreign) {

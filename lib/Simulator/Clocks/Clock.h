@@ -86,6 +86,15 @@ struct UnusedLoad {
   uint8_t rank = 0; ///< of the CTA
 };
 
+/// Generic stores of a warp, from an epoch on, that nothing with the scope of
+/// the cluster has released.
+struct UnreleasedStores {
+  uint32_t from = 0;
+  uint32_t signal = 0; ///< that told another CTA nevertheless, + 1
+  uint16_t actor = 0;
+  uint8_t rank = 0; ///< of the CTA
+};
+
 /// A vector clock over the actors of one cluster, and what it has learnt of
 /// other clusters through global memory.
 class Clock : public ActorEpochs {
@@ -95,6 +104,8 @@ public:
   /// Loads in the epochs that are known, by warps of the cluster, that nothing
   /// had used when they became known: their CTA may rely on them, others not.
   llvm::SmallVector<UnusedLoad, 0> unused;
+  /// The same for stores, one entry for each warp.
+  llvm::SmallVector<UnreleasedStores, 0> unreleased;
 
   using ActorEpochs::join;
   void join(const Clock &o);
@@ -102,6 +113,7 @@ public:
     ActorEpochs::clear();
     foreign.clear();
     unused.clear();
+    unreleased.clear();
   }
   bool empty() const { return ActorEpochs::empty() && foreign.empty(); }
   const UnusedLoad *findUnused(uint16_t actor, uint32_t epoch,
@@ -111,13 +123,26 @@ public:
         return &load;
     return nullptr;
   }
+  /// The entry that the store is one of.
+  const UnreleasedStores *findUnreleased(uint16_t actor, uint32_t epoch) const {
+    for (const UnreleasedStores &stores : unreleased)
+      if (stores.actor == actor && stores.from <= epoch)
+        return &stores;
+    return nullptr;
+  }
 
 private:
+  uint32_t getKnownEpoch(uint16_t actor) const {
+    Component c = get(actor);
+    return std::max(c.full, c.part);
+  }
+  /// The last epoch whose stores are known and released.
+  uint32_t getReleasedEpoch(uint16_t actor) const;
+  void joinUnreleased(const Clock &o);
   void joinUnused(const Clock &o);
   /// Knows of the load, and that it has read.
   bool hasRead(const UnusedLoad &load) const {
-    Component c = get(load.actor);
-    return std::max(c.full, c.part) >= load.epoch &&
+    return getKnownEpoch(load.actor) >= load.epoch &&
            !findUnused(load.actor, load.epoch, load.inst);
   }
 };

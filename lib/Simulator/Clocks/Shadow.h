@@ -62,11 +62,14 @@ public:
       : clock(clock), cluster(stamp.cluster), rank(stamp.rank),
         lane(stamp.lane) {}
 
-  /// May rely on the access.
-  bool knows(const Stamp &s) {
+  /// May rely on the read, on the write.
+  bool knowsRead(const Stamp &s) {
     return knowsEpoch(s) && (s.rank == rank || !isUnused(s));
   }
-  /// Whoever may rely on what the observer does may rely on the access.
+  bool knowsWrite(const Stamp &s) {
+    return knowsEpoch(s) && (s.rank == rank || !isUnreleased(s));
+  }
+  /// Whoever may rely on what the observer does may rely on the read.
   bool knowsForAll(const Stamp &s) { return knowsEpoch(s) && !isUnused(s); }
 
 private:
@@ -81,6 +84,10 @@ private:
   bool isUnused(const Stamp &s) const {
     return !clock.unused.empty() && s.cluster == cluster &&
            clock.findUnused(s.actor, s.epoch, s.inst);
+  }
+  bool isUnreleased(const Stamp &s) const {
+    return !clock.unreleased.empty() && s.cluster == cluster &&
+           clock.findUnreleased(s.actor, s.epoch);
   }
   bool knowsEpoch(const Stamp &s) {
     if (s.actor != lastActor || s.cluster != cluster) {
@@ -240,15 +247,20 @@ private:
     if (isOfOthers)
       to.lane = Stamp::AllLanes;
   }
-  static bool isOrdered(const Stamp &earlier, ShadowAccess &access) {
-    return access.observer.knows(earlier) ||
-           (earlier.flags & access.stamp.flags & Stamp::Strong);
+  static bool areStrong(const Stamp &earlier, const ShadowAccess &access) {
+    return earlier.flags & access.stamp.flags & Stamp::Strong;
+  }
+  static bool isReadOrdered(const Stamp &earlier, ShadowAccess &access) {
+    return access.observer.knowsRead(earlier) || areStrong(earlier, access);
+  }
+  static bool isWriteOrdered(const Stamp &earlier, ShadowAccess &access) {
+    return access.observer.knowsWrite(earlier) || areStrong(earlier, access);
   }
 
   template <typename Fn>
   void read(ShadowCell &cell, uint64_t at, ShadowAccess &access,
             Fn &&conflict) {
-    if (cell.write.epoch && !isOrdered(cell.write, access))
+    if (cell.write.epoch && !isWriteOrdered(cell.write, access))
       conflict(cell.write, true, at);
     if (!cell.read.epoch)
       cell.read = access.stamp;
@@ -260,15 +272,15 @@ private:
   template <typename Fn>
   void write(ShadowCell &cell, uint64_t at, ShadowAccess &access,
              Fn &&conflict) {
-    if (cell.write.epoch && !isOrdered(cell.write, access))
+    if (cell.write.epoch && !isWriteOrdered(cell.write, access))
       conflict(cell.write, true, at);
     cell.write = access.stamp;
     if (!cell.read.epoch)
       return;
-    if (!isOrdered(cell.read, access))
+    if (!isReadOrdered(cell.read, access))
       conflict(cell.read, false, at);
     for (const Stamp &reader : llvm::reverse(lists.get(cell.more)))
-      if (!isOrdered(reader, access))
+      if (!isReadOrdered(reader, access))
         conflict(reader, false, at);
     lists.release(cell.more);
     cell.more = ReaderLists::None;

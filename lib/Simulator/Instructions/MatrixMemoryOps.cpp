@@ -1,6 +1,6 @@
 //===- MatrixMemoryOps.cpp - ldmatrix, stmatrix, movmatrix ----------------===//
 
-#include "../Sanitizer/LoadUse.h"
+#include "../Sanitizer/OpenAccesses.h"
 #include "../Sanitizer/Races.h"
 #include "MemoryTraffic.h"
 #include "SyncInstructions.h"

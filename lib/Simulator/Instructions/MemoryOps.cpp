@@ -1,6 +1,6 @@
 //===- MemoryOps.cpp - Loads and stores -----------------------------------===//
 
-#include "../Sanitizer/LoadUse.h"
+#include "../Sanitizer/OpenAccesses.h"
 #include "../Sanitizer/Ordering.h"
 #include "../Sanitizer/Races.h"
 #include "MemoryTraffic.h"
@@ -250,6 +250,8 @@ enum class FenceSpace : uint8_t { All, Global, SharedCta, SharedCluster };
 /// Hands what the lanes know of generic accesses to the async proxy.
 void passToAsyncProxy(Exec &x, FenceSpace space) {
   Warp &w = *x.warp;
+  // Seen on hardware: stores are in place for other CTAs behind it.
+  completeStores(x);
   Knowledge own = release(x);
   if (space == FenceSpace::All || space == FenceSpace::Global)
     w.order.know.asyncGlobal.join(own.generic);

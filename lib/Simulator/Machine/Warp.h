@@ -105,8 +105,11 @@ struct LaneExchange {
   }
 };
 
-/// Loads of a warp whose registers nothing has used (assumption A4).
-struct LoadUse {
+/// Accesses of a warp that signals to other CTAs do not order: loads whose
+/// registers nothing has used, stores that nothing has released (A4).
+struct OpenAccesses {
+  /// The first epoch with a store since the last release, 0: none.
+  uint32_t storesFrom = 0;
   llvm::SmallVector<UnusedLoad, 0> unused;
   /// The load whose value a register holds, + 1, by number of the register.
   std::vector<uint32_t> loadOf;
@@ -117,7 +120,7 @@ struct WarpOrder {
   uint16_t actor = 0;
   uint32_t epoch = 1;
   Knowledge know;
-  LoadUse loads;
+  OpenAccesses open;
   /// The last exchange by way of an mbarrier.
   LaneExchange exchanged;
   /// By SyncScope. At the last fence of the scope or a wider one: later strong

@@ -1,7 +1,7 @@
 //===- Ordering.cpp - What warps publish and learn ------------------------===//
 
 #include "Ordering.h"
-#include "LoadUse.h"
+#include "OpenAccesses.h"
 
 using namespace mlir::attn::sim;
 
@@ -51,9 +51,9 @@ Knowledge mlir::attn::sim::release(Exec &x, SyncScope scope) {
     return k;
   retireUsedLoads(x);
   if (scope != SyncScope::Cta)
-    completeLoads(x);
+    completeAccesses(x);
   k = x.warp->order.know;
-  publishUnused(*x.warp, k);
+  publishOpen(*x.warp, k);
   // Others learn of tensor operations what has been waited for.
   for (uint16_t actor : {x.warp->mma.actor, x.warp->tcgen05.loads.actor,
                          x.warp->tcgen05.stores.actor})

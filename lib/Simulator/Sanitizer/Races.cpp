@@ -2,6 +2,7 @@
 
 #include "Races.h"
 #include "../Machine/TraceRecorder.h"
+#include "OpenAccesses.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir::attn::sim;
@@ -16,6 +17,8 @@ void mlir::attn::sim::track(Exec &x, const MemRef &ref, uint64_t bytes,
     ref.cta->remoteTouches[x.warp->index] = {x.warp->order.epoch, x.pc};
   if (ref.space == Space::Shared && ref.cta == x.cta && x.cluster.recorder)
     x.cluster.recorder->noteAccess(x, ref.offset, bytes, write, lane);
+  if (write && !(flags & Stamp::Strong))
+    noteStore(x);
   Stamp stamp = x.stampHere(lane);
   stamp.flags = flags;
   Clock space;
@@ -117,21 +120,18 @@ private:
   bool assumes(Assumption a) const { return x.machine.config.assumes(a); }
   /// Whether generic accesses of the warp come after the earlier one.
   bool isKnownToWarp() const {
-    return Observer(x.warp->order.know.generic, stamp).knows(earlier);
+    Observer observer(x.warp->order.know.generic, stamp);
+    return wasWrite ? observer.knowsWrite(earlier)
+                    : observer.knowsRead(earlier);
   }
-  /// The unused load that the earlier read is of, where its CTA has signalled.
-  const UnusedLoad *findUnused() const {
-    if (wasWrite || earlier.sameCta(stamp) || earlier.cluster != stamp.cluster)
-      return nullptr;
-    return x.warp->order.know.generic.findUnused(earlier.actor, earlier.epoch,
-                                                 earlier.inst);
-  }
+  /// Whether a signal has overtaken the earlier access, and which, + 1.
+  std::optional<uint32_t> findOvertaking() const;
   bool isOfWarp() const {
     return earlier.sameCta(stamp) && earlier.warp == stamp.warp;
   }
   void describeTensor(Finding &f, uint64_t at) const;
   void describeAsync(Finding &f) const;
-  void describeUnused(Finding &f, const UnusedLoad &load) const;
+  void describeOvertaken(Finding &f, uint32_t signal) const;
 };
 
 } // namespace
@@ -191,13 +191,37 @@ void Race::describeAsync(Finding &f) const {
            "barrier after that wait";
 }
 
-void Race::describeUnused(Finding &f, const UnusedLoad &load) const {
+std::optional<uint32_t> Race::findOvertaking() const {
+  if (earlier.sameCta(stamp) || earlier.cluster != stamp.cluster)
+    return std::nullopt;
+  const Clock &known = x.warp->order.know.generic;
+  if (wasWrite) {
+    if (const auto *open = known.findUnreleased(earlier.actor, earlier.epoch))
+      return open->signal;
+  } else if (const auto *open =
+                 known.findUnused(earlier.actor, earlier.epoch, earlier.inst)) {
+    return open->signal;
+  }
+  return std::nullopt;
+}
+
+void Race::describeOvertaken(Finding &f, uint32_t signal) const {
+  std::string before = "before it signalled";
+  if (signal)
+    before = llvm::formatv("before the signal of line {0}",
+                           x.machine.program.code[signal - 1].line)
+                 .str();
+  if (wasWrite) {
+    f.message += " of another CTA by a store that nothing released to the "
+                 "cluster " +
+                 before;
+    f.hint = "a signal with .release.cluster, or a fence with that scope in "
+             "front of it, would order them";
+    return;
+  }
   f.message += " of another CTA by a load of which no instruction had used a "
-               "register";
-  if (load.signal)
-    f.message += llvm::formatv(" before the signal of line {0}",
-                               x.machine.program.code[load.signal - 1].line)
-                     .str();
+               "register " +
+               before;
   f.hint = "an instruction that uses a register of the load in front of the "
            "signal, or a signal with .release.cluster, would order them";
 }
@@ -207,8 +231,8 @@ void Race::describe(Finding &f, uint64_t at) const {
     return describeTensor(f, at);
   if (earlier.flags & Stamp::Async)
     return describeAsync(f);
-  if (const UnusedLoad *load = findUnused())
-    return describeUnused(f, *load);
+  if (std::optional<uint32_t> signal = findOvertaking())
+    return describeOvertaken(f, *signal);
   if (isOfWarp() && !(stamp.flags & Stamp::AsyncProxy)) {
     f.message += " of another lane of the same warp";
     f.severity =

@@ -1,8 +1,8 @@
-//===- LoadUseTest.cpp - Signals that overtake loads ----------------------===//
+//===- OpenAccessesTest.cpp - Signals that overtake accesses --------------===//
 //
-// What an H100 does with an arrival in another CTA behind loads whose registers
-// nothing has used (docs/Rationale/Clusters/SignalScope.md): each bad kernel
-// has a good twin.
+// What an H100 does with an arrival in another CTA behind stores, and behind
+// loads whose registers nothing has used
+// (docs/Rationale/Clusters/SignalScope.md): each bad kernel has a good twin.
 //
 //===----------------------------------------------------------------------===//
 
@@ -74,7 +74,7 @@ void expectOvertaken(const Outcome &r) {
 
 } // namespace
 
-TEST(LoadUse, ArrivalBehindUnusedLoads) {
+TEST(OpenAccesses, ArrivalBehindUnusedLoads) {
   const std::string loads[] = {
       LdMatrix,
       "ld.shared.v4.b32 {%r20, %r21, %r22, %r23}, [%r6];\n",
@@ -94,7 +94,7 @@ TEST(LoadUse, ArrivalBehindUnusedLoads) {
   }
 }
 
-TEST(LoadUse, OneRegisterOfEachLoad) {
+TEST(OpenAccesses, OneRegisterOfEachLoad) {
   std::string second = "ld.shared.b32 %r24, [%r6+4];\n";
   std::string useFirst = "add.s32 %r25, %r22, 1;\n";
   expectClean(runPair(LdMatrix + useFirst + Arrive));
@@ -110,13 +110,13 @@ TEST(LoadUse, OneRegisterOfEachLoad) {
                       Arrive));
 }
 
-TEST(LoadUse, CopiesOfRegisters) {
+TEST(OpenAccesses, CopiesOfRegisters) {
   std::string copy = "mov.b32 %r25, %r21;\nmov.b32 {%h1, %h2}, %r25;\n";
   expectOvertaken(runPair(LdMatrix + copy + Arrive));
   expectClean(runPair(LdMatrix + copy + "add.s16 %h3, %h2, 1;\n" + Arrive));
 }
 
-TEST(LoadUse, AsynchronousOverwrites) {
+TEST(OpenAccesses, AsynchronousOverwrites) {
   const char *async =
       "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%r7], "
       "{%r0, %r0, %r0, %r0}, [%r8];";
@@ -134,7 +134,7 @@ TEST(LoadUse, AsynchronousOverwrites) {
   }
 }
 
-TEST(LoadUse, SignalsOfAnotherWarp) {
+TEST(OpenAccesses, SignalsOfAnotherWarp) {
   // Warp 1 loads, warp 0 signals behind a barrier.
   auto go = [](const std::string &use, const std::string &later) {
     return runPair("@%p3 bra S;\n" + (LdMatrix + use) + "bar.sync 1, 64;\n" +
@@ -148,7 +148,7 @@ TEST(LoadUse, SignalsOfAnotherWarp) {
   expectOvertaken(go("", use));
 }
 
-TEST(LoadUse, LaterSignals) {
+TEST(OpenAccesses, LaterSignals) {
   // The second signal comes behind the use: what the first one left open is
   // known to have been read.
   std::string first = std::string(LdMatrix) + Arrive + "\nM: " + Wait +
@@ -164,7 +164,7 @@ TEST(LoadUse, LaterSignals) {
   }
 }
 
-TEST(LoadUse, ReadersBehindABarrier) {
+TEST(OpenAccesses, ReadersBehindABarrier) {
   // Warp 0 reads what warp 1 has read before: both have to have read.
   auto go = [](const std::string &use) {
     return runPair("@%p3 bra S;\n" + (LdMatrix + use) +
@@ -176,7 +176,7 @@ TEST(LoadUse, ReadersBehindABarrier) {
   expectClean(go("add.s32 %r24, %r20, 1;\n"));
 }
 
-TEST(LoadUse, SignalsInTheCta) {
+TEST(OpenAccesses, SignalsInTheCta) {
   // Another warp of the CTA overwrites, behind a barrier or an mbarrier.
   std::string overwrite = "st.shared.v4.b32 [%r6], {%r0, %r0, %r0, %r0};\n";
   expectClean(runPair("@%p3 bra S;\nbar.sync 1, 64;\n" + overwrite +
@@ -192,7 +192,7 @@ TEST(LoadUse, SignalsInTheCta) {
                       "", WaitAcquire, 64));
 }
 
-TEST(LoadUse, ReadsOfThePeer) {
+TEST(OpenAccesses, ReadsOfThePeer) {
   // CTA 0 reads shared memory of CTA 1, which overwrites its own.
   std::string load = "mapa.shared::cluster.u32 %r12, %r6, %r11;\n"
                      "ld.shared::cluster.b32 %r20, [%r12];\n";
@@ -201,7 +201,7 @@ TEST(LoadUse, ReadsOfThePeer) {
   expectClean(runPair(load + "add.s32 %r24, %r20, 1;\n" + Arrive, own));
 }
 
-TEST(LoadUse, ReadsOfGlobalMemory) {
+TEST(OpenAccesses, ReadsOfGlobalMemory) {
   const char *store = "st.global.b32 [%d1], %r0;";
   std::string load = "ld.global.b32 %r20, [%d1];\n";
   std::string one = "@%p0 ";
@@ -211,4 +211,48 @@ TEST(LoadUse, ReadsOfGlobalMemory) {
   };
   expectOvertaken(go(""));
   expectClean(go("add.s32 %r24, %r20, 1;\n"));
+}
+
+TEST(OpenAccesses, ArrivalBehindStores) {
+  // Into the own shared memory, into the peer's, into global memory.
+  const char *kernels[][2] = {
+      {"st.shared.b32 [%r6], %r0;\n", "ld.shared::cluster.b32 %r20, [%r7];"},
+      {"mapa.shared::cluster.u32 %r12, %r6, %r11;\n"
+       "st.shared::cluster.b32 [%r12], %r0;\n",
+       "ld.shared.b32 %r20, [%r6];"},
+      {"@%p0 st.global.b32 [%d1], %r0;\n", "@%p0 ld.global.b32 %r20, [%d1];"},
+  };
+  for (const auto &[stores, reader] : kernels) {
+    SCOPED_TRACE(stores);
+    std::string store = stores;
+    auto expectUnreleased = [](const Outcome &r) {
+      expectError(r, FindingKind::Race);
+      EXPECT_NE(r.text().find("by a store that nothing released to the cluster "
+                              "before the signal of line"),
+                std::string::npos)
+          << r.text();
+    };
+    std::string barrier = "bar.sync 1, 32;\n";
+    for (const std::string &between : {std::string(), barrier})
+      expectUnreleased(runPair(store + between + Arrive, reader));
+    expectUnreleased(runPair(store + "fence.acq_rel.cta;\n" + Arrive, reader));
+    expectClean(runPair(store + "bar.warp.sync -1;\n" + ArriveRelease, reader,
+                        WaitAcquire, 32, Profile::Isa));
+    for (const char *fence :
+         {"fence.acq_rel.cluster;\n", "fence.proxy.async;\n"})
+      expectClean(
+          runPair(store + fence + "bar.warp.sync -1;\n" + Arrive, reader));
+  }
+}
+
+TEST(OpenAccesses, StoresReleasedByAnotherWarp) {
+  // Warp 1 stores; warp 0 releases it behind a barrier, or only signals.
+  auto go = [](const char *arrive) {
+    return runPair("@%p3 bra S;\nst.shared.b32 [%r6], %r0;\nbar.sync 1, 64;\n"
+                   "bra E;\nS:\nbar.sync 1, 64;\n" +
+                       std::string(arrive),
+                   "ld.shared::cluster.b32 %r20, [%r7];", WaitAcquire, 64);
+  };
+  expectError(go(Arrive), FindingKind::Race);
+  expectClean(go(ArriveRelease));
 }
