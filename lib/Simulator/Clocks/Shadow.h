@@ -33,6 +33,7 @@ struct Stamp {
     AsyncProxy = 4, ///< through the async proxy
     Tensor = 8,     ///< tensor memory
     SameValue = 16, ///< a write that changes nothing
+    Sent = 32,      ///< by st.async or red.async, as if from another CTA
   };
 
   uint32_t epoch = 0; ///< 0: nobody
@@ -60,11 +61,11 @@ class Observer {
 public:
   Observer(const Clock &clock, const Stamp &stamp)
       : clock(clock), cluster(stamp.cluster), rank(stamp.rank),
-        lane(stamp.lane) {}
+        lane(stamp.lane), isSent(stamp.flags & Stamp::Sent) {}
 
   /// May rely on the read, on the write.
   bool knowsRead(const Stamp &s) {
-    return knowsEpoch(s) && (s.rank == rank || !isUnused(s));
+    return knowsEpoch(s) && ((s.rank == rank && !isSent) || !isUnused(s));
   }
   bool knowsWrite(const Stamp &s) {
     return knowsEpoch(s) && (s.rank == rank || !isUnreleased(s));
@@ -77,6 +78,7 @@ private:
   uint32_t cluster;
   uint8_t rank; ///< of the CTA
   uint8_t lane; ///< 32: collective
+  bool isSent;
   /// The component that was asked for last.
   uint32_t lastActor = ~0u;
   Component last;

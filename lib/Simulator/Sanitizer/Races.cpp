@@ -153,7 +153,8 @@ std::optional<Severity> Race::judge() const {
   // What cp.async has written, waited for and handed over, but without a proxy
   // fence. Nothing but cp.async is asynchronous in the generic proxy.
   bool copied = wasWrite && (stamp.flags & Stamp::AsyncProxy) && !write &&
-                earlier.flags == Stamp::Async && isKnownToWarp();
+                (earlier.flags & ~Stamp::Sent) == Stamp::Async &&
+                isKnownToWarp();
   if (copied && assumes(Assumption::CopyProxy))
     return std::nullopt;
   // An invalidation against a signal of another CTA that has been counted.
@@ -192,7 +193,8 @@ void Race::describeAsync(Finding &f) const {
 }
 
 std::optional<uint32_t> Race::findOvertaking() const {
-  if (earlier.sameCta(stamp) || earlier.cluster != stamp.cluster)
+  bool isLocal = earlier.sameCta(stamp) && !(stamp.flags & Stamp::Sent);
+  if (isLocal || earlier.cluster != stamp.cluster)
     return std::nullopt;
   const Clock &known = x.warp->order.know.generic;
   if (wasWrite) {
@@ -219,9 +221,10 @@ void Race::describeOvertaken(Finding &f, uint32_t signal) const {
              "front of it, would order them";
     return;
   }
-  f.message += " of another CTA by a load of which no instruction had used a "
-               "register " +
-               before;
+  if (!earlier.sameCta(stamp))
+    f.message += " of another CTA";
+  f.message +=
+      " by a load of which no instruction had used a register " + before;
   f.hint = "an instruction that uses a register of the load in front of the "
            "signal, or a signal with .release.cluster, would order them";
 }

@@ -192,6 +192,29 @@ TEST(OpenAccesses, SignalsInTheCta) {
                       "", WaitAcquire, 64));
 }
 
+TEST(OpenAccesses, AsynchronousStoresIntoTheOwnCta) {
+  // They go as if to another CTA, and overtake what a barrier orders.
+  auto go = [](const std::string &use) {
+    return runPair(
+        "@%p3 bra S;\nbar.sync 1, 64;\n"
+        "mapa.shared::cluster.u32 %r12, %r6, %r10;\n"
+        "setp.eq.s32 %p5, %r9, 0;\n@%p5 mbarrier.arrive.expect_tx.shared.b64 "
+        "%d5, [%r1+8], 512;\n"
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 "
+        "[%r12], {%r0, %r0, %r0, %r0}, [%r8];\n"
+        "V: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p4, "
+        "[%r1+8], 0;\n@!%p4 bra V;\nbra E;\nS:\n" +
+            (LdMatrix + use) + "bar.sync 1, 64;\n" + ArriveRelease,
+        "", WaitAcquire, 64);
+  };
+  Outcome bad = go("");
+  expectError(bad, FindingKind::Race);
+  EXPECT_NE(bad.text().find("an earlier read by a load of which no"),
+            std::string::npos)
+      << bad.text();
+  expectClean(go("add.s32 %r24, %r20, 1;\n"));
+}
+
 TEST(OpenAccesses, ReadsOfThePeer) {
   // CTA 0 reads shared memory of CTA 1, which overwrites its own.
   std::string load = "mapa.shared::cluster.u32 %r12, %r6, %r11;\n"
