@@ -62,14 +62,14 @@ void ActorEpochs::join(const ActorEpochs &o) {
 void Clock::joinUnused(const Clock &o) {
   if (unused.empty() && o.unused.empty())
     return;
-  llvm::SmallVector<UnusedLoad, 0> both;
+  llvm::SmallVector<UnusedLoad, 8> both;
   for (const UnusedLoad &load : unused)
     if (!o.hasRead(load))
       both.push_back(load);
   for (const UnusedLoad &load : o.unused)
     if (!hasRead(load) && !findUnused(load.actor, load.epoch, load.inst))
       both.push_back(load);
-  unused = std::move(both);
+  unused.assign(both.begin(), both.end());
 }
 
 uint32_t Clock::getReleasedEpoch(uint16_t actor) const {
@@ -84,7 +84,7 @@ uint32_t Clock::getReleasedEpoch(uint16_t actor) const {
 void Clock::joinUnreleased(const Clock &o) {
   if (unreleased.empty() && o.unreleased.empty())
     return;
-  llvm::SmallVector<UnreleasedStores, 0> both;
+  llvm::SmallVector<UnreleasedStores, 8> both;
   auto add = [&](UnreleasedStores stores) {
     auto isOfActor = [&](const UnreleasedStores &other) {
       return other.actor == stores.actor;
@@ -100,7 +100,7 @@ void Clock::joinUnreleased(const Clock &o) {
   };
   llvm::for_each(unreleased, add);
   llvm::for_each(o.unreleased, add);
-  unreleased = std::move(both);
+  unreleased.assign(both.begin(), both.end());
 }
 
 void Clock::join(const Clock &o) {

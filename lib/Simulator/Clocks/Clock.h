@@ -131,11 +131,13 @@ public:
     return nullptr;
   }
 
-private:
+  /// Up to which something is known, if only of some lanes.
   uint32_t getKnownEpoch(uint16_t actor) const {
     Component c = get(actor);
     return std::max(c.full, c.part);
   }
+
+private:
   /// The last epoch whose stores are known and released.
   uint32_t getReleasedEpoch(uint16_t actor) const;
   void joinUnreleased(const Clock &o);

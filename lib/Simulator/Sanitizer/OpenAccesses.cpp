@@ -95,8 +95,12 @@ void mlir::attn::sim::publishOpen(const Warp &warp, Knowledge &to) {
   stores.actor = warp.order.actor;
   stores.rank = warp.cta->rank;
   to.forMemory([&](Clock &clock) {
-    clock.unused.append(open.unused.begin(), open.unused.end());
-    if (stores.from)
+    // Of what a clock does not know it needs no exceptions.
+    uint32_t known = clock.getKnownEpoch(stores.actor);
+    for (const UnusedLoad &load : open.unused)
+      if (load.epoch <= known)
+        clock.unused.push_back(load);
+    if (stores.from && stores.from <= known)
       clock.unreleased.push_back(stores);
   });
 }
