@@ -11,6 +11,7 @@
 
 #include "WarpRunner.h"
 #include "Machine/TraceRecorder.h"
+#include "Sanitizer/OpenAccesses.h"
 #include "WarpExit.h"
 
 using namespace mlir::attn::sim;
@@ -217,6 +218,8 @@ void Turn::step() {
   ++executed;
   lanes += llvm::popcount(x.active);
   if (x.active) {
+    if (I.touchesLoaded && !warp.order.open.unused.empty())
+      noteUse(warp, I);
     execute(I);
     finish(split);
     return;

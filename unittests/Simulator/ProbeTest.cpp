@@ -49,6 +49,7 @@ protected:
     if (kernel->reqnctapercluster[0])
       config.grid = config.cluster = kernel->reqnctapercluster;
     config.dynamicShared = 32768;
+    config.sanitize = sanitizes;
     Memory memory;
     std::vector<uint16_t> source(80 * 20);
     for (size_t i = 0; i < source.size(); ++i)
@@ -99,6 +100,7 @@ protected:
   }
 
   bool zeroed = false;
+  bool sanitizes = true;
   static std::unique_ptr<Program> program;
   static llvm::json::Value answers;
 };
@@ -126,6 +128,8 @@ TEST_F(Probes, OverwriteWithoutProxyFence) {
 }
 TEST_F(Probes, RemoteArriveOfDefaultScope) {
   zeroed = true;
+  // An H100 has shown since that nothing orders its stores.
+  sanitizes = false;
   expectAgrees("remote_arrive_default_scope");
 }
 TEST_F(Probes, ExitAfterReadsOfABulkStore) { expectAgrees("exit_after_read"); }

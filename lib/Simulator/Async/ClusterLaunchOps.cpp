@@ -241,7 +241,7 @@ void execAsyncStore(Exec &x, const Inst &I) {
     op->inst = x.pc;
     op->issuer = x.warp;
     op->control = controlOf(x);
-    uint8_t flags = Stamp::Async;
+    uint8_t flags = Stamp::Async | Stamp::Sent;
     if (o.type != Type::None) {
       op->name = "a red.async";
       op->reduction = o.reduction;

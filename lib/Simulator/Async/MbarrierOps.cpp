@@ -11,6 +11,7 @@
 #include "MbarrierOps.h"
 #include "../Machine/TraceRecorder.h"
 #include "../PTX/Decoder.h"
+#include "../Sanitizer/OpenAccesses.h"
 #include "../Sanitizer/Ordering.h"
 #include "../Sanitizer/PhaseChecks.h"
 #include "../Sanitizer/Races.h"
@@ -287,7 +288,9 @@ void execArrive(Exec &x, const Inst &I) {
   Knowledge published;
   Clock before = x.warp->order.know.control;
   if (x.sanitizing())
-    published = o.relaxed ? releaseControl(x) : release(x);
+    published = o.relaxed ? releaseControl(x)
+                          : release(x, o.clusterScope ? SyncScope::Cluster
+                                                      : SyncScope::Cta);
   // Lanes that arrive at one barrier in one phase publish the same.
   uint64_t phase = 0;
   bool spread = false;
@@ -315,6 +318,8 @@ void execArrive(Exec &x, const Inst &I) {
       reportSpread(x, *b, lane);
     }
     if (b != last || phase != b->phase) {
+      if (owner != x.cta)
+        nameSignal(published, x.pc);
       if (to)
         to->join(published);
       if (to != &b->gathering)

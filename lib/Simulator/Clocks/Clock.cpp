@@ -58,15 +58,64 @@ void ActorEpochs::join(const ActorEpochs &o) {
                  [&](const Partial &p) { return p.part <= fullOf(p.actor); });
 }
 
+/// What one of the two knows to have read has read.
+void Clock::joinUnused(const Clock &o) {
+  if (unused.empty() && o.unused.empty())
+    return;
+  llvm::SmallVector<UnusedLoad, 8> both;
+  for (const UnusedLoad &load : unused)
+    if (!o.hasRead(load))
+      both.push_back(load);
+  for (const UnusedLoad &load : o.unused)
+    if (!hasRead(load) && !findUnused(load.actor, load.epoch, load.inst))
+      both.push_back(load);
+  unused.assign(both.begin(), both.end());
+}
+
+uint32_t Clock::getReleasedEpoch(uint16_t actor) const {
+  uint32_t epoch = getKnownEpoch(actor);
+  for (const UnreleasedStores &stores : unreleased)
+    if (stores.actor == actor)
+      epoch = std::min(epoch, stores.from - 1);
+  return epoch;
+}
+
+/// What one of the two knows to be released is.
+void Clock::joinUnreleased(const Clock &o) {
+  if (unreleased.empty() && o.unreleased.empty())
+    return;
+  llvm::SmallVector<UnreleasedStores, 8> both;
+  auto add = [&](UnreleasedStores stores) {
+    auto isOfActor = [&](const UnreleasedStores &other) {
+      return other.actor == stores.actor;
+    };
+    uint32_t released = std::max(getReleasedEpoch(stores.actor),
+                                 o.getReleasedEpoch(stores.actor));
+    uint32_t known =
+        std::max(getKnownEpoch(stores.actor), o.getKnownEpoch(stores.actor));
+    if (released >= known || llvm::any_of(both, isOfActor))
+      return;
+    stores.from = released + 1;
+    both.push_back(stores);
+  };
+  llvm::for_each(unreleased, add);
+  llvm::for_each(o.unreleased, add);
+  unreleased.assign(both.begin(), both.end());
+}
+
 void Clock::join(const Clock &o) {
   if (o.empty())
     return;
   if (cluster == ~0u)
     cluster = o.cluster;
-  if (cluster == o.cluster)
+  if (cluster == o.cluster) {
+    joinUnused(o);
+    joinUnreleased(o);
     ActorEpochs::join(o);
-  else
+  } else {
+    // Nothing but what had the scope of the GPU.
     foreign[o.cluster].join(o);
+  }
   for (const auto &[id, list] : o.foreign) {
     if (id == cluster)
       ActorEpochs::join(list);

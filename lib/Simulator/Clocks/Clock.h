@@ -76,20 +76,77 @@ private:
   llvm::SmallVector<Partial, 4> partials;
 };
 
+/// A load of which no instruction has used a register: its warp goes on before
+/// it has read. Its accesses are those of one instruction in one epoch.
+struct UnusedLoad {
+  uint32_t epoch = 0;
+  uint32_t inst = 0;
+  uint32_t signal = 0; ///< that told another CTA nevertheless, + 1
+  uint16_t actor = 0;
+  uint8_t rank = 0; ///< of the CTA
+};
+
+/// Generic stores of a warp, from an epoch on, that nothing with the scope of
+/// the cluster has released.
+struct UnreleasedStores {
+  uint32_t from = 0;
+  uint32_t signal = 0; ///< that told another CTA nevertheless, + 1
+  uint16_t actor = 0;
+  uint8_t rank = 0; ///< of the CTA
+};
+
 /// A vector clock over the actors of one cluster, and what it has learnt of
 /// other clusters through global memory.
 class Clock : public ActorEpochs {
 public:
   uint32_t cluster = ~0u; ///< ~0: takes the first one that it joins
   std::map<uint32_t, ActorEpochs> foreign;
+  /// Loads in the epochs that are known, by warps of the cluster, that nothing
+  /// had used when they became known: their CTA may rely on them, others not.
+  llvm::SmallVector<UnusedLoad, 0> unused;
+  /// The same for stores, one entry for each warp.
+  llvm::SmallVector<UnreleasedStores, 0> unreleased;
 
   using ActorEpochs::join;
   void join(const Clock &o);
   void clear() {
     ActorEpochs::clear();
     foreign.clear();
+    unused.clear();
+    unreleased.clear();
   }
   bool empty() const { return ActorEpochs::empty() && foreign.empty(); }
+  const UnusedLoad *findUnused(uint16_t actor, uint32_t epoch,
+                               uint32_t inst) const {
+    for (const UnusedLoad &load : unused)
+      if (load.actor == actor && load.epoch == epoch && load.inst == inst)
+        return &load;
+    return nullptr;
+  }
+  /// The entry that the store is one of.
+  const UnreleasedStores *findUnreleased(uint16_t actor, uint32_t epoch) const {
+    for (const UnreleasedStores &stores : unreleased)
+      if (stores.actor == actor && stores.from <= epoch)
+        return &stores;
+    return nullptr;
+  }
+
+  /// Up to which something is known, if only of some lanes.
+  uint32_t getKnownEpoch(uint16_t actor) const {
+    Component c = get(actor);
+    return std::max(c.full, c.part);
+  }
+
+private:
+  /// The last epoch whose stores are known and released.
+  uint32_t getReleasedEpoch(uint16_t actor) const;
+  void joinUnreleased(const Clock &o);
+  void joinUnused(const Clock &o);
+  /// Knows of the load, and that it has read.
+  bool hasRead(const UnusedLoad &load) const {
+    return getKnownEpoch(load.actor) >= load.epoch &&
+           !findUnused(load.actor, load.epoch, load.inst);
+  }
 };
 
 /// What an actor may rely on: with generic accesses, with accesses through the
@@ -117,6 +174,15 @@ struct Knowledge {
   const Clock &getGeneric(bool isShared, Clock &space) const;
   /// Keeps what is about shared memory.
   void restrictToShared();
+  /// Calls `fn` with each clock that orders accesses of shared or global
+  /// memory.
+  template <typename Fn>
+  void forMemory(Fn &&fn) {
+    for (Clock *clock : {&generic, &async, &asyncGlobal, &genericShared})
+      fn(*clock);
+    for (auto &[rank, clock] : asyncOf)
+      fn(clock);
+  }
 
   void join(const Knowledge &o);
   void clear() { *this = Knowledge(); }

@@ -34,7 +34,7 @@ void Shadow::addReader(ShadowCell &cell, ShadowAccess &access) {
   // Whoever is ordered after this read is ordered after that one too.
   auto isCovered = [&](const Stamp &r) {
     return !(r.flags & (Stamp::Async | Stamp::Strong)) &&
-           access.observer.knows(r);
+           access.observer.knowsForAll(r);
   };
   auto change = [&]() -> llvm::SmallVectorImpl<Stamp> & {
     uint32_t own = lists.makeOwn(cell.more);

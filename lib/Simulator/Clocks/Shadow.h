@@ -33,6 +33,7 @@ struct Stamp {
     AsyncProxy = 4, ///< through the async proxy
     Tensor = 8,     ///< tensor memory
     SameValue = 16, ///< a write that changes nothing
+    Sent = 32,      ///< by st.async or red.async, as if from another CTA
   };
 
   uint32_t epoch = 0; ///< 0: nobody
@@ -58,10 +59,39 @@ static_assert(sizeof(Stamp) == 16, "two stamps make a cell of half a line");
 /// Clock components of one accessing lane, for the check.
 class Observer {
 public:
-  Observer(const Clock &clock, uint32_t cluster, uint8_t lane)
-      : clock(clock), cluster(cluster), lane(lane) {}
+  Observer(const Clock &clock, const Stamp &stamp)
+      : clock(clock), cluster(stamp.cluster), rank(stamp.rank),
+        lane(stamp.lane), isSent(stamp.flags & Stamp::Sent) {}
 
-  bool knows(const Stamp &s) {
+  /// May rely on the read, on the write.
+  bool knowsRead(const Stamp &s) {
+    return knowsEpoch(s) && ((s.rank == rank && !isSent) || !isUnused(s));
+  }
+  bool knowsWrite(const Stamp &s) {
+    return knowsEpoch(s) && (s.rank == rank || !isUnreleased(s));
+  }
+  /// Whoever may rely on what the observer does may rely on the read.
+  bool knowsForAll(const Stamp &s) { return knowsEpoch(s) && !isUnused(s); }
+
+private:
+  const Clock &clock;
+  uint32_t cluster;
+  uint8_t rank; ///< of the CTA
+  uint8_t lane; ///< 32: collective
+  bool isSent;
+  /// The component that was asked for last.
+  uint32_t lastActor = ~0u;
+  Component last;
+
+  bool isUnused(const Stamp &s) const {
+    return !clock.unused.empty() && s.cluster == cluster &&
+           clock.findUnused(s.actor, s.epoch, s.inst);
+  }
+  bool isUnreleased(const Stamp &s) const {
+    return !clock.unreleased.empty() && s.cluster == cluster &&
+           clock.findUnreleased(s.actor, s.epoch);
+  }
+  bool knowsEpoch(const Stamp &s) {
     if (s.actor != lastActor || s.cluster != cluster) {
       if (s.cluster != cluster)
         return knowsForeign(s);
@@ -70,15 +100,6 @@ public:
     }
     return covers(last, s);
   }
-
-private:
-  const Clock &clock;
-  uint32_t cluster;
-  uint8_t lane; ///< 32: collective
-  /// The component that was asked for last.
-  uint32_t lastActor = ~0u;
-  Component last;
-
   bool knowsForeign(const Stamp &s) const {
     auto it = clock.foreign.find(s.cluster);
     return it != clock.foreign.end() && covers(it->second.get(s.actor), s);
@@ -137,8 +158,7 @@ struct ShadowCell {
 /// An access of one or several areas of a memory, and what orders it.
 struct ShadowAccess {
   ShadowAccess(const Stamp &stamp, bool write, const Clock &clock)
-      : stamp(stamp), write(write), observer(clock, stamp.cluster, stamp.lane) {
-  }
+      : stamp(stamp), write(write), observer(clock, stamp) {}
 
   Stamp stamp;
   bool write;
@@ -224,20 +244,25 @@ private:
            !((a.flags ^ b.flags) & Stamp::Strong);
   }
   static void update(Stamp &to, const Stamp &stamp) {
-    if (to.epoch == stamp.epoch && to.lane != stamp.lane)
+    bool isOfOthers = to.epoch == stamp.epoch && to.lane != stamp.lane;
+    to = stamp;
+    if (isOfOthers)
       to.lane = Stamp::AllLanes;
-    else
-      to = stamp;
   }
-  static bool isOrdered(const Stamp &earlier, ShadowAccess &access) {
-    return access.observer.knows(earlier) ||
-           (earlier.flags & access.stamp.flags & Stamp::Strong);
+  static bool areStrong(const Stamp &earlier, const ShadowAccess &access) {
+    return earlier.flags & access.stamp.flags & Stamp::Strong;
+  }
+  static bool isReadOrdered(const Stamp &earlier, ShadowAccess &access) {
+    return access.observer.knowsRead(earlier) || areStrong(earlier, access);
+  }
+  static bool isWriteOrdered(const Stamp &earlier, ShadowAccess &access) {
+    return access.observer.knowsWrite(earlier) || areStrong(earlier, access);
   }
 
   template <typename Fn>
   void read(ShadowCell &cell, uint64_t at, ShadowAccess &access,
             Fn &&conflict) {
-    if (cell.write.epoch && !isOrdered(cell.write, access))
+    if (cell.write.epoch && !isWriteOrdered(cell.write, access))
       conflict(cell.write, true, at);
     if (!cell.read.epoch)
       cell.read = access.stamp;
@@ -249,15 +274,15 @@ private:
   template <typename Fn>
   void write(ShadowCell &cell, uint64_t at, ShadowAccess &access,
              Fn &&conflict) {
-    if (cell.write.epoch && !isOrdered(cell.write, access))
+    if (cell.write.epoch && !isWriteOrdered(cell.write, access))
       conflict(cell.write, true, at);
     cell.write = access.stamp;
     if (!cell.read.epoch)
       return;
-    if (!isOrdered(cell.read, access))
+    if (!isReadOrdered(cell.read, access))
       conflict(cell.read, false, at);
     for (const Stamp &reader : llvm::reverse(lists.get(cell.more)))
-      if (!isOrdered(reader, access))
+      if (!isReadOrdered(reader, access))
         conflict(reader, false, at);
     lists.release(cell.more);
     cell.more = ReaderLists::None;

@@ -1,5 +1,6 @@
 //===- MatrixMemoryOps.cpp - ldmatrix, stmatrix, movmatrix ----------------===//
 
+#include "../Sanitizer/OpenAccesses.h"
 #include "../Sanitizer/Races.h"
 #include "MemoryTraffic.h"
 #include "SyncInstructions.h"
@@ -96,6 +97,7 @@ void execLdMatrix(Exec &x, const Inst &I) {
     }
     x.setPoison(I.ops[m], poisoned, x.pc + 1);
   }
+  noteLoad(x, I);
 }
 
 void execStMatrix(Exec &x, const Inst &I) {
@@ -170,6 +172,7 @@ void execLdBytes(Exec &x, const Inst &I) {
     }
     x.setPoison(I.ops[r], poisoned, x.pc + 1);
   }
+  noteLoad(x, I);
 }
 
 /// Stores 16x8 matrices of bytes, column by column: a thread holds two rows of

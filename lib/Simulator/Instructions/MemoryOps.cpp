@@ -1,5 +1,6 @@
 //===- MemoryOps.cpp - Loads and stores -----------------------------------===//
 
+#include "../Sanitizer/OpenAccesses.h"
 #include "../Sanitizer/Ordering.h"
 #include "../Sanitizer/Races.h"
 #include "MemoryTraffic.h"
@@ -80,6 +81,9 @@ void execLoad(Exec &x, const Inst &I) {
     return;
   for (unsigned i = 0; i < o.count; ++i)
     x.setPoison(I.ops[i], poisoned[i], x.pc + 1);
+  // Nothing goes on before an acquire has read.
+  if (!o.semantics.acquire && (seen == Space::Shared || seen == Space::Global))
+    noteLoad(x, I);
   traffic.finishLoad(x, seen, "ld.shared");
 }
 
@@ -246,6 +250,8 @@ enum class FenceSpace : uint8_t { All, Global, SharedCta, SharedCluster };
 /// Hands what the lanes know of generic accesses to the async proxy.
 void passToAsyncProxy(Exec &x, FenceSpace space) {
   Warp &w = *x.warp;
+  // Seen on hardware: stores are in place for other CTAs behind it.
+  completeStores(x);
   Knowledge own = release(x);
   if (space == FenceSpace::All || space == FenceSpace::Global)
     w.order.know.asyncGlobal.join(own.generic);

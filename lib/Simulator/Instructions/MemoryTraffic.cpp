@@ -43,7 +43,7 @@ SyncScope mlir::attn::sim::takeScope(Decoding &c, SyncScope otherwise) {
 
 void mlir::attn::sim::releaseAtFence(Exec &x, SyncScope scope,
                                      bool isRestricted) {
-  Knowledge k = release(x);
+  Knowledge k = release(x, scope);
   if (isRestricted)
     k.restrictToShared();
   for (unsigned s = firstScope(x); s < unsigned(scope); ++s)
@@ -87,7 +87,7 @@ void mlir::attn::sim::publishStrong(Exec &x, const MemorySemantics &s,
     return;
   Knowledge own;
   if (s.release)
-    own = release(x);
+    own = release(x, s.scope);
   std::lock_guard<std::mutex> lock(x.machine.syncMutex);
   for (unsigned scope = firstScope(x); scope <= unsigned(s.scope); ++scope) {
     const Knowledge &k = s.release ? own : x.warp->order.fenceRelease[scope];

@@ -262,7 +262,7 @@ void execClusterArrive(Exec &x, const Inst &I) {
               other->mbarriers.stream.actor,
               w.order.know.generic.fullOf(other->mbarriers.stream.actor));
     } else {
-      b.gathering.join(release(x));
+      b.gathering.join(release(x, SyncScope::Cluster));
     }
   }
   w.clusterBarrier.arrived |= x.active;

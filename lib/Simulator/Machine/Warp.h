@@ -105,11 +105,22 @@ struct LaneExchange {
   }
 };
 
+/// Accesses of a warp that signals to other CTAs do not order: loads whose
+/// registers nothing has used, stores that nothing has released (A4).
+struct OpenAccesses {
+  /// The first epoch with a store since the last release, 0: none.
+  uint32_t storesFrom = 0;
+  llvm::SmallVector<UnusedLoad, 0> unused;
+  /// The load whose value a register holds, + 1, by number of the register.
+  std::vector<uint32_t> loadOf;
+};
+
 /// What a warp's accesses are ordered after.
 struct WarpOrder {
   uint16_t actor = 0;
   uint32_t epoch = 1;
   Knowledge know;
+  OpenAccesses open;
   /// The last exchange by way of an mbarrier.
   LaneExchange exchanged;
   /// By SyncScope. At the last fence of the scope or a wider one: later strong

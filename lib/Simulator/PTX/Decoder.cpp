@@ -444,6 +444,7 @@ Error Decoder::run() {
   ATTN_SIM_TRY(finishFixups());
   program.localBytes = llvm::alignTo(program.localBytes, 16);
   program.sharedGranule = std::min(program.sharedGranule, 16u);
+  markLoadedRegisters(program);
   return Error::success();
 }
 

@@ -211,6 +211,10 @@ private:
   llvm::Error finishFixups();
 };
 
+/// Marks the instructions with registers that loads write, and with copies of
+/// those.
+void markLoadedRegisters(ProgramImpl &program);
+
 /// Decodes `ast` into `program` (which already owns text and ast).
 llvm::Error decodeProgram(ProgramImpl &program, const DecodeTable &table);
 

@@ -99,7 +99,8 @@ struct Inst {
   uint8_t numOps = 0;
   bool hasGuard = false;
   bool guardNegated = false;
-  /// Runs even when no lane passes the guard.
+  /// Has a register that holds what a load may have read.
+  bool touchesLoaded = false;
   InstClass cls = InstClass::Other;
 };
 

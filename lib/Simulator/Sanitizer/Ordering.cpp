@@ -1,6 +1,7 @@
 //===- Ordering.cpp - What warps publish and learn ------------------------===//
 
 #include "Ordering.h"
+#include "OpenAccesses.h"
 
 using namespace mlir::attn::sim;
 
@@ -44,12 +45,15 @@ static void publishOwn(Clock &clock, uint16_t actor, bool all, uint32_t lanes,
   }
 }
 
-Knowledge mlir::attn::sim::release(Exec &x) {
+Knowledge mlir::attn::sim::release(Exec &x, SyncScope scope) {
   Knowledge k;
   if (!x.sanitizing())
     return k;
   retireUsedLoads(x);
+  if (scope != SyncScope::Cta)
+    completeAccesses(x);
   k = x.warp->order.know;
+  publishOpen(*x.warp, k);
   // Others learn of tensor operations what has been waited for.
   for (uint16_t actor : {x.warp->mma.actor, x.warp->tcgen05.loads.actor,
                          x.warp->tcgen05.stores.actor})

@@ -7,8 +7,9 @@
 
 namespace mlir::attn::sim {
 
-/// What the active lanes publish now; starts a new epoch.
-Knowledge release(Exec &x);
+/// What the active lanes publish now; starts a new epoch. With the scope of the
+/// cluster or the GPU, what the CTA has loaded so far has been read.
+Knowledge release(Exec &x, SyncScope scope = SyncScope::Cta);
 /// The same for a relaxed signal: only what has been executed.
 Knowledge releaseControl(Exec &x);
 /// The executing warp learns what was published.

@@ -2,6 +2,7 @@
 
 #include "Races.h"
 #include "../Machine/TraceRecorder.h"
+#include "OpenAccesses.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir::attn::sim;
@@ -16,6 +17,8 @@ void mlir::attn::sim::track(Exec &x, const MemRef &ref, uint64_t bytes,
     ref.cta->remoteTouches[x.warp->index] = {x.warp->order.epoch, x.pc};
   if (ref.space == Space::Shared && ref.cta == x.cta && x.cluster.recorder)
     x.cluster.recorder->noteAccess(x, ref.offset, bytes, write, lane);
+  if (write && !(flags & Stamp::Strong))
+    noteStore(x);
   Stamp stamp = x.stampHere(lane);
   stamp.flags = flags;
   Clock space;
@@ -117,14 +120,18 @@ private:
   bool assumes(Assumption a) const { return x.machine.config.assumes(a); }
   /// Whether generic accesses of the warp come after the earlier one.
   bool isKnownToWarp() const {
-    Observer observer(x.warp->order.know.generic, x.cluster.linear, stamp.lane);
-    return observer.knows(earlier);
+    Observer observer(x.warp->order.know.generic, stamp);
+    return wasWrite ? observer.knowsWrite(earlier)
+                    : observer.knowsRead(earlier);
   }
+  /// Whether a signal has overtaken the earlier access, and which, + 1.
+  std::optional<uint32_t> findOvertaking() const;
   bool isOfWarp() const {
     return earlier.sameCta(stamp) && earlier.warp == stamp.warp;
   }
   void describeTensor(Finding &f, uint64_t at) const;
   void describeAsync(Finding &f) const;
+  void describeOvertaken(Finding &f, uint32_t signal) const;
 };
 
 } // namespace
@@ -146,7 +153,8 @@ std::optional<Severity> Race::judge() const {
   // What cp.async has written, waited for and handed over, but without a proxy
   // fence. Nothing but cp.async is asynchronous in the generic proxy.
   bool copied = wasWrite && (stamp.flags & Stamp::AsyncProxy) && !write &&
-                earlier.flags == Stamp::Async && isKnownToWarp();
+                (earlier.flags & ~Stamp::Sent) == Stamp::Async &&
+                isKnownToWarp();
   if (copied && assumes(Assumption::CopyProxy))
     return std::nullopt;
   // An invalidation against a signal of another CTA that has been counted.
@@ -184,11 +192,50 @@ void Race::describeAsync(Finding &f) const {
            "barrier after that wait";
 }
 
+std::optional<uint32_t> Race::findOvertaking() const {
+  bool isLocal = earlier.sameCta(stamp) && !(stamp.flags & Stamp::Sent);
+  if (isLocal || earlier.cluster != stamp.cluster)
+    return std::nullopt;
+  const Clock &known = x.warp->order.know.generic;
+  if (wasWrite) {
+    if (const auto *open = known.findUnreleased(earlier.actor, earlier.epoch))
+      return open->signal;
+  } else if (const auto *open =
+                 known.findUnused(earlier.actor, earlier.epoch, earlier.inst)) {
+    return open->signal;
+  }
+  return std::nullopt;
+}
+
+void Race::describeOvertaken(Finding &f, uint32_t signal) const {
+  std::string before = "before it signalled";
+  if (signal)
+    before = llvm::formatv("before the signal of line {0}",
+                           x.machine.program.code[signal - 1].line)
+                 .str();
+  if (wasWrite) {
+    f.message += " of another CTA by a store that nothing released to the "
+                 "cluster " +
+                 before;
+    f.hint = "a signal with .release.cluster, or a fence with that scope in "
+             "front of it, would order them";
+    return;
+  }
+  if (!earlier.sameCta(stamp))
+    f.message += " of another CTA";
+  f.message +=
+      " by a load of which no instruction had used a register " + before;
+  f.hint = "an instruction that uses a register of the load in front of the "
+           "signal, or a signal with .release.cluster, would order them";
+}
+
 void Race::describe(Finding &f, uint64_t at) const {
   if (ref.space == Space::Tensor)
     return describeTensor(f, at);
   if (earlier.flags & Stamp::Async)
     return describeAsync(f);
+  if (std::optional<uint32_t> signal = findOvertaking())
+    return describeOvertaken(f, *signal);
   if (isOfWarp() && !(stamp.flags & Stamp::AsyncProxy)) {
     f.message += " of another lane of the same warp";
     f.severity =

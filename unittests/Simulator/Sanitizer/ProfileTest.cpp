@@ -130,21 +130,24 @@ TEST(Profile, A3UsedLoadsHaveRead) {
 }
 
 TEST(Profile, A4SignalsReachTheCluster) {
-  // CTA 1 writes into CTA 0 and arrives there.
+  // CTA 1 reads what CTA 0 holds, uses it and arrives there; then CTA 0
+  // overwrites it.
   auto go = [](const char *arrive, const char *wait, Profile profile,
                uint16_t assumptions) {
     std::string body =
         "mov.b32 %r1, smem;\nmov.u32 %r2, %cluster_ctarank;\n"
         "setp.eq.s32 %p0, %r0, 0;\nsetp.eq.s32 %p1, %r2, 0;\n"
         "@%p0 mbarrier.init.shared.b64 [%r1], 32;\n"
+        "shl.b32 %r5, %r0, 2;\nadd.s32 %r6, %r1, %r5;\n"
+        "st.shared.b32 [%r6+64], 7;\n"
         "@%p0 fence.mbarrier_init.release.cluster;\n"
         "barrier.cluster.arrive;\nbarrier.cluster.wait;\n@%p1 bra C;\n"
         "mov.b32 %r3, 0;\nmapa.shared::cluster.u32 %r4, %r1, %r3;\n"
-        "shl.b32 %r5, %r0, 2;\nadd.s32 %r6, %r4, %r5;\n"
-        "st.shared::cluster.b32 [%r6+64], %r0;\n" +
+        "add.s32 %r7, %r4, %r5;\nld.shared::cluster.b32 %r8, [%r7+64];\n"
+        "add.s32 %r8, %r8, 1;\n" +
         std::string(arrive) + " _, [%r4];\nbra E;\nC:\nL: " + wait +
-        " %p2, [%r1], 0;\n@!%p2 bra L;\nshl.b32 %r5, %r0, 2;\n"
-        "add.s32 %r6, %r1, %r5;\nld.shared.b32 %r7, [%r6+64];\n"
+        " %p2, [%r1], 0;\n@!%p2 bra L;\n"
+        "st.shared.b32 [%r6+64], %r0;\nld.shared.b32 %r7, [%r6+64];\n"
         "mul.wide.u32 %d2, %r0, 4;\nadd.s64 %d3, %d1, %d2;\n"
         "st.global.b32 [%d3], %r7;\nE:\nbarrier.cluster.arrive;\n"
         "barrier.cluster.wait;";
