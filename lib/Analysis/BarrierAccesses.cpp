@@ -85,8 +85,18 @@ void Machine::reportRace(const Access &first, const Access &second,
     text += ": there is no attn.fence.proxy_async between them";
   else if (fault == BarrierFault::TensorFence)
     text += ": there is no attn.tcgen05.fence between them";
+  SmallVector<OpNote> notes = {
+      noteAt({first.step, first.warp}, Twine("the ") + describe(first))};
+  if (const Overtaken *entry = findOvertaking(first, warps[second.warp])) {
+    text += ": a signal to another CTA may overtake the read";
+    notes.push_back(noteAt(
+        {entry->step, entry->warp},
+        "the signal: nothing has used what was read by then; it has to stand "
+        "behind the first use, or to have the scope of the cluster "
+        "(cluster-scope)"));
+  }
   report(fault, Place{second.step, second.warp}, std::move(text),
-         {noteAt({first.step, first.warp}, Twine("the ") + describe(first))});
+         std::move(notes));
 }
 
 /// Holds a new access against those that matter, and drops those that it
@@ -142,8 +152,12 @@ void Machine::checkAccess(Warp &warp, const Access &made) {
     // behind what it did before.
     bool isBehind =
         isKnown || (isOwn && !made.isWrite && !made.isAsync && !step.isElected);
+    // A load that is used says nothing of one before it that is not.
+    bool isOpen = program->accesses[earlier.info].isLate &&
+                  program->accesses[made.info].isLate &&
+                  !known(warp, &Knowledge::cause).test(earlier.event);
     bool isReplaced =
-        isBehind && isSafe && isWithin(earlier, made) &&
+        isBehind && isSafe && !isOpen && isWithin(earlier, made) &&
         (made.isWrite ? isExact || (isOwn && earlier.step == made.step)
                       : isOwn && !earlier.isWrite);
     if (!isReplaced) {
@@ -243,6 +257,8 @@ uint32_t Machine::makeAccess(Warp &warp, uint32_t number, uint8_t cta) {
         made.hull.begin < place.second + kWordBytes &&
         place.second < made.hull.end)
       word.isKnown = false;
+  if (info.isLate)
+    accesses.loseLoads(number, made.warp);
   made.event = newEvent();
   accesses.push_back(made);
   if (!warp.rareEvents.empty())
@@ -278,7 +294,9 @@ void Machine::accessAll(Warp &warp, const Step &step) {
     if (event == 0)
       return;
     done(warp).generic.set(event);
-    done(warp).cause.set(event);
+    // A late load may still happen.
+    if (!program->accesses[number].isLate)
+      done(warp).cause.set(event);
     if (!step.args.empty())
       writeWord(warp, warp.cta, accesses.back().base, step.args[0]);
   }

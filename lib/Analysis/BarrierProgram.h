@@ -60,6 +60,7 @@ enum class Code : uint8_t {
   Product,     ///< accesses of the thread's products, which end in their order
   Signal,      ///< arrives at an mbarrier when these products are complete
   ReadWord,    ///< dst = a word of shared memory
+  Use,         ///< takes registers of loads [first, last) of `usedLoads`
   Publish,     ///< what the warp has stored to global memory has to be there
   RareBegin,   ///< what follows may be left out, up to RareEnd
   RareEnd,
@@ -141,6 +142,9 @@ struct AccessInfo {
   bool isExact = false;
   /// Of the slot, if it goes through one.
   Slot index = kNoSlot;
+  /// A load of bytes that other CTAs write: it may happen until an instruction
+  /// uses what it has read, and signals to other CTAs do not wait for it.
+  bool isLate = false;
   /// How many teams further on the buffer is.
   int64_t teamsOn = 0;
   uint32_t ring = kNoRing;
@@ -179,6 +183,9 @@ struct Program {
   gpu::GPUFuncOp kernel;
   std::vector<Step> steps;
   std::vector<AccessInfo> accesses;
+  /// Late loads that steps use, as numbers of accesses.
+  std::vector<uint32_t> usedLoads;
+  bool hasLateLoads = false;
   SmallVector<BarrierArray> arrays;
   uint32_t numBarriers = 0;
   /// Columns of tensor memory up to the end of the last allocation.
