@@ -117,10 +117,16 @@ void Machine::checkAccess(Warp &warp, const Access &made) {
     }
     bool isKnown = made.isTensor ? knowsTensor(warp, earlier, made)
                                  : own.test(earlier.event);
+    // From other CTAs only signals lead there, which carry what they order.
+    bool isOvertaken =
+        warp.cta == made.cta && program->accesses[earlier.info].isLate &&
+        overtakesLoads(program->accesses[made.info].footprint.getEngine()) &&
+        !known(warp, &Knowledge::cause).test(earlier.event);
+    isKnown &= !isOvertaken;
     // A6: hardware does not let a copy overtake a read that a signal has
     // followed.
     if (!isKnown && profile == OrderProfile::Hw && made.isAsync &&
-        made.isWrite && !earlier.isWrite && !earlier.isAsync &&
+        made.isWrite && !earlier.isWrite && !earlier.isAsync && !isOvertaken &&
         !made.isTensor && generic.test(earlier.event)) {
       isKnown = true;
       assume(Assumption::NoProxyFenceWar);

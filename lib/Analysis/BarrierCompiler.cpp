@@ -45,7 +45,7 @@ static bool isControlFlow(Operation *op) {
              RareOp, WarpSpecializeOp>(op);
 }
 
-static bool touchesBuffer(Operation *op) {
+bool barriers::touchesBuffer(Operation *op) {
   return !isBufferView(op) && !isa<AllocOp>(op) &&
          llvm::any_of(op->getOperandTypes(), [](Type type) {
            auto buffer = dyn_cast<BufferType>(type);

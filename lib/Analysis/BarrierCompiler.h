@@ -22,6 +22,8 @@ inline bool isNothing(Value) { return false; }
 /// True for ops that make warps, CTAs or engines wait for each other, and for
 /// fences.
 bool isSynchronisation(Operation *op);
+/// True for ops that access shared memory.
+bool touchesBuffer(Operation *op);
 /// True for ops that make the check's events.
 bool isEvent(Operation *op);
 

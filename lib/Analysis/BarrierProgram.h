@@ -142,8 +142,9 @@ struct AccessInfo {
   bool isExact = false;
   /// Of the slot, if it goes through one.
   Slot index = kNoSlot;
-  /// A load of bytes that other CTAs write: it may happen until an instruction
-  /// uses what it has read, and signals to other CTAs do not wait for it.
+  /// A load of bytes that are written from other CTAs, or by st.async: it may
+  /// happen until an instruction uses what it has read, and neither signals to
+  /// other CTAs nor st.async wait for it.
   bool isLate = false;
   /// How many teams further on the buffer is.
   int64_t teamsOn = 0;
@@ -269,6 +270,11 @@ inline constexpr unsigned kStoreEngine = 2;
 inline constexpr unsigned kFirstTensorEngine = 3;
 /// The number of an engine whose order is known, else -1.
 int getEngineNumber(const AsyncEngine &engine);
+/// Whether what an engine writes may come before a load that a signal has
+/// followed, within a CTA too: st.async was seen to.
+inline bool overtakesLoads(const AsyncEngine *engine) {
+  return engine == &kSends;
+}
 
 /// Whether an op takes what only the launch gives: integers that are arguments
 /// of the kernel or read from global memory, or the size of a grid that follows

@@ -39,24 +39,25 @@ static ByteRange getBytes(AllocOp alloc) {
   return {};
 }
 
-/// The memory that other CTAs of the cluster write to.
+/// The memory that is written from other CTAs of the cluster, or on the way
+/// that leads there.
 SmallVector<ByteRange> Compiler::collectRemoteBytes() {
   SmallVector<ByteRange> bytes;
   program.kernel.walk([&](ChannelUserOpInterface fill) {
-    if (fill.getFillBarrier().first &&
-        (fill.isExchange() || fill.getFillTargets() > 1))
-      for (const SharedAccess &access : getKnownAccesses(fill))
-        if (access.isWrite)
-          bytes.push_back(getBytes(access.alloc));
+    if (!fill.getFillBarrier().first)
+      return;
+    bool isRemote = fill.isExchange() || fill.getFillTargets() > 1;
+    for (const SharedAccess &access : getKnownAccesses(fill))
+      if (access.isWrite && (isRemote || overtakesLoads(access.engine)))
+        bytes.push_back(getBytes(access.alloc));
   });
   return bytes;
 }
 
-/// A load may be late if its instructions leave registers behind that others
-/// use: a product reads fragments just in front of their use.
+/// A load may be late if its instructions leave tiles behind that others use: a
+/// product reads fragments just in front of their use, and of a word the load's
+/// own instructions wait until it is there.
 void Compiler::findLateLoads() {
-  if (program.cluster == 1)
-    return;
   SmallVector<ByteRange> bytes = collectRemoteBytes();
   if (bytes.empty())
     return;
@@ -66,11 +67,14 @@ void Compiler::findLateLoads() {
       return own.begin < range.end && range.begin < own.end;
     });
   };
-  for (Operation *op : needed)
-    if (op->getNumResults() != 0 && op->getNumRegions() == 0 &&
+  program.kernel.walk([&](Operation *op) {
+    if (touchesBuffer(op) &&
+        llvm::any_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>) &&
+        op->getNumRegions() == 0 &&
         !isa<AsyncOpInterface, ProductOpInterface>(op) &&
         llvm::any_of(getKnownAccesses(op), isRemote))
       lateLoads.insert({op, {}});
+  });
   program.hasLateLoads = !lateLoads.empty();
   program.kernel.walk([&](RegionBranchOpInterface op) {
     if (program.hasLateLoads)

@@ -158,6 +158,17 @@ static Value scalarPointer(ImplicitLocOpBuilder &b, Value base, Value index) {
                              ValueRange{index});
 }
 
+/// Nothing behind it is issued before a word is there, which a signal to
+/// another CTA might overtake else: whether there is a fence depends on it. The
+/// number is one that words have seldom.
+static void awaitWord(ImplicitLocOpBuilder &b, Value word) {
+  Value seldom = arith::ConstantIntOp::create(b, INT32_MIN, 32);
+  Value isSeldom =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, word, seldom);
+  emitOrdered(b, Type(), "@$0 fence.acq_rel.cta;", "b,~{memory}", isSeldom);
+}
+
+/// The word is used at once: by the shuffle, or by one thread alone.
 template <>
 LogicalResult PartitionLowering::lower(ScalarLoadOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
@@ -174,6 +185,8 @@ LogicalResult PartitionLowering::lower(ScalarLoadOp op) {
     value = NVVM::ShflOp::create(b, b.getI32Type(), constant(-1), value,
                                  constant(0), constant(31), NVVM::ShflKind::idx,
                                  /*return_value_and_is_valid=*/UnitAttr());
+  } else {
+    awaitWord(b, value);
   }
   op.replaceAllUsesWith(value);
   return success();
