@@ -19,6 +19,16 @@
 // CHECK: note: the read
 // CHECK: note: the signal: nothing has used what was read by then; it has to stand behind the first use, or to have the scope of the cluster (cluster-scope)
 
+// The witness names the three.
+
+// RUN: not attn-opt %t.load.mlir --pass-pipeline='builtin.module(gpu.module(attn-check-barriers{witness=%t.json}))' -o /dev/null 2>&1 | FileCheck %s
+// RUN: FileCheck %s --check-prefix=WITNESS < %t.json
+// WITNESS: "fault": "race"
+// WITNESS: "op": "attn.local_send"
+// WITNESS: "op": "attn.local_load"
+// WITNESS: "op": "attn.mbarrier.arrive"
+// WITNESS: the signal: nothing has used what was read by then
+
 // With the cluster's scope all of them are right.
 
 // RUN: attn-opt %t.load.mlir --pass-pipeline='builtin.module(gpu.module(attn-check-barriers{require-proof cluster-scope}))' --remarks-filter='attn.check.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=SCOPE
