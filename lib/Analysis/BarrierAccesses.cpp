@@ -74,27 +74,33 @@ void Machine::reportRace(const Access &first, const Access &second,
       whoIs(second.warp), where, describe(first), whoIs(first.warp));
   if (program->cluster > 1)
     text += llvm::formatv(", in the memory of CTA {0}", second.cta);
-  // What one thread of the warp knows, others do not.
-  const WarpKnowledge &knows = warps[second.warp].knows;
-  EventSet Knowledge::*how =
-      second.isAsync ? &Knowledge::async : &Knowledge::generic;
-  if (!second.isTensor && ((knows.elected.*how).test(first.event) ||
-                           (knows.shares.*how).test(first.event)))
-    text += ": the threads of the warp have not waited for each other since";
-  if (fault == BarrierFault::Proxy)
-    text += ": there is no attn.fence.proxy_async between them";
-  else if (fault == BarrierFault::TensorFence)
-    text += ": there is no attn.tcgen05.fence between them";
   SmallVector<OpNote> notes = {
       noteAt({first.step, first.warp}, Twine("the ") + describe(first))};
-  if (const Overtaken *entry = findOvertaking(first, warps[second.warp])) {
+  const Warp &warp = warps[second.warp];
+  const WarpKnowledge &knows = warp.knows;
+  EventSet Knowledge::*how =
+      second.isAsync ? &Knowledge::async : &Knowledge::generic;
+  if (const Overtaken *entry = findOvertaking(first, warp)) {
     text += ": a signal to another CTA may overtake the read";
     notes.push_back(noteAt(
         {entry->step, entry->warp},
         "the signal: nothing has used what was read by then; it has to stand "
         "behind the first use, or to have the scope of the cluster "
         "(cluster-scope)"));
+  } else if (overtakesLoads(footprint.getEngine()) &&
+             program->accesses[first.info].isLate &&
+             known(warp, &Knowledge::generic).test(first.event)) {
+    text += ": st.async may overtake the read, of which nothing has used what "
+            "was read by then";
+  } else if (!second.isTensor && ((knows.elected.*how).test(first.event) ||
+                                  (knows.shares.*how).test(first.event))) {
+    // What one thread of the warp knows, others do not.
+    text += ": the threads of the warp have not waited for each other since";
   }
+  if (fault == BarrierFault::Proxy)
+    text += ": there is no attn.fence.proxy_async between them";
+  else if (fault == BarrierFault::TensorFence)
+    text += ": there is no attn.tcgen05.fence between them";
   report(fault, Place{second.step, second.warp}, std::move(text),
          std::move(notes));
 }
