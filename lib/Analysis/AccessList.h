@@ -27,8 +27,10 @@ struct Access {
   bool isWrite = false;
   bool isAsync = false;  ///< through the async proxy
   bool isTensor = false; ///< to tensor memory
-  int64_t base = 0;      ///< bytes from the start of shared memory
-  ByteRange hull;        ///< all bytes of it, from there too
+  /// A late load whose registers were loaded again before anything used them.
+  bool isLost = false;
+  int64_t base = 0; ///< bytes from the start of shared memory
+  ByteRange hull;   ///< all bytes of it, from there too
   uint64_t instance = 0;
 };
 
@@ -37,6 +39,11 @@ public:
   size_t size() const { return accesses.size(); }
   const Access &operator[](size_t index) const { return accesses[index]; }
   const Access &back() const { return accesses.back(); }
+  /// Takes for lost what was loaded before to the same registers.
+  void loseLoads(uint32_t info, uint16_t warp) {
+    for (Access &access : accesses)
+      access.isLost |= access.info == info && access.warp == warp;
+  }
   auto begin() const { return accesses.begin(); }
   auto end() const { return accesses.end(); }
 

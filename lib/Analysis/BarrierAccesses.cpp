@@ -74,19 +74,35 @@ void Machine::reportRace(const Access &first, const Access &second,
       whoIs(second.warp), where, describe(first), whoIs(first.warp));
   if (program->cluster > 1)
     text += llvm::formatv(", in the memory of CTA {0}", second.cta);
-  // What one thread of the warp knows, others do not.
-  const WarpKnowledge &knows = warps[second.warp].knows;
+  SmallVector<OpNote> notes = {
+      noteAt({first.step, first.warp}, Twine("the ") + describe(first))};
+  const Warp &warp = warps[second.warp];
+  const WarpKnowledge &knows = warp.knows;
   EventSet Knowledge::*how =
       second.isAsync ? &Knowledge::async : &Knowledge::generic;
-  if (!second.isTensor && ((knows.elected.*how).test(first.event) ||
-                           (knows.shares.*how).test(first.event)))
+  if (const Overtaken *entry = findOvertaking(first, warp)) {
+    text += ": a signal to another CTA may overtake the read";
+    notes.push_back(noteAt(
+        {entry->step, entry->warp},
+        "the signal: nothing has used what was read by then; it has to stand "
+        "behind the first use, or to have the scope of the cluster "
+        "(cluster-scope)"));
+  } else if (overtakesLoads(footprint.getEngine()) &&
+             program->accesses[first.info].isLate &&
+             known(warp, &Knowledge::generic).test(first.event)) {
+    text += ": st.async may overtake the read, of which nothing has used what "
+            "was read by then";
+  } else if (!second.isTensor && ((knows.elected.*how).test(first.event) ||
+                                  (knows.shares.*how).test(first.event))) {
+    // What one thread of the warp knows, others do not.
     text += ": the threads of the warp have not waited for each other since";
+  }
   if (fault == BarrierFault::Proxy)
     text += ": there is no attn.fence.proxy_async between them";
   else if (fault == BarrierFault::TensorFence)
     text += ": there is no attn.tcgen05.fence between them";
   report(fault, Place{second.step, second.warp}, std::move(text),
-         {noteAt({first.step, first.warp}, Twine("the ") + describe(first))});
+         std::move(notes));
 }
 
 /// Holds a new access against those that matter, and drops those that it
@@ -107,10 +123,16 @@ void Machine::checkAccess(Warp &warp, const Access &made) {
     }
     bool isKnown = made.isTensor ? knowsTensor(warp, earlier, made)
                                  : own.test(earlier.event);
+    // From other CTAs only signals lead there, which carry what they order.
+    bool isOvertaken =
+        warp.cta == made.cta && program->accesses[earlier.info].isLate &&
+        overtakesLoads(program->accesses[made.info].footprint.getEngine()) &&
+        !known(warp, &Knowledge::cause).test(earlier.event);
+    isKnown &= !isOvertaken;
     // A6: hardware does not let a copy overtake a read that a signal has
     // followed.
     if (!isKnown && profile == OrderProfile::Hw && made.isAsync &&
-        made.isWrite && !earlier.isWrite && !earlier.isAsync &&
+        made.isWrite && !earlier.isWrite && !earlier.isAsync && !isOvertaken &&
         !made.isTensor && generic.test(earlier.event)) {
       isKnown = true;
       assume(Assumption::NoProxyFenceWar);
@@ -142,8 +164,12 @@ void Machine::checkAccess(Warp &warp, const Access &made) {
     // behind what it did before.
     bool isBehind =
         isKnown || (isOwn && !made.isWrite && !made.isAsync && !step.isElected);
+    // A load that is used says nothing of one before it that is not.
+    bool isOpen = program->accesses[earlier.info].isLate &&
+                  program->accesses[made.info].isLate &&
+                  !known(warp, &Knowledge::cause).test(earlier.event);
     bool isReplaced =
-        isBehind && isSafe && isWithin(earlier, made) &&
+        isBehind && isSafe && !isOpen && isWithin(earlier, made) &&
         (made.isWrite ? isExact || (isOwn && earlier.step == made.step)
                       : isOwn && !earlier.isWrite);
     if (!isReplaced) {
@@ -243,6 +269,8 @@ uint32_t Machine::makeAccess(Warp &warp, uint32_t number, uint8_t cta) {
         made.hull.begin < place.second + kWordBytes &&
         place.second < made.hull.end)
       word.isKnown = false;
+  if (info.isLate)
+    accesses.loseLoads(number, made.warp);
   made.event = newEvent();
   accesses.push_back(made);
   if (!warp.rareEvents.empty())
@@ -278,7 +306,9 @@ void Machine::accessAll(Warp &warp, const Step &step) {
     if (event == 0)
       return;
     done(warp).generic.set(event);
-    done(warp).cause.set(event);
+    // A late load may still happen.
+    if (!program->accesses[number].isLate)
+      done(warp).cause.set(event);
     if (!step.args.empty())
       writeWord(warp, warp.cta, accesses.back().base, step.args[0]);
   }

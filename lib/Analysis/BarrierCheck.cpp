@@ -146,7 +146,7 @@ bool Checker::judge(Machine &machine) {
 /// What is wrong with unknown numbers is looked for again with numbers, since
 /// less is known of unknown ones than holds.
 void Checker::confirm(const Machine &found) {
-  Machine run(program, options.profile);
+  Machine run(program, options);
   run.setLimit(limit);
   std::string numbers;
   // Of a tile it is not known which ones come before it.
@@ -337,7 +337,7 @@ void Checker::explore(Machine start, bool joins) {
 /// overwritten. Until then states would differ by them, so a run of some tiles
 /// comes first. Whether it is right does not matter.
 void Checker::learnReads() {
-  Machine run(program, options.profile);
+  Machine run(program, options);
   run.setLimit(limit);
   run.setBlock(program.blocks.front());
   for (unsigned tile = 0; tile < kTilesToLearn; ++tile)
@@ -350,7 +350,7 @@ void Checker::learnReads() {
 
 void Checker::exploreAll(bool joins) {
   if (!program.hasTiles && (program.isOpen || program.blocks.size() > 1)) {
-    Machine start(program, options.profile);
+    Machine start(program, options);
     start.setLimit(limit);
     if (program.isOpen)
       start.openLaunch();
@@ -363,7 +363,7 @@ void Checker::exploreAll(bool joins) {
     return;
   }
   for (std::array<int64_t, 3> block : program.blocks) {
-    Machine start(program, options.profile);
+    Machine start(program, options);
     start.setLimit(std::min(limit, options.firstTileLimit));
     start.setSteps(report.steps);
     start.setBlock(block);

@@ -45,7 +45,7 @@ static bool isControlFlow(Operation *op) {
              RareOp, WarpSpecializeOp>(op);
 }
 
-static bool touchesBuffer(Operation *op) {
+bool barriers::touchesBuffer(Operation *op) {
   return !isBufferView(op) && !isa<AllocOp>(op) &&
          llvm::any_of(op->getOperandTypes(), [](Type type) {
            auto buffer = dyn_cast<BufferType>(type);
@@ -53,8 +53,7 @@ static bool touchesBuffer(Operation *op) {
          });
 }
 
-/// True for ops that make the check's events.
-static bool isEvent(Operation *op) {
+bool barriers::isEvent(Operation *op) {
   return isSynchronisation(op) || touchesBuffer(op) ||
          isa<AsyncOpInterface>(op);
 }
@@ -509,6 +508,7 @@ std::optional<UnsupportedOp> Compiler::run() {
   collectFlow();
   if (auto unsupported = findEvents())
     return unsupported;
+  findLateLoads();
   findOpenLaunch();
   findTileLoops();
   if (program.teams > 1 && program.hasTiles)

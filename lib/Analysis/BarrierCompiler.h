@@ -22,6 +22,10 @@ inline bool isNothing(Value) { return false; }
 /// True for ops that make warps, CTAs or engines wait for each other, and for
 /// fences.
 bool isSynchronisation(Operation *op);
+/// True for ops that access shared memory.
+bool touchesBuffer(Operation *op);
+/// True for ops that make the check's events.
+bool isEvent(Operation *op);
 
 class Compiler {
 public:
@@ -64,6 +68,15 @@ private:
 
   // What only the launch gives (BarrierLaunch.cpp).
   void findOpenLaunch();
+
+  // Loads that signals to other CTAs may overtake (BarrierUses.cpp).
+  using Loads = SmallVector<Operation *, 2>;
+  SmallVector<ByteRange> collectRemoteBytes();
+  void findLateLoads();
+  Loads getCertainLoads(Value value);
+  void addLoadsOfResult(OpResult result, Loads &loads);
+  bool usesRegister(OpOperand &operand) const;
+  void emitUses(Operation *op);
 
   // Teams (BarrierTeams.cpp).
   void readTeams();
@@ -175,6 +188,12 @@ private:
   llvm::MapVector<Operation *, Value> tileValues;
   /// Ops of which a result is the number of the next tile for everybody.
   llvm::DenseMap<Operation *, Value> tiles;
+  /// Loads that may be late, and their accesses once they have some; what a
+  /// value is certainly computed from.
+  llvm::MapVector<Operation *, std::pair<uint32_t, uint32_t>> lateLoads;
+  llvm::DenseMap<Value, Loads> certainLoads;
+  /// Operands that control flow passes on.
+  llvm::DenseSet<OpOperand *> passedOn;
   uint32_t temporaries = 0;
   /// What decides: an op that matters, and a value that it takes.
   SmallVector<std::pair<Operation *, Value>> roots;

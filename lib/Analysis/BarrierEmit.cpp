@@ -69,6 +69,7 @@ void Compiler::emitBlock(Block &block) {
 }
 
 void Compiler::emitOp(Operation *op) {
+  emitUses(op);
   if (auto tile = tiles.find(op); tile != tiles.end()) {
     // The number of a tile that this op computes is given.
     Step &step = emit(Code::Tile, op);
@@ -407,9 +408,12 @@ void Compiler::addAccesses(Operation *op, Step &step) {
                    info.footprint.by == RowParts::Lanes;
     if (info.footprint.slotIndex)
       info.index = slotOf(info.footprint.slotIndex);
+    info.isLate = lateLoads.contains(op) && !info.footprint.isWrite();
     program.accesses.push_back(std::move(info));
   }
   step.last = program.accesses.size();
+  if (auto late = lateLoads.find(op); late != lateLoads.end())
+    late->second = {step.first, step.last};
 }
 
 /// The access is to one element of four bytes.

@@ -7,8 +7,9 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::barriers;
 
-Machine::Machine(const Program &program, OrderProfile profile)
-    : program(&program), profile(profile) {
+Machine::Machine(const Program &program, const BarrierCheckOptions &options)
+    : program(&program), profile(options.profile),
+      hasClusterScope(options.clusterScope) {
   perCta = program.numBarriers + kWarpBarriers;
   barriers.resize(perCta * program.cluster + 1);
   exits.resize(program.cluster);
@@ -80,6 +81,9 @@ void Machine::sweep() {
   }
   for (Knowledge &knows : exits)
     knows.remove(dead);
+  llvm::erase_if(overtaken, [&](const Overtaken &entry) {
+    return dead.test(entry.load) || dead.test(entry.signal);
+  });
   // The lowest numbers are given first, so that sets stay small.
   freeEvents.join(dead);
   deadEvents = 0;
@@ -310,6 +314,9 @@ bool Machine::execute(Warp &warp, const Step &step) {
     break;
   case Code::ReadWord:
     readWord(warp, step);
+    break;
+  case Code::Use:
+    useLoads(warp, step);
     break;
   case Code::Publish:
     checkStores(warp);

@@ -103,6 +103,13 @@ struct Warp {
   std::vector<std::vector<SmallVector<uint32_t, 2>>> rareGroups;
 };
 
+/// A late load that a signal to another CTA may overtake.
+struct Overtaken {
+  uint32_t load = 0, signal = 0; ///< events
+  uint32_t step = 0;             ///< of the signal
+  uint16_t warp = 0;             ///< that signals
+};
+
 /// A word of shared memory that hands a number over.
 struct Word {
   int64_t value = 0;
@@ -131,7 +138,7 @@ struct TensorMemory {
 
 class Machine {
 public:
-  Machine(const Program &program, OrderProfile profile);
+  Machine(const Program &program, const BarrierCheckOptions &options);
 
   /// Runs all warps until none can go on, or something is wrong.
   void run();
@@ -273,6 +280,11 @@ private:
   bool takeTurn(Warp &warp, const Step &step);
   std::string nameOf(uint32_t barrier) const;
 
+  // Loads that signals to other CTAs may overtake (BarrierLateLoads.cpp).
+  void useLoads(Warp &warp, const Step &step);
+  void handToOtherCta(const Warp &warp, Barrier &barrier, uint32_t event);
+  const Overtaken *findOvertaking(const Access &load, const Warp &warp) const;
+
   // Accesses (BarrierAccesses.cpp).
   uint32_t makeAccess(Warp &warp, uint32_t info, uint8_t cta);
   void checkAccess(Warp &warp, const Access &made);
@@ -341,6 +353,13 @@ private:
   Knowledge &done(Warp &warp) {
     return isElected(warp) ? warp.knows.elected : warp.knows.shares;
   }
+  /// What a signal of these threads carries.
+  void handOn(const Warp &warp, Knowledge &to) const {
+    to.receive(warp.knows.all);
+    to.receive(warp.knows.elected);
+    if (!isElected(warp))
+      to.receive(warp.knows.shares);
+  }
   /// Adds what they know of one kind to what is known of another one.
   void orderOwn(Warp &warp, EventSet Knowledge::*from, EventSet Knowledge::*to);
 
@@ -374,6 +393,7 @@ private:
 
   const Program *program;
   OrderProfile profile;
+  bool hasClusterScope;
   std::array<int64_t, 3> firstBlock = {0, 0, 0};
   std::vector<Warp> warps;
   /// Of each CTA its mbarriers, then its 16 barriers of warps; at the end the
@@ -388,6 +408,8 @@ private:
       signals.resize(signal.event + 1);
     signals[signal.event] = signal;
   }
+  /// The first signals that overtook each late load.
+  SmallVector<Overtaken, 0> overtaken;
   EventSet freeEvents;
   EventSet dead;
   uint32_t deadEvents = 0;

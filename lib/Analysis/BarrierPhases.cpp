@@ -188,12 +188,12 @@ uint32_t Machine::signal(Warp &warp, uint32_t number, int64_t arrivals,
       barrier.gathering.receive(warp.products);
   } else {
     done(warp).cause.set(event);
-    barrier.gathering.receive(warp.knows.all);
-    barrier.gathering.receive(warp.knows.elected);
-    if (!isElected(warp))
-      barrier.gathering.receive(warp.knows.shares);
-    if (isOtherCta)
+    if (isOtherCta && !hasClusterScope) {
+      handToOtherCta(warp, barrier, event);
       assume(Assumption::ClusterScope);
+    } else {
+      handOn(warp, barrier.gathering);
+    }
   }
   barrier.tx += announced - bytes;
   barrier.pending -= arrivals;

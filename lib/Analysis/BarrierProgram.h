@@ -60,6 +60,7 @@ enum class Code : uint8_t {
   Product,     ///< accesses of the thread's products, which end in their order
   Signal,      ///< arrives at an mbarrier when these products are complete
   ReadWord,    ///< dst = a word of shared memory
+  Use,         ///< takes registers of loads [first, last) of `usedLoads`
   Publish,     ///< what the warp has stored to global memory has to be there
   RareBegin,   ///< what follows may be left out, up to RareEnd
   RareEnd,
@@ -141,6 +142,10 @@ struct AccessInfo {
   bool isExact = false;
   /// Of the slot, if it goes through one.
   Slot index = kNoSlot;
+  /// A load of bytes that are written from other CTAs, or by st.async: it may
+  /// happen until an instruction uses what it has read, and neither signals to
+  /// other CTAs nor st.async wait for it.
+  bool isLate = false;
   /// How many teams further on the buffer is.
   int64_t teamsOn = 0;
   uint32_t ring = kNoRing;
@@ -179,6 +184,9 @@ struct Program {
   gpu::GPUFuncOp kernel;
   std::vector<Step> steps;
   std::vector<AccessInfo> accesses;
+  /// Late loads that steps use, as numbers of accesses.
+  std::vector<uint32_t> usedLoads;
+  bool hasLateLoads = false;
   SmallVector<BarrierArray> arrays;
   uint32_t numBarriers = 0;
   /// Columns of tensor memory up to the end of the last allocation.
@@ -262,6 +270,11 @@ inline constexpr unsigned kStoreEngine = 2;
 inline constexpr unsigned kFirstTensorEngine = 3;
 /// The number of an engine whose order is known, else -1.
 int getEngineNumber(const AsyncEngine &engine);
+/// Whether what an engine writes may come before a load that a signal has
+/// followed, within a CTA too: st.async was seen to.
+inline bool overtakesLoads(const AsyncEngine *engine) {
+  return engine == &kSends;
+}
 
 /// Whether an op takes what only the launch gives: integers that are arguments
 /// of the kernel or read from global memory, or the size of a grid that follows

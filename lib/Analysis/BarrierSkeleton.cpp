@@ -260,7 +260,7 @@ SyncSkeleton attn::recordSkeleton(gpu::GPUFuncOp kernel,
     SyncRun run;
     run.block = block;
     run.warps.resize(program.cluster * program.warps);
-    Machine machine(program, options.profile);
+    Machine machine(program, options);
     machine.setLimit(options.limit);
     machine.setBlock(block);
     machine.takeNotes(run.warps);

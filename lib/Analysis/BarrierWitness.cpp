@@ -45,7 +45,7 @@ static std::optional<BarrierWitness> runOnce(const Program &program,
                                              const BarrierCheckOptions &options,
                                              std::array<int64_t, 3> block,
                                              std::vector<ReplayTurn> &turns) {
-  Machine run(program, options.profile);
+  Machine run(program, options);
   run.setLimit(options.limit);
   run.setBlock(block);
   run.record(turns);

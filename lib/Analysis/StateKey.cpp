@@ -246,6 +246,18 @@ void StateKey::findGroups() {
     }
 }
 
+/// Which op loaded matters as long as a use of its registers may come.
+int64_t StateKey::findUser(const Access &access) const {
+  constexpr int64_t kNobody = -1, kLost = -2;
+  if (!m.program->accesses[access.info].isLate)
+    return kNobody;
+  const WarpKnowledge &knows = m.warps[access.warp].knows;
+  for (const Knowledge *part : {&knows.all, &knows.elected, &knows.shares})
+    if (part->cause.test(access.event))
+      return kNobody;
+  return access.isLost ? kLost : access.step;
+}
+
 AccessKey StateKey::describe(const Access &access) const {
   bool isShared = sharesWork(access.step);
   int64_t instance = 0;
@@ -261,7 +273,7 @@ AccessKey StateKey::describe(const Access &access) const {
           access.warp,
           access.isWrite,
           access.isAsync + 2 * m.program->steps[access.step].isElected,
-          isShared ? access.step : -1,
+          isShared ? access.step : findUser(access),
           instance,
           groupOf.lookup(access.event)};
 }

@@ -117,6 +117,7 @@ private:
   void addSignals(Barrier &barrier, unsigned level, uint32_t place);
   bool sharesWork(uint32_t step) const;
   int64_t bytesOf(const Access &access) const;
+  int64_t findUser(const Access &access) const;
   AccessKey describe(const Access &access) const;
   void transposeSets();
   ArrayRef<uint64_t> wordsOf(uint32_t event) const;

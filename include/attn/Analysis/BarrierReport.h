@@ -17,6 +17,9 @@ enum class OrderProfile {
 
 struct BarrierCheckOptions {
   OrderProfile profile = OrderProfile::Isa;
+  /// Signals to other CTAs name the cluster as their scope, so that nothing
+  /// rests on A4.
+  bool clusterScope = false;
   /// Steps of warps after which the check ends with what it has seen.
   int64_t limit = 4000000;
   /// The same until a tile of each kind has been followed from one state:

@@ -23,6 +23,7 @@ gpu.module @kernels {
       %end = scf.for %i = %c0 to %c5 step %c1 iter_args(%parity = %c0) -> (i32) : i32 {
         attn.mbarrier.wait %full[%c0] parity %parity : !attn.mbarriers<1>
         %t = attn.local_load %k : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared> -> tensor<64x64xf16, #attn.mma<warps = [4, 1]>>
+        %m = attn.reduce max %t : tensor<64x64xf16, #attn.mma<warps = [4, 1]>> -> tensor<64xf16, #attn.slice<dim = 1, parent = #attn.mma<warps = [4, 1]>>>
         attn.fence.proxy_async
         attn.mbarrier.arrive %empty[%c0] {ctas = 4} : !attn.mbarriers<1>
         %next = arith.xori %parity, %c1 : i32

@@ -31,6 +31,7 @@ struct AttnCheckBarriersPass
     }
     options.profile = profile == "hw" ? OrderProfile::Hw : OrderProfile::Isa;
     options.limit = limit;
+    options.clusterScope = clusterScope;
     for (auto kernel : getOperation().getOps<gpu::GPUFuncOp>())
       if (failed(check(kernel, options)))
         return signalPassFailure();

@@ -553,6 +553,22 @@ gpu.module @words [#attn.target<chip = "sm_90a">, #attn.target<chip = "sm_89">] 
     gpu.return
   }
 
+  // One thread alone waits for a word: whether there is a fence depends on it.
+  // CHECK-LABEL: gpu.func @word_of_one
+  // CHECK: %[[X:.*]] = llvm.inline_asm has_side_effects "ld.shared.b32 $0, [$1];", "=r,r,~{memory}"
+  // CHECK-NOT: nvvm.shfl.sync
+  // CHECK: %[[SELDOM:.*]] = arith.cmpi eq, %[[X]], %c-2147483648_i32
+  // CHECK: llvm.inline_asm has_side_effects "@$0 fence.acq_rel.cta;", "b,~{memory}" %[[SELDOM]]
+  // CHECK: llvm.inline_asm has_side_effects "st.shared.b32 [$0], $1;", "r,r,~{memory}"
+  gpu.func @word_of_one(%i: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<2xi32, #attn.rows, shared>
+    attn.elect {
+      %x = attn.scalar_load %b[%i] : !attn.buffer<2xi32, #attn.rows, shared>
+      attn.scalar_store %x, %b[%i] : !attn.buffer<2xi32, #attn.rows, shared>
+    }
+    gpu.return
+  }
+
   // Scalars in shared memory: LLVM keeps them where they are between signals,
   // and ptxas sees that all lanes read the same. A loop with a condition stays.
   // CHECK-LABEL: gpu.func @scalars

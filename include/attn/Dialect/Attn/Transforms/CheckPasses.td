@@ -20,6 +20,8 @@ def AttnCheckBarriersPass : Pass<"attn-check-barriers", "::mlir::gpu::GPUModuleO
       the fences between generic and asynchronous ones included;
     - accesses to the same cells of tensor memory are ordered by waits for loads,
       stores and products and by the fences around signals;
+    - what is loaded from bytes that another CTA writes has been used, by an instruction
+      that stays in its place, in front of a signal of default scope that lets it do so;
     - a result is used after its product is complete, an mbarrier between its
       initialisation and its invalidation, tensor memory while it is taken, and a
       CTA exits when nothing is on its way to it.
@@ -42,6 +44,8 @@ def AttnCheckBarriersPass : Pass<"attn-check-barriers", "::mlir::gpu::GPUModuleO
   let options = [
     Option<"profile", "profile", "std::string", "\"isa\"",
       "What orders count: isa, those of the PTX manual, or hw, also those that shipped kernels rely on.">,
+    Option<"clusterScope", "cluster-scope", "bool", "false",
+      "Signals between CTAs name the cluster as their scope, as attn-lower-tiles has the same option make them.">,
     Option<"requireProof", "require-proof", "bool", "false",
       "Anything but a proof is an error.">,
     Option<"launchRemark", "launch-remark", "bool", "false",
