@@ -18,6 +18,9 @@ std::string describeTiles(scf::ForOp loop, ArrayRef<int64_t> tiles,
 inline bool isBlockNumber(Value value) {
   return value.getDefiningOp<gpu::BlockIdOp>() != nullptr;
 }
+inline bool isGridSize(Value value) {
+  return value.getDefiningOp<gpu::GridDimOp>() != nullptr;
+}
 inline bool isNothing(Value) { return false; }
 /// True for ops that make warps, CTAs or engines wait for each other, and for
 /// fences.
@@ -143,6 +146,7 @@ private:
   bool isCount(Value value, Value count);
 
   // Which tiles and blocks there are, and their kinds (BarrierKinds.cpp).
+  Value findDistinctNumber(scf::ForOp loop);
   void compareTiles();
   void classifyTiles();
   void classifyBlocks();

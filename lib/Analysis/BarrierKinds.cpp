@@ -154,6 +154,39 @@ walkTiles(Numbers &values, scf::ForOp loop, Value tile, int64_t block) {
   return walked;
 }
 
+/// What numbers the tiles of a loop that counts those of its CTA and does not
+/// need their numbers, so that they are not known by their uses: how many a CTA
+/// has is the launch's, and no part of a proof.
+Value Compiler::findDistinctNumber(scf::ForOp loop) {
+  Value count = loop.getUpperBound();
+  auto isNumber = [&](Value value) { return value == loop.getInductionVar(); };
+  if (program.grid[0] <= 0 || !reaches(count, isGridSize, isNothing) ||
+      !reaches(count, isBlockNumber, isNothing))
+    return Value();
+  Numbers values(program);
+  for (Operation &op : *loop.getBody()) {
+    if (op.getNumRegions() != 0 || op.getNumResults() != 1 ||
+        !op.getResult(0).getType().isSignlessInteger() ||
+        !reaches(op.getResult(0), isBlockNumber, isNothing) ||
+        !reaches(op.getResult(0), isNumber, isNothing) ||
+        !isTile(loop, op.getResult(0)))
+      continue;
+    llvm::DenseSet<int64_t> numbers;
+    bool isDistinct = true;
+    for (int64_t block = 0; isDistinct && block < program.grid[0];
+         block += program.cluster) {
+      auto walked = llvm::expectedToOptional(
+          walkTiles(values, loop, op.getResult(0), block));
+      isDistinct = walked && llvm::all_of(*walked, [&](int64_t number) {
+                     return numbers.insert(number).second;
+                   });
+    }
+    if (isDistinct)
+      return op.getResult(0);
+  }
+  return Value();
+}
+
 /// Tiles that are dealt are those below a bound, which is the same for all
 /// CTAs. The first one of each CTA is the same in all of its cluster.
 void Compiler::countDealtTiles(scf::WhileOp loop,

@@ -95,10 +95,6 @@ std::string Compiler::textOf(Value value, Value induction) {
 
 /// A loop over tiles starts at the block's, or counts those that it has, and
 /// goes on by the size of the grid.
-static bool isGridSize(Value value) {
-  return value.getDefiningOp<gpu::GridDimOp>() != nullptr;
-}
-
 void Compiler::findTileFor(scf::ForOp loop) {
   // CTAs that share tiles stand in a row.
   if (program.grid[1] > 1 || program.grid[2] > 1)
@@ -113,9 +109,12 @@ void Compiler::findTileFor(scf::ForOp loop) {
     if (!tile && op.getNumRegions() == 0 && op.getNumResults() == 1 &&
         isDemanded(op.getResult(0)) && isTile(loop, op.getResult(0)))
       tile = op.getResult(0);
-  // What goes on in other steps is a loop within a tile.
+  // What goes on in other steps is a loop within a tile, or counts tiles whose
+  // numbers nothing needs.
   if (!tile || !reaches(tile == loop.getInductionVar() ? loop.getStep() : tile,
                         isGridSize, isNothing))
+    tile = findDistinctNumber(loop);
+  if (!tile)
     return;
   // Without partitions a kernel walks tiles in one loop, or none.
   if (!partitions && !tileValues.empty()) {

@@ -189,7 +189,11 @@ const CodeLoop *LoopFinder::select(Counted isCounted) const {
   const CodeLoop *hot = nullptr;
   unsigned most = 0, size = 0;
   for (const CodeLoop &loop : flow.getLoops()) {
-    unsigned count = countAll(loop.blocks, isCounted);
+    // What a warp computes on a vote only does not tell how usual a loop is: a
+    // loop of masked blocks may leave out as much as the interior one computes.
+    llvm::BitVector usual = loop.blocks;
+    usual.reset(rare);
+    unsigned count = countAll(usual, isCounted);
     bool isInnermost =
         llvm::none_of(flow.getLoops(), [&](const CodeLoop &inner) {
           return isInside(inner, loop) &&
@@ -198,9 +202,8 @@ const CodeLoop *LoopFinder::select(Counted isCounted) const {
     if (!isInnermost || count == 0)
       continue;
     unsigned instructions = 0;
-    for (unsigned block : loop.blocks.set_bits())
-      if (!rare.test(block))
-        instructions += blocks[block].end - blocks[block].begin;
+    for (unsigned block : usual.set_bits())
+      instructions += blocks[block].end - blocks[block].begin;
     if (count < most || (count == most && instructions >= size))
       continue;
     hot = &loop;

@@ -136,6 +136,34 @@ TEST(SassLint, FindsTheSoftmaxLoopOfOtherWarps) {
             "expected at most 1 instructions in the softmax loop, got 2");
 }
 
+// A loop of masked blocks that computes most of them on a vote only.
+static const char *const chunked = R"(
+.text.k:
+.L_x_0:
+        /*0000*/                   UTCHMMA gdesc[UR4], gdesc[UR6], tmem[UR8] ;
+        /*0010*/              @!P1 BRA `(.L_x_0) ;
+.L_x_1:
+        /*0020*/                   VOTE.ANY P0, P1 ;
+        /*0030*/              @!P0 BRA `(.L_x_2) ;
+        /*0040*/                   MUFU.EX2 R4, R5 ;
+        /*0050*/                   MUFU.EX2 R6, R7 ;
+.L_x_2:
+        /*0060*/              @!P1 BRA `(.L_x_1) ;
+.L_x_3:
+        /*0070*/                   MUFU.EX2 R4, R5 ;
+        /*0080*/              @!P1 BRA `(.L_x_3) ;
+        /*0090*/                   EXIT ;
+)";
+
+TEST(SassLint, TakesTheLoopWithMostExponentialsOnTheUsualPath) {
+  auto code = parseSassListing(chunked);
+  ASSERT_TRUE(bool(code));
+  auto softmax = findSoftmax(*code, /*isPTX=*/false);
+  ASSERT_TRUE(softmax.has_value());
+  EXPECT_EQ(softmax->loop.begin, 0x70u);
+  EXPECT_EQ(softmax->loop.exponentials, 1u);
+}
+
 // Tiles: two loops with exponentials, then results behind a loop that waits.
 static const char *const tiles = R"(
 .text.k:

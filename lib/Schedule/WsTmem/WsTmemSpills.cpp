@@ -56,6 +56,22 @@ bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
   if (getScoreCost(facts).registers != 0 &&
       plan.getBlockN() > kMostChangedScores)
     return true;
+  // A scale below 0, beside keys that a window leaves out on the left, spilled
+  // 8 to 36 bytes over 128 keys where maxima come with the scores and rows of
+  // results have 104 columns and more; over 112 keys none, of 96 columns none.
+  constexpr int64_t kMostColumnsOfMinima = 96;
+  if (facts.scale < 0 && facts.mask.hasLeft() &&
+      target.has(Capability::Tcgen05LdRed) &&
+      facts.valueDim > kMostColumnsOfMinima &&
+      plan.getBlockN() > kMostChangedScores)
+    return true;
+  // More than seven of 16 exponentials by a polynomial, which no plan is chosen
+  // with, spilled 4 to 692 bytes over 128 keys in 11 of 39 problems, over 112
+  // and fewer in none of 11.
+  constexpr int64_t kMostByPolynomial = 7;
+  if (plan.getPolynomial() > kMostByPolynomial &&
+      plan.getBlockN() > kMostChangedScores)
+    return true;
   // Masked chunks of blocks of 128 keys spilled 40 to 96 bytes of exact, and 32
   // of lagged where probabilities lie beside scores; of threshold none.
   bool needsMore =
