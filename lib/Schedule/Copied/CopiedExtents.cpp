@@ -2,11 +2,15 @@
 
 #include "CopiedExtents.h"
 #include "../Core/AttentionEmitter.h"
+#include "attn/Layout/SharedLayout.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::attn;
+
+/// Bytes that all buffers start at a multiple of.
+static constexpr int64_t kBufferAlignment = 128;
 
 CopiedExtents::CopiedExtents(const ProblemFacts &facts,
                              const CopiedPlan &plan) {
@@ -43,7 +47,13 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
                                      facts.valueDim != facts.scaleGroup);
   for (const TensorFacts *scales : {&facts.kScales, &facts.vScales})
     if (*scales)
-      scaleBytes += plan.getBlockN() * scales->shape.back() * 4;
+      scaleRings += scales->shape.back();
+  scaleBytes = plan.getStages() * plan.getBlockN() * 4;
+  teamAlignment = kBufferAlignment;
+  for (int64_t columns : {hasScaleGroups ? facts.scaleGroup : keyColumns,
+                          hasScaleGroups ? facts.scaleGroup : valueColumns})
+    teamAlignment = std::max<int64_t>(
+        teamAlignment, 8 * SharedLayout::chooseSpan(columns, keyBytes * 8));
   exchangeBytes =
       plan.exchangesScores() ? plan.getBlockM() * plan.getBlockN() * 4 : 0;
   // Probabilities, or in front of them a maximum for each owner of a row.
@@ -63,15 +73,11 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
              facts.selected || ShapedType::isDynamic(facts.keys) ||
              facts.keys % plan.getBlockN() != 0;
   scoreRegisters += getScoreCost(facts).registers;
-  hasInit = static_cast<bool>(facts.initLse);
   oBytes = plan.getBlockM() * valueColumns *
            facts.outType.getIntOrFloatBitWidth() / 8;
   stateElements =
       32 * llvm::alignTo(warpRows / 16 * (valueColumns / 8 * 4 + 4), 4);
 }
-
-/// Bytes after which swizzles repeat, by which teams' buffers are apart.
-static constexpr int64_t kSwizzledBytes = 1024;
 
 ResourceSum CopiedExtents::getSharedBytes(const CopiedPlan &plan) const {
   // The tile of O takes dead bytes, and so do K and V where Q is in registers:
@@ -98,12 +104,16 @@ ResourceSum CopiedExtents::getSharedBytes(const CopiedPlan &plan) const {
       sum.add("v", vBytes, teams * plan.getStages());
     if (keptQueryBytes)
       sum.add("q", keptQueryBytes);
-    // A team's are apart from the next one's buffers; behind all others
-    // nothing follows.
-    if (int64_t scales = scaleBytes * plan.getStages())
-      sum.add("scales",
-              teams > 1 ? llvm::alignTo(scales, kSwizzledBytes) : scales,
-              teams);
+    // Rings of scales follow each other, and the last one of a team the next
+    // team's buffers; behind all others nothing follows.
+    if (scaleRings != 0) {
+      int64_t scales =
+          (scaleRings - 1) * llvm::alignTo(scaleBytes, kBufferAlignment) +
+          scaleBytes;
+      if (teams > 1)
+        scales = llvm::alignTo(rings + scales, teamAlignment) - rings;
+      sum.add("scales", scales, teams);
+    }
   }
   sum.add("scores", exchangeBytes);
   if (teams > 1 && teams * stateElements * 4 > sum.getTotal()) {
@@ -202,18 +212,6 @@ void CopiedExtents::addSliceRegisters(ResourceSum &sum,
 }
 
 ResourceSum CopiedExtents::getRegisters(const CopiedPlan &plan) const {
-  ResourceSum sum = getLoopRegisters(plan);
-  // Behind the loop all results that are gone on from are on their way beside
-  // those of these keys, and of another team: 112 registers of each of two were
-  // seen to fit, 128 spilled 208 to 300 bytes; of each of three 80 spilled 36.
-  int64_t both =
-      (plan.getTeams() > 1 ? 3 : 2) * (warpRows / 16 * ownColumns / 2) + 16;
-  if (hasInit && both > sum.getTotal())
-    sum.add("init o", both - sum.getTotal());
-  return sum;
-}
-
-ResourceSum CopiedExtents::getLoopRegisters(const CopiedPlan &plan) const {
   // Fragments of 16 rows: 4 registers for 8 columns of an accumulator and for
   // 16 columns of an operand (PTX ISA, mma.m16n8k16).
   int64_t rowGroups = warpRows / 16;
