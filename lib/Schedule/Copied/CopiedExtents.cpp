@@ -96,24 +96,26 @@ ResourceSum CopiedExtents::getSharedBytes(const CopiedPlan &plan) const {
   }
   int64_t slots = plan.sharesRing() ? kBytes : kBytes + vBytes;
   int64_t rings = plan.getStages() * slots, teams = plan.getTeams();
-  if (!plan.getQInRegs() || qBytes > rings)
+  // Rings of scales follow each other, and the last one of a team the next
+  // team's buffers; behind all others nothing follows.
+  int64_t scales = 0;
+  if (scaleRings != 0) {
+    scales = (scaleRings - 1) * llvm::alignTo(scaleBytes, kBufferAlignment) +
+             scaleBytes;
+    if (teams > 1)
+      scales = llvm::alignTo(rings + scales, teamAlignment) - rings;
+  }
+  bool hasLargeQ = qBytes - keptQueryBytes > rings + scales;
+  if (!plan.getQInRegs() || hasLargeQ)
     sum.add("q", qBytes, teams);
-  if (!plan.getQInRegs() || qBytes <= rings) {
+  if (!plan.getQInRegs() || !hasLargeQ) {
     sum.add(plan.sharesRing() ? "kv" : "k", kBytes, teams * plan.getStages());
     if (!plan.sharesRing())
       sum.add("v", vBytes, teams * plan.getStages());
     if (keptQueryBytes)
       sum.add("q", keptQueryBytes);
-    // Rings of scales follow each other, and the last one of a team the next
-    // team's buffers; behind all others nothing follows.
-    if (scaleRings != 0) {
-      int64_t scales =
-          (scaleRings - 1) * llvm::alignTo(scaleBytes, kBufferAlignment) +
-          scaleBytes;
-      if (teams > 1)
-        scales = llvm::alignTo(rings + scales, teamAlignment) - rings;
+    if (scales)
       sum.add("scales", scales, teams);
-    }
   }
   sum.add("scores", exchangeBytes);
   if (teams > 1 && teams * stateElements * 4 > sum.getTotal()) {

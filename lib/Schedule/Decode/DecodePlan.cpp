@@ -113,9 +113,11 @@ llvm::Error DecodeSchedule::checkPlan(const ProblemFacts &facts,
   auto plan = cast<DecodePlanAttr>(planAttr);
   if (llvm::Error error = checkCopiedPlan(getName(), facts, plan, target))
     return error;
-  if (facts.hasNarrowKeys() && !plan.getQInRegs())
+  if (facts.hasNarrowKeys() && !plan.getQInRegs() &&
+      !CopiedExtents(facts, plan).hasScaleGroups)
     return llvm::createStringError(
-        "expected q_in_regs with 8-bit keys beside 16-bit queries");
+        "expected q_in_regs with 8-bit keys beside 16-bit queries that have no "
+        "scales of groups of columns");
   int64_t columnWarps = plan.getWarpsN();
   if (facts.valueDim % (8 * columnWarps) != 0)
     return llvm::createStringError(llvm::formatv(
