@@ -68,6 +68,9 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
   for (const TensorFacts *tensor : {&facts.q, &facts.k, &facts.v, &facts.o})
     dynamicStrides |= llvm::is_contained(tensor->strides, ShapedType::kDynamic);
   isPaged = facts.isPaged();
+  isPacked = static_cast<bool>(facts.cuSeqlensQ);
+  hasInit = static_cast<bool>(facts.initLse);
+  narrowsResults = facts.outType.getIntOrFloatBitWidth() == 8;
   isWindowed = facts.mask.getKind() == MaskKind::Window;
   isMasked = facts.mask.getKind() != MaskKind::None || facts.hasMaskMod() ||
              facts.selected || ShapedType::isDynamic(facts.keys) ||
@@ -105,7 +108,9 @@ ResourceSum CopiedExtents::getSharedBytes(const CopiedPlan &plan) const {
     if (teams > 1)
       scales = llvm::alignTo(rings + scales, teamAlignment) - rings;
   }
-  bool hasLargeQ = qBytes - keptQueryBytes > rings + scales;
+  // Queries are in registers before scores are exchanged.
+  bool hasLargeQ = qBytes - keptQueryBytes >
+                   rings + scales + (plan.getQInRegs() ? exchangeBytes : 0);
   if (!plan.getQInRegs() || hasLargeQ)
     sum.add("q", qBytes, teams);
   if (!plan.getQInRegs() || !hasLargeQ) {
@@ -116,8 +121,8 @@ ResourceSum CopiedExtents::getSharedBytes(const CopiedPlan &plan) const {
       sum.add("q", keptQueryBytes);
     if (scales)
       sum.add("scales", scales, teams);
+    sum.add("scores", exchangeBytes);
   }
-  sum.add("scores", exchangeBytes);
   if (teams > 1 && teams * stateElements * 4 > sum.getTotal()) {
     sum = ResourceSum();
     sum.add("states", stateElements * 4, teams);
@@ -210,6 +215,12 @@ void CopiedExtents::addSliceRegisters(ResourceSum &sum,
     sum.add("strides", 40);
   if (isPaged)
     sum.add("pages", 60);
+  // Bounds of packed sequences, and results that are gone on from: without,
+  // 4 to 16 and 4 to 24 bytes were spilled of plans near the limit.
+  if (isPacked)
+    sum.add("sequences", hasPadding ? 28 : 16);
+  if (hasInit)
+    sum.add("init o", 16);
   sum.add("score", scoreRegisters);
 }
 
@@ -286,6 +297,10 @@ ResourceSum CopiedExtents::getRegisters(const CopiedPlan &plan) const {
     sum.add("vote", 6);
   if (dynamicStrides)
     sum.add("strides", 12);
+  // Pairs of results on their way to 8 bits: 4 to 16 bytes were spilled at the
+  // limit without.
+  if (narrowsResults)
+    sum.add("8-bit o", 8);
   if (isPaged)
     sum.add("pages", 24);
   sum.add("score", scoreRegisters);

@@ -53,6 +53,9 @@ struct CopiedExtents {
   bool dynamicStrides;
   /// True if rows of K and V have to be found one by one.
   bool isPaged;
+  /// True if sequences of queries are packed, if results of other keys are
+  /// added to those of these, and if results have 8 bits.
+  bool isPacked, hasInit, narrowsResults;
   /// True if some scores are hidden, and if that is on both sides of a row's.
   bool isMasked, isWindowed;
   /// Temporaries of what stands between products and softmax.
