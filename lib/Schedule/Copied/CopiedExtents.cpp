@@ -70,7 +70,7 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
   isPaged = facts.isPaged();
   isPacked = static_cast<bool>(facts.cuSeqlensQ);
   hasInit = static_cast<bool>(facts.initLse);
-  narrowsResults = facts.outType.getIntOrFloatBitWidth() == 8;
+  isPartial = facts.kvSplits > 0;
   isWindowed = facts.mask.getKind() == MaskKind::Window;
   isMasked = facts.mask.getKind() != MaskKind::None || facts.hasMaskMod() ||
              facts.selected || ShapedType::isDynamic(facts.keys) ||
@@ -297,10 +297,10 @@ ResourceSum CopiedExtents::getRegisters(const CopiedPlan &plan) const {
     sum.add("vote", 6);
   if (dynamicStrides)
     sum.add("strides", 12);
-  // Pairs of results on their way to 8 bits: 4 to 16 bytes were spilled at the
-  // limit without.
-  if (narrowsResults)
-    sum.add("8-bit o", 8);
+  // Addresses of partial results: 12 to 16 bytes were spilled at the limit
+  // without.
+  if (isPartial)
+    sum.add("partial o", 4);
   if (isPaged)
     sum.add("pages", 24);
   sum.add("score", scoreRegisters);

@@ -54,8 +54,8 @@ struct CopiedExtents {
   /// True if rows of K and V have to be found one by one.
   bool isPaged;
   /// True if sequences of queries are packed, if results of other keys are
-  /// added to those of these, and if results have 8 bits.
-  bool isPacked, hasInit, narrowsResults;
+  /// added to those of these, and if results are those of a run of keys.
+  bool isPacked, hasInit, isPartial;
   /// True if some scores are hidden, and if that is on both sides of a row's.
   bool isMasked, isWindowed;
   /// Temporaries of what stands between products and softmax.

@@ -39,6 +39,11 @@ bool DecodeSchedule::isExpectedToSpill(const ProblemFacts &facts,
                                        PlanAttrInterface planAttr,
                                        const TargetRow &target) const {
   auto plan = cast<DecodePlanAttr>(planAttr);
+  // Results of 320 columns in one warp that merges runs too spilled 4 bytes.
+  constexpr int64_t kMostMergedColumns = 256;
+  if (plan.getCombine() == CombineWay::Launch && plan.getWarpsN() == 1 &&
+      facts.valueDim > kMostMergedColumns)
+    return true;
   return CopiedExtents(facts, plan).getRegisters(plan).getTotal() >
          getRegisterLimit(plan.getThreads(), plan.getCtasPerSm(), target);
 }
