@@ -2,6 +2,7 @@
 
 #include "CopiedExtents.h"
 #include "../Core/AttentionEmitter.h"
+#include "GridTiles.h"
 #include "attn/Layout/SharedLayout.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -70,7 +71,7 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
   isPaged = facts.isPaged();
   isPacked = static_cast<bool>(facts.cuSeqlensQ);
   hasInit = static_cast<bool>(facts.initLse);
-  isPartial = facts.kvSplits > 0;
+  isPartial = areResultsPartial(facts);
   isWindowed = facts.mask.getKind() == MaskKind::Window;
   isMasked = facts.mask.getKind() != MaskKind::None || facts.hasMaskMod() ||
              facts.selected || ShapedType::isDynamic(facts.keys) ||
