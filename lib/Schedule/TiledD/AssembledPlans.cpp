@@ -34,8 +34,8 @@ struct AssembledPlan {
   /// First generation in whose code it spills where results go on from those of
   /// other keys.
   unsigned spillsStatesFrom = kNone;
-  /// Last one in whose code it spills where the last block of keys is not full
-  /// and has columns of the most.
+  /// Last one in whose code it spills at the most columns where the last block
+  /// of keys is not full and a mask counts from it.
   unsigned spillsTailsTo = 0;
   static constexpr unsigned kNone = 100;
 };
@@ -129,7 +129,9 @@ bool attn::wasAssembled(const ProblemFacts &facts, TiledDPlanAttr plan,
     return false;
   const AssembledPlan::Columns &most = row->most[generation - 8];
   bool hasTail =
-      ShapedType::isDynamic(facts.keys) || facts.keys % row->blockN != 0;
+      facts.mask.hasRight() &&
+      facts.mask.getAlign() == MaskAlign::BottomRight &&
+      (ShapedType::isDynamic(facts.keys) || facts.keys % row->blockN != 0);
   if (hasTail && generation <= row->spillsTailsTo && columns == most.masked)
     return false;
   if (extents.isWindowed)
