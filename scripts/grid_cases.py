@@ -49,6 +49,10 @@ class Case:
         """True of what is known to be beyond the case."""
         return False
 
+    def is_too_large(self, error):
+        """True of the error of a plan that the case names and its chip cannot hold."""
+        return False
+
     @property
     def name(self):
         return (

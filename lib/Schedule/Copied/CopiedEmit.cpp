@@ -128,14 +128,7 @@ SmallVector<Value> CopiedEmitter::emitQueries(ArrayRef<Value> views) {
     return hasGroups() ? facts.scaleGroup : getKeySlice();
   };
   SmallVector<Value> tiles;
-  auto addTile = [&](Value q) {
-    auto type = cast<RankedTensorType>(q.getType());
-    if (facts.elementType != getOperandType()) {
-      q = arith::ExtFOp::create(b, type.clone(b.getF32Type()), q);
-      q = arith::TruncFOp::create(b, type.clone(getOperandType()), q);
-    }
-    tiles.push_back(q);
-  };
+  auto addTile = [&](Value q) { tiles.push_back(emitOperand(q)); };
   bool isWhole = llvm::all_of(llvm::enumerate(views), [&](auto view) {
     return cast<GlobalType>(view.value().getType()).getShape().back() ==
            getColumns(view.index());
@@ -156,9 +149,13 @@ SmallVector<Value> CopiedEmitter::emitQueries(ArrayRef<Value> views) {
   for (auto [view, buffer] : llvm::zip(views, buffers))
     CpAsyncOp::create(b, view, row, buffer, /*in_bounds=*/UnitAttr());
   CpAsyncCommitOp::create(b);
-  if (!plan.getQInRegs())
+  bool converts = hasGroups() && facts.elementType != getOperandType();
+  if (!plan.getQInRegs() && !converts)
     return buffers;
   CpAsyncWaitOp::create(b, 0);
+  if (!plan.getQInRegs())
+    return llvm::map_to_vector(
+        buffers, [&](Value buffer) { return emitConverted(buffer); });
   for (Value buffer : buffers) {
     auto shape = cast<BufferType>(buffer.getType()).getShape();
     addTile(LocalLoadOp::create(b, tileType(shape, facts.elementType), buffer));

@@ -92,6 +92,10 @@ private:
   /// What such a slot holds for each column of `tile`, whose columns are these
   /// rows.
   Value emitColumnScales(ImplicitLocOpBuilder &lb, Value tile, Value slot);
+  /// Queries in the type of operands.
+  Value emitOperand(Value q);
+  /// Queries in shared memory, the same bytes in the type of operands.
+  Value emitConverted(Value buffer);
   /// Probabilities in the type of operands, of which `wide` are f32.
   Value emitNarrow(ImplicitLocOpBuilder &lb, Value wide);
 

@@ -2,11 +2,16 @@
 
 #include "CopiedExtents.h"
 #include "../Core/AttentionEmitter.h"
+#include "GridTiles.h"
+#include "attn/Layout/SharedLayout.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::attn;
+
+/// Bytes that all buffers start at a multiple of.
+static constexpr int64_t kBufferAlignment = 128;
 
 CopiedExtents::CopiedExtents(const ProblemFacts &facts,
                              const CopiedPlan &plan) {
@@ -43,7 +48,13 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
                                      facts.valueDim != facts.scaleGroup);
   for (const TensorFacts *scales : {&facts.kScales, &facts.vScales})
     if (*scales)
-      scaleBytes += plan.getBlockN() * scales->shape.back() * 4;
+      scaleRings += scales->shape.back();
+  scaleBytes = plan.getStages() * plan.getBlockN() * 4;
+  teamAlignment = kBufferAlignment;
+  for (int64_t columns : {hasScaleGroups ? facts.scaleGroup : keyColumns,
+                          hasScaleGroups ? facts.scaleGroup : valueColumns})
+    teamAlignment = std::max<int64_t>(
+        teamAlignment, 8 * SharedLayout::chooseSpan(columns, keyBytes * 8));
   exchangeBytes =
       plan.exchangesScores() ? plan.getBlockM() * plan.getBlockN() * 4 : 0;
   // Probabilities, or in front of them a maximum for each owner of a row.
@@ -58,20 +69,19 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
   for (const TensorFacts *tensor : {&facts.q, &facts.k, &facts.v, &facts.o})
     dynamicStrides |= llvm::is_contained(tensor->strides, ShapedType::kDynamic);
   isPaged = facts.isPaged();
+  isPacked = static_cast<bool>(facts.cuSeqlensQ);
+  hasInit = static_cast<bool>(facts.initLse);
+  isPartial = areResultsPartial(facts);
   isWindowed = facts.mask.getKind() == MaskKind::Window;
   isMasked = facts.mask.getKind() != MaskKind::None || facts.hasMaskMod() ||
              facts.selected || ShapedType::isDynamic(facts.keys) ||
              facts.keys % plan.getBlockN() != 0;
   scoreRegisters += getScoreCost(facts).registers;
-  hasInit = static_cast<bool>(facts.initLse);
   oBytes = plan.getBlockM() * valueColumns *
            facts.outType.getIntOrFloatBitWidth() / 8;
   stateElements =
       32 * llvm::alignTo(warpRows / 16 * (valueColumns / 8 * 4 + 4), 4);
 }
-
-/// Bytes after which swizzles repeat, by which teams' buffers are apart.
-static constexpr int64_t kSwizzledBytes = 1024;
 
 ResourceSum CopiedExtents::getSharedBytes(const CopiedPlan &plan) const {
   // The tile of O takes dead bytes, and so do K and V where Q is in registers:
@@ -90,22 +100,30 @@ ResourceSum CopiedExtents::getSharedBytes(const CopiedPlan &plan) const {
   }
   int64_t slots = plan.sharesRing() ? kBytes : kBytes + vBytes;
   int64_t rings = plan.getStages() * slots, teams = plan.getTeams();
-  if (!plan.getQInRegs() || qBytes > rings)
+  // Rings of scales follow each other, and the last one of a team the next
+  // team's buffers; behind all others nothing follows.
+  int64_t scales = 0;
+  if (scaleRings != 0) {
+    scales = (scaleRings - 1) * llvm::alignTo(scaleBytes, kBufferAlignment) +
+             scaleBytes;
+    if (teams > 1)
+      scales = llvm::alignTo(rings + scales, teamAlignment) - rings;
+  }
+  // Queries are in registers before scores are exchanged.
+  bool hasLargeQ = qBytes - keptQueryBytes >
+                   rings + scales + (plan.getQInRegs() ? exchangeBytes : 0);
+  if (!plan.getQInRegs() || hasLargeQ)
     sum.add("q", qBytes, teams);
-  if (!plan.getQInRegs() || qBytes <= rings) {
+  if (!plan.getQInRegs() || !hasLargeQ) {
     sum.add(plan.sharesRing() ? "kv" : "k", kBytes, teams * plan.getStages());
     if (!plan.sharesRing())
       sum.add("v", vBytes, teams * plan.getStages());
     if (keptQueryBytes)
       sum.add("q", keptQueryBytes);
-    // A team's are apart from the next one's buffers; behind all others
-    // nothing follows.
-    if (int64_t scales = scaleBytes * plan.getStages())
-      sum.add("scales",
-              teams > 1 ? llvm::alignTo(scales, kSwizzledBytes) : scales,
-              teams);
+    if (scales)
+      sum.add("scales", scales, teams);
+    sum.add("scores", exchangeBytes);
   }
-  sum.add("scores", exchangeBytes);
   if (teams > 1 && teams * stateElements * 4 > sum.getTotal()) {
     sum = ResourceSum();
     sum.add("states", stateElements * 4, teams);
@@ -198,22 +216,16 @@ void CopiedExtents::addSliceRegisters(ResourceSum &sum,
     sum.add("strides", 40);
   if (isPaged)
     sum.add("pages", 60);
+  // Bounds of packed sequences, and results that are gone on from: without,
+  // 4 to 16 and 4 to 24 bytes were spilled of plans near the limit.
+  if (isPacked)
+    sum.add("sequences", hasPadding ? 28 : 16);
+  if (hasInit)
+    sum.add("init o", 16);
   sum.add("score", scoreRegisters);
 }
 
 ResourceSum CopiedExtents::getRegisters(const CopiedPlan &plan) const {
-  ResourceSum sum = getLoopRegisters(plan);
-  // Behind the loop all results that are gone on from are on their way beside
-  // those of these keys, and of another team: 112 registers of each of two were
-  // seen to fit, 128 spilled 208 to 300 bytes; of each of three 80 spilled 36.
-  int64_t both =
-      (plan.getTeams() > 1 ? 3 : 2) * (warpRows / 16 * ownColumns / 2) + 16;
-  if (hasInit && both > sum.getTotal())
-    sum.add("init o", both - sum.getTotal());
-  return sum;
-}
-
-ResourceSum CopiedExtents::getLoopRegisters(const CopiedPlan &plan) const {
   // Fragments of 16 rows: 4 registers for 8 columns of an accumulator and for
   // 16 columns of an operand (PTX ISA, mma.m16n8k16).
   int64_t rowGroups = warpRows / 16;
@@ -286,6 +298,10 @@ ResourceSum CopiedExtents::getLoopRegisters(const CopiedPlan &plan) const {
     sum.add("vote", 6);
   if (dynamicStrides)
     sum.add("strides", 12);
+  // Addresses of partial results: 12 to 16 bytes were spilled at the limit
+  // without.
+  if (isPartial)
+    sum.add("partial o", 4);
   if (isPaged)
     sum.add("pages", 24);
   sum.add("score", scoreRegisters);

@@ -29,8 +29,11 @@ struct CopiedExtents {
   int64_t heldKeyGroups = 0, heldQueryColumns = 0;
   /// Bytes of the queries that they do not hold there.
   int64_t keptQueryBytes = 0;
-  /// Bytes of a slot's scales of rows of K and V; 0 without any.
-  int64_t scaleBytes = 0;
+  /// Rings of scales of rows of K and V, one for each group of columns, and the
+  /// bytes of each.
+  int64_t scaleRings = 0, scaleBytes;
+  /// What the bytes of a team are a multiple of, by which swizzles repeat.
+  int64_t teamAlignment;
   /// Several groups of columns of a row have scales.
   bool hasScaleGroups = false;
   /// Bytes of the scores that warps exchange.
@@ -50,10 +53,11 @@ struct CopiedExtents {
   bool dynamicStrides;
   /// True if rows of K and V have to be found one by one.
   bool isPaged;
+  /// True if sequences of queries are packed, if results of other keys are
+  /// added to those of these, and if results are those of a run of keys.
+  bool isPacked, hasInit, isPartial;
   /// True if some scores are hidden, and if that is on both sides of a row's.
   bool isMasked, isWindowed;
-  /// True if results of other keys are added to those of these.
-  bool hasInit;
   /// Temporaries of what stands between products and softmax.
   int64_t scoreRegisters = 0;
 
@@ -72,8 +76,6 @@ struct CopiedExtents {
   static constexpr int64_t kManyNarrowResults = 96;
 
 private:
-  /// What the loop over keys takes.
-  ResourceSum getLoopRegisters(const CopiedPlan &plan) const;
   /// What slices of the columns take beside tiles: what ptxas 13.0 was seen to
   /// need of masked kernels for sm_80, sm_86 and sm_90a.
   void addSliceRegisters(ResourceSum &sum, const CopiedPlan &plan) const;

@@ -13,6 +13,10 @@ int64_t attn::countRuns(const ProblemFacts &facts) {
   return std::max<int64_t>(1, facts.kvSplits);
 }
 
+bool attn::areResultsPartial(const ProblemFacts &facts) {
+  return facts.kvSplits != 0;
+}
+
 int64_t attn::countRuns(const ProblemFacts &facts, const CopiedPlan &plan) {
   if (plan.getDealtRuns() && !ShapedType::isDynamic(facts.batch))
     return std::min<int64_t>(
@@ -85,7 +89,7 @@ SizeExpr attn::countTiles(const ProblemFacts &facts, const CopiedPlan &plan) {
 }
 
 bool attn::mergesRuns(const ProblemFacts &facts, const CopiedPlan &plan) {
-  return facts.kvSplits != 0 && plan.getCombine() == CombineWay::Launch;
+  return areResultsPartial(facts) && plan.getCombine() == CombineWay::Launch;
 }
 
 Value GridTiles::emitBlockId(gpu::Dimension dim) {

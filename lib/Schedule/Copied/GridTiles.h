@@ -17,6 +17,9 @@ int64_t getPackedHeads(const ProblemFacts &facts, const CopiedPlan &plan);
 
 /// Runs of keys that tiles of a launch have, at least 1.
 int64_t countRuns(const ProblemFacts &facts);
+
+/// True if results are those of runs of keys, which something merges.
+bool areResultsPartial(const ProblemFacts &facts);
 /// The same under a plan, of which the runs that are dealt are those of
 /// sequences of one length.
 int64_t countRuns(const ProblemFacts &facts, const CopiedPlan &plan);

@@ -540,9 +540,13 @@ void AttentionEmitter::emitResults(RunningState state, Value oView,
                                    Value lseView, Value scratch,
                                    EpilogueKind epilogue,
                                    const ResultMap &map) {
-  Value o = emitQuotient(state.o, emitInverse(state.l), emitInitWeight(state.l),
+  Value weight = emitInitWeight(state.l);
+  // The logits' branch must not part loads of other results from their uses.
+  if (lseView && weight)
+    emitLSE(state.m, state.l, lseView);
+  Value o = emitQuotient(state.o, emitInverse(state.l), weight,
                          /*rounds=*/!facts.oScales);
-  if (lseView)
+  if (lseView && !weight)
     emitLSE(state.m, state.l, lseView);
   if (facts.oScales)
     return emitScaledGroups(o, epilogue);

@@ -39,7 +39,14 @@ bool DecodeSchedule::isExpectedToSpill(const ProblemFacts &facts,
                                        PlanAttrInterface planAttr,
                                        const TargetRow &target) const {
   auto plan = cast<DecodePlanAttr>(planAttr);
-  return CopiedExtents(facts, plan).getRegisters(plan).getTotal() >
+  CopiedExtents extents(facts, plan);
+  // Results of 320 columns in one warp that merges runs too spilled 4 bytes.
+  // Who merges is chosen behind the plan.
+  constexpr int64_t kMostMergedColumns = 256;
+  if (extents.isPartial && plan.getWarpsN() == 1 &&
+      facts.valueDim > kMostMergedColumns)
+    return true;
+  return extents.getRegisters(plan).getTotal() >
          getRegisterLimit(plan.getThreads(), plan.getCtasPerSm(), target);
 }
 

@@ -106,11 +106,14 @@ ResourceSum attn::getMlaSharedBytes(const ProblemFacts &facts,
   sum.add("factor", plan.getBlockM() * 4);
   sum.add("scale", plan.getBlockM() * 4);
   // Mbarriers: three for each slot of values, two for each one of the other
-  // columns, of p and scale, and of each slice of q.
+  // columns, of p and scale, and of each slice of q that TMA copies, or of q.
   int64_t slices = countLatentSlices(facts, plan);
+  bool isHeld = holdsLatentQueries(facts, plan);
+  int64_t queries = loadsLatentByTma(facts) && loadsQueriesByTma(facts, plan)
+                        ? slices + 1 - isHeld
+                        : 1;
   sum.add("barriers", 8,
-          (3 * slices + 2) * plan.getStages() + 4 + 2 * (slices + 1) +
-              (holdsLatentQueries(facts, plan) ? 1 : 0));
+          (3 * slices + 2) * plan.getStages() + 3 * isHeld + 4 + 2 * queries);
   return sum;
 }
 

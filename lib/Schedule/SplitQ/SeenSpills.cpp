@@ -15,6 +15,21 @@ using namespace mlir;
 using namespace mlir::attn;
 
 namespace {
+/// What a problem has to have, any of which is enough.
+enum When : unsigned {
+  kAlways = 0,
+  /// A mask, and strides of the launch.
+  kStrides = 1,
+  /// Sequences of queries that are packed.
+  kPacked = 2,
+  kWindow = 4,
+  /// A last block of keys that is not full.
+  kTail = 8,
+  /// Query heads that share a key head.
+  kGroups = 16,
+  kPages = 32,
+};
+
 struct SpillingPlan {
   /// Generation of the chips: 8 for sm_80 to sm_89, 9, 10.
   unsigned generation;
@@ -22,8 +37,7 @@ struct SpillingPlan {
   int64_t blockM, blockN, warps, stages;
   bool qInRegs;
   int64_t parts;
-  /// With a mask and strides of the launch only, whose registers are more.
-  bool isDynamic = false;
+  unsigned when = kAlways;
 };
 } // namespace
 
@@ -34,7 +48,8 @@ static constexpr SpillingPlan kSpillingPlans[] = {
     {8, 56, 160, 64, 128, 4, 2, false, 1},
     {8, 56, 256, 64, 64, 4, 2, false, 1},
     {8, 64, 56, 128, 128, 4, 2, false, 4},
-    {8, 64, 64, 128, 64, 4, 2, true, 1, true},
+    {8, 64, 64, 128, 64, 4, 2, true, 1, kStrides},
+    {8, 64, 64, 128, 128, 4, 2, false, 4, kPages},
     {8, 64, 160, 64, 128, 4, 2, false, 1},
     {8, 88, 80, 128, 64, 4, 2, false, 1},
     {8, 88, 160, 64, 128, 4, 2, false, 1},
@@ -53,13 +68,19 @@ static constexpr SpillingPlan kSpillingPlans[] = {
     {8, 184, 256, 64, 32, 4, 2, true, 1},
     {8, 184, 256, 128, 32, 8, 2, true, 1},
     {8, 184, 256, 128, 64, 8, 2, false, 1},
+    {8, 192, 192, 64, 64, 4, 2, true, 1, kPacked | kWindow},
+    {8, 192, 192, 64, 32, 4, 2, true, 1, kPacked | kWindow | kPages},
     {8, 248, 192, 64, 32, 4, 2, true, 1},
     {8, 248, 192, 128, 32, 8, 2, true, 1},
     {8, 248, 256, 64, 32, 4, 2, true, 1},
     {8, 248, 256, 128, 32, 8, 2, true, 1},
     {8, 256, 256, 64, 32, 4, 2, true, 1},
-    {9, 64, 64, 128, 64, 4, 2, true, 1, true},
-    {10, 64, 64, 128, 64, 4, 2, true, 1, true},
+    {8, 256, 256, 128, 32, 8, 2, true, 1, kTail | kPacked | kGroups},
+    {9, 40, 40, 128, 128, 4, 2, true, 4, kStrides},
+    {9, 64, 64, 128, 64, 4, 2, true, 1, kStrides},
+    {9, 80, 80, 128, 128, 4, 2, false, 4, kStrides},
+    {10, 40, 40, 128, 128, 4, 2, true, 4, kStrides},
+    {10, 64, 64, 128, 64, 4, 2, true, 1, kStrides},
     {10, 72, 80, 128, 128, 4, 2, false, 4},
     {10, 80, 80, 128, 128, 4, 2, false, 4},
     {10, 88, 64, 128, 128, 4, 2, false, 4},
@@ -71,17 +92,37 @@ static constexpr SpillingPlan kSpillingPlans[] = {
     {10, 120, 160, 64, 128, 4, 2, false, 1},
     {10, 128, 160, 64, 128, 4, 2, false, 1},
     {10, 152, 160, 64, 128, 4, 2, false, 1},
+    {10, 256, 256, 64, 32, 4, 2, true, 1, kPacked | kGroups},
+    {10, 256, 256, 128, 32, 8, 2, true, 1, kPacked | kGroups},
 };
 // clang-format on
+
+/// What of When a problem has, with this plan.
+static unsigned getFeatures(const ProblemFacts &facts, SplitQPlanAttr plan) {
+  CopiedExtents extents(facts, plan);
+  unsigned features = 0;
+  if (extents.dynamicStrides && facts.mask.getKind() != MaskKind::None)
+    features |= kStrides;
+  if (extents.isPacked)
+    features |= kPacked;
+  if (extents.isWindowed)
+    features |= kWindow;
+  if (ShapedType::isDynamic(facts.keys) || facts.keys % plan.getBlockN() != 0)
+    features |= kTail;
+  if (facts.getGroup() != 1)
+    features |= kGroups;
+  if (extents.isPaged)
+    features |= kPages;
+  return features;
+}
 
 bool attn::wasSeenToSpill(const ProblemFacts &facts, SplitQPlanAttr plan,
                           const TargetRow &target) {
   if (plan.getSoftmax() == SoftmaxPolicy::Exact)
     return false;
-  bool isDynamic = CopiedExtents(facts, plan).dynamicStrides &&
-                   facts.mask.getKind() != MaskKind::None;
+  unsigned features = getFeatures(facts, plan);
   return llvm::any_of(kSpillingPlans, [&](const SpillingPlan &row) {
-    return (isDynamic || !row.isDynamic) &&
+    return (row.when == kAlways || (row.when & features) != 0) &&
            row.generation == target.computeCapability / 10 &&
            row.headDim == facts.headDim && row.valueDim == facts.valueDim &&
            row.blockM == plan.getBlockM() && row.blockN == plan.getBlockN() &&

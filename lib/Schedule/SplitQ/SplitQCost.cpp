@@ -64,7 +64,7 @@ PlanEstimate SplitQSchedule::estimate(const ProblemFacts &facts,
   estimate.sharedBytes = extents.getSharedBytes(plan);
   estimate.registers = extents.getRegisters(plan);
 
-  double blockM = plan.getBlockM(), blockN = plan.getBlockN();
+  double blockM = plan.getBlockM();
   double warps = plan.getWarps();
 
   // Registers that are to spare hold what rows of K and V do not share.

@@ -31,28 +31,33 @@ struct AssembledPlan {
   Shape shape = Shape::Any;
   /// Fewest columns.
   int64_t least = 0;
-  /// Spills where results go on from those of other keys.
-  bool spillsStates = false;
+  /// First generation in whose code it spills where results go on from those of
+  /// other keys.
+  unsigned spillsStatesFrom = kNone;
+  /// Last one in whose code it spills at the most columns where the last block
+  /// of keys is not full and a mask counts from it.
+  unsigned spillsTailsTo = 0;
+  static constexpr unsigned kNone = 100;
 };
 } // namespace
 
 // clang-format off
 static constexpr AssembledPlan kAssembledPlans[] = {
-    {64, 128, 2, 4, 64, 5, {{320, 320, 320}, {320, 0, 0}, {320, 0, 0}}, Shape::Plain, 0, true},
+    {64, 128, 2, 4, 64, 5, {{320, 320, 320}, {320, 0, 0}, {320, 0, 0}}, Shape::Plain, 0, 8},
     {64, 128, 2, 4, 192, 2, {{384, 384, 384}, {384, 0, 0}, {384, 0, 0}}, Shape::Plain},
     {64, 96, 2, 4, 64, 4, {{384, 384, 384}, {384, 384, 384}, {384, 384, 384}}},
     {64, 96, 2, 4, 64, 3, {{320, 320, 320}, {0, 0, 0}, {0, 0, 0}}},
-    {64, 64, 2, 4, 128, 5, {{512, 512, 512}, {512, 384, 384}, {512, 512, 384}}, Shape::Plain},
+    {64, 64, 2, 4, 128, 5, {{512, 512, 512}, {512, 384, 384}, {512, 512, 384}}, Shape::Plain, 0, 10, 8},
     {64, 64, 2, 4, 64, 8, {{448, 448, 448}, {448, 448, 448}, {448, 448, 448}}},
     {64, 64, 2, 4, 64, 4, {{448, 448, 448}, {0, 0, 0}, {0, 0, 0}}},
-    {64, 64, 4, 2, 64, 3, {{512, 512, 512}, {0, 0, 0}, {0, 0, 0}}, Shape::Plain, 0, true},
+    {64, 64, 4, 2, 64, 3, {{512, 512, 512}, {0, 0, 0}, {0, 0, 0}}, Shape::Plain, 0, 8},
     {64, 48, 4, 2, 128, 4, {{640, 640, 640}, {640, 640, 640}, {640, 640, 640}}, Shape::Steps, 576},
     {32, 128, 1, 8, 128, 3, {{768, 768, 768}, {768, 768, 768}, {768, 640, 640}}, Shape::Whole, 648},
     {32, 128, 1, 8, 64, 5, {{0, 1024, 0}, {0, 0, 0}, {0, 0, 0}}, Shape::Blocks, 1024},
     {32, 128, 2, 4, 64, 4, {{1024, 0, 0}, {0, 0, 0}, {0, 0, 0}}, Shape::Plain},
-    {32, 96, 2, 4, 128, 3, {{0, 1024, 0}, {0, 0, 0}, {0, 0, 0}}, Shape::Plain, 776, true},
-    {32, 64, 2, 4, 128, 4, {{1024, 1024, 896}, {896, 896, 896}, {1024, 1024, 1024}}, Shape::Any, 0, true},
-    {32, 64, 2, 4, 256, 2, {{0, 0, 1024}, {0, 0, 1024}, {0, 0, 1024}}, Shape::Any, 0, true},
+    {32, 96, 2, 4, 128, 3, {{0, 1024, 0}, {0, 0, 0}, {0, 0, 0}}, Shape::Plain, 776, 8},
+    {32, 64, 2, 4, 128, 4, {{1024, 1024, 896}, {896, 896, 896}, {1024, 1024, 1024}}, Shape::Any, 0, 8},
+    {32, 64, 2, 4, 256, 2, {{0, 0, 1024}, {0, 0, 1024}, {0, 0, 1024}}, Shape::Any, 0, 8},
     {32, 64, 2, 4, 64, 4, {{832, 832, 832}, {832, 832, 832}, {832, 832, 832}}},
     {32, 64, 2, 4, 64, 3, {{1024, 1024, 1024}, {0, 0, 0}, {1024, 1024, 1024}}},
 };
@@ -117,12 +122,18 @@ bool attn::wasAssembled(const ProblemFacts &facts, TiledDPlanAttr plan,
       extents.scoreRegisters > kAssembledScore ||
       extents.keyColumns != extents.valueColumns)
     return false;
-  if (facts.initLse && row->spillsStates)
+  if (facts.initLse && generation >= row->spillsStatesFrom)
     return false;
   int64_t columns = std::max(facts.headDim, facts.valueDim);
   if (columns < row->least || !hasShape(facts, extents, *row))
     return false;
   const AssembledPlan::Columns &most = row->most[generation - 8];
+  bool hasTail =
+      facts.mask.hasRight() &&
+      facts.mask.getAlign() == MaskAlign::BottomRight &&
+      (ShapedType::isDynamic(facts.keys) || facts.keys % row->blockN != 0);
+  if (hasTail && generation <= row->spillsTailsTo && columns == most.masked)
+    return false;
   if (extents.isWindowed)
     return columns <= most.windowed;
   return columns <= (extents.isMasked ? most.masked : most.whole);

@@ -51,6 +51,12 @@ bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
   if (plan.getSoftmax() == SoftmaxPolicy::Optimistic &&
       block > getTmemBetKeys(plan.getPBeside()))
     return true;
+  // Regions of masks in a bet on long blocks: 16 to 36 bytes at D 128, Dv 64,
+  // unless results leave through memory of their own.
+  if (plan.getSoftmax() == SoftmaxPolicy::Optimistic && facts.hasMaskMod() &&
+      plan.getOwnBlocks() && block > 64 &&
+      plan.getEpilogue() != EpilogueKind::Staged)
+    return true;
   // A softcap over 128 keys spilled 16 bytes at D 72, over 112 none.
   constexpr int64_t kMostChangedScores = 112;
   if (getScoreCost(facts).registers != 0 &&

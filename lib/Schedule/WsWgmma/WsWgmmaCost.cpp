@@ -113,7 +113,8 @@ bool WsWgmmaSchedule::isExpectedToSpill(const ProblemFacts &facts,
   // of 240 with two sets of probabilities, and 188 of 240 at 256; above 256
   // sums of 200, of 196 with turns, in order and with 32
   // keys of 216 unless results have 32 bits, and of one warpgroup 176, but not
-  // 188.
+  // 188. Packed sequences take more beside 64 keys, which spilled 16 and 24
+  // bytes at 288, and results of 32 bits above 320 columns, 4 at 352.
   int64_t registers = plan.getBlockN() / 2 + facts.valueDim / 2 +
                       getProbabilityRegisters(facts, plan.getBlockN()) *
                           (plan.getPvBehind() ? 2 : 1);
@@ -124,6 +125,12 @@ bool WsWgmmaSchedule::isExpectedToSpill(const ProblemFacts &facts,
              : plan.getQkAhead()                              ? 40
              : facts.outType.isF32() || plan.getBlockN() > 32 ? 64
                                                               : 24;
+  if (facts.valueDim > kUsualColumns && plan.getBlockN() >= 64 &&
+      facts.cuSeqlensQ)
+    others += 12;
+  constexpr int64_t kMostWideResults = 320;
+  if (facts.valueDim > kMostWideResults && facts.outType.isF32())
+    others = std::max<int64_t>(others, 64);
   return registers + others > getRegisterBudget(facts, plan).consumer;
 }
 
