@@ -18,9 +18,11 @@ TilePlan WsPairEmitter::getTilePlan(WsPairPlanAttr plan) {
 
 void WsPairEmitter::makeExchanges() {
   auto exchange = [&](StringRef name) {
+    static constexpr StringRef parts[] = {"upper", "lower"};
     return makeChannel(
         name, /*stages=*/1,
-        {{kPairSender, SignalKind::Tx}, {kPairReader, SignalKind::Arrive}});
+        {{kPairSender, SignalKind::Tx}, {kPairReader, SignalKind::Arrive}},
+        parts, parts);
   };
   MLIRContext *mlir = b.getContext();
   pChannel = exchange("p");

@@ -36,7 +36,7 @@ FailureOr<Value> WsPairEmitter::emitSoftmax(Value scale, Value key, Value s,
   state.l = softmax.getNewL();
   state.p = arith::TruncFOp::create(b, getScoreType(facts.elementType),
                                     softmax.getP());
-  auto slot = ChannelAcquireOp::create(b, pChannel, state.toSend, kPairSender);
+  auto slot = acquirePart(pChannel, state.toSend, kPairSender);
   auto sendTo = [&](Value tile, Value memory) {
     LocalSendOp::create(b, tile, memory, slot.getToken(), /*barriers=*/Value(),
                         /*which=*/Value());
@@ -49,7 +49,7 @@ FailureOr<Value> WsPairEmitter::emitSoftmax(Value scale, Value key, Value s,
 }
 
 WsPairEmitter::Theirs WsPairEmitter::emitTheirs(BlockState &state) {
-  auto slot = ChannelAcquireOp::create(b, pChannel, state.toRead, kPairReader);
+  auto slot = acquirePart(pChannel, state.toRead, kPairReader);
   Value p =
       LocalLoadOp::create(b, getScoreType(facts.elementType), probabilities);
   Value m = LocalLoadOp::create(b, f32Tile({kPairRows}), maxima);
@@ -90,11 +90,11 @@ WsPairEmitter::Theirs WsPairEmitter::emitTheirs(BlockState &state) {
 
 WsPairEmitter::Theirs WsPairEmitter::emitSum(Value l, Value &toSend,
                                              Value &toRead) {
-  auto to = ChannelAcquireOp::create(b, lChannel, toSend, kPairSender);
+  auto to = acquirePart(lChannel, toSend, kPairSender);
   LocalSendOp::create(b, l, sums, to.getToken(), /*barriers=*/Value(),
                       /*which=*/Value());
   ChannelReleaseOp::create(b, lChannel, to.getToken(), kPairSender);
-  auto from = ChannelAcquireOp::create(b, lChannel, toRead, kPairReader);
+  auto from = acquirePart(lChannel, toRead, kPairReader);
   Value other = LocalLoadOp::create(b, l.getType(), sums);
   toSend = advanceOn(toSend, lChannel);
   toRead = advanceOn(toRead, lChannel);
