@@ -655,7 +655,7 @@ gpu.module @kernels {
 // CHECK:         attn.mbarrier.init %[[A]] {count = 8 : i64}
 // CHECK:         %[[W:.*]] = attn.warpgroup_index
 // CHECK:         attn.mbarrier.wait %[[A]][%[[W]]] parity %{{.*}} {cluster}
-// CHECK-NEXT:    attn.elect {each_warpgroup} {
+// CHECK-NEXT:    attn.elect each_warpgroup {
 // CHECK-NEXT:      attn.mbarrier.expect_tx %[[S]][%[[W]]] {bytes = 8192 : i64} : <2>
 // CHECK:         attn.local_send %{{.*}}, %{{.*}} barrier %[[S]][%{{.*}}] : !attn.mbarriers<2> :
 gpu.module @kernels {
