@@ -61,12 +61,8 @@ private:
   void makeRings();
   /// The channels between the CTAs.
   void makeExchanges();
-  /// Takes each warpgroup's part of such a channel's slot.
-  ChannelAcquireOp acquirePart(Value channel, Value cursor, StringRef role) {
-    return ChannelAcquireOp::create(b, channel, cursor, role,
-                                    /*part=*/StringAttr(),
-                                    /*each_warpgroup=*/true);
-  }
+  /// Takes each warpgroup's part of such a channel's slot; its token.
+  Value acquirePart(Value channel, Value cursor, StringRef role);
 
   LogicalResult emitLoader();
   SmallVector<Value> emitLoaderTile(ValueRange cursors);

@@ -25,6 +25,13 @@ SmallVector<Value> WsPairEmitter::BlockState::list() const {
 // What is sent, and what comes
 //===----------------------------------------------------------------------===//
 
+Value WsPairEmitter::acquirePart(Value channel, Value cursor, StringRef role) {
+  return ChannelAcquireOp::create(b, channel, cursor, role,
+                                  /*part=*/StringAttr(),
+                                  /*each_warpgroup=*/true)
+      .getToken();
+}
+
 FailureOr<Value> WsPairEmitter::emitSoftmax(Value scale, Value key, Value s,
                                             SoftmaxPolicy policy,
                                             BlockState &state) {
@@ -36,20 +43,20 @@ FailureOr<Value> WsPairEmitter::emitSoftmax(Value scale, Value key, Value s,
   state.l = softmax.getNewL();
   state.p = arith::TruncFOp::create(b, getScoreType(facts.elementType),
                                     softmax.getP());
-  auto slot = acquirePart(pChannel, state.toSend, kPairSender);
+  Value slot = acquirePart(pChannel, state.toSend, kPairSender);
   auto sendTo = [&](Value tile, Value memory) {
-    LocalSendOp::create(b, tile, memory, slot.getToken(), /*barriers=*/Value(),
+    LocalSendOp::create(b, tile, memory, slot, /*barriers=*/Value(),
                         /*which=*/Value());
   };
   sendTo(state.p, probabilities);
   sendTo(state.m, maxima);
-  ChannelReleaseOp::create(b, pChannel, slot.getToken(), kPairSender);
+  ChannelReleaseOp::create(b, pChannel, slot, kPairSender);
   state.toSend = advanceOn(state.toSend, pChannel);
   return softmax.getFactor();
 }
 
 WsPairEmitter::Theirs WsPairEmitter::emitTheirs(BlockState &state) {
-  auto slot = acquirePart(pChannel, state.toRead, kPairReader);
+  Value slot = acquirePart(pChannel, state.toRead, kPairReader);
   Value p =
       LocalLoadOp::create(b, getScoreType(facts.elementType), probabilities);
   Value m = LocalLoadOp::create(b, f32Tile({kPairRows}), maxima);
@@ -85,21 +92,21 @@ WsPairEmitter::Theirs WsPairEmitter::emitTheirs(BlockState &state) {
   state.m = path.getResult(0);
   state.l = path.getResult(1);
   state.results = llvm::to_vector(ValueRange(path.getResults()).drop_front(3));
-  return {path.getResult(2), slot.getToken()};
+  return {path.getResult(2), slot};
 }
 
 WsPairEmitter::Theirs WsPairEmitter::emitSum(Value l, Value &toSend,
                                              Value &toRead) {
-  auto to = acquirePart(lChannel, toSend, kPairSender);
-  LocalSendOp::create(b, l, sums, to.getToken(), /*barriers=*/Value(),
+  Value to = acquirePart(lChannel, toSend, kPairSender);
+  LocalSendOp::create(b, l, sums, to, /*barriers=*/Value(),
                       /*which=*/Value());
-  ChannelReleaseOp::create(b, lChannel, to.getToken(), kPairSender);
-  auto from = acquirePart(lChannel, toRead, kPairReader);
+  ChannelReleaseOp::create(b, lChannel, to, kPairSender);
+  Value from = acquirePart(lChannel, toRead, kPairReader);
   Value other = LocalLoadOp::create(b, l.getType(), sums);
   toSend = advanceOn(toSend, lChannel);
   toRead = advanceOn(toRead, lChannel);
   // Of two parts the sum is the same in either order.
-  return {arith::AddFOp::create(b, l, other), from.getToken()};
+  return {arith::AddFOp::create(b, l, other), from};
 }
 
 //===----------------------------------------------------------------------===//
