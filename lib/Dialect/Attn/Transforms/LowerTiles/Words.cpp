@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "PartitionLowering.h"
-#include "Statement.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
@@ -96,34 +95,6 @@ static FailureOr<SmallVector<Value>> packWords(ImplicitLocOpBuilder &b,
   return words;
 }
 
-/// The last op of `block` that defines one of `values`; null if none does.
-static Operation *findLastDefinition(ArrayRef<Value> values, Block *block) {
-  Operation *last = nullptr;
-  for (Value value : values) {
-    Operation *def = value.getDefiningOp();
-    if (def && def->getBlock() == block &&
-        (!last || last->isBeforeInBlock(def)))
-      last = def;
-  }
-  return last;
-}
-
-/// Holds words where they are: nothing that they are computed from moves behind
-/// what is waited for next, to stand between the sends.
-static void holdWords(ImplicitLocOpBuilder &b, SmallVector<Value> &words) {
-  SmallVector<Value> held;
-  for (Value word : words)
-    if (word)
-      held.push_back(word);
-  Statement statement;
-  statement.tiedResults(held);
-  SmallVector<Value> results = statement.create(b);
-  unsigned next = 0;
-  for (Value &word : words)
-    if (word)
-      word = results[next++];
-}
-
 template <>
 LogicalResult PartitionLowering::lower(LocalSendOp op) {
   if (!op.getBarriers())
@@ -143,19 +114,12 @@ LogicalResult PartitionLowering::lower(LocalSendOp op) {
         "expected a tile of which each warp holds elements of "
         "its own, whose bytes count once");
   ImplicitLocOpBuilder b(op.getLoc(), op);
-  unsigned perWord = getElementsPerWord(source->elementType);
-  Operation *last = findLastDefinition(source->values, op->getBlock());
-  if (perWord > 1 && last)
-    b.setInsertionPointAfter(last);
   FailureOr<SmallVector<Value>> words =
       packWords(b, *source, unpack(b, *source), *plan);
   if (failed(words))
     return op.emitOpError(
         "expected two neighbours of a row in each thread, for "
         "words of 32 bits");
-  if (perWord > 1)
-    holdWords(b, *words);
-  b.setInsertionPoint(op);
   if (Value predicate = copyPredicate(b, plan->laneBroadcastMask, 0)) {
     auto branch = scf::IfOp::create(b, predicate, /*withElseRegion=*/false);
     b.setInsertionPointToStart(branch.thenBlock());
@@ -167,6 +131,7 @@ LogicalResult PartitionLowering::lower(LocalSendOp op) {
       b, remotePointer(b, barrierPointer(b, op.getBarriers(), op.getWhich()),
                        other));
   Value base = remotePointer(b, buffer.base, other);
+  unsigned perWord = getElementsPerWord(source->elementType);
   for (const VectorAccess &access : plan->accesses) {
     unsigned count = access.registers.size() / perWord;
     auto [suffix, text] = formatWords(count, 1);
