@@ -173,6 +173,9 @@ LogicalResult ChannelAnalysis::countBytes(ChannelUserOpInterface acquire) {
   FailureOr<int64_t> bytes = sumBytes(token, acquire->getBlock());
   if (failed(bytes))
     return failure();
+  // Each warpgroup sends its own rows.
+  if (owner.part == Owner::kOwnPart)
+    *bytes /= int64_t(owner.parts.size());
   role.bytes.push_back(*bytes);
   announced[acquire] = *bytes;
   return success();

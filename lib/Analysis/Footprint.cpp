@@ -91,17 +91,24 @@ static llvm::Error findSlot(Footprint &footprint) {
 /// Rows of an accumulator that a warp holds.
 static constexpr int64_t kWarpRows = 16;
 
-/// The tile that an op writes to a whole buffer; null for others.
-static Value getStoredTile(Operation *op) {
+/// The tile that an op writes to a whole buffer or reads from one; null for
+/// others.
+static Value getMovedTile(Operation *op) {
   if (auto store = dyn_cast<LocalStoreOp>(op))
     return store.getValue();
   if (auto send = dyn_cast<LocalSendOp>(op))
     return send.getValue();
+  if (auto load = dyn_cast<LocalLoadOp>(op))
+    return load.getResult();
   return {};
 }
 
-/// The accumulator that a layout is of, or of whose rows; null for others.
+/// The accumulator that a layout is of, or of whose rows, or that the rows of a
+/// left operand are added to; null for others.
 static MmaLayoutAttr getAccumulator(Attribute layout) {
+  if (auto operand = dyn_cast_or_null<OperandLayoutAttr>(layout);
+      operand && operand.getIndex() == 0)
+    layout = operand.getParent();
   if (auto slice = dyn_cast_or_null<SliceLayoutAttr>(layout))
     layout = slice.getDim() == 1 ? slice.getParent() : Attribute();
   else if (auto partial = dyn_cast_or_null<PartialLayoutAttr>(layout))
@@ -109,13 +116,13 @@ static MmaLayoutAttr getAccumulator(Attribute layout) {
   return dyn_cast_or_null<MmaLayoutAttr>(layout);
 }
 
-/// True for a store of an accumulator, or of values of its rows, of which each
-/// warp holds one run of rows.
-static bool storesOwnRows(const SharedAccess &access, int64_t warps) {
-  Value stored = getStoredTile(access.op);
-  if (!stored)
+/// True for an accumulator, a left operand, or values of their rows, of which
+/// each warp holds one run of rows.
+static bool movesOwnRows(const SharedAccess &access, int64_t warps) {
+  Value moved = getMovedTile(access.op);
+  if (!moved)
     return false;
-  auto tile = cast<RankedTensorType>(stored.getType());
+  auto tile = cast<RankedTensorType>(moved.getType());
   MmaLayoutAttr mma = getAccumulator(tile.getEncoding());
   return mma && mma.getWarps()[0] == warps && mma.getWarps()[1] == 1 &&
          mma.getCopies() == 1 && tile.getShape()[0] == kWarpRows * warps;
@@ -131,7 +138,7 @@ static int64_t countParts(const SharedAccess &access, int64_t warps,
       by = RowParts::CTAs;
       return *ctas;
     }
-  if (storesOwnRows(access, warps)) {
+  if (movesOwnRows(access, warps)) {
     by = RowParts::Warps;
     return warps;
   }

@@ -1,6 +1,7 @@
 //===- CommonChecks.cpp - What schedules refuse alike ---------------------===//
 
 #include "CommonChecks.h"
+#include "WidthError.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -8,6 +9,8 @@ using namespace mlir::attn;
 
 /// Columns of the narrowest matrix instruction.
 static constexpr int64_t kDimStep = 8;
+
+char WidthError::ID;
 
 llvm::Error attn::makeUnsupported(llvm::StringRef schedule,
                                   const llvm::Twine &what) {
@@ -55,10 +58,15 @@ llvm::Error attn::checkCommon(llvm::StringRef schedule,
     return unsupported("scales of the output ('out_scales')");
   for (auto [name, dim] : {std::pair("head dimension", facts.headDim),
                            std::pair("value dimension", facts.valueDim)})
-    if (dim < kDimStep || dim > parts.mostColumns || dim % kDimStep != 0)
-      return unsupported(
+    if (dim < kDimStep || dim > parts.mostColumns || dim % kDimStep != 0) {
+      llvm::Error error = unsupported(
           llvm::formatv("a {0} of {1}, expected a multiple of {2} up to {3}",
                         name, dim, kDimStep, parts.mostColumns));
+      if (dim <= parts.mostColumns || dim % kDimStep != 0)
+        return error;
+      return llvm::make_error<WidthError>(llvm::toString(std::move(error)),
+                                          parts.mostColumns);
+    }
   for (auto [name, length] :
        {std::pair("queries", facts.queries), std::pair("keys", facts.keys)})
     if (!ShapedType::isDynamic(length) && length >= kLengthLimit)

@@ -1,6 +1,7 @@
 //===- PlanCandidates.cpp - The legal plans of an attention ---------------===//
 
 #include "attn/Schedule/Core/PlanCandidates.h"
+#include "WidthError.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -156,14 +157,24 @@ static void collect(const ProblemFacts &facts, const TargetRow &target,
                     llvm::ArrayRef<PlanParameter> parameters,
                     PlanCandidates &result) {
   AttentionOp op = facts.op;
-  auto addReason = [&](std::string reason, bool isOfPlans = false) {
+  auto addReason = [&](std::string reason, bool isOfPlans = false,
+                       int64_t mostColumns = 0) {
     bool isDefault = &schedule == &getDefaultSchedule(target);
-    result.reasons.insert(isDefault ? result.reasons.begin()
-                                    : result.reasons.end(),
-                          PlanReason{std::move(reason), isOfPlans});
+    result.reasons.insert(
+        isDefault ? result.reasons.begin() : result.reasons.end(),
+        PlanReason{std::move(reason), isOfPlans, mostColumns});
   };
   if (llvm::Error error = schedule.isApplicable(facts, target)) {
-    addReason(llvm::toString(std::move(error)));
+    int64_t mostColumns = 0;
+    if (error.isA<WidthError>())
+      error = llvm::handleErrors(
+          std::move(error),
+          [&](std::unique_ptr<WidthError> width) -> llvm::Error {
+            mostColumns = width->getMostColumns();
+            return llvm::Error(std::move(width));
+          });
+    addReason(llvm::toString(std::move(error)), /*isOfPlans=*/false,
+              mostColumns);
     return;
   }
   // Parameters are fixed in each candidate; those that make no plan are silent

@@ -35,10 +35,10 @@ public:
                      PlanAttrInterface plan) const override;
 };
 
-/// Rows of a warpgroup: those of a product. A CTA has two warpgroups with rows,
-/// and a cluster two CTAs with the same rows.
-inline constexpr int64_t kPairRows = 64;
-inline constexpr int64_t kPairTiles = 2, kPairCTAs = 2;
+/// Rows of a tile: those of two warpgroups. A cluster has two CTAs with the
+/// same rows.
+inline constexpr int64_t kPairRows = 128, kPairWarpgroups = 2;
+inline constexpr int64_t kPairCTAs = 2;
 
 /// Registers that a thread asks for: 2 x 128 x 232 + 128 x 40 = 64512 of 384 x
 /// 168.

@@ -1,6 +1,6 @@
 //===- WsPairEmit.cpp - Memory, loads and results of ws_pair --------------===//
 //
-// WsPairRows.cpp has the warpgroups with rows.
+// WsPairRows.cpp has the partition with rows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,50 +13,41 @@ TilePlan WsPairEmitter::getTilePlan(WsPairPlanAttr plan) {
   TilePlan tilePlan = {kPairRows, plan.getBlockN(), plan.getOrder(),
                        plan.getGroupHeads(), kPairCTAs};
   tilePlan.ctasPerTile = kPairCTAs;
-  tilePlan.tilesPerCTA = kPairTiles;
   return tilePlan;
 }
 
-void WsPairEmitter::makeWarpgroup(int64_t number) {
-  Warpgroup &mine = warpgroups[number];
-  std::string suffix = std::to_string(number);
-  RingSpec queries = {"q",         RingRows::Queries, 1, kPairRows, slice,
-                      kPairLoader, kPairRoles[number]};
-  queries.together = keySlices;
-  std::string name = "q" + suffix;
-  queries.name = name;
-  queries.tensor = "q";
-  mine.q = makeRing(queries);
+void WsPairEmitter::makeExchanges() {
   auto exchange = [&](StringRef name) {
-    return makeChannel((name + suffix).str(), /*stages=*/1,
-                       {{kPairSenders[number], SignalKind::Tx},
-                        {kPairReaders[number], SignalKind::Arrive}});
-  };
-  auto memory = [&](StringRef name, BufferType type) {
-    return alloc((name + suffix).str(), type);
+    static constexpr StringRef parts[] = {"upper", "lower"};
+    return makeChannel(
+        name, /*stages=*/1,
+        {{kPairSender, SignalKind::Tx}, {kPairReader, SignalKind::Arrive}},
+        parts, parts);
   };
   MLIRContext *mlir = b.getContext();
-  mine.pChannel = exchange("p");
+  pChannel = exchange("p");
   // Of a store of a warp the rows lie as close as they can.
-  mine.probabilities =
-      memory("p", BufferType::get(mlir, {kPairRows, getOwnKeys(plan)},
-                                  facts.elementType,
-                                  SwizzledLayoutAttr::get(mlir, /*span=*/32),
-                                  MemorySpace::Shared));
-  mine.maxima = memory("m", bufferType({kPairRows}, b.getF32Type()));
-  mine.lChannel = exchange("l");
-  mine.sums =
-      memory("l", bufferType(getPartialSumsType(mlir, kPairRows).getShape(),
-                             b.getF32Type()));
+  probabilities =
+      alloc("p", BufferType::get(mlir, {kPairRows, getOwnKeys(plan)},
+                                 facts.elementType,
+                                 SwizzledLayoutAttr::get(mlir, /*span=*/32),
+                                 MemorySpace::Shared));
+  maxima = alloc("m", bufferType({kPairRows}, b.getF32Type()));
+  lChannel = exchange("l");
+  sums = alloc("l", bufferType(getPartialSumsType(mlir, kPairRows).getShape(),
+                               b.getF32Type()));
 }
 
 void WsPairEmitter::makeRings() {
   keySlices = countKeySlices(facts, plan);
   valueSlices = countValueSlices(facts, plan);
-  for (int64_t number = 0; number < kPairTiles; ++number)
-    makeWarpgroup(number);
+  RingSpec queries = {"q",   RingRows::Queries, 1,        kPairRows,
+                      slice, kPairLoader,       kPairUser};
+  queries.together = keySlices;
+  q = makeRing(queries);
+  makeExchanges();
   RingSpec keys = {"kv",  RingRows::Keys, plan.getStages(), getOwnKeys(plan),
-                   slice, kPairLoader,    kPairUsers};
+                   slice, kPairLoader,    kPairUser};
   keys.tensor = "k";
   k = makeRing(keys);
   v = k;
@@ -69,15 +60,12 @@ void WsPairEmitter::makeRings() {
 // Loads
 //===----------------------------------------------------------------------===//
 
-void WsPairEmitter::loadQueries(int64_t number, Value cursor) {
-  const Ring &q = warpgroups[number].q;
-  Value first =
-      arith::AddIOp::create(b, walk.firstRow, context.i32(number * kPairRows));
+void WsPairEmitter::loadQueries(Value cursor) {
   auto free = ChannelAcquireOp::create(b, q.channel, cursor, kPairLoader);
   for (int64_t i = 0; i < keySlices; ++i) {
     Value slot = SlotOp::create(b, q.slotType, q.buffer, context.i32(i),
                                 /*distance=*/IntegerAttr());
-    fill(q, slot, free.getToken(), at.head, first, context.i32(i * slice));
+    fill(q, slot, free.getToken(), at.head, row, context.i32(i * slice));
   }
   release(q, free.getToken(), kPairLoader);
 }
@@ -96,7 +84,7 @@ Value WsPairEmitter::loadValues(Value block, int64_t index, Value cursor) {
   Value key =
       arith::AddIOp::create(b, first, index < valueSlices ? ownKey : otherKey);
   Value column = arith::AddIOp::create(
-      b, arith::MulIOp::create(b, cta, context.i32(getOwnColumns(facts))),
+      b, arith::MulIOp::create(b, rank, context.i32(getOwnColumns(facts))),
       context.i32(index % valueSlices * slice));
   auto [slot, token] = acquire(v, cursor, kPairLoader);
   fill(v, slot, token, at.kvHead, key, column);
@@ -128,16 +116,12 @@ Value WsPairEmitter::emitTrips(Value begin, Value end, Value cursor,
 }
 
 SmallVector<Value> WsPairEmitter::emitLoaderTile(ValueRange cursors) {
-  SmallVector<Value> next;
-  for (int64_t number = 0; number < kPairTiles; ++number) {
-    loadQueries(number, cursors[number]);
-    next.push_back(advance(cursors[number], warpgroups[number].q));
-  }
+  loadQueries(cursors[0]);
   Value zero = context.i32(0), one = context.i32(1);
   Value trips = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
   Value some = b.createOrFold<arith::MinSIOp>(trips, one);
   Value last = arith::SubIOp::create(b, walk.end, one);
-  Value cursor = cursors[kPairTiles];
+  Value cursor = cursors[1];
   cursor = emitTrips(zero, some, cursor, [&](Value, Value cursor) {
     for (int64_t i = 0; i < keySlices; ++i)
       cursor = loadKeys(last, i, cursor);
@@ -155,22 +139,16 @@ SmallVector<Value> WsPairEmitter::emitLoaderTile(ValueRange cursors) {
       cursor = loadValues(walk.begin, i, cursor);
     return cursor;
   });
-  next.push_back(cursor);
-  return next;
+  return {advance(cursors[0], q), cursor};
 }
 
 LogicalResult WsPairEmitter::emitLoader() {
   TileLoopOp loop;
   elect([&]() {
-    prefetchMaps({warpgroups[0].q.map, k.map, v.map});
-    rank = context.i32(0);
+    prefetchMaps({q.map, k.map, v.map});
     loop = emitTileLoop(
-        [&]() {
-          SmallVector<Value> cursors;
-          for (const Warpgroup &each : warpgroups)
-            cursors.push_back(start(each.q.channel, kPairLoader));
-          cursors.push_back(start(k.channel, kPairLoader));
-          return cursors;
+        [&]() -> SmallVector<Value> {
+          return {start(q.channel, kPairLoader), start(k.channel, kPairLoader)};
         },
         [&](ValueRange cursors) -> FailureOr<SmallVector<Value>> {
           return emitLoaderTile(cursors);
@@ -186,7 +164,7 @@ LogicalResult WsPairEmitter::emitLoader() {
 void WsPairEmitter::storeResults(ValueRange results, Value factor) {
   int64_t all = getOwnColumns(facts);
   for (auto [i, result] : llvm::enumerate(results)) {
-    Value view = emitResultView("o", i * slice, getResultColumns(i), cta, all);
+    Value view = emitResultView("o", i * slice, getResultColumns(i), rank, all);
     StoreResultOp::create(b, emitQuotient(result, factor), view, row,
                           /*scratch=*/Value(), /*map=*/Value(),
                           /*coordinates=*/ValueRange(), plan.getEpilogue());
@@ -196,7 +174,7 @@ void WsPairEmitter::storeResults(ValueRange results, Value factor) {
 void WsPairEmitter::emitOwnLSE(const FinalRows &rows) {
   OpBuilder::InsertionGuard guard(b);
   Value isFirst =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, cta, context.i32(0));
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, rank, context.i32(0));
   auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
   b.setInsertionPointToStart(branch.thenBlock());
   emitLSE(rows.m, rows.l, emitResultView("lse"));
@@ -209,28 +187,21 @@ void WsPairEmitter::emitOwnLSE(const FinalRows &rows) {
 LogicalResult WsPairEmitter::run() {
   makeRings();
   emitExtents();
-  // Of tiles `rank` is the warpgroup's place; the CTAs have the same ones.
-  cta = rank;
-  ownKey = arith::MulIOp::create(b, cta, context.i32(getOwnKeys(plan)));
+  ownKey = arith::MulIOp::create(b, rank, context.i32(getOwnKeys(plan)));
   otherKey = arith::SubIOp::create(b, context.i32(getOwnKeys(plan)), ownKey);
   auto op = WarpSpecializeOp::create(
-      b,
-      b.getStrArrayAttr({kPairRoles[0].partition, kPairRoles[1].partition,
-                         kPairLoader.partition}),
-      b.getDenseI64ArrayAttr({4, 4, 4}),
-      b.getDenseI64ArrayAttr({4, 1, 4, 1, 0, 0}),
-      b.getDenseI64ArrayAttr(
-          {kPairRegisters, kPairRegisters, kPairLoaderRegisters}),
-      /*partitionsCount=*/3);
-  std::function<LogicalResult()> bodies[] = {[&] { return emitRows(0); },
-                                             [&] { return emitRows(1); },
-                                             [&] { return emitLoader(); }};
-  for (auto [region, emit] : llvm::zip(op.getPartitions(), bodies)) {
+      b, b.getStrArrayAttr({kPairUser.partition, kPairLoader.partition}),
+      b.getDenseI64ArrayAttr({8, 4}), b.getDenseI64ArrayAttr({8, 1, 0, 0}),
+      b.getDenseI64ArrayAttr({kPairRegisters, kPairLoaderRegisters}),
+      /*partitionsCount=*/2);
+  for (auto [region, emit] :
+       llvm::zip(op.getPartitions(), std::array{&WsPairEmitter::emitRows,
+                                                &WsPairEmitter::emitLoader})) {
     OpBuilder::InsertionGuard guard(b);
     b.createBlock(&region);
     auto end = YieldOp::create(b, ValueRange());
     b.setInsertionPoint(end);
-    if (failed(emit()))
+    if (failed((this->*emit)()))
       return failure();
   }
   return success();

@@ -1,18 +1,18 @@
 //===- WsPairEmitter.h - What makes the kernel of ws_pair -------*- C++ -*-===//
 //
-// All partitions walk the same tiles and, in each, the same blocks of keys from
-// the last to the first: two warpgroups with 64 rows each, and a warp that
-// loads. Rows come in slices of columns, a slot each. The channels q0 and q1
-// hand over all slices of a warpgroup's queries. The channel kv hands over the
-// slices of the CTA's own keys of the first block; with those of each block
+// Both partitions walk the same tiles and, in each, the same blocks of keys
+// from the last to the first: two warpgroups with 64 rows each, which run one
+// program, and a warp that loads. Rows come in slices of columns, a slot each.
+// The channel q hands over all slices of the queries. The channel kv hands over
+// the slices of the CTA's own keys of the first block; with those of each block
 // behind it, in turns, those of the values of the block before: of the CTA's
 // own keys, then of the other CTA's, of the CTA's columns; at the end the
 // values of the last block.
 //
-// The channels p0 and p1 bring what the other CTA's warpgroup of the same rows
-// sends: probabilities of its keys, and the maxima that it computed them with.
-// Both CTAs go on with the larger maximum, and results follow where that
-// differs. At the end of a tile l0 and l1 bring its row sums.
+// The channel p brings what the other CTA sends, each warpgroup its part to the
+// warpgroup of the same rows: probabilities of its keys, and the maxima that it
+// computed them with. Both CTAs go on with the larger maximum, and results
+// follow where that differs. At the end of a tile l brings its row sums.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,15 +24,11 @@
 
 namespace mlir::attn {
 
-/// The partitions with rows, and the roles of each: who sends to the other CTA,
+/// The partition with rows, and its further roles: who sends to the other CTA,
 /// and who reads what came from there.
-inline constexpr Role kPairRoles[] = {{"rows0", "rows0"}, {"rows1", "rows1"}};
-inline constexpr Role kPairSenders[] = {{"sender0", "rows0"},
-                                        {"sender1", "rows1"}};
-inline constexpr Role kPairReaders[] = {{"reader0", "rows0"},
-                                        {"reader1", "rows1"}};
-/// Both of them, as they read keys and values.
-inline constexpr Role kPairUsers{"rows", "rows0", "rows1"};
+inline constexpr Role kPairUser{"rows", "rows"};
+inline constexpr Role kPairSender{"sender", "rows"};
+inline constexpr Role kPairReader{"reader", "rows"};
 inline constexpr Role kPairLoader{"load", "load"};
 
 class WsPairEmitter : SlicedRings {
@@ -42,15 +38,7 @@ public:
   LogicalResult run();
 
 private:
-  /// What a warpgroup has of its own.
-  struct Warpgroup {
-    Ring q;
-    /// The channels between the CTAs, and where their bytes come: of
-    /// probabilities and maxima, and of row sums.
-    Value pChannel, lChannel;
-    Value probabilities, maxima, sums;
-  };
-  /// What a warpgroup carries from block to block: beside its maxima, row sums
+  /// What the warpgroups carry from block to block: beside its maxima, row sums
   /// and results the probabilities of its own keys of the last block, with
   /// which no value is multiplied yet, and cursors.
   struct BlockState {
@@ -71,12 +59,15 @@ private:
 
   static TilePlan getTilePlan(WsPairPlanAttr plan);
   void makeRings();
-  void makeWarpgroup(int64_t number);
+  /// The channels between the CTAs.
+  void makeExchanges();
+  /// Takes each warpgroup's part of such a channel's slot; its token.
+  Value acquirePart(Value channel, Value cursor, StringRef role);
 
   LogicalResult emitLoader();
   SmallVector<Value> emitLoaderTile(ValueRange cursors);
-  /// Loads the slices of a warpgroup's queries.
-  void loadQueries(int64_t number, Value cursor);
+  /// Loads the slices of the queries.
+  void loadQueries(Value cursor);
   /// A loop that carries a cursor; `emit` has the index and gives the next one.
   Value emitTrips(Value begin, Value end, Value cursor,
                   function_ref<Value(Value, Value)> emit);
@@ -89,7 +80,7 @@ private:
   void forEachSlice(function_ref<void(int64_t)> keys,
                     function_ref<void(int64_t)> values) const;
 
-  LogicalResult emitRows(int64_t number);
+  LogicalResult emitRows();
   FailureOr<SmallVector<Value>> emitTile(ValueRange cursors);
   /// The loop over all blocks but the first one, whose state is `first`.
   FailureOr<BlockState> emitLoop(Value scale, const BlockState &first);
@@ -106,15 +97,8 @@ private:
   /// both maxima, where some row's differ.
   Theirs emitTheirs(BlockState &state);
   BlockState emitInitialBlockState(Value keys, Value toSend, Value toRead);
-  /// `emit` if the tile has a block, else `otherwise`, which is `state` but for
-  /// the cursor of keys.
-  BlockState emitIfAny(const BlockState &state, StateBody emit,
-                       function_ref<Value()> otherwise);
-  /// Hands `slots` slots back unread, if `count` blocks are skipped, i32, and
-  /// there is one, or for each of them but one; the cursor behind.
-  Value skipOnce(Value count, int64_t slots, Value cursor);
-  Value skipOthers(Value count, int64_t slots, Value cursor);
-  Value skipSlots(int64_t slots, Value cursor);
+  /// `emit` if the tile has a block, else `state`.
+  BlockState emitIfAny(const BlockState &state, StateBody emit);
   /// The partial row sums of both CTAs; moves the cursors.
   Theirs emitSum(Value l, Value &toSend, Value &toRead);
   void emitOwnLSE(const FinalRows &rows);
@@ -129,13 +113,14 @@ private:
   WsPairPlanAttr plan;
   /// The ring of keys and values, as either loads it.
   Ring k, v;
-  Warpgroup warpgroups[kPairTiles];
-  /// Of the partition that is being emitted.
-  int64_t number = 0;
+  Ring q;
+  /// The channels between the CTAs, and where their bytes come: of
+  /// probabilities and maxima, and of row sums.
+  Value pChannel, lChannel;
+  Value probabilities, maxima, sums;
   SmallVector<Value> queryTiles;
-  /// The CTA's place in the cluster, and the first of a block's keys whose
-  /// scores it has and has not.
-  Value cta, ownKey, otherKey;
+  /// The first of a block's keys whose scores the CTA has and has not.
+  Value ownKey, otherKey;
   /// Slices of keys and, of those that have results, of the CTA's columns.
   int64_t keySlices = 0, valueSlices = 0;
   int64_t countValueSlots() const { return kPairCTAs * valueSlices; }

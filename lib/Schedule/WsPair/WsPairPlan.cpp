@@ -31,8 +31,6 @@ static constexpr double kUnhiddenShare = 0.5;
 static constexpr double kPowerFactor = 1.24;
 /// Bytes a clock that an SM gets from L2.
 static constexpr double kL2Bytes = 39.5;
-/// Rows of a tile: those of both warpgroups.
-static constexpr int64_t kTileRows = kPairRows * kPairTiles;
 /// Where others have plans that registers and L2 do not bound.
 static constexpr double kMargin = 4;
 
@@ -45,15 +43,15 @@ ResourceSum attn::getPairSharedBytes(const ProblemFacts &facts,
   int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
   int64_t word = sizeof(float), own = getOwnKeys(plan);
   ResourceSum sum;
-  sum.add("q", kTileRows * plan.getSlice() * bytes,
+  sum.add("q", kPairRows * plan.getSlice() * bytes,
           countKeySlices(facts, plan));
   sum.add("kv", own * plan.getSlice() * bytes, plan.getStages());
-  sum.add("p", kTileRows * own * bytes);
-  sum.add("m", kTileRows * word);
-  sum.add("l", kTileRows * 4 * word);
+  sum.add("p", kPairRows * own * bytes);
+  sum.add("m", kPairRows * word);
+  sum.add("l", kPairRows * 4 * word);
   // Two mbarriers of 8 bytes for each slot, and for q, p and l of each
   // warpgroup.
-  sum.add("barriers", 16, plan.getStages() + 3 * kPairTiles);
+  sum.add("barriers", 16, plan.getStages() + 3 * kPairWarpgroups);
   return sum;
 }
 
@@ -137,7 +135,7 @@ WsPairSchedule::getCandidates(const ProblemFacts &facts,
   p.blockN = 128;
   if (masked)
     p.groupHeads =
-        chooseGroupHeads(facts, target, kTileRows, p.blockN,
+        chooseGroupHeads(facts, target, kPairRows, p.blockN,
                          target.getClusteredSMs(kPairCTAs) / kPairCTAs);
   for (int64_t slice : {128, 64})
     for (SoftmaxPolicy softmax :
@@ -167,13 +165,13 @@ PlanEstimate WsPairSchedule::estimate(const ProblemFacts &facts,
   double keys = getAssumedExtent(facts.keys, kAssumedLength);
   double groups = facts.batch * getAssumedExtent(facts.heads, kAssumedHeads);
   double clusters = double(target.getClusteredSMs(kPairCTAs)) / kPairCTAs;
-  estimate.tiles = int64_t(groups * std::ceil(queries / kTileRows));
+  estimate.tiles = int64_t(groups * std::ceil(queries / kPairRows));
   estimate.waves = estimate.tiles / clusters;
-  estimate.blocks = countBlocks(facts, queries, keys, kTileRows, blockN);
+  estimate.blocks = countBlocks(facts, queries, keys, kPairRows, blockN);
   // Both products of half a block of keys, or of half of the columns.
-  setResourceClocks(estimate, facts, target, kTileRows, blockN / kPairCTAs,
+  setResourceClocks(estimate, facts, target, kPairRows, blockN / kPairCTAs,
                     plan.getSoftmax());
-  double rows = kTileRows, own = getOwnKeys(plan);
+  double rows = kPairRows, own = getOwnKeys(plan);
   // Probabilities come from the other CTA, and are read once more.
   estimate.sharedClocks += 4 * rows * own / target.sharedBytesPerClock;
   double loaded = 2 * (own * facts.headDim + blockN * getOwnColumns(facts)) +
@@ -189,7 +187,7 @@ PlanEstimate WsPairSchedule::estimate(const ProblemFacts &facts,
   double rounds = std::ceil(estimate.waves);
   if (plan.getOrder() == TileOrder::LongestFirst)
     if (std::optional<double> imbalance = getImbalance(
-            facts, kTileRows, plan.getBlockN(), plan.getGroupHeads(), clusters))
+            facts, kPairRows, plan.getBlockN(), plan.getGroupHeads(), clusters))
       rounds = estimate.waves * *imbalance;
   if (std::max(facts.headDim, facts.valueDim) <= kMostWholeColumns)
     estimate.margin = kMargin;

@@ -25,6 +25,13 @@ SmallVector<Value> WsPairEmitter::BlockState::list() const {
 // What is sent, and what comes
 //===----------------------------------------------------------------------===//
 
+Value WsPairEmitter::acquirePart(Value channel, Value cursor, StringRef role) {
+  return ChannelAcquireOp::create(b, channel, cursor, role,
+                                  /*part=*/StringAttr(),
+                                  /*each_warpgroup=*/true)
+      .getToken();
+}
+
 FailureOr<Value> WsPairEmitter::emitSoftmax(Value scale, Value key, Value s,
                                             SoftmaxPolicy policy,
                                             BlockState &state) {
@@ -36,29 +43,24 @@ FailureOr<Value> WsPairEmitter::emitSoftmax(Value scale, Value key, Value s,
   state.l = softmax.getNewL();
   state.p = arith::TruncFOp::create(b, getScoreType(facts.elementType),
                                     softmax.getP());
-  const Warpgroup &mine = warpgroups[number];
-  auto slot = ChannelAcquireOp::create(b, mine.pChannel, state.toSend,
-                                       kPairSenders[number]);
+  Value slot = acquirePart(pChannel, state.toSend, kPairSender);
   auto sendTo = [&](Value tile, Value memory) {
-    LocalSendOp::create(b, tile, memory, slot.getToken(), /*barriers=*/Value(),
+    LocalSendOp::create(b, tile, memory, slot, /*barriers=*/Value(),
                         /*which=*/Value());
   };
-  sendTo(state.p, mine.probabilities);
-  sendTo(state.m, mine.maxima);
-  ChannelReleaseOp::create(b, mine.pChannel, slot.getToken(),
-                           kPairSenders[number]);
-  state.toSend = advanceOn(state.toSend, mine.pChannel);
+  sendTo(state.p, probabilities);
+  sendTo(state.m, maxima);
+  ChannelReleaseOp::create(b, pChannel, slot, kPairSender);
+  state.toSend = advanceOn(state.toSend, pChannel);
   return softmax.getFactor();
 }
 
 WsPairEmitter::Theirs WsPairEmitter::emitTheirs(BlockState &state) {
-  const Warpgroup &mine = warpgroups[number];
-  auto slot = ChannelAcquireOp::create(b, mine.pChannel, state.toRead,
-                                       kPairReaders[number]);
-  Value p = LocalLoadOp::create(b, getScoreType(facts.elementType),
-                                mine.probabilities);
-  Value m = LocalLoadOp::create(b, f32Tile({kPairRows}), mine.maxima);
-  state.toRead = advanceOn(state.toRead, mine.pChannel);
+  Value slot = acquirePart(pChannel, state.toRead, kPairReader);
+  Value p =
+      LocalLoadOp::create(b, getScoreType(facts.elementType), probabilities);
+  Value m = LocalLoadOp::create(b, f32Tile({kPairRows}), maxima);
+  state.toRead = advanceOn(state.toRead, pChannel);
 
   SmallVector<Value> defaults = {state.m, state.l, p};
   llvm::append_range(defaults, state.results);
@@ -90,58 +92,29 @@ WsPairEmitter::Theirs WsPairEmitter::emitTheirs(BlockState &state) {
   state.m = path.getResult(0);
   state.l = path.getResult(1);
   state.results = llvm::to_vector(ValueRange(path.getResults()).drop_front(3));
-  return {path.getResult(2), slot.getToken()};
+  return {path.getResult(2), slot};
 }
 
 WsPairEmitter::Theirs WsPairEmitter::emitSum(Value l, Value &toSend,
                                              Value &toRead) {
-  const Warpgroup &mine = warpgroups[number];
-  auto to =
-      ChannelAcquireOp::create(b, mine.lChannel, toSend, kPairSenders[number]);
-  LocalSendOp::create(b, l, mine.sums, to.getToken(), /*barriers=*/Value(),
+  Value to = acquirePart(lChannel, toSend, kPairSender);
+  LocalSendOp::create(b, l, sums, to, /*barriers=*/Value(),
                       /*which=*/Value());
-  ChannelReleaseOp::create(b, mine.lChannel, to.getToken(),
-                           kPairSenders[number]);
-  auto from =
-      ChannelAcquireOp::create(b, mine.lChannel, toRead, kPairReaders[number]);
-  Value other = LocalLoadOp::create(b, l.getType(), mine.sums);
-  toSend = advanceOn(toSend, mine.lChannel);
-  toRead = advanceOn(toRead, mine.lChannel);
+  ChannelReleaseOp::create(b, lChannel, to, kPairSender);
+  Value from = acquirePart(lChannel, toRead, kPairReader);
+  Value other = LocalLoadOp::create(b, l.getType(), sums);
+  toSend = advanceOn(toSend, lChannel);
+  toRead = advanceOn(toRead, lChannel);
   // Of two parts the sum is the same in either order.
-  return {arith::AddFOp::create(b, l, other), from.getToken()};
+  return {arith::AddFOp::create(b, l, other), from};
 }
 
 //===----------------------------------------------------------------------===//
 // Blocks
 //===----------------------------------------------------------------------===//
 
-Value WsPairEmitter::skipOnce(Value count, int64_t slots, Value cursor) {
-  if (!count || slots <= 0)
-    return cursor;
-  Value some = b.createOrFold<arith::MinSIOp>(count, context.i32(1));
-  return emitTrips(context.i32(0), some, cursor,
-                   [&](Value, Value at) { return skipSlots(slots, at); });
-}
-
-Value WsPairEmitter::skipOthers(Value count, int64_t slots, Value cursor) {
-  if (!count)
-    return cursor;
-  return emitTrips(context.i32(1), count, cursor,
-                   [&](Value, Value at) { return skipSlots(slots, at); });
-}
-
-Value WsPairEmitter::skipSlots(int64_t slots, Value cursor) {
-  return emitTrips(context.i32(0), context.i32(slots), cursor,
-                   [&](Value, Value at) {
-                     auto [slot, token] = acquire(k, at, kPairUsers);
-                     release(k, token, kPairUsers);
-                     return advance(at, k);
-                   });
-}
-
-WsPairEmitter::BlockState
-WsPairEmitter::emitIfAny(const BlockState &state, StateBody emit,
-                         function_ref<Value()> otherwise) {
+WsPairEmitter::BlockState WsPairEmitter::emitIfAny(const BlockState &state,
+                                                   StateBody emit) {
   Value trips = b.createOrFold<arith::SubIOp>(bounds.end, bounds.begin);
   Value any = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::sgt, trips,
                                             context.i32(0));
@@ -153,27 +126,15 @@ WsPairEmitter::emitIfAny(const BlockState &state, StateBody emit,
   b.setInsertionPointToStart(branch.thenBlock());
   scf::YieldOp::create(b, emit().list());
   b.setInsertionPointToStart(branch.elseBlock());
-  BlockState none = state;
-  none.keys = otherwise();
-  scf::YieldOp::create(b, none.list());
+  scf::YieldOp::create(b, state.list());
   return BlockState(branch.getResults());
 }
 
 FailureOr<WsPairEmitter::BlockState>
 WsPairEmitter::emitFirstBlock(Value scale, BlockState state) {
-  // Values of a block that was skipped lie between these keys.
-  Value skipped = walk.skippedBehind;
-  RankedTensorType type = getScoreType(b.getF32Type());
-  Value product;
-  HeldSlot held;
-  for (int64_t i = 0; i < keySlices; ++i) {
-    product = startScoreSlice(k, kPairUsers, queryTiles[i], i, type,
-                              getKeyDepth(facts), product, held, state.keys);
-    if (i < countValueSlots())
-      state.keys = skipOnce(skipped, 1, state.keys);
-  }
-  Value s = WgmmaWaitOp::create(b, type, product, /*pending=*/0).getResult(0);
-  release(k, held.token, kPairUsers);
+  Value s =
+      emitScoreProduct(k, kPairUser, queryTiles, getScoreType(b.getF32Type()),
+                       getKeyDepth(facts), state.keys);
   Value last = arith::SubIOp::create(b, bounds.end, context.i32(1));
   Value key = arith::MulIOp::create(b, last, context.i32(plan.getBlockN()));
   // No maximum to bet on.
@@ -191,7 +152,7 @@ LogicalResult WsPairEmitter::emitBlock(Value scale, Value key,
   Value product, p = state.p, theirs;
   HeldSlot held;
   auto multiplyKeys = [&](int64_t i) {
-    product = startScoreSlice(k, kPairUsers, queryTiles[i], i, type,
+    product = startScoreSlice(k, kPairUser, queryTiles[i], i, type,
                               getKeyDepth(facts), product, held, state.keys);
   };
   auto multiplyValues = [&](int64_t i) {
@@ -204,12 +165,11 @@ LogicalResult WsPairEmitter::emitBlock(Value scale, Value key,
     }
     Value &result = state.results[i % valueSlices];
     result =
-        startValueSlice(v, kPairUsers, p, result,
+        startValueSlice(v, kPairUser, p, result,
                         getResultColumns(i % valueSlices), held, state.keys);
     // Only what a product reads has come.
     if (i == valueSlices)
-      ChannelReleaseOp::create(b, warpgroups[number].pChannel, theirs,
-                               kPairReaders[number]);
+      ChannelReleaseOp::create(b, pChannel, theirs, kPairReader);
   };
   forEachSlice(multiplyKeys, multiplyValues);
   bool endsWithKeys = keySlices > countValueSlots();
@@ -221,33 +181,27 @@ LogicalResult WsPairEmitter::emitBlock(Value scale, Value key,
   if (failed(factor))
     return failure();
   auto wait = WgmmaWaitOp::create(b, types, state.results, /*pending=*/0);
-  release(*held.ring, held.token, kPairUsers);
+  release(*held.ring, held.token, kPairUser);
   state.results = emitRareRescale(b, *factor, wait.getResults());
   YieldOp::create(b, state.list());
   return success();
 }
 
 WsPairEmitter::BlockState WsPairEmitter::emitLastBlock(BlockState state) {
-  // Keys of a block that is skipped lie between these values.
-  Value skipped = walk.skippedInFront;
-  auto multiply = [&](Value p, int64_t first, Value theirs) {
+  auto multiply = [&](Value p, Value theirs) {
     HeldSlot held;
     SmallVector<Value> products;
     for (auto [i, result] : llvm::enumerate(state.results)) {
-      if (first + int64_t(i) < keySlices)
-        state.keys = skipOnce(skipped, 1, state.keys);
       products.push_back(startValueSlice(
-          v, kPairUsers, p, result, getResultColumns(i), held, state.keys));
+          v, kPairUser, p, result, getResultColumns(i), held, state.keys));
       if (theirs && i == 0)
-        ChannelReleaseOp::create(b, warpgroups[number].pChannel, theirs,
-                                 kPairReaders[number]);
+        ChannelReleaseOp::create(b, pChannel, theirs, kPairReader);
     }
-    state.results = awaitProducts(products, held, kPairUsers);
+    state.results = awaitProducts(products, held, kPairUser);
   };
-  multiply(state.p, 0, /*theirs=*/Value());
+  multiply(state.p, /*theirs=*/Value());
   auto [p, theirs] = emitTheirs(state);
-  multiply(p, valueSlices, theirs);
-  state.keys = skipOnce(skipped, keySlices - countValueSlots(), state.keys);
+  multiply(p, theirs);
   return state;
 }
 
@@ -301,39 +255,24 @@ WsPairEmitter::emitInitialBlockState(Value keys, Value toSend, Value toRead) {
 }
 
 FailureOr<SmallVector<Value>> WsPairEmitter::emitTile(ValueRange cursors) {
-  const Ring &q = warpgroups[number].q;
   Value scale = emitExponentScale();
-  auto queries =
-      ChannelAcquireOp::create(b, q.channel, cursors[0], kPairRoles[number]);
+  auto queries = ChannelAcquireOp::create(b, q.channel, cursors[0], kPairUser);
   queryTiles.clear();
   for (int64_t i = 0; i < keySlices; ++i)
     queryTiles.push_back(SlotOp::create(b, q.slotType, q.buffer, context.i32(i),
                                         /*distance=*/IntegerAttr()));
-  Value behind = walk.skippedBehind, inFront = walk.skippedInFront;
-  int64_t perBlock = keySlices + countValueSlots();
-  int64_t mixed = std::min(keySlices, countValueSlots());
-  Value keys = skipOnce(behind, keySlices, cursors[1]);
-  keys = skipOthers(behind, perBlock, keys);
-  BlockState state = emitInitialBlockState(keys, cursors[2], cursors[3]);
+  BlockState state = emitInitialBlockState(cursors[1], cursors[2], cursors[3]);
   bool isWhole = true;
-  state = emitIfAny(
-      state,
-      [&] {
-        FailureOr<BlockState> first = emitFirstBlock(scale, state);
-        isWhole = succeeded(first);
-        return isWhole ? *first : state;
-      },
-      [&] { return skipOnce(behind, mixed, state.keys); });
-  state.keys = skipOnce(behind, countValueSlots() - mixed, state.keys);
+  state = emitIfAny(state, [&] {
+    FailureOr<BlockState> first = emitFirstBlock(scale, state);
+    isWhole = succeeded(first);
+    return isWhole ? *first : state;
+  });
   FailureOr<BlockState> last = failure();
   if (!isWhole || failed(last = emitLoop(scale, state)))
     return failure();
-  release(q, queries.getToken(), kPairRoles[number]);
-  state = emitIfAny(
-      *last, [&] { return emitLastBlock(*last); },
-      [&] { return skipOnce(inFront, keySlices, last->keys); });
-  state.keys = skipOthers(inFront, perBlock, state.keys);
-  state.keys = skipOnce(inFront, countValueSlots(), state.keys);
+  release(q, queries.getToken(), kPairUser);
+  state = emitIfAny(*last, [&] { return emitLastBlock(*last); });
 
   Value toSend = cursors[4], toRead = cursors[5];
   auto [sum, theirs] = emitSum(state.l, toSend, toRead);
@@ -342,23 +281,19 @@ FailureOr<SmallVector<Value>> WsPairEmitter::emitTile(ValueRange cursors) {
   if (facts.lse)
     emitOwnLSE(rows);
   storeResults(state.results, factor);
-  ChannelReleaseOp::create(b, warpgroups[number].lChannel, theirs,
-                           kPairReaders[number]);
+  ChannelReleaseOp::create(b, lChannel, theirs, kPairReader);
   return SmallVector<Value>{advance(cursors[0], q), state.keys, state.toSend,
                             state.toRead,           toSend,     toRead};
 }
 
-LogicalResult WsPairEmitter::emitRows(int64_t partition) {
-  number = partition;
-  rank = context.i32(number);
-  const Warpgroup &mine = warpgroups[number];
+LogicalResult WsPairEmitter::emitRows() {
   TileLoopOp loop = emitTileLoop(
       [&]() -> SmallVector<Value> {
-        SmallVector<Value> cursors = {start(mine.q.channel, kPairRoles[number]),
-                                      start(k.channel, kPairUsers)};
-        for (Value channel : {mine.pChannel, mine.lChannel}) {
-          cursors.push_back(start(channel, kPairSenders[number]));
-          cursors.push_back(start(channel, kPairReaders[number]));
+        SmallVector<Value> cursors = {start(q.channel, kPairUser),
+                                      start(k.channel, kPairUser)};
+        for (Value channel : {pChannel, lChannel}) {
+          cursors.push_back(start(channel, kPairSender));
+          cursors.push_back(start(channel, kPairReader));
         }
         return cursors;
       },

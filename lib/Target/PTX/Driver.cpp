@@ -31,6 +31,7 @@
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/OptBisect.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/TargetSelect.h"
@@ -62,6 +63,19 @@ static void initializeBackend() {
     static_cast<llvm::cl::opt<bool> *>(option)->setValue(true);
   });
 }
+
+namespace {
+/// Leaves out a pass of the backend that looks for additions to be made of
+/// earlier ones: in unrolled code it takes a third of LLVM's time to find none
+/// (docs/Rationale/Driver/SkippedPass.md).
+class SkippedPasses : public llvm::OptPassGate {
+public:
+  bool shouldRunPass(StringRef name, StringRef) const override {
+    return name != "slsr";
+  }
+  bool isEnabled() const override { return true; }
+};
+} // namespace
 
 /// Moves the elements of aggregates to the block that makes the aggregate. In
 /// any other block instruction selection copies all elements for each one that
@@ -197,6 +211,8 @@ protected:
     FailureOr<llvm::TargetMachine *> machine = getOrCreateTargetMachine();
     if (failed(machine))
       return failure();
+    static SkippedPasses gate;
+    llvmModule.getContext().setOptPassGate(gate);
     FailureOr<SmallString<0>> ptx =
         translateModuleToISA(llvmModule, **machine, [&] {
           return mlir::emitError(getOperation().getLoc());

@@ -27,6 +27,8 @@ struct PlanReason {
   /// The schedule takes the problem, but none of the plans that the parameters
   /// leave.
   bool isOfPlans = false;
+  /// The most columns that the schedule takes, where the problem has more.
+  int64_t mostColumns = 0;
 };
 
 /// What schedules offer for an attention.

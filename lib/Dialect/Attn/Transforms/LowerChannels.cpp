@@ -224,9 +224,10 @@ void ChannelRewriter::rewriteAcquire(ChannelUserOpInterface op) {
                          /*cluster=*/info.crossesCTAs());
   if (std::optional<int64_t> bytes = analysis.getBytes(op)) {
     OpBuilder::InsertionGuard guard(b);
-    // One thread announces what all of them send.
+    // One thread announces what all of them send, or one of each warpgroup.
     if (!op->getParentOfType<ElectOp>()) {
-      auto elect = ElectOp::create(b);
+      auto elect =
+          ElectOp::create(b, /*each_warpgroup=*/owner.part == Owner::kOwnPart);
       b.createBlock(&elect.getBody());
       b.setInsertionPoint(YieldOp::create(b, ValueRange()));
     }

@@ -468,10 +468,11 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
     return refuseParameters(op, candidates);
   if (candidates.plans.empty()) {
     // What can be mended by other parameters tells more than what takes another
-    // problem.
+    // problem, and the widest limit of heads more than a narrower one.
     llvm::stable_sort(candidates.reasons,
                       [](const PlanReason &a, const PlanReason &b) {
-                        return a.isOfPlans > b.isOfPlans;
+                        return std::tie(a.isOfPlans, a.mostColumns) >
+                               std::tie(b.isOfPlans, b.mostColumns);
                       });
     InFlightDiagnostic diag = op.emitOpError("has no legal plan on ")
                               << target.chip << ": "

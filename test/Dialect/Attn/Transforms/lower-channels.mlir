@@ -642,3 +642,37 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// Two warpgroups of a partition send each its own rows: one thread of each
+// announces them, at the mbarrier of its part.
+
+// CHECK-LABEL: gpu.func @exchange_in_parts
+// CHECK:         %[[S:.*]] = attn.mbarrier.alloc {name = "s.sender"} : <2>
+// CHECK:         %[[A:.*]] = attn.mbarrier.alloc {name = "s.adder"} : <2>
+// CHECK:         attn.mbarrier.init %[[S]] {count = 1 : i64}
+// CHECK:         attn.mbarrier.init %[[A]] {count = 8 : i64}
+// CHECK:         %[[W:.*]] = attn.warpgroup_index
+// CHECK:         attn.mbarrier.wait %[[A]][%[[W]]] parity %{{.*}} {cluster}
+// CHECK-NEXT:    attn.elect each_warpgroup {
+// CHECK-NEXT:      attn.mbarrier.expect_tx %[[S]][%[[W]]] {bytes = 8192 : i64} : <2>
+// CHECK:         attn.local_send %{{.*}}, %{{.*}} barrier %[[S]][%{{.*}}] : !attn.mbarriers<2> :
+gpu.module @kernels {
+  gpu.func @exchange_in_parts() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
+    %b = attn.alloc {name = "s"} : !attn.buffer<128x32xf32, #attn.auto, shared>
+    %c = attn.channel.create {name = "s", roles = [#attn.role<"sender" in ["softmax"], tx, parts = ["upper", "lower"]>, #attn.role<"adder" in ["softmax"], arrive, parts = ["upper", "lower"]>]} : !attn.channel<1>
+    attn.warp_specialize
+    partition "softmax" warps 8 tiles [8, 1] registers 96 {
+      %t = arith.constant dense<1.0> : tensor<128x32xf32, #attn.auto>
+      %p = attn.cursor.start %c as "sender" : !attn.channel<1>
+      %r = attn.cursor.start %c as "adder" : !attn.channel<1>
+      %i, %to = attn.channel.acquire %c[%p] as "sender" {each_warpgroup} : !attn.channel<1>
+      attn.local_send %t, %b token %to : tensor<128x32xf32, #attn.auto>, !attn.buffer<128x32xf32, #attn.auto, shared>
+      attn.channel.release %c, %to as "sender" : !attn.channel<1>
+      %j, %from = attn.channel.acquire %c[%r] as "adder" {each_warpgroup} : !attn.channel<1>
+      attn.channel.release %c, %from as "adder" : !attn.channel<1>
+    }
+    gpu.return
+  }
+}
