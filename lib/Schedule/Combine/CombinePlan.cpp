@@ -57,10 +57,12 @@ RowMergeWay attn::getRowMergeWay(const CombineFacts &facts) {
   bool isSmall = isKnown && hasMany && !facts.areDealt &&
                  facts.batch * facts.heads * facts.queries * facts.valueDim <
                      kFewThreads * kMaxCombineColumns;
-  // A group of columns is a warp's.
-  int64_t fewest = std::max<int64_t>(1, facts.groupColumns / kWarpLanes);
+  // A group of columns is a warp's, and lanes load 4 bytes or more.
+  int64_t fewest = std::max<int64_t>(
+      facts.partialO.elementType.getIntOrFloatBitWidth() == 16 ? 2 : 1,
+      facts.groupColumns / kWarpLanes);
   return {getCombineColumns(facts, isSmall ? fewest : kMaxCombineColumns),
-          isSmall ? 2 * kUnrolledSplits : kUnrolledSplits};
+          isSmall ? 4 * kUnrolledSplits : kUnrolledSplits};
 }
 
 int64_t attn::getCombineColumns(const CombineFacts &facts, int64_t most) {

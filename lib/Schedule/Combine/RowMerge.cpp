@@ -144,15 +144,20 @@ SmallVector<Value> RowMerger::loadColumns(ImplicitLocOpBuilder &lb,
                                           Value offset, Value split) {
   Value address =
       emitAddress(lb, "partial_o", addSplit(lb, "partial_o", offset, split));
-  Type f32 = lb.getF32Type();
+  Type f32 = lb.getF32Type(), type = facts.partialO.elementType;
+  int64_t bytes = type.getIntOrFloatBitWidth() / 8;
+  auto widen = [&](Value value) -> Value {
+    return type == f32 ? value
+                       : arith::ExtFOp::create(lb, f32, value).getResult();
+  };
   if (columns == 1)
-    return {LLVM::LoadOp::create(lb, f32, address, 4)};
-  Value loaded = LLVM::LoadOp::create(lb, VectorType::get({columns}, f32),
-                                      address, 4 * columns);
+    return {widen(LLVM::LoadOp::create(lb, type, address, bytes))};
+  Value loaded = LLVM::LoadOp::create(lb, VectorType::get({columns}, type),
+                                      address, bytes * columns);
   SmallVector<Value> values;
   for (int64_t column = 0; column < columns; ++column)
-    values.push_back(LLVM::ExtractElementOp::create(
-        lb, loaded, arith::ConstantIntOp::create(lb, column, 32).getResult()));
+    values.push_back(widen(LLVM::ExtractElementOp::create(
+        lb, loaded, arith::ConstantIntOp::create(lb, column, 32).getResult())));
   return values;
 }
 

@@ -2,6 +2,7 @@
 
 #include "../Copied/GridTiles.h"
 #include "../Tma/RingFacts.h"
+#include "Mla.h"
 #include "MlaEmitter.h"
 #include "mlir/IR/Remarks.h"
 
@@ -153,6 +154,15 @@ SmallVector<Value> MlaEmitter::emitBlockLoad(Value key, ValueRange cursors) {
   return next;
 }
 
+bool MlaEmitter::hasOneTile() const {
+  if (ShapedType::isDynamic(facts.heads) ||
+      ShapedType::isDynamic(facts.queries))
+    return false;
+  int64_t tiles = llvm::divideCeil(countLatentRows(facts), blockM) *
+                  facts.batch * tilePlan.runs;
+  return tiles <= context.target.getClusteredSMs(plan.getCluster());
+}
+
 SmallVector<Value> MlaEmitter::emitLoadTile(ValueRange cursors) {
   Value last = arith::SubIOp::create(b, bounds.end, context.i32(1));
   Value trips = b.createOrFold<arith::SubIOp>(bounds.end, bounds.begin);
@@ -168,19 +178,21 @@ SmallVector<Value> MlaEmitter::emitLoadTile(ValueRange cursors) {
           scf::YieldOp::create(b, emitBlockLoad(key, carried));
         });
   };
-  // The first block needs no queries to be free.
-  Value one = arith::MinSIOp::create(b, trips, context.i32(1));
   size_t queryCursors = listQueryChannels().size();
-  SmallVector<Value> keyCursors(cursors.drop_front(queryCursors));
+  SmallVector<Value> keyCursors(cursors.drop_front(queryCursors)), next;
   emitHeldQueryLoad(keyCursors);
-  scf::ForOp first;
-  if (byTma) {
-    first = loadBlocks(context.i32(0), one, keyCursors);
+  // The first block needs no queries to be free, which the tile before may
+  // still read. Where there is none, they are what the first scores lack.
+  bool keysFirst = byTma && !hasOneTile();
+  Value loaded = context.i32(0);
+  if (keysFirst) {
+    Value one = arith::MinSIOp::create(b, trips, context.i32(1));
+    scf::ForOp first = loadBlocks(loaded, one, keyCursors);
     keyCursors = llvm::to_vector(ValueRange(first.getResults()));
+    loaded = context.i32(1);
   }
-  SmallVector<Value> next = emitQueryLoad(cursors.take_front(queryCursors));
-  scf::ForOp rest =
-      loadBlocks(byTma ? context.i32(1) : context.i32(0), trips, keyCursors);
+  next = emitQueryLoad(cursors.take_front(queryCursors));
+  scf::ForOp rest = loadBlocks(loaded, trips, keyCursors);
   llvm::append_range(next, rest.getResults());
   return next;
 }

@@ -64,6 +64,8 @@ private:
                   int64_t columns, bool isValue, bool isHeld = false);
   /// Copies all slices of the block whose first key is `key`.
   SmallVector<Value> emitBlockLoad(Value key, ValueRange cursors);
+  /// True if there are no more tiles than CTAs.
+  bool hasOneTile() const;
   SmallVector<Value> emitLoadTile(ValueRange cursors);
   /// Copies the tile's queries; the cursors behind them.
   SmallVector<Value> emitQueryLoad(ValueRange cursors);

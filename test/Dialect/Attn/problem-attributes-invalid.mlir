@@ -109,7 +109,7 @@ func.func @attention_c24_type(
     %v: memref<2x2x200x64xf16>,
     %o: memref<4x2x8x300x64xf16>,
     %lse: memref<4x2x8x300xf32>) {
-  // expected-error @below {{expected partial results of type f32, got 'f16'}}
+  // expected-error @below {{expected partial results of type f32 or bf16, got 'f16'}}
   attn.attention ins(%q, %k, %v : memref<2x8x300x64xf16>, memref<2x2x200x64xf16>, memref<2x2x200x64xf16>)
     outs(%o, %lse : memref<4x2x8x300x64xf16>, memref<4x2x8x300xf32>)
     {kv_splits = 4 : i64}

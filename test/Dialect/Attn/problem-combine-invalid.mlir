@@ -43,6 +43,19 @@ func.func @combine_c2_stride(
 
 // -----
 
+func.func @combine_c3_partial_o(
+    %partial_o: memref<4x2x8x300x64xf16>,
+    %partial_lse: memref<4x2x8x300xf32>,
+    %o: memref<2x8x300x64xf16>,
+    %lse: memref<2x8x300xf32>) {
+  // expected-error @below {{expected 'partial_o' of type f32 or bf16, got 'f16'}}
+  attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf16>, memref<4x2x8x300xf32>)
+    outs(%o, %lse : memref<2x8x300x64xf16>, memref<2x8x300xf32>)
+  return
+}
+
+// -----
+
 func.func @combine_c3(
     %partial_o: memref<4x2x8x300x64xf32>,
     %partial_lse: memref<4x2x8x300xf16>,

@@ -43,7 +43,11 @@ LogicalResult CombineOp::verify() {
   if (failed(checkOperands(*this, rules)))
     return failure();
   // combine_c3
-  for (NamedValue operand : {partialO, partialLse, lse, scales})
+  if (Type type = elementTypeOf(partialO.value);
+      !type.isF32() && !type.isBF16())
+    return emitOpError("expected 'partial_o' of type f32 or bf16, got ")
+           << type;
+  for (NamedValue operand : {partialLse, lse, scales})
     if (operand.value && !elementTypeOf(operand.value).isF32())
       return emitOpError("expected '") << operand.name << "' of type f32, got "
                                        << elementTypeOf(operand.value);

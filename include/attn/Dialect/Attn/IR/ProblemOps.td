@@ -73,8 +73,8 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     whose keys are in pages.
 
     With `kv_splits = S` the keys of each row are cut into S runs and o and lse
-    become the partial results of each run, o (S, B, H, Nq, Dv) and lse (S, B,
-    H, Nq), both f32, for `attn.combine`. Runs are in order and may be empty,
+    become the partial results of each run, o (S, B, H, Nq, Dv) of type f32 or
+    bf16 and lse (S, B, H, Nq) of type f32, for `attn.combine`. Runs are in order and may be empty,
     which gives 0 and -inf; their ends are the schedule's choice without
     `run_keys`. Sinks count in run 0 only. Partial results that a function
     allocates (`memref.alloc`) and that only problems use become workspaces: the
@@ -313,7 +313,7 @@ def Attn_CombineOp : Attn_Op<"combine", [
   }];
   let arguments = (ins
     /*combine_c1, combine_c2, combine_c3, combine_c4, combine_c5, combine_c6*/
-    Arg<Attn_ShapedOperand, "partial outputs, (S, B, H, Nq, Dv), f32">:$partial_o,
+    Arg<Attn_ShapedOperand, "partial outputs, (S, B, H, Nq, Dv), f32 or bf16">:$partial_o,
     Arg<Attn_ShapedOperand, "partial log-sum-exps, (S, B, H, Nq), f32">:$partial_lse,
     /*combine_c10*/
     Arg<Variadic<Attn_ShapedOperand>, "o, (B, H, Nq, Dv); lse, (B, H, Nq), f32, where it is wanted; with `out_group` o_scales, (B, H, Nq, Dv / N), f32">:$outputs,
