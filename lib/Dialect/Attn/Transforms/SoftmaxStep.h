@@ -185,8 +185,9 @@ public:
   }
 
   /// Computes the slices but the first `done` where they stand; l with their
-  /// sums, which nobody in the block waits for, at the end, and with what
-  /// rounding does to the largest probability, of the exponent `largest`.
+  /// sums, which nobody in the block waits for, at the end. What rounding does
+  /// to the largest probability, of the exponent `largest`, joins it in front
+  /// of the last slice, whose exponentials hide that it takes long.
   Value emitSlices(unsigned done, Value maximum, Value l,
                    Value largest = Value()) {
     // The sums of a slice stand in front of the next one, behind what its own
@@ -199,6 +200,8 @@ public:
     for (SliceOp slice : ArrayRef(slices).drop_front(done)) {
       builder.setInsertionPoint(slice);
       add();
+      if (largest && slice == slices.back())
+        l = withRounding(l, largest, maximum);
       auto [p, wide] = sliceOf(slice, maximum);
       slice.getResult().replaceAllUsesWith(p);
       pending = wide;
@@ -209,8 +212,6 @@ public:
           inBlock && inBlock->isBeforeInBlock(&*builder.getInsertionPoint()))
         builder.setInsertionPoint(inBlock);
     add();
-    if (largest)
-      l = withRounding(l, largest, maximum);
     for (SliceOp slice : slices)
       slice->erase();
     return l;
