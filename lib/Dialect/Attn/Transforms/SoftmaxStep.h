@@ -186,10 +186,15 @@ public:
 
   /// Computes the slices but the first `done` where they stand; l with their
   /// sums, which nobody in the block waits for, at the end. What rounding does
-  /// to the largest probability, of the exponent `largest`, joins it in front
-  /// of the last slice, whose exponentials hide that it takes long.
+  /// to the largest probability, of the exponent `largest`, comes behind them,
+  /// but where the step rescales results on its own path in front of the last
+  /// slice: who waits for all slices there waits for the next scores as well.
   Value emitSlices(unsigned done, Value maximum, Value l,
                    Value largest = Value()) {
+    auto round = [&] {
+      if (largest)
+        l = withRounding(l, largest, maximum);
+    };
     // The sums of a slice stand in front of the next one, behind what its own
     // probabilities are for.
     Value pending;
@@ -200,8 +205,8 @@ public:
     for (SliceOp slice : ArrayRef(slices).drop_front(done)) {
       builder.setInsertionPoint(slice);
       add();
-      if (largest && slice == slices.back())
-        l = withRounding(l, largest, maximum);
+      if (rescale && slice == slices.back())
+        round();
       auto [p, wide] = sliceOf(slice, maximum);
       slice.getResult().replaceAllUsesWith(p);
       pending = wide;
@@ -212,6 +217,8 @@ public:
           inBlock && inBlock->isBeforeInBlock(&*builder.getInsertionPoint()))
         builder.setInsertionPoint(inBlock);
     add();
+    if (!rescale)
+      round();
     for (SliceOp slice : slices)
       slice->erase();
     return l;
