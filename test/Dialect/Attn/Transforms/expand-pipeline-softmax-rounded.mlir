@@ -9,7 +9,7 @@
 
 gpu.module @kernels {
   // CHECK-LABEL: gpu.func @threshold
-  // CHECK: arith.subf %[[LARGEST:[^ ]*]], 
+  // CHECK: arith.subf %[[LARGEST:[^ ]*]],
   // CHECK: %[[STATE:.*]]:3 = attn.rare any
   // CHECK: attn.reduce add
   // CHECK: %[[L:.*]] = arith.addf
