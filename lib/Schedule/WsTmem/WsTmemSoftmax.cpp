@@ -13,9 +13,13 @@ static constexpr int64_t kRescaledColumns = 32;
 /// Columns whose probabilities the policy lagged computes in front of its vote,
 /// and those that optimistic computes and stores at a time.
 static constexpr int64_t kBetColumns = 32;
-/// What a block's sum of probabilities stays below where optimistic bets: as
-/// far as maxima of the other policies may grow before they change.
+/// What a block's sum of probabilities stays below where optimistic bets. With
+/// 2^4 ordinary scores lost many bets: a thread has a whole row.
 static constexpr float kBetLimit = 0x1p8f;
+/// Exponents of two by which maxima of the other policies may grow before they
+/// change. With 4 to 6 the first block of a causal tile, whose rows have few
+/// keys, lost more of them; with 8 keys that stand out were less accurate.
+static constexpr float kMostGrowth = 7;
 
 //===----------------------------------------------------------------------===//
 // Tensor memory
@@ -225,9 +229,14 @@ LogicalResult WsTmemEmitter::emitSoftmaxBlock(int64_t number, Value scale,
       OnlineSoftmaxOp::create(b, scores, carried[0], carried[1],
                               /*o=*/Value(), scale, plan.getSoftmax());
   softmax.setLimit(APFloat(kBetLimit));
+  softmax.setGrowth(APFloat(kMostGrowth));
   softmax.setPolynomial(plan.getPolynomial());
   softmax.setHalves(plan.getExp() == ExpFormat::F16x2);
   softmax.setSumsElsewhere(static_cast<bool>(tile.sums));
+  // Powers of halves are added up as they are rounded.
+  if (!tile.sums && plan.getExp() == ExpFormat::F32 &&
+      plan.getSoftmax() != SoftmaxPolicy::Exact)
+    softmax.setRounded(facts.elementType);
   if (plan.getMaskedBlocks() == MaskedBlocks::Chunks)
     setChunks(number, softmax);
   Value p = softmax.getP();

@@ -400,3 +400,19 @@ func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>
   %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %c {chunk = 24 : i64} : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x1xf32, #attn.partial<parent = #attn.auto>>
   return
 }
+
+// -----
+
+func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x1xf32, #attn.partial<parent = #attn.auto>>, %c: f32) {
+  // expected-error @below {{expected 'rounded' to be f16 or bf16, got 'f32'}}
+  %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %c {rounded = f32} : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x1xf32, #attn.partial<parent = #attn.auto>>
+  return
+}
+
+// -----
+
+func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, %c: f32) {
+  // expected-error @below {{expected one sum of a row beside 'rounded', got 4}}
+  %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %c {rounded = bf16} : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>
+  return
+}

@@ -117,6 +117,9 @@ func.func @softmax(%s: !s, %m: !m, %l: !l, %o: !o, %c: f32) {
   %p4, %m4, %l4, %f = attn.online_softmax %s, %m, %l scale %c {policy = #attn<softmax_policy lagged>, polynomial = 4} : !s, !m, !l
   // CHECK: attn.online_softmax %[[S]], %[[M]], %[[L]] scale %[[C]] {sums_elsewhere} :
   %p5, %m5, %l5, %f5 = attn.online_softmax %s, %m, %l scale %c {sums_elsewhere} : !s, !m, !l
+  %whole = arith.constant dense<0.0> : tensor<64x1xf32, #attn.partial<parent = #attn.auto>>
+  // CHECK: attn.online_softmax %[[S]], %[[M]], %{{.*}} scale %[[C]] {rounded = bf16} :
+  %p6, %m6, %l6, %f6 = attn.online_softmax %s, %m, %whole scale %c {rounded = bf16} : !s, !m, tensor<64x1xf32, #attn.partial<parent = #attn.auto>>
   // CHECK: arith.negf %[[F]] : tensor<64xf32, #attn.auto>
   %use = arith.negf %f : !m
   return

@@ -1,7 +1,7 @@
-"""Rows of ws_tmem are the same bits alone, in a batch, in another order of tiles and
-with another way of storing them.
+"""Rows of ws_tmem are the same bits alone, in a batch, in another order of tiles, on one
+CTA, and with another way of storing them.
 
-usage: bitwise.py FOLDER DIM [more flags of attn-compile]
+usage: bitwise.py FOLDER DIM [--heads=KV] [more flags of attn-compile]
 """
 
 import pathlib
@@ -10,28 +10,43 @@ import sys
 import numpy as np
 from run_kernel import run_kernel
 
-LENGTH = 300
+LENGTH, HEADS = 300, 3
+#: What is run beside the whole batch, and what differs.
+CHANGED = {
+    "ordered": ["--set=order=row_major,epilogue=direct,kv_stages=2"],
+    "chunked": ["--set=masked_blocks=chunks"],
+    "dealt": ["--set=dynamic=true"],
+}
 
 
-def run(folder, name, operands, flags):
+def run(folder, name, operands, flags, simulated=()):
     shape = "x".join(map(str, operands["q"].shape))
-    flags = [f"--q={shape}xf16", "--chip=sm_100a", "--schedule=ws_tmem", *flags]
-    return run_kernel(folder, name, operands, flags).view(np.uint16)
+    heads = operands["k"].shape[1]
+    flags = [f"--q={shape}xf16", f"--kv-heads={heads}", "--chip=sm_100a",
+             "--schedule=ws_tmem", *flags]  # fmt: skip
+    return run_kernel(folder, name, operands, flags, simulated).view(np.uint16)
 
 
 def main():
     folder, dim, flags = pathlib.Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
+    shared = "--heads=1" in flags
+    flags = [flag for flag in flags if flag != "--heads=1"]
     rng = np.random.default_rng()
-    operands = {x: rng.standard_normal((2, 3, LENGTH, dim)).astype(np.float16) for x in "qkv"}
+    operands = {}
+    for name in "qkv":
+        heads = 1 if shared and name != "q" else HEADS
+        # Scores of deviation 2: maxima grow in some rows and blocks.
+        values = rng.standard_normal((2, heads, LENGTH, dim)) * (2 if name == "q" else 1)
+        operands[name] = values.astype(np.float16)
     whole = run(folder, "whole", operands, flags)
-    own = {x: values[1:2, 2:3].copy() for x, values in operands.items()}
-    alone = run(folder, "alone", own, flags)
-    other = "--set=order=row_major,epilogue=direct,kv_stages=2"
-    ordered = run(folder, "ordered", operands, [*flags, other])
-    chunked = run(folder, "chunked", operands, [*flags, "--set=masked_blocks=chunks"])
-    print("alone", "equal" if (whole[1:2, 2:3] == alone).all() else "different")
-    print("ordered", "equal" if (whole == ordered).all() else "different")
-    print("chunked", "equal" if (whole == chunked).all() else "different")
+    first = 0 if shared else HEADS - 1
+    own = {name: values[1:, first:].copy() for name, values in operands.items()}
+    same = {"alone": (whole[1:, first:] == run(folder, "alone", own, flags)).all()}
+    same["on one CTA"] = (whole == run(folder, "one", operands, flags, ["--grid=1"])).all()
+    for name, changed in CHANGED.items():
+        same[name] = (whole == run(folder, name, operands, [*flags, *changed])).all()
+    for name, is_same in same.items():
+        print(name, "equal" if is_same else "different")
 
 
 main()

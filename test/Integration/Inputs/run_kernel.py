@@ -2,14 +2,20 @@
 
 import pathlib
 import subprocess
+from collections.abc import Sequence
 
 import numpy as np
 
 
 def run_kernel(
-    folder: pathlib.Path, name: str, operands: dict[str, np.ndarray], flags: list[str]
+    folder: pathlib.Path,
+    name: str,
+    operands: dict[str, np.ndarray],
+    flags: list[str],
+    simulated: Sequence[str] = (),
 ) -> np.ndarray:
-    """The result of a kernel that attn-compile makes with `flags`; files are called `name`."""
+    """The result of a kernel that attn-compile makes with `flags` and attn-sim runs with
+    `simulated`; files are called `name`."""
     folder.mkdir(parents=True, exist_ok=True)
     ptx, launch, out = (folder / f"{name}.{end}" for end in ("ptx", "json", "npy"))
     subprocess.run(["attn-compile", *flags, "-o", ptx, f"--launch-out={launch}"], check=True)
@@ -18,6 +24,6 @@ def run_kernel(
         path = folder / f"{name}-{tensor}.npy"
         np.save(path, values)
         inputs.append(f"--in={tensor}={path}")
-    command = ["attn-sim", ptx, f"--launch={launch}", *inputs, f"--out=o={out}"]
+    command = ["attn-sim", ptx, f"--launch={launch}", *inputs, f"--out=o={out}", *simulated]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return np.load(out)

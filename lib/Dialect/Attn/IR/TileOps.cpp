@@ -258,7 +258,7 @@ void OnlineSoftmaxOp::build(OpBuilder &builder, OperationState &state, Value s,
         (o ? o : m).getType(), s, m, l, o, scale, policy, /*finite=*/false,
         /*offset=*/APFloat(0.0f), /*growth=*/APFloat(8.0f),
         /*limit=*/APFloat(16.0f), /*polynomial=*/0, /*halves=*/false,
-        /*sums_elsewhere=*/false);
+        /*sums_elsewhere=*/false, /*rounded=*/TypeAttr());
 }
 
 LogicalResult OnlineSoftmaxOp::inferReturnTypes(
@@ -291,6 +291,12 @@ LogicalResult OnlineSoftmaxOp::verify() {
     if (!value.isFinite() || value.isNegative())
       return emitOpError("expected a finite '")
              << name << "' of at least 0, got " << value.convertToFloat();
+  if (std::optional<Type> type = getRounded();
+      type && !isa<Float16Type, BFloat16Type>(*type))
+    return emitOpError("expected 'rounded' to be f16 or bf16, got ") << *type;
+  if (getRounded() && l.getShape()[1] != 1)
+    return emitOpError("expected one sum of a row beside 'rounded', got ")
+           << l.getShape()[1];
   if (static_cast<int64_t>(getChunk()) < 0 || getChunk() % 16 != 0)
     return emitOpError("expected chunk to be a multiple of 16, got ")
            << static_cast<int64_t>(getChunk());

@@ -42,6 +42,11 @@
 // stores them once more. Masked scores may have chunks of columns that warps
 // leave out (MaskedChunks.h).
 //
+// Narrow probabilities have errors that cancel in the division where l is the
+// sum of what PV takes. With `rounded` that holds for the largest one of each
+// row and block, which is where it matters; under exact it is 1, which no type
+// rounds (docs/Rationale/Softmax/LargestRounded.md).
+//
 // Without o, f is the result: 1 unless the step rescales. What rescales o where
 // it is, an attn.rare on f, is done in the step's own rare path if it has one.
 //
@@ -119,10 +124,11 @@ public:
                                        rescaledElsewhere(change)};
         });
     if (hasSlices())
-      return {Value(), state[0], emitSlices(0, state[0], state[1]), state[2]};
+      return {Value(), state[0],
+              emitSlices(0, state[0], state[1], /*largest=*/maximum), state[2]};
     Value p = probabilities(state[0]);
     Value l = withSums(state[1], joiningSums(p));
-    return {p, state[0], l, state[2]};
+    return {p, state[0], withRounding(l, maximum, state[0]), state[2]};
   }
 
   /// The same where the accumulator is awaited: it is touched behind the
@@ -290,20 +296,22 @@ public:
   SmallVector<Value, 4> lagged() {
     Value p = probabilities(op.getM());
     Value sums = joiningSums(p);
-    Value largest = ReduceOp::create(builder, loc, partial, maximumKind(),
-                                     op.getS(), /*partial=*/true);
-    Value grown =
-        hasGrown(maximumOf(largest),
-                 BroadcastOp::create(builder, loc, partial, op.getM()));
+    Value largest = maximumOf(ReduceOp::create(builder, loc, partial,
+                                               maximumKind(), op.getS(),
+                                               /*partial=*/true));
+    Value grown = hasGrown(
+        largest, BroadcastOp::create(builder, loc, partial, op.getM()));
     Value l = withSums(op.getL(), sums);
     Operation *narrowing = findNarrowing(/*behind=*/false);
-    return SmallVector<Value, 4>(
+    SmallVector<Value, 4> results =
         rare(grown, {narrowed(p, narrowing), op.getM(), l, unchangedOutput()},
              /*eachWarpgroup=*/false, [&]() {
                SmallVector<Value, 4> step = exact();
                step[0] = narrowed(step[0], narrowing);
                return step;
-             }));
+             });
+    results[2] = withRounding(results[2], largest, results[1]);
+    return results;
   }
 
   /// The same for the first of several slices: the others are computed behind
@@ -312,11 +320,11 @@ public:
     SliceOp first = slices.front();
     auto [p, wide] = sliceOf(first, op.getM());
     Value l = withSums(op.getL(), joiningSums(wide));
-    Value largest = ReduceOp::create(builder, loc, partial, maximumKind(),
-                                     op.getS(), /*partial=*/true);
-    Value grown =
-        hasGrown(maximumOf(largest),
-                 BroadcastOp::create(builder, loc, partial, op.getM()));
+    Value largest = maximumOf(ReduceOp::create(builder, loc, partial,
+                                               maximumKind(), op.getS(),
+                                               /*partial=*/true));
+    Value grown = hasGrown(
+        largest, BroadcastOp::create(builder, loc, partial, op.getM()));
     ValueRange state =
         rare(grown, {p, op.getM(), l, unchangedOutput()},
              /*eachWarpgroup=*/false, [&]() {
@@ -327,7 +335,8 @@ public:
                    rescaledElsewhere(change)};
              });
     first.getResult().replaceAllUsesWith(state[0]);
-    return {Value(), state[1], emitSlices(1, state[1], state[2]), state[3]};
+    return {Value(), state[1], emitSlices(1, state[1], state[2], largest),
+            state[3]};
   }
 
   /// The bet where scores do not outlive the probabilities. If it is lost, m'

@@ -140,6 +140,33 @@ public:
                : arith::AddFOp::create(builder, loc, l, sums).getResult();
   }
 
+  /// `l` with what rounding gives the largest probability of the block or takes
+  /// from it: that of the exponent `largest`, with `maximum` as the standing
+  /// one.
+  Value withRounding(Value l, Value largest, Value maximum) {
+    if (!op.getRounded() || op.getSumsElsewhere())
+      return l;
+    RankedTensorType type = typeOf(largest);
+    if (type != typeOf(maximum))
+      maximum = BroadcastOp::create(builder, loc, type, maximum);
+    Value p = Exp2Op::create(
+        builder, loc,
+        arith::SubFOp::create(builder, loc, largest, maximum).getResult());
+    // x (2^k + 1) less what it has more than x is x without its last k digits,
+    // to nearest. A thread's one number would be half of a register as it is.
+    auto wide = cast<FloatType>(type.getElementType()),
+         narrow = cast<FloatType>(*op.getRounded());
+    unsigned dropped = wide.getFPMantissaWidth() - narrow.getFPMantissaWidth();
+    Value scaled = arith::MulFOp::create(
+        builder, loc, p, constant(type, APFloat((1u << dropped) + 1.0f)));
+    Value more = arith::SubFOp::create(builder, loc, scaled, p);
+    Value rounded = arith::SubFOp::create(builder, loc, scaled, more);
+    Value change = arith::SubFOp::create(builder, loc, rounded, p);
+    if (type != partial)
+      change = BroadcastOp::create(builder, loc, partial, change);
+    return arith::AddFOp::create(builder, loc, l, change);
+  }
+
   bool hasSlices() const { return !slices.empty(); }
 
   /// True if the vote can be taken behind what stores the slices, which a lost
@@ -158,8 +185,16 @@ public:
   }
 
   /// Computes the slices but the first `done` where they stand; l with their
-  /// sums, which nobody in the block waits for, at the end.
-  Value emitSlices(unsigned done, Value maximum, Value l) {
+  /// sums, which nobody in the block waits for, at the end. What rounding does
+  /// to the largest probability, of the exponent `largest`, comes behind them,
+  /// but where the step rescales results on its own path in front of the last
+  /// slice: who waits for all slices there waits for the next scores as well.
+  Value emitSlices(unsigned done, Value maximum, Value l,
+                   Value largest = Value()) {
+    auto round = [&] {
+      if (largest)
+        l = withRounding(l, largest, maximum);
+    };
     // The sums of a slice stand in front of the next one, behind what its own
     // probabilities are for.
     Value pending;
@@ -170,6 +205,8 @@ public:
     for (SliceOp slice : ArrayRef(slices).drop_front(done)) {
       builder.setInsertionPoint(slice);
       add();
+      if (rescale && slice == slices.back())
+        round();
       auto [p, wide] = sliceOf(slice, maximum);
       slice.getResult().replaceAllUsesWith(p);
       pending = wide;
@@ -180,6 +217,8 @@ public:
           inBlock && inBlock->isBeforeInBlock(&*builder.getInsertionPoint()))
         builder.setInsertionPoint(inBlock);
     add();
+    if (!rescale)
+      round();
     for (SliceOp slice : slices)
       slice->erase();
     return l;

@@ -375,6 +375,11 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     where no row of a warp has a key of a chunk (`attn.kept_rows`) the warp computes
     none of its probabilities, which are zeros. All results are the same bits.
 
+    With `rounded`, the type that users narrow p to, l' has a row's largest
+    probability of this block as it is rounded. Where few keys decide a row the
+    rounding of that one then cancels in the division. `exact` has no use for it:
+    its largest probability is 1.
+
     With `sums_elsewhere` l' is l, for whoever multiplies p by a column of ones and
     rescales the row sums as o.
 
@@ -425,6 +430,7 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     Described<DefaultValuedAttr<I64Attr, "0">, "of every 16 probabilities, how many a polynomial computes (attn.exp2)">:$polynomial,
     Described<UnitAttr, "probabilities and their exponents are rounded to f16 (attn.exp2)">:$halves,
     Described<UnitAttr, "l stays as it is">:$sums_elsewhere,
+    Described<OptionalAttr<TypeAttr>, "16-bit type as which a row's largest probability joins l">:$rounded,
     Described<DefaultValuedAttr<I64Attr, "0">, "columns that are masked together, a multiple of 16; 0 for all">:$chunk);
   let results = (outs
     Res<AnyRankedTensor, "probabilities, M x N, f32">:$p,
