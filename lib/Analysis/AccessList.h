@@ -1,8 +1,8 @@
 //===- AccessList.h - The accesses that matter ------------------*- C++ -*-===//
 //
 // Each new access is held against all others, of which few touch its bytes.
-// Their bounds stand beside them, close together, so that the others are passed
-// over fast.
+// Their bounds stand beside them, close together, so that those that may are
+// marked fast, and the others are passed over eight at a time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,7 +10,8 @@
 #define ATTN_LIB_ANALYSIS_ACCESSLIST_H
 
 #include "attn/Analysis/Footprint.h"
-#include <algorithm>
+#include "llvm/ADT/bit.h"
+#include "llvm/Support/Endian.h"
 #include <cstdint>
 #include <vector>
 
@@ -52,12 +53,14 @@ public:
     Bounds bounds = getBounds(access);
     begins.push_back(bounds.begin);
     ends.push_back(bounds.end);
+    isNear.push_back(false);
   }
   /// Puts the last one in the place of one that matters no more.
   void replaceByLast(size_t index) {
     accesses[index] = accesses.back();
     begins[index] = begins.back();
     ends[index] = ends.back();
+    isNear[index] = isNear.back();
     resize(size() - 1);
   }
   /// Drops those that are not kept.
@@ -72,20 +75,22 @@ public:
     }
     resize(count);
   }
-  /// The first one from `index` on that may touch bytes of another one, or the
-  /// number of accesses.
-  size_t findNear(size_t index, const Access &access) const {
+  /// Notes down which of them may touch bytes of another one.
+  void markNear(const Access &access) {
     Bounds near = getBounds(access);
-    // Without branches for some at a time.
-    constexpr size_t kAtATime = 16;
-    for (; index + kAtATime <= size(); index += kAtATime) {
-      int32_t any = 0;
-      for (size_t i = 0; i < kAtATime; ++i)
-        any |= meets(index + i, near);
-      if (any)
-        break;
-    }
-    while (index < size() && !meets(index, near))
+    // The compiler compares several at once: marks, which are bytes, could
+    // stand for anything that is not a local variable.
+    const int32_t *first = begins.data(), *last = ends.data();
+    uint8_t *mark = isNear.data();
+    for (size_t index = 0, count = size(); index != count; ++index)
+      mark[index] = (first[index] < near.end) & (last[index] > near.begin);
+  }
+  /// The first one from `index` on that is marked, or the number of accesses.
+  size_t findNear(size_t index) const {
+    for (; index + sizeof(uint64_t) <= size(); index += sizeof(uint64_t))
+      if (uint64_t some = llvm::support::endian::read64le(&isNear[index]))
+        return index + llvm::countr_zero(some) / 8;
+    while (index < size() && !isNear[index])
       ++index;
     return index;
   }
@@ -95,14 +100,12 @@ private:
     accesses.resize(count);
     begins.resize(count);
     ends.resize(count);
+    isNear.resize(count);
   }
   /// First and last bytes in one row of numbers for the memories of all CTAs.
   struct Bounds {
     int32_t begin, end;
   };
-  int32_t meets(size_t index, Bounds other) const {
-    return (begins[index] < other.end) & (ends[index] > other.begin);
-  }
 
   /// More bytes than a memory has. What lies beyond them may be anywhere there.
   static constexpr int64_t kMemoryBytes = int64_t(1) << 20;
@@ -119,6 +122,8 @@ private:
 
   std::vector<Access> accesses;
   std::vector<int32_t> begins, ends;
+  /// A byte each, of the access that was marked for last.
+  std::vector<uint8_t> isNear;
 };
 
 } // namespace mlir::attn::barriers

@@ -34,8 +34,12 @@ static bool canMatter(const Access &a, const Access &b) {
 /// Whether accesses whose hulls overlap share a byte. Ranges of a footprint
 /// stand in order.
 bool Machine::overlap(const Access &a, const Access &b) const {
-  ArrayRef<ByteRange> ofA = program->accesses[a.info].footprint.parts[a.part];
   ArrayRef<ByteRange> ofB = program->accesses[b.info].footprint.parts[b.part];
+  // As a rule a copy to a slot comes behind reads of parts of it.
+  if (ofB.size() == 1 && b.hull.begin <= a.hull.begin &&
+      a.hull.end <= b.hull.end)
+    return true;
+  ArrayRef<ByteRange> ofA = program->accesses[a.info].footprint.parts[a.part];
   int64_t shift = b.base - a.base;
   const ByteRange *one = ofA.begin(), *two = ofB.begin();
   while (one != ofA.end() && two != ofB.end())
@@ -114,8 +118,13 @@ void Machine::checkAccess(Warp &warp, const Access &made) {
   const Step &step = program->steps[made.step];
   bool isCollective = step.isCollective();
   bool isExact = program->accesses[made.info].isExact;
+  // From other CTAs only signals lead there, which carry what they order.
+  bool mayOvertake =
+      warp.cta == made.cta &&
+      overtakesLoads(program->accesses[made.info].footprint.getEngine());
+  accesses.markNear(made);
   size_t i = 0;
-  while ((i = accesses.findNear(i, made)) < accesses.size()) {
+  while ((i = accesses.findNear(i)) < accesses.size()) {
     const Access &earlier = accesses[i];
     if (!canMatter(earlier, made) || !overlap(earlier, made)) {
       ++i;
@@ -123,11 +132,8 @@ void Machine::checkAccess(Warp &warp, const Access &made) {
     }
     bool isKnown = made.isTensor ? knowsTensor(warp, earlier, made)
                                  : own.test(earlier.event);
-    // From other CTAs only signals lead there, which carry what they order.
-    bool isOvertaken =
-        warp.cta == made.cta && program->accesses[earlier.info].isLate &&
-        overtakesLoads(program->accesses[made.info].footprint.getEngine()) &&
-        !known(warp, &Knowledge::cause).test(earlier.event);
+    bool isOvertaken = mayOvertake && program->accesses[earlier.info].isLate &&
+                       !known(warp, &Knowledge::cause).test(earlier.event);
     isKnown &= !isOvertaken;
     // A6: hardware does not let a copy overtake a read that a signal has
     // followed.
@@ -147,6 +153,15 @@ void Machine::checkAccess(Warp &warp, const Access &made) {
                      ? BarrierFault::Race
                  : made.isTensor ? BarrierFault::TensorFence
                                  : BarrierFault::Proxy);
+    // A write stands for all before it only if its footprint is no more than
+    // what it writes; else for what the same warp did there before by the same
+    // op. That rules most of them out, and is the least to look at.
+    bool isOwn = earlier.warp == made.warp && earlier.isAsync == made.isAsync;
+    if (made.isWrite ? !isExact && (!isOwn || earlier.step != made.step)
+                     : !isOwn || earlier.isWrite) {
+      ++i;
+      continue;
+    }
     // On a path that may be left out only a read, and only for one that all
     // who learn of the new one know too.
     bool isSafe =
@@ -156,10 +171,6 @@ void Machine::checkAccess(Warp &warp, const Access &made) {
               ? known(warp, &Knowledge::tensor).test(earlier.event) &&
                     known(warp, &Knowledge::handed).test(earlier.event)
               : generic.test(earlier.event) && async.test(earlier.event)));
-    // A write stands for all before it only if its footprint is no more than
-    // what it writes; else for what the same warp did there before by the same
-    // op.
-    bool isOwn = earlier.warp == made.warp && earlier.isAsync == made.isAsync;
     // Who is ordered behind what each thread of the warp reads now is ordered
     // behind what it did before.
     bool isBehind =
@@ -168,10 +179,7 @@ void Machine::checkAccess(Warp &warp, const Access &made) {
     bool isOpen = program->accesses[earlier.info].isLate &&
                   program->accesses[made.info].isLate &&
                   !known(warp, &Knowledge::cause).test(earlier.event);
-    bool isReplaced =
-        isBehind && isSafe && !isOpen && isWithin(earlier, made) &&
-        (made.isWrite ? isExact || (isOwn && earlier.step == made.step)
-                      : isOwn && !earlier.isWrite);
+    bool isReplaced = isBehind && isSafe && !isOpen && isWithin(earlier, made);
     if (!isReplaced) {
       ++i;
       continue;
