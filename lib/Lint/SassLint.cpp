@@ -21,6 +21,7 @@ private:
   void checkLocal(const CodeListing &listing);
   void checkWaits();
   void checkRarePath();
+  void checkRemoteArrivals(const CodeListing &listing);
   void checkBudget();
   void checkLoopBudget(llvm::StringRef name, const HotLoop &loop,
                        const HotLoop &budget);
@@ -123,6 +124,26 @@ void Linter::checkRarePath() {
                        report.loop->rareInside));
 }
 
+void Linter::checkRemoteArrivals(const CodeListing &listing) {
+  if (!hasRemoteArrival(listing))
+    return;
+  report.remote = findRemoteArrivals(listing);
+  if (!report.remote) {
+    leaveOut("arrivals in other CTAs: the listing has no words of instructions "
+             "(nvdisasm -hex)");
+    return;
+  }
+  for (const RemoteArrivals::Early &early : report.remote->early) {
+    std::string loads;
+    llvm::raw_string_ostream os(loads);
+    llvm::interleaveComma(early.loads, os,
+                          [&](unsigned load) { os << formatv("{0:x}", load); });
+    addError(formatv("the arrival in another CTA at {0:x} may overtake what "
+                     "nothing has waited for: loads at {1}",
+                     early.place, loads));
+  }
+}
+
 void Linter::checkLoopBudget(llvm::StringRef name, const HotLoop &loop,
                              const HotLoop &budget) {
   if (loop.tensor != budget.tensor) {
@@ -203,6 +224,7 @@ llvm::Expected<SassReport> Linter::run() {
     leaveOut("what ptxas says: no log");
   if (listing) {
     checkLocal(*listing);
+    checkRemoteArrivals(*listing);
     if (!report.loop)
       leaveOut("the hot loop: no loop with tensor instructions");
   }

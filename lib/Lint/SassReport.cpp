@@ -59,6 +59,11 @@ llvm::json::Value SassReport::toJSON() const {
     object["softmax_loop"] = softmaxLoop->toJSON();
   if (epilogue)
     object["epilogue"] = epilogue->toJSON();
+  if (remote)
+    object["remote_arrivals"] =
+        llvm::json::Object{{"arrivals", remote->arrivals},
+                           {"loads", remote->loads},
+                           {"early", remote->early.size()}};
   if (ptxLoop) {
     object["ptx_loop"] = ptxLoop->toJSON();
     object["ptx_loop"].getAsObject()->erase("purposes");
@@ -112,6 +117,10 @@ void SassReport::print(llvm::raw_ostream &os) const {
     printCounts(os, "softmax loop:", *softmaxLoop);
   if (epilogue)
     printCounts(os, "epilogue:    ", *epilogue);
+  if (remote)
+    os << formatv("other CTAs:    {0} arrivals, {1} behind loads on their way, "
+                  "of {2} from shared memory\n",
+                  remote->arrivals, remote->early.size(), remote->loads);
   for (const std::string &text : notChecked)
     os << "not checked:   " << text << "\n";
   for (const SassFinding &finding : findings)

@@ -47,6 +47,23 @@ static void setSassFlow(CodeInstruction &inst) {
   inst.conditional = !inst.guard.empty();
 }
 
+/// Reads "/* 0x000eb00000000200 */", the upper half of an instruction's word,
+/// of which the bits from 41 on tell the scheduler what to do: 4 bits of
+/// cycles, 1 of yielding, 3 each of the scoreboards for results and for
+/// operands (7: none), 6 of those to wait for.
+static std::optional<CodeScoreboards> parseScoreboards(StringRef row) {
+  uint64_t word = 0;
+  if (!row.consume_front("/* 0x") || row.consumeInteger(16, word) ||
+      row.trim() != "*/")
+    return std::nullopt;
+  uint64_t control = word >> 41;
+  CodeScoreboards boards;
+  if (unsigned written = (control >> 5) & 7; written < 6)
+    boards.written = written;
+  boards.awaited = (control >> 11) & 0x3f;
+  return boards;
+}
+
 llvm::Expected<CodeListing> mlir::attn::parseSassListing(StringRef text,
                                                          StringRef kernel) {
   CodeListing listing;
@@ -74,6 +91,11 @@ llvm::Expected<CodeListing> mlir::attn::parseSassListing(StringRef text,
       listing.labels[row.drop_back()] = listing.instructions.size();
       continue;
     }
+    if (!listing.instructions.empty())
+      if (auto boards = parseScoreboards(row)) {
+        listing.instructions.back().scoreboards = boards;
+        continue;
+      }
     if (!row.consume_front("/*"))
       continue;
     CodeInstruction inst;

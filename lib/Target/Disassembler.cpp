@@ -82,8 +82,9 @@ llvm::Expected<std::string> mlir::attn::disassemble(llvm::StringRef cubin,
       llvm::StringRef(""), listing.getPath(), complaint.getPath()};
   std::string message;
   int status = llvm::sys::ExecuteAndWait(
-      program, {program, "-g", "-c", input.getPath()}, /*Env=*/std::nullopt,
-      redirects, /*SecondsToWait=*/0, /*MemoryLimit=*/0, &message);
+      program, {program, "-g", "-c", "-hex", input.getPath()},
+      /*Env=*/std::nullopt, redirects, /*SecondsToWait=*/0, /*MemoryLimit=*/0,
+      &message);
   if (status < 0)
     return llvm::createStringError("cannot run " + program + ": " + message);
   if (status > 0)

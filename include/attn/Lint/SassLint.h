@@ -81,6 +81,29 @@ struct SoftmaxCode {
 /// warps start its products; else none.
 std::optional<SoftmaxCode> findSoftmax(const CodeListing &listing, bool isPTX);
 
+/// What a kernel has of arrivals at mbarriers of other CTAs.
+struct RemoteArrivals {
+  /// An arrival that a load may still be on its way at.
+  struct Early {
+    /// Places of the arrival and of the loads.
+    unsigned place = 0;
+    std::vector<unsigned> loads;
+  };
+
+  unsigned arrivals = 0;
+  /// All loads of the kernel from shared memory.
+  unsigned loads = 0;
+  std::vector<Early> early;
+};
+
+/// Whether a listing of machine code arrives in another CTA.
+bool hasRemoteArrival(const CodeListing &listing);
+
+/// The arrivals in other CTAs and the loads of the same warp that no
+/// instruction in front of them has waited for, on any path of the control
+/// flow; none if the listing lacks the words of instructions.
+std::optional<RemoteArrivals> findRemoteArrivals(const CodeListing &listing);
+
 /// What is stored for a kernel: how much of everything it may have.
 struct SassBudget {
   unsigned registers = 0;
@@ -121,6 +144,8 @@ struct SassReport {
   unsigned spillBytes = 0;
   unsigned localStores = 0, localLoads = 0;
   std::optional<HotLoop> loop, ptxLoop, softmaxLoop, epilogue;
+  /// Of a kernel that arrives in other CTAs.
+  std::optional<RemoteArrivals> remote;
   std::vector<SassFinding> findings;
   /// Checks that were left out, each with the reason.
   std::vector<std::string> notChecked;

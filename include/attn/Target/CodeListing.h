@@ -12,10 +12,20 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace mlir::attn {
+
+/// The counters of a warp, six of them, that an instruction of no fixed latency
+/// counts up and, once it is done, down.
+struct CodeScoreboards {
+  /// The one that is counted down when the results are there.
+  std::optional<unsigned> written;
+  /// Mask of those that have to be 0 before the instruction is issued.
+  unsigned awaited = 0;
+};
 
 /// One instruction.
 struct CodeInstruction {
@@ -40,6 +50,10 @@ struct CodeInstruction {
   unsigned place = 0;
   /// Line of the source that the listing names; 0 without.
   unsigned line = 0;
+
+  /// Of machine code from sm_70 on, where the listing has its words
+  /// (`nvdisasm -hex`).
+  std::optional<CodeScoreboards> scoreboards;
 
   /// The opcode up to its first full stop.
   llvm::StringRef getBase() const {

@@ -18,8 +18,9 @@ llvm::Expected<std::string> findNvdisasm();
 /// Needs no nvdisasm. Errors: no ELF file for CUDA, or a damaged one.
 llvm::Expected<std::vector<std::string>> getCubinKernels(llvm::StringRef cubin);
 
-/// The listing that `nvdisasm -c -g` prints for a cubin; `-g` adds a comment
-/// for each source line of a cubin that was assembled with `-lineinfo`.
+/// The listing that `nvdisasm -c -g -hex` prints for a cubin; `-g` adds a
+/// comment for each source line of a cubin that was assembled with `-lineinfo`,
+/// `-hex` the words of the instructions.
 /// `nvdisasm` is searched when empty. Errors: it is missing, or refuses.
 llvm::Expected<std::string> disassemble(llvm::StringRef cubin,
                                         llvm::StringRef nvdisasm = "");

@@ -569,12 +569,28 @@ gpu.module @words [#attn.target<chip = "sm_90a">, #attn.target<chip = "sm_89">] 
     gpu.return
   }
 
+  // In a cluster warps wait as well, which their shuffle need not do.
+  // CHECK-LABEL: gpu.func @word_in_cluster
+  // CHECK: %[[X:.*]] = llvm.inline_asm has_side_effects "ld.shared.b32 $0, [$1];", "=r,r,~{memory}"
+  // CHECK: %[[SAME:.*]] = nvvm.shfl.sync idx %{{.*}}, %[[X]], %c0_i32
+  // CHECK: %[[SELDOM:.*]] = arith.cmpi eq, %[[SAME]], %c-2147483648_i32
+  // CHECK: llvm.inline_asm has_side_effects "@$0 fence.acq_rel.cta;", "b,~{memory}" %[[SELDOM]]
+  gpu.func @word_in_cluster(%i: i32) kernel attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<2xi32, #attn.rows, shared>
+    %x = attn.scalar_load %b[%i] : !attn.buffer<2xi32, #attn.rows, shared>
+    attn.elect {
+      attn.scalar_store %x, %b[%i] : !attn.buffer<2xi32, #attn.rows, shared>
+    }
+    gpu.return
+  }
+
   // Scalars in shared memory: LLVM keeps them where they are between signals,
   // and ptxas sees that all lanes read the same. A loop with a condition stays.
   // CHECK-LABEL: gpu.func @scalars
   // CHECK: scf.while
   // CHECK: %[[X:.*]] = llvm.inline_asm has_side_effects "ld.shared.b32 $0, [$1];", "=r,r,~{memory}"
   // CHECK: %[[SAME:.*]] = nvvm.shfl.sync idx %{{.*}}, %[[X]], %c0_i32
+  // CHECK-NOT: fence.acq_rel
   // CHECK: arith.cmpi ult, %[[SAME]]
   // CHECK: } do {
   // CHECK: llvm.inline_asm has_side_effects "st.shared.b32 [$0], $1;", "r,r,~{memory}"

@@ -168,7 +168,13 @@ static void awaitWord(ImplicitLocOpBuilder &b, Value word) {
   emitOrdered(b, Type(), "@$0 fence.acq_rel.cta;", "b,~{memory}", isSeldom);
 }
 
-/// The word is used at once: by the shuffle, or by one thread alone.
+static bool isInCluster(gpu::GPUFuncOp kernel) {
+  std::optional<ArrayRef<int32_t>> size = kernel.getKnownClusterSize();
+  return size && llvm::any_of(*size, [](int32_t ctas) { return ctas > 1; });
+}
+
+/// The word is used at once. The shuffle alone is no use: ptxas drops it where
+/// it sees that the address is the same in all lanes.
 template <>
 LogicalResult PartitionLowering::lower(ScalarLoadOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
@@ -185,9 +191,9 @@ LogicalResult PartitionLowering::lower(ScalarLoadOp op) {
     value = NVVM::ShflOp::create(b, b.getI32Type(), constant(-1), value,
                                  constant(0), constant(31), NVVM::ShflKind::idx,
                                  /*return_value_and_is_valid=*/UnitAttr());
-  } else {
-    awaitWord(b, value);
   }
+  if (inElect || isInCluster(kernel.func))
+    awaitWord(b, value);
   op.replaceAllUsesWith(value);
   return success();
 }
