@@ -130,16 +130,17 @@ bool attn::holdsKeys(WsTmemPlanAttr plan) {
   return !plan.getPBeside() && plan.getKvStages() >= 4;
 }
 
-/// How many exponentials of 16 a polynomial takes over, none where the chip has
-/// many: as many as made blocks fastest in the cycle model
-/// (docs/CycleModel.md).
+/// How many exponentials of 16 a polynomial takes over: as many as made blocks
+/// fastest in the cycle model (docs/CycleModel.md).
 static int64_t choosePolynomial(const TargetRow &target, bool beside,
                                 SoftmaxPolicy softmax) {
   constexpr double kScarceExponentials = 16;
+  bool isBet = softmax == SoftmaxPolicy::Optimistic;
+  // Where the chip has many, the longer products of wide heads hide them.
   if (target.expPerClock > kScarceExponentials)
-    return 0;
+    return beside && !isBet ? 2 : 0;
   // Without a bound on exponents a polynomial takes more instructions.
-  if (softmax == SoftmaxPolicy::Optimistic)
+  if (isBet)
     return 5;
   return beside ? 6 : 7;
 }
