@@ -282,7 +282,8 @@ WsTmemSchedule::getCandidates(const ProblemFacts &facts,
     }
     return 0;
   };
-  auto addShape = [&](int64_t blockN, SoftmaxPolicy softmax, bool packs) {
+  auto addShape = [&](int64_t blockN, SoftmaxPolicy softmax, bool packs,
+                      bool byPolynomial) {
     WsTmemPlanAttr::Parameters p;
     p.packHeads = packs;
     // Of more keys a lost bet has no registers.
@@ -293,7 +294,10 @@ WsTmemSchedule::getCandidates(const ProblemFacts &facts,
     p.blockN = blockN;
     p.softmax = softmax;
     p.pBeside = fitsBeside(facts, p, context);
-    p.polynomial = choosePolynomial(target, p.pBeside, softmax);
+    int64_t polynomial = choosePolynomial(target, p.pBeside, softmax);
+    if (!byPolynomial && polynomial == 0)
+      return;
+    p.polynomial = byPolynomial ? polynomial : 0;
     p.pParts = softmax != SoftmaxPolicy::Optimistic;
     p.ownBlocks = masked;
     p.order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;
@@ -327,7 +331,10 @@ WsTmemSchedule::getCandidates(const ProblemFacts &facts,
       for (SoftmaxPolicy softmax :
            {SoftmaxPolicy::Threshold, SoftmaxPolicy::Lagged,
             SoftmaxPolicy::Optimistic, SoftmaxPolicy::Exact}) {
-        addShape(blockN, softmax, packs);
+        addShape(blockN, softmax, packs, /*byPolynomial=*/true);
+        // What exponentials of halves can be asked for with.
+        if (target.has(Capability::PackedExp))
+          addShape(blockN, softmax, packs, /*byPolynomial=*/false);
       }
   }
   return plans;
