@@ -130,16 +130,17 @@ bool attn::holdsKeys(WsTmemPlanAttr plan) {
   return !plan.getPBeside() && plan.getKvStages() >= 4;
 }
 
-/// How many exponentials of 16 a polynomial takes over, none where the chip has
-/// many: as many as made blocks fastest in the cycle model
-/// (docs/CycleModel.md).
+/// How many exponentials of 16 a polynomial takes over: as many as made blocks
+/// fastest in the cycle model (docs/CycleModel.md).
 static int64_t choosePolynomial(const TargetRow &target, bool beside,
                                 SoftmaxPolicy softmax) {
   constexpr double kScarceExponentials = 16;
+  bool isBet = softmax == SoftmaxPolicy::Optimistic;
+  // Where the chip has many, the longer products of wide heads hide them.
   if (target.expPerClock > kScarceExponentials)
-    return 0;
+    return beside && !isBet ? 2 : 0;
   // Without a bound on exponents a polynomial takes more instructions.
-  if (softmax == SoftmaxPolicy::Optimistic)
+  if (isBet)
     return 5;
   return beside ? 6 : 7;
 }
@@ -281,7 +282,8 @@ WsTmemSchedule::getCandidates(const ProblemFacts &facts,
     }
     return 0;
   };
-  auto addShape = [&](int64_t blockN, SoftmaxPolicy softmax, bool packs) {
+  auto addShape = [&](int64_t blockN, SoftmaxPolicy softmax, bool packs,
+                      bool byPolynomial) {
     WsTmemPlanAttr::Parameters p;
     p.packHeads = packs;
     // Of more keys a lost bet has no registers.
@@ -292,7 +294,10 @@ WsTmemSchedule::getCandidates(const ProblemFacts &facts,
     p.blockN = blockN;
     p.softmax = softmax;
     p.pBeside = fitsBeside(facts, p, context);
-    p.polynomial = choosePolynomial(target, p.pBeside, softmax);
+    int64_t polynomial = choosePolynomial(target, p.pBeside, softmax);
+    if (!byPolynomial && polynomial == 0)
+      return;
+    p.polynomial = byPolynomial ? polynomial : 0;
     p.pParts = softmax != SoftmaxPolicy::Optimistic;
     p.ownBlocks = masked;
     p.order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;
@@ -326,7 +331,10 @@ WsTmemSchedule::getCandidates(const ProblemFacts &facts,
       for (SoftmaxPolicy softmax :
            {SoftmaxPolicy::Threshold, SoftmaxPolicy::Lagged,
             SoftmaxPolicy::Optimistic, SoftmaxPolicy::Exact}) {
-        addShape(blockN, softmax, packs);
+        addShape(blockN, softmax, packs, /*byPolynomial=*/true);
+        // What exponentials of halves can be asked for with.
+        if (target.has(Capability::PackedExp))
+          addShape(blockN, softmax, packs, /*byPolynomial=*/false);
       }
   }
   return plans;

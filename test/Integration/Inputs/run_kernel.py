@@ -1,10 +1,17 @@
 """What tests share that compile a kernel and run it in the simulator on arrays of their own."""
 
+import functools
 import pathlib
 import subprocess
 from collections.abc import Sequence
 
 import numpy as np
+
+
+@functools.cache
+def compile_kernel(ptx: pathlib.Path, launch: pathlib.Path, flags: tuple[str, ...]) -> None:
+    """Kernels that are run more than once are compiled once."""
+    subprocess.run(["attn-compile", *flags, "-o", ptx, f"--launch-out={launch}"], check=True)
 
 
 def run_kernel(
@@ -18,7 +25,7 @@ def run_kernel(
     `simulated`; files are called `name`."""
     folder.mkdir(parents=True, exist_ok=True)
     ptx, launch, out = (folder / f"{name}.{end}" for end in ("ptx", "json", "npy"))
-    subprocess.run(["attn-compile", *flags, "-o", ptx, f"--launch-out={launch}"], check=True)
+    compile_kernel(ptx, launch, tuple(flags))
     inputs = []
     for tensor, values in operands.items():
         path = folder / f"{name}-{tensor}.npy"
