@@ -89,6 +89,8 @@ llvm::Error OptionReader::read(StringRef name, StringRef value) {
     compile.planTable = value.str();
   else if (name == "epilogue")
     compile.epilogue = value.str();
+  else if (name == "partials")
+    compile.partials = value.str();
   else if (name == "set")
     compile.set.push_back(value.str());
   else if (name == "emit")

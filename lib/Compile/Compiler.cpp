@@ -118,6 +118,7 @@ LogicalResult Compilation::checkOptions() {
        {std::pair(!options.schedule.empty(), "schedule"),
         std::pair(!options.set.empty(), "set"),
         std::pair(!options.planTable.empty(), "plan-table"),
+        std::pair(options.partials != "f32", "partials"),
         std::pair(options.printPlan || options.printAllPlans, "print-plan")})
     if (isGiven)
       return failTooLate(option);
@@ -214,6 +215,7 @@ LogicalResult Compilation::runPasses(Rung rung) {
   pipeline.planTable = options.planTable;
   pipeline.shippedPlans = options.shippedPlans;
   pipeline.splitKeys = options.splitKeys;
+  pipeline.partials = options.partials;
   pipeline.epilogue = options.epilogue;
   pipeline.printPlans = options.printPlan;
   pipeline.printAllPlans = options.printAllPlans;

@@ -24,6 +24,7 @@ void attn::addPlanPasses(OpPassManager &pm,
   plan.planTable = options.planTable;
   plan.shippedPlans = options.shippedPlans;
   plan.split = options.splitKeys;
+  plan.partials = options.partials;
   plan.print = options.printPlans;
   plan.printAll = options.printAllPlans;
   pm.addPass(createAttnPlanPass(plan));

@@ -353,6 +353,7 @@ def make_problem(
         row_strides=get_row_strides(tensors),
         q_rope_strides=None if q_rope is None else q_rope.strides[:3],
         out_scale=settings.out_scale,
+        partials=settings.partials,
         out_group=out_group,
         o_scales_strides=None if scales is None else scales.strides[:3],
         regions=settings.describe_regions(_get_captures(tensors)),

@@ -255,6 +255,7 @@ _NAMES = (
     "plan_table",
     "shipped_plans",
     "split_keys",
+    "partials",
     "debug_lines",
 )
 _FLAGS = re.compile(

@@ -92,6 +92,8 @@ class DecodeProblem(NamedTuple):
     #: of the tensor of these scales but for its columns.
     out_group: int | None = None
     o_scales_strides: tuple[int, int, int] | None = None
+    #: Element type of the results of runs, which the launch merges.
+    partials: str = "f32"
 
     @property
     def key_columns(self) -> int:
@@ -300,6 +302,7 @@ def _compile(
     split_keys: bool,
     plan: Mapping[str, object] | None = None,
     schedule: str | None = None,
+    partials: str = "f32",
 ) -> Kernel:
     return compile_problem(
         text,
@@ -312,6 +315,7 @@ def _compile(
         plan_table=None,
         shipped_plans=True,
         split_keys=split_keys,
+        partials=partials,
         debug_lines=False,
         cache=True,
     )
@@ -324,7 +328,7 @@ def compile_decode(problem: DecodeProblem, chip: str) -> Kernel:
     keys, which are partial results whatever their number is."""
     if problem.kv_splits == 1 and problem.run_keys is None:
         return _compile(write_decode(problem._replace(kv_splits=None)), chip, False)
-    return _compile(write_decode(problem), chip, True)
+    return _compile(write_decode(problem), chip, True, partials=problem.partials)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -334,7 +338,8 @@ def compile_planned(problem: DecodeProblem, chip: str) -> Kernel:
     kernel = compile_decode(problem, chip)
     if "dealt_runs" not in kernel.plan:
         return kernel
-    return _compile(write_decode(problem), chip, True, {"plan_work": True}, "decode")
+    plan = {"plan_work": True}
+    return _compile(write_decode(problem), chip, True, plan, "decode", problem.partials)
 
 
 @functools.lru_cache(maxsize=256)

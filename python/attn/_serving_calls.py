@@ -32,6 +32,7 @@ def decode(
     mask_mod: Modification | None = None,
     kv_splits: int | None = None,
     run_keys: int | None = None,
+    partials: str = "f32",
     selected: bool = False,
     init: tuple[Any, Any] | None = None,
     out_scale: float | None = None,
@@ -61,7 +62,8 @@ def decode(
     the shapes alone.
     With `run_keys=n` each run has n keys: then the results of a sequence have the same
     bits whatever else is in the batch and wherever it stands there. n is a multiple of
-    16; plans whose block does not divide it are not chosen.
+    16; plans whose block does not divide it are not chosen. `partials="bf16"` halves what runs
+    write and the launch reads again to merge them, and rounds it: f32 is more accurate.
 
     With `selected` an id that the pool does not have, -1 say, stands for no keys instead
     of zeros, and keys have no positions: `causal` must be False where there are several
@@ -96,6 +98,7 @@ def decode(
         scale=scale,
         kv_splits=kv_splits,
         run_keys=run_keys,
+        partials=partials,
         selected=selected,
         **_read_output(out_scale, out),
         **texts,
@@ -134,6 +137,7 @@ def mla_decode(
     mask_mod: Modification | None = None,
     kv_splits: int | None = None,
     run_keys: int | None = None,
+    partials: str = "f32",
     selected: bool = False,
     init: tuple[Any, Any] | None = None,
     out_scale: float | None = None,
@@ -163,6 +167,7 @@ def mla_decode(
         scale=scale,
         kv_splits=kv_splits,
         run_keys=run_keys,
+        partials=partials,
         selected=selected,
         value_dim=value_dim,
         **_read_output(out_scale, out),

@@ -13,6 +13,13 @@ from .errors import ArgumentError
 from .record import TensorView
 
 
+def check_partials(partials: Any) -> str:
+    """The element type of the results of runs, which the launch merges."""
+    if partials not in ("f32", "bf16"):
+        raise ArgumentError(f"partials: expected f32 or bf16, got {partials!r}")
+    return str(partials)
+
+
 class Settings(NamedTuple):
     """What a caller says beside the tensors, checked."""
 
@@ -37,6 +44,8 @@ class Settings(NamedTuple):
     selected: bool = False
     #: What an o of 8 bits is multiplied by before it is rounded.
     out_scale: float | None = None
+    #: Element type of the results of runs, which the launch merges.
+    partials: str = "f32"
 
     @staticmethod
     def read(
@@ -55,6 +64,7 @@ class Settings(NamedTuple):
         run_keys: Any = None,
         selected: Any = False,
         out_scale: Any = None,
+        partials: Any = "f32",
     ) -> Settings:
         if run_keys is not None and kv_splits is not None:
             raise ArgumentError("run_keys: expected none beside kv_splits, which is another cut")
@@ -78,6 +88,7 @@ class Settings(NamedTuple):
             None if run_keys is None else _options.to_integer("run_keys", run_keys, 1, 2**31 - 1),
             _options.to_bool("selected", selected),
             None if out_scale is None else _options.to_float("out_scale", out_scale),
+            check_partials(partials),
         )
 
     def describe_regions(self, captures: Mapping[str, TensorView]) -> Regions | None:

@@ -55,6 +55,7 @@ def compile(
     plan_table: str | os.PathLike[str] | None = None,
     shipped_plans: bool = True,
     split_keys: bool = True,
+    partials: str = "f32",
     debug_lines: bool = False,
     cache: bool = True,
 ) -> Kernel:
@@ -114,7 +115,8 @@ def compile(
     come before the cost model's: those of the file `plan_table`, then, with
     `shipped_plans`, the compiler's own (docs/Autotuning.md). With `split_keys` the
     keys of a server (pages or `kv_lengths`) are cut into runs, which the same
-    launch merges, where that is expected to be faster.
+    launch merges, where that is expected to be faster. `partials="bf16"` halves what runs
+    write for that, and rounds it.
 
     Kernels are cached in memory and on disk, by problem, plan, chip and
     compiler. Raises CompileError with the compiler's text and places.
@@ -162,6 +164,7 @@ def compile(
         plan_table=plan_table,
         shipped_plans=shipped_plans,
         split_keys=split_keys,
+        partials=partials,
         debug_lines=debug_lines,
         cache=cache,
     )

@@ -360,6 +360,7 @@ def compile_problem(
     plan_table: str | os.PathLike[str] | None,
     shipped_plans: bool,
     split_keys: bool,
+    partials: str,
     debug_lines: bool,
     cache: bool,
 ) -> Kernel:
@@ -391,6 +392,8 @@ def compile_problem(
         options.append(("shipped-plans", "false"))
     if not _options.to_bool("split_keys", split_keys):
         options.append(("split-keys", "false"))
+    if partials != "f32":
+        options.append(("partials", _options.to_text("partials", partials)))
     if _options.to_bool("debug_lines", debug_lines):
         options.append(("debug-lines", "true"))
     options += _options.format_plan(plan or {})

@@ -30,16 +30,18 @@ _STATES = "Tensor partial_o, Tensor partial_lse"
 _CUTS = "int? run_keys=None, bool selected=False"
 _INIT = "Tensor? init_o=None, Tensor? init_lse=None"
 _OUT = "float? out_scale=None"
+_PARTIALS = 'str partials="f32"'
 _ARGUMENTS = f"""Tensor q, Tensor k_cache, Tensor v_cache, Tensor page_table, Tensor kv_lengths,
     Tensor? sinks=None, str layout="nhd", bool causal=True, int[]? window=None,
     float? softcap=None, float? scale=None, int? kv_splits=None, Tensor? k_scale=None,
     Tensor? v_scale=None, {_REGIONS},
-    {_CUTS}, {_INIT}, Tensor? k_scales=None, Tensor? v_scales=None, {_OUT}"""
+    {_CUTS}, {_INIT}, Tensor? k_scales=None, Tensor? v_scales=None, {_OUT},
+    {_PARTIALS}"""
 _LATENT = f"""Tensor q, Tensor kv_cache, Tensor page_table, Tensor kv_lengths, int value_dim,
     float scale, Tensor? sinks=None, bool causal=True, float? softcap=None,
     int? kv_splits=None, {_REGIONS},
     {_CUTS}, {_INIT}, Tensor? k_scales=None, Tensor? k_rope=None, Tensor? q_rope=None,
-    {_OUT}"""
+    {_OUT}, {_PARTIALS}"""
 _PACKED = f"""Tensor q, Tensor k_cache, Tensor v_cache, Tensor page_table, Tensor kv_lengths,
     Tensor cu_seqlens_q, int max_seqlen_q, Tensor? sinks=None, str layout="nhd",
     bool causal=True, int[]? window=None, float? softcap=None, float? scale=None,

@@ -16,6 +16,7 @@ from test_decode import (
     LATENT,
     MLA_HEADS,
     PAGE,
+    PAGES,
     VALUES,
     attend,
     attend_latent,
@@ -401,3 +402,46 @@ def test_lists_that_change():
     prefill.plan(ends, *to_lists(table, lengths), *SHAPE)
     ends[1:] = 4
     check([prefill.run(q, (k, v))], [attend(q, k, v, table, lengths)[0]])
+
+
+def make_long(dim, *heads):
+    """A pool of so many columns, whose pages one sequence has four times: keys enough for runs."""
+    rng = np.random.default_rng(8)
+    pool = rng.standard_normal((PAGES, PAGE, *heads, dim)).astype(np.float16)
+    table = np.tile(rng.permutation(PAGES), 4)[None].astype(np.int32)
+    return pool, table, np.array([table.size * PAGE - 3], np.int32)
+
+
+def check_partials(run, want):
+    """Of this project's own: runs' results in bf16."""
+    wide, narrow = (run(partials) for partials in ("f32", "bf16"))
+    assert (wide != narrow).any()
+    np.testing.assert_allclose(narrow, want, atol=1e-2)
+    refuse("partials: expected f32 or bf16, got 'f16'", run, "f16")
+
+
+def test_partials():
+    q = make_batch([1])[0]
+    k, table, lengths = make_long(DIM, KV_HEADS)
+    v = k[::-1].copy()
+
+    def run(partials):
+        wrapper = make_decode(partials=partials)
+        wrapper.plan(*to_lists(table, lengths), *SHAPE)
+        return wrapper.run(q, (k, v))
+
+    check_partials(run, attend(q, k, v, table, lengths)[0])
+
+
+def test_mla_partials():
+    q = make_latent([1])[0]
+    pool, table, lengths = make_long(LATENT)
+    indptr, indices, _ = to_lists(table, lengths)
+
+    def run(partials):
+        wrapper = BatchMLAPagedAttentionWrapper(None, partials=partials)
+        wrapper.plan(np.arange(2, dtype=np.int32), indptr, indices, lengths, MLA_HEADS, VALUES,
+                     LATENT - VALUES, PAGE, True, 0.125, np.float16, np.float16)  # fmt: skip
+        return wrapper.run(q[..., :VALUES], q[..., VALUES:], pool[..., :VALUES], pool[..., VALUES:])
+
+    check_partials(run, attend_latent(q, pool, table, lengths, 0.125)[0])

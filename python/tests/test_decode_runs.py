@@ -119,9 +119,40 @@ def test_bad_arguments():
         attn.decode(*batch, run_keys=64, kv_splits=2)
     with pytest.raises(ValueError, match="run_keys: expected an integer from 1"):
         attn.decode(*batch, run_keys=0)
+    with pytest.raises(ValueError, match="partials: expected f32 or bf16, got 'f16'"):
+        attn.decode(*batch, partials="f16")
     with pytest.raises(ValueError, match="selected: expected no window, and causal=False"):
         attn.decode(*batch, selected=True)
     with pytest.raises(ValueError, match="selected: expected no window"):
         attn.decode(*batch, selected=True, causal=False, window=(3, None))
     with pytest.raises(attn.CompileError, match="run_keys to be a multiple of block_n"):
         attn.decode(*batch, run_keys=7)
+
+
+@pytest.mark.parametrize("cut", [{"kv_splits": 3}, {"run_keys": 64}])
+def test_partials(cut):
+    """Results of runs in bf16, of queries in f16: a mean of numbers that are rounded."""
+    batch = make_batch([128, 0, 17])
+    want = attend(*batch)
+    wide = attn.decode(*batch, **cut, lse=True)
+    narrow = attn.decode(*batch, **cut, partials="bf16", lse=True)
+    np.testing.assert_array_equal(wide[1], narrow[1])
+    assert (wide[0] != narrow[0]).any()
+    np.testing.assert_allclose(narrow[0], want[0], atol=1e-2)
+
+
+def test_partials_of_a_plan():
+    """Half of the workspace, but for LSEs."""
+    batch = make_latent([100, 0, 17])
+    q, pool, table, lengths = batch
+    options = {"value_dim": VALUES, "scale": 0.125}
+    want = attend_latent(*batch, 0.125)[0]
+    got = attn.mla_decode(*batch, **options, kv_splits=2, partials="bf16")
+    np.testing.assert_allclose(got, want, atol=1e-2)
+    plan = attn.DecodePlan(
+        batch=3, heads=q.shape[1], dim=q.shape[2], latent=True, page_size=PAGE, max_pages=10,
+        dtype="float16", kv_splits=2, partials="bf16", **options,
+    )  # fmt: skip
+    assert plan.workspace_bytes == 2 * 3 * q.shape[1] * (2 * VALUES + 4)
+    plan.plan(lengths, table)
+    np.testing.assert_array_equal(plan.run(q, pool), got)

@@ -82,6 +82,10 @@ static cl::opt<bool> flagNoSplitKeys(
     "no-split-keys",
     cl::desc("Leave a server's keys in one run, even where runs are faster"),
     cl::cat(compileCategory));
+static cl::opt<std::string> flagPartials(
+    "partials", cl::init("f32"), cl::value_desc("f32|bf16"),
+    cl::desc("Element type of the results of runs that the launch merges"),
+    cl::cat(compileCategory));
 static cl::opt<std::string> flagEpilogue(
     "epilogue", cl::init("auto"), cl::value_desc("direct|shuffled|staged|tma"),
     cl::desc("How results leave the kernel"), cl::cat(compileCategory));
@@ -260,6 +264,7 @@ static llvm::Expected<CompileOptions> getCompileOptions() {
   options.planTable = flagPlanTable;
   options.shippedPlans = !flagNoShippedPlans;
   options.splitKeys = !flagNoSplitKeys;
+  options.partials = flagPartials;
   options.epilogue = flagEpilogue;
   if (std::optional<std::string> plans = given(flagPrintPlan)) {
     if (!plans->empty() && *plans != "all")

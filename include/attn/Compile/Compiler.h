@@ -34,6 +34,8 @@ struct CompileOptions {
   bool shippedPlans = true;
   /// Whether a server's keys are cut into runs where it pays.
   bool splitKeys = true;
+  /// Element type of the results of runs that the launch merges: f32 or bf16.
+  std::string partials = "f32";
   /// How results leave the kernel: the plan's parameter, and where the results
   /// of tile IR say auto.
   std::string epilogue = "auto";

@@ -10,10 +10,11 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Allocates what o and lse become for each run: f32, with one more dimension
-/// in front.
-static std::pair<Value, Value>
-allocatePartials(OpBuilder &builder, Location loc, Value o, int64_t splits) {
+/// Allocates what o and lse become for each run, with one more dimension in
+/// front: o of type `partials`, f32 if that is null, and lse f32.
+static std::pair<Value, Value> allocatePartials(OpBuilder &builder,
+                                                Location loc, Value o,
+                                                int64_t splits, Type partials) {
   SmallVector<int64_t> shape = {splits};
   llvm::append_range(shape, cast<MemRefType>(o.getType()).getShape());
   SmallVector<Value> extents;
@@ -21,19 +22,20 @@ allocatePartials(OpBuilder &builder, Location loc, Value o, int64_t splits) {
     if (ShapedType::isDynamic(extent))
       extents.push_back(memref::DimOp::create(builder, loc, o, dim));
   // The head dimension, which lse does not have, is static.
-  auto allocate = [&](ArrayRef<int64_t> shape) -> Value {
-    return memref::AllocOp::create(
-        builder, loc, MemRefType::get(shape, builder.getF32Type()), extents);
+  Type f32 = builder.getF32Type();
+  auto allocate = [&](ArrayRef<int64_t> shape, Type element) -> Value {
+    return memref::AllocOp::create(builder, loc,
+                                   MemRefType::get(shape, element), extents);
   };
-  Value partialO = allocate(shape);
-  return {partialO, allocate(ArrayRef(shape).drop_back())};
+  Value partialO = allocate(shape, partials ? partials : f32);
+  return {partialO, allocate(ArrayRef(shape).drop_back(), f32)};
 }
 
-CombineOp attn::splitKeys(AttentionOp op, int64_t splits) {
+CombineOp attn::splitKeys(AttentionOp op, int64_t splits, Type partials) {
   OpBuilder builder(op);
   Value o = op.getO(), lse = op.getLse();
   auto [partialO, partialLse] =
-      allocatePartials(builder, op.getLoc(), o, splits);
+      allocatePartials(builder, op.getLoc(), o, splits, partials);
   op.getOMutable().assign(partialO);
   op.getLseMutable().assign(partialLse);
   op.setKvSplitsAttr(builder.getI64IntegerAttr(splits));
@@ -73,6 +75,18 @@ void attn::joinKeys(AttentionOp op, CombineOp combine) {
   combine.erase();
   for (Value partial : {partialO, partialLse})
     partial.getDefiningOp()->erase();
+}
+
+void attn::setPartials(AttentionOp op, Type partials) {
+  CombineOp combine = findMergedCombine(op);
+  Value o = op.getO();
+  bool isOwn =
+      combine && llvm::all_of(o.getUsers(), [&](Operation *user) {
+        return user == op || user == combine || isa<memref::DeallocOp>(user);
+      });
+  if (isOwn)
+    o.setType(MemRefType::Builder(cast<MemRefType>(o.getType()))
+                  .setElementType(partials));
 }
 
 //===----------------------------------------------------------------------===//
@@ -251,7 +265,7 @@ static LogicalResult considerDealt(AttentionOp op, const PlanEstimate &whole,
                                    const TargetRow &target,
                                    ArrayRef<const Schedule *> schedules,
                                    ArrayRef<PlanParameter> parameters,
-                                   SplitChoice &choice,
+                                   Type partials, SplitChoice &choice,
                                    std::vector<PlanCandidates> &offered) {
   auto isAsked = [&](llvm::StringRef name) {
     return llvm::any_of(parameters, [&](PlanParameter parameter) {
@@ -276,7 +290,7 @@ static LogicalResult considerDealt(AttentionOp op, const PlanEstimate &whole,
     fixed.push_back({kDealtRuns, total});
     fixed.push_back({kCtasPerSM, places});
     fixed.push_back({kWarps, warps});
-    CombineOp combine = splitKeys(op, dealt.most);
+    CombineOp combine = splitKeys(op, dealt.most, partials);
     FailureOr<ProblemFacts> split = ProblemFacts::get(op);
     if (failed(split))
       return failure();
@@ -307,12 +321,11 @@ static LogicalResult considerDealt(AttentionOp op, const PlanEstimate &whole,
   return success();
 }
 
-FailureOr<SplitChoice> attn::chooseSplits(AttentionOp op,
-                                          const PlanCandidates &whole,
-                                          const ProblemFacts &facts,
-                                          const TargetRow &target,
-                                          ArrayRef<const Schedule *> schedules,
-                                          ArrayRef<PlanParameter> parameters) {
+FailureOr<SplitChoice>
+attn::chooseSplits(AttentionOp op, const PlanCandidates &whole,
+                   const ProblemFacts &facts, const TargetRow &target,
+                   ArrayRef<const Schedule *> schedules,
+                   ArrayRef<PlanParameter> parameters, Type partials) {
   SplitChoice choice;
   const PlanEstimate &one = whole.plans.front().estimate;
   bool hasSeveral = facts.batch > 1;
@@ -339,7 +352,7 @@ FailureOr<SplitChoice> attn::chooseSplits(AttentionOp op,
     return choice;
   int64_t tiles = std::max<int64_t>(1, one.tiles);
   for (int64_t splits : listSplits(tiles, seen, target)) {
-    CombineOp combine = splitKeys(op, splits);
+    CombineOp combine = splitKeys(op, splits, partials);
     FailureOr<ProblemFacts> split = ProblemFacts::get(op);
     if (succeeded(split))
       add(*split, collectCandidates(*split, target, schedules, parameters),
@@ -351,7 +364,7 @@ FailureOr<SplitChoice> attn::chooseSplits(AttentionOp op,
   choice.best = pickSplits(choice.candidates, hasSeveral, target);
   if (hasSeveral)
     if (failed(considerDealt(op, one, batch, target, schedules, parameters,
-                             choice, offered)))
+                             partials, choice, offered)))
       return failure();
   choice.plans = std::move(offered[choice.best]);
   SmallVector<PlanCandidate> &plans = choice.plans.plans;

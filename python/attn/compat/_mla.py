@@ -7,6 +7,7 @@ from typing import Any
 from .. import _options, _serving_calls, _tensors
 from .._decode_plan import DecodePlan
 from .._row_tensors import NARROW_TYPES
+from .._serving_settings import check_partials
 from ..errors import ArgumentError
 from . import _lists
 from ._wrapper import Wrapper, call_rows, check_lse, get_element, make_outputs
@@ -61,10 +62,12 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         backend: str = "auto",
         *,
         max_pages: int | None = None,
+        partials: str = "f32",
     ) -> None:
         buffers = {"kv_indptr": kv_indptr, "kv_indices": kv_indices, "kv_len_arr": kv_len_arr}
         super().__init__(use_cuda_graph, buffers | {"qo_indptr": qo_indptr}, max_pages)
         self._plans: dict[object, DecodePlan] = {}
+        self._partials = check_partials(partials)
         self._queries: int | None = None
 
     def plan(
@@ -271,7 +274,7 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         """attn.mla_decode, whose kernel is that of the batch."""
         pages = (self._pages.table, self._pages.lengths)
         options: dict[str, Any] = {"value_dim": self._dims[0], "scale": self._scale}
-        options |= factor | {"causal": self._causal}
+        options |= factor | {"causal": self._causal, "partials": self._partials}
         is_apart = isinstance(q, tuple)
 
         def function(rows: Any, **outputs: Any) -> Any:
@@ -312,6 +315,7 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
                 lse=has_lse,
                 latent=True,
                 out_type=self._out_type,
+                partials=self._partials,
                 device=out.device,
                 **factor,
                 **more,

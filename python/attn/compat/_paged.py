@@ -8,6 +8,7 @@ from .. import _decode, _serving_calls, _tensors
 from .._decode_plan import DecodePlan
 from .._paged_problem import check_layout, make_pool_strides
 from .._row_tensors import NARROW_TYPES
+from .._serving_settings import check_partials
 from ..errors import ArgumentError
 from . import _lists
 from ._wrapper import Wrapper, call_rows, check_lse, get_element, make_outputs
@@ -114,6 +115,7 @@ class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
         jit_args: Any = None,
         *,
         max_pages: int | None = None,
+        partials: str = "f32",
     ) -> None:
         _lists.refuse({"jit_args": jit_args}, {"jit_args": None})
         self._layout = check_layout(kv_layout)
@@ -124,6 +126,7 @@ class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
         }
         super().__init__(use_cuda_graph, buffers, max_pages)
         self._plans: dict[object, DecodePlan] = {}
+        self._partials = check_partials(partials)
 
     def plan(
         self,
@@ -173,6 +176,7 @@ class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
         pages = self._read_pages(*lists, page_size, self._most_pages)
         self._take_settings(types, given)
         self._options["kv_splits"] = 1 if disable_split_kv else None
+        self._options["partials"] = self._partials
         self._dim, self._queries = head_dim, q_len_per_req
         self._pages.plan(*pages)
         for each in self._plans.values():

@@ -15,10 +15,14 @@ namespace mlir::attn {
 
 /// Lets `op` write partial results of `splits` runs to buffers that are
 /// allocated in front of it, and merges them behind it into what it wrote. A
-/// plan may say that the kernel of `op` does both.
-CombineOp splitKeys(AttentionOp op, int64_t splits);
+/// plan may say that the kernel of `op` does both. Partial results of o have
+/// the type `partials`, f32 if it is null.
+CombineOp splitKeys(AttentionOp op, int64_t splits, Type partials = {});
 /// Takes back what splitKeys did.
 void joinKeys(AttentionOp op, CombineOp combine);
+/// Gives the partial results of o the type `partials`, where they are memory of
+/// the launch that only `op` and what merges them use.
+void setPartials(AttentionOp op, Type partials);
 
 /// What an attention is expected to take with its keys in `splits` runs.
 struct SplitCandidate {
@@ -58,12 +62,13 @@ bool maySplitKeys(const ProblemFacts &facts);
 
 /// Compares numbers of runs of an attention that may be split, and plans that
 /// are as fast as each other where lengths are even. `whole` has its plans in
-/// one run, the fastest first. `op` is as it was afterwards.
+/// one run, the fastest first. `op` is as it was afterwards. Partial results
+/// would be of `partials`, as splitKeys has it.
 FailureOr<SplitChoice>
 chooseSplits(AttentionOp op, const PlanCandidates &whole,
              const ProblemFacts &facts, const TargetRow &target,
              llvm::ArrayRef<const Schedule *> schedules,
-             llvm::ArrayRef<PlanParameter> parameters = {});
+             llvm::ArrayRef<PlanParameter> parameters = {}, Type partials = {});
 
 /// The candidates as a table: a line of headings, then one for each.
 std::string formatSplitTable(const SplitChoice &choice);

@@ -84,6 +84,8 @@ private:
   SmallVector<PlanParameter> parameters;
   bool allowsSpills = false;
   StringRef kernel;
+  /// Of what partial results become; null leaves them f32.
+  Type partialType;
   std::optional<PlanTable> table;
 };
 
@@ -363,8 +365,8 @@ LogicalResult AttnPlanPass::planSplits(const ProblemFacts &facts,
   if (!split || !maySplitKeys(facts) || candidates.plans.empty())
     return success();
   AttentionOp op = facts.op;
-  FailureOr<SplitChoice> choice =
-      chooseSplits(op, candidates, facts, target, schedules, parameters);
+  FailureOr<SplitChoice> choice = chooseSplits(
+      op, candidates, facts, target, schedules, parameters, partialType);
   if (failed(choice))
     return failure();
   if (choice->candidates.empty())
@@ -372,7 +374,7 @@ LogicalResult AttnPlanPass::planSplits(const ProblemFacts &facts,
   reportSplits(op, *choice, target);
   const SplitCandidate &best = choice->getBest();
   if (best.splits != 1) {
-    CombineOp combine = splitKeys(op, best.splits);
+    CombineOp combine = splitKeys(op, best.splits, partialType);
     ++numSplit;
     if (failed(planCombine(combine)))
       return failure();
@@ -418,7 +420,7 @@ static void setCombine(const ProblemFacts &facts, const TargetRow &target,
 LogicalResult AttnPlanPass::planOneRun(AttentionOp op, const TargetRow &target,
                                        ArrayRef<const Schedule *> schedules,
                                        PlanCandidates &candidates) {
-  CombineOp combine = splitKeys(op, /*splits=*/1);
+  CombineOp combine = splitKeys(op, /*splits=*/1, partialType);
   FailureOr<ProblemFacts> facts = ProblemFacts::get(op);
   if (succeeded(facts)) {
     PlanCandidates merged =
@@ -431,6 +433,8 @@ LogicalResult AttnPlanPass::planOneRun(AttentionOp op, const TargetRow &target,
 }
 
 LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
+  if (partialType && !op.getPlanAttr())
+    setPartials(op, partialType);
   FailureOr<ProblemFacts> facts = ProblemFacts::get(op);
   if (failed(facts))
     return failure();
@@ -459,7 +463,7 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
   if (failed(planSplits(*facts, target, schedules, candidates)))
     return failure();
   if (isMerged && !candidates.plans.empty() && !op.getKvSplits() &&
-      failed(planCombine(splitKeys(op, /*splits=*/1))))
+      failed(planCombine(splitKeys(op, /*splits=*/1, partialType))))
     return failure();
   // What problems say themselves about runs leaves who merges them.
   if (!candidates.plans.empty() && findMergedCombine(op))
@@ -561,6 +565,12 @@ void AttnPlanPass::runOnOperation() {
     }
     table = std::move(*read);
   }
+  if (partials != "f32" && partials != "bf16") {
+    module.emitError("partials: expected f32 or bf16, got '")
+        << partials << "'";
+    return signalPassFailure();
+  }
+  partialType = partials == "bf16" ? BFloat16Type::get(&getContext()) : Type();
   if (failed(readParameters()))
     return signalPassFailure();
   // Splitting adds ops.

@@ -42,7 +42,9 @@ def AttnPlanPass : Pass<"attn-plan", "::mlir::ModuleOp"> {
     Option<"printAll", "print-all", "bool", "false",
            "Print all candidates with their sums of memory and registers.">,
     Option<"split", "split", "bool", "true",
-           "Cut the keys of servers' attentions into runs where it pays.">
+           "Cut the keys of servers' attentions into runs where it pays.">,
+    Option<"partials", "partials", "std::string", "\"f32\"",
+           "Element type of the results of runs that the launch merges: f32 or bf16.">
   ];
   let statistics = [Statistic<"numSplit", "split", "Number of attentions whose keys were cut into runs">];
   let dependentDialects = ["::mlir::attn::AttnDialect",

@@ -41,6 +41,11 @@ struct AttnPipelineOptions : PassPipelineOptions<AttnPipelineOptions> {
       llvm::cl::desc("Cut the keys of servers' attentions into runs where it "
                      "pays."),
       llvm::cl::init(true)};
+  Option<std::string> partials{
+      *this, "partials",
+      llvm::cl::desc("Element type of the results of runs that the launch "
+                     "merges: f32 or bf16."),
+      llvm::cl::init("f32")};
   Option<bool> printPlans{
       *this, "print-plans",
       llvm::cl::desc("Print the ten best candidates with their estimates."),
