@@ -137,6 +137,7 @@ def compare(tensors: dict[str, torch.Tensor], problem: dict) -> tuple[float, flo
     """Relative error of O and absolute error of LSE."""
     q, k, v, o = (tensors[name] for name in "qkvo")
     lse, sinks = tensors.get("lse"), tensors.get("sinks")
+    init_o, init_lse = tensors.get("init_o"), tensors.get("init_lse")
     if problem.get("varlen"):
         cu_q, cu_k = (tensors[f"cu_seqlens_{side}"].tolist() for side in "qk")
         pieces = [
@@ -152,6 +153,14 @@ def compare(tensors: dict[str, torch.Tensor], problem: dict) -> tuple[float, flo
         reference, reference_lse = attend(
             q[b, :, rows], k[b, :, columns], v[b, :, columns], problem, sinks
         )
+        if init_o is not None:
+            start = init_lse[b, :, rows].double()
+            both = torch.logaddexp(reference_lse, start)
+            reference = (
+                torch.exp(reference_lse - both)[..., None] * reference
+                + torch.exp(start - both)[..., None] * init_o[b, :, rows].double()
+            )
+            reference_lse = both
         got = o[b, :, rows].double()
         difference += float(((got - reference) ** 2).sum())
         norm += float((reference**2).sum())
