@@ -80,8 +80,8 @@ func.func @dynamic(%q: memref<?x8x?x64xf16>, %k: memref<?x8x?x64xf16>, %o: memre
 // CHECK: scf.for
 // CHECK: llvm.load {{.*}} {alignment = 4 : i64} : !llvm.ptr<1> -> f32
 // CHECK-NOT: vector<
-func.func @alone(%po: memref<40x1x2x5x9xf32>, %pl: memref<40x1x2x5xf32>, %o: memref<1x2x5x9xf32>) {
-  attn.combine ins(%po, %pl : memref<40x1x2x5x9xf32>, memref<40x1x2x5xf32>)
+func.func @alone(%po: memref<80x1x2x5x9xf32>, %pl: memref<80x1x2x5xf32>, %o: memref<1x2x5x9xf32>) {
+  attn.combine ins(%po, %pl : memref<80x1x2x5x9xf32>, memref<80x1x2x5xf32>)
                outs(%o : memref<1x2x5x9xf32>) {kernel = "merge"}
   return
 }
