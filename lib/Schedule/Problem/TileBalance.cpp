@@ -100,6 +100,16 @@ std::optional<double> attn::getImbalance(const ProblemFacts &facts,
                           facts.batch * facts.heads, groupHeads, ctas);
 }
 
+double attn::countRounds(const ProblemFacts &facts, TileOrder order,
+                         double waves, int64_t blockM, int64_t blockN,
+                         int64_t groupHeads, int64_t ctas) {
+  if (order == TileOrder::LongestFirst)
+    if (std::optional<double> imbalance =
+            getImbalance(facts, blockM, blockN, groupHeads, ctas))
+      return waves * *imbalance;
+  return std::ceil(waves);
+}
+
 /// Heads of packed sequences whose keys take half of L2, at the sequences' mean
 /// length if that is known and at the bound on their queries else.
 static int64_t choosePackedHeads(const ProblemFacts &facts,

@@ -22,6 +22,13 @@ std::optional<double> getImbalance(const ProblemFacts &facts, int64_t blockM,
                                    int64_t blockN, int64_t groupHeads,
                                    int64_t ctas);
 
+/// The rounds of tiles that a launch of `waves` times `ctas` tiles takes: whole
+/// ones, or as many as the CTA that has most of them where the longest come
+/// first and their lengths are known.
+double countRounds(const ProblemFacts &facts, TileOrder order, double waves,
+                   int64_t blockM, int64_t blockN, int64_t groupHeads,
+                   int64_t ctas);
+
 /// The number of heads that deals tiles most evenly among those whose keys and
 /// values take half of L2, since each half of the chip may hold a copy of its
 /// own, or somewhat more; where sequences are packed, as many as take half of

@@ -346,12 +346,9 @@ PlanEstimate WsColumnsSchedule::estimate(const ProblemFacts &facts,
     estimate.tileClocks += kTileKeyClocks * (blockN - kTileKeys);
     estimate.blockClocks += kBlockGapClocks;
   }
-  double rounds = std::ceil(estimate.waves);
-  if (plan.getOrder() == TileOrder::LongestFirst)
-    if (std::optional<double> imbalance =
-            getImbalance(facts, getTogetherRows(cluster, divided),
-                         plan.getBlockN(), plan.getGroupHeads(), clusters))
-      rounds = estimate.waves * *imbalance;
+  double rounds = countRounds(facts, plan.getOrder(), estimate.waves,
+                              getTogetherRows(cluster, divided),
+                              plan.getBlockN(), plan.getGroupHeads(), clusters);
   if (std::max(facts.headDim, facts.valueDim) <= kMostWholeColumns)
     estimate.margin = kMargin;
   else if (divided == 1 && mayBePaired(facts, target))

@@ -184,11 +184,8 @@ PlanEstimate WsPairSchedule::estimate(const ProblemFacts &facts,
                   kSlotClocks * slots;
   estimate.blockClocks = kPowerFactor * (bound + kUnhiddenShare * serial);
   estimate.tileClocks = kTileClocks;
-  double rounds = std::ceil(estimate.waves);
-  if (plan.getOrder() == TileOrder::LongestFirst)
-    if (std::optional<double> imbalance = getImbalance(
-            facts, kPairRows, plan.getBlockN(), plan.getGroupHeads(), clusters))
-      rounds = estimate.waves * *imbalance;
+  double rounds = countRounds(facts, plan.getOrder(), estimate.waves, kPairRows,
+                              plan.getBlockN(), plan.getGroupHeads(), clusters);
   if (std::max(facts.headDim, facts.valueDim) <= kMostWholeColumns)
     estimate.margin = kMargin;
   estimate.microseconds =
