@@ -74,16 +74,22 @@ void Machine::addOpenTile() {
         program->live[warp.pc].test(program->numSlots))
       last = std::min(last, warp.tiles);
   tiles.push_back(getFreeName("tile", ArrayRef(tiles).drop_front(last)));
+  Affine tile = getOpenTile(tiles.size() - 1);
   if (program->areTilesCounts)
-    learn(getOpenTile(tiles.size() - 1));
+    learn(tile);
+  if (auto range = program->tileRange) {
+    learn(tile.plus(Affine(-range->first)));
+    learn(Affine(range->second).plus(tile, -1));
+  }
 }
 
-/// Writes a sum in place of an unknown wherever it is.
-void Machine::replace(uint32_t number, const Affine &by) {
+/// Writes a sum in place of so many times an unknown wherever that is.
+void Machine::replace(uint32_t number, int64_t times, const Affine &by) {
   auto write = [&](Affine &sum) {
     for (auto [other, factor] : Affine(sum).terms)
-      if (other == number)
-        sum = sum.plus(Affine::unknown(number), -factor).plus(by, factor);
+      if (other == number && factor % times == 0)
+        sum =
+            sum.plus(Affine::unknown(number), -factor).plus(by, factor / times);
   };
   for (Warp &warp : warps)
     for (auto &[slot, sum] : warp.unknown)
@@ -101,37 +107,110 @@ void Machine::replace(uint32_t number, const Affine &by) {
   facts = written;
 }
 
+/// A sum in which unknowns are written as totals where these are nearer:
+/// `total` of `left` is that and so many trips that are over.
+static Affine writeTotals(Affine sum, const std::map<uint32_t, int64_t> &behind,
+                          const std::map<uint32_t, uint32_t> &totals) {
+  for (auto [number, factor] : Affine(sum).terms) {
+    auto total = totals.find(number);
+    if (total == totals.end())
+      continue;
+    int64_t over = factor * behind.at(number);
+    if (std::abs(sum.constant - over) >= std::abs(sum.constant))
+      continue;
+    sum = sum.plus(Affine::unknown(number), -factor)
+              .plus(Affine::unknown(total->second), factor)
+              .plus(Affine(-over));
+  }
+  return sum;
+}
+
+/// Where a loop still has at hand how many trips it has in all, the distance to
+/// what is left of them would grow with each trip: what is kept of it is that
+/// it is no less than it was.
+void Machine::forgetTotals(const std::map<uint32_t, int64_t> &behind,
+                           const Facts &known) {
+  std::map<uint32_t, uint32_t> totals;
+  for (auto [number, over] : behind)
+    totals[number] = getNamed(*unknowns, "total", getFreeName("total"));
+  llvm::DenseSet<uint32_t> used;
+  for (Warp &warp : warps)
+    for (auto &[slot, sum] : warp.unknown) {
+      sum = writeTotals(sum, behind, totals);
+      for (auto [number, factor] : sum.terms)
+        used.insert(number);
+    }
+  for (auto [number, total] : totals) {
+    if (!used.contains(total))
+      continue;
+    facts.add(Affine::unknown(total)
+                  .plus(Affine::unknown(number), -1)
+                  .plus(Affine(-behind.at(number))));
+  }
+  // Totals stand to each other as what was left of them did.
+  for (Affine fact : known.get()) {
+    bool isOfTotals = true;
+    for (auto [number, factor] : Affine(fact).terms) {
+      isOfTotals &= used.contains(totals.at(number));
+      fact = fact.plus(Affine::unknown(number), -factor)
+                 .plus(Affine::unknown(totals.at(number)), factor)
+                 .plus(Affine(-factor * behind.at(number)));
+    }
+    if (isOfTotals)
+      facts.add(fact);
+  }
+}
+
+/// Whether trips may be counted by an unknown: one that is computed for a tile,
+/// or its number.
+bool Machine::isCountOfTile(uint32_t number) const {
+  return !unknowns->getSources(number).empty() ||
+         StringRef(unknowns->getText(number)).starts_with("tile ");
+}
+
 /// How many trips a loop has left follows from how many it has and how many are
 /// over, which is another number after each trip, where it can be computed anew
 /// how many it has: for the next tile. Beyond some trips it is forgotten, and
 /// what is left is any number. This is less than is known, so what is right
 /// from here on is right.
 void Machine::forgetTrips() {
-  std::map<uint32_t, int64_t> least;
+  // So many times an unknown, and the least that is added to it.
+  std::map<uint32_t, std::pair<int64_t, int64_t>> least;
   for (const Warp &warp : warps)
-    for (auto &[slot, sum] : warp.unknown)
-      if (warp.state != Warp::Done && program->live[warp.pc].test(slot) &&
-          sum.terms.size() == 1 && sum.terms[0].second == 1 &&
-          !unknowns->getSources(sum.terms[0].first).empty()) {
-        int64_t &constant = least[sum.terms[0].first];
+    for (auto &[slot, sum] : warp.unknown) {
+      if (warp.state == Warp::Done || !program->live[warp.pc].test(slot) ||
+          sum.terms.size() != 1)
+        continue;
+      auto [number, factor] = sum.terms.front();
+      if (factor <= 0 || !isCountOfTile(number))
+        continue;
+      auto &[times, constant] =
+          least.try_emplace(number, factor, 0).first->second;
+      if (factor < times)
+        std::tie(times, constant) = std::tuple(factor, int64_t(0));
+      if (factor == times)
         constant = std::min(constant, sum.constant);
-      }
+    }
   // Loops of one tile have to do with each other.
   if (llvm::none_of(least, [](const auto &trips) {
-        return trips.second < -kTripsBehind;
+        return trips.second.second < -kTripsBehind;
       }))
     return;
+  std::map<uint32_t, int64_t> behind;
   llvm::DenseSet<uint32_t> fresh;
-  for (auto [number, constant] : least) {
+  for (auto [number, trips] : least) {
+    auto [times, constant] = trips;
     uint32_t left = getNamed(*unknowns, "trips", getFreeName("trips"));
     fresh.insert(left);
-    replace(number, Affine::unknown(left).plus(Affine(-constant)));
+    replace(number, times, Affine::unknown(left).plus(Affine(-constant)));
+    behind[left] = -constant;
   }
   Facts ofThese = facts;
   ofThese.keepOnly(fresh);
   forget([&](uint32_t number) { return fresh.contains(number); });
   for (const Affine &fact : ofThese.get())
     facts.add(fact);
+  forgetTotals(behind, ofThese);
 }
 
 /// Whether a number is that of a tile, or says that there are no more. What is
