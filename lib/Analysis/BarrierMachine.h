@@ -203,6 +203,7 @@ public:
   /// What the orders seen so far rest on: bit n of assumption n.
   uint32_t getAssumptions() const { return assumptions; }
 
+private:
   friend class StateKey;
   // Steps (BarrierMachine.cpp).
   bool advance(Warp &warp);
@@ -256,7 +257,7 @@ public:
   bool isTaken(uint32_t number) const;
   uint32_t getFreeName(StringRef kind, ArrayRef<int64_t> taken = {});
   void replace(uint32_t number, int64_t times, const Affine &by);
-  bool isCountOfTile(uint32_t number) const;
+  Affine nameTrips(const Affine &sum);
   void forgetTrips();
   void forgetTotals(const std::map<uint32_t, int64_t> &behind,
                     const Facts &known);

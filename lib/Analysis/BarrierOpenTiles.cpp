@@ -161,11 +161,20 @@ void Machine::forgetTotals(const std::map<uint32_t, int64_t> &behind,
   }
 }
 
-/// Whether trips may be counted by an unknown: one that is computed for a tile,
-/// or its number.
-bool Machine::isCountOfTile(uint32_t number) const {
-  return !unknowns->getSources(number).empty() ||
-         StringRef(unknowns->getText(number)).starts_with("tile ");
+/// Trips that follow from the number of a tile by a factor have a name of their
+/// own, as those have that are computed in other ways: what is left of them is
+/// forgotten as a whole.
+Affine Machine::nameTrips(const Affine &sum) {
+  if (!program->hasOpenTiles() || sum.terms.size() != 1)
+    return sum;
+  auto [number, factor] = sum.terms.front();
+  bool isOfTile = StringRef(unknowns->getText(number)).starts_with("tile ");
+  if (!isOfTile && (factor == 1 || unknowns->getSources(number).empty()))
+    return sum;
+  Affine trips = Affine::unknown(unknowns->getTrips(sum));
+  learn(trips.plus(sum, -1));
+  learn(sum.plus(trips, -1));
+  return trips;
 }
 
 /// How many trips a loop has left follows from how many it has and how many are
@@ -174,35 +183,29 @@ bool Machine::isCountOfTile(uint32_t number) const {
 /// what is left is any number. This is less than is known, so what is right
 /// from here on is right.
 void Machine::forgetTrips() {
-  // So many times an unknown, and the least that is added to it.
-  std::map<uint32_t, std::pair<int64_t, int64_t>> least;
+  std::map<uint32_t, int64_t> least;
   for (const Warp &warp : warps)
-    for (auto &[slot, sum] : warp.unknown) {
-      if (warp.state == Warp::Done || !program->live[warp.pc].test(slot) ||
-          sum.terms.size() != 1)
-        continue;
-      auto [number, factor] = sum.terms.front();
-      if (factor <= 0 || !isCountOfTile(number))
-        continue;
-      auto &[times, constant] =
-          least.try_emplace(number, factor, 0).first->second;
-      if (factor < times)
-        std::tie(times, constant) = std::tuple(factor, int64_t(0));
-      if (factor == times)
+    for (auto &[slot, sum] : warp.unknown)
+      if (warp.state != Warp::Done && program->live[warp.pc].test(slot) &&
+          sum.terms.size() == 1 && sum.terms[0].second == 1 &&
+          !unknowns->getSources(sum.terms[0].first).empty()) {
+        int64_t &constant = least[sum.terms[0].first];
         constant = std::min(constant, sum.constant);
-    }
+      }
   // Loops of one tile have to do with each other.
   if (llvm::none_of(least, [](const auto &trips) {
-        return trips.second.second < -kTripsBehind;
+        return trips.second < -kTripsBehind;
       }))
     return;
   std::map<uint32_t, int64_t> behind;
   llvm::DenseSet<uint32_t> fresh;
-  for (auto [number, trips] : least) {
-    auto [times, constant] = trips;
+  for (auto [number, constant] : least) {
+    if (const Affine *sum = unknowns->findTrips(number))
+      replace(sum->terms.front().first, sum->terms.front().second,
+              Affine::unknown(number).plus(Affine(-sum->constant)));
     uint32_t left = getNamed(*unknowns, "trips", getFreeName("trips"));
     fresh.insert(left);
-    replace(number, times, Affine::unknown(left).plus(Affine(-constant)));
+    replace(number, 1, Affine::unknown(left).plus(Affine(-constant)));
     behind[left] = -constant;
   }
   Facts ofThese = facts;

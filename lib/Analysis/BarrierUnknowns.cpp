@@ -308,8 +308,10 @@ SmallVector<std::string, 2> barriers::getUnknownKinds(const Program &program,
     // Trips of a loop that goes on by one are a difference.
     bool isByOne = llvm::is_contained(program.constants,
                                       std::make_pair(step.args[2], int64_t(1)));
-    return isByOne ? SmallVector<std::string, 2>()
-                   : SmallVector<std::string, 2>{Unknowns::kQuotient.str()};
+    SmallVector<std::string, 2> kinds = {Unknowns::kTrips.str()};
+    if (!isByOne)
+      kinds.push_back(Unknowns::kQuotient.str());
+    return kinds;
   }
   if (step.code != Code::Compute || !step.factors.empty() || !step.op)
     return {};
@@ -371,7 +373,8 @@ std::optional<Affine> Machine::computeOpen(const Step &step,
       return Affine();
     if (!args[2].isConstant() || args[2].constant <= 0)
       return std::nullopt;
-    return divide(trips.plus(Affine(args[2].constant - 1)), args[2].constant);
+    return nameTrips(
+        divide(trips.plus(Affine(args[2].constant - 1)), args[2].constant));
   }
   if (!step.factors.empty()) {
     Affine sum(step.value);
