@@ -203,7 +203,6 @@ public:
   /// What the orders seen so far rest on: bit n of assumption n.
   uint32_t getAssumptions() const { return assumptions; }
 
-private:
   friend class StateKey;
   // Steps (BarrierMachine.cpp).
   bool advance(Warp &warp);

@@ -131,8 +131,11 @@ static Affine writeTotals(Affine sum, const std::map<uint32_t, int64_t> &behind,
 void Machine::forgetTotals(const std::map<uint32_t, int64_t> &behind,
                            const Facts &known) {
   std::map<uint32_t, uint32_t> totals;
-  for (auto [number, over] : behind)
-    totals[number] = getNamed(*unknowns, "total", getFreeName("total"));
+  SmallVector<int64_t> names;
+  for (auto [number, over] : behind) {
+    names.push_back(getFreeName("total", names));
+    totals[number] = getNamed(*unknowns, "total", names.back());
+  }
   llvm::DenseSet<uint32_t> used;
   for (Warp &warp : warps)
     for (auto &[slot, sum] : warp.unknown) {

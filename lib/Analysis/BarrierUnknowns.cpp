@@ -178,6 +178,10 @@ bool Machine::answer(Warp &warp, const Step &step) {
   if (isa<arith::MinSIOp, arith::MaxSIOp, arith::MinUIOp, arith::MaxUIOp>(
           step.op))
     return isDecided(args[0].plus(args[1], -1));
+  // Quotients without a sign are followed where none is.
+  if (isa<arith::DivUIOp, arith::RemUIOp, arith::CeilDivUIOp, arith::ShRUIOp>(
+          step.op))
+    return isDecided(args[0]);
   return true;
 }
 
