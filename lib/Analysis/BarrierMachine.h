@@ -203,6 +203,7 @@ public:
   /// What the orders seen so far rest on: bit n of assumption n.
   uint32_t getAssumptions() const { return assumptions; }
 
+private:
   friend class StateKey;
   // Steps (BarrierMachine.cpp).
   bool advance(Warp &warp);
