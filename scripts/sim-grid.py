@@ -72,6 +72,9 @@ TMEM_AXES = {
     # Chunks of keys that a mask takes from all rows of a warp are left out, where
     # there is a mask.
     "chunks": (False, True),
+    # Rows of their batch or of packed sequences, batches that end before k does, or
+    # pages of so many keys.
+    "keys": ("rows", "lengths", "16", "64", "256"),
 }
 
 
@@ -80,10 +83,12 @@ class TmemCase(Case):
 
     def __init__(self, values):
         super().__init__(values[:6])
-        self.packed, self.softmax, self.epilogue, self.rows, sums, chunks = values[6:]
+        self.packed, self.softmax, self.epilogue, self.rows, sums, chunks, keys = values[6:]
         self.sums = sums if self.dtype == "f16" else "registers"
         self.rows &= self.heads != self.kv_heads
         self.chunks = chunks and self.mask != "none"
+        # What is packed says by itself where its sequences end.
+        self.keys = "rows" if self.packed and keys == "lengths" else keys
 
     @property
     def name(self):
@@ -91,13 +96,19 @@ class TmemCase(Case):
         rows = "-rows" if self.rows else ""
         sums = "-sums" if self.sums == "tensor" else ""
         chunks = "-chunks" if self.chunks else ""
-        return f"{super().name}{packed}-{self.softmax}-{self.epilogue}{rows}{sums}{chunks}"
+        keys = {"rows": "", "lengths": "-lengths"}.get(self.keys, f"-pages{self.keys}")
+        return f"{super().name}{packed}-{self.softmax}-{self.epilogue}{rows}{sums}{chunks}{keys}"
 
     def command(self, tool, chip):
         command = super().command(tool, chip)
         if self.packed:
             command[1] = f"--q=1x{self.heads}x{self.nq + 5}x{self.d}x{self.dtype}"
             command[3] = f"--varlen=q:{self.nq},0,5/k:{self.nk},40,0"
+        elif self.keys != "rows":
+            command[1] = f"--q=3x{self.heads}x{self.nq}x{self.d}x{self.dtype}"
+            command.append(f"--kv-lengths={self.nk // 2 + 1},0,{self.nk}")
+        if self.keys.isdigit():
+            command.append(f"--page-size={self.keys}")
         parameters = f"softmax={self.softmax}"
         has_tma = not self.packed and not (self.rows and self.heads == 3)
         if self.epilogue != "auto" and (has_tma or self.epilogue != "tma"):

@@ -64,9 +64,9 @@ private:
   std::vector<std::deque<StateSummary> *> order;
 };
 
-/// What is proved with unknowns takes up to 60000 steps a warp, and what is not
+/// What is proved with unknowns takes up to 90000 steps a warp, and what is not
 /// takes all that it may: of the limit a share for each warp.
-constexpr int64_t kOpenShare = 48;
+constexpr int64_t kOpenShare = 32;
 
 /// A state for which another one stands is left where that has taken so few
 /// steps, and a part of all: else what is left is followed again too often.

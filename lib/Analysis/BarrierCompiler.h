@@ -149,6 +149,7 @@ private:
   Value findDistinctNumber(scf::ForOp loop);
   void compareTiles();
   void classifyTiles();
+  void boundTiles();
   void classifyBlocks();
   void enumerateTiles(Operation *loop, llvm::SetVector<int64_t> &numbers);
   void countDealtTiles(scf::WhileOp loop, llvm::SetVector<int64_t> &numbers);

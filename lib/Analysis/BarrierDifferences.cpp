@@ -2,11 +2,13 @@
 //
 // A counter that is compared with an unknown number matters by the difference
 // of both, which grows by the same number in each trip. Where that is kept in
-// place of them, a state does not say how many trips there were.
+// place of them, a state does not say how many trips there were. One that goes
+// away from zero is compared with the same outcome from there on.
 //
 //===----------------------------------------------------------------------===//
 
 #include "BarrierCompiler.h"
+#include "BarrierMachine.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
@@ -74,8 +76,9 @@ void Compiler::emitDifferences(scf::ForOp op) {
       step.args.push_back(slotOf(value));
       step.factors.push_back(factor);
     }
-    differences[difference.compare] = {
-        op, slot, difference.trips * *getConstantIntValue(op.getStep())};
+    int64_t growth = difference.trips * *getConstantIntValue(op.getStep());
+    differences[difference.compare] = {op, slot, growth};
+    program.growths.push_back({slot, growth});
   }
 }
 
@@ -111,4 +114,17 @@ bool Compiler::emitComparison(Operation *op) {
     return compare(both, result);
   };
   return true;
+}
+
+/// A difference whose sign does not change any more is as one of which that is
+/// all that is known.
+void Machine::settleDifferences() {
+  for (auto [slot, growth] : program->growths)
+    for (Warp &warp : warps) {
+      int64_t sign = growth < 0 ? -1 : 1;
+      std::optional<Affine> value = getOpen(warp, slot);
+      if (value && !warp.varied.count(slot) &&
+          facts.imply(value->times(sign).plus(Affine(-1))))
+        set(warp, slot, sign);
+    }
 }

@@ -249,6 +249,17 @@ void Compiler::enumerateTiles(Operation *op,
   }
 }
 
+/// Which numbers tiles may have that are unknown otherwise. That it is not
+/// known stands in the way of nothing.
+void Compiler::boundTiles() {
+  llvm::SetVector<int64_t> numbers;
+  enumerateTiles(tileValues.begin()->first, numbers);
+  if (!unsupportedOp && !numbers.empty())
+    program.tileRange = {*llvm::min_element(numbers),
+                         *llvm::max_element(numbers)};
+  unsupportedOp.reset();
+}
+
 /// Partitions that compute their tiles in different ways may walk different
 /// ones. Where the launch says which, loops over tiles are loops as any other:
 /// each kind of CTA is run to its end, which shows whether it matters.

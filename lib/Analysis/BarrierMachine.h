@@ -244,16 +244,23 @@ private:
   std::optional<Affine> computeCounts(Operation *op, ArrayRef<Affine> args);
   std::optional<Affine> computeSum(Operation *op, ArrayRef<Affine> args);
   std::optional<Affine> readGlobal(const Step &step, ArrayRef<Affine> args);
+  Affine settle(const Affine &sum) const;
   std::optional<Affine> computeOpen(const Step &step, ArrayRef<Affine> args);
   void setOpenResult(Warp &warp, const Step &step);
+
+  // Comparisons of a loop's counter (BarrierDifferences.cpp).
+  void settleDifferences();
 
   // Tiles of which nothing is known (BarrierOpenTiles.cpp).
   Affine getOpenTile(size_t index);
   bool isTile(const Warp &warp, Slot slot);
   bool isTaken(uint32_t number) const;
   uint32_t getFreeName(StringRef kind, ArrayRef<int64_t> taken = {});
-  void replace(uint32_t number, const Affine &by);
+  void replace(uint32_t number, int64_t times, const Affine &by);
+  Affine nameTrips(const Affine &sum);
   void forgetTrips();
+  void forgetTotals(const std::map<uint32_t, int64_t> &behind,
+                    const Facts &known);
   Affine getArgument(unsigned argument);
   void forget(llvm::function_ref<bool(uint32_t)> isForgotten);
   bool isUsed(const Warp &warp, const Step &step) const;

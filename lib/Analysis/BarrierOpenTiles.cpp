@@ -74,16 +74,22 @@ void Machine::addOpenTile() {
         program->live[warp.pc].test(program->numSlots))
       last = std::min(last, warp.tiles);
   tiles.push_back(getFreeName("tile", ArrayRef(tiles).drop_front(last)));
+  Affine tile = getOpenTile(tiles.size() - 1);
   if (program->areTilesCounts)
-    learn(getOpenTile(tiles.size() - 1));
+    learn(tile);
+  if (auto range = program->tileRange) {
+    learn(tile.plus(Affine(-range->first)));
+    learn(Affine(range->second).plus(tile, -1));
+  }
 }
 
-/// Writes a sum in place of an unknown wherever it is.
-void Machine::replace(uint32_t number, const Affine &by) {
+/// Writes a sum in place of so many times an unknown wherever that is.
+void Machine::replace(uint32_t number, int64_t times, const Affine &by) {
   auto write = [&](Affine &sum) {
     for (auto [other, factor] : Affine(sum).terms)
-      if (other == number)
-        sum = sum.plus(Affine::unknown(number), -factor).plus(by, factor);
+      if (other == number && factor % times == 0)
+        sum =
+            sum.plus(Affine::unknown(number), -factor).plus(by, factor / times);
   };
   for (Warp &warp : warps)
     for (auto &[slot, sum] : warp.unknown)
@@ -99,6 +105,79 @@ void Machine::replace(uint32_t number, const Affine &by) {
     written.add(fact);
   }
   facts = written;
+}
+
+/// A sum in which unknowns are written as totals where these are nearer:
+/// `total` of `left` is that and so many trips that are over.
+static Affine writeTotals(Affine sum, const std::map<uint32_t, int64_t> &behind,
+                          const std::map<uint32_t, uint32_t> &totals) {
+  for (auto [number, factor] : Affine(sum).terms) {
+    auto total = totals.find(number);
+    if (total == totals.end())
+      continue;
+    int64_t over = factor * behind.at(number);
+    if (std::abs(sum.constant - over) >= std::abs(sum.constant))
+      continue;
+    sum = sum.plus(Affine::unknown(number), -factor)
+              .plus(Affine::unknown(total->second), factor)
+              .plus(Affine(-over));
+  }
+  return sum;
+}
+
+/// Where a loop still has at hand how many trips it has in all, the distance to
+/// what is left of them would grow with each trip: what is kept of it is that
+/// it is no less than it was.
+void Machine::forgetTotals(const std::map<uint32_t, int64_t> &behind,
+                           const Facts &known) {
+  std::map<uint32_t, uint32_t> totals;
+  SmallVector<int64_t> names;
+  for (auto [number, over] : behind) {
+    names.push_back(getFreeName("total", names));
+    totals[number] = getNamed(*unknowns, "total", names.back());
+  }
+  llvm::DenseSet<uint32_t> used;
+  for (Warp &warp : warps)
+    for (auto &[slot, sum] : warp.unknown) {
+      sum = writeTotals(sum, behind, totals);
+      for (auto [number, factor] : sum.terms)
+        used.insert(number);
+    }
+  for (auto [number, total] : totals) {
+    if (!used.contains(total))
+      continue;
+    facts.add(Affine::unknown(total)
+                  .plus(Affine::unknown(number), -1)
+                  .plus(Affine(-behind.at(number))));
+  }
+  // Totals stand to each other as what was left of them did.
+  for (Affine fact : known.get()) {
+    bool isOfTotals = true;
+    for (auto [number, factor] : Affine(fact).terms) {
+      isOfTotals &= used.contains(totals.at(number));
+      fact = fact.plus(Affine::unknown(number), -factor)
+                 .plus(Affine::unknown(totals.at(number)), factor)
+                 .plus(Affine(-factor * behind.at(number)));
+    }
+    if (isOfTotals)
+      facts.add(fact);
+  }
+}
+
+/// Trips that follow from the number of a tile by a factor have a name of their
+/// own, as those have that are computed in other ways: what is left of them is
+/// forgotten as a whole.
+Affine Machine::nameTrips(const Affine &sum) {
+  if (!program->hasOpenTiles() || sum.terms.size() != 1)
+    return sum;
+  auto [number, factor] = sum.terms.front();
+  bool isOfTile = StringRef(unknowns->getText(number)).starts_with("tile ");
+  if (!isOfTile && (factor == 1 || unknowns->getSources(number).empty()))
+    return sum;
+  Affine trips = Affine::unknown(unknowns->getTrips(sum));
+  learn(trips.plus(sum, -1));
+  learn(sum.plus(trips, -1));
+  return trips;
 }
 
 /// How many trips a loop has left follows from how many it has and how many are
@@ -121,17 +200,23 @@ void Machine::forgetTrips() {
         return trips.second < -kTripsBehind;
       }))
     return;
+  std::map<uint32_t, int64_t> behind;
   llvm::DenseSet<uint32_t> fresh;
   for (auto [number, constant] : least) {
+    if (const Affine *sum = unknowns->findTrips(number))
+      replace(sum->terms.front().first, sum->terms.front().second,
+              Affine::unknown(number).plus(Affine(-sum->constant)));
     uint32_t left = getNamed(*unknowns, "trips", getFreeName("trips"));
     fresh.insert(left);
-    replace(number, Affine::unknown(left).plus(Affine(-constant)));
+    replace(number, 1, Affine::unknown(left).plus(Affine(-constant)));
+    behind[left] = -constant;
   }
   Facts ofThese = facts;
   ofThese.keepOnly(fresh);
   forget([&](uint32_t number) { return fresh.contains(number); });
   for (const Affine &fact : ofThese.get())
     facts.add(fact);
+  forgetTotals(behind, ofThese);
 }
 
 /// Whether a number is that of a tile, or says that there are no more. What is

@@ -230,6 +230,9 @@ struct Program {
   std::vector<RingUse> ringUses;
   /// Values that matter by these decisions only; none for others.
   std::vector<SmallVector<Decision, 1>> decisions;
+  /// Values that grow by a number in each trip of a loop and are only compared
+  /// with zero (BarrierDifferences.cpp).
+  SmallVector<std::pair<Slot, int64_t>> growths;
   /// Values that are numbers of groups.
   llvm::BitVector groupSlots;
   /// Tiles come one by one (Code::Tile): all that there are.
@@ -238,6 +241,9 @@ struct Program {
   bool hasOpenTiles() const { return hasTiles && isOpen; }
   /// Their numbers are not negative.
   bool areTilesCounts = true;
+  /// The least and the greatest of their numbers, where the launch says which
+  /// there are.
+  std::optional<std::pair<int64_t, int64_t>> tileRange;
   /// A loop whose tiles are computed in another way than another partition's,
   /// and, if they differ in some CTA, what both walk there.
   Operation *unlikeLoop = nullptr;

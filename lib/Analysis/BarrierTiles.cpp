@@ -212,6 +212,8 @@ void Compiler::findTileLoops() {
   program.isOpen &= !program.hasTiles || opensTiles;
   if (program.hasTiles && !unsupportedOp && !program.isOpen)
     classifyTiles();
+  if (program.hasOpenTiles() && !unsupportedOp && program.grid[0] > 0)
+    boundTiles();
   program.blocks = {{0, 0, 0}};
   if (!unsupportedOp && !program.isOpen)
     classifyBlocks();

@@ -178,6 +178,10 @@ bool Machine::answer(Warp &warp, const Step &step) {
   if (isa<arith::MinSIOp, arith::MaxSIOp, arith::MinUIOp, arith::MaxUIOp>(
           step.op))
     return isDecided(args[0].plus(args[1], -1));
+  // Quotients without a sign are followed where none is.
+  if (isa<arith::DivUIOp, arith::RemUIOp, arith::CeilDivUIOp, arith::ShRUIOp>(
+          step.op))
+    return isDecided(args[0]);
   return true;
 }
 
@@ -204,6 +208,8 @@ Affine Machine::divide(const Affine &sum, int64_t by) {
   }
   Affine quotient = Affine::unknown(unknowns->get(
       llvm::formatv("{0}{1}", Unknowns::kQuotient, by).str(), {sum}));
+  // Of any numbers, as facts are of, it does not follow.
+  learn(quotient);
   Affine rest = sum.plus(quotient, -by);
   learn(rest);
   learn(Affine(by - 1).plus(rest, -1));
@@ -263,6 +269,13 @@ std::optional<Affine> Machine::computeCounts(Operation *op,
   return std::nullopt;
 }
 
+/// True if an op says that its result is not negative: what is subtracted is no
+/// more than what it is subtracted from, both without a sign.
+static bool isPromisedCount(arith::SubIOp op) {
+  return bitEnumContainsAll(op.getOverflowFlags(),
+                            arith::IntegerOverflowFlags::nuw);
+}
+
 /// Sums and products are taken not to overflow (docs/BarrierCheck.md).
 std::optional<Affine> Machine::computeSum(Operation *op,
                                           ArrayRef<Affine> args) {
@@ -271,8 +284,14 @@ std::optional<Affine> Machine::computeSum(Operation *op,
     return std::nullopt;
   if (isa<arith::AddIOp>(op))
     return args[0].plus(args[1]);
-  if (isa<arith::SubIOp>(op))
-    return args[0].plus(args[1], -1);
+  if (auto difference = dyn_cast<arith::SubIOp>(op)) {
+    Affine result = args[0].plus(args[1], -1);
+    if (isPromisedCount(difference)) {
+      learn(result);
+      impossible |= facts.areImpossible();
+    }
+    return result;
+  }
   if (isa<arith::MulIOp>(op) && args[1].isConstant())
     return args[0].times(args[1].constant);
   if (isa<arith::MulIOp>(op) && args[0].isConstant())
@@ -293,8 +312,10 @@ SmallVector<std::string, 2> barriers::getUnknownKinds(const Program &program,
     // Trips of a loop that goes on by one are a difference.
     bool isByOne = llvm::is_contained(program.constants,
                                       std::make_pair(step.args[2], int64_t(1)));
-    return isByOne ? SmallVector<std::string, 2>()
-                   : SmallVector<std::string, 2>{Unknowns::kQuotient.str()};
+    SmallVector<std::string, 2> kinds = {Unknowns::kTrips.str()};
+    if (!isByOne)
+      kinds.push_back(Unknowns::kQuotient.str());
+    return kinds;
   }
   if (step.code != Code::Compute || !step.factors.empty() || !step.op)
     return {};
@@ -321,8 +342,28 @@ std::optional<Affine> Machine::readGlobal(const Step &step,
   return word;
 }
 
+/// A sum that can be but one number is that number, so that products and
+/// quotients by it are known.
+Affine Machine::settle(const Affine &sum) const {
+  if (sum.isConstant())
+    return sum;
+  auto numbers = facts.findNumbers();
+  if (!numbers)
+    return sum;
+  llvm::DenseMap<uint32_t, int64_t> values(numbers->begin(), numbers->end());
+  Affine one(sum.constant);
+  for (auto [number, factor] : sum.terms)
+    one.constant += factor * values.lookup(number);
+  bool isOne = facts.imply(sum.plus(one, -1)) && facts.imply(one.plus(sum, -1));
+  return isOne ? one : sum;
+}
+
 std::optional<Affine> Machine::computeOpen(const Step &step,
-                                           ArrayRef<Affine> args) {
+                                           ArrayRef<Affine> given) {
+  SmallVector<Affine, 3> args(given);
+  if (isa_and_nonnull<arith::MulIOp, arith::DivUIOp>(step.op) &&
+      args.size() == 2 && !args[0].isConstant())
+    args[1] = settle(args[1]);
   if (step.code == Code::Count) {
     // Few bits wrap around soon.
     if (getWidth(cast<scf::ForOp>(step.op).getLowerBound().getType()) < 32)
@@ -336,7 +377,8 @@ std::optional<Affine> Machine::computeOpen(const Step &step,
       return Affine();
     if (!args[2].isConstant() || args[2].constant <= 0)
       return std::nullopt;
-    return divide(trips.plus(Affine(args[2].constant - 1)), args[2].constant);
+    return nameTrips(
+        divide(trips.plus(Affine(args[2].constant - 1)), args[2].constant));
   }
   if (!step.factors.empty()) {
     Affine sum(step.value);

@@ -496,6 +496,7 @@ void StateKey::addWords() {
 }
 
 StateSummary &StateKey::summarise() {
+  m.settleDifferences();
   if (m.program->hasOpenTiles())
     m.forgetTrips();
   dropWords();

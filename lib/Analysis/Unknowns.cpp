@@ -67,6 +67,12 @@ uint32_t Unknowns::get(const std::string &text, llvm::ArrayRef<Affine> from,
   return number->second;
 }
 
+uint32_t Unknowns::getTrips(const Affine &sum) {
+  uint32_t number = get(kTrips.str(), {sum});
+  trips.try_emplace(number, sum);
+  return number;
+}
+
 bool Unknowns::areComputed(
     llvm::ArrayRef<std::pair<uint32_t, int64_t>> numbers) const {
   llvm::DenseMap<uint32_t, int64_t> values(numbers.begin(), numbers.end());
@@ -155,6 +161,9 @@ static bool isEmpty(llvm::ArrayRef<Affine> sums) {
   return presburger::Simplex(rows).isEmpty();
 }
 
+/// Numbers that are negative are taken to be below one part of so many.
+static constexpr int64_t kFraction = 1 << 20;
+
 bool Facts::areImpossible() const { return isEmpty(facts); }
 
 bool Facts::imply(const Affine &given) const {
@@ -215,14 +224,19 @@ void Facts::keepOnly(const llvm::DenseSet<uint32_t> &live) {
     take(rows.getEquality64(i), 1);
     take(rows.getEquality64(i), -1);
   }
-  // What others say already goes.
+  // What others say already goes: of any numbers, as they are asked. Of
+  // integers they may say what some of them do not say any more once others are
+  // gone.
   llvm::sort(facts);
   for (size_t i = 0; i < facts.size();) {
     Affine fact = facts[i];
-    facts.erase(facts.begin() + i);
-    answers.clear();
-    if (!imply(fact))
-      facts.insert(facts.begin() + i++, fact);
+    facts[i] = Affine(-1).plus(fact, -kFraction);
+    bool isImplied = isEmpty(facts);
+    facts[i] = fact;
+    if (isImplied)
+      facts.erase(facts.begin() + i);
+    else
+      ++i;
   }
   answers.clear();
 }

@@ -62,6 +62,14 @@ public:
     return text.starts_with(kQuotient) ? llvm::StringRef(kQuotient) : text;
   }
   static constexpr llvm::StringLiteral kQuotient = "by ";
+  static constexpr llvm::StringLiteral kTrips = "trips of";
+  /// The one that is a number of trips, a sum of one unknown.
+  uint32_t getTrips(const Affine &sum);
+  /// What such a one is; null for others.
+  const Affine *findTrips(uint32_t number) const {
+    auto found = trips.find(number);
+    return found == trips.end() ? nullptr : &found->second;
+  }
   /// True for a number of the launch or a word of memory.
   bool isRoot(uint32_t number) const {
     return isGiven[number] || texts[number].rfind("word", 0) == 0;
@@ -89,6 +97,7 @@ private:
   std::vector<llvm::SmallVector<uint32_t, 2>> sources;
   std::vector<bool> isGiven;
   std::vector<std::string> texts;
+  std::map<uint32_t, Affine> trips;
   std::map<uint32_t, std::pair<Arithmetic, llvm::SmallVector<Affine, 3>>>
       definitions;
 };

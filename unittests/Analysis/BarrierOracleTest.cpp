@@ -7,7 +7,8 @@
 // ends, in the same phase always.
 //
 // Other kernels go around a ring as often as an argument says: the check has to
-// prove those that are right with each number of trips that is tried.
+// prove those that are right with each number of trips that is tried. So do
+// others for each tile of a row, with a number of trips of its own.
 //
 // ATTN_ORACLE_KERNELS and ATTN_ORACLE_SEED say how many kernels, and which.
 //
@@ -141,7 +142,7 @@ TEST_F(BarrierOracle, AgreesOnUnknownTrips) {
     bool isWhole = true;
     unsigned trips = 0;
     for (; isWhole && !wrong && trips <= kMostTrips; ++trips)
-      isWhole = explore(unroll(kernel, trips), wrong);
+      isWhole = explore(unroll(kernel, {trips}), wrong);
     if (!isWhole) {
       ++skipped;
       continue;
@@ -164,7 +165,7 @@ TEST_F(BarrierOracle, AgreesOnUnknownTrips) {
     // What goes wrong with more trips than were tried is tried with these.
     if (!isProved && !wrong && getTrips(*report.witness) > kMostTrips) {
       ++late;
-      if (!explore(unroll(kernel, getTrips(*report.witness)), wrong))
+      if (!explore(unroll(kernel, {getTrips(*report.witness)}), wrong))
         continue;
     }
     EXPECT_EQ(isProved, !wrong)
@@ -182,4 +183,53 @@ TEST_F(BarrierOracle, AgreesOnUnknownTrips) {
   llvm::outs() << proved << " proved, " << refused << " refused (" << late
                << " with more trips), " << undecided << " not shown, "
                << skipped << " with too many states\n";
+}
+
+/// Trips of the tiles of a CTA. What is told from what there was in all is told
+/// so behind some trips.
+static const std::vector<unsigned> kTiles[] = {
+    {},     {1},     {2},    {3},    {5},       {0, 1},
+    {1, 1}, {2, 1},  {1, 3}, {3, 2}, {1, 0, 2}, {2, 2, 1},
+    {9},    {10, 1}, {1, 8}, {17},   {4, 4},    {16, 0, 2}};
+
+TEST_F(BarrierOracle, AgreesOnUnknownTiles) {
+  unsigned count = getNumber("ATTN_ORACLE_KERNELS", 150);
+  std::mt19937 rng(getNumber("ATTN_ORACLE_SEED", 1));
+  unsigned proved = 0, wrongOnes = 0, undecided = 0, skipped = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    LoopKernel kernel = makeLoopKernel(rng, /*walksTiles=*/true);
+    std::optional<std::string> wrong;
+    bool isWhole = true;
+    for (const std::vector<unsigned> &tiles : kTiles) {
+      isWhole = isWhole && explore(unroll(kernel, tiles), wrong);
+      if (wrong)
+        break;
+    }
+    if (!isWhole) {
+      ++skipped;
+      continue;
+    }
+    std::string text = print(kernel);
+    BarrierReport report = check(text);
+    ASSERT_NE(report.verdict, BarrierVerdict::Witness) << text;
+    bool isProved = report.verdict == BarrierVerdict::Proved;
+    ASSERT_TRUE(!isProved || !wrong)
+        << "kernel " << i
+        << ": proved; all interleavings: " << wrong.value_or("right") << "\n"
+        << text;
+    proved += isProved;
+    wrongOnes += wrong.has_value();
+    undecided += !isProved && !wrong;
+    if (!isProved && !wrong && std::getenv("ATTN_ORACLE_SHOW"))
+      llvm::outs() << (report.unsupported ? report.unsupported->text
+                                          : report.bound)
+                   << "\n"
+                   << text;
+  }
+  EXPECT_GT(proved, count / 10);
+  EXPECT_GT(wrongOnes, count / 10);
+  EXPECT_LT(skipped, count / 10 + 1);
+  llvm::outs() << proved << " proved, " << wrongOnes << " wrong, " << undecided
+               << " right and not shown, " << skipped
+               << " with too many states\n";
 }

@@ -25,6 +25,10 @@ static LoopOp makeOp(SmallOp::Kind kind, unsigned array = 0,
   return op;
 }
 
+static When pickWhen(std::mt19937 &rng) {
+  return When(pick(rng, unsigned(When::Eighth) + 1));
+}
+
 /// One change; false where there is nothing to change.
 static bool change(LoopKernel &kernel, std::mt19937 &rng, bool sends) {
   LoopActor &actor = kernel.actors[pick(rng, kernel.actors.size())];
@@ -34,7 +38,7 @@ static bool change(LoopKernel &kernel, std::mt19937 &rng, bool sends) {
     return false;
   unsigned place = pick(rng, ops.size());
   LoopOp &op = ops[place];
-  switch (pick(rng, 9)) {
+  switch (pick(rng, kernel.walksTiles && !isAfter ? 11 : 9)) {
   case 0:
     ops.erase(ops.begin() + place);
     return true;
@@ -62,6 +66,10 @@ static bool change(LoopKernel &kernel, std::mt19937 &rng, bool sends) {
   case 7:
     actor.more += pick(rng, 2) ? 1 : -1;
     return true;
+  case 9:
+  case 10:
+    op.when = pickWhen(rng);
+    return true;
   default:
     if (op.kind == SmallOp::Expect)
       op.bytes = 8;
@@ -74,8 +82,9 @@ static bool change(LoopKernel &kernel, std::mt19937 &rng, bool sends) {
   }
 }
 
-LoopKernel attn::oracle::makeLoopKernel(std::mt19937 &rng) {
+LoopKernel attn::oracle::makeLoopKernel(std::mt19937 &rng, bool walksTiles) {
   LoopKernel kernel;
+  kernel.walksTiles = walksTiles;
   kernel.depth = 1 + pick(rng, 3);
   unsigned consumers = 1 + pick(rng, 2);
   kernel.counts = {1, consumers, consumers};
@@ -97,12 +106,44 @@ LoopKernel attn::oracle::makeLoopKernel(std::mt19937 &rng) {
     if (goesOn)
       consumer.after = {makeOp(SmallOp::Load), makeOp(SmallOp::Arrive, kDone)};
   }
+  // Accesses in some trips, where they are right.
+  if (walksTiles)
+    for (LoopActor &actor : kernel.actors)
+      if (pick(rng, 2)) {
+        auto access = makeOp(pick(rng, 2) ? SmallOp::Load : SmallOp::Store);
+        if (&actor != &producer || sends)
+          access.kind = SmallOp::Load;
+        access.when = pickWhen(rng);
+        actor.body.insert(actor.body.begin() + 1, access);
+      }
   for (unsigned left = pick(rng, 4); left != 0;)
     left -= change(kernel, rng, sends);
   return kernel;
 }
 
-SmallKernel attn::oracle::unroll(const LoopKernel &kernel, unsigned bound) {
+/// Whether an op is executed in a trip of so many.
+static bool isExecuted(When when, int trip, int trips) {
+  switch (when) {
+  case When::Always:
+    return true;
+  case When::First:
+    return trip == 0;
+  case When::NotFirst:
+    return trip != 0;
+  case When::Last:
+    return trip == trips - 1;
+  case When::NotLast:
+    return trip != trips - 1;
+  case When::Third:
+    return trip >= 2;
+  case When::Eighth:
+    return trip >= 7;
+  }
+  llvm_unreachable("unknown trips");
+}
+
+SmallKernel attn::oracle::unroll(const LoopKernel &kernel,
+                                 ArrayRef<unsigned> bounds) {
   SmallKernel result;
   for (unsigned array : {kFull, kEmpty})
     result.counts.insert(result.counts.end(), kernel.depth,
@@ -119,9 +160,15 @@ SmallKernel attn::oracle::unroll(const LoopKernel &kernel, unsigned bound) {
       small.bytes = op.bytes;
       small.word = word;
     };
-    for (int trip = 0; trip < int(bound) + actor.more; ++trip)
-      for (const LoopOp &op : actor.body)
-        add(op, trip % kernel.depth, trip / kernel.depth, trip % kernel.depth);
+    unsigned place = 0;
+    for (unsigned bound : bounds) {
+      int trips = int(bound) + actor.more;
+      for (int trip = 0; trip < trips; ++trip, ++place)
+        for (const LoopOp &op : actor.body)
+          if (isExecuted(op.when, trip, trips))
+            add(op, place % kernel.depth, place / kernel.depth,
+                place % kernel.depth);
+    }
     for (const LoopOp &op : actor.after)
       add(op, 0, 0, kernel.depth);
   }
@@ -176,26 +223,75 @@ static std::string printNext(StringRef cursor, unsigned depth) {
                  cursor);
 }
 
-static std::string print(const LoopActor &actor, unsigned depth) {
+/// A comparison that says in which trips an op is executed, the first ones by
+/// the distance to the end, as kernels have it that walk keys backwards.
+static StringRef printWhen(When when) {
+  switch (when) {
+  case When::Always:
+    return "";
+  case When::First:
+    return "eq, %key, %top";
+  case When::NotFirst:
+    return "ne, %key, %top";
+  case When::Last:
+    return "eq, %i, %last";
+  case When::NotLast:
+    return "ne, %i, %last";
+  case When::Third:
+    return "sge, %i, %c2";
+  case When::Eighth:
+    return "sge, %i, %c7";
+  }
+  llvm_unreachable("unknown trips");
+}
+
+static std::string print(const LoopActor &actor, unsigned depth,
+                         bool walksTiles) {
   auto addAll = [&](std::string &text, ArrayRef<LoopOp> ops, StringRef prefix,
                     StringRef slot, ArrayRef<StringRef> parities,
                     StringRef words, unsigned count) {
     for (auto [place, op] : llvm::enumerate(ops)) {
+      StringRef when = printWhen(op.when);
+      if (!when.empty())
+        text += formatv("%if{0} = arith.cmpi {1} : i32\nscf.if %if{0} {{\n",
+                        place, when);
       if (op.kind == SmallOp::Load)
         text += formatv("%{0}{1} = ", prefix, place);
       text += ::print(op, depth, slot, parities, words, count);
+      if (!when.empty())
+        text += "}\n";
     }
   };
-  std::string text =
-      formatv("%trips = arith.addi %n, %more{0} : i32\n", actor.more + 3);
-  text += "%e:2 = scf.for %i = %c0 to %trips step %c1 iter_args(%s = %c0, "
-          "%t = %lap) -> (i32, i32) : i32 {\n"
-          "%slot = arith.andi %s, %mask : i32\n"
+  std::string text;
+  if (walksTiles)
+    text = "%from = gpu.block_id x\n%block = arith.index_cast %from : index to "
+           "i32\n"
+           "%by = gpu.grid_dim x\n%grid = arith.index_cast %by : index to i32\n"
+           "%f:2 = scf.for %tile = %block to %tiles step %grid iter_args(%b = "
+           "%c0, %o = %lap) -> (i32, i32) : i32 {\n"
+           "%at = llvm.getelementptr %n[%tile] : (!llvm.ptr<1>, i32) -> "
+           "!llvm.ptr<1>, i32\n"
+           "%word = llvm.load %at : !llvm.ptr<1> -> i32\n"
+           "%bound = arith.maxsi %word, %c0 : i32\n";
+  text += formatv("%trips = arith.addi {0}, %more{1} : i32\n",
+                  walksTiles ? "%bound" : "%n", actor.more + 3);
+  if (walksTiles)
+    text += "%last = arith.subi %trips, %c1 : i32\n"
+            "%top = arith.muli %last, %c64 : i32\n";
+  text += formatv("%e:2 = scf.for %i = %c0 to %trips step %c1 iter_args(%s = "
+                  "{0}, %t = {1}) -> (i32, i32) : i32 {{\n",
+                  walksTiles ? "%b" : "%c0", walksTiles ? "%o" : "%lap");
+  if (walksTiles)
+    text += "%left = arith.subi %last, %i : i32\n"
+            "%key = arith.muli %left, %c64 : i32\n";
+  text += "%slot = arith.andi %s, %mask : i32\n"
           "%even = arith.shrui %s, %c16 : i32\n"
           "%odd = arith.shrui %t, %c16 : i32\n";
   addAll(text, actor.body, "v", "%slot", {"%even", "%odd"}, "%x", depth);
   text += printNext("s", depth) + printNext("t", depth) +
           "scf.yield %sn, %tn : i32, i32\n}\n";
+  if (walksTiles)
+    text += "scf.yield %e#0, %e#1 : i32, i32\n}\n";
   addAll(text, actor.after, "w", "%c0", {"%c0", "%c1"}, "%y", 1);
   return text;
 }
@@ -203,12 +299,16 @@ static std::string print(const LoopActor &actor, unsigned depth) {
 std::string attn::oracle::print(const LoopKernel &kernel) {
   unsigned depth = kernel.depth;
   std::string text =
-      "gpu.module @kernels {\ngpu.func @small(%n: i32) kernel {\n";
+      formatv("gpu.module @kernels {{\ngpu.func @small(%n: {0}) kernel {{\n",
+              kernel.walksTiles ? "!llvm.ptr<1>, %tiles: i32" : "i32");
   auto constant = [&](StringRef name, int value) {
     text += formatv("%{0} = arith.constant {1} : i32\n", name, value);
   };
   constant("c0", 0);
   constant("c1", 1);
+  constant("c2", 2);
+  constant("c7", 7);
+  constant("c64", 64);
   constant("c16", 16);
   constant("mask", 65535);
   constant("lap", 65536);
@@ -236,7 +336,7 @@ std::string attn::oracle::print(const LoopKernel &kernel) {
   for (auto [i, actor] : llvm::enumerate(kernel.actors))
     text += formatv("partition \"p{0}\" warps 1 registers 24 {{\nattn.elect "
                     "{{\n{1}}\n}\n",
-                    i, ::print(actor, depth));
+                    i, ::print(actor, depth, kernel.walksTiles));
   text += formatv("partition \"rest\" warps {0} registers 24 {{\n}\n",
                   4 - kernel.actors.size());
   return text + "gpu.return\n}\n}\n";

@@ -7,6 +7,10 @@
 
 namespace mlir::attn::oracle {
 
+/// In which trips of a tile an op is executed: in all, the first, all but the
+/// first, the last, all but the last, or from the third or the eighth one on.
+enum class When { Always, First, NotFirst, Last, NotLast, Third, Eighth };
+
 /// An op of a loop, or behind it.
 struct LoopOp {
   SmallOp::Kind kind = SmallOp::Wait;
@@ -16,6 +20,8 @@ struct LoopOp {
   /// Of a wait: added to the lap around the ring.
   unsigned parity = 0;
   unsigned bytes = 4;
+  /// Only of kernels that walk tiles.
+  When when = When::Always;
 };
 
 /// A warp that goes around a ring as often as the launch says.
@@ -28,19 +34,22 @@ struct LoopActor {
 /// Warps that fill and empty slots of a ring in loops of one bound.
 struct LoopKernel {
   unsigned depth = 1;
+  /// They do so for each of a row of tiles, with a bound of its own.
+  bool walksTiles = false;
   std::vector<LoopActor> actors;
   /// Of each array the arrivals that its mbarriers expect.
   std::vector<unsigned> counts;
 };
 
 /// A ring, mostly with something changed in it.
-LoopKernel makeLoopKernel(std::mt19937 &rng);
+LoopKernel makeLoopKernel(std::mt19937 &rng, bool walksTiles = false);
 
-/// The kernel at the barrier rung; its argument is the bound.
+/// The kernel at the barrier rung; its argument is the bound, or where those of
+/// tiles are.
 std::string print(const LoopKernel &kernel);
 
-/// The kernel with a bound, its trips behind each other.
-SmallKernel unroll(const LoopKernel &kernel, unsigned bound);
+/// The kernel with bounds, its trips behind each other.
+SmallKernel unroll(const LoopKernel &kernel, llvm::ArrayRef<unsigned> bounds);
 
 } // namespace mlir::attn::oracle
 

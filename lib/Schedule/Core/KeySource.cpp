@@ -16,7 +16,10 @@ Value attn::emitPackedLength(KernelContext &context, StringRef name,
   Value first = context.loadElement(name, index);
   Value last = context.loadElement(name, next);
   start = context.widen(first);
-  return arith::SubIOp::create(b, last, first);
+  // Numbers of rows so far do not decrease, which the check of synchronisation
+  // has to know: lengths are divided by those of blocks.
+  return arith::SubIOp::create(b, last, first,
+                               arith::IntegerOverflowFlags::nuw);
 }
 
 Value KeySource::emitOwnLength(Value batch, Value capacity) {

@@ -22,7 +22,7 @@ struct ChunkCount {
 /// None where the launch decides lengths, or a warp's rows are no queries.
 static std::optional<ChunkCount> countChunks(const ProblemFacts &facts,
                                              WsTmemPlanAttr plan) {
-  if (AttentionOp(facts.op).isVariableLength() ||
+  if (AttentionOp(facts.op).isVariableLength() || facts.isServed() ||
       ShapedType::isDynamic(facts.queries) ||
       ShapedType::isDynamic(facts.keys) || plan.getPackHeads() ||
       plan.getBlockN() % kChunkKeys != 0)

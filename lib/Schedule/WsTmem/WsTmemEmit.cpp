@@ -46,8 +46,8 @@ void WsTmemEmitter::makeRings() {
   }
   v = k;
   v.name = "v";
-  auto map = cast<TensorMapType>(k.map.getType());
-  v.map = context.getTensorMap("v", map.getBox(), map.getSwizzle(), k.view);
+  v.view = TensorMapView::Whole;
+  addMap(v);
 }
 
 BufferType WsTmemEmitter::tensorType(ArrayRef<int64_t> shape,

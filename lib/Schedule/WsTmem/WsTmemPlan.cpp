@@ -349,7 +349,9 @@ llvm::Error WsTmemSchedule::isApplicable(const ProblemFacts &facts,
     return unsupported(llvm::formatv("{0}, which has no tcgen05, expected {1}",
                                      target.chip,
                                      getCapabilityChips(Capability::Tcgen05)));
-  if (llvm::Error error = checkCommon(getName(), facts, Parts()))
+  Parts parts;
+  parts.lengths = parts.pages = true;
+  if (llvm::Error error = checkCommon(getName(), facts, parts))
     return error;
   if (facts.headDim > kTmemRows || facts.valueDim > kTmemRows)
     return unsupported(llvm::formatv(
