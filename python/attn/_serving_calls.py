@@ -203,6 +203,10 @@ def prefill(
     softcap: float | None = None,
     scale: float | None = None,
     sinks: Any = None,
+    k_scale: Any = None,
+    v_scale: Any = None,
+    k_scales: Any = None,
+    v_scales: Any = None,
     score_mod: Modification | None = None,
     mask_mod: Modification | None = None,
     init: tuple[Any, Any] | None = None,
@@ -218,8 +222,8 @@ def prefill(
     before. `cu_seqlens_q`, i32 (batch + 1), says where each begins and the last one
     ends, all within q; `max_seqlen_q` bounds the queries of a sequence. The last query
     of a sequence is at its last key: `kv_lengths` counts the new keys, which are in the
-    cache already (`attn.append_kv`). Pools, table, lengths and options are those of
-    `attn.decode`.
+    cache already (`attn.append_kv`). Pools, also those of 8 bits with their scales, table,
+    lengths and options are those of `attn.decode`.
 
     Returns o like q, or (o, lse) with `lse` f32 (queries, heads). Rows of q behind the
     last sequence stay as they were in `out`, and are not defined in a new o. numpy
@@ -245,6 +249,10 @@ def prefill(
         "kv_lengths": kv_lengths,
         "cu_seqlens_q": cu_seqlens_q,
         "sinks": sinks,
+        "k_scale": k_scale,
+        "v_scale": v_scale,
+        "k_scales": k_scales,
+        "v_scales": v_scales,
         **name_state(init),
     }
     return run(tensors, captures, settings, lse, out, stream)

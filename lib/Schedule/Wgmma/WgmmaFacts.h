@@ -15,13 +15,19 @@ inline bool needsTransposer(const ProblemFacts &facts) {
   return facts.isNarrow() && !facts.hasTransposedValues();
 }
 
+/// True if the threads that load also make what wgmma reads: they transpose V,
+/// or widen 8-bit keys and values to the type of the queries.
+inline bool preparesOperands(const ProblemFacts &facts) {
+  return needsTransposer(facts) || facts.hasNarrowKeys();
+}
+
 /// The head dimension in whole steps of QK.
 int64_t getKeyDepth(const ProblemFacts &facts);
 
 /// What checkCommon refuses with 8-bit floats allowed and head dimensions up to
 /// `mostColumns`, chips without wgmma, and problems that no tensor map can
-/// describe. Pages and lengths of keys are refused too unless the schedule
-/// `serves`.
+/// describe. Pages and lengths of keys, and 8-bit keys beside 16-bit queries,
+/// are refused too unless the schedule `serves`.
 llvm::Error checkWgmma(llvm::StringRef schedule, const ProblemFacts &facts,
                        const TargetRow &target, int64_t mostColumns,
                        bool serves = false);
@@ -33,8 +39,8 @@ llvm::Error checkQKAhead(bool qkAhead, int64_t kStages, int64_t vStages);
 /// can.
 std::optional<std::string> findNoQuads(const ProblemFacts &facts);
 
-/// Refuses blocks of `blockN` keys that 8-bit operands cannot have, and the
-/// order of quads where keys cannot be in it.
+/// Refuses blocks of `blockN` keys that 8-bit operands, or keys, cannot have,
+/// and the order of quads where keys cannot be in it.
 llvm::Error checkNarrow(const ProblemFacts &facts, int64_t blockN,
                         bool keyQuads);
 

@@ -41,10 +41,11 @@ inline constexpr int64_t kMostConsumerRegisters = 240;
 /// What a thread of a producer needs that starts many copies for each slot.
 inline constexpr int64_t kBoxesProducerRegisters = 40;
 
-/// What a thread of a producer that transposes 8-bit values needs.
-inline constexpr int64_t kTransposerRegisters = 56;
-/// Slots of 8-bit values that are to be transposed.
-inline constexpr int64_t kRawValueSlots = 2;
+/// What a thread of a producer that transposes 8-bit values needs, or widens
+/// keys and values.
+inline constexpr int64_t kTransposerRegisters = 56, kWidenerRegisters = 72;
+/// Slots of what is to be transposed or widened.
+inline constexpr int64_t kRawSlots = 2;
 
 /// Registers that a thread of each partition asks for.
 struct RegisterBudget {
@@ -66,7 +67,7 @@ RegisterBudget getRegisterBudget(const ProblemFacts &facts,
 bool rescores(const ProblemFacts &facts, WsWgmmaPlanAttr plan);
 
 /// True if the producer's partition reads the indices as well: all threads of
-/// one that transposes, and the producers of all CTAs of a cluster.
+/// one that prepares operands, and the producers of all CTAs of a cluster.
 bool producerReadsTiles(const ProblemFacts &facts, WsWgmmaPlanAttr plan);
 
 /// Whether results leave by TMA, and what they pass through.

@@ -217,10 +217,12 @@ PlanEstimate WsWgmmaSchedule::estimate(const ProblemFacts &facts,
       rounds * (estimate.tileClocks + estimate.blocks * estimate.blockClocks) /
       target.clockMHz;
   if (facts.isServed()) {
-    double elementBytes = facts.elementType.getIntOrFloatBitWidth() / 8.0;
-    double inFlight = elementBytes * blockN *
-                      (plan.getKStages() * getKeyColumns(facts) +
-                       plan.getVStages() * getValueColumns(facts));
+    double elementBytes = facts.keyType.getIntOrFloatBitWidth() / 8.0;
+    bool widens = facts.hasNarrowKeys();
+    double inFlight =
+        elementBytes * blockN *
+        ((widens ? kRawSlots : plan.getKStages()) * getKeyColumns(facts) +
+         (widens ? kRawSlots : plan.getVStages()) * getValueColumns(facts));
     addDramTime(estimate, facts, plan.getBlockN(), inFlight, target);
     // Nobody timed tiles that are mostly padding.
     if (queries < kGroupRows)

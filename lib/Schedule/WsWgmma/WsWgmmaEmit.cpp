@@ -45,18 +45,15 @@ void WsWgmmaEmitter::makeResults() {
 TileCursors::TileCursors(ValueRange carried)
     : TileCursors(carried[0], carried[1],
                   carried.size() > 2 ? carried[2] : Value()) {
-  if (carried.size() <= 3)
-    return;
-  source = carried[3];
-  dest = carried[4];
+  if (carried.size() > 3)
+    prepared = llvm::to_vector<4>(carried.drop_front(3));
 }
 
 SmallVector<Value> TileCursors::list() const {
   SmallVector<Value> all = {q, k};
   if (v)
     all.push_back(v);
-  if (source)
-    all.append({source, dest});
+  llvm::append_range(all, prepared);
   return all;
 }
 
@@ -80,13 +77,15 @@ TileCursors WsWgmmaEmitter::startCursors(StringRef partition) {
     return CursorStartOp::create(b, ring.channel, role);
   };
   bool isConsumer = partition == kConsumer;
-  TileCursors cursors{start(q, partition), start(k, partition), Value()};
+  TileCursors cursors{start(q, partition),
+                      start(isConsumer ? keyOperands() : k, partition),
+                      Value()};
   if (isConsumer || !hasValueProducer())
     cursors.v = start(isConsumer ? values() : v, partition);
-  if (!isConsumer && needsTransposer(facts)) {
-    cursors.source = start(v, kTransposer);
-    cursors.dest = start(vt, kTransposer);
-  }
+  if (!isConsumer)
+    for (auto [source, dest] : getPrepared())
+      cursors.prepared.append(
+          {start(*source, getPreparer()), start(*dest, getPreparer())});
   return cursors;
 }
 
@@ -105,7 +104,8 @@ void WsWgmmaEmitter::emitSkip(Value count, TileCursors &cursors) {
   auto body = [&](OpBuilder &builder, Location, Value, ValueRange carried) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(builder.getInsertionBlock());
-    Value nextK = skip(k, carried[0]), nextV = skip(values(), carried[1]);
+    Value nextK = skip(keyOperands(), carried[0]),
+          nextV = skip(values(), carried[1]);
     scf::YieldOp::create(b, ValueRange{nextK, nextV});
   };
   auto loop = scf::ForOp::create(b, context.i32(0), count, context.i32(1),
@@ -179,9 +179,9 @@ FailureOr<TileCursors> WsWgmmaEmitter::emitConsumerTile(TileCursors cursors) {
   emitSkip(walk.skippedBehind, cursors);
   narrowToWarpgroup();
 
-  KVLoopOp loop =
-      emitBlocks({kConsumer, k, values(), queryTile, scale, probabilities},
-                 {running, cursors.k, cursors.v});
+  KVLoopOp loop = emitBlocks(
+      {kConsumer, keyOperands(), values(), queryTile, scale, probabilities},
+      {running, cursors.k, cursors.v});
   if (!loop)
     return failure();
   loop.setPvBehind(plan.getPvBehind());
@@ -228,25 +228,53 @@ LogicalResult WsWgmmaEmitter::emitConsumer() {
   });
 }
 
-LogicalResult WsWgmmaEmitter::run() {
+void WsWgmmaEmitter::makeRings() {
   int64_t blockN = plan.getBlockN();
-  bool transposes = needsTransposer(facts);
   q = makeRing({"q", RingRows::Queries, plan.getQStages(), blockM,
                 getKeyColumns(facts), kProducer, kConsumer});
+  if (facts.hasNarrowKeys()) {
+    auto makeWidened = [&](StringRef name, StringRef made, int64_t columns,
+                           int64_t stages, Ring &source, Ring &dest) {
+      RingSpec spec = {name,    RingRows::Keys, kRawSlots, blockN,
+                       columns, kProducer,      kWidener};
+      spec.elementType = facts.keyType;
+      source = makeRing(spec);
+      dest = makeRing({made, RingRows::Keys, stages, blockN, columns, kWidener,
+                       kConsumer, /*isLoaded=*/false});
+    };
+    makeWidened("k", "kw", getKeyColumns(facts), plan.getKStages(), k, madeK);
+    makeWidened("v", "vw", getValueColumns(facts), plan.getVStages(), v, madeV);
+    return;
+  }
+  bool transposes = needsTransposer(facts);
   k = makeRing(
       {"k", RingRows::Keys, plan.getKStages(), blockN, getKeyColumns(facts),
        kProducer, kConsumer,
        /*isLoaded=*/true,
        plan.getKeyQuads() ? TensorMapView::Quads : TensorMapView::Whole});
-  v = makeValueRing(transposes ? kRawValueSlots : plan.getVStages(),
+  v = makeValueRing(transposes ? kRawSlots : plan.getVStages(),
                     hasValueProducer() ? kValueProducer : kProducer,
                     transposes ? kTransposer : kConsumer);
   if (transposes)
-    vt = makeRing({"vt", RingRows::Keys, plan.getVStages(),
-                   getValueColumns(facts), blockN, kTransposer, kConsumer,
-                   /*isLoaded=*/false});
+    madeV = makeRing({"vt", RingRows::Keys, plan.getVStages(),
+                      getValueColumns(facts), blockN, kTransposer, kConsumer,
+                      /*isLoaded=*/false});
+}
+
+SmallVector<std::pair<const Ring *, const Ring *>, 2>
+WsWgmmaEmitter::getPrepared() const {
+  SmallVector<std::pair<const Ring *, const Ring *>, 2> rings;
+  if (madeK.channel)
+    rings.push_back({&k, &madeK});
+  if (madeV.channel)
+    rings.push_back({&v, &madeV});
+  return rings;
+}
+
+LogicalResult WsWgmmaEmitter::run() {
+  makeRings();
   if (plan.getPShared())
-    probabilities = alloc("p", bufferType({blockM, blockN}));
+    probabilities = alloc("p", bufferType({blockM, plan.getBlockN()}));
   makeResults();
   makeDealer();
   emitExtents();
@@ -258,11 +286,14 @@ LogicalResult WsWgmmaEmitter::emitPartitions() {
   SmallVector<StringRef> names = {kConsumer, kProducer};
   SmallVector<int64_t> warps = {blockM / 16, kWarpgroupWarps};
   SmallVector<int64_t> tiles = {blockM / 16, 1, 0, 0};
+  // What is widened passes through registers.
+  if (facts.hasNarrowKeys())
+    tiles = {blockM / 16, 1, kWarpgroupWarps, 1};
   SmallVector<int64_t> registers = {budget.consumer, budget.producer};
   SmallVector<LogicalResult (WsWgmmaEmitter::*)()> bodies = {
       &WsWgmmaEmitter::emitConsumer,
-      needsTransposer(facts) ? &WsWgmmaEmitter::emitTransposingProducer
-                             : &WsWgmmaEmitter::emitProducer};
+      preparesOperands(facts) ? &WsWgmmaEmitter::emitPreparingProducer
+                              : &WsWgmmaEmitter::emitProducer};
   if (hasValueProducer()) {
     names.push_back(kValueProducer);
     warps.back() = kWarpgroupWarps / 2;

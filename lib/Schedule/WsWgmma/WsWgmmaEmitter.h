@@ -6,9 +6,11 @@
 // transposed on the way by all warps of the producer's partition, since wgmma
 // reads such operands with the contraction's index contiguous only: the channel
 // v leads from its elected thread to its warps, and vt, which has as many slots
-// as the plan gives V, from there to the consumers. Where a counter deals the
-// tiles, the producer's thread takes them from it, in clusters that of the
-// leader, and one more channel (tile) hands their indices on.
+// as the plan gives V, from there to the consumers. 8-bit keys and values beside 16-bit queries are widened in the
+// same way, from k and v to kw and vw, which have the type of the queries.
+// Where a counter deals the tiles, the producer's thread takes them from it, in
+// clusters that of the leader, and one more channel (tile) hands their indices
+// on.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,12 +23,13 @@
 
 namespace mlir::attn {
 
-/// The roles. The last two are further roles of the producer's partition.
+/// The roles. The last three are further roles of the producer's partition.
 inline constexpr Role kConsumer{"consumer", "consumer"};
 inline constexpr Role kProducer{"producer", "producer"};
 /// Loads values where the plan has two loading warps.
 inline constexpr Role kValueProducer{"value_producer", "value_producer"};
 inline constexpr Role kTransposer{"transposer", "producer"};
+inline constexpr Role kWidener{"widener", "producer"};
 inline constexpr Role kTileReader{"reader", "producer"};
 
 /// What a partition's loop over tiles carries: its cursors.
@@ -34,8 +37,9 @@ struct TileCursors {
   /// Of the producer, or of a consumer: there `v` is what PV reads. Null in a
   /// producer that does not load values.
   Value q, k, v;
-  /// Of the transposer, where there is one.
-  Value source = Value(), dest = Value();
+  /// Of who prepares operands: for each ring that from which it reads, then
+  /// that to which it writes.
+  SmallVector<Value, 4> prepared;
 
   TileCursors(Value q, Value k, Value v) : q(q), k(k), v(v) {}
   /// The cursors as the loop has them, in the order of list().
@@ -59,8 +63,16 @@ private:
   using TileBody = function_ref<FailureOr<TileCursors>(TileCursors)>;
 
   bool hasValueProducer() const { return plan.getLoaders() > 1; }
-  /// What consumers read V from.
-  const Ring &values() const { return needsTransposer(facts) ? vt : v; }
+  /// What consumers read K and V from.
+  const Ring &keyOperands() const { return madeK.channel ? madeK : k; }
+  const Ring &values() const { return madeV.channel ? madeV : v; }
+  /// Who makes these, where they are not what is loaded.
+  Role getPreparer() const {
+    return needsTransposer(facts) ? kTransposer : kWidener;
+  }
+  /// The rings that are loaded and those that are made of them.
+  SmallVector<std::pair<const Ring *, const Ring *>, 2> getPrepared() const;
+  void makeRings();
   void makeDealer();
   /// Lets TMA store the results, if it can.
   void makeResults();
@@ -90,14 +102,16 @@ private:
                                     ArrayRef<Value> cursors, StringRef role);
   /// The same for both rings, keys a block in front of values.
   TileCursors emitKeysAhead(TileCursors cursors);
-  /// The producer of 8-bit operands, in all threads of its partition.
-  LogicalResult emitTransposingProducer();
+  /// The producer that prepares operands, in all threads of its partition.
+  LogicalResult emitPreparingProducer();
   /// A loop over trips that carries the cursors.
   TileCursors emitTrips(Value begin, Value end, TileCursors cursors,
                         llvm::function_ref<void(Value, TileCursors &)> body);
-  TileCursors emitTransposingTile(TileCursors cursors);
-  /// Copies a slot of v to one of vt.
-  void emitTransposition(TileCursors &cursors);
+  TileCursors emitPreparingTile(TileCursors cursors);
+  /// Makes the next slot of each ring that is made.
+  void emitPreparation(TileCursors &cursors);
+  /// Writes what a slot of 8-bit floats holds to one of 16-bit ones.
+  void emitWidening(Value source, Value dest);
   /// The loads of the tile's queries, and of K and V of a block.
   void loadQueries(const TileCursors &cursors);
   void loadBlock(Value block, const TileCursors &cursors);
@@ -108,7 +122,9 @@ private:
   }
 
   WsWgmmaPlanAttr plan;
-  Ring q, k, v, vt;
+  Ring q, k, v;
+  /// What is made of k and of v; no channel where they are read as loaded.
+  Ring madeK, madeV;
   TileDealer dealer;
   ResultBuffer resultBuffer;
   ResultMap resultMap;

@@ -19,7 +19,7 @@ const Schedule &attn::getWsWgmmaSchedule() {
 static constexpr int64_t kWarpgroup = 128;
 
 bool attn::producerReadsTiles(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
-  return needsTransposer(facts) || plan.getCluster() > 1;
+  return preparesOperands(facts) || plan.getCluster() > 1;
 }
 
 static ResourceSum getRingBytes(const ProblemFacts &facts,
@@ -28,17 +28,26 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
   ResourceSum sum;
   sum.add("q", plan.getBlockM() * getKeyColumns(facts) * bytes,
           plan.getQStages());
-  sum.add("k", plan.getBlockN() * getKeyColumns(facts) * bytes,
-          plan.getKStages());
-  int64_t slots = plan.getQStages() + plan.getKStages() + plan.getVStages();
-  bool transposes = needsTransposer(facts);
-  if (transposes) {
-    sum.add("v", plan.getBlockN() * getValueColumns(facts) * bytes,
-            kRawValueSlots);
-    slots += kRawValueSlots;
-  }
-  sum.add(transposes ? "vt" : "v",
-          plan.getBlockN() * getValueColumns(facts) * bytes, plan.getVStages());
+  int64_t slots = plan.getQStages();
+  // A ring, and that which it is made of if it is not loaded as it is.
+  auto addRing = [&](llvm::StringRef loaded, llvm::StringRef made,
+                     int64_t columns, int64_t stages) {
+    int64_t elements = plan.getBlockN() * columns;
+    slots += stages;
+    if (!made.empty()) {
+      sum.add(loaded, elements * facts.keyType.getIntOrFloatBitWidth() / 8,
+              kRawSlots);
+      slots += kRawSlots;
+    }
+    sum.add(made.empty() ? loaded : made, elements * bytes, stages);
+  };
+  bool widens = facts.hasNarrowKeys();
+  addRing("k", widens ? "kw" : "", getKeyColumns(facts), plan.getKStages());
+  addRing("v",
+          needsTransposer(facts) ? "vt"
+          : widens               ? "vw"
+                                 : "",
+          getValueColumns(facts), plan.getVStages());
   if (plan.getPShared())
     sum.add("p", plan.getBlockM() * plan.getBlockN() * bytes);
   // Two mbarriers of 8 bytes for each slot.
@@ -118,6 +127,8 @@ RegisterBudget attn::getRegisterBudget(const ProblemFacts &facts,
   budget.producer = kLeastProducerRegisters;
   if (needsTransposer(facts))
     budget.producer = kTransposerRegisters;
+  else if (facts.hasNarrowKeys())
+    budget.producer = kWidenerRegisters;
   else if (isLoadedInManyBoxes(facts) || isLoadedInManyPages(facts))
     budget.producer = kBoxesProducerRegisters;
   budget.consumer = std::min<int64_t>(
@@ -227,6 +238,9 @@ static ArrayRef<int64_t> getBlockSizes(const ProblemFacts &facts) {
   static constexpr int64_t narrow[] = {128, 96, 64};
   // Two slots of K and of V beside Q, and scores beside an accumulator.
   static constexpr int64_t wideHeads[] = {64, 48, 32, 16};
+  static constexpr int64_t widened[] = {128, 96, 64, 32};
+  if (facts.hasNarrowKeys())
+    return widened;
   if (isWide(facts))
     return wideHeads;
   return facts.isNarrow() ? ArrayRef(narrow) : ArrayRef(wide);
@@ -245,7 +259,7 @@ static int64_t getTallBlock(const ProblemFacts &facts) {
 /// One warp starts the copies of large boxes in time; for pages of 16 keys it
 /// takes longer to than a block takes to multiply.
 static int64_t chooseLoaders(const ProblemFacts &facts, int64_t blockN) {
-  return facts.isPaged() && !needsTransposer(facts) &&
+  return facts.isPaged() && !preparesOperands(facts) &&
                  getBoxRows(facts, blockN) < kFewestBoxRows
              ? 2
              : 1;
@@ -267,9 +281,9 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
   // of 1024 keys took 1.04 times as long with clusters, whose tiles walk the
   // union.
   SmallVector<int64_t> clusters = {1};
-  if (facts.valueDim > 128 && !isWide(facts) && !facts.isNarrow() && !dealt &&
-      !facts.mask.hasLeft() && !facts.isServed() &&
-      target.getClusteredSMs(2) != 0)
+  if (facts.valueDim > 128 && !isWide(facts) && !facts.isNarrow() &&
+      !facts.hasNarrowKeys() && !dealt && !facts.mask.hasLeft() &&
+      !facts.isServed() && target.getClusteredSMs(2) != 0)
     clusters.push_back(2);
   // Three warpgroups: the one shape that was measured to be the fastest and
   // spills nothing. Short sequences lose more to the rows that 192 does not
@@ -391,14 +405,16 @@ llvm::Error WsWgmmaSchedule::checkPlan(const ProblemFacts &facts,
   if (llvm::Error error =
           checkNarrow(facts, plan.getBlockN(), plan.getKeyQuads()))
     return error;
-  if (needsTransposer(facts) && plan.getLoaders() > 1)
-    return llvm::createStringError(
-        llvm::formatv("8-bit values whose keys are not contiguous need loaders "
-                      "= 1, got {0}",
-                      plan.getLoaders()));
-  if (facts.isNarrow() && plan.getCluster() > 1)
+  if (preparesOperands(facts) && plan.getLoaders() > 1)
     return llvm::createStringError(llvm::formatv(
-        "8-bit operands need cluster = 1, got {0}", plan.getCluster()));
+        "8-bit {0} need loaders = 1, got {1}",
+        facts.hasNarrowKeys() ? "keys beside 16-bit queries"
+                              : "values whose keys are not contiguous",
+        plan.getLoaders()));
+  if ((facts.isNarrow() || facts.hasNarrowKeys()) && plan.getCluster() > 1)
+    return llvm::createStringError(llvm::formatv(
+        "8-bit {0} need cluster = 1, got {1}",
+        facts.isNarrow() ? "operands" : "keys", plan.getCluster()));
   return checkSharedBytes(getSharedBytes(facts, plan, target), target);
 }
 

@@ -115,17 +115,40 @@ LogicalResult WsWgmmaEmitter::emitProducer() {
 }
 
 //===----------------------------------------------------------------------===//
-// The producer of 8-bit operands
+// The producer that prepares operands
 //===----------------------------------------------------------------------===//
 
-void WsWgmmaEmitter::emitTransposition(TileCursors &cursors) {
-  auto [source, filled] = acquire(v, cursors.source, kTransposer);
-  auto [dest, free] = acquire(vt, cursors.dest, kTransposer);
-  LocalTransposeOp::create(b, source, dest);
-  release(v, filled, kTransposer);
-  release(vt, free, kTransposer);
-  cursors.source = advance(cursors.source, v);
-  cursors.dest = advance(cursors.dest, vt);
+void WsWgmmaEmitter::emitWidening(Value source, Value dest) {
+  auto from = cast<BufferType>(source.getType()),
+       to = cast<BufferType>(dest.getType());
+  // Lanes have a row each, 16 bytes of it and 32 of the wide one: whatever the
+  // swizzle, eight of them reach all banks.
+  auto layout = BlockedLayoutAttr::get(b.getContext(), /*perThread=*/{1, 16},
+                                       kWarpgroupWarps, /*order=*/{0, 1});
+  auto narrowType =
+      RankedTensorType::get(from.getShape(), from.getElementType(), layout);
+  Value narrow = LocalLoadOp::create(b, narrowType, source);
+  Value wide =
+      arith::ExtFOp::create(b, narrowType.clone(to.getElementType()), narrow);
+  LocalStoreOp::create(b, wide, dest);
+}
+
+void WsWgmmaEmitter::emitPreparation(TileCursors &cursors) {
+  StringRef role = getPreparer();
+  Value *cursor = cursors.prepared.begin();
+  for (auto [from, to] : getPrepared()) {
+    auto [source, filled] = acquire(*from, cursor[0], role);
+    auto [dest, free] = acquire(*to, cursor[1], role);
+    if (needsTransposer(facts))
+      LocalTransposeOp::create(b, source, dest);
+    else
+      emitWidening(source, dest);
+    release(*from, filled, role);
+    release(*to, free, role);
+    cursor[0] = advance(cursor[0], *from);
+    cursor[1] = advance(cursor[1], *to);
+    cursor += 2;
+  }
 }
 
 TileCursors
@@ -149,12 +172,13 @@ WsWgmmaEmitter::emitTrips(Value begin, Value end, TileCursors cursors,
   return get(loop.getResults());
 }
 
-TileCursors WsWgmmaEmitter::emitTransposingTile(TileCursors cursors) {
+TileCursors WsWgmmaEmitter::emitPreparingTile(TileCursors cursors) {
   elect([&]() { loadQueries(cursors); });
-  // The transposition runs ahead of the consumers as far as the ring vt lets
-  // it, and loads run one block ahead of that. They come behind it, since the
-  // thread that loads waits for a slot, and its warp would be the last one; but
-  // the second block of a tile is loaded while the first one is on its way.
+  // The preparation runs ahead of the consumers as far as the rings that it
+  // fills let it, and loads run one block ahead of that. They come behind it,
+  // since the thread that loads waits for a slot, and its warp would be the
+  // last one; but the second block of a tile is loaded while the first one is
+  // on its way.
   Value zero = context.i32(0), one = context.i32(1), two = context.i32(2);
   Value trips = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
   Value lastBlock = arith::SubIOp::create(b, walk.end, one);
@@ -165,21 +189,21 @@ TileCursors WsWgmmaEmitter::emitTransposingTile(TileCursors cursors) {
     elect([&]() { loadBlock(block, at); });
     advanceBlock(at);
   };
-  auto transpose = [&](Value, TileCursors &at) { emitTransposition(at); };
+  auto prepare = [&](Value, TileCursors &at) { emitPreparation(at); };
   TileCursors next = emitTrips(zero, first, cursors, load);
-  next = emitTrips(zero, some, next, transpose);
+  next = emitTrips(zero, some, next, prepare);
   next = emitTrips(two, trips, next, [&](Value trip, TileCursors &at) {
-    emitTransposition(at);
+    emitPreparation(at);
     load(trip, at);
   });
-  next = emitTrips(one, first, next, transpose);
+  next = emitTrips(one, first, next, prepare);
   next.q = advance(cursors.q, q);
   return next;
 }
 
-LogicalResult WsWgmmaEmitter::emitTransposingProducer() {
+LogicalResult WsWgmmaEmitter::emitPreparingProducer() {
   elect([&]() { prefetchMaps({q.map, k.map, v.map, resultMap.map}); });
   return emitTiles(kProducer, [&](TileCursors cursors) {
-    return emitTransposingTile(cursors);
+    return emitPreparingTile(cursors);
   });
 }
