@@ -43,7 +43,7 @@ inline constexpr int64_t kBoxesProducerRegisters = 40;
 
 /// What a thread of a producer that transposes 8-bit values needs, or widens
 /// keys and values.
-inline constexpr int64_t kTransposerRegisters = 56, kWidenerRegisters = 72;
+inline constexpr int64_t kTransposerRegisters = 56, kWidenerRegisters = 88;
 /// Slots of what is to be transposed or widened.
 inline constexpr int64_t kRawSlots = 2;
 

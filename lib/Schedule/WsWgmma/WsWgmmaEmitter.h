@@ -6,11 +6,11 @@
 // transposed on the way by all warps of the producer's partition, since wgmma
 // reads such operands with the contraction's index contiguous only: the channel
 // v leads from its elected thread to its warps, and vt, which has as many slots
-// as the plan gives V, from there to the consumers. 8-bit keys and values beside 16-bit queries are widened in the
-// same way, from k and v to kw and vw, which have the type of the queries.
-// Where a counter deals the tiles, the producer's thread takes them from it, in
-// clusters that of the leader, and one more channel (tile) hands their indices
-// on.
+// as the plan gives V, from there to the consumers. 8-bit keys and values
+// beside 16-bit queries are widened in the same way, from k and v to kw and vw,
+// which have the type of the queries. Where a counter deals the tiles, the
+// producer's thread takes them from it, in clusters that of the leader, and one
+// more channel (tile) hands their indices on.
 //
 //===----------------------------------------------------------------------===//
 
@@ -110,8 +110,10 @@ private:
   TileCursors emitPreparingTile(TileCursors cursors);
   /// Makes the next slot of each ring that is made.
   void emitPreparation(TileCursors &cursors);
-  /// Writes what a slot of 8-bit floats holds to one of 16-bit ones.
-  void emitWidening(Value source, Value dest);
+  /// Writes a slot of `from` transposed to one of `to`, or in wider elements.
+  void emitTransposition(const Ring &from, const Ring &to,
+                         ArrayRef<Value> cursors);
+  void emitWidening(const Ring &from, const Ring &to, ArrayRef<Value> cursors);
   /// The loads of the tile's queries, and of K and V of a block.
   void loadQueries(const TileCursors &cursors);
   void loadBlock(Value block, const TileCursors &cursors);

@@ -118,33 +118,40 @@ LogicalResult WsWgmmaEmitter::emitProducer() {
 // The producer that prepares operands
 //===----------------------------------------------------------------------===//
 
-void WsWgmmaEmitter::emitWidening(Value source, Value dest) {
-  auto from = cast<BufferType>(source.getType()),
-       to = cast<BufferType>(dest.getType());
+void WsWgmmaEmitter::emitTransposition(const Ring &from, const Ring &to,
+                                       ArrayRef<Value> cursors) {
+  auto [source, filled] = acquire(from, cursors[0], kTransposer);
+  auto [dest, free] = acquire(to, cursors[1], kTransposer);
+  LocalTransposeOp::create(b, source, dest);
+  release(from, filled, kTransposer);
+  release(to, free, kTransposer);
+}
+
+void WsWgmmaEmitter::emitWidening(const Ring &from, const Ring &to,
+                                  ArrayRef<Value> cursors) {
   // Lanes have a row each, 16 bytes of it and 32 of the wide one: whatever the
   // swizzle, eight of them reach all banks.
   auto layout = BlockedLayoutAttr::get(b.getContext(), /*perThread=*/{1, 16},
                                        kWarpgroupWarps, /*order=*/{0, 1});
-  auto narrowType =
-      RankedTensorType::get(from.getShape(), from.getElementType(), layout);
-  Value narrow = LocalLoadOp::create(b, narrowType, source);
-  Value wide =
-      arith::ExtFOp::create(b, narrowType.clone(to.getElementType()), narrow);
+  auto type =
+      RankedTensorType::get(from.slotType.getShape(), facts.keyType, layout);
+  // Registers hold the slot before there is room for what it becomes.
+  auto [source, filled] = acquire(from, cursors[0], kWidener);
+  Value narrow = LocalLoadOp::create(b, type, source);
+  release(from, filled, kWidener);
+  auto [dest, free] = acquire(to, cursors[1], kWidener);
+  Value wide = arith::ExtFOp::create(b, type.clone(facts.elementType), narrow);
   LocalStoreOp::create(b, wide, dest);
+  release(to, free, kWidener);
 }
 
 void WsWgmmaEmitter::emitPreparation(TileCursors &cursors) {
-  StringRef role = getPreparer();
   Value *cursor = cursors.prepared.begin();
   for (auto [from, to] : getPrepared()) {
-    auto [source, filled] = acquire(*from, cursor[0], role);
-    auto [dest, free] = acquire(*to, cursor[1], role);
     if (needsTransposer(facts))
-      LocalTransposeOp::create(b, source, dest);
+      emitTransposition(*from, *to, {cursor[0], cursor[1]});
     else
-      emitWidening(source, dest);
-    release(*from, filled, role);
-    release(*to, free, role);
+      emitWidening(*from, *to, {cursor[0], cursor[1]});
     cursor[0] = advance(cursor[0], *from);
     cursor[1] = advance(cursor[1], *to);
     cursor += 2;
