@@ -15,12 +15,6 @@ inline bool needsTransposer(const ProblemFacts &facts) {
   return facts.isNarrow() && !facts.hasTransposedValues();
 }
 
-/// True if the threads that load also make what wgmma reads: they transpose V,
-/// or widen 8-bit keys and values to the type of the queries.
-inline bool preparesOperands(const ProblemFacts &facts) {
-  return needsTransposer(facts) || facts.hasNarrowKeys();
-}
-
 /// The head dimension in whole steps of QK.
 int64_t getKeyDepth(const ProblemFacts &facts);
 

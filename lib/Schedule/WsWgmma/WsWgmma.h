@@ -41,9 +41,9 @@ inline constexpr int64_t kMostConsumerRegisters = 240;
 /// What a thread of a producer needs that starts many copies for each slot.
 inline constexpr int64_t kBoxesProducerRegisters = 40;
 
-/// What a thread of a producer that transposes 8-bit values needs, or widens
-/// keys and values.
-inline constexpr int64_t kTransposerRegisters = 56, kWidenerRegisters = 88;
+/// What a thread of a producer that transposes 8-bit values needs, and one that
+/// widens keys and values.
+inline constexpr int64_t kTransposerRegisters = 56, kWidenerRegisters = 72;
 /// Slots of what is to be transposed or widened.
 inline constexpr int64_t kRawSlots = 2;
 
@@ -51,12 +51,17 @@ inline constexpr int64_t kRawSlots = 2;
 struct RegisterBudget {
   int64_t consumer = 0;
   int64_t producer = 0;
+  int64_t widener = 0;
 };
+
+/// Threads of a CTA: a warpgroup more than the plan's where keys are widened.
+int64_t countThreads(const ProblemFacts &facts, WsWgmmaPlanAttr plan);
 
 /// Budgets that together fit the registers that the kernel starts with: for two
 /// consumer warpgroups 2 x 128 x 240 + 128 x 24 = 64512 of 384 x 168 (2 x 128 x
-/// 224 + 128 x 56 with a transposer), for three 3 x 128 x 160 + 128 x 24 =
-/// 64512 of 512 x 128.
+/// 224 + 128 x 56 with a transposer, 2 x 128 x 200 + 128 x 72 + 128 x 40 =
+/// 65536 of 512 x 128 where keys are widened), for three 3 x 128 x 160 + 128 x
+/// 24 = 64512 of 512 x 128.
 RegisterBudget getRegisterBudget(const ProblemFacts &facts,
                                  WsWgmmaPlanAttr plan);
 
@@ -67,7 +72,7 @@ RegisterBudget getRegisterBudget(const ProblemFacts &facts,
 bool rescores(const ProblemFacts &facts, WsWgmmaPlanAttr plan);
 
 /// True if the producer's partition reads the indices as well: all threads of
-/// one that prepares operands, and the producers of all CTAs of a cluster.
+/// one that transposes, and the producers of all CTAs of a cluster.
 bool producerReadsTiles(const ProblemFacts &facts, WsWgmmaPlanAttr plan);
 
 /// Whether results leave by TMA, and what they pass through.

@@ -30,6 +30,8 @@ void WsWgmmaEmitter::makeDealer() {
   } else if (hasValueProducer()) {
     roles.push_back({kValueProducer, SignalKind::Arrive});
   }
+  if (facts.hasNarrowKeys())
+    roles.push_back({kWidener, SignalKind::Arrive});
   roles.push_back({kConsumer, SignalKind::Arrive});
   dealer = RingEmitter::makeDealer(roles);
 }
@@ -45,15 +47,18 @@ void WsWgmmaEmitter::makeResults() {
 TileCursors::TileCursors(ValueRange carried)
     : TileCursors(carried[0], carried[1],
                   carried.size() > 2 ? carried[2] : Value()) {
-  if (carried.size() > 3)
-    prepared = llvm::to_vector<4>(carried.drop_front(3));
+  if (carried.size() <= 3)
+    return;
+  source = carried[3];
+  dest = carried[4];
 }
 
 SmallVector<Value> TileCursors::list() const {
   SmallVector<Value> all = {q, k};
   if (v)
     all.push_back(v);
-  llvm::append_range(all, prepared);
+  if (source)
+    all.append({source, dest});
   return all;
 }
 
@@ -82,10 +87,10 @@ TileCursors WsWgmmaEmitter::startCursors(StringRef partition) {
                       Value()};
   if (isConsumer || !hasValueProducer())
     cursors.v = start(isConsumer ? values() : v, partition);
-  if (!isConsumer)
-    for (auto [source, dest] : getPrepared())
-      cursors.prepared.append(
-          {start(*source, getPreparer()), start(*dest, getPreparer())});
+  if (!isConsumer && needsTransposer(facts)) {
+    cursors.source = start(v, kTransposer);
+    cursors.dest = start(vt, kTransposer);
+  }
   return cursors;
 }
 
@@ -228,22 +233,27 @@ LogicalResult WsWgmmaEmitter::emitConsumer() {
   });
 }
 
+void WsWgmmaEmitter::makeWidenedRings(StringRef name, StringRef made,
+                                      int64_t columns, int64_t stages,
+                                      Ring &source, Ring &dest) {
+  RingSpec spec = {name,    RingRows::Keys, kRawSlots, plan.getBlockN(),
+                   columns, kProducer,      kWidener};
+  if (name == "v" && hasValueProducer())
+    spec.from = kValueProducer;
+  spec.elementType = facts.keyType;
+  source = makeRing(spec);
+  dest = makeRing({made, RingRows::Keys, stages, plan.getBlockN(), columns,
+                   kWidener, kConsumer, /*isLoaded=*/false});
+}
+
 void WsWgmmaEmitter::makeRings() {
   int64_t blockN = plan.getBlockN();
   q = makeRing({"q", RingRows::Queries, plan.getQStages(), blockM,
                 getKeyColumns(facts), kProducer, kConsumer});
   if (facts.hasNarrowKeys()) {
-    auto makeWidened = [&](StringRef name, StringRef made, int64_t columns,
-                           int64_t stages, Ring &source, Ring &dest) {
-      RingSpec spec = {name,    RingRows::Keys, kRawSlots, blockN,
-                       columns, kProducer,      kWidener};
-      spec.elementType = facts.keyType;
-      source = makeRing(spec);
-      dest = makeRing({made, RingRows::Keys, stages, blockN, columns, kWidener,
-                       kConsumer, /*isLoaded=*/false});
-    };
-    makeWidened("k", "kw", getKeyColumns(facts), plan.getKStages(), k, madeK);
-    makeWidened("v", "vw", getValueColumns(facts), plan.getVStages(), v, madeV);
+    makeWidenedRings("k", "kw", getKeyColumns(facts), plan.getKStages(), k, kw);
+    makeWidenedRings("v", "vw", getValueColumns(facts), plan.getVStages(), v,
+                     vw);
     return;
   }
   bool transposes = needsTransposer(facts);
@@ -256,19 +266,9 @@ void WsWgmmaEmitter::makeRings() {
                     hasValueProducer() ? kValueProducer : kProducer,
                     transposes ? kTransposer : kConsumer);
   if (transposes)
-    madeV = makeRing({"vt", RingRows::Keys, plan.getVStages(),
-                      getValueColumns(facts), blockN, kTransposer, kConsumer,
-                      /*isLoaded=*/false});
-}
-
-SmallVector<std::pair<const Ring *, const Ring *>, 2>
-WsWgmmaEmitter::getPrepared() const {
-  SmallVector<std::pair<const Ring *, const Ring *>, 2> rings;
-  if (madeK.channel)
-    rings.push_back({&k, &madeK});
-  if (madeV.channel)
-    rings.push_back({&v, &madeV});
-  return rings;
+    vt = makeRing({"vt", RingRows::Keys, plan.getVStages(),
+                   getValueColumns(facts), blockN, kTransposer, kConsumer,
+                   /*isLoaded=*/false});
 }
 
 LogicalResult WsWgmmaEmitter::run() {
@@ -286,14 +286,11 @@ LogicalResult WsWgmmaEmitter::emitPartitions() {
   SmallVector<StringRef> names = {kConsumer, kProducer};
   SmallVector<int64_t> warps = {blockM / 16, kWarpgroupWarps};
   SmallVector<int64_t> tiles = {blockM / 16, 1, 0, 0};
-  // What is widened passes through registers.
-  if (facts.hasNarrowKeys())
-    tiles = {blockM / 16, 1, kWarpgroupWarps, 1};
   SmallVector<int64_t> registers = {budget.consumer, budget.producer};
   SmallVector<LogicalResult (WsWgmmaEmitter::*)()> bodies = {
       &WsWgmmaEmitter::emitConsumer,
-      preparesOperands(facts) ? &WsWgmmaEmitter::emitPreparingProducer
-                              : &WsWgmmaEmitter::emitProducer};
+      needsTransposer(facts) ? &WsWgmmaEmitter::emitTransposingProducer
+                             : &WsWgmmaEmitter::emitProducer};
   if (hasValueProducer()) {
     names.push_back(kValueProducer);
     warps.back() = kWarpgroupWarps / 2;
@@ -301,6 +298,13 @@ LogicalResult WsWgmmaEmitter::emitPartitions() {
     tiles.append({0, 0});
     registers.push_back(budget.producer);
     bodies.push_back(&WsWgmmaEmitter::emitValueProducer);
+  }
+  if (facts.hasNarrowKeys()) {
+    names.push_back(kWidener);
+    warps.push_back(kWarpgroupWarps);
+    tiles.append({kWarpgroupWarps, 1});
+    registers.push_back(budget.widener);
+    bodies.push_back(&WsWgmmaEmitter::emitWidener);
   }
   auto op = WarpSpecializeOp::create(
       b, b.getStrArrayAttr(names), b.getDenseI64ArrayAttr(warps),

@@ -7,10 +7,11 @@
 // reads such operands with the contraction's index contiguous only: the channel
 // v leads from its elected thread to its warps, and vt, which has as many slots
 // as the plan gives V, from there to the consumers. 8-bit keys and values
-// beside 16-bit queries are widened in the same way, from k and v to kw and vw,
-// which have the type of the queries. Where a counter deals the tiles, the
-// producer's thread takes them from it, in clusters that of the leader, and one
-// more channel (tile) hands their indices on.
+// beside 16-bit queries are widened by a partition of their own: k and v lead
+// to it, kw and vw, which have the type of the queries, from there to the
+// consumers. Where a counter deals the tiles, the producer's thread takes them
+// from it, in clusters that of the leader, and one more channel (tile) hands
+// their indices on.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,13 +24,14 @@
 
 namespace mlir::attn {
 
-/// The roles. The last three are further roles of the producer's partition.
+/// The roles. The last two are further roles of the producer's partition.
 inline constexpr Role kConsumer{"consumer", "consumer"};
 inline constexpr Role kProducer{"producer", "producer"};
 /// Loads values where the plan has two loading warps.
 inline constexpr Role kValueProducer{"value_producer", "value_producer"};
+/// Widens keys and values of 8 bits.
+inline constexpr Role kWidener{"widener", "widener"};
 inline constexpr Role kTransposer{"transposer", "producer"};
-inline constexpr Role kWidener{"widener", "producer"};
 inline constexpr Role kTileReader{"reader", "producer"};
 
 /// What a partition's loop over tiles carries: its cursors.
@@ -37,9 +39,8 @@ struct TileCursors {
   /// Of the producer, or of a consumer: there `v` is what PV reads. Null in a
   /// producer that does not load values.
   Value q, k, v;
-  /// Of who prepares operands: for each ring that from which it reads, then
-  /// that to which it writes.
-  SmallVector<Value, 4> prepared;
+  /// Of the transposer, where there is one.
+  Value source = Value(), dest = Value();
 
   TileCursors(Value q, Value k, Value v) : q(q), k(k), v(v) {}
   /// The cursors as the loop has them, in the order of list().
@@ -64,15 +65,16 @@ private:
 
   bool hasValueProducer() const { return plan.getLoaders() > 1; }
   /// What consumers read K and V from.
-  const Ring &keyOperands() const { return madeK.channel ? madeK : k; }
-  const Ring &values() const { return madeV.channel ? madeV : v; }
-  /// Who makes these, where they are not what is loaded.
-  Role getPreparer() const {
-    return needsTransposer(facts) ? kTransposer : kWidener;
+  const Ring &keyOperands() const { return facts.hasNarrowKeys() ? kw : k; }
+  const Ring &values() const {
+    if (facts.hasNarrowKeys())
+      return vw;
+    return needsTransposer(facts) ? vt : v;
   }
-  /// The rings that are loaded and those that are made of them.
-  SmallVector<std::pair<const Ring *, const Ring *>, 2> getPrepared() const;
   void makeRings();
+  /// The rings of 8-bit keys or values, and of what is made of them.
+  void makeWidenedRings(StringRef name, StringRef made, int64_t columns,
+                        int64_t stages, Ring &source, Ring &dest);
   void makeDealer();
   /// Lets TMA store the results, if it can.
   void makeResults();
@@ -102,18 +104,20 @@ private:
                                     ArrayRef<Value> cursors, StringRef role);
   /// The same for both rings, keys a block in front of values.
   TileCursors emitKeysAhead(TileCursors cursors);
-  /// The producer that prepares operands, in all threads of its partition.
-  LogicalResult emitPreparingProducer();
+  /// The producer of 8-bit operands, in all threads of its partition.
+  LogicalResult emitTransposingProducer();
   /// A loop over trips that carries the cursors.
   TileCursors emitTrips(Value begin, Value end, TileCursors cursors,
                         llvm::function_ref<void(Value, TileCursors &)> body);
-  TileCursors emitPreparingTile(TileCursors cursors);
-  /// Makes the next slot of each ring that is made.
-  void emitPreparation(TileCursors &cursors);
-  /// Writes a slot of `from` transposed to one of `to`, or in wider elements.
-  void emitTransposition(const Ring &from, const Ring &to,
-                         ArrayRef<Value> cursors);
-  void emitWidening(const Ring &from, const Ring &to, ArrayRef<Value> cursors);
+  TileCursors emitTransposingTile(TileCursors cursors);
+  /// Copies a slot of v to one of vt.
+  void emitTransposition(TileCursors &cursors);
+  /// The partition that widens keys and values.
+  LogicalResult emitWidener();
+  /// Writes the next slot of `from` to the next one of `to` in wider elements;
+  /// moves the cursors.
+  void emitWidening(const Ring &from, const Ring &to, Value &source,
+                    Value &dest);
   /// The loads of the tile's queries, and of K and V of a block.
   void loadQueries(const TileCursors &cursors);
   void loadBlock(Value block, const TileCursors &cursors);
@@ -124,9 +128,7 @@ private:
   }
 
   WsWgmmaPlanAttr plan;
-  Ring q, k, v;
-  /// What is made of k and of v; no channel where they are read as loaded.
-  Ring madeK, madeV;
+  Ring q, k, v, vt, kw, vw;
   TileDealer dealer;
   ResultBuffer resultBuffer;
   ResultMap resultMap;

@@ -19,7 +19,11 @@ const Schedule &attn::getWsWgmmaSchedule() {
 static constexpr int64_t kWarpgroup = 128;
 
 bool attn::producerReadsTiles(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
-  return preparesOperands(facts) || plan.getCluster() > 1;
+  return needsTransposer(facts) || plan.getCluster() > 1;
+}
+
+int64_t attn::countThreads(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
+  return plan.getThreads() + (facts.hasNarrowKeys() ? kWarpgroup : 0);
 }
 
 static ResourceSum getRingBytes(const ProblemFacts &facts,
@@ -56,7 +60,8 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
     sum.add(
         "tile",
         getTileSlotBytes(
-            producerReadsTiles(facts, plan) || plan.getLoaders() > 1 ? 3 : 2),
+            (producerReadsTiles(facts, plan) || plan.getLoaders() > 1 ? 3 : 2) +
+            (widens ? 1 : 0)),
         kTileStages);
   return sum;
 }
@@ -120,25 +125,29 @@ RegisterBudget attn::getRegisterBudget(const ProblemFacts &facts,
                                        WsWgmmaPlanAttr plan) {
   // A kernel starts with as many registers for each thread as the file has for
   // all of them; what partitions ask for comes out of these.
-  int64_t start = llvm::alignDown(kRegisterFile / plan.getThreads(), 8);
-  int64_t total = start * plan.getThreads() / kWarpgroup;
+  int64_t threads = countThreads(facts, plan);
+  int64_t start = llvm::alignDown(kRegisterFile / threads, 8);
+  int64_t total = start * threads / kWarpgroup;
   int64_t consumers = plan.getBlockM() / 64;
   RegisterBudget budget;
   budget.producer = kLeastProducerRegisters;
+  if (facts.hasNarrowKeys())
+    budget.widener = kWidenerRegisters;
   if (needsTransposer(facts))
     budget.producer = kTransposerRegisters;
-  else if (facts.hasNarrowKeys())
-    budget.producer = kWidenerRegisters;
-  else if (isLoadedInManyBoxes(facts) || isLoadedInManyPages(facts))
+  else if (facts.hasNarrowKeys() || isLoadedInManyBoxes(facts) ||
+           isLoadedInManyPages(facts))
     budget.producer = kBoxesProducerRegisters;
   budget.consumer = std::min<int64_t>(
       kMostConsumerRegisters,
-      llvm::alignDown((total - budget.producer) / consumers, 8));
+      llvm::alignDown((total - budget.producer - budget.widener) / consumers,
+                      8));
   // One warpgroup cannot have all that is left; loads of pages can use it: 24
   // registers spilled up to 36 bytes of them, 56 beside a transposer up to 72.
   if (facts.isPaged() && consumers == 1)
     budget.producer = std::min<int64_t>(
-        kMostConsumerRegisters, llvm::alignDown(total - budget.consumer, 8));
+        kMostConsumerRegisters,
+        llvm::alignDown(total - budget.consumer - budget.widener, 8));
   return budget;
 }
 
@@ -259,7 +268,7 @@ static int64_t getTallBlock(const ProblemFacts &facts) {
 /// One warp starts the copies of large boxes in time; for pages of 16 keys it
 /// takes longer to than a block takes to multiply.
 static int64_t chooseLoaders(const ProblemFacts &facts, int64_t blockN) {
-  return facts.isPaged() && !preparesOperands(facts) &&
+  return facts.isPaged() && !needsTransposer(facts) &&
                  getBoxRows(facts, blockN) < kFewestBoxRows
              ? 2
              : 1;
@@ -405,12 +414,11 @@ llvm::Error WsWgmmaSchedule::checkPlan(const ProblemFacts &facts,
   if (llvm::Error error =
           checkNarrow(facts, plan.getBlockN(), plan.getKeyQuads()))
     return error;
-  if (preparesOperands(facts) && plan.getLoaders() > 1)
-    return llvm::createStringError(llvm::formatv(
-        "8-bit {0} need loaders = 1, got {1}",
-        facts.hasNarrowKeys() ? "keys beside 16-bit queries"
-                              : "values whose keys are not contiguous",
-        plan.getLoaders()));
+  if (needsTransposer(facts) && plan.getLoaders() > 1)
+    return llvm::createStringError(
+        llvm::formatv("8-bit values whose keys are not contiguous need loaders "
+                      "= 1, got {0}",
+                      plan.getLoaders()));
   if ((facts.isNarrow() || facts.hasNarrowKeys()) && plan.getCluster() > 1)
     return llvm::createStringError(llvm::formatv(
         "8-bit {0} need cluster = 1, got {1}",
@@ -422,5 +430,6 @@ KernelShape WsWgmmaSchedule::getKernelShape(const ProblemFacts &facts,
                                             PlanAttrInterface planAttr,
                                             const TargetRow &target) const {
   auto plan = cast<WsWgmmaPlanAttr>(planAttr);
-  return getPersistentShape(plan.getCluster(), plan.getThreads(), target);
+  return getPersistentShape(plan.getCluster(), countThreads(facts, plan),
+                            target);
 }

@@ -115,47 +115,17 @@ LogicalResult WsWgmmaEmitter::emitProducer() {
 }
 
 //===----------------------------------------------------------------------===//
-// The producer that prepares operands
+// The producer of 8-bit operands
 //===----------------------------------------------------------------------===//
 
-void WsWgmmaEmitter::emitTransposition(const Ring &from, const Ring &to,
-                                       ArrayRef<Value> cursors) {
-  auto [source, filled] = acquire(from, cursors[0], kTransposer);
-  auto [dest, free] = acquire(to, cursors[1], kTransposer);
+void WsWgmmaEmitter::emitTransposition(TileCursors &cursors) {
+  auto [source, filled] = acquire(v, cursors.source, kTransposer);
+  auto [dest, free] = acquire(vt, cursors.dest, kTransposer);
   LocalTransposeOp::create(b, source, dest);
-  release(from, filled, kTransposer);
-  release(to, free, kTransposer);
-}
-
-void WsWgmmaEmitter::emitWidening(const Ring &from, const Ring &to,
-                                  ArrayRef<Value> cursors) {
-  // Lanes have a row each, 16 bytes of it and 32 of the wide one: whatever the
-  // swizzle, eight of them reach all banks.
-  auto layout = BlockedLayoutAttr::get(b.getContext(), /*perThread=*/{1, 16},
-                                       kWarpgroupWarps, /*order=*/{0, 1});
-  auto type =
-      RankedTensorType::get(from.slotType.getShape(), facts.keyType, layout);
-  // Registers hold the slot before there is room for what it becomes.
-  auto [source, filled] = acquire(from, cursors[0], kWidener);
-  Value narrow = LocalLoadOp::create(b, type, source);
-  release(from, filled, kWidener);
-  auto [dest, free] = acquire(to, cursors[1], kWidener);
-  Value wide = arith::ExtFOp::create(b, type.clone(facts.elementType), narrow);
-  LocalStoreOp::create(b, wide, dest);
-  release(to, free, kWidener);
-}
-
-void WsWgmmaEmitter::emitPreparation(TileCursors &cursors) {
-  Value *cursor = cursors.prepared.begin();
-  for (auto [from, to] : getPrepared()) {
-    if (needsTransposer(facts))
-      emitTransposition(*from, *to, {cursor[0], cursor[1]});
-    else
-      emitWidening(*from, *to, {cursor[0], cursor[1]});
-    cursor[0] = advance(cursor[0], *from);
-    cursor[1] = advance(cursor[1], *to);
-    cursor += 2;
-  }
+  release(v, filled, kTransposer);
+  release(vt, free, kTransposer);
+  cursors.source = advance(cursors.source, v);
+  cursors.dest = advance(cursors.dest, vt);
 }
 
 TileCursors
@@ -179,13 +149,12 @@ WsWgmmaEmitter::emitTrips(Value begin, Value end, TileCursors cursors,
   return get(loop.getResults());
 }
 
-TileCursors WsWgmmaEmitter::emitPreparingTile(TileCursors cursors) {
+TileCursors WsWgmmaEmitter::emitTransposingTile(TileCursors cursors) {
   elect([&]() { loadQueries(cursors); });
-  // The preparation runs ahead of the consumers as far as the rings that it
-  // fills let it, and loads run one block ahead of that. They come behind it,
-  // since the thread that loads waits for a slot, and its warp would be the
-  // last one; but the second block of a tile is loaded while the first one is
-  // on its way.
+  // The transposition runs ahead of the consumers as far as the ring vt lets
+  // it, and loads run one block ahead of that. They come behind it, since the
+  // thread that loads waits for a slot, and its warp would be the last one; but
+  // the second block of a tile is loaded while the first one is on its way.
   Value zero = context.i32(0), one = context.i32(1), two = context.i32(2);
   Value trips = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
   Value lastBlock = arith::SubIOp::create(b, walk.end, one);
@@ -196,21 +165,72 @@ TileCursors WsWgmmaEmitter::emitPreparingTile(TileCursors cursors) {
     elect([&]() { loadBlock(block, at); });
     advanceBlock(at);
   };
-  auto prepare = [&](Value, TileCursors &at) { emitPreparation(at); };
+  auto transpose = [&](Value, TileCursors &at) { emitTransposition(at); };
   TileCursors next = emitTrips(zero, first, cursors, load);
-  next = emitTrips(zero, some, next, prepare);
+  next = emitTrips(zero, some, next, transpose);
   next = emitTrips(two, trips, next, [&](Value trip, TileCursors &at) {
-    emitPreparation(at);
+    emitTransposition(at);
     load(trip, at);
   });
-  next = emitTrips(one, first, next, prepare);
+  next = emitTrips(one, first, next, transpose);
   next.q = advance(cursors.q, q);
   return next;
 }
 
-LogicalResult WsWgmmaEmitter::emitPreparingProducer() {
+LogicalResult WsWgmmaEmitter::emitTransposingProducer() {
   elect([&]() { prefetchMaps({q.map, k.map, v.map, resultMap.map}); });
   return emitTiles(kProducer, [&](TileCursors cursors) {
-    return emitPreparingTile(cursors);
+    return emitTransposingTile(cursors);
   });
+}
+
+//===----------------------------------------------------------------------===//
+// Who widens keys and values
+//===----------------------------------------------------------------------===//
+
+void WsWgmmaEmitter::emitWidening(const Ring &from, const Ring &to,
+                                  Value &source, Value &dest) {
+  // Lanes have a row each, 16 bytes of it and 32 of the wide one: whatever the
+  // swizzle, eight of them reach all banks.
+  auto layout = BlockedLayoutAttr::get(b.getContext(), /*perThread=*/{1, 16},
+                                       kWarpgroupWarps, /*order=*/{0, 1});
+  auto type =
+      RankedTensorType::get(from.slotType.getShape(), facts.keyType, layout);
+  auto [narrow, filled] = acquire(from, source, kWidener);
+  Value tile = LocalLoadOp::create(b, type, narrow);
+  auto [wide, free] = acquire(to, dest, kWidener);
+  LocalStoreOp::create(
+      b, arith::ExtFOp::create(b, type.clone(facts.elementType), tile), wide);
+  // One fence for both: it takes longer than the slot waits.
+  release(from, filled, kWidener);
+  release(to, free, kWidener);
+  source = advance(source, from);
+  dest = advance(dest, to);
+}
+
+LogicalResult WsWgmmaEmitter::emitWidener() {
+  SmallVector<const Ring *> rings = {&k, &kw, &v, &vw};
+  TileLoopOp loop = emitTileLoop(
+      [&] {
+        SmallVector<Value> cursors;
+        for (const Ring *ring : rings)
+          cursors.push_back(CursorStartOp::create(b, ring->channel, kWidener));
+        return cursors;
+      },
+      [&](ValueRange carried) -> FailureOr<SmallVector<Value>> {
+        Value trips = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
+        auto blocks = scf::ForOp::create(b, context.i32(0), trips,
+                                         context.i32(1), carried);
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToStart(blocks.getBody());
+        SmallVector<Value> next(blocks.getRegionIterArgs());
+        emitWidening(k, kw, next[0], next[1]);
+        emitWidening(v, vw, next[2], next[3]);
+        scf::YieldOp::create(b, next);
+        return SmallVector<Value>(blocks.getResults());
+      });
+  if (!loop)
+    return failure();
+  setDealer(loop, dealer);
+  return success();
 }
