@@ -19,6 +19,11 @@ const Schedule &attn::getSplitQSchedule() {
   return schedule;
 }
 
+/// Most columns of queries beside 8-bit keys with scales of groups of columns
+/// for which plans keep them in registers: of 256 ptxas 13.0 spilled 4 to 20
+/// bytes, and none where they are read with each block.
+static constexpr int64_t kMostHeldColumns = 224;
+
 /// Whether plans that pack the heads of a group are worth comparing: a batch
 /// that is served has few queries, whose keys are most of the traffic.
 static bool isWorthPacking(const ProblemFacts &facts) {
@@ -47,6 +52,9 @@ SplitQSchedule::getCandidates(const ProblemFacts &facts,
   // values leave no registers for a second one.
   int64_t leastPart =
       facts.valueDim % 16 != 0 && facts.valueDim > 192 ? 16 : 32;
+  // What is widened needs fragments of f16 beside.
+  bool holdsQueries = !facts.kScales || facts.headDim == facts.scaleGroup ||
+                      facts.headDim <= kMostHeldColumns;
   for (int64_t warps : {1, 2, 4, 8})
     for (int64_t warpRows : {16, 32})
       for (int64_t blockN : {32, 64, 128})
@@ -60,7 +68,7 @@ SplitQSchedule::getCandidates(const ProblemFacts &facts,
               if (parts > 1 && blockN / parts < leastPart)
                 continue;
               if (facts.hasNarrowKeys() &&
-                  (!qInRegs || (facts.kScales && parts > 1)))
+                  (qInRegs != holdsQueries || (facts.kScales && parts > 1)))
                 continue;
               SplitQPlanAttr::Parameters plan;
               plan.blockM = blockM;
