@@ -38,8 +38,8 @@ SERVED_MASKS = {
     "window": ["--window=40,8,bottom-right"],
     "mask_mod": ["--causal=bottom-right"],
 }
-#: Keys and values: of the queries' type, or of 8 bits, which `decode` takes, with
-#: descales of each sequence and head, of each head, or of a tensor.
+#: Keys and values: of the queries' type, or of 8 bits, with descales of each sequence and
+#: head, of each head, or of a tensor, or scales of rows.
 SERVED_KEYS = {
     "q": ("", ""),
     "e4m3": ("f8E4M3FN", ""),
@@ -71,7 +71,7 @@ SERVED_AXES = {
     "splits": (1, 2, 3, 5, "fixed"),
     "dynamic": (False, True),
     # The planner's plan of a schedule, with these warps if they are given.
-    "plan": ("split_q", "decode", "decode-2", "decode-4"),
+    "plan": ("split_q", "decode", "decode-2", "decode-4", "ws_wgmma"),
     # Columns of latent attention that are not values; 0: values of their own.
     "rope": (0, 64),
     "kv": tuple(SERVED_KEYS),
@@ -95,6 +95,8 @@ LATENT_HEADS = {1: 16, 3: 24, 4: 32, 8: 64, 16: 128}
 #: Most query rows that share keys in `decode`, most columns of its heads, and most
 #: rows of latent attention that a simulator has the time for.
 DECODE_ROWS, DECODE_COLUMNS, LATENT_ROWS = 32, 256, 128
+#: The smallest page that TMA copies.
+TMA_PAGE = 16
 
 
 class ServedCase(Case):
@@ -104,6 +106,9 @@ class ServedCase(Case):
         for name, value in zip(SERVED_AXES, values, strict=True):
             setattr(self, name, value)
         self.names = [str(value) for value in values]
+        # So rare if it were left to chance that no sample had one.
+        if self.takes_wgmma:
+            self.chip, self.init, self.dynamic, self.splits = "sm_90a", False, False, 1
 
     @property
     def name(self):
@@ -115,6 +120,10 @@ class ServedCase(Case):
         """Schedule and parameters; what one does not take is another case of the
         one that does."""
         schedule, _, warps = self.plan.partition("-")
+        if self.takes_wgmma:
+            return "ws_wgmma", []
+        if schedule == "ws_wgmma":
+            schedule = "split_q"
         if self.rope:
             words = [f"warps_n={warps}"] if warps else []
             if schedule == "decode" and warps == "4":
@@ -147,7 +156,8 @@ class ServedCase(Case):
 
     def get_output(self, schedule):
         """Flags of the output; who has whole rows knows the largest of a group."""
-        is_whole = schedule == "split_q" or (schedule == "decode" and self.d <= DECODE_COLUMNS)
+        is_whole = schedule in ("split_q", "ws_wgmma")
+        is_whole |= schedule == "decode" and self.d <= DECODE_COLUMNS
         if self.out == "groups" and (not is_whole or self.splits != 1):
             return SERVED_OUTPUTS["e4m3"]
         return SERVED_OUTPUTS[self.out]
@@ -177,8 +187,16 @@ class ServedCase(Case):
         """What the plans of latent attention take whose scores have a warpgroup of theirs."""
         return self.chip == "sm_90a" and not self.is_open and not self.init
 
+    @property
+    def takes_wgmma(self):
+        """Whether the plan is one of ws_wgmma, whose blocks TMA copies."""
+        is_plain = not self.rope and self.d <= DECODE_COLUMNS and self.kv != "e4m3-rows"
+        has_pages = self.page == 0 or self.page >= TMA_PAGE
+        return self.plan == "ws_wgmma" and is_plain and has_pages
+
     def takes_narrow(self, schedule):
-        return self.kv != "q" and schedule == "decode" and self.d <= DECODE_COLUMNS
+        takes = schedule in ("decode", "split_q", "ws_wgmma")
+        return self.kv != "q" and takes and self.d <= DECODE_COLUMNS and not self.is_open
 
     def command(self, tool, chip):
         lengths = SERVED_LENGTHS[self.lengths](max(1, self.page))

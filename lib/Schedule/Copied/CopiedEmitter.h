@@ -92,10 +92,6 @@ private:
   /// What such a slot holds for each column of `tile`, whose columns are these
   /// rows.
   Value emitColumnScales(ImplicitLocOpBuilder &lb, Value tile, Value slot);
-  /// Queries in the type of operands.
-  Value emitOperand(Value q);
-  /// Queries in shared memory, the same bytes in the type of operands.
-  Value emitConverted(Value buffer);
   /// Probabilities in the type of operands, of which `wide` are f32.
   Value emitNarrow(ImplicitLocOpBuilder &lb, Value wide);
 
@@ -163,10 +159,6 @@ private:
   /// The softmax where warps exchange probabilities.
   GatheredSoftmax getGathered() {
     return {blockM, getDividedLayout(), getSharedLayout()};
-  }
-  /// The type of queries and probabilities in products.
-  Type getOperandType() {
-    return facts.hasNarrowKeys() ? Type(b.getF16Type()) : facts.elementType;
   }
   /// The accumulator times `factor` where some factor is not 1.
   Value emitRescale(ImplicitLocOpBuilder &lb, Value factor, Value o);

@@ -43,27 +43,6 @@ BufferType CopiedEmitter::getQueryGroupType(Type elementType) {
       SwizzledLayoutAttr::get(b.getContext(), kSpan), MemorySpace::Shared);
 }
 
-Value CopiedEmitter::emitOperand(Value q) {
-  auto type = cast<RankedTensorType>(q.getType());
-  if (facts.elementType == getOperandType())
-    return q;
-  q = arith::ExtFOp::create(b, type.clone(b.getF32Type()), q);
-  return arith::TruncFOp::create(b, type.clone(getOperandType()), q);
-}
-
-Value CopiedEmitter::emitConverted(Value buffer) {
-  auto type = cast<BufferType>(buffer.getType());
-  Value q = LocalLoadOp::create(b, tileType(type.getShape(), facts.elementType),
-                                buffer);
-  Value converted = ReinterpretOp::create(
-      b,
-      BufferType::get(b.getContext(), type.getShape(), getOperandType(),
-                      type.getLayout(), type.getSpace()),
-      buffer);
-  LocalStoreOp::create(b, emitOperand(q), converted);
-  return converted;
-}
-
 SmallVector<Value> CopiedEmitter::emitNarrowLatentQueries() {
   SmallVector<Value> buffers, tiles;
   auto copy = [&](int64_t first, int64_t columns, BufferType type) {

@@ -40,7 +40,7 @@ struct RingSpec {
   StringRef tensor = {};
   /// Slots of a position in the channel, which are handed over together.
   int64_t together = 1;
-  /// What the slots hold, where that is not the type of the operands.
+  /// What the slots hold, where that is not the type of the queries.
   Type elementType = {};
 };
 

@@ -136,11 +136,9 @@ void attn::setResourceClocks(PlanEstimate &estimate, const ProblemFacts &facts,
   double slots = blockN * (facts.headDim + facts.valueDim);
   if (facts.hasNarrowKeys()) {
     operandBytes += 2 * slots;
-    // For two elements a conversion, or four on the way to bf16; a load of 16
-    // and two stores.
-    double each = facts.elementType.isBF16() ? 4 : 1;
+    // For two elements a conversion, for 16 a load and two stores.
     estimate.issueClocks +=
-        slots / 32 * (each / 2 + 3.0 / 16) / target.issuePerClock;
+        slots / 32 * (0.5 + 3.0 / 16) / target.issuePerClock;
   }
   estimate.sharedClocks = operandBytes / target.sharedBytesPerClock;
 }

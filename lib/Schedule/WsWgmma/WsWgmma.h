@@ -43,7 +43,7 @@ inline constexpr int64_t kBoxesProducerRegisters = 40;
 
 /// What a thread of a producer that transposes 8-bit values needs, and one that
 /// widens keys and values.
-inline constexpr int64_t kTransposerRegisters = 56, kWidenerRegisters = 72;
+inline constexpr int64_t kTransposerRegisters = 56, kWidenerRegisters = 56;
 /// Slots of what is to be transposed or widened.
 inline constexpr int64_t kRawSlots = 2;
 
@@ -59,7 +59,7 @@ int64_t countThreads(const ProblemFacts &facts, WsWgmmaPlanAttr plan);
 
 /// Budgets that together fit the registers that the kernel starts with: for two
 /// consumer warpgroups 2 x 128 x 240 + 128 x 24 = 64512 of 384 x 168 (2 x 128 x
-/// 224 + 128 x 56 with a transposer, 2 x 128 x 200 + 128 x 72 + 128 x 40 =
+/// 224 + 128 x 56 with a transposer, 2 x 128 x 208 + 128 x 56 + 128 x 40 =
 /// 65536 of 512 x 128 where keys are widened), for three 3 x 128 x 160 + 128 x
 /// 24 = 64512 of 512 x 128.
 RegisterBudget getRegisterBudget(const ProblemFacts &facts,

@@ -183,9 +183,12 @@ FailureOr<TileCursors> WsWgmmaEmitter::emitConsumerTile(TileCursors cursors) {
       /*bets=*/plan.getSoftmax() == SoftmaxPolicy::Optimistic);
   emitSkip(walk.skippedBehind, cursors);
   narrowToWarpgroup();
+  Value operandTile = facts.elementType == getOperandType()
+                          ? queryTile
+                          : emitConverted(queryTile);
 
   KVLoopOp loop = emitBlocks(
-      {kConsumer, keyOperands(), values(), queryTile, scale, probabilities},
+      {kConsumer, keyOperands(), values(), operandTile, scale, probabilities},
       {running, cursors.k, cursors.v});
   if (!loop)
     return failure();
@@ -242,8 +245,11 @@ void WsWgmmaEmitter::makeWidenedRings(StringRef name, StringRef made,
     spec.from = kValueProducer;
   spec.elementType = facts.keyType;
   source = makeRing(spec);
-  dest = makeRing({made, RingRows::Keys, stages, plan.getBlockN(), columns,
-                   kWidener, kConsumer, /*isLoaded=*/false});
+  RingSpec madeSpec = {made,    RingRows::Keys, stages,   plan.getBlockN(),
+                       columns, kWidener,       kConsumer};
+  madeSpec.isLoaded = false;
+  madeSpec.elementType = getOperandType();
+  dest = makeRing(madeSpec);
 }
 
 void WsWgmmaEmitter::makeRings() {
@@ -274,7 +280,8 @@ void WsWgmmaEmitter::makeRings() {
 LogicalResult WsWgmmaEmitter::run() {
   makeRings();
   if (plan.getPShared())
-    probabilities = alloc("p", bufferType({blockM, plan.getBlockN()}));
+    probabilities =
+        alloc("p", bufferType({blockM, plan.getBlockN()}, getOperandType()));
   makeResults();
   makeDealer();
   emitExtents();

@@ -8,7 +8,7 @@
 // v leads from its elected thread to its warps, and vt, which has as many slots
 // as the plan gives V, from there to the consumers. 8-bit keys and values
 // beside 16-bit queries are widened by a partition of their own: k and v lead
-// to it, kw and vw, which have the type of the queries, from there to the
+// to it, kw and vw, which hold f16 as the queries do then, from there to the
 // consumers. Where a counter deals the tiles, the producer's thread takes them
 // from it, in clusters that of the leader, and one more channel (tile) hands
 // their indices on.

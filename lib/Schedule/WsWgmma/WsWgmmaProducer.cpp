@@ -200,7 +200,7 @@ void WsWgmmaEmitter::emitWidening(const Ring &from, const Ring &to,
   Value tile = LocalLoadOp::create(b, type, narrow);
   auto [wide, free] = acquire(to, dest, kWidener);
   LocalStoreOp::create(
-      b, arith::ExtFOp::create(b, type.clone(facts.elementType), tile), wide);
+      b, arith::ExtFOp::create(b, type.clone(getOperandType()), tile), wide);
   // One fence for both: it takes longer than the slot waits.
   release(from, filled, kWidener);
   release(to, free, kWidener);
