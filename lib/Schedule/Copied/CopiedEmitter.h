@@ -96,7 +96,7 @@ private:
   Value emitNarrow(ImplicitLocOpBuilder &lb, Value wide);
 
   //===--------------------------------------------------------------------===//
-  // 8-bit keys with scales of groups of columns (CopiedLatent.cpp)
+  // 8-bit keys in groups of columns (CopiedLatent.cpp)
   //===--------------------------------------------------------------------===//
 
   bool hasNarrowLatent() const {
@@ -105,20 +105,16 @@ private:
   /// True if the rotated columns of 16-bit keys are a tensor of their own, and
   /// have a ring.
   bool hasRopeRing() const { return facts.kRope && !extents.widensKeys; }
-  /// True if several groups of columns of a row have scales.
-  bool hasGroups() const {
-    return facts.kScales &&
-           (hasNarrowLatent() || facts.headDim != facts.scaleGroup ||
-            facts.valueDim != facts.scaleGroup);
-  }
+  /// True if groups of columns of a row have rings.
+  bool hasGroups() const { return hasNarrowLatent() || extents.hasScaleGroups; }
   /// How many of them a row of keys has.
   int64_t countKeyGroups() const {
     return (extents.isLatent ? facts.valueDim : facts.headDim) /
-           facts.scaleGroup;
+           extents.keyGroup;
   }
   void allocGroupedRings();
   /// A buffer of the queries of a group of columns.
-  BufferType getQueryGroupType(Type elementType);
+  BufferType getQueryGroupType(int64_t columns, Type elementType);
   /// Copies the queries of the tile, and loads those of each group of columns
   /// and the rotated ones.
   SmallVector<Value> emitNarrowLatentQueries();

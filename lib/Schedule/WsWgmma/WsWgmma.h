@@ -44,7 +44,7 @@ inline constexpr int64_t kBoxesProducerRegisters = 40;
 /// What a thread of a producer that transposes 8-bit values needs, and one that
 /// widens keys and values.
 inline constexpr int64_t kTransposerRegisters = 56, kWidenerRegisters = 56;
-/// Slots of what is to be transposed or widened.
+/// Slots of what is to be transposed, and most of what is to be widened.
 inline constexpr int64_t kRawSlots = 2;
 
 /// Registers that a thread of each partition asks for.
@@ -56,6 +56,10 @@ struct RegisterBudget {
 
 /// Threads of a CTA: a warpgroup more than the plan's where keys are widened.
 int64_t countThreads(const ProblemFacts &facts, WsWgmmaPlanAttr plan);
+
+/// Slots of the rings of what is to be widened: one where two do not fit.
+int64_t countNarrowSlots(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
+                         const TargetRow &target);
 
 /// Budgets that together fit the registers that the kernel starts with: for two
 /// consumer warpgroups 2 x 128 x 240 + 128 x 24 = 64512 of 384 x 168 (2 x 128 x

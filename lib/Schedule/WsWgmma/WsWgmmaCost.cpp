@@ -219,10 +219,11 @@ PlanEstimate WsWgmmaSchedule::estimate(const ProblemFacts &facts,
   if (facts.isServed()) {
     double elementBytes = facts.keyType.getIntOrFloatBitWidth() / 8.0;
     bool widens = facts.hasNarrowKeys();
+    double slots = double(countNarrowSlots(facts, plan, target));
     double inFlight =
         elementBytes * blockN *
-        ((widens ? kRawSlots : plan.getKStages()) * getKeyColumns(facts) +
-         (widens ? kRawSlots : plan.getVStages()) * getValueColumns(facts));
+        ((widens ? slots : plan.getKStages()) * getKeyColumns(facts) +
+         (widens ? slots : plan.getVStages()) * getValueColumns(facts));
     addDramTime(estimate, facts, plan.getBlockN(), inFlight, target);
     // Nobody timed tiles that are mostly padding.
     if (queries < kGroupRows)

@@ -26,8 +26,8 @@ int64_t attn::countThreads(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
   return plan.getThreads() + (facts.hasNarrowKeys() ? kWarpgroup : 0);
 }
 
-static ResourceSum getRingBytes(const ProblemFacts &facts,
-                                WsWgmmaPlanAttr plan) {
+static ResourceSum getRingBytes(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
+                                int64_t rawSlots) {
   int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
   ResourceSum sum;
   sum.add("q", plan.getBlockM() * getKeyColumns(facts) * bytes,
@@ -40,8 +40,8 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
     slots += stages;
     if (!made.empty()) {
       sum.add(loaded, elements * facts.keyType.getIntOrFloatBitWidth() / 8,
-              kRawSlots);
-      slots += kRawSlots;
+              rawSlots);
+      slots += rawSlots;
     }
     sum.add(made.empty() ? loaded : made, elements * bytes, stages);
   };
@@ -66,6 +66,23 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
   return sum;
 }
 
+int64_t attn::countNarrowSlots(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
+                               const TargetRow &target) {
+  return getRingBytes(facts, plan, kRawSlots).getTotal() <=
+                 target.sharedBytesPerCTA
+             ? kRawSlots
+             : 1;
+}
+
+/// With the slots of what is to be widened that fit.
+static ResourceSum getRingBytes(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
+                                const TargetRow &target) {
+  return getRingBytes(facts, plan,
+                      facts.hasNarrowKeys()
+                          ? countNarrowSlots(facts, plan, target)
+                          : kRawSlots);
+}
+
 ResultBuffer attn::getResultBuffer(const ProblemFacts &facts,
                                    WsWgmmaPlanAttr plan,
                                    const TargetRow &target) {
@@ -77,7 +94,8 @@ ResultBuffer attn::getResultBuffer(const ProblemFacts &facts,
       (isOneBox && facts.valueDim > 256))
     return ResultBuffer::None;
   int64_t bytes = getResultBytes(facts, plan.getBlockM());
-  if (getRingBytes(facts, plan).getTotal() + bytes <= target.sharedBytesPerCTA)
+  if (getRingBytes(facts, plan, target).getTotal() + bytes <=
+      target.sharedBytesPerCTA)
     return ResultBuffer::Own;
   return fitQuerySlot(facts, plan.getBlockM()) ? ResultBuffer::Queries
                                                : ResultBuffer::Own;
@@ -86,7 +104,7 @@ ResultBuffer attn::getResultBuffer(const ProblemFacts &facts,
 ResourceSum attn::getSharedBytes(const ProblemFacts &facts,
                                  WsWgmmaPlanAttr plan,
                                  const TargetRow &target) {
-  ResourceSum sum = getRingBytes(facts, plan);
+  ResourceSum sum = getRingBytes(facts, plan, target);
   // Staged results have memory of their own as well: no ring is ever dead.
   if (getResultBuffer(facts, plan, target) == ResultBuffer::Own ||
       plan.getEpilogue() == EpilogueKind::Staged)
