@@ -127,6 +127,7 @@ def mla_decode(
     *,
     value_dim: int,
     scale: float,
+    k_scale: Any = None,
     k_scales: Any = None,
     k_rope: Any = None,
     q_rope: Any = None,
@@ -157,7 +158,8 @@ def mla_decode(
     columns are a tensor of their own, and `kv_cache` has the first `value_dim` columns alone.
     With `q_rope`, like q, those of the queries are apart, too. So it is for a cache of 8-bit
     elements, with `k_scales`, f32, a number for each 128 columns of a row. Rows of 512 e4m3,
-    4 f32 and 64 bf16 are three views of one tensor of bytes. The other arguments and the results are
+    4 f32 and 64 bf16 are three views of one tensor of bytes. A cache whose rotated columns have 8
+    bits too is one tensor of all columns, with `k_scale` as in `attn.decode`. The other arguments and the results are
     those of `attn.decode`; o has `value_dim` columns.
     """
     texts, captures = trace_mods(score_mod, mask_mod)
@@ -180,6 +182,9 @@ def mla_decode(
         "page_table": page_table,
         "kv_lengths": kv_lengths,
         "sinks": sinks,
+        "k_scale": k_scale,
+        # Values are columns of the keys.
+        "v_scale": k_scale,
         "k_scales": k_scales,
         "k_rope": k_rope,
         "q_rope": q_rope,
