@@ -239,13 +239,8 @@ LogicalResult WsWgmmaEmitter::emitConsumer() {
 void WsWgmmaEmitter::makeWidenedRings(StringRef name, StringRef made,
                                       int64_t columns, int64_t stages,
                                       Ring &source, Ring &dest) {
-  RingSpec spec = {name,
-                   RingRows::Keys,
-                   countNarrowSlots(facts, plan, context.target),
-                   plan.getBlockN(),
-                   columns,
-                   kProducer,
-                   kWidener};
+  RingSpec spec = {name,    RingRows::Keys, kRawSlots, plan.getBlockN(),
+                   columns, kProducer,      kWidener};
   if (name == "v" && hasValueProducer())
     spec.from = kValueProducer;
   spec.elementType = facts.keyType;

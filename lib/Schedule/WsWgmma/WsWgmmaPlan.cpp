@@ -26,8 +26,8 @@ int64_t attn::countThreads(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
   return plan.getThreads() + (facts.hasNarrowKeys() ? kWarpgroup : 0);
 }
 
-static ResourceSum getRingBytes(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
-                                int64_t rawSlots) {
+static ResourceSum getRingBytes(const ProblemFacts &facts,
+                                WsWgmmaPlanAttr plan) {
   int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
   ResourceSum sum;
   sum.add("q", plan.getBlockM() * getKeyColumns(facts) * bytes,
@@ -40,8 +40,8 @@ static ResourceSum getRingBytes(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
     slots += stages;
     if (!made.empty()) {
       sum.add(loaded, elements * facts.keyType.getIntOrFloatBitWidth() / 8,
-              rawSlots);
-      slots += rawSlots;
+              kRawSlots);
+      slots += kRawSlots;
     }
     sum.add(made.empty() ? loaded : made, elements * bytes, stages);
   };
@@ -66,23 +66,6 @@ static ResourceSum getRingBytes(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
   return sum;
 }
 
-int64_t attn::countNarrowSlots(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
-                               const TargetRow &target) {
-  return getRingBytes(facts, plan, kRawSlots).getTotal() <=
-                 target.sharedBytesPerCTA
-             ? kRawSlots
-             : 1;
-}
-
-/// With the slots of what is to be widened that fit.
-static ResourceSum getRingBytes(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
-                                const TargetRow &target) {
-  return getRingBytes(facts, plan,
-                      facts.hasNarrowKeys()
-                          ? countNarrowSlots(facts, plan, target)
-                          : kRawSlots);
-}
-
 ResultBuffer attn::getResultBuffer(const ProblemFacts &facts,
                                    WsWgmmaPlanAttr plan,
                                    const TargetRow &target) {
@@ -94,8 +77,7 @@ ResultBuffer attn::getResultBuffer(const ProblemFacts &facts,
       (isOneBox && facts.valueDim > 256))
     return ResultBuffer::None;
   int64_t bytes = getResultBytes(facts, plan.getBlockM());
-  if (getRingBytes(facts, plan, target).getTotal() + bytes <=
-      target.sharedBytesPerCTA)
+  if (getRingBytes(facts, plan).getTotal() + bytes <= target.sharedBytesPerCTA)
     return ResultBuffer::Own;
   return fitQuerySlot(facts, plan.getBlockM()) ? ResultBuffer::Queries
                                                : ResultBuffer::Own;
@@ -104,7 +86,7 @@ ResultBuffer attn::getResultBuffer(const ProblemFacts &facts,
 ResourceSum attn::getSharedBytes(const ProblemFacts &facts,
                                  WsWgmmaPlanAttr plan,
                                  const TargetRow &target) {
-  ResourceSum sum = getRingBytes(facts, plan, target);
+  ResourceSum sum = getRingBytes(facts, plan);
   // Staged results have memory of their own as well: no ring is ever dead.
   if (getResultBuffer(facts, plan, target) == ResultBuffer::Own ||
       plan.getEpilogue() == EpilogueKind::Staged)
@@ -139,6 +121,14 @@ static bool isLoadedInManyPages(const ProblemFacts &facts) {
   return facts.isPaged() && std::max(facts.headDim, facts.valueDim) > 128;
 }
 
+/// True if consumers beside who widens keys leave registers to the loading
+/// thread, which spilled 8 bytes of 24 registers at 96 columns under a window.
+static bool leavesRegisters(const ProblemFacts &facts) {
+  constexpr int64_t kFewColumns = 96;
+  return facts.hasNarrowKeys() &&
+         std::max(facts.headDim, facts.valueDim) <= kFewColumns;
+}
+
 RegisterBudget attn::getRegisterBudget(const ProblemFacts &facts,
                                        WsWgmmaPlanAttr plan) {
   // A kernel starts with as many registers for each thread as the file has for
@@ -153,8 +143,8 @@ RegisterBudget attn::getRegisterBudget(const ProblemFacts &facts,
     budget.widener = kWidenerRegisters;
   if (needsTransposer(facts))
     budget.producer = kTransposerRegisters;
-  else if (facts.hasNarrowKeys() || isLoadedInManyBoxes(facts) ||
-           isLoadedInManyPages(facts))
+  else if (isLoadedInManyBoxes(facts) || isLoadedInManyPages(facts) ||
+           leavesRegisters(facts))
     budget.producer = kBoxesProducerRegisters;
   budget.consumer = std::min<int64_t>(
       kMostConsumerRegisters,
@@ -399,8 +389,9 @@ llvm::Error WsWgmmaSchedule::isApplicable(const ProblemFacts &facts,
                                           const TargetRow &target) const {
   // Accumulators of more columns leave no registers for a softmax. Results of
   // 32 bits take a few more: blocks of 16 keys spilled 4 bytes at 368, 12 at
-  // 384.
-  int64_t mostColumns = facts.isNarrow()        ? kUsualColumns
+  // 384. Who widens keys takes registers, too.
+  bool isNarrow = facts.isNarrow() || facts.hasNarrowKeys();
+  int64_t mostColumns = isNarrow                ? kUsualColumns
                         : facts.outType.isF32() ? kMostWideResults
                                                 : kMostWholeColumns;
   return checkWgmma(getName(), facts, target, mostColumns, /*serves=*/true);

@@ -8,12 +8,12 @@
 // CHECK-DAG: attn.alloc {name = "kw"} : <3x64x128xf16
 // CHECK-DAG: attn.alloc {name = "v"} : <2x64x64xf8E4M3FN
 // CHECK-DAG: attn.alloc {name = "vw"} : <2x64x64xf16
-// CHECK: partition "consumer" warps 8 tiles [8, 1] registers 208
+// CHECK: partition "consumer" warps 8 tiles [8, 1] registers 216
 // CHECK: %[[QUERIES:.*]] = attn.reinterpret %[[SLOT:.*]] : <128x128xbf16, #attn.auto, shared> -> <128x128xf16, #attn.auto, shared>
 // CHECK: attn.local_store %{{.*}}, %[[QUERIES]]
 // CHECK-NOT: xf8E4M3FN
 // CHECK: attn.wgmma %[[QUERIES]]
-// CHECK: partition "producer" warps 4 registers 40
+// CHECK: partition "producer" warps 4 registers 24
 // CHECK-NOT: as "widener"
 // CHECK: partition "widener" warps 4 tiles [4, 1] registers 56
 // CHECK: attn.channel.acquire %[[K:[a-z_]*]][%{{.*}}] as "widener"
