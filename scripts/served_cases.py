@@ -107,8 +107,9 @@ class ServedCase(Case):
             setattr(self, name, value)
         self.names = [str(value) for value in values]
         # So rare if it were left to chance that no sample had one.
-        if self.takes_wgmma:
-            self.chip, self.init, self.dynamic, self.splits = "sm_90a", False, False, 1
+        if self.takes_wgmma or (self.plan == "ws_wgmma" and self.rope):
+            self.chip, self.init, self.dynamic = "sm_90a", False, False
+            self.splits = self.splits if self.rope else 1
 
     @property
     def name(self):
@@ -131,7 +132,7 @@ class ServedCase(Case):
             elif schedule == "decode":
                 words.append("score=twice")
             # Some of the others' cases as well, so that each grid has one.
-            is_own = self.plan == "decode" or self.sinks or self.selected
+            is_own = self.plan in ("decode", "ws_wgmma") or self.sinks or self.selected
             if is_own and self.takes_own_scores:
                 words = ["score=own"]
             return "mla", words
