@@ -88,6 +88,8 @@ SERVED_AXES = {
 RUN_KEYS = 64
 #: Largest relative errors of outputs of 8 bits, most of them their rounding.
 OUTPUT_TOLERANCE = {"q": 0, "e4m3": 4e-2, "e5m2": 8e-2, "groups": 4e-2}
+#: Columns of 8-bit latent keys that have a ring.
+LATENT_GROUP = 128
 #: Columns that share a scale of their row.
 SCALE_GROUP = 64
 #: Query heads of latent attention in place of groups.
@@ -131,9 +133,7 @@ class ServedCase(Case):
                 words += ["score=shard", "softmax=exact"]
             elif schedule == "decode":
                 words.append("score=twice")
-            # Some of the others' cases as well, so that each grid has one.
-            is_own = self.plan in ("decode", "ws_wgmma") or self.sinks or self.selected
-            if is_own and self.takes_own_scores:
+            if self.has_own_scores:
                 words = ["score=own"]
             return "mla", words
         is_few = not self.is_open and self.nq * self.group <= DECODE_ROWS
@@ -184,9 +184,11 @@ class ServedCase(Case):
         return self.dynamic and self.mask != "mask_mod"
 
     @property
-    def takes_own_scores(self):
-        """What the plans of latent attention take whose scores have a warpgroup of theirs."""
-        return self.chip == "sm_90a" and not self.is_open and not self.init
+    def has_own_scores(self):
+        """Whether the plan of latent attention is one whose scores have a warpgroup of theirs."""
+        takes = self.chip == "sm_90a" and not self.is_open and not self.init
+        # Some of the others' cases as well, so that each grid has one.
+        return takes and (self.plan in ("decode", "ws_wgmma") or self.sinks or self.selected)
 
     @property
     def takes_wgmma(self):
@@ -196,8 +198,12 @@ class ServedCase(Case):
         return self.plan == "ws_wgmma" and is_plain and has_pages
 
     def takes_narrow(self, schedule):
-        takes = schedule in ("decode", "split_q", "ws_wgmma")
-        return self.kv != "q" and takes and self.d <= DECODE_COLUMNS and not self.is_open
+        takes = schedule in ("decode", "split_q", "ws_wgmma") and self.d <= DECODE_COLUMNS
+        if schedule == "mla":
+            # Rows of 8 bits throughout, in plans that have fragments of them.
+            takes = self.plan in ("decode-2", "split_q") and self.kv != "e4m3-rows"
+            takes &= self.d % LATENT_GROUP == 0 and not self.apart and not self.has_own_scores
+        return self.kv != "q" and takes and not self.is_open
 
     def command(self, tool, chip):
         lengths = SERVED_LENGTHS[self.lengths](max(1, self.page))
