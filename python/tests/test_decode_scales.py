@@ -77,6 +77,12 @@ def test_latent_rows_of_8_bits():
     unit = np.full(1, 0.5, np.float32)
     options = {"value_dim": latent, "scale": 0.05, "k_scale": unit, "lse": True}
     got = attn.mla_decode(q, pool, table, lengths, **options)
+    plan = attn.DecodePlan(
+        batch=3, heads=heads, dim=latent + rope, value_dim=latent, page_size=page, max_pages=3,
+        dtype="float16", kv_dtype="float8_e4m3fn", scales="tensor", latent=True, scale=0.05,
+    )  # fmt: skip
+    plan.plan(lengths, table)
+    assert np.array_equal(plan.run(q, pool, k_scale=unit, v_scale=unit), got[0])
     for b, length in enumerate(lengths):
         keys = from_e4m3(pool[table[b]]).reshape(-1, latent + rope)[:length] * 0.5
         if length == 0:
