@@ -38,8 +38,8 @@ SERVED_MASKS = {
     "window": ["--window=40,8,bottom-right"],
     "mask_mod": ["--causal=bottom-right"],
 }
-#: Keys and values: of the queries' type, or of 8 bits, which `decode` takes, with
-#: descales of each sequence and head, of each head, or of a tensor.
+#: Keys and values: of the queries' type, or of 8 bits, with descales of each sequence and
+#: head, of each head, or of a tensor, or scales of rows.
 SERVED_KEYS = {
     "q": ("", ""),
     "e4m3": ("f8E4M3FN", ""),
@@ -71,7 +71,7 @@ SERVED_AXES = {
     "splits": (1, 2, 3, 5, "fixed"),
     "dynamic": (False, True),
     # The planner's plan of a schedule, with these warps if they are given.
-    "plan": ("split_q", "decode", "decode-2", "decode-4"),
+    "plan": ("split_q", "decode", "decode-2", "decode-4", "ws_wgmma"),
     # Columns of latent attention that are not values; 0: values of their own.
     "rope": (0, 64),
     "kv": tuple(SERVED_KEYS),
@@ -88,6 +88,8 @@ SERVED_AXES = {
 RUN_KEYS = 64
 #: Largest relative errors of outputs of 8 bits, most of them their rounding.
 OUTPUT_TOLERANCE = {"q": 0, "e4m3": 4e-2, "e5m2": 8e-2, "groups": 4e-2}
+#: Columns of 8-bit latent keys that have a ring.
+LATENT_GROUP = 128
 #: Columns that share a scale of their row.
 SCALE_GROUP = 64
 #: Query heads of latent attention in place of groups.
@@ -95,6 +97,8 @@ LATENT_HEADS = {1: 16, 3: 24, 4: 32, 8: 64, 16: 128}
 #: Most query rows that share keys in `decode`, most columns of its heads, and most
 #: rows of latent attention that a simulator has the time for.
 DECODE_ROWS, DECODE_COLUMNS, LATENT_ROWS = 32, 256, 128
+#: The smallest page that TMA copies.
+TMA_PAGE = 16
 
 
 class ServedCase(Case):
@@ -104,6 +108,10 @@ class ServedCase(Case):
         for name, value in zip(SERVED_AXES, values, strict=True):
             setattr(self, name, value)
         self.names = [str(value) for value in values]
+        # So rare if it were left to chance that no sample had one.
+        if self.takes_wgmma or (self.plan == "ws_wgmma" and self.rope):
+            self.chip, self.init, self.dynamic = "sm_90a", False, False
+            self.splits = self.splits if self.rope else 1
 
     @property
     def name(self):
@@ -115,15 +123,17 @@ class ServedCase(Case):
         """Schedule and parameters; what one does not take is another case of the
         one that does."""
         schedule, _, warps = self.plan.partition("-")
+        if self.takes_wgmma:
+            return "ws_wgmma", []
+        if schedule == "ws_wgmma":
+            schedule = "split_q"
         if self.rope:
             words = [f"warps_n={warps}"] if warps else []
             if schedule == "decode" and warps == "4":
                 words += ["score=shard", "softmax=exact"]
             elif schedule == "decode":
                 words.append("score=twice")
-            # Some of the others' cases as well, so that each grid has one.
-            is_own = self.plan == "decode" or self.sinks or self.selected
-            if is_own and self.takes_own_scores:
+            if self.has_own_scores:
                 words = ["score=own"]
             return "mla", words
         is_few = not self.is_open and self.nq * self.group <= DECODE_ROWS
@@ -147,7 +157,8 @@ class ServedCase(Case):
 
     def get_output(self, schedule):
         """Flags of the output; who has whole rows knows the largest of a group."""
-        is_whole = schedule == "split_q" or (schedule == "decode" and self.d <= DECODE_COLUMNS)
+        is_whole = schedule in ("split_q", "ws_wgmma")
+        is_whole |= schedule == "decode" and self.d <= DECODE_COLUMNS
         if self.out == "groups" and (not is_whole or self.splits != 1):
             return SERVED_OUTPUTS["e4m3"]
         return SERVED_OUTPUTS[self.out]
@@ -173,12 +184,26 @@ class ServedCase(Case):
         return self.dynamic and self.mask != "mask_mod"
 
     @property
-    def takes_own_scores(self):
-        """What the plans of latent attention take whose scores have a warpgroup of theirs."""
-        return self.chip == "sm_90a" and not self.is_open and not self.init
+    def has_own_scores(self):
+        """Whether the plan of latent attention is one whose scores have a warpgroup of theirs."""
+        takes = self.chip == "sm_90a" and not self.is_open and not self.init
+        # Some of the others' cases as well, so that each grid has one.
+        return takes and (self.plan in ("decode", "ws_wgmma") or self.sinks or self.selected)
+
+    @property
+    def takes_wgmma(self):
+        """Whether the plan is one of ws_wgmma, whose blocks TMA copies."""
+        is_plain = not self.rope and self.d <= DECODE_COLUMNS and self.kv != "e4m3-rows"
+        has_pages = self.page == 0 or self.page >= TMA_PAGE
+        return self.plan == "ws_wgmma" and is_plain and has_pages
 
     def takes_narrow(self, schedule):
-        return self.kv != "q" and schedule == "decode" and self.d <= DECODE_COLUMNS
+        takes = schedule in ("decode", "split_q", "ws_wgmma") and self.d <= DECODE_COLUMNS
+        if schedule == "mla":
+            # Rows of 8 bits throughout, in plans that have fragments of them.
+            takes = self.plan in ("decode-2", "split_q") and self.kv != "e4m3-rows"
+            takes &= self.d % LATENT_GROUP == 0 and not self.apart and not self.has_own_scores
+        return self.kv != "q" and takes and not self.is_open
 
     def command(self, tool, chip):
         lengths = SERVED_LENGTHS[self.lengths](max(1, self.page))

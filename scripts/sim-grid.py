@@ -229,6 +229,36 @@ def make_grid(axes=AXES, case=Case):
     return [case(values) for values in itertools.product(*axes.values())]
 
 
+#: Points of a grid that are listed for a sample; of more, points are drawn one by one.
+LISTED_POINTS = 1_000_000
+
+
+def draw_grid(axes, case, options):
+    """Different random points of a grid whose names match."""
+    draws = random.Random(options.seed)
+    drawn = {}
+    for _ in range(LISTED_POINTS):
+        point = case([draws.choice(values) for values in axes.values()])
+        if re.search(options.filter, point.name):
+            drawn.setdefault(point.name, point)
+        if len(drawn) == options.sample:
+            break
+    return list(drawn.values())
+
+
+def make_cases(axes, case, options):
+    points = math.prod(map(len, axes.values()))
+    if options.sample is not None and not options.pairwise and points > LISTED_POINTS:
+        return draw_grid(axes, case, options)
+    cases = make_pairwise(axes, case) if options.pairwise else make_grid(axes, case)
+    # Points that an axis does not tell apart are one case.
+    cases = list({case.name: case for case in cases}.values())
+    cases = [case for case in cases if re.search(options.filter, case.name)]
+    if options.sample is not None and options.sample < len(cases):
+        cases = random.Random(options.seed).sample(cases, options.sample)
+    return cases
+
+
 def make_pairwise(grid=AXES, case=Case):
     """Cases in which each pair of values of two axes occurs, chosen greedily.
 
@@ -428,12 +458,7 @@ def main():
     if options.tmem:
         grid, chip = (TMEM_AXES, TmemCase), "sm_100a"
     options.chip = options.chip or chip
-    cases = make_pairwise(*grid) if options.pairwise else make_grid(*grid)
-    # Points that an axis does not tell apart are one case.
-    cases = list({case.name: case for case in cases}.values())
-    cases = [case for case in cases if re.search(options.filter, case.name)]
-    if options.sample is not None and options.sample < len(cases):
-        cases = random.Random(options.seed).sample(cases, options.sample)
+    cases = make_cases(*grid, options)
     if options.list:
         for case in cases:
             command = make_command(case, "attn-compile", options)

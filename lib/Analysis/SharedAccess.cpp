@@ -118,9 +118,17 @@ bool attn::areSharedOutAlike(const SharedAccess &a, const SharedAccess &b) {
     auto slot = access.op->getOperand(access.operand).getDefiningOp<SlotOp>();
     return slot && slot.getSource().getDefiningOp<AllocOp>();
   };
-  return isa<LocalTransposeOp>(a.op) && isa<LocalTransposeOp>(b.op) &&
-         a.operand == b.operand && a.alloc == b.alloc && isWholeSlot(a) &&
-         isWholeSlot(b);
+  // Who writes which byte follows from the types.
+  auto isAlike = [&] {
+    if (isa<LocalTransposeOp>(a.op))
+      return isa<LocalTransposeOp>(b.op);
+    auto first = dyn_cast<LocalStoreOp>(a.op),
+         second = dyn_cast<LocalStoreOp>(b.op);
+    return first && second &&
+           first.getValue().getType() == second.getValue().getType();
+  };
+  return isAlike() && a.operand == b.operand && a.alloc == b.alloc &&
+         isWholeSlot(a) && isWholeSlot(b);
 }
 
 bool attn::haveSameOwnRows(const SharedAccess &a, const SharedAccess &b) {

@@ -248,6 +248,8 @@ def turn_scales(views: dict[str, TensorView]) -> None:
     if len(scales) == 1:
         raise ArgumentError(f'tensor "{scales[0]}": expected k_scale and v_scale or none, got one')
     q, k = views["q"], views["k"]
+    # Packed queries are of one batch; a plan has a table of its own.
+    sequences = views.get("page_table", q).shape[0]
     if k.dtype not in NARROW_TYPES:
         raise ArgumentError(f'tensor "k_scale": expected none beside pools of {k.dtype}')
     for name in scales:
@@ -257,7 +259,7 @@ def turn_scales(views: dict[str, TensorView]) -> None:
                 f'tensor "{name}": expected it on {_tensors.name_device(q.device)} as q, got '
                 f"{_tensors.name_device(scale.device)}"
             )
-        views[f"{name[0]}_descale"] = turn_scale(name, scale, q.shape[0], k.shape[1])
+        views[f"{name[0]}_descale"] = turn_scale(name, scale, sequences, k.shape[1])
 
 
 def order_output(q: TensorView, dim: int) -> tuple[int, int, int]:

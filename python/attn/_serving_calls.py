@@ -127,6 +127,7 @@ def mla_decode(
     *,
     value_dim: int,
     scale: float,
+    k_scale: Any = None,
     k_scales: Any = None,
     k_rope: Any = None,
     q_rope: Any = None,
@@ -157,7 +158,8 @@ def mla_decode(
     columns are a tensor of their own, and `kv_cache` has the first `value_dim` columns alone.
     With `q_rope`, like q, those of the queries are apart, too. So it is for a cache of 8-bit
     elements, with `k_scales`, f32, a number for each 128 columns of a row. Rows of 512 e4m3,
-    4 f32 and 64 bf16 are three views of one tensor of bytes. The other arguments and the results are
+    4 f32 and 64 bf16 are three views of one tensor of bytes. A cache whose rotated columns have 8
+    bits too is one tensor of all columns, with `k_scale` as in `attn.decode`. The other arguments and the results are
     those of `attn.decode`; o has `value_dim` columns.
     """
     texts, captures = trace_mods(score_mod, mask_mod)
@@ -180,6 +182,9 @@ def mla_decode(
         "page_table": page_table,
         "kv_lengths": kv_lengths,
         "sinks": sinks,
+        "k_scale": k_scale,
+        # Values are columns of the keys.
+        "v_scale": k_scale,
         "k_scales": k_scales,
         "k_rope": k_rope,
         "q_rope": q_rope,
@@ -203,6 +208,10 @@ def prefill(
     softcap: float | None = None,
     scale: float | None = None,
     sinks: Any = None,
+    k_scale: Any = None,
+    v_scale: Any = None,
+    k_scales: Any = None,
+    v_scales: Any = None,
     score_mod: Modification | None = None,
     mask_mod: Modification | None = None,
     init: tuple[Any, Any] | None = None,
@@ -218,8 +227,8 @@ def prefill(
     before. `cu_seqlens_q`, i32 (batch + 1), says where each begins and the last one
     ends, all within q; `max_seqlen_q` bounds the queries of a sequence. The last query
     of a sequence is at its last key: `kv_lengths` counts the new keys, which are in the
-    cache already (`attn.append_kv`). Pools, table, lengths and options are those of
-    `attn.decode`.
+    cache already (`attn.append_kv`). Pools, also those of 8 bits with their scales, table,
+    lengths and options are those of `attn.decode`.
 
     Returns o like q, or (o, lse) with `lse` f32 (queries, heads). Rows of q behind the
     last sequence stay as they were in `out`, and are not defined in a new o. numpy
@@ -245,6 +254,10 @@ def prefill(
         "kv_lengths": kv_lengths,
         "cu_seqlens_q": cu_seqlens_q,
         "sinks": sinks,
+        "k_scale": k_scale,
+        "v_scale": v_scale,
+        "k_scales": k_scales,
+        "v_scales": v_scales,
         **name_state(init),
     }
     return run(tensors, captures, settings, lse, out, stream)

@@ -41,11 +41,12 @@ _LATENT = f"""Tensor q, Tensor kv_cache, Tensor page_table, Tensor kv_lengths, i
     float scale, Tensor? sinks=None, bool causal=True, float? softcap=None,
     int? kv_splits=None, {_REGIONS},
     {_CUTS}, {_INIT}, Tensor? k_scales=None, Tensor? k_rope=None, Tensor? q_rope=None,
-    {_OUT}, {_PARTIALS}"""
+    {_OUT}, {_PARTIALS}, Tensor? k_scale=None, Tensor? v_scale=None"""
 _PACKED = f"""Tensor q, Tensor k_cache, Tensor v_cache, Tensor page_table, Tensor kv_lengths,
     Tensor cu_seqlens_q, int max_seqlen_q, Tensor? sinks=None, str layout="nhd",
     bool causal=True, int[]? window=None, float? softcap=None, float? scale=None,
-    {_REGIONS}, {_INIT}, {_OUT}"""
+    {_REGIONS}, {_INIT}, {_OUT}, Tensor? k_scale=None, Tensor? v_scale=None,
+    Tensor? k_scales=None, Tensor? v_scales=None"""
 #: Arguments that are tensors, and what launches call pools of the latent form.
 _TENSORS = ("q", "k_cache", "kv_cache", "v_cache", "page_table", "kv_lengths")
 _OPTIONAL = ("sinks", "k_scale", "v_scale", *ROW_TENSORS, "q_rope", "init_o", "init_lse")

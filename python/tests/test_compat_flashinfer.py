@@ -136,6 +136,23 @@ def test_prefill(base):
             check((o[first:last].swapaxes(0, 1)[None], lse[first:last].T[None]), want)
 
 
+def test_narrow_prefill():
+    """Pools of 8 bits, what their units stand for as numbers."""
+    ends = np.int32([0, 20, 20, 27])
+    k, v, table, lengths = make_narrow([70, 0, 33])[1:]
+    q = np.random.default_rng(3).standard_normal((27, HEADS, DIM)).astype(np.float16)
+    wrapper = BatchPrefillWithPagedKVCacheWrapper(None)
+    wrapper.plan(ends, *to_lists(table, lengths), *SHAPE, causal=True, kv_data_type="float8_e4m3fn")
+    o = wrapper.run(q, (k, v), k_scale=0.5, v_scale=0.25)
+    wide = [from_e4m3(pool) for pool in (k, v)]
+    for row, (first, last) in enumerate(zip(ends[:-1], ends[1:], strict=True)):
+        if first < last:
+            rows = q[first:last].swapaxes(0, 1)[None]
+            one = slice(row, row + 1)
+            want = attend(rows, wide[0] / 2, wide[1] / 4, table[one], lengths[one])[0]
+            check([o[first:last].swapaxes(0, 1)[None]], [want])
+
+
 @pytest.mark.parametrize("queries", [1, 2])
 def test_mla(queries):
     """Both parts of a row in one tensor, and queries in two."""
@@ -186,8 +203,8 @@ def test_what_is_not_covered():
     ends = np.int32([0, 1, 2, 3, 4])
     refuse("custom_mask: expected None, the rest is not covered, got a tensor of [3]",
            prefill.plan, ends, *lists, *SHAPE, custom_mask=np.ones(3, bool))  # fmt: skip
-    refuse("kv_data_type: expected f16 as q_data_type",
-           prefill.plan, ends, *lists, *SHAPE, kv_data_type="float8_e4m3fn")  # fmt: skip
+    refuse("kv_data_type: expected f16 as q_data_type or a type of 8 bits, got bf16",
+           prefill.plan, ends, *lists, *SHAPE, kv_data_type="bfloat16")  # fmt: skip
     refuse("qo_indptr: expected at most 1 queries of a sequence, got 2",
            prefill.plan, np.int32([0, 1, 3, 4, 5]), *lists, *SHAPE, max_token_per_sequence=1)  # fmt: skip
     prefill.plan(ends, *lists, *SHAPE)

@@ -61,6 +61,39 @@ def test_latent_rows():
         assert np.allclose(lse[b], scores.max(-1) + np.log(power.sum(-1)), atol=1e-3)
 
 
+def test_latent_rows_of_8_bits():
+    """Latent and rotated columns in one tensor, whose units stand for one number."""
+    rng = np.random.default_rng(4)
+    latent, rope, page, heads = 256, 64, 16, 16
+    lengths = np.array([40, 0, 33], np.int32)
+    pool = np.full((7, page, latent + rope), 127, np.uint8)
+    table = np.array([[5, 1, 6], [-1, -1, -1], [0, 3, 2]], np.int32)
+    for b, length in enumerate(lengths):
+        for place in range(length):
+            shape = pool.shape[-1]
+            row = rng.integers(0x20, 0x48, shape) | rng.integers(0, 2, shape) << 7
+            pool[table[b, place // page], place % page] = row
+    q = rng.standard_normal((3, heads, latent + rope)).astype(np.float16)
+    unit = np.full(1, 0.5, np.float32)
+    options = {"value_dim": latent, "scale": 0.05, "k_scale": unit, "lse": True}
+    got = attn.mla_decode(q, pool, table, lengths, **options)
+    plan = attn.DecodePlan(
+        batch=3, heads=heads, dim=latent + rope, value_dim=latent, page_size=page, max_pages=3,
+        dtype="float16", kv_dtype="float8_e4m3fn", scales="tensor", latent=True, scale=0.05,
+    )  # fmt: skip
+    plan.plan(lengths, table)
+    assert np.array_equal(plan.run(q, pool, k_scale=unit, v_scale=unit), got[0])
+    for b, length in enumerate(lengths):
+        keys = from_e4m3(pool[table[b]]).reshape(-1, latent + rope)[:length] * 0.5
+        if length == 0:
+            assert np.all(got[0][b] == 0) and np.all(np.isneginf(got[1][b]))
+            continue
+        scores = 0.05 * (q[b].astype(np.float64) @ keys.T)
+        power = np.exp(scores - scores.max(-1, keepdims=True))
+        want = power / power.sum(-1, keepdims=True) @ keys[:, :latent]
+        assert np.abs(got[0][b] - want).max() <= 1e-2 * np.abs(want).max()
+
+
 def test_plan_with_scales_of_rows():
     size = {"batch": 3, "heads": HEADS, "kv_heads": KV_HEADS, "dim": DIM, "page_size": PAGE}
     options = {"max_pages": 8, "dtype": "float16", "kv_dtype": "float8_e4m3fn", "scales": "rows"}

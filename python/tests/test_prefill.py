@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from attn import _host
 from test_decode import DIM, HEADS, KV_HEADS, PAGE, PAGES, attend, check, make_batch, refuse
+from test_decode_narrow import from_e4m3, make_narrow
 
 
 @pytest.fixture(autouse=True)
@@ -56,6 +57,39 @@ def test_options():
     check(got, attend_packed(q, counts, *batch, left=9, softcap=5.0, sinks=sinks))
 
 
+@pytest.mark.parametrize("shape", [(1,), (3, KV_HEADS)])
+def test_narrow_pools(shape):
+    """Pools of 8 bits, and what their units stand for: of all, and of each sequence's heads."""
+    lengths, queries = [100, 17, 40], [33, 17, 2]
+    q, counts = pack(queries)
+    k, v, table, sizes = make_narrow(lengths)[1:]
+    count = np.prod(shape)
+    k_scale, v_scale = (np.linspace(0.2, top, count, dtype=np.float32).reshape(shape) for top in (0.2, 3))
+    got = attn.prefill(
+        q, k, v, table, sizes, counts, max_seqlen_q=33, k_scale=k_scale, v_scale=v_scale, lse=True
+    )
+    wide = [from_e4m3(pool) for pool in (k, v)]
+    scales = [np.broadcast_to(each, (3, KV_HEADS)) for each in (k_scale, v_scale)]
+    for b, (first, end) in enumerate(zip(counts[:-1], counts[1:], strict=True)):
+        pools = [pool * each[b][:, None] for pool, each in zip(wide, scales, strict=True)]
+        ends = np.int32([0, end - first])
+        want = attend_packed(q[first:end], ends, *pools, table[b : b + 1], sizes[b : b + 1])
+        check([each[first:end] for each in got], want)
+
+
+def test_scaled_rows():
+    """Pools of 8 bits with a number for each row."""
+    q, counts = pack([20, 17])
+    k, v, table, sizes = make_narrow([60, 17])[1:]
+    rng = np.random.default_rng(8)
+    scales = [rng.uniform(0.5, 2, (*k.shape[:3], 1)).astype(np.float32) for _ in "kv"]
+    got = attn.prefill(
+        q, k, v, table, sizes, counts, max_seqlen_q=20, k_scales=scales[0], v_scales=scales[1], lse=True
+    )
+    wide = [from_e4m3(pool) * each for pool, each in zip((k, v), scales, strict=True)]
+    check(got, attend_packed(q, counts, *wide, table, sizes))
+
+
 def test_append_and_prefill():
     """Chunks that were appended are what the queries see."""
     k_cache, v_cache, table, lengths = make_batch([60, 33], seed=4)[1:]
@@ -98,6 +132,9 @@ def test_refused():
            attn.prefill, q, k, v, table, lengths, counts.astype(np.int64), max_seqlen_q=20)  # fmt: skip
     refuse("cu_seqlens_q\": expected shape (sequences + 1), got [1, 3]",
            attn.prefill, q, k, v, table, lengths, counts[None], max_seqlen_q=20)  # fmt: skip
+    one = np.ones(3, np.float32)
+    refuse("k_scale\": expected one number, 2 of key heads or 2 x 2 of sequences and key heads, got [3]",
+           attn.prefill, q, *make_narrow([70, 33])[1:], counts, max_seqlen_q=20, k_scale=one, v_scale=one)  # fmt: skip
     with pytest.raises(ValueError, match="max_seqlen_q: expected an integer from 1 to"):
         attn.prefill(q, k, v, table, lengths, counts, max_seqlen_q=0)
     rows = k[:2, 0]

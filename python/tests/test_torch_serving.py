@@ -252,3 +252,9 @@ def test_what_operators_launch(monkeypatch):
     tensors, settings = launches[-1]
     assert tensors["cu_seqlens_q"] is counts and tensors["sinks"] is sinks and tensors["o"] is out
     assert settings.max_seqlen_q == 1 and settings.scale is None
+    attn.prefill(
+        q, k, v, table, lengths, counts, max_seqlen_q=1, k_scale=scales[0], v_scale=scales[1], out=out
+    )  # fmt: skip
+    tensors, _ = launches[-1]
+    assert tensors["k_scale"] is scales[0] and tensors["v_scale"] is scales[1]
+    assert tensors["k_scales"] is None and tensors["v_scales"] is None

@@ -91,9 +91,9 @@ struct Problem {
   /// True if q has 8 bits.
   bool isNarrow() const { return StringRef(type).starts_with("f8"); }
   /// True if rotated columns of keys are apart, as beside latent ones of 8
-  /// bits.
+  /// bits with scales.
   bool hasOwnRope() const {
-    return ropeDim != 0 && (ropeApart || (!kvType.empty() && kvType != type));
+    return ropeDim != 0 && (ropeApart || scaleGroup != 0);
   }
   /// Columns of the tensor q.
   int64_t getQueryColumns() const { return ropeApart ? valueDim : headDim; }

@@ -102,8 +102,8 @@ SmallVector<Value>
 CopiedEmitter::emitGroups(int64_t dim,
                           function_ref<Value(int64_t, int64_t)> emit) {
   SmallVector<Value> values;
-  for (int64_t first = 0; first < dim; first += facts.scaleGroup)
-    values.push_back(emit(first, facts.scaleGroup));
+  for (int64_t first = 0; first < dim; first += extents.keyGroup)
+    values.push_back(emit(first, extents.keyGroup));
   return values;
 }
 
@@ -125,7 +125,7 @@ SmallVector<Value> CopiedEmitter::emitQueries(ArrayRef<Value> views) {
   auto getColumns = [&](size_t i) {
     if (hasRopeRing() && !hasGroups())
       return i == 0 ? facts.valueDim : facts.ropeDim;
-    return hasGroups() ? facts.scaleGroup : getKeySlice();
+    return hasGroups() ? extents.keyGroup : getKeySlice();
   };
   SmallVector<Value> tiles;
   auto addTile = [&](Value q) { tiles.push_back(emitOperand(q)); };

@@ -92,15 +92,11 @@ private:
   /// What such a slot holds for each column of `tile`, whose columns are these
   /// rows.
   Value emitColumnScales(ImplicitLocOpBuilder &lb, Value tile, Value slot);
-  /// Queries in the type of operands.
-  Value emitOperand(Value q);
-  /// Queries in shared memory, the same bytes in the type of operands.
-  Value emitConverted(Value buffer);
   /// Probabilities in the type of operands, of which `wide` are f32.
   Value emitNarrow(ImplicitLocOpBuilder &lb, Value wide);
 
   //===--------------------------------------------------------------------===//
-  // 8-bit keys with scales of groups of columns (CopiedLatent.cpp)
+  // 8-bit keys in groups of columns (CopiedLatent.cpp)
   //===--------------------------------------------------------------------===//
 
   bool hasNarrowLatent() const {
@@ -109,20 +105,16 @@ private:
   /// True if the rotated columns of 16-bit keys are a tensor of their own, and
   /// have a ring.
   bool hasRopeRing() const { return facts.kRope && !extents.widensKeys; }
-  /// True if several groups of columns of a row have scales.
-  bool hasGroups() const {
-    return facts.kScales &&
-           (hasNarrowLatent() || facts.headDim != facts.scaleGroup ||
-            facts.valueDim != facts.scaleGroup);
-  }
+  /// True if groups of columns of a row have rings.
+  bool hasGroups() const { return hasNarrowLatent() || extents.hasScaleGroups; }
   /// How many of them a row of keys has.
   int64_t countKeyGroups() const {
     return (extents.isLatent ? facts.valueDim : facts.headDim) /
-           facts.scaleGroup;
+           extents.keyGroup;
   }
   void allocGroupedRings();
   /// A buffer of the queries of a group of columns.
-  BufferType getQueryGroupType(Type elementType);
+  BufferType getQueryGroupType(int64_t columns, Type elementType);
   /// Copies the queries of the tile, and loads those of each group of columns
   /// and the rotated ones.
   SmallVector<Value> emitNarrowLatentQueries();
@@ -163,10 +155,6 @@ private:
   /// The softmax where warps exchange probabilities.
   GatheredSoftmax getGathered() {
     return {blockM, getDividedLayout(), getSharedLayout()};
-  }
-  /// The type of queries and probabilities in products.
-  Type getOperandType() {
-    return facts.hasNarrowKeys() ? Type(b.getF16Type()) : facts.elementType;
   }
   /// The accumulator times `factor` where some factor is not 1.
   Value emitRescale(ImplicitLocOpBuilder &lb, Value factor, Value o);

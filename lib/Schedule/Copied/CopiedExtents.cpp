@@ -34,15 +34,18 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
   kBytes = plan.getBlockN() * keyColumns * keyBytes;
   isLatent = facts.isLatent();
   vBytes = isLatent ? 0 : plan.getBlockN() * valueColumns * keyBytes;
+  keyGroup = facts.scaleGroup;
   if (isLatent && widensKeys) {
+    keyGroup = kLatentGroup;
     kBytes =
-        plan.getBlockN() * (valueColumns * keyBytes + facts.ropeDim * bytes);
-    int64_t group = std::max<int64_t>(1, facts.scaleGroup);
-    int64_t groups = valueColumns / group;
+        plan.getBlockN() * (valueColumns * keyBytes +
+                            facts.ropeDim * (facts.kRope ? bytes : keyBytes));
+    int64_t groups = valueColumns / keyGroup;
     heldKeyGroups = groups > 2 ? groups / 2 : groups;
-    heldQueryColumns = heldKeyGroups * group;
+    heldQueryColumns = heldKeyGroups * keyGroup;
     keptQueryBytes = plan.getBlockM() *
-                     ((groups - heldKeyGroups) * group + facts.ropeDim) * bytes;
+                     ((groups - heldKeyGroups) * keyGroup + facts.ropeDim) *
+                     bytes;
   }
   hasScaleGroups = facts.kScales && (facts.headDim != facts.scaleGroup ||
                                      facts.valueDim != facts.scaleGroup);

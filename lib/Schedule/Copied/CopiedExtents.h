@@ -25,6 +25,11 @@ struct CopiedExtents {
   bool widensKeys;
   /// Bytes of Q, of one slot of K and of one slot of V, and of a tile of O.
   int64_t qBytes, kBytes, vBytes, oBytes;
+  /// Columns of 8-bit keys that have a ring: those that share a scale, or, of
+  /// latent keys without scales, a panel. 0 where whole rows have one.
+  int64_t keyGroup = 0;
+  /// Columns of 8-bit latent keys that share a scale, or would.
+  static constexpr int64_t kLatentGroup = 128;
   /// Groups of columns whose queries registers hold, of 8-bit latent keys.
   int64_t heldKeyGroups = 0, heldQueryColumns = 0;
   /// Bytes of the queries that they do not hold there.

@@ -32,6 +32,27 @@ AttentionEmitter::AttentionEmitter(KernelContext &context, int64_t blockM,
       source(KeySource::create(context)), results(ResultSink::create(context)) {
 }
 
+Value AttentionEmitter::emitOperand(Value q) {
+  auto type = cast<RankedTensorType>(q.getType());
+  if (facts.elementType == getOperandType())
+    return q;
+  q = arith::ExtFOp::create(b, type.clone(b.getF32Type()), q);
+  return arith::TruncFOp::create(b, type.clone(getOperandType()), q);
+}
+
+Value AttentionEmitter::emitConverted(Value buffer) {
+  auto type = cast<BufferType>(buffer.getType());
+  Value q = LocalLoadOp::create(b, tileType(type.getShape(), facts.elementType),
+                                buffer);
+  Value converted = ReinterpretOp::create(
+      b,
+      BufferType::get(b.getContext(), type.getShape(), getOperandType(),
+                      type.getLayout(), type.getSpace()),
+      buffer);
+  LocalStoreOp::create(b, emitOperand(q), converted);
+  return converted;
+}
+
 std::pair<Value, Value>
 AttentionEmitter::emitHeadAndQuery(ImplicitLocOpBuilder &lb, Value row) {
   if (group == 1)

@@ -89,6 +89,14 @@ protected:
                            AutoLayoutAttr::get(b.getContext()),
                            MemorySpace::Shared);
   }
+  /// The type of queries and probabilities in products.
+  Type getOperandType() {
+    return facts.hasNarrowKeys() ? Type(b.getF16Type()) : facts.elementType;
+  }
+  /// Queries in the type of operands.
+  Value emitOperand(Value q);
+  /// Queries in shared memory, the same bytes in the type of operands.
+  Value emitConverted(Value buffer);
   Value splat(RankedTensorType type, double value) {
     return arith::ConstantOp::create(
         b, DenseElementsAttr::get(type, b.getF32FloatAttr(value)));

@@ -5,6 +5,7 @@
 #include "../Copied/CopiedExtents.h"
 #include "../Copied/GridTiles.h"
 #include "../Core/CommonChecks.h"
+#include "../Core/NarrowKeys.h"
 #include "Decode.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -34,28 +35,6 @@ static int64_t getKnownGroup(const ProblemFacts &facts) {
   return ShapedType::isDynamic(group) ? 1 : group;
 }
 
-/// 8-bit keys and values lie in rows that are swizzled.
-static llvm::Error checkNarrowKeys(llvm::StringRef schedule,
-                                   const ProblemFacts &facts) {
-  if (!facts.hasNarrowKeys())
-    return llvm::Error::success();
-  constexpr int64_t kColumnStep = 32;
-  for (auto [name, dim] : {std::pair("head dimension", facts.headDim),
-                           std::pair("value dimension", facts.valueDim)})
-    if (dim % kColumnStep != 0)
-      return makeUnsupported(
-          schedule, llvm::formatv("a {0} of {1} of 8-bit keys, expected a "
-                                  "multiple of {2}",
-                                  name, dim, kColumnStep));
-  // Groups of columns have rings of their own.
-  if (facts.kScales && facts.scaleGroup % kColumnStep != 0)
-    return makeUnsupported(
-        schedule, llvm::formatv("scales of {0} columns, expected a multiple of "
-                                "{1}",
-                                facts.scaleGroup, kColumnStep));
-  return llvm::Error::success();
-}
-
 llvm::Error DecodeSchedule::isApplicable(const ProblemFacts &facts,
                                          const TargetRow &) const {
   Parts parts;
@@ -69,16 +48,13 @@ llvm::Error DecodeSchedule::isApplicable(const ProblemFacts &facts,
     return makeUnsupported(getName(),
                            "a number of queries that only the launch decides");
   int64_t rows = facts.queries * getKnownGroup(facts);
-  // Nobody else widens keys.
-  llvm::StringRef others =
-      facts.hasNarrowKeys()
-          ? ""
-          : "; 'split_q' takes more, and on chips with wgmma 'ws_wgmma'";
   if (facts.queries > kMostRows || rows > kMostRows)
     return makeUnsupported(
         getName(),
-        llvm::formatv("{0} query rows that share keys, expected at most {1}{2}",
-                      rows, kMostRows, others));
+        llvm::formatv("{0} query rows that share keys, expected at most {1}; "
+                      "'split_q' takes more, and on chips with wgmma "
+                      "'ws_wgmma'",
+                      rows, kMostRows));
   return llvm::Error::success();
 }
 

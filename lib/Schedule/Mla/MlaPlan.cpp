@@ -28,24 +28,33 @@ int64_t attn::countLatentRows(const ProblemFacts &facts) {
   return queries * getAssumedExtent(facts.heads, kAssumedHeads);
 }
 
-/// 8-bit latent columns, of which a panel in shared memory shares a scale.
+/// 8-bit latent columns, of which a panel in shared memory shares a scale, and
+/// rotated ones of 16 bits beside scales, of 8 without.
 static llvm::Error checkNarrowKeys(llvm::StringRef schedule,
                                    const ProblemFacts &facts) {
-  if (!facts.kRope || !facts.kScales)
-    return makeUnsupported(schedule,
-                           "8-bit keys without rotated columns of their own "
-                           "and scales of rows ('rope' and 'scales')");
-  constexpr int64_t kGroup = 128;
-  if (facts.scaleGroup != kGroup)
+  if (bool(facts.kRope) != bool(facts.kScales))
+    return makeUnsupported(
+        schedule, llvm::formatv("8-bit keys with {0} alone, expected rotated "
+                                "columns of their own ('rope') and scales of "
+                                "rows ('scales'), or neither",
+                                facts.kRope ? "'rope'" : "'scales'"));
+  constexpr int64_t kGroup = CopiedExtents::kLatentGroup;
+  if (facts.kScales && facts.scaleGroup != kGroup)
     return makeUnsupported(
         schedule, llvm::formatv("scales of {0} columns, expected one for each "
                                 "{1}",
                                 facts.scaleGroup, kGroup));
-  if (facts.ropeDim % 16 != 0)
+  if (facts.valueDim % kGroup != 0)
+    return makeUnsupported(
+        schedule, llvm::formatv("a value dimension of {0} of 8-bit keys, "
+                                "expected a multiple of {1}",
+                                facts.valueDim, kGroup));
+  int64_t step = facts.kRope ? 16 : 32;
+  if (facts.ropeDim % step != 0)
     return makeUnsupported(
         schedule, llvm::formatv("{0} rotated columns beside 8-bit ones, "
-                                "expected a multiple of 16",
-                                facts.ropeDim));
+                                "expected a multiple of {1}",
+                                facts.ropeDim, step));
   return llvm::Error::success();
 }
 
@@ -338,7 +347,7 @@ llvm::Error MlaSchedule::checkPlan(const ProblemFacts &facts,
         "expected a power of two as value dimension with wgmma, got {0}",
         facts.valueDim));
   if (facts.hasNarrowKeys())
-    if (llvm::Error error = checkNarrowPlan(plan, facts.scaleGroup))
+    if (llvm::Error error = checkNarrowPlan(plan, CopiedExtents::kLatentGroup))
       return error;
   if (plan.getScore() == ScoreWork::Own)
     if (llvm::Error error = checkOwnScores(facts, plan))

@@ -3,7 +3,9 @@
 #include "../Copied/CopiedChecks.h"
 #include "../Copied/CopiedCost.h"
 #include "../Copied/CopiedEmit.h"
+#include "../Copied/CopiedExtents.h"
 #include "../Copied/GridTiles.h"
+#include "../Core/NarrowKeys.h"
 #include "SplitQ.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -16,6 +18,11 @@ const Schedule &attn::getSplitQSchedule() {
   static const SplitQSchedule schedule;
   return schedule;
 }
+
+/// Most columns of queries beside 8-bit keys with scales of groups of columns
+/// for which plans keep them in registers: of 256 ptxas 13.0 spilled 4 to 20
+/// bytes, and none where they are read with each block.
+static constexpr int64_t kMostHeldColumns = 224;
 
 /// Whether plans that pack the heads of a group are worth comparing: a batch
 /// that is served has few queries, whose keys are most of the traffic.
@@ -45,6 +52,9 @@ SplitQSchedule::getCandidates(const ProblemFacts &facts,
   // values leave no registers for a second one.
   int64_t leastPart =
       facts.valueDim % 16 != 0 && facts.valueDim > 192 ? 16 : 32;
+  // What is widened needs fragments of f16 beside.
+  bool holdsQueries = !facts.kScales || facts.headDim == facts.scaleGroup ||
+                      facts.headDim <= kMostHeldColumns;
   for (int64_t warps : {1, 2, 4, 8})
     for (int64_t warpRows : {16, 32})
       for (int64_t blockN : {32, 64, 128})
@@ -56,6 +66,9 @@ SplitQSchedule::getCandidates(const ProblemFacts &facts,
               if (warps < 4 && (warpRows != 16 || queries > blockM))
                 continue;
               if (parts > 1 && blockN / parts < leastPart)
+                continue;
+              if (facts.hasNarrowKeys() &&
+                  (qInRegs != holdsQueries || (facts.kScales && parts > 1)))
                 continue;
               SplitQPlanAttr::Parameters plan;
               plan.blockM = blockM;
@@ -76,14 +89,43 @@ SplitQSchedule::getCandidates(const ProblemFacts &facts,
 llvm::Error SplitQSchedule::isApplicable(const ProblemFacts &facts,
                                          const TargetRow &) const {
   Parts parts;
-  parts.resultScales = true;
-  return checkCopied(getName(), facts, parts);
+  parts.narrowKeys = parts.rowScales = parts.resultScales = true;
+  if (llvm::Error error = checkCopied(getName(), facts, parts))
+    return error;
+  return checkNarrowKeys(getName(), facts);
+}
+
+/// Plans that widen keys as fragments of f16.
+static llvm::Error checkWidening(const ProblemFacts &facts,
+                                 SplitQPlanAttr plan) {
+  if (!facts.hasNarrowKeys())
+    return llvm::Error::success();
+  bool hasGroups = CopiedExtents(facts, plan).hasScaleGroups;
+  if (!plan.getQInRegs() && !hasGroups)
+    return llvm::createStringError(
+        "expected q_in_regs with 8-bit keys beside 16-bit queries that have no "
+        "scales of groups of columns");
+  if (plan.getAccumulateS() != ScoreSums::F32 ||
+      plan.getAccumulateO() != ResultSums::F32)
+    return llvm::createStringError(
+        "expected sums of f32 with 8-bit keys beside 16-bit queries");
+  // Slots of scales are those of one ring of K and one of V.
+  if (facts.kScales &&
+      (plan.getParts() > 1 || plan.getShare() != KVShare::None))
+    return llvm::createStringError(llvm::formatv(
+        "expected parts = 1 and share = none with scales of the rows of keys, "
+        "got {0} and {1}",
+        plan.getParts(), stringifyKVShare(plan.getShare())));
+  return llvm::Error::success();
 }
 
 llvm::Error SplitQSchedule::checkPlan(const ProblemFacts &facts,
-                                      PlanAttrInterface plan,
+                                      PlanAttrInterface planAttr,
                                       const TargetRow &target) const {
-  return checkCopiedPlan(getName(), facts, cast<SplitQPlanAttr>(plan), target);
+  auto plan = cast<SplitQPlanAttr>(planAttr);
+  if (llvm::Error error = checkCopiedPlan(getName(), facts, plan, target))
+    return error;
+  return checkWidening(facts, plan);
 }
 
 KernelShape SplitQSchedule::getKernelShape(const ProblemFacts &facts,

@@ -56,10 +56,11 @@ Ring RingEmitter::makeRing(const RingSpec &spec) {
   ring.name = spec.tensor.empty() ? spec.name : spec.tensor;
   ring.holds = spec.holds;
   ring.view = spec.view;
-  ring.buffer =
-      alloc(spec.name,
-            bufferType({spec.stages * spec.together, spec.rows, spec.columns}));
-  ring.slotType = bufferType({spec.rows, spec.columns});
+  Type type = spec.elementType ? spec.elementType : facts.elementType;
+  ring.buffer = alloc(
+      spec.name,
+      bufferType({spec.stages * spec.together, spec.rows, spec.columns}, type));
+  ring.slotType = bufferType({spec.rows, spec.columns}, type);
   ring.channel = makeChannel(
       spec.name, spec.stages,
       {{spec.from, spec.isLoaded ? SignalKind::Tx : SignalKind::Arrive},
@@ -82,7 +83,7 @@ void RingEmitter::addMap(Ring &ring) {
   } else if (facts.varlen) {
     ring.view = TensorMapView::Packed;
   }
-  unsigned bits = facts.elementType.getIntOrFloatBitWidth();
+  unsigned bits = ring.slotType.getElementType().getIntOrFloatBitWidth();
   int64_t span = SharedLayout::chooseSpan(columns, bits);
   SmallVector<int64_t> box = {1, 1, ring.boxRows / ring.ctas};
   if (ring.holds == RingRows::Queries && group != 1) {

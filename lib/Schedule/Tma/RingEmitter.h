@@ -40,6 +40,8 @@ struct RingSpec {
   StringRef tensor = {};
   /// Slots of a position in the channel, which are handed over together.
   int64_t together = 1;
+  /// What the slots hold, where that is not the type of the queries.
+  Type elementType = {};
 };
 
 /// A ring of shared memory with its channel and the map that fills it.

@@ -23,8 +23,7 @@ SmallVector<Value> BlockState::list() const {
 }
 
 Value WgmmaEmitter::emitOperandA(Value p) {
-  RankedTensorType type =
-      tileType({blockM, tilePlan.blockN}, facts.elementType);
+  RankedTensorType type = tileType({blockM, tilePlan.blockN}, getOperandType());
   if (facts.isNarrow()) {
     KeyOrder order = KeyOrder::Interleaved;
     if (!needsTransposer(facts))
@@ -76,7 +75,8 @@ WgmmaEmitter::emitBlock(const BlockOperands &operands, Value key,
   };
   auto [keyTile, keyToken] = acquire(operands.keys, state.keys, operands.role);
   Value transposed = TransposeOp::create(
-      b, bufferType({getKeyColumns(facts), tilePlan.blockN}), keyTile);
+      b, bufferType({getKeyColumns(facts), tilePlan.blockN}, getOperandType()),
+      keyTile);
   auto unlessWhole = [&](int64_t used, int64_t columns) {
     return used == columns ? IntegerAttr() : b.getI64IntegerAttr(used);
   };

@@ -2,6 +2,7 @@
 
 #include "WgmmaFacts.h"
 #include "../Core/CommonChecks.h"
+#include "../Core/NarrowKeys.h"
 #include "attn/Layout/NamedLayouts.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -25,12 +26,17 @@ llvm::Error attn::checkWgmma(llvm::StringRef schedule,
   Parts parts;
   parts.narrow = true;
   parts.lengths = parts.pages = serves;
-  parts.narrowResults = parts.resultScales = serves;
+  parts.narrowResults = parts.resultScales = parts.narrowKeys = serves;
   parts.mostColumns = mostColumns;
   if (llvm::Error error = checkCommon(schedule, facts, parts))
     return error;
+  if (llvm::Error error = checkNarrowKeys(schedule, facts))
+    return error;
   if (llvm::Error error = checkMappable(schedule, facts))
     return error;
+  if (facts.hasNarrowKeys() && facts.hasTransposedValues())
+    return unsupported("keys that are contiguous in a 'v' of 8 bits beside "
+                       "queries of 16");
   // Seen on an H200: a copy that starts at byte 17 or 20 of a row of keys is an
   // illegal instruction.
   if (facts.varlen && facts.hasTransposedValues())
@@ -67,6 +73,10 @@ llvm::Error attn::checkNarrow(const ProblemFacts &facts, int64_t blockN,
   if (facts.isNarrow() && blockN % 32 != 0)
     return llvm::createStringError(llvm::formatv(
         "8-bit operands need block_n to be a multiple of 32, got {0}", blockN));
+  // A row of a slot for each lane of a warp.
+  if (facts.hasNarrowKeys() && blockN % 32 != 0)
+    return llvm::createStringError(llvm::formatv(
+        "8-bit keys need block_n to be a multiple of 32, got {0}", blockN));
   if (needsTransposer(facts))
     if (llvm::Error error =
             transposeTiles(blockN, getValueColumns(facts), /*numWarps=*/4)
@@ -122,6 +132,14 @@ void attn::setResourceClocks(PlanEstimate &estimate, const ProblemFacts &facts,
       bytes *
       (blockM / 64 * blockN * columns + blockM * getKeyDepth(facts) +
        blockN * (getKeyColumns(facts) + getValueColumns(facts)) + transposed);
+  // What is widened is written and read with 8 bits, too.
+  double slots = blockN * (facts.headDim + facts.valueDim);
+  if (facts.hasNarrowKeys()) {
+    operandBytes += 2 * slots;
+    // For two elements a conversion, for 16 a load and two stores.
+    estimate.issueClocks +=
+        slots / 32 * (0.5 + 3.0 / 16) / target.issuePerClock;
+  }
   estimate.sharedClocks = operandBytes / target.sharedBytesPerClock;
 }
 

@@ -20,8 +20,8 @@ int64_t getKeyDepth(const ProblemFacts &facts);
 
 /// What checkCommon refuses with 8-bit floats allowed and head dimensions up to
 /// `mostColumns`, chips without wgmma, and problems that no tensor map can
-/// describe. Pages and lengths of keys are refused too unless the schedule
-/// `serves`.
+/// describe. Pages and lengths of keys, and 8-bit keys beside 16-bit queries,
+/// are refused too unless the schedule `serves`.
 llvm::Error checkWgmma(llvm::StringRef schedule, const ProblemFacts &facts,
                        const TargetRow &target, int64_t mostColumns,
                        bool serves = false);
@@ -33,8 +33,8 @@ llvm::Error checkQKAhead(bool qkAhead, int64_t kStages, int64_t vStages);
 /// can.
 std::optional<std::string> findNoQuads(const ProblemFacts &facts);
 
-/// Refuses blocks of `blockN` keys that 8-bit operands cannot have, and the
-/// order of quads where keys cannot be in it.
+/// Refuses blocks of `blockN` keys that 8-bit operands, or keys, cannot have,
+/// and the order of quads where keys cannot be in it.
 llvm::Error checkNarrow(const ProblemFacts &facts, int64_t blockN,
                         bool keyQuads);
 

@@ -41,21 +41,29 @@ inline constexpr int64_t kMostConsumerRegisters = 240;
 /// What a thread of a producer needs that starts many copies for each slot.
 inline constexpr int64_t kBoxesProducerRegisters = 40;
 
-/// What a thread of a producer that transposes 8-bit values needs.
-inline constexpr int64_t kTransposerRegisters = 56;
-/// Slots of 8-bit values that are to be transposed.
-inline constexpr int64_t kRawValueSlots = 2;
+/// What a thread of a producer that transposes 8-bit values needs, and one that
+/// widens keys and values.
+inline constexpr int64_t kTransposerRegisters = 56, kWidenerRegisters = 56;
+/// Slots of what is to be transposed or widened. With one slot the latter took
+/// 1.17 times as long, whatever the rings behind it had in its place (H100,
+/// D 128, 16384 keys).
+inline constexpr int64_t kRawSlots = 2;
 
 /// Registers that a thread of each partition asks for.
 struct RegisterBudget {
   int64_t consumer = 0;
   int64_t producer = 0;
+  int64_t widener = 0;
 };
+
+/// Threads of a CTA: a warpgroup more than the plan's where keys are widened.
+int64_t countThreads(const ProblemFacts &facts, WsWgmmaPlanAttr plan);
 
 /// Budgets that together fit the registers that the kernel starts with: for two
 /// consumer warpgroups 2 x 128 x 240 + 128 x 24 = 64512 of 384 x 168 (2 x 128 x
-/// 224 + 128 x 56 with a transposer), for three 3 x 128 x 160 + 128 x 24 =
-/// 64512 of 512 x 128.
+/// 224 + 128 x 56 with a transposer, 2 x 128 x 216 + 128 x 56 + 128 x 24 =
+/// 65536 of 512 x 128 where keys are widened), for three 3 x 128 x 160 + 128 x
+/// 24 = 64512 of 512 x 128.
 RegisterBudget getRegisterBudget(const ProblemFacts &facts,
                                  WsWgmmaPlanAttr plan);
 

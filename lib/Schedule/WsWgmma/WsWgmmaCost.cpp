@@ -128,6 +128,10 @@ bool WsWgmmaSchedule::isExpectedToSpill(const ProblemFacts &facts,
   if (facts.valueDim > kUsualColumns && plan.getBlockN() >= 64 &&
       facts.cuSeqlensQ)
     others += 12;
+  // Of a kernel that starts with 128 registers: 240 bytes of 96 keys at 160
+  // columns, and with PV behind up to 108 at 32.
+  if (facts.hasNarrowKeys() && plan.getBlockN() > 64)
+    others += 16;
   constexpr int64_t kMostWideResults = 320;
   if (facts.valueDim > kMostWideResults && facts.outType.isF32())
     others = std::max<int64_t>(others, 64);
@@ -217,10 +221,12 @@ PlanEstimate WsWgmmaSchedule::estimate(const ProblemFacts &facts,
       rounds * (estimate.tileClocks + estimate.blocks * estimate.blockClocks) /
       target.clockMHz;
   if (facts.isServed()) {
-    double elementBytes = facts.elementType.getIntOrFloatBitWidth() / 8.0;
-    double inFlight = elementBytes * blockN *
-                      (plan.getKStages() * getKeyColumns(facts) +
-                       plan.getVStages() * getValueColumns(facts));
+    double elementBytes = facts.keyType.getIntOrFloatBitWidth() / 8.0;
+    bool widens = facts.hasNarrowKeys();
+    double inFlight =
+        elementBytes * blockN *
+        ((widens ? kRawSlots : plan.getKStages()) * getKeyColumns(facts) +
+         (widens ? kRawSlots : plan.getVStages()) * getValueColumns(facts));
     addDramTime(estimate, facts, plan.getBlockN(), inFlight, target);
     // Nobody timed tiles that are mostly padding.
     if (queries < kGroupRows)

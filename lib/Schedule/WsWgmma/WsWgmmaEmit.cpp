@@ -30,6 +30,8 @@ void WsWgmmaEmitter::makeDealer() {
   } else if (hasValueProducer()) {
     roles.push_back({kValueProducer, SignalKind::Arrive});
   }
+  if (facts.hasNarrowKeys())
+    roles.push_back({kWidener, SignalKind::Arrive});
   roles.push_back({kConsumer, SignalKind::Arrive});
   dealer = RingEmitter::makeDealer(roles);
 }
@@ -80,7 +82,9 @@ TileCursors WsWgmmaEmitter::startCursors(StringRef partition) {
     return CursorStartOp::create(b, ring.channel, role);
   };
   bool isConsumer = partition == kConsumer;
-  TileCursors cursors{start(q, partition), start(k, partition), Value()};
+  TileCursors cursors{start(q, partition),
+                      start(isConsumer ? keyOperands() : k, partition),
+                      Value()};
   if (isConsumer || !hasValueProducer())
     cursors.v = start(isConsumer ? values() : v, partition);
   if (!isConsumer && needsTransposer(facts)) {
@@ -105,7 +109,8 @@ void WsWgmmaEmitter::emitSkip(Value count, TileCursors &cursors) {
   auto body = [&](OpBuilder &builder, Location, Value, ValueRange carried) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(builder.getInsertionBlock());
-    Value nextK = skip(k, carried[0]), nextV = skip(values(), carried[1]);
+    Value nextK = skip(keyOperands(), carried[0]),
+          nextV = skip(values(), carried[1]);
     scf::YieldOp::create(b, ValueRange{nextK, nextV});
   };
   auto loop = scf::ForOp::create(b, context.i32(0), count, context.i32(1),
@@ -178,10 +183,13 @@ FailureOr<TileCursors> WsWgmmaEmitter::emitConsumerTile(TileCursors cursors) {
       /*bets=*/plan.getSoftmax() == SoftmaxPolicy::Optimistic);
   emitSkip(walk.skippedBehind, cursors);
   narrowToWarpgroup();
+  Value operandTile = facts.elementType == getOperandType()
+                          ? queryTile
+                          : emitConverted(queryTile);
 
-  KVLoopOp loop =
-      emitBlocks({kConsumer, k, values(), queryTile, scale, probabilities},
-                 {running, cursors.k, cursors.v});
+  KVLoopOp loop = emitBlocks(
+      {kConsumer, keyOperands(), values(), operandTile, scale, probabilities},
+      {running, cursors.k, cursors.v});
   if (!loop)
     return failure();
   loop.setPvBehind(plan.getPvBehind());
@@ -228,25 +236,52 @@ LogicalResult WsWgmmaEmitter::emitConsumer() {
   });
 }
 
-LogicalResult WsWgmmaEmitter::run() {
+void WsWgmmaEmitter::makeWidenedRings(StringRef name, StringRef made,
+                                      int64_t columns, int64_t stages,
+                                      Ring &source, Ring &dest) {
+  RingSpec spec = {name,    RingRows::Keys, kRawSlots, plan.getBlockN(),
+                   columns, kProducer,      kWidener};
+  if (name == "v" && hasValueProducer())
+    spec.from = kValueProducer;
+  spec.elementType = facts.keyType;
+  source = makeRing(spec);
+  RingSpec madeSpec = {made,    RingRows::Keys, stages,   plan.getBlockN(),
+                       columns, kWidener,       kConsumer};
+  madeSpec.isLoaded = false;
+  madeSpec.elementType = getOperandType();
+  dest = makeRing(madeSpec);
+}
+
+void WsWgmmaEmitter::makeRings() {
   int64_t blockN = plan.getBlockN();
-  bool transposes = needsTransposer(facts);
   q = makeRing({"q", RingRows::Queries, plan.getQStages(), blockM,
                 getKeyColumns(facts), kProducer, kConsumer});
+  if (facts.hasNarrowKeys()) {
+    makeWidenedRings("k", "kw", getKeyColumns(facts), plan.getKStages(), k, kw);
+    makeWidenedRings("v", "vw", getValueColumns(facts), plan.getVStages(), v,
+                     vw);
+    return;
+  }
+  bool transposes = needsTransposer(facts);
   k = makeRing(
       {"k", RingRows::Keys, plan.getKStages(), blockN, getKeyColumns(facts),
        kProducer, kConsumer,
        /*isLoaded=*/true,
        plan.getKeyQuads() ? TensorMapView::Quads : TensorMapView::Whole});
-  v = makeValueRing(transposes ? kRawValueSlots : plan.getVStages(),
+  v = makeValueRing(transposes ? kRawSlots : plan.getVStages(),
                     hasValueProducer() ? kValueProducer : kProducer,
                     transposes ? kTransposer : kConsumer);
   if (transposes)
     vt = makeRing({"vt", RingRows::Keys, plan.getVStages(),
                    getValueColumns(facts), blockN, kTransposer, kConsumer,
                    /*isLoaded=*/false});
+}
+
+LogicalResult WsWgmmaEmitter::run() {
+  makeRings();
   if (plan.getPShared())
-    probabilities = alloc("p", bufferType({blockM, blockN}));
+    probabilities =
+        alloc("p", bufferType({blockM, plan.getBlockN()}, getOperandType()));
   makeResults();
   makeDealer();
   emitExtents();
@@ -270,6 +305,13 @@ LogicalResult WsWgmmaEmitter::emitPartitions() {
     tiles.append({0, 0});
     registers.push_back(budget.producer);
     bodies.push_back(&WsWgmmaEmitter::emitValueProducer);
+  }
+  if (facts.hasNarrowKeys()) {
+    names.push_back(kWidener);
+    warps.push_back(kWarpgroupWarps);
+    tiles.append({kWarpgroupWarps, 1});
+    registers.push_back(budget.widener);
+    bodies.push_back(&WsWgmmaEmitter::emitWidener);
   }
   auto op = WarpSpecializeOp::create(
       b, b.getStrArrayAttr(names), b.getDenseI64ArrayAttr(warps),

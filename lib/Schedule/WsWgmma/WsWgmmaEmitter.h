@@ -6,9 +6,12 @@
 // transposed on the way by all warps of the producer's partition, since wgmma
 // reads such operands with the contraction's index contiguous only: the channel
 // v leads from its elected thread to its warps, and vt, which has as many slots
-// as the plan gives V, from there to the consumers. Where a counter deals the
-// tiles, the producer's thread takes them from it, in clusters that of the
-// leader, and one more channel (tile) hands their indices on.
+// as the plan gives V, from there to the consumers. 8-bit keys and values
+// beside 16-bit queries are widened by a partition of their own: k and v lead
+// to it, kw and vw, which hold f16 as the queries do then, from there to the
+// consumers. Where a counter deals the tiles, the producer's thread takes them
+// from it, in clusters that of the leader, and one more channel (tile) hands
+// their indices on.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,6 +29,8 @@ inline constexpr Role kConsumer{"consumer", "consumer"};
 inline constexpr Role kProducer{"producer", "producer"};
 /// Loads values where the plan has two loading warps.
 inline constexpr Role kValueProducer{"value_producer", "value_producer"};
+/// Widens keys and values of 8 bits.
+inline constexpr Role kWidener{"widener", "widener"};
 inline constexpr Role kTransposer{"transposer", "producer"};
 inline constexpr Role kTileReader{"reader", "producer"};
 
@@ -59,8 +64,17 @@ private:
   using TileBody = function_ref<FailureOr<TileCursors>(TileCursors)>;
 
   bool hasValueProducer() const { return plan.getLoaders() > 1; }
-  /// What consumers read V from.
-  const Ring &values() const { return needsTransposer(facts) ? vt : v; }
+  /// What consumers read K and V from.
+  const Ring &keyOperands() const { return facts.hasNarrowKeys() ? kw : k; }
+  const Ring &values() const {
+    if (facts.hasNarrowKeys())
+      return vw;
+    return needsTransposer(facts) ? vt : v;
+  }
+  void makeRings();
+  /// The rings of 8-bit keys or values, and of what is made of them.
+  void makeWidenedRings(StringRef name, StringRef made, int64_t columns,
+                        int64_t stages, Ring &source, Ring &dest);
   void makeDealer();
   /// Lets TMA store the results, if it can.
   void makeResults();
@@ -98,6 +112,12 @@ private:
   TileCursors emitTransposingTile(TileCursors cursors);
   /// Copies a slot of v to one of vt.
   void emitTransposition(TileCursors &cursors);
+  /// The partition that widens keys and values.
+  LogicalResult emitWidener();
+  /// Writes the next slot of `from` to the next one of `to` in wider elements;
+  /// moves the cursors.
+  void emitWidening(const Ring &from, const Ring &to, Value &source,
+                    Value &dest);
   /// The loads of the tile's queries, and of K and V of a block.
   void loadQueries(const TileCursors &cursors);
   void loadBlock(Value block, const TileCursors &cursors);
@@ -108,7 +128,7 @@ private:
   }
 
   WsWgmmaPlanAttr plan;
-  Ring q, k, v, vt;
+  Ring q, k, v, vt, kw, vw;
   TileDealer dealer;
   ResultBuffer resultBuffer;
   ResultMap resultMap;

@@ -22,23 +22,36 @@ bool attn::producerReadsTiles(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
   return needsTransposer(facts) || plan.getCluster() > 1;
 }
 
+int64_t attn::countThreads(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
+  return plan.getThreads() + (facts.hasNarrowKeys() ? kWarpgroup : 0);
+}
+
 static ResourceSum getRingBytes(const ProblemFacts &facts,
                                 WsWgmmaPlanAttr plan) {
   int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
   ResourceSum sum;
   sum.add("q", plan.getBlockM() * getKeyColumns(facts) * bytes,
           plan.getQStages());
-  sum.add("k", plan.getBlockN() * getKeyColumns(facts) * bytes,
-          plan.getKStages());
-  int64_t slots = plan.getQStages() + plan.getKStages() + plan.getVStages();
-  bool transposes = needsTransposer(facts);
-  if (transposes) {
-    sum.add("v", plan.getBlockN() * getValueColumns(facts) * bytes,
-            kRawValueSlots);
-    slots += kRawValueSlots;
-  }
-  sum.add(transposes ? "vt" : "v",
-          plan.getBlockN() * getValueColumns(facts) * bytes, plan.getVStages());
+  int64_t slots = plan.getQStages();
+  // A ring, and that which it is made of if it is not loaded as it is.
+  auto addRing = [&](llvm::StringRef loaded, llvm::StringRef made,
+                     int64_t columns, int64_t stages) {
+    int64_t elements = plan.getBlockN() * columns;
+    slots += stages;
+    if (!made.empty()) {
+      sum.add(loaded, elements * facts.keyType.getIntOrFloatBitWidth() / 8,
+              kRawSlots);
+      slots += kRawSlots;
+    }
+    sum.add(made.empty() ? loaded : made, elements * bytes, stages);
+  };
+  bool widens = facts.hasNarrowKeys();
+  addRing("k", widens ? "kw" : "", getKeyColumns(facts), plan.getKStages());
+  addRing("v",
+          needsTransposer(facts) ? "vt"
+          : widens               ? "vw"
+                                 : "",
+          getValueColumns(facts), plan.getVStages());
   if (plan.getPShared())
     sum.add("p", plan.getBlockM() * plan.getBlockN() * bytes);
   // Two mbarriers of 8 bytes for each slot.
@@ -47,7 +60,8 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
     sum.add(
         "tile",
         getTileSlotBytes(
-            producerReadsTiles(facts, plan) || plan.getLoaders() > 1 ? 3 : 2),
+            (producerReadsTiles(facts, plan) || plan.getLoaders() > 1 ? 3 : 2) +
+            (widens ? 1 : 0)),
         kTileStages);
   return sum;
 }
@@ -107,27 +121,41 @@ static bool isLoadedInManyPages(const ProblemFacts &facts) {
   return facts.isPaged() && std::max(facts.headDim, facts.valueDim) > 128;
 }
 
+/// True if consumers beside who widens keys leave registers to the loading
+/// thread, which spilled 8 bytes of 24 registers at 96 columns under a window.
+static bool leavesRegisters(const ProblemFacts &facts) {
+  constexpr int64_t kFewColumns = 96;
+  return facts.hasNarrowKeys() &&
+         std::max(facts.headDim, facts.valueDim) <= kFewColumns;
+}
+
 RegisterBudget attn::getRegisterBudget(const ProblemFacts &facts,
                                        WsWgmmaPlanAttr plan) {
   // A kernel starts with as many registers for each thread as the file has for
   // all of them; what partitions ask for comes out of these.
-  int64_t start = llvm::alignDown(kRegisterFile / plan.getThreads(), 8);
-  int64_t total = start * plan.getThreads() / kWarpgroup;
+  int64_t threads = countThreads(facts, plan);
+  int64_t start = llvm::alignDown(kRegisterFile / threads, 8);
+  int64_t total = start * threads / kWarpgroup;
   int64_t consumers = plan.getBlockM() / 64;
   RegisterBudget budget;
   budget.producer = kLeastProducerRegisters;
+  if (facts.hasNarrowKeys())
+    budget.widener = kWidenerRegisters;
   if (needsTransposer(facts))
     budget.producer = kTransposerRegisters;
-  else if (isLoadedInManyBoxes(facts) || isLoadedInManyPages(facts))
+  else if (isLoadedInManyBoxes(facts) || isLoadedInManyPages(facts) ||
+           leavesRegisters(facts))
     budget.producer = kBoxesProducerRegisters;
   budget.consumer = std::min<int64_t>(
       kMostConsumerRegisters,
-      llvm::alignDown((total - budget.producer) / consumers, 8));
+      llvm::alignDown((total - budget.producer - budget.widener) / consumers,
+                      8));
   // One warpgroup cannot have all that is left; loads of pages can use it: 24
   // registers spilled up to 36 bytes of them, 56 beside a transposer up to 72.
   if (facts.isPaged() && consumers == 1)
     budget.producer = std::min<int64_t>(
-        kMostConsumerRegisters, llvm::alignDown(total - budget.consumer, 8));
+        kMostConsumerRegisters,
+        llvm::alignDown(total - budget.consumer - budget.widener, 8));
   return budget;
 }
 
@@ -227,6 +255,9 @@ static ArrayRef<int64_t> getBlockSizes(const ProblemFacts &facts) {
   static constexpr int64_t narrow[] = {128, 96, 64};
   // Two slots of K and of V beside Q, and scores beside an accumulator.
   static constexpr int64_t wideHeads[] = {64, 48, 32, 16};
+  static constexpr int64_t widened[] = {128, 96, 64, 32};
+  if (facts.hasNarrowKeys())
+    return widened;
   if (isWide(facts))
     return wideHeads;
   return facts.isNarrow() ? ArrayRef(narrow) : ArrayRef(wide);
@@ -267,9 +298,9 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
   // of 1024 keys took 1.04 times as long with clusters, whose tiles walk the
   // union.
   SmallVector<int64_t> clusters = {1};
-  if (facts.valueDim > 128 && !isWide(facts) && !facts.isNarrow() && !dealt &&
-      !facts.mask.hasLeft() && !facts.isServed() &&
-      target.getClusteredSMs(2) != 0)
+  if (facts.valueDim > 128 && !isWide(facts) && !facts.isNarrow() &&
+      !facts.hasNarrowKeys() && !dealt && !facts.mask.hasLeft() &&
+      !facts.isServed() && target.getClusteredSMs(2) != 0)
     clusters.push_back(2);
   // Three warpgroups: the one shape that was measured to be the fastest and
   // spills nothing. Short sequences lose more to the rows that 192 does not
@@ -358,8 +389,9 @@ llvm::Error WsWgmmaSchedule::isApplicable(const ProblemFacts &facts,
                                           const TargetRow &target) const {
   // Accumulators of more columns leave no registers for a softmax. Results of
   // 32 bits take a few more: blocks of 16 keys spilled 4 bytes at 368, 12 at
-  // 384.
-  int64_t mostColumns = facts.isNarrow()        ? kUsualColumns
+  // 384. Who widens keys takes registers, too.
+  bool isNarrow = facts.isNarrow() || facts.hasNarrowKeys();
+  int64_t mostColumns = isNarrow                ? kUsualColumns
                         : facts.outType.isF32() ? kMostWideResults
                                                 : kMostWholeColumns;
   return checkWgmma(getName(), facts, target, mostColumns, /*serves=*/true);
@@ -396,9 +428,10 @@ llvm::Error WsWgmmaSchedule::checkPlan(const ProblemFacts &facts,
         llvm::formatv("8-bit values whose keys are not contiguous need loaders "
                       "= 1, got {0}",
                       plan.getLoaders()));
-  if (facts.isNarrow() && plan.getCluster() > 1)
+  if ((facts.isNarrow() || facts.hasNarrowKeys()) && plan.getCluster() > 1)
     return llvm::createStringError(llvm::formatv(
-        "8-bit operands need cluster = 1, got {0}", plan.getCluster()));
+        "8-bit {0} need cluster = 1, got {1}",
+        facts.isNarrow() ? "operands" : "keys", plan.getCluster()));
   return checkSharedBytes(getSharedBytes(facts, plan, target), target);
 }
 
@@ -406,5 +439,6 @@ KernelShape WsWgmmaSchedule::getKernelShape(const ProblemFacts &facts,
                                             PlanAttrInterface planAttr,
                                             const TargetRow &target) const {
   auto plan = cast<WsWgmmaPlanAttr>(planAttr);
-  return getPersistentShape(plan.getCluster(), plan.getThreads(), target);
+  return getPersistentShape(plan.getCluster(), countThreads(facts, plan),
+                            target);
 }

@@ -183,3 +183,54 @@ LogicalResult WsWgmmaEmitter::emitTransposingProducer() {
     return emitTransposingTile(cursors);
   });
 }
+
+//===----------------------------------------------------------------------===//
+// Who widens keys and values
+//===----------------------------------------------------------------------===//
+
+void WsWgmmaEmitter::emitWidening(const Ring &from, const Ring &to,
+                                  Value &source, Value &dest) {
+  // Lanes have a row each, 16 bytes of it and 32 of the wide one: whatever the
+  // swizzle, eight of them reach all banks.
+  auto layout = BlockedLayoutAttr::get(b.getContext(), /*perThread=*/{1, 16},
+                                       kWarpgroupWarps, /*order=*/{0, 1});
+  auto type =
+      RankedTensorType::get(from.slotType.getShape(), facts.keyType, layout);
+  auto [narrow, filled] = acquire(from, source, kWidener);
+  Value tile = LocalLoadOp::create(b, type, narrow);
+  auto [wide, free] = acquire(to, dest, kWidener);
+  LocalStoreOp::create(
+      b, arith::ExtFOp::create(b, type.clone(getOperandType()), tile), wide);
+  // One fence for both: it takes longer than the slot waits.
+  release(from, filled, kWidener);
+  release(to, free, kWidener);
+  source = advance(source, from);
+  dest = advance(dest, to);
+}
+
+LogicalResult WsWgmmaEmitter::emitWidener() {
+  SmallVector<const Ring *> rings = {&k, &kw, &v, &vw};
+  TileLoopOp loop = emitTileLoop(
+      [&] {
+        SmallVector<Value> cursors;
+        for (const Ring *ring : rings)
+          cursors.push_back(CursorStartOp::create(b, ring->channel, kWidener));
+        return cursors;
+      },
+      [&](ValueRange carried) -> FailureOr<SmallVector<Value>> {
+        Value trips = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
+        auto blocks = scf::ForOp::create(b, context.i32(0), trips,
+                                         context.i32(1), carried);
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToStart(blocks.getBody());
+        SmallVector<Value> next(blocks.getRegionIterArgs());
+        emitWidening(k, kw, next[0], next[1]);
+        emitWidening(v, vw, next[2], next[3]);
+        scf::YieldOp::create(b, next);
+        return SmallVector<Value>(blocks.getResults());
+      });
+  if (!loop)
+    return failure();
+  setDealer(loop, dealer);
+  return success();
+}

@@ -46,6 +46,10 @@ class PagedWrapper(Wrapper):
         q_type = _lists.read_type("q_data_type", given["q_data_type"])
         kv_type = given["kv_data_type"]
         kv_type = q_type if kv_type is None else _lists.read_type("kv_data_type", kv_type)
+        if q_type != kv_type and kv_type not in NARROW_TYPES:
+            raise ArgumentError(
+                f"kv_data_type: expected {q_type} as q_data_type or a type of 8 bits, got {kv_type}"
+            )
         o_type = given["o_data_type"]
         if o_type is not None:
             _lists.expect("o_data_type", q_type, _lists.read_type("o_data_type", o_type))
@@ -97,6 +101,14 @@ class PagedWrapper(Wrapper):
             return self._options
         scale = self._options["scale"]
         return self._options | {"scale": (dim**-0.5 if scale is None else scale) * factor}
+
+    def _make_scales(self, q: Any, scales: dict[str, Any]) -> dict[str, Any]:
+        """Factors of pools of 8 bits as tensors, which are kept."""
+        if scales["k_scale"] is None and scales["v_scale"] is None:
+            return {}
+        return {
+            name: self._keep_scale(q, 1.0 if each is None else each) for name, each in scales.items()
+        }
 
 
 class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
@@ -166,10 +178,6 @@ class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
                 given[name] = data_type if given[name] is None else given[name]
         given["causal"] = is_causal is not False
         types = self._read_types(given)
-        if types[0] != types[1] and types[1] not in NARROW_TYPES:
-            raise ArgumentError(
-                f"kv_data_type: expected {types[0]} as q_data_type or a type of 8 bits, got {types[1]}"
-            )
         if self._is_graph and self._pages.table is not None:
             _lists.expect("q_len_per_req: queries of a sequence of the graph", self._queries, q_len_per_req)
         lists = (("indptr", indptr), ("indices", indices), ("last_page_len", last_page_len))
@@ -231,14 +239,6 @@ class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
 
     def run_return_lse(self, *arguments: Any, **options: Any) -> Any:
         return self.run(*arguments, **options, return_lse=True)
-
-    def _make_scales(self, q: Any, scales: dict[str, Any]) -> dict[str, Any]:
-        """Factors of pools of 8 bits as tensors, which are kept."""
-        if scales["k_scale"] is None and scales["v_scale"] is None:
-            return {}
-        return {
-            name: self._keep_scale(q, 1.0 if each is None else each) for name, each in scales.items()
-        }
 
     def _run_rows(
         self, q: Any, pools: Any, sinks: Any, scales: Any, outputs: Any, options: Any

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import _serving_calls, _tensors
 from .._paged_problem import check_layout
+from .._row_tensors import NARROW_TYPES
 from ..errors import ArgumentError
 from . import _lists
 from ._paged import UNCOVERED_PLAN, UNCOVERED_RUN, PagedWrapper
@@ -103,11 +104,6 @@ class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
         given = dict(locals())
         _lists.refuse(given, UNCOVERED_PLAN | _UNCOVERED)
         types = self._read_types(given)
-        if types[0] != types[1]:
-            raise ArgumentError(
-                f"kv_data_type: expected {types[0]} as q_data_type, the rest is not covered, "
-                f"got {types[1]}"
-            )
         _lists.check_list("qo_indptr", qo_indptr)
         _lists.check_list("paged_kv_indptr", paged_kv_indptr)
         _lists.expect("qo_indptr: entries as paged_kv_indptr", paged_kv_indptr.shape[0], qo_indptr.shape[0])
@@ -192,14 +188,18 @@ class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
         k, v = self._read_pools(q, paged_kv_cache, self._dims)
         self._check_window(window_left)
         lists = (self._pages.table, self._pages.lengths, self._counts)
-        options = self._scale_options(q_scale, k_scale, self._dims[0])
-        options = options | {"max_seqlen_q": self._most_queries, "sinks": sinks}
+        scales = {}
+        is_narrow = self._types[1] in NARROW_TYPES
+        if is_narrow:
+            scales = self._make_scales(q, {"k_scale": k_scale, "v_scale": v_scale})
+        options = self._scale_options(q_scale, None if is_narrow else k_scale, self._dims[0])
+        options = options | {"max_seqlen_q": self._most_queries, "sinks": sinks} | scales
 
         def function(rows: Any, **outputs: Any) -> Any:
             return _serving_calls.prefill(rows, k, v, *lists, **options, **outputs)
 
         o, log = call_rows(function, q, self._dims[1], None, (out, lse, return_lse))
-        if v_scale is not None and v_scale != 1.0:
+        if v_scale is not None and not is_narrow and v_scale != 1.0:
             o *= v_scale
         return (o, _lists.finish_lse(log, lse_base)) if return_lse else o
 

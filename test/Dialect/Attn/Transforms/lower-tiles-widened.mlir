@@ -1,6 +1,7 @@
 // RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-lower-tiles))' | FileCheck %s
 
 #acc = #attn.mma<warps = [4, 1]>
+#rows = #attn.blocked<per_thread = [1, 16], warps = 4, order = [0, 1]>
 
 gpu.module @kernels [#attn.target<chip = "sm_90a">] {
   // f16 numbers that are widened for a product become f16 again word by word, where
@@ -44,6 +45,31 @@ gpu.module @kernels [#attn.target<chip = "sm_90a">] {
     gpu.barrier
     attn.local_store %n, %b : tensor<64x64xf16, #acc>, !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
     attn.local_store %p, %c : tensor<64x64xf32, #acc>, !attn.buffer<64x64xf32, #attn.rows, shared>
+    gpu.return
+  }
+
+  // 8-bit floats become pairs of 16 bits: of f16 by one instruction each, of bf16 by way of
+  // f32.
+  // CHECK-LABEL: gpu.func @narrow
+  // CHECK: %[[HALVES:.*]] = nvvm.convert.f8x2.to.f16x2 %{{.*}} : vector<2xi8>(f8E4M3FN) -> vector<2xf16>
+  // CHECK-NOT: llvm.fpext
+  // CHECK: llvm.store %{{.*}} : vector<8xf16>
+  // CHECK: llvm.store %{{.*}} : vector<8xf16>
+  // CHECK: %[[HALVES:.*]] = nvvm.convert.f8x2.to.f16x2 %{{.*}} : vector<2xi8>(f8E5M2) -> vector<2xf16>
+  // CHECK: %[[WIDE:.*]] = llvm.fpext %{{.*}} : vector<2xf16> to vector<2xf32>
+  // CHECK-NEXT: llvm.fptrunc %[[WIDE]] : vector<2xf32> to vector<2xbf16>
+  // CHECK: llvm.store %{{.*}} : vector<8xbf16>
+  gpu.func @narrow() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %a = attn.alloc {offset = 0 : i64} : !attn.buffer<128x16xf8E4M3FN, #attn.rows, shared>
+    %b = attn.alloc {offset = 4096 : i64} : !attn.buffer<128x16xf16, #attn.rows, shared>
+    %c = attn.alloc {offset = 8192 : i64} : !attn.buffer<128x16xf8E5M2, #attn.rows, shared>
+    %d = attn.alloc {offset = 12288 : i64} : !attn.buffer<128x16xbf16, #attn.rows, shared>
+    %e4 = attn.local_load %a : !attn.buffer<128x16xf8E4M3FN, #attn.rows, shared> -> tensor<128x16xf8E4M3FN, #rows>
+    %f16 = arith.extf %e4 : tensor<128x16xf8E4M3FN, #rows> to tensor<128x16xf16, #rows>
+    attn.local_store %f16, %b : tensor<128x16xf16, #rows>, !attn.buffer<128x16xf16, #attn.rows, shared>
+    %e5 = attn.local_load %c : !attn.buffer<128x16xf8E5M2, #attn.rows, shared> -> tensor<128x16xf8E5M2, #rows>
+    %bf16 = arith.extf %e5 : tensor<128x16xf8E5M2, #rows> to tensor<128x16xbf16, #rows>
+    attn.local_store %bf16, %d : tensor<128x16xbf16, #rows>, !attn.buffer<128x16xbf16, #attn.rows, shared>
     gpu.return
   }
 }

@@ -137,6 +137,25 @@ std::pair<Value, Value> PartitionLowering::widenFrom8(ImplicitLocOpBuilder &b,
   return {lower, widen(1)};
 }
 
+/// Pairs of 16-bit elements of packed 8-bit ones, which they hold exactly: of
+/// bf16 by way of f32, since no instruction makes them.
+static SmallVector<Value> widenPairs(PartitionLowering &partition,
+                                     ImplicitLocOpBuilder &b,
+                                     const TileValue &tile, Type elementType) {
+  SmallVector<Value> pairs;
+  for (Value word : tile.values) {
+    auto [lower, upper] = partition.widenFrom8(b, word, tile.elementType);
+    for (Value wide : {lower, upper}) {
+      if (elementType.isBF16())
+        wide = LLVM::FPTruncOp::create(
+            b, VectorType::get(2, elementType),
+            LLVM::FPExtOp::create(b, VectorType::get(2, b.getF32Type()), wide));
+      pairs.push_back(wide);
+    }
+  }
+  return pairs;
+}
+
 /// f16 scalars of packed 8-bit elements, which they hold exactly.
 static SmallVector<Value> extendFrom8(PartitionLowering &partition,
                                       ImplicitLocOpBuilder &b,
@@ -214,10 +233,14 @@ LogicalResult PartitionLowering::lower(arith::ExtFOp op) {
     return failure();
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Type elementType = getElementTypeOrSelf(op.getType());
+  bool isNarrow = storageOf(source->elementType) != source->elementType;
+  if (isNarrow && packingOf(elementType) == 2) {
+    setTile(op.getResult(), *layout,
+            widenPairs(*this, b, *source, elementType));
+    return success();
+  }
   SmallVector<Value> scalars =
-      storageOf(source->elementType) == source->elementType
-          ? unpack(b, *source)
-          : extendFrom8(*this, b, *source);
+      isNarrow ? extendFrom8(*this, b, *source) : unpack(b, *source);
   SmallVector<Value> results;
   for (Value scalar : scalars)
     results.push_back(scalar.getType() == elementType
