@@ -118,9 +118,18 @@ bool attn::areSharedOutAlike(const SharedAccess &a, const SharedAccess &b) {
     auto slot = access.op->getOperand(access.operand).getDefiningOp<SlotOp>();
     return slot && slot.getSource().getDefiningOp<AllocOp>();
   };
-  return isa<LocalTransposeOp>(a.op) && isa<LocalTransposeOp>(b.op) &&
-         a.operand == b.operand && a.alloc == b.alloc && isWholeSlot(a) &&
-         isWholeSlot(b);
+  if (a.operand != b.operand || a.alloc != b.alloc)
+    return false;
+  if (isa<LocalTransposeOp>(a.op) && isa<LocalTransposeOp>(b.op))
+    return isWholeSlot(a) && isWholeSlot(b);
+  auto isWhole = [&](const SharedAccess &access) {
+    return isWholeSlot(access) ||
+           access.op->getOperand(access.operand).getDefiningOp<AllocOp>();
+  };
+  // Types of the value and of the buffer say which lane stores an element.
+  return isa<LocalStoreOp>(a.op) && isa<LocalStoreOp>(b.op) &&
+         a.op->getOperandTypes() == b.op->getOperandTypes() && isWhole(a) &&
+         isWhole(b);
 }
 
 bool attn::haveSameOwnRows(const SharedAccess &a, const SharedAccess &b) {
