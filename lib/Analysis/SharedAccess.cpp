@@ -118,17 +118,18 @@ bool attn::areSharedOutAlike(const SharedAccess &a, const SharedAccess &b) {
     auto slot = access.op->getOperand(access.operand).getDefiningOp<SlotOp>();
     return slot && slot.getSource().getDefiningOp<AllocOp>();
   };
-  // Who writes which byte follows from the types.
-  auto isAlike = [&] {
-    if (isa<LocalTransposeOp>(a.op))
-      return isa<LocalTransposeOp>(b.op);
-    auto first = dyn_cast<LocalStoreOp>(a.op),
-         second = dyn_cast<LocalStoreOp>(b.op);
-    return first && second &&
-           first.getValue().getType() == second.getValue().getType();
+  if (a.operand != b.operand || a.alloc != b.alloc)
+    return false;
+  if (isa<LocalTransposeOp>(a.op) && isa<LocalTransposeOp>(b.op))
+    return isWholeSlot(a) && isWholeSlot(b);
+  auto isWhole = [&](const SharedAccess &access) {
+    return isWholeSlot(access) ||
+           access.op->getOperand(access.operand).getDefiningOp<AllocOp>();
   };
-  return isAlike() && a.operand == b.operand && a.alloc == b.alloc &&
-         isWholeSlot(a) && isWholeSlot(b);
+  // Types of the value and of the buffer say which lane stores an element.
+  return isa<LocalStoreOp>(a.op) && isa<LocalStoreOp>(b.op) &&
+         a.op->getOperandTypes() == b.op->getOperandTypes() && isWhole(a) &&
+         isWhole(b);
 }
 
 bool attn::haveSameOwnRows(const SharedAccess &a, const SharedAccess &b) {

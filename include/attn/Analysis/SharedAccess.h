@@ -69,9 +69,9 @@ bool bytesOverlap(const SharedAccess &a, const SharedAccess &b);
 /// the parts of the rows that each has are the same.
 bool haveSameOwnRows(const SharedAccess &a, const SharedAccess &b);
 
-/// True if both ops share a slot of the same ring out among the threads of a
-/// partition, and in the same way: what a thread touches follows from the type,
-/// so that it is the same thread that touches a byte again.
+/// True if both ops share a buffer, or a slot of the same ring, out among the
+/// threads of a partition, and in the same way: what a thread touches follows
+/// from the types, so that it is the same thread that touches a byte again.
 bool areSharedOutAlike(const SharedAccess &a, const SharedAccess &b);
 
 /// A buffer's name in messages: that of its alloc, or "buffer".

@@ -92,8 +92,10 @@ llvm::Error attn::checkCopiedPlan(llvm::StringRef schedule,
                                   const ProblemFacts &facts,
                                   const CopiedPlan &plan,
                                   const TargetRow &target) {
-  if (llvm::Error error = checkPolicy(schedule, plan.getSoftmax()))
-    return error;
+  // Whoever has the scores alone hands probabilities on.
+  if (plan.getScore() != ScoreWork::Own)
+    if (llvm::Error error = checkPolicy(schedule, plan.getSoftmax()))
+      return error;
   if (plan.getEpilogue() == EpilogueKind::Tma)
     return makeUnsupported(schedule, "results that TMA stores");
   if (plan.getPackHeads())

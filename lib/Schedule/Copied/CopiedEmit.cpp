@@ -322,7 +322,8 @@ Value CopiedEmitter::emitProduct(ImplicitLocOpBuilder &lb,
                                     b.getF32Type(), layout);
   Value product = WgmmaOp::create(lb, inFlight, a, factor, c,
                                   /*columns=*/IntegerAttr(),
-                                  /*depth=*/IntegerAttr());
+                                  /*depth=*/IntegerAttr(),
+                                  /*first=*/IntegerAttr());
   return WgmmaWaitOp::create(lb, type, product, /*pending=*/0).getResult(0);
 }
 

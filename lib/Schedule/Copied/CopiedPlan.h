@@ -96,6 +96,7 @@ public:
   bool getQInRegs() const { return qInRegs; }
   /// True if queries go to registers by themselves, not by shared memory.
   bool loadsQueries() const { return hasLoadedQueries; }
+  ScoreWork getScore() const { return score; }
   bool getWgmma() const { return wgmma; }
   bool getPackHeads() const { return packHeads; }
   SoftmaxPolicy getSoftmax() const { return softmax; }

@@ -35,6 +35,11 @@ static constexpr double kUnhiddenShare = 0.25, kOneSlotShare = 0.15;
 /// compute, where a page is a key more addresses.
 static constexpr double kOneSlotFactor = 1.008;
 
+/// What blocks of 16 keys take longer than those of 32, of which there are half
+/// as many: 1.02 times the time with pages of 64, 1.05 with pages of a key (16
+/// heads, H100).
+static constexpr double kSmallBlocksFactor = 1.02;
+
 /// What a CTA of mma.sync takes longer alone on its SM, whose copies nobody
 /// starts while it computes: 1.04 to 1.24 times the time of two CTAs with the
 /// same tile (16 and 32 rows, six plans on an H200).
@@ -75,8 +80,11 @@ static constexpr double kLoadLatency = 1030, kLoadBytes = 29.5,
 static constexpr double kOwnFactor = 0.92;
 
 /// What many tiles of up to 32 rows take longer than with two CTAs of mma.sync:
-/// 1.03 to 1.05 times the time (16 and 32 heads, H100 and H200).
+/// 1.03 to 1.05 times the time (16 and 32 heads, H100 and H200). Few tiles of up
+/// to 16 rows, in half as many runs, 1.01 to 1.10 in seven batches, with 20 and
+/// 32 rows 0.93 to 0.97 (H100).
 static constexpr double kFewRowsFactor = 1.04;
+static constexpr int64_t kFewRows = 16;
 /// The same of few tiles whose keys cp.async copies, pages of a key: 1.003 to
 /// 1.007 times the time (H100), which is less than between numbers of runs.
 static constexpr double kFewCopiedRowsFactor = 1.02;
@@ -104,8 +112,13 @@ static void setOwnClocks(PlanEstimate &estimate, const CopiedExtents &extents,
   estimate.sharedClocks = (extents.qBytes + 2 * extents.kBytes + results) /
                           target.sharedBytesPerClock;
   double load = kLoadLatency + extents.kBytes / kLoadBytes;
-  double turn = load + estimate.tensorClocks + estimate.expClocks +
-                kBlockLatency + 3 * kHandOverLatency;
+  // The second half of what is handed on in halves is computed under the
+  // products of the first one.
+  double softmax = estimate.expClocks;
+  if (plan.getSoftmax() == SoftmaxPolicy::Lagged)
+    softmax /= 2;
+  double turn = load + estimate.tensorClocks + softmax + kBlockLatency +
+                3 * kHandOverLatency;
   estimate.blockClocks = std::max({estimate.tensorClocks, estimate.sharedClocks,
                                    load, turn / plan.getStages()});
 }
@@ -164,7 +177,8 @@ PlanEstimate MlaSchedule::estimate(const ProblemFacts &facts,
   addDramTime(estimate, facts, copied, target);
   if (isOwn && countLatentRows(facts) > 32)
     estimate.microseconds *= kOwnFactor;
-  else if (isOwn && countRuns(facts) <= 1)
+  else if (isOwn &&
+           (countRuns(facts) <= 1 || countLatentRows(facts) <= kFewRows))
     estimate.microseconds *= kFewRowsFactor;
   else if (isOwn && !loadsLatentByTma(facts))
     estimate.microseconds *= kFewCopiedRowsFactor;
@@ -175,6 +189,8 @@ PlanEstimate MlaSchedule::estimate(const ProblemFacts &facts,
   if (plan.getStages() == 1 && plan.getBlockM() == 16 &&
       plan.getBlockN() >= 64 && getBoxRows(facts, plan.getBlockN()) > 1)
     estimate.microseconds *= kOneSlotFactor;
+  if (!plan.getWgmma() && plan.getBlockM() == 16 && plan.getBlockN() <= 16)
+    estimate.microseconds *= kSmallBlocksFactor;
   if (plan.getCtasPerSm() == 1 && !plan.getWgmma())
     estimate.microseconds *= kAloneFactor;
   return estimate;

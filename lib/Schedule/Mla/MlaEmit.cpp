@@ -9,6 +9,9 @@
 using namespace mlir;
 using namespace mlir::attn;
 
+/// Halves of a block's probabilities, which are handed over one by one.
+static constexpr StringLiteral kFront = "front", kBack = "back";
+
 /// The tiles of a plan; runs of keys are dealt as tiles are.
 static TilePlan getTilePlan(const ProblemFacts &facts, MlaPlanAttr plan) {
   TilePlan tiles = {plan.getBlockM(), plan.getBlockN(), TileOrder::RowMajor,
@@ -91,9 +94,16 @@ void MlaEmitter::makeRings() {
   };
   if (!queriesByTma)
     qChannel = channel("q", kLatentLoad, kLatentScores);
-  pChannel = channel("p", kLatentScores, kLatentResults);
+  StringRef halves[] = {kFront, kBack};
+  pChannel = makeChannel("p", /*stages=*/1,
+                         {{kLatentScores, SignalKind::Arrive},
+                          {kLatentResults, SignalKind::Arrive}},
+                         handsOnHalves() ? ArrayRef(halves)
+                                         : ArrayRef<StringRef>());
   scaleChannel = channel("scale", kLatentScores, kLatentResults);
-  probabilities = alloc("p", bufferType({blockM, blockN}));
+  probabilities = handsOnHalves()
+                      ? alloc("p", bufferType({2, blockM, blockN / 2}))
+                      : alloc("p", bufferType({blockM, blockN}));
   auto rows = [&](StringRef name) {
     return alloc(name, BufferType::get(b.getContext(), {blockM}, b.getF32Type(),
                                        AutoLayoutAttr::get(b.getContext()),
@@ -291,7 +301,7 @@ Value MlaEmitter::emitScoreProduct(SmallVectorImpl<Value> &cursors) {
     product =
         WgmmaOp::create(b, inFlight, emitQueries(slice), transposed, product,
                         /*columns=*/IntegerAttr(),
-                        /*depth=*/IntegerAttr());
+                        /*depth=*/IntegerAttr(), /*first=*/IntegerAttr());
     tokens.push_back(token);
     cursor = advance(cursor, slice.ring);
   }
@@ -318,10 +328,7 @@ LogicalResult MlaEmitter::emitScoreBlock(Value scale, Value key,
   Value p = arith::TruncFOp::create(
       b, tileType({blockM, plan.getBlockN()}, facts.elementType),
       softmax.getP());
-  Value free = await(pChannel, carried[2], kLatentScores);
-  LocalStoreOp::create(b, p, probabilities);
-  LocalStoreOp::create(b, softmax.getFactor(), factors);
-  ChannelReleaseOp::create(b, pChannel, free, kLatentScores);
+  emitHandOver(p, softmax.getFactor(), carried[2]);
   SmallVector<Value> next = {softmax.getNewM(), softmax.getNewL(),
                              this->next(carried[2], pChannel)};
   llvm::append_range(next, cursors);
@@ -329,9 +336,35 @@ LogicalResult MlaEmitter::emitScoreBlock(Value scale, Value key,
   return success();
 }
 
+void MlaEmitter::emitHandOver(Value p, Value factor, Value cursor) {
+  if (!handsOnHalves()) {
+    Value free = await(pChannel, cursor, kLatentScores);
+    LocalStoreOp::create(b, p, probabilities);
+    LocalStoreOp::create(b, factor, factors);
+    ChannelReleaseOp::create(b, pChannel, free, kLatentScores);
+    return;
+  }
+  int64_t columns = plan.getBlockN() / 2;
+  auto half = [&](int64_t index) -> Value {
+    return SliceOp::create(b, tileType({blockM, columns}, facts.elementType), p,
+                           index * columns);
+  };
+  Value front = half(0);
+  Value free = await(pChannel, cursor, kLatentScores);
+  Type type = TokenType::get(b.getContext());
+  auto split = ChannelSplitOp::create(b, TypeRange{type, type}, pChannel, free,
+                                      kLatentScores);
+  LocalStoreOp::create(b, front, emitHalf(0));
+  LocalStoreOp::create(b, factor, factors);
+  ChannelReleaseOp::create(b, pChannel, split.getResult(0), kLatentScores);
+  LocalStoreOp::create(b, half(1), emitHalf(1));
+  ChannelReleaseOp::create(b, pChannel, split.getResult(1), kLatentScores);
+}
+
 KVLoopOp MlaEmitter::emitScoreLoop(Value scale, ValueRange cursors) {
   RunningState state = emitInitialState(
-      /*bets=*/plan.getSoftmax() == SoftmaxPolicy::Optimistic);
+      /*bets=*/plan.getSoftmax() == SoftmaxPolicy::Optimistic ||
+      plan.getSoftmax() == SoftmaxPolicy::Lagged);
   SmallVector<Value> inits = {state.m, state.l};
   llvm::append_range(inits, cursors);
   bool isWhole = true;
@@ -402,9 +435,41 @@ LogicalResult MlaEmitter::emitScoreRole() {
 // The warpgroups of the results
 //===----------------------------------------------------------------------===//
 
+Value MlaEmitter::awaitHalf(Value cursor, StringRef part) {
+  auto slot = ChannelAcquireOp::create(b, pChannel, cursor, kLatentResults);
+  slot.setPart(part);
+  return slot.getToken();
+}
+
+Value MlaEmitter::emitValueProduct(Value slot, Value result, Value cursor,
+                                   Value &back) {
+  auto type = InFlightType::get(
+      b.getContext(), cast<RankedTensorType>(result.getType()).getShape(),
+      b.getF32Type(),
+      MmaLayoutAttr::get(b.getContext(), {plan.getWarpsM(), plan.getWarpsN()},
+                         /*copies=*/1, /*column_runs=*/true));
+  if (!handsOnHalves())
+    return WgmmaOp::create(b, type, probabilities, slot, result,
+                           /*columns=*/IntegerAttr(), /*depth=*/IntegerAttr(),
+                           /*first=*/IntegerAttr());
+  int64_t keys = plan.getBlockN() / 2;
+  auto multiply = [&](int64_t half, Value sum) -> Value {
+    return WgmmaOp::create(b, type, emitHalf(half), slot, sum,
+                           /*columns=*/IntegerAttr(), b.getI64IntegerAttr(keys),
+                           half == 0 ? IntegerAttr()
+                                     : b.getI64IntegerAttr(half * keys));
+  };
+  Value product = multiply(0, result);
+  if (!back)
+    back = awaitHalf(cursor, kBack);
+  return multiply(1, product);
+}
+
 SmallVector<Value> MlaEmitter::emitResultBlock(ValueRange carried) {
   ArrayRef<Slice> values = ArrayRef(slices).take_front(valueSlices);
-  Value handed = await(pChannel, carried[0], kLatentResults);
+  Value back, handed = handsOnHalves()
+                           ? awaitHalf(carried[0], kFront)
+                           : await(pChannel, carried[0], kLatentResults);
   Value factor = LocalLoadOp::create(b, f32Tile({blockM}), factors);
   SmallVector<Value> results =
       emitRareRescale(b, factor, carried.drop_front(1 + valueSlices));
@@ -420,17 +485,11 @@ SmallVector<Value> MlaEmitter::emitResultBlock(ValueRange carried) {
     const Slice &slice = values[i];
     Value slot;
     std::tie(slot, token) = acquire(slice.ring, carried[1 + i], kLatentResults);
-    auto inFlight = InFlightType::get(
-        b.getContext(), cast<RankedTensorType>(results[i].getType()).getShape(),
-        b.getF32Type(),
-        MmaLayoutAttr::get(b.getContext(), {plan.getWarpsM(), plan.getWarpsN()},
-                           /*copies=*/1, /*column_runs=*/true));
-    products[i] = WgmmaOp::create(b, inFlight, probabilities, slot, results[i],
-                                  /*columns=*/IntegerAttr(),
-                                  /*depth=*/IntegerAttr());
+    products[i] = emitValueProduct(slot, results[i], carried[0], back);
     // What the product before has read is free while this one runs.
     if (before) {
-      WgmmaWaitOp::create(b, TypeRange(), ValueRange(), /*pending=*/1);
+      WgmmaWaitOp::create(b, TypeRange(), ValueRange(),
+                          /*pending=*/handsOnHalves() ? 2 : 1);
       release(values[last].ring, before, kLatentResults);
     }
     before = token;
@@ -439,6 +498,8 @@ SmallVector<Value> MlaEmitter::emitResultBlock(ValueRange carried) {
   }
   auto wait = WgmmaWaitOp::create(b, ValueRange(results).getTypes(), products,
                                   /*pending=*/0);
+  if (back)
+    handed = ChannelJoinOp::create(b, pChannel, {handed, back}, kLatentResults);
   ChannelReleaseOp::create(b, pChannel, handed, kLatentResults);
   release(values[last].ring, token, kLatentResults);
   llvm::append_range(next, wait.getResults());

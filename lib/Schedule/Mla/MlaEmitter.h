@@ -90,10 +90,29 @@ private:
   /// and p; null if it failed.
   KVLoopOp emitScoreLoop(Value scale, ValueRange cursors);
   LogicalResult emitScoreBlock(Value scale, Value key, ValueRange carried);
+  /// Stores probabilities and the factors of their rows for the results.
+  void emitHandOver(Value p, Value factor, Value cursor);
   /// Scores of a block; moves the cursors of the slices behind it.
   Value emitScoreProduct(SmallVectorImpl<Value> &cursors);
   LogicalResult emitResultRole();
   SmallVector<Value> emitResultTile(ValueRange cursors);
+  /// True if the first half of a block's probabilities is handed over before
+  /// the other one is computed, under the products of which that is.
+  bool handsOnHalves() const {
+    return plan.getSoftmax() == SoftmaxPolicy::Lagged;
+  }
+  /// The memory of a half of the probabilities.
+  Value emitHalf(int64_t index) {
+    int64_t columns = plan.getBlockN() / 2;
+    return SlotOp::create(b, bufferType({blockM, columns}), probabilities,
+                          context.i32(index), /*distance=*/IntegerAttr());
+  }
+  /// Waits for a half of a block's probabilities; its token.
+  Value awaitHalf(Value cursor, StringRef part);
+  /// Starts the product of a block's probabilities with a slice of its values,
+  /// which `result` is added to. `back` is the token of the second half, taken
+  /// here by the first product that needs it.
+  Value emitValueProduct(Value slot, Value result, Value cursor, Value &back);
   /// The results behind a block, and the cursors of the values and p.
   SmallVector<Value> emitResultBlock(ValueRange carried);
   /// The loop over the tile's blocks for who needs no masks; `body` is given

@@ -115,14 +115,17 @@ ResourceSum attn::getMlaSharedBytes(const ProblemFacts &facts,
   sum.add("factor", plan.getBlockM() * 4);
   sum.add("scale", plan.getBlockM() * 4);
   // Mbarriers: three for each slot of values, two for each one of the other
-  // columns, of p and scale, and of each slice of q that TMA copies, or of q.
+  // columns, of p and scale, and of each slice of q that TMA copies, or of q;
+  // one more for p where it is handed over in halves.
   int64_t slices = countLatentSlices(facts, plan);
   bool isHeld = holdsLatentQueries(facts, plan);
   int64_t queries = loadsLatentByTma(facts) && loadsQueriesByTma(facts, plan)
                         ? slices + 1 - isHeld
                         : 1;
+  bool inHalves = plan.getSoftmax() == SoftmaxPolicy::Lagged;
   sum.add("barriers", 8,
-          (3 * slices + 2) * plan.getStages() + 3 * isHeld + 4 + 2 * queries);
+          (3 * slices + 2) * plan.getStages() + 3 * isHeld + 4 + inHalves +
+              2 * queries);
   return sum;
 }
 
@@ -214,6 +217,7 @@ MlaSchedule::getCandidates(const ProblemFacts &facts,
         if (rows > 32)
           plans.push_back(MlaPlanAttr::get(context, plan));
         plan.score = ScoreWork::Own;
+        plan.softmax = SoftmaxPolicy::Lagged;
         for (bool qInRegs : {false, true}) {
           plan.qInRegs = qInRegs;
           if (blockN == 64)
@@ -236,6 +240,8 @@ static std::string getAlternatives(const ProblemFacts &facts, MlaPlanAttr plan,
         other.stages = stages;
         other.cluster = 1;
         other.qInRegs &= !other.wgmma;
+        if (other.softmax == SoftmaxPolicy::Lagged)
+          other.softmax = SoftmaxPolicy::Optimistic;
         if (blockN < 16 || blockN % 16 != 0 ||
             (score == ScoreWork::Shard &&
              (other.wgmma || blockN % (8 * other.warpsN) != 0)))
@@ -269,6 +275,11 @@ static llvm::Error checkOwnScores(const ProblemFacts &facts, MlaPlanAttr plan) {
     return llvm::createStringError(
         "expected block_n = block_m, and keys and queries that TMA copies, "
         "with q_in_regs and score = own");
+  if (plan.getSoftmax() == SoftmaxPolicy::Lagged && plan.getBlockN() % 32 != 0)
+    return llvm::createStringError(
+        llvm::formatv("expected block_n to be a multiple of 32 with softmax = "
+                      "lagged, got {0}",
+                      plan.getBlockN()));
   if (plan.getCombine() != CombineWay::Kernel)
     return llvm::createStringError(
         "expected combine = kernel with score = own, got launch");

@@ -27,7 +27,8 @@ Value SlicedRings::startScoreSlice(const Ring &ring, StringRef role,
   product = WgmmaOp::create(b, inFlight(type), query, transposed, product,
                             /*columns=*/IntegerAttr(),
                             columns == slice ? IntegerAttr()
-                                             : b.getI64IntegerAttr(columns));
+                                             : b.getI64IntegerAttr(columns),
+                            /*first=*/IntegerAttr());
   releaseLast(held, {&ring, token}, role);
   cursor = advance(cursor, ring);
   return product;
@@ -41,7 +42,7 @@ Value SlicedRings::startValueSlice(const Ring &ring, StringRef role, Value p,
   Value product = WgmmaOp::create(
       b, inFlight(f32Tile({rows, columns})), p, slot, result,
       columns == slice ? IntegerAttr() : b.getI64IntegerAttr(columns),
-      /*depth=*/IntegerAttr());
+      /*depth=*/IntegerAttr(), /*first=*/IntegerAttr());
   releaseLast(held, {&ring, token}, role);
   cursor = advance(cursor, ring);
   return product;

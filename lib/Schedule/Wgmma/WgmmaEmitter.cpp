@@ -83,7 +83,8 @@ WgmmaEmitter::emitBlock(const BlockOperands &operands, Value key,
   Value product = WgmmaOp::create(
       b, inFlight(scoreType), operands.queries, transposed, /*c=*/Value(),
       /*columns=*/IntegerAttr(),
-      unlessWhole(getKeyDepth(facts), getKeyColumns(facts)));
+      unlessWhole(getKeyDepth(facts), getKeyColumns(facts)),
+      /*first=*/IntegerAttr());
   // One place for all blocks: it is free while QK runs, or, where PV of the
   // last block then runs too, behind the softmax.
   bool transposes = static_cast<bool>(operands.transposed);
@@ -115,7 +116,7 @@ WgmmaEmitter::emitBlock(const BlockOperands &operands, Value key,
   Value sum = WgmmaOp::create(
       b, inFlight(outType), p, emitOperandB(valueTile), softmax.getNewO(),
       unlessWhole(facts.valueDim, getValueColumns(facts)),
-      /*depth=*/IntegerAttr());
+      /*depth=*/IntegerAttr(), /*first=*/IntegerAttr());
   Value o = wait(outType, sum);
   if (!transposes)
     release(operands.values, valueToken, operands.role);

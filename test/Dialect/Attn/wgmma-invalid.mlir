@@ -144,6 +144,30 @@ func.func @transpose_dest(%v: !attn.buffer<32x64xf8E5M2, #attn.auto, shared>, %t
 
 // -----
 
+func.func @depth_from_first(%a: !attn.buffer<64x64xf16, #attn.auto, shared>, %b: !attn.buffer<64x64xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected a depth from 1 to the contraction extents 64 and 32, got 48}}
+  %s = attn.wgmma %a, %b {depth = 48 : i64, first = 32 : i64} : !attn.buffer<64x64xf16, #attn.auto, shared>, !attn.buffer<64x64xf16, #attn.auto, shared> -> !attn.inflight<64x64xf32>
+  return
+}
+
+// -----
+
+func.func @first(%a: !attn.buffer<64x64xf16, #attn.auto, shared>, %b: !attn.buffer<64x64xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected 'first' to be a multiple of 16 from 0 on, got 8}}
+  %s = attn.wgmma %a, %b {depth = 16 : i64, first = 8 : i64} : !attn.buffer<64x64xf16, #attn.auto, shared>, !attn.buffer<64x64xf16, #attn.auto, shared> -> !attn.inflight<64x64xf32>
+  return
+}
+
+// -----
+
+func.func @first_alone(%a: !attn.buffer<64x64xf16, #attn.auto, shared>, %b: !attn.buffer<64x64xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected a depth beside 'first', got none}}
+  %s = attn.wgmma %a, %b {first = 16 : i64} : !attn.buffer<64x64xf16, #attn.auto, shared>, !attn.buffer<64x64xf16, #attn.auto, shared> -> !attn.inflight<64x64xf32>
+  return
+}
+
+// -----
+
 func.func @depth(%a: !attn.buffer<64x64xf16, #attn.auto, shared>, %b: !attn.buffer<32x64xf16, #attn.auto, shared>) {
   // expected-error @below {{expected a depth from 1 to the contraction extents 64 and 32, got 48}}
   %s = attn.wgmma %a, %b {depth = 48 : i64} : !attn.buffer<64x64xf16, #attn.auto, shared>, !attn.buffer<32x64xf16, #attn.auto, shared> -> !attn.inflight<64x64xf32>

@@ -35,6 +35,8 @@ func.func @narrow_products(%q: !q, %kt: !kt) {
   %columns = attn.wgmma %q, %kt {columns = 32 : i64} : !q, !kt -> !attn.inflight<64x32xf32>
   // CHECK: %[[DEPTH:.*]] = attn.wgmma %[[Q]], %[[KT]] {depth = 16 : i64} : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>, <64x64xf16, #attn.transposed<#attn.swizzled<span = 128>>, shared> -> <64x64xf32>
   %depth = attn.wgmma %q, %kt {depth = 16 : i64} : !q, !kt -> !attn.inflight<64x64xf32>
+  // CHECK: %[[ROWS:.*]] = attn.wgmma %[[Q]], %[[KT]] {depth = 16 : i64, first = 32 : i64} : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>, <64x64xf16, #attn.transposed<#attn.swizzled<span = 128>>, shared> -> <64x64xf32>
+  %rows = attn.wgmma %q, %kt {depth = 16 : i64, first = 32 : i64} : !q, !kt -> !attn.inflight<64x64xf32>
   return
 }
 

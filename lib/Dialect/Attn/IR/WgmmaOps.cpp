@@ -25,11 +25,18 @@ LogicalResult WgmmaOp::verify() {
       return emitOpError("expected '")
              << name << "' of rank 2, got rank " << operand.size();
   int64_t contraction = shapeA[1], columns = shapeB[1];
+  int64_t start = getStart();
+  if (start < 0 || start % getDepthStep() != 0)
+    return emitOpError("expected 'first' to be a multiple of ")
+           << getDepthStep() << " from 0 on, got " << start;
+  if (start != 0 && !getDepth())
+    return emitOpError("expected a depth beside 'first', got none");
   if (std::optional<uint64_t> depth = getDepth()) {
     contraction = *depth;
-    if (contraction < 1 || contraction > shapeA[1] || contraction > shapeB[0])
+    int64_t rows = shapeB[0] - start;
+    if (contraction < 1 || contraction > shapeA[1] || contraction > rows)
       return emitOpError("expected a depth from 1 to the contraction extents ")
-             << shapeA[1] << " and " << shapeB[0] << ", got " << contraction;
+             << shapeA[1] << " and " << rows << ", got " << contraction;
   } else if (shapeA[1] != shapeB[0]) {
     return emitOpError("expected the contraction extents of 'a' and 'b' to "
                        "agree, got ")

@@ -65,6 +65,21 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // Who stores an element stores it again without one. Values that lie elsewhere need one.
+  // CHECK-LABEL: gpu.func @again
+  // CHECK: attn.local_store
+  // CHECK-NEXT: attn.local_store
+  // CHECK-NEXT: gpu.barrier
+  // CHECK-NEXT: attn.local_store
+  // CHECK-NEXT: gpu.return
+  gpu.func @again(%t: !tile, %other: tensor<64x64xf16, #attn.mma<warps = [2, 2]>>) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %a = attn.alloc {name = "a", offset = 0 : i64} : !b
+    attn.local_store %t, %a : !tile, !b
+    attn.local_store %t, %a : !tile, !b
+    attn.local_store %other, %a : tensor<64x64xf16, #attn.mma<warps = [2, 2]>>, !b
+    gpu.return
+  }
+
   // Barriers that are there count.
   // CHECK-LABEL: gpu.func @given
   // CHECK-COUNT-1: gpu.barrier

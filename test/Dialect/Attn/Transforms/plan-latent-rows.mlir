@@ -1,11 +1,21 @@
 // RUN: attn-opt %s --attn-plan=chip=sm_90a | FileCheck %s
 
-// Of 16 heads scores get a warpgroup of their own where few tiles leave a CTA an SM for itself,
-// and share two CTAs of an SM where there are many, or where a page is a key, which no TMA copies. Of
-// 128 heads they hold queries in registers.
+// Of 20 heads scores get a warpgroup of their own where few tiles leave a CTA an SM for itself. Of
+// 16 heads two CTAs share an SM, whether tiles are few or many or a page is a key, which no TMA
+// copies. Of 128 heads the scores hold queries in registers.
+
+// CHECK-LABEL: func.func @more_heads
+// CHECK: attn.attention {{.*}}kv_splits = 16 : i64{{.*}}plan = #attn.mla<block_m = 64, warps_m = 4, warps_n = 2, score = own, softmax = lagged, wgmma = true>
+func.func @more_heads(%q: memref<8x20x1x576xbf16>, %k: memref<13000x1x64x576xbf16>, %o: memref<8x20x1x512xbf16>, %lse: memref<8x20x1xf32>, %table: memref<8x512xi32>, %lengths: memref<8xi32>) {
+  %v = memref.subview %k[0, 0, 0, 0] [13000, 1, 64, 512] [1, 1, 1, 1] : memref<13000x1x64x576xbf16> to memref<13000x1x64x512xbf16, strided<[36864, 36864, 576, 1]>>
+  attn.attention ins(%q, %k, %v : memref<8x20x1x576xbf16>, memref<13000x1x64x576xbf16>, memref<13000x1x64x512xbf16, strided<[36864, 36864, 576, 1]>>)
+                 outs(%o, %lse : memref<8x20x1x512xbf16>, memref<8x20x1xf32>)
+                 pages(%table : memref<8x512xi32>) kv_lengths(%lengths : memref<8xi32>) {page_size = 64 : i64, rope_dim = 64 : i64}
+  return
+}
 
 // CHECK-LABEL: func.func @few
-// CHECK: attn.attention {{.*}}kv_splits = 16 : i64{{.*}}plan = #attn.mla<block_m = 64, warps_m = 4, warps_n = 2, score = own
+// CHECK: attn.attention {{.*}}kv_splits = 32 : i64{{.*}}plan = #attn.mla<block_n = 32, warps_n = 2, ctas_per_sm = 2>
 func.func @few(%q: memref<8x16x1x576xbf16>, %k: memref<13000x1x64x576xbf16>, %o: memref<8x16x1x512xbf16>, %lse: memref<8x16x1xf32>, %table: memref<8x512xi32>, %lengths: memref<8xi32>) {
   %v = memref.subview %k[0, 0, 0, 0] [13000, 1, 64, 512] [1, 1, 1, 1] : memref<13000x1x64x576xbf16> to memref<13000x1x64x512xbf16, strided<[36864, 36864, 576, 1]>>
   attn.attention ins(%q, %k, %v : memref<8x16x1x576xbf16>, memref<13000x1x64x576xbf16>, memref<13000x1x64x512xbf16, strided<[36864, 36864, 576, 1]>>)

@@ -323,7 +323,9 @@ def Attn_MlaPlanAttr : Attn_Plan<Attn_Dialect, "MlaPlan", "mla", "mla", (ins
       "a warpgroup of its own all, and another one loads the keys (`own`, with "
       "wgmma, without `combine = launch` and `init`)">:$score,
     Attn_PlanEnum<Attn_SoftmaxPolicy, "exact",
-      "How the running maximum of the online softmax is kept">:$softmax,
+      "How the running maximum of the online softmax is kept. With `lagged`, which "
+      "is for `score = own`, the first half of a block's probabilities is handed "
+      "over before the second one is computed">:$softmax,
     Attn_PlanEnum<Attn_EpilogueKind, "auto",
       "How results leave the kernel. Not `tma`">:$epilogue,
     Attn_PlanBool<true,

@@ -29,8 +29,9 @@ def Attn_WgmmaOp : Attn_Op<"wgmma", [AttnRequiresSM<90>, AttnAsync<"kWgmmaGroups
     step, over columns that start at a multiple of 64.
 
     With `columns = n` the result has the first n columns of `b` only, and with
-    `depth = k` the contraction goes over the first k columns of `a` and rows of
-    `b`, which may have more.
+    `depth = k` the contraction goes over the first k columns of `a` and over k
+    rows of `b`, which may have more: from the first ones on, or with `first = r`
+    from row r on.
 
     The result is in flight: its registers may be touched only after an
     `attn.wgmma.wait`. The buffers may be written only after that too.
@@ -53,7 +54,8 @@ def Attn_WgmmaOp : Attn_Op<"wgmma", [AttnRequiresSM<90>, AttnAsync<"kWgmmaGroups
     Arg<Attn_BufferType, "K x N">:$b,
     Arg<Optional<AnyTypeOf<[AnyRankedTensor, Attn_InFlightType]>>, "M x N, the accumulator">:$c,
     Described<OptionalAttr<I64Attr>, "of b that are multiplied, the first ones; all without it">:$columns,
-    Described<OptionalAttr<I64Attr>, "of the contraction, the first columns of a; all without it">:$depth);
+    Described<OptionalAttr<I64Attr>, "of the contraction, the first columns of a; all without it">:$depth,
+    Described<OptionalAttr<I64Attr>, "the first row of b of the contraction, 0 without it">:$first);
   let results = (outs Res<Attn_InFlightType, "M x N">:$result);
   let assemblyFormat = [{
     $a `,` $b (`acc` $c^ `:` type($c))? attr-dict `:` type($a) `,` type($b) `->` type($result)
@@ -63,6 +65,8 @@ def Attn_WgmmaOp : Attn_Op<"wgmma", [AttnRequiresSM<90>, AttnAsync<"kWgmmaGroups
     /// Most columns of a product: an accumulator of more leaves a thread no
     /// registers for anything else. Above 256 it takes two instructions a step.
     static constexpr int64_t kMostColumns = 384;
+    /// Where in b the contraction starts.
+    int64_t getStart() { return getFirst().value_or(0); }
     bool closesGroup() { return true; }
     bool touchesOwnRows(::mlir::OpOperand &operand) {
       return operand.getOperandNumber() == 0;

@@ -197,11 +197,11 @@ LogicalResult WgmmaProduct::readB() {
     return failure();
   b = *described;
   bytesOfRun = layout->offset({0, type.getShape()[1] / grid.n});
-  int64_t first = 0;
+  int64_t start = op.getStart(), first = 0;
   for (int64_t part : columns) {
     SmallVector<int64_t> &steps = stepsOfB.emplace_back();
     for (int64_t k = 0; k < contraction; k += step)
-      steps.push_back(layout->offset({k, first}) / 16);
+      steps.push_back(layout->offset({start + k, first}) / 16);
     first += part;
   }
   return success();
