@@ -52,8 +52,8 @@ gpu.module @kernels {
     // CHECK: %[[BYTES:.*]] = arith.muli %[[TO_FIRST]], %{{.*}} : i32
     // CHECK: %[[FIRST:.*]] = llvm.getelementptr %[[OWN]][%[[BYTES]]]
     // CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xf32>
-    // CHECK: %[[COLUMNS:.*]] = arith.muli %[[TEAM]], %{{.*}} : i32
-    // CHECK: %[[PART:.*]] = llvm.getelementptr %[[FIRST]][%[[COLUMNS]]]
+    // CHECK: %[[COLUMNS:.*]] = arith.muli %[[TEAM]], %c512_i32 : i32
+    // CHECK: llvm.getelementptr %[[FIRST]][%[[COLUMNS]]]
     // CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xf32>
     // CHECK-COUNT-2: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xf32>
     // CHECK-NOT: llvm.load

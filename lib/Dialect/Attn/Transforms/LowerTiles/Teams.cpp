@@ -247,15 +247,17 @@ LogicalResult PartitionLowering::lower(TeamShareOp op) {
     TeamRegisters theirs = registers.at(distance);
     SmallVector<Value> rows = theirs.load(whole);
     for (auto [i, each] : llvm::enumerate(tiles)) {
-      auto values = ArrayRef(rows).slice(
-          std::min(each.first, whole),
-          each.registers.empty() ? each.part.numRegisters() : 0);
-      SmallVector<Value> part(values);
-      TeamRegisters divided =
-          theirs.at(times(team, int64_t(each.step) * 4 * 32));
-      for (size_t reg = 0; reg < each.registers.size(); reg += kWidth)
-        llvm::append_range(
-            part, divided.load(kWidth, each.first + each.registers[reg]));
+      SmallVector<Value> part;
+      if (each.registers.empty()) {
+        part.append(rows.begin() + each.first,
+                    rows.begin() + each.first + each.part.numRegisters());
+      } else {
+        TeamRegisters divided =
+            theirs.at(times(team, int64_t(each.step) * 4 * 32));
+        for (size_t reg = 0; reg < each.registers.size(); reg += kWidth)
+          llvm::append_range(
+              part, divided.load(kWidth, each.first + each.registers[reg]));
+      }
       setTile(op.getResults()[other * tiles.size() + i], each.part, part);
     }
   }
