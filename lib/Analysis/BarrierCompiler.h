@@ -117,6 +117,11 @@ private:
   void emitCommit(CommitOpInterface op);
   void emitTensorMemory(Operation *op);
   void emitTeamTake(TeamTakeOp op);
+  void emitTeamShare(TeamShareOp op);
+  /// Teams from `first` on and before `last` write the op's buffer, or read
+  /// that of the team `readsOn` further on.
+  void emitTeamAccess(Operation *op, int64_t first, int64_t last,
+                      std::optional<int64_t> readsOn);
   void addAccesses(Operation *op, Step &step);
   void useElement(Operation *op, Value index);
   void copyAll(Operation *op, ValueRange from, ValueRange to);

@@ -102,6 +102,8 @@ void Compiler::emitOp(Operation *op) {
     return emitTensorMemory(op);
   if (auto take = dyn_cast<TeamTakeOp>(op))
     return emitTeamTake(take);
+  if (auto share = dyn_cast<TeamShareOp>(op))
+    return emitTeamShare(share);
   if (isa<ElectOp>(op))
     return emitInSomeThreads(op, Code::Elect);
   if (isa<ClusterLeaderOp>(op))

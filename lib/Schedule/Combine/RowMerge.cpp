@@ -24,6 +24,8 @@ using namespace mlir;
 using namespace mlir::attn;
 
 static constexpr int32_t kLanes = int32_t(kWarpLanes);
+/// Runs that a row asks for without a loop where runs were dealt.
+static constexpr int64_t kFewRuns = 4;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 namespace {
@@ -43,6 +45,11 @@ private:
   using Step = llvm::function_ref<SmallVector<Value>(
       ImplicitLocOpBuilder &, Value split, Value counts, ValueRange carried)>;
 
+  /// `carried` through `step` for `size` partial results from `first` on, of
+  /// `count` in all; `isWhole` if there are as many.
+  SmallVector<Value> emitGroup(ImplicitLocOpBuilder &lb, Value first,
+                               int64_t size, Value count, bool isWhole,
+                               ValueRange carried, Step step);
   /// `init` through `step` for each partial result.
   SmallVector<Value> forEachSplit(ArrayRef<Value> init, Step step);
   /// The largest lse of the row.
@@ -250,6 +257,26 @@ void RowMerger::scaleColumns(SmallVector<Value> &values,
   LLVM::StoreOp::create(b, scale, emitAddress(b, "o_scales", offset), 4);
 }
 
+SmallVector<Value> RowMerger::emitGroup(ImplicitLocOpBuilder &lb, Value first,
+                                        int64_t size, Value count, bool isWhole,
+                                        ValueRange carried, Step step) {
+  Value last =
+      arith::SubIOp::create(lb, count, arith::ConstantIntOp::create(lb, 1, 32));
+  SmallVector<Value> state(carried);
+  for (int64_t i = 0; i < size; ++i) {
+    Value each = arith::AddIOp::create(lb, first,
+                                       arith::ConstantIntOp::create(lb, i, 32));
+    Value counts;
+    if (!isWhole && i != 0) {
+      counts = arith::CmpIOp::create(lb, arith::CmpIPredicate::sle, each, last);
+      each = arith::MinSIOp::create(lb, each, last);
+    }
+    each = arith::ExtUIOp::create(lb, lb.getI64Type(), each);
+    state = step(lb, each, counts, state);
+  }
+  return state;
+}
+
 SmallVector<Value> RowMerger::forEachSplit(ArrayRef<Value> init, Step step) {
   SmallVector<Value> state(init);
   if (isUnrolled) {
@@ -267,28 +294,33 @@ SmallVector<Value> RowMerger::forEachSplit(ArrayRef<Value> init, Step step) {
   }
   Value count =
       present ? present : frame.getExtent({{"partial_o", 0}}, facts.splits);
-  auto loop = scf::ForOp::create(
-      b, frame.i32(0), count, frame.i32(size), init,
-      [&](OpBuilder &builder, Location loc, Value split, ValueRange carried) {
+  auto emitAll = [&](OpBuilder &builder) {
+    auto loop = scf::ForOp::create(
+        builder, b.getLoc(), frame.i32(0), count, frame.i32(size), init,
+        [&](OpBuilder &nested, Location loc, Value split, ValueRange carried) {
+          ImplicitLocOpBuilder lb(loc, nested);
+          scf::YieldOp::create(
+              lb, emitGroup(lb, split, size, count, isWhole, carried, step));
+        });
+    return llvm::to_vector(ValueRange(loop.getResults()));
+  };
+  if (!present || size <= kFewRuns)
+    return emitAll(b);
+  // Most rows have few runs, and what they ask for again keeps others waiting.
+  Value zero = frame.i32(0);
+  Value isFew = arith::CmpIOp::create(b, arith::CmpIPredicate::sle, count,
+                                      frame.i32(kFewRuns));
+  auto branch = scf::IfOp::create(
+      b, isFew,
+      [&](OpBuilder &builder, Location loc) {
         ImplicitLocOpBuilder lb(loc, builder);
-        Value last = arith::SubIOp::create(
-            lb, count, arith::ConstantIntOp::create(lb, 1, 32));
-        SmallVector<Value> state(carried);
-        for (int64_t i = 0; i < size; ++i) {
-          Value each = arith::AddIOp::create(
-              lb, split, arith::ConstantIntOp::create(lb, i, 32));
-          Value counts;
-          if (!isWhole && i != 0) {
-            counts = arith::CmpIOp::create(lb, arith::CmpIPredicate::sle, each,
-                                           last);
-            each = arith::MinSIOp::create(lb, each, last);
-          }
-          each = arith::ExtUIOp::create(lb, lb.getI64Type(), each);
-          state = step(lb, each, counts, state);
-        }
-        scf::YieldOp::create(lb, state);
+        scf::YieldOp::create(lb, emitGroup(lb, zero, kFewRuns, count,
+                                           /*isWhole=*/false, init, step));
+      },
+      [&](OpBuilder &builder, Location loc) {
+        scf::YieldOp::create(builder, loc, emitAll(builder));
       });
-  return llvm::to_vector(ValueRange(loop.getResults()));
+  return llvm::to_vector(ValueRange(branch.getResults()));
 }
 
 Value RowMerger::emitMaximum(Value lseOffset) {

@@ -12,9 +12,8 @@
 // depth, pass through shared memory, so that all know the whole rows and
 // compute the same softmax; or each computes all.
 //
-// With several teams each does so for a run of the tile's blocks, and the first
-// one stores what all states give together. They are merged pairwise: of 8
-// teams 4 take the states of the other 4, then 2 of 2 and 1 of 1.
+// With several teams each does so for a run of the tile's blocks, and what all
+// states give together is stored (CopiedTeams.cpp).
 //
 // 8-bit keys and values beside 16-bit queries stay as they are in the rings,
 // and become f16 as fragments. Queries and probabilities are f16 then.
@@ -36,7 +35,7 @@ using namespace mlir::attn;
 static constexpr int64_t kTightRegisters = 235;
 
 void CopiedEmitter::emitResultViews() {
-  oView = emitResultView("o");
+  oView = dividesResults() ? emitTeamResultView() : emitResultView("o");
   if (facts.lse)
     lseView = emitResultView("lse");
 }
@@ -450,10 +449,8 @@ LogicalResult CopiedEmitter::emitTile() {
 
   bounds = emitBlockBounds(context, row, queries, keys, blockM, blockN, group);
   emitRun(blockN);
-  if (plan.getTeams() > 1) {
-    team = TeamIndexOp::create(b);
-    emitShare(context, bounds, team, plan.getTeams());
-  }
+  if (plan.getTeams() > 1)
+    emitShare(context, bounds, getTeam(), plan.getTeams());
   emitScoreDescale();
   from.scale = emitExponentScale();
   RunningState init = emitInitialState();
@@ -498,16 +495,10 @@ LogicalResult CopiedEmitter::emitTile() {
   state = emitWithSinks(state);
   if (isTight)
     emitResultViews();
-  if (plan.getTeams() == 1) {
-    storeResults(state);
-    return success();
-  }
-  Value isFirst =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, team, context.i32(0));
-  auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  storeResults(state);
+  if (plan.getTeams() == 1)
+    storeResults(state, lseView);
+  else
+    storeTeamResults(state);
   return success();
 }
 
@@ -539,7 +530,7 @@ Value CopiedEmitter::emitScratch() {
   return alloc("o", bufferType({blockM, resultColumns}, facts.outType));
 }
 
-void CopiedEmitter::storeResults(RunningState state) {
+void CopiedEmitter::storeResults(RunningState state, Value lse) {
   // Columns in quads fill sectors of 32 bytes as they are.
   EpilogueKind epilogue = plan.getEpilogue();
   // Shuffles, and copies through shared memory, of many results of f16 were
@@ -549,20 +540,7 @@ void CopiedEmitter::storeResults(RunningState state) {
   if ((facts.hasNarrowKeys() || (hasMany && plan.getSlice())) &&
       epilogue == EpilogueKind::Auto)
     epilogue = EpilogueKind::Direct;
-  emitResults(state, oView, lseView, emitScratch(), epilogue);
-}
-
-RunningState CopiedEmitter::mergeTeams(RunningState state) {
-  Value buffer =
-      alloc("states", bufferType({extents.stateElements}, b.getF32Type()));
-  int64_t from = llvm::PowerOf2Ceil(plan.getTeams()) / 2;
-  for (; from > 0; from /= 2) {
-    SmallVector<Value> own = state.list();
-    auto take =
-        TeamTakeOp::create(b, ValueRange(own).getTypes(), own, buffer, from);
-    state = emitMergedState(state, RunningState(take.getResults()));
-  }
-  return state;
+  emitResults(state, oView, lse, emitScratch(), epilogue);
 }
 
 LogicalResult CopiedEmitter::run() {

@@ -42,13 +42,32 @@ private:
   };
 
   LogicalResult emitTile();
-  /// What all teams' states give together, in the first team.
+
+  //===--------------------------------------------------------------------===//
+  // Teams (CopiedTeams.cpp)
+  //===--------------------------------------------------------------------===//
+
+  /// The team's number, i32.
+  Value getTeam();
+  /// True if each team merges and stores columns of its own; else the first one
+  /// does so with all.
+  bool dividesResults() const;
+  /// Columns of such a team.
+  int64_t getTeamColumns() const {
+    return extents.valueColumns / plan.getTeams();
+  }
+  /// The view of these.
+  Value emitTeamResultView();
+  /// What all teams' states give together, in the first team or in its columns.
   RunningState mergeTeams(RunningState state);
+  /// Stores what that is.
+  void storeTeamResults(RunningState state);
+
   void emitResultViews();
   /// Shared memory through which results may pass; null for none.
   Value emitScratch();
-  /// Stores the results of the tile.
-  void storeResults(RunningState state);
+  /// Stores the results of the tile, and its LSE if `lse` is not null.
+  void storeResults(RunningState state, Value lse);
   void allocRings();
   /// The ring of a number for each row.
   Value allocScales(StringRef name);
@@ -184,7 +203,7 @@ private:
   /// The ring of Q's slices; null where all of Q stays.
   Value qRing;
   Value oView, lseView;
-  /// The team's number, i32; null where the CTA is one team.
+  /// The team's number, once somebody asked for it.
   Value team;
 };
 

@@ -133,6 +133,15 @@ Value GridTiles::emitNumber(Value batch) {
   return join(join(batch, gpu::Dimension::y), gpu::Dimension::x);
 }
 
+Value GridTiles::emitRowTile() {
+  // A tile that has all rows is known without asking, and so is which of its
+  // rows there are.
+  bool isOne = !ShapedType::isDynamic(facts.queries) &&
+               !ShapedType::isDynamic(facts.getGroup()) &&
+               facts.queries * getPackedHeads(facts, plan) <= plan.getBlockM();
+  return isOne ? context.i32(0) : emitBlockId(gpu::Dimension::x);
+}
+
 TileCoordinates GridTiles::emitTile() {
   TileCoordinates result;
   int64_t packed = getPackedHeads(facts, plan);
@@ -155,7 +164,7 @@ TileCoordinates GridTiles::emitTile() {
     result.tile = arith::SubIOp::create(
         b, arith::SubIOp::create(b, tiles, context.i32(1)), y);
   } else {
-    result.tile = emitBlockId(gpu::Dimension::x);
+    result.tile = emitRowTile();
     result.head = emitBlockId(gpu::Dimension::y);
     result.batch = emitBatch(result);
   }

@@ -54,6 +54,8 @@ public:
 
 private:
   Value emitBlockId(gpu::Dimension dim);
+  /// The tile of the rows of a query, i32.
+  Value emitRowTile();
   /// The tile's number among all, i32, the same for all of its runs; `batch` is
   /// the last part of it.
   Value emitNumber(Value batch);

@@ -32,6 +32,38 @@ func.func @from(%x: tensor<16x8xf32, #attn.auto>, %b: !attn.buffer<256xf32, #att
 
 // -----
 
+func.func @share_nothing(%b: !attn.buffer<256xf32, #attn.auto, shared>) {
+  // expected-error @below {{expected a tile to take, got none}}
+  "attn.team_share"(%b) : (!attn.buffer<256xf32, #attn.auto, shared>) -> ()
+  return
+}
+
+// -----
+
+func.func @share_results(%m: tensor<16xf32, #attn.auto>, %x: tensor<16x8xf32, #attn.auto>, %b: !attn.buffer<256xf32, #attn.auto, shared>) {
+  // expected-error @below {{expected results of each team for 2 tiles, got 3}}
+  %y:3 = attn.team_share %m, %x via %b : tensor<16xf32, #attn.auto>, tensor<16x8xf32, #attn.auto> via <256xf32, #attn.auto, shared> -> tensor<16xf32, #attn.auto>, tensor<16x8xf32, #attn.auto>, tensor<16xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @share_columns(%x: tensor<16x8xf32, #attn.auto>, %b: !attn.buffer<256xf32, #attn.auto, shared>) {
+  // expected-error @below {{expected columns that 3 teams divide, got 'tensor<16x8xf32, #attn.auto>'}}
+  %y:3 = attn.team_share %x via %b : tensor<16x8xf32, #attn.auto> via <256xf32, #attn.auto, shared> -> tensor<16x2xf32, #attn.auto>, tensor<16x2xf32, #attn.auto>, tensor<16x2xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @share_part(%x: tensor<16x8xf32, #attn.auto>, %b: !attn.buffer<256xf32, #attn.auto, shared>) {
+  // expected-error @below {{expected a part of 'tensor<16x8xf32, #attn.auto>' for each of 2 teams, got 'tensor<16x8xf32, #attn.auto>'}}
+  %y:2 = attn.team_share %x via %b : tensor<16x8xf32, #attn.auto> via <256xf32, #attn.auto, shared> -> tensor<16x4xf32, #attn.auto>, tensor<16x8xf32, #attn.auto>
+  return
+}
+
+// -----
+
 // expected-error @below {{expected 'attn.teams' to be from 1 to 32, got 33 : i64}}
 func.func private @many() attributes {attn.warps = array<i64: 1, 1>, attn.teams = 33 : i64}
 

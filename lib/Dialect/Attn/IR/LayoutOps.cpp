@@ -112,6 +112,12 @@ void TeamTakeOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
     links.push_back({tile, result});
 }
 
+void TeamShareOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
+  size_t tiles = getTiles().size();
+  for (auto [i, result] : llvm::enumerate(getResults()))
+    links.push_back({getTiles()[i % tiles], result});
+}
+
 void SliceOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
   links.push_back({getSource(), getResult()});
 }

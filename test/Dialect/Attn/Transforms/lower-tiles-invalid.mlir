@@ -247,6 +247,43 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
+  gpu.func @few_shared(%x: f32) kernel attributes {attn.warps = array<i64: 1, 1>, attn.teams = 2 : i64, attn.shared_bytes = 1024 : i64} {
+    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<96xf32, #attn.rows, shared>
+    %t = tensor.splat %x : tensor<16x16xf32, #attn.mma<warps = [1, 1]>>
+    // expected-error @below {{expected a buffer of at least 256 elements for 8 registers of a thread, got 96}}
+    %y:2 = attn.team_share %t via %b : tensor<16x16xf32, #attn.mma<warps = [1, 1]>> via <96xf32, #attn.rows, shared> -> tensor<16x8xf32, #attn.mma<warps = [1, 1]>>, tensor<16x8xf32, #attn.mma<warps = [1, 1]>>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @other_teams(%x: f32) kernel attributes {attn.warps = array<i64: 1, 1>, attn.teams = 4 : i64, attn.shared_bytes = 4096 : i64} {
+    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<256xf32, #attn.rows, shared>
+    %t = tensor.splat %x : tensor<16x16xf32, #attn.mma<warps = [1, 1]>>
+    // expected-error @below {{expected results of 4 teams, got those of 2}}
+    %y:2 = attn.team_share %t via %b : tensor<16x16xf32, #attn.mma<warps = [1, 1]>> via <256xf32, #attn.rows, shared> -> tensor<16x8xf32, #attn.mma<warps = [1, 1]>>, tensor<16x8xf32, #attn.mma<warps = [1, 1]>>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @torn_fragments(%x: f32) kernel attributes {attn.warps = array<i64: 1, 1>, attn.teams = 2 : i64, attn.shared_bytes = 4096 : i64} {
+    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<384xf32, #attn.rows, shared>
+    %m = tensor.splat %x : tensor<16xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [1, 1]>>>
+    %t = tensor.splat %x : tensor<16x16xf32, #attn.mma<warps = [1, 1]>>
+    // expected-error @below {{expected teams to divide a tile by 4 registers or a multiple of them, got}}
+    %y:4 = attn.team_share %m, %t via %b : tensor<16xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [1, 1]>>>, tensor<16x16xf32, #attn.mma<warps = [1, 1]>> via <384xf32, #attn.rows, shared> -> tensor<16xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [1, 1]>>>, tensor<16x8xf32, #attn.mma<warps = [1, 1]>>, tensor<16xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [1, 1]>>>, tensor<16x8xf32, #attn.mma<warps = [1, 1]>>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
   gpu.func @slice(%x: f32) kernel attributes {attn.warps = array<i64: 4, 1>} {
     %t = tensor.splat %x : tensor<64x32xf32, #attn.mma<warps = [4, 1]>>
     // expected-error @below {{expected a slice whose elements stay in their threads and registers, got columns 4 to 20 of}}

@@ -34,4 +34,32 @@ gpu.module @kernels {
     llvm.store %i, %out : i32, !llvm.ptr<1>
     gpu.return
   }
+
+  // Each of 2 teams writes the registers of its row values and its tile, 16 bytes of
+  // a thread at a time, and reads those of both: the row values, and of the tile the
+  // 4 registers of its own columns, 512 bytes further on for each team before it.
+  // CHECK-LABEL: gpu.func @share(
+  gpu.func @share(%out: !llvm.ptr<1>, %x: f32) kernel attributes {attn.warps = array<i64: 1, 1>, attn.teams = 2 : i64, attn.shared_bytes = 4096 : i64} {
+    // CHECK: %[[TEAM:.*]] = nvvm.shfl.sync idx
+    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<384xf32, #attn.rows, shared>
+    // CHECK: %[[OWN:.*]] = llvm.getelementptr %{{.*}}[%{{.*}}]
+    %m = tensor.splat %x : tensor<16xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [1, 1]>>>
+    %t = tensor.splat %x : tensor<16x16xf32, #attn.mma<warps = [1, 1]>>
+    // CHECK-COUNT-3: llvm.store %{{.*}}, %{{.*}} {alignment = 16 : i64}
+    // CHECK: gpu.barrier
+    // CHECK-NOT: gpu.barrier
+    // CHECK: %[[TO_FIRST:.*]] = arith.subi %{{.*}}, %[[TEAM]] : i32
+    // CHECK: %[[BYTES:.*]] = arith.muli %[[TO_FIRST]], %{{.*}} : i32
+    // CHECK: %[[FIRST:.*]] = llvm.getelementptr %[[OWN]][%[[BYTES]]]
+    // CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xf32>
+    // CHECK: %[[COLUMNS:.*]] = arith.muli %[[TEAM]], %c512_i32 : i32
+    // CHECK: llvm.getelementptr %[[FIRST]][%[[COLUMNS]]]
+    // CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xf32>
+    // CHECK-COUNT-2: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xf32>
+    // CHECK-NOT: llvm.load
+    %y:6 = attn.team_share %m, %m, %t via %b : tensor<16xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [1, 1]>>>, tensor<16xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [1, 1]>>>, tensor<16x16xf32, #attn.mma<warps = [1, 1]>> via <384xf32, #attn.rows, shared> -> tensor<16xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [1, 1]>>>, tensor<16xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [1, 1]>>>, tensor<16x8xf32, #attn.mma<warps = [1, 1]>>, tensor<16xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [1, 1]>>>, tensor<16xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [1, 1]>>>, tensor<16x8xf32, #attn.mma<warps = [1, 1]>>
+    %z = arith.addf %y#2, %y#5 : tensor<16x8xf32, #attn.mma<warps = [1, 1]>>
+    %r = arith.addf %y#0, %y#4 : tensor<16xf32, #attn.slice<dim = 1, parent = #attn.mma<warps = [1, 1]>>>
+    gpu.return
+  }
 }

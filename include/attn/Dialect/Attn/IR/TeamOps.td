@@ -93,4 +93,42 @@ def Attn_TeamTakeOp : Attn_Op<"team_take", [AttnRequiresSM<80>,
   let hasVerifier = 1;
 }
 
+def Attn_TeamShareOp : Attn_Op<"team_share", [AttnRequiresSM<80>,
+    DeclareOpInterfaceMethods<Attn_LayoutOpInterface, ["getLayoutLinks"]>]> {
+  let summary = "divides the tiles of all teams by their columns";
+  let description = [{
+    Each of T teams gets, of every team's tiles, its own columns: with C columns team t
+    gets C / T of them from t C / T on. Of tiles that have rows only it gets the whole.
+    Results are what it gets of the tiles of team 0, then of those of team 1, up to the
+    last one. All teams write their registers to `buffer`, f32 elements of which there
+    are 32 for each register of the tiles, meet, and read each other's.
+
+    Undefined behaviour: threads of the CTA that do not come to it; a team that
+    touches the bytes of its `buffer` before the next barrier of the CTA.
+
+    Example:
+
+    ```mlir
+    func.func @divide(%x: tensor<16x32xf32, #attn.mma<warps = [1, 1]>>, %b: !attn.buffer<512xf32, #attn.rows, shared>) attributes {attn.warps = array<i64: 1, 1>, attn.teams = 2 : i64} {
+      %y:2 = attn.team_share %x via %b : tensor<16x32xf32, #attn.mma<warps = [1, 1]>> via <512xf32, #attn.rows, shared> -> tensor<16x16xf32, #attn.mma<warps = [1, 1]>>, tensor<16x16xf32, #attn.mma<warps = [1, 1]>>
+      return
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<Variadic<AnyRankedTensor>, "the team's own tiles, f32">:$tiles,
+    Arg<Attn_BufferType, "the registers of all teams", [MemRead, MemWrite]>:$buffer);
+  let results = (outs Res<Variadic<AnyRankedTensor>, "the team's part of all teams' tiles">:$results);
+  let assemblyFormat = [{
+    $tiles `via` $buffer attr-dict `:` type($tiles) `via` type($buffer) `->` type($results)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// How many teams the results are of.
+    int64_t countTeams() {
+      return getTiles().empty() ? 0 : getResults().size() / getTiles().size();
+    }
+  }];
+}
+
 #endif // ATTN_DIALECT_ATTN_IR_TEAMOPS_TD

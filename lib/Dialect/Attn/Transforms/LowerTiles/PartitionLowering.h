@@ -462,6 +462,11 @@ void LoweringTable::add(bool isReplaced, bool onTilesOnly) {
   entries[TypeID::get<Op>()] = {lower, isReplaced, onTilesOnly};
 }
 
+/// For each register of a slice from `column` on, the tile's register with that
+/// element; none if another thread has it.
+std::optional<SmallVector<unsigned>>
+matchSlice(const TileLayout &slice, const TileLayout &tile, int64_t column);
+
 } // namespace mlir::attn::lowering
 
 #endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_LOWERTILES_PARTITIONLOWERING_H

@@ -135,10 +135,9 @@ LogicalResult PartitionLowering::lower(BroadcastOp op) {
 // Slices
 //===----------------------------------------------------------------------===//
 
-/// For each register of a slice from `column` on, the tile's register with that
-/// element; none if another thread has it.
-static std::optional<SmallVector<unsigned>>
-matchSlice(const TileLayout &slice, const TileLayout &tile, int64_t column) {
+std::optional<SmallVector<unsigned>>
+lowering::matchSlice(const TileLayout &slice, const TileLayout &tile,
+                     int64_t column) {
   llvm::DenseMap<std::pair<int64_t, int64_t>, unsigned> registers;
   for (unsigned reg = 0; reg < tile.numRegisters(); ++reg) {
     auto coords = tile.registerCoords(reg);

@@ -47,10 +47,11 @@ public:
     }
   }
 
-  SmallVector<Value> load(size_t count) {
+  /// Registers from `first` on, a multiple of kWidth.
+  SmallVector<Value> load(size_t count, size_t first = 0) {
     SmallVector<Value> values;
-    for (size_t first = 0; first < count; first += kWidth) {
-      size_t part = std::min<size_t>(kWidth, count - first);
+    for (size_t end = first + count; first < end; first += kWidth) {
+      size_t part = std::min<size_t>(kWidth, end - first);
       Value vector = LLVM::LoadOp::create(b, typeOf(part), address(first),
                                           /*alignment=*/4 * kWidth);
       for (size_t i = 0; i < part; ++i)
@@ -58,6 +59,14 @@ public:
             LLVM::ExtractElementOp::create(b, vector, constant(i)));
     }
     return values;
+  }
+
+  /// The same registers of the team whose bytes are `distance` further on, i32.
+  TeamRegisters at(Value distance) {
+    return {b,
+            LLVM::GEPOp::create(b, base.getType(), b.getI8Type(), base,
+                                ValueRange{distance}),
+            lane};
   }
 
 private:
@@ -81,6 +90,18 @@ private:
 
 } // namespace
 
+/// The buffer has room for `count` registers of each thread.
+template <typename Op>
+static LogicalResult checkRoom(Op op, size_t count) {
+  int64_t elements = op.getBuffer().getType().getShape()[0];
+  int64_t needed = 32 * llvm::alignTo(count, kWidth);
+  if (elements < needed)
+    return op.emitOpError("expected a buffer of at least ")
+           << needed << " elements for " << count
+           << " registers of a thread, got " << elements;
+  return success();
+}
+
 template <>
 LogicalResult PartitionLowering::lower(TeamTakeOp op) {
   SmallVector<TileValue, 0> tiles;
@@ -92,12 +113,8 @@ LogicalResult PartitionLowering::lower(TeamTakeOp op) {
     llvm::append_range(own, tile->values);
     tiles.push_back(*tile);
   }
-  int64_t elements = op.getBuffer().getType().getShape()[0];
-  int64_t needed = 32 * llvm::alignTo(own.size(), kWidth);
-  if (elements < needed)
-    return op.emitOpError("expected a buffer of at least ")
-           << needed << " elements for " << own.size()
-           << " registers of a thread, got " << elements;
+  if (failed(checkRoom(op, own.size())))
+    return failure();
 
   ImplicitLocOpBuilder b(op.getLoc(), op);
   auto constant = [&](int64_t value) -> Value {
@@ -141,6 +158,112 @@ LogicalResult PartitionLowering::lower(TeamTakeOp op) {
   return success();
 }
 
+namespace {
+
+/// A tile of those that teams divide.
+struct SharedTile {
+  /// Where its registers are among those of all tiles.
+  size_t first;
+  /// Its part.
+  TileLayout part;
+  /// For each register of the first team's part the tile's, and how much
+  /// further on the next team's are; without any teams get all of the tile.
+  SmallVector<unsigned> registers = {};
+  unsigned step = 0;
+};
+
+} // namespace
+
+/// Finds the parts of `whole`, which have `columns` columns each. False if
+/// teams cannot read them alike, kWidth registers at a time.
+static bool findParts(SharedTile &tile, const TileLayout &whole, int64_t teams,
+                      int64_t columns) {
+  for (int64_t team = 0; team < teams; ++team) {
+    std::optional<SmallVector<unsigned>> from =
+        matchSlice(tile.part, whole, team * columns);
+    if (!from || from->size() % kWidth != 0)
+      return false;
+    if (team == 0)
+      tile.registers = *from;
+    if (team == 1)
+      tile.step = from->front() - tile.registers.front();
+    for (auto [i, reg] : llvm::enumerate(*from)) {
+      unsigned group = tile.registers[i / kWidth * kWidth];
+      if (reg != tile.registers[i] + team * tile.step ||
+          tile.registers[i] != group + i % kWidth ||
+          (tile.first + group) % kWidth != 0)
+        return false;
+    }
+  }
+  return tile.step % kWidth == 0;
+}
+
+template <>
+LogicalResult PartitionLowering::lower(TeamShareOp op) {
+  int64_t teams = kernel.teams;
+  if (op.countTeams() != teams)
+    return op.emitOpError("expected results of ")
+           << teams << " teams, got those of " << op.countTeams();
+  SmallVector<SharedTile, 0> tiles;
+  SmallVector<Value> own;
+  for (auto [value, result] : llvm::zip(op.getTiles(), op.getResults())) {
+    FailureOr<TileValue> tile = this->tile(op, value);
+    auto type = cast<RankedTensorType>(result.getType());
+    FailureOr<TileLayout> layout = layoutOf(op, type);
+    if (failed(tile) || failed(layout))
+      return failure();
+    SharedTile shared = {own.size(), *layout};
+    if (type.getRank() == 2 &&
+        !findParts(shared, tile->layout, teams, type.getShape().back()))
+      return op.emitOpError("expected teams to divide a tile by ")
+             << kWidth << " registers or a multiple of them, got "
+             << tile->layout.str();
+    llvm::append_range(own, tile->values);
+    tiles.push_back(shared);
+  }
+  if (failed(checkRoom(op, own.size())))
+    return failure();
+
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(b, value, 32);
+  };
+  auto times = [&](Value x, int64_t factor) -> Value {
+    return arith::MulIOp::create(b, x, constant(factor));
+  };
+  Value team = teams > 1 ? kernel.uniformWarp() : constant(0);
+  TeamRegisters registers(b, kernel.buffers.lookup(op.getBuffer()).base,
+                          lane());
+  registers.store(own);
+  gpu::BarrierOp::create(b);
+  // What rows have stands in front of what is divided.
+  size_t whole = 0;
+  for (const SharedTile &each : tiles)
+    if (each.registers.empty())
+      whole = each.first + each.part.numRegisters();
+  for (int64_t other = 0; other < teams; ++other) {
+    Value distance = times(arith::SubIOp::create(b, constant(other), team),
+                           getTeamBytes(kernel.func));
+    TeamRegisters theirs = registers.at(distance);
+    SmallVector<Value> rows = theirs.load(whole);
+    for (auto [i, each] : llvm::enumerate(tiles)) {
+      SmallVector<Value> part;
+      if (each.registers.empty()) {
+        part.append(rows.begin() + each.first,
+                    rows.begin() + each.first + each.part.numRegisters());
+      } else {
+        TeamRegisters divided =
+            theirs.at(times(team, int64_t(each.step) * 4 * 32));
+        for (size_t reg = 0; reg < each.registers.size(); reg += kWidth)
+          llvm::append_range(
+              part, divided.load(kWidth, each.first + each.registers[reg]));
+      }
+      setTile(op.getResults()[other * tiles.size() + i], each.part, part);
+    }
+  }
+  return success();
+}
+
 void lowering::addTeamLowerings(LoweringTable &table) {
-  table.addReplaced<TeamIndexOp, TeamBarrierOp, TeamTakeOp>();
+  table.addReplaced<TeamIndexOp, TeamBarrierOp, TeamTakeOp, TeamShareOp>();
 }

@@ -1,0 +1,85 @@
+//===- CopiedTeams.cpp - What the teams of a CTA give together ------------===//
+//
+// The states of all teams are merged pairwise: of 8 teams those of the first 4
+// with those of the other 4, then 2 with 2 and 1 with 1. A tile ends with it,
+// so what counts is how long it takes: where teams can divide the columns each
+// merges and stores its own, and all meet once.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CopiedEmitter.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Columns that a team's part has to be a multiple of: a fragment of columns in
+/// fours, as products with widened values leave them, has 16.
+static constexpr int64_t kPartColumns = 16;
+
+Value CopiedEmitter::getTeam() {
+  if (!team)
+    team = TeamIndexOp::create(b);
+  return team;
+}
+
+bool CopiedEmitter::dividesResults() const {
+  // Groups of columns have a scale together, and initial results are found by
+  // the column of a whole row.
+  return plan.getTeams() > 1 && plan.getColumnWarps() == 1 &&
+         extents.valueColumns % (kPartColumns * plan.getTeams()) == 0 &&
+         !facts.oScales && !facts.initLse;
+}
+
+Value CopiedEmitter::emitTeamResultView() {
+  return emitResultView("o", /*first=*/0, getTeamColumns(), getTeam(),
+                        getTeamColumns());
+}
+
+RunningState CopiedEmitter::mergeTeams(RunningState state) {
+  int64_t teams = plan.getTeams(), from = llvm::PowerOf2Ceil(teams) / 2;
+  SmallVector<Value> own = state.list();
+  Value buffer =
+      alloc("states", bufferType({extents.stateElements}, b.getF32Type()));
+  if (!dividesResults()) {
+    for (; from > 0; from /= 2) {
+      own = state.list();
+      auto take =
+          TeamTakeOp::create(b, ValueRange(own).getTypes(), own, buffer, from);
+      state = emitMergedState(state, RunningState(take.getResults()));
+    }
+    return state;
+  }
+  auto whole = cast<RankedTensorType>(state.o.getType());
+  Type part = whole.clone({blockM, getTeamColumns()});
+  SmallVector<Type> types;
+  for (int64_t i = 0; i < teams; ++i)
+    llvm::append_values(types, state.m.getType(), state.l.getType(), part);
+  auto share = TeamShareOp::create(b, types, own, buffer);
+  SmallVector<RunningState> states;
+  for (int64_t i = 0; i < teams; ++i)
+    states.emplace_back(share.getResults().slice(own.size() * i, own.size()));
+  for (; from > 0; from /= 2) {
+    for (size_t i = 0; i + from < states.size(); ++i)
+      states[i] = emitMergedState(states[i], states[i + from]);
+    states.resize(from);
+  }
+  return states.front();
+}
+
+void CopiedEmitter::storeTeamResults(RunningState state) {
+  bool isDivided = dividesResults();
+  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, getTeam(),
+                                        context.i32(0));
+  if (!isDivided || lseView) {
+    auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    if (isDivided)
+      emitLSE(state.m, state.l, lseView);
+    else
+      storeResults(state, lseView);
+  }
+  if (isDivided)
+    storeResults(state, /*lse=*/Value());
+}
