@@ -85,11 +85,8 @@ CHECKS = [
           "--workers={jobs}"),
     Check("slices of heads", 30, "{python} scripts/sim-grid.py --tiled --sample=600 "
           "--workers={jobs}"),
-    Check("tensor memory", 60, "{python} scripts/sim-grid.py --tmem --chip=sm_100a --sample=400 "
-          "--workers={jobs}"),
-    Check("tensor memory, pairs of features in all corners", 40,
-          "{python} scripts/sim-grid.py --tmem --pairwise --corners --chip=sm_100a "
-          "--workers={jobs}"),
+    Check("tensor memory", 100, "{python} scripts/sim-grid.py --whole --workers={jobs} "
+          "--state={build}/tmem-grid.jsonl"),
     Check("offsets beyond 2^31 elements", 5, "{python} scripts/far-offsets.py --bin={build}/bin",
           skipped=2),
     Check("plans of all head dimensions", 180,
