@@ -95,6 +95,9 @@ CHECKS = [
     Check("plans of all features", 60,
           "{python} scripts/plan-sweep.py --features --workers={jobs} --bin={build}/bin "
           "--state={build}/feature-sweep.jsonl"),
+    Check("plans of the grid of tensor memory", 30,
+          "{python} scripts/plan-sweep.py --problems --workers={jobs} --bin={build}/bin "
+          "--state={build}/problem-sweep.jsonl"),
     Check("plans of all pairs of head dimensions", 1,
           "env ATTN_NIGHTLY=1 {build}/unittests/Compile/AttnCompileTests "
           "--gtest_filter=PlanTest.AllHeadDimensionsHavePlans"),

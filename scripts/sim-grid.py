@@ -62,7 +62,14 @@ sys.path.insert(0, str(ROOT / "scripts"))  # where gpu_grid.py loads this file
 from grid_cases import AXES, LSE_TOLERANCE, MASKS, TOLERANCE, WIDE_AXES, Case  # noqa: E402
 from grid_state import GridState  # noqa: E402
 from served_cases import SERVED_AXES, ServedCase  # noqa: E402
-from tmem_cases import TMEM_AXES, TmemCase, WholeCase, count_pairs, draw_whole  # noqa: E402
+from tmem_cases import (  # noqa: E402
+    TMEM_AXES,
+    WHOLE_AXES,
+    TmemCase,
+    WholeCase,
+    count_pairs,
+    draw_whole,
+)
 
 # Head dimensions whose shared-memory layout must be free of conflicts.
 CONFLICT_FREE = (64, 128)
@@ -386,7 +393,7 @@ def main():
         grid, chip = (TMEM_AXES, TmemCase), "sm_100a"
     options.chip = options.chip or chip
     if options.whole:
-        points = draw_whole(options.seed)
+        points = draw_whole(WHOLE_AXES, options.seed)
         print("{} problems, {} of {} pairs of values".format(len(points), *count_pairs(points)))
         cases = [WholeCase(point) for point in points]
     else:

@@ -32,30 +32,45 @@ TMEM_AXES = {
 }
 
 
-class TmemCase(Case):
-    """One point of the grid of ws_tmem."""
+class PackedCase(Case):
+    """A problem, maybe of packed sequences."""
 
     def __init__(self, values):
-        super().__init__(values[:6])
-        self.packed, self.softmax, self.epilogue, self.rows, sums, chunks = values[6:]
-        self.sums = sums if self.dtype == "f16" else "registers"
-        self.rows &= self.heads != self.kv_heads
-        self.chunks = chunks and self.mask != "none"
+        *usual, self.packed = values
+        super().__init__(usual)
 
     @property
     def name(self):
-        packed = "-packed" if self.packed else ""
-        rows = "-rows" if self.rows else ""
-        sums = "-sums" if self.sums == "tensor" else ""
-        chunks = "-chunks" if self.chunks else ""
-        return f"{super().name}{packed}-{self.softmax}-{self.epilogue}{rows}{sums}{chunks}"
+        return super().name + ("-packed" if self.packed else "")
 
     def command(self, tool, chip):
         command = super().command(tool, chip)
         if self.packed:
             command[1] = f"--q=1x{self.heads}x{self.nq + 5}x{self.d}x{self.dtype}"
             command[3] = f"--varlen=q:{self.nq},0,5/k:{self.nk},40,0"
-        return [*command, "--schedule=ws_tmem", f"--set=spills=allow,{self.parameters}"]
+        return command
+
+
+class TmemCase(PackedCase):
+    """One point of the grid of ws_tmem."""
+
+    def __init__(self, values):
+        super().__init__(values[:7])
+        self.softmax, self.epilogue, self.rows, sums, chunks = values[7:]
+        self.sums = sums if self.dtype == "f16" else "registers"
+        self.rows &= self.heads != self.kv_heads
+        self.chunks = chunks and self.mask != "none"
+
+    @property
+    def name(self):
+        rows = "-rows" if self.rows else ""
+        sums = "-sums" if self.sums == "tensor" else ""
+        chunks = "-chunks" if self.chunks else ""
+        return f"{super().name}-{self.softmax}-{self.epilogue}{rows}{sums}{chunks}"
+
+    def command(self, tool, chip):
+        plan = f"--set=spills=allow,{self.parameters}"
+        return [*super().command(tool, chip), "--schedule=ws_tmem", plan]
 
     @property
     def parameters(self):
@@ -80,10 +95,12 @@ TILES = {
     "dealt": ",dynamic=true",
     "grouped": ",group_heads=2",
 }
+#: Chips of ws_tmem.
+CHIPS = ("sm_100a", "sm_100f", "sm_103a")
 #: The same on each chip, in each order of tiles, on the launch's CTAs and on one alone,
 #: which computes all tiles, with other inputs.
 WHOLE_AXES = TMEM_AXES | {
-    "chip": ("sm_100a", "sm_100f", "sm_103a"),
+    "chip": CHIPS,
     "tiles": tuple(TILES),
     "grid": ("launch", "one"),
     "seed": (1, 2, 3, 4, 5),
@@ -127,18 +144,18 @@ class WholeCase(TmemCase):
         return " && ".join(map(shlex.join, self.stages("attn-compile", "attn-sim", folder)))
 
 
-def draw_whole(seed):
+def draw_whole(axes, seed):
     """Each problem once, in an order that is no order; each value of another axis as
     often as the others."""
     draw = random.Random(seed)
-    problems = list(itertools.product(*(WHOLE_AXES[axis] for axis in PROBLEM_AXES)))
+    problems = list(itertools.product(*(axes[axis] for axis in PROBLEM_AXES)))
     columns = dict(zip(PROBLEM_AXES, zip(*problems)))
-    for axis, values in WHOLE_AXES.items():
+    for axis, values in axes.items():
         if axis not in columns:
             column = list(itertools.islice(itertools.cycle(values), len(problems)))
             draw.shuffle(column)
             columns[axis] = column
-    points = list(zip(*(columns[axis] for axis in WHOLE_AXES)))
+    points = list(zip(*(columns[axis] for axis in axes)))
     draw.shuffle(points)
     return points
 
