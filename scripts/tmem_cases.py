@@ -97,12 +97,14 @@ TILES = {
 }
 #: Chips of ws_tmem.
 CHIPS = ("sm_100a", "sm_100f", "sm_103a")
-#: The same on each chip, in each order of tiles, on the launch's CTAs and on one alone,
-#: which computes all tiles, with other inputs.
+#: On how many CTAs: some compute many tiles, and on those of the launch most have none.
+GRIDS = {"launch": [], "one": ["--grid=1,1,1"], "two": ["--grid=2,1,1"]}
+#: The same on each chip, in each order of tiles, with other inputs, and of fewer heads.
 WHOLE_AXES = TMEM_AXES | {
+    "heads": ((1, 1), (2, 2), (3, 1), (4, 2)),
     "chip": CHIPS,
     "tiles": tuple(TILES),
-    "grid": ("launch", "one"),
+    "grid": tuple(GRIDS),
     "seed": (1, 2, 3, 4, 5),
 }
 #: Axes all of whose combinations are run.
@@ -136,7 +138,7 @@ class WholeCase(TmemCase):
         compile_it += ["-o", kernel, f"--launch-out={launch}"]
         run_it = [simulator, kernel, f"--launch={launch}", "--verify", "--sanitize", "--corners"]
         run_it += ["--lose-bets", "--profile=isa", "--assume=A1,A2", f"--seed={self.seed}"]
-        run_it += ["--grid=1,1,1"] * (self.grid == "one") + ["--jobs=1", "--json"]
+        run_it += [*GRIDS[self.grid], "--jobs=1", "--json"]
         return compile_it, run_it
 
     def show(self, folder):
