@@ -13,9 +13,11 @@ For a GPU: compile into a folder; there (NumPy and the driver) run what is in it
 
 A class's error is that of its whole O against float64 on the operands as they
 are stored (docs/Reference.md); a row of the table has that of `exact` and, for
-each other policy, how many times as large its own is. The exit status is 1 when
-the policy that the compiler chooses exceeds --limit times `exact` with 8-bit
-operands, or --limit-16 times with 16-bit ones.
+each other policy, how many times as large its own is. Behind it stands, for each
+policy, the largest error of LSE in nats (of one from 1 on relative to it). The exit
+status is 1 when the policy that the compiler chooses exceeds --limit times `exact`
+with 8-bit operands, or --limit-16 times with 16-bit ones, or when an LSE of any
+policy is off by more than --limit-lse.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ from attn import bundle  # noqa: E402
 from tool_util import progress  # noqa: E402
 
 EXACT, PLANNED = "exact", "planned"
+OUTPUTS = ("o", "lse")
 #: Smaller errors count as this: O of a row with one key may have none.
 LEAST = 1e-6
 
@@ -72,8 +75,8 @@ def make(options: argparse.Namespace) -> int:
     return 0
 
 
-def simulate(options: argparse.Namespace, path: pathlib.Path, inputs: dict) -> np.ndarray:
-    """O of one kernel by attn-sim, as float64."""
+def simulate(options: argparse.Namespace, path: pathlib.Path, inputs: dict) -> list[np.ndarray]:
+    """O and LSE of one kernel by attn-sim, as float64."""
     contents = bundle.read(path)
     types = {tensor["name"]: tensor["dtype"] for tensor in contents.launch["tensors"]}
     with tempfile.TemporaryDirectory() as folder:
@@ -85,16 +88,18 @@ def simulate(options: argparse.Namespace, path: pathlib.Path, inputs: dict) -> n
         for key, bits in inputs.items():
             gpu_inputs.save_npy(f"{root}/{key}.npy", bits, types[key])
             command.append(f"--in={key}={root}/{key}.npy")
-        done = subprocess.run(
-            [*command, f"--out=o={root}/o.npy"], capture_output=True, text=True, check=False
-        )
+        command += [f"--out={name}={root}/{name}.npy" for name in OUTPUTS]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(done.stderr + done.stdout)
-        return gpu_inputs.decode(gpu_inputs.load_npy(f"{root}/o.npy", types["o"]), types["o"])
+        return [
+            gpu_inputs.decode(gpu_inputs.load_npy(f"{root}/{name}.npy", types[name]), types[name])
+            for name in OUTPUTS
+        ]
 
 
-def launch(_: argparse.Namespace, path: pathlib.Path, inputs: dict) -> np.ndarray:
-    """O of one kernel on the GPU, as float64."""
+def launch(_: argparse.Namespace, path: pathlib.Path, inputs: dict) -> list[np.ndarray]:
+    """O and LSE of one kernel on the GPU, as float64."""
     import attn.runtime
     from attn import _driver
 
@@ -106,16 +111,20 @@ def launch(_: argparse.Namespace, path: pathlib.Path, inputs: dict) -> np.ndarra
         }
         kernel(**{name: tensor.view() for name, tensor in tensors.items()})
         gpu_inputs.synchronize()
-        o = gpu_inputs.decode(tensors["o"].fetch(), tensors["o"].dtype)
+        outputs = [
+            gpu_inputs.decode(tensors[name].fetch(), tensors[name].dtype) for name in OUTPUTS
+        ]
         for each in tensors.values():
             each.free()
-    return o
+    return outputs
 
 
-def attend(problem: dict, bits: dict[str, np.ndarray], dtype: str, index: int) -> np.ndarray:
-    """O of one class in float64."""
+def attend(
+    problem: dict, bits: dict[str, np.ndarray], dtype: str, index: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """O and LSE of one class in float64."""
     q, k, v = (gpu_inputs.decode(bits[key][index, 0], dtype) for key in "qkv")
-    return gpu_inputs.attend(q, k, v, problem)[0]
+    return gpu_inputs.attend(q, k, v, problem)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -131,16 +140,22 @@ def run(options: argparse.Namespace) -> int:
         first = next(kernel for kernel in kernels if kernel["dtype"] == dtype)
         problem = bundle.read(options.folder / first["file"]).launch["problem"]
         expected = [attend(problem, inputs, dtype, index) for index in range(len(names))]
-        errors = {}
+        errors, lse_errors = {}, {}
         for kernel in kernels:
             if kernel["dtype"] != dtype:
                 continue
             progress(done, len(kernels), f"{dtype} {kernel['policy']}")
-            o = execute(options, options.folder / kernel["file"], inputs)
+            o, lse = execute(options, options.folder / kernel["file"], inputs)
             errors[kernel["policy"]] = np.array(
                 [
-                    max(LEAST, np.linalg.norm(o[i, 0] - expected[i]) / np.linalg.norm(expected[i]))
-                    for i in range(len(names))
+                    max(LEAST, np.linalg.norm(o[i, 0] - each) / np.linalg.norm(each))
+                    for i, (each, _) in enumerate(expected)
+                ]
+            )
+            lse_errors[kernel["policy"]] = np.array(
+                [
+                    (np.abs(lse[i, 0] - each) / np.maximum(1, np.abs(each))).max()
+                    for i, (_, each) in enumerate(expected)
                 ]
             )
             done += 1
@@ -151,6 +166,12 @@ def run(options: argparse.Namespace) -> int:
             failed = 1
             worst = names[int(ratios[PLANNED].argmax())]
             print(f"{dtype}: '{worst}' has {ratios[PLANNED].max():.2f} times the error of exact, accepted {limit:g}")
+        for policy, each in lse_errors.items():
+            worst = names[int(each.argmax())]
+            print(f"  LSE error of {policy}: {each.max():.1e}, {worst}")
+            if not each.max() <= options.limit_lse:
+                failed = 1
+                print(f"{dtype}: '{worst}' has an LSE error of {each.max():.1e} under {policy}, accepted {options.limit_lse:g}")
     return failed
 
 
@@ -194,6 +215,7 @@ def main() -> int:
     parser.add_argument("--chip", default="sm_90a")
     parser.add_argument("--limit", type=float, default=1.25, help="for 8-bit operands")
     parser.add_argument("--limit-16", type=float, default=2.0, help="for 16-bit operands")
+    parser.add_argument("--limit-lse", type=float, default=1e-3, help="for LSE")
     parser.add_argument("--simulate", action="store_true", help="run: on the simulator, not the GPU")
     parser.add_argument("--brief", action="store_true", help="no lines of classes")
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bin")

@@ -248,7 +248,7 @@ LogicalResult Compilation::runPasses(Rung rung) {
               return module.emitError("--instrument: ") << message;
             })))
       return failure();
-    addThreadPasses(manager);
+    addThreadPasses(manager, pipeline);
     break;
   case Rung::NVVM:
     addNVVMPasses(manager);

@@ -84,6 +84,7 @@ void attn::addCheckPasses(OpPassManager &pm,
     return;
   AttnCheckBarriersPassOptions check;
   check.limit = kCheckLimit;
+  check.clusterScope = options.clusterScope;
   check.requireProof = options.requireProof;
   check.launchRemark = true;
   check.witness = options.witness;
@@ -103,9 +104,12 @@ attn::addInstrumentPasses(OpPassManager &pm, StringRef text,
   return success();
 }
 
-void attn::addThreadPasses(OpPassManager &pm) {
+void attn::addThreadPasses(OpPassManager &pm,
+                           const AttnPipelineOptions &options) {
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
-  kernels.addPass(createAttnLowerTilesPass());
+  AttnLowerTilesPassOptions lower;
+  lower.clusterScope = options.clusterScope;
+  kernels.addPass(createAttnLowerTilesPass(lower));
   kernels.addPass(createCSEPass());
   kernels.addPass(createAttnMoveRarePathsPass());
 }
@@ -133,7 +137,7 @@ void attn::buildBarrierPipeline(OpPassManager &pm,
 void attn::buildNVVMPipeline(OpPassManager &pm,
                              const AttnPipelineOptions &options) {
   buildBarrierPipeline(pm, options);
-  addThreadPasses(pm);
+  addThreadPasses(pm, options);
   addNVVMPasses(pm);
 }
 
@@ -141,7 +145,7 @@ void attn::buildPTXPipeline(OpPassManager &pm,
                             const AttnPipelineOptions &options) {
   buildBarrierPipeline(pm, options);
   addCheckPasses(pm, options);
-  addThreadPasses(pm);
+  addThreadPasses(pm, options);
   addNVVMPasses(pm);
   addPTXPasses(pm);
 }

@@ -178,16 +178,23 @@ RunningState AttentionEmitter::emitInitialState(bool bets) {
           splat(f32Tile({blockM, resultColumns}), 0)};
 }
 
-FinalRows AttentionEmitter::emitFinalRows(Value m, Value l) {
-  Value sums = ReduceOp::create(b, f32Tile({blockM}), ReduceKind::Add, l,
-                                /*partial=*/UnitAttr());
-  return emitLogits({m, sums, Value()});
+Value AttentionEmitter::emitWhole(Value partial) {
+  return ReduceOp::create(b, f32Tile({blockM}), ReduceKind::Add, partial,
+                          /*partial=*/UnitAttr());
+}
+
+FinalRows AttentionEmitter::emitFinalRows(Value m, Value l, Value rounding) {
+  FinalRows rows = {m, emitWhole(l), Value(), Value()};
+  if (rounding)
+    rows.rounding = emitWhole(rounding);
+  return emitLogits(rows);
 }
 
 RunningState AttentionEmitter::emitRowSums(RunningState carried) {
   RunningState state = carried;
-  state.l = ReduceOp::create(b, f32Tile({blockM}), ReduceKind::Add, carried.l,
-                             /*partial=*/UnitAttr());
+  state.l = emitWhole(carried.l);
+  if (carried.rounding)
+    state.rounding = emitWhole(carried.rounding);
   return state;
 }
 
@@ -199,7 +206,7 @@ RunningState AttentionEmitter::emitMergedState(RunningState first,
   Value infinity = splat(rows, -std::numeric_limits<double>::infinity());
   Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, m, infinity);
   Value shift = arith::SelectOp::create(b, none, splat(rows, 0), m);
-  RunningState merged = {m, {}, {}};
+  RunningState merged(m, {}, {});
   for (const RunningState &each : {first, second}) {
     Value factor =
         Exp2Op::create(b, rows, arith::SubFOp::create(b, each.m, shift));
@@ -213,11 +220,13 @@ RunningState AttentionEmitter::emitMergedState(RunningState first,
 }
 
 RunningState AttentionEmitter::emitWithSinks(RunningState state) {
-  FinalRows rows = emitLogits({state.m, state.l, Value()});
+  FinalRows rows = emitLogits({state.m, state.l, Value(), state.rounding});
   if (!rows.factor)
     return state;
   Value spread = BroadcastOp::create(b, state.o.getType(), rows.factor);
-  return {rows.m, rows.l, arith::MulFOp::create(b, state.o, spread)};
+  state = {rows.m, rows.l, arith::MulFOp::create(b, state.o, spread)};
+  state.rounding = rows.rounding;
+  return state;
 }
 
 Value AttentionEmitter::emitSelected(ImplicitLocOpBuilder &lb, Value key,
@@ -431,7 +440,10 @@ std::pair<FinalRows, Value> AttentionEmitter::emitLogit(FinalRows state,
       arith::SelectOp::create(b, takesAll, splat(rows, 1), power(sink));
   Value l = arith::AddFOp::create(b, arith::MulFOp::create(b, state.l, factor),
                                   share);
-  return {{m, l, factor}, share};
+  Value rounding;
+  if (state.rounding)
+    rounding = arith::MulFOp::create(b, state.rounding, factor);
+  return {{m, l, factor, rounding}, share};
 }
 
 Value AttentionEmitter::emitReciprocal(Value l, Value one) {
@@ -540,11 +552,12 @@ void AttentionEmitter::emitResults(RunningState state, Value oView,
                                    Value lseView, Value scratch,
                                    EpilogueKind epilogue,
                                    const ResultMap &map) {
-  Value weight = emitInitWeight(state.l);
+  Value divisor = emitDivisor(state);
+  Value weight = emitInitWeight(divisor);
   // The logits' branch must not part loads of other results from their uses.
   if (lseView && weight)
     emitLSE(state.m, state.l, lseView);
-  Value o = emitQuotient(state.o, emitInverse(state.l), weight,
+  Value o = emitQuotient(state.o, emitInverse(divisor), weight,
                          /*rounds=*/!facts.oScales);
   if (lseView && !weight)
     emitLSE(state.m, state.l, lseView);

@@ -28,6 +28,9 @@ struct ResultMap {
 /// The row values and the accumulator that the loop carries.
 struct RunningState {
   Value m, l, o;
+  /// What rounding adds to the sums that rows are divided by, but not to those
+  /// of which LSE is made; null if these are the same.
+  Value rounding;
 
   RunningState() = default;
   RunningState(Value m, Value l, Value o) : m(m), l(l), o(o) {}
@@ -43,6 +46,8 @@ struct FinalRows {
   /// What the accumulator is multiplied by for sinks and the state that rows go
   /// on from; null without any.
   Value factor;
+  /// As in RunningState.
+  Value rounding;
 };
 
 /// What emitScores adds for the options of a problem: registers of a thread,
@@ -142,8 +147,16 @@ protected:
   LogicalResult emitScores(OpBuilder &builder, Value key, Value &scores,
                            bool quads = false);
   /// The rows after the loop, m and partial sums l: in exponents of two and
-  /// whole row sums, with sinks and the state that rows go on from.
-  FinalRows emitFinalRows(Value m, Value l);
+  /// whole row sums, with sinks and the state that rows go on from. `rounding`
+  /// is as l is, or null.
+  FinalRows emitFinalRows(Value m, Value l, Value rounding = {});
+  /// What rows are divided by, of whole rows.
+  template <typename RowsT>
+  Value emitDivisor(const RowsT &rows) {
+    return rows.rounding
+               ? arith::AddFOp::create(b, rows.l, rows.rounding).getResult()
+               : rows.l;
+  }
   /// What a row of the accumulator is multiplied by, given its sum.
   Value emitInverse(Value l);
   /// What a row of an accumulator that has no logits yet is multiplied by.
@@ -229,6 +242,8 @@ private:
   Value emitInitTerm(RankedTensorType type, Value weight);
   /// `one` by the sum, or by 1 where that is 0.
   Value emitReciprocal(Value l, Value one);
+  /// Sums of whole rows.
+  Value emitWhole(Value partial);
   /// Hides keys in whose place the table has no page.
   Value emitSelected(ImplicitLocOpBuilder &lb, Value key, Value scores,
                      bool quads);

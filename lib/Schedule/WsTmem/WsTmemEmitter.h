@@ -227,6 +227,25 @@ private:
                                           Value standing, Value token,
                                           Value key, ValueRange cursors);
   bool betsOnSums() { return plan.getSoftmax() == SoftmaxPolicy::Optimistic; }
+  /// Whether a row's largest probability joins its sum as it is rounded. Powers
+  /// of halves are added up as they are rounded anyway.
+  bool roundsLargest() const {
+    return !ones && plan.getExp() == ExpFormat::F32 &&
+           plan.getSoftmax() != SoftmaxPolicy::Exact;
+  }
+  /// Whether what rounding adds to sums is kept apart, since LSE is made of
+  /// these.
+  bool keepsRounding() const { return roundsLargest() && facts.lse; }
+  /// How many values of rows the loop over blocks carries, in front of its
+  /// cursors.
+  int64_t countRowValues() const { return keepsRounding() ? 3 : 2; }
+  /// The rows behind that loop, with `o`, which may be null.
+  RunningState getRowState(KVLoopOp loop, Value o) const {
+    RunningState state(loop.getResult(0), loop.getResult(1), o);
+    if (keepsRounding())
+      state.rounding = loop.getResult(2);
+    return state;
+  }
   LogicalResult emitSoftmaxBlock(int64_t number, Value scale, Value key,
                                  ValueRange carried);
   /// Lets warps leave out what a mask takes of a block (WsTmemChunks.cpp).
@@ -261,7 +280,8 @@ private:
   SmallVector<Value> emitRotatedTile(ValueRange carried);
   LogicalResult emitRotatedMultiplier();
   /// Hands what rows are multiplied by to whoever stores results.
-  Value emitHandedState(int64_t number, Value m, Value l, Value cursor);
+  Value emitHandedState(int64_t number, const RunningState &state,
+                        Value cursor);
   /// Where `condition` is true, waits until the results of the tile before have
   /// been read; the cursor behind that.
   Value awaitFreed(int64_t number, Value condition, Value cursor);

@@ -211,7 +211,7 @@ LogicalResult WsTmemEmitter::emitSoftmaxBlock(int64_t number, Value scale,
                                               Value key, ValueRange carried) {
   const TensorTile &tile = tiles[number];
   Role role = kSoftmaxes[number];
-  ValueRange cursors = carried.drop_front(2);
+  ValueRange cursors = carried.drop_front(countRowValues());
   Value token =
       ChannelAcquireOp::create(b, tile.channel, cursors[0], role).getToken();
   Value scores = emitTensorLoad(tile.scores, 0, plan.getBlockN());
@@ -227,15 +227,14 @@ LogicalResult WsTmemEmitter::emitSoftmaxBlock(int64_t number, Value scale,
   }
   auto softmax =
       OnlineSoftmaxOp::create(b, scores, carried[0], carried[1],
-                              /*o=*/Value(), scale, plan.getSoftmax());
+                              /*o=*/Value(), scale, plan.getSoftmax(),
+                              keepsRounding() ? carried[2] : Value());
   softmax.setLimit(APFloat(kBetLimit));
   softmax.setGrowth(APFloat(kMostGrowth));
   softmax.setPolynomial(plan.getPolynomial());
   softmax.setHalves(plan.getExp() == ExpFormat::F16x2);
   softmax.setSumsElsewhere(static_cast<bool>(tile.sums));
-  // Powers of halves are added up as they are rounded.
-  if (!tile.sums && plan.getExp() == ExpFormat::F32 &&
-      plan.getSoftmax() != SoftmaxPolicy::Exact)
+  if (roundsLargest())
     softmax.setRounded(facts.elementType);
   if (plan.getMaskedBlocks() == MaskedBlocks::Chunks)
     setChunks(number, softmax);
@@ -245,6 +244,8 @@ LogicalResult WsTmemEmitter::emitSoftmaxBlock(int64_t number, Value scale,
         b, tileType({kTmemRows, plan.getBlockN()}, facts.elementType), p);
   };
   SmallVector<Value> next = {softmax.getNewM(), softmax.getNewL()};
+  if (keepsRounding())
+    next.push_back(softmax.getNewRounding());
   if (betsOnSums()) {
     narrow();
     llvm::append_range(next,
@@ -340,7 +341,8 @@ KVLoopOp WsTmemEmitter::emitSoftmaxLoop(int64_t number, ValueRange cursors) {
     b.setInsertionPointToStart(builder.getInsertionBlock());
     isWhole = succeeded(emitSoftmaxBlock(number, scale, key, carried));
   };
-  SmallVector<Value> inits = {m, splat(sums, 0)};
+  SmallVector<Value> inits = {m};
+  inits.append(countRowValues() - 1, splat(sums, 0));
   llvm::append_range(inits, cursors);
   Value fullEnd = bounds.fullEnd, fullBegin = bounds.fullBegin;
   if (betsOnSums()) {
@@ -431,12 +433,12 @@ WsTmemEmitter::emitSoftmaxTile(int64_t number, ValueRange cursors) {
   if (!loop)
     return failure();
   at = emitSkips(number, walk.skippedInFront,
-                 loop.getResults().slice(2, channels));
+                 loop.getResults().slice(countRowValues(), channels));
   if (isApart) {
     Value none = arith::CmpIOp::create(b, arith::CmpIPredicate::sge,
                                        bounds.begin, bounds.end);
     at.push_back(awaitFreed(number, none, loop.getResults().back()));
-    at.push_back(emitHandedState(number, loop.getResult(0), loop.getResult(1),
+    at.push_back(emitHandedState(number, getRowState(loop, /*o=*/Value()),
                                  cursors[channels + 1]));
     at.push_back(emitSomeTrips(cursors.back()));
     return at;
@@ -444,7 +446,7 @@ WsTmemEmitter::emitSoftmaxTile(int64_t number, ValueRange cursors) {
   auto [results, next] = emitTileResults(number, at);
   Value oView = plan.getOHalves() ? Value() : emitResultView("o");
   Value lseView = facts.lse ? emitResultView("lse") : Value();
-  RunningState state(loop.getResult(0), loop.getResult(1), results.front());
+  RunningState state = getRowState(loop, results.front());
   if (tile.sums)
     state = emitWithSinks({state.m, results.back(), state.o});
   else
@@ -461,7 +463,7 @@ WsTmemEmitter::emitSoftmaxTile(int64_t number, ValueRange cursors) {
 
 void WsTmemEmitter::emitStagedResults(int64_t number, RunningState state,
                                       Value oView, Value lseView) {
-  Value o = emitQuotient(state.o, emitInverse(state.l));
+  Value o = emitQuotient(state.o, emitInverse(emitDivisor(state)));
   if (lseView)
     emitLSE(state.m, state.l, lseView);
   int64_t columns = getStagedColumns(facts, plan);

@@ -120,6 +120,10 @@ func.func @softmax(%s: !s, %m: !m, %l: !l, %o: !o, %c: f32) {
   %whole = arith.constant dense<0.0> : tensor<64x1xf32, #attn.partial<parent = #attn.auto>>
   // CHECK: attn.online_softmax %[[S]], %[[M]], %{{.*}} scale %[[C]] {rounded = bf16} :
   %p6, %m6, %l6, %f6 = attn.online_softmax %s, %m, %whole scale %c {rounded = bf16} : !s, !m, tensor<64x1xf32, #attn.partial<parent = #attn.auto>>
+  // CHECK: %{{.*}}, %{{.*}}, %[[L7:.*]], %{{.*}}, %[[E7:.*]] = attn.online_softmax %[[S]], %[[M]], %[[WHOLE:.*]] rounding %[[WHOLE]] scale %[[C]] {rounded = f16} : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x1xf32, #attn.partial<parent = #attn.auto>>{{$}}
+  %p7, %m7, %l7, %f7, %e7 = attn.online_softmax %s, %m, %whole rounding %whole scale %c {rounded = f16} : !s, !m, tensor<64x1xf32, #attn.partial<parent = #attn.auto>>
+  // CHECK: arith.addf %[[L7]], %[[E7]]
+  %divisor = arith.addf %l7, %e7 : tensor<64x1xf32, #attn.partial<parent = #attn.auto>>
   // CHECK: arith.negf %[[F]] : tensor<64xf32, #attn.auto>
   %use = arith.negf %f : !m
   return

@@ -79,7 +79,8 @@ static StringRef getCarriedName(Value value) {
     if (auto softmax = dyn_cast<OnlineSoftmaxOp>(user))
       for (auto [operand, name] :
            {std::pair(softmax.getM(), "m"), std::pair(softmax.getL(), "l"),
-            std::pair(softmax.getO(), "o")})
+            std::pair(softmax.getO(), "o"),
+            std::pair(softmax.getRounding(), "rounding")})
         if (operand == value)
           return name;
     // Loops hand their carried values on.

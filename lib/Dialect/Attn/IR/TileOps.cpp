@@ -253,21 +253,23 @@ LogicalResult MapElementsOp::verifyRegions() {
 
 void OnlineSoftmaxOp::build(OpBuilder &builder, OperationState &state, Value s,
                             Value m, Value l, Value o, Value scale,
-                            SoftmaxPolicy policy) {
+                            SoftmaxPolicy policy, Value rounding) {
   build(builder, state, s.getType(), m.getType(), l.getType(),
-        (o ? o : m).getType(), s, m, l, o, scale, policy, /*finite=*/false,
-        /*offset=*/APFloat(0.0f), /*growth=*/APFloat(8.0f),
-        /*limit=*/APFloat(16.0f), /*polynomial=*/0, /*halves=*/false,
-        /*sums_elsewhere=*/false, /*rounded=*/TypeAttr());
+        (o ? o : m).getType(), rounding ? l.getType() : Type(), s, m, l, o,
+        rounding, scale, policy, /*finite=*/false, /*offset=*/APFloat(0.0f),
+        /*growth=*/APFloat(8.0f), /*limit=*/APFloat(16.0f), /*polynomial=*/0,
+        /*halves=*/false, /*sums_elsewhere=*/false, /*rounded=*/TypeAttr());
 }
 
 LogicalResult OnlineSoftmaxOp::inferReturnTypes(
-    MLIRContext *, std::optional<Location>, ValueRange operands, DictionaryAttr,
-    OpaqueProperties, RegionRange, SmallVectorImpl<Type> &types) {
-  // s, m, l, o if it is there, scale.
-  bool hasOutput = operands.size() == 5;
-  llvm::append_range(types, operands.take_front(3).getTypes());
-  types.push_back(operands[hasOutput ? 3 : 1].getType());
+    MLIRContext *, std::optional<Location>, ValueRange operands,
+    DictionaryAttr attributes, OpaqueProperties properties, RegionRange regions,
+    SmallVectorImpl<Type> &types) {
+  OnlineSoftmaxOp::Adaptor step(operands, attributes, properties, regions);
+  Value s = step.getS(), m = step.getM(), l = step.getL(), o = step.getO();
+  types.append({s.getType(), m.getType(), l.getType(), (o ? o : m).getType()});
+  if (step.getRounding())
+    types.push_back(l.getType());
   return success();
 }
 
@@ -297,6 +299,9 @@ LogicalResult OnlineSoftmaxOp::verify() {
   if (getRounded() && l.getShape()[1] != 1)
     return emitOpError("expected one sum of a row beside 'rounded', got ")
            << l.getShape()[1];
+  if (getRounding() && (getO() || !getRounded() || getSumsElsewhere()))
+    return emitOpError("expected 'rounding' beside 'rounded', without o and "
+                       "'sums_elsewhere'");
   if (static_cast<int64_t>(getChunk()) < 0 || getChunk() % 16 != 0)
     return emitOpError("expected chunk to be a multiple of 16, got ")
            << static_cast<int64_t>(getChunk());

@@ -45,7 +45,8 @@
 // Narrow probabilities have errors that cancel in the division where l is the
 // sum of what PV takes. With `rounded` that holds for the largest one of each
 // row and block, which is where it matters; under exact it is 1, which no type
-// rounds (docs/Rationale/Softmax/LargestRounded.md).
+// rounds (docs/Rationale/Softmax/LargestRounded.md). What it adds to l is kept
+// apart where l itself is asked for.
 //
 // Without o, f is the result: 1 unless the step rescales. What rescales o where
 // it is, an attn.rare on f, is done in the step's own rare path if it has one.
@@ -69,13 +70,32 @@ class PolicyStep : public SoftmaxStep {
 public:
   using SoftmaxStep::SoftmaxStep;
 
+  /// m', l', o', and what rounding adds to l' if that is apart.
+  static SmallVector<Value, 4> stateOf(Value m, StepSums sums, Value o) {
+    SmallVector<Value, 4> state = {m, sums.l, o};
+    if (sums.rounding)
+      state.push_back(sums.rounding);
+    return state;
+  }
+
+  static StepSums sumsOf(ValueRange state) {
+    return {state[1], state.size() > 3 ? state[3] : Value()};
+  }
+
+  /// The op's results. `p` is null where its slices are in place.
+  static SmallVector<Value, 4> resultsOf(Value p, ValueRange state) {
+    SmallVector<Value, 4> results = {p};
+    llvm::append_range(results, state);
+    return results;
+  }
+
   /// All of the exact step: p, m', l', o'.
   SmallVector<Value, 4> exact() {
     Value maximum = kept(grownMaximum());
     Value p = probabilities(maximum);
     Value change = factor(maximum);
-    Value l = rescaledSums(change, joiningSums(p));
-    return {p, maximum, l, rescaledElsewhere(change)};
+    StepSums sums = rescaledSums(change, joiningSums(p));
+    return resultsOf(p, stateOf(maximum, sums, rescaledElsewhere(change)));
   }
 
   /// The same outside of a rare path. What rescales the accumulator elsewhere
@@ -85,8 +105,8 @@ public:
     if (!hasSlices())
       return exact();
     Value maximum = kept(grownMaximum()), change = factor(maximum);
-    Value l = emitSlices(0, maximum, rescaledSums(change, Value()));
-    return {Value(), maximum, l, change};
+    StepSums sums = emitSlices(0, maximum, rescaledSums(change, Value()));
+    return resultsOf(Value(), stateOf(maximum, sums, change));
   }
 
   /// True before the first block: no sum, no output yet. Sums that are added up
@@ -110,25 +130,33 @@ public:
   SmallVector<Value, 4> first() {
     Value maximum = kept(grownMaximum());
     Value p = probabilities(maximum);
-    Value l = op.getSumsElsewhere() ? op.getL() : partialSums(p);
-    return {p, maximum, l, unchangedOutput()};
+    StepSums sums = {op.getSumsElsewhere() ? op.getL() : partialSums(p),
+                     Value()};
+    if (op.getRounding())
+      sums.rounding = constant(partial, APFloat(0.0f));
+    return resultsOf(p, stateOf(maximum, sums, unchangedOutput()));
   }
 
   SmallVector<Value, 4> threshold() {
     Value maximum = grownMaximum();
-    ValueRange state = rare(
-        hasGrown(maximum, op.getM()), {op.getM(), op.getL(), unchangedOutput()},
-        /*eachWarpgroup=*/false, [&]() {
-          Value grown = kept(maximum), change = factor(grown);
-          return SmallVector<Value, 4>{grown, rescaledSums(change, Value()),
-                                       rescaledElsewhere(change)};
-        });
-    if (hasSlices())
-      return {Value(), state[0],
-              emitSlices(0, state[0], state[1], /*largest=*/maximum), state[2]};
-    Value p = probabilities(state[0]);
-    Value l = withSums(state[1], joiningSums(p));
-    return {p, state[0], withRounding(l, maximum, state[0]), state[2]};
+    ValueRange state =
+        rare(hasGrown(maximum, op.getM()),
+             stateOf(op.getM(), standingSums(), unchangedOutput()),
+             /*eachWarpgroup=*/false, [&]() {
+               Value grown = kept(maximum), change = factor(grown);
+               StepSums sums = rescaledSums(change, Value());
+               return stateOf(grown, sums, rescaledElsewhere(change));
+             });
+    StepSums sums = sumsOf(state);
+    Value p;
+    if (hasSlices()) {
+      sums = emitSlices(0, state[0], sums, /*largest=*/maximum);
+    } else {
+      p = probabilities(state[0]);
+      sums.l = withSums(sums.l, joiningSums(p));
+      sums = withRounding(sums, maximum, state[0]);
+    }
+    return resultsOf(p, stateOf(state[0], sums, state[2]));
   }
 
   /// The same where the accumulator is awaited: it is touched behind the
@@ -149,7 +177,7 @@ public:
     ValueRange sumsAndOutput =
         rare(grown, {op.getL(), o}, /*eachWarpgroup=*/false, [&]() {
           Value change = factor(maximum);
-          return SmallVector<Value, 4>{rescaledSums(change, Value()),
+          return SmallVector<Value, 4>{rescaledSums(change, Value()).l,
                                        rescaledOutput(change)};
         });
     Value l = withSums(sumsAndOutput[0], sums);
@@ -162,19 +190,21 @@ public:
     Value sums = partialSums(p);
     Value large = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UGE,
                                         sums, constant(partial, op.getLimit()));
-    Value l = withSums(op.getL(), sums);
+    StepSums standing = {withSums(op.getL(), sums), op.getRounding()};
     Operation *narrowing = findNarrowing(wait);
     Value output = wait ? wait.getAwaited()[0] : unchangedOutput();
-    ValueRange results = rare(
-        large, {narrowed(p, narrowing), op.getM(), l, output}, wait, [&]() {
-          if (wait)
-            o = builder.clone(*wait)->getResult(0);
-          SmallVector<Value, 4> step = exact();
-          step[0] = narrowed(step[0], narrowing);
-          if (wait)
-            step[3] = wait.resume(builder, loc, step[3]);
-          return step;
-        });
+    Value narrow = narrowed(p, narrowing);
+    ValueRange results =
+        rare(large, resultsOf(narrow, stateOf(op.getM(), standing, output)),
+             wait, [&]() {
+               if (wait)
+                 o = builder.clone(*wait)->getResult(0);
+               SmallVector<Value, 4> step = exact();
+               step[0] = narrowed(step[0], narrowing);
+               if (wait)
+                 step[3] = wait.resume(builder, loc, step[3]);
+               return step;
+             });
     return SmallVector<Value, 4>(results);
   }
 
@@ -239,14 +269,14 @@ public:
     large = arith::OrIOp::create(
         builder, loc, large,
         BroadcastOp::create(builder, loc, large.getType(), none));
-    SmallVector<Value, 4> defaults = {standing, withSums(op.getL(), sums),
-                                      unchangedOutput()};
-    ValueRange rows = rare(large, defaults, /*eachWarpgroup=*/false, [&]() {
-      return corrected(exponents, stores, none, standing);
-    });
+    StepSums bet = {withSums(op.getL(), sums), op.getRounding()};
+    ValueRange state =
+        rare(large, stateOf(standing, bet, unchangedOutput()),
+             /*eachWarpgroup=*/false,
+             [&]() { return corrected(exponents, stores, none, standing); });
     for (SliceOp slice : slices)
       slice->erase();
-    return {Value(), rows[0], rows[1], rows[2]};
+    return resultsOf(Value(), state);
   }
 
   /// Stores the probabilities of slices whose exponents are off by what the
@@ -274,14 +304,14 @@ public:
     Value change = Exp2Op::create(builder, loc,
                                   arith::NegFOp::create(builder, loc, decline));
     Value output = rescaledElsewhere(change);
-    Value l = rescaledSums(change, Value());
+    StepSums sums = rescaledSums(change, Value());
     // Stores to the same columns are not in order by themselves.
     TmemStoreWaitOp::create(builder, loc);
     for (auto [slice, each] : llvm::zip(slices, exponents)) {
       Value offset = BroadcastOp::create(builder, loc, each.getType(), growth);
       auto [p, wide] =
           powersOf(slice, arith::SubFOp::create(builder, loc, each, offset));
-      l = withSums(l, joiningSums(wide));
+      sums.l = withSums(sums.l, joiningSums(wide));
       for (auto [stored, store] : stores) {
         if (stored != slice)
           continue;
@@ -289,7 +319,7 @@ public:
         again->setOperand(0, p);
       }
     }
-    return {maximum, l, output};
+    return stateOf(maximum, sums, output);
   }
 
   /// The bet on the maximum, which nothing but the vote waits for.
@@ -301,17 +331,22 @@ public:
                                                /*partial=*/true));
     Value grown = hasGrown(
         largest, BroadcastOp::create(builder, loc, partial, op.getM()));
-    Value l = withSums(op.getL(), sums);
+    StepSums standing = {withSums(op.getL(), sums), op.getRounding()};
     Operation *narrowing = findNarrowing(/*behind=*/false);
-    SmallVector<Value, 4> results =
-        rare(grown, {narrowed(p, narrowing), op.getM(), l, unchangedOutput()},
+    Value narrow = narrowed(p, narrowing);
+    SmallVector<Value> results =
+        rare(grown,
+             resultsOf(narrow, stateOf(op.getM(), standing, unchangedOutput())),
              /*eachWarpgroup=*/false, [&]() {
                SmallVector<Value, 4> step = exact();
                step[0] = narrowed(step[0], narrowing);
                return step;
              });
-    results[2] = withRounding(results[2], largest, results[1]);
-    return results;
+    ValueRange state = ValueRange(results).drop_front();
+    return resultsOf(results[0],
+                     stateOf(state[0],
+                             withRounding(sumsOf(state), largest, state[0]),
+                             state[2]));
   }
 
   /// The same for the first of several slices: the others are computed behind
@@ -319,24 +354,26 @@ public:
   SmallVector<Value, 4> laggedSlices() {
     SliceOp first = slices.front();
     auto [p, wide] = sliceOf(first, op.getM());
-    Value l = withSums(op.getL(), joiningSums(wide));
+    StepSums standing = {withSums(op.getL(), joiningSums(wide)),
+                         op.getRounding()};
     Value largest = maximumOf(ReduceOp::create(builder, loc, partial,
                                                maximumKind(), op.getS(),
                                                /*partial=*/true));
     Value grown = hasGrown(
         largest, BroadcastOp::create(builder, loc, partial, op.getM()));
-    ValueRange state =
-        rare(grown, {p, op.getM(), l, unchangedOutput()},
-             /*eachWarpgroup=*/false, [&]() {
-               Value maximum = kept(grownMaximum()), change = factor(maximum);
-               auto [p, wide] = sliceOf(first, maximum);
-               return SmallVector<Value, 4>{
-                   p, maximum, rescaledSums(change, joiningSums(wide)),
-                   rescaledElsewhere(change)};
-             });
-    first.getResult().replaceAllUsesWith(state[0]);
-    return {Value(), state[1], emitSlices(1, state[1], state[2], largest),
-            state[3]};
+    ValueRange results = rare(
+        grown, resultsOf(p, stateOf(op.getM(), standing, unchangedOutput())),
+        /*eachWarpgroup=*/false, [&]() {
+          Value maximum = kept(grownMaximum()), change = factor(maximum);
+          auto [p, wide] = sliceOf(first, maximum);
+          StepSums sums = rescaledSums(change, joiningSums(wide));
+          Value output = rescaledElsewhere(change);
+          return resultsOf(p, stateOf(maximum, sums, output));
+        });
+    first.getResult().replaceAllUsesWith(results[0]);
+    ValueRange state = results.drop_front();
+    StepSums sums = emitSlices(1, state[0], sumsOf(state), largest);
+    return resultsOf(Value(), stateOf(state[0], sums, state[2]));
   }
 
   /// The bet where scores do not outlive the probabilities. If it is lost, m'
@@ -374,7 +411,7 @@ public:
                                        probabilities(scores, maximum), maximum};
                                  });
           change = factor(step[1]);
-          Value l = rescaledSums(change, joiningSums(step[0]));
+          Value l = rescaledSums(change, joiningSums(step[0])).l;
           return SmallVector<Value, 4>{narrowed(step[0], narrowing), step[1], l,
                                        rescaledOutput(change)};
         },

@@ -22,6 +22,13 @@ inline bool isAwaited(Value tile) {
   return static_cast<bool>(tile.getDefiningOp<ProductWaitOpInterface>());
 }
 
+/// The sums of a step.
+struct StepSums {
+  Value l;
+  /// What rounding adds to them where that is apart; else null.
+  Value rounding;
+};
+
 /// Emits the pieces of one step.
 class SoftmaxStep {
 public:
@@ -140,12 +147,12 @@ public:
                : arith::AddFOp::create(builder, loc, l, sums).getResult();
   }
 
-  /// `l` with what rounding gives the largest probability of the block or takes
-  /// from it: that of the exponent `largest`, with `maximum` as the standing
-  /// one.
-  Value withRounding(Value l, Value largest, Value maximum) {
+  /// `sums` with what rounding gives the largest probability of the block or
+  /// takes from it: that of the exponent `largest`, with `maximum` as the
+  /// standing one.
+  StepSums withRounding(StepSums sums, Value largest, Value maximum) {
     if (!op.getRounded() || op.getSumsElsewhere())
-      return l;
+      return sums;
     RankedTensorType type = typeOf(largest);
     if (type != typeOf(maximum))
       maximum = BroadcastOp::create(builder, loc, type, maximum);
@@ -164,7 +171,9 @@ public:
     Value change = arith::SubFOp::create(builder, loc, rounded, p);
     if (type != partial)
       change = BroadcastOp::create(builder, loc, partial, change);
-    return arith::AddFOp::create(builder, loc, l, change);
+    Value &changed = sums.rounding ? sums.rounding : sums.l;
+    changed = arith::AddFOp::create(builder, loc, changed, change);
+    return sums;
   }
 
   bool hasSlices() const { return !slices.empty(); }
@@ -184,23 +193,24 @@ public:
     return {arith::TruncFOp::create(builder, loc, type, p), p};
   }
 
-  /// Computes the slices but the first `done` where they stand; l with their
-  /// sums, which nobody in the block waits for, at the end. What rounding does
-  /// to the largest probability, of the exponent `largest`, comes behind them,
-  /// but where the step rescales results on its own path in front of the last
-  /// slice: who waits for all slices there waits for the next scores as well.
-  Value emitSlices(unsigned done, Value maximum, Value l,
-                   Value largest = Value()) {
+  /// Computes the slices but the first `done` where they stand; `sums` with
+  /// theirs, which nobody in the block waits for, at the end. What rounding
+  /// does to the largest probability, of the exponent `largest`, comes behind
+  /// them, but where the step rescales results on its own path in front of the
+  /// last slice: who waits for all slices there waits for the next scores as
+  /// well.
+  StepSums emitSlices(unsigned done, Value maximum, StepSums sums,
+                      Value largest = Value()) {
     auto round = [&] {
       if (largest)
-        l = withRounding(l, largest, maximum);
+        sums = withRounding(sums, largest, maximum);
     };
     // The sums of a slice stand in front of the next one, behind what its own
     // probabilities are for.
     Value pending;
     auto add = [&] {
       if (pending)
-        l = withSums(l, joiningSums(pending));
+        sums.l = withSums(sums.l, joiningSums(pending));
     };
     for (SliceOp slice : ArrayRef(slices).drop_front(done)) {
       builder.setInsertionPoint(slice);
@@ -221,16 +231,27 @@ public:
       round();
     for (SliceOp slice : slices)
       slice->erase();
-    return l;
+    return sums;
   }
 
-  Value rescaledSums(Value factor, Value sums) {
+  /// The sums in front of the block.
+  StepSums standingSums() { return {op.getL(), op.getRounding()}; }
+
+  /// The same times `factor`, with `sums` of the block if it has any.
+  StepSums rescaledSums(Value factor, Value sums) {
     if (op.getSumsElsewhere())
-      return op.getL();
+      return standingSums();
     Value spread = BroadcastOp::create(builder, loc, partial, factor);
-    if (!sums)
-      return arith::MulFOp::create(builder, loc, op.getL(), spread);
-    return math::FmaOp::create(builder, loc, op.getL(), spread, sums);
+    auto rescaled = [&](Value value) -> Value {
+      return arith::MulFOp::create(builder, loc, value, spread);
+    };
+    StepSums result;
+    result.l = sums ? math::FmaOp::create(builder, loc, op.getL(), spread, sums)
+                          .getResult()
+                    : rescaled(op.getL());
+    if (op.getRounding())
+      result.rounding = rescaled(op.getRounding());
+    return result;
   }
 
   Value rescaledOutput(Value factor) {

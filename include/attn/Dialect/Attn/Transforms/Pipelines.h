@@ -65,6 +65,11 @@ struct AttnPipelineOptions : PassPipelineOptions<AttnPipelineOptions> {
       llvm::cl::desc("On the way to PTX, check that the kernel's "
                      "synchronisation is right."),
       llvm::cl::init(true)};
+  Option<bool> clusterScope{
+      *this, "cluster-scope",
+      llvm::cl::desc("Signals between CTAs of a cluster name it as their "
+                     "scope, in the kernel and in the check."),
+      llvm::cl::init(false)};
   Option<bool> requireProof{
       *this, "require-proof",
       llvm::cl::desc("Anything but a proof of that is an error."),
@@ -91,7 +96,7 @@ void addCheckPasses(OpPassManager &pm, const AttnPipelineOptions &options);
 LogicalResult
 addInstrumentPasses(OpPassManager &pm, StringRef text,
                     function_ref<LogicalResult(const Twine &)> fail);
-void addThreadPasses(OpPassManager &pm);
+void addThreadPasses(OpPassManager &pm, const AttnPipelineOptions &options);
 void addNVVMPasses(OpPassManager &pm);
 void addPTXPasses(OpPassManager &pm);
 
