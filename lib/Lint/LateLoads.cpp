@@ -1,7 +1,8 @@
 //===- LateLoads.cpp - Loads that an arrival in another CTA may overtake --===//
 //
 // An arrival in another CTA overtakes a load from shared memory whose data have
-// not come yet (docs/Rationale/Clusters/SignalScope.md). A load names one of
+// not come yet (docs/Rationale/Clusters/SignalScope.md), and so may a st.async,
+// whose bytes are a signal as well. A load names one of
 // the warp's six scoreboards, and its data have come once an instruction of the
 // warp has waited for that one. ptxas puts such a wait in front of the first
 // use, wherever it has moved that.
@@ -35,6 +36,15 @@ static bool isRemoteArrival(const CodeInstruction &inst) {
   return opcode.starts_with("SYNCS.ARRIVE.") && opcode.contains(".RED");
 }
 
+/// A st.async.
+static bool isSend(const CodeInstruction &inst) {
+  return inst.getBase() == "STAS";
+}
+
+static bool isRemoteSignal(const CodeInstruction &inst) {
+  return isRemoteArrival(inst) || isSend(inst);
+}
+
 /// The scoreboards whose wait an instruction is.
 static unsigned getAwaited(const CodeInstruction &inst) {
   unsigned awaited = inst.scoreboards->awaited;
@@ -62,7 +72,7 @@ public:
   RemoteArrivals find();
 
 private:
-  /// Takes the loads on their way over a block; notes its early arrivals if
+  /// Takes the loads on their way over a block; notes its early signals if
   /// there is a `result`.
   void cross(const CodeBlock &block, Pending &pending,
              RemoteArrivals *result) const;
@@ -95,9 +105,10 @@ void LateLoads::cross(const CodeBlock &block, Pending &pending,
     unsigned awaited = getAwaited(inst);
     for (auto load = pending.begin(); load != pending.end();)
       load = load->second & awaited ? pending.erase(load) : std::next(load);
-    if (result && isRemoteArrival(inst) && !pending.empty()) {
+    if (result && isRemoteSignal(inst) && !pending.empty()) {
       RemoteArrivals::Early &early = result->early.emplace_back();
       early.place = inst.place;
+      early.isSend = isSend(inst);
       for (const auto &[load, boards] : pending)
         early.loads.push_back(listing.instructions[load].place);
     }
@@ -122,6 +133,7 @@ static bool join(const Pending &from, Pending &into) {
 RemoteArrivals LateLoads::find() {
   RemoteArrivals result;
   result.arrivals = llvm::count_if(listing.instructions, isRemoteArrival);
+  result.sends = llvm::count_if(listing.instructions, isSend);
   result.loads = llvm::count_if(listing.instructions, isSharedLoad);
   llvm::ArrayRef<CodeBlock> blocks = flow.getBlocks();
   std::vector<unsigned> work;
@@ -153,5 +165,5 @@ mlir::attn::findRemoteArrivals(const CodeListing &listing) {
 }
 
 bool mlir::attn::hasRemoteArrival(const CodeListing &listing) {
-  return llvm::any_of(listing.instructions, isRemoteArrival);
+  return llvm::any_of(listing.instructions, isRemoteSignal);
 }

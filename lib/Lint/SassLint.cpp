@@ -138,9 +138,10 @@ void Linter::checkRemoteArrivals(const CodeListing &listing) {
     llvm::raw_string_ostream os(loads);
     llvm::interleaveComma(early.loads, os,
                           [&](unsigned load) { os << formatv("{0:x}", load); });
-    addError(formatv("the arrival in another CTA at {0:x} may overtake what "
-                     "nothing has waited for: loads at {1}",
-                     early.place, loads));
+    addError(formatv("the {0} another CTA at {1:x} may overtake what nothing "
+                     "has waited for: loads at {2}",
+                     early.isSend ? "st.async to" : "arrival in", early.place,
+                     loads));
   }
 }
 

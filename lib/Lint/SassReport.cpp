@@ -62,6 +62,7 @@ llvm::json::Value SassReport::toJSON() const {
   if (remote)
     object["remote_arrivals"] =
         llvm::json::Object{{"arrivals", remote->arrivals},
+                           {"sends", remote->sends},
                            {"loads", remote->loads},
                            {"early", remote->early.size()}};
   if (ptxLoop) {
@@ -118,9 +119,10 @@ void SassReport::print(llvm::raw_ostream &os) const {
   if (epilogue)
     printCounts(os, "epilogue:    ", *epilogue);
   if (remote)
-    os << formatv("other CTAs:    {0} arrivals, {1} behind loads on their way, "
-                  "of {2} from shared memory\n",
-                  remote->arrivals, remote->early.size(), remote->loads);
+    os << formatv("other CTAs:    {0} arrivals, {1} sends, {2} behind loads on "
+                  "their way, of {3} from shared memory\n",
+                  remote->arrivals, remote->sends, remote->early.size(),
+                  remote->loads);
   for (const std::string &text : notChecked)
     os << "not checked:   " << text << "\n";
   for (const SassFinding &finding : findings)

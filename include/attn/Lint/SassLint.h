@@ -81,25 +81,27 @@ struct SoftmaxCode {
 /// warps start its products; else none.
 std::optional<SoftmaxCode> findSoftmax(const CodeListing &listing, bool isPTX);
 
-/// What a kernel has of arrivals at mbarriers of other CTAs.
+/// What a kernel has of arrivals at mbarriers of other CTAs, and of st.async,
+/// whose bytes arrive there.
 struct RemoteArrivals {
-  /// An arrival that a load may still be on its way at.
+  /// One that a load may still be on its way at.
   struct Early {
-    /// Places of the arrival and of the loads.
+    bool isSend = false;
+    /// Places of the signal and of the loads.
     unsigned place = 0;
     std::vector<unsigned> loads;
   };
 
-  unsigned arrivals = 0;
+  unsigned arrivals = 0, sends = 0;
   /// All loads of the kernel from shared memory.
   unsigned loads = 0;
   std::vector<Early> early;
 };
 
-/// Whether a listing of machine code arrives in another CTA.
+/// Whether a listing of machine code arrives in another CTA or sends to one.
 bool hasRemoteArrival(const CodeListing &listing);
 
-/// The arrivals in other CTAs and the loads of the same warp that no
+/// The signals in other CTAs and the loads of the same warp that no
 /// instruction in front of them has waited for, on any path of the control
 /// flow; none if the listing lacks the words of instructions.
 std::optional<RemoteArrivals> findRemoteArrivals(const CodeListing &listing);

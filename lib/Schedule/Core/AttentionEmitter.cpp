@@ -178,23 +178,16 @@ RunningState AttentionEmitter::emitInitialState(bool bets) {
           splat(f32Tile({blockM, resultColumns}), 0)};
 }
 
-Value AttentionEmitter::emitWhole(Value partial) {
-  return ReduceOp::create(b, f32Tile({blockM}), ReduceKind::Add, partial,
-                          /*partial=*/UnitAttr());
-}
-
 FinalRows AttentionEmitter::emitFinalRows(Value m, Value l, Value rounding) {
-  FinalRows rows = {m, emitWhole(l), Value(), Value()};
-  if (rounding)
-    rows.rounding = emitWhole(rounding);
-  return emitLogits(rows);
+  Value sums = ReduceOp::create(b, f32Tile({blockM}), ReduceKind::Add, l,
+                                /*partial=*/UnitAttr());
+  return emitLogits({m, sums, Value(), rounding});
 }
 
 RunningState AttentionEmitter::emitRowSums(RunningState carried) {
   RunningState state = carried;
-  state.l = emitWhole(carried.l);
-  if (carried.rounding)
-    state.rounding = emitWhole(carried.rounding);
+  state.l = ReduceOp::create(b, f32Tile({blockM}), ReduceKind::Add, carried.l,
+                             /*partial=*/UnitAttr());
   return state;
 }
 

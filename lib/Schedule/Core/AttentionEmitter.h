@@ -29,7 +29,7 @@ struct ResultMap {
 struct RunningState {
   Value m, l, o;
   /// What rounding adds to the sums that rows are divided by, but not to those
-  /// of which LSE is made; null if these are the same.
+  /// of which LSE is made, of whole rows; null if these are the same.
   Value rounding;
 
   RunningState() = default;
@@ -147,8 +147,8 @@ protected:
   LogicalResult emitScores(OpBuilder &builder, Value key, Value &scores,
                            bool quads = false);
   /// The rows after the loop, m and partial sums l: in exponents of two and
-  /// whole row sums, with sinks and the state that rows go on from. `rounding`
-  /// is as l is, or null.
+  /// whole row sums, with sinks and the state that rows go on from. `rounding`,
+  /// of whole rows, may be null.
   FinalRows emitFinalRows(Value m, Value l, Value rounding = {});
   /// What rows are divided by, of whole rows.
   template <typename RowsT>
@@ -242,8 +242,6 @@ private:
   Value emitInitTerm(RankedTensorType type, Value weight);
   /// `one` by the sum, or by 1 where that is 0.
   Value emitReciprocal(Value l, Value one);
-  /// Sums of whole rows.
-  Value emitWhole(Value partial);
   /// Hides keys in whose place the table has no page.
   Value emitSelected(ImplicitLocOpBuilder &lb, Value key, Value scores,
                      bool quads);

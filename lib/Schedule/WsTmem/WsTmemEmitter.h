@@ -227,25 +227,21 @@ private:
                                           Value standing, Value token,
                                           Value key, ValueRange cursors);
   bool betsOnSums() { return plan.getSoftmax() == SoftmaxPolicy::Optimistic; }
-  /// Whether a row's largest probability joins its sum as it is rounded. Powers
-  /// of halves are added up as they are rounded anyway.
+  /// Whether rows are divided by sums that have a row's largest probability as
+  /// it is rounded. Powers of halves are added up as they are rounded anyway;
+  /// under exact it is 1, which no type rounds.
   bool roundsLargest() const {
     return !ones && plan.getExp() == ExpFormat::F32 &&
-           plan.getSoftmax() != SoftmaxPolicy::Exact;
+           (plan.getSoftmax() == SoftmaxPolicy::Threshold ||
+            plan.getSoftmax() == SoftmaxPolicy::Lagged);
   }
-  /// Whether what rounding adds to sums is kept apart, since LSE is made of
-  /// these.
-  bool keepsRounding() const { return roundsLargest() && facts.lse; }
   /// How many values of rows the loop over blocks carries, in front of its
   /// cursors.
-  int64_t countRowValues() const { return keepsRounding() ? 3 : 2; }
+  int64_t countRowValues() const { return roundsLargest() ? 3 : 2; }
   /// The rows behind that loop, with `o`, which may be null.
-  RunningState getRowState(KVLoopOp loop, Value o) const {
-    RunningState state(loop.getResult(0), loop.getResult(1), o);
-    if (keepsRounding())
-      state.rounding = loop.getResult(2);
-    return state;
-  }
+  RunningState emitRowState(KVLoopOp loop, Value o);
+  /// What rounding adds to probabilities of these exponents.
+  Value emitRounding(Value exponents);
   LogicalResult emitSoftmaxBlock(int64_t number, Value scale, Value key,
                                  ValueRange carried);
   /// Lets warps leave out what a mask takes of a block (WsTmemChunks.cpp).

@@ -228,14 +228,12 @@ LogicalResult WsTmemEmitter::emitSoftmaxBlock(int64_t number, Value scale,
   auto softmax =
       OnlineSoftmaxOp::create(b, scores, carried[0], carried[1],
                               /*o=*/Value(), scale, plan.getSoftmax(),
-                              keepsRounding() ? carried[2] : Value());
+                              roundsLargest() ? carried[2] : Value());
   softmax.setLimit(APFloat(kBetLimit));
   softmax.setGrowth(APFloat(kMostGrowth));
   softmax.setPolynomial(plan.getPolynomial());
   softmax.setHalves(plan.getExp() == ExpFormat::F16x2);
   softmax.setSumsElsewhere(static_cast<bool>(tile.sums));
-  if (roundsLargest())
-    softmax.setRounded(facts.elementType);
   if (plan.getMaskedBlocks() == MaskedBlocks::Chunks)
     setChunks(number, softmax);
   Value p = softmax.getP();
@@ -244,8 +242,8 @@ LogicalResult WsTmemEmitter::emitSoftmaxBlock(int64_t number, Value scale,
         b, tileType({kTmemRows, plan.getBlockN()}, facts.elementType), p);
   };
   SmallVector<Value> next = {softmax.getNewM(), softmax.getNewL()};
-  if (keepsRounding())
-    next.push_back(softmax.getNewRounding());
+  if (roundsLargest())
+    next.push_back(softmax.getNewLargest());
   if (betsOnSums()) {
     narrow();
     llvm::append_range(next,
@@ -341,8 +339,9 @@ KVLoopOp WsTmemEmitter::emitSoftmaxLoop(int64_t number, ValueRange cursors) {
     b.setInsertionPointToStart(builder.getInsertionBlock());
     isWhole = succeeded(emitSoftmaxBlock(number, scale, key, carried));
   };
-  SmallVector<Value> inits = {m};
-  inits.append(countRowValues() - 1, splat(sums, 0));
+  SmallVector<Value> inits = {m, splat(sums, 0)};
+  if (roundsLargest())
+    inits.push_back(m);
   llvm::append_range(inits, cursors);
   Value fullEnd = bounds.fullEnd, fullBegin = bounds.fullBegin;
   if (betsOnSums()) {
@@ -418,6 +417,31 @@ WsTmemEmitter::emitTileResults(int64_t number, ValueRange cursors) {
   return {llvm::to_vector(ValueRange(branch.getResults().drop_back())), behind};
 }
 
+Value WsTmemEmitter::emitRounding(Value exponents) {
+  RankedTensorType rows = f32Tile({kTmemRows});
+  Value p = Exp2Op::create(b, rows, exponents);
+  // x (2^k + 1) less what it has more than x is x without its last k digits,
+  // to nearest. A thread's one number would be half of a register as it is.
+  unsigned dropped = b.getF32Type().getFPMantissaWidth() -
+                     cast<FloatType>(facts.elementType).getFPMantissaWidth();
+  Value scaled =
+      arith::MulFOp::create(b, p, splat(rows, (1u << dropped) + 1.0));
+  Value more = arith::SubFOp::create(b, scaled, p);
+  Value rounded = arith::SubFOp::create(b, scaled, more);
+  return arith::SubFOp::create(b, rounded, p);
+}
+
+RunningState WsTmemEmitter::emitRowState(KVLoopOp loop, Value o) {
+  RunningState state(loop.getResult(0), loop.getResult(1), o);
+  if (!roundsLargest())
+    return state;
+  // Rows without keys have infinities, of whose difference 0 is the larger.
+  Value growth = arith::SubFOp::create(b, loop.getResult(2), state.m);
+  state.rounding = emitRounding(
+      arith::MaxNumFOp::create(b, growth, splat(f32Tile({kTmemRows}), 0)));
+  return state;
+}
+
 FailureOr<SmallVector<Value>>
 WsTmemEmitter::emitSoftmaxTile(int64_t number, ValueRange cursors) {
   if (!plan.getOwnBlocks())
@@ -438,7 +462,7 @@ WsTmemEmitter::emitSoftmaxTile(int64_t number, ValueRange cursors) {
     Value none = arith::CmpIOp::create(b, arith::CmpIPredicate::sge,
                                        bounds.begin, bounds.end);
     at.push_back(awaitFreed(number, none, loop.getResults().back()));
-    at.push_back(emitHandedState(number, getRowState(loop, /*o=*/Value()),
+    at.push_back(emitHandedState(number, emitRowState(loop, /*o=*/Value()),
                                  cursors[channels + 1]));
     at.push_back(emitSomeTrips(cursors.back()));
     return at;
@@ -446,7 +470,7 @@ WsTmemEmitter::emitSoftmaxTile(int64_t number, ValueRange cursors) {
   auto [results, next] = emitTileResults(number, at);
   Value oView = plan.getOHalves() ? Value() : emitResultView("o");
   Value lseView = facts.lse ? emitResultView("lse") : Value();
-  RunningState state = getRowState(loop, results.front());
+  RunningState state = emitRowState(loop, results.front());
   if (tile.sums)
     state = emitWithSinks({state.m, results.back(), state.o});
   else

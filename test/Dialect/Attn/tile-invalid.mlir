@@ -403,40 +403,16 @@ func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>
 
 // -----
 
-func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x1xf32, #attn.partial<parent = #attn.auto>>, %c: f32) {
-  // expected-error @below {{expected 'rounded' to be f16 or bf16, got 'f32'}}
-  %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %c {rounded = f32} : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x1xf32, #attn.partial<parent = #attn.auto>>
-  return
-}
-
-// -----
-
-func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, %c: f32) {
-  // expected-error @below {{expected one sum of a row beside 'rounded', got 4}}
-  %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %c {rounded = bf16} : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>
-  return
-}
-
-// -----
-
-func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x1xf32, #attn.partial<parent = #attn.auto>>, %c: f32) {
-  // expected-error @below {{expected 'rounding' beside 'rounded', without o and 'sums_elsewhere'}}
-  %p, %m1, %l1, %f, %e = attn.online_softmax %s, %m, %l rounding %l scale %c : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x1xf32, #attn.partial<parent = #attn.auto>>
-  return
-}
-
-// -----
-
 func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x1xf32, #attn.partial<parent = #attn.auto>>, %o: tensor<128x64xf32, #attn.auto>, %c: f32) {
-  // expected-error @below {{expected 'rounding' beside 'rounded', without o and 'sums_elsewhere'}}
-  %p, %m1, %l1, %f, %e = attn.online_softmax %s, %m, %l, %o rounding %l scale %c {rounded = bf16} : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x1xf32, #attn.partial<parent = #attn.auto>>, tensor<128x64xf32, #attn.auto>
+  // expected-error @below {{expected 'largest' without o, under a policy that knows maxima}}
+  %p, %m1, %l1, %f, %e = attn.online_softmax %s, %m, %l, %o largest %m scale %c : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x1xf32, #attn.partial<parent = #attn.auto>>, tensor<128x64xf32, #attn.auto>
   return
 }
 
 // -----
 
 func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x1xf32, #attn.partial<parent = #attn.auto>>, %c: f32) {
-  // expected-error @below {{expected 'rounding' beside 'rounded', without o and 'sums_elsewhere'}}
-  %p, %m1, %l1, %f, %e = attn.online_softmax %s, %m, %l rounding %l scale %c {rounded = bf16, sums_elsewhere} : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x1xf32, #attn.partial<parent = #attn.auto>>
+  // expected-error @below {{expected 'largest' without o, under a policy that knows maxima}}
+  %p, %m1, %l1, %f, %e = attn.online_softmax %s, %m, %l largest %m scale %c {policy = #attn<softmax_policy optimistic>} : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x1xf32, #attn.partial<parent = #attn.auto>>
   return
 }

@@ -132,10 +132,10 @@ void OnlineSoftmaxOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
   links.push_back({getO() ? getO() : getM(), getNewO()});
   links.push_back({getM(), getS(), LayoutRelation::RowsOf});
   links.push_back({getL(), getS(), LayoutRelation::PartialOf});
-  if (!getRounding())
+  if (!getLargest())
     return;
-  links.push_back({getRounding(), getNewRounding()});
-  links.push_back({getRounding(), getS(), LayoutRelation::PartialOf});
+  links.push_back({getLargest(), getNewLargest()});
+  links.push_back({getLargest(), getS(), LayoutRelation::RowsOf});
 }
 
 //===----------------------------------------------------------------------===//

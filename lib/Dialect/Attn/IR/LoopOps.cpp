@@ -80,7 +80,7 @@ static StringRef getCarriedName(Value value) {
       for (auto [operand, name] :
            {std::pair(softmax.getM(), "m"), std::pair(softmax.getL(), "l"),
             std::pair(softmax.getO(), "o"),
-            std::pair(softmax.getRounding(), "rounding")})
+            std::pair(softmax.getLargest(), "largest")})
         if (operand == value)
           return name;
     // Loops hand their carried values on.

@@ -253,12 +253,12 @@ LogicalResult MapElementsOp::verifyRegions() {
 
 void OnlineSoftmaxOp::build(OpBuilder &builder, OperationState &state, Value s,
                             Value m, Value l, Value o, Value scale,
-                            SoftmaxPolicy policy, Value rounding) {
+                            SoftmaxPolicy policy, Value largest) {
   build(builder, state, s.getType(), m.getType(), l.getType(),
-        (o ? o : m).getType(), rounding ? l.getType() : Type(), s, m, l, o,
-        rounding, scale, policy, /*finite=*/false, /*offset=*/APFloat(0.0f),
+        (o ? o : m).getType(), largest ? m.getType() : Type(), s, m, l, o,
+        largest, scale, policy, /*finite=*/false, /*offset=*/APFloat(0.0f),
         /*growth=*/APFloat(8.0f), /*limit=*/APFloat(16.0f), /*polynomial=*/0,
-        /*halves=*/false, /*sums_elsewhere=*/false, /*rounded=*/TypeAttr());
+        /*halves=*/false, /*sums_elsewhere=*/false);
 }
 
 LogicalResult OnlineSoftmaxOp::inferReturnTypes(
@@ -268,8 +268,8 @@ LogicalResult OnlineSoftmaxOp::inferReturnTypes(
   OnlineSoftmaxOp::Adaptor step(operands, attributes, properties, regions);
   Value s = step.getS(), m = step.getM(), l = step.getL(), o = step.getO();
   types.append({s.getType(), m.getType(), l.getType(), (o ? o : m).getType()});
-  if (step.getRounding())
-    types.push_back(l.getType());
+  if (step.getLargest())
+    types.push_back(m.getType());
   return success();
 }
 
@@ -293,15 +293,9 @@ LogicalResult OnlineSoftmaxOp::verify() {
     if (!value.isFinite() || value.isNegative())
       return emitOpError("expected a finite '")
              << name << "' of at least 0, got " << value.convertToFloat();
-  if (std::optional<Type> type = getRounded();
-      type && !isa<Float16Type, BFloat16Type>(*type))
-    return emitOpError("expected 'rounded' to be f16 or bf16, got ") << *type;
-  if (getRounded() && l.getShape()[1] != 1)
-    return emitOpError("expected one sum of a row beside 'rounded', got ")
-           << l.getShape()[1];
-  if (getRounding() && (getO() || !getRounded() || getSumsElsewhere()))
-    return emitOpError("expected 'rounding' beside 'rounded', without o and "
-                       "'sums_elsewhere'");
+  if (getLargest() && (getO() || getPolicy() == SoftmaxPolicy::Optimistic))
+    return emitOpError(
+        "expected 'largest' without o, under a policy that knows maxima");
   if (static_cast<int64_t>(getChunk()) < 0 || getChunk() % 16 != 0)
     return emitOpError("expected chunk to be a multiple of 16, got ")
            << static_cast<int64_t>(getChunk());

@@ -42,11 +42,10 @@
 // stores them once more. Masked scores may have chunks of columns that warps
 // leave out (MaskedChunks.h).
 //
-// Narrow probabilities have errors that cancel in the division where l is the
-// sum of what PV takes. With `rounded` that holds for the largest one of each
-// row and block, which is where it matters; under exact it is 1, which no type
-// rounds (docs/Rationale/Softmax/LargestRounded.md). What it adds to l is kept
-// apart where l itself is asked for.
+// With `largest` a row's m stays unless its own largest exponent has grown,
+// also where the warp takes the rare path for another row: so it was m that the
+// largest probability was computed with
+// (docs/Rationale/Softmax/LargestRounded.md).
 //
 // Without o, f is the result: 1 unless the step rescales. What rescales o where
 // it is, an attn.rare on f, is done in the step's own rare path if it has one.
@@ -70,43 +69,34 @@ class PolicyStep : public SoftmaxStep {
 public:
   using SoftmaxStep::SoftmaxStep;
 
-  /// m', l', o', and what rounding adds to l' if that is apart.
-  static SmallVector<Value, 4> stateOf(Value m, StepSums sums, Value o) {
-    SmallVector<Value, 4> state = {m, sums.l, o};
-    if (sums.rounding)
-      state.push_back(sums.rounding);
-    return state;
-  }
-
-  static StepSums sumsOf(ValueRange state) {
-    return {state[1], state.size() > 3 ? state[3] : Value()};
-  }
-
-  /// The op's results. `p` is null where its slices are in place.
-  static SmallVector<Value, 4> resultsOf(Value p, ValueRange state) {
-    SmallVector<Value, 4> results = {p};
-    llvm::append_range(results, state);
+  /// `results` and the new largest exponent, if that is one.
+  SmallVector<Value, 4> withLargest(SmallVector<Value, 4> results,
+                                    Value largest) {
+    if (op.getLargest())
+      results.push_back(largest);
     return results;
   }
 
   /// All of the exact step: p, m', l', o'.
-  SmallVector<Value, 4> exact() {
-    Value maximum = kept(grownMaximum());
+  SmallVector<Value, 4> exact() { return exact(kept(grownMaximum())); }
+
+  SmallVector<Value, 4> exact(Value maximum) {
     Value p = probabilities(maximum);
     Value change = factor(maximum);
-    StepSums sums = rescaledSums(change, joiningSums(p));
-    return resultsOf(p, stateOf(maximum, sums, rescaledElsewhere(change)));
+    Value l = rescaledSums(change, joiningSums(p));
+    return {p, maximum, l, rescaledElsewhere(change)};
   }
 
   /// The same outside of a rare path. What rescales the accumulator elsewhere
   /// has a vote of its own: most factors are 1.
   SmallVector<Value, 4> exactInLine() {
     rescale = {};
+    Value maximum = kept(grownMaximum());
     if (!hasSlices())
-      return exact();
-    Value maximum = kept(grownMaximum()), change = factor(maximum);
-    StepSums sums = emitSlices(0, maximum, rescaledSums(change, Value()));
-    return resultsOf(Value(), stateOf(maximum, sums, change));
+      return withLargest(exact(maximum), maximum);
+    Value change = factor(maximum);
+    Value l = emitSlices(0, maximum, rescaledSums(change, Value()));
+    return withLargest({Value(), maximum, l, change}, maximum);
   }
 
   /// True before the first block: no sum, no output yet. Sums that are added up
@@ -130,33 +120,35 @@ public:
   SmallVector<Value, 4> first() {
     Value maximum = kept(grownMaximum());
     Value p = probabilities(maximum);
-    StepSums sums = {op.getSumsElsewhere() ? op.getL() : partialSums(p),
-                     Value()};
-    if (op.getRounding())
-      sums.rounding = constant(partial, APFloat(0.0f));
-    return resultsOf(p, stateOf(maximum, sums, unchangedOutput()));
+    Value l = op.getSumsElsewhere() ? op.getL() : partialSums(p);
+    return withLargest({p, maximum, l, unchangedOutput()}, maximum);
+  }
+
+  /// m' on a rare path that rows take which have `grown` to `maximum`.
+  Value changedMaximum(Value grown, Value maximum) {
+    Value changed = kept(maximum);
+    if (!op.getLargest())
+      return changed;
+    return arith::SelectOp::create(builder, loc, grown, changed, op.getM());
   }
 
   SmallVector<Value, 4> threshold() {
-    Value maximum = grownMaximum();
-    ValueRange state =
-        rare(hasGrown(maximum, op.getM()),
-             stateOf(op.getM(), standingSums(), unchangedOutput()),
-             /*eachWarpgroup=*/false, [&]() {
-               Value grown = kept(maximum), change = factor(grown);
-               StepSums sums = rescaledSums(change, Value());
-               return stateOf(grown, sums, rescaledElsewhere(change));
-             });
-    StepSums sums = sumsOf(state);
-    Value p;
-    if (hasSlices()) {
-      sums = emitSlices(0, state[0], sums, /*largest=*/maximum);
-    } else {
-      p = probabilities(state[0]);
-      sums.l = withSums(sums.l, joiningSums(p));
-      sums = withRounding(sums, maximum, state[0]);
-    }
-    return resultsOf(p, stateOf(state[0], sums, state[2]));
+    Value maximum = grownMaximum(), grown = hasGrown(maximum, op.getM());
+    ValueRange state = rare(grown, {op.getM(), op.getL(), unchangedOutput()},
+                            /*eachWarpgroup=*/false, [&]() {
+                              Value changed = changedMaximum(grown, maximum);
+                              Value change = factor(changed);
+                              return SmallVector<Value, 4>{
+                                  changed, rescaledSums(change, Value()),
+                                  rescaledElsewhere(change)};
+                            });
+    if (hasSlices())
+      return withLargest(
+          {Value(), state[0], emitSlices(0, state[0], state[1]), state[2]},
+          maximum);
+    Value p = probabilities(state[0]);
+    Value l = withSums(state[1], joiningSums(p));
+    return withLargest({p, state[0], l, state[2]}, maximum);
   }
 
   /// The same where the accumulator is awaited: it is touched behind the
@@ -177,7 +169,7 @@ public:
     ValueRange sumsAndOutput =
         rare(grown, {op.getL(), o}, /*eachWarpgroup=*/false, [&]() {
           Value change = factor(maximum);
-          return SmallVector<Value, 4>{rescaledSums(change, Value()).l,
+          return SmallVector<Value, 4>{rescaledSums(change, Value()),
                                        rescaledOutput(change)};
         });
     Value l = withSums(sumsAndOutput[0], sums);
@@ -190,21 +182,19 @@ public:
     Value sums = partialSums(p);
     Value large = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UGE,
                                         sums, constant(partial, op.getLimit()));
-    StepSums standing = {withSums(op.getL(), sums), op.getRounding()};
+    Value l = withSums(op.getL(), sums);
     Operation *narrowing = findNarrowing(wait);
     Value output = wait ? wait.getAwaited()[0] : unchangedOutput();
-    Value narrow = narrowed(p, narrowing);
-    ValueRange results =
-        rare(large, resultsOf(narrow, stateOf(op.getM(), standing, output)),
-             wait, [&]() {
-               if (wait)
-                 o = builder.clone(*wait)->getResult(0);
-               SmallVector<Value, 4> step = exact();
-               step[0] = narrowed(step[0], narrowing);
-               if (wait)
-                 step[3] = wait.resume(builder, loc, step[3]);
-               return step;
-             });
+    ValueRange results = rare(
+        large, {narrowed(p, narrowing), op.getM(), l, output}, wait, [&]() {
+          if (wait)
+            o = builder.clone(*wait)->getResult(0);
+          SmallVector<Value, 4> step = exact();
+          step[0] = narrowed(step[0], narrowing);
+          if (wait)
+            step[3] = wait.resume(builder, loc, step[3]);
+          return step;
+        });
     return SmallVector<Value, 4>(results);
   }
 
@@ -269,14 +259,14 @@ public:
     large = arith::OrIOp::create(
         builder, loc, large,
         BroadcastOp::create(builder, loc, large.getType(), none));
-    StepSums bet = {withSums(op.getL(), sums), op.getRounding()};
-    ValueRange state =
-        rare(large, stateOf(standing, bet, unchangedOutput()),
-             /*eachWarpgroup=*/false,
-             [&]() { return corrected(exponents, stores, none, standing); });
+    SmallVector<Value, 4> defaults = {standing, withSums(op.getL(), sums),
+                                      unchangedOutput()};
+    ValueRange rows = rare(large, defaults, /*eachWarpgroup=*/false, [&]() {
+      return corrected(exponents, stores, none, standing);
+    });
     for (SliceOp slice : slices)
       slice->erase();
-    return resultsOf(Value(), state);
+    return {Value(), rows[0], rows[1], rows[2]};
   }
 
   /// Stores the probabilities of slices whose exponents are off by what the
@@ -304,14 +294,14 @@ public:
     Value change = Exp2Op::create(builder, loc,
                                   arith::NegFOp::create(builder, loc, decline));
     Value output = rescaledElsewhere(change);
-    StepSums sums = rescaledSums(change, Value());
+    Value l = rescaledSums(change, Value());
     // Stores to the same columns are not in order by themselves.
     TmemStoreWaitOp::create(builder, loc);
     for (auto [slice, each] : llvm::zip(slices, exponents)) {
       Value offset = BroadcastOp::create(builder, loc, each.getType(), growth);
       auto [p, wide] =
           powersOf(slice, arith::SubFOp::create(builder, loc, each, offset));
-      sums.l = withSums(sums.l, joiningSums(wide));
+      l = withSums(l, joiningSums(wide));
       for (auto [stored, store] : stores) {
         if (stored != slice)
           continue;
@@ -319,34 +309,47 @@ public:
         again->setOperand(0, p);
       }
     }
-    return stateOf(maximum, sums, output);
+    return {maximum, l, output};
+  }
+
+  /// Whether the bet on the maximum is lost, and the largest exponent, null
+  /// where that is not asked for: then threads look at their own part of a row.
+  std::pair<Value, Value> laggedVote() {
+    bool isWhole = static_cast<bool>(op.getLargest());
+    Value largest = maximumOf(ReduceOp::create(
+        builder, loc, isWhole ? row : partial, maximumKind(), op.getS(),
+        /*partial=*/!isWhole));
+    if (!isWhole)
+      return {hasGrown(largest,
+                       BroadcastOp::create(builder, loc, partial, op.getM())),
+              Value()};
+    largest = larger(op.getLargest(), largest);
+    return {hasGrown(largest, op.getM()), largest};
+  }
+
+  /// m' where that bet is lost.
+  Value laggedMaximum(Value grown, Value largest) {
+    return largest ? changedMaximum(grown, atLeastLowest(largest))
+                   : kept(grownMaximum());
   }
 
   /// The bet on the maximum, which nothing but the vote waits for.
   SmallVector<Value, 4> lagged() {
     Value p = probabilities(op.getM());
     Value sums = joiningSums(p);
-    Value largest = maximumOf(ReduceOp::create(builder, loc, partial,
-                                               maximumKind(), op.getS(),
-                                               /*partial=*/true));
-    Value grown = hasGrown(
-        largest, BroadcastOp::create(builder, loc, partial, op.getM()));
-    StepSums standing = {withSums(op.getL(), sums), op.getRounding()};
+    Value grown, largest;
+    std::tie(grown, largest) = laggedVote();
+    Value l = withSums(op.getL(), sums);
     Operation *narrowing = findNarrowing(/*behind=*/false);
-    Value narrow = narrowed(p, narrowing);
-    SmallVector<Value> results =
-        rare(grown,
-             resultsOf(narrow, stateOf(op.getM(), standing, unchangedOutput())),
+    SmallVector<Value, 4> results =
+        rare(grown, {narrowed(p, narrowing), op.getM(), l, unchangedOutput()},
              /*eachWarpgroup=*/false, [&]() {
-               SmallVector<Value, 4> step = exact();
+               SmallVector<Value, 4> step =
+                   exact(laggedMaximum(grown, largest));
                step[0] = narrowed(step[0], narrowing);
                return step;
              });
-    ValueRange state = ValueRange(results).drop_front();
-    return resultsOf(results[0],
-                     stateOf(state[0],
-                             withRounding(sumsOf(state), largest, state[0]),
-                             state[2]));
+    return withLargest(results, largest);
   }
 
   /// The same for the first of several slices: the others are computed behind
@@ -354,26 +357,23 @@ public:
   SmallVector<Value, 4> laggedSlices() {
     SliceOp first = slices.front();
     auto [p, wide] = sliceOf(first, op.getM());
-    StepSums standing = {withSums(op.getL(), joiningSums(wide)),
-                         op.getRounding()};
-    Value largest = maximumOf(ReduceOp::create(builder, loc, partial,
-                                               maximumKind(), op.getS(),
-                                               /*partial=*/true));
-    Value grown = hasGrown(
-        largest, BroadcastOp::create(builder, loc, partial, op.getM()));
-    ValueRange results = rare(
-        grown, resultsOf(p, stateOf(op.getM(), standing, unchangedOutput())),
-        /*eachWarpgroup=*/false, [&]() {
-          Value maximum = kept(grownMaximum()), change = factor(maximum);
-          auto [p, wide] = sliceOf(first, maximum);
-          StepSums sums = rescaledSums(change, joiningSums(wide));
-          Value output = rescaledElsewhere(change);
-          return resultsOf(p, stateOf(maximum, sums, output));
-        });
-    first.getResult().replaceAllUsesWith(results[0]);
-    ValueRange state = results.drop_front();
-    StepSums sums = emitSlices(1, state[0], sumsOf(state), largest);
-    return resultsOf(Value(), stateOf(state[0], sums, state[2]));
+    Value l = withSums(op.getL(), joiningSums(wide));
+    Value grown, largest;
+    std::tie(grown, largest) = laggedVote();
+    ValueRange state =
+        rare(grown, {p, op.getM(), l, unchangedOutput()},
+             /*eachWarpgroup=*/false, [&]() {
+               Value maximum = laggedMaximum(grown, largest);
+               Value change = factor(maximum);
+               auto [p, wide] = sliceOf(first, maximum);
+               return SmallVector<Value, 4>{
+                   p, maximum, rescaledSums(change, joiningSums(wide)),
+                   rescaledElsewhere(change)};
+             });
+    first.getResult().replaceAllUsesWith(state[0]);
+    return withLargest(
+        {Value(), state[1], emitSlices(1, state[1], state[2]), state[3]},
+        largest);
   }
 
   /// The bet where scores do not outlive the probabilities. If it is lost, m'
@@ -411,7 +411,7 @@ public:
                                        probabilities(scores, maximum), maximum};
                                  });
           change = factor(step[1]);
-          Value l = rescaledSums(change, joiningSums(step[0])).l;
+          Value l = rescaledSums(change, joiningSums(step[0]));
           return SmallVector<Value, 4>{narrowed(step[0], narrowing), step[1], l,
                                        rescaledOutput(change)};
         },

@@ -22,13 +22,6 @@ inline bool isAwaited(Value tile) {
   return static_cast<bool>(tile.getDefiningOp<ProductWaitOpInterface>());
 }
 
-/// The sums of a step.
-struct StepSums {
-  Value l;
-  /// What rounding adds to them where that is apart; else null.
-  Value rounding;
-};
-
 /// Emits the pieces of one step.
 class SoftmaxStep {
 public:
@@ -44,7 +37,11 @@ public:
   Value grownMaximum(Value scores) {
     Value scaled =
         maximumOf(ReduceOp::create(builder, loc, row, maximumKind(), scores));
-    Value maximum = larger(op.getM(), scaled);
+    return atLeastLowest(
+        larger(op.getLargest() ? op.getLargest() : op.getM(), scaled));
+  }
+
+  Value atLeastLowest(Value maximum) {
     if (op.getFinite())
       return maximum;
     APFloat lowest =
@@ -147,35 +144,6 @@ public:
                : arith::AddFOp::create(builder, loc, l, sums).getResult();
   }
 
-  /// `sums` with what rounding gives the largest probability of the block or
-  /// takes from it: that of the exponent `largest`, with `maximum` as the
-  /// standing one.
-  StepSums withRounding(StepSums sums, Value largest, Value maximum) {
-    if (!op.getRounded() || op.getSumsElsewhere())
-      return sums;
-    RankedTensorType type = typeOf(largest);
-    if (type != typeOf(maximum))
-      maximum = BroadcastOp::create(builder, loc, type, maximum);
-    Value p = Exp2Op::create(
-        builder, loc,
-        arith::SubFOp::create(builder, loc, largest, maximum).getResult());
-    // x (2^k + 1) less what it has more than x is x without its last k digits,
-    // to nearest. A thread's one number would be half of a register as it is.
-    auto wide = cast<FloatType>(type.getElementType()),
-         narrow = cast<FloatType>(*op.getRounded());
-    unsigned dropped = wide.getFPMantissaWidth() - narrow.getFPMantissaWidth();
-    Value scaled = arith::MulFOp::create(
-        builder, loc, p, constant(type, APFloat((1u << dropped) + 1.0f)));
-    Value more = arith::SubFOp::create(builder, loc, scaled, p);
-    Value rounded = arith::SubFOp::create(builder, loc, scaled, more);
-    Value change = arith::SubFOp::create(builder, loc, rounded, p);
-    if (type != partial)
-      change = BroadcastOp::create(builder, loc, partial, change);
-    Value &changed = sums.rounding ? sums.rounding : sums.l;
-    changed = arith::AddFOp::create(builder, loc, changed, change);
-    return sums;
-  }
-
   bool hasSlices() const { return !slices.empty(); }
 
   /// True if the vote can be taken behind what stores the slices, which a lost
@@ -193,30 +161,19 @@ public:
     return {arith::TruncFOp::create(builder, loc, type, p), p};
   }
 
-  /// Computes the slices but the first `done` where they stand; `sums` with
-  /// theirs, which nobody in the block waits for, at the end. What rounding
-  /// does to the largest probability, of the exponent `largest`, comes behind
-  /// them, but where the step rescales results on its own path in front of the
-  /// last slice: who waits for all slices there waits for the next scores as
-  /// well.
-  StepSums emitSlices(unsigned done, Value maximum, StepSums sums,
-                      Value largest = Value()) {
-    auto round = [&] {
-      if (largest)
-        sums = withRounding(sums, largest, maximum);
-    };
+  /// Computes the slices but the first `done` where they stand; l with their
+  /// sums, which nobody in the block waits for, at the end.
+  Value emitSlices(unsigned done, Value maximum, Value l) {
     // The sums of a slice stand in front of the next one, behind what its own
     // probabilities are for.
     Value pending;
     auto add = [&] {
       if (pending)
-        sums.l = withSums(sums.l, joiningSums(pending));
+        l = withSums(l, joiningSums(pending));
     };
     for (SliceOp slice : ArrayRef(slices).drop_front(done)) {
       builder.setInsertionPoint(slice);
       add();
-      if (rescale && slice == slices.back())
-        round();
       auto [p, wide] = sliceOf(slice, maximum);
       slice.getResult().replaceAllUsesWith(p);
       pending = wide;
@@ -227,31 +184,18 @@ public:
           inBlock && inBlock->isBeforeInBlock(&*builder.getInsertionPoint()))
         builder.setInsertionPoint(inBlock);
     add();
-    if (!rescale)
-      round();
     for (SliceOp slice : slices)
       slice->erase();
-    return sums;
+    return l;
   }
 
-  /// The sums in front of the block.
-  StepSums standingSums() { return {op.getL(), op.getRounding()}; }
-
-  /// The same times `factor`, with `sums` of the block if it has any.
-  StepSums rescaledSums(Value factor, Value sums) {
+  Value rescaledSums(Value factor, Value sums) {
     if (op.getSumsElsewhere())
-      return standingSums();
+      return op.getL();
     Value spread = BroadcastOp::create(builder, loc, partial, factor);
-    auto rescaled = [&](Value value) -> Value {
-      return arith::MulFOp::create(builder, loc, value, spread);
-    };
-    StepSums result;
-    result.l = sums ? math::FmaOp::create(builder, loc, op.getL(), spread, sums)
-                          .getResult()
-                    : rescaled(op.getL());
-    if (op.getRounding())
-      result.rounding = rescaled(op.getRounding());
-    return result;
+    if (!sums)
+      return arith::MulFOp::create(builder, loc, op.getL(), spread);
+    return math::FmaOp::create(builder, loc, op.getL(), spread, sums);
   }
 
   Value rescaledOutput(Value factor) {

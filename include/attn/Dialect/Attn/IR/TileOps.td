@@ -351,7 +351,7 @@ def Attn_MapElementsOp : Attn_Op<"map_elements", [
 
 def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     AttrSizedOperandSegments,
-    OptionalTypesMatchWith<"rounding has the type of l", "l", "rounding", "$_self">,
+    OptionalTypesMatchWith<"largest has the type of m", "m", "largest", "$_self">,
     DeclareOpInterfaceMethods<Attn_LayoutOpInterface, ["getLayoutLinks"]>,
     DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
   let summary = "one step of the online softmax";
@@ -377,13 +377,11 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     where no row of a warp has a key of a chunk (`attn.kept_rows`) the warp computes
     none of its probabilities, which are zeros. All results are the same bits.
 
-    With `rounded`, the type that users narrow p to, l' has a row's largest
-    probability of this block as it is rounded. Where few keys decide a row the
-    rounding of that one then cancels in the division. `exact` has no use for it:
-    its largest probability is 1. Without o there may be a `rounding`: then l' is
-    the sum of what was computed, as LSE needs it, and what rounding adds to it,
-    for the division, is apart: `rounding` before the step, the last result
-    behind it.
+    With `largest`, a row's largest exponent so far, the last result is the
+    largest behind the step; m' lies at most `growth` below it, and where it does
+    no later step has changed m. So 2^(largest - m) is the row's largest
+    probability as it was computed, whose rounding whoever divides by l may add
+    to it.
 
     With `sums_elsewhere` l' is l, for whoever multiplies p by a column of ones and
     rescales the row sums as o.
@@ -416,8 +414,7 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     func.func @step(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, %o: tensor<128x128xf32, #attn.auto>, %c: f32) {
       %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %o scale %c : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, tensor<128x128xf32, #attn.auto>
       %q, %m2, %l2, %f = attn.online_softmax %s, %m1, %l1 scale %c {policy = #attn<softmax_policy lagged>} : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>
-      %none = arith.constant dense<0.0> : tensor<128x1xf32, #attn.partial<parent = #attn.auto>>
-      %r, %m3, %l3, %g, %e = attn.online_softmax %s, %m2, %none rounding %none scale %c {policy = #attn<softmax_policy threshold>, rounded = bf16} : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x1xf32, #attn.partial<parent = #attn.auto>>
+      %r, %m3, %l3, %g, %largest = attn.online_softmax %s, %m2, %l2 largest %m2 scale %c {policy = #attn<softmax_policy threshold>} : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>
       return
     }
     ```
@@ -427,7 +424,7 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     Arg<AnyRankedTensor, "running maximum in exponents of two, M, f32">:$m,
     Arg<AnyRankedTensor, "partial row sums, M x P, f32">:$l,
     Arg<Optional<AnyRankedTensor>, "accumulator, M x Dv, f32">:$o,
-    Arg<Optional<AnyRankedTensor>, "what rounding adds to l, f32">:$rounding,
+    Arg<Optional<AnyRankedTensor>, "largest exponent so far, M, f32">:$largest,
     Arg<F32, "scale times log2 e">:$scale,
     Described<DefaultValuedAttr<Attn_SoftmaxPolicyAttr, "::mlir::attn::SoftmaxPolicy::Exact">,
       "how running maxima are kept">:$policy,
@@ -438,24 +435,23 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     Described<DefaultValuedAttr<I64Attr, "0">, "of every 16 probabilities, how many a polynomial computes (attn.exp2)">:$polynomial,
     Described<UnitAttr, "probabilities and their exponents are rounded to f16 (attn.exp2)">:$halves,
     Described<UnitAttr, "l stays as it is">:$sums_elsewhere,
-    Described<OptionalAttr<TypeAttr>, "16-bit type as which a row's largest probability joins l">:$rounded,
     Described<DefaultValuedAttr<I64Attr, "0">, "columns that are masked together, a multiple of 16; 0 for all">:$chunk);
   let results = (outs
     Res<AnyRankedTensor, "probabilities, M x N, f32">:$p,
     Res<AnyRankedTensor, "new maximum">:$newM,
     Res<AnyRankedTensor, "new partial sums">:$newL,
     Res<AnyRankedTensor, "rescaled accumulator; without one the factor, M">:$newO,
-    Res<Optional<AnyRankedTensor>, "what rounding adds to the new sums">:$newRounding);
+    Res<Optional<AnyRankedTensor>, "new largest exponent">:$newLargest);
   let assemblyFormat = [{
-    $s `,` $m `,` $l (`,` $o^)? (`rounding` $rounding^)? `scale` $scale attr-dict
+    $s `,` $m `,` $l (`,` $o^)? (`largest` $largest^)? `scale` $scale attr-dict
     `:` type($s) `,` type($m) `,` type($l) (`,` type($o)^)?
   }];
   let builders = [
-    // A step with the attributes' defaults; `o` and `rounding` may be null.
+    // A step with the attributes' defaults; `o` and `largest` may be null.
     OpBuilder<(ins "::mlir::Value":$s, "::mlir::Value":$m, "::mlir::Value":$l,
       "::mlir::Value":$o, "::mlir::Value":$scale,
       "::mlir::attn::SoftmaxPolicy":$policy,
-      CArg<"::mlir::Value", "{}">:$rounding)>];
+      CArg<"::mlir::Value", "{}">:$largest)>];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// The factor by which whoever keeps the accumulator rescales it; null if
