@@ -416,7 +416,9 @@ def main():
         return 2
     if options.whole:
         simulator = options.simulate or pathlib.Path(options.compile).parent / "attn-sim"
-        state = GridState(options.state, options.compile, simulator, options.again)
+        state = GridState(
+            options.state, options.compile, simulator, options.again, options.timeout
+        )
 
     def run(case):
         if options.whole:
