@@ -178,10 +178,10 @@ RunningState AttentionEmitter::emitInitialState(bool bets) {
           splat(f32Tile({blockM, resultColumns}), 0)};
 }
 
-FinalRows AttentionEmitter::emitFinalRows(Value m, Value l, Value rounding) {
+FinalRows AttentionEmitter::emitFinalRows(Value m, Value l) {
   Value sums = ReduceOp::create(b, f32Tile({blockM}), ReduceKind::Add, l,
                                 /*partial=*/UnitAttr());
-  return emitLogits({m, sums, Value(), rounding});
+  return emitLogits({m, sums, Value(), Value()});
 }
 
 RunningState AttentionEmitter::emitRowSums(RunningState carried) {
@@ -213,12 +213,16 @@ RunningState AttentionEmitter::emitMergedState(RunningState first,
 }
 
 RunningState AttentionEmitter::emitWithSinks(RunningState state) {
-  FinalRows rows = emitLogits({state.m, state.l, Value(), state.rounding});
-  if (!rows.factor)
-    return state;
-  Value spread = BroadcastOp::create(b, state.o.getType(), rows.factor);
-  state = {rows.m, rows.l, arith::MulFOp::create(b, state.o, spread)};
-  state.rounding = rows.rounding;
+  return emitState(emitLogits({state.m, state.l, Value(), state.divisor}),
+                   state.o);
+}
+
+RunningState AttentionEmitter::emitState(const FinalRows &rows, Value o) {
+  RunningState state(rows.m, rows.l, o);
+  state.divisor = rows.divisor;
+  if (rows.factor)
+    state.o = arith::MulFOp::create(
+        b, o, BroadcastOp::create(b, o.getType(), rows.factor));
   return state;
 }
 
@@ -431,12 +435,13 @@ std::pair<FinalRows, Value> AttentionEmitter::emitLogit(FinalRows state,
       splat(rows, std::numeric_limits<double>::infinity()));
   Value share =
       arith::SelectOp::create(b, takesAll, splat(rows, 1), power(sink));
-  Value l = arith::AddFOp::create(b, arith::MulFOp::create(b, state.l, factor),
-                                  share);
-  Value rounding;
-  if (state.rounding)
-    rounding = arith::MulFOp::create(b, state.rounding, factor);
-  return {{m, l, factor, rounding}, share};
+  auto add = [&](Value sums) -> Value {
+    return arith::AddFOp::create(b, arith::MulFOp::create(b, sums, factor),
+                                 share);
+  };
+  return {
+      {m, add(state.l), factor, state.divisor ? add(state.divisor) : Value()},
+      share};
 }
 
 Value AttentionEmitter::emitReciprocal(Value l, Value one) {
@@ -545,7 +550,7 @@ void AttentionEmitter::emitResults(RunningState state, Value oView,
                                    Value lseView, Value scratch,
                                    EpilogueKind epilogue,
                                    const ResultMap &map) {
-  Value divisor = emitDivisor(state);
+  Value divisor = state.getDivisor();
   Value weight = emitInitWeight(divisor);
   // The logits' branch must not part loads of other results from their uses.
   if (lseView && weight)

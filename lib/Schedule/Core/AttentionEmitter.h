@@ -28,9 +28,9 @@ struct ResultMap {
 /// The row values and the accumulator that the loop carries.
 struct RunningState {
   Value m, l, o;
-  /// What rounding adds to the sums that rows are divided by, but not to those
-  /// of which LSE is made, of whole rows; null if these are the same.
-  Value rounding;
+  /// Sums of whole rows by which these are divided, if they are not those of
+  /// which LSE is made; else null.
+  Value divisor;
 
   RunningState() = default;
   RunningState(Value m, Value l, Value o) : m(m), l(l), o(o) {}
@@ -38,6 +38,7 @@ struct RunningState {
   explicit RunningState(ValueRange carried)
       : RunningState(carried[0], carried[1], carried[2]) {}
   SmallVector<Value> list() const { return {m, l, o}; }
+  Value getDivisor() const { return divisor ? divisor : l; }
 };
 
 /// The row values of a whole tile.
@@ -47,7 +48,9 @@ struct FinalRows {
   /// on from; null without any.
   Value factor;
   /// As in RunningState.
-  Value rounding;
+  Value divisor;
+
+  Value getDivisor() const { return divisor ? divisor : l; }
 };
 
 /// What emitScores adds for the options of a problem: registers of a thread,
@@ -147,16 +150,10 @@ protected:
   LogicalResult emitScores(OpBuilder &builder, Value key, Value &scores,
                            bool quads = false);
   /// The rows after the loop, m and partial sums l: in exponents of two and
-  /// whole row sums, with sinks and the state that rows go on from. `rounding`,
-  /// of whole rows, may be null.
-  FinalRows emitFinalRows(Value m, Value l, Value rounding = {});
-  /// What rows are divided by, of whole rows.
-  template <typename RowsT>
-  Value emitDivisor(const RowsT &rows) {
-    return rows.rounding
-               ? arith::AddFOp::create(b, rows.l, rows.rounding).getResult()
-               : rows.l;
-  }
+  /// whole row sums, with sinks and the state that rows go on from.
+  FinalRows emitFinalRows(Value m, Value l);
+  /// The same of whole row sums.
+  FinalRows emitLogits(FinalRows rows);
   /// What a row of the accumulator is multiplied by, given its sum.
   Value emitInverse(Value l);
   /// What a row of an accumulator that has no logits yet is multiplied by.
@@ -180,6 +177,8 @@ protected:
   RunningState emitRowSums(RunningState carried);
   /// What two states of different keys, with whole row sums, give together.
   RunningState emitMergedState(RunningState first, RunningState second);
+  /// A state of final rows and the accumulator that has no logits yet.
+  RunningState emitState(const FinalRows &rows, Value o);
   /// A state with whole row sums and the sinks.
   RunningState emitWithSinks(RunningState state);
   /// The state after the loop in exponents of two and whole row sums, with the
@@ -234,8 +233,6 @@ private:
   /// One more logit for each row, in exponents of two, which joins the sums;
   /// with its share of them.
   std::pair<FinalRows, Value> emitLogit(FinalRows rows, Value logit);
-  /// The sinks, and the logits of the state that rows go on from.
-  FinalRows emitLogits(FinalRows rows);
   /// The LSE of that state in exponents of two; -inf where it is another run's.
   Value emitInitRows();
   /// That state's results times `weight`, a tile of `type`.

@@ -238,10 +238,10 @@ private:
   /// How many values of rows the loop over blocks carries, in front of its
   /// cursors.
   int64_t countRowValues() const { return roundsLargest() ? 3 : 2; }
-  /// The rows behind that loop, with `o`, which may be null.
-  RunningState emitRowState(KVLoopOp loop, Value o);
-  /// What rounding adds to probabilities of these exponents.
-  Value emitRounding(Value exponents);
+  /// The rows behind that loop.
+  FinalRows emitRows(KVLoopOp loop);
+  /// `sums` with the probabilities of these exponents as they are rounded.
+  Value emitDivisor(Value sums, Value exponents);
   LogicalResult emitSoftmaxBlock(int64_t number, Value scale, Value key,
                                  ValueRange carried);
   /// Lets warps leave out what a mask takes of a block (WsTmemChunks.cpp).
@@ -276,8 +276,7 @@ private:
   SmallVector<Value> emitRotatedTile(ValueRange carried);
   LogicalResult emitRotatedMultiplier();
   /// Hands what rows are multiplied by to whoever stores results.
-  Value emitHandedState(int64_t number, const RunningState &state,
-                        Value cursor);
+  Value emitHandedState(int64_t number, const FinalRows &rows, Value cursor);
   /// Where `condition` is true, waits until the results of the tile before have
   /// been read; the cursor behind that.
   Value awaitFreed(int64_t number, Value condition, Value cursor);

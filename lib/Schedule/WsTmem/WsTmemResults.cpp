@@ -204,13 +204,12 @@ Value WsTmemEmitter::awaitFreed(int64_t number, Value condition, Value cursor) {
   return branch.getResult(0);
 }
 
-Value WsTmemEmitter::emitHandedState(int64_t number, const RunningState &state,
+Value WsTmemEmitter::emitHandedState(int64_t number, const FinalRows &rows,
                                      Value cursor) {
   const TensorTile &tile = tiles[number];
   auto slot =
       ChannelAcquireOp::create(b, tile.factored, cursor, kSoftmaxes[number]);
-  FinalRows rows = emitFinalRows(state.m, state.l, state.rounding);
-  LocalStoreOp::create(b, emitInverse(emitDivisor(rows)), tile.factors[0]);
+  LocalStoreOp::create(b, emitInverse(rows.getDivisor()), tile.factors[0]);
   if (rows.factor)
     LocalStoreOp::create(b, rows.factor, tile.factors[1]);
   ChannelReleaseOp::create(b, tile.factored, slot.getToken(),

@@ -417,7 +417,7 @@ WsTmemEmitter::emitTileResults(int64_t number, ValueRange cursors) {
   return {llvm::to_vector(ValueRange(branch.getResults().drop_back())), behind};
 }
 
-Value WsTmemEmitter::emitRounding(Value exponents) {
+Value WsTmemEmitter::emitDivisor(Value sums, Value exponents) {
   RankedTensorType rows = f32Tile({kTmemRows});
   Value p = Exp2Op::create(b, rows, exponents);
   // x (2^k + 1) less what it has more than x is x without its last k digits,
@@ -428,18 +428,21 @@ Value WsTmemEmitter::emitRounding(Value exponents) {
       arith::MulFOp::create(b, p, splat(rows, (1u << dropped) + 1.0));
   Value more = arith::SubFOp::create(b, scaled, p);
   Value rounded = arith::SubFOp::create(b, scaled, more);
-  return arith::SubFOp::create(b, rounded, p);
+  // Others' sum does not wait for that.
+  Value others = arith::SubFOp::create(b, sums, p);
+  return arith::AddFOp::create(b, others, rounded);
 }
 
-RunningState WsTmemEmitter::emitRowState(KVLoopOp loop, Value o) {
-  RunningState state(loop.getResult(0), loop.getResult(1), o);
+FinalRows WsTmemEmitter::emitRows(KVLoopOp loop) {
+  Value m = loop.getResult(0), l = loop.getResult(1);
   if (!roundsLargest())
-    return state;
-  // Rows without keys have infinities, of whose difference 0 is the larger.
-  Value growth = arith::SubFOp::create(b, loop.getResult(2), state.m);
-  state.rounding = emitRounding(
-      arith::MaxNumFOp::create(b, growth, splat(f32Tile({kTmemRows}), 0)));
-  return state;
+    return emitFinalRows(m, l);
+  Value sums = ReduceOp::create(b, f32Tile({kTmemRows}), ReduceKind::Add, l,
+                                /*partial=*/UnitAttr());
+  // Of a row without keys that is NaN: its sum is not above 0.
+  Value divisor =
+      emitDivisor(sums, arith::SubFOp::create(b, loop.getResult(2), m));
+  return emitLogits({m, sums, Value(), divisor});
 }
 
 FailureOr<SmallVector<Value>>
@@ -462,19 +465,27 @@ WsTmemEmitter::emitSoftmaxTile(int64_t number, ValueRange cursors) {
     Value none = arith::CmpIOp::create(b, arith::CmpIPredicate::sge,
                                        bounds.begin, bounds.end);
     at.push_back(awaitFreed(number, none, loop.getResults().back()));
-    at.push_back(emitHandedState(number, emitRowState(loop, /*o=*/Value()),
-                                 cursors[channels + 1]));
+    at.push_back(
+        emitHandedState(number, emitRows(loop), cursors[channels + 1]));
     at.push_back(emitSomeTrips(cursors.back()));
     return at;
   }
-  auto [results, next] = emitTileResults(number, at);
-  Value oView = plan.getOHalves() ? Value() : emitResultView("o");
   Value lseView = facts.lse ? emitResultView("lse") : Value();
-  RunningState state = emitRowState(loop, results.front());
-  if (tile.sums)
-    state = emitWithSinks({state.m, results.back(), state.o});
-  else
-    state = emitFinalState(state);
+  RunningState state;
+  SmallVector<Value> results, next;
+  if (tile.sums) {
+    std::tie(results, next) = emitTileResults(number, at);
+    state = emitWithSinks({loop.getResult(0), results.back(), results.front()});
+  } else {
+    // LSE leaves under the last product.
+    FinalRows rows = emitRows(loop);
+    if (lseView)
+      emitLSE(rows.m, rows.l, lseView);
+    lseView = Value();
+    std::tie(results, next) = emitTileResults(number, at);
+    state = emitState(rows, results.front());
+  }
+  Value oView = plan.getOHalves() ? Value() : emitResultView("o");
   if (resultBuffer == ResultBuffer::Queries)
     next.push_back(emitResultsOverQueries(number, state, oView, lseView,
                                           cursors.drop_front(channels)[0]));
@@ -487,7 +498,7 @@ WsTmemEmitter::emitSoftmaxTile(int64_t number, ValueRange cursors) {
 
 void WsTmemEmitter::emitStagedResults(int64_t number, RunningState state,
                                       Value oView, Value lseView) {
-  Value o = emitQuotient(state.o, emitInverse(emitDivisor(state)));
+  Value o = emitQuotient(state.o, emitInverse(state.getDivisor()));
   if (lseView)
     emitLSE(state.m, state.l, lseView);
   int64_t columns = getStagedColumns(facts, plan);
