@@ -85,11 +85,8 @@ CHECKS = [
           "--workers={jobs}"),
     Check("slices of heads", 30, "{python} scripts/sim-grid.py --tiled --sample=600 "
           "--workers={jobs}"),
-    Check("tensor memory", 60, "{python} scripts/sim-grid.py --tmem --chip=sm_100a --sample=400 "
-          "--workers={jobs}"),
-    Check("tensor memory, pairs of features in all corners", 40,
-          "{python} scripts/sim-grid.py --tmem --pairwise --corners --chip=sm_100a "
-          "--workers={jobs}"),
+    Check("tensor memory", 60, "{python} scripts/sim-grid.py --whole --workers={jobs} "
+          "--state={build}/tmem-grid.jsonl"),
     Check("offsets beyond 2^31 elements", 5, "{python} scripts/far-offsets.py --bin={build}/bin",
           skipped=2),
     Check("plans of all head dimensions", 180,
@@ -98,6 +95,9 @@ CHECKS = [
     Check("plans of all features", 60,
           "{python} scripts/plan-sweep.py --features --workers={jobs} --bin={build}/bin "
           "--state={build}/feature-sweep.jsonl"),
+    Check("plans of the grid of tensor memory", 30,
+          "{python} scripts/plan-sweep.py --problems --workers={jobs} --bin={build}/bin "
+          "--state={build}/problem-sweep.jsonl"),
     Check("plans of all pairs of head dimensions", 1,
           "env ATTN_NIGHTLY=1 {build}/unittests/Compile/AttnCompileTests "
           "--gtest_filter=PlanTest.AllHeadDimensionsHavePlans"),

@@ -19,13 +19,17 @@ sm_103a is no such name: its machine code was always another one than that of
 sm_100a. One in 32 of the cells that take over a verdict is assembled all the
 same; it fails if ptxas takes other registers, stack or spills.
 
-usage: scripts/plan-sweep.py [--features] [--only=REGEX] [--limit=SECONDS] [--from=N] [--count=N]
+usage: scripts/plan-sweep.py [--features | --problems] [--only=REGEX] [--limit=SECONDS] [--from=N] [--count=N]
            [--workers=2] [--bin=build/bin] [--state=build/plan-sweep.jsonl]
            [--list] [--again]
   --features other cells: each feature that takes registers (masks, caps, packed
              sequences, pages, 8-bit keys, regions of a problem, ...) at the head
              dimensions up to 1024 at which plans change, those of servers and of
              latent attention among them; an order that is no order
+  --problems other cells: the 3072 problems of sim-grid.py --whole on each of their chips.
+             Here kernels are compiled once that differ in constants alone: of one plan,
+             mask and heads, with one block of keys, two or many, full or not, one query,
+             two tiles or more. One in 32 of the others is compiled all the same
   --only     cells whose names match
   --limit    start none after this time
   --from     leave out this many cells, the most telling ones
@@ -60,7 +64,14 @@ import tempfile
 import time
 from collections.abc import Sequence
 
-from sweep_cells import Cell, FeatureCell, make_cells, make_feature_cells
+from sweep_cells import (
+    Cell,
+    FeatureCell,
+    GridCell,
+    make_cells,
+    make_feature_cells,
+    make_grid_cells,
+)
 from tool_util import find_ptxas, progress
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -68,7 +79,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SAME_CODE = {"sm_100f": "sm_100a", "sm_89": "sm_86"}
 #: Types that take as many registers.
 SAME_TYPE = ((rb"\bf16", b"bf16"), (rb"\be5m2", b"e4m3"))
-AnyCell = Cell | FeatureCell
+AnyCell = Cell | FeatureCell | GridCell
 #: One in this many of the kernels that are taken to be equal is assembled.
 PROBE = 32
 
@@ -83,6 +94,7 @@ class State:
     def __init__(self, path: pathlib.Path, compiler: str, assembler: str, again: bool) -> None:
         self.cells: dict[str, dict] = {}
         self.kernels: dict[str, dict] = {}
+        self.structures: dict[str, dict] = {}
         self.marks = {"compiler": compiler, "assembler": assembler}
         path.parent.mkdir(parents=True, exist_ok=True)
         if again:
@@ -99,6 +111,8 @@ class State:
         if "cell" in line:
             if line["compiler"] == self.marks["compiler"]:
                 self.cells[line["cell"]] = line
+                if "structure" in line:
+                    self.structures.setdefault(line["structure"], line)
         elif line["assembler"] == self.marks["assembler"]:
             self.kernels[line["kernel"]] = line
 
@@ -158,18 +172,31 @@ class Sweep:
             "warnings": warnings[:2],
         }
 
-    def run(self, cell: AnyCell) -> tuple[dict, dict | None]:
-        """The state's line of a cell, and that of its kernel."""
-        record = self.scratch / f"{cell.name}.json"
+    def compile(
+        self, cell: AnyCell, *more: str
+    ) -> tuple[subprocess.CompletedProcess[bytes], re.Match[str] | None]:
+        """The compiler's run, and the plan's bytes of shared memory and its text."""
         done = subprocess.run(
-            [self.compiler, *(["-"] if cell.source else []), *cell.flags(), "--print-plan",
-             f"--launch-out={record}", "-o", "-"],
+            [self.compiler, *(["-"] if cell.source else []), *cell.flags(), "--print-plan", *more],
             input=cell.source.encode(), capture_output=True, check=False,
         )  # fmt: skip
-        log = done.stderr.decode()
         # The plan that was taken is the first one of the table.
-        planned = re.search(r"  plan\n.* (\d+) +\d+  (#attn.*>)", log)
-        line: dict = {"cell": cell.name, "plan": planned[2] if planned else ""}
+        return done, re.search(r"  plan\n.* (\d+) +\d+  (#attn.*>)", done.stderr.decode())
+
+    def run(self, cell: AnyCell) -> tuple[dict, dict | None]:
+        """The state's line of a cell, and that of its kernel."""
+        line: dict = {"cell": cell.name}
+        if isinstance(cell, GridCell):
+            _, planned = self.compile(cell, "--emit=plan", "-o", "/dev/null")
+            code = SAME_CODE.get(cell.chip, cell.chip)
+            line["structure"] = cell.structure(code, planned[2] if planned else cell.name)
+            known = self.state.structures.get(line["structure"])
+            if known and int(digest(cell.name.encode()), 16) % PROBE:
+                return known | {"cell": cell.name, "same": known["cell"]}, None
+        record = self.scratch / f"{cell.name}.json"
+        done, planned = self.compile(cell, f"--launch-out={record}", "-o", "-")
+        log = done.stderr.decode()
+        line["plan"] = planned[2] if planned else ""
         if done.returncode:
             line["verdict"] = "failed" if planned else "refused"
             errors = [text for text in log.splitlines() if "error" in text]
@@ -270,10 +297,15 @@ def main() -> int:
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bin")
     parser.add_argument("--state", type=pathlib.Path, default=ROOT / "build/plan-sweep.jsonl")
     parser.add_argument("--features", action="store_true")
+    parser.add_argument("--problems", action="store_true")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--again", action="store_true")
     options = parser.parse_args()
-    every: Sequence[AnyCell] = make_feature_cells() if options.features else make_cells()
+    every: Sequence[AnyCell] = make_cells()
+    if options.features:
+        every = make_feature_cells()
+    if options.problems:
+        every = make_grid_cells()
     named = [cell for cell in every if re.search(options.only, cell.name)]
     if options.first < 0 or (options.count is not None and options.count < 0):
         parser.error(f"expected --from and --count of at least 0, got {options.first} and {options.count}")

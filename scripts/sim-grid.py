@@ -9,22 +9,36 @@ and their tables, lengths of sequences, heads of a group, few queries, runs of
 keys. Each case is one call of `attn-compile --verify --json`; it passes when the
 result agrees with the float64 reference and the simulator found nothing.
 
+With --whole all 3072 problems of ws_tmem are run once each (head dimension, mask,
+queries, keys), the other axes drawn, each pair of values of two axes among them:
+type, heads, packed sequences, policy, epilogue, rows, sums, chunks, chip, order of
+tiles, CTAs, inputs. They are compiled by attn-compile and run by attn-sim with
+--sanitize --corners --lose-bets --profile=isa --assume=A1,A2. What passed stays in a
+state, so that the next call goes on there; under another attn-compile only cases
+whose kernel or launch is another one are run again, under another attn-sim all are.
+All of them take about 2 hours of a core.
+
 usage: scripts/sim-grid.py [options]
   --serving        the grid of lengths and pages, under all corners of the
                    simulator
   --wide           the grid of head dimensions above 384 of ws_columns
   --tmem           the grid of ws_tmem
+  --whole          all problems of ws_tmem
   --tiled          the grid of head dimensions to 1024 in tiled_d
   --corners        each case under all corners of the simulator too
   --pairwise       a fixed subset in which every pair of values of two axes
                    occurs (for continuous integration)
   --sample=N       N cases drawn with --seed, instead of all
+  --seed=N         what --sample and --whole draw from (default 0)
   --filter=REGEX   only cases whose name matches
   --chip=CHIP      target (default: one that the grid's schedule has; cases of --tiled
                    and --serving name theirs)
   --workers=N      processes at once (default 2)
   --timeout=S      seconds for one case (default 300)
   --compile=PATH   attn-compile (default: build/bin, then PATH)
+  --simulate=PATH  attn-sim of --whole (default: beside attn-compile)
+  --state=FILE     of --whole (default: build/tmem-grid.jsonl)
+  --again          forget what the state says
   --json=FILE      write every result
   --list           print the names and commands, run nothing
 """
@@ -46,81 +60,19 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))  # where gpu_grid.py loads this file
 from grid_cases import AXES, LSE_TOLERANCE, MASKS, TOLERANCE, WIDE_AXES, Case  # noqa: E402
+from grid_state import GridState  # noqa: E402
 from served_cases import SERVED_AXES, ServedCase  # noqa: E402
+from tmem_cases import (  # noqa: E402
+    TMEM_AXES,
+    WHOLE_AXES,
+    TmemCase,
+    WholeCase,
+    count_pairs,
+    draw_whole,
+)
 
 # Head dimensions whose shared-memory layout must be free of conflicts.
 CONFLICT_FREE = (64, 128)
-TMEM_LENGTHS = (1, 127, 128, 129, 255, 257, 512, 1000)
-#: Of ws_tmem: tiles and blocks that are full, and one key more or less; of packed
-#: sequences one has no queries and one no keys.
-TMEM_AXES = {
-    "dtype": tuple(TOLERANCE),
-    "d": (16, 32, 48, 64, 80, 96, 112, 128),
-    "mask": tuple(MASKS),
-    "nq": TMEM_LENGTHS,
-    "nk": TMEM_LENGTHS,
-    "heads": ((1, 1), (2, 2), (3, 1), (8, 2)),
-    "packed": (False, True),
-    "softmax": ("threshold", "exact", "lagged", "optimistic"),
-    # Packed sequences and rows of three heads have no `tma`: theirs is another
-    # case of auto.
-    "epilogue": ("auto", "direct", "tma"),
-    # Heads of a group as rows of their query, where there are any.
-    "rows": (False, True),
-    # By the tensor core those of f16: LSE of bf16 has none.
-    "sums": ("registers", "tensor"),
-    # Chunks of keys that a mask takes from all rows of a warp are left out, where
-    # there is a mask.
-    "chunks": (False, True),
-    # Rows of their batch or of packed sequences, batches that end before k does, or
-    # pages of so many keys.
-    "keys": ("rows", "lengths", "16", "64", "256"),
-}
-
-
-class TmemCase(Case):
-    """One point of the grid of ws_tmem."""
-
-    def __init__(self, values):
-        super().__init__(values[:6])
-        self.packed, self.softmax, self.epilogue, self.rows, sums, chunks, keys = values[6:]
-        self.sums = sums if self.dtype == "f16" else "registers"
-        self.rows &= self.heads != self.kv_heads
-        self.chunks = chunks and self.mask != "none"
-        # What is packed says by itself where its sequences end.
-        self.keys = "rows" if self.packed and keys == "lengths" else keys
-
-    @property
-    def name(self):
-        packed = "-packed" if self.packed else ""
-        rows = "-rows" if self.rows else ""
-        sums = "-sums" if self.sums == "tensor" else ""
-        chunks = "-chunks" if self.chunks else ""
-        keys = {"rows": "", "lengths": "-lengths"}.get(self.keys, f"-pages{self.keys}")
-        return f"{super().name}{packed}-{self.softmax}-{self.epilogue}{rows}{sums}{chunks}{keys}"
-
-    def command(self, tool, chip):
-        command = super().command(tool, chip)
-        if self.packed:
-            command[1] = f"--q=1x{self.heads}x{self.nq + 5}x{self.d}x{self.dtype}"
-            command[3] = f"--varlen=q:{self.nq},0,5/k:{self.nk},40,0"
-        elif self.keys != "rows":
-            command[1] = f"--q=3x{self.heads}x{self.nq}x{self.d}x{self.dtype}"
-            command.append(f"--kv-lengths={self.nk // 2 + 1},0,{self.nk}")
-        if self.keys.isdigit():
-            command.append(f"--page-size={self.keys}")
-        parameters = f"softmax={self.softmax}"
-        has_tma = not self.packed and not (self.rows and self.heads == 3)
-        if self.epilogue != "auto" and (has_tma or self.epilogue != "tma"):
-            parameters += f",epilogue={self.epilogue}"
-        if self.heads != self.kv_heads:
-            parameters += f",pack_heads={str(self.rows).lower()}"
-        if self.sums == "tensor":
-            parameters += ",row_sums=tensor"
-        if self.chunks:
-            parameters += ",masked_blocks=chunks"
-        return [*command, "--schedule=ws_tmem", f"--set=spills=allow,{parameters}"]
-
 
 #: Plans of tiled_d, and of split_q where one is named, that no problem has to get
 #: from the planner.
@@ -251,6 +203,11 @@ def make_cases(axes, case, options):
     if options.sample is not None and not options.pairwise and points > LISTED_POINTS:
         return draw_grid(axes, case, options)
     cases = make_pairwise(axes, case) if options.pairwise else make_grid(axes, case)
+    return choose_cases(cases, options)
+
+
+def choose_cases(cases, options):
+    """What the options leave of cases."""
     # Points that an axis does not tell apart are one case.
     cases = list({case.name: case for case in cases}.values())
     cases = [case for case in cases if re.search(options.filter, case.name)]
@@ -329,6 +286,9 @@ def judge(case, report):
         result[key] = as_number(report[field]["error"])
         if not result[key] <= tolerance:
             reasons.append(f"{field} error {result[key]:.2e}, at most {tolerance:.1e}")
+    grown = report.get("lost_bets", {})
+    for key, field in (("grown_error", "output"), ("grown_lse", "lse")):
+        result[key] = as_number(grown[field]["error"]) if field in grown else None
     if not run.get("completed"):
         reasons.append("the run did not complete")
     traffic = run.get("counters", {}).get("shared", {}).get("ldmatrix")
@@ -345,6 +305,12 @@ def make_command(case, tool, options):
     command = case.command(tool, options.chip)
     needs_corners = options.corners and "--corners" not in shlex.join(command)
     return [*command, "--corners"] if needs_corners else command
+
+
+def show_command(case, options):
+    if options.whole:
+        return case.show("/tmp")
+    return shlex.join(make_command(case, "attn-compile", options))
 
 
 def run_case(case, command, timeout):
@@ -413,7 +379,7 @@ class Progress:
 def summarise(results):
     """Prints a table by element type; returns the number of failures."""
     print(f"{'dtype':6} {'cases':>6} {'failed':>6} {'findings':>8} "
-          f"{'max O error':>11} {'max LSE error':>13}")
+          f"{'max O error':>11} {'max LSE error':>13} {'O, grown':>9} {'LSE, grown':>10}")
     for dtype in TOLERANCE:
         rows = [r for r in results if r["dtype"] == dtype]
         if not rows:
@@ -424,7 +390,8 @@ def summarise(results):
 
         print(f"{dtype:6} {len(rows):6} {sum(bool(r['reasons']) for r in rows):6} "
               f"{sum(r.get('findings') or 0 for r in rows):8} "
-              f"{largest('error'):>11} {largest('lse'):>13}")
+              f"{largest('error'):>11} {largest('lse'):>13} {largest('grown_error'):>9} "
+              f"{largest('grown_lse'):>10}")
     failed = sum(bool(r["reasons"]) for r in results)
     print(f"{len(results) - failed} passed, {failed} failed")
     return failed
@@ -437,7 +404,7 @@ def find_tool():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    for flag in ("serving", "wide", "tmem", "tiled", "corners", "pairwise", "list"):
+    for flag in ("serving", "wide", "tmem", "tiled", "whole", "corners", "pairwise", "list", "again"):
         parser.add_argument(f"--{flag}", action="store_true")
     parser.add_argument("--sample", type=int, metavar="N")
     parser.add_argument("--seed", type=int, default=0)
@@ -446,6 +413,8 @@ def main():
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--timeout", type=float, default=300)
     parser.add_argument("--compile", default=find_tool(), metavar="PATH")
+    parser.add_argument("--simulate", metavar="PATH")
+    parser.add_argument("--state", type=pathlib.Path, default=ROOT / "build/tmem-grid.jsonl")
     parser.add_argument("--json", metavar="FILE")
     options = parser.parse_args()
 
@@ -458,11 +427,15 @@ def main():
     if options.tmem:
         grid, chip = (TMEM_AXES, TmemCase), "sm_100a"
     options.chip = options.chip or chip
-    cases = make_cases(*grid, options)
+    if options.whole:
+        points = draw_whole(WHOLE_AXES, options.seed)
+        print("{} problems, {} of {} pairs of values".format(len(points), *count_pairs(points)))
+        cases = choose_cases([WholeCase(point) for point in points], options)
+    else:
+        cases = make_cases(*grid, options)
     if options.list:
         for case in cases:
-            command = make_command(case, "attn-compile", options)
-            print(case.name, shlex.join(command), sep="\t")
+            print(case.name, show_command(case, options), sep="\t")
         print(f"{len(cases)} cases", file=sys.stderr)
         return 0
     if not cases:
@@ -471,13 +444,21 @@ def main():
     if not options.compile:
         print("sim-grid: attn-compile not found, give --compile", file=sys.stderr)
         return 2
+    if options.whole:
+        simulator = options.simulate or pathlib.Path(options.compile).parent / "attn-sim"
+        state = GridState(
+            options.state, options.compile, simulator, options.again, options.timeout
+        )
+
+    def run(case):
+        if options.whole:
+            return state.get(case, lambda command: run_case(case, command, options.timeout))
+        return run_case(case, make_command(case, options.compile, options), options.timeout)
+
     progress = Progress(len(cases))
     results = []
     with concurrent.futures.ThreadPoolExecutor(options.workers) as pool:
-        futures = [
-            pool.submit(run_case, c, make_command(c, options.compile, options), options.timeout)
-            for c in cases
-        ]
+        futures = [pool.submit(run, case) for case in cases]
         try:
             for future in concurrent.futures.as_completed(futures):
                 results.append(future.result())

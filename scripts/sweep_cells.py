@@ -1,9 +1,14 @@
-"""The problems that `plan-sweep.py` compiles: all head dimensions, and all features."""
+"""The problems that `plan-sweep.py` compiles: all head dimensions, all features, and the
+grid of ws_tmem."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
+import re
+
+from tmem_cases import CHIPS as TMEM_CHIPS
+from tmem_cases import TMEM_AXES, PackedCase, draw_whole
 
 CHIPS = ("sm_90a", "sm_80", "sm_86", "sm_100a", "sm_89", "sm_103a", "sm_100f")
 TYPES = ("bf16", "f16", "f8E4M3FN", "f8E5M2")
@@ -42,7 +47,6 @@ TMEM_LENGTHS = (
     ("groups", 257, 512, 8, 1, ("--causal", "--kv-heads=2")),
     ("group", 512, 200, 8, 1, ("--kv-heads=2",)),
 )
-TMEM_CHIPS = ("sm_100a", "sm_103a", "sm_100f")
 MOST_TMEM_DIM = 128
 
 
@@ -279,3 +283,56 @@ def make_feature_cells() -> list[FeatureCell]:
         for feature in LATENT
     ]
     return sorted(cells, key=FeatureCell.rank)
+
+
+#: Of the grid of ws_tmem what the planner is asked for.
+GRID_AXES = ("dtype", "d", "mask", "nq", "nk", "heads", "packed")
+#: Rows of two tiles, which a CTA computes.
+TWO_TILES = 256
+
+
+@dataclasses.dataclass(frozen=True)
+class GridCell:
+    """A problem of the grid of ws_tmem on a chip."""
+
+    chip: str
+    point: tuple
+
+    @property
+    def name(self) -> str:
+        return f"{self.chip}-{PackedCase(self.point).name}"
+
+    @property
+    def source(self) -> str:
+        """What the compiler reads; empty where flags say all."""
+        return ""
+
+    def flags(self) -> list[str]:
+        command = PackedCase(self.point).command("", self.chip)
+        return [flag for flag in command[1:] if flag not in ("--verify", "--json")]
+
+    def structure(self, code: str, plan: str) -> str:
+        """What kernels of this plan have in common that are equal up to constants;
+        `code` is the chip whose machine code this one's is."""
+        case = PackedCase(self.point)
+        known = [code, case.d, case.mask, case.heads, case.kv_heads, case.packed, plan]
+        if not case.packed:
+            # One block of keys, two and many are other loops, and so are one query, one
+            # tile, two and many.
+            found = re.search(r"block_n = (\d+)", plan)
+            block = int(found[1]) if found else 128
+            known += [min(-(-case.nk // block), 3), case.nk % block == 0]
+            known += [case.nq == 1, min(-(-case.nq // TWO_TILES), 2)]
+        return " ".join(map(str, known))
+
+    def rank(self) -> tuple:
+        """An order that is no order, the same on each chip."""
+        mixed = hashlib.sha256(str(self.point).encode()).hexdigest()
+        return (mixed, TMEM_CHIPS.index(self.chip))
+
+
+def make_grid_cells() -> list[GridCell]:
+    """Every problem of the grid on each chip; type, heads and packed sequences drawn."""
+    points = draw_whole({axis: TMEM_AXES[axis] for axis in GRID_AXES}, 0)
+    cells = [GridCell(chip, point) for chip in TMEM_CHIPS for point in points]
+    return sorted(cells, key=GridCell.rank)

@@ -1,0 +1,77 @@
+"""What `sim-grid.py --whole` has seen, in a file that only grows."""
+
+import contextlib
+import hashlib
+import json
+import pathlib
+import subprocess
+import tempfile
+import threading
+
+
+def digest(*parts):
+    return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
+
+
+class GridState:
+    """Results by case. One that passed is taken over as long as both programs are the
+    same, and under another compiler where its kernel and launch are."""
+
+    def __init__(self, path, compiler, simulator, again, timeout):
+        self.programs = str(compiler), str(simulator)
+        marks = [digest(pathlib.Path(program).read_bytes()) for program in self.programs]
+        self.marks = dict(zip(("compiler", "simulator"), marks))
+        self.timeout = timeout
+        self.lock = threading.Lock()
+        self.known = {}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if again:
+            path.unlink(missing_ok=True)
+        if path.exists():
+            for line in path.read_text(encoding="utf-8").splitlines():
+                with contextlib.suppress(ValueError):  # the last line may be torn
+                    result = json.loads(line)
+                    self.known[result["name"]] = result
+        self.file = path.open("a", encoding="utf-8")
+
+    def find(self, case, **marks):
+        """What is known of a case that passed under these marks."""
+        known = self.known.get(case.name, {"reasons": ["unknown"]})
+        fits = all(known.get(key) == value for key, value in marks.items())
+        return known if fits and not known["reasons"] else None
+
+    def compile(self, command):
+        """Why a case cannot be compiled; empty if it can."""
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=self.timeout, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return f"not compiled after {self.timeout} s"
+        if not done.returncode:
+            return ""
+        lines = [line for line in done.stderr.splitlines() if "error" in line]
+        return (lines or [f"attn-compile ends with status {done.returncode}"])[0]
+
+    def get(self, case, run):
+        """The result of a case: the known one, or that of `run`, called with a command
+        whose output is the simulator's report."""
+        if known := self.find(case, **self.marks):
+            return known
+        kernel = ""
+        with tempfile.TemporaryDirectory() as folder:
+            compile_it, run_it = case.stages(*self.programs, folder)
+            result = {"name": case.name, "dtype": case.dtype, "seconds": 0}
+            if reason := self.compile(compile_it):
+                result["reasons"] = [reason]
+            else:
+                files = sorted(pathlib.Path(folder).iterdir())
+                kernel = digest(*(file.read_bytes() for file in files))
+                marks = {"kernel": kernel, "simulator": self.marks["simulator"]}
+                result = self.find(case, **marks) or run(run_it)
+        result = result | self.marks | {"kernel": kernel, "command": case.show("/tmp")}
+        with self.lock:
+            self.known[case.name] = result
+            self.file.write(json.dumps(result) + "\n")
+            self.file.flush()
+        return result
