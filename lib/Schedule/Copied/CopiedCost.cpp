@@ -108,9 +108,12 @@ void attn::countCopiedTiles(PlanEstimate &estimate, const ProblemFacts &facts,
     keys = std::max<double>(1, keys / std::max<int64_t>(1, facts.batch));
   }
   int64_t runs = countRuns(facts, plan);
-  estimate.tiles =
-      groups * int64_t(std::ceil(queries * packed / blockM)) * runs;
-  estimate.blocks = countBlocks(facts, queries, keys,
+  // A CTA counts as one tile, of the blocks of all its heads.
+  int64_t heads = plan.getHeadTeams();
+  estimate.tiles = llvm::divideCeil(groups, heads) *
+                   int64_t(std::ceil(queries * packed / blockM)) * runs;
+  estimate.blocks = double(heads) *
+                    countBlocks(facts, queries, keys,
                                 std::ceil(blockM / packed), plan.getBlockN()) /
                     double(runs);
 }

@@ -14,7 +14,8 @@
 //
 // With several teams each does so for a run of the tile's blocks, and the first
 // one stores what all states give together. They are merged pairwise: of 8
-// teams 4 take the states of the other 4, then 2 of 2 and 1 of 1.
+// teams 4 take the states of the other 4, then 2 of 2 and 1 of 1. Where teams
+// have several heads, those of one head are as many apart as there are heads.
 //
 // 8-bit keys and values beside 16-bit queries stay as they are in the rings,
 // and become f16 as fragments. Queries and probabilities are f16 then.
@@ -449,9 +450,12 @@ LogicalResult CopiedEmitter::emitTile() {
 
   bounds = emitBlockBounds(context, row, queries, keys, blockM, blockN, group);
   emitRun(blockN);
-  if (plan.getTeams() > 1) {
+  if (plan.getKeyTeams() > 1) {
     team = TeamIndexOp::create(b);
-    emitShare(context, bounds, team, plan.getTeams());
+    Value share = team;
+    if (plan.getHeadTeams() > 1)
+      share = arith::DivUIOp::create(b, team, context.i32(plan.getHeadTeams()));
+    emitShare(context, bounds, share, plan.getKeyTeams());
   }
   emitScoreDescale();
   from.scale = emitExponentScale();
@@ -491,18 +495,18 @@ LogicalResult CopiedEmitter::emitTile() {
     return success();
   }
   state = emitRowSums(state);
-  if (plan.getTeams() > 1)
+  if (plan.getKeyTeams() > 1)
     state = mergeTeams(state);
   emitValueDescale();
   state = emitWithSinks(state);
   if (isTight)
     emitResultViews();
-  if (plan.getTeams() == 1) {
+  if (plan.getKeyTeams() == 1) {
     storeResults(state);
     return success();
   }
-  Value isFirst =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, team, context.i32(0));
+  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, team,
+                                        context.i32(plan.getHeadTeams()));
   auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
@@ -555,7 +559,7 @@ RunningState CopiedEmitter::mergeTeams(RunningState state) {
   Value buffer =
       alloc("states", bufferType({extents.stateElements}, b.getF32Type()));
   int64_t from = llvm::PowerOf2Ceil(plan.getTeams()) / 2;
-  for (; from > 0; from /= 2) {
+  for (; from >= plan.getHeadTeams(); from /= 2) {
     SmallVector<Value> own = state.list();
     auto take =
         TeamTakeOp::create(b, ValueRange(own).getTypes(), own, buffer, from);

@@ -124,7 +124,7 @@ ResourceSum CopiedExtents::getSharedBytes(const CopiedPlan &plan) const {
       sum.add("scales", scales, teams);
     sum.add("scores", exchangeBytes);
   }
-  if (teams > 1 && teams * stateElements * 4 > sum.getTotal()) {
+  if (plan.getKeyTeams() > 1 && teams * stateElements * 4 > sum.getTotal()) {
     sum = ResourceSum();
     sum.add("states", stateElements * 4, teams);
   }

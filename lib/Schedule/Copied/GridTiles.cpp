@@ -61,6 +61,8 @@ static std::array<SizeExpr, 3> getWholeGrid(const ProblemFacts &facts,
   SizeExpr rows = isPacked ? SizeExpr(facts.queries) : SizeExpr::getDim("q", 2);
   if (packed != 1)
     rows = isPacked ? SizeExpr(facts.queries * packed) : rows * packed;
+  if (plan.getHeadTeams() > 1)
+    heads = SizeExpr::ceilDiv(heads, plan.getHeadTeams());
   SizeExpr tiles = SizeExpr::ceilDiv(rows, plan.getBlockM());
   std::array<SizeExpr, 3> grid;
   if (plan.getGroupHeads())
@@ -157,6 +159,12 @@ TileCoordinates GridTiles::emitTile() {
   } else {
     result.tile = emitBlockId(gpu::Dimension::x);
     result.head = emitBlockId(gpu::Dimension::y);
+    if (int64_t heads = plan.getHeadTeams(); heads > 1) {
+      Value own =
+          arith::RemUIOp::create(b, TeamIndexOp::create(b), context.i32(heads));
+      result.head = arith::AddIOp::create(
+          b, arith::MulIOp::create(b, result.head, context.i32(heads)), own);
+    }
     result.batch = emitBatch(result);
   }
   if (packed == 1) {

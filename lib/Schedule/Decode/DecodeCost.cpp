@@ -73,7 +73,8 @@ PlanEstimate DecodeSchedule::estimate(const ProblemFacts &facts,
         std::max(estimate.blockClocks, (own + kBlockLatency) / (teams * ctas));
   }
   estimate.tileClocks =
-      (kTileLatency + kMergeLatency * llvm::Log2_64_Ceil(copied.getTeams())) /
+      (kTileLatency +
+       kMergeLatency * llvm::Log2_64_Ceil(copied.getKeyTeams())) /
       ctas;
   estimate.waves = estimate.tiles / (double(target.smCount) * ctas);
   // The team with the most blocks decides.
