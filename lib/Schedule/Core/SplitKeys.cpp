@@ -228,7 +228,8 @@ static void setCombine(SplitCandidate &picked, const ProblemFacts &facts,
 
 /// Whether runs put a CTA on nearly every SM.
 static bool fillsSMs(const SplitCandidate &each, const TargetRow &target) {
-  return 10 * each.candidate.estimate.tiles >= 9 * int64_t(target.smCount);
+  const PlanEstimate &estimate = each.candidate.estimate;
+  return 10 * estimate.tiles >= 9 * int64_t(target.smCount) * estimate.ctaTiles;
 }
 
 /// The number of runs to take. One sequence has whatever length it has; of

@@ -76,9 +76,11 @@ PlanEstimate DecodeSchedule::estimate(const ProblemFacts &facts,
       (kTileLatency +
        kMergeLatency * llvm::Log2_64_Ceil(copied.getKeyTeams())) /
       ctas;
-  estimate.waves = estimate.tiles / (double(target.smCount) * ctas);
+  estimate.waves = double(estimate.tiles) / double(estimate.ctaTiles) /
+                   (double(target.smCount) * ctas);
   // The team with the most blocks decides.
-  double blocks = teams * std::ceil(estimate.blocks / teams);
+  double blocks =
+      teams * std::ceil(estimate.blocks / double(copied.getKeyTeams()));
   double clocks = std::ceil(estimate.waves) * ctas *
                   (estimate.tileClocks + blocks * estimate.blockClocks);
   estimate.microseconds = clocks / target.clockMHz;

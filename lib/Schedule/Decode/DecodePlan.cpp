@@ -1,6 +1,7 @@
 //===- DecodePlan.cpp - Plans of decode: legality and parameters ----------===//
 
 #include "../Copied/CopiedChecks.h"
+#include "../Copied/CopiedCost.h"
 #include "../Copied/CopiedEmit.h"
 #include "../Copied/CopiedExtents.h"
 #include "../Copied/GridTiles.h"
@@ -82,6 +83,21 @@ llvm::Error DecodeSchedule::isApplicable(const ProblemFacts &facts,
   return llvm::Error::success();
 }
 
+/// Warps of an SM with fewer of which nobody timed CTAs of several heads.
+static constexpr int64_t kFewestWarpsTogether = 8;
+
+/// The most heads of one CTA that are worth a plan: a power of two that divides
+/// those of tiles where a head has short pieces of pages and heads lie side by
+/// side; else 1.
+static int64_t countHeadsTogether(const ProblemFacts &facts) {
+  int64_t group = getKnownGroup(facts);
+  if (ShapedType::isDynamic(facts.heads) ||
+      getBytesBeside(facts, /*heads=*/1) == getBytesBeside(facts, /*heads=*/2))
+    return 1;
+  int64_t heads = facts.heads / group;
+  return heads & -heads;
+}
+
 std::vector<PlanAttrInterface>
 DecodeSchedule::getCandidates(const ProblemFacts &facts,
                               const TargetRow &) const {
@@ -90,8 +106,10 @@ DecodeSchedule::getCandidates(const ProblemFacts &facts,
   // Scales of groups want whole rows in a warp: of long ones a CTA has one.
   int64_t most = facts.hasNarrowKeys() ? kMostNarrowColumns : kMostColumns;
   bool isLong = std::max(facts.headDim, facts.valueDim) > most;
+  int64_t mostHeads = countHeadsTogether(facts);
   std::vector<PlanAttrInterface> plans;
-  for (int64_t warps : {4, 8, 2, 1})
+  for (int64_t warps : {4, 8, 2, 1}) {
+    int64_t together = std::min(warps, mostHeads);
     for (int64_t blockN : {16, 32, 64})
       for (int64_t stages : {2, 3, 4})
         for (int64_t ctasPerSM : {1, 2, 3, 4})
@@ -113,7 +131,12 @@ DecodeSchedule::getCandidates(const ProblemFacts &facts,
             if (isLong)
               plan.warpsN = warps;
             plans.push_back(DecodePlanAttr::get(context, plan));
+            // Several heads in a CTA are for short pieces of pages.
+            plan.ctaHeads = together / plan.warpsN;
+            if (plan.ctaHeads > 1 && warps * ctasPerSM >= kFewestWarpsTogether)
+              plans.push_back(DecodePlanAttr::get(context, plan));
           }
+  }
   return plans;
 }
 
