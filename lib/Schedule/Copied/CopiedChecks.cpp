@@ -103,9 +103,6 @@ static llvm::Error checkHeadTeams(const ProblemFacts &facts,
         ShapedType::isDynamic(all) ? std::string("which are dynamic")
                                    : std::to_string(all),
         heads));
-  if (plan.getDealtRuns() != 0)
-    return llvm::createStringError(
-        "expected cta_heads = 1 with dealt_runs, got " + llvm::Twine(heads));
   if (mergesRuns(facts, plan))
     return llvm::createStringError(
         "expected cta_heads = 1 with combine = launch, got " +

@@ -44,15 +44,19 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
     keptQueryBytes = plan.getBlockM() *
                      ((groups - heldKeyGroups) * group + facts.ropeDim) * bytes;
   }
-  hasScaleGroups = facts.kScales && (facts.headDim != facts.scaleGroup ||
-                                     facts.valueDim != facts.scaleGroup);
+  bool hasScaleGroups = facts.kScales && (facts.headDim != facts.scaleGroup ||
+                                          facts.valueDim != facts.scaleGroup);
+  if (hasScaleGroups)
+    groupColumns = facts.scaleGroup;
+  else if (widensKeys && !isLatent && !plan.getQInRegs())
+    groupColumns = kGroupColumns;
   for (const TensorFacts *scales : {&facts.kScales, &facts.vScales})
     if (*scales)
-      scaleRings += scales->shape.back();
-  scaleBytes = plan.getStages() * plan.getBlockN() * 4;
+      scaleRings.push_back(plan.getStages() * plan.getBlockN() *
+                           scales->shape.back() * 4);
   teamAlignment = kBufferAlignment;
-  for (int64_t columns : {hasScaleGroups ? facts.scaleGroup : keyColumns,
-                          hasScaleGroups ? facts.scaleGroup : valueColumns})
+  for (int64_t columns : {groupColumns ? groupColumns : keyColumns,
+                          groupColumns ? groupColumns : valueColumns})
     teamAlignment = std::max<int64_t>(
         teamAlignment, 8 * SharedLayout::chooseSpan(columns, keyBytes * 8));
   exchangeBytes =
@@ -103,9 +107,9 @@ ResourceSum CopiedExtents::getSharedBytes(const CopiedPlan &plan) const {
   // Rings of scales follow each other, and the last one of a team the next
   // team's buffers; behind all others nothing follows.
   int64_t scales = 0;
-  if (scaleRings != 0) {
-    scales = (scaleRings - 1) * llvm::alignTo(scaleBytes, kBufferAlignment) +
-             scaleBytes;
+  if (!scaleRings.empty()) {
+    for (int64_t bytes : scaleRings)
+      scales = llvm::alignTo(scales, kBufferAlignment) + bytes;
     if (teams > 1)
       scales = llvm::alignTo(rings + scales, teamAlignment) - rings;
   }
@@ -279,7 +283,7 @@ ResourceSum CopiedExtents::getRegisters(const CopiedPlan &plan) const {
     return sum;
   }
   // Scales of a group on their way, and probabilities of 32 bits.
-  if (hasScaleGroups)
+  if (groupColumns)
     sum.add("scales", 20 + partN / 8 * 4, rowGroups);
   // An odd number of 8-column groups of V is read for two k-steps at once, so
   // that the second one's fragments wait in registers.

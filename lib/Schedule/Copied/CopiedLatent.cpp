@@ -1,12 +1,13 @@
-//===- CopiedLatent.cpp - 8-bit keys with scales of groups of columns -----===//
+//===- CopiedLatent.cpp - 8-bit keys in groups of columns -----------------===//
 //
 // A row of keys is latent columns of 8 bits, with a scale for each group of
 // them, and rotated columns of 16 bits. Each group has a ring, from which
-// products take its columns as fragments of f16, for scores and for values. A
-// score is the sum of the product with the rotated columns and of the groups'
-// products, each times the scales of its keys. The results of a group's columns
-// come from probabilities times these scales. Keys and values that are not
-// latent have groups, and rings, of their own.
+// products take its columns as fragments of f16, for scores and for values; the
+// scales of a row are copied together. A score is the sum of the product with
+// the rotated columns and of the groups' products, each times the scales of its
+// keys. The results of a group's columns come from probabilities times these
+// scales. Keys and values that are not latent have groups, and rings, of their
+// own; without scales of groups where queries stay in shared memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,21 +18,21 @@ using namespace mlir::attn;
 
 void CopiedEmitter::allocGroupedRings() {
   int64_t stages = plan.getStages();
-  kRing = vRing = bufferType({stages, partN, facts.scaleGroup}, facts.keyType);
-  for (int64_t group = 0; group < countKeyGroups(); ++group) {
-    std::string suffix = std::to_string(group);
-    kBuffers.push_back(alloc("k" + suffix, kRing));
-    kScaleRings.push_back(allocScales("k_scales" + suffix));
-  }
+  kRing = vRing =
+      bufferType({stages, partN, extents.groupColumns}, facts.keyType);
+  for (int64_t group = 0; group < countKeyGroups(); ++group)
+    kBuffers.push_back(alloc("k" + std::to_string(group), kRing));
   if (facts.kRope)
     ropeRing = alloc("k_rope", bufferType({stages, partN, facts.ropeDim}));
+  if (facts.kScales)
+    kScaleRing = allocScales("k_scales", facts.kScales.shape.back());
   if (extents.isLatent)
     return;
-  for (int64_t i = 0; i < facts.valueDim / facts.scaleGroup; ++i) {
-    std::string suffix = std::to_string(i);
-    vBuffers.push_back(alloc("v" + suffix, vRing));
-    vScaleRings.push_back(allocScales("v_scales" + suffix));
-  }
+  int64_t valueGroups = facts.valueDim / extents.groupColumns;
+  for (int64_t group = 0; group < valueGroups; ++group)
+    vBuffers.push_back(alloc("v" + std::to_string(group), vRing));
+  if (facts.vScales)
+    vScaleRing = allocScales("v_scales", facts.vScales.shape.back());
 }
 
 BufferType CopiedEmitter::getQueryGroupType(Type elementType) {
@@ -39,7 +40,7 @@ BufferType CopiedEmitter::getQueryGroupType(Type elementType) {
   // they are in different banks where 16 columns lie together.
   constexpr int64_t kSpan = 32;
   return BufferType::get(
-      b.getContext(), {blockM, facts.scaleGroup}, elementType,
+      b.getContext(), {blockM, extents.groupColumns}, elementType,
       SwizzledLayoutAttr::get(b.getContext(), kSpan), MemorySpace::Shared);
 }
 
@@ -73,7 +74,7 @@ SmallVector<Value> CopiedEmitter::emitNarrowLatentQueries() {
     buffers.push_back(buffer);
   };
   for (int64_t group = 0; group < countKeyGroups(); ++group)
-    copy(group * facts.scaleGroup, facts.scaleGroup,
+    copy(group * extents.groupColumns, extents.groupColumns,
          getQueryGroupType(facts.elementType));
   copy(facts.valueDim, facts.ropeDim, bufferType({blockM, facts.ropeDim}));
   allocRings();
@@ -107,8 +108,8 @@ SmallVector<Value> CopiedEmitter::emitNarrowLatentQueries() {
 SmallVector<Value> CopiedEmitter::emitNarrowLatentViews() {
   SmallVector<Value> views;
   for (int64_t group = 0; group < countKeyGroups(); ++group)
-    views.push_back(
-        source->emitView("k", at, group * facts.scaleGroup, facts.scaleGroup));
+    views.push_back(source->emitView("k", at, group * extents.groupColumns,
+                                     extents.groupColumns));
   views.push_back(source->emitView("k_rope", at));
   return views;
 }
@@ -124,31 +125,36 @@ CopiedEmitter::emitGroupedProducts(ImplicitLocOpBuilder &lb, Value key,
         b.getContext(), {plan.getRowWarps(), plan.getColumnWarps()}));
   Value zero =
       arith::ConstantOp::create(lb, cast<TypedAttr>(lb.getZeroAttr(scoreType)));
-  auto multiply = [&](Value q, Value slot) -> Value {
+  auto multiply = [&](Value q, Value slot, Value sums) -> Value {
     auto type = cast<BufferType>(slot.getType());
     Value transposed = TransposeOp::create(
         lb, bufferType({type.getShape()[1], partN}, type.getElementType()),
         slot);
-    return MmaOp::create(lb, scoreType, q, transposed, zero);
+    return MmaOp::create(lb, scoreType, q, transposed, sums);
   };
   BlockPart part;
   if (facts.kRope) {
     Value rope =
         StageOp::create(lb, getSlotType(cast<BufferType>(ropeRing.getType())),
                         from.kViews.back(), key, ropeRing);
-    part.scores = multiply(from.q.back(), rope);
+    part.scores = multiply(from.q.back(), rope, zero);
   }
   for (int64_t group = 0; group < countKeyGroups(); ++group) {
     part.keys.push_back(StageOp::create(
         lb, getSlotType(kRing), from.kViews[group], key, kBuffers[group]));
-    part.scales.push_back(
-        stageScales(lb, key, from.kScales[group], kScaleRings[group]));
+    if (facts.kScales && !part.scales)
+      part.scales = stageScales(lb, key, from.kScales, kScaleRing);
     Value q = from.q[group];
     if (auto buffer = dyn_cast<BufferType>(q.getType()))
       q = LocalLoadOp::create(
           lb, tileType(buffer.getShape(), buffer.getElementType()), q);
-    Value product = multiply(q, part.keys.back());
-    Value scales = emitColumnScales(lb, product, part.scales.back());
+    if (!facts.kScales) {
+      part.scores =
+          multiply(q, part.keys.back(), part.scores ? part.scores : zero);
+      continue;
+    }
+    Value product = multiply(q, part.keys.back(), zero);
+    Value scales = emitColumnScales(lb, product, part.scales, getScale(group));
     part.scores =
         part.scores
             ? math::FmaOp::create(lb, product, scales, part.scores).getResult()
@@ -165,22 +171,26 @@ Value CopiedEmitter::emitGroupedValues(ImplicitLocOpBuilder &lb, Value key,
                                        const BlockPart &part,
                                        const BlockOperands &from, Value p,
                                        Value o) {
-  int64_t groups = facts.valueDim / facts.scaleGroup;
+  int64_t groups = facts.valueDim / extents.groupColumns;
+  // Latent columns are both.
+  Value scales = part.scales;
   for (int64_t group = 0; group < groups; ++group) {
-    // Latent columns are both.
-    Value values, scales;
+    Value values;
     if (extents.isLatent) {
       values = part.keys[group];
-      scales = part.scales[group];
     } else {
       values = StageOp::create(lb, getSlotType(vRing), from.vViews[group], key,
                                vBuffers[group]);
-      scales = stageScales(lb, key, from.vScales[group], vScaleRings[group]);
+      if (facts.vScales && group == 0)
+        scales = stageScales(lb, key, from.vScales, vScaleRing);
     }
-    Value scaled =
-        arith::MulFOp::create(lb, p, emitColumnScales(lb, p, scales));
-    o = MmaOp::create(lb, o.getType(), emitNarrow(lb, scaled), values, o,
-                      lb.getI64IntegerAttr(group * facts.scaleGroup),
+    Value weights = p;
+    if (scales)
+      weights = emitNarrow(
+          lb, arith::MulFOp::create(
+                  lb, p, emitColumnScales(lb, p, scales, getScale(group))));
+    o = MmaOp::create(lb, o.getType(), weights, values, o,
+                      lb.getI64IntegerAttr(group * extents.groupColumns),
                       /*depth_parts=*/IntegerAttr(), /*f16_sums=*/UnitAttr());
   }
   return o;

@@ -206,9 +206,17 @@ void GridTiles::emitAbsentRuns(const TileCoordinates &at, Value row,
   Value absent = arith::SubIOp::create(b, context.i32(facts.kvSplits), at.runs);
   Value thread = arith::IndexCastUIOp::create(
       b, b.getI32Type(), gpu::ThreadIdOp::create(b, gpu::Dimension::x));
+  int64_t heads = plan.getHeadTeams();
+  if (heads > 1) {
+    // Every so many warps have the tile's head.
+    constexpr int64_t kLanes = 32;
+    Value warp = arith::DivUIOp::create(b, thread, context.i32(kLanes * heads));
+    thread = add(arith::MulIOp::create(b, warp, context.i32(kLanes)),
+                 arith::RemUIOp::create(b, thread, context.i32(kLanes)));
+  }
   auto loop =
       scf::ForOp::create(b, thread, arith::MulIOp::create(b, absent, own),
-                         context.i32(plan.getThreads()));
+                         context.i32(plan.getThreads() / heads));
   b.setInsertionPointToStart(loop.getBody());
   Value number = loop.getInductionVar();
   Value run = add(at.runs, arith::DivUIOp::create(b, number, own));

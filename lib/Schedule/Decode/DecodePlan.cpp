@@ -83,8 +83,14 @@ llvm::Error DecodeSchedule::isApplicable(const ProblemFacts &facts,
   return llvm::Error::success();
 }
 
-/// Warps of an SM with fewer of which nobody timed CTAs of several heads.
-static constexpr int64_t kFewestWarpsTogether = 8;
+/// Whether plans for 8-bit keys keep queries in registers: unless they are long
+/// and may be in groups of columns.
+static bool holdsQueries(const ProblemFacts &facts) {
+  bool isInGroups = (facts.kScales && facts.scaleGroup != facts.headDim) ||
+                    (facts.headDim % kGroupColumns == 0 &&
+                     facts.valueDim % kGroupColumns == 0);
+  return facts.headDim <= kMostHeldColumns || !isInGroups;
+}
 
 /// The most heads of one CTA that are worth a plan: a power of two that divides
 /// those of tiles where a head has short pieces of pages and heads lie side by
@@ -121,10 +127,7 @@ DecodeSchedule::getCandidates(const ProblemFacts &facts,
             plan.stages = stages;
             plan.ctasPerSm = ctasPerSM;
             plan.qInRegs = qInRegs;
-            if (facts.hasNarrowKeys() &&
-                qInRegs != (facts.headDim <= kMostHeldColumns ||
-                            facts.headDim == facts.scaleGroup ||
-                            !facts.kScales))
+            if (facts.hasNarrowKeys() && qInRegs != holdsQueries(facts))
               continue;
             plan.softmax = SoftmaxPolicy::Optimistic;
             plan.packHeads = group > 1;
@@ -133,7 +136,7 @@ DecodeSchedule::getCandidates(const ProblemFacts &facts,
             plans.push_back(DecodePlanAttr::get(context, plan));
             // Several heads in a CTA are for short pieces of pages.
             plan.ctaHeads = together / plan.warpsN;
-            if (plan.ctaHeads > 1 && warps * ctasPerSM >= kFewestWarpsTogether)
+            if (plan.ctaHeads > 1)
               plans.push_back(DecodePlanAttr::get(context, plan));
           }
   }
@@ -146,11 +149,14 @@ llvm::Error DecodeSchedule::checkPlan(const ProblemFacts &facts,
   auto plan = cast<DecodePlanAttr>(planAttr);
   if (llvm::Error error = checkCopiedPlan(getName(), facts, plan, target))
     return error;
-  if (facts.hasNarrowKeys() && !plan.getQInRegs() &&
-      !CopiedExtents(facts, plan).hasScaleGroups)
-    return llvm::createStringError(
-        "expected q_in_regs with 8-bit keys beside 16-bit queries that have no "
-        "scales of groups of columns");
+  CopiedExtents extents(facts, plan);
+  if (int64_t group = extents.groupColumns;
+      group && (facts.headDim % group != 0 || facts.valueDim % group != 0))
+    return llvm::createStringError(llvm::formatv(
+        "expected q_in_regs with 8-bit keys beside 16-bit queries unless "
+        "groups "
+        "of {0} columns divide keys and values, of {1} and {2} columns",
+        group, facts.headDim, facts.valueDim));
   int64_t columnWarps = plan.getWarpsN();
   if (facts.valueDim % (8 * columnWarps) != 0)
     return llvm::createStringError(llvm::formatv(
@@ -162,12 +168,12 @@ llvm::Error DecodeSchedule::checkPlan(const ProblemFacts &facts,
         llvm::formatv("expected warps_n = 1 with scales of the output, got {0}",
                       columnWarps));
   // A warp has pairs of groups of 8 columns of each product.
-  int64_t group = facts.kScales ? facts.scaleGroup : facts.valueDim;
+  int64_t group = extents.groupColumns ? extents.groupColumns : facts.valueDim;
   if (facts.hasNarrowKeys() && group % (16 * columnWarps) != 0)
     return llvm::createStringError(
         llvm::formatv("expected up to {0} warps_n with 8-bit keys, got {1}",
                       group / 16, columnWarps));
-  ResourceSum shared = CopiedExtents(facts, plan).getSharedBytes(plan);
+  ResourceSum shared = extents.getSharedBytes(plan);
   return checkCTAsFit(plan.getCtasPerSm(), shared, target);
 }
 
