@@ -92,13 +92,18 @@ static bool holdsQueries(const ProblemFacts &facts) {
   return facts.headDim <= kMostHeldColumns || !isInGroups;
 }
 
+/// Bytes of a row of keys and values that two heads in a CTA have to save, for
+/// plans of several heads.
+static constexpr double kFewestSavedBytes = 2;
+
 /// The most heads of one CTA that are worth a plan: a power of two that divides
 /// those of tiles where a head has short pieces of pages and heads lie side by
 /// side; else 1.
 static int64_t countHeadsTogether(const ProblemFacts &facts) {
   int64_t group = getKnownGroup(facts);
   if (ShapedType::isDynamic(facts.heads) ||
-      getBytesBeside(facts, /*heads=*/1) == getBytesBeside(facts, /*heads=*/2))
+      getBytesBeside(facts, /*heads=*/1) - getBytesBeside(facts, /*heads=*/2) <
+          kFewestSavedBytes)
     return 1;
   int64_t heads = facts.heads / group;
   return heads & -heads;
