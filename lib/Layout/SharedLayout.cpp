@@ -323,6 +323,13 @@ SharedLayout SharedLayout::permuted(ArrayRef<unsigned> order) const {
   return result;
 }
 
+Expected<SharedLayout> SharedLayout::column() const {
+  if (rank() != 2 || unitLayout.axes()[0].size() != 1)
+    return makeError("expected plain rows to have a column of");
+  return get(LinearLayout::identity(dimName(0), 1, kOffsetDim),
+             {{extents[0], reps[0].stride}}, bits);
+}
+
 Expected<SharedLayout> SharedLayout::subview(ArrayRef<int64_t> offsets,
                                              ArrayRef<int64_t> sizes) const {
   if (offsets.size() != rank() || sizes.size() != rank())

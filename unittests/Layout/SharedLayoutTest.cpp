@@ -86,6 +86,18 @@ TEST(SharedLayout, PlainRowsAndPitch) {
   EXPECT_EQ(line.offset({299}), 1196);
 }
 
+TEST(SharedLayout, ColumnOfPlainRows) {
+  SharedLayout rows = unwrap(SharedLayout::swizzled(48, 4, 32, 0));
+  SharedLayout column = unwrap(rows.column());
+  EXPECT_EQ(column.shape(), Coords({48}));
+  for (int64_t row = 0; row < 48; ++row)
+    EXPECT_EQ(column.offset({row}), rows.offset({row, 0}));
+  expectError(unwrap(SharedLayout::linear(64, 32)).column(),
+              "expected plain rows to have a column of");
+  expectError(unwrap(SharedLayout::swizzled(8, 64, 16, 128)).column(),
+              "expected plain rows to have a column of");
+}
+
 TEST(SharedLayout, ViewsAndRings) {
   SharedLayout buffer = unwrap(SharedLayout::swizzled(64, 96, 16, 64));
   SharedLayout view = unwrap(buffer.subview({16, 8}, {48, 40}));

@@ -88,6 +88,28 @@ static llvm::Error checkDealtRuns(const ProblemFacts &facts,
   return llvm::Error::success();
 }
 
+/// Heads of one CTA, whose teams do not meet.
+static llvm::Error checkHeadTeams(const ProblemFacts &facts,
+                                  const CopiedPlan &plan) {
+  int64_t heads = plan.getHeadTeams();
+  if (heads == 1)
+    return llvm::Error::success();
+  int64_t all = facts.heads;
+  if (!ShapedType::isDynamic(all))
+    all /= getPackedHeads(facts, plan);
+  if (ShapedType::isDynamic(all) || all % heads != 0)
+    return llvm::createStringError(llvm::formatv(
+        "expected cta_heads to divide the heads that tiles have, {0}, got {1}",
+        ShapedType::isDynamic(all) ? std::string("which are dynamic")
+                                   : std::to_string(all),
+        heads));
+  if (mergesRuns(facts, plan))
+    return llvm::createStringError(
+        "expected cta_heads = 1 with combine = launch, got " +
+        llvm::Twine(heads));
+  return llvm::Error::success();
+}
+
 llvm::Error attn::checkCopiedPlan(llvm::StringRef schedule,
                                   const ProblemFacts &facts,
                                   const CopiedPlan &plan,
@@ -107,6 +129,8 @@ llvm::Error attn::checkCopiedPlan(llvm::StringRef schedule,
                       "got {1}",
                       plan.getBlockN(), facts.runKeys));
   if (llvm::Error error = checkDealtRuns(facts, plan))
+    return error;
+  if (llvm::Error error = checkHeadTeams(facts, plan))
     return error;
   if (llvm::Error error = checkSums(facts, plan))
     return error;

@@ -110,6 +110,7 @@ void attn::countCopiedTiles(PlanEstimate &estimate, const ProblemFacts &facts,
   int64_t runs = countRuns(facts, plan);
   estimate.tiles =
       groups * int64_t(std::ceil(queries * packed / blockM)) * runs;
+  estimate.ctaTiles = plan.getHeadTeams();
   estimate.blocks = countBlocks(facts, queries, keys,
                                 std::ceil(blockM / packed), plan.getBlockN()) /
                     double(runs);
@@ -167,6 +168,11 @@ static constexpr double kCopyLatency = 1.0;
 /// The same for the id of a page in front of it, which 4 copies of 8 KB in
 /// flight on an SM showed: 2974 GB/s.
 static constexpr double kPageLatency = 0.35;
+/// L2 fetches sectors, and a piece of a page that lies apart takes as long as
+/// some bytes more: rows of 64 and 128 bytes of eight heads in pages of one key
+/// took 1.07 and 1.03 times as long where each head's CTA read its own as where
+/// one CTA read all, on an H100. Pieces of 256 bytes made no difference.
+static constexpr double kSectorBytes = 32, kPieceBytes = 4, kLongPiece = 256;
 /// The share of the shorter one of DRAM's time and all other that does not hide
 /// behind the longer one.
 static constexpr double kUnhiddenWork = 0.1;
@@ -180,6 +186,51 @@ static double getBytesInFlight(const CopiedExtents &extents,
   return plan.getTeams() * blocks * block;
 }
 
+/// Bytes of a row of keys and values, and of what belongs to it.
+static double getRowBytes(const ProblemFacts &facts) {
+  double elementBytes = facts.elementType.getIntOrFloatBitWidth() / 8.0;
+  double keyBytes = facts.keyType.getIntOrFloatBitWidth() / 8.0;
+  int64_t columns = facts.headDim + (facts.isLatent() ? 0 : facts.valueDim);
+  double rowBytes = keyBytes * columns;
+  if (facts.kRope)
+    rowBytes += facts.ropeDim * (elementBytes - keyBytes);
+  if (facts.scaleGroup != 0)
+    rowBytes += 4.0 * double(columns / facts.scaleGroup);
+  return rowBytes;
+}
+
+/// What a row of a tensor in pages takes beside its own bytes where a CTA has
+/// so many neighbouring heads.
+static double getPieceBytes(const TensorFacts &tensor, int64_t page,
+                            int64_t heads) {
+  if (!tensor || llvm::is_contained(tensor.strides, ShapedType::kDynamic))
+    return 0;
+  int64_t columns = tensor.shape[3];
+  double bytes = columns * tensor.elementType.getIntOrFloatBitWidth() / 8.0,
+         rows = 1;
+  if (tensor.strides[2] == columns)
+    rows = page;
+  if (tensor.strides[1] == columns * int64_t(rows))
+    rows *= heads;
+  double piece = bytes * rows;
+  if (piece >= kLongPiece)
+    return 0;
+  double whole = std::ceil(piece / kSectorBytes) * kSectorBytes + kPieceBytes;
+  return (whole - piece) / rows;
+}
+
+/// The same of keys and values, and of what belongs to them.
+double attn::getBytesBeside(const ProblemFacts &facts, int64_t heads) {
+  if (!facts.isPaged())
+    return 0;
+  double bytes = 0;
+  for (const TensorFacts *tensor :
+       {&facts.k, &facts.v, &facts.kRope, &facts.kScales, &facts.vScales})
+    if (tensor != &facts.v || !facts.isLatent())
+      bytes += getPieceBytes(*tensor, facts.pageSize, heads);
+  return bytes;
+}
+
 void attn::addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,
                        const CopiedPlan &plan, const TargetRow &target) {
   addDramTime(estimate, facts, plan.getBlockN(),
@@ -191,7 +242,6 @@ void attn::addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,
                        int64_t blockN, double bytesInFlight,
                        const TargetRow &target, int64_t runs) {
   double elementBytes = facts.elementType.getIntOrFloatBitWidth() / 8.0;
-  double keyBytes = facts.keyType.getIntOrFloatBitWidth() / 8.0;
   double resultBytes = facts.outType.getIntOrFloatBitWidth() / 8.0;
   double batch = getAssumedExtent(facts.batch, kAssumedBatch);
   double heads = getAssumedExtent(facts.heads, kAssumedHeads);
@@ -201,13 +251,11 @@ void attn::addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,
   double splits = runs != 0 ? runs : countRuns(facts);
 
   // Tiles of the same keys run side by side, and find them in L2.
-  int64_t columns = facts.headDim + (facts.isLatent() ? 0 : facts.valueDim);
-  double rowBytes = keyBytes * columns;
-  if (facts.kRope)
-    rowBytes += facts.ropeDim * (elementBytes - keyBytes);
-  if (facts.scaleGroup != 0)
-    rowBytes += 4.0 * double(columns / facts.scaleGroup);
-  double tileBytes = estimate.blocks * blockN * rowBytes;
+  double ctaTiles = double(estimate.ctaTiles);
+  double tileBytes = estimate.blocks * blockN * getRowBytes(facts);
+  // What is beside short pieces of pages takes time, too.
+  double movedBytes = tileBytes + estimate.blocks * blockN *
+                                      getBytesBeside(facts, estimate.ctaTiles);
   double readers = std::max(1.0, estimate.tiles / (batch * keyHeads * splits));
   double rows = batch * heads * queries;
   double otherBytes =
@@ -221,14 +269,14 @@ void attn::addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,
   double bytesPerMicrosecond = kDramShare * target.dramGBPerSecond * 1000;
   estimate.dramRoofMicroseconds = estimate.dramBytes / bytesPerMicrosecond;
   double latency = kCopyLatency + (facts.isPaged() ? kPageLatency : 0);
-  double tileLatency = tileBytes / bytesInFlight * latency;
+  double tileLatency = ctaTiles * tileBytes / bytesInFlight * latency;
   estimate.loneTileMicroseconds = tileLatency;
   // Neither the rate nor what is in flight is a hard limit near the other.
   auto timeOf = [&](double tiles) {
-    double read = tiles * tileBytes / readers / bytesPerMicrosecond;
+    double read = tiles * movedBytes / readers / bytesPerMicrosecond;
     return std::pow(std::pow(read, 4) + std::pow(tileLatency, 4), 0.25);
   };
-  double slots = double(target.smCount) * estimate.ctasPerSM;
+  double slots = double(target.smCount) * estimate.ctasPerSM * ctaTiles;
   double full = std::floor(estimate.tiles / slots);
   double last = estimate.tiles - full * slots;
   estimate.dramMicroseconds = full * timeOf(slots) +

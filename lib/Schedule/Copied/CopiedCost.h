@@ -32,6 +32,11 @@ PlanEstimate estimateResources(const ProblemFacts &facts,
 void countCopiedTiles(PlanEstimate &estimate, const ProblemFacts &facts,
                       const CopiedPlan &plan);
 
+/// Bytes that a row of keys and values takes DRAM and L2 longer than its own,
+/// where a CTA has `heads` neighbouring heads: in pages of few keys pieces that
+/// lie together are short.
+double getBytesBeside(const ProblemFacts &facts, int64_t heads);
+
 /// Sets what DRAM takes for the tiles and blocks of an estimate, and adds to
 /// its time what that is longer.
 void addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,

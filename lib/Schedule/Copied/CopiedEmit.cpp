@@ -12,8 +12,10 @@
 // depth, pass through shared memory, so that all know the whole rows and
 // compute the same softmax; or each computes all.
 //
-// With several teams each does so for a run of the tile's blocks, and what all
-// states give together is stored (CopiedTeams.cpp).
+// With several teams each does so for a run of the tile's blocks, and the first
+// one stores what all states give together. They are merged pairwise: of 8
+// teams 4 take the states of the other 4, then 2 of 2 and 1 of 1. Where teams
+// have several heads, those of one head are as many apart as there are heads.
 //
 // 8-bit keys and values beside 16-bit queries stay as they are in the rings,
 // and become f16 as fragments. Queries and probabilities are f16 then.
@@ -40,10 +42,9 @@ void CopiedEmitter::emitResultViews() {
     lseView = emitResultView("lse");
 }
 
-Value CopiedEmitter::allocScales(StringRef name) {
-  // A number for each row of a slot.
+Value CopiedEmitter::allocScales(StringRef name, int64_t groups) {
   return alloc(
-      name, BufferType::get(b.getContext(), {plan.getStages(), partN, 1},
+      name, BufferType::get(b.getContext(), {plan.getStages(), partN, groups},
                             b.getF32Type(), RowLayoutAttr::get(b.getContext()),
                             MemorySpace::Shared));
 }
@@ -75,8 +76,8 @@ void CopiedEmitter::allocRings() {
     vRing = inPanels(vRing);
   }
   if (facts.kScales) {
-    kScaleRings.push_back(allocScales("k_scales"));
-    vScaleRings.push_back(allocScales("v_scales"));
+    kScaleRing = allocScales("k_scales", /*groups=*/1);
+    vScaleRing = allocScales("v_scales", /*groups=*/1);
   }
   for (int64_t part = 0; part < parts; ++part) {
     std::string suffix = parts == 1 ? "" : std::to_string(part);
@@ -101,8 +102,8 @@ SmallVector<Value>
 CopiedEmitter::emitGroups(int64_t dim,
                           function_ref<Value(int64_t, int64_t)> emit) {
   SmallVector<Value> values;
-  for (int64_t first = 0; first < dim; first += extents.keyGroup)
-    values.push_back(emit(first, extents.keyGroup));
+  for (int64_t first = 0; first < dim; first += extents.groupColumns)
+    values.push_back(emit(first, extents.groupColumns));
   return values;
 }
 
@@ -124,7 +125,7 @@ SmallVector<Value> CopiedEmitter::emitQueries(ArrayRef<Value> views) {
   auto getColumns = [&](size_t i) {
     if (hasRopeRing() && !hasGroups())
       return i == 0 ? facts.valueDim : facts.ropeDim;
-    return hasGroups() ? extents.keyGroup : getKeySlice();
+    return hasGroups() ? extents.groupColumns : getKeySlice();
   };
   SmallVector<Value> tiles;
   auto addTile = [&](Value q) { tiles.push_back(emitOperand(q)); };
@@ -212,15 +213,14 @@ CopiedEmitter::emitProducts(ImplicitLocOpBuilder &lb, int64_t part, Value key,
   if (facts.kScales)
     s = arith::MulFOp::create(
         lb, s,
-        emitColumnScales(
-            lb, s,
-            stageScales(lb, first, from.kScales.front(), kScaleRings.front())));
+        emitColumnScales(lb, s,
+                         stageScales(lb, first, from.kScales, kScaleRing)));
   if (failed(emitScores(lb, first, s)))
     return failure();
   if (plan.exchangesScores() && !plan.dividesDepth() &&
       !plan.gathersProbabilities())
     s = ConvertLayoutOp::create(lb, getSharedScores(), s);
-  return BlockPart{s, keys, {}};
+  return BlockPart{s, keys, Value()};
 }
 
 Value CopiedEmitter::stageScales(ImplicitLocOpBuilder &lb, Value key,
@@ -230,17 +230,23 @@ Value CopiedEmitter::stageScales(ImplicitLocOpBuilder &lb, Value key,
 }
 
 Value CopiedEmitter::emitColumnScales(ImplicitLocOpBuilder &lb, Value tile,
-                                      Value slot) {
-  auto rows =
-      BufferType::get(lb.getContext(), {partN}, lb.getF32Type(),
-                      RowLayoutAttr::get(lb.getContext()), MemorySpace::Shared);
+                                      Value slot, int64_t group) {
   auto type = cast<RankedTensorType>(tile.getType());
   RankedTensorType scaleType = f32Tile({partN});
   if (auto layout = dyn_cast<MmaLayoutAttr>(type.getEncoding()))
     scaleType = scaleType.cloneWithEncoding(
         SliceLayoutAttr::get(lb.getContext(), /*dim=*/0, layout));
-  Value scales =
-      LocalLoadOp::create(lb, scaleType, ReinterpretOp::create(lb, rows, slot));
+  Value scales;
+  if (cast<BufferType>(slot.getType()).getShape()[1] > 1) {
+    scales =
+        LocalLoadOp::create(lb, scaleType, slot, lb.getI64IntegerAttr(group));
+  } else {
+    auto rows = BufferType::get(lb.getContext(), {partN}, lb.getF32Type(),
+                                RowLayoutAttr::get(lb.getContext()),
+                                MemorySpace::Shared);
+    scales = LocalLoadOp::create(lb, scaleType,
+                                 ReinterpretOp::create(lb, rows, slot));
+  }
   return BroadcastOp::create(lb, type, scales, /*columns=*/true);
 }
 
@@ -344,9 +350,8 @@ Value CopiedEmitter::emitWeightedValues(ImplicitLocOpBuilder &lb, int64_t part,
   if (facts.vScales)
     p = arith::MulFOp::create(
         lb, p,
-        emitColumnScales(
-            lb, p,
-            stageScales(lb, first, from.vScales.front(), vScaleRings.front())));
+        emitColumnScales(lb, p,
+                         stageScales(lb, first, from.vScales, vScaleRing)));
   if (cast<RankedTensorType>(p.getType()).getElementType() != getOperandType())
     p = emitNarrow(lb, p);
   UnitAttr sums;
@@ -431,11 +436,10 @@ LogicalResult CopiedEmitter::emitTile() {
   if (!extents.isLatent)
     from.vViews = hasGroups() ? emitGroups(facts.valueDim, emitValueView)
                               : emitSlices(facts.valueDim, emitValueView);
-  for (auto [views, name, columns] :
-       {std::tuple(&from.kScales, StringRef("k_scales"), &facts.kScales),
-        std::tuple(&from.vScales, StringRef("v_scales"), &facts.vScales)})
-    for (int64_t group = 0; *columns && group < columns->shape.back(); ++group)
-      views->push_back(source->emitView(name, at, group, /*columns=*/1));
+  if (facts.kScales)
+    from.kScales = source->emitView("k_scales", at);
+  if (facts.vScales)
+    from.vScales = source->emitView("v_scales", at);
   // Slices leave no registers to spare.
   bool isTight =
       plan.getSlice() != 0 ||
@@ -449,8 +453,13 @@ LogicalResult CopiedEmitter::emitTile() {
 
   bounds = emitBlockBounds(context, row, queries, keys, blockM, blockN, group);
   emitRun(blockN);
-  if (plan.getTeams() > 1)
-    emitShare(context, bounds, getTeam(), plan.getTeams());
+  if (plan.getKeyTeams() > 1) {
+    team = TeamIndexOp::create(b);
+    Value share = team;
+    if (plan.getHeadTeams() > 1)
+      share = arith::DivUIOp::create(b, team, context.i32(plan.getHeadTeams()));
+    emitShare(context, bounds, share, plan.getKeyTeams());
+  }
   emitScoreDescale();
   from.scale = emitExponentScale();
   RunningState init = emitInitialState();
@@ -489,16 +498,22 @@ LogicalResult CopiedEmitter::emitTile() {
     return success();
   }
   state = emitRowSums(state);
-  if (plan.getTeams() > 1)
+  if (plan.getKeyTeams() > 1)
     state = mergeTeams(state);
   emitValueDescale();
   state = emitWithSinks(state);
   if (isTight)
     emitResultViews();
-  if (plan.getTeams() == 1)
-    storeResults(state, lseView);
-  else
-    storeTeamResults(state);
+  if (plan.getKeyTeams() == 1) {
+    storeResults(state);
+    return success();
+  }
+  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, team,
+                                        context.i32(plan.getHeadTeams()));
+  auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  storeResults(state);
   return success();
 }
 
@@ -540,7 +555,20 @@ void CopiedEmitter::storeResults(RunningState state, Value lse) {
   if ((facts.hasNarrowKeys() || (hasMany && plan.getSlice())) &&
       epilogue == EpilogueKind::Auto)
     epilogue = EpilogueKind::Direct;
-  emitResults(state, oView, lse, emitScratch(), epilogue);
+  emitResults(state, oView, lseView, emitScratch(), epilogue);
+}
+
+RunningState CopiedEmitter::mergeTeams(RunningState state) {
+  Value buffer =
+      alloc("states", bufferType({extents.stateElements}, b.getF32Type()));
+  int64_t from = llvm::PowerOf2Ceil(plan.getTeams()) / 2;
+  for (; from >= plan.getHeadTeams(); from /= 2) {
+    SmallVector<Value> own = state.list();
+    auto take =
+        TeamTakeOp::create(b, ValueRange(own).getTypes(), own, buffer, from);
+    state = emitMergedState(state, RunningState(take.getResults()));
+  }
+  return state;
 }
 
 LogicalResult CopiedEmitter::run() {

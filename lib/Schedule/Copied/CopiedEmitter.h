@@ -24,10 +24,12 @@ public:
 
 private:
   /// A part of a block: its scores, the keys that they were made of, which are
-  /// several slots of columns of 8-bit latent keys, and the scales of these.
+  /// several slots of columns of 8-bit latent keys, and the slot of the scales
+  /// of these.
   struct BlockPart {
     Value scores;
-    SmallVector<Value> keys, scales;
+    SmallVector<Value> keys;
+    Value scales;
   };
 
   /// What the blocks of a tile read: for each slice the queries in registers or
@@ -35,9 +37,8 @@ private:
   /// exponents of two of a unit of score.
   struct BlockOperands {
     SmallVector<Value> q, kViews, vViews;
-    /// Views of the scales of rows, one for each group of columns; empty where
-    /// there are none.
-    SmallVector<Value> kScales, vScales;
+    /// Views of the scales of rows; null where there are none.
+    Value kScales, vScales;
     Value scale;
   };
 
@@ -69,8 +70,8 @@ private:
   /// Stores the results of the tile, and its LSE if `lse` is not null.
   void storeResults(RunningState state, Value lse);
   void allocRings();
-  /// The ring of a number for each row.
-  Value allocScales(StringRef name);
+  /// The ring of the scales of each row, one for each of `groups` of columns.
+  Value allocScales(StringRef name, int64_t groups);
   /// Columns of K and Q, and of V, that have a slot together.
   int64_t getKeySlice() const {
     return plan.getSlice() ? plan.getSlice() : extents.keyColumns;
@@ -108,9 +109,10 @@ private:
   /// A slot with the scales of the rows from `key` on.
   Value stageScales(ImplicitLocOpBuilder &lb, Value key, Value view,
                     Value ring);
-  /// What such a slot holds for each column of `tile`, whose columns are these
-  /// rows.
-  Value emitColumnScales(ImplicitLocOpBuilder &lb, Value tile, Value slot);
+  /// What such a slot holds of group `group` for each column of `tile`, whose
+  /// columns are these rows.
+  Value emitColumnScales(ImplicitLocOpBuilder &lb, Value tile, Value slot,
+                         int64_t group = 0);
   /// Probabilities in the type of operands, of which `wide` are f32.
   Value emitNarrow(ImplicitLocOpBuilder &lb, Value wide);
 
@@ -124,12 +126,16 @@ private:
   /// True if the rotated columns of 16-bit keys are a tensor of their own, and
   /// have a ring.
   bool hasRopeRing() const { return facts.kRope && !extents.widensKeys; }
-  /// True if groups of columns of a row have rings.
-  bool hasGroups() const { return hasNarrowLatent() || extents.hasScaleGroups; }
+  /// True if groups of columns of a row have rings, and scales, of their own.
+  bool hasGroups() const { return extents.groupColumns != 0; }
   /// How many of them a row of keys has.
   int64_t countKeyGroups() const {
     return (extents.isLatent ? facts.valueDim : facts.headDim) /
-           extents.keyGroup;
+           extents.groupColumns;
+  }
+  /// Which of a row's scales a group has.
+  int64_t getScale(int64_t group) const {
+    return group * extents.groupColumns / facts.scaleGroup;
   }
   void allocGroupedRings();
   /// A buffer of the queries of a group of columns.
@@ -194,9 +200,8 @@ private:
   /// Keys of a part of a block.
   int64_t partN;
   BufferType kRing, vRing;
-  /// The rings of the scales of rows, one for each group of columns; empty
-  /// where there are none.
-  SmallVector<Value> kScaleRings, vScaleRings;
+  /// The rings of the scales of rows; null where there are none.
+  Value kScaleRing, vScaleRing;
   /// The ring of rotated columns that are apart.
   Value ropeRing;
   SmallVector<Value> kBuffers, vBuffers;

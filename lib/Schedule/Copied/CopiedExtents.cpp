@@ -34,28 +34,32 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
   kBytes = plan.getBlockN() * keyColumns * keyBytes;
   isLatent = facts.isLatent();
   vBytes = isLatent ? 0 : plan.getBlockN() * valueColumns * keyBytes;
-  keyGroup = facts.scaleGroup;
+  hasScaleGroups = facts.kScales && (facts.headDim != facts.scaleGroup ||
+                                     facts.valueDim != facts.scaleGroup);
+  if (isLatent && widensKeys)
+    groupColumns = kGroupColumns;
+  else if (hasScaleGroups)
+    groupColumns = facts.scaleGroup;
+  else if (widensKeys && !plan.getQInRegs())
+    groupColumns = kGroupColumns;
   if (isLatent && widensKeys) {
-    keyGroup = kLatentGroup;
     kBytes =
         plan.getBlockN() * (valueColumns * keyBytes +
                             facts.ropeDim * (facts.kRope ? bytes : keyBytes));
-    int64_t groups = valueColumns / keyGroup;
+    int64_t groups = valueColumns / groupColumns;
     heldKeyGroups = groups > 2 ? groups / 2 : groups;
-    heldQueryColumns = heldKeyGroups * keyGroup;
+    heldQueryColumns = heldKeyGroups * groupColumns;
     keptQueryBytes = plan.getBlockM() *
-                     ((groups - heldKeyGroups) * keyGroup + facts.ropeDim) *
+                     ((groups - heldKeyGroups) * groupColumns + facts.ropeDim) *
                      bytes;
   }
-  hasScaleGroups = facts.kScales && (facts.headDim != facts.scaleGroup ||
-                                     facts.valueDim != facts.scaleGroup);
   for (const TensorFacts *scales : {&facts.kScales, &facts.vScales})
     if (*scales)
-      scaleRings += scales->shape.back();
-  scaleBytes = plan.getStages() * plan.getBlockN() * 4;
+      scaleRings.push_back(plan.getStages() * plan.getBlockN() *
+                           scales->shape.back() * 4);
   teamAlignment = kBufferAlignment;
-  for (int64_t columns : {hasScaleGroups ? facts.scaleGroup : keyColumns,
-                          hasScaleGroups ? facts.scaleGroup : valueColumns})
+  for (int64_t columns : {groupColumns ? groupColumns : keyColumns,
+                          groupColumns ? groupColumns : valueColumns})
     teamAlignment = std::max<int64_t>(
         teamAlignment, 8 * SharedLayout::chooseSpan(columns, keyBytes * 8));
   exchangeBytes =
@@ -106,9 +110,9 @@ ResourceSum CopiedExtents::getSharedBytes(const CopiedPlan &plan) const {
   // Rings of scales follow each other, and the last one of a team the next
   // team's buffers; behind all others nothing follows.
   int64_t scales = 0;
-  if (scaleRings != 0) {
-    scales = (scaleRings - 1) * llvm::alignTo(scaleBytes, kBufferAlignment) +
-             scaleBytes;
+  if (!scaleRings.empty()) {
+    for (int64_t bytes : scaleRings)
+      scales = llvm::alignTo(scales, kBufferAlignment) + bytes;
     if (teams > 1)
       scales = llvm::alignTo(rings + scales, teamAlignment) - rings;
   }
@@ -127,7 +131,7 @@ ResourceSum CopiedExtents::getSharedBytes(const CopiedPlan &plan) const {
       sum.add("scales", scales, teams);
     sum.add("scores", exchangeBytes);
   }
-  if (teams > 1 && teams * stateElements * 4 > sum.getTotal()) {
+  if (plan.getKeyTeams() > 1 && teams * stateElements * 4 > sum.getTotal()) {
     sum = ResourceSum();
     sum.add("states", stateElements * 4, teams);
   }
@@ -282,7 +286,7 @@ ResourceSum CopiedExtents::getRegisters(const CopiedPlan &plan) const {
     return sum;
   }
   // Scales of a group on their way, and probabilities of 32 bits.
-  if (hasScaleGroups)
+  if (groupColumns)
     sum.add("scales", 20 + partN / 8 * 4, rowGroups);
   // An odd number of 8-column groups of V is read for two k-steps at once, so
   // that the second one's fragments wait in registers.

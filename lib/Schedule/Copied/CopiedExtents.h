@@ -8,6 +8,10 @@
 
 namespace mlir::attn {
 
+/// Columns of a group of 8-bit keys without scales of groups where registers do
+/// not hold the queries.
+inline constexpr int64_t kGroupColumns = 128;
+
 /// The extents of a plan's buffers and the sums that follow from them.
 struct CopiedExtents {
   CopiedExtents(const ProblemFacts &facts, const CopiedPlan &plan);
@@ -25,20 +29,17 @@ struct CopiedExtents {
   bool widensKeys;
   /// Bytes of Q, of one slot of K and of one slot of V, and of a tile of O.
   int64_t qBytes, kBytes, vBytes, oBytes;
-  /// Columns of 8-bit keys that have a ring: those that share a scale, or, of
-  /// latent keys without scales, a panel. 0 where whole rows have one.
-  int64_t keyGroup = 0;
-  /// Columns of 8-bit latent keys that share a scale, or would.
-  static constexpr int64_t kLatentGroup = 128;
   /// Groups of columns whose queries registers hold, of 8-bit latent keys.
   int64_t heldKeyGroups = 0, heldQueryColumns = 0;
   /// Bytes of the queries that they do not hold there.
   int64_t keptQueryBytes = 0;
-  /// Rings of scales of rows of K and V, one for each group of columns, and the
-  /// bytes of each.
-  int64_t scaleRings = 0, scaleBytes;
+  /// Bytes of the rings of scales of rows of K and V.
+  SmallVector<int64_t, 2> scaleRings;
   /// What the bytes of a team are a multiple of, by which swizzles repeat.
   int64_t teamAlignment;
+  /// Columns of a group that has a ring of its own, and scales if rows have
+  /// any; 0 where the columns of a row are together.
+  int64_t groupColumns = 0;
   /// Several groups of columns of a row have scales.
   bool hasScaleGroups = false;
   /// Bytes of the scores that warps exchange.

@@ -2,12 +2,14 @@
 //
 // A row of keys is latent columns of 8 bits, with a scale for each group of
 // them, and rotated columns of 16 bits. Each group has a ring, from which
-// products take its columns as fragments of f16, for scores and for values. A
-// score is the sum of the product with the rotated columns and of the groups'
-// products, each times the scales of its keys. The results of a group's columns
-// come from probabilities times these scales. Keys and values that are not
-// latent have groups, and rings, of their own. Rows without scales have the
-// same rings, and one for rotated columns of 8 bits.
+// products take its columns as fragments of f16, for scores and for values; the
+// scales of a row are copied together. A score is the sum of the product with
+// the rotated columns and of the groups' products, each times the scales of its
+// keys. The results of a group's columns come from probabilities times these
+// scales. Keys and values that are not latent have groups, and rings, of their
+// own; without scales of groups where queries stay in shared memory. Latent
+// rows without scales have the same rings, and one for rotated columns of 8
+// bits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,24 +20,24 @@ using namespace mlir::attn;
 
 void CopiedEmitter::allocGroupedRings() {
   int64_t stages = plan.getStages();
-  kRing = vRing = bufferType({stages, partN, extents.keyGroup}, facts.keyType);
-  for (int64_t group = 0; group < countKeyGroups(); ++group) {
-    std::string suffix = std::to_string(group);
-    kBuffers.push_back(alloc("k" + suffix, kRing));
-    if (facts.kScales)
-      kScaleRings.push_back(allocScales("k_scales" + suffix));
-  }
+  kRing = vRing =
+      bufferType({stages, partN, extents.groupColumns}, facts.keyType);
+  for (int64_t group = 0; group < countKeyGroups(); ++group)
+    kBuffers.push_back(alloc("k" + std::to_string(group), kRing));
   if (extents.isLatent) {
     Type type = facts.kRope ? facts.elementType : facts.keyType;
     ropeRing =
         alloc("k_rope", bufferType({stages, partN, facts.ropeDim}, type));
+  }
+  if (facts.kScales)
+    kScaleRing = allocScales("k_scales", facts.kScales.shape.back());
+  if (extents.isLatent)
     return;
-  }
-  for (int64_t i = 0; i < facts.valueDim / extents.keyGroup; ++i) {
-    std::string suffix = std::to_string(i);
-    vBuffers.push_back(alloc("v" + suffix, vRing));
-    vScaleRings.push_back(allocScales("v_scales" + suffix));
-  }
+  int64_t valueGroups = facts.valueDim / extents.groupColumns;
+  for (int64_t group = 0; group < valueGroups; ++group)
+    vBuffers.push_back(alloc("v" + std::to_string(group), vRing));
+  if (facts.vScales)
+    vScaleRing = allocScales("v_scales", facts.vScales.shape.back());
 }
 
 BufferType CopiedEmitter::getQueryGroupType(int64_t columns, Type elementType) {
@@ -56,8 +58,8 @@ SmallVector<Value> CopiedEmitter::emitNarrowLatentQueries() {
     buffers.push_back(buffer);
   };
   for (int64_t group = 0; group < countKeyGroups(); ++group)
-    copy(group * extents.keyGroup, extents.keyGroup,
-         getQueryGroupType(extents.keyGroup, facts.elementType));
+    copy(group * extents.groupColumns, extents.groupColumns,
+         getQueryGroupType(extents.groupColumns, facts.elementType));
   copy(facts.valueDim, facts.ropeDim,
        facts.kRope ? bufferType({blockM, facts.ropeDim})
                    : getQueryGroupType(facts.ropeDim, facts.elementType));
@@ -92,8 +94,8 @@ SmallVector<Value> CopiedEmitter::emitNarrowLatentQueries() {
 SmallVector<Value> CopiedEmitter::emitNarrowLatentViews() {
   SmallVector<Value> views;
   for (int64_t group = 0; group < countKeyGroups(); ++group)
-    views.push_back(
-        source->emitView("k", at, group * extents.keyGroup, extents.keyGroup));
+    views.push_back(source->emitView("k", at, group * extents.groupColumns,
+                                     extents.groupColumns));
   views.push_back(
       facts.kRope ? source->emitView("k_rope", at)
                   : source->emitView("k", at, facts.valueDim, facts.ropeDim));
@@ -111,7 +113,7 @@ CopiedEmitter::emitGroupedProducts(ImplicitLocOpBuilder &lb, Value key,
         b.getContext(), {plan.getRowWarps(), plan.getColumnWarps()}));
   Value zero =
       arith::ConstantOp::create(lb, cast<TypedAttr>(lb.getZeroAttr(scoreType)));
-  auto multiply = [&](Value q, Value slot, Value sum) -> Value {
+  auto multiply = [&](Value q, Value slot, Value sums) -> Value {
     auto type = cast<BufferType>(slot.getType());
     Value transposed = TransposeOp::create(
         lb, bufferType({type.getShape()[1], partN}, type.getElementType()),
@@ -121,7 +123,7 @@ CopiedEmitter::emitGroupedProducts(ImplicitLocOpBuilder &lb, Value key,
     if (buffer && type.getElementType() == facts.keyType)
       q = LocalLoadOp::create(
           lb, tileType(buffer.getShape(), buffer.getElementType()), q);
-    return MmaOp::create(lb, scoreType, q, transposed, sum);
+    return MmaOp::create(lb, scoreType, q, transposed, sums);
   };
   BlockPart part;
   if (extents.isLatent) {
@@ -133,14 +135,16 @@ CopiedEmitter::emitGroupedProducts(ImplicitLocOpBuilder &lb, Value key,
   for (int64_t group = 0; group < countKeyGroups(); ++group) {
     part.keys.push_back(StageOp::create(
         lb, getSlotType(kRing), from.kViews[group], key, kBuffers[group]));
+    if (facts.kScales && !part.scales)
+      part.scales = stageScales(lb, key, from.kScales, kScaleRing);
+    Value q = from.q[group];
     if (!facts.kScales) {
-      part.scores = multiply(from.q[group], part.keys.back(), part.scores);
+      part.scores =
+          multiply(q, part.keys.back(), part.scores ? part.scores : zero);
       continue;
     }
-    part.scales.push_back(
-        stageScales(lb, key, from.kScales[group], kScaleRings[group]));
-    Value product = multiply(from.q[group], part.keys.back(), zero);
-    Value scales = emitColumnScales(lb, product, part.scales.back());
+    Value product = multiply(q, part.keys.back(), zero);
+    Value scales = emitColumnScales(lb, product, part.scales, getScale(group));
     part.scores =
         part.scores
             ? math::FmaOp::create(lb, product, scales, part.scores).getResult()
@@ -157,25 +161,26 @@ Value CopiedEmitter::emitGroupedValues(ImplicitLocOpBuilder &lb, Value key,
                                        const BlockPart &part,
                                        const BlockOperands &from, Value p,
                                        Value o) {
-  int64_t groups = facts.valueDim / extents.keyGroup;
+  int64_t groups = facts.valueDim / extents.groupColumns;
+  // Latent columns are both.
+  Value scales = part.scales;
   for (int64_t group = 0; group < groups; ++group) {
-    // Latent columns are both.
-    Value values, scales;
+    Value values;
     if (extents.isLatent) {
       values = part.keys[group];
-      if (facts.kScales)
-        scales = part.scales[group];
     } else {
       values = StageOp::create(lb, getSlotType(vRing), from.vViews[group], key,
                                vBuffers[group]);
-      scales = stageScales(lb, key, from.vScales[group], vScaleRings[group]);
+      if (facts.vScales && group == 0)
+        scales = stageScales(lb, key, from.vScales, vScaleRing);
     }
     Value weights = p;
     if (scales)
       weights = emitNarrow(
-          lb, arith::MulFOp::create(lb, p, emitColumnScales(lb, p, scales)));
+          lb, arith::MulFOp::create(
+                  lb, p, emitColumnScales(lb, p, scales, getScale(group))));
     o = MmaOp::create(lb, o.getType(), weights, values, o,
-                      lb.getI64IntegerAttr(group * extents.keyGroup),
+                      lb.getI64IntegerAttr(group * extents.groupColumns),
                       /*depth_parts=*/IntegerAttr(), /*f16_sums=*/UnitAttr());
   }
   return o;

@@ -31,6 +31,7 @@ public:
         packHeads(plan.getPackHeads()), score(ScoreWork::Twice),
         softmax(plan.getSoftmax()), epilogue(plan.getEpilogue()),
         combine(plan.getCombine()), dealtRuns(plan.getDealtRuns()),
+        headTeams(plan.getCtaHeads()),
         hasPlannedWork(plan.getPlanWork() && plan.getDealtRuns()),
         hasLoadedQueries(plan.getQInRegs() && plan.getWarpsN() == 1 &&
                          plan.getBlockN() <= kMostBesideLoaded) {}
@@ -92,6 +93,10 @@ public:
   ResultSums getResultSums() const { return resultSums; }
   int64_t getParts() const { return parts; }
   int64_t getTeams() const { return teams; }
+  /// Heads that a CTA has tiles of, one behind the other among its teams, and
+  /// the teams that divide the keys of each.
+  int64_t getHeadTeams() const { return headTeams; }
+  int64_t getKeyTeams() const { return teams / headTeams; }
   int64_t getGroupHeads() const { return groupHeads; }
   bool getQInRegs() const { return qInRegs; }
   /// True if queries go to registers by themselves, not by shared memory.
@@ -128,7 +133,7 @@ private:
   TileOrder order = TileOrder::RowMajor;
   EpilogueKind epilogue;
   CombineWay combine = CombineWay::Kernel;
-  int64_t dealtRuns = 0;
+  int64_t dealtRuns = 0, headTeams = 1;
   bool hasPlannedWork = false, hasLoadedQueries = false;
 };
 

@@ -61,6 +61,8 @@ static std::array<SizeExpr, 3> getWholeGrid(const ProblemFacts &facts,
   SizeExpr rows = isPacked ? SizeExpr(facts.queries) : SizeExpr::getDim("q", 2);
   if (packed != 1)
     rows = isPacked ? SizeExpr(facts.queries * packed) : rows * packed;
+  if (plan.getHeadTeams() > 1)
+    heads = SizeExpr::ceilDiv(heads, plan.getHeadTeams());
   SizeExpr tiles = SizeExpr::ceilDiv(rows, plan.getBlockM());
   std::array<SizeExpr, 3> grid;
   if (plan.getGroupHeads())
@@ -166,6 +168,12 @@ TileCoordinates GridTiles::emitTile() {
   } else {
     result.tile = emitRowTile();
     result.head = emitBlockId(gpu::Dimension::y);
+    if (int64_t heads = plan.getHeadTeams(); heads > 1) {
+      Value own =
+          arith::RemUIOp::create(b, TeamIndexOp::create(b), context.i32(heads));
+      result.head = arith::AddIOp::create(
+          b, arith::MulIOp::create(b, result.head, context.i32(heads)), own);
+    }
     result.batch = emitBatch(result);
   }
   if (packed == 1) {
@@ -207,9 +215,17 @@ void GridTiles::emitAbsentRuns(const TileCoordinates &at, Value row,
   Value absent = arith::SubIOp::create(b, context.i32(facts.kvSplits), at.runs);
   Value thread = arith::IndexCastUIOp::create(
       b, b.getI32Type(), gpu::ThreadIdOp::create(b, gpu::Dimension::x));
+  int64_t heads = plan.getHeadTeams();
+  if (heads > 1) {
+    // Every so many warps have the tile's head.
+    constexpr int64_t kLanes = 32;
+    Value warp = arith::DivUIOp::create(b, thread, context.i32(kLanes * heads));
+    thread = add(arith::MulIOp::create(b, warp, context.i32(kLanes)),
+                 arith::RemUIOp::create(b, thread, context.i32(kLanes)));
+  }
   auto loop =
       scf::ForOp::create(b, thread, arith::MulIOp::create(b, absent, own),
-                         context.i32(plan.getThreads()));
+                         context.i32(plan.getThreads() / heads));
   b.setInsertionPointToStart(loop.getBody());
   Value number = loop.getInductionVar();
   Value run = add(at.runs, arith::DivUIOp::create(b, number, own));

@@ -144,6 +144,7 @@ static constexpr double kSameUneven = 1.03;
 static constexpr llvm::StringLiteral kDealtRuns = "dealt_runs";
 static constexpr llvm::StringLiteral kCtasPerSM = "ctas_per_sm";
 static constexpr llvm::StringLiteral kWarps = "warps";
+static constexpr llvm::StringLiteral kCtaHeads = "cta_heads";
 /// Warps of an SM where runs are dealt: with fewer none were timed.
 static constexpr int64_t kWarpsPerSM = 8;
 /// Most runs of a sequence where they are dealt: whoever merges looks at all of
@@ -228,7 +229,8 @@ static void setCombine(SplitCandidate &picked, const ProblemFacts &facts,
 
 /// Whether runs put a CTA on nearly every SM.
 static bool fillsSMs(const SplitCandidate &each, const TargetRow &target) {
-  return 10 * each.candidate.estimate.tiles >= 9 * int64_t(target.smCount);
+  const PlanEstimate &estimate = each.candidate.estimate;
+  return 10 * estimate.tiles >= 9 * int64_t(target.smCount) * estimate.ctaTiles;
 }
 
 /// The number of runs to take. One sequence has whatever length it has; of
@@ -258,6 +260,16 @@ static size_t pickSplits(ArrayRef<SplitCandidate> all, bool hasSeveral,
   });
 }
 
+/// Heads that a CTA of a plan has.
+static int64_t getCtaHeads(PlanAttrInterface plan) {
+  int64_t heads = 1;
+  for (const PlanParameterInfo &each : plan.listParameters())
+    if (each.name == kCtaHeads &&
+        llvm::StringRef(each.value).getAsInteger(10, heads))
+      return 1;
+  return heads;
+}
+
 /// Adds runs that are dealt by the lengths of sequences, and takes them where
 /// they are better than the number of runs that was picked.
 static LogicalResult considerDealt(AttentionOp op, const PlanEstimate &whole,
@@ -279,8 +291,13 @@ static LogicalResult considerDealt(AttentionOp op, const PlanEstimate &whole,
   if (able.empty() || isAsked(kDealtRuns) || isAsked(kCtasPerSM) ||
       isAsked(kWarps))
     return success();
-  for (int64_t ctas : {2, 4}) {
-    DealtRuns dealt = countDealt(batch, whole.tiles, ctas, target);
+  // Where CTAs of several heads are faster, they are with runs that are dealt.
+  int64_t most = getCtaHeads(choice.getBest().candidate.plan);
+  for (int64_t ctas : {1, 2, 4}) {
+    int64_t own = std::min(most, kWarpsPerSM / ctas);
+    if (ctas == 1 && own < kWarpsPerSM)
+      continue;
+    DealtRuns dealt = countDealt(batch, whole.tiles / own, ctas, target);
     if (!dealt.total)
       continue;
     std::string total = std::to_string(dealt.total),
@@ -297,6 +314,9 @@ static LogicalResult considerDealt(AttentionOp op, const PlanEstimate &whole,
     // A second kernel merges them: the last CTA took 1.01 to 1.03 times as
     // long.
     PlanCandidates plans = collectCandidates(*split, target, able, fixed);
+    llvm::erase_if(plans.plans, [&](const PlanCandidate &each) {
+      return getCtaHeads(each.plan) != own;
+    });
     const Schedule &standard = getDefaultSchedule(target);
     if (!llvm::is_contained(able, &standard))
       plans.reasons.insert(

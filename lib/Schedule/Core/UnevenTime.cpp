@@ -129,8 +129,8 @@ SmallVector<int64_t> attn::dealRuns(ArrayRef<int64_t> lengths,
 static double runTiles(ArrayRef<int64_t> lengths, ArrayRef<int64_t> runs,
                        const PlanEstimate &plan, double tileWork,
                        int64_t splits, int64_t keys, const TargetRow &target) {
-  int64_t places =
-      int64_t(target.smCount) * std::max<int64_t>(1, plan.ctasPerSM);
+  int64_t places = int64_t(target.smCount) *
+                   std::max<int64_t>(1, plan.ctasPerSM) * plan.ctaTiles;
   int64_t sequences = lengths.size();
   int64_t tiles = std::max<int64_t>(1, plan.tiles / (sequences * splits));
   int64_t together = 1;

@@ -1,6 +1,7 @@
 //===- DecodePlan.cpp - Plans of decode: legality and parameters ----------===//
 
 #include "../Copied/CopiedChecks.h"
+#include "../Copied/CopiedCost.h"
 #include "../Copied/CopiedEmit.h"
 #include "../Copied/CopiedExtents.h"
 #include "../Copied/GridTiles.h"
@@ -58,6 +59,32 @@ llvm::Error DecodeSchedule::isApplicable(const ProblemFacts &facts,
   return llvm::Error::success();
 }
 
+/// Whether plans for 8-bit keys keep queries in registers: unless they are long
+/// and may be in groups of columns.
+static bool holdsQueries(const ProblemFacts &facts) {
+  bool isInGroups = (facts.kScales && facts.scaleGroup != facts.headDim) ||
+                    (facts.headDim % kGroupColumns == 0 &&
+                     facts.valueDim % kGroupColumns == 0);
+  return facts.headDim <= kMostHeldColumns || !isInGroups;
+}
+
+/// Bytes of a row of keys and values that two heads in a CTA have to save, for
+/// plans of several heads.
+static constexpr double kFewestSavedBytes = 2;
+
+/// The most heads of one CTA that are worth a plan: a power of two that divides
+/// those of tiles where a head has short pieces of pages and heads lie side by
+/// side; else 1.
+static int64_t countHeadsTogether(const ProblemFacts &facts) {
+  int64_t group = getKnownGroup(facts);
+  if (ShapedType::isDynamic(facts.heads) ||
+      getBytesBeside(facts, /*heads=*/1) - getBytesBeside(facts, /*heads=*/2) <
+          kFewestSavedBytes)
+    return 1;
+  int64_t heads = facts.heads / group;
+  return heads & -heads;
+}
+
 std::vector<PlanAttrInterface>
 DecodeSchedule::getCandidates(const ProblemFacts &facts,
                               const TargetRow &) const {
@@ -66,8 +93,10 @@ DecodeSchedule::getCandidates(const ProblemFacts &facts,
   // Scales of groups want whole rows in a warp: of long ones a CTA has one.
   int64_t most = facts.hasNarrowKeys() ? kMostNarrowColumns : kMostColumns;
   bool isLong = std::max(facts.headDim, facts.valueDim) > most;
+  int64_t mostHeads = countHeadsTogether(facts);
   std::vector<PlanAttrInterface> plans;
-  for (int64_t warps : {4, 8, 2, 1})
+  for (int64_t warps : {4, 8, 2, 1}) {
+    int64_t together = std::min(warps, mostHeads);
     for (int64_t blockN : {16, 32, 64})
       for (int64_t stages : {2, 3, 4})
         for (int64_t ctasPerSM : {1, 2, 3, 4})
@@ -79,17 +108,19 @@ DecodeSchedule::getCandidates(const ProblemFacts &facts,
             plan.stages = stages;
             plan.ctasPerSm = ctasPerSM;
             plan.qInRegs = qInRegs;
-            if (facts.hasNarrowKeys() &&
-                qInRegs != (facts.headDim <= kMostHeldColumns ||
-                            facts.headDim == facts.scaleGroup ||
-                            !facts.kScales))
+            if (facts.hasNarrowKeys() && qInRegs != holdsQueries(facts))
               continue;
             plan.softmax = SoftmaxPolicy::Optimistic;
             plan.packHeads = group > 1;
             if (isLong)
               plan.warpsN = warps;
             plans.push_back(DecodePlanAttr::get(context, plan));
+            // Several heads in a CTA are for short pieces of pages.
+            plan.ctaHeads = together / plan.warpsN;
+            if (plan.ctaHeads > 1)
+              plans.push_back(DecodePlanAttr::get(context, plan));
           }
+  }
   return plans;
 }
 
@@ -99,11 +130,14 @@ llvm::Error DecodeSchedule::checkPlan(const ProblemFacts &facts,
   auto plan = cast<DecodePlanAttr>(planAttr);
   if (llvm::Error error = checkCopiedPlan(getName(), facts, plan, target))
     return error;
-  if (facts.hasNarrowKeys() && !plan.getQInRegs() &&
-      !CopiedExtents(facts, plan).hasScaleGroups)
-    return llvm::createStringError(
-        "expected q_in_regs with 8-bit keys beside 16-bit queries that have no "
-        "scales of groups of columns");
+  CopiedExtents extents(facts, plan);
+  if (int64_t group = extents.groupColumns;
+      group && (facts.headDim % group != 0 || facts.valueDim % group != 0))
+    return llvm::createStringError(llvm::formatv(
+        "expected q_in_regs with 8-bit keys beside 16-bit queries unless "
+        "groups "
+        "of {0} columns divide keys and values, of {1} and {2} columns",
+        group, facts.headDim, facts.valueDim));
   int64_t columnWarps = plan.getWarpsN();
   if (facts.valueDim % (8 * columnWarps) != 0)
     return llvm::createStringError(llvm::formatv(
@@ -115,12 +149,12 @@ llvm::Error DecodeSchedule::checkPlan(const ProblemFacts &facts,
         llvm::formatv("expected warps_n = 1 with scales of the output, got {0}",
                       columnWarps));
   // A warp has pairs of groups of 8 columns of each product.
-  int64_t group = facts.kScales ? facts.scaleGroup : facts.valueDim;
+  int64_t group = extents.groupColumns ? extents.groupColumns : facts.valueDim;
   if (facts.hasNarrowKeys() && group % (16 * columnWarps) != 0)
     return llvm::createStringError(
         llvm::formatv("expected up to {0} warps_n with 8-bit keys, got {1}",
                       group / 16, columnWarps));
-  ResourceSum shared = CopiedExtents(facts, plan).getSharedBytes(plan);
+  ResourceSum shared = extents.getSharedBytes(plan);
   return checkCTAsFit(plan.getCtasPerSm(), shared, target);
 }
 

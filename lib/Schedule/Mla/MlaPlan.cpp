@@ -38,7 +38,7 @@ static llvm::Error checkNarrowKeys(llvm::StringRef schedule,
                                 "columns of their own ('rope') and scales of "
                                 "rows ('scales'), or neither",
                                 facts.kRope ? "'rope'" : "'scales'"));
-  constexpr int64_t kGroup = CopiedExtents::kLatentGroup;
+  constexpr int64_t kGroup = kGroupColumns;
   if (facts.kScales && facts.scaleGroup != kGroup)
     return makeUnsupported(
         schedule, llvm::formatv("scales of {0} columns, expected one for each "
@@ -358,7 +358,7 @@ llvm::Error MlaSchedule::checkPlan(const ProblemFacts &facts,
         "expected a power of two as value dimension with wgmma, got {0}",
         facts.valueDim));
   if (facts.hasNarrowKeys())
-    if (llvm::Error error = checkNarrowPlan(plan, CopiedExtents::kLatentGroup))
+    if (llvm::Error error = checkNarrowPlan(plan, kGroupColumns))
       return error;
   if (plan.getScore() == ScoreWork::Own)
     if (llvm::Error error = checkOwnScores(facts, plan))

@@ -114,6 +114,22 @@ func.func @f(%b: !attn.buffer<64x128xf16, #attn.auto, shared>) {
 
 // -----
 
+func.func @f(%b: !attn.buffer<64x64xf32, #attn.swizzled<span = 128>, shared>) {
+  // expected-error @below {{expected a buffer of rank 2 in #attn.rows to read a column of, got}}
+  %t = attn.local_load %b column(0) : !attn.buffer<64x64xf32, #attn.swizzled<span = 128>, shared> -> tensor<64xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%b: !attn.buffer<64x4xf32, #attn.rows, shared>) {
+  // expected-error @below {{expected a column below 4, got 4}}
+  %t = attn.local_load %b column(4) : !attn.buffer<64x4xf32, #attn.rows, shared> -> tensor<64xf32, #attn.auto>
+  return
+}
+
+// -----
+
 func.func @f(%b: !attn.buffer<64x128xf16, #attn.auto, shared>, %t: tensor<64x128xf32, #attn.auto>) {
   // expected-error @below {{expected the element type 'f32' of the tile, got 'f16'}}
   attn.local_store %t, %b : tensor<64x128xf32, #attn.auto>, !attn.buffer<64x128xf16, #attn.auto, shared>

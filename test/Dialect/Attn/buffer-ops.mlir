@@ -45,6 +45,13 @@ func.func @tiles(%slot: !slot) {
   return
 }
 
+// CHECK-LABEL: func.func @column(
+func.func @column(%slot: !attn.buffer<64x4xf32, #attn.rows, shared>) {
+  // CHECK: attn.local_load %{{.*}} column(2) : <64x4xf32, #attn.rows, shared> -> tensor<64xf32, #attn.auto>
+  %t = attn.local_load %slot column(2) : !attn.buffer<64x4xf32, #attn.rows, shared> -> tensor<64xf32, #attn.auto>
+  return
+}
+
 // CHECK-LABEL: func.func @scalars(
 // CHECK-SAME: %[[WORDS:.*]]: !attn.buffer<2xi32, #attn.rows, shared>, %[[I:.*]]: i32, %[[TOKEN:.*]]: !attn.token, %[[BARRIERS:.*]]: !attn.mbarriers<2>
 func.func @scalars(%words: !words, %i: i32, %token: !attn.token, %barriers: !attn.mbarriers<2>) {

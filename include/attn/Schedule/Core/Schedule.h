@@ -48,9 +48,10 @@ struct PlanEstimate {
   ResourceSum registers;
   /// CTAs that an SM holds at once.
   int64_t ctasPerSM = 0;
-  /// CTAs of the launch, and how often all SMs are filled with them. Dynamic
-  /// extents count as getAssumedExtent().
+  /// Tiles of the launch, how many of them a CTA has, and how often all SMs are
+  /// filled with CTAs. Dynamic extents count as getAssumedExtent().
   int64_t tiles = 0;
+  int64_t ctaTiles = 1;
   double waves = 0;
   /// Blocks of keys of an average tile.
   double blocks = 0;

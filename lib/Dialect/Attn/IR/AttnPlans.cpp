@@ -241,6 +241,11 @@ LogicalResult DecodePlanAttr::verify(EmitErrorFn emitError,
   if (p.dealtRuns < 0)
     return emitError() << "expected dealt_runs of at least 0, got "
                        << p.dealtRuns;
+  int64_t teams = p.warps / p.warpsN;
+  if (p.ctaHeads < 1 || p.ctaHeads > teams || !llvm::isPowerOf2_64(p.ctaHeads))
+    return emitError() << "expected cta_heads to be a power of two up to warps "
+                          "/ warps_n = "
+                       << teams << ", got " << p.ctaHeads;
   return success();
 }
 

@@ -185,6 +185,22 @@ static LogicalResult verifyTransfer(Operation *op, RankedTensorType tile,
 }
 
 LogicalResult LocalLoadOp::verify() {
+  if (std::optional<uint64_t> column = getColumn()) {
+    BufferType buffer = getSource().getType();
+    auto tile = cast<RankedTensorType>(getType());
+    if (buffer.getRank() != 2 || !isa<RowLayoutAttr>(buffer.getLayout()))
+      return emitOpError("expected a buffer of rank 2 in #attn.rows to read a "
+                         "column of, got ")
+             << buffer;
+    if (*column >= uint64_t(buffer.getShape()[1]))
+      return emitOpError("expected a column below ")
+             << buffer.getShape()[1] << ", got " << *column;
+    return verifyTransfer(
+        *this, tile,
+        BufferType::get(getContext(), buffer.getShape().take_front(),
+                        buffer.getElementType(), buffer.getLayout(),
+                        buffer.getSpace()));
+  }
   return verifyTransfer(*this, cast<RankedTensorType>(getType()),
                         getSource().getType());
 }

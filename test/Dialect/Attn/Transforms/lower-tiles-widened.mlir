@@ -28,6 +28,22 @@ gpu.module @kernels [#attn.target<chip = "sm_90a">] {
     gpu.return
   }
 
+  // A column of rows of four numbers: 16 bytes apart, from its first one on.
+  // CHECK-LABEL: gpu.func @column
+  // CHECK: %[[BASE:.*]] = llvm.getelementptr %{{.*}}[8] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i8
+  // CHECK: llvm.getelementptr %[[BASE]]
+  // CHECK-COUNT-4: llvm.load %{{.*}} {alignment = 4 : i64} : !llvm.ptr<3> -> f32
+  // CHECK-NOT: llvm.load
+  // CHECK: gpu.return
+  gpu.func @column() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<16x4xf32, #attn.rows, shared>
+    %c = attn.alloc {offset = 256 : i64} : !attn.buffer<64x16xf32, #attn.rows, shared>
+    %t = attn.local_load %b column(2) : !attn.buffer<16x4xf32, #attn.rows, shared> -> tensor<16xf32, #attn.slice<dim = 0, parent = #acc>>
+    %w = attn.broadcast %t {columns} : tensor<16xf32, #attn.slice<dim = 0, parent = #acc>> -> tensor<64x16xf32, #acc>
+    attn.local_store %w, %c : tensor<64x16xf32, #acc>, !attn.buffer<64x16xf32, #attn.rows, shared>
+    gpu.return
+  }
+
   // A product that others read too stays where it is.
   // CHECK-LABEL: gpu.func @read_twice
   // CHECK-COUNT-32: arith.extf

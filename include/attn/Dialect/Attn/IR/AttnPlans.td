@@ -291,12 +291,18 @@ def Attn_DecodePlanAttr : Attn_Plan<Attn_Dialect, "DecodePlan", "decode", "decod
     Attn_PlanBool<false,
       "A kernel in front deals the runs (`attn.plan_work`), whose records the CTAs "
       "read, and every launch on the same lengths may. Does nothing without "
-      "`dealt_runs`">:$plan_work)> {
+      "`dealt_runs`">:$plan_work,
+    Attn_PlanInt<1,
+      "Heads, or groups of packed ones, of a CTA, a power of two that divides "
+      "`warps` by `warps_n`: its warps walk the same keys of several heads, which "
+      "lie side by side in pages of few keys. Not with `dealt_runs` or "
+      "`combine = launch`">:$cta_heads)> {
   let description = [{
     For few query rows and many keys: the warps of a CTA have the same rows and
     divide the keys of a tile among them. Each copies its own blocks by cp.async
     and waits for no other warp until all keys are done; then their states are
-    merged.
+    merged. With `cta_heads` the warps are as many groups, each of which does so for
+    a head of its own.
 
     Example: `#attn.decode<warps = 8, stages = 3>`.
   }];

@@ -130,7 +130,8 @@ def Attn_LocalLoadOp : Attn_Op<"local_load"> {
   let summary = "shared memory to a register tile";
   let description = [{
     Reads the whole buffer (rank 1 or 2). The instruction follows from the two
-    layouts: `ldmatrix`, or plain vector loads.
+    layouts: `ldmatrix`, or plain vector loads. With `column` it reads that column
+    of plain rows, a number of each row, to a tile of rank 1.
 
     Undefined behaviour: reading while another warp may write without a barrier
     between; `attn-insert-fences` places the barriers.
@@ -144,9 +145,17 @@ def Attn_LocalLoadOp : Attn_Op<"local_load"> {
     }
     ```
   }];
-  let arguments = (ins Arg<Attn_BufferType, "source", [MemRead]>:$source);
+  let arguments = (ins
+    Arg<Attn_BufferType, "source", [MemRead]>:$source,
+    Described<OptionalAttr<I64Attr>, "the column that is read; without one the whole buffer">:$column);
   let results = (outs Res<AnyRankedTensor, "the tile">:$result);
-  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let assemblyFormat = [{
+    $source (`column` `(` $column^ `)`)? attr-dict `:` type($source) `->` type($result)
+  }];
+  let builders = [
+    OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$source), [{
+      build($_builder, $_state, result, source, ::mlir::IntegerAttr());
+    }]>];
   let hasVerifier = 1;
 }
 

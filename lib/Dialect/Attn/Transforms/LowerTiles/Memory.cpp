@@ -105,6 +105,16 @@ LogicalResult PartitionLowering::lower(LocalLoadOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Type elementType = getElementTypeOrSelf(op.getType());
   unsigned packing = packingOf(elementType);
+  if (std::optional<uint64_t> column = op.getColumn()) {
+    llvm::Expected<SharedLayout> own = memory->column();
+    if (!own)
+      return op.emitOpError() << llvm::toString(own.takeError());
+    auto offset = static_cast<int32_t>(*column * own->elementBytes());
+    memory = *own;
+    buffer.base =
+        LLVM::GEPOp::create(b, buffer.base.getType(), b.getI8Type(),
+                            buffer.base, ArrayRef<LLVM::GEPArg>{offset});
+  }
 
   if (elementType.getIntOrFloatBitWidth() <= 16 && packing > 1) {
     llvm::Expected<MatrixPlan> plan = planMatrixAccess(*layout, *memory);
