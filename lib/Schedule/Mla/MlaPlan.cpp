@@ -38,17 +38,16 @@ static llvm::Error checkNarrowKeys(llvm::StringRef schedule,
                                 "columns of their own ('rope') and scales of "
                                 "rows ('scales'), or neither",
                                 facts.kRope ? "'rope'" : "'scales'"));
-  constexpr int64_t kGroup = kGroupColumns;
-  if (facts.kScales && facts.scaleGroup != kGroup)
+  if (facts.kScales && facts.scaleGroup != kGroupColumns)
     return makeUnsupported(
         schedule, llvm::formatv("scales of {0} columns, expected one for each "
                                 "{1}",
-                                facts.scaleGroup, kGroup));
-  if (facts.valueDim % kGroup != 0)
+                                facts.scaleGroup, kGroupColumns));
+  if (facts.valueDim % kGroupColumns != 0)
     return makeUnsupported(
         schedule, llvm::formatv("a value dimension of {0} of 8-bit keys, "
                                 "expected a multiple of {1}",
-                                facts.valueDim, kGroup));
+                                facts.valueDim, kGroupColumns));
   int64_t step = facts.kRope ? 16 : 32;
   if (facts.ropeDim % step != 0)
     return makeUnsupported(
