@@ -114,8 +114,6 @@ private:
   void emitTransposition(TileCursors &cursors);
   /// The partition that widens keys and values.
   LogicalResult emitWidener();
-  /// What it does with a tile, from these cursors on; those behind it.
-  SmallVector<Value> emitWidenedBlocks(ValueRange cursors);
   /// Writes the next slot of `from` to the next one of `to` in wider elements;
   /// moves the cursors.
   void emitWidening(const Ring &from, const Ring &to, Value &source,

@@ -208,42 +208,26 @@ void WsWgmmaEmitter::emitWidening(const Ring &from, const Ring &to,
   dest = advance(dest, to);
 }
 
-SmallVector<Value> WsWgmmaEmitter::emitWidenedBlocks(ValueRange cursors) {
-  // Keys a block ahead of values, as the products read them: the slot of a
-  // block's keys is free before that of the values in front of them.
-  Value zero = context.i32(0), one = context.i32(1);
-  auto emitTrips = [&](Value trips, ValueRange carried, bool hasKeys,
-                       bool hasValues) {
-    auto loop = scf::ForOp::create(b, zero, trips, one, carried);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    SmallVector<Value> next(loop.getRegionIterArgs());
-    if (hasKeys)
-      emitWidening(k, kw, next[0], next[1]);
-    if (hasValues)
-      emitWidening(v, vw, next[2], next[3]);
-    scf::YieldOp::create(b, next);
-    return loop;
-  };
-  Value trips = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
-  Value first = b.createOrFold<arith::MinSIOp>(trips, one);
-  Value both = b.createOrFold<arith::SubIOp>(trips, first);
-  auto loop = emitTrips(first, cursors, /*hasKeys=*/true, /*hasValues=*/false);
-  loop = emitTrips(both, loop.getResults(), true, true);
-  loop = emitTrips(first, loop.getResults(), false, true);
-  return SmallVector<Value>(loop.getResults());
-}
-
 LogicalResult WsWgmmaEmitter::emitWidener() {
+  SmallVector<const Ring *> rings = {&k, &kw, &v, &vw};
   TileLoopOp loop = emitTileLoop(
       [&] {
         SmallVector<Value> cursors;
-        for (const Ring *ring : {&k, &kw, &v, &vw})
+        for (const Ring *ring : rings)
           cursors.push_back(CursorStartOp::create(b, ring->channel, kWidener));
         return cursors;
       },
       [&](ValueRange carried) -> FailureOr<SmallVector<Value>> {
-        return emitWidenedBlocks(carried);
+        Value trips = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
+        auto blocks = scf::ForOp::create(b, context.i32(0), trips,
+                                         context.i32(1), carried);
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToStart(blocks.getBody());
+        SmallVector<Value> next(blocks.getRegionIterArgs());
+        emitWidening(k, kw, next[0], next[1]);
+        emitWidening(v, vw, next[2], next[3]);
+        scf::YieldOp::create(b, next);
+        return SmallVector<Value>(blocks.getResults());
       });
   if (!loop)
     return failure();
