@@ -319,12 +319,20 @@ public:
   SmallVector<Value, 4> laggedSlices() {
     SliceOp first = slices.front();
     auto [p, wide] = sliceOf(first, op.getM());
-    Value l = withSums(op.getL(), joiningSums(wide));
+    Value sums = joiningSums(wide);
+    Value l = withSums(op.getL(), sums);
     Value largest = maximumOf(ReduceOp::create(builder, loc, partial,
                                                maximumKind(), op.getS(),
                                                /*partial=*/true));
     Value grown = hasGrown(
         largest, BroadcastOp::create(builder, loc, partial, op.getM()));
+    // What the vote does not need LLVM computes behind it.
+    if (sums) {
+      Value overflows = arith::CmpFOp::create(
+          builder, loc, arith::CmpFPredicate::UGE, sums,
+          constant(partial, APFloat::getInf(APFloat::IEEEsingle())));
+      grown = arith::OrIOp::create(builder, loc, grown, overflows);
+    }
     ValueRange state =
         rare(grown, {p, op.getM(), l, unchangedOutput()},
              /*eachWarpgroup=*/false, [&]() {
