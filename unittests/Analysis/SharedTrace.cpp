@@ -111,6 +111,14 @@ static bool sameBytes(TraceEvent a, TraceEvent b) {
   return baseA + a.begin < baseB + b.end && baseB + b.begin < baseA + a.end;
 }
 
+/// True if each thread stores to the bytes again that it stored to before:
+/// types say which one stores an element.
+static bool storeAlike(const TraceEvent &a, const TraceEvent &b) {
+  return isa<LocalStoreOp>(a.op) && isa<LocalStoreOp>(b.op) &&
+         a.op->getOperandTypes() == b.op->getOperandTypes() &&
+         a.alloc == b.alloc && a.begin == b.begin && a.end == b.end;
+}
+
 bool attn::hasHazard(ArrayRef<TraceEvent> events) {
   using Kind = TraceEvent::Kind;
   struct Open {
@@ -142,7 +150,8 @@ bool attn::hasHazard(ArrayRef<TraceEvent> events) {
       for (const Open &other : open) {
         bool bothRead =
             event.kind == Kind::Read && other.event.kind == Kind::Read;
-        if (!bothRead && sameBytes(other.event, event))
+        if (!bothRead && sameBytes(other.event, event) &&
+            !storeAlike(other.event, event))
           return true;
       }
       open.push_back({event, -1, event.kind != Kind::Copy});

@@ -80,9 +80,9 @@ static constexpr double kLoadLatency = 1030, kLoadBytes = 29.5,
 static constexpr double kOwnFactor = 0.92;
 
 /// What many tiles of up to 32 rows take longer than with two CTAs of mma.sync:
-/// 1.03 to 1.05 times the time (16 and 32 heads, H100 and H200). Few tiles of up
-/// to 16 rows, in half as many runs, 1.01 to 1.10 in seven batches, with 20 and
-/// 32 rows 0.93 to 0.97 (H100).
+/// 1.03 to 1.05 times the time (16 and 32 heads, H100 and H200). Few tiles of
+/// up to 16 rows, in half as many runs, 1.01 to 1.10 in seven batches, with 20
+/// and 32 rows 0.93 to 0.97 (H100).
 static constexpr double kFewRowsFactor = 1.04;
 static constexpr int64_t kFewRows = 16;
 /// The same of few tiles whose keys cp.async copies, pages of a key: 1.003 to

@@ -95,11 +95,11 @@ void MlaEmitter::makeRings() {
   if (!queriesByTma)
     qChannel = channel("q", kLatentLoad, kLatentScores);
   StringRef halves[] = {kFront, kBack};
-  pChannel = makeChannel("p", /*stages=*/1,
-                         {{kLatentScores, SignalKind::Arrive},
-                          {kLatentResults, SignalKind::Arrive}},
-                         handsOnHalves() ? ArrayRef(halves)
-                                         : ArrayRef<StringRef>());
+  pChannel =
+      makeChannel("p", /*stages=*/1,
+                  {{kLatentScores, SignalKind::Arrive},
+                   {kLatentResults, SignalKind::Arrive}},
+                  handsOnHalves() ? ArrayRef(halves) : ArrayRef<StringRef>());
   scaleChannel = channel("scale", kLatentScores, kLatentResults);
   probabilities = handsOnHalves()
                       ? alloc("p", bufferType({2, blockM, blockN / 2}))

@@ -357,9 +357,17 @@ public:
   SmallVector<Value, 4> laggedSlices() {
     SliceOp first = slices.front();
     auto [p, wide] = sliceOf(first, op.getM());
-    Value l = withSums(op.getL(), joiningSums(wide));
+    Value sums = joiningSums(wide);
+    Value l = withSums(op.getL(), sums);
     Value grown, largest;
     std::tie(grown, largest) = laggedVote();
+    // What the vote does not need LLVM computes behind it.
+    if (sums) {
+      Value overflows = arith::CmpFOp::create(
+          builder, loc, arith::CmpFPredicate::UGE, sums,
+          constant(partial, APFloat::getInf(APFloat::IEEEsingle())));
+      grown = arith::OrIOp::create(builder, loc, grown, overflows);
+    }
     ValueRange state =
         rare(grown, {p, op.getM(), l, unchangedOutput()},
              /*eachWarpgroup=*/false, [&]() {
