@@ -563,11 +563,6 @@ LogicalResult CopiedEmitter::run() {
   }
   if (failed(emitTile()))
     return failure();
-  if (plan.getDealtRuns() && plan.getCombine() == CombineWay::Kernel)
-    getKernel()->walk([&](Operation *op) {
-      if (isa<StoreResultOp, GlobalStoreOp>(op))
-        op->setAttr(kKeptAttr, b.getUnitAttr());
-    });
   if (at.runs)
     tiles.emitAbsentRuns(at, row, getRows());
   if (facts.mergesRuns())
