@@ -223,33 +223,6 @@ CopiedEmitter::emitProducts(ImplicitLocOpBuilder &lb, int64_t part, Value key,
   return BlockPart{s, keys, Value()};
 }
 
-Value CopiedEmitter::stageScales(ImplicitLocOpBuilder &lb, Value key,
-                                 Value view, Value ring) {
-  return StageOp::create(lb, getSlotType(cast<BufferType>(ring.getType())),
-                         view, key, ring);
-}
-
-Value CopiedEmitter::emitColumnScales(ImplicitLocOpBuilder &lb, Value tile,
-                                      Value slot, int64_t group) {
-  auto type = cast<RankedTensorType>(tile.getType());
-  RankedTensorType scaleType = f32Tile({partN});
-  if (auto layout = dyn_cast<MmaLayoutAttr>(type.getEncoding()))
-    scaleType = scaleType.cloneWithEncoding(
-        SliceLayoutAttr::get(lb.getContext(), /*dim=*/0, layout));
-  Value scales;
-  if (cast<BufferType>(slot.getType()).getShape()[1] > 1) {
-    scales =
-        LocalLoadOp::create(lb, scaleType, slot, lb.getI64IntegerAttr(group));
-  } else {
-    auto rows = BufferType::get(lb.getContext(), {partN}, lb.getF32Type(),
-                                RowLayoutAttr::get(lb.getContext()),
-                                MemorySpace::Shared);
-    scales = LocalLoadOp::create(lb, scaleType,
-                                 ReinterpretOp::create(lb, rows, slot));
-  }
-  return BroadcastOp::create(lb, type, scales, /*columns=*/true);
-}
-
 Value CopiedEmitter::emitNarrow(ImplicitLocOpBuilder &lb, Value wide) {
   auto type = cast<RankedTensorType>(wide.getType());
   return arith::TruncFOp::create(lb, type.clone(getOperandType()), wide);
@@ -414,6 +387,14 @@ FailureOr<RunningState> CopiedEmitter::emitBlock(ImplicitLocOpBuilder &lb,
   return state;
 }
 
+void CopiedEmitter::emitTeamShare() {
+  team = TeamIndexOp::create(b);
+  Value share = team;
+  if (plan.getHeadTeams() > 1)
+    share = arith::DivUIOp::create(b, team, context.i32(plan.getHeadTeams()));
+  emitShare(context, bounds, share, plan.getKeyTeams());
+}
+
 LogicalResult CopiedEmitter::emitTile() {
   int64_t blockN = plan.getBlockN();
   BlockOperands from;
@@ -452,13 +433,8 @@ LogicalResult CopiedEmitter::emitTile() {
 
   bounds = emitBlockBounds(context, row, queries, keys, blockM, blockN, group);
   emitRun(blockN);
-  if (plan.getKeyTeams() > 1) {
-    team = TeamIndexOp::create(b);
-    Value share = team;
-    if (plan.getHeadTeams() > 1)
-      share = arith::DivUIOp::create(b, team, context.i32(plan.getHeadTeams()));
-    emitShare(context, bounds, share, plan.getKeyTeams());
-  }
+  if (plan.getKeyTeams() > 1)
+    emitTeamShare();
   emitScoreDescale();
   from.scale = emitExponentScale();
   RunningState init = emitInitialState();
