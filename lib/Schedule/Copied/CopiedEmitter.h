@@ -92,15 +92,6 @@ private:
   /// A slot with the scales of the rows from `key` on.
   Value stageScales(ImplicitLocOpBuilder &lb, Value key, Value view,
                     Value ring);
-  /// The same as column values of `tile`'s layout, once.
-  Value loadScales(ImplicitLocOpBuilder &lb, Value tile, Value slot,
-                   int64_t group);
-  /// A buffer of one scale for each row of a slot.
-  BufferType getScaleColumn() {
-    return BufferType::get(b.getContext(), {partN}, b.getF32Type(),
-                           RowLayoutAttr::get(b.getContext()),
-                           MemorySpace::Shared);
-  }
   /// What such a slot holds of group `group` for each column of `tile`, whose
   /// columns are these rows.
   Value emitColumnScales(ImplicitLocOpBuilder &lb, Value tile, Value slot,
@@ -202,8 +193,6 @@ private:
   BufferType kRing, vRing;
   /// The rings of the scales of rows; null where there are none.
   Value kScaleRing, vScaleRing;
-  /// Where warps that exchange scores leave the scales of each group.
-  SmallVector<Value> sharedScales;
   /// The ring of rotated columns that are apart.
   Value ropeRing;
   SmallVector<Value> kBuffers, vBuffers;

@@ -61,10 +61,6 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
         teamAlignment, 8 * SharedLayout::chooseSpan(columns, keyBytes * 8));
   exchangeBytes =
       plan.exchangesScores() ? plan.getBlockM() * plan.getBlockN() * 4 : 0;
-  // The scales of latent keys pass from warp to warp as well.
-  if (plan.exchangesScores() && isLatent && groupColumns)
-    exchangeBytes += valueColumns / groupColumns *
-                     llvm::alignTo(plan.getBlockN() * 4, kBufferAlignment);
   // Probabilities, or in front of them a maximum for each owner of a row.
   if (plan.gathersProbabilities())
     exchangeBytes =

@@ -26,12 +26,6 @@ void CopiedEmitter::allocGroupedRings() {
     ropeRing = alloc("k_rope", bufferType({stages, partN, facts.ropeDim}));
   if (facts.kScales)
     kScaleRing = allocScales("k_scales", facts.kScales.shape.back());
-  // Each warp reads those of its own keys for the scores, 16 bytes apart, and
-  // all read all of them for the values.
-  if (plan.exchangesScores() && extents.isLatent)
-    for (int64_t group = 0; group < countKeyGroups(); ++group)
-      sharedScales.push_back(
-          alloc("scales" + std::to_string(group), getScaleColumn()));
   if (extents.isLatent)
     return;
   int64_t valueGroups = facts.valueDim / extents.groupColumns;
@@ -126,28 +120,25 @@ Value CopiedEmitter::stageScales(ImplicitLocOpBuilder &lb, Value key,
                          view, key, ring);
 }
 
-Value CopiedEmitter::loadScales(ImplicitLocOpBuilder &lb, Value tile,
-                                Value slot, int64_t group) {
+Value CopiedEmitter::emitColumnScales(ImplicitLocOpBuilder &lb, Value tile,
+                                      Value slot, int64_t group) {
   auto type = cast<RankedTensorType>(tile.getType());
   RankedTensorType scaleType = f32Tile({partN});
   if (auto layout = dyn_cast<MmaLayoutAttr>(type.getEncoding()))
     scaleType = scaleType.cloneWithEncoding(
         SliceLayoutAttr::get(lb.getContext(), /*dim=*/0, layout));
-  auto buffer = cast<BufferType>(slot.getType());
-  if (buffer.getRank() == 1)
-    return LocalLoadOp::create(lb, scaleType, slot);
-  if (buffer.getShape()[1] > 1)
-    return LocalLoadOp::create(lb, scaleType, slot,
-                               lb.getI64IntegerAttr(group));
-  return LocalLoadOp::create(lb, scaleType,
-                             ReinterpretOp::create(lb, getScaleColumn(), slot));
-}
-
-Value CopiedEmitter::emitColumnScales(ImplicitLocOpBuilder &lb, Value tile,
-                                      Value slot, int64_t group) {
-  return BroadcastOp::create(lb, tile.getType(),
-                             loadScales(lb, tile, slot, group),
-                             /*columns=*/true);
+  Value scales;
+  if (cast<BufferType>(slot.getType()).getShape()[1] > 1) {
+    scales =
+        LocalLoadOp::create(lb, scaleType, slot, lb.getI64IntegerAttr(group));
+  } else {
+    auto rows = BufferType::get(lb.getContext(), {partN}, lb.getF32Type(),
+                                RowLayoutAttr::get(lb.getContext()),
+                                MemorySpace::Shared);
+    scales = LocalLoadOp::create(lb, scaleType,
+                                 ReinterpretOp::create(lb, rows, slot));
+  }
+  return BroadcastOp::create(lb, type, scales, /*columns=*/true);
 }
 
 FailureOr<CopiedEmitter::BlockPart>
@@ -190,11 +181,7 @@ CopiedEmitter::emitGroupedProducts(ImplicitLocOpBuilder &lb, Value key,
       continue;
     }
     Value product = multiply(q, part.keys.back(), zero);
-    Value own = loadScales(lb, product, part.scales, getScale(group));
-    if (!sharedScales.empty())
-      LocalStoreOp::create(lb, own, sharedScales[group]);
-    Value scales =
-        BroadcastOp::create(lb, product.getType(), own, /*columns=*/true);
+    Value scales = emitColumnScales(lb, product, part.scales, getScale(group));
     part.scores =
         part.scores
             ? math::FmaOp::create(lb, product, scales, part.scores).getResult()
@@ -225,8 +212,6 @@ Value CopiedEmitter::emitGroupedValues(ImplicitLocOpBuilder &lb, Value key,
         scales = stageScales(lb, key, from.vScales, vScaleRing);
     }
     Value weights = p;
-    if (!sharedScales.empty())
-      scales = sharedScales[group];
     if (scales)
       weights = emitNarrow(
           lb, arith::MulFOp::create(
