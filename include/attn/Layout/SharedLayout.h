@@ -105,7 +105,7 @@ public:
   SharedLayout permuted(llvm::ArrayRef<unsigned> order) const;
   /// The same memory with the two dimensions swapped.
   SharedLayout transposed() const { return permuted({1, 0}); }
-  /// A column of plain rows, relative to its first element; an error for others.
+  /// A column of plain rows, from its first element on; an error for others.
   llvm::Expected<SharedLayout> column() const;
   /// The part that starts at `offsets` and has the shape `sizes`. Offsets stay
   /// relative to the whole buffer's base.

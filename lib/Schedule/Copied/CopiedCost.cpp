@@ -172,7 +172,7 @@ static constexpr double kPageLatency = 0.35;
 /// some bytes more: rows of 64 and 128 bytes of eight heads in pages of one key
 /// took 1.07 and 1.03 times as long where each head's CTA read its own as where
 /// one CTA read all, on an H100. Pieces of 256 bytes made no difference.
-static constexpr double kSectorBytes = 32, kPieceBytes = 4, kLongPiece = 256;
+static constexpr int64_t kSectorBytes = 32, kPieceBytes = 4, kLongPiece = 256;
 /// The share of the shorter one of DRAM's time and all other that does not hide
 /// behind the longer one.
 static constexpr double kUnhiddenWork = 0.1;
@@ -201,22 +201,20 @@ static double getRowBytes(const ProblemFacts &facts) {
 
 /// What a row of a tensor in pages takes beside its own bytes where a CTA has
 /// so many neighbouring heads.
-static double getPieceBytes(const TensorFacts &tensor, int64_t page,
-                            int64_t heads) {
+static double getPieceBytes(const TensorFacts &tensor, int64_t heads) {
   if (!tensor || llvm::is_contained(tensor.strides, ShapedType::kDynamic))
     return 0;
-  int64_t columns = tensor.shape[3];
-  double bytes = columns * tensor.elementType.getIntOrFloatBitWidth() / 8.0,
-         rows = 1;
+  int64_t columns = tensor.shape[3], rows = 1;
   if (tensor.strides[2] == columns)
-    rows = page;
-  if (tensor.strides[1] == columns * int64_t(rows))
+    rows = tensor.shape[2];
+  if (tensor.strides[1] == columns * rows)
     rows *= heads;
-  double piece = bytes * rows;
+  int64_t piece =
+      rows * columns * tensor.elementType.getIntOrFloatBitWidth() / 8;
   if (piece >= kLongPiece)
     return 0;
-  double whole = std::ceil(piece / kSectorBytes) * kSectorBytes + kPieceBytes;
-  return (whole - piece) / rows;
+  int64_t whole = llvm::alignTo(piece, kSectorBytes) + kPieceBytes;
+  return double(whole - piece) / double(rows);
 }
 
 /// The same of keys and values, and of what belongs to them.
@@ -227,7 +225,7 @@ double attn::getBytesBeside(const ProblemFacts &facts, int64_t heads) {
   for (const TensorFacts *tensor :
        {&facts.k, &facts.v, &facts.kRope, &facts.kScales, &facts.vScales})
     if (tensor != &facts.v || !facts.isLatent())
-      bytes += getPieceBytes(*tensor, facts.pageSize, heads);
+      bytes += getPieceBytes(*tensor, heads);
   return bytes;
 }
 

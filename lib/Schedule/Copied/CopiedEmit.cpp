@@ -12,10 +12,8 @@
 // depth, pass through shared memory, so that all know the whole rows and
 // compute the same softmax; or each computes all.
 //
-// With several teams each does so for a run of the tile's blocks, and the first
-// one stores what all states give together. They are merged pairwise: of 8
-// teams 4 take the states of the other 4, then 2 of 2 and 1 of 1. Where teams
-// have several heads, those of one head are as many apart as there are heads.
+// With several teams each does so for a run of the tile's blocks, and what all
+// states give together is stored (CopiedTeams.cpp).
 //
 // 8-bit keys and values beside 16-bit queries stay as they are in the rings,
 // and become f16 as fragments. Queries and probabilities are f16 then.
@@ -223,33 +221,6 @@ CopiedEmitter::emitProducts(ImplicitLocOpBuilder &lb, int64_t part, Value key,
   return BlockPart{s, keys, Value()};
 }
 
-Value CopiedEmitter::stageScales(ImplicitLocOpBuilder &lb, Value key,
-                                 Value view, Value ring) {
-  return StageOp::create(lb, getSlotType(cast<BufferType>(ring.getType())),
-                         view, key, ring);
-}
-
-Value CopiedEmitter::emitColumnScales(ImplicitLocOpBuilder &lb, Value tile,
-                                      Value slot, int64_t group) {
-  auto type = cast<RankedTensorType>(tile.getType());
-  RankedTensorType scaleType = f32Tile({partN});
-  if (auto layout = dyn_cast<MmaLayoutAttr>(type.getEncoding()))
-    scaleType = scaleType.cloneWithEncoding(
-        SliceLayoutAttr::get(lb.getContext(), /*dim=*/0, layout));
-  Value scales;
-  if (cast<BufferType>(slot.getType()).getShape()[1] > 1) {
-    scales =
-        LocalLoadOp::create(lb, scaleType, slot, lb.getI64IntegerAttr(group));
-  } else {
-    auto rows = BufferType::get(lb.getContext(), {partN}, lb.getF32Type(),
-                                RowLayoutAttr::get(lb.getContext()),
-                                MemorySpace::Shared);
-    scales = LocalLoadOp::create(lb, scaleType,
-                                 ReinterpretOp::create(lb, rows, slot));
-  }
-  return BroadcastOp::create(lb, type, scales, /*columns=*/true);
-}
-
 Value CopiedEmitter::emitNarrow(ImplicitLocOpBuilder &lb, Value wide) {
   auto type = cast<RankedTensorType>(wide.getType());
   return arith::TruncFOp::create(lb, type.clone(getOperandType()), wide);
@@ -453,13 +424,8 @@ LogicalResult CopiedEmitter::emitTile() {
 
   bounds = emitBlockBounds(context, row, queries, keys, blockM, blockN, group);
   emitRun(blockN);
-  if (plan.getKeyTeams() > 1) {
-    team = TeamIndexOp::create(b);
-    Value share = team;
-    if (plan.getHeadTeams() > 1)
-      share = arith::DivUIOp::create(b, team, context.i32(plan.getHeadTeams()));
-    emitShare(context, bounds, share, plan.getKeyTeams());
-  }
+  if (plan.getKeyTeams() > 1)
+    emitTeamShare();
   emitScoreDescale();
   from.scale = emitExponentScale();
   RunningState init = emitInitialState();
@@ -504,16 +470,10 @@ LogicalResult CopiedEmitter::emitTile() {
   state = emitWithSinks(state);
   if (isTight)
     emitResultViews();
-  if (plan.getKeyTeams() == 1) {
-    storeResults(state);
-    return success();
-  }
-  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, team,
-                                        context.i32(plan.getHeadTeams()));
-  auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  storeResults(state);
+  if (plan.getKeyTeams() == 1)
+    storeResults(state, lseView);
+  else
+    storeTeamResults(state);
   return success();
 }
 
@@ -555,20 +515,7 @@ void CopiedEmitter::storeResults(RunningState state, Value lse) {
   if ((facts.hasNarrowKeys() || (hasMany && plan.getSlice())) &&
       epilogue == EpilogueKind::Auto)
     epilogue = EpilogueKind::Direct;
-  emitResults(state, oView, lseView, emitScratch(), epilogue);
-}
-
-RunningState CopiedEmitter::mergeTeams(RunningState state) {
-  Value buffer =
-      alloc("states", bufferType({extents.stateElements}, b.getF32Type()));
-  int64_t from = llvm::PowerOf2Ceil(plan.getTeams()) / 2;
-  for (; from >= plan.getHeadTeams(); from /= 2) {
-    SmallVector<Value> own = state.list();
-    auto take =
-        TeamTakeOp::create(b, ValueRange(own).getTypes(), own, buffer, from);
-    state = emitMergedState(state, RunningState(take.getResults()));
-  }
-  return state;
+  emitResults(state, oView, lse, emitScratch(), epilogue);
 }
 
 LogicalResult CopiedEmitter::run() {

@@ -50,6 +50,8 @@ private:
 
   /// The team's number, i32.
   Value getTeam();
+  /// Narrows the bounds to the team's share of the keys of its head.
+  void emitTeamShare();
   /// True if each team merges and stores columns of its own; else the first one
   /// does so with all.
   bool dividesResults() const;
@@ -59,7 +61,8 @@ private:
   }
   /// The view of these.
   Value emitTeamResultView();
-  /// What all teams' states give together, in the first team or in its columns.
+  /// What all teams' states give together, in the first teams, one for
+  /// each head, or in its columns.
   RunningState mergeTeams(RunningState state);
   /// Stores what that is.
   void storeTeamResults(RunningState state);

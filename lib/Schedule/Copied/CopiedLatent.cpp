@@ -102,6 +102,33 @@ SmallVector<Value> CopiedEmitter::emitNarrowLatentViews() {
   return views;
 }
 
+Value CopiedEmitter::stageScales(ImplicitLocOpBuilder &lb, Value key,
+                                 Value view, Value ring) {
+  return StageOp::create(lb, getSlotType(cast<BufferType>(ring.getType())),
+                         view, key, ring);
+}
+
+Value CopiedEmitter::emitColumnScales(ImplicitLocOpBuilder &lb, Value tile,
+                                      Value slot, int64_t group) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  RankedTensorType scaleType = f32Tile({partN});
+  if (auto layout = dyn_cast<MmaLayoutAttr>(type.getEncoding()))
+    scaleType = scaleType.cloneWithEncoding(
+        SliceLayoutAttr::get(lb.getContext(), /*dim=*/0, layout));
+  Value scales;
+  if (cast<BufferType>(slot.getType()).getShape()[1] > 1) {
+    scales =
+        LocalLoadOp::create(lb, scaleType, slot, lb.getI64IntegerAttr(group));
+  } else {
+    auto rows = BufferType::get(lb.getContext(), {partN}, lb.getF32Type(),
+                                RowLayoutAttr::get(lb.getContext()),
+                                MemorySpace::Shared);
+    scales = LocalLoadOp::create(lb, scaleType,
+                                 ReinterpretOp::create(lb, rows, slot));
+  }
+  return BroadcastOp::create(lb, type, scales, /*columns=*/true);
+}
+
 FailureOr<CopiedEmitter::BlockPart>
 CopiedEmitter::emitGroupedProducts(ImplicitLocOpBuilder &lb, Value key,
                                    const BlockOperands &from) {

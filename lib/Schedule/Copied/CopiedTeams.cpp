@@ -1,9 +1,10 @@
 //===- CopiedTeams.cpp - What the teams of a CTA give together ------------===//
 //
 // The states of all teams are merged pairwise: of 8 teams those of the first 4
-// with those of the other 4, then 2 with 2 and 1 with 1. A tile ends with it,
-// so what counts is how long it takes: where teams can divide the columns each
-// merges and stores its own, and all meet once.
+// with those of the other 4, then 2 with 2 and 1 with 1; those of one head are
+// as many apart as a CTA has heads. A tile ends with it, so what counts is how
+// long it takes: where teams can divide the columns each merges and stores its
+// own, and all meet once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,10 +24,18 @@ Value CopiedEmitter::getTeam() {
   return team;
 }
 
+void CopiedEmitter::emitTeamShare() {
+  Value share = getTeam();
+  if (plan.getHeadTeams() > 1)
+    share = arith::DivUIOp::create(b, share, context.i32(plan.getHeadTeams()));
+  emitShare(context, bounds, share, plan.getKeyTeams());
+}
+
 bool CopiedEmitter::dividesResults() const {
   // Groups of columns have a scale together, and initial results are found by
   // the column of a whole row.
-  return plan.getTeams() > 1 && plan.getColumnWarps() == 1 &&
+  return plan.getTeams() > 1 && plan.getHeadTeams() == 1 &&
+         plan.getColumnWarps() == 1 &&
          extents.valueColumns % (kPartColumns * plan.getTeams()) == 0 &&
          !facts.oScales && !facts.initLse;
 }
@@ -42,7 +51,7 @@ RunningState CopiedEmitter::mergeTeams(RunningState state) {
   Value buffer =
       alloc("states", bufferType({extents.stateElements}, b.getF32Type()));
   if (!dividesResults()) {
-    for (; from > 0; from /= 2) {
+    for (; from >= plan.getHeadTeams(); from /= 2) {
       own = state.list();
       auto take =
           TeamTakeOp::create(b, ValueRange(own).getTypes(), own, buffer, from);
@@ -69,8 +78,8 @@ RunningState CopiedEmitter::mergeTeams(RunningState state) {
 
 void CopiedEmitter::storeTeamResults(RunningState state) {
   bool isDivided = dividesResults();
-  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, getTeam(),
-                                        context.i32(0));
+  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, getTeam(),
+                                        context.i32(plan.getHeadTeams()));
   if (!isDivided || lseView) {
     auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b);

@@ -295,7 +295,7 @@ static LogicalResult considerDealt(AttentionOp op, const PlanEstimate &whole,
   int64_t most = getCtaHeads(choice.getBest().candidate.plan);
   for (int64_t ctas : {1, 2, 4}) {
     int64_t own = std::min(most, kWarpsPerSM / ctas);
-    if (ctas == 1 && own < kWarpsPerSM)
+    if (ctas == 1 && own == 1)
       continue;
     DealtRuns dealt = countDealt(batch, whole.tiles / own, ctas, target);
     if (!dealt.total)

@@ -295,8 +295,7 @@ def Attn_DecodePlanAttr : Attn_Plan<Attn_Dialect, "DecodePlan", "decode", "decod
     Attn_PlanInt<1,
       "Heads, or groups of packed ones, of a CTA, a power of two that divides "
       "`warps` by `warps_n`: its warps walk the same keys of several heads, which "
-      "lie side by side in pages of few keys. Not with `dealt_runs` or "
-      "`combine = launch`">:$cta_heads)> {
+      "lie side by side in pages of few keys. Not with `combine = launch`">:$cta_heads)> {
   let description = [{
     For few query rows and many keys: the warps of a CTA have the same rows and
     divide the keys of a tile among them. Each copies its own blocks by cp.async
