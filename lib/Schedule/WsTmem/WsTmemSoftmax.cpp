@@ -17,9 +17,10 @@ static constexpr int64_t kBetColumns = 32;
 /// 2^4 ordinary scores lost many bets: a thread has a whole row.
 static constexpr float kBetLimit = 0x1p8f;
 /// Exponents of two by which maxima of the other policies may grow before they
-/// change. With 4 to 6 the first block of a causal tile, whose rows have few
-/// keys, lost more of them; with 8 keys that stand out were less accurate.
-static constexpr float kMostGrowth = 7;
+/// change. With less the first block of a causal tile, whose rows have few
+/// keys, lost more bets, which cost more where scores wait for probabilities;
+/// with more keys that stand out are less accurate.
+static constexpr float kMostGrowth = 7, kMostGrowthBeside = 6;
 
 //===----------------------------------------------------------------------===//
 // Tensor memory
@@ -230,7 +231,8 @@ LogicalResult WsTmemEmitter::emitSoftmaxBlock(int64_t number, Value scale,
                               /*o=*/Value(), scale, plan.getSoftmax(),
                               roundsLargest() ? carried[2] : Value());
   softmax.setLimit(APFloat(kBetLimit));
-  softmax.setGrowth(APFloat(kMostGrowth));
+  softmax.setGrowth(
+      APFloat(plan.getPBeside() ? kMostGrowthBeside : kMostGrowth));
   softmax.setPolynomial(plan.getPolynomial());
   softmax.setHalves(plan.getExp() == ExpFormat::F16x2);
   softmax.setSumsElsewhere(static_cast<bool>(tile.sums));

@@ -62,6 +62,13 @@ bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
   if (getScoreCost(facts).registers != 0 &&
       plan.getBlockN() > kMostChangedScores)
     return true;
+  // One block of keys that a window cuts on the left is straight code, too: 4
+  // to 32 bytes of 128 keys where probabilities lie beside scores.
+  bool hasOneBlock =
+      !ShapedType::isDynamic(facts.keys) && facts.keys <= plan.getBlockN();
+  if (hasOneBlock && facts.mask.hasLeft() && plan.getPBeside() &&
+      plan.getBlockN() > kMostChangedScores)
+    return true;
   // A scale below 0, beside keys that a window leaves out on the left, spilled
   // 8 to 36 bytes over 128 keys where maxima come with the scores and rows of
   // results have 104 columns and more; over 112 keys none, of 96 columns none.
