@@ -223,7 +223,7 @@ void Machine::forgetTrips() {
       }))
     return;
   std::map<uint32_t, int64_t> behind;
-  llvm::DenseSet<uint32_t> fresh;
+  llvm::DenseSet<uint32_t> fresh, ofLeft, ofTotals;
   for (auto [number, constant] : least) {
     if (const Affine *sum = unknowns->findTrips(number))
       replace(sum->terms.front().first, sum->terms.front().second,
@@ -232,6 +232,7 @@ void Machine::forgetTrips() {
     fresh.insert(left);
     replace(number, 1, Affine::unknown(left).plus(Affine(-constant)));
     behind[left] = -constant;
+    (isTotal(-constant) ? ofTotals : ofLeft).insert(left);
   }
   Facts ofThese = facts;
   ofThese.keepOnly(fresh);
@@ -239,6 +240,13 @@ void Machine::forgetTrips() {
   for (const Affine &fact : ofThese.get())
     if (staysTrue(fact, behind))
       facts.add(fact);
+  // What the others say of each by itself.
+  for (const llvm::DenseSet<uint32_t> &some : {ofLeft, ofTotals}) {
+    Facts ofSome = ofThese;
+    ofSome.keepOnly(some);
+    for (const Affine &fact : ofSome.get())
+      facts.add(fact);
+  }
   forgetTotals(behind, ofThese);
 }
 
