@@ -107,6 +107,24 @@ void Machine::replace(uint32_t number, int64_t times, const Affine &by) {
   facts = written;
 }
 
+/// Numbers that no trip has been taken from, but for the last of them, are what
+/// loops have in all.
+static bool isTotal(int64_t behind) { return behind <= 1; }
+
+/// True if a fact says no less once loops have gone on, each by a trip: what
+/// they have in all stays as it is.
+static bool staysTrue(const Affine &fact,
+                      const std::map<uint32_t, int64_t> &behind) {
+  bool hasTotal = false;
+  int64_t change = 0;
+  for (auto [number, factor] : fact.terms)
+    if (isTotal(behind.at(number)))
+      hasTotal = true;
+    else
+      change -= factor;
+  return !hasTotal || change >= 0;
+}
+
 /// A sum in which unknowns are written as totals where these are nearer:
 /// `total` of `left` is that and so many trips that are over.
 static Affine writeTotals(Affine sum, const std::map<uint32_t, int64_t> &behind,
@@ -133,6 +151,8 @@ void Machine::forgetTotals(const std::map<uint32_t, int64_t> &behind,
   std::map<uint32_t, uint32_t> totals;
   SmallVector<int64_t> names;
   for (auto [number, over] : behind) {
+    if (isTotal(over))
+      continue;
     names.push_back(getFreeName("total", names));
     totals[number] = getNamed(*unknowns, "total", names.back());
   }
@@ -154,6 +174,8 @@ void Machine::forgetTotals(const std::map<uint32_t, int64_t> &behind,
   for (Affine fact : known.get()) {
     bool isOfTotals = true;
     for (auto [number, factor] : Affine(fact).terms) {
+      if (isTotal(behind.at(number)))
+        continue;
       isOfTotals &= used.contains(totals.at(number));
       fact = fact.plus(Affine::unknown(number), -factor)
                  .plus(Affine::unknown(totals.at(number)), factor)
@@ -201,7 +223,7 @@ void Machine::forgetTrips() {
       }))
     return;
   std::map<uint32_t, int64_t> behind;
-  llvm::DenseSet<uint32_t> fresh;
+  llvm::DenseSet<uint32_t> fresh, ofLeft, ofTotals;
   for (auto [number, constant] : least) {
     if (const Affine *sum = unknowns->findTrips(number))
       replace(sum->terms.front().first, sum->terms.front().second,
@@ -210,12 +232,21 @@ void Machine::forgetTrips() {
     fresh.insert(left);
     replace(number, 1, Affine::unknown(left).plus(Affine(-constant)));
     behind[left] = -constant;
+    (isTotal(-constant) ? ofTotals : ofLeft).insert(left);
   }
   Facts ofThese = facts;
   ofThese.keepOnly(fresh);
   forget([&](uint32_t number) { return fresh.contains(number); });
   for (const Affine &fact : ofThese.get())
-    facts.add(fact);
+    if (staysTrue(fact, behind))
+      facts.add(fact);
+  // What the others say of each by itself.
+  for (const llvm::DenseSet<uint32_t> &some : {ofLeft, ofTotals}) {
+    Facts ofSome = ofThese;
+    ofSome.keepOnly(some);
+    for (const Affine &fact : ofSome.get())
+      facts.add(fact);
+  }
   forgetTotals(behind, ofThese);
 }
 
