@@ -62,6 +62,28 @@ bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
   if (getScoreCost(facts).registers != 0 &&
       plan.getBlockN() > kMostChangedScores)
     return true;
+  // One head in all, so that no tile needs a place among heads, under a mask
+  // whose last block is not full: 192 to 256 bytes of 128 keys at D 80 and 96
+  // on chips whose loads have no maximum, with 112 keys none, with two heads
+  // none.
+  bool isRagged =
+      !ShapedType::isDynamic(facts.keys) && facts.keys % plan.getBlockN() != 0;
+  if (facts.batch == 1 && facts.heads == 1 && isRagged &&
+      facts.mask.hasRight() && plan.getOwnBlocks() && !plan.getPBeside() &&
+      plan.getEpilogue() == EpilogueKind::Staged &&
+      !target.has(Capability::Tcgen05LdRed) &&
+      plan.getBlockN() > kMostChangedScores)
+    return true;
+  // A bet on 96 keys under a window whose last block is not full spilled 56
+  // bytes at D 80 where maxima come with the scores and heads of a group stand
+  // apart; of 80 keys none.
+  constexpr int64_t kMostKeysOfBet = 80;
+  if (plan.getSoftmax() == SoftmaxPolicy::Optimistic && isRagged &&
+      facts.mask.hasLeft() && plan.getOwnBlocks() && plan.getPBeside() &&
+      facts.kvHeads < facts.heads && plan.getGroupHeads() == 0 &&
+      target.has(Capability::Tcgen05LdRed) &&
+      facts.valueDim >= kMostKeysOfBet && plan.getBlockN() > kMostKeysOfBet)
+    return true;
   // A scale below 0, beside keys that a window leaves out on the left, spilled
   // 8 to 36 bytes over 128 keys where maxima come with the scores and rows of
   // results have 104 columns and more; over 112 keys none, of 96 columns none.
