@@ -41,12 +41,15 @@ bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
   if (plan.getOPartition() && spillsApart(facts, plan, target))
     return true;
   // One query under a mask from the top left has a block or none, which LLVM
-  // knows: straight code, which spilled 180 to 264 bytes at D 80 and 96 with
-  // 128 keys, with 112 and 64 none.
+  // knows, as it does of one from the bottom right where one block is all:
+  // straight code, which spilled 180 to 264 bytes at D 80 and 96 with 128 keys,
+  // with 112 and 64 none.
   constexpr int64_t kMostKeysOfOne = 112;
-  if (facts.queries == 1 && facts.mask.hasRight() &&
-      facts.mask.getAlign() == MaskAlign::TopLeft && plan.getOwnBlocks() &&
-      plan.getBlockN() > kMostKeysOfOne)
+  bool isStraight =
+      facts.mask.getAlign() == MaskAlign::TopLeft ||
+      (!ShapedType::isDynamic(facts.keys) && facts.keys <= plan.getBlockN());
+  if (facts.queries == 1 && facts.mask.hasRight() && isStraight &&
+      plan.getOwnBlocks() && plan.getBlockN() > kMostKeysOfOne)
     return true;
   if (plan.getSoftmax() == SoftmaxPolicy::Optimistic &&
       block > getTmemBetKeys(plan.getPBeside()))
