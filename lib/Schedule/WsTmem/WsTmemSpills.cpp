@@ -83,7 +83,7 @@ bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
   constexpr int64_t kMostKeysOfBet = 80;
   if (plan.getSoftmax() == SoftmaxPolicy::Optimistic && isRagged &&
       facts.mask.hasLeft() && plan.getOwnBlocks() && plan.getPBeside() &&
-      facts.kvHeads < facts.heads && plan.getGroupHeads() == 0 &&
+      facts.getGroup() > 1 && plan.getGroupHeads() == 0 &&
       target.has(Capability::Tcgen05LdRed) &&
       facts.valueDim >= kMostKeysOfBet && plan.getBlockN() > kMostKeysOfBet)
     return true;
