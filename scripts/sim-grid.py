@@ -16,7 +16,7 @@ tiles, CTAs, inputs. They are compiled by attn-compile and run by attn-sim with
 --sanitize --corners --lose-bets --profile=isa --assume=A1,A2. What passed stays in a
 state, so that the next call goes on there; under another attn-compile only cases
 whose kernel or launch is another one are run again, under another attn-sim all are.
-All of them take about 2 hours of a core.
+All of them take about an hour of a core.
 
 usage: scripts/sim-grid.py [options]
   --serving        the grid of lengths and pages, under all corners of the

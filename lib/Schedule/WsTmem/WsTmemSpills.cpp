@@ -41,12 +41,15 @@ bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
   if (plan.getOPartition() && spillsApart(facts, plan, target))
     return true;
   // One query under a mask from the top left has a block or none, which LLVM
-  // knows: straight code, which spilled 180 to 264 bytes at D 80 and 96 with
-  // 128 keys, with 112 and 64 none.
+  // knows, as it does of one from the bottom right where one block is all:
+  // straight code, which spilled 180 to 264 bytes at D 80 and 96 with 128 keys,
+  // with 112 and 64 none.
   constexpr int64_t kMostKeysOfOne = 112;
-  if (facts.queries == 1 && facts.mask.hasRight() &&
-      facts.mask.getAlign() == MaskAlign::TopLeft && plan.getOwnBlocks() &&
-      plan.getBlockN() > kMostKeysOfOne)
+  bool isStraight =
+      facts.mask.getAlign() == MaskAlign::TopLeft ||
+      (!ShapedType::isDynamic(facts.keys) && facts.keys <= plan.getBlockN());
+  if (facts.queries == 1 && facts.mask.hasRight() && isStraight &&
+      plan.getOwnBlocks() && plan.getBlockN() > kMostKeysOfOne)
     return true;
   if (plan.getSoftmax() == SoftmaxPolicy::Optimistic &&
       block > getTmemBetKeys(plan.getPBeside()))
@@ -68,6 +71,28 @@ bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
       !ShapedType::isDynamic(facts.keys) && facts.keys <= plan.getBlockN();
   if (hasOneBlock && facts.mask.hasLeft() && plan.getPBeside() &&
       plan.getBlockN() > kMostChangedScores)
+    return true;
+  // One head in all, so that no tile needs a place among heads, under a mask
+  // whose last block is not full: 192 to 256 bytes of 128 keys at D 80 and 96
+  // on chips whose loads have no maximum, with 112 keys none, with two heads
+  // none.
+  bool isRagged =
+      !ShapedType::isDynamic(facts.keys) && facts.keys % plan.getBlockN() != 0;
+  if (facts.batch == 1 && facts.heads == 1 && isRagged &&
+      facts.mask.hasRight() && plan.getOwnBlocks() && !plan.getPBeside() &&
+      plan.getEpilogue() == EpilogueKind::Staged &&
+      !target.has(Capability::Tcgen05LdRed) &&
+      plan.getBlockN() > kMostChangedScores)
+    return true;
+  // A bet on 96 keys under a window whose last block is not full spilled 56
+  // bytes at D 80 where maxima come with the scores and heads of a group stand
+  // apart; of 80 keys none.
+  constexpr int64_t kMostKeysOfBet = 80;
+  if (plan.getSoftmax() == SoftmaxPolicy::Optimistic && isRagged &&
+      facts.mask.hasLeft() && plan.getOwnBlocks() && plan.getPBeside() &&
+      facts.getGroup() > 1 && plan.getGroupHeads() == 0 &&
+      target.has(Capability::Tcgen05LdRed) &&
+      facts.valueDim >= kMostKeysOfBet && plan.getBlockN() > kMostKeysOfBet)
     return true;
   // A scale below 0, beside keys that a window leaves out on the left, spilled
   // 8 to 36 bytes over 128 keys where maxima come with the scores and rows of
