@@ -45,9 +45,9 @@ bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
   // straight code, which spilled 180 to 264 bytes at D 80 and 96 with 128 keys,
   // with 112 and 64 none.
   constexpr int64_t kMostKeysOfOne = 112;
-  bool isStraight =
-      facts.mask.getAlign() == MaskAlign::TopLeft ||
-      (!ShapedType::isDynamic(facts.keys) && facts.keys <= plan.getBlockN());
+  bool hasOneBlock =
+      !ShapedType::isDynamic(facts.keys) && facts.keys <= plan.getBlockN();
+  bool isStraight = facts.mask.getAlign() == MaskAlign::TopLeft || hasOneBlock;
   if (facts.queries == 1 && facts.mask.hasRight() && isStraight &&
       plan.getOwnBlocks() && plan.getBlockN() > kMostKeysOfOne)
     return true;
@@ -67,8 +67,6 @@ bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
     return true;
   // One block of keys that a window cuts on the left is straight code, too: 4
   // to 32 bytes of 128 keys where probabilities lie beside scores.
-  bool hasOneBlock =
-      !ShapedType::isDynamic(facts.keys) && facts.keys <= plan.getBlockN();
   if (hasOneBlock && facts.mask.hasLeft() && plan.getPBeside() &&
       plan.getBlockN() > kMostChangedScores)
     return true;
