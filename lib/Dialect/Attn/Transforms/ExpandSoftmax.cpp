@@ -361,8 +361,9 @@ public:
     Value l = withSums(op.getL(), sums);
     Value grown, largest;
     std::tie(grown, largest) = laggedVote();
-    // What the vote does not need LLVM computes behind it.
-    if (sums) {
+    // What the vote does not need LLVM computes behind it; the cycles of whole
+    // rows were counted without.
+    if (sums && !largest) {
       Value overflows = arith::CmpFOp::create(
           builder, loc, arith::CmpFPredicate::UGE, sums,
           constant(partial, APFloat::getInf(APFloat::IEEEsingle())));
