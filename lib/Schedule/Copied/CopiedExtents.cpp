@@ -13,6 +13,11 @@ using namespace mlir::attn;
 /// Bytes that all buffers start at a multiple of.
 static constexpr int64_t kBufferAlignment = 128;
 
+bool attn::hasGroupScales(const ProblemFacts &facts) {
+  return facts.kScales && (facts.headDim != facts.scaleGroup ||
+                           facts.valueDim != facts.scaleGroup);
+}
+
 CopiedExtents::CopiedExtents(const ProblemFacts &facts,
                              const CopiedPlan &plan) {
   int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
@@ -34,11 +39,9 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
   kBytes = plan.getBlockN() * keyColumns * keyBytes;
   isLatent = facts.isLatent();
   vBytes = isLatent ? 0 : plan.getBlockN() * valueColumns * keyBytes;
-  hasScaleGroups = facts.kScales && (facts.headDim != facts.scaleGroup ||
-                                     facts.valueDim != facts.scaleGroup);
   if (isLatent && widensKeys)
     groupColumns = kGroupColumns;
-  else if (hasScaleGroups)
+  else if (hasGroupScales(facts))
     groupColumns = facts.scaleGroup;
   else if (widensKeys && !plan.getQInRegs())
     groupColumns = kGroupColumns;

@@ -12,6 +12,9 @@ namespace mlir::attn {
 /// not hold the queries.
 inline constexpr int64_t kGroupColumns = 128;
 
+/// True if several groups of columns of a row have scales.
+bool hasGroupScales(const ProblemFacts &facts);
+
 /// The extents of a plan's buffers and the sums that follow from them.
 struct CopiedExtents {
   CopiedExtents(const ProblemFacts &facts, const CopiedPlan &plan);
@@ -40,8 +43,6 @@ struct CopiedExtents {
   /// Columns of a group that has a ring of its own, and scales if rows have
   /// any; 0 where the columns of a row are together.
   int64_t groupColumns = 0;
-  /// Several groups of columns of a row have scales.
-  bool hasScaleGroups = false;
   /// Bytes of the scores that warps exchange.
   int64_t exchangeBytes;
 

@@ -53,8 +53,8 @@ SplitQSchedule::getCandidates(const ProblemFacts &facts,
   int64_t leastPart =
       facts.valueDim % 16 != 0 && facts.valueDim > 192 ? 16 : 32;
   // What is widened needs fragments of f16 beside.
-  bool holdsQueries = !facts.kScales || facts.headDim == facts.scaleGroup ||
-                      facts.headDim <= kMostHeldColumns;
+  bool holdsQueries =
+      !hasGroupScales(facts) || facts.headDim <= kMostHeldColumns;
   for (int64_t warps : {1, 2, 4, 8})
     for (int64_t warpRows : {16, 32})
       for (int64_t blockN : {32, 64, 128})
@@ -100,8 +100,7 @@ static llvm::Error checkWidening(const ProblemFacts &facts,
                                  SplitQPlanAttr plan) {
   if (!facts.hasNarrowKeys())
     return llvm::Error::success();
-  bool hasGroups = CopiedExtents(facts, plan).hasScaleGroups;
-  if (!plan.getQInRegs() && !hasGroups)
+  if (!plan.getQInRegs() && !hasGroupScales(facts))
     return llvm::createStringError(
         "expected q_in_regs with 8-bit keys beside 16-bit queries that have no "
         "scales of groups of columns");
