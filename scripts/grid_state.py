@@ -1,12 +1,13 @@
 """What `sim-grid.py --whole` has seen, in a file that only grows."""
 
-import contextlib
 import hashlib
 import json
 import pathlib
 import subprocess
 import tempfile
 import threading
+
+from tool_util import open_lines
 
 
 def digest(*parts):
@@ -23,16 +24,8 @@ class GridState:
         self.marks = dict(zip(("compiler", "simulator"), marks))
         self.timeout = timeout
         self.lock = threading.Lock()
-        self.known = {}
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if again:
-            path.unlink(missing_ok=True)
-        if path.exists():
-            for line in path.read_text(encoding="utf-8").splitlines():
-                with contextlib.suppress(ValueError):  # the last line may be torn
-                    result = json.loads(line)
-                    self.known[result["name"]] = result
-        self.file = path.open("a", encoding="utf-8")
+        lines, self.file = open_lines(path, again)
+        self.known = {line["name"]: line for line in lines}
 
     def find(self, case, **marks):
         """What is known of a case that passed under these marks."""

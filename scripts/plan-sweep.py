@@ -51,7 +51,6 @@ from __future__ import annotations
 
 import argparse
 import concurrent.futures
-import contextlib
 import hashlib
 import json
 import os
@@ -72,7 +71,7 @@ from sweep_cells import (
     make_feature_cells,
     make_grid_cells,
 )
-from tool_util import find_ptxas, progress
+from tool_util import find_ptxas, open_lines, progress
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 #: Chips for which ptxas makes the same code.
@@ -96,14 +95,9 @@ class State:
         self.kernels: dict[str, dict] = {}
         self.structures: dict[str, dict] = {}
         self.marks = {"compiler": compiler, "assembler": assembler}
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if again:
-            path.unlink(missing_ok=True)
-        if path.exists():
-            for line in path.read_text(encoding="utf-8").splitlines():
-                with contextlib.suppress(ValueError):  # the last line may be torn
-                    self._take(json.loads(line))
-        self.file = path.open("a", encoding="utf-8")
+        lines, self.file = open_lines(path, again)
+        for line in lines:
+            self._take(line)
 
     def _take(self, line: dict) -> None:
         if "sweep" in line:

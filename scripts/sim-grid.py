@@ -181,7 +181,7 @@ def make_grid(axes=AXES, case=Case):
     return [case(values) for values in itertools.product(*axes.values())]
 
 
-#: Points of a grid that are listed for a sample; of more, points are drawn one by one.
+#: Points of a grid that are listed; of more, points are drawn one by one.
 LISTED_POINTS = 1_000_000
 
 
@@ -200,7 +200,9 @@ def draw_grid(axes, case, options):
 
 def make_cases(axes, case, options):
     points = math.prod(map(len, axes.values()))
-    if options.sample is not None and not options.pairwise and points > LISTED_POINTS:
+    if points > LISTED_POINTS and not options.pairwise:
+        if options.sample is None:
+            sys.exit(f"sim-grid: expected --sample or --pairwise of a grid of {points} points")
         return draw_grid(axes, case, options)
     cases = make_pairwise(axes, case) if options.pairwise else make_grid(axes, case)
     return choose_cases(cases, options)

@@ -1,9 +1,13 @@
-"""What the scripts that run tools for long share: ptxas, and a bar."""
+"""What the scripts that run tools for long share: ptxas, a bar, and a file of results."""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
+import pathlib
 import sys
+from typing import TextIO
 
 
 def find_ptxas() -> str | None:
@@ -24,3 +28,16 @@ def progress(done: int, total: int, what: str) -> None:
         print(f"\r[{filled:<30}] {done}/{total} {what:<34}", end="", file=sys.stderr)
         if done == total:
             print(file=sys.stderr)
+
+
+def open_lines(path: pathlib.Path, again: bool) -> tuple[list[dict], TextIO]:
+    """What a file of JSON lines holds, none with `again`, and the file to append to."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if again:
+        path.unlink(missing_ok=True)
+    lines = []
+    if path.exists():
+        for line in path.read_text(encoding="utf-8").splitlines():
+            with contextlib.suppress(ValueError):  # the last line may be torn
+                lines.append(json.loads(line))
+    return lines, path.open("a", encoding="utf-8")

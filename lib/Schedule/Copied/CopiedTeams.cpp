@@ -47,18 +47,18 @@ Value CopiedEmitter::emitTeamResultView() {
 
 RunningState CopiedEmitter::mergeTeams(RunningState state) {
   int64_t teams = plan.getTeams(), from = llvm::PowerOf2Ceil(teams) / 2;
-  SmallVector<Value> own = state.list();
   Value buffer =
       alloc("states", bufferType({extents.stateElements}, b.getF32Type()));
   if (!dividesResults()) {
     for (; from >= plan.getHeadTeams(); from /= 2) {
-      own = state.list();
+      SmallVector<Value> own = state.list();
       auto take =
           TeamTakeOp::create(b, ValueRange(own).getTypes(), own, buffer, from);
       state = emitMergedState(state, RunningState(take.getResults()));
     }
     return state;
   }
+  SmallVector<Value> own = state.list();
   auto whole = cast<RankedTensorType>(state.o.getType());
   Type part = whole.clone({blockM, getTeamColumns()});
   SmallVector<Type> types;
