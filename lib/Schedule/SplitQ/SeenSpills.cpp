@@ -90,6 +90,7 @@ static constexpr SpillingPlan kSpillingPlans[] = {
     {10, 104, 160, 128, 128, 8, 2, false, 1},
     {10, 112, 160, 128, 128, 8, 2, false, 1},
     {10, 120, 160, 64, 128, 4, 2, false, 1},
+    {10, 128, 128, 64, 128, 4, 2, false, 1, kPacked},
     {10, 128, 160, 64, 128, 4, 2, false, 1},
     {10, 152, 160, 64, 128, 4, 2, false, 1},
     {10, 256, 256, 64, 32, 4, 2, true, 1, kPacked | kGroups},

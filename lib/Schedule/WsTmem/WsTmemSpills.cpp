@@ -33,6 +33,51 @@ static bool spillsApart(const ProblemFacts &facts, WsTmemPlanAttr plan,
          (facts.valueDim > kNarrow && !isWide);
 }
 
+static bool isRagged(const ProblemFacts &facts, WsTmemPlanAttr plan) {
+  return !ShapedType::isDynamic(facts.keys) &&
+         facts.keys % plan.getBlockN() != 0;
+}
+
+/// What ptxas 13.0 was seen to spill of 128 keys under a mask where LLVM leaves
+/// loops out, on chips whose loads have no maximum: 76 to 256 bytes of one
+/// block of keys at D 80 and 96, and of one head in all, packed ones among
+/// them, whose tiles need no place among heads, there and wherever the last
+/// block is not full. Of 112 keys none.
+static bool spillsStraight(const ProblemFacts &facts, WsTmemPlanAttr plan,
+                           const TargetRow &target) {
+  constexpr int64_t kMostKeys = 112, kNarrow = 64, kWide = 112;
+  if (!facts.mask.hasRight() || !plan.getOwnBlocks() || plan.getPBeside() ||
+      plan.getEpilogue() != EpilogueKind::Staged ||
+      target.has(Capability::Tcgen05LdRed) || plan.getBlockN() <= kMostKeys)
+    return false;
+  bool isBetween = facts.valueDim > kNarrow && facts.valueDim < kWide;
+  bool hasOneBlock =
+      !ShapedType::isDynamic(facts.keys) && facts.keys <= plan.getBlockN();
+  if (hasOneBlock && isBetween && !facts.cuSeqlensK)
+    return true;
+  int64_t heads =
+      plan.getPackHeads() ? facts.heads / facts.getGroup() : facts.heads;
+  return facts.batch == 1 && heads == 1 && (isRagged(facts, plan) || isBetween);
+}
+
+/// What ptxas 13.0 was seen to spill of a bet on 96 keys under a mask: 4 to 68
+/// bytes at D 80 and 96, unless a softcap takes the place of products, and of
+/// packed sequences under a window where maxima come with the scores. Of 80
+/// keys none.
+static bool spillsBet(const ProblemFacts &facts, WsTmemPlanAttr plan,
+                      const TargetRow &target) {
+  constexpr int64_t kMostKeys = 80, kNarrow = 64;
+  if (plan.getSoftmax() != SoftmaxPolicy::Optimistic ||
+      !facts.mask.hasRight() || !plan.getOwnBlocks() || !plan.getPBeside() ||
+      plan.getBlockN() <= kMostKeys)
+    return false;
+  bool changesScores = getScoreCost(facts).registers != 0;
+  if (facts.valueDim > kNarrow && (!changesScores || facts.mask.hasLeft()))
+    return true;
+  return facts.cuSeqlensK && facts.mask.hasLeft() &&
+         target.has(Capability::Tcgen05LdRed);
+}
+
 bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
                                        PlanAttrInterface planAttr,
                                        const TargetRow &target) const {
@@ -70,27 +115,7 @@ bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
   if (hasOneBlock && facts.mask.hasLeft() && plan.getPBeside() &&
       plan.getBlockN() > kMostChangedScores)
     return true;
-  // One head in all, so that no tile needs a place among heads, under a mask
-  // whose last block is not full: 192 to 256 bytes of 128 keys at D 80 and 96
-  // on chips whose loads have no maximum, with 112 keys none, with two heads
-  // none.
-  bool isRagged =
-      !ShapedType::isDynamic(facts.keys) && facts.keys % plan.getBlockN() != 0;
-  if (facts.batch == 1 && facts.heads == 1 && isRagged &&
-      facts.mask.hasRight() && plan.getOwnBlocks() && !plan.getPBeside() &&
-      plan.getEpilogue() == EpilogueKind::Staged &&
-      !target.has(Capability::Tcgen05LdRed) &&
-      plan.getBlockN() > kMostChangedScores)
-    return true;
-  // A bet on 96 keys under a window whose last block is not full spilled 56
-  // bytes at D 80 where maxima come with the scores and heads of a group stand
-  // apart; of 80 keys none.
-  constexpr int64_t kMostKeysOfBet = 80;
-  if (plan.getSoftmax() == SoftmaxPolicy::Optimistic && isRagged &&
-      facts.mask.hasLeft() && plan.getOwnBlocks() && plan.getPBeside() &&
-      facts.getGroup() > 1 && plan.getGroupHeads() == 0 &&
-      target.has(Capability::Tcgen05LdRed) &&
-      facts.valueDim >= kMostKeysOfBet && plan.getBlockN() > kMostKeysOfBet)
+  if (spillsStraight(facts, plan, target) || spillsBet(facts, plan, target))
     return true;
   // A scale below 0, beside keys that a window leaves out on the left, spilled
   // 8 to 36 bytes over 128 keys where maxima come with the scores and rows of
