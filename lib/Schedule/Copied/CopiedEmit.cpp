@@ -539,6 +539,11 @@ LogicalResult CopiedEmitter::run() {
   }
   if (failed(emitTile()))
     return failure();
+  if (plan.keepsPartials())
+    getKernel()->walk([&](Operation *op) {
+      if (isa<StoreResultOp, GlobalStoreOp>(op))
+        op->setAttr(kKeptAttr, b.getUnitAttr());
+    });
   if (at.runs)
     tiles.emitAbsentRuns(at, row, getRows());
   if (facts.mergesRuns())

@@ -110,6 +110,10 @@ public:
   CombineWay getCombine() const { return combine; }
   /// Runs that all sequences have together; 0 where each has as many.
   int64_t getDealtRuns() const { return dealtRuns; }
+  /// Partial results stay in L2 until another kernel merges them.
+  bool keepsPartials() const {
+    return dealtRuns != 0 && combine == CombineWay::Kernel;
+  }
   /// True if a kernel in front deals them.
   bool plansWork() const { return hasPlannedWork; }
 

@@ -4,6 +4,7 @@
 #include "../Combine/TileMerge.h"
 #include "../Core/CommonChecks.h"
 #include "../Core/WorkPlan.h"
+#include "attn/Dialect/Attn/IR/KernelAttrs.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -243,8 +244,10 @@ void GridTiles::emitAbsentRuns(const TileCoordinates &at, Value row,
   Value pointer = context.getPointer(name);
   Value address = LLVM::GEPOp::create(b, pointer.getType(), b.getF32Type(),
                                       pointer, ValueRange{offset});
-  LLVM::StoreOp::create(
-      b, context.f32(-std::numeric_limits<double>::infinity()), address, 4);
+  Value none = context.f32(-std::numeric_limits<double>::infinity());
+  auto store = LLVM::StoreOp::create(b, none, address, 4);
+  if (plan.keepsPartials())
+    store->setAttr(kKeptAttr, b.getUnitAttr());
 }
 
 void GridTiles::emitMerge(const TileCoordinates &at, Value row, Value rows) {

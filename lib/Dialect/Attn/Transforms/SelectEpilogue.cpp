@@ -24,6 +24,7 @@
 
 #include "attn/Analysis/HandleFlow.h"
 #include "attn/Dialect/Attn/IR/BulkStores.h"
+#include "attn/Dialect/Attn/IR/KernelAttrs.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -234,6 +235,14 @@ static EpilogueKind choose(const ResultFacts &facts) {
   return facts.canShuffle() ? EpilogueKind::Shuffled : EpilogueKind::Direct;
 }
 
+/// Stores `value` as the op would.
+static void replaceStore(OpBuilder &builder, StoreResultOp op, Value value) {
+  auto store = GlobalStoreOp::create(builder, op.getLoc(), value, op.getDest(),
+                                     op.getRow());
+  if (Attribute kept = op->getAttr(kKeptAttr))
+    store->setAttr(kKeptAttr, kept);
+}
+
 static void emitShuffled(StoreResultOp op, const ResultFacts &facts) {
   OpBuilder builder(op);
   auto layout =
@@ -247,7 +256,7 @@ static void emitShuffled(StoreResultOp op, const ResultFacts &facts) {
                             RunsLayoutAttr::get(op.getContext(), layout));
   Value runs =
       ConvertLayoutOp::create(builder, op.getLoc(), type, op.getValue());
-  GlobalStoreOp::create(builder, op.getLoc(), runs, op.getDest(), op.getRow());
+  replaceStore(builder, op, runs);
 }
 
 /// The buffer that a result passes through: the dead one if it fits, else one
@@ -446,8 +455,7 @@ LogicalResult AttnSelectEpiloguePass::select(StoreResultOp op,
     ++numShuffled;
   } else {
     OpBuilder builder(op);
-    GlobalStoreOp::create(builder, op.getLoc(), op.getValue(), op.getDest(),
-                          op.getRow());
+    replaceStore(builder, op, op.getValue());
     ++numDirect;
   }
   op.erase();

@@ -12,6 +12,12 @@ namespace mlir::attn {
 /// that it takes no registers in the loops (attn-lower-tiles).
 inline constexpr llvm::StringLiteral kRenewEntryAttr("attn.renew_entry");
 
+/// Unit attribute of attn.store_result, attn.global_store and llvm.store:
+/// another kernel reads the elements soon, and they are to stay in L2 until
+/// then, whatever passes through it meanwhile. Taken for elements of f32, and
+/// of llvm.store, which has no others (attn-lower-tiles).
+inline constexpr llvm::StringLiteral kKeptAttr("attn.kept");
+
 } // namespace mlir::attn
 
 #endif // ATTN_DIALECT_ATTN_IR_KERNELATTRS_H

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "PartitionLowering.h"
+#include "attn/Dialect/Attn/IR/KernelAttrs.h"
 #include "attn/Dialect/Attn/IR/Rung.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -60,6 +61,13 @@ LogicalResult PartitionLowering::lowerOp(Operation *op) {
       return lowerElementwise(op);
     }
     return op->emitOpError("cannot be lowered from tiles to scalars");
+  }
+  if (auto store = dyn_cast<LLVM::StoreOp>(op);
+      store && store->hasAttr(kKeptAttr)) {
+    ImplicitLocOpBuilder b(op->getLoc(), op);
+    storeKept(b, store.getValue(), store.getAddr());
+    kernel.dead.push_back(op);
+    return success();
   }
   // A scalar exp2 (log2, tanh) is the same instruction as a tile's.
   if (op->getNumOperands() == 1 && op->getNumResults() == 1) {

@@ -2,6 +2,7 @@
 
 #include "PartitionLowering.h"
 #include "attn/Analysis/SharedAccess.h"
+#include "attn/Dialect/Attn/IR/KernelAttrs.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
@@ -313,6 +314,37 @@ static int64_t getLastThreadColumn(const TileLayout &layout) {
   return last;
 }
 
+void lowering::storeKept(ImplicitLocOpBuilder &b, Value value, Value pointer) {
+  auto vector = dyn_cast<VectorType>(value.getType());
+  int64_t count = vector ? vector.getNumElements() : 1;
+  // It has no effects, so that one serves all stores.
+  auto policy = LLVM::InlineAsmOp::create(
+      b, b.getI64Type(), ValueRange(),
+      "createpolicy.fractional.L2::evict_last.b64 $0, 0f3F800000;", "=l",
+      /*has_side_effects=*/false, /*is_align_stack=*/false,
+      LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(),
+      ArrayAttr());
+  SmallVector<Value> operands = {pointer};
+  std::string list, constraints = "l";
+  for (int64_t i = 0; i < count; ++i) {
+    operands.push_back(
+        vector ? LLVM::ExtractElementOp::create(
+                     b, value, arith::ConstantIntOp::create(b, i, 32))
+                     .getResult()
+               : value);
+    list += (i ? ", $" : "$") + std::to_string(i + 1);
+    constraints += ",f";
+  }
+  operands.push_back(policy.getResult(0));
+  std::string width = vector ? ".v" + std::to_string(count) : "";
+  if (vector)
+    list = "{" + list + "}";
+  emitOrdered(b, Type(),
+              "st.global.L2::cache_hint" + width + ".f32 [$0], " + list +
+                  ", $" + std::to_string(count + 1) + ";",
+              constraints + ",l,~{memory}", operands);
+}
+
 template <>
 LogicalResult PartitionLowering::lower(GlobalStoreOp op) {
   FailureOr<TileValue> source = tile(op, op.getValue());
@@ -335,6 +367,7 @@ LogicalResult PartitionLowering::lower(GlobalStoreOp op) {
     start = threadBase(view, threadRow, threadColumn);
   ImplicitLocOpBuilder b(op.getLoc(), op);
   int64_t elementBytes = source->elementType.getIntOrFloatBitWidth() / 8;
+  bool isKept = op->hasAttr(kKeptAttr) && source->elementType.isF32();
   SmallVector<Value> scalars = unpack(b, *source);
   if (Value predicate = copyPredicate(b, plan->laneMask, plan->warpMask)) {
     auto branch = scf::IfOp::create(b, predicate, /*withElseRegion=*/false);
@@ -379,9 +412,12 @@ LogicalResult PartitionLowering::lower(GlobalStoreOp op) {
         auto padding = scf::IfOp::create(inner, inside, /*else=*/false);
         inner.setInsertionPointToStart(padding.thenBlock());
       }
-      LLVM::StoreOp::create(
-          inner, gather(inner, *source, scalars, plan->registers[index]),
-          pointer, plan->width * elementBytes);
+      Value stored = gather(inner, *source, scalars, plan->registers[index]);
+      if (isKept)
+        storeKept(inner, stored, pointer);
+      else
+        LLVM::StoreOp::create(inner, stored, pointer,
+                              plan->width * elementBytes);
     }
   }
   return success();

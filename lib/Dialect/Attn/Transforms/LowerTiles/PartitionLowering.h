@@ -109,6 +109,9 @@ Value addressOf(ImplicitLocOpBuilder &b, Value pointer);
 Value emitOrdered(ImplicitLocOpBuilder &b, Type result, StringRef text,
                   StringRef constraints, ValueRange operands);
 
+/// Stores an f32, or a vector of 2 or 4, in lines that L2 gives up last.
+void storeKept(ImplicitLocOpBuilder &b, Value value, Value pointer);
+
 /// `count` words of `type` of a tile that another CTA has sent, which a wait
 /// for their bytes orders.
 SmallVector<Value> loadSent(ImplicitLocOpBuilder &b, Value pointer,
