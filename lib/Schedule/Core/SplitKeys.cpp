@@ -10,11 +10,18 @@
 using namespace mlir;
 using namespace mlir::attn;
 
+namespace {
+/// What an attention writes of its runs.
+struct PartialResults {
+  /// scales is null where rows of o have none.
+  Value o, lse, scales;
+};
+} // namespace
+
 /// Allocates what o and lse become for each run, with one more dimension in
-/// front: o of type `partials`, f32 if that is null, and lse f32.
-static std::pair<Value, Value> allocatePartials(OpBuilder &builder,
-                                                Location loc, Value o,
-                                                int64_t splits, Type partials) {
+/// front: o of type `partials`, f32 if that is null, lse and scales f32.
+static PartialResults allocatePartials(OpBuilder &builder, Location loc,
+                                       Value o, int64_t splits, Type partials) {
   SmallVector<int64_t> shape = {splits};
   llvm::append_range(shape, cast<MemRefType>(o.getType()).getShape());
   SmallVector<Value> extents;
@@ -27,39 +34,51 @@ static std::pair<Value, Value> allocatePartials(OpBuilder &builder,
     return memref::AllocOp::create(builder, loc,
                                    MemRefType::get(shape, element), extents);
   };
-  Value partialO = allocate(shape, partials ? partials : f32);
-  return {partialO, allocate(ArrayRef(shape).drop_back(), f32)};
+  PartialResults all;
+  all.o = allocate(shape, partials ? partials : f32);
+  all.lse = allocate(ArrayRef(shape).drop_back(), f32);
+  if (CombineOp::hasPartialScales(all.o.getType()))
+    all.scales = allocate(ArrayRef(shape).drop_back(), f32);
+  return all;
 }
 
 CombineOp attn::splitKeys(AttentionOp op, int64_t splits, Type partials) {
   OpBuilder builder(op);
   Value o = op.getO(), lse = op.getLse();
-  auto [partialO, partialLse] =
+  PartialResults own =
       allocatePartials(builder, op.getLoc(), o, splits, partials);
-  op.getOMutable().assign(partialO);
-  op.getLseMutable().assign(partialLse);
+  op.getOMutable().assign(own.o);
+  op.getLseMutable().assign(own.lse);
   op.setKvSplitsAttr(builder.getI64IntegerAttr(splits));
   builder.setInsertionPointAfter(op);
   // Whoever rounds o scales it.
   FloatAttr outScale = op.getOutScaleAttr();
   op.removeOutScaleAttr();
-  SmallVector<Value> outputs = {o};
+  SmallVector<Value> others;
+  if (own.scales)
+    others.push_back(own.scales);
+  others.push_back(o);
   if (lse)
-    outputs.push_back(lse);
+    others.push_back(lse);
   IntegerAttr outGroup = op.getOutGroupAttr();
   if (outGroup) {
-    outputs.push_back(op.getOScales());
+    others.push_back(op.getOScales());
     op.getOScalesMutable().clear();
     op.removeOutGroupAttr();
   }
-  return CombineOp::create(builder, op.getLoc(), TypeRange(), partialO,
-                           partialLse, outputs, outScale, outGroup,
+  if (own.scales)
+    op.getOScalesMutable().assign(own.scales);
+  return CombineOp::create(builder, op.getLoc(), TypeRange(), own.o, own.lse,
+                           others, outScale, outGroup,
                            /*kernel=*/StringAttr(),
                            /*plan=*/PlanAttrInterface());
 }
 
 void attn::joinKeys(AttentionOp op, CombineOp combine) {
-  Value partialO = op.getO(), partialLse = op.getLse();
+  SmallVector<Value> partials = {op.getO(), op.getLse()};
+  if (Value scales = op.getOScales())
+    partials.push_back(scales);
+  op.getOScalesMutable().clear();
   op.getOMutable().assign(combine.getO());
   if (Value lse = combine.getLse())
     op.getLseMutable().assign(lse);
@@ -73,8 +92,23 @@ void attn::joinKeys(AttentionOp op, CombineOp combine) {
     op.setOutGroupAttr(group);
   }
   combine.erase();
-  for (Value partial : {partialO, partialLse})
+  for (Value partial : partials)
     partial.getDefiningOp()->erase();
+}
+
+Type attn::choosePartials(AttentionOp op, llvm::StringRef asked) {
+  MLIRContext *context = op.getContext();
+  if (asked == "bf16")
+    return BFloat16Type::get(context);
+  // Partial results of a few latent sequences are as many bytes as their keys,
+  // and what f16 takes from them is nothing beside the results' own rounding.
+  bool isShort = asked == "auto" && op.getRopeDim().has_value();
+  if (isShort) {
+    CombineOp combine = op.getKvSplits() ? findMergedCombine(op) : CombineOp();
+    Value o = combine ? combine.getO() : op.getO();
+    isShort = !getElementTypeOrSelf(o.getType()).isF32();
+  }
+  return isShort || asked == "f16" ? Type(Float16Type::get(context)) : Type();
 }
 
 void attn::setPartials(AttentionOp op, Type partials) {
@@ -84,9 +118,20 @@ void attn::setPartials(AttentionOp op, Type partials) {
       combine && llvm::all_of(o.getUsers(), [&](Operation *user) {
         return user == op || user == combine || isa<memref::DeallocOp>(user);
       });
-  if (isOwn)
-    o.setType(MemRefType::Builder(cast<MemRefType>(o.getType()))
-                  .setElementType(partials));
+  if (!isOwn || op.getOScales())
+    return;
+  o.setType(MemRefType::Builder(cast<MemRefType>(o.getType()))
+                .setElementType(partials));
+  if (!CombineOp::hasPartialScales(o.getType()))
+    return;
+  OpBuilder builder(op);
+  Operation *lse = op.getLse().getDefiningOp();
+  builder.setInsertionPointAfter(lse);
+  Value scales = builder.clone(*lse)->getResult(0);
+  op.getOScalesMutable().assign(scales);
+  SmallVector<Value> others = {scales};
+  llvm::append_range(others, combine.getOthers());
+  combine.getOthersMutable().assign(others);
 }
 
 //===----------------------------------------------------------------------===//

@@ -445,9 +445,7 @@ Value MlaEmitter::emitValueProduct(Value slot, Value result, Value cursor,
                                    Value &back) {
   auto type = InFlightType::get(
       b.getContext(), cast<RankedTensorType>(result.getType()).getShape(),
-      b.getF32Type(),
-      MmaLayoutAttr::get(b.getContext(), {plan.getWarpsM(), plan.getWarpsN()},
-                         /*copies=*/1, /*column_runs=*/true));
+      b.getF32Type(), getResultLayout());
   if (!handsOnHalves())
     return WgmmaOp::create(b, type, probabilities, slot, result,
                            /*columns=*/IntegerAttr(), /*depth=*/IntegerAttr(),
@@ -506,6 +504,18 @@ SmallVector<Value> MlaEmitter::emitResultBlock(ValueRange carried) {
   return next;
 }
 
+SmallVector<Value> MlaEmitter::emitQuotients(ValueRange results, Value factor) {
+  if (facts.hasPartialScales()) {
+    DividedRows divided = {blockM, getResultLayout(),
+                           MmaLayoutAttr::get(b.getContext(),
+                                              {plan.getWarpsM(), 1},
+                                              plan.getWarpsN())};
+    return emitScaledRows(results, factor, /*initWeight=*/Value(), &divided);
+  }
+  return llvm::map_to_vector(
+      results, [&](Value each) { return emitQuotient(each, factor); });
+}
+
 SmallVector<Value> MlaEmitter::emitResultTile(ValueRange cursors) {
   ArrayRef<Slice> values = ArrayRef(slices).take_front(valueSlices);
   SmallVector<Value> inits = {cursors[0]};
@@ -524,9 +534,10 @@ SmallVector<Value> MlaEmitter::emitResultTile(ValueRange cursors) {
   Value handed = await(scaleChannel, cursors[1], kLatentResults);
   Value factor = LocalLoadOp::create(b, f32Tile({blockM}), scales);
   ChannelReleaseOp::create(b, scaleChannel, handed, kLatentResults);
-  for (auto [slice, result] :
-       llvm::zip(values, loop.getResults().drop_front(1 + valueSlices)))
-    StoreResultOp::create(b, emitQuotient(result, factor),
+  SmallVector<Value> results =
+      emitQuotients(loop.getResults().drop_front(1 + valueSlices), factor);
+  for (auto [slice, result] : llvm::zip(values, results))
+    StoreResultOp::create(b, result,
                           emitResultView("o", slice.first, slice.columns), row,
                           /*scratch=*/Value(), /*map=*/Value(),
                           /*coordinates=*/ValueRange(), plan.getEpilogue());

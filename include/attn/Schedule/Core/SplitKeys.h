@@ -16,12 +16,16 @@ namespace mlir::attn {
 /// Lets `op` write partial results of `splits` runs to buffers that are
 /// allocated in front of it, and merges them behind it into what it wrote. A
 /// plan may say that the kernel of `op` does both. Partial results of o have
-/// the type `partials`, f32 if it is null.
+/// the type `partials`, f32 if it is null, and those of f16 scales of rows.
 CombineOp splitKeys(AttentionOp op, int64_t splits, Type partials = {});
 /// Takes back what splitKeys did.
 void joinKeys(AttentionOp op, CombineOp combine);
-/// Gives the partial results of o the type `partials`, where they are memory of
-/// the launch that only `op` and what merges them use.
+/// The type of partial results that is asked for, or best for `op` where that
+/// is `auto`; null for f32.
+Type choosePartials(AttentionOp op, llvm::StringRef asked);
+/// Gives the partial results of o the type `partials`, and scales of rows to
+/// those of f16, where they are memory of the launch that only `op` and what
+/// merges them use.
 void setPartials(AttentionOp op, Type partials);
 
 /// What an attention is expected to take with its keys in `splits` runs.

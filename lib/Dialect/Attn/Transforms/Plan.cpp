@@ -84,7 +84,8 @@ private:
   SmallVector<PlanParameter> parameters;
   bool allowsSpills = false;
   StringRef kernel;
-  /// Of what partial results become; null leaves them f32.
+  /// Of what partial results of the attention that is planned become; null
+  /// leaves them f32.
   Type partialType;
   std::optional<PlanTable> table;
 };
@@ -433,6 +434,7 @@ LogicalResult AttnPlanPass::planOneRun(AttentionOp op, const TargetRow &target,
 }
 
 LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
+  partialType = choosePartials(op, partials);
   if (partialType && !op.getPlanAttr())
     setPartials(op, partialType);
   FailureOr<ProblemFacts> facts = ProblemFacts::get(op);
@@ -456,7 +458,7 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
   PlanCandidates candidates =
       collectCandidates(facts->getPlanned(), target, schedules, parameters);
   dropIllegal(*facts, target, candidates);
-  bool isMerged = candidates.plans.empty() && facts->oScales &&
+  bool isMerged = candidates.plans.empty() && facts->outGroup != 0 &&
                   candidates.unfit.empty() && mayMergeScales(*facts);
   if (isMerged && failed(planOneRun(op, target, schedules, candidates)))
     return failure();
@@ -565,12 +567,11 @@ void AttnPlanPass::runOnOperation() {
     }
     table = std::move(*read);
   }
-  if (partials != "f32" && partials != "bf16") {
-    module.emitError("partials: expected f32 or bf16, got '")
+  if (!llvm::is_contained({"auto", "f32", "f16", "bf16"}, partials)) {
+    module.emitError("partials: expected auto, f32, f16 or bf16, got '")
         << partials << "'";
     return signalPassFailure();
   }
-  partialType = partials == "bf16" ? BFloat16Type::get(&getContext()) : Type();
   if (failed(readParameters()))
     return signalPassFailure();
   // Splitting adds ops.
