@@ -13,11 +13,10 @@ MutableOperandRange CombineOp::getDpsInitsMutable() {
   return others.slice(first, others.size() - first);
 }
 
-/// `scales` and its operand beside partial outputs of f16, then the outputs.
-static ParseResult
-parseScalesAndOutputs(OpAsmParser &parser,
-                      SmallVectorImpl<OpAsmParser::UnresolvedOperand> &others,
-                      SmallVectorImpl<Type> &types, Type) {
+ParseResult attn::parseScalesAndOutputs(
+    OpAsmParser &parser,
+    SmallVectorImpl<OpAsmParser::UnresolvedOperand> &others,
+    SmallVectorImpl<Type> &types, Type) {
   if (succeeded(parser.parseOptionalKeyword("scales")) &&
       (parser.parseLParen() || parser.parseOperand(others.emplace_back()) ||
        parser.parseColonType(types.emplace_back()) || parser.parseRParen()))
@@ -27,9 +26,10 @@ parseScalesAndOutputs(OpAsmParser &parser,
                  parser.parseColonTypeList(types) || parser.parseRParen());
 }
 
-static void printScalesAndOutputs(OpAsmPrinter &printer, CombineOp op,
-                                  OperandRange others, TypeRange types, Type) {
-  if (op.getPartialScales()) {
+void attn::printScalesAndOutputs(OpAsmPrinter &printer, Operation *,
+                                 OperandRange others, TypeRange types,
+                                 Type partials) {
+  if (CombineOp::hasPartialScales(partials)) {
     printer << "scales(" << others.front() << " : " << types.front() << ") ";
     others = others.drop_front();
     types = types.drop_front();
