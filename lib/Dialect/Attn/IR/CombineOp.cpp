@@ -16,8 +16,16 @@ MutableOperandRange CombineOp::getDpsInitsMutable() {
 ParseResult attn::parseScalesAndOutputs(
     OpAsmParser &parser,
     SmallVectorImpl<OpAsmParser::UnresolvedOperand> &others,
-    SmallVectorImpl<Type> &types, Type) {
-  if (succeeded(parser.parseOptionalKeyword("scales")) &&
+    SmallVectorImpl<Type> &types, Type partials) {
+  bool isScaled =
+      isa<ShapedType>(partials) && CombineOp::hasPartialScales(partials);
+  SMLoc loc = parser.getCurrentLocation();
+  bool hasScales = succeeded(parser.parseOptionalKeyword("scales"));
+  if (isScaled != hasScales)
+    return parser.emitError(loc, "expected 'scales' exactly beside partial "
+                                 "results of type f16, got ")
+           << (hasScales ? "them" : "none") << " beside " << partials;
+  if (hasScales &&
       (parser.parseLParen() || parser.parseOperand(others.emplace_back()) ||
        parser.parseColonType(types.emplace_back()) || parser.parseRParen()))
     return failure();
