@@ -136,7 +136,7 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     the score that `score_mod` gives.
 
     The constraints are numbered in `docs/spec.md` (attention_c1 to
-    attention_c47).
+    attention_c48).
 
     Undefined behaviour: o or lse overlapping an input or each other;
     cu_seqlens outside the rows or decreasing; a query sequence longer than
@@ -168,7 +168,7 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     Arg<Attn_ShapedOperand, "output, (B, H, Nq, Dv)">:$o,
     /*attention_c7*/
     Arg<Optional<Attn_ShapedOperand>, "log-sum-exp, (B, H, Nq), f32">:$lse,
-    /*attention_c45, attention_c46*/
+    /*attention_c45, attention_c46, attention_c48*/
     Arg<Optional<Attn_ShapedOperand>, "what units of each row of o stand for, (B, H, Nq, Dv / N), or of a partial result (S, B, H, Nq), f32">:$o_scales,
     /*attention_c19*/
     Arg<Optional<Attn_ShapedOperand>, "one extra logit for each head, (H), f32">:$sinks,
