@@ -322,7 +322,7 @@ static LogicalResult considerDealt(AttentionOp op, const PlanEstimate &whole,
                                    const TargetRow &target,
                                    ArrayRef<const Schedule *> schedules,
                                    ArrayRef<PlanParameter> parameters,
-                                   Type partials, SplitChoice &choice,
+                                   SplitChoice &choice,
                                    std::vector<PlanCandidates> &offered) {
   auto isAsked = [&](llvm::StringRef name) {
     return llvm::any_of(parameters, [&](PlanParameter parameter) {
@@ -352,7 +352,7 @@ static LogicalResult considerDealt(AttentionOp op, const PlanEstimate &whole,
     fixed.push_back({kDealtRuns, total});
     fixed.push_back({kCtasPerSM, places});
     fixed.push_back({kWarps, warps});
-    CombineOp combine = splitKeys(op, dealt.most, partials);
+    CombineOp combine = splitKeys(op, dealt.most);
     FailureOr<ProblemFacts> split = ProblemFacts::get(op);
     if (failed(split))
       return failure();
@@ -386,11 +386,12 @@ static LogicalResult considerDealt(AttentionOp op, const PlanEstimate &whole,
   return success();
 }
 
-FailureOr<SplitChoice>
-attn::chooseSplits(AttentionOp op, const PlanCandidates &whole,
-                   const ProblemFacts &facts, const TargetRow &target,
-                   ArrayRef<const Schedule *> schedules,
-                   ArrayRef<PlanParameter> parameters, Type partials) {
+FailureOr<SplitChoice> attn::chooseSplits(AttentionOp op,
+                                          const PlanCandidates &whole,
+                                          const ProblemFacts &facts,
+                                          const TargetRow &target,
+                                          ArrayRef<const Schedule *> schedules,
+                                          ArrayRef<PlanParameter> parameters) {
   SplitChoice choice;
   const PlanEstimate &one = whole.plans.front().estimate;
   bool hasSeveral = facts.batch > 1;
@@ -417,7 +418,7 @@ attn::chooseSplits(AttentionOp op, const PlanCandidates &whole,
     return choice;
   int64_t tiles = std::max<int64_t>(1, one.tiles);
   for (int64_t splits : listSplits(tiles, seen, target)) {
-    CombineOp combine = splitKeys(op, splits, partials);
+    CombineOp combine = splitKeys(op, splits);
     FailureOr<ProblemFacts> split = ProblemFacts::get(op);
     if (succeeded(split))
       add(*split, collectCandidates(*split, target, schedules, parameters),
@@ -429,7 +430,7 @@ attn::chooseSplits(AttentionOp op, const PlanCandidates &whole,
   choice.best = pickSplits(choice.candidates, hasSeveral, target);
   if (hasSeveral)
     if (failed(considerDealt(op, one, batch, target, schedules, parameters,
-                             partials, choice, offered)))
+                             choice, offered)))
       return failure();
   choice.plans = std::move(offered[choice.best]);
   SmallVector<PlanCandidate> &plans = choice.plans.plans;

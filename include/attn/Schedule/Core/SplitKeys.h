@@ -67,12 +67,13 @@ bool maySplitKeys(const ProblemFacts &facts);
 /// Compares numbers of runs of an attention that may be split, and plans that
 /// are as fast as each other where lengths are even. `whole` has its plans in
 /// one run, the fastest first. `op` is as it was afterwards. Partial results
-/// would be of `partials`, as splitKeys has it.
+/// are taken for f32, whatever they will be: their type changes how results are
+/// rounded, and not of how many runs they are the sum.
 FailureOr<SplitChoice>
 chooseSplits(AttentionOp op, const PlanCandidates &whole,
              const ProblemFacts &facts, const TargetRow &target,
              llvm::ArrayRef<const Schedule *> schedules,
-             llvm::ArrayRef<PlanParameter> parameters = {}, Type partials = {});
+             llvm::ArrayRef<PlanParameter> parameters = {});
 
 /// The candidates as a table: a line of headings, then one for each.
 std::string formatSplitTable(const SplitChoice &choice);

@@ -366,8 +366,8 @@ LogicalResult AttnPlanPass::planSplits(const ProblemFacts &facts,
   if (!split || !maySplitKeys(facts) || candidates.plans.empty())
     return success();
   AttentionOp op = facts.op;
-  FailureOr<SplitChoice> choice = chooseSplits(
-      op, candidates, facts, target, schedules, parameters, partialType);
+  FailureOr<SplitChoice> choice =
+      chooseSplits(op, candidates, facts, target, schedules, parameters);
   if (failed(choice))
     return failure();
   if (choice->candidates.empty())

@@ -47,7 +47,7 @@ func.func @shared(%q: memref<128x128x1x576xbf16>, %k: memref<13000x1x64x576xbf16
 }
 
 // CHECK-LABEL: func.func @keys
-// CHECK: attn.attention {{.*}}kv_splits = 8 : i64{{.*}}plan = #attn.mla<warps_n = 2, stages = 1, ctas_per_sm = 2>
+// CHECK: attn.attention {{.*}}kv_splits = 4 : i64{{.*}}plan = #attn.mla<warps_n = 2, stages = 1, ctas_per_sm = 2>
 func.func @keys(%q: memref<64x16x1x576xbf16>, %k: memref<530000x1x1x576xbf16>, %o: memref<64x16x1x512xbf16>, %lse: memref<64x16x1xf32>, %table: memref<64x8192xi32>, %lengths: memref<64xi32>) {
   %v = memref.subview %k[0, 0, 0, 0] [530000, 1, 1, 512] [1, 1, 1, 1] : memref<530000x1x1x576xbf16> to memref<530000x1x1x512xbf16, strided<[576, 576, 576, 1]>>
   attn.attention ins(%q, %k, %v : memref<64x16x1x576xbf16>, memref<530000x1x1x576xbf16>, memref<530000x1x1x512xbf16, strided<[576, 576, 576, 1]>>)
