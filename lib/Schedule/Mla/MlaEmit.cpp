@@ -504,16 +504,23 @@ SmallVector<Value> MlaEmitter::emitResultBlock(ValueRange carried) {
   return next;
 }
 
-SmallVector<Value> MlaEmitter::emitQuotients(ValueRange results, Value factor) {
+void MlaEmitter::storeResults(ValueRange results, Value factor) {
+  SmallVector<Value> scaled;
   if (facts.hasPartialScales()) {
     DividedRows divided = {blockM, getResultLayout(),
                            MmaLayoutAttr::get(b.getContext(),
                                               {plan.getWarpsM(), 1},
                                               plan.getWarpsN())};
-    return emitScaledRows(results, factor, /*initWeight=*/Value(), &divided);
+    scaled = emitScaledRows(results, factor, /*initWeight=*/Value(), &divided);
   }
-  return llvm::map_to_vector(
-      results, [&](Value each) { return emitQuotient(each, factor); });
+  for (auto [i, result] : llvm::enumerate(results)) {
+    const Slice &slice = slices[i];
+    Value o = scaled.empty() ? emitQuotient(result, factor) : scaled[i];
+    StoreResultOp::create(b, o, emitResultView("o", slice.first, slice.columns),
+                          row,
+                          /*scratch=*/Value(), /*map=*/Value(),
+                          /*coordinates=*/ValueRange(), plan.getEpilogue());
+  }
 }
 
 SmallVector<Value> MlaEmitter::emitResultTile(ValueRange cursors) {
@@ -534,13 +541,7 @@ SmallVector<Value> MlaEmitter::emitResultTile(ValueRange cursors) {
   Value handed = await(scaleChannel, cursors[1], kLatentResults);
   Value factor = LocalLoadOp::create(b, f32Tile({blockM}), scales);
   ChannelReleaseOp::create(b, scaleChannel, handed, kLatentResults);
-  SmallVector<Value> results =
-      emitQuotients(loop.getResults().drop_front(1 + valueSlices), factor);
-  for (auto [slice, result] : llvm::zip(values, results))
-    StoreResultOp::create(b, result,
-                          emitResultView("o", slice.first, slice.columns), row,
-                          /*scratch=*/Value(), /*map=*/Value(),
-                          /*coordinates=*/ValueRange(), plan.getEpilogue());
+  storeResults(loop.getResults().drop_front(1 + valueSlices), factor);
   SmallVector<Value> next = {loop.getResult(0),
                              this->next(cursors[1], scaleChannel)};
   llvm::append_range(next, loop.getResults().slice(1, valueSlices));

@@ -102,8 +102,9 @@ private:
                               {plan.getWarpsM(), plan.getWarpsN()},
                               /*copies=*/1, /*column_runs=*/true);
   }
-  /// `results` times `factor` of their rows, as they are stored.
-  SmallVector<Value> emitQuotients(ValueRange results, Value factor);
+  /// Stores the slices of the values' columns, `results` times `factor` of
+  /// their rows.
+  void storeResults(ValueRange results, Value factor);
   /// True if the first half of a block's probabilities is handed over before
   /// the other one is computed, under the products of which that is.
   bool handsOnHalves() const {
