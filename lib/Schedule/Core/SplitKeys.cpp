@@ -96,13 +96,14 @@ void attn::joinKeys(AttentionOp op, CombineOp combine) {
     partial.getDefiningOp()->erase();
 }
 
-Type attn::choosePartials(AttentionOp op, llvm::StringRef asked) {
+Type attn::choosePartials(const ProblemFacts &facts, llvm::StringRef asked) {
+  AttentionOp op = facts.op;
   MLIRContext *context = op.getContext();
   if (asked == "bf16")
     return BFloat16Type::get(context);
   // Partial results of a few latent sequences are as many bytes as their keys,
   // and what f16 takes from them is nothing beside the results' own rounding.
-  bool isShort = asked == "auto" && op.getRopeDim().has_value();
+  bool isShort = asked == "auto" && facts.isLatent();
   if (isShort) {
     CombineOp combine = op.getKvSplits() ? findMergedCombine(op) : CombineOp();
     Value o = combine ? combine.getO() : op.getO();

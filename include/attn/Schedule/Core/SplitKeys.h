@@ -20,9 +20,9 @@ namespace mlir::attn {
 CombineOp splitKeys(AttentionOp op, int64_t splits, Type partials = {});
 /// Takes back what splitKeys did.
 void joinKeys(AttentionOp op, CombineOp combine);
-/// The type of partial results that is asked for, or best for `op` where that
-/// is `auto`; null for f32.
-Type choosePartials(AttentionOp op, llvm::StringRef asked);
+/// The type of partial results that is asked for, or best where that is `auto`;
+/// null for f32.
+Type choosePartials(const ProblemFacts &facts, llvm::StringRef asked);
 /// Gives the partial results of o the type `partials`, and scales of rows to
 /// those of f16, where they are memory of the launch that only `op` and what
 /// merges them use.

@@ -434,12 +434,16 @@ LogicalResult AttnPlanPass::planOneRun(AttentionOp op, const TargetRow &target,
 }
 
 LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
-  partialType = choosePartials(op, partials);
-  if (partialType && !op.getPlanAttr())
-    setPartials(op, partialType);
   FailureOr<ProblemFacts> facts = ProblemFacts::get(op);
   if (failed(facts))
     return failure();
+  partialType = choosePartials(*facts, partials);
+  if (partialType && !op.getPlanAttr()) {
+    setPartials(op, partialType);
+    facts = ProblemFacts::get(op);
+    if (failed(facts))
+      return failure();
+  }
   if (op.getPlanAttr())
     return checkPlan(*facts, target);
   FailureOr<bool> isTaken = takeFromTable(*facts, target);
@@ -458,8 +462,9 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
   PlanCandidates candidates =
       collectCandidates(facts->getPlanned(), target, schedules, parameters);
   dropIllegal(*facts, target, candidates);
-  bool isMerged = candidates.plans.empty() && facts->outGroup != 0 &&
-                  candidates.unfit.empty() && mayMergeScales(*facts);
+  bool isMerged = candidates.plans.empty() && facts->oScales &&
+                  !facts->hasPartialScales() && candidates.unfit.empty() &&
+                  mayMergeScales(*facts);
   if (isMerged && failed(planOneRun(op, target, schedules, candidates)))
     return failure();
   if (failed(planSplits(*facts, target, schedules, candidates)))

@@ -27,8 +27,8 @@ def AttnPlanPass : Pass<"attn-plan", "::mlir::ModuleOp"> {
     `partials` is the type of the runs' results where only the launch sees them:
     those of runs that are cut here, and of a problem's own where its
     `attn.combine` is all that reads them. f16 brings scales of rows
-    (`out_scales`). `auto` is f16 for the latent form (`rope_dim`) with outputs of
-    16 bits or less, and leaves others f32.
+    (`out_scales`). `auto` is f16 for the latent form with outputs of 16 bits or less,
+    and leaves others f32.
 
     Example: test/doc/attn-plan.mlir
   }];
