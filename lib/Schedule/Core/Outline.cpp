@@ -277,7 +277,7 @@ LogicalResult Outliner::outline(ProblemFacts facts, const Schedule &schedule,
     emitGridControl(context.b, NVVM::GridDepActionKind::wait);
   // Once all CTAs run, nobody waits for the place that those of the next step
   // take.
-  if (shape.programmatic && !combine)
+  if (shape.programmatic && !combine && !shape.releasesNext)
     emitGridControl(context.b, NVVM::GridDepActionKind::launch_dependents);
   LogicalResult result = emitBody(context, schedule, plan);
   if (succeeded(result) && !isTileKernel(kernel))

@@ -4,6 +4,7 @@
 #include "../Tma/RingFacts.h"
 #include "Mla.h"
 #include "MlaEmitter.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Remarks.h"
 
 using namespace mlir;
@@ -513,6 +514,11 @@ void MlaEmitter::storeResults(ValueRange results, Value factor) {
                                               plan.getWarpsN())};
     scaled = emitScaledRows(results, factor, /*initWeight=*/Value(), &divided);
   }
+  // A CTA leaves no registers to another one, so that what starts earlier waits
+  // on the first SMs that are free, and takes their bandwidth alone.
+  if (facts.o.isWorkspace())
+    NVVM::GriddepcontrolOp::create(b,
+                                   NVVM::GridDepActionKind::launch_dependents);
   for (auto [i, result] : llvm::enumerate(results)) {
     const Slice &slice = slices[i];
     Value o = scaled.empty() ? emitQuotient(result, factor) : scaled[i];
