@@ -507,13 +507,9 @@ SmallVector<Value> MlaEmitter::emitResultBlock(ValueRange carried) {
 
 void MlaEmitter::storeResults(ValueRange results, Value factor) {
   SmallVector<Value> scaled;
-  if (facts.hasPartialScales()) {
-    DividedRows divided = {blockM, getResultLayout(),
-                           MmaLayoutAttr::get(b.getContext(),
-                                              {plan.getWarpsM(), 1},
-                                              plan.getWarpsN())};
-    scaled = emitScaledRows(results, factor, /*initWeight=*/Value(), &divided);
-  }
+  DividedRows rows = getResultRows();
+  if (facts.hasPartialScales())
+    scaled = emitScaledRows(results, factor, /*initWeight=*/Value(), &rows);
   // A CTA leaves no registers to another one, so that what starts earlier waits
   // on the first SMs that are free, and takes their bandwidth alone.
   if (facts.o.isWorkspace())

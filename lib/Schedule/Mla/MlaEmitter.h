@@ -102,6 +102,11 @@ private:
                               {plan.getWarpsM(), plan.getWarpsN()},
                               /*copies=*/1, /*column_runs=*/true);
   }
+  DividedRows getResultRows() {
+    auto shared = MmaLayoutAttr::get(b.getContext(), {plan.getWarpsM(), 1},
+                                     plan.getWarpsN());
+    return {blockM, getResultLayout(), shared};
+  }
   /// Stores the slices of the values' columns, `results` times `factor` of
   /// their rows.
   void storeResults(ValueRange results, Value factor);
