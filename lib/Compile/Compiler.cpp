@@ -118,7 +118,7 @@ LogicalResult Compilation::checkOptions() {
        {std::pair(!options.schedule.empty(), "schedule"),
         std::pair(!options.set.empty(), "set"),
         std::pair(!options.planTable.empty(), "plan-table"),
-        std::pair(options.partials != "f32", "partials"),
+        std::pair(options.partials != "auto", "partials"),
         std::pair(options.printPlan || options.printAllPlans, "print-plan")})
     if (isGiven)
       return failTooLate(option);

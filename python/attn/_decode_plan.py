@@ -119,7 +119,7 @@ class DecodePlan:
         lse: bool = False,
         kv_splits: int | None = None,
         run_keys: int | None = None,
-        partials: str = "f32",
+        partials: str = "auto",
         selected: bool = False,
         latent: bool = False,
         rope_apart: bool = False,

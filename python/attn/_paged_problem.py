@@ -93,7 +93,7 @@ class DecodeProblem(NamedTuple):
     out_group: int | None = None
     o_scales_strides: tuple[int, int, int] | None = None
     #: Element type of the results of runs, which the launch merges.
-    partials: str = "f32"
+    partials: str = "auto"
 
     @property
     def key_columns(self) -> int:
@@ -302,7 +302,7 @@ def _compile(
     split_keys: bool,
     plan: Mapping[str, object] | None = None,
     schedule: str | None = None,
-    partials: str = "f32",
+    partials: str = "auto",
 ) -> Kernel:
     return compile_problem(
         text,

@@ -32,7 +32,7 @@ def decode(
     mask_mod: Modification | None = None,
     kv_splits: int | None = None,
     run_keys: int | None = None,
-    partials: str = "f32",
+    partials: str = "auto",
     selected: bool = False,
     init: tuple[Any, Any] | None = None,
     out_scale: float | None = None,
@@ -62,8 +62,10 @@ def decode(
     the shapes alone.
     With `run_keys=n` each run has n keys: then the results of a sequence have the same
     bits whatever else is in the batch and wherever it stands there. n is a multiple of
-    16; plans whose block does not divide it are not chosen. `partials="bf16"` halves what runs
-    write and the launch reads again to merge them, and rounds it: f32 is more accurate.
+    16; plans whose block does not divide it are not chosen. `partials` is the type of what runs
+    write and the launch reads again to merge them: "f32", "f16" with a scale for each row, which
+    has 11 bits of each number, or "bf16", which has 8. "auto" is "f32" here, and "f16" for
+    `mla_decode`.
 
     With `selected` an id that the pool does not have, -1 say, stands for no keys instead
     of zeros, and keys have no positions: `causal` must be False where there are several
@@ -138,7 +140,7 @@ def mla_decode(
     mask_mod: Modification | None = None,
     kv_splits: int | None = None,
     run_keys: int | None = None,
-    partials: str = "f32",
+    partials: str = "auto",
     selected: bool = False,
     init: tuple[Any, Any] | None = None,
     out_scale: float | None = None,

@@ -15,8 +15,8 @@ from .record import TensorView
 
 def check_partials(partials: Any) -> str:
     """The element type of the results of runs, which the launch merges."""
-    if partials not in ("f32", "bf16"):
-        raise ArgumentError(f"partials: expected f32 or bf16, got {partials!r}")
+    if partials not in ("auto", "f32", "f16", "bf16"):
+        raise ArgumentError(f"partials: expected auto, f32, f16 or bf16, got {partials!r}")
     return str(partials)
 
 
@@ -45,7 +45,7 @@ class Settings(NamedTuple):
     #: What an o of 8 bits is multiplied by before it is rounded.
     out_scale: float | None = None
     #: Element type of the results of runs, which the launch merges.
-    partials: str = "f32"
+    partials: str = "auto"
 
     @staticmethod
     def read(
@@ -64,7 +64,7 @@ class Settings(NamedTuple):
         run_keys: Any = None,
         selected: Any = False,
         out_scale: Any = None,
-        partials: Any = "f32",
+        partials: Any = "auto",
     ) -> Settings:
         if run_keys is not None and kv_splits is not None:
             raise ArgumentError("run_keys: expected none beside kv_splits, which is another cut")

@@ -55,7 +55,7 @@ def compile(
     plan_table: str | os.PathLike[str] | None = None,
     shipped_plans: bool = True,
     split_keys: bool = True,
-    partials: str = "f32",
+    partials: str = "auto",
     debug_lines: bool = False,
     cache: bool = True,
 ) -> Kernel:
@@ -115,8 +115,9 @@ def compile(
     come before the cost model's: those of the file `plan_table`, then, with
     `shipped_plans`, the compiler's own (docs/Autotuning.md). With `split_keys` the
     keys of a server (pages or `kv_lengths`) are cut into runs, which the same
-    launch merges, where that is expected to be faster. `partials="bf16"` halves what runs
-    write for that, and rounds it.
+    launch merges, where that is expected to be faster. `partials` is the type of what
+    runs write for that: "f32", "f16" with a scale for each row, or "bf16"; "auto" is
+    "f16" for latent attention (`rope_dim`), else "f32".
 
     Kernels are cached in memory and on disk, by problem, plan, chip and
     compiler. Raises CompileError with the compiler's text and places.

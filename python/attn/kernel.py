@@ -392,7 +392,7 @@ def compile_problem(
         options.append(("shipped-plans", "false"))
     if not _options.to_bool("split_keys", split_keys):
         options.append(("split-keys", "false"))
-    if partials != "f32":
+    if partials != "auto":
         options.append(("partials", _options.to_text("partials", partials)))
     if _options.to_bool("debug_lines", debug_lines):
         options.append(("debug-lines", "true"))

@@ -30,7 +30,7 @@ _STATES = "Tensor partial_o, Tensor partial_lse"
 _CUTS = "int? run_keys=None, bool selected=False"
 _INIT = "Tensor? init_o=None, Tensor? init_lse=None"
 _OUT = "float? out_scale=None"
-_PARTIALS = 'str partials="f32"'
+_PARTIALS = 'str partials="auto"'
 _ARGUMENTS = f"""Tensor q, Tensor k_cache, Tensor v_cache, Tensor page_table, Tensor kv_lengths,
     Tensor? sinks=None, str layout="nhd", bool causal=True, int[]? window=None,
     float? softcap=None, float? scale=None, int? kv_splits=None, Tensor? k_scale=None,

@@ -434,7 +434,7 @@ def check_partials(run, want):
     wide, narrow = (run(partials) for partials in ("f32", "bf16"))
     assert (wide != narrow).any()
     np.testing.assert_allclose(narrow, want, atol=1e-2)
-    refuse("partials: expected f32 or bf16, got 'f16'", run, "f16")
+    refuse("partials: expected auto, f32, f16 or bf16, got 'f64'", run, "f64")
 
 
 def test_partials():

@@ -3,9 +3,9 @@
 import attn
 import numpy as np
 import pytest
-from attn import _host
+from attn import _host, arrays
 from test_decode import (
-    DIM, HEADS, KV_HEADS, PAGE, VALUES, attend, attend_latent, check, make_batch, make_latent,
+    DIM, HEADS, KV_HEADS, LATENT, PAGE, VALUES, attend, attend_latent, check, make_batch, make_latent,
 )  # fmt: skip
 
 _RUN = {"run_keys": 256, "lse": True}
@@ -119,8 +119,8 @@ def test_bad_arguments():
         attn.decode(*batch, run_keys=64, kv_splits=2)
     with pytest.raises(ValueError, match="run_keys: expected an integer from 1"):
         attn.decode(*batch, run_keys=0)
-    with pytest.raises(ValueError, match="partials: expected f32 or bf16, got 'f16'"):
-        attn.decode(*batch, partials="f16")
+    with pytest.raises(ValueError, match="partials: expected auto, f32, f16 or bf16, got 'f64'"):
+        attn.decode(*batch, partials="f64")
     with pytest.raises(ValueError, match="selected: expected no window, and causal=False"):
         attn.decode(*batch, selected=True)
     with pytest.raises(ValueError, match="selected: expected no window"):
@@ -139,6 +139,9 @@ def test_partials(cut):
     np.testing.assert_array_equal(wide[1], narrow[1])
     assert (wide[0] != narrow[0]).any()
     np.testing.assert_allclose(narrow[0], want[0], atol=1e-2)
+    halves = attn.decode(*batch, **cut, partials="f16", lse=True)
+    np.testing.assert_array_equal(wide[1], halves[1])
+    np.testing.assert_allclose(halves[0], want[0], atol=2e-3)
 
 
 def test_partials_of_a_plan():
@@ -156,3 +159,28 @@ def test_partials_of_a_plan():
     assert plan.workspace_bytes == 2 * 3 * q.shape[1] * (2 * VALUES + 4)
     plan.plan(lengths, table)
     np.testing.assert_array_equal(plan.run(q, pool), got)
+
+
+@pytest.mark.parametrize("magnitude", [1e36, 2.0**60, 1.0, 2.0**-60, 1e-38])
+@pytest.mark.parametrize("heads", [16, 64])
+def test_range_of_halves(heads, magnitude):
+    """Results of runs in f16 as good as those in f32, whatever the values: rows of bf16 differ in
+    their last bit, and few of them, also beside rows of other magnitudes."""
+    rng = np.random.default_rng(heads)
+    lengths, table = np.array([130, 77, 0], np.int32), rng.permutation(27).reshape(3, 9)
+    pool = rng.uniform(-1, 1, (27, PAGE, 1, LATENT)).astype(np.float32)
+    pool[table[0], ..., :VALUES] *= magnitude
+    # Only the rotated columns give scores, the last ones of which are above the others.
+    pool[table[:, 4:], ..., VALUES:] += 1
+    q = np.zeros((3, heads, LATENT), np.float32)
+    q[..., VALUES:] = rng.standard_normal((3, heads, LATENT - VALUES))
+    batch = arrays.to_bf16(q), arrays.to_bf16(pool), table.astype(np.int32), lengths
+    cut = {"value_dim": VALUES, "scale": 0.5, "kv_splits": 3, "lse": True}
+    wide, halves = (attn.mla_decode(*batch, **cut, partials=each) for each in ("f32", "auto"))
+    np.testing.assert_array_equal(wide[1], halves[1])
+    got, want = (arrays.from_bf16(each[0]).astype(float) for each in (halves, wide))
+    assert (np.abs(want[0]).max(-1) > 0.05 * magnitude).all() and not got[2].any()
+    # The last bit of a row's largest number, or of one that is subnormal.
+    bound = np.maximum(2.0**-7 * np.abs(want).max(-1, keepdims=True), 2.0**-133)
+    assert (np.abs(got - want) <= bound).all()
+    assert (got != want).mean() < 0.1

@@ -83,7 +83,7 @@ static cl::opt<bool> flagNoSplitKeys(
     cl::desc("Leave a server's keys in one run, even where runs are faster"),
     cl::cat(compileCategory));
 static cl::opt<std::string> flagPartials(
-    "partials", cl::init("f32"), cl::value_desc("f32|bf16"),
+    "partials", cl::init("auto"), cl::value_desc("auto|f32|f16|bf16"),
     cl::desc("Element type of the results of runs that the launch merges"),
     cl::cat(compileCategory));
 static cl::opt<std::string> flagEpilogue(

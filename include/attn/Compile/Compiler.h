@@ -34,8 +34,9 @@ struct CompileOptions {
   bool shippedPlans = true;
   /// Whether a server's keys are cut into runs where it pays.
   bool splitKeys = true;
-  /// Element type of the results of runs that the launch merges: f32 or bf16.
-  std::string partials = "f32";
+  /// Element type of the results of runs that the launch merges: f32, f16,
+  /// bf16, or auto.
+  std::string partials = "auto";
   /// How results leave the kernel: the plan's parameter, and where the results
   /// of tile IR say auto.
   std::string epilogue = "auto";

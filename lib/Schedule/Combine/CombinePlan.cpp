@@ -80,8 +80,9 @@ int64_t attn::getCombineColumns(const CombineFacts &facts, int64_t most) {
 
 CombineFrame::CombineFrame(const CombineFacts &facts, const TargetRow &target)
     : KernelFrame(target, CombineOp(facts.op).getLoc(), {}, {}) {
-  for (const TensorFacts *tensor : {&facts.partialO, &facts.partialLse,
-                                    &facts.o, &facts.lse, &facts.oScales})
+  for (const TensorFacts *tensor :
+       {&facts.partialO, &facts.partialLse, &facts.partialScales, &facts.o,
+        &facts.lse, &facts.oScales})
     if (*tensor)
       tensors.push_back(*tensor);
   addSize("partial_o", 0, facts.splits);

@@ -67,7 +67,13 @@ private:
   /// The offset of a partial result, i64.
   Value addSplit(ImplicitLocOpBuilder &lb, StringRef name, Value offset,
                  Value split);
-  Value loadLse(ImplicitLocOpBuilder &lb, Value offset, Value split);
+  /// What a partial result has one number of for each row: its LSE, or what its
+  /// units stand for.
+  Value loadRow(ImplicitLocOpBuilder &lb, StringRef name, Value offset,
+                Value split);
+  Value loadLse(ImplicitLocOpBuilder &lb, Value offset, Value split) {
+    return loadRow(lb, "partial_lse", offset, split);
+  }
   SmallVector<Value> loadColumns(ImplicitLocOpBuilder &lb, Value offset,
                                  Value split);
   void storeColumns(ArrayRef<Value> values, Value offset);
@@ -141,9 +147,9 @@ Value RowMerger::addSplit(ImplicitLocOpBuilder &lb, StringRef name,
                                arith::MulIOp::create(lb, split, stride));
 }
 
-Value RowMerger::loadLse(ImplicitLocOpBuilder &lb, Value offset, Value split) {
-  Value address = emitAddress(lb, "partial_lse",
-                              addSplit(lb, "partial_lse", offset, split));
+Value RowMerger::loadRow(ImplicitLocOpBuilder &lb, StringRef name, Value offset,
+                         Value split) {
+  Value address = emitAddress(lb, name, addSplit(lb, name, offset, split));
   return LLVM::LoadOp::create(lb, lb.getF32Type(), address, 4);
 }
 
@@ -387,7 +393,9 @@ Value RowMerger::emitWarpMaximum(Value lseOffset) {
 
 void RowMerger::emit(const MergedColumns &place) {
   Value lseOffset = emitOffset("partial_lse", 1, place, false);
-  Value oOffset = emitOffset("partial_o", 1, place, true);
+  Value oOffset = emitOffset("partial_o", 1, place, true), scalesOffset;
+  if (facts.partialScales)
+    scalesOffset = emitOffset(facts.partialScales.name, 1, place, false);
   Value m = emitMaximum(lseOffset);
   // A row without any key has nothing to subtract.
   Value isEmpty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, m,
@@ -407,11 +415,17 @@ void RowMerger::emit(const MergedColumns &place) {
           weight = arith::SelectOp::create(lb, isNew, weight, f32(lb, 0));
         SmallVector<Value> next;
         next.push_back(arith::AddFOp::create(lb, carried[0], weight));
+        Value unit;
+        if (scalesOffset)
+          unit = loadRow(lb, facts.partialScales.name, scalesOffset, split);
         // What has no weight may be anything.
         Value counts = arith::CmpFOp::create(lb, arith::CmpFPredicate::UNE,
                                              weight, f32(lb, 0));
         for (auto [value, sum] :
              llvm::zip(loadColumns(lb, oOffset, split), carried.drop_front())) {
+          // Exact, since units are powers of two.
+          if (unit)
+            value = arith::MulFOp::create(lb, value, unit);
           Value term = arith::SelectOp::create(lb, counts, value, f32(lb, 0));
           next.push_back(math::FmaOp::create(lb, weight, term, sum));
         }

@@ -19,6 +19,7 @@ static CombineFacts getMergeFacts(const ProblemFacts &facts, int64_t runs) {
     merge.outScale = facts.outScale;
   merge.partialO = facts.o;
   merge.partialLse = facts.lse;
+  merge.partialScales = facts.oScales;
   merge.o = facts.mergedO;
   merge.lse = facts.mergedLse;
   merge.oScales = facts.mergedScales;

@@ -342,7 +342,7 @@ Value CopiedEmitter::emitWeightedValues(ImplicitLocOpBuilder &lb, int64_t part,
 Value CopiedEmitter::emitRescale(ImplicitLocOpBuilder &lb, Value factor,
                                  Value o) {
   if (plan.getColumnWarps() > 1)
-    factor = emitRowsOf(lb, factor, getDividedLayout());
+    factor = getDividedRows().spread(lb, factor);
   return emitRareRescale(lb, factor, o).front();
 }
 
@@ -479,15 +479,19 @@ LogicalResult CopiedEmitter::emitTile() {
 
 void CopiedEmitter::storeDivided(RunningState carried) {
   if (plan.gathersProbabilities())
-    carried.l = getGathered().gatherSums(b, carried.l);
+    carried.l = getDividedRows().gather(b, carried.l);
   FinalRows rows = emitFinalRows(carried.m, carried.l);
   if (lseView)
     emitLSE(rows.m, rows.l, lseView);
-  Value factor = emitRowsOf(b, emitRowFactor(rows), getDividedLayout());
-  Value weight = emitInitWeight(rows.l);
+  DividedRows divided = getDividedRows();
+  Value factor = emitRowFactor(rows), weight = emitInitWeight(rows.l);
   if (weight)
-    weight = emitRowsOf(b, weight, getDividedLayout());
-  Value o = emitQuotient(carried.o, factor, weight);
+    weight = divided.spread(b, weight);
+  Value o;
+  if (facts.hasPartialScales())
+    o = emitScaledRows(carried.o, factor, weight, &divided).front();
+  else
+    o = emitQuotient(carried.o, divided.spread(b, factor), weight);
   EpilogueKind epilogue = plan.getEpilogue();
   if (facts.hasNarrowKeys() && epilogue == EpilogueKind::Auto)
     epilogue = EpilogueKind::Direct;

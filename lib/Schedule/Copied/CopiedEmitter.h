@@ -180,10 +180,12 @@ private:
   /// that of emitInitialState: of f16, or with columns in quads, as products
   /// with values leave them that are widened; null otherwise.
   Value emitInitialResults();
-  /// The softmax where warps exchange probabilities.
-  GatheredSoftmax getGathered() {
+  /// The tile's rows where warps divide columns.
+  DividedRows getDividedRows() {
     return {blockM, getDividedLayout(), getSharedLayout()};
   }
+  /// The softmax where warps exchange probabilities.
+  GatheredSoftmax getGathered() { return GatheredSoftmax(getDividedRows()); }
   /// The accumulator times `factor` where some factor is not 1.
   Value emitRescale(ImplicitLocOpBuilder &lb, Value factor, Value o);
   /// Finishes and stores a tile whose columns the warps divide.

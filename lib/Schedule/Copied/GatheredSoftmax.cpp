@@ -13,31 +13,8 @@ static Value emitSplat(ImplicitLocOpBuilder &b, RankedTensorType type,
   return arith::ConstantOp::create(b, DenseElementsAttr::get(type, value));
 }
 
-Value attn::emitRowsOf(ImplicitLocOpBuilder &b, Value rows,
-                       MmaLayoutAttr layout) {
-  auto type = cast<RankedTensorType>(rows.getType());
-  return ConvertLayoutOp::create(
-      b,
-      RankedTensorType::get(type.getShape(), type.getElementType(),
-                            SliceLayoutAttr::get(b.getContext(), 1, layout)),
-      rows);
-}
-
-RankedTensorType GatheredSoftmax::getPartialType() const {
-  MLIRContext *context = divided.getContext();
-  return RankedTensorType::get({rows, kRowOwners * divided.getWarps()[1]},
-                               Float32Type::get(context),
-                               PartialLayoutAttr::get(context, divided));
-}
-
 Value GatheredSoftmax::emitNoSums(ImplicitLocOpBuilder &b) const {
-  return emitSplat(b, getPartialType(), APFloat(0.0f));
-}
-
-Value GatheredSoftmax::gatherSums(ImplicitLocOpBuilder &b, Value l) const {
-  auto type = cast<RankedTensorType>(l.getType());
-  return ConvertLayoutOp::create(
-      b, getSharedType(type.getShape()[1], type.getElementType()), l);
+  return emitSplat(b, tile.getPartialType(), APFloat(0.0f));
 }
 
 GatheredSoftmax::Step GatheredSoftmax::emit(ImplicitLocOpBuilder &b,
@@ -45,12 +22,12 @@ GatheredSoftmax::Step GatheredSoftmax::emit(ImplicitLocOpBuilder &b,
                                             Value scale,
                                             Type operandType) const {
   auto rowType = cast<RankedTensorType>(m.getType());
-  auto tile = cast<RankedTensorType>(scores.getType());
-  RankedTensorType partial = getPartialType();
+  auto type = cast<RankedTensorType>(scores.getType());
+  RankedTensorType partial = tile.getPartialType();
   Value own = ReduceOp::create(b, partial, ReduceKind::Max, scores,
                                /*partial=*/b.getUnitAttr());
   Value largest =
-      ReduceOp::create(b, rowType, ReduceKind::Max, gatherSums(b, own),
+      ReduceOp::create(b, rowType, ReduceKind::Max, tile.gather(b, own),
                        /*partial=*/UnitAttr());
   Value scaled = arith::MulFOp::create(
       b, largest, tensor::SplatOp::create(b, scale, rowType));
@@ -60,17 +37,16 @@ GatheredSoftmax::Step GatheredSoftmax::emit(ImplicitLocOpBuilder &b,
       b, arith::MaxNumFOp::create(b, m, scaled), emitSplat(b, rowType, lowest));
   Value factor = Exp2Op::create(b, arith::SubFOp::create(b, m, grown));
 
-  Value offset = emitRowsOf(b, arith::NegFOp::create(b, grown), divided);
+  Value offset = tile.spread(b, arith::NegFOp::create(b, grown));
   Value exponent =
-      math::FmaOp::create(b, scores, tensor::SplatOp::create(b, scale, tile),
-                          BroadcastOp::create(b, tile, offset));
+      math::FmaOp::create(b, scores, tensor::SplatOp::create(b, scale, type),
+                          BroadcastOp::create(b, type, offset));
   Value p = Exp2Op::create(b, exponent);
   Value sums = ReduceOp::create(b, partial, ReduceKind::Add, p,
                                 /*partial=*/b.getUnitAttr());
-  Value spread =
-      BroadcastOp::create(b, partial, emitRowsOf(b, factor, divided));
-  Value narrow = arith::TruncFOp::create(b, tile.clone(operandType), p);
+  Value spread = BroadcastOp::create(b, partial, tile.spread(b, factor));
+  Value narrow = arith::TruncFOp::create(b, type.clone(operandType), p);
   return {ConvertLayoutOp::create(
-              b, getSharedType(tile.getShape()[1], operandType), narrow),
+              b, tile.getSharedType(type.getShape()[1], operandType), narrow),
           grown, math::FmaOp::create(b, l, spread, sums), factor};
 }

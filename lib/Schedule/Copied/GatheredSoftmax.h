@@ -3,8 +3,7 @@
 #ifndef ATTN_LIB_SCHEDULE_COPIED_GATHEREDSOFTMAX_H
 #define ATTN_LIB_SCHEDULE_COPIED_GATHEREDSOFTMAX_H
 
-#include "attn/Dialect/Attn/IR/Attn.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "../Core/DividedRows.h"
 
 namespace mlir::attn {
 
@@ -13,10 +12,7 @@ namespace mlir::attn {
 /// same maximum, and then probabilities, each of which was computed once.
 class GatheredSoftmax {
 public:
-  /// Tiles of `rows` rows, whose accumulators have the layout `divided` where
-  /// warps divide columns and `shared` where those of a row hold the same.
-  GatheredSoftmax(int64_t rows, MmaLayoutAttr divided, MmaLayoutAttr shared)
-      : rows(rows), divided(divided), shared(shared) {}
+  explicit GatheredSoftmax(DividedRows tile) : tile(tile) {}
 
   struct Step {
     /// Probabilities of the whole block, the new maxima, sums of a thread's own
@@ -29,21 +25,10 @@ public:
             Value scale, Type operandType) const;
   /// The sums in front of the first block.
   Value emitNoSums(ImplicitLocOpBuilder &b) const;
-  /// The parts of a row's sums that its warps have, in all of them.
-  Value gatherSums(ImplicitLocOpBuilder &b, Value l) const;
 
 private:
-  RankedTensorType getPartialType() const;
-  RankedTensorType getSharedType(int64_t columns, Type element) const {
-    return RankedTensorType::get({rows, columns}, element, shared);
-  }
-
-  int64_t rows;
-  MmaLayoutAttr divided, shared;
+  DividedRows tile;
 };
-
-/// Row values where an accumulator in `layout` has its rows.
-Value emitRowsOf(ImplicitLocOpBuilder &b, Value rows, MmaLayoutAttr layout);
 
 } // namespace mlir::attn
 

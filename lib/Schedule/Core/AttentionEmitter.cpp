@@ -535,38 +535,6 @@ void AttentionEmitter::emitLSE(Value m, Value l, Value view) {
   GlobalStoreOp::create(b, natural, view, row);
 }
 
-void AttentionEmitter::emitScaledGroups(Value o, EpilogueKind epilogue) {
-  RankedTensorType rows = f32Tile({blockM});
-  bool isWide = isa<Float8E5M2Type>(facts.outType);
-  double largest = isWide ? 57344 : 448;
-  Value one = splat(rows, 1), zero = splat(rows, 0);
-  for (int64_t group = 0; group * facts.outGroup < facts.valueDim; ++group) {
-    int64_t first = group * facts.outGroup;
-    RankedTensorType type = f32Tile({blockM, facts.outGroup});
-    Value part =
-        SliceOp::create(b, type, o, b.getI64IntegerAttr(first)).getResult();
-    Value most = ReduceOp::create(b, rows, ReduceKind::Max,
-                                  math::AbsFOp::create(b, part).getResult());
-    Value some =
-        arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, most, zero);
-    Value scale = arith::SelectOp::create(
-        b, some, arith::MulFOp::create(b, most, splat(rows, 1 / largest)), one);
-    HeadRows place = getQueryRows();
-    place.firstColumn = group;
-    place.isOneColumn = true;
-    GlobalStoreOp::create(b, scale, emitHeadRows(context, "o_scales", place),
-                          row);
-    Value inverse =
-        BroadcastOp::create(b, type, arith::DivFOp::create(b, one, scale));
-    Value narrow = arith::TruncFOp::create(
-        b, type.clone(facts.outType), arith::MulFOp::create(b, part, inverse));
-    StoreResultOp::create(b, narrow, emitResultView("o", first, facts.outGroup),
-                          row,
-                          /*scratch=*/Value(), /*map=*/Value(),
-                          /*coordinates=*/ValueRange(), epilogue);
-  }
-}
-
 void AttentionEmitter::emitResults(RunningState state, Value oView,
                                    Value lseView, Value scratch,
                                    EpilogueKind epilogue,
@@ -576,11 +544,15 @@ void AttentionEmitter::emitResults(RunningState state, Value oView,
   // The logits' branch must not part loads of other results from their uses.
   if (lseView && weight)
     emitLSE(state.m, state.l, lseView);
-  Value o = emitQuotient(state.o, emitInverse(divisor), weight,
-                         /*rounds=*/!facts.oScales);
+  Value o;
+  if (facts.hasPartialScales())
+    o = emitScaledRows(state.o, emitInverse(divisor), weight).front();
+  else
+    o = emitQuotient(state.o, emitInverse(divisor), weight,
+                     /*rounds=*/!facts.oScales);
   if (lseView && !weight)
     emitLSE(state.m, state.l, lseView);
-  if (facts.oScales)
+  if (facts.oScales && !facts.hasPartialScales())
     return emitScaledGroups(o, epilogue);
   StoreResultOp::create(b, o, oView, row, scratch, map.map, map.coordinates,
                         epilogue);

@@ -12,6 +12,7 @@
 #ifndef ATTN_LIB_SCHEDULE_CORE_ATTENTIONEMITTER_H
 #define ATTN_LIB_SCHEDULE_CORE_ATTENTIONEMITTER_H
 
+#include "DividedRows.h"
 #include "EmitBlockBounds.h"
 #include "KeySource.h"
 #include "ResultSink.h"
@@ -175,6 +176,13 @@ protected:
   /// results that rows go on from join.
   Value emitQuotient(Value o, Value inverse, Value initWeight = {},
                      bool rounds = true);
+  /// `tiles`, f32 columns of the accumulators, times `factor`, and with
+  /// `initWeight` as emitQuotient has it, in f16: in units of the rows' scales,
+  /// which are stored. `divided` tells how warps divide columns, if they do;
+  /// then `initWeight` has their layout and `factor` that of all columns.
+  SmallVector<Value> emitScaledRows(ValueRange tiles, Value factor,
+                                    Value initWeight,
+                                    const DividedRows *divided = nullptr);
   /// What of a row, given its sum, is the state that it goes on from; null if
   /// there is none.
   Value emitInitWeight(Value l);

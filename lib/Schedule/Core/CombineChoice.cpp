@@ -88,7 +88,8 @@ CombineOp attn::findMergedCombine(AttentionOp op) {
   bool isWhole = op.getO().getDefiningOp<memref::AllocOp>() &&
                  op.getLse().getDefiningOp<memref::AllocOp>() &&
                  combine.getPartialO() == op.getO() &&
-                 combine.getPartialLse() == op.getLse();
+                 combine.getPartialLse() == op.getLse() &&
+                 combine.getPartialScales() == op.getOScales();
   bool isBehind =
       combine->getBlock() == op->getBlock() && op->isBeforeInBlock(combine);
   return isWhole && isBehind && mayWriteEarly(op, combine) ? combine

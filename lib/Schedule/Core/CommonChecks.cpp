@@ -54,7 +54,7 @@ llvm::Error attn::checkCommon(llvm::StringRef schedule,
       !facts.outType.isF32() && !parts.narrowResults)
     return unsupported("an output of type " + typeName(facts.outType) +
                        ", expected f16, bf16 or f32");
-  if (facts.oScales && !parts.resultScales)
+  if (facts.oScales && !facts.kvSplits && !parts.resultScales)
     return unsupported("scales of the output ('out_scales')");
   for (auto [name, dim] : {std::pair("head dimension", facts.headDim),
                            std::pair("value dimension", facts.valueDim)})

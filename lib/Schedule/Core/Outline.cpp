@@ -129,12 +129,16 @@ static FailureOr<bool> findPartialResults(AttentionOp op) {
   auto isAllocated = [](Value value) {
     return static_cast<bool>(value.getDefiningOp<memref::AllocOp>());
   };
-  if (isAllocated(op.getO()) != isAllocated(op.getLse()))
-    return op.emitOpError("expected both partial results in memory of "
-                          "memref.alloc, or none of them");
+  SmallVector<Value> partials = {op.getO(), op.getLse()};
+  if (Value scales = op.getOScales())
+    partials.push_back(scales);
+  for (Value value : partials)
+    if (isAllocated(value) != isAllocated(op.getO()))
+      return op.emitOpError("expected all partial results in memory of "
+                            "memref.alloc, or none of them");
   if (!isAllocated(op.getO()))
     return false;
-  for (Value value : {op.getO(), op.getLse()}) {
+  for (Value value : partials) {
     if (!cast<MemRefType>(value.getType()).getLayout().isIdentity())
       return op.emitOpError("expected dense partial results from memref.alloc, "
                             "got ")
@@ -164,6 +168,10 @@ static void makeWorkspaces(ProblemFacts &facts) {
       extent(facts.heads, "q", 1), extent(facts.queries, "q", 2)};
   facts.lse.workspace = "partial_lse";
   facts.lse.extents = extents;
+  if (facts.oScales) {
+    facts.oScales.workspace = "partial_scales";
+    facts.oScales.extents = extents;
+  }
   extents.emplace_back(facts.valueDim);
   facts.o.workspace = "partial_o";
   facts.o.extents = extents;
@@ -179,7 +187,9 @@ static LogicalResult mergeInLaunch(ProblemFacts &facts, CombineOp combine) {
   facts.mergedLse = merge->lse;
   facts.mergedScales = merge->oScales;
   facts.mergedGroup = merge->groupColumns;
-  for (TensorFacts *partial : {&facts.o, &facts.lse}) {
+  for (TensorFacts *partial : {&facts.o, &facts.lse, &facts.oScales}) {
+    if (!*partial)
+      continue;
     partial->name = partial->workspace;
     partial->reread = true;
   }
@@ -267,7 +277,7 @@ LogicalResult Outliner::outline(ProblemFacts facts, const Schedule &schedule,
     emitGridControl(context.b, NVVM::GridDepActionKind::wait);
   // Once all CTAs run, nobody waits for the place that those of the next step
   // take.
-  if (shape.programmatic && !combine)
+  if (shape.programmatic && !combine && !shape.releasesNext)
     emitGridControl(context.b, NVVM::GridDepActionKind::launch_dependents);
   LogicalResult result = emitBody(context, schedule, plan);
   if (succeeded(result) && !isTileKernel(kernel))
@@ -289,7 +299,7 @@ LogicalResult Outliner::outline(ProblemFacts facts, const Schedule &schedule,
   if (combine)
     merged.insert(combine);
   else
-    for (const TensorFacts *result : {&facts.o, &facts.lse})
+    for (const TensorFacts *result : {&facts.o, &facts.lse, &facts.oScales})
       if (result->isWorkspace())
         written[result->value] = {module, *result, context.tensors,
                                   shape.dealsRuns};
@@ -314,7 +324,8 @@ LogicalResult Outliner::outline(CombineOp op) {
 
   // A combine of partial results of the same launch is a step of it.
   const Writer *writer = nullptr;
-  for (TensorFacts *partial : {&facts->partialO, &facts->partialLse}) {
+  for (TensorFacts *partial :
+       {&facts->partialO, &facts->partialLse, &facts->partialScales}) {
     auto known = written.find(partial->value);
     if (known == written.end())
       continue;
@@ -334,9 +345,10 @@ LogicalResult Outliner::outline(CombineOp op) {
       }))
     return op.emitOpError("expected partial results that something in front of "
                           "the op writes");
-  if (facts->partialO.isWorkspace() != facts->partialLse.isWorkspace())
-    return op.emitOpError("expected both partial results from one attention, "
-                          "got one of them");
+  for (const TensorFacts *partial : {&facts->partialLse, &facts->partialScales})
+    if (*partial && facts->partialO.isWorkspace() != partial->isWorkspace())
+      return op.emitOpError("expected all partial results from one attention, "
+                            "got some of them");
   gpu::GPUModuleOp module = writer ? writer->module : createModule(op);
   if (module.lookupSymbol(op.getKernelName()))
     return op.emitOpError("expected kernels of different names in one launch, "

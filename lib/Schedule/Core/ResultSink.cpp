@@ -27,8 +27,11 @@ public:
     rows.lead = 1;
     rows.leadIndex = at.split;
     const ProblemFacts &facts = context.facts;
-    return emitHeadRows(context, name == "o" ? facts.o.name : facts.lse.name,
-                        rows);
+    // What the kernel merges itself has names of its own.
+    const TensorFacts &result = name == "o"     ? facts.o
+                                : name == "lse" ? facts.lse
+                                                : facts.oScales;
+    return emitHeadRows(context, result.name, rows);
   }
   /// They count in run 0 only.
   Value emitHasSinks(const TileCoordinates &at) override {

@@ -10,11 +10,18 @@
 using namespace mlir;
 using namespace mlir::attn;
 
+namespace {
+/// What an attention writes of its runs.
+struct PartialResults {
+  /// scales is null where rows of o have none.
+  Value o, lse, scales;
+};
+} // namespace
+
 /// Allocates what o and lse become for each run, with one more dimension in
-/// front: o of type `partials`, f32 if that is null, and lse f32.
-static std::pair<Value, Value> allocatePartials(OpBuilder &builder,
-                                                Location loc, Value o,
-                                                int64_t splits, Type partials) {
+/// front: o of type `partials`, f32 if that is null, lse and scales f32.
+static PartialResults allocatePartials(OpBuilder &builder, Location loc,
+                                       Value o, int64_t splits, Type partials) {
   SmallVector<int64_t> shape = {splits};
   llvm::append_range(shape, cast<MemRefType>(o.getType()).getShape());
   SmallVector<Value> extents;
@@ -27,39 +34,51 @@ static std::pair<Value, Value> allocatePartials(OpBuilder &builder,
     return memref::AllocOp::create(builder, loc,
                                    MemRefType::get(shape, element), extents);
   };
-  Value partialO = allocate(shape, partials ? partials : f32);
-  return {partialO, allocate(ArrayRef(shape).drop_back(), f32)};
+  PartialResults all;
+  all.o = allocate(shape, partials ? partials : f32);
+  all.lse = allocate(ArrayRef(shape).drop_back(), f32);
+  if (CombineOp::hasPartialScales(all.o.getType()))
+    all.scales = allocate(ArrayRef(shape).drop_back(), f32);
+  return all;
 }
 
 CombineOp attn::splitKeys(AttentionOp op, int64_t splits, Type partials) {
   OpBuilder builder(op);
   Value o = op.getO(), lse = op.getLse();
-  auto [partialO, partialLse] =
+  PartialResults own =
       allocatePartials(builder, op.getLoc(), o, splits, partials);
-  op.getOMutable().assign(partialO);
-  op.getLseMutable().assign(partialLse);
+  op.getOMutable().assign(own.o);
+  op.getLseMutable().assign(own.lse);
   op.setKvSplitsAttr(builder.getI64IntegerAttr(splits));
   builder.setInsertionPointAfter(op);
   // Whoever rounds o scales it.
   FloatAttr outScale = op.getOutScaleAttr();
   op.removeOutScaleAttr();
-  SmallVector<Value> outputs = {o};
+  SmallVector<Value> others;
+  if (own.scales)
+    others.push_back(own.scales);
+  others.push_back(o);
   if (lse)
-    outputs.push_back(lse);
+    others.push_back(lse);
   IntegerAttr outGroup = op.getOutGroupAttr();
   if (outGroup) {
-    outputs.push_back(op.getOScales());
+    others.push_back(op.getOScales());
     op.getOScalesMutable().clear();
     op.removeOutGroupAttr();
   }
-  return CombineOp::create(builder, op.getLoc(), TypeRange(), partialO,
-                           partialLse, outputs, outScale, outGroup,
+  if (own.scales)
+    op.getOScalesMutable().assign(own.scales);
+  return CombineOp::create(builder, op.getLoc(), TypeRange(), own.o, own.lse,
+                           others, outScale, outGroup,
                            /*kernel=*/StringAttr(),
                            /*plan=*/PlanAttrInterface());
 }
 
 void attn::joinKeys(AttentionOp op, CombineOp combine) {
-  Value partialO = op.getO(), partialLse = op.getLse();
+  SmallVector<Value> partials = {op.getO(), op.getLse()};
+  if (Value scales = op.getOScales())
+    partials.push_back(scales);
+  op.getOScalesMutable().clear();
   op.getOMutable().assign(combine.getO());
   if (Value lse = combine.getLse())
     op.getLseMutable().assign(lse);
@@ -73,8 +92,24 @@ void attn::joinKeys(AttentionOp op, CombineOp combine) {
     op.setOutGroupAttr(group);
   }
   combine.erase();
-  for (Value partial : {partialO, partialLse})
+  for (Value partial : partials)
     partial.getDefiningOp()->erase();
+}
+
+Type attn::choosePartials(const ProblemFacts &facts, llvm::StringRef asked) {
+  AttentionOp op = facts.op;
+  MLIRContext *context = op.getContext();
+  if (asked == "bf16")
+    return BFloat16Type::get(context);
+  // Partial results of a few latent sequences are as many bytes as their keys,
+  // and what f16 takes from them is nothing beside the results' own rounding.
+  bool isShort = asked == "auto" && facts.isLatent();
+  if (isShort) {
+    CombineOp combine = op.getKvSplits() ? findMergedCombine(op) : CombineOp();
+    Value o = combine ? combine.getO() : op.getO();
+    isShort = !getElementTypeOrSelf(o.getType()).isF32();
+  }
+  return isShort || asked == "f16" ? Type(Float16Type::get(context)) : Type();
 }
 
 void attn::setPartials(AttentionOp op, Type partials) {
@@ -84,9 +119,20 @@ void attn::setPartials(AttentionOp op, Type partials) {
       combine && llvm::all_of(o.getUsers(), [&](Operation *user) {
         return user == op || user == combine || isa<memref::DeallocOp>(user);
       });
-  if (isOwn)
-    o.setType(MemRefType::Builder(cast<MemRefType>(o.getType()))
-                  .setElementType(partials));
+  if (!isOwn || op.getOScales())
+    return;
+  o.setType(MemRefType::Builder(cast<MemRefType>(o.getType()))
+                .setElementType(partials));
+  if (!CombineOp::hasPartialScales(o.getType()))
+    return;
+  OpBuilder builder(op);
+  Operation *lse = op.getLse().getDefiningOp();
+  builder.setInsertionPointAfter(lse);
+  Value scales = builder.clone(*lse)->getResult(0);
+  op.getOScalesMutable().assign(scales);
+  SmallVector<Value> others = {scales};
+  llvm::append_range(others, combine.getOthers());
+  combine.getOthersMutable().assign(others);
 }
 
 //===----------------------------------------------------------------------===//
@@ -277,7 +323,7 @@ static LogicalResult considerDealt(AttentionOp op, const PlanEstimate &whole,
                                    const TargetRow &target,
                                    ArrayRef<const Schedule *> schedules,
                                    ArrayRef<PlanParameter> parameters,
-                                   Type partials, SplitChoice &choice,
+                                   SplitChoice &choice,
                                    std::vector<PlanCandidates> &offered) {
   auto isAsked = [&](llvm::StringRef name) {
     return llvm::any_of(parameters, [&](PlanParameter parameter) {
@@ -307,7 +353,7 @@ static LogicalResult considerDealt(AttentionOp op, const PlanEstimate &whole,
     fixed.push_back({kDealtRuns, total});
     fixed.push_back({kCtasPerSM, places});
     fixed.push_back({kWarps, warps});
-    CombineOp combine = splitKeys(op, dealt.most, partials);
+    CombineOp combine = splitKeys(op, dealt.most);
     FailureOr<ProblemFacts> split = ProblemFacts::get(op);
     if (failed(split))
       return failure();
@@ -341,11 +387,12 @@ static LogicalResult considerDealt(AttentionOp op, const PlanEstimate &whole,
   return success();
 }
 
-FailureOr<SplitChoice>
-attn::chooseSplits(AttentionOp op, const PlanCandidates &whole,
-                   const ProblemFacts &facts, const TargetRow &target,
-                   ArrayRef<const Schedule *> schedules,
-                   ArrayRef<PlanParameter> parameters, Type partials) {
+FailureOr<SplitChoice> attn::chooseSplits(AttentionOp op,
+                                          const PlanCandidates &whole,
+                                          const ProblemFacts &facts,
+                                          const TargetRow &target,
+                                          ArrayRef<const Schedule *> schedules,
+                                          ArrayRef<PlanParameter> parameters) {
   SplitChoice choice;
   const PlanEstimate &one = whole.plans.front().estimate;
   bool hasSeveral = facts.batch > 1;
@@ -372,7 +419,7 @@ attn::chooseSplits(AttentionOp op, const PlanCandidates &whole,
     return choice;
   int64_t tiles = std::max<int64_t>(1, one.tiles);
   for (int64_t splits : listSplits(tiles, seen, target)) {
-    CombineOp combine = splitKeys(op, splits, partials);
+    CombineOp combine = splitKeys(op, splits);
     FailureOr<ProblemFacts> split = ProblemFacts::get(op);
     if (succeeded(split))
       add(*split, collectCandidates(*split, target, schedules, parameters),
@@ -384,7 +431,7 @@ attn::chooseSplits(AttentionOp op, const PlanCandidates &whole,
   choice.best = pickSplits(choice.candidates, hasSeveral, target);
   if (hasSeveral)
     if (failed(considerDealt(op, one, batch, target, schedules, parameters,
-                             partials, choice, offered)))
+                             choice, offered)))
       return failure();
   choice.plans = std::move(offered[choice.best]);
   SmallVector<PlanCandidate> &plans = choice.plans.plans;

@@ -144,7 +144,7 @@ llvm::Error DecodeSchedule::checkPlan(const ProblemFacts &facts,
         "expected warps_n to divide the value dimension's {0} groups of 8 "
         "columns, got {1}",
         facts.valueDim / 8, columnWarps));
-  if (columnWarps > 1 && facts.oScales)
+  if (columnWarps > 1 && facts.oScales && !facts.hasPartialScales())
     return llvm::createStringError(
         llvm::formatv("expected warps_n = 1 with scales of the output, got {0}",
                       columnWarps));

@@ -4,6 +4,7 @@
 #include "../Tma/RingFacts.h"
 #include "Mla.h"
 #include "MlaEmitter.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Remarks.h"
 
 using namespace mlir;
@@ -445,9 +446,7 @@ Value MlaEmitter::emitValueProduct(Value slot, Value result, Value cursor,
                                    Value &back) {
   auto type = InFlightType::get(
       b.getContext(), cast<RankedTensorType>(result.getType()).getShape(),
-      b.getF32Type(),
-      MmaLayoutAttr::get(b.getContext(), {plan.getWarpsM(), plan.getWarpsN()},
-                         /*copies=*/1, /*column_runs=*/true));
+      b.getF32Type(), getResultLayout());
   if (!handsOnHalves())
     return WgmmaOp::create(b, type, probabilities, slot, result,
                            /*columns=*/IntegerAttr(), /*depth=*/IntegerAttr(),
@@ -506,6 +505,26 @@ SmallVector<Value> MlaEmitter::emitResultBlock(ValueRange carried) {
   return next;
 }
 
+void MlaEmitter::storeResults(ValueRange results, Value factor) {
+  SmallVector<Value> scaled;
+  DividedRows rows = getResultRows();
+  if (facts.hasPartialScales())
+    scaled = emitScaledRows(results, factor, /*initWeight=*/Value(), &rows);
+  // A CTA leaves no registers to another one, so that what starts earlier waits
+  // on the first SMs that are free, and takes their bandwidth alone.
+  if (facts.o.isWorkspace())
+    NVVM::GriddepcontrolOp::create(b,
+                                   NVVM::GridDepActionKind::launch_dependents);
+  for (auto [i, result] : llvm::enumerate(results)) {
+    const Slice &slice = slices[i];
+    Value o = scaled.empty() ? emitQuotient(result, factor) : scaled[i];
+    StoreResultOp::create(b, o, emitResultView("o", slice.first, slice.columns),
+                          row,
+                          /*scratch=*/Value(), /*map=*/Value(),
+                          /*coordinates=*/ValueRange(), plan.getEpilogue());
+  }
+}
+
 SmallVector<Value> MlaEmitter::emitResultTile(ValueRange cursors) {
   ArrayRef<Slice> values = ArrayRef(slices).take_front(valueSlices);
   SmallVector<Value> inits = {cursors[0]};
@@ -524,12 +543,7 @@ SmallVector<Value> MlaEmitter::emitResultTile(ValueRange cursors) {
   Value handed = await(scaleChannel, cursors[1], kLatentResults);
   Value factor = LocalLoadOp::create(b, f32Tile({blockM}), scales);
   ChannelReleaseOp::create(b, scaleChannel, handed, kLatentResults);
-  for (auto [slice, result] :
-       llvm::zip(values, loop.getResults().drop_front(1 + valueSlices)))
-    StoreResultOp::create(b, emitQuotient(result, factor),
-                          emitResultView("o", slice.first, slice.columns), row,
-                          /*scratch=*/Value(), /*map=*/Value(),
-                          /*coordinates=*/ValueRange(), plan.getEpilogue());
+  storeResults(loop.getResults().drop_front(1 + valueSlices), factor);
   SmallVector<Value> next = {loop.getResult(0),
                              this->next(cursors[1], scaleChannel)};
   llvm::append_range(next, loop.getResults().slice(1, valueSlices));

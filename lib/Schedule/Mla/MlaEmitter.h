@@ -96,6 +96,20 @@ private:
   Value emitScoreProduct(SmallVectorImpl<Value> &cursors);
   LogicalResult emitResultRole();
   SmallVector<Value> emitResultTile(ValueRange cursors);
+  /// Accumulators of the warpgroups of the results.
+  MmaLayoutAttr getResultLayout() {
+    return MmaLayoutAttr::get(b.getContext(),
+                              {plan.getWarpsM(), plan.getWarpsN()},
+                              /*copies=*/1, /*column_runs=*/true);
+  }
+  DividedRows getResultRows() {
+    auto shared = MmaLayoutAttr::get(b.getContext(), {plan.getWarpsM(), 1},
+                                     plan.getWarpsN());
+    return {blockM, getResultLayout(), shared};
+  }
+  /// Stores the slices of the values' columns, `results` times `factor` of
+  /// their rows.
+  void storeResults(ValueRange results, Value factor);
   /// True if the first half of a block's probabilities is handed over before
   /// the other one is computed, under the products of which that is.
   bool handsOnHalves() const {

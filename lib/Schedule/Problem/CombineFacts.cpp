@@ -16,6 +16,8 @@ FailureOr<CombineFacts> CombineFacts::get(CombineOp op) {
                    false),
         std::tuple(&facts.partialLse, "partial_lse", Value(op.getPartialLse()),
                    false),
+        std::tuple(&facts.partialScales, "partial_scales",
+                   Value(op.getPartialScales()), false),
         std::tuple(&facts.o, "o", Value(op.getO()), true),
         std::tuple(&facts.lse, "lse", Value(op.getLse()), true),
         std::tuple(&facts.oScales, "o_scales", Value(op.getOScales()), true)}) {

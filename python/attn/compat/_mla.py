@@ -62,7 +62,7 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         backend: str = "auto",
         *,
         max_pages: int | None = None,
-        partials: str = "f32",
+        partials: str = "auto",
     ) -> None:
         buffers = {"kv_indptr": kv_indptr, "kv_indices": kv_indices, "kv_len_arr": kv_len_arr}
         super().__init__(use_cuda_graph, buffers | {"qo_indptr": qo_indptr}, max_pages)

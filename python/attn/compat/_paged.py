@@ -127,7 +127,7 @@ class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
         jit_args: Any = None,
         *,
         max_pages: int | None = None,
-        partials: str = "f32",
+        partials: str = "auto",
     ) -> None:
         _lists.refuse({"jit_args": jit_args}, {"jit_args": None})
         self._layout = check_layout(kv_layout)

@@ -107,9 +107,24 @@ func.func @attention_c24_type(
     %q: memref<2x8x300x64xf16>,
     %k: memref<2x2x200x64xf16>,
     %v: memref<2x2x200x64xf16>,
+    %o: memref<4x2x8x300x64xf64>,
+    %lse: memref<4x2x8x300xf32>) {
+  // expected-error @below {{expected partial results of type f32, bf16 or f16, got 'f64'}}
+  attn.attention ins(%q, %k, %v : memref<2x8x300x64xf16>, memref<2x2x200x64xf16>, memref<2x2x200x64xf16>)
+    outs(%o, %lse : memref<4x2x8x300x64xf64>, memref<4x2x8x300xf32>)
+    {kv_splits = 4 : i64}
+  return
+}
+
+// -----
+
+func.func @attention_c48(
+    %q: memref<2x8x300x64xf16>,
+    %k: memref<2x2x200x64xf16>,
+    %v: memref<2x2x200x64xf16>,
     %o: memref<4x2x8x300x64xf16>,
     %lse: memref<4x2x8x300xf32>) {
-  // expected-error @below {{expected partial results of type f32 or bf16, got 'f16'}}
+  // expected-error @below {{expected 'out_scales' exactly with partial results of type f16, got none and partial results of type 'f16'}}
   attn.attention ins(%q, %k, %v : memref<2x8x300x64xf16>, memref<2x2x200x64xf16>, memref<2x2x200x64xf16>)
     outs(%o, %lse : memref<4x2x8x300x64xf16>, memref<4x2x8x300xf32>)
     {kv_splits = 4 : i64}

@@ -44,13 +44,74 @@ func.func @combine_c2_stride(
 // -----
 
 func.func @combine_c3_partial_o(
-    %partial_o: memref<4x2x8x300x64xf16>,
+    %partial_o: memref<4x2x8x300x64xf64>,
     %partial_lse: memref<4x2x8x300xf32>,
     %o: memref<2x8x300x64xf16>,
     %lse: memref<2x8x300xf32>) {
-  // expected-error @below {{expected 'partial_o' of type f32 or bf16, got 'f16'}}
-  attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf16>, memref<4x2x8x300xf32>)
+  // expected-error @below {{expected 'partial_o' of type f32, bf16 or f16, got 'f64'}}
+  attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf64>, memref<4x2x8x300xf32>)
     outs(%o, %lse : memref<2x8x300x64xf16>, memref<2x8x300xf32>)
+  return
+}
+
+// -----
+
+func.func @combine_c12(
+    %partial_o: memref<4x2x8x300x64xf16>,
+    %partial_lse: memref<4x2x8x300xf32>,
+    %o: memref<2x8x300x64xf16>) {
+  attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf16>, memref<4x2x8x300xf32>)
+    // expected-error @below {{expected 'scales' exactly beside partial results of type f16, got none beside 'memref<4x2x8x300x64xf16>'}}
+    outs(%o : memref<2x8x300x64xf16>)
+  return
+}
+
+// -----
+
+func.func @combine_c12_superfluous(
+    %partial_o: memref<4x2x8x300x64xf32>,
+    %partial_lse: memref<4x2x8x300xf32>,
+    %o: memref<2x8x300x64xf16>) {
+  attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf32>, memref<4x2x8x300xf32>)
+    // expected-error @below {{expected 'scales' exactly beside partial results of type f16, got them beside 'memref<4x2x8x300x64xf32>'}}
+    scales(%partial_lse : memref<4x2x8x300xf32>) outs(%o : memref<2x8x300x64xf16>)
+  return
+}
+
+// -----
+
+func.func @combine_c12_generic(
+    %partial_o: memref<4x2x8x300x64xf16>,
+    %partial_lse: memref<4x2x8x300xf32>) {
+  // expected-error @below {{expected 'scales' beside 'partial_o' of type f16}}
+  "attn.combine"(%partial_o, %partial_lse) : (memref<4x2x8x300x64xf16>, memref<4x2x8x300xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @combine_c12_type(
+    %partial_o: memref<4x2x8x300x64xf16>,
+    %partial_lse: memref<4x2x8x300xf32>,
+    %scales: memref<4x2x8x300xf16>,
+    %o: memref<2x8x300x64xf16>) {
+  // expected-error @below {{expected 'partial_scales' of type f32, got 'f16'}}
+  attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf16>, memref<4x2x8x300xf32>)
+    scales(%scales : memref<4x2x8x300xf16>) outs(%o : memref<2x8x300x64xf16>)
+  return
+}
+
+// -----
+
+func.func @combine_c12_extents(
+    // expected-note @below {{dimension 0 of 'partial_o' is 4}}
+    %partial_o: memref<4x2x8x300x64xf16>,
+    %partial_lse: memref<4x2x8x300xf32>,
+    %scales: memref<3x2x8x300xf32>,
+    %o: memref<2x8x300x64xf16>) {
+  // expected-error @below {{expected dimension 0 of 'partial_scales' (partial results) to be 4, got 3}}
+  attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf16>, memref<4x2x8x300xf32>)
+    scales(%scales : memref<3x2x8x300xf32>) outs(%o : memref<2x8x300x64xf16>)
   return
 }
 

@@ -37,6 +37,9 @@ struct KernelShape {
   /// The kernel awaits the one in front of it by itself, and may start before
   /// that has ended.
   bool programmatic = false;
+  /// The schedule says by itself, where its kernel has a next step, when CTAs
+  /// of that may start.
+  bool releasesNext = false;
   /// The kernel merges the partial results of its runs of keys, in place of the
   /// attn.combine behind the problem.
   bool mergesRuns = false;

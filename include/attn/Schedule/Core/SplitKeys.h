@@ -16,12 +16,16 @@ namespace mlir::attn {
 /// Lets `op` write partial results of `splits` runs to buffers that are
 /// allocated in front of it, and merges them behind it into what it wrote. A
 /// plan may say that the kernel of `op` does both. Partial results of o have
-/// the type `partials`, f32 if it is null.
+/// the type `partials`, f32 if it is null, and those of f16 scales of rows.
 CombineOp splitKeys(AttentionOp op, int64_t splits, Type partials = {});
 /// Takes back what splitKeys did.
 void joinKeys(AttentionOp op, CombineOp combine);
-/// Gives the partial results of o the type `partials`, where they are memory of
-/// the launch that only `op` and what merges them use.
+/// The type of partial results that is asked for, or best where that is `auto`;
+/// null for f32.
+Type choosePartials(const ProblemFacts &facts, llvm::StringRef asked);
+/// Gives the partial results of o the type `partials`, and scales of rows to
+/// those of f16, where they are memory of the launch that only `op` and what
+/// merges them use.
 void setPartials(AttentionOp op, Type partials);
 
 /// What an attention is expected to take with its keys in `splits` runs.
@@ -63,12 +67,13 @@ bool maySplitKeys(const ProblemFacts &facts);
 /// Compares numbers of runs of an attention that may be split, and plans that
 /// are as fast as each other where lengths are even. `whole` has its plans in
 /// one run, the fastest first. `op` is as it was afterwards. Partial results
-/// would be of `partials`, as splitKeys has it.
+/// are taken for f32, whatever they will be: their type changes how results are
+/// rounded, and not of how many runs they are the sum.
 FailureOr<SplitChoice>
 chooseSplits(AttentionOp op, const PlanCandidates &whole,
              const ProblemFacts &facts, const TargetRow &target,
              llvm::ArrayRef<const Schedule *> schedules,
-             llvm::ArrayRef<PlanParameter> parameters = {}, Type partials = {});
+             llvm::ArrayRef<PlanParameter> parameters = {});
 
 /// The candidates as a table: a line of headings, then one for each.
 std::string formatSplitTable(const SplitChoice &choice);

@@ -17,6 +17,9 @@ struct CombineFacts {
   /// Columns of o that share a scale, 0 if there are no scales.
   int64_t groupColumns = 0;
   TensorFacts partialO, partialLse, o, lse, oScales;
+  /// What units of the rows of partialO stand for; without value where they are
+  /// ones.
+  TensorFacts partialScales;
   /// Runs were dealt by lengths: of those behind the last one with keys nothing
   /// but an LSE is there.
   bool areDealt = false;

@@ -46,7 +46,8 @@ struct ProblemFacts {
   /// Pages that are not in the pool hide their keys.
   bool selected = false;
   TensorFacts q, k, v, o, lse, sinks, cuSeqlensQ, cuSeqlensK;
-  /// What units of each row of o stand for: an output.
+  /// What units of each row of o stand for, or of groups of its columns: an
+  /// output.
   TensorFacts oScales;
   /// All three or none; that of q only beside a q of 8 bits.
   TensorFacts qDescale, kDescale, vDescale;
@@ -93,6 +94,8 @@ struct ProblemFacts {
   bool isServed() const;
   /// True if a tensor says how many keys each sequence has.
   bool hasLengths() const { return static_cast<bool>(kvLengths); }
+  /// True if rows of partial results have scales, powers of two.
+  bool hasPartialScales() const { return oScales && kvSplits != 0; }
   /// True if the CTA that finishes the last run of a tile merges them all.
   bool mergesRuns() const { return static_cast<bool>(mergedO); }
   /// What the kernel multiplies its results by: `outScale`, if they are no

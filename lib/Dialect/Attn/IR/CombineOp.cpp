@@ -8,7 +8,41 @@ using namespace mlir;
 using namespace mlir::attn;
 
 MutableOperandRange CombineOp::getDpsInitsMutable() {
-  return getOutputsMutable();
+  MutableOperandRange others = getOthersMutable();
+  unsigned first = getPartialScales() ? 1 : 0;
+  return others.slice(first, others.size() - first);
+}
+
+ParseResult attn::parseScalesAndOutputs(
+    OpAsmParser &parser,
+    SmallVectorImpl<OpAsmParser::UnresolvedOperand> &others,
+    SmallVectorImpl<Type> &types, Type partials) {
+  bool isScaled =
+      isa<ShapedType>(partials) && CombineOp::hasPartialScales(partials);
+  SMLoc loc = parser.getCurrentLocation();
+  bool hasScales = succeeded(parser.parseOptionalKeyword("scales"));
+  if (isScaled != hasScales)
+    return parser.emitError(loc, "expected 'scales' exactly beside partial "
+                                 "results of type f16, got ")
+           << (hasScales ? "them" : "none") << " beside " << partials;
+  if (hasScales &&
+      (parser.parseLParen() || parser.parseOperand(others.emplace_back()) ||
+       parser.parseColonType(types.emplace_back()) || parser.parseRParen()))
+    return failure();
+  return failure(parser.parseKeyword("outs") || parser.parseLParen() ||
+                 parser.parseOperandList(others) ||
+                 parser.parseColonTypeList(types) || parser.parseRParen());
+}
+
+void attn::printScalesAndOutputs(OpAsmPrinter &printer, Operation *,
+                                 OperandRange others, TypeRange types,
+                                 Type partials) {
+  if (CombineOp::hasPartialScales(partials)) {
+    printer << "scales(" << others.front() << " : " << types.front() << ") ";
+    others = others.drop_front();
+    types = types.drop_front();
+  }
+  printer << "outs(" << others << " : " << types << ")";
 }
 
 Value CombineOp::getLse() {
@@ -23,6 +57,10 @@ void CombineOp::getEffects(
 }
 
 LogicalResult CombineOp::verify() {
+  // combine_c12
+  bool hasHalves = CombineOp::hasPartialScales(getPartialO().getType());
+  if (hasHalves && getOthers().empty())
+    return emitOpError("expected 'scales' beside 'partial_o' of type f16");
   // combine_c10
   size_t least = getOutGroupAttr() ? 2 : 1;
   if (getOutputs().size() < least || getOutputs().size() > least + 1)
@@ -34,9 +72,11 @@ LogicalResult CombineOp::verify() {
   NamedValue partialLse{"partial_lse", getPartialLse()};
   NamedValue o{"o", getO()}, lse{"lse", getLse()};
   NamedValue scales{"o_scales", getOScales()};
+  NamedValue partialScales{"partial_scales", getPartialScales()};
   // combine_c1, combine_c2
   SmallVector<OperandRule> rules = {{partialO, 5, /*unitStride=*/true},
                                     {partialLse, 4, /*unitStride=*/false},
+                                    {partialScales, 4, /*unitStride=*/false},
                                     {o, 4, /*unitStride=*/true},
                                     {lse, 3, /*unitStride=*/false},
                                     {scales, 4, /*unitStride=*/false}};
@@ -44,10 +84,10 @@ LogicalResult CombineOp::verify() {
     return failure();
   // combine_c3
   if (Type type = elementTypeOf(partialO.value);
-      !type.isF32() && !type.isBF16())
-    return emitOpError("expected 'partial_o' of type f32 or bf16, got ")
+      !type.isF32() && !type.isBF16() && !type.isF16())
+    return emitOpError("expected 'partial_o' of type f32, bf16 or f16, got ")
            << type;
-  for (NamedValue operand : {partialLse, lse, scales})
+  for (NamedValue operand : {partialLse, partialScales, lse, scales})
     if (operand.value && !elementTypeOf(operand.value).isF32())
       return emitOpError("expected '") << operand.name << "' of type f32, got "
                                        << elementTypeOf(operand.value);
@@ -75,13 +115,16 @@ LogicalResult CombineOp::verify() {
     return emitOpError("expected at least one partial result, got none");
   // combine_c6
   Extent splits(*this, "partial results");
-  if (failed(splits.unify(partialO, 0)) || failed(splits.unify(partialLse, 0)))
+  if (failed(splits.unify(partialO, 0)) ||
+      failed(splits.unify(partialLse, 0)) ||
+      failed(splits.unify(partialScales, 0)))
     return failure();
   const char *meanings[] = {"batch", "query heads", "queries"};
   for (unsigned dim = 0; dim < 3; ++dim) {
     Extent extent(*this, meanings[dim]);
     if (failed(extent.unify(partialO, dim + 1)) ||
         failed(extent.unify(partialLse, dim + 1)) ||
+        failed(extent.unify(partialScales, dim + 1)) ||
         failed(extent.unify(o, dim)) || failed(extent.unify(lse, dim)) ||
         failed(extent.unify(scales, dim)))
       return failure();

@@ -391,7 +391,36 @@ LogicalResult attn::checkOutputGroups(Operation *op, const NamedValue &o,
   return success();
 }
 
+/// Partial results of f16 have a scale for each row.
+static LogicalResult checkPartialScales(AttentionOp op) {
+  NamedValue o{"o", op.getO()}, scales{"o_scales", op.getOScales()};
+  // attention_c48
+  bool hasHalves = elementTypeOf(o.value).isF16();
+  if (hasHalves != static_cast<bool>(scales.value))
+    return op.emitOpError("expected 'out_scales' exactly with partial results "
+                          "of type f16, got ")
+           << (hasHalves ? "none" : "them") << " and partial results of type "
+           << elementTypeOf(o.value);
+  if (op.getOutGroupAttr())
+    return op.emitOpError("expected no 'out_group' with partial results");
+  if (!scales.value)
+    return success();
+  if (!elementTypeOf(scales.value).isF32())
+    return op.emitOpError("expected 'o_scales' of type f32, got ")
+           << elementTypeOf(scales.value);
+  const char *meanings[] = {"partial results", "batch", "query heads",
+                            "queries"};
+  for (auto [dim, meaning] : llvm::enumerate(meanings)) {
+    Extent extent(op, meaning);
+    if (failed(extent.unify(o, dim)) || failed(extent.unify(scales, dim)))
+      return failure();
+  }
+  return success();
+}
+
 LogicalResult attn::checkOutputScales(AttentionOp op) {
+  if (op.getKvSplits())
+    return checkPartialScales(op);
   // attention_c45
   IntegerAttr group = op.getOutGroupAttr();
   if (!op.getOScales() && !group)
@@ -400,8 +429,6 @@ LogicalResult attn::checkOutputScales(AttentionOp op) {
     return op.emitOpError("expected both 'out_scales' and 'out_group' or "
                           "neither, got one");
   NamedValue o{"o", op.getO()}, scales{"o_scales", op.getOScales()};
-  if (op.getKvSplits())
-    return op.emitOpError("expected no 'out_scales' with partial results");
   Type type = elementTypeOf(o.value);
   if (!isFloat8(type))
     return op.emitOpError("expected 'out_scales' only with an 8-bit output, "

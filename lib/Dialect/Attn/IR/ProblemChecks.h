@@ -80,6 +80,15 @@ LogicalResult checkOutputScales(AttentionOp op);
 LogicalResult checkOutputGroups(Operation *op, const NamedValue &o,
                                 const NamedValue &scales, int64_t size);
 
+/// `scales` and its operand beside partial outputs of f16, of type `partials`,
+/// then the outputs of attn.combine.
+ParseResult
+parseScalesAndOutputs(OpAsmParser &parser,
+                      SmallVectorImpl<OpAsmParser::UnresolvedOperand> &others,
+                      SmallVectorImpl<Type> &types, Type partials);
+void printScalesAndOutputs(OpAsmPrinter &printer, Operation *op,
+                           OperandRange others, TypeRange types, Type partials);
+
 /// An extent that several operands have in common. The first static one is
 /// taken as what the others have to be.
 class Extent {

@@ -191,9 +191,9 @@ static LogicalResult checkElementTypes(AttentionOp op) {
   // attention_c6, attention_c24
   Type outType = elementTypeOf(op.getO());
   if (op.getKvSplits()) {
-    if (!outType.isF32() && !outType.isBF16())
+    if (!outType.isF32() && !outType.isBF16() && !outType.isF16())
       return op.emitOpError(
-                 "expected partial results of type f32 or bf16, got ")
+                 "expected partial results of type f32, bf16 or f16, got ")
              << outType;
   } else if (!isOutputType(outType) && !isFloat8(outType)) {
     return op.emitOpError("expected 'o' of type f16, bf16, f32, f8E4M3FN or "

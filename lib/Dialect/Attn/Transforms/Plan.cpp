@@ -84,7 +84,8 @@ private:
   SmallVector<PlanParameter> parameters;
   bool allowsSpills = false;
   StringRef kernel;
-  /// Of what partial results become; null leaves them f32.
+  /// Of what partial results of the attention that is planned become; null
+  /// leaves them f32.
   Type partialType;
   std::optional<PlanTable> table;
 };
@@ -365,8 +366,8 @@ LogicalResult AttnPlanPass::planSplits(const ProblemFacts &facts,
   if (!split || !maySplitKeys(facts) || candidates.plans.empty())
     return success();
   AttentionOp op = facts.op;
-  FailureOr<SplitChoice> choice = chooseSplits(
-      op, candidates, facts, target, schedules, parameters, partialType);
+  FailureOr<SplitChoice> choice =
+      chooseSplits(op, candidates, facts, target, schedules, parameters);
   if (failed(choice))
     return failure();
   if (choice->candidates.empty())
@@ -433,11 +434,16 @@ LogicalResult AttnPlanPass::planOneRun(AttentionOp op, const TargetRow &target,
 }
 
 LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
-  if (partialType && !op.getPlanAttr())
-    setPartials(op, partialType);
   FailureOr<ProblemFacts> facts = ProblemFacts::get(op);
   if (failed(facts))
     return failure();
+  partialType = choosePartials(*facts, partials);
+  if (partialType && !op.getPlanAttr()) {
+    setPartials(op, partialType);
+    facts = ProblemFacts::get(op);
+    if (failed(facts))
+      return failure();
+  }
   if (op.getPlanAttr())
     return checkPlan(*facts, target);
   FailureOr<bool> isTaken = takeFromTable(*facts, target);
@@ -457,7 +463,8 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
       collectCandidates(facts->getPlanned(), target, schedules, parameters);
   dropIllegal(*facts, target, candidates);
   bool isMerged = candidates.plans.empty() && facts->oScales &&
-                  candidates.unfit.empty() && mayMergeScales(*facts);
+                  !facts->hasPartialScales() && candidates.unfit.empty() &&
+                  mayMergeScales(*facts);
   if (isMerged && failed(planOneRun(op, target, schedules, candidates)))
     return failure();
   if (failed(planSplits(*facts, target, schedules, candidates)))
@@ -565,12 +572,11 @@ void AttnPlanPass::runOnOperation() {
     }
     table = std::move(*read);
   }
-  if (partials != "f32" && partials != "bf16") {
-    module.emitError("partials: expected f32 or bf16, got '")
+  if (!llvm::is_contained({"auto", "f32", "f16", "bf16"}, partials)) {
+    module.emitError("partials: expected auto, f32, f16 or bf16, got '")
         << partials << "'";
     return signalPassFailure();
   }
-  partialType = partials == "bf16" ? BFloat16Type::get(&getContext()) : Type();
   if (failed(readParameters()))
     return signalPassFailure();
   // Splitting adds ops.

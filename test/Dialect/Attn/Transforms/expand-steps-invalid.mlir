@@ -2,7 +2,7 @@
 
 func.func @one_allocated(%q: memref<1x1x16x16xf16>, %pl: memref<2x1x1x16xf32>) {
   %po = memref.alloc() : memref<2x1x1x16x16xf32>
-  // expected-error @below {{expected both partial results in memory of memref.alloc, or none of them}}
+  // expected-error @below {{expected all partial results in memory of memref.alloc, or none of them}}
   attn.attention ins(%q, %q, %q : memref<1x1x16x16xf16>, memref<1x1x16x16xf16>, memref<1x1x16x16xf16>)
                  outs(%po, %pl : memref<2x1x1x16x16xf32>, memref<2x1x1x16xf32>) {kv_splits = 2 : i64}
   return
@@ -51,9 +51,24 @@ func.func @half(%q: memref<1x1x16x16xf16>, %other: memref<2x1x1x16xf32>, %o: mem
   %pl = memref.alloc() : memref<2x1x1x16xf32>
   attn.attention ins(%q, %q, %q : memref<1x1x16x16xf16>, memref<1x1x16x16xf16>, memref<1x1x16x16xf16>)
                  outs(%po, %pl : memref<2x1x1x16x16xf32>, memref<2x1x1x16xf32>) {kv_splits = 2 : i64}
-  // expected-error @below {{expected both partial results from one attention, got one of them}}
+  // expected-error @below {{expected all partial results from one attention, got some of them}}
   attn.combine ins(%po, %other : memref<2x1x1x16x16xf32>, memref<2x1x1x16xf32>)
                outs(%o : memref<1x1x16x16xf16>)
+  return
+}
+
+// -----
+
+func.func @other_scales(%q: memref<1x1x16x16xf16>, %other: memref<2x1x1x16xf32>, %o: memref<1x1x16x16xf16>) {
+  %po = memref.alloc() : memref<2x1x1x16x16xf16>
+  %pl = memref.alloc() : memref<2x1x1x16xf32>
+  %ps = memref.alloc() : memref<2x1x1x16xf32>
+  attn.attention ins(%q, %q, %q : memref<1x1x16x16xf16>, memref<1x1x16x16xf16>, memref<1x1x16x16xf16>)
+                 outs(%po, %pl : memref<2x1x1x16x16xf16>, memref<2x1x1x16xf32>)
+                 out_scales(%ps : memref<2x1x1x16xf32>) {kv_splits = 2 : i64}
+  // expected-error @below {{expected all partial results from one attention, got some of them}}
+  attn.combine ins(%po, %pl : memref<2x1x1x16x16xf16>, memref<2x1x1x16xf32>)
+               scales(%other : memref<2x1x1x16xf32>) outs(%o : memref<1x1x16x16xf16>)
   return
 }
 

@@ -1,13 +1,30 @@
 // RUN: attn-opt --attn-plan="chip=sm_90a partials=bf16" --split-input-file %s | FileCheck %s
 // RUN: attn-opt --attn-plan="chip=sm_90a" --split-input-file %s | FileCheck %s --check-prefix=WIDE
-// RUN: not attn-opt --attn-plan="chip=sm_90a partials=f16" --split-input-file %s 2>&1 | FileCheck %s --check-prefix=TYPE
+// RUN: attn-opt --attn-plan="chip=sm_90a partials=f16" --split-input-file %s | FileCheck %s --check-prefix=HALF
+// RUN: not attn-opt --attn-plan="chip=sm_90a partials=f64" --split-input-file %s 2>&1 | FileCheck %s --check-prefix=TYPE
+// RUN: attn-compile --q=1x128x1x576xbf16 --rope-dim=64 --kv-lengths=32768 --page-size=64 --chip=sm_90a --emit=plan | FileCheck %s --check-prefix=LATENT
+// RUN: attn-compile --q=1x128x1x576xbf16 --rope-dim=64 --kv-lengths=300 --page-size=64 --kv-splits=3 --chip=sm_90a --emit=plan | FileCheck %s --check-prefix=LATENT
+// RUN: attn-compile --q=1x128x1x576xbf16 --rope-dim=64 --kv-lengths=32768 --page-size=64 --out-type=f32 --chip=sm_90a --emit=plan | FileCheck %s --check-prefix=EXACT
+// RUN: attn-compile --q=1x128x1x576xbf16 --rope-dim=64 --kv-lengths=300 --page-size=64 --kv-splits=3 --out-type=f32 --chip=sm_90a --emit=plan | FileCheck %s --check-prefix=EXACT
+// RUN: attn-compile --q=1x128x1x576xbf16 --rope-dim=64 --kv-lengths=32768 --page-size=64 --partials=f32 --chip=sm_90a --emit=plan | FileCheck %s --check-prefix=EXACT
 // RUN: attn-compile --q=1x128x1x576xbf16 --rope-dim=64 --kv-lengths=32768 --page-size=64 --chip=sm_90a --partials=bf16 --emit=plan | FileCheck %s --check-prefix=CUT
 // RUN: attn-compile --q=1x8x1x64xf16 --kv-heads=2 --kv-lengths=300 --page-size=16 --run-keys=128 --chip=sm_80 --partials=bf16 --emit=plan | FileCheck %s --check-prefix=FIXED
 
 // The option is about partial results of o that only the launch sees, those of the planner's
-// runs and of a problem's own. LSEs stay f32.
+// runs and of a problem's own. LSEs stay f32, and rows of f16 have scales. Without it latent
+// attention has f16, unless its results are f32.
 
-// TYPE: error: partials: expected f32 or bf16, got 'f16'
+// TYPE: error: partials: expected auto, f32, f16 or bf16, got 'f64'
+
+// LATENT: %[[O:.*]] = memref.alloc() : memref<[[RUNS:[0-9]+]]x1x128x1x512xf16>
+// LATENT-DAG: %[[L:.*]] = memref.alloc() : memref<[[RUNS]]x1x128x1xf32>
+// LATENT-DAG: %[[S:.*]] = memref.alloc() : memref<[[RUNS]]x1x128x1xf32>
+// LATENT: attn.attention {{.*}} outs(%[[O]], %[[L]] : {{.*}} out_scales(%[[S]] :
+// LATENT: attn.combine ins(%[[O]], %[[L]] : {{.*}} scales(%[[S]] :
+
+// EXACT: memref.alloc() : memref<{{[0-9]+}}x1x128x1x512xf32>
+// EXACT-NOT: out_scales
+// EXACT: attn.combine
 
 // CUT: memref.alloc() : memref<[[RUNS:[0-9]+]]x1x128x1x512xbf16>
 // CUT: memref.alloc() : memref<[[RUNS]]x1x128x1xf32>
@@ -22,6 +39,12 @@
 // CHECK: attn.combine ins({{.*}} : memref<3x1x8x1x64xbf16>, memref<3x1x8x1xf32>)
 // WIDE-NOT: bf16
 // WIDE: attn.combine
+// HALF-LABEL: func.func @launch
+// HALF: %[[O:.*]] = memref.alloc() : memref<3x1x8x1x64xf16>
+// HALF: %[[L:.*]] = memref.alloc() : memref<3x1x8x1xf32>
+// HALF: %[[S:.*]] = memref.alloc() : memref<3x1x8x1xf32>
+// HALF: attn.attention {{.*}} outs(%[[O]], %[[L]] : {{.*}} out_scales(%[[S]] : memref<3x1x8x1xf32>)
+// HALF: attn.combine ins(%[[O]], %[[L]] : {{.*}} scales(%[[S]] : memref<3x1x8x1xf32>) outs(
 func.func @launch(%q: memref<1x8x1x64xf16>, %k: memref<1x2x300x64xf16>,
                   %v: memref<1x2x300x64xf16>, %o: memref<1x8x1x64xf16>) {
   %partial = memref.alloc() : memref<3x1x8x1x64xf32>
@@ -40,6 +63,8 @@ func.func @launch(%q: memref<1x8x1x64xf16>, %k: memref<1x2x300x64xf16>,
 
 // CHECK-LABEL: func.func @caller
 // CHECK-NOT: bf16
+// HALF-LABEL: func.func @caller
+// HALF-NOT: out_scales
 func.func @caller(%q: memref<1x8x1x64xf16>, %k: memref<1x2x300x64xf16>,
                   %v: memref<1x2x300x64xf16>, %partial: memref<3x1x8x1x64xf32>,
                   %lse: memref<3x1x8x1xf32>) {
@@ -53,6 +78,8 @@ func.func @caller(%q: memref<1x8x1x64xf16>, %k: memref<1x2x300x64xf16>,
 
 // CHECK-LABEL: func.func @reader
 // CHECK-NOT: bf16
+// HALF-LABEL: func.func @reader
+// HALF-NOT: out_scales
 func.func @reader(%q: memref<1x8x1x64xf16>, %k: memref<1x2x300x64xf16>,
                   %v: memref<1x2x300x64xf16>, %o: memref<1x8x1x64xf16>,
                   %copy: memref<3x1x8x1x64xf32>) {

@@ -73,8 +73,8 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     whose keys are in pages.
 
     With `kv_splits = S` the keys of each row are cut into S runs and o and lse
-    become the partial results of each run, o (S, B, H, Nq, Dv) of type f32 or
-    bf16 and lse (S, B, H, Nq) of type f32, for `attn.combine`. Runs are in order and may be empty,
+    become the partial results of each run, o (S, B, H, Nq, Dv) of type f32, bf16
+    or f16 and lse (S, B, H, Nq) of type f32, for `attn.combine`. Runs are in order and may be empty,
     which gives 0 and -inf; their ends are the schedule's choice without
     `run_keys`. Sinks count in run 0 only. Partial results that a function
     allocates (`memref.alloc`) and that only problems use become workspaces: the
@@ -107,6 +107,10 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     `out_group = N` each N columns of a row of an 8-bit o have a scale of their own,
     which the op writes: `o_scales[b,h,i,c] = max_j |o[b,h,i,j]| / M` over the columns
     j of group c, 1 where that is 0, and o is divided by it before it is rounded.
+    With `kv_splits` and an o of f16 `out_scales(%o_scales)`, (S, B, H, Nq), says what
+    one unit of each row of o stands for, for all runs of all rows: a power of two, by
+    which the row's largest number in size is in [2^14, 2^15), or less where that power
+    would be below 2^-126. So partial results of f16 keep 11 bits whatever their range.
 
     k and v have the type of q, or one of 8 bits beside a q of 16 bits.
 
@@ -132,7 +136,7 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     the score that `score_mod` gives.
 
     The constraints are numbered in `docs/spec.md` (attention_c1 to
-    attention_c47).
+    attention_c48).
 
     Undefined behaviour: o or lse overlapping an input or each other;
     cu_seqlens outside the rows or decreasing; a query sequence longer than
@@ -164,8 +168,8 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     Arg<Attn_ShapedOperand, "output, (B, H, Nq, Dv)">:$o,
     /*attention_c7*/
     Arg<Optional<Attn_ShapedOperand>, "log-sum-exp, (B, H, Nq), f32">:$lse,
-    /*attention_c45, attention_c46*/
-    Arg<Optional<Attn_ShapedOperand>, "what units of each row of o stand for, (B, H, Nq, Dv / N), f32">:$o_scales,
+    /*attention_c45, attention_c46, attention_c48*/
+    Arg<Optional<Attn_ShapedOperand>, "what units of each row of o stand for, (B, H, Nq, Dv / N), or of a partial result (S, B, H, Nq), f32">:$o_scales,
     /*attention_c19*/
     Arg<Optional<Attn_ShapedOperand>, "one extra logit for each head, (H), f32">:$sinks,
     /*attention_c20, attention_c21, attention_c22*/
@@ -288,7 +292,10 @@ def Attn_CombineOp : Attn_Op<"combine", [
     lse    = m + log(sum_s w[s])
     ```
 
-    A row whose partial LSEs are all -inf gives `o = 0`, `lse = -inf`. `out_scale`
+    A row whose partial LSEs are all -inf gives `o = 0`, `lse = -inf`. What a
+    partial result without weight, `w[s] = 0`, has is not looked at. With `scales`,
+    exactly beside partial outputs of f16, `partial_o[s]` is the stored numbers times
+    `partial_scales[s]`, of their row. `out_scale`
     multiplies o before it is rounded to an 8-bit type. With `out_group = N` the last output is
     `o_scales`: each N columns of a row of an 8-bit o have a scale, as `out_scales` of
     `attn.attention` says, which the op writes.
@@ -296,13 +303,19 @@ def Attn_CombineOp : Attn_Op<"combine", [
     The kernel that computes the partial results may do the merge too, where its
     plan says `combine = launch`; there is no kernel of the op then.
 
-    The constraints are numbered in `docs/spec.md` (combine_c1 to combine_c11).
+    The constraints are numbered in `docs/spec.md` (combine_c1 to combine_c12).
 
-    Undefined behaviour: o or lse overlapping an input or each other.
+    Undefined behaviour: o, lse or o_scales overlapping an input or each other.
 
     Example:
 
     ```mlir
+    func.func @merge_halves(%po: memref<4x2x8x300x64xf16>, %pl: memref<4x2x8x300xf32>,
+                            %ps: memref<4x2x8x300xf32>, %o: memref<2x8x300x64xf16>) {
+      attn.combine ins(%po, %pl : memref<4x2x8x300x64xf16>, memref<4x2x8x300xf32>)
+                   scales(%ps : memref<4x2x8x300xf32>) outs(%o : memref<2x8x300x64xf16>)
+      return
+    }
     func.func @merge(%po: memref<4x2x8x300x64xf32>, %pl: memref<4x2x8x300xf32>,
                      %o: memref<2x8x300x64xf16>, %lse: memref<2x8x300xf32>) {
       attn.combine ins(%po, %pl : memref<4x2x8x300x64xf32>, memref<4x2x8x300xf32>)
@@ -313,10 +326,10 @@ def Attn_CombineOp : Attn_Op<"combine", [
   }];
   let arguments = (ins
     /*combine_c1, combine_c2, combine_c3, combine_c4, combine_c5, combine_c6*/
-    Arg<Attn_ShapedOperand, "partial outputs, (S, B, H, Nq, Dv), f32 or bf16">:$partial_o,
+    Arg<Attn_ShapedOperand, "partial outputs, (S, B, H, Nq, Dv), f32, bf16 or f16">:$partial_o,
     Arg<Attn_ShapedOperand, "partial log-sum-exps, (S, B, H, Nq), f32">:$partial_lse,
-    /*combine_c10*/
-    Arg<Variadic<Attn_ShapedOperand>, "o, (B, H, Nq, Dv); lse, (B, H, Nq), f32, where it is wanted; with `out_group` o_scales, (B, H, Nq, Dv / N), f32">:$outputs,
+    /*combine_c10, combine_c12*/
+    Arg<Variadic<Attn_ShapedOperand>, "beside partial outputs of f16 their scales, (S, B, H, Nq), f32; o, (B, H, Nq, Dv); lse, (B, H, Nq), f32, where it is wanted; with `out_group` o_scales, (B, H, Nq, Dv / N), f32">:$others,
     /*combine_c9*/
     Described<OptionalAttr<F32Attr>, "factor of the output">:$out_scale,
     /*combine_c11*/
@@ -328,7 +341,8 @@ def Attn_CombineOp : Attn_Op<"combine", [
   let results = (outs Res<Variadic<AnyRankedTensor>, "the outputs, on tensors">:$results);
   let assemblyFormat = [{
     `ins` `(` $partial_o `,` $partial_lse `:` type($partial_o) `,` type($partial_lse) `)`
-    `outs` `(` $outputs `:` type($outputs) `)` attr-dict (`->` type($results)^)?
+    custom<ScalesAndOutputs>($others, type($others), ref(type($partial_o)))
+    attr-dict (`->` type($results)^)?
   }];
   // Bytecode in front of version 4 has no `out_scale`, of 5 no `out_group`.
   let useCustomPropertiesEncoding = 1;
@@ -337,6 +351,22 @@ def Attn_CombineOp : Attn_Op<"combine", [
     MutableOperandRange getDpsInitsMutable();
     /// The name of the kernel in force: the plan's, or the attribute.
     ::llvm::StringRef getKernelName();
+    /// What units of the rows of partial outputs stand for, null if they are
+    /// ones.
+    Value getPartialScales() {
+      return hasPartialScales(getPartialO().getType()) ? getOthers().front()
+                                                       : Value();
+    }
+    /// Whether partial outputs of a type have scales.
+    static bool hasPartialScales(Type partials) {
+      return ::llvm::cast<::mlir::ShapedType>(partials)
+          .getElementType()
+          .isF16();
+    }
+    /// o, lse and o_scales, as far as they are there.
+    OperandRange getOutputs() {
+      return getOthers().drop_front(getPartialScales() ? 1 : 0);
+    }
     Value getO() { return getOutputs().front(); }
     /// The log-sum-exp, null if there is none.
     Value getLse();

@@ -24,6 +24,12 @@ def AttnPlanPass : Pass<"attn-plan", "::mlir::ModuleOp"> {
     extents, no `kv_splits`, no plan) are cut into runs, which an `attn.combine`
     merges, where estimates with even lengths and with others ask for it.
 
+    `partials` is the type of the runs' results where only the launch sees them:
+    those of runs that are cut here, and of a problem's own where its
+    `attn.combine` is all that reads them. f16 brings scales of rows
+    (`out_scales`). `auto` is f16 for the latent form with outputs of 16 bits or less,
+    and leaves others f32.
+
     Example: test/doc/attn-plan.mlir
   }];
   let options = [
@@ -43,8 +49,8 @@ def AttnPlanPass : Pass<"attn-plan", "::mlir::ModuleOp"> {
            "Print all candidates with their sums of memory and registers.">,
     Option<"split", "split", "bool", "true",
            "Cut the keys of servers' attentions into runs where it pays.">,
-    Option<"partials", "partials", "std::string", "\"f32\"",
-           "Element type of the results of runs that the launch merges: f32 or bf16.">
+    Option<"partials", "partials", "std::string", "\"auto\"",
+           "Element type of the results of runs that the launch merges: f32, f16, bf16, or auto.">
   ];
   let statistics = [Statistic<"numSplit", "split", "Number of attentions whose keys were cut into runs">];
   let dependentDialects = ["::mlir::attn::AttnDialect",

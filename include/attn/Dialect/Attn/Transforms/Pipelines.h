@@ -44,8 +44,8 @@ struct AttnPipelineOptions : PassPipelineOptions<AttnPipelineOptions> {
   Option<std::string> partials{
       *this, "partials",
       llvm::cl::desc("Element type of the results of runs that the launch "
-                     "merges: f32 or bf16."),
-      llvm::cl::init("f32")};
+                     "merges: f32, f16, bf16, or auto."),
+      llvm::cl::init("auto")};
   Option<bool> printPlans{
       *this, "print-plans",
       llvm::cl::desc("Print the ten best candidates with their estimates."),
