@@ -123,6 +123,8 @@ private:
 
 /// Takes over what a run has found; true if it may go on.
 bool Checker::judge(Machine &machine) {
+  if (machine.isImpossible())
+    return true;
   report.steps = machine.getSteps();
   report.unknowns = std::max<int64_t>(report.unknowns, machine.countUnknowns());
   report.assumptions |= machine.getAssumptions();

@@ -233,6 +233,9 @@ struct Program {
   /// Values that grow by a number in each trip of a loop and are only compared
   /// with zero (BarrierDifferences.cpp).
   SmallVector<std::pair<Slot, int64_t>> growths;
+  /// Values that say how many trips a loop has left, and those that fall with
+  /// it.
+  SmallVector<Slot> counters;
   /// Values that are numbers of groups.
   llvm::BitVector groupSlots;
   /// Tiles come one by one (Code::Tile): all that there are.

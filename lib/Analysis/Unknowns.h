@@ -116,6 +116,8 @@ public:
   void keepOnly(const llvm::DenseSet<uint32_t> &live);
   /// True if no numbers are like that.
   bool areImpossible() const;
+  /// True if integers are.
+  bool haveIntegers() const { return !areImpossible() && findNumbers(); }
   /// Numbers for which all hold, the least ones if there are such.
   std::optional<std::vector<std::pair<uint32_t, int64_t>>> findNumbers() const;
   llvm::ArrayRef<Affine> get() const { return facts; }
