@@ -202,12 +202,10 @@ void Machine::splitAtQuestion(Machine &other) {
 /// factors have in common is left out, so that quotients that are the same for
 /// all integers are one unknown.
 Affine Machine::divide(const Affine &given, int64_t by) {
-  int64_t common = by;
-  for (auto [number, factor] : given.terms)
-    common = std::gcd(common, factor);
-  Affine sum(llvm::divideFloorSigned(given.constant, common));
-  for (auto [number, factor] : given.terms)
-    sum.terms.push_back({number, factor / common});
+  if (given.isConstant())
+    return given.dividedBy(by);
+  int64_t common = std::gcd(by, given.getCommonFactor());
+  Affine sum = given.dividedBy(common);
   by /= common;
   if (by == 1)
     return sum;

@@ -36,6 +36,10 @@ struct Affine {
   /// This, and `other` so many times.
   Affine plus(const Affine &other, int64_t times = 1) const;
   Affine times(int64_t factor) const { return Affine().plus(*this, factor); }
+  /// The largest number that all factors are multiples of; 1 without unknowns.
+  int64_t getCommonFactor() const;
+  /// The quotient by such a number, rounded down.
+  Affine dividedBy(int64_t divisor) const;
   /// True if no factor is beyond what sums of a few of them can hold.
   bool isSmall() const;
   std::string getText() const;
