@@ -38,7 +38,7 @@ static bool change(LoopKernel &kernel, std::mt19937 &rng, bool sends) {
     return false;
   unsigned place = pick(rng, ops.size());
   LoopOp &op = ops[place];
-  switch (pick(rng, kernel.walksTiles && !isAfter ? 13 : 9)) {
+  switch (pick(rng, kernel.walksTiles && !isAfter ? 15 : 9)) {
   case 0:
     ops.erase(ops.begin() + place);
     return true;
@@ -69,6 +69,10 @@ static bool change(LoopKernel &kernel, std::mt19937 &rng, bool sends) {
   case 9:
   case 10:
     op.when = pickWhen(rng);
+    return true;
+  case 13:
+  case 14:
+    op.isAtFirst = true;
     return true;
   case 11:
   case 12:
@@ -190,9 +194,10 @@ SmallKernel attn::oracle::unroll(const LoopKernel &kernel,
         int trips = countTrips(part, tile) + (isLast ? actor.more : 0);
         for (int trip = 0; trip < trips; ++trip, ++place)
           for (const LoopOp &op : actor.body)
-            if (isExecuted(op.when, trip, trips))
-              add(op, place % kernel.depth, place / kernel.depth,
-                  place % kernel.depth);
+            if (isExecuted(op.when, trip, trips)) {
+              unsigned slot = op.isAtFirst ? 0 : place % kernel.depth;
+              add(op, slot, place / kernel.depth, slot);
+            }
       }
     for (const LoopOp &op : actor.after)
       add(op, 0, 0, kernel.depth);
@@ -295,7 +300,8 @@ static std::string print(ArrayRef<LoopOp> ops, unsigned depth, StringRef prefix,
                       place, when);
     if (op.kind == SmallOp::Load)
       text += formatv("%{0}{1} = ", prefix, place);
-    text += ::print(op, depth, slot, parities, words, count);
+    text +=
+        ::print(op, depth, op.isAtFirst ? "%c0" : slot, parities, words, count);
     if (!when.empty())
       text += "}\n";
   }

@@ -20,6 +20,8 @@ struct LoopOp {
   /// Of a wait: added to the lap around the ring.
   unsigned parity = 0;
   unsigned bytes = 4;
+  /// At the ring's first slot, and not at that of the cursor.
+  bool isAtFirst = false;
   /// Only of kernels that walk tiles.
   When when = When::Always;
 };
