@@ -123,6 +123,8 @@ private:
 
 /// Takes over what a run has found; true if it may go on.
 bool Checker::judge(Machine &machine) {
+  if (machine.isImpossible())
+    return true;
   report.steps = machine.getSteps();
   report.unknowns = std::max<int64_t>(report.unknowns, machine.countUnknowns());
   report.assumptions |= machine.getAssumptions();
@@ -340,10 +342,22 @@ void Checker::learnReads() {
   Machine run(program, options);
   run.setLimit(limit);
   run.setBlock(program.blocks.front());
+  if (program.hasOpenTiles())
+    run.openLaunch();
   for (unsigned tile = 0; tile < kTilesToLearn; ++tile)
-    run.addTile(program.tileNumbers.front());
+    if (program.hasOpenTiles())
+      run.addOpenTile();
+    else
+      run.addTile(program.tileNumbers.front());
   run.endTiles();
   run.run();
+  // Of unknown tiles those are taken that end soonest, as a rule.
+  while (run.wantsChoice() && !run.isImpossible()) {
+    Machine other = run.split();
+    if (!other.isImpossible())
+      run = std::move(other);
+    run.run();
+  }
   report.steps = run.getSteps();
   reads = run.countReads();
 }
@@ -378,7 +392,8 @@ void Checker::exploreAll(bool joins) {
 }
 
 BarrierReport Checker::run() {
-  if (program.dealsTiles && !program.tileNumbers.empty())
+  if (program.dealsTiles &&
+      (program.hasOpenTiles() || !program.tileNumbers.empty()))
     learnReads();
   exploreAll(/*joins=*/true);
   auto startAnew = [&](bool joins) {

@@ -79,6 +79,8 @@ void Compiler::emitDifferences(scf::ForOp op) {
     int64_t growth = difference.trips * *getConstantIntValue(op.getStep());
     differences[difference.compare] = {op, slot, growth};
     program.growths.push_back({slot, growth});
+    if (growth < 0)
+      program.counters.push_back(slot);
   }
 }
 

@@ -44,6 +44,7 @@ Slot Compiler::emitCount(scf::ForOp op) {
   if (!isNew)
     return place->second;
   Slot left = place->second = newTemporary();
+  program.counters.push_back(left);
   Step &count = emit(Code::Count, op);
   count.dst = left;
   count.args = {slotOf(op.getLowerBound()), slotOf(op.getUpperBound()),

@@ -152,8 +152,11 @@ public:
   void addOpenTile();
   /// True if the next step depends on which of them it is.
   bool wantsChoice() const { return !choice.empty() || question || impossible; }
-  /// True if no launch leads here.
-  bool isImpossible() const { return impossible; }
+  /// True if no launch leads here. Of what is wrong it is asked of integers.
+  bool isImpossible() const {
+    bool isWrong = getWitness() || unsupported;
+    return impossible || (isWrong && !facts.haveIntegers());
+  }
   /// Goes on with the numbers that lead to one next step; the machine that is
   /// returned with the others.
   Machine split();

@@ -209,14 +209,18 @@ Affine Machine::nameTrips(const Affine &sum) {
 /// from here on is right.
 void Machine::forgetTrips() {
   std::map<uint32_t, int64_t> least;
+  auto findLeast = [&](const Warp &warp, Slot slot, const Affine &sum) {
+    if (warp.state == Warp::Done || !program->live[warp.pc].test(slot) ||
+        sum.terms.size() != 1 || sum.terms[0].second != 1 ||
+        unknowns->getSources(sum.terms[0].first).empty())
+      return;
+    int64_t &constant = least[sum.terms[0].first];
+    if (llvm::is_contained(program->counters, slot))
+      constant = std::min(constant, sum.constant);
+  };
   for (const Warp &warp : warps)
     for (auto &[slot, sum] : warp.unknown)
-      if (warp.state != Warp::Done && program->live[warp.pc].test(slot) &&
-          sum.terms.size() == 1 && sum.terms[0].second == 1 &&
-          !unknowns->getSources(sum.terms[0].first).empty()) {
-        int64_t &constant = least[sum.terms[0].first];
-        constant = std::min(constant, sum.constant);
-      }
+      findLeast(warp, slot, sum);
   // Loops of one tile have to do with each other.
   if (llvm::none_of(least, [](const auto &trips) {
         return trips.second < -kTripsBehind;

@@ -126,6 +126,16 @@ struct Step {
 /// A ring's number where there is none.
 inline constexpr uint32_t kNoRing = ~0u;
 
+/// A ring that may be turned. One whose slots are found in another way than by
+/// its cursors turns by so many positions as it has slots: by its parities.
+struct Ring {
+  int64_t depth = 1;
+  bool keepsSlots = false;
+  /// True if each CTA's turns by itself: by parities, which nobody else waits
+  /// for.
+  bool turnsAlone() const { return depth == 1 || keepsSlots; }
+};
+
 /// What a value is to a ring (BarrierRings.cpp).
 struct RingUse {
   enum Kind : uint8_t { None, Cursor, Index, Parity };
@@ -226,13 +236,16 @@ struct Program {
   /// The kinds of unknowns that steps may make (Unknowns::getKind).
   std::vector<std::string> unknownKinds;
   /// The depths of rings that may be turned, and what values are to them.
-  SmallVector<int64_t> rings;
+  SmallVector<Ring> rings;
   std::vector<RingUse> ringUses;
   /// Values that matter by these decisions only; none for others.
   std::vector<SmallVector<Decision, 1>> decisions;
   /// Values that grow by a number in each trip of a loop and are only compared
   /// with zero (BarrierDifferences.cpp).
   SmallVector<std::pair<Slot, int64_t>> growths;
+  /// Values that say how many trips a loop has left, and those that fall with
+  /// it.
+  SmallVector<Slot> counters;
   /// Values that are numbers of groups.
   llvm::BitVector groupSlots;
   /// Tiles come one by one (Code::Tile): all that there are.

@@ -38,6 +38,8 @@ private:
   void addIndex(Value index, Value cursor);
   void addBuffer(Value buffer, Value cursor);
   void refuse(Value value) { refused.insert(value); }
+  /// A ring whose slots are found in another way turns by its parities alone.
+  void keepSlots(Value value) { fixed.insert(value); }
   void unite(Value a, Value b) { groups.unionSets(key(a), key(b)); }
   void *key(Value value) {
     void *pointer = value.getAsOpaquePointer();
@@ -51,14 +53,14 @@ private:
   /// Where a value goes through control flow.
   llvm::DenseMap<Value, SmallVector<Value, 2>> goesTo;
   llvm::EquivalenceClasses<void *> groups;
-  llvm::DenseSet<Value> cursors, refused;
+  llvm::DenseSet<Value> cursors, refused, fixed;
   llvm::DenseMap<Value, Value> indices, parities;
   llvm::DenseMap<Value, int64_t> depths;
   llvm::DenseSet<Value> arrays, allocs;
   SmallVector<Value> worklist;
   /// By the leader of a group.
   llvm::DenseMap<void *, int64_t> depthOf;
-  llvm::DenseSet<void *> bad;
+  llvm::DenseSet<void *> bad, keeping;
 };
 
 } // namespace
@@ -205,7 +207,7 @@ void RingFinder::checkMemory() {
                groups.isEquivalent(key(operand), key(array));
       });
       if (!isIndexed && cast<MBarriersType>(array.getType()).getCount() != 1)
-        refuse(array);
+        keepSlots(array);
       // A phase that is not counted from the ring's cursors does not turn.
       auto wait = dyn_cast<MBarrierWaitOp>(user);
       if (wait && !(parities.contains(wait.getParity()) &&
@@ -219,7 +221,7 @@ void RingFinder::checkMemory() {
                groups.isEquivalent(key(operand), key(alloc));
       });
       if (!isIndexed)
-        refuse(alloc);
+        keepSlots(alloc);
     }
   }
 }
@@ -269,6 +271,8 @@ void RingFinder::run() {
 void RingFinder::judge() {
   for (Value value : refused)
     bad.insert(groups.getLeaderValue(key(value)));
+  for (Value value : fixed)
+    keeping.insert(groups.getLeaderValue(key(value)));
   for (auto [value, depth] : depths) {
     void *leader = groups.getLeaderValue(key(value));
     if (auto [known, isNew] = depthOf.try_emplace(leader, depth);
@@ -313,7 +317,8 @@ void RingFinder::assign(llvm::function_ref<Slot(Value)> slotOf) {
       return kNoRing;
     auto [number, isNew] = numbers.try_emplace(leader, program.rings.size());
     if (isNew)
-      program.rings.push_back(depthOf.lookup(leader));
+      program.rings.push_back(
+          {depthOf.lookup(leader), keeping.contains(leader)});
     return number->second;
   };
   auto place = [&](Value value, RingUse::Kind kind, Value cursor) {
@@ -332,7 +337,8 @@ void RingFinder::assign(llvm::function_ref<Slot(Value)> slotOf) {
       array.ring = ringOf(array.op.getResult());
   for (AccessInfo &info : program.accesses) {
     Value alloc = info.footprint.getMemory();
-    if (allocs.contains(alloc))
+    if (allocs.contains(alloc) &&
+        !keeping.contains(groups.getLeaderValue(key(alloc))))
       info.ring = ringOf(alloc);
   }
   // Bytes that a ring has in common with something else.

@@ -11,6 +11,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -197,15 +198,17 @@ void Machine::splitAtQuestion(Machine &other) {
 // Values
 //===----------------------------------------------------------------------===//
 
-/// The quotient by a constant, rounded down, of what is not negative.
-Affine Machine::divide(const Affine &sum, int64_t by) {
-  if (llvm::all_of(sum.terms,
-                   [&](const auto &term) { return term.second % by == 0; })) {
-    Affine result(llvm::divideFloorSigned(sum.constant, by));
-    for (auto [number, factor] : sum.terms)
-      result.terms.push_back({number, factor / by});
-    return result;
-  }
+/// The quotient by a constant, rounded down, of what is not negative. What all
+/// factors have in common is left out, so that quotients that are the same for
+/// all integers are one unknown.
+Affine Machine::divide(const Affine &given, int64_t by) {
+  if (given.isConstant())
+    return given.dividedBy(by);
+  int64_t common = std::gcd(by, given.getCommonFactor());
+  Affine sum = given.dividedBy(common);
+  by /= common;
+  if (by == 1)
+    return sum;
   Affine quotient = Affine::unknown(unknowns->get(
       llvm::formatv("{0}{1}", Unknowns::kQuotient, by).str(), {sum}));
   // Of any numbers, as facts are of, it does not follow.

@@ -104,7 +104,8 @@ bool StateKey::isShared(uint32_t ring) const {
 
 /// A ring is turned back to where the first cursor that still matters stands.
 /// CTAs signal slots of each other, which are the same ones in each of them. A
-/// ring of one slot turns by its parity, which only the own CTA waits for.
+/// ring of one slot turns by its parity, which only the own CTA waits for, and
+/// so does one that keeps its slots.
 void StateKey::turnRings() {
   size_t count = m.program->rings.size();
   turns.assign(count * m.program->cluster, 0);
@@ -119,31 +120,34 @@ void StateKey::turnRings() {
       const RingUse &use = m.program->ringUses[slot];
       if (use.kind != RingUse::Cursor || isTurned[warp.cta * count + use.ring])
         continue;
-      int64_t depth = m.program->rings[use.ring];
+      const Ring &ring = m.program->rings[use.ring];
+      int64_t position = getPosition(warp.values[slot], ring.depth);
+      if (ring.keepsSlots)
+        position = position / ring.depth * ring.depth;
       for (int64_t cta = 0; cta < m.program->cluster; ++cta)
-        if (depth > 1 || cta == warp.cta) {
-          turnOf(use.ring, cta) = getPosition(warp.values[slot], depth);
+        if (!ring.turnsAlone() || cta == warp.cta) {
+          turnOf(use.ring, cta) = position;
           isTurned[cta * count + use.ring] = true;
         }
     }
 }
 
 int64_t StateKey::turnSlot(uint32_t ring, int64_t slot) const {
-  int64_t depth = m.program->rings[ring];
+  int64_t depth = m.program->rings[ring].depth;
   int64_t part = slot / depth * depth;
   return part + (slot % depth + 2 * depth - turns[ring]) % depth;
 }
 
 /// The slot that `turnSlot` makes `slot` of.
 int64_t StateKey::turnSlotOn(uint32_t ring, int64_t slot) const {
-  int64_t depth = m.program->rings[ring];
+  int64_t depth = m.program->rings[ring].depth;
   int64_t part = slot / depth * depth;
   return part + (slot % depth + turns[ring]) % depth;
 }
 
 /// The parity of what is first in a slot, as seen from the turned ring.
 int64_t StateKey::turnParity(uint32_t ring, int64_t cta, int64_t slot) {
-  int64_t depth = m.program->rings[ring];
+  int64_t depth = m.program->rings[ring].depth;
   return (slot % depth + 2 * depth - turnOf(ring, cta)) % (2 * depth) / depth;
 }
 
@@ -158,7 +162,7 @@ int64_t StateKey::turnValue(const Warp &warp, unsigned slot, int64_t value) {
   }
   if (use.kind == RingUse::None)
     return value;
-  int64_t depth = m.program->rings[use.ring];
+  int64_t depth = m.program->rings[use.ring].depth;
   int64_t turn = turnOf(use.ring, warp.cta);
   if (use.kind == RingUse::Index)
     return turnSlot(use.ring, value);

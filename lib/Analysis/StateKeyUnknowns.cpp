@@ -18,7 +18,8 @@ namespace {
 class Names {
 public:
   explicit Names(const llvm::DenseSet<uint32_t> &pinned) : pinned(pinned) {}
-  /// Makes a sum an unknown of its own, if one in it is not needed then.
+  /// Makes a sum, or a part of it, an unknown of its own, if one in it is not
+  /// needed then.
   void add(const Affine &sum);
   /// A sum in terms of these, and the other way around.
   Affine rename(const Affine &sum) const { return replace(sum, given); }
@@ -48,7 +49,9 @@ Affine Names::replace(const Affine &sum, const Sums &by) {
 }
 
 void Names::add(const Affine &sum) {
+  // Of a multiple of a number it matters how many times that is.
   Affine renamed = rename(sum);
+  renamed = renamed.dividedBy(renamed.getCommonFactor());
   for (auto [number, factor] : renamed.terms) {
     if (number >= kFirst || pinned.contains(number) || std::abs(factor) != 1)
       continue;
@@ -59,7 +62,7 @@ void Names::add(const Affine &sum) {
     for (auto &[old, value] : given)
       value = replace(value, one);
     given[number] = one.lookup(number);
-    meant[kFirst + meant.size()] = sum;
+    meant[kFirst + meant.size()] = restore(renamed);
     return;
   }
 }

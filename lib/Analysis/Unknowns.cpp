@@ -33,6 +33,20 @@ Affine Affine::plus(const Affine &other, int64_t times) const {
   return result;
 }
 
+int64_t Affine::getCommonFactor() const {
+  int64_t common = 0;
+  for (auto [number, factor] : terms)
+    common = std::gcd(common, factor);
+  return isConstant() ? 1 : common;
+}
+
+Affine Affine::dividedBy(int64_t divisor) const {
+  Affine result(llvm::divideFloorSigned(constant, divisor));
+  for (auto [number, factor] : terms)
+    result.terms.push_back({number, factor / divisor});
+  return result;
+}
+
 bool Affine::isSmall() const {
   constexpr int64_t most = int64_t(1) << 40;
   return std::abs(constant) < most && terms.size() < 64 &&
@@ -109,16 +123,8 @@ bool Unknowns::dependsOn(uint32_t number, uint32_t other) const {
 }
 
 /// A sum that is not negative for the same integers.
-static Affine tighten(Affine sum) {
-  int64_t divisor = 0;
-  for (auto [number, factor] : sum.terms)
-    divisor = std::gcd(divisor, factor);
-  if (divisor <= 1)
-    return sum;
-  for (auto &[number, factor] : sum.terms)
-    factor /= divisor;
-  sum.constant = llvm::divideFloorSigned(sum.constant, divisor);
-  return sum;
+static Affine tighten(const Affine &sum) {
+  return sum.dividedBy(sum.getCommonFactor());
 }
 
 /// Of two sums of the same unknowns the smaller one says more.

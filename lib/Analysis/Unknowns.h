@@ -36,6 +36,10 @@ struct Affine {
   /// This, and `other` so many times.
   Affine plus(const Affine &other, int64_t times = 1) const;
   Affine times(int64_t factor) const { return Affine().plus(*this, factor); }
+  /// The largest number that all factors are multiples of; 1 without unknowns.
+  int64_t getCommonFactor() const;
+  /// The quotient by such a number, rounded down.
+  Affine dividedBy(int64_t divisor) const;
   /// True if no factor is beyond what sums of a few of them can hold.
   bool isSmall() const;
   std::string getText() const;
@@ -116,6 +120,8 @@ public:
   void keepOnly(const llvm::DenseSet<uint32_t> &live);
   /// True if no numbers are like that.
   bool areImpossible() const;
+  /// True if integers are.
+  bool haveIntegers() const { return !areImpossible() && findNumbers(); }
   /// Numbers for which all hold, the least ones if there are such.
   std::optional<std::vector<std::pair<uint32_t, int64_t>>> findNumbers() const;
   llvm::ArrayRef<Affine> get() const { return facts; }

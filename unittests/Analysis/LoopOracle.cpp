@@ -38,7 +38,7 @@ static bool change(LoopKernel &kernel, std::mt19937 &rng, bool sends) {
     return false;
   unsigned place = pick(rng, ops.size());
   LoopOp &op = ops[place];
-  switch (pick(rng, kernel.walksTiles && !isAfter ? 11 : 9)) {
+  switch (pick(rng, kernel.walksTiles && !isAfter ? 15 : 9)) {
   case 0:
     ops.erase(ops.begin() + place);
     return true;
@@ -69,6 +69,14 @@ static bool change(LoopKernel &kernel, std::mt19937 &rng, bool sends) {
   case 9:
   case 10:
     op.when = pickWhen(rng);
+    return true;
+  case 13:
+  case 14:
+    op.isAtFirst = true;
+    return true;
+  case 11:
+  case 12:
+    actor.parts[pick(rng, actor.parts.size())] = Part(pick(rng, 3));
     return true;
   default:
     if (op.kind == SmallOp::Expect)
@@ -106,6 +114,13 @@ LoopKernel attn::oracle::makeLoopKernel(std::mt19937 &rng, bool walksTiles) {
     if (goesOn)
       consumer.after = {makeOp(SmallOp::Load), makeOp(SmallOp::Arrive, kDone)};
   }
+  // All trips in two loops.
+  if (walksTiles && pick(rng, 2))
+    for (LoopActor &actor : kernel.actors)
+      if (pick(rng, 2))
+        actor.parts = pick(rng, 2)
+                          ? std::vector<Part>{Part::First, Part::Second}
+                          : std::vector<Part>{Part::Second, Part::First};
   // Accesses in some trips, where they are right.
   if (walksTiles)
     for (LoopActor &actor : kernel.actors)
@@ -142,8 +157,20 @@ static bool isExecuted(When when, int trip, int trips) {
   llvm_unreachable("unknown trips");
 }
 
+static int countTrips(Part part, TileTrips tile) {
+  switch (part) {
+  case Part::All:
+    return tile.all;
+  case Part::First:
+    return tile.first;
+  case Part::Second:
+    return tile.all - tile.first;
+  }
+  llvm_unreachable("unknown part");
+}
+
 SmallKernel attn::oracle::unroll(const LoopKernel &kernel,
-                                 ArrayRef<unsigned> bounds) {
+                                 ArrayRef<TileTrips> tiles) {
   SmallKernel result;
   for (unsigned array : {kFull, kEmpty})
     result.counts.insert(result.counts.end(), kernel.depth,
@@ -161,14 +188,17 @@ SmallKernel attn::oracle::unroll(const LoopKernel &kernel,
       small.word = word;
     };
     unsigned place = 0;
-    for (unsigned bound : bounds) {
-      int trips = int(bound) + actor.more;
-      for (int trip = 0; trip < trips; ++trip, ++place)
-        for (const LoopOp &op : actor.body)
-          if (isExecuted(op.when, trip, trips))
-            add(op, place % kernel.depth, place / kernel.depth,
-                place % kernel.depth);
-    }
+    for (TileTrips tile : tiles)
+      for (auto [index, part] : llvm::enumerate(actor.parts)) {
+        bool isLast = index + 1 == actor.parts.size();
+        int trips = countTrips(part, tile) + (isLast ? actor.more : 0);
+        for (int trip = 0; trip < trips; ++trip, ++place)
+          for (const LoopOp &op : actor.body)
+            if (isExecuted(op.when, trip, trips)) {
+              unsigned slot = op.isAtFirst ? 0 : place % kernel.depth;
+              add(op, slot, place / kernel.depth, slot);
+            }
+      }
     for (const LoopOp &op : actor.after)
       add(op, 0, 0, kernel.depth);
   }
@@ -223,20 +253,21 @@ static std::string printNext(StringRef cursor, unsigned depth) {
                  cursor);
 }
 
-/// A comparison that says in which trips an op is executed, the first ones by
-/// the distance to the end, as kernels have it that walk keys backwards.
-static StringRef printWhen(When when) {
+/// A comparison that says in which trips of a loop an op is executed, the first
+/// ones by the distance to the end, as kernels have it that walk keys
+/// backwards.
+static std::string printWhen(When when, size_t loop) {
   switch (when) {
   case When::Always:
     return "";
   case When::First:
-    return "eq, %key, %top";
+    return formatv("eq, %key, %top{0}", loop);
   case When::NotFirst:
-    return "ne, %key, %top";
+    return formatv("ne, %key, %top{0}", loop);
   case When::Last:
-    return "eq, %i, %last";
+    return formatv("eq, %i, %last{0}", loop);
   case When::NotLast:
-    return "ne, %i, %last";
+    return formatv("ne, %i, %last{0}", loop);
   case When::Third:
     return "sge, %i, %c2";
   case When::Eighth:
@@ -245,62 +276,110 @@ static StringRef printWhen(When when) {
   llvm_unreachable("unknown trips");
 }
 
-static std::string print(const LoopActor &actor, unsigned depth,
-                         bool walksTiles) {
-  auto addAll = [&](std::string &text, ArrayRef<LoopOp> ops, StringRef prefix,
-                    StringRef slot, ArrayRef<StringRef> parities,
-                    StringRef words, unsigned count) {
-    for (auto [place, op] : llvm::enumerate(ops)) {
-      StringRef when = printWhen(op.when);
-      if (!when.empty())
-        text += formatv("%if{0} = arith.cmpi {1} : i32\nscf.if %if{0} {{\n",
-                        place, when);
-      if (op.kind == SmallOp::Load)
-        text += formatv("%{0}{1} = ", prefix, place);
-      text += ::print(op, depth, slot, parities, words, count);
-      if (!when.empty())
-        text += "}\n";
-    }
-  };
+/// The name of a number of trips.
+static StringRef nameTrips(Part part) {
+  switch (part) {
+  case Part::All:
+    return "%bound";
+  case Part::First:
+    return "%first";
+  case Part::Second:
+    return "%second";
+  }
+  llvm_unreachable("unknown part");
+}
+
+static std::string print(ArrayRef<LoopOp> ops, unsigned depth, StringRef prefix,
+                         StringRef slot, ArrayRef<StringRef> parities,
+                         StringRef words, unsigned count, size_t loop = 0) {
   std::string text;
+  for (auto [place, op] : llvm::enumerate(ops)) {
+    std::string when = printWhen(op.when, loop);
+    if (!when.empty())
+      text += formatv("%if{0} = arith.cmpi {1} : i32\nscf.if %if{0} {{\n",
+                      place, when);
+    if (op.kind == SmallOp::Load)
+      text += formatv("%{0}{1} = ", prefix, place);
+    text +=
+        ::print(op, depth, op.isAtFirst ? "%c0" : slot, parities, words, count);
+    if (!when.empty())
+      text += "}\n";
+  }
+  return text;
+}
+
+/// The loop with this number, which begins with these cursors.
+static std::string printLoop(const LoopActor &actor, unsigned depth,
+                             size_t loop, bool walksTiles, StringRef bound,
+                             StringRef cursor, StringRef other) {
+  int more = loop + 1 == actor.parts.size() ? actor.more : 0;
+  std::string text = formatv("%trips{0} = arith.addi {1}, %more{2} : i32\n",
+                             loop, bound, more + 3);
   if (walksTiles)
-    text = "%from = gpu.block_id x\n%block = arith.index_cast %from : index to "
-           "i32\n"
-           "%by = gpu.grid_dim x\n%grid = arith.index_cast %by : index to i32\n"
-           "%f:2 = scf.for %tile = %block to %tiles step %grid iter_args(%b = "
-           "%c0, %o = %lap) -> (i32, i32) : i32 {\n"
-           "%at = llvm.getelementptr %n[%tile] : (!llvm.ptr<1>, i32) -> "
-           "!llvm.ptr<1>, i32\n"
-           "%word = llvm.load %at : !llvm.ptr<1> -> i32\n"
-           "%bound = arith.maxsi %word, %c0 : i32\n";
-  text += formatv("%trips = arith.addi {0}, %more{1} : i32\n",
-                  walksTiles ? "%bound" : "%n", actor.more + 3);
+    text += formatv("%last{0} = arith.subi %trips{0}, %c1 : i32\n"
+                    "%top{0} = arith.muli %last{0}, %c64 : i32\n",
+                    loop);
+  text += formatv("%e{0}:2 = scf.for %i = %c0 to %trips{0} step %c1 "
+                  "iter_args(%s = {1}, %t = {2}) -> (i32, i32) : i32 {{\n",
+                  loop, cursor, other);
   if (walksTiles)
-    text += "%last = arith.subi %trips, %c1 : i32\n"
-            "%top = arith.muli %last, %c64 : i32\n";
-  text += formatv("%e:2 = scf.for %i = %c0 to %trips step %c1 iter_args(%s = "
-                  "{0}, %t = {1}) -> (i32, i32) : i32 {{\n",
-                  walksTiles ? "%b" : "%c0", walksTiles ? "%o" : "%lap");
-  if (walksTiles)
-    text += "%left = arith.subi %last, %i : i32\n"
-            "%key = arith.muli %left, %c64 : i32\n";
+    text += formatv("%left = arith.subi %last{0}, %i : i32\n"
+                    "%key = arith.muli %left, %c64 : i32\n",
+                    loop);
   text += "%slot = arith.andi %s, %mask : i32\n"
           "%even = arith.shrui %s, %c16 : i32\n"
           "%odd = arith.shrui %t, %c16 : i32\n";
-  addAll(text, actor.body, "v", "%slot", {"%even", "%odd"}, "%x", depth);
-  text += printNext("s", depth) + printNext("t", depth) +
-          "scf.yield %sn, %tn : i32, i32\n}\n";
-  if (walksTiles)
-    text += "scf.yield %e#0, %e#1 : i32, i32\n}\n";
-  addAll(text, actor.after, "w", "%c0", {"%c0", "%c1"}, "%y", 1);
-  return text;
+  text += print(actor.body, depth, "v", "%slot", {"%even", "%odd"}, "%x", depth,
+                loop);
+  return text + printNext("s", depth) + printNext("t", depth) +
+         "scf.yield %sn, %tn : i32, i32\n}\n";
+}
+
+static std::string printTiles(const LoopActor &actor, unsigned depth) {
+  std::string text =
+      "%from = gpu.block_id x\n%block = arith.index_cast %from : index to i32\n"
+      "%by = gpu.grid_dim x\n%grid = arith.index_cast %by : index to i32\n"
+      "%f:2 = scf.for %tile = %block to %tiles step %grid iter_args(%b = %c0, "
+      "%o = %lap) -> (i32, i32) : i32 {\n";
+  // All trips are one word, the first part is no more than another one.
+  auto addCount = [&](StringRef name, StringRef words) {
+    text += formatv("%{0}at = llvm.getelementptr {1}[%tile] : (!llvm.ptr<1>, "
+                    "i32) -> !llvm.ptr<1>, i32\n"
+                    "%{0}word = llvm.load %{0}at : !llvm.ptr<1> -> i32\n"
+                    "%{0} = arith.maxsi %{0}word, %c0 : i32\n",
+                    name, words);
+  };
+  addCount("bound", "%n");
+  if (actor.parts != std::vector<Part>{Part::All}) {
+    addCount("most", "%m");
+    text += "%first = arith.minsi %bound, %most : i32\n"
+            "%second = arith.subi %bound, %first : i32\n";
+  }
+  std::string cursor = "%b", other = "%o";
+  for (auto [loop, part] : llvm::enumerate(actor.parts)) {
+    text += printLoop(actor, depth, loop, /*walksTiles=*/true, nameTrips(part),
+                      cursor, other);
+    cursor = formatv("%e{0}#0", loop);
+    other = formatv("%e{0}#1", loop);
+  }
+  return text +
+         formatv("scf.yield {0}, {1} : i32, i32\n}\n", cursor, other).str();
+}
+
+static std::string print(const LoopActor &actor, unsigned depth,
+                         bool walksTiles) {
+  return (walksTiles ? printTiles(actor, depth)
+                     : printLoop(actor, depth, 0, /*walksTiles=*/false, "%n",
+                                 "%c0", "%lap")) +
+         print(actor.after, depth, "w", "%c0", {"%c0", "%c1"}, "%y", 1);
 }
 
 std::string attn::oracle::print(const LoopKernel &kernel) {
   unsigned depth = kernel.depth;
   std::string text =
       formatv("gpu.module @kernels {{\ngpu.func @small(%n: {0}) kernel {{\n",
-              kernel.walksTiles ? "!llvm.ptr<1>, %tiles: i32" : "i32");
+              kernel.walksTiles ? "!llvm.ptr<1>, %m: !llvm.ptr<1>, %tiles: i32"
+                                : "i32");
   auto constant = [&](StringRef name, int value) {
     text += formatv("%{0} = arith.constant {1} : i32\n", name, value);
   };

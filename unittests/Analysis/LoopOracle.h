@@ -20,21 +20,34 @@ struct LoopOp {
   /// Of a wait: added to the lap around the ring.
   unsigned parity = 0;
   unsigned bytes = 4;
+  /// At the ring's first slot, and not at that of the cursor.
+  bool isAtFirst = false;
   /// Only of kernels that walk tiles.
   When when = When::Always;
+};
+
+/// Which of a tile's trips a loop takes: all, or of two parts one.
+enum class Part { All, First, Second };
+
+/// The trips of a tile, and how many of them are in the first part.
+struct TileTrips {
+  unsigned all = 0, first = 0;
 };
 
 /// A warp that goes around a ring as often as the launch says.
 struct LoopActor {
   std::vector<LoopOp> body, after;
-  /// Trips more than the others'.
+  /// The loops of a tile, one behind the other, all with this body.
+  std::vector<Part> parts = {Part::All};
+  /// Trips more than the others', in the last loop.
   int more = 0;
 };
 
 /// Warps that fill and empty slots of a ring in loops of one bound.
 struct LoopKernel {
   unsigned depth = 1;
-  /// They do so for each of a row of tiles, with a bound of its own.
+  /// They do so for each of a row of tiles, with a bound of its own, and where
+  /// the first part of it ends.
   bool walksTiles = false;
   std::vector<LoopActor> actors;
   /// Of each array the arrivals that its mbarriers expect.
@@ -49,7 +62,7 @@ LoopKernel makeLoopKernel(std::mt19937 &rng, bool walksTiles = false);
 std::string print(const LoopKernel &kernel);
 
 /// The kernel with bounds, its trips behind each other.
-SmallKernel unroll(const LoopKernel &kernel, llvm::ArrayRef<unsigned> bounds);
+SmallKernel unroll(const LoopKernel &kernel, llvm::ArrayRef<TileTrips> tiles);
 
 } // namespace mlir::attn::oracle
 

@@ -133,8 +133,11 @@ void WsTmemEmitter::addRotatedResults(IssueOrder &order, int64_t number) {
   order.statements.back().ends = kDoneSlots[number];
 }
 
+/// A tile without blocks has what is left of the one before: nobody is to wait
+/// for that until there is a tile with some.
 SmallVector<Value> WsTmemEmitter::emitRotatedTile(ValueRange carried) {
-  Value trips = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
+  Value blocks = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
+  Value trips = b.createOrFold<arith::MaxSIOp>(blocks, context.i32(0));
   SmallVector<Value> values;
   if (plan.getOwnBlocks())
     for (int64_t number = 0; number < kTmemTiles; ++number) {
@@ -168,8 +171,7 @@ LogicalResult WsTmemEmitter::emitRotatedMultiplier() {
           return carried;
         },
         [&](ValueRange carried) -> FailureOr<SmallVector<Value>> {
-          return emitIfBlocks(
-              carried, [&](ValueRange at) { return emitRotatedTile(at); });
+          return emitRotatedTile(carried);
         });
     if (!(status = success(static_cast<bool>(loop))).succeeded())
       return;

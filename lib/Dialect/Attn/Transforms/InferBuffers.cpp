@@ -50,7 +50,7 @@ FailureOr<unsigned> attn::inferBufferLayouts(gpu::GPUFuncOp kernel) {
     if (auto slot = buffer.getDefiningOp<SlotOp>())
       buffer = slot.getSource();
     auto type = cast<BufferType>(buffer.getType());
-    if (!buffer.getDefiningOp<AllocOp>() || !isAuto(type.getLayout()))
+    if (!buffer.getDefiningOp() || !isAuto(type.getLayout()))
       return WalkResult::advance();
     return resolve(op, buffer,
                    getBoxLayout(cast<TensorMapType>(op.getMap().getType())));

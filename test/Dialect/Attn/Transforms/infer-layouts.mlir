@@ -135,6 +135,17 @@ gpu.module @kernels {
     attn.tma.store %out, %map[%i, %i] : !attn.buffer<64x32xf16, #attn.auto, shared>, !attn.tensor_map<64x32xf16, swizzle = 0>
     gpu.return
   }
+
+  // So does other memory that is taken for it.
+  gpu.func @in_place(%map: !attn.tensor_map<64x24xf16, swizzle = 0>, %i: i32) kernel
+      attributes {attn.warps = array<i64: 4, 1>} {
+    // CHECK-LABEL: gpu.func @in_place
+    // CHECK: attn.reinterpret {{.*}} -> <64x24xf16, #attn.rows, shared>
+    %q = attn.alloc : !attn.buffer<64x64xf16, #attn.auto, shared>
+    %out = attn.reinterpret %q : !attn.buffer<64x64xf16, #attn.auto, shared> -> !attn.buffer<64x24xf16, #attn.auto, shared>
+    attn.tma.store %out, %map[%i, %i] : !attn.buffer<64x24xf16, #attn.auto, shared>, !attn.tensor_map<64x24xf16, swizzle = 0>
+    gpu.return
+  }
 }
 
 // -----
