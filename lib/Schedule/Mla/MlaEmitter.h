@@ -56,6 +56,9 @@ public:
   LogicalResult run();
 
 private:
+  /// Halves of a block's probabilities, which are handed over one by one.
+  static constexpr llvm::StringLiteral kFront = "front", kBack = "back";
+
   void makeRings();
   LogicalResult emitLoad();
   /// A ring for `columns` columns of the keys from `first` on, and memory for
@@ -113,13 +116,16 @@ private:
   /// which `result` is added to. `back` is the token of the second half, taken
   /// here by the first product that needs it.
   Value emitValueProduct(Value slot, Value result, Value cursor, Value &back);
-  /// The results behind a block, and the cursors of the values and p.
-  SmallVector<Value> emitResultBlock(ValueRange carried);
-  /// The loop over the tile's blocks for who needs no masks; `body` is given
-  /// the block's number from the last one on.
-  scf::ForOp
-  emitBlocks(ValueRange inits,
-             function_ref<SmallVector<Value>(Value, ValueRange)> body);
+  /// Takes a slice of the results.
+  using StoreFn = function_ref<void(const Slice &, Value)>;
+  /// The cursors of p and the values behind a block, and the results, unless
+  /// `store` takes these: those of a slice as soon as they are complete, while
+  /// the product with another slice runs.
+  SmallVector<Value> emitResultBlock(ValueRange carried, StoreFn store = {});
+  /// The tile's last block of `trips`, if there is one, under whose products
+  /// results are stored; the cursors behind it. `cursor` is that of scale.
+  SmallVector<Value> emitLastBlock(Value trips, ValueRange carried,
+                                   Value cursor);
   Value start(Value channel, StringRef role) {
     return CursorStartOp::create(b, channel, role);
   }
