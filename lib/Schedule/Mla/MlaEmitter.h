@@ -116,16 +116,19 @@ private:
   /// which `result` is added to. `back` is the token of the second half, taken
   /// here by the first product that needs it.
   Value emitValueProduct(Value slot, Value result, Value cursor, Value &back);
-  /// Takes a slice of the results.
-  using StoreFn = function_ref<void(const Slice &, Value)>;
-  /// The cursors of p and the values behind a block, and the results, unless
-  /// `store` takes these: those of a slice as soon as they are complete, while
+  /// The cursors of p and the values behind a block, the results, what these
+  /// are multiplied by at the end, and the cursor of that. In the tile's last
+  /// block slices of the results are stored as soon as they are complete, while
   /// the product with another slice runs.
-  SmallVector<Value> emitResultBlock(ValueRange carried, StoreFn store = {});
-  /// The tile's last block of `trips`, if there is one, under whose products
-  /// results are stored; the cursors behind it. `cursor` is that of scale.
-  SmallVector<Value> emitLastBlock(Value trips, ValueRange carried,
-                                   Value cursor);
+  SmallVector<Value> emitResultBlock(Value isLast, ValueRange carried);
+  /// The slice that the results' product `step` of a block reads.
+  int64_t getValueSlice(int64_t step) const;
+  /// What `emit` makes if `condition` holds, or else `otherwise`.
+  SmallVector<Value> emitIf(Value condition, ValueRange otherwise,
+                            function_ref<SmallVector<Value>()> emit);
+  /// Waits for what results are multiplied by at the end; the cursor behind it.
+  SmallVector<Value> emitScale(Value cursor);
+  void storeSlice(const Slice &slice, Value result, Value scale);
   Value start(Value channel, StringRef role) {
     return CursorStartOp::create(b, channel, role);
   }

@@ -35,59 +35,85 @@ Value MlaEmitter::emitValueProduct(Value slot, Value result, Value cursor,
   return multiply(1, product);
 }
 
-SmallVector<Value> MlaEmitter::emitResultBlock(ValueRange carried,
-                                               StoreFn store) {
+int64_t MlaEmitter::getValueSlice(int64_t step) const {
+  // What has the fewest slots is free first.
+  return slices.front().isHeld ? valueSlices - 1 - step : step;
+}
+
+SmallVector<Value> MlaEmitter::emitResultBlock(Value isLast,
+                                               ValueRange carried) {
   ArrayRef<Slice> values = ArrayRef(slices).take_front(valueSlices);
   Value back, handed = handsOnHalves()
                            ? awaitHalf(carried[0], kFront)
                            : await(pChannel, carried[0], kLatentResults);
   Value factor = LocalLoadOp::create(b, f32Tile({blockM}), factors);
   SmallVector<Value> results =
-      emitRareRescale(b, factor, carried.drop_front(1 + valueSlices));
+      emitRareRescale(b, factor, carried.slice(1 + valueSlices, valueSlices));
   SmallVector<Value> products(valueSlices),
       next = {this->next(carried[0], pChannel)};
   llvm::append_range(next, carried.slice(1, valueSlices));
-  // What has the fewest slots is free first.
-  bool isReversed = values.front().isHeld;
   int64_t last = 0;
   Value before, token;
+  SmallVector<Value> scale(carried.take_back(2));
   for (int64_t step = 0; step < valueSlices; ++step) {
-    int64_t i = isReversed ? valueSlices - 1 - step : step;
+    int64_t i = getValueSlice(step);
     const Slice &slice = values[i];
     Value slot;
     std::tie(slot, token) = acquire(slice.ring, carried[1 + i], kLatentResults);
     products[i] = emitValueProduct(slot, results[i], carried[0], back);
     // What the product before has read is free while this one runs.
     if (before) {
-      SmallVector<Value> done;
-      if (store)
-        done.push_back(std::exchange(products[last], Value()));
-      auto wait = WgmmaWaitOp::create(
-          b, ValueRange(results).slice(last, done.size()).getTypes(), done,
-          /*pending=*/handsOnHalves() ? 2 : 1);
+      results[last] = WgmmaWaitOp::create(b, results[last].getType(),
+                                          std::exchange(products[last], {}),
+                                          /*pending=*/handsOnHalves() ? 2 : 1)
+                          .getResult(0);
       release(values[last].ring, before, kLatentResults);
-      if (store)
-        store(values[last], wait.getResult(0));
+      scale = emitIf(isLast, scale, [&]() {
+        SmallVector<Value> handed = emitScale(scale.back());
+        storeSlice(values[last], results[last], handed.front());
+        return handed;
+      });
     }
     before = token;
     last = i;
     next[1 + i] = advance(carried[1 + i], slice.ring);
   }
-  SmallVector<Type> types;
-  for (auto [product, result] : llvm::zip(products, results))
-    if (product)
-      types.push_back(result.getType());
-  llvm::erase(products, Value());
-  auto wait = WgmmaWaitOp::create(b, types, products, /*pending=*/0);
+  results[last] = WgmmaWaitOp::create(b, results[last].getType(),
+                                      products[last], /*pending=*/0)
+                      .getResult(0);
   if (back)
     handed = ChannelJoinOp::create(b, pChannel, {handed, back}, kLatentResults);
   ChannelReleaseOp::create(b, pChannel, handed, kLatentResults);
   release(values[last].ring, token, kLatentResults);
-  if (store)
-    store(values[last], wait.getResult(0));
-  else
-    llvm::append_range(next, wait.getResults());
+  llvm::append_range(next, results);
+  next.append(scale);
   return next;
+}
+
+SmallVector<Value> MlaEmitter::emitIf(Value condition, ValueRange otherwise,
+                                      function_ref<SmallVector<Value>()> emit) {
+  auto branch = scf::IfOp::create(b, otherwise.getTypes(), condition,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, otherwise);
+  b.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(b, emit());
+  return SmallVector<Value>(branch.getResults());
+}
+
+SmallVector<Value> MlaEmitter::emitScale(Value cursor) {
+  Value handed = await(scaleChannel, cursor, kLatentResults);
+  Value scale = LocalLoadOp::create(b, f32Tile({blockM}), scales);
+  ChannelReleaseOp::create(b, scaleChannel, handed, kLatentResults);
+  return {scale, next(cursor, scaleChannel)};
+}
+
+void MlaEmitter::storeSlice(const Slice &slice, Value result, Value scale) {
+  StoreResultOp::create(b, emitQuotient(result, scale),
+                        emitResultView("o", slice.first, slice.columns), row,
+                        /*scratch=*/Value(), /*map=*/Value(),
+                        /*coordinates=*/ValueRange(), plan.getEpilogue());
 }
 
 SmallVector<Value> MlaEmitter::emitResultTile(ValueRange cursors) {
@@ -102,52 +128,38 @@ SmallVector<Value> MlaEmitter::emitResultTile(ValueRange cursors) {
   });
   for (const Slice &slice : values)
     inits.push_back(splat(f32Tile({blockM, slice.columns}), 0));
+  inits.append({splat(f32Tile({blockM}), 0), cursors[1]});
   Value trips = b.createOrFold<arith::SubIOp>(bounds.end, bounds.begin);
   Value one = context.i32(1);
-  Value rest = arith::MaxSIOp::create(b, arith::SubIOp::create(b, trips, one),
-                                      context.i32(0));
+  Value last = arith::SubIOp::create(b, trips, one);
   auto loop = scf::ForOp::create(
-      b, context.i32(0), rest, one, inits,
-      [&](OpBuilder &builder, Location, Value, ValueRange carried) {
+      b, context.i32(0), trips, one, inits,
+      [&](OpBuilder &builder, Location, Value index, ValueRange carried) {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToStart(builder.getInsertionBlock());
-        scf::YieldOp::create(b, emitResultBlock(carried));
+        Value isLast =
+            arith::CmpIOp::create(b, arith::CmpIPredicate::eq, index, last);
+        scf::YieldOp::create(b, emitResultBlock(isLast, carried));
       });
-  SmallVector<Value> next = emitLastBlock(trips, loop.getResults(), cursors[1]);
-  next.insert(next.begin() + 1, this->next(cursors[1], scaleChannel));
-  return next;
-}
-
-SmallVector<Value> MlaEmitter::emitLastBlock(Value trips, ValueRange carried,
-                                             Value cursor) {
-  // Both branches hand the channel of the factors back, behind other products.
-  Value factor;
-  auto store = [&](const Slice &slice, Value result) {
-    if (!factor) {
-      Value handed = await(scaleChannel, cursor, kLatentResults);
-      factor = LocalLoadOp::create(b, f32Tile({blockM}), scales);
-      ChannelReleaseOp::create(b, scaleChannel, handed, kLatentResults);
+  ValueRange results = loop.getResults().slice(1 + valueSlices, valueSlices);
+  ValueRange handed = loop.getResults().take_back(2);
+  auto emitRest = [&]() {
+    SmallVector<Value> scale = emitScale(handed.back());
+    for (int64_t step = 0; step + 1 < valueSlices; ++step) {
+      int64_t i = getValueSlice(step);
+      storeSlice(values[i], results[i], scale.front());
     }
-    StoreResultOp::create(b, emitQuotient(result, factor),
-                          emitResultView("o", slice.first, slice.columns), row,
-                          /*scratch=*/Value(), /*map=*/Value(),
-                          /*coordinates=*/ValueRange(), plan.getEpilogue());
+    return scale;
   };
-  ValueRange next = carried.take_front(1 + valueSlices);
-  Value isThere = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, trips,
-                                        context.i32(0));
-  auto branch = scf::IfOp::create(b, next.getTypes(), isThere,
-                                  /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(b, emitResultBlock(carried, store));
-  b.setInsertionPointToStart(branch.elseBlock());
-  factor = Value();
-  for (auto [slice, result] :
-       llvm::zip(slices, carried.drop_front(1 + valueSlices)))
-    store(slice, result);
-  scf::YieldOp::create(b, next);
-  return SmallVector<Value>(branch.getResults());
+  Value isEmpty =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, last, context.i32(0));
+  SmallVector<Value> scale =
+      valueSlices == 1 ? emitRest() : emitIf(isEmpty, handed, emitRest);
+  int64_t i = getValueSlice(valueSlices - 1);
+  storeSlice(values[i], results[i], scale.front());
+  SmallVector<Value> next = {loop.getResult(0), scale.back()};
+  llvm::append_range(next, loop.getResults().slice(1, valueSlices));
+  return next;
 }
 
 LogicalResult MlaEmitter::emitResultRole() {
