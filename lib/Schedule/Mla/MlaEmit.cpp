@@ -4,14 +4,10 @@
 #include "../Tma/RingFacts.h"
 #include "Mla.h"
 #include "MlaEmitter.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Remarks.h"
 
 using namespace mlir;
 using namespace mlir::attn;
-
-/// Halves of a block's probabilities, which are handed over one by one.
-static constexpr StringLiteral kFront = "front", kBack = "back";
 
 /// The tiles of a plan; runs of keys are dealt as tiles are.
 static TilePlan getTilePlan(const ProblemFacts &facts, MlaPlanAttr plan) {
@@ -112,19 +108,6 @@ void MlaEmitter::makeRings() {
   };
   factors = rows("factor");
   scales = rows("scale");
-}
-
-scf::ForOp MlaEmitter::emitBlocks(
-    ValueRange inits,
-    function_ref<SmallVector<Value>(Value, ValueRange)> body) {
-  Value trips = b.createOrFold<arith::SubIOp>(bounds.end, bounds.begin);
-  return scf::ForOp::create(
-      b, context.i32(0), trips, context.i32(1), inits,
-      [&](OpBuilder &builder, Location, Value index, ValueRange carried) {
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToStart(builder.getInsertionBlock());
-        scf::YieldOp::create(b, body(index, carried));
-      });
 }
 
 //===----------------------------------------------------------------------===//
@@ -429,139 +412,6 @@ LogicalResult MlaEmitter::emitScoreRole() {
         return cursors;
       },
       [&](ValueRange cursors) { return emitScoreTile(cursors); });
-  return success(static_cast<bool>(loop));
-}
-
-//===----------------------------------------------------------------------===//
-// The warpgroups of the results
-//===----------------------------------------------------------------------===//
-
-Value MlaEmitter::awaitHalf(Value cursor, StringRef part) {
-  auto slot = ChannelAcquireOp::create(b, pChannel, cursor, kLatentResults);
-  slot.setPart(part);
-  return slot.getToken();
-}
-
-Value MlaEmitter::emitValueProduct(Value slot, Value result, Value cursor,
-                                   Value &back) {
-  auto type = InFlightType::get(
-      b.getContext(), cast<RankedTensorType>(result.getType()).getShape(),
-      b.getF32Type(), getResultLayout());
-  if (!handsOnHalves())
-    return WgmmaOp::create(b, type, probabilities, slot, result,
-                           /*columns=*/IntegerAttr(), /*depth=*/IntegerAttr(),
-                           /*first=*/IntegerAttr());
-  int64_t keys = plan.getBlockN() / 2;
-  auto multiply = [&](int64_t half, Value sum) -> Value {
-    return WgmmaOp::create(b, type, emitHalf(half), slot, sum,
-                           /*columns=*/IntegerAttr(), b.getI64IntegerAttr(keys),
-                           half == 0 ? IntegerAttr()
-                                     : b.getI64IntegerAttr(half * keys));
-  };
-  Value product = multiply(0, result);
-  if (!back)
-    back = awaitHalf(cursor, kBack);
-  return multiply(1, product);
-}
-
-SmallVector<Value> MlaEmitter::emitResultBlock(ValueRange carried) {
-  ArrayRef<Slice> values = ArrayRef(slices).take_front(valueSlices);
-  Value back, handed = handsOnHalves()
-                           ? awaitHalf(carried[0], kFront)
-                           : await(pChannel, carried[0], kLatentResults);
-  Value factor = LocalLoadOp::create(b, f32Tile({blockM}), factors);
-  SmallVector<Value> results =
-      emitRareRescale(b, factor, carried.drop_front(1 + valueSlices));
-  SmallVector<Value> products(valueSlices),
-      next = {this->next(carried[0], pChannel)};
-  llvm::append_range(next, carried.slice(1, valueSlices));
-  // What has the fewest slots is free first.
-  bool isReversed = values.front().isHeld;
-  int64_t last = 0;
-  Value before, token;
-  for (int64_t step = 0; step < valueSlices; ++step) {
-    int64_t i = isReversed ? valueSlices - 1 - step : step;
-    const Slice &slice = values[i];
-    Value slot;
-    std::tie(slot, token) = acquire(slice.ring, carried[1 + i], kLatentResults);
-    products[i] = emitValueProduct(slot, results[i], carried[0], back);
-    // What the product before has read is free while this one runs.
-    if (before) {
-      WgmmaWaitOp::create(b, TypeRange(), ValueRange(),
-                          /*pending=*/handsOnHalves() ? 2 : 1);
-      release(values[last].ring, before, kLatentResults);
-    }
-    before = token;
-    last = i;
-    next[1 + i] = advance(carried[1 + i], slice.ring);
-  }
-  auto wait = WgmmaWaitOp::create(b, ValueRange(results).getTypes(), products,
-                                  /*pending=*/0);
-  if (back)
-    handed = ChannelJoinOp::create(b, pChannel, {handed, back}, kLatentResults);
-  ChannelReleaseOp::create(b, pChannel, handed, kLatentResults);
-  release(values[last].ring, token, kLatentResults);
-  llvm::append_range(next, wait.getResults());
-  return next;
-}
-
-void MlaEmitter::storeResults(ValueRange results, Value factor) {
-  SmallVector<Value> scaled;
-  DividedRows rows = getResultRows();
-  if (facts.hasPartialScales())
-    scaled = emitScaledRows(results, factor, /*initWeight=*/Value(), &rows);
-  // A CTA leaves no registers to another one, so that what starts earlier waits
-  // on the first SMs that are free, and takes their bandwidth alone.
-  if (facts.o.isWorkspace())
-    NVVM::GriddepcontrolOp::create(b,
-                                   NVVM::GridDepActionKind::launch_dependents);
-  for (auto [i, result] : llvm::enumerate(results)) {
-    const Slice &slice = slices[i];
-    Value o = scaled.empty() ? emitQuotient(result, factor) : scaled[i];
-    StoreResultOp::create(b, o, emitResultView("o", slice.first, slice.columns),
-                          row,
-                          /*scratch=*/Value(), /*map=*/Value(),
-                          /*coordinates=*/ValueRange(), plan.getEpilogue());
-  }
-}
-
-SmallVector<Value> MlaEmitter::emitResultTile(ValueRange cursors) {
-  ArrayRef<Slice> values = ArrayRef(slices).take_front(valueSlices);
-  SmallVector<Value> inits = {cursors[0]};
-  llvm::append_range(inits, cursors.drop_front(2));
-  // Queries on their way to the scores' registers.
-  forHeldQueries(MutableArrayRef(inits).drop_front(1), [&](const Slice &slice,
-                                                           Value cursor) {
-    auto [slot, token] = acquire(slice.ring, cursor, kLatentResults);
-    release(slice.ring, token, kLatentResults);
-  });
-  for (const Slice &slice : values)
-    inits.push_back(splat(f32Tile({blockM, slice.columns}), 0));
-  auto loop = emitBlocks(inits, [&](Value, ValueRange carried) {
-    return emitResultBlock(carried);
-  });
-  Value handed = await(scaleChannel, cursors[1], kLatentResults);
-  Value factor = LocalLoadOp::create(b, f32Tile({blockM}), scales);
-  ChannelReleaseOp::create(b, scaleChannel, handed, kLatentResults);
-  storeResults(loop.getResults().drop_front(1 + valueSlices), factor);
-  SmallVector<Value> next = {loop.getResult(0),
-                             this->next(cursors[1], scaleChannel)};
-  llvm::append_range(next, loop.getResults().slice(1, valueSlices));
-  return next;
-}
-
-LogicalResult MlaEmitter::emitResultRole() {
-  TileLoopOp loop = emitTileLoop(
-      [&]() -> SmallVector<Value> {
-        SmallVector<Value> cursors = {start(pChannel, kLatentResults),
-                                      start(scaleChannel, kLatentResults)};
-        for (const Slice &slice : ArrayRef(slices).take_front(valueSlices))
-          cursors.push_back(start(slice.ring.channel, kLatentResults));
-        return cursors;
-      },
-      [&](ValueRange cursors) -> FailureOr<SmallVector<Value>> {
-        return emitResultTile(cursors);
-      });
   return success(static_cast<bool>(loop));
 }
 

@@ -56,6 +56,9 @@ public:
   LogicalResult run();
 
 private:
+  /// Halves of a block's probabilities, which are handed over one by one.
+  static constexpr llvm::StringLiteral kFront = "front", kBack = "back";
+
   void makeRings();
   LogicalResult emitLoad();
   /// A ring for `columns` columns of the keys from `first` on, and memory for
@@ -107,9 +110,6 @@ private:
                                      plan.getWarpsN());
     return {blockM, getResultLayout(), shared};
   }
-  /// Stores the slices of the values' columns, `results` times `factor` of
-  /// their rows.
-  void storeResults(ValueRange results, Value factor);
   /// True if the first half of a block's probabilities is handed over before
   /// the other one is computed, under the products of which that is.
   bool handsOnHalves() const {
@@ -127,13 +127,27 @@ private:
   /// which `result` is added to. `back` is the token of the second half, taken
   /// here by the first product that needs it.
   Value emitValueProduct(Value slot, Value result, Value cursor, Value &back);
-  /// The results behind a block, and the cursors of the values and p.
-  SmallVector<Value> emitResultBlock(ValueRange carried);
-  /// The loop over the tile's blocks for who needs no masks; `body` is given
-  /// the block's number from the last one on.
-  scf::ForOp
-  emitBlocks(ValueRange inits,
-             function_ref<SmallVector<Value>(Value, ValueRange)> body);
+  /// The cursors of p and the values behind a block, the results, what these
+  /// are multiplied by at the end, and the cursor of that. In the tile's last
+  /// block slices of the results are stored as soon as they are complete, while
+  /// the product with another slice runs.
+  SmallVector<Value> emitResultBlock(Value isLast, ValueRange carried);
+  /// The slice that the results' product `step` of a block reads.
+  int64_t getValueSlice(int64_t step) const;
+  /// What `emit` makes if `condition` holds, or else `otherwise`.
+  SmallVector<Value> emitIf(Value condition, ValueRange otherwise,
+                            function_ref<SmallVector<Value>()> emit);
+  /// Waits for what results are multiplied by at the end; the cursor behind it.
+  SmallVector<Value> emitScale(Value cursor);
+  void storeSlice(const Slice &slice, Value o);
+  /// True if slices of the results are stored in the tile's last block, which
+  /// those are not whose units all slices have in common.
+  bool storesEarly() const {
+    return valueSlices > 1 && !facts.hasPartialScales();
+  }
+  /// Stores the slices of `results`, times `scale` of their rows, that were not
+  /// stored in the tile's last block.
+  void storeRest(ValueRange results, Value scale);
   Value start(Value channel, StringRef role) {
     return CursorStartOp::create(b, channel, role);
   }
