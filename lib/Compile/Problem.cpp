@@ -210,9 +210,10 @@ static llvm::Error parseKeys(const ProblemFlags &flags, Problem &problem) {
       return makeError("kv-lengths", "expected one length for each of the " +
                                          Twine(problem.batch) +
                                          " batches, got " + Twine(count));
+    // Memory without a row has no views, and servers have some.
     if (!flags.kvLen)
       problem.keys =
-          std::max<int64_t>(0, *llvm::max_element(problem.kvLengths));
+          std::max<int64_t>(1, *llvm::max_element(problem.kvLengths));
   }
   if (problem.pageSize == 0 && (problem.pageIndptr || problem.selected))
     return makeError(problem.pageIndptr ? "page-indptr" : "selected",

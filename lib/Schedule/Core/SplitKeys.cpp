@@ -135,6 +135,24 @@ void attn::setPartials(AttentionOp op, Type partials) {
   combine.getOthersMutable().assign(others);
 }
 
+LogicalResult attn::countPartials(AttentionOp op, const TargetRow &target,
+                                  PlanCandidates &candidates) {
+  FailureOr<ProblemFacts> facts = ProblemFacts::get(op);
+  if (failed(facts))
+    return failure();
+  for (PlanCandidate &each : candidates.plans) {
+    llvm::Expected<const Schedule &> found =
+        lookupSchedule(each.plan.getSchedule());
+    if (!found)
+      return op.emitOpError() << llvm::toString(found.takeError());
+    PlanEstimate own =
+        makeCandidate(*facts, target, *found, each.plan).estimate;
+    each.estimate.sharedBytes = own.sharedBytes;
+    each.estimate.registers = own.registers;
+  }
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Which numbers of runs
 //===----------------------------------------------------------------------===//

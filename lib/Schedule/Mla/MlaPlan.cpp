@@ -102,6 +102,12 @@ MlaPlanAttr attn::getUnheldPlan(MlaPlanAttr plan) {
   return MlaPlanAttr::get(plan.getContext(), parameters);
 }
 
+/// What warps that divide a row's columns exchange to find its units.
+static int64_t getUnitBytes(MlaPlanAttr plan) {
+  bool exchanges = plan.getScore() == ScoreWork::Own && plan.getWarpsN() > 1;
+  return exchanges ? plan.getBlockM() * plan.getWarpsN() * kRowOwners * 4 : 0;
+}
+
 ResourceSum attn::getMlaSharedBytes(const ProblemFacts &facts,
                                     MlaPlanAttr plan) {
   if (plan.getScore() != ScoreWork::Own)
@@ -113,6 +119,8 @@ ResourceSum attn::getMlaSharedBytes(const ProblemFacts &facts,
   sum.add("p", plan.getBlockM() * plan.getBlockN() * bytes);
   sum.add("factor", plan.getBlockM() * 4);
   sum.add("scale", plan.getBlockM() * 4);
+  if (facts.hasPartialScales())
+    sum.add("units", getUnitBytes(plan));
   // Mbarriers: three for each slot of values, two for each one of the other
   // columns, of p and scale, and of each slice of q that TMA copies, or of q;
   // one more for p where it is handed over in halves.
@@ -365,6 +373,9 @@ llvm::Error MlaSchedule::checkPlan(const ProblemFacts &facts,
   if (llvm::Error error = checkCluster(facts, plan))
     return error;
   ResourceSum shared = getMlaSharedBytes(facts, plan);
+  // Runs are planned with partial results of f32, and may be of f16 then.
+  if (facts.kvSplits && !facts.hasPartialScales())
+    shared.add("units", getUnitBytes(plan));
   if (shared.getTotal() > target.sharedBytesPerCTA)
     return llvm::createStringError(
         llvm::formatv("does not fit: shared memory {0} exceeds {1} on {2}{3}",

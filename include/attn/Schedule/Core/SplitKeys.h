@@ -27,6 +27,11 @@ Type choosePartials(const ProblemFacts &facts, llvm::StringRef asked);
 /// those of f16, where they are memory of the launch that only `op` and what
 /// merges them use.
 void setPartials(AttentionOp op, Type partials);
+/// Counts what partial results of the type that those of `op` have take of
+/// shared memory and registers in each plan: the number of runs was chosen as
+/// if they were f32. Fails where `op` or a plan is none.
+LogicalResult countPartials(AttentionOp op, const TargetRow &target,
+                            PlanCandidates &candidates);
 
 /// What an attention is expected to take with its keys in `splits` runs.
 struct SplitCandidate {

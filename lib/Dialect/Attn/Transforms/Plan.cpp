@@ -381,7 +381,9 @@ LogicalResult AttnPlanPass::planSplits(const ProblemFacts &facts,
       return failure();
   }
   candidates = std::move(choice->plans);
-  return success();
+  if (best.splits == 1 || !partialType)
+    return success();
+  return countPartials(op, target, candidates);
 }
 
 /// Plans that were chosen for one run alone also have to be those of all runs.
