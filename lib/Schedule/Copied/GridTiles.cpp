@@ -4,6 +4,7 @@
 #include "../Combine/TileMerge.h"
 #include "../Core/CommonChecks.h"
 #include "../Core/WorkPlan.h"
+#include "CopiedExtents.h"
 #include "attn/Dialect/Attn/IR/KernelAttrs.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -136,13 +137,26 @@ Value GridTiles::emitNumber(Value batch) {
   return join(join(batch, gpu::Dimension::y), gpu::Dimension::x);
 }
 
+/// Registers of a plan up to which rows of a warp are known not to exist. Their
+/// queries are zeros then, which stand in the fragments' registers all the
+/// same, and ptxas 13.0 makes them anew where it keeps others: of plans of
+/// decode with 231 registers and more it spilled 4 to 104 bytes, and none of
+/// those where the zeros come from a branch.
+static constexpr int64_t kMostWithKnownRows = 230;
+
 Value GridTiles::emitRowTile() {
   // A tile that has all rows is known without asking, and so is which of its
   // rows there are.
   bool isOne = !ShapedType::isDynamic(facts.queries) &&
-               !ShapedType::isDynamic(facts.getGroup()) &&
-               facts.queries * getPackedHeads(facts, plan) <= plan.getBlockM();
-  return isOne ? context.i32(0) : emitBlockId(gpu::Dimension::x);
+               !ShapedType::isDynamic(facts.getGroup());
+  int64_t rows = facts.queries * getPackedHeads(facts, plan);
+  if (!isOne || rows > plan.getBlockM() ||
+      (rows < plan.getBlockM() && plan.getRowWarps() == 1 &&
+       !facts.hasNarrowKeys() &&
+       CopiedExtents(facts, plan).getRegisters(plan).getTotal() >
+           kMostWithKnownRows))
+    return emitBlockId(gpu::Dimension::x);
+  return context.i32(0);
 }
 
 TileCoordinates GridTiles::emitTile() {
