@@ -28,7 +28,7 @@ static constexpr int64_t kMostColumns = 224, kMostNarrowColumns = 192;
 /// Most columns of queries beside keys of 8 bits for which plans keep them in
 /// registers: of 448 and 512 columns with scales of groups ptxas 13.0 spilled
 /// 20 to 356 bytes, of 320 and 384 columns whose scales of a row are copied
-/// together 4 to 44. Nobody timed shorter ones that are read with each block.
+/// together 4 to 36. Nobody timed shorter ones that are read with each block.
 static constexpr int64_t kMostHeldColumns = 416, kMostScaledColumns = 304;
 
 /// Query heads that share a key head; 1 if only the launch knows.
