@@ -137,26 +137,30 @@ Value GridTiles::emitNumber(Value batch) {
   return join(join(batch, gpu::Dimension::y), gpu::Dimension::x);
 }
 
-/// Registers of a plan up to which rows of a warp are known not to exist. Their
-/// queries are zeros then, which stand in the fragments' registers all the
-/// same, and ptxas 13.0 makes them anew where it keeps others: of plans of
-/// decode with 231 registers and more it spilled 4 to 104 bytes, and none of
-/// those where the zeros come from a branch.
-static constexpr int64_t kMostWithKnownRows = 230;
+/// True if a plan is to leave open which rows of its only tile there are.
+/// Queries of rows that are known not to exist are zeros, which stand in the
+/// fragments' registers all the same, and ptxas 13.0 makes them anew where it
+/// keeps others: of plans of decode with 224 columns and more and these
+/// registers it spilled 4 to 104 bytes, and none where the zeros come from a
+/// branch. 16-bit keys with 128 columns and 8-bit ones with 512 fit with rows
+/// that are known, and spilled 4 to 8 bytes without.
+static bool leavesRowsOpen(const ProblemFacts &facts, const CopiedPlan &plan) {
+  constexpr int64_t kFewestColumns = 208, kFewestRegisters = 231;
+  return plan.getRowWarps() == 1 && !facts.hasNarrowKeys() &&
+         facts.headDim >= kFewestColumns &&
+         CopiedExtents(facts, plan).getRegisters(plan).getTotal() >=
+             kFewestRegisters;
+}
 
 Value GridTiles::emitRowTile() {
   // A tile that has all rows is known without asking, and so is which of its
   // rows there are.
-  bool isOne = !ShapedType::isDynamic(facts.queries) &&
-               !ShapedType::isDynamic(facts.getGroup());
+  bool isKnown = !ShapedType::isDynamic(facts.queries) &&
+                 !ShapedType::isDynamic(facts.getGroup());
   int64_t rows = facts.queries * getPackedHeads(facts, plan);
-  if (!isOne || rows > plan.getBlockM() ||
-      (rows < plan.getBlockM() && plan.getRowWarps() == 1 &&
-       !facts.hasNarrowKeys() &&
-       CopiedExtents(facts, plan).getRegisters(plan).getTotal() >
-           kMostWithKnownRows))
-    return emitBlockId(gpu::Dimension::x);
-  return context.i32(0);
+  bool isOne = isKnown && rows <= plan.getBlockM() &&
+               (rows == plan.getBlockM() || !leavesRowsOpen(facts, plan));
+  return isOne ? context.i32(0) : emitBlockId(gpu::Dimension::x);
 }
 
 TileCoordinates GridTiles::emitTile() {
