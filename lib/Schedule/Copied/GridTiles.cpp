@@ -4,7 +4,6 @@
 #include "../Combine/TileMerge.h"
 #include "../Core/CommonChecks.h"
 #include "../Core/WorkPlan.h"
-#include "CopiedExtents.h"
 #include "attn/Dialect/Attn/IR/KernelAttrs.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -137,21 +136,6 @@ Value GridTiles::emitNumber(Value batch) {
   return join(join(batch, gpu::Dimension::y), gpu::Dimension::x);
 }
 
-/// True if a plan is to leave open which rows of its only tile there are.
-/// Queries of rows that are known not to exist are zeros, which stand in the
-/// fragments' registers all the same, and ptxas 13.0 makes them anew where it
-/// keeps others: of plans of decode with 224 columns and more and these
-/// registers it spilled 4 to 104 bytes, and none where the zeros come from a
-/// branch. 16-bit keys with 128 columns and 8-bit ones with 512 fit with rows
-/// that are known, and spilled 4 to 8 bytes without.
-static bool leavesRowsOpen(const ProblemFacts &facts, const CopiedPlan &plan) {
-  constexpr int64_t kFewestColumns = 208, kFewestRegisters = 231;
-  return plan.getRowWarps() == 1 && !facts.hasNarrowKeys() &&
-         facts.headDim >= kFewestColumns &&
-         CopiedExtents(facts, plan).getRegisters(plan).getTotal() >=
-             kFewestRegisters;
-}
-
 Value GridTiles::emitRowTile() {
   // A tile that has all rows is known without asking, and so is which of its
   // rows there are.
@@ -159,7 +143,7 @@ Value GridTiles::emitRowTile() {
                  !ShapedType::isDynamic(facts.getGroup());
   int64_t rows = facts.queries * getPackedHeads(facts, plan);
   bool isOne = isKnown && rows <= plan.getBlockM() &&
-               (rows == plan.getBlockM() || !leavesRowsOpen(facts, plan));
+               (rows == plan.getBlockM() || !leavesRowsOpen);
   return isOne ? context.i32(0) : emitBlockId(gpu::Dimension::x);
 }
 
