@@ -522,8 +522,23 @@ void CopiedEmitter::storeResults(RunningState state, Value lse) {
   emitResults(state, oView, lse, emitScratch(), epilogue);
 }
 
+/// True if a plan is to leave open which rows of its only tile there are.
+/// Queries of rows that are known not to exist are zeros, which stand in the
+/// fragments' registers all the same, and ptxas 13.0 makes them anew where it
+/// keeps others: of plans of decode with 224 columns and more and these
+/// registers it spilled 4 to 104 bytes, and none where the zeros come from a
+/// branch. 16-bit keys with 128 columns and 8-bit ones with 512 fit with rows
+/// that are known, and spilled 4 to 8 bytes without.
+static bool leavesRowsOpen(const ProblemFacts &facts, const CopiedPlan &plan,
+                           const CopiedExtents &extents) {
+  constexpr int64_t kFewestColumns = 208, kFewestRegisters = 231;
+  return plan.getRowWarps() == 1 && !facts.hasNarrowKeys() &&
+         facts.headDim >= kFewestColumns &&
+         extents.getRegisters(plan).getTotal() >= kFewestRegisters;
+}
+
 LogicalResult CopiedEmitter::run() {
-  GridTiles tiles(context, plan);
+  GridTiles tiles(context, plan, leavesRowsOpen(facts, plan, extents));
   at = tiles.emitTile();
   emitLengths();
   row = arith::MulIOp::create(b, at.tile, context.i32(plan.getBlockM()));

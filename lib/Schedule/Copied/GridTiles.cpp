@@ -139,9 +139,11 @@ Value GridTiles::emitNumber(Value batch) {
 Value GridTiles::emitRowTile() {
   // A tile that has all rows is known without asking, and so is which of its
   // rows there are.
-  bool isOne = !ShapedType::isDynamic(facts.queries) &&
-               !ShapedType::isDynamic(facts.getGroup()) &&
-               facts.queries * getPackedHeads(facts, plan) <= plan.getBlockM();
+  bool isKnown = !ShapedType::isDynamic(facts.queries) &&
+                 !ShapedType::isDynamic(facts.getGroup());
+  int64_t rows = facts.queries * getPackedHeads(facts, plan);
+  bool isOne = isKnown && rows <= plan.getBlockM() &&
+               (rows == plan.getBlockM() || !leavesRowsOpen);
   return isOne ? context.i32(0) : emitBlockId(gpu::Dimension::x);
 }
 

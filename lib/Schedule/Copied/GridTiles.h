@@ -42,8 +42,11 @@ bool mergesRuns(const ProblemFacts &facts, const CopiedPlan &plan);
 /// The tile that the CTA's place in the grid says.
 class GridTiles : public WorkSource {
 public:
-  GridTiles(KernelContext &context, const CopiedPlan &plan)
-      : context(context), facts(context.facts), plan(plan), b(context.b) {}
+  /// With `leavesRowsOpen` it is not known of a lone tile either which of its
+  /// rows there are.
+  GridTiles(KernelContext &context, const CopiedPlan &plan, bool leavesRowsOpen)
+      : context(context), facts(context.facts), plan(plan),
+        leavesRowsOpen(leavesRowsOpen), b(context.b) {}
   TileCoordinates emitTile() override;
   /// Stores that the tile `at`, whose first row is `row` of `rows`, has no run
   /// beyond those that were dealt to it: an LSE of -inf. Run 0 does it.
@@ -65,6 +68,7 @@ private:
   KernelContext &context;
   const ProblemFacts &facts;
   const CopiedPlan plan;
+  const bool leavesRowsOpen;
   ImplicitLocOpBuilder &b;
 };
 

@@ -53,6 +53,16 @@ bool DecodeSchedule::isExpectedToSpill(const ProblemFacts &facts,
   if (extents.isPartial && plan.getWarpsN() == 1 &&
       facts.valueDim > kMostMergedColumns)
     return true;
+  // Scales of groups beside blocks of 32 keys: whatever their sum, results of
+  // 320 columns and more spilled 12 to 56 bytes, of 256 columns 4 to 8 beside
+  // as many of the queries.
+  constexpr int64_t kMostScaledKeys = 16, kMostScaledColumns = 256;
+  int64_t most = kMostScaledColumns;
+  if (plan.getQInRegs() && facts.headDim >= kMostScaledColumns)
+    most = kMostScaledColumns - 1;
+  if (hasGroupScales(facts) && plan.getBlockN() > kMostScaledKeys &&
+      facts.valueDim > most)
+    return true;
   return extents.getRegisters(plan).getTotal() >
          getRegisterLimit(plan.getThreads(), plan.getCtasPerSm(), target);
 }

@@ -27,8 +27,9 @@ static constexpr int64_t kMostColumns = 224, kMostNarrowColumns = 192;
 
 /// Most columns of queries beside keys of 8 bits for which plans keep them in
 /// registers: of 448 and 512 columns with scales of groups ptxas 13.0 spilled
-/// 20 to 356 bytes. Nobody timed shorter ones that are read with each block.
-static constexpr int64_t kMostHeldColumns = 416;
+/// 20 to 356 bytes, of 320 and 384 columns whose scales of a row are copied
+/// together 4 to 36. Nobody timed shorter ones that are read with each block.
+static constexpr int64_t kMostHeldColumns = 416, kMostScaledColumns = 304;
 
 /// Query heads that share a key head; 1 if only the launch knows.
 static int64_t getKnownGroup(const ProblemFacts &facts) {
@@ -62,9 +63,10 @@ llvm::Error DecodeSchedule::isApplicable(const ProblemFacts &facts,
 /// Whether plans for 8-bit keys keep queries in registers: unless they are long
 /// and may be in groups of columns.
 static bool holdsQueries(const ProblemFacts &facts) {
-  bool isInGroups = (facts.kScales && facts.scaleGroup != facts.headDim) ||
-                    (facts.headDim % kGroupColumns == 0 &&
-                     facts.valueDim % kGroupColumns == 0);
+  if (facts.kScales && facts.scaleGroup != facts.headDim)
+    return facts.headDim <= kMostScaledColumns;
+  bool isInGroups =
+      facts.headDim % kGroupColumns == 0 && facts.valueDim % kGroupColumns == 0;
   return facts.headDim <= kMostHeldColumns || !isInGroups;
 }
 
