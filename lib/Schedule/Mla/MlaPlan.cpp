@@ -374,7 +374,7 @@ llvm::Error MlaSchedule::checkPlan(const ProblemFacts &facts,
     return error;
   ResourceSum shared = getMlaSharedBytes(facts, plan);
   // Runs are planned with partial results of f32, and may be of f16 then.
-  if (facts.kvSplits && !facts.hasPartialScales())
+  if (areResultsPartial(facts) && !facts.hasPartialScales())
     shared.add("units", getUnitBytes(plan));
   if (shared.getTotal() > target.sharedBytesPerCTA)
     return llvm::createStringError(
