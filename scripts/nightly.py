@@ -69,7 +69,7 @@ CHECKS = [
     Check("mutants of PTX against the proof", 20,
           "{python} scripts/hold-ptx.py --standard --jobs={jobs} --bin={build}/bin",
           "{python} scripts/hold-ptx.py --standard --most=6 --jobs={jobs} --bin={build}/bin"),
-    Check("kernels in every order", 1,
+    Check("kernels in every order", 20,
           "env ATTN_ORACLE_KERNELS=100000 ATTN_ORACLE_SEED=2 "
           "{build}/unittests/Analysis/AttnAnalysisTests --gtest_filter=BarrierOracle*"),
     Check("whole tests of kernels", 12,
@@ -95,7 +95,7 @@ CHECKS = [
     Check("plans of all features", 60,
           "{python} scripts/plan-sweep.py --features --workers={jobs} --bin={build}/bin "
           "--state={build}/feature-sweep.jsonl"),
-    Check("plans of the grid of tensor memory", 30,
+    Check("plans of the grid of tensor memory", 45,
           "{python} scripts/plan-sweep.py --problems --workers={jobs} --bin={build}/bin "
           "--state={build}/problem-sweep.jsonl"),
     Check("plans of all pairs of head dimensions", 1,
