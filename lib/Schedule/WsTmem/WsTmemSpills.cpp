@@ -33,9 +33,9 @@ static bool spillsApart(const ProblemFacts &facts, WsTmemPlanAttr plan,
          (facts.valueDim > kNarrow && !isWide);
 }
 
-static bool isRagged(const ProblemFacts &facts, WsTmemPlanAttr plan) {
-  return !ShapedType::isDynamic(facts.keys) &&
-         facts.keys % plan.getBlockN() != 0;
+/// True if a block has all keys, and LLVM knows it.
+static bool hasOneBlock(const ProblemFacts &facts, WsTmemPlanAttr plan) {
+  return !ShapedType::isDynamic(facts.keys) && facts.keys <= plan.getBlockN();
 }
 
 /// What ptxas 13.0 was seen to spill of 128 keys under a mask where LLVM leaves
@@ -51,13 +51,13 @@ static bool spillsStraight(const ProblemFacts &facts, WsTmemPlanAttr plan,
       target.has(Capability::Tcgen05LdRed) || plan.getBlockN() <= kMostKeys)
     return false;
   bool isBetween = facts.valueDim > kNarrow && facts.valueDim < kWide;
-  bool hasOneBlock =
-      !ShapedType::isDynamic(facts.keys) && facts.keys <= plan.getBlockN();
-  if (hasOneBlock && isBetween && !facts.cuSeqlensK)
+  if (hasOneBlock(facts, plan) && isBetween && !facts.cuSeqlensK)
     return true;
+  bool isRagged =
+      !ShapedType::isDynamic(facts.keys) && facts.keys % plan.getBlockN() != 0;
   int64_t heads =
       plan.getPackHeads() ? facts.heads / facts.getGroup() : facts.heads;
-  return facts.batch == 1 && heads == 1 && (isRagged(facts, plan) || isBetween);
+  return facts.batch == 1 && heads == 1 && (isRagged || isBetween);
 }
 
 /// What ptxas 13.0 was seen to spill of a bet on 96 keys under a mask: 4 to 68
@@ -67,8 +67,9 @@ static bool spillsStraight(const ProblemFacts &facts, WsTmemPlanAttr plan,
 static bool spillsBet(const ProblemFacts &facts, WsTmemPlanAttr plan,
                       const TargetRow &target) {
   constexpr int64_t kMostKeys = 80, kNarrow = 64;
-  if (plan.getSoftmax() != SoftmaxPolicy::Optimistic ||
-      !facts.mask.hasRight() || !plan.getOwnBlocks() || !plan.getPBeside() ||
+  bool isMasked = facts.mask.hasLeft() || facts.mask.hasRight();
+  if (plan.getSoftmax() != SoftmaxPolicy::Optimistic || !isMasked ||
+      !plan.getOwnBlocks() || !plan.getPBeside() ||
       plan.getBlockN() <= kMostKeys)
     return false;
   bool changesScores = getScoreCost(facts).registers != 0;
@@ -90,9 +91,8 @@ bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
   // straight code, which spilled 180 to 264 bytes at D 80 and 96 with 128 keys,
   // with 112 and 64 none.
   constexpr int64_t kMostKeysOfOne = 112;
-  bool hasOneBlock =
-      !ShapedType::isDynamic(facts.keys) && facts.keys <= plan.getBlockN();
-  bool isStraight = facts.mask.getAlign() == MaskAlign::TopLeft || hasOneBlock;
+  bool isStraight =
+      facts.mask.getAlign() == MaskAlign::TopLeft || hasOneBlock(facts, plan);
   if (facts.queries == 1 && facts.mask.hasRight() && isStraight &&
       plan.getOwnBlocks() && plan.getBlockN() > kMostKeysOfOne)
     return true;
@@ -112,7 +112,7 @@ bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
     return true;
   // One block of keys that a window cuts on the left is straight code, too: 4
   // to 32 bytes of 128 keys where probabilities lie beside scores.
-  if (hasOneBlock && facts.mask.hasLeft() && plan.getPBeside() &&
+  if (hasOneBlock(facts, plan) && facts.mask.hasLeft() && plan.getPBeside() &&
       plan.getBlockN() > kMostChangedScores)
     return true;
   if (spillsStraight(facts, plan, target) || spillsBet(facts, plan, target))
