@@ -43,6 +43,8 @@ struct SpillingPlan {
 
 // clang-format off
 static constexpr SpillingPlan kSpillingPlans[] = {
+    {8, 24, 64, 128, 128, 4, 2, false, 4},
+    {8, 32, 64, 128, 128, 4, 2, false, 4},
     {8, 32, 96, 128, 64, 4, 2, true, 2},
     {8, 56, 128, 128, 32, 4, 2, false, 1},
     {8, 56, 160, 64, 128, 4, 2, false, 1},
@@ -50,6 +52,7 @@ static constexpr SpillingPlan kSpillingPlans[] = {
     {8, 64, 56, 128, 128, 4, 2, false, 4},
     {8, 64, 64, 128, 64, 4, 2, true, 1, kStrides},
     {8, 64, 64, 128, 128, 4, 2, false, 4, kPages},
+    {8, 64, 128, 128, 32, 4, 2, false, 1},
     {8, 64, 160, 64, 128, 4, 2, false, 1},
     {8, 88, 80, 128, 64, 4, 2, false, 1},
     {8, 88, 160, 64, 128, 4, 2, false, 1},
@@ -59,6 +62,8 @@ static constexpr SpillingPlan kSpillingPlans[] = {
     {8, 120, 128, 64, 128, 4, 2, false, 1},
     {8, 120, 128, 128, 32, 4, 2, false, 1},
     {8, 120, 128, 256, 32, 8, 2, false, 1},
+    {8, 120, 256, 128, 64, 8, 2, false, 1},
+    {8, 120, 256, 128, 64, 8, 2, false, 2},
     {8, 128, 96, 64, 128, 4, 2, true, 1},
     {8, 136, 144, 128, 32, 4, 2, false, 1},
     {8, 136, 144, 256, 32, 8, 2, false, 1},

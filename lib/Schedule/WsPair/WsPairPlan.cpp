@@ -49,9 +49,9 @@ ResourceSum attn::getPairSharedBytes(const ProblemFacts &facts,
   sum.add("p", kPairRows * own * bytes);
   sum.add("m", kPairRows * word);
   sum.add("l", kPairRows * 4 * word);
-  // Two mbarriers of 8 bytes for each slot, and for q, p and l of each
+  // Two mbarriers of 8 bytes for each slot, for q, and for p and l of each
   // warpgroup.
-  sum.add("barriers", 16, plan.getStages() + 3 * kPairWarpgroups);
+  sum.add("barriers", 16, plan.getStages() + 1 + 2 * kPairWarpgroups);
   return sum;
 }
 
