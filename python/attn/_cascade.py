@@ -64,6 +64,11 @@ def cascade(
             'tensor "q": expected shape (batch, heads, dim) or (batch, heads, queries, dim), got '
             f"{list(q.shape)}"
         )
+    for number, level in enumerate(levels):
+        if not isinstance(level, Level):
+            raise ArgumentError(
+                f"level {number}: expected an attn.Level, got {type(level).__name__}"
+            )
     init_state = _read_state(q, v_cache, init)
     options = {"layout": layout, "softcap": softcap, "scale": scale}
     rows = q[:, :, None] if len(q.shape) == 3 else q
@@ -76,6 +81,11 @@ def cascade(
         one = None if states is None else (states[0][number], states[1][number])
         pools = {"k_cache": k_cache, "v_cache": v_cache, "sinks": sinks if is_last else None}
         pools |= init_state if is_last else _serving_calls.name_state(None)
+        if is_last and level.kv_lengths.shape[0] != batch:
+            raise ArgumentError(
+                f"level {number}: expected the keys of each of the {batch} sequences of q as the "
+                f"last level, got those of {level.kv_lengths.shape[0]} groups"
+            )
         result = _attend(number, rows, pools, level, options | {"causal": is_last}, one)
         if states is None:
             results = [*results, result] if number else [result]
@@ -159,7 +169,7 @@ def _attend(
         o, lse = _serving_calls.run(tensors, [], settings, True, None, None)
         if is_even:
             o, lse = o.swapaxes(1, 2), lse.swapaxes(1, 2)
-        return o.reshape(batch, queries, heads, -1), lse.reshape(batch, queries, heads)
+        return o.reshape(batch, queries, heads, o.shape[-1]), lse.reshape(batch, queries, heads)
     o, lse = (part.view(*shape, *part.shape[3:]) for part in state)
     if is_even:
         o, lse = o.swapaxes(1, 2), lse.swapaxes(1, 2)

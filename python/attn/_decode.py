@@ -83,7 +83,8 @@ def _check_integers(name: str, tensor: TensorView, rank: int, device: int | None
         one = "(sequences + 1)" if name.startswith("cu_seqlens") else "(sequences)"
         shape = one if rank == 1 else "(sequences, pages)"
         raise ArgumentError(f'tensor "{name}": expected shape {shape}, got {list(tensor.shape)}')
-    if tensor.shape[-1] > 1 and tensor.strides[-1] != 1:
+    # numpy's strides of no elements are 0.
+    if tensor.shape[-1] > 1 and 0 not in tensor.shape and tensor.strides[-1] != 1:
         raise ArgumentError(
             f'tensor "{name}": expected an innermost stride of 1, got {tensor.strides[-1]}'
         )

@@ -49,7 +49,8 @@ def _read_device(device: Any) -> int:
         return 0 if _host.has_device() else _HOST
     if device == "host":
         return _HOST
-    index = getattr(device, "index", device)
+    # A string has an index, too, which is a function.
+    index = device if isinstance(device, str) else getattr(device, "index", device)
     return _options.to_integer("device", 0 if index is None else index, 0, 2**31 - 1)
 
 
@@ -191,6 +192,10 @@ class DecodePlan:
             del tensors["v"]
         if _options.to_bool("sinks", sinks):
             tensors["sinks"] = view("f32", rows[1:2], ())
+        if row_bytes is not None and not (is_latent and (scales == "rows" or rope_apart)):
+            raise ArgumentError(
+                "row_bytes: expected none but for a latent plan with scales of rows or rope_apart"
+            )
         if scales == "rows":
             tensors |= make_row_views(tensors, settings.layout, given, row_bytes)
         elif scales is not None:
@@ -306,7 +311,8 @@ class DecodePlan:
     def plan(self, kv_lengths: Any, page_table: Any, *, stream: int | None = None) -> None:
         """Takes a batch's lengths, i32 (sequences), and table, i32 (sequences,
         pages), on the device of the plan. Fewer sequences than `batch` are padded
-        with length 0, fewer pages than `max_pages` with none."""
+        with length 0, fewer pages than `max_pages` with none, so that a length beyond a
+        narrower table counts zeros up to what `max_pages` hold."""
         lengths = _decode.view("kv_lengths", kv_lengths)
         table = _decode.view("page_table", page_table)
         _decode.check_lengths(lengths, table, self._device)

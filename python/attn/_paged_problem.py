@@ -119,6 +119,12 @@ def _join(pairs: Sequence[tuple[str, str]]) -> str:
     return f"{', '.join(name for name, _ in pairs)} : {', '.join(kind for _, kind in pairs)}"
 
 
+def _write_number(value: float) -> str:
+    """A number as MLIR reads it, whose mantissa has a point."""
+    mantissa, letter, exponent = repr(float(value)).partition("e")
+    return (mantissa if "." in mantissa else f"{mantissa}.0") + letter + exponent
+
+
 def _write_attributes(problem: DecodeProblem) -> str:
     attributes = [f"page_size = {problem.page_size} : i64"]
     if problem.max_queries is not None:
@@ -138,11 +144,11 @@ def _write_attributes(problem: DecodeProblem) -> str:
     if problem.out_group is not None and problem.kv_splits is None:
         attributes.append(f"out_group = {problem.out_group} : i64")
     if problem.out_scale is not None and problem.kv_splits is None:
-        attributes.append(f"out_scale = {float(problem.out_scale)!r} : f32")
+        attributes.append(f"out_scale = {_write_number(problem.out_scale)} : f32")
     for name in ("softcap", "scale"):
         value = getattr(problem, name)
         if value is not None:
-            attributes.append(f"{name} = {float(value)!r} : f32")
+            attributes.append(f"{name} = {_write_number(value)} : f32")
     return ", ".join(attributes)
 
 
@@ -260,7 +266,7 @@ def write_decode(problem: DecodeProblem) -> str:
             for name, spec in zip(("o", "lse"), kinds, strict=True)
         ]
         front += "".join(f"  {name} = memref.alloc() : {kind}\n" for name, kind in outputs)
-        factor = "" if p.out_scale is None else f" {{out_scale = {float(p.out_scale)!r} : f32}}"
+        factor = "" if p.out_scale is None else f" {{out_scale = {_write_number(p.out_scale)} : f32}}"
         factor = f" {{out_group = {p.out_group} : i64}}" if scales else factor
         merged = _join([*results, *scales])
         behind = f"  attn.combine ins({_join(outputs)}) outs({merged}){factor}\n"

@@ -91,8 +91,6 @@ def make_row_views(
             "k_scales": ("f32", value_dim // LATENT_GROUP),
             "k_rope": (q.dtype, sizes["dim"] - value_dim),
         }
-    elif row_bytes is not None:
-        raise ArgumentError("row_bytes: expected none but for a latent plan")
     views = {}
     for name, (dtype, width) in columns.items():
         strides = make_pool_strides(layout, heads, page, width, None)

@@ -164,6 +164,9 @@ def mla_decode(
     bits too is one tensor of all columns, with `k_scale` as in `attn.decode`. The other arguments and the results are
     those of `attn.decode`; o has `value_dim` columns.
     """
+    for name, number in (("value_dim", value_dim), ("scale", scale)):
+        if number is None:
+            raise ArgumentError(f"{name}: expected a number, got None")
     texts, captures = trace_mods(score_mod, mask_mod)
     settings = Settings.read(
         causal=causal,
@@ -237,6 +240,8 @@ def prefill(
     arrays run on the GPU if there is one, else on the simulator. Raises ArgumentError
     for tensors that do not fit each other.
     """
+    if max_seqlen_q is None:
+        raise ArgumentError("max_seqlen_q: expected a number, got None")
     texts, captures = trace_mods(score_mod, mask_mod)
     settings = Settings.read(
         layout=layout,
@@ -292,6 +297,9 @@ def run(
 ) -> Any:
     """Any of the calls: tensors by name, what regions read, and what was said beside."""
     q = tensors["q"]
+    for name in ("q", "k_cache", "page_table", "kv_lengths", "cu_seqlens_q"):
+        if tensors.get(name, name) is None:
+            raise ArgumentError(f'tensor "{name}": expected a tensor, got None')
     if _tensors.is_torch(q):
         if stream is not None:
             raise ArgumentError("stream: expected none, since torch tensors use torch's")

@@ -3,7 +3,7 @@ its wrappers refuse."""
 
 import numpy as np
 import pytest
-from attn import _host
+from attn import _host, arrays
 from attn.compat.flashinfer import (
     BatchDecodeWithPagedKVCacheWrapper,
     BatchMLAPagedAttentionWrapper,
@@ -462,3 +462,55 @@ def test_mla_partials():
         return wrapper.run(q[..., :VALUES], q[..., VALUES:], pool[..., :VALUES], pool[..., VALUES:])
 
     check_partials(run, attend_latent(q, pool, table, lengths, 0.125)[0])
+
+
+@pytest.mark.parametrize("factor", [0.5, 2, np.float32(0.5), np.full(1, 0.5, np.float32)])
+def test_factor_of_values_in_bf16(factor):
+    """Bits are not multiplied, whatever the factor is."""
+    q, k, v, table, lengths = make_batch([70, 3], dtype=np.float32)
+    q, k, v = (arrays.to_bf16(each) for each in (q, k, v))
+    want = attend(*(arrays.from_bf16(each) for each in (q, k, v)), table, lengths)[0] * factor
+    wrapper = make_decode()
+    wrapper.plan(*to_lists(table, lengths), *SHAPE, q_data_type="bfloat16")
+    got = wrapper.run(q, (k, v), v_scale=factor)
+    np.testing.assert_allclose(arrays.from_bf16(got), want, atol=2e-2)
+    wrapper = BatchPrefillWithPagedKVCacheWrapper(None)
+    ends = np.arange(3, dtype=np.int32)
+    wrapper.plan(ends, *to_lists(table, lengths), *SHAPE, causal=True, q_data_type="bfloat16")
+    got = wrapper.run(q, (k, v), v_scale=factor)
+    np.testing.assert_allclose(arrays.from_bf16(got), want, atol=2e-2)
+
+
+def test_bools_of_numpy():
+    q, k, v, table, lengths = make_batch([70, 33], queries=2)
+    wrapper = make_decode()
+    rows = q.swapaxes(1, 2).reshape(4, HEADS, DIM)
+    for causal in (False, True):
+        wrapper.plan(*to_lists(table, lengths), *SHAPE, q_len_per_req=2, is_causal=np.bool_(causal))
+        got = wrapper.run(rows, (k, v)).reshape(2, 2, HEADS, DIM).swapaxes(1, 2)
+        check([got], attend(q, k, v, table, lengths, causal=causal)[:1])
+
+
+def test_numbers_that_are_none():
+    """Numbers of a wrong kind are errors that name them."""
+    q, k, v, table, lengths = make_batch([70, 33])
+    lists = to_lists(table, lengths)
+    wrapper = make_decode()
+    for name, value, kind, message in (
+        ("window_left", None, TypeError, "window_left: expected an integer, got None"),
+        ("logits_soft_cap", float("nan"), ValueError, "logits_soft_cap: expected a finite number"),
+        ("logits_soft_cap", "a", TypeError, "logits_soft_cap: expected a number, got 'a'"),
+        ("is_causal", "no", TypeError, "is_causal: expected True or False, got 'no'"),
+    ):
+        with pytest.raises(kind, match=message):
+            wrapper.plan(*lists, *SHAPE, **{name: value})
+    wrapper.plan(*lists, *SHAPE)
+    with pytest.raises(ValueError, match="q_scale: expected a finite number, got nan"):
+        wrapper.run(q, (k, v), q_scale=float("nan"))
+    refuse("v_scale: expected a number, got a tensor of [2]",
+           wrapper.run, q, (k, v), v_scale=np.ones(2, np.float32))  # fmt: skip
+    refuse("paged_kv_cache: expected a pair of tensors or one of rank 5 with a second dimension of 2, got NoneType",
+           wrapper.run, q, None)  # fmt: skip
+    wrapper = BatchPrefillWithPagedKVCacheWrapper(None)
+    with pytest.raises(TypeError, match="max_token_per_sequence: expected an integer, got 'a'"):
+        wrapper.plan(np.arange(3, dtype=np.int32), *lists, *SHAPE, max_token_per_sequence="a")

@@ -322,8 +322,16 @@ static Expected<HarnessOptions> makeOptions() {
   options.corners = corners;
   if (loseBets != cl::boolOrDefault::BOU_UNSET)
     options.losesBets = loseBets == cl::boolOrDefault::BOU_TRUE;
-  options.outputTolerance = tolerance;
-  options.lseTolerance = lseTolerance;
+  for (auto [flag, value] : {std::pair{&tolerance, &options.outputTolerance},
+                             std::pair{&lseTolerance, &options.lseTolerance}}) {
+    // Below zero the harness takes its own.
+    if (flag->getNumOccurrences() && !(*flag >= 0))
+      return createStringError(
+          "--" + flag->ArgStr +
+          ": expected a number that is not negative, got " +
+          llvm::formatv("{0}", flag->getValue()).str());
+    *value = *flag;
+  }
   applySettings(options.config);
   getCostOptions().apply(options.config);
   return std::move(options);

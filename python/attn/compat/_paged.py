@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _decode, _serving_calls, _tensors
+from .. import _decode, _options, _serving_calls, _tensors
 from .._decode_plan import DecodePlan
 from .._paged_problem import check_layout, make_pool_strides
 from .._row_tensors import NARROW_TYPES
 from .._serving_settings import check_partials
 from ..errors import ArgumentError
 from . import _lists
-from ._wrapper import Wrapper, call_rows, check_lse, get_element, make_outputs
+from ._wrapper import (
+    Wrapper,
+    call_rows,
+    check_lse,
+    get_element,
+    make_outputs,
+    multiply,
+    read_factor,
+)
 
 #: What neither wrapper takes.
 UNCOVERED_PLAN = {"pos_encoding_mode": "NONE", "rope_scale": None, "rope_theta": None}
@@ -25,10 +33,11 @@ def _split_cache(cache: Any) -> tuple[Any, Any]:
         if len(cache) != 2:
             raise ArgumentError(f"paged_kv_cache: expected a pair of tensors, got {len(cache)}")
         return cache[0], cache[1]
-    if len(cache.shape) != 5 or cache.shape[1] != 2:
+    shape = getattr(cache, "shape", None)
+    if shape is None or len(shape) != 5 or shape[1] != 2:
         raise ArgumentError(
             "paged_kv_cache: expected a pair of tensors or one of rank 5 with a second dimension "
-            f"of 2, got {list(cache.shape)}"
+            f"of 2, got {type(cache).__name__ if shape is None else list(shape)}"
         )
     return cache[:, 0], cache[:, 1]
 
@@ -57,7 +66,9 @@ class PagedWrapper(Wrapper):
 
     def _take_settings(self, types: tuple[str, str], given: dict[str, Any]) -> None:
         """Options of a plan that both wrappers have."""
-        left, cap = given["window_left"], given["logits_soft_cap"]
+        left = _options.to_integer("window_left", given["window_left"], -(2**31), 2**31 - 1)
+        cap = given["logits_soft_cap"]
+        cap = None if cap is None else _options.to_float("logits_soft_cap", cap)
         self._types = types
         self._window_left = left
         self._options = {
@@ -94,9 +105,10 @@ class PagedWrapper(Wrapper):
         compiled for each."""
         factor = 1.0
         for name, each in (("q_scale", q_scale), ("k_scale", k_scale)):
-            if each is not None and hasattr(each, "shape"):
-                raise ArgumentError(f"{name}: expected a number, got a tensor of {list(each.shape)}")
-            factor *= 1.0 if each is None else each
+            plain = _options.to_python(each)
+            if hasattr(plain, "shape"):
+                raise ArgumentError(f"{name}: expected a number, got a tensor of {list(plain.shape)}")
+            factor *= 1.0 if plain is None else _options.to_float(name, plain)
         if factor == 1.0:
             return self._options
         scale = self._options["scale"]
@@ -176,7 +188,7 @@ class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
         if data_type is not None:
             for name in ("q_data_type", "kv_data_type"):
                 given[name] = data_type if given[name] is None else given[name]
-        given["causal"] = is_causal is not False
+        given["causal"] = True if is_causal is None else _options.to_bool("is_causal", is_causal)
         types = self._read_types(given)
         if self._is_graph and self._pages.table is not None:
             _lists.expect("q_len_per_req: queries of a sequence of the graph", self._queries, q_len_per_req)
@@ -224,17 +236,16 @@ class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
         scales = {"k_scale": k_scale, "v_scale": v_scale}
         if is_narrow:
             options = self._scale_options(q_scale, None, self._dim)
-            scales = self._make_scales(q, scales)
+            scales, factor = self._make_scales(q, scales), 1.0
         else:
             options = self._scale_options(q_scale, k_scale, self._dim)
-            scales = {}
+            scales, factor = {}, read_factor("v_scale", v_scale)
         if self._is_graph and self._queries == 1 and _tensors.is_torch(q):
             result = self._run_plan(q, (k, v), sinks, scales, (out, lse, return_lse), options)
         else:
             result = self._run_rows(q, (k, v), sinks, scales, (out, lse, return_lse), options)
         o, log = result
-        if v_scale is not None and not is_narrow and v_scale != 1.0:
-            o *= v_scale
+        multiply(o, factor)
         return (o, _lists.finish_lse(log, "log2")) if return_lse else o
 
     def run_return_lse(self, *arguments: Any, **options: Any) -> Any:

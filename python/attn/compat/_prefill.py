@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _serving_calls, _tensors
+from .. import _options, _serving_calls, _tensors
 from .._paged_problem import check_layout
 from .._row_tensors import NARROW_TYPES
 from ..errors import ArgumentError
 from . import _lists
 from ._paged import UNCOVERED_PLAN, UNCOVERED_RUN, PagedWrapper
-from ._wrapper import call_rows, check_lse
+from ._wrapper import call_rows, check_lse, multiply, read_factor
 
 _UNCOVERED: dict[str, Any] = {
     "custom_mask": None,
@@ -103,6 +103,10 @@ class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
         ones. Keys are never split."""
         given = dict(locals())
         _lists.refuse(given, UNCOVERED_PLAN | _UNCOVERED)
+        most = {"max_token_per_sequence": max_token_per_sequence, "max_sequence_kv": max_sequence_kv}
+        for name, each in most.items():
+            if each is not None:
+                _options.to_integer(name, each, 0, 2**31 - 1)
         types = self._read_types(given)
         _lists.check_list("qo_indptr", qo_indptr)
         _lists.check_list("paged_kv_indptr", paged_kv_indptr)
@@ -188,10 +192,11 @@ class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
         k, v = self._read_pools(q, paged_kv_cache, self._dims)
         self._check_window(window_left)
         lists = (self._pages.table, self._pages.lengths, self._counts)
-        scales = {}
         is_narrow = self._types[1] in NARROW_TYPES
         if is_narrow:
-            scales = self._make_scales(q, {"k_scale": k_scale, "v_scale": v_scale})
+            scales, factor = self._make_scales(q, {"k_scale": k_scale, "v_scale": v_scale}), 1.0
+        else:
+            scales, factor = {}, read_factor("v_scale", v_scale)
         options = self._scale_options(q_scale, None if is_narrow else k_scale, self._dims[0])
         options = options | {"max_seqlen_q": self._most_queries, "sinks": sinks} | scales
 
@@ -199,8 +204,7 @@ class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
             return _serving_calls.prefill(rows, k, v, *lists, **options, **outputs)
 
         o, log = call_rows(function, q, self._dims[1], None, (out, lse, return_lse))
-        if v_scale is not None and not is_narrow and v_scale != 1.0:
-            o *= v_scale
+        multiply(o, factor)
         return (o, _lists.finish_lse(log, lse_base)) if return_lse else o
 
     def run_return_lse(self, *arguments: Any, **options: Any) -> Any:

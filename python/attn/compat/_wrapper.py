@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .. import _decode, _options, _tensors
+from .. import _decode, _options, _tensors, arrays
 from ..errors import ArgumentError
 from . import _lists
 
@@ -76,6 +76,7 @@ class Wrapper:
 
     def _keep_scale(self, q: Any, number: float) -> Any:
         """A number as a tensor of one element where q is."""
+        number = _options.to_python(number)
         if hasattr(number, "shape"):
             return number
         key = (number, str(getattr(q, "device", "")))
@@ -84,6 +85,28 @@ class Wrapper:
             on = {"device": q.device} if _tensors.is_torch(q) else {}
             self._scales[key] = module.full((1,), number, dtype=module.float32, **on)
         return self._scales[key]
+
+
+def read_factor(name: str, factor: Any) -> Any:
+    """What results are multiplied by, a number or a tensor of one element; 1 without it."""
+    if factor is None:
+        return 1.0
+    plain = _options.to_python(factor)
+    if not hasattr(plain, "shape"):
+        return _options.to_float(name, plain)
+    if list(plain.shape) != [1]:
+        raise ArgumentError(f"{name}: expected a number, got a tensor of {list(plain.shape)}")
+    return plain
+
+
+def multiply(o: Any, factor: Any) -> None:
+    """Values times what `read_factor` gave, in place; a tensor on a GPU is not looked at."""
+    if isinstance(factor, float) and factor == 1.0:
+        return
+    if _decode.is_numpy(o) and o.dtype.name == arrays.CARRIERS["bf16"][0]:
+        o[...] = arrays.to_bf16(arrays.from_bf16(o) * factor)
+    else:
+        o *= factor
 
 
 def check_lse(lse: Any, has_lse: bool) -> None:
