@@ -52,6 +52,8 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
           : widens               ? "vw"
                                  : "",
           getValueColumns(facts), plan.getVStages());
+  if (facts.kScales)
+    sum.add("k_scales", plan.getBlockN() * 4, plan.getKStages());
   if (plan.getPShared())
     sum.add("p", plan.getBlockM() * plan.getBlockN() * bytes);
   // Two mbarriers of 8 bytes for each slot.
@@ -161,6 +163,7 @@ RegisterBudget attn::getRegisterBudget(const ProblemFacts &facts,
 
 bool attn::rescores(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
   return plan.getQkAhead() && !plan.getPvBehind() && !facts.isNarrow() &&
+         !facts.kScales &&
          facts.valueDim <= (plan.getBlockM() > 128 ? 64 : 128) &&
          plan.getSoftmax() == SoftmaxPolicy::Optimistic;
 }
@@ -196,7 +199,8 @@ static SmallVector<Overlap> getOverlaps(const ProblemFacts &facts,
     return {none, turns};
   if (facts.valueDim > 128)
     return {none};
-  if (softmax == SoftmaxPolicy::Optimistic && facts.valueDim <= 64)
+  if (softmax == SoftmaxPolicy::Optimistic && facts.valueDim <= 64 &&
+      !facts.kScales)
     return {none, turns, behind};
   return {none, turns};
 }
@@ -394,6 +398,14 @@ llvm::Error WsWgmmaSchedule::isApplicable(const ProblemFacts &facts,
   int64_t mostColumns = isNarrow                ? kUsualColumns
                         : facts.outType.isF32() ? kMostWideResults
                                                 : kMostWholeColumns;
+  // A score is one sum of all columns.
+  if (facts.kScales &&
+      (facts.scaleGroup != facts.headDim || facts.scaleGroup != facts.valueDim))
+    return makeUnsupported(
+        getName(),
+        llvm::formatv("scales of {0} columns of keys of {1} and "
+                      "values of {2}, expected one of each row",
+                      facts.scaleGroup, facts.headDim, facts.valueDim));
   return checkWgmma(getName(), facts, target, mostColumns, /*serves=*/true);
 }
 
@@ -406,6 +418,9 @@ llvm::Error WsWgmmaSchedule::checkPlan(const ProblemFacts &facts,
   if (llvm::Error error =
           checkQKAhead(plan.getQkAhead(), plan.getKStages(), plan.getVStages()))
     return error;
+  if (plan.getPvBehind() && facts.kScales)
+    return llvm::createStringError(
+        "scales of the rows of keys need pv_behind = false, got true");
   if (plan.getPShared() && facts.isNarrow())
     return llvm::createStringError(
         llvm::formatv("p_shared needs 16-bit operands, got {0} bits",
