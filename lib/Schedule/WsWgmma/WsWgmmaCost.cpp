@@ -132,6 +132,9 @@ bool WsWgmmaSchedule::isExpectedToSpill(const ProblemFacts &facts,
   if (facts.valueDim > kUsualColumns && plan.getBlockN() >= 64 &&
       facts.cuSeqlensQ)
     others += 12;
+  // Scores give their registers to the probabilities.
+  if (widensInOrder(facts, plan))
+    registers -= getProbabilityRegisters(facts, plan.getBlockN());
   // Of a kernel that starts with 128 registers: 240 bytes of 96 keys at 160
   // columns, and with PV behind up to 108 at 32.
   if (facts.hasNarrowKeys() && plan.getBlockN() > 64)

@@ -131,6 +131,11 @@ static bool leavesRegisters(const ProblemFacts &facts) {
          std::max(facts.headDim, facts.valueDim) <= kFewColumns;
 }
 
+bool attn::widensInOrder(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
+  return facts.hasNarrowKeys() && facts.valueDim > kMostWidenedAhead &&
+         !plan.getQkAhead();
+}
+
 RegisterBudget attn::getRegisterBudget(const ProblemFacts &facts,
                                        WsWgmmaPlanAttr plan) {
   // A kernel starts with as many registers for each thread as the file has for
@@ -145,6 +150,8 @@ RegisterBudget attn::getRegisterBudget(const ProblemFacts &facts,
     budget.widener = kWidenerRegisters;
   if (needsTransposer(facts))
     budget.producer = kTransposerRegisters;
+  else if (widensInOrder(facts, plan))
+    budget.producer = kLeastProducerRegisters;
   else if (isLoadedInManyBoxes(facts) || isLoadedInManyPages(facts) ||
            leavesRegisters(facts))
     budget.producer = kBoxesProducerRegisters;
@@ -197,6 +204,8 @@ static SmallVector<Overlap> getOverlaps(const ProblemFacts &facts,
     return {none, turns, inOrder};
   if (isWide(facts))
     return {none, turns};
+  if (facts.hasNarrowKeys() && facts.valueDim > kMostWidenedAhead)
+    return {inOrder, none};
   if (facts.valueDim > 128)
     return {none};
   if (softmax == SoftmaxPolicy::Optimistic && facts.valueDim <= 64 &&
@@ -379,6 +388,10 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
                 WsWgmmaPlanAttr more = make(firstBlock, stages + 1);
                 if (rescores(facts, plan) && stages < 4 && fitting(more))
                   plan = more;
+                // In order QK is long over when the next keys are widened.
+                WsWgmmaPlanAttr fewer = make(firstBlock, 1);
+                if (!fits && widensInOrder(facts, plan) && fitting(fewer))
+                  plan = fewer;
                 if (fits || stages == 2)
                   plans.push_back(plan);
                 if (fits)

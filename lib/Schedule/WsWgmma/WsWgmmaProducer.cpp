@@ -188,13 +188,29 @@ LogicalResult WsWgmmaEmitter::emitTransposingProducer() {
 // Who widens keys and values
 //===----------------------------------------------------------------------===//
 
-/// A tile times a number of each row, rounded once.
+/// A tile of f16 times a number of each row. A number is a power of two, which
+/// f16 may not hold without losing digits of the rest, times one from 1 to 2.
 static Value emitScaled(ImplicitLocOpBuilder &b, Value tile, Value scales) {
-  auto type = cast<RankedTensorType>(tile.getType());
-  RankedTensorType wide = type.clone(b.getF32Type());
-  Value scaled = arith::MulFOp::create(b, arith::ExtFOp::create(b, wide, tile),
-                                       BroadcastOp::create(b, wide, scales));
-  return arith::TruncFOp::create(b, type, scaled);
+  auto type = cast<RankedTensorType>(tile.getType()),
+       rows = cast<RankedTensorType>(scales.getType());
+  RankedTensorType words = rows.clone(b.getI32Type());
+  auto constant = [&](uint32_t bits) -> Value {
+    return arith::ConstantOp::create(
+        b, DenseElementsAttr::get(words, b.getI32IntegerAttr(int32_t(bits))));
+  };
+  Value bits = arith::BitcastOp::create(b, words, scales);
+  auto multiply = [&](Value x, Value factor) -> Value {
+    Value spread =
+        BroadcastOp::create(b, type.clone(b.getF32Type()),
+                            arith::BitcastOp::create(b, rows, factor));
+    return arith::MulFOp::create(b, x,
+                                 arith::TruncFOp::create(b, type, spread));
+  };
+  constexpr uint32_t kExponent = 0x7f800000, kOne = 0x3f800000;
+  Value mantissa = arith::OrIOp::create(
+      b, arith::AndIOp::create(b, bits, constant(~kExponent)), constant(kOne));
+  Value power = arith::AndIOp::create(b, bits, constant(kExponent));
+  return multiply(multiply(tile, power), mantissa);
 }
 
 void WsWgmmaEmitter::emitWidening(const Ring &from, const Ring &to,
