@@ -323,6 +323,73 @@ def test_outputs_of_the_caller():
         assert not out.any()
 
 
+#: Columns of latent rows of 8 bits, and those of their values.
+NARROW_LATENT, NARROW_VALUES = 192, 128
+
+
+def make_narrow_latent(lengths, queries=1):
+    """q and a latent pool of e4m3, NaN where no sequence has keys, and its values."""
+    q, pool, table, counts = make_latent(lengths, queries)
+    rng = np.random.default_rng(3)
+    q = rng.standard_normal((*q.shape[:-1], NARROW_LATENT)).astype(np.float16)
+    shape = (*pool.shape[:2], NARROW_LATENT)
+    bits = (rng.integers(0x20, 0x48, shape) | rng.integers(0, 2, shape) << 7).astype(np.uint8)
+    bits = np.where(np.isnan(pool[..., :1]), np.uint8(127), bits)
+    return q, bits, from_e4m3(bits), table, counts
+
+
+def plan_narrow_latent(wrapper, queries, table, lengths, types=("float16", "float8_e4m3fn"), **options):
+    indptr, indices, _ = to_lists(table, lengths)
+    counts = np.arange(len(lengths) + 1, dtype=np.int32) * queries
+    shape = (MLA_HEADS, NARROW_VALUES, NARROW_LATENT - NARROW_VALUES, PAGE, True, 0.125)
+    wrapper.plan(counts, indptr, indices, lengths, *shape, *types, **options)
+
+
+@pytest.mark.parametrize(("queries", "rotated"), [(1, 0.5), (1, 0.3), (2, 0.125)])
+def test_mla_of_8_bits(queries, rotated):
+    """Rows of 8 bits, both parts in one tensor, with a number for each part."""
+    q, pool, wide, table, lengths = make_narrow_latent([100, 2, 17], queries)
+    wrapper = BatchMLAPagedAttentionWrapper(None)
+    plan_narrow_latent(wrapper, queries, table, lengths)
+    units = np.repeat([0.5, rotated], [NARROW_VALUES, NARROW_LATENT - NARROW_VALUES])
+    keys = (wide * units)[:, :, None]
+    scaled = q * (0.125 * NARROW_LATENT**0.5)
+    want, log = to_base2(attend(scaled, keys, keys[..., :NARROW_VALUES], table, lengths))
+    rows = q
+    if queries > 1:
+        rows, want, log = (each.swapaxes(1, 2) for each in (q, want, log))
+        rows = rows.reshape(-1, MLA_HEADS, NARROW_LATENT)
+    scales = {"ckv_scale": 0.5, "kpe_scale": rotated, "return_lse": True}
+    got = wrapper.run(query=rows, kv_cache=pool, **scales)
+    check(got, (want.reshape(got[0].shape), log.reshape(got[1].shape)))
+    parts = [(each[..., :NARROW_VALUES], each[..., NARROW_VALUES:]) for each in (rows, pool)]
+    same = wrapper.run(*(each.copy() for each in parts[0]), *parts[1], **scales)
+    for one, other in zip(got, same, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_how_mla_of_8_bits_is_called():
+    q, pool, _, table, lengths = make_narrow_latent([100, 2, 17])
+    batch = (BatchMLAPagedAttentionWrapper(None), 1, table, lengths)
+    for message, types in (
+        ("q_data_type: expected f16 or bf16, got f8E4M3FN", ("float8_e4m3fn", "float8_e4m3fn")),
+        ("kv_data_type: expected f16 as q_data_type or a type of 8 bits, got bf16", ("float16", "bfloat16")),
+    ):
+        refuse(message, plan_narrow_latent, *batch, types)
+    refuse("scale_mode: expected default with a kv_data_type of f16, got kv-per-tensor",
+           plan_narrow_latent, *batch, ("float16", "float16"), scale_mode="kv-per-tensor")  # fmt: skip
+    plan_narrow_latent(*batch, scale_mode="kv-per-tensor")
+    run, call = {"query": q, "kv_cache": pool, "ckv_scale": 0.5}, batch[0].run
+    refuse("kpe_scale: expected a number with a kv_data_type of f8E4M3FN, got None", call, **run)
+    refuse("kpe_scale: expected a finite number above 0, got 0", call, **run, kpe_scale=0)
+    refuse("ckv_scale_arr: expected None, the rest is not covered", call, **run, kpe_scale=1, ckv_scale_arr=q)
+    run["kv_cache"] = pool[..., :NARROW_VALUES].copy(), pool[..., NARROW_VALUES:].copy()
+    refuse("kpe_cache: expected its columns behind those of ckv_cache in memory with a kv_data_type of 8 bits",
+           call, **run, kpe_scale=1)  # fmt: skip
+    plan_narrow_latent(*batch, ("float16", "float16"))
+    refuse("ckv_scale: expected None with a kv_data_type of f16, got 0.5", call, **run)
+
+
 def make_latent_plan():
     q, pool, table, lengths = make_latent([100, 2, 17])
     indptr, indices, _ = to_lists(table, lengths)
@@ -378,8 +445,6 @@ def test_how_outputs_of_8_bits_are_asked_for():
            wrapper.plan, *lists, *shape, output_dtype="float8_e4m3fn")  # fmt: skip
     refuse("output_scale: expected one of none, per-tensor, got 'rows'",
            wrapper.plan, *lists, *shape, output_scale="rows")  # fmt: skip
-    refuse("kv_data_type: expected f16 as q_data_type, got f8E4M3FN; attn.mla_decode takes latent columns of 8 bits",
-           wrapper.plan, *lists, *shape[:6], "float16", "float8_e4m3fn")  # fmt: skip
     run = {"query": q, "kv_cache": pool}
     wrapper.plan(*lists, *shape)
     refuse("o_scale: expected none as planned by output_scale, got 0.5", wrapper.run, **run, o_scale=0.5)

@@ -82,13 +82,14 @@ class _Plan:
     made = []
 
     def __init__(self, **options):
-        self.options, self.plans = options, []
+        self.options, self.plans, self.runs = options, [], []
         self.made.append(self)
 
     def plan(self, lengths, table):
         self.plans.append((lengths, table))
 
-    def run(self, q, *pools, out, lse=None, **_):
+    def run(self, q, *pools, out, lse=None, **more):
+        self.runs.append((q, more))
         out.fill_(7)
         if lse is not None:
             lse.fill_(1)
@@ -135,6 +136,27 @@ def test_latent_graph(monkeypatch):
     wrapper.plan(counts, indptr, indices, lengths, *options[:6], torch.bfloat16, torch.bfloat16)
     wrapper.run(query=q.bfloat16(), kv_cache=pool.bfloat16())
     assert [each.options["dtype"] for each in _Plan.made] == ["f16", "bf16"]
+
+
+def test_latent_graph_of_8_bits(monkeypatch):
+    """Rotated columns whose unit is another one are the queries' business."""
+    monkeypatch.setattr(_Plan, "made", [])
+    monkeypatch.setattr(_mla, "DecodePlan", _Plan)
+    q, pool, table, lengths = make_latent()
+    indptr, indices, _ = make_lists(table, lengths)
+    counts = torch.arange(4, dtype=torch.int32)
+    wrapper = BatchMLAPagedAttentionWrapper(torch.empty(8), True, counts, indptr, indices, lengths, max_pages=8)
+    wrapper.plan(counts, indptr, indices, lengths, 4, 32, 16, 16, False, 0.25, torch.float16, torch.float8_e4m3fn)
+    pool = pool.to(torch.float8_e4m3fn)
+    parts = (q[..., :32].clone(), q[..., 32:].clone()), (pool[..., :32], pool[..., 32:])
+    for rotated in (0.5, 0.125):
+        o = wrapper.run(query=parts[0], kv_cache=parts[1], ckv_scale=0.5, kpe_scale=rotated)
+        assert (o == 7).all() and o.dtype == torch.float16
+    (plan,) = _Plan.made
+    assert plan.options["kv_dtype"] == "f8E4M3FN" and plan.options["scales"] == "tensor"
+    (first, scales), (second, _) = plan.runs
+    assert torch.equal(first, q) and scales["k_scale"] is scales["v_scale"] and scales["k_scale"] == 0.5
+    assert torch.equal(second, torch.cat([q[..., :32], q[..., 32:] / 4], -1))
 
 
 def test_queries_that_are_not_looked_at():

@@ -53,6 +53,13 @@ public:
     rows.columns = columns;
     return emitHeadRows(context, name, rows);
   }
+  Value emitColumnView(StringRef name, const TileCoordinates &at,
+                       int64_t column) override {
+    HeadRows rows = {at.kvHead, at.batch, start, length};
+    rows.firstColumn = column;
+    rows.isOneColumn = true;
+    return emitHeadRows(context, name, rows);
+  }
 
 private:
   /// The batch, i32.
@@ -78,12 +85,17 @@ public:
   void find(Value batch) override;
   Value emitView(StringRef name, const TileCoordinates &at, int64_t firstColumn,
                  int64_t columns) override;
+  Value emitColumnView(StringRef name, const TileCoordinates &at,
+                       int64_t column) override;
   bool isBounded() const override { return true; }
   Value emitLead(Value first) override;
   Value emitIsAbsent(Value lead) override;
   KeyRows emitRows(Value first) override;
 
 private:
+  /// A view of `shape` from `firstColumn` of a head's rows on.
+  Value emitPagedView(StringRef name, const TileCoordinates &at,
+                      int64_t firstColumn, ArrayRef<int64_t> shape);
   /// Finds the sequence's part of the table; the number of its entries.
   Value findEntries(Value batch);
 
@@ -134,16 +146,26 @@ void PagedKeys::find(Value batch) {
 
 Value PagedKeys::emitView(StringRef name, const TileCoordinates &at,
                           int64_t firstColumn, int64_t columns) {
+  return emitPagedView(
+      name, at, firstColumn,
+      {ShapedType::kDynamic,
+       columns ? columns : context.getTensor(name).shape.back()});
+}
+
+Value PagedKeys::emitColumnView(StringRef name, const TileCoordinates &at,
+                                int64_t column) {
+  return emitPagedView(name, at, column, {ShapedType::kDynamic});
+}
+
+Value PagedKeys::emitPagedView(StringRef name, const TileCoordinates &at,
+                               int64_t firstColumn, ArrayRef<int64_t> shape) {
   const TensorFacts &pool = context.getTensor(name);
   Value offset = arith::MulIOp::create(b, context.widen(at.kvHead),
                                        context.getStride(name, 1));
   if (firstColumn)
     offset = arith::AddIOp::create(b, offset, context.i64(firstColumn));
   int64_t bytes = firstColumn * pool.elementType.getIntOrFloatBitWidth() / 8;
-  auto type = GlobalType::get(
-      b.getContext(),
-      {ShapedType::kDynamic, columns ? columns : pool.shape.back()},
-      pool.elementType);
+  auto type = GlobalType::get(b.getContext(), shape, pool.elementType);
   return PagedViewOp::create(
       b, type, context.getPointer(name), offset, length,
       context.getStride(name, 2), context.getPointer("page_table"), firstEntry,

@@ -39,6 +39,9 @@ public:
   Value emitView(StringRef name, const TileCoordinates &at) {
     return emitView(name, at, /*first=*/0, /*columns=*/0);
   }
+  /// One column of such rows, as a view of rank 1.
+  virtual Value emitColumnView(StringRef name, const TileCoordinates &at,
+                               int64_t column) = 0;
   /// True if rows of k and v that the sequence does not have follow its own, so
   /// that TMA has to be told in each copy where these end.
   virtual bool isBounded() const { return false; }

@@ -8,22 +8,21 @@ using namespace mlir;
 using namespace mlir::attn;
 
 llvm::Error attn::checkNarrowKeys(llvm::StringRef schedule,
-                                  const ProblemFacts &facts) {
+                                  const ProblemFacts &facts, int64_t step) {
   if (!facts.hasNarrowKeys())
     return llvm::Error::success();
-  constexpr int64_t kColumnStep = 32;
   for (auto [name, dim] : {std::pair("head dimension", facts.headDim),
                            std::pair("value dimension", facts.valueDim)})
-    if (dim % kColumnStep != 0)
+    if (dim % step != 0)
       return makeUnsupported(
           schedule, llvm::formatv("a {0} of {1} of 8-bit keys, expected a "
                                   "multiple of {2}",
-                                  name, dim, kColumnStep));
+                                  name, dim, step));
   // Groups of columns have rings of their own.
-  if (facts.kScales && facts.scaleGroup % kColumnStep != 0)
+  if (facts.kScales && facts.scaleGroup % step != 0)
     return makeUnsupported(
         schedule, llvm::formatv("scales of {0} columns, expected a multiple of "
                                 "{1}",
-                                facts.scaleGroup, kColumnStep));
+                                facts.scaleGroup, step));
   return llvm::Error::success();
 }

@@ -8,10 +8,14 @@
 
 namespace mlir::attn {
 
+/// Columns of 8 bits that fragments of 16 bits are made of at a time: a span of
+/// a swizzle.
+inline constexpr int64_t kFragmentColumns = 32;
+
 /// Refuses 8-bit keys beside 16-bit queries whose rows, or groups of columns
-/// that have a scale, are no whole spans of a swizzle.
-llvm::Error checkNarrowKeys(llvm::StringRef schedule,
-                            const ProblemFacts &facts);
+/// that have a scale, are no multiple of `step` columns.
+llvm::Error checkNarrowKeys(llvm::StringRef schedule, const ProblemFacts &facts,
+                            int64_t step = kFragmentColumns);
 
 } // namespace mlir::attn
 

@@ -184,6 +184,27 @@ std::pair<Value, Value> RingEmitter::acquire(const Ring &ring, Value cursor,
   return {slot, op.getToken()};
 }
 
+Value RingEmitter::allocRowNumbers(StringRef name, int64_t stages,
+                                   int64_t rows) {
+  return alloc(name, BufferType::get(b.getContext(), {stages, rows, 1},
+                                     b.getF32Type(),
+                                     RowLayoutAttr::get(b.getContext()),
+                                     MemorySpace::Shared));
+}
+
+Value RingEmitter::emitRowNumbers(Value slot, Value ring) {
+  auto type = cast<BufferType>(ring.getType());
+  auto makeType = [&](ArrayRef<int64_t> shape) {
+    return BufferType::get(b.getContext(), shape, type.getElementType(),
+                           type.getLayout(), type.getSpace());
+  };
+  Value column = SlotOp::create(b, makeType(type.getSlotShape()), ring,
+                                slot.getDefiningOp<SlotOp>().getIndex(),
+                                /*distance=*/IntegerAttr());
+  return ReinterpretOp::create(b, makeType(type.getSlotShape().drop_back()),
+                               column);
+}
+
 RingEmitter::BoxStarts RingEmitter::emitBoxStart(const Ring &ring, Value head,
                                                  Value first, Value column) {
   Value zero = context.i32(0);

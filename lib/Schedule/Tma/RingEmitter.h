@@ -109,6 +109,10 @@ protected:
   /// Waits for a slot; its view and token.
   std::pair<Value, Value> acquire(const Ring &ring, Value cursor,
                                   StringRef role);
+  /// Memory for a number of each row of the slots of a ring.
+  Value allocRowNumbers(StringRef name, int64_t stages, int64_t rows);
+  /// Those of a slot that was acquired, which are handed on with it.
+  Value emitRowNumbers(Value slot, Value ring);
   void release(const Ring &ring, Value token, StringRef role) {
     ChannelReleaseOp::create(b, ring.channel, token, role);
   }

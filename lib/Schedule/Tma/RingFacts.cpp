@@ -25,7 +25,9 @@ int64_t attn::getSlotColumns(const ProblemFacts &facts, int64_t dim) {
     span = 32;
   else if (bytes % 64 != 0 && bytes <= 256)
     span = 128;
-  return llvm::alignTo(bytes, span) / elementBytes;
+  int64_t columns = llvm::alignTo(bytes, span) / elementBytes;
+  // A slot of 8 bits has as many.
+  return facts.hasNarrowKeys() ? llvm::alignTo(columns, 32) : columns;
 }
 
 int64_t attn::getBoxRows(const ProblemFacts &facts, int64_t rows) {

@@ -91,7 +91,14 @@ WgmmaEmitter::emitBlock(const BlockOperands &operands, Value key,
   if (transposes && !productPlan.qkAhead)
     emitTransposition(operands, state.values);
   Value s = wait(scoreType, product);
+  Value scales;
+  if (operands.keyScales)
+    scales = LocalLoadOp::create(b, f32Tile({tilePlan.blockN}),
+                                 emitRowNumbers(keyTile, operands.keyScales));
   release(operands.keys, keyToken, operands.role);
+  if (scales)
+    s = arith::MulFOp::create(
+        b, s, BroadcastOp::create(b, scoreType, scales, /*columns=*/true));
   if (failed(emitScores(b, key, s, productPlan.keyQuads)))
     return failure();
   auto softmax = OnlineSoftmaxOp::create(b, s, state.running.m, state.running.l,

@@ -34,6 +34,8 @@ struct BlockOperands {
   /// role `transposer`; null if PV reads their slots.
   Value transposed = Value();
   StringRef transposer = {};
+  /// Scales of the rows of K, in a ring beside that of the keys; null without.
+  Value keyScales = Value();
 };
 
 /// What the loop over the blocks of a tile carries.

@@ -26,11 +26,13 @@ llvm::Error attn::checkWgmma(llvm::StringRef schedule,
   Parts parts;
   parts.narrow = true;
   parts.lengths = parts.pages = serves;
-  parts.narrowResults = parts.resultScales = parts.narrowKeys = serves;
+  parts.narrowResults = parts.resultScales = serves;
+  parts.narrowKeys = parts.rowScales = serves;
   parts.mostColumns = mostColumns;
   if (llvm::Error error = checkCommon(schedule, facts, parts))
     return error;
-  if (llvm::Error error = checkNarrowKeys(schedule, facts))
+  // TMA copies rows of whole 16 bytes, which a thread widens at a time.
+  if (llvm::Error error = checkNarrowKeys(schedule, facts, /*step=*/16))
     return error;
   if (llvm::Error error = checkMappable(schedule, facts))
     return error;
@@ -73,10 +75,6 @@ llvm::Error attn::checkNarrow(const ProblemFacts &facts, int64_t blockN,
   if (facts.isNarrow() && blockN % 32 != 0)
     return llvm::createStringError(llvm::formatv(
         "8-bit operands need block_n to be a multiple of 32, got {0}", blockN));
-  // A row of a slot for each lane of a warp.
-  if (facts.hasNarrowKeys() && blockN % 32 != 0)
-    return llvm::createStringError(llvm::formatv(
-        "8-bit keys need block_n to be a multiple of 32, got {0}", blockN));
   if (needsTransposer(facts))
     if (llvm::Error error =
             transposeTiles(blockN, getValueColumns(facts), /*numWarps=*/4)

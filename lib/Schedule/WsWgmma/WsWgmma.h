@@ -56,6 +56,15 @@ struct RegisterBudget {
   int64_t widener = 0;
 };
 
+/// The most columns of 8-bit values for which QK ahead leaves consumers
+/// registers for the scores of a block of more than 32 keys.
+inline constexpr int64_t kMostWidenedAhead = 192;
+
+/// True for products in order beside more 8-bit columns. The loading thread has
+/// the fewest registers then: with 40 consumers spilled 4 to 40 bytes beside
+/// blocks of 64 keys, with 24 nobody did, or 4 of one sequence without a mask.
+bool widensInOrder(const ProblemFacts &facts, WsWgmmaPlanAttr plan);
+
 /// Threads of a CTA: a warpgroup more than the plan's where keys are widened.
 int64_t countThreads(const ProblemFacts &facts, WsWgmmaPlanAttr plan);
 

@@ -107,6 +107,10 @@ bool WsWgmmaSchedule::isExpectedToSpill(const ProblemFacts &facts,
   auto plan = cast<WsWgmmaPlanAttr>(planAttr);
   if (facts.isNarrow() && !needsTransposer(facts) && plan.getBlockM() <= 128)
     return isNarrowExpectedToSpill(facts, plan);
+  // Three rows of 48 columns in f32 where a thread widens 48 keys of 96: 176
+  // bytes.
+  if (facts.kScales && plan.getBlockN() % 32 != 0)
+    return true;
   // Scores, accumulator and the probabilities of a block: 64 rows of a
   // warpgroup are half a register a column and thread. ptxas 13.0 was seen to
   // keep sums up to 208 of 240 and 128 of 160 for head dimensions to 128, 180
@@ -128,6 +132,9 @@ bool WsWgmmaSchedule::isExpectedToSpill(const ProblemFacts &facts,
   if (facts.valueDim > kUsualColumns && plan.getBlockN() >= 64 &&
       facts.cuSeqlensQ)
     others += 12;
+  // Scores give their registers to the probabilities.
+  if (widensInOrder(facts, plan))
+    registers -= getProbabilityRegisters(facts, plan.getBlockN());
   // Of a kernel that starts with 128 registers: 240 bytes of 96 keys at 160
   // columns, and with PV behind up to 108 at 32.
   if (facts.hasNarrowKeys() && plan.getBlockN() > 64)

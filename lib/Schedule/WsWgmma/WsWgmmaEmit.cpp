@@ -188,7 +188,8 @@ FailureOr<TileCursors> WsWgmmaEmitter::emitConsumerTile(TileCursors cursors) {
                           : emitConverted(queryTile);
 
   KVLoopOp loop = emitBlocks(
-      {kConsumer, keyOperands(), values(), operandTile, scale, probabilities},
+      {kConsumer, keyOperands(), values(), operandTile, scale, probabilities,
+       /*transposed=*/Value(), /*transposer=*/{}, keyScales},
       {running, cursors.k, cursors.v});
   if (!loop)
     return failure();
@@ -260,6 +261,8 @@ void WsWgmmaEmitter::makeRings() {
     makeWidenedRings("k", "kw", getKeyColumns(facts), plan.getKStages(), k, kw);
     makeWidenedRings("v", "vw", getValueColumns(facts), plan.getVStages(), v,
                      vw);
+    if (facts.kScales)
+      keyScales = allocRowNumbers("k_scales", plan.getKStages(), blockN);
     return;
   }
   bool transposes = needsTransposer(facts);

@@ -114,10 +114,15 @@ private:
   void emitTransposition(TileCursors &cursors);
   /// The partition that widens keys and values.
   LogicalResult emitWidener();
-  /// Writes the next slot of `from` to the next one of `to` in wider elements;
-  /// moves the cursors.
-  void emitWidening(const Ring &from, const Ring &to, Value &source,
-                    Value &dest);
+  /// Writes the next slot of `from` to the next one of `to` in wider elements,
+  /// with `scales` of its rows beside it if there is a ring for them, else
+  /// times these; moves the cursors. Both are null without scales.
+  void emitWidening(const Ring &from, const Ring &to, Value scales,
+                    Value scaleRing, Value &source, Value &dest);
+  /// Scales of the rows of a block, from views of one column each.
+  SmallVector<Value> loadScales(ValueRange views, Value block);
+  /// Loops over the tile's blocks, with the cursors of emitWidener.
+  SmallVector<Value> emitWideningTile(ValueRange cursors);
   /// The loads of the tile's queries, and of K and V of a block.
   void loadQueries(const TileCursors &cursors);
   void loadBlock(Value block, const TileCursors &cursors);
@@ -129,6 +134,8 @@ private:
 
   WsWgmmaPlanAttr plan;
   Ring q, k, v, vt, kw, vw;
+  /// Scales of the rows in `kw`; null without.
+  Value keyScales;
   TileDealer dealer;
   ResultBuffer resultBuffer;
   ResultMap resultMap;

@@ -52,6 +52,8 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
           : widens               ? "vw"
                                  : "",
           getValueColumns(facts), plan.getVStages());
+  if (facts.kScales)
+    sum.add("k_scales", plan.getBlockN() * 4, plan.getKStages());
   if (plan.getPShared())
     sum.add("p", plan.getBlockM() * plan.getBlockN() * bytes);
   // Two mbarriers of 8 bytes for each slot.
@@ -129,6 +131,11 @@ static bool leavesRegisters(const ProblemFacts &facts) {
          std::max(facts.headDim, facts.valueDim) <= kFewColumns;
 }
 
+bool attn::widensInOrder(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
+  return facts.hasNarrowKeys() && facts.valueDim > kMostWidenedAhead &&
+         !plan.getQkAhead();
+}
+
 RegisterBudget attn::getRegisterBudget(const ProblemFacts &facts,
                                        WsWgmmaPlanAttr plan) {
   // A kernel starts with as many registers for each thread as the file has for
@@ -143,6 +150,8 @@ RegisterBudget attn::getRegisterBudget(const ProblemFacts &facts,
     budget.widener = kWidenerRegisters;
   if (needsTransposer(facts))
     budget.producer = kTransposerRegisters;
+  else if (widensInOrder(facts, plan))
+    budget.producer = kLeastProducerRegisters;
   else if (isLoadedInManyBoxes(facts) || isLoadedInManyPages(facts) ||
            leavesRegisters(facts))
     budget.producer = kBoxesProducerRegisters;
@@ -161,6 +170,7 @@ RegisterBudget attn::getRegisterBudget(const ProblemFacts &facts,
 
 bool attn::rescores(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
   return plan.getQkAhead() && !plan.getPvBehind() && !facts.isNarrow() &&
+         !facts.kScales &&
          facts.valueDim <= (plan.getBlockM() > 128 ? 64 : 128) &&
          plan.getSoftmax() == SoftmaxPolicy::Optimistic;
 }
@@ -194,9 +204,12 @@ static SmallVector<Overlap> getOverlaps(const ProblemFacts &facts,
     return {none, turns, inOrder};
   if (isWide(facts))
     return {none, turns};
+  if (facts.hasNarrowKeys() && facts.valueDim > kMostWidenedAhead)
+    return {inOrder, none};
   if (facts.valueDim > 128)
     return {none};
-  if (softmax == SoftmaxPolicy::Optimistic && facts.valueDim <= 64)
+  if (softmax == SoftmaxPolicy::Optimistic && facts.valueDim <= 64 &&
+      !facts.kScales)
     return {none, turns, behind};
   return {none, turns};
 }
@@ -375,6 +388,10 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
                 WsWgmmaPlanAttr more = make(firstBlock, stages + 1);
                 if (rescores(facts, plan) && stages < 4 && fitting(more))
                   plan = more;
+                // In order QK is long over when the next keys are widened.
+                WsWgmmaPlanAttr fewer = make(firstBlock, 1);
+                if (!fits && widensInOrder(facts, plan) && fitting(fewer))
+                  plan = fewer;
                 if (fits || stages == 2)
                   plans.push_back(plan);
                 if (fits)
@@ -394,6 +411,14 @@ llvm::Error WsWgmmaSchedule::isApplicable(const ProblemFacts &facts,
   int64_t mostColumns = isNarrow                ? kUsualColumns
                         : facts.outType.isF32() ? kMostWideResults
                                                 : kMostWholeColumns;
+  // A score is one sum of all columns.
+  if (facts.kScales &&
+      (facts.scaleGroup != facts.headDim || facts.scaleGroup != facts.valueDim))
+    return makeUnsupported(
+        getName(),
+        llvm::formatv("scales of {0} columns of keys of {1} and "
+                      "values of {2}, expected one of each row",
+                      facts.scaleGroup, facts.headDim, facts.valueDim));
   return checkWgmma(getName(), facts, target, mostColumns, /*serves=*/true);
 }
 
@@ -406,6 +431,9 @@ llvm::Error WsWgmmaSchedule::checkPlan(const ProblemFacts &facts,
   if (llvm::Error error =
           checkQKAhead(plan.getQkAhead(), plan.getKStages(), plan.getVStages()))
     return error;
+  if (plan.getPvBehind() && facts.kScales)
+    return llvm::createStringError(
+        "scales of the rows of keys need pv_behind = false, got true");
   if (plan.getPShared() && facts.isNarrow())
     return llvm::createStringError(
         llvm::formatv("p_shared needs 16-bit operands, got {0} bits",

@@ -188,8 +188,34 @@ LogicalResult WsWgmmaEmitter::emitTransposingProducer() {
 // Who widens keys and values
 //===----------------------------------------------------------------------===//
 
+/// A tile of f16 times a number of each row. A number is a power of two, which
+/// f16 may not hold without losing digits of the rest, times one from 1 to 2.
+static Value emitScaled(ImplicitLocOpBuilder &b, Value tile, Value scales) {
+  auto type = cast<RankedTensorType>(tile.getType()),
+       rows = cast<RankedTensorType>(scales.getType());
+  RankedTensorType words = rows.clone(b.getI32Type());
+  auto constant = [&](uint32_t bits) -> Value {
+    return arith::ConstantOp::create(
+        b, DenseElementsAttr::get(words, b.getI32IntegerAttr(int32_t(bits))));
+  };
+  Value bits = arith::BitcastOp::create(b, words, scales);
+  auto multiply = [&](Value x, Value factor) -> Value {
+    Value spread =
+        BroadcastOp::create(b, type.clone(b.getF32Type()),
+                            arith::BitcastOp::create(b, rows, factor));
+    return arith::MulFOp::create(b, x,
+                                 arith::TruncFOp::create(b, type, spread));
+  };
+  constexpr uint32_t kExponent = 0x7f800000, kOne = 0x3f800000;
+  Value mantissa = arith::OrIOp::create(
+      b, arith::AndIOp::create(b, bits, constant(~kExponent)), constant(kOne));
+  Value power = arith::AndIOp::create(b, bits, constant(kExponent));
+  return multiply(multiply(tile, power), mantissa);
+}
+
 void WsWgmmaEmitter::emitWidening(const Ring &from, const Ring &to,
-                                  Value &source, Value &dest) {
+                                  Value scales, Value scaleRing, Value &source,
+                                  Value &dest) {
   // Lanes have a row each, 16 bytes of it and 32 of the wide one: whatever the
   // swizzle, eight of them reach all banks.
   auto layout = BlockedLayoutAttr::get(b.getContext(), /*perThread=*/{1, 16},
@@ -199,13 +225,58 @@ void WsWgmmaEmitter::emitWidening(const Ring &from, const Ring &to,
   auto [narrow, filled] = acquire(from, source, kWidener);
   Value tile = LocalLoadOp::create(b, type, narrow);
   auto [wide, free] = acquire(to, dest, kWidener);
-  LocalStoreOp::create(
-      b, arith::ExtFOp::create(b, type.clone(getOperandType()), tile), wide);
+  tile = arith::ExtFOp::create(b, type.clone(getOperandType()), tile);
+  if (scaleRing)
+    LocalStoreOp::create(b, scales, emitRowNumbers(wide, scaleRing));
+  else if (scales)
+    tile = emitScaled(b, tile, scales);
+  LocalStoreOp::create(b, tile, wide);
   // One fence for both: it takes longer than the slot waits.
   release(from, filled, kWidener);
   release(to, free, kWidener);
   source = advance(source, from);
   dest = advance(dest, to);
+}
+
+SmallVector<Value> WsWgmmaEmitter::loadScales(ValueRange views, Value block) {
+  auto layout = BlockedLayoutAttr::get(b.getContext(), /*perThread=*/{1},
+                                       kWarpgroupWarps, /*order=*/{0});
+  auto type = RankedTensorType::get({plan.getBlockN()}, b.getF32Type(), layout);
+  // Behind the last block, and of a tile without any, those of an own one.
+  Value own = arith::MaxSIOp::create(b, block, walk.begin);
+  Value key = arith::MulIOp::create(b, own, context.i32(plan.getBlockN()));
+  return llvm::map_to_vector(views, [&](Value view) -> Value {
+    return GlobalLoadOp::create(b, type, view, key);
+  });
+}
+
+SmallVector<Value> WsWgmmaEmitter::emitWideningTile(ValueRange cursors) {
+  Value zero = context.i32(0), one = context.i32(1);
+  SmallVector<Value> views;
+  if (facts.kScales)
+    views = {source->emitColumnView("k_scales", at, /*column=*/0),
+             source->emitColumnView("v_scales", at, /*column=*/0)};
+  Value trips = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
+  Value lastBlock = arith::SubIOp::create(b, walk.end, one);
+  // Scales are loaded a block ahead.
+  SmallVector<Value> carried(cursors);
+  llvm::append_range(carried, loadScales(views, lastBlock));
+  auto blocks = scf::ForOp::create(b, zero, trips, one, carried);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(blocks.getBody());
+  SmallVector<Value> next(blocks.getRegionIterArgs());
+  Value ofKeys, ofValues;
+  if (!views.empty()) {
+    ofValues = next.pop_back_val();
+    ofKeys = next.pop_back_val();
+    Value block = arith::SubIOp::create(b, lastBlock, blocks.getInductionVar());
+    llvm::append_range(next,
+                       loadScales(views, arith::SubIOp::create(b, block, one)));
+  }
+  emitWidening(k, kw, ofKeys, keyScales, next[0], next[1]);
+  emitWidening(v, vw, ofValues, /*scaleRing=*/Value(), next[2], next[3]);
+  scf::YieldOp::create(b, next);
+  return SmallVector<Value>(blocks.getResults().take_front(cursors.size()));
 }
 
 LogicalResult WsWgmmaEmitter::emitWidener() {
@@ -218,16 +289,7 @@ LogicalResult WsWgmmaEmitter::emitWidener() {
         return cursors;
       },
       [&](ValueRange carried) -> FailureOr<SmallVector<Value>> {
-        Value trips = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
-        auto blocks = scf::ForOp::create(b, context.i32(0), trips,
-                                         context.i32(1), carried);
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToStart(blocks.getBody());
-        SmallVector<Value> next(blocks.getRegionIterArgs());
-        emitWidening(k, kw, next[0], next[1]);
-        emitWidening(v, vw, next[2], next[3]);
-        scf::YieldOp::create(b, next);
-        return SmallVector<Value>(blocks.getResults());
+        return emitWideningTile(carried);
       });
   if (!loop)
     return failure();

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .. import _options, _tensors
+from .. import _options, _tensors, arrays
 from ..errors import ArgumentError
 
 LOG2E = 1.4426950408889634
@@ -148,6 +148,24 @@ def join(names: tuple[str, str], first: Any, second: Any) -> Any | None:
     if addresses[1] != addresses[0] + columns * first.itemsize or first.strides != second.strides:
         return None
     return np.lib.stride_tricks.as_strided(first, shape, first.strides)
+
+
+def concatenate(first: Any, second: Any, factor: float) -> Any:
+    """One new tensor of the columns of both, those of the second one times `factor`, rounded
+    once."""
+    if _tensors.is_torch(first):
+        import torch
+
+        return torch.cat((first, second if factor == 1 else second * factor), -1)
+    import numpy as np
+
+    if factor != 1:
+        # What numpy has no type for are bits.
+        is_raw = second.dtype == np.uint16
+        numbers = arrays.from_bf16(second) if is_raw else second.astype(np.float32)
+        numbers = numbers * np.float32(factor)
+        second = arrays.to_bf16(numbers) if is_raw else numbers.astype(second.dtype)
+    return np.concatenate((first, second), -1)
 
 
 def _check_pair(names: tuple[str, str], first: Any, second: Any) -> None:

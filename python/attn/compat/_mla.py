@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import _options, _serving_calls, _tensors
 from .._decode_plan import DecodePlan
+from .._query_tensors import WIDE_TYPES
 from .._row_tensors import NARROW_TYPES
 from .._serving_settings import check_partials
 from ..errors import ArgumentError
@@ -19,7 +20,6 @@ _UNCOVERED_PLAN: dict[str, Any] = {
     "seq_lens": None,
     "max_q_len": None,
     "use_profiler": False,
-    "scale_mode": "default",
     "skip_softmax": False,
 }
 _REQUIRED = ("num_heads", "head_dim_ckv", "head_dim_kpe", "page_size", "causal", "sm_scale")
@@ -30,15 +30,14 @@ _CHOICES: dict[str, tuple[str | None, ...]] = {
     "kv_cache_layout": (None, "packed", "split"),
     "lse_mode": ("none", "base2", "basee"),
     "output_scale": ("none", "per-tensor"),
+    "scale_mode": ("default", "kv-per-tensor"),
 }
 _UNCOVERED_RUN = dict.fromkeys(
     (
         "profiler_buffer",
         "kv_len",
         "page_table",
-        "ckv_scale",
         "ckv_scale_arr",
-        "kpe_scale",
         "skip_softmax_threshold_scale_factor",
         "bmm1_scale",
         "bmm2_scale",
@@ -49,7 +48,8 @@ _UNCOVERED_RUN = dict.fromkeys(
 class BatchMLAPagedAttentionWrapper(Wrapper):
     """Decode of latent rows: the same number of queries of each sequence. Nothing is copied,
     whether the columns of `kpe_cache` and `q_pe` lie behind those of `ckv_cache` and `q_nope`,
-    as in two views of one tensor, or elsewhere."""
+    as in two views of one tensor, or elsewhere. Pools of 8 bits are such views, and queries
+    beside them are copied unless both of their parts are, too, and both scales the same."""
 
     def __init__(
         self,
@@ -105,7 +105,8 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         `kv_len_arr[i]` keys in them. `sm_scale` is the model's. `run` has to be called as
         `lse_mode` and `use_sinks` say, if they are given; "none" leaves the LSE to it. With an
         `output_scale` of "per-tensor" and an `output_dtype` of 8 bits each `run` takes `o_scale`,
-        what a unit of `out` stands for."""
+        what a unit of `out` stands for. With a `kv_data_type` of 8 bits each `run` takes
+        `ckv_scale` and `kpe_scale`, what units of both parts of a row stand for."""
         given = dict(locals())
         _lists.refuse(given, _UNCOVERED_PLAN)
         for name, choices in _CHOICES.items():
@@ -116,15 +117,16 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
             if given[name] is None:
                 raise ArgumentError(f"{name}: expected a value, got None")
         types = [_lists.read_type(n, given[n]) for n in ("q_data_type", "kv_data_type")]
-        if types[0] != types[1]:
-            hint = ""
-            if types[1] in NARROW_TYPES:
-                hint = (
-                    "; attn.mla_decode takes latent columns of 8 bits with scales of rows, k_scales, "
-                    "and rotated columns of 16, k_rope"
-                )
+        if types[0] not in WIDE_TYPES:
+            raise ArgumentError(f"q_data_type: expected {' or '.join(WIDE_TYPES)}, got {types[0]}")
+        is_narrow = types[1] in NARROW_TYPES
+        if types[0] != types[1] and not is_narrow:
             raise ArgumentError(
-                f"kv_data_type: expected {types[0]} as q_data_type, got {types[1]}{hint}"
+                f"kv_data_type: expected {types[0]} as q_data_type or a type of 8 bits, got {types[1]}"
+            )
+        if scale_mode != "default" and not is_narrow:
+            raise ArgumentError(
+                f"scale_mode: expected default with a kv_data_type of {types[1]}, got {scale_mode}"
             )
         self._out_type = self._read_output(types[0], output_dtype, output_scale)
         _lists.check_list("qo_indptr", qo_indptr)
@@ -134,6 +136,7 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         lists = (("kv_indptr", kv_indptr), ("kv_indices", kv_indices), ("kv_len_arr", kv_len_arr))
         pages = self._read_pages(*lists, None, self._most_pages)
         self._dtype, self._dims = types[0], (head_dim_ckv, head_dim_kpe)
+        self._pool_type = types[1]
         self._heads, self._page_size, self._causal = num_heads, page_size, causal
         self._scale, self._queries = sm_scale, queries
         self._is_packed, self._lse_mode = query_layout == "packed", lse_mode
@@ -225,18 +228,16 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         _lists.refuse(locals(), _UNCOVERED_RUN)
         self._expect_planned()
         self._check_call(lse, return_lse, return_lse_base_on_e, sinks)
+        ratio = self._read_scales(ckv_scale, kpe_scale)
         q = self._join("q_nope q_pe", (q_nope, q_pe) if query is None else query)
         pool = self._join("ckv_cache kpe_cache", (ckv_cache, kpe_cache) if kv_cache is None else kv_cache)
-        if isinstance(q, tuple) or isinstance(pool, tuple):
-            if self._is_packed and isinstance(q, tuple):
-                raise ArgumentError(
-                    "q_pe: expected its columns behind those of q_nope in memory, as planned by a "
-                    "query_layout of packed, got them elsewhere"
-                )
-            q, pool = self._split(q), self._split(pool)
+        q, pool = self._place(q, pool, ratio)
         first, rows = q[0] if isinstance(q, tuple) else q, pool[0] if isinstance(pool, tuple) else pool
-        for name, each in (("q_nope", first), ("ckv_cache", rows)):
-            _lists.expect(f"{name}: elements of", self._dtype, get_element(name, each))
+        for name, each, dtype in (
+            ("q_nope", first, self._dtype),
+            ("ckv_cache", rows, self._pool_type),
+        ):
+            _lists.expect(f"{name}: elements of", dtype, get_element(name, each))
         columns = self._dims[0] if isinstance(q, tuple) else sum(self._dims)
         factor = self._read_factor(o_scale, out)
         if out is not None:
@@ -247,9 +248,9 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         _lists.expect("ckv_cache: a page of", [self._page_size, columns], list(rows.shape[1:]))
         if self._is_graph and queries == 1 and _tensors.is_torch(first):
             outputs = make_outputs(first, self._dims[0], out, lse, return_lse)
-            o, log = self._run_plan(q, pool, sinks, factor, *outputs)
+            o, log = self._run_plan(q, pool, sinks, ckv_scale, factor, *outputs)
         else:
-            o, log = self._run_rows(q, pool, sinks, factor, (out, lse, return_lse))
+            o, log = self._run_rows(q, pool, sinks, ckv_scale, factor, (out, lse, return_lse))
         return (o, _lists.finish_lse(log, "ln" if return_lse_base_on_e else "log2")) if return_lse else o
 
     def run_return_lse(self, *arguments: Any, **options: Any) -> Any:
@@ -264,17 +265,61 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         joined = _lists.join((first, second), *parts)
         return tuple(parts) if joined is None else joined
 
+    def _place(self, q: Any, pool: Any, ratio: float | None) -> tuple[Any, Any]:
+        """Queries and pool, both in one tensor or both in two. With a `ratio`, that of
+        _read_scales, in one."""
+        if self._is_packed and isinstance(q, tuple):
+            raise ArgumentError(
+                "q_pe: expected its columns behind those of q_nope in memory, as planned by a "
+                "query_layout of packed, got them elsewhere"
+            )
+        if ratio is None:
+            is_apart = isinstance(q, tuple) or isinstance(pool, tuple)
+            return (self._split(q), self._split(pool)) if is_apart else (q, pool)
+        if isinstance(pool, tuple):
+            raise ArgumentError(
+                "kpe_cache: expected its columns behind those of ckv_cache in memory with a "
+                "kv_data_type of 8 bits, got them elsewhere"
+            )
+        if isinstance(q, tuple) or ratio != 1:
+            q = _lists.concatenate(*self._split(q), ratio)
+        return q, pool
+
     def _split(self, tensor: Any) -> Any:
         """Views of the latent and the rotated columns."""
         if isinstance(tensor, tuple):
             return tensor
         return tensor[..., : self._dims[0]], tensor[..., self._dims[0] :]
 
-    def _run_rows(self, q: Any, pool: Any, sinks: Any, factor: dict[str, Any], outputs: Any) -> Any:
+    def _read_scales(self, latent: float | None, rotated: float | None) -> float | None:
+        """What a unit of the rotated columns of 8 bits stands for by one of the latent ones: the
+        kernel has one number for both, so that the rest is the queries'. None without 8 bits."""
+        given = {"ckv_scale": latent, "kpe_scale": rotated}
+        if self._pool_type not in NARROW_TYPES:
+            for name, each in given.items():
+                if each is not None:
+                    raise ArgumentError(
+                        f"{name}: expected None with a kv_data_type of {self._pool_type}, got {each}"
+                    )
+            return None
+        for name, each in given.items():
+            if each is None:
+                raise ArgumentError(
+                    f"{name}: expected a number with a kv_data_type of {self._pool_type}, got None"
+                )
+            if not 0 < _options.to_float(name, each) < float("inf"):
+                raise ArgumentError(f"{name}: expected a finite number above 0, got {each}")
+        return float(given["kpe_scale"]) / float(given["ckv_scale"])
+
+    def _run_rows(
+        self, q: Any, pool: Any, sinks: Any, unit: float | None, factor: dict[str, Any], outputs: Any
+    ) -> Any:
         """attn.mla_decode, whose kernel is that of the batch."""
         pages = (self._pages.table, self._pages.lengths)
         options: dict[str, Any] = {"value_dim": self._dims[0], "scale": self._scale}
         options |= factor | {"causal": self._causal, "partials": self._partials}
+        if unit is not None:
+            options["k_scale"] = self._keep_scale(pool, unit)
         is_apart = isinstance(q, tuple)
 
         def function(rows: Any, **outputs: Any) -> Any:
@@ -288,11 +333,18 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         return call_rows(function, first, self._dims[0], size, outputs, second)
 
     def _run_plan(
-        self, q: Any, pool: Any, sinks: Any, factor: dict[str, Any], out: Any, lse: Any
+        self,
+        q: Any,
+        pool: Any,
+        sinks: Any,
+        unit: float | None,
+        factor: dict[str, Any],
+        out: Any,
+        lse: Any,
     ) -> Any:
         """A plan of fixed memory, for graphs."""
         has_lse, has_sinks = lse is not None, sinks is not None
-        shape = (self._dtype, self._dims, self._heads, self._page_size, self._scale)
+        shape = (self._dtype, self._pool_type, self._dims, self._heads, self._page_size, self._scale)
         is_apart = isinstance(pool, tuple)
         pools = pool if is_apart else (pool,)
         steps = [each.stride() for each in pools]
@@ -302,6 +354,8 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
             more: dict[str, Any] = {"page_stride": steps[0][0]}
             if is_apart:
                 more = {"rope_apart": True, **self._measure_rows(steps)}
+            if unit is not None:
+                more |= {"kv_dtype": self._pool_type, "scales": "tensor"}
             plan = self._plans[key] = DecodePlan(
                 batch=self._pages.lengths.shape[0],
                 heads=self._heads,
@@ -323,6 +377,8 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
             plan.plan(self._pages.lengths, self._pages.table)
         first, second = q if is_apart else (q, None)
         beside = {"q_rope": second, "k_rope": pools[1]} if is_apart else {}
+        if unit is not None:
+            beside = dict.fromkeys(("k_scale", "v_scale"), self._keep_scale(pool, unit))
         plan.run(first, pools[0], sinks=sinks, out=out, lse=lse, **beside)
         return out, lse
 

@@ -148,6 +148,15 @@ LogicalResult RotatedExpander::divide() {
       return op->emitOpError("with qk_ahead expected QK to be independent of "
                              "the softmax and of PV");
   releasesA = findReleases(acquiresA);
+  // A slot that something behind QK reads, too, is released where the body says
+  // so: with the softmax.
+  llvm::erase_if(releasesA, [&](Operation *release) {
+    Operation *op = qkWait->getNextNode();
+    while (op && op != release &&
+           (isMemoryEffectFree(op) || isa<ChannelUserOpInterface>(op)))
+      op = op->getNextNode();
+    return op != release;
+  });
   releasesC = findReleases(acquiresC);
   for (Operation &op : body.without_terminator()) {
     if (sliceA.contains(&op))

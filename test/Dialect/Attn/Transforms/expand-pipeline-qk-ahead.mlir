@@ -1,6 +1,8 @@
 // RUN: attn-opt %s -pass-pipeline='builtin.module(gpu.module(attn-expand-pipeline))' | FileCheck %s
 // RUN: sed 's/channel<2>/channel<1>/' %s | attn-opt -pass-pipeline='builtin.module(gpu.module(attn-expand-pipeline))' | FileCheck %s --check-prefix=SINGLE
 
+// RUN: sed '/release %kc[,]/i %%also = attn.local_load %%ks : !slot -> tensor<64x64xf16, #attn.auto>' %s | attn-opt -pass-pipeline='builtin.module(gpu.module(attn-expand-pipeline))' | FileCheck %s --check-prefix=ALSO
+
 !ring = !attn.buffer<2x64x64xf16, #attn.auto, shared>
 !slot = !attn.buffer<64x64xf16, #attn.auto, shared>
 !tile = tensor<64x64xf32, #attn.auto>
@@ -11,6 +13,13 @@
 // and the softmax waits for QK alone. PV is awaited where the accumulator is
 // first used, and its slot released behind that. The next V is acquired in front
 // of that wait, unless the ring has one slot only.
+// A slot of K that something behind QK reads, too, is released behind that.
+// ALSO: scf.for
+// ALSO: attn.wgmma.wait %{{.*}} {pending = 1
+// ALSO-NOT: attn.channel.release
+// ALSO: attn.local_load
+// ALSO-NEXT: attn.channel.release
+// ALSO: attn.exp2
 // SINGLE: scf.for
 // SINGLE: attn.wgmma
 // SINGLE: attn.channel.acquire

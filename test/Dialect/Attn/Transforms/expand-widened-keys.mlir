@@ -32,3 +32,36 @@ func.func @widened(%q: !q, %k: !k, %v: !v, %o: !o) {
                  {plan = #attn.ws_wgmma<block_n = 64, k_stages = 3>}
   return
 }
+
+// Scales of rows are loaded a block ahead. Those of keys go beside the wide keys, whose slot
+// consumers give back when they have read them, and multiply scores; those of values multiply
+// what is widened, as a power of two and a number from 1 to 2.
+
+// CHECK-LABEL: gpu.func @attn_fwd
+// CHECK: attn.alloc {name = "k_scales"} : <3x64x1xf32, #attn.rows, shared>
+// CHECK: attn.kv_loop
+// CHECK: %[[SCORES:.*]] = attn.wgmma.wait
+// CHECK: %[[SCALES:.*]] = attn.local_load %{{.*}} : <64xf32, #attn.rows, shared>
+// CHECK-NEXT: attn.channel.release
+// CHECK-NEXT: %[[SPREAD:.*]] = attn.broadcast %[[SCALES]] {columns}
+// CHECK-NEXT: arith.mulf %[[SCORES]], %[[SPREAD]]
+// CHECK: partition "widener"
+// CHECK-COUNT-2: attn.global_load
+// CHECK: scf.for {{.*}} iter_args({{.*}}, %[[OF_KEYS:[a-z0-9]*]] = %{{[a-z0-9]*}}, %[[OF_VALUES:[a-z0-9]*]] = %{{[a-z0-9]*}})
+// CHECK-COUNT-2: attn.global_load
+// CHECK: attn.local_store %[[OF_KEYS]]
+// CHECK: arith.bitcast %[[OF_VALUES]]
+// CHECK: dense<2139095040>
+// CHECK: arith.andi
+// CHECK: %[[SCALED:.*]] = arith.mulf {{.*}} : tensor<64x64xf16
+// CHECK: %[[VALUES:.*]] = arith.mulf %[[SCALED]]
+// CHECK: attn.local_store %[[VALUES]]
+!k64 = memref<1x2x256x64xf8E4M3FN>
+!q64 = memref<1x8x256x64xf16>
+!scales = memref<1x2x256x1xf32>
+func.func @scaled(%q: !q64, %k: !k64, %v: !k64, %o: !q64, %k_scales: !scales, %v_scales: !scales) {
+  attn.attention ins(%q, %k, %v : !q64, !k64, !k64) outs(%o : !q64)
+                 scales(%k_scales, %v_scales : !scales, !scales)
+                 {scale_group = 64, plan = #attn.ws_wgmma<block_n = 64, k_stages = 3>}
+  return
+}
