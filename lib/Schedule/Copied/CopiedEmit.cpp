@@ -372,6 +372,7 @@ FailureOr<RunningState> CopiedEmitter::emitBlock(ImplicitLocOpBuilder &lb,
     auto softmax = OnlineSoftmaxOp::create(lb, each->scores, state.m, state.l,
                                            isApart ? Value() : state.o,
                                            from.scale, plan.getSoftmax());
+    softmax.setWhole(facts.hasWholeMaxima());
     Value p = softmax.getP();
     if (!facts.kScales)
       p = emitNarrow(lb, p);

@@ -35,6 +35,8 @@ GatheredSoftmax::Step GatheredSoftmax::emit(ImplicitLocOpBuilder &b,
   APFloat lowest = APFloat::getLargest(APFloat::IEEEsingle(), true);
   Value grown = arith::MaxNumFOp::create(
       b, arith::MaxNumFOp::create(b, m, scaled), emitSplat(b, rowType, lowest));
+  if (whole)
+    grown = math::CeilOp::create(b, grown);
   Value factor = Exp2Op::create(b, arith::SubFOp::create(b, m, grown));
 
   Value offset = tile.spread(b, arith::NegFOp::create(b, grown));

@@ -12,7 +12,8 @@ namespace mlir::attn {
 /// same maximum, and then probabilities, each of which was computed once.
 class GatheredSoftmax {
 public:
-  explicit GatheredSoftmax(DividedRows tile) : tile(tile) {}
+  /// With `whole` maxima are whole numbers.
+  GatheredSoftmax(DividedRows tile, bool whole) : tile(tile), whole(whole) {}
 
   struct Step {
     /// Probabilities of the whole block, the new maxima, sums of a thread's own
@@ -28,6 +29,7 @@ public:
 
 private:
   DividedRows tile;
+  bool whole;
 };
 
 } // namespace mlir::attn

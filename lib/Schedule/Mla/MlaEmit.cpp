@@ -309,6 +309,7 @@ LogicalResult MlaEmitter::emitScoreBlock(Value scale, Value key,
   auto softmax =
       OnlineSoftmaxOp::create(b, s, carried[0], carried[1],
                               /*o=*/Value(), scale, plan.getSoftmax());
+  softmax.setWhole(facts.hasWholeMaxima());
   Value p = arith::TruncFOp::create(
       b, tileType({blockM, plan.getBlockN()}, facts.elementType),
       softmax.getP());
