@@ -89,8 +89,10 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
   scoreRegisters += getScoreCost(facts).registers;
   oBytes = plan.getBlockM() * valueColumns *
            facts.outType.getIntOrFloatBitWidth() / 8;
+  // Two rows of 16 are a thread's, with m, l and a divisor.
+  int64_t rowValues = 2 * (dividesByRounded(facts) ? 3 : 2);
   stateElements =
-      32 * llvm::alignTo(warpRows / 16 * (valueColumns / 8 * 4 + 4), 4);
+      32 * llvm::alignTo(warpRows / 16 * (valueColumns / 8 * 4 + rowValues), 4);
 }
 
 ResourceSum CopiedExtents::getSharedBytes(const CopiedPlan &plan) const {

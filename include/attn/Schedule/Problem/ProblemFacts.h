@@ -94,7 +94,9 @@ struct ProblemFacts {
   bool isServed() const;
   /// True if running maxima are whole numbers, by which results do not depend
   /// on how keys are cut into runs but for the order of sums.
-  bool hasWholeMaxima() const { return isServed() || kvSplits != 0; }
+  bool hasWholeMaxima() const {
+    return isServed() || isLatent() || kvSplits != 0;
+  }
   /// True if a tensor says how many keys each sequence has.
   bool hasLengths() const { return static_cast<bool>(kvLengths); }
   /// True if rows of partial results have scales, powers of two.
