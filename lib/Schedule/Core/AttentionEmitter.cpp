@@ -201,14 +201,13 @@ RunningState AttentionEmitter::emitInitialState(bool bets) {
 
 Value AttentionEmitter::emitDivisor(Value sums, Value m, Value largest) {
   RankedTensorType rows = f32Tile({blockM});
-  bool hasParts = largest.getType() != m.getType();
-  if (hasParts)
+  if (largest.getType() != m.getType())
     largest = ReduceOp::create(b, rows, ReduceKind::Max, largest,
                                /*partial=*/UnitAttr());
   Value exponents = arith::SubFOp::create(b, largest, m);
-  // Of a row without keys that is NaN, where its sum is 0. Rows of several
-  // teams are added up.
-  if (hasParts)
+  // Of a row without keys that is NaN, and its sum is 0, which other states and
+  // logits may join. Whole maxima are not below the largest exponent.
+  if (facts.hasWholeMaxima())
     exponents = arith::MinNumFOp::create(b, exponents, splat(rows, 0));
   Value p = Exp2Op::create(b, rows, exponents);
   // x (2^k + 1) less what it has more than x is x without its last k digits,
