@@ -42,7 +42,12 @@
 // stores them once more. Masked scores may have chunks of columns that warps
 // leave out (MaskedChunks.h).
 //
-// With `largest` a row's m stays unless its own largest exponent has grown,
+// With `whole` each new m' is rounded up, so that f is a power of two and p has
+// the digits that it has with any other whole maximum
+// (docs/Rationale/Softmax/WholeMaxima.md). The largest exponents of parts of
+// rows are followed beside the policy then.
+//
+// With `largest` of rows a row's m stays unless its own largest exponent has grown,
 // also where the warp takes the rare path for another row: so it was m that the
 // largest probability was computed with
 // (docs/Rationale/Softmax/LargestRounded.md).
