@@ -47,9 +47,9 @@
 // (docs/Rationale/Softmax/WholeMaxima.md). The largest exponents of parts of
 // rows are followed beside the policy then.
 //
-// With `largest` of rows a row's m stays unless its own largest exponent has grown,
-// also where the warp takes the rare path for another row: so it was m that the
-// largest probability was computed with
+// With `largest` of rows a row's m stays unless its own largest exponent has
+// grown, also where the warp takes the rare path for another row: so it was m
+// that the largest probability was computed with
 // (docs/Rationale/Softmax/LargestRounded.md).
 //
 // Without o, f is the result: 1 unless the step rescales. What rescales o where
