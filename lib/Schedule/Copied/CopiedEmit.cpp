@@ -363,22 +363,27 @@ FailureOr<RunningState> CopiedEmitter::emitBlock(ImplicitLocOpBuilder &lb,
       next = emitProducts(lb, part + 1, key, from);
     if (plan.gathersProbabilities()) {
       GatheredSoftmax::Step step = getGathered().emit(
-          lb, each->scores, state.m, state.l, from.scale, getOperandType());
+          lb, each->scores, state, from.scale, getOperandType());
       Value o = emitRescale(lb, step.factor, state.o);
-      return RunningState{
+      RunningState next(
           step.m, step.l,
-          emitWeightedValues(lb, part, key, *each, from, step.p, o)};
+          emitWeightedValues(lb, part, key, *each, from, step.p, o));
+      next.largest = step.largest;
+      return next;
     }
-    auto softmax = OnlineSoftmaxOp::create(lb, each->scores, state.m, state.l,
-                                           isApart ? Value() : state.o,
-                                           from.scale, plan.getSoftmax());
+    auto softmax = OnlineSoftmaxOp::create(
+        lb, each->scores, state.m, state.l, isApart ? Value() : state.o,
+        from.scale, plan.getSoftmax(), state.largest);
+    softmax.setWhole(facts.hasWholeMaxima());
     Value p = softmax.getP();
     if (!facts.kScales)
       p = emitNarrow(lb, p);
     Value rescaled = isApart ? emitRescale(lb, softmax.getFactor(), state.o)
                              : softmax.getNewO();
     Value o = emitWeightedValues(lb, part, key, *each, from, p, rescaled);
+    Value largest = softmax.getNewLargest();
     state = {softmax.getNewM(), softmax.getNewL(), o};
+    state.largest = largest;
     each = next;
   }
   if (failed(each))
@@ -433,6 +438,11 @@ LogicalResult CopiedEmitter::emitTile() {
     init.o = o;
   if (plan.gathersProbabilities())
     init.l = getGathered().emitNoSums(b);
+  if (dividesByRounded(facts))
+    init.largest = plan.gathersProbabilities()
+                       ? init.m
+                       : splat(cast<RankedTensorType>(init.l.getType()),
+                               -std::numeric_limits<double>::infinity());
   LogicalResult status = success();
   auto body = [&](OpBuilder &builder, Location loc, Value key,
                   ValueRange carried) {
@@ -480,11 +490,12 @@ LogicalResult CopiedEmitter::emitTile() {
 void CopiedEmitter::storeDivided(RunningState carried) {
   if (plan.gathersProbabilities())
     carried.l = getDividedRows().gather(b, carried.l);
-  FinalRows rows = emitFinalRows(carried.m, carried.l);
+  FinalRows rows = emitFinalRows(carried.m, carried.l, carried.largest);
   if (lseView)
     emitLSE(rows.m, rows.l, lseView);
   DividedRows divided = getDividedRows();
-  Value factor = emitRowFactor(rows), weight = emitInitWeight(rows.l);
+  Value factor = emitRowFactor(rows),
+        weight = emitInitWeight(rows.getDivisor());
   if (weight)
     weight = divided.spread(b, weight);
   Value o;

@@ -185,7 +185,9 @@ private:
     return {blockM, getDividedLayout(), getSharedLayout()};
   }
   /// The softmax where warps exchange probabilities.
-  GatheredSoftmax getGathered() { return GatheredSoftmax(getDividedRows()); }
+  GatheredSoftmax getGathered() {
+    return GatheredSoftmax(getDividedRows(), facts.hasWholeMaxima());
+  }
   /// The accumulator times `factor` where some factor is not 1.
   Value emitRescale(ImplicitLocOpBuilder &lb, Value factor, Value o);
   /// Finishes and stores a tile whose columns the warps divide.

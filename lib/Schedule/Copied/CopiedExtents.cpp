@@ -89,8 +89,12 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
   scoreRegisters += getScoreCost(facts).registers;
   oBytes = plan.getBlockM() * valueColumns *
            facts.outType.getIntOrFloatBitWidth() / 8;
+  // Two rows of 16 are a thread's, with m, l and, of some, a divisor.
+  hasDivisor = dividesByRounded(facts);
   stateElements =
-      32 * llvm::alignTo(warpRows / 16 * (valueColumns / 8 * 4 + 4), 4);
+      32 *
+      llvm::alignTo(
+          warpRows / 16 * (valueColumns / 8 * 4 + (hasDivisor ? 6 : 4)), 4);
 }
 
 ResourceSum CopiedExtents::getSharedBytes(const CopiedPlan &plan) const {
@@ -215,6 +219,10 @@ void CopiedExtents::addSliceRegisters(ResourceSum &sum,
   int64_t slices = (keyColumns + valueColumns) / plan.getSlice();
   if (gathers ? isMasked && slices >= kManySlices : slices >= kManyOtherSlices)
     sum.add("slices", gathers ? 16 : 24);
+  // The largest exponents of parts of rows: without, 4 bytes were spilled of
+  // a plan near the limit.
+  if (hasDivisor)
+    sum.add("divisor", 6);
   // Rings of eight slots make the loop long.
   int64_t narrow = getNarrowResultRegisters(plan);
   bool hasMany =
@@ -265,7 +273,7 @@ ResourceSum CopiedExtents::getRegisters(const CopiedPlan &plan) const {
     sum.add("q", keyColumns / 16 * 4, rowGroups);
   else
     sum.add("q step", 4, rowGroups);
-  sum.add("row values", 6, rowGroups);
+  sum.add("row values", hasDivisor ? 8 : 6, rowGroups);
   // Addresses, fragments of K and V on their way, temporaries of the masks.
   sum.add("other", exact && !plan.getSlice() ? 70 + 10 * rowGroups : 33);
   // ptxas 13.0 was seen to keep more addresses of blocks of 128 keys, and of

@@ -53,7 +53,7 @@ struct CopiedExtents {
   bool hasPadding = false;
 
   /// f32 elements of a team's state on its way to another one: for each 16 rows
-  /// the registers of O, m and l in 32 threads, in whole fours.
+  /// the registers of O, m, l and the divisor in 32 threads, in whole fours.
   int64_t stateElements;
 
   /// True if addresses take registers that would be constants otherwise.
@@ -65,6 +65,8 @@ struct CopiedExtents {
   bool isPacked, hasInit, isPartial;
   /// True if some scores are hidden, and if that is on both sides of a row's.
   bool isMasked, isWindowed;
+  /// True if rows have a divisor apart from l.
+  bool hasDivisor;
   /// Temporaries of what stands between products and softmax.
   int64_t scoreRegisters = 0;
 

@@ -45,29 +45,47 @@ Value CopiedEmitter::emitTeamResultView() {
                         getTeamColumns());
 }
 
+/// What teams exchange of a state with whole row sums.
+static SmallVector<Value> listExchanged(const RunningState &state) {
+  SmallVector<Value> values = {state.m, state.l, state.o};
+  if (state.divisor)
+    values.push_back(state.divisor);
+  return values;
+}
+
+/// The state that such values are.
+static RunningState getExchanged(ValueRange values) {
+  RunningState state(values[0], values[1], values[2]);
+  if (values.size() > 3)
+    state.divisor = values[3];
+  return state;
+}
+
 RunningState CopiedEmitter::mergeTeams(RunningState state) {
   int64_t teams = plan.getTeams(), from = llvm::PowerOf2Ceil(teams) / 2;
   Value buffer =
       alloc("states", bufferType({extents.stateElements}, b.getF32Type()));
   if (!dividesResults()) {
     for (; from >= plan.getHeadTeams(); from /= 2) {
-      SmallVector<Value> own = state.list();
+      SmallVector<Value> own = listExchanged(state);
       auto take =
           TeamTakeOp::create(b, ValueRange(own).getTypes(), own, buffer, from);
-      state = emitMergedState(state, RunningState(take.getResults()));
+      state = emitMergedState(state, getExchanged(take.getResults()));
     }
     return state;
   }
-  SmallVector<Value> own = state.list();
+  SmallVector<Value> own = listExchanged(state);
   auto whole = cast<RankedTensorType>(state.o.getType());
   Type part = whole.clone({blockM, getTeamColumns()});
   SmallVector<Type> types;
   for (int64_t i = 0; i < teams; ++i)
-    llvm::append_values(types, state.m.getType(), state.l.getType(), part);
+    for (Value value : own)
+      types.push_back(value == state.o ? part : value.getType());
   auto share = TeamShareOp::create(b, types, own, buffer);
   SmallVector<RunningState> states;
   for (int64_t i = 0; i < teams; ++i)
-    states.emplace_back(share.getResults().slice(own.size() * i, own.size()));
+    states.push_back(
+        getExchanged(share.getResults().slice(own.size() * i, own.size())));
   for (; from > 0; from /= 2) {
     for (size_t i = 0; i + from < states.size(); ++i)
       states[i] = emitMergedState(states[i], states[i + from]);

@@ -18,9 +18,11 @@ Value GatheredSoftmax::emitNoSums(ImplicitLocOpBuilder &b) const {
 }
 
 GatheredSoftmax::Step GatheredSoftmax::emit(ImplicitLocOpBuilder &b,
-                                            Value scores, Value m, Value l,
+                                            Value scores,
+                                            const RunningState &state,
                                             Value scale,
                                             Type operandType) const {
+  Value m = state.m, l = state.l;
   auto rowType = cast<RankedTensorType>(m.getType());
   auto type = cast<RankedTensorType>(scores.getType());
   RankedTensorType partial = tile.getPartialType();
@@ -35,6 +37,8 @@ GatheredSoftmax::Step GatheredSoftmax::emit(ImplicitLocOpBuilder &b,
   APFloat lowest = APFloat::getLargest(APFloat::IEEEsingle(), true);
   Value grown = arith::MaxNumFOp::create(
       b, arith::MaxNumFOp::create(b, m, scaled), emitSplat(b, rowType, lowest));
+  if (whole)
+    grown = math::CeilOp::create(b, grown);
   Value factor = Exp2Op::create(b, arith::SubFOp::create(b, m, grown));
 
   Value offset = tile.spread(b, arith::NegFOp::create(b, grown));
@@ -46,7 +50,10 @@ GatheredSoftmax::Step GatheredSoftmax::emit(ImplicitLocOpBuilder &b,
                                 /*partial=*/b.getUnitAttr());
   Value spread = BroadcastOp::create(b, partial, tile.spread(b, factor));
   Value narrow = arith::TruncFOp::create(b, type.clone(operandType), p);
+  Value exponents;
+  if (state.largest)
+    exponents = arith::MaxNumFOp::create(b, state.largest, scaled);
   return {ConvertLayoutOp::create(
               b, tile.getSharedType(type.getShape()[1], operandType), narrow),
-          grown, math::FmaOp::create(b, l, spread, sums), factor};
+          grown, math::FmaOp::create(b, l, spread, sums), factor, exponents};
 }

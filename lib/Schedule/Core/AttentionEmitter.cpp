@@ -199,16 +199,47 @@ RunningState AttentionEmitter::emitInitialState(bool bets) {
           splat(f32Tile({blockM, resultColumns}), 0)};
 }
 
-FinalRows AttentionEmitter::emitFinalRows(Value m, Value l) {
-  Value sums = ReduceOp::create(b, f32Tile({blockM}), ReduceKind::Add, l,
-                                /*partial=*/UnitAttr());
-  return emitLogits({m, sums, Value(), Value()});
+Value AttentionEmitter::emitDivisor(Value sums, Value m, Value largest) {
+  RankedTensorType rows = f32Tile({blockM});
+  if (largest.getType() != m.getType())
+    largest = ReduceOp::create(b, rows, ReduceKind::Max, largest,
+                               /*partial=*/UnitAttr());
+  Value exponents = arith::SubFOp::create(b, largest, m);
+  // Of a row without keys that is NaN, and its sum is 0, which other states and
+  // logits may join. Whole maxima are not below the largest exponent.
+  if (facts.hasWholeMaxima())
+    exponents = arith::MinNumFOp::create(b, exponents, splat(rows, 0));
+  Value p = Exp2Op::create(b, rows, exponents);
+  // x (2^k + 1) less what it has more than x is x without its last k digits,
+  // to nearest. A thread's one number would be half of a register as it is.
+  unsigned dropped = b.getF32Type().getFPMantissaWidth() -
+                     cast<FloatType>(getOperandType()).getFPMantissaWidth();
+  Value scaled =
+      arith::MulFOp::create(b, p, splat(rows, (1u << dropped) + 1.0));
+  Value more = arith::SubFOp::create(b, scaled, p);
+  Value rounded = arith::SubFOp::create(b, scaled, more);
+  // Others' sum does not wait for that.
+  Value others = arith::SubFOp::create(b, sums, p);
+  return arith::AddFOp::create(b, others, rounded);
+}
+
+FinalRows AttentionEmitter::emitFinalRows(Value m, Value l, Value largest) {
+  RankedTensorType rows = f32Tile({blockM});
+  Value sums =
+      ReduceOp::create(b, rows, ReduceKind::Add, l, /*partial=*/UnitAttr());
+  Value divisor;
+  if (largest)
+    divisor = emitDivisor(sums, m, largest);
+  return emitLogits({m, sums, Value(), divisor});
 }
 
 RunningState AttentionEmitter::emitRowSums(RunningState carried) {
-  RunningState state = carried;
-  state.l = ReduceOp::create(b, f32Tile({blockM}), ReduceKind::Add, carried.l,
+  RankedTensorType rows = f32Tile({blockM});
+  Value l = ReduceOp::create(b, rows, ReduceKind::Add, carried.l,
                              /*partial=*/UnitAttr());
+  RunningState state(carried.m, l, carried.o);
+  if (carried.largest)
+    state.divisor = emitDivisor(l, carried.m, carried.largest);
   return state;
 }
 
@@ -229,6 +260,13 @@ RunningState AttentionEmitter::emitMergedState(RunningState first,
         b, each.o, BroadcastOp::create(b, each.o.getType(), factor));
     merged.l = merged.l ? arith::AddFOp::create(b, merged.l, l).getResult() : l;
     merged.o = merged.o ? arith::AddFOp::create(b, merged.o, o).getResult() : o;
+    if (!each.divisor)
+      continue;
+    Value divisor = arith::MulFOp::create(b, each.divisor, factor);
+    merged.divisor =
+        merged.divisor
+            ? arith::AddFOp::create(b, merged.divisor, divisor).getResult()
+            : divisor;
   }
   return merged;
 }
@@ -483,7 +521,7 @@ Value AttentionEmitter::emitInverse(Value l) {
 }
 
 Value AttentionEmitter::emitRowFactor(const FinalRows &rows) {
-  Value inverse = emitInverse(rows.l);
+  Value inverse = emitInverse(rows.getDivisor());
   return rows.factor
              ? arith::MulFOp::create(b, inverse, rows.factor).getResult()
              : inverse;

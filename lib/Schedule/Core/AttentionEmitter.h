@@ -32,13 +32,24 @@ struct RunningState {
   /// Sums of whole rows by which these are divided, if they are not those of
   /// which LSE is made; else null.
   Value divisor;
+  /// In a loop the largest exponents of rows, or of parts of rows, where
+  /// divisors are to be made of them; else null.
+  Value largest;
 
   RunningState() = default;
   RunningState(Value m, Value l, Value o) : m(m), l(l), o(o) {}
   /// The state as a loop has it, in the order of list().
   explicit RunningState(ValueRange carried)
-      : RunningState(carried[0], carried[1], carried[2]) {}
-  SmallVector<Value> list() const { return {m, l, o}; }
+      : RunningState(carried[0], carried[1], carried[2]) {
+    if (carried.size() > 3)
+      largest = carried[3];
+  }
+  SmallVector<Value> list() const {
+    SmallVector<Value> values = {m, l, o};
+    if (largest)
+      values.push_back(largest);
+    return values;
+  }
   Value getDivisor() const { return divisor ? divisor : l; }
 };
 
@@ -66,6 +77,14 @@ ScoreCost getScoreCost(const ProblemFacts &facts);
 /// factor.
 inline bool hasMoreLogits(const ProblemFacts &facts) {
   return facts.sinks || facts.initLse;
+}
+
+/// Whether rows whose maxima are whole numbers are divided by sums that have a
+/// row's largest probability as it is rounded: it is not 1, and where one key
+/// decides a row its error is the row's. Keys of 8 bits have probabilities of
+/// f16, whose errors are small beside their own.
+inline bool dividesByRounded(const ProblemFacts &facts) {
+  return facts.hasWholeMaxima() && !facts.isNarrow() && !facts.hasNarrowKeys();
 }
 
 class AttentionEmitter {
@@ -158,9 +177,16 @@ protected:
   /// a block, whose keys are in fours with `quads` (attn.apply_mask).
   LogicalResult emitScores(OpBuilder &builder, Value key, Value &scores,
                            bool quads = false);
+  /// Row sums `sums` with the largest probabilities as they are rounded to the
+  /// operands' type, given m and the largest exponents of rows, or of parts of
+  /// rows where maxima are whole. Of rows without keys, whose sum is 0, that is
+  /// nothing above 0.
+  Value emitDivisor(Value sums, Value m, Value largest);
   /// The rows after the loop, m and partial sums l: in exponents of two and
-  /// whole row sums, with sinks and the state that rows go on from.
-  FinalRows emitFinalRows(Value m, Value l);
+  /// whole row sums, with sinks and the state that rows go on from. With
+  /// `largest`, the largest exponents of rows or of parts of rows, they have a
+  /// divisor.
+  FinalRows emitFinalRows(Value m, Value l, Value largest = {});
   /// The same of whole row sums.
   FinalRows emitLogits(FinalRows rows);
   /// What a row of the accumulator is multiplied by, given its sum.

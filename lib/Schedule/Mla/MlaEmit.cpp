@@ -297,8 +297,8 @@ Value MlaEmitter::emitScoreProduct(SmallVectorImpl<Value> &cursors) {
 }
 
 /// What the loop of the scores carries in front of the cursors of the slices:
-/// m, l and the cursor of p.
-static constexpr unsigned kScoresCarried = 3;
+/// m, l, the largest exponents of parts of rows, and the cursor of p.
+static constexpr unsigned kScoresCarried = 4;
 
 LogicalResult MlaEmitter::emitScoreBlock(Value scale, Value key,
                                          ValueRange carried) {
@@ -308,13 +308,16 @@ LogicalResult MlaEmitter::emitScoreBlock(Value scale, Value key,
     return failure();
   auto softmax =
       OnlineSoftmaxOp::create(b, s, carried[0], carried[1],
-                              /*o=*/Value(), scale, plan.getSoftmax());
+                              /*o=*/Value(), scale, plan.getSoftmax(),
+                              /*largest=*/carried[2]);
+  softmax.setWhole(facts.hasWholeMaxima());
   Value p = arith::TruncFOp::create(
       b, tileType({blockM, plan.getBlockN()}, facts.elementType),
       softmax.getP());
-  emitHandOver(p, softmax.getFactor(), carried[2]);
+  emitHandOver(p, softmax.getFactor(), carried[3]);
   SmallVector<Value> next = {softmax.getNewM(), softmax.getNewL(),
-                             this->next(carried[2], pChannel)};
+                             softmax.getNewLargest(),
+                             this->next(carried[3], pChannel)};
   llvm::append_range(next, cursors);
   YieldOp::create(b, next);
   return success();
@@ -349,7 +352,9 @@ KVLoopOp MlaEmitter::emitScoreLoop(Value scale, ValueRange cursors) {
   RunningState state = emitInitialState(
       /*bets=*/plan.getSoftmax() == SoftmaxPolicy::Optimistic ||
       plan.getSoftmax() == SoftmaxPolicy::Lagged);
-  SmallVector<Value> inits = {state.m, state.l};
+  Value largest = splat(cast<RankedTensorType>(state.l.getType()),
+                        -std::numeric_limits<double>::infinity());
+  SmallVector<Value> inits = {state.m, state.l, largest};
   llvm::append_range(inits, cursors);
   bool isWhole = true;
   auto body = [&](OpBuilder &builder, Location, Value key, ValueRange carried) {
@@ -383,7 +388,8 @@ FailureOr<SmallVector<Value>> MlaEmitter::emitScoreTile(ValueRange cursors) {
     return failure();
   for (auto [channel, token] : llvm::zip(channels, queryTokens))
     ChannelReleaseOp::create(b, channel, token, kLatentScores);
-  FinalRows rows = emitFinalRows(loop.getResult(0), loop.getResult(1));
+  FinalRows rows =
+      emitFinalRows(loop.getResult(0), loop.getResult(1), loop.getResult(2));
   Value factor = emitRowFactor(rows);
   Value free = await(scaleChannel, others[1], kLatentScores);
   LocalStoreOp::create(b, factor, scales);
@@ -393,7 +399,7 @@ FailureOr<SmallVector<Value>> MlaEmitter::emitScoreTile(ValueRange cursors) {
   SmallVector<Value> next;
   for (auto [channel, cursor] : llvm::zip(channels, cursors))
     next.push_back(this->next(cursor, channel));
-  next.push_back(loop.getResult(2));
+  next.push_back(loop.getResult(3));
   next.push_back(this->next(others[1], scaleChannel));
   llvm::append_range(next, loop.getResults().drop_front(kScoresCarried));
   return next;

@@ -240,8 +240,6 @@ private:
   int64_t countRowValues() const { return roundsLargest() ? 3 : 2; }
   /// The rows behind that loop.
   FinalRows emitRows(KVLoopOp loop);
-  /// `sums` with the probabilities of these exponents as they are rounded.
-  Value emitDivisor(Value sums, Value exponents);
   LogicalResult emitSoftmaxBlock(int64_t number, Value scale, Value key,
                                  ValueRange carried);
   /// Lets warps leave out what a mask takes of a block (WsTmemChunks.cpp).

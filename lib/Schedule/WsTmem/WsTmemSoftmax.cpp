@@ -419,32 +419,9 @@ WsTmemEmitter::emitTileResults(int64_t number, ValueRange cursors) {
   return {llvm::to_vector(ValueRange(branch.getResults().drop_back())), behind};
 }
 
-Value WsTmemEmitter::emitDivisor(Value sums, Value exponents) {
-  RankedTensorType rows = f32Tile({kTmemRows});
-  Value p = Exp2Op::create(b, rows, exponents);
-  // x (2^k + 1) less what it has more than x is x without its last k digits,
-  // to nearest. A thread's one number would be half of a register as it is.
-  unsigned dropped = b.getF32Type().getFPMantissaWidth() -
-                     cast<FloatType>(facts.elementType).getFPMantissaWidth();
-  Value scaled =
-      arith::MulFOp::create(b, p, splat(rows, (1u << dropped) + 1.0));
-  Value more = arith::SubFOp::create(b, scaled, p);
-  Value rounded = arith::SubFOp::create(b, scaled, more);
-  // Others' sum does not wait for that.
-  Value others = arith::SubFOp::create(b, sums, p);
-  return arith::AddFOp::create(b, others, rounded);
-}
-
 FinalRows WsTmemEmitter::emitRows(KVLoopOp loop) {
-  Value m = loop.getResult(0), l = loop.getResult(1);
-  if (!roundsLargest())
-    return emitFinalRows(m, l);
-  Value sums = ReduceOp::create(b, f32Tile({kTmemRows}), ReduceKind::Add, l,
-                                /*partial=*/UnitAttr());
-  // Of a row without keys that is NaN: its sum is not above 0.
-  Value divisor =
-      emitDivisor(sums, arith::SubFOp::create(b, loop.getResult(2), m));
-  return emitLogits({m, sums, Value(), divisor});
+  return emitFinalRows(loop.getResult(0), loop.getResult(1),
+                       roundsLargest() ? loop.getResult(2) : Value());
 }
 
 FailureOr<SmallVector<Value>>

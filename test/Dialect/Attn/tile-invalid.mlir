@@ -405,7 +405,7 @@ func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>
 
 func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x1xf32, #attn.partial<parent = #attn.auto>>, %o: tensor<128x64xf32, #attn.auto>, %c: f32) {
   // expected-error @below {{expected 'largest' without o, under a policy that knows maxima}}
-  %p, %m1, %l1, %f, %e = attn.online_softmax %s, %m, %l, %o largest %m scale %c : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x1xf32, #attn.partial<parent = #attn.auto>>, tensor<128x64xf32, #attn.auto>
+  %p, %m1, %l1, %f, %e = attn.online_softmax %s, %m, %l, %o largest %m : tensor<128xf32, #attn.auto> scale %c : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x1xf32, #attn.partial<parent = #attn.auto>>, tensor<128x64xf32, #attn.auto>
   return
 }
 
@@ -413,6 +413,14 @@ func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>
 
 func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x1xf32, #attn.partial<parent = #attn.auto>>, %c: f32) {
   // expected-error @below {{expected 'largest' without o, under a policy that knows maxima}}
-  %p, %m1, %l1, %f, %e = attn.online_softmax %s, %m, %l largest %m scale %c {policy = #attn<softmax_policy optimistic>} : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x1xf32, #attn.partial<parent = #attn.auto>>
+  %p, %m1, %l1, %f, %e = attn.online_softmax %s, %m, %l largest %m : tensor<128xf32, #attn.auto> scale %c {policy = #attn<softmax_policy optimistic>} : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x1xf32, #attn.partial<parent = #attn.auto>>
+  return
+}
+
+// -----
+
+func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x1xf32, #attn.partial<parent = #attn.auto>>, %c: f32) {
+  // expected-error @below {{expected 'largest' to have the type of m or, with 'whole', that of l, got 'tensor<128x1xf32, #attn.partial<parent = #attn.auto>>'}}
+  %p, %m1, %l1, %f, %e = attn.online_softmax %s, %m, %l largest %l : tensor<128x1xf32, #attn.partial<parent = #attn.auto>> scale %c : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x1xf32, #attn.partial<parent = #attn.auto>>
   return
 }

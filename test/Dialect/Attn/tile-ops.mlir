@@ -117,8 +117,10 @@ func.func @softmax(%s: !s, %m: !m, %l: !l, %o: !o, %c: f32) {
   %p4, %m4, %l4, %f = attn.online_softmax %s, %m, %l scale %c {policy = #attn<softmax_policy lagged>, polynomial = 4} : !s, !m, !l
   // CHECK: attn.online_softmax %[[S]], %[[M]], %[[L]] scale %[[C]] {sums_elsewhere} :
   %p5, %m5, %l5, %f5 = attn.online_softmax %s, %m, %l scale %c {sums_elsewhere} : !s, !m, !l
-  // CHECK: %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[MOST:.*]] = attn.online_softmax %[[S]], %[[M]], %[[L]] largest %[[M]] scale %[[C]] : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>{{$}}
-  %p6, %m6, %l6, %f6, %most = attn.online_softmax %s, %m, %l largest %m scale %c : !s, !m, !l
+  // CHECK: %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[MOST:.*]] = attn.online_softmax %[[S]], %[[M]], %[[L]] largest %[[M]] : tensor<64xf32, #attn.auto> scale %[[C]] : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>{{$}}
+  %p6, %m6, %l6, %f6, %most = attn.online_softmax %s, %m, %l largest %m : !m scale %c : !s, !m, !l
+  // CHECK: %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[PARTS:.*]] = attn.online_softmax %[[S]], %[[M]], %[[L]], %[[O]] largest %[[L]] : tensor<64x4xf32, #attn.partial<parent = #attn.auto>> scale %[[C]] {policy = #attn<softmax_policy optimistic>, whole} : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, tensor<64x64xf32, #attn.auto>{{$}}
+  %p7, %m7, %l7, %o7, %parts = attn.online_softmax %s, %m, %l, %o largest %l : !l scale %c {policy = #attn<softmax_policy optimistic>, whole} : !s, !m, !l, !o
   // CHECK: arith.negf %[[MOST]]
   %more = arith.negf %most : !m
   // CHECK: arith.negf %[[F]] : tensor<64xf32, #attn.auto>

@@ -92,6 +92,11 @@ struct ProblemFacts {
   /// True if keys are those of a server's cache, each read once a launch: in
   /// pages, or as many as `kv_lengths` says.
   bool isServed() const;
+  /// True if running maxima are whole numbers, by which results do not depend
+  /// on how keys are cut into runs but for the order of sums.
+  bool hasWholeMaxima() const {
+    return isServed() || isLatent() || kvSplits != 0;
+  }
   /// True if a tensor says how many keys each sequence has.
   bool hasLengths() const { return static_cast<bool>(kvLengths); }
   /// True if rows of partial results have scales, powers of two.

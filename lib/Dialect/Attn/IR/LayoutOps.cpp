@@ -141,7 +141,9 @@ void OnlineSoftmaxOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
   if (!getLargest())
     return;
   links.push_back({getLargest(), getNewLargest()});
-  links.push_back({getLargest(), getS(), LayoutRelation::RowsOf});
+  links.push_back(
+      {getLargest(), getS(),
+       getRowLargest() ? LayoutRelation::RowsOf : LayoutRelation::PartialOf});
 }
 
 //===----------------------------------------------------------------------===//

@@ -255,10 +255,10 @@ void OnlineSoftmaxOp::build(OpBuilder &builder, OperationState &state, Value s,
                             Value m, Value l, Value o, Value scale,
                             SoftmaxPolicy policy, Value largest) {
   build(builder, state, s.getType(), m.getType(), l.getType(),
-        (o ? o : m).getType(), largest ? m.getType() : Type(), s, m, l, o,
+        (o ? o : m).getType(), largest ? largest.getType() : Type(), s, m, l, o,
         largest, scale, policy, /*finite=*/false, /*offset=*/APFloat(0.0f),
         /*growth=*/APFloat(8.0f), /*limit=*/APFloat(16.0f), /*polynomial=*/0,
-        /*halves=*/false, /*sums_elsewhere=*/false);
+        /*halves=*/false, /*sums_elsewhere=*/false, /*whole=*/false);
 }
 
 LogicalResult OnlineSoftmaxOp::inferReturnTypes(
@@ -268,8 +268,8 @@ LogicalResult OnlineSoftmaxOp::inferReturnTypes(
   OnlineSoftmaxOp::Adaptor step(operands, attributes, properties, regions);
   Value s = step.getS(), m = step.getM(), l = step.getL(), o = step.getO();
   types.append({s.getType(), m.getType(), l.getType(), (o ? o : m).getType()});
-  if (step.getLargest())
-    types.push_back(m.getType());
+  if (Value largest = step.getLargest())
+    types.push_back(largest.getType());
   return success();
 }
 
@@ -293,7 +293,12 @@ LogicalResult OnlineSoftmaxOp::verify() {
     if (!value.isFinite() || value.isNegative())
       return emitOpError("expected a finite '")
              << name << "' of at least 0, got " << value.convertToFloat();
-  if (getLargest() && (getO() || getPolicy() == SoftmaxPolicy::Optimistic))
+  if (getLargest() && !getRowLargest() &&
+      (getLargest().getType() != getL().getType() || !getWhole()))
+    return emitOpError("expected 'largest' to have the type of m or, with "
+                       "'whole', that of l, got ")
+           << getLargest().getType();
+  if (getRowLargest() && (getO() || getPolicy() == SoftmaxPolicy::Optimistic))
     return emitOpError(
         "expected 'largest' without o, under a policy that knows maxima");
   if (static_cast<int64_t>(getChunk()) < 0 || getChunk() % 16 != 0)

@@ -42,9 +42,14 @@
 // stores them once more. Masked scores may have chunks of columns that warps
 // leave out (MaskedChunks.h).
 //
-// With `largest` a row's m stays unless its own largest exponent has grown,
-// also where the warp takes the rare path for another row: so it was m that the
-// largest probability was computed with
+// With `whole` each new m' is rounded up, so that f is a power of two and p has
+// the digits that it has with any other whole maximum
+// (docs/Rationale/Softmax/WholeMaxima.md). The largest exponents of parts of
+// rows are followed beside the policy then.
+//
+// With `largest` of rows a row's m stays unless its own largest exponent has
+// grown, also where the warp takes the rare path for another row: so it was m
+// that the largest probability was computed with
 // (docs/Rationale/Softmax/LargestRounded.md).
 //
 // Without o, f is the result: 1 unless the step rescales. What rescales o where
@@ -72,9 +77,18 @@ public:
   /// `results` and the new largest exponent, if that is one.
   SmallVector<Value, 4> withLargest(SmallVector<Value, 4> results,
                                     Value largest) {
-    if (op.getLargest())
+    if (op.getRowLargest())
       results.push_back(largest);
     return results;
+  }
+
+  /// The new largest exponents of parts of rows, if the step has these.
+  Value largestOfParts() {
+    if (!op.getLargest() || op.getRowLargest())
+      return {};
+    Value own = ReduceOp::create(builder, loc, partial, maximumKind(),
+                                 op.getS(), /*partial=*/true);
+    return larger(op.getLargest(), maximumOf(own));
   }
 
   /// All of the exact step: p, m', l', o'.
@@ -127,7 +141,7 @@ public:
   /// m' on a rare path that rows take which have `grown` to `maximum`.
   Value changedMaximum(Value grown, Value maximum) {
     Value changed = kept(maximum);
-    if (!op.getLargest())
+    if (!op.getRowLargest())
       return changed;
     return arith::SelectOp::create(builder, loc, grown, changed, op.getM());
   }
@@ -315,7 +329,7 @@ public:
   /// Whether the bet on the maximum is lost, and the largest exponent, null
   /// where that is not asked for: then threads look at their own part of a row.
   std::pair<Value, Value> laggedVote() {
-    bool isWhole = static_cast<bool>(op.getLargest());
+    bool isWhole = static_cast<bool>(op.getRowLargest());
     Value largest = maximumOf(ReduceOp::create(
         builder, loc, isWhole ? row : partial, maximumKind(), op.getS(),
         /*partial=*/!isWhole));
@@ -323,7 +337,7 @@ public:
       return {hasGrown(largest,
                        BroadcastOp::create(builder, loc, partial, op.getM())),
               Value()};
-    largest = larger(op.getLargest(), largest);
+    largest = larger(op.getRowLargest(), largest);
     return {hasGrown(largest, op.getM()), largest};
   }
 
@@ -402,9 +416,9 @@ public:
         [&]() {
           Value most = ReduceOp::create(builder, loc, row, ReduceKind::Max, p);
           Value log = math::Log2Op::create(builder, loc, most);
-          Value grown = arith::MaxNumFOp::create(
+          Value grown = kept(arith::MaxNumFOp::create(
               builder, loc, op.getM(),
-              arith::AddFOp::create(builder, loc, op.getM(), log));
+              arith::AddFOp::create(builder, loc, op.getM(), log)));
           Value change = factor(grown);
           Value corrected = arith::MulFOp::create(
               builder, loc, p, BroadcastOp::create(builder, loc, tile, change));
@@ -415,7 +429,7 @@ public:
                                  /*eachWarpgroup=*/false, [&]() {
                                    Value scores =
                                        product.repeatInWarp(builder, loc, tile);
-                                   Value maximum = grownMaximum(scores);
+                                   Value maximum = kept(grownMaximum(scores));
                                    return SmallVector<Value, 4>{
                                        probabilities(scores, maximum), maximum};
                                  });
@@ -446,6 +460,7 @@ LogicalResult attn::expandOnlineSoftmax(OnlineSoftmaxOp op, bool inFlight,
     wait = op.getO().getDefiningOp<ProductWaitOpInterface>();
   OpBuilder builder(op);
   PolicyStep step(builder, op);
+  Value largest = step.largestOfParts();
   SmallVector<Value, 4> results;
   switch (op.getPolicy()) {
   case SoftmaxPolicy::Exact:
@@ -473,6 +488,8 @@ LogicalResult attn::expandOnlineSoftmax(OnlineSoftmaxOp op, bool inFlight,
       results = step.hasSlices() ? step.laggedSlices() : step.lagged();
     break;
   }
+  if (largest)
+    results.push_back(largest);
   step.eraseRescale();
   bool narrow = results[0] && results[0].getType() != op.getP().getType();
   for (Operation *user : llvm::make_early_inc_range(op.getP().getUsers()))

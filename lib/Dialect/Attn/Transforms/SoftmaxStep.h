@@ -38,7 +38,7 @@ public:
     Value scaled =
         maximumOf(ReduceOp::create(builder, loc, row, maximumKind(), scores));
     return atLeastLowest(
-        larger(op.getLargest() ? op.getLargest() : op.getM(), scaled));
+        larger(op.getRowLargest() ? op.getRowLargest() : op.getM(), scaled));
   }
 
   Value atLeastLowest(Value maximum) {
@@ -49,8 +49,11 @@ public:
     return larger(maximum, constant(row, lowest));
   }
 
-  /// A maximum as it is kept: NaN in place of +inf where m passes NaN on.
+  /// A maximum as it is kept: whole where the step asks for that, NaN in place
+  /// of +inf where m passes NaN on.
   Value kept(Value maximum) {
+    if (op.getWhole())
+      maximum = math::CeilOp::create(builder, loc, maximum);
     if (!passesNaN())
       return maximum;
     // inf * 0 is NaN.

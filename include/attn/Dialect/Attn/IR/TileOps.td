@@ -351,7 +351,6 @@ def Attn_MapElementsOp : Attn_Op<"map_elements", [
 
 def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     AttrSizedOperandSegments,
-    OptionalTypesMatchWith<"largest has the type of m", "m", "largest", "$_self">,
     DeclareOpInterfaceMethods<Attn_LayoutOpInterface, ["getLayoutLinks"]>,
     DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
   let summary = "one step of the online softmax";
@@ -381,13 +380,20 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     largest behind the step; m' lies at most `growth` below it, and where it does
     no later step has changed m. So 2^(largest - m) is the row's largest
     probability as it was computed, whose rounding whoever divides by l may add
-    to it.
+    to it. Where maxima are whole that is so whenever m has changed: then
+    `largest` may have the type of l, largest ones of the parts of a row, under
+    any policy and beside o.
 
     With `sums_elsewhere` l' is l, for whoever multiplies p by a column of ones and
     rescales the row sums as o.
 
     m is in exponents of two and starts at -inf; `lowest` is the lowest finite
     number, so that a row whose keys are all masked gets p = 0.
+
+    With `whole` m' is the least whole number that is not below what the formula
+    gives. Powers of the same score then have the same digits whatever keys stand
+    before it, so that narrow ones are rounded alike in all runs of keys, and
+    factors are powers of two.
 
     With an `offset` above 0 p reaches up to 2^offset, of which 8-bit
     probabilities make use: below their smallest number they are 0.
@@ -414,7 +420,8 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     func.func @step(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, %o: tensor<128x128xf32, #attn.auto>, %c: f32) {
       %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %o scale %c : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, tensor<128x128xf32, #attn.auto>
       %q, %m2, %l2, %f = attn.online_softmax %s, %m1, %l1 scale %c {policy = #attn<softmax_policy lagged>} : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>
-      %r, %m3, %l3, %g, %largest = attn.online_softmax %s, %m2, %l2 largest %m2 scale %c {policy = #attn<softmax_policy threshold>} : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>
+      %r, %m3, %l3, %g, %largest = attn.online_softmax %s, %m2, %l2 largest %m2 : tensor<128xf32, #attn.auto> scale %c {policy = #attn<softmax_policy threshold>} : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>
+      %t, %m4, %l4, %h, %parts = attn.online_softmax %s, %m3, %l3 largest %l3 : tensor<128x4xf32, #attn.partial<parent = #attn.auto>> scale %c {whole} : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>
       return
     }
     ```
@@ -424,7 +431,7 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     Arg<AnyRankedTensor, "running maximum in exponents of two, M, f32">:$m,
     Arg<AnyRankedTensor, "partial row sums, M x P, f32">:$l,
     Arg<Optional<AnyRankedTensor>, "accumulator, M x Dv, f32">:$o,
-    Arg<Optional<AnyRankedTensor>, "largest exponent so far, M, f32">:$largest,
+    Arg<Optional<AnyRankedTensor>, "largest exponent so far, M or M x P, f32">:$largest,
     Arg<F32, "scale times log2 e">:$scale,
     Described<DefaultValuedAttr<Attn_SoftmaxPolicyAttr, "::mlir::attn::SoftmaxPolicy::Exact">,
       "how running maxima are kept">:$policy,
@@ -435,6 +442,7 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     Described<DefaultValuedAttr<I64Attr, "0">, "of every 16 probabilities, how many a polynomial computes (attn.exp2)">:$polynomial,
     Described<UnitAttr, "probabilities and their exponents are rounded to f16 (attn.exp2)">:$halves,
     Described<UnitAttr, "l stays as it is">:$sums_elsewhere,
+    Described<UnitAttr, "maxima are whole numbers">:$whole,
     Described<DefaultValuedAttr<I64Attr, "0">, "columns that are masked together, a multiple of 16; 0 for all">:$chunk);
   let results = (outs
     Res<AnyRankedTensor, "probabilities, M x N, f32">:$p,
@@ -443,7 +451,7 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     Res<AnyRankedTensor, "rescaled accumulator; without one the factor, M">:$newO,
     Res<Optional<AnyRankedTensor>, "new largest exponent">:$newLargest);
   let assemblyFormat = [{
-    $s `,` $m `,` $l (`,` $o^)? (`largest` $largest^)? `scale` $scale attr-dict
+    $s `,` $m `,` $l (`,` $o^)? (`largest` $largest^ `:` type($largest))? `scale` $scale attr-dict
     `:` type($s) `,` type($m) `,` type($l) (`,` type($o)^)?
   }];
   let builders = [
@@ -458,6 +466,13 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     /// the op does.
     ::mlir::Value getFactor() {
       return getO() ? ::mlir::Value() : ::mlir::Value(getNewO());
+    }
+    /// `largest` where it is that of whole rows; else null.
+    ::mlir::Value getRowLargest() {
+      ::mlir::Value largest = getLargest();
+      return largest && largest.getType() == getM().getType()
+                 ? largest
+                 : ::mlir::Value();
     }
   }];
 }
