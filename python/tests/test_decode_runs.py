@@ -3,7 +3,7 @@
 import attn
 import numpy as np
 import pytest
-from attn import _host, arrays
+from attn import _decode, _host, arrays
 from test_decode import (
     DIM, HEADS, KV_HEADS, LATENT, PAGE, VALUES, attend, attend_latent, check, make_batch, make_latent,
 )  # fmt: skip
@@ -196,14 +196,19 @@ def test_runs_round_alike(heads):
 
 
 @pytest.mark.parametrize("magnitude", [1e36, 2.0**60, 1.0, 2.0**-60, 1e-38])
-@pytest.mark.parametrize("heads", [16, 64])
-def test_range_of_halves(heads, magnitude):
+@pytest.mark.parametrize(("heads", "chip", "groups"), [(16, "sm_80", 1), (64, "sm_90a", 2)])
+def test_range_of_halves(heads, chip, groups, magnitude, monkeypatch):
     """Results of runs in f16 as good as those in f32, whatever the values: rows of bf16 differ in
-    their last bit, and few of them, also beside rows of other magnitudes."""
+    their last bit, and few of them, also beside rows of other magnitudes, and beside columns of
+    others where these leave on their own."""
+    monkeypatch.setattr(_decode, "get_chip_of", lambda *_: chip)
     rng = np.random.default_rng(heads)
     lengths, table = np.array([130, 77, 0], np.int32), rng.permutation(27).reshape(3, 9)
     pool = rng.uniform(-1, 1, (27, PAGE, 1, LATENT)).astype(np.float32)
     pool[table[0], ..., :VALUES] *= magnitude
+    columns = VALUES // groups
+    # Far enough to leave nothing in units of the others.
+    pool[..., columns:VALUES] *= 2.0**-40 if magnitude > 1 else 1
     # Only the rotated columns give scores, the last ones of which are above the others.
     pool[table[:, 4:], ..., VALUES:] += 1
     q = np.zeros((3, heads, LATENT), np.float32)
@@ -212,9 +217,12 @@ def test_range_of_halves(heads, magnitude):
     cut = {"value_dim": VALUES, "scale": 0.5, "kv_splits": 3, "lse": True}
     wide, halves = (attn.mla_decode(*batch, **cut, partials=each) for each in ("f32", "auto"))
     np.testing.assert_array_equal(wide[1], halves[1])
-    got, want = (arrays.from_bf16(each[0]).astype(float) for each in (halves, wide))
-    assert (np.abs(want[0]).max(-1) > 0.05 * magnitude).all() and not got[2].any()
-    # The last bit of a row's largest number, or of one that is subnormal.
+    got, want = (
+        arrays.from_bf16(each[0]).astype(float).reshape(3, heads, groups, columns)
+        for each in (halves, wide)
+    )
+    assert (np.abs(want[0, :, 0]).max(-1) > 0.05 * magnitude).all() and not got[2].any()
+    # The last bit of the largest number of columns, or of one that is subnormal.
     bound = np.maximum(2.0**-7 * np.abs(want).max(-1, keepdims=True), 2.0**-133)
     assert (np.abs(got - want) <= bound).all()
     assert (got != want).mean() < 0.1

@@ -75,6 +75,8 @@ int64_t attn::getCombineColumns(const CombineFacts &facts, int64_t most) {
     columns /= 2;
   while (facts.groupColumns % columns != 0)
     columns /= 2;
+  while (facts.getUnitColumns() % columns != 0)
+    columns /= 2;
   return columns;
 }
 

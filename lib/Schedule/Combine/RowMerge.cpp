@@ -63,6 +63,9 @@ private:
   /// batch, i64.
   Value emitOffset(StringRef name, unsigned first, const MergedColumns &place,
                    bool hasColumns);
+  /// The same of the number that the columns' group of `size` columns has.
+  Value emitGroupOffset(StringRef name, unsigned first,
+                        const MergedColumns &place, int64_t size);
   Value emitAddress(ImplicitLocOpBuilder &lb, StringRef name, Value offset);
   /// The offset of a partial result, i64.
   Value addSplit(ImplicitLocOpBuilder &lb, StringRef name, Value offset,
@@ -127,6 +130,18 @@ Value RowMerger::emitOffset(StringRef name, unsigned first,
   return hasColumns
              ? arith::AddIOp::create(b, offset, wide(place.column)).getResult()
              : offset;
+}
+
+Value RowMerger::emitGroupOffset(StringRef name, unsigned first,
+                                 const MergedColumns &place, int64_t size) {
+  Type type = place.column.getType();
+  Value group = arith::DivUIOp::create(b, place.column, integer(type, size));
+  if (!type.isInteger(64))
+    group = frame.widen(group);
+  Value stride = frame.getStride(name, first + 3);
+  return arith::AddIOp::create(
+      b, emitOffset(name, first, place, /*hasColumns=*/false),
+      arith::MulIOp::create(b, group, stride));
 }
 
 Value RowMerger::emitAddress(ImplicitLocOpBuilder &lb, StringRef name,
@@ -248,18 +263,13 @@ void RowMerger::scaleColumns(SmallVector<Value> &values,
     value = arith::MulFOp::create(b, value, inverse);
   Type type = place.column.getType();
   Value size = integer(type, facts.groupColumns);
-  MergedColumns group = place;
-  group.column = arith::DivUIOp::create(b, place.column, size);
   Value isFirst = arith::CmpIOp::create(
       b, arith::CmpIPredicate::eq,
       arith::RemUIOp::create(b, place.column, size), integer(type, 0));
   auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  Value column = type.isInteger(64) ? group.column : frame.widen(group.column);
-  Value offset = arith::AddIOp::create(
-      b, emitOffset("o_scales", 0, group, /*hasColumns=*/false),
-      arith::MulIOp::create(b, column, frame.getStride("o_scales", 3)));
+  Value offset = emitGroupOffset("o_scales", 0, place, facts.groupColumns);
   LLVM::StoreOp::create(b, scale, emitAddress(b, "o_scales", offset), 4);
 }
 
@@ -394,8 +404,11 @@ Value RowMerger::emitWarpMaximum(Value lseOffset) {
 void RowMerger::emit(const MergedColumns &place) {
   Value lseOffset = emitOffset("partial_lse", 1, place, false);
   Value oOffset = emitOffset("partial_o", 1, place, true), scalesOffset;
-  if (facts.partialScales)
-    scalesOffset = emitOffset(facts.partialScales.name, 1, place, false);
+  if (const TensorFacts &scales = facts.partialScales)
+    scalesOffset =
+        facts.getUnitColumns() == facts.valueDim
+            ? emitOffset(scales.name, 1, place, false)
+            : emitGroupOffset(scales.name, 1, place, facts.getUnitColumns());
   Value m = emitMaximum(lseOffset);
   // A row without any key has nothing to subtract.
   Value isEmpty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, m,

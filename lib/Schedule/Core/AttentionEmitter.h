@@ -169,6 +169,13 @@ protected:
     rows.partColumns = partColumns;
     return results->emitView(name, rows, at);
   }
+  /// A view of column `column` alone, as values of rows.
+  Value emitColumnView(StringRef name, int64_t column) {
+    HeadRows rows = getQueryRows();
+    rows.firstColumn = column;
+    rows.isOneColumn = true;
+    return results->emitView(name, rows, at);
+  }
   /// Initial values of m, l and o. Under a policy that bets, rows beyond the
   /// last query start with a maximum that keeps their probabilities small: all
   /// their scores are 0, so that each block would lose the bet for its warp.
@@ -203,12 +210,14 @@ protected:
   Value emitQuotient(Value o, Value inverse, Value initWeight = {},
                      bool rounds = true);
   /// `tiles`, f32 columns of the accumulators, times `factor`, and with
-  /// `initWeight` as emitQuotient has it, in f16: in units of the rows' scales,
-  /// which are stored. `divided` tells how warps divide columns, if they do;
-  /// then `initWeight` has their layout and `factor` that of all columns.
+  /// `initWeight` as emitQuotient has it, in f16: in units of the scales of the
+  /// rows, or of their columns' group `group`, which are stored. `divided`
+  /// tells how warps divide columns, if they do; then `initWeight` has their
+  /// layout and `factor` that of all columns.
   SmallVector<Value> emitScaledRows(ValueRange tiles, Value factor,
                                     Value initWeight,
-                                    const DividedRows *divided = nullptr);
+                                    const DividedRows *divided = nullptr,
+                                    int64_t group = 0);
   /// What of a row, given its sum, is the state that it goes on from; null if
   /// there is none.
   Value emitInitWeight(Value l);

@@ -14,8 +14,12 @@ RankedTensorType DividedRows::getPartialType() const {
 
 Value DividedRows::gather(ImplicitLocOpBuilder &b, Value partial) const {
   auto type = cast<RankedTensorType>(partial.getType());
-  return ConvertLayoutOp::create(
-      b, getSharedType(type.getShape()[1], type.getElementType()), partial);
+  RankedTensorType shared =
+      getSharedType(type.getShape()[1], type.getElementType());
+  if (!exchange)
+    return ConvertLayoutOp::create(b, shared, partial);
+  LocalStoreOp::create(b, partial, exchange);
+  return LocalLoadOp::create(b, shared, exchange);
 }
 
 Value DividedRows::spread(ImplicitLocOpBuilder &b, Value values) const {

@@ -13,6 +13,9 @@ namespace mlir::attn {
 struct DividedRows {
   int64_t rows;
   MmaLayoutAttr divided, shared;
+  /// Memory of getPartialType for what warps exchange, which such exchanges
+  /// have in common; null where each one has its own.
+  Value exchange = {};
 
   /// What each thread has of a row, f32.
   RankedTensorType getPartialType() const;

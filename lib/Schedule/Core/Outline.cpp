@@ -171,6 +171,7 @@ static void makeWorkspaces(ProblemFacts &facts) {
   if (facts.oScales) {
     facts.oScales.workspace = "partial_scales";
     facts.oScales.extents = extents;
+    facts.oScales.extents.emplace_back(facts.getUnitGroups());
   }
   extents.emplace_back(facts.valueDim);
   facts.o.workspace = "partial_o";

@@ -2,8 +2,9 @@
 //
 // Results of 8 bits may have a scale for each group of columns, by which the
 // group's largest number becomes the type's. Partial results of f16 have one
-// for each row, a power of two, so that nothing is lost by it and a row's
-// largest number has all 11 bits wherever it lies.
+// for each row, or each group of columns that leaves on its own, a power of
+// two, so that nothing is lost by it and the largest number has all 11 bits
+// wherever it lies.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,11 +29,7 @@ void AttentionEmitter::emitScaledGroups(Value o, EpilogueKind epilogue) {
         arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, most, zero);
     Value scale = arith::SelectOp::create(
         b, some, arith::MulFOp::create(b, most, splat(rows, 1 / largest)), one);
-    HeadRows place = getQueryRows();
-    place.firstColumn = group;
-    place.isOneColumn = true;
-    GlobalStoreOp::create(b, scale, emitHeadRows(context, "o_scales", place),
-                          row);
+    GlobalStoreOp::create(b, scale, emitColumnView("o_scales", group), row);
     Value inverse =
         BroadcastOp::create(b, type, arith::DivFOp::create(b, one, scale));
     Value narrow = arith::TruncFOp::create(
@@ -53,9 +50,11 @@ static constexpr int32_t kLargestExponent = 14, kSmallestExponent = 1;
 /// The sum of such exponents of a number and its inverse.
 static constexpr int32_t kInverseExponents = 254;
 
-SmallVector<Value>
-AttentionEmitter::emitScaledRows(ValueRange tiles, Value factor,
-                                 Value initWeight, const DividedRows *divided) {
+SmallVector<Value> AttentionEmitter::emitScaledRows(ValueRange tiles,
+                                                    Value factor,
+                                                    Value initWeight,
+                                                    const DividedRows *divided,
+                                                    int64_t group) {
   SmallVector<Value> wide(tiles);
   // A factor of both could be beyond the range where only units of v make the
   // first one large.
@@ -92,7 +91,7 @@ AttentionEmitter::emitScaledRows(ValueRange tiles, Value factor,
       arith::SubIOp::create(b, arith::MaxUIOp::create(b, exponents, least),
                             exponent(kLargestExponent));
   GlobalStoreOp::create(b, arith::BitcastOp::create(b, rows, unit),
-                        emitResultView("o_scales"), row);
+                        emitColumnView("o_scales", group), row);
   Value inverse = arith::BitcastOp::create(
       b, rows, arith::SubIOp::create(b, exponent(kInverseExponents), unit));
   if (factor)

@@ -46,7 +46,19 @@ llvm::Error Schedule::isLegal(const ProblemFacts &facts, PlanAttrInterface plan,
                               const TargetRow &target) const {
   if (llvm::Error error = isApplicable(facts, target))
     return error;
-  return checkPlan(facts, plan, target);
+  if (llvm::Error error = checkPlan(facts, plan, target))
+    return error;
+  if (!facts.hasPartialScales() || facts.getUnitGroups() == 1)
+    return llvm::Error::success();
+  int64_t groups = countUnitGroups(facts, plan);
+  if (facts.getUnitGroups() == groups)
+    return llvm::Error::success();
+  return llvm::createStringError(llvm::formatv(
+      "expected partial results of f16 with {0} of columns in each row that "
+      "{1} a scale, got {2} groups",
+      groups == 1 ? "one group"
+                  : llvm::formatv("1 or {0} groups", groups).str(),
+      groups == 1 ? "has" : "have", facts.getUnitGroups()));
 }
 
 FailureOr<PlanAttrInterface>

@@ -19,7 +19,8 @@ struct PartialResults {
 } // namespace
 
 /// Allocates what o and lse become for each run, with one more dimension in
-/// front: o of type `partials`, f32 if that is null, lse and scales f32.
+/// front: o of type `partials`, f32 if that is null, lse and scales f32, these
+/// for all columns of a row in common.
 static PartialResults allocatePartials(OpBuilder &builder, Location loc,
                                        Value o, int64_t splits, Type partials) {
   SmallVector<int64_t> shape = {splits};
@@ -37,8 +38,10 @@ static PartialResults allocatePartials(OpBuilder &builder, Location loc,
   PartialResults all;
   all.o = allocate(shape, partials ? partials : f32);
   all.lse = allocate(ArrayRef(shape).drop_back(), f32);
-  if (CombineOp::hasPartialScales(all.o.getType()))
-    all.scales = allocate(ArrayRef(shape).drop_back(), f32);
+  if (CombineOp::hasPartialScales(all.o.getType())) {
+    shape.back() = 1;
+    all.scales = allocate(shape, f32);
+  }
   return all;
 }
 
@@ -112,27 +115,62 @@ Type attn::choosePartials(const ProblemFacts &facts, llvm::StringRef asked) {
   return isShort || asked == "f16" ? Type(Float16Type::get(context)) : Type();
 }
 
-void attn::setPartials(AttentionOp op, Type partials) {
+/// Gives scales of partial results `groups` groups of columns in the place of
+/// those that their type has.
+static void setGroups(Value scales, int64_t groups) {
+  auto type = cast<MemRefType>(scales.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape.back() = groups;
+  scales.setType(MemRefType::Builder(type).setShape(shape));
+}
+
+/// The op that merges what `op` writes, if `partial`, memory of the launch, is
+/// used by nobody else; else null.
+static CombineOp findOnlyReader(AttentionOp op, Value partial) {
   CombineOp combine = findMergedCombine(op);
-  Value o = op.getO();
   bool isOwn =
-      combine && llvm::all_of(o.getUsers(), [&](Operation *user) {
+      combine && llvm::all_of(partial.getUsers(), [&](Operation *user) {
         return user == op || user == combine || isa<memref::DeallocOp>(user);
       });
-  if (!isOwn || op.getOScales())
+  return isOwn ? combine : CombineOp();
+}
+
+void attn::setPartials(AttentionOp op, Type partials) {
+  Value o = op.getO();
+  CombineOp combine = findOnlyReader(op, o);
+  if (!combine || op.getOScales())
     return;
   o.setType(MemRefType::Builder(cast<MemRefType>(o.getType()))
                 .setElementType(partials));
   if (!CombineOp::hasPartialScales(o.getType()))
     return;
   OpBuilder builder(op);
-  Operation *lse = op.getLse().getDefiningOp();
-  builder.setInsertionPointAfter(lse);
-  Value scales = builder.clone(*lse)->getResult(0);
+  builder.setInsertionPointAfter(op.getLse().getDefiningOp());
+  Value scales = builder.clone(*o.getDefiningOp())->getResult(0);
+  scales.setType(MemRefType::Builder(cast<MemRefType>(o.getType()))
+                     .setElementType(builder.getF32Type()));
+  setGroups(scales, 1);
   op.getOScalesMutable().assign(scales);
   SmallVector<Value> others = {scales};
   llvm::append_range(others, combine.getOthers());
   combine.getOthersMutable().assign(others);
+}
+
+LogicalResult attn::setUnitGroups(AttentionOp op) {
+  FailureOr<ProblemFacts> facts = ProblemFacts::get(op);
+  if (failed(facts))
+    return failure();
+  Value scales = facts->oScales.value;
+  if (!facts->hasPartialScales() || !scales.getDefiningOp<memref::AllocOp>() ||
+      !findOnlyReader(op, scales))
+    return success();
+  PlanAttrInterface plan = op.getPlanAttr();
+  llvm::Expected<const Schedule &> schedule =
+      lookupSchedule(plan.getSchedule());
+  if (!schedule)
+    return op.emitOpError() << llvm::toString(schedule.takeError());
+  setGroups(scales, schedule->countUnitGroups(*facts, plan));
+  return success();
 }
 
 LogicalResult attn::countPartials(AttentionOp op, const TargetRow &target,

@@ -29,6 +29,8 @@ public:
                          const TargetRow &target) const override;
   PlanEstimate estimate(const ProblemFacts &facts, PlanAttrInterface plan,
                         const TargetRow &target) const override;
+  int64_t countUnitGroups(const ProblemFacts &facts,
+                          PlanAttrInterface plan) const override;
   KernelShape getKernelShape(const ProblemFacts &facts, PlanAttrInterface plan,
                              const TargetRow &target) const override;
   LogicalResult emit(KernelContext &context,
@@ -61,6 +63,11 @@ int64_t countLatentRows(const ProblemFacts &facts);
 
 /// Slices of the values, each with a ring of its own, of `score = own`.
 int64_t countLatentSlices(const ProblemFacts &facts, MlaPlanAttr plan);
+
+/// True if slices of the results of `score = own` leave one after the other,
+/// under the products of a tile's last block. Where a tile lacks rows those of
+/// 16 bits do not: registers spilled.
+bool leavesInSlices(const ProblemFacts &facts, MlaPlanAttr plan);
 
 } // namespace mlir::attn
 

@@ -108,6 +108,14 @@ void MlaEmitter::makeRings() {
   };
   factors = rows("factor");
   scales = rows("scale");
+  if (facts.hasPartialScales()) {
+    RankedTensorType type = getResultRows().getPartialType();
+    auto layout = SwizzledLayoutAttr::get(
+        b.getContext(), SharedLayout::chooseSpan(type.getShape()[1], 32));
+    units = alloc("units",
+                  BufferType::get(b.getContext(), type.getShape(),
+                                  b.getF32Type(), layout, MemorySpace::Shared));
+  }
 }
 
 //===----------------------------------------------------------------------===//

@@ -23,6 +23,7 @@
 
 #include "../Copied/CopiedExtents.h"
 #include "../Tma/RingEmitter.h"
+#include "Mla.h"
 
 namespace mlir::attn {
 
@@ -108,7 +109,7 @@ private:
   DividedRows getResultRows() {
     auto shared = MmaLayoutAttr::get(b.getContext(), {plan.getWarpsM(), 1},
                                      plan.getWarpsN());
-    return {blockM, getResultLayout(), shared};
+    return {blockM, getResultLayout(), shared, units};
   }
   /// True if the first half of a block's probabilities is handed over before
   /// the other one is computed, under the products of which that is.
@@ -139,11 +140,17 @@ private:
                             function_ref<SmallVector<Value>()> emit);
   /// Waits for what results are multiplied by at the end; the cursor behind it.
   SmallVector<Value> emitScale(Value cursor);
+  /// The sum `result` of slice `index` times `scale` of its rows, in the type
+  /// of the results, whose units are stored if they are the slice's own.
+  Value emitScaledSlice(int64_t index, Value result, Value scale);
   void storeSlice(const Slice &slice, Value o);
-  /// True if slices of the results are stored in the tile's last block, which
-  /// those are not whose units all slices have in common.
+  /// True if partial results of f16 have units that all slices have in common.
+  bool sharesUnits() const {
+    return facts.hasPartialScales() && facts.getUnitGroups() != valueSlices;
+  }
+  /// True if slices of the results are stored in the tile's last block.
   bool storesEarly() const {
-    return valueSlices > 1 && !facts.hasPartialScales();
+    return leavesInSlices(facts, plan) && !sharesUnits();
   }
   /// Stores the slices of `results`, times `scale` of their rows, that were not
   /// stored in the tile's last block.
@@ -172,6 +179,9 @@ private:
   /// The block's probabilities, the factors of their rows and those of the
   /// results.
   Value probabilities, factors, scales;
+  /// What warpgroups exchange to find the units of rows, one slice after the
+  /// other; null where results have none.
+  Value units;
 };
 
 } // namespace mlir::attn

@@ -169,6 +169,22 @@ int64_t attn::countLatentSlices(const ProblemFacts &facts, MlaPlanAttr plan) {
   return facts.valueDim < 32 * plan.getWarpsN() ? 1 : 2;
 }
 
+bool attn::leavesInSlices(const ProblemFacts &facts, MlaPlanAttr plan) {
+  bool isWhole = !ShapedType::isDynamic(facts.heads) &&
+                 !ShapedType::isDynamic(facts.queries) &&
+                 countLatentRows(facts) % plan.getBlockM() == 0;
+  return countLatentSlices(facts, plan) > 1 &&
+         (isWhole || facts.outType.isF32());
+}
+
+int64_t MlaSchedule::countUnitGroups(const ProblemFacts &facts,
+                                     PlanAttrInterface planAttr) const {
+  auto plan = cast<MlaPlanAttr>(planAttr);
+  bool isSliced =
+      plan.getScore() == ScoreWork::Own && leavesInSlices(facts, plan);
+  return isSliced ? countLatentSlices(facts, plan) : 1;
+}
+
 std::vector<PlanAttrInterface>
 MlaSchedule::getCandidates(const ProblemFacts &facts,
                            const TargetRow &target) const {

@@ -70,7 +70,8 @@ SmallVector<Value> MlaEmitter::emitResultBlock(Value isLast,
       if (storesEarly())
         scale = emitIf(isLast, scale, [&]() {
           SmallVector<Value> handed = emitScale(scale.back());
-          storeSlice(values[last], emitQuotient(results[last], handed.front()));
+          storeSlice(values[last],
+                     emitScaledSlice(last, results[last], handed.front()));
           return handed;
         });
     }
@@ -109,6 +110,14 @@ SmallVector<Value> MlaEmitter::emitScale(Value cursor) {
   return {scale, next(cursor, scaleChannel)};
 }
 
+Value MlaEmitter::emitScaledSlice(int64_t index, Value result, Value scale) {
+  if (!facts.hasPartialScales())
+    return emitQuotient(result, scale);
+  DividedRows rows = getResultRows();
+  return emitScaledRows(result, scale, /*initWeight=*/Value(), &rows, index)
+      .front();
+}
+
 void MlaEmitter::storeSlice(const Slice &slice, Value o) {
   StoreResultOp::create(b, o, emitResultView("o", slice.first, slice.columns),
                         row, /*scratch=*/Value(), /*map=*/Value(),
@@ -119,7 +128,7 @@ void MlaEmitter::storeRest(ValueRange results, Value scale) {
   ArrayRef<Slice> values = ArrayRef(slices).take_front(valueSlices);
   SmallVector<Value> scaled;
   DividedRows rows = getResultRows();
-  if (facts.hasPartialScales())
+  if (sharesUnits())
     scaled = emitScaledRows(results, scale, /*initWeight=*/Value(), &rows);
   // A CTA leaves no registers to another one, so that what starts earlier waits
   // on the first SMs that are free, and takes their bandwidth alone.
@@ -129,8 +138,8 @@ void MlaEmitter::storeRest(ValueRange results, Value scale) {
   int64_t last = getValueSlice(valueSlices - 1);
   for (auto [i, slice] : llvm::enumerate(values))
     if (int64_t(i) == last || !storesEarly())
-      storeSlice(slice,
-                 scaled.empty() ? emitQuotient(results[i], scale) : scaled[i]);
+      storeSlice(slice, scaled.empty() ? emitScaledSlice(i, results[i], scale)
+                                       : scaled[i]);
 }
 
 SmallVector<Value> MlaEmitter::emitResultTile(ValueRange cursors) {
@@ -169,7 +178,7 @@ SmallVector<Value> MlaEmitter::emitResultTile(ValueRange cursors) {
       SmallVector<Value> scale = emitScale(handed.back());
       for (int64_t step = 0; step + 1 < valueSlices; ++step) {
         int64_t i = getValueSlice(step);
-        storeSlice(values[i], emitQuotient(results[i], scale.front()));
+        storeSlice(values[i], emitScaledSlice(i, results[i], scale.front()));
       }
       return scale;
     });

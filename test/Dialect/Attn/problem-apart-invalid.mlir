@@ -76,10 +76,10 @@ func.func @attention_c46_heads(
 
 func.func @attention_c48_partial(
     %q: memref<2x8x1x128xf16>, %k: memref<2x2x300x128xf16>, %o: memref<3x2x8x1x128xf32>, %lse: memref<3x2x8x1xf32>,
-    %s: memref<2x8x1x1xf32>) {
+    %s: memref<3x2x8x1x1xf32>) {
   // expected-error @below {{expected 'out_scales' exactly with partial results of type f16, got them and partial results of type 'f32'}}
   attn.attention ins(%q, %k, %k : memref<2x8x1x128xf16>, memref<2x2x300x128xf16>, memref<2x2x300x128xf16>)
-    outs(%o, %lse : memref<3x2x8x1x128xf32>, memref<3x2x8x1xf32>) out_scales(%s : memref<2x8x1x1xf32>)
+    outs(%o, %lse : memref<3x2x8x1x128xf32>, memref<3x2x8x1xf32>) out_scales(%s : memref<3x2x8x1x1xf32>)
     {out_group = 128, kv_splits = 3}
   return
 }
@@ -87,10 +87,11 @@ func.func @attention_c48_partial(
 // -----
 
 func.func @attention_c48_group(
-    %q: memref<2x8x1x128xf16>, %k: memref<2x2x300x128xf16>, %o: memref<3x2x8x1x128xf16>, %lse: memref<3x2x8x1xf32>) {
+    %q: memref<2x8x1x128xf16>, %k: memref<2x2x300x128xf16>, %o: memref<3x2x8x1x128xf16>, %lse: memref<3x2x8x1xf32>,
+    %s: memref<3x2x8x1x1xf32>) {
   // expected-error @below {{expected no 'out_group' with partial results}}
   attn.attention ins(%q, %k, %k : memref<2x8x1x128xf16>, memref<2x2x300x128xf16>, memref<2x2x300x128xf16>)
-    outs(%o, %lse : memref<3x2x8x1x128xf16>, memref<3x2x8x1xf32>) out_scales(%lse : memref<3x2x8x1xf32>)
+    outs(%o, %lse : memref<3x2x8x1x128xf16>, memref<3x2x8x1xf32>) out_scales(%s : memref<3x2x8x1x1xf32>)
     {out_group = 128, kv_splits = 3}
   return
 }
@@ -99,10 +100,10 @@ func.func @attention_c48_group(
 
 func.func @attention_c48_type(
     %q: memref<2x8x1x128xf16>, %k: memref<2x2x300x128xf16>, %o: memref<3x2x8x1x128xf16>, %lse: memref<3x2x8x1xf32>,
-    %s: memref<3x2x8x1xf16>) {
+    %s: memref<3x2x8x1x1xf16>) {
   // expected-error @below {{expected 'o_scales' of type f32, got 'f16'}}
   attn.attention ins(%q, %k, %k : memref<2x8x1x128xf16>, memref<2x2x300x128xf16>, memref<2x2x300x128xf16>)
-    outs(%o, %lse : memref<3x2x8x1x128xf16>, memref<3x2x8x1xf32>) out_scales(%s : memref<3x2x8x1xf16>)
+    outs(%o, %lse : memref<3x2x8x1x128xf16>, memref<3x2x8x1xf32>) out_scales(%s : memref<3x2x8x1x1xf16>)
     {kv_splits = 3}
   return
 }
@@ -112,10 +113,22 @@ func.func @attention_c48_type(
 func.func @attention_c48_extents(
     // expected-note @below {{dimension 2 of 'o' is 8}}
     %q: memref<2x8x1x128xf16>, %k: memref<2x2x300x128xf16>, %o: memref<3x2x8x1x128xf16>, %lse: memref<3x2x8x1xf32>,
-    %s: memref<3x2x4x1xf32>) {
+    %s: memref<3x2x4x1x1xf32>) {
   // expected-error @below {{expected dimension 2 of 'o_scales' (query heads) to be 8, got 4}}
   attn.attention ins(%q, %k, %k : memref<2x8x1x128xf16>, memref<2x2x300x128xf16>, memref<2x2x300x128xf16>)
-    outs(%o, %lse : memref<3x2x8x1x128xf16>, memref<3x2x8x1xf32>) out_scales(%s : memref<3x2x4x1xf32>)
+    outs(%o, %lse : memref<3x2x8x1x128xf16>, memref<3x2x8x1xf32>) out_scales(%s : memref<3x2x4x1x1xf32>)
+    {kv_splits = 3}
+  return
+}
+
+// -----
+
+func.func @attention_c48_groups(
+    %q: memref<2x8x1x128xf16>, %k: memref<2x2x300x128xf16>, %o: memref<3x2x8x1x128xf16>, %lse: memref<3x2x8x1xf32>,
+    %s: memref<3x2x8x1x3xf32>) {
+  // expected-error @below {{expected a number of groups in 'o_scales' that divides the 128 columns of 'o', got 3}}
+  attn.attention ins(%q, %k, %k : memref<2x8x1x128xf16>, memref<2x2x300x128xf16>, memref<2x2x300x128xf16>)
+    outs(%o, %lse : memref<3x2x8x1x128xf16>, memref<3x2x8x1xf32>) out_scales(%s : memref<3x2x8x1x3xf32>)
     {kv_splits = 3}
   return
 }

@@ -93,11 +93,11 @@ func.func @combine_c12_generic(
 func.func @combine_c12_type(
     %partial_o: memref<4x2x8x300x64xf16>,
     %partial_lse: memref<4x2x8x300xf32>,
-    %scales: memref<4x2x8x300xf16>,
+    %scales: memref<4x2x8x300x1xf16>,
     %o: memref<2x8x300x64xf16>) {
   // expected-error @below {{expected 'partial_scales' of type f32, got 'f16'}}
   attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf16>, memref<4x2x8x300xf32>)
-    scales(%scales : memref<4x2x8x300xf16>) outs(%o : memref<2x8x300x64xf16>)
+    scales(%scales : memref<4x2x8x300x1xf16>) outs(%o : memref<2x8x300x64xf16>)
   return
 }
 
@@ -107,11 +107,24 @@ func.func @combine_c12_extents(
     // expected-note @below {{dimension 0 of 'partial_o' is 4}}
     %partial_o: memref<4x2x8x300x64xf16>,
     %partial_lse: memref<4x2x8x300xf32>,
-    %scales: memref<3x2x8x300xf32>,
+    %scales: memref<3x2x8x300x1xf32>,
     %o: memref<2x8x300x64xf16>) {
   // expected-error @below {{expected dimension 0 of 'partial_scales' (partial results) to be 4, got 3}}
   attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf16>, memref<4x2x8x300xf32>)
-    scales(%scales : memref<3x2x8x300xf32>) outs(%o : memref<2x8x300x64xf16>)
+    scales(%scales : memref<3x2x8x300x1xf32>) outs(%o : memref<2x8x300x64xf16>)
+  return
+}
+
+// -----
+
+func.func @combine_c12_groups(
+    %partial_o: memref<4x2x8x300x64xf16>,
+    %partial_lse: memref<4x2x8x300xf32>,
+    %scales: memref<4x2x8x300x?xf32>,
+    %o: memref<2x8x300x64xf16>) {
+  // expected-error @below {{expected a number of groups in 'partial_scales' that divides the 64 columns of 'partial_o', got dynamic}}
+  attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf16>, memref<4x2x8x300xf32>)
+    scales(%scales : memref<4x2x8x300x?xf32>) outs(%o : memref<2x8x300x64xf16>)
   return
 }
 

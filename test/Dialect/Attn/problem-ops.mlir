@@ -255,11 +255,11 @@ func.func @combine_memrefs(%po: memref<4x2x8x300x64xf32>, %pl: memref<4x2x8x300x
 }
 
 // CHECK-LABEL: @combine_halves
-// CHECK: attn.combine ins(%{{.*}}, %{{.*}} : memref<4x2x8x300x64xf16>, memref<4x2x8x300xf32>) scales(%{{.*}} : memref<4x2x8x300xf32>)
+// CHECK: attn.combine ins(%{{.*}}, %{{.*}} : memref<4x2x8x300x64xf16>, memref<4x2x8x300xf32>) scales(%{{.*}} : memref<4x2x8x300x2xf32>)
 // CHECK-SAME: outs(%{{.*}}, %{{.*}} : memref<2x8x300x64xf16>, memref<2x8x300xf32>)
-func.func @combine_halves(%po: memref<4x2x8x300x64xf16>, %pl: memref<4x2x8x300xf32>, %ps: memref<4x2x8x300xf32>,
+func.func @combine_halves(%po: memref<4x2x8x300x64xf16>, %pl: memref<4x2x8x300xf32>, %ps: memref<4x2x8x300x2xf32>,
                           %o: memref<2x8x300x64xf16>, %lse: memref<2x8x300xf32>) {
-  attn.combine ins(%po, %pl : memref<4x2x8x300x64xf16>, memref<4x2x8x300xf32>) scales(%ps : memref<4x2x8x300xf32>)
+  attn.combine ins(%po, %pl : memref<4x2x8x300x64xf16>, memref<4x2x8x300xf32>) scales(%ps : memref<4x2x8x300x2xf32>)
                outs(%o, %lse : memref<2x8x300x64xf16>, memref<2x8x300xf32>)
   return
 }

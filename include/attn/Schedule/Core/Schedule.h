@@ -156,6 +156,13 @@ public:
                 PlanAttrInterface plan,
                 llvm::ArrayRef<PlanParameter> parameters) const;
 
+  /// Groups of a row's columns that leave one after the other, so that partial
+  /// results of f16 have units of their own in each.
+  virtual int64_t countUnitGroups(const ProblemFacts &,
+                                  PlanAttrInterface) const {
+    return 1;
+  }
+
   /// Grid, block and grid of warps of the kernel on `target`. A grid or threads
   /// that are not given are an error that names the schedule.
   virtual KernelShape getKernelShape(const ProblemFacts &facts,

@@ -27,6 +27,10 @@ Type choosePartials(const ProblemFacts &facts, llvm::StringRef asked);
 /// those of f16, where they are memory of the launch that only `op` and what
 /// merges them use.
 void setPartials(AttentionOp op, Type partials);
+/// Gives partial results of f16 a scale for each group of a row's columns that
+/// the plan of `op` stores on its own, where scales are memory of the launch
+/// that only `op` and what merges them use.
+LogicalResult setUnitGroups(AttentionOp op);
 /// Counts what partial results of the type that those of `op` have take of
 /// shared memory and registers in each plan: the number of runs was chosen as
 /// if they were f32. Fails where `op` or a plan is none.

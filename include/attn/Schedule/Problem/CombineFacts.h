@@ -17,12 +17,17 @@ struct CombineFacts {
   /// Columns of o that share a scale, 0 if there are no scales.
   int64_t groupColumns = 0;
   TensorFacts partialO, partialLse, o, lse, oScales;
-  /// What units of the rows of partialO stand for; without value where they are
-  /// ones.
+  /// What units of partialO stand for in each row and group of columns; without
+  /// value where they are ones.
   TensorFacts partialScales;
   /// Runs were dealt by lengths: of those behind the last one with keys nothing
   /// but an LSE is there.
   bool areDealt = false;
+
+  /// Columns of a partial result that share a unit.
+  int64_t getUnitColumns() const {
+    return partialScales ? valueDim / partialScales.shape.back() : valueDim;
+  }
 
   /// Collects the facts. Errors are diagnostics at the op.
   static FailureOr<CombineFacts> get(CombineOp op);

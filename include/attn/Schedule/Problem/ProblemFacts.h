@@ -99,8 +99,11 @@ struct ProblemFacts {
   }
   /// True if a tensor says how many keys each sequence has.
   bool hasLengths() const { return static_cast<bool>(kvLengths); }
-  /// True if rows of partial results have scales, powers of two.
+  /// True if partial results have scales, powers of two.
   bool hasPartialScales() const { return oScales && kvSplits != 0; }
+  /// Groups of a row's columns with a scale each in partial results that have
+  /// scales.
+  int64_t getUnitGroups() const { return oScales.shape.back(); }
   /// True if the CTA that finishes the last run of a tile merges them all.
   bool mergesRuns() const { return static_cast<bool>(mergedO); }
   /// What the kernel multiplies its results by: `outScale`, if they are no

@@ -76,7 +76,7 @@ LogicalResult CombineOp::verify() {
   // combine_c1, combine_c2
   SmallVector<OperandRule> rules = {{partialO, 5, /*unitStride=*/true},
                                     {partialLse, 4, /*unitStride=*/false},
-                                    {partialScales, 4, /*unitStride=*/false},
+                                    {partialScales, 5, /*unitStride=*/false},
                                     {o, 4, /*unitStride=*/true},
                                     {lse, 3, /*unitStride=*/false},
                                     {scales, 4, /*unitStride=*/false}};
@@ -131,6 +131,10 @@ LogicalResult CombineOp::verify() {
   }
   Extent valueDim(*this, "value dimension");
   if (failed(valueDim.unify(partialO, 4)) || failed(valueDim.unify(o, 3)))
+    return failure();
+  // combine_c12
+  if (partialScales.value &&
+      failed(checkUnitGroups(*this, partialO, partialScales)))
     return failure();
   // combine_c11
   if (scales.value &&

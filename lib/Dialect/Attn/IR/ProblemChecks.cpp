@@ -391,7 +391,17 @@ LogicalResult attn::checkOutputGroups(Operation *op, const NamedValue &o,
   return success();
 }
 
-/// Partial results of f16 have a scale for each row.
+LogicalResult attn::checkUnitGroups(Operation *op, const NamedValue &o,
+                                    const NamedValue &scales) {
+  int64_t columns = o.getExtent(4), groups = scales.getExtent(4);
+  if (!ShapedType::isDynamic(groups) && groups > 0 && columns % groups == 0)
+    return success();
+  return op->emitOpError("expected a number of groups in '")
+         << scales.name << "' that divides the " << columns << " columns of '"
+         << o.name << "', got " << describeExtent(groups);
+}
+
+/// Partial results of f16 have a scale for each group of columns of a row.
 static LogicalResult checkPartialScales(AttentionOp op) {
   NamedValue o{"o", op.getO()}, scales{"o_scales", op.getOScales()};
   // attention_c48
@@ -415,7 +425,7 @@ static LogicalResult checkPartialScales(AttentionOp op) {
     if (failed(extent.unify(o, dim)) || failed(extent.unify(scales, dim)))
       return failure();
   }
-  return success();
+  return checkUnitGroups(op, o, scales);
 }
 
 LogicalResult attn::checkOutputScales(AttentionOp op) {

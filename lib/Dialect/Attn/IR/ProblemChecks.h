@@ -80,6 +80,10 @@ LogicalResult checkOutputScales(AttentionOp op);
 LogicalResult checkOutputGroups(Operation *op, const NamedValue &o,
                                 const NamedValue &scales, int64_t size);
 
+/// Checks that partial results `o` have whole groups of columns for `scales`.
+LogicalResult checkUnitGroups(Operation *op, const NamedValue &o,
+                              const NamedValue &scales);
+
 /// `scales` and its operand beside partial outputs of f16, of type `partials`,
 /// then the outputs of attn.combine.
 ParseResult

@@ -436,7 +436,7 @@ LogicalResult AttentionOp::verify() {
        /*mayBeTransposed=*/!getRopeDim().has_value()},
       {{"o", getO()}, 4 + lead, /*unitStride=*/true},
       {{"lse", getLse()}, 3 + lead, /*unitStride=*/false},
-      {{"o_scales", getOScales()}, 4, /*unitStride=*/false},
+      {{"o_scales", getOScales()}, 4 + lead, /*unitStride=*/false},
       {{"sinks", getSinks()}, 1, /*unitStride=*/true},
       {{"cu_seqlens_q", getCuSeqlensQ()}, 1, /*unitStride=*/true},
       {{"cu_seqlens_k", getCuSeqlensK()}, 1, /*unitStride=*/true},

@@ -507,7 +507,8 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
     for (const PlanCandidate &candidate : candidates.plans)
       diag.attachNote() << candidate.describe();
   }
-  if (failed(setPlan(op, candidates.plans.front().plan)))
+  if (failed(setPlan(op, candidates.plans.front().plan)) ||
+      failed(setUnitGroups(op)))
     return failure();
   candidates.plans.front().plan = op.getPlanAttr();
   report(op, candidates.plans.front(), "for " + target.chip);

@@ -59,16 +59,16 @@ func.func @half(%q: memref<1x1x16x16xf16>, %other: memref<2x1x1x16xf32>, %o: mem
 
 // -----
 
-func.func @other_scales(%q: memref<1x1x16x16xf16>, %other: memref<2x1x1x16xf32>, %o: memref<1x1x16x16xf16>) {
+func.func @other_scales(%q: memref<1x1x16x16xf16>, %other: memref<2x1x1x16x1xf32>, %o: memref<1x1x16x16xf16>) {
   %po = memref.alloc() : memref<2x1x1x16x16xf16>
   %pl = memref.alloc() : memref<2x1x1x16xf32>
-  %ps = memref.alloc() : memref<2x1x1x16xf32>
+  %ps = memref.alloc() : memref<2x1x1x16x1xf32>
   attn.attention ins(%q, %q, %q : memref<1x1x16x16xf16>, memref<1x1x16x16xf16>, memref<1x1x16x16xf16>)
                  outs(%po, %pl : memref<2x1x1x16x16xf16>, memref<2x1x1x16xf32>)
-                 out_scales(%ps : memref<2x1x1x16xf32>) {kv_splits = 2 : i64}
+                 out_scales(%ps : memref<2x1x1x16x1xf32>) {kv_splits = 2 : i64}
   // expected-error @below {{expected all partial results from one attention, got some of them}}
   attn.combine ins(%po, %pl : memref<2x1x1x16x16xf16>, memref<2x1x1x16xf32>)
-               scales(%other : memref<2x1x1x16xf32>) outs(%o : memref<1x1x16x16xf16>)
+               scales(%other : memref<2x1x1x16x1xf32>) outs(%o : memref<1x1x16x16xf16>)
   return
 }
 

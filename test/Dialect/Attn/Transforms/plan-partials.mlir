@@ -18,7 +18,7 @@
 
 // LATENT: %[[O:.*]] = memref.alloc() : memref<[[RUNS:[0-9]+]]x1x128x1x512xf16>
 // LATENT-DAG: %[[L:.*]] = memref.alloc() : memref<[[RUNS]]x1x128x1xf32>
-// LATENT-DAG: %[[S:.*]] = memref.alloc() : memref<[[RUNS]]x1x128x1xf32>
+// LATENT-DAG: %[[S:.*]] = memref.alloc() : memref<[[RUNS]]x1x128x1x2xf32>
 // LATENT: attn.attention {{.*}} outs(%[[O]], %[[L]] : {{.*}} out_scales(%[[S]] :
 // LATENT: attn.combine ins(%[[O]], %[[L]] : {{.*}} scales(%[[S]] :
 
@@ -42,9 +42,9 @@
 // HALF-LABEL: func.func @launch
 // HALF: %[[O:.*]] = memref.alloc() : memref<3x1x8x1x64xf16>
 // HALF: %[[L:.*]] = memref.alloc() : memref<3x1x8x1xf32>
-// HALF: %[[S:.*]] = memref.alloc() : memref<3x1x8x1xf32>
-// HALF: attn.attention {{.*}} outs(%[[O]], %[[L]] : {{.*}} out_scales(%[[S]] : memref<3x1x8x1xf32>)
-// HALF: attn.combine ins(%[[O]], %[[L]] : {{.*}} scales(%[[S]] : memref<3x1x8x1xf32>) outs(
+// HALF: %[[S:.*]] = memref.alloc() : memref<3x1x8x1x1xf32>
+// HALF: attn.attention {{.*}} outs(%[[O]], %[[L]] : {{.*}} out_scales(%[[S]] : memref<3x1x8x1x1xf32>)
+// HALF: attn.combine ins(%[[O]], %[[L]] : {{.*}} scales(%[[S]] : memref<3x1x8x1x1xf32>) outs(
 func.func @launch(%q: memref<1x8x1x64xf16>, %k: memref<1x2x300x64xf16>,
                   %v: memref<1x2x300x64xf16>, %o: memref<1x8x1x64xf16>) {
   %partial = memref.alloc() : memref<3x1x8x1x64xf32>

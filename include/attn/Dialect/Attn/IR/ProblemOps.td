@@ -107,10 +107,11 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     `out_group = N` each N columns of a row of an 8-bit o have a scale of their own,
     which the op writes: `o_scales[b,h,i,c] = max_j |o[b,h,i,j]| / M` over the columns
     j of group c, 1 where that is 0, and o is divided by it before it is rounded.
-    With `kv_splits` and an o of f16 `out_scales(%o_scales)`, (S, B, H, Nq), says what
-    one unit of each row of o stands for, for all runs of all rows: a power of two, by
-    which the row's largest number in size is in [2^14, 2^15), or less where that power
-    would be below 2^-126. So partial results of f16 keep 11 bits whatever their range.
+    With `kv_splits` and an o of f16 `out_scales(%o_scales)`, (S, B, H, Nq, G), says what
+    one unit of o stands for in each of G groups of neighbouring columns, as many in each,
+    of each row, for all runs of all rows: a power of two, by which the group's largest
+    number in size is in [2^14, 2^15), or less where that power would be below 2^-126. So
+    partial results of f16 keep 11 bits whatever their range.
 
     k and v have the type of q, or one of 8 bits beside a q of 16 bits.
 
@@ -169,7 +170,7 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     /*attention_c7*/
     Arg<Optional<Attn_ShapedOperand>, "log-sum-exp, (B, H, Nq), f32">:$lse,
     /*attention_c45, attention_c46, attention_c48*/
-    Arg<Optional<Attn_ShapedOperand>, "what units of each row of o stand for, (B, H, Nq, Dv / N), or of a partial result (S, B, H, Nq), f32">:$o_scales,
+    Arg<Optional<Attn_ShapedOperand>, "what units of each row of o stand for, (B, H, Nq, Dv / N), or of a partial result (S, B, H, Nq, G), f32">:$o_scales,
     /*attention_c19*/
     Arg<Optional<Attn_ShapedOperand>, "one extra logit for each head, (H), f32">:$sinks,
     /*attention_c20, attention_c21, attention_c22*/
@@ -295,9 +296,9 @@ def Attn_CombineOp : Attn_Op<"combine", [
     A row whose partial LSEs are all -inf gives `o = 0`, `lse = -inf`. What a
     partial result without weight, `w[s] = 0`, has is not looked at. With `scales`,
     exactly beside partial outputs of f16, `partial_o[s]` is the stored numbers times
-    `partial_scales[s]`, of their row. `out_scale`
-    multiplies o before it is rounded to an 8-bit type. With `out_group = N` the last output is
-    `o_scales`: each N columns of a row of an 8-bit o have a scale, as `out_scales` of
+    `partial_scales[s]`, of their row and group of columns, as `out_scales` of
+    `attn.attention` says. `out_scale` multiplies o before it is rounded to an 8-bit
+    type. With `out_group = N` the last output is `o_scales`: each N columns of a row of an 8-bit o have a scale, as `out_scales` of
     `attn.attention` says, which the op writes.
 
     The kernel that computes the partial results may do the merge too, where its
@@ -311,9 +312,9 @@ def Attn_CombineOp : Attn_Op<"combine", [
 
     ```mlir
     func.func @merge_halves(%po: memref<4x2x8x300x64xf16>, %pl: memref<4x2x8x300xf32>,
-                            %ps: memref<4x2x8x300xf32>, %o: memref<2x8x300x64xf16>) {
+                            %ps: memref<4x2x8x300x1xf32>, %o: memref<2x8x300x64xf16>) {
       attn.combine ins(%po, %pl : memref<4x2x8x300x64xf16>, memref<4x2x8x300xf32>)
-                   scales(%ps : memref<4x2x8x300xf32>) outs(%o : memref<2x8x300x64xf16>)
+                   scales(%ps : memref<4x2x8x300x1xf32>) outs(%o : memref<2x8x300x64xf16>)
       return
     }
     func.func @merge(%po: memref<4x2x8x300x64xf32>, %pl: memref<4x2x8x300xf32>,
@@ -329,7 +330,7 @@ def Attn_CombineOp : Attn_Op<"combine", [
     Arg<Attn_ShapedOperand, "partial outputs, (S, B, H, Nq, Dv), f32, bf16 or f16">:$partial_o,
     Arg<Attn_ShapedOperand, "partial log-sum-exps, (S, B, H, Nq), f32">:$partial_lse,
     /*combine_c10, combine_c12*/
-    Arg<Variadic<Attn_ShapedOperand>, "beside partial outputs of f16 their scales, (S, B, H, Nq), f32; o, (B, H, Nq, Dv); lse, (B, H, Nq), f32, where it is wanted; with `out_group` o_scales, (B, H, Nq, Dv / N), f32">:$others,
+    Arg<Variadic<Attn_ShapedOperand>, "beside partial outputs of f16 their scales, (S, B, H, Nq, G), f32; o, (B, H, Nq, Dv); lse, (B, H, Nq), f32, where it is wanted; with `out_group` o_scales, (B, H, Nq, Dv / N), f32">:$others,
     /*combine_c9*/
     Described<OptionalAttr<F32Attr>, "factor of the output">:$out_scale,
     /*combine_c11*/
@@ -351,8 +352,7 @@ def Attn_CombineOp : Attn_Op<"combine", [
     MutableOperandRange getDpsInitsMutable();
     /// The name of the kernel in force: the plan's, or the attribute.
     ::llvm::StringRef getKernelName();
-    /// What units of the rows of partial outputs stand for, null if they are
-    /// ones.
+    /// What units of partial outputs stand for, null if they are ones.
     Value getPartialScales() {
       return hasPartialScales(getPartialO().getType()) ? getOthers().front()
                                                        : Value();
