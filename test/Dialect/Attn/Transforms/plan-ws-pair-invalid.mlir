@@ -7,7 +7,7 @@
 
 // CHIP: schedule 'ws_pair' does not support sm_80, which has no wgmma, expected sm_90a
 // OTHER: schedule 'ws_pair' does not support sm_100a, which has no wgmma, expected sm_90a
-// SUM: does not fit: shared memory {{[0-9]+}} (q 4 x 32768 + kv 6 x 16384 + p 16384 + m 512 + l 2048 + barriers 12 x 16) exceeds 232448 on sm_90a
+// SUM: does not fit: shared memory {{[0-9]+}} (q 4 x 32768 + kv 6 x 16384 + p 16384 + m 512 + l 2048 + barriers 11 x 16) exceeds 232448 on sm_90a
 // EPILOGUE: schedule 'ws_pair' does not support the epilogue 'tma', expected 'auto', 'direct' or 'shuffled'
 // POLICY: schedule 'ws_pair' does not support the softmax policy 'lagged', expected 'exact', 'threshold' or 'optimistic'
 
