@@ -29,6 +29,8 @@ import gpu_pages
 CALLS, ROUNDS = 10, 16
 #: A launch that takes longer than this is not timed, in us.
 SLOWEST = 20000
+#: Keys of a block of FlexAttention's masks, and a number of runs beside its own choice.
+FLEX_BLOCK, FLEX_RUNS = 128, 4
 #: What the pools of attn-compile have beside the pages that tables name.
 SPARE_PAGES = 3
 #: Largest relative error of O in bf16.
@@ -174,18 +176,18 @@ Contestant = tuple[str, Callable, object]
 
 
 def list_own(data: Data) -> Iterator[Contestant]:
+    """All bundles of the cell in the folder, whoever put them there."""
     import attn.runtime
     import gpu_check
     import gpu_combine
     from attn import _work_plan
 
-    for form in list_bundles(data.name, data.cell):
-        tensors = {"q": data.q, "kv_lengths": data.lengths}
-        page = int(form[4:].split("-")[0]) if form.startswith("page") else 0
-        tensors["k"], tensors["v"] = data.k, data.v
-        if page:
-            tensors["k"], tensors["v"], tensors["page_table"] = data.get_pools(page)
-        path = data.folder / f"{data.name}.{form}.attn"
+    for path in sorted(data.folder.glob(f"{data.name}.*.attn")):
+        record = attn.runtime.load(path).launch_record
+        shapes = {tensor["name"]: tensor["shape"] for tensor in record["tensors"]}
+        tensors = {"q": data.q, "kv_lengths": data.lengths, "k": data.k, "v": data.v}
+        if "page_table" in shapes:
+            tensors["k"], tensors["v"], tensors["page_table"] = data.get_pools(shapes["k"][2])
         way = gpu_combine.Way(data.torch, attn.runtime, path, tensors, gpu_check)
         way()
         call = way
@@ -199,8 +201,9 @@ def list_own(data: Data) -> Iterator[Contestant]:
             addresses = [each.data_ptr() for each in named.values()]
             call = functools.partial(launch, data.torch, prepared, addresses, places)
         way.poison(gpu_check.POISON)
-        o, lse = way.tensors["o"], way.tensors["lse"]
-        yield f"ours, {form}", lambda call=call, o=o: (call(), o)[1], lse
+        form, lse = path.stem.partition(".")[2], way.tensors["lse"]
+        # The way holds the memory that launches work in.
+        yield f"ours, {form}", lambda call=call, way=way: (call(), way.tensors["o"])[1], lse
 
 
 def launch(torch, prepared, addresses: list[int], places: list[int]) -> None:
@@ -236,48 +239,57 @@ def list_sdpa(data: Data) -> Iterator[Contestant]:
 
 
 def list_flex(data: Data, mode: str | None = None) -> Iterator[Contestant]:
-    """FlexAttention, dense and over pages of 128 keys through its block mask."""
+    """FlexAttention, dense and over pages of 128 keys through its block mask, in as many runs of
+    keys as it takes and in `FLEX_RUNS`."""
     torch, cell = data.torch, data.cell
     from torch.nn.attention import flex_attention as flex
 
-    compiled = torch.compile(flex.flex_attention, dynamic=False, mode=mode)
-    grouped = cell.heads != cell.kv_heads
-    more = {"scale": data.scale, "enable_gqa": grouped}
-    mask, offset, window = None, cell.keys - cell.queries, cell.window or cell.keys
+    count = cell.keys // FLEX_BLOCK
+    offset, window = cell.keys - cell.queries, cell.window or cell.keys
+    ones = torch.ones(cell.batch, 1, 1, dtype=torch.int32, device="cuda")
 
     def cut(b, h, query, key):
         return (key <= query + offset) & (key > query + offset - window)
 
     if cell.queries > 1 or cell.window:
         mask = flex.create_block_mask(cut, None, None, cell.queries, cell.keys)
-    label = "flex" if mode is None else "flex, tuned"
-    yield label, lambda: compiled(data.q, data.k, data.v, block_mask=mask, **more), None
-    if cell.window or cell.queries > 1 or cell.latent:
-        return
-    page = 128
-    k, v, table = data.get_pools(page)
-    k, v = (each.transpose(0, 1).flatten(1, 2).unsqueeze(0) for each in (k, v))
-    pages = k.shape[2] // page
-    logical = torch.zeros(pages, dtype=torch.int32, device="cuda")
-    places = torch.arange(table.shape[1], device="cuda", dtype=torch.int32)
-    logical[table.flatten().long()] = places.repeat(cell.batch)
-    lengths = data.lengths
+    else:
+        # Without a mask it does not cut the keys.
+        ids = torch.arange(count, dtype=torch.int32, device="cuda")[None, None, None]
+        few = ones[:1]
+        mask = flex.BlockMask.from_kv_blocks(
+            few * 0, ids, few * count, ids, FLEX_BLOCK, seq_lengths=(cell.queries, cell.keys)
+        )
+    forms = {"flex": (data.k, data.v, mask)}
+    if not (cell.window or cell.queries > 1 or cell.latent):
+        k, v, table = data.get_pools(FLEX_BLOCK)
+        k, v = (each.transpose(0, 1).flatten(1, 2).unsqueeze(0) for each in (k, v))
+        pages, lengths = k.shape[2] // FLEX_BLOCK, data.lengths
+        logical = torch.zeros(pages, dtype=torch.int32, device="cuda")
+        places = torch.arange(count, device="cuda", dtype=torch.int32)
+        logical[table.flatten().long()] = places.repeat(cell.batch)
 
-    def see(b, h, query, key):
-        return logical[key // page] * page + key % page < lengths[b]
+        def see(b, h, query, key):
+            return logical[key // FLEX_BLOCK] * FLEX_BLOCK + key % FLEX_BLOCK < lengths[b]
 
-    # All pages but a sequence's last one are full.
-    ids = torch.zeros(cell.batch, 1, 1, pages, dtype=torch.int32, device="cuda")
-    ids[:, 0, 0, : table.shape[1]] = table
-    last = torch.zeros_like(ids)
-    last[:, 0, 0, 0] = table[:, -1]
-    ones = torch.ones(cell.batch, 1, 1, dtype=torch.int32, device="cuda")
-    blocks = flex.BlockMask.from_kv_blocks(
-        ones, last, ones * (table.shape[1] - 1), ids, BLOCK_SIZE=page, mask_mod=see,
-        seq_lengths=(cell.queries, pages * page),
-    )  # fmt: skip
-    paged = torch.compile(flex.flex_attention, dynamic=False, mode=mode)
-    yield f"{label}, page128", lambda: paged(data.q, k, v, block_mask=blocks, **more), None
+        # All pages but a sequence's last one are full.
+        ids = torch.zeros(cell.batch, 1, 1, pages, dtype=torch.int32, device="cuda")
+        ids[:, 0, 0, :count] = table
+        last = torch.zeros_like(ids)
+        last[:, 0, 0, 0] = table[:, -1]
+        blocks = flex.BlockMask.from_kv_blocks(
+            ones, last, ones * (count - 1), ids, FLEX_BLOCK, see, (cell.queries, k.shape[2])
+        )
+        forms[f"flex, page{FLEX_BLOCK}"] = (k, v, blocks)
+    more = {"scale": data.scale, "enable_gqa": cell.heads != cell.kv_heads}
+    for form, (k, v, mask) in forms.items():
+        for runs in (0, FLEX_RUNS):
+            options = {"SPLIT_KV": runs} if runs else None
+            compiled = torch.compile(flex.flex_attention, dynamic=False, mode=mode)
+            call = functools.partial(
+                compiled, data.q, k, v, block_mask=mask, kernel_options=options, **more
+            )
+            yield form + f", {runs} runs" * (runs > 0) + ", tuned" * (mode is not None), call, None
 
 
 PEERS: list[Callable[[Data], Iterator[Contestant]]] = [list_own, list_sdpa, list_flex]
@@ -396,6 +408,7 @@ def main() -> int:
     if not torch.cuda.is_available():
         print("no GPU")
         return 0
+    torch.set_grad_enabled(False)
     # What a backend refuses is said in one line.
     warnings.simplefilter("ignore")
     torch.manual_seed(time.time_ns() % 2**31)
