@@ -176,12 +176,17 @@ SmallVector<int64_t> attn::listSplits(int64_t tiles, int64_t keys,
   return all;
 }
 
+/// Most queries whose dense keys are cut: what is decoded, whose tiles may be
+/// fewer than SMs however many keys there are.
+static constexpr int64_t kMostDecoded = 16;
+
 bool attn::maySplitKeys(const ProblemFacts &facts) {
   bool isKnown = llvm::none_of(
       ArrayRef({facts.batch, facts.heads, facts.queries, facts.keys}),
       ShapedType::isDynamic);
   // A batch without sequences has nothing to cut.
-  return facts.isServed() && isKnown && facts.batch > 0 &&
+  return isKnown && (facts.isServed() || facts.queries <= kMostDecoded) &&
+         facts.batch > 0 &&
          facts.kvSplits == 0 && !facts.cuSeqlensQ && mayMergeScales(facts);
 }
 
@@ -413,7 +418,8 @@ FailureOr<SplitChoice> attn::chooseSplits(AttentionOp op,
                                           ArrayRef<PlanParameter> parameters) {
   SplitChoice choice;
   const PlanEstimate &one = whole.plans.front().estimate;
-  bool hasSeveral = facts.batch > 1;
+  // Dense keys are as many for each sequence.
+  bool hasSeveral = facts.batch > 1 && facts.isServed();
   // Keys outside of a window cost nothing.
   constexpr double kStep = 16;
   int64_t seen = std::min<int64_t>(
