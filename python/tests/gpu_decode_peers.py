@@ -82,18 +82,21 @@ LATENT_FORMS = {"page64": [], "page64-bf16": ["--partials=bf16"]}
 
 
 def list_bundles(name: str, cell: Cell) -> dict[str, list[str]]:
-    """Flags of attn-compile by the form of a bundle."""
-    shape = f"--q={cell.batch}x{cell.heads}x{cell.queries}x{cell.dim}xbf16"
-    flags = [shape, "--kv-lengths=" + ",".join([str(cell.keys)] * cell.batch)]
+    """Flags of attn-compile by the form of a bundle; dense keys are all there are."""
+    flags = [f"--q={cell.batch}x{cell.heads}x{cell.queries}x{cell.dim}xbf16"]
+    lengths = ["--kv-lengths=" + ",".join([str(cell.keys)] * cell.batch)]
     if cell.latent:
-        flags += [f"--rope-dim={cell.dim - cell.value_dim}", "--page-size=64"]
+        flags += [*lengths, f"--rope-dim={cell.dim - cell.value_dim}", "--page-size=64"]
         return {form: flags + more for form, more in LATENT_FORMS.items()}
     flags.append(f"--kv-heads={cell.kv_heads}")
     if cell.window:
         flags.append(f"--window={cell.window - 1},0,bottom-right")
     elif cell.queries > 1:
         flags.append("--causal=bottom-right")
-    return {form: flags + [f"--page-size={page}"] * (page > 0) for form, page in FORMS.items()}
+    return {
+        form: [*flags, *([f"--page-size={page}", *lengths] if page else [f"--kv-len={cell.keys}"])]
+        for form, page in FORMS.items()
+    }
 
 
 def make(options: argparse.Namespace) -> int:
