@@ -59,7 +59,7 @@ KERNELS = (
     ("`ws_tmem`", f"--q=2x4x512x128xbf16 {TENSOR}"),
     ("`ws_tmem`, causal", f"--q=2x4x512x128xbf16 {TENSOR} --causal"),
     ("`split_q` on sm_80", f"{SMALL} --chip=sm_80"),
-    ("`decode` on sm_80, 4096 keys", "--q=1x8x4x64xf16 --kv-len=4096 --chip=sm_80 --schedule=decode"),
+    ("`decode` on sm_80, 4096 keys", "--q=1x8x4x64xf16 --kv-len=4096 --no-split-keys --chip=sm_80 --schedule=decode"),
     ("`split_q` on sm_80, causal", f"{SMALL} --chip=sm_80 --causal"),
     ("`ws_columns`, causal, 1x8x4096x512", f"--q=1x8x4096x512xf16 {HOPPER} --causal"),
     (

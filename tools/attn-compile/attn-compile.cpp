@@ -80,7 +80,7 @@ static cl::opt<bool> flagNoShippedPlans(
     cl::cat(compileCategory));
 static cl::opt<bool> flagNoSplitKeys(
     "no-split-keys",
-    cl::desc("Leave a server's keys in one run, even where runs are faster"),
+    cl::desc("Leave keys in one run, even where runs are faster"),
     cl::cat(compileCategory));
 static cl::opt<std::string> flagPartials(
     "partials", cl::init("auto"), cl::value_desc("auto|f32|f16|bf16"),

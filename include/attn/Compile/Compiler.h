@@ -32,7 +32,7 @@ struct CompileOptions {
   std::string planTable;
   /// Whether the compiler's own measured plans are taken.
   bool shippedPlans = true;
-  /// Whether a server's keys are cut into runs where it pays.
+  /// Whether keys are cut into runs where it pays.
   bool splitKeys = true;
   /// Element type of the results of runs that the launch merges: f32, f16,
   /// bf16, or auto.

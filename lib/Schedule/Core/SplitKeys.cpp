@@ -214,13 +214,18 @@ SmallVector<int64_t> attn::listSplits(int64_t tiles, int64_t keys,
   return all;
 }
 
+/// Most queries whose dense keys are cut: what is decoded, whose tiles may be
+/// fewer than SMs however many keys there are.
+static constexpr int64_t kMostDecoded = 16;
+
 bool attn::maySplitKeys(const ProblemFacts &facts) {
   bool isKnown = llvm::none_of(
       ArrayRef({facts.batch, facts.heads, facts.queries, facts.keys}),
       ShapedType::isDynamic);
   // A batch without sequences has nothing to cut.
-  return facts.isServed() && isKnown && facts.batch > 0 &&
-         facts.kvSplits == 0 && !facts.cuSeqlensQ && mayMergeScales(facts);
+  return isKnown && (facts.isServed() || facts.queries <= kMostDecoded) &&
+         facts.batch > 0 && facts.kvSplits == 0 && !facts.cuSeqlensQ &&
+         mayMergeScales(facts);
 }
 
 //===----------------------------------------------------------------------===//
@@ -289,8 +294,10 @@ static SplitCandidate pickPlan(const PlanCandidates &plans,
       runs = std::max<int64_t>(1, each.estimate.tiles /
                                       std::max<int64_t>(1, whole.tiles));
     double merge = estimateMerge(runs);
-    double uneven = merge + estimateUneven(whole, each.estimate, runs, batch,
-                                           target, dealt);
+    double uneven =
+        merge + (batch.sequences ? estimateUneven(whole, each.estimate, runs,
+                                                  batch, target, dealt)
+                                 : each.estimate.microseconds);
     // Of plans that are as fast the one with small blocks leaves fewer warps
     // without one where a run is short.
     bool isFiner = best.candidate.plan &&
@@ -305,7 +312,7 @@ static SplitCandidate pickPlan(const PlanCandidates &plans,
         splits, dealt.total, each, merge, each.estimate.microseconds + merge,
         uneven};
     // Lengths that differ are timed by what is read.
-    if (batch.sequences == 1 || !each.estimate.isBoundByDram())
+    if (batch.sequences <= 1 || !each.estimate.isBoundByDram())
       break;
   }
   return best;
@@ -451,13 +458,14 @@ FailureOr<SplitChoice> attn::chooseSplits(AttentionOp op,
                                           ArrayRef<PlanParameter> parameters) {
   SplitChoice choice;
   const PlanEstimate &one = whole.plans.front().estimate;
-  bool hasSeveral = facts.batch > 1;
   // Keys outside of a window cost nothing.
   constexpr double kStep = 16;
   int64_t seen = std::min<int64_t>(
       facts.keys, kStep * countBlocks(facts, facts.queries, facts.keys,
                                       facts.queries, kStep));
-  UnevenBatch batch = {facts.batch, facts.keys, seen};
+  // Dense keys are as many for each sequence.
+  UnevenBatch batch = {facts.isServed() ? facts.batch : 0, facts.keys, seen};
+  bool hasSeveral = batch.sequences > 1;
   std::vector<PlanCandidates> offered;
   auto add = [&](const ProblemFacts &facts, PlanCandidates plans,
                  int64_t splits) {

@@ -69,8 +69,8 @@ struct SplitChoice {
 llvm::SmallVector<int64_t> listSplits(int64_t tiles, int64_t keys,
                                       const TargetRow &target);
 
-/// Whether attn-plan may split the keys of `facts`: those of a server, whose
-/// results are not partial yet, and whose extents are known.
+/// Whether attn-plan may split the keys of `facts`: those of a server or of few
+/// queries, whose results are not partial yet, and whose extents are known.
 bool maySplitKeys(const ProblemFacts &facts);
 
 /// Compares numbers of runs of an attention that may be split, and plans that

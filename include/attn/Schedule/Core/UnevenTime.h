@@ -16,6 +16,7 @@ namespace mlir::attn {
 /// A batch whose lengths are not known: the logarithms of its lengths are taken
 /// to be spread evenly from 16 keys to those that the table holds.
 struct UnevenBatch {
+  /// None where all have as many keys.
   int64_t sequences = 1;
   /// Keys that the table holds, and those of them that a window shows.
   int64_t keys = 0, seen = 0;

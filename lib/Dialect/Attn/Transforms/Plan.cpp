@@ -3,8 +3,8 @@
 // For each attention: take the plan of a table of measured plans if one has the
 // problem; else collect the candidates of all schedules and take the one that
 // the cost model expects to be fastest. Options fix parameters, and then no
-// table is asked; a plan that is already there is checked and kept. Where a
-// server's keys may be split, the estimates say into how many runs as well.
+// table is asked; a plan that is already there is checked and kept. Where keys
+// may be split, the estimates say into how many runs as well.
 //
 //===----------------------------------------------------------------------===//
 

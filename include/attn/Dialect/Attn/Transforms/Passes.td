@@ -20,9 +20,10 @@ def AttnPlanPass : Pass<"attn-plan", "::mlir::ModuleOp"> {
     table, the estimate and what was measured. A plan of a table that is not
     legal for its problem is an error.
 
-    With `split` the keys of a server's attention (pages or `kv_lengths`, known
-    extents, no `kv_splits`, no plan) are cut into runs, which an `attn.combine`
-    merges, where estimates with even lengths and with others ask for it.
+    With `split` the keys of a server's attention (pages or `kv_lengths`), and dense
+    ones of at most 16 queries, are cut into runs, which an `attn.combine` merges,
+    where estimates ask for it: of a server's batch with even lengths and with
+    others. Extents have to be known, and there is no `kv_splits` and no plan yet.
 
     `partials` is the type of the runs' results where only the launch sees them:
     those of runs that are cut here, and of a problem's own where its
