@@ -26,3 +26,14 @@ llvm::Error attn::checkNarrowKeys(llvm::StringRef schedule,
                                 facts.scaleGroup, step));
   return llvm::Error::success();
 }
+
+llvm::Error attn::checkWholeRowScales(llvm::StringRef schedule,
+                                      const ProblemFacts &facts) {
+  if (!facts.kScales ||
+      (facts.scaleGroup == facts.headDim && facts.scaleGroup == facts.valueDim))
+    return llvm::Error::success();
+  return makeUnsupported(
+      schedule, llvm::formatv("scales of {0} columns of keys of {1} and values "
+                              "of {2}, expected one of each row",
+                              facts.scaleGroup, facts.headDim, facts.valueDim));
+}

@@ -17,6 +17,11 @@ inline constexpr int64_t kFragmentColumns = 32;
 llvm::Error checkNarrowKeys(llvm::StringRef schedule, const ProblemFacts &facts,
                             int64_t step = kFragmentColumns);
 
+/// Refuses scales of the rows of keys that are not one for a whole row of k and
+/// of v.
+llvm::Error checkWholeRowScales(llvm::StringRef schedule,
+                                const ProblemFacts &facts);
+
 } // namespace mlir::attn
 
 #endif // ATTN_LIB_SCHEDULE_CORE_NARROWKEYS_H

@@ -138,6 +138,10 @@ void attn::setResourceClocks(PlanEstimate &estimate, const ProblemFacts &facts,
     estimate.issueClocks +=
         slots / 32 * (0.5 + 3.0 / 16) / target.issuePerClock;
   }
+  // A product for each score, and two for two values.
+  if (facts.kScales)
+    estimate.issueClocks +=
+        (elements + blockN * facts.valueDim / 32) / target.issuePerClock;
   estimate.sharedClocks = operandBytes / target.sharedBytesPerClock;
 }
 

@@ -119,8 +119,8 @@ private:
   /// times these; moves the cursors. Both are null without scales.
   void emitWidening(const Ring &from, const Ring &to, Value scales,
                     Value scaleRing, Value &source, Value &dest);
-  /// Scales of the rows of a block, from views of one column each.
-  SmallVector<Value> loadScales(ValueRange views, Value block);
+  /// Scales of the rows of a block, from a view of one column.
+  Value loadScales(Value view, Value block);
   /// Loops over the tile's blocks, with the cursors of emitWidener.
   SmallVector<Value> emitWideningTile(ValueRange cursors);
   /// The loads of the tile's queries, and of K and V of a block.

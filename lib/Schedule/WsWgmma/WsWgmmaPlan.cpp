@@ -1,6 +1,7 @@
 //===- WsWgmmaPlan.cpp - Plans of ws_wgmma: legality and parameters -------===//
 
 #include "../Core/CommonChecks.h"
+#include "../Core/NarrowKeys.h"
 #include "../Problem/TileBalance.h"
 #include "../Wgmma/WgmmaFacts.h"
 #include "FirstBlockKeys.h"
@@ -295,6 +296,19 @@ static int64_t chooseLoaders(const ProblemFacts &facts, int64_t blockN) {
              : 1;
 }
 
+/// CTAs of a cluster. What was measured, which is without a counter: see
+/// WsWgmmaCost.cpp. Windows of 1024 keys took 1.04 times as long with clusters,
+/// whose tiles walk the union.
+static SmallVector<int64_t> getClusters(const ProblemFacts &facts,
+                                        const TargetRow &target, bool dealt) {
+  SmallVector<int64_t> clusters = {1};
+  if (facts.valueDim > 128 && !isWide(facts) && !facts.isNarrow() &&
+      !facts.hasNarrowKeys() && !dealt && !facts.mask.hasLeft() &&
+      !facts.isServed() && target.getClusteredSMs(2) != 0)
+    clusters.push_back(2);
+  return clusters;
+}
+
 std::vector<PlanAttrInterface>
 WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
                                const TargetRow &target) const {
@@ -307,14 +321,7 @@ WsWgmmaSchedule::getCandidates(const ProblemFacts &facts,
   // How long packed sequences are, and those of a cache, only the launch knows:
   // a counter deals them.
   bool dealt = facts.varlen || (facts.isServed() && facts.batch > 1);
-  // What was measured, which is without a counter: see WsWgmmaCost.cpp. Windows
-  // of 1024 keys took 1.04 times as long with clusters, whose tiles walk the
-  // union.
-  SmallVector<int64_t> clusters = {1};
-  if (facts.valueDim > 128 && !isWide(facts) && !facts.isNarrow() &&
-      !facts.hasNarrowKeys() && !dealt && !facts.mask.hasLeft() &&
-      !facts.isServed() && target.getClusteredSMs(2) != 0)
-    clusters.push_back(2);
+  SmallVector<int64_t> clusters = getClusters(facts, target, dealt);
   // Three warpgroups: the one shape that was measured to be the fastest and
   // spills nothing. Short sequences lose more to the rows that 192 does not
   // divide: 1024 took 1.05 times as long as with 128, 1.12 under a causal mask;
@@ -411,14 +418,8 @@ llvm::Error WsWgmmaSchedule::isApplicable(const ProblemFacts &facts,
   int64_t mostColumns = isNarrow                ? kUsualColumns
                         : facts.outType.isF32() ? kMostWideResults
                                                 : kMostWholeColumns;
-  // A score is one sum of all columns.
-  if (facts.kScales &&
-      (facts.scaleGroup != facts.headDim || facts.scaleGroup != facts.valueDim))
-    return makeUnsupported(
-        getName(),
-        llvm::formatv("scales of {0} columns of keys of {1} and "
-                      "values of {2}, expected one of each row",
-                      facts.scaleGroup, facts.headDim, facts.valueDim));
+  if (llvm::Error error = checkWholeRowScales(getName(), facts))
+    return error;
   return checkWgmma(getName(), facts, target, mostColumns, /*serves=*/true);
 }
 

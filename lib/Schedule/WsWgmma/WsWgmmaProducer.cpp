@@ -238,16 +238,14 @@ void WsWgmmaEmitter::emitWidening(const Ring &from, const Ring &to,
   dest = advance(dest, to);
 }
 
-SmallVector<Value> WsWgmmaEmitter::loadScales(ValueRange views, Value block) {
+Value WsWgmmaEmitter::loadScales(Value view, Value block) {
   auto layout = BlockedLayoutAttr::get(b.getContext(), /*perThread=*/{1},
                                        kWarpgroupWarps, /*order=*/{0});
   auto type = RankedTensorType::get({plan.getBlockN()}, b.getF32Type(), layout);
   // Behind the last block, and of a tile without any, those of an own one.
   Value own = arith::MaxSIOp::create(b, block, walk.begin);
   Value key = arith::MulIOp::create(b, own, context.i32(plan.getBlockN()));
-  return llvm::map_to_vector(views, [&](Value view) -> Value {
-    return GlobalLoadOp::create(b, type, view, key);
-  });
+  return GlobalLoadOp::create(b, type, view, key);
 }
 
 SmallVector<Value> WsWgmmaEmitter::emitWideningTile(ValueRange cursors) {
@@ -258,23 +256,27 @@ SmallVector<Value> WsWgmmaEmitter::emitWideningTile(ValueRange cursors) {
              source->emitColumnView("v_scales", at, /*column=*/0)};
   Value trips = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
   Value lastBlock = arith::SubIOp::create(b, walk.end, one);
-  // Scales are loaded a block ahead.
+  // Behind the cursors, which go in pairs, scales of the block.
   SmallVector<Value> carried(cursors);
-  llvm::append_range(carried, loadScales(views, lastBlock));
+  for (Value view : views)
+    carried.push_back(loadScales(view, lastBlock));
   auto blocks = scf::ForOp::create(b, zero, trips, one, carried);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(blocks.getBody());
   SmallVector<Value> next(blocks.getRegionIterArgs());
-  Value ofKeys, ofValues;
-  if (!views.empty()) {
-    ofValues = next.pop_back_val();
-    ofKeys = next.pop_back_val();
-    Value block = arith::SubIOp::create(b, lastBlock, blocks.getInductionVar());
-    llvm::append_range(next,
-                       loadScales(views, arith::SubIOp::create(b, block, one)));
-  }
-  emitWidening(k, kw, ofKeys, keyScales, next[0], next[1]);
-  emitWidening(v, vw, ofValues, /*scaleRing=*/Value(), next[2], next[3]);
+  Value nextBlock = arith::SubIOp::create(
+      b, arith::SubIOp::create(b, lastBlock, blocks.getInductionVar()), one);
+  auto emitPart = [&](unsigned part, const Ring &from, const Ring &to,
+                      Value scaleRing) {
+    Value *scales = views.empty() ? nullptr : &next[cursors.size() + part];
+    emitWidening(from, to, scales ? *scales : Value(), scaleRing,
+                 next[2 * part], next[2 * part + 1]);
+    // They arrive while the other tensor is widened.
+    if (scales)
+      *scales = loadScales(views[part], nextBlock);
+  };
+  emitPart(0, k, kw, keyScales);
+  emitPart(1, v, vw, /*scaleRing=*/Value());
   scf::YieldOp::create(b, next);
   return SmallVector<Value>(blocks.getResults().take_front(cursors.size()));
 }
