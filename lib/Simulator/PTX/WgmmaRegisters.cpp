@@ -1,4 +1,4 @@
-//===- ProductRegisters.cpp - Registers of products of wgmma --------------===//
+//===- WgmmaRegisters.cpp - Registers of products of wgmma ----------------===//
 
 #include "Decoder.h"
 #include "llvm/ADT/BitVector.h"
