@@ -12,6 +12,7 @@
 #include "WarpRunner.h"
 #include "Machine/TraceRecorder.h"
 #include "Sanitizer/OpenAccesses.h"
+#include "Sanitizer/ProductRegisters.h"
 #include "WarpExit.h"
 
 using namespace mlir::attn::sim;
@@ -220,6 +221,8 @@ void Turn::step() {
   if (x.active) {
     if (I.touchesLoaded && !warp.order.open.unused.empty())
       noteUse(warp, I);
+    if (I.feedsProduct)
+      noteProductWrite(x, I);
     execute(I);
     finish(split);
     return;

@@ -75,6 +75,15 @@ def to_text(what: str, value: Any) -> str:
     return value
 
 
+def to_items(what: str, value: Any) -> list[tuple[Any, Any]]:
+    """The items of a dictionary or the like; of None there are none."""
+    if value is None:
+        return []
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{what}: expected a dictionary, got {value!r}")
+    return list(value.items())
+
+
 def to_list(what: str, value: Any) -> list[Any]:
     """The elements of a list, a tuple or an array of rank 1."""
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
@@ -234,10 +243,10 @@ def _add_dtype(q: Any, text: str, dtype: Any) -> str:
     return f"{text}x{get_dtype('dtype', dtype)}"
 
 
-def format_plan(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
+def format_plan(plan: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     """Parameters of a plan, as the option `set` takes them."""
     options = []
-    for name, value in plan.items():
+    for name, value in to_items("plan", plan):
         plain = to_python(value)
         if isinstance(plain, bool):
             plain = "true" if plain else "false"

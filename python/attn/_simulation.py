@@ -52,7 +52,7 @@ class Settings:
         library.attnSimulationSetCorners(run, _options.to_bool("corners", self.corners))
         threads = _options.to_integer("threads", self.threads, 0, 2**32 - 1)
         library.attnSimulationSetThreads(run, threads)
-        for name, value in (self.sizes or {}).items():
+        for name, value in _options.to_items("sizes", self.sizes):
             size = _options.to_integer(f"sizes: {name}", value, 0, 2**63 - 1)
             library.attnSimulationSetSize(run, _library.ref(name), size)
 

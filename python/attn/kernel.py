@@ -396,7 +396,7 @@ def compile_problem(
         options.append(("partials", _options.to_text("partials", partials)))
     if _options.to_bool("debug_lines", debug_lines):
         options.append(("debug-lines", "true"))
-    options += _options.format_plan(plan or {})
+    options += _options.format_plan(plan)
     request = _Request(text, name, written, tuple(options), regions, files)
     return _get_kernel(request, tensors, _options.to_bool("cache", cache))
 

@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
-from . import _library, _progress
+from . import _library, _options, _progress
 from .errors import SimulationError
 
 if TYPE_CHECKING:
@@ -246,6 +246,7 @@ def run(
     wrong is in the result."""
     import numpy as np
 
+    ptx = _options.to_text("ptx", ptx)
     launch = _Launch()
     places = [launch.add(value) for value in args]
     name = kernel or _get_kernel(ptx)
@@ -265,7 +266,8 @@ def run(
         _progress.set_callback(simulation, watch)
         library.attnSimulationSetSeed(simulation, _check_range("seed", seed, 64))
         library.attnSimulationSetThreads(simulation, _check_range("threads", threads, 32))
-        for option, text in (options or {}).items():
+        for option, value in _options.to_items("options", options):
+            text = _options.to_text(f"options: {option}", value)
             library.attnSimulationSetOption(simulation, _library.ref(option), _library.ref(text))
         for index, array in enumerate(launch.arrays):
             if isinstance(array, Empty):

@@ -114,6 +114,7 @@ def test_compiles():
         ({**TEXT, "epilogue": 1}, TypeError, "epilogue: expected a string, got 1"),
         ({**TEXT, "plan": {"block_n": [3]}}, TypeError, "plan: block_n: expected a number, a bool"),
         ({**TEXT, "plan": {3: 3}}, TypeError, "plan: expected a string, got 3"),
+        ({**TEXT, "plan": [3]}, TypeError, r"plan: expected a dictionary, got \[3\]"),
         ({**TEXT, "cache": "no"}, TypeError, "cache: expected True or False, got 'no'"),
         ({"problem": 3}, TypeError, "problem: expected MLIR text or a path, got int; q="),
     ],
@@ -162,6 +163,7 @@ def test_path_as_text(tmp_path, monkeypatch):
         ({"q": np.zeros(SHAPE, "i2")}, TypeError, "expected elements of float16, got int16"),
         ({"q": np.zeros(SHAPE, object)}, TypeError, "expected elements of float16, got object"),
         ({"q": "text"}, TypeError, "expected elements of float16, got <U4"),
+        ({"sizes": [3]}, TypeError, r"sizes: expected a dictionary, got \[3\]"),
     ],
 )
 def test_simulate_refuses(options, error, message):

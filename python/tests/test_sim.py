@@ -141,5 +141,11 @@ def test_options():
     options = {"schedule": "random", "profile": "isa", "sanitize": "false", "reads": "random"}
     assert run(*arguments, options=options, seed=3, threads=1).passed
     assert not run(*arguments, options={"step-limit": "3"}).passed
+    with pytest.raises(TypeError, match="options: step-limit: expected a string, got 3"):
+        run(*arguments, options={"step-limit": 3})
+    with pytest.raises(TypeError, match="options: expected a dictionary, got 'fast'"):
+        run(*arguments, options="fast")
+    with pytest.raises(TypeError, match="ptx: expected a string, got b'"):
+        attn.sim.run(SCALE.encode(), 1, [], block=1)
     with pytest.raises(attn.SimulationError, match='option "profile": expected a known option'):
         run(*arguments, options={"profile": "cpu"})

@@ -11,6 +11,7 @@
 #include "../Numerics/FloatFormat.h"
 #include "../Numerics/MatrixMath.h"
 #include "../PTX/Decoder.h"
+#include "../Sanitizer/ProductRegisters.h"
 #include "../Sanitizer/Races.h"
 #include "AsyncInstructions.h"
 #include "EngineOps.h"
@@ -310,6 +311,7 @@ void execWgmma(Exec &x, const Inst &I) {
                "no wgmma.fence comes before the first wgmma of the warp", -1,
                "wgmma.fence hands the registers over");
     w.wgmma.isFenced = true;
+    checkProductRegisters(x, {I.ops, o.dRegs + o.aRegs});
     Stamp stamp = x.stampHere(-1);
     stamp.actor = w.mma.actor;
     stamp.epoch = op->epoch;
@@ -344,6 +346,7 @@ void execWgmmaFence(Exec &x, const Inst &) {
     return;
   checkSameInWarpgroup(x);
   x.warp->wgmma.isFenced = true;
+  ++x.warp->wgmma.fences;
 }
 
 void execWgmmaCommit(Exec &x, const Inst &) {

@@ -163,12 +163,20 @@ struct ClusterArrival {
   uint32_t earlier = 0;    ///< lanes that owe a wait for one that is over
 };
 
+/// Who wrote a register, and how many times wgmma.fence had come until then.
+struct RegisterWrite {
+  uint32_t fences = ~0u, inst = 0;
+};
+
 /// wgmma of a warp, in order.
 struct WgmmaState {
   std::deque<std::shared_ptr<WarpProduct>> products;
   uint32_t groups = 0;
   bool isFenced = false; ///< a wgmma.fence has been executed
-  uint32_t steps = 0;    ///< instructions of the warpgroup so far
+  uint32_t fences = 0;   ///< times that it has been
+  /// By register: the last write of what feeds a product; empty without one.
+  std::vector<RegisterWrite> written;
+  uint32_t steps = 0; ///< instructions of the warpgroup so far
 };
 
 /// tcgen05 of a warp's threads.

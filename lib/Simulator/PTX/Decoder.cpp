@@ -445,6 +445,7 @@ Error Decoder::run() {
   program.localBytes = llvm::alignTo(program.localBytes, 16);
   program.sharedGranule = std::min(program.sharedGranule, 16u);
   markLoadedRegisters(program);
+  markProductRegisters(program);
   return Error::success();
 }
 

@@ -215,6 +215,9 @@ private:
 /// those.
 void markLoadedRegisters(ProgramImpl &program);
 
+/// Marks the instructions that write registers of products of wgmma.
+void markProductRegisters(ProgramImpl &program);
+
 /// Decodes `ast` into `program` (which already owns text and ast).
 llvm::Error decodeProgram(ProgramImpl &program, const DecodeTable &table);
 

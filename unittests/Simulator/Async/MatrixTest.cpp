@@ -96,6 +96,48 @@ TEST(Wgmma, AccumulatorsAreLeftAlone) {
   }
 }
 
+// What writes an accumulator or a fragment of A comes in front of a fence; what
+// only moves one may come behind.
+TEST(Wgmma, RegistersAreFenced) {
+  std::string fence = "wgmma.fence.sync.aligned;\n";
+  std::string wait = "wgmma.wait_group.sync.aligned 0;\n";
+  auto go = [&](const std::string &behindTheFence, const std::string &between) {
+    std::string product =
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 " +
+        list("%r", 100, 4) + ", " + list("%r", 110, 4) +
+        ", %d11, 1, 1, 1, 0;\nwgmma.commit_group.sync.aligned;\n" + wait;
+    std::string body = fillShared(64 * 32 + 16 * 32) +
+                       "fence.proxy.async.shared::cta;\nbar.sync 0;\n" +
+                       descriptor(11, 1024 + 2048, false);
+    for (int i = 0; i < 4; ++i)
+      body += "mov.b32 %r10" + std::to_string(i) + ", 0;\nadd.s32 %r11" +
+              std::to_string(i) + ", %r0, 1;\n";
+    body += fence + behindTheFence + product + between + product +
+            "mul.wide.u32 %d2, %r0, 16;\nadd.s64 %d3, %d1, %d2;\n"
+            "st.global.v4.b32 [%d3], " +
+            list("%r", 100, 4) + ";\n";
+    LaunchConfig config;
+    config.block = {128, 1, 1};
+    config.dynamicShared = 8192;
+    return runText(wrapKernel(body, "sm_90a"), operands(64, 16), 128 * 16,
+                   config);
+  };
+  std::string scale = "mul.f32 %r102, %r102, 0f40000000;\n";
+  std::string fragment = "add.s32 %r112, %r112, 1;\n";
+  std::string moved = "add.s32 %r120, %r112, 1;\nmov.b32 %r112, %r120;\n";
+  std::string copies = "mov.b32 %r103, 0;\nmov.b32 %r120, %r101;\n"
+                       "mov.b32 %r101, %r102;\nmov.b32 %r102, %r120;\n";
+  expectClean(go("", ""));
+  expectClean(go(copies, copies));
+  for (const std::string &change : {scale, fragment, moved}) {
+    expectClean(go(change + fence, change + fence));
+    expectError(go(change, ""), FindingKind::InvalidOperation);
+    Outcome between = go("", change);
+    expectError(between, FindingKind::InvalidOperation);
+    EXPECT_EQ(between.report.findings.size(), 1u);
+  }
+}
+
 TEST(TensorMemory, MmaAndLoad) {
   for (AsyncTiming timing :
        {AsyncTiming::Issue, AsyncTiming::Completion, AsyncTiming::Random})

@@ -190,6 +190,35 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
+  gpu.func @pool() kernel attributes {known_block_size = array<i32: 384, 1, 1>, nvvm.minctasm = 1 : i32} {
+    // expected-error @below {{expected at most 64512 registers in all, 168 for each thread that the launch starts, got 65536}}
+    attn.warp_specialize
+    partition "consumer" warps 8 tiles [8, 1] registers 224 {
+    }
+    partition "producer" warps 4 registers 64 {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// Two CTAs share the file.
+gpu.module @kernels {
+  gpu.func @half_a_pool() kernel attributes {known_block_size = array<i32: 256, 1, 1>, nvvm.minctasm = 2 : i32} {
+    // expected-error @below {{expected at most 32768 registers in all, 128 for each thread that the launch starts, got 33792}}
+    attn.warp_specialize
+    partition "consumer" warps 4 tiles [4, 1] registers 240 {
+    }
+    partition "producer" warps 4 registers 24 {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
   // expected-error @below {{expected 'nvvm.minctasm' from 1 to 32, got 0}}
   gpu.func @no_cta() kernel attributes {known_block_size = array<i32: 256, 1, 1>, nvvm.minctasm = 0 : i32} {
     attn.warp_specialize

@@ -117,13 +117,27 @@ static LogicalResult checkThreads(WarpSpecializeOp op, gpu::GPUFuncOp kernel) {
   return diag;
 }
 
+/// Checks that partitions share out no more registers than the CTA has at its
+/// start, `launch` for each thread: setmaxnreg.inc would wait forever.
+static LogicalResult checkPool(WarpSpecializeOp op, int64_t launch) {
+  int64_t total = 0;
+  for (auto [warps, registers] : llvm::zip(op.getWarps(), op.getRegisters()))
+    total += warps * 32 * registers;
+  int64_t pool = op.getTotalWarps() * 32 * launch;
+  if (op.getPartitions().size() == 1 || total <= pool)
+    return success();
+  return op.emitOpError("expected at most ")
+         << pool << " registers in all, " << launch
+         << " for each thread that the launch starts, got " << total;
+}
+
 template <>
 LogicalResult PartitionLowering::lower(WarpSpecializeOp op) {
   if (failed(checkThreads(op, kernel.func)))
     return failure();
   FailureOr<int64_t> launch =
       getLaunchRegisters(kernel.func, op.getTotalWarps() * 32);
-  if (failed(launch))
+  if (failed(launch) || failed(checkPool(op, *launch)))
     return failure();
 
   Location loc = op.getLoc();
