@@ -149,5 +149,6 @@ Value KernelFrame::loadElement(StringRef name, Value index) {
   Value address = LLVM::GEPOp::create(b, pointer.getType(), tensor->elementType,
                                       pointer, ValueRange{index});
   return LLVM::LoadOp::create(b, tensor->elementType, address,
-                              tensor->elementType.getIntOrFloatBitWidth() / 8);
+                              tensor->elementType.getIntOrFloatBitWidth() / 8,
+                              /*isVolatile=*/readsEarly);
 }

@@ -274,8 +274,11 @@ LogicalResult Outliner::outline(ProblemFacts facts, const Schedule &schedule,
     outlineWorkPlan(module, facts, target);
   gpu::GPUFuncOp kernel =
       createKernel(module, op.getKernelName(), context, shape);
-  if (shape.programmatic)
+  context.programmatic = shape.programmatic;
+  if (shape.programmatic) {
+    schedule.emitEarly(context, plan);
     emitGridControl(context.b, NVVM::GridDepActionKind::wait);
+  }
   // Once all CTAs run, nobody waits for the place that those of the next step
   // take.
   if (shape.programmatic && !combine && !shape.releasesNext)
@@ -303,7 +306,7 @@ LogicalResult Outliner::outline(ProblemFacts facts, const Schedule &schedule,
     for (const TensorFacts *result : {&facts.o, &facts.lse, &facts.oScales})
       if (result->isWorkspace())
         written[result->value] = {module, *result, context.tensors,
-                                  shape.dealsRuns};
+                                  shape.dealsRuns, shape.plannedRuns != 0};
   op.erase();
   return success();
 }
@@ -363,8 +366,12 @@ LogicalResult Outliner::outline(CombineOp op) {
   shape.programmatic = writer && startsEarly(target);
   gpu::GPUFuncOp kernel =
       createKernel(module, op.getKernelName(), frame, shape);
-  if (shape.programmatic)
+  if (shape.programmatic) {
+    // What follows asks L2 for its keys while this waits.
+    if (writer->isPlanned)
+      emitGridControl(frame.b, NVVM::GridDepActionKind::launch_dependents);
     emitGridControl(frame.b, NVVM::GridDepActionKind::wait);
+  }
   emitCombine(frame, *facts, plan);
   kernel->setAttr(AttnDialect::kLaunchAttr,
                   buildLaunchAttr(frame, shape, /*problem=*/DictionaryAttr(),

@@ -32,6 +32,7 @@ public:
                         const TargetRow &target) const override;
   KernelShape getKernelShape(const ProblemFacts &facts, PlanAttrInterface plan,
                              const TargetRow &target) const override;
+  void emitEarly(KernelContext &context, PlanAttrInterface plan) const override;
   LogicalResult emit(KernelContext &context,
                      PlanAttrInterface plan) const override;
 };

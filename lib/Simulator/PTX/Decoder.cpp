@@ -226,21 +226,47 @@ Error Decoder::decode(const AstInst &ast) {
   return Error::success();
 }
 
-/// What a kernel does before it has awaited the grid in front of it.
+/// True if an instruction may stand in front of the wait for the grid in front:
+/// it is a hint, or a load that says that others may write meanwhile.
+static bool isHarmlessEarly(const AstInst &inst) {
+  auto has = [&](llvm::StringRef mod) {
+    return llvm::is_contained(inst.mods, mod);
+  };
+  if (has("param") || has("prefetch"))
+    return true;
+  if (inst.base == "ld")
+    return has("volatile") || has("relaxed");
+  return !(inst.base.starts_with("ld") || inst.base.starts_with("st") ||
+           inst.base.starts_with("cp") || inst.base == "brx" ||
+           inst.base == "call" || inst.base == "atom" || inst.base == "red" ||
+           inst.base == "ret" || inst.base == "exit");
+}
+
+/// Line of what a kernel does before it has awaited the grid in front of it; 0
+/// if that is nothing. Branches there lead to labels in front of the wait.
 static unsigned findUnawaited(const AstFunction &f) {
-  for (const AstInst &inst : f.insts) {
-    if (inst.base == "griddepcontrol" && llvm::is_contained(inst.mods, "wait"))
+  llvm::StringSet<> labels;
+  llvm::SmallVector<const AstInst *> branches;
+  for (const AstItem &item : f.body) {
+    if (item.kind == AstItem::Label)
+      labels.insert(item.name);
+    if (item.kind != AstItem::Inst)
+      continue;
+    const AstInst &inst = f.insts[item.index];
+    if (inst.base == "bra")
+      branches.push_back(&inst);
+    if (inst.base == "griddepcontrol" &&
+        llvm::is_contained(inst.mods, "wait")) {
+      for (const AstInst *branch : branches)
+        if (!labels.contains(branch->ops[0].name))
+          return branch->line;
       return inst.guard.empty() ? 0 : inst.line;
-    bool isHarmless =
-        llvm::is_contained(inst.mods, "param") ||
-        !(inst.base.starts_with("ld") || inst.base.starts_with("st") ||
-          inst.base.starts_with("cp") || inst.base.starts_with("bra") ||
-          inst.base == "brx" || inst.base == "call" || inst.base == "atom" ||
-          inst.base == "red" || inst.base == "ret" || inst.base == "exit");
-    if (!isHarmless)
+    }
+    if (!isHarmlessEarly(inst))
       return inst.line;
   }
-  return 0;
+  // Nothing touches memory, unless it is skipped.
+  return branches.empty() ? 0 : branches.front()->line;
 }
 
 /// Parameters of a kernel are in a buffer that the launch fills.
