@@ -374,7 +374,7 @@ FailureOr<RunningState> CopiedEmitter::emitBlock(ImplicitLocOpBuilder &lb,
     auto softmax = OnlineSoftmaxOp::create(
         lb, each->scores, state.m, state.l, isApart ? Value() : state.o,
         from.scale, plan.getSoftmax(), state.largest);
-    softmax.setWhole(facts.hasWholeMaxima());
+    softmax.setWhole(hasWholeMaxima);
     Value p = softmax.getP();
     if (!facts.kScales)
       p = emitNarrow(lb, p);

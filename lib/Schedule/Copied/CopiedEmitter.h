@@ -19,6 +19,7 @@ public:
         plan(plan), extents(facts, plan),
         partN(plan.getBlockN() / plan.getParts()) {
     resultColumns = extents.valueColumns;
+    hasWholeMaxima = facts.hasWholeMaxima();
   }
   LogicalResult run();
   /// Asks L2 for the first blocks of the tile's run (CopiedEarly.cpp).
@@ -199,7 +200,7 @@ private:
   }
   /// The softmax where warps exchange probabilities.
   GatheredSoftmax getGathered() {
-    return GatheredSoftmax(getDividedRows(), facts.hasWholeMaxima());
+    return GatheredSoftmax(getDividedRows(), hasWholeMaxima);
   }
   /// The accumulator times `factor` where some factor is not 1.
   Value emitRescale(ImplicitLocOpBuilder &lb, Value factor, Value o);

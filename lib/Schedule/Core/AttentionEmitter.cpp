@@ -207,7 +207,7 @@ Value AttentionEmitter::emitDivisor(Value sums, Value m, Value largest) {
   Value exponents = arith::SubFOp::create(b, largest, m);
   // Of a row without keys that is NaN, and its sum is 0, which other states and
   // logits may join. Whole maxima are not below the largest exponent.
-  if (facts.hasWholeMaxima())
+  if (hasWholeMaxima)
     exponents = arith::MinNumFOp::create(b, exponents, splat(rows, 0));
   Value p = Exp2Op::create(b, rows, exponents);
   // x (2^k + 1) less what it has more than x is x without its last k digits,

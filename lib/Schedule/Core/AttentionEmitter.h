@@ -247,6 +247,8 @@ protected:
   const int64_t blockM;
   /// Columns of the accumulator of the results: those of v, and padding.
   int64_t resultColumns;
+  /// Whether the softmax has whole maxima.
+  bool hasWholeMaxima = false;
   /// Rows of a query, and the heads that these are. Behind them, where heads
   /// are fewer, stand rows that do not exist.
   const int64_t group, members;

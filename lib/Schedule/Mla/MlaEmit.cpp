@@ -21,7 +21,9 @@ static TilePlan getTilePlan(const ProblemFacts &facts, MlaPlanAttr plan) {
 
 MlaEmitter::MlaEmitter(KernelContext &context, MlaPlanAttr plan)
     : RingEmitter(context, getTilePlan(context.facts, plan)), plan(plan),
-      extents(facts, plan) {}
+      extents(facts, plan) {
+  hasWholeMaxima = facts.hasWholeMaxima();
+}
 
 Slice MlaEmitter::makeSlice(StringRef name, StringRef suffix, int64_t first,
                             int64_t columns, bool isValue, bool isHeld) {
@@ -318,7 +320,7 @@ LogicalResult MlaEmitter::emitScoreBlock(Value scale, Value key,
       OnlineSoftmaxOp::create(b, s, carried[0], carried[1],
                               /*o=*/Value(), scale, plan.getSoftmax(),
                               /*largest=*/carried[2]);
-  softmax.setWhole(facts.hasWholeMaxima());
+  softmax.setWhole(hasWholeMaxima);
   Value p = arith::TruncFOp::create(
       b, tileType({blockM, plan.getBlockN()}, facts.elementType),
       softmax.getP());
