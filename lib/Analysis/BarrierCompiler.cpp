@@ -80,8 +80,9 @@ static bool isHarmless(Operation *op) {
   if (auto call = dyn_cast<LLVM::CallIntrinsicOp>(op))
     return isArithmetic(call);
   // Between grids, which share no barriers, and among the lanes of a warp; a
-  // conversion, of which its dialect says nothing.
-  if (isa<NVVM::GriddepcontrolOp, NVVM::ShflOp, NVVM::ConvertF32x2ToF8x2Op>(op))
+  // conversion, of which its dialect says nothing; a hint to caches.
+  if (isa<NVVM::GriddepcontrolOp, NVVM::ShflOp, NVVM::ConvertF32x2ToF8x2Op,
+          NVVM::PrefetchOp>(op))
     return true;
   // A hint on a map.
   if (auto copy = dyn_cast<BulkCopyOpInterface>(op))
