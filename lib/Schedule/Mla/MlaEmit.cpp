@@ -4,6 +4,7 @@
 #include "../Tma/RingFacts.h"
 #include "Mla.h"
 #include "MlaEmitter.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Remarks.h"
 
 using namespace mlir;
@@ -435,8 +436,46 @@ LogicalResult MlaEmitter::emitScoreRole() {
 // The kernel
 //===----------------------------------------------------------------------===//
 
+void MlaEmitter::prefetchPages() {
+  constexpr int64_t kLineBytes = 128, kEntryBytes = 4, kMostLines = 32;
+  const TensorFacts &table = facts.pageTable;
+  if (!table || !byTma || !hasOneTile() ||
+      llvm::any_of(table.shape, ShapedType::isDynamic) ||
+      llvm::any_of(table.strides, ShapedType::isDynamic))
+    return;
+  int64_t entries = 1;
+  for (auto [extent, stride] : llvm::zip(table.shape, table.strides))
+    entries += (extent - 1) * stride;
+  int64_t lines = llvm::divideCeil(entries * kEntryBytes, kLineBytes);
+  // All CTAs ask for all of them.
+  if (lines > kMostLines)
+    return;
+  // The first copy waits for the length of its sequence, and then for the page
+  // that stands in the table where this says. Both come from DRAM.
+  Value thread = arith::IndexCastUIOp::create(
+      b, b.getI32Type(), gpu::ThreadIdOp::create(b, gpu::Dimension::x));
+  Value has = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, thread,
+                                    context.i32(lines));
+  auto branch = scf::IfOp::create(b, has, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  Value pointer = context.getPointer(table.name);
+  Value offset =
+      arith::MulIOp::create(b, context.widen(thread), context.i64(kLineBytes));
+  NVVM::PrefetchOp::create(
+      b,
+      NVVM::PrefetchCacheLevelAttr::get(b.getContext(),
+                                        NVVM::PrefetchCacheLevel::L2),
+      /*evictPriority=*/NVVM::CacheEvictionPriorityAttr(),
+      LLVM::GEPOp::create(b, pointer.getType(), b.getI8Type(), pointer,
+                          ValueRange{offset}),
+      /*predicate=*/Value(), /*tensormap=*/UnitAttr(), /*uniform=*/UnitAttr(),
+      /*inParamSpace=*/UnitAttr());
+}
+
 LogicalResult MlaEmitter::run() {
   makeRings();
+  prefetchPages();
   emitExtents();
   auto op = WarpSpecializeOp::create(
       b, b.getStrArrayAttr({kLatentResults, kLatentScores, kLatentLoad}),

@@ -61,6 +61,8 @@ private:
   static constexpr llvm::StringLiteral kFront = "front", kBack = "back";
 
   void makeRings();
+  /// Brings the table of pages to L2 where a tile begins with the CTA.
+  void prefetchPages();
   LogicalResult emitLoad();
   /// A ring for `columns` columns of the keys from `first` on, and memory for
   /// those of the queries, named `q` and `suffix`.
