@@ -182,7 +182,8 @@ void Race::describeTensor(Finding &f, uint64_t at) const {
 void Race::describeAsync(Finding &f) const {
   if (isOfWarp() && earlier.epoch <= clock.get(earlier.actor).part) {
     f.message += " of an asynchronous copy by another lane of the warp";
-    f.severity = Severity::HwOnly;
+    f.severity =
+        assumes(Assumption::WarpLockstep) ? Severity::HwOnly : Severity::Error;
     f.hint = "bar.warp.sync after the wait would order them";
     return;
   }
