@@ -157,3 +157,27 @@ def test_sizes_of_rows():
     views["k_rope"] = views["k_rope"]._replace(shape=(9, 1, 32, 64))
     with pytest.raises(attn.ArgumentError, match='"k_rope": dimension 2: expected 64 as in dimension 2 of k, got 32'):
         check_sizes("mla", views)
+
+
+@pytest.mark.parametrize(("of_keys", "of_values"), [((-4, -2), (-20, -18)), ((-30, -20), (-14, 6))])
+def test_scales_of_many_magnitudes(of_keys, of_values):
+    """Beside wgmma values are multiplied in f16 and keys' scores in f32: numbers below the normal
+    ones of f16 lose no digits."""
+    rng = np.random.default_rng(7)
+    rows, keys, dim = 64, 192, 64
+    kernel = attn.compile(q=f"1x1x{rows}x{dim}xf16", kv_type="f8E4M3FN", kv_len=keys, scale_group=dim,
+                          chip="sm_90a", schedule="ws_wgmma", cache=False)  # fmt: skip
+    q = rng.standard_normal((1, 1, rows, dim)).astype(np.float16)
+    k, v = (rng.integers(0, 127, (1, 1, keys, dim)).astype(np.uint8) for _ in "kv")
+    k_scales, v_scales = (
+        np.exp2(rng.uniform(*powers, (1, 1, keys, 1))).astype(np.float32) for powers in (of_keys, of_values)
+    )
+    result = kernel.simulate(
+        q=q, k=k, v=v, k_scales=k_scales, v_scales=v_scales, verify=False, progress=False
+    )
+    scores = q.astype(np.float64) @ (from_e4m3(k) * k_scales.astype(np.float64)).swapaxes(2, 3) / dim**0.5
+    weights = np.exp(scores - scores.max(3, keepdims=True))
+    wanted = weights / weights.sum(3, keepdims=True) @ (from_e4m3(v) * v_scales.astype(np.float64))
+    lse = scores.max(3) + np.log(weights.sum(3))
+    distance = np.linalg.norm(result["o"] - wanted, axis=3) / np.linalg.norm(wanted, axis=3)
+    assert distance.max() < 1e-3 and np.abs(result["lse"] - lse).max() < 1e-4
