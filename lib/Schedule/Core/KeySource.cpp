@@ -80,6 +80,7 @@ public:
                  int64_t columns) override;
   bool isBounded() const override { return true; }
   Value emitLead(Value first) override;
+  int64_t getMostRows() const override { return facts.pageSize; }
   Value emitIsAbsent(Value lead) override;
   KeyRows emitRows(Value first) override;
 
