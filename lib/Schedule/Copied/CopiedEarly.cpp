@@ -43,17 +43,17 @@ static int64_t countRequestedBytes(const TensorFacts &tensor, int64_t rows) {
 static int64_t countFirstRuns(const ProblemFacts &facts, const CopiedPlan &plan,
                               const TargetRow &target) {
   int64_t packed = getPackedHeads(facts, plan);
-  int64_t heads = packed == 1 ? facts.heads : facts.kvHeads;
-  if (ShapedType::isDynamic(heads) || ShapedType::isDynamic(facts.queries))
+  if (ShapedType::isDynamic(facts.heads) ||
+      ShapedType::isDynamic(facts.queries))
     return 0;
-  int64_t tiles =
-      heads * llvm::divideCeil(facts.queries * packed, plan.getBlockM());
+  int64_t tiles = facts.heads / packed *
+                  llvm::divideCeil(facts.queries * packed, plan.getBlockM());
   return target.smCount * plan.getCTAsPerSM() / tiles;
 }
 
 void CopiedEmitter::askForKeys() {
   int64_t blockN = plan.getBlockN(), teams = plan.getKeyTeams();
-  int64_t rows = facts.isPaged() ? std::min(blockN, facts.pageSize) : blockN;
+  int64_t rows = std::min(blockN, source->getMostRows());
   int64_t pieces = blockN / rows;
   // A thread for the keys and one for the values of each piece: those of other
   // warps than the first ones do not lose time by it.
