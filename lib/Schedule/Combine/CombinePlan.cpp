@@ -111,3 +111,13 @@ KernelShape attn::getCombineShape(const CombineFacts &facts,
   shape.warps = {{plan.getWarps(), 1}};
   return shape;
 }
+
+std::optional<int64_t> attn::countCombineCtas(const CombineFacts &facts,
+                                              CombinePlanAttr plan) {
+  if (llvm::any_of(ArrayRef({facts.batch, facts.heads, facts.queries}),
+                   ShapedType::isDynamic))
+    return std::nullopt;
+  int64_t threads = facts.batch * facts.heads * facts.queries *
+                    (facts.valueDim / getRowMergeWay(facts).columns);
+  return llvm::divideCeil(threads, plan.getThreads());
+}

@@ -59,6 +59,28 @@ private:
   Value emitWarpMaximum(Value lseOffset);
   /// The largest of all lanes, by `combine`.
   Value emitLargest(Value own, llvm::function_ref<Value(Value, Value)> combine);
+  /// What is subtracted from the lse of a row whose largest one is `m`.
+  Value emitShift(Value m);
+  Value emitWeight(ImplicitLocOpBuilder &lb, Value lse, Value shift);
+  /// The sums of weights and of columns, `carried`, with those of one more run.
+  SmallVector<Value>
+  addRun(ImplicitLocOpBuilder &lb, Value weight,
+         llvm::function_ref<Value()> emitUnit,
+         llvm::function_ref<SmallVector<Value>()> emitColumns,
+         ValueRange carried);
+  /// The sums over all runs; `shift` is what was subtracted.
+  SmallVector<Value> emitSums(Value lseOffset, Value oOffset,
+                              Value scalesOffset, Value &shift);
+  /// The same where lanes divide what a row has one number of for each run, and
+  /// give it to each other.
+  SmallVector<Value> emitLaneSums(Value lseOffset, Value oOffset,
+                                  Value scalesOffset, Value &shift);
+  /// True for many runs of which a row has two numbers each: asked for by all
+  /// lanes they are more loads and more instructions than the columns.
+  bool lanesDivideRuns() const {
+    return isUnrolled && hasWarps && facts.partialScales &&
+           facts.splits > kUnrolledSplits;
+  }
   /// The offset of the columns in a tensor whose dimension `first` is the
   /// batch, i64.
   Value emitOffset(StringRef name, unsigned first, const MergedColumns &place,
@@ -401,6 +423,105 @@ Value RowMerger::emitWarpMaximum(Value lseOffset) {
   });
 }
 
+Value RowMerger::emitShift(Value m) {
+  // A row without any key has nothing to subtract.
+  Value isEmpty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, m,
+                                        f32(b, -kInfinity));
+  return arith::SelectOp::create(b, isEmpty, f32(b, 0), m);
+}
+
+Value RowMerger::emitWeight(ImplicitLocOpBuilder &lb, Value lse, Value shift) {
+  Value difference = arith::SubFOp::create(lb, lse, shift);
+  return call(
+      lb, "llvm.nvvm.ex2.approx.ftz.f32",
+      arith::MulFOp::create(lb, difference, f32(lb, llvm::numbers::log2e)));
+}
+
+SmallVector<Value>
+RowMerger::addRun(ImplicitLocOpBuilder &lb, Value weight,
+                  llvm::function_ref<Value()> emitUnit,
+                  llvm::function_ref<SmallVector<Value>()> emitColumns,
+                  ValueRange carried) {
+  SmallVector<Value> next;
+  next.push_back(arith::AddFOp::create(lb, carried[0], weight));
+  Value unit = facts.partialScales ? emitUnit() : Value();
+  // What has no weight may be anything.
+  Value counts =
+      arith::CmpFOp::create(lb, arith::CmpFPredicate::UNE, weight, f32(lb, 0));
+  for (auto [value, sum] : llvm::zip(emitColumns(), carried.drop_front())) {
+    // Exact, since units are powers of two.
+    if (unit)
+      value = arith::MulFOp::create(lb, value, unit);
+    Value term = arith::SelectOp::create(lb, counts, value, f32(lb, 0));
+    next.push_back(math::FmaOp::create(lb, weight, term, sum));
+  }
+  return next;
+}
+
+SmallVector<Value> RowMerger::emitSums(Value lseOffset, Value oOffset,
+                                       Value scalesOffset, Value &shift) {
+  shift = emitShift(emitMaximum(lseOffset));
+  SmallVector<Value> init(columns + 1, f32(b, 0));
+  return forEachSplit(
+      init,
+      [&](ImplicitLocOpBuilder &lb, Value split, Value isNew,
+          ValueRange carried) -> SmallVector<Value> {
+        Value weight = emitWeight(lb, loadLse(lb, lseOffset, split), shift);
+        if (isNew)
+          weight = arith::SelectOp::create(lb, isNew, weight, f32(lb, 0));
+        return addRun(
+            lb, weight,
+            [&] {
+              return loadRow(lb, facts.partialScales.name, scalesOffset, split);
+            },
+            [&] { return loadColumns(lb, oOffset, split); }, carried);
+      });
+}
+
+SmallVector<Value> RowMerger::emitLaneSums(Value lseOffset, Value oOffset,
+                                           Value scalesOffset, Value &shift) {
+  Value thread = arith::IndexCastUIOp::create(
+      b, b.getI32Type(), gpu::ThreadIdOp::create(b, gpu::Dimension::x));
+  Value lane = arith::AndIOp::create(b, thread, frame.i32(kLanes - 1));
+  Value last = frame.i32(int32_t(facts.splits - 1));
+  SmallVector<Value> lses, units;
+  for (int32_t first = 0; first < facts.splits; first += kLanes) {
+    // Lanes behind the last run read it again, and nobody asks them.
+    Value run = arith::ExtUIOp::create(
+        b, b.getI64Type(),
+        arith::MinSIOp::create(
+            b, arith::AddIOp::create(b, lane, frame.i32(first)), last));
+    lses.push_back(loadLse(b, lseOffset, run));
+    units.push_back(loadRow(b, facts.partialScales.name, scalesOffset, run));
+  }
+  SmallVector<SmallVector<Value>> values;
+  for (int64_t split = 0; split < facts.splits; ++split)
+    values.push_back(loadColumns(b, oOffset, frame.i64(split)));
+  auto larger = [&](Value x, Value y) -> Value {
+    return arith::MaximumFOp::create(b, x, y);
+  };
+  Value own = lses.front();
+  for (Value lse : ArrayRef(lses).drop_front())
+    own = larger(own, lse);
+  shift = emitShift(emitLargest(own, larger));
+  SmallVector<Value> weights;
+  for (Value lse : lses)
+    weights.push_back(emitWeight(b, lse, shift));
+  SmallVector<Value> sums(columns + 1, f32(b, 0));
+  for (int32_t split = 0; split < facts.splits; ++split) {
+    auto ofLane = [&](ArrayRef<Value> each) -> Value {
+      return NVVM::ShflOp::create(
+          b, b.getF32Type(), frame.i32(-1), each[split / kLanes],
+          frame.i32(split % kLanes), frame.i32(kLanes - 1), NVVM::ShflKind::idx,
+          UnitAttr());
+    };
+    sums = addRun(
+        b, ofLane(weights), [&] { return ofLane(units); },
+        [&] { return values[split]; }, sums);
+  }
+  return sums;
+}
+
 void RowMerger::emit(const MergedColumns &place) {
   Value lseOffset = emitOffset("partial_lse", 1, place, false);
   Value oOffset = emitOffset("partial_o", 1, place, true), scalesOffset;
@@ -409,41 +530,10 @@ void RowMerger::emit(const MergedColumns &place) {
         facts.getUnitColumns() == facts.valueDim
             ? emitOffset(scales.name, 1, place, false)
             : emitGroupOffset(scales.name, 1, place, facts.getUnitColumns());
-  Value m = emitMaximum(lseOffset);
-  // A row without any key has nothing to subtract.
-  Value isEmpty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, m,
-                                        f32(b, -kInfinity));
-  Value shift = arith::SelectOp::create(b, isEmpty, f32(b, 0), m);
-  SmallVector<Value> init(columns + 1, f32(b, 0));
-  SmallVector<Value> sums = forEachSplit(
-      init,
-      [&](ImplicitLocOpBuilder &lb, Value split, Value isNew,
-          ValueRange carried) -> SmallVector<Value> {
-        Value difference =
-            arith::SubFOp::create(lb, loadLse(lb, lseOffset, split), shift);
-        Value weight = call(lb, "llvm.nvvm.ex2.approx.ftz.f32",
-                            arith::MulFOp::create(
-                                lb, difference, f32(lb, llvm::numbers::log2e)));
-        if (isNew)
-          weight = arith::SelectOp::create(lb, isNew, weight, f32(lb, 0));
-        SmallVector<Value> next;
-        next.push_back(arith::AddFOp::create(lb, carried[0], weight));
-        Value unit;
-        if (scalesOffset)
-          unit = loadRow(lb, facts.partialScales.name, scalesOffset, split);
-        // What has no weight may be anything.
-        Value counts = arith::CmpFOp::create(lb, arith::CmpFPredicate::UNE,
-                                             weight, f32(lb, 0));
-        for (auto [value, sum] :
-             llvm::zip(loadColumns(lb, oOffset, split), carried.drop_front())) {
-          // Exact, since units are powers of two.
-          if (unit)
-            value = arith::MulFOp::create(lb, value, unit);
-          Value term = arith::SelectOp::create(lb, counts, value, f32(lb, 0));
-          next.push_back(math::FmaOp::create(lb, weight, term, sum));
-        }
-        return next;
-      });
+  Value shift;
+  SmallVector<Value> sums =
+      lanesDivideRuns() ? emitLaneSums(lseOffset, oOffset, scalesOffset, shift)
+                        : emitSums(lseOffset, oOffset, scalesOffset, shift);
   Value some =
       arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, sums[0], f32(b, 0));
   Value divisor = arith::SelectOp::create(b, some, sums[0], f32(b, 1));

@@ -3,6 +3,7 @@
 #include "attn/Schedule/Core/Outline.h"
 #include "HostEmitter.h"
 #include "WorkPlan.h"
+#include "attn/Dialect/Attn/IR/OccupancyAttr.h"
 #include "attn/Dialect/Attn/IR/Rung.h"
 #include "attn/Schedule/Core/CombineChoice.h"
 #include "attn/Schedule/Core/CombineSchedule.h"
@@ -13,6 +14,10 @@
 
 using namespace mlir;
 using namespace mlir::attn;
+
+/// CTAs of a step that merges that an SM holds where they wait for the step in
+/// front.
+static constexpr int64_t kMostMerging = 2;
 
 Outliner::Outliner(const TargetRow &target, SymbolTable &symbols)
     : target(target), symbols(symbols) {}
@@ -305,8 +310,12 @@ LogicalResult Outliner::outline(ProblemFacts facts, const Schedule &schedule,
   else
     for (const TensorFacts *result : {&facts.o, &facts.lse, &facts.oScales})
       if (result->isWorkspace())
-        written[result->value] = {module, *result, context.tensors,
-                                  shape.dealsRuns, shape.plannedRuns != 0};
+        written[result->value] = {module,
+                                  *result,
+                                  context.tensors,
+                                  shape.dealsRuns,
+                                  shape.plannedRuns != 0,
+                                  shape.fillsSMs};
   op.erase();
   return success();
 }
@@ -366,6 +375,12 @@ LogicalResult Outliner::outline(CombineOp op) {
   shape.programmatic = writer && startsEarly(target);
   gpu::GPUFuncOp kernel =
       createKernel(module, op.getKernelName(), frame, shape);
+  // Where the step in front leaves no room beside its CTAs, all of these would
+  // wait on the first SMs that are free.
+  std::optional<int64_t> ctas = countCombineCtas(*facts, plan);
+  if (writer && writer->fillsSMs && ctas &&
+      *ctas <= kMostMerging * int64_t(target.smCount))
+    kernel->setAttr(kMostCtasAttr, frame.b.getI64IntegerAttr(kMostMerging));
   if (shape.programmatic) {
     // What follows asks L2 for its keys while this waits.
     if (writer->isPlanned)

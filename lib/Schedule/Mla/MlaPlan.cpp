@@ -412,7 +412,7 @@ KernelShape MlaSchedule::getKernelShape(const ProblemFacts &facts,
   // number is right.
   if (plan.getScore() == ScoreWork::Own) {
     shape.cluster = plan.getCluster();
-    shape.releasesNext = true;
+    shape.releasesNext = shape.fillsSMs = true;
     shape.grid = {int64_t(target.getClusteredSMs(shape.cluster)), 1, 1};
     return shape;
   }

@@ -452,3 +452,8 @@ func.func private @f() attributes {attn.proof = {assumptions = ["A13"], profile 
 
 // expected-error @below {{expected 'attn.proof' to be a verdict}}
 func.func private @f() attributes {attn.proof = {verdict = "unchecked"}}
+
+// -----
+
+// expected-error @below {{expected 'attn.most_ctas_per_sm' to be a number above 0, got 0 : i64}}
+func.func private @no_ctas() attributes {attn.most_ctas_per_sm = 0 : i64}

@@ -41,6 +41,10 @@ public:
 /// Grid and block of the kernel.
 KernelShape getCombineShape(const CombineFacts &facts, CombinePlanAttr plan);
 
+/// CTAs of the kernel, if they are known.
+std::optional<int64_t> countCombineCtas(const CombineFacts &facts,
+                                        CombinePlanAttr plan);
+
 /// Emits the kernel's body at the frame's builder.
 void emitCombine(CombineFrame &frame, const CombineFacts &facts,
                  CombinePlanAttr plan);

@@ -40,6 +40,8 @@ struct KernelShape {
   /// The schedule says by itself, where its kernel has a next step, when CTAs
   /// of that may start.
   bool releasesNext = false;
+  /// Its CTAs leave no room on their SMs to those of the next step.
+  bool fillsSMs = false;
   /// The kernel merges the partial results of its runs of keys, in place of the
   /// attn.combine behind the problem.
   bool mergesRuns = false;

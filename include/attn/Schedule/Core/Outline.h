@@ -36,6 +36,8 @@ private:
     SmallVector<TensorFacts> tensors;
     /// Whether it deals runs, and whether a kernel in front of it does.
     bool areDealt = false, isPlanned = false;
+    /// Whether its CTAs leave no room on their SMs to those of the next step.
+    bool fillsSMs = false;
   };
   gpu::GPUModuleOp createModule(Operation *op);
 

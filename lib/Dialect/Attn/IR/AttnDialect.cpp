@@ -1,6 +1,7 @@
 //===- AttnDialect.cpp - Registration and attribute checks ----------------===//
 
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/IR/OccupancyAttr.h"
 #include "attn/Dialect/Attn/IR/ProofAttr.h"
 #include "attn/Dialect/Attn/IR/Rung.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -87,6 +88,13 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op,
       return op->emitOpError("expected 'attn.warps' to be one warp beside "
                              "'attn.teams', got ")
              << (grid ? Attribute(grid) : UnitAttr::get(getContext()));
+  }
+  if (name == kMostCtasAttr) {
+    auto ctas = dyn_cast<IntegerAttr>(attribute.getValue());
+    if (!ctas || ctas.getInt() < 1)
+      return op->emitOpError("expected 'attn.most_ctas_per_sm' to be a number "
+                             "above 0, got ")
+             << attribute.getValue();
   }
   if (name == kRungAttr) {
     if (!isa<gpu::GPUModuleOp>(op))

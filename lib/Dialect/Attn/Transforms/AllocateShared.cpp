@@ -8,6 +8,7 @@
 
 #include "attn/Analysis/BufferLiveness.h"
 #include "attn/Analysis/Placement.h"
+#include "attn/Dialect/Attn/IR/OccupancyAttr.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Target/TargetTable.h"
 #include "mlir/IR/Remarks.h"
@@ -313,6 +314,11 @@ LogicalResult AttnAllocateSharedPass::allocate(gpu::GPUFuncOp kernel,
     atPeak = std::to_string(teams) + " teams with " + atPeak;
     total = teams * llvm::alignTo(total, alignment);
     sum *= teams;
+  }
+  if (auto most = kernel->getAttrOfType<IntegerAttr>(kMostCtasAttr)) {
+    int64_t share = target.sharedBytesPerSM / (most.getInt() + 1) + 1 -
+                    int64_t(target.sharedBytesReserved);
+    total = std::max<int64_t>(total, llvm::alignTo(share, kLeastAlignment));
   }
   if (total > target.sharedBytesPerCTA)
     return kernel.emitError("shared memory does not fit: expected at most ")
