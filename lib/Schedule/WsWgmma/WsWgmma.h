@@ -60,6 +60,10 @@ struct RegisterBudget {
 /// registers for the scores of a block of more than 32 keys.
 inline constexpr int64_t kMostWidenedAhead = 192;
 
+/// The most columns of results that leave registers without spills beside a
+/// number for each row of keys, but staged.
+inline constexpr int64_t kMostBesideRowScales = 224;
+
 /// True for products in order beside more 8-bit columns. The loading thread has
 /// the fewest registers then: with 40 consumers spilled 4 to 40 bytes beside
 /// blocks of 64 keys, with 24 nobody did, or 4 of one sequence without a mask.

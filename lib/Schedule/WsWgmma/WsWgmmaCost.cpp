@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Copied/CopiedCost.h"
+#include "../Core/AttentionEmitter.h"
 #include "../Core/CommonChecks.h"
 #include "../Problem/BlockCount.h"
 #include "../Problem/TileBalance.h"
@@ -101,6 +102,40 @@ static bool isNarrowExpectedToSpill(const ProblemFacts &facts,
   return blockN > 192 || registers > 200;
 }
 
+/// What ptxas 13.0 was seen to spill beside a number for each row of keys. Of
+/// 112 and 128 columns: 4 bytes of 128 keys in pages of 16 or without a mask,
+/// 12 with a softcap and 20 where a counter deals tiles (of 96 columns and of
+/// 96 keys none). Of more than 224 columns: 4 to 12 of 64 keys unless rows are
+/// staged and nothing deals tiles, and 16 to 32 of 32 keys with QK ahead.
+static bool spillsBesideRowScales(const ProblemFacts &facts,
+                                  WsWgmmaPlanAttr plan) {
+  constexpr int64_t kFewKeys = 32, kMostKeys = 96, kMostColumns = 96;
+  if (facts.valueDim > kMostBesideRowScales)
+    return plan.getBlockN() <= kFewKeys
+               ? plan.getQkAhead()
+               : plan.getDynamic() ||
+                     plan.getEpilogue() != EpilogueKind::Staged;
+  return plan.getBlockN() > kMostKeys && facts.valueDim > kMostColumns &&
+         (plan.getDynamic() || plan.getLoaders() > 1 ||
+          !facts.mask.hasRight() || facts.mask.hasLeft() ||
+          getScoreCost(facts).registers != 0);
+}
+
+/// What it was seen to spill of 8-bit keys without numbers of rows: 4 bytes of
+/// 128 keys under a window that a counter deals, of 112 columns, and 4 of 256
+/// columns in order without a mask where two warps load.
+static bool spillsBesideWidening(const ProblemFacts &facts,
+                                 WsWgmmaPlanAttr plan) {
+  constexpr int64_t kMostKeys = 96, kMostColumns = 96, kWholeColumns = 128;
+  if (plan.getDynamic() && facts.mask.hasLeft() &&
+      plan.getBlockN() > kMostKeys && facts.valueDim > kMostColumns &&
+      facts.valueDim < kWholeColumns)
+    return true;
+  return widensInOrder(facts, plan) && plan.getLoaders() > 1 &&
+         facts.mask.getKind() == MaskKind::None &&
+         facts.valueDim > kMostBesideRowScales;
+}
+
 bool WsWgmmaSchedule::isExpectedToSpill(const ProblemFacts &facts,
                                         PlanAttrInterface planAttr,
                                         const TargetRow &) const {
@@ -110,6 +145,10 @@ bool WsWgmmaSchedule::isExpectedToSpill(const ProblemFacts &facts,
   // Three rows of 48 columns in f32 where a thread widens 48 keys of 96: 176
   // bytes.
   if (facts.kScales && plan.getBlockN() % 32 != 0)
+    return true;
+  if (facts.kScales
+          ? spillsBesideRowScales(facts, plan)
+          : facts.hasNarrowKeys() && spillsBesideWidening(facts, plan))
     return true;
   // Scores, accumulator and the probabilities of a block: 64 rows of a
   // warpgroup are half a register a column and thread. ptxas 13.0 was seen to

@@ -246,6 +246,8 @@ static bool isNarrowWindow(const ProblemFacts &facts) {
 /// times at 4096, 0.99 under a causal mask, and 0.97 at head dimension 128.
 static EpilogueKind chooseEpilogue(const ProblemFacts &facts) {
   constexpr int64_t kMostKeys = 1024;
+  if (facts.kScales && facts.valueDim > kMostBesideRowScales)
+    return EpilogueKind::Staged;
   if (!canStoreByTma(facts) || isWide(facts))
     return EpilogueKind::Auto;
   int64_t bytes = facts.valueDim * facts.outType.getIntOrFloatBitWidth() / 8;
