@@ -104,9 +104,9 @@ static bool isNarrowExpectedToSpill(const ProblemFacts &facts,
 
 /// What ptxas 13.0 was seen to spill beside a number for each row of keys. Of
 /// 112 and 128 columns: 4 bytes of 128 keys in pages of 16 or without a mask,
-/// 12 with a softcap and 20 where a counter deals tiles (of 96 columns and of
-/// 96 keys none). Of more than 224 columns: 4 to 12 of 64 keys unless rows are
-/// staged and nothing deals tiles, and 16 to 32 of 32 keys with QK ahead.
+/// 12 where scores change and 20 where a counter deals tiles (of 96 columns and
+/// of 96 keys none). Of more than 224 columns: 4 to 12 of 64 keys unless rows
+/// are staged and nothing deals tiles, and 16 to 32 of 32 keys with QK ahead.
 static bool spillsBesideRowScales(const ProblemFacts &facts,
                                   WsWgmmaPlanAttr plan) {
   constexpr int64_t kFewKeys = 32, kMostKeys = 96, kMostColumns = 96;
