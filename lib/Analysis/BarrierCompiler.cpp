@@ -82,7 +82,7 @@ static bool isHarmless(Operation *op) {
   // Between grids, which share no barriers, and among the lanes of a warp; a
   // conversion and hints to caches, of which their dialect says nothing.
   if (isa<NVVM::GriddepcontrolOp, NVVM::ShflOp, NVVM::ConvertF32x2ToF8x2Op,
-          NVVM::CpAsyncBulkPrefetchOp, NVVM::PrefetchOp>(op))
+          NVVM::PrefetchOp>(op))
     return true;
   // A hint on a map.
   if (auto copy = dyn_cast<BulkCopyOpInterface>(op))

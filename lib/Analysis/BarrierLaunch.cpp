@@ -63,26 +63,13 @@ bool barriers::dependsOnLaunch(const Program &program, Operation *op) {
 // Words of global memory
 //===----------------------------------------------------------------------===//
 
-/// True for an op in front of the wait for the grid in front of the kernel,
-/// until which that may write; behind it the kernel has the memory for itself.
-static bool isBeforeWait(Operation *op, gpu::GPUFuncOp kernel) {
-  Operation *outer = kernel.getBody().findAncestorOpInRegion(*op);
-  return outer &&
-         llvm::any_of(outer->getBlock()->getOps<NVVM::GriddepcontrolOp>(),
-                      [&](NVVM::GriddepcontrolOp wait) {
-                        return wait.getKind() ==
-                                   NVVM::GridDepActionKind::wait &&
-                               outer->isBeforeInBlock(wait);
-                      });
-}
-
 /// True if all that is done with a pointer is to load from it.
-static bool isOnlyRead(Value pointer, gpu::GPUFuncOp kernel) {
-  return llvm::all_of(pointer.getUsers(), [&](Operation *user) {
+static bool isOnlyRead(Value pointer) {
+  return llvm::all_of(pointer.getUsers(), [](Operation *user) {
     if (auto element = dyn_cast<LLVM::GEPOp>(user))
-      return isOnlyRead(element.getResult(), kernel);
+      return isOnlyRead(element.getResult());
     if (auto load = dyn_cast<LLVM::LoadOp>(user))
-      return !load.getVolatile_() || isBeforeWait(load, kernel);
+      return !load.getVolatile_();
     return isa<DealRunOp>(user);
   });
 }
@@ -91,7 +78,7 @@ static bool isOnlyRead(Value pointer, gpu::GPUFuncOp kernel) {
 static bool isReadArgument(Value pointer, gpu::GPUFuncOp kernel) {
   auto argument = dyn_cast<BlockArgument>(pointer);
   return argument && argument.getOwner()->getParentOp() == kernel &&
-         isOnlyRead(argument, kernel);
+         isOnlyRead(argument);
 }
 
 std::pair<std::string, SmallVector<Value>>
@@ -108,7 +95,7 @@ barriers::getGlobalAddress(LLVM::LoadOp load, gpu::GPUFuncOp kernel) {
     llvm::append_range(indices, element.getDynamicIndices());
     pointer = element.getBase();
   }
-  if (load.getVolatile_() || !isReadArgument(pointer, kernel))
+  if (!isReadArgument(pointer, kernel))
     text.clear();
   else
     os << " of argument " << cast<BlockArgument>(pointer).getArgNumber();

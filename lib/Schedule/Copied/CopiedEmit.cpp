@@ -447,8 +447,6 @@ LogicalResult CopiedEmitter::emitTile() {
   auto body = [&](OpBuilder &builder, Location loc, Value key,
                   ValueRange carried) {
     ImplicitLocOpBuilder lb(loc, builder);
-    if (releasesLate())
-      emitRelease(lb, key);
     FailureOr<RunningState> next =
         emitBlock(lb, from, key, RunningState(carried));
     status = success(succeeded(next));

@@ -11,10 +11,6 @@ namespace mlir::attn {
 /// Emits the kernel of a plan in tile IR.
 LogicalResult emitCopied(KernelContext &context, const CopiedPlan &plan);
 
-/// Emits what such a kernel does before it waits for the one in front of it:
-/// L2 is asked for its first keys if that one dealt the runs.
-void emitCopiedEarly(KernelContext &context, const CopiedPlan &plan);
-
 } // namespace mlir::attn
 
 #endif // ATTN_LIB_SCHEDULE_COPIED_COPIEDEMIT_H

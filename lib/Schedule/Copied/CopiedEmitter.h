@@ -22,21 +22,8 @@ public:
     hasWholeMaxima = facts.hasWholeMaxima();
   }
   LogicalResult run();
-  /// Asks L2 for the first blocks of the tile's run (CopiedEarly.cpp).
-  void askForKeys();
 
 private:
-  /// True if the next step may start when few keys of the run are left, and not
-  /// before.
-  bool releasesLate() const {
-    return context.programmatic && plan.plansWork() && !facts.mergesRuns();
-  }
-  /// Asks L2 for keys, or for values if `isValues`, of `rows` rows of the batch
-  /// or page `lead` from `first` on.
-  void emitRequest(Value lead, Value first, int64_t rows, Value isValues);
-  /// Says so if the block that starts at `key` is one of the last ones.
-  void emitRelease(ImplicitLocOpBuilder &lb, Value key);
-
   /// A part of a block: its scores, the keys that they were made of, which are
   /// several slots of columns of 8-bit latent keys, and the slot of the scales
   /// of these.

@@ -31,7 +31,7 @@ public:
         packHeads(plan.getPackHeads()), score(ScoreWork::Twice),
         softmax(plan.getSoftmax()), epilogue(plan.getEpilogue()),
         combine(plan.getCombine()), dealtRuns(plan.getDealtRuns()),
-        headTeams(plan.getCtaHeads()), ctasPerSM(plan.getCtasPerSm()),
+        headTeams(plan.getCtaHeads()),
         hasPlannedWork(plan.getPlanWork() && plan.getDealtRuns()),
         hasLoadedQueries(plan.getQInRegs() && plan.getWarpsN() == 1 &&
                          plan.getBlockN() <= kMostBesideLoaded) {}
@@ -116,8 +116,6 @@ public:
   }
   /// True if a kernel in front deals them.
   bool plansWork() const { return hasPlannedWork; }
-  /// CTAs that an SM holds at once, for plans that deal runs.
-  int64_t getCTAsPerSM() const { return ctasPerSM; }
 
 private:
   /// Keys of a block beside which `decode` loads queries to registers: with
@@ -139,7 +137,7 @@ private:
   TileOrder order = TileOrder::RowMajor;
   EpilogueKind epilogue;
   CombineWay combine = CombineWay::Kernel;
-  int64_t dealtRuns = 0, headTeams = 1, ctasPerSM = 1;
+  int64_t dealtRuns = 0, headTeams = 1;
   bool hasPlannedWork = false, hasLoadedQueries = false;
 };
 

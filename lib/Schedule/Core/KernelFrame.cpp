@@ -149,6 +149,5 @@ Value KernelFrame::loadElement(StringRef name, Value index) {
   Value address = LLVM::GEPOp::create(b, pointer.getType(), tensor->elementType,
                                       pointer, ValueRange{index});
   return LLVM::LoadOp::create(b, tensor->elementType, address,
-                              tensor->elementType.getIntOrFloatBitWidth() / 8,
-                              /*isVolatile=*/readsEarly);
+                              tensor->elementType.getIntOrFloatBitWidth() / 8);
 }

@@ -89,7 +89,6 @@ public:
                        int64_t column) override;
   bool isBounded() const override { return true; }
   Value emitLead(Value first) override;
-  int64_t getMostRows() const override { return facts.pageSize; }
   Value emitIsAbsent(Value lead) override;
   KeyRows emitRows(Value first) override;
 

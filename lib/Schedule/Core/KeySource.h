@@ -10,7 +10,6 @@
 #define ATTN_LIB_SCHEDULE_CORE_KEYSOURCE_H
 
 #include "RowViews.h"
-#include <limits>
 #include <memory>
 
 namespace mlir::attn {
@@ -51,10 +50,6 @@ public:
   /// last key is read. Only if bounded.
   virtual Value emitLead(Value first) {
     llvm_unreachable("only of bounded keys");
-  }
-  /// How many keys such a batch or page has at most.
-  virtual int64_t getMostRows() const {
-    return std::numeric_limits<int64_t>::max();
   }
   /// Whether that is outside of the pool, i1; null if it never is.
   virtual Value emitIsAbsent(Value lead) { return {}; }

@@ -279,11 +279,8 @@ LogicalResult Outliner::outline(ProblemFacts facts, const Schedule &schedule,
     outlineWorkPlan(module, facts, target);
   gpu::GPUFuncOp kernel =
       createKernel(module, op.getKernelName(), context, shape);
-  context.programmatic = shape.programmatic;
-  if (shape.programmatic) {
-    schedule.emitEarly(context, plan);
+  if (shape.programmatic)
     emitGridControl(context.b, NVVM::GridDepActionKind::wait);
-  }
   // Once all CTAs run, nobody waits for the place that those of the next step
   // take.
   if (shape.programmatic && !combine && !shape.releasesNext)
@@ -310,12 +307,8 @@ LogicalResult Outliner::outline(ProblemFacts facts, const Schedule &schedule,
   else
     for (const TensorFacts *result : {&facts.o, &facts.lse, &facts.oScales})
       if (result->isWorkspace())
-        written[result->value] = {module,
-                                  *result,
-                                  context.tensors,
-                                  shape.dealsRuns,
-                                  shape.plannedRuns != 0,
-                                  shape.fillsSMs};
+        written[result->value] = {module, *result, context.tensors,
+                                  shape.dealsRuns, shape.fillsSMs};
   op.erase();
   return success();
 }
@@ -381,12 +374,8 @@ LogicalResult Outliner::outline(CombineOp op) {
   if (writer && writer->fillsSMs && ctas &&
       *ctas <= kMostMerging * int64_t(target.smCount))
     kernel->setAttr(kMostCtasAttr, frame.b.getI64IntegerAttr(kMostMerging));
-  if (shape.programmatic) {
-    // What follows asks L2 for its keys while this waits.
-    if (writer->isPlanned)
-      emitGridControl(frame.b, NVVM::GridDepActionKind::launch_dependents);
+  if (shape.programmatic)
     emitGridControl(frame.b, NVVM::GridDepActionKind::wait);
-  }
   emitCombine(frame, *facts, plan);
   kernel->setAttr(AttnDialect::kLaunchAttr,
                   buildLaunchAttr(frame, shape, /*problem=*/DictionaryAttr(),

@@ -32,7 +32,6 @@ public:
                         const TargetRow &target) const override;
   KernelShape getKernelShape(const ProblemFacts &facts, PlanAttrInterface plan,
                              const TargetRow &target) const override;
-  void emitEarly(KernelContext &context, PlanAttrInterface plan) const override;
   LogicalResult emit(KernelContext &context,
                      PlanAttrInterface plan) const override;
 };

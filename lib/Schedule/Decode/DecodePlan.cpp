@@ -171,17 +171,11 @@ KernelShape DecodeSchedule::getKernelShape(const ProblemFacts &facts,
   shape.dealsRuns = plan.getDealtRuns() != 0;
   if (plan.getPlanWork())
     shape.plannedRuns = plan.getDealtRuns();
-  shape.releasesNext = shape.plannedRuns != 0;
   shape.threads = plan.getThreads();
   shape.warps = {{1, plan.getWarpsN()}};
   shape.teams = plan.getWarps() / plan.getWarpsN();
   shape.ctasPerSM = plan.getCtasPerSm();
   return shape;
-}
-
-void DecodeSchedule::emitEarly(KernelContext &context,
-                               PlanAttrInterface plan) const {
-  emitCopiedEarly(context, cast<DecodePlanAttr>(plan));
 }
 
 LogicalResult DecodeSchedule::emit(KernelContext &context,

@@ -147,11 +147,6 @@ public:
   Value widen(Value value);
   /// Loads element `index` (i64) of a rank-1 tensor.
   Value loadElement(StringRef name, Value index);
-  /// While it is set, loads take what is there though others may write
-  /// meanwhile, and leave nothing in L1.
-  bool readsEarly = false;
-  /// The kernel awaits the one in front of it by itself (KernelShape).
-  bool programmatic = false;
 
 protected:
   const TensorFacts *findTensor(StringRef name) const;

@@ -34,8 +34,8 @@ private:
     TensorFacts result;
     /// The tensors of the writer's launch.
     SmallVector<TensorFacts> tensors;
-    /// Whether it deals runs, and whether a kernel in front of it does.
-    bool areDealt = false, isPlanned = false;
+    /// Whether it deals runs.
+    bool areDealt = false;
     /// Whether its CTAs leave no room on their SMs to those of the next step.
     bool fillsSMs = false;
   };

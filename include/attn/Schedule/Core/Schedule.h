@@ -169,12 +169,6 @@ public:
                                      PlanAttrInterface plan,
                                      const TargetRow &target) const = 0;
 
-  /// Emits what a kernel that starts early does before it waits for the one in
-  /// front of it, at the context's builder; nothing if not overridden. It may
-  /// not touch memory but by hints, and by reads that say that others may write
-  /// meanwhile (KernelFrame::readsEarly).
-  virtual void emitEarly(KernelContext &, PlanAttrInterface) const {}
-
   /// Emits the kernel's body in tile IR at the context's builder. Fails with a
   /// diagnostic; without one, whoever called names the schedule.
   virtual LogicalResult emit(KernelContext &context,
