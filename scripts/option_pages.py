@@ -204,10 +204,11 @@ def compile(
     parameters of the plan by name. Without `plan` and `schedule`, measured plans
     come before the cost model's: those of the file `plan_table`, then, with
     `shipped_plans`, the compiler's own (docs/Autotuning.md). With `split_keys` the
-    keys of a server (pages or `kv_lengths`) are cut into runs, which the same
-    launch merges, where that is expected to be faster. `partials` is the type of what
-    runs write for that: "f32", "f16" with a scale for each row, or "bf16"; "auto" is
-    "f16" for latent attention (`rope_dim`), else "f32".
+    keys of a server (pages or `kv_lengths`), or of 16 queries at most, are cut into
+    runs, which the same launch merges, where that is expected to be faster. `partials`
+    is the type of what runs write for that: "f32", "f16" with a scale for each row or
+    part of its columns, or "bf16"; "auto" is "f16" for latent attention (`rope_dim`),
+    else "f32".
 
     Kernels are cached in memory and on disk, by problem, plan, chip and
     compiler. Raises CompileError with the compiler's text and places.

@@ -149,7 +149,7 @@ def AttnExpandPipelinePass : Pass<"attn-expand-pipeline", "::mlir::gpu::GPUModul
     alone in `left`, and vanishes in `interior`. `attn.online_softmax` becomes
     reductions, exponentials and arithmetic; one without accumulator takes an
     `attn.rare` without results, on the condition that some factor is not 1, into
-    its own rare path.
+    its own rare path. With `whole` each new maximum is rounded up where it is made.
 
     `attn.issue_loop` becomes a loop for each run of steps in which the same
     statements run, with the acquires and releases of the slots that they use.
