@@ -211,11 +211,7 @@ def check(torch, gpu_check, name: str, options: argparse.Namespace) -> bool:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--make", action="store_true", help="compile the bundles instead")
-    parser.add_argument("--chip", default="sm_90a")
-    parser.add_argument("--compile", default=gpu_pages.ROOT / "build/bin/attn-compile")
+    parser = gpu_pages.make_parser(__doc__, "sm_90a")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--replays", type=int, default=2000)
     parser.add_argument("--time", type=float, default=600, help="seconds after which no cell starts")

@@ -396,11 +396,7 @@ def run(torch, name: str, cell: Cell, folder: pathlib.Path) -> bool:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--make", action="store_true", help="compile the bundles instead")
-    parser.add_argument("--chip", default="sm_90a")
-    parser.add_argument("--compile", default=gpu_pages.ROOT / "build/bin/attn-compile")
+    parser = gpu_pages.make_parser(__doc__, "sm_90a")
     parser.add_argument("--only", default="", help="cells whose names begin so")
     parser.add_argument("--time", type=float, default=600, help="seconds until no cell starts")
     options = parser.parse_args()

@@ -364,15 +364,21 @@ def check(torch, gpu_check, path: pathlib.Path, options: argparse.Namespace) -> 
     return good
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+def make_parser(description: str, chip: str) -> argparse.ArgumentParser:
+    """What scripts ask for whose bundles are made here and run elsewhere."""
+    parser = argparse.ArgumentParser(description=description.split("\n\n")[0])
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--make", action="store_true", help="compile the bundles instead")
+    parser.add_argument("--chip", default=chip)
+    parser.add_argument("--compile", default=ROOT / "build/bin/attn-compile")
+    return parser
+
+
+def main() -> int:
+    parser = make_parser(__doc__, "sm_80")
     parser.add_argument("--serving", action="store_true", help="the cells of servers")
     parser.add_argument("--narrow", action="store_true", help="these with 8-bit keys as well")
     parser.add_argument("--latent", action="store_true", help="the cells of latent attention")
-    parser.add_argument("--chip", default="sm_80")
-    parser.add_argument("--compile", default=ROOT / "build/bin/attn-compile")
     parser.add_argument("--keys", type=int, default=1024, help="longest sequence")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)

@@ -69,7 +69,7 @@ def test_latent(on_cpu):  # noqa: F811
     wrapper = BatchMLAPagedAttentionWrapper(torch.empty(8))
     counts = torch.arange(4, dtype=torch.int32)
     options = (4, 32, 16, 16, False, 0.25, torch.float16, torch.float16)
-    wrapper.plan(counts, indptr, indices, lengths, *options)
+    wrapper.plan(*lists, *options)
     o, lse = wrapper.run(q[..., :32], q[..., 32:], pool[..., :32], pool[..., 32:], return_lse=True)
     want, log = decode_latent(q, pool, table, lengths, 32, 0.25)
     torch.testing.assert_close(o, want)
@@ -120,33 +120,33 @@ def test_graph(monkeypatch):
         wrapper.run(q, (k.transpose(1, 2).contiguous().transpose(1, 2), v))
 
 
-def test_latent_graph(monkeypatch):
+def make_latent_graph(monkeypatch):
+    """q and a pool, lists to plan with, and a wrapper of graphs whose plans are kept."""
     monkeypatch.setattr(_Plan, "made", [])
     monkeypatch.setattr(_mla, "DecodePlan", _Plan)
     q, pool, table, lengths = make_latent()
     indptr, indices, _ = make_lists(table, lengths)
-    counts = torch.arange(4, dtype=torch.int32)
-    wrapper = BatchMLAPagedAttentionWrapper(torch.empty(8), True, counts, indptr, indices, lengths, max_pages=8)
+    lists = (torch.arange(4, dtype=torch.int32), indptr, indices, lengths)
+    return q, pool, lists, BatchMLAPagedAttentionWrapper(torch.empty(8), True, *lists, max_pages=8)
+
+
+def test_latent_graph(monkeypatch):
+    q, pool, lists, wrapper = make_latent_graph(monkeypatch)
     options = (4, 32, 16, 16, False, 0.25, torch.float16, torch.float16)
     for _ in range(2):
-        wrapper.plan(counts, indptr, indices, lengths, *options)
+        wrapper.plan(*lists, *options)
         assert (wrapper.run(query=q, kv_cache=pool) == 7).all()
     (plan,) = _Plan.made
     assert plan.options["latent"] and plan.options["max_pages"] == 8 and len(plan.plans) == 2
-    wrapper.plan(counts, indptr, indices, lengths, *options[:6], torch.bfloat16, torch.bfloat16)
+    wrapper.plan(*lists, *options[:6], torch.bfloat16, torch.bfloat16)
     wrapper.run(query=q.bfloat16(), kv_cache=pool.bfloat16())
     assert [each.options["dtype"] for each in _Plan.made] == ["f16", "bf16"]
 
 
 def test_latent_graph_of_8_bits(monkeypatch):
     """Rotated columns whose unit is another one are the queries' business."""
-    monkeypatch.setattr(_Plan, "made", [])
-    monkeypatch.setattr(_mla, "DecodePlan", _Plan)
-    q, pool, table, lengths = make_latent()
-    indptr, indices, _ = make_lists(table, lengths)
-    counts = torch.arange(4, dtype=torch.int32)
-    wrapper = BatchMLAPagedAttentionWrapper(torch.empty(8), True, counts, indptr, indices, lengths, max_pages=8)
-    wrapper.plan(counts, indptr, indices, lengths, 4, 32, 16, 16, False, 0.25, torch.float16, torch.float8_e4m3fn)
+    q, pool, lists, wrapper = make_latent_graph(monkeypatch)
+    wrapper.plan(*lists, 4, 32, 16, 16, False, 0.25, torch.float16, torch.float8_e4m3fn)
     pool = pool.to(torch.float8_e4m3fn)
     parts = (q[..., :32].clone(), q[..., 32:].clone()), (pool[..., :32], pool[..., 32:])
     for rotated in (0.5, 0.125):

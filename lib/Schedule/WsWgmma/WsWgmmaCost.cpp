@@ -107,9 +107,12 @@ static bool isNarrowExpectedToSpill(const ProblemFacts &facts,
 /// 12 where scores change and 20 where a counter deals tiles (of 96 columns and
 /// of 96 keys none). Of more than 224 columns: 4 to 12 of 64 keys unless rows
 /// are staged and nothing deals tiles, and 16 to 32 of 32 keys with QK ahead.
+/// Three rows of 48 columns in f32, where a thread widens 48 keys of 96: 176.
 static bool spillsBesideRowScales(const ProblemFacts &facts,
                                   WsWgmmaPlanAttr plan) {
   constexpr int64_t kFewKeys = 32, kMostKeys = 96, kMostColumns = 96;
+  if (plan.getBlockN() % 32 != 0)
+    return true;
   if (facts.valueDim > kMostBesideRowScales)
     return plan.getBlockN() <= kFewKeys
                ? plan.getQkAhead()
@@ -127,13 +130,14 @@ static bool spillsBesideRowScales(const ProblemFacts &facts,
 static bool spillsBesideWidening(const ProblemFacts &facts,
                                  WsWgmmaPlanAttr plan) {
   constexpr int64_t kMostKeys = 96, kMostColumns = 96, kWholeColumns = 128;
+  constexpr int64_t kMostInOrder = 224;
   if (plan.getDynamic() && facts.mask.hasLeft() &&
       plan.getBlockN() > kMostKeys && facts.valueDim > kMostColumns &&
       facts.valueDim < kWholeColumns)
     return true;
   return widensInOrder(facts, plan) && plan.getLoaders() > 1 &&
          facts.mask.getKind() == MaskKind::None &&
-         facts.valueDim > kMostBesideRowScales;
+         facts.valueDim > kMostInOrder;
 }
 
 bool WsWgmmaSchedule::isExpectedToSpill(const ProblemFacts &facts,
@@ -142,10 +146,6 @@ bool WsWgmmaSchedule::isExpectedToSpill(const ProblemFacts &facts,
   auto plan = cast<WsWgmmaPlanAttr>(planAttr);
   if (facts.isNarrow() && !needsTransposer(facts) && plan.getBlockM() <= 128)
     return isNarrowExpectedToSpill(facts, plan);
-  // Three rows of 48 columns in f32 where a thread widens 48 keys of 96: 176
-  // bytes.
-  if (facts.kScales && plan.getBlockN() % 32 != 0)
-    return true;
   if (facts.kScales
           ? spillsBesideRowScales(facts, plan)
           : facts.hasNarrowKeys() && spillsBesideWidening(facts, plan))

@@ -19,8 +19,7 @@ void mlir::attn::sim::describeInstructions(const ProgramImpl &program,
     for (unsigned i = 0; i < inst.numOps; ++i) {
       if (inst.ops[i].cls == RegClass::Sink)
         continue;
-      bool isWritten = i < 64 && inst.written >> i & 1;
-      (isWritten ? info.writes : info.reads).push_back(inst.ops[i].meta);
+      (inst.writes(i) ? info.writes : info.reads).push_back(inst.ops[i].meta);
     }
     if (inst.hasGuard)
       info.reads.push_back(inst.guardMeta);

@@ -28,8 +28,7 @@ void mlir::attn::sim::markLoadedRegisters(ProgramImpl &program) {
       if (!isLoad && inst.cls != InstClass::Move)
         continue;
       for (auto [i, o] : llvm::enumerate(getOperands(inst)))
-        if (o.cls != RegClass::Sink && i < 64 && inst.written >> i & 1 &&
-            !loaded[o.meta]) {
+        if (o.cls != RegClass::Sink && inst.writes(i) && !loaded[o.meta]) {
           loaded.set(o.meta);
           changes = true;
         }

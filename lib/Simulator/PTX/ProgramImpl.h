@@ -105,6 +105,10 @@ struct Inst {
   /// wgmma itself.
   bool feedsProduct = false;
   InstClass cls = InstClass::Other;
+
+  bool writes(unsigned operand) const {
+    return operand < 64 && (written >> operand & 1) != 0;
+  }
 };
 
 /// How a constant slot is filled for a warp.

@@ -29,7 +29,7 @@ void mlir::attn::sim::markProductRegisters(ProgramImpl &program) {
       if (inst.cls == InstClass::Wgmma || inst.feedsProduct)
         continue;
       for (auto [i, o] : llvm::enumerate(getOperands(inst)))
-        if (i < 64 && inst.written >> i & 1 && isRegister(o) && used[o.meta])
+        if (inst.writes(i) && isRegister(o) && used[o.meta])
           inst.feedsProduct = true;
       if (!inst.feedsProduct || inst.cls != InstClass::Move)
         continue;

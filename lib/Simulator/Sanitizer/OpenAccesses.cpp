@@ -16,7 +16,7 @@ static bool tracksOpen(const Exec &x) {
 static bool setLoad(OpenAccesses &open, const Inst &I, uint32_t load) {
   bool any = false;
   for (unsigned i = 0; i < I.numOps; ++i) {
-    if (!(I.written >> i & 1) || I.ops[i].cls == RegClass::Sink)
+    if (!I.writes(i) || I.ops[i].cls == RegClass::Sink)
       continue;
     open.loadOf[I.ops[i].meta] = load;
     any = true;
@@ -49,7 +49,7 @@ void mlir::attn::sim::noteUse(Warp &warp, const Inst &I) {
     if (!load || I.ops[i].cls == RegClass::Sink)
       continue;
     // Of a copy nothing may be left when the program is assembled.
-    if (isCopy && !(I.written >> i & 1)) {
+    if (isCopy && !I.writes(i)) {
       copied = load;
       continue;
     }

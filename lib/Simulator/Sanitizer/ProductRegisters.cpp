@@ -14,13 +14,13 @@ void mlir::attn::sim::noteProductWrite(Exec &x, const Inst &I) {
   if (I.cls == InstClass::Move) {
     write = RegisterWrite();
     for (unsigned i = 0; i < I.numOps; ++i)
-      if (!(i < 64 && I.written >> i & 1) && I.ops[i].cls != RegClass::Sink &&
+      if (!I.writes(i) && I.ops[i].cls != RegClass::Sink &&
           state.written[I.ops[i].meta].fences == state.fences)
         write = state.written[I.ops[i].meta];
   }
   // What a product in flight will write has a report of its own.
-  for (unsigned i = 0; i < I.numOps && i < 64; ++i)
-    if (I.written >> i & 1 && I.ops[i].cls != RegClass::Sink &&
+  for (unsigned i = 0; i < I.numOps; ++i)
+    if (I.writes(i) && I.ops[i].cls != RegClass::Sink &&
         !(x.origin[I.ops[i].meta] & InFlightOrigin))
       state.written[I.ops[i].meta] = write;
 }

@@ -57,6 +57,18 @@ TEST(Wgmma, SharedOperands) {
   }
 }
 
+// A warpgroup runs `body`; then its threads store registers 100 to 103.
+static Outcome runAccumulators(const std::string &body) {
+  LaunchConfig config;
+  config.block = {128, 1, 1};
+  config.dynamicShared = 8192;
+  std::string store = "mul.wide.u32 %d2, %r0, 16;\nadd.s64 %d3, %d1, %d2;\n"
+                      "st.global.v4.b32 [%d3], " +
+                      list("%r", 100, 4) + ";\n";
+  return runText(wrapKernel(body + store, "sm_90a"), operands(64, 16), 128 * 16,
+                 config);
+}
+
 // Its registers are the product's until it is waited for, also where another
 // product follows that adds to what was written.
 TEST(Wgmma, AccumulatorsAreLeftAlone) {
@@ -71,15 +83,8 @@ TEST(Wgmma, AccumulatorsAreLeftAlone) {
                        descriptor(11, 1024 + 2048, false);
     for (int i = 0; i < 4; ++i)
       body += "mov.b32 %r10" + std::to_string(i) + ", 0;\n";
-    body += "wgmma.fence.sync.aligned;\n" + product + before + product + after +
-            "mul.wide.u32 %d2, %r0, 16;\nadd.s64 %d3, %d1, %d2;\n"
-            "st.global.v4.b32 [%d3], " +
-            list("%r", 100, 4) + ";\n";
-    LaunchConfig config;
-    config.block = {128, 1, 1};
-    config.dynamicShared = 8192;
-    return runText(wrapKernel(body, "sm_90a"), operands(64, 16), 128 * 16,
-                   config);
+    body += "wgmma.fence.sync.aligned;\n" + product + before + product + after;
+    return runAccumulators(body);
   };
   std::string wait = "wgmma.wait_group.sync.aligned 0;\n";
   std::string scale = "mul.f32 %r102, %r102, 0f40000000;\n";
@@ -112,15 +117,8 @@ TEST(Wgmma, RegistersAreFenced) {
     for (int i = 0; i < 4; ++i)
       body += "mov.b32 %r10" + std::to_string(i) + ", 0;\nadd.s32 %r11" +
               std::to_string(i) + ", %r0, 1;\n";
-    body += fence + behindTheFence + product + between + product +
-            "mul.wide.u32 %d2, %r0, 16;\nadd.s64 %d3, %d1, %d2;\n"
-            "st.global.v4.b32 [%d3], " +
-            list("%r", 100, 4) + ";\n";
-    LaunchConfig config;
-    config.block = {128, 1, 1};
-    config.dynamicShared = 8192;
-    return runText(wrapKernel(body, "sm_90a"), operands(64, 16), 128 * 16,
-                   config);
+    body += fence + behindTheFence + product + between + product;
+    return runAccumulators(body);
   };
   std::string scale = "mul.f32 %r102, %r102, 0f40000000;\n";
   std::string fragment = "add.s32 %r112, %r112, 1;\n";

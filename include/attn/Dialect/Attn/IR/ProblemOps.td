@@ -298,8 +298,8 @@ def Attn_CombineOp : Attn_Op<"combine", [
     exactly beside partial outputs of f16, `partial_o[s]` is the stored numbers times
     `partial_scales[s]`, of their row and group of columns, as `out_scales` of
     `attn.attention` says. `out_scale` multiplies o before it is rounded to an 8-bit
-    type. With `out_group = N` the last output is `o_scales`: each N columns of a row of an 8-bit o have a scale, as `out_scales` of
-    `attn.attention` says, which the op writes.
+    type. With `out_group = N` the last output is `o_scales`: each N columns of a row of an
+    8-bit o have a scale, as `out_scales` of `attn.attention` says, which the op writes.
 
     The kernel that computes the partial results may do the merge too, where its
     plan says `combine = launch`; there is no kernel of the op then.
