@@ -79,15 +79,34 @@ static constexpr double kLoadLatency = 1030, kLoadBytes = 29.5,
 /// of the best plan without (768 sequences of 1024 keys, H200).
 static constexpr double kOwnFactor = 0.92;
 
-/// What many tiles of up to 32 rows take longer than with two CTAs of mma.sync:
-/// 1.03 to 1.05 times the time (16 and 32 heads, H100 and H200). Few tiles of
-/// up to 16 rows, in half as many runs, 1.01 to 1.10 in seven batches, with 20
-/// and 32 rows 0.93 to 0.97 (H100).
+/// What many tiles of up to 16 rows take longer than with two CTAs of mma.sync:
+/// 1.03 to 1.05 times the time (16 heads, H100 and H200). Few tiles of up to 16
+/// rows, in half as many runs, 1.01 to 1.10 in seven batches, with 20 and 32
+/// rows 0.93 to 0.97 (H100).
 static constexpr double kFewRowsFactor = 1.04;
 static constexpr int64_t kFewRows = 16;
-/// The same of few tiles whose keys cp.async copies, pages of a key: 1.003 to
-/// 1.007 times the time (H100), which is less than between numbers of runs.
+/// The same of many tiles of 17 to 32 rows: 0.993 to 1.013 times the time on an
+/// H100, 0.88 to 0.93 on an H200, whose DRAM does not hide the fragments (20,
+/// 24 and 32 heads). This takes it in both.
+static constexpr double kMiddleRowsFactor = 0.98;
+/// The same of up to 32 rows whose keys cp.async copies, pages of a key: 1.044
+/// and 1.02 times the time with many tiles (H100 and H200), with few 1.003 to
+/// 1.007 (H100), which is less than between numbers of runs.
 static constexpr double kFewCopiedRowsFactor = 1.02;
+
+/// What scores in a warpgroup of their own change beside what their clocks and
+/// DRAM's time say.
+static double getOwnFactor(const ProblemFacts &facts) {
+  int64_t rows = countLatentRows(facts);
+  if (rows > 32)
+    return kOwnFactor;
+  bool isOneRun = countRuns(facts) <= 1;
+  if (rows <= kFewRows)
+    return kFewRowsFactor;
+  if (!loadsLatentByTma(facts))
+    return isOneRun ? kFewRowsFactor : kFewCopiedRowsFactor;
+  return isOneRun ? kMiddleRowsFactor : 1;
+}
 
 /// What scores that hold queries in registers change: where several tiles read
 /// a sequence's keys, so that products decide, and where one does, whose
@@ -175,13 +194,8 @@ PlanEstimate MlaSchedule::estimate(const ProblemFacts &facts,
       (estimate.tileClocks + std::ceil(estimate.blocks) * estimate.blockClocks);
   estimate.microseconds = clocks / target.clockMHz;
   addDramTime(estimate, facts, copied, target);
-  if (isOwn && countLatentRows(facts) > 32)
-    estimate.microseconds *= kOwnFactor;
-  else if (isOwn &&
-           (countRuns(facts) <= 1 || countLatentRows(facts) <= kFewRows))
-    estimate.microseconds *= kFewRowsFactor;
-  else if (isOwn && !loadsLatentByTma(facts))
-    estimate.microseconds *= kFewCopiedRowsFactor;
+  if (isOwn)
+    estimate.microseconds *= getOwnFactor(facts);
   if (isOwn && plan.getQInRegs())
     estimate.microseconds *= countLatentRows(facts) > plan.getBlockM()
                                  ? kHeldFactor

@@ -1,8 +1,9 @@
 // RUN: attn-opt %s --attn-plan=chip=sm_90a | FileCheck %s
 
-// Of 20 heads scores get a warpgroup of their own where few tiles leave a CTA an SM for itself. Of
-// 16 heads two CTAs share an SM, whether tiles are few or many or a page is a key, which no TMA
-// copies. Of 128 heads the scores hold queries in registers.
+// Of 20 heads scores get a warpgroup of their own where few tiles leave a CTA an SM for itself, and
+// of 32 where there are many, but not in pages of a key. Of 16 heads two CTAs share an SM, whether
+// tiles are few or many or a page is a key, which no TMA copies. Of 128 heads the scores hold
+// queries in registers.
 
 // CHECK-LABEL: func.func @more_heads
 // CHECK: attn.attention {{.*}}kv_splits = 16 : i64{{.*}}plan = #attn.mla<block_m = 64, warps_m = 4, warps_n = 2, score = own, softmax = lagged, wgmma = true>
@@ -32,6 +33,28 @@ func.func @many(%q: memref<768x16x1x576xbf16>, %k: memref<13000x1x64x576xbf16>, 
   attn.attention ins(%q, %k, %v : memref<768x16x1x576xbf16>, memref<13000x1x64x576xbf16>, memref<13000x1x64x512xbf16, strided<[36864, 36864, 576, 1]>>)
                  outs(%o, %lse : memref<768x16x1x512xbf16>, memref<768x16x1xf32>)
                  pages(%table : memref<768x16xi32>) kv_lengths(%lengths : memref<768xi32>) {page_size = 64 : i64, rope_dim = 64 : i64}
+  return
+}
+
+// CHECK-LABEL: func.func @middle_rows
+// CHECK-NOT: kv_splits
+// CHECK: plan = #attn.mla<block_m = 64, warps_m = 4, warps_n = 2, score = own, softmax = lagged, wgmma = true>
+func.func @middle_rows(%q: memref<768x32x1x576xbf16>, %k: memref<13000x1x64x576xbf16>, %o: memref<768x32x1x512xbf16>, %lse: memref<768x32x1xf32>, %table: memref<768x16xi32>, %lengths: memref<768xi32>) {
+  %v = memref.subview %k[0, 0, 0, 0] [13000, 1, 64, 512] [1, 1, 1, 1] : memref<13000x1x64x576xbf16> to memref<13000x1x64x512xbf16, strided<[36864, 36864, 576, 1]>>
+  attn.attention ins(%q, %k, %v : memref<768x32x1x576xbf16>, memref<13000x1x64x576xbf16>, memref<13000x1x64x512xbf16, strided<[36864, 36864, 576, 1]>>)
+                 outs(%o, %lse : memref<768x32x1x512xbf16>, memref<768x32x1xf32>)
+                 pages(%table : memref<768x16xi32>) kv_lengths(%lengths : memref<768xi32>) {page_size = 64 : i64, rope_dim = 64 : i64}
+  return
+}
+
+// CHECK-LABEL: func.func @middle_rows_of_keys
+// CHECK-NOT: kv_splits
+// CHECK: plan = #attn.mla<block_m = 32, warps_m = 2, warps_n = 2, stages = 1, ctas_per_sm = 2>
+func.func @middle_rows_of_keys(%q: memref<768x32x1x576xbf16>, %k: memref<530000x1x1x576xbf16>, %o: memref<768x32x1x512xbf16>, %lse: memref<768x32x1xf32>, %table: memref<768x1024xi32>, %lengths: memref<768xi32>) {
+  %v = memref.subview %k[0, 0, 0, 0] [530000, 1, 1, 512] [1, 1, 1, 1] : memref<530000x1x1x576xbf16> to memref<530000x1x1x512xbf16, strided<[576, 576, 576, 1]>>
+  attn.attention ins(%q, %k, %v : memref<768x32x1x576xbf16>, memref<530000x1x1x576xbf16>, memref<530000x1x1x512xbf16, strided<[576, 576, 576, 1]>>)
+                 outs(%o, %lse : memref<768x32x1x512xbf16>, memref<768x32x1xf32>)
+                 pages(%table : memref<768x1024xi32>) kv_lengths(%lengths : memref<768xi32>) {page_size = 1 : i64, rope_dim = 64 : i64}
   return
 }
 
