@@ -69,7 +69,7 @@ def test_latent(on_cpu):  # noqa: F811
     wrapper = BatchMLAPagedAttentionWrapper(torch.empty(8))
     counts = torch.arange(4, dtype=torch.int32)
     options = (4, 32, 16, 16, False, 0.25, torch.float16, torch.float16)
-    wrapper.plan(*lists, *options)
+    wrapper.plan(counts, indptr, indices, lengths, *options)
     o, lse = wrapper.run(q[..., :32], q[..., 32:], pool[..., :32], pool[..., 32:], return_lse=True)
     want, log = decode_latent(q, pool, table, lengths, 32, 0.25)
     torch.testing.assert_close(o, want)
