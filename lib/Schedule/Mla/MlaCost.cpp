@@ -80,18 +80,18 @@ static constexpr double kLoadLatency = 1030, kLoadBytes = 29.5,
 static constexpr double kOwnFactor = 0.92;
 
 /// What many tiles of up to 16 rows take longer than with two CTAs of mma.sync:
-/// 1.03 to 1.05 times the time (16 heads, H100 and H200). Few tiles of up to 16
+/// 1.03 to 1.05 times the time (16 heads, H100 and H200), and of up to 32 in
+/// pages of a key, which cp.async copies: 1.04 and 1.02. Few tiles of up to 16
 /// rows, in half as many runs, 1.01 to 1.10 in seven batches, with 20 and 32
 /// rows 0.93 to 0.97 (H100).
 static constexpr double kFewRowsFactor = 1.04;
 static constexpr int64_t kFewRows = 16;
-/// The same of many tiles of 17 to 32 rows: 0.993 to 1.013 times the time on an
-/// H100, 0.88 to 0.93 on an H200, whose DRAM does not hide the fragments (20,
-/// 24 and 32 heads). This takes it in both.
+/// The same of many tiles of 17 to 32 rows whose keys TMA copies: 0.99 to 1.02
+/// times the time on H100s (17 to 32 heads), 0.88 to 0.93 on H200s (20 to 32),
+/// whose DRAM does not hide the fragments. The same PTX runs on both.
 static constexpr double kMiddleRowsFactor = 0.98;
-/// The same of up to 32 rows whose keys cp.async copies, pages of a key: 1.044
-/// and 1.02 times the time with many tiles (H100 and H200), with few 1.003 to
-/// 1.007 (H100), which is less than between numbers of runs.
+/// The same of few tiles of 17 to 32 rows whose keys cp.async copies: 1.003 to
+/// 1.007 times the time (H100), which is less than between numbers of runs.
 static constexpr double kFewCopiedRowsFactor = 1.02;
 
 /// What scores in a warpgroup of their own change beside what their clocks and
