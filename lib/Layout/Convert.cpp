@@ -269,6 +269,9 @@ static Expected<ConversionPlan> planScratch(const TileLayout &source,
     for (bool across : {false, true}) {
       int64_t rows = shape[across], cols = shape[!across];
       consider(SharedLayout::choose(rows, cols, elementBits), across);
+      for (unsigned span = SharedLayout::chooseSpan(cols, elementBits) / 2;
+           span >= 32; span /= 2)
+        consider(SharedLayout::swizzled(rows, cols, elementBits, span), across);
       int64_t chunk = 128 / elementBits;
       consider(
           SharedLayout::swizzled(rows, cols, elementBits, 0,

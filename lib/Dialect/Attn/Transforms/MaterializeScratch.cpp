@@ -43,6 +43,19 @@ static RankedTensorType tileType(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
+/// The span of the rows in which a tile is exchanged: the plan's for elements
+/// of 32 bits. Smaller ones move by ldmatrix where that can, which has no
+/// conflicts in any span.
+static unsigned chooseSpan(const ConversionPlan &plan, RankedTensorType type) {
+  constexpr unsigned kWordBits = 32;
+  unsigned bits = type.getElementTypeBitWidth(),
+           span = plan.scratch.spanBytes();
+  bool isAlongRows = plan.scratch.contiguousDim() == 1u;
+  return bits >= kWordBits && span != 0 && isAlongRows
+             ? span
+             : SharedLayout::chooseSpan(type.getShape()[1], bits);
+}
+
 LogicalResult AttnMaterializeScratchPass::materialize(gpu::GPUFuncOp kernel,
                                                       ConvertLayoutOp op) {
   RankedTensorType from = tileType(op.getSource()), to = tileType(op);
@@ -63,13 +76,10 @@ LogicalResult AttnMaterializeScratchPass::materialize(gpu::GPUFuncOp kernel,
 
   OpBuilder builder(op);
   Location loc = op.getLoc();
-  Attribute rows =
-      from.getRank() == 2
-          ? Attribute(SwizzledLayoutAttr::get(
-                &getContext(),
-                SharedLayout::chooseSpan(from.getShape()[1],
-                                         from.getElementTypeBitWidth())))
-          : Attribute(RowLayoutAttr::get(&getContext()));
+  Attribute rows = from.getRank() == 2
+                       ? Attribute(SwizzledLayoutAttr::get(
+                             &getContext(), chooseSpan(*plan, from)))
+                       : Attribute(RowLayoutAttr::get(&getContext()));
   auto type = BufferType::get(&getContext(), from.getShape(),
                               from.getElementType(), rows, MemorySpace::Shared);
   Value buffer =

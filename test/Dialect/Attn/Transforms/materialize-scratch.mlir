@@ -19,6 +19,16 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // Pairs of f32 of four rows are in different banks where 32 bytes of a row lie
+  // together.
+  // CHECK-LABEL: gpu.func @pairs
+  // CHECK: attn.alloc {name = "exchange"} : <16x64xf32, #attn.swizzled<span = 32>, shared>
+  gpu.func @pairs(%t: tensor<16x64xf32, #attn.mma<warps = [1, 4]>>, %g: !attn.global<?x64xf32>, %row: i32) kernel attributes {attn.warps = array<i64: 1, 4>} {
+    %r = attn.convert_layout %t : tensor<16x64xf32, #attn.mma<warps = [1, 4]>> -> tensor<16x64xf32, #attn.mma<warps = [1, 1], copies = 4>>
+    attn.global_store %r, %g[%row] : tensor<16x64xf32, #attn.mma<warps = [1, 1], copies = 4>>, !attn.global<?x64xf32>
+    gpu.return
+  }
+
   // Fragments that become an operand stay in their threads.
   // CHECK-LABEL: gpu.func @inside_threads
   // CHECK-SAME: attn.shared_closed
