@@ -181,6 +181,29 @@ Expected<SharedLayout> SharedLayout::interleavedRows() const {
              bits);
 }
 
+Expected<SharedLayout> SharedLayout::quadColumns() const {
+  if (rank() != 2 || span == 0 || bits != 16)
+    return makeError("expected a swizzled buffer of 16-bit elements, got {0}",
+                     str());
+  SmallVector<Coords> rows, columns;
+  for (uint64_t offset : unitLayout.flatBases(dimName(0)))
+    rows.push_back({static_cast<int64_t>(offset)});
+  for (uint64_t offset : unitLayout.flatBases(dimName(1)))
+    columns.push_back({static_cast<int64_t>(offset)});
+  // Bits of a column: i, h, and two of t, from where i, t and h were.
+  Coords last = columns[3];
+  columns.erase(columns.begin() + 3);
+  columns.insert(columns.begin() + 1, last);
+  LinearLayout unit = llvm::cantFail(
+      LinearLayout::get({{kOffsetDim, unitLayout.dimSize(kOffsetDim)}}));
+  llvm::cantFail(unit.addAxis(dimName(0), rows));
+  llvm::cantFail(unit.addAxis(dimName(1), columns));
+  SharedLayout result = *this;
+  result.unitLayout = unit;
+  result.span = 0;
+  return result;
+}
+
 unsigned SharedLayout::chooseSpan(int64_t cols, unsigned elementBits) {
   int64_t rowBytes = cols * elementBits / 8;
   for (unsigned span : {128, 64, 32})
@@ -280,7 +303,14 @@ int64_t SharedLayout::totalBytes() const {
   return (slots - 1) * slotStride + sizeBytes();
 }
 
-unsigned SharedLayout::alignment() const { return span ? 8 * span : 16; }
+unsigned SharedLayout::alignment() const {
+  constexpr unsigned kChunkBytes = 16;
+  for (const LinearLayout::Space &axis : unitLayout.axes())
+    for (uint64_t basis : unitLayout.flatBases(axis.name))
+      if (!llvm::isPowerOf2_64(basis))
+        return unitLayout.dimSize(kOffsetDim) * elementBytes();
+  return kChunkBytes;
+}
 
 std::optional<unsigned> SharedLayout::contiguousDim() const {
   for (auto [dim, axis] : llvm::enumerate(unitLayout.axes()))

@@ -162,6 +162,26 @@ TEST(SharedLayout, PairsAndInterleavedRows) {
   }
 }
 
+TEST(SharedLayout, QuadColumns) {
+  for (auto [rows, columns, span] :
+       {std::tuple(16, 128, 128), {8, 64, 64}, {48, 16, 32}, {64, 192, 128}}) {
+    SharedLayout plain =
+        unwrap(SharedLayout::swizzled(rows, columns, 16, span));
+    SharedLayout quads = unwrap(plain.quadColumns());
+    ASSERT_EQ(quads.shape(), plain.shape());
+    EXPECT_EQ(quads.sizeBytes(), plain.sizeBytes());
+    EXPECT_EQ(quads.alignment(), plain.alignment());
+    // What would be fragments of a product with neighbours is with quads.
+    EXPECT_EQ(quads.spanBytes(), 0u);
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t column = 0; column < columns; ++column) {
+        int64_t h = column % 16 / 8, t = column % 8 / 2, i = column % 2;
+        int64_t quad = column / 16 * 16 + 4 * t + 2 * h + i;
+        EXPECT_EQ(quads.offset({row, quad}), plain.offset({row, column}));
+      }
+  }
+}
+
 TEST(SharedLayout, Errors) {
   expectError(SharedLayout::swizzled(0, 64, 16, 128),
               "expected a positive shape, got 0x64");
@@ -182,6 +202,10 @@ TEST(SharedLayout, Errors) {
               "expected a swizzled buffer with a multiple of 16 rows, got "
               "16-bit {dim0: [72] [144] [288]; dim1: [1] [2] [4] [8] [16] [32] "
               "-> offset: 512} * (1 @ 0, 1 @ 0)");
+  expectError(unwrap(SharedLayout::swizzled(8, 64, 8, 64)).quadColumns(),
+              "expected a swizzled buffer of 16-bit elements, got 8-bit {dim0: "
+              "[64] [144] [288]; dim1: [1] [2] [4] [8] [16] [32] -> offset: "
+              "512} * (1 @ 0, 1 @ 0)");
   expectError(unwrap(SharedLayout::linear(64, 8)).inPairs(),
               "expected a swizzled buffer of two dimensions, got 8-bit {dim0: "
               "[1] [2] [4] [8] [16] [32] -> offset: 64} * (1 @ 0)");

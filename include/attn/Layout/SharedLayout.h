@@ -84,7 +84,8 @@ public:
   /// Bytes from the base to the end of the last unit of the whole buffer.
   int64_t sizeBytes() const;
   /// What the base and every slot must be a multiple of, so that XOR on offsets
-  /// is XOR on absolute addresses: 1024, 512 or 256 for a swizzle, else 16.
+  /// is XOR on absolute addresses: the bytes of a unit that permutes chunks,
+  /// which are 1024, 512 or 256 of a swizzle, else 16.
   unsigned alignment() const;
   /// Dimension along which offsets grow by one element, when there is one.
   std::optional<unsigned> contiguousDim() const;
@@ -101,6 +102,11 @@ public:
   /// swizzle, as rows of one parity do not. An error if the number of rows is
   /// no multiple of 16.
   llvm::Expected<SharedLayout> interleavedRows() const;
+  /// The same memory of a swizzled buffer of 16-bit elements with its columns
+  /// in another order: in every 16, column 8h + 2t + i (h, i < 2, t < 4) is
+  /// column 4t + 2h + i. What ldmatrix gives thread t of those that share a row
+  /// are then four columns in a row. An error for other elements.
+  llvm::Expected<SharedLayout> quadColumns() const;
   /// The same memory with dimensions in another order.
   SharedLayout permuted(llvm::ArrayRef<unsigned> order) const;
   /// The same memory with the two dimensions swapped.

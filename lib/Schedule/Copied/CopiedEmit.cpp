@@ -147,13 +147,12 @@ SmallVector<Value> CopiedEmitter::emitQueries(ArrayRef<Value> views) {
   for (auto [view, buffer] : llvm::zip(views, buffers))
     CpAsyncOp::create(b, view, row, buffer, /*in_bounds=*/UnitAttr());
   CpAsyncCommitOp::create(b);
-  bool converts = hasGroups() && facts.elementType != getOperandType();
-  if (!plan.getQInRegs() && !converts)
+  if (!plan.getQInRegs() && !hasGroups())
     return buffers;
   CpAsyncWaitOp::create(b, 0);
   if (!plan.getQInRegs())
     return llvm::map_to_vector(
-        buffers, [&](Value buffer) { return emitConverted(buffer); });
+        buffers, [&](Value buffer) { return keepInQuads(buffer); });
   for (Value buffer : buffers) {
     auto shape = cast<BufferType>(buffer.getType()).getShape();
     addTile(LocalLoadOp::create(b, tileType(shape, facts.elementType), buffer));

@@ -142,8 +142,9 @@ private:
     return group * extents.groupColumns / facts.scaleGroup;
   }
   void allocGroupedRings();
-  /// A buffer of the queries of a group of columns.
-  BufferType getQueryGroupType(int64_t columns, Type elementType);
+  /// The queries in `buffer` in the same memory as fragments beside 8-bit keys
+  /// want them, which each block reads.
+  Value keepInQuads(Value buffer);
   /// Copies the queries of the tile, and loads those of each group of columns
   /// and the rotated ones.
   SmallVector<Value> emitNarrowLatentQueries();

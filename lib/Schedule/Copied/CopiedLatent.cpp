@@ -40,29 +40,35 @@ void CopiedEmitter::allocGroupedRings() {
     vScaleRing = allocScales("v_scales", facts.vScales.shape.back());
 }
 
-BufferType CopiedEmitter::getQueryGroupType(int64_t columns, Type elementType) {
-  // A thread reads four columns of a row, as fragments have them: of four rows
-  // they are in different banks where 16 columns lie together.
-  constexpr int64_t kSpan = 32;
-  return BufferType::get(b.getContext(), {blockM, columns}, elementType,
-                         SwizzledLayoutAttr::get(b.getContext(), kSpan),
-                         MemorySpace::Shared);
+Value CopiedEmitter::keepInQuads(Value buffer) {
+  constexpr unsigned kBits = 16;
+  ArrayRef<int64_t> shape = cast<BufferType>(buffer.getType()).getShape();
+  Value q = emitOperand(
+      LocalLoadOp::create(b, tileType(shape, facts.elementType), buffer));
+  auto quads = SwizzledLayoutAttr::get(
+      b.getContext(), SharedLayout::chooseSpan(shape[1], kBits),
+      /*columnQuads=*/true);
+  Value kept = ReinterpretOp::create(b,
+                                     BufferType::get(b.getContext(), shape,
+                                                     getOperandType(), quads,
+                                                     MemorySpace::Shared),
+                                     buffer);
+  LocalStoreOp::create(b, q, kept);
+  return kept;
 }
 
 SmallVector<Value> CopiedEmitter::emitNarrowLatentQueries() {
   SmallVector<Value> buffers, tiles;
-  auto copy = [&](int64_t first, int64_t columns, BufferType type) {
-    Value buffer = alloc("q" + std::to_string(buffers.size()), type);
+  auto copy = [&](int64_t first, int64_t columns) {
+    Value buffer = alloc("q" + std::to_string(buffers.size()),
+                         bufferType({blockM, columns}));
     CpAsyncOp::create(b, emitQueryView(first, columns), row, buffer,
                       /*in_bounds=*/UnitAttr());
     buffers.push_back(buffer);
   };
   for (int64_t group = 0; group < countKeyGroups(); ++group)
-    copy(group * extents.groupColumns, extents.groupColumns,
-         getQueryGroupType(extents.groupColumns, facts.elementType));
-  copy(facts.valueDim, facts.ropeDim,
-       facts.kRope ? bufferType({blockM, facts.ropeDim})
-                   : getQueryGroupType(facts.ropeDim, facts.elementType));
+    copy(group * extents.groupColumns, extents.groupColumns);
+  copy(facts.valueDim, facts.ropeDim);
   allocRings();
   CpAsyncCommitOp::create(b);
   CpAsyncWaitOp::create(b, 0);
@@ -73,20 +79,10 @@ SmallVector<Value> CopiedEmitter::emitNarrowLatentQueries() {
       tiles.push_back(buffer);
       continue;
     }
-    Value q = LocalLoadOp::create(b, type, buffer);
-    q = emitOperand(q);
-    if (int64_t(index) < extents.heldKeyGroups) {
-      tiles.push_back(q);
-      continue;
-    }
-    // Each block reads what has no registers.
-    Value kept = buffer;
-    if (facts.elementType != getOperandType()) {
-      kept = ReinterpretOp::create(
-          b, getQueryGroupType(shape[1], getOperandType()), buffer);
-      LocalStoreOp::create(b, q, kept);
-    }
-    tiles.push_back(kept);
+    if (int64_t(index) < extents.heldKeyGroups)
+      tiles.push_back(emitOperand(LocalLoadOp::create(b, type, buffer)));
+    else
+      tiles.push_back(keepInQuads(buffer));
   }
   return tiles;
 }
@@ -145,11 +141,6 @@ CopiedEmitter::emitGroupedProducts(ImplicitLocOpBuilder &lb, Value key,
     Value transposed = TransposeOp::create(
         lb, bufferType({type.getShape()[1], partN}, type.getElementType()),
         slot);
-    // Fragments of f16 are made beside queries in registers only.
-    auto buffer = dyn_cast<BufferType>(q.getType());
-    if (buffer && type.getElementType() == facts.keyType)
-      q = LocalLoadOp::create(
-          lb, tileType(buffer.getShape(), buffer.getElementType()), q);
     return MmaOp::create(lb, scoreType, q, transposed, sums);
   };
   BlockPart part;
@@ -159,6 +150,9 @@ CopiedEmitter::emitGroupedProducts(ImplicitLocOpBuilder &lb, Value key,
                         from.kViews.back(), key, ropeRing);
     part.scores = multiply(from.q.back(), rope, zero);
   }
+  // Products that add to each other wait for each other, and a warp's keys are
+  // few: every other group has sums of its own.
+  Value second;
   for (int64_t group = 0; group < countKeyGroups(); ++group) {
     part.keys.push_back(StageOp::create(
         lb, getSlotType(kRing), from.kViews[group], key, kBuffers[group]));
@@ -166,8 +160,8 @@ CopiedEmitter::emitGroupedProducts(ImplicitLocOpBuilder &lb, Value key,
       part.scales = stageScales(lb, key, from.kScales, kScaleRing);
     Value q = from.q[group];
     if (!facts.kScales) {
-      part.scores =
-          multiply(q, part.keys.back(), part.scores ? part.scores : zero);
+      Value &sums = part.scores && group % 2 == 0 ? second : part.scores;
+      sums = multiply(q, part.keys.back(), sums ? sums : zero);
       continue;
     }
     Value product = multiply(q, part.keys.back(), zero);
@@ -177,9 +171,11 @@ CopiedEmitter::emitGroupedProducts(ImplicitLocOpBuilder &lb, Value key,
             ? math::FmaOp::create(lb, product, scales, part.scores).getResult()
             : arith::MulFOp::create(lb, product, scales).getResult();
   }
+  if (second)
+    part.scores = arith::AddFOp::create(lb, part.scores, second);
   if (failed(emitScores(lb, key, part.scores)))
     return failure();
-  if (plan.exchangesScores())
+  if (plan.exchangesScores() && !plan.gathersProbabilities())
     part.scores = ConvertLayoutOp::create(lb, getSharedScores(), part.scores);
   return part;
 }

@@ -207,6 +207,16 @@ func.func private @f(!attn.buffer<64x128xf16, #attn.swizzled<span = 16>, shared>
 
 // -----
 
+// expected-error @below {{expected a span with column_quads, got 0}}
+func.func private @f(!attn.buffer<64x128xf16, #attn.swizzled<span = 0, column_quads = true>, shared>)
+
+// -----
+
+// expected-error @below {{expected a swizzled buffer of 16-bit elements, got 8-bit}}
+func.func private @f(!attn.buffer<64x128xf8E4M3FN, #attn.swizzled<span = 128, column_quads = true>, shared>)
+
+// -----
+
 // expected-error @below {{expected a buffer layout inside, got #attn.auto}}
 func.func private @f(!attn.buffer<64x128xf16, #attn.transposed<#attn.auto>, shared>)
 

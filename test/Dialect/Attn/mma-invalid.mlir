@@ -107,18 +107,18 @@ func.func @f16_sums(%a: tensor<64x16xbf16, #attn.auto>, %b: tensor<16x32xbf16, #
 
 // -----
 
-// 8-bit elements become f16 beside f16 in registers only.
+// 8-bit elements become f16 beside f16 only.
 func.func @f(%a: tensor<64x64xbf16, #attn.auto>, %b: !attn.buffer<64x32xf8E4M3FN, #attn.auto, shared>, %c: tensor<64x32xf32, #attn.auto>) {
-  // expected-error @below {{expected a register tile of f16 beside a buffer of 8-bit floats, got 'tensor<64x64xbf16, #attn.auto>'}}
+  // expected-error @below {{expected a tile of f16 beside a buffer of 8-bit floats, got 'tensor<64x64xbf16, #attn.auto>'}}
   %d = attn.mma %a, %b, %c : tensor<64x64xbf16, #attn.auto>, !attn.buffer<64x32xf8E4M3FN, #attn.auto, shared>, tensor<64x32xf32, #attn.auto>
   return
 }
 
 // -----
 
-func.func @f(%a: !attn.buffer<64x64xf16, #attn.auto, shared>, %b: !attn.buffer<64x32xf8E4M3FN, #attn.auto, shared>, %c: tensor<64x32xf32, #attn.auto>) {
-  // expected-error @below {{expected a register tile of f16 beside a buffer of 8-bit floats, got '!attn.buffer<64x64xf16, #attn.auto, shared>'}}
-  %d = attn.mma %a, %b, %c : !attn.buffer<64x64xf16, #attn.auto, shared>, !attn.buffer<64x32xf8E4M3FN, #attn.auto, shared>, tensor<64x32xf32, #attn.auto>
+func.func @f(%a: !attn.buffer<64x64xbf16, #attn.auto, shared>, %b: !attn.buffer<64x32xf8E4M3FN, #attn.auto, shared>, %c: tensor<64x32xf32, #attn.auto>) {
+  // expected-error @below {{expected a tile of f16 beside a buffer of 8-bit floats, got '!attn.buffer<64x64xbf16, #attn.auto, shared>'}}
+  %d = attn.mma %a, %b, %c : !attn.buffer<64x64xbf16, #attn.auto, shared>, !attn.buffer<64x32xf8E4M3FN, #attn.auto, shared>, tensor<64x32xf32, #attn.auto>
   return
 }
 

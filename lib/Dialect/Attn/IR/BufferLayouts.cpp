@@ -8,10 +8,13 @@ using namespace mlir::attn;
 
 using EmitErrorFn = function_ref<InFlightDiagnostic()>;
 
-LogicalResult SwizzledLayoutAttr::verify(EmitErrorFn emitError, int64_t span) {
+LogicalResult SwizzledLayoutAttr::verify(EmitErrorFn emitError, int64_t span,
+                                         bool columnQuads) {
   if (span != 0 && span != 32 && span != 64 && span != 128)
     return emitError() << "expected a span of 0, 32, 64 or 128 bytes, got "
                        << span;
+  if (columnQuads && span == 0)
+    return emitError() << "expected a span with column_quads, got 0";
   return success();
 }
 
@@ -23,7 +26,9 @@ SwizzledLayoutAttr::toSharedLayout(ArrayRef<int64_t> shape,
                      Twine(shape.size()));
   if (getSpan() == 0)
     return SharedLayout::choose(shape[0], shape[1], elementBits);
-  return SharedLayout::swizzled(shape[0], shape[1], elementBits, getSpan());
+  llvm::Expected<SharedLayout> layout =
+      SharedLayout::swizzled(shape[0], shape[1], elementBits, getSpan());
+  return layout && getColumnQuads() ? layout->quadColumns() : std::move(layout);
 }
 
 llvm::Expected<SharedLayout>

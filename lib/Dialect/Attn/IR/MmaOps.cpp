@@ -53,9 +53,9 @@ LogicalResult MmaOp::verify() {
            << " x " << shapeC[1];
   bool mixedFp8 = isFloat8(typeA) && isFloat8(typeB);
   if (widensB()) {
-    if (!typeA.isF16() || !isa<RankedTensorType>(getA().getType()))
-      return emitOpError("expected a register tile of f16 beside a buffer of "
-                         "8-bit floats, got ")
+    if (!typeA.isF16())
+      return emitOpError("expected a tile of f16 beside a buffer of 8-bit "
+                         "floats, got ")
              << getA().getType();
     if (!typeC.isF32() || getDepthParts() || getF16Sums())
       return emitOpError("expected an f32 accumulator without 'depth_parts' "

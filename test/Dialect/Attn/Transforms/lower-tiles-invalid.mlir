@@ -353,6 +353,23 @@ gpu.module @kernels {
 
 // -----
 
+// Four keys of 8 bits in a word are beside four columns of a in a row.
+#k = #attn.swizzled<span = 64>
+#acc = #attn.mma<warps = [4, 1]>
+gpu.module @kernels {
+  gpu.func @plain_buffer() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %q = attn.alloc {offset = 0 : i64} : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+    %k = attn.alloc {offset = 8192 : i64} : !attn.buffer<32x64xf8E4M3FN, #k, shared>
+    %zero = arith.constant dense<0.0> : tensor<64x32xf32, #acc>
+    %kt = attn.transpose %k : !attn.buffer<32x64xf8E4M3FN, #k, shared> -> !attn.buffer<64x32xf8E4M3FN, #attn.transposed<#k>, shared>
+    // expected-error @below {{expected 'a' in registers or a buffer with column_quads beside 8-bit floats whose contraction is contiguous, got '!attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>'}}
+    %s = attn.mma %q, %kt, %zero : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>, !attn.buffer<64x32xf8E4M3FN, #attn.transposed<#k>, shared>, tensor<64x32xf32, #acc>
+    gpu.return
+  }
+}
+
+// -----
+
 #v = #attn.swizzled<span = 64>
 #acc = #attn.mma<warps = [4, 1], column_quads = true>
 gpu.module @kernels {

@@ -88,4 +88,39 @@ gpu.module @kernels [#attn.target<chip = "sm_90a">] {
     attn.local_store %bf16, %d : tensor<128x16xbf16, #rows>, !attn.buffer<128x16xbf16, #attn.rows, shared>
     gpu.return
   }
+
+  // Queries in memory, in the order in which ldmatrix gives a thread four columns in
+  // a row, beside keys that are widened: the words are the fragments of a.
+  // CHECK-LABEL: gpu.func @queries_in_quads
+  // CHECK: %[[Q:.*]] = nvvm.ldmatrix
+  // CHECK-SAME: layout = #nvvm.mma_layout<row>, num = 4
+  // CHECK: %[[WORD:.*]] = llvm.extractvalue %[[Q]][0]
+  // CHECK: %[[A:.*]] = llvm.bitcast %[[WORD]] : i32 to vector<2xf16>
+  // CHECK: nvvm.ldmatrix
+  // CHECK-SAME: layout = #nvvm.mma_layout<row>, num = 4
+  // CHECK: %[[LOW:.*]] = nvvm.convert.f8x2.to.f16x2
+  // CHECK: %[[HIGH:.*]] = nvvm.convert.f8x2.to.f16x2
+  // CHECK: nvvm.mma.sync A[%[[A]], {{.*}}] B[%[[LOW]], %[[HIGH]]]
+  gpu.func @queries_in_quads() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %q = attn.alloc {offset = 0 : i64} : !attn.buffer<64x64xf16, #attn.swizzled<span = 128, column_quads = true>, shared>
+    %k = attn.alloc {offset = 8192 : i64} : !attn.buffer<32x64xf8E4M3FN, #attn.swizzled<span = 64>, shared>
+    %zero = arith.constant dense<0.0> : tensor<64x32xf32, #acc>
+    %kt = attn.transpose %k : !attn.buffer<32x64xf8E4M3FN, #attn.swizzled<span = 64>, shared> -> !attn.buffer<64x32xf8E4M3FN, #attn.transposed<#attn.swizzled<span = 64>>, shared>
+    %s = attn.mma %q, %kt, %zero : !attn.buffer<64x64xf16, #attn.swizzled<span = 128, column_quads = true>, shared>, !attn.buffer<64x32xf8E4M3FN, #attn.transposed<#attn.swizzled<span = 64>>, shared>, tensor<64x32xf32, #acc>
+    gpu.return
+  }
+
+  // Probabilities in memory beside values that are widened.
+  // CHECK-LABEL: gpu.func @probabilities_in_rows
+  // CHECK: nvvm.ldmatrix %{{.*}}layout = #nvvm.mma_layout<row>, num = 4
+  // CHECK: nvvm.ldmatrix %{{.*}}layout = #nvvm.mma_layout<col>, num = 4
+  // CHECK: nvvm.prmt
+  // CHECK: nvvm.mma.sync
+  gpu.func @probabilities_in_rows() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %p = attn.alloc {offset = 0 : i64} : !attn.buffer<64x16xf16, #attn.swizzled<span = 32>, shared>
+    %v = attn.alloc {offset = 8192 : i64} : !attn.buffer<16x64xf8E5M2, #attn.swizzled<span = 64>, shared>
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #attn.mma<warps = [4, 1], column_quads = true>>
+    %o = attn.mma %p, %v, %zero : !attn.buffer<64x16xf16, #attn.swizzled<span = 32>, shared>, !attn.buffer<16x64xf8E5M2, #attn.swizzled<span = 64>, shared>, tensor<64x64xf32, #attn.mma<warps = [4, 1], column_quads = true>>
+    gpu.return
+  }
 }

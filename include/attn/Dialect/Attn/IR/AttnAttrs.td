@@ -313,10 +313,23 @@ def Attn_SwizzledLayoutAttr : Attn_BufferLayoutAttr<"SwizzledLayout", "swizzled"
     chunks of a row are permuted by XOR with bits of the row, as TMA's swizzle
     modes do. `span = 0`: plain rows, padded to an odd number of chunks.
 
+    With `column_quads` the 16-bit elements of every 16 columns are in another
+    order, where `ldmatrix` gives each thread four columns in a row: operand `a`
+    of an `attn.mma` beside 8-bit elements whose contraction is contiguous.
+
     Example: `!attn.buffer<2x64x128xf16, #attn.swizzled<span = 128>, shared>`.
   }];
-  let parameters = (ins "int64_t":$span);
-  let assemblyFormat = "`<` `span` `=` $span `>`";
+  let parameters = (ins
+    "int64_t":$span,
+    DefaultValuedParameter<"bool", "false">:$column_quads);
+  let assemblyFormat = [{
+    `<` `span` `=` $span (`,` `column_quads` `=` $column_quads^)? `>`
+  }];
+  let builders = [
+    AttrBuilder<(ins "int64_t":$span), [{
+      return $_get($_ctxt, span, /*columnQuads=*/false);
+    }]>
+  ];
   let genVerifyDecl = 1;
 }
 

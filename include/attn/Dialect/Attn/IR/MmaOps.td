@@ -35,11 +35,11 @@ def Attn_MmaOp : Attn_Op<"mma", [
     along the columns have a run each (`column_runs` of `#attn.mma`), they divide
     the contraction; the sum of the runs is the product of a and b.
 
-    Beside an a of f16 in registers a buffer b may hold 8-bit floats, which become
-    f16 on their way; f16 holds them exactly. Where the contraction is contiguous in
-    memory (b is an `attn.transpose`), a has the layout `#attn.operand` with
-    `depth_quads`; where the columns are, the result has that of `#attn.mma` with
-    `column_quads`.
+    Beside an a of f16 a buffer b may hold 8-bit floats, which become f16 on their
+    way; f16 holds them exactly. Where the contraction is contiguous in memory (b is
+    an `attn.transpose`), a has the layout `#attn.operand` with `depth_quads`, or as
+    a buffer that of `#attn.swizzled` with `column_quads`; where the columns are, the
+    result has that of `#attn.mma` with `column_quads`.
 
     Products of 8 bits need sm_89, the others sm_80.
 

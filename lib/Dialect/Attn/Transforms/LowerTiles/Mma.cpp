@@ -38,6 +38,8 @@ public:
   SmallVector<Value> values;
   MatrixPlan plan;
   Value base;
+  /// 8-bit floats that become those of the other operand.
+  bool isWidened = false;
 };
 
 /// One mma.sync: the first packed value of each fragment.
@@ -81,6 +83,12 @@ public:
 
 private:
   FailureOr<Operand> readOperand(Value value, const TileLayout &layout);
+  /// The operand a in a buffer, beside 8-bit elements along the contraction.
+  FailureOr<Operand> readQuads();
+  /// An operand that ldmatrix reads from `buffer`, which lies in `memory`.
+  FailureOr<Operand> readMatrices(const BufferValue &buffer,
+                                  const SharedLayout &memory,
+                                  const TileLayout &layout);
   /// The operand b of 8-bit floats that become those of a.
   FailureOr<Operand> readWidened();
   /// Where word `word` of the plan of such an operand goes.
@@ -175,6 +183,35 @@ MmaProduct::MmaProduct(PartitionLowering &partition, MmaOp op,
                                              SmallVector<Type>(perC, scalarC));
 }
 
+FailureOr<Operand> MmaProduct::readMatrices(const BufferValue &buffer,
+                                            const SharedLayout &memory,
+                                            const TileLayout &layout) {
+  llvm::Expected<MatrixPlan> plan = planMatrixAccess(layout, memory);
+  if (!plan)
+    return op.emitOpError() << llvm::toString(plan.takeError());
+  return Operand(std::move(*plan), buffer.base, layout.numRegisters(), packing);
+}
+
+FailureOr<Operand> MmaProduct::readQuads() {
+  BufferValue buffer = partition.kernel.buffers.lookup(op.getA());
+  auto attr = dyn_cast<SwizzledLayoutAttr>(buffer.type.getLayout());
+  if (!attr || !attr.getColumnQuads())
+    return op.emitOpError("expected 'a' in registers or a buffer with "
+                          "column_quads beside 8-bit floats whose contraction "
+                          "is contiguous, got ")
+           << buffer.type;
+  // Fragments and memory have their columns in the same other order.
+  llvm::Expected<SharedLayout> memory =
+      SwizzledLayoutAttr::get(b.getContext(), attr.getSpan())
+          .toSharedLayout(buffer.type.getSlotShape(), bits);
+  llvm::Expected<TileLayout> layout =
+      mmaOperandA(rows, depth, bits, shapeK, grid);
+  if (!memory || !layout)
+    return op.emitOpError() << llvm::toString(
+               llvm::joinErrors(memory.takeError(), layout.takeError()));
+  return readMatrices(buffer, *memory, *layout);
+}
+
 FailureOr<Operand> MmaProduct::readOperand(Value value,
                                            const TileLayout &layout) {
   if (isa<BufferType>(value.getType())) {
@@ -182,11 +219,7 @@ FailureOr<Operand> MmaProduct::readOperand(Value value,
     FailureOr<SharedLayout> memory = partition.layoutOf(op, buffer.type);
     if (failed(memory))
       return failure();
-    llvm::Expected<MatrixPlan> plan = planMatrixAccess(layout, *memory);
-    if (!plan)
-      return op.emitOpError() << llvm::toString(plan.takeError());
-    return Operand(std::move(*plan), buffer.base, layout.numRegisters(),
-                   packing);
+    return readMatrices(buffer, *memory, layout);
   }
   FailureOr<TileValue> registers = partition.tile(op, value);
   if (failed(registers))
@@ -224,7 +257,9 @@ FailureOr<Operand> MmaProduct::readWidened() {
   if (!plan)
     return op.emitOpError() << llvm::toString(plan.takeError());
   unsigned registers = 2 * layout->numRegisters() / plan->elementsPerWord;
-  return Operand(std::move(*plan), buffer.base, registers, /*packing=*/1);
+  Operand operand(std::move(*plan), buffer.base, registers, /*packing=*/1);
+  operand.isWidened = true;
+  return operand;
 }
 
 WidenedPlace MmaProduct::getWidenedPlace(unsigned word) const {
@@ -244,7 +279,7 @@ SmallVector<unsigned> MmaProduct::getFilled(const Operand &operand,
   unsigned perWord = operand.plan.elementsPerWord;
   for (unsigned i = 0; i < access.registers.size(); i += perWord) {
     unsigned word = access.registers[i] / perWord;
-    if (!widens) {
+    if (!operand.isWidened) {
       filled.push_back(word);
       continue;
     }
@@ -281,7 +316,9 @@ LogicalResult MmaProduct::readOperands() {
   if (!a || !b)
     return op.emitOpError()
            << llvm::toString(llvm::joinErrors(a.takeError(), b.takeError()));
-  FailureOr<Operand> operandA = readOperand(op.getA(), *a);
+  bool readsQuads = widensAlongDepth && isa<BufferType>(op.getA().getType());
+  FailureOr<Operand> operandA =
+      readsQuads ? readQuads() : readOperand(op.getA(), *a);
   if (failed(operandA))
     return failure();
   FailureOr<Operand> operandB =
@@ -348,7 +385,7 @@ void MmaProduct::fetchUntil(unsigned instruction) {
     for (auto [index, value] : llvm::enumerate(
              partition.loadMatrices(b, operand.base, operand.plan, access))) {
       unsigned word = access.registers[index * perWord] / perWord;
-      if (widens)
+      if (operand.isWidened)
         setWidened(operand, word, value);
       else
         operand.values[word] = LLVM::BitcastOp::create(b, held, value);
