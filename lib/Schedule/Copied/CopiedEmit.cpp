@@ -151,12 +151,9 @@ SmallVector<Value> CopiedEmitter::emitQueries(ArrayRef<Value> views) {
     return buffers;
   CpAsyncWaitOp::create(b, 0);
   if (!plan.getQInRegs())
-    return llvm::map_to_vector(
-        buffers, [&](Value buffer) { return keepInQuads(buffer); });
-  for (Value buffer : buffers) {
-    auto shape = cast<BufferType>(buffer.getType()).getShape();
-    addTile(LocalLoadOp::create(b, tileType(shape, facts.elementType), buffer));
-  }
+    return keepInQuads(buffers);
+  for (Value buffer : buffers)
+    tiles.push_back(loadOperand(buffer));
   return tiles;
 }
 
@@ -455,6 +452,7 @@ LogicalResult CopiedEmitter::emitTile() {
   auto loop =
       KVLoopOp::create(b, bounds.begin, bounds.fullBegin, bounds.fullEnd,
                        bounds.end, blockN, plan.getStages(), init.list(), body);
+  loop.setAboveWait(hasNarrowLatent());
   if (failed(status))
     return failure();
   // Without any key nothing has waited for Q, whose bytes are used again.

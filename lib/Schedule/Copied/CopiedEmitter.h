@@ -142,9 +142,11 @@ private:
     return group * extents.groupColumns / facts.scaleGroup;
   }
   void allocGroupedRings();
-  /// The queries in `buffer` in the same memory as fragments beside 8-bit keys
+  /// The queries in `buffer` in registers, in the type of products.
+  Value loadOperand(Value buffer);
+  /// The queries in `buffers` in the same memory as fragments beside 8-bit keys
   /// want them, which each block reads.
-  Value keepInQuads(Value buffer);
+  SmallVector<Value> keepInQuads(ArrayRef<Value> buffers);
   /// Copies the queries of the tile, and loads those of each group of columns
   /// and the rotated ones.
   SmallVector<Value> emitNarrowLatentQueries();

@@ -52,9 +52,8 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
     int64_t groups = valueColumns / groupColumns;
     heldKeyGroups = groups > 2 ? groups / 2 : groups;
     heldQueryColumns = heldKeyGroups * groupColumns;
-    keptQueryBytes = plan.getBlockM() *
-                     ((groups - heldKeyGroups) * groupColumns + facts.ropeDim) *
-                     bytes;
+    // Keys are on their way before queries are read.
+    keptQueryBytes = qBytes;
   }
   for (const TensorFacts *scales : {&facts.kScales, &facts.vScales})
     if (*scales)

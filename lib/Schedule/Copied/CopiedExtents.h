@@ -34,7 +34,7 @@ struct CopiedExtents {
   int64_t qBytes, kBytes, vBytes, oBytes;
   /// Groups of columns whose queries registers hold, of 8-bit latent keys.
   int64_t heldKeyGroups = 0, heldQueryColumns = 0;
-  /// Bytes of the queries that they do not hold there.
+  /// Bytes of queries beside those of the rings.
   int64_t keptQueryBytes = 0;
   /// Bytes of the rings of scales of rows of K and V.
   SmallVector<int64_t, 2> scaleRings;

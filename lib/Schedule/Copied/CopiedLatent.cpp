@@ -40,20 +40,28 @@ void CopiedEmitter::allocGroupedRings() {
     vScaleRing = allocScales("v_scales", facts.vScales.shape.back());
 }
 
-Value CopiedEmitter::keepInQuads(Value buffer) {
+Value CopiedEmitter::loadOperand(Value buffer) {
+  auto type = cast<BufferType>(buffer.getType());
+  return emitOperand(LocalLoadOp::create(
+      b, tileType(type.getShape(), facts.elementType), buffer));
+}
+
+SmallVector<Value> CopiedEmitter::keepInQuads(ArrayRef<Value> buffers) {
   constexpr unsigned kBits = 16;
-  ArrayRef<int64_t> shape = cast<BufferType>(buffer.getType()).getShape();
-  Value q = emitOperand(
-      LocalLoadOp::create(b, tileType(shape, facts.elementType), buffer));
-  auto quads = SwizzledLayoutAttr::get(
-      b.getContext(), SharedLayout::chooseSpan(shape[1], kBits),
-      /*columnQuads=*/true);
-  Value kept = ReinterpretOp::create(b,
-                                     BufferType::get(b.getContext(), shape,
-                                                     getOperandType(), quads,
-                                                     MemorySpace::Shared),
-                                     buffer);
-  LocalStoreOp::create(b, q, kept);
+  // All loads in front of all stores, which take their bytes: one barrier.
+  SmallVector<Value> tiles = llvm::map_to_vector(
+      buffers, [&](Value buffer) { return loadOperand(buffer); });
+  SmallVector<Value> kept;
+  for (auto [buffer, tile] : llvm::zip(buffers, tiles)) {
+    ArrayRef<int64_t> shape = cast<BufferType>(buffer.getType()).getShape();
+    auto quads = SwizzledLayoutAttr::get(
+        b.getContext(), SharedLayout::chooseSpan(shape[1], kBits),
+        /*columnQuads=*/true);
+    auto type = BufferType::get(b.getContext(), shape, getOperandType(), quads,
+                                MemorySpace::Shared);
+    kept.push_back(ReinterpretOp::create(b, type, buffer));
+    LocalStoreOp::create(b, tile, kept.back());
+  }
   return kept;
 }
 
@@ -72,18 +80,14 @@ SmallVector<Value> CopiedEmitter::emitNarrowLatentQueries() {
   allocRings();
   CpAsyncCommitOp::create(b);
   CpAsyncWaitOp::create(b, 0);
-  for (auto [index, buffer] : llvm::enumerate(buffers)) {
-    auto shape = cast<BufferType>(buffer.getType()).getShape();
-    RankedTensorType type = tileType(shape, facts.elementType);
-    if (int64_t(index) == countKeyGroups() && facts.kRope) {
-      tiles.push_back(buffer);
-      continue;
-    }
-    if (int64_t(index) < extents.heldKeyGroups)
-      tiles.push_back(emitOperand(LocalLoadOp::create(b, type, buffer)));
-    else
-      tiles.push_back(keepInQuads(buffer));
-  }
+  auto held = ArrayRef(buffers).take_front(extents.heldKeyGroups);
+  for (Value buffer : held)
+    tiles.push_back(loadOperand(buffer));
+  // Rotated columns of 16 bits are a product of another type.
+  auto kept = ArrayRef(buffers).drop_front(held.size());
+  llvm::append_range(tiles, keepInQuads(facts.kRope ? kept.drop_back() : kept));
+  if (facts.kRope)
+    tiles.push_back(kept.back());
   return tiles;
 }
 

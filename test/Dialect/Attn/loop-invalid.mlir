@@ -141,6 +141,17 @@ func.func @tiles(%n: i32, %x: f32) {
 // -----
 
 func.func @f(%n: i32, %x: f32) {
+  // expected-error @below {{expected no qk_ahead with above_wait}}
+  %r = attn.kv_loop %n, %n, %n, %n block 32 stages 1 qk_ahead above_wait iter_args(%x : f32) {
+  ^bb0(%key: i32, %acc: f32):
+    attn.yield %acc : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%n: i32, %x: f32) {
   // expected-error @below {{expected qk_ahead with turns}}
   %r = attn.kv_loop %n, %n, %n, %n block 32 stages 1 turns 1 iter_args(%x : f32) {
   ^bb0(%key: i32, %acc: f32):

@@ -48,7 +48,7 @@ void KVLoopOp::build(
         stages, inits, /*qk_ahead=*/false, /*pv_behind=*/false,
         /*rescore=*/false, /*turns=*/IntegerAttr(),
         /*first=*/DenseI64ArrayAttr(),
-        /*second=*/KVPhaseAttr());
+        /*second=*/KVPhaseAttr(), /*above_wait=*/false);
   buildBody(builder, state, inits, bodyBuilder);
 }
 
@@ -120,6 +120,8 @@ LogicalResult KVLoopOp::verify() {
     return emitOpError("expected qk_ahead and no pv_behind with rescore");
   if (getTurns() && !getQkAhead())
     return emitOpError("expected qk_ahead with turns");
+  if (getAboveWait() && getQkAhead())
+    return emitOpError("expected no qk_ahead with above_wait");
   if (getSecond() && !getFirst())
     return emitOpError("expected first with second");
   std::optional<ArrayRef<int64_t>> first = getFirst();

@@ -78,7 +78,7 @@ LogicalResult AttnExpandPipelinePass::expand(gpu::GPUFuncOp kernel) {
     FailureOr<KVLoopSummary> summary =
         loop.getQkAhead() ? expandRotatedKVLoop(loop)
         : hasSlices(loop) ? expandSlicedKVLoop(loop)
-                          : expandKVLoop(loop, aboveWait);
+                          : expandKVLoop(loop);
     if (failed(summary))
       return failure();
     ++numLoops;

@@ -40,9 +40,11 @@ public:
       : loop(loop), body(loop.getBody().front()), builder(loop),
         loc(loop.getLoc()), depth(loop.getStages()) {}
 
-  FailureOr<KVLoopSummary> run(bool aboveWait);
+  FailureOr<KVLoopSummary> run();
 
 private:
+  /// True if copies to the rings may start above `op`.
+  bool isPassedByCopies(Operation *op);
   /// The wait above which the prologue can go, with what it needs moved there;
   /// null if there is none.
   CpAsyncWaitOp prepareWait();
@@ -114,11 +116,29 @@ LogicalResult Expander::analyze() {
   return success();
 }
 
+/// The allocation of a buffer; null if another op made it.
+static AllocOp findAllocation(Value buffer) {
+  while (auto view = buffer.getDefiningOp<ViewLikeOpInterface>())
+    buffer = view.getViewSource();
+  return buffer.getDefiningOp<AllocOp>();
+}
+
+bool Expander::isPassedByCopies(Operation *op) {
+  if (isa<AllocOp>(op) || isMemoryEffectFree(op) ||
+      (op->getNumRegions() == 0 && hasSingleEffect<MemoryEffects::Read>(op)))
+    return true;
+  auto store = dyn_cast<LocalStoreOp>(op);
+  AllocOp stored = store ? findAllocation(store.getDest()) : AllocOp();
+  return stored && llvm::none_of(stages, [&](Stage &stage) {
+           AllocOp ring = findAllocation(stage.op.getRing());
+           return !ring || ring == stored;
+         });
+}
+
 CpAsyncWaitOp Expander::prepareWait() {
   CpAsyncWaitOp wait;
   for (Operation *op = loop->getPrevNode(); op && !wait; op = op->getPrevNode())
-    if (!(wait = dyn_cast<CpAsyncWaitOp>(op)) &&
-        !isa<LocalLoadOp, AllocOp>(op) && !isMemoryEffectFree(op))
+    if (!(wait = dyn_cast<CpAsyncWaitOp>(op)) && !isPassedByCopies(op))
       return {};
   if (!wait)
     return {};
@@ -318,11 +338,11 @@ SmallVector<Value> Expander::makeLoop(const KVPhaseRange &phase,
   return llvm::to_vector(ValueRange(made.getResults()));
 }
 
-FailureOr<KVLoopSummary> Expander::run(bool aboveWait) {
+FailureOr<KVLoopSummary> Expander::run() {
   if (failed(analyze()))
     return failure();
   CpAsyncWaitOp wait;
-  if (aboveWait && !stages.empty() && (wait = prepareWait()))
+  if (loop.getAboveWait() && !stages.empty() && (wait = prepareWait()))
     builder.setInsertionPoint(wait);
   trips = arith::SubIOp::create(builder, loc, loop.getEnd(), loop.getBegin());
   lastBlock = arith::SubIOp::create(builder, loc, loop.getEnd(), constant(1));
@@ -359,6 +379,6 @@ FailureOr<KVLoopSummary> Expander::run(bool aboveWait) {
   return summary;
 }
 
-FailureOr<KVLoopSummary> attn::expandKVLoop(KVLoopOp loop, bool aboveWait) {
-  return Expander(loop).run(aboveWait);
+FailureOr<KVLoopSummary> attn::expandKVLoop(KVLoopOp loop) {
+  return Expander(loop).run();
 }

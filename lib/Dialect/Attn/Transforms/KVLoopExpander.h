@@ -30,11 +30,10 @@ struct KVLoopSummary {
 };
 
 /// Replaces `loop` by a prologue that starts the first copies, one scf.for for
-/// each phase, and a wait for what is left. With `aboveWait`, the prologue goes
-/// above an attn.cp_async.wait before the loop if nothing but loads and
-/// arithmetic lies between, so that both latencies pass at the same time. An
-/// error if a block's rows cannot be computed ahead.
-FailureOr<KVLoopSummary> expandKVLoop(KVLoopOp loop, bool aboveWait);
+/// each phase, and a wait for what is left. That of a loop with `above_wait`
+/// goes above the wait in front of it where it can. An error if a block's rows
+/// cannot be computed ahead.
+FailureOr<KVLoopSummary> expandKVLoop(KVLoopOp loop);
 
 /// True if several stages of the loop load into one ring.
 bool hasSlices(KVLoopOp loop);

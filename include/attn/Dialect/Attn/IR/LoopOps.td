@@ -74,6 +74,13 @@ def Attn_KVLoopOp : Attn_Op<"kv_loop", [
     `second` states in which phase the block executed next is in each execution
     of the loop that has one; without it that block keeps all masks.
 
+    With `above_wait`, which excludes `qk_ahead`, the copies of the first blocks go
+    above an `attn.cp_async.wait` in front of the loop, so that they are on their
+    way while another copy, as a rule that of Q, is awaited. They stay where they
+    are if anything lies between but loads, arithmetic, and stores to other buffers
+    than the rings, or if slices share a ring. The buffers of what is awaited
+    cannot share memory with the rings then.
+
     Canonical form: a loop that is known to have no block is its initial values.
 
     Example:
@@ -104,13 +111,15 @@ def Attn_KVLoopOp : Attn_Op<"kv_loop", [
     Described<UnitAttr, "lost bets are corrected, or QK is multiplied once more">:$rescore,
     Described<OptionalAttr<I64Attr>, "named barrier of the first warpgroup, where they start products in turn">:$turns,
     Described<OptionalAttr<DenseI64ArrayAttr>, "keys of the first block that are multiplied, for all warpgroups or for each">:$first,
-    Described<OptionalAttr<Attn_KVPhaseAttr>, "phase of the block behind the first one">:$second);
+    Described<OptionalAttr<Attn_KVPhaseAttr>, "phase of the block behind the first one">:$second,
+    Described<UnitAttr, "the first blocks' copies start above the wait in front of the loop">:$above_wait);
   let results = (outs Res<Variadic<AnyType>, "carried values after the last block">:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $begin `,` $full_begin `,` $full_end `,` $end `block` $block `stages` $stages
     (`qk_ahead` $qk_ahead^)? (`pv_behind` $pv_behind^)? (`rescore` $rescore^)?
-    (`turns` $turns^)? (`first` $first^)? (`second` `` $second^)? (`iter_args` `(` $inits^ `:` type($inits) `)`)? attr-dict-with-keyword $body
+    (`turns` $turns^)? (`first` $first^)? (`second` `` $second^)?
+    (`above_wait` $above_wait^)? (`iter_args` `(` $inits^ `:` type($inits) `)`)? attr-dict-with-keyword $body
   }];
   let builders = [OpBuilder<(ins "::mlir::Value":$begin,
     "::mlir::Value":$fullBegin, "::mlir::Value":$fullEnd, "::mlir::Value":$end,

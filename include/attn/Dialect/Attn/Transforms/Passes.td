@@ -139,11 +139,8 @@ def AttnExpandPipelinePass : Pass<"attn-expand-pipeline", "::mlir::gpu::GPUModul
     Barriers are placed later, by `attn-insert-fences`. Only the first block
     executed may lack rows; the others' copies are `in_bounds`.
 
-    With `above-wait` the prologue goes above an `attn.cp_async.wait` before the
-    loop if only loads of shared memory and arithmetic lie between, so that the
-    first block is on its way while another copy, as a rule that of Q, is
-    awaited. Their buffers cannot share memory then, which plans with Q in
-    registers count on.
+    The prologue of a loop with `above_wait` goes above an `attn.cp_async.wait`
+    before the loop where that is possible.
 
     `attn.apply_mask` keeps all tests in the phase `right`, the lower bound
     alone in `left`, and vanishes in `interior`. `attn.online_softmax` becomes
@@ -167,10 +164,6 @@ def AttnExpandPipelinePass : Pass<"attn-expand-pipeline", "::mlir::gpu::GPUModul
 
     Example: test/doc/attn-expand-pipeline.mlir
   }];
-  let options = [
-    Option<"aboveWait", "above-wait", "bool", "false",
-           "Start the first copies above a wait that stands before the loop.">
-  ];
   let statistics = [
     Statistic<"numLoops", "loops", "Number of loops over key blocks expanded">,
     Statistic<"numPhases", "phases", "Number of phase loops made">,
