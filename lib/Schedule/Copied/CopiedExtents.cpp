@@ -50,7 +50,13 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
         plan.getBlockN() * (valueColumns * keyBytes +
                             facts.ropeDim * (facts.kRope ? bytes : keyBytes));
     int64_t groups = valueColumns / groupColumns;
+    // Beside results of 64 registers a thread holds half of the queries, beside
+    // more none. Two warps of 16 rows, which would be such, spill instead: they
+    // took 1.00 to 1.06 of the time of four (H100).
+    int64_t results = ownColumns / 8 * 4 * (warpRows / 16);
     heldKeyGroups = groups > 2 ? groups / 2 : groups;
+    if (plan.getBlockM() > 16 && results > 64)
+      heldKeyGroups = 0;
     heldQueryColumns = heldKeyGroups * groupColumns;
     // Keys are on their way before queries are read.
     keptQueryBytes = qBytes;
@@ -266,7 +272,7 @@ ResourceSum CopiedExtents::getRegisters(const CopiedPlan &plan) const {
   bool exact = plan.getSoftmax() == SoftmaxPolicy::Exact && !gathers;
   if (!exact)
     sum.add("p", partN / 16 * 4, rowGroups);
-  if (heldKeyGroups != 0)
+  if (keptQueryBytes != 0)
     sum.add("q", heldQueryColumns / 16 * 4, rowGroups);
   else if (plan.getQInRegs())
     sum.add("q", keyColumns / 16 * 4, rowGroups);
@@ -288,9 +294,12 @@ ResourceSum CopiedExtents::getRegisters(const CopiedPlan &plan) const {
   if (isLatent) {
     if (isPaged)
       sum.add("pages", 24);
-    // Scales of a group on their way: blocks of 64 keys with 64 registers of
-    // results were not seen to spill (ptxas 13.0).
-    if (heldKeyGroups != 0)
+    // Scales of a group on their way: of blocks of 64 keys those with 64
+    // registers of results were not seen to spill, those with 128 were, 8 to 20
+    // bytes (ptxas 13.0).
+    if (!scaleRings.empty() && heldKeyGroups == 0 && partN >= 64)
+      sum.add("scales", 20);
+    else if (keptQueryBytes != 0)
       sum.add("scales", 4);
     sum.add("score", scoreRegisters);
     return sum;

@@ -37,13 +37,40 @@ static constexpr double kOneSlotFactor = 1.008;
 
 /// What blocks of 16 keys take longer than those of 32, of which there are half
 /// as many: 1.02 times the time with pages of 64, 1.05 with pages of a key (16
-/// heads, H100).
+/// heads, H100); and of 8-bit keys those of 32 than those of 64, 1.01 to 1.035.
 static constexpr double kSmallBlocksFactor = 1.02;
 
 /// What a CTA of mma.sync takes longer alone on its SM, whose copies nobody
 /// starts while it computes: 1.04 to 1.24 times the time of two CTAs with the
 /// same tile (16 and 32 rows, six plans on an H200).
 static constexpr double kAloneFactor = 1.1;
+
+/// What a block of 8-bit keys takes longer than the clocks of tensor cores and
+/// issue, and than those of shared memory, as its fragments are made one after
+/// the other, beside `kBlockLatency` for each CTA of an SM; with one slot,
+/// which is not filled meanwhile; and at most in a CTA alone on its SM, where
+/// all warps wait for the same copies: groups of rows do not wait for each
+/// other. Ten plans of 16, 32 and 64 rows took 0.83 to 1.1 times what this says
+/// (H100).
+static constexpr double kWidenedFactor = 1.75, kWidenedSharedFactor = 1.15,
+                        kWidenedSlotFactor = 1.1, kLoneShare = 0.8;
+
+/// The clocks of a block of 8-bit keys.
+static double getWidenedClocks(const PlanEstimate &estimate, MlaPlanAttr plan) {
+  double groups = plan.getWarpsM();
+  double latency = kBlockLatency / double(plan.getCtasPerSm());
+  double products = std::max({estimate.tensorClocks, estimate.expClocks,
+                              estimate.issueClocks}) *
+                        kWidenedFactor +
+                    latency;
+  double shared = estimate.sharedClocks * kWidenedSharedFactor + latency;
+  if (plan.getCtasPerSm() == 1) {
+    products *= 1 + kLoneShare / (groups * groups);
+    shared *= 1 + kLoneShare / groups;
+  }
+  return std::max(products, shared) *
+         (plan.getStages() == 1 ? kWidenedSlotFactor : 1);
+}
 
 /// Sets what a block takes on tensor cores and shared memory by wgmma, where
 /// each warpgroup computes all scores and its own columns of the results; the
@@ -183,6 +210,9 @@ PlanEstimate MlaSchedule::estimate(const ProblemFacts &facts,
       kUnhiddenShare + (plan.getStages() == 1 ? kOneSlotShare : 0);
   estimate.blockClocks =
       std::max(busiest * (1 + unhidden / ctas), serial / ctas);
+  if (extents.widensKeys)
+    estimate.blockClocks = std::max(getWidenedClocks(estimate, plan),
+                                    serial / (ctas * copied.getRowWarps()));
   estimate.sharedBytes = getMlaSharedBytes(facts, plan);
   if (isOwn)
     setOwnClocks(estimate, extents, plan, target);
@@ -203,9 +233,12 @@ PlanEstimate MlaSchedule::estimate(const ProblemFacts &facts,
   if (plan.getStages() == 1 && plan.getBlockM() == 16 &&
       plan.getBlockN() >= 64 && getBoxRows(facts, plan.getBlockN()) > 1)
     estimate.microseconds *= kOneSlotFactor;
-  if (!plan.getWgmma() && plan.getBlockM() == 16 && plan.getBlockN() <= 16)
+  int64_t smallBlock = extents.widensKeys ? 32 : 16;
+  if (!plan.getWgmma() && plan.getBlockM() == 16 &&
+      plan.getBlockN() <= smallBlock)
     estimate.microseconds *= kSmallBlocksFactor;
-  if (plan.getCtasPerSm() == 1 && !plan.getWgmma())
+  if (plan.getCtasPerSm() == 1 && !plan.getWgmma() &&
+      (!extents.widensKeys || plan.getWarpsM() == 1))
     estimate.microseconds *= kAloneFactor;
   return estimate;
 }
