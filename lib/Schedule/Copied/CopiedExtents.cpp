@@ -10,6 +10,10 @@
 using namespace mlir;
 using namespace mlir::attn;
 
+/// Most registers of results, and runs of a tile's keys, beside which 8-bit
+/// latent keys have half of the queries in registers.
+static constexpr int64_t kHeldResults = 64, kFewRuns = 8;
+
 /// Bytes that all buffers start at a multiple of.
 static constexpr int64_t kBufferAlignment = 128;
 
@@ -55,8 +59,13 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
     // took 1.00 to 1.06 of the time of four (H100).
     int64_t results = ownColumns / 8 * 4 * (warpRows / 16);
     heldKeyGroups = groups > 2 ? groups / 2 : groups;
-    if (plan.getBlockM() > 16 && results > 64)
-      heldKeyGroups = 0;
+    // Of probabilities exchanged in many runs a second group took longer: 1.036
+    // times the time of 33 runs (8 sequences, H100 and H200); of four runs the
+    // first group alone did, 1.006 and 1.015.
+    if (results > kHeldResults)
+      heldKeyGroups = plan.getBlockM() > 16 ? 0 : heldKeyGroups;
+    else if (plan.gathersProbabilities() && countRuns(facts) > kFewRuns)
+      heldKeyGroups = std::min<int64_t>(heldKeyGroups, 1);
     heldQueryColumns = heldKeyGroups * groupColumns;
     // Keys are on their way before queries are read.
     keptQueryBytes = qBytes;
@@ -294,11 +303,12 @@ ResourceSum CopiedExtents::getRegisters(const CopiedPlan &plan) const {
   if (isLatent) {
     if (isPaged)
       sum.add("pages", 24);
-    // Scales of a group on their way: of blocks of 64 keys those with 64
-    // registers of results were not seen to spill, those with 128 were, 8 to 20
-    // bytes (ptxas 13.0).
-    if (!scaleRings.empty() && heldKeyGroups == 0 && partN >= 64)
-      sum.add("scales", 20);
+    // Scales of a group on their way: beside 64 registers of results they were
+    // not seen to spill, beside 128 blocks of 64 keys were, 4 to 20 bytes, in
+    // pages and without, and those that hold queries, 44 bytes (ptxas 13.0).
+    bool isWide = ownColumns / 8 * 4 * rowGroups > kHeldResults;
+    if (!scaleRings.empty() && isWide && (heldKeyGroups != 0 || partN >= 64))
+      sum.add("scales", 44);
     else if (keptQueryBytes != 0)
       sum.add("scales", 4);
     sum.add("score", scoreRegisters);

@@ -37,7 +37,8 @@ static constexpr double kOneSlotFactor = 1.008;
 
 /// What blocks of 16 keys take longer than those of 32, of which there are half
 /// as many: 1.02 times the time with pages of 64, 1.05 with pages of a key (16
-/// heads, H100); and of 8-bit keys those of 32 than those of 64, 1.01 to 1.035.
+/// heads, H100); and of 8-bit keys those of 32 than those of 64, 1.01 to 1.035,
+/// where warps exchange probabilities up to 1.15.
 static constexpr double kSmallBlocksFactor = 1.02;
 
 /// What a CTA of mma.sync takes longer alone on its SM, whose copies nobody
@@ -46,23 +47,26 @@ static constexpr double kSmallBlocksFactor = 1.02;
 static constexpr double kAloneFactor = 1.1;
 
 /// What a block of 8-bit keys takes longer than the clocks of tensor cores and
-/// issue, and than those of shared memory, as its fragments are made one after
-/// the other, beside `kBlockLatency` for each CTA of an SM; with one slot,
-/// which is not filled meanwhile; and at most in a CTA alone on its SM, where
-/// all warps wait for the same copies: groups of rows do not wait for each
-/// other. Ten plans of 16, 32 and 64 rows took 0.83 to 1.1 times what this says
-/// (H100).
-static constexpr double kWidenedFactor = 1.75, kWidenedSharedFactor = 1.15,
-                        kWidenedSlotFactor = 1.1, kLoneShare = 0.8;
+/// issue, more where each warp has all of the softmax, and than those of shared
+/// memory, as its fragments are made one after the other, beside
+/// `kBlockLatency` for each CTA of an SM; with one slot, which is not filled
+/// meanwhile; and at most in a CTA alone on its SM, where all warps wait for
+/// the same copies: groups of rows do not wait for each other. Ten plans of 16,
+/// 32 and 64 rows took 0.83 to 1.1 times what this says (H100).
+static constexpr double kWidenedFactor = 1.6, kWidenedCopiesFactor = 1.75,
+                        kWidenedSharedFactor = 1.15, kWidenedSlotFactor = 1.1,
+                        kLoneShare = 0.8;
 
 /// The clocks of a block of 8-bit keys.
 static double getWidenedClocks(const PlanEstimate &estimate, MlaPlanAttr plan) {
   double groups = plan.getWarpsM();
   double latency = kBlockLatency / double(plan.getCtasPerSm());
-  double products = std::max({estimate.tensorClocks, estimate.expClocks,
-                              estimate.issueClocks}) *
-                        kWidenedFactor +
-                    latency;
+  double products =
+      std::max(
+          {estimate.tensorClocks, estimate.expClocks, estimate.issueClocks}) *
+          (CopiedPlan(plan).gathersProbabilities() ? kWidenedFactor
+                                                   : kWidenedCopiesFactor) +
+      latency;
   double shared = estimate.sharedClocks * kWidenedSharedFactor + latency;
   if (plan.getCtasPerSm() == 1) {
     products *= 1 + kLoneShare / (groups * groups);
@@ -233,9 +237,10 @@ PlanEstimate MlaSchedule::estimate(const ProblemFacts &facts,
   if (plan.getStages() == 1 && plan.getBlockM() == 16 &&
       plan.getBlockN() >= 64 && getBoxRows(facts, plan.getBlockN()) > 1)
     estimate.microseconds *= kOneSlotFactor;
-  int64_t smallBlock = extents.widensKeys ? 32 : 16;
-  if (!plan.getWgmma() && plan.getBlockM() == 16 &&
-      plan.getBlockN() <= smallBlock)
+  bool isSmall = plan.getBlockM() == 16 && plan.getBlockN() <= 16;
+  if (extents.widensKeys && plan.getBlockN() <= 32)
+    isSmall = plan.getBlockM() == 16 || copied.gathersProbabilities();
+  if (!plan.getWgmma() && isSmall)
     estimate.microseconds *= kSmallBlocksFactor;
   if (plan.getCtasPerSm() == 1 && !plan.getWgmma() &&
       (!extents.widensKeys || plan.getWarpsM() == 1))

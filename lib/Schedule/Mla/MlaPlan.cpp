@@ -344,17 +344,19 @@ static llvm::Error checkCluster(const ProblemFacts &facts, MlaPlanAttr plan) {
 
 /// What only plans for 8-bit keys refuse: fragments are made by mma.sync, of
 /// queries in registers, and pairs of columns for each warp.
-static llvm::Error checkNarrowPlan(MlaPlanAttr plan, int64_t group) {
+static llvm::Error checkNarrowPlan(const ProblemFacts &facts, MlaPlanAttr plan,
+                                   int64_t group) {
   if (plan.getWgmma() || plan.getScore() == ScoreWork::Own)
     return llvm::createStringError(
         "expected wgmma = false and score = shard or twice with 8-bit keys");
   if (!plan.getQInRegs())
     return llvm::createStringError(
         "expected q_in_regs with 8-bit keys beside 16-bit queries");
-  if (CopiedPlan(plan).gathersProbabilities())
+  // Each group of columns has probabilities of its own then.
+  if (facts.kScales && CopiedPlan(plan).gathersProbabilities())
     return llvm::createStringError(
-        "expected softmax = optimistic or threshold with 8-bit keys and score "
-        "= shard, got exact");
+        "expected softmax = optimistic or threshold with score = shard and "
+        "scales of rows, got exact");
   if (group % (16 * plan.getWarpsN()) != 0 || plan.getBlockN() % 16 != 0)
     return llvm::createStringError(llvm::formatv(
         "expected up to {0} warps_n and a block_n of a multiple of 16 with "
@@ -381,7 +383,7 @@ llvm::Error MlaSchedule::checkPlan(const ProblemFacts &facts,
         "expected a power of two as value dimension with wgmma, got {0}",
         facts.valueDim));
   if (facts.hasNarrowKeys())
-    if (llvm::Error error = checkNarrowPlan(plan, kGroupColumns))
+    if (llvm::Error error = checkNarrowPlan(facts, plan, kGroupColumns))
       return error;
   if (plan.getScore() == ScoreWork::Own)
     if (llvm::Error error = checkOwnScores(facts, plan))
