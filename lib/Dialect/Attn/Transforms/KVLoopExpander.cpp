@@ -124,14 +124,19 @@ static AllocOp findAllocation(Value buffer) {
 }
 
 bool Expander::isPassedByCopies(Operation *op) {
-  if (isa<AllocOp>(op) || isMemoryEffectFree(op) ||
-      (op->getNumRegions() == 0 && hasSingleEffect<MemoryEffects::Read>(op)))
-    return true;
-  auto store = dyn_cast<LocalStoreOp>(op);
-  AllocOp stored = store ? findAllocation(store.getDest()) : AllocOp();
-  return stored && llvm::none_of(stages, [&](Stage &stage) {
+  Value buffer;
+  if (auto load = dyn_cast<LocalLoadOp>(op))
+    buffer = load.getSource();
+  else if (auto store = dyn_cast<LocalStoreOp>(op))
+    buffer = store.getDest();
+  else
+    return isa<AllocOp>(op) || isMemoryEffectFree(op) ||
+           (op->getNumRegions() == 0 &&
+            hasSingleEffect<MemoryEffects::Read>(op));
+  AllocOp accessed = findAllocation(buffer);
+  return accessed && llvm::none_of(stages, [&](Stage &stage) {
            AllocOp ring = findAllocation(stage.op.getRing());
-           return !ring || ring == stored;
+           return !ring || ring == accessed;
          });
 }
 

@@ -4,11 +4,13 @@
 
 // Q is awaited before the loop: the first block's copies start above that, and
 // what they need goes with them. A store to another buffer and a load from global
-// memory between are no obstacle; a store to the ring and a count from a branch are.
+// memory between are no obstacle; an access to the ring and a count from a branch
+// are.
 
 // REMARK: kv-loop | Category:attn.expand-pipeline | Function=above_wait | {{.*}}above-wait=true
 // REMARK: kv-loop | Category:attn.expand-pipeline | Function=above_store | {{.*}}above-wait=true
 // REMARK: kv-loop | Category:attn.expand-pipeline | Function=below_store | {{.*}}above-wait=false
+// REMARK: kv-loop | Category:attn.expand-pipeline | Function=below_load | {{.*}}above-wait=false
 // REMARK: kv-loop | Category:attn.expand-pipeline | Function=below_branch | {{.*}}above-wait=false
 
 // BELOW-LABEL: gpu.func @above_wait
@@ -34,6 +36,10 @@
 // CHECK-LABEL: gpu.func @below_store
 // CHECK: attn.cp_async.wait {pending = 0 : i64}
 // CHECK: attn.local_store
+// CHECK: attn.cp_async
+// CHECK-LABEL: gpu.func @below_load
+// CHECK: attn.cp_async.wait {pending = 0 : i64}
+// CHECK: attn.local_load
 // CHECK: attn.cp_async
 // CHECK-LABEL: gpu.func @below_branch
 // CHECK: attn.cp_async.wait {pending = 0 : i64}
@@ -85,6 +91,21 @@ gpu.module @kernels {
       %kb = attn.stage %g[%key], %k : !attn.global<?x64xf16>, !attn.buffer<2x64x64xf16, #attn.auto, shared> -> !attn.buffer<64x64xf16, #attn.auto, shared>
       attn.yield
     }
+    gpu.return
+  }
+  gpu.func @below_load(%g: !attn.global<?x64xf16>, %n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %zero = arith.constant 0 : i32
+    %q = attn.alloc {name = "q"} : !attn.buffer<64x64xf16, #attn.auto, shared>
+    %k = attn.alloc {name = "k"} : !attn.buffer<2x64x64xf16, #attn.auto, shared>
+    attn.cp_async.wait {pending = 0}
+    %slot = attn.slot %k[%zero] : !attn.buffer<2x64x64xf16, #attn.auto, shared> -> !attn.buffer<64x64xf16, #attn.auto, shared>
+    %t = attn.local_load %slot : !attn.buffer<64x64xf16, #attn.auto, shared> -> tensor<64x64xf16, #attn.auto>
+    attn.kv_loop %zero, %zero, %n, %n block 64 stages 2 above_wait {
+    ^bb0(%key: i32):
+      %kb = attn.stage %g[%key], %k : !attn.global<?x64xf16>, !attn.buffer<2x64x64xf16, #attn.auto, shared> -> !attn.buffer<64x64xf16, #attn.auto, shared>
+      attn.yield
+    }
+    attn.local_store %t, %q : tensor<64x64xf16, #attn.auto>, !attn.buffer<64x64xf16, #attn.auto, shared>
     gpu.return
   }
   gpu.func @below_branch(%g: !attn.global<?x64xf16>, %n: i32, %c: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {

@@ -314,8 +314,10 @@ def Attn_SwizzledLayoutAttr : Attn_BufferLayoutAttr<"SwizzledLayout", "swizzled"
     modes do. `span = 0`: plain rows, padded to an odd number of chunks.
 
     With `column_quads` the 16-bit elements of every 16 columns are in another
-    order, where `ldmatrix` gives each thread four columns in a row: operand `a`
-    of an `attn.mma` beside 8-bit elements whose contraction is contiguous.
+    order: column 4t + 2h + i (t < 4; h, i < 2) lies where column 8h + 2t + i would,
+    so that `ldmatrix` gives thread t of those that share a row four columns in a
+    row. It is the order of operand `a` of an `attn.mma` beside 8-bit elements whose
+    contraction is contiguous.
 
     Example: `!attn.buffer<2x64x128xf16, #attn.swizzled<span = 128>, shared>`.
   }];

@@ -77,7 +77,7 @@ def Attn_KVLoopOp : Attn_Op<"kv_loop", [
     With `above_wait`, which excludes `qk_ahead`, the copies of the first blocks go
     above an `attn.cp_async.wait` in front of the loop, so that they are on their
     way while another copy, as a rule that of Q, is awaited. They stay where they
-    are if anything lies between but loads, arithmetic, and stores to other buffers
+    are if anything lies between but arithmetic and loads and stores of other memory
     than the rings, or if slices share a ring. The buffers of what is awaited
     cannot share memory with the rings then.
 
