@@ -65,7 +65,7 @@ double attn::setCopiedBlockClocks(PlanEstimate &estimate,
                       ? 0
                       : rowGroups * ownDepth / 16.0 * std::max(1.0, parts - 1));
   // 8-bit latent keys have the queries in memory that registers do not hold.
-  if (extents.keptQueryBytes != 0)
+  if (extents.keepsQueries)
     loads += rowGroups * (extents.keyColumns - extents.heldQueryColumns) / 16.0;
   // An ldmatrix of 8-bit keys and values fetches two steps of 16. Each word
   // that it gives takes two conversions, and one permutation more of values.

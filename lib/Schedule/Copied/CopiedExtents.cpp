@@ -22,6 +22,10 @@ bool attn::hasGroupScales(const ProblemFacts &facts) {
                            facts.valueDim != facts.scaleGroup);
 }
 
+bool CopiedExtents::hasWideResults() const {
+  return ownColumns / 8 * 4 * (warpRows / 16) > kHeldResults;
+}
+
 CopiedExtents::CopiedExtents(const ProblemFacts &facts,
                              const CopiedPlan &plan) {
   int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
@@ -57,18 +61,17 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
     // Beside results of 64 registers a thread holds half of the queries, beside
     // more none. Two warps of 16 rows, which would be such, spill instead: they
     // took 1.00 to 1.06 of the time of four (H100).
-    int64_t results = ownColumns / 8 * 4 * (warpRows / 16);
     heldKeyGroups = groups > 2 ? groups / 2 : groups;
     // Of probabilities exchanged in many runs a second group took longer: 1.036
     // times the time of 33 runs (8 sequences, H100 and H200); of four runs the
     // first group alone did, 1.006 and 1.015.
-    if (results > kHeldResults)
+    if (hasWideResults())
       heldKeyGroups = plan.getBlockM() > 16 ? 0 : heldKeyGroups;
     else if (plan.gathersProbabilities() && countRuns(facts) > kFewRuns)
       heldKeyGroups = std::min<int64_t>(heldKeyGroups, 1);
     heldQueryColumns = heldKeyGroups * groupColumns;
     // Keys are on their way before queries are read.
-    keptQueryBytes = qBytes;
+    keepsQueries = true;
   }
   for (const TensorFacts *scales : {&facts.kScales, &facts.vScales})
     if (*scales)
@@ -138,16 +141,17 @@ ResourceSum CopiedExtents::getSharedBytes(const CopiedPlan &plan) const {
       scales = llvm::alignTo(rings + scales, teamAlignment) - rings;
   }
   // Queries are in registers before scores are exchanged.
-  bool hasLargeQ = qBytes - keptQueryBytes >
-                   rings + scales + (plan.getQInRegs() ? exchangeBytes : 0);
+  bool hasLargeQ =
+      !keepsQueries &&
+      qBytes > rings + scales + (plan.getQInRegs() ? exchangeBytes : 0);
   if (!plan.getQInRegs() || hasLargeQ)
     sum.add("q", qBytes, teams);
   if (!plan.getQInRegs() || !hasLargeQ) {
     sum.add(plan.sharesRing() ? "kv" : "k", kBytes, teams * plan.getStages());
     if (!plan.sharesRing())
       sum.add("v", vBytes, teams * plan.getStages());
-    if (keptQueryBytes)
-      sum.add("q", keptQueryBytes);
+    if (keepsQueries)
+      sum.add("q", qBytes);
     if (scales)
       sum.add("scales", scales, teams);
     sum.add("scores", exchangeBytes);
@@ -281,7 +285,7 @@ ResourceSum CopiedExtents::getRegisters(const CopiedPlan &plan) const {
   bool exact = plan.getSoftmax() == SoftmaxPolicy::Exact && !gathers;
   if (!exact)
     sum.add("p", partN / 16 * 4, rowGroups);
-  if (keptQueryBytes != 0)
+  if (keepsQueries)
     sum.add("q", heldQueryColumns / 16 * 4, rowGroups);
   else if (plan.getQInRegs())
     sum.add("q", keyColumns / 16 * 4, rowGroups);
@@ -306,10 +310,10 @@ ResourceSum CopiedExtents::getRegisters(const CopiedPlan &plan) const {
     // Scales of a group on their way: beside 64 registers of results they were
     // not seen to spill, beside 128 blocks of 64 keys were, 4 to 20 bytes, in
     // pages and without, and those that hold queries, 44 bytes (ptxas 13.0).
-    bool isWide = ownColumns / 8 * 4 * rowGroups > kHeldResults;
-    if (!scaleRings.empty() && isWide && (heldKeyGroups != 0 || partN >= 64))
+    if (!scaleRings.empty() && hasWideResults() &&
+        (heldKeyGroups != 0 || partN >= 64))
       sum.add("scales", 44);
-    else if (keptQueryBytes != 0)
+    else if (keepsQueries)
       sum.add("scales", 4);
     sum.add("score", scoreRegisters);
     return sum;

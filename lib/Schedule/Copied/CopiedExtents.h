@@ -34,8 +34,8 @@ struct CopiedExtents {
   int64_t qBytes, kBytes, vBytes, oBytes;
   /// Groups of columns whose queries registers hold, of 8-bit latent keys.
   int64_t heldKeyGroups = 0, heldQueryColumns = 0;
-  /// Bytes of queries beside those of the rings.
-  int64_t keptQueryBytes = 0;
+  /// Queries have memory of their own beside the rings, all of them.
+  bool keepsQueries = false;
   /// Bytes of the rings of scales of rows of K and V.
   SmallVector<int64_t, 2> scaleRings;
   /// What the bytes of a team are a multiple of, by which swizzles repeat.
@@ -85,6 +85,8 @@ struct CopiedExtents {
   static constexpr int64_t kManyNarrowResults = 96;
 
 private:
+  /// True if results leave no registers for 8-bit latent keys' queries.
+  bool hasWideResults() const;
   /// What slices of the columns take beside tiles: what ptxas 13.0 was seen to
   /// need of masked kernels for sm_80, sm_86 and sm_90a.
   void addSliceRegisters(ResourceSum &sum, const CopiedPlan &plan) const;

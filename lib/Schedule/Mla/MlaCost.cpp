@@ -58,17 +58,17 @@ static constexpr double kWidenedFactor = 1.6, kWidenedCopiesFactor = 1.75,
                         kLoneShare = 0.8;
 
 /// The clocks of a block of 8-bit keys.
-static double getWidenedClocks(const PlanEstimate &estimate, MlaPlanAttr plan) {
-  double groups = plan.getWarpsM();
-  double latency = kBlockLatency / double(plan.getCtasPerSm());
-  double products =
-      std::max(
-          {estimate.tensorClocks, estimate.expClocks, estimate.issueClocks}) *
-          (CopiedPlan(plan).gathersProbabilities() ? kWidenedFactor
-                                                   : kWidenedCopiesFactor) +
-      latency;
+static double getWidenedClocks(const PlanEstimate &estimate,
+                               const CopiedPlan &plan, double ctasPerSM) {
+  double groups = plan.getRowWarps();
+  double latency = kBlockLatency / ctasPerSM;
+  double products = std::max({estimate.tensorClocks, estimate.expClocks,
+                              estimate.issueClocks}) *
+                        (plan.gathersProbabilities() ? kWidenedFactor
+                                                     : kWidenedCopiesFactor) +
+                    latency;
   double shared = estimate.sharedClocks * kWidenedSharedFactor + latency;
-  if (plan.getCtasPerSm() == 1) {
+  if (ctasPerSM == 1) {
     products *= 1 + kLoneShare / (groups * groups);
     shared *= 1 + kLoneShare / groups;
   }
@@ -215,7 +215,7 @@ PlanEstimate MlaSchedule::estimate(const ProblemFacts &facts,
   estimate.blockClocks =
       std::max(busiest * (1 + unhidden / ctas), serial / ctas);
   if (extents.widensKeys)
-    estimate.blockClocks = std::max(getWidenedClocks(estimate, plan),
+    estimate.blockClocks = std::max(getWidenedClocks(estimate, copied, ctas),
                                     serial / (ctas * copied.getRowWarps()));
   estimate.sharedBytes = getMlaSharedBytes(facts, plan);
   if (isOwn)
