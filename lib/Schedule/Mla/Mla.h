@@ -41,9 +41,15 @@ public:
 /// each other among them.
 ResourceSum getMlaSharedBytes(const ProblemFacts &facts, MlaPlanAttr plan);
 
+/// Threads of a CTA: a warpgroup more than the plan's where `score = own` widens
+/// 8-bit keys.
+int64_t countLatentThreads(const ProblemFacts &facts, MlaPlanAttr plan);
+
 /// True if TMA fills the slots of `score = own`, false if cp.async does: where
-/// pages are too small for TMA or no tensor map describes k.
-bool loadsLatentByTma(const ProblemFacts &facts);
+/// pages are too small for TMA or no tensor map describes k, and where slots of
+/// 8-bit keys take more than two copies, whose addresses spilled beside the
+/// registers of who widens them.
+bool loadsLatentByTma(const ProblemFacts &facts, MlaPlanAttr plan);
 
 /// True if TMA copies a tile's queries too: rows of whole queries, or heads of
 /// one.
@@ -57,12 +63,25 @@ bool holdsLatentQueries(const ProblemFacts &facts, MlaPlanAttr plan);
 /// of the scores alone holds.
 MlaPlanAttr getUnheldPlan(MlaPlanAttr plan);
 
+/// Slots of 8-bit keys in front of those of the widened ones: of values one,
+/// which has long been filled anew when the wide one is free, of the other
+/// columns two.
+inline int64_t countRawSlots(bool isValue) { return isValue ? 1 : 2; }
+
+/// True if a slice of the keys from column `first` on has a slot more than the
+/// plan says: the first one where 8-bit keys are widened, so that it is there
+/// when the other one of the values is free.
+bool hasSpareSlot(const ProblemFacts &facts, int64_t first, bool isValue);
+
 /// Query rows that share the keys of a sequence; those of one query if only the
 /// launch knows how many there are.
 int64_t countLatentRows(const ProblemFacts &facts);
 
 /// Slices of the values, each with a ring of its own, of `score = own`.
 int64_t countLatentSlices(const ProblemFacts &facts, MlaPlanAttr plan);
+
+/// True if all tiles have as many rows as the plan says.
+bool fillsTiles(const ProblemFacts &facts, MlaPlanAttr plan);
 
 /// True if slices of the results of `score = own` leave one after the other,
 /// under the products of a tile's last block. Where a tile lacks rows those of

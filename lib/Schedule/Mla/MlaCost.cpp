@@ -125,16 +125,22 @@ static constexpr double kMiddleRowsFactor = 0.98;
 /// 1.007 times the time (H100), which is less than between numbers of runs.
 static constexpr double kFewCopiedRowsFactor = 1.02;
 
+/// What widened keys take longer that cp.async copies: 1.06 to 1.1 times the
+/// time in pages of 16, 1.05 to 1.31 times in pages of a key (H100).
+static constexpr double kCopiedWidenedFactor = 1.15;
+
 /// What scores in a warpgroup of their own change beside what their clocks and
 /// DRAM's time say.
-static double getOwnFactor(const ProblemFacts &facts) {
+static double getOwnFactor(const ProblemFacts &facts, MlaPlanAttr plan) {
   int64_t rows = countLatentRows(facts);
+  if (facts.hasNarrowKeys())
+    return loadsLatentByTma(facts, plan) ? 1 : kCopiedWidenedFactor;
   if (rows > 32)
     return kOwnFactor;
   bool isOneRun = countRuns(facts) <= 1;
   if (rows <= kFewRows)
     return kFewRowsFactor;
-  if (!loadsLatentByTma(facts))
+  if (!loadsLatentByTma(facts, plan))
     return isOneRun ? kFewRowsFactor : kFewCopiedRowsFactor;
   return isOneRun ? kMiddleRowsFactor : 1;
 }
@@ -147,6 +153,10 @@ static constexpr double kHeldFactor = 0.98, kHeldAloneFactor = 1.01;
 /// Most boxes of a block's keys whose addresses the loads' registers hold
 /// beside queries in those of the scores: of four ptxas spilled 4 to 12 bytes.
 static constexpr int64_t kHeldBoxes = 2;
+
+/// What a block of widened keys takes longer than shared memory is busy: six
+/// kernels of 64 and 128 heads took 1.30 to 1.42 times as long (H100).
+static constexpr double kWidenedOwnFactor = 1.37;
 
 /// Sets what a block takes where scores have a warpgroup of their own: each
 /// slot goes through loads, scores, softmax and results, one after the other,
@@ -162,6 +172,17 @@ static void setOwnClocks(PlanEstimate &estimate, const CopiedExtents &extents,
   estimate.sharedClocks = (extents.qBytes + 2 * extents.kBytes + results) /
                           target.sharedBytesPerClock;
   double load = kLoadLatency + extents.kBytes / kLoadBytes;
+  if (extents.widensKeys) {
+    // Shared memory is busy for three quarters of a block: queries and keys are
+    // read for scores, keys are written three times in all.
+    double wide = keys * extents.keyColumns * 2;
+    estimate.sharedClocks = (extents.qBytes + 2 * wide + 2 * extents.kBytes +
+                             results) /
+                            target.sharedBytesPerClock;
+    estimate.blockClocks =
+        std::max(estimate.sharedClocks * kWidenedOwnFactor, load);
+    return;
+  }
   // The second half of what is handed on in halves is computed under the
   // products of the first one.
   double softmax = estimate.expClocks;
@@ -177,6 +198,11 @@ bool MlaSchedule::isExpectedToSpill(const ProblemFacts &facts,
                                     PlanAttrInterface planAttr,
                                     const TargetRow &target) const {
   auto plan = cast<MlaPlanAttr>(planAttr);
+  // Beside widened keys, rows that do not fill tiles: what results and scores
+  // compute of them spilled 4 to 12 bytes.
+  if (plan.getScore() == ScoreWork::Own && facts.hasNarrowKeys() &&
+      !fillsTiles(facts, plan))
+    return true;
   // Each warpgroup has its own limit, and the accumulator of the results
   // leaves 32 registers of it.
   if (plan.getScore() == ScoreWork::Own)
@@ -214,7 +240,7 @@ PlanEstimate MlaSchedule::estimate(const ProblemFacts &facts,
       kUnhiddenShare + (plan.getStages() == 1 ? kOneSlotShare : 0);
   estimate.blockClocks =
       std::max(busiest * (1 + unhidden / ctas), serial / ctas);
-  if (extents.widensKeys)
+  if (extents.widensKeys && !isOwn)
     estimate.blockClocks = std::max(getWidenedClocks(estimate, copied, ctas),
                                     serial / (ctas * copied.getRowWarps()));
   estimate.sharedBytes = getMlaSharedBytes(facts, plan);
@@ -227,9 +253,14 @@ PlanEstimate MlaSchedule::estimate(const ProblemFacts &facts,
       std::ceil(estimate.waves) * ctas *
       (estimate.tileClocks + std::ceil(estimate.blocks) * estimate.blockClocks);
   estimate.microseconds = clocks / target.clockMHz;
-  addDramTime(estimate, facts, copied, target);
+  // A slot that is widened is filled anew at once.
+  if (isOwn && extents.widensKeys)
+    addDramTime(estimate, facts, plan.getBlockN(), extents.kBytes, target,
+                countRuns(facts, copied));
+  else
+    addDramTime(estimate, facts, copied, target);
   if (isOwn)
-    estimate.microseconds *= getOwnFactor(facts);
+    estimate.microseconds *= getOwnFactor(facts, plan);
   if (isOwn && plan.getQInRegs())
     estimate.microseconds *= countLatentRows(facts) > plan.getBlockM()
                                  ? kHeldFactor

@@ -26,24 +26,47 @@ MlaEmitter::MlaEmitter(KernelContext &context, MlaPlanAttr plan)
   hasWholeMaxima = facts.hasWholeMaxima();
 }
 
-Slice MlaEmitter::makeSlice(StringRef name, StringRef suffix, int64_t first,
-                            int64_t columns, bool isValue, bool isHeld) {
+Ring MlaEmitter::makeKeyRing(StringRef name, StringRef tensor, int64_t stages,
+                             int64_t columns, Type type,
+                             ArrayRef<std::pair<Role, SignalKind>> roles) {
   int64_t blockN = plan.getBlockN();
-  int64_t stages = plan.getStages() + (isHeld ? 1 : 0);
-  bool isApart = facts.kRope && !isValue;
   Ring ring;
-  ring.name = isApart ? "k_rope" : "k";
-  ring.buffer = alloc(name, bufferType({stages, blockN, columns}));
-  ring.slotType = bufferType({blockN, columns});
-  ring.ctas = plan.getCluster();
-  SmallVector<std::pair<Role, SignalKind>> roles = {
-      {kLatentLoad, byTma ? SignalKind::Tx : SignalKind::Arrive},
-      {kLatentScores, SignalKind::Arrive}};
-  if (isValue)
-    roles.push_back({kLatentResults, SignalKind::Arrive});
+  ring.name = tensor;
+  ring.buffer =
+      allocSlots(name, {stages, blockN, columns}, type, kGroupColumns);
+  ring.slotType = bufferType({blockN, columns}, type);
   ring.channel = makeChannel(name, stages, roles);
+  if (roles.front().first.name != kLatentLoad.name)
+    return ring;
+  ring.ctas = plan.getCluster();
   if (byTma)
     addMap(ring);
+  return ring;
+}
+
+Slice MlaEmitter::makeSlice(StringRef name, StringRef suffix, int64_t first,
+                            int64_t columns, bool isValue, bool isHeld) {
+  int64_t stages = plan.getStages() +
+                   (isHeld || hasSpareSlot(facts, first, isValue) ? 1 : 0);
+  bool isApart = facts.kRope && !isValue;
+  StringRef tensor = isApart ? "k_rope" : "k";
+  std::pair<Role, SignalKind> load = {
+      kLatentLoad, byTma ? SignalKind::Tx : SignalKind::Arrive};
+  Ring raw;
+  std::string ringName = name.str();
+  if (facts.hasNarrowKeys()) {
+    raw = makeKeyRing(name, tensor, countRawSlots(isValue), columns,
+                      facts.keyType,
+                      {load, {kLatentWidener, SignalKind::Arrive}});
+    ringName += "_wide";
+    load = {kLatentWidener, SignalKind::Arrive};
+  }
+  SmallVector<std::pair<Role, SignalKind>> roles = {
+      load, {kLatentScores, SignalKind::Arrive}};
+  if (isValue)
+    roles.push_back({kLatentResults, SignalKind::Arrive});
+  Ring ring = makeKeyRing(ringName, tensor, stages, columns, getOperandType(),
+                          roles);
   bool areApart = facts.qRope && !isValue;
   Ring queries;
   std::string queryName = ("q" + suffix).str();
@@ -51,7 +74,9 @@ Slice MlaEmitter::makeSlice(StringRef name, StringRef suffix, int64_t first,
   queries.holds = RingRows::Queries;
   queries.slotType = bufferType({blockM, columns});
   if (!isHeld)
-    queries.buffer = alloc(queryName, bufferType({1, blockM, columns}));
+    queries.buffer =
+        allocSlots(queryName, {1, blockM, columns}, facts.elementType,
+                   kGroupColumns / 2);
   if (queriesByTma && !isHeld)
     queries.channel = makeChannel(
         queryName, /*stages=*/1,
@@ -61,6 +86,7 @@ Slice MlaEmitter::makeSlice(StringRef name, StringRef suffix, int64_t first,
   int64_t rotated = first - facts.valueDim;
   return {ring,
           queries,
+          raw,
           first,
           columns,
           isApart ? rotated : first,
@@ -70,14 +96,19 @@ Slice MlaEmitter::makeSlice(StringRef name, StringRef suffix, int64_t first,
 
 void MlaEmitter::makeRings() {
   int64_t blockN = plan.getBlockN();
-  byTma = loadsLatentByTma(facts);
-  if (!byTma)
+  byTma = loadsLatentByTma(facts, plan);
+  if (!byTma) {
+    std::optional<std::string> unmappable = findUnmappable(facts);
     remark::missed(
         b.getLoc(),
         remark::RemarkOpts::name("latent-copies").category("attn.mla"))
         << remark::reason(
-               "keys are copied by cp.async, since TMA does not support {0}",
-               *findUnmappable(facts));
+               "keys are copied by cp.async, since {0}",
+               unmappable ? "TMA does not support " + *unmappable
+                          : llvm::formatv("a slot takes {0} copies by TMA",
+                                          blockN / getBoxRows(facts, blockN))
+                                .str());
+  }
   queriesByTma = byTma && loadsQueriesByTma(facts, plan);
   valueSlices = countLatentSlices(facts, plan);
   int64_t columns = extents.valueColumns / valueSlices;
@@ -88,6 +119,12 @@ void MlaEmitter::makeRings() {
   if (int64_t rest = extents.keyColumns - extents.valueColumns)
     slices.push_back(makeSlice("rope", "_rope", extents.valueColumns, rest,
                                /*isValue=*/false));
+  for (unsigned i = 0; i < slices.size(); ++i)
+    order.push_back(i);
+  // Beside widened keys the last slice has one slot, and all others are there
+  // when that is filled.
+  if (facts.hasNarrowKeys())
+    std::rotate(order.begin() + 1, order.end() - 1, order.end());
   auto channel = [&](StringRef name, Role from, Role to) {
     return makeChannel(name, /*stages=*/1,
                        {{from, SignalKind::Arrive}, {to, SignalKind::Arrive}});
@@ -101,9 +138,10 @@ void MlaEmitter::makeRings() {
                    {kLatentResults, SignalKind::Arrive}},
                   handsOnHalves() ? ArrayRef(halves) : ArrayRef<StringRef>());
   scaleChannel = channel("scale", kLatentScores, kLatentResults);
+  Type operand = getOperandType();
   probabilities = handsOnHalves()
-                      ? alloc("p", bufferType({2, blockM, blockN / 2}))
-                      : alloc("p", bufferType({blockM, blockN}));
+                      ? alloc("p", bufferType({2, blockM, blockN / 2}, operand))
+                      : alloc("p", bufferType({blockM, blockN}, operand));
   auto rows = [&](StringRef name) {
     return alloc(name, BufferType::get(b.getContext(), {blockM}, b.getF32Type(),
                                        AutoLayoutAttr::get(b.getContext()),
@@ -128,34 +166,54 @@ void MlaEmitter::makeRings() {
 SmallVector<Value> MlaEmitter::emitBlockLoad(Value key, ValueRange cursors) {
   SmallVector<Value> next;
   for (auto [slice, cursor] : llvm::zip(slices, cursors))
-    next.push_back(advance(cursor, slice.ring));
+    next.push_back(advance(cursor, slice.getLoaded()));
   if (byTma) {
     elect([&]() {
       // In front of the waits: the entry of the table comes from far away.
-      Value lead = slices[0].ring.view == TensorMapView::Bounded
+      Value lead = slices[0].getLoaded().view == TensorMapView::Bounded
                        ? source->emitLead(key)
                        : Value();
-      for (auto [slice, cursor] : llvm::zip(slices, cursors)) {
-        auto [slot, token] = acquire(slice.ring, cursor, kLatentLoad);
-        fill(slice.ring, slot, token, at.kvHead, key,
+      for (unsigned i : order) {
+        const Slice &slice = slices[i];
+        auto [slot, token] =
+            acquire(slice.getLoaded(), cursors[i], kLatentLoad);
+        fill(slice.getLoaded(), slot, token, at.kvHead, key,
              context.i32(slice.firstInTensor), lead);
-        release(slice.ring, token, kLatentLoad);
+        release(slice.getLoaded(), token, kLatentLoad);
       }
     });
     return next;
   }
   SmallVector<Value> tokens;
-  for (auto [slice, cursor] : llvm::zip(slices, cursors)) {
-    Value view = source->emitView(slice.ring.name, at, slice.firstInTensor,
-                                  slice.columns);
-    auto [slot, token] = acquire(slice.ring, cursor, kLatentLoad);
-    CpAsyncOp::create(b, view, key, slot, /*in_bounds=*/UnitAttr());
-    tokens.push_back(token);
+  auto copy = [&](ArrayRef<unsigned> places) {
+    for (unsigned i : places) {
+      const Slice &slice = slices[i];
+      const Ring &ring = slice.getLoaded();
+      Value view = source->emitView(ring.name, at, slice.firstInTensor,
+                                    slice.columns);
+      auto [slot, token] = acquire(ring, cursors[i], kLatentLoad);
+      CpAsyncOp::create(b, view, key, slot, /*in_bounds=*/UnitAttr());
+      tokens.push_back(token);
+    }
+    CpAsyncCommitOp::create(b);
+  };
+  auto handOn = [&](ArrayRef<unsigned> places, ArrayRef<Value> tokens,
+                    int64_t pending) {
+    CpAsyncWaitOp::create(b, pending);
+    for (auto [i, token] : llvm::zip(places, tokens))
+      release(slices[i].getLoaded(), token, kLatentLoad);
+  };
+  // Where keys are widened, the last slice's slot is free long after the others,
+  // which are widened while its copies are on their way.
+  size_t early = order.size() - facts.hasNarrowKeys();
+  copy(ArrayRef(order).take_front(early));
+  if (facts.hasNarrowKeys()) {
+    copy(ArrayRef(order).drop_front(early));
+    handOn(ArrayRef(order).take_front(early), tokens, /*pending=*/1);
   }
-  CpAsyncCommitOp::create(b);
-  CpAsyncWaitOp::create(b, 0);
-  for (auto [slice, token] : llvm::zip(slices, tokens))
-    release(slice.ring, token, kLatentLoad);
+  handOn(ArrayRef(order).take_back(facts.hasNarrowKeys() ? 1 : early),
+         ArrayRef(tokens).take_back(facts.hasNarrowKeys() ? 1 : early),
+         /*pending=*/0);
   return next;
 }
 
@@ -188,7 +246,7 @@ SmallVector<Value> MlaEmitter::emitLoadTile(ValueRange cursors) {
   emitHeldQueryLoad(keyCursors);
   // The first block needs no queries to be free, which the tile before may
   // still read. Where there is none, they are what the first scores lack.
-  bool keysFirst = byTma && !hasOneTile();
+  bool keysFirst = byTma && !hasOneTile() && !facts.hasNarrowKeys();
   Value loaded = context.i32(0);
   if (keysFirst) {
     Value one = arith::MinSIOp::create(b, trips, context.i32(1));
@@ -262,14 +320,14 @@ SmallVector<Value> MlaEmitter::emitQueryLoad(ValueRange cursors) {
 
 LogicalResult MlaEmitter::emitLoad() {
   if (byTma)
-    elect([&]() { prefetchMaps({slices[0].ring.map, slices[0].queries.map}); });
+    elect([&]() { prefetchMaps({slices[0].getLoaded().map, slices[0].queries.map}); });
   TileLoopOp loop = emitTileLoop(
       [&]() -> SmallVector<Value> {
         SmallVector<Value> cursors;
         for (Value channel : listQueryChannels())
           cursors.push_back(start(channel, kLatentLoad));
         for (const Slice &slice : slices)
-          cursors.push_back(start(slice.ring.channel, kLatentLoad));
+          cursors.push_back(start(slice.getLoaded().channel, kLatentLoad));
         return cursors;
       },
       [&](ValueRange cursors) -> FailureOr<SmallVector<Value>> {
@@ -289,12 +347,17 @@ Value MlaEmitter::emitScoreProduct(SmallVectorImpl<Value> &cursors) {
       InFlightType::get(b.getContext(), type.getShape(), b.getF32Type());
   Value product;
   SmallVector<Value> tokens;
-  for (auto [slice, cursor] : llvm::zip(slices, cursors)) {
+  for (unsigned index : order) {
+    const Slice &slice = slices[index];
+    Value &cursor = cursors[index];
     auto [slot, token] = acquire(slice.ring, cursor, kLatentScores);
+    Value queries = convertedQueries.empty() ? emitQueries(slice)
+                                             : convertedQueries[index];
     Value transposed =
-        TransposeOp::create(b, bufferType({slice.columns, blockN}), slot);
+        TransposeOp::create(
+            b, bufferType({slice.columns, blockN}, getOperandType()), slot);
     product =
-        WgmmaOp::create(b, inFlight, emitQueries(slice), transposed, product,
+        WgmmaOp::create(b, inFlight, queries, transposed, product,
                         /*columns=*/IntegerAttr(),
                         /*depth=*/IntegerAttr(), /*first=*/IntegerAttr());
     tokens.push_back(token);
@@ -302,8 +365,8 @@ Value MlaEmitter::emitScoreProduct(SmallVectorImpl<Value> &cursors) {
   }
   Value scores =
       WgmmaWaitOp::create(b, type, product, /*pending=*/0).getResult(0);
-  for (auto [slice, token] : llvm::zip(slices, tokens))
-    release(slice.ring, token, kLatentScores);
+  for (auto [index, token] : llvm::zip(order, tokens))
+    release(slices[index].ring, token, kLatentScores);
   return scores;
 }
 
@@ -323,7 +386,7 @@ LogicalResult MlaEmitter::emitScoreBlock(Value scale, Value key,
                               /*largest=*/carried[2]);
   softmax.setWhole(hasWholeMaxima);
   Value p = arith::TruncFOp::create(
-      b, tileType({blockM, plan.getBlockN()}, facts.elementType),
+      b, tileType({blockM, plan.getBlockN()}, getOperandType()),
       softmax.getP());
   emitHandOver(p, softmax.getFactor(), carried[3]);
   SmallVector<Value> next = {softmax.getNewM(), softmax.getNewL(),
@@ -344,7 +407,7 @@ void MlaEmitter::emitHandOver(Value p, Value factor, Value cursor) {
   }
   int64_t columns = plan.getBlockN() / 2;
   auto half = [&](int64_t index) -> Value {
-    return SliceOp::create(b, tileType({blockM, columns}, facts.elementType), p,
+    return SliceOp::create(b, tileType({blockM, columns}, getOperandType()), p,
                            index * columns);
   };
   Value front = half(0);
@@ -380,10 +443,16 @@ KVLoopOp MlaEmitter::emitScoreLoop(Value scale, ValueRange cursors) {
 }
 
 FailureOr<SmallVector<Value>> MlaEmitter::emitScoreTile(ValueRange cursors) {
+  emitScoreDescale();
+  emitValueDescale();
   Value scale = emitExponentScale();
   SmallVector<Value> channels = listQueryChannels(), queryTokens;
   for (auto [channel, cursor] : llvm::zip(channels, cursors))
     queryTokens.push_back(await(channel, cursor, kLatentScores));
+  convertedQueries.clear();
+  if (facts.hasNarrowKeys())
+    for (const Slice &slice : slices)
+      convertedQueries.push_back(emitConvertedQueries(slice));
   ValueRange others = cursors.drop_front(channels.size());
   SmallVector<Value> inits = {others[0]};
   llvm::append_range(inits, others.drop_front(2));
@@ -473,25 +542,43 @@ void MlaEmitter::prefetchPages() {
       /*inParamSpace=*/UnitAttr());
 }
 
+SmallVector<int64_t> MlaEmitter::getPartitionRegisters() {
+  if (facts.hasNarrowKeys())
+    return byTma ? SmallVector<int64_t>{160, 72, 64, 24}
+                 : SmallVector<int64_t>{160, 72, 56, 32};
+  if (holdsLatentQueries(facts, plan))
+    return {160, 152, 40};
+  return {160, 128, 64};
+}
+
 LogicalResult MlaEmitter::run() {
   makeRings();
   prefetchPages();
   emitExtents();
+  SmallVector<StringRef> names = {kLatentResults, kLatentScores};
+  SmallVector<int64_t> warps = {8, 4};
+  SmallVector<int64_t> tiles = {plan.getWarpsM(), plan.getWarpsN(), 4, 1};
+  SmallVector<LogicalResult (MlaEmitter::*)()> bodies = {
+      &MlaEmitter::emitResultRole, &MlaEmitter::emitScoreRole};
+  // In front of the loads: what results and scores compute from the thread's
+  // number, in front of a branch that they have in common with who has the
+  // fewest registers, spilled.
+  if (facts.hasNarrowKeys()) {
+    names.push_back(kLatentWidener);
+    warps.push_back(kWarpgroupWarps);
+    tiles.append({kWarpgroupWarps, 1});
+    bodies.push_back(&MlaEmitter::emitWidenerRole);
+  }
+  names.push_back(kLatentLoad);
+  warps.push_back(kWarpgroupWarps);
+  tiles.append({0, 0});
+  bodies.push_back(&MlaEmitter::emitLoad);
+  SmallVector<int64_t> registers = getPartitionRegisters();
   auto op = WarpSpecializeOp::create(
-      b, b.getStrArrayAttr({kLatentResults, kLatentScores, kLatentLoad}),
-      b.getDenseI64ArrayAttr({8, 4, 4}),
-      b.getDenseI64ArrayAttr({plan.getWarpsM(), plan.getWarpsN(), 4, 1, 0, 0}),
-      b.getDenseI64ArrayAttr(
-          {kLatentResultRegisters,
-           holdsLatentQueries(facts, plan) ? kHeldScoreRegisters
-                                           : kLatentScoreRegisters,
-           holdsLatentQueries(facts, plan) ? kHeldLoadRegisters
-                                           : kLatentLoadRegisters}),
-      /*partitionsCount=*/3);
-  for (auto [region, emit] :
-       llvm::zip(op.getPartitions(), std::array{&MlaEmitter::emitResultRole,
-                                                &MlaEmitter::emitScoreRole,
-                                                &MlaEmitter::emitLoad})) {
+      b, b.getStrArrayAttr(names), b.getDenseI64ArrayAttr(warps),
+      b.getDenseI64ArrayAttr(tiles), b.getDenseI64ArrayAttr(registers),
+      /*partitionsCount=*/unsigned(names.size()));
+  for (auto [region, emit] : llvm::zip(op.getPartitions(), bodies)) {
     OpBuilder::InsertionGuard guard(b);
     b.createBlock(&region);
     auto end = YieldOp::create(b, ValueRange());

@@ -30,14 +30,7 @@ namespace mlir::attn {
 inline constexpr Role kLatentLoad{"load", "load"};
 inline constexpr Role kLatentScores{"scores", "scores"};
 inline constexpr Role kLatentResults{"results", "results"};
-
-/// Registers that a thread asks for: 128 x (64 + 128 + 2 x 160) = 65536.
-inline constexpr int64_t kLatentLoadRegisters = 64;
-inline constexpr int64_t kLatentScoreRegisters = 128;
-inline constexpr int64_t kLatentResultRegisters = 160;
-/// The same where the scores hold a slice of the queries: 40 + 152 + 2 x 160.
-inline constexpr int64_t kHeldLoadRegisters = 40;
-inline constexpr int64_t kHeldScoreRegisters = 152;
+inline constexpr Role kLatentWidener{"widener", "widener"};
 
 /// Columns of the keys with a ring of their own, and one slot for those of the
 /// queries, which has a channel of its own where TMA fills it. Queries that are
@@ -45,10 +38,14 @@ inline constexpr int64_t kHeldScoreRegisters = 152;
 /// tile's first block.
 struct Slice {
   Ring ring, queries;
+  /// What the loads fill, where `ring` holds the same columns widened.
+  Ring raw;
   int64_t first, columns;
   /// Where they begin in the tensors that the rings are of.
   int64_t firstInTensor, firstInQueries;
   bool isHeld = false;
+
+  const Ring &getLoaded() const { return raw.buffer ? raw : ring; }
 };
 
 class MlaEmitter : RingEmitter {
@@ -61,9 +58,16 @@ private:
   static constexpr llvm::StringLiteral kFront = "front", kBack = "back";
 
   void makeRings();
+  /// Registers that a thread of each partition asks for.
+  SmallVector<int64_t> getPartitionRegisters();
   /// Brings the table of pages to L2 where a tile begins with the CTA.
   void prefetchPages();
   LogicalResult emitLoad();
+  /// A ring for columns of the keys, which the first role fills: with a map of
+  /// `tensor` if it loads by TMA.
+  Ring makeKeyRing(StringRef name, StringRef tensor, int64_t stages,
+                   int64_t columns, Type type,
+                   ArrayRef<std::pair<Role, SignalKind>> roles);
   /// A ring for `columns` columns of the keys from `first` on, and memory for
   /// those of the queries, named `q` and `suffix`.
   Slice makeSlice(StringRef name, StringRef suffix, int64_t first,
@@ -88,8 +92,21 @@ private:
     return SlotOp::create(b, slice.queries.slotType, slice.queries.buffer,
                           context.i32(0), /*distance=*/IntegerAttr());
   }
+  /// Memory for slots, which beside widened keys is that of as many more of
+  /// `partColumns` columns, what a warpgroup has in registers at a time.
+  Value allocSlots(StringRef name, ArrayRef<int64_t> shape, Type type,
+                   int64_t partColumns);
+  /// The parts of a slot of such memory.
+  SmallVector<Value> emitParts(Value slot);
+  /// Queries of the type of operands, in the bytes of `slice`'s.
+  Value emitConvertedQueries(const Slice &slice);
   /// Channels of the queries.
   SmallVector<Value> listQueryChannels();
+  LogicalResult emitWidenerRole();
+  /// Widens the blocks of a tile; the cursors of each slice's two rings.
+  SmallVector<Value> emitWidenerTile(ValueRange cursors);
+  /// Widens a slot of the slice, and moves the two cursors behind it.
+  void emitWidening(const Slice &slice, Value &source, Value &dest);
   LogicalResult emitScoreRole();
   FailureOr<SmallVector<Value>> emitScoreTile(ValueRange cursors);
   /// The loop over the tile's blocks, which carries m, l and the cursors of k
@@ -121,8 +138,9 @@ private:
   /// The memory of a half of the probabilities.
   Value emitHalf(int64_t index) {
     int64_t columns = plan.getBlockN() / 2;
-    return SlotOp::create(b, bufferType({blockM, columns}), probabilities,
-                          context.i32(index), /*distance=*/IntegerAttr());
+    return SlotOp::create(b, bufferType({blockM, columns}, getOperandType()),
+                          probabilities, context.i32(index),
+                          /*distance=*/IntegerAttr());
   }
   /// Waits for a half of a block's probabilities; its token.
   Value awaitHalf(Value cursor, StringRef part);
@@ -172,12 +190,16 @@ private:
   CopiedExtents extents;
   /// Slices of a block of keys, in the order in which they are read; those of
   /// the first columns are the values.
-  SmallVector<Slice> slices;
+  SmallVector<Slice, 3> slices;
   int64_t valueSlices = 0;
+  /// The order in which slices are loaded, widened and multiplied by queries.
+  SmallVector<unsigned> order;
   bool byTma = false, queriesByTma = false;
   Value qChannel, pChannel, scaleChannel;
   /// The tile's queries of the slice that is held.
   Value heldQueries;
+  /// Those of each slice as operands beside widened keys.
+  SmallVector<Value> convertedQueries;
   /// The block's probabilities, the factors of their rows and those of the
   /// results.
   Value probabilities, factors, scales;

@@ -108,31 +108,71 @@ static int64_t getUnitBytes(MlaPlanAttr plan) {
   return exchanges ? plan.getBlockM() * plan.getWarpsN() * kRowOwners * 4 : 0;
 }
 
+namespace {
+/// Bytes of the slots of the keys, and mbarriers of their rings, of plans whose
+/// scores have a warpgroup.
+struct LatentSlots {
+  int64_t rawBytes = 0, wideBytes = 0, barriers = 0;
+};
+} // namespace
+
+static LatentSlots getLatentSlots(const ProblemFacts &facts, MlaPlanAttr plan) {
+  LatentSlots sum;
+  int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
+  int64_t slices = countLatentSlices(facts, plan);
+  auto add = [&](int64_t first, int64_t columns, bool isValue) {
+    int64_t stages =
+        plan.getStages() + (hasSpareSlot(facts, first, isValue) ? 1 : 0);
+    int64_t elements = plan.getBlockN() * columns;
+    sum.wideBytes += stages * elements * bytes;
+    sum.barriers += (isValue ? 3 : 2) * stages;
+    if (!facts.hasNarrowKeys())
+      return;
+    sum.rawBytes += countRawSlots(isValue) * elements;
+    sum.barriers += 2 * countRawSlots(isValue);
+  };
+  for (int64_t i = 0; i < slices; ++i)
+    add(i * facts.valueDim / slices, facts.valueDim / slices, /*isValue=*/true);
+  add(facts.valueDim, llvm::alignTo(facts.headDim, 16) - facts.valueDim,
+      /*isValue=*/false);
+  return sum;
+}
+
 ResourceSum attn::getMlaSharedBytes(const ProblemFacts &facts,
                                     MlaPlanAttr plan) {
   if (plan.getScore() != ScoreWork::Own)
     return CopiedExtents(facts, plan).getSharedBytes(plan);
   // Queries in registers leave their bytes to another slot for keys.
   MlaPlanAttr unheld = getUnheldPlan(plan);
-  ResourceSum sum = CopiedExtents(facts, unheld).getSharedBytes(unheld);
+  CopiedExtents extents(facts, unheld);
   int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
+  LatentSlots slots = getLatentSlots(facts, plan);
+  ResourceSum sum;
+  if (facts.hasNarrowKeys()) {
+    sum.add("q", extents.qBytes);
+    sum.add("k", slots.rawBytes);
+    sum.add("k_wide", slots.wideBytes);
+  } else {
+    sum = extents.getSharedBytes(unheld);
+  }
   sum.add("p", plan.getBlockM() * plan.getBlockN() * bytes);
   sum.add("factor", plan.getBlockM() * 4);
   sum.add("scale", plan.getBlockM() * 4);
   if (facts.hasPartialScales())
     sum.add("units", getUnitBytes(plan));
   // Mbarriers: three for each slot of values, two for each one of the other
-  // columns, of p and scale, and of each slice of q that TMA copies, or of q;
-  // one more for p where it is handed over in halves.
+  // columns and of keys that are not widened yet, of p and scale, and of each
+  // slice of q that TMA copies, or of q; one more for p where it is handed over
+  // in halves.
   int64_t slices = countLatentSlices(facts, plan);
   bool isHeld = holdsLatentQueries(facts, plan);
-  int64_t queries = loadsLatentByTma(facts) && loadsQueriesByTma(facts, plan)
-                        ? slices + 1 - isHeld
-                        : 1;
+  int64_t queries =
+      loadsLatentByTma(facts, plan) && loadsQueriesByTma(facts, plan)
+          ? slices + 1 - isHeld
+          : 1;
   bool inHalves = plan.getSoftmax() == SoftmaxPolicy::Lagged;
   sum.add("barriers", 8,
-          (3 * slices + 2) * plan.getStages() + 3 * isHeld + 4 + inHalves +
-              2 * queries);
+          slots.barriers + 3 * isHeld + 4 + inHalves + 2 * queries);
   return sum;
 }
 
@@ -149,8 +189,22 @@ static constexpr Form kForms[] = {
     {ScoreWork::Shard, SoftmaxPolicy::Exact},
     {ScoreWork::Twice, SoftmaxPolicy::Optimistic}};
 
-bool attn::loadsLatentByTma(const ProblemFacts &facts) {
-  return !findUnmappable(facts);
+int64_t attn::countLatentThreads(const ProblemFacts &facts, MlaPlanAttr plan) {
+  bool widens = facts.hasNarrowKeys() && plan.getScore() == ScoreWork::Own;
+  return plan.getThreads() + (widens ? 32 * kWarpgroupWarps : 0);
+}
+
+bool attn::hasSpareSlot(const ProblemFacts &facts, int64_t first,
+                        bool isValue) {
+  return facts.hasNarrowKeys() && isValue && first == 0;
+}
+
+bool attn::loadsLatentByTma(const ProblemFacts &facts, MlaPlanAttr plan) {
+  constexpr int64_t kMostBoxes = 2;
+  bool hasManyBoxes =
+      facts.hasNarrowKeys() &&
+      plan.getBlockN() > kMostBoxes * getBoxRows(facts, plan.getBlockN());
+  return !findUnmappable(facts) && !hasManyBoxes;
 }
 
 bool attn::loadsQueriesByTma(const ProblemFacts &facts, MlaPlanAttr plan) {
@@ -169,12 +223,15 @@ int64_t attn::countLatentSlices(const ProblemFacts &facts, MlaPlanAttr plan) {
   return facts.valueDim < 32 * plan.getWarpsN() ? 1 : 2;
 }
 
+bool attn::fillsTiles(const ProblemFacts &facts, MlaPlanAttr plan) {
+  return !ShapedType::isDynamic(facts.heads) &&
+         !ShapedType::isDynamic(facts.queries) &&
+         countLatentRows(facts) % plan.getBlockM() == 0;
+}
+
 bool attn::leavesInSlices(const ProblemFacts &facts, MlaPlanAttr plan) {
-  bool isWhole = !ShapedType::isDynamic(facts.heads) &&
-                 !ShapedType::isDynamic(facts.queries) &&
-                 countLatentRows(facts) % plan.getBlockM() == 0;
   return countLatentSlices(facts, plan) > 1 &&
-         (isWhole || facts.outType.isF32());
+         (fillsTiles(facts, plan) || facts.outType.isF32());
 }
 
 int64_t MlaSchedule::countUnitGroups(const ProblemFacts &facts,
@@ -226,7 +283,11 @@ MlaSchedule::getCandidates(const ProblemFacts &facts,
   // one of their own: its blocks of 32 keys took 1.1 to 1.3 times as long.
   if (rows >= 16 && target.has(Capability::Wgmma))
     for (int64_t blockN : {64, 32})
-      for (int64_t stages : {2, 3, 4}) {
+      for (int64_t stages : {1, 2, 3, 4}) {
+        // Widened keys leave memory for one slot, with less in each of two
+        // blocks took 1.05 times as long.
+        if ((stages == 1) != facts.hasNarrowKeys())
+          continue;
         MlaPlanAttr::Parameters plan;
         plan.blockM = 64;
         plan.blockN = blockN;
@@ -237,7 +298,7 @@ MlaSchedule::getCandidates(const ProblemFacts &facts,
         plan.softmax = SoftmaxPolicy::Optimistic;
         plan.packHeads = !isOneHead;
         plan.wgmma = true;
-        if (rows > 32)
+        if (rows > 32 && !facts.hasNarrowKeys())
           plans.push_back(MlaPlanAttr::get(context, plan));
         plan.score = ScoreWork::Own;
         plan.softmax = SoftmaxPolicy::Lagged;
@@ -293,7 +354,7 @@ static llvm::Error checkOwnScores(const ProblemFacts &facts, MlaPlanAttr plan) {
         llvm::formatv("expected ctas_per_sm = 1 with score = own, got {0}",
                       plan.getCtasPerSm()));
   if (plan.getQInRegs() &&
-      (plan.getBlockN() != plan.getBlockM() || !loadsLatentByTma(facts) ||
+      (plan.getBlockN() != plan.getBlockM() || !loadsLatentByTma(facts, plan) ||
        !loadsQueriesByTma(facts, plan)))
     return llvm::createStringError(
         "expected block_n = block_m, and keys and queries that TMA copies, "
@@ -342,13 +403,31 @@ static llvm::Error checkCluster(const ProblemFacts &facts, MlaPlanAttr plan) {
   return llvm::Error::success();
 }
 
+/// What only plans refuse that widen 8-bit keys in shared memory.
+static llvm::Error checkWidenedPlan(const ProblemFacts &facts,
+                                    MlaPlanAttr plan) {
+  // Keys times their scales, rounded to f16, are an error of 2e-2 of the LSE
+  // where scores are 40; to multiply f32 scores, each group of columns has sums
+  // of its own, and the warpgroup of the scores no registers for these.
+  if (facts.kScales)
+    return llvm::createStringError(
+        "expected 8-bit keys without scales of rows with score = own");
+  if (plan.getQInRegs())
+    return llvm::createStringError(
+        "expected q_in_regs = false with 8-bit keys and score = own, got true");
+  return llvm::Error::success();
+}
+
 /// What only plans for 8-bit keys refuse: fragments are made by mma.sync, of
 /// queries in registers, and pairs of columns for each warp.
 static llvm::Error checkNarrowPlan(const ProblemFacts &facts, MlaPlanAttr plan,
                                    int64_t group) {
-  if (plan.getWgmma() || plan.getScore() == ScoreWork::Own)
+  if (plan.getScore() == ScoreWork::Own)
+    return checkWidenedPlan(facts, plan);
+  if (plan.getWgmma())
     return llvm::createStringError(
-        "expected wgmma = false and score = shard or twice with 8-bit keys");
+        "expected score = own with 8-bit keys and wgmma, got " +
+        stringifyScoreWork(plan.getScore()));
   if (!plan.getQInRegs())
     return llvm::createStringError(
         "expected q_in_regs with 8-bit keys beside 16-bit queries");
@@ -409,7 +488,7 @@ KernelShape MlaSchedule::getKernelShape(const ProblemFacts &facts,
                                         const TargetRow &target) const {
   auto plan = cast<MlaPlanAttr>(planAttr);
   KernelShape shape;
-  shape.threads = plan.getThreads();
+  shape.threads = countLatentThreads(facts, plan);
   // One CTA for each SM of the target's board. They walk all tiles, so any
   // number is right.
   if (plan.getScore() == ScoreWork::Own) {

@@ -36,7 +36,8 @@ Value MlaEmitter::emitValueProduct(Value slot, Value result, Value cursor,
 
 int64_t MlaEmitter::getValueSlice(int64_t step) const {
   // What has the fewest slots is free first.
-  return slices.front().isHeld ? valueSlices - 1 - step : step;
+  bool isFirstLast = slices.front().isHeld || facts.hasNarrowKeys();
+  return isFirstLast ? valueSlices - 1 - step : step;
 }
 
 SmallVector<Value> MlaEmitter::emitResultBlock(Value isLast,

@@ -1,5 +1,6 @@
 //===- WsWgmmaProducer.cpp - The producers of ws_wgmma --------------------===//
 
+#include "../Tma/Widening.h"
 #include "WsWgmmaEmitter.h"
 
 using namespace mlir;
@@ -216,16 +217,10 @@ static Value emitScaled(ImplicitLocOpBuilder &b, Value tile, Value scales) {
 void WsWgmmaEmitter::emitWidening(const Ring &from, const Ring &to,
                                   Value scales, Value scaleRing, Value &source,
                                   Value &dest) {
-  // Lanes have a row each, 16 bytes of it and 32 of the wide one: whatever the
-  // swizzle, eight of them reach all banks.
-  auto layout = BlockedLayoutAttr::get(b.getContext(), /*perThread=*/{1, 16},
-                                       kWarpgroupWarps, /*order=*/{0, 1});
-  auto type =
-      RankedTensorType::get(from.slotType.getShape(), facts.keyType, layout);
   auto [narrow, filled] = acquire(from, source, kWidener);
-  Value tile = LocalLoadOp::create(b, type, narrow);
+  Value tile = loadNarrowRows(b, narrow);
   auto [wide, free] = acquire(to, dest, kWidener);
-  tile = arith::ExtFOp::create(b, type.clone(getOperandType()), tile);
+  tile = emitWidened(b, tile, getOperandType());
   if (scaleRing)
     LocalStoreOp::create(b, scales, emitRowNumbers(wide, scaleRing));
   else if (scales)

@@ -283,8 +283,9 @@ LogicalResult MlaPlanAttr::verify(EmitErrorFn emitError, const Parameters &p) {
   if (p.cluster != 1 && (p.cluster != 2 || p.score != ScoreWork::Own))
     return emitError() << "expected cluster = 1, or 2 with score = own, got "
                        << p.cluster;
-  // A slot is read until the product that reads it is awaited.
-  if (p.wgmma && p.stages < 2)
+  // A slot is read until the product that reads it is awaited. Of scores with a
+  // warpgroup of their own it is other warps that fill it.
+  if (p.wgmma && p.stages < 2 && p.score != ScoreWork::Own)
     return emitError() << "expected at least 2 stages with wgmma, got "
                        << p.stages;
   if (p.stages < 1 || p.stages > 8)
