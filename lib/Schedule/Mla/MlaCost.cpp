@@ -198,10 +198,11 @@ bool MlaSchedule::isExpectedToSpill(const ProblemFacts &facts,
                                     PlanAttrInterface planAttr,
                                     const TargetRow &target) const {
   auto plan = cast<MlaPlanAttr>(planAttr);
-  // Beside widened keys, rows that do not fill tiles: what results and scores
-  // compute of them spilled 4 to 12 bytes.
+  // Beside widened keys, rows that do not fill tiles, of which results and
+  // scores compute something from the thread's number, spilled 4 to 12 bytes,
+  // and addresses of selected keys 4.
   if (plan.getScore() == ScoreWork::Own && facts.hasNarrowKeys() &&
-      !fillsTiles(facts, plan))
+      (!fillsTiles(facts, plan) || facts.selected))
     return true;
   // Each warpgroup has its own limit, and the accumulator of the results
   // leaves 32 registers of it.

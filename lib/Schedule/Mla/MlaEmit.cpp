@@ -542,10 +542,15 @@ void MlaEmitter::prefetchPages() {
       /*inParamSpace=*/UnitAttr());
 }
 
+bool MlaEmitter::hasSimpleLoads() const {
+  bool isSlot = !facts.isPaged() || facts.pageSize == plan.getBlockN();
+  return byTma && isSlot && facts.mask.getKind() != MaskKind::Window;
+}
+
 SmallVector<int64_t> MlaEmitter::getPartitionRegisters() {
   if (facts.hasNarrowKeys())
-    return byTma ? SmallVector<int64_t>{160, 72, 64, 24}
-                 : SmallVector<int64_t>{160, 72, 56, 32};
+    return hasSimpleLoads() ? SmallVector<int64_t>{160, 72, 64, 24}
+                            : SmallVector<int64_t>{160, 72, 56, 32};
   if (holdsLatentQueries(facts, plan))
     return {160, 152, 40};
   return {160, 128, 64};

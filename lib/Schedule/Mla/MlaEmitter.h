@@ -58,6 +58,9 @@ private:
   static constexpr llvm::StringLiteral kFront = "front", kBack = "back";
 
   void makeRings();
+  /// True if a slot of keys is one copy from a page, whose address leaves the
+  /// widener registers to load a part of a slot ahead.
+  bool hasSimpleLoads() const;
   /// Registers that a thread of each partition asks for.
   SmallVector<int64_t> getPartitionRegisters();
   /// Brings the table of pages to L2 where a tile begins with the CTA.

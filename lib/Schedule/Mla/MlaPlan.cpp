@@ -415,6 +415,10 @@ static llvm::Error checkWidenedPlan(const ProblemFacts &facts,
   if (plan.getQInRegs())
     return llvm::createStringError(
         "expected q_in_regs = false with 8-bit keys and score = own, got true");
+  if (plan.getCluster() != 1)
+    return llvm::createStringError(llvm::formatv(
+        "expected cluster = 1 with 8-bit keys and score = own, got {0}",
+        plan.getCluster()));
   return llvm::Error::success();
 }
 

@@ -61,10 +61,10 @@ void MlaEmitter::emitWidening(const Slice &slice, Value &source, Value &dest) {
       wideParts = emitParts(wide);
     }
     // In front of the stores, behind which no load moves.
-    if (byTma && i + 1 < parts.size())
+    if (hasSimpleLoads() && i + 1 < parts.size())
       ahead = loadNarrowRows(b, parts[i + 1]);
     LocalStoreOp::create(b, tile, wideParts[i]);
-    if (!byTma && i + 1 < parts.size())
+    if (!hasSimpleLoads() && i + 1 < parts.size())
       ahead = loadNarrowRows(b, parts[i + 1]);
   }
   // One fence for both: it takes longer than the slot waits.
