@@ -100,6 +100,7 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
   hasInit = static_cast<bool>(facts.initLse);
   isPartial = areResultsPartial(facts);
   isWindowed = facts.mask.getKind() == MaskKind::Window;
+  hasIndices = static_cast<bool>(facts.selected);
   isMasked = facts.mask.getKind() != MaskKind::None || facts.hasMaskMod() ||
              facts.selected || ShapedType::isDynamic(facts.keys) ||
              facts.keys % plan.getBlockN() != 0;

@@ -65,6 +65,8 @@ struct CopiedExtents {
   bool isPacked, hasInit, isPartial;
   /// True if some scores are hidden, and if that is on both sides of a row's.
   bool isMasked, isWindowed;
+  /// True if indices say which keys each query reads.
+  bool hasIndices;
   /// True if rows have a divisor apart from l.
   bool hasDivisor;
   /// Temporaries of what stands between products and softmax.

@@ -5,7 +5,8 @@
 // by TMA where a warpgroup of its own loads.
 // Warps that share rows divide the block's keys where scores are computed,
 // exchange them, and divide the columns of the results, of which no warp could
-// hold all.
+// hold all. 8-bit keys become f16 as fragments, or in shared memory for tiles
+// of 64 rows, whose products are wgmma.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,8 +42,8 @@ public:
 /// each other among them.
 ResourceSum getMlaSharedBytes(const ProblemFacts &facts, MlaPlanAttr plan);
 
-/// Threads of a CTA: a warpgroup more than the plan's where `score = own` widens
-/// 8-bit keys.
+/// Threads of a CTA: a warpgroup more than the plan's where `score = own`
+/// widens 8-bit keys.
 int64_t countLatentThreads(const ProblemFacts &facts, MlaPlanAttr plan);
 
 /// True if TMA fills the slots of `score = own`, false if cp.async does: where

@@ -155,8 +155,14 @@ static constexpr double kHeldFactor = 0.98, kHeldAloneFactor = 1.01;
 static constexpr int64_t kHeldBoxes = 2;
 
 /// What a block of widened keys takes longer than shared memory is busy: six
-/// kernels of 64 and 128 heads took 1.30 to 1.42 times as long (H100).
-static constexpr double kWidenedOwnFactor = 1.37;
+/// kernels of 64 and 128 heads took 1.2 to 1.35 times as long (H100).
+static constexpr double kWidenedOwnFactor = 1.3;
+
+/// Clocks of a tile beside its blocks: queries come when the tile before needs
+/// no more of them, and become f16, before its first scores. Four runs of keys
+/// in place of two, one tile more, took 11700 clocks more (H100), of which a
+/// first tile waits for nobody.
+static constexpr double kWidenedTileLatency = 9000;
 
 /// Sets what a block takes where scores have a warpgroup of their own: each
 /// slot goes through loads, scores, softmax and results, one after the other,
@@ -176,9 +182,9 @@ static void setOwnClocks(PlanEstimate &estimate, const CopiedExtents &extents,
     // Shared memory is busy for three quarters of a block: queries and keys are
     // read for scores, keys are written three times in all.
     double wide = keys * extents.keyColumns * 2;
-    estimate.sharedClocks = (extents.qBytes + 2 * wide + 2 * extents.kBytes +
-                             results) /
-                            target.sharedBytesPerClock;
+    estimate.sharedClocks =
+        (extents.qBytes + 2 * wide + 2 * extents.kBytes + results) /
+        target.sharedBytesPerClock;
     estimate.blockClocks =
         std::max(estimate.sharedClocks * kWidenedOwnFactor, load);
     return;
@@ -200,9 +206,9 @@ bool MlaSchedule::isExpectedToSpill(const ProblemFacts &facts,
   auto plan = cast<MlaPlanAttr>(planAttr);
   // Beside widened keys, rows that do not fill tiles, of which results and
   // scores compute something from the thread's number, spilled 4 to 12 bytes,
-  // and addresses of selected keys 4.
+  // and addresses by indices of keys 4.
   if (plan.getScore() == ScoreWork::Own && facts.hasNarrowKeys() &&
-      (!fillsTiles(facts, plan) || facts.selected))
+      (!fillsTiles(facts, plan) || CopiedExtents(facts, plan).hasIndices))
     return true;
   // Each warpgroup has its own limit, and the accumulator of the results
   // leaves 32 registers of it.
@@ -249,6 +255,8 @@ PlanEstimate MlaSchedule::estimate(const ProblemFacts &facts,
     setOwnClocks(estimate, extents, plan, target);
   // The next tile's keys are loaded while results are stored.
   estimate.tileClocks = kTileLatency / (isOwn ? 2 : ctas);
+  if (isOwn && extents.widensKeys)
+    estimate.tileClocks = kWidenedTileLatency;
   estimate.waves = estimate.tiles / (double(target.smCount) * ctas);
   double clocks =
       std::ceil(estimate.waves) * ctas *

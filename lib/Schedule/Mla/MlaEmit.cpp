@@ -50,8 +50,8 @@ Slice MlaEmitter::makeSlice(StringRef name, StringRef suffix, int64_t first,
                    (isHeld || hasSpareSlot(facts, first, isValue) ? 1 : 0);
   bool isApart = facts.kRope && !isValue;
   StringRef tensor = isApart ? "k_rope" : "k";
-  std::pair<Role, SignalKind> load = {
-      kLatentLoad, byTma ? SignalKind::Tx : SignalKind::Arrive};
+  std::pair<Role, SignalKind> load = {kLatentLoad, byTma ? SignalKind::Tx
+                                                         : SignalKind::Arrive};
   Ring raw;
   std::string ringName = name.str();
   if (facts.hasNarrowKeys()) {
@@ -65,8 +65,8 @@ Slice MlaEmitter::makeSlice(StringRef name, StringRef suffix, int64_t first,
       load, {kLatentScores, SignalKind::Arrive}};
   if (isValue)
     roles.push_back({kLatentResults, SignalKind::Arrive});
-  Ring ring = makeKeyRing(ringName, tensor, stages, columns, getOperandType(),
-                          roles);
+  Ring ring =
+      makeKeyRing(ringName, tensor, stages, columns, getOperandType(), roles);
   bool areApart = facts.qRope && !isValue;
   Ring queries;
   std::string queryName = ("q" + suffix).str();
@@ -74,9 +74,8 @@ Slice MlaEmitter::makeSlice(StringRef name, StringRef suffix, int64_t first,
   queries.holds = RingRows::Queries;
   queries.slotType = bufferType({blockM, columns});
   if (!isHeld)
-    queries.buffer =
-        allocSlots(queryName, {1, blockM, columns}, facts.elementType,
-                   kGroupColumns / 2);
+    queries.buffer = allocSlots(queryName, {1, blockM, columns},
+                                facts.elementType, kGroupColumns / 2);
   if (queriesByTma && !isHeld)
     queries.channel = makeChannel(
         queryName, /*stages=*/1,
@@ -189,8 +188,8 @@ SmallVector<Value> MlaEmitter::emitBlockLoad(Value key, ValueRange cursors) {
     for (unsigned i : places) {
       const Slice &slice = slices[i];
       const Ring &ring = slice.getLoaded();
-      Value view = source->emitView(ring.name, at, slice.firstInTensor,
-                                    slice.columns);
+      Value view =
+          source->emitView(ring.name, at, slice.firstInTensor, slice.columns);
       auto [slot, token] = acquire(ring, cursors[i], kLatentLoad);
       CpAsyncOp::create(b, view, key, slot, /*in_bounds=*/UnitAttr());
       tokens.push_back(token);
@@ -203,17 +202,19 @@ SmallVector<Value> MlaEmitter::emitBlockLoad(Value key, ValueRange cursors) {
     for (auto [i, token] : llvm::zip(places, tokens))
       release(slices[i].getLoaded(), token, kLatentLoad);
   };
-  // Where keys are widened, the last slice's slot is free long after the others,
-  // which are widened while its copies are on their way.
-  size_t early = order.size() - facts.hasNarrowKeys();
-  copy(ArrayRef(order).take_front(early));
-  if (facts.hasNarrowKeys()) {
-    copy(ArrayRef(order).drop_front(early));
-    handOn(ArrayRef(order).take_front(early), tokens, /*pending=*/1);
-  }
-  handOn(ArrayRef(order).take_back(facts.hasNarrowKeys() ? 1 : early),
-         ArrayRef(tokens).take_back(facts.hasNarrowKeys() ? 1 : early),
-         /*pending=*/0);
+  ArrayRef<unsigned> all = order, early = all;
+  if (facts.hasNarrowKeys())
+    early = all.drop_back();
+  ArrayRef<unsigned> late = all.drop_front(early.size());
+  copy(early);
+  // The slot of the late slice is free long after the others, which are widened
+  // while its copies are on their way.
+  if (!late.empty())
+    copy(late);
+  handOn(early, ArrayRef(tokens).take_front(early.size()),
+         /*pending=*/late.empty() ? 0 : 1);
+  if (!late.empty())
+    handOn(late, ArrayRef(tokens).take_back(late.size()), /*pending=*/0);
   return next;
 }
 
@@ -320,7 +321,9 @@ SmallVector<Value> MlaEmitter::emitQueryLoad(ValueRange cursors) {
 
 LogicalResult MlaEmitter::emitLoad() {
   if (byTma)
-    elect([&]() { prefetchMaps({slices[0].getLoaded().map, slices[0].queries.map}); });
+    elect([&]() {
+      prefetchMaps({slices[0].getLoaded().map, slices[0].queries.map});
+    });
   TileLoopOp loop = emitTileLoop(
       [&]() -> SmallVector<Value> {
         SmallVector<Value> cursors;
@@ -351,15 +354,13 @@ Value MlaEmitter::emitScoreProduct(SmallVectorImpl<Value> &cursors) {
     const Slice &slice = slices[index];
     Value &cursor = cursors[index];
     auto [slot, token] = acquire(slice.ring, cursor, kLatentScores);
-    Value queries = convertedQueries.empty() ? emitQueries(slice)
-                                             : convertedQueries[index];
-    Value transposed =
-        TransposeOp::create(
-            b, bufferType({slice.columns, blockN}, getOperandType()), slot);
-    product =
-        WgmmaOp::create(b, inFlight, queries, transposed, product,
-                        /*columns=*/IntegerAttr(),
-                        /*depth=*/IntegerAttr(), /*first=*/IntegerAttr());
+    Value queries =
+        convertedQueries.empty() ? emitQueries(slice) : convertedQueries[index];
+    Value transposed = TransposeOp::create(
+        b, bufferType({slice.columns, blockN}, getOperandType()), slot);
+    product = WgmmaOp::create(b, inFlight, queries, transposed, product,
+                              /*columns=*/IntegerAttr(),
+                              /*depth=*/IntegerAttr(), /*first=*/IntegerAttr());
     tokens.push_back(token);
     cursor = advance(cursor, slice.ring);
   }
@@ -543,14 +544,15 @@ void MlaEmitter::prefetchPages() {
 }
 
 bool MlaEmitter::hasSimpleLoads() const {
-  bool isSlot = !facts.isPaged() || facts.pageSize == plan.getBlockN();
+  int64_t blockN = plan.getBlockN();
+  bool isSlot = !facts.isPaged() || getBoxRows(facts, 2 * blockN) == blockN;
   return byTma && isSlot && facts.mask.getKind() != MaskKind::Window;
 }
 
 SmallVector<int64_t> MlaEmitter::getPartitionRegisters() {
   if (facts.hasNarrowKeys())
-    return hasSimpleLoads() ? SmallVector<int64_t>{160, 72, 64, 24}
-                            : SmallVector<int64_t>{160, 72, 56, 32};
+    return hasSimpleLoads() ? SmallVector<int64_t>{160, 72, 24, 64}
+                            : SmallVector<int64_t>{160, 72, 32, 56};
   if (holdsLatentQueries(facts, plan))
     return {160, 152, 40};
   return {160, 128, 64};
@@ -560,24 +562,18 @@ LogicalResult MlaEmitter::run() {
   makeRings();
   prefetchPages();
   emitExtents();
-  SmallVector<StringRef> names = {kLatentResults, kLatentScores};
-  SmallVector<int64_t> warps = {8, 4};
-  SmallVector<int64_t> tiles = {plan.getWarpsM(), plan.getWarpsN(), 4, 1};
+  SmallVector<StringRef> names = {kLatentResults, kLatentScores, kLatentLoad};
+  SmallVector<int64_t> warps = {8, 4, 4};
+  SmallVector<int64_t> tiles = {plan.getWarpsM(), plan.getWarpsN(), 4, 1, 0, 0};
   SmallVector<LogicalResult (MlaEmitter::*)()> bodies = {
-      &MlaEmitter::emitResultRole, &MlaEmitter::emitScoreRole};
-  // In front of the loads: what results and scores compute from the thread's
-  // number, in front of a branch that they have in common with who has the
-  // fewest registers, spilled.
+      &MlaEmitter::emitResultRole, &MlaEmitter::emitScoreRole,
+      &MlaEmitter::emitLoad};
   if (facts.hasNarrowKeys()) {
     names.push_back(kLatentWidener);
     warps.push_back(kWarpgroupWarps);
     tiles.append({kWarpgroupWarps, 1});
     bodies.push_back(&MlaEmitter::emitWidenerRole);
   }
-  names.push_back(kLatentLoad);
-  warps.push_back(kWarpgroupWarps);
-  tiles.append({0, 0});
-  bodies.push_back(&MlaEmitter::emitLoad);
   SmallVector<int64_t> registers = getPartitionRegisters();
   auto op = WarpSpecializeOp::create(
       b, b.getStrArrayAttr(names), b.getDenseI64ArrayAttr(warps),

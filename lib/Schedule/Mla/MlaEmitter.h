@@ -16,6 +16,9 @@
 // next block and their softmax stand beside the product of this one. The
 // channel scale hands over what results are multiplied by at the end.
 //
+// 8-bit keys have two rings for each slice: loads fill one, and a fourth
+// partition, `widener`, writes them as f16 to the other one.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef ATTN_LIB_SCHEDULE_MLA_MLAEMITTER_H

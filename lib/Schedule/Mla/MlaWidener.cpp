@@ -11,10 +11,9 @@ Value MlaEmitter::allocSlots(StringRef name, ArrayRef<int64_t> shape, Type type,
   if (!facts.hasNarrowKeys() || shape[2] <= partColumns)
     return alloc(name, bufferType(shape, type));
   // Spans of columns follow each other.
-  Value slots =
-      alloc(name, bufferType({shape[0] * (shape[2] / partColumns), shape[1],
-                              partColumns},
-                             type));
+  Value slots = alloc(name, bufferType({shape[0] * (shape[2] / partColumns),
+                                        shape[1], partColumns},
+                                       type));
   return ReinterpretOp::create(b, bufferType(shape, type), slots);
 }
 
@@ -24,16 +23,15 @@ SmallVector<Value> MlaEmitter::emitParts(Value slot) {
   if (!slots)
     return {slot};
   auto type = cast<BufferType>(slots.getSource().getType());
-  int64_t count = cast<BufferType>(slot.getType()).getShape()[1] /
-                  type.getSlotShape()[1];
+  int64_t count =
+      cast<BufferType>(slot.getType()).getShape()[1] / type.getSlotShape()[1];
   Value first =
       b.createOrFold<arith::MulIOp>(view.getIndex(), context.i32(count));
   SmallVector<Value> parts;
   for (int64_t i = 0; i < count; ++i)
     parts.push_back(SlotOp::create(
         b, bufferType(type.getSlotShape(), type.getElementType()),
-        slots.getSource(),
-        b.createOrFold<arith::AddIOp>(first, context.i32(i)),
+        slots.getSource(), b.createOrFold<arith::AddIOp>(first, context.i32(i)),
         /*distance=*/IntegerAttr()));
   return parts;
 }

@@ -314,7 +314,10 @@ def Attn_MlaPlanAttr : Attn_Plan<Attn_Dialect, "MlaPlan", "mla", "mla", (ins
     Attn_PlanInt<8,
       "Warps along the columns, a power of two: those that share rows, of which "
       "each has its own columns of the results">:$warps_n,
-    Attn_PlanInt<2, "Slots of the ring of keys, whose first columns are the values, 1 to 8">:$stages,
+    Attn_PlanInt<2,
+      "Slots of the ring of keys, whose first columns are the values, 1 to 8. With "
+      "8-bit keys and `score = own` those of widened keys, of which the first half "
+      "of the values has one more">:$stages,
     Attn_PlanInt<1,
       "CTAs that an SM is to hold at once, 1 to 8, which bounds a thread's "
       "registers">:$ctas_per_sm,
@@ -338,7 +341,8 @@ def Attn_MlaPlanAttr : Attn_Plan<Attn_Dialect, "MlaPlan", "mla", "mla", (ins
       "keys once">:$pack_heads,
     Attn_PlanBool<false,
       "Products by wgmma, in warpgroups of 64 rows. For `block_m = 64`, "
-      "`warps_m = 4`, `warps_n = 2` and `score = twice` or `own`">:$wgmma,
+      "`warps_m = 4`, `warps_n = 2` and `score = twice` or `own`, beside 8-bit keys "
+      "`own`">:$wgmma,
     Attn_PlanInt<1,
       "CTAs of a cluster, 1 or 2, whose tiles are rows of one query: each loads a "
       "half of every block of keys for both. For `score = own`, keys that TMA copies "
@@ -351,6 +355,8 @@ def Attn_MlaPlanAttr : Attn_Plan<Attn_Dialect, "MlaPlan", "mla", "mla", (ins
     memory once, by cp.async, or with `score = own` by TMA where pages have 16 keys
     or more, and its first columns are the values. Warps that share rows divide the
     keys where scores are computed and the columns of the results where these are.
+    Keys of 8 bits become f16 as fragments, or with `score = own` in shared memory,
+    where a warpgroup more writes them.
 
     Example: `#attn.mla<block_m = 32, warps_m = 2, warps_n = 4>`.
   }];
