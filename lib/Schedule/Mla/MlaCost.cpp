@@ -200,15 +200,23 @@ static void setOwnClocks(PlanEstimate &estimate, const CopiedExtents &extents,
                                    load, turn / plan.getStages()});
 }
 
+/// Whether registers spilled beside who widens keys: 4 to 12 bytes of rows that
+/// do not fill tiles, of which results and scores compute something from the
+/// thread's number, 4 of addresses by indices of keys, and 4 to 160 of rotated
+/// columns that are not one part of a slot, or several.
+static bool spillsBesideWidening(const ProblemFacts &facts, MlaPlanAttr plan) {
+  int64_t rotated = facts.headDim - facts.valueDim;
+  bool isInParts = rotated == kGroupColumns / 2 || rotated % kGroupColumns == 0;
+  return !fillsTiles(facts, plan) || !isInParts ||
+         CopiedExtents(facts, plan).hasIndices;
+}
+
 bool MlaSchedule::isExpectedToSpill(const ProblemFacts &facts,
                                     PlanAttrInterface planAttr,
                                     const TargetRow &target) const {
   auto plan = cast<MlaPlanAttr>(planAttr);
-  // Beside widened keys, rows that do not fill tiles, of which results and
-  // scores compute something from the thread's number, spilled 4 to 12 bytes,
-  // and addresses by indices of keys 4.
   if (plan.getScore() == ScoreWork::Own && facts.hasNarrowKeys() &&
-      (!fillsTiles(facts, plan) || CopiedExtents(facts, plan).hasIndices))
+      spillsBesideWidening(facts, plan))
     return true;
   // Each warpgroup has its own limit, and the accumulator of the results
   // leaves 32 registers of it.

@@ -246,7 +246,8 @@ SmallVector<Value> MlaEmitter::emitLoadTile(ValueRange cursors) {
   SmallVector<Value> keyCursors(cursors.drop_front(queryCursors)), next;
   emitHeldQueryLoad(keyCursors);
   // The first block needs no queries to be free, which the tile before may
-  // still read. Where there is none, they are what the first scores lack.
+  // still read. Where there is none, they are what the first scores lack. Of
+  // keys that are widened it changed nothing.
   bool keysFirst = byTma && !hasOneTile() && !facts.hasNarrowKeys();
   Value loaded = context.i32(0);
   if (keysFirst) {
@@ -550,11 +551,13 @@ bool MlaEmitter::hasSimpleLoads() const {
 }
 
 SmallVector<int64_t> MlaEmitter::getPartitionRegisters() {
+  // 640 threads start with 96 registers each: 160 x 256 + 160 x 128 = 61440.
   if (facts.hasNarrowKeys())
     return hasSimpleLoads() ? SmallVector<int64_t>{160, 72, 24, 64}
                             : SmallVector<int64_t>{160, 72, 32, 56};
   if (holdsLatentQueries(facts, plan))
     return {160, 152, 40};
+  // 160 x 256 + 192 x 128 = 65536.
   return {160, 128, 64};
 }
 

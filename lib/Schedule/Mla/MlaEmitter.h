@@ -99,7 +99,8 @@ private:
                           context.i32(0), /*distance=*/IntegerAttr());
   }
   /// Memory for slots, which beside widened keys is that of as many more of
-  /// `partColumns` columns, what a warpgroup has in registers at a time.
+  /// `partColumns` columns, what a warpgroup has in registers at a time; of
+  /// columns that this does not divide in one piece.
   Value allocSlots(StringRef name, ArrayRef<int64_t> shape, Type type,
                    int64_t partColumns);
   /// The parts of a slot of such memory.

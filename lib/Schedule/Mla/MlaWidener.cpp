@@ -8,7 +8,8 @@ using namespace mlir::attn;
 
 Value MlaEmitter::allocSlots(StringRef name, ArrayRef<int64_t> shape, Type type,
                              int64_t partColumns) {
-  if (!facts.hasNarrowKeys() || shape[2] <= partColumns)
+  if (!facts.hasNarrowKeys() || shape[2] <= partColumns ||
+      shape[2] % partColumns != 0)
     return alloc(name, bufferType(shape, type));
   // Spans of columns follow each other.
   Value slots = alloc(name, bufferType({shape[0] * (shape[2] / partColumns),
