@@ -49,6 +49,7 @@ WIDE = "--q={b}x8x1x512xbf16 --kv-heads=1"
 CHUNK = "--q={b}x8x128x128xbf16 --kv-heads=2 --causal=bottom-right"
 OUT8, GROUPS = "--out-type=f8E4M3FN --out-scale=100", "--out-type=f8E4M3FN --out-group=128"
 ROWS = "--kv-type=f8E4M3FN --scale-group=128 --schedule=decode"
+WIDENED = "--kv-type=f8E4M3FN"
 #: Flags of attn-compile by name. Those of `own` scores are for sm_90a only.
 CASES = {
     "runs-p1": f"{GQA} --page-size=1 --run-keys=256",
@@ -110,6 +111,10 @@ CASES = {
     "own-p64": f"{OWN} --page-size=64",
     "own-runs-p16": f"{OWN} --page-size=16 --run-keys=256",
     "own-runs-p64": f"{OWN} --page-size=64 --run-keys=128",
+    "own-widened-p1": f"{OWN} --page-size=1 {WIDENED}",
+    "own-widened-runs-p16": f"{OWN} --page-size=16 {WIDENED} --run-keys=128",
+    "own-widened-p64": f"{OWN} --page-size=64 {WIDENED}",
+    "own-widened-out-p64": f"{OWN} --page-size=64 {WIDENED} {OUT8}",
     "own-selected-p1": f"{OWN} --page-size=1 --selected",
     "own-selected-p16": f"{OWN} --page-size=16 --selected --run-keys=128",
 }
@@ -121,6 +126,7 @@ SANITIZED = {
     "all-p1.sm_90a": ("memcheck", "racecheck", "initcheck"),
     "mla-all-p1.sm_80": ("memcheck", "racecheck", "initcheck"),
     "own-selected-p16.sm_90a": ("memcheck", "racecheck"),
+    "own-widened-runs-p16.sm_90a": ("memcheck", "racecheck"),
 }
 #: Sequences of a batch, the most keys of one, and those that the kernels for one
 #: sequence have room for.
