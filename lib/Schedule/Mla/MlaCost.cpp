@@ -179,8 +179,8 @@ static void setOwnClocks(PlanEstimate &estimate, const CopiedExtents &extents,
                           target.sharedBytesPerClock;
   double load = kLoadLatency + extents.kBytes / kLoadBytes;
   if (extents.widensKeys) {
-    // Shared memory is busy for three quarters of a block: queries and keys are
-    // read for scores, keys are written three times in all.
+    // Shared memory is busy for three quarters of a block: keys of 8 bits are
+    // written and read, and so are widened ones, which results read once more.
     double wide = keys * extents.keyColumns * 2;
     estimate.sharedClocks =
         (extents.qBytes + 2 * wide + 2 * extents.kBytes + results) /
