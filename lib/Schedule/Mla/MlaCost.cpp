@@ -125,8 +125,8 @@ static constexpr double kMiddleRowsFactor = 0.98;
 /// 1.007 times the time (H100), which is less than between numbers of runs.
 static constexpr double kFewCopiedRowsFactor = 1.02;
 
-/// What widened keys take longer that cp.async copies: 1.06 to 1.1 times the
-/// time in pages of 16, 1.05 to 1.31 times in pages of a key (H100).
+/// What widened keys take longer that cp.async copies: 1.11 times the time in
+/// pages of 16, 1.07 to 1.33 times in pages of a key (H100).
 static constexpr double kCopiedWidenedFactor = 1.15;
 
 /// What scores in a warpgroup of their own change beside what their clocks and
@@ -154,8 +154,8 @@ static constexpr double kHeldFactor = 0.98, kHeldAloneFactor = 1.01;
 /// beside queries in those of the scores: of four ptxas spilled 4 to 12 bytes.
 static constexpr int64_t kHeldBoxes = 2;
 
-/// What a block of widened keys takes longer than shared memory is busy: six
-/// kernels of 64 and 128 heads took 1.2 to 1.35 times as long (H100).
+/// What a block of widened keys takes longer than shared memory is busy: four
+/// kernels of 64 and 128 heads took 1.2 to 1.31 times as long (H100).
 static constexpr double kWidenedOwnFactor = 1.3;
 
 /// Clocks of a tile beside its blocks: queries come when the tile before needs
