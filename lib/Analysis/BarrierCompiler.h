@@ -77,6 +77,7 @@ private:
   SmallVector<ByteRange> collectRemoteBytes();
   void findLateLoads();
   Loads getCertainLoads(Value value);
+  void addChosen(Operation *op, Loads &loads);
   void addLoadsOfResult(OpResult result, Loads &loads);
   bool usesRegister(OpOperand &operand) const;
   void emitUses(Operation *op);

@@ -10,6 +10,7 @@
 
 #include "BarrierCompiler.h"
 #include "attn/Analysis/RegionPaths.h"
+#include "attn/Dialect/Attn/IR/LayoutLinks.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -100,6 +101,35 @@ static void addAll(SmallVectorImpl<Operation *> &to,
       to.push_back(load);
 }
 
+/// Whether what `load` brings goes through arithmetic to `value` and to nothing
+/// else, there and on the way.
+static bool leadsOnlyTo(Operation *load, Value value) {
+  if (load->getNumResults() != 1)
+    return false;
+  Value at = load->getResult(0);
+  while (at.hasOneUse()) {
+    if (at == value)
+      return true;
+    Operation *user = *at.user_begin();
+    if (!isMemoryEffectFree(user) || user->getNumRegions() != 0 ||
+        user->getNumResults() != 1)
+      return false;
+    at = user->getResult(0);
+  }
+  return false;
+}
+
+/// Adds the loads of tiles of which `op` takes each element or leaves it out:
+/// what it leaves out nobody ever asks for.
+void Compiler::addChosen(Operation *op, Loads &loads) {
+  for (Value operand : op->getOperands())
+    if (isa<RankedTensorType>(operand.getType()))
+      addAll(loads, llvm::filter_to_vector<2>(
+                        getCertainLoads(operand), [&](Operation *load) {
+                          return leadsOnlyTo(load, operand);
+                        }));
+}
+
 /// Of what a region hands on, what it does on all paths.
 void Compiler::addLoadsOfResult(OpResult result, Loads &loads) {
   Operation *op = result.getOwner();
@@ -121,6 +151,8 @@ void Compiler::addLoadsOfResult(OpResult result, Loads &loads) {
     }
     return;
   }
+  if (isElementwiseOnTiles(op))
+    addChosen(op, loads);
   // A part of a tile says nothing of what loads the rest.
   if (!isMemoryEffectFree(op) || op->getNumRegions() != 0)
     return;
