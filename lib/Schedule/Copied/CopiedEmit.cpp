@@ -535,13 +535,18 @@ void CopiedEmitter::storeResults(RunningState state, Value lse) {
 /// fragments' registers all the same, and ptxas 13.0 makes them anew where it
 /// keeps others: of plans of decode with 224 columns and more and these
 /// registers it spilled 4 to 104 bytes, and none where the zeros come from a
-/// branch. 16-bit keys with 128 columns and 8-bit ones with 512 fit with rows
-/// that are known, and spilled 4 to 8 bytes without.
+/// branch. So it did of 8-bit keys with scales of groups and 512 columns, 4
+/// bytes. 16-bit keys with 128 columns and other 8-bit ones with 512 fit with
+/// rows that are known, and spilled 4 to 8 bytes without.
 static bool leavesRowsOpen(const ProblemFacts &facts, const CopiedPlan &plan,
                            const CopiedExtents &extents) {
-  constexpr int64_t kFewestColumns = 208, kFewestRegisters = 231;
-  return plan.getRowWarps() == 1 && !facts.hasNarrowKeys() &&
-         facts.headDim >= kFewestColumns &&
+  constexpr int64_t kFewestColumns = 208, kFewestScaledColumns = 512,
+                    kFewestRegisters = 231;
+  if (facts.hasNarrowKeys() && !hasGroupScales(facts))
+    return false;
+  return plan.getRowWarps() == 1 &&
+         facts.headDim >=
+             (facts.hasNarrowKeys() ? kFewestScaledColumns : kFewestColumns) &&
          extents.getRegisters(plan).getTotal() >= kFewestRegisters;
 }
 

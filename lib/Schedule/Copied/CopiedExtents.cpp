@@ -98,6 +98,8 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
   isPaged = facts.isPaged();
   isPacked = static_cast<bool>(facts.cuSeqlensQ);
   hasInit = static_cast<bool>(facts.initLse);
+  hasWideOutput = facts.outType.isF32();
+  isBounded = facts.kvLengths && !facts.isPaged();
   isPartial = areResultsPartial(facts);
   isWindowed = facts.mask.getKind() == MaskKind::Window;
   hasIndices = static_cast<bool>(facts.selected);
@@ -259,6 +261,11 @@ void CopiedExtents::addSliceRegisters(ResourceSum &sum,
     sum.add("sequences", hasPadding ? 28 : 16);
   if (hasInit)
     sum.add("init o", 16);
+  // Without, plans at the limit spilled 4 to 12 bytes and 44.
+  if (hasWideOutput && !gathers)
+    sum.add("f32 results", 16);
+  if (isBounded && !gathers)
+    sum.add("lengths", 8);
   sum.add("score", scoreRegisters);
 }
 

@@ -63,6 +63,8 @@ struct CopiedExtents {
   /// True if sequences of queries are packed, if results of other keys are
   /// added to those of these, and if results are those of a run of keys.
   bool isPacked, hasInit, isPartial;
+  /// True if results are f32, and if rows of dense keys have a length.
+  bool hasWideOutput, isBounded;
   /// True if some scores are hidden, and if that is on both sides of a row's.
   bool isMasked, isWindowed;
   /// True if indices say which keys each query reads.

@@ -141,7 +141,8 @@ Value GridTiles::emitRowTile() {
   // rows there are.
   bool isKnown = !ShapedType::isDynamic(facts.queries) &&
                  !ShapedType::isDynamic(facts.getGroup());
-  int64_t rows = facts.queries * getPackedHeads(facts, plan);
+  int64_t rows = isKnown ? facts.queries * getPackedHeads(facts, plan)
+                         : ShapedType::kDynamic;
   bool isOne = isKnown && rows <= plan.getBlockM() &&
                (rows == plan.getBlockM() || !leavesRowsOpen);
   return isOne ? context.i32(0) : emitBlockId(gpu::Dimension::x);
@@ -193,8 +194,8 @@ static Value emitLseOffset(KernelContext &context, const TileCoordinates &at,
                            Value head, Value query) {
   ImplicitLocOpBuilder &b = context.b;
   StringRef name = context.facts.lse.name;
-  Value offset;
-  for (auto [dim, index] : llvm::enumerate(ArrayRef({at.batch, head, query}))) {
+  Value offset, indices[] = {at.batch, head, query};
+  for (auto [dim, index] : llvm::enumerate(indices)) {
     Value term = arith::MulIOp::create(b, context.widen(index),
                                        context.getStride(name, dim + 1));
     offset = offset ? arith::AddIOp::create(b, offset, term).getResult() : term;

@@ -59,10 +59,10 @@ bool DecodeSchedule::isExpectedToSpill(const ProblemFacts &facts,
     return true;
   // Scales of groups beside blocks of 32 keys: whatever their sum, results of
   // 320 columns and more spilled 12 to 56 bytes, of 256 columns 4 to 8 beside
-  // as many of the queries.
+  // as many of the queries, or 512 in shared memory.
   constexpr int64_t kMostScaledKeys = 16, kMostScaledColumns = 256;
   int64_t most = kMostScaledColumns;
-  if (plan.getQInRegs() && facts.headDim >= kMostScaledColumns)
+  if (facts.headDim >= kMostScaledColumns * (plan.getQInRegs() ? 1 : 2))
     most = kMostScaledColumns - 1;
   if (hasGroupScales(facts) && plan.getBlockN() > kMostScaledKeys &&
       facts.valueDim > most)

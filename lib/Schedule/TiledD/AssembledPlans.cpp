@@ -17,9 +17,8 @@ using namespace mlir::attn;
 
 namespace {
 /// What a problem has to be like: any, of columns in whole slices, or in whole
-/// steps of 64, of strides that are known as well, or of keys in whole blocks
-/// on top of that.
-enum class Shape { Any, Whole, Steps, Plain, Blocks };
+/// steps of 64, or of strides that are known as well.
+enum class Shape { Any, Whole, Steps, Plain };
 
 struct AssembledPlan {
   int64_t blockM, blockN, warpsM, warpsN, slice, stages;
@@ -35,7 +34,7 @@ struct AssembledPlan {
   /// other keys.
   unsigned spillsStatesFrom = kNone;
   /// Last one in whose code it spills at the most columns where the last block
-  /// of keys is not full and a mask counts from it.
+  /// of keys may not be full and a mask counts from it.
   unsigned spillsTailsTo = 0;
   static constexpr unsigned kNone = 100;
 };
@@ -43,19 +42,18 @@ struct AssembledPlan {
 
 // clang-format off
 static constexpr AssembledPlan kAssembledPlans[] = {
-    {64, 128, 2, 4, 64, 5, {{320, 320, 320}, {320, 0, 0}, {320, 0, 0}}, Shape::Plain, 0, 8},
+    {64, 128, 2, 4, 64, 5, {{320, 320, 256}, {320, 0, 0}, {320, 0, 0}}, Shape::Plain, 0, 8, 8},
     {64, 128, 2, 4, 192, 2, {{384, 384, 384}, {384, 0, 0}, {384, 0, 0}}, Shape::Plain},
     {64, 96, 2, 4, 64, 4, {{384, 384, 384}, {384, 384, 384}, {384, 384, 384}}},
     {64, 96, 2, 4, 64, 3, {{320, 320, 320}, {0, 0, 0}, {0, 0, 0}}},
-    {64, 64, 2, 4, 128, 5, {{512, 512, 512}, {512, 384, 384}, {512, 512, 384}}, Shape::Plain, 0, 10, 8},
+    {64, 64, 2, 4, 128, 5, {{512, 512, 512}, {512, 384, 384}, {512, 512, 384}}, Shape::Plain, 0, 10, 10},
     {64, 64, 2, 4, 64, 8, {{448, 448, 448}, {448, 448, 448}, {448, 448, 448}}},
     {64, 64, 2, 4, 64, 4, {{448, 448, 448}, {0, 0, 0}, {0, 0, 0}}},
     {64, 64, 4, 2, 64, 3, {{512, 512, 512}, {0, 0, 0}, {0, 0, 0}}, Shape::Plain, 0, 8},
     {64, 48, 4, 2, 128, 4, {{640, 640, 640}, {640, 640, 640}, {640, 640, 640}}, Shape::Steps, 576},
-    {32, 128, 1, 8, 128, 3, {{768, 768, 768}, {768, 768, 768}, {768, 640, 640}}, Shape::Whole, 648},
-    {32, 128, 1, 8, 64, 5, {{0, 1024, 0}, {0, 0, 0}, {0, 0, 0}}, Shape::Blocks, 1024},
+    {32, 128, 1, 8, 128, 3, {{768, 768, 640}, {768, 768, 768}, {768, 640, 640}}, Shape::Whole, 648, AssembledPlan::kNone, 9},
     {32, 128, 2, 4, 64, 4, {{1024, 0, 0}, {0, 0, 0}, {0, 0, 0}}, Shape::Plain},
-    {32, 96, 2, 4, 128, 3, {{0, 1024, 0}, {0, 0, 0}, {0, 0, 0}}, Shape::Plain, 776, 8},
+    {32, 96, 2, 4, 128, 3, {{0, 1024, 0}, {0, 0, 0}, {0, 0, 0}}, Shape::Plain, 776, 8, 8},
     {32, 64, 2, 4, 128, 4, {{1024, 1024, 896}, {896, 896, 896}, {1024, 1024, 1024}}, Shape::Any, 0, 8},
     {32, 64, 2, 4, 256, 2, {{0, 0, 1024}, {0, 0, 1024}, {0, 0, 1024}}, Shape::Any, 0, 8},
     {32, 64, 2, 4, 64, 4, {{832, 832, 832}, {832, 832, 832}, {832, 832, 832}}},
@@ -94,9 +92,6 @@ static bool hasShape(const ProblemFacts &facts, const CopiedExtents &extents,
     return facts.headDim % 64 == 0;
   case Shape::Plain:
     return !extents.hasPadding && !extents.dynamicStrides;
-  case Shape::Blocks:
-    return !extents.hasPadding && !extents.dynamicStrides &&
-           !facts.isServed() && facts.keys % row.blockN == 0;
   }
   llvm_unreachable("unknown shape");
 }
@@ -128,10 +123,10 @@ bool attn::wasAssembled(const ProblemFacts &facts, TiledDPlanAttr plan,
   if (columns < row->least || !hasShape(facts, extents, *row))
     return false;
   const AssembledPlan::Columns &most = row->most[generation - 8];
-  bool hasTail =
-      facts.mask.hasRight() &&
-      facts.mask.getAlign() == MaskAlign::BottomRight &&
-      (ShapedType::isDynamic(facts.keys) || facts.keys % row->blockN != 0);
+  bool hasTail = facts.mask.hasRight() &&
+                 facts.mask.getAlign() == MaskAlign::BottomRight &&
+                 (facts.kvLengths || ShapedType::isDynamic(facts.keys) ||
+                  facts.keys % row->blockN != 0);
   if (hasTail && generation <= row->spillsTailsTo && columns == most.masked)
     return false;
   if (extents.isWindowed)
