@@ -72,6 +72,7 @@ run_lints() {
   step "file length" "$PYTHON" scripts/check-file-length.py
   step "function length" "$PYTHON" scripts/check-function-length.py
   step "include circles" "$PYTHON" scripts/check-include-circles.py
+  step "lists of loops" "$PYTHON" scripts/check-loop-lists.py
   step "names of ops" "$PYTHON" scripts/check-op-names.py
   step "include guards" "$PYTHON" scripts/check-include-guards.py
   step "folder mirror" "$PYTHON" scripts/check-folder-mirror.py

@@ -72,6 +72,18 @@ class IncludeGuards(unittest.TestCase):
         self.assertEqual(wanted(path("include/attn-c/A.h")), "ATTN_C_A_H")
 
 
+class LoopLists(unittest.TestCase):
+    def test_finds_lists_in_calls(self):
+        find = load("check-loop-lists").find_lists
+        self.assertEqual(find("int a;\nfor (auto [i, x] :\n llvm::enumerate(ArrayRef({a, b}))) {}"), [2])
+        self.assertEqual(find("for (Value x : llvm::reverse(ArrayRef<Value>({a, b}))) {}"), [1])
+
+    def test_named_lists_are_fine(self):
+        find = load("check-loop-lists").find_lists
+        self.assertEqual(find("for (Value x : {a, b}) use(ArrayRef({x}));"), [])
+        self.assertEqual(find("for (auto x : llvm::enumerate(named)) f(ArrayRef({x}));"), [])
+
+
 class OptionNames(unittest.TestCase):
     def setUp(self):
         self.module = load("check-option-names")

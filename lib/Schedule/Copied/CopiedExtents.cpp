@@ -220,8 +220,8 @@ static int64_t getMaskedRegisters(int64_t blockN, bool isWindowed) {
 
 /// Slices of a block from which on kernels keep more addresses: where warps
 /// exchange probabilities masked ones of D 1024 in slices of 128 spilled up to
-/// 32 bytes, of D 896 none; elsewhere D 272 in slices of 16 and D 704 and 832
-/// in slices of 32 did, 4 to 68 bytes.
+/// 32 bytes, of D 896 none; elsewhere D 272 in slices of 16 and D 544 to 832 in
+/// slices of 32 did, 4 to 68 bytes.
 static constexpr int64_t kManySlices = 16, kManyOtherSlices = 34;
 
 void CopiedExtents::addSliceRegisters(ResourceSum &sum,
@@ -239,7 +239,7 @@ void CopiedExtents::addSliceRegisters(ResourceSum &sum,
     sum.add("padding", plan.getBlockN() / 2 - 4);
   int64_t slices = (keyColumns + valueColumns) / plan.getSlice();
   if (gathers ? isMasked && slices >= kManySlices : slices >= kManyOtherSlices)
-    sum.add("slices", gathers ? 16 : 24);
+    sum.add("slices", gathers ? 16 : 44);
   // The largest exponents of parts of rows: without, 4 bytes were spilled of
   // a plan near the limit.
   if (hasDivisor)
@@ -261,11 +261,12 @@ void CopiedExtents::addSliceRegisters(ResourceSum &sum,
     sum.add("sequences", hasPadding ? 28 : 16);
   if (hasInit)
     sum.add("init o", 16);
-  // Without, plans at the limit spilled 4 to 12 bytes and 44.
+  // Without, plans at the limit spilled 4 to 12 bytes, and 40 and 44.
   if (hasWideOutput && !gathers)
     sum.add("f32 results", 16);
-  if (isBounded && !gathers)
-    sum.add("lengths", 8);
+  if (!gathers && slices >= kManySlices &&
+      (isBounded || (hasPadding && isMasked)))
+    sum.add("last keys", 8);
   sum.add("score", scoreRegisters);
 }
 
