@@ -153,6 +153,9 @@ class Judge:
                 return reason
         if "fence.mbarrier_init" in mutant.text.split("\n")[mutant.line - 2]:
             return "the fence of the initialisations in front does as much"
+        is_late_product = re.match(r"wgmma.mma_async.* behind wgmma.commit_group", mutant.what)
+        if is_late_product and is_awaited_as_before(mutant.text.split("\n"), mutant.line):
+            return "in the next group, which every wait for its own waits for"
         if mutant.kind in ("late", "behind the next") and re.match(ORDERS, mutant.what):
             return "more of what orders stands there than the proof needs"
         return "another one"
@@ -187,6 +190,20 @@ def judge_kernel(options: argparse.Namespace, kernel: dict, pool) -> list[dict]:
     itself = {"kernel": kernel["flags"], "kind": "itself", "line": 0, "what": "the kernel itself", "said": said,
               "skeleton": skeleton, "simulator": simulator, "found": found}  # fmt: skip
     return [itself, *(entry for entry in entries if entry)]
+
+
+def is_awaited_as_before(lines: list[str], moved: int) -> bool:
+    """Whether the first wait for the group that lines[moved], a wgmma, was in is one for the next group too."""
+    groups = 0
+    for line in lines[moved + 1 :]:
+        if "wgmma.commit_group" in line:
+            groups += 1
+        elif match := re.search(r"wgmma.wait_group\S* (\d+)", line):
+            pending = int(match[1])
+            # One group less than those behind the wgmma's former one is behind its present one.
+            if groups >= pending:
+                return groups - 1 >= pending
+    return False
 
 
 def is_hole(entry: dict) -> bool:
