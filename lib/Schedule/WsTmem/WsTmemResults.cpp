@@ -133,8 +133,10 @@ void WsTmemEmitter::addRotatedResults(IssueOrder &order, int64_t number) {
   order.statements.back().ends = kDoneSlots[number];
 }
 
-/// A tile without blocks has what is left of the one before: nobody is to wait
-/// for that until there is a tile with some.
+/// A tile without blocks has what is left of the one before, so that nobody
+/// waits for it until there is a tile with some. Where probabilities stand over
+/// scores it leaves it: the softmax takes one turn for both products, of what
+/// is left and of the next tile's first scores.
 SmallVector<Value> WsTmemEmitter::emitRotatedTile(ValueRange carried) {
   Value blocks = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
   Value trips = b.createOrFold<arith::MaxSIOp>(blocks, context.i32(0));
@@ -146,12 +148,26 @@ SmallVector<Value> WsTmemEmitter::emitRotatedTile(ValueRange carried) {
         own = {context.i32(0), trips};
       values.append({own.first, own.behind});
     }
-  SmallVector<Value> next =
-      emitIssueLoop(startRotatedOrder(trips, carried.drop_back(countLeft()),
-                                      carried.take_back(countLeft()), values));
-  next.push_back(trips);
-  llvm::append_range(next, values);
-  return next;
+  auto issue = [&] {
+    SmallVector<Value> next = emitIssueLoop(
+        startRotatedOrder(trips, carried.drop_back(countLeft()),
+                          carried.take_back(countLeft()), values));
+    next.push_back(trips);
+    llvm::append_range(next, values);
+    return next;
+  };
+  if (plan.getPBeside() || getConstantIntValue(trips).value_or(0) > 0)
+    return issue();
+  Value hasBlocks =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ne, trips, context.i32(0));
+  auto branch = scf::IfOp::create(b, carried.getTypes(), hasBlocks,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, carried);
+  b.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(b, issue());
+  return SmallVector<Value>(branch.getResults());
 }
 
 LogicalResult WsTmemEmitter::emitRotatedMultiplier() {
