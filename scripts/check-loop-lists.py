@@ -15,7 +15,7 @@ from lint_util import read_text, report, tracked_files
 #: From a loop's colon to an ArrayRef of a braced list inside of a call.
 LIST = re.compile(
     r"\bfor\s*\([^;{}]*?[^:]:\s*[\w:]+(?:<[^;{}]*?>)?"
-    r"\((?:[^;{}()]|\([^;{}()]*\))*?ArrayRef(?:<[^;{}]*?>)?\(\{"
+    r"\((?:[^;{}()]|\([^;{}()]*\))*?ArrayRef(?:<[^;{}]*?>)?\(?\{"
 )
 
 

@@ -77,6 +77,7 @@ class LoopLists(unittest.TestCase):
         find = load("check-loop-lists").find_lists
         self.assertEqual(find("int a;\nfor (auto [i, x] :\n llvm::enumerate(ArrayRef({a, b}))) {}"), [2])
         self.assertEqual(find("for (Value x : llvm::reverse(ArrayRef<Value>({a, b}))) {}"), [1])
+        self.assertEqual(find("for (int x : llvm::reverse(llvm::ArrayRef<int>{1, 2})) {}"), [1])
 
     def test_named_lists_are_fine(self):
         find = load("check-loop-lists").find_lists

@@ -456,7 +456,8 @@ TEST(Reference, SelectedKeys) {
   constexpr int64_t keys[] = {-1, 7, 2, 9, -1, 4};
   for (int64_t place = 0; place < 6; ++place)
     gaps.set({0, place}, keys[place]);
-  for (auto [place, key] : llvm::enumerate(llvm::ArrayRef<int64_t>{7, 2, 4}))
+  constexpr int64_t seen[] = {7, 2, 4};
+  for (auto [place, key] : llvm::enumerate(seen))
     dense.set({0, int64_t(place)}, key);
   all.inputs.q = some.inputs.q;
   all.inputs.k = some.inputs.k = k.view;
