@@ -99,7 +99,7 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
   isPacked = static_cast<bool>(facts.cuSeqlensQ);
   hasInit = static_cast<bool>(facts.initLse);
   hasWideOutput = facts.outType.isF32();
-  isBounded = facts.kvLengths && !facts.isPaged();
+  isBounded = facts.hasLengths() && !facts.isPaged();
   isPartial = areResultsPartial(facts);
   isWindowed = facts.mask.getKind() == MaskKind::Window;
   hasIndices = static_cast<bool>(facts.selected);

@@ -125,7 +125,7 @@ bool attn::wasAssembled(const ProblemFacts &facts, TiledDPlanAttr plan,
   const AssembledPlan::Columns &most = row->most[generation - 8];
   bool hasTail = facts.mask.hasRight() &&
                  facts.mask.getAlign() == MaskAlign::BottomRight &&
-                 (facts.kvLengths || ShapedType::isDynamic(facts.keys) ||
+                 (facts.hasLengths() || ShapedType::isDynamic(facts.keys) ||
                   facts.keys % row->blockN != 0);
   if (hasTail && generation <= row->spillsTailsTo && columns == most.masked)
     return false;
