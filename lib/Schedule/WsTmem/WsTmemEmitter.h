@@ -278,11 +278,14 @@ private:
   /// Where `condition` is true, waits until the results of the tile before have
   /// been read; the cursor behind that.
   Value awaitFreed(int64_t number, Value condition, Value cursor);
-  /// The most blocks of a tile so far, i32, given that of those before.
-  Value emitSomeTrips(Value before);
+  /// Takes the turn of what is `left` of the tile before, i32, by a tile of no
+  /// `trips`; the cursor behind that. A tile with blocks has one turn for that
+  /// and its first scores.
+  Value emitLeftTurn(int64_t number, Value trips, Value left, Value cursor);
   /// Waits for the last commit of a tile's probabilities, which nobody else
-  /// does; if `some`, i32, is not null, only where that is not 0.
-  void awaitLastCommit(int64_t number, Value cursor, Value some);
+  /// does; if `left`, i32, is not null, only where that is not 0. The cursor
+  /// behind that.
+  Value awaitLastCommit(int64_t number, Value cursor, Value left);
   /// Some columns of the results as they leave; zeros if `isThere` is false.
   Value emitResultPart(int64_t number, int64_t first, int64_t columns,
                        ValueRange factors, Value isThere);

@@ -133,10 +133,8 @@ void WsTmemEmitter::addRotatedResults(IssueOrder &order, int64_t number) {
   order.statements.back().ends = kDoneSlots[number];
 }
 
-/// A tile without blocks has what is left of the one before, so that nobody
-/// waits for it until there is a tile with some. Where probabilities stand over
-/// scores it leaves it: the softmax takes one turn for both products, of what
-/// is left and of the next tile's first scores.
+/// A tile without blocks has what is left of the one before: nobody is to wait
+/// for that until there is a tile with some.
 SmallVector<Value> WsTmemEmitter::emitRotatedTile(ValueRange carried) {
   Value blocks = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
   Value trips = b.createOrFold<arith::MaxSIOp>(blocks, context.i32(0));
@@ -148,26 +146,12 @@ SmallVector<Value> WsTmemEmitter::emitRotatedTile(ValueRange carried) {
         own = {context.i32(0), trips};
       values.append({own.first, own.behind});
     }
-  auto issue = [&] {
-    SmallVector<Value> next = emitIssueLoop(
-        startRotatedOrder(trips, carried.drop_back(countLeft()),
-                          carried.take_back(countLeft()), values));
-    next.push_back(trips);
-    llvm::append_range(next, values);
-    return next;
-  };
-  if (plan.getPBeside() || getConstantIntValue(trips).value_or(0) > 0)
-    return issue();
-  Value hasBlocks =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::ne, trips, context.i32(0));
-  auto branch = scf::IfOp::create(b, carried.getTypes(), hasBlocks,
-                                  /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, carried);
-  b.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(b, issue());
-  return SmallVector<Value>(branch.getResults());
+  SmallVector<Value> next =
+      emitIssueLoop(startRotatedOrder(trips, carried.drop_back(countLeft()),
+                                      carried.take_back(countLeft()), values));
+  next.push_back(trips);
+  llvm::append_range(next, values);
+  return next;
 }
 
 LogicalResult WsTmemEmitter::emitRotatedMultiplier() {
@@ -237,31 +221,35 @@ Value WsTmemEmitter::emitHandedState(int64_t number, const FinalRows &rows,
   return CursorAdvanceOp::create(b, cursor, tile.factored);
 }
 
-Value WsTmemEmitter::emitSomeTrips(Value before) {
-  Value trips = arith::SubIOp::create(b, walk.end, walk.begin);
-  return arith::MaxSIOp::create(b, before, trips);
+Value WsTmemEmitter::emitLeftTurn(int64_t number, Value trips, Value left,
+                                  Value cursor) {
+  Value isEmpty = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq, trips,
+                                                context.i32(0));
+  return awaitLastCommit(
+      number, cursor,
+      b.createOrFold<arith::SelectOp>(isEmpty, left, context.i32(0)));
 }
 
-void WsTmemEmitter::awaitLastCommit(int64_t number, Value cursor, Value some) {
+Value WsTmemEmitter::awaitLastCommit(int64_t number, Value cursor, Value left) {
   Value channel = tiles[number].getLast();
-  auto wait = [&] {
+  auto wait = [&]() -> Value {
     auto slot =
         ChannelAcquireOp::create(b, channel, cursor, kSoftmaxes[number]);
     emitReleaseAll(number, channel, slot.getToken());
+    return CursorAdvanceOp::create(b, cursor, channel);
   };
-  if (!some)
+  if (!left)
     return wait();
-  Value isSome =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::ne, some, context.i32(0));
-  auto branch = scf::IfOp::create(b, cursor.getType(), isSome,
+  Value isLeft =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ne, left, context.i32(0));
+  auto branch = scf::IfOp::create(b, cursor.getType(), isLeft,
                                   /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  wait();
-  scf::YieldOp::create(b,
-                       CursorAdvanceOp::create(b, cursor, channel).getResult());
+  scf::YieldOp::create(b, wait());
   b.setInsertionPointToStart(branch.elseBlock());
   scf::YieldOp::create(b, cursor);
+  return branch.getResult(0);
 }
 
 //===----------------------------------------------------------------------===//

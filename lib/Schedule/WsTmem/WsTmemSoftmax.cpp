@@ -430,9 +430,16 @@ WsTmemEmitter::emitSoftmaxTile(int64_t number, ValueRange cursors) {
     widenBounds();
   const TensorTile &tile = tiles[number];
   size_t channels = tile.getChannels().size();
-  SmallVector<Value> at =
-      emitSkips(number, walk.skippedBehind, cursors.take_front(channels));
+  SmallVector<Value> at(cursors.take_front(channels));
   bool isApart = plan.getOPartition();
+  Value trips;
+  if (isApart) {
+    Value blocks = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
+    trips = b.createOrFold<arith::MaxSIOp>(blocks, context.i32(0));
+    if (!tile.handed)
+      at[0] = emitLeftTurn(number, trips, cursors.back(), at[0]);
+  }
+  at = emitSkips(number, walk.skippedBehind, at);
   if (isApart)
     at.push_back(cursors[channels]);
   KVLoopOp loop = emitSoftmaxLoop(number, at);
@@ -446,7 +453,7 @@ WsTmemEmitter::emitSoftmaxTile(int64_t number, ValueRange cursors) {
     at.push_back(awaitFreed(number, none, loop.getResults().back()));
     at.push_back(
         emitHandedState(number, emitRows(loop), cursors[channels + 1]));
-    at.push_back(emitSomeTrips(cursors.back()));
+    at.push_back(trips);
     return at;
   }
   Value lseView = facts.lse ? emitResultView("lse") : Value();
