@@ -61,7 +61,12 @@ static double computeImbalance(ArrayRef<double> work, int64_t heads,
     for (int64_t tile = 0; tile < tiles; ++tile) {
       double each = work[ascends ? tile : tiles - 1 - tile];
       total += each * count;
-      for (int64_t rest = count; rest > 0;) {
+      // Whole turns give every CTA as many.
+      int64_t rest = count % turn;
+      if (double own = each * double(2 * (count / turn)); own != 0)
+        for (double &one : load)
+          one += own;
+      while (rest > 0) {
         bool backwards = place >= ctas;
         int64_t some = std::min(rest, (backwards ? turn : ctas) - place);
         int64_t first = backwards ? turn - place - some : place;

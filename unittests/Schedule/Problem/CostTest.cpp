@@ -110,6 +110,21 @@ TEST_F(CostTest, EvenlyDealtTilesTakeLessTime) {
         << seen[i - 1].first << " and " << seen[i].first;
 }
 
+// Whole turns of all CTAs give each of them as much, however many there are.
+TEST_F(CostTest, WholeTurnsAreEven) {
+  constexpr int64_t ctas = 132, heads = 35;
+  auto getMost = [&](int64_t count) {
+    ProblemFacts facts = getFacts(count, /*length=*/1024, "causal");
+    return count * *getImbalance(facts, /*blockM=*/128, /*blockN=*/128,
+                                 /*groupHeads=*/0, ctas);
+  };
+  double few = getMost(heads);
+  EXPECT_GT(few, heads);
+  for (int64_t turns : {1, 2, 1000000})
+    EXPECT_NEAR(getMost(heads + turns * 2 * ctas) - turns * 2 * ctas, few,
+                1e-12 * turns * 2 * ctas + 1e-9);
+}
+
 // A second tile of one row needs one block more than the first, which is uneven
 // for two CTAs: the key of that row counts.
 TEST_F(CostTest, ATileNeedsTheKeyOfItsLastRow) {
