@@ -263,9 +263,11 @@ struct SmallStep {
   const SmallOp *op = nullptr;
   /// The number of the first thread's access, if it is one.
   unsigned access = 0;
-  bool isMeeting() const {
-    return !op || op->kind == SmallOp::Sync ||
-           (op->kind == SmallOp::Arrive && op->isOfAll);
+  bool isMeeting() const { return !op || op->kind == SmallOp::Sync; }
+  /// Of the thread that all others of its warp have come to, one that need not
+  /// be the elected one: these may go on before it arrives.
+  bool isArrivalForAll() const {
+    return op && op->kind == SmallOp::Arrive && op->isOfAll;
   }
 };
 
@@ -397,26 +399,26 @@ void Explorer::land(SmallState state, unsigned access) {
   add(std::move(state));
 }
 
-/// Goes past what the elected thread alone does.
+/// Goes past what another thread of the warp does.
 void Explorer::skip(SmallState &state, unsigned thread) const {
-  while (thread % kThreads != 0 && !hasEnded(state, thread) &&
-         at(state, thread).op && !at(state, thread).op->isOfAll)
+  auto isOthers = [&](const SmallStep &step) {
+    if (thread % kThreads == 0)
+      return step.isArrivalForAll();
+    return step.op && !step.op->isOfAll;
+  };
+  while (!hasEnded(state, thread) && isOthers(at(state, thread)))
     ++state.places[thread];
 }
 
-/// All threads of a warp have come to a place. One that need not be the elected
-/// one arrives.
+/// All threads of a warp have come to a place.
 void Explorer::meet(SmallState &state, unsigned warp, const SmallStep &step) {
   unsigned first = warp * kThreads, last = first + 1;
   if (step.op) {
     uint64_t all = state.knows[first] | state.knows[last];
     state.knows[first] = state.knows[last] = all;
-    if (step.op->kind == SmallOp::Arrive) {
-      state.barriers[step.op->barrier].gathering |= all;
-      signal(state, step.op->barrier, eventOf(last, state.places[last]), 1, 0);
-    }
   }
   ++state.places[last];
+  skip(state, first);
   skip(state, last);
 }
 
@@ -462,6 +464,12 @@ void Explorer::step(SmallState state, unsigned thread) {
 
 /// Makes the programs; false if there are too many accesses.
 bool Explorer::number() {
+  static const SmallOp meeting = [] {
+    SmallOp op;
+    op.kind = SmallOp::Sync;
+    op.isOfAll = true;
+    return op;
+  }();
   for (const auto &ops : kernel.actors) {
     std::vector<SmallStep> &program = programs.emplace_back();
     bool wasOfAll = true;
@@ -469,6 +477,8 @@ bool Explorer::number() {
       if (wasOfAll && !op.isOfAll)
         program.push_back({});
       wasOfAll = op.isOfAll;
+      if (op.kind == SmallOp::Arrive && op.isOfAll)
+        program.push_back({&meeting});
       program.push_back({&op, unsigned(accesses.size())});
       if (op.kind == SmallOp::Load || op.kind == SmallOp::Store ||
           op.kind == SmallOp::Send)
