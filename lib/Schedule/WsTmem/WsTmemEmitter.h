@@ -278,6 +278,8 @@ private:
   /// Where `condition` is true, waits until the results of the tile before have
   /// been read; the cursor behind that.
   Value awaitFreed(int64_t number, Value condition, Value cursor);
+  /// Blocks that a tile walks, i32; 0 if it has none.
+  Value emitWalkedTrips();
   /// Takes the turn of what is `left` of the tile before, i32, by a tile of no
   /// `trips`; the cursor behind that. A tile with blocks has one turn for that
   /// and its first scores.

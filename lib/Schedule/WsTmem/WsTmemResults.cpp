@@ -133,11 +133,15 @@ void WsTmemEmitter::addRotatedResults(IssueOrder &order, int64_t number) {
   order.statements.back().ends = kDoneSlots[number];
 }
 
+Value WsTmemEmitter::emitWalkedTrips() {
+  Value blocks = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
+  return b.createOrFold<arith::MaxSIOp>(blocks, context.i32(0));
+}
+
 /// A tile without blocks has what is left of the one before: nobody is to wait
 /// for that until there is a tile with some.
 SmallVector<Value> WsTmemEmitter::emitRotatedTile(ValueRange carried) {
-  Value blocks = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
-  Value trips = b.createOrFold<arith::MaxSIOp>(blocks, context.i32(0));
+  Value trips = emitWalkedTrips();
   SmallVector<Value> values;
   if (plan.getOwnBlocks())
     for (int64_t number = 0; number < kTmemTiles; ++number) {

@@ -434,8 +434,7 @@ WsTmemEmitter::emitSoftmaxTile(int64_t number, ValueRange cursors) {
   bool isApart = plan.getOPartition();
   Value trips;
   if (isApart) {
-    Value blocks = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
-    trips = b.createOrFold<arith::MaxSIOp>(blocks, context.i32(0));
+    trips = emitWalkedTrips();
     if (!tile.handed)
       at[0] = emitLeftTurn(number, trips, cursors.back(), at[0]);
   }
