@@ -86,7 +86,7 @@ bool fillsTiles(const ProblemFacts &facts, MlaPlanAttr plan);
 
 /// True if slices of the results of `score = own` leave one after the other,
 /// under the products of a tile's last block. Where a tile lacks rows those of
-/// 16 bits do not: registers spilled.
+/// 16 bits do not, and those of clusters never: registers spilled.
 bool leavesInSlices(const ProblemFacts &facts, MlaPlanAttr plan);
 
 } // namespace mlir::attn

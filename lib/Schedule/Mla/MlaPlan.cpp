@@ -230,7 +230,7 @@ bool attn::fillsTiles(const ProblemFacts &facts, MlaPlanAttr plan) {
 }
 
 bool attn::leavesInSlices(const ProblemFacts &facts, MlaPlanAttr plan) {
-  return countLatentSlices(facts, plan) > 1 &&
+  return countLatentSlices(facts, plan) > 1 && plan.getCluster() == 1 &&
          (fillsTiles(facts, plan) || facts.outType.isF32());
 }
 
