@@ -344,5 +344,33 @@ class Excerpts(unittest.TestCase):
         self.assertEqual(len(self.problems("   die() {\n     exit 1")), 1)
 
 
+class AwaitedProducts(unittest.TestCase):
+    """A wgmma that moves behind the end of its group is in the next one."""
+
+    def setUp(self):
+        self.is_awaited_as_before = load("hold-ptx").is_awaited_as_before
+
+    def awaited(self, *behind: str) -> bool:
+        lines = ["wgmma.commit_group.sync.aligned;", "wgmma.mma_async.sync.aligned.m64n64k16;", *behind]
+        return self.is_awaited_as_before(lines, 1)
+
+    def test_a_wait_for_all_groups(self):
+        self.assertTrue(self.awaited("wgmma.commit_group.sync.aligned;", "wgmma.wait_group.sync.aligned 0;"))
+
+    def test_a_wait_that_leaves_the_next_group(self):
+        first, second = "wgmma.wait_group.sync.aligned 1;", "wgmma.wait_group.sync.aligned 0;"
+        self.assertFalse(self.awaited("wgmma.commit_group.sync.aligned;", first, second))
+
+    def test_a_wait_for_neither_group_is_no_wait(self):
+        one, last = "wgmma.wait_group.sync.aligned 2;", "wgmma.wait_group.sync.aligned 0;"
+        self.assertTrue(self.awaited("wgmma.commit_group.sync.aligned;", one, last))
+
+    def test_no_wait(self):
+        self.assertFalse(self.awaited("wgmma.commit_group.sync.aligned;"))
+
+    def test_a_wait_in_front_of_the_next_group(self):
+        self.assertFalse(self.awaited("wgmma.wait_group.sync.aligned 0;", "wgmma.commit_group.sync.aligned;"))
+
+
 if __name__ == "__main__":
     unittest.main()
