@@ -72,6 +72,16 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // Of 32 bits four lanes fill a sector as they are.
+  // CHECK-LABEL: gpu.func @runs_of_words(
+  // CHECK-NOT: attn.convert_layout
+  // CHECK: attn.global_store
+  gpu.func @runs_of_words(%t: tensor<64x64xf32, #attn.mma<warps = [4, 2], column_runs = true>>, %p: !llvm.ptr<1>, %off: i64, %n: i32, %row: i32) kernel attributes {attn.warps = array<i64: 4, 2>} {
+    %g = attn.global_view %p[%off] rows %n stride %off {alignment = 16 : i64} : !attn.global<?x64xf32>
+    attn.store_result %t, %g[%row] : tensor<64x64xf32, #attn.mma<warps = [4, 2], column_runs = true>>, !attn.global<?x64xf32>
+    gpu.return
+  }
+
   // A loop's tile has the layout of what the loop awaits.
   // CHECK-LABEL: gpu.func @awaited_runs(
   // CHECK: attn.convert_layout {{.*}} -> tensor<64x64xf16, #attn.runs<parent = #attn.mma<warps = [4, 2], column_runs = true>>>
