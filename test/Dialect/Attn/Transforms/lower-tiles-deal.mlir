@@ -2,7 +2,7 @@
 
 // Each warp deals runs for itself. Lane i has sequences 2 i and 2 i + 1: the blocks of
 // 64 keys of both, at least one, in a sum over all lanes, of which 24 - 34 are shared
-// beside a run for each sequence.
+// beside a run for each sequence. Of up to 2^22 blocks of each the sum has room in 32 bits.
 
 gpu.module @kernels {
   // CHECK-LABEL: gpu.func @deal(
@@ -13,6 +13,7 @@ gpu.module @kernels {
     // CHECK: llvm.getelementptr %[[LENGTHS]]
     // CHECK: llvm.load
     // CHECK: arith.minsi %{{.*}}, %[[CAPACITY]]
+    // CHECK: arith.minui %{{.*}}, %c4194304_i32
     // CHECK: llvm.load
     // CHECK-COUNT-5: nvvm.shfl.sync bfly
     // CHECK: arith.divui %{{.*}}, %c30_i32
