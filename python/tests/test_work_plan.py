@@ -34,10 +34,10 @@ def test_records(batch, total, most):
     """The same records as by plain arithmetic, whatever the lengths are."""
     kernel = compile_plan(batch, total, most)
     random = np.random.default_rng(batch)
-    drawn = np.exp(random.uniform(np.log(16), np.log(4096), batch))
+    several = np.exp(random.uniform(np.log(16), np.log(4096), (20, batch)))
     one = np.zeros(batch)
     one[batch // 2] = 4096
-    for lengths in (drawn, one, np.full(batch, 300), np.where(drawn < 200, 0, drawn)):
+    for lengths in (one, np.full(batch, 300), np.where(several[0] < 200, 0, several[0]), *several):
         lengths = lengths.astype(np.int32)
         out = attn.sim.empty((total, 4), np.int32)
         ran = attn.sim.run(

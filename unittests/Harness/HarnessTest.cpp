@@ -371,14 +371,18 @@ TEST_F(Harness, LengthsAndPages) {
   EXPECT_EQ(lengths.get({0}), 20);
   EXPECT_EQ(lengths.get({1}), 0);
   std::map<int64_t, int64_t> owned;
+  llvm::SmallVector<int64_t> order;
   for (int64_t b = 0; b < 3; ++b)
     for (int64_t entry = 0; entry < 5; ++entry) {
       int64_t page = table.get({b, entry});
       int64_t rows = lengths.get({b}) - 4 * entry;
       EXPECT_EQ(page >= 0, rows > 0);
-      if (rows > 0)
-        EXPECT_TRUE(owned.try_emplace(page, std::min<int64_t>(4, rows)).second);
+      if (rows <= 0)
+        continue;
+      EXPECT_TRUE(owned.try_emplace(page, std::min<int64_t>(4, rows)).second);
+      order.push_back(page);
     }
+  EXPECT_FALSE(llvm::is_sorted(order));
   // What nobody owns is NaN, and pages of nobody are not there.
   for (const char *name : {"k", "v"}) {
     const HarnessTensor *pool = report.findTensor(name);
@@ -390,6 +394,24 @@ TEST_F(Harness, LengthsAndPages) {
       EXPECT_EQ(pool->absent[2 * page * pageStride], owned[page] == 0);
     }
   }
+}
+
+TEST_F(Harness, SelectionsLackKeys) {
+  makePaged(record, options);
+  record.problem->selected = true;
+  record.tensors[5] = {"page_table", DType::I32, {3, 40}, {40, 1}};
+  for (unsigned dim : {1, 2})
+    record.tensors[dim].shape[2] = 1;
+  options.sizes["k.dim0"] = 120;
+  HarnessReport report = run();
+  TensorView lengths = report.findTensor("kv_lengths")->getView();
+  TensorView table = report.findTensor("page_table")->getView();
+  EXPECT_EQ(lengths.get({0}), 40);
+  int64_t absent = 0;
+  for (int64_t entry = 0; entry < 40; ++entry)
+    absent += table.get({0, entry}) < 0;
+  EXPECT_GT(absent, 0);
+  EXPECT_LT(absent, 20);
 }
 
 TEST_F(Harness, ListsOfPages) {
