@@ -16,7 +16,18 @@ bool mlir::attn::sim::gatherLanes(Exec &x, const Operand &mask,
       x.fault(FindingKind::BarrierMisuse,
               "the executing lane is not in its member mask", lane);
       ok = false;
+      return;
     }
+    // Groups of lanes may have masks of their own, but one each.
+    forLanes(own & x.active, [&](unsigned other) {
+      if (!ok || x.r32(mask)[other] == own)
+        return;
+      x.fault(FindingKind::BarrierMisuse,
+              "a lane of the member mask executes the instruction with another "
+              "mask",
+              other);
+      ok = false;
+    });
   });
   if (!ok)
     return false;
