@@ -5,9 +5,9 @@
 // at any time between its own place and the first use of its registers, or the
 // end: no signal waits for it (A4 of docs/Simulator.md). A use may take some
 // elements and leave others out, which nobody asks for if nothing else takes
-// them. It is right if nobody
-// gets stuck, each signal and each wait is of the same phase in all orders, and
-// each load reads the same tile. The check has to prove those and no others.
+// them. It is right if nobody gets stuck, each signal and each wait is of the
+// same phase in all orders, and each load reads the same tile. The check has to
+// prove those and no others.
 //
 // ATTN_ORACLE_KERNELS and ATTN_ORACLE_SEED say how many kernels, and which.
 //

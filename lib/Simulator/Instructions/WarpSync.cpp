@@ -7,18 +7,21 @@ using namespace mlir::attn::sim;
 bool mlir::attn::sim::gatherLanes(Exec &x, const Operand &mask,
                                   uint32_t &members) {
   members = x.r32(mask)[llvm::countr_zero(x.active)];
-  bool ok = true;
+  bool ok = true, isOne = true;
   forLanes(x.active, [&](unsigned lane) {
     if (!ok)
       return;
     uint32_t own = x.r32(mask)[lane];
+    isOne &= own == members;
     if (!(own >> lane & 1)) {
       x.fault(FindingKind::BarrierMisuse,
               "the executing lane is not in its member mask", lane);
       ok = false;
-      return;
     }
-    // Groups of lanes may have masks of their own, but one each.
+  });
+  // Groups of lanes may have masks of their own, but one each.
+  forLanes(ok && !isOne ? x.active : 0, [&](unsigned lane) {
+    uint32_t own = x.r32(mask)[lane];
     forLanes(own & x.active, [&](unsigned other) {
       if (!ok || x.r32(mask)[other] == own)
         return;
