@@ -418,7 +418,7 @@ LogicalResult CopiedEmitter::emitTile() {
       extents.getRegisters(plan).getTotal() - extents.getOwnRowRegisters(plan) >
           kTightRegisters;
   if (isTight)
-    getKernel()->setAttr(kRenewEntryAttr, b.getUnitAttr());
+    context.getKernel()->setAttr(kRenewEntryAttr, b.getUnitAttr());
   else
     emitResultViews();
   from.q = hasNarrowLatent() ? emitNarrowLatentQueries() : emitQueries(from.q);
@@ -572,7 +572,7 @@ LogicalResult CopiedEmitter::run() {
   if (failed(emitTile()))
     return failure();
   if (plan.keepsPartials())
-    getKernel()->walk([&](Operation *op) {
+    context.getKernel()->walk([&](Operation *op) {
       if (isa<StoreResultOp, GlobalStoreOp>(op))
         op->setAttr(kKeptAttr, b.getUnitAttr());
     });

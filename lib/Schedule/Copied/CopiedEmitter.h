@@ -200,11 +200,6 @@ private:
   FailureOr<RunningState> emitBlock(ImplicitLocOpBuilder &lb,
                                     const BlockOperands &from, Value key,
                                     RunningState state);
-  Operation *getKernel() {
-    Operation *parent = b.getBlock()->getParentOp();
-    auto kernel = dyn_cast<gpu::GPUFuncOp>(parent);
-    return kernel ? kernel : parent->getParentOfType<gpu::GPUFuncOp>();
-  }
 
   const CopiedPlan plan;
   CopiedExtents extents;

@@ -71,30 +71,6 @@ bool AttentionEmitter::hasNaturalScores() const {
   return facts.softcap != 0 || needsIndices();
 }
 
-Value AttentionEmitter::emitDescale(StringRef name, Value head) {
-  Value offset = arith::MulIOp::create(b, context.widen(at.batch),
-                                       context.getStride(name, 0));
-  Value inner =
-      arith::MulIOp::create(b, context.widen(head), context.getStride(name, 1));
-  return context.loadElement(name, arith::AddIOp::create(b, offset, inner));
-}
-
-void AttentionEmitter::emitScoreDescale() {
-  if (!facts.kDescale)
-    return;
-  Value ofQueries;
-  if (facts.qDescale)
-    ofQueries = emitDescale("q_descale", at.head);
-  scoreDescale = emitDescale("k_descale", at.kvHead);
-  if (ofQueries)
-    scoreDescale = arith::MulFOp::create(b, ofQueries, scoreDescale);
-}
-
-void AttentionEmitter::emitValueDescale() {
-  if (facts.vDescale)
-    valueDescale = emitDescale("v_descale", at.kvHead);
-}
-
 Value AttentionEmitter::emitExponentScale() {
   if (hasNaturalScores())
     return context.f32(llvm::numbers::log2e);
@@ -189,11 +165,14 @@ Value AttentionEmitter::emitAbsentRows(Value m) {
   return arith::MaxNumFOp::create(b, m, least);
 }
 
+bool AttentionEmitter::hasWholeTiles() const {
+  return !facts.varlen && !ShapedType::isDynamic(facts.queries) &&
+         facts.queries * group % rowsTogether == 0;
+}
+
 RunningState AttentionEmitter::emitInitialState(bool bets) {
   Value m = splat(f32Tile({blockM}), -std::numeric_limits<double>::infinity());
-  bool whole = !facts.varlen && !ShapedType::isDynamic(facts.queries) &&
-               facts.queries % blockM == 0;
-  if (bets && !whole)
+  if (bets && !hasWholeTiles())
     m = emitAbsentRows(m);
   return {m, splat(getPartialSumsType(b.getContext(), blockM), 0),
           splat(f32Tile({blockM, resultColumns}), 0)};
@@ -395,7 +374,8 @@ Value AttentionEmitter::emitSinkRows() {
       arith::MulIOp::create(b, context.widen(at.head), stride), getRows(),
       /*stride=*/context.i64(0), /*members=*/stride,
       /*alignment=*/IntegerAttr(), b.getI64IntegerAttr(group),
-      getPresentRows(context, getQueryRows()));
+      getPresentRows(context, getQueryRows()),
+      getQueryRows().isInBounds ? b.getUnitAttr() : UnitAttr());
   Value sinks = GlobalLoadOp::create(b, type, view, row);
   if (Value counts = results->emitHasSinks(at))
     sinks = arith::SelectOp::create(b, counts, sinks, splat(type, -infinity));

@@ -245,6 +245,9 @@ protected:
   KernelContext &context;
   const ProblemFacts &facts;
   const int64_t blockM;
+  /// Rows of the tiles that are placed side by side, whether or not the last
+  /// ones have any.
+  int64_t rowsTogether = blockM;
   /// Columns of the accumulator of the results: those of v, and padding.
   int64_t resultColumns;
   /// Whether the softmax has whole maxima.
@@ -275,8 +278,17 @@ private:
   Value packedRows;
   /// The tile's rows in tensors of queries.
   HeadRows getQueryRows() const {
-    return {at.head, at.batch, queryStart, getRows(), group, members};
+    // Without groups rows share an address, and a bound costs a compare.
+    return {at.head,
+            at.batch,
+            queryStart,
+            getRows(),
+            group,
+            members,
+            group != 1 && hasWholeTiles()};
   }
+  /// True if no tile has rows that do not exist.
+  bool hasWholeTiles() const;
   /// The head and the query that row `row` of a group's rows is.
   std::pair<Value, Value> emitHeadAndQuery(ImplicitLocOpBuilder &lb, Value row);
   /// The extra logits of the tile's rows, in exponents of two.

@@ -71,5 +71,6 @@ Value attn::emitHeadRows(KernelContext &context, StringRef name,
                                 alignment);
   return GlobalViewOp::create(
       b, type, pointer, offset, rows.rows, rowStride, headStride, alignment,
-      b.getI64IntegerAttr(rows.group), getPresentRows(context, rows));
+      b.getI64IntegerAttr(rows.group), getPresentRows(context, rows),
+      rows.isInBounds ? b.getUnitAttr() : UnitAttr());
 }

@@ -29,6 +29,8 @@ struct HeadRows {
   Value rows;
   /// Rows of a query, of which the first `members` are heads from `head` on.
   int64_t group = 1, members = 1;
+  /// Tiles name no row from `rows` on.
+  bool isInBounds = false;
   /// Dimensions in front of the batch, 0 or 1, and the index along it, i32;
   /// null for the first one.
   unsigned lead = 0;

@@ -84,6 +84,11 @@ int64_t countLatentSlices(const ProblemFacts &facts, MlaPlanAttr plan);
 /// True if all tiles have as many rows as the plan says.
 bool fillsTiles(const ProblemFacts &facts, MlaPlanAttr plan);
 
+/// True if what only results need of 8-bit keys is made behind the blocks of
+/// keys (attn.renew_entry): rows that do not fill tiles, and more than 32.
+/// Whole tiles, which need less of it, would spill 132 to 200 bytes for it.
+bool renewsEntry(const ProblemFacts &facts, MlaPlanAttr plan);
+
 /// True if slices of the results of `score = own` leave one after the other,
 /// under the products of a tile's last block. Where a tile lacks rows those of
 /// 16 bits do not, and those of clusters never: registers spilled.

@@ -229,6 +229,12 @@ bool attn::fillsTiles(const ProblemFacts &facts, MlaPlanAttr plan) {
          countLatentRows(facts) % plan.getBlockM() == 0;
 }
 
+bool attn::renewsEntry(const ProblemFacts &facts, MlaPlanAttr plan) {
+  return facts.hasNarrowKeys() && !ShapedType::isDynamic(facts.heads) &&
+         !ShapedType::isDynamic(facts.queries) && countLatentRows(facts) > 32 &&
+         !fillsTiles(facts, plan);
+}
+
 bool attn::leavesInSlices(const ProblemFacts &facts, MlaPlanAttr plan) {
   return countLatentSlices(facts, plan) > 1 && plan.getCluster() == 1 &&
          (fillsTiles(facts, plan) || facts.outType.isF32());

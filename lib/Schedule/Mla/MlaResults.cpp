@@ -1,6 +1,7 @@
 //===- MlaResults.cpp - The warpgroups of the results of mla --------------===//
 
 #include "MlaEmitter.h"
+#include "attn/Dialect/Attn/IR/KernelAttrs.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
@@ -193,6 +194,8 @@ SmallVector<Value> MlaEmitter::emitResultTile(ValueRange cursors) {
 }
 
 LogicalResult MlaEmitter::emitResultRole() {
+  if (renewsEntry(facts, plan))
+    context.getKernel()->setAttr(kRenewEntryAttr, b.getUnitAttr());
   TileLoopOp loop = emitTileLoop(
       [&]() -> SmallVector<Value> {
         SmallVector<Value> cursors = {start(pChannel, kLatentResults),

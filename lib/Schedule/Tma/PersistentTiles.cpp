@@ -10,8 +10,8 @@ void PersistentTiles::emitExtents() {
       facts.varlen ? context.i32(facts.queries) : context.getQueries();
   if (group != 1)
     length = arith::MulIOp::create(b, length, context.i32(group));
-  tilesPerHead = arith::CeilDivUIOp::create(
-      b, length, context.i32(blockM * tilePlan.getTogether()));
+  tilesPerHead =
+      arith::CeilDivUIOp::create(b, length, context.i32(rowsTogether));
   allHeads = b.createOrFold<arith::MulIOp>(
       emitTileHeads(), context.i32(facts.batch * tilePlan.runs));
   allTiles = arith::MulIOp::create(b, allHeads, tilesPerHead);

@@ -43,7 +43,9 @@ protected:
                          tilePlan.queryRows ? tilePlan.queryRows
                                             : tilePlan.packedHeads,
                          tilePlan.packedHeads),
-        tilePlan(tilePlan) {}
+        tilePlan(tilePlan) {
+    rowsTogether = blockM * tilePlan.getTogether();
+  }
 
   /// The number of tiles of a head, in a cluster's CTAs side by side, and of
   /// the heads of all batches; this CTA's rank in its cluster.

@@ -489,10 +489,7 @@ LogicalResult WsTmemEmitter::emitMultiplier() {
 LogicalResult WsTmemEmitter::run() {
   makeRings();
   // Beside scores and probabilities nothing is kept that only results need.
-  b.getInsertionBlock()
-      ->getParent()
-      ->getParentOfType<gpu::GPUFuncOp>()
-      ->setAttr(kRenewEntryAttr, b.getUnitAttr());
+  context.getKernel()->setAttr(kRenewEntryAttr, b.getUnitAttr());
   for (int64_t number = 0; number < kTmemTiles; ++number)
     makeTensorTile(number);
   makeOnes();

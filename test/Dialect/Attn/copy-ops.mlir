@@ -23,6 +23,8 @@ func.func @view(%p: !llvm.ptr<1>, %offset: i64, %rows: i32, %stride: i64) {
 func.func @groups(%p: !llvm.ptr<1>, %offset: i64, %rows: i32, %stride: i64) {
   // CHECK: attn.global_view %[[P]][%[[OFFSET]]] rows %[[ROWS]] stride %[[STRIDE]] members %[[OFFSET]] {group = 5 : i64} : <?x128xf16>
   %g = attn.global_view %p[%offset] rows %rows stride %stride members %offset {group = 5 : i64} : !attn.global<?x128xf16>
+  // CHECK: attn.global_view %[[P]][%[[OFFSET]]] rows %[[ROWS]] stride %[[STRIDE]] members %[[OFFSET]] {group = 5 : i64, in_bounds} : <?x128xf16>
+  %known = attn.global_view %p[%offset] rows %rows stride %stride members %offset {group = 5 : i64, in_bounds} : !attn.global<?x128xf16>
   return
 }
 

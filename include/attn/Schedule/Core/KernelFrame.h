@@ -104,6 +104,8 @@ public:
   SmallVector<Type> getParameterTypes();
   /// Says whose arguments the parameters are, before anything is emitted.
   void bindParameters(gpu::GPUFuncOp kernel);
+  /// The kernel, from bindParameters on.
+  gpu::GPUFuncOp getKernel() const { return kernel; }
 
   // Constants.
 

@@ -9,14 +9,20 @@
 // CHECK: %[[SIZE:.*]] = arith.constant 4 : i32
 // CHECK-NEXT: %[[GROUP:.*]] = arith.divui %[[HEAD]], %[[SIZE]] : i32
 // CHECK: arith.extui %[[BATCH]]
+// CHECK: %[[Q_OF_BATCH:.*]] = llvm.getelementptr %[[Q_DESCALE]]
 // CHECK: arith.extui %[[HEAD]]
-// CHECK: llvm.getelementptr %[[Q_DESCALE]]
+// CHECK: %[[Q_UNIT:.*]] = llvm.getelementptr %[[Q_OF_BATCH]]
+// CHECK: llvm.load %[[Q_UNIT]]
 // CHECK: arith.extui %[[BATCH]]
+// CHECK: %[[K_OF_BATCH:.*]] = llvm.getelementptr %[[K_DESCALE]]
 // CHECK: arith.extui %[[GROUP]]
-// CHECK: llvm.getelementptr %[[K_DESCALE]]
+// CHECK: %[[K_UNIT:.*]] = llvm.getelementptr %[[K_OF_BATCH]]
+// CHECK: llvm.load %[[K_UNIT]]
 // CHECK: arith.extui %[[BATCH]]
+// CHECK: %[[V_OF_BATCH:.*]] = llvm.getelementptr %[[V_DESCALE]]
 // CHECK: arith.extui %[[GROUP]]
-// CHECK: llvm.getelementptr %[[V_DESCALE]]
+// CHECK: %[[V_UNIT:.*]] = llvm.getelementptr %[[V_OF_BATCH]]
+// CHECK: llvm.load %[[V_UNIT]]
 !q = memref<3x8x256x128xf8E5M2>
 !k = memref<3x2x256x128xf8E5M2>
 func.func @grouped(%q: !q, %k: !k, %o: memref<3x8x256x128xf16>, %s: memref<3x8xf32>, %t: memref<3x2xf32>) {

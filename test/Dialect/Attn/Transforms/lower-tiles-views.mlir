@@ -44,17 +44,52 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // Rows of groups: quotient and remainder of each row.
+  // Rows of groups: as many members as rows, and for each whole group what it
+  // is off from there.
   // CHECK-LABEL: gpu.func @groups
+  // CHECK-SAME: %[[MEMBERS:arg[0-9]+]]: i64, %{{.*}}: i32, %[[STRIDE:arg[0-9]+]]: i64
   // CHECK: %[[EXISTS:.*]] = arith.cmpi slt, %[[POSITION:.*]], %{{.*}} : i32
-  // CHECK: arith.remui %[[POSITION]], %c3_i32
-  // CHECK: arith.divui %[[POSITION]], %c3_i32
+  // CHECK-NOT: arith.remui
+  // CHECK: %[[GROUP:.*]] = arith.divui %[[POSITION]], %c3_i32
+  // CHECK-NOT: arith.remui
+  // CHECK: %[[ROW:.*]] = arith.extui %[[POSITION]] : i32 to i64
+  // CHECK: arith.muli %[[ROW]], %[[MEMBERS]] : i64
+  // CHECK: %[[OFF:.*]] = arith.muli %[[MEMBERS]], %c3_i64 : i64
+  // CHECK: %[[LEFT:.*]] = arith.subi %[[STRIDE]], %[[OFF]] : i64
+  // CHECK: %[[WIDE:.*]] = arith.extui %[[GROUP]] : i32 to i64
+  // CHECK: arith.muli %[[WIDE]], %[[LEFT]] : i64
   // CHECK: scf.if %[[EXISTS]]
   // CHECK: llvm.store
   gpu.func @groups(%x: f32, %p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
     %g = attn.global_view %p[%off] rows %n stride %stride members %off {group = 3 : i64} : !attn.global<?xf32>
     %t = tensor.splat %x : tensor<64xf32, #rows>
     attn.global_store %t, %g[%row] : tensor<64xf32, #rows>, !attn.global<?xf32>
+    gpu.return
+  }
+
+  // With `in_bounds` no row is compared with their number: neither rows of groups
+  // nor others, in registers or in copies, out or in.
+  // CHECK-LABEL: gpu.func @in_bounds
+  // CHECK-NOT: arith.cmpi slt
+  // CHECK: llvm.load
+  // CHECK-NOT: arith.cmpi slt
+  // CHECK: llvm.store
+  // CHECK-NOT: arith.cmpi slt
+  // CHECK-COUNT-4: nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 16, cache = cg {{:|$}}
+  // CHECK-NOT: arith.cmpi slt
+  // CHECK-COUNT-4: llvm.store
+  // CHECK-NOT: arith.cmpi
+  // CHECK: gpu.return
+  gpu.func @in_bounds(%p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %from = attn.global_view %p[%off] rows %n stride %stride members %off {group = 3 : i64, in_bounds} : !attn.global<?xf32>
+    %t = attn.global_load %from[%row] : !attn.global<?xf32> -> tensor<64xf32, #rows>
+    %to = attn.global_view %p[%off] rows %n stride %stride {in_bounds} : !attn.global<?xf32>
+    attn.global_store %t, %to[%row] : tensor<64xf32, #rows>, !attn.global<?xf32>
+    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<64x64xf16, #kv, shared>
+    %in = attn.global_view %p[%off] rows %n stride %stride {alignment = 16 : i64, in_bounds} : !attn.global<?x64xf16>
+    attn.cp_async %in[%row], %b : !attn.global<?x64xf16>, !attn.buffer<64x64xf16, #kv, shared>
+    %out = attn.global_view %p[%off] rows %n stride %stride members %off {alignment = 16 : i64, group = 3 : i64, in_bounds} : !attn.global<?x64xf16>
+    attn.copy_out %b, %out[%row] : !attn.buffer<64x64xf16, #kv, shared>, !attn.global<?x64xf16>
     gpu.return
   }
 
@@ -77,7 +112,7 @@ gpu.module @kernels {
   // CHECK-LABEL: gpu.func @loads
   // CHECK: arith.cmpi ult
   // CHECK: scf.if
-  // CHECK: arith.remui
+  // CHECK: arith.divui
   // CHECK: scf.if
   gpu.func @loads(%p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
     %paged = attn.paged_view %p[%off] rows %n stride %stride table %p[%off] pages %n distance %stride {page = 8 : i64} : !attn.global<?xf32>

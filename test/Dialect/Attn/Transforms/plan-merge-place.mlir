@@ -60,3 +60,19 @@ func.func @written_input(%q: memref<1x32x1x128xbf16>, %k: memref<1x8x4096x128xbf
   attn.combine ins(%po, %pl : memref<4x1x32x1x128xf32>, memref<4x1x32x1xf32>) outs(%q : memref<1x32x1x128xbf16>)
   return
 }
+
+// -----
+
+// Two ops merge these runs: each needs them in memory, behind the kernel that writes them.
+
+// CHECK-LABEL: func.func @merged_twice(
+// CHECK-COUNT-3: gpu.launch_func
+func.func @merged_twice(%q: memref<1x32x1x128xbf16>, %k: memref<1x8x4096x128xbf16>, %v: memref<1x8x4096x128xbf16>, %o: memref<1x32x1x128xbf16>, %p: memref<1x32x1x128xf16>) {
+  %po = memref.alloc() : memref<4x1x32x1x128xf32>
+  %pl = memref.alloc() : memref<4x1x32x1xf32>
+  attn.attention ins(%q, %k, %v : memref<1x32x1x128xbf16>, memref<1x8x4096x128xbf16>, memref<1x8x4096x128xbf16>)
+                 outs(%po, %pl : memref<4x1x32x1x128xf32>, memref<4x1x32x1xf32>) {kv_splits = 4 : i64}
+  attn.combine ins(%po, %pl : memref<4x1x32x1x128xf32>, memref<4x1x32x1xf32>) outs(%o : memref<1x32x1x128xbf16>)
+  attn.combine ins(%po, %pl : memref<4x1x32x1x128xf32>, memref<4x1x32x1xf32>) outs(%p : memref<1x32x1x128xf16>) {kernel = "halves"}
+  return
+}

@@ -22,9 +22,11 @@ def Attn_GlobalViewOp : Attn_Op<"global_view", [Pure]> {
     With `group` = G and `members` row `r` starts `offset + (r / G) * stride + (r
     mod G) * members` elements after `base`: the heads of a group as rows of
     their query. With `present` = H at most G only rows with `r mod G < H` exist.
+    With `in_bounds` no op names a row from `rows` on.
 
     Undefined behaviour: a row start that does not have the stated alignment;
-    rows outside the allocation.
+    rows outside the allocation; with `in_bounds` an op that names a row from
+    `rows` on.
 
     Example:
 
@@ -43,7 +45,8 @@ def Attn_GlobalViewOp : Attn_Op<"global_view", [Pure]> {
     Arg<Optional<I64>, "elements from one member of a group to the next">:$members,
     Described<OptionalAttr<I64Attr>, "bytes by which each row's first address is divisible; without it an element's">:$alignment,
     Described<OptionalAttr<I64Attr>, "rows of a group">:$group,
-    Described<OptionalAttr<I64Attr>, "rows of a group that exist; without it all">:$present);
+    Described<OptionalAttr<I64Attr>, "rows of a group that exist; without it all">:$present,
+    Described<UnitAttr, "ops name rows below `rows` only">:$in_bounds);
   let results = (outs Res<Attn_GlobalType, "the view">:$result);
   let assemblyFormat = [{
     $base `[` $offset `]` `rows` $rows `stride` $stride (`members` $members^)?
@@ -56,7 +59,7 @@ def Attn_GlobalViewOp : Attn_Op<"global_view", [Pure]> {
       "::mlir::IntegerAttr":$alignment), [{
       build($_builder, $_state, result, base, offset, rows, stride,
             /*members=*/::mlir::Value(), alignment, /*group=*/::mlir::IntegerAttr(),
-            /*present=*/::mlir::IntegerAttr());
+            /*present=*/::mlir::IntegerAttr(), /*in_bounds=*/::mlir::UnitAttr());
     }]>];
   let hasVerifier = 1;
 }

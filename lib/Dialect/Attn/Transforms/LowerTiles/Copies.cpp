@@ -285,6 +285,7 @@ void ChunkEmitter::emit(
     bool inBounds,
     function_ref<void(ImplicitLocOpBuilder &, const PartitionLowering::Chunk &)>
         visit) {
+  inBounds |= view.inBounds;
   for (const CopyStep &step : plan.steps) {
     PartitionLowering::Chunk chunk;
     chunk.bytes = plan.chunkBytes;
@@ -356,12 +357,14 @@ LogicalResult PartitionLowering::lower(CopyOutOp op) {
       kernel.buffers.lookup(op.getSource()), op.getRow(), /*inBounds=*/false,
       [](ImplicitLocOpBuilder &b, const Chunk &chunk) {
         Type type = VectorType::get(chunk.bytes / 4, b.getI32Type());
-        auto branch =
-            scf::IfOp::create(b, chunk.exists, /*withElseRegion=*/false);
-        b.setInsertionPointToStart(branch.thenBlock());
+        OpBuilder::InsertionGuard guard(b);
+        if (chunk.exists) {
+          auto branch =
+              scf::IfOp::create(b, chunk.exists, /*withElseRegion=*/false);
+          b.setInsertionPointToStart(branch.thenBlock());
+        }
         Value loaded = LLVM::LoadOp::create(b, type, chunk.shared, chunk.bytes);
         LLVM::StoreOp::create(b, loaded, chunk.global, chunk.bytes);
-        b.setInsertionPointAfter(branch);
       });
   // What says which rows exist is the same for the next columns of a result,
   // and would be kept where there are few registers for it.

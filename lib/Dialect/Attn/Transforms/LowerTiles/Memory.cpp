@@ -384,10 +384,12 @@ LogicalResult PartitionLowering::lower(GlobalStoreOp op) {
         b, first, arith::ConstantIntOp::create(b, row, 32));
     RowPlace place;
     if (isScattered)
-      place = placeRow(b, view, position, threadColumn, /*inBounds=*/false);
-    else
+      place = placeRow(b, view, position, threadColumn, view.inBounds);
+    else if (!view.inBounds)
       place.exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
                                            position, view.rows);
+    if (!place.exists)
+      place.exists = arith::ConstantIntOp::create(b, 1, 1);
     auto branch = scf::IfOp::create(b, place.exists, /*withElseRegion=*/false);
     ImplicitLocOpBuilder inner(op.getLoc(), b.getContext());
     inner.setInsertionPointToStart(branch.thenBlock());
@@ -452,10 +454,12 @@ LogicalResult PartitionLowering::lower(GlobalLoadOp op) {
         b, first, arith::ConstantIntOp::create(b, row, 32));
     RowPlace place;
     if (isScattered)
-      place = placeRow(b, view, position, threadColumn, /*inBounds=*/false);
-    else
+      place = placeRow(b, view, position, threadColumn, view.inBounds);
+    else if (!view.inBounds)
       place.exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
                                            position, view.rows);
+    if (!place.exists)
+      place.exists = arith::ConstantIntOp::create(b, 1, 1);
     Type type = vectorType(elementType, registers.size());
     auto branch = scf::IfOp::create(
         b, place.exists,

@@ -62,6 +62,8 @@ struct ViewValue {
   /// rows are at equal distances. The first `present` rows of a group exist.
   int64_t group = 1, present = 1;
   Value members;
+  /// Ops name rows below `rows` only.
+  bool inBounds = false;
   /// Rows are in pages: rows of a page, the pool's pages (i32), elements from
   /// one to the next (i64), and the address of the sequence's first entry of
   /// the table. 0 where they are not.

@@ -27,6 +27,7 @@ LogicalResult PartitionLowering::lower(GlobalViewOp op) {
                 static_cast<int64_t>(op.getAlignment().value_or(elementBytes)),
                 type,
                 op};
+  kernel.views[op.getResult()].inBounds = op.getInBounds();
   if (std::optional<uint64_t> group = op.getGroup()) {
     kernel.views[op.getResult()].group = *group;
     kernel.views[op.getResult()].members = op.getMembers();
@@ -113,7 +114,7 @@ PartitionLowering::placeRow(ImplicitLocOpBuilder &b, const ViewValue &view,
   Value elements = view.offset;
   if (column)
     elements = arith::AddIOp::create(b, elements, wide(column));
-  Value row = position;
+  Value row = position, stride = view.stride;
   if (view.page != 0) {
     Value entry =
         arith::ShRUIOp::create(b, position, constant(llvm::Log2_64(view.page)));
@@ -135,8 +136,9 @@ PartitionLowering::placeRow(ImplicitLocOpBuilder &b, const ViewValue &view,
     elements = arith::AddIOp::create(b, elements, times(id, view.distance));
     row = arith::AndIOp::create(b, position, constant(view.page - 1));
   } else {
-    Value member = arith::RemUIOp::create(b, position, constant(view.group));
+    row = arith::DivUIOp::create(b, position, constant(view.group));
     if (view.present < view.group) {
+      Value member = arith::RemUIOp::create(b, position, constant(view.group));
       Value isThere = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
                                             member, constant(view.present));
       place.exists =
@@ -144,10 +146,15 @@ PartitionLowering::placeRow(ImplicitLocOpBuilder &b, const ViewValue &view,
               ? arith::AndIOp::create(b, place.exists, isThere).getResult()
               : isThere;
     }
-    elements = arith::AddIOp::create(b, elements, times(member, view.members));
-    row = arith::DivUIOp::create(b, position, constant(view.group));
+    // As many members as rows, less those of the groups in front: no
+    // remainder, and a term in which rows of a thread differ by constants.
+    elements =
+        arith::AddIOp::create(b, elements, times(position, view.members));
+    Value group = arith::ConstantIntOp::create(b, view.group, 64);
+    stride = arith::SubIOp::create(
+        b, stride, arith::MulIOp::create(b, view.members, group));
   }
-  elements = arith::AddIOp::create(b, elements, times(row, view.stride));
+  elements = arith::AddIOp::create(b, elements, times(row, stride));
   place.address = LLVM::GEPOp::create(b, view.base.getType(),
                                       storageOf(view.type.getElementType()),
                                       view.base, ValueRange{elements});
