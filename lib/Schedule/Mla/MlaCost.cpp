@@ -202,10 +202,10 @@ static void setOwnClocks(PlanEstimate &estimate, const CopiedExtents &extents,
 
 /// Whether registers spilled beside who widens keys: 4 to 12 bytes of rows that
 /// do not fill tiles, of which results and scores compute something from the
-/// thread's number, if that is not renewed, and 60 where it is, of 120 rows in
-/// groups of no power of two; 4 of runs of keys that a table chooses and
-/// cp.async copies, for whole tiles, and 4 to 160 of rotated columns that are
-/// not one part of a slot, or several.
+/// thread's number, if that is not renewed; where it is, 4 of rows that are no
+/// multiple of 8, and 60 of 120 rows in groups of no power of two; 4 of runs of
+/// keys that a table chooses and cp.async copies, for whole tiles, and 4 to 160
+/// of rotated columns that are not one part of a slot, or several.
 static bool spillsBesideWidening(const ProblemFacts &facts, MlaPlanAttr plan) {
   int64_t rotated = facts.headDim - facts.valueDim;
   bool isInParts = rotated == kGroupColumns / 2 || rotated % kGroupColumns == 0;
@@ -214,9 +214,9 @@ static bool spillsBesideWidening(const ProblemFacts &facts, MlaPlanAttr plan) {
   if (fillsTiles(facts, plan))
     return CopiedExtents(facts, plan).hasIndices && countRuns(facts) > 1 &&
            !loadsLatentByTma(facts, plan);
-  return !renewsEntry(facts, plan) ||
-         (countLatentRows(facts) == 120 &&
-          !llvm::isPowerOf2_64(getPackedHeads(facts, plan)));
+  int64_t rows = countLatentRows(facts);
+  return !renewsEntry(facts, plan) || rows % 8 != 0 ||
+         (rows == 120 && !llvm::isPowerOf2_64(getPackedHeads(facts, plan)));
 }
 
 bool MlaSchedule::isExpectedToSpill(const ProblemFacts &facts,
