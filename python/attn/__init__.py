@@ -21,6 +21,7 @@ from ._serving_calls import decode, merge_states, mla_decode, prefill
 from ._signatures import attention, compile, prepare
 from .errors import (
     ArgumentError,
+    ArgumentTypeError,
     AttnError,
     BundleError,
     CompileError,
@@ -37,6 +38,7 @@ from .kernel import RUNGS, Kernel, Simulation, Target, compiler_version, targets
 __all__ = [
     "RUNGS",
     "ArgumentError",
+    "ArgumentTypeError",
     "AttnError",
     "BundleError",
     "CompileError",

@@ -6,10 +6,21 @@ import ctypes
 from collections.abc import Sequence
 from typing import Any
 
-from . import _decode, _driver, _host, _host_inputs, _options, _paged_problem, _tensors, runtime
+from . import (
+    _decode,
+    _driver,
+    _host,
+    _host_inputs,
+    _options,
+    _paged_problem,
+    _tensors,
+    _views,
+    runtime,
+)
 from ._functional import Modification
 from ._memory import Memory
 from ._paged_problem import ROW_TENSORS
+from ._process import OfProcess
 from ._row_tensors import (
     check_planned_rows,
     check_planned_state,
@@ -30,13 +41,16 @@ _I32 = 4
 
 
 def _make_key(operands: Sequence[Any]) -> object:
-    """What tells torch tensors apart but for their addresses."""
-    return tuple(
-        [
-            each if each is None else (each.shape, each.stride(), each.dtype, each.get_device())
-            for each in operands
-        ]
-    )
+    """What tells torch tensors apart but for their addresses; None of what has none."""
+    try:
+        return tuple(
+            [
+                each if each is None else (each.shape, each.stride(), each.dtype, each.get_device())
+                for each in operands
+            ]
+        )
+    except (AttributeError, TypeError):
+        return None
 
 
 def _join_results(o: Any, lse: Any, scales: Any) -> Any:
@@ -54,7 +68,7 @@ def _read_device(device: Any) -> int:
     return _options.to_integer("device", 0 if index is None else index, 0, 2**31 - 1)
 
 
-class DecodePlan:
+class DecodePlan(OfProcess):
     """Decode of batches of up to `batch` sequences of up to `max_pages` pages.
 
     The kernel, its workspaces and room for lengths and a table are made once.
@@ -187,7 +201,7 @@ class DecodePlan:
             "page_table": view("i32", (rows[0], self._max_pages), (self._max_pages,)),
         }
         for name, each in self._captures.items():
-            tensors[name] = _decode.view(name, each, is_captured=True)
+            tensors[name] = _views.view(name, each, is_captured=True)
         if is_latent:
             del tensors["v"]
         if _options.to_bool("sinks", sinks):
@@ -313,9 +327,9 @@ class DecodePlan:
         pages), on the device of the plan. Fewer sequences than `batch` are padded
         with length 0, fewer pages than `max_pages` with none, so that a length beyond a
         narrower table counts zeros up to what `max_pages` hold."""
-        lengths = _decode.view("kv_lengths", kv_lengths)
-        table = _decode.view("page_table", page_table)
-        _decode.check_lengths(lengths, table, self._device)
+        lengths = _views.view("kv_lengths", kv_lengths)
+        table = _views.view("page_table", page_table)
+        _views.check_lengths(lengths, table, self._device)
         for name, given, bound, what in (
             ("kv_lengths", lengths.shape[0], self._problem.batch, "sequences"),
             ("page_table", table.shape[1], self._max_pages, "pages of a sequence"),
@@ -405,10 +419,11 @@ class DecodePlan:
         torch has new ones made, numpy always."""
         if not self._planned:
             raise ArgumentError("DecodePlan: expected plan(kv_lengths, page_table) before run")
+        state = name_state(init)
         key = None
         if out is not None and _tensors.is_torch(q):
             operands = (q, k_cache, v_cache, sinks, out, lse, k_scale, v_scale)
-            operands += (k_scales, v_scales, k_rope, q_rope, *(init or (None, None)), out_scales)
+            operands += (k_scales, v_scales, k_rope, q_rope, *state.values(), out_scales)
             key = _make_key(operands)
             known = self._known.get(key)
             if known is not None:
@@ -416,13 +431,15 @@ class DecodePlan:
                 addresses = [at or operands[index].data_ptr() for index, at in places]
                 prepared(addresses, self._choose_stream(q, stream), self._addresses)
                 return _join_results(out, lse, out_scales)
+        _views.view("q", q)
+        _views.view("k_cache", k_cache)
         if self._problem.latent != (v_cache is None):
             wanted = "none" if self._problem.latent else "a pool of values"
             raise ArgumentError(f'tensor "v_cache": expected {wanted}, as the plan was made')
         tensors = {"q": q, "k_cache": k_cache, "v_cache": v_cache, "sinks": sinks}
         tensors |= {"k_scale": k_scale, "v_scale": v_scale, **self._captures}
         tensors |= {"k_scales": k_scales, "v_scales": v_scales, "k_rope": k_rope}
-        tensors |= {"q_rope": q_rope, **name_state(init)}
+        tensors |= {"q_rope": q_rope, **state}
         views = _decode.read_views(tensors, self._settings)
         self._check(views)
         if self._device == _HOST:
@@ -561,15 +578,15 @@ class DecodePlan:
     ) -> None:
         q, out, lse, out_scales = given
         number = self._choose_stream(q, stream)
-        views["o"] = _decode.turn_rows("out", _decode.view("out", out))
+        views["o"] = _views.turn_rows("out", _views.view("out", out))
         if lse is not None:
-            each = _decode.view("lse", lse)
+            each = _views.view("lse", lse)
             views["lse"] = each._replace(
                 shape=(*each.shape, 1)[:3], strides=(*each.strides, 1)[:3]
             )
         if out_scales is not None:
-            each = _decode.view("out_scales", out_scales)
-            views["o_scales"] = _decode.turn_rows("out_scales", each)
+            each = _views.view("out_scales", out_scales)
+            views["o_scales"] = _views.turn_rows("out_scales", each)
         views |= self._make_batch_views()
         kernel = self._rest or _paged_problem.load(self._runner.kernel)
         names = kernel.names

@@ -78,7 +78,8 @@ def launch(
                 )
                 _driver.check(status, "cuMemcpyDtoH", f'{name}: tensor "{tensor}"')
                 outputs[tensor] = np.ascontiguousarray(_as_strided(memory, views[tensor]))
-            return outputs
+            dtypes = {tensor: view.dtype for tensor, view in views.items()}
+            return arrays.restore(outputs, inputs, dtypes)
         finally:
             for view in views.values():
                 driver.cuMemFree_v2(view.address)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from . import _options, runtime
 from ._capture import Spec
 from ._regions import Regions
+from .arrays import CARRIERS
 from .errors import ArgumentError
 from .kernel import Kernel, compile_problem
 from .record import DYNAMIC
@@ -20,6 +21,10 @@ _DTYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32"}
 #: Orders of a pool: pages, then keys and heads, or heads and keys.
 LAYOUTS = ("nhd", "hnd")
 
+#: Most keys of a page.
+_MOST_PAGE_KEYS = 256
+#: What rows of operands are a multiple of, in bytes.
+_ROW_BYTES = 16
 #: Tensors with something for each row of the pools, beside these.
 ROW_TENSORS = ("k_scales", "v_scales", "k_rope")
 
@@ -382,6 +387,24 @@ def check_layout(layout: Any) -> str:
     return text
 
 
+def check_page_size(name: str, keys: int) -> None:
+    """Raises ArgumentError for pages of so many keys that no kernel takes."""
+    if keys < 1 or keys & (keys - 1) or keys > _MOST_PAGE_KEYS:
+        sizes = ", ".join(str(1 << n) for n in range(_MOST_PAGE_KEYS.bit_length()))
+        raise ArgumentError(f"{name}: expected pages of {sizes} keys, got {keys}")
+
+
+def check_dim(name: str, dim: int, dtype: str) -> None:
+    """Raises ArgumentError for rows that are not whole pieces of 16 bytes."""
+    unit = _ROW_BYTES // CARRIERS[dtype][1]
+    if dim < 1 or dim % unit:
+        padded = max(-(-dim // unit) * unit, unit)
+        raise ArgumentError(
+            f"{name}: expected a head dimension that is a multiple of {unit}, got {dim}; pad to "
+            f"{padded} with zeros"
+        )
+
+
 def make_pool_strides(
     layout: str, kv_heads: int, page_size: int, dim: int, page_stride: int | None
 ) -> tuple[int, int, int]:
@@ -395,7 +418,7 @@ def to_bounds(window: Any) -> tuple[int, int]:
     """Keys to the left and right of a query's own, -1 for unbounded."""
     bounds = _options.to_list("window", window)
     if len(bounds) != 2:
-        raise ValueError(f"window: expected (left, right), got {window!r}")
+        raise ArgumentError(f"window: expected (left, right), got {window!r}")
     left, right = (
         -1 if each is None else _options.to_integer("window", each, -1, 2**31 - 1)
         for each in bounds

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from . import _decode, _merge, _options, _tensors
+from . import _decode, _merge, _options, _tensors, _views
 from ._functional import Modification
 from ._serving_settings import Settings, trace_mods
-from .errors import ArgumentError
+from .errors import ArgumentError, ArgumentTypeError
 
 
 def decode(
@@ -229,15 +229,16 @@ def prefill(
     keys in pages: chunked prefill and append.
 
     q is (queries, heads, dim), the queries of one sequence behind those of the one
-    before. `cu_seqlens_q`, i32 (batch + 1), says where each begins and the last one
-    ends, all within q; `max_seqlen_q` bounds the queries of a sequence. The last query
+    before. `cu_seqlens_q`, i32 (batch + 1), says where each begins, the first one with 0, and the last
+    one ends, all within q; `max_seqlen_q` bounds the queries of a sequence: numpy's are compared
+    with it, those of a device with ATTN_DEBUG_CHECKS=1. The last query
     of a sequence is at its last key: `kv_lengths` counts the new keys, which are in the
     cache already (`attn.append_kv`). Pools, also those of 8 bits with their scales, table,
     lengths and options are those of `attn.decode`.
 
-    Returns o like q, or (o, lse) with `lse` f32 (queries, heads). Rows of q behind the
-    last sequence stay as they were in `out`, and are not defined in a new o. numpy
-    arrays run on the GPU if there is one, else on the simulator. Raises ArgumentError
+    Returns o like q, or (o, lse) with `lse` f32 (queries, heads). Rows of q that no
+    sequence has, or that are beyond its bound, stay as they were in `out` and are NaN in a new
+    o and LSE. numpy arrays run on the GPU if there is one, else on the simulator. Raises ArgumentError
     for tensors that do not fit each other.
     """
     if max_seqlen_q is None:
@@ -283,7 +284,9 @@ def name_state(init: tuple[Any, Any] | None) -> dict[str, Any]:
     if init is None:
         return {"init_o": None, "init_lse": None}
     if not isinstance(init, (tuple, list)) or len(init) != 2 or any(each is None for each in init):
-        raise ArgumentError("init: expected a pair, o and its LSE")
+        got = type(init).__name__ if not isinstance(init, (tuple, list)) else f"{len(init)} of them"
+        got = "None among them" if got.startswith("2 ") else got
+        raise ArgumentTypeError(f"init: expected a pair, o and its LSE, got {got}")
     return dict(zip(("init_o", "init_lse"), init, strict=True))
 
 
@@ -299,7 +302,8 @@ def run(
     q = tensors["q"]
     for name in ("q", "k_cache", "page_table", "kv_lengths", "cu_seqlens_q"):
         if tensors.get(name, name) is None:
-            raise ArgumentError(f'tensor "{name}": expected a tensor, got None')
+            named = _decode.name_arguments(settings).get(name, name)
+            raise ArgumentTypeError(f'tensor "{named}": expected a tensor, got None')
     if _tensors.is_torch(q):
         if stream is not None:
             raise ArgumentError("stream: expected none, since torch tensors use torch's")
@@ -307,11 +311,11 @@ def run(
 
         return torch_serving.decode(tensors, captures, settings, lse, out)
     tensors |= _decode.name_captures(captures)
-    if _decode.is_numpy(q):
+    if _views.is_numpy(q):
         if out is not None:
             raise ArgumentError("out: expected none with numpy arrays, whose results are new")
-        views = _decode.read_views(tensors, settings)
-        return _decode.decode_numpy(tensors, views, settings, _options.to_bool("lse", lse))
+        return _decode.decode_numpy(tensors, settings, _options.to_bool("lse", lse))
+    _views.view("q", q)
     if out is None or lse is True:
         missing = "out" if out is None else "lse"
         raise ArgumentError(
@@ -342,7 +346,7 @@ def merge_states(
     merges what parts of a cache on several GPUs gave, and prefixes that sequences
     share. Raises ArgumentError for tensors that do not fit each other.
     """
-    if _decode.is_numpy(partial_o):
+    if _views.is_numpy(partial_o):
         if out is not None or lse is not None:
             raise ArgumentError("out: expected none with numpy arrays, whose results are new")
         return _merge.merge_numpy(partial_o, partial_lse, dtype)

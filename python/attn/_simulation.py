@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Simulation:
     """A run on the simulator."""
 
-    #: What the kernel wrote, by tensor name; bf16 and fp8 as raw bits.
+    #: What the kernel wrote, by tensor name; bf16 and fp8 as raw bits, or of q's own type.
     outputs: dict[str, NDArray[np.generic]]
     #: Findings, deviations from the float64 reference, and counters.
     report: dict[str, Any]
@@ -87,7 +87,7 @@ def simulate(
         if not library.attnReportRan(report):
             raise SimulationError(f"kernel {name}: {library.attnReportGetError(report).text()}")
         return Simulation(
-            _get_outputs(report),
+            arrays.restore(_get_outputs(report), inputs, dtypes),
             json.loads(library.attnReportGetJSON(report).text()),
             library.attnReportGetText(report).text(),
             library.attnReportPassed(report),

@@ -25,7 +25,14 @@ from . import (
     runtime,
 )
 from ._simulation import Settings, Simulation, simulate
-from .errors import ArgumentError, CompileError, Diagnostic, DriverError, LibraryError
+from .errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    CompileError,
+    Diagnostic,
+    DriverError,
+    LibraryError,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -257,7 +264,7 @@ class Kernel:
         """The text of a rung: problem, plan, tile, barrier, thread, nvvm, launch,
         llvm or ptx."""
         if rung not in RUNGS or rung == "cubin":
-            raise ValueError(f"expected one of {', '.join(RUNGS[:-1])}, got {rung!r}")
+            raise ArgumentError(f"expected one of {', '.join(RUNGS[:-1])}, got {rung!r}")
         return bytes(self._request.run(rung)["output"]).decode()
 
     def simulate(
@@ -367,9 +374,13 @@ def compile_problem(
     """attn.compile: `flags` has what states the problem without `problem`,
     `functions` is score_mod and mask_mod."""
     written = _options.format_flags(flags)
+    if ("kv-splits", "1") in written and flags.get("run_keys") is None:
+        # Keys in one run are whole: there is nothing to merge.
+        written = tuple(each for each in written if each != ("kv-splits", "1"))
+        split_keys = False
     text, name = _read_problem(problem)
     if text is not None and any(function is not None for function in functions):
-        raise TypeError(
+        raise ArgumentTypeError(
             "score_mod and mask_mod go with q=...; a problem as text or file has regions"
         )
     mods = [
@@ -409,7 +420,7 @@ def _is_path(text: str) -> bool:
 def _read_problem(problem: str | os.PathLike[str] | None) -> tuple[str | None, str]:
     """A problem's text and the name that diagnostics give it."""
     if problem is not None and not isinstance(problem, (str, os.PathLike)):
-        raise TypeError(
+        raise ArgumentTypeError(
             f"problem: expected MLIR text or a path, got {type(problem).__name__}; q=(batch, "
             "heads, queries, head dimension) with dtype states one by numbers"
         )

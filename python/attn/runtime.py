@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import _driver, _reports, _tensors, bundle
+from ._process import OfProcess
 from .errors import ArgumentError, DriverError
 from .record import Binder, Launch, LaunchStep, Step, TensorView
 
@@ -154,7 +155,7 @@ class _PreparedStep:
         )
 
 
-class PreparedLaunch:
+class PreparedLaunch(OfProcess):
     """A kernel, or several in order, with tensors of known shapes, which only
     lack their addresses. Calls from several threads are fine."""
 
@@ -311,7 +312,7 @@ class PreparedLaunch:
         return address.value
 
 
-class LoadedKernel:
+class LoadedKernel(OfProcess):
     """A kernel that can be launched. Calls from several threads are fine."""
 
     def __init__(self, contents: bundle.Bundle) -> None:

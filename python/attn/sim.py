@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
 from . import _library, _options, _progress
-from .errors import SimulationError
+from .errors import ArgumentError, ArgumentTypeError, SimulationError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,14 +63,14 @@ def empty(shape: int | Sequence[int], dtype: DTypeLike) -> Empty:
     except TypeError:
         extents = tuple(operator.index(extent) for extent in shape)  # type: ignore[union-attr]
     if any(extent < 0 for extent in extents):
-        raise ValueError(f"empty: expected extents of at least 0, got {extents}")
+        raise ArgumentError(f"empty: expected extents of at least 0, got {extents}")
     return Empty(extents, _check_elements("empty", np.dtype(dtype)))
 
 
 def _check_elements(what: str, dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
     """That a device could hold elements of this type."""
     if dtype.hasobject:
-        raise TypeError(f"{what}: expected numbers, got Python objects")
+        raise ArgumentTypeError(f"{what}: expected numbers, got Python objects")
     return dtype
 
 
@@ -83,7 +83,7 @@ def _check_range(what: str, value: int, bits: int) -> int:
     """An integer that the C interface takes without wrapping it."""
     number = operator.index(value)
     if not 0 <= number < 2**bits:
-        raise ValueError(f"{what}: expected an integer from 0 to 2^{bits} - 1, got {number}")
+        raise ArgumentError(f"{what}: expected an integer from 0 to 2^{bits} - 1, got {number}")
     return number
 
 
@@ -117,7 +117,7 @@ class TensorMap:
     def get_element(self) -> str:
         name = self.element or self.array.dtype.name
         if name not in _ELEMENTS:
-            raise TypeError(f"tensor map: expected one of {', '.join(_ELEMENTS)}, got {name!r}")
+            raise ArgumentTypeError(f"tensor map: expected one of {', '.join(_ELEMENTS)}, got {name!r}")
         return _ELEMENTS[name]
 
 
@@ -189,7 +189,7 @@ class _Launch:
         elif isinstance(value, bytes):
             self.params.append({"size": len(value), "hex": value.hex()})
         else:
-            raise TypeError(
+            raise ArgumentTypeError(
                 f"argument {len(self.params)}: expected an array, a tensor map, a number or "
                 f"bytes, got {type(value).__name__}"
             )
@@ -210,7 +210,7 @@ def _get_extents(what: str, value: Dim3) -> list[int]:
     given = value if isinstance(value, Iterable) else [value]
     extents = [_check_range(what, extent, 32) for extent in given]
     if not 1 <= len(extents) <= 3:
-        raise ValueError(f"{what}: expected 1 to 3 extents, got {len(extents)}")
+        raise ArgumentError(f"{what}: expected 1 to 3 extents, got {len(extents)}")
     return extents + [1] * (3 - len(extents))
 
 

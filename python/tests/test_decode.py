@@ -188,7 +188,7 @@ def test_mla_refused():
     options = {"value_dim": VALUES, "scale": 0.125}
     refuse("value_dim: expected fewer than the 96 columns of a key, got 96",
            attn.mla_decode, *batch, **options | {"value_dim": 96})  # fmt: skip
-    refuse("k_cache\": expected shape (pages, keys, dim) or (pages, keys, 1, dim), got [40, 16, 2, 48]",
+    refuse("kv_cache\": expected shape (pages, keys, dim) or (pages, keys, 1, dim), got [40, 16, 2, 48]",
            attn.mla_decode, q, pool.reshape(PAGES, PAGE, 2, 48), table, lengths, **options)  # fmt: skip
     refuse("k_cache\": expected head dimension as q, 96, got 80",
            attn.mla_decode, q, pool[..., :80], table, lengths, **options)  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _decode, _options, _serving_calls, _tensors
+from .. import _options, _serving_calls, _tensors
 from .._decode_plan import DecodePlan
 from .._paged_problem import check_layout, make_pool_strides
 from .._row_tensors import NARROW_TYPES

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .. import _decode, _options, _tensors, arrays
+from .. import _options, _tensors, _views, arrays
+from .._process import OfProcess
 from ..errors import ArgumentError
 from . import _lists
 
 
-class Wrapper:
+class Wrapper(OfProcess):
     """Pages of the batch that was planned last; in graph mode within fixed bounds."""
 
     def __init__(
@@ -103,7 +104,7 @@ def multiply(o: Any, factor: Any) -> None:
     """Values times what `read_factor` gave, in place; a tensor on a GPU is not looked at."""
     if isinstance(factor, float) and factor == 1.0:
         return
-    if _decode.is_numpy(o) and o.dtype.name == arrays.CARRIERS["bf16"][0]:
+    if _views.is_numpy(o) and o.dtype.name == arrays.CARRIERS["bf16"][0]:
         o[...] = arrays.to_bf16(arrays.from_bf16(o) * factor)
     else:
         o *= factor
@@ -165,4 +166,4 @@ def get_element(name: str, each: Any) -> str:
     """The element type of a tensor as the compiler calls it."""
     if _tensors.is_torch(each):
         return _lists.read_type(name, each.dtype)
-    return _decode.view(name, each).dtype
+    return _views.view(name, each).dtype
