@@ -20,10 +20,9 @@ from . import (
 from ._functional import Modification
 from ._memory import Memory
 from ._paged_problem import ROW_TENSORS
+from ._plan_checks import check_planned
 from ._process import OfProcess
 from ._row_tensors import (
-    check_planned_rows,
-    check_planned_state,
     get_row_strides,
     make_apart_views,
     make_row_views,
@@ -441,7 +440,7 @@ class DecodePlan(OfProcess):
         tensors |= {"k_scales": k_scales, "v_scales": v_scales, "k_rope": k_rope}
         tensors |= {"q_rope": q_rope, **state}
         views = _decode.read_views(tensors, self._settings)
-        self._check(views)
+        check_planned(views, self._problem, self._device)
         if self._device == _HOST:
             for name, each in (("out", out), ("lse", lse), ("out_scales", out_scales)):
                 if each is not None:
@@ -471,71 +470,6 @@ class DecodePlan(OfProcess):
                 raise ArgumentError(f'tensor "{name}": expected none, as the plan was made')
         self._launch(views, (q, out, lse, out_scales), stream, key)
         return _join_results(out, lse, out_scales)
-
-    def _check(self, views: dict[str, TensorView]) -> None:
-        p = self._problem
-        expected = {
-            "q": (p.batch, p.heads, p.queries, p.query_columns),
-            "k": (p.kv_heads, p.page_size, p.key_columns),
-            "v": (p.kv_heads, p.page_size, p.value_dim),
-        }
-        strides = {"k": p.k_strides, "v": p.v_strides}
-        names = {"q": "q", "k": "k_cache", "v": "v_cache"}
-        for short, name in names.items():
-            if short not in views:
-                continue
-            each = views[short]
-            dtype = p.dtype if short == "q" else p.pool_dtype
-            if each.dtype != dtype:
-                raise ArgumentError(
-                    f'tensor "{name}": expected elements of {dtype}, got {each.dtype}'
-                )
-            if each.device != self._device:
-                where = ["host memory" if n < 0 else f"device {n}" for n in (self._device, each.device)]
-                raise ArgumentError(f'tensor "{name}": expected it on {where[0]}, got {where[1]}')
-            got = each.shape if short == "q" else each.shape[1:]
-            if got != expected[short]:
-                order = "(batch, heads, queries, dim)" if short == "q" else "(heads, keys, dim) of a page"
-                raise ArgumentError(
-                    f'tensor "{name}": expected {order} {list(expected[short])}, for which the plan '
-                    f"was made, got {list(got)}"
-                )
-            if short in strides and self._device != _HOST and each.strides[:3] != strides[short]:
-                raise ArgumentError(
-                    f'tensor "{name}": expected strides {[*strides[short], 1]} of (page, head, key, '
-                    f"dim), for which the plan was made, got {list(each.strides)}"
-                )
-        if not p.latent and views["k"].shape[0] != views["v"].shape[0]:
-            raise ArgumentError(
-                f'tensor "v_cache": expected {views["k"].shape[0]} pages as k_cache, got '
-                f'{views["v"].shape[0]}'
-            )
-        for name, tensor, is_planned in (
-            ("sinks", "sinks", p.sinks),
-            ("q_rope", "q_rope", p.q_rope_strides is not None),
-            ("init", "init_o", p.init is not None),
-        ):
-            if is_planned != (tensor in views):
-                wanted = "a tensor" if is_planned else "none"
-                raise ArgumentError(f'tensor "{name}": expected {wanted}, as the plan was made')
-        check_planned_state(views, p)
-        self._check_scales(views)
-        check_planned_rows(views, self._problem)
-
-    def _check_scales(self, views: dict[str, TensorView]) -> None:
-        expected = self._problem.descale_strides
-        if (expected is not None) != ("k_descale" in views):
-            wanted = "none" if expected is None else "a tensor"
-            raise ArgumentError(f'tensor "k_scale": expected {wanted}, as the plan was made')
-        for name, strides in zip("kv", expected or ((), ()), strict=True):
-            if expected is None or self._device == _HOST:
-                continue
-            got = views[f"{name}_descale"].strides
-            if got != strides:
-                raise ArgumentError(
-                    f'tensor "{name}_scale": expected strides {list(strides)} of (sequence, key '
-                    f"head), for which the plan was made, got {list(got)}"
-                )
 
     def _run_host(self, tensors: dict[str, Any], views: dict[str, TensorView]) -> Any:
         # The simulator has no open strides: a kernel for these pools.

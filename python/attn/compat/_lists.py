@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import _options, _tensors, arrays
-from ..errors import ArgumentError
+from ..errors import ArgumentError, ArgumentTypeError
 
 LOG2E = 1.4426950408889634
 
@@ -62,7 +62,7 @@ def check_tensors(names: tuple[str, str], given: Any) -> None:
         raise ArgumentError(f"{names[0]}: expected a pair of tensors, got {len(given)}")
     for name, each in zip(names, given, strict=True):
         if not _has_shape(each):
-            raise ArgumentError(f"{name}: expected a tensor, got {type(each).__name__}")
+            raise ArgumentTypeError(f"{name}: expected a tensor, got {type(each).__name__}")
 
 
 def copy(given: Any) -> Any:
@@ -159,18 +159,25 @@ def concatenate(first: Any, second: Any, factor: float) -> Any:
         return torch.cat((first, second if factor == 1 else second * factor), -1)
     import numpy as np
 
+    parts = [arrays.to_bits(each) for each in (first, second)]
     if factor != 1:
         # What numpy has no type for are bits.
-        is_raw = second.dtype == np.uint16
-        numbers = arrays.from_bf16(second) if is_raw else second.astype(np.float32)
+        is_raw = arrays.find_element(second.dtype) == "bf16"
+        numbers = arrays.from_bf16(parts[1]) if is_raw else second.astype(np.float32)
         numbers = numbers * np.float32(factor)
-        second = arrays.to_bf16(numbers) if is_raw else numbers.astype(second.dtype)
-    return np.concatenate((first, second), -1)
+        parts[1] = arrays.to_bits(arrays.to_bf16(numbers) if is_raw else numbers.astype(second.dtype))
+    return np.concatenate(parts, -1).view(first.dtype)
+
+
+def name_element(each: Any) -> str:
+    """The element type, whatever carries it."""
+    found = None if _tensors.is_torch(each) else arrays.find_element(each.dtype)
+    return str(each.dtype) if found is None else found
 
 
 def _check_pair(names: tuple[str, str], first: Any, second: Any) -> None:
     expect(f"{names[1]}: shape but for its columns", list(first.shape[:-1]), list(second.shape[:-1]))
-    expect(f"{names[1]}: elements as {names[0]}", str(first.dtype), str(second.dtype))
+    expect(f"{names[1]}: elements as {names[0]}", name_element(first), name_element(second))
 
 
 def finish_lse(lse: Any, base: str) -> Any:
@@ -187,11 +194,13 @@ def write(targets: Mapping[str, Any], values: tuple[Any, Any]) -> tuple[Any, ...
     for (name, target), value in pairs:
         if target is not None and value is not None:
             expect(f"{name}: shape", list(value.shape), list(target.shape))
-            expect(f"{name}: elements of", str(value.dtype), str(target.dtype))
+            expect(f"{name}: elements of", name_element(value), name_element(target))
+            if not target.flags.writeable:
+                raise ArgumentError(f"{name}: expected an array that can be written to")
     written = []
     for (_, target), value in pairs:
         if target is not None and value is not None:
-            target[...] = value
+            arrays.to_bits(target)[...] = arrays.to_bits(value)
             value = target
         written.append(value)
     return tuple(written)

@@ -8,7 +8,7 @@ from typing import Any
 from .. import _options, _tensors, _views, arrays
 from .._process import OfProcess
 from ..errors import ArgumentError
-from . import _lists
+from . import _checks, _lists
 
 
 class Wrapper(OfProcess):
@@ -46,24 +46,28 @@ class Wrapper(OfProcess):
         counts: tuple[str, Any],
         ids: tuple[str, Any],
         ends: tuple[str, Any],
-        page_size: int | None,
+        page_size: int,
         bound: int | None,
-    ) -> tuple[Any, Any, Any, int]:
-        """What `Pages.plan` takes, from lists by the names of their arguments; `ends` are
-        keys of the last pages, or lengths without a `page_size`. Changes nothing, so that
-        a batch that is refused leaves the one before it."""
+        are_lengths: bool = False,
+    ) -> tuple[tuple[Any, Any, Any, int], int | None]:
+        """What `Pages.plan` takes, from lists by the names of their arguments, and the greatest
+        id, if somebody looked; `ends` are keys of the last pages, or `are_lengths`. Changes
+        nothing, so that a batch that is refused leaves the one before it."""
         for name, each in (counts, ids, ends):
             _lists.check_list(name, each)
         sequences = counts[1].shape[0] - 1
         _lists.expect(f"{ends[0]}: sequences, one less than of {counts[0]}", sequences, ends[1].shape[0])
         if self._sequences is not None:
             _lists.expect(f"{counts[0]}: sequences of the graph", self._sequences, sequences)
+        greatest = _checks.check_pages(
+            counts, ids, ends, page_size, are_lengths, waits=not self._is_graph
+        )
         indptr, last = (_lists.move(each, ids[1]) for each in (counts[1], ends[1]))
-        if page_size is None:
+        if are_lengths:
             lengths = last if last is not ends[1] else _lists.copy(last)
         else:
             lengths = _lists.measure(indptr, last, page_size)
-        return indptr, ids[1], lengths, self._bound_pages(*counts, bound)
+        return (indptr, ids[1], lengths, self._bound_pages(*counts, bound)), greatest
 
     def _bound_pages(self, name: str, indptr: Any, bound: int | None) -> int:
         """Columns of the table. What lies on a GPU is looked at without a graph only."""
@@ -104,8 +108,9 @@ def multiply(o: Any, factor: Any) -> None:
     """Values times what `read_factor` gave, in place; a tensor on a GPU is not looked at."""
     if isinstance(factor, float) and factor == 1.0:
         return
-    if _views.is_numpy(o) and o.dtype.name == arrays.CARRIERS["bf16"][0]:
-        o[...] = arrays.to_bf16(arrays.from_bf16(o) * factor)
+    if _views.is_numpy(o) and arrays.find_element(o.dtype) == "bf16":
+        bits = arrays.to_bits(o)
+        bits[...] = arrays.to_bf16(arrays.from_bf16(bits) * factor)
     else:
         o *= factor
 
