@@ -89,12 +89,20 @@ def carry(array: NDArray[np.generic], dtype: Any) -> NDArray[np.generic]:
     return array.view(np.dtype(dtype))
 
 
-def to_elements(name: str, value: ArrayLike, dtype: str) -> NDArray[np.generic]:
-    """`value` as a dense array whose elements are `dtype`. Raises TypeError for
-    elements of another kind: nothing is converted silently."""
+def read(name: str, value: ArrayLike) -> NDArray[np.generic]:
+    """`value` as an array, which shares its memory if it is one."""
     import numpy as np
 
-    array = np.asarray(value)
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ArgumentTypeError(f'array "{name}": expected an array, got {error}') from None
+
+
+def read_elements(name: str, value: ArrayLike, dtype: str) -> NDArray[np.generic]:
+    """`value` as an array whose elements are `dtype`, as it lies in memory. Raises
+    ArgumentTypeError for elements of another kind: nothing is converted silently."""
+    array = read(name, value)
     carrier, width = CARRIERS[dtype]
     is_raw = carrier.startswith("uint")
     kind = array.dtype
@@ -108,5 +116,13 @@ def to_elements(name: str, value: ArrayLike, dtype: str) -> NDArray[np.generic]:
     if not fits:
         expected = f"{carrier} (the bits of {dtype})" if is_raw else carrier
         raise ArgumentTypeError(f'array "{name}": expected elements of {expected}, got {kind}')
+    return array
+
+
+def to_elements(name: str, value: ArrayLike, dtype: str) -> NDArray[np.generic]:
+    """The same, as a dense array of numpy's carrier."""
+    import numpy as np
+
     # ascontiguousarray would give an array of rank 0 another rank.
-    return np.asarray(array, order="C").view(carrier)
+    array = np.asarray(read_elements(name, value, dtype), order="C")
+    return array.view(CARRIERS[dtype][0])

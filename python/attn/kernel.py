@@ -32,6 +32,7 @@ from .errors import (
     Diagnostic,
     DriverError,
     LibraryError,
+    RecordError,
 )
 
 if TYPE_CHECKING:
@@ -90,7 +91,19 @@ _COMPILER_KEY = "compiler"
 def _read_compiler() -> dict[str, Any] | None:
     """The compiler that filled the cache, for machines that have none."""
     raw = _cache.read(_COMPILER_KEY)
-    return json.loads(raw) if raw is not None else None
+    if raw is None:
+        return None
+    try:
+        found = json.loads(raw)
+        known = {name: found[name] for name in ("identity", "assembler", "targets")}
+        rows = [Target(*row) for row in known["targets"]]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
+    is_named = isinstance(known["identity"], str) and isinstance(known["assembler"], str)
+    is_typed = all(
+        isinstance(row.chip, str) and isinstance(row.compute_capability, int) for row in rows
+    )
+    return known if is_named and is_typed else None
 
 
 def _write_compiler() -> None:
@@ -325,15 +338,24 @@ class Kernel:
         return runtime.LoadedKernel(bundle.Bundle(self.launch, tuple(images)))
 
 
-def _decode(raw: bytes) -> dict[str, Any]:
-    contents: dict[str, Any] = json.loads(raw)
+def _decode(raw: bytes) -> dict[str, Any] | None:
+    """What a file of the cache holds; None where that is no kernel: whoever can write files
+    can write hashes, too."""
 
     def revive(remark: dict[str, Any]) -> Diagnostic:
         notes = tuple(revive(note) for note in remark.pop("notes"))
         return Diagnostic(notes=notes, **remark)
 
-    contents["remarks"] = tuple(revive(remark) for remark in contents["remarks"])
-    return contents
+    try:
+        contents = json.loads(raw)
+        remarks = tuple(revive(remark) for remark in contents["remarks"])
+        found = {name: contents[name] for name in ("ptx", "plan", "launch")}
+        record.Binder(found["launch"])
+        record.read_proofs(found["launch"])
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, RecordError):
+        return None
+    texts = [found["ptx"], found["plan"], *(each.message for each in remarks)]
+    return found | {"remarks": remarks} if all(isinstance(each, str) for each in texts) else None
 
 
 def _encode(contents: dict[str, Any]) -> bytes:
@@ -468,9 +490,8 @@ def _get_kernel(request: _Request, tensors: Sequence[Any], cache: bool) -> Kerne
     kernel = _cache.get_object(key)
     if not isinstance(kernel, Kernel):
         raw = _cache.read(key)
-        if raw is not None:
-            contents = _decode(raw)
-        else:
+        contents = None if raw is None else _decode(raw)
+        if contents is None:
             contents = _compile(request)
             _cache.write(key, _encode(contents))
             _write_compiler()

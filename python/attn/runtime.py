@@ -22,7 +22,7 @@ from typing import Any
 
 from . import _driver, _reports, _tensors, bundle
 from ._process import OfProcess
-from .errors import ArgumentError, DriverError
+from .errors import ArgumentError, ArgumentTypeError, DriverError
 from .record import Binder, Launch, LaunchStep, Step, TensorView
 
 #: Resolved launches that a kernel keeps.
@@ -487,5 +487,9 @@ def get_torch_stream(ordinal: int) -> int:
 def load(source: str | os.PathLike[str] | bytes) -> LoadedKernel:
     """A kernel from a bundle's file or bytes. BundleError and RecordError for
     what is no bundle of a version that this package knows."""
+    if not isinstance(source, (bytes, str, os.PathLike)):
+        raise ArgumentTypeError(
+            f"source: expected a path or bytes, got {type(source).__name__}"
+        )
     contents = bundle.parse(source) if isinstance(source, bytes) else bundle.read(source)
     return LoadedKernel(contents)
