@@ -174,6 +174,7 @@ def _read_state(q: Any, v_cache: Any, init: tuple[Any, Any] | None) -> dict[str,
         each = state[name]
         if each is None:
             continue
+        _views.view(name, each)
         if tuple(each.shape) != tuple(shape):
             raise ArgumentError(
                 f'tensor "{name}": expected shape {list(shape)}, got {list(each.shape)}'

@@ -7,7 +7,7 @@ from typing import Any, Union
 
 from . import _attention, _capture, _options, _regions, _tensors
 from ._attention import Options
-from .errors import ArgumentError
+from .errors import ArgumentError, ArgumentTypeError
 from .record import TensorView
 
 _OPTIONAL = ("sinks", "cu_seqlens_q", "cu_seqlens_k")
@@ -37,6 +37,10 @@ def to_window(window: Sequence[int | str | None] | None) -> str:
     """LEFT,RIGHT[,ALIGN] with -1 for unbounded; empty for none."""
     if window is None:
         return ""
+    if isinstance(window, str):
+        return window
+    if not isinstance(window, (tuple, list)):
+        window = _options.to_list("window", window)
     return ",".join("-1" if each is None else str(each) for each in window)
 
 
@@ -52,6 +56,13 @@ def to_bound(max_seqlen_q: Any) -> Any:
     return max_seqlen_q
 
 
+def read_lse(lse: Any) -> Any:
+    """Whether an LSE is wanted, or the tensor that it goes to."""
+    if isinstance(lse, bool) or (hasattr(lse, "shape") and len(lse.shape)):
+        return lse
+    return lse if hasattr(lse, "__dlpack__") else _options.to_bool("lse", lse)
+
+
 def attend(
     operands: tuple[Any, Any, Any],
     optional: tuple[Any, Any, Any],
@@ -64,8 +75,7 @@ def attend(
 ) -> Any:
     """attn.attention: `optional` is sinks and both cumulative lengths, `options`
     has the values of _problem.CALL_NAMES."""
-    if type(lse).__module__ == "numpy":
-        lse = _options.to_bool("lse", lse)
+    lse = read_lse(lse)
     q, k, v = operands
     if _tensors.is_torch(q):
         if stream is not None:
@@ -165,13 +175,16 @@ def prepare(
     chip: str,
 ) -> None:
     """attn.prepare; the arguments are those of `attend`."""
-    if type(lse).__module__ == "numpy":
-        lse = _options.to_bool("lse", lse)
+    lse = read_lse(lse)
     views = {}
     for name, tensor in _name_tensors(operands, optional, lse, out).items():
         if tensor is not None:
+            if not _capture.is_tensor(tensor):
+                raise ArgumentTypeError(
+                    f'tensor "{name}": expected a tensor, got {type(tensor).__name__}'
+                )
             spec = _capture.describe(tensor)
             views[name] = TensorView(spec.element, spec.shape, spec.strides)
     score, mask, _, specs = trace_mods(mods)
     parsed = Options(options, lse is not False, bound, score, mask)
-    _attention.Call(views, specs, parsed, chip)
+    _attention.Call(views, specs, parsed, _options.to_text("chip", chip))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import numbers
 import operator
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -109,6 +110,13 @@ def settle_mask(causal: str | None, window: str | None) -> tuple[str | None, str
     return None, f"{left},{right}{named}"
 
 
+def to_path(what: str, value: Any) -> str:
+    """A path as text."""
+    if isinstance(value, bytes) or not isinstance(value, (str, os.PathLike)):
+        raise ArgumentTypeError(f"{what}: expected a path, got {type(value).__name__}")
+    return os.fspath(value)
+
+
 def to_text(what: str, value: Any) -> str:
     if not isinstance(value, str):
         raise ArgumentTypeError(f"{what}: expected a string, got {value!r}")
@@ -126,9 +134,13 @@ def to_items(what: str, value: Any) -> list[tuple[Any, Any]]:
 
 def to_list(what: str, value: Any) -> list[Any]:
     """The elements of a list, a tuple or an array of rank 1."""
-    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
-        raise ArgumentTypeError(f"{what}: expected a sequence, got {value!r}")
-    return list(value)
+    if not isinstance(value, (str, bytes, Mapping, type)) and isinstance(value, Iterable):
+        try:
+            return list(value)
+        except TypeError:
+            # An array of rank 0 is no sequence, though its type has an iterator.
+            pass
+    raise ArgumentTypeError(f"{what}: expected a sequence, got {value!r}")
 
 
 def get_dtype(_: str, dtype: Any) -> str:

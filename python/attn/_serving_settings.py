@@ -15,7 +15,7 @@ from .record import TensorView
 
 def check_partials(partials: Any) -> str:
     """The element type of the results of runs, which the launch merges."""
-    if partials not in ("auto", "f32", "f16", "bf16"):
+    if _options.to_text("partials", partials) not in ("auto", "f32", "f16", "bf16"):
         raise ArgumentError(f"partials: expected auto, f32, f16 or bf16, got {partials!r}")
     return str(partials)
 

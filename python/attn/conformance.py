@@ -160,7 +160,8 @@ def make_table(group: str) -> str:
             continue
         keys = case.shape[2] if case.keys is None else case.keys
         heads = f"{case.shape[1]}/{case.kv_heads}" if case.kv_heads else str(case.shape[1])
-        parts = [f"{case.shape[0]}x{heads}x{case.shape[2]}x{case.shape[3]}, {keys} keys"]
+        shape = f"{case.shape[0]}x{heads}x{case.shape[2]}x{case.shape[3]}"
+        parts = [f"{shape}, {keys} key{'s' * (keys != 1)}"]
         parts += [f"{name}={value!r}" for name, value in case.options.items()]
         lines.append(f"| `{case.name}` | {', '.join(parts)} | {case.expected} |")
     return "\n".join(lines) + "\n"
@@ -219,6 +220,8 @@ CASES: tuple[Case, ...] = (
          options={"kv_lengths": [0], "sinks": [1.5, -40.0]}),
     Case("no-keys-no-sink", _EMPTY, "a sink of -inf is none: o = 0 and LSE = -inf", (1, 2, 16, 32),
          options={"kv_lengths": [0], "sinks": [-math.inf, 0.0]}),
+    Case("infinite-sink", _EMPTY, "a sink of +inf takes all: o = 0 and LSE = +inf", (1, 2, 16, 32),
+         options={"sinks": [math.inf, 0.0]}),
     Case("more-queries-than-keys", _EMPTY, "the first rows see no key", (1, 2, 33, 32), keys=16,
          options={"causal": "bottom-right"}),
     Case("block-without-keys", _EMPTY, "a whole block of rows sees no key", (1, 1, 160, 32), keys=8,

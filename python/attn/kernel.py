@@ -419,14 +419,15 @@ def compile_problem(
         options.append(("epilogue", _options.to_text("epilogue", epilogue)))
     files: tuple[str, ...] = ()
     if plan_table is not None:
-        options.append(("plan-table", os.fspath(plan_table)))
-        files = (pathlib.Path(plan_table).read_text(encoding="utf-8"),)
+        path = _options.to_path("plan_table", plan_table)
+        options.append(("plan-table", path))
+        files = (_read_text(path),)
     if not _options.to_bool("shipped_plans", shipped_plans):
         options.append(("shipped-plans", "false"))
     if not _options.to_bool("split_keys", split_keys):
         options.append(("split-keys", "false"))
-    if partials != "auto":
-        options.append(("partials", _options.to_text("partials", partials)))
+    if _options.to_text("partials", partials) != "auto":
+        options.append(("partials", partials))
     if _options.to_bool("debug_lines", debug_lines):
         options.append(("debug-lines", "true"))
     options += _options.format_plan(plan)
@@ -448,8 +449,18 @@ def _read_problem(problem: str | os.PathLike[str] | None) -> tuple[str | None, s
         )
     if problem is None or isinstance(problem, str) and not _is_path(problem):
         return problem, "<problem>"
-    path = os.fspath(problem)
-    return pathlib.Path(path).read_text(encoding="utf-8"), path
+    path = _options.to_path("problem", problem)
+    return _read_text(path), path
+
+
+def _read_text(path: str) -> str:
+    """The text of a file that the caller names."""
+    try:
+        return pathlib.Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise CompileError(f"error: cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise CompileError(f"error: cannot read {path!r}: {error}") from error
 
 
 def get_chip(major: int, minor: int) -> str:

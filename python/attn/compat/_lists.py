@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .. import _options, _tensors, arrays
+from .. import _options, _tensors, _views, arrays
 from ..errors import ArgumentError, ArgumentTypeError
 
 LOG2E = 1.4426950408889634
@@ -48,9 +48,10 @@ def read_type(name: str, given: Any) -> str:
 
 def check_list(name: str, given: Any) -> None:
     """A list of i32."""
-    if not _has_shape(given) or len(given.shape) != 1:
-        got = list(given.shape) if _has_shape(given) else type(given).__name__
-        raise ArgumentError(f"{name}: expected a tensor of rank 1, got {got}")
+    is_known = _views.is_numpy(given) or _tensors.is_torch(given)
+    if not is_known or len(given.shape) != 1:
+        got = list(given.shape) if is_known else type(given).__name__
+        raise ArgumentTypeError(f"{name}: expected a tensor of rank 1, got {got}")
     dtype = read_type(name, given.dtype)
     if dtype != "int32":
         raise ArgumentError(f"{name}: expected elements of i32, got {dtype}; nothing is converted")
@@ -61,7 +62,7 @@ def check_tensors(names: tuple[str, str], given: Any) -> None:
     if len(given) != 2:
         raise ArgumentError(f"{names[0]}: expected a pair of tensors, got {len(given)}")
     for name, each in zip(names, given, strict=True):
-        if not _has_shape(each):
+        if not _views.is_numpy(each) and not _tensors.is_torch(each):
             raise ArgumentTypeError(f"{name}: expected a tensor, got {type(each).__name__}")
 
 
@@ -193,6 +194,10 @@ def write(targets: Mapping[str, Any], values: tuple[Any, Any]) -> tuple[Any, ...
     pairs = list(zip(targets.items(), values, strict=True))
     for (name, target), value in pairs:
         if target is not None and value is not None:
+            if not _views.is_numpy(target):
+                raise ArgumentTypeError(
+                    f"{name}: expected an array to write to, got {type(target).__name__}"
+                )
             expect(f"{name}: shape", list(value.shape), list(target.shape))
             expect(f"{name}: elements of", name_element(value), name_element(target))
             if not target.flags.writeable:
