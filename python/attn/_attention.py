@@ -129,6 +129,12 @@ def _check(views: Mapping[str, TensorView], packed: bool) -> None:
             raise ArgumentError(
                 f'tensor "{name}": expected an innermost stride of 1, got {view.strides[3]}'
             )
+    # Of packed sequences only o has been given a batch.
+    for name, shown, rank in (("o", "out", 4), ("lse", "lse", 2 if packed else 3)):
+        if name in views and len(views[name].shape) != rank:
+            raise ArgumentError(
+                f'tensor "{shown}": expected rank {rank}, got shape {list(views[name].shape)}'
+            )
     k, v = views["k"], views["v"]
     if k.shape[3] != q.shape[3]:
         raise ArgumentError(

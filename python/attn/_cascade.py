@@ -70,6 +70,7 @@ def cascade(
         raise ArgumentError(
             f'tensor "v_cache": expected a pool of rank 4, got shape {list(v_cache.shape)}'
         )
+    lse = _options.to_bool("lse", lse)
     levels = _check_levels(levels, q.shape[0])
     init_state = _read_state(q, v_cache, init)
     options = {"layout": layout, "softcap": softcap, "scale": scale}
@@ -82,7 +83,7 @@ def cascade(
     for number, level in enumerate(levels):
         is_last = number == len(levels) - 1
         one = None if states is None else (states[0][number], states[1][number])
-        if one is not None and hasattr(level.sequences, "shape"):
+        if one is not None and not _is_even(level):
             # What no group has, of which only the device knows, has no keys in this level.
             one[0].zero_()
             one[1].fill_(float("-inf"))
@@ -105,6 +106,11 @@ def cascade(
     if len(q.shape) == 3:
         o, log = o[:, :, 0], log[:, :, 0]
     return (o, log) if lse else o
+
+
+def _is_even(level: Level) -> bool:
+    """Whether all groups of a level have as many sequences."""
+    return not _views.is_array(level.sequences) or not len(level.sequences.shape)
 
 
 def _check_levels(levels: Any, batch: int) -> list[Level]:
@@ -131,7 +137,7 @@ def _check_levels(levels: Any, batch: int) -> list[Level]:
                     f"expected the keys of each of the {batch} sequences of q as the last level, "
                     f"got those of {groups} groups"
                 )
-            if hasattr(level.sequences, "shape") and len(level.sequences.shape):
+            if not _is_even(level):
                 _check_groups(level.sequences, lengths, batch)
                 continue
             count = _options.to_integer("sequences", level.sequences, 1, 2**31 - 1)
@@ -206,7 +212,7 @@ def _attend(
     `rows` is q in that order."""
     batch, queries, heads, dim = rows.shape
     tensors = {"q": rows, **pools, "page_table": level.page_table, "kv_lengths": level.kv_lengths}
-    is_even = not hasattr(level.sequences, "shape") or not len(level.sequences.shape)
+    is_even = _is_even(level)
     if is_even:
         groups, count = level.kv_lengths.shape[0], int(level.sequences)
         shape = (groups, count * queries, heads)

@@ -12,6 +12,7 @@ from . import (
     _host_inputs,
     _naming,
     _paged_problem,
+    _sizes,
     _tensors,
     _views,
     _work_plan,
@@ -83,9 +84,9 @@ def _check_pools(
         raise ArgumentError(
             f'tensor "q": expected one of {", ".join(WIDE_TYPES)}, got {q.dtype}'
         )
-    _paged_problem.check_page_size('tensor "k_cache"', k.shape[2])
+    _sizes.check_page_size('tensor "k_cache"', k.shape[2])
     for name, pool in pools.items():
-        _paged_problem.check_dim(f'tensor "{name}"', pool.shape[3], pool.dtype)
+        _sizes.check_dim(f'tensor "{name}"', pool.shape[3], pool.dtype)
 
 
 def turn_scale(name: str, scale: TensorView, batch: int, kv_heads: int) -> TensorView:

@@ -13,6 +13,7 @@ from . import (
     _host_inputs,
     _options,
     _paged_problem,
+    _sizes,
     _tensors,
     _views,
     runtime,
@@ -60,7 +61,7 @@ def _join_results(o: Any, lse: Any, scales: Any) -> Any:
 def _read_device(device: Any) -> int:
     if device is None:
         return 0 if _host.has_device() else _HOST
-    if device == "host":
+    if isinstance(device, str) and device == "host":
         return _HOST
     # A string has an index, too, which is a function.
     index = device if isinstance(device, str) else getattr(device, "index", device)
@@ -171,6 +172,7 @@ class DecodePlan(OfProcess):
         count["kv_heads"] = heads if kv_heads is None else kv_heads
         count["value_dim"] = dim if value_dim is None else value_dim
         given = {name: _options.to_integer(name, n, 1, 2**31 - 1) for name, n in count.items()}
+        _sizes.check_page_size("page_size", given["page_size"])
         element = _options.get_dtype("dtype", dtype)
         strides = [
             _paged_problem.make_pool_strides(
@@ -205,6 +207,11 @@ class DecodePlan(OfProcess):
             del tensors["v"]
         if _options.to_bool("sinks", sinks):
             tensors["sinks"] = view("f32", rows[1:2], ())
+        if scales is not None:
+            _options.to_text("scales", scales)
+        for name, size in (("row_bytes", row_bytes), ("page_stride", page_stride)):
+            if size is not None:
+                _options.to_integer(name, size, 1, 2**40)
         if row_bytes is not None and not (is_latent and (scales == "rows" or rope_apart)):
             raise ArgumentError(
                 "row_bytes: expected none but for a latent plan with scales of rows or rope_apart"

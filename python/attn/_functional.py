@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Union
 
-from . import _attention, _capture, _options, _regions, _tensors
+from . import _attention, _capture, _options, _regions, _tensors, _views
 from ._attention import Options
 from .errors import ArgumentError, ArgumentTypeError
 from .record import TensorView
@@ -58,7 +58,7 @@ def to_bound(max_seqlen_q: Any) -> Any:
 
 def read_lse(lse: Any) -> Any:
     """Whether an LSE is wanted, or the tensor that it goes to."""
-    if isinstance(lse, bool) or (hasattr(lse, "shape") and len(lse.shape)):
+    if isinstance(lse, bool) or (_views.is_array(lse) and len(lse.shape)):
         return lse
     return lse if hasattr(lse, "__dlpack__") else _options.to_bool("lse", lse)
 
@@ -178,7 +178,7 @@ def prepare(
     lse = read_lse(lse)
     views = {}
     for name, tensor in _name_tensors(operands, optional, lse, out).items():
-        if tensor is not None:
+        if tensor is not None or name in ("q", "k", "v"):
             if not _capture.is_tensor(tensor):
                 raise ArgumentTypeError(
                     f'tensor "{name}": expected a tensor, got {type(tensor).__name__}'

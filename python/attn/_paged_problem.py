@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from . import _options, runtime
 from ._capture import Spec
 from ._regions import Regions
-from .arrays import CARRIERS
 from .errors import ArgumentError
 from .kernel import Kernel, compile_problem
 from .record import DYNAMIC
@@ -21,10 +20,6 @@ _DTYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32"}
 #: Orders of a pool: pages, then keys and heads, or heads and keys.
 LAYOUTS = ("nhd", "hnd")
 
-#: Most keys of a page.
-_MOST_PAGE_KEYS = 256
-#: What rows of operands are a multiple of, in bytes.
-_ROW_BYTES = 16
 #: Tensors with something for each row of the pools, beside these.
 ROW_TENSORS = ("k_scales", "v_scales", "k_rope")
 
@@ -385,24 +380,6 @@ def check_layout(layout: Any) -> str:
     if text not in LAYOUTS:
         raise ArgumentError(f'layout: expected "nhd" or "hnd", got {layout!r}')
     return text
-
-
-def check_page_size(name: str, keys: int) -> None:
-    """Raises ArgumentError for pages of so many keys that no kernel takes."""
-    if keys < 1 or keys & (keys - 1) or keys > _MOST_PAGE_KEYS:
-        sizes = ", ".join(str(1 << n) for n in range(_MOST_PAGE_KEYS.bit_length()))
-        raise ArgumentError(f"{name}: expected pages of {sizes} keys, got {keys}")
-
-
-def check_dim(name: str, dim: int, dtype: str) -> None:
-    """Raises ArgumentError for rows that are not whole pieces of 16 bytes."""
-    unit = _ROW_BYTES // CARRIERS[dtype][1]
-    if dim < 1 or dim % unit:
-        padded = max(-(-dim // unit) * unit, unit)
-        raise ArgumentError(
-            f"{name}: expected a head dimension that is a multiple of {unit}, got {dim}; pad to "
-            f"{padded} with zeros"
-        )
 
 
 def make_pool_strides(

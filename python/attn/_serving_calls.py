@@ -356,6 +356,7 @@ def merge_states(
         from . import torch_serving
 
         return torch_serving.merge(partial_o, partial_lse, out, lse, dtype)
+    _views.view("partial_o", partial_o)
     _merge.check_given(out, lse)
     _merge.launch_merge(partial_o, partial_lse, out, lse, stream)
     return out, lse

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from .errors import ArgumentError
+from .errors import ArgumentError, ArgumentTypeError
 from .record import TensorView
 
 _TORCH_DTYPES = {
@@ -92,7 +92,10 @@ def name_device(device: int) -> str:
 def is_torch(value: Any) -> bool:
     """Whether `value` is a torch tensor, without importing torch."""
     module = type(value).__module__
-    return module == "torch" or module.startswith("torch.")
+    if module != "torch" and not module.startswith("torch."):
+        return False
+    # Element types and classes are torch's, too.
+    return not isinstance(value, type) and hasattr(value, "is_cuda")
 
 
 #: Names by torch's own objects, filled as they are met.
@@ -129,7 +132,10 @@ def _view_array(name: str, value: Any, device: int) -> TensorView:
 
 
 def _view_dlpack(name: str, value: Any) -> TensorView:
-    capsule = value.__dlpack__()
+    try:
+        capsule = value.__dlpack__()
+    except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise ArgumentTypeError(f'tensor "{name}": expected DLPack of a tensor, got {error}') from None
     get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
     get_pointer.restype = ctypes.c_void_p
     get_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]

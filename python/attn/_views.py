@@ -30,6 +30,11 @@ def is_numpy(value: Any) -> bool:
     return isinstance(value, (numpy.ndarray, numpy.generic))
 
 
+def is_array(value: Any) -> bool:
+    """Whether `value` is a tensor of torch, or an array or a number of numpy."""
+    return is_numpy(value) or _tensors.is_torch(value)
+
+
 def _measure(value: NDArray[np.generic]) -> tuple[int, ...]:
     """Strides in elements. Arrays are copied on their way to a kernel: strides that no kernel
     has are those of the copy."""

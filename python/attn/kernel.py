@@ -20,6 +20,7 @@ from . import (
     _options,
     _progress,
     _regions,
+    _sizes,
     bundle,
     record,
     runtime,
@@ -396,6 +397,9 @@ def compile_problem(
     """attn.compile: `flags` has what states the problem without `problem`,
     `functions` is score_mod and mask_mod."""
     written = _options.format_flags(flags)
+    page_size = dict(written).get("page-size", "")
+    if page_size.isdecimal():
+        _sizes.check_page_size("page_size", int(page_size))
     if ("kv-splits", "1") in written and flags.get("run_keys") is None:
         # Keys in one run are whole: there is nothing to merge.
         written = tuple(each for each in written if each != ("kv-splits", "1"))
@@ -412,7 +416,8 @@ def compile_problem(
     # simulate() takes row-major arrays.
     regions = _regions.combine(mods[0], mods[1], _capture.Spec.row_major)
     tensors = [tensor for mod in mods if mod is not None for tensor in mod.tensors]
-    options = [("chip", _get_native_chip() if chip == "native" else _options.to_text("chip", chip))]
+    target = _options.to_text("chip", chip)
+    options = [("chip", _get_native_chip() if target == "native" else target)]
     if schedule is not None:
         options.append(("schedule", _options.to_text("schedule", schedule)))
     if epilogue is not None:

@@ -227,7 +227,9 @@ METHODS = frozenset(__all__) | frozenset(_FOREIGN)
 def _to_operand(name: str, value: Any) -> Any:
     """A number of numpy or torch as Python's; nothing is done to whole tensors."""
     value = _trace.to_scalar(value)
-    if not isinstance(value, Value) and hasattr(value, "shape") and not hasattr(value, "load"):
+    if isinstance(value, Value) or hasattr(value, "load"):
+        return value
+    if isinstance(getattr(value, "shape", None), tuple):
         raise _trace.fail(
             f"{name}: expected a number, got {type(value).__name__} of shape {list(value.shape)}"
         )

@@ -34,6 +34,13 @@ ODD = (None, True, False, 0, 1, -1, 3, 2**31, 2**40, -(2**63), 10**30, 0.5, -0.0
 ODD += (1e300, 1j, "", "x", "nhd", "float16", b"x", [], [1], (), (1, 2), (None, None), (-1, -1), {}, {"a": 1})
 ODD += (object(), int, len, np.float32, np.dtype("f4"), np.float32(2), np.int64(-1), np.array(2.0), np.bool_(True))
 ODD += (np.zeros(0, np.float16), np.zeros((2, 2)), np.array(["a"]), np.array([None]), np.ones(3, np.int32))
+try:
+    import torch
+
+    ODD += (torch.zeros(2, 4, 32), torch.tensor(2.0), torch.tensor([1, 2], dtype=torch.int32), torch.float16)
+    ODD += (torch.zeros(2, 2, device="meta"),)
+except ImportError:
+    torch = None
 TYPES = ("f2", "f4", "f8", "i1", "u1", "i2", "u2", "i4", "i8", "u4", "?", "c8", ">f2", ">i4", "S2", "O", "V2")
 
 
@@ -157,9 +164,10 @@ COVERED = {"layout", "causal", "window", "softcap", "scale", "sinks", "selected"
 def prepare(call):
     """What the reference takes of a call: tensors as float64, options; None of others."""
     given = {name: each for name, each in call.items() if each is not None}
+    if abs(float(given.get("scale", 1))) > 1e4:
+        return None  # Scores may leave the range that docs/Reference.md promises.
     tensors = ("q", "k_cache", "v_cache", "kv_cache", "page_table", "kv_lengths", "cu_seqlens_q")
     options = {name: each for name, each in given.items() if name not in (*tensors, "max_seqlen_q", "value_dim")}
-    options = {n: each for n, each in options.items() if n != "out_scale" and each is not None}
     if set(options) - COVERED:
         return None
     for name in ("kv_splits", "run_keys", "partials", "lse"):
@@ -312,7 +320,7 @@ def call_cascade(q, k_cache, v_cache, levels, level=0, field=None, value=None, *
 
 def judge_cascade(call, got):
     options = {n: call[n] for n in ("softcap", "scale", "sinks") if call.get(n) is not None}
-    if call.get("init") is not None:
+    if call.get("init") is not None or abs(float(call["scale"] or 1)) > 1e4:
         return
     levels = call["levels"]
     q, k, v = (widen(np.asarray(call[name])) for name in ("q", "k_cache", "v_cache"))
@@ -349,7 +357,8 @@ def make_plan(rng):
     call["dtype"] = "float16"
     return call, {"softcap": None, "scale": None, "window": None, "lse": False, "layout": "nhd", "kv_splits": None,
                   "value_dim": None, "kv_dtype": None, "scales": None, "queries": 1, "sinks": False, "init": None,
-                  "out_type": None, "latent": False, "rope_apart": False, "device": None, "causal": True}  # fmt: skip
+                  "out_type": None, "latent": False, "row_bytes": None, "page_stride": None, "out_group": None,
+                  "out_scale": None, "selected": False, "partials": "auto", "run_keys": None, "score_mod": None, "rope_apart": False, "device": None, "causal": True}  # fmt: skip
 
 
 RUN_NAMES = ("q", "k_cache", "v_cache")
@@ -364,8 +373,9 @@ def call_plan(page_table, kv_lengths, **call):
 
 def judge_plan(call, got):
     options = {n: call[n] for n in ("softcap", "scale", "window", "lse", "causal", "layout") if n in call}
-    if call.get("sinks") or call.get("init") is not None or call.get("out_type") is not None:
+    if call["sinks"] or any(call[name] is not None for name in ("init", "out_type", "score_mod", "out_scale")):
         return
+    options["selected"] = call["selected"]
     batch, width = call["q"].shape[0], int(call["max_pages"])
     table = np.full((batch, width), -1, np.int32)
     lengths = np.zeros(batch, np.int32)
@@ -398,7 +408,7 @@ def judge_compile(call, got):
         return
     q, k, v = (widen(np.asarray(call[name]))[0].swapaxes(0, 1) for name in "qkv")
     causal, window = call["causal"], call["window"]
-    if causal == "bottom-right" or (window is not None and (isinstance(window, str) or len(window) == 3)):
+    if abs(float(call["scale"] or 1)) > 1e4 or causal == "bottom-right" or (window is not None and (isinstance(window, str) or len(window) == 3)):
         return
     left, right = read_window(window, bool(causal))
     at, column = np.arange(len(q))[:, None], np.arange(len(k))
@@ -597,6 +607,8 @@ def change_array(rng, array):
         return other
     if kind == 12 and array.ndim > 1:
         return array.swapaxes(0, -1)
+    if kind == 13 and torch is not None and array.dtype.kind in "fi" and array.dtype.isnative:
+        return torch.from_numpy(array)
     if kind == 13:
         return np.ma.masked_array(array)
     if kind == 14 and array.ndim:

@@ -115,3 +115,18 @@ def test_refused():
            attn.cascade, q, k, v, [first._replace(sequences=np.int32([0, 1, 3])), last])  # fmt: skip
     with pytest.raises(ValueError, match="sequences: expected an integer from 1"):
         attn.cascade(q, k, v, [first._replace(sequences=0), last])
+    for ends, message in (
+        ([0, 2], "expected the last group to end at 3, the sequences of q, got 2"),
+        ([1, 3], "expected sequence 0 to begin at 0 to 0 of 3 rows, got 1"),
+        ([0, 4], "expected sequence 0 to end at 0 to 3 of 3 rows, got 4"),
+    ):
+        refuse(f'level 0: tensor "sequences": {message}',
+               attn.cascade, q, k, v, [first._replace(sequences=np.int32(ends)), last])  # fmt: skip
+    for name in ("page_table", "kv_lengths"):
+        refuse(f'level 1: tensor "{name}": expected a tensor, got None',
+               attn.cascade, q, k, v, [first._replace(sequences=3), last._replace(**{name: None})])  # fmt: skip
+    refuse("levels: expected a list of attn.Level, got Level", attn.cascade, q, k, v, last)
+    refuse('tensor "v_cache": expected a torch tensor or a numpy array, got None', attn.cascade, q, k, None, [last])
+    refuse('tensor "v_cache": expected a pool of rank 4, got shape', attn.cascade, q, k, v[0], [last])
+    refuse('tensor "init_o": expected shape [3, 8, 64], got [3, 64]',
+           attn.cascade, q, k, v, [last], init=(q[:, 0], q[:, 0]))  # fmt: skip

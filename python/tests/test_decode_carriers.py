@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from attn import _host, arrays
 from attn.compat import _lists, _wrapper
-from test_decode import DIM, HEADS, KV_HEADS, PAGE, PAGES, attend, make_batch, VALUES, make_latent
+from test_decode import DIM, HEADS, KV_HEADS, PAGE, PAGES, make_batch, VALUES, make_latent
 
 PAIRS = [("uint16", "bfloat16"), ("bfloat16", "uint16"), ("uint8", "float8_e4m3fn"), ("float8_e4m3fn", "uint8")]
 

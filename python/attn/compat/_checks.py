@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .. import _debug_checks, _options, _paged_problem, _tensors, _views
+from .. import _debug_checks, _options, _sizes, _tensors, _views
 from ..errors import ArgumentError, ArgumentTypeError
 from . import _lists
 
@@ -26,7 +26,7 @@ def check_dims(dims: Mapping[str, int], types: tuple[str, ...]) -> None:
     """Head dimensions that rows of all of these types may have."""
     for name, dim in dims.items():
         for dtype in types:
-            _paged_problem.check_dim(name, dim, dtype)
+            _sizes.check_dim(name, dim, dtype)
 
 
 def read_scale(name: str, scale: Any) -> float | None:
@@ -44,10 +44,14 @@ def is_near(given: Any) -> bool:
     return not _tensors.is_torch(given) or bool(given.device.type == "cpu")
 
 
-def check_indptr(name: str, indptr: Any, is_packed: bool = False) -> Any:
-    """Counts as numpy's array: from 0 on if rows are `is_packed`, and never decreasing."""
+def check_entries(name: str, indptr: Any) -> None:
     if indptr.shape[0] == 0:
         raise ArgumentError(f"{name}: expected one entry more than sequences, got none")
+
+
+def check_indptr(name: str, indptr: Any, is_packed: bool = False) -> Any:
+    """Counts as numpy's array: from 0 on if rows are `is_packed`, and never decreasing."""
+    check_entries(name, indptr)
     host = _lists.to_host(indptr)
     first = int(host[0])
     if first < 0 or (is_packed and first):

@@ -38,7 +38,7 @@ def refuse(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
 
 
 def _has_shape(value: Any) -> bool:
-    return hasattr(value, "shape")
+    return _views.is_array(value)
 
 
 def read_type(name: str, given: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _debug_checks, _naming, _options, _paged_problem, _serving_calls, _tensors
+from .. import _debug_checks, _naming, _options, _serving_calls, _sizes, _tensors
 from .._decode_plan import DecodePlan
 from .._query_tensors import WIDE_TYPES
 from .._row_tensors import NARROW_TYPES
@@ -121,6 +121,8 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         given = dict(locals())
         _lists.refuse(given, _UNCOVERED_PLAN)
         for name, choices in _CHOICES.items():
+            if given[name] is not None:
+                _options.to_text(name, given[name])
             if given[name] not in choices:
                 names = ", ".join(str(each) for each in choices)
                 raise ArgumentError(f"{name}: expected one of {names}, got {given[name]!r}")
@@ -158,7 +160,7 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         """What a plan says beside the lists, as attributes, checked."""
         dims = ("head_dim_ckv", "head_dim_kpe")
         sizes = _checks.read_sizes(given, ("num_heads", "page_size", *dims))
-        _paged_problem.check_page_size("page_size", sizes["page_size"])
+        _sizes.check_page_size("page_size", sizes["page_size"])
         _checks.check_dims({name: sizes[name] for name in dims}, types)
         return {
             "_dtype": types[0],
@@ -350,7 +352,7 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         options: dict[str, Any] = {"value_dim": self._dims[0], "scale": self._scale}
         options |= factor | {"causal": self._causal, "partials": self._partials}
         if unit is not None:
-            options["k_scale"] = self._keep_scale(pool, unit)
+            options["k_scale"] = self._keep_scale("ckv_scale", pool, unit)
         is_apart = isinstance(q, tuple)
 
         def function(rows: Any, **outputs: Any) -> Any:
@@ -409,7 +411,7 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         first, second = q if is_apart else (q, None)
         beside = {"q_rope": second, "k_rope": pools[1]} if is_apart else {}
         if unit is not None:
-            beside = dict.fromkeys(("k_scale", "v_scale"), self._keep_scale(pool, unit))
+            beside = dict.fromkeys(("k_scale", "v_scale"), self._keep_scale("ckv_scale", pool, unit))
         plan.run(first, pools[0], sinks=sinks, out=out, lse=lse, **beside)
         return out, lse
 

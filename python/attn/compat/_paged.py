@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .. import _naming, _options, _paged_problem, _serving_calls, _tensors
+from .. import _naming, _options, _serving_calls, _sizes, _tensors, _views
 from .._decode_plan import DecodePlan
 from .._paged_problem import check_layout, make_pool_strides
 from .._query_tensors import WIDE_TYPES
@@ -92,7 +92,7 @@ class PagedWrapper(Wrapper):
         sizes = _checks.read_sizes(given | dims, (*names, *dims))
         heads, kv_heads, page_size = (sizes[name] for name in names)
         _checks.check_heads("num_qo_heads", heads, kv_heads)
-        _paged_problem.check_page_size("page_size", page_size)
+        _sizes.check_page_size("page_size", page_size)
         _checks.check_dims({name: sizes[name] for name in dims}, types)
         options = {
             "layout": self._layout,
@@ -139,7 +139,7 @@ class PagedWrapper(Wrapper):
         factor = 1.0
         for name, each in (("q_scale", q_scale), ("k_scale", k_scale)):
             plain = _options.to_python(each)
-            if hasattr(plain, "shape"):
+            if _views.is_array(plain):
                 raise ArgumentError(f"{name}: expected a number, got a tensor of {list(plain.shape)}")
             factor *= 1.0 if plain is None else _options.to_float(name, plain)
         if factor == 1.0:
@@ -152,7 +152,7 @@ class PagedWrapper(Wrapper):
         if scales["k_scale"] is None and scales["v_scale"] is None:
             return {}
         return {
-            name: self._keep_scale(q, 1.0 if each is None else each) for name, each in scales.items()
+            name: self._keep_scale(name, q, each) for name, each in scales.items()
         }
 
 

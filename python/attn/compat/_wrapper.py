@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import _options, _tensors, _views, arrays
 from .._process import OfProcess
-from ..errors import ArgumentError
+from ..errors import ArgumentError, ArgumentTypeError
 from . import _checks, _lists
 
 
@@ -55,6 +55,11 @@ class Wrapper(OfProcess):
         nothing, so that a batch that is refused leaves the one before it."""
         for name, each in (counts, ids, ends):
             _lists.check_list(name, each)
+            if _tensors.is_torch(each) != _tensors.is_torch(ids[1]):
+                raise ArgumentTypeError(
+                    f"{name}: expected a list of the library of {ids[0]}, got {type(each).__name__}"
+                )
+        _checks.check_entries(*counts)
         sequences = counts[1].shape[0] - 1
         _lists.expect(f"{ends[0]}: sequences, one less than of {counts[0]}", sequences, ends[1].shape[0])
         if self._sequences is not None:
@@ -79,10 +84,10 @@ class Wrapper(OfProcess):
                 raise ArgumentError(f"{name}: expected at most {bound} pages of a sequence, got {most}")
         return bound
 
-    def _keep_scale(self, q: Any, number: float) -> Any:
+    def _keep_scale(self, name: str, q: Any, factor: Any) -> Any:
         """A number as a tensor of one element where q is."""
-        number = _options.to_python(number)
-        if hasattr(number, "shape"):
+        number = read_factor(name, factor)
+        if _views.is_array(number):
             return number
         key = (number, str(getattr(q, "device", "")))
         if key not in self._scales:
@@ -97,7 +102,7 @@ def read_factor(name: str, factor: Any) -> Any:
     if factor is None:
         return 1.0
     plain = _options.to_python(factor)
-    if not hasattr(plain, "shape"):
+    if not _views.is_array(plain):
         return _options.to_float(name, plain)
     if list(plain.shape) != [1]:
         raise ArgumentError(f"{name}: expected a number, got a tensor of {list(plain.shape)}")
@@ -111,6 +116,12 @@ def multiply(o: Any, factor: Any) -> None:
     if _views.is_numpy(o) and arrays.find_element(o.dtype) == "bf16":
         bits = arrays.to_bits(o)
         bits[...] = arrays.to_bf16(arrays.from_bf16(bits) * factor)
+    elif _views.is_numpy(o):
+        import numpy as np
+
+        # What is beyond the type's range is infinite, as on a GPU.
+        with np.errstate(over="ignore"):
+            o *= factor
     else:
         o *= factor
 
