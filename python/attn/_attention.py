@@ -10,7 +10,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from . import _driver, _options, runtime
+from . import _driver, _options, _sizes, runtime
 from ._capture import Spec
 from ._problem import CALL_DEFAULTS
 from ._regions import Regions
@@ -140,6 +140,8 @@ def _check(views: Mapping[str, TensorView], packed: bool) -> None:
         raise ArgumentError(
             f'tensor "k": expected head dimension {q.shape[3]} as q, got {k.shape[3]}'
         )
+    for name, each in (("q", q), ("v", v)):
+        _sizes.check_dim(f'tensor "{name}"', each.shape[3], each.dtype)
     if v.shape[1:3] != k.shape[1:3]:
         raise ArgumentError(
             f'tensor "v": expected heads and keys {list(k.shape[1:3])} as k, got '

@@ -108,6 +108,11 @@ def cascade(
     return (o, log) if lse else o
 
 
+def _describe(name: str, value: Any) -> TensorView:
+    """A tensor of torch, wherever it lies, or numpy."""
+    return _tensors.describe(name, value) if _tensors.is_torch(value) else _views.view(name, value)
+
+
 def _is_even(level: Level) -> bool:
     """Whether all groups of a level have as many sequences."""
     return not _views.is_array(level.sequences) or not len(level.sequences.shape)
@@ -128,8 +133,8 @@ def _check_levels(levels: Any, batch: int) -> list[Level]:
                 f"level {number}: expected an attn.Level, got {type(level).__name__}"
             )
         with _name_level(number):
-            lengths = _views.view("kv_lengths", level.kv_lengths)
-            table = _views.view("page_table", level.page_table)
+            lengths = _describe("kv_lengths", level.kv_lengths)
+            table = _describe("page_table", level.page_table)
             _views.check_lengths(lengths, table, None)
             groups = lengths.shape[0]
             if number == len(levels) - 1 and groups != batch:
@@ -150,7 +155,7 @@ def _check_levels(levels: Any, batch: int) -> list[Level]:
 
 def _check_groups(sequences: Any, lengths: TensorView, batch: int) -> None:
     """Groups of different sizes cover the batch."""
-    _views.check_counts("sequences", _views.view("sequences", sequences), lengths)
+    _views.check_counts("sequences", _describe("sequences", sequences), lengths)
     if not _debug_checks.looks_at(sequences):
         return
     _debug_checks.check_counts("sequences", sequences, batch, batch)
@@ -180,7 +185,7 @@ def _read_state(q: Any, v_cache: Any, init: tuple[Any, Any] | None) -> dict[str,
         each = state[name]
         if each is None:
             continue
-        _views.view(name, each)
+        _describe(name, each)
         if tuple(each.shape) != tuple(shape):
             raise ArgumentError(
                 f'tensor "{name}": expected shape {list(shape)}, got {list(each.shape)}'

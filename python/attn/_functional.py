@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Union
 
-from . import _attention, _capture, _options, _regions, _tensors, _views
+from . import _attention, _capture, _options, _padding, _regions, _tensors, _views
 from ._attention import Options
+from ._problem import CALL_NAMES
 from .errors import ArgumentError, ArgumentTypeError
 from .record import TensorView
 
@@ -72,10 +73,19 @@ def attend(
     lse: Any,
     out: Any,
     stream: int | None,
+    pad: Any = False,
 ) -> Any:
     """attn.attention: `optional` is sinks and both cumulative lengths, `options`
     has the values of _problem.CALL_NAMES."""
     lse = read_lse(lse)
+    if pad is not False and _options.to_bool("pad", pad):
+        operands, options, dv, wide = _pad(operands, options)
+        given = out
+        if out is not None and wide != dv:
+            out = out.new_empty((*out.shape[:-1], wide))
+        call = (operands, optional, mods, bound, options, lse, out, stream)
+        result = attend(*call)
+        return result if wide == dv else _padding.cut(result, given, lse, dv)
     q, k, v = operands
     if _tensors.is_torch(q):
         if stream is not None:
@@ -164,6 +174,17 @@ def _attend_arrays(
     return (given["o"], given["lse"]) if lse else given["o"]
 
 
+def _pad(
+    operands: tuple[Any, Any, Any], options: tuple[Any, ...]
+) -> tuple[tuple[Any, Any, Any], tuple[Any, ...], int, int]:
+    """Operands that kernels take, options with the scale of those that were given, and the
+    columns of o before and after."""
+    named = dict(zip(CALL_NAMES, options, strict=True))
+    tensors = dict(zip(("q", "k", "v"), operands, strict=True))
+    fitted, named["scale"], dv, wide = _padding.pad_operands(tensors, "k", "v", named["scale"])
+    return (fitted["q"], fitted["k"], fitted["v"]), tuple(named.values()), dv, wide
+
+
 def prepare(
     operands: tuple[Any, Any, Any],
     optional: tuple[Any, Any, Any],
@@ -173,9 +194,13 @@ def prepare(
     lse: Any,
     out: Any,
     chip: str,
+    pad: Any = False,
 ) -> None:
     """attn.prepare; the arguments are those of `attend`."""
     lse = read_lse(lse)
+    if _options.to_bool("pad", pad):
+        operands, options, dv, wide = _pad(operands, options)
+        out = None if wide != dv else out
     views = {}
     for name, tensor in _name_tensors(operands, optional, lse, out).items():
         if tensor is not None or name in ("q", "k", "v"):

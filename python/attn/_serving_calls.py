@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from . import _decode, _merge, _options, _tensors, _views
+from . import _decode, _merge, _options, _padding, _tensors, _views
 from ._functional import Modification
 from ._serving_settings import Settings, trace_mods
 from .errors import ArgumentError, ArgumentTypeError
@@ -38,6 +38,7 @@ def decode(
     out_scale: float | None = None,
     lse: Any = False,
     out: Any = None,
+    pad: bool = False,
     stream: int | None = None,
 ) -> Any:
     """Attention of a batch of sequences to keys in pages.
@@ -85,12 +86,17 @@ def decode(
     queries, kv_idx its keys, both from 0. With `mask_mod` and several queries `causal`
     still hides keys, unless it is False.
 
+    With `pad` q and pools whose head dimension, strides or addresses no kernel takes are copied
+    at each call, with zeros behind their columns; an `attn.CopyRemark` says which.
+
     Returns o like q, or (o, lse) with `lse`. numpy arrays run on the GPU if there is
     one, else on the simulator; bf16 is uint16 and e4m3 uint8 there. Torch tensors go through the
     operator torch.ops.attn.decode, on the current stream; other libraries' need
     `out`, and a tensor as `lse` to have one. Raises ArgumentError for tensors that
     do not fit each other.
     """
+    if pad is not False and _options.to_bool("pad", pad):
+        return _pad_call(decode, dict(locals()))
     texts, captures = trace_mods(score_mod, mask_mod)
     settings = Settings.read(
         layout=layout,
@@ -223,6 +229,7 @@ def prefill(
     out_scale: float | None = None,
     lse: Any = False,
     out: Any = None,
+    pad: bool = False,
     stream: int | None = None,
 ) -> Any:
     """Attention of new queries of a batch of sequences, as many of each as it has, to
@@ -243,6 +250,8 @@ def prefill(
     """
     if max_seqlen_q is None:
         raise ArgumentError("max_seqlen_q: expected a number, got None")
+    if pad is not False and _options.to_bool("pad", pad):
+        return _pad_call(prefill, dict(locals()))
     texts, captures = trace_mods(score_mod, mask_mod)
     settings = Settings.read(
         layout=layout,
@@ -269,6 +278,23 @@ def prefill(
         **name_state(init),
     }
     return run(tensors, captures, settings, lse, out, stream)
+
+
+def _pad_call(function: Any, given: dict[str, Any]) -> Any:
+    """A call with operands that kernels take, copied where they are not so."""
+    given["pad"] = False
+    given |= name_state(given.pop("init"))
+    for name in ("k_scales", "v_scales"):
+        if given[name] is not None:
+            raise ArgumentError(f"pad: expected none beside {name}")
+    fitted, scale, dv, wide = _padding.pad_operands(given, "k_cache", "v_cache", given["scale"])
+    states = (fitted.pop("init_o"), fitted.pop("init_lse"))
+    out = fitted["out"]
+    if out is not None and wide != dv:
+        fitted["out"] = out.new_empty((*out.shape[:-1], wide))
+    fitted |= {"scale": scale, "init": None if states[0] is None else states}
+    result = function(**fitted)
+    return result if wide == dv else _padding.cut(result, out, given["lse"], dv)
 
 
 def _read_output(out_scale: float | None, out: Any) -> dict[str, Any]:

@@ -102,16 +102,20 @@ def is_torch(value: Any) -> bool:
 _known_dtypes: dict[Any, str] = {}
 
 
-def _view_torch(name: str, value: Any) -> TensorView:
-    if not value.is_cuda:
+def _view_torch(name: str, value: Any, is_launched: bool = True) -> TensorView:
+    if is_launched and not value.is_cuda:
         raise _not_on_gpu(name, value.device)
     dtype = _known_dtypes.get(value.dtype)
     if dtype is None:
         dtype = _lookup(name, _TORCH_DTYPES, str(value.dtype))
         _known_dtypes[value.dtype] = dtype
-    return TensorView(
-        dtype, tuple(value.shape), value.stride(), value.data_ptr(), value.get_device()
-    )
+    address = value.data_ptr() if is_launched else 0
+    return TensorView(dtype, tuple(value.shape), value.stride(), address, value.get_device())
+
+
+def describe(name: str, value: Any) -> TensorView:
+    """A torch tensor without its address, wherever it lies: operators say where they want it."""
+    return _view_torch(name, value, is_launched=False)
 
 
 def _view_array(name: str, value: Any, device: int) -> TensorView:

@@ -53,6 +53,10 @@ class CompileError(AttnError):
         return found
 
 
+class CopyRemark(UserWarning):
+    """Operands that were copied, as `pad=True` asked."""
+
+
 class TraceError(AttnError):
     """A score_mod or mask_mod that cannot be traced. `str()` names the line of
     the function."""

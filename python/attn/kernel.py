@@ -18,6 +18,7 @@ from . import (
     _host,
     _library,
     _options,
+    _padding,
     _progress,
     _regions,
     _sizes,
@@ -215,6 +216,8 @@ class Kernel:
         self._request = request
         #: What score_mod and mask_mod read, by the launch's names.
         self.captures: dict[str, Any] = {}
+        #: Columns of tensors that the kernel has more of, since `pad` asked for it.
+        self._columns: dict[str, int] = {}
         #: PTX text.
         self.ptx: str = contents["ptx"]
         #: The plan, as it prints in IR.
@@ -229,6 +232,24 @@ class Kernel:
         other = copy.copy(self)
         other.captures = {f"capture{n}": tensor for n, tensor in enumerate(tensors)}
         return other
+
+    def with_columns(self, columns: Mapping[str, int]) -> Kernel:
+        """The same code for tensors of so many columns, which runs and simulations pad."""
+        other = copy.copy(self)
+        other._columns = dict(columns)
+        return other
+
+    def _widen(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Arrays of a run as the kernel takes them."""
+        inputs = {**{n: _capture.to_numpy(each) for n, each in self.captures.items()}, **inputs}
+        return _padding.widen_inputs(inputs, self._columns, self.launch)
+
+    def _cut(self, outputs: Mapping[str, NDArray[np.generic]]) -> dict[str, NDArray[np.generic]]:
+        """Outputs without the columns that padding added."""
+        return {
+            name: each[..., : self._columns[name]] if name in self._columns else each
+            for name, each in outputs.items()
+        }
 
     def __repr__(self) -> str:
         return f"<attn.Kernel {self.name} for {self.chip}, {record.describe_proofs(self.launch)}>"
@@ -301,23 +322,24 @@ class Kernel:
         Raises SimulationError when the launch cannot start, TypeError for
         elements of another type."""
         settings = Settings(seed, verify, corners, threads, sizes, progress)
-        inputs = {**{n: _capture.to_numpy(each) for n, each in self.captures.items()}, **inputs}
+        inputs = self._widen(inputs)
         request = self._request.make()
-        return simulate(self.name, self.ptx, self.launch, request, inputs, settings)
+        run = simulate(self.name, self.ptx, self.launch, request, inputs, settings)
+        return dataclasses.replace(run, outputs=self._cut(run.outputs)) if self._columns else run
 
     def run(self, **inputs: ArrayLike) -> dict[str, NDArray[np.generic]]:
         """What the kernel writes, by tensor name: on device 0 where there is a
         GPU, else on the simulator. Inputs as in `simulate`, but all of them.
         Copies to the GPU and back: for tensors that are there, `attention` and
         bundles are the fast ways."""
-        inputs = {**{n: _capture.to_numpy(each) for n, each in self.captures.items()}, **inputs}
+        given = {**{n: _capture.to_numpy(each) for n, each in self.captures.items()}, **inputs}
         read = [each["name"] for each in self.launch["tensors"] if each["access"] == "read"]
-        for name in (*inputs, *read):
+        for name in (*given, *read):
             if name not in read:
                 raise ArgumentError(
                     f'kernel {self.name}: tensor "{name}": expected one of {", ".join(read)}'
                 )
-            if name not in inputs:
+            if name not in given:
                 raise ArgumentError(
                     f'kernel {self.name}: tensor "{name}": missing; the kernel reads '
                     f"{', '.join(read)}"
@@ -326,7 +348,7 @@ class Kernel:
             run: Any = self.simulate
             outputs: dict[str, NDArray[np.generic]] = run(verify=False, **inputs).outputs
             return outputs
-        return _host.launch(self.load(), inputs)
+        return self._cut(_host.launch(self.load(), self._widen(inputs)))
 
     def load(self) -> runtime.LoadedKernel:
         """The kernel as `attn.runtime` launches it. Without ptxas the driver
@@ -393,6 +415,7 @@ def compile_problem(
     partials: str,
     debug_lines: bool,
     cache: bool,
+    pad: bool = False,
 ) -> Kernel:
     """attn.compile: `flags` has what states the problem without `problem`,
     `functions` is score_mod and mask_mod."""
@@ -404,6 +427,9 @@ def compile_problem(
         # Keys in one run are whole: there is nothing to merge.
         written = tuple(each for each in written if each != ("kv-splits", "1"))
         split_keys = False
+    columns: dict[str, int] = {}
+    if _options.to_bool("pad", pad):
+        written, columns = _padding.pad_flags(written, problem is not None)
     text, name = _read_problem(problem)
     if text is not None and any(function is not None for function in functions):
         raise ArgumentTypeError(
@@ -437,7 +463,8 @@ def compile_problem(
         options.append(("debug-lines", "true"))
     options += _options.format_plan(plan)
     request = _Request(text, name, written, tuple(options), regions, files)
-    return _get_kernel(request, tensors, _options.to_bool("cache", cache))
+    kernel = _get_kernel(request, tensors, _options.to_bool("cache", cache))
+    return kernel.with_columns(columns) if columns else kernel
 
 
 def _is_path(text: str) -> bool:
