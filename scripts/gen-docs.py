@@ -3,7 +3,8 @@
 
 docs/Dialect/Attn.md and docs/Passes.md are generated in whole from the td
 files; docs/Pipelines.md and docs/Targets.md have one generated part each, taken
-from attn-opt and attn-targets. The options of a problem, which attn-compile lists,
+from attn-opt and attn-targets, and so has docs/Conformance.md, whose cases are
+python/attn/conformance.py. The options of a problem, which attn-compile lists,
 become a table in docs/spec.md, fields of docs/launch-record.schema.json, and two
 modules of the Python package.
 
@@ -170,6 +171,18 @@ def launch_schema() -> str:
     return option_pages.make_schema(rows, SCHEMA.read_text(encoding="utf-8"))
 
 
+def conformance_page() -> str:
+    sys.path.insert(0, str(ROOT / "python"))
+    from attn import conformance
+
+    parts = ["| option | |\n|---|---|\n"]
+    parts += [f"| `{name}` | {meaning} |\n" for name, meaning in conformance.OPTIONS.items()]
+    for group, meaning in conformance.GROUPS.items():
+        parts += [f"\n## {group.capitalize()}\n\n{meaning}\n\n", conformance.make_table(group)]
+    return with_part(CONFORMANCE, "".join(parts))
+
+
+CONFORMANCE = ROOT / "docs/Conformance.md"
 PIPELINES = ROOT / "docs/Pipelines.md"
 SCHEMA = ROOT / "docs/launch-record.schema.json"
 SPEC = ROOT / "docs/spec.md"
@@ -179,6 +192,7 @@ PAGES = {
     ROOT / "docs/Passes.md": pass_page,
     PIPELINES: pipelines_page,
     TARGETS: targets_page,
+    CONFORMANCE: conformance_page,
     SPEC: spec_page,
     SCHEMA: launch_schema,
     ROOT / "python/attn/_problem.py": problem_module,

@@ -21,9 +21,11 @@ from ._serving_calls import decode, merge_states, mla_decode, prefill
 from ._signatures import attention, compile, prepare
 from .errors import (
     ArgumentError,
+    ArgumentTypeError,
     AttnError,
     BundleError,
     CompileError,
+    CopyRemark,
     Diagnostic,
     DriverError,
     LaunchError,
@@ -37,9 +39,11 @@ from .kernel import RUNGS, Kernel, Simulation, Target, compiler_version, targets
 __all__ = [
     "RUNGS",
     "ArgumentError",
+    "ArgumentTypeError",
     "AttnError",
     "BundleError",
     "CompileError",
+    "CopyRemark",
     "DecodePlan",
     "Diagnostic",
     "DriverError",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _decode, _query_tensors, _tensors
+from . import _debug_checks, _query_tensors, _tensors, _views, arrays
 from ._paged_problem import check_layout
-from .errors import ArgumentError
+from .errors import ArgumentError, ArgumentTypeError
 from .record import TensorView
 
 
@@ -33,36 +33,58 @@ def append_kv(
     table does not have, ids that the pool does not have, rows in front of cu_seqlens[0] or
     behind its last one. Torch tensors are written by torch's own operators on the current stream,
     without a wait for the device, so that it can be captured in a CUDA graph; numpy
-    arrays in place. Raises ArgumentError for tensors that do not fit each other.
+    arrays in place, bit for bit: uint16 and ml_dtypes' bfloat16 are one type. Raises
+    ArgumentError for tensors that do not fit each other, before anything is written.
     """
     order = check_layout(layout)
     tensors = {"k": k, "v": v, "k_cache": k_cache, "v_cache": v_cache}
     tensors |= {"page_table": page_table, "kv_lengths": kv_lengths}
     if cu_seqlens is not None:
         tensors["cu_seqlens"] = cu_seqlens
-    _check({name: _decode.view(name, each) for name, each in tensors.items()}, order)
+    _check({name: _views.view(name, each) for name, each in tensors.items()}, order)
+    for name in ("k_cache", "v_cache"):
+        _check_target(name, tensors[name])
+    if cu_seqlens is not None and _debug_checks.looks_at(cu_seqlens):
+        _debug_checks.check_counts("cu_seqlens", cu_seqlens, k.shape[0])
     if order == "hnd":
         k_cache, v_cache = k_cache.swapaxes(1, 2), v_cache.swapaxes(1, 2)
     places = (page_table, kv_lengths, cu_seqlens)
-    if _decode.is_numpy(k):
+    if _views.is_numpy(k):
         _append_numpy(((k, k_cache), (v, v_cache)), *places)
     elif _tensors.is_torch(k):
         _append_torch(((k, k_cache), (v, v_cache)), *places)
     else:
-        raise ArgumentError(
+        raise ArgumentTypeError(
             f'tensor "k": expected a torch tensor or a numpy array, got {type(k).__name__}'
         )
+
+
+def _check_target(name: str, pool: Any) -> None:
+    """What would stop the second pool's writing after the first one's."""
+    if _views.is_numpy(pool) and not pool.flags.writeable:
+        raise ArgumentError(f'tensor "{name}": expected an array that can be written to')
+    if _tensors.is_torch(pool):
+        import torch
+
+        if pool.requires_grad and torch.is_grad_enabled():
+            raise ArgumentError(f'tensor "{name}": expected a tensor that requires no grad')
+    strides = pool.strides if _views.is_numpy(pool) else pool.stride()
+    for axis, (extent, step) in enumerate(zip(pool.shape, strides, strict=True)):
+        if extent > 1 and step == 0:
+            raise ArgumentError(
+                f'tensor "{name}": expected memory for each element, got one for all of dimension {axis}'
+            )
 
 
 def _check(views: dict[str, TensorView], layout: str) -> None:
     counts = views.get("cu_seqlens")
     lengths = views["kv_lengths"]
-    _decode.check_lengths(lengths, views["page_table"], views["k"].device)
+    _views.check_lengths(lengths, views["page_table"], views["k"].device)
     if counts is not None:
-        _decode.check_counts("cu_seqlens", counts, lengths)
+        _views.check_counts("cu_seqlens", counts, lengths)
     for name in ("k", "v"):
         rows = views[name]
-        pool = _decode.turn_pool(f"{name}_cache", views[f"{name}_cache"], layout)
+        pool = _views.turn_pool(f"{name}_cache", views[f"{name}_cache"], layout)
         if len(rows.shape) != 3:
             what = "(batch, key heads, dim)" if counts is None else "(keys, key heads, dim)"
             raise ArgumentError(f'tensor "{name}": expected shape {what}, got {list(rows.shape)}')
@@ -75,6 +97,11 @@ def _check(views: dict[str, TensorView], layout: str) -> None:
         _query_tensors.expect(f"{name}_cache", "elements as its rows,", rows.dtype, pool.dtype)
         if pool.shape[0] == 0:
             raise ArgumentError(f'tensor "{name}_cache": expected at least one page, got none')
+        if 0 in pool.shape:
+            raise ArgumentError(
+                f'tensor "{name}_cache": expected pages with heads, keys and columns, got shape '
+                f"{list(views[f'{name}_cache'].shape)}"
+            )
         for other, each in ((name, rows), (f"{name}_cache", pool)):
             if each.device != views["k"].device:
                 raise ArgumentError(f'tensor "{other}": expected it on the device of k')
@@ -100,7 +127,8 @@ def _append_numpy(pairs: Any, table: Any, lengths: Any, counts: Any) -> None:
     ids = table[sequence, entry]
     exists = (ids >= 0) & (ids < pages)
     for rows, pool in pairs:
-        pool[ids[exists], place[exists] % page] = rows[row[exists]]
+        bits = arrays.to_bits(pool)
+        bits[ids[exists], place[exists] % page] = arrays.to_bits(rows)[row[exists]]
 
 
 def _append_torch(pairs: Any, table: Any, lengths: Any, counts: Any) -> None:
@@ -128,4 +156,7 @@ def _append_torch(pairs: Any, table: Any, lengths: Any, counts: Any) -> None:
     ids = torch.where(some, ids[source], 0)
     slots = torch.where(some, place[source].remainder(page), 0)
     for rows, pool in pairs:
+        if pool.element_size() == 1:
+            # torch moves no 8-bit floats by index; their bits are the same.
+            rows, pool = rows.view(torch.uint8), pool.view(torch.uint8)
         pool[ids, slots] = torch.where(some, rows[source], pool[0, 0])

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from . import _driver, _options, runtime
+from . import _driver, _options, _sizes, runtime
 from ._capture import Spec
 from ._problem import CALL_DEFAULTS
 from ._regions import Regions
@@ -129,11 +129,19 @@ def _check(views: Mapping[str, TensorView], packed: bool) -> None:
             raise ArgumentError(
                 f'tensor "{name}": expected an innermost stride of 1, got {view.strides[3]}'
             )
+    # Of packed sequences only o has been given a batch.
+    for name, shown, rank in (("o", "out", 4), ("lse", "lse", 2 if packed else 3)):
+        if name in views and len(views[name].shape) != rank:
+            raise ArgumentError(
+                f'tensor "{shown}": expected rank {rank}, got shape {list(views[name].shape)}'
+            )
     k, v = views["k"], views["v"]
     if k.shape[3] != q.shape[3]:
         raise ArgumentError(
             f'tensor "k": expected head dimension {q.shape[3]} as q, got {k.shape[3]}'
         )
+    for name, each in (("q", q), ("v", v)):
+        _sizes.check_dim(f'tensor "{name}"', each.shape[3], each.dtype)
     if v.shape[1:3] != k.shape[1:3]:
         raise ArgumentError(
             f'tensor "v": expected heads and keys {list(k.shape[1:3])} as k, got '

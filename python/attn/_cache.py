@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import os
 import pathlib
+import stat
 import tempfile
 import threading
 
@@ -46,14 +47,31 @@ def _seal(key: str, contents: bytes) -> bytes:
     return hashlib.sha256(f"{VERSION} {len(key)} {key} ".encode() + contents).digest()
 
 
+def _read_file(path: pathlib.Path) -> bytes | None:
+    """A file's bytes; None where there is none, and of what is no file: opening a pipe would
+    wait for its other end, and a device has none."""
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except (OSError, ValueError):
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return None
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            return file.read()
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
+
+
 def read(key: str) -> bytes | None:
     """The contents of a file, or None."""
     folder = get_folder()
     if folder is None:
         return None
-    try:
-        raw = (folder / key).read_bytes()
-    except OSError:
+    raw = _read_file(folder / key)
+    if raw is None:
         return None
     contents = raw[_HASH_BYTES:]
     return contents if _seal(key, contents) == raw[:_HASH_BYTES] else None
@@ -71,7 +89,7 @@ def write(key: str, contents: bytes) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(_seal(key, contents) + contents)
         os.replace(temporary, folder / key)
-    except OSError:
+    except (OSError, ValueError):
         if temporary is not None:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)

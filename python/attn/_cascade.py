@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from . import _decode, _options, _serving_calls, _tensors
+from . import _debug_checks, _naming, _options, _serving_calls, _tensors, _views, arrays
 from ._serving_settings import Settings
-from .errors import ArgumentError
+from .errors import ArgumentError, ArgumentTypeError
+from .record import TensorView
 
 
 class Level(NamedTuple):
@@ -53,54 +55,127 @@ def cascade(
     Takes torch tensors, which a CUDA graph may capture, and numpy's.
     Raises ArgumentError for tensors that do not fit each other.
     """
-    if not levels:
-        raise ArgumentError("levels: expected at least one, got none")
-    if not _decode.is_numpy(q) and not _tensors.is_torch(q):
-        raise ArgumentError(
-            f'tensor "q": expected a torch tensor or a numpy array, got {type(q).__name__}'
-        )
+    for name, each in (("q", q), ("k_cache", k_cache), ("v_cache", v_cache)):
+        if not _views.is_numpy(each) and not _tensors.is_torch(each):
+            raise ArgumentTypeError(
+                f'tensor "{name}": expected a torch tensor or a numpy array, got '
+                f"{type(each).__name__}"
+            )
     if len(q.shape) not in (3, 4):
         raise ArgumentError(
             'tensor "q": expected shape (batch, heads, dim) or (batch, heads, queries, dim), got '
             f"{list(q.shape)}"
         )
-    for number, level in enumerate(levels):
-        if not isinstance(level, Level):
-            raise ArgumentError(
-                f"level {number}: expected an attn.Level, got {type(level).__name__}"
-            )
+    if len(v_cache.shape) != 4:
+        raise ArgumentError(
+            f'tensor "v_cache": expected a pool of rank 4, got shape {list(v_cache.shape)}'
+        )
+    lse = _options.to_bool("lse", lse)
+    levels = _check_levels(levels, q.shape[0])
     init_state = _read_state(q, v_cache, init)
     options = {"layout": layout, "softcap": softcap, "scale": scale}
     rows = q[:, :, None] if len(q.shape) == 3 else q
     batch, heads, queries, _ = rows.shape
     # The heads of a query side by side: groups are then neighbours in memory.
     rows = rows.swapaxes(1, 2)
+    results: list[tuple[Any, Any]] = []
     states = _make_states(q, (len(levels), batch, queries, heads, v_cache.shape[-1]))
     for number, level in enumerate(levels):
         is_last = number == len(levels) - 1
         one = None if states is None else (states[0][number], states[1][number])
+        if one is not None and not _is_even(level):
+            # What no group has, of which only the device knows, has no keys in this level.
+            one[0].zero_()
+            one[1].fill_(float("-inf"))
         pools = {"k_cache": k_cache, "v_cache": v_cache, "sinks": sinks if is_last else None}
         pools |= init_state if is_last else _serving_calls.name_state(None)
-        if is_last and level.kv_lengths.shape[0] != batch:
-            raise ArgumentError(
-                f"level {number}: expected the keys of each of the {batch} sequences of q as the "
-                f"last level, got those of {level.kv_lengths.shape[0]} groups"
-            )
-        result = _attend(number, rows, pools, level, options | {"causal": is_last}, one)
-        if states is None:
-            results = [*results, result] if number else [result]
+        with _name_level(number):
+            results.append(_attend(rows, pools, level, options | {"causal": is_last}, one))
     if states is None:
         import numpy as np
 
         states = np.stack([each[0] for each in results]), np.stack([each[1] for each in results])
     flat = [each.reshape(len(levels), batch * queries, *each.shape[3:]) for each in states]
-    dtype = q.dtype if _tensors.is_torch(q) else _decode.view("q", q).dtype
-    o, log = _serving_calls.merge_states(*flat, dtype=dtype)
+    # uint16 is no name of a type.
+    element = q.dtype if _tensors.is_torch(q) else _views.view("q", q).dtype
+    o, log = _serving_calls.merge_states(*flat, dtype=element)
+    if _views.is_numpy(q):
+        o = arrays.carry(o, q.dtype)
     o = o.reshape(batch, queries, *o.shape[1:]).swapaxes(1, 2)
     log = log.reshape(batch, queries, heads).swapaxes(1, 2)
     if len(q.shape) == 3:
         o, log = o[:, :, 0], log[:, :, 0]
     return (o, log) if lse else o
+
+
+def _describe(name: str, value: Any) -> TensorView:
+    """A tensor of torch, wherever it lies, or numpy."""
+    return _tensors.describe(name, value) if _tensors.is_torch(value) else _views.view(name, value)
+
+
+def _is_even(level: Level) -> bool:
+    """Whether all groups of a level have as many sequences."""
+    return not _views.is_array(level.sequences) or not len(level.sequences.shape)
+
+
+def _check_levels(levels: Any, batch: int) -> list[Level]:
+    """The levels of a batch, whose groups have each of its sequences once: what lies on a
+    device is looked at for debugging only."""
+    if isinstance(levels, Level) or not isinstance(levels, Sequence):
+        raise ArgumentTypeError(
+            f"levels: expected a list of attn.Level, got {type(levels).__name__}"
+        )
+    if not levels:
+        raise ArgumentError("levels: expected at least one, got none")
+    for number, level in enumerate(levels):
+        if not isinstance(level, Level):
+            raise ArgumentTypeError(
+                f"level {number}: expected an attn.Level, got {type(level).__name__}"
+            )
+        with _name_level(number):
+            lengths = _describe("kv_lengths", level.kv_lengths)
+            table = _describe("page_table", level.page_table)
+            _views.check_lengths(lengths, table, None)
+            groups = lengths.shape[0]
+            if number == len(levels) - 1 and groups != batch:
+                raise ArgumentError(
+                    f"expected the keys of each of the {batch} sequences of q as the last level, "
+                    f"got those of {groups} groups"
+                )
+            if not _is_even(level):
+                _check_groups(level.sequences, lengths, batch)
+                continue
+            count = _options.to_integer("sequences", level.sequences, 1, 2**31 - 1)
+            if groups * count != batch:
+                raise ArgumentError(
+                    f"expected groups of the {batch} sequences of q, got {groups} of {count}"
+                )
+    return list(levels)
+
+
+def _check_groups(sequences: Any, lengths: TensorView, batch: int) -> None:
+    """Groups of different sizes cover the batch."""
+    _views.check_counts("sequences", _describe("sequences", sequences), lengths)
+    if not _debug_checks.looks_at(sequences):
+        return
+    _debug_checks.check_counts("sequences", sequences, batch, batch)
+    end = int(sequences[-1])
+    if end != batch:
+        raise ArgumentError(
+            f'tensor "sequences": expected the last group to end at {batch}, the sequences of q, '
+            f"got {end}"
+        )
+
+
+@contextlib.contextmanager
+def _name_level(number: int) -> Iterator[None]:
+    """Says of an error which level it is about, and what of it."""
+    try:
+        with _naming.rename({"cu_seqlens_q": "sequences"}):
+            yield
+    except ArgumentError as error:
+        error.args = (f"level {number}: {error}", *error.args[1:])
+        raise
 
 
 def _read_state(q: Any, v_cache: Any, init: tuple[Any, Any] | None) -> dict[str, Any]:
@@ -110,6 +185,7 @@ def _read_state(q: Any, v_cache: Any, init: tuple[Any, Any] | None) -> dict[str,
         each = state[name]
         if each is None:
             continue
+        _describe(name, each)
         if tuple(each.shape) != tuple(shape):
             raise ArgumentError(
                 f'tensor "{name}": expected shape {list(shape)}, got {list(each.shape)}'
@@ -131,7 +207,6 @@ def _make_states(q: Any, shape: tuple[int, ...]) -> tuple[Any, Any] | None:
 
 
 def _attend(
-    number: int,
     rows: Any,
     pools: dict[str, Any],
     level: Level,
@@ -142,22 +217,16 @@ def _attend(
     `rows` is q in that order."""
     batch, queries, heads, dim = rows.shape
     tensors = {"q": rows, **pools, "page_table": level.page_table, "kv_lengths": level.kv_lengths}
-    is_even = not hasattr(level.sequences, "shape")
+    is_even = _is_even(level)
     if is_even:
-        count = _options.to_integer("sequences", level.sequences, 1, 2**31 - 1)
-        groups = level.kv_lengths.shape[0]
-        if groups * count != batch:
-            raise ArgumentError(
-                f"level {number}: expected groups of the {batch} sequences of q, got {groups} "
-                f"of {count}"
-            )
+        groups, count = level.kv_lengths.shape[0], int(level.sequences)
         shape = (groups, count * queries, heads)
         tensors["q"] = rows.reshape(*shape, dim).swapaxes(1, 2)
     else:
         counts = level.sequences if queries == 1 else level.sequences * queries
         shape = (batch * queries, heads)
         tensors |= {"q": rows.reshape(*shape, dim), "cu_seqlens_q": counts}
-        options = options | {"max_seqlen_q": batch * queries}
+        options = options | {"max_seqlen_q": max(batch * queries, 1)}
     for name in ("init_o", "init_lse"):
         if pools[name] is not None:
             each = pools[name].reshape(*shape, *pools[name].shape[3:])

@@ -1,10 +1,11 @@
-"""What is on the device, looked at before a launch: for debugging, since it waits."""
+"""What lists and tables hold, looked at before a launch."""
 
 from __future__ import annotations
 
 import os
 from typing import Any
 
+from . import _views
 from .errors import ArgumentError
 
 
@@ -12,27 +13,41 @@ def _is_on() -> bool:
     return os.environ.get("ATTN_DEBUG_CHECKS", "") not in ("", "0")
 
 
-def check_counts(cu_seqlens: Any, rows: int, most: int) -> None:
-    """The same for where the queries of sequences begin: from 0, not decreasing, within `rows`,
-    and no more than `most` of each."""
-    if not _is_on():
-        return
+def looks_at(tensor: Any) -> bool:
+    """Whether the contents of a tensor are checked: in host memory always, on a device for
+    debugging, since it waits and cannot be captured in a CUDA graph."""
+    if _views.is_numpy(tensor):
+        return True
+    return _is_on() and hasattr(tensor, "tolist")
+
+
+def check_counts(name: str, counts: Any, rows: int, most: int | None = None) -> None:
+    """Raises ArgumentError unless places where sequences begin, and the last one ends, do not
+    decrease and lie within `rows`. With `most`, which bounds the queries of a sequence, they
+    begin with 0: kernels leave other rows as they are."""
     first = 0
-    for sequence, begin in enumerate(cu_seqlens.tolist()):
-        low, high = (first, min(rows, first + most)) if sequence else (0, 0)
-        if not low <= begin <= high:
+    for sequence, begin in enumerate(counts.tolist()):
+        high = 0 if most is not None and not sequence else rows
+        if not first <= begin <= high:
             what = f"sequence {sequence - 1} to end" if sequence else "sequence 0 to begin"
             raise ArgumentError(
-                f'tensor "cu_seqlens_q": expected {what} at {low} to {high}, with at most {most} of '
-                f"{rows} queries, got {begin}"
+                f'tensor "{name}": expected {what} at {first} to {high} of {rows} rows, got {begin}'
+            )
+        if most is not None and begin - first > most:
+            raise ArgumentError(
+                f"max_seqlen_q: expected at least {begin - first}, the queries of sequence "
+                f"{sequence - 1}, got {most}"
             )
         first = begin
 
 
-def check_batch(kv_lengths: Any, page_table: Any, page_size: int, pages: int) -> None:
+def check_batch(
+    kv_lengths: Any, page_table: Any, page_size: int, pages: int, selected: bool
+) -> None:
     """With ATTN_DEBUG_CHECKS=1 raises ArgumentError for a length that the table does not
-    hold and for an id that the pool does not have, at the sequence and position. Waits
-    for the device, so that it cannot be captured in a CUDA graph."""
+    hold and for an id that the pool does not have, at the sequence and position; where keys
+    are `selected` such ids are those of no keys. Waits for the device, so that it cannot be
+    captured in a CUDA graph."""
     if not _is_on():
         return
     held = page_table.shape[1] * page_size
@@ -43,7 +58,7 @@ def check_batch(kv_lengths: Any, page_table: Any, page_size: int, pages: int) ->
                 f'tensor "kv_lengths": sequence {sequence}: expected 0 to {held} keys, which its '
                 f"row of the table holds, got {length}"
             )
-        for position in range(-(-length // page_size)):
+        for position in range(0 if selected else -(-length // page_size)):
             page = rows[sequence][position]
             if not 0 <= page < pages:
                 raise ArgumentError(

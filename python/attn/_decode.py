@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from . import (
-    _capture,
     _debug_checks,
     _driver,
     _host,
     _host_inputs,
-    _options,
+    _naming,
     _paged_problem,
+    _sizes,
     _tensors,
+    _views,
     _work_plan,
     arrays,
     runtime,
@@ -22,7 +23,6 @@ from ._paged_problem import ROW_TENSORS, DecodeProblem
 from ._query_tensors import WIDE_TYPES, check_rope_of_queries, expect, find_out_group, read_init
 from ._row_tensors import NARROW_TYPES, check_rows, find_scale_group, get_row_strides
 from ._serving_settings import Settings
-from ._size_expr import SizeExpr
 from .errors import ArgumentError
 from .kernel import Kernel, get_chip
 from .record import DYNAMIC, Binder, TensorView, Workspace
@@ -31,89 +31,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-#: numpy's carriers of them.
-_CARRIERS = {arrays.CARRIERS[name][0]: name for name in WIDE_TYPES}
-_CARRIERS |= {
-    "uint8": "f8E4M3FN",
-    "bfloat16": "bf16",
-    "float8_e4m3fn": "f8E4M3FN",
-    "float8_e5m2": "f8E5M2",
-}
-#: Stands for host memory in the place of a device.
-_HOST = -1
 #: Shapes of tensors, and problems, that are kept.
 _KEPT_LAUNCHES = 64
 _KEPT_RUNNERS = 1024
 
 
-def is_numpy(value: Any) -> bool:
-    return type(value).__module__ == "numpy"
-
-
-def _view_numpy(name: str, value: NDArray[np.generic]) -> TensorView:
-    """An array in host memory as a view; bf16 is numpy's uint16, uint8 is e4m3."""
-    dtype = _CARRIERS.get(value.dtype.name)
-    if dtype is None:
-        dtype = {"int32": "i32", "int64": "i64", "float32": "f32"}.get(value.dtype.name)
-    if dtype is None:
-        raise ArgumentError(f'tensor "{name}": no kernel takes elements of {value.dtype}')
-    strides = tuple(step // value.dtype.itemsize for step in value.strides)
-    return TensorView(dtype, value.shape, strides, 0, -1)
-
-
-def view(name: str, value: Any, is_captured: bool = False) -> TensorView:
-    """Any tensor as a view; device -1 is host memory, of numpy only. Captured ones have
-    other element types."""
-    if not is_numpy(value):
-        return _tensors.view(name, value, 0)
-    if is_captured:
-        spec = _capture.describe(value)
-        # They are made dense on the way to a kernel.
-        return TensorView(spec.element, spec.shape, spec.row_major().strides, 0, _HOST)
-    return _view_numpy(name, value)
-
-
-def _check_integers(name: str, tensor: TensorView, rank: int, device: int | None) -> None:
-    """Lengths and tables: i32, dense, where the rest is."""
-    if tensor.dtype != "i32":
-        raise ArgumentError(
-            f'tensor "{name}": expected elements of i32, got {tensor.dtype}; nothing is converted'
-        )
-    if len(tensor.shape) != rank:
-        one = "(sequences + 1)" if name.startswith("cu_seqlens") else "(sequences)"
-        shape = one if rank == 1 else "(sequences, pages)"
-        raise ArgumentError(f'tensor "{name}": expected shape {shape}, got {list(tensor.shape)}')
-    # numpy's strides of no elements are 0.
-    if tensor.shape[-1] > 1 and 0 not in tensor.shape and tensor.strides[-1] != 1:
-        raise ArgumentError(
-            f'tensor "{name}": expected an innermost stride of 1, got {tensor.strides[-1]}'
-        )
-    if device is not None and tensor.device != device:
-        raise ArgumentError(
-            f'tensor "{name}": expected it on {_tensors.name_device(device)}, got '
-            f"{_tensors.name_device(tensor.device)}"
-        )
-
-
-def check_counts(name: str, counts: TensorView, lengths: TensorView) -> None:
-    """Where the rows of each sequence begin, and the end of the last ones."""
-    _check_integers(name, counts, 1, lengths.device)
-    expect(name, "one more than sequences,", lengths.shape[0] + 1, counts.shape[0])
-
-
-def check_lengths(lengths: TensorView, table: TensorView, device: int | None) -> None:
-    _check_integers("kv_lengths", lengths, 1, device)
-    _check_integers("page_table", table, 2, lengths.device)
-    if table.shape[0] != lengths.shape[0]:
-        raise ArgumentError(
-            f'tensor "page_table": expected a row for each of the {lengths.shape[0]} sequences '
-            f"of kv_lengths, got {table.shape[0]}"
-        )
-
-
 def _check_batch(views: Mapping[str, TensorView]) -> None:
     if "cu_seqlens_q" in views:
-        return check_counts("cu_seqlens_q", views["cu_seqlens_q"], views["kv_lengths"])
+        return _views.check_counts("cu_seqlens_q", views["cu_seqlens_q"], views["kv_lengths"])
     batch, given = views["q"].shape[0], views["kv_lengths"].shape[0]
     expect("kv_lengths", "a length for each sequence of q,", batch, given)
 
@@ -124,70 +49,10 @@ def _check_values(
     pages, _, page_size, _ = views["k"].shape
     if settings.max_seqlen_q is not None:
         counts, rows = tensors["cu_seqlens_q"], views["q"].shape[2]
-        _debug_checks.check_counts(counts, rows, settings.max_seqlen_q)
-    _debug_checks.check_batch(tensors["kv_lengths"], tensors["page_table"], page_size, pages)
-
-
-def turn_pool(name: str, pool: TensorView, layout: str) -> TensorView:
-    """A pool in the order (page, head, key, dim)."""
-    if len(pool.shape) != 4:
-        order = "pages, keys, heads, dim" if layout == "nhd" else "pages, heads, keys, dim"
-        raise ArgumentError(f'tensor "{name}": expected shape ({order}), got {list(pool.shape)}')
-    if layout == "hnd":
-        return pool
-    (p, n, h, d), (sp, sn, sh, sd) = pool.shape, pool.strides
-    return pool._replace(shape=(p, h, n, d), strides=(sp, sh, sn, sd))
-
-
-def turn_rows(name: str, rows: TensorView) -> TensorView:
-    """q or o as (batch, head, query, dim); of rank 3 it has one query."""
-    if len(rows.shape) == 3:
-        (b, h, d), (sb, sh, sd) = rows.shape, rows.strides
-        return rows._replace(shape=(b, h, 1, d), strides=(sb, sh, h * d, sd))
-    if len(rows.shape) != 4:
-        raise ArgumentError(
-            f'tensor "{name}": expected shape (batch, heads, dim) or (batch, heads, queries, '
-            f"dim), got {list(rows.shape)}"
-        )
-    return rows
-
-
-def turn_lse(name: str, lse: TensorView) -> TensorView:
-    """An LSE as (batch, head, query); of rank 2 it has one query."""
-    if len(lse.shape) == 2:
-        return lse._replace(shape=(*lse.shape, 1), strides=(*lse.strides, 1))
-    if len(lse.shape) != 3:
-        raise ArgumentError(
-            f'tensor "{name}": expected shape (batch, heads) or (batch, heads, queries), got '
-            f"{list(lse.shape)}"
-        )
-    return lse
-
-
-def turn_packed(name: str, rows: TensorView) -> TensorView:
-    """Queries or results of all sequences, or their LSE, as of a batch of 1 in the
-    order (batch, head, query, dim)."""
-    is_lse = name.endswith("lse")
-    if len(rows.shape) != (2 if is_lse else 3):
-        shape = "(queries, heads)" if is_lse else "(queries, heads, dim)"
-        raise ArgumentError(f'tensor "{name}": expected shape {shape}, got {list(rows.shape)}')
-    (n, h, *d), (sn, sh, *sd) = rows.shape, rows.strides
-    return rows._replace(shape=(1, h, n, *d), strides=(n * sn, sh, sn, *sd))
-
-
-def turn_latent(name: str, pool: TensorView) -> TensorView:
-    """A pool of latent rows, (pages, keys, dim) or with one key head behind the
-    keys, in the order (page, head, key, dim)."""
-    shape, strides = pool.shape, pool.strides
-    if len(shape) == 4 and shape[2] == 1:
-        shape, strides = (*shape[:2], shape[3]), (*strides[:2], strides[3])
-    if len(shape) != 3:
-        raise ArgumentError(
-            f'tensor "{name}": expected shape (pages, keys, dim) or (pages, keys, 1, dim), got '
-            f"{list(pool.shape)}"
-        )
-    (p, n, d), (sp, sn, sd) = shape, strides
-    return pool._replace(shape=(p, 1, n, d), strides=(sp, d, sn, sd))
+        if _debug_checks.looks_at(counts):
+            _debug_checks.check_counts("cu_seqlens_q", counts, rows, settings.max_seqlen_q)
+    batch = (tensors["kv_lengths"], tensors["page_table"])
+    _debug_checks.check_batch(*batch, page_size, pages, settings.selected)
 
 
 def _check_pools(
@@ -202,10 +67,7 @@ def _check_pools(
                 f'tensor "{name}": expected it on {_tensors.name_device(q.device)} as q, got '
                 f"{_tensors.name_device(pool.device)}"
             )
-        if pool.strides[3] != 1:
-            raise ArgumentError(
-                f'tensor "{name}": expected an innermost stride of 1, got {pool.strides[3]}'
-            )
+        expect(name, "an innermost stride of", 1, pool.strides[3] if pool.shape[3] > 1 else 1)
     columns = k.shape[3]
     if rope is not None:
         check_rows("k_rope", rope, k, q.dtype)
@@ -222,6 +84,9 @@ def _check_pools(
         raise ArgumentError(
             f'tensor "q": expected one of {", ".join(WIDE_TYPES)}, got {q.dtype}'
         )
+    _sizes.check_page_size('tensor "k_cache"', k.shape[2])
+    for name, pool in pools.items():
+        _sizes.check_dim(f'tensor "{name}"', pool.shape[3], pool.dtype)
 
 
 def turn_scale(name: str, scale: TensorView, batch: int, kv_heads: int) -> TensorView:
@@ -502,60 +367,81 @@ def shape_numpy(array: NDArray[np.generic], rank: int) -> NDArray[np.generic]:
     return array[:, :, 0] if rank == 3 else array
 
 
-def make_empty(problem: DecodeProblem) -> dict[str, NDArray[np.generic]]:
-    """The results of no queries, for which there is nothing to launch."""
+def make_empty(problem: DecodeProblem, q: NDArray[np.generic]) -> dict[str, NDArray[np.generic]]:
+    """The results of no queries or no sequences, for which there is nothing to launch."""
     import numpy as np
 
     batch = problem.batch if problem.max_queries is None else 1
     rows = (batch, problem.heads, problem.queries)
     o = np.zeros((*rows, problem.value_dim), arrays.CARRIERS[problem.out_type][0])
-    return {"o": o} | ({"lse": np.zeros(rows, np.float32)} if problem.lse else {})
+    dtypes = {"o": problem.out_type, "q": problem.dtype}
+    made = arrays.restore({"o": o}, {"q": q}, dtypes)
+    return made | ({"lse": np.zeros(rows, np.float32)} if problem.lse else {})
 
 
-def decode_numpy(
-    tensors: Mapping[str, Any], views: Mapping[str, TensorView], settings: Settings, lse: bool
-) -> Any:
+def _erase(array: NDArray[np.generic], rows: int) -> NDArray[np.generic]:
+    """Makes rows of a new result that no sequence has NaN, the first `rows` being of some."""
+    bits = arrays.to_bits(array)
+    bits[rows:] = ~bits.dtype.type(0)
+    return array
+
+
+def decode_numpy(tensors: Mapping[str, Any], settings: Settings, lse: bool) -> Any:
     """On arrays in host memory; new results, in q's rank."""
-    check_lengths(views["kv_lengths"], views["page_table"], _HOST)
-    _check_batch(views)
-    problem = make_problem(views, settings, lse)
-    _check_values(tensors, views, settings)
+    with _naming.rename(name_arguments(settings)):
+        views = read_views(tensors, settings)
+        _views.check_lengths(views["kv_lengths"], views["page_table"], _views.HOST)
+        _check_batch(views)
+        problem = make_problem(views, settings, lse)
+        _check_values(tensors, views, settings)
     rank = tensors["q"].ndim
     inputs = _host_inputs.arrange(tensors, settings) | _host_inputs.spread_scales(tensors, problem)
     outputs = (
-        make_empty(problem)
-        if 0 in views["q"].shape
-        else get_runner(problem, _HOST).run_numpy(inputs)
+        make_empty(problem, tensors["q"])
+        if 0 in (*views["q"].shape, problem.batch)
+        else get_runner(problem, _views.HOST).run_numpy(inputs)
     )
     if settings.max_seqlen_q is not None:
         o, log = outputs["o"][0].swapaxes(0, 1), outputs.get("lse")
-        return o if log is None else (o, log[0].T)
+        end = int(tensors["cu_seqlens_q"][-1])
+        o = _erase(o, end)
+        return o if log is None else (o, _erase(log[0].T, end))
     o = shape_numpy(outputs["o"], rank)
     return (o, shape_numpy(outputs["lse"], rank)) if lse else o
+
+
+def _check_ranks(ranks: Mapping[str, int]) -> None:
+    """Tensors beside q have its rank, LSEs one dimension less."""
+    for name, less in (("init_o", 0), ("init_lse", 1), ("q_rope", 0)):
+        if name in ranks:
+            expect(name, "beside q a rank of", ranks["q"] - less, ranks[name])
 
 
 def read_views(tensors: Mapping[str, Any], settings: Settings) -> dict[str, TensorView]:
     """Views by the kernel's names, in its order of dimensions."""
     views: dict[str, TensorView] = {}
+    ranks: dict[str, int] = {}
     for name, tensor in tensors.items():
         if tensor is None:
             continue
-        each = view("out" if name == "o" else name, tensor, is_captured=name.startswith("capture"))
+        each = _views.view("out" if name == "o" else name, tensor, is_captured=name.startswith("capture"))
+        ranks[name] = len(each.shape)
         is_state = name in ("init_o", "init_lse")
         if settings.max_seqlen_q is not None and (is_state or name in ("q", "o", "lse")):
-            each = turn_packed("out" if name == "o" else name, each)
+            each = _views.turn_packed("out" if name == "o" else name, each)
         elif name in ("q", "o", "init_o", "q_rope", "o_scales"):
-            each = turn_rows("out" if name == "o" else name, each)
+            each = _views.turn_rows("out" if name == "o" else name, each)
         elif name in ("lse", "init_lse"):
-            each = turn_lse(name, each)
+            each = _views.turn_lse(name, each)
         elif name == "k_cache" and settings.value_dim is not None:
-            each = turn_latent(name, each)
+            each = _views.turn_latent(name, each)
         elif name in ("k_cache", "v_cache"):
-            each = turn_pool(name, each, settings.layout)
+            each = _views.turn_pool(name, each, settings.layout)
         elif name in ROW_TENSORS:
             is_latent = settings.value_dim is not None
-            each = turn_latent(name, each) if is_latent else turn_pool(name, each, settings.layout)
+            each = _views.turn_latent(name, each) if is_latent else _views.turn_pool(name, each, settings.layout)
         views[name[0] if name.endswith("_cache") else name] = each
+    _check_ranks(ranks)
     turn_scales(views)
     return views
 
@@ -570,23 +456,30 @@ def get_lse_strides(lse: TensorView) -> tuple[int, int, int] | None:
     return lse.strides[0], lse.strides[1], lse.strides[2]
 
 
+def name_arguments(settings: Settings) -> Mapping[str, str]:
+    """What the call has other names for than the kernel."""
+    return _naming.LATENT if settings.value_dim is not None else {}
+
+
 def launch_decode(tensors: Mapping[str, Any], settings: Settings, stream: int | None) -> None:
     """Launches on tensors of a GPU: q, k_cache, v_cache, page_table, kv_lengths and o,
     and lse, sinks, init_o, init_lse, k_scale and v_scale where they are there; v_cache is
     None in the latent form."""
-    views = read_views(tensors, settings)
-    device = views["q"].device
-    check_lengths(views["kv_lengths"], views["page_table"], device)
-    _check_batch(views)
-    lse = views.get("lse")
-    if lse is not None:
-        expect("lse", "shape", list(views["q"].shape[:3]), list(lse.shape))
-    problem = make_problem(views, settings, lse is not None)
-    _check_values(tensors, views, settings)
+    with _naming.rename(name_arguments(settings)):
+        views = read_views(tensors, settings)
+        device = views["q"].device
+        _views.check_lengths(views["kv_lengths"], views["page_table"], device)
+        _check_batch(views)
+        lse = views.get("lse")
+        if lse is not None:
+            expect("lse", "shape", list(views["q"].shape[:3]), list(lse.shape))
+            expect("lse", "elements of", "f32", lse.dtype)
+        problem = make_problem(views, settings, lse is not None)
+        _check_values(tensors, views, settings)
     if lse is not None and settings.max_seqlen_q is None:
         problem = problem._replace(lse_strides=get_lse_strides(lse))
     # Maps of TMA have no extent of 0.
-    if 0 in views["q"].shape:
+    if 0 in (*views["q"].shape, *views["kv_lengths"].shape):
         return
     runner = get_runner(problem, device)
     names = _paged_problem.load(runner.kernel).names

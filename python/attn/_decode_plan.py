@@ -6,13 +6,24 @@ import ctypes
 from collections.abc import Sequence
 from typing import Any
 
-from . import _decode, _driver, _host, _host_inputs, _options, _paged_problem, _tensors, runtime
+from . import (
+    _decode,
+    _driver,
+    _host,
+    _host_inputs,
+    _options,
+    _paged_problem,
+    _sizes,
+    _tensors,
+    _views,
+    runtime,
+)
 from ._functional import Modification
 from ._memory import Memory
 from ._paged_problem import ROW_TENSORS
+from ._plan_checks import check_planned
+from ._process import OfProcess
 from ._row_tensors import (
-    check_planned_rows,
-    check_planned_state,
     get_row_strides,
     make_apart_views,
     make_row_views,
@@ -30,13 +41,16 @@ _I32 = 4
 
 
 def _make_key(operands: Sequence[Any]) -> object:
-    """What tells torch tensors apart but for their addresses."""
-    return tuple(
-        [
-            each if each is None else (each.shape, each.stride(), each.dtype, each.get_device())
-            for each in operands
-        ]
-    )
+    """What tells torch tensors apart but for their addresses; None of what has none."""
+    try:
+        return tuple(
+            [
+                each if each is None else (each.shape, each.stride(), each.dtype, each.get_device())
+                for each in operands
+            ]
+        )
+    except (AttributeError, TypeError):
+        return None
 
 
 def _join_results(o: Any, lse: Any, scales: Any) -> Any:
@@ -47,14 +61,14 @@ def _join_results(o: Any, lse: Any, scales: Any) -> Any:
 def _read_device(device: Any) -> int:
     if device is None:
         return 0 if _host.has_device() else _HOST
-    if device == "host":
+    if isinstance(device, str) and device == "host":
         return _HOST
     # A string has an index, too, which is a function.
     index = device if isinstance(device, str) else getattr(device, "index", device)
     return _options.to_integer("device", 0 if index is None else index, 0, 2**31 - 1)
 
 
-class DecodePlan:
+class DecodePlan(OfProcess):
     """Decode of batches of up to `batch` sequences of up to `max_pages` pages.
 
     The kernel, its workspaces and room for lengths and a table are made once.
@@ -158,6 +172,7 @@ class DecodePlan:
         count["kv_heads"] = heads if kv_heads is None else kv_heads
         count["value_dim"] = dim if value_dim is None else value_dim
         given = {name: _options.to_integer(name, n, 1, 2**31 - 1) for name, n in count.items()}
+        _sizes.check_page_size("page_size", given["page_size"])
         element = _options.get_dtype("dtype", dtype)
         strides = [
             _paged_problem.make_pool_strides(
@@ -187,11 +202,16 @@ class DecodePlan:
             "page_table": view("i32", (rows[0], self._max_pages), (self._max_pages,)),
         }
         for name, each in self._captures.items():
-            tensors[name] = _decode.view(name, each, is_captured=True)
+            tensors[name] = _views.view(name, each, is_captured=True)
         if is_latent:
             del tensors["v"]
         if _options.to_bool("sinks", sinks):
             tensors["sinks"] = view("f32", rows[1:2], ())
+        if scales is not None:
+            _options.to_text("scales", scales)
+        for name, size in (("row_bytes", row_bytes), ("page_stride", page_stride)):
+            if size is not None:
+                _options.to_integer(name, size, 1, 2**40)
         if row_bytes is not None and not (is_latent and (scales == "rows" or rope_apart)):
             raise ArgumentError(
                 "row_bytes: expected none but for a latent plan with scales of rows or rope_apart"
@@ -313,9 +333,9 @@ class DecodePlan:
         pages), on the device of the plan. Fewer sequences than `batch` are padded
         with length 0, fewer pages than `max_pages` with none, so that a length beyond a
         narrower table counts zeros up to what `max_pages` hold."""
-        lengths = _decode.view("kv_lengths", kv_lengths)
-        table = _decode.view("page_table", page_table)
-        _decode.check_lengths(lengths, table, self._device)
+        lengths = _views.view("kv_lengths", kv_lengths)
+        table = _views.view("page_table", page_table)
+        _views.check_lengths(lengths, table, self._device)
         for name, given, bound, what in (
             ("kv_lengths", lengths.shape[0], self._problem.batch, "sequences"),
             ("page_table", table.shape[1], self._max_pages, "pages of a sequence"),
@@ -405,10 +425,11 @@ class DecodePlan:
         torch has new ones made, numpy always."""
         if not self._planned:
             raise ArgumentError("DecodePlan: expected plan(kv_lengths, page_table) before run")
+        state = name_state(init)
         key = None
         if out is not None and _tensors.is_torch(q):
             operands = (q, k_cache, v_cache, sinks, out, lse, k_scale, v_scale)
-            operands += (k_scales, v_scales, k_rope, q_rope, *(init or (None, None)), out_scales)
+            operands += (k_scales, v_scales, k_rope, q_rope, *state.values(), out_scales)
             key = _make_key(operands)
             known = self._known.get(key)
             if known is not None:
@@ -416,15 +437,17 @@ class DecodePlan:
                 addresses = [at or operands[index].data_ptr() for index, at in places]
                 prepared(addresses, self._choose_stream(q, stream), self._addresses)
                 return _join_results(out, lse, out_scales)
+        _views.view("q", q)
+        _views.view("k_cache", k_cache)
         if self._problem.latent != (v_cache is None):
             wanted = "none" if self._problem.latent else "a pool of values"
             raise ArgumentError(f'tensor "v_cache": expected {wanted}, as the plan was made')
         tensors = {"q": q, "k_cache": k_cache, "v_cache": v_cache, "sinks": sinks}
         tensors |= {"k_scale": k_scale, "v_scale": v_scale, **self._captures}
         tensors |= {"k_scales": k_scales, "v_scales": v_scales, "k_rope": k_rope}
-        tensors |= {"q_rope": q_rope, **name_state(init)}
+        tensors |= {"q_rope": q_rope, **state}
         views = _decode.read_views(tensors, self._settings)
-        self._check(views)
+        check_planned(views, self._problem, self._device)
         if self._device == _HOST:
             for name, each in (("out", out), ("lse", lse), ("out_scales", out_scales)):
                 if each is not None:
@@ -454,71 +477,6 @@ class DecodePlan:
                 raise ArgumentError(f'tensor "{name}": expected none, as the plan was made')
         self._launch(views, (q, out, lse, out_scales), stream, key)
         return _join_results(out, lse, out_scales)
-
-    def _check(self, views: dict[str, TensorView]) -> None:
-        p = self._problem
-        expected = {
-            "q": (p.batch, p.heads, p.queries, p.query_columns),
-            "k": (p.kv_heads, p.page_size, p.key_columns),
-            "v": (p.kv_heads, p.page_size, p.value_dim),
-        }
-        strides = {"k": p.k_strides, "v": p.v_strides}
-        names = {"q": "q", "k": "k_cache", "v": "v_cache"}
-        for short, name in names.items():
-            if short not in views:
-                continue
-            each = views[short]
-            dtype = p.dtype if short == "q" else p.pool_dtype
-            if each.dtype != dtype:
-                raise ArgumentError(
-                    f'tensor "{name}": expected elements of {dtype}, got {each.dtype}'
-                )
-            if each.device != self._device:
-                where = ["host memory" if n < 0 else f"device {n}" for n in (self._device, each.device)]
-                raise ArgumentError(f'tensor "{name}": expected it on {where[0]}, got {where[1]}')
-            got = each.shape if short == "q" else each.shape[1:]
-            if got != expected[short]:
-                order = "(batch, heads, queries, dim)" if short == "q" else "(heads, keys, dim) of a page"
-                raise ArgumentError(
-                    f'tensor "{name}": expected {order} {list(expected[short])}, for which the plan '
-                    f"was made, got {list(got)}"
-                )
-            if short in strides and self._device != _HOST and each.strides[:3] != strides[short]:
-                raise ArgumentError(
-                    f'tensor "{name}": expected strides {[*strides[short], 1]} of (page, head, key, '
-                    f"dim), for which the plan was made, got {list(each.strides)}"
-                )
-        if not p.latent and views["k"].shape[0] != views["v"].shape[0]:
-            raise ArgumentError(
-                f'tensor "v_cache": expected {views["k"].shape[0]} pages as k_cache, got '
-                f'{views["v"].shape[0]}'
-            )
-        for name, tensor, is_planned in (
-            ("sinks", "sinks", p.sinks),
-            ("q_rope", "q_rope", p.q_rope_strides is not None),
-            ("init", "init_o", p.init is not None),
-        ):
-            if is_planned != (tensor in views):
-                wanted = "a tensor" if is_planned else "none"
-                raise ArgumentError(f'tensor "{name}": expected {wanted}, as the plan was made')
-        check_planned_state(views, p)
-        self._check_scales(views)
-        check_planned_rows(views, self._problem)
-
-    def _check_scales(self, views: dict[str, TensorView]) -> None:
-        expected = self._problem.descale_strides
-        if (expected is not None) != ("k_descale" in views):
-            wanted = "none" if expected is None else "a tensor"
-            raise ArgumentError(f'tensor "k_scale": expected {wanted}, as the plan was made')
-        for name, strides in zip("kv", expected or ((), ()), strict=True):
-            if expected is None or self._device == _HOST:
-                continue
-            got = views[f"{name}_descale"].strides
-            if got != strides:
-                raise ArgumentError(
-                    f'tensor "{name}_scale": expected strides {list(strides)} of (sequence, key '
-                    f"head), for which the plan was made, got {list(got)}"
-                )
 
     def _run_host(self, tensors: dict[str, Any], views: dict[str, TensorView]) -> Any:
         # The simulator has no open strides: a kernel for these pools.
@@ -561,15 +519,15 @@ class DecodePlan:
     ) -> None:
         q, out, lse, out_scales = given
         number = self._choose_stream(q, stream)
-        views["o"] = _decode.turn_rows("out", _decode.view("out", out))
+        views["o"] = _views.turn_rows("out", _views.view("out", out))
         if lse is not None:
-            each = _decode.view("lse", lse)
+            each = _views.view("lse", lse)
             views["lse"] = each._replace(
                 shape=(*each.shape, 1)[:3], strides=(*each.strides, 1)[:3]
             )
         if out_scales is not None:
-            each = _decode.view("out_scales", out_scales)
-            views["o_scales"] = _decode.turn_rows("out_scales", each)
+            each = _views.view("out_scales", out_scales)
+            views["o_scales"] = _views.turn_rows("out_scales", each)
         views |= self._make_batch_views()
         kernel = self._rest or _paged_problem.load(self._runner.kernel)
         names = kernel.names

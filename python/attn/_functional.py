@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Union
 
-from . import _attention, _capture, _options, _regions, _tensors
+from . import _attention, _capture, _options, _padding, _regions, _tensors, _views
 from ._attention import Options
-from .errors import ArgumentError
+from ._problem import CALL_NAMES
+from .errors import ArgumentError, ArgumentTypeError
 from .record import TensorView
 
 _OPTIONAL = ("sinks", "cu_seqlens_q", "cu_seqlens_k")
@@ -37,6 +38,10 @@ def to_window(window: Sequence[int | str | None] | None) -> str:
     """LEFT,RIGHT[,ALIGN] with -1 for unbounded; empty for none."""
     if window is None:
         return ""
+    if isinstance(window, str):
+        return window
+    if not isinstance(window, (tuple, list)):
+        window = _options.to_list("window", window)
     return ",".join("-1" if each is None else str(each) for each in window)
 
 
@@ -52,6 +57,13 @@ def to_bound(max_seqlen_q: Any) -> Any:
     return max_seqlen_q
 
 
+def read_lse(lse: Any) -> Any:
+    """Whether an LSE is wanted, or the tensor that it goes to."""
+    if isinstance(lse, bool) or (_views.is_array(lse) and len(lse.shape)):
+        return lse
+    return lse if hasattr(lse, "__dlpack__") else _options.to_bool("lse", lse)
+
+
 def attend(
     operands: tuple[Any, Any, Any],
     optional: tuple[Any, Any, Any],
@@ -61,11 +73,19 @@ def attend(
     lse: Any,
     out: Any,
     stream: int | None,
+    pad: Any = False,
 ) -> Any:
     """attn.attention: `optional` is sinks and both cumulative lengths, `options`
     has the values of _problem.CALL_NAMES."""
-    if type(lse).__module__ == "numpy":
-        lse = _options.to_bool("lse", lse)
+    lse = read_lse(lse)
+    if pad is not False and _options.to_bool("pad", pad):
+        operands, options, dv, wide = _pad(operands, options)
+        given = out
+        if out is not None and wide != dv:
+            out = out.new_empty((*out.shape[:-1], wide))
+        call = (operands, optional, mods, bound, options, lse, out, stream)
+        result = attend(*call)
+        return result if wide == dv else _padding.cut(result, given, lse, dv)
     q, k, v = operands
     if _tensors.is_torch(q):
         if stream is not None:
@@ -154,6 +174,17 @@ def _attend_arrays(
     return (given["o"], given["lse"]) if lse else given["o"]
 
 
+def _pad(
+    operands: tuple[Any, Any, Any], options: tuple[Any, ...]
+) -> tuple[tuple[Any, Any, Any], tuple[Any, ...], int, int]:
+    """Operands that kernels take, options with the scale of those that were given, and the
+    columns of o before and after."""
+    named = dict(zip(CALL_NAMES, options, strict=True))
+    tensors = dict(zip(("q", "k", "v"), operands, strict=True))
+    fitted, named["scale"], dv, wide = _padding.pad_operands(tensors, "k", "v", named["scale"])
+    return (fitted["q"], fitted["k"], fitted["v"]), tuple(named.values()), dv, wide
+
+
 def prepare(
     operands: tuple[Any, Any, Any],
     optional: tuple[Any, Any, Any],
@@ -163,15 +194,22 @@ def prepare(
     lse: Any,
     out: Any,
     chip: str,
+    pad: Any = False,
 ) -> None:
     """attn.prepare; the arguments are those of `attend`."""
-    if type(lse).__module__ == "numpy":
-        lse = _options.to_bool("lse", lse)
+    lse = read_lse(lse)
+    if _options.to_bool("pad", pad):
+        operands, options, dv, wide = _pad(operands, options)
+        out = None if wide != dv else out
     views = {}
     for name, tensor in _name_tensors(operands, optional, lse, out).items():
-        if tensor is not None:
+        if tensor is not None or name in ("q", "k", "v"):
+            if not _capture.is_tensor(tensor):
+                raise ArgumentTypeError(
+                    f'tensor "{name}": expected a tensor, got {type(tensor).__name__}'
+                )
             spec = _capture.describe(tensor)
             views[name] = TensorView(spec.element, spec.shape, spec.strides)
     score, mask, _, specs = trace_mods(mods)
     parsed = Options(options, lse is not False, bound, score, mask)
-    _attention.Call(views, specs, parsed, chip)
+    _attention.Call(views, specs, parsed, _options.to_text("chip", chip))

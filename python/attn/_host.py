@@ -55,12 +55,14 @@ def launch(
                 if tensor not in kernel.binder.written:
                     if tensor not in inputs:
                         raise ArgumentError(f'{name}: tensor "{tensor}": missing')
-                    array = arrays.to_elements(tensor, inputs[tensor], record.dtype)
-                    if array.shape != record.shape:
+                    # Its shape before it is made dense.
+                    given = arrays.read_elements(tensor, inputs[tensor], record.dtype)
+                    if given.shape != record.shape:
                         raise ArgumentError(
                             f'{name}: tensor "{tensor}": expected shape {list(record.shape)}, got '
-                            f"{list(array.shape)}"
+                            f"{list(given.shape)}"
                         )
+                    array = arrays.to_elements(tensor, given, record.dtype)
                     _as_strided(memory, record)[...] = array
                 address = ctypes.c_uint64()
                 status = driver.cuMemAlloc_v2(ctypes.byref(address), max(memory.nbytes, 1))
@@ -78,7 +80,8 @@ def launch(
                 )
                 _driver.check(status, "cuMemcpyDtoH", f'{name}: tensor "{tensor}"')
                 outputs[tensor] = np.ascontiguousarray(_as_strided(memory, views[tensor]))
-            return outputs
+            dtypes = {tensor: view.dtype for tensor, view in views.items()}
+            return arrays.restore(outputs, inputs, dtypes)
         finally:
             for view in views.values():
                 driver.cuMemFree_v2(view.address)

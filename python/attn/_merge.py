@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _decode, _options, _paged_problem
+from . import _decode, _options, _paged_problem, _views, arrays
 from .errors import ArgumentError
 from .record import TensorView
 
@@ -69,7 +69,7 @@ def launch_merge(partial_o: Any, partial_lse: Any, out: Any, lse: Any, stream: i
     """Launches on tensors of a GPU."""
     given = {"partial_o": partial_o, "partial_lse": partial_lse, "o": out, "lse": lse}
     views = {
-        name: _decode.view("out" if name == "o" else name, tensor) for name, tensor in given.items()
+        name: _views.view("out" if name == "o" else name, tensor) for name, tensor in given.items()
     }
     _check_partials(views["partial_o"], views["partial_lse"])
     shape = views["partial_o"].shape
@@ -94,13 +94,10 @@ def launch_merge(partial_o: Any, partial_lse: Any, out: Any, lse: Any, stream: i
 
 def merge_numpy(partial_o: Any, partial_lse: Any, dtype: Any) -> Any:
     """On arrays in host memory; new results."""
-    for name, array in (("partial_o", partial_o), ("partial_lse", partial_lse)):
-        if array.dtype.name != "float32":
-            raise ArgumentError(f'tensor "{name}": expected elements of f32, got {array.dtype}')
-    rows = _decode.view("partial_o", partial_o)
     # Arrays of the host are made dense on the way.
     _check_partials(
-        _lift(rows, True, True), _lift(_decode.view("partial_lse", partial_lse), True, False)
+        _lift(_views.view("partial_o", partial_o), True, True),
+        _lift(_views.view("partial_lse", partial_lse), True, False),
     )
     has_queries = partial_o.ndim == 5
     if not has_queries:
@@ -109,5 +106,5 @@ def merge_numpy(partial_o: Any, partial_lse: Any, dtype: Any) -> Any:
         partial_o.shape[-1], read_type(dtype), _decode.get_chip_of(-1), partial_o.shape[:-1]
     )
     outputs = kernel.run(partial_o=partial_o, partial_lse=partial_lse)
-    o, lse = outputs["o"], outputs["lse"]
+    o, lse = arrays.carry(outputs["o"], dtype), outputs["lse"]
     return (o, lse) if has_queries else (o[..., 0, :], lse[..., 0])

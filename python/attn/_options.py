@@ -6,11 +6,13 @@ from __future__ import annotations
 import math
 import numbers
 import operator
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ._problem import CALL_NAMES, KINDS, SWITCHES
+from .errors import ArgumentError, ArgumentTypeError
 
 #: The compiler's element types by the names that numpy, torch and JAX have.
 _DTYPES = {
@@ -41,7 +43,7 @@ def to_bool(what: str, value: Any) -> bool:
     plain = to_python(value)
     if isinstance(plain, int) and plain in (0, 1):
         return bool(plain)
-    raise TypeError(f"{what}: expected True or False, got {value!r}")
+    raise ArgumentTypeError(f"{what}: expected True or False, got {value!r}")
 
 
 def to_integer(what: str, value: Any, low: int, high: int) -> int:
@@ -49,9 +51,9 @@ def to_integer(what: str, value: Any, low: int, high: int) -> int:
     try:
         result = operator.index(to_python(value))
     except TypeError:
-        raise TypeError(f"{what}: expected an integer, got {value!r}") from None
+        raise ArgumentTypeError(f"{what}: expected an integer, got {value!r}") from None
     if not low <= result <= high:
-        raise ValueError(f"{what}: expected an integer from {low} to {high}, got {result}")
+        raise ArgumentError(f"{what}: expected an integer from {low} to {high}, got {result}")
     return result
 
 
@@ -59,19 +61,65 @@ def to_float(what: str, value: Any) -> float:
     """A finite number."""
     plain = to_python(value)
     if not isinstance(plain, numbers.Real):
-        raise TypeError(f"{what}: expected a number, got {value!r}")
+        raise ArgumentTypeError(f"{what}: expected a number, got {value!r}")
     try:
         result = float(plain)
     except OverflowError:
         result = math.inf
     if not math.isfinite(result):
-        raise ValueError(f"{what}: expected a finite number, got {value!r}")
+        raise ArgumentError(f"{what}: expected a finite number, got {value!r}")
     return result
+
+
+def to_cap(what: str, value: Any) -> float | None:
+    """A cap of scores above 0; of 0, as of None, there is none."""
+    if value is None:
+        return None
+    cap = to_float(what, value)
+    if cap < 0:
+        raise ArgumentError(f"{what}: expected a number of at least 0, where 0 is no cap, got {value!r}")
+    return cap or None
+
+
+def to_splits(what: str, value: Any) -> int | None:
+    """Into how many runs keys are cut; 0, as None, leaves it to the planner."""
+    return None if value is None else to_integer(what, value, 0, 65535) or None
+
+
+def settle_mask(causal: str | None, window: str | None) -> tuple[str | None, str | None]:
+    """A causal mask and a window, as texts or None, as at most one of them: with both a query
+    sees what both let it see, and a window without bounds hides nothing. Texts that are no
+    windows are the compiler's to refuse."""
+    found = None if window is None else re.fullmatch(r"(-?\d+),(-?\d+)(?:,(.*))?", window)
+    if found is None:
+        return causal, window
+    left, right, align = int(found[1]), int(found[2]), found[3]
+    if causal is not None:
+        own = causal or "top-left"
+        if align is not None and align != own:
+            raise ArgumentError(
+                f'causal: expected the alignment of the window, "{align}", got "{own}"'
+            )
+        align, right = own, 0
+        if left < 0:
+            return causal, None
+    elif left < 0 and right < 0:
+        return None, None
+    # The default has no name, so that all who mean it find one kernel.
+    named = "" if align in (None, "top-left") else f",{align}"
+    return None, f"{left},{right}{named}"
+
+
+def to_path(what: str, value: Any) -> str:
+    """A path as text."""
+    if isinstance(value, bytes) or not isinstance(value, (str, os.PathLike)):
+        raise ArgumentTypeError(f"{what}: expected a path, got {type(value).__name__}")
+    return os.fspath(value)
 
 
 def to_text(what: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{what}: expected a string, got {value!r}")
+        raise ArgumentTypeError(f"{what}: expected a string, got {value!r}")
     return value
 
 
@@ -80,15 +128,19 @@ def to_items(what: str, value: Any) -> list[tuple[Any, Any]]:
     if value is None:
         return []
     if not isinstance(value, Mapping):
-        raise TypeError(f"{what}: expected a dictionary, got {value!r}")
+        raise ArgumentTypeError(f"{what}: expected a dictionary, got {value!r}")
     return list(value.items())
 
 
 def to_list(what: str, value: Any) -> list[Any]:
     """The elements of a list, a tuple or an array of rank 1."""
-    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
-        raise TypeError(f"{what}: expected a sequence, got {value!r}")
-    return list(value)
+    if not isinstance(value, (str, bytes, Mapping, type)) and isinstance(value, Iterable):
+        try:
+            return list(value)
+        except TypeError:
+            # An array of rank 0 is no sequence, though its type has an iterator.
+            pass
+    raise ArgumentTypeError(f"{what}: expected a sequence, got {value!r}")
 
 
 def get_dtype(_: str, dtype: Any) -> str:
@@ -117,7 +169,7 @@ def _format_bool(what: str, value: Any) -> str:
 def _format_shape(what: str, value: Any) -> str:
     extents = to_list(what, value)
     if len(extents) != 4:
-        raise ValueError(
+        raise ArgumentError(
             f"{what}: expected (batch, heads, queries, head dimension), got {tuple(extents)}"
         )
     names = ("batch", "heads", "queries", "head dimension")
@@ -129,7 +181,7 @@ def _format_window(what: str, value: Any) -> str:
     bounds = to_list(what, value)
     align = bounds.pop() if len(bounds) == 3 else None
     if len(bounds) != 2:
-        raise ValueError(f"{what}: expected (left, right), got {value!r}")
+        raise ArgumentError(f"{what}: expected (left, right), got {value!r}")
     texts = [
         "-1" if each is None else str(to_integer(what, each, -1, 2**31 - 1)) for each in bounds
     ]
@@ -141,14 +193,14 @@ def _format_lengths(what: str, value: Any) -> str:
     if isinstance(value, Mapping):
         unknown = [each for each in value if each not in ("q", "k")]
         if unknown or "q" not in value:
-            raise ValueError(f"{what}: expected the keys q and k, got {', '.join(map(repr, value))}")
+            raise ArgumentError(f"{what}: expected the keys q and k, got {', '.join(map(repr, value))}")
         sides = [value["q"], *([value["k"]] if "k" in value else [])]
     else:
         sides = to_list(what, value)
         if not sides or not all(isinstance(each, Iterable) for each in sides):
             sides = [sides]
     if len(sides) > 2:
-        raise ValueError(
+        raise ArgumentError(
             f"{what}: expected lengths, or a pair of lengths of queries and of keys, got "
             f"{len(sides)} sequences"
         )
@@ -156,7 +208,7 @@ def _format_lengths(what: str, value: Any) -> str:
     for name, lengths in zip("qk", sides, strict=False):
         found = [_format_integer(f"{what}: {name}", each) for each in to_list(what, lengths)]
         if not found:
-            raise ValueError(f"{what}: expected at least one length of {name}, got none")
+            raise ArgumentError(f"{what}: expected at least one length of {name}, got none")
         texts.append(f"{name}:{','.join(found)}")
     return "/".join(texts)
 
@@ -165,7 +217,7 @@ def _format_numbers(what: str, value: Any) -> str:
     """Numbers that an i32 holds, one for each sequence."""
     found = [str(to_integer(what, each, -(2**31), 2**31 - 1)) for each in to_list(what, value)]
     if not found:
-        raise ValueError(f"{what}: expected at least one number, got none")
+        raise ArgumentError(f"{what}: expected at least one number, got none")
     return ",".join(found)
 
 
@@ -194,6 +246,21 @@ _FORMATS: dict[str, Callable[[str, Any], str | None]] = {
 }
 
 
+def _format_cap(what: str, value: Any) -> str | None:
+    cap = to_cap(what, value)
+    return None if cap is None else repr(cap)
+
+
+def _format_splits(what: str, value: Any) -> str | None:
+    splits = to_splits(what, value)
+    return None if splits is None else str(splits)
+
+
+#: Options with a number that stands for none.
+_SETTLED: dict[str, Callable[[str, Any], str | None]] = {
+    "softcap": _format_cap,
+    "kv_splits": _format_splits,
+}
 _DEFAULTS = {name: "true" if is_on else "false" for name, is_on in SWITCHES.items()}
 
 
@@ -207,19 +274,29 @@ def format_flags(flags: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
         kind = KINDS.get(name)
         if kind is None:
             known = ", ".join((*KINDS, "dtype"))
-            raise TypeError(f"compile() has no option {name!r}; a problem has {known}")
+            raise ArgumentTypeError(f"compile() has no option {name!r}; a problem has {known}")
         if isinstance(value, str) and kind != "type":
             text: str | None = value
         else:
-            text = _FORMATS[kind](name, value)
+            text = _SETTLED.get(name, _FORMATS[kind])(name, value)
         if kind == "shape":
             text = _add_dtype(value, str(text), flags.get("dtype"))
         # Defaults are left out, so that a problem has one key in the cache.
         if text is not None and text != _DEFAULTS.get(name):
             options.append((name.replace("_", "-"), text))
     if flags.get("dtype") is not None and flags.get("q") is None:
-        raise TypeError("dtype: expected q=(batch, heads, queries, head dimension) beside it")
-    return tuple(options)
+        raise ArgumentTypeError("dtype: expected q=(batch, heads, queries, head dimension) beside it")
+    return _settle(options)
+
+
+def _settle(options: list[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """The options with one mask at most."""
+    masks: dict[str, str | None] = {n: text for n, text in options if n in ("causal", "window")}
+    if "window" not in masks:
+        return tuple(options)
+    masks["causal"], masks["window"] = settle_mask(masks.get("causal"), masks["window"])
+    settled = [(name, masks.get(name, text)) for name, text in options]
+    return tuple((name, text) for name, text in settled if text is not None)
 
 
 def name_call_options(values: Sequence[Any]) -> dict[str, Any]:
@@ -236,10 +313,10 @@ def _add_dtype(q: Any, text: str, dtype: Any) -> str:
     """The shape of q with its element type."""
     if isinstance(q, str):
         if dtype is not None:
-            raise TypeError("dtype: expected none, since q as text has its type, such as 1x8x256x64xf16")
+            raise ArgumentTypeError("dtype: expected none, since q as text has its type, such as 1x8x256x64xf16")
         return text
     if dtype is None:
-        raise TypeError('q: expected dtype="float16" or another type beside the shape, got none')
+        raise ArgumentTypeError('q: expected dtype="float16" or another type beside the shape, got none')
     return f"{text}x{get_dtype('dtype', dtype)}"
 
 
@@ -251,7 +328,7 @@ def format_plan(plan: Mapping[str, Any] | None) -> list[tuple[str, str]]:
         if isinstance(plain, bool):
             plain = "true" if plain else "false"
         elif not isinstance(plain, (str, int, float)):
-            raise TypeError(f"plan: {name}: expected a number, a bool or a string, got {value!r}")
+            raise ArgumentTypeError(f"plan: {name}: expected a number, a bool or a string, got {value!r}")
         options.append(("set", f"{to_text('plan', name)}={plain}"))
     return options
 

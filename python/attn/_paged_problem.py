@@ -395,7 +395,7 @@ def to_bounds(window: Any) -> tuple[int, int]:
     """Keys to the left and right of a query's own, -1 for unbounded."""
     bounds = _options.to_list("window", window)
     if len(bounds) != 2:
-        raise ValueError(f"window: expected (left, right), got {window!r}")
+        raise ArgumentError(f"window: expected (left, right), got {window!r}")
     left, right = (
         -1 if each is None else _options.to_integer("window", each, -1, 2**31 - 1)
         for each in bounds

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from . import _decode, _merge, _options, _tensors
+from . import _decode, _merge, _options, _padding, _tensors, _views
 from ._functional import Modification
 from ._serving_settings import Settings, trace_mods
-from .errors import ArgumentError
+from .errors import ArgumentError, ArgumentTypeError
 
 
 def decode(
@@ -38,6 +38,7 @@ def decode(
     out_scale: float | None = None,
     lse: Any = False,
     out: Any = None,
+    pad: bool = False,
     stream: int | None = None,
 ) -> Any:
     """Attention of a batch of sequences to keys in pages.
@@ -85,12 +86,17 @@ def decode(
     queries, kv_idx its keys, both from 0. With `mask_mod` and several queries `causal`
     still hides keys, unless it is False.
 
+    With `pad` q and pools whose head dimension, strides or addresses no kernel takes are copied
+    at each call, with zeros behind their columns; an `attn.CopyRemark` says which.
+
     Returns o like q, or (o, lse) with `lse`. numpy arrays run on the GPU if there is
     one, else on the simulator; bf16 is uint16 and e4m3 uint8 there. Torch tensors go through the
     operator torch.ops.attn.decode, on the current stream; other libraries' need
     `out`, and a tensor as `lse` to have one. Raises ArgumentError for tensors that
     do not fit each other.
     """
+    if pad is not False and _options.to_bool("pad", pad):
+        return _pad_call(decode, dict(locals()))
     texts, captures = trace_mods(score_mod, mask_mod)
     settings = Settings.read(
         layout=layout,
@@ -223,25 +229,29 @@ def prefill(
     out_scale: float | None = None,
     lse: Any = False,
     out: Any = None,
+    pad: bool = False,
     stream: int | None = None,
 ) -> Any:
     """Attention of new queries of a batch of sequences, as many of each as it has, to
     keys in pages: chunked prefill and append.
 
     q is (queries, heads, dim), the queries of one sequence behind those of the one
-    before. `cu_seqlens_q`, i32 (batch + 1), says where each begins and the last one
-    ends, all within q; `max_seqlen_q` bounds the queries of a sequence. The last query
+    before. `cu_seqlens_q`, i32 (batch + 1), says where each begins, the first one with 0, and the last
+    one ends, all within q; `max_seqlen_q` bounds the queries of a sequence: numpy's are compared
+    with it, those of a device with ATTN_DEBUG_CHECKS=1. The last query
     of a sequence is at its last key: `kv_lengths` counts the new keys, which are in the
     cache already (`attn.append_kv`). Pools, also those of 8 bits with their scales, table,
     lengths and options are those of `attn.decode`.
 
-    Returns o like q, or (o, lse) with `lse` f32 (queries, heads). Rows of q behind the
-    last sequence stay as they were in `out`, and are not defined in a new o. numpy
-    arrays run on the GPU if there is one, else on the simulator. Raises ArgumentError
+    Returns o like q, or (o, lse) with `lse` f32 (queries, heads). Rows of q that no
+    sequence has, or that are beyond its bound, stay as they were in `out` and are NaN in a new
+    o and LSE. numpy arrays run on the GPU if there is one, else on the simulator. Raises ArgumentError
     for tensors that do not fit each other.
     """
     if max_seqlen_q is None:
         raise ArgumentError("max_seqlen_q: expected a number, got None")
+    if pad is not False and _options.to_bool("pad", pad):
+        return _pad_call(prefill, dict(locals()))
     texts, captures = trace_mods(score_mod, mask_mod)
     settings = Settings.read(
         layout=layout,
@@ -270,6 +280,23 @@ def prefill(
     return run(tensors, captures, settings, lse, out, stream)
 
 
+def _pad_call(function: Any, given: dict[str, Any]) -> Any:
+    """A call with operands that kernels take, copied where they are not so."""
+    given["pad"] = False
+    given |= name_state(given.pop("init"))
+    for name in ("k_scales", "v_scales"):
+        if given[name] is not None:
+            raise ArgumentError(f"pad: expected none beside {name}")
+    fitted, scale, dv, wide = _padding.pad_operands(given, "k_cache", "v_cache", given["scale"])
+    states = (fitted.pop("init_o"), fitted.pop("init_lse"))
+    out = fitted["out"]
+    if out is not None and wide != dv:
+        fitted["out"] = out.new_empty((*out.shape[:-1], wide))
+    fitted |= {"scale": scale, "init": None if states[0] is None else states}
+    result = function(**fitted)
+    return result if wide == dv else _padding.cut(result, out, given["lse"], dv)
+
+
 def _read_output(out_scale: float | None, out: Any) -> dict[str, Any]:
     """The settings of an output of 8 bits, e4m3 where it is not the caller's."""
     if out_scale is None:
@@ -283,7 +310,9 @@ def name_state(init: tuple[Any, Any] | None) -> dict[str, Any]:
     if init is None:
         return {"init_o": None, "init_lse": None}
     if not isinstance(init, (tuple, list)) or len(init) != 2 or any(each is None for each in init):
-        raise ArgumentError("init: expected a pair, o and its LSE")
+        got = type(init).__name__ if not isinstance(init, (tuple, list)) else f"{len(init)} of them"
+        got = "None among them" if got.startswith("2 ") else got
+        raise ArgumentTypeError(f"init: expected a pair, o and its LSE, got {got}")
     return dict(zip(("init_o", "init_lse"), init, strict=True))
 
 
@@ -299,7 +328,8 @@ def run(
     q = tensors["q"]
     for name in ("q", "k_cache", "page_table", "kv_lengths", "cu_seqlens_q"):
         if tensors.get(name, name) is None:
-            raise ArgumentError(f'tensor "{name}": expected a tensor, got None')
+            named = _decode.name_arguments(settings).get(name, name)
+            raise ArgumentTypeError(f'tensor "{named}": expected a tensor, got None')
     if _tensors.is_torch(q):
         if stream is not None:
             raise ArgumentError("stream: expected none, since torch tensors use torch's")
@@ -307,11 +337,11 @@ def run(
 
         return torch_serving.decode(tensors, captures, settings, lse, out)
     tensors |= _decode.name_captures(captures)
-    if _decode.is_numpy(q):
+    if _views.is_numpy(q):
         if out is not None:
             raise ArgumentError("out: expected none with numpy arrays, whose results are new")
-        views = _decode.read_views(tensors, settings)
-        return _decode.decode_numpy(tensors, views, settings, _options.to_bool("lse", lse))
+        return _decode.decode_numpy(tensors, settings, _options.to_bool("lse", lse))
+    _views.view("q", q)
     if out is None or lse is True:
         missing = "out" if out is None else "lse"
         raise ArgumentError(
@@ -342,7 +372,7 @@ def merge_states(
     merges what parts of a cache on several GPUs gave, and prefixes that sequences
     share. Raises ArgumentError for tensors that do not fit each other.
     """
-    if _decode.is_numpy(partial_o):
+    if _views.is_numpy(partial_o):
         if out is not None or lse is not None:
             raise ArgumentError("out: expected none with numpy arrays, whose results are new")
         return _merge.merge_numpy(partial_o, partial_lse, dtype)
@@ -352,6 +382,7 @@ def merge_states(
         from . import torch_serving
 
         return torch_serving.merge(partial_o, partial_lse, out, lse, dtype)
+    _views.view("partial_o", partial_o)
     _merge.check_given(out, lse)
     _merge.launch_merge(partial_o, partial_lse, out, lse, stream)
     return out, lse

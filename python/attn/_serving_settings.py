@@ -15,7 +15,7 @@ from .record import TensorView
 
 def check_partials(partials: Any) -> str:
     """The element type of the results of runs, which the launch merges."""
-    if partials not in ("auto", "f32", "f16", "bf16"):
+    if _options.to_text("partials", partials) not in ("auto", "f32", "f16", "bf16"):
         raise ArgumentError(f"partials: expected auto, f32, f16 or bf16, got {partials!r}")
     return str(partials)
 
@@ -66,7 +66,8 @@ class Settings(NamedTuple):
         out_scale: Any = None,
         partials: Any = "auto",
     ) -> Settings:
-        if run_keys is not None and kv_splits is not None:
+        splits = _options.to_splits("kv_splits", kv_splits)
+        if run_keys is not None and splits is not None:
             raise ArgumentError("run_keys: expected none beside kv_splits, which is another cut")
         bounds = None
         if window is not None:
@@ -75,9 +76,9 @@ class Settings(NamedTuple):
             _paged_problem.check_layout(layout),
             _options.to_bool("causal", causal),
             bounds,
-            None if softcap is None else _options.to_float("softcap", softcap),
+            _options.to_cap("softcap", softcap),
             None if scale is None else _options.to_float("scale", scale),
-            None if kv_splits is None else _options.to_integer("kv_splits", kv_splits, 1, 65535),
+            splits,
             None if value_dim is None else _options.to_integer("value_dim", value_dim, 1, 2**31 - 1),
             None
             if max_seqlen_q is None

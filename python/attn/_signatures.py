@@ -58,6 +58,7 @@ def compile(
     partials: str = "auto",
     debug_lines: bool = False,
     cache: bool = True,
+    pad: bool = False,
 ) -> Kernel:
     """Compiles an attention problem.
 
@@ -118,7 +119,8 @@ def compile(
     runs, which the same launch merges, where that is expected to be faster. `partials`
     is the type of what runs write for that: "f32", "f16" with a scale for each row or
     part of its columns, or "bf16"; "auto" is "f16" for latent attention (`rope_dim`),
-    else "f32".
+    else "f32". With `pad` a head dimension that no kernel takes becomes the next one that a kernel
+    does: `simulate` and `run` take arrays of the one that was stated, and give such.
 
     Kernels are cached in memory and on disk, by problem, plan, chip and
     compiler. Raises CompileError with the compiler's text and places.
@@ -169,6 +171,7 @@ def compile(
         partials=partials,
         debug_lines=debug_lines,
         cache=cache,
+        pad=pad,
     )
 
 
@@ -190,6 +193,7 @@ def attention(
     max_seqlen_q: int | None = None,
     lse: Any = False,
     out: Any = None,
+    pad: bool = False,
     stream: int | None = None,
 ) -> Any:
     """Attention on tensors on a GPU, on the current stream.
@@ -216,6 +220,8 @@ def attention(
 
     Torch tensors go through the operator torch.ops.attn.attention. Others, with
     __cuda_array_interface__ or DLPack, need `out`, and take the CUstream `stream`.
+    With `pad` torch tensors whose head dimension, strides or address no kernel takes
+    are copied, with zeros behind their columns; a `CopyRemark` says which.
 
     The first call with new shapes compiles a kernel for them, or takes it from
     the cache; dense operands in the order (batch, head, sequence, dim) or (batch,
@@ -238,6 +244,7 @@ def attention(
         lse,
         out,
         stream,
+        pad,
     )
 
 
@@ -260,6 +267,7 @@ def prepare(
     max_seqlen_q: int | None = None,
     lse: Any = False,
     out: Any = None,
+    pad: bool = False,
 ) -> None:
     """Compiles what `attention` with these arguments launches on `chip`, into
     the cache, without a GPU. Tensors may lie anywhere and need no contents
@@ -281,4 +289,5 @@ def prepare(
         lse,
         out,
         chip,
+        pad,
     )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _library, _options, _progress, arrays
 from .errors import SimulationError
+from .record import DYNAMIC
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 class Simulation:
     """A run on the simulator."""
 
-    #: What the kernel wrote, by tensor name; bf16 and fp8 as raw bits.
+    #: What the kernel wrote, by tensor name; bf16 and fp8 as raw bits, or of q's own type.
     outputs: dict[str, NDArray[np.generic]]
     #: Findings, deviations from the float64 reference, and counters.
     report: dict[str, Any]
@@ -68,6 +69,7 @@ def simulate(
     """Runs the kernel of a launch record."""
     library = _library.load()
     dtypes = {tensor["name"]: tensor["dtype"] for tensor in launch["tensors"]}
+    shapes = {tensor["name"]: tensor["shape"] for tensor in launch["tensors"]}
     watch = _progress.Watch(settings.progress)
     with _library.Handle("Simulation", library.attnSimulationCreate()) as run:
         settings.apply(run)
@@ -76,7 +78,9 @@ def simulate(
                 raise SimulationError(
                     f'array "{tensor}": expected one of {", ".join(dtypes)} for kernel {name}'
                 )
-            _set_input(run, tensor, value, dtypes[tensor])
+            array = arrays.read_elements(tensor, value, dtypes[tensor])
+            _check_shape(f'kernel {name}: input "{tensor}"', array.shape, shapes[tensor])
+            _set_input(run, tensor, array, dtypes[tensor])
         _progress.set_callback(run, watch)
         with request as problem, watch:
             report = library.attnSimulate(
@@ -87,11 +91,20 @@ def simulate(
         if not library.attnReportRan(report):
             raise SimulationError(f"kernel {name}: {library.attnReportGetError(report).text()}")
         return Simulation(
-            _get_outputs(report),
+            arrays.restore(_get_outputs(report), inputs, dtypes),
             json.loads(library.attnReportGetJSON(report).text()),
             library.attnReportGetText(report).text(),
             library.attnReportPassed(report),
         )
+
+
+def _check_shape(what: str, shape: Sequence[int], expected: Sequence[int]) -> None:
+    """Before an array is made dense: one that repeats an element may be larger than memory."""
+    if len(shape) != len(expected):
+        raise SimulationError(f"{what}: expected rank {len(expected)}, got {len(shape)}")
+    for axis, (want, got) in enumerate(zip(expected, shape, strict=True)):
+        if want not in (DYNAMIC, got):
+            raise SimulationError(f"{what}: dimension {axis}: expected {want}, got {got}")
 
 
 def _set_input(run: int, name: str, value: ArrayLike, dtype: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from .errors import ArgumentError
+from .errors import ArgumentError, ArgumentTypeError
 from .record import TensorView
 
 _TORCH_DTYPES = {
@@ -92,23 +92,30 @@ def name_device(device: int) -> str:
 def is_torch(value: Any) -> bool:
     """Whether `value` is a torch tensor, without importing torch."""
     module = type(value).__module__
-    return module == "torch" or module.startswith("torch.")
+    if module != "torch" and not module.startswith("torch."):
+        return False
+    # Element types and classes are torch's, too.
+    return not isinstance(value, type) and hasattr(value, "is_cuda")
 
 
 #: Names by torch's own objects, filled as they are met.
 _known_dtypes: dict[Any, str] = {}
 
 
-def _view_torch(name: str, value: Any) -> TensorView:
-    if not value.is_cuda:
+def _view_torch(name: str, value: Any, is_launched: bool = True) -> TensorView:
+    if is_launched and not value.is_cuda:
         raise _not_on_gpu(name, value.device)
     dtype = _known_dtypes.get(value.dtype)
     if dtype is None:
         dtype = _lookup(name, _TORCH_DTYPES, str(value.dtype))
         _known_dtypes[value.dtype] = dtype
-    return TensorView(
-        dtype, tuple(value.shape), value.stride(), value.data_ptr(), value.get_device()
-    )
+    address = value.data_ptr() if is_launched else 0
+    return TensorView(dtype, tuple(value.shape), value.stride(), address, value.get_device())
+
+
+def describe(name: str, value: Any) -> TensorView:
+    """A torch tensor without its address, wherever it lies: operators say where they want it."""
+    return _view_torch(name, value, is_launched=False)
 
 
 def _view_array(name: str, value: Any, device: int) -> TensorView:
@@ -129,7 +136,10 @@ def _view_array(name: str, value: Any, device: int) -> TensorView:
 
 
 def _view_dlpack(name: str, value: Any) -> TensorView:
-    capsule = value.__dlpack__()
+    try:
+        capsule = value.__dlpack__()
+    except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise ArgumentTypeError(f'tensor "{name}": expected DLPack of a tensor, got {error}') from None
     get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
     get_pointer.restype = ctypes.c_void_p
     get_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]

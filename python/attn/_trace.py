@@ -139,17 +139,27 @@ def is_scalar(value: object) -> bool:
     return isinstance(value, (bool, int, float))
 
 
-def _check(what: str, *values: Any) -> Graph:
-    """The graph of the operands; raises for what is neither value nor number."""
+def to_scalar(value: Any) -> Any:
+    """Numbers of numpy and torch, and their tensors of rank 0, as Python's own."""
+    kind = type(value)
+    if kind.__module__ in ("numpy", "torch") and getattr(value, "shape", None) == ():
+        return value.item()
+    return value
+
+
+def _read(what: str, *values: Any) -> tuple[Any, ...]:
+    """The graph of the operands, and the operands; raises for what is neither value nor
+    number."""
     graph = None
-    for value in values:
+    operands = tuple(map(to_scalar, values))
+    for value in operands:
         if isinstance(value, Value):
             graph = value.graph
         elif not is_scalar(value):
-            # A number of numpy or torch.
             raise fail(f"{what}: expected a number, got {type(value).__name__}")
-    assert graph is not None
-    return graph
+    if graph is None:
+        raise fail(f"{what}: expected a traced value, got numbers only")
+    return (graph, *operands)
 
 
 def convert(graph: Graph, value: Operand, type: str) -> Value:
@@ -184,14 +194,14 @@ def _unify(graph: Graph, least: str, *values: Operand) -> tuple[str, list[Value]
 
 
 def _arithmetic(name: str, a: Operand, b: Operand) -> Value:
-    graph = _check({"add": "+", "sub": "-", "mul": "*"}[name], a, b)
+    graph, a, b = _read({"add": "+", "sub": "-", "mul": "*"}[name], a, b)
     type, operands = _unify(graph, "i32", a, b)
     suffix = "f" if type == "f32" else "i"
     return graph.make(type, f"arith.{name}{suffix} {{}}, {{}} : {type}", *operands)
 
 
 def _integers(name: str, symbol: str, a: Operand, b: Operand, least: str = "i32") -> Value:
-    graph = _check(name, a, b)
+    graph, a, b = _read(name, a, b)
     type, operands = _unify(graph, least, a, b)
     if type == "f32":
         raise fail(f"{symbol}: expected integers, got a float")
@@ -213,7 +223,7 @@ def _is_from_score(value: Value) -> bool:
 
 
 def _divide(a: Operand, b: Operand) -> Value:
-    graph = _check("/", a, b)
+    graph, a, b = _read("/", a, b)
     if isinstance(a, Value) and a.type == "f32" and not isinstance(b, Value) and b:
         inverse = 1 / b
         # A product costs one instruction. It differs by rounding, which a score
@@ -232,7 +242,7 @@ def _log2(value: Operand) -> int | None:
 
 
 def _floor_divide(a: Operand, b: Operand) -> Value:
-    graph = _check("//", a, b)
+    graph, a, b = _read("//", a, b)
     type, _ = _unify(graph, "i32", a, b)
     if type == "f32":
         return function("floor", _divide(a, b))
@@ -246,7 +256,7 @@ def _floor_divide(a: Operand, b: Operand) -> Value:
 
 def _modulo(a: Operand, b: Operand) -> Value:
     """Python's: the result has the divisor's sign."""
-    graph = _check("%", a, b)
+    graph, a, b = _read("%", a, b)
     type, _ = _unify(graph, "i32", a, b)
     if type != "f32" and _log2(b) is not None:
         assert isinstance(b, int)
@@ -255,6 +265,7 @@ def _modulo(a: Operand, b: Operand) -> Value:
 
 
 def _power(base: Operand, exponent: Operand) -> Value:
+    graph, base, exponent = _read("**", base, exponent)
     if isinstance(exponent, Value) or not isinstance(base, Value):
         raise fail("**: expected a constant exponent, got a traced one")
     if exponent == 0.5:
@@ -262,7 +273,7 @@ def _power(base: Operand, exponent: Operand) -> Value:
     if int(exponent) != exponent or not abs(exponent) <= 64:
         raise fail(f"**: expected 0.5 or an integer from -64 to 64, got {exponent}")
     least = "f32" if isinstance(exponent, float) or exponent < 0 else "i32"
-    type, (square,) = _unify(base.graph, least, base)
+    type, (square,) = _unify(graph, least, base)
     result = None
     remaining = abs(int(exponent))
     while remaining:
@@ -288,7 +299,7 @@ _PREDICATES = {
 
 
 def _compare(symbol: str, a: Operand, b: Operand) -> Value:
-    graph = _check(symbol, a, b)
+    graph, a, b = _read(symbol, a, b)
     type, operands = _unify(graph, "i1" if symbol in ("==", "!=") else "i32", a, b)
     of_float, of_integer = _PREDICATES[symbol]
     op = f"arith.cmpf {of_float}" if type == "f32" else f"arith.cmpi {of_integer}"
@@ -314,14 +325,14 @@ FLOAT_FUNCTIONS: dict[str, tuple[str, Callable[[float], float]]] = {
 
 def function(name: str, value: Operand) -> Value:
     """One of the functions of a float."""
-    graph = _check(name, value)
+    graph, value = _read(name, value)
     _, (operand,) = _unify(graph, "f32", value)
     return graph.make("f32", f"{FLOAT_FUNCTIONS[name][0]} {{}} : f32", operand)
 
 
 def absolute(value: Operand) -> Value:
     """The absolute value, of the operand's type."""
-    graph = _check("abs", value)
+    graph, value = _read("abs", value)
     type, (operand,) = _unify(graph, "i32", value)
     op = "math.absf" if type == "f32" else "math.absi"
     return graph.make(type, f"{op} {{}} : {type}", operand)
@@ -329,7 +340,7 @@ def absolute(value: Operand) -> Value:
 
 def extreme(name: str, a: Operand, b: Operand) -> Value:
     """The minimum or maximum; of a NaN it is NaN."""
-    graph = _check(f"{name}imum", a, b)
+    graph, a, b = _read(f"{name}imum", a, b)
     type, operands = _unify(graph, "i32", a, b)
     op = f"arith.{name}imumf" if type == "f32" else f"arith.{name}si"
     return graph.make(type, f"{op} {{}}, {{}} : {type}", *operands)
@@ -337,7 +348,7 @@ def extreme(name: str, a: Operand, b: Operand) -> Value:
 
 def select(condition: Operand, a: Operand, b: Operand) -> Value:
     """`a` where `condition` holds, else `b`."""
-    graph = _check("where", condition, a, b)
+    graph, condition, a, b = _read("where", condition, a, b)
     if isinstance(condition, Value) and condition.type != "i1":
         raise fail(f"where: expected a condition of type bool, got {condition.type}")
     type, operands = _unify(graph, "i1", a, b)
@@ -347,14 +358,14 @@ def select(condition: Operand, a: Operand, b: Operand) -> Value:
 
 def logical_not(value: Operand) -> Value:
     """The negation of a bool."""
-    graph = _check("logical_not", value)
+    graph, value = _read("logical_not", value)
     condition = convert(graph, value, "i1")
     return graph.make("i1", "arith.xori {}, {} : i1", condition, graph.constant(True, "i1"))
 
 
 def logical(name: str, a: Operand, b: Operand) -> Value:
     """and, or or xor of what the operands are as bools."""
-    graph = _check(f"logical_{name}", a, b)
+    graph, a, b = _read(f"logical_{name}", a, b)
     operands = [convert(graph, each, "i1") for each in (a, b)]
     return graph.make("i1", f"arith.{name}i {{}}, {{}} : i1", *operands)
 

@@ -7,7 +7,10 @@ taken too.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from .errors import ArgumentTypeError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,6 +31,35 @@ CARRIERS: dict[str, tuple[str, int]] = {
 
 #: Names of the types of `ml_dtypes` that numpy has no carrier for.
 _FOREIGN = {"bf16": "bfloat16", "f8E4M3FN": "float8_e4m3fn", "f8E5M2": "float8_e5m2"}
+#: Element types by the names of what carries them; uint8 alone is e4m3.
+_ELEMENTS = {carrier: name for name, (carrier, _) in reversed(CARRIERS.items())}
+_ELEMENTS |= {"uint8": "f8E4M3FN"} | {name: element for element, name in _FOREIGN.items()}
+
+
+def find_element(dtype: np.dtype[np.generic]) -> str | None:
+    """The element type that elements of `dtype` carry, None where there is none: of Python's
+    objects, of records, of another byte order."""
+    return _ELEMENTS.get(dtype.name) if dtype.isnative and not dtype.names else None
+
+
+def to_bits(array: NDArray[np.generic]) -> NDArray[np.generic]:
+    """The same memory as unsigned integers. One element type may have two carriers, between
+    which numpy would convert the numbers that it takes them for: bits stay what they are."""
+    return array.view(f"u{array.dtype.itemsize}")
+
+
+def restore(
+    outputs: Mapping[str, NDArray[np.generic]], inputs: Mapping[str, Any], dtypes: Mapping[str, str]
+) -> dict[str, NDArray[np.generic]]:
+    """Outputs with the carrier of q where they have its element type; `dtypes` has the element
+    types by the names of tensors."""
+    given = getattr(inputs.get("q"), "dtype", None)
+    if getattr(given, "itemsize", None) is None:
+        return dict(outputs)
+    return {
+        name: each.view(given) if dtypes[name] == dtypes["q"] else each
+        for name, each in outputs.items()
+    }
 
 
 def to_bf16(values: ArrayLike) -> NDArray[np.uint16]:
@@ -47,12 +79,30 @@ def from_bf16(bits: ArrayLike) -> NDArray[np.float32]:
     return (np.asarray(bits, dtype=np.uint16).astype(np.uint32) << 16).view(np.float32)
 
 
-def to_elements(name: str, value: ArrayLike, dtype: str) -> NDArray[np.generic]:
-    """`value` as a dense array whose elements are `dtype`. Raises TypeError for
-    elements of another kind: nothing is converted silently."""
+def carry(array: NDArray[np.generic], dtype: Any) -> NDArray[np.generic]:
+    """`array` with the carrier that `dtype` is, where that is a type of numpy or another package
+    of the same width; a type by its name has numpy's."""
     import numpy as np
 
-    array = np.asarray(value)
+    if dtype is None or isinstance(dtype, str) or not isinstance(dtype, (type, np.dtype)):
+        return array
+    return array.view(np.dtype(dtype))
+
+
+def read(name: str, value: ArrayLike) -> NDArray[np.generic]:
+    """`value` as an array, which shares its memory if it is one."""
+    import numpy as np
+
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ArgumentTypeError(f'array "{name}": expected an array, got {error}') from None
+
+
+def read_elements(name: str, value: ArrayLike, dtype: str) -> NDArray[np.generic]:
+    """`value` as an array whose elements are `dtype`, as it lies in memory. Raises
+    ArgumentTypeError for elements of another kind: nothing is converted silently."""
+    array = read(name, value)
     carrier, width = CARRIERS[dtype]
     is_raw = carrier.startswith("uint")
     kind = array.dtype
@@ -65,6 +115,14 @@ def to_elements(name: str, value: ArrayLike, dtype: str) -> NDArray[np.generic]:
         fits = kind == carrier
     if not fits:
         expected = f"{carrier} (the bits of {dtype})" if is_raw else carrier
-        raise TypeError(f'array "{name}": expected elements of {expected}, got {kind}')
+        raise ArgumentTypeError(f'array "{name}": expected elements of {expected}, got {kind}')
+    return array
+
+
+def to_elements(name: str, value: ArrayLike, dtype: str) -> NDArray[np.generic]:
+    """The same, as a dense array of numpy's carrier."""
+    import numpy as np
+
     # ascontiguousarray would give an array of rank 0 another rank.
-    return np.asarray(array, order="C").view(carrier)
+    array = np.asarray(read_elements(name, value, dtype), order="C")
+    return array.view(CARRIERS[dtype][0])

@@ -396,7 +396,7 @@ def tune(options: argparse.Namespace) -> int:
     cache = _cache.get_folder()
     if path is None and cache is not None:
         path = cache / "autotune.json"
-    known = {each.key(): each for each in read_results(path)} if path and path.exists() else {}
+    known = {each.key(): each for each in read_results(path)} if path and path.is_file() else {}
     progress = _Progress(len(work))
     start, failed = time.monotonic(), 0
     for index, (folder, problem) in enumerate(work):

@@ -172,4 +172,6 @@ def read(path: str | os.PathLike[str]) -> Bundle:
         data = pathlib.Path(path).read_bytes()
     except OSError as error:
         raise BundleError(f"{os.fspath(path)}: {error.strerror}") from None
-    return parse(data, os.fspath(path))
+    except ValueError as error:
+        raise BundleError(f"{os.fspath(path)!r}: {error}") from None
+    return parse(data, str(os.fspath(path)))

@@ -53,6 +53,10 @@ class CompileError(AttnError):
         return found
 
 
+class CopyRemark(UserWarning):
+    """Operands that were copied, as `pad=True` asked."""
+
+
 class TraceError(AttnError):
     """A score_mod or mask_mod that cannot be traced. `str()` names the line of
     the function."""
@@ -86,8 +90,12 @@ class LaunchError(AttnError):
 
 
 class ArgumentError(LaunchError, ValueError):
-    """Tensors that the kernel cannot take: names, shapes, strides, dtypes or
-    devices."""
+    """An argument with a value that nothing can be made of: shapes, strides, element
+    types or devices of tensors, numbers out of range, unknown names."""
+
+
+class ArgumentTypeError(ArgumentError, TypeError):
+    """An argument of another type than the call takes."""
 
 
 class DriverError(LaunchError):

@@ -18,14 +18,24 @@ from . import (
     _host,
     _library,
     _options,
+    _padding,
     _progress,
     _regions,
+    _sizes,
     bundle,
     record,
     runtime,
 )
 from ._simulation import Settings, Simulation, simulate
-from .errors import ArgumentError, CompileError, Diagnostic, DriverError, LibraryError
+from .errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    CompileError,
+    Diagnostic,
+    DriverError,
+    LibraryError,
+    RecordError,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,7 +93,19 @@ _COMPILER_KEY = "compiler"
 def _read_compiler() -> dict[str, Any] | None:
     """The compiler that filled the cache, for machines that have none."""
     raw = _cache.read(_COMPILER_KEY)
-    return json.loads(raw) if raw is not None else None
+    if raw is None:
+        return None
+    try:
+        found = json.loads(raw)
+        known = {name: found[name] for name in ("identity", "assembler", "targets")}
+        rows = [Target(*row) for row in known["targets"]]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
+    is_named = isinstance(known["identity"], str) and isinstance(known["assembler"], str)
+    is_typed = all(
+        isinstance(row.chip, str) and isinstance(row.compute_capability, int) for row in rows
+    )
+    return known if is_named and is_typed else None
 
 
 def _write_compiler() -> None:
@@ -194,6 +216,8 @@ class Kernel:
         self._request = request
         #: What score_mod and mask_mod read, by the launch's names.
         self.captures: dict[str, Any] = {}
+        #: Columns of tensors that the kernel has more of, since `pad` asked for it.
+        self._columns: dict[str, int] = {}
         #: PTX text.
         self.ptx: str = contents["ptx"]
         #: The plan, as it prints in IR.
@@ -208,6 +232,24 @@ class Kernel:
         other = copy.copy(self)
         other.captures = {f"capture{n}": tensor for n, tensor in enumerate(tensors)}
         return other
+
+    def with_columns(self, columns: Mapping[str, int]) -> Kernel:
+        """The same code for tensors of so many columns, which runs and simulations pad."""
+        other = copy.copy(self)
+        other._columns = dict(columns)
+        return other
+
+    def _widen(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Arrays of a run as the kernel takes them."""
+        inputs = {**{n: _capture.to_numpy(each) for n, each in self.captures.items()}, **inputs}
+        return _padding.widen_inputs(inputs, self._columns, self.launch)
+
+    def _cut(self, outputs: Mapping[str, NDArray[np.generic]]) -> dict[str, NDArray[np.generic]]:
+        """Outputs without the columns that padding added."""
+        return {
+            name: each[..., : self._columns[name]] if name in self._columns else each
+            for name, each in outputs.items()
+        }
 
     def __repr__(self) -> str:
         return f"<attn.Kernel {self.name} for {self.chip}, {record.describe_proofs(self.launch)}>"
@@ -257,7 +299,7 @@ class Kernel:
         """The text of a rung: problem, plan, tile, barrier, thread, nvvm, launch,
         llvm or ptx."""
         if rung not in RUNGS or rung == "cubin":
-            raise ValueError(f"expected one of {', '.join(RUNGS[:-1])}, got {rung!r}")
+            raise ArgumentError(f"expected one of {', '.join(RUNGS[:-1])}, got {rung!r}")
         return bytes(self._request.run(rung)["output"]).decode()
 
     def simulate(
@@ -280,23 +322,24 @@ class Kernel:
         Raises SimulationError when the launch cannot start, TypeError for
         elements of another type."""
         settings = Settings(seed, verify, corners, threads, sizes, progress)
-        inputs = {**{n: _capture.to_numpy(each) for n, each in self.captures.items()}, **inputs}
+        inputs = self._widen(inputs)
         request = self._request.make()
-        return simulate(self.name, self.ptx, self.launch, request, inputs, settings)
+        run = simulate(self.name, self.ptx, self.launch, request, inputs, settings)
+        return dataclasses.replace(run, outputs=self._cut(run.outputs)) if self._columns else run
 
     def run(self, **inputs: ArrayLike) -> dict[str, NDArray[np.generic]]:
         """What the kernel writes, by tensor name: on device 0 where there is a
         GPU, else on the simulator. Inputs as in `simulate`, but all of them.
         Copies to the GPU and back: for tensors that are there, `attention` and
         bundles are the fast ways."""
-        inputs = {**{n: _capture.to_numpy(each) for n, each in self.captures.items()}, **inputs}
+        given = {**{n: _capture.to_numpy(each) for n, each in self.captures.items()}, **inputs}
         read = [each["name"] for each in self.launch["tensors"] if each["access"] == "read"]
-        for name in (*inputs, *read):
+        for name in (*given, *read):
             if name not in read:
                 raise ArgumentError(
                     f'kernel {self.name}: tensor "{name}": expected one of {", ".join(read)}'
                 )
-            if name not in inputs:
+            if name not in given:
                 raise ArgumentError(
                     f'kernel {self.name}: tensor "{name}": missing; the kernel reads '
                     f"{', '.join(read)}"
@@ -305,7 +348,7 @@ class Kernel:
             run: Any = self.simulate
             outputs: dict[str, NDArray[np.generic]] = run(verify=False, **inputs).outputs
             return outputs
-        return _host.launch(self.load(), inputs)
+        return self._cut(_host.launch(self.load(), self._widen(inputs)))
 
     def load(self) -> runtime.LoadedKernel:
         """The kernel as `attn.runtime` launches it. Without ptxas the driver
@@ -318,15 +361,24 @@ class Kernel:
         return runtime.LoadedKernel(bundle.Bundle(self.launch, tuple(images)))
 
 
-def _decode(raw: bytes) -> dict[str, Any]:
-    contents: dict[str, Any] = json.loads(raw)
+def _decode(raw: bytes) -> dict[str, Any] | None:
+    """What a file of the cache holds; None where that is no kernel: whoever can write files
+    can write hashes, too."""
 
     def revive(remark: dict[str, Any]) -> Diagnostic:
         notes = tuple(revive(note) for note in remark.pop("notes"))
         return Diagnostic(notes=notes, **remark)
 
-    contents["remarks"] = tuple(revive(remark) for remark in contents["remarks"])
-    return contents
+    try:
+        contents = json.loads(raw)
+        remarks = tuple(revive(remark) for remark in contents["remarks"])
+        found = {name: contents[name] for name in ("ptx", "plan", "launch")}
+        record.Binder(found["launch"])
+        record.read_proofs(found["launch"])
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, RecordError):
+        return None
+    texts = [found["ptx"], found["plan"], *(each.message for each in remarks)]
+    return found | {"remarks": remarks} if all(isinstance(each, str) for each in texts) else None
 
 
 def _encode(contents: dict[str, Any]) -> bytes:
@@ -363,13 +415,24 @@ def compile_problem(
     partials: str,
     debug_lines: bool,
     cache: bool,
+    pad: bool = False,
 ) -> Kernel:
     """attn.compile: `flags` has what states the problem without `problem`,
     `functions` is score_mod and mask_mod."""
     written = _options.format_flags(flags)
+    page_size = dict(written).get("page-size", "")
+    if page_size.isdecimal():
+        _sizes.check_page_size("page_size", int(page_size))
+    if ("kv-splits", "1") in written and flags.get("run_keys") is None:
+        # Keys in one run are whole: there is nothing to merge.
+        written = tuple(each for each in written if each != ("kv-splits", "1"))
+        split_keys = False
+    columns: dict[str, int] = {}
+    if _options.to_bool("pad", pad):
+        written, columns = _padding.pad_flags(written, problem is not None)
     text, name = _read_problem(problem)
     if text is not None and any(function is not None for function in functions):
-        raise TypeError(
+        raise ArgumentTypeError(
             "score_mod and mask_mod go with q=...; a problem as text or file has regions"
         )
     mods = [
@@ -379,26 +442,29 @@ def compile_problem(
     # simulate() takes row-major arrays.
     regions = _regions.combine(mods[0], mods[1], _capture.Spec.row_major)
     tensors = [tensor for mod in mods if mod is not None for tensor in mod.tensors]
-    options = [("chip", _get_native_chip() if chip == "native" else _options.to_text("chip", chip))]
+    target = _options.to_text("chip", chip)
+    options = [("chip", _get_native_chip() if target == "native" else target)]
     if schedule is not None:
         options.append(("schedule", _options.to_text("schedule", schedule)))
     if epilogue is not None:
         options.append(("epilogue", _options.to_text("epilogue", epilogue)))
     files: tuple[str, ...] = ()
     if plan_table is not None:
-        options.append(("plan-table", os.fspath(plan_table)))
-        files = (pathlib.Path(plan_table).read_text(encoding="utf-8"),)
+        path = _options.to_path("plan_table", plan_table)
+        options.append(("plan-table", path))
+        files = (_read_text(path),)
     if not _options.to_bool("shipped_plans", shipped_plans):
         options.append(("shipped-plans", "false"))
     if not _options.to_bool("split_keys", split_keys):
         options.append(("split-keys", "false"))
-    if partials != "auto":
-        options.append(("partials", _options.to_text("partials", partials)))
+    if _options.to_text("partials", partials) != "auto":
+        options.append(("partials", partials))
     if _options.to_bool("debug_lines", debug_lines):
         options.append(("debug-lines", "true"))
     options += _options.format_plan(plan)
     request = _Request(text, name, written, tuple(options), regions, files)
-    return _get_kernel(request, tensors, _options.to_bool("cache", cache))
+    kernel = _get_kernel(request, tensors, _options.to_bool("cache", cache))
+    return kernel.with_columns(columns) if columns else kernel
 
 
 def _is_path(text: str) -> bool:
@@ -409,14 +475,24 @@ def _is_path(text: str) -> bool:
 def _read_problem(problem: str | os.PathLike[str] | None) -> tuple[str | None, str]:
     """A problem's text and the name that diagnostics give it."""
     if problem is not None and not isinstance(problem, (str, os.PathLike)):
-        raise TypeError(
+        raise ArgumentTypeError(
             f"problem: expected MLIR text or a path, got {type(problem).__name__}; q=(batch, "
             "heads, queries, head dimension) with dtype states one by numbers"
         )
     if problem is None or isinstance(problem, str) and not _is_path(problem):
         return problem, "<problem>"
-    path = os.fspath(problem)
-    return pathlib.Path(path).read_text(encoding="utf-8"), path
+    path = _options.to_path("problem", problem)
+    return _read_text(path), path
+
+
+def _read_text(path: str) -> str:
+    """The text of a file that the caller names."""
+    try:
+        return pathlib.Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise CompileError(f"error: cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise CompileError(f"error: cannot read {path!r}: {error}") from error
 
 
 def get_chip(major: int, minor: int) -> str:
@@ -457,9 +533,8 @@ def _get_kernel(request: _Request, tensors: Sequence[Any], cache: bool) -> Kerne
     kernel = _cache.get_object(key)
     if not isinstance(kernel, Kernel):
         raw = _cache.read(key)
-        if raw is not None:
-            contents = _decode(raw)
-        else:
+        contents = None if raw is None else _decode(raw)
+        if contents is None:
             contents = _compile(request)
             _cache.write(key, _encode(contents))
             _write_compiler()

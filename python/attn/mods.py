@@ -45,6 +45,7 @@ __all__ = [
 
 
 def _apply(name: str, x: Operand) -> Any:
+    x = _trace.to_scalar(x)
     if isinstance(x, Value) or not _trace.is_scalar(x):
         return _trace.function(name, x)
     return _trace.FLOAT_FUNCTIONS[name][1](x)
@@ -138,7 +139,8 @@ def clip(x: Operand, low: Operand | None = None, high: Operand | None = None) ->
 
 def where(condition: Operand, a: Operand, b: Operand) -> Any:
     """`a` where `condition` holds, else `b`."""
-    if not isinstance(condition, Value) and isinstance(condition, bool):
+    condition = _trace.to_scalar(condition)
+    if isinstance(condition, bool) or not _is_traced(condition, a, b):
         return a if condition else b
     return _trace.select(condition, a, b)
 
@@ -209,29 +211,46 @@ _FOREIGN: dict[str, Callable[..., Any]] = {
     "left_shift": operator.lshift,
     "bitwise_right_shift": operator.rshift,
     "right_shift": operator.rshift,
+    "floordiv": operator.floordiv,
+    "lshift": operator.lshift,
+    "rshift": operator.rshift,
+    "mod": operator.mod,
+    "truediv": operator.truediv,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
 }
 #: What traced values have as methods.
 METHODS = frozenset(__all__) | frozenset(_FOREIGN)
 
 
-def _to_number(value: Any) -> Any:
-    """A number of numpy as Python's."""
-    if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
-        return value.item()
+def _to_operand(name: str, value: Any) -> Any:
+    """A number of numpy or torch as Python's; nothing is done to whole tensors."""
+    value = _trace.to_scalar(value)
+    if isinstance(value, Value) or hasattr(value, "load"):
+        return value
+    if isinstance(getattr(value, "shape", None), tuple):
+        raise _trace.fail(
+            f"{name}: expected a number, got {type(value).__name__} of shape {list(value.shape)}"
+        )
     return value
 
 
 def call(name: str, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Any:
     """What a function of torch, numpy or math does to traced values."""
-    # Methods come as __add__, reflected ones as __radd__.
+    # Methods come as __add__, reflected ones, whose operands are the other way round, as __radd__.
     plain = name.strip("_")
+    if name.startswith("__r") and plain not in _FOREIGN and plain[1:] in _FOREIGN:
+        plain, args = plain[1:], tuple(reversed(args))
     target = _FOREIGN.get(plain) or (globals()[plain] if plain in __all__ else None)
     if target is None:
         raise _trace.fail(
             f"the function {name} cannot be traced; known are {', '.join(sorted(__all__))}"
         )
     try:
-        return target(*map(_to_number, args), **(kwargs or {}))
+        operands = [_to_operand(name, each) for each in args]
+        options = {key: _to_operand(name, each) for key, each in (kwargs or {}).items()}
+        return target(*operands, **options)
     except TypeError as error:
         raise _trace.fail(f"{name}: {error}") from None
 

@@ -94,10 +94,15 @@ def _read_proof(step: Mapping[str, Any], path: str) -> Proof | None:
         return None
     proof = _get(step, "proof", dict, path)
     path += "proof."
+    assumptions = _get(proof, "assumptions", list, path) if "assumptions" in proof else []
+    if not all(isinstance(each, str) for each in assumptions):
+        raise RecordError(
+            f"launch record: {path}assumptions: expected strings, got {assumptions!r}"
+        )
     return Proof(
         verdict=_get(proof, "verdict", str, path),
         profile=_get(proof, "profile", str, path) if "profile" in proof else "",
-        assumptions=tuple(_get(proof, "assumptions", list, path) if "assumptions" in proof else ()),
+        assumptions=tuple(assumptions),
         tiles=_get(proof, "tiles", int, path) if "tiles" in proof else 0,
         reason=_get(proof, "reason", str, path) if "reason" in proof else "",
     )

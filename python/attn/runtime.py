@@ -21,7 +21,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import _driver, _reports, _tensors, bundle
-from .errors import ArgumentError, DriverError
+from ._process import OfProcess
+from .errors import ArgumentError, ArgumentTypeError, DriverError
 from .record import Binder, Launch, LaunchStep, Step, TensorView
 
 #: Resolved launches that a kernel keeps.
@@ -154,7 +155,7 @@ class _PreparedStep:
         )
 
 
-class PreparedLaunch:
+class PreparedLaunch(OfProcess):
     """A kernel, or several in order, with tensors of known shapes, which only
     lack their addresses. Calls from several threads are fine."""
 
@@ -311,7 +312,7 @@ class PreparedLaunch:
         return address.value
 
 
-class LoadedKernel:
+class LoadedKernel(OfProcess):
     """A kernel that can be launched. Calls from several threads are fine."""
 
     def __init__(self, contents: bundle.Bundle) -> None:
@@ -486,5 +487,9 @@ def get_torch_stream(ordinal: int) -> int:
 def load(source: str | os.PathLike[str] | bytes) -> LoadedKernel:
     """A kernel from a bundle's file or bytes. BundleError and RecordError for
     what is no bundle of a version that this package knows."""
+    if not isinstance(source, (bytes, str, os.PathLike)):
+        raise ArgumentTypeError(
+            f"source: expected a path or bytes, got {type(source).__name__}"
+        )
     contents = bundle.parse(source) if isinstance(source, bytes) else bundle.read(source)
     return LoadedKernel(contents)

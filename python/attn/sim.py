@@ -15,13 +15,12 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import json
-import operator
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
 from . import _library, _options, _progress
-from .errors import SimulationError
+from .errors import ArgumentError, ArgumentTypeError, SimulationError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,19 +57,19 @@ def empty(shape: int | Sequence[int], dtype: DTypeLike) -> Empty:
     """Memory for a result."""
     import numpy as np
 
+    given = _options.to_list("shape", shape) if isinstance(shape, Iterable) else [shape]
+    extents = tuple(_options.to_integer("shape", extent, 0, 2**48) for extent in given)
     try:
-        extents = (operator.index(shape),)  # type: ignore[arg-type]
-    except TypeError:
-        extents = tuple(operator.index(extent) for extent in shape)  # type: ignore[union-attr]
-    if any(extent < 0 for extent in extents):
-        raise ValueError(f"empty: expected extents of at least 0, got {extents}")
-    return Empty(extents, _check_elements("empty", np.dtype(dtype)))
+        kind = np.dtype(dtype)
+    except (TypeError, ValueError) as error:
+        raise ArgumentTypeError(f"dtype: expected a type of numpy, got {dtype!r}: {error}") from None
+    return Empty(extents, _check_elements("empty", kind))
 
 
 def _check_elements(what: str, dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
     """That a device could hold elements of this type."""
     if dtype.hasobject:
-        raise TypeError(f"{what}: expected numbers, got Python objects")
+        raise ArgumentTypeError(f"{what}: expected numbers, got Python objects")
     return dtype
 
 
@@ -81,10 +80,7 @@ def _little_endian(array: NDArray[np.generic]) -> NDArray[np.generic]:
 
 def _check_range(what: str, value: int, bits: int) -> int:
     """An integer that the C interface takes without wrapping it."""
-    number = operator.index(value)
-    if not 0 <= number < 2**bits:
-        raise ValueError(f"{what}: expected an integer from 0 to 2^{bits} - 1, got {number}")
-    return number
+    return _options.to_integer(what, value, 0, 2**bits - 1)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -117,7 +113,7 @@ class TensorMap:
     def get_element(self) -> str:
         name = self.element or self.array.dtype.name
         if name not in _ELEMENTS:
-            raise TypeError(f"tensor map: expected one of {', '.join(_ELEMENTS)}, got {name!r}")
+            raise ArgumentTypeError(f"tensor map: expected one of {', '.join(_ELEMENTS)}, got {name!r}")
         return _ELEMENTS[name]
 
 
@@ -189,7 +185,7 @@ class _Launch:
         elif isinstance(value, bytes):
             self.params.append({"size": len(value), "hex": value.hex()})
         else:
-            raise TypeError(
+            raise ArgumentTypeError(
                 f"argument {len(self.params)}: expected an array, a tensor map, a number or "
                 f"bytes, got {type(value).__name__}"
             )
@@ -207,10 +203,10 @@ class _Launch:
 
 
 def _get_extents(what: str, value: Dim3) -> list[int]:
-    given = value if isinstance(value, Iterable) else [value]
+    given = _options.to_list(what, value) if isinstance(value, Iterable) else [value]
     extents = [_check_range(what, extent, 32) for extent in given]
     if not 1 <= len(extents) <= 3:
-        raise ValueError(f"{what}: expected 1 to 3 extents, got {len(extents)}")
+        raise ArgumentError(f"{what}: expected 1 to 3 extents, got {len(extents)}")
     return extents + [1] * (3 - len(extents))
 
 
@@ -248,11 +244,13 @@ def run(
 
     ptx = _options.to_text("ptx", ptx)
     launch = _Launch()
-    places = [launch.add(value) for value in args]
-    name = kernel or _get_kernel(ptx)
+    if isinstance(args, (np.ndarray, bytes, str)):
+        raise ArgumentTypeError(f"args: expected a list of parameters, got {type(args).__name__}")
+    places = [launch.add(value) for value in _options.to_list("args", args)]
+    name = _get_kernel(ptx) if kernel is None else _options.to_text("kernel", kernel)
     description = {
         "kernel": name,
-        "chip": chip,
+        "chip": _options.to_text("chip", chip),
         "grid": _get_extents("grid", grid),
         "block": _get_extents("block", block),
         "cluster": _get_extents("cluster", cluster),

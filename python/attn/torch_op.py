@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _attention as _attention_module
-from . import _capture, _regions, _tensors, runtime
+from . import _capture, _debug_checks, _regions, _tensors, runtime
 from ._attention import Options
 from ._problem import CALL_DEFAULTS, CALL_SCHEMA
 from .errors import ArgumentError, LibraryError
@@ -232,12 +232,23 @@ def _prepare(
     optional = (sinks, lengths_q, lengths_k)
     is_plain = o is None and sinks is None and lengths_q is None and lengths_k is None
     call = _get_call(q, k, v, (*optional, o, given), captures, parsed, is_plain)
+    if lengths_q is not None and lengths_k is not None and _debug_checks.looks_at(lengths_q):
+        most = q.shape[0] if bound is None else bound
+        _debug_checks.check_counts("cu_seqlens_q", lengths_q, q.shape[0], most)
+        _debug_checks.check_counts("cu_seqlens_k", lengths_k, k.shape[0])
     return call, optional, captures
 
 
 def _make_output(call: _attention_module.Call, q: Tensor) -> Tensor:
     dtype = _TORCH_TYPES[call.o_type]
-    return torch.empty_strided(call.o_shape, call.o_strides, dtype=dtype, device=q.device)
+    o = torch.empty_strided(call.o_shape, call.o_strides, dtype=dtype, device=q.device)
+    return _erase(o) if call.packed else o
+
+
+def _erase(output: Tensor) -> Tensor:
+    """Rows of packed sequences that none has, or that are beyond `max_seqlen_q`, are NaN in new
+    memory: no kernel writes them, and only the device knows which they are."""
+    return output.fill_(float("nan"))
 
 
 def _run(q: Tensor, k: Tensor, v: Tensor, *rest: Any) -> Tensor:
@@ -251,6 +262,8 @@ def _run_lse(q: Tensor, k: Tensor, v: Tensor, *rest: Any) -> tuple[Tensor, Tenso
     call, optional, captures = _prepare((q, k, v), rest, None, True)
     o = _make_output(call, q)
     lse = torch.empty(call.lse_shape, dtype=torch.float32, device=q.device)
+    if call.packed:
+        _erase(lse)
     _launch(call, q, k, v, o, lse, optional, captures)
     return o, lse
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import _decode, _merge
+from . import _decode, _merge, _options
 from ._paged_problem import ROW_TENSORS
 from ._serving_settings import Settings
-from .errors import ArgumentError, LibraryError
+from .errors import ArgumentError, ArgumentTypeError, LibraryError
 
 try:
     import torch
@@ -154,14 +154,21 @@ class _Form:
         return self.make(*operands), _make_lse(operands[0])
 
     def run(self, *operands: Any) -> Tensor:
-        o = self.make(*operands)
+        o = self._erase(self.make(*operands))
         self.launch(*operands, o=o)
         return o
 
     def run_lse(self, *operands: Any) -> tuple[Tensor, Tensor]:
-        o, lse = self.make_lse(*operands)
+        o, lse = map(self._erase, self.make_lse(*operands))
         self.launch(*operands, o=o, lse=lse)
         return o, lse
+
+    def _erase(self, output: Tensor) -> Tensor:
+        """Packed queries may be beyond their bounds, which only the device knows: their rows,
+        which no kernel writes, are NaN instead of what was in memory."""
+        if self._make_o is _make_packed:
+            output.view(torch.uint8).fill_(0xFF)
+        return output
 
     def call(self, given: dict[str, Any], lse: Any, out: Any) -> Any:
         """The operator that writes what the caller wants; `given` has tensors and
@@ -212,6 +219,13 @@ _implement("merge_states", _merge_new, _fake_merge)
 _implement("merge_states_out", _merge_out, _fake_out)
 
 
+def _check_torch(name: str, tensor: Any) -> None:
+    if not isinstance(tensor, torch.Tensor):
+        raise ArgumentTypeError(
+            f'tensor "{name}": expected a torch tensor as q, got {type(tensor).__name__}'
+        )
+
+
 def decode(
     tensors: dict[str, Any], captures: list[Any], settings: Settings, lse: Any, out: Any
 ) -> Any:
@@ -222,10 +236,14 @@ def decode(
     for name, tensor in tensors.items():
         may_lack = name in _OPTIONAL
         may_lack |= settings.value_dim is not None and name == "v_cache"
-        if not (tensor is None and may_lack) and not isinstance(tensor, torch.Tensor):
-            raise ArgumentError(
-                f'tensor "{name}": expected a torch tensor as q, got {type(tensor).__name__}'
-            )
+        if not (tensor is None and may_lack):
+            _check_torch(_decode.name_arguments(settings).get(name, name), tensor)
+    for number, tensor in enumerate(captures):
+        _check_torch(f"capture{number}", tensor)
+    if out is not None:
+        _check_torch("out", out)
+    if not isinstance(lse, (bool, torch.Tensor)):
+        lse = _options.to_bool("lse", lse)
     given = settings._asdict() | tensors | {"captures": captures or None}
     if settings.window is not None:
         given["window"] = list(settings.window)
@@ -234,6 +252,10 @@ def decode(
 
 def merge(partial_o: Tensor, partial_lse: Tensor, out: Any, lse: Any, dtype: Any) -> Any:
     """attn.merge_states for torch tensors."""
+    _check_torch("partial_lse", partial_lse)
+    for name, each in (("out", out), ("lse", lse)):
+        if each is not None:
+            _check_torch(name, each)
     if out is None and lse is None:
         kind = dtype if isinstance(dtype, torch.dtype) else _TYPES[_merge.read_type(dtype)]
         return torch.ops.attn.merge_states(partial_o, partial_lse, kind)

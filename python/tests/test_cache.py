@@ -1,5 +1,6 @@
 """The kernel cache: memory, disk, damage, and several processes at once."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -63,6 +64,41 @@ def test_damaged_and_foreign_files(monkeypatch, empty_cache):
         assert attn.compile(**SMALL).ptx == ptx
         assert path.read_bytes() == whole
     assert len(runs) == 6
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
+def test_what_is_no_file(monkeypatch, empty_cache):
+    """A pipe would wait for its other end."""
+    runs = count_runs(monkeypatch)
+    kernel = attn.compile(**SMALL)
+    for path in list(empty_cache.iterdir()):
+        path.unlink()
+        os.mkfifo(path)
+    _cache.clear_memory()
+    assert attn.compile(**SMALL).ptx == kernel.ptx and len(runs) == 2
+    for path in list(empty_cache.iterdir()):
+        path.unlink()
+        path.mkdir()
+    _cache.clear_memory()
+    assert attn.compile(**SMALL).ptx == kernel.ptx and len(runs) == 3
+
+
+@pytest.mark.parametrize(
+    "contents",
+    [b"", b"7", b"[]", b"{}", b"\xff", b'{"remarks": 3}', b"[" * 100000, "launch", "remarks", "ptx", "plan"],
+)
+def test_other_contents_with_the_right_hash(monkeypatch, empty_cache, contents):
+    runs = count_runs(monkeypatch)
+    kernel = attn.compile(**SMALL)
+    for path in list(empty_cache.iterdir()):
+        raw = contents
+        if isinstance(raw, str):
+            raw = json.dumps(json.loads(path.read_bytes()[32:]) | {contents: {"version": 2}}).encode()
+        _cache.write(path.name, raw)
+    _cache.clear_memory()
+    assert attn.compile(**SMALL).ptx == kernel.ptx and len(runs) == 2
+    other = run_python("import attn; attn.targets()", ATTN_LIBRARY="/nonexistent/libAttnC.so")
+    assert other.wait() == 0
 
 
 def test_exchanged_files(empty_cache, monkeypatch):

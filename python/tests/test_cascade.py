@@ -3,7 +3,7 @@
 import attn
 import numpy as np
 import pytest
-from attn import _decode, _host, _host_inputs, _paged_problem
+from attn import _decode, _host, _host_inputs, _paged_problem, _views
 from test_decode import DIM, HEADS, KV_HEADS, PAGE, check, make_batch, refuse
 
 
@@ -91,9 +91,9 @@ def test_rows_of_a_pass(kv_splits):
     views = _decode.read_views(tensors, settings)
     problem = _decode.make_problem(views, settings, True)
     log = np.zeros((2, 3, HEADS), np.float32).swapaxes(1, 2)
-    strides = _decode.get_lse_strides(_decode._view_numpy("lse", log))
+    strides = _decode.get_lse_strides(_views.view("lse", log))
     assert strides == (3 * HEADS, 1, HEADS) and problem.o_strides == (3 * HEADS * DIM, DIM, HEADS * DIM)
-    assert _decode.get_lse_strides(_decode._view_numpy("lse", log.copy("C"))) is None
+    assert _decode.get_lse_strides(_views.view("lse", log.copy("C"))) is None
     runner = _decode.get_runner(problem._replace(lse_strides=strides), -1)
     got = runner.run_numpy(_host_inputs.arrange(tensors, settings))
     assert "strided<[24, 1, 8]>" in _paged_problem.write_decode(runner.problem)
@@ -111,7 +111,22 @@ def test_refused():
     refuse('tensor "q": expected a torch tensor or a numpy array, got list',
            attn.cascade, [q], k, v, [last])  # fmt: skip
     refuse('tensor "q": expected shape (batch, heads, dim) or', attn.cascade, q[0], k, v, [last])
-    refuse("cu_seqlens_q\": expected one more than sequences, 2, got 3",
+    refuse("level 0: tensor \"sequences\": expected one more than sequences, 2, got 3",
            attn.cascade, q, k, v, [first._replace(sequences=np.int32([0, 1, 3])), last])  # fmt: skip
     with pytest.raises(ValueError, match="sequences: expected an integer from 1"):
         attn.cascade(q, k, v, [first._replace(sequences=0), last])
+    for ends, message in (
+        ([0, 2], "expected the last group to end at 3, the sequences of q, got 2"),
+        ([1, 3], "expected sequence 0 to begin at 0 to 0 of 3 rows, got 1"),
+        ([0, 4], "expected sequence 0 to end at 0 to 3 of 3 rows, got 4"),
+    ):
+        refuse(f'level 0: tensor "sequences": {message}',
+               attn.cascade, q, k, v, [first._replace(sequences=np.int32(ends)), last])  # fmt: skip
+    for name in ("page_table", "kv_lengths"):
+        refuse(f'level 1: tensor "{name}": expected a tensor, got None',
+               attn.cascade, q, k, v, [first._replace(sequences=3), last._replace(**{name: None})])  # fmt: skip
+    refuse("levels: expected a list of attn.Level, got Level", attn.cascade, q, k, v, last)
+    refuse('tensor "v_cache": expected a torch tensor or a numpy array, got None', attn.cascade, q, k, None, [last])
+    refuse('tensor "v_cache": expected a pool of rank 4, got shape', attn.cascade, q, k, v[0], [last])
+    refuse('tensor "init_o": expected shape [3, 8, 64], got [3, 64]',
+           attn.cascade, q, k, v, [last], init=(q[:, 0], q[:, 0]))  # fmt: skip

@@ -316,9 +316,9 @@ def test_outputs_of_the_caller():
     for each in (wrapper, prefill):
         refuse("lse: expected None without return_lse", each.run, q, (k, v), lse=lse)
         refuse("out: shape: expected [4, 8, 64], got [2, 4, 8, 64]", each.run, q, (k, v), out=np.stack([q, q]))
-        refuse("out: elements of: expected float16, got float32", each.run, q, (k, v), out=q.astype(np.float32))
+        refuse("out: elements of: expected f16, got f32", each.run, q, (k, v), out=q.astype(np.float32))
         out = np.zeros_like(q)
-        refuse("lse: elements of: expected float32, got float16",
+        refuse("lse: elements of: expected f32, got f16",
                each.run, q, (k, v), out=out, lse=lse.astype(np.float16), return_lse=True)  # fmt: skip
         assert not out.any()
 

@@ -33,14 +33,25 @@ def test_out_of_bounds(monkeypatch, name, place, value, message):
 @pytest.mark.parametrize(
     ("counts", "message"),
     [
-        ([1, 1, 2], "expected sequence 0 to begin at 0 to 0, with at most 1 of 2 queries, got 1"),
-        ([0, 2, 2], "expected sequence 0 to end at 0 to 1, with at most 1 of 2 queries, got 2"),
-        ([0, 1, 0], "expected sequence 1 to end at 1 to 2, with at most 1 of 2 queries, got 0"),
-        ([0, 1, 3], "expected sequence 1 to end at 1 to 2, with at most 1 of 2 queries, got 3"),
+        ([1, 1, 2], 'tensor "cu_seqlens_q": expected sequence 0 to begin at 0 to 0 of 2 rows, got 1'),
+        ([0, 2, 2], "max_seqlen_q: expected at least 2, the queries of sequence 0, got 1"),
+        ([0, 1, 0], 'tensor "cu_seqlens_q": expected sequence 1 to end at 1 to 2 of 2 rows, got 0'),
+        ([0, 1, 3], 'tensor "cu_seqlens_q": expected sequence 1 to end at 1 to 2 of 2 rows, got 3'),
+        ([-1, 1, 2], 'tensor "cu_seqlens_q": expected sequence 0 to begin at 0 to 0 of 2 rows, got -1'),
     ],
 )
 def test_counts_out_of_bounds(monkeypatch, counts, message):
+    """Those of the host are looked at without being asked for it."""
     monkeypatch.setattr(_host, "has_device", lambda: False)
+    refuse(message, attn.prefill, *make_batch([20, 30]), np.int32(counts), max_seqlen_q=1)
+
+
+def test_ids_of_selected_keys(monkeypatch):
+    """An id that the pool does not have is the documented name of no key."""
+    monkeypatch.setattr(_host, "has_device", lambda: False)
+    q, k, v, table, lengths = make_batch([20, 30])
+    table[0, 1], table[1, 0] = -1, PAGES
+    want = attn.decode(q, k, v, table, lengths, selected=True)
     monkeypatch.setenv("ATTN_DEBUG_CHECKS", "1")
-    refuse(f'tensor "cu_seqlens_q": {message}',
-           attn.prefill, *make_batch([20, 30]), np.int32(counts), max_seqlen_q=1)  # fmt: skip
+    np.testing.assert_array_equal(attn.decode(q, k, v, table, lengths, selected=True), want)
+    refuse("position 1: expected one of the 40 pages", attn.decode, q, k, v, table, lengths)

@@ -188,9 +188,9 @@ def test_mla_refused():
     options = {"value_dim": VALUES, "scale": 0.125}
     refuse("value_dim: expected fewer than the 96 columns of a key, got 96",
            attn.mla_decode, *batch, **options | {"value_dim": 96})  # fmt: skip
-    refuse("k_cache\": expected shape (pages, keys, dim) or (pages, keys, 1, dim), got [40, 16, 2, 48]",
+    refuse("kv_cache\": expected shape (pages, keys, dim) or (pages, keys, 1, dim), got [40, 16, 2, 48]",
            attn.mla_decode, q, pool.reshape(PAGES, PAGE, 2, 48), table, lengths, **options)  # fmt: skip
-    refuse("k_cache\": expected head dimension as q, 96, got 80",
+    refuse("kv_cache\": expected head dimension as q, 96, got 80",
            attn.mla_decode, q, pool[..., :80], table, lengths, **options)  # fmt: skip
     with pytest.raises(ValueError, match="value_dim: expected an integer from 1"):
         attn.mla_decode(*batch, **options | {"value_dim": 0})
@@ -283,8 +283,8 @@ def test_refused():
     refuse("layout: expected \"nhd\" or \"hnd\", got 'bnhd'", attn.decode, *batch, layout="bnhd")
     refuse("out: expected none with numpy arrays", attn.decode, *batch, out=q)
     refuse("no kernel takes elements of complex64", attn.decode, q.astype(np.complex64), *batch[1:])
-    with pytest.raises(ValueError, match="kv_splits: expected an integer from 1"):
-        attn.decode(*batch, kv_splits=0)
+    with pytest.raises(ValueError, match="kv_splits: expected an integer from 0"):
+        attn.decode(*batch, kv_splits=-1)
     with pytest.raises(ValueError, match="window: expected"):
         attn.decode(*batch, window=(3,))
     with pytest.raises(attn.CompileError, match="page"):
@@ -308,7 +308,7 @@ def test_plan_refuses():
     refuse("q\": expected (batch, heads, queries, dim) [2, 8, 1, 64], for which the plan was made, got",
            plan.run, q[:1], k, v)  # fmt: skip
     refuse("k_cache\": expected elements of f16, got f32", plan.run, q, k.astype(np.float32), v)
-    refuse("v_cache\": expected 40 pages as k_cache, got 39", plan.run, q, k, v[1:])
+    refuse("v_cache\": expected pages as k_cache, 40, got 39", plan.run, q, k, v[1:])
     refuse("k_cache\": expected (heads, keys, dim) of a page", plan.run, q, k[:, :8], v)
     refuse("sinks\": expected none, as the plan was made",
            plan.run, q, k, v, sinks=np.zeros(HEADS, np.float32))  # fmt: skip

@@ -151,3 +151,12 @@ def test_no_driver(monkeypatch):
     _driver.load.cache_clear()
     monkeypatch.setattr(_driver.ctypes, "CDLL", refuse)
     assert not _host.has_device()
+
+
+def test_shapes_before_copies(no_device):
+    """An array that repeats one element may be larger than memory."""
+    huge = np.broadcast_to(np.float16(0), (1 << 20, 1 << 20, 32, 64))
+    kernel = attn.compile(q="1x2x32x64xf16")
+    for call in (kernel.simulate, kernel.run):
+        with pytest.raises(attn.SimulationError, match='input "q": dimension 0: expected 1, got 1048576'):
+            call(q=huge, k=huge, v=huge)

@@ -6,7 +6,8 @@ import pathlib
 import attn
 import numpy as np
 import pytest
-from attn import _options, arrays
+from attn import _options, _paged_problem, arrays
+from attn._serving_settings import Settings
 
 SHAPE = (1, 2, 64, 64)
 TEXT = {"q": "1x2x64x64xf16"}
@@ -53,6 +54,13 @@ class Bfloat16:
         ({"varlen": {"k": [30, 9], "q": [24, 40]}}, {"varlen": "q:24,40/k:30,9"}),
         ({"kv_lengths": np.array([40, -1])}, {"kv_lengths": "40,-1"}),
         ({"kv_lengths": (np.int32(40),), "page_size": np.int8(16)}, {"kv_lengths": "40", "page_size": "16"}),
+        ({"softcap": 0, "kv_splits": np.int64(0), "window": (-1, None)}, {}),
+        ({"window": (8, 3), "causal": True}, {"window": "8,0"}),
+        ({"window": "8,3", "causal": "top-left"}, {"window": "8,0"}),
+        ({"window": (8, -1), "causal": "bottom-right"}, {"window": "8,0,bottom-right"}),
+        ({"window": (8, 3, "bottom-right"), "causal": "bottom-right"}, {"window": "8,0,bottom-right"}),
+        ({"window": (-1, 3), "causal": "bottom-right"}, {"causal": "bottom-right"}),
+        ({"window": (8, 3, "top-left"), "causal": False}, {"window": "8,3"}),
         ({"out_type": np.float32}, {"out_type": "f32"}),
         ({"out_type": "float32", "layout": "bnhd"}, {"out_type": "f32", "layout": "bnhd"}),
     ],
@@ -61,6 +69,19 @@ def test_means_the_same(options, same):
     """As the text form."""
     given = {**({} if "q" in options else TEXT), **options}
     assert _options.format_flags(given) == _options.format_flags({**TEXT, **same})
+
+
+def test_numbers_that_stand_for_none():
+    """They mean in a problem what they mean in a call on a cache."""
+    plain = attn.compile(**TEXT)
+    assert attn.compile(**TEXT, softcap=0.0, window=(-1, -1), kv_splits=0) is plain
+    whole = attn.compile(**TEXT, kv_splits=1)
+    assert whole.ptx == plain.ptx and "steps" in attn.compile(**TEXT, kv_splits=2).launch
+    settings = Settings.read(softcap=0, kv_splits=0, window=(None, -1))
+    assert settings == Settings.read(window=(-1, -1))._replace(window=settings.window)
+    assert _paged_problem.to_window(False, settings.window, 2) is None
+    # Keys to the right of a causal query are hidden, whatever the window says.
+    assert _paged_problem.to_window(True, (8, 3), 2) == (8, 0)
 
 
 def test_compiles():
@@ -88,11 +109,14 @@ def test_compiles():
         ({**TEXT, "kv_len": 2**64 + 64}, ValueError, "kv_len: expected an integer from 0 to 2147483"),
         ({**TEXT, "kv_len": 64.0}, TypeError, "kv_len: expected an integer, got 64.0"),
         ({**TEXT, "kv_heads": [1]}, TypeError, r"kv_heads: expected an integer, got \[1\]"),
-        ({**TEXT, "kv_splits": 0}, ValueError, "kv_splits: expected an integer from 1 to 2147483647"),
+        ({**TEXT, "kv_splits": -1}, ValueError, "kv_splits: expected an integer from 0 to 65535"),
         ({**TEXT, "scale": [1]}, TypeError, r"scale: expected a number, got \[1\]"),
         ({**TEXT, "scale": float("nan")}, ValueError, "scale: expected a finite number, got nan"),
         ({**TEXT, "scale": 10**400}, ValueError, "scale: expected a finite number"),
         ({**TEXT, "softcap": 1j}, TypeError, "softcap: expected a number, got 1j"),
+        ({**TEXT, "softcap": -1}, ValueError, "softcap: expected a number of at least 0, where 0 is no cap, got -1"),
+        ({**TEXT, "causal": True, "window": (8, 0, "bottom-right")}, ValueError,
+         'causal: expected the alignment of the window, "bottom-right", got "top-left"'),
         ({**TEXT, "causal": 3}, TypeError, "causal: expected True or False, got 3"),
         ({**TEXT, "dynamic": []}, TypeError, r"dynamic: expected True or False, got \[\]"),
         ({**TEXT, "window": 8}, TypeError, "window: expected a sequence, got 8"),

@@ -311,6 +311,9 @@ def test_proofs():
         record.read_proofs({**RECORD, "proof": {}})
     with pytest.raises(attn.RecordError, match="proof: expected dict, got str"):
         record.read_proofs({**RECORD, "proof": "proved"})
+    wrong = {**RECORD, "proof": {"verdict": "proved", "assumptions": [1]}}
+    with pytest.raises(attn.RecordError, match=r"proof.assumptions: expected strings, got \[1\]"):
+        record.read_proofs(wrong)
 
 
 def test_bundle_shows_proofs():

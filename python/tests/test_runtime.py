@@ -1,8 +1,10 @@
 """Bundles and their launch without a GPU: the driver is a stand-in."""
 
+import copy
 import ctypes
 import hashlib
 import json
+import pickle
 import struct
 import subprocess
 import sys
@@ -29,6 +31,21 @@ def test_round_trip(tmp_path):
     read = bundle.read(path)
     assert read == bundle.Bundle(RECORD, IMAGES)
     assert runtime.load(path).name == runtime.load(make_bytes()).name == "attn_fwd"
+
+
+def test_load_refuses():
+    for source in (None, 3, bytearray(make_bytes())):
+        with pytest.raises(attn.ArgumentTypeError, match="source: expected a path or bytes, got"):
+            runtime.load(source)
+    with pytest.raises(attn.BundleError, match="embedded null"):
+        runtime.load("a\0b")
+
+
+def test_stays_in_its_process():
+    kernel = runtime.load(make_bytes())
+    for call in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(attn.ArgumentTypeError, match="LoadedKernel: expected to stay in its process"):
+            call(kernel)
 
 
 @pytest.mark.parametrize(

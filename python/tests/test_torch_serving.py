@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from attn import torch_serving  # noqa: E402
+from attn import _append, _cascade, torch_serving  # noqa: E402
 
 
 def decode(q, k, v, table, lengths, sinks=None, layout="nhd", causal=True, *options):
@@ -117,7 +117,7 @@ def test_latent_calls(on_cpu):
     assert attn.mla_decode(*batch, **options, out=out) is out
     torch.testing.assert_close(out, want)
     assert attn.mla_decode(*batch, **options).shape == (3, 4, 32)
-    with pytest.raises(attn.ArgumentError, match='tensor "k_cache": expected a torch tensor'):
+    with pytest.raises(attn.ArgumentError, match='tensor "kv_cache": expected a torch tensor'):
         attn.mla_decode(batch[0], [1], *batch[2:], **options)
     with pytest.raises(attn.ArgumentError, match="expected q of rank 3 or 4, got 2"):
         torch_serving._LATENT_DECODE.make(batch[0][0], *batch[1:], 32)
@@ -258,3 +258,56 @@ def test_what_operators_launch(monkeypatch):
     tensors, _ = launches[-1]
     assert tensors["k_scale"] is scales[0] and tensors["v_scale"] is scales[1]
     assert tensors["k_scales"] is None and tensors["v_scales"] is None
+
+
+def test_rows_that_no_kernel_writes():
+    """New outputs of packed queries begin as NaN, of whatever type; others are all written."""
+    for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float8_e4m3fn, torch.float8_e5m2):
+        assert torch_serving._PREFILL._erase(torch.zeros(2, 3).to(dtype)).float().isnan().all()
+    assert not torch_serving._DECODE._erase(torch.zeros(2, 3)).isnan().any()
+
+
+def test_groups_that_do_not_cover_the_batch(on_cpu, monkeypatch):
+    """What no group has, which only a device knows, has no keys in its level."""
+    q, k, v, table, _ = make_batch()
+    lengths = torch.tensor([5, 17, 90], dtype=torch.int32)
+    first = attn.Level(table[:1], lengths[:1], torch.tensor([1, 1], dtype=torch.int32))
+    real = _cascade._attend
+    monkeypatch.setattr(
+        _cascade, "_attend", lambda rows, pools, level, *rest: None if level is first else real(rows, pools, level, *rest)
+    )
+    o, lse = attn.cascade(q, k, v, [first, attn.Level(table, lengths)], lse=True)
+    want, want_lse = decode(q, k, v, table, lengths)
+    torch.testing.assert_close(o, want)
+    torch.testing.assert_close(lse, want_lse)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float8_e4m3fn])
+def test_append(dtype):
+    """torch's operators, on any device: bits of 8-bit floats too."""
+    pools = [torch.zeros(6, 4, 2, 8).to(dtype) for _ in "kv"]
+    rows = [torch.randn(5, 2, 8).to(dtype) for _ in "kv"]
+    table = torch.tensor([[3, 1], [5, -1]], dtype=torch.int32)
+    lengths, counts = torch.tensor([6, 5], dtype=torch.int32), torch.tensor([0, 3, 5], dtype=torch.int32)
+    _append._append_torch(tuple(zip(rows, pools)), table, lengths, counts)
+    for each, pool in zip(rows, pools):
+        want = torch.zeros(6, 4, 2, 8)
+        want[3, 3], want[1, 0], want[1, 1], want[5, 3] = each[:4].float()
+        torch.testing.assert_close(pool.float(), want)
+
+
+def test_arguments_that_are_no_tensors():
+    batch = make_batch()
+    partial = torch.zeros(2, 3, 4, 8), torch.zeros(2, 3, 4)
+    for call, name in (
+        (lambda: attn.decode(*batch, out=3), "out"),
+        (lambda: attn.decode(batch[0], None, *batch[2:]), "k_cache"),
+        (lambda: attn.decode(batch[0], [1], *batch[2:]), "k_cache"),
+        (lambda: attn.merge_states(partial[0], None), "partial_lse"),
+        (lambda: attn.merge_states(*partial, out=partial[0][0], lse=3), "lse"),
+        (lambda: attn.cascade(*batch[:3], [attn.Level(batch[3], None)]), "kv_lengths"),
+    ):
+        with pytest.raises(attn.ArgumentError, match=f'"{name}": expected a'):
+            call()
+    with pytest.raises(attn.ArgumentError, match="lse: expected True or False, got 3"):
+        attn.decode(*batch, lse=3)

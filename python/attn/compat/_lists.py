@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .. import _options, _tensors, arrays
-from ..errors import ArgumentError
+from .. import _options, _tensors, _views, arrays
+from ..errors import ArgumentError, ArgumentTypeError
 
 LOG2E = 1.4426950408889634
 
@@ -38,7 +38,7 @@ def refuse(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
 
 
 def _has_shape(value: Any) -> bool:
-    return hasattr(value, "shape")
+    return _views.is_array(value)
 
 
 def read_type(name: str, given: Any) -> str:
@@ -48,9 +48,10 @@ def read_type(name: str, given: Any) -> str:
 
 def check_list(name: str, given: Any) -> None:
     """A list of i32."""
-    if not _has_shape(given) or len(given.shape) != 1:
-        got = list(given.shape) if _has_shape(given) else type(given).__name__
-        raise ArgumentError(f"{name}: expected a tensor of rank 1, got {got}")
+    is_known = _views.is_numpy(given) or _tensors.is_torch(given)
+    if not is_known or len(given.shape) != 1:
+        got = list(given.shape) if is_known else type(given).__name__
+        raise ArgumentTypeError(f"{name}: expected a tensor of rank 1, got {got}")
     dtype = read_type(name, given.dtype)
     if dtype != "int32":
         raise ArgumentError(f"{name}: expected elements of i32, got {dtype}; nothing is converted")
@@ -61,8 +62,8 @@ def check_tensors(names: tuple[str, str], given: Any) -> None:
     if len(given) != 2:
         raise ArgumentError(f"{names[0]}: expected a pair of tensors, got {len(given)}")
     for name, each in zip(names, given, strict=True):
-        if not _has_shape(each):
-            raise ArgumentError(f"{name}: expected a tensor, got {type(each).__name__}")
+        if not _views.is_numpy(each) and not _tensors.is_torch(each):
+            raise ArgumentTypeError(f"{name}: expected a tensor, got {type(each).__name__}")
 
 
 def copy(given: Any) -> Any:
@@ -159,18 +160,25 @@ def concatenate(first: Any, second: Any, factor: float) -> Any:
         return torch.cat((first, second if factor == 1 else second * factor), -1)
     import numpy as np
 
+    parts = [arrays.to_bits(each) for each in (first, second)]
     if factor != 1:
         # What numpy has no type for are bits.
-        is_raw = second.dtype == np.uint16
-        numbers = arrays.from_bf16(second) if is_raw else second.astype(np.float32)
+        is_raw = arrays.find_element(second.dtype) == "bf16"
+        numbers = arrays.from_bf16(parts[1]) if is_raw else second.astype(np.float32)
         numbers = numbers * np.float32(factor)
-        second = arrays.to_bf16(numbers) if is_raw else numbers.astype(second.dtype)
-    return np.concatenate((first, second), -1)
+        parts[1] = arrays.to_bits(arrays.to_bf16(numbers) if is_raw else numbers.astype(second.dtype))
+    return np.concatenate(parts, -1).view(first.dtype)
+
+
+def name_element(each: Any) -> str:
+    """The element type, whatever carries it."""
+    found = None if _tensors.is_torch(each) else arrays.find_element(each.dtype)
+    return str(each.dtype) if found is None else found
 
 
 def _check_pair(names: tuple[str, str], first: Any, second: Any) -> None:
     expect(f"{names[1]}: shape but for its columns", list(first.shape[:-1]), list(second.shape[:-1]))
-    expect(f"{names[1]}: elements as {names[0]}", str(first.dtype), str(second.dtype))
+    expect(f"{names[1]}: elements as {names[0]}", name_element(first), name_element(second))
 
 
 def finish_lse(lse: Any, base: str) -> Any:
@@ -186,12 +194,18 @@ def write(targets: Mapping[str, Any], values: tuple[Any, Any]) -> tuple[Any, ...
     pairs = list(zip(targets.items(), values, strict=True))
     for (name, target), value in pairs:
         if target is not None and value is not None:
+            if not _views.is_numpy(target):
+                raise ArgumentTypeError(
+                    f"{name}: expected an array to write to, got {type(target).__name__}"
+                )
             expect(f"{name}: shape", list(value.shape), list(target.shape))
-            expect(f"{name}: elements of", str(value.dtype), str(target.dtype))
+            expect(f"{name}: elements of", name_element(value), name_element(target))
+            if not target.flags.writeable:
+                raise ArgumentError(f"{name}: expected an array that can be written to")
     written = []
     for (_, target), value in pairs:
         if target is not None and value is not None:
-            target[...] = value
+            arrays.to_bits(target)[...] = arrays.to_bits(value)
             value = target
         written.append(value)
     return tuple(written)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _options, _serving_calls, _tensors
+from .. import _debug_checks, _naming, _options, _serving_calls, _sizes, _tensors
 from .._decode_plan import DecodePlan
 from .._query_tensors import WIDE_TYPES
 from .._row_tensors import NARROW_TYPES
 from .._serving_settings import check_partials
 from ..errors import ArgumentError
-from . import _lists
+from . import _checks, _lists
 from ._wrapper import Wrapper, call_rows, check_lse, get_element, make_outputs
 
 _UNCOVERED_PLAN: dict[str, Any] = {
@@ -31,6 +31,17 @@ _CHOICES: dict[str, tuple[str | None, ...]] = {
     "lse_mode": ("none", "base2", "basee"),
     "output_scale": ("none", "per-tensor"),
     "scale_mode": ("default", "kv-per-tensor"),
+}
+#: Arguments of the calls that launch, by the names that they have here.
+_NAMES = {
+    "q": "q_nope",
+    "q_rope": "q_pe",
+    "k_cache": "ckv_cache",
+    "kv_cache": "ckv_cache",
+    "k_rope": "kpe_cache",
+    "page_table": "kv_indices",
+    "kv_lengths": "kv_len_arr",
+    "k_scale": "ckv_scale",
 }
 _UNCOVERED_RUN = dict.fromkeys(
     (
@@ -110,6 +121,8 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         given = dict(locals())
         _lists.refuse(given, _UNCOVERED_PLAN)
         for name, choices in _CHOICES.items():
+            if given[name] is not None:
+                _options.to_text(name, given[name])
             if given[name] not in choices:
                 names = ", ".join(str(each) for each in choices)
                 raise ArgumentError(f"{name}: expected one of {names}, got {given[name]!r}")
@@ -128,22 +141,39 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
             raise ArgumentError(
                 f"scale_mode: expected default with a kv_data_type of {types[1]}, got {scale_mode}"
             )
-        self._out_type = self._read_output(types[0], output_dtype, output_scale)
+        out_type = self._read_output(types[0], output_dtype, output_scale)
+        settings = self._read_settings(given, (types[0], types[1])) | {"_out_type": out_type}
         _lists.check_list("qo_indptr", qo_indptr)
         _lists.check_list("kv_indptr", kv_indptr)
         _lists.expect("qo_indptr: entries as kv_indptr", kv_indptr.shape[0], qo_indptr.shape[0])
-        queries = self._read_queries(qo_indptr)
+        settings["_queries"] = self._read_queries(qo_indptr)
         lists = (("kv_indptr", kv_indptr), ("kv_indices", kv_indices), ("kv_len_arr", kv_len_arr))
-        pages = self._read_pages(*lists, None, self._most_pages)
-        self._dtype, self._dims = types[0], (head_dim_ckv, head_dim_kpe)
-        self._pool_type = types[1]
-        self._heads, self._page_size, self._causal = num_heads, page_size, causal
-        self._scale, self._queries = sm_scale, queries
-        self._is_packed, self._lse_mode = query_layout == "packed", lse_mode
-        self._has_sinks = use_sinks
+        pages, settings["_greatest"] = self._read_pages(
+            *lists, settings["_page_size"], self._most_pages, are_lengths=True
+        )
         self._pages.plan(*pages)
+        vars(self).update(settings)
         for each in self._plans.values():
             each.plan(self._pages.lengths, self._pages.table)
+
+    def _read_settings(self, given: dict[str, Any], types: tuple[str, str]) -> dict[str, Any]:
+        """What a plan says beside the lists, as attributes, checked."""
+        dims = ("head_dim_ckv", "head_dim_kpe")
+        sizes = _checks.read_sizes(given, ("num_heads", "page_size", *dims))
+        _sizes.check_page_size("page_size", sizes["page_size"])
+        _checks.check_dims({name: sizes[name] for name in dims}, types)
+        return {
+            "_dtype": types[0],
+            "_pool_type": types[1],
+            "_dims": tuple(sizes[name] for name in dims),
+            "_heads": sizes["num_heads"],
+            "_page_size": sizes["page_size"],
+            "_causal": _options.to_bool("causal", given["causal"]),
+            "_scale": _checks.read_scale("sm_scale", given["sm_scale"]),
+            "_is_packed": given["query_layout"] == "packed",
+            "_lse_mode": given["lse_mode"],
+            "_has_sinks": _options.to_bool("use_sinks", given["use_sinks"]),
+        }
 
     def _read_output(self, q_type: str, given: Any, scale: str) -> str | None:
         """The type of outputs of 8 bits; None where they are like the queries."""
@@ -173,10 +203,10 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
 
     def _read_queries(self, indptr: Any) -> int:
         """The number of queries of each sequence, which a graph keeps."""
-        is_near = not _tensors.is_torch(indptr) or indptr.device.type == "cpu"
-        if self._is_graph and self._queries is not None and not is_near:
+        looks = _checks.is_near(indptr) or _debug_checks.looks_at(indptr)
+        if self._is_graph and self._queries is not None and not looks:
             return self._queries
-        host = _lists.to_host(indptr)
+        host = _checks.check_indptr("qo_indptr", indptr, is_packed=True)
         counts = host[1:] - host[:-1]
         queries = int(counts[0]) if len(counts) else 1
         if (counts != queries).any() or queries < 1:
@@ -237,6 +267,7 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
             ("q_nope", first, self._dtype),
             ("ckv_cache", rows, self._pool_type),
         ):
+            _checks.check_tensor(name, each, first)
             _lists.expect(f"{name}: elements of", dtype, get_element(name, each))
         columns = self._dims[0] if isinstance(q, tuple) else sum(self._dims)
         factor = self._read_factor(o_scale, out)
@@ -246,11 +277,13 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         rows_of_q = [batch * queries, self._heads, columns]
         _lists.expect("q_nope: (queries, heads, dim)", rows_of_q, list(first.shape))
         _lists.expect("ckv_cache: a page of", [self._page_size, columns], list(rows.shape[1:]))
-        if self._is_graph and queries == 1 and _tensors.is_torch(first):
-            outputs = make_outputs(first, self._dims[0], out, lse, return_lse)
-            o, log = self._run_plan(q, pool, sinks, ckv_scale, factor, *outputs)
-        else:
-            o, log = self._run_rows(q, pool, sinks, ckv_scale, factor, (out, lse, return_lse))
+        _checks.check_ids("kv_indices", self._greatest, rows.shape[0])
+        with _naming.rename(_NAMES):
+            if self._is_graph and queries == 1 and _tensors.is_torch(first):
+                outputs = make_outputs(first, self._dims[0], out, lse, return_lse)
+                o, log = self._run_plan(q, pool, sinks, ckv_scale, factor, *outputs)
+            else:
+                o, log = self._run_rows(q, pool, sinks, ckv_scale, factor, (out, lse, return_lse))
         return (o, _lists.finish_lse(log, "ln" if return_lse_base_on_e else "log2")) if return_lse else o
 
     def run_return_lse(self, *arguments: Any, **options: Any) -> Any:
@@ -319,7 +352,7 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         options: dict[str, Any] = {"value_dim": self._dims[0], "scale": self._scale}
         options |= factor | {"causal": self._causal, "partials": self._partials}
         if unit is not None:
-            options["k_scale"] = self._keep_scale(pool, unit)
+            options["k_scale"] = self._keep_scale("ckv_scale", pool, unit)
         is_apart = isinstance(q, tuple)
 
         def function(rows: Any, **outputs: Any) -> Any:
@@ -378,7 +411,7 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         first, second = q if is_apart else (q, None)
         beside = {"q_rope": second, "k_rope": pools[1]} if is_apart else {}
         if unit is not None:
-            beside = dict.fromkeys(("k_scale", "v_scale"), self._keep_scale(pool, unit))
+            beside = dict.fromkeys(("k_scale", "v_scale"), self._keep_scale("ckv_scale", pool, unit))
         plan.run(first, pools[0], sinks=sinks, out=out, lse=lse, **beside)
         return out, lse
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from .. import _decode, _options, _serving_calls, _tensors
+from .. import _naming, _options, _serving_calls, _sizes, _tensors, _views
 from .._decode_plan import DecodePlan
 from .._paged_problem import check_layout, make_pool_strides
+from .._query_tensors import WIDE_TYPES
 from .._row_tensors import NARROW_TYPES
 from .._serving_settings import check_partials
 from ..errors import ArgumentError
-from . import _lists
+from . import _checks, _lists
 from ._wrapper import (
     Wrapper,
     call_rows,
@@ -24,7 +26,14 @@ from ._wrapper import (
 #: What neither wrapper takes.
 UNCOVERED_PLAN = {"pos_encoding_mode": "NONE", "rope_scale": None, "rope_theta": None}
 UNCOVERED_PLAN |= {"block_tables": None, "seq_lens": None, "fixed_split_size": None}
+#: What pools are called here.
+POOLS = {"k_cache": "paged_kv_cache", "v_cache": "paged_kv_cache"}
 UNCOVERED_RUN = {"skip_softmax_threshold_scale_factor": None, "kv_cache_sf": None}
+
+
+def read_layout(kv_layout: Any) -> str:
+    with _naming.rename({"layout": "kv_layout"}):
+        return check_layout(kv_layout)
 
 
 def _split_cache(cache: Any) -> tuple[Any, Any]:
@@ -45,6 +54,11 @@ def _split_cache(cache: Any) -> tuple[Any, Any]:
 class PagedWrapper(Wrapper):
     """What wrappers of pools of keys and values have in common."""
 
+    #: Arguments of the calls that launch, by the names that they have here.
+    _names: Mapping[str, str]
+    #: The greatest id of a page, if `plan` looked.
+    _greatest: int | None
+
     def reset_workspace_buffer(self, float_workspace_buffer: Any, int_workspace_buffer: Any) -> None:
         """Takes other workspaces, which mean nothing here."""
 
@@ -59,31 +73,49 @@ class PagedWrapper(Wrapper):
             raise ArgumentError(
                 f"kv_data_type: expected {q_type} as q_data_type or a type of 8 bits, got {kv_type}"
             )
+        if q_type not in WIDE_TYPES:
+            raise ArgumentError(f"q_data_type: expected {' or '.join(WIDE_TYPES)}, got {q_type}")
         o_type = given["o_data_type"]
         if o_type is not None:
             _lists.expect("o_data_type", q_type, _lists.read_type("o_data_type", o_type))
         return q_type, kv_type
 
-    def _take_settings(self, types: tuple[str, str], given: dict[str, Any]) -> None:
-        """Options of a plan that both wrappers have."""
+    def _read_settings(
+        self, types: tuple[str, str], given: dict[str, Any], dims: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Options of a plan that both wrappers have, as attributes, checked; `dims` has the head
+        dimensions by the names of their arguments."""
         left = _options.to_integer("window_left", given["window_left"], -(2**31), 2**31 - 1)
         cap = given["logits_soft_cap"]
         cap = None if cap is None else _options.to_float("logits_soft_cap", cap)
-        self._types = types
-        self._window_left = left
-        self._options = {
+        names = ("num_qo_heads", "num_kv_heads", "page_size")
+        sizes = _checks.read_sizes(given | dims, (*names, *dims))
+        heads, kv_heads, page_size = (sizes[name] for name in names)
+        _checks.check_heads("num_qo_heads", heads, kv_heads)
+        _sizes.check_page_size("page_size", page_size)
+        _checks.check_dims({name: sizes[name] for name in dims}, types)
+        options = {
             "layout": self._layout,
-            "causal": given["causal"],
+            "causal": _options.to_bool("causal", given["causal"]),
             "window": None if left < 0 else (left, None),
             "softcap": cap if cap and cap > 0 else None,
-            "scale": given["sm_scale"],
+            "scale": _checks.read_scale("sm_scale", given["sm_scale"]),
         }
-        heads, kv_heads = given["num_qo_heads"], given["num_kv_heads"]
-        self._heads, self._kv_heads, self._page_size = heads, kv_heads, given["page_size"]
+        return {
+            "_types": types,
+            "_window_left": left,
+            "_options": options,
+            "_heads": heads,
+            "_kv_heads": kv_heads,
+            "_page_size": page_size,
+        }
 
     def _read_pools(self, q: Any, cache: Any, dims: tuple[int, int]) -> tuple[Any, Any]:
         """Both pools, compared with what was planned."""
         pools = _split_cache(cache)
+        _checks.check_tensor("q", q)
+        for each in pools:
+            _checks.check_tensor("paged_kv_cache", each, q)
         expected = [("q", q, self._types[0])]
         expected += [("paged_kv_cache", each, self._types[1]) for each in pools]
         for name, each, dtype in expected:
@@ -94,6 +126,7 @@ class PagedWrapper(Wrapper):
             if self._layout == "hnd":
                 middle.reverse()
             _lists.expect("paged_kv_cache: a page of", [*middle, dim], list(each.shape[1:]))
+        _checks.check_ids(self._names["page_table"], self._greatest, pools[0].shape[0])
         return pools
 
     def _check_window(self, window_left: int | None) -> None:
@@ -106,7 +139,7 @@ class PagedWrapper(Wrapper):
         factor = 1.0
         for name, each in (("q_scale", q_scale), ("k_scale", k_scale)):
             plain = _options.to_python(each)
-            if hasattr(plain, "shape"):
+            if _views.is_array(plain):
                 raise ArgumentError(f"{name}: expected a number, got a tensor of {list(plain.shape)}")
             factor *= 1.0 if plain is None else _options.to_float(name, plain)
         if factor == 1.0:
@@ -119,12 +152,14 @@ class PagedWrapper(Wrapper):
         if scales["k_scale"] is None and scales["v_scale"] is None:
             return {}
         return {
-            name: self._keep_scale(q, 1.0 if each is None else each) for name, each in scales.items()
+            name: self._keep_scale(name, q, each) for name, each in scales.items()
         }
 
 
 class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
     """One query, or `q_len_per_req`, of each sequence of a batch."""
+
+    _names = POOLS | {"page_table": "indices", "kv_lengths": "last_page_len"}
 
     def __init__(
         self,
@@ -142,7 +177,7 @@ class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
         partials: str = "auto",
     ) -> None:
         _lists.refuse({"jit_args": jit_args}, {"jit_args": None})
-        self._layout = check_layout(kv_layout)
+        self._layout = read_layout(kv_layout)
         buffers = {
             "paged_kv_indptr_buffer": paged_kv_indptr_buffer,
             "paged_kv_indices_buffer": paged_kv_indices_buffer,
@@ -190,15 +225,18 @@ class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
                 given[name] = data_type if given[name] is None else given[name]
         given["causal"] = True if is_causal is None else _options.to_bool("is_causal", is_causal)
         types = self._read_types(given)
+        queries = _checks.read_sizes(given, ("q_len_per_req",))["q_len_per_req"]
         if self._is_graph and self._pages.table is not None:
-            _lists.expect("q_len_per_req: queries of a sequence of the graph", self._queries, q_len_per_req)
+            _lists.expect("q_len_per_req: queries of a sequence of the graph", self._queries, queries)
+        settings = self._read_settings(types, given, {"head_dim": head_dim})
+        is_whole = _options.to_bool("disable_split_kv", disable_split_kv)
         lists = (("indptr", indptr), ("indices", indices), ("last_page_len", last_page_len))
-        pages = self._read_pages(*lists, page_size, self._most_pages)
-        self._take_settings(types, given)
-        self._options["kv_splits"] = 1 if disable_split_kv else None
-        self._options["partials"] = self._partials
-        self._dim, self._queries = head_dim, q_len_per_req
+        pages, greatest = self._read_pages(*lists, settings["_page_size"], self._most_pages)
         self._pages.plan(*pages)
+        vars(self).update(settings, _greatest=greatest, _queries=queries)
+        self._options["kv_splits"] = 1 if is_whole else None
+        self._options["partials"] = self._partials
+        self._dim = int(head_dim)
         for each in self._plans.values():
             each.plan(self._pages.lengths, self._pages.table)
 
@@ -240,11 +278,10 @@ class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
         else:
             options = self._scale_options(q_scale, k_scale, self._dim)
             scales, factor = {}, read_factor("v_scale", v_scale)
-        if self._is_graph and self._queries == 1 and _tensors.is_torch(q):
-            result = self._run_plan(q, (k, v), sinks, scales, (out, lse, return_lse), options)
-        else:
-            result = self._run_rows(q, (k, v), sinks, scales, (out, lse, return_lse), options)
-        o, log = result
+        is_planned = self._is_graph and self._queries == 1 and _tensors.is_torch(q)
+        run = self._run_plan if is_planned else self._run_rows
+        with _naming.rename(self._names):
+            o, log = run(q, (k, v), sinks, scales, (out, lse, return_lse), options)
         multiply(o, factor)
         return (o, _lists.finish_lse(log, "log2")) if return_lse else o
 

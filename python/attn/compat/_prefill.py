@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _options, _serving_calls, _tensors
-from .._paged_problem import check_layout
+from .. import _debug_checks, _naming, _options, _serving_calls
 from .._row_tensors import NARROW_TYPES
 from ..errors import ArgumentError
-from . import _lists
-from ._paged import UNCOVERED_PLAN, UNCOVERED_RUN, PagedWrapper
+from . import _checks, _lists
+from ._paged import POOLS, UNCOVERED_PLAN, UNCOVERED_RUN, PagedWrapper, read_layout
 from ._wrapper import call_rows, check_lse, multiply, read_factor
 
 _UNCOVERED: dict[str, Any] = {
@@ -27,6 +26,12 @@ _UNCOVERED: dict[str, Any] = {
 
 class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
     """Queries of a batch one sequence behind the other: chunked prefill and append."""
+
+    _names = POOLS | {
+        "page_table": "paged_kv_indices",
+        "kv_lengths": "paged_kv_last_page_len",
+        "cu_seqlens_q": "qo_indptr",
+    }
 
     def __init__(
         self,
@@ -48,7 +53,7 @@ class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
     ) -> None:
         uncovered = {"custom_mask_buf": None, "mask_indptr_buf": None, "jit_args": None}
         _lists.refuse(locals(), uncovered | {"jit_kwargs": None, "variant_owns_mask": False})
-        self._layout = check_layout(kv_layout)
+        self._layout = read_layout(kv_layout)
         buffers = {
             "paged_kv_indptr_buf": paged_kv_indptr_buf,
             "paged_kv_indices_buf": paged_kv_indices_buf,
@@ -111,9 +116,13 @@ class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
         _lists.check_list("qo_indptr", qo_indptr)
         _lists.check_list("paged_kv_indptr", paged_kv_indptr)
         _lists.expect("qo_indptr: entries as paged_kv_indptr", paged_kv_indptr.shape[0], qo_indptr.shape[0])
+        value_dim = head_dim_qk if head_dim_vo is None else head_dim_vo
+        dims = {"head_dim_qk": head_dim_qk, "head_dim_vo": value_dim}
+        settings = self._read_settings(types, given, dims)
+        page_size = settings["_page_size"]
         most_pages = self._bound_keys(max_sequence_kv, page_size)
         most_queries = self._bound_queries(qo_indptr, max_token_per_sequence)
-        pages = self._read_pages(
+        pages, greatest = self._read_pages(
             ("paged_kv_indptr", paged_kv_indptr),
             ("paged_kv_indices", paged_kv_indices),
             ("paged_kv_last_page_len", paged_kv_last_page_len),
@@ -121,14 +130,13 @@ class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
             most_pages,
         )
         counts = _lists.move(qo_indptr, paged_kv_indices)
-        self._take_settings(types, given)
-        self._dims = (head_dim_qk, head_dim_qk if head_dim_vo is None else head_dim_vo)
+        self._pages.plan(*pages)
+        vars(self).update(settings, _greatest=greatest, _dims=(int(head_dim_qk), int(value_dim)))
         self._most_pages, self._most_queries = most_pages, most_queries
         if self._is_graph and self._counts is not None:
             self._counts[...] = counts
         else:
             self._counts = counts if counts is not qo_indptr else _lists.copy(counts)
-        self._pages.plan(*pages)
 
     begin_forward = plan
 
@@ -148,7 +156,9 @@ class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
     def _bound_queries(self, indptr: Any, most: int | None) -> int:
         """What a kernel is compiled for; a graph keeps that of the first plan."""
         is_fixed = self._is_graph and self._most_queries is not None
-        is_near = not _tensors.is_torch(indptr) or indptr.device.type == "cpu"
+        is_near = _checks.is_near(indptr)
+        if is_near or not self._is_graph or _debug_checks.looks_at(indptr):
+            _checks.check_indptr("qo_indptr", indptr, is_packed=True)
         bound = self._most_queries if is_fixed else most
         if is_fixed and bound is not None and most is not None and most > bound:
             raise ArgumentError(
@@ -203,7 +213,8 @@ class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
         def function(rows: Any, **outputs: Any) -> Any:
             return _serving_calls.prefill(rows, k, v, *lists, **options, **outputs)
 
-        o, log = call_rows(function, q, self._dims[1], None, (out, lse, return_lse))
+        with _naming.rename(self._names):
+            o, log = call_rows(function, q, self._dims[1], None, (out, lse, return_lse))
         multiply(o, factor)
         return (o, _lists.finish_lse(log, lse_base)) if return_lse else o
 

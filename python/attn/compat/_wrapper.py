@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .. import _decode, _options, _tensors, arrays
-from ..errors import ArgumentError
-from . import _lists
+from .. import _options, _tensors, _views, arrays
+from .._process import OfProcess
+from ..errors import ArgumentError, ArgumentTypeError
+from . import _checks, _lists
 
 
-class Wrapper:
+class Wrapper(OfProcess):
     """Pages of the batch that was planned last; in graph mode within fixed bounds."""
 
     def __init__(
@@ -45,24 +46,33 @@ class Wrapper:
         counts: tuple[str, Any],
         ids: tuple[str, Any],
         ends: tuple[str, Any],
-        page_size: int | None,
+        page_size: int,
         bound: int | None,
-    ) -> tuple[Any, Any, Any, int]:
-        """What `Pages.plan` takes, from lists by the names of their arguments; `ends` are
-        keys of the last pages, or lengths without a `page_size`. Changes nothing, so that
-        a batch that is refused leaves the one before it."""
+        are_lengths: bool = False,
+    ) -> tuple[tuple[Any, Any, Any, int], int | None]:
+        """What `Pages.plan` takes, from lists by the names of their arguments, and the greatest
+        id, if somebody looked; `ends` are keys of the last pages, or `are_lengths`. Changes
+        nothing, so that a batch that is refused leaves the one before it."""
         for name, each in (counts, ids, ends):
             _lists.check_list(name, each)
+            if _tensors.is_torch(each) != _tensors.is_torch(ids[1]):
+                raise ArgumentTypeError(
+                    f"{name}: expected a list of the library of {ids[0]}, got {type(each).__name__}"
+                )
+        _checks.check_entries(*counts)
         sequences = counts[1].shape[0] - 1
         _lists.expect(f"{ends[0]}: sequences, one less than of {counts[0]}", sequences, ends[1].shape[0])
         if self._sequences is not None:
             _lists.expect(f"{counts[0]}: sequences of the graph", self._sequences, sequences)
+        greatest = _checks.check_pages(
+            counts, ids, ends, page_size, are_lengths, waits=not self._is_graph
+        )
         indptr, last = (_lists.move(each, ids[1]) for each in (counts[1], ends[1]))
-        if page_size is None:
+        if are_lengths:
             lengths = last if last is not ends[1] else _lists.copy(last)
         else:
             lengths = _lists.measure(indptr, last, page_size)
-        return indptr, ids[1], lengths, self._bound_pages(*counts, bound)
+        return (indptr, ids[1], lengths, self._bound_pages(*counts, bound)), greatest
 
     def _bound_pages(self, name: str, indptr: Any, bound: int | None) -> int:
         """Columns of the table. What lies on a GPU is looked at without a graph only."""
@@ -74,10 +84,10 @@ class Wrapper:
                 raise ArgumentError(f"{name}: expected at most {bound} pages of a sequence, got {most}")
         return bound
 
-    def _keep_scale(self, q: Any, number: float) -> Any:
+    def _keep_scale(self, name: str, q: Any, factor: Any) -> Any:
         """A number as a tensor of one element where q is."""
-        number = _options.to_python(number)
-        if hasattr(number, "shape"):
+        number = read_factor(name, factor)
+        if _views.is_array(number):
             return number
         key = (number, str(getattr(q, "device", "")))
         if key not in self._scales:
@@ -92,7 +102,7 @@ def read_factor(name: str, factor: Any) -> Any:
     if factor is None:
         return 1.0
     plain = _options.to_python(factor)
-    if not hasattr(plain, "shape"):
+    if not _views.is_array(plain):
         return _options.to_float(name, plain)
     if list(plain.shape) != [1]:
         raise ArgumentError(f"{name}: expected a number, got a tensor of {list(plain.shape)}")
@@ -103,8 +113,15 @@ def multiply(o: Any, factor: Any) -> None:
     """Values times what `read_factor` gave, in place; a tensor on a GPU is not looked at."""
     if isinstance(factor, float) and factor == 1.0:
         return
-    if _decode.is_numpy(o) and o.dtype.name == arrays.CARRIERS["bf16"][0]:
-        o[...] = arrays.to_bf16(arrays.from_bf16(o) * factor)
+    if _views.is_numpy(o) and arrays.find_element(o.dtype) == "bf16":
+        bits = arrays.to_bits(o)
+        bits[...] = arrays.to_bf16(arrays.from_bf16(bits) * factor)
+    elif _views.is_numpy(o):
+        import numpy as np
+
+        # What is beyond the type's range is infinite, as on a GPU.
+        with np.errstate(over="ignore"):
+            o *= factor
     else:
         o *= factor
 
@@ -165,4 +182,4 @@ def get_element(name: str, each: Any) -> str:
     """The element type of a tensor as the compiler calls it."""
     if _tensors.is_torch(each):
         return _lists.read_type(name, each.dtype)
-    return _decode.view(name, each).dtype
+    return _views.view(name, each).dtype

@@ -1,0 +1,122 @@
+"""What `plan` of the wrappers is given, looked at before the batch that was planned last is
+forgotten. Lists in host memory are looked at always, those of a GPU where `plan` waits for it
+anyway, or for debugging (ATTN_DEBUG_CHECKS)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .. import _debug_checks, _options, _sizes, _tensors, _views
+from ..errors import ArgumentError, ArgumentTypeError
+from . import _lists
+
+
+def read_sizes(given: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, int]:
+    """Numbers of at least 1."""
+    return {name: _options.to_integer(name, given[name], 1, 2**31 - 1) for name in names}
+
+
+def check_heads(name: str, heads: int, kv_heads: int) -> None:
+    if heads % kv_heads:
+        raise ArgumentError(f"{name}: expected a multiple of the {kv_heads} key heads, got {heads}")
+
+
+def check_dims(dims: Mapping[str, int], types: tuple[str, ...]) -> None:
+    """Head dimensions that rows of all of these types may have."""
+    for name, dim in dims.items():
+        for dtype in types:
+            _sizes.check_dim(name, dim, dtype)
+
+
+def read_scale(name: str, scale: Any) -> float | None:
+    """A factor of scores other than 0; None is that of the head dimension."""
+    if scale is None:
+        return None
+    number = _options.to_float(name, scale)
+    if number == 0:
+        raise ArgumentError(f"{name}: expected a number other than 0, got {scale!r}")
+    return number
+
+
+def is_near(given: Any) -> bool:
+    """Whether a list lies in host memory."""
+    return not _tensors.is_torch(given) or bool(given.device.type == "cpu")
+
+
+def check_entries(name: str, indptr: Any) -> None:
+    if indptr.shape[0] == 0:
+        raise ArgumentError(f"{name}: expected one entry more than sequences, got none")
+
+
+def check_indptr(name: str, indptr: Any, is_packed: bool = False) -> Any:
+    """Counts as numpy's array: from 0 on if rows are `is_packed`, and never decreasing."""
+    check_entries(name, indptr)
+    host = _lists.to_host(indptr)
+    first = int(host[0])
+    if first < 0 or (is_packed and first):
+        raise ArgumentError(f"{name}: expected to begin with 0, got {first}")
+    steps = host[1:] - host[:-1]
+    if (steps < 0).any():
+        at = int((steps < 0).argmax())
+        raise ArgumentError(
+            f"{name}: expected counts that do not decrease, got {host[at + 1]} behind {host[at]} "
+            f"at entry {at + 1}"
+        )
+    return host
+
+
+def check_pages(
+    counts: tuple[str, Any],
+    ids: tuple[str, Any],
+    ends: tuple[str, Any],
+    page_size: int,
+    are_lengths: bool,
+    waits: bool,
+) -> int | None:
+    """Lists of a batch by the names of their arguments; `ends` has keys of the last pages, or
+    of all. Returns the greatest id, or None where nobody looked."""
+
+    def looks(given: Any) -> bool:
+        return is_near(given) or _debug_checks.looks_at(given)
+
+    if not waits and not looks(counts[1]):
+        return None
+    host = check_indptr(*counts)
+    last = int(host[-1])
+    if last > ids[1].shape[0]:
+        raise ArgumentError(
+            f"{ids[0]}: expected at least {last} pages, the last entry of {counts[0]}, got "
+            f"{ids[1].shape[0]}"
+        )
+    if waits or looks(ends[1]):
+        keys, pages = _lists.to_host(ends[1]), host[1:] - host[:-1]
+        most = pages * page_size if are_lengths else (pages > 0) * page_size
+        # Whatever the last page of none is said to hold.
+        wrong = (keys < 0) | (keys > most) if are_lengths else (pages > 0) & ((keys < 1) | (keys > page_size))
+        if wrong.any():
+            at = int(wrong.argmax())
+            raise ArgumentError(
+                f"{ends[0]}: expected {0 if are_lengths else 1} to {most[at]} keys of sequence {at}, "
+                f"got {keys[at]}"
+            )
+    if not looks(ids[1]):
+        return None
+    used = _lists.to_host(ids[1])[int(host[0]) : last]
+    if len(used) and used.min() < 0:
+        raise ArgumentError(f"{ids[0]}: expected ids of at least 0, got {used.min()}")
+    return int(used.max(initial=-1))
+
+
+def check_ids(name: str, greatest: int | None, pages: int) -> None:
+    """The pool of a launch has all pages of the batch."""
+    if greatest is not None and greatest >= pages:
+        raise ArgumentError(f"{name}: expected ids of the {pages} pages of the pool, got {greatest}")
+
+
+def check_tensor(name: str, given: Any, like: Any = None) -> None:
+    """A tensor of torch or numpy, of the library that `like` is of."""
+    kinds = (_views.is_numpy(given), _tensors.is_torch(given))
+    if not any(kinds) or (like is not None and kinds != (_views.is_numpy(like), _tensors.is_torch(like))):
+        wanted = "a torch tensor or a numpy array" if like is None else "a tensor of q's library"
+        raise ArgumentTypeError(f"{name}: expected {wanted}, got {type(given).__name__}")
