@@ -15,6 +15,7 @@
 #include "attn/Support/Assumption.h"
 #include "attn/Support/ReplayTurn.h"
 #include "attn/Support/SyncStep.h"
+#include "attn/Support/WaitGroups.h"
 #include <map>
 #include <memory>
 
@@ -288,7 +289,16 @@ private:
   bool meet(Warp &warp, uint32_t barrier, int64_t warpCount, bool waits);
   bool meetAt(Warp &warp, const Step &step);
   bool takeTurn(Warp &warp, const Step &step);
-  std::string nameOf(uint32_t barrier) const;
+  std::string nameOf(uint32_t barrier) const {
+    return nameOf(barrier, program->cluster > 1);
+  }
+  std::string nameOf(uint32_t barrier, bool hasCta) const;
+
+  // Who waits for whom (BarrierDeadlock.cpp).
+  bool maySignal(const Warp &warp, const Step &step, uint32_t number,
+                 bool isForBytes) const;
+  bool mayStillSignal(const Warp &warp, uint32_t number, bool isForBytes) const;
+  Waiter describeWaiter(const Warp &warp) const;
 
   // Loads that signals to other CTAs may overtake (BarrierLateLoads.cpp).
   void useLoads(Warp &warp, const Step &step);
@@ -393,6 +403,7 @@ private:
                   BarrierFault fault);
   void fail(uint32_t step, std::string why);
   std::string nameOf(const Warp &warp) const;
+  std::string nameOf(ArrayRef<unsigned> group) const;
   OpNote noteAt(const Place &place, const Twine &text) const;
   OpNote noteAt(uint32_t step, const Twine &text) const {
     return noteAt(Place{step}, text);

@@ -15,6 +15,7 @@
 #include "ReplayVerdict.h"
 #include "SkeletonVerdict.h"
 #include "attn/Harness/PartialResults.h"
+#include "attn/Harness/Results.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>
@@ -82,6 +83,7 @@ private:
   Error checkWorkspaces(ArrayRef<HarnessTensor> tensors);
   Error computeReferenceOf(ArrayRef<HarnessTensor> tensors);
   Error compare(HarnessReport &report);
+  Error compareExpected(HarnessReport &report);
   /// True for an attn.combine by itself, whose inputs are all that there is.
   bool mergesPartialResults() const {
     return !record.problem && record.findTensor("partial_o") &&
@@ -95,6 +97,7 @@ private:
   /// True when the kernel has to write this element: all but rows that no
   /// packed sequence owns.
   bool isOwned(const HarnessTensor &tensor, int64_t element) const;
+  void findOwnedRows(ArrayRef<HarnessTensor> tensors);
 
   const LaunchRecord &record;
   const Program &program;
@@ -102,6 +105,9 @@ private:
   ProgressMeter progress;
   ResolvedLaunch resolved;
   std::optional<AttentionResult> reference;
+  /// With packed sequences: the rows from the first one's to the last one's
+  /// end.
+  std::optional<std::pair<int64_t, int64_t>> ownedRows;
 };
 
 } // namespace
@@ -118,8 +124,6 @@ Error Runner::checkWorkspaces(ArrayRef<HarnessTensor> tensors) {
   return checkMemory(buffers, options.config.memoryLimit);
 }
 
-/// The reference also says which rows of packed outputs have an owner, so it is
-/// computed for every problem with variable lengths.
 Error Runner::computeReferenceOf(ArrayRef<HarnessTensor> tensors) {
   if (!options.verify)
     return Error::success();
@@ -145,7 +149,7 @@ Error Runner::computeReferenceOf(ArrayRef<HarnessTensor> tensors) {
         "k_descale", "v_descale", "page_table", "page_indptr", "kv_lengths",
         "init_o", "init_lse", "k_scales", "v_scales", "k_rope", "q_rope"})
     if (std::optional<unsigned> index = record.findTensor(name);
-        index && record.tensors[*index].access == TensorAccess::Write)
+        index && isWritten(record.tensors[*index].access))
       return createStringError("launch record: expected tensor \"" + name +
                                "\" to be read, got one that is written");
   AttentionInputs inputs;
@@ -197,16 +201,27 @@ Error Runner::computeMerged(ArrayRef<HarnessTensor> tensors) {
   return Error::success();
 }
 
+void Runner::findOwnedRows(ArrayRef<HarnessTensor> tensors) {
+  std::optional<unsigned> index = record.findTensor("cu_seqlens_q");
+  if (!record.problem || !record.problem->varlen || !index ||
+      tensors[*index].argument.shape.size() != 1)
+    return;
+  TensorView lengths = tensors[*index].getView();
+  int64_t count = lengths.shape.front();
+  if (count > 0)
+    ownedRows = {int64_t(lengths.get({0})), int64_t(lengths.get({count - 1}))};
+}
+
 bool Runner::isOwned(const HarnessTensor &tensor, int64_t element) const {
-  if (!reference || !record.problem || !record.problem->varlen)
+  const TensorArgument &argument = tensor.argument;
+  // Of these the rows are the dimension before the last.
+  bool hasColumns = argument.name == "o" || argument.name == "o_scales";
+  size_t rank = argument.shape.size(), least = hasColumns ? 2 : 1;
+  if (!ownedRows || rank < least || (!hasColumns && argument.name != "lse"))
     return true;
-  if (tensor.argument.name == "lse")
-    return reference->defined[element];
-  if (tensor.argument.name == "o")
-    return reference->defined[element / reference->shape[3]];
-  if (tensor.argument.name == "o_scales")
-    return reference->defined[element / tensor.argument.shape[3]];
-  return true;
+  int64_t columns = hasColumns ? argument.shape[rank - 1] : 1;
+  int64_t row = element / columns % argument.shape[rank - least];
+  return row >= ownedRows->first && row < ownedRows->second;
 }
 
 void Runner::checkWrites(const HarnessTensor &tensor,
@@ -272,8 +287,15 @@ static Error placeTensor(HarnessTensor &tensor, Memory &memory) {
   uint64_t bytes = cantFail(
       getExtentBytes(argument.shape, argument.strides, argument.dtype));
   argument.address = memory.allocate(bytes, argument.name);
-  if (tensor.access != TensorAccess::Read)
+  if (!isRead(tensor.access))
     return Error::success();
+  // Later runs begin with what the first one found.
+  if (tensor.access == TensorAccess::Update) {
+    if (tensor.initial.empty())
+      tensor.initial = tensor.bytes;
+    else
+      tensor.bytes = tensor.initial;
+  }
   // Elements that lie side by side at once; what lies between them stays
   // uninitialised.
   Error error = Error::success();
@@ -293,7 +315,7 @@ static Error placeTensor(HarnessTensor &tensor, Memory &memory) {
     end = offset + width;
   });
   write();
-  if (error || !bytes)
+  if (error || !bytes || isWritten(tensor.access))
     return error;
   return memory.setAccess(argument.address, Access::Read);
 }
@@ -319,7 +341,7 @@ Runner::runOnce(LaunchConfig config, std::vector<HarnessTensor> &tensors,
   bool completed = llvm::all_of(
       *steps, [](const HarnessStep &step) { return step.run.completed; });
   for (HarnessTensor &tensor : tensors) {
-    if (tensor.access != TensorAccess::Write)
+    if (!isWritten(tensor.access))
       continue;
     Allocation *allocation = place.memory.find(tensor.argument.address);
     tensor.bytes.clear();
@@ -395,6 +417,31 @@ Error Runner::compare(HarnessReport &report) {
       return deviation.takeError();
     report.lse = std::move(*deviation);
   }
+  return Error::success();
+}
+
+Error Runner::compareExpected(HarnessReport &report) {
+  for (const auto &entry : options.expected) {
+    StringRef name = entry.getKey();
+    auto fail = [&](const Twine &problem) {
+      return createStringError("expected result \"" + name + "\": " + problem);
+    };
+    const HarnessTensor *tensor = report.findTensor(name);
+    if (!tensor)
+      return fail("the launch record has no tensor of this name");
+    if (!isWritten(tensor->access))
+      return fail("the kernel only reads this tensor");
+    if (!report.run.completed)
+      continue;
+    Expected<ComparedResult> result =
+        compareResult(*tensor, entry.second, options.outputTolerance);
+    if (!result)
+      return fail(llvm::toString(result.takeError()));
+    report.results.push_back(std::move(*result));
+  }
+  llvm::sort(report.results, [](const auto &a, const auto &b) {
+    return a.name < b.name;
+  });
   return Error::success();
 }
 
@@ -515,6 +562,7 @@ Expected<HarnessReport> Runner::run() {
   if (options.grid)
     if (Error error = sim::overrideGrid(record, *options.grid, resolved))
       return error;
+  findOwnedRows(report.tensors);
   if (Error error = checkWorkspaces(report.tensors))
     return std::move(error);
   if (Error error = sim::checkProgram(record, resolved, program))
@@ -535,6 +583,8 @@ Expected<HarnessReport> Runner::run() {
   report.run = joinReports(report.steps);
   report.runs = 1;
   if (Error error = compare(report))
+    return std::move(error);
+  if (Error error = compareExpected(report))
     return std::move(error);
   if (options.corners && report.run.completed)
     if (Error error = runCorners(report))
