@@ -96,24 +96,26 @@ bool Machine::mayStillSignal(const Warp &warp, uint32_t number,
   return false;
 }
 
-std::string Machine::nameOf(ArrayRef<unsigned> group) const {
-  std::vector<WarpName> names;
-  for (unsigned index : group)
-    names.push_back({{warps[index].cta, 0, 0}, warps[index].local});
-  std::string text = describeWarps(
-      names, program->cluster > 1 ? CtaNames::Rank : CtaNames::None);
-  // Of one partition: by its name too.
-  bool isOfOne = llvm::all_of(group, [&](unsigned index) {
-    return warps[index].partition == warps[group.front()].partition;
-  });
+WaiterNames Machine::nameWaiters() const {
+  WaiterNames names;
+  for (const Warp &warp : warps)
+    names.warps.push_back({{warp.cta, 0, 0}, warp.local});
+  names.ctas = program->cluster > 1 ? CtaNames::Rank : CtaNames::None;
   WarpSpecializeOp partitions;
   program->kernel->walk([&](WarpSpecializeOp op) { partitions = op; });
-  if (!partitions || !isOfOne || program->teams > 1)
-    return text;
-  StringRef role =
-      cast<StringAttr>(partitions.getNames()[warps[group.front()].partition])
-          .getValue();
-  return llvm::formatv("'{0}' {1}", role, text);
+  if (!partitions || program->teams > 1)
+    return names;
+  // Of one partition: by its name too.
+  names.role = [this, partitions](ArrayRef<unsigned> group) -> std::string {
+    uint8_t partition = warps[group.front()].partition;
+    if (llvm::any_of(group, [&](unsigned index) {
+          return warps[index].partition != partition;
+        }))
+      return "";
+    Attribute name = WarpSpecializeOp(partitions).getNames()[partition];
+    return ("'" + cast<StringAttr>(name).getValue() + "'").str();
+  };
+  return names;
 }
 
 /// Of a warp that waits at a barrier.
@@ -126,7 +128,8 @@ Waiter Machine::describeWaiter(const Warp &warp) const {
   waiter.awaited = llvm::formatv("phase {0} of {1}", warp.phase,
                                  nameOf(warp.barrier, /*hasCta=*/!isOwn));
   if (barrier.pending > 0)
-    waiter.lacks = describeCount(barrier.pending, "arrival");
+    waiter.lacks = llvm::formatv("{0} of {1}", barrier.pending,
+                                 describeCount(barrier.count, "arrival"));
   if (barrier.tx != 0)
     waiter.lacks += (waiter.lacks.empty() ? "" : " and ") +
                     describeCount(barrier.tx, "byte");
@@ -138,7 +141,6 @@ Waiter Machine::describeWaiter(const Warp &warp) const {
       return found.warp == index && isCopy == isForBytes;
     });
   };
-  SmallVector<unsigned> gone;
   for (unsigned index = 0; index < warps.size(); ++index) {
     if (hasCome(barrier.signals[0], index))
       continue;
@@ -146,10 +148,8 @@ Waiter Machine::describeWaiter(const Warp &warp) const {
       waiter.awaitedOf.push_back(index);
     else if (warps[index].state == Warp::Done &&
              hasCome(barrier.signals[1], index))
-      gone.push_back(index);
+      waiter.exited.push_back(index);
   }
-  if (waiter.awaitedOf.empty() && !gone.empty())
-    waiter.lacks += " of " + nameOf(gone) + ", which exited";
   return waiter;
 }
 
@@ -160,15 +160,14 @@ void Machine::reportDeadlock() {
       waiters.push_back(describeWaiter(warp));
   if (waiters.empty() || condition)
     return;
-  auto name = [&](ArrayRef<unsigned> group) { return nameOf(group); };
-  WaitGroups found = groupWaiters(waiters, name);
+  WaitGroups found = groupWaiters(waiters, nameWaiters());
   auto placeOf = [&](const WaitGroup &group) {
     const Warp &warp = warps[group.warps.front()];
     return here(warp, warp.barrier);
   };
   SmallVector<OpNote> notes;
   for (const WaitGroup &group : found.groups)
-    notes.push_back(noteAt(placeOf(group), describeGroup(group, name)));
+    notes.push_back(noteAt(placeOf(group), group.text));
   reportCondition(BarrierFault::Deadlock, placeOf(found.groups.front()),
                   found.summary, std::move(notes));
 }

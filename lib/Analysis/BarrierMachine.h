@@ -299,6 +299,7 @@ private:
                  bool isForBytes) const;
   bool mayStillSignal(const Warp &warp, uint32_t number, bool isForBytes) const;
   Waiter describeWaiter(const Warp &warp) const;
+  WaiterNames nameWaiters() const;
 
   // Loads that signals to other CTAs may overtake (BarrierLateLoads.cpp).
   void useLoads(Warp &warp, const Step &step);
@@ -403,7 +404,6 @@ private:
                   BarrierFault fault);
   void fail(uint32_t step, std::string why);
   std::string nameOf(const Warp &warp) const;
-  std::string nameOf(ArrayRef<unsigned> group) const;
   OpNote noteAt(const Place &place, const Twine &text) const;
   OpNote noteAt(uint32_t step, const Twine &text) const {
     return noteAt(Place{step}, text);

@@ -252,11 +252,14 @@ void Runner::checkWrites(const HarnessTensor &tensor,
   });
   for (size_t i = 0; i < valid.size(); ++i)
     gaps += valid[i] && !isElement[i];
+  // An updated tensor has lost what it had.
+  bool isUpdated = tensor.access == TensorAccess::Update;
   if (missing)
-    problems.push_back(
-        llvm::formatv("output \"{0}\": {1} of {2} elements were not written, "
-                      "the first is element {3}",
-                      argument.name, missing, element, *firstMissing));
+    problems.push_back(llvm::formatv(
+        "output \"{0}\": {1} of {2} elements {3}, the first is element {4}",
+        argument.name, missing, element,
+        isUpdated ? "hold an undefined value" : "were not written",
+        *firstMissing));
   if (foreign)
     problems.push_back(
         llvm::formatv("output \"{0}\": {1} elements of rows that no sequence "

@@ -32,6 +32,22 @@ static StringRef guessType(StringRef type) {
       .Default("");
 }
 
+static bool isMap(const KernelParam &param) {
+  return param.type.empty() && param.size == 128;
+}
+
+/// That a record can give all parameters.
+static Error checkParams(const KernelInfo &kernel) {
+  for (const KernelParam &param : kernel.params)
+    if (param.type.empty() && !isMap(param))
+      return createStringError(
+          "kernel \"" + kernel.name +
+          "\": expected parameters that are numbers, addresses or the 128 "
+          "bytes of a tensor map, as launch records have them, got " +
+          Twine(param.size) + " bytes in \"" + param.name + "\"");
+  return Error::success();
+}
+
 namespace {
 
 /// Writes the draft of one kernel.
@@ -39,13 +55,9 @@ class Draft {
 public:
   Draft(const Program &program, const KernelInfo &kernel, OStream &json)
       : program(program), kernel(kernel), json(json) {}
-  Error check() const;
   void write();
 
 private:
-  static bool isMap(const KernelParam &param) {
-    return param.type.empty() && param.size == 128;
-  }
   bool hasTensor(const KernelParam &param) const {
     return param.isPointer || isMap(param);
   }
@@ -68,17 +80,6 @@ std::string Draft::nameOf(unsigned index) const {
   if (name.consume_front(kernel.name) && name.consume_front("_param_"))
     return ("arg" + name).str();
   return kernel.params[index].name;
-}
-
-Error Draft::check() const {
-  for (const KernelParam &param : kernel.params)
-    if (param.type.empty() && !isMap(param))
-      return createStringError(
-          "kernel \"" + kernel.name +
-          "\": expected parameters that are numbers, addresses or the 128 "
-          "bytes of a tensor map, as launch records have them, got " +
-          Twine(param.size) + " bytes in \"" + param.name + "\"");
-  return Error::success();
 }
 
 void Draft::writeExtents(StringRef name, const std::array<uint32_t, 3> &known,
@@ -173,14 +174,13 @@ Expected<std::string> mlir::attn::sim::draftLaunch(const Program &program,
       name.empty() ? &kernels.front() : program.findKernel(name);
   if (!kernel)
     return fail("\"" + name + "\"");
+  if (Error error = checkParams(*kernel))
+    return std::move(error);
   std::string text;
   llvm::raw_string_ostream os(text);
   {
     OStream json(os, /*IndentSize=*/2);
-    Draft draft(program, *kernel, json);
-    if (Error error = draft.check())
-      return std::move(error);
-    draft.write();
+    Draft(program, *kernel, json).write();
   }
   return text + "\n";
 }

@@ -25,6 +25,7 @@ public:
   void report();
 
 private:
+  CtaNames getStyle() const;
   std::string nameOf(ArrayRef<unsigned> warps) const;
   std::string nameShared(uint32_t offset) const;
   void describe(const Warp &warp, const Split &split, Waiter &waiter);
@@ -42,13 +43,17 @@ private:
 
 } // namespace
 
-std::string Waits::nameOf(ArrayRef<unsigned> warps) const {
+CtaNames Waits::getStyle() const {
   const auto &grid = cluster.machine->config.grid;
   bool isAlone = uint64_t(grid[0]) * grid[1] * grid[2] == 1;
+  return isAlone ? CtaNames::None : CtaNames::Grid;
+}
+
+std::string Waits::nameOf(ArrayRef<unsigned> warps) const {
   std::vector<WarpName> names;
   for (unsigned index : warps)
     names.push_back({cluster.warps[index]->cta->id, cluster.warps[index]->id});
-  return describeWarps(names, isAlone ? CtaNames::None : CtaNames::Grid);
+  return describeWarps(names, getStyle());
 }
 
 std::string Waits::nameShared(uint32_t offset) const {
@@ -76,7 +81,8 @@ void Waits::describeMbarrier(const Cta &cta, uint32_t offset, Waiter &waiter) {
   const Mbarrier &b = found->second;
   waiter.awaited = llvm::formatv("phase {0} of {1}", b.phase, waiter.awaited);
   if (b.pending > 0)
-    waiter.lacks = describeCount(b.pending, "arrival");
+    waiter.lacks = llvm::formatv("{0} of {1}", b.pending,
+                                 describeCount(b.expected, "arrival"));
   if (b.tx != 0)
     waiter.lacks +=
         (waiter.lacks.empty() ? "" : " and ") + describeCount(b.tx, "byte");
@@ -84,7 +90,6 @@ void Waits::describeMbarrier(const Cta &cta, uint32_t offset, Waiter &waiter) {
   auto counts = [&](const PhaseEvent &signal) {
     return (signal.kind == PhaseEvent::Copy) == isForBytes;
   };
-  llvm::SmallVector<unsigned> gone;
   for (const PhaseEvent &signal : b.previous) {
     bool hasCome = llvm::any_of(b.signals, [&](const PhaseEvent &other) {
       return other.warp == signal.warp && counts(other);
@@ -93,19 +98,18 @@ void Waits::describeMbarrier(const Cta &cta, uint32_t offset, Waiter &waiter) {
       continue;
     usual.try_emplace(waiter.awaited, signal);
     if (cluster.warps[signal.warp]->done())
-      gone.push_back(signal.warp);
+      waiter.exited.push_back(signal.warp);
     else
       waiter.awaitedOf.push_back(signal.warp);
   }
-  if (waiter.awaitedOf.empty() && !gone.empty())
-    waiter.lacks += " of " + nameOf(gone) + ", which exited";
 }
 
 void Waits::describeNamed(const Warp &warp, uint64_t id, Waiter &waiter) {
   const NamedBarrier &b = warp.cta->barriers[id];
   waiter.awaited = llvm::formatv("barrier {0}", id);
   if (b.expected > b.arrived)
-    waiter.lacks = describeCount(b.expected - b.arrived, "thread");
+    waiter.lacks = llvm::formatv("{0} of {1}", b.expected - b.arrived,
+                                 describeCount(b.expected, "thread"));
   // Whose count is that of the CTA misses all who are not there.
   bool isOfAll = b.expected == cluster.machine->threadsPerCta;
   auto isThere = [&](unsigned index) {
@@ -199,17 +203,20 @@ std::vector<Waiter> Waits::collect() {
 }
 
 void Waits::report() {
-  auto name = [&](ArrayRef<unsigned> warps) { return nameOf(warps); };
-  WaitGroups found = groupWaiters(collect(), name);
+  WaiterNames names;
+  for (const Warp *warp : cluster.warps)
+    names.warps.push_back({warp->cta->id, warp->id});
+  names.ctas = getStyle();
+  WaitGroups found = groupWaiters(collect(), names);
   Finding f;
   f.kind = FindingKind::Deadlock;
   f.message = std::move(found.summary);
-  for (const WaitGroup &group : found.groups) {
+  for (WaitGroup &group : found.groups) {
     const Warp &warp = *cluster.warps[group.warps.front()];
     Site site = x.siteOf(group.place, warp.cta, warp.id, -1);
     if (!f.second)
       f.second = site;
-    f.notes.push_back({describeGroup(group, name), std::move(site)});
+    f.notes.push_back({std::move(group.text), std::move(site)});
     auto signal = usual.find(group.awaited);
     if (signal == usual.end())
       continue;

@@ -43,11 +43,11 @@ TEST(WarpNames, Warps) {
 }
 
 /// Of one CTA.
-static std::string nameOf(llvm::ArrayRef<unsigned> warps) {
-  std::vector<WarpName> names;
-  for (unsigned warp : warps)
-    names.push_back({{}, warp});
-  return describeWarps(names, CtaNames::None);
+static WaiterNames getNames() {
+  WaiterNames names;
+  for (unsigned warp = 0; warp < 18; ++warp)
+    names.warps.push_back({{}, warp});
+  return names;
 }
 
 TEST(WaitGroups, CycleOfTwo) {
@@ -56,12 +56,12 @@ TEST(WaitGroups, CycleOfTwo) {
     waiters.push_back({warp, 10, "phase 1 of 'k.full'[0]", "1 arrival", {4}});
   waiters.push_back(
       {4, 20, "phase 0 of 'v.empty'[1]", "4 arrivals", {0, 1, 2, 3}});
-  WaitGroups found = groupWaiters(waiters, nameOf);
+  WaitGroups found = groupWaiters(waiters, getNames());
   EXPECT_EQ(found.summary,
             "warps 0-3 wait for phase 1 of 'k.full'[0] from warp 4; warp 4 "
             "waits for phase 0 of 'v.empty'[1] from warps 0-3");
   ASSERT_EQ(found.groups.size(), 2u);
-  EXPECT_EQ(describeGroup(found.groups[1], nameOf),
+  EXPECT_EQ(found.groups[1].text,
             "warp 4 waits here for phase 0 of 'v.empty'[1], which lacks 4 "
             "arrivals from warps 0-3");
 }
@@ -70,19 +70,24 @@ TEST(WaitGroups, WhatNobodyBrings) {
   WaitGroups found = groupWaiters({{0, 10, "a", "1 arrival", {4}},
                                    {4, 20, "b", "8192 bytes", {}},
                                    {5, 30, "a barrier", "", {4}}},
-                                  nameOf);
+                                  getNames());
   EXPECT_EQ(found.summary, "warp 0 waits for a from warp 4; warp 4 waits for "
                            "b, which lacks 8192 bytes");
+  // Who has left brings nothing.
+  EXPECT_EQ(groupWaiters({{0, 10, "a", "1 arrival", {}, {4}}}, getNames())
+                .summary,
+            "warp 0 waits for a, which lacks 1 arrival from warp 4, which "
+            "exited");
   // Who is not on the way there comes last.
   ASSERT_EQ(found.groups.size(), 3u);
-  EXPECT_EQ(describeGroup(found.groups[2], nameOf),
+  EXPECT_EQ(found.groups[2].text,
             "warp 5 waits here for a barrier from warp 4");
 }
 
 TEST(WaitGroups, WhoOnlyWaitsForTheCycleIsNotOfIt) {
   WaitGroups found = groupWaiters(
       {{0, 1, "a", "", {1}}, {1, 2, "b", "", {2}}, {2, 3, "c", "", {1}}},
-      nameOf);
+      getNames());
   EXPECT_EQ(found.summary,
             "warp 1 waits for b from warp 2; warp 2 waits for c from warp 1");
   EXPECT_EQ(found.groups.size(), 3u);
@@ -93,8 +98,38 @@ TEST(WaitGroups, LongCyclesAreCut) {
   for (unsigned warp = 0; warp < 18; ++warp)
     waiters.push_back({warp, warp, "phase 0 of the mbarrier at shared offset 8",
                        "1 arrival", {(warp + 1) % 18}});
-  WaitGroups found = groupWaiters(waiters, nameOf);
+  WaitGroups found = groupWaiters(waiters, getNames());
   EXPECT_LE(found.summary.size(), 180u);
   EXPECT_NE(found.summary.find("; 16 more places"), std::string::npos);
   EXPECT_EQ(found.groups.size(), 18u);
+}
+
+/// The same in several CTAs is said once.
+TEST(WaitGroups, CtasAreNamedOnceWhereTheyAreAlike) {
+  WaiterNames names;
+  for (uint32_t cta : {0, 1})
+    for (unsigned warp = 0; warp < 5; ++warp)
+      names.warps.push_back({{cta, 0, 0}, warp});
+  names.ctas = CtaNames::Rank;
+  names.role = [](llvm::ArrayRef<unsigned> warps) -> std::string {
+    return warps.front() % 5 == 4 ? "'producer'" : "";
+  };
+  std::vector<Waiter> waiters;
+  for (unsigned cta : {0, 5}) {
+    waiters.push_back({cta, 1, "a", "", {cta + 4}});
+    waiters.push_back({cta + 4, 2, "b", "1 of 2 arrivals", {cta}});
+  }
+  WaitGroups found = groupWaiters(waiters, names);
+  EXPECT_EQ(found.summary,
+            "in CTAs 0, 1 warp 0 waits for a from 'producer' warp 4; "
+            "'producer' warp 4 waits for b from warp 0");
+  EXPECT_EQ(found.groups[1].text,
+            "'producer' warp 4 waits here for b, which lacks 1 of 2 arrivals "
+            "from warp 0");
+  // One CTA waits for the other one.
+  waiters.back().awaitedOf = {0};
+  EXPECT_EQ(groupWaiters(waiters, names).summary,
+            "warp 0 of CTAs 0, 1 wait for a from 'producer' warp 4 of CTAs 0, "
+            "1; 'producer' warp 4 of CTAs 0, 1 wait for b from warp 0 of CTA "
+            "0");
 }

@@ -10,10 +10,11 @@
 #ifndef ATTN_SUPPORT_WAITGROUPS_H
 #define ATTN_SUPPORT_WAITGROUPS_H
 
+#include "attn/Support/WarpNames.h"
 #include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ struct Waiter {
   std::string lacks;
   /// Who would let it go on, as far as that is known.
   llvm::SmallVector<unsigned, 4> awaitedOf;
+  /// Who has done so before, and has exited.
+  llvm::SmallVector<unsigned, 4> exited;
 };
 
 /// Warps that wait in one place for the same.
@@ -38,7 +41,20 @@ struct WaitGroup {
   llvm::SmallVector<unsigned, 8> warps;
   uint64_t place = 0;
   std::string awaited, lacks;
-  llvm::SmallVector<unsigned, 8> awaitedOf;
+  llvm::SmallVector<unsigned, 8> awaitedOf, exited;
+  /// A sentence for its place, such as "warp 4 waits here for phase 0 of
+  /// 'k.empty'[0], which lacks 1 arrival from warps 0-3".
+  std::string text;
+};
+
+/// What waiters are called.
+struct WaiterNames {
+  /// By their numbers.
+  std::vector<WarpName> warps;
+  CtaNames ctas = CtaNames::None;
+  /// What some warps are called together, in front of their numbers; may be
+  /// absent.
+  std::function<std::string(llvm::ArrayRef<unsigned>)> role;
 };
 
 struct WaitGroups {
@@ -50,17 +66,10 @@ struct WaitGroups {
   std::vector<WaitGroup> groups;
 };
 
-/// Returns what a group waits for, as a sentence for its place: "warp 4 waits
-/// here for phase 0 of 'k.empty'[0], which lacks 1 arrival from warps 0-3".
-std::string
-describeGroup(const WaitGroup &group,
-              llvm::function_ref<std::string(llvm::ArrayRef<unsigned>)> name);
-
-/// Groups waiters and finds out who waits for whom; `name` says what warps are
-/// called. There is at least one waiter.
-WaitGroups
-groupWaiters(llvm::ArrayRef<Waiter> waiters,
-             llvm::function_ref<std::string(llvm::ArrayRef<unsigned>)> name);
+/// Groups waiters and finds out who waits for whom. Where the same happens in
+/// all CTAs that are meant, these are named once. There is at least one waiter.
+WaitGroups groupWaiters(llvm::ArrayRef<Waiter> waiters,
+                        const WaiterNames &names);
 
 } // namespace mlir::attn
 
