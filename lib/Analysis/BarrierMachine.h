@@ -15,9 +15,13 @@
 #include "attn/Support/Assumption.h"
 #include "attn/Support/ReplayTurn.h"
 #include "attn/Support/SyncStep.h"
-#include "attn/Support/WaitGroups.h"
 #include <map>
 #include <memory>
+
+namespace mlir::attn {
+struct Waiter;
+struct WaiterNames;
+} // namespace mlir::attn
 
 namespace mlir::attn::barriers {
 

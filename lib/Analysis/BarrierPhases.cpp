@@ -11,8 +11,7 @@ std::string Machine::nameOf(uint32_t number, bool hasCta) const {
   if (number == barriers.size() - 1)
     return "the cluster's barrier";
   uint32_t cta = number / perCta, local = number % perCta;
-  std::string where =
-      hasCta ? llvm::formatv(" of CTA {0}", cta).str() : "";
+  std::string where = hasCta ? llvm::formatv(" of CTA {0}", cta).str() : "";
   if (local >= program->numBarriers) {
     uint32_t id = local - program->numBarriers;
     if (id == 0)

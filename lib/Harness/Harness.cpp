@@ -14,6 +14,7 @@
 #include "OutputScales.h"
 #include "ReplayVerdict.h"
 #include "SkeletonVerdict.h"
+#include "WrittenElements.h"
 #include "attn/Harness/PartialResults.h"
 #include "attn/Harness/Results.h"
 #include "llvm/ADT/STLExtras.h"
@@ -90,14 +91,8 @@ private:
            record.findTensor("partial_lse") && record.findTensor("o");
   }
   Error computeMerged(ArrayRef<HarnessTensor> tensors);
-  void checkWrites(const HarnessTensor &tensor, const Allocation &allocation,
-                   std::vector<std::string> &problems);
   Error runCorners(HarnessReport &report);
   Error runLostBets(HarnessReport &report);
-  /// True when the kernel has to write this element: all but rows that no
-  /// packed sequence owns.
-  bool isOwned(const HarnessTensor &tensor, int64_t element) const;
-  void findOwnedRows(ArrayRef<HarnessTensor> tensors);
 
   const LaunchRecord &record;
   const Program &program;
@@ -105,9 +100,7 @@ private:
   ProgressMeter progress;
   ResolvedLaunch resolved;
   std::optional<AttentionResult> reference;
-  /// With packed sequences: the rows from the first one's to the last one's
-  /// end.
-  std::optional<std::pair<int64_t, int64_t>> ownedRows;
+  std::optional<OwnedRows> ownedRows;
 };
 
 } // namespace
@@ -201,77 +194,6 @@ Error Runner::computeMerged(ArrayRef<HarnessTensor> tensors) {
   return Error::success();
 }
 
-void Runner::findOwnedRows(ArrayRef<HarnessTensor> tensors) {
-  std::optional<unsigned> index = record.findTensor("cu_seqlens_q");
-  if (!record.problem || !record.problem->varlen || !index ||
-      tensors[*index].argument.shape.size() != 1)
-    return;
-  TensorView lengths = tensors[*index].getView();
-  int64_t count = lengths.shape.front();
-  if (count > 0)
-    ownedRows = {int64_t(lengths.get({0})), int64_t(lengths.get({count - 1}))};
-}
-
-bool Runner::isOwned(const HarnessTensor &tensor, int64_t element) const {
-  const TensorArgument &argument = tensor.argument;
-  // Of these the rows are the dimension before the last.
-  bool hasColumns = argument.name == "o" || argument.name == "o_scales";
-  size_t rank = argument.shape.size(), least = hasColumns ? 2 : 1;
-  if (!ownedRows || rank < least || (!hasColumns && argument.name != "lse"))
-    return true;
-  int64_t columns = hasColumns ? argument.shape[rank - 1] : 1;
-  int64_t row = element / columns % argument.shape[rank - least];
-  return row >= ownedRows->first && row < ownedRows->second;
-}
-
-void Runner::checkWrites(const HarnessTensor &tensor,
-                         const Allocation &allocation,
-                         std::vector<std::string> &problems) {
-  const TensorArgument &argument = tensor.argument;
-  unsigned width = getByteWidth(argument.dtype);
-  ArrayRef<uint8_t> valid(allocation.valid);
-  std::vector<bool> isElement(valid.size(), false);
-  int64_t element = 0, missing = 0, foreign = 0, gaps = 0;
-  std::optional<int64_t> firstMissing, firstForeign;
-  forEachElement(argument, [&](int64_t offset) {
-    bool isWritten = true;
-    for (unsigned i = 0; i < width; ++i) {
-      isElement[offset + i] = true;
-      isWritten &= valid[offset + i] != 0;
-    }
-    if (isOwned(tensor, element)) {
-      missing += !isWritten;
-      if (!isWritten && !firstMissing)
-        firstMissing = element;
-    } else {
-      foreign += isWritten;
-      if (isWritten && !firstForeign)
-        firstForeign = element;
-    }
-    ++element;
-  });
-  for (size_t i = 0; i < valid.size(); ++i)
-    gaps += valid[i] && !isElement[i];
-  // An updated tensor has lost what it had.
-  bool isUpdated = tensor.access == TensorAccess::Update;
-  if (missing)
-    problems.push_back(llvm::formatv(
-        "output \"{0}\": {1} of {2} elements {3}, the first is element {4}",
-        argument.name, missing, element,
-        isUpdated ? "hold an undefined value" : "were not written",
-        *firstMissing));
-  if (foreign)
-    problems.push_back(
-        llvm::formatv("output \"{0}\": {1} elements of rows that no sequence "
-                      "owns were written, the first is element {2}",
-                      argument.name, foreign, *firstForeign));
-  if (gaps)
-    problems.push_back(
-        llvm::formatv("output \"{0}\": {1} bytes between its elements were "
-                      "written",
-                      argument.name, gaps));
-}
-
 /// A launch that shares the workspace would not find what it needs.
 static void checkRestored(const std::string &name, const Allocation &allocation,
                           std::vector<std::string> &problems) {
@@ -354,7 +276,7 @@ Runner::runOnce(LaunchConfig config, std::vector<HarnessTensor> &tensors,
     tensor.bytes = std::move(allocation->bytes);
     // A run that stopped early left its outputs unfinished in any case.
     if (completed)
-      checkWrites(tensor, *allocation, problems);
+      checkWrites(tensor, *allocation, ownedRows, problems);
   }
   if (completed)
     for (auto [index, address] : llvm::enumerate(place.workspaces))
@@ -362,17 +284,6 @@ Runner::runOnce(LaunchConfig config, std::vector<HarnessTensor> &tensors,
           allocation && record.workspaces[index].restored)
         checkRestored(record.describeWorkspace(index), *allocation, problems);
   return steps;
-}
-
-double sim::getDefaultTolerance(DType q, DType o) {
-  double tolerance = 2e-3;
-  for (DType dtype : {q, o}) {
-    if (dtype == DType::BF16)
-      tolerance = std::max(tolerance, 1.6e-2);
-    if (dtype == DType::F8E4M3FN || dtype == DType::F8E5M2)
-      tolerance = std::max(tolerance, 8e-2);
-  }
-  return tolerance;
 }
 
 Error Runner::compare(HarnessReport &report) {
@@ -442,9 +353,8 @@ Error Runner::compareExpected(HarnessReport &report) {
       return fail(llvm::toString(result.takeError()));
     report.results.push_back(std::move(*result));
   }
-  llvm::sort(report.results, [](const auto &a, const auto &b) {
-    return a.name < b.name;
-  });
+  llvm::sort(report.results,
+             [](const auto &a, const auto &b) { return a.name < b.name; });
   return Error::success();
 }
 
@@ -565,7 +475,7 @@ Expected<HarnessReport> Runner::run() {
   if (options.grid)
     if (Error error = sim::overrideGrid(record, *options.grid, resolved))
       return error;
-  findOwnedRows(report.tensors);
+  ownedRows = findOwnedRows(record, report.tensors);
   if (Error error = checkWorkspaces(report.tensors))
     return std::move(error);
   if (Error error = sim::checkProgram(record, resolved, program))

@@ -159,9 +159,10 @@ void Draft::write() {
 Expected<std::string> mlir::attn::sim::draftLaunch(const Program &program,
                                                    StringRef name) {
   llvm::ArrayRef<KernelInfo> kernels = program.getKernels();
-  std::string list = llvm::join(
-      llvm::map_range(kernels, [](const KernelInfo &each) { return each.name; }),
-      ", ");
+  std::string list =
+      llvm::join(llvm::map_range(
+                     kernels, [](const KernelInfo &each) { return each.name; }),
+                 ", ");
   auto fail = [&](const Twine &got) {
     return createStringError(
         program.getName() + ": expected " +

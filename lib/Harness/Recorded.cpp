@@ -1,5 +1,6 @@
 //===- Recorded.cpp - launches recorded elsewhere -------------------------===//
 #include "attn/Harness/Recorded.h"
+#include "attn/Harness/Results.h"
 
 #include "HarnessEffort.h"
 #include "HarnessInputs.h"

@@ -1,7 +1,6 @@
 //===- Results.cpp - Results against arrays -------------------------------===//
 #include "attn/Harness/Results.h"
 
-#include "attn/Harness/Harness.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -9,6 +8,17 @@ using namespace mlir::attn;
 using namespace mlir::attn::sim;
 using llvm::createStringError;
 using llvm::Expected;
+
+double sim::getDefaultTolerance(DType q, DType o) {
+  double tolerance = 2e-3;
+  for (DType dtype : {q, o}) {
+    if (dtype == DType::BF16)
+      tolerance = std::max(tolerance, 1.6e-2);
+    if (dtype == DType::F8E4M3FN || dtype == DType::F8E5M2)
+      tolerance = std::max(tolerance, 8e-2);
+  }
+  return tolerance;
+}
 
 /// The type that an array's elements are compared as.
 static std::optional<DType> getElementType(const NpyArray &array,

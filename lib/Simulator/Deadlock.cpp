@@ -113,17 +113,15 @@ void Waits::describeNamed(const Warp &warp, uint64_t id, Waiter &waiter) {
   // Whose count is that of the CTA misses all who are not there.
   bool isOfAll = b.expected == cluster.machine->threadsPerCta;
   auto isThere = [&](unsigned index) {
-    return llvm::any_of(
-        cluster.warps[index]->splits,
-        [&](const Split &s) {
-          return s.block == BlockKind::NamedBarrier && s.arg == id;
-        });
+    return llvm::any_of(cluster.warps[index]->splits, [&](const Split &s) {
+      return s.block == BlockKind::NamedBarrier && s.arg == id;
+    });
   };
   for (const auto &other : warp.cta->warps) {
-    bool isUsual = llvm::any_of(
-        b.arrivals.previous, [&](const BarrierArrivals::Arrival &arrival) {
-          return arrival.warp == other->index;
-        });
+    bool isUsual = llvm::any_of(b.arrivals.previous,
+                                [&](const BarrierArrivals::Arrival &arrival) {
+                                  return arrival.warp == other->index;
+                                });
     if ((isOfAll || isUsual) && !other->done() && !isThere(other->index))
       waiter.awaitedOf.push_back(other->index);
   }
@@ -132,8 +130,7 @@ void Waits::describeNamed(const Warp &warp, uint64_t id, Waiter &waiter) {
 void Waits::describeCluster(Waiter &waiter) {
   waiter.awaited = "the cluster barrier";
   for (const Warp *warp : cluster.warps)
-    if (!warp->done() &&
-        llvm::none_of(warp->splits, [](const Split &s) {
+    if (!warp->done() && llvm::none_of(warp->splits, [](const Split &s) {
           return s.block == BlockKind::ClusterBarrier;
         }))
       waiter.awaitedOf.push_back(warp->index);
@@ -163,11 +160,10 @@ void Waits::describe(const Warp &warp, const Split &s, Waiter &waiter) {
   case BlockKind::Registers:
     waiter.awaited = llvm::formatv("{0} registers a thread", s.arg);
     waiter.lacks =
-        describeCount(
-            std::max<int64_t>(int64_t(s.arg - warp.registers) * 32 -
-                                  int64_t(warp.cta->freeRegisters),
-                              0),
-            "register") +
+        describeCount(std::max<int64_t>(int64_t(s.arg - warp.registers) * 32 -
+                                            int64_t(warp.cta->freeRegisters),
+                                        0),
+                      "register") +
         llvm::formatv(" ({0} free in the CTA)", warp.cta->freeRegisters).str();
     return;
   case BlockKind::TensorAlloc:

@@ -68,8 +68,7 @@ Namer::Namer(ArrayRef<WaitGroup> groups, const WaiterNames &names)
     : names(names), ctas(names.ctas) {
   if (ctas == CtaNames::None)
     return;
-  std::set<WarpName> common =
-      getAlikeCtas(list(groups.front().warps));
+  std::set<WarpName> common = getAlikeCtas(list(groups.front().warps));
   auto isCommon = [&](ArrayRef<unsigned> warps) {
     std::set<WarpName> own = getAlikeCtas(list(warps));
     return warps.empty() ||
@@ -83,8 +82,8 @@ Namer::Namer(ArrayRef<WaitGroup> groups, const WaiterNames &names)
                isCommon(group.exited);
       }))
     return;
-  where = describeWarps(std::vector<WarpName>(common.begin(), common.end()),
-                        ctas);
+  where =
+      describeWarps(std::vector<WarpName>(common.begin(), common.end()), ctas);
   ctas = CtaNames::None;
 }
 
@@ -105,8 +104,7 @@ std::string Namer::begin(const WaitGroup &group, llvm::StringRef place) const {
 }
 
 std::string Namer::describeLack(const WaitGroup &group) const {
-  std::string text =
-      group.lacks.empty() ? "" : ", which lacks " + group.lacks;
+  std::string text = group.lacks.empty() ? "" : ", which lacks " + group.lacks;
   if (!group.awaitedOf.empty())
     return text + " from " + name(group.awaitedOf);
   if (!group.exited.empty())
@@ -119,8 +117,7 @@ static llvm::SmallVector<size_t, 4> getNext(ArrayRef<WaitGroup> groups,
                                             const WaitGroup &group) {
   llvm::SmallVector<size_t, 4> next;
   for (auto [index, other] : llvm::enumerate(groups))
-    if (&other != &group &&
-        llvm::any_of(other.warps, [&](unsigned warp) {
+    if (&other != &group && llvm::any_of(other.warps, [&](unsigned warp) {
           return llvm::is_contained(group.awaitedOf, warp);
         }))
       next.push_back(index);

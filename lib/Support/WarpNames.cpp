@@ -108,9 +108,7 @@ std::string mlir::attn::describeWarps(ArrayRef<WarpName> warps,
       return text + llvm::formatv(" and those of {0} more CTAs",
                                   groups.size() - kMostNamed)
                         .str();
-    text += index == 0                    ? ""
-            : index + 1 == groups.size() ? " and "
-                                          : ", ";
+    text += index == 0 ? "" : index + 1 == groups.size() ? " and " : ", ";
     if (*set.begin() < 0) {
       text += describeCtas(ctas, names);
       continue;

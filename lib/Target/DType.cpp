@@ -33,9 +33,7 @@ unsigned mlir::attn::getByteWidth(DType dtype) {
   llvm_unreachable("covered switch");
 }
 
-bool mlir::attn::isFloat(DType dtype) {
-  return dtype <= DType::F8E5M2;
-}
+bool mlir::attn::isFloat(DType dtype) { return dtype <= DType::F8E5M2; }
 
 bool mlir::attn::isUnsigned(DType dtype) { return dtype >= DType::U8; }
 

@@ -377,8 +377,7 @@ void RecordReader::readWorkspace(const json::Value &value, std::string path) {
   LaunchWorkspace workspace;
   if (version > 1 && reader.has("name"))
     workspace.name = reader.takeString("name");
-  if (!workspace.name.empty() &&
-      !workspaceNames.insert(workspace.name).second)
+  if (!workspace.name.empty() && !workspaceNames.insert(workspace.name).second)
     reader.fail("name", "expected distinct names, got \"" + workspace.name +
                             "\" twice");
   if (const json::Value *bytes = reader.take("bytes")) {

@@ -49,8 +49,8 @@ public:
   llvm::Error takeError() const {
     std::string text = llvm::join(messages, "\n");
     if (count > kMostNamed)
-      text += llvm::formatv("\n{0}: {1} more errors", subject,
-                            count - kMostNamed);
+      text +=
+          llvm::formatv("\n{0}: {1} more errors", subject, count - kMostNamed);
     return llvm::createStringError(text);
   }
 

@@ -359,8 +359,8 @@ static void testDestroyed(void) {
   AttnStringRef ptx = attnResultGetPTX(result);
   CHECK(ptx.length > 0);
   AttnSimulation *simulation = attnSimulationCreate();
-  AttnReport *report = attnSimulateLaunch(attnStringFromC(""),
-                                          attnStringFromC(""), simulation);
+  AttnReport *report =
+      attnSimulateLaunch(attnStringFromC(""), attnStringFromC(""), simulation);
   attnReportDestroy(report);
   attnResultDestroy(result);
   attnSimulationDestroy(simulation);

@@ -74,10 +74,10 @@ TEST(WaitGroups, WhatNobodyBrings) {
   EXPECT_EQ(found.summary, "warp 0 waits for a from warp 4; warp 4 waits for "
                            "b, which lacks 8192 bytes");
   // Who has left brings nothing.
-  EXPECT_EQ(groupWaiters({{0, 10, "a", "1 arrival", {}, {4}}}, getNames())
-                .summary,
-            "warp 0 waits for a, which lacks 1 arrival from warp 4, which "
-            "exited");
+  EXPECT_EQ(
+      groupWaiters({{0, 10, "a", "1 arrival", {}, {4}}}, getNames()).summary,
+      "warp 0 waits for a, which lacks 1 arrival from warp 4, which "
+      "exited");
   // Who is not on the way there comes last.
   ASSERT_EQ(found.groups.size(), 3u);
   EXPECT_EQ(found.groups[2].text,
@@ -96,8 +96,11 @@ TEST(WaitGroups, WhoOnlyWaitsForTheCycleIsNotOfIt) {
 TEST(WaitGroups, LongCyclesAreCut) {
   std::vector<Waiter> waiters;
   for (unsigned warp = 0; warp < 18; ++warp)
-    waiters.push_back({warp, warp, "phase 0 of the mbarrier at shared offset 8",
-                       "1 arrival", {(warp + 1) % 18}});
+    waiters.push_back({warp,
+                       warp,
+                       "phase 0 of the mbarrier at shared offset 8",
+                       "1 arrival",
+                       {(warp + 1) % 18}});
   WaitGroups found = groupWaiters(waiters, getNames());
   EXPECT_LE(found.summary.size(), 180u);
   EXPECT_NE(found.summary.find("; 16 more places"), std::string::npos);

@@ -8,6 +8,9 @@
 
 namespace mlir::attn::sim {
 
+/// Returns the deviation of O that is accepted for these types of q and o.
+double getDefaultTolerance(DType q, DType o);
+
 /// Compares what a tensor holds with an array of its type, of f32 or of f64:
 /// floats by ‖out - expected‖ / ‖expected‖, of which `tolerance` is accepted (a
 /// negative one is the default for the type), integers by the largest

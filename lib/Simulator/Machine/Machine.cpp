@@ -44,9 +44,8 @@ void Machine::report(Finding finding) {
 void Machine::nameActors() {
   for (auto [finding, set] : llvm::zip_equal(result.findings, actors))
     if (set.size() > 1)
-      finding.actors =
-          describeWarps(std::vector<WarpName>(set.begin(), set.end()),
-                        CtaNames::Grid);
+      finding.actors = describeWarps(
+          std::vector<WarpName>(set.begin(), set.end()), CtaNames::Grid);
 }
 
 void Machine::forgetFindings() {

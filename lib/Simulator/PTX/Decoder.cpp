@@ -393,8 +393,7 @@ Error Decoder::decodeFunction(const AstFunction &f) {
     program.kernels.back().staticShared = program.staticShared;
     program.kernels.back().usesDynamicShared =
         llvm::any_of(program.sharedVars, [&](const SharedVar &var) {
-          return var.isDynamic &&
-                 (var.kernel.empty() || var.kernel == f.name);
+          return var.isDynamic && (var.kernel.empty() || var.kernel == f.name);
         });
     program.staticShared = savedShared;
   }

@@ -60,8 +60,7 @@ bool Guesser::add(const AstOperand &to, const AstOperand &from) {
   if (!given || to.name.empty())
     return false;
   BitVector added = *given;
-  BitVector &known =
-      sources.try_emplace(to.name, params.size()).first->second;
+  BitVector &known = sources.try_emplace(to.name, params.size()).first->second;
   added.reset(known);
   known |= added;
   return added.any();
