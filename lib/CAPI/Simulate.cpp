@@ -75,7 +75,7 @@ void attnSimulationSetInput(AttnSimulation *simulation, AttnStringRef name,
       *type == DType::F16 || *type == DType::F32 || *type == DType::F64;
   array.kind = isNative            ? 'f'
                : isFloat(*type)    ? 'V'
-               : isUnsigned(*type) ? 'u'
+               : isUnsignedInteger(*type) ? 'u'
                                    : 'i';
   array.shape.assign(shape, shape + rank);
   uint64_t expected = array.width;

@@ -35,7 +35,7 @@ unsigned mlir::attn::getByteWidth(DType dtype) {
 
 bool mlir::attn::isFloat(DType dtype) { return dtype <= DType::F8E5M2; }
 
-bool mlir::attn::isUnsigned(DType dtype) { return dtype >= DType::U8; }
+bool mlir::attn::isUnsignedInteger(DType dtype) { return dtype >= DType::U8; }
 
 static float decodeHalf(uint16_t bits) {
   uint32_t sign = uint32_t(bits & 0x8000) << 16;

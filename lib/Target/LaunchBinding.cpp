@@ -315,7 +315,7 @@ static Error writeScalar(const LaunchArg &arg, std::optional<double> value,
   if (!value)
     return createStringError("scalar \"" + arg.name + "\": missing value");
   if (!isFloat(arg.type)) {
-    bool hasSign = !isUnsigned(arg.type);
+    bool hasSign = !isUnsignedInteger(arg.type);
     double limit = std::ldexp(1.0, getByteWidth(arg.type) * 8 - hasSign);
     if (*value != std::floor(*value) || *value < (hasSign ? -limit : 0) ||
         *value >= limit)

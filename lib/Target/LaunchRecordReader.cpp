@@ -209,6 +209,8 @@ SyncVerdict RecordReader::readProof(const json::Value &value,
   SyncVerdict proof;
   ObjectReader reader(value, std::move(path), failure);
   proof.kind = reader.takeEnum("verdict", verdictNames);
+  if (reader.failed())
+    return proof;
   if (proof.kind != SyncVerdict::Kind::Unchecked) {
     proof.profile = getName(proofProfileNames,
                             reader.takeEnum("profile", proofProfileNames))
@@ -330,7 +332,7 @@ void RecordReader::readArg(LaunchStep &step, const json::Value &value,
 void RecordReader::readTensorMap(ObjectReader &reader, LaunchArg &arg) {
   std::optional<unsigned> tensor = readTensorName(reader);
   if (!tensor)
-    return;
+    return reader.giveUp();
   arg.tensor = *tensor;
   // Limits of cuTensorMapEncodeTiled in the CUDA driver API.
   int64_t rank = reader.takeInteger("rank", 1, 5);
@@ -342,18 +344,18 @@ void RecordReader::readTensorMap(ObjectReader &reader, LaunchArg &arg) {
                   arg.view == TensorMapView::Bounded;
   if (arg.view != TensorMapView::Whole)
     leastRank = hasHeads ? 3 : 2;
-  if (!reader.failed() && tensorRank < leastRank)
-    return reader.fail("view", "expected a tensor of rank " + Twine(leastRank) +
-                                   " or more, got " + Twine(tensorRank));
   size_t mapRank = getMapRank(arg.view, tensorRank);
-  if (!reader.failed() && size_t(rank) != mapRank)
-    return reader.fail("rank",
-                       (mapRank != tensorRank
-                            ? "expected one more than the tensor's rank, "
-                            : "expected the tensor's rank ") +
-                           Twine(mapRank) + ", got " + Twine(rank));
-  if (rank == 0)
-    return;
+  if (!reader.failed() && tensorRank < leastRank)
+    reader.fail("view", "expected a tensor of rank " + Twine(leastRank) +
+                            " or more, got " + Twine(tensorRank));
+  else if (!reader.failed() && size_t(rank) != mapRank)
+    reader.fail("rank", (mapRank != tensorRank
+                             ? "expected one more than the tensor's rank, "
+                             : "expected the tensor's rank ") +
+                            Twine(mapRank) + ", got " + Twine(rank));
+  // The box has to be of this rank.
+  if (reader.failed())
+    return reader.giveUp();
   reader.takeIntegers("box", arg.box, 1, rank);
   if (llvm::any_of(arg.box, [](int64_t extent) { return extent > 256; }))
     reader.fail("box", "expected extents of at most 256");

@@ -208,9 +208,13 @@ public:
     return std::move(*expression);
   }
 
+  /// Reads no further: which other fields there are follows from one that is
+  /// wrong.
+  void giveUp() { isGivenUp = true; }
+
   /// Rejects fields that the format does not know.
   void finish() {
-    if (!object)
+    if (!object || isGivenUp)
       return;
     // An object has no order; name them in that of the alphabet.
     llvm::SmallVector<llvm::StringRef, 2> unknown;
@@ -246,7 +250,7 @@ private:
   Failure &failure;
   const llvm::json::Object *object;
   llvm::StringSet<> known;
-  bool hasFailed = false;
+  bool hasFailed = false, isGivenUp = false;
 };
 
 } // namespace mlir::attn

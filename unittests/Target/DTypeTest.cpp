@@ -59,7 +59,7 @@ TEST(DTypeTest, IntegersHoldWhatFitsAndSaturate) {
     SCOPED_TRACE(stringifyDType(row.dtype).str());
     EXPECT_EQ(getByteWidth(row.dtype), row.width);
     EXPECT_FALSE(isFloat(row.dtype));
-    EXPECT_EQ(isUnsigned(row.dtype), row.low == 0);
+    EXPECT_EQ(isUnsignedInteger(row.dtype), row.low == 0);
     EXPECT_EQ(symbolizeDType(stringifyDType(row.dtype)), row.dtype);
     auto through = [&](double value) {
       uint8_t bytes[8];

@@ -334,13 +334,15 @@ TEST(LaunchRecord, NamesThePathOfAWrongField) {
             "1048576, got 98304.5");
   EXPECT_EQ(failure("\"name\": \"k\"", "\"name\": \"q\""),
             "launch record: tensors[1].name: expected distinct names, got "
-            "\"q\" twice");
+            "\"q\" twice\n"
+            "launch record: args[1].tensor: unknown tensor \"k\"");
   EXPECT_EQ(failure("[-1, -1, 128, 1]", "[-1, 128, 1]"),
             "launch record: tensors[0].strides: expected 4 elements, got 3");
   EXPECT_EQ(failure("\"dtype\": \"f16\"", "\"dtype\": \"half\""),
             "launch record: tensors[0].dtype: expected one of \"f16\", "
             "\"bf16\", \"f32\", \"f64\", \"f8E4M3FN\", \"f8E5M2\", \"i8\", "
-            "\"i32\", \"i64\", got \"half\"");
+            "\"i16\", \"i32\", \"i64\", \"u8\", \"u16\", \"u32\", \"u64\", "
+            "got \"half\"");
   EXPECT_EQ(failure("ceildiv(q.dim2, 128)", "ceildiv(w.dim2, 128)"),
             "launch record: grid[0]: unknown tensor \"w\" in \"ceildiv(w.dim2, "
             "128)\"");
@@ -350,9 +352,9 @@ TEST(LaunchRecord, NamesThePathOfAWrongField) {
   EXPECT_THAT(failure("ceildiv(q.dim2, 128)", "ceildiv(q.dim2"),
               HasSubstr("launch record: grid[0]: in \"ceildiv(q.dim2\" at "
                         "column 15: expected ',', got the end"));
-  EXPECT_THAT(failure("\"1\"]", "1]"),
-              HasSubstr("launch record: grid[2]: expected an expression as a "
-                        "string, got 1"));
+  EXPECT_EQ(failure("\"1\"]", "null]"),
+            "launch record: grid[2]: expected an expression as a string, got "
+            "null");
   EXPECT_EQ(failure("\"zeroed\": false", "\"zeroed\": 0"),
             "launch record: workspace[0].zeroed: expected true or false, got "
             "0");
@@ -405,7 +407,9 @@ TEST(LaunchRecord, ChecksArguments) {
             "launch record: args[1].box: expected extents of at most 256");
   EXPECT_EQ(failure("[64, 128, 1, 1]", "[68, 128, 1, 1]"),
             "launch record: args[1].box: expected an inner extent of a "
-            "multiple of 16 bytes, got 136");
+            "multiple of 16 bytes, got 136\n"
+            "launch record: args[1].box: expected an inner extent of at most "
+            "the swizzle's 128 bytes, got 136");
   EXPECT_EQ(failure("[64, 128, 1, 1]", "[128, 128, 1, 1]"),
             "launch record: args[1].box: expected an inner extent of at most "
             "the swizzle's 128 bytes, got 256");
@@ -419,7 +423,8 @@ TEST(LaunchRecord, ChecksTheProblem) {
             "launch record: problem.mask.kind: expected one of \"none\", "
             "\"causal\", \"window\", got \"local\"");
   EXPECT_EQ(failure("\"window\"", "\"causal\""),
-            "launch record: problem.mask.left: unknown field");
+            "launch record: problem.mask.left: unknown field\n"
+            "launch record: problem.mask.right: unknown field");
   EXPECT_EQ(failure("30.0", "-1"),
             "launch record: problem.softcap: expected a number of at least 0");
   EXPECT_EQ(failure("\"kv_heads\": 2", "\"kv_heads\": 3"),
@@ -526,7 +531,7 @@ TEST(LaunchRecord, SaysAllThatIsWrong) {
       "launch record: tensors[0].shape[0]: expected an integer of at least -1, "
       "got \"? elements\"\n"
       "launch record: grid[0]: in \"? CTAs\" at column 1: expected an integer, "
-      "a size, a function or '(', got '?'\n"
+      "a size, a function or '(', got \"? CTAs\"\n"
       "launch record: block: expected an integer of at least 1, got 0\n"
       "launch record: args[1].tensor: unknown tensor \"z\"\n"
       "launch record: args[1].a: unknown field\n"
@@ -551,7 +556,7 @@ TEST(LaunchRecord, SaysOfVeryMuchHowMuchItIs) {
 /// Each tensor is looked up by name many times.
 TEST(LaunchRecord, ReadsVeryManyTensors) {
   std::string tensors, args;
-  constexpr unsigned count = 100000;
+  constexpr unsigned count = 20000;
   for (unsigned i = 0; i < count; ++i) {
     tensors += llvm::formatv("{0}{{\"name\": \"a name that is long {1}\", "
                              "\"dtype\": \"f32\", \"shape\": [1], \"access\": "

@@ -41,7 +41,7 @@ unsigned getByteWidth(DType dtype);
 /// True for the floating-point types.
 bool isFloat(DType dtype);
 /// True for the integer types without a sign.
-bool isUnsigned(DType dtype);
+bool isUnsignedInteger(DType dtype);
 
 /// The element at `bytes` (little-endian, any alignment) as a double. Exact for
 /// every type but i64 and u64, which round.
