@@ -73,10 +73,10 @@ void attnSimulationSetInput(AttnSimulation *simulation, AttnStringRef name,
   array.width = getByteWidth(*type);
   bool isNative =
       *type == DType::F16 || *type == DType::F32 || *type == DType::F64;
-  array.kind = isNative            ? 'f'
-               : isFloat(*type)    ? 'V'
+  array.kind = isNative                   ? 'f'
+               : isFloat(*type)           ? 'V'
                : isUnsignedInteger(*type) ? 'u'
-                                   : 'i';
+                                          : 'i';
   array.shape.assign(shape, shape + rank);
   uint64_t expected = array.width;
   for (int64_t extent : array.shape) {

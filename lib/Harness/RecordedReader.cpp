@@ -150,9 +150,12 @@ Error RecordingReader::readPointer(const json::Object &object,
                                    const std::string &path,
                                    RecordedPointer &pointer) {
   StringRef name = object.getString("tensor").value_or("");
-  auto found = llvm::find_if(
-      launch.tensors, [&](const auto &tensor) { return tensor.name == name; });
-  if (found == launch.tensors.end())
+  // They are in the order of their names.
+  auto found = llvm::lower_bound(
+      launch.tensors, name, [](const RecordedTensor &tensor, StringRef name) {
+        return StringRef(tensor.name) < name;
+      });
+  if (found == launch.tensors.end() || found->name != name)
     return fail(path + ".tensor", "unknown tensor \"" + name + "\"");
   pointer.tensor = found - launch.tensors.begin();
   return readInteger(object, path, "offset", pointer.offset,
