@@ -8,15 +8,13 @@
 |* AttnStringRef or array that an object hands out lives as long as the       *|
 |* object. What the caller passes in is copied before the call returns.       *|
 |*                                                                            *|
-|* NULL: a call on a NULL object does nothing, and a getter gives what an *|
-|* empty object has: false, 0 or no text. attnCompile(NULL) and bytes that are
-*|
-|* NULL where there should be some give a failed result that says so. Meant to
-*|
-|* be NULL are the `problem` of attnSimulate, where there is none, and the *|
-|* `simulation` of both runs, for the default settings. An AttnStringRef whose
-*|
-|* data is NULL is empty, whatever its length.                                *|
+|* NULL: a call on a NULL object does nothing, and a getter gives what an     *|
+|* empty object has: false, 0 or no text. attnCompile(NULL) and bytes that    *|
+|* are NULL where there should be some give a failed result that says so.     *|
+|* Meant to be NULL are the `problem` of attnSimulate, where there is none,   *|
+|* and the `simulation` of both runs, for the default settings. An            *|
+|* AttnStringRef whose data is NULL is empty, whatever its length. What was   *|
+|* destroyed counts as NULL until a later object has its address.             *|
 |*                                                                            *|
 |* Threads: calls on different objects may run at once. A request or a        *|
 |* simulation may be read by several calls at once while none changes it.     *|
@@ -101,11 +99,11 @@ typedef struct AttnTarget {
 /** One tensor of a simulated launch. */
 typedef struct AttnTensor {
   AttnStringRef name;
-  /** f16, bf16, f32, f64, f8E4M3FN, f8E5M2, i8, i32 or i64. */
+  /** f16, bf16, f32, f64, f8E4M3FN, f8E5M2, i8 to i64, or u8 to u64. */
   AttnStringRef dtype;
   const int64_t *shape;
   size_t rank;
-  /** True for what the kernel writes. */
+  /** True for what the kernel writes, in place too. */
   bool written;
   /** The elements, row-major and dense, little-endian. */
   const void *data;

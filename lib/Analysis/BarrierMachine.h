@@ -18,6 +18,11 @@
 #include <map>
 #include <memory>
 
+namespace mlir::attn {
+struct Waiter;
+struct WaiterNames;
+} // namespace mlir::attn
+
 namespace mlir::attn::barriers {
 
 struct Wait {
@@ -288,7 +293,17 @@ private:
   bool meet(Warp &warp, uint32_t barrier, int64_t warpCount, bool waits);
   bool meetAt(Warp &warp, const Step &step);
   bool takeTurn(Warp &warp, const Step &step);
-  std::string nameOf(uint32_t barrier) const;
+  std::string nameOf(uint32_t barrier) const {
+    return nameOf(barrier, program->cluster > 1);
+  }
+  std::string nameOf(uint32_t barrier, bool hasCta) const;
+
+  // Who waits for whom (BarrierDeadlock.cpp).
+  bool maySignal(const Warp &warp, const Step &step, uint32_t number,
+                 bool isForBytes) const;
+  bool mayStillSignal(const Warp &warp, uint32_t number, bool isForBytes) const;
+  Waiter describeWaiter(const Warp &warp) const;
+  WaiterNames nameWaiters() const;
 
   // Loads that signals to other CTAs may overtake (BarrierLateLoads.cpp).
   void useLoads(Warp &warp, const Step &step);

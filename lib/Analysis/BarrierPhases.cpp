@@ -7,12 +7,11 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::barriers;
 
-std::string Machine::nameOf(uint32_t number) const {
+std::string Machine::nameOf(uint32_t number, bool hasCta) const {
   if (number == barriers.size() - 1)
     return "the cluster's barrier";
   uint32_t cta = number / perCta, local = number % perCta;
-  std::string where =
-      program->cluster > 1 ? llvm::formatv(" of CTA {0}", cta).str() : "";
+  std::string where = hasCta ? llvm::formatv(" of CTA {0}", cta).str() : "";
   if (local >= program->numBarriers) {
     uint32_t id = local - program->numBarriers;
     if (id == 0)
@@ -460,38 +459,6 @@ bool Machine::takeTurn(Warp &warp, const Step &step) {
 //===----------------------------------------------------------------------===//
 // The end
 //===----------------------------------------------------------------------===//
-
-void Machine::reportDeadlock() {
-  BarrierWitness found;
-  found.fault = BarrierFault::Deadlock;
-  std::map<uint32_t, std::string> waiters;
-  // Of those that wait in one place the first.
-  std::map<uint32_t, Place> places;
-  for (const Warp &warp : warps) {
-    if (warp.state != Warp::AtBarrier)
-      continue;
-    const Barrier &barrier = barriers[warp.barrier];
-    std::string &text = waiters[warp.pc];
-    places.try_emplace(warp.pc, here(warp, warp.barrier));
-    text += text.empty() ? "" : "; ";
-    text += llvm::formatv("{0} waits for phase {1} of {2}", nameOf(warp),
-                          warp.phase, nameOf(warp.barrier));
-    if (barrier.pending > 0)
-      text += llvm::formatv(", which lacks {0} arrivals", barrier.pending);
-    if (barrier.tx != 0)
-      text += llvm::formatv(", which lacks {0} bytes", barrier.tx);
-  }
-  for (auto &[step, text] : waiters)
-    if (!found.op) {
-      found.op = program->steps[step].op;
-      found.text = "nobody can go on: " + text;
-      found.actor = actorAt(places[step]);
-    } else {
-      found.notes.push_back(noteAt(places[step], text));
-    }
-  if (found.op && !condition)
-    condition = std::move(found);
-}
 
 /// What goes to a CTA's memory or barriers from elsewhere has arrived before
 /// its last warp exits.

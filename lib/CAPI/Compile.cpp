@@ -1,5 +1,6 @@
 //===- Compile.cpp - Compilation through the C interface ------------------===//
 
+#include "Handles.h"
 #include "Request.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Diagnostics.h"
@@ -38,10 +39,8 @@ struct AttnResult {
   }
 };
 
-/// What a null result stands for.
 static const AttnResult &get(const AttnResult *result) {
-  static const AttnResult none;
-  return result ? *result : none;
+  return Handles<AttnResult>::read(result);
 }
 
 static AttnSeverity convertSeverity(DiagnosticSeverity severity) {
@@ -128,13 +127,15 @@ static void compileInto(const AttnRequest &request, AttnResult &result) {
   result.succeeded = true;
 }
 
-AttnRequest *attnRequestCreate(void) { return new AttnRequest; }
+AttnRequest *attnRequestCreate(void) { return Handles<AttnRequest>::make(); }
 
-void attnRequestDestroy(AttnRequest *request) { delete request; }
+void attnRequestDestroy(AttnRequest *request) {
+  Handles<AttnRequest>::destroy(request);
+}
 
 void attnRequestSetText(AttnRequest *request, AttnStringRef text,
                         AttnStringRef fileName) {
-  if (!request)
+  if (!Handles<AttnRequest>::find(request))
     return;
   request->text = copyString(text);
   request->fileName = copyString(fileName);
@@ -142,15 +143,16 @@ void attnRequestSetText(AttnRequest *request, AttnStringRef text,
 
 void attnRequestSetOption(AttnRequest *request, AttnStringRef name,
                           AttnStringRef value) {
-  if (!request)
+  if (!Handles<AttnRequest>::find(request))
     return;
   request->options.emplace_back(copyString(name), copyString(value));
 }
 
 AttnResult *attnCompile(const AttnRequest *request) {
-  auto *result = new AttnResult;
-  if (!request) {
-    result->addError("expected a request, got NULL");
+  auto *result = Handles<AttnResult>::make();
+  if (!Handles<AttnRequest>::find(request)) {
+    result->addError(request ? "expected a request, got one that was destroyed"
+                             : "expected a request, got NULL");
     return result;
   }
   std::optional<std::string> fatal =
@@ -162,7 +164,9 @@ AttnResult *attnCompile(const AttnRequest *request) {
   return result;
 }
 
-void attnResultDestroy(AttnResult *result) { delete result; }
+void attnResultDestroy(AttnResult *result) {
+  Handles<AttnResult>::destroy(result);
+}
 
 bool attnResultSucceeded(const AttnResult *result) {
   return get(result).succeeded;

@@ -1,5 +1,6 @@
 //===- Simulate.cpp - Simulation through the C interface ------------------===//
 
+#include "Handles.h"
 #include "Request.h"
 #include "attn/Compile/Verify.h"
 #include "attn/Cost/CostReport.h"
@@ -41,20 +42,22 @@ struct AttnReport {
   std::vector<Tensor> tensors;
 };
 
-/// What a null report stands for.
 static const AttnReport &get(const AttnReport *report) {
-  static const AttnReport none;
-  return report ? *report : none;
+  return Handles<AttnReport>::read(report);
 }
 
-AttnSimulation *attnSimulationCreate(void) { return new AttnSimulation; }
+AttnSimulation *attnSimulationCreate(void) {
+  return Handles<AttnSimulation>::make();
+}
 
-void attnSimulationDestroy(AttnSimulation *simulation) { delete simulation; }
+void attnSimulationDestroy(AttnSimulation *simulation) {
+  Handles<AttnSimulation>::destroy(simulation);
+}
 
 void attnSimulationSetInput(AttnSimulation *simulation, AttnStringRef name,
                             AttnStringRef dtype, const int64_t *shape,
                             size_t rank, const void *data, size_t numBytes) {
-  if (!simulation)
+  if (!Handles<AttnSimulation>::find(simulation))
     return;
   std::string tensor = copyString(name), typeName = copyString(dtype);
   auto fail = [&](const Twine &message) {
@@ -70,7 +73,10 @@ void attnSimulationSetInput(AttnSimulation *simulation, AttnStringRef name,
   array.width = getByteWidth(*type);
   bool isNative =
       *type == DType::F16 || *type == DType::F32 || *type == DType::F64;
-  array.kind = isNative ? 'f' : isFloat(*type) ? 'V' : 'i';
+  array.kind = isNative                   ? 'f'
+               : isFloat(*type)           ? 'V'
+               : isUnsignedInteger(*type) ? 'u'
+                                          : 'i';
   array.shape.assign(shape, shape + rank);
   uint64_t expected = array.width;
   for (int64_t extent : array.shape) {
@@ -89,38 +95,40 @@ void attnSimulationSetInput(AttnSimulation *simulation, AttnStringRef name,
 
 void attnSimulationSetSize(AttnSimulation *simulation, AttnStringRef name,
                            int64_t value) {
-  if (!simulation)
+  if (!Handles<AttnSimulation>::find(simulation))
     return;
   simulation->options.sizes[copyString(name)] = value;
 }
 
 void attnSimulationSetSeed(AttnSimulation *simulation, uint64_t seed) {
-  if (!simulation)
+  if (!Handles<AttnSimulation>::find(simulation))
     return;
   simulation->options.seed = seed;
   simulation->options.config.seed = seed;
 }
 
 void attnSimulationSetVerify(AttnSimulation *simulation, bool verify) {
-  if (!simulation)
+  if (!Handles<AttnSimulation>::find(simulation))
     return;
   simulation->options.verify = verify;
 }
 
 void attnSimulationSetCorners(AttnSimulation *simulation, bool corners) {
-  if (!simulation)
+  if (!Handles<AttnSimulation>::find(simulation))
     return;
   simulation->options.corners = corners;
 }
 
 void attnSimulationSetThreads(AttnSimulation *simulation, uint32_t threads) {
-  if (!simulation)
+  if (!Handles<AttnSimulation>::find(simulation))
     return;
   simulation->options.config.threads = threads;
 }
 
 void attnSimulationSetProgress(AttnSimulation *simulation,
                                AttnProgressCallback callback, void *userData) {
+  if (!Handles<AttnSimulation>::find(simulation))
+    return;
   if (!callback) {
     simulation->options.progress = nullptr;
     return;
@@ -133,7 +141,7 @@ void attnSimulationSetProgress(AttnSimulation *simulation,
 
 void attnSimulationSetOption(AttnSimulation *simulation, AttnStringRef name,
                              AttnStringRef value) {
-  if (!simulation)
+  if (!Handles<AttnSimulation>::find(simulation))
     return;
   std::string option = copyString(name), text = copyString(value);
   sim::LaunchConfig &config = simulation->options.config;
@@ -220,7 +228,7 @@ static void fillReport(const sim::HarnessReport &report,
     result.tensors.push_back(
         {argument.name, stringifyDType(argument.dtype).str(),
          std::vector<int64_t>(argument.shape.begin(), argument.shape.end()),
-         tensor.access == TensorAccess::Write, tensor.getElements()});
+         isWritten(tensor.access), tensor.getElements()});
   }
 }
 
@@ -314,13 +322,25 @@ static llvm::Error simulateLaunchInto(const std::string &ptx, StringRef json,
   return llvm::Error::success();
 }
 
-AttnReport *attnSimulate(AttnStringRef ptx, AttnStringRef launch,
-                         const AttnRequest *problem,
-                         const AttnSimulation *simulation) {
-  auto *report = new AttnReport;
+/// That an object which may be left out is one if it is not.
+template <typename T>
+static llvm::Error checkGiven(StringRef what, const T *object) {
+  if (!object || Handles<T>::find(object))
+    return llvm::Error::success();
+  return llvm::createStringError("expected a " + what +
+                                 ", got one that was destroyed");
+}
+
+/// Runs `simulate` so that all that goes wrong is in the report.
+static AttnReport *
+makeReport(const AttnSimulation *simulation,
+           llvm::function_ref<llvm::Error(AttnReport &)> simulate) {
+  auto *report = Handles<AttnReport>::make();
   std::optional<std::string> fatal = runSafely([&] {
-    if (llvm::Error error = simulateInto(copyString(ptx), copyString(launch),
-                                         problem, simulation, *report))
+    llvm::Error error = checkGiven("simulation", simulation);
+    if (!error)
+      error = simulate(*report);
+    if (error)
       fillError(std::move(error), *report);
   });
   if (fatal) {
@@ -328,28 +348,36 @@ AttnReport *attnSimulate(AttnStringRef ptx, AttnStringRef launch,
     report->error = "fatal error in the simulator: " + *fatal;
   }
   return report;
+}
+
+AttnReport *attnSimulate(AttnStringRef ptx, AttnStringRef launch,
+                         const AttnRequest *problem,
+                         const AttnSimulation *simulation) {
+  return makeReport(simulation, [&](AttnReport &report) {
+    if (llvm::Error error = checkGiven("problem", problem))
+      return error;
+    return simulateInto(copyString(ptx), copyString(launch), problem,
+                        simulation, report);
+  });
 }
 
 AttnReport *attnSimulateLaunch(AttnStringRef ptx, AttnStringRef launch,
                                const AttnSimulation *simulation) {
-  auto *report = new AttnReport;
-  std::optional<std::string> fatal = runSafely([&] {
-    if (llvm::Error error = simulateLaunchInto(
-            copyString(ptx), copyString(launch), simulation, *report))
-      fillError(std::move(error), *report);
+  return makeReport(simulation, [&](AttnReport &report) {
+    return simulateLaunchInto(copyString(ptx), copyString(launch), simulation,
+                              report);
   });
-  if (fatal) {
-    report->ran = report->passed = false;
-    report->error = "fatal error in the simulator: " + *fatal;
-  }
-  return report;
 }
 
-void attnReportDestroy(AttnReport *report) { delete report; }
+void attnReportDestroy(AttnReport *report) {
+  Handles<AttnReport>::destroy(report);
+}
 
 bool attnReportRan(const AttnReport *report) { return get(report).ran; }
 
-bool attnReportWasStopped(const AttnReport *report) { return report->stopped; }
+bool attnReportWasStopped(const AttnReport *report) {
+  return get(report).stopped;
+}
 
 AttnStringRef attnReportGetError(const AttnReport *report) {
   return toC(get(report).error);

@@ -17,6 +17,13 @@ bool attnEvaluateSize(AttnStringRef expression, const AttnStringRef *names,
                       const int64_t *values, size_t count, int64_t *result,
                       AttnStringRef *error) {
   thread_local std::string message;
+  if (count && (!names || !values)) {
+    message = "expected " + std::to_string(count) + " " +
+              (names ? "values" : "names") + ", got NULL";
+    if (error)
+      *error = toC(message);
+    return false;
+  }
   auto lookup = [&](const SizeSymbol &symbol) -> std::optional<int64_t> {
     std::string name = getName(symbol);
     for (size_t index = 0; index < count; ++index)

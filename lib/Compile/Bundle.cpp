@@ -21,7 +21,8 @@ static llvm::Expected<std::string> assemble(const std::string &ptx,
 }
 
 llvm::Expected<Bundle> attn::makeBundle(const CompileResult &result,
-                                        llvm::ArrayRef<std::string> chips) {
+                                        llvm::ArrayRef<std::string> chips,
+                                        std::string *whyNoCubin) {
   if (result.launches.size() != 1)
     return llvm::createStringError(
         "expected one kernel with a launch record to bundle, got " +
@@ -30,10 +31,13 @@ llvm::Expected<Bundle> attn::makeBundle(const CompileResult &result,
   bundle.launch = result.launches.front();
   std::vector<std::string> wanted(chips.begin(), chips.end());
   if (wanted.empty()) {
-    if (llvm::Expected<std::string> ptxas = findPtxas())
+    // What is found may be a link to nothing, or a script that does not run.
+    if (llvm::Expected<std::string> version = getPtxasVersion())
       wanted.push_back(bundle.launch.chip);
+    else if (whyNoCubin)
+      *whyNoCubin = llvm::toString(version.takeError());
     else
-      llvm::consumeError(ptxas.takeError());
+      llvm::consumeError(version.takeError());
   }
   for (const std::string &chip : wanted) {
     llvm::Expected<std::string> cubin = assemble(result.ptx, chip);

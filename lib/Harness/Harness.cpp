@@ -14,7 +14,9 @@
 #include "OutputScales.h"
 #include "ReplayVerdict.h"
 #include "SkeletonVerdict.h"
+#include "WrittenElements.h"
 #include "attn/Harness/PartialResults.h"
+#include "attn/Harness/Results.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>
@@ -82,19 +84,15 @@ private:
   Error checkWorkspaces(ArrayRef<HarnessTensor> tensors);
   Error computeReferenceOf(ArrayRef<HarnessTensor> tensors);
   Error compare(HarnessReport &report);
+  Error compareExpected(HarnessReport &report);
   /// True for an attn.combine by itself, whose inputs are all that there is.
   bool mergesPartialResults() const {
     return !record.problem && record.findTensor("partial_o") &&
            record.findTensor("partial_lse") && record.findTensor("o");
   }
   Error computeMerged(ArrayRef<HarnessTensor> tensors);
-  void checkWrites(const HarnessTensor &tensor, const Allocation &allocation,
-                   std::vector<std::string> &problems);
   Error runCorners(HarnessReport &report);
   Error runLostBets(HarnessReport &report);
-  /// True when the kernel has to write this element: all but rows that no
-  /// packed sequence owns.
-  bool isOwned(const HarnessTensor &tensor, int64_t element) const;
 
   const LaunchRecord &record;
   const Program &program;
@@ -102,6 +100,7 @@ private:
   ProgressMeter progress;
   ResolvedLaunch resolved;
   std::optional<AttentionResult> reference;
+  std::optional<OwnedRows> ownedRows;
 };
 
 } // namespace
@@ -118,8 +117,6 @@ Error Runner::checkWorkspaces(ArrayRef<HarnessTensor> tensors) {
   return checkMemory(buffers, options.config.memoryLimit);
 }
 
-/// The reference also says which rows of packed outputs have an owner, so it is
-/// computed for every problem with variable lengths.
 Error Runner::computeReferenceOf(ArrayRef<HarnessTensor> tensors) {
   if (!options.verify)
     return Error::success();
@@ -145,7 +142,7 @@ Error Runner::computeReferenceOf(ArrayRef<HarnessTensor> tensors) {
         "k_descale", "v_descale", "page_table", "page_indptr", "kv_lengths",
         "init_o", "init_lse", "k_scales", "v_scales", "k_rope", "q_rope"})
     if (std::optional<unsigned> index = record.findTensor(name);
-        index && record.tensors[*index].access == TensorAccess::Write)
+        index && isWritten(record.tensors[*index].access))
       return createStringError("launch record: expected tensor \"" + name +
                                "\" to be read, got one that is written");
   AttentionInputs inputs;
@@ -197,63 +194,6 @@ Error Runner::computeMerged(ArrayRef<HarnessTensor> tensors) {
   return Error::success();
 }
 
-bool Runner::isOwned(const HarnessTensor &tensor, int64_t element) const {
-  if (!reference || !record.problem || !record.problem->varlen)
-    return true;
-  if (tensor.argument.name == "lse")
-    return reference->defined[element];
-  if (tensor.argument.name == "o")
-    return reference->defined[element / reference->shape[3]];
-  if (tensor.argument.name == "o_scales")
-    return reference->defined[element / tensor.argument.shape[3]];
-  return true;
-}
-
-void Runner::checkWrites(const HarnessTensor &tensor,
-                         const Allocation &allocation,
-                         std::vector<std::string> &problems) {
-  const TensorArgument &argument = tensor.argument;
-  unsigned width = getByteWidth(argument.dtype);
-  ArrayRef<uint8_t> valid(allocation.valid);
-  std::vector<bool> isElement(valid.size(), false);
-  int64_t element = 0, missing = 0, foreign = 0, gaps = 0;
-  std::optional<int64_t> firstMissing, firstForeign;
-  forEachElement(argument, [&](int64_t offset) {
-    bool isWritten = true;
-    for (unsigned i = 0; i < width; ++i) {
-      isElement[offset + i] = true;
-      isWritten &= valid[offset + i] != 0;
-    }
-    if (isOwned(tensor, element)) {
-      missing += !isWritten;
-      if (!isWritten && !firstMissing)
-        firstMissing = element;
-    } else {
-      foreign += isWritten;
-      if (isWritten && !firstForeign)
-        firstForeign = element;
-    }
-    ++element;
-  });
-  for (size_t i = 0; i < valid.size(); ++i)
-    gaps += valid[i] && !isElement[i];
-  if (missing)
-    problems.push_back(
-        llvm::formatv("output \"{0}\": {1} of {2} elements were not written, "
-                      "the first is element {3}",
-                      argument.name, missing, element, *firstMissing));
-  if (foreign)
-    problems.push_back(
-        llvm::formatv("output \"{0}\": {1} elements of rows that no sequence "
-                      "owns were written, the first is element {2}",
-                      argument.name, foreign, *firstForeign));
-  if (gaps)
-    problems.push_back(
-        llvm::formatv("output \"{0}\": {1} bytes between its elements were "
-                      "written",
-                      argument.name, gaps));
-}
-
 /// A launch that shares the workspace would not find what it needs.
 static void checkRestored(const std::string &name, const Allocation &allocation,
                           std::vector<std::string> &problems) {
@@ -272,8 +212,15 @@ static Error placeTensor(HarnessTensor &tensor, Memory &memory) {
   uint64_t bytes = cantFail(
       getExtentBytes(argument.shape, argument.strides, argument.dtype));
   argument.address = memory.allocate(bytes, argument.name);
-  if (tensor.access != TensorAccess::Read)
+  if (!isRead(tensor.access))
     return Error::success();
+  // Later runs begin with what the first one found.
+  if (tensor.access == TensorAccess::Update) {
+    if (tensor.initial.empty())
+      tensor.initial = tensor.bytes;
+    else
+      tensor.bytes = tensor.initial;
+  }
   // Elements that lie side by side at once; what lies between them stays
   // uninitialised.
   Error error = Error::success();
@@ -293,7 +240,7 @@ static Error placeTensor(HarnessTensor &tensor, Memory &memory) {
     end = offset + width;
   });
   write();
-  if (error || !bytes)
+  if (error || !bytes || isWritten(tensor.access))
     return error;
   return memory.setAccess(argument.address, Access::Read);
 }
@@ -319,7 +266,7 @@ Runner::runOnce(LaunchConfig config, std::vector<HarnessTensor> &tensors,
   bool completed = llvm::all_of(
       *steps, [](const HarnessStep &step) { return step.run.completed; });
   for (HarnessTensor &tensor : tensors) {
-    if (tensor.access != TensorAccess::Write)
+    if (!isWritten(tensor.access))
       continue;
     Allocation *allocation = place.memory.find(tensor.argument.address);
     tensor.bytes.clear();
@@ -329,7 +276,7 @@ Runner::runOnce(LaunchConfig config, std::vector<HarnessTensor> &tensors,
     tensor.bytes = std::move(allocation->bytes);
     // A run that stopped early left its outputs unfinished in any case.
     if (completed)
-      checkWrites(tensor, *allocation, problems);
+      checkWrites(tensor, *allocation, ownedRows, problems);
   }
   if (completed)
     for (auto [index, address] : llvm::enumerate(place.workspaces))
@@ -337,17 +284,6 @@ Runner::runOnce(LaunchConfig config, std::vector<HarnessTensor> &tensors,
           allocation && record.workspaces[index].restored)
         checkRestored(record.describeWorkspace(index), *allocation, problems);
   return steps;
-}
-
-double sim::getDefaultTolerance(DType q, DType o) {
-  double tolerance = 2e-3;
-  for (DType dtype : {q, o}) {
-    if (dtype == DType::BF16)
-      tolerance = std::max(tolerance, 1.6e-2);
-    if (dtype == DType::F8E4M3FN || dtype == DType::F8E5M2)
-      tolerance = std::max(tolerance, 8e-2);
-  }
-  return tolerance;
 }
 
 Error Runner::compare(HarnessReport &report) {
@@ -395,6 +331,30 @@ Error Runner::compare(HarnessReport &report) {
       return deviation.takeError();
     report.lse = std::move(*deviation);
   }
+  return Error::success();
+}
+
+Error Runner::compareExpected(HarnessReport &report) {
+  for (const auto &entry : options.expected) {
+    StringRef name = entry.getKey();
+    auto fail = [&](const Twine &problem) {
+      return createStringError("expected result \"" + name + "\": " + problem);
+    };
+    const HarnessTensor *tensor = report.findTensor(name);
+    if (!tensor)
+      return fail("the launch record has no tensor of this name");
+    if (!isWritten(tensor->access))
+      return fail("the kernel only reads this tensor");
+    if (!report.run.completed)
+      continue;
+    Expected<ComparedResult> result =
+        compareResult(*tensor, entry.second, options.outputTolerance);
+    if (!result)
+      return fail(llvm::toString(result.takeError()));
+    report.results.push_back(std::move(*result));
+  }
+  llvm::sort(report.results,
+             [](const auto &a, const auto &b) { return a.name < b.name; });
   return Error::success();
 }
 
@@ -515,6 +475,7 @@ Expected<HarnessReport> Runner::run() {
   if (options.grid)
     if (Error error = sim::overrideGrid(record, *options.grid, resolved))
       return error;
+  ownedRows = findOwnedRows(record, report.tensors);
   if (Error error = checkWorkspaces(report.tensors))
     return std::move(error);
   if (Error error = sim::checkProgram(record, resolved, program))
@@ -535,6 +496,8 @@ Expected<HarnessReport> Runner::run() {
   report.run = joinReports(report.steps);
   report.runs = 1;
   if (Error error = compare(report))
+    return std::move(error);
+  if (Error error = compareExpected(report))
     return std::move(error);
   if (options.corners && report.run.completed)
     if (Error error = runCorners(report))

@@ -34,7 +34,15 @@ static TensorMapElement getMapElement(DType dtype) {
   case DType::F8E4M3FN:
   case DType::F8E5M2:
   case DType::I8:
+  case DType::U8:
     return TensorMapElement::U8;
+  case DType::I16:
+  case DType::U16:
+    return TensorMapElement::U16;
+  case DType::U32:
+    return TensorMapElement::U32;
+  case DType::U64:
+    return TensorMapElement::U64;
   case DType::I32:
     return TensorMapElement::S32;
   case DType::I64:
@@ -101,7 +109,7 @@ public:
     PageMaker pages(tensors, options,
                     record.problem && record.problem->selected);
     for (HarnessTensor &tensor : tensors) {
-      if (tensor.access == TensorAccess::Read && !pages.makes(tensor))
+      if (isRead(tensor.access) && !pages.makes(tensor))
         if (Error error = fill(tensor))
           return std::move(error);
       if (Error error = progress.takeError())
@@ -184,7 +192,7 @@ Error TensorMaker::applyArrays() {
     };
     if (!tensor)
       return fail("the launch record has no tensor of this name");
-    if (tensor->access != TensorAccess::Read)
+    if (!isRead(tensor->access))
       return fail("the kernel writes this tensor");
     TensorArgument &argument = tensor->argument;
     const NpyArray &array = entry.second;

@@ -3,6 +3,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/WithColor.h"
 #include <cmath>
 
 using namespace mlir::attn;
@@ -14,7 +15,15 @@ bool HarnessReport::hasPassed() const {
   return run.isClean() && problems.empty() &&
          (!output || output->error <= outputTolerance) &&
          (!lse || lse->error <= lseTolerance) &&
+         llvm::all_of(results,
+                      [](const ComparedResult &result) {
+                        return result.deviation.error <= result.tolerance;
+                      }) &&
          (!skeleton || skeleton->isSame);
+}
+
+bool HarnessReport::isCompared() const {
+  return output || lse || !results.empty() || skeleton || replay || runs > 1;
 }
 
 const HarnessTensor *HarnessReport::findTensor(StringRef name) const {
@@ -61,6 +70,7 @@ json::Value HarnessReport::toJSON() const {
                       {"grid", json::Array(steps.front().grid)},
                       {"tensors", std::move(shapes)},
                       {"passed", hasPassed()},
+                      {"compared", isCompared()},
                       {"problems", json::Array(problems)},
                       {"runs", runs},
                       {"run", run.toJSON()}};
@@ -76,6 +86,15 @@ json::Value HarnessReport::toJSON() const {
     object["output"] = ::toJSON(*output, outputTolerance);
   if (lse)
     object["lse"] = ::toJSON(*lse, lseTolerance);
+  if (!results.empty()) {
+    json::Array list;
+    for (const ComparedResult &result : results) {
+      json::Value entry = ::toJSON(result.deviation, result.tolerance);
+      (*entry.getAsObject())["name"] = result.name;
+      list.push_back(std::move(entry));
+    }
+    object["results"] = std::move(list);
+  }
   if (skeleton)
     object["skeleton"] =
         json::Object{{"same", skeleton->isSame}, {"text", skeleton->text}};
@@ -93,7 +112,7 @@ json::Value HarnessReport::toJSON() const {
   return object;
 }
 
-static void printDeviation(llvm::raw_ostream &os, StringRef name,
+static void printDeviation(llvm::raw_ostream &os, const std::string &name,
                            const Deviation &deviation, double tolerance) {
   os << llvm::formatv("{0,-17}{1:e2}, accepted {2:e2}", name, deviation.error,
                       tolerance);
@@ -131,7 +150,7 @@ void HarnessReport::print(llvm::raw_ostream &os, StringRef file) const {
                         step.grid[2]);
   }
   for (const std::string &problem : problems)
-    os << "error: " << problem << "\n";
+    llvm::WithColor::error(os) << problem << "\n";
   run.print(os, file);
   if (run.findings.empty())
     os << llvm::formatv("{0,-17}none\n", "findings:");
@@ -140,6 +159,9 @@ void HarnessReport::print(llvm::raw_ostream &os, StringRef file) const {
     printDeviation(os, "relative error:", *output, outputTolerance);
   if (lse)
     printDeviation(os, "LSE error:", *lse, lseTolerance);
+  for (const ComparedResult &result : results)
+    printDeviation(os, "error of " + result.name + ": ", result.deviation,
+                   result.tolerance);
   if (runs > 1)
     os << llvm::formatv("{0,-17}{1}\n", "corners:", runs - 1);
   if (lostBets) {
@@ -158,5 +180,11 @@ void HarnessReport::print(llvm::raw_ostream &os, StringRef file) const {
     os << llvm::formatv("{0,-17}{1}\n", "replay:", replay->text);
   if (skeleton)
     os << llvm::formatv("{0,-17}{1}\n", "skeleton:", skeleton->text);
-  os << (hasPassed() ? "passed\n" : "FAILED\n");
+  if (!hasPassed())
+    llvm::WithColor(os, llvm::HighlightColor::Error) << "FAILED";
+  else if (isCompared())
+    os << "passed";
+  else
+    os << "no error found; no result was compared";
+  os << "\n";
 }

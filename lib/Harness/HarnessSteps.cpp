@@ -164,7 +164,7 @@ static uint64_t getExpectedStores(const LaunchRecord &record,
       return (arg.kind == ArgKind::Pointer || arg.kind == ArgKind::TensorMap) &&
              arg.tensor == index;
     });
-    if (isPassed && record.tensors[index].access == TensorAccess::Write)
+    if (isPassed && isWritten(record.tensors[index].access))
       bytes += getElementBytes(memory.tensors[index]);
   }
   return bytes;

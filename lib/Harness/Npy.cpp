@@ -41,9 +41,15 @@ bool NpyArray::holds(DType dtype) const {
   case DType::F64:
     return kind == 'f';
   case DType::I8:
+  case DType::I16:
   case DType::I32:
   case DType::I64:
     return kind == 'i';
+  case DType::U8:
+  case DType::U16:
+  case DType::U32:
+  case DType::U64:
+    return kind == 'u';
   }
   llvm_unreachable("covered switch");
 }
@@ -220,6 +226,16 @@ static StringRef getDescr(DType dtype) {
     return "|u1";
   case DType::I8:
     return "|i1";
+  case DType::I16:
+    return "<i2";
+  case DType::U8:
+    return "|u1";
+  case DType::U16:
+    return "<u2";
+  case DType::U32:
+    return "<u4";
+  case DType::U64:
+    return "<u8";
   case DType::I32:
     return "<i4";
   case DType::I64:

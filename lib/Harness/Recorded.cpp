@@ -1,5 +1,6 @@
 //===- Recorded.cpp - launches recorded elsewhere -------------------------===//
 #include "attn/Harness/Recorded.h"
+#include "attn/Harness/Results.h"
 
 #include "HarnessEffort.h"
 #include "HarnessInputs.h"
@@ -222,9 +223,10 @@ static Error judgeResult(const RecordedLaunch &launch,
       getExtentBytes(argument.shape, argument.strides, argument.dtype)));
   if (Error error = memory.read(argument.address, tensor.bytes))
     return error;
-  auto expected = launch.arrays.find(argument.name);
-  if (!report.run.completed || recorded.isUpdated ||
-      expected == launch.arrays.end())
+  // Under its own name an updated tensor has what it holds before.
+  auto expected = launch.arrays.find(
+      recorded.isUpdated ? argument.name + ".after" : argument.name);
+  if (!report.run.completed || expected == launch.arrays.end())
     return Error::success();
   Expected<uint64_t> missing =
       memory.countUninitialised(argument.address, tensor.bytes.size());
@@ -236,7 +238,12 @@ static Error judgeResult(const RecordedLaunch &launch,
                               " bytes were not written");
   bool isRelative = argument.name == "o";
   Deviation deviation = compareRecorded(tensor, expected->second, isRelative);
-  (isRelative ? report.output : report.lse) = deviation;
+  if (isRelative)
+    report.output = deviation;
+  else if (argument.name == "lse")
+    report.lse = deviation;
+  else
+    report.results.push_back({argument.name, deviation, report.lseTolerance});
   return Error::success();
 }
 

@@ -100,6 +100,11 @@ static std::optional<DType> parseNumpyName(StringRef name) {
       .Case("float8_e4m3fn", DType::F8E4M3FN)
       .Case("float8_e5m2", DType::F8E5M2)
       .Case("int8", DType::I8)
+      .Case("int16", DType::I16)
+      .Case("uint8", DType::U8)
+      .Case("uint16", DType::U16)
+      .Case("uint32", DType::U32)
+      .Case("uint64", DType::U64)
       .Case("int32", DType::I32)
       .Case("int64", DType::I64)
       .Default(std::nullopt);
@@ -145,9 +150,12 @@ Error RecordingReader::readPointer(const json::Object &object,
                                    const std::string &path,
                                    RecordedPointer &pointer) {
   StringRef name = object.getString("tensor").value_or("");
-  auto found = llvm::find_if(
-      launch.tensors, [&](const auto &tensor) { return tensor.name == name; });
-  if (found == launch.tensors.end())
+  // They are in the order of their names.
+  auto found = llvm::lower_bound(
+      launch.tensors, name, [](const RecordedTensor &tensor, StringRef name) {
+        return StringRef(tensor.name) < name;
+      });
+  if (found == launch.tensors.end() || found->name != name)
     return fail(path + ".tensor", "unknown tensor \"" + name + "\"");
   pointer.tensor = found - launch.tensors.begin();
   return readInteger(object, path, "offset", pointer.offset,
@@ -346,6 +354,13 @@ Expected<RecordedLaunch> sim::readRecordedLaunch(StringRef folder) {
     if (!array.holds(expected))
       return fail("expected elements of " + stringifyDType(expected) +
                   ", got " + array.getTypeName());
+    auto after = launch->arrays.find(tensor.name + ".after");
+    if (tensor.isUpdated && after != launch->arrays.end() &&
+        (after->second.shape != tensor.shape ||
+         !after->second.holds(DType::F32)))
+      return createStringError("data: array \"" + tensor.name +
+                               ".after\": expected elements of f32 and the "
+                               "shape that launch.json states");
   }
   return launch;
 }

@@ -271,7 +271,7 @@ void Scheduler::runParallel(uint32_t total, unsigned threads) {
   // Clusters that have met in memory, or one that is wrong: what is seen of
   // that has to be the same each time.
   machine.memory.restore(before);
-  machine.result = RunReport();
+  machine.forgetFindings();
   machine.execCount.assign(machine.program.code.size(), 0);
   machine.stop = false;
   finishedClusters = storedBytes = 0;
@@ -306,6 +306,7 @@ RunReport Scheduler::run() {
     if (machine.execCount[i])
       machine.result.lines[machine.program.code[i].line] +=
           machine.execCount[i];
+  machine.nameActors();
   llvm::sort(machine.result.findings, [](const Finding &a, const Finding &b) {
     auto key = [](const Finding &f) {
       return std::make_tuple(int(f.severity), int(f.kind),

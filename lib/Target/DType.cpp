@@ -14,23 +14,28 @@ unsigned mlir::attn::getByteWidth(DType dtype) {
   case DType::F8E4M3FN:
   case DType::F8E5M2:
   case DType::I8:
+  case DType::U8:
     return 1;
   case DType::F16:
   case DType::BF16:
+  case DType::I16:
+  case DType::U16:
     return 2;
   case DType::F32:
   case DType::I32:
+  case DType::U32:
     return 4;
   case DType::F64:
   case DType::I64:
+  case DType::U64:
     return 8;
   }
   llvm_unreachable("covered switch");
 }
 
-bool mlir::attn::isFloat(DType dtype) {
-  return dtype != DType::I8 && dtype != DType::I32 && dtype != DType::I64;
-}
+bool mlir::attn::isFloat(DType dtype) { return dtype <= DType::F8E5M2; }
+
+bool mlir::attn::isUnsignedInteger(DType dtype) { return dtype >= DType::U8; }
 
 static float decodeHalf(uint16_t bits) {
   uint32_t sign = uint32_t(bits & 0x8000) << 16;
@@ -74,10 +79,20 @@ double mlir::attn::decodeElement(DType dtype, const uint8_t *bytes) {
         .convertToDouble();
   case DType::I8:
     return int8_t(*bytes);
+  case DType::I16:
+    return int16_t(endian::read16le(bytes));
   case DType::I32:
     return int32_t(endian::read32le(bytes));
   case DType::I64:
     return double(int64_t(endian::read64le(bytes)));
+  case DType::U8:
+    return *bytes;
+  case DType::U16:
+    return endian::read16le(bytes);
+  case DType::U32:
+    return endian::read32le(bytes);
+  case DType::U64:
+    return double(endian::read64le(bytes));
   }
   llvm_unreachable("covered switch");
 }
@@ -93,6 +108,17 @@ static int64_t toInteger(double value, unsigned bits) {
   if (rounded < -limit)
     return -int64_t((uint64_t(1) << (bits - 1)) - 1) - 1;
   return int64_t(rounded);
+}
+
+/// The same without a sign.
+static uint64_t toUnsigned(double value, unsigned bits) {
+  double rounded = std::nearbyint(value);
+  // NaN too.
+  if (!(rounded > 0))
+    return 0;
+  if (rounded >= std::ldexp(1.0, bits))
+    return ~uint64_t(0) >> (64 - bits);
+  return uint64_t(rounded);
 }
 
 /// Rounds what is normal in a type of 16 bits and stays so. (APFloat takes a
@@ -122,6 +148,17 @@ void mlir::attn::encodeElement(DType dtype, double value, uint8_t *bytes) {
   case DType::I8:
     *bytes = uint8_t(toInteger(value, 8));
     return;
+  case DType::U8:
+    *bytes = uint8_t(toUnsigned(value, 8));
+    return;
+  case DType::I16:
+    return endian::write16le(bytes, uint16_t(toInteger(value, 16)));
+  case DType::U16:
+    return endian::write16le(bytes, uint16_t(toUnsigned(value, 16)));
+  case DType::U32:
+    return endian::write32le(bytes, uint32_t(toUnsigned(value, 32)));
+  case DType::U64:
+    return endian::write64le(bytes, toUnsigned(value, 64));
   case DType::I32:
     return endian::write32le(bytes, uint32_t(toInteger(value, 32)));
   case DType::I64:

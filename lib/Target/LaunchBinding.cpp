@@ -3,6 +3,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Alignment.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -140,25 +141,25 @@ static Expected<ResolvedStep> resolveStep(const LaunchStep &step,
 /// For each tensor of the record its index among the caller's, which it fits.
 static Expected<llvm::SmallVector<unsigned, 8>>
 matchTensors(const LaunchRecord &record, ArrayRef<TensorArgument> tensors) {
-  for (const TensorArgument &actual : tensors) {
-    if (!record.findTensor(actual.name))
+  llvm::StringSet<> known;
+  for (const LaunchTensor &expected : record.tensors)
+    known.insert(expected.name);
+  llvm::StringMap<unsigned> places;
+  for (auto [index, actual] : llvm::enumerate(tensors)) {
+    if (!known.contains(actual.name))
       return failTensor(actual.name,
                         "the launch record has no tensor of this name");
-    if (llvm::count_if(tensors, [&](const TensorArgument &other) {
-          return other.name == actual.name;
-        }) > 1)
+    if (!places.try_emplace(actual.name, index).second)
       return failTensor(actual.name, "expected one tensor, got two");
   }
   llvm::SmallVector<unsigned, 8> indices;
   for (const LaunchTensor &expected : record.tensors) {
-    const auto *actual = llvm::find_if(tensors, [&](const auto &candidate) {
-      return candidate.name == expected.name;
-    });
-    if (actual == tensors.end())
+    auto found = places.find(expected.name);
+    if (found == places.end())
       return failTensor(expected.name, "missing");
-    if (Error error = checkTensor(expected, *actual))
+    if (Error error = checkTensor(expected, tensors[found->second]))
       return std::move(error);
-    indices.push_back(actual - tensors.begin());
+    indices.push_back(found->second);
   }
   return std::move(indices);
 }
@@ -314,8 +315,10 @@ static Error writeScalar(const LaunchArg &arg, std::optional<double> value,
   if (!value)
     return createStringError("scalar \"" + arg.name + "\": missing value");
   if (!isFloat(arg.type)) {
-    double limit = std::ldexp(1.0, getByteWidth(arg.type) * 8 - 1);
-    if (*value != std::floor(*value) || *value < -limit || *value >= limit)
+    bool hasSign = !isUnsignedInteger(arg.type);
+    double limit = std::ldexp(1.0, getByteWidth(arg.type) * 8 - hasSign);
+    if (*value != std::floor(*value) || *value < (hasSign ? -limit : 0) ||
+        *value >= limit)
       return createStringError(
           llvm::formatv("scalar \"{0}\": expected an integer that fits {1}, "
                         "got {2}",
@@ -422,6 +425,9 @@ llvm::SmallVector<int64_t, 4>
 mlir::attn::getContiguousStrides(ArrayRef<int64_t> shape) {
   llvm::SmallVector<int64_t, 4> strides(shape.size(), 1);
   for (size_t i = shape.size(); i-- > 1;)
-    strides[i - 1] = strides[i] * std::max<int64_t>(shape[i], 1);
+    // What does not fit is refused where it is known how far a tensor reaches.
+    if (llvm::MulOverflow(strides[i], std::max<int64_t>(shape[i], 1),
+                          strides[i - 1]))
+      strides[i - 1] = INT64_MAX;
   return strides;
 }

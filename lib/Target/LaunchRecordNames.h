@@ -17,7 +17,9 @@ inline constexpr NameEntry<DType> indexTypeNames[] = {{DType::I32, "i32"},
                                                       {DType::I64, "i64"}};
 
 inline constexpr NameEntry<TensorAccess> accessNames[] = {
-    {TensorAccess::Read, "read"}, {TensorAccess::Write, "write"}};
+    {TensorAccess::Read, "read"},
+    {TensorAccess::Write, "write"},
+    {TensorAccess::Update, "update"}};
 
 inline constexpr NameEntry<ArgKind> argKindNamesOfVersion1[] = {
     {ArgKind::Pointer, "pointer"},      {ArgKind::Size, "size"},

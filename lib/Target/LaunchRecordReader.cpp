@@ -1,7 +1,7 @@
 //===- LaunchRecordReader.cpp - strict reader of launch records -----------===//
 //
-// Reads JSON field by field, straight through: behind the first error later
-// reads do nothing.
+// Reads JSON field by field, straight through, and says all that is wrong. What
+// people write by hand may leave out what has a default.
 //
 //===----------------------------------------------------------------------===//
 #include "LaunchRecordNames.h"
@@ -9,9 +9,11 @@
 #include "ProblemJSON.h"
 #include "attn/Support/Assumption.h"
 #include "attn/Support/JSON.h"
-#include "attn/Target/LaunchRecord.h"
+#include "attn/Target/LaunchBinding.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -33,7 +35,7 @@ public:
   Expected<LaunchRecord> run() {
     readRoot();
     if (failure)
-      return createStringError(failure.message);
+      return failure.takeError();
     return std::move(record);
   }
 
@@ -51,13 +53,25 @@ private:
   bool takeFlag(ObjectReader &reader, StringRef field) {
     return reader.has(field) && reader.takeBool(field);
   }
-  unsigned readTensorName(ObjectReader &reader);
+  std::optional<unsigned> readTensorName(ObjectReader &reader);
+  void readGrid(ObjectReader &reader, LaunchStep &step);
+  SizeExpr toExtent(ObjectReader &reader, const json::Value &value,
+                    const std::string &path);
   void checkSymbols(const SizeExpr &expression, StringRef path);
+  std::optional<unsigned> find(StringRef name) const {
+    auto found = tensorIndex.find(name);
+    if (found == tensorIndex.end())
+      return std::nullopt;
+    return found->second;
+  }
 
   const json::Value &root;
   Failure failure;
   int64_t version = 0;
   LaunchRecord record;
+  llvm::StringMap<unsigned> tensorIndex;
+  /// Names of workspaces.
+  llvm::StringSet<> workspaceNames;
 };
 
 } // namespace
@@ -74,8 +88,9 @@ void RecordReader::readRoot() {
   if (!reader.has("version"))
     return reader.fail("version", "missing field; this is no launch record");
   version = reader.takeInteger("version", 0);
-  if (!reader.failed() &&
-      (version < 1 || version > LaunchRecord::currentVersion))
+  if (reader.failed())
+    return;
+  if (version < 1 || version > LaunchRecord::currentVersion)
     return reader.fail("version",
                        llvm::formatv("expected 1 to {0}, got {1}",
                                      LaunchRecord::currentVersion, version)
@@ -95,7 +110,7 @@ void RecordReader::readRoot() {
       readStep(step);
       step.finish();
     });
-  if (!failure && record.steps.empty())
+  if (reader.has("steps") && record.steps.empty() && !reader.failed())
     reader.fail("steps", "expected at least one step, got none");
   if (reader.has("problem"))
     if (const json::Value *problem = reader.take("problem"))
@@ -104,29 +119,63 @@ void RecordReader::readRoot() {
 }
 
 void RecordReader::readWorkspaces(ObjectReader &reader, StringRef field) {
+  if (!reader.has(field))
+    return;
   reader.takeArray(field, [&](const json::Value &value, std::string path) {
     readWorkspace(value, std::move(path));
   });
 }
 
+/// An extent of a grid, which may be a plain number.
+SizeExpr RecordReader::toExtent(ObjectReader &reader, const json::Value &value,
+                                const std::string &path) {
+  if (value.kind() == json::Value::Number)
+    return cantFail(
+        SizeExpr::parse(std::to_string(reader.toInteger(value, path, 0))));
+  SizeExpr extent = reader.toExpression(value, path);
+  checkSymbols(extent, path);
+  return extent;
+}
+
+/// Calls `element` with each of up to three extents, or with the only one.
+static void
+takeExtents(ObjectReader &reader, StringRef field,
+            llvm::function_ref<void(unsigned, const json::Value &, std::string)>
+                element) {
+  const json::Value *value = reader.take(field);
+  if (!value)
+    return;
+  const json::Array *array = value->getAsArray();
+  if (!array)
+    return element(0, *value, reader.at(field));
+  if (array->empty() || array->size() > 3)
+    return reader.fail(field,
+                       "expected 1 to 3 elements, got " + Twine(array->size()));
+  for (auto [axis, item] : llvm::enumerate(*array))
+    element(axis, item, reader.at(field) + "[" + std::to_string(axis) + "]");
+}
+
+void RecordReader::readGrid(ObjectReader &reader, LaunchStep &step) {
+  step.grid.fill(cantFail(SizeExpr::parse("1")));
+  takeExtents(reader, "grid",
+              [&](unsigned axis, const json::Value &value, std::string path) {
+                step.grid[axis] = toExtent(reader, value, path);
+              });
+}
+
 void RecordReader::readStep(ObjectReader &reader) {
   LaunchStep step;
   step.kernel = reader.takeString("kernel");
-  unsigned axis = 0;
-  reader.takeArray(
-      "grid",
-      [&](const json::Value &value, std::string path) {
-        step.grid[axis] = reader.toExpression(value, path);
-        checkSymbols(step.grid[axis++], path);
-      },
-      3);
-  llvm::SmallVector<int64_t, 3> extents;
-  reader.takeIntegers("block", extents, 1, 3);
-  reader.takeIntegers("cluster", extents, 1, 3);
-  if (failure)
-    return;
-  std::copy_n(extents.begin(), 3, step.block.begin());
-  std::copy_n(extents.begin() + 3, 3, step.cluster.begin());
+  readGrid(reader, step);
+  auto readExtents = [&](StringRef field, std::array<int64_t, 3> &extents) {
+    takeExtents(reader, field,
+                [&](unsigned axis, const json::Value &value, std::string path) {
+                  extents[axis] = reader.toInteger(value, path, 1);
+                });
+  };
+  readExtents("block", step.block);
+  if (reader.has("cluster"))
+    readExtents("cluster", step.cluster);
   // Limits of every target that the project knows (CUDA programming guide,
   // "Technical Specifications per Compute Capability").
   auto checkProduct = [&](StringRef field, ArrayRef<int64_t> extents,
@@ -140,7 +189,8 @@ void RecordReader::readStep(ObjectReader &reader) {
   };
   checkProduct("block", step.block, 1024);
   checkProduct("cluster", step.cluster, 16);
-  step.sharedBytes = reader.takeInteger("shared_bytes", 0, 1 << 20);
+  if (reader.has("shared_bytes"))
+    step.sharedBytes = reader.takeInteger("shared_bytes", 0, 1 << 20);
   reader.takeArray("args", [&](const json::Value &value, std::string path) {
     readArg(step, value, std::move(path));
   });
@@ -159,6 +209,8 @@ SyncVerdict RecordReader::readProof(const json::Value &value,
   SyncVerdict proof;
   ObjectReader reader(value, std::move(path), failure);
   proof.kind = reader.takeEnum("verdict", verdictNames);
+  if (reader.failed())
+    return proof;
   if (proof.kind != SyncVerdict::Kind::Unchecked) {
     proof.profile = getName(proofProfileNames,
                             reader.takeEnum("profile", proofProfileNames))
@@ -194,7 +246,8 @@ void RecordReader::readTensor(const json::Value &value, std::string path) {
   ObjectReader reader(value, std::move(path), failure);
   LaunchTensor tensor;
   tensor.name = reader.takeString("name");
-  if (!reader.failed() && record.findTensor(tensor.name))
+  if (!reader.failed() &&
+      !tensorIndex.try_emplace(tensor.name, record.tensors.size()).second)
     reader.fail("name",
                 "expected distinct names, got \"" + tensor.name + "\" twice");
   tensor.dtype = reader.takeEnum("dtype", dtypeNames);
@@ -202,22 +255,28 @@ void RecordReader::readTensor(const json::Value &value, std::string path) {
   if (tensor.shape.size() > maxRank)
     reader.fail("shape", "expected at most " + Twine(maxRank) +
                              " dimensions, got " + Twine(tensor.shape.size()));
-  // Strides of any sign exist; only -1 is taken, for "dynamic".
-  reader.takeIntegers("strides", tensor.strides, kDynamicSize,
-                      tensor.shape.size());
+  // Strides of any sign exist; only -1 is taken, for "dynamic". Left out they
+  // are as open as the shape, and row-major where nobody says more.
+  if (reader.has("strides"))
+    reader.takeIntegers("strides", tensor.strides, kDynamicSize,
+                        tensor.shape.size());
+  else if (llvm::is_contained(tensor.shape, kDynamicSize))
+    tensor.strides.assign(tensor.shape.size(), kDynamicSize);
+  else
+    tensor.strides = getContiguousStrides(tensor.shape);
   tensor.access = reader.takeEnum("access", accessNames);
   reader.finish();
   record.tensors.push_back(std::move(tensor));
 }
 
-unsigned RecordReader::readTensorName(ObjectReader &reader) {
+std::optional<unsigned> RecordReader::readTensorName(ObjectReader &reader) {
   std::string name = reader.takeString("tensor");
-  if (reader.failed())
-    return 0;
-  std::optional<unsigned> index = record.findTensor(name);
+  if (name.empty())
+    return std::nullopt;
+  std::optional<unsigned> index = find(name);
   if (!index)
     reader.fail("tensor", "unknown tensor \"" + name + "\"");
-  return index.value_or(0);
+  return index;
 }
 
 void RecordReader::readArg(LaunchStep &step, const json::Value &value,
@@ -230,13 +289,14 @@ void RecordReader::readArg(LaunchStep &step, const json::Value &value,
     return;
   switch (arg.kind) {
   case ArgKind::Pointer:
-    arg.tensor = readTensorName(reader);
+    arg.tensor = readTensorName(reader).value_or(0);
     break;
   case ArgKind::Size:
   case ArgKind::Stride: {
-    arg.tensor = readTensorName(reader);
-    if (reader.failed())
+    std::optional<unsigned> tensor = readTensorName(reader);
+    if (!tensor)
       return;
+    arg.tensor = *tensor;
     int64_t rank = record.tensors[arg.tensor].shape.size();
     arg.dim = reader.takeInteger("dim", 0, rank - 1);
     arg.type = reader.takeEnum("type", indexTypeNames);
@@ -270,9 +330,10 @@ void RecordReader::readArg(LaunchStep &step, const json::Value &value,
 }
 
 void RecordReader::readTensorMap(ObjectReader &reader, LaunchArg &arg) {
-  arg.tensor = readTensorName(reader);
-  if (reader.failed())
-    return;
+  std::optional<unsigned> tensor = readTensorName(reader);
+  if (!tensor)
+    return reader.giveUp();
+  arg.tensor = *tensor;
   // Limits of cuTensorMapEncodeTiled in the CUDA driver API.
   int64_t rank = reader.takeInteger("rank", 1, 5);
   if (reader.has("view"))
@@ -283,16 +344,18 @@ void RecordReader::readTensorMap(ObjectReader &reader, LaunchArg &arg) {
                   arg.view == TensorMapView::Bounded;
   if (arg.view != TensorMapView::Whole)
     leastRank = hasHeads ? 3 : 2;
-  if (!reader.failed() && tensorRank < leastRank)
-    return reader.fail("view", "expected a tensor of rank " + Twine(leastRank) +
-                                   " or more, got " + Twine(tensorRank));
   size_t mapRank = getMapRank(arg.view, tensorRank);
-  if (!reader.failed() && size_t(rank) != mapRank)
-    return reader.fail("rank",
-                       (mapRank != tensorRank
-                            ? "expected one more than the tensor's rank, "
-                            : "expected the tensor's rank ") +
-                           Twine(mapRank) + ", got " + Twine(rank));
+  if (!reader.failed() && tensorRank < leastRank)
+    reader.fail("view", "expected a tensor of rank " + Twine(leastRank) +
+                            " or more, got " + Twine(tensorRank));
+  else if (!reader.failed() && size_t(rank) != mapRank)
+    reader.fail("rank", (mapRank != tensorRank
+                             ? "expected one more than the tensor's rank, "
+                             : "expected the tensor's rank ") +
+                            Twine(mapRank) + ", got " + Twine(rank));
+  // The box has to be of this rank.
+  if (reader.failed())
+    return reader.giveUp();
   reader.takeIntegers("box", arg.box, 1, rank);
   if (llvm::any_of(arg.box, [](int64_t extent) { return extent > 256; }))
     reader.fail("box", "expected extents of at most 256");
@@ -316,10 +379,7 @@ void RecordReader::readWorkspace(const json::Value &value, std::string path) {
   LaunchWorkspace workspace;
   if (version > 1 && reader.has("name"))
     workspace.name = reader.takeString("name");
-  if (!workspace.name.empty() &&
-      llvm::any_of(record.workspaces, [&](const LaunchWorkspace &other) {
-        return other.name == workspace.name;
-      }))
+  if (!workspace.name.empty() && !workspaceNames.insert(workspace.name).second)
     reader.fail("name", "expected distinct names, got \"" + workspace.name +
                             "\" twice");
   if (const json::Value *bytes = reader.take("bytes")) {
@@ -346,7 +406,7 @@ void RecordReader::checkSymbols(const SizeExpr &expression, StringRef path) {
     }
     if (symbol.isDevice())
       continue;
-    std::optional<unsigned> tensor = record.findTensor(symbol.tensor);
+    std::optional<unsigned> tensor = find(symbol.tensor);
     if (!tensor) {
       failure.report(path, "unknown tensor \"" + symbol.tensor + "\" in \"" +
                                expression.getText() + "\"");

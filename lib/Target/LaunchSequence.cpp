@@ -62,8 +62,8 @@ Expected<unsigned> Joiner::addTensor(const LaunchTensor &tensor,
         llvm::formatv("tensor \"{0}\": expected {1} as in the steps before, "
                       "got {2} in {3}",
                       tensor.name, describe(known), describe(tensor), step));
-  if (tensor.access == TensorAccess::Write)
-    known.access = TensorAccess::Write;
+  if (!isWritten(known.access))
+    known.access = tensor.access;
   return *index;
 }
 

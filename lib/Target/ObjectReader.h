@@ -1,7 +1,8 @@
 //===- ObjectReader.h - Strict reading of JSON objects ----------*- C++ -*-===//
 //
-// Reads JSON field by field. The first problem is kept with the path of its
-// field; later reads then do nothing, so that the code reads straight through.
+// Reads JSON field by field. What is wrong is kept with the path of its field,
+// and reading goes on with zeros in its place, so that the code reads straight
+// through and the author of a file sees all of it at once.
 //
 //===----------------------------------------------------------------------===//
 #ifndef ATTN_LIB_TARGET_OBJECTREADER_H
@@ -10,8 +11,10 @@
 #include "EnumNames.h"
 #include "attn/Target/SizeExpr.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/Twine.h"
+#include "llvm/Support/Error.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include <cmath>
@@ -32,18 +35,31 @@ inline std::string describeValue(const llvm::json::Value &value) {
   return text;
 }
 
-/// The first problem found.
-struct Failure {
+/// The problems found, in order.
+class Failure {
+public:
   explicit Failure(llvm::StringRef subject = "launch record")
       : subject(subject) {}
+  void report(const llvm::Twine &path, const llvm::Twine &problem) {
+    if (++count <= kMostNamed)
+      messages.push_back((subject + ": " + path + ": " + problem).str());
+  }
+  explicit operator bool() const { return count != 0; }
+  /// All of them as one error, a line each.
+  llvm::Error takeError() const {
+    std::string text = llvm::join(messages, "\n");
+    if (count > kMostNamed)
+      text +=
+          llvm::formatv("\n{0}: {1} more errors", subject, count - kMostNamed);
+    return llvm::createStringError(text);
+  }
+
+private:
+  static constexpr size_t kMostNamed = 20;
   /// What is read.
   std::string subject;
-  std::string message;
-  void report(const llvm::Twine &path, const llvm::Twine &problem) {
-    if (message.empty())
-      message = (subject + ": " + path + ": " + problem).str();
-  }
-  explicit operator bool() const { return !message.empty(); }
+  std::vector<std::string> messages;
+  size_t count = 0;
 };
 
 /// One object of the record. Fields are taken by name; finish() rejects those
@@ -54,8 +70,7 @@ public:
                Failure &failure)
       : path(std::move(path)), failure(failure), object(value.getAsObject()) {
     if (!object)
-      failure.report(this->path,
-                     "expected an object, got " + describeValue(value));
+      report(this->path, "expected an object, got " + describeValue(value));
   }
 
   std::string at(llvm::StringRef field) const {
@@ -63,16 +78,17 @@ public:
   }
 
   void fail(llvm::StringRef field, const llvm::Twine &problem) {
-    failure.report(at(field), problem);
+    report(at(field), problem);
   }
 
-  bool failed() const { return bool(failure); }
+  /// True once something about this object was wrong.
+  bool failed() const { return hasFailed; }
 
   bool has(llvm::StringRef field) const { return object && object->get(field); }
 
   /// The value of a field that must be there.
   const llvm::json::Value *take(llvm::StringRef field) {
-    if (failure || !object)
+    if (!object)
       return nullptr;
     known.insert(field);
     const llvm::json::Value *value = object->get(field);
@@ -145,7 +161,7 @@ public:
     llvm::SmallVector<llvm::StringRef, N> names;
     for (const NameEntry<T> &entry : entries)
       names.push_back(entry.second);
-    return failed() ? T() : entries[takeName(field, names)].first;
+    return entries[takeName(field, names)].first;
   }
 
   /// Calls `element` with each value of an array and its path.
@@ -162,11 +178,8 @@ public:
     if (count && array->size() != *count)
       return fail(field, "expected " + llvm::Twine(*count) + " elements, got " +
                              llvm::Twine(array->size()));
-    for (auto [index, item] : llvm::enumerate(*array)) {
-      if (failure)
-        return;
+    for (auto [index, item] : llvm::enumerate(*array))
       element(item, at(field) + "[" + std::to_string(index) + "]");
-    }
   }
 
   template <typename Vector>
@@ -183,36 +196,39 @@ public:
   SizeExpr toExpression(const llvm::json::Value &value, llvm::StringRef path) {
     std::optional<llvm::StringRef> text = value.getAsString();
     if (!text) {
-      failure.report(path, "expected an expression as a string, got " +
-                               describeValue(value));
+      report(path,
+             "expected an expression as a string, got " + describeValue(value));
       return SizeExpr();
     }
     llvm::Expected<SizeExpr> expression = SizeExpr::parse(*text);
     if (!expression) {
-      failure.report(path, llvm::toString(expression.takeError()));
+      report(path, llvm::toString(expression.takeError()));
       return SizeExpr();
     }
     return std::move(*expression);
   }
 
+  /// Reads no further: which other fields there are follows from one that is
+  /// wrong.
+  void giveUp() { isGivenUp = true; }
+
   /// Rejects fields that the format does not know.
   void finish() {
-    if (failure || !object)
+    if (!object || isGivenUp)
       return;
-    // An object has no order; name the first in the alphabet.
-    std::optional<llvm::StringRef> unknown;
-    for (const auto &field : *object) {
-      llvm::StringRef name = field.first;
-      if (!known.contains(name) && (!unknown || name < *unknown))
-        unknown = name;
-    }
-    if (unknown)
-      fail(*unknown, "unknown field");
+    // An object has no order; name them in that of the alphabet.
+    llvm::SmallVector<llvm::StringRef, 2> unknown;
+    for (const auto &field : *object)
+      if (!known.contains(field.first))
+        unknown.push_back(field.first);
+    llvm::sort(unknown);
+    for (llvm::StringRef name : unknown)
+      fail(name, "unknown field");
   }
 
-private:
+  /// The same of a value that was taken.
   int64_t toInteger(const llvm::json::Value &value, llvm::StringRef path,
-                    int64_t low, int64_t high) {
+                    int64_t low, int64_t high = INT64_MAX) {
     std::optional<int64_t> integer = value.getAsInteger();
     if (integer && *integer >= low && *integer <= high)
       return *integer;
@@ -220,14 +236,21 @@ private:
         high == INT64_MAX
             ? llvm::formatv("an integer of at least {0}", low).str()
             : llvm::formatv("an integer from {0} to {1}", low, high).str();
-    failure.report(path, "expected " + range + ", got " + describeValue(value));
+    report(path, "expected " + range + ", got " + describeValue(value));
     return 0;
+  }
+
+private:
+  void report(const llvm::Twine &at, const llvm::Twine &problem) {
+    hasFailed = true;
+    failure.report(at, problem);
   }
 
   std::string path;
   Failure &failure;
   const llvm::json::Object *object;
   llvm::StringSet<> known;
+  bool hasFailed = false, isGivenUp = false;
 };
 
 } // namespace mlir::attn

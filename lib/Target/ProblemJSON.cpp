@@ -20,6 +20,8 @@ static void readMask(const json::Value &value, Failure &failure,
                      AttentionProblem &problem) {
   ObjectReader mask(value, "problem.mask", failure);
   problem.mask = takeEnum<MaskKind>(mask, "kind", getMaxEnumValForMaskKind());
+  if (mask.failed())
+    return;
   if (problem.mask != MaskKind::None)
     problem.align =
         takeEnum<MaskAlign>(mask, "align", getMaxEnumValForMaskAlign());

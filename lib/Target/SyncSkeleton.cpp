@@ -116,6 +116,6 @@ llvm::Expected<SyncSkeleton> mlir::attn::parseSkeleton(llvm::StringRef text) {
   if (!failure && skeleton.runs.empty())
     reader.fail("runs", "expected at least one run, got none");
   if (failure)
-    return llvm::createStringError(failure.message);
+    return failure.takeError();
   return skeleton;
 }

@@ -131,6 +131,6 @@ llvm::Expected<SyncWitness> mlir::attn::parseWitness(llvm::StringRef text) {
   if (!failure && witness.sites.empty())
     reader.fail("sites", "expected at least one site, got none");
   if (failure)
-    return llvm::createStringError(failure.message);
+    return failure.takeError();
   return witness;
 }

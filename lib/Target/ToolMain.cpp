@@ -1,6 +1,7 @@
 //===- ToolMain.cpp - What all programs do alike --------------------------===//
 
 #include "attn/Target/ToolMain.h"
+#include "attn/Support/Colors.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/raw_ostream.h"
@@ -12,6 +13,7 @@ llvm::StringRef mlir::attn::getVersionText() {
 }
 
 void mlir::attn::setVersionPrinter() {
+  setColors();
   llvm::cl::SetVersionPrinter(
       [](llvm::raw_ostream &os) { os << "attn " << getVersionText() << "\n"; });
 }

@@ -25,8 +25,13 @@ CARRIERS: dict[str, tuple[str, int]] = {
     "f8E4M3FN": ("uint8", 1),
     "f8E5M2": ("uint8", 1),
     "i8": ("int8", 1),
+    "i16": ("int16", 2),
     "i32": ("int32", 4),
     "i64": ("int64", 8),
+    "u8": ("uint8", 1),
+    "u16": ("uint16", 2),
+    "u32": ("uint32", 4),
+    "u64": ("uint64", 8),
 }
 
 #: Names of the types of `ml_dtypes` that numpy has no carrier for.
@@ -104,7 +109,7 @@ def read_elements(name: str, value: ArrayLike, dtype: str) -> NDArray[np.generic
     ArgumentTypeError for elements of another kind: nothing is converted silently."""
     array = read(name, value)
     carrier, width = CARRIERS[dtype]
-    is_raw = carrier.startswith("uint")
+    is_raw = dtype in _FOREIGN
     kind = array.dtype
     if kind.type.__module__.partition(".")[0] not in ("numpy", "builtins"):
         # Another package's type says by its name what the bits are.

@@ -272,6 +272,14 @@ class Kernel:
         """The target that it was compiled for."""
         return str(self.launch["target"]["chip"])
 
+    def _has_cubin(self) -> bool:
+        """Whether `cubin` is in the cache or can be made."""
+        if _cache.read(self._request.key("cubin", _get_assembler())) is not None:
+            return True
+        with contextlib.suppress(LibraryError):
+            return bool(_library.load().attnGetAssemblerVersion().text())
+        return False
+
     @property
     def cubin(self) -> bytes:
         """The machine code. Needs ptxas; made at the first use and cached."""
@@ -283,11 +291,16 @@ class Kernel:
             _write_compiler()
         return cubin
 
-    def bundle(self, path: str | os.PathLike[str] | None = None, *, cubin: bool = True) -> bytes:
+    def bundle(
+        self, path: str | os.PathLike[str] | None = None, *, cubin: bool | None = None
+    ) -> bytes:
         """A bundle of the kernel (docs/Bundles.md), also written to `path`. It
-        has the PTX and, with `cubin`, which needs ptxas, machine code for the
-        kernel's chip; attn-compile --bundle-chips adds other chips."""
+        has the PTX and machine code for the kernel's chip: with `cubin` None
+        where there is a ptxas that runs, with True always, which raises
+        CompileError without one; attn-compile --bundle-chips adds other chips."""
         images = [bundle.Image("ptx", self.chip, self.ptx.encode())]
+        if cubin is None:
+            cubin = self._has_cubin()
         if cubin:
             images.insert(0, bundle.Image("cubin", self.chip, self.cubin))
         data = bundle.write(self.launch, images)

@@ -28,8 +28,22 @@ _ROW_ALIGNMENT = 16
 _ROW_TENSORS = ("q", "k", "v", "o", "partial_o")
 #: Most CTAs in x, y, z.
 _GRID_LIMITS = (2**31 - 1, 65535, 65535)
+#: What a kernel does with a tensor: `update` reads and writes it.
+_ACCESS = ("read", "write", "update")
 #: struct's format of each scalar type; bf16 and fp8 are not scalars of kernels.
-_FORMATS = {"f16": "<e", "f32": "<f", "f64": "<d", "i8": "<b", "i32": "<i", "i64": "<q"}
+_FORMATS = {
+    "f16": "<e",
+    "f32": "<f",
+    "f64": "<d",
+    "i8": "<b",
+    "i16": "<h",
+    "i32": "<i",
+    "i64": "<q",
+    "u8": "<B",
+    "u16": "<H",
+    "u32": "<I",
+    "u64": "<Q",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,9 +171,30 @@ def _get_integers(container: Any, key: str, path: str, count: int | None = None)
     return tuple(values)
 
 
+def _get_strides(tensor: Any, shape: tuple[int, ...], path: str) -> tuple[int, ...]:
+    """Those of a tensor; without any it is row-major, as far as its shape is known."""
+    if "strides" in tensor:
+        return _get_integers(tensor, "strides", path, len(shape))
+    if DYNAMIC in shape:
+        return (DYNAMIC,) * len(shape)
+    return tuple(math.prod(max(each, 1) for each in shape[axis + 1 :]) for axis in range(len(shape)))
+
+
 def _get_flag(container: Any, key: str, path: str) -> bool:
     """A flag that may be left out."""
     return key in container and bool(_get(container, key, bool, path))
+
+
+def _get_extents(container: Any, key: str, kinds: tuple[type, ...], path: str) -> list[Any]:
+    """One to three extents, or one without a list; those that are not there are 1."""
+    if not isinstance(container, dict) or key not in container:
+        raise RecordError(f"launch record: {path}{key}: missing")
+    given = container[key]
+    values = given if isinstance(given, list) else [given]
+    if not 1 <= len(values) <= 3 or not all(type(value) in kinds for value in values):
+        wanted = " or ".join("expressions" if kind is str else "integers" for kind in kinds)
+        raise RecordError(f"launch record: {path}{key}: expected 1 to 3 {wanted}, got {given!r}")
+    return values + [1] * (3 - len(values))
 
 
 class Step:
@@ -168,15 +203,17 @@ class Step:
     def __init__(self, record: Mapping[str, Any], path: str, binder: Binder) -> None:
         self.path = path
         self.kernel: str = _get(record, "kernel", str, path)
-        self.block = _get_integers(record, "block", path, 3)
-        self.cluster = _get_integers(record, "cluster", path, 3)
-        self.shared_bytes: int = _get(record, "shared_bytes", int, path)
+        self.block = tuple(_get_extents(record, "block", (int,), path))
+        self.cluster = (1, 1, 1)
+        if "cluster" in record:
+            self.cluster = tuple(_get_extents(record, "cluster", (int,), path))
+        self.shared_bytes: int = 0
+        if "shared_bytes" in record:
+            self.shared_bytes = _get(record, "shared_bytes", int, path)
         if min(*self.block, *self.cluster) < 1 or self.shared_bytes < 0:
             raise RecordError("launch record: expected block and cluster of at least 1")
-        grid = _get(record, "grid", list, path)
-        if len(grid) != 3 or not all(isinstance(each, str) for each in grid):
-            raise RecordError(f"launch record: {path}grid: expected 3 expressions, got {grid!r}")
-        self.grid = [SizeExpr(text) for text in grid]
+        grid = _get_extents(record, "grid", (int, str), path)
+        self.grid = [SizeExpr(str(extent)) for extent in grid]
         self.cooperative = _get_flag(record, "cooperative", path)
         self.programmatic = _get_flag(record, "programmatic", path)
         self.args = [
@@ -230,7 +267,7 @@ class Binder:
         self._is_attention = "problem" in record or "partial_o" in self.tensors
         field = "workspace" if version == 1 else "workspaces"
         self.workspaces: list[Workspace] = []
-        for index, workspace in enumerate(_get(record, field, list, "")):
+        for index, workspace in enumerate(_get(record, field, list, "") if field in record else ()):
             self._read_workspace(workspace, f"{field}[{index}].")
         #: The kernels in their order; version 1 has one, in the record itself.
         self.steps: list[Step] = []
@@ -337,11 +374,17 @@ class Binder:
             if dtype not in CARRIERS:
                 raise RecordError(f"launch record: {path}dtype: unknown {dtype!r}")
             shape = _get_integers(tensor, "shape", path)
-            strides = _get_integers(tensor, "strides", path, len(shape))
+            strides = _get_strides(tensor, shape, path)
             if name in self.tensors:
                 raise RecordError(f"launch record: {path}name: expected one {name!r}, got two")
             self.tensors[name] = TensorView(dtype, shape, strides)
-            if _get(tensor, "access", str, path) == "write":
+            access = _get(tensor, "access", str, path)
+            if access not in _ACCESS:
+                raise RecordError(
+                    f"launch record: {path}access: expected one of {', '.join(_ACCESS)}, "
+                    f"got {access!r}"
+                )
+            if access != "read":
                 self.written.add(name)
 
     def read_arg(self, arg: Any, path: str) -> dict[str, Any]:
@@ -499,7 +542,7 @@ class Binder:
                 if given is None and arg.get("value") is None:
                     raise ArgumentError(f"kernel {self.kernel}: {what}: missing value")
                 value = arg["value"] if given is None else given
-                if arg["type"].startswith("i"):
+                if arg["type"][0] in "iu":
                     if not math.isfinite(value) or int(value) != value:
                         raise ArgumentError(
                             f"kernel {self.kernel}: {what}: expected an integer, got {value}"

@@ -15,6 +15,8 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import json
+import os
+import pathlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
@@ -210,15 +212,34 @@ def _get_extents(what: str, value: Dim3) -> list[int]:
     return extents + [1] * (3 - len(extents))
 
 
+def _read_ptx(ptx: str | os.PathLike[str]) -> str:
+    """The text of a module: `ptx` itself, or the file of that name."""
+    # A module has several lines, and no name of a file has.
+    if isinstance(ptx, str) and "\n" in ptx:
+        return ptx
+    if not isinstance(ptx, (str, os.PathLike)):
+        return _options.to_text("ptx", ptx)
+    path = os.fspath(ptx)
+    try:
+        return pathlib.Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise SimulationError(
+            f"ptx: expected PTX or the path of a file with PTX, got {path!r}: {reason}"
+        ) from None
+
+
 def _get_kernel(ptx: str) -> str:
-    names = re.findall(r"\.entry\s+([\w$]+)", ptx)
-    if len(names) != 1:
-        raise SimulationError(f"expected the name of one of the kernels {names}, got none")
-    return str(names[0])
+    names = [str(name) for name in re.findall(r"\.entry\s+([\w$]+)", ptx)]
+    if not names:
+        raise SimulationError("ptx: expected a module with a kernel (.entry), got none")
+    if len(names) > 1:
+        raise SimulationError(f"kernel: expected one of {', '.join(names)}, got none")
+    return names[0]
 
 
 def run(
-    ptx: str,
+    ptx: str | os.PathLike[str],
     grid: Dim3,
     args: Sequence[Argument],
     *,
@@ -232,7 +253,7 @@ def run(
     options: Mapping[str, str] | None = None,
     progress: _progress.Show = True,
 ) -> Run:
-    """Runs a kernel. `args` are its parameters: an array is memory with these
+    """Runs a kernel. `ptx` is PTX, or the path of a file with it. `args` are its parameters: an array is memory with these
     contents (the array itself is left as it is), `empty` memory without, a numpy
     scalar or bytes a parameter of that width, a Python number one of the type
     that the kernel declares (an int for an f32 becomes a float). `shared` is in bytes, `kernel` may be left out where the
@@ -242,7 +263,7 @@ def run(
     wrong is in the result."""
     import numpy as np
 
-    ptx = _options.to_text("ptx", ptx)
+    ptx = _read_ptx(ptx)
     launch = _Launch()
     if isinstance(args, (np.ndarray, bytes, str)):
         raise ArgumentTypeError(f"args: expected a list of parameters, got {type(args).__name__}")

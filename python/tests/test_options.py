@@ -6,7 +6,7 @@ import pathlib
 import attn
 import numpy as np
 import pytest
-from attn import _options, _paged_problem, arrays
+from attn import _options, _paged_problem, arrays, bundle
 from attn._serving_settings import Settings
 
 SHAPE = (1, 2, 64, 64)
@@ -93,6 +93,20 @@ def test_compiles():
     assert "block_n = 32" in attn.compile(**TEXT, plan=plan).plan
     wide = attn.compile(**TEXT, chip="sm_90a", schedule="ws_wgmma", plan={"dynamic": np.True_})
     assert "dynamic = true" in wide.plan
+
+
+def test_bundle_without_ptxas(empty_cache, tmp_path, monkeypatch):
+    """As attn-compile --bundle: a cubin where there is a ptxas that runs."""
+    broken = tmp_path / "cuda" / "bin" / "ptxas"
+    broken.parent.mkdir(parents=True)
+    broken.write_text(f"#!{tmp_path}/nothing\n")
+    broken.chmod(0o755)
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "cuda"))
+    kernel = attn.compile(**TEXT)
+    kinds = [image.kind for image in bundle.parse(kernel.bundle(tmp_path / "k.attn")).images]
+    assert kinds == ["ptx"]
+    with pytest.raises(attn.CompileError, match="ptxas"):
+        kernel.bundle(cubin=True)
 
 
 @pytest.mark.parametrize(

@@ -27,3 +27,9 @@ def test_python_page(text):
 
     names = {"attn": attn, "np": np, "documents": np.zeros((2, 256), np.int32)}
     exec(compile(block, "docs/Python.md", "exec"), names)
+
+
+def test_page_of_foreign_kernels(monkeypatch):
+    (block,) = get_blocks(ROOT / "docs" / "HowTo" / "foreign-kernel.md")
+    monkeypatch.chdir(ROOT)
+    exec(compile(block, "foreign-kernel.md", "exec"), {})

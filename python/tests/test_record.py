@@ -180,8 +180,8 @@ def test_missing_tensor_and_scalars():
         (["version"], 3, "version: expected 1 to 2, got 3"),
         (["version"], 0, "version: expected 1 to 2, got 0"),
         (["kernel"], 3, "kernel: expected str, got int"),
-        (["grid"], ["1"], "grid: expected 3 expressions"),
-        (["block"], [1, 2], "block: expected 3 integers"),
+        (["grid"], [None], "grid: expected 1 to 3 integers or expressions"),
+        (["block"], [1, 2, 3, 4], "block: expected 1 to 3 integers"),
         (["block"], [0, 1, 1], "expected block and cluster of at least 1"),
         (["target"], {}, "target.chip: missing"),
         (["tensors", 0, "dtype"], "f17", r"tensors\[0\].dtype: unknown 'f17'"),
@@ -324,3 +324,59 @@ def test_bundle_shows_proofs():
         "<attn.Bundle attn_fwd: ptx for sm_80; "
         "unchecked: it depends on the value of argument 0>"
     )
+
+
+SHORT = {
+    "version": 1,
+    "kernel": "k",
+    "target": {"chip": "sm_80", "ptx": 80},
+    "grid": 3,
+    "block": 128,
+    "tensors": [
+        {"name": "x", "dtype": "u8", "shape": [4, 6], "access": "read"},
+        {"name": "y", "dtype": "i16", "shape": [-1, 6], "access": "update"},
+    ],
+    "args": [
+        {"kind": "pointer", "tensor": "x"},
+        {"kind": "pointer", "tensor": "y"},
+        {"kind": "scalar", "name": "n", "type": "u16", "value": 65535},
+    ],
+}
+
+
+def test_what_people_write():
+    binder = Binder(SHORT)
+    step = binder.steps[0]
+    assert (step.block, step.cluster, step.shared_bytes) == ((128, 1, 1), (1, 1, 1), 0)
+    assert binder.tensors["x"].strides == (6, 1)
+    assert binder.tensors["y"].strides == (-1, -1)
+    assert binder.written == {"y"} and not binder.workspaces
+    views = {"x": TensorView("u8", (4, 6), (6, 1)), "y": TensorView("i16", (9, 6), (6, 1))}
+    launch = binder.resolve(views)
+    assert launch.steps[0].grid == (3, 1, 1)
+    assert launch.steps[0].parameters == struct.pack("<QQH", 0, 0, 65535)
+    for grid, expected in (([2, "y.dim0"], (2, 9, 1)), ("y.dim0 * 2", (18, 1, 1))):
+        assert Binder({**SHORT, "grid": grid}).resolve(views).steps[0].grid == expected
+    with pytest.raises(attn.ArgumentError, match='scalar "n": expected a value that fits u16'):
+        binder.resolve(views, {"n": -1})
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"grid": [1, 2, 3, 4]}, "grid: expected 1 to 3 integers or expressions"),
+        ({"grid": []}, "grid: expected 1 to 3 integers or expressions"),
+        ({"grid": [True]}, "grid: expected 1 to 3 integers or expressions"),
+        ({"block": "128"}, "block: expected 1 to 3 integers, got '128'"),
+        ({"cluster": [1.5]}, "cluster: expected 1 to 3 integers"),
+    ],
+)
+def test_wrong_extents(change, message):
+    with pytest.raises(attn.RecordError, match=message):
+        Binder({**SHORT, **change})
+
+
+def test_wrong_access():
+    tensor = {**SHORT["tensors"][0], "access": "modify"}
+    with pytest.raises(attn.RecordError, match="expected one of read, write, update, got 'modify'"):
+        Binder({**SHORT, "tensors": [tensor, SHORT["tensors"][1]]})

@@ -309,6 +309,8 @@ static void testNull(void) {
   attnSimulationSetCorners(NULL, true);
   attnSimulationSetThreads(NULL, 0);
   attnSimulationSetOption(NULL, none, none);
+  attnSimulationSetProgress(NULL, NULL, NULL);
+  attnSimulationSetProgress(NULL, watch, NULL);
 
   request = makeRequest();
   AttnResult *result = attnCompile(request);
@@ -333,12 +335,103 @@ static void testNull(void) {
   attnResultDestroy(result);
   attnRequestDestroy(request);
 
+  AttnStringRef error;
+  const int64_t value = 1;
+  CHECK(!attnEvaluateSize(none, NULL, NULL, 0, NULL, NULL));
+  CHECK(!attnEvaluateSize(attnStringFromC("1"), NULL, &value, 1, NULL, &error));
+  print("size error", error);
+  CHECK(!attnEvaluateSize(attnStringFromC("1"), &none, NULL, 1, NULL, &error));
+  print("size error", error);
+
   CHECK(!attnReportRan(NULL) && !attnReportPassed(NULL));
+  CHECK(!attnReportWasStopped(NULL));
   CHECK(attnReportGetError(NULL).length == 0);
   CHECK(attnReportGetJSON(NULL).length == 0);
   CHECK(attnReportGetText(NULL).length == 0);
   CHECK(attnReportGetNumTensors(NULL) == 0);
   CHECK(attnReportGetTensor(NULL, 0).name.length == 0);
+}
+
+/* What was destroyed is as good as NULL, and destroyed once. */
+static void testDestroyed(void) {
+  AttnRequest *request = makeRequest();
+  AttnResult *result = attnCompile(request);
+  AttnStringRef ptx = attnResultGetPTX(result);
+  CHECK(ptx.length > 0);
+  AttnSimulation *simulation = attnSimulationCreate();
+  AttnReport *report =
+      attnSimulateLaunch(attnStringFromC(""), attnStringFromC(""), simulation);
+  attnReportDestroy(report);
+  attnResultDestroy(result);
+  attnSimulationDestroy(simulation);
+  attnRequestDestroy(request);
+
+  set(request, "q", "1");
+  attnRequestSetText(request, attnStringFromC(""), attnStringFromC(""));
+  attnSimulationSetInput(simulation, attnStringFromC("q"),
+                         attnStringFromC("f16"), NULL, 0, NULL, 0);
+  attnSimulationSetSize(simulation, attnStringFromC("q.dim0"), 1);
+  attnSimulationSetSeed(simulation, 1);
+  attnSimulationSetVerify(simulation, false);
+  attnSimulationSetCorners(simulation, true);
+  attnSimulationSetThreads(simulation, 1);
+  attnSimulationSetOption(simulation, attnStringFromC("seed"),
+                          attnStringFromC("1"));
+  attnSimulationSetProgress(simulation, watch, NULL);
+
+  CHECK(!attnResultSucceeded(result));
+  CHECK(attnResultGetPTX(result).length == 0);
+  CHECK(attnResultGetOutput(result).length == 0);
+  CHECK(attnResultGetNumPlans(result) == 0);
+  CHECK(attnResultGetPlan(result, 0).length == 0);
+  CHECK(attnResultGetNumLaunches(result) == 0);
+  CHECK(attnResultGetLaunch(result, 0).length == 0);
+  CHECK(attnResultGetDiagnosticText(result).length == 0);
+  CHECK(attnResultGetNumDiagnostics(result) == 0);
+  CHECK(attnResultGetDiagnostic(result, 0).message.length == 0);
+  CHECK(attnResultGetNote(result, 0, 0).message.length == 0);
+
+  CHECK(!attnReportRan(report) && !attnReportPassed(report));
+  CHECK(!attnReportWasStopped(report));
+  CHECK(attnReportGetError(report).length == 0);
+  CHECK(attnReportGetJSON(report).length == 0);
+  CHECK(attnReportGetText(report).length == 0);
+  CHECK(attnReportGetNumTensors(report) == 0);
+  CHECK(attnReportGetTensor(report, 0).name.length == 0);
+
+  attnReportDestroy(report);
+  attnResultDestroy(result);
+  attnSimulationDestroy(simulation);
+  attnRequestDestroy(request);
+
+  AttnStringRef none = attnStringFromC("");
+  AttnReport *last = attnSimulate(none, none, request, NULL);
+  print("report error", attnReportGetError(last));
+  attnReportDestroy(last);
+  last = attnSimulateLaunch(none, none, simulation);
+  print("report error", attnReportGetError(last));
+  attnReportDestroy(last);
+  expectFailure(request);
+}
+
+/* What is passed in may be freed when the call has returned. */
+static void testFreedTexts(void) {
+  AttnRequest *request = attnRequestCreate();
+  static const char *const options[][2] = {{"q", "1x2x64x64xf16"},
+                                           {"causal", ""}};
+  for (int i = 0; i < 2; ++i) {
+    char *name = strdup(options[i][0]), *value = strdup(options[i][1]);
+    attnRequestSetOption(request, attnStringFromC(name),
+                         attnStringFromC(value));
+    memset(name, '?', strlen(name));
+    memset(value, '?', strlen(value));
+    free(name);
+    free(value);
+  }
+  AttnResult *result = attnCompile(request);
+  CHECK(attnResultSucceeded(result));
+  attnResultDestroy(result);
+  attnRequestDestroy(request);
 }
 
 static void *compileInThread(void *text) {
@@ -387,6 +480,8 @@ int main(void) {
   testSimulation();
   testProgress();
   testNull();
+  testDestroyed();
+  testFreedTexts();
   testThreads();
   puts("done");
   return 0;

@@ -402,9 +402,13 @@ static LogicalResult writeOutputs(const CompileResult &result) {
   if (!bundlePath.empty()) {
     std::vector<std::string> chips(flagBundleChips.begin(),
                                    flagBundleChips.end());
-    llvm::Expected<Bundle> bundle = makeBundle(result, chips);
+    std::string whyNoCubin;
+    llvm::Expected<Bundle> bundle = makeBundle(result, chips, &whyNoCubin);
     if (!bundle)
       return fail(bundle.takeError());
+    if (!whyNoCubin.empty())
+      llvm::WithColor::warning(llvm::errs(), "attn-compile")
+          << "the bundle has PTX and no cubin: " << whyNoCubin << "\n";
     if (failed(writeFile(bundlePath, writeBundle(*bundle))))
       return failure();
   }

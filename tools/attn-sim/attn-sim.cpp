@@ -9,12 +9,14 @@
 //
 //===----------------------------------------------------------------------===//
 #include "attn/Cost/CostReport.h"
+#include "attn/Harness/NewLaunch.h"
 #include "attn/Harness/Recorded.h"
 #include "attn/Support/Files.h"
 #include "attn/Support/ProgressBar.h"
 #include "attn/Target/ToolMain.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/WithColor.h"
@@ -38,6 +40,14 @@ static cl::opt<std::string> secondPath(cl::Positional, cl::Optional,
 static cl::opt<std::string> launchPath("launch", cl::value_desc("file"),
                                        cl::desc("Launch record (JSON)"),
                                        cl::cat(category));
+static cl::opt<std::string> newLaunchPath(
+    "new-launch", cl::value_desc("file"),
+    cl::desc("Write a draft of a launch record for the PTX, to be filled in"),
+    cl::cat(category));
+static cl::opt<std::string>
+    kernelName("kernel", cl::value_desc("name"),
+               cl::desc("Kernel of --new-launch, where the PTX has several"),
+               cl::cat(category));
 static cl::opt<std::string>
     recordedPath("recorded", cl::value_desc("folder"),
                  cl::desc("Run a recorded launch of another compiler"),
@@ -50,6 +60,10 @@ static cl::list<std::string> outputFlags("out",
                                          cl::value_desc("tensor=file.npy"),
                                          cl::desc("Write an output to a file"),
                                          cl::cat(category));
+static cl::list<std::string> expectFlags(
+    "expect", cl::value_desc("tensor=file.npy"),
+    cl::desc("Compare what the kernel leaves in a tensor with a file"),
+    cl::cat(category));
 static cl::list<std::string>
     sizeFlags("size", cl::value_desc("q.dim2=300"),
               cl::desc("A size or stride that the record leaves open"),
@@ -237,17 +251,27 @@ static void applySettings(LaunchConfig &config) {
   config.maxFindings = maxFindings;
 }
 
-static Expected<HarnessOptions> makeOptions() {
-  HarnessOptions options;
-  for (StringRef text : inputFlags) {
-    auto parts = splitPair("in", text);
+/// Reads the files of `tensor=file.npy`.
+static Error readArrays(StringRef option, llvm::ArrayRef<std::string> flags,
+                        llvm::StringMap<NpyArray> &arrays) {
+  for (StringRef text : flags) {
+    auto parts = splitPair(option, text);
     if (!parts)
       return parts.takeError();
     Expected<NpyArray> array = readNpy(parts->second);
     if (!array)
       return array.takeError();
-    options.inputs[parts->first] = std::move(*array);
+    arrays[parts->first] = std::move(*array);
   }
+  return Error::success();
+}
+
+static Expected<HarnessOptions> makeOptions() {
+  HarnessOptions options;
+  if (Error error = readArrays("in", inputFlags, options.inputs))
+    return std::move(error);
+  if (Error error = readArrays("expect", expectFlags, options.expected))
+    return std::move(error);
   for (StringRef text : sizeFlags) {
     auto parts = splitPair("size", text);
     if (!parts)
@@ -367,7 +391,8 @@ static Expected<HarnessReport> runFiles(std::string &path,
   if (!isRecorded && ptxPath.empty())
     return createStringError("expected a PTX file or --recorded, got neither");
   if (!isRecorded && launchPath.empty())
-    return createStringError("expected --launch with a PTX file, got none");
+    return createStringError("expected --launch with a PTX file, got none; "
+                             "--new-launch drafts one");
   path = isRecorded ? recordedPath + "/kernel.ptx" : ptxPath;
   Expected<std::string> text = readFile(path);
   if (!text)
@@ -385,9 +410,13 @@ static Expected<HarnessReport> runFiles(std::string &path,
   if (!json)
     return json.takeError();
   Expected<LaunchRecord> record = parseLaunchRecord(*json);
-  if (!record)
-    return createStringError(launchPath + ": " +
-                             llvm::toString(record.takeError()));
+  if (!record) {
+    // A line for each thing that is wrong.
+    std::string message = llvm::toString(record.takeError()), lines;
+    for (StringRef line : llvm::split(message, '\n'))
+      lines += (lines.empty() ? "" : "\n") + launchPath + ": " + line.str();
+    return createStringError(lines);
+  }
   return runLaunch(*record, **program, options);
 }
 
@@ -412,9 +441,41 @@ static Expected<bool> compareReports() {
   return true;
 }
 
+static Expected<bool> writeNewLaunch() {
+  if (ptxPath.empty())
+    return createStringError("--new-launch: expected a PTX file, got none");
+  if (!launchPath.empty() || !recordedPath.empty())
+    return createStringError(
+        "--new-launch: expected neither --launch nor --recorded beside it");
+  // What somebody has filled in is not lost.
+  if (newLaunchPath != "-" && llvm::sys::fs::exists(newLaunchPath))
+    return createStringError("--new-launch: expected a file that is not there "
+                             "yet, got \"" +
+                             newLaunchPath + "\"");
+  Expected<std::string> text = readFile(ptxPath);
+  if (!text)
+    return text.takeError();
+  Expected<std::unique_ptr<Program>> program = parsePTX(*text, ptxPath);
+  if (!program)
+    return program.takeError();
+  Expected<std::string> draft = draftLaunch(**program, kernelName);
+  if (!draft)
+    return draft.takeError();
+  if (Error error = writeOutput(newLaunchPath, *draft))
+    return std::move(error);
+  if (newLaunchPath != "-")
+    llvm::WithColor::note(llvm::errs(), "attn-sim")
+        << "fill in what begins with \"?\" in " << newLaunchPath << "\n";
+  return true;
+}
+
 static Expected<bool> runTool() {
   if (wantsComparison)
     return compareReports();
+  if (!newLaunchPath.empty())
+    return writeNewLaunch();
+  if (!kernelName.empty())
+    return createStringError("--kernel: expected --new-launch beside it");
   Expected<HarnessOptions> options = makeOptions();
   if (!options)
     return options.takeError();
@@ -461,8 +522,9 @@ int main(int argc, char **argv) {
     return 2;
   Expected<bool> passed = runTool();
   if (!passed) {
-    llvm::WithColor::error(llvm::errs(), "attn-sim")
-        << llvm::toString(passed.takeError()) << "\n";
+    std::string message = llvm::toString(passed.takeError());
+    for (StringRef line : llvm::split(message, '\n'))
+      llvm::WithColor::error(llvm::errs(), "attn-sim") << line << "\n";
     return 2;
   }
   return *passed ? 0 : 1;

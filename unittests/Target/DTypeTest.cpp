@@ -41,4 +41,38 @@ TEST(DTypeTest, SixteenBitsAreRoundedToTheNearest) {
     }
 }
 
+TEST(DTypeTest, IntegersHoldWhatFitsAndSaturate) {
+  struct Row {
+    DType dtype;
+    unsigned width;
+    double low, high;
+  };
+  const Row rows[] = {{DType::I8, 1, -128, 127},
+                      {DType::I16, 2, -32768, 32767},
+                      {DType::I32, 4, -0x1p31, 0x1p31 - 1},
+                      {DType::I64, 8, -0x1p63, 0x1p63},
+                      {DType::U8, 1, 0, 255},
+                      {DType::U16, 2, 0, 65535},
+                      {DType::U32, 4, 0, 0x1p32 - 1},
+                      {DType::U64, 8, 0, 0x1p64}};
+  for (const Row &row : rows) {
+    SCOPED_TRACE(stringifyDType(row.dtype).str());
+    EXPECT_EQ(getByteWidth(row.dtype), row.width);
+    EXPECT_FALSE(isFloat(row.dtype));
+    EXPECT_EQ(isUnsignedInteger(row.dtype), row.low == 0);
+    EXPECT_EQ(symbolizeDType(stringifyDType(row.dtype)), row.dtype);
+    auto through = [&](double value) {
+      uint8_t bytes[8];
+      encodeElement(row.dtype, value, bytes);
+      return decodeElement(row.dtype, bytes);
+    };
+    for (double value : {0.0, 1.0, 100.0, row.low, row.high})
+      EXPECT_EQ(through(value), value);
+    EXPECT_EQ(through(row.low - 100000), row.low);
+    EXPECT_EQ(through(2 * row.high + 2), row.high);
+    EXPECT_EQ(through(std::nan("")), 0);
+    EXPECT_EQ(through(2.4), 2);
+  }
+}
+
 } // namespace

@@ -2,6 +2,7 @@
 #include "attn/Target/LaunchBinding.h"
 
 #include "llvm/Support/Endian.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -292,6 +293,18 @@ TEST_F(LaunchBinding, ChecksParameters) {
   EXPECT_EQ(bindFailure(), "args[6]: scalar \"n\": expected an integer that "
                            "fits i32, got 0.50");
   SetUp();
+  record.steps[0].args[6].type = DType::U32;
+  for (double wrong : {-1.0, 0x1p32}) {
+    scalars["n"] = wrong;
+    EXPECT_EQ(bindFailure(), llvm::formatv("args[6]: scalar \"n\": expected an "
+                                           "integer that fits u32, got {0}",
+                                           wrong)
+                                 .str());
+  }
+  scalars["n"] = 0xffffffff;
+  EXPECT_EQ(bindFailure(), "no error");
+  record.steps[0].args[6].type = DType::I32;
+  scalars["n"] = 1;
   scalars["m"] = 1;
   EXPECT_EQ(bindFailure(), "scalar \"m\": the launch record has no scalar of "
                            "this name");

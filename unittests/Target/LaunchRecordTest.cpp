@@ -303,8 +303,8 @@ TEST(LaunchRecord, RejectsForeignAndTruncatedRecords) {
   EXPECT_EQ(failure("q.dim0 * 4096", "sms * 4096"),
             "launch record: workspace[0].bytes: expected version 2 for "
             "\"sms\" in \"sms * 4096\", got 1");
-  EXPECT_EQ(failure("\"shared_bytes\": 98304,", ""),
-            "launch record: shared_bytes: missing field");
+  EXPECT_EQ(failure("\"block\": [128, 1, 1],", ""),
+            "launch record: block: missing field");
   EXPECT_EQ(failure("\"shared_bytes\"", "\"x\": 1, \"shared_bytes\""),
             "launch record: x: unknown field");
   EXPECT_EQ(failure("\"ptx\": 80", "\"ptx\": 80, \"cc\": 9"),
@@ -315,10 +315,13 @@ TEST(LaunchRecord, NamesThePathOfAWrongField) {
   EXPECT_EQ(failure("\"attn_fwd\"", "\"\""),
             "launch record: kernel: expected a string that is not empty, got "
             "\"\"");
-  EXPECT_EQ(failure("[128, 1, 1]", "[128, 1]"),
-            "launch record: block: expected 3 elements, got 2");
-  EXPECT_EQ(failure("[128, 1, 1]", "128"),
-            "launch record: block: expected an array, got 128");
+  EXPECT_EQ(failure("[128, 1, 1]", "[128, 1, 1, 1]"),
+            "launch record: block: expected 1 to 3 elements, got 4");
+  EXPECT_EQ(failure("[128, 1, 1]", "[]"),
+            "launch record: block: expected 1 to 3 elements, got 0");
+  EXPECT_EQ(failure("[128, 1, 1]", "\"128\""),
+            "launch record: block: expected an integer of at least 1, got "
+            "\"128\"");
   EXPECT_EQ(failure("[128, 1, 1]", "[0, 1, 1]"),
             "launch record: block[0]: expected an integer of at least 1, got "
             "0");
@@ -331,13 +334,15 @@ TEST(LaunchRecord, NamesThePathOfAWrongField) {
             "1048576, got 98304.5");
   EXPECT_EQ(failure("\"name\": \"k\"", "\"name\": \"q\""),
             "launch record: tensors[1].name: expected distinct names, got "
-            "\"q\" twice");
+            "\"q\" twice\n"
+            "launch record: args[1].tensor: unknown tensor \"k\"");
   EXPECT_EQ(failure("[-1, -1, 128, 1]", "[-1, 128, 1]"),
             "launch record: tensors[0].strides: expected 4 elements, got 3");
   EXPECT_EQ(failure("\"dtype\": \"f16\"", "\"dtype\": \"half\""),
             "launch record: tensors[0].dtype: expected one of \"f16\", "
             "\"bf16\", \"f32\", \"f64\", \"f8E4M3FN\", \"f8E5M2\", \"i8\", "
-            "\"i32\", \"i64\", got \"half\"");
+            "\"i16\", \"i32\", \"i64\", \"u8\", \"u16\", \"u32\", \"u64\", "
+            "got \"half\"");
   EXPECT_EQ(failure("ceildiv(q.dim2, 128)", "ceildiv(w.dim2, 128)"),
             "launch record: grid[0]: unknown tensor \"w\" in \"ceildiv(w.dim2, "
             "128)\"");
@@ -347,9 +352,9 @@ TEST(LaunchRecord, NamesThePathOfAWrongField) {
   EXPECT_THAT(failure("ceildiv(q.dim2, 128)", "ceildiv(q.dim2"),
               HasSubstr("launch record: grid[0]: in \"ceildiv(q.dim2\" at "
                         "column 15: expected ',', got the end"));
-  EXPECT_THAT(failure("\"1\"]", "1]"),
-              HasSubstr("launch record: grid[2]: expected an expression as a "
-                        "string, got 1"));
+  EXPECT_EQ(failure("\"1\"]", "null]"),
+            "launch record: grid[2]: expected an expression as a string, got "
+            "null");
   EXPECT_EQ(failure("\"zeroed\": false", "\"zeroed\": 0"),
             "launch record: workspace[0].zeroed: expected true or false, got "
             "0");
@@ -402,7 +407,9 @@ TEST(LaunchRecord, ChecksArguments) {
             "launch record: args[1].box: expected extents of at most 256");
   EXPECT_EQ(failure("[64, 128, 1, 1]", "[68, 128, 1, 1]"),
             "launch record: args[1].box: expected an inner extent of a "
-            "multiple of 16 bytes, got 136");
+            "multiple of 16 bytes, got 136\n"
+            "launch record: args[1].box: expected an inner extent of at most "
+            "the swizzle's 128 bytes, got 136");
   EXPECT_EQ(failure("[64, 128, 1, 1]", "[128, 128, 1, 1]"),
             "launch record: args[1].box: expected an inner extent of at most "
             "the swizzle's 128 bytes, got 256");
@@ -416,7 +423,8 @@ TEST(LaunchRecord, ChecksTheProblem) {
             "launch record: problem.mask.kind: expected one of \"none\", "
             "\"causal\", \"window\", got \"local\"");
   EXPECT_EQ(failure("\"window\"", "\"causal\""),
-            "launch record: problem.mask.left: unknown field");
+            "launch record: problem.mask.left: unknown field\n"
+            "launch record: problem.mask.right: unknown field");
   EXPECT_EQ(failure("30.0", "-1"),
             "launch record: problem.softcap: expected a number of at least 0");
   EXPECT_EQ(failure("\"kv_heads\": 2", "\"kv_heads\": 3"),
@@ -454,4 +462,115 @@ TEST(LaunchRecord, SurvivesDamage) {
     }
   }
   EXPECT_LT(accepted, 1000u);
+}
+
+/// What people write.
+static constexpr const char *shortRecord = R"json({
+  "version": 1, "kernel": "saxpy", "target": {"chip": "sm_80", "ptx": 80},
+  "grid": 3, "block": 128,
+  "tensors": [
+    {"name": "x", "dtype": "u8", "shape": [4, 6], "access": "read"},
+    {"name": "y", "dtype": "i16", "shape": [-1, 6], "access": "update"}],
+  "args": [{"kind": "pointer", "tensor": "x"},
+           {"kind": "pointer", "tensor": "y"},
+           {"kind": "scalar", "name": "n", "type": "u64"}]
+})json";
+
+TEST(LaunchRecord, DefaultsOfWhatPeopleWrite) {
+  LaunchRecord record = parse(shortRecord);
+  const LaunchStep &step = record.steps.front();
+  EXPECT_EQ(step.grid[0].getText(), "3");
+  EXPECT_EQ(step.grid[2].getText(), "1");
+  EXPECT_EQ(step.block, (std::array<int64_t, 3>{128, 1, 1}));
+  EXPECT_EQ(step.cluster, (std::array<int64_t, 3>{1, 1, 1}));
+  EXPECT_EQ(step.sharedBytes, 0);
+  EXPECT_TRUE(record.workspaces.empty());
+  EXPECT_THAT(record.tensors[0].strides, testing::ElementsAre(6, 1));
+  EXPECT_THAT(record.tensors[1].strides, testing::ElementsAre(-1, -1));
+  EXPECT_EQ(record.tensors[0].dtype, DType::U8);
+  EXPECT_EQ(record.tensors[1].access, TensorAccess::Update);
+  EXPECT_EQ(step.args[2].type, DType::U64);
+  // What is written is the long form, which reads as the same.
+  json::Value written = toJSON(record);
+  EXPECT_EQ(validate(written), "");
+  EXPECT_EQ(toJSON(parse(llvm::formatv("{0:2}", written).str())), written);
+  EXPECT_EQ(validate(llvm::cantFail(json::parse(shortRecord))), "");
+}
+
+TEST(LaunchRecord, GridsOfOneToThree) {
+  for (auto [form, grid] :
+       {std::pair("[2, \"x.dim0\"]", std::array{"2", "x.dim0", "1"}),
+        std::pair("\"x.dim0 * 2\"", std::array{"x.dim0 * 2", "1", "1"}),
+        std::pair("[1, 2, 3]", std::array{"1", "2", "3"})}) {
+    std::string text = shortRecord;
+    text.replace(text.find("3, \"block\""), 1, form);
+    LaunchRecord record = parse(text);
+    for (unsigned axis : {0, 1, 2})
+      EXPECT_EQ(record.steps[0].grid[axis].getText(), grid[axis]);
+  }
+}
+
+TEST(LaunchRecord, SaysAllThatIsWrong) {
+  std::string text = shortRecord;
+  auto replace = [&](StringRef from, StringRef to) {
+    text.replace(text.find(from.str()), from.size(), to.str());
+  };
+  replace("\"grid\": 3", "\"grid\": [\"? CTAs\"]");
+  replace("128", "0");
+  replace("\"u8\"", "\"? f16\"");
+  replace("[4, 6]", "[\"? elements\"]");
+  replace("\"tensor\": \"y\"", "\"tensor\": \"z\", \"a\": 1, \"b\": 2");
+  replace("\"name\": \"n\"", "\"name\": 7");
+  llvm::Expected<LaunchRecord> record = parseLaunchRecord(text);
+  ASSERT_FALSE(bool(record));
+  EXPECT_EQ(
+      llvm::toString(record.takeError()),
+      "launch record: tensors[0].dtype: expected one of \"f16\", \"bf16\", "
+      "\"f32\", \"f64\", \"f8E4M3FN\", \"f8E5M2\", \"i8\", \"i16\", \"i32\", "
+      "\"i64\", \"u8\", \"u16\", \"u32\", \"u64\", got \"? f16\"\n"
+      "launch record: tensors[0].shape[0]: expected an integer of at least -1, "
+      "got \"? elements\"\n"
+      "launch record: grid[0]: in \"? CTAs\" at column 1: expected an integer, "
+      "a size, a function or '(', got \"? CTAs\"\n"
+      "launch record: block: expected an integer of at least 1, got 0\n"
+      "launch record: args[1].tensor: unknown tensor \"z\"\n"
+      "launch record: args[1].a: unknown field\n"
+      "launch record: args[1].b: unknown field\n"
+      "launch record: args[2].name: expected a string that is not empty, got "
+      "7");
+}
+
+TEST(LaunchRecord, SaysOfVeryMuchHowMuchItIs) {
+  std::string shape;
+  for (unsigned i = 0; i < 30; ++i)
+    shape += i ? ", -2" : "-2";
+  std::string text = shortRecord;
+  text.replace(text.find("4, 6"), 4, shape);
+  llvm::Expected<LaunchRecord> record = parseLaunchRecord(text);
+  ASSERT_FALSE(bool(record));
+  std::string message = llvm::toString(record.takeError());
+  EXPECT_EQ(StringRef(message).count('\n'), 20u);
+  EXPECT_THAT(message, HasSubstr("\nlaunch record: 11 more errors"));
+}
+
+/// Each tensor is looked up by name many times.
+TEST(LaunchRecord, ReadsVeryManyTensors) {
+  std::string tensors, args;
+  constexpr unsigned count = 20000;
+  for (unsigned i = 0; i < count; ++i) {
+    tensors += llvm::formatv("{0}{{\"name\": \"a name that is long {1}\", "
+                             "\"dtype\": \"f32\", \"shape\": [1], \"access\": "
+                             "\"read\"}",
+                             i ? "," : "", i);
+    args += llvm::formatv("{0}{{\"kind\": \"size\", \"dim\": 0, \"type\": "
+                          "\"i32\", \"tensor\": \"a name that is long {1}\"}",
+                          i ? "," : "", count - 1 - i);
+  }
+  std::string text =
+      "{\"version\": 1, \"kernel\": \"k\", \"target\": {\"chip\": \"sm_80\", "
+      "\"ptx\": 80}, \"grid\": 1, \"block\": 1, \"tensors\": [" +
+      tensors + "], \"args\": [" + args + "]}";
+  LaunchRecord record = parse(text);
+  ASSERT_EQ(record.steps[0].args.size(), count);
+  EXPECT_EQ(record.steps[0].args[0].tensor, count - 1);
 }

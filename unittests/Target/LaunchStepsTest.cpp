@@ -141,7 +141,8 @@ TEST(LaunchSteps, Rejects) {
             "launch record: workspaces[1].restored: expected false with "
             "persistent, got true");
   EXPECT_EQ(failure("\"kernel\": \"second\"", "\"stream\": 1"),
-            "launch record: steps[1].kernel: missing field");
+            "launch record: steps[1].kernel: missing field\n"
+            "launch record: steps[1].stream: unknown field");
 }
 
 TEST(LaunchSteps, RejectsReadsOfWhatNobodyWrote) {

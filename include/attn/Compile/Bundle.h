@@ -13,10 +13,12 @@ namespace mlir::attn {
 
 /// Bundles a compiled kernel with a cubin for each of `chips`, which ptxas
 /// makes from the PTX. Without chips there is a cubin for the kernel's own chip
-/// where ptxas is found, and else only the PTX. Errors: not exactly one kernel,
-/// no ptxas for chips that were asked for, and what ptxas refuses.
+/// where ptxas runs, and else only the PTX; then `whyNoCubin` says why. Errors:
+/// not exactly one kernel, no ptxas for chips that were asked for, and what
+/// ptxas refuses.
 llvm::Expected<Bundle> makeBundle(const CompileResult &result,
-                                  llvm::ArrayRef<std::string> chips);
+                                  llvm::ArrayRef<std::string> chips,
+                                  std::string *whyNoCubin = nullptr);
 
 } // namespace mlir::attn
 

@@ -24,9 +24,6 @@ llvm::Expected<HarnessReport> runLaunch(const LaunchRecord &record,
                                         const Program &program,
                                         const HarnessOptions &options);
 
-/// The deviation of O that is accepted for these types of q and o.
-double getDefaultTolerance(DType q, DType o);
-
 /// The corners of the simulator as separate configurations: operand reads at
 /// issue or completion, result writes at issue or completion, and schedules.
 std::vector<LaunchConfig> getCorners(const LaunchConfig &base);

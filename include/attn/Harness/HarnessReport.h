@@ -17,6 +17,13 @@ struct LostBets {
   std::optional<Deviation> lse;
 };
 
+/// A result that was compared with an array.
+struct ComparedResult {
+  std::string name;
+  Deviation deviation;
+  double tolerance = 0;
+};
+
 /// One kernel of a launch.
 struct HarnessStep {
   std::string kernel;
@@ -50,6 +57,8 @@ struct HarnessReport {
   /// With `verify`; the second where the kernel has an lse tensor.
   std::optional<Deviation> output, lse;
   double outputTolerance = 0, lseTolerance = 0;
+  /// Other results, by name.
+  std::vector<ComparedResult> results;
   /// The second run with `verify`; what was wrong in it is among `problems`.
   std::optional<LostBets> lostBets;
   /// The second run was left out because the first took too long.
@@ -63,6 +72,9 @@ struct HarnessReport {
 
   /// Nothing wrong: clean runs, no problem, deviations within tolerance.
   bool hasPassed() const;
+  /// Returns true if something was held against what it should be: results
+  /// against others, or the kernel against a proof or witness.
+  bool isCompared() const;
   const HarnessTensor *findTensor(llvm::StringRef name) const;
   /// The steps as computeCosts takes them; they refer to this report.
   std::vector<MeasuredLaunch> getMeasured() const;

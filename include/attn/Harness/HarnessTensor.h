@@ -14,8 +14,11 @@ namespace mlir::attn::sim {
 struct HarnessTensor {
   TensorArgument argument;
   TensorAccess access = TensorAccess::Read;
-  /// The strided extent, before the launch for inputs and after it for outputs.
+  /// The strided extent, before the launch for inputs and after it for what is
+  /// written.
   std::vector<uint8_t> bytes;
+  /// Of a tensor that is updated: before each launch.
+  std::vector<uint8_t> initial;
   /// Bytes of an input that are there, but that no launch may look at: they
   /// stay uninitialised. Empty for none.
   std::vector<bool> absent;

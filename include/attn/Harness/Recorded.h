@@ -67,9 +67,9 @@ llvm::Expected<RecordedLaunch> parseRecordedLaunch(llvm::StringRef text);
 llvm::Expected<RecordedLaunch> readRecordedLaunch(llvm::StringRef folder);
 
 /// Runs a recording and compares its results with the recorded ones: `o` as
-/// relative error, every other result by its largest difference. A result
-/// without a recorded array, or one that the kernel updates, is only returned;
-/// the kernel may leave parts of it unwritten.
+/// relative error, every other result by its largest difference; one that the
+/// kernel updates with the array `NAME.after`. A result without an array is
+/// only returned; the kernel may leave parts of it unwritten.
 llvm::Expected<HarnessReport> runRecorded(const RecordedLaunch &launch,
                                           const Program &program,
                                           const HarnessOptions &options);

@@ -35,8 +35,18 @@ namespace mlir::attn {
 /// Stands for a size or stride that only the launch decides.
 inline constexpr int64_t kDynamicSize = -1;
 
-/// How the kernel uses a tensor.
-enum class TensorAccess { Read, Write };
+/// How the kernel uses a tensor. `Update` is one that has contents before the
+/// launch and others after it.
+enum class TensorAccess { Read, Write, Update };
+
+/// Returns true if a tensor has contents before the launch.
+inline bool isRead(TensorAccess access) {
+  return access != TensorAccess::Write;
+}
+/// Returns true if a launch changes a tensor.
+inline bool isWritten(TensorAccess access) {
+  return access != TensorAccess::Read;
+}
 
 /// A tensor of the launch. Dimension order is (batch, head, sequence, dim) for
 /// q, k, v and o, and (batch, head, sequence) for lse.
@@ -235,7 +245,8 @@ struct LaunchRecord {
 };
 
 /// Reads a record from JSON text. Errors are of the form
-/// `launch record: args[3].kind: expected one of "pointer", ..., got "x"`.
+/// `launch record: args[3].kind: expected one of "pointer", ..., got "x"`, a
+/// line for each thing that is wrong.
 llvm::Expected<LaunchRecord> parseLaunchRecord(llvm::StringRef json);
 
 /// The same for a step of a sequence, as a record with one step: what it reads

@@ -17,7 +17,8 @@ namespace mlir::attn {
 /// a zero byte.
 llvm::StringRef getVersionText();
 
-/// Makes `--version` print `attn` and getVersionText().
+/// Makes `--version` print `attn` and getVersionText(), and messages have
+/// colours where they should.
 void setVersionPrinter();
 
 /// Keeps the options that exist so far, which are LLVM's own, out of --help.

@@ -2,8 +2,10 @@
 
 #include "Machine.h"
 #include "Cluster.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
+using namespace mlir::attn;
 using namespace mlir::attn::sim;
 
 void Machine::report(Finding finding) {
@@ -19,16 +21,37 @@ void Machine::report(Finding finding) {
   if (!finding.second)
     key += finding.message;
   auto [it, inserted] = seen.try_emplace(key, result.findings.size());
-  if (!inserted) {
-    if (it->second < result.findings.size())
-      ++result.findings[it->second].occurrences;
-    return;
-  }
-  if (result.findings.size() >= config.maxFindings) {
+  size_t index = it->second;
+  if (inserted && index >= config.maxFindings) {
     ++result.findingsDropped;
     return;
   }
-  result.findings.push_back(std::move(finding));
+  if (index >= result.findings.size() + inserted)
+    return;
+  if (inserted) {
+    actors.emplace_back();
+    result.findings.push_back(finding);
+  } else {
+    ++result.findings[index].occurrences;
+  }
+  // A set that nobody could read is no help.
+  constexpr size_t kMostActors = 4096;
+  const std::optional<Site> &site = finding.second;
+  if (site && actors[index].size() < kMostActors)
+    actors[index].insert({site->cta, site->warp});
+}
+
+void Machine::nameActors() {
+  for (auto [finding, set] : llvm::zip_equal(result.findings, actors))
+    if (set.size() > 1)
+      finding.actors = describeWarps(
+          std::vector<WarpName>(set.begin(), set.end()), CtaNames::Grid);
+}
+
+void Machine::forgetFindings() {
+  result = RunReport();
+  seen.clear();
+  actors.clear();
 }
 
 bool Machine::claimCluster(std::array<uint32_t, 3> &id) {

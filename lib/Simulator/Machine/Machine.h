@@ -13,7 +13,9 @@
 #include "attn/Simulator/Machine/GlobalMemory.h"
 #include "attn/Simulator/Machine/LaunchConfig.h"
 #include "attn/Simulator/Machine/Report.h"
+#include "attn/Support/WarpNames.h"
 #include <atomic>
+#include <set>
 
 namespace mlir::attn::sim {
 
@@ -59,6 +61,10 @@ public:
   }
   /// Adds a finding, or counts it where the same is known.
   void report(Finding finding);
+  /// Says of each finding who it occurred to.
+  void nameActors();
+  /// Begins from the start, as if nothing had run.
+  void forgetFindings();
   /// Adds what a cluster has executed.
   void count(Cluster &cluster);
   /// Takes the next cluster that has not been launched, if there is one.
@@ -67,6 +73,7 @@ public:
 private:
   std::mutex reportMutex;
   std::map<std::string, size_t> seen;
+  std::vector<std::set<WarpName>> actors; ///< of each finding
 };
 
 } // namespace mlir::attn::sim

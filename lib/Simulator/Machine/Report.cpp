@@ -3,8 +3,10 @@
 #include "attn/Simulator/Machine/Report.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/WithColor.h"
 
 using namespace mlir::attn::sim;
+using llvm::raw_ostream;
 using llvm::StringRef;
 
 StringRef mlir::attn::sim::stringifyFindingKind(FindingKind kind) {
@@ -90,10 +92,24 @@ llvm::json::Value Finding::toJSON() const {
   }
   if (!buffer.empty())
     o["buffer"] = buffer;
+  if (!actors.empty())
+    o["actors"] = actors;
+  if (!notes.empty()) {
+    llvm::json::Array list;
+    for (const FindingNote &note : notes)
+      list.push_back(llvm::json::Object{{"message", note.message},
+                                        {"site", ::toJSON(note.site)}});
+    o["notes"] = std::move(list);
+  }
   return o;
 }
 
-static void printSite(llvm::raw_ostream &os, const Site &site) {
+static void printSource(raw_ostream &os, const Site &site) {
+  if (!site.file.empty())
+    os << " (" << site.file << ':' << site.line << ')';
+}
+
+static void printSite(raw_ostream &os, const Site &site) {
   if (!site.text.empty())
     os << '\'' << site.text << "' ";
   os << llvm::formatv("by CTA ({0},{1},{2})", site.cta[0], site.cta[1],
@@ -102,20 +118,36 @@ static void printSite(llvm::raw_ostream &os, const Site &site) {
     os << " warp " << site.warp;
   if (site.lane >= 0)
     os << " lane " << site.lane;
-  if (!site.file.empty())
-    os << " (" << site.file << ':' << site.line << ')';
+  printSource(os, site);
 }
 
-void Finding::print(llvm::raw_ostream &os, StringRef file) const {
-  auto prefix = [&](const std::optional<Site> &site) {
-    os << file << ':';
+static raw_ostream &printSeverity(raw_ostream &os, Severity severity) {
+  switch (severity) {
+  case Severity::Error:
+    return llvm::WithColor::error(os);
+  case Severity::HwOnly:
+    llvm::WithColor(os, llvm::HighlightColor::Warning)
+        << stringifySeverity(severity) << ": ";
+    return os;
+  case Severity::Note:
+    return llvm::WithColor::note(os);
+  }
+  llvm_unreachable("all severities handled");
+}
+
+void Finding::print(raw_ostream &os, StringRef file) const {
+  auto place = [&](const std::optional<Site> &site) -> raw_ostream & {
+    llvm::WithColor(os, raw_ostream::SAVEDCOLOR, /*Bold=*/true).get()
+        << file << ':';
     if (site && site->ptxLine)
       os << site->ptxLine << ':';
-    os << ' ';
+    return os << ' ';
   };
-  prefix(second);
-  os << stringifySeverity(severity) << ": " << stringifyFindingKind(kind)
-     << ": " << message;
+  auto note = [&](const std::optional<Site> &site) -> raw_ostream & {
+    return llvm::WithColor::note(place(site));
+  };
+  printSeverity(place(second), severity)
+      << stringifyFindingKind(kind) << ": " << message;
   if (!space.empty()) {
     os << " [" << space;
     if (!buffer.empty())
@@ -126,20 +158,23 @@ void Finding::print(llvm::raw_ostream &os, StringRef file) const {
   if (occurrences > 1)
     os << " (" << occurrences << " times)";
   os << '\n';
-  if (second) {
-    prefix(second);
-    os << "note: at ";
-    printSite(os, *second);
+  for (const FindingNote &each : notes) {
+    note(each.site) << each.message;
+    printSource(os, each.site);
+    os << '\n';
+  }
+  if (second && notes.empty()) {
+    printSite(note(second) << "at ", *second);
     os << '\n';
   }
   if (first) {
-    prefix(first);
-    os << "note: earlier ";
-    printSite(os, *first);
+    printSite(note(first) << "earlier ", *first);
     os << '\n';
   }
+  if (!actors.empty())
+    note(second) << "the same by " << actors << '\n';
   if (!hint.empty())
-    os << file << ": note: " << hint << '\n';
+    note(std::nullopt) << hint << '\n';
 }
 
 void L2Traffic::add(const L2Traffic &other) {
@@ -249,11 +284,13 @@ llvm::json::Value RunReport::toJSON() const {
                             {"seconds", seconds}};
 }
 
-void RunReport::print(llvm::raw_ostream &os, StringRef file) const {
+void RunReport::print(raw_ostream &os, StringRef file) const {
   for (const Finding &finding : findings)
     finding.print(os, file);
   if (findingsDropped)
-    os << file << ": note: " << findingsDropped << " more findings\n";
+    llvm::WithColor::note(os << file << ": ")
+        << findingsDropped << " more findings\n";
   if (!completed)
-    os << file << ": error: the launch did not complete\n";
+    llvm::WithColor::error(os << file << ": ")
+        << "the launch did not complete\n";
 }

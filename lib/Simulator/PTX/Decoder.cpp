@@ -1,6 +1,7 @@
 //===- Decoder.cpp - From statements to decoded instructions --------------===//
 
 #include "Decoder.h"
+#include "ParamUses.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MathExtras.h"
@@ -168,6 +169,10 @@ Error Decoder::declareVariable(const AstVariable &v, bool moduleScope) {
                                  v.name + "'");
       program.staticShared = e.offset + v.bytes;
     }
+    bool isOfKernel = !moduleScope && function && function->ast->isEntry;
+    program.sharedVars.push_back({v.name.str(), uint32_t(e.offset), v.bytes,
+                                  e.kind == Scope::Entry::SharedDyn,
+                                  isOfKernel ? function->ast->name.str() : ""});
   } else if (v.space == "local") {
     e.kind = Scope::Entry::Local;
     e.offset = newLocal(v.bytes, v.align);
@@ -311,6 +316,7 @@ Error Decoder::declareKernel(const AstFunction &f) {
   tuning("minnctapersm", one);
   kernel.minnctapersm = one[0];
   kernel.unawaitedLine = findUnawaited(f);
+  guessParams(f, kernel.params);
   program.kernelEntry[kernel.name] = program.code.size();
   program.kernels.push_back(std::move(kernel));
   return Error::success();
@@ -385,6 +391,10 @@ Error Decoder::decodeFunction(const AstFunction &f) {
   scope = moduleScope;
   if (f.isEntry) {
     program.kernels.back().staticShared = program.staticShared;
+    program.kernels.back().usesDynamicShared =
+        llvm::any_of(program.sharedVars, [&](const SharedVar &var) {
+          return var.isDynamic && (var.kernel.empty() || var.kernel == f.name);
+        });
     program.staticShared = savedShared;
   }
   return Error::success();

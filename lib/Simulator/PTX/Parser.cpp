@@ -166,6 +166,7 @@ private:
       } else if (d == "ptr") {
         // `.ptr .global .align 16`: describes a pointer parameter. Its
         // alignment is the pointee's.
+        v.isPointer = true;
         while (at('.')) {
           StringRef p = peekDirective();
           if (p == "align") {

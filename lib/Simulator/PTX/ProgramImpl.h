@@ -180,6 +180,15 @@ struct GlobalVar {
   AstVariable ast;
 };
 
+/// A `.shared` variable.
+struct SharedVar {
+  std::string name;
+  uint32_t offset = 0; ///< of a static one, in a CTA's shared memory
+  uint64_t bytes = 0;
+  bool isDynamic = false; ///< it lies behind the static ones
+  std::string kernel;     ///< that it belongs to; empty for all
+};
+
 /// Where things of one function are.
 struct FunctionInfo {
   const AstFunction *ast = nullptr;
@@ -205,6 +214,7 @@ public:
   std::deque<std::shared_ptr<void>> auxiliaries;
   std::vector<ConstSlot> constants;
   std::vector<GlobalVar> globals;
+  std::vector<SharedVar> sharedVars;
   llvm::StringMap<uint32_t> globalIndex;
 
   uint32_t regWords = 0;     ///< size of a warp's register file, in words

@@ -60,6 +60,7 @@ struct AstVariable {
   bool isExtern = false;
   bool isArray = false;
   bool unsized = false;
+  bool isPointer = false; ///< a parameter that says so
   uint32_t align = 1;
   uint32_t elementBytes = 1;
   llvm::StringRef type;

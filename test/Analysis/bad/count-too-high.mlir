@@ -2,8 +2,8 @@
 
 // A fifth arrival never comes.
 
-// CHECK: error: deadlock: nobody can go on: warp 0 waits for phase 1 of 'k.full'[0], which lacks 1 arrivals; warp 1 waits for phase 1 of 'k.full'[0], which lacks 1 arrivals; warp 2 waits for phase 1 of 'k.full'[0], which lacks 1 arrivals; warp 3 waits for phase 1 of 'k.full'[0], which lacks 1 arrivals
-// CHECK: note: warp 4 waits for phase 0 of 'k.empty'[0], which lacks 1 arrivals
+// CHECK: error: deadlock: 'consumer' warps 0-3 wait for phase 1 of 'k.full'[0] from 'producer' warp 4; 'producer' warp 4 waits for phase 0 of 'k.empty'[0], which lacks 1 of 5 arrivals
+// CHECK: note: 'producer' warp 4 waits here for phase 0 of 'k.empty'[0], which lacks 1 of 5 arrivals
 
 gpu.module @kernels {
   gpu.func @ring(%map: !attn.tensor_map<1x1x64x64xf16, swizzle = 128>) kernel {

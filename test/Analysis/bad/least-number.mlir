@@ -2,7 +2,7 @@
 
 // The least number has no positive one: its absolute value is the number itself.
 
-// CHECK: error: deadlock: nobody can go on: warp 0 waits for phase 0 of named barrier 1
+// CHECK: error: deadlock: 'a' warps 0-3 wait for phase 0 of named barrier 1, which lacks 4 of 8 arrivals
 
 gpu.module @kernels {
   gpu.func @least() kernel {

@@ -2,7 +2,7 @@
 
 // A barrier of five warps, of which four come.
 
-// CHECK: error: deadlock: nobody can go on: warp 0 waits for phase 0 of named barrier 1, which lacks 1 arrivals; warp 1 waits for phase 0 of named barrier 1, which lacks 1 arrivals; warp 2 waits for phase 0 of named barrier 1, which lacks 1 arrivals; warp 3 waits for phase 0 of named barrier 1, which lacks 1 arrivals
+// CHECK: error: deadlock: 'both' warps 0-3 wait for phase 0 of named barrier 1, which lacks 1 of 5 arrivals
 
 gpu.module @kernels {
   gpu.func @named() kernel {

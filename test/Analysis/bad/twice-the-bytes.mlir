@@ -2,8 +2,8 @@
 
 // More bytes are announced than come.
 
-// CHECK: error: deadlock: nobody can go on: warp 0 waits for phase 0 of 'k.full'[0], which lacks 8192 bytes; warp 1 waits for phase 0 of 'k.full'[0], which lacks 8192 bytes; warp 2 waits for phase 0 of 'k.full'[0], which lacks 8192 bytes; warp 3 waits for phase 0 of 'k.full'[0], which lacks 8192 bytes
-// CHECK: note: warp 4 waits for phase 0 of 'k.empty'[0], which lacks 4 arrivals
+// CHECK: error: deadlock: 'consumer' warps 0-3 wait for phase 0 of 'k.full'[0], which lacks 8192 bytes
+// CHECK: note: 'producer' warp 4 waits here for phase 0 of 'k.empty'[0], which lacks 4 of 4 arrivals from 'consumer' warps 0-3
 
 gpu.module @kernels {
   gpu.func @ring(%map: !attn.tensor_map<1x1x64x64xf16, swizzle = 128>) kernel {

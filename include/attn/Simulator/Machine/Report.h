@@ -60,6 +60,12 @@ struct Site {
   int lane = -1; ///< -1: several lanes or unknown
 };
 
+/// What else belongs to a finding, and where.
+struct FindingNote {
+  std::string message;
+  Site site;
+};
+
 /// One finding. `second` is the access during which it was found, `first` the
 /// earlier one that it conflicts with, where there is one.
 struct Finding {
@@ -69,15 +75,21 @@ struct Finding {
   std::string hint;    ///< the synchronisation that would have ordered them
   std::optional<Site> first;
   std::optional<Site> second;
+  /// In place of the two sites where they would not say enough.
+  std::vector<FindingNote> notes;
   std::string space;   ///< "shared", "global", "local", "tmem", or empty
   std::string buffer;  ///< allocation name, for global memory
   uint64_t offset = 0; ///< in the buffer or the space, in bytes
   uint64_t address = 0;
   uint64_t bytes = 0;
   uint64_t occurrences = 1; ///< same kind at the same pair of sites
+  /// Where it occurred to several: all of them, such as "warps 0-3 of CTA
+  /// (0,0,0)".
+  std::string actors;
 
   llvm::json::Value toJSON() const;
-  /// One paragraph: `kernel.ptx:12: error: ...` with notes for both sites.
+  /// Prints one paragraph: `kernel.ptx:12: error: ...` with notes for both
+  /// sites.
   void print(llvm::raw_ostream &os, llvm::StringRef file) const;
 };
 

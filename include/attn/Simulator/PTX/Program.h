@@ -22,6 +22,12 @@ struct KernelParam {
   uint32_t size = 0;   ///< in bytes
   uint32_t align = 1;
   std::string type; ///< of a scalar, such as "f32"; empty for an array
+  /// A guess: the value is used as an address of global memory, of elements of
+  /// this PTX type (empty where no access says), which is read, written, or
+  /// both.
+  bool isPointer = false;
+  std::string element;
+  bool isRead = false, isWritten = false;
 };
 
 /// What a module says about one `.entry`.
@@ -35,6 +41,7 @@ struct KernelInfo {
   std::array<uint32_t, 3> reqnctapercluster = {0, 0, 0};
   uint32_t maxnreg = 0;
   uint32_t minnctapersm = 0;
+  bool usesDynamicShared = false; ///< declares shared memory without a size
   /// Line of the first instruction that touches memory other than parameters,
   /// or branches, without a griddepcontrol.wait in front of it; 0 if there is
   /// none.

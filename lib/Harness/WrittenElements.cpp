@@ -1,0 +1,86 @@
+//===- WrittenElements.cpp - Which bytes a launch has written -------------===//
+
+#include "WrittenElements.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir::attn;
+using namespace mlir::attn::sim;
+using llvm::ArrayRef;
+
+std::optional<OwnedRows> sim::findOwnedRows(const LaunchRecord &record,
+                                            ArrayRef<HarnessTensor> tensors) {
+  std::optional<unsigned> index = record.findTensor("cu_seqlens_q");
+  if (!record.problem || !record.problem->varlen || !index ||
+      !isRead(tensors[*index].access) ||
+      tensors[*index].argument.shape.size() != 1)
+    return std::nullopt;
+  TensorView lengths = tensors[*index].getView();
+  int64_t count = lengths.shape.front();
+  if (count == 0)
+    return std::nullopt;
+  return OwnedRows{int64_t(lengths.get({0})),
+                   int64_t(lengths.get({count - 1}))};
+}
+
+/// True when the kernel has to write this element: all but rows that no packed
+/// sequence owns.
+static bool isOwned(const HarnessTensor &tensor, int64_t element,
+                    const std::optional<OwnedRows> &rows) {
+  const TensorArgument &argument = tensor.argument;
+  // Of these the rows are the dimension before the last.
+  bool hasColumns = argument.name == "o" || argument.name == "o_scales";
+  size_t rank = argument.shape.size(), least = hasColumns ? 2 : 1;
+  if (!rows || rank < least || (!hasColumns && argument.name != "lse"))
+    return true;
+  int64_t columns = hasColumns ? argument.shape[rank - 1] : 1;
+  int64_t row = element / columns % argument.shape[rank - least];
+  return row >= rows->first && row < rows->second;
+}
+
+void sim::checkWrites(const HarnessTensor &tensor, const Allocation &allocation,
+                      const std::optional<OwnedRows> &rows,
+                      std::vector<std::string> &problems) {
+  const TensorArgument &argument = tensor.argument;
+  unsigned width = getByteWidth(argument.dtype);
+  ArrayRef<uint8_t> valid(allocation.valid);
+  std::vector<bool> isElement(valid.size(), false);
+  int64_t element = 0, missing = 0, foreign = 0, gaps = 0;
+  std::optional<int64_t> firstMissing, firstForeign;
+  forEachElement(argument, [&](int64_t offset) {
+    bool isWritten = true;
+    for (unsigned i = 0; i < width; ++i) {
+      isElement[offset + i] = true;
+      isWritten &= valid[offset + i] != 0;
+    }
+    if (isOwned(tensor, element, rows)) {
+      missing += !isWritten;
+      if (!isWritten && !firstMissing)
+        firstMissing = element;
+    } else {
+      foreign += isWritten;
+      if (isWritten && !firstForeign)
+        firstForeign = element;
+    }
+    ++element;
+  });
+  for (size_t i = 0; i < valid.size(); ++i)
+    gaps += valid[i] && !isElement[i];
+  // An updated tensor has lost what it had.
+  bool isUpdated = tensor.access == TensorAccess::Update;
+  if (missing)
+    problems.push_back(llvm::formatv(
+        "output \"{0}\": {1} of {2} elements {3}, the first is element {4}",
+        argument.name, missing, element,
+        isUpdated ? "hold an undefined value" : "were not written",
+        *firstMissing));
+  if (foreign)
+    problems.push_back(
+        llvm::formatv("output \"{0}\": {1} elements of rows that no sequence "
+                      "owns were written, the first is element {2}",
+                      argument.name, foreign, *firstForeign));
+  if (gaps)
+    problems.push_back(
+        llvm::formatv("output \"{0}\": {1} bytes between its elements were "
+                      "written",
+                      argument.name, gaps));
+}
