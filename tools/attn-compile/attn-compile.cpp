@@ -18,9 +18,11 @@
 #include "attn/Compile/Verify.h"
 #include "attn/Dialect/Attn/IR/ProofAttr.h"
 #include "attn/Dialect/Attn/IR/TextCheck.h"
+#include "attn/Support/Files.h"
 #include "attn/Support/ProgressBar.h"
 #include "attn/Target/PTX/FatalErrors.h"
 #include "attn/Target/TargetTable.h"
+#include "attn/Target/Tool.h"
 #include "attn/Target/ToolMain.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Diagnostics.h"
@@ -29,10 +31,8 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Support/FileUtilities.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/Regex.h"
 #include "llvm/Support/SourceMgr.h"
@@ -350,19 +350,20 @@ static LogicalResult enableRemarks(MLIRContext &context) {
 /// Reads the input file into `sources` and parses it.
 static OwningOpRef<ModuleOp> parseInput(MLIRContext &context,
                                         llvm::SourceMgr &sources) {
-  std::string message;
-  std::unique_ptr<llvm::MemoryBuffer> file = openInputFile(inputPath, &message);
-  if (!file) {
-    (void)fail(llvm::createStringError(message));
+  llvm::Expected<std::string> text = readFile(inputPath);
+  if (!text) {
+    (void)fail(text.takeError());
     return nullptr;
   }
-  if (std::optional<TextProblem> problem = findTextProblem(file->getBuffer())) {
-    emitError(FileLineColLoc::get(&context, file->getBufferIdentifier(),
-                                  problem->line, problem->column))
+  StringRef name = inputPath == "-" ? "<stdin>" : StringRef(inputPath);
+  if (std::optional<TextProblem> problem = findTextProblem(*text)) {
+    emitError(
+        FileLineColLoc::get(&context, name, problem->line, problem->column))
         << problem->message;
     return nullptr;
   }
-  sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(*text, name),
+                             llvm::SMLoc());
   return parseSourceFile<ModuleOp>(sources, &context);
 }
 
@@ -552,15 +553,13 @@ static LogicalResult run() {
 }
 
 int main(int argc, char **argv) {
-  llvm::InitLLVM init(argc, argv);
+  Tool tool(argc, argv, "attn-compile");
   registerAsmPrinterCLOptions();
   registerPassManagerCLOptions();
   registerDefaultTimingManagerCLOptions();
-  setVersionPrinter();
-  cl::HideUnrelatedOptions(
+  tool.parse(
+      "attn-compile - an attention kernel from a problem\n",
       {&problemCategory, &compileCategory, &outputCategory, &verifyCategory});
-  cl::ParseCommandLineOptions(
-      argc, argv, "attn-compile - an attention kernel from a problem\n");
   LogicalResult result = failure();
   std::optional<std::string> fatal = runGuarded([&] { result = run(); });
   if (fatal) {

@@ -14,12 +14,12 @@
 #include "attn/Support/Files.h"
 #include "attn/Target/BundleFile.h"
 #include "attn/Target/Disassembler.h"
+#include "attn/Target/Tool.h"
 #include "attn/Target/ToolMain.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/WithColor.h"
 
 using namespace mlir::attn;
@@ -243,13 +243,10 @@ static Expected<bool> run() {
 }
 
 int main(int argc, char **argv) {
-  llvm::InitLLVM init(argc, argv);
-  setVersionPrinter();
-  cl::HideUnrelatedOptions(category);
-  cl::ParseCommandLineOptions(
-      argc, argv,
-      "attn-lint-sass - what ptxas made of a kernel, and whether it is what "
-      "was asked for\n");
+  Tool tool(argc, argv, "attn-lint-sass", /*usageStatus=*/2);
+  tool.parse("attn-lint-sass - what ptxas made of a kernel, and whether it is "
+             "what was asked for\n",
+             &category);
   Expected<bool> isRight = run();
   if (isRight)
     if (llvm::Error error = flushOutput())

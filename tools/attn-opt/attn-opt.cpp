@@ -2,14 +2,15 @@
 
 #include "attn/Dialect/Attn/IR/TextCheck.h"
 #include "attn/InitAll.h"
+#include "attn/Support/Files.h"
 #include "attn/Target/PTX/FatalErrors.h"
+#include "attn/Target/Tool.h"
 #include "attn/Target/ToolMain.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/GPU/Transforms/Passes.h"
-#include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
-#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/WithColor.h"
 
 using namespace mlir;
@@ -23,15 +24,15 @@ static LogicalResult fail(const llvm::Twine &message) {
 /// Reads `input`, runs what the flags say, and writes `output`.
 static LogicalResult run(StringRef input, StringRef output,
                          DialectRegistry &registry) {
-  std::string message;
-  std::unique_ptr<llvm::MemoryBuffer> file = openInputFile(input, &message);
-  if (!file)
-    return fail(message);
-  if (std::optional<TextProblem> problem = findTextProblem(file->getBuffer())) {
-    llvm::WithColor::error(llvm::errs(), (file->getBufferIdentifier() + ":" +
-                                          llvm::Twine(problem->line) + ":" +
-                                          llvm::Twine(problem->column))
-                                             .str())
+  llvm::Expected<std::string> contents = readFile(input);
+  if (!contents)
+    return fail(llvm::toString(contents.takeError()));
+  StringRef name = input == "-" ? "<stdin>" : input;
+  if (std::optional<TextProblem> problem = findTextProblem(*contents)) {
+    llvm::WithColor::error(llvm::errs(),
+                           (name + ":" + llvm::Twine(problem->line) + ":" +
+                            llvm::Twine(problem->column))
+                               .str())
         << problem->message << "\n";
     return failure();
   }
@@ -40,8 +41,9 @@ static LogicalResult run(StringRef input, StringRef output,
   llvm::raw_string_ostream stream(text);
   LogicalResult result = failure();
   std::optional<std::string> fatal = runGuarded([&] {
-    result = MlirOptMain(stream, std::move(file), registry,
-                         MlirOptMainConfig::createFromCLOptions());
+    result = MlirOptMain(stream,
+                         llvm::MemoryBuffer::getMemBufferCopy(*contents, name),
+                         registry, MlirOptMainConfig::createFromCLOptions());
   });
   if (fatal)
     return fail("fatal error in the compiler: " + *fatal);
@@ -53,7 +55,9 @@ static LogicalResult run(StringRef input, StringRef output,
 }
 
 int main(int argc, char **argv) {
-  llvm::InitLLVM init(argc, argv);
+  Tool tool(argc, argv, "attn-opt");
+  // Those of MLIR and of the passes come after them.
+  hideOptionsOfLibraries();
   DialectRegistry registry;
   attn::registerAllDialects(registry);
   attn::registerAllPasses();
@@ -61,9 +65,9 @@ int main(int argc, char **argv) {
   registerTransformsPasses();
   bufferization::registerOneShotBufferizePass();
   registerGpuModuleToBinaryPass();
-  setVersionPrinter();
-  auto [input, output] = registerAndParseCLIOptions(
-      argc, argv, "attn optimizer driver\n", registry);
+  std::string header = registerCLIOptions("attn optimizer driver\n", registry);
+  tool.prepare();
+  auto [input, output] = parseCLIOptions(argc, argv, header);
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
   // Lists need no input.
   LogicalResult result =

@@ -5,6 +5,7 @@
 #include "attn/Reduce/Reduce.h"
 #include "attn/Support/Files.h"
 #include "attn/Target/PTX/FatalErrors.h"
+#include "attn/Target/Tool.h"
 #include "attn/Target/ToolMain.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
@@ -13,7 +14,6 @@
 #include "mlir/Reducer/Passes.h"
 #include "mlir/Tools/ParseUtilities.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/WithColor.h"
@@ -22,15 +22,20 @@ using namespace mlir;
 using namespace mlir::attn;
 namespace cl = llvm::cl;
 
+static cl::OptionCategory category("attn-reduce options");
+
 static cl::opt<std::string> inputPath(cl::Positional, cl::init("-"),
-                                      cl::desc("<input file>"));
+                                      cl::desc("<input file>"),
+                                      cl::cat(category));
 static cl::opt<std::string> outputPath("o", cl::init("-"),
                                        cl::value_desc("file"),
-                                       cl::desc("Where the reduced file goes"));
+                                       cl::desc("Where the reduced file goes"),
+                                       cl::cat(category));
 static cl::opt<bool>
     noImplicitModule("no-implicit-module",
                      cl::desc("Take the file's op as it is, without a "
-                              "'builtin.module' around it"));
+                              "'builtin.module' around it"),
+                     cl::cat(category));
 
 static LogicalResult fail(const llvm::Twine &message) {
   llvm::WithColor::error(llvm::errs(), "attn-reduce") << message << "\n";
@@ -78,8 +83,8 @@ static LogicalResult run(const PassPipelineCLParser &passes,
 }
 
 int main(int argc, char **argv) {
-  llvm::InitLLVM init(argc, argv);
-  setVersionPrinter();
+  Tool tool(argc, argv, "attn-reduce");
+  cl::HideUnrelatedOptions(category);
   DialectRegistry registry;
   attn::registerAllDialects(registry);
   attn::registerReductions(registry);
@@ -87,8 +92,7 @@ int main(int argc, char **argv) {
   attn::registerAllPipelines();
   registerReducerPasses();
   PassPipelineCLParser passes("", "Passes to run");
-  cl::ParseCommandLineOptions(
-      argc, argv, "attn-reduce - the smallest file that shows a bug\n");
+  tool.parse("attn-reduce - the smallest file that shows a bug\n");
   MLIRContext context(registry);
   LogicalResult result = failure();
   std::optional<std::string> fatal =

@@ -12,11 +12,10 @@
 #include "attn/Harness/Recorded.h"
 #include "attn/Support/Files.h"
 #include "attn/Support/ProgressBar.h"
-#include "attn/Target/ToolMain.h"
+#include "attn/Target/Tool.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/WithColor.h"
 
 using namespace mlir::attn;
@@ -450,15 +449,12 @@ static Expected<bool> runTool() {
 }
 
 int main(int argc, char **argv) {
-  llvm::InitLLVM init(argc, argv);
-  setVersionPrinter();
-  cl::HideUnrelatedOptions(category);
-  if (!cl::ParseCommandLineOptions(
-          argc, argv,
-          "runs PTX on the CPU and checks what it does\n\nexit status: 0 "
-          "nothing found, 1 the kernel is wrong, 2 it could not be run\n",
-          &llvm::errs()))
-    return 2;
+  Tool tool(argc, argv, "attn-sim", /*usageStatus=*/2);
+  tool.parse(
+      "attn-sim - runs PTX on the CPU and checks what it does\n\nexit "
+      "status: 0 nothing found, 1 the kernel is wrong, 2 it could not be "
+      "run\n",
+      &category);
   Expected<bool> passed = runTool();
   if (!passed) {
     llvm::WithColor::error(llvm::errs(), "attn-sim")

@@ -1,0 +1,49 @@
+//===- Tool.h - How each program begins and ends ----------------*- C++ -*-===//
+
+#ifndef ATTN_TARGET_TOOL_H
+#define ATTN_TARGET_TOOL_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+#include <string>
+
+namespace mlir::attn {
+
+/// Keeps the options that exist so far, which are LLVM's own, out of --help;
+/// --help-hidden has them.
+void hideOptionsOfLibraries();
+
+/// Is the first thing that a program makes. It brings LLVM and the standard
+/// streams into a known state: one that is closed fails when it is used, and
+/// what cannot be written at the end, the help text too, is an error.
+class Tool {
+public:
+  /// `usageStatus` is the exit status after a wrong flag.
+  Tool(int &argc, char **&argv, llvm::StringRef name, int usageStatus = 1);
+
+  /// Reads the flags, of which --help shows those of `shown`; all if there is
+  /// none. Ends the process after --help, --version and wrong flags.
+  void parse(llvm::StringRef overview,
+             llvm::ArrayRef<const llvm::cl::OptionCategory *> shown = {}) const;
+  /// Does what parse() does before LLVM reads the flags, for a program whose
+  /// library reads them: prepares --help, and ends the process where a flag is
+  /// none of the program's. Where the library makes `more` flags as it reads
+  /// them, only such as LLVM takes for a -h are refused.
+  void prepare(bool more = false) const;
+
+private:
+  /// Prints errors and ends the process.
+  [[noreturn]] void failUsage(llvm::ArrayRef<std::string> messages) const;
+
+  llvm::InitLLVM init;
+  int argc;
+  char **argv;
+  llvm::StringRef name;
+  int usageStatus;
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_TARGET_TOOL_H
