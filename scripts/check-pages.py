@@ -47,7 +47,7 @@ TIMELINES = {
 }
 LAYOUTS = {
     "mma": "shape=64x16 layout=#attn.mma<warps=[4,1]>",
-    "blocked": "shape=32x32 layout=#attn.blocked<vector=[1,8],threads=[8,4],warps=[4,1],order=[1,0]>",
+    "blocked": "shape=32x32 layout=#attn.blocked<per_thread=[1,8],warps=4,order=[1,0]>",
 }
 
 #: Reports on an inlined SVG.

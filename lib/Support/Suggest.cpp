@@ -29,25 +29,27 @@ static std::string getDigits(StringRef name) {
 }
 
 /// How far `known` is from `got`, both normalized; what is not near has no
-/// number. A part that is left out is nearer than any wrong letter.
+/// number. One wrong letter is nearer than a part that is left out.
 static std::optional<size_t> getDistance(StringRef got, StringRef known) {
-  if (got == known)
-    return 0;
-  // Of two letters too many names begin with them.
-  size_t least = 3;
-  if (got.size() >= least &&
-      (known.starts_with(got) || known.ends_with(got)))
-    return 1;
-  if (known.size() >= least && got.starts_with(known))
-    return 2;
+  auto [shorter, longer] = std::minmax({got.size(), known.size()});
   // Another number is no slip: sm_70 does not stand for sm_80.
-  if (getDigits(got) != getDigits(known))
-    return std::nullopt;
   size_t most = std::min<size_t>(got.size() / 3, 3);
-  size_t distance = got.edit_distance(known, /*AllowReplacements=*/true, most);
-  if (distance > most)
-    return std::nullopt;
-  return 2 + 2 * distance - (got.front() == known.front());
+  size_t letters = getDigits(got) == getDigits(known)
+                       ? got.edit_distance(known, /*AllowReplacements=*/true,
+                                           /*MaxEditDistance=*/most)
+                       : most + 1;
+  // With two letters too many names begin.
+  bool isPart =
+      shorter >= 3 && (known.starts_with(got) || known.ends_with(got) ||
+                       got.starts_with(known));
+  if (letters > std::min<size_t>(most, isPart ? 1 : most)) {
+    if (!isPart)
+      return std::nullopt;
+    letters = 2;
+  }
+  // Of the same kind, the one of a similar length.
+  constexpr size_t scale = 64;
+  return letters * scale + std::min(longer - shorter, scale - 1);
 }
 
 StringRef mlir::attn::findNearest(StringRef got, ArrayRef<StringRef> known,

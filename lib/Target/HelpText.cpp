@@ -51,7 +51,8 @@ std::string mlir::attn::wrapHelp(StringRef text) {
     bool isNamed = words.front() == '-' || words.front() == '=';
     size_t end = words.find(" - ");
     if (!isNamed || end == StringRef::npos) {
-      size_t start = isNamed || !column ? indent : column;
+      bool goesOn = !isNamed && column && indent >= kDash / 2;
+      size_t start = goesOn ? column : indent;
       wrapped += std::string(start, ' ');
       appendWords(wrapped, start, start, words);
       continue;

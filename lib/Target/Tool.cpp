@@ -116,10 +116,12 @@ static std::string findNearestFlag(StringRef name) {
 }
 
 /// The option that LLVM takes `name` for, or null.
-static cl::Option *findOption(StringRef name) {
+static cl::Option *findOption(StringRef name, bool withLibraries) {
   auto &options = cl::getRegisteredOptions();
   if (cl::Option *option = options.lookup(name))
-    return option;
+    return withLibraries || option->getOptionHiddenFlag() == cl::NotHidden
+               ? option
+               : nullptr;
   // A flag may stand together with its value.
   for (const auto &entry : options) {
     auto formatting = entry.second->getFormattingFlag();
@@ -215,8 +217,7 @@ static int &keepStreams(int &argc) {
   return argc;
 }
 
-Tool::Tool(int &argc, char **&argv, llvm::StringRef name,
-                   int usageStatus)
+Tool::Tool(int &argc, char **&argv, llvm::StringRef name, int usageStatus)
     : init(keepStreams(argc), argv), argc(argc), argv(argv), name(name),
       usageStatus(usageStatus) {
   programName = name;
@@ -249,7 +250,7 @@ void Tool::prepare(bool more) const {
       wantsHelp = true;
       continue;
     }
-    if (cl::Option *option = findOption(flag)) {
+    if (cl::Option *option = findOption(flag, withLibraries)) {
       // The next argument is its value, whatever it looks like.
       if (option->getValueExpectedFlag() == cl::ValueRequired &&
           flag.size() == argument.size())
@@ -270,11 +271,17 @@ void Tool::prepare(bool more) const {
     catchHelp();
 }
 
-void Tool::parse(
-    StringRef overview,
-    llvm::ArrayRef<const cl::OptionCategory *> shown) const {
-  if (!shown.empty())
-    cl::HideUnrelatedOptions(shown);
+void Tool::parse(StringRef overview,
+                 llvm::ArrayRef<const cl::OptionCategory *> own,
+                 bool withLibraries) {
+  llvm::SmallVector<const cl::OptionCategory *> shown(own);
+  shown.push_back(&llvm::getColorCategory());
+  cl::HideUnrelatedOptions(shown);
+  this->withLibraries = withLibraries;
+  parse(overview);
+}
+
+void Tool::parse(StringRef overview) const {
   prepare();
   std::string text;
   llvm::raw_string_ostream stream(text);

@@ -16,6 +16,7 @@
 #include "attn/Compile/Compiler.h"
 #include "attn/Compile/Problem.h"
 #include "attn/Compile/Verify.h"
+#include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Dialect/Attn/IR/ProofAttr.h"
 #include "attn/Dialect/Attn/IR/TextCheck.h"
 #include "attn/Support/Files.h"
@@ -389,6 +390,10 @@ static void printJSON(const CompileResult &result,
 
 /// Writes what was asked for.
 static LogicalResult writeOutputs(const CompileResult &result) {
+  if (!launchPath.empty() && result.launches.size() != 1)
+    return fail(llvm::createStringError(
+        "--launch-out: expected one kernel with '" + AttnDialect::kLaunchAttr +
+        "', got " + Twine(result.launches.size())));
   if (given(flagPrintPlan))
     for (const std::string &plan : result.plans)
       llvm::errs() << "plan: " << plan << "\n";
@@ -559,7 +564,8 @@ int main(int argc, char **argv) {
   registerDefaultTimingManagerCLOptions();
   tool.parse(
       "attn-compile - an attention kernel from a problem\n",
-      {&problemCategory, &compileCategory, &outputCategory, &verifyCategory});
+      {&problemCategory, &compileCategory, &outputCategory, &verifyCategory},
+      /*withLibraries=*/true);
   LogicalResult result = failure();
   std::optional<std::string> fatal = runGuarded([&] { result = run(); });
   if (fatal) {

@@ -246,7 +246,7 @@ int main(int argc, char **argv) {
   Tool tool(argc, argv, "attn-lint-sass", /*usageStatus=*/2);
   tool.parse("attn-lint-sass - what ptxas made of a kernel, and whether it is "
              "what was asked for\n",
-             &category);
+             &category, /*withLibraries=*/false);
   Expected<bool> isRight = run();
   if (isRight)
     if (llvm::Error error = flushOutput())

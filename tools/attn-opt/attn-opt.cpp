@@ -10,6 +10,7 @@
 #include "mlir/Dialect/GPU/Transforms/Passes.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/WithColor.h"
 
@@ -58,6 +59,12 @@ int main(int argc, char **argv) {
   Tool tool(argc, argv, "attn-opt");
   // Those of MLIR and of the passes come after them.
   hideOptionsOfLibraries();
+  // MLIR makes these two as it reads flags, before which all are checked.
+  llvm::cl::opt<std::string> input(llvm::cl::Positional, llvm::cl::init("-"),
+                                   llvm::cl::desc("<input file>"));
+  llvm::cl::opt<std::string> output("o", llvm::cl::init("-"),
+                                    llvm::cl::value_desc("file"),
+                                    llvm::cl::desc("Where the output goes"));
   DialectRegistry registry;
   attn::registerAllDialects(registry);
   attn::registerAllPasses();
@@ -66,9 +73,12 @@ int main(int argc, char **argv) {
   bufferization::registerOneShotBufferizePass();
   registerGpuModuleToBinaryPass();
   std::string header = registerCLIOptions("attn optimizer driver\n", registry);
-  tool.prepare();
-  auto [input, output] = parseCLIOptions(argc, argv, header);
+  tool.parse(header);
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
+  // MLIR reads this file without an end to what it takes.
+  if (StringRef path = config.getIrdlFile(); !path.empty())
+    if (llvm::Expected<std::string> text = readFile(path); !text)
+      return asMainReturnCode(fail(llvm::toString(text.takeError())));
   // Lists need no input.
   LogicalResult result =
       config.shouldShowDialects() || config.shouldListPasses()

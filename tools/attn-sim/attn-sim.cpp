@@ -454,7 +454,7 @@ int main(int argc, char **argv) {
       "attn-sim - runs PTX on the CPU and checks what it does\n\nexit "
       "status: 0 nothing found, 1 the kernel is wrong, 2 it could not be "
       "run\n",
-      &category);
+      &category, /*withLibraries=*/false);
   Expected<bool> passed = runTool();
   if (!passed) {
     llvm::WithColor::error(llvm::errs(), "attn-sim")

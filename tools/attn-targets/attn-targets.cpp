@@ -228,7 +228,7 @@ int main(int argc, char **argv) {
                  clEnumValN(Format::JSON, "json", "JSON")));
   tool.parse("attn-targets - what is known about the targets, and which "
              "instruction form needs which PTX version on each of them\n",
-             &category);
+             &category, /*withLibraries=*/false);
   if (format == Format::JSON)
     printJSON(llvm::outs());
   else

@@ -23,10 +23,14 @@ public:
   /// `usageStatus` is the exit status after a wrong flag.
   Tool(int &argc, char **&argv, llvm::StringRef name, int usageStatus = 1);
 
-  /// Reads the flags, of which --help shows those of `shown`; all if there is
-  /// none. Ends the process after --help, --version and wrong flags.
+  /// Reads the flags, all that are not hidden. Ends the process after --help,
+  /// --version and wrong flags.
+  void parse(llvm::StringRef overview) const;
+  /// The same where the flags are those of `own`; LLVM's options are flags too
+  /// if the program does what they are about.
   void parse(llvm::StringRef overview,
-             llvm::ArrayRef<const llvm::cl::OptionCategory *> shown = {}) const;
+             llvm::ArrayRef<const llvm::cl::OptionCategory *> own,
+             bool withLibraries);
   /// Does what parse() does before LLVM reads the flags, for a program whose
   /// library reads them: prepares --help, and ends the process where a flag is
   /// none of the program's. Where the library makes `more` flags as it reads
@@ -42,6 +46,7 @@ private:
   char **argv;
   llvm::StringRef name;
   int usageStatus;
+  bool withLibraries = true;
 };
 
 } // namespace mlir::attn
