@@ -11,6 +11,8 @@
 #include "attn/Support/Suggest.h"
 #include "attn/Target/ToolMain.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
@@ -139,6 +141,31 @@ void mlir::attn::hideOptionsOfLibraries() {
       entry.second->setHiddenFlag(cl::Hidden);
 }
 
+llvm::Error mlir::attn::checkFilesDiffer(
+    llvm::ArrayRef<std::pair<StringRef, StringRef>> outputs) {
+  llvm::StringMap<StringRef> flags;
+  for (auto [flag, path] : outputs) {
+    if (path.empty() || path.starts_with("/dev/"))
+      continue;
+    auto [other, isNew] = flags.try_emplace(path, flag);
+    if (!isNew)
+      return llvm::createStringError("expected two files for " + other->second +
+                                     " and " + flag + ", got '" + path +
+                                     "' for both");
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error mlir::attn::checkNamesDiffer(StringRef flag,
+                                         llvm::ArrayRef<std::string> values) {
+  llvm::StringSet<> names;
+  for (StringRef text : values)
+    if (StringRef name = text.split('=').first; !names.insert(name).second)
+      return llvm::createStringError("--" + flag + ": expected '" + name +
+                                     "' once, got it twice");
+  return llvm::Error::success();
+}
+
 //===----------------------------------------------------------------------===//
 // Help
 //===----------------------------------------------------------------------===//
@@ -235,8 +262,24 @@ void Tool::failUsage(llvm::ArrayRef<std::string> messages) const {
   std::exit(usageStatus);
 }
 
+std::string Tool::checkValue(const cl::Option &option, StringRef value) const {
+  std::string flag =
+      (option.ArgStr.size() == 1 ? "-" : "--") + option.ArgStr.str();
+  auto found = values.find(option.ArgStr);
+  if (found != values.end()) {
+    llvm::SmallVector<StringRef> names(found->second.begin(),
+                                       found->second.end());
+    return llvm::is_contained(names, value)
+               ? std::string()
+               : flag + ": expected one of " + llvm::join(names, ", ") +
+                     ", got '" + value.str() + "'" + suggest(value, names);
+  }
+  // A variable of a script that is not set.
+  return value.empty() ? flag + ": expected a value, got none" : std::string();
+}
+
 void Tool::prepare(bool more) const {
-  std::vector<std::string> unknown;
+  std::vector<std::string> wrong;
   bool wantsHelp = false;
   for (int i = 1; i < argc; ++i) {
     StringRef argument = argv[i];
@@ -251,22 +294,26 @@ void Tool::prepare(bool more) const {
       continue;
     }
     if (cl::Option *option = findOption(flag, withLibraries)) {
+      bool isRequired = option->getValueExpectedFlag() == cl::ValueRequired;
+      bool isBeside = flag.size() != argument.size();
       // The next argument is its value, whatever it looks like.
-      if (option->getValueExpectedFlag() == cl::ValueRequired &&
-          flag.size() == argument.size())
-        ++i;
+      if (isRequired && !isBeside && ++i < argc)
+        value = argv[i];
+      if (isRequired && i < argc)
+        if (std::string error = checkValue(*option, value); !error.empty())
+          wrong.push_back(std::move(error));
       continue;
     }
     if (more && !flag.starts_with("h"))
       continue;
     std::string nearest = findNearestFlag(flag);
     std::string given = StringRef(argv[i]).split('=').first.str();
-    unknown.push_back("unknown flag '" + given + "'" +
-                      (nearest.empty() ? ", see --help"
-                                       : "; did you mean '" + nearest + "'?"));
+    wrong.push_back("unknown flag '" + given + "'" +
+                    (nearest.empty() ? ", see --help"
+                                     : "; did you mean '" + nearest + "'?"));
   }
-  if (!unknown.empty())
-    failUsage(unknown);
+  if (!wrong.empty())
+    failUsage(wrong);
   if (wantsHelp)
     catchHelp();
 }

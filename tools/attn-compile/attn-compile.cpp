@@ -214,6 +214,12 @@ static llvm::Error checkFlags(const ProblemFlags &problem) {
         "expected an input file or --q, got neither");
   if (llvm::Error error = problemOptions.check())
     return error;
+  if (llvm::Error error = checkFilesDiffer({{"-o", outputPath},
+                                            {"--launch-out", launchPath},
+                                            {"--bundle", bundlePath},
+                                            {"--witness", flagWitness},
+                                            {"--skeleton", flagSkeleton}}))
+    return error;
   if (flagJSON && given(flagEmit) && outputPath.empty())
     return llvm::createStringError("--emit and --json both write to standard "
                                    "output; give a file with -o");

@@ -156,12 +156,28 @@ static Expected<std::vector<Job>> getJobs() {
   Expected<std::string> bytes = readFile(inputPath);
   if (!bytes)
     return bytes.takeError();
-  if (isBundle(*bytes))
+  if (isBundle(*bytes)) {
+    for (auto [isGiven, flag] : {std::pair(!ptxPath.empty(), "ptx"),
+                                 std::pair(!logPath.empty(), "log"),
+                                 std::pair(!flagChip.empty(), "chip")})
+      if (isGiven)
+        return llvm::createStringError(
+            "--%s: expected no bundle beside it, which says that itself", flag);
     return getBundleJobs(*bytes);
+  }
   std::vector<Job> jobs(1);
   Job &job = jobs.front();
   StringRef text = *bytes;
-  if (text.contains("\n.target ") && text.contains(".entry ")) {
+  bool isPTX = text.contains("\n.target ") && text.contains(".entry ");
+  for (auto [isGiven, flag] :
+       {std::pair(!ptxPath.empty(), "ptx"), std::pair(!logPath.empty(), "log")})
+    if (isGiven && isPTX)
+      return llvm::createStringError(
+          "--%s: expected a cubin or a listing beside it, got PTX", flag);
+  if (!flagChip.empty() && !isPTX)
+    return llvm::createStringError("--chip: expected PTX beside it, got a "
+                                   "cubin or a listing");
+  if (isPTX) {
     if (llvm::Error error = addPTX(job, std::move(*bytes)))
       return std::move(error);
     return std::move(jobs);

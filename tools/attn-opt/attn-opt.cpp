@@ -12,6 +12,7 @@
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Regex.h"
 #include "llvm/Support/WithColor.h"
 
 using namespace mlir;
@@ -75,6 +76,14 @@ int main(int argc, char **argv) {
   std::string header = registerCLIOptions("attn optimizer driver\n", registry);
   tool.parse(header);
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
+  // A filter that is none would let nothing pass, in silence.
+  for (const std::string &filter :
+       {config.getRemarksAllFilter(), config.getRemarksPassedFilter(),
+        config.getRemarksFailedFilter(), config.getRemarksMissedFilter(),
+        config.getRemarksAnalyseFilter()})
+    if (std::string error;
+        !filter.empty() && !llvm::Regex(filter).isValid(error))
+      return asMainReturnCode(fail("--remarks-filter: " + error));
   // MLIR reads this file without an end to what it takes.
   if (StringRef path = config.getIrdlFile(); !path.empty())
     if (llvm::Expected<std::string> text = readFile(path); !text)

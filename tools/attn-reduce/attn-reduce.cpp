@@ -66,13 +66,30 @@ static OwningOpRef<Operation *> readInput(MLIRContext &context) {
 /// Reads the input, runs the passes, and writes the output.
 static LogicalResult run(const PassPipelineCLParser &passes,
                          MLIRContext &context) {
+  if (!passes.hasAnyOccurrences())
+    return fail("expected a pass, such as --reduction-tree="
+                "'traversal-mode=0 test=SCRIPT', got none");
   OwningOpRef<Operation *> op = readInput(context);
   if (!op)
     return failure();
   PassManager manager(&context, (*op)->getName().getStringRef());
   auto report = [](const llvm::Twine &message) { return fail(message); };
-  if (failed(passes.addToPipeline(manager, report)) || failed(manager.run(*op)))
+  if (failed(passes.addToPipeline(manager, report)))
     return failure();
+  // MLIR's reduction fails with a warning, which is not printed, where the test
+  // finds nothing in the input.
+  bool isSaid = false;
+  DiagnosticEngine::HandlerID handler =
+      context.getDiagEngine().registerHandler([&](Diagnostic &diagnostic) {
+        isSaid |= diagnostic.getSeverity() == DiagnosticSeverity::Error;
+        return failure();
+      });
+  LogicalResult result = manager.run(*op);
+  context.getDiagEngine().eraseHandler(handler);
+  if (failed(result))
+    return isSaid ? failure()
+                  : fail("expected a test that finds the input interesting "
+                         "(exit status 1), got one that does not");
   std::string text;
   llvm::raw_string_ostream stream(text);
   (*op)->print(stream);
@@ -97,7 +114,12 @@ int main(int argc, char **argv) {
   LogicalResult result = failure();
   std::optional<std::string> fatal =
       runGuarded([&] { result = run(passes, context); });
-  if (fatal)
-    result = fail("fatal error in the compiler: " + *fatal);
+  if (fatal) {
+    // MLIR ends the process where it cannot run the test.
+    llvm::StringRef reason = *fatal;
+    result = reason.consume_front("Error running interestingness test: ")
+                 ? fail("cannot run the test of the reduction: " + reason)
+                 : fail("fatal error in the compiler: " + reason);
+  }
   return failed(result);
 }

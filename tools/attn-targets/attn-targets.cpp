@@ -226,6 +226,7 @@ int main(int argc, char **argv) {
       cl::init(Format::Markdown),
       cl::values(clEnumValN(Format::Markdown, "markdown", "Markdown tables"),
                  clEnumValN(Format::JSON, "json", "JSON")));
+  tool.addValues(format);
   tool.parse("attn-targets - what is known about the targets, and which "
              "instruction form needs which PTX version on each of them\n",
              &category, /*withLibraries=*/false);

@@ -7,11 +7,11 @@ using namespace mlir::attn;
 using llvm::StringRef;
 
 TEST(Suggest, Nearest) {
-  const StringRef known[] = {"chip",   "kv-heads", "kv-len",  "page-size",
-                             "sm_80",  "sm_90a",   "sm_100a", "sm_100f",
-                             "softcap", "o",       "print-plan"};
-  const Synonym synonyms[] = {{"arch", "chip"}, {"H100", "sm_90a"},
-                              {"target", "absent"}};
+  const StringRef known[] = {"chip",    "kv-heads", "kv-len",    "page-size",
+                             "sm_80",   "sm_90a",   "sm_100a",   "sm_100f",
+                             "softcap", "o",        "print-plan"};
+  const Synonym synonyms[] = {
+      {"arch", "chip"}, {"H100", "sm_90a"}, {"target", "absent"}};
   const std::pair<StringRef, StringRef> rows[] = {
       // The same but for case and punctuation.
       {"kvheads", "kv-heads"},

@@ -4,16 +4,30 @@
 #define ATTN_TARGET_TOOL_H
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Error.h"
 #include "llvm/Support/InitLLVM.h"
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace mlir::attn {
 
 /// Keeps the options that exist so far, which are LLVM's own, out of --help;
 /// --help-hidden has them.
 void hideOptionsOfLibraries();
+
+/// Returns an error where two flags, each with what it names, have one file to
+/// write to. Devices are no files.
+llvm::Error checkFilesDiffer(
+    llvm::ArrayRef<std::pair<llvm::StringRef, llvm::StringRef>> outputs);
+
+/// Returns an error where the values of a flag, NAME=VALUE each, have a name
+/// twice.
+llvm::Error checkNamesDiffer(llvm::StringRef flag,
+                             llvm::ArrayRef<std::string> values);
 
 /// Is the first thing that a program makes. It brings LLVM and the standard
 /// streams into a known state: one that is closed fails when it is used, and
@@ -22,6 +36,14 @@ class Tool {
 public:
   /// `usageStatus` is the exit status after a wrong flag.
   Tool(int &argc, char **&argv, llvm::StringRef name, int usageStatus = 1);
+
+  /// Says which values a flag takes, for the error about another one.
+  template <typename T>
+  void addValues(llvm::cl::opt<T> &flag) {
+    std::vector<std::string> &names = values[flag.ArgStr];
+    for (unsigned i = 0; i < flag.getParser().getNumOptions(); ++i)
+      names.push_back(flag.getParser().getOption(i).str());
+  }
 
   /// Reads the flags, all that are not hidden. Ends the process after --help,
   /// --version and wrong flags.
@@ -38,6 +60,10 @@ public:
   void prepare(bool more = false) const;
 
 private:
+  /// What is wrong with a value of a flag, before LLVM reads it; empty if
+  /// nothing is.
+  std::string checkValue(const llvm::cl::Option &option,
+                         llvm::StringRef value) const;
   /// Prints errors and ends the process.
   [[noreturn]] void failUsage(llvm::ArrayRef<std::string> messages) const;
 
@@ -46,6 +72,7 @@ private:
   char **argv;
   llvm::StringRef name;
   int usageStatus;
+  llvm::StringMap<std::vector<std::string>> values;
   bool withLibraries = true;
 };
 

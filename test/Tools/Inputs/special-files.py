@@ -25,7 +25,7 @@ READ = [
     "attn-opt --run-reproducer {}",
     "attn-opt --irdl-file={} " + f"{FOLDER}/module.mlir",
     "attn-opt --attn-plan=plan-table={} " + str(PROBLEM),
-    "attn-reduce {}",
+    "attn-reduce --reduction-tree=test=x {}",
     "attn-sim {} --launch=" + f"{HARDWARE}/attn_causal.json",
     f"attn-sim {HARDWARE}/attn_causal.ptx " + "--launch={}",
     "attn-sim --recorded={}",
@@ -39,7 +39,7 @@ READ = [
     SASS + " --budget={} --name=x",
 ]  # fmt: skip
 # What is right without contents.
-MAY_BE_EMPTY = ("attn-opt {}", "attn-reduce {}", "attn-opt --run-reproducer", "attn-opt --irdl",
+MAY_BE_EMPTY = ("attn-opt {}", "attn-reduce", "attn-opt --run-reproducer", "attn-opt --irdl",
                 SASS + " --ptx")
 
 WRITE = [

@@ -32,7 +32,8 @@ struct ExampleLimitSharedPass
              << "', which attn-allocate-shared sets, got none";
     if (bytes.getInt() > limit)
       return kernel.emitError("expected at most ")
-             << limit << " bytes of shared memory, got " << bytes.getInt();
+             << limit.getValue() << " bytes of shared memory, got "
+             << bytes.getInt();
     ++numWithin;
     remark::passed(kernel.getLoc(), remark::RemarkOpts::name("within")
                                         .category("example.limit-shared")
