@@ -98,7 +98,8 @@ endfunction()
 # add_attn_library(<name> <sources>...
 #   [SUPPORT_ONLY]       uses LLVM Support only: no MLIR, no PCH
 #   [TEST_ONLY]          neither installed nor linked into shipped tools
-#   [LINK_LIBS <libs>]   other Attn libraries
+#   [LINK_LIBS <libs>]   other Attn libraries, and archives of MLIR that
+#                        libMLIR.so does not have
 #   [DEPENDS <targets>]  tablegen targets
 # )
 # Brings libMLIR.so (and libLLVM.so) to whoever links it, or nothing to a target
@@ -123,9 +124,14 @@ function(add_attn_library name)
       add_dependencies(${name} ${incgen})
     endif()
   endif()
-  if(ARG_LINK_LIBS)
-    target_link_libraries(${name} PUBLIC ${ARG_LINK_LIBS})
-  endif()
+  foreach(lib IN LISTS ARG_LINK_LIBS)
+    if(lib MATCHES "^Attn")
+      target_link_libraries(${name} PUBLIC ${lib})
+    else()
+      # An archive of MLIR brings libLLVM.so along.
+      target_link_libraries(${name} PUBLIC $<${is_shared}:${lib}>)
+    endif()
+  endforeach()
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()

@@ -3,7 +3,8 @@
 
 A fence behind a line that ends with a link and a colon, `[File](path):`, is an
 excerpt of that file: its lines stand there one after the other, whatever their
-indentation. A line `...` leaves some out.
+indentation. A line `...` leaves some out. The page on adding an op names the td
+file of every family.
 
 usage: scripts/check-doc-excerpts.py
 """
@@ -46,8 +47,20 @@ def check(page: str, text: str, match: re.Match) -> list[str]:
     return []
 
 
+def check_families() -> list[str]:
+    """The td files of ops are those that the page names."""
+    page = "docs/HowTo/add-op.md"
+    named = set(re.findall(r"`(\w+Ops)`", (ROOT / page).read_text(encoding="utf-8")))
+    folder = ROOT / "include/attn/Dialect/Attn/IR"
+    # AttnOps.td includes the others.
+    there = {path.stem for path in folder.glob("*Ops.td")} - {"AttnOps"}
+    return [
+        f"{page}: expected the td files {', '.join(sorted(there))}, got {', '.join(sorted(named))}"
+    ] * (named != there)  # fmt: skip
+
+
 def main() -> int:
-    problems, count = [], 0
+    problems, count = check_families(), 0
     for path in tracked_files("docs/HowTo/*.md"):
         text = read_text(path) or ""
         for match in FENCE.finditer(text):

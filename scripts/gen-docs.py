@@ -97,6 +97,8 @@ def pipelines_part() -> str:
         [tool, "--help"], capture_output=True, text=True, check=True
     ).stdout
     section = text.split("Pass Pipelines:")[1]
+    # A sentence may go on in the next line, and begin there.
+    section = re.sub(r"\n {20,}", " ", section)
     entries = re.split(r"^ {6}--(?=attn)", section, flags=re.M)[1:]
     pipelines = []
     for entry in entries:

@@ -3,7 +3,7 @@
 # Needs root or sudo only when something is missing; otherwise returns at once.
 #
 # usage: scripts/install-deps.sh [--check] [--with-python] [--with-nvdisasm]
-#                                [--with-fa4]
+#                                [--with-fa4] [--with-chromium]
 #   --check        install nothing; list what is missing and exit with status 1
 #   --with-python  also fill .venv with the pinned Python packages that
 #                  benchmarks/ use
@@ -12,6 +12,9 @@
 #                  machine code; the tests find it there
 #   --with-fa4     also fill .venv-fa4 with the pinned FlashAttention-4 (6 GB),
 #                  whose compile time a benchmark compares with ours
+#   --with-chromium
+#                  also install the browser that scripts/check-pages.py opens
+#                  pages and plots in
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "$0")/common.sh"
@@ -38,8 +41,9 @@ for arg in "$@"; do
     --with-python) with_python=1 ;;
     --with-nvdisasm) with_nvdisasm=1 ;;
     --with-fa4) with_fa4=1 ;;
+    --with-chromium) PACKAGES+=(chromium) ;;
     -h | --help)
-      sed -n '2,15s/^# \{0,1\}//p' "$0"
+      sed -n '2,18s/^# \{0,1\}//p' "$0"
       exit 0
       ;;
     *) die "unknown argument '$arg' (see --help)" ;;

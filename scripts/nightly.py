@@ -104,6 +104,8 @@ CHECKS = [
     Check("MLIR's passes at every rung", 10,
           "{python} scripts/rung-passes.py --workers={jobs} --bin={build}/bin"),
     Check("accuracy of softmax policies", 60, "{python} scripts/accuracy.py"),
+    Check("pages in a browser", 1, "{python} scripts/check-pages.py --bin={build}/bin",
+          "{python} scripts/check-pages.py --sample --bin={build}/bin", skipped=2),
     Check("foreign kernels", 30, "{python} scripts/foreign-check.py --jobs={jobs} --schedules=3",
           skipped=2),
 ]  # fmt: skip

@@ -5,7 +5,8 @@ programs look before PATH), `gpu` (a CUDA device is visible),
 `mlir-opt` (the distribution's mlir-opt, for the plugin), `pytest` (an interpreter
 with pytest and numpy is found), `numpy` (an interpreter with numpy is found),
 `triton` (one with Triton too; ATTN_TRITON_PYTHON names it), `nightly` (whole
-grids of the slowest tests run, not a sample), `sanitized` (a build that programs
+grids of the slowest tests run, not a sample), `static-mlir` (attn-compile has
+LLVM's archives inside), `sanitized` (a build that programs
 without sanitizers cannot load).
 Environment: ATTN_CHECK_ROUNDTRIP=1 reruns every attn-opt call with
 --verify-roundtrip; ATTN_NIGHTLY=1 gives the feature `nightly`.
@@ -66,6 +67,8 @@ llvm_config.add_tool_substitutions(
 sanitized = config.attn_build_type == "Sanitize"
 if sanitized:
     config.available_features.add("sanitized")
+if config.attn_static_mlir:
+    config.available_features.add("static-mlir")
 if os.environ.get("ATTN_NIGHTLY"):
     config.available_features.add("nightly")
 

@@ -278,6 +278,10 @@ FailureOr<std::string> Compilation::getText(Rung rung) {
   case Rung::NVVM:
     return printModule();
   case Rung::Launch: {
+    // Beside the other rungs the record is not what was asked for.
+    if (result.launches.empty() && rung == options.last)
+      return module.emitError("expected a kernel with '")
+             << AttnDialect::kLaunchAttr << "', got none";
     std::string text;
     llvm::raw_string_ostream stream(text);
     for (const LaunchRecord &launch : result.launches)

@@ -57,88 +57,169 @@ json::Value Timeline::toChromeTrace() const {
                       {"traceEvents", std::move(events)}};
 }
 
-/// Draws `data`: rows of [name, spans], each span [activity, begin, end, line];
-/// barriers as [row, time, name]. The wheel zooms, dragging moves.
+/// Draws `data`: for each CTA its name, rows of [name, spans], each span
+/// [activity, begin, end, line], and barriers as [time, name]. All names of the
+/// script are its own: a page's window has names such as `top`, which a script
+/// must not declare again. A CTA has a canvas of its own, as browsers limit how
+/// tall one is. `data-shapes` says how much was drawn, for tests.
 static const char *const page = R"html(<!doctype html>
+<html lang="en">
 <meta charset="utf-8">
 <title>@title@</title>
 <style>
 body { margin: 0; font: 13px sans-serif; color: #222; background: #fff }
-header { padding: 8px 12px }
-h1 { font-size: 15px; margin: 0 0 4px }
+header { position: sticky; top: 0; background: #fff; border-bottom: 1px solid #ccc; padding-top: 8px }
+h1 { font-size: 15px; margin: 0 12px 6px }
+h2 { font-size: 12px; margin: 8px 8px 2px }
+#keys { margin: 0 12px }
 .key { display: inline-block; margin-right: 14px }
-.key i { display: inline-block; width: 11px; height: 11px; margin-right: 4px }
-#tip { height: 17px; padding: 2px 12px; font-family: monospace; white-space: pre; overflow: hidden }
-canvas { display: block; width: 100%; cursor: grab }
+.key i { display: inline-block; width: 11px; height: 11px; margin-right: 4px; outline: 1px solid #ccc }
+#tip { height: 17px; padding: 4px 12px; font-family: monospace; white-space: pre; overflow: hidden; text-overflow: ellipsis }
+canvas { display: block; width: 100% }
+#ctas { cursor: grab; user-select: none }
 </style>
-<header><h1>@title@</h1><div id="keys"></div></header>
-<div id="tip">Time is in SM cycles of the model. The wheel zooms, dragging moves.</div>
-<canvas id="view"></canvas>
+<header><h1>@title@</h1><div id="keys"></div><div id="tip"></div><canvas id="axis"></canvas></header>
+<div id="ctas"></div>
 <script>
+(() => {
+'use strict';
 const data = @data@;
 const colours = ['#8aa4c8', '#d98c3f', '#3f8f5b', '#b9a3d6', '#c96a6a', '#5aa9a3', '#eeeeee'];
-const keys = document.getElementById('keys'), tip = document.getElementById('tip');
-data.activities.forEach((name, i) => {
-  const key = document.createElement('span'), box = document.createElement('i');
-  key.className = 'key'; box.style.background = colours[i]; key.append(box, name); keys.append(key);
+const height = 16, margin = 8, axisHeight = 18, closest = 8;
+const hint = 'Time is in SM cycles of the model. The wheel zooms, dragging moves, a double click shows all.';
+const element = id => document.getElementById(id);
+const make = (kind, parent) => parent.appendChild(document.createElement(kind));
+const whole = Math.max(data.cycles, closest);
+let from = 0, to = whole, left = 0, shapes = 0;
+
+function addKey(name, colour, width) {
+  const key = make('span', element('keys'));
+  key.className = 'key';
+  const box = make('i', key);
+  box.style.background = colour;
+  if (width) box.style.width = width;
+  key.append(name);
+}
+data.activities.forEach((name, i) => addKey(name, colours[i]));
+addKey('a phase of a barrier completes', '#000', '2px');
+
+const measure = element('axis').getContext('2d');
+measure.font = '11px sans-serif';
+const charts = data.ctas.map(cta => {
+  make('h2', element('ctas')).textContent = cta.name;
+  const rows = cta.rows.slice();
+  if (cta.barriers.length) rows.unshift(['barriers', []]);
+  for (const [name] of rows) left = Math.max(left, measure.measureText(name).width + 2 * margin);
+  return { cta, rows, canvas: make('canvas', element('ctas')) };
 });
-const view = document.getElementById('view'), c = view.getContext('2d');
-const left = 150, top = 22, height = 16;
-let from = 0, to = data.cycles || 1;
-const x = t => left + (t - from) / (to - from) * (view.clientWidth - left);
-const timeAt = px => from + (px - left) / (view.clientWidth - left) * (to - from);
-function draw() {
-  const ratio = devicePixelRatio || 1, width = view.clientWidth;
-  const tall = top + data.rows.length * height + 4;
-  view.width = width * ratio; view.height = tall * ratio; view.style.height = tall + 'px';
-  c.setTransform(ratio, 0, 0, ratio, 0, 0); c.font = '11px sans-serif'; c.clearRect(0, 0, width, tall);
-  let step = Math.pow(10, Math.floor(Math.log10((to - from) / 6 || 1)));
-  if ((to - from) / step > 15) step *= 2.5;
-  c.fillStyle = '#666'; c.strokeStyle = '#ddd';
-  for (let t = Math.ceil(from / step) * step; t <= to; t += step) {
-    c.fillText(String(Math.round(t)), x(t) + 2, 12);
-    c.beginPath(); c.moveTo(x(t), 0); c.lineTo(x(t), tall); c.stroke();
+
+const x = (t, width) => left + (t - from) / (to - from) * (width - left);
+const timeAt = (px, width) => from + (px - left) / (width - left) * (to - from);
+
+/// A canvas of the page's width, cleared.
+function begin(canvas, tall) {
+  const ratio = devicePixelRatio || 1, width = canvas.clientWidth, c = canvas.getContext('2d');
+  canvas.width = width * ratio; canvas.height = tall * ratio; canvas.style.height = tall + 'px';
+  c.setTransform(ratio, 0, 0, ratio, 0, 0);
+  c.font = '11px sans-serif';
+  return [c, width];
+}
+/// Round times with room for their numbers.
+function getMarks(width) {
+  const least = (to - from) / Math.max((width - left) / 70, 1);
+  let step = Math.pow(10, Math.floor(Math.log10(least)));
+  step *= [1, 2, 5, 10].find(factor => step * factor >= least);
+  const marks = [];
+  for (let i = Math.ceil(from / step); i * step <= to; ++i) marks.push(i * step);
+  return marks;
+}
+function drawAxis() {
+  const [c, width] = begin(element('axis'), axisHeight);
+  c.fillStyle = '#666';
+  c.fillText('cycle', margin, 13);
+  for (const t of getMarks(width)) {
+    const number = String(+t.toPrecision(12));
+    if (x(t, width) + 2 + c.measureText(number).width <= width) c.fillText(number, x(t, width) + 2, 13);
+    c.fillRect(x(t, width), axisHeight - 5, 1, 5);
+    ++shapes;
   }
-  data.rows.forEach(([name, spans], row) => {
-    const y = top + row * height; let drawn = -1, last = -1;
-    for (const [activity, begin, end] of spans) {
-      if (end < from || begin > to) continue;
-      const a = Math.max(x(begin), left), b = Math.min(x(end), width);
+}
+function drawChart({ cta, rows, canvas }) {
+  const [c, width] = begin(canvas, rows.length * height + 2);
+  c.fillStyle = '#ddd';
+  for (const t of getMarks(width)) c.fillRect(x(t, width), 0, 1, rows.length * height);
+  rows.forEach(([name, spans], row) => {
+    const y = row * height;
+    let drawn = -1, last = -1;
+    for (const [activity, start, end] of spans) {
+      if (end < from || start > to) continue;
+      const a = Math.max(x(start, width), left), b = Math.min(x(end, width), width);
       // Spans below a pixel that would hide each other are drawn once.
       if (b < drawn + 0.3 && activity === last) continue;
-      c.fillStyle = colours[activity]; c.fillRect(a, y + 1, Math.max(b - a, 0.6), height - 2);
-      drawn = b; last = activity;
+      c.fillStyle = colours[activity];
+      c.fillRect(a, y + 1, Math.max(b - a, 0.6), height - 2);
+      drawn = b; last = activity; ++shapes;
     }
-    c.fillStyle = '#222'; c.fillText(name, 6, y + 12);
+    c.fillStyle = '#222';
+    c.fillText(name, margin, y + 12);
   });
-  c.strokeStyle = '#000';
-  for (const [row, time] of data.barriers)
+  c.fillStyle = '#000';
+  for (const [time] of cta.barriers)
     if (time >= from && time <= to) {
-      const y = top + row * height;
-      c.beginPath(); c.moveTo(x(time), y + 1); c.lineTo(x(time), y + height - 1); c.stroke();
+      c.fillRect(x(time, width) - 0.5, 2, 1.5, height - 4);
+      ++shapes;
     }
 }
-view.addEventListener('wheel', e => {
-  e.preventDefault();
-  const t = timeAt(e.offsetX), f = Math.exp(e.deltaY * 0.002);
-  from = Math.max(0, t - (t - from) * f); to = Math.min(data.cycles, t + (to - t) * f); draw();
-}, { passive: false });
-let drag = null;
-view.addEventListener('mousedown', e => { drag = [e.offsetX, from, to]; });
-window.addEventListener('mouseup', () => { drag = null; });
-view.addEventListener('mousemove', e => {
-  if (drag) {
-    let d = (drag[0] - e.offsetX) / (view.clientWidth - left) * (drag[2] - drag[1]);
-    d = Math.min(Math.max(d, -drag[1]), data.cycles - drag[2]);
-    from = drag[1] + d; to = drag[2] + d; draw(); return;
+function draw() {
+  shapes = 0;
+  drawAxis();
+  charts.forEach(drawChart);
+  document.body.dataset.shapes = shapes;
+}
+/// What is at a place: a barrier within a few pixels, or a span.
+function describe(chart, px, py, width) {
+  const row = chart.rows[Math.floor(py / height)], t = timeAt(px, width);
+  if (!row || px < left) return hint;
+  if (row[0] === 'barriers') {
+    const near = chart.cta.barriers.filter(([time]) => Math.abs(x(time, width) - px) < 4);
+    return near.map(([time, name]) => `${name} completes a phase in cycle ${time}`).join('; ') || hint;
   }
-  const row = data.rows[Math.floor((e.offsetY - top) / height)], t = timeAt(e.offsetX);
-  const span = row && row[1].find(s => s[1] <= t && t <= s[2]);
-  if (span) tip.textContent = `${row[0]}: ${data.activities[span[0]]}, cycles ${span[1]} to ${span[2]}, from line ${span[3]}: ${data.texts[span[3]] || ''}`;
+  const span = row[1].find(([, start, end]) => start <= t && t <= end);
+  if (!span) return hint;
+  const [activity, start, end, line] = span;
+  return `${row[0]}: ${data.activities[activity]}, cycles ${start} to ${end}, from line ${line}: ${data.texts[line] || ''}`;
+}
+let drag = null;
+element('tip').textContent = hint;
+for (const chart of charts) {
+  const canvas = chart.canvas;
+  canvas.addEventListener('wheel', e => {
+    e.preventDefault();
+    const t = timeAt(Math.max(e.offsetX, left), canvas.clientWidth);
+    const f = Math.max(Math.exp(e.deltaY * 0.002), closest / (to - from));
+    from = Math.max(0, t - (t - from) * f); to = Math.min(whole, t + (to - t) * f);
+    draw();
+  }, { passive: false });
+  canvas.addEventListener('mousedown', e => { drag = [e.clientX, from, to]; });
+  canvas.addEventListener('dblclick', () => { from = 0; to = whole; draw(); });
+  canvas.addEventListener('mousemove', e => {
+    if (!drag) element('tip').textContent = describe(chart, e.offsetX, e.offsetY, canvas.clientWidth);
+  });
+}
+window.addEventListener('mouseup', () => { drag = null; });
+window.addEventListener('mousemove', e => {
+  if (!drag) return;
+  const [start, first, end] = drag, width = element('axis').clientWidth;
+  const moved = (start - e.clientX) / (width - left) * (end - first);
+  const d = Math.min(Math.max(moved, -first), whole - end);
+  from = first + d; to = end + d;
+  draw();
 });
 window.addEventListener('resize', draw);
 draw();
+})();
 </script>
+</html>
 )html";
 
 /// For text inside of tags.
@@ -150,12 +231,12 @@ static std::string escape(llvm::StringRef text) {
 }
 
 void Timeline::printHTML(llvm::raw_ostream &os, llvm::StringRef title) const {
-  json::Array drawn, marks, activities;
+  json::Array drawn, activities;
   json::Object used;
-  std::vector<unsigned> rowOfCta(ctas.size(), 0);
   for (unsigned i = 0; i < numActivities; ++i)
     activities.push_back(stringifyActivity(Activity(i)));
-  for (uint32_t cta = 0; cta < ctas.size(); ++cta)
+  for (uint32_t cta = 0; cta < ctas.size(); ++cta) {
+    json::Array shown, marks;
     for (const TimelineRow &row : rows) {
       if (row.cta != cta || (row.warp < 0 && row.spans.empty()))
         continue;
@@ -166,24 +247,25 @@ void Timeline::printHTML(llvm::raw_ostream &os, llvm::StringRef title) const {
                         int64_t(span.end + 0.5), lines[span.instruction]});
         used[std::to_string(lines[span.instruction])] = texts[span.instruction];
       }
-      if (row.warp == 0)
-        rowOfCta[cta] = drawn.size();
-      drawn.push_back(
-          json::Array{nameOf(ctas[cta]) + " " + nameOf(row), std::move(spans)});
+      shown.push_back(json::Array{nameOf(row), std::move(spans)});
     }
-  for (const TimelineBarrier &barrier : barriers)
-    marks.push_back(json::Array{rowOfCta[barrier.cta],
-                                int64_t(barrier.time + 0.5), barrier.name});
+    for (const TimelineBarrier &barrier : barriers)
+      if (barrier.cta == cta)
+        marks.push_back(json::Array{int64_t(barrier.time + 0.5), barrier.name});
+    drawn.push_back(json::Object{{"name", nameOf(ctas[cta])},
+                                 {"rows", std::move(shown)},
+                                 {"barriers", std::move(marks)}});
+  }
   json::Value data = json::Object{{"cycles", cycles},
                                   {"activities", std::move(activities)},
-                                  {"rows", std::move(drawn)},
-                                  {"barriers", std::move(marks)},
+                                  {"ctas", std::move(drawn)},
                                   {"texts", std::move(used)}};
   std::string text;
   llvm::raw_string_ostream(text) << data;
-  // A script must not contain the end of a script.
-  for (size_t at = 0; (at = text.find("</", at)) != std::string::npos; at += 3)
-    text.replace(at, 2, "<\\/");
+  // A script must not contain the end of a script, nor of a comment. Angle
+  // brackets are in strings alone.
+  for (size_t at = 0; (at = text.find('<', at)) != std::string::npos; at += 6)
+    text.replace(at, 1, "\\u003c");
   llvm::StringRef rest = page;
   while (!rest.empty()) {
     auto [before, marked] = rest.split('@');

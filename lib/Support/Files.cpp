@@ -17,13 +17,16 @@ namespace fs = llvm::sys::fs;
 static Expected<std::string> readToEnd(fs::file_t file, uint64_t limit) {
   fs::file_status status;
   uint64_t expected = 0;
-  bool isRegular =
-      !fs::status(file, status) && status.type() == fs::file_type::regular_file;
+  if (std::error_code code = fs::status(file, status))
+    return createStringError(code, code.message());
+  bool isRegular = status.type() == fs::file_type::regular_file;
   if (isRegular)
     expected = status.getSize();
   // Devices and pipes have no size to compare with the memory.
   if (!isRegular)
-    limit = std::min(limit, kMaxTextBytes);
+    limit = std::min(limit, status.type() == fs::file_type::character_file
+                                ? kMaxDeviceBytes
+                                : kMaxTextBytes);
   // What is known to be too long is not read at all.
   if (expected > limit)
     return createStringError("expected at most " + formatBytes(limit) +
@@ -49,7 +52,8 @@ static Expected<std::string> readToEnd(fs::file_t file, uint64_t limit) {
 
 Expected<std::string> mlir::attn::readFile(StringRef path, uint64_t limit) {
   auto fail = [&](Error error) {
-    return createStringError("cannot read " + path + ": " +
+    return createStringError("cannot read " +
+                             (path == "-" ? "standard input" : path) + ": " +
                              llvm::toString(std::move(error)));
   };
   fs::file_t file = fs::getStdinHandle();

@@ -18,6 +18,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Target/TargetTable.h"
+#include "attn/Support/Suggest.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -280,17 +281,58 @@ llvm::ArrayRef<TargetRow> mlir::attn::getTargets() {
   return targets;
 }
 
+/// What people call a chip: boards, generations, numbers.
+static constexpr Synonym kChipSynonyms[] = {
+    {"A100", "sm_80"},
+    {"A800", "sm_80"},
+    {"A30", "sm_80"},
+    {"Ampere", "sm_80"},
+    {"8.0", "sm_80"},
+    {"A40", "sm_86"},
+    {"A10", "sm_86"},
+    {"A10G", "sm_86"},
+    {"A6000", "sm_86"},
+    {"RTX 3090", "sm_86"},
+    {"8.6", "sm_86"},
+    {"L40S", "sm_89"},
+    {"L40", "sm_89"},
+    {"L4", "sm_89"},
+    {"RTX 4090", "sm_89"},
+    {"Ada", "sm_89"},
+    {"8.9", "sm_89"},
+    {"H100", "sm_90a"},
+    {"H200", "sm_90a"},
+    {"H800", "sm_90a"},
+    {"H20", "sm_90a"},
+    {"GH200", "sm_90a"},
+    {"Hopper", "sm_90a"},
+    {"9.0", "sm_90a"},
+    {"9.0a", "sm_90a"},
+    {"compute_90", "sm_90a"},
+    {"compute_90a", "sm_90a"},
+    {"B200", "sm_100a"},
+    {"GB200", "sm_100a"},
+    {"Blackwell", "sm_100a"},
+    {"10.0", "sm_100a"},
+    {"10.0a", "sm_100a"},
+    {"B300", "sm_103a"},
+    {"GB300", "sm_103a"},
+    {"Blackwell Ultra", "sm_103a"},
+    {"10.3", "sm_103a"},
+    {"10.3a", "sm_103a"},
+};
+
 llvm::Expected<const TargetRow &>
 mlir::attn::lookupTarget(llvm::StringRef chip) {
-  for (const TargetRow &row : getTargets())
+  llvm::SmallVector<llvm::StringRef> known;
+  for (const TargetRow &row : getTargets()) {
     if (row.chip == chip)
       return row;
-  std::string known = llvm::join(
-      llvm::map_range(getTargets(),
-                      [](const TargetRow &row) { return row.chip.str(); }),
-      ", ");
-  return llvm::createStringError("unknown chip '" + chip +
-                                 "', expected one of " + known);
+    known.push_back(row.chip);
+  }
+  return llvm::createStringError(
+      "unknown chip '" + chip + "', expected one of " +
+      llvm::join(known, ", ") + suggest(chip, known, kChipSynonyms));
 }
 
 std::string mlir::attn::formatPTXVersion(unsigned ptx) {

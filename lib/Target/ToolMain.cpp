@@ -1,27 +1,13 @@
-//===- ToolMain.cpp - What all programs do alike --------------------------===//
+//===- ToolMain.cpp - Version and output of programs ----------------------===//
 
 #include "attn/Target/ToolMain.h"
-#include "attn/Support/Colors.h"
 #include "llvm/Config/llvm-config.h"
-#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir::attn;
 
 llvm::StringRef mlir::attn::getVersionText() {
   return ATTN_VERSION " (LLVM " LLVM_VERSION_STRING ")";
-}
-
-void mlir::attn::setVersionPrinter() {
-  setColors();
-  llvm::cl::SetVersionPrinter(
-      [](llvm::raw_ostream &os) { os << "attn " << getVersionText() << "\n"; });
-}
-
-void mlir::attn::hideOptionsOfLibraries() {
-  for (auto &entry : llvm::cl::getRegisteredOptions())
-    if (entry.first != "help" && entry.first != "version")
-      entry.second->setHiddenFlag(llvm::cl::ReallyHidden);
 }
 
 /// What went wrong on `stream`, which forgets it: it would end the process when

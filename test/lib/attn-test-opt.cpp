@@ -1,6 +1,7 @@
 //===- attn-test-opt.cpp - attn-opt with what only tests use --------------===//
 
 #include "Dialect/TestAttn/TestAttnDialect.h"
+#include "ExamplePass/ExamplePasses.h"
 #include "ExampleSchedule/ExampleSchedule.h"
 #include "TestPasses.h"
 #include "attn/InitAll.h"
@@ -21,6 +22,7 @@ int main(int argc, char **argv) {
       mlir::attn::registerSchedule(mlir::attn::example::getSchedule()));
   mlir::attn::registerAllPasses();
   mlir::attn::registerAllPipelines();
+  mlir::attn::example::registerExamplePasses();
   mlir::attn::test::registerCheckLocationsPass();
   mlir::registerTransformsPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(

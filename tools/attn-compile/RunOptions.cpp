@@ -1,6 +1,7 @@
 //===- RunOptions.cpp - The flags that run a kernel -----------------------===//
 
 #include "RunOptions.h"
+#include "attn/Target/Tool.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir::attn;
@@ -83,6 +84,10 @@ splitPair(StringRef flag, StringRef text) {
 }
 
 llvm::Expected<sim::HarnessOptions> RunOptions::get() const {
+  if (llvm::Error error = checkNamesDiffer("in", inputs))
+    return error;
+  if (llvm::Error error = checkNamesDiffer("size", sizes))
+    return error;
   sim::HarnessOptions options;
   options.verify = true;
   options.seed = seed;

@@ -16,11 +16,14 @@
 #include "attn/Compile/Compiler.h"
 #include "attn/Compile/Problem.h"
 #include "attn/Compile/Verify.h"
+#include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Dialect/Attn/IR/ProofAttr.h"
 #include "attn/Dialect/Attn/IR/TextCheck.h"
+#include "attn/Support/Files.h"
 #include "attn/Support/ProgressBar.h"
 #include "attn/Target/PTX/FatalErrors.h"
 #include "attn/Target/TargetTable.h"
+#include "attn/Target/Tool.h"
 #include "attn/Target/ToolMain.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Diagnostics.h"
@@ -29,10 +32,8 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Support/FileUtilities.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/Regex.h"
 #include "llvm/Support/SourceMgr.h"
@@ -213,6 +214,12 @@ static llvm::Error checkFlags(const ProblemFlags &problem) {
         "expected an input file or --q, got neither");
   if (llvm::Error error = problemOptions.check())
     return error;
+  if (llvm::Error error = checkFilesDiffer({{"-o", outputPath},
+                                            {"--launch-out", launchPath},
+                                            {"--bundle", bundlePath},
+                                            {"--witness", flagWitness},
+                                            {"--skeleton", flagSkeleton}}))
+    return error;
   if (flagJSON && given(flagEmit) && outputPath.empty())
     return llvm::createStringError("--emit and --json both write to standard "
                                    "output; give a file with -o");
@@ -350,19 +357,20 @@ static LogicalResult enableRemarks(MLIRContext &context) {
 /// Reads the input file into `sources` and parses it.
 static OwningOpRef<ModuleOp> parseInput(MLIRContext &context,
                                         llvm::SourceMgr &sources) {
-  std::string message;
-  std::unique_ptr<llvm::MemoryBuffer> file = openInputFile(inputPath, &message);
-  if (!file) {
-    (void)fail(llvm::createStringError(message));
+  llvm::Expected<std::string> text = readFile(inputPath);
+  if (!text) {
+    (void)fail(text.takeError());
     return nullptr;
   }
-  if (std::optional<TextProblem> problem = findTextProblem(file->getBuffer())) {
-    emitError(FileLineColLoc::get(&context, file->getBufferIdentifier(),
-                                  problem->line, problem->column))
+  StringRef name = inputPath == "-" ? "<stdin>" : StringRef(inputPath);
+  if (std::optional<TextProblem> problem = findTextProblem(*text)) {
+    emitError(
+        FileLineColLoc::get(&context, name, problem->line, problem->column))
         << problem->message;
     return nullptr;
   }
-  sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(*text, name),
+                             llvm::SMLoc());
   return parseSourceFile<ModuleOp>(sources, &context);
 }
 
@@ -388,6 +396,10 @@ static void printJSON(const CompileResult &result,
 
 /// Writes what was asked for.
 static LogicalResult writeOutputs(const CompileResult &result) {
+  if (!launchPath.empty() && result.launches.size() != 1)
+    return fail(llvm::createStringError(
+        "--launch-out: expected one kernel with '" + AttnDialect::kLaunchAttr +
+        "', got " + Twine(result.launches.size())));
   if (given(flagPrintPlan))
     for (const std::string &plan : result.plans)
       llvm::errs() << "plan: " << plan << "\n";
@@ -556,15 +568,14 @@ static LogicalResult run() {
 }
 
 int main(int argc, char **argv) {
-  llvm::InitLLVM init(argc, argv);
+  Tool tool(argc, argv, "attn-compile");
   registerAsmPrinterCLOptions();
   registerPassManagerCLOptions();
   registerDefaultTimingManagerCLOptions();
-  setVersionPrinter();
-  cl::HideUnrelatedOptions(
-      {&problemCategory, &compileCategory, &outputCategory, &verifyCategory});
-  cl::ParseCommandLineOptions(
-      argc, argv, "attn-compile - an attention kernel from a problem\n");
+  tool.parse(
+      "attn-compile - an attention kernel from a problem\n",
+      {&problemCategory, &compileCategory, &outputCategory, &verifyCategory},
+      /*withLibraries=*/true);
   LogicalResult result = failure();
   std::optional<std::string> fatal = runGuarded([&] { result = run(); });
   if (fatal) {

@@ -14,12 +14,12 @@
 #include "attn/Support/Files.h"
 #include "attn/Target/BundleFile.h"
 #include "attn/Target/Disassembler.h"
+#include "attn/Target/Tool.h"
 #include "attn/Target/ToolMain.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/WithColor.h"
 
 using namespace mlir::attn;
@@ -156,12 +156,28 @@ static Expected<std::vector<Job>> getJobs() {
   Expected<std::string> bytes = readFile(inputPath);
   if (!bytes)
     return bytes.takeError();
-  if (isBundle(*bytes))
+  if (isBundle(*bytes)) {
+    for (auto [isGiven, flag] : {std::pair(!ptxPath.empty(), "ptx"),
+                                 std::pair(!logPath.empty(), "log"),
+                                 std::pair(!flagChip.empty(), "chip")})
+      if (isGiven)
+        return llvm::createStringError(
+            "--%s: expected no bundle beside it, which says that itself", flag);
     return getBundleJobs(*bytes);
+  }
   std::vector<Job> jobs(1);
   Job &job = jobs.front();
   StringRef text = *bytes;
-  if (text.contains("\n.target ") && text.contains(".entry ")) {
+  bool isPTX = text.contains("\n.target ") && text.contains(".entry ");
+  for (auto [isGiven, flag] :
+       {std::pair(!ptxPath.empty(), "ptx"), std::pair(!logPath.empty(), "log")})
+    if (isGiven && isPTX)
+      return llvm::createStringError(
+          "--%s: expected a cubin or a listing beside it, got PTX", flag);
+  if (!flagChip.empty() && !isPTX)
+    return llvm::createStringError("--chip: expected PTX beside it, got a "
+                                   "cubin or a listing");
+  if (isPTX) {
     if (llvm::Error error = addPTX(job, std::move(*bytes)))
       return std::move(error);
     return std::move(jobs);
@@ -243,13 +259,10 @@ static Expected<bool> run() {
 }
 
 int main(int argc, char **argv) {
-  llvm::InitLLVM init(argc, argv);
-  setVersionPrinter();
-  cl::HideUnrelatedOptions(category);
-  cl::ParseCommandLineOptions(
-      argc, argv,
-      "attn-lint-sass - what ptxas made of a kernel, and whether it is what "
-      "was asked for\n");
+  Tool tool(argc, argv, "attn-lint-sass", /*usageStatus=*/2);
+  tool.parse("attn-lint-sass - what ptxas made of a kernel, and whether it is "
+             "what was asked for\n",
+             &category, /*withLibraries=*/false);
   Expected<bool> isRight = run();
   if (isRight)
     if (llvm::Error error = flushOutput())

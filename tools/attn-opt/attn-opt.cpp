@@ -2,14 +2,17 @@
 
 #include "attn/Dialect/Attn/IR/TextCheck.h"
 #include "attn/InitAll.h"
+#include "attn/Support/Files.h"
 #include "attn/Target/PTX/FatalErrors.h"
+#include "attn/Target/Tool.h"
 #include "attn/Target/ToolMain.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/GPU/Transforms/Passes.h"
-#include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
-#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Regex.h"
 #include "llvm/Support/WithColor.h"
 
 using namespace mlir;
@@ -23,15 +26,15 @@ static LogicalResult fail(const llvm::Twine &message) {
 /// Reads `input`, runs what the flags say, and writes `output`.
 static LogicalResult run(StringRef input, StringRef output,
                          DialectRegistry &registry) {
-  std::string message;
-  std::unique_ptr<llvm::MemoryBuffer> file = openInputFile(input, &message);
-  if (!file)
-    return fail(message);
-  if (std::optional<TextProblem> problem = findTextProblem(file->getBuffer())) {
-    llvm::WithColor::error(llvm::errs(), (file->getBufferIdentifier() + ":" +
-                                          llvm::Twine(problem->line) + ":" +
-                                          llvm::Twine(problem->column))
-                                             .str())
+  llvm::Expected<std::string> contents = readFile(input);
+  if (!contents)
+    return fail(llvm::toString(contents.takeError()));
+  StringRef name = input == "-" ? "<stdin>" : input;
+  if (std::optional<TextProblem> problem = findTextProblem(*contents)) {
+    llvm::WithColor::error(llvm::errs(),
+                           (name + ":" + llvm::Twine(problem->line) + ":" +
+                            llvm::Twine(problem->column))
+                               .str())
         << problem->message << "\n";
     return failure();
   }
@@ -40,8 +43,9 @@ static LogicalResult run(StringRef input, StringRef output,
   llvm::raw_string_ostream stream(text);
   LogicalResult result = failure();
   std::optional<std::string> fatal = runGuarded([&] {
-    result = MlirOptMain(stream, std::move(file), registry,
-                         MlirOptMainConfig::createFromCLOptions());
+    result = MlirOptMain(stream,
+                         llvm::MemoryBuffer::getMemBufferCopy(*contents, name),
+                         registry, MlirOptMainConfig::createFromCLOptions());
   });
   if (fatal)
     return fail("fatal error in the compiler: " + *fatal);
@@ -53,7 +57,15 @@ static LogicalResult run(StringRef input, StringRef output,
 }
 
 int main(int argc, char **argv) {
-  llvm::InitLLVM init(argc, argv);
+  Tool tool(argc, argv, "attn-opt");
+  // Those of MLIR and of the passes come after them.
+  hideOptionsOfLibraries();
+  // MLIR makes these two as it reads flags, before which all are checked.
+  llvm::cl::opt<std::string> input(llvm::cl::Positional, llvm::cl::init("-"),
+                                   llvm::cl::desc("<input file>"));
+  llvm::cl::opt<std::string> output("o", llvm::cl::init("-"),
+                                    llvm::cl::value_desc("file"),
+                                    llvm::cl::desc("Where the output goes"));
   DialectRegistry registry;
   attn::registerAllDialects(registry);
   attn::registerAllPasses();
@@ -61,10 +73,21 @@ int main(int argc, char **argv) {
   registerTransformsPasses();
   bufferization::registerOneShotBufferizePass();
   registerGpuModuleToBinaryPass();
-  setVersionPrinter();
-  auto [input, output] = registerAndParseCLIOptions(
-      argc, argv, "attn optimizer driver\n", registry);
+  std::string header = registerCLIOptions("attn optimizer driver\n", registry);
+  tool.parse(header);
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
+  // A filter that is none would let nothing pass, in silence.
+  for (const std::string &filter :
+       {config.getRemarksAllFilter(), config.getRemarksPassedFilter(),
+        config.getRemarksFailedFilter(), config.getRemarksMissedFilter(),
+        config.getRemarksAnalyseFilter()})
+    if (std::string error;
+        !filter.empty() && !llvm::Regex(filter).isValid(error))
+      return asMainReturnCode(fail("--remarks-filter: " + error));
+  // MLIR reads this file without an end to what it takes.
+  if (StringRef path = config.getIrdlFile(); !path.empty())
+    if (llvm::Expected<std::string> text = readFile(path); !text)
+      return asMainReturnCode(fail(llvm::toString(text.takeError())));
   // Lists need no input.
   LogicalResult result =
       config.shouldShowDialects() || config.shouldListPasses()

@@ -13,12 +13,11 @@
 #include "attn/Harness/Recorded.h"
 #include "attn/Support/Files.h"
 #include "attn/Support/ProgressBar.h"
-#include "attn/Target/ToolMain.h"
+#include "attn/Target/Tool.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/WithColor.h"
 
 using namespace mlir::attn;
@@ -251,6 +250,40 @@ static void applySettings(LaunchConfig &config) {
   config.maxFindings = maxFindings;
 }
 
+/// Checks which flags may stand together.
+static Error checkFlags() {
+  for (auto [isGiven, flag] :
+       {std::pair(tolerance.getNumOccurrences() != 0, "tolerance"),
+        std::pair(lseTolerance.getNumOccurrences() != 0, "lse-tolerance")})
+    if (isGiven && !verify && recordedPath.empty() && expectFlags.empty())
+      return createStringError("--%s needs --verify, --expect or --recorded",
+                               flag);
+  if (loseBets.getNumOccurrences() != 0 && !verify && skeletonPath.empty())
+    return createStringError("--lose-bets needs --verify or --skeleton");
+  bool hasModel = wantsEstimate || wantsVary || wantsSass ||
+                  !tracePath.empty() || !timelinePath.empty();
+  if (registerCount.getNumOccurrences() != 0 && !hasModel)
+    return createStringError("--registers needs --estimate, --vary, --trace "
+                             "or --timeline");
+  if (modelChip.getNumOccurrences() != 0 && !hasModel)
+    return createStringError("--chip needs --estimate, --vary, --sass, "
+                             "--trace or --timeline");
+  if (registerCount > 255)
+    return createStringError("--registers: expected at most 255, got " +
+                             Twine(registerCount));
+  for (auto [flag, values] :
+       {std::pair<StringRef, llvm::ArrayRef<std::string>>("in", inputFlags),
+        {"size", sizeFlags},
+        {"scalar", scalarFlags}})
+    if (Error error = checkNamesDiffer(flag, values))
+      return error;
+  llvm::SmallVector<std::pair<StringRef, StringRef>> outputs = {
+      {"--trace", tracePath}, {"--timeline", timelinePath}};
+  for (StringRef text : outputFlags)
+    outputs.emplace_back("--out", text.split('=').second);
+  return checkFilesDiffer(outputs);
+}
+
 /// Reads the files of `tensor=file.npy`.
 static Error readArrays(StringRef option, llvm::ArrayRef<std::string> flags,
                         llvm::StringMap<NpyArray> &arrays) {
@@ -358,6 +391,8 @@ static Expected<HarnessOptions> makeOptions() {
   }
   applySettings(options.config);
   getCostOptions().apply(options.config);
+  if (Error error = checkFlags())
+    return std::move(error);
   return std::move(options);
 }
 
@@ -511,15 +546,16 @@ static Expected<bool> runTool() {
 }
 
 int main(int argc, char **argv) {
-  llvm::InitLLVM init(argc, argv);
-  setVersionPrinter();
-  cl::HideUnrelatedOptions(category);
-  if (!cl::ParseCommandLineOptions(
-          argc, argv,
-          "runs PTX on the CPU and checks what it does\n\nexit status: 0 "
-          "nothing found, 1 the kernel is wrong, 2 it could not be run\n",
-          &llvm::errs()))
-    return 2;
+  Tool tool(argc, argv, "attn-sim", /*usageStatus=*/2);
+  tool.addValues(schedule);
+  tool.addValues(reads);
+  tool.addValues(writes);
+  tool.addValues(profile);
+  tool.parse(
+      "attn-sim - runs PTX on the CPU and checks what it does\n\nexit "
+      "status: 0 nothing found, 1 the kernel is wrong, 2 it could not be "
+      "run\n",
+      &category, /*withLibraries=*/false);
   Expected<bool> passed = runTool();
   if (!passed) {
     std::string message = llvm::toString(passed.takeError());

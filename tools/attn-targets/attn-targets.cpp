@@ -2,6 +2,7 @@
 
 #include "attn/Target/CycleTable.h"
 #include "attn/Target/FormTable.h"
+#include "attn/Target/Tool.h"
 #include "attn/Target/ToolMain.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -218,18 +219,17 @@ static void printJSON(llvm::raw_ostream &os) {
 }
 
 int main(int argc, char **argv) {
+  Tool tool(argc, argv, "attn-targets");
   cl::OptionCategory category("Output");
   cl::opt<Format> format(
       "format", cl::cat(category), cl::desc("How to print"),
       cl::init(Format::Markdown),
       cl::values(clEnumValN(Format::Markdown, "markdown", "Markdown tables"),
                  clEnumValN(Format::JSON, "json", "JSON")));
-  setVersionPrinter();
-  cl::HideUnrelatedOptions(category);
-  cl::ParseCommandLineOptions(
-      argc, argv,
-      "Prints what is known about the targets, and which instruction form "
-      "needs which PTX version on each of them.\n");
+  tool.addValues(format);
+  tool.parse("attn-targets - what is known about the targets, and which "
+             "instruction form needs which PTX version on each of them\n",
+             &category, /*withLibraries=*/false);
   if (format == Format::JSON)
     printJSON(llvm::outs());
   else

@@ -15,10 +15,13 @@ namespace mlir::attn {
 /// The most bytes of a text (PTX, MLIR, JSON) that is read: 256 MiB.
 constexpr uint64_t kMaxTextBytes = uint64_t(1) << 28;
 
-/// Reads a whole file, of at most `limit` bytes, and of at most kMaxTextBytes
-/// where it is a device or a pipe; "-" is standard input. What
-/// has no end (/dev/zero) is an error like every other file that is too long.
-/// Errors name the path and the reason.
+/// The most bytes that are read of a device, such as a terminal: 16 MiB.
+constexpr uint64_t kMaxDeviceBytes = uint64_t(1) << 24;
+
+/// Reads a whole file, of at most `limit` bytes, of at most kMaxTextBytes where
+/// it is a pipe, and kMaxDeviceBytes where it is a device; "-" is standard
+/// input. What has no end (/dev/zero) is an error like every other file that is
+/// too long. Errors name the path and the reason.
 llvm::Expected<std::string> readFile(llvm::StringRef path,
                                      uint64_t limit = kMaxTextBytes);
 

@@ -1,4 +1,4 @@
-//===- ToolMain.h - What all programs do alike ------------------*- C++ -*-===//
+//===- ToolMain.h - Version and output of programs --------------*- C++ -*-===//
 //
 // The version that the programs and libraries report, and output that is known
 // to have arrived: LLVM's streams end the process where a disk is full.
@@ -13,16 +13,9 @@
 
 namespace mlir::attn {
 
-/// This project's version and LLVM's, such as "0.1.0 (LLVM 22.1.8)". Ends with
-/// a zero byte.
+/// Returns this project's version and LLVM's, such as "0.1.0 (LLVM 22.1.8)".
+/// Ends with a zero byte.
 llvm::StringRef getVersionText();
-
-/// Makes `--version` print `attn` and getVersionText(), and messages have
-/// colours where they should.
-void setVersionPrinter();
-
-/// Keeps the options that exist so far, which are LLVM's own, out of --help.
-void hideOptionsOfLibraries();
 
 /// Writes a whole file, or to standard output for "-". The error is
 /// `cannot write 'PATH': REASON`.

@@ -1,6 +1,7 @@
 //===- Schedule.cpp - The registry of schedules, and sums -----------------===//
 
 #include "attn/Schedule/Core/Schedule.h"
+#include "attn/Support/Suggest.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <mutex>
@@ -113,11 +114,10 @@ llvm::Expected<const Schedule &> attn::lookupSchedule(llvm::StringRef name) {
   for (const Schedule *schedule : getSchedules())
     if (schedule->getName() == name)
       return *schedule;
-  std::string names = llvm::join(
-      llvm::map_range(getSchedules(),
-                      [](const Schedule *s) { return s->getName(); }),
-      ", ");
+  SmallVector<StringRef> known = llvm::map_to_vector(
+      getSchedules(), [](const Schedule *s) { return s->getName(); });
   return llvm::createStringError(
-      llvm::formatv("unknown schedule '{0}', expected one of {1}", name, names)
+      llvm::formatv("unknown schedule '{0}', expected one of {1}{2}", name,
+                    llvm::join(known, ", "), suggest(name, known))
           .str());
 }

@@ -1,6 +1,7 @@
 //===- PlanParameters.cpp - Parameters of plans by name -------------------===//
 
 #include "attn/Dialect/Attn/IR/PlanParameters.h"
+#include "attn/Support/Suggest.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -30,11 +31,11 @@ static PlanField *findField(function_ref<InFlightDiagnostic()> emitError,
                   << "' now";
       return nullptr;
     }
-  InFlightDiagnostic diag = emitError() << "unknown parameter '" << name
-                                        << "' of schedule '" << syntax.schedule
-                                        << "', expected one of ";
-  llvm::interleaveComma(fields, diag,
-                        [&](PlanField &field) { diag << field.getName(); });
+  SmallVector<StringRef> known = llvm::map_to_vector(
+      fields, [](const PlanField &field) { return field.getName(); });
+  emitError() << "unknown parameter '" << name << "' of schedule '"
+              << syntax.schedule << "', expected one of "
+              << llvm::join(known, ", ") << suggest(name, known);
   return nullptr;
 }
 
@@ -42,8 +43,13 @@ static LogicalResult setField(function_ref<InFlightDiagnostic()> emitError,
                               PlanField &field, StringRef value) {
   if (field.read(value))
     return success();
-  return emitError() << "expected " << field.getName() << " to be "
-                     << field.getExpected() << ", got '" << value << "'";
+  std::string expected = field.getExpected();
+  StringRef names = expected;
+  SmallVector<StringRef> known;
+  if (names.consume_front("one of "))
+    names.split(known, ", ");
+  return emitError() << "expected " << field.getName() << " to be " << expected
+                     << ", got '" << value << "'" << suggest(value, known);
 }
 
 LogicalResult attn::setPlanFields(function_ref<InFlightDiagnostic()> emitError,

@@ -2,6 +2,7 @@
 
 #include "attn/Dialect/Attn/IR/Rung.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Support/Suggest.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -27,10 +28,9 @@ std::optional<Rung> attn::symbolizeRung(StringRef name) {
 llvm::Expected<Rung> attn::parseRung(StringRef name) {
   if (std::optional<Rung> rung = symbolizeRung(name))
     return *rung;
-  std::string known =
-      llvm::join(llvm::map_range(getRungs(), stringifyRung), ", ");
-  return llvm::createStringError("expected one of " + known + ", got '" + name +
-                                 "'");
+  SmallVector<StringRef> known = llvm::map_to_vector(getRungs(), stringifyRung);
+  return llvm::createStringError("expected one of " + llvm::join(known, ", ") +
+                                 ", got '" + name + "'" + suggest(name, known));
 }
 
 llvm::ArrayRef<Rung> attn::getRungs() {

@@ -551,10 +551,16 @@ LogicalResult AttnPlanPass::readParameters() {
       allowsSpills = true;
       continue;
     }
-    if (name == "kernel")
+    if (name == "kernel") {
       kernel = value;
-    else
-      parameters.push_back({name, value});
+      continue;
+    }
+    for (const PlanParameter &other : parameters)
+      if (other.name == name && other.value != value)
+        return getOperation().emitError("expected one value of parameter '")
+               << name << "', got '" << other.value << "' and '" << value
+               << "'";
+    parameters.push_back({name, value});
   }
   return success();
 }
