@@ -13,6 +13,7 @@
 #include "Machine/TraceRecorder.h"
 #include "Sanitizer/OpenAccesses.h"
 #include "Sanitizer/ProductRegisters.h"
+#include "Sanitizer/TensorLoads.h"
 #include "WarpExit.h"
 
 using namespace mlir::attn::sim;
@@ -221,6 +222,8 @@ void Turn::step() {
   if (x.active) {
     if (I.touchesLoaded && !warp.order.open.unused.empty())
       noteUse(warp, I);
+    if (I.touchesTensorLoad && !warp.tcgen05.loading.empty())
+      checkTensorLoads(x, I);
     if (I.feedsProduct)
       noteProductWrite(x, I);
     execute(I);

@@ -55,9 +55,13 @@ static Error decodeBranchIndexed(Decoding &c) {
   const Scope::Entry *entry = c.d.lookup(c.ast.ops[1].name);
   if (!entry || entry->kind != Scope::Entry::Targets)
     return c.error("expected a list of branch targets");
-  auto *list = c.makeAux<std::vector<uint32_t>>();
-  for (StringRef label : *entry->targets)
-    c.d.fixups.push_back({0, label, c.d.scope, c.ast.line, list});
+  std::vector<uint32_t> *&list = c.d.targetLists[entry->targets];
+  if (!list) {
+    list = c.makeAux<std::vector<uint32_t>>();
+    for (StringRef label : *entry->targets)
+      c.d.fixups.push_back({0, label, entry->scope, c.ast.line, list});
+  }
+  c.inst.aux = list;
   return c.set(execBranchIndexed, InstClass::Branch);
 }
 

@@ -200,6 +200,9 @@ struct Tcgen05State {
     uint32_t pc, epoch, registers;
   };
   std::deque<PendingLoad> pendingLoads;
+  /// Without assumption A3: the instructions of loads that no wait::ld has
+  /// waited for.
+  llvm::SmallVector<uint32_t, 4> loading;
 };
 
 struct Warp {
