@@ -196,7 +196,7 @@ void execAtomic(Exec &x, const Inst &I) {
       at.data += i * o.bytes;
       if (at.valid)
         at.valid += i * o.bytes;
-      uint64_t old = 0;
+      uint64_t old = 0, now = 0;
       std::memcpy(&old, at.data, o.bytes);
       uint64_t v = x.read(value[i], lane);
       if (o.bytes < 8)
@@ -209,6 +209,8 @@ void execAtomic(Exec &x, const Inst &I) {
       } else {
         applyAtomic(o.op, o.type, v, isDefined, o.bytes, at.data, at.valid);
       }
+      std::memcpy(&now, at.data, o.bytes);
+      x.cluster.writes += now != old;
       if (o.returns)
         x.write(I.ops[i], lane, old);
     }
@@ -263,6 +265,7 @@ void execAtomicWide(Exec &x, const Inst &I) {
       if (ref.valid)
         std::memset(ref.valid, isDefined, 16);
     }
+    x.cluster.writes += std::memcmp(old.data(), ref.data, 16) != 0;
     std::memcpy(lanesOf(I.ops[0]), old.data(), 16);
     publishStrong(x, o.semantics, ref);
   });

@@ -120,8 +120,10 @@ static void execLocalCopy(Exec &x, const Inst &I) {
   uint32_t to = I.imm, from = I.imm2, bytes = I.flags;
   uint64_t stride = x.machine.program.localBytes;
   forLanes(x.active, [&](unsigned lane) {
-    std::memcpy(&x.warp->local.bytes[lane * stride + to],
-                &x.warp->local.bytes[lane * stride + from], bytes);
+    uint8_t *target = &x.warp->local.bytes[lane * stride + to];
+    const uint8_t *source = &x.warp->local.bytes[lane * stride + from];
+    x.cluster.writes += std::memcmp(target, source, bytes) != 0;
+    std::memcpy(target, source, bytes);
     std::memcpy(&x.warp->local.valid[lane * stride + to],
                 &x.warp->local.valid[lane * stride + from], bytes);
   });

@@ -102,7 +102,7 @@ void execStore(Exec &x, const Inst &I) {
   uint8_t flags = o.semantics.strong ? Stamp::Strong : 0;
   TrafficCounter traffic(total);
   Space seen = o.space;
-  bool ok = true;
+  bool ok = true, changes = false;
   forLanes(x.active, [&](unsigned lane) {
     if (!ok)
       return;
@@ -127,6 +127,7 @@ void execStore(Exec &x, const Inst &I) {
              std::all_of(ref.valid + i * o.bytes, ref.valid + (i + 1) * o.bytes,
                          [](uint8_t b) { return b; });
     }
+    changes |= !same;
     track(x, ref, total, true, same ? uint8_t(flags | Stamp::SameValue) : flags,
           lane);
     for (unsigned i = 0; i < o.count; ++i) {
@@ -152,6 +153,7 @@ void execStore(Exec &x, const Inst &I) {
     if (o.semantics.strong)
       publishStrong(x, o.semantics, ref);
   });
+  x.cluster.writes += changes;
   if (!ok)
     return;
   traffic.finishStore(x, seen, "st.shared");

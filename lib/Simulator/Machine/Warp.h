@@ -205,6 +205,14 @@ struct Tcgen05State {
   llvm::SmallVector<uint32_t, 4> loading;
 };
 
+/// Where a warp has been (LoopWatch.h).
+struct WarpMark {
+  llvm::SmallVector<Split, 4> splits;
+  std::pair<uint64_t, uint64_t> state; ///< hash of the registers
+  uint32_t turns = 0;
+  bool repeats = false; ///< has been there again
+};
+
 struct Warp {
   Cta *cta = nullptr;
   uint32_t id = 0;    ///< in the CTA
@@ -227,6 +235,7 @@ struct Warp {
   Stream mma; ///< wgmma, or tcgen05 operations of this warp
   WgmmaState wgmma;
   Tcgen05State tcgen05;
+  WarpMark mark;
 
   bool done() const { return splits.empty(); }
 };

@@ -19,5 +19,6 @@ RegisterUses::RegisterUses(const ProgramImpl &program)
     count = sum += count;
   uses.resize(sum);
   // From the end of each list to its start.
-  forOperands([&](uint32_t meta, uint32_t inst) { uses[--first[meta]] = inst; });
+  forOperands(
+      [&](uint32_t meta, uint32_t inst) { uses[--first[meta]] = inst; });
 }

@@ -1,4 +1,5 @@
-//===- RegisterUses.h - Which instructions have a register -------*- C++ -*-===//
+//===- RegisterUses.h - Which instructions have a register -------*- C++
+//-*-===//
 
 #ifndef ATTN_LIB_SIMULATOR_PTX_REGISTERUSES_H
 #define ATTN_LIB_SIMULATOR_PTX_REGISTERUSES_H
@@ -13,7 +14,8 @@ public:
   explicit RegisterUses(const ProgramImpl &program);
   /// Indices into ProgramImpl::code, by the number of the register.
   llvm::ArrayRef<uint32_t> get(uint32_t meta) const {
-    return llvm::ArrayRef(uses).slice(first[meta], first[meta + 1] - first[meta]);
+    return llvm::ArrayRef(uses).slice(first[meta],
+                                      first[meta + 1] - first[meta]);
   }
 
 private:

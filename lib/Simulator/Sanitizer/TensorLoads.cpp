@@ -9,12 +9,11 @@ void mlir::attn::sim::checkTensorLoads(Exec &x, const Inst &I) {
   auto touches = [&](uint32_t pc) {
     const Inst &load = x.machine.program.code[pc];
     llvm::ArrayRef<Operand> loaded(load.ops + 1, load.numOps - 1);
-    return llvm::any_of(
-        llvm::ArrayRef(I.ops, I.numOps), [&](const Operand &o) {
-          return o.meta && llvm::any_of(loaded, [&](const Operand &l) {
-                   return l.meta == o.meta;
-                 });
-        });
+    return llvm::any_of(llvm::ArrayRef(I.ops, I.numOps), [&](const Operand &o) {
+      return o.meta && llvm::any_of(loaded, [&](const Operand &l) {
+               return l.meta == o.meta;
+             });
+    });
   };
   auto &loading = x.warp->tcgen05.loading;
   auto found = llvm::find_if(loading, touches);

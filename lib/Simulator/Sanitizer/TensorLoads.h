@@ -1,4 +1,5 @@
-//===- TensorLoads.h - Registers that tcgen05.ld may still write -*- C++ -*-===//
+//===- TensorLoads.h - Registers that tcgen05.ld may still write -*- C++
+//-*-===//
 
 #ifndef ATTN_LIB_SIMULATOR_SANITIZER_TENSORLOADS_H
 #define ATTN_LIB_SIMULATOR_SANITIZER_TENSORLOADS_H

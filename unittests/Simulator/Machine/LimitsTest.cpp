@@ -57,11 +57,13 @@ TEST(Limits, Variables) {
               HasSubstr("expected 'x' to have"));
   LaunchConfig config;
   config.memoryLimit = 100000;
-  EXPECT_EQ(errorOf("", config, ".global .b8 x[30000];\n.global .b8 y[20000];\n"),
-            "");
-  EXPECT_EQ(errorOf("", config, ".global .b8 x[30000];\n.global .b8 y[20001];\n"),
-            "expected variables of the module that fit into 97.7 KiB of "
-            "memory, got 97.7 KiB with 'y'");
+  EXPECT_EQ(
+      errorOf("", config, ".global .b8 x[30000];\n.global .b8 y[20000];\n"),
+      "");
+  EXPECT_EQ(
+      errorOf("", config, ".global .b8 x[30000];\n.global .b8 y[20001];\n"),
+      "expected variables of the module that fit into 97.7 KiB of "
+      "memory, got 97.7 KiB with 'y'");
   EXPECT_THAT(errorOf("", {}, ".global .b8 x[1000000000000];\n"),
               HasSubstr("of memory, got 1.8 TiB with 'x'"));
 }
@@ -83,9 +85,10 @@ TEST(Limits, RegistersOfAllThreads) {
   config.threads = 1;
   config.memoryLimit = 64 * 1024 * 1024;
   EXPECT_EQ(errorOf(".reg .b32 %x<10000>;\n", config), "");
-  EXPECT_THAT(errorOf(".reg .b32 %x<100000>;\n", config),
-              HasSubstr("expected registers of the CTAs that run at once to "
-                        "fit into 64.0 MiB, got 440.8 MiB with 100284 registers"));
+  EXPECT_THAT(
+      errorOf(".reg .b32 %x<100000>;\n", config),
+      HasSubstr("expected registers of the CTAs that run at once to "
+                "fit into 64.0 MiB, got 440.8 MiB with 100284 registers"));
 }
 
 TEST(Limits, Parameters) {

@@ -61,8 +61,8 @@ std::vector<Row> readTable() {
         std::vector<StringRef> words = splitOf(each.trim(), " ");
         EXPECT_EQ(words.size(), 4u) << row.text;
         if (words.size() == 4)
-          row.accesses.push_back({words[0].str(), words[1].str(),
-                                  words[2].str(), words[3].str()});
+          row.accesses.push_back(
+              {words[0].str(), words[1].str(), words[2].str(), words[3].str()});
       }
     for (StringRef each : splitOf(settings, " ")) {
       auto [name, value] = each.split('=');
@@ -140,7 +140,8 @@ enum class Moment {
 /// Kernels around one access of one form.
 class Kernel {
 public:
-  Kernel(const Form &form, const Row &row, const FormAccess &access, bool isRemote)
+  Kernel(const Form &form, const Row &row, const FormAccess &access,
+         bool isRemote)
       : form(form), row(row), access(access), isRemote(isRemote) {}
 
   std::string build(Moment moment, bool touchWrites);
@@ -209,7 +210,8 @@ std::string Kernel::prologue(Moment moment) {
       "setp.eq.u32 %u0, %v0, 0;\nsetp.lt.u32 %u1, %v0, 32;\n"
       "setp.eq.u32 %u2, %v0, 128;\nsetp.lt.u32 %u4, %v0, 128;\n"
       "mov.u32 %v2, %cluster_ctarank;\nsetp.eq.u32 %u3, %v2, 0;\n"
-      "mov.u32 %v40, 0;\nmov.u32 %v43, 1234;\nshl.b32 %v41, %v0, 4;\nadd.u32 %v41, %v41, %v1;\n"
+      "mov.u32 %v40, 0;\nmov.u32 %v43, 1234;\nshl.b32 %v41, %v0, 4;\nadd.u32 "
+      "%v41, %v41, %v1;\n"
       "add.u32 %v42, %v1, 17408;\n"
       "{\nZ: st.shared.v4.b32 [%v41], {%v40, %v40, %v40, %v40};\n"
       "add.u32 %v41, %v41, 2560;\nsetp.lt.u32 %u6, %v41, %v42;\n"
@@ -251,9 +253,9 @@ std::string Kernel::setAddress(const FormAccess &a, unsigned index,
     return "add.u32 %v20, %v10, " + std::to_string(64 * index) + ";\n" +
            (ofConflict ? "" : move("%v20"));
   if (a.space == "map" || a.space == "mapped" || a.space == "global") {
-    unsigned offset = a.space == "global"                   ? AreaBytes * index
+    unsigned offset = a.space == "global"                 ? AreaBytes * index
                       : a.space == "mapped" && ofConflict ? MappedAt
-                                                            : MapAt;
+                                                          : MapAt;
     return "add.u64 " + (ofConflict ? "%w20" : reg) + ", %w0, " +
            std::to_string(offset) + ";\n";
   }
@@ -263,8 +265,8 @@ std::string Kernel::setAddress(const FormAccess &a, unsigned index,
   if (!StringRef(a.operand).starts_with("[")) {
     // Without a swizzle: halves of K 128 bytes apart, groups of rows 256.
     bool isBlackwell = !form.isOfWarpgroup();
-    uint64_t fixed = uint64_t(8) << 16 | uint64_t(16) << 32 |
-                     uint64_t(isBlackwell) << 46;
+    uint64_t fixed =
+        uint64_t(8) << 16 | uint64_t(16) << 32 | uint64_t(isBlackwell) << 46;
     return s + "and.b32 %v20, %v20, 0xffffff;\nshr.u32 %v20, %v20, 4;\n" +
            move("%v20") + "or.b64 " + reg + ", " + reg + ", " +
            std::to_string(fixed) + ";\n";
@@ -273,8 +275,7 @@ std::string Kernel::setAddress(const FormAccess &a, unsigned index,
     return s + "mapa.shared::cluster.u32 %v20, %v20, " +
            (isRemote ? "1" : "%v2") + ";\n" + move("%v20");
   if (isWide && !form.has(".shared"))
-    return s + "cvt.u64.u32 %w21, %v20;\ncvta.shared.u64 " + reg +
-           ", %w21;\n";
+    return s + "cvt.u64.u32 %w21, %v20;\ncvta.shared.u64 " + reg + ", %w21;\n";
   return s + move("%v20");
 }
 
@@ -306,13 +307,13 @@ std::string Kernel::touch(bool writes, StringRef predicate) {
     return touched + ".sync.aligned.32x32b.x1.b32 " +
            (writes ? "[%v20], {%v0};\n" : "{%v30}, [%v20];\n");
   }
-  bool isGlobal = access.space == "global" || StringRef(access.space)
-                                                  .starts_with("map");
+  bool isGlobal =
+      access.space == "global" || StringRef(access.space).starts_with("map");
   std::string space = isGlobal ? ".global" : ".shared";
   touched = (writes ? "st" : "ld") + space;
   std::string where = isGlobal ? "[%w20]" : "[%v20]";
-  return at + touched + ".b32 " + (writes ? where + ", %v43" : "%v30, " + where) +
-         ";\n";
+  return at + touched + ".b32 " +
+         (writes ? where + ", %v43" : "%v30, " + where) + ";\n";
 }
 
 /// Waits for the access; a weak wait promises less.
@@ -390,8 +391,8 @@ std::string Kernel::build(Moment moment, bool writes) {
     s += touch(writes, "@%u0 ");
   s += "C:\n" + meet();
   if (isLate && !isFlying)
-    s += (ofPeer ? "@%u3 bra D;\n" : "@!%u3 bra D;\n") + touch(writes, "@%u2 ") +
-         "D:\n";
+    s += (ofPeer ? "@%u3 bra D;\n" : "@!%u3 bra D;\n") +
+         touch(writes, "@%u2 ") + "D:\n";
   if (isLate && isFlying && isRemote && !ofPeer)
     s += "@!%u3 bra D;\n" + touch(writes, "@%u0 ") + "D:\n";
   std::string group = form.isOfPair() ? "cta_group::2" : "cta_group::1";
@@ -399,11 +400,11 @@ std::string Kernel::build(Moment moment, bool writes) {
     s += "@!%u1 bra E;\n";
     if (access.space == "tensor")
       s += "tcgen05.wait::ld.sync.aligned;\ntcgen05.wait::st.sync.aligned;\n";
-    s += form.has("tcgen05.alloc")
-             ? "@!%u3 bra E;\nmov.u32 %v10, 0;\ntcgen05.dealloc." + group +
-                   ".sync.aligned.b32 %v10, 32;\nE:\n"
-             : "tcgen05.dealloc." + group +
-                   ".sync.aligned.b32 %v10, 512;\nE:\n";
+    s +=
+        form.has("tcgen05.alloc")
+            ? "@!%u3 bra E;\nmov.u32 %v10, 0;\ntcgen05.dealloc." + group +
+                  ".sync.aligned.b32 %v10, 32;\nE:\n"
+            : "tcgen05.dealloc." + group + ".sync.aligned.b32 %v10, 512;\nE:\n";
   }
   return s;
 }
@@ -572,7 +573,6 @@ TEST(Accesses, RunUntilTheyAreAwaited) {
         });
         if (sends)
           checkAccess(form, used, which, true);
-
       }
     }
   }
