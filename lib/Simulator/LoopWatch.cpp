@@ -91,8 +91,8 @@ uint64_t LoopWatch::countEffects(Effect effect) const {
 static llvm::XXH128_hash_t hashState(const Warp &warp) {
   const Machine &m = *warp.cta->cluster->machine;
   auto hash = [](const uint32_t *words, size_t count) {
-    return llvm::xxh3_128bits(llvm::ArrayRef(
-        reinterpret_cast<const uint8_t *>(words), 4 * count));
+    return llvm::xxh3_128bits(
+        llvm::ArrayRef(reinterpret_cast<const uint8_t *>(words), 4 * count));
   };
   llvm::XXH128_hash_t state = hash(warp.file.words, m.program.regWords);
   if (!warp.returnPC.empty()) {
@@ -169,6 +169,12 @@ bool LoopWatch::allRepeat() const {
 }
 
 bool LoopWatch::repeats(Warp &warp) {
+  // Of those that look at mbarriers in vain there is another report, when all
+  // do that.
+  bool polls = llvm::any_of(
+      warp.splits, [](const Split &s) { return s.block == BlockKind::None; });
+  if (polls && isWaiting(warp))
+    return false;
   ++turns;
   if (turns >= nextOpening) {
     nextOpening = 2 * turns;
@@ -176,22 +182,30 @@ bool LoopWatch::repeats(Warp &warp) {
     open();
     return false;
   }
-  if (!isOpen || warp.mark.repeats || !isSame(warp))
+  if (!isOpen || !comesBack(warp))
     return false;
-  // Of loops that do get on the state is hashed in few turns.
-  constexpr unsigned freeComparisons = 256, turnsPerComparison = 32;
-  if (comparisons > freeComparisons + (turns - opened) / turnsPerComparison)
-    return false;
-  ++comparisons;
-  llvm::XXH128_hash_t state = hashState(warp);
-  if (warp.mark.state != std::make_pair(state.low64, state.high64))
-    return false;
-  warp.mark.repeats = true;
   if (countEffects(Effect::Other) != others) {
     isOpen = false;
     return false;
   }
   return allRepeat();
+}
+
+/// Whether the warp has come back to the state that was kept, if it is time to
+/// look: the state of loops that do get on is hashed in few turns.
+bool LoopWatch::comesBack(Warp &warp) {
+  constexpr unsigned freeComparisons = 256, turnsPerComparison = 32;
+  // Others may have come to where they wait since.
+  if (warp.mark.repeats)
+    return turns % turnsPerComparison == 0;
+  if (!isSame(warp) ||
+      comparisons > freeComparisons + (turns - opened) / turnsPerComparison)
+    return false;
+  ++comparisons;
+  llvm::XXH128_hash_t state = hashState(warp);
+  warp.mark.repeats =
+      warp.mark.state == std::make_pair(state.low64, state.high64);
+  return warp.mark.repeats;
 }
 
 std::string LoopWatch::describeLines() const {

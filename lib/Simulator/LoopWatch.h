@@ -47,6 +47,7 @@ private:
   /// What has been executed since then.
   std::string describeLines() const;
   bool isSame(const Warp &warp) const;
+  bool comesBack(Warp &warp);
   /// How many times what has an effect was executed, and memory changed.
   uint64_t countEffects(Effect effect) const;
   bool allRepeat() const;
