@@ -2,7 +2,7 @@
 """Writes docs/SimulatorCoverage.md: which unit test executes which PTX form.
 
 The forms are those of unittests/Simulator/Inputs/forms.txt, what qualifiers do
-is in qualifiers.txt beside it. The unit tests say
+is in qualifiers.txt beside it, what they do to memory in accesses.txt. The unit tests say
 what they execute when ATTN_SIM_RECORD names a file.
 
 usage: scripts/sim-coverage.py [--check] [--ptxas PTXAS] TEST-BINARY
@@ -21,6 +21,7 @@ CONTROL = {"bra", "brx", "ret", "brkpt"}
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FORMS = ROOT / "unittests/Simulator/Inputs/forms.txt"
 QUALIFIERS = ROOT / "unittests/Simulator/Inputs/qualifiers.txt"
+ACCESSES = ROOT / "unittests/Simulator/Inputs/accesses.txt"
 PAGE = ROOT / "docs/SimulatorCoverage.md"
 HEADER = """\
 # Instruction forms of the simulator
@@ -46,6 +47,38 @@ NO_EFFECTS = """
 | instruction | qualifiers | reason |
 |---|---|---|
 """
+MEMORY = """
+## What is read and written, and until when
+
+`Accesses.RunUntilTheyAreAwaited` makes kernels of each line: one that touches the memory while the access may still run,
+which is a race, and one that waits as the line says. `Accesses.EveryFormHasALine` asks for a line for each form with an
+operand in memory. Operands count from 0 in the order of their brackets; a register names a descriptor, or what is in
+brackets.
+
+| forms | operand | is | in | until |
+|---|---|---|---|---|
+"""
+SPACES = {
+    "any": "memory at a generic address",
+    "cluster": "shared memory of the cluster",
+    "global": "global memory",
+    "map": "the tensor map",
+    "mapped": "the tensor",
+    "shared": "shared memory",
+    "tensor": "tensor memory",
+}
+UNTIL = {
+    "bytes": "its bytes complete the mbarrier's phase",
+    "commit": "`tcgen05.commit` completes the mbarrier's phase",
+    "end": "the kernel ends",
+    "group": "`cp.async.wait_group`, or the mbarrier of `cp.async.mbarrier.arrive`",
+    "issue": "its thread goes on",
+    "loads": "`tcgen05.wait::ld` (A3: a register is used)",
+    "products": "`wgmma.wait_group`",
+    "reads": "`cp.async.bulk.wait_group.read`",
+    "stores": "`cp.async.bulk.wait_group`",
+    "tensor-stores": "`tcgen05.wait::st`",
+}
 
 
 def expand(text):
@@ -128,7 +161,22 @@ def make_page(found):
         status = "refused" if refused else f"{executed} of {len(forms)}"
         text = " ; ".join(part.split(" ")[0] for part in form.split(" ; ")).replace("|", "\\|")
         out.append(f"| `{text}` | {chip} | {status} | {'' if refused else shown} |")
-    return "\n".join(out) + "\n" + make_qualifiers(), untested
+    return "\n".join(out) + "\n" + make_accesses() + make_qualifiers(), untested
+
+
+def make_accesses():
+    """The table of accesses, from the lines of accesses.txt."""
+    roles = {"read": "read", "write": "written", "update": "read and written"}
+    table = MEMORY
+    for line in ACCESSES.read_text(encoding="utf-8").splitlines():
+        if line.startswith("#") or not line:
+            continue
+        forms, accesses, _ = (each.strip() for each in line.split("|"))
+        for access in [] if accesses == "none" else accesses.split(";"):
+            role, space, until, operand = access.split()
+            if role != "object":
+                table += f"| `{forms}` | `{operand}` | {roles[role]} | {SPACES[space]} | {UNTIL[until]} |\n"
+    return table
 
 
 def make_qualifiers():

@@ -3,6 +3,7 @@
 #include "Scheduler.h"
 #include "Async/CpAsync.h"
 #include "Deadlock.h"
+#include "LoopWatch.h"
 #include "Machine/ClusterSetup.h"
 #include "Machine/TraceRecorder.h"
 #include "WarpReplay.h"
@@ -42,11 +43,48 @@ bool mlir::attn::sim::completeEngineOp(Cluster &cluster, bool random) {
   op->complete(cluster);
   if (recorder)
     recorder->ended(*op, cluster, before);
+  ++cluster.writes;
   cluster.advance();
   return true;
 }
 
-bool Scheduler::step(Cluster &cluster) {
+/// Finishes the oldest cp.async of a warp; false when none is in flight.
+static bool completeOldestCpAsync(Exec &x) {
+  for (Warp *warp : x.cluster.warps)
+    if (!warp->cpAsync.ops.empty()) {
+      x.warp = warp;
+      x.cta = warp->cta;
+      completeCpAsync(x, *warp, warp->cpAsync.ops.front());
+      ++x.cluster.writes;
+      x.cluster.advance();
+      return true;
+    }
+  return false;
+}
+
+bool Scheduler::endLoops(LoopWatch &watch, Cluster &cluster, Warp &warp) {
+  bool random = machine.config.schedule == Schedule::Random;
+  // What is in flight completes when no warp can do anything else.
+  for (Cluster *each : watch.getClusters()) {
+    Exec x(machine, *each);
+    if (completeEngineOp(*each, random) || completeOldestCpAsync(x))
+      return watch.restart(/*isOnlyTry=*/false);
+  }
+  // A satisfied wait may have been told that it is not.
+  bool polls = false;
+  for (Cluster *each : watch.getClusters())
+    for (Warp *w : each->warps)
+      for (Split &s : w->splits)
+        polls |= std::exchange(s.pollProgress, 0) != 0;
+  if (polls && watch.restart(/*isOnlyTry=*/true))
+    return true;
+  Exec x(machine, cluster);
+  watch.report(x, warp);
+  machine.stop = true;
+  return false;
+}
+
+bool Scheduler::step(Cluster &cluster, LoopWatch &watch) {
   size_t n = cluster.warps.size();
   bool random = machine.config.schedule == Schedule::Random;
   Exec x(machine, cluster);
@@ -78,15 +116,8 @@ bool Scheduler::step(Cluster &cluster) {
   if (!chosen) {
     if (completeEngineOp(cluster, random))
       return true;
-    for (Warp *warp : cluster.warps)
-      if (!warp->cpAsync.ops.empty()) {
-        x.warp = warp;
-        x.cta = warp->cta;
-        CpAsyncOp &op = warp->cpAsync.ops.front();
-        completeCpAsync(x, *warp, op);
-        cluster.advance();
-        return true;
-      }
+    if (completeOldestCpAsync(x))
+      return true;
     if (!spinning || ++cluster.idleRounds > 64) {
       reportDeadlock(cluster);
       machine.stop = true;
@@ -116,7 +147,14 @@ bool Scheduler::step(Cluster &cluster) {
     machine.stop = true;
     return false;
   }
-  return true;
+  return !watch.repeats(*chosen) || endLoops(watch, cluster, *chosen);
+}
+
+void Scheduler::runToEnd(Cluster &cluster) {
+  LoopWatch watch(machine);
+  watch.add(cluster);
+  while (!machine.stop && step(cluster, watch))
+    tick(cluster, watch);
 }
 
 void Scheduler::finish(Cluster &cluster) {
@@ -131,15 +169,24 @@ double Scheduler::getFraction() const {
   return std::min(done, 1.0);
 }
 
-void Scheduler::tick(Cluster &cluster) {
+void Scheduler::tick(Cluster &cluster, LoopWatch &watch) {
   if (!machine.config.progress)
     return;
   uint64_t stores =
       cluster.counters.globalStoreBytes + cluster.counters.bulkStoreBytes;
   if (stores != cluster.reportedStores)
     storedBytes += stores - std::exchange(cluster.reportedStores, stores);
-  if (std::this_thread::get_id() == caller)
+  if (std::this_thread::get_id() == caller) {
+    std::string lines = watch.takeLines();
+    double ofLimit = double(cluster.steps) / machine.config.stepLimit /
+                     double(cluster.ctas.size());
+    // Early on anything may still happen.
+    if (!lines.empty() && ofLimit >= 0.01)
+      machine.config.progress->setDetail(
+          llvm::formatv("{0} repeat, {1} % of the step limit", lines,
+                        unsigned(100 * ofLimit)));
     machine.config.progress->update(getFraction());
+  }
   if (machine.config.progress->isStopped())
     machine.stop = true;
 }
@@ -176,6 +223,7 @@ private:
 /// CTAs may wait for each other, so all that fit are resident at once.
 void Scheduler::runInterleaved(uint32_t total) {
   std::vector<std::unique_ptr<Cluster>> resident;
+  LoopWatch watch(machine);
   Turns turns(machine.config, total);
   // Work stealing is only seen when not everything fits.
   size_t limit = std::max(1u, machine.config.residentClusters);
@@ -187,19 +235,21 @@ void Scheduler::runInterleaved(uint32_t total) {
             : (total + 1) / 2);
   while (!machine.stop && (machine.nextCluster < total || !resident.empty())) {
     while (machine.nextCluster < total && resident.size() < limit)
-      resident.push_back(createCluster(machine, machine.nextCluster++));
+      watch.add(*resident.emplace_back(
+          createCluster(machine, machine.nextCluster++)));
     turns.startRound();
     for (size_t i = 0; i < resident.size() && !machine.stop;) {
       bool more = true;
       unsigned steps = turns.take(*resident[i]);
       for (unsigned k = 0; k < steps && more && !machine.stop; ++k)
-        more = step(*resident[i]);
-      tick(*resident[i]);
+        more = step(*resident[i], watch);
+      tick(*resident[i], watch);
       if (more) {
         ++i;
         continue;
       }
       finish(*resident[i]);
+      watch.remove(*resident[i]);
       resident.erase(resident.begin() + i);
     }
   }
@@ -210,8 +260,7 @@ void Scheduler::runInterleaved(uint32_t total) {
 void Scheduler::runInOrder(uint32_t total) {
   for (uint32_t index = 0; index < total && !machine.stop; ++index) {
     std::unique_ptr<Cluster> cluster = createCluster(machine, index);
-    while (!machine.stop && step(*cluster))
-      tick(*cluster);
+    runToEnd(*cluster);
     finish(*cluster);
   }
 }
@@ -231,11 +280,11 @@ void Scheduler::runReplay() {
   std::unique_ptr<Cluster> cluster =
       createCluster(machine, id[0] + machine.clusters[0] *
                                          (id[1] + machine.clusters[1] * id[2]));
+  LoopWatch watch(machine);
   while (!machine.stop && cluster->replayed < machine.config.replay.size() &&
          replayTurn(machine, *cluster))
-    tick(*cluster);
-  while (!machine.stop && step(*cluster))
-    tick(*cluster);
+    tick(*cluster, watch);
+  runToEnd(*cluster);
   finish(*cluster);
 }
 
@@ -248,8 +297,7 @@ void Scheduler::runParallel(uint32_t total, unsigned threads) {
       if (index >= total)
         break;
       std::unique_ptr<Cluster> cluster = createCluster(machine, index);
-      while (!machine.stop && step(*cluster))
-        tick(*cluster);
+      runToEnd(*cluster);
       finish(*cluster);
     }
   };

@@ -14,6 +14,8 @@
 
 namespace mlir::attn::sim {
 
+class LoopWatch;
+
 /// Runs one launch.
 class Scheduler {
 public:
@@ -32,10 +34,15 @@ private:
   /// The cluster of LaunchConfig::replay alone.
   void runReplay();
   /// Advances one warp or engine operation; false when all is done.
-  bool step(Cluster &cluster);
+  bool step(Cluster &cluster, LoopWatch &watch);
+  /// The whole cluster, by itself.
+  void runToEnd(Cluster &cluster);
+  /// All warps that can run are in loops that do not end by themselves: does
+  /// what may end them. False when there is nothing left.
+  bool endLoops(LoopWatch &watch, Cluster &cluster, Warp &warp);
   void finish(Cluster &cluster);
   /// Looks whether the launch is to stop, and says how far it is.
-  void tick(Cluster &cluster);
+  void tick(Cluster &cluster, LoopWatch &watch);
   double getFraction() const;
 };
 

@@ -74,16 +74,20 @@ static Error placeGlobals(Machine &machine, const ProgramImpl &program,
   return Error::success();
 }
 
-/// That the local memory of all CTAs that run at once fits into the host's.
-static Error checkLocalMemory(const Machine &machine, uint64_t ctas,
-                              uint64_t clusters) {
+/// Clusters of a launch that are there at the same time.
+static uint64_t countAtOnce(const Machine &machine, uint64_t clusters) {
   const LaunchConfig &config = machine.config;
   uint64_t atOnce = machine.program.communicates ? config.residentClusters
                     : config.threads ? config.threads
                                      : std::thread::hardware_concurrency();
-  atOnce = std::max<uint64_t>(std::min(atOnce, clusters), 1);
-  uint64_t bytes =
-      atOnce * ctas * machine.warpsPerCta * 32 * machine.program.localBytes * 2;
+  return std::max<uint64_t>(std::min(atOnce, clusters), 1);
+}
+
+/// That the local memory of all CTAs that run at once fits into the host's.
+static Error checkLocalMemory(const Machine &machine, uint64_t ctas,
+                              uint64_t clusters) {
+  uint64_t bytes = countAtOnce(machine, clusters) * ctas * machine.warpsPerCta *
+                   32 * machine.program.localBytes * 2;
   if (bytes <= machine.memoryLimit)
     return Error::success();
   return fail(
@@ -91,6 +95,23 @@ static Error checkLocalMemory(const Machine &machine, uint64_t ctas,
       mlir::attn::formatBytes(machine.memoryLimit) + ", got " +
       mlir::attn::formatBytes(bytes) + " with " +
       llvm::Twine(machine.program.localBytes) + " bytes a thread");
+}
+
+/// That registers fit: the file of a CTA, of which what is used takes memory,
+/// and what says of each register of all CTAs at once whether it is defined.
+static Error checkRegisters(const Machine &machine, uint64_t ctas,
+                            uint64_t clusters) {
+  uint64_t registers = machine.program.regMetas;
+  uint64_t file = (machine.program.regWords + 4 * registers) * 4;
+  uint64_t bytes =
+      machine.warpsPerCta *
+      std::max(file, countAtOnce(machine, clusters) * ctas * registers * 8);
+  if (bytes <= machine.memoryLimit)
+    return Error::success();
+  return fail("expected registers of the CTAs that run at once to fit into " +
+              mlir::attn::formatBytes(machine.memoryLimit) + ", got " +
+              mlir::attn::formatBytes(bytes) + " with " +
+              llvm::Twine(registers) + " registers");
 }
 
 Expected<RunReport> mlir::attn::sim::run(const Program &program, Memory &memory,
@@ -169,6 +190,8 @@ Expected<RunReport> mlir::attn::sim::run(const Program &program, Memory &memory,
   machine.threadsPerCta = threads;
   machine.warpsPerCta = (threads + 31) / 32;
   if (Error e = checkLocalMemory(machine, ctas, total))
+    return std::move(e);
+  if (Error e = checkRegisters(machine, ctas, total))
     return std::move(e);
   if (Error e = placeGlobals(machine, impl, memory))
     return std::move(e);

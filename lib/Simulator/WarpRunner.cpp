@@ -13,6 +13,7 @@
 #include "Machine/TraceRecorder.h"
 #include "Sanitizer/OpenAccesses.h"
 #include "Sanitizer/ProductRegisters.h"
+#include "Sanitizer/TensorLoads.h"
 #include "WarpExit.h"
 
 using namespace mlir::attn::sim;
@@ -30,27 +31,29 @@ static void exitLanes(Exec &x, Split &split, uint32_t lanes) {
   exitAtBarriers(warp);
 }
 
+/// The lowest split that can do something new, or with `rotate` one of the
+/// others, which take turns.
 static unsigned pickSplit(Warp &warp, bool rotate) {
-  unsigned best = ~0u, other = ~0u;
+  auto isStuck = [&](const Split &s) {
+    return s.pollProgress == warp.cta->cluster->progress;
+  };
+  unsigned best = ~0u, runnable = 0;
   for (unsigned i = 0; i < warp.splits.size(); ++i) {
     const Split &s = warp.splits[i];
     if (s.block != BlockKind::None)
       continue;
-    bool stuck = s.pollProgress == warp.cta->cluster->progress;
-    if (best == ~0u) {
+    ++runnable;
+    if (best == ~0u || (isStuck(s) != isStuck(warp.splits[best])
+                            ? isStuck(warp.splits[best])
+                            : s.pc < warp.splits[best].pc))
       best = i;
-      continue;
-    }
-    const Split &b = warp.splits[best];
-    bool bestStuck = b.pollProgress == warp.cta->cluster->progress;
-    if (stuck != bestStuck ? bestStuck : s.pc < b.pc) {
-      other = best;
-      best = i;
-    } else {
-      other = i;
-    }
   }
-  return rotate && other != ~0u ? other : best;
+  if (!rotate || runnable < 2)
+    return best;
+  unsigned skip = warp.quantumCount / 4 % (runnable - 1);
+  for (unsigned i = 0;; ++i)
+    if (i != best && warp.splits[i].block == BlockKind::None && skip-- == 0)
+      return i;
 }
 
 namespace {
@@ -221,6 +224,8 @@ void Turn::step() {
   if (x.active) {
     if (I.touchesLoaded && !warp.order.open.unused.empty())
       noteUse(warp, I);
+    if (I.touchesTensorLoad && !warp.tcgen05.loading.empty())
+      checkTensorLoads(x, I);
     if (I.feedsProduct)
       noteProductWrite(x, I);
     execute(I);

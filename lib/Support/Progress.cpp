@@ -25,6 +25,8 @@ bool ProgressMeter::begin(const llvm::Twine &name, double seconds,
   phase = name.str();
   expected = seconds;
   after = behind;
+  detail.clear();
+  furthest = -1;
   started = Clock::now();
   return report(0);
 }
@@ -47,12 +49,20 @@ bool ProgressMeter::report(double fraction) {
     left = elapsed * (1 - fraction) / fraction;
   else if (expected > elapsed)
     left = expected - elapsed;
+  // An estimate that is over says nothing: what ends soon gets on.
+  if (fraction > furthest) {
+    furthest = fraction;
+    reachedAt = elapsed;
+  }
+  if (fraction >= 0.02 && elapsed - reachedAt > std::max(left, 2.0))
+    left = -1;
   if (left >= 0)
     left = after >= 0 ? left + after : -1;
   ProgressState state;
   state.phase = phase;
   state.fraction = fraction < 0 ? -1 : std::min(fraction, 1.0);
   state.secondsLeft = left;
+  state.detail = detail;
   if (!function(state))
     stopped = true;
   return !stopped;

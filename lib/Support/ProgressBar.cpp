@@ -2,6 +2,7 @@
 
 #include "attn/Support/ProgressBar.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Process.h"
 #include "llvm/Support/WithColor.h"
 #include <algorithm>
 
@@ -16,8 +17,8 @@ std::string mlir::attn::formatDuration(double seconds) {
 }
 
 ProgressBar::ProgressBar(llvm::raw_ostream &os, llvm::StringRef program,
-                         bool isTerminal)
-    : os(os), program(program.str()), isTerminal(isTerminal),
+                         bool isTerminal, unsigned columns)
+    : os(os), program(program.str()), isTerminal(isTerminal), columns(columns),
       start(std::chrono::steady_clock::now()) {}
 
 ProgressBar::~ProgressBar() { clear(); }
@@ -26,6 +27,33 @@ void ProgressBar::clear() {
   if (width)
     os << '\r' << std::string(width, ' ') << '\r';
   width = 0;
+}
+
+std::string ProgressBar::makeLine(const ProgressState &state,
+                                  llvm::StringRef amount,
+                                  llvm::StringRef left) const {
+  unsigned space = columns ? columns : llvm::sys::Process::StandardErrColumns();
+  // A terminal that fills its last column begins a new line.
+  space = space ? space - 1 : 79;
+  std::string text = amount.str();
+  for (llvm::StringRef more : {left, state.detail})
+    if (!more.empty())
+      text += (text.empty() ? "" : ", ") + more.str();
+  constexpr size_t mostCells = 30, leastCells = 5;
+  size_t taken = llvm::formatv("{0,-14} [] ", state.phase).str().size();
+  // The name, a bar and the amount, or those without the bar.
+  for (llvm::StringRef end : {llvm::StringRef(text), amount}) {
+    if (taken + leastCells + end.size() > space)
+      continue;
+    size_t cells = std::min(mostCells, space - taken - end.size());
+    size_t filled = std::max(0, int(cells * state.fraction));
+    return llvm::formatv("{0,-14} [{1}{2}] {3}", state.phase,
+                         std::string(filled, '#'),
+                         std::string(cells - filled, '-'), end);
+  }
+  return (state.phase + " " + llvm::StringRef(text).ltrim())
+      .str()
+      .substr(0, space);
 }
 
 void ProgressBar::show(const ProgressState &state, double seconds) {
@@ -45,14 +73,11 @@ void ProgressBar::show(const ProgressState &state, double seconds) {
     left = formatDuration(state.secondsLeft) + " left";
   if (!isTerminal) {
     os << state.phase << ": " << (amount.empty() ? "running" : amount)
-       << (left.empty() ? "" : ", ") << left << "\n";
+       << (left.empty() ? "" : ", ") << left
+       << (state.detail.empty() ? "" : ", ") << state.detail << "\n";
     return;
   }
-  constexpr int cells = 30;
-  int filled = std::max(0, int(cells * state.fraction));
-  std::string line = llvm::formatv(
-      "{0,-14} [{1}{2}] {3}{4}{5}", state.phase, std::string(filled, '#'),
-      std::string(cells - filled, '-'), amount, left.empty() ? "" : ", ", left);
+  std::string line = makeLine(state, amount, left);
   size_t shown = width;
   width = line.size();
   line.append(shown > width ? shown - width : 0, ' ');

@@ -71,13 +71,16 @@ TEST(ProgressBar, LinesWithoutATerminal) {
   text.clear();
   bar.show({"corner 1 of 8", -1, -1}, 13);
   EXPECT_EQ(text, "corner 1 of 8: running\n");
+  text.clear();
+  bar.show({"simulation", 0.97, -1, "lines 15 to 17 repeat"}, 25);
+  EXPECT_EQ(text, "simulation:  97 %, lines 15 to 17 repeat\n");
 }
 
 TEST(ProgressBar, BarOnATerminal) {
   std::string text;
   llvm::raw_string_ostream os(text);
   {
-    ProgressBar bar(os, "attn-sim", /*isTerminal=*/true);
+    ProgressBar bar(os, "attn-sim", /*isTerminal=*/true, /*columns=*/80);
     bar.show({"simulation", 0.5, 12}, 1);
     EXPECT_EQ(text, "");
     bar.show({"simulation", 0.5, 12}, 3);
@@ -91,6 +94,27 @@ TEST(ProgressBar, BarOnATerminal) {
     text.clear();
   }
   EXPECT_EQ(text, "\r" + std::string(53, ' ') + "\r");
+}
+
+TEST(ProgressBar, FitsTheTerminal) {
+  ProgressState state{"simulation", 0.97, 50,
+                      "lines 15 to 17 repeat, 3 % of the step limit"};
+  auto show = [&](unsigned columns) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    ProgressBar bar(os, "attn-sim", /*isTerminal=*/true, columns);
+    bar.show(state, 3);
+    return std::string(text);
+  };
+  EXPECT_EQ(show(120), "\rsimulation     [#############################-]  97 "
+                       "%, 50 s left, lines 15 to 17 repeat, 3 % of the step "
+                       "limit");
+  for (unsigned columns = 1; columns < 130; ++columns)
+    EXPECT_LT(show(columns).size(), columns + 1) << columns;
+  EXPECT_EQ(show(40), "\rsimulation     [###############-]  97 %");
+  EXPECT_EQ(show(25), "\rsimulation 97 %, 50 s le");
+  state.detail = "";
+  EXPECT_EQ(show(40), "\rsimulation     [####-]  97 %, 50 s left");
 }
 
 TEST(ProgressBar, WarnsBeforeLongRuns) {

@@ -27,6 +27,8 @@ struct ProgressState {
   /// Estimate for all that is left, this phase and those behind it; negative
   /// where there is none.
   double secondsLeft = -1;
+  /// What else there is to say, such as which loop runs; may be empty.
+  llvm::StringRef detail = "";
 };
 
 /// Returns true to go on, false to stop.
@@ -54,6 +56,8 @@ public:
   bool begin(const llvm::Twine &phase, double seconds = -1, double after = 0);
   /// Reports how much of the phase is done, if it is time to. False to stop.
   bool update(double fraction);
+  /// Says with later reports of the phase what it is doing.
+  void setDetail(std::string text) { detail = std::move(text); }
   bool isStopped() const { return stopped; }
   /// StoppedError if the computation is to stop.
   llvm::Error takeError() const;
@@ -65,8 +69,10 @@ private:
   bool report(double fraction);
 
   ProgressFn function;
-  std::string phase;
+  std::string phase, detail;
   double expected = -1, after = 0;
+  /// The largest fraction so far, and seconds until it was reached.
+  double furthest = -1, reachedAt = 0;
   Clock::time_point started = Clock::now(), reported;
   std::atomic<bool> stopped{false};
 };

@@ -14,12 +14,14 @@ std::string formatDuration(double seconds);
 
 /// Shows progress to whoever waits: nothing in the first two seconds, then a
 /// bar on a terminal, which is wiped at the end, and a line every ten seconds
-/// elsewhere. A run that is estimated at more than a minute is announced by a
-/// warning before it begins.
+/// elsewhere. The bar fits the terminal. A run that is estimated at more than a
+/// minute is announced by a warning before it begins.
 class ProgressBar {
 public:
-  /// `program` begins the warning.
-  ProgressBar(llvm::raw_ostream &os, llvm::StringRef program, bool isTerminal);
+  /// `program` begins the warning; `columns` are those of the terminal, 0 asks
+  /// it.
+  ProgressBar(llvm::raw_ostream &os, llvm::StringRef program, bool isTerminal,
+              unsigned columns = 0);
   ~ProgressBar();
   ProgressBar(const ProgressBar &) = delete;
   ProgressBar &operator=(const ProgressBar &) = delete;
@@ -32,9 +34,14 @@ public:
   ProgressFn getFunction();
 
 private:
+  /// What fits into a line of the terminal: less important parts give way.
+  std::string makeLine(const ProgressState &state, llvm::StringRef amount,
+                       llvm::StringRef left) const;
+
   llvm::raw_ostream &os;
   std::string program;
   bool isTerminal;
+  unsigned columns;
   std::chrono::steady_clock::time_point start;
   /// Columns of the bar that is shown; 0 without one.
   size_t width = 0;

@@ -75,12 +75,11 @@ void execCpAsync(Exec &x, const Inst &I) {
   stamp.actor = x.warp->cpAsync.stream.actor;
   stamp.warp = x.warp->id;
   stamp.flags = Stamp::Async;
-  Clock issue;
-  if (x.sanitizing()) {
-    // Copies of one lane to the same place are ordered among themselves only
-    // through a wait: the clock is what the lane knows now.
-    issue = x.warp->order.know.generic;
-  }
+  // Copies of one lane to the same place are ordered among themselves only
+  // through a wait: the clock is what the lane knows now.
+  Clock space;
+  const Knowledge &know = x.warp->order.know;
+  const Clock &issue = know.getGeneric(/*isShared=*/true, space);
   forLanes(x.active, [&](unsigned lane) {
     if (x.action == Action::Fault)
       return;
@@ -109,6 +108,8 @@ void execCpAsync(Exec &x, const Inst &I) {
     sharedTraffic.add(dst, lane);
     stamp.lane = lane;
     trackAs(x, stamp, issue, dst, op.cpBytes, true);
+    if (x.sanitizing() && !dst.cta->mbarriers.empty())
+      checkMbarrierOverlap(x, dst, op.cpBytes, lane);
     if (!bytes)
       return;
     uint32_t poisoned = x.poison[I.ops[1].meta] >> lane & 1;
@@ -125,7 +126,8 @@ void execCpAsync(Exec &x, const Inst &I) {
       return x.fault(FindingKind::InvalidOperation,
                      "expected a source in global memory", lane);
     globalTraffic.add(src, lane);
-    track(x, src, bytes, false, 0, lane);
+    // The source is read any time until the copy is waited for.
+    trackAs(x, stamp, know.generic, src, bytes, false);
   });
   if (x.action == Action::Fault)
     return;

@@ -37,6 +37,15 @@ void BulkOp::read(Cluster &cluster) {
   }
 }
 
+void BulkOp::reduce(size_t piece, unsigned at, unsigned bytes, uint8_t *to,
+                    uint8_t *toValid) const {
+  uint64_t value = 0;
+  std::memcpy(&value, data.data() + 16 * piece + at, bytes);
+  const uint8_t *v = valid.data() + 16 * piece + at;
+  bool isDefined = std::all_of(v, v + bytes, [](uint8_t b) { return b; });
+  applyAtomic(aux->op, elementType, value, isDefined, bytes, to, toValid);
+}
+
 void BulkOp::writeGlobal(Cluster &cluster) {
   bool undefined = false;
   for (size_t i = 0; i < pieces.size(); ++i) {
@@ -54,14 +63,8 @@ void BulkOp::writeGlobal(Cluster &cluster) {
       undefined |= !v[b];
     if (aux->reduce) {
       unsigned size = bitWidth(elementType) / 8;
-      for (unsigned b = p.first; b + size <= p.last; b += size) {
-        uint64_t old = 0, value = 0;
-        std::memcpy(&old, to + b, size);
-        std::memcpy(&value, d + b, size);
-        uint64_t r = applyAtomic(aux->op, elementType, old, value);
-        std::memcpy(to + b, &r, size);
-        std::memset(toValid + b, 1, size);
-      }
+      for (unsigned b = p.first; b + size <= p.last; b += size)
+        reduce(i, b, size, to + b, toValid + b);
       continue;
     }
     std::memcpy(to + p.first, d + p.first, p.last - p.first);
@@ -99,13 +102,9 @@ void BulkOp::complete(Cluster &cluster) {
           (aux->kind == BulkAux::Load ? p.shared : p.global) + t.offset;
       if (aux->reduce) {
         unsigned size = bitWidth(elementType) / 8;
-        for (unsigned b = 0; b + size <= p.bytes; b += size) {
-          uint64_t old = 0, value = 0;
-          std::memcpy(&old, t.cta->shared.data() + at + b, size);
-          std::memcpy(&value, data.data() + 16 * i + b, size);
-          uint64_t r = applyAtomic(aux->op, elementType, old, value);
-          std::memcpy(t.cta->shared.data() + at + b, &r, size);
-        }
+        for (unsigned b = 0; b + size <= p.bytes; b += size)
+          reduce(i, b, size, t.cta->shared.data() + at + b,
+                 t.cta->sharedValid.data() + at + b);
         continue;
       }
       std::memcpy(t.cta->shared.data() + at, data.data() + 16 * i, p.bytes);
@@ -138,6 +137,21 @@ Type mlir::attn::sim::elementTypeOf(TensorMapElement e) {
   }
 }
 
+/// Rows of a box along the dimensions behind the first.
+static std::array<uint64_t, 5> countRows(const TensorMapInfo &map) {
+  std::array<uint64_t, 5> counts = {};
+  for (unsigned i = 1; i < map.rank; ++i)
+    counts[i] = llvm::divideCeil(map.box[i], map.elementStrides[i]);
+  return counts;
+}
+
+uint64_t mlir::attn::sim::getBoxBytes(const TensorMapInfo &map, bool gather) {
+  uint64_t rows = 1;
+  for (unsigned i = 1; i < map.rank; ++i)
+    rows *= countRows(map)[i];
+  return getSharedBytes(map.element, map.box[0]) * (gather ? 4 : rows);
+}
+
 void mlir::attn::sim::cutBox(const TensorMapInfo &map,
                              llvm::ArrayRef<int64_t> coords, bool gather,
                              uint32_t shared, std::vector<Piece> &pieces,
@@ -146,15 +160,9 @@ void mlir::attn::sim::cutBox(const TensorMapInfo &map,
   int64_t bits = getElementBits(map.element);
   uint64_t inner = getSharedBytes(map.element, map.box[0]);
   int64_t pieceBytes = inner == map.box[0] && bits < 8 ? 16 * bits / 8 : 16;
-  uint64_t rows = 1;
-  std::array<uint64_t, 5> counts = {};
-  for (unsigned i = 1; i < map.rank; ++i) {
-    counts[i] = llvm::divideCeil(map.box[i], map.elementStrides[i]);
-    rows *= counts[i];
-  }
-  if (gather)
-    rows = 4;
-  total = inner * rows;
+  std::array<uint64_t, 5> counts = countRows(map);
+  total = getBoxBytes(map, gather);
+  uint64_t rows = total / inner;
   pieces.reserve(total / 16);
   for (uint64_t row = 0; row < rows; ++row) {
     bool inside = true;

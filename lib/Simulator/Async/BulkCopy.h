@@ -48,6 +48,9 @@ struct BulkOp : EngineOp {
   uint32_t group = ~0u; ///< of the issuing thread; ~0: not committed
 
   void read(Cluster &cluster);
+  /// Combines an element of a piece with what is there.
+  void reduce(size_t piece, unsigned at, unsigned bytes, uint8_t *to,
+              uint8_t *toValid) const;
   void writeGlobal(Cluster &cluster);
   void complete(Cluster &cluster) override;
   std::string describe() const override { return "a bulk copy"; }
@@ -65,8 +68,15 @@ struct BulkOp : EngineOp {
   }
 };
 
+/// cp.async.bulk.commit_group and wait_group.
+void execBulkCommit(Exec &x, const Inst &I);
+void execBulkWait(Exec &x, const Inst &I);
+
 /// Type of the elements for reductions and fill values.
 Type elementTypeOf(TensorMapElement e);
+
+/// Bytes of a box in shared memory.
+uint64_t getBoxBytes(const TensorMapInfo &map, bool gather);
 
 /// Cuts a tensor box into pieces; `shared` is the full shared address.
 void cutBox(const TensorMapInfo &map, llvm::ArrayRef<int64_t> coords,

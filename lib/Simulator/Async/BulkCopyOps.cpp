@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../PTX/Decoder.h"
+#include "../Instructions/MemoryTraffic.h"
 #include "../Sanitizer/PhaseChecks.h"
 #include "../Sanitizer/Races.h"
 #include "AsyncInstructions.h"
@@ -71,6 +71,8 @@ private:
   /// Cuts the box of a tensor map, or a range of bytes, into pieces.
   bool cutTensor();
   bool cutRange();
+  /// Whether `bytes` bytes at a shared address lie in the CTA's memory.
+  bool checkShared(const Cta &cta, uint64_t address, uint64_t bytes);
   bool checkBounds();
   /// Whether a box without an element in its tensor may be loaded.
   bool checkAbsentBox(const TensorMapInfo &map);
@@ -81,6 +83,10 @@ private:
   bool trackAll();
   bool trackStore();
   void trackLoad();
+  /// Reports mbarriers of the CTA that the copy writes over.
+  void checkOverlap(Cta &cta);
+  /// The tensor map, which the copy reads when it reads its source.
+  void trackMap(Stamp stamp);
   Stamp stamp(uint16_t actor, uint32_t epoch) const;
   /// Stamps a copy that signals the target's barrier.
   Stamp stamp(const Target &target) const;
@@ -95,6 +101,7 @@ private:
   /// The operand in shared memory: the destination of loads.
   uint32_t sharedSide = 0;
   Cta *sharedCta = nullptr;
+  MemRef mapRef; ///< of tensor copies
 };
 
 BulkRequest::BulkRequest(Exec &x, const Inst &I, unsigned lane)
@@ -128,13 +135,23 @@ bool BulkRequest::findShared() {
   return true;
 }
 
+bool BulkRequest::checkShared(const Cta &cta, uint64_t address,
+                              uint64_t bytes) {
+  uint64_t offset = address & 0xffffff;
+  if (offset >= SharedBase && offset - SharedBase + bytes <= cta.shared.size())
+    return true;
+  return fail(FindingKind::OutOfBounds,
+              llvm::formatv("a bulk copy of {0} bytes leaves the {1} bytes of "
+                            "the CTA's shared memory",
+                            bytes, cta.shared.size()));
+}
+
 bool BulkRequest::cutTensor() {
   uint64_t mapAddress =
       isLoad() ? address(1, int64_t(I.imm2)) : address(0, I.imm);
-  MemRef ref;
-  if (!x.resolve(Space::Generic, mapAddress, 128, 64, false, lane, ref))
+  if (!x.resolve(Space::Generic, mapAddress, 128, 64, false, lane, mapRef))
     return false;
-  auto map = decodeTensorMap(llvm::ArrayRef(ref.data, 128));
+  auto map = decodeTensorMap(llvm::ArrayRef(mapRef.data, 128));
   if (!map)
     return fail(FindingKind::InvalidOperation, llvm::toString(map.takeError()));
   if (map->rank != (aux.gather ? 2 : aux.rank))
@@ -154,6 +171,8 @@ bool BulkRequest::cutTensor() {
                 "expected the first coordinate of a tensor load to be a "
                 "multiple of " +
                     Twine(128 / bits) + ", 16 bytes, got " + Twine(coords[0]));
+  if (!checkShared(*sharedCta, sharedSide, getBoxBytes(*map, aux.gather)))
+    return false;
   cutBox(*map, coords, aux.gather, sharedSide & 0xffffff, op->pieces,
          op->totalBytes);
   op->nanFill = map->nanFill;
@@ -182,6 +201,17 @@ bool BulkRequest::cutRange() {
     return fail(FindingKind::Misaligned,
                 "expected addresses and size of a bulk copy to be "
                 "multiples of 16");
+  // Of what fits there are few pieces, whatever the size says.
+  if (!checkShared(*sharedCta, sharedSide, size))
+    return false;
+  if (!isGlobal()) {
+    if (other >> 24 != x.cta->rank)
+      return fail(FindingKind::OutOfBounds,
+                  "expected the source of a bulk copy in the shared memory of "
+                  "the executing CTA");
+    if (!checkShared(*x.cta, other, size))
+      return false;
+  }
   op->totalBytes = size;
   op->elementType = aux.type;
   for (uint32_t b = 0; b < size; b += 16) {
@@ -204,10 +234,10 @@ bool BulkRequest::cutRange() {
 
 bool BulkRequest::checkBounds() {
   for (Piece &p : op->pieces) {
+    // A swizzle moves bytes within rows that may be larger than the box's.
+    if (!checkShared(isGlobal() ? *sharedCta : *op->source, p.shared, p.bytes))
+      return false;
     p.shared -= SharedBase;
-    if (p.shared + 16 > sharedCta->shared.size())
-      return fail(FindingKind::OutOfBounds,
-                  "a bulk copy leaves the CTA's shared memory");
     if (isGlobal() && p.first < p.last &&
         !x.machine.memory.find(p.global + p.first, p.last - p.first))
       return fail(FindingKind::OutOfBounds,
@@ -237,6 +267,10 @@ bool BulkRequest::addTarget(unsigned rank, uint32_t barrier, Cta *barrierCta) {
   if (t.cta->exited || t.barrierCta->exited)
     return fail(FindingKind::ExitInFlight,
                 "a bulk copy is sent to a CTA that has exited");
+  if (t.barrierCta != barrierCta &&
+      !findMbarrier(x, t.barrierCta->rank << 24 | (barrier & 0xffffff), lane,
+                    nullptr))
+    return false;
   op->targets.push_back(t);
   return true;
 }
@@ -275,7 +309,7 @@ Stamp BulkRequest::stamp(uint16_t actor, uint32_t epoch) const {
 }
 
 Stamp BulkRequest::stamp(const Target &target) const {
-  const Mbarrier &b = target.barrierCta->mbarriers[target.barrier];
+  const Mbarrier &b = target.barrierCta->mbarriers.at(target.barrier);
   return stamp(signalActor(b, *target.barrierCta, *x.cta), phaseEpoch(b));
 }
 
@@ -295,6 +329,7 @@ bool BulkRequest::trackStore() {
   Stamp write = stamp(bulk.writeActor, epoch);
   if (aux.reduce)
     write.flags |= Stamp::Strong;
+  trackMap(stamp(bulk.actor, epoch));
   AsyncTracker reads(x, stamp(bulk.actor, epoch), sharedCta, /*write=*/false);
   AsyncTracker writes(x, write, nullptr, /*write=*/true);
   for (const Piece &piece : op->pieces) {
@@ -310,12 +345,26 @@ bool BulkRequest::trackStore() {
   return true;
 }
 
+void BulkRequest::trackMap(Stamp stamp) {
+  if (!mapRef.data)
+    return;
+  // Maps are written by generic accesses, and fences of their own proxy hand
+  // them over.
+  stamp.flags = Stamp::Async;
+  trackAs(x, stamp, x.warp->order.know.generic, mapRef, 128, /*write=*/false);
+}
+
 void BulkRequest::trackLoad() {
   // Read now or later: until the barrier's phase completes.
-  AsyncTracker reads(x, stamp(op->targets.front()), nullptr, /*write=*/false);
-  for (const Piece &piece : op->pieces)
-    if (MemRef from = globalPart(piece); from.allocation)
+  Stamp read = stamp(op->targets.front());
+  trackMap(read);
+  AsyncTracker reads(x, read, op->source, /*write=*/false);
+  for (const Piece &piece : op->pieces) {
+    if (op->source)
+      reads.touchShared(piece.shared, piece.bytes);
+    else if (MemRef from = globalPart(piece); from.allocation)
       reads.touch(from, piece.last - piece.first);
+  }
   for (const Target &target : op->targets) {
     Stamp write = stamp(target);
     if (aux.reduce)
@@ -324,6 +373,29 @@ void BulkRequest::trackLoad() {
     for (const Piece &piece : op->pieces)
       writes.touchShared(isLoad() ? piece.shared : uint32_t(piece.global),
                          piece.bytes);
+    checkOverlap(*target.cta);
+  }
+}
+
+void BulkRequest::checkOverlap(Cta &cta) {
+  auto getOffset = [&](const Piece &piece) {
+    return isLoad() ? piece.shared : uint32_t(piece.global);
+  };
+  uint32_t first = ~0u, end = 0;
+  for (const Piece &piece : op->pieces) {
+    first = std::min(first, getOffset(piece));
+    end = std::max(end, getOffset(piece) + piece.bytes);
+  }
+  auto near = cta.mbarriers.lower_bound(first - std::min(first, 7u));
+  if (near == cta.mbarriers.end() || near->first >= end)
+    return;
+  for (const Piece &piece : op->pieces) {
+    MemRef ref;
+    ref.space = Space::Shared;
+    ref.cta = &cta;
+    ref.offset = getOffset(piece);
+    ref.address = ref.offset + SharedBase;
+    checkMbarrierOverlap(x, ref, piece.bytes, lane);
   }
 }
 
@@ -385,71 +457,6 @@ void execBulk(Exec &x, const Inst &I) {
     if (x.action != Action::Fault)
       BulkRequest(x, I, lane).start();
   });
-}
-
-void execBulkCommit(Exec &x, const Inst &I) {
-  for (auto &op : x.cluster.engine)
-    if (auto *bulk = op->asBulkStore(x.warp))
-      forLanes(x.active, [&](unsigned lane) {
-        auto *b = static_cast<BulkOp *>(bulk);
-        if (b->lane == lane && b->group == ~0u)
-          b->group = x.warp->bulk.committed[lane];
-      });
-  forLanes(x.active, [&](unsigned lane) { ++x.warp->bulk.committed[lane]; });
-}
-
-void execBulkWait(Exec &x, const Inst &I) {
-  // imm groups may stay; flags 1: `.read`.
-  Warp &w = *x.warp;
-  uint32_t known = w.bulk.epoch;
-  bool anyLeft = false;
-  auto &engine = x.cluster.engine;
-  for (size_t i = 0; i < engine.size();) {
-    auto *op = static_cast<BulkOp *>(engine[i]->asBulkStore(&w));
-    if (!op || !(x.active >> op->lane & 1)) {
-      ++i;
-      continue;
-    }
-    bool finished =
-        op->group != ~0u &&
-        int64_t(op->group) < int64_t(w.bulk.committed[op->lane]) - I.imm;
-    if (!finished) {
-      anyLeft = true;
-      ++i;
-      continue;
-    }
-    if (I.flags & 1) {
-      op->read(x.cluster);
-      op->readWaited = true;
-      ++i;
-      continue;
-    }
-    std::unique_ptr<EngineOp> done = std::move(engine[i]);
-    engine.erase(engine.begin() + i);
-    done->complete(x.cluster);
-  }
-  x.cluster.advance();
-  // Groups complete in order; with groups left nothing new is promised about
-  // the newest ones. Epochs count operations, so be exact only without.
-  if (anyLeft || !x.sanitizing()) {
-    if (!anyLeft)
-      return;
-    uint32_t pending = 0;
-    for (auto &e : engine)
-      if (auto *op = static_cast<BulkOp *>(e->asBulkStore(&w)))
-        pending +=
-            x.active >> op->lane & 1 &&
-            (op->group == ~0u ||
-             int64_t(op->group) >= int64_t(w.bulk.committed[op->lane]) - I.imm);
-    known -= std::min(known, pending);
-  }
-  for (Clock *clock : {&w.order.know.generic, &w.order.know.async,
-                       &w.order.know.asyncGlobal}) {
-    clock->setPart(w.bulk.actor, std::max(clock->get(w.bulk.actor).part, known),
-                   0);
-    if (!(I.flags & 1))
-      clock->raise(w.bulk.writeActor, known);
-  }
 }
 
 } // namespace

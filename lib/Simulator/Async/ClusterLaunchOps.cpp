@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../PTX/Decoder.h"
+#include "../Instructions/MemoryTraffic.h"
 #include "../Sanitizer/PhaseChecks.h"
 #include "../Sanitizer/Races.h"
 #include "AsyncInstructions.h"
@@ -38,17 +38,15 @@ struct DeliveryOp : EngineOp {
   void complete(Cluster &cluster) override {
     for (const To &t : to) {
       uint8_t *bytes = t.cta->shared.data() + t.offset;
+      uint8_t *valid = t.cta->sharedValid.data() + t.offset;
       if (type != Type::None) {
-        uint64_t old = 0, value = 0;
-        std::memcpy(&old, bytes, data.size());
+        uint64_t value = 0;
         std::memcpy(&value, data.data(), data.size());
-        value = applyAtomic(reduction, type, old, value);
-        std::memcpy(data.data(), &value, data.size());
-        for (size_t i = 0; i < data.size(); ++i)
-          defined &= t.cta->sharedValid[t.offset + i];
+        applyAtomic(reduction, type, value, defined, data.size(), bytes, valid);
+      } else {
+        std::memcpy(bytes, data.data(), data.size());
+        std::memset(valid, defined, data.size());
       }
-      std::memcpy(bytes, data.data(), data.size());
-      std::memset(t.cta->sharedValid.data() + t.offset, defined, data.size());
       signalBytes(cluster, *this, t.cta, t.barrier, data.size());
     }
   }
@@ -79,6 +77,7 @@ bool addDestination(Exec &x, DeliveryOp &op, Cta *cta, uint32_t address,
   if (!b)
     return false;
   if (x.sanitizing()) {
+    checkMbarrierOverlap(x, ref, bytes, lane);
     Stamp stamp = x.stampHere(lane);
     stamp.actor = signalActor(*b, *cta, *x.cta);
     stamp.epoch = phaseEpoch(*b);
@@ -106,6 +105,8 @@ void deliver(Exec &x, std::unique_ptr<DeliveryOp> op) {
 
 // ops: response address, barrier. flags 1: multicast.
 void execTryCancel(Exec &x, const Inst &I) {
+  x.checkPoison(I.ops[0], "an address");
+  x.checkPoison(I.ops[1], "an mbarrier's address");
   forLanes(x.active, [&](unsigned lane) {
     if (x.action == Action::Fault)
       return;
@@ -227,6 +228,8 @@ void execAsyncStore(Exec &x, const Inst &I) {
   const Operand &base = I.ops[o.count], &barrierOp = I.ops[o.count + 1];
   if (!checkClusterLaunch(x, o.type == Type::None ? "st.async" : "red.async"))
     return;
+  x.checkPoison(base, "an address");
+  x.checkPoison(barrierOp, "an mbarrier's address");
   forLanes(x.active, [&](unsigned lane) {
     if (x.action == Action::Fault)
       return;

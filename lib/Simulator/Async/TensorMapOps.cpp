@@ -40,6 +40,8 @@ void execReplace(Exec &x, const Inst &I) {
                    true, lane, ref))
       return;
     track(x, ref, MapBytes, true, 0, lane);
+    if (ref.space == Space::Shared)
+      checkMbarrierOverlap(x, ref, MapBytes, lane);
     if (Error error =
             replaceTensorMapField(llvm::MutableArrayRef(ref.data, MapBytes),
                                   o.field, o.ordinal, x.read(I.ops[1], lane)))

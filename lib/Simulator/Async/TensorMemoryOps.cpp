@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Instructions/MemoryTraffic.h"
 #include "../Instructions/WarpSync.h"
-#include "../PTX/Decoder.h"
 #include "../Sanitizer/Ordering.h"
 #include "../Sanitizer/Races.h"
 #include "AsyncInstructions.h"
@@ -156,8 +156,11 @@ void trackCells(Exec &x, const TmemAux &o, const TmemRange &range) {
   } else {
     touch(range.column, range.columns);
   }
-  if (!o.store)
-    w.tcgen05.pendingLoads.push_back({x.pc, stamp.epoch, o.regs});
+  if (o.store)
+    return;
+  w.tcgen05.pendingLoads.push_back({x.pc, stamp.epoch, o.regs});
+  if (!x.machine.config.assumes(Assumption::LoadUse))
+    w.tcgen05.loading.push_back(x.pc);
 }
 
 /// Moves register r between its lanes and the cells.
@@ -250,6 +253,7 @@ void execTmemWait(Exec &x, const Inst &I) {
   } else {
     w.order.know.tensor.raise(w.tcgen05.loads.actor, w.tcgen05.loads.epoch);
     w.tcgen05.pendingLoads.clear();
+    w.tcgen05.loading.clear();
   }
 }
 
@@ -286,6 +290,7 @@ void execTmemAlloc(Exec &x, const Inst &I) {
   if (!x.resolve(Space::Shared, uint32_t(address), 4, 4, true, 0, ref))
     return;
   track(x, ref, 4, true, 0, -1);
+  checkMbarrierOverlap(x, ref, 4, -1);
   std::memcpy(ref.data, &at, 4);
   std::memset(ref.valid, 1, 4);
   t.allocations[at] = columns;

@@ -31,9 +31,12 @@ Shadow Shadow::clone() const {
 
 void Shadow::addReader(ShadowCell &cell, ShadowAccess &access) {
   const Stamp &stamp = access.stamp;
-  // Whoever is ordered after this read is ordered after that one too.
+  // Whoever is ordered after this read is ordered after that one too. Of an
+  // asynchronous one that is not so: its end says nothing of what came before.
+  constexpr uint8_t apart = Stamp::Async | Stamp::Strong;
   auto isCovered = [&](const Stamp &r) {
-    return !(r.flags & (Stamp::Async | Stamp::Strong)) &&
+    return !((r.flags | stamp.flags) & apart) &&
+           !(r.flags & ~stamp.flags & Stamp::ReadOnly) &&
            access.observer.knowsForAll(r);
   };
   auto change = [&]() -> llvm::SmallVectorImpl<Stamp> & {

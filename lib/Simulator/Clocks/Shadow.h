@@ -34,6 +34,7 @@ struct Stamp {
     Tensor = 8,     ///< tensor memory
     SameValue = 16, ///< a write that changes nothing
     Sent = 32,      ///< by st.async or red.async, as if from another CTA
+    ReadOnly = 64,  ///< a read that holds only where nothing ever writes
   };
 
   uint32_t epoch = 0; ///< 0: nobody
@@ -241,7 +242,7 @@ private:
 
   static bool isSame(const Stamp &a, const Stamp &b) {
     return a.actor == b.actor && a.cluster == b.cluster &&
-           !((a.flags ^ b.flags) & Stamp::Strong);
+           !((a.flags ^ b.flags) & (Stamp::Strong | Stamp::ReadOnly));
   }
   static void update(Stamp &to, const Stamp &stamp) {
     bool isOfOthers = to.epoch == stamp.epoch && to.lane != stamp.lane;
@@ -253,10 +254,12 @@ private:
     return earlier.flags & access.stamp.flags & Stamp::Strong;
   }
   static bool isReadOrdered(const Stamp &earlier, ShadowAccess &access) {
-    return access.observer.knowsRead(earlier) || areStrong(earlier, access);
+    return !(earlier.flags & Stamp::ReadOnly) &&
+           (access.observer.knowsRead(earlier) || areStrong(earlier, access));
   }
   static bool isWriteOrdered(const Stamp &earlier, ShadowAccess &access) {
-    return access.observer.knowsWrite(earlier) || areStrong(earlier, access);
+    return !(access.stamp.flags & Stamp::ReadOnly) &&
+           (access.observer.knowsWrite(earlier) || areStrong(earlier, access));
   }
 
   template <typename Fn>

@@ -104,6 +104,60 @@ uint64_t apply(AtomicOp op, Type type, uint64_t a, uint64_t b) {
   }
 }
 
+/// Whether the byte of a result at `shift` follows from the value alone.
+bool ignoresOld(AtomicOp op, Type type, uint64_t value, unsigned bytes,
+                unsigned shift) {
+  uint64_t ones = bytes < 8 ? (uint64_t(1) << 8 * bytes) - 1 : ~uint64_t(0);
+  bool isSigned = type == Type::S32 || type == Type::S64;
+  uint64_t least = isSigned ? ones / 2 + 1 : 0;
+  bool isInteger = isSigned || type == Type::U32 || type == Type::U64;
+  switch (op) {
+  case AtomicOp::Exch:
+    return true;
+  case AtomicOp::And:
+    return (value >> shift & 0xff) == 0;
+  case AtomicOp::Or:
+    return (value >> shift & 0xff) == 0xff;
+  case AtomicOp::Min:
+    return isInteger && (value & ones) == least;
+  case AtomicOp::Max:
+    return isInteger && (value & ones) == (least ^ ones);
+  case AtomicOp::Inc:
+  case AtomicOp::Dec:
+    return value == 0;
+  default:
+    return false;
+  }
+}
+
+/// The value that a lane brings to memory is undefined: in global memory that
+/// counts as a store of it.
+bool checkValue(Exec &x, const Operand &value, const MemRef &ref,
+                unsigned lane) {
+  if (!(x.poison[value.meta] >> lane & 1))
+    return true;
+  if (ref.space != Space::Global || !x.sanitizing())
+    return false;
+  uint32_t saved = std::exchange(x.active, 1u << lane);
+  x.checkPoison(value, "a value stored to global memory");
+  x.active = saved;
+  return true;
+}
+
+/// Swaps where memory holds the value to compare with.
+void compareAndSwap(const MemRef &ref, unsigned bytes, const void *compare,
+                    bool comparesDefined, const void *swap, bool swapsDefined) {
+  bool isEqual = !std::memcmp(ref.data, compare, bytes);
+  if (isEqual)
+    std::memcpy(ref.data, swap, bytes);
+  if (!ref.valid)
+    return;
+  bool known =
+      comparesDefined && std::all_of(ref.valid, ref.valid + bytes,
+                                     [](uint8_t valid) { return valid; });
+  std::memset(ref.valid, known && (!isEqual || swapsDefined), bytes);
+}
+
 void execAtomic(Exec &x, const Inst &I) {
   const auto &o = *static_cast<const AtomicAux *>(I.aux);
   // ops: destinations, values, [compare], address.
@@ -132,22 +186,31 @@ void execAtomic(Exec &x, const Inst &I) {
     observeStrong(x, o.semantics, ref);
     track(x, ref, total, false, Stamp::Strong, lane);
     track(x, ref, total, true, Stamp::Strong, lane);
-    for (unsigned b = 0; b < total; ++b)
+    if (ref.space == Space::Shared)
+      checkMbarrierOverlap(x, ref, total, lane);
+    for (unsigned b = 0; b < total && ref.valid; ++b)
       if (!ref.valid[b])
         poisoned |= 1u << lane;
     for (unsigned i = 0; i < o.count; ++i) {
-      uint64_t old = 0;
-      std::memcpy(&old, ref.data + i * o.bytes, o.bytes);
-      uint64_t v = x.read(value[i], lane), result;
+      MemRef at = ref;
+      at.data += i * o.bytes;
+      if (at.valid)
+        at.valid += i * o.bytes;
+      uint64_t old = 0, now = 0;
+      std::memcpy(&old, at.data, o.bytes);
+      uint64_t v = x.read(value[i], lane);
       if (o.bytes < 8)
         v &= (uint64_t(1) << (o.bytes * 8)) - 1;
+      bool isDefined = checkValue(x, value[i], ref, lane);
       if (o.op == AtomicOp::Cas) {
         uint64_t swap = x.read(value[1], lane);
-        result = old == v ? swap : old;
+        compareAndSwap(at, o.bytes, &v, isDefined, &swap,
+                       checkValue(x, value[1], ref, lane));
       } else {
-        result = applyAtomic(o.op, o.type, old, v);
+        applyAtomic(o.op, o.type, v, isDefined, o.bytes, at.data, at.valid);
       }
-      std::memcpy(ref.data + i * o.bytes, &result, o.bytes);
+      std::memcpy(&now, at.data, o.bytes);
+      x.cluster.writes += now != old;
       if (o.returns)
         x.write(I.ops[i], lane, old);
     }
@@ -183,14 +246,26 @@ void execAtomicWide(Exec &x, const Inst &I) {
     observeStrong(x, o.semantics, ref);
     track(x, ref, 16, false, Stamp::Strong, lane);
     track(x, ref, 16, true, Stamp::Strong, lane);
-    for (unsigned b = 0; b < 16; ++b)
-      if (ref.valid && !ref.valid[b])
+    if (ref.space == Space::Shared)
+      checkMbarrierOverlap(x, ref, 16, lane);
+    for (unsigned b = 0; b < 16 && ref.valid; ++b)
+      if (!ref.valid[b])
         poisoned |= 1u << lane;
     std::array<uint32_t, 4> old;
     std::memcpy(old.data(), ref.data, 16);
     auto lanesOf = [&](const Operand &r) { return &x.regs[r.off + 4 * lane]; };
-    if (!cas || !std::memcmp(old.data(), lanesOf(I.ops[1]), 16))
-      std::memcpy(ref.data, lanesOf(I.ops[cas ? 2 : 1]), 16);
+    const Operand &value = I.ops[cas ? 2 : 1];
+    bool isDefined = checkValue(x, value, ref, lane);
+    if (cas) {
+      compareAndSwap(ref, 16, lanesOf(I.ops[1]),
+                     checkValue(x, I.ops[1], ref, lane), lanesOf(value),
+                     isDefined);
+    } else {
+      std::memcpy(ref.data, lanesOf(value), 16);
+      if (ref.valid)
+        std::memset(ref.valid, isDefined, 16);
+    }
+    x.cluster.writes += std::memcmp(old.data(), ref.data, 16) != 0;
     std::memcpy(lanesOf(I.ops[0]), old.data(), 16);
     publishStrong(x, o.semantics, ref);
   });
@@ -256,6 +331,25 @@ Error decodeAtomic(Decoding &c) {
 uint64_t mlir::attn::sim::applyAtomic(AtomicOp op, Type type, uint64_t old,
                                       uint64_t value) {
   return apply(op, type, old, value);
+}
+
+void mlir::attn::sim::applyAtomic(AtomicOp op, Type type, uint64_t value,
+                                  bool isDefined, unsigned bytes, uint8_t *data,
+                                  uint8_t *valid) {
+  uint64_t old = 0;
+  std::memcpy(&old, data, bytes);
+  uint64_t result = apply(op, type, old, value);
+  std::memcpy(data, &result, bytes);
+  if (!valid)
+    return;
+  // Sums and comparisons bring each byte of what was there into all others.
+  bool isBitwise =
+      op == AtomicOp::And || op == AtomicOp::Or || op == AtomicOp::Xor;
+  bool wasValid =
+      std::all_of(valid, valid + bytes, [](uint8_t v) { return v; });
+  for (unsigned b = 0; b < bytes; ++b)
+    valid[b] = isDefined && ((isBitwise ? valid[b] : wasValid) ||
+                             ignoresOld(op, type, value, bytes, 8 * b));
 }
 
 bool mlir::attn::sim::parseAtomicOp(StringRef name, AtomicOp &op) {

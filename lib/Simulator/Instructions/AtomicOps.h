@@ -22,6 +22,11 @@ enum class AtomicOp : uint8_t {
 
 /// One atomic operation on a value of the given type.
 uint64_t applyAtomic(AtomicOp op, Type type, uint64_t old, uint64_t value);
+/// The same on `bytes` bytes of memory. Those whose result follows from a
+/// defined value alone become valid, whatever was there before; `valid` may be
+/// null.
+void applyAtomic(AtomicOp op, Type type, uint64_t value, bool isDefined,
+                 unsigned bytes, uint8_t *data, uint8_t *valid);
 bool parseAtomicOp(llvm::StringRef name, AtomicOp &op);
 
 } // namespace mlir::attn::sim

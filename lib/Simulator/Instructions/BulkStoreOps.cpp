@@ -1,7 +1,7 @@
 //===- BulkStoreOps.cpp - st.bulk -----------------------------------------===//
 
-#include "../PTX/Decoder.h"
 #include "../Sanitizer/Races.h"
+#include "MemoryTraffic.h"
 #include "SyncInstructions.h"
 
 using namespace mlir::attn::sim;
@@ -31,6 +31,7 @@ static void execBulkStore(Exec &x, const Inst &I) {
       if (!x.resolve(Space::Shared, address + at, 8, 8, true, lane, ref))
         return;
       track(x, ref, 8, true, 0, lane);
+      checkMbarrierOverlap(x, ref, 8, lane);
       std::memset(ref.data, 0, 8);
       std::memset(ref.valid, 1, 8);
     }

@@ -55,9 +55,13 @@ static Error decodeBranchIndexed(Decoding &c) {
   const Scope::Entry *entry = c.d.lookup(c.ast.ops[1].name);
   if (!entry || entry->kind != Scope::Entry::Targets)
     return c.error("expected a list of branch targets");
-  auto *list = c.makeAux<std::vector<uint32_t>>();
-  for (StringRef label : *entry->targets)
-    c.d.fixups.push_back({0, label, c.d.scope, c.ast.line, list});
+  std::vector<uint32_t> *&list = c.d.targetLists[entry->targets];
+  if (!list) {
+    list = c.makeAux<std::vector<uint32_t>>();
+    for (StringRef label : *entry->targets)
+      c.d.fixups.push_back({0, label, entry->scope, c.ast.line, list});
+  }
+  c.inst.aux = list;
   return c.set(execBranchIndexed, InstClass::Branch);
 }
 
@@ -116,8 +120,10 @@ static void execLocalCopy(Exec &x, const Inst &I) {
   uint32_t to = I.imm, from = I.imm2, bytes = I.flags;
   uint64_t stride = x.machine.program.localBytes;
   forLanes(x.active, [&](unsigned lane) {
-    std::memcpy(&x.warp->local.bytes[lane * stride + to],
-                &x.warp->local.bytes[lane * stride + from], bytes);
+    uint8_t *target = &x.warp->local.bytes[lane * stride + to];
+    const uint8_t *source = &x.warp->local.bytes[lane * stride + from];
+    x.cluster.writes += std::memcmp(target, source, bytes) != 0;
+    std::memcpy(target, source, bytes);
     std::memcpy(&x.warp->local.valid[lane * stride + to],
                 &x.warp->local.valid[lane * stride + from], bytes);
   });

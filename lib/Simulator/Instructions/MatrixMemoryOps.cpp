@@ -53,6 +53,7 @@ struct StoredRows {
       bool same = !std::memcmp(ref.data, data[r].data(), 16) &&
                   ones(ref.valid) && ones(valid[r].data());
       track(x, ref, 16, true, same ? Stamp::SameValue : 0, -1);
+      checkMbarrierOverlap(x, ref, 16, -1);
       std::memcpy(ref.data, data[r].data(), 16);
       std::memcpy(ref.valid, valid[r].data(), 16);
     }

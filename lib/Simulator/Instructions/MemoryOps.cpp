@@ -17,8 +17,12 @@ struct MemAux {
   unsigned count = 1; ///< elements
   unsigned bytes = 4; ///< of one element
   Type type = Type::B32;
+  bool readOnly = false; ///< `.nc`
   MemorySemantics semantics;
 };
+
+/// That `discard` takes.
+constexpr unsigned DiscardedBytes = 128;
 
 uint64_t loadElement(Type t, const uint8_t *data, unsigned bytes) {
   uint64_t v = 0;
@@ -41,7 +45,9 @@ void execLoad(Exec &x, const Inst &I) {
   unsigned total = o.count * o.bytes;
   if (x.poisonOf(base))
     x.checkPoison(base, "an address");
-  uint8_t flags = o.semantics.strong ? Stamp::Strong : 0;
+  uint8_t flags = o.semantics.strong ? Stamp::Strong
+                  : o.readOnly       ? Stamp::ReadOnly
+                                     : 0;
   uint32_t poisoned[16] = {};
   TrafficCounter traffic(total);
   Space seen = o.space;
@@ -96,7 +102,7 @@ void execStore(Exec &x, const Inst &I) {
   uint8_t flags = o.semantics.strong ? Stamp::Strong : 0;
   TrafficCounter traffic(total);
   Space seen = o.space;
-  bool ok = true;
+  bool ok = true, changes = false;
   forLanes(x.active, [&](unsigned lane) {
     if (!ok)
       return;
@@ -121,6 +127,7 @@ void execStore(Exec &x, const Inst &I) {
              std::all_of(ref.valid + i * o.bytes, ref.valid + (i + 1) * o.bytes,
                          [](uint8_t b) { return b; });
     }
+    changes |= !same;
     track(x, ref, total, true, same ? uint8_t(flags | Stamp::SameValue) : flags,
           lane);
     for (unsigned i = 0; i < o.count; ++i) {
@@ -146,6 +153,7 @@ void execStore(Exec &x, const Inst &I) {
     if (o.semantics.strong)
       publishStrong(x, o.semantics, ref);
   });
+  x.cluster.writes += changes;
   if (!ok)
     return;
   traffic.finishStore(x, seen, "st.shared");
@@ -183,7 +191,7 @@ Error decodeLoadStore(Decoding &c) {
     return c.decodeAs("st.bulk");
   auto *o = c.makeAux<MemAux>();
   c.take("weak");
-  c.take("nc");
+  o->readOnly = c.take("nc");
   ATTN_SIM_TRY(takeSemantics(c, o->semantics));
   StringRef space =
       c.takeAny({"global", "shared", "shared::cta", "shared::cluster", "local",
@@ -230,6 +238,37 @@ Error decodeLoadStore(Decoding &c) {
                store ? storeClass(o->space) : loadClass(o->space));
 }
 
+/// What was there is undefined until it is written again.
+void execDiscard(Exec &x, const Inst &I) {
+  x.checkPoison(I.ops[0], "an address");
+  forLanes(x.active, [&](unsigned lane) {
+    MemRef ref;
+    if (x.action == Action::Fault ||
+        !x.resolve(Space::Generic, x.read(I.ops[0], lane) + I.imm,
+                   DiscardedBytes, DiscardedBytes, true, lane, ref))
+      return;
+    if (ref.space != Space::Global)
+      return x.fault(FindingKind::InvalidOperation,
+                     "expected an address in global memory", lane);
+    track(x, ref, DiscardedBytes, true, 0, lane);
+    std::memset(ref.valid, 0, DiscardedBytes);
+  });
+}
+
+Error decodeDiscard(Decoding &c) {
+  c.take("global");
+  int64_t bytes;
+  if (!c.take("L2"))
+    return c.error("expected '.L2'");
+  ATTN_SIM_TRY(c.expectOps(2, 2));
+  ATTN_SIM_TRY(c.address(c.ast.ops[0], c.inst.imm));
+  ATTN_SIM_TRY(c.immediate(c.ast.ops[1], bytes));
+  if (bytes != DiscardedBytes)
+    return c.error("expected a size of 128, got " + llvm::Twine(bytes));
+  return c.set(execDiscard, InstClass::Other);
+}
+
+/// Hints: whatever they say, they read and write nothing.
 Error decodePrefetch(Decoding &c) {
   c.mods.clear();
   return c.set([](Exec &, const Inst &) {}, InstClass::Other);
@@ -392,7 +431,8 @@ Error decodeCreatePolicy(Decoding &c) {
 void mlir::attn::sim::registerMemoryOps(DecodeTable &table) {
   table["ld"] = table["st"] = table["ldu"] = decodeLoadStore;
   table["prefetch"] = table["prefetchu"] = table["applypriority"] =
-      table["discard"] = decodePrefetch;
+      decodePrefetch;
+  table["discard"] = decodeDiscard;
   table["fence"] = table["membar"] = decodeFence;
   table["createpolicy"] = decodeCreatePolicy;
 }

@@ -18,7 +18,7 @@ void execShfl(Exec &x, const Inst &I) {
   uint32_t members;
   if (!gatherLanes(x, I.ops[5], members))
     return;
-  uint32_t in[32], out[32], predicate = 0, poisoned = 0;
+  uint32_t in[32], out[32], predicate = 0, poisoned = 0, absent = 0;
   const uint32_t *a = x.r32(I.ops[2]), *b = x.r32(I.ops[3]),
                  *c = x.r32(I.ops[4]);
   std::memcpy(in, a, sizeof(in));
@@ -52,10 +52,19 @@ void execShfl(Exec &x, const Inst &I) {
       j = lane;
     j &= 31;
     out[lane] = in[j];
+    if (!(x.active >> j & 1))
+      absent |= 1u << lane;
     if (!(x.active >> j & 1) || sourcePoison >> j & 1)
       poisoned |= 1u << lane;
     predicate |= uint32_t(p) << lane;
   });
+  if (absent && x.sanitizing())
+    x.report(FindingKind::InvalidOperation, Severity::Note,
+             "takes the value of a lane that does not execute the shuffle: it "
+             "is undefined",
+             llvm::countr_zero(absent),
+             "the member mask has to hold the lanes that values come from, and "
+             "they have to be live");
   uint32_t *d = x.r32(I.ops[0]);
   forLanes(x.active, [&](unsigned lane) { d[lane] = out[lane]; });
   x.setPoison(I.ops[0], poisoned, x.origin[I.ops[2].meta]);

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Numerics/FloatFormat.h"
-#include "../PTX/Decoder.h"
 #include "../Sanitizer/Races.h"
+#include "MemoryTraffic.h"
 #include "SyncInstructions.h"
 #include "WarpSync.h"
 
@@ -137,6 +137,8 @@ void execWmmaMemory(Exec &x, const Inst &I) {
     seen[element] = true;
     uint64_t value = 0;
     if (Store) {
+      if (ref.space == Space::Shared)
+        checkMbarrierOverlap(x, ref, bytes, -1);
       value = slotBits(x, f, I.ops, lane, r, e);
       std::memcpy(ref.data, &value, bytes);
       bool defined = !(x.poison[I.ops[r].meta] >> lane & 1);

@@ -89,6 +89,8 @@ struct Cluster {
   std::shared_ptr<TraceRecorder> recorder;
   uint64_t laneCount = 0;
   uint64_t steps = 0;
+  /// Stores and atomics that have changed memory.
+  uint64_t writes = 0;
   size_t nextWarp = 0;
   size_t replayed = 0; ///< turns of LaunchConfig::replay that are over
   /// Counts events that a waiting thread could wait for.

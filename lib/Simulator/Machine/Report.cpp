@@ -33,6 +33,8 @@ StringRef mlir::attn::sim::stringifyFindingKind(FindingKind kind) {
     return "deadlock";
   case FindingKind::StepLimit:
     return "step-limit";
+  case FindingKind::EndlessLoop:
+    return "endless-loop";
   case FindingKind::Trap:
     return "trap";
   case FindingKind::InvalidOperation:

@@ -200,6 +200,17 @@ struct Tcgen05State {
     uint32_t pc, epoch, registers;
   };
   std::deque<PendingLoad> pendingLoads;
+  /// Without assumption A3: the instructions of loads that no wait::ld has
+  /// waited for.
+  llvm::SmallVector<uint32_t, 4> loading;
+};
+
+/// Where a warp has been (LoopWatch.h).
+struct WarpMark {
+  llvm::SmallVector<Split, 4> splits;
+  std::pair<uint64_t, uint64_t> state; ///< hash of the registers
+  uint32_t turns = 0;
+  bool repeats = false; ///< has been there again
 };
 
 struct Warp {
@@ -224,6 +235,7 @@ struct Warp {
   Stream mma; ///< wgmma, or tcgen05 operations of this warp
   WgmmaState wgmma;
   Tcgen05State tcgen05;
+  WarpMark mark;
 
   bool done() const { return splits.empty(); }
 };

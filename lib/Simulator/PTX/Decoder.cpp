@@ -50,15 +50,16 @@ Operand Decoder::newRegister(unsigned bits) {
 
 Operand Decoder::constant(ConstSlot::Kind kind, RegClass cls, uint64_t value,
                           int64_t addend) {
-  for (const ConstSlot &c : program.constants)
-    if (c.kind == kind && c.cls == cls && c.value == value &&
-        c.addend == addend) {
-      Operand o;
-      o.off = c.off;
-      o.meta = c.meta;
-      o.cls = cls;
-      return o;
-    }
+  auto [known, isNew] = constants.try_emplace(
+      std::make_tuple(kind, cls, value, addend), program.constants.size());
+  if (!isNew) {
+    const ConstSlot &c = program.constants[known->second];
+    Operand o;
+    o.off = c.off;
+    o.meta = c.meta;
+    o.cls = cls;
+    return o;
+  }
   Operand o = newRegister(cls == RegClass::Pred  ? 1
                           : cls == RegClass::R32 ? 32
                           : cls == RegClass::R64 ? 64
@@ -125,6 +126,14 @@ Error Decoder::declareRegisters(const AstItem &item) {
       item.reg.type == "pred" ? 1 : bitWidth(parseType(item.reg.type));
   if (!bits)
     return error(item.line, "unknown register type '." + item.reg.type + "'");
+  // So that the words of the registers can be counted.
+  constexpr uint64_t limit = 4000000;
+  declaredRegisters += std::max<int64_t>(item.reg.count, 1);
+  if (declaredRegisters > limit)
+    return error(item.line, "expected at most " + Twine(limit) +
+                                " registers in a module, got " +
+                                Twine(declaredRegisters) + " with '" +
+                                item.reg.name + "'");
   Scope::Entry e;
   e.bits = bits;
   e.kind = item.reg.count ? Scope::Entry::Numbered : Scope::Entry::Register;
@@ -358,6 +367,7 @@ Error Decoder::decodeBody(const AstFunction &f) {
       Scope::Entry e;
       e.kind = Scope::Entry::Targets;
       e.targets = &item.targetList;
+      e.scope = scope;
       scope->entries[item.name] = e;
       break;
     }
@@ -425,26 +435,35 @@ Error Decoder::finishFixups() {
 
 Error Decoder::checkRecursion() {
   std::map<std::string, int> state;
-  std::string cycle;
-  std::function<bool(const std::string &)> visit =
-      [&](const std::string &name) {
+  std::string found;
+  constexpr unsigned deepest = 1000;
+  bool isTooDeep = false;
+  std::function<bool(const std::string &, unsigned)> visit =
+      [&](const std::string &name, unsigned depth) {
         if (state[name] == 2)
           return true;
-        if (state[name] == 1) {
-          cycle = name;
+        isTooDeep = depth > deepest;
+        if (state[name] == 1 || isTooDeep) {
+          found = name;
           return false;
         }
         state[name] = 1;
         for (const std::string &callee : callGraph[name])
-          if (!visit(callee))
+          if (!visit(callee, depth + 1))
             return false;
         state[name] = 2;
         return true;
       };
-  for (const auto &entry : callGraph)
-    if (!visit(entry.first))
-      return error(functions[cycle].ast->line,
-                   "recursion through '" + cycle + "' is not supported");
+  for (const auto &entry : callGraph) {
+    if (visit(entry.first, 0))
+      continue;
+    unsigned line = functions[found].ast->line;
+    if (isTooDeep)
+      return error(line, "expected at most " + Twine(deepest) +
+                             " calls inside of each other, got more with '" +
+                             found + "'");
+    return error(line, "recursion through '" + found + "' is not supported");
+  }
   return Error::success();
 }
 
@@ -481,6 +500,7 @@ Error Decoder::run() {
   program.localBytes = llvm::alignTo(program.localBytes, 16);
   program.sharedGranule = std::min(program.sharedGranule, 16u);
   markLoadedRegisters(program);
+  markTensorLoadRegisters(program);
   markProductRegisters(program);
   return Error::success();
 }

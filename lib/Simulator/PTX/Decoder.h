@@ -14,6 +14,7 @@
 #include "llvm/Support/MemAlloc.h"
 #include <cstdlib>
 #include <new>
+#include <tuple>
 #include <type_traits>
 
 namespace mlir::attn::sim {
@@ -45,6 +46,7 @@ struct Scope {
     uint64_t bytes = 0;
     const AstVariable *var = nullptr;
     const std::vector<llvm::StringRef> *targets = nullptr;
+    Scope *scope = nullptr; ///< Targets: where their labels are looked up
   };
   Scope *parent = nullptr;
   llvm::StringMap<Entry> entries;
@@ -189,6 +191,9 @@ public:
     unsigned line;
   };
   std::vector<CallFixup> callFixups;
+  /// The instructions that lists of branch targets name, one for each list.
+  std::map<const std::vector<llvm::StringRef> *, std::vector<uint32_t> *>
+      targetLists;
   /// Callers and callees, to reject recursion.
   std::map<std::string, std::vector<std::string>> callGraph;
 
@@ -198,6 +203,11 @@ public:
   llvm::Error begin(const AstInst &ast, Inst &inst);
 
 private:
+  /// By what they are: the index in ProgramImpl::constants.
+  std::map<std::tuple<ConstSlot::Kind, RegClass, uint64_t, int64_t>, size_t>
+      constants;
+  uint64_t declaredRegisters = 0;
+
   std::deque<Scope> scopes;
   Scope *pushScope(Scope *parent);
   llvm::Error declareVariable(const AstVariable &v, bool moduleScope);
@@ -214,6 +224,9 @@ private:
 /// Marks the instructions with registers that loads write, and with copies of
 /// those.
 void markLoadedRegisters(ProgramImpl &program);
+
+/// Marks the instructions with registers that tcgen05.ld writes.
+void markTensorLoadRegisters(ProgramImpl &program);
 
 /// Marks the instructions that write registers of products of wgmma.
 void markProductRegisters(ProgramImpl &program);

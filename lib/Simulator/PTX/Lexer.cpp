@@ -191,12 +191,27 @@ Error Lexer::skipBraces() {
   return Error::success();
 }
 
+Error Lexer::failNesting() {
+  return error("expected at most " + llvm::Twine(kMostDepth) +
+               " braces, brackets and parentheses inside of each other, got "
+               "more");
+}
+
+Error Lexer::nest(llvm::function_ref<Error()> parse) {
+  if (depth == kMostDepth)
+    return failNesting();
+  ++depth;
+  Error e = parse();
+  --depth;
+  return e;
+}
+
 Error Lexer::parseSequence(AstOperand &op, char close) {
   if (consume(close))
     return Error::success();
   do {
     AstOperand elem;
-    if (Error e = parseOperand(elem))
+    if (Error e = nest([&] { return parseOperand(elem); }))
       return e;
     op.elems.push_back(std::move(elem));
   } while (consume(','));
@@ -231,7 +246,7 @@ Error Lexer::parseOperand(AstOperand &op) {
       op.kind = AstOperand::Sink;
     if (consume('|')) {
       AstOperand first = op, second;
-      if (Error e = parseOperand(second))
+      if (Error e = nest([&] { return parseOperand(second); }))
         return e;
       op = AstOperand();
       op.kind = AstOperand::Pair;

@@ -9,6 +9,7 @@
 #define ATTN_LIB_SIMULATOR_PTX_LEXER_H
 
 #include "Syntax.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace mlir::attn::sim {
@@ -23,6 +24,10 @@ protected:
   const char *cur, *end;
   llvm::StringRef fileName;
   unsigned line = 1;
+  /// Braces, brackets and parentheses around what is read, and how many there
+  /// may be.
+  unsigned depth = 0;
+  static constexpr unsigned kMostDepth = 256;
 
   llvm::Error error(const llvm::Twine &message);
   llvm::Error expected(llvm::StringRef what);
@@ -42,6 +47,9 @@ protected:
   /// Any literal, with sign.
   llvm::Error number(AstOperand &op);
   llvm::Error skipBraces();
+  /// Parses what stands one level deeper: recursion has an end.
+  llvm::Error nest(llvm::function_ref<llvm::Error()> parse);
+  llvm::Error failNesting();
   llvm::Error parseSequence(AstOperand &op, char close);
   llvm::Error parseOperand(AstOperand &op);
 

@@ -1,37 +1,51 @@
 //===- LoadedRegisters.cpp - Registers that loads write -------------------===//
 
 #include "Decoder.h"
+#include "RegisterUses.h"
 #include "llvm/ADT/BitVector.h"
 
 using namespace mlir::attn::sim;
 
 void mlir::attn::sim::markLoadedRegisters(ProgramImpl &program) {
-  auto getOperands = [](const Inst &inst) {
-    return llvm::ArrayRef(inst.ops, inst.numOps);
-  };
+  RegisterUses uses(program);
   llvm::BitVector loaded(program.regMetas);
-  auto isLoaded = [&](const Operand &o) {
-    return o.cls != RegClass::Sink && loaded[o.meta];
+  auto isLoad = [](const Inst &inst) {
+    return inst.cls == InstClass::LdShared || inst.cls == InstClass::LdGlobal ||
+           inst.cls == InstClass::LdMatrix;
   };
-  bool changes = true;
-  while (changes) {
-    changes = false;
-    for (Inst &inst : program.code) {
-      bool isLoad = inst.cls == InstClass::LdShared ||
-                    inst.cls == InstClass::LdGlobal ||
-                    inst.cls == InstClass::LdMatrix;
-      bool touches = isLoad || llvm::any_of(getOperands(inst), isLoaded);
-      if (!touches || inst.touchesLoaded)
-        continue;
-      inst.touchesLoaded = true;
-      // Copies may be left out when a program is assembled.
-      if (!isLoad && inst.cls != InstClass::Move)
-        continue;
-      for (auto [i, o] : llvm::enumerate(getOperands(inst)))
-        if (o.cls != RegClass::Sink && inst.writes(i) && !loaded[o.meta]) {
-          loaded.set(o.meta);
-          changes = true;
-        }
-    }
+  std::vector<uint32_t> pending;
+  auto touch = [&](uint32_t inst) {
+    if (!std::exchange(program.code[inst].touchesLoaded, true))
+      pending.push_back(inst);
+  };
+  for (size_t i = 0; i < program.code.size(); ++i)
+    if (isLoad(program.code[i]))
+      touch(i);
+  while (!pending.empty()) {
+    const Inst &inst = program.code[pending.back()];
+    pending.pop_back();
+    // Copies may be left out when a program is assembled.
+    if (!isLoad(inst) && inst.cls != InstClass::Move)
+      continue;
+    for (auto [i, o] : llvm::enumerate(llvm::ArrayRef(inst.ops, inst.numOps)))
+      if (o.cls != RegClass::Sink && inst.writes(i) && !loaded[o.meta]) {
+        loaded.set(o.meta);
+        llvm::for_each(uses.get(o.meta), touch);
+      }
   }
+}
+
+void mlir::attn::sim::markTensorLoadRegisters(ProgramImpl &program) {
+  llvm::BitVector loaded(program.regMetas);
+  for (const Inst &inst : program.code)
+    if (inst.cls == InstClass::TmemLd)
+      for (const Operand &o :
+           llvm::ArrayRef(inst.ops, inst.numOps).drop_front())
+        loaded.set(o.meta);
+  if (loaded.none())
+    return;
+  for (Inst &inst : program.code)
+    inst.touchesTensorLoad =
+        llvm::any_of(llvm::ArrayRef(inst.ops, inst.numOps),
+                     [&](const Operand &o) { return loaded[o.meta]; });
 }

@@ -13,6 +13,8 @@ using llvm::StringRef;
 
 /// Of a variable, in bytes: no memory that kernels declare is as long.
 static constexpr int64_t kMostAlignment = 1 << 20;
+/// Of one declaration.
+static constexpr int64_t kMostRegisters = 1000000;
 
 namespace {
 
@@ -224,6 +226,10 @@ private:
         return e;
     if (!v.init.empty() && v.unsized)
       v.bytes = v.init.size();
+    if (v.init.size() > v.bytes)
+      return error("expected at most " + llvm::Twine(v.bytes) +
+                   " bytes of initial values of '" + v.name + "', got " +
+                   llvm::Twine(v.init.size()));
     return Error::success();
   }
 
@@ -232,7 +238,7 @@ private:
       if (consume('}'))
         return Error::success();
       do {
-        if (Error e = parseInit(v))
+        if (Error e = nest([&] { return parseInit(v); }))
           return e;
       } while (consume(','));
       return require('}');
@@ -346,6 +352,10 @@ private:
           Expected<int64_t> n = integer();
           if (!n)
             return n.takeError();
+          if (uint64_t(*n) > UINT32_MAX)
+            return error("expected a number up to " + llvm::Twine(UINT32_MAX) +
+                         " after '." + d + "', got " +
+                         llvm::Twine(uint64_t(*n)));
           if (i < 3)
             values[i++] = *n;
         } while (consume(','));
@@ -361,12 +371,14 @@ private:
       return e;
     function = &f;
     currentLoc = 0;
-    unsigned depth = 1;
+    depth = 1;
     while (depth) {
       skipSpace();
       if (cur == end)
         return expected("'}'");
       if (consume('{')) {
+        if (depth == kMostDepth)
+          return failNesting();
         item(AstItem::ScopeBegin);
         ++depth;
       } else if (consume('}')) {
@@ -483,9 +495,11 @@ private:
         Expected<int64_t> n = integer();
         if (!n)
           return n.takeError();
-        if (*n <= 0 || *n > 1000000)
-          return error("expected between 1 and 1000000 registers");
-        function->body.back().reg.count = *n;
+        if (*n <= 0 || *n > kMostRegisters)
+          return error("expected between 1 and " + llvm::Twine(kMostRegisters) +
+                       " registers '" + it.reg.name + "', got " +
+                       llvm::Twine(*n));
+        it.reg.count = *n;
         if (Error e = require('>'))
           return e;
       }

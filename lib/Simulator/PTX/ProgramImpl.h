@@ -101,6 +101,8 @@ struct Inst {
   bool guardNegated = false;
   /// Has a register that holds what a load may have read.
   bool touchesLoaded = false;
+  /// Has a register that some tcgen05.ld writes.
+  bool touchesTensorLoad = false;
   /// Writes a register of a product of wgmma, or one that is moved to it; no
   /// wgmma itself.
   bool feedsProduct = false;

@@ -129,6 +129,11 @@ private:
   bool isOfWarp() const {
     return earlier.sameCta(stamp) && earlier.warp == stamp.warp;
   }
+  /// Whether one of the two is a load of what nothing may write.
+  bool isOfReadOnly() const {
+    return (earlier.flags | stamp.flags) & Stamp::ReadOnly;
+  }
+  void describeReadOnly(Finding &f) const;
   void describeTensor(Finding &f, uint64_t at) const;
   void describeAsync(Finding &f) const;
   void describeOvertaken(Finding &f, uint32_t signal) const;
@@ -137,6 +142,8 @@ private:
 } // namespace
 
 std::optional<Severity> Race::judge() const {
+  if (isOfReadOnly())
+    return Severity::Error;
   // Warps that write the same value: no outcome depends on the order.
   bool sameValue = wasWrite && write && (stamp.flags & Stamp::SameValue) &&
                    !(earlier.flags & Stamp::Async);
@@ -230,7 +237,17 @@ void Race::describeOvertaken(Finding &f, uint32_t signal) const {
            "signal, or a signal with .release.cluster, would order them";
 }
 
+void Race::describeReadOnly(Finding &f) const {
+  f.message = write ? "writes memory that a non-coherent load has read"
+                    : "a non-coherent load reads memory that the kernel has "
+                      "written";
+  f.hint = "'.nc' is for memory that nothing writes while the kernel runs: "
+           "ld.global without it reads what was written";
+}
+
 void Race::describe(Finding &f, uint64_t at) const {
+  if (isOfReadOnly())
+    return describeReadOnly(f);
   if (ref.space == Space::Tensor)
     return describeTensor(f, at);
   if (earlier.flags & Stamp::Async)

@@ -225,6 +225,14 @@ TEST(BulkCopy, BadTwins) {
   expectError(r, FindingKind::Misaligned);
   EXPECT_NE(r.text().find("expected shared memory aligned to 128 bytes"),
             std::string::npos);
+  // A box of more bytes than the CTA has.
+  k.map.box = {64, 256, 1, 1, 1};
+  r = k.go(loadKernel(Expect, Wait, "0", "0"));
+  expectError(r, FindingKind::OutOfBounds);
+  EXPECT_NE(r.text().find("a bulk copy of 32768 bytes leaves the 32768 bytes"),
+            std::string::npos)
+      << r.text();
+  k.map.box = {64, 8, 1, 1, 1};
   // A map of another rank.
   k.map.rank = 3;
   k.map.strides[2] = 3200;

@@ -56,12 +56,14 @@ TEST(Limits, Variables) {
   EXPECT_THAT(errorOf(".local .b8 x[-1];\n"),
               HasSubstr("expected 'x' to have"));
   LaunchConfig config;
-  config.memoryLimit = 1000;
-  EXPECT_EQ(errorOf("", config, ".global .b8 x[300];\n.global .b8 y[200];\n"),
-            "");
-  EXPECT_EQ(errorOf("", config, ".global .b8 x[300];\n.global .b8 y[201];\n"),
-            "expected variables of the module that fit into 1000 bytes of "
-            "memory, got 1002 bytes with 'y'");
+  config.memoryLimit = 100000;
+  EXPECT_EQ(
+      errorOf("", config, ".global .b8 x[30000];\n.global .b8 y[20000];\n"),
+      "");
+  EXPECT_EQ(
+      errorOf("", config, ".global .b8 x[30000];\n.global .b8 y[20001];\n"),
+      "expected variables of the module that fit into 97.7 KiB of "
+      "memory, got 97.7 KiB with 'y'");
   EXPECT_THAT(errorOf("", {}, ".global .b8 x[1000000000000];\n"),
               HasSubstr("of memory, got 1.8 TiB with 'x'"));
 }
@@ -75,6 +77,18 @@ TEST(Limits, LocalMemoryOfAllThreads) {
   EXPECT_EQ(errorOf(".local .b8 x[32769];\n", config),
             "expected local memory of the CTAs that run at once to fit into "
             "64.0 MiB, got 64.0 MiB with 32784 bytes a thread");
+}
+
+TEST(Limits, RegistersOfAllThreads) {
+  LaunchConfig config;
+  config.block = {1024, 1, 1};
+  config.threads = 1;
+  config.memoryLimit = 64 * 1024 * 1024;
+  EXPECT_EQ(errorOf(".reg .b32 %x<10000>;\n", config), "");
+  EXPECT_THAT(
+      errorOf(".reg .b32 %x<100000>;\n", config),
+      HasSubstr("expected registers of the CTAs that run at once to "
+                "fit into 64.0 MiB, got 440.8 MiB with 100284 registers"));
 }
 
 TEST(Limits, Parameters) {

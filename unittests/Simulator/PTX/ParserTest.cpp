@@ -45,6 +45,84 @@ TEST(Parser, RejectsWhatItDoesNotKnow) {
             std::string::npos);
 }
 
+TEST(Parser, NestingHasAnEnd) {
+  auto repeat = [](llvm::StringRef text, size_t count) {
+    std::string s;
+    for (size_t i = 0; i < count; ++i)
+      s += text;
+    return s;
+  };
+  // What recurses: scopes, vectors, addresses, lists, pairs, initial values.
+  struct Case {
+    std::string before, open, middle, close, after;
+  };
+  const Case bodies[] = {
+      {"", "{", "mov.u32 %r1, 1;", "}", ""},
+      {"mov.u32 %r1, ", "{", "%r2", "}", ";"},
+      {"mov.u32 %r1, ", "[", "%r2", "]", ";"},
+      {"call (%r1), f, ", "(", "%r2", ")", ";"},
+      {"mov.u32 ", "%r1|", "%r2", "", ";"},
+  };
+  const char *message = "expected at most 256 braces, brackets and parentheses "
+                        "inside of each other, got more";
+  auto getText = [&](const Case &c, size_t depth) {
+    return c.before + repeat(c.open, depth) + c.middle +
+           repeat(c.close, depth) + c.after;
+  };
+  for (const Case &c : bodies) {
+    EXPECT_EQ(bodyError(getText(c, 250)).find(message), std::string::npos);
+    for (size_t depth : {257, 100000}) {
+      std::string e = bodyError(getText(c, depth));
+      EXPECT_NE(e.find(message), std::string::npos) << c.open << e;
+      // Nor without an end.
+      e = bodyError(c.before + repeat(c.open, depth));
+      EXPECT_NE(e.find(message), std::string::npos) << c.open << e;
+    }
+  }
+  EXPECT_EQ(bodyError(getText(bodies[0], 250)), "");
+  Case init{".global .u32 g[1] = ", "{", "1", "}", ";"};
+  auto moduleError = [&](size_t depth) {
+    return parseError(wrapKernel("", "sm_90a", getText(init, depth)));
+  };
+  EXPECT_EQ(moduleError(256), "");
+  EXPECT_NE(moduleError(100000).find(message), std::string::npos);
+}
+
+TEST(Parser, CallsHaveAnEnd) {
+  auto chain = [](unsigned count) {
+    std::string text;
+    for (unsigned i = count; i-- > 0;) {
+      text += ".func f" + std::to_string(i) + "() {\n";
+      if (i + 1 < count)
+        text += "call.uni f" + std::to_string(i + 1) + ";\n";
+      text += "ret;\n}\n";
+    }
+    return parseError(wrapKernel("call.uni f0;", "sm_90a", text));
+  };
+  EXPECT_EQ(chain(500), "");
+  EXPECT_NE(chain(20000).find("expected at most 1000 calls inside of each "
+                              "other, got more with 'f"),
+            std::string::npos);
+}
+
+TEST(Parser, LongListsTakeLinearTime) {
+  // Each of these took time or memory that grows with the square.
+  constexpr unsigned count = 20000;
+  std::string labels = "L: .branchtargets ", branches, constants, moves;
+  for (unsigned i = 0; i < count; ++i) {
+    std::string n = std::to_string(i);
+    labels += (i ? ", T" : "T") + n;
+    branches += "T" + n + ":\nbrx.idx %r0, L;\n";
+    constants += "mov.u32 %r1, " + n + ";\n";
+    moves += "mov.u32 %x" + n + ", %x" + std::to_string(i + 1) + ";\n";
+  }
+  EXPECT_EQ(bodyError(labels + ";\n" + branches), "");
+  EXPECT_EQ(bodyError(constants), "");
+  EXPECT_EQ(bodyError(".reg .b32 %x<20001>;\n" + moves +
+                      "ld.shared.b32 %x20000, [%r1];\n"),
+            "");
+}
+
 TEST(Parser, ErrorsCarryTheLine) {
   std::string e = bodyError("mov.u32 %r1, 1;\nfoo.b32 %r1;");
   EXPECT_EQ(e.substr(0, 8), "t.ptx:15") << e;

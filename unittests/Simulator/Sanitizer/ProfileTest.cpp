@@ -129,6 +129,39 @@ TEST(Profile, A3UsedLoadsHaveRead) {
   expectClean(go("tcgen05.wait::ld.sync.aligned;", Profile::Isa, 0));
 }
 
+TEST(Profile, A3RegistersAreAwaited) {
+  // Whoever has the cells: the registers of a load hold it after wait::ld.
+  auto go = [](const std::string &use, Profile profile, uint16_t assumptions) {
+    std::string body =
+        "mov.b32 %r1, smem;\n"
+        "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r1], 32;\n"
+        "bar.sync 0;\nld.shared.b32 %r10, [%r1];\n"
+        "tcgen05.st.sync.aligned.32x32b.x2.b32 [%r10], {%r0, %r0};\n"
+        "tcgen05.wait::st.sync.aligned;\n"
+        "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r22, %r23}, [%r10];\n" +
+        use +
+        "tcgen05.wait::ld.sync.aligned;\nadd.s32 %r25, %r22, %r23;\n"
+        "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r10, 32;\n";
+    return runText(wrapKernel(body), {}, 4, configOf(32, profile, assumptions));
+  };
+  for (const char *use :
+       {"add.s32 %r24, %r23, 1;\n", "mov.b32 %r24, %r22;\n",
+        "mov.b32 %r23, 0;\n", "setp.eq.s32 %p1, %r22, 1;\n",
+        "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r23}, [%r10];\n",
+        "st.shared.b32 [%r1+16], %r22;\n"}) {
+    expectNeeds(Assumption::LoadUse, FindingKind::InvalidOperation,
+                [&](Profile p, uint16_t a) { return go(use, p, a); });
+    // One report for a load, which names it and the assumption.
+    Outcome r =
+        go(use + std::string("add.s32 %r26, %r22, 1;\n"), Profile::Isa, 0);
+    EXPECT_EQ(r.report.findings.size(), 1u) << r.text();
+    EXPECT_NE(r.text().find("assumption A3"), std::string::npos) << r.text();
+    ASSERT_TRUE(r.report.findings[0].first);
+    EXPECT_EQ(r.report.findings[0].first->text.rfind("tcgen05.ld", 0), 0u);
+  }
+  expectClean(go("add.s32 %r24, %r0, 1;\n", Profile::Isa, 0));
+}
+
 TEST(Profile, A4SignalsReachTheCluster) {
   // CTA 1 reads what CTA 0 holds, uses it and arrives there; then CTA 0
   // overwrites it.

@@ -340,6 +340,177 @@ TEST(Sanitizer, SameSeedSameRun) {
   }
 }
 
+TEST(Sanitizer, AtomicsThatIgnoreWhatWasThere) {
+  // On memory that nobody wrote; what is there afterwards is stored.
+  struct Case {
+    const char *op, *value;
+    bool isDefined;
+  };
+  const Case cases[] = {
+      {"exch.b32", "7", true},          {"and.b32", "0", true},
+      {"and.b32", "0xff", false},       {"or.b32", "-1", true},
+      {"or.b32", "0xffffff", false},    {"min.u32", "0", true},
+      {"min.u32", "1", false},          {"max.u32", "-1", true},
+      {"max.u32", "0x7fffffff", false}, {"min.s32", "0x80000000", true},
+      {"min.s32", "0", false},          {"max.s32", "0x7fffffff", true},
+      {"max.s32", "-1", false},         {"inc.u32", "0", true},
+      {"inc.u32", "1", false},          {"dec.u32", "0", true},
+      {"dec.u32", "1", false},          {"add.u32", "0", false},
+      {"xor.b32", "0", false},          {"cas.b32", "1, 1", false},
+  };
+  auto judge = [](const Outcome &r, bool isDefined, const std::string &what) {
+    EXPECT_TRUE(r.error.empty()) << r.error;
+    EXPECT_EQ(r.report.countErrors(FindingKind::UninitialisedRead),
+              isDefined ? 0u : 1u)
+        << what << r.text();
+  };
+  auto run = [](const std::string &body) {
+    LaunchConfig config;
+    config.dynamicShared = 64;
+    std::string text = wrapKernel("mov.b32 %r1, smem;\n" + body);
+    text.replace(text.find(")\n{"), 2, ")\n.reqnctapercluster 1, 1, 1\n");
+    return runText(text, std::vector<uint8_t>(16), 16, config);
+  };
+  for (const Case &c : cases)
+    for (bool isGlobal : {false, true}) {
+      std::string op = c.op, at = isGlobal ? "[%d1+8]" : "[%r1]";
+      op = (isGlobal ? "global." : "shared.") + op;
+      std::string atomic =
+          "atom." + op + " %r2, " + at + ", " + c.value + ";\n";
+      std::string load = std::string("ld.") + (isGlobal ? "global" : "shared") +
+                         ".b32 %r3, " + at + ";\n";
+      judge(run(atomic + load + "st.global.b32 [%d1], %r3;\n"), c.isDefined,
+            atomic);
+      // What the instruction returns is what nobody wrote.
+      judge(run(atomic + "st.global.b32 [%d1], %r2;\n"), false, atomic);
+      if (op.find("exch") != std::string::npos ||
+          op.find("cas") != std::string::npos)
+        continue;
+      atomic = "red." + op + " " + at + ", " + c.value + ";\n";
+      judge(run(atomic + load + "st.global.b32 [%d1], %r3;\n"), c.isDefined,
+            atomic);
+    }
+  // Bytes that the value decides, one by one, and all sixteen.
+  judge(run("atom.shared.and.b32 %r2, [%r1], 0xff00ffff;\n"
+            "ld.shared.u8 %r3, [%r1+2];\nst.global.b32 [%d1], %r3;\n"),
+        true, "one byte");
+  judge(run(".reg .b128 q, s;\nmov.b64 %d5, 1;\nmov.b128 q, {%d5, %d5};\n"
+            "atom.shared.exch.b128 s, [%r1], q;\n"
+            "ld.shared.b64 %d6, [%r1+8];\nst.global.b64 [%d1], %d6;\n"),
+        true, "b128");
+  // An undefined value makes memory undefined.
+  std::string undefined = "st.shared.b32 [%r1+16], 1;\nld.shared.b32 %r4, "
+                          "[%r1];\n";
+  for (const char *atomic : {"red.shared.add.u32 [%r1+16], %r4;\n",
+                             "atom.shared.exch.b32 %r5, [%r1+16], %r4;\n",
+                             "atom.shared.cas.b32 %r5, [%r1+16], 1, %r4;\n",
+                             "atom.shared.cas.b32 %r5, [%r1+16], %r4, 1;\n"})
+    judge(run(undefined + atomic +
+              "ld.shared.b32 %r3, [%r1+16];\n"
+              "st.global.b32 [%d1], %r3;\n"),
+          false, atomic);
+  judge(run(undefined + "atom.shared.cas.b32 %r5, [%r1+16], 2, %r4;\n"
+                        "ld.shared.b32 %r3, [%r1+16];\n"
+                        "st.global.b32 [%d1], %r3;\n"),
+        true, "not swapped");
+  judge(run(undefined + "red.global.add.u32 [%d0], %r4;\n"), false, "global");
+}
+
+TEST(Sanitizer, ReductionsThatIgnoreWhatWasThere) {
+  // The same of red.async and of bulk reductions, whose results are read.
+  auto run = [](const char *op, const char *value) {
+    return std::string(
+               "mov.b32 %r1, smem;\nmbarrier.init.shared.b64 [%r1], 1;\n"
+               "mov.b32 %r2, ") +
+           value +
+           ";\nst.shared.v4.b32 [%r1+64], {%r2, %r2, %r2, %r2};\n"
+           "fence.proxy.async;\n"
+           "mbarrier.arrive.expect_tx.shared::cta.b64 %d5, [%r1], @;\n" +
+           op +
+           ";\nW: mbarrier.try_wait.parity.shared.b64 %p1, [%r1], 0;\n"
+           "@!%p1 bra W;\nld.shared.b32 %r3, [%r1+16];\n"
+           "st.global.b32 [%d1], %r3;\n";
+  };
+  auto go = [](std::string body, const char *bytes) {
+    body.replace(body.find('@'), 1, bytes);
+    LaunchConfig config;
+    config.dynamicShared = 128;
+    std::string text = wrapKernel(body);
+    text.replace(text.find(")\n{"), 2, ")\n.reqnctapercluster 1, 1, 1\n");
+    return runText(text, std::vector<uint8_t>(16), 16, config);
+  };
+  std::string end = ".shared::cluster.mbarrier::complete_tx::bytes.";
+  for (auto [op, value, isDefined] : {std::make_tuple("and.b32", "0", true),
+                                      std::make_tuple("and.b32", "1", false),
+                                      std::make_tuple("max.u32", "-1", true),
+                                      std::make_tuple("add.u32", "0", false)}) {
+    std::string name = llvm::StringRef(op).split('.').first.str(),
+                type = llvm::StringRef(op).split('.').second.str();
+    Outcome sent = go(run(("red.async.relaxed.cluster." + name + end + type +
+                           " [%r1+16], %r2, [%r1]")
+                              .c_str(),
+                          value),
+                      "4");
+    Outcome bulk = go(run(("cp.reduce.async.bulk.shared::cluster.shared::cta."
+                           "mbarrier::complete_tx::bytes." +
+                           std::string(op) + " [%r1+16], [%r1+64], 16, [%r1]")
+                              .c_str(),
+                          value),
+                      "16");
+    for (const Outcome *r : {&sent, &bulk})
+      EXPECT_EQ(r->error.empty() &&
+                    r->report.countErrors(FindingKind::UninitialisedRead) == 0,
+                isDefined)
+          << op << value << r->text();
+  }
+  // From what nobody wrote, onto what somebody has.
+  Outcome r = go(run("cp.reduce.async.bulk.shared::cluster.shared::cta."
+                     "mbarrier::complete_tx::bytes.add.u32 [%r1+64], "
+                     "[%r1+96], 16, [%r1];\nadd.u32 %r1, %r1, 48",
+                     "0"),
+                 "16");
+  EXPECT_FALSE(r.report.isClean());
+}
+
+TEST(Sanitizer, ShufflesFromAbsentLanes) {
+  auto run = [](const std::string &shuffle, unsigned threads = 32) {
+    return runBody("setp.lt.u32 %p1, %r0, 16;\n" + shuffle, {}, 4, threads);
+  };
+  auto isNoted = [&](const Outcome &r) {
+    return r.error.empty() && r.report.isClean() &&
+           r.report.findings.size() == 1 &&
+           r.text().find("takes the value of a lane that does not execute the "
+                         "shuffle") != std::string::npos;
+  };
+  for (const char *shuffle :
+       {"@%p1 shfl.sync.idx.b32 %r2, %r0, 16, 31, 0xffff;\n",
+        "@%p1 shfl.sync.down.b32 %r2, %r0, 1, 31, 0xffff;\n",
+        "@%p1 shfl.sync.bfly.b32 %r2, %r0, 16, 31, 0xffff;\n"})
+    EXPECT_TRUE(isNoted(run(shuffle))) << run(shuffle).text();
+  // Lanes that are not there at all.
+  EXPECT_TRUE(isNoted(run("shfl.sync.bfly.b32 %r2, %r0, 16, 31, -1;\n", 16)));
+  expectClean(run("@%p1 shfl.sync.idx.b32 %r2, %r0, 15, 31, 0xffff;\n"
+                  "@%p1 shfl.sync.up.b32 %r2, %r0, 1, 0, 0xffff;\n"
+                  "@%p1 shfl.sync.down.b32 %r2, %r0, 1, 15, 0xffff;\n"
+                  "shfl.sync.bfly.b32 %r2, %r0, 16, 31, -1;\n"));
+  // The value is undefined.
+  expectError(run("@%p1 shfl.sync.idx.b32 %r2, %r0, 16, 31, 0xffff;\n"
+                  "ld.shared.b32 %r4, [%r2];\n"),
+              FindingKind::OutOfBounds);
+}
+
+TEST(Sanitizer, DiscardedMemoryIsUndefined) {
+  auto run = [](const char *load) {
+    return runBody(std::string("discard.global.L2 [%d0], 128;\n") + load +
+                       "st.global.b32 [%d1], %r2;\n",
+                   std::vector<uint8_t>(256), 4, 1);
+  };
+  expectOnly(run("ld.global.b32 %r2, [%d0+124];\n"),
+             FindingKind::UninitialisedRead);
+  expectClean(run("ld.global.b32 %r2, [%d0+128];\n"));
+  expectClean(run("st.global.b32 [%d0+4], 1;\nld.global.b32 %r2, [%d0+4];\n"));
+}
+
 TEST(Sanitizer, ReportsDoNotDependOnHostThreads) {
   // What 16 CTAs do: all store one value; all store their own; one reads out
   // of bounds; each races within itself.

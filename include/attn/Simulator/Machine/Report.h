@@ -33,6 +33,7 @@ enum class FindingKind {
   EarlyWait,
   Deadlock,
   StepLimit,
+  EndlessLoop,
   Trap,
   InvalidOperation,
   ExitInFlight,
