@@ -7,9 +7,9 @@ set -euo pipefail
 source "$(dirname "$0")/common.sh"
 
 scripts/install-deps.sh
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
 if [ ! -f "$ATTN_BUILD/build.ninja" ]; then
-  log=$(mktemp)
-  trap 'rm -f "$log"' EXIT
   if ! cmake --preset release -B "$ATTN_BUILD" >"$log" 2>&1; then
     cat "$log" >&2
     die "configuration failed"
@@ -18,4 +18,9 @@ fi
 if [ $# = 0 ]; then
   set -- all AttnUnitTests
 fi
-ninja -C "$ATTN_BUILD" -j "$ATTN_JOBS" "$@"
+status=0
+ninja -C "$ATTN_BUILD" -j "$ATTN_JOBS" "$@" || status=$?
+read_cpu "$log"
+before=$(cat "$ATTN_BUILD_SECONDS" 2>/dev/null || echo 0)
+echo $((before + cpu)) >"$ATTN_BUILD_SECONDS"
+exit $status

@@ -16,6 +16,23 @@ cd "$ATTN_ROOT" || exit 1
 export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
 export CCACHE_BASEDIR=$ATTN_ROOT
 
+# shellcheck disable=SC2034  # for those that source this
+# What builds in this build folder took so far, in seconds of processor time.
+ATTN_BUILD_SECONDS=$ATTN_BUILD/build-seconds
+
+# read_cpu FILE: sets `cpu` to the seconds of processor time of what this shell
+# has started and waited for. FILE is for passing, as a subshell has none of it.
+read_cpu() {
+  local fields field seconds
+  times >"$1"
+  { read -r _ && read -r -a fields; } <"$1"
+  cpu=0
+  for field in "${fields[@]}"; do
+    seconds=${field#*m}
+    cpu=$((cpu + 60 * ${field%m*} + ${seconds%%[.,]*}))
+  done
+}
+
 say() { printf '== %s\n' "$*"; }
 
 die() {

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Checks everything: set-up, formatting and lint, build, generated pages, the
-# lit suite and the unit tests, the lit suite once more with every IR text sent
-# through a text and bytecode round trip, and the installed package. A step
-# that fails does not stop the others. The last line sums up all of them:
-# "N passed, N failed", with ", N skipped" when some tests do not apply here.
+# lit suite and the unit tests, and the installed package. A step that fails
+# does not stop the others. In front of the last line stands what processor time
+# each step took, which other work on the machine does not change. The last line
+# sums up all steps: "N passed, N failed", with ", N skipped" when some tests do
+# not apply here.
 #
 # usage: scripts/test.sh [--lint-only | --nightly [scripts/nightly.py options]]
 #   --nightly   what takes hours instead: whole sweeps, fuzzing, mutants; it goes
@@ -18,6 +19,10 @@ failed=0
 skipped=0
 summarised=0
 LOGS=$ATTN_BUILD/test-logs
+# Processor time that the first build and these checks may take together: 15
+# minutes of two cores. Information, since machines differ.
+CPU_LIMIT=1800
+steps=()
 
 summarise() {
   [ $summarised = 0 ] || return
@@ -29,12 +34,30 @@ summarise() {
 trap summarise EXIT
 trap 'failed=$((failed + 1)); say "interrupted"; exit 130' INT TERM
 
+# note_cpu NAME: the processor time since the last call is that of a step.
+cpu=0
+note_cpu() {
+  local before=$cpu
+  read_cpu "$LOGS/times"
+  steps+=("$((cpu - before)) $1")
+}
+
+# Steps by processor time, and their sum beside the limit.
+say_cpu() {
+  echo "processor time, in s:"
+  printf '%s\n' "${steps[@]}" | sort -rn | awk -v limit=$CPU_LIMIT '
+    { sum += $1; seconds = $1; $1 = ""; if (seconds >= 2) printf "%8d %s\n", seconds, $0 }
+    END { printf "%8d  in all, limit %d (15 minutes on two cores; no verdict)\n", sum, limit }'
+}
+
 # step NAME COMMAND...: one check; its output is shown only when it fails.
 step() {
-  local name=$1 start=$SECONDS
+  local name=$1 start=$SECONDS status=0
   shift
   local log=$LOGS/${name// /-}.log
-  if "$@" >"$log" 2>&1 </dev/null; then
+  "$@" >"$log" 2>&1 </dev/null || status=$?
+  note_cpu "$name"
+  if [ $status = 0 ]; then
     passed=$((passed + 1))
     printf 'ok      %s (%d s)\n' "$name" $((SECONDS - start))
     return 0
@@ -52,6 +75,7 @@ lit_step() {
   local log=$LOGS/${name// /-}.log json=$LOGS/${name// /-}.json
   rm -f "$json"
   "$LLVM_BIN/lit" -sv -j "$ATTN_JOBS" -o "$json" "$@" >"$log" 2>&1 </dev/null
+  note_cpu "$name"
   read -r p f s < <("$PYTHON" scripts/count-lit.py "$json")
   passed=$((passed + p))
   failed=$((failed + f))
@@ -77,6 +101,7 @@ run_lints() {
   step "include guards" "$PYTHON" scripts/check-include-guards.py
   step "folder mirror" "$PYTHON" scripts/check-folder-mirror.py
   step "test names" "$PYTHON" scripts/check-test-names.py
+  step "clocks in tests" "$PYTHON" scripts/check-test-clocks.py
   step "expected flags" "$PYTHON" scripts/check-expected-flags.py
   step "spec ids" "$PYTHON" scripts/check-spec-ids.py
   step "option names" "$PYTHON" scripts/check-option-names.py
@@ -94,6 +119,9 @@ if [ "${1:-}" = --nightly ]; then
   scripts/build.sh -k 0 all AttnUnitTests
   exec "$PYTHON" scripts/nightly.py "${@:2}"
 fi
+if [ -f "$ATTN_BUILD_SECONDS" ]; then
+  steps+=("$(cat "$ATTN_BUILD_SECONDS") builds before this call")
+fi
 step "set-up" scripts/install-deps.sh
 run_lints
 if [ "${1:-}" != --lint-only ]; then
@@ -104,15 +132,13 @@ if [ "${1:-}" != --lint-only ]; then
   step "sanitize preset" cmake --preset sanitize -B "$ATTN_BUILD/sanitize"
   if [ -f "$ATTN_BUILD/test/lit.site.cfg.py" ]; then
     lit_step "lit and unit tests" "$ATTN_BUILD/test" "$ATTN_BUILD/unittests"
-    # Only attn-opt makes the round trip; the other tests would be the same.
-    mapfile -t files < <(git grep -lE 'RUN:.*attn-opt' -- test)
-    ATTN_CHECK_ROUNDTRIP=1 lit_step "lit with round trips" "${files[@]/#test/$ATTN_BUILD/test}"
   fi
   "$PYTHON" scripts/slow-tests.py "$LOGS/lit-and-unit-tests.json"
   step "install" scripts/test-install.sh
   if step "nightly samples" "$PYTHON" scripts/nightly.py --sample; then
     sed -n 's/^ok /        /p' "$LOGS/nightly-samples.log"
   fi
+  say_cpu
 fi
 summarise
 [ "$failed" = 0 ]

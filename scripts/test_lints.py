@@ -63,6 +63,39 @@ class ExpectedFlags(unittest.TestCase):
         self.assertIsNone(self.problem_of("a.mlir", text))
 
 
+class TestClocks(unittest.TestCase):
+    def setUp(self):
+        self.find = load("check-test-clocks").find_clocks
+
+    def test_clocks_of_languages(self):
+        for name, line in (
+            ("a.py", "start = time.monotonic()"),
+            ("a.py", "assert time.time_ns() < end"),
+            ("a.py", "from time import perf_counter"),
+            ("a.py", "usage = resource.getrusage(resource.RUSAGE_CHILDREN)"),
+            ("a.py", "worker.communicate(timeout=20)"),
+            ("ATest.cpp", "auto start = std::chrono::steady_clock::now();"),
+            ("A.c", "double start = clock();"),
+            ("a.test", "RUN: time attn-opt %s"),
+            ("a.test", "RUN: env A=1 timeout 20 attn-opt %s | FileCheck %s"),
+            ("a.test", "RUN: cat %s | timeout -k 9 2m attn-opt"),
+            ("a.test", "DEFINE: %{run} = /usr/bin/time -v attn-opt"),
+            ("a.mlir", "// RUN: not timeout 5s attn-opt %s"),
+        ):
+            self.assertEqual([number for number, _ in self.find(name, f"x\n{line}\n")], [2], line)
+
+    def test_what_is_no_verdict(self):
+        for name, text in (
+            ("a.py", "time.sleep(1)\nlast_time = fake.time\n"),
+            ("a.py", "run(command, timeout=300)"),
+            ("a.py", "# no verdict: it is what the guard refuses\ncall(lambda: time.time())"),
+            ("ATest.cpp", "double time = estimate(facts); // the clock of the machine"),
+            ("a.test", "Takes some time.\nRUN: attn-opt{timeout-us=0} --compile-time\nCHECK: time 3"),
+            ("a.test", "RUN: timeout 300 attn-opt %s"),
+        ):
+            self.assertEqual(self.find(name, text), [], text)
+
+
 class IncludeGuards(unittest.TestCase):
     def test_names(self):
         wanted = load("check-include-guards").wanted_guard

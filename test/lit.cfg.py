@@ -8,8 +8,9 @@ with pytest and numpy is found), `numpy` (an interpreter with numpy is found),
 grids of the slowest tests run, not a sample), `static-mlir` (attn-compile has
 LLVM's archives inside), `sanitized` (a build that programs
 without sanitizers cannot load).
-Environment: ATTN_CHECK_ROUNDTRIP=1 reruns every attn-opt call with
---verify-roundtrip; ATTN_NIGHTLY=1 gives the feature `nightly`.
+Every attn-opt call also sends what it reads through a text and bytecode round trip.
+Environment: ATTN_CHECK_ROUNDTRIP=0 leaves the round trips out; ATTN_NIGHTLY=1 gives the
+feature `nightly`.
 """
 
 import glob
@@ -36,7 +37,7 @@ llvm_config.with_environment("PATH", config.attn_tools_dir, append_path=True)
 llvm_config.with_environment("PATH", config.llvm_tools_dir, append_path=True)
 
 attn_opt = "attn-opt"
-if os.environ.get("ATTN_CHECK_ROUNDTRIP"):
+if os.environ.get("ATTN_CHECK_ROUNDTRIP") != "0":
     attn_opt = "attn-opt --verify-roundtrip"
 
 config.substitutions.append(("%attn_src", config.attn_src_root))
@@ -105,9 +106,6 @@ for tool in ("ptxas", "nvdisasm", "cuobjdump"):
     if path:
         config.available_features.add(tool)
         config.substitutions.append(("%" + tool, path))
-# Times mean something in optimized builds without sanitizers.
-if config.attn_build_type == "Release":
-    config.available_features.add("release")
 if os.path.exists("/dev/nvidia0"):
     config.available_features.add("gpu")
 

@@ -3,6 +3,7 @@
 #include "attn/Support/Progress.h"
 #include "llvm/Support/raw_ostream.h"
 #include <algorithm>
+#include <chrono>
 
 using namespace mlir::attn;
 
@@ -16,9 +17,13 @@ std::error_code StoppedError::convertToErrorCode() const {
   return std::make_error_code(std::errc::operation_canceled);
 }
 
-double ProgressMeter::getElapsed() const {
-  return std::chrono::duration<double>(Clock::now() - started).count();
+double ProgressMeter::readSteadyClock() {
+  return std::chrono::duration<double>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
+
+double ProgressMeter::getElapsed() const { return clock() - started; }
 
 bool ProgressMeter::begin(const llvm::Twine &name, double seconds,
                           double behind) {
@@ -27,14 +32,14 @@ bool ProgressMeter::begin(const llvm::Twine &name, double seconds,
   after = behind;
   detail.clear();
   furthest = -1;
-  started = Clock::now();
+  started = clock();
   return report(0);
 }
 
 bool ProgressMeter::update(double fraction) {
   if (!function || stopped)
     return !stopped;
-  if (Clock::now() - reported < std::chrono::milliseconds(100))
+  if (clock() - reported < 0.1)
     return true;
   return report(fraction);
 }
@@ -42,7 +47,7 @@ bool ProgressMeter::update(double fraction) {
 bool ProgressMeter::report(double fraction) {
   if (!function || stopped)
     return !stopped;
-  reported = Clock::now();
+  reported = clock();
   double elapsed = getElapsed(), left = -1;
   // The pace so far says more than an estimate, once there is one.
   if (fraction >= 0.02 && elapsed >= 0.5)

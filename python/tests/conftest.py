@@ -37,6 +37,22 @@ def pytest_ignore_collect(collection_path, config):
     return None if part == asked else True
 
 
+def count_calls(call):
+    """Functions of Python and C that a call runs: what it costs, on every machine alike."""
+    count = 0
+
+    def note(frame, event, argument):
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
 @functools.cache
 def make_shared_folder():
     """Of kernels that several tests compile; it goes with the process."""

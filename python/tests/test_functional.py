@@ -8,6 +8,7 @@ import attn
 import numpy as np
 import pytest
 from attn import _attention, _driver, functional
+from conftest import count_calls
 from test_runtime import FakeDevice, FakeFunction
 
 ADDRESS = 1 << 20
@@ -365,11 +366,8 @@ def test_wide_heads(empty_cache, monkeypatch, chip, dim, value_dim):
 
 
 def test_overhead_of_a_call():
-    """The host's work beside the driver's call: 20 us on a quiet machine, so
-    that ten times as much is certainly a mistake."""
-    import timeit
-
+    """The host's work beside the driver's call."""
     q = Array((1, 4, 64, 64))
     call = lambda: attn.attention(q, q, q, out=q, causal=True, stream=1)
     call()
-    assert min(timeit.repeat(call, number=100, repeat=5)) / 100 < 200e-6
+    assert count_calls(call) < 250

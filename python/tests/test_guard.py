@@ -422,6 +422,7 @@ def random_numbers_of_numpy():
 
 @case
 def clock():
+    # no verdict: a function that reads a clock is what the guard has to refuse.
     return distance(lambda: time.time_ns() / 1e9 % 1), lambda: time.sleep(1e-3)
 
 

@@ -11,8 +11,8 @@
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/Error.h"
 #include <atomic>
-#include <chrono>
 #include <functional>
+#include <limits>
 #include <string>
 
 namespace mlir::attn {
@@ -47,9 +47,14 @@ public:
 /// whether to stop.
 class ProgressMeter {
 public:
-  /// Without a function nothing is reported and nothing stops.
-  explicit ProgressMeter(ProgressFn function = nullptr)
-      : function(std::move(function)) {}
+  /// Seconds since some moment.
+  using ClockFn = double (*)();
+
+  /// Makes a meter that reads a steady clock, or `clock`. Without a function
+  /// nothing is reported and nothing stops.
+  explicit ProgressMeter(ProgressFn function = nullptr,
+                         ClockFn clock = readSteadyClock)
+      : function(std::move(function)), clock(clock) {}
 
   /// Begins a phase, and reports it. `seconds` estimates the phase, `after`
   /// all that comes behind it; negative where unknown. False to stop.
@@ -65,15 +70,16 @@ public:
   double getElapsed() const;
 
 private:
-  using Clock = std::chrono::steady_clock;
+  static double readSteadyClock();
   bool report(double fraction);
 
   ProgressFn function;
+  ClockFn clock;
   std::string phase, detail;
   double expected = -1, after = 0;
   /// The largest fraction so far, and seconds until it was reached.
   double furthest = -1, reachedAt = 0;
-  Clock::time_point started = Clock::now(), reported;
+  double started = clock(), reported = -std::numeric_limits<double>::infinity();
   std::atomic<bool> stopped{false};
 };
 

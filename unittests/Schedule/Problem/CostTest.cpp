@@ -125,6 +125,18 @@ TEST_F(CostTest, WholeTurnsAreEven) {
                 1e-12 * turns * 2 * ctas + 1e-9);
 }
 
+// Groups that end where they began are dealt together: one by one, 2^40 heads
+// would have no end.
+TEST_F(CostTest, GroupsThatRepeatAreDealtTogether) {
+  constexpr int64_t ctas = 132, groupHeads = 22;
+  auto get = [&](int64_t heads) {
+    ProblemFacts facts = getFacts(heads, /*length=*/1024, "causal");
+    return *getImbalance(facts, /*blockM=*/128, /*blockN=*/128, groupHeads,
+                         ctas);
+  };
+  EXPECT_NEAR(get(2 * ctas), get(2 * ctas << 32), 1e-9);
+}
+
 // A second tile of one row needs one block more than the first, which is uneven
 // for two CTAs: the key of that row counts.
 TEST_F(CostTest, ATileNeedsTheKeyOfItsLastRow) {

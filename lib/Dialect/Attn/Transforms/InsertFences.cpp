@@ -96,12 +96,13 @@ struct AttnInsertFencesPass
   LogicalResult removeSuperfluous(gpu::GPUFuncOp kernel,
                                   SharedAccessCache &cache,
                                   SmallVectorImpl<Fence> &fences);
-  /// Takes out what another partition's signals make superfluous.
-  void removeProved(gpu::GPUFuncOp kernel, SmallVectorImpl<Fence> &fences);
+  /// Takes out what another partition's signals make superfluous, and returns
+  /// the steps that its proofs took.
+  int64_t removeProved(gpu::GPUFuncOp kernel, SmallVectorImpl<Fence> &fences);
   /// Waits and fences of tensor memory.
   LogicalResult orderTensorMemory(gpu::GPUFuncOp kernel);
-  void report(gpu::GPUFuncOp kernel, ArrayRef<Fence> fences,
-              size_t proxyFences);
+  void report(gpu::GPUFuncOp kernel, ArrayRef<Fence> fences, size_t proxyFences,
+              int64_t trialSteps);
 };
 
 } // namespace
@@ -285,6 +286,8 @@ public:
   /// True if a proof was given up, since it takes too many steps.
   bool hasGivenUp() const { return givenUp; }
   void removeSome(ArrayRef<Operation *> ops, int64_t steps);
+  /// Steps that all proofs took.
+  int64_t getSteps() const { return steps; }
   /// Ops that were left because there were no more steps to try it.
   ArrayRef<Operation *> getUntried() const { return untried; }
 
@@ -294,7 +297,7 @@ private:
   void halve(ArrayRef<Operation *> ops);
 
   Remove remove;
-  int64_t left = 0;
+  int64_t left = 0, steps = 0;
   bool isFollowed = true, givenUp = false;
   SmallVector<Operation *> untried;
 };
@@ -309,6 +312,7 @@ bool ProvedRemoval::isProvedWithout(ArrayRef<Operation *> ops) {
   options.firstTileLimit = kFirstTileSteps;
   BarrierReport report = checkWithout(ops, options);
   left -= report.steps;
+  steps += report.steps;
   isFollowed &= report.verdict != BarrierVerdict::Unsupported;
   givenUp |= report.verdict == BarrierVerdict::Bounded;
   return report.verdict == BarrierVerdict::Proved;
@@ -414,8 +418,8 @@ bool OpenStores::walk(Region &region, bool isOpen) {
   return isOpen;
 }
 
-void AttnInsertFencesPass::removeProved(gpu::GPUFuncOp kernel,
-                                        SmallVectorImpl<Fence> &fences) {
+int64_t AttnInsertFencesPass::removeProved(gpu::GPUFuncOp kernel,
+                                           SmallVectorImpl<Fence> &fences) {
   SmallVector<Operation *> likely, others;
   for (const Fence &fence : fences)
     if (fence.barrier->getParentOfType<WarpSpecializeOp>() &&
@@ -459,17 +463,19 @@ void AttnInsertFencesPass::removeProved(gpu::GPUFuncOp kernel,
                "{0} is kept: whether the kernel is proved without it "
                "takes more steps than are tried",
                op->getName().getStringRef().str());
+  return removal.getSteps();
 }
 
 void AttnInsertFencesPass::report(gpu::GPUFuncOp kernel, ArrayRef<Fence> fences,
-                                  size_t proxyFences) {
+                                  size_t proxyFences, int64_t trialSteps) {
   auto options = remark::RemarkOpts::name("barriers")
                      .category("attn.insert-fences")
                      .function(kernel.getName());
   remark::passed(kernel.getLoc(), options)
       << remark::add("barriers inserted")
       << remark::metric("count", fences.size())
-      << remark::metric("proxy-fences", proxyFences);
+      << remark::metric("proxy-fences", proxyFences)
+      << remark::metric("trial-steps", trialSteps);
   for (const Fence &fence : fences)
     remark::passed(fence.hazard.insertBefore->getLoc(),
                    remark::RemarkOpts::name("barrier")
@@ -564,9 +570,8 @@ LogicalResult AttnInsertFencesPass::insert(gpu::GPUFuncOp kernel) {
   numProxyFences += proxies->size();
   if (failed(orderTensorMemory(kernel)))
     return failure();
-  if (leaveOutProved)
-    removeProved(kernel, fences);
+  int64_t trialSteps = leaveOutProved ? removeProved(kernel, fences) : 0;
   numBarriers += fences.size();
-  report(kernel, fences, proxies->size());
+  report(kernel, fences, proxies->size(), trialSteps);
   return success();
 }

@@ -5,5 +5,5 @@ import subprocess
 import sys
 
 sys.exit(
-    subprocess.run(sys.argv[1:], stdout=os.openpty()[1], check=False, timeout=20).returncode
+    subprocess.run(sys.argv[1:], stdout=os.openpty()[1], check=False, timeout=300).returncode
 )
