@@ -62,7 +62,7 @@ static gpu::GPUFuncOp createKernel(gpu::GPUModuleOp module, StringRef name,
                     b.getDenseI64ArrayAttr(*shape.warps));
   if (shape.teams > 1)
     kernel->setAttr(AttnDialect::kTeamsAttr, b.getI64IntegerAttr(shape.teams));
-  frame.bindParameters(kernel);
+  frame.bindParameters(kernel, shape.grid);
   b.setInsertionPointToStart(&kernel.getBody().front());
   auto end = gpu::ReturnOp::create(b);
   b.setInsertionPoint(end);
