@@ -24,8 +24,10 @@ llvm::Expected<HarnessReport> runLaunch(const LaunchRecord &record,
                                         const Program &program,
                                         const HarnessOptions &options);
 
-/// The deviation of O that is accepted for these types of q and o.
-double getDefaultTolerance(DType q, DType o);
+/// The deviation of O that is accepted for these types of q and o, and for the
+/// types of sums that the problem states, if it is known.
+double getDefaultTolerance(DType q, DType o,
+                           const AttentionProblem *problem = nullptr);
 
 /// The corners of the simulator as separate configurations: operand reads at
 /// issue or completion, result writes at issue or completion, and schedules.
