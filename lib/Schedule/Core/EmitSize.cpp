@@ -17,8 +17,16 @@ static Value emitStep(ImplicitLocOpBuilder &b, SizeExpr::Op op, Value left,
     return arith::MulIOp::create(b, left, right);
   case SizeExpr::Op::FloorDiv:
     return arith::FloorDivSIOp::create(b, left, right);
-  case SizeExpr::Op::CeilDiv:
-    return arith::CeilDivSIOp::create(b, left, right);
+  case SizeExpr::Op::CeilDiv: {
+    if (left.getType().isIndex())
+      return arith::CeilDivSIOp::create(b, left, right);
+    // Kernels are not given that operation; extents are not negative.
+    Value one =
+        arith::ConstantOp::create(b, b.getIntegerAttr(left.getType(), 1));
+    return arith::DivUIOp::create(
+        b, arith::AddIOp::create(b, left, arith::SubIOp::create(b, right, one)),
+        right);
+  }
   case SizeExpr::Op::Mod:
     // The sign is the divisor's.
     return arith::SubIOp::create(

@@ -170,11 +170,11 @@ Value KernelFrame::getSize(StringRef name, unsigned dim) {
   const TensorFacts *tensor = findTensor(name);
   int64_t extent = tensor->shape[dim];
   unsigned index = tensor - tensors.data();
-  bool isKnown = !ShapedType::isDynamic(extent) ||
-                 llvm::any_of(descriptorArgs, [&](const DescriptorArg &arg) {
-                   return !arg.isStride && arg.tensor == index &&
-                          arg.dim == dim;
-                 });
+  bool isKnown =
+      !ShapedType::isDynamic(extent) ||
+      llvm::any_of(descriptorArgs, [&](const DescriptorArg &arg) {
+        return !arg.isStride && arg.tensor == index && arg.dim == dim;
+      });
   if (!isKnown) {
     unsigned position = tensors.size() + descriptorArgs.size();
     LogicalResult inserted = kernel.insertArgument(position, b.getI32Type(),

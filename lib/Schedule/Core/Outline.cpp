@@ -189,9 +189,8 @@ static DictionaryAttr buildProblemAttr(Builder &b, const ProblemFacts &facts,
                                        PlanAttrInterface plan) {
   NamedAttrList fields(attn::buildProblemAttr(b, facts));
   for (const PlanParameterInfo &each : plan.listParameters())
-    for (auto [parameter, field] :
-         {std::pair("accumulate_s", "score_sums"),
-          std::pair("accumulate_o", "result_sums")})
+    for (auto [parameter, field] : {std::pair("accumulate_s", "score_sums"),
+                                    std::pair("accumulate_o", "result_sums")})
       if (each.name == parameter && each.value != "f32")
         fields.append(field, b.getStringAttr("f16"));
   return fields.getDictionary(b.getContext());

@@ -1,8 +1,8 @@
 //===- PlanCandidates.cpp - The legal plans of an attention ---------------===//
 
 #include "attn/Schedule/Core/PlanCandidates.h"
-#include "attn/Problem/Limits.h"
 #include "WidthError.h"
+#include "attn/Problem/Limits.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -220,9 +220,8 @@ static void collect(const ProblemFacts &facts, const TargetRow &target,
 /// What no schedule takes and padding mends; empty if there is nothing.
 static std::string explainDimensions(const ProblemFacts &facts) {
   int64_t columns[] = {facts.headDim, facts.valueDim};
-  if (facts.isLatent() || llvm::all_of(columns, [](int64_t each) {
-        return each % kDimStep == 0;
-      }))
+  if (facts.isLatent() ||
+      llvm::all_of(columns, [](int64_t each) { return each % kDimStep == 0; }))
     return "";
   bool isSame = columns[0] == columns[1];
   auto describe = [&](llvm::StringRef dimension, llvm::StringRef tensors,
