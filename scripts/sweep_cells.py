@@ -10,7 +10,10 @@ import re
 from tmem_cases import CHIPS as TMEM_CHIPS
 from tmem_cases import TMEM_AXES, PackedCase, draw_whole
 
-CHIPS = ("sm_90a", "sm_80", "sm_86", "sm_100a", "sm_89", "sm_103a", "sm_100f")
+CHIPS = (
+    "sm_90a", "sm_80", "sm_86", "sm_100a", "sm_89", "sm_103a", "sm_100f", "sm_120", "sm_110",
+    "sm_121",
+)  # fmt: skip
 TYPES = ("bf16", "f16", "f8E4M3FN", "f8E5M2")
 DIMS = range(16, 257, 8)
 #: Those that kernels of sm_90a alone have, for keys and values alike.
@@ -258,7 +261,7 @@ def make_feature_cells() -> list[FeatureCell]:
     """Every feature at the head dimensions that matter."""
     cells = [
         FeatureCell(chip, "many", "bf16", d, dv, feature)
-        for chip in ("sm_90a", "sm_80", "sm_86", "sm_100a", "sm_89", "sm_103a")
+        for chip in ("sm_90a", "sm_80", "sm_86", "sm_100a", "sm_89", "sm_103a", "sm_120")
         for d, dv in [(d, d) for d in FEATURE_DIMS] + list(FEATURE_PAIRS)
         for feature in FEATURES
     ]
@@ -268,7 +271,7 @@ def make_feature_cells() -> list[FeatureCell]:
         if d % 16 == 0 and d <= 256
         for feature in FEATURES
     ]
-    served = ("sm_90a", "sm_80", "sm_86", "sm_89")
+    served = ("sm_90a", "sm_80", "sm_86", "sm_89", "sm_120")
     cells += [
         FeatureCell(chip, "served", "bf16", d, dv, feature)
         for chip in served

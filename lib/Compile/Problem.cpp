@@ -220,8 +220,9 @@ static llvm::Error parseKeys(const ProblemFlags &flags, Problem &problem) {
                      "expected --page-size beside it");
   if (problem.pageSize == 0)
     return llvm::Error::success();
-  if (!llvm::isPowerOf2_64(problem.pageSize))
-    return makeError("page-size", "expected a power of two, got '" +
+  if (!llvm::isPowerOf2_64(problem.pageSize) || problem.pageSize > kPageLimit)
+    return makeError("page-size", "expected a power of two up to " +
+                                      Twine(kPageLimit) + ", got '" +
                                       Twine(problem.pageSize) + "'");
   if (problem.vTransposed)
     return makeError("v-transposed", "contradicts --page-size");

@@ -23,13 +23,23 @@ Expected<AttentionResult> sim::mergePartialResults(const TensorView &o,
     for (int64_t h = 0; h < o.shape[2]; ++h)
       for (int64_t i = 0; i < o.shape[3]; ++i) {
         double most = -INFINITY, sum = 0;
-        for (int64_t s = 0; s < splits; ++s)
-          most = std::max(most, lse.get({s, b, h, i}));
+        int64_t infinite = 0;
+        for (int64_t s = 0; s < splits; ++s) {
+          double each = lse.get({s, b, h, i});
+          most = std::isnan(each) ? each : std::max(most, each);
+          infinite += each == INFINITY;
+        }
+        // Of several that take all nobody knows which takes more.
+        if (infinite > 1)
+          most = NAN;
         std::vector<double> row(columns, 0.0);
-        for (int64_t s = 0; s < splits && most != -INFINITY; ++s) {
-          double weight = std::exp(lse.get({s, b, h, i}) - most);
+        for (int64_t s = 0; s < splits; ++s) {
+          double each = lse.get({s, b, h, i});
+          if (each == -INFINITY)
+            continue;
+          double weight = each == most ? 1 : std::exp(each - most);
           sum += weight;
-          for (int64_t c = 0; c < columns && weight != 0; ++c)
+          for (int64_t c = 0; c < columns; ++c)
             row[c] += weight * o.get({s, b, h, i, c});
         }
         for (double value : row)

@@ -495,7 +495,9 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head,
                             {sequence.batch, head, sequence.firstQuery + i})
                       : -infinity;
     double max = std::max(sink, init);
-    bool isNaN = std::isnan(sink) || std::isnan(init);
+    // Of two that take all nobody knows which takes more.
+    bool isNaN = std::isnan(sink) || std::isnan(init) ||
+                 (sink == infinity && init == infinity);
     for (int64_t j = begin; j < end; ++j) {
       double score = scale * scores[j];
       if (problem.softcap > 0)
@@ -518,12 +520,14 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head,
     // No key and no sink: O = 0 and LSE = -inf, as initialised.
     if (max == -infinity)
       continue;
-    // A sink of +inf takes all.
-    double sum = problem.sinks ? std::exp(sink - max) : 0.0;
-    if (sink == infinity)
-      sum = 1;
+    // A sink or a state of +inf takes all; keys with such scores do not.
+    auto weigh = [&](double logit) {
+      return logit == infinity ? 1 : std::exp(logit - max);
+    };
+    double sum = problem.sinks ? weigh(sink) : 0.0;
     // The state counts as a key.
-    if (double p = std::exp(init - max); p != 0) {
+    if (init != -infinity) {
+      double p = weigh(init);
       sum += p;
       for (int64_t column = 0; column < dv; ++column)
         o[column] = p * inputs.initO->get({sequence.batch, head,

@@ -9,8 +9,13 @@ using namespace mlir::attn::sim;
 using llvm::createStringError;
 using llvm::Expected;
 
-double sim::getDefaultTolerance(DType q, DType o) {
+double sim::getDefaultTolerance(DType q, DType o,
+                                const AttentionProblem *problem) {
   double tolerance = 2e-3;
+  if (problem && problem->narrowResults)
+    tolerance = 4e-3;
+  if (problem && problem->narrowScores)
+    tolerance = 1e-2;
   for (DType dtype : {q, o}) {
     if (dtype == DType::BF16)
       tolerance = std::max(tolerance, 1.6e-2);

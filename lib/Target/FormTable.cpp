@@ -383,8 +383,11 @@ mlir::attn::explainForms(llvm::ArrayRef<const Form *> matches,
   llvm::StringRef chips =
       getCapabilityChips(missing ? missing->needs : Capability::Base);
   std::string needs = missing ? chips.str() + " and " : std::string();
-  return "needs " + needs + "PTX " + formatPTXVersion(least) + ", got " +
-         target.chip.str() + " and PTX " + formatPTXVersion(ptx);
+  std::string got = target.chip.str() + " and PTX " + formatPTXVersion(ptx);
+  if (missing && target.instructionCapability != target.computeCapability)
+    got += ", with the instructions of sm_" +
+           std::to_string(target.instructionCapability);
+  return "needs " + needs + "PTX " + formatPTXVersion(least) + ", got " + got;
 }
 
 /// Removes comments from assembly text.

@@ -7,6 +7,11 @@ using llvm::StringRef;
 using llvm::Twine;
 namespace json = llvm::json;
 
+/// Types of sums, narrow ones second.
+static constexpr StringRef kSums[] = {"f32", "f16"};
+static constexpr StringRef kScoreSums = "score_sums",
+                           kResultSums = "result_sums";
+
 /// An enumeration of ODS by the names that IR has for it.
 template <typename T>
 static T takeEnum(ObjectReader &reader, StringRef field, unsigned last) {
@@ -63,6 +68,10 @@ AttentionProblem mlir::attn::readProblem(const json::Value &value,
                                 Twine(problem.kvHeads));
   if (reader.has("max_seqlen_q"))
     problem.maxSeqlenQ = reader.takeInteger("max_seqlen_q", 0);
+  if (reader.has(kScoreSums))
+    problem.narrowScores = reader.takeName(kScoreSums, kSums) != 0;
+  if (reader.has(kResultSums))
+    problem.narrowResults = reader.takeName(kResultSums, kSums) != 0;
   reader.finish();
   return problem;
 }
@@ -77,6 +86,10 @@ json::Value mlir::attn::writeProblem(const AttentionProblem &problem) {
   }
   json::Object object{{"mask", std::move(mask)},
                       {"max_seqlen_q", problem.maxSeqlenQ}};
+  if (problem.narrowScores)
+    object[kScoreSums] = kSums[1];
+  if (problem.narrowResults)
+    object[kResultSums] = kSums[1];
 #define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \
   if (recordsFactor(NAME, problem.ID))                                         \
     object[NAME] = problem.ID;

@@ -96,7 +96,7 @@ struct Generations {
 static TargetRow makeA100(const Generations &capabilities) {
   TargetRow row;
   row.chip = "sm_80";
-  row.computeCapability = 80;
+  row.computeCapability = row.instructionCapability = 80;
   row.minPTX = 70;
   row.defaultPTX = 80;
   row.capabilities = capabilities.sm80;
@@ -138,7 +138,7 @@ static TargetRow makeA100(const Generations &capabilities) {
 static TargetRow makeA40(const TargetRow &a100) {
   TargetRow row = a100;
   row.chip = "sm_86";
-  row.computeCapability = 86;
+  row.computeCapability = row.instructionCapability = 86;
   row.minPTX = 71;
   row.sharedBytesPerSM = 100 * 1024;
   row.sharedBytesPerCTA = 99 * 1024;
@@ -164,7 +164,7 @@ static TargetRow makeL40S(const TargetRow &a40,
                           const Generations &capabilities) {
   TargetRow row = a40;
   row.chip = "sm_89";
-  row.computeCapability = 89;
+  row.computeCapability = row.instructionCapability = 89;
   row.minPTX = 78;
   row.defaultPTX = 84; // mma.sync on fp8 needs it
   row.capabilities = capabilities.sm89;
@@ -184,7 +184,7 @@ static TargetRow makeH100(const TargetRow &a100,
                           const Generations &capabilities) {
   TargetRow row = a100;
   row.chip = "sm_90a";
-  row.computeCapability = 90;
+  row.computeCapability = row.instructionCapability = 90;
   row.minPTX = 80;
   row.defaultPTX = 86; // mbarrier and TMA forms on .shared::cta need it
   row.capabilities = capabilities.sm90a;
@@ -218,7 +218,7 @@ static TargetRow makeB200(const TargetRow &h100,
                           const Generations &capabilities) {
   TargetRow row = h100;
   row.chip = "sm_100a";
-  row.computeCapability = 100;
+  row.computeCapability = row.instructionCapability = 100;
   row.minPTX = 86;
   row.defaultPTX = 88; // block scales and 32-byte vectors need it
   row.capabilities = capabilities.sm100a;
@@ -253,7 +253,7 @@ static TargetRow makeB300(const TargetRow &b200,
                           const Generations &capabilities) {
   TargetRow row = b200;
   row.chip = "sm_103a";
-  row.computeCapability = 103;
+  row.computeCapability = row.instructionCapability = 103;
   row.minPTX = 88;
   row.capabilities = capabilities.sm103a;
   // Twice the exponentials of B200 [WP].
@@ -261,6 +261,64 @@ static TargetRow makeB300(const TargetRow &b200,
   row.board = "B300";
   row.clockMHz = 1920;
   row.powerWatts = 1400;
+  return row;
+}
+
+/// Chips for which kernels of sm_89 are compiled: what else they have [PTX], such
+/// as stmatrix, TMA and clusters, nothing here uses, and no board of them has run
+/// a kernel of this compiler.
+static TargetRow makeRTX5090(const TargetRow &l40s) {
+  TargetRow row = l40s;
+  row.chip = "sm_120";
+  row.computeCapability = 120;
+  row.minPTX = row.defaultPTX = 87;
+  // 209.5 and 419 TFLOP/s with float32 accumulation on 170 SMs at 2407 MHz,
+  // half of what boards for workstations reach [WP].
+  row.tensorFlopF16 = 512;
+  row.tensorFlopFp8 = 1024;
+  row.mmaSyncFlopF16 = 512;
+  row.board = "RTX 5090";
+  row.smCount = 170;
+  row.clockMHz = 2407;
+  row.dramGBPerSecond = 1792;
+  row.l2Bytes = uint64_t(96) << 20;
+  row.powerWatts = 575;
+  return row;
+}
+
+static TargetRow makeSpark(const TargetRow &rtx5090) {
+  TargetRow row = rtx5090;
+  row.chip = "sm_121";
+  row.computeCapability = 121;
+  row.minPTX = row.defaultPTX = 88;
+  row.board = "DGX Spark";
+  row.smCount = 48;
+  // 1 PFLOP/s of sparse fp4 at the rates of sm_120 [E].
+  row.clockMHz = 2540;
+  row.dramGBPerSecond = 273;
+  row.l2Bytes = uint64_t(24) << 20; // [E]
+  row.powerWatts = 140;
+  return row;
+}
+
+static TargetRow makeThor(const TargetRow &l40s) {
+  TargetRow row = l40s;
+  row.chip = "sm_110";
+  row.computeCapability = 110;
+  row.minPTX = row.defaultPTX = 90;
+  row.sharedBytesPerSM = 228 * 1024;
+  row.sharedBytesPerCTA = 227 * 1024;
+  // 2070 TFLOP/s of sparse fp4 on 20 SMs at 1575 MHz, a quarter of it with 8
+  // bits and an eighth with 16, half of both without sparsity [WP].
+  row.tensorFlopF16 = 8192;
+  row.tensorFlopFp8 = 16384;
+  row.mmaSyncFlopF16 = 2048; // [E]
+  row.board = "Jetson Thor";
+  row.smCount = 20;
+  row.clockMHz = 1575;
+  row.dramGBPerSecond = 273;
+  row.l2Bytes = uint64_t(32) << 20; // [E]
+  row.powerWatts = 130;
   return row;
 }
 
@@ -273,7 +331,9 @@ static std::vector<TargetRow> makeTargets() {
   TargetRow b200 = makeB200(h100, capabilities);
   TargetRow family = makeFamily(b200, capabilities);
   TargetRow b300 = makeB300(b200, capabilities);
-  return {a100, a40, l40s, h100, b200, family, b300};
+  TargetRow rtx5090 = makeRTX5090(l40s);
+  return {a100,   a40,  l40s,           h100,    b200,
+          family, b300, makeThor(l40s), rtx5090, makeSpark(rtx5090)};
 }
 
 llvm::ArrayRef<TargetRow> mlir::attn::getTargets() {
@@ -320,6 +380,15 @@ static constexpr Synonym kChipSynonyms[] = {
     {"Blackwell Ultra", "sm_103a"},
     {"10.3", "sm_103a"},
     {"10.3a", "sm_103a"},
+    {"Thor", "sm_110"},
+    {"Jetson Thor", "sm_110"},
+    {"11.0", "sm_110"},
+    {"RTX 5090", "sm_120"},
+    {"RTX 50", "sm_120"},
+    {"12.0", "sm_120"},
+    {"DGX Spark", "sm_121"},
+    {"GB10", "sm_121"},
+    {"12.1", "sm_121"},
 };
 
 llvm::Expected<const TargetRow &>
@@ -330,9 +399,18 @@ mlir::attn::lookupTarget(llvm::StringRef chip) {
       return row;
     known.push_back(row.chip);
   }
+  // What every kernel here is made of came with compute capability 8.0.
+  unsigned number = 0;
+  bool isOld = chip.starts_with("sm_") &&
+               !chip.drop_front(3).getAsInteger(10, number) &&
+               number < getTargets().front().computeCapability;
   return llvm::createStringError(
-      "unknown chip '" + chip + "', expected one of " +
-      llvm::join(known, ", ") + suggest(chip, known, kChipSynonyms));
+      (isOld ? "chip '" + chip +
+                   "' lacks cp.async and mma.sync on bf16, which all kernels "
+                   "here need"
+             : "unknown chip '" + chip + "'") +
+      ", expected one of " + llvm::join(known, ", ") +
+      (isOld ? std::string() : suggest(chip, known, kChipSynonyms)));
 }
 
 std::string mlir::attn::formatPTXVersion(unsigned ptx) {

@@ -366,7 +366,8 @@ def merge_states(
 
     `partial_o` is (states, batch, heads, queries, dim) or (states, rows, heads, dim),
     `partial_lse` the same without dim, both f32 and dense; an LSE of -inf is a state
-    without keys. LSEs are natural logarithms. Returns (o, lse) without the dimension
+    without keys, one of +inf takes all (docs/spec.md; FlashAttention 2 gives it to rows
+    without keys: replace it by -inf before). LSEs are natural logarithms. Returns (o, lse) without the dimension
     of states; o has `dtype`, f32 by default. Writes to `out` and `lse` where both are
     given. numpy arrays run on the GPU if there is one, else on the simulator. It
     merges what parts of a cache on several GPUs gave, and prefixes that sequences

@@ -8,6 +8,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -510,7 +511,7 @@ def _read_text(path: str) -> str:
 
 def get_chip(major: int, minor: int) -> str:
     """The target for a compute capability: its own, else the newest without
-    suffix that is not newer than it."""
+    suffix that is not newer than it, which a warning says."""
     capability = 10 * major + minor
     rows = targets()
     for row in rows:
@@ -518,8 +519,17 @@ def get_chip(major: int, minor: int) -> str:
             return row.chip
     older = [row for row in rows if row.compute_capability < capability and row.chip[-1].isdigit()]
     if not older:
-        raise DriverError(f"no target for compute capability {major}.{minor}")
-    return older[-1].chip
+        raise DriverError(
+            f"no target for compute capability {major}.{minor}: kernels need cp.async and "
+            "mma.sync on bf16, which 8.0 and later have"
+        )
+    chip = older[-1].chip
+    warnings.warn(
+        f"no target for compute capability {major}.{minor}: kernels are those of {chip}, from "
+        "whose PTX the driver makes code for the device",
+        stacklevel=2,
+    )
+    return chip
 
 
 def _get_native_chip() -> str:

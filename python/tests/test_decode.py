@@ -247,6 +247,20 @@ def test_merge_states(rank, dtype):
     np.testing.assert_allclose(got, want, atol=2e-3)
 
 
+def test_merge_states_special():
+    """docs/spec.md, "Infinite and NaN logits"."""
+    inf, nan = np.inf, np.nan
+    lse = np.array([[-inf, 1, -inf, inf, inf, nan, 1], [-inf, -inf, inf, -inf, inf, 0, -300]], "f4")
+    o = np.stack([np.full((7, 1, 8), 2), np.full((7, 1, 8), 5)]).astype("f4")
+    o[np.isneginf(lse)] = nan
+    o[1, 6, 0, 0] = nan
+    got, got_lse = attn.merge_states(o, lse[..., None])
+    np.testing.assert_allclose(got_lse[:, 0], [-inf, 1, inf, inf, nan, nan, 1])
+    np.testing.assert_allclose(got[:, 0, 1], [0, 2, 5, 2, nan, nan, 2])
+    # A weight that is too small to count hides no NaN.
+    np.testing.assert_array_equal(np.isnan(got[:, 0, 0]), [0, 0, 0, 0, 1, 1, 1])
+
+
 def refuse(message, call, *arguments, **options):
     with pytest.raises(attn.ArgumentError) as error:
         call(*arguments, **options)

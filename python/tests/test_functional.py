@@ -8,6 +8,7 @@ import attn
 import numpy as np
 import pytest
 from attn import _attention, _driver, functional
+from attn.kernel import get_chip
 from conftest import count_calls
 from test_runtime import FakeDevice, FakeFunction
 
@@ -312,8 +313,27 @@ def test_misaligned():
 def test_device_without_target(monkeypatch):
     monkeypatch.setattr(FakeDevice, "major", 7)
     q = Array((1, 4, 64, 64))
-    with pytest.raises(attn.DriverError, match="no target for compute capability 7.0"):
+    with pytest.raises(
+        attn.DriverError, match=r"no target for compute capability 7\.0: kernels need cp\.async"
+    ):
         attn.attention(q, q, q, out=q)
+
+
+@pytest.mark.parametrize(
+    ("capability", "chip"),
+    [((8, 9), "sm_89"), ((11, 0), "sm_110"), ((12, 0), "sm_120"), ((12, 1), "sm_121")],
+)
+def test_chips_with_a_row(capability, chip, recwarn):
+    assert get_chip(*capability) == chip
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize(
+    ("capability", "chip"), [((8, 7), "sm_86"), ((10, 7), "sm_89"), ((13, 0), "sm_121")]
+)
+def test_chips_without_a_row(capability, chip):
+    with pytest.warns(UserWarning, match=f"no target for .*: kernels are those of {chip}"):
+        assert get_chip(*capability) == chip
 
 
 def test_failed_launch(monkeypatch):

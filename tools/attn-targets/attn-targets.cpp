@@ -26,6 +26,8 @@ struct Fact {
 
 static std::vector<Fact> getFacts(const TargetRow &row) {
   return {
+      {"Compute capability of its instructions, times ten",
+       "instruction_capability", double(row.instructionCapability)},
       {"Shared memory per SM (bytes)", "shared_bytes_per_sm",
        double(row.sharedBytesPerSM)},
       {"Shared memory per CTA (bytes)", "shared_bytes_per_cta",

@@ -52,6 +52,25 @@ TEST(PartialResults, RowsWithoutKeysAreZero) {
   EXPECT_EQ(merged->lse[0], -INFINITY);
 }
 
+// The table of docs/spec.md, "Infinite and NaN logits".
+TEST(PartialResults, InfiniteAndNaNLogits) {
+  // One that takes all, two of them, NaN, and a NaN whose weight is 0.
+  Floats o({2, 1, 1, 4, 1}, {2, 2, 2, 2, NAN, 5, 5, NAN});
+  Floats lse({2, 1, 1, 4},
+             {INFINITY, INFINITY, NAN, 0, -INFINITY, INFINITY, 0, -2000});
+  llvm::Expected<AttentionResult> merged =
+      mergePartialResults(o.view, lse.view);
+  ASSERT_TRUE(bool(merged));
+  EXPECT_EQ(merged->o[0], 2);
+  EXPECT_EQ(merged->lse[0], INFINITY);
+  for (unsigned row : {1, 2}) {
+    EXPECT_TRUE(std::isnan(merged->o[row]));
+    EXPECT_TRUE(std::isnan(merged->lse[row]));
+  }
+  EXPECT_TRUE(std::isnan(merged->o[3]));
+  EXPECT_EQ(merged->lse[3], 0);
+}
+
 TEST(PartialResults, ShapesHaveToFit) {
   Floats o({2, 1, 1, 1, 1}, {1, 2});
   Floats lse({1, 1, 1, 2}, {0, 0});

@@ -14,7 +14,31 @@ TEST(TargetTable, UnknownChipListsTheKnownOnes) {
   ASSERT_FALSE(bool(row));
   EXPECT_EQ(llvm::toString(row.takeError()),
             "unknown chip 'sm_999', expected one of sm_80, sm_86, sm_89, "
-            "sm_90a, sm_100a, sm_100f, sm_103a");
+            "sm_90a, sm_100a, sm_100f, sm_103a, sm_110, sm_120, sm_121");
+}
+
+TEST(TargetTable, OldChipsLackWhatKernelsNeed) {
+  for (llvm::StringRef chip : {"sm_75", "sm_70"}) {
+    llvm::Expected<const TargetRow &> row = lookupTarget(chip);
+    ASSERT_FALSE(bool(row));
+    EXPECT_EQ(llvm::toString(row.takeError()),
+              "chip '" + chip.str() +
+                  "' lacks cp.async and mma.sync on bf16, which all kernels "
+                  "here need, expected one of sm_80, sm_86, sm_89, sm_90a, "
+                  "sm_100a, sm_100f, sm_103a, sm_110, sm_120, sm_121");
+  }
+}
+
+// What is compiled as another chip's kernels has that one's instructions.
+TEST(TargetTable, LaterChipsHaveInstructionsOfAda) {
+  const TargetRow &ada = llvm::cantFail(lookupTarget("sm_89"));
+  for (llvm::StringRef chip : {"sm_110", "sm_120", "sm_121"}) {
+    const TargetRow &row = llvm::cantFail(lookupTarget(chip));
+    EXPECT_EQ(row.capabilities, ada.capabilities);
+    EXPECT_EQ(row.instructionCapability, 89u);
+    EXPECT_EQ(row.maxCTAsPerSM, 24u);
+    EXPECT_EQ(row.maxWarpsPerSM, 48u);
+  }
 }
 
 TEST(TargetTable, EveryRowIsFoundByItsName) {
@@ -64,6 +88,9 @@ TEST(TargetTable, OptInSharedMemory) {
   EXPECT_EQ(bytes("sm_89"), 101376u);
   EXPECT_EQ(bytes("sm_90a"), 232448u);
   EXPECT_EQ(bytes("sm_100a"), 232448u);
+  EXPECT_EQ(bytes("sm_110"), 232448u);
+  EXPECT_EQ(bytes("sm_120"), 101376u);
+  EXPECT_EQ(bytes("sm_121"), 101376u);
 }
 
 // The published dense 16-bit peaks follow from the rates.
@@ -77,6 +104,8 @@ TEST(TargetTable, TensorPeaks) {
   EXPECT_NEAR(teraFlops("sm_89"), 362, 5);
   EXPECT_NEAR(teraFlops("sm_90a"), 989, 1);
   EXPECT_NEAR(teraFlops("sm_100a"), 2250, 10);
+  EXPECT_NEAR(teraFlops("sm_110"), 259, 1);
+  EXPECT_NEAR(teraFlops("sm_120"), 209.5, 1);
 }
 
 TEST(TargetTable, FamilyTargetClaimsWhatBothMembersHave) {
@@ -123,7 +152,7 @@ TEST(TargetTable, CapabilityTextAgreesWithTheRows) {
         return word.trim(',') == target.chip;
       });
       EXPECT_EQ(target.has(capability),
-                isMinimum ? target.computeCapability >= least : named)
+                isMinimum ? target.instructionCapability >= least : named)
           << target.chip.str();
     }
   }

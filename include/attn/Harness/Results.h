@@ -8,8 +8,10 @@
 
 namespace mlir::attn::sim {
 
-/// Returns the deviation of O that is accepted for these types of q and o.
-double getDefaultTolerance(DType q, DType o);
+/// Returns the deviation of O that is accepted for these types of q and o, and
+/// for the types of sums that the problem states, if it is known.
+double getDefaultTolerance(DType q, DType o,
+                           const AttentionProblem *problem = nullptr);
 
 /// Compares what a tensor holds with an array of its type, of f32 or of f64:
 /// floats by ‖out - expected‖ / ‖expected‖, of which `tolerance` is accepted (a

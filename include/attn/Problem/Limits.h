@@ -11,6 +11,13 @@ namespace mlir::attn {
 /// fit an int64_t.
 constexpr uint64_t kMostElements = uint64_t(1) << 48;
 
+/// The largest page of keys that kernels take.
+constexpr int64_t kPageLimit = 256;
+
+/// Columns of the narrowest matrix instruction, of which head dimensions are
+/// multiples.
+constexpr int64_t kDimStep = 8;
+
 } // namespace mlir::attn
 
 #endif // ATTN_PROBLEM_LIMITS_H

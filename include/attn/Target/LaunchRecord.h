@@ -217,6 +217,8 @@ struct AttentionProblem {
   int64_t right = -1;
   /// With varlen: no sequence has more queries. 0 states no bound.
   int64_t maxSeqlenQ = 0;
+  /// The kernel adds up scores, or results, in f16: how far off they may be.
+  bool narrowScores = false, narrowResults = false;
 };
 
 /// The whole record.

@@ -91,6 +91,9 @@ struct TargetRow {
   llvm::StringRef chip;
   /// Compute capability times ten, without suffix: 90 for sm_90a.
   unsigned computeCapability = 0;
+  /// The compute capability times ten whose instructions kernels for the chip
+  /// use: 89 for sm_120, for which nothing of its own is emitted.
+  unsigned instructionCapability = 0;
   /// Least PTX ISA version times ten that knows the chip: 86 for PTX 8.6. LLVM
   /// aborts below it.
   unsigned minPTX = 0;

@@ -4,6 +4,10 @@
 //   for s: w = exp(lse[s] - m);  sum += w;  acc += w * partial_o[s]
 //   o = acc / sum;  lse = m + log(sum)
 //
+// What infinities and NaN give stands in docs/spec.md ("Infinite and NaN
+// logits"): exp(inf - inf) is 1 above, which maxima that are no larger than
+// finite numbers make it.
+//
 // The loads of one s do not depend on those of another one; as many of them as
 // the way says stand side by side, so that they are in flight together. What
 // has no loop reads each lse once, for the maximum and the weight. Else, where
@@ -59,22 +63,27 @@ private:
   Value emitWarpMaximum(Value lseOffset);
   /// The largest of all lanes, by `combine`.
   Value emitLargest(Value own, llvm::function_ref<Value(Value, Value)> combine);
+  /// `lse` where that is finite or NaN; the largest finite number for +inf.
+  Value emitFinite(ImplicitLocOpBuilder &lb, Value lse);
   /// What is subtracted from the lse of a row whose largest one is `m`.
   Value emitShift(Value m);
   Value emitWeight(ImplicitLocOpBuilder &lb, Value lse, Value shift);
-  /// The sums of weights and of columns, `carried`, with those of one more run.
+  /// Whether there is a partial result: its lse is not -inf.
+  Value emitIsThere(ImplicitLocOpBuilder &lb, Value lse);
+  /// The sums of weights and of columns, `carried`, with those of one more run
+  /// if it `isThere`.
   SmallVector<Value>
-  addRun(ImplicitLocOpBuilder &lb, Value weight,
+  addRun(ImplicitLocOpBuilder &lb, Value weight, Value isThere,
          llvm::function_ref<Value()> emitUnit,
          llvm::function_ref<SmallVector<Value>()> emitColumns,
          ValueRange carried);
-  /// The sums over all runs; `shift` is what was subtracted.
+  /// The sums over all runs; `most` is the largest lse.
   SmallVector<Value> emitSums(Value lseOffset, Value oOffset,
-                              Value scalesOffset, Value &shift);
+                              Value scalesOffset, Value &most);
   /// The same where lanes divide what a row has one number of for each run, and
   /// give it to each other.
   SmallVector<Value> emitLaneSums(Value lseOffset, Value oOffset,
-                                  Value scalesOffset, Value &shift);
+                                  Value scalesOffset, Value &most);
   /// True for many runs of which a row has two numbers each: asked for by all
   /// lanes they are more loads and more instructions than the columns.
   bool lanesDivideRuns() const {
@@ -423,54 +432,63 @@ Value RowMerger::emitWarpMaximum(Value lseOffset) {
   });
 }
 
+Value RowMerger::emitFinite(ImplicitLocOpBuilder &lb, Value lse) {
+  return arith::MinimumFOp::create(
+      lb, lse, f32(lb, std::numeric_limits<float>::max()));
+}
+
 Value RowMerger::emitShift(Value m) {
   // A row without any key has nothing to subtract.
   Value isEmpty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, m,
                                         f32(b, -kInfinity));
-  return arith::SelectOp::create(b, isEmpty, f32(b, 0), m);
+  return arith::SelectOp::create(b, isEmpty, f32(b, 0), emitFinite(b, m));
 }
 
 Value RowMerger::emitWeight(ImplicitLocOpBuilder &lb, Value lse, Value shift) {
-  Value difference = arith::SubFOp::create(lb, lse, shift);
+  Value difference = arith::SubFOp::create(lb, emitFinite(lb, lse), shift);
   return call(
       lb, "llvm.nvvm.ex2.approx.ftz.f32",
       arith::MulFOp::create(lb, difference, f32(lb, llvm::numbers::log2e)));
 }
 
+Value RowMerger::emitIsThere(ImplicitLocOpBuilder &lb, Value lse) {
+  return arith::CmpFOp::create(lb, arith::CmpFPredicate::UNE, lse,
+                               f32(lb, -kInfinity));
+}
+
 SmallVector<Value>
-RowMerger::addRun(ImplicitLocOpBuilder &lb, Value weight,
+RowMerger::addRun(ImplicitLocOpBuilder &lb, Value weight, Value isThere,
                   llvm::function_ref<Value()> emitUnit,
                   llvm::function_ref<SmallVector<Value>()> emitColumns,
                   ValueRange carried) {
   SmallVector<Value> next;
   next.push_back(arith::AddFOp::create(lb, carried[0], weight));
   Value unit = facts.partialScales ? emitUnit() : Value();
-  // What has no weight may be anything.
-  Value counts =
-      arith::CmpFOp::create(lb, arith::CmpFPredicate::UNE, weight, f32(lb, 0));
   for (auto [value, sum] : llvm::zip(emitColumns(), carried.drop_front())) {
     // Exact, since units are powers of two.
     if (unit)
       value = arith::MulFOp::create(lb, value, unit);
-    Value term = arith::SelectOp::create(lb, counts, value, f32(lb, 0));
+    // What is not there may be anything.
+    Value term = arith::SelectOp::create(lb, isThere, value, f32(lb, 0));
     next.push_back(math::FmaOp::create(lb, weight, term, sum));
   }
   return next;
 }
 
 SmallVector<Value> RowMerger::emitSums(Value lseOffset, Value oOffset,
-                                       Value scalesOffset, Value &shift) {
-  shift = emitShift(emitMaximum(lseOffset));
+                                       Value scalesOffset, Value &most) {
+  most = emitMaximum(lseOffset);
+  Value shift = emitShift(most);
   SmallVector<Value> init(columns + 1, f32(b, 0));
   return forEachSplit(
       init,
       [&](ImplicitLocOpBuilder &lb, Value split, Value isNew,
           ValueRange carried) -> SmallVector<Value> {
-        Value weight = emitWeight(lb, loadLse(lb, lseOffset, split), shift);
+        Value lse = loadLse(lb, lseOffset, split);
         if (isNew)
-          weight = arith::SelectOp::create(lb, isNew, weight, f32(lb, 0));
+          lse = arith::SelectOp::create(lb, isNew, lse, f32(lb, -kInfinity));
         return addRun(
-            lb, weight,
+            lb, emitWeight(lb, lse, shift), emitIsThere(lb, lse),
             [&] {
               return loadRow(lb, facts.partialScales.name, scalesOffset, split);
             },
@@ -479,7 +497,7 @@ SmallVector<Value> RowMerger::emitSums(Value lseOffset, Value oOffset,
 }
 
 SmallVector<Value> RowMerger::emitLaneSums(Value lseOffset, Value oOffset,
-                                           Value scalesOffset, Value &shift) {
+                                           Value scalesOffset, Value &most) {
   Value thread = arith::IndexCastUIOp::create(
       b, b.getI32Type(), gpu::ThreadIdOp::create(b, gpu::Dimension::x));
   Value lane = arith::AndIOp::create(b, thread, frame.i32(kLanes - 1));
@@ -503,10 +521,15 @@ SmallVector<Value> RowMerger::emitLaneSums(Value lseOffset, Value oOffset,
   Value own = lses.front();
   for (Value lse : ArrayRef(lses).drop_front())
     own = larger(own, lse);
-  shift = emitShift(emitLargest(own, larger));
+  most = emitLargest(own, larger);
+  Value shift = emitShift(most);
+  // A weight of -0 says that a run is not there, so that lanes give each other
+  // one number for both.
   SmallVector<Value> weights;
   for (Value lse : lses)
-    weights.push_back(emitWeight(b, lse, shift));
+    weights.push_back(
+        arith::SelectOp::create(b, emitIsThere(b, lse),
+                                emitWeight(b, lse, shift), f32(b, -0.0)));
   SmallVector<Value> sums(columns + 1, f32(b, 0));
   for (int32_t split = 0; split < facts.splits; ++split) {
     auto ofLane = [&](ArrayRef<Value> each) -> Value {
@@ -515,8 +538,13 @@ SmallVector<Value> RowMerger::emitLaneSums(Value lseOffset, Value oOffset,
           frame.i32(split % kLanes), frame.i32(kLanes - 1), NVVM::ShflKind::idx,
           UnitAttr());
     };
+    Value weight = ofLane(weights);
+    Value isThere = arith::CmpIOp::create(
+        b, arith::CmpIPredicate::ne,
+        arith::BitcastOp::create(b, b.getI32Type(), weight),
+        frame.i32(std::numeric_limits<int32_t>::min()));
     sums = addRun(
-        b, ofLane(weights), [&] { return ofLane(units); },
+        b, weight, isThere, [&] { return ofLane(units); },
         [&] { return values[split]; }, sums);
   }
   return sums;
@@ -530,10 +558,18 @@ void RowMerger::emit(const MergedColumns &place) {
         facts.getUnitColumns() == facts.valueDim
             ? emitOffset(scales.name, 1, place, false)
             : emitGroupOffset(scales.name, 1, place, facts.getUnitColumns());
-  Value shift;
+  Value most;
   SmallVector<Value> sums =
-      lanesDivideRuns() ? emitLaneSums(lseOffset, oOffset, scalesOffset, shift)
-                        : emitSums(lseOffset, oOffset, scalesOffset, shift);
+      lanesDivideRuns() ? emitLaneSums(lseOffset, oOffset, scalesOffset, most)
+                        : emitSums(lseOffset, oOffset, scalesOffset, most);
+  // Of several that take all nobody knows which takes more.
+  Value takesAll = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, most,
+                                         f32(b, kInfinity));
+  Value areSeveral =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, sums[0], f32(b, 1));
+  sums[0] = arith::SelectOp::create(
+      b, arith::AndIOp::create(b, takesAll, areSeveral),
+      f32(b, std::numeric_limits<double>::quiet_NaN()), sums[0]);
   Value some =
       arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, sums[0], f32(b, 0));
   Value divisor = arith::SelectOp::create(b, some, sums[0], f32(b, 1));
@@ -554,7 +590,7 @@ void RowMerger::emit(const MergedColumns &place) {
   b.setInsertionPointToStart(branch.thenBlock());
   // log2 0 = -inf, so a row without keys gets -inf.
   Value log = call(b, "llvm.nvvm.lg2.approx.ftz.f", sums[0]);
-  Value lse = math::FmaOp::create(b, log, f32(b, llvm::numbers::ln2), shift);
+  Value lse = math::FmaOp::create(b, log, f32(b, llvm::numbers::ln2), most);
   LLVM::StoreOp::create(
       b, lse, emitAddress(b, "lse", emitOffset("lse", 0, place, false)), 4);
 }

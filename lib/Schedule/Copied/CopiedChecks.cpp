@@ -77,11 +77,10 @@ static llvm::Error checkDealtRuns(const ProblemFacts &facts,
         "expected lengths of a known number of sequences up to {0} for "
         "dealt_runs",
         DealRunOp::kMostSequences));
-  if (runs <= facts.batch || runs > kGridLimit)
-    return llvm::createStringError(
-        llvm::formatv("expected dealt_runs of more than the {0} sequences, up "
-                      "to {1}, got {2}",
-                      facts.batch, kGridLimit, runs));
+  if (runs <= facts.batch)
+    return llvm::createStringError(llvm::formatv(
+        "expected dealt_runs of more than the {0} sequences, got {1}",
+        facts.batch, runs));
   if (!facts.o.value.getDefiningOp<memref::AllocOp>())
     return llvm::createStringError("expected partial results in memory of "
                                    "memref.alloc for dealt_runs");
@@ -145,44 +144,16 @@ llvm::Error attn::checkCopiedPlan(llvm::StringRef schedule,
   if (llvm::Error error =
           checkSharedBytes(extents.getSharedBytes(plan), target))
     return error;
-  // The grid's y and z are narrower than x.
-  auto checkGrid = [&](llvm::StringRef what, int64_t extent) -> llvm::Error {
-    if (ShapedType::isDynamic(extent) || extent <= kGridLimit)
-      return llvm::Error::success();
-    return llvm::createStringError(llvm::formatv(
-        "does not fit: {0} {1} exceed {2} of a grid's y and z in order '{3}'",
-        extent, what, kGridLimit, stringifyTileOrder(plan.getOrder())));
-  };
-  // Runs of keys are a factor of z.
-  int64_t splits = countRuns(facts, plan);
-  if (int64_t group = plan.getGroupHeads()) {
-    // Groups of one batch only: batches may be many at the launch.
+  // Groups of one batch only: batches may be many at the launch.
+  if (int64_t group = plan.getGroupHeads())
     if (ShapedType::isDynamic(facts.heads) || facts.heads % group != 0)
       return llvm::createStringError(llvm::formatv(
           "expected group_heads to divide the number of heads, {0}, got {1}",
           ShapedType::isDynamic(facts.heads) ? std::string("which is dynamic")
                                              : std::to_string(facts.heads),
           group));
-    if (!ShapedType::isDynamic(facts.batch))
-      if (llvm::Error error = checkGrid(
-              "groups of heads", facts.heads / group * facts.batch * splits))
-        return error;
-  }
-  if (llvm::Error error = checkGrid("runs of keys", splits))
-    return error;
-  if (plan.getOrder() == TileOrder::LongestFirst)
-    return checkGrid(
-        "tiles of queries",
-        ShapedType::isDynamic(facts.queries)
-            ? 0
-            : llvm::divideCeil(facts.queries * getPackedHeads(facts, plan),
-                               plan.getBlockM()));
-  if (llvm::Error error =
-          checkGrid("heads", facts.heads / getPackedHeads(facts, plan)))
-    return error;
-  return checkGrid("batches", ShapedType::isDynamic(facts.batch)
-                                  ? facts.batch
-                                  : facts.batch * splits);
+  return checkGrid(getTileGrid(facts, plan),
+                   {facts.q, facts.k, facts.cuSeqlensQ});
 }
 
 llvm::Error attn::checkCTAsFit(int64_t ctasPerSM, const ResourceSum &shared,

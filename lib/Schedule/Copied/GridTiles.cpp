@@ -46,9 +46,10 @@ int64_t attn::chooseHeadsInL2(const ProblemFacts &facts,
                              std::max(1.0, double(facts.heads)));
   while (facts.heads % group != 0)
     --group;
-  // The grid has a limit along its third dimension.
+  // Beyond that the grid would be folded.
+  constexpr int64_t kMostGroups = 65535;
   int64_t groups = facts.heads / group * batch * countRuns(facts);
-  return groups <= kGridLimit ? group : 0;
+  return groups <= kMostGroups ? group : 0;
 }
 
 /// The grid without runs.
@@ -95,13 +96,8 @@ bool attn::mergesRuns(const ProblemFacts &facts, const CopiedPlan &plan) {
   return areResultsPartial(facts) && plan.getCombine() == CombineWay::Launch;
 }
 
-Value GridTiles::emitBlockId(gpu::Dimension dim) {
-  return arith::IndexCastOp::create(b, b.getI32Type(),
-                                    gpu::BlockIdOp::create(b, dim));
-}
-
 Value GridTiles::emitBatch(TileCoordinates &at) {
-  Value z = emitBlockId(gpu::Dimension::z);
+  Value z = context.getBlockId(gpu::Dimension::z);
   if (plan.plansWork()) {
     WorkRecord record = loadWorkRecord(context, z);
     at.split = record.run;
@@ -125,13 +121,9 @@ Value GridTiles::emitBatch(TileCoordinates &at) {
 }
 
 Value GridTiles::emitNumber(Value batch) {
-  auto extent = [&](gpu::Dimension dim) -> Value {
-    return arith::IndexCastOp::create(b, b.getI32Type(),
-                                      gpu::GridDimOp::create(b, dim));
-  };
   auto join = [&](Value outer, gpu::Dimension dim) -> Value {
     return arith::AddIOp::create(
-        b, arith::MulIOp::create(b, outer, extent(dim)), emitBlockId(dim));
+        b, arith::MulIOp::create(b, outer, context.getGridDim(dim)), context.getBlockId(dim));
   };
   return join(join(batch, gpu::Dimension::y), gpu::Dimension::x);
 }
@@ -145,7 +137,7 @@ Value GridTiles::emitRowTile() {
                          : ShapedType::kDynamic;
   bool isOne = isKnown && rows <= plan.getBlockM() &&
                (rows == plan.getBlockM() || !leavesRowsOpen);
-  return isOne ? context.i32(0) : emitBlockId(gpu::Dimension::x);
+  return isOne ? context.i32(0) : context.getBlockId(gpu::Dimension::x);
 }
 
 TileCoordinates GridTiles::emitTile() {
@@ -153,8 +145,8 @@ TileCoordinates GridTiles::emitTile() {
   int64_t packed = getPackedHeads(facts, plan);
   if (plan.getOrder() == TileOrder::LongestFirst) {
     // Under a causal mask the last tile has the most keys.
-    Value x = emitBlockId(gpu::Dimension::x);
-    Value y = emitBlockId(gpu::Dimension::y);
+    Value x = context.getBlockId(gpu::Dimension::x);
+    Value y = context.getBlockId(gpu::Dimension::y);
     Value heads = packed == 1 ? context.getHeads() : context.getKVHeads();
     if (plan.getGroupHeads())
       x = arith::AddIOp::create(
@@ -165,13 +157,12 @@ TileCoordinates GridTiles::emitTile() {
       emitBatch(result);
     result.head = arith::RemUIOp::create(b, x, heads);
     result.batch = arith::DivUIOp::create(b, x, heads);
-    Value tiles = arith::IndexCastOp::create(
-        b, b.getI32Type(), gpu::GridDimOp::create(b, gpu::Dimension::y));
+    Value tiles = context.getGridDim(gpu::Dimension::y);
     result.tile = arith::SubIOp::create(
         b, arith::SubIOp::create(b, tiles, context.i32(1)), y);
   } else {
     result.tile = emitRowTile();
-    result.head = emitBlockId(gpu::Dimension::y);
+    result.head = context.getBlockId(gpu::Dimension::y);
     if (int64_t heads = plan.getHeadTeams(); heads > 1) {
       Value own =
           arith::RemUIOp::create(b, TeamIndexOp::create(b), context.i32(heads));

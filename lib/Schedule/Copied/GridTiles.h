@@ -9,9 +9,6 @@
 
 namespace mlir::attn {
 
-/// Largest extent of a grid along y and z.
-inline constexpr int64_t kGridLimit = 65535;
-
 /// Heads that are rows of their query under a plan: those of a group, or 1.
 int64_t getPackedHeads(const ProblemFacts &facts, const CopiedPlan &plan);
 
@@ -56,7 +53,6 @@ public:
   void emitMerge(const TileCoordinates &at, Value row, Value rows);
 
 private:
-  Value emitBlockId(gpu::Dimension dim);
   /// The tile of the rows of a query, i32.
   Value emitRowTile();
   /// The tile's number among all, i32, the same for all of its runs; `batch` is

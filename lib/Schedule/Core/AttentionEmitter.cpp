@@ -202,10 +202,27 @@ Value AttentionEmitter::emitDivisor(Value sums, Value m, Value largest) {
   return arith::AddFOp::create(b, others, rounded);
 }
 
-FinalRows AttentionEmitter::emitFinalRows(Value m, Value l, Value largest) {
+/// Exponents of two from which on a maximum is off by more than probabilities
+/// of a type hold (docs/Reference.md, "Range of scores").
+static float getScoreLimit(Type probabilities) {
+  if (probabilities.getIntOrFloatBitWidth() == 8)
+    return 0x1p24f;
+  return probabilities.isF16() ? 0x1p28f : 0x1p30f;
+}
+
+Value AttentionEmitter::emitSums(Value l, Value m) {
   RankedTensorType rows = f32Tile({blockM});
   Value sums =
       ReduceOp::create(b, rows, ReduceKind::Add, l, /*partial=*/UnitAttr());
+  Value isBeyond =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OGE, m,
+                            splat(rows, getScoreLimit(getOperandType())));
+  return arith::SelectOp::create(
+      b, isBeyond, splat(rows, std::numeric_limits<double>::quiet_NaN()), sums);
+}
+
+FinalRows AttentionEmitter::emitFinalRows(Value m, Value l, Value largest) {
+  Value sums = emitSums(l, m);
   Value divisor;
   if (largest)
     divisor = emitDivisor(sums, m, largest);
@@ -213,9 +230,7 @@ FinalRows AttentionEmitter::emitFinalRows(Value m, Value l, Value largest) {
 }
 
 RunningState AttentionEmitter::emitRowSums(RunningState carried) {
-  RankedTensorType rows = f32Tile({blockM});
-  Value l = ReduceOp::create(b, rows, ReduceKind::Add, carried.l,
-                             /*partial=*/UnitAttr());
+  Value l = emitSums(carried.l, carried.m);
   RunningState state(carried.m, l, carried.o);
   if (carried.largest)
     state.divisor = emitDivisor(l, carried.m, carried.largest);
@@ -398,8 +413,14 @@ FinalRows AttentionEmitter::emitLogits(FinalRows state) {
     state = emitLogit(state, emitSinkRows()).first;
   if (!facts.initLse)
     return state;
-  auto [rows, share] = emitLogit(state, emitInitRows());
-  initShare = share;
+  Value logits = emitInitRows();
+  auto [rows, share] = emitLogit(state, logits);
+  // Of no state the share is below 0, which emitInitTerm asks for.
+  RankedTensorType type = f32Tile({blockM});
+  Value isNone = arith::CmpFOp::create(
+      b, arith::CmpFPredicate::OEQ, logits,
+      splat(type, -std::numeric_limits<double>::infinity()));
+  initShare = arith::SelectOp::create(b, isNone, splat(type, -1), share);
   if (state.factor)
     rows.factor = arith::MulFOp::create(b, rows.factor, state.factor);
   return rows;
@@ -445,11 +466,11 @@ Value AttentionEmitter::emitInitTerm(RankedTensorType type, Value weight) {
   Value value = context.loadElement("init_o", offset);
   if (!facts.initO.elementType.isF32())
     value = arith::ExtFOp::create(b, b.getF32Type(), value);
-  // What has no weight may be anything.
+  // What is not there may be anything.
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
-  Value counts = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE,
-                                       block->getArgument(0), zero);
-  value = arith::SelectOp::create(b, counts, value, zero);
+  Value isThere = arith::CmpFOp::create(b, arith::CmpFPredicate::UGE,
+                                        block->getArgument(0), zero);
+  value = arith::SelectOp::create(b, isThere, value, zero);
   YieldOp::create(
       b, arith::MulFOp::create(b, value, block->getArgument(0)).getResult());
   return map.getResult();
@@ -486,7 +507,8 @@ std::pair<FinalRows, Value> AttentionEmitter::emitLogit(FinalRows state,
 Value AttentionEmitter::emitReciprocal(Value l, Value one) {
   RankedTensorType rows = f32Tile({blockM});
   Value zero = splat(rows, 0);
-  Value some = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, l, zero);
+  // NaN is some.
+  Value some = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, l, zero);
   Value divisor = arith::SelectOp::create(b, some, l, splat(rows, 1));
   return arith::DivFOp::create(b, one, divisor);
 }

@@ -218,8 +218,8 @@ protected:
                                     Value initWeight,
                                     const DividedRows *divided = nullptr,
                                     int64_t group = 0);
-  /// What of a row, given its sum, is the state that it goes on from; null if
-  /// there is none.
+  /// What of a row, given its sum, is the state that it goes on from, below 0
+  /// in rows without one; null if no row has one.
   Value emitInitWeight(Value l);
   /// Stores LSE.
   void emitLSE(Value m, Value l, Value view);
@@ -300,10 +300,13 @@ private:
   std::pair<FinalRows, Value> emitLogit(FinalRows rows, Value logit);
   /// The LSE of that state in exponents of two; -inf where it is another run's.
   Value emitInitRows();
-  /// That state's results times `weight`, a tile of `type`.
+  /// That state's results times `weight`, a tile of `type`; 0 where that is
+  /// below 0.
   Value emitInitTerm(RankedTensorType type, Value weight);
   /// `one` by the sum, or by 1 where that is 0.
   Value emitReciprocal(Value l, Value one);
+  /// The sums of whole rows; NaN where a maximum is beyond what scores may be.
+  Value emitSums(Value l, Value m);
   /// Hides keys in whose place the table has no page.
   Value emitSelected(ImplicitLocOpBuilder &lb, Value key, Value scores,
                      bool quads);

@@ -7,9 +7,6 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Columns of the narrowest matrix instruction.
-static constexpr int64_t kDimStep = 8;
-
 char WidthError::ID;
 
 llvm::Error attn::makeUnsupported(llvm::StringRef schedule,

@@ -3,6 +3,7 @@
 #ifndef ATTN_LIB_SCHEDULE_CORE_COMMONCHECKS_H
 #define ATTN_LIB_SCHEDULE_CORE_COMMONCHECKS_H
 
+#include "attn/Problem/Limits.h"
 #include "attn/Schedule/Core/Schedule.h"
 #include "llvm/Support/Error.h"
 
@@ -19,9 +20,6 @@ inline constexpr int64_t kLengthLimit = int64_t(1) << 29;
 inline constexpr int64_t kUsualColumns = 256, kMostWholeColumns = 384,
                          kMostWideResults = 352, kMostSharedColumns = 512,
                          kMostPairedColumns = 1024, kMostTiledColumns = 1024;
-
-/// The largest page that kernels take.
-inline constexpr int64_t kPageLimit = 256;
 
 /// Most heads of a group whose rows a tile may hold together.
 inline constexpr int64_t kPackedHeadsLimit = 128;

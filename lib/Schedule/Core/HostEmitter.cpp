@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "HostEmitter.h"
+#include "EmitSize.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -38,7 +39,6 @@ private:
   Value makeWorkspace(const WorkspaceArg &workspace);
   /// The value of a grid's expression, whose symbols the launch has.
   Value emitSize(const SizeExpr &expression);
-  Value emitStep(SizeExpr::Op op, Value left, Value right);
 
   const KernelFrame &frame;
   ImplicitLocOpBuilder b;
@@ -153,52 +153,10 @@ Value HostEmitter::getPointer(Value address) {
       integer);
 }
 
-Value HostEmitter::emitStep(SizeExpr::Op op, Value left, Value right) {
-  switch (op) {
-  case SizeExpr::Op::Add:
-    return arith::AddIOp::create(b, left, right);
-  case SizeExpr::Op::Sub:
-    return arith::SubIOp::create(b, left, right);
-  case SizeExpr::Op::Mul:
-    return arith::MulIOp::create(b, left, right);
-  case SizeExpr::Op::FloorDiv:
-    return arith::FloorDivSIOp::create(b, left, right);
-  case SizeExpr::Op::CeilDiv:
-    return arith::CeilDivSIOp::create(b, left, right);
-  case SizeExpr::Op::Mod:
-    // The sign is the divisor's.
-    return arith::SubIOp::create(
-        b, left,
-        arith::MulIOp::create(b, arith::FloorDivSIOp::create(b, left, right),
-                              right));
-  case SizeExpr::Op::Min:
-    return arith::MinSIOp::create(b, left, right);
-  case SizeExpr::Op::Max:
-    return arith::MaxSIOp::create(b, left, right);
-  case SizeExpr::Op::Constant:
-  case SizeExpr::Op::Symbol:
-  case SizeExpr::Op::Neg:
-    break;
-  }
-  llvm_unreachable("a step with two operands");
-}
-
 Value HostEmitter::emitSize(const SizeExpr &expression) {
-  SmallVector<Value> stack;
-  for (SizeExpr::Step step : expression.getSteps()) {
-    if (step.op == SizeExpr::Op::Constant) {
-      stack.push_back(index(step.value));
-    } else if (step.op == SizeExpr::Op::Symbol) {
-      stack.push_back(getSymbol(expression.getSymbols()[step.value]));
-    } else {
-      Value right = stack.pop_back_val();
-      bool isNeg = step.op == SizeExpr::Op::Neg;
-      Value left = isNeg ? index(0) : stack.pop_back_val();
-      stack.push_back(
-          emitStep(isNeg ? SizeExpr::Op::Sub : step.op, left, right));
-    }
-  }
-  return stack.back();
+  return attn::emitSize(
+      b, b.getIndexType(), expression,
+      [&](const SizeSymbol &symbol) { return getSymbol(symbol); });
 }
 
 void HostEmitter::emit(gpu::GPUFuncOp kernel, const KernelShape &shape) {
@@ -226,8 +184,8 @@ void HostEmitter::emit(gpu::GPUFuncOp kernel, const KernelShape &shape) {
     arguments.push_back(EncodeTensorMapOp::create(
         b, arg.type, getView(arg), isPacked(arg.view),
         arg.view == TensorMapView::Bounded, isByRow(arg.view)));
-  gpu::KernelDim3 grid{emitSize(shape.grid[0]), emitSize(shape.grid[1]),
-                       emitSize(shape.grid[2])};
+  auto [x, y, z] = frame.getLaunchedGrid();
+  gpu::KernelDim3 grid{emitSize(x), emitSize(y), emitSize(z)};
   gpu::KernelDim3 block{index(shape.threads), index(1), index(1)};
   std::optional<gpu::KernelDim3> cluster;
   if (shape.cluster > 1)

@@ -1,6 +1,8 @@
 //===- KernelFrame.cpp - A kernel and what its parameters are -------------===//
 
 #include "attn/Schedule/Core/KernelFrame.h"
+#include "EmitSize.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -29,8 +31,48 @@ SmallVector<Type> KernelFrame::getParameterTypes() {
   return types;
 }
 
-void KernelFrame::bindParameters(gpu::GPUFuncOp function) {
+/// The least value of `expression` in a launch that has work.
+static int64_t getLeast(const SizeExpr &expression,
+                        ArrayRef<TensorFacts> tensors) {
+  llvm::Expected<int64_t> value = expression.evaluate(
+      [&](const SizeSymbol &symbol) -> std::optional<int64_t> {
+        const auto *tensor =
+            llvm::find_if(tensors, [&](const TensorFacts &each) {
+              return each.name == symbol.tensor && !symbol.isStride;
+            });
+        if (tensor == tensors.end() ||
+            ShapedType::isDynamic(tensor->shape[symbol.index]))
+          return 1;
+        return tensor->shape[symbol.index];
+      });
+  if (value)
+    return *value;
+  // Only what does not fit 64 bits has no value.
+  llvm::consumeError(value.takeError());
+  return INT64_MAX;
+}
+
+/// Most CTAs along x, y and z (CUDA C++ Programming Guide, "Technical
+/// Specifications per Compute Capability").
+static constexpr int64_t kGridLimits[] = {INT32_MAX, 65535, 65535};
+
+llvm::Error attn::checkGrid(const std::array<SizeExpr, 3> &grid,
+                            ArrayRef<TensorFacts> tensors) {
+  if (getLeast(grid[0] * grid[1] * grid[2], tensors) <= kGridLimits[0])
+    return llvm::Error::success();
+  return llvm::createStringError(
+      llvm::formatv("does not fit: expected at most {0} CTAs in a launch, got "
+                    "{1} x {2} x {3}",
+                    kGridLimits[0], getLeast(grid[0], tensors),
+                    getLeast(grid[1], tensors), getLeast(grid[2], tensors)));
+}
+
+void KernelFrame::bindParameters(gpu::GPUFuncOp function,
+                                 const std::array<SizeExpr, 3> &extents) {
   kernel = function;
+  grid = extents;
+  for (unsigned axis : {1, 2})
+    foldsGrid |= getLeast(grid[axis], tensors) > kGridLimits[axis];
   ValueRange parameters = kernel.getArguments();
   auto take = [&](SmallVector<Value> &list, size_t count) {
     llvm::append_range(list, parameters.take_front(count));
@@ -88,24 +130,61 @@ Value KernelFrame::getExtent(
   llvm_unreachable("a dynamic extent that is used is a parameter");
 }
 
-Value KernelFrame::getRows(StringRef name) {
+std::array<SizeExpr, 3> KernelFrame::getLaunchedGrid() const {
+  if (!foldsGrid)
+    return grid;
+  return {grid[0] * grid[1] * grid[2], 1, 1};
+}
+
+Value KernelFrame::getGridDim(gpu::Dimension dim) {
+  if (!foldsGrid)
+    return arith::IndexCastOp::create(b, b.getI32Type(),
+                                      gpu::GridDimOp::create(b, dim));
+  return emitSize(b, b.getI32Type(), grid[unsigned(dim)],
+                  [&](const SizeSymbol &symbol) {
+                    assert(!symbol.isDevice() && !symbol.isStride &&
+                           "grids of tiles follow from extents");
+                    return getSize(symbol.tensor, symbol.index);
+                  });
+}
+
+Value KernelFrame::getBlockId(gpu::Dimension dim) {
+  auto getId = [&](gpu::Dimension which) -> Value {
+    return arith::IndexCastOp::create(b, b.getI32Type(),
+                                      gpu::BlockIdOp::create(b, which));
+  };
+  if (!foldsGrid)
+    return getId(dim);
+  // In the order in which a launch numbers its CTAs.
+  Value number = getId(gpu::Dimension::x);
+  for (gpu::Dimension each : {gpu::Dimension::x, gpu::Dimension::y}) {
+    Value extent = getGridDim(each);
+    if (each == dim)
+      return arith::RemUIOp::create(b, number, extent);
+    number = arith::DivUIOp::create(b, number, extent);
+  }
+  return number;
+}
+
+Value KernelFrame::getSize(StringRef name, unsigned dim) {
   const TensorFacts *tensor = findTensor(name);
-  int64_t rows = tensor->shape[2];
+  int64_t extent = tensor->shape[dim];
   unsigned index = tensor - tensors.data();
-  bool isKnown = !ShapedType::isDynamic(rows) ||
-                 llvm::any_of(descriptorArgs, [&](const DescriptorArg &arg) {
-                   return !arg.isStride && arg.tensor == index && arg.dim == 2;
-                 });
+  bool isKnown =
+      !ShapedType::isDynamic(extent) ||
+      llvm::any_of(descriptorArgs, [&](const DescriptorArg &arg) {
+        return !arg.isStride && arg.tensor == index && arg.dim == dim;
+      });
   if (!isKnown) {
     unsigned position = tensors.size() + descriptorArgs.size();
     LogicalResult inserted = kernel.insertArgument(position, b.getI32Type(),
                                                    /*argAttrs=*/{}, b.getLoc());
     assert(succeeded(inserted) && "kernels take any parameters");
     (void)inserted;
-    descriptorArgs.push_back({index, 2, /*isStride=*/false});
+    descriptorArgs.push_back({index, dim, /*isStride=*/false});
     descriptors.push_back(kernel.getArgument(position));
   }
-  return getExtent({{name, 2}}, rows);
+  return getExtent({{name, dim}}, extent);
 }
 
 Value KernelFrame::getTensorMap(StringRef name, ArrayRef<int64_t> box,

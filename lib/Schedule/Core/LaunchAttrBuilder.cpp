@@ -223,7 +223,7 @@ LaunchAttr attn::buildLaunchAttr(KernelFrame &frame, const KernelShape &shape,
   LaunchLists lists(frame, others);
   lists.build();
   SmallVector<Attribute> grid;
-  for (const SizeExpr &extent : shape.grid)
+  for (const SizeExpr &extent : frame.getLaunchedGrid())
     grid.push_back(b.getStringAttr(extent.getText()));
   return LaunchAttr::get(
       b.getContext(), frame.target.chip, int64_t(frame.target.defaultPTX),

@@ -62,7 +62,7 @@ static gpu::GPUFuncOp createKernel(gpu::GPUModuleOp module, StringRef name,
                     b.getDenseI64ArrayAttr(*shape.warps));
   if (shape.teams > 1)
     kernel->setAttr(AttnDialect::kTeamsAttr, b.getI64IntegerAttr(shape.teams));
-  frame.bindParameters(kernel);
+  frame.bindParameters(kernel, shape.grid);
   b.setInsertionPointToStart(&kernel.getBody().front());
   auto end = gpu::ReturnOp::create(b);
   b.setInsertionPoint(end);
@@ -183,6 +183,19 @@ static void makeWorkspaces(ProblemFacts &facts) {
   facts.o.extents = extents;
 }
 
+/// What the record says about a problem: with the types of sums, where they are
+/// not f32.
+static DictionaryAttr buildProblemAttr(Builder &b, const ProblemFacts &facts,
+                                       PlanAttrInterface plan) {
+  NamedAttrList fields(attn::buildProblemAttr(b, facts));
+  for (const PlanParameterInfo &each : plan.listParameters())
+    for (auto [parameter, field] : {std::pair("accumulate_s", "score_sums"),
+                                    std::pair("accumulate_o", "result_sums")})
+      if (each.name == parameter && each.value != "f32")
+        fields.append(field, b.getStringAttr("f16"));
+  return fields.getDictionary(b.getContext());
+}
+
 /// Makes what `combine` writes results of the kernel of `facts`, which are
 /// merged from its workspaces.
 static LogicalResult mergeInLaunch(ProblemFacts &facts, CombineOp combine) {
@@ -298,7 +311,7 @@ LogicalResult Outliner::outline(ProblemFacts facts, const Schedule &schedule,
   DictionaryAttr problem;
   if (!ShapedType::isDynamic(facts.heads) &&
       !ShapedType::isDynamic(facts.kvHeads))
-    problem = buildProblemAttr(context.b, facts);
+    problem = ::buildProblemAttr(context.b, facts, plan);
   kernel->setAttr(AttnDialect::kLaunchAttr,
                   buildLaunchAttr(context, shape, problem));
   emitHostLaunch(op, context, kernel, shape);

@@ -2,9 +2,11 @@
 
 #include "attn/Schedule/Core/PlanCandidates.h"
 #include "WidthError.h"
+#include "attn/Problem/Limits.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/ScopedPrinter.h"
 
 using namespace mlir;
@@ -215,6 +217,32 @@ static void collect(const ProblemFacts &facts, const TargetRow &target,
     addReason(firstReason, /*isOfPlans=*/true);
 }
 
+/// What no schedule takes and padding mends; empty if there is nothing.
+static std::string explainDimensions(const ProblemFacts &facts) {
+  int64_t columns[] = {facts.headDim, facts.valueDim};
+  if (facts.isLatent() ||
+      llvm::all_of(columns, [](int64_t each) { return each % kDimStep == 0; }))
+    return "";
+  bool isSame = columns[0] == columns[1];
+  auto describe = [&](llvm::StringRef dimension, llvm::StringRef tensors,
+                      int64_t dim) {
+    return llvm::formatv("expected a {0} that is a multiple of {1}, got {2}: "
+                         "pad {3} with zeros to {4} columns",
+                         dimension, kDimStep, dim, tensors,
+                         llvm::alignTo(dim, kDimStep))
+        .str();
+  };
+  std::string text;
+  if (columns[0] % kDimStep != 0)
+    text = describe("head dimension", isSame ? "q, k and v" : "q and k",
+                    columns[0]) +
+           " and keep the scale";
+  if (columns[1] % kDimStep != 0 && !isSame)
+    text += (text.empty() ? "" : "; ") +
+            describe("value dimension", "v", columns[1]);
+  return text;
+}
+
 PlanCandidates
 attn::collectCandidates(const ProblemFacts &facts, const TargetRow &target,
                         llvm::ArrayRef<const Schedule *> schedules,
@@ -229,6 +257,11 @@ attn::collectCandidates(const ProblemFacts &facts, const TargetRow &target,
           PlanReason{
               llvm::formatv("schedule '{0}' takes such problems by name only",
                             schedule->getName())});
+  std::string dimensions = explainDimensions(facts);
+  if (!dimensions.empty() && result.plans.empty() && result.unfit.empty() &&
+      llvm::none_of(result.reasons,
+                    [](const PlanReason &each) { return each.isOfPlans; }))
+    result.reasons = {PlanReason{dimensions}};
   auto key = [](const PlanCandidate &candidate) {
     int64_t registers =
         candidate.spills ? candidate.estimate.registers.getTotal() : 0;

@@ -129,7 +129,7 @@ bool attn::wasSeenToSpill(const ProblemFacts &facts, SplitQPlanAttr plan,
   unsigned features = getFeatures(facts, plan);
   return llvm::any_of(kSpillingPlans, [&](const SpillingPlan &row) {
     return (row.when == kAlways || (row.when & features) != 0) &&
-           row.generation == target.computeCapability / 10 &&
+           row.generation == target.instructionCapability / 10 &&
            row.headDim == facts.headDim && row.valueDim == facts.valueDim &&
            row.blockM == plan.getBlockM() && row.blockN == plan.getBlockN() &&
            row.warps == plan.getWarps() && row.stages == plan.getStages() &&

@@ -103,7 +103,7 @@ bool attn::wasAssembled(const ProblemFacts &facts, TiledDPlanAttr plan,
            r.warpsM == plan.getWarpsM() && r.warpsN == plan.getWarpsN() &&
            r.slice == plan.getSlice() && r.stages == plan.getStages();
   });
-  unsigned generation = target.computeCapability / 10;
+  unsigned generation = target.instructionCapability / 10;
   CopiedPlan copied(plan);
   CopiedExtents extents(facts, copied);
   if (row == std::end(kAssembledPlans) || !copied.gathersProbabilities() ||

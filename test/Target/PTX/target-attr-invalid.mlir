@@ -1,6 +1,6 @@
 // RUN: attn-opt %s --split-input-file --verify-diagnostics
 
-// expected-error @below {{unknown chip 'sm_999', expected one of sm_80, sm_86, sm_89, sm_90a, sm_100a, sm_100f, sm_103a}}
+// expected-error @below {{unknown chip 'sm_999', expected one of sm_80, sm_86, sm_89, sm_90a, sm_100a, sm_100f, sm_103a, sm_110, sm_120, sm_121}}
 gpu.module @m [#attn.target<chip = "sm_999">] {
 }
 

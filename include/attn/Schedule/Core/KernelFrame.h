@@ -19,7 +19,8 @@ namespace mlir::attn {
 
 /// The shape of a launch.
 struct KernelShape {
-  /// CTAs in x, y and z, from the extents of the launch's tensors.
+  /// CTAs in x, y and z, from the extents of the launch's tensors. Those along
+  /// y and z may be more than a launch takes: the frame folds the grid then.
   std::array<SizeExpr, 3> grid;
   /// Threads of a CTA.
   int64_t threads = 0;
@@ -74,6 +75,11 @@ struct TensorMapArg {
   TensorMapView view;
 };
 
+/// Returns an error if the CTAs of a grid are known to be more than a launch
+/// takes; `tensors` are those that its extents name.
+llvm::Error checkGrid(const std::array<SizeExpr, 3> &grid,
+                      ArrayRef<TensorFacts> tensors);
+
 /// A kernel that is being emitted.
 class KernelFrame {
 public:
@@ -102,8 +108,10 @@ public:
   /// captured scalars. Workspaces and tensor maps join them as the schedule
   /// asks for them.
   SmallVector<Type> getParameterTypes();
-  /// Says whose arguments the parameters are, before anything is emitted.
-  void bindParameters(gpu::GPUFuncOp kernel);
+  /// Says whose arguments the parameters are and what the grid is, before
+  /// anything is emitted.
+  void bindParameters(gpu::GPUFuncOp kernel,
+                      const std::array<SizeExpr, 3> &grid);
   /// The kernel, from bindParameters on.
   gpu::GPUFuncOp getKernel() const { return kernel; }
 
@@ -126,7 +134,21 @@ public:
   Value getStride(StringRef name, unsigned dim);
   /// Rows of a rank-4 tensor, i32: with packed sequences those of all of them,
   /// a parameter on first use where the launch decides.
-  Value getRows(StringRef name);
+  Value getRows(StringRef name) { return getSize(name, 2); }
+  /// The extent of a dimension, i32: a parameter on first use where the launch
+  /// decides.
+  Value getSize(StringRef name, unsigned dim);
+
+
+  // The grid. A launch takes fewer CTAs along y and z than along x: a grid that
+  // is known to have more there is folded, all of its CTAs lie along x.
+
+  /// Returns the grid that is launched.
+  std::array<SizeExpr, 3> getLaunchedGrid() const;
+  /// Emits the CTA's number along a dimension of the schedule's grid, i32.
+  Value getBlockId(gpu::Dimension dim);
+  /// Emits the CTAs along a dimension of the schedule's grid, i32.
+  Value getGridDim(gpu::Dimension dim);
   /// `extent`, i32: a constant, or the parameter that has it, the extent of one
   /// of these dimensions.
   Value getExtent(std::initializer_list<std::pair<StringRef, unsigned>> dims,
@@ -156,6 +178,8 @@ protected:
   void addSize(StringRef name, unsigned dim, int64_t extent);
 
   gpu::GPUFuncOp kernel;
+  std::array<SizeExpr, 3> grid;
+  bool foldsGrid = false;
   SmallVector<Value> pointers, descriptors, scalars, tensorMaps;
 };
 

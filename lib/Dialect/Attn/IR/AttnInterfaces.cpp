@@ -11,7 +11,8 @@ using namespace mlir::attn;
 /// Checks the ops of `module` against one of its targets.
 static LogicalResult verifyArch(gpu::GPUModuleOp module, TargetAttr target) {
   bool valid = true;
-  int available = target.getRow().computeCapability;
+  const TargetRow &row = target.getRow();
+  int available = row.instructionCapability;
   module.walk([&](ArchOpInterface op) {
     int needed = op.getMinimumSM();
     if (needed <= available)
@@ -22,6 +23,10 @@ static LogicalResult verifyArch(gpu::GPUModuleOp module, TargetAttr target) {
                                     << target.getChip();
     diagnostic.attachNote(module.getLoc())
         << "the target of the kernels here is " << target;
+    if (row.instructionCapability != row.computeCapability)
+      diagnostic.attachNote(module.getLoc())
+          << "kernels for " << target.getChip() << " have the instructions of sm_"
+          << available;
   });
   return success(valid);
 }

@@ -9,10 +9,10 @@ func.func @shared(%q: memref<1x8x256x256xf16>, %k: memref<1x8x256x256xf16>, %v: 
 
 // -----
 
-func.func @grid(%q: memref<70000x1x16x64xf16>, %k: memref<70000x1x16x64xf16>, %v: memref<70000x1x16x64xf16>, %o: memref<70000x1x16x64xf16>) {
-  // expected-error@+1 {{does not fit: 70000 batches exceed 65535 of a grid's y and z in order 'row_major'}}
-  attn.attention ins(%q, %k, %v : memref<70000x1x16x64xf16>, memref<70000x1x16x64xf16>, memref<70000x1x16x64xf16>)
-                 outs(%o : memref<70000x1x16x64xf16>) {plan = #attn.split_q<block_m = 64>}
+func.func @grid(%q: memref<70000x40000x1x64xf16>, %o: memref<70000x40000x1x64xf16>) {
+  // expected-error@+1 {{does not fit: expected at most 2147483647 CTAs in a launch, got 1 x 40000 x 70000}}
+  attn.attention ins(%q, %q, %q : memref<70000x40000x1x64xf16>, memref<70000x40000x1x64xf16>, memref<70000x40000x1x64xf16>)
+                 outs(%o : memref<70000x40000x1x64xf16>) {plan = #attn.split_q<block_m = 64>}
   return
 }
 
@@ -91,10 +91,10 @@ func.func @splits(%q: memref<1x8x20x64xf16>, %k: memref<1x8x16x64xf16>, %o: memr
 
 // -----
 
-func.func @runs(%q: memref<2x8x1x64xf16>, %k: memref<2x8x16x64xf16>, %o: memref<40000x2x8x1x64xf32>, %lse: memref<40000x2x8x1xf32>) {
-  // expected-error@+1 {{does not fit: 80000 batches exceed 65535 of a grid's y and z in order 'row_major'}}
-  attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<2x8x16x64xf16>, memref<2x8x16x64xf16>)
-                 outs(%o, %lse : memref<40000x2x8x1x64xf32>, memref<40000x2x8x1xf32>)
+func.func @runs(%q: memref<2x40000x1x64xf16>, %k: memref<2x40000x16x64xf16>, %o: memref<40000x2x40000x1x64xf32>, %lse: memref<40000x2x40000x1xf32>) {
+  // expected-error@+1 {{does not fit: expected at most 2147483647 CTAs in a launch, got 1 x 40000 x 80000}}
+  attn.attention ins(%q, %k, %k : memref<2x40000x1x64xf16>, memref<2x40000x16x64xf16>, memref<2x40000x16x64xf16>)
+                 outs(%o, %lse : memref<40000x2x40000x1x64xf32>, memref<40000x2x40000x1xf32>)
                  {kv_splits = 40000 : i64, plan = #attn.split_q<>}
   return
 }
@@ -129,7 +129,7 @@ func.func @fp8(%q: memref<2x8x1x64xf8E4M3FN>, %k: memref<2x8x16x64xf8E4M3FN>, %v
 // -----
 
 func.func @head_dim(%q: memref<2x8x1x64xf16>, %k: memref<2x8x16x64xf16>, %v: memref<2x8x16x260xf16>, %o: memref<2x8x1x260xf16>) {
-  // expected-error@+1 {{schedule 'split_q' does not support a value dimension of 260, expected a multiple of 8 up to 256}}
+  // expected-error@+1 {{has no legal plan on sm_86: expected a value dimension that is a multiple of 8, got 260: pad v with zeros to 264 columns}}
   attn.attention ins(%q, %k, %v : memref<2x8x1x64xf16>, memref<2x8x16x64xf16>, memref<2x8x16x260xf16>)
                  outs(%o : memref<2x8x1x260xf16>)
   return
