@@ -58,6 +58,7 @@ private:
   LogicalResult checkGiven(BulkCopyOpInterface load);
   std::string findReason(BulkCopyOpInterface load);
   bool mayBeginInFront(BlockArgument map);
+  void dropUncounted(const ChannelAnalysis &channels);
   void dropMixedMaps();
   LogicalResult checkRecord(BlockArgument map);
   LogicalResult collectEncodings(BlockArgument map);
@@ -185,6 +186,24 @@ std::string KernelSharder::findReason(BulkCopyOpInterface load) {
         "a box of {0} rows is not {1} parts of a multiple of {2} rows", rows,
         ctas, kSwizzleRows);
   return "";
+}
+
+/// A slot that all CTAs fill is handed back in all of them, which not every
+/// signal can be counted for.
+void KernelSharder::dropUncounted(const ChannelAnalysis &channels) {
+  for (auto &[key, group] : groups) {
+    auto channel = cast<ChannelCreateOp>(key.first);
+    ChannelInfo info = channels.getChannels().lookup(channel);
+    info.roles[key.second].multicast = ctas;
+    std::optional<unsigned> uncounted = info.findUncounted(channel);
+    if (!group.isShared() || !uncounted)
+      continue;
+    RoleAttr role = channel.getRole(*uncounted);
+    group.reason = llvm::formatv(
+        "role '{0}', which hands its slots back, signals by {1}, which is not "
+        "counted in other CTAs",
+        role.getName(), stringifySignalKind(role.getSignal()));
+  }
 }
 
 /// A map has one box: loads that share it are all multicasts or none is.
@@ -344,6 +363,7 @@ LogicalResult KernelSharder::run() {
   });
   if (walk.wasInterrupted())
     return failure();
+  dropUncounted(channels);
   dropMixedMaps();
 
   for (auto &[key, group] : groups)
