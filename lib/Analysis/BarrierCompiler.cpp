@@ -334,8 +334,8 @@ std::optional<UnsupportedOp> Compiler::readLaunch() {
   if (isOfOneCluster)
     program.grid = {program.cluster, 1, 1};
   kernel.walk([&](WarpSpecializeOp op) { partitions = op; });
-  if (std::optional<StringRef> why = findUnlikeLaunch(kernel))
-    return UnsupportedOp{kernel, why->str()};
+  if (std::optional<std::string> why = findUnlikeLaunch(kernel))
+    return UnsupportedOp{kernel, *why};
   if (partitions) {
     program.warps = partitions.getTotalWarps();
     for (unsigned index = 0; index < partitions.getPartitions().size(); ++index)

@@ -233,7 +233,7 @@ void KernelSharder::dropMixedMaps() {
       if (!other)
         continue;
       group.reason = llvm::formatv("{0} uses the tensor map of a load, and is "
-                                   "not the same in all CTAs",
+                                   "not shared by the CTAs",
                                    other->getName());
       changed = true;
     }
