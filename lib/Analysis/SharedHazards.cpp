@@ -138,6 +138,14 @@ static Region &getBody(LoopLikeOpInterface loop) {
 // Conflicts
 //===----------------------------------------------------------------------===//
 
+/// True for slots of one ring of which it is not known whether they are one.
+static bool areUnknownSlots(const Pending &a, const Pending &b) {
+  SlotOp slotA = a.access.slot, slotB = b.access.slot;
+  return slotA && slotB && slotA.getSource() == slotB.getSource() &&
+         (!a.position.cursor || a.position.cursor != b.position.cursor) &&
+         !(a.access.slotIndex && b.access.slotIndex);
+}
+
 static bool mayTouchSameBytes(const Pending &a, const Pending &b) {
   if (!bytesOverlap(a.access, b.access))
     return false;
@@ -215,6 +223,7 @@ HazardFinder::Result HazardFinder::visitAccesses(Operation &op, State &state) {
                           access, &op, isOwn};
       if (first.progress != kDone) {
         hazard.kind = SharedHazard::Kind::NotAwaited;
+        hazard.areUnknownSlots = areUnknownSlots(first, second);
         return {hazard};
       }
       if (!found && !(isOwn && first.isOrderedInWarpgroup))
