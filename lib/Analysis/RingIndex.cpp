@@ -95,11 +95,18 @@ static bool isNotNegative(Value value, int64_t offset,
   if (isa_and_nonnull<arith::RemUIOp, arith::RemSIOp, arith::AndIOp,
                       arith::IndexCastOp, arith::ExtSIOp>(op))
     return offset >= 0 && isNotNegative(op->getOperand(0), 0, carried, looks);
-  if (isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op))
-    if (std::optional<int64_t> number = getKnownNumber(op->getOperand(1)))
-      return isNotNegative(op->getOperand(0),
-                           offset + (isa<arith::AddIOp>(op) ? 1 : -1) * *number,
-                           carried, looks);
+  if (auto add = dyn_cast_or_null<arith::AddIOp>(op)) {
+    Value from = add.getLhs(), other = add.getRhs();
+    if (getKnownNumber(from))
+      std::swap(from, other);
+    std::optional<int64_t> number = getKnownNumber(other);
+    return number && isNotNegative(from, offset + *number, carried, looks);
+  }
+  if (auto subtract = dyn_cast_or_null<arith::SubIOp>(op)) {
+    std::optional<int64_t> number = getKnownNumber(subtract.getRhs());
+    return number &&
+           isNotNegative(subtract.getLhs(), offset - *number, carried, looks);
+  }
   if (auto select = dyn_cast_or_null<arith::SelectOp>(op))
     return isNotNegative(select.getTrueValue(), offset, carried, looks) &&
            isNotNegative(select.getFalseValue(), offset, carried, looks);
@@ -125,6 +132,23 @@ static bool operator==(const RingIndex &a, const RingIndex &b) {
 
 static RingIndex findIndex(Value index, int64_t depth, unsigned ops);
 
+/// True if `sum` is a slot's number plus one, which is at most the depth:
+/// `next` is what the loop that carries the slot goes on with.
+static bool isNextSlot(Value sum, arith::SelectOp next, int64_t depth) {
+  auto add = sum.getDefiningOp<arith::AddIOp>();
+  LoopLikeOpInterface loop =
+      add ? getLoopOf(add.getLhs()) : LoopLikeOpInterface();
+  if (!loop || getKnownNumber(add.getRhs()) != 1)
+    return false;
+  auto slot = cast<BlockArgument>(add.getLhs());
+  OpOperand *init = loop.getTiedLoopInit(slot);
+  OpOperand *yielded = loop.getTiedLoopYieldedValue(slot);
+  std::optional<int64_t> first =
+      init ? getKnownNumber(init->get()) : std::nullopt;
+  return first && *first >= 0 && *first < depth && yielded &&
+         yielded->get() == next.getResult();
+}
+
 /// Of a choice between a number and where the ring starts over.
 static std::optional<RingIndex> findSelect(arith::SelectOp op, int64_t depth,
                                            unsigned ops) {
@@ -148,12 +172,9 @@ static std::optional<RingIndex> findSelect(arith::SelectOp op, int64_t depth,
   if (ofTaken.base || ofTaken.distance != wrap(*limit, depth) ||
       !(ofOther == findIndex(compare.getLhs(), depth, ops)))
     return std::nullopt;
-  // A slot's number plus one is at most the depth.
-  auto next = compare.getLhs().getDefiningOp<arith::AddIOp>();
-  bool isAtMost = *limit == depth && next && getLoopOf(next.getLhs()) &&
-                  getKnownNumber(next.getRhs()) == 1;
-  if (predicate == Predicate::eq || (isAtMost && (predicate == Predicate::sge ||
-                                                  predicate == Predicate::uge)))
+  bool isAtLeast = predicate == Predicate::sge || predicate == Predicate::uge;
+  if (predicate == Predicate::eq ||
+      (isAtLeast && *limit == depth && isNextSlot(compare.getLhs(), op, depth)))
     return ofOther;
   return std::nullopt;
 }

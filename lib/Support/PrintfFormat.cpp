@@ -137,6 +137,6 @@ std::string mlir::attn::printConversion(const PrintfPiece &piece,
   if (piece.arguments.back().bytes == 8)
     return printOne(format + "ll" + text.back(), (long long)argument);
   // Narrower lengths cut the number off.
-  StringRef length = text.drop_back().ltrim("%-+ #0123456789.*");
-  return printOne(format + length.str() + text.back(), int(argument));
+  std::string narrower(text.count('h'), 'h');
+  return printOne(format + narrower + text.back(), int(argument));
 }
