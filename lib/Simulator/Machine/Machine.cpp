@@ -75,4 +75,7 @@ void Machine::count(Cluster &cluster) {
   c.warpInstructions = cluster.steps;
   c.laneInstructions = cluster.laneCount;
   result.counters.add(c);
+  if (!cluster.printed.empty())
+    printed[cluster.linear] = std::move(cluster.printed);
+  result.printedDropped += cluster.printedDropped;
 }
