@@ -7,9 +7,16 @@ bug the tests that it names run first, several bugs at a time; then, one after a
 all tests for those bugs that none of their own noticed. The first red test ends a bug.
 A bug that no test notices survives.
 
+With --random it plants bugs that chance draws (scripts/random_mutants.py) in place of the
+list. Each is judged by the tests nearest to its file alone. Those that do not compile are left
+out, and those of test/mutants-equivalent.toml count as equivalent.
+
 usage: scripts/mutate-source.py [--only=REGEX] [--named] [--jobs=N] [--again]
+       scripts/mutate-source.py --random=N [--seed=N] [--under=REGEX] [--list]
        scripts/mutate-source.py --check     that every bug can still be planted
   --named   only the tests that each bug names
+  --under   of files whose path matches, such as lib/Analysis or 'Async|Clocks'
+  --list    says which bugs were drawn, and plants none
   --jobs    bugs at a time, and tests at a time where all run
   --again   forget earlier verdicts
 
@@ -33,6 +40,8 @@ import subprocess
 import sys
 import time
 import tomllib
+
+import random_mutants
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LIST = ROOT / "test/mutants.toml"
@@ -70,6 +79,13 @@ class Mutant:
     at: str
     tests: list[str]
     statement: bool
+    # Where `old` is in the file; for those of the list `at` says it.
+    start: int = -1
+    # Why nobody can see it.
+    equivalent: str = ""
+
+    def find(self, text: str) -> int:
+        return self.start if self.start >= 0 else text.index(self.at) + self.at.index(self.old)
 
     def is_expression(self) -> bool:
         """Whether parentheses can stand around `old`, and around `new`."""
@@ -91,7 +107,9 @@ class Mutant:
         if not self.statement:
             return f"(::attn_mutant({self.number}) ? ({self.new}) : ({self.old}))"
         otherwise = self.new or ";"
-        return f"if (::attn_mutant({self.number})) {{ {otherwise} }} else {{ {self.old} }}"
+        chosen = f"if (::attn_mutant({self.number})) {{ {otherwise} }} else {{ {self.old} }}"
+        # A list's entry may stand where a declaration does; chance may draw a branch.
+        return chosen if self.start < 0 else f"{{ {chosen} }}"
 
 
 def read_list() -> list[Mutant]:
@@ -101,6 +119,20 @@ def read_list() -> list[Mutant]:
         mutants.append(Mutant(
             number, entry["name"], entry["file"], entry["old"], entry["new"],
             entry.get("at", entry["old"]), entry["tests"], entry.get("statement", False),
+        ))  # fmt: skip
+    return mutants
+
+
+def draw(count: int, seed: int, under: str) -> list[Mutant]:
+    equivalent = random_mutants.read_equivalent()
+    mutants = []
+    for number, site in enumerate(random_mutants.draw(count, seed, under), 1):
+        key = (site.file, site.function, *map(random_mutants.compact, (site.old, site.new)))
+        area = next(area for area in random_mutants.AREAS if site.file.startswith(area))
+        mutants.append(Mutant(
+            number, random_mutants.name_of(site, number), site.file, site.old, site.new,
+            site.old, random_mutants.AREAS[area][0], site.statement, site.start,
+            equivalent.get(key, ""),
         ))  # fmt: skip
     return mutants
 
@@ -131,7 +163,7 @@ def problems_of(mutants: list[Mutant]) -> list[str]:
                 problems.append(f"{m.name}: expected a folder of unit tests, got {test}")
     if len(mutants) < LEAST:
         problems.append(f"expected at least {LEAST} bugs, got {len(mutants)}")
-    return problems
+    return problems + random_mutants.problems_of_equivalent()
 
 
 def write_if_changed(path: pathlib.Path, data: bytes) -> None:
@@ -157,8 +189,9 @@ def plant(mutants: list[Mutant], tree: pathlib.Path) -> str:
         digest.update(name.encode() + b"\0" + data)
         if name in by_file:
             text = data.decode()
-            for m in by_file[name]:
-                text = text.replace(m.at, m.at.replace(m.old, m.planted()))
+            places = sorted(((m.find(text), m) for m in by_file[name]), key=lambda p: -p[0])
+            for start, m in places:
+                text = text[:start] + m.planted() + text[start + len(m.old) :]
             if not name.endswith(".py"):
                 text = re.sub(r"^#include", '#include "attn_mutant.h"\n#include', text, count=1,
                               flags=re.M)  # fmt: skip
@@ -204,16 +237,47 @@ def run_lit(tree: pathlib.Path, number: int, tests: list[str], jobs: int) -> tup
     return next((t["name"] for t in tests_run if t["code"] in bad), ""), seconds
 
 
-def build(tree: pathlib.Path) -> None:
+def build(tree: pathlib.Path, targets: list[str]) -> str:
+    """What the build says if it fails."""
     environment = {k: v for k, v in os.environ.items() if k != "ATTN_BUILD"}
     log = tree / "build.log"
     with log.open("w") as file:
-        done = subprocess.run(["scripts/build.sh", "-k", "0", "all", "AttnUnitTests"], cwd=tree,
+        done = subprocess.run(["scripts/build.sh", "-k", "0", *targets], cwd=tree,
                               env=environment, stdout=file, stderr=subprocess.STDOUT,
                               check=False)  # fmt: skip
-    if done.returncode:
-        raise SystemExit(f"the sources with all bugs do not build, see {log}:\n"
-                         + "".join(log.read_text().splitlines(keepends=True)[-30:]))  # fmt: skip
+    return log.read_text() if done.returncode else ""
+
+
+def fail_to_build(log: str) -> None:
+    raise SystemExit("the sources with all bugs do not build:\n" + "\n".join(log.splitlines()[-30:]))
+
+
+def build_drawn(mutants: list[Mutant], tree: pathlib.Path) -> tuple[str, list[Mutant]]:
+    """Builds, without those that do not compile; a hash of the sources, and what is left."""
+    targets = sorted({
+        target for m in mutants for area, (_, built) in random_mutants.AREAS.items()
+        if m.file.startswith(area) for target in built
+    })  # fmt: skip
+    while True:
+        digest = plant(mutants, tree)
+        print(f"building the sources with {len(mutants)} bugs in {tree}", flush=True)
+        log = build(tree, targets)
+        if not log:
+            return digest, mutants
+        bad = set()
+        for file, line in re.findall(r"(lib/\S+?):(\d+):\d+: (?:fatal )?error", log):
+            if not (tree / file).exists():
+                continue
+            planted = (tree / file).read_text().splitlines()
+            # An error may stand some lines into an expression.
+            for text in planted[max(0, int(line) - 8) : int(line)]:
+                bad.update(int(n) for n in re.findall(r"attn_mutant\((\d+)\)", text))
+        if not bad:
+            fail_to_build(log)
+        for m in mutants:
+            if m.number in bad:
+                print(f"{m.name}: left out, or one beside it: it does not compile", flush=True)
+        mutants = [m for m in mutants if m.number not in bad]
 
 
 def share_a_folder(one: Mutant, other: Mutant) -> bool:
@@ -257,26 +321,43 @@ def judge_by_named(tree: pathlib.Path, mutants: list[Mutant], jobs: int, verdict
                 verdicts.set(running.pop(future), red or NAMED_GREEN, seconds)
 
 
+def describe(m: Mutant) -> str:
+    old, new = map(random_mutants.compact, (m.old, m.new))
+    return f"{old}  ->  {new or 'nothing'}" + (f" (equivalent: {m.equivalent})" if m.equivalent else "")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", default="", metavar="REGEX")
     parser.add_argument("--named", action="store_true")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--random", type=int, default=0, metavar="N")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--under", default="", metavar="REGEX")
+    parser.add_argument("--list", action="store_true")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--tree", type=pathlib.Path, default=BUILD / "mutants/tree")
     parser.add_argument("--state", type=pathlib.Path, default=BUILD / "mutants/state.json")
     options = parser.parse_args()
-    mutants = read_list()
-    problems = problems_of(mutants)
+    mutants = draw(options.random, options.seed, options.under) if options.random else read_list()
+    problems = [] if options.random else problems_of(mutants)
     if problems or options.check:
         print("\n".join(problems) or f"{len(mutants)} bugs can be planted")
         return int(bool(problems))
+    if options.list:
+        for m in mutants:
+            print(f"{m.name}: {m.file}: {describe(m)}")
+        return 0
     tree = options.tree
     tree.mkdir(parents=True, exist_ok=True)
-    digest = plant(mutants, tree)
-    print(f"building the sources with {len(mutants)} bugs in {tree}", flush=True)
-    build(tree)
+    if options.random:
+        digest, mutants = build_drawn([m for m in mutants if not m.equivalent or options.again], tree)
+    else:
+        digest = plant(mutants, tree)
+        print(f"building the sources with {len(mutants)} bugs in {tree}", flush=True)
+        if log := build(tree, ["all", "AttnUnitTests"]):
+            fail_to_build(log)
     chosen = [m for m in mutants if re.search(options.only, m.name)]
     red, seconds = run_lit(tree, 0, sorted({t for m in chosen for t in m.tests}), options.jobs)
     print(f"without a bug: {'red: ' + red if red else 'green'} ({seconds:.0f} s)", flush=True)
@@ -284,14 +365,20 @@ def main() -> int:
         return 1
     verdicts = Verdicts(options.state, digest, options.again)
     fresh = [m for m in chosen if not verdicts.get(m)]
-    judge_by_named(tree, fresh, options.jobs, verdicts)
-    if not options.named:
+    if options.random:
+        # All have the same tests, which write to one place.
+        for m in fresh:
+            red, seconds = run_lit(tree, m.number, m.tests, options.jobs)
+            verdicts.set(m, red or NAMED_GREEN, seconds)
+    else:
+        judge_by_named(tree, fresh, options.jobs, verdicts)
+    if not options.named and not options.random:
         for m in (m for m in chosen if verdicts.get(m) == NAMED_GREEN):
             red, seconds = run_lit(tree, m.number, ["test", "unittests"], options.jobs)
             verdicts.set(m, red or "survived", seconds)
     survivors = [m for m in chosen if verdicts.get(m) in ("survived", NAMED_GREEN)]
     for m in survivors:
-        print(f"survived: {m.name}: {m.file}: {m.old}  ->  {m.new}")
+        print(f"survived: {m.name}: {m.file}: {describe(m)}")
     print(f"{len(chosen) - len(survivors)} killed, {len(survivors)} survived")
     return int(bool(survivors))
 

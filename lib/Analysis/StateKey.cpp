@@ -90,7 +90,8 @@ static int64_t getPosition(int64_t cursor, int64_t depth) {
          depth * (cursor >> kParityShift & 1);
 }
 
-/// Whether something other than a ring's cursors has touched its bytes, or may.
+/// Whether something other than a ring's cursors has touched its bytes, or may,
+/// or a step to come does not turn with the ring.
 bool StateKey::isShared(uint32_t ring) const {
   const Program &program = *m.program;
   for (const Warp &warp : m.warps)
@@ -160,7 +161,7 @@ int64_t StateKey::turnValue(const Warp &warp, unsigned slot, int64_t value) {
       outcomes = 2 * outcomes + decision.decide(value);
     return outcomes;
   }
-  if (use.kind == RingUse::None)
+  if (use.kind == RingUse::None || use.kind == RingUse::Between)
     return value;
   int64_t depth = m.program->rings[use.ring].depth;
   int64_t turn = turnOf(use.ring, warp.cta);
@@ -499,7 +500,17 @@ void StateKey::addWords() {
   }
 }
 
-StateSummary &StateKey::summarise() {
+/// It goes over all sets of events, and over the state a few times.
+void StateKey::countWork(Work &work) const {
+  work.add(sets.size() + knowers.size() / 64 + summary.places.size() / 64 +
+           4 * (summary.accesses.size() + summary.others.size()) +
+           m.instances.size() * m.warps.size() / 4 +
+           m.accesses.size() * m.program->accesses.size() / 16);
+  work.take(summary.facts);
+  work.take(m.facts);
+}
+
+StateSummary &StateKey::summarise(Work &work) {
   m.settleDifferences();
   if (m.program->hasOpenTiles())
     m.forgetTrips();
@@ -520,6 +531,7 @@ StateSummary &StateKey::summarise() {
   for (auto [cta, tensor] : llvm::enumerate(m.tensors)) {
     add(tensor.columns);
     add(tensor.isTaken);
+    summary.written.push_back(tensor.written);
     addOther(OtherEvent::Columns, m.barriers.size() + cta, tensor.event);
   }
   uint32_t last = m.tiles.size();
@@ -547,6 +559,7 @@ StateSummary &StateKey::summarise() {
     addUnknowns();
   llvm::sort(summary.kinds);
   summary.kinds.erase(llvm::unique(summary.kinds), summary.kinds.end());
+  countWork(work);
   return summary;
 }
 
@@ -565,6 +578,8 @@ void StateKey::setKnowers(uint32_t event, const EventSet &knowers) {
 /// The state of the machine may be any that the summary stands for.
 void StateKey::weaken(const StateSummary &joined) {
   weakenOthers(joined);
+  for (auto [tensor, written] : llvm::zip(m.tensors, joined.written))
+    tensor.written = written;
   for (const auto &[key, known] : joined.accesses) {
     if (const StateSummary::Known *own = summary.find(key)) {
       if (!own->knowers.isWithin(known.knowers))

@@ -10,6 +10,10 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::barriers;
 
+/// Beside what is compared, in the same measure: to begin with, and to find an
+/// access among others.
+static constexpr int64_t kComparison = 4, kSearch = 2;
+
 /// An event that only one of them has everybody knows in the other one.
 bool StateSummary::joinOthers(const StateSummary &other) {
   bool changes = false;
@@ -44,8 +48,14 @@ bool StateSummary::joinOthers(const StateSummary &other) {
   return changes;
 }
 
-bool StateSummary::join(const StateSummary &other) {
+bool StateSummary::join(const StateSummary &other, Work &work) {
+  work.add(accesses.size() + other.accesses.size() + others.size() +
+           other.others.size());
   bool changes = false;
+  for (auto [own, more] : llvm::zip(written, other.written)) {
+    changes |= own.test(more);
+    own &= more;
+  }
   auto meet = [&](EventSet &knowers, const EventSet &more) {
     changes |= !knowers.isWithin(more);
     knowers.intersect(more);
@@ -70,12 +80,17 @@ bool StateSummary::join(const StateSummary &other) {
   return changes;
 }
 
-bool StateSummary::standsFor(const StateSummary &other) const {
+bool StateSummary::standsFor(const StateSummary &other, Work &work) const {
+  work.add(kComparison + kinds.size());
   if (!std::includes(kinds.begin(), kinds.end(), other.kinds.begin(),
                      other.kinds.end()))
     return false;
+  for (auto [own, more] : llvm::zip(written, other.written))
+    if (own.test(more))
+      return false;
   size_t own = 0;
   for (size_t index = 0; index < other.others.size(); ++index, ++own) {
+    work.add(1);
     auto key = other.others[index].getKey();
     while (own < others.size() && others[own].getKey() < key)
       ++own;
@@ -86,15 +101,18 @@ bool StateSummary::standsFor(const StateSummary &other) const {
       if (word & ~more)
         return false;
   }
-  return llvm::all_of(other.accesses,
-                      [&](const auto &access) {
-                        const Known *own = find(access.first);
-                        return own &&
-                               own->knowers.isWithin(access.second.knowers);
-                      }) &&
-         llvm::all_of(facts.get(), [&](const Affine &fact) {
-           return other.facts.imply(fact);
-         });
+  bool stands = llvm::all_of(other.accesses,
+                             [&](const auto &access) {
+                               work.add(kSearch);
+                               const Known *own = find(access.first);
+                               return own && own->knowers.isWithin(
+                                                 access.second.knowers);
+                             }) &&
+                llvm::all_of(facts.get(), [&](const Affine &fact) {
+                  return other.facts.imply(fact);
+                });
+  work.take(other.facts);
+  return stands;
 }
 
 std::string StateSummary::getText() const {
