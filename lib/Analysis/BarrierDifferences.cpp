@@ -90,9 +90,8 @@ void Compiler::emitDifferences(scf::ForOp op) {
       step.args.push_back(slotOf(value));
       step.factors.push_back(factor);
     }
-    step.compute = [constant = step.value,
-                    factors = step.factors](const RegionNumber *x,
-                                            RegionNumber &result) {
+    step.compute = [constant = step.value, factors = step.factors](
+                       const RegionNumber *x, RegionNumber &result) {
       result.integer = constant;
       for (auto [number, factor] : llvm::enumerate(factors))
         result.integer += factor * x[number].integer;

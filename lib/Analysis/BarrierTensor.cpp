@@ -175,9 +175,8 @@ bool Machine::agreeOnSum(Warp &warp, const Step &step) {
     access.info = number;
     access.cta = warp.cta;
     if (findUnwritten(access))
-      return agree(llvm::map_to_vector(varied->second, [](int64_t value) {
-        return int64_t(value != 0);
-      }));
+      return agree(llvm::map_to_vector(
+          varied->second, [](int64_t value) { return int64_t(value != 0); }));
   }
   return true;
 }

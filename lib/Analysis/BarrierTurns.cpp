@@ -32,8 +32,7 @@ namespace {
 
 class Turns {
 public:
-  explicit Turns(Program &program)
-      : program(program), uses(program.ringUses) {}
+  explicit Turns(Program &program) : program(program), uses(program.ringUses) {}
   void run();
 
 private:

@@ -101,16 +101,15 @@ bool StateSummary::standsFor(const StateSummary &other, Work &work) const {
       if (word & ~more)
         return false;
   }
-  bool stands = llvm::all_of(other.accesses,
-                             [&](const auto &access) {
-                               work.add(kSearch);
-                               const Known *own = find(access.first);
-                               return own && own->knowers.isWithin(
-                                                 access.second.knowers);
-                             }) &&
-                llvm::all_of(facts.get(), [&](const Affine &fact) {
-                  return other.facts.imply(fact);
-                });
+  bool stands =
+      llvm::all_of(other.accesses,
+                   [&](const auto &access) {
+                     work.add(kSearch);
+                     const Known *own = find(access.first);
+                     return own && own->knowers.isWithin(access.second.knowers);
+                   }) &&
+      llvm::all_of(facts.get(),
+                   [&](const Affine &fact) { return other.facts.imply(fact); });
   work.take(other.facts);
   return stands;
 }

@@ -64,8 +64,8 @@ static SmallVector<ByteRange, 1> getCells(const TensorMemoryLayout &layout,
   SmallVector<ByteRange, 1> ranges;
   for (int64_t row = first; row < first + count; row += kTmemCellLanes) {
     int64_t begin = layout.cell(row, 0).lane / kTmemCellLanes * kLaneBytes;
-    ranges.push_back(
-        {begin + column * kTmemCellBytes, begin + (column + columns) * kTmemCellBytes});
+    ranges.push_back({begin + column * kTmemCellBytes,
+                      begin + (column + columns) * kTmemCellBytes});
   }
   return ranges;
 }

@@ -278,15 +278,14 @@ static std::string print(const RingKernel &kernel, const RingActor &actor) {
   }
   std::string body = printBody(actor, kernel.depth);
   if (!kernel.walksTiles)
-    return printLoop("%i = %c0 to %n step %c1", "%e", "%k", starts,
-                     body, ends);
-  std::string loop = printLoop("%i = %c0 to %trips step %c1", "%e", "%k",
-                               begins, body, ends);
+    return printLoop("%i = %c0 to %n step %c1", "%e", "%k", starts, body, ends);
+  std::string loop =
+      printLoop("%i = %c0 to %trips step %c1", "%e", "%k", begins, body, ends);
   return "%from = gpu.block_id x\n%block = arith.index_cast %from : index to "
          "i32\n%by = gpu.grid_dim x\n%grid = arith.index_cast %by : index to "
          "i32\n" +
-         printLoop("%tile = %block to %tiles step %grid", "%f", "%t",
-                   starts, loop, results);
+         printLoop("%tile = %block to %tiles step %grid", "%f", "%t", starts,
+                   loop, results);
 }
 
 std::string attn::oracle::print(const RingKernel &kernel) {
@@ -320,9 +319,9 @@ std::string attn::oracle::print(const RingKernel &kernel) {
     text += formatv("%{0} = attn.mbarrier.alloc {{name = \"{0}\", offset = "
                     "{1}} : !attn.mbarriers<{2}>\n",
                     name, 64 + 128 * number, depth);
-    inits += formatv(
-        "attn.mbarrier.init %{0} {{count = 1} : !attn.mbarriers<{1}>\n", name,
-        depth);
+    inits +=
+        formatv("attn.mbarrier.init %{0} {{count = 1} : !attn.mbarriers<{1}>\n",
+                name, depth);
   }
   text += "attn.elect {\n" + inits +
           "attn.mbarrier.fence_init\n}\ngpu.barrier\nattn.warp_specialize\n";

@@ -1,8 +1,8 @@
 //===- LaunchAgreement.h - Does a kernel agree with its launch? -*- C++ -*-===//
 //
-// A kernel names its chip, its threads, its CTAs of a cluster and its arguments,
-// and so does what launches it. What is shown of the kernel rests on both
-// being the same.
+// A kernel names its chip, its threads, its CTAs of a cluster and its
+// arguments, and so does what launches it. What is shown of the kernel rests on
+// both being the same.
 //
 //===----------------------------------------------------------------------===//
 

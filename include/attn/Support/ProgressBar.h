@@ -5,6 +5,7 @@
 
 #include "attn/Support/Progress.h"
 #include "llvm/Support/raw_ostream.h"
+#include <chrono>
 #include <memory>
 
 namespace mlir::attn {

@@ -292,8 +292,7 @@ llvm::json::Value RunReport::toJSON() const {
 void RunReport::print(raw_ostream &os, StringRef file) const {
   os << printed;
   if (printedDropped)
-    os << file << ": note: " << printedDropped << " more bytes were printed
-";
+    os << file << ": note: " << printedDropped << " more bytes were printed\n";
   for (const Finding &finding : findings)
     finding.print(os, file);
   if (findingsDropped)
