@@ -14,6 +14,7 @@
 #include "attn/Support/Files.h"
 #include "attn/Support/ProgressBar.h"
 #include "attn/Target/Tool.h"
+#include "attn/Target/ToolMain.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
