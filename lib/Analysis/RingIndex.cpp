@@ -92,6 +92,12 @@ static bool isNotNegative(Value value, int64_t offset,
            isNotNegative(next->get(), 0, carried, looks);
   }
   Operation *op = value.getDefiningOp();
+  // A loop's results are what it carried last.
+  if (auto loop = dyn_cast_or_null<LoopLikeOpInterface>(op)) {
+    BlockArgument argument =
+        loop.getTiedLoopRegionIterArg(cast<OpResult>(value));
+    return argument && isNotNegative(argument, offset, carried, looks);
+  }
   if (isa_and_nonnull<arith::RemUIOp, arith::RemSIOp, arith::AndIOp,
                       arith::IndexCastOp, arith::ExtSIOp>(op))
     return offset >= 0 && isNotNegative(op->getOperand(0), 0, carried, looks);

@@ -7,8 +7,7 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// The region of a loop that rings are walked by.
-static Region &getBody(LoopLikeOpInterface loop) {
+Region &attn::getRingBody(LoopLikeOpInterface loop) {
   return *loop.getLoopRegions().front();
 }
 
@@ -36,7 +35,7 @@ Value RingPositions::getCursor(SlotOp slot) {
   while (!worklist.empty()) {
     Value value = worklist.pop_back_val();
     if (!seen.insert(value).second ||
-        !getBody(loop).isAncestor(value.getParentRegion()))
+        !getRingBody(loop).isAncestor(value.getParentRegion()))
       continue;
     if (Operation *def = value.getDefiningOp()) {
       llvm::append_range(worklist, def->getOperands());
@@ -88,7 +87,7 @@ Value RingPositions::getRingBase(LoopLikeOpInterface loop, Value ring) {
                      ? Value()
                      : getPosition(slot).cursor;
     auto argument = dyn_cast_or_null<BlockArgument>(base);
-    if (argument && argument.getOwner() == &getBody(loop).front())
+    if (argument && argument.getOwner() == &getRingBody(loop).front())
       found = base;
   });
   return bases[{loop, ring}] = found;
@@ -117,7 +116,7 @@ RingPosition RingPositions::iterate(LoopLikeOpInterface loop,
                                     const SharedAccess &access,
                                     RingPosition position) {
   if (!position.cursor ||
-      !getBody(loop).isAncestor(position.cursor.getParentRegion()))
+      !getRingBody(loop).isAncestor(position.cursor.getParentRegion()))
     return position;
   SlotOp slot = access.slot;
   int64_t depth = getDepth(slot);
@@ -147,10 +146,10 @@ RingPosition RingPositions::iterate(LoopLikeOpInterface loop,
 RingPosition RingPositions::leave(LoopLikeOpInterface loop,
                                   SharedAccess &access, RingPosition position) {
   if (!position.cursor ||
-      !getBody(loop).isAncestor(position.cursor.getParentRegion()))
+      !getRingBody(loop).isAncestor(position.cursor.getParentRegion()))
     return position;
   auto argument = dyn_cast<BlockArgument>(position.cursor);
-  if (argument && argument.getOwner() == &getBody(loop).front() &&
+  if (argument && argument.getOwner() == &getRingBody(loop).front() &&
       loop.getTiedLoopInit(argument))
     return {loop.getTiedLoopResult(argument), position.distance};
   std::optional<int64_t> end = getCounterEnd(loop);

@@ -25,6 +25,9 @@ struct RingPosition {
   int64_t distance = 0;
 };
 
+/// The region of a loop that rings are walked by.
+Region &getRingBody(LoopLikeOpInterface loop);
+
 /// Follows accesses to slots through loops.
 class RingPositions {
 public:

@@ -129,11 +129,6 @@ mapPositions(const State &state,
   return result;
 }
 
-/// The region of a loop that rings are walked by.
-static Region &getBody(LoopLikeOpInterface loop) {
-  return *loop.getLoopRegions().front();
-}
-
 //===----------------------------------------------------------------------===//
 // Conflicts
 //===----------------------------------------------------------------------===//
@@ -389,7 +384,7 @@ HazardFinder::Result HazardFinder::runToFixpoint(LoopLikeOpInterface op,
                                                  State &head) {
   while (true) {
     State inner = head;
-    Result hazard = run(getBody(op).front(), inner);
+    Result hazard = run(getRingBody(op).front(), inner);
     if (failed(hazard) || *hazard)
       return hazard;
     State next = mapPositions(inner, [&](const Pending &pending) {
@@ -444,7 +439,7 @@ HazardFinder::Result HazardFinder::visitWhile(LoopLikeOpInterface op,
   State head = state;
   while (true) {
     State inner = head;
-    Result hazard = run(getBody(op).front(), inner);
+    Result hazard = run(getRingBody(op).front(), inner);
     if (failed(hazard) || *hazard)
       return hazard;
     State end = inner;

@@ -127,14 +127,14 @@ gpu.module @kernels {
     partition "c" warps 4 registers 240 {
       scf.if %false {
         %sc = attn.cursor.start %ch as "c" : !attn.channel<1>
-        // expected-note @below {{the other role acquires here}}
+      // expected-error @below {{balance: expected roles to acquire equal numbers of slots of channel 'x' per tile, got 1 as role 'p' in partition 'p' and (0 ? 1 : 0) as role 'c' in partition 'c': 1 and 0}}
         %ic, %tc = attn.channel.acquire %ch[%sc] as "c" : !attn.channel<1>
         attn.channel.release %ch, %tc as "c" : !attn.channel<1>
       }
     }
     partition "p" warps 4 registers 24 {
       %sp = attn.cursor.start %ch as "p" : !attn.channel<1>
-      // expected-error @below {{X}}
+      // expected-note @below {{the other role acquires here}}
       %ip, %tp = attn.channel.acquire %ch[%sp] as "p" : !attn.channel<1>
       attn.channel.release %ch, %tp as "p" : !attn.channel<1>
     }

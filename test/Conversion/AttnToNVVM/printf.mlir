@@ -8,13 +8,14 @@
 // CHECK-DAG:     llvm.mlir.global internal constant @[[SECOND:attn_format_1]]("no arguments\0A\00") {addr_space = 1 : i32}
 // CHECK-DAG:     llvm.func @vprintf(!llvm.ptr, !llvm.ptr) -> i32
 // CHECK:         llvm.func @print
-// CHECK:           %[[LIST:.*]] = llvm.alloca %{{.*}} x !llvm.struct<(i32, i32, f64)>
+// CHECK-COUNT-2:   llvm.alloca %{{.*}} x !llvm.struct<(i32, i32, f64)>
 // CHECK:           llvm.br
 // CHECK-DAG:       llvm.zext %{{.*}} : i1 to i32
 // CHECK-DAG:       llvm.sext %{{.*}} : i8 to i32
 // CHECK-DAG:       llvm.fpext %{{.*}} : f16 to f64
 // CHECK:           %[[ADDRESS:.*]] = llvm.mlir.addressof @[[FIRST]]
 // CHECK:           %[[FORMAT:.*]] = llvm.addrspacecast %[[ADDRESS]]
+// CHECK:           llvm.getelementptr %[[LIST:.*]][0, 0]
 // CHECK-COUNT-3:   llvm.store
 // CHECK:           llvm.call @vprintf(%[[FORMAT]], %[[LIST]])
 // CHECK:           llvm.mlir.addressof @[[FIRST]]

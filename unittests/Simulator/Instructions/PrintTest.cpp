@@ -106,6 +106,14 @@ TEST(Print, FindsWhatIsWrong) {
   expectError(r, FindingKind::OutOfBounds);
   r = print(makeList("") + call("endless"));
   expectError(r, FindingKind::OutOfBounds);
+  LaunchConfig config;
+  config.block = {32, 1, 1};
+  r = runText(wrapKernel(makeList("") + call("%d0"), "sm_100a", kDeclared),
+              std::vector<uint8_t>(70000, '.'), 16, config);
+  expectError(r, FindingKind::InvalidOperation);
+  EXPECT_NE(r.text().find("expected a string of fewer than 65536 characters "
+                          "for printf, got no end"),
+            std::string::npos);
 }
 
 TEST(Print, IsTheOnlyExternalCall) {
@@ -113,8 +121,8 @@ TEST(Print, IsTheOnlyExternalCall) {
                                   "call.uni vprintf, (a);\n}\n",
                                   "sm_100a", kDeclared);
   EXPECT_EQ(runText(module, std::vector<uint8_t>(16), 16).error,
-            "test.ptx:19: expected one result and two arguments of 'vprintf' "
-            "in 'call.uni vprintf, (a);'");
+            "test.ptx:22: expected one result and two arguments of 'vprintf' "
+            "in 'call.uni vprintf, (a)'");
   module = wrapKernel("{\n.param .b64 a;\nst.param.b64 [a], %d0;\n"
                       "call.uni malloc, (a);\n}\n",
                       "sm_100a", ".extern .func malloc (.param .b64 size);\n");

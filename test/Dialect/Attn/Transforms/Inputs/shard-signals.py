@@ -21,8 +21,8 @@ def role_ops(channel, role, signal, leader, row):
     use = [f"%i_{channel}, %t_{channel} = attn.channel.acquire %{channel}"
            f'[%c_{channel}] as "{role}" : !attn.channel<2>']
     if signal == "tx":
-        use.append(f"attn.tma.load %map[{row}, %zero], %slot_{channel} token "
-                   f"%t_{channel} : {MAP}, {SLOT}")
+        use.append(f"attn.tma.load %map_{role}[{row}, %zero], %slot_{channel} "
+                   f"token %t_{channel} : {MAP}, {SLOT}")
     use.append(f'attn.channel.release %{channel}, %t_{channel} as "{role}" : '
                "!attn.channel<2>")
     if leader:
@@ -34,7 +34,8 @@ def role_ops(channel, role, signal, leader, row):
 
 
 def make_kernel(channels, leader, coordinate):
-    """A kernel of two CTAs; channels: lists of (role, signal)."""
+    """A kernel of two CTAs; channels: lists of (role, signal). Each role that
+    loads has a map of its own."""
     row = "%rank" if coordinate == "own" else "%zero"
     partitions = {}
     head = []
@@ -51,8 +52,9 @@ def make_kernel(channels, leader, coordinate):
     body = "\n".join(
         f'partition "{role}" warps 4 registers 24 {{\n' +
         "\n".join(ops) + "\n}" for role, ops in partitions.items())
+    maps = ", ".join(f"%map_{role}: {MAP}" for role in partitions)
     return f"""gpu.module @kernels {{
-gpu.func @kernel(%map: {MAP}) kernel attributes {{known_cluster_size = array<i32: 2, 1, 1>}} {{
+gpu.func @kernel({maps}) kernel attributes {{known_cluster_size = array<i32: 2, 1, 1>}} {{
 %zero = arith.constant 0 : i32
 %id = gpu.cluster_block_id x
 %rank = arith.index_cast %id : index to i32
