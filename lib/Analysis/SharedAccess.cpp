@@ -78,6 +78,18 @@ static LogicalResult findRange(Value buffer, SharedAccess &access) {
   return success();
 }
 
+void attn::narrowToSlot(SharedAccess &access, int64_t index) {
+  SlotOp slot = access.slot;
+  if (!slot.getSource().getDefiningOp<AllocOp>() || access.slotIndex)
+    return;
+  auto bytes = slot.getSource().getType().getSlotBytes();
+  if (!bytes)
+    return llvm::consumeError(bytes.takeError());
+  access.slotIndex = index;
+  access.begin = index * *bytes;
+  access.end = access.begin + *bytes;
+}
+
 bool attn::bytesOverlap(const SharedAccess &a, const SharedAccess &b) {
   AllocOp allocA = a.alloc, allocB = b.alloc;
   int64_t baseA = 0, baseB = 0;

@@ -4,15 +4,6 @@
 // each access that no barrier has closed yet, how far it has got: a copy not
 // yet in a group, a copy whose group has n younger ones, or done.
 //
-// Slots of a ring. In a loop a slot is known by its distance from the loop's
-// cursor, the carried value from which the slot's index is computed. An access
-// remembers (cursor, distance); the end of an iteration turns distance d into
-// d - 1; at the entry and the exit of a loop the cursor's initial value and
-// result take its place, so that the knowledge passes from one loop to the next
-// and from slots with a constant index to the first loop. Two slots are
-// different if their cursors are the same and their distances differ modulo
-// the ring's depth. Otherwise they may be the same.
-//
 // A loop is examined twice. First alone, in its steady state, from nothing:
 // what it needs on its own goes into it. Then with what comes from before it:
 // a hazard with such an access is best closed by a barrier in front of it.
@@ -20,9 +11,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Analysis/SharedHazards.h"
+#include "RingPositions.h"
 #include "attn/Analysis/HandleFlow.h"
 #include "attn/Analysis/RegionPaths.h"
-#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -38,18 +29,12 @@ constexpr Progress kDone = std::numeric_limits<int64_t>::max();
 /// Groups are told apart up to this number; more only lets a wait cover less.
 constexpr Progress kMostGroups = 64;
 
-/// Where in its ring a slot is: `distance` slots after `cursor`, or unknown.
-struct Position {
-  Value cursor;
-  int64_t distance = 0;
-};
-
 /// Identity of a pending access: the op, its operand and the slot's position.
 using Key = std::tuple<Operation *, unsigned, const void *, int64_t>;
 
 struct Pending {
   SharedAccess access;
-  Position position;
+  RingPosition position;
   Progress progress = kDone;
   /// Each warpgroup has had a barrier of its own behind it.
   bool isOrderedInWarpgroup = false;
@@ -82,16 +67,11 @@ private:
   /// Runs the body until nothing new is pending at its head.
   Result runToFixpoint(LoopLikeOpInterface op, State &head);
 
-  Value getCursor(SlotOp slot);
-  Position enter(LoopLikeOpInterface loop, const Pending &pending);
-  Position iterate(LoopLikeOpInterface loop, const Pending &pending);
-  Position leave(LoopLikeOpInterface loop, const Pending &pending);
-
   /// What `getSharedAccesses` says, kept from one call to the next.
   FailureOr<ArrayRef<SharedAccess>> getAccesses(Operation &op);
 
   SharedAccessCache &cache;
-  DenseMap<Operation *, Value> cursors;
+  RingPositions rings;
 };
 
 } // namespace
@@ -139,7 +119,7 @@ static State withoutDone(State state) {
 /// Gives every access a new position.
 static State
 mapPositions(const State &state,
-             llvm::function_ref<Position(const Pending &)> getPosition) {
+             llvm::function_ref<RingPosition(Pending &)> getPosition) {
   State result;
   for (const auto &entry : state) {
     Pending pending = entry.second;
@@ -150,130 +130,16 @@ mapPositions(const State &state,
 }
 
 //===----------------------------------------------------------------------===//
-// Slots
-//===----------------------------------------------------------------------===//
-
-static int64_t getDepth(SlotOp slot) {
-  return slot.getSource().getType().getNumSlots();
-}
-
-static int64_t wrap(int64_t distance, int64_t depth) {
-  return ((distance % depth) + depth) % depth;
-}
-
-/// The region of a loop that rings are walked by.
-static Region &getBody(LoopLikeOpInterface loop) {
-  return *loop.getLoopRegions().front();
-}
-
-/// The innermost loop of one region around a slot: one that a ring is walked
-/// by.
-static LoopLikeOpInterface getRingLoop(SlotOp slot) {
-  for (Operation *op = slot->getParentOp(); op; op = op->getParentOp())
-    if (isSequentialLoop(op) && op->getNumRegions() == 1)
-      return cast<LoopLikeOpInterface>(op);
-  return {};
-}
-
-/// The one carried value of the enclosing loop from which the slot's index is
-/// computed, or null.
-Value HazardFinder::getCursor(SlotOp slot) {
-  LoopLikeOpInterface loop = getRingLoop(slot);
-  if (!loop)
-    return {};
-  if (auto found = cursors.find(slot); found != cursors.end())
-    return found->second;
-  Value cursor;
-  bool isUnique = true;
-  SmallVector<Value> worklist = {slot.getIndex()};
-  DenseSet<Value> seen;
-  while (!worklist.empty()) {
-    Value value = worklist.pop_back_val();
-    if (!seen.insert(value).second ||
-        !getBody(loop).isAncestor(value.getParentRegion()))
-      continue;
-    if (Operation *def = value.getDefiningOp()) {
-      llvm::append_range(worklist, def->getOperands());
-      continue;
-    }
-    isUnique &= !cursor;
-    cursor = value;
-  }
-  return cursors[slot] = isUnique ? cursor : Value();
-}
-
-/// The cursor of the ring's slots directly in `loop`, if there is just one.
-static Value getRingCursor(LoopLikeOpInterface loop, Value ring,
-                           llvm::function_ref<Value(SlotOp)> getCursor) {
-  Value cursor;
-  bool isUnique = true;
-  loop->walk([&](SlotOp slot) {
-    if (slot.getSource() != ring || !slot.getDistance() ||
-        getRingLoop(slot) != loop)
-      return;
-    Value own = getCursor(slot);
-    isUnique &= own && (!cursor || cursor == own);
-    cursor = own;
-  });
-  return isUnique ? cursor : Value();
-}
-
-Position HazardFinder::enter(LoopLikeOpInterface loop, const Pending &pending) {
-  Position position = pending.position;
-  SlotOp slot = pending.access.slot;
-  if (!slot)
-    return position;
-  Value cursor = getRingCursor(loop, slot.getSource(),
-                               [&](SlotOp other) { return getCursor(other); });
-  auto argument = dyn_cast_or_null<BlockArgument>(cursor);
-  OpOperand *init = argument ? loop.getTiedLoopInit(argument) : nullptr;
-  if (!init)
-    return position;
-  if (position.cursor && position.cursor == init->get())
-    return {cursor, position.distance};
-  APInt first;
-  if (!position.cursor && pending.access.slotIndex &&
-      matchPattern(init->get(), m_ConstantInt(&first)))
-    return {cursor, wrap(*pending.access.slotIndex - first.getSExtValue(),
-                         getDepth(slot))};
-  return position;
-}
-
-Position HazardFinder::iterate(LoopLikeOpInterface loop,
-                               const Pending &pending) {
-  Position position = pending.position;
-  if (!position.cursor ||
-      !getBody(loop).isAncestor(position.cursor.getParentRegion()))
-    return position;
-  SlotOp slot = pending.access.slot;
-  Value own = getRingCursor(loop, slot.getSource(),
-                            [&](SlotOp other) { return getCursor(other); });
-  // By the meaning of `distance`.
-  if (own == position.cursor)
-    return {own, wrap(position.distance - 1, getDepth(slot))};
-  // A cursor that an inner loop has moved on and that is carried further.
-  for (auto [argument, yielded] :
-       llvm::zip(loop.getRegionIterArgs(), loop.getYieldedValues()))
-    if (yielded == position.cursor)
-      return {argument, position.distance};
-  return {};
-}
-
-Position HazardFinder::leave(LoopLikeOpInterface loop, const Pending &pending) {
-  Position position = pending.position;
-  if (!position.cursor ||
-      !getBody(loop).isAncestor(position.cursor.getParentRegion()))
-    return position;
-  auto argument = dyn_cast<BlockArgument>(position.cursor);
-  if (argument && argument.getOwner() == &getBody(loop).front() &&
-      loop.getTiedLoopInit(argument))
-    return {loop.getTiedLoopResult(argument), position.distance};
-  return {};
-}
-
-//===----------------------------------------------------------------------===//
 // Conflicts
 //===----------------------------------------------------------------------===//
+
+/// True for slots of one ring of which it is not known whether they are one.
+static bool areUnknownSlots(const Pending &a, const Pending &b) {
+  SlotOp slotA = a.access.slot, slotB = b.access.slot;
+  return slotA && slotB && slotA.getSource() == slotB.getSource() &&
+         (!a.position.cursor || a.position.cursor != b.position.cursor) &&
+         !(a.access.slotIndex && b.access.slotIndex);
+}
 
 static bool mayTouchSameBytes(const Pending &a, const Pending &b) {
   if (!bytesOverlap(a.access, b.access))
@@ -337,11 +203,8 @@ HazardFinder::Result HazardFinder::visitAccesses(Operation &op, State &state) {
     if (access.isOrderedByBarriers())
       continue;
     Pending second{access, {}, getProgress(access)};
-    if (SlotOp slot = access.slot; slot && slot.getDistance()) {
-      second.position.cursor = getCursor(slot);
-      if (second.position.cursor)
-        second.position.distance = wrap(*slot.getDistance(), getDepth(slot));
-    }
+    if (access.slot)
+      second.position = rings.getPosition(access.slot);
     std::optional<SharedHazard> found;
     for (const auto &[key, first] : state) {
       if (!first.access.isWrite && !access.isWrite)
@@ -355,6 +218,7 @@ HazardFinder::Result HazardFinder::visitAccesses(Operation &op, State &state) {
                           access, &op, isOwn};
       if (first.progress != kDone) {
         hazard.kind = SharedHazard::Kind::NotAwaited;
+        hazard.areUnknownSlots = areUnknownSlots(first, second);
         return {hazard};
       }
       if (!found && !(isOwn && first.isOrderedInWarpgroup))
@@ -520,11 +384,12 @@ HazardFinder::Result HazardFinder::runToFixpoint(LoopLikeOpInterface op,
                                                  State &head) {
   while (true) {
     State inner = head;
-    Result hazard = run(getBody(op).front(), inner);
+    Result hazard = run(getRingBody(op).front(), inner);
     if (failed(hazard) || *hazard)
       return hazard;
-    State next = mapPositions(
-        inner, [&](const Pending &pending) { return iterate(op, pending); });
+    State next = mapPositions(inner, [&](const Pending &pending) {
+      return rings.iterate(op, pending.access, pending.position);
+    });
     if (!join(head, next))
       return {std::nullopt};
   }
@@ -537,8 +402,9 @@ HazardFinder::Result HazardFinder::visitLoop(LoopLikeOpInterface op,
   if (failed(hazard) || *hazard)
     return hazard;
 
-  State entry = mapPositions(
-      state, [&](const Pending &pending) { return enter(op, pending); });
+  State entry = mapPositions(state, [&](const Pending &pending) {
+    return rings.enter(op, pending.access, pending.position);
+  });
   State head = steady;
   join(head, entry);
   hazard = runToFixpoint(op, head);
@@ -553,8 +419,9 @@ HazardFinder::Result HazardFinder::visitLoop(LoopLikeOpInterface op,
     (*hazard)->insertBefore = op;
     return hazard;
   }
-  state = mapPositions(
-      head, [&](const Pending &pending) { return leave(op, pending); });
+  state = mapPositions(head, [&](Pending &pending) {
+    return rings.leave(op, pending.access, pending.position);
+  });
   return {std::nullopt};
 }
 
@@ -563,16 +430,16 @@ HazardFinder::Result HazardFinder::visitLoop(LoopLikeOpInterface op,
 /// walked by it.
 HazardFinder::Result HazardFinder::visitWhile(LoopLikeOpInterface op,
                                               State &state) {
-  auto forget = [&](const Pending &pending) -> Position {
+  auto forget = [&](const Pending &pending) -> RingPosition {
     Value cursor = pending.position.cursor;
     bool isInside =
         cursor && op->isAncestor(cursor.getParentRegion()->getParentOp());
-    return isInside ? Position() : pending.position;
+    return isInside ? RingPosition() : pending.position;
   };
   State head = state;
   while (true) {
     State inner = head;
-    Result hazard = run(getBody(op).front(), inner);
+    Result hazard = run(getRingBody(op).front(), inner);
     if (failed(hazard) || *hazard)
       return hazard;
     State end = inner;

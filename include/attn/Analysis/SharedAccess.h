@@ -61,6 +61,10 @@ bool isBufferView(Operation *op);
 /// what it does with it.
 FailureOr<SmallVector<SharedAccess, 2>> getSharedAccesses(Operation *op);
 
+/// Makes an access through a slot of a ring of unknown index one to slot
+/// `index`, if the ring is the alloc.
+void narrowToSlot(SharedAccess &access, int64_t index);
+
 /// True if the two may touch the same bytes: by their offsets, or, before there
 /// are any, if they go to the same alloc.
 bool bytesOverlap(const SharedAccess &a, const SharedAccess &b);

@@ -33,6 +33,8 @@ struct SharedHazard {
   Operation *insertBefore = nullptr;
   /// A barrier of each warpgroup is enough: none touches another one's rows.
   bool eachWarpgroup = false;
+  /// They are slots of one ring, of which nothing says that they are two.
+  bool areUnknownSlots = false;
 };
 
 /// The accesses of ops that have been looked at. They stay valid while buffers

@@ -211,6 +211,14 @@ static LogicalResult emitNotAwaited(const SharedHazard &hazard) {
               << getBufferName(hazard.second.alloc) << "', "
               << hazard.first.engine->unfinished;
   diag.attachNote(hazard.first.op->getLoc()) << hazard.first.engine->remedy;
+  if (hazard.areUnknownSlots) {
+    SlotOp slot = hazard.second.slot;
+    diag.attachNote(slot.getLoc())
+        << "whether this is another slot is not known: its index and that of "
+           "the copy's slot have to be constants, or one counter or carried "
+           "value plus constants, modulo "
+        << slot.getSource().getType().getNumSlots();
+  }
   return diag;
 }
 

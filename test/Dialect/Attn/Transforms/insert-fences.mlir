@@ -1,5 +1,7 @@
 // RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-insert-fences))' | FileCheck %s
 // RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-insert-fences,attn-insert-fences))' | FileCheck %s
+// What indices say, 'distance' need not say.
+// RUN: sed 's/ {distance = [0-9]*}//' %s | attn-opt --pass-pipeline='builtin.module(gpu.module(attn-insert-fences))' | FileCheck %s
 // RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-insert-fences))' --remarks-filter='attn.*' -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 
 #s128 = #attn.swizzled<span = 128>
@@ -179,7 +181,7 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // Without `distance` nothing is known: the read may be of the slot just
+  // Of indices from elsewhere nothing is known: the read may be of the slot just
   // written, so that it needs a barrier of its own.
   // REMARK: Function=unknown_slots | Remark="barriers inserted", count=2
   // CHECK-LABEL: gpu.func @unknown_slots

@@ -49,7 +49,9 @@ def Attn_SlotOp : Attn_Op<"slot", [Pure,
     how many steps of the enclosing loop ahead of its current iteration the slot
     is used: in one iteration, two slots of a ring whose distances differ modulo
     the ring's depth are different slots, and distance d of one iteration is
-    distance d - 1 of the next. Without it nothing is known about the index.
+    distance d - 1 of the next. Without it the index says so where it is a loop's
+    counter or a carried value plus a constant, modulo the depth: `(i + 1) % 3`,
+    or a carried slot that starts over behind the last one.
 
     Undefined behaviour: an index outside the ring.
 

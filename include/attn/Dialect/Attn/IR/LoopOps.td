@@ -382,7 +382,9 @@ def Attn_StageOp : Attn_Op<"stage", [HasParent<"KVLoopOp">]> {
     the loop's number of stages), ready to be read. Several stages of a ring are
     slices of the block, which have its slots in turns: what a slice gave is not
     touched behind the next stage. Rows that do not exist and
-    columns beyond the source's are zeros. `attn-expand-pipeline` turns it into
+    columns beyond the source's are zeros. The source may follow from the key, too,
+    as for a tile at another column of a matrix: a view that begins there.
+    `attn-expand-pipeline` turns it into
     asynchronous copies that start `stages - 1` blocks, or slices, ahead.
 
     Example: see `attn.kv_loop`.
