@@ -372,6 +372,7 @@ LogicalResult ChannelAnalysis::checkUser(ChannelUserOpInterface op) {
     Owner owner = owners.find(op.getMadeHandle())->second;
     if (failed(checkLeader(op, owner)))
       return failure();
+    channels.find(owner.channel)->second.roles[owner.role].isAcquired = true;
     owner.parts = {};
     owner.part = 0;
     return checkOwner(op, op.getUsedHandle()->get(), owner);

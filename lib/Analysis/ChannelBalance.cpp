@@ -202,6 +202,9 @@ void attn::checkBalance(ChannelProgram &program,
                   [&](const AcquireCount &count) {
                     return count.place.channel == channel;
                   });
+    // Nobody uses the channel.
+    if (ofChannel.empty())
+      continue;
     // The first role comes first, and is what others are compared with.
     llvm::sort(ofChannel, [](const AcquireCount &a, const AcquireCount &b) {
       return std::tuple(a.place.role, a.partition, a.place.parts) <

@@ -79,6 +79,20 @@ bool ChannelAnalysis::crossesCTAs() const {
       channels, [](const auto &entry) { return entry.second.crossesCTAs(); });
 }
 
+/// Bytes that CTAs copy for themselves cannot count in others, nor can
+/// products.
+std::optional<unsigned>
+ChannelInfo::findUncounted(ChannelCreateOp channel) const {
+  for (unsigned role = 0; role < roles.size(); ++role) {
+    const ChannelSignal &signal = Owner{channel, role}.getSignal();
+    if (getTarget(role) != SignalTarget::Own &&
+        (signal.awaitsProducts ||
+         (signal.countsBytes && !roles[role].isLeader)))
+      return role;
+  }
+  return std::nullopt;
+}
+
 /// Multicast loads go to all CTAs of the cluster, and releases come from all.
 LogicalResult ChannelAnalysis::checkCluster() {
   for (auto &[channel, info] : channels)
@@ -91,18 +105,17 @@ LogicalResult ChannelAnalysis::checkCluster() {
             << "the kernel's known_cluster_size says so";
         return diag;
       }
-      // Bytes that CTAs copy for themselves cannot count in others, nor can
-      // products.
-      const ChannelSignal &signal = Owner{channel, unsigned(index)}.getSignal();
-      if (info.getTarget(index) != SignalTarget::Own &&
-          (signal.awaitsProducts || (signal.countsBytes && !role.isLeader)))
-        return ChannelCreateOp(channel).emitOpError(
-                   "expected a role that signals by arrive before one ")
-               << (info.getTarget(index) == SignalTarget::Leader
-                       ? "of the cluster's leader"
-                       : "with multicast loads")
-               << ", got " << describe({channel, unsigned(index)});
     }
+  for (auto &[key, info] : channels) {
+    ChannelCreateOp channel = key;
+    if (std::optional<unsigned> role = info.findUncounted(channel))
+      return channel.emitOpError(
+                 "expected a role that signals by arrive before one ")
+             << (info.getTarget(*role) == SignalTarget::Leader
+                     ? "of the cluster's leader"
+                     : "with multicast loads")
+             << ", got " << describe({channel, *role});
+  }
   return success();
 }
 
@@ -205,10 +218,14 @@ LogicalResult ChannelAnalysis::checkReleases(Owner owner,
 }
 
 LogicalResult ChannelAnalysis::checkReleases() {
-  for (auto &[channel, info] : channels)
+  for (auto &[channel, info] : channels) {
+    // Nobody waits.
+    if (!info.isUsed())
+      continue;
     for (auto [index, role] : llvm::enumerate(info.roles))
       for (const Participant &participant : role.participants)
         if (failed(checkReleases({channel, unsigned(index)}, participant)))
           return failure();
+  }
   return success();
 }

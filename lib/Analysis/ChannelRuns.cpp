@@ -285,7 +285,7 @@ private:
     /// Positions of the acquires of this tile.
     std::vector<int64_t> positions;
     /// The next position of each role and part.
-    DenseMap<unsigned, int64_t> next;
+    DenseMap<std::pair<uint64_t, unsigned>, int64_t> next;
   };
 
   bool step(unsigned partition);
@@ -301,13 +301,12 @@ private:
   std::vector<Place> at;
   /// The parts of positions that partitions have released, by role and
   /// partition.
-  DenseMap<std::pair<unsigned, unsigned>, std::vector<unsigned>> released;
+  DenseMap<std::pair<uint64_t, unsigned>, std::vector<unsigned>> released;
 };
 
-/// Roles and parts of all channels in one row.
-constexpr unsigned kMaxRoles = 16, kMaxParts = 32;
-unsigned getRole(unsigned channel, unsigned role) {
-  return channel * kMaxRoles + role;
+/// A number for each role of all channels.
+uint64_t getRole(unsigned channel, unsigned role) {
+  return uint64_t(channel) << 32 | role;
 }
 
 } // namespace
@@ -321,8 +320,8 @@ const ChannelEvent *Machine::getEvent(const Place &place,
 
 int64_t &Machine::getNext(Place &place, const ChannelStep &acquire) {
   const ChannelPlace &of = acquire.place;
-  return place.next[getRole(of.channel, of.role) * kMaxParts +
-                    llvm::countr_zero(of.parts)];
+  return place.next[{getRole(of.channel, of.role),
+                     unsigned(llvm::countr_zero(of.parts))}];
 }
 
 /// True if the role before has handed on what an acquire takes.

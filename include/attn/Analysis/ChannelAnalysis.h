@@ -39,6 +39,7 @@ struct RoleInfo {
   /// a kernel with clusters.
   Operation *place = nullptr;
   bool isLeader = false;
+  bool isAcquired = false;
 
   /// Arrivals of all participants that complete a phase.
   int64_t getCount() const {
@@ -71,6 +72,14 @@ struct ChannelInfo {
     return llvm::any_of(roles, [](const RoleInfo &role) {
       return role.multicast > 1 || role.isLeader;
     });
+  }
+  /// The first role whose releases would have to arrive in other CTAs and
+  /// cannot be counted there.
+  std::optional<unsigned> findUncounted(ChannelCreateOp channel) const;
+  /// Returns true if someone acquires a slot.
+  bool isUsed() const {
+    return llvm::any_of(roles,
+                        [](const RoleInfo &role) { return role.isAcquired; });
   }
   /// Arrivals from all CTAs that complete a phase of `role`.
   int64_t getCount(unsigned role) const {

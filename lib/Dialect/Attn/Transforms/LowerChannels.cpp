@@ -66,7 +66,7 @@ private:
 
   const ChannelAnalysis &analysis;
   /// The array of each role.
-  DenseMap<ChannelCreateOp, SmallVector<Value, 2>> barriers;
+  llvm::MapVector<ChannelCreateOp, SmallVector<Value, 2>> barriers;
   /// What releases belong to, whose tokens become positions before them.
   DenseMap<Operation *, Owner> releases;
 };
@@ -109,6 +109,8 @@ struct AttnLowerChannelsPass
 
 void ChannelRewriter::makeBarriers() {
   for (auto [key, info] : analysis.getChannels()) {
+    if (!info.isUsed())
+      continue;
     ChannelCreateOp channel = key;
     OpBuilder b(channel);
     for (auto role : channel.getRoles().getAsRange<RoleAttr>()) {
@@ -136,10 +138,11 @@ void ChannelRewriter::initialize() {
     gpu::BarrierOp::create(b);
   }
   b.createBlock(&elect.getBody());
-  for (auto [channel, info] : analysis.getChannels())
-    for (unsigned role = 0; role < info.roles.size(); ++role)
-      MBarrierInitOp::create(b, channel->getLoc(), barriersOf({channel, role}),
-                             info.getCount(role));
+  for (auto &[channel, arrays] : barriers) {
+    const ChannelInfo &info = infoOf({channel});
+    for (auto [role, array] : llvm::enumerate(arrays))
+      MBarrierInitOp::create(b, channel->getLoc(), array, info.getCount(role));
+  }
   MBarrierFenceInitOp::create(b);
   YieldOp::create(b, ValueRange());
 }
@@ -254,7 +257,8 @@ void ChannelRewriter::run() {
   if (analysis.getChannels().empty())
     return;
   makeBarriers();
-  initialize();
+  if (!barriers.empty())
+    initialize();
   // Fills first: they are found by their tokens.
   SmallVector<ChannelUserOpInterface> users;
   gpu::GPUFuncOp kernel = analysis.getKernel();
@@ -308,6 +312,15 @@ void ChannelRewriter::run() {
 void AttnLowerChannelsPass::report(gpu::GPUFuncOp kernel,
                                    ChannelCreateOp channel,
                                    const ChannelInfo &info) {
+  if (!info.isUsed()) {
+    remark::passed(channel.getLoc(), remark::RemarkOpts::name("unused")
+                                         .category("attn.lower-channels")
+                                         .function(kernel.getName()))
+        << remark::add("nobody acquires a slot of channel '{0}', which gets no "
+                       "mbarriers",
+                       channel.getName().str());
+    return;
+  }
   std::string counts, bytes;
   int64_t multicast = 1;
   for (auto [index, role] : llvm::enumerate(info.roles)) {

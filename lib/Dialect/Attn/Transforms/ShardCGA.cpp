@@ -58,6 +58,7 @@ private:
   LogicalResult checkGiven(BulkCopyOpInterface load);
   std::string findReason(BulkCopyOpInterface load);
   bool mayBeginInFront(BlockArgument map);
+  void dropUncounted(const ChannelAnalysis &channels);
   void dropMixedMaps();
   LogicalResult checkRecord(BlockArgument map);
   LogicalResult collectEncodings(BlockArgument map);
@@ -187,6 +188,24 @@ std::string KernelSharder::findReason(BulkCopyOpInterface load) {
   return "";
 }
 
+/// A slot that all CTAs fill is handed back in all of them, which not every
+/// signal can be counted for.
+void KernelSharder::dropUncounted(const ChannelAnalysis &channels) {
+  for (auto &[key, group] : groups) {
+    auto channel = cast<ChannelCreateOp>(key.first);
+    ChannelInfo info = channels.getChannels().lookup(channel);
+    info.roles[key.second].multicast = ctas;
+    std::optional<unsigned> uncounted = info.findUncounted(channel);
+    if (!group.isShared() || !uncounted)
+      continue;
+    RoleAttr role = channel.getRole(*uncounted);
+    group.reason = llvm::formatv(
+        "role '{0}', which hands its slots back, signals by {1}, which is not "
+        "counted in other CTAs",
+        role.getName(), stringifySignalKind(role.getSignal()));
+  }
+}
+
 /// A map has one box: loads that share it are all multicasts or none is.
 void KernelSharder::dropMixedMaps() {
   // A user that needs the whole box.
@@ -214,7 +233,7 @@ void KernelSharder::dropMixedMaps() {
       if (!other)
         continue;
       group.reason = llvm::formatv("{0} uses the tensor map of a load, and is "
-                                   "not the same in all CTAs",
+                                   "not shared by the CTAs",
                                    other->getName());
       changed = true;
     }
@@ -344,6 +363,7 @@ LogicalResult KernelSharder::run() {
   });
   if (walk.wasInterrupted())
     return failure();
+  dropUncounted(channels);
   dropMixedMaps();
 
   for (auto &[key, group] : groups)

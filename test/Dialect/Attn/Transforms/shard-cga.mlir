@@ -495,8 +495,8 @@ gpu.module @kernels {
 // CHECK-SAME:    !attn.tensor_map<64x64xf16, swizzle = 128>, %{{.*}}: !attn.tensor_map<64x64xf16, swizzle = 128>
 // CHECK-NOT:     multicast
 // REMARK-DAG: Reason="coordinate 0 of a load depends on gpu.cluster_block_id", Remark="each CTA fills the slots of channel 'q' for itself"
-// REMARK-DAG: Reason="attn.tma.load uses the tensor map of a load, and is not the same in all CTAs", Remark="each CTA fills the slots of channel 'v' for itself"
-// REMARK-DAG: Reason="attn.tma.load uses the tensor map of a load, and is not the same in all CTAs", Remark="each CTA fills the slots of channel 'k' for itself"
+// REMARK-DAG: Reason="attn.tma.load uses the tensor map of a load, and is not shared by the CTAs", Remark="each CTA fills the slots of channel 'v' for itself"
+// REMARK-DAG: Reason="attn.tma.load uses the tensor map of a load, and is not shared by the CTAs", Remark="each CTA fills the slots of channel 'k' for itself"
 !map = !attn.tensor_map<64x64xf16, swizzle = 128>
 !slot = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
 !ch = !attn.channel<1>

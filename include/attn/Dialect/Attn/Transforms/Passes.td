@@ -102,8 +102,9 @@ def AttnShardCGAPass : Pass<"attn-shard-cga", "::mlir::ModuleOp"> {
     since it deals tiles to clusters; what is loaded from global memory at an
     address that does not depend on it does not either. Loads that differ stay
     with each CTA, with a remark that says why; so do those whose rows are no n
-    parts of whole 8 rows, at which a swizzle starts anew, and those that share
-    a tensor map with them.
+    parts of whole 8 rows, at which a swizzle starts anew, those whose slots are
+    handed back by a signal that other CTAs cannot count (`commit`, `tx`), and
+    those that share a tensor map with them.
 
     A load that has `multicast` already is checked and kept.
 
@@ -326,7 +327,8 @@ def AttnLowerChannelsPass : Pass<"attn-lower-channels", "::mlir::gpu::GPUModuleO
       first role starts with parity 1, which an unused mbarrier passes.
 
     The mbarriers are initialised by one thread before the
-    `attn.warp_specialize`, with a barrier behind.
+    `attn.warp_specialize`, with a barrier behind. A channel of which nobody
+    acquires a slot gets none, with a remark.
 
     If the loads of a `tx` role are `multicast` to n CTAs, which the kernel's
     `known_cluster_size` has to say, a slot is free when it is in all of them:
@@ -450,7 +452,8 @@ def AttnInsertFencesPass : Pass<"attn-insert-fences", "::mlir::gpu::GPUModuleOp"
     least one a write, without a barrier between them, through loops and
     branches, and inserts `gpu.barrier` until there are none. Buffers that
     overlap in memory count as the same bytes; slots of a ring are told apart by
-    constant indices or by `distance`.
+    constant indices, by `distance`, or by how their indices follow from a loop's
+    counter or a carried value (`attn.slot`).
 
     Each barrier goes to the latest place that separates a pair, loops before
     what enters them, and none of them can be left out. Barriers that are
