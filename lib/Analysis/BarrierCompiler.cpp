@@ -80,9 +80,10 @@ static bool isHarmless(Operation *op) {
   if (auto call = dyn_cast<LLVM::CallIntrinsicOp>(op))
     return isArithmetic(call);
   // Between grids, which share no barriers, and among the lanes of a warp; a
-  // conversion and hints to caches, of which their dialect says nothing.
+  // conversion and hints to caches, of which their dialect says nothing; what
+  // is printed.
   if (isa<NVVM::GriddepcontrolOp, NVVM::ShflOp, NVVM::ConvertF32x2ToF8x2Op,
-          NVVM::PrefetchOp>(op))
+          NVVM::PrefetchOp, gpu::PrintfOp>(op))
     return true;
   // A hint on a map.
   if (auto copy = dyn_cast<BulkCopyOpInterface>(op))
@@ -333,8 +334,8 @@ std::optional<UnsupportedOp> Compiler::readLaunch() {
   if (isOfOneCluster)
     program.grid = {program.cluster, 1, 1};
   kernel.walk([&](WarpSpecializeOp op) { partitions = op; });
-  if (std::optional<StringRef> why = findUnlikeLaunch(kernel))
-    return UnsupportedOp{kernel, why->str()};
+  if (std::optional<std::string> why = findUnlikeLaunch(kernel))
+    return UnsupportedOp{kernel, *why};
   if (partitions) {
     program.warps = partitions.getTotalWarps();
     for (unsigned index = 0; index < partitions.getPartitions().size(); ++index)

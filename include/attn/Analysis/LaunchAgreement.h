@@ -1,8 +1,8 @@
 //===- LaunchAgreement.h - Does a kernel agree with its launch? -*- C++ -*-===//
 //
-// A kernel names its threads, its CTAs of a cluster and the boxes of its tensor
-// maps, and so does what launches it. What is shown of the kernel rests on both
-// being the same.
+// A kernel names its chip, its threads, its CTAs of a cluster and its
+// arguments, and so does what launches it. What is shown of the kernel rests on
+// both being the same.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,7 @@ std::optional<int64_t> countThreads(gpu::GPUFuncOp kernel);
 
 /// How a kernel contradicts its launch, or itself. Such a kernel is not to be
 /// made.
-std::optional<StringRef> findUnlikeLaunch(gpu::GPUFuncOp kernel);
+std::optional<std::string> findUnlikeLaunch(gpu::GPUFuncOp kernel);
 
 } // namespace mlir::attn
 

@@ -131,6 +131,10 @@ LogicalResult PlaceFinder::placeKernels(gpu::GPUModuleOp kernels) {
     // Ops on tiles are of two rungs, which differ in whether shared memory is
     // laid out and barriers are in place.
     if (place->rung == Rung::Tile) {
+      if (auto kernel = dyn_cast<gpu::GPUFuncOp>(function.getOperation());
+          kernel && !kernel.isKernel())
+        return kernel.emitOpError("expected 'kernel' before its attributes, "
+                                  "got a function that nothing launches");
       bool isLaidOut = function->hasAttr(AttnDialect::kSharedBytesAttr);
       if (said == Rung::Barrier && !isLaidOut)
         return function->emitError("expected '")

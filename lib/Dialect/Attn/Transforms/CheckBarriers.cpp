@@ -71,7 +71,7 @@ static SyncVerdict getVerdict(const BarrierReport &report, StringRef profile) {
 /// Says what the check has found; fails where the kernel may not go on.
 LogicalResult AttnCheckBarriersPass::check(gpu::GPUFuncOp kernel,
                                            const BarrierCheckOptions &options) {
-  if (std::optional<StringRef> why = findUnlikeLaunch(kernel))
+  if (std::optional<std::string> why = findUnlikeLaunch(kernel))
     return kernel.emitError("expected a kernel that agrees with its launch: ")
            << *why;
   BarrierReport report = checkBarriers(kernel, options);
