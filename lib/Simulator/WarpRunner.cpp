@@ -228,7 +228,7 @@ void Turn::step() {
     return;
   }
   if (LLVM_UNLIKELY(recorder != nullptr))
-    recorder->skipped(warp, pc);
+    recorder->skipped(x);
   split.pc = pc + 1;
   split.resumed = false;
 }

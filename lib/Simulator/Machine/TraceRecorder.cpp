@@ -78,7 +78,7 @@ void TraceRecorder::executed(const Exec &x, const Before &before) {
   event.index = x.pc;
   event.traffic = std::min<uint64_t>(traffic, 0xffff);
   event.amount = now.flops - before.flops;
-  add(*x.warp, event);
+  addStep(x, event);
   for (size_t i = before.operations; i < x.cluster.engine.size(); ++i) {
     uint32_t index = trace.operations.size();
     operations[x.cluster.engine[i].get()] = index;
@@ -97,10 +97,20 @@ void TraceRecorder::executed(const Exec &x, const Before &before) {
   }
 }
 
-void TraceRecorder::skipped(const Warp &warp, uint32_t pc) {
+void TraceRecorder::skipped(const Exec &x) {
   TraceEvent event;
-  event.index = pc;
-  add(warp, event);
+  event.index = x.pc;
+  addStep(x, event);
+}
+
+void TraceRecorder::addStep(const Exec &x, TraceEvent event) {
+  size_t place = eventsOf(*x.warp).size();
+  add(*x.warp, event);
+  if (eventsOf(*x.warp).size() == place)
+    return;
+  for (auto &[pc, poll] : polls[x.warp->index])
+    if ((x.splitMask & ~poll.lanes) == 0)
+      poll.steps.push_back(place);
 }
 
 uint32_t TraceRecorder::getToken(const Key &key, const std::string &name,
@@ -148,23 +158,49 @@ void TraceRecorder::signal(const Mbarrier &b, const Warp *warp) {
   ++trace.tokens[token].signals;
 }
 
+/// How many failing polls there were says nothing about time.
+void TraceRecorder::dropPolls(const Warp &warp, uint32_t pc) {
+  auto &known = polls[warp.index];
+  auto found = known.find(pc);
+  if (found == known.end())
+    return;
+  std::vector<size_t> steps = std::move(found->second.steps);
+  known.erase(found);
+  std::vector<TraceEvent> &events = eventsOf(warp);
+  // Where an event has got to.
+  auto moved = [&](size_t place) {
+    return place - (llvm::lower_bound(steps, place) - steps.begin());
+  };
+  for (auto &[other, poll] : known) {
+    llvm::erase_if(poll.steps, [&](size_t place) {
+      return std::binary_search(steps.begin(), steps.end(), place);
+    });
+    for (size_t &place : poll.steps)
+      place = moved(place);
+  }
+  size_t kept = steps.empty() ? events.size() : steps.front();
+  size_t next = 0;
+  for (size_t place = kept; place < events.size(); ++place) {
+    if (next < steps.size() && steps[next] == place)
+      ++next;
+    else
+      events[kept++] = events[place];
+  }
+  events.resize(kept);
+}
+
 void TraceRecorder::polled(const Exec &x, const Mbarrier &b, bool succeeded) {
-  Poll &poll = polls[x.warp->index];
-  std::vector<TraceEvent> &events = eventsOf(*x.warp);
+  // Lanes that poll elsewhere have given up what they polled before.
+  auto &known = polls[x.warp->index];
+  for (auto poll = known.begin(); poll != known.end();)
+    poll = poll->first != x.pc && (poll->second.lanes & x.splitMask) != 0
+               ? known.erase(poll)
+               : std::next(poll);
   if (!succeeded) {
-    if (poll.pc != x.pc)
-      poll = {x.pc, events.size()};
+    known[x.pc].lanes |= x.splitMask;
     return;
   }
-  if (poll.pc == x.pc) {
-    // The failing polls: how many there were says nothing about time.
-    size_t kept = std::min(poll.start, events.size());
-    for (size_t i = kept; i < events.size(); ++i)
-      if (events[i].kind == TraceEvent::Signal)
-        events[kept++] = events[i];
-    events.resize(kept);
-  }
-  poll.pc = ~0u;
+  dropPolls(*x.warp, x.pc);
   if (b.phase == 0)
     return;
   auto it = tokens.find(keyOf(b, b.phase - 1));

@@ -34,7 +34,7 @@ public:
   /// An instruction has run to its end.
   void executed(const Exec &x, const Before &before);
   /// No lane passed the guard.
-  void skipped(const Warp &warp, uint32_t pc);
+  void skipped(const Exec &x);
 
   /// Arrivals and waits at a named barrier's or the cluster barrier's
   /// generation.
@@ -61,6 +61,9 @@ private:
   uint32_t getToken(const Key &key, const std::string &name, int64_t cta);
   std::vector<TraceEvent> &eventsOf(const Warp &warp);
   void add(const Warp &warp, TraceEvent event);
+  /// An instruction of the executing lanes, which may be polling.
+  void addStep(const Exec &x, TraceEvent event);
+  void dropPolls(const Warp &warp, uint32_t pc);
 
   Trace &trace;
   bool notesSync;
@@ -68,12 +71,14 @@ private:
   std::map<Key, uint32_t> tokens;
   llvm::DenseMap<const EngineOp *, uint32_t> operations;
   int64_t current = -1;
-  /// Where the current series of failing polls of a warp begins.
+  /// A series of failing polls of some lanes of a warp, while the others may go
+  /// on: the places of what these lanes execute among the warp's events.
   struct Poll {
-    uint32_t pc = ~0u;
-    size_t start = 0;
+    uint32_t lanes = 0;
+    std::vector<size_t> steps;
   };
-  std::vector<Poll> polls;
+  /// By warp and instruction.
+  std::vector<std::map<uint32_t, Poll>> polls;
 };
 
 } // namespace mlir::attn::sim
