@@ -221,6 +221,8 @@ RunReport sim::joinReports(llvm::ArrayRef<HarnessStep> steps) {
       joined.findings.push_back(std::move(finding));
     }
     joined.findingsDropped += run.findingsDropped;
+    joined.printed += run.printed;
+    joined.printedDropped += run.printedDropped;
     joined.counters.add(run.counters);
     for (auto [line, count] : run.lines)
       joined.lines[line] += count;

@@ -272,6 +272,7 @@ void Scheduler::runParallel(uint32_t total, unsigned threads) {
   // that has to be the same each time.
   machine.memory.restore(before);
   machine.result = RunReport();
+  machine.printed.clear();
   machine.execCount.assign(machine.program.code.size(), 0);
   machine.stop = false;
   finishedClusters = storedBytes = 0;
@@ -302,6 +303,8 @@ RunReport Scheduler::run() {
   else
     runParallel(total, threads);
   machine.result.completed = !machine.stop;
+  for (const auto &[cluster, text] : machine.printed)
+    machine.result.printed += text;
   for (size_t i = 0; i < machine.execCount.size(); ++i)
     if (machine.execCount[i])
       machine.result.lines[machine.program.code[i].line] +=

@@ -12,6 +12,9 @@ def ConvertAttnToNVVMPass : Pass<"convert-attn-to-nvvm", "::mlir::gpu::GPUModule
     and nvvm ops in one step, with the target's data layout, 32-bit indices and
     the kernel attributes (block size, by-value parameters) set.
 
+    `gpu.printf` becomes a call of `vprintf`, which the driver has: each thread
+    that comes to it prints. Its format has to take the arguments that there are.
+
     Example: test/doc/convert-attn-to-nvvm.mlir
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect",

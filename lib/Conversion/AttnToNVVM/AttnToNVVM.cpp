@@ -11,6 +11,7 @@
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Dialect/Attn/IR/IndexBits.h"
 #include "attn/Dialect/Attn/IR/Rung.h"
+#include "attn/Support/PrintfFormat.h"
 #include "attn/Target/TargetTable.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -77,6 +78,148 @@ struct ReturnLowering : OpConversionPattern<gpu::ReturnOp> {
                   ConversionPatternRewriter &rewriter) const override {
     rewriter.replaceOpWithNewOp<LLVM::ReturnOp>(op, ValueRange());
     return success();
+  }
+};
+
+/// Whether an argument of printf is of the type that a conversion takes.
+bool takesType(const PrintfArgument &argument, Type type) {
+  if (argument.kind == PrintfArgument::Kind::Float)
+    return type.isF16() || type.isBF16() || type.isF32() || type.isF64();
+  unsigned bits = type.isIndex()     ? kIndexBits
+                  : type.isInteger() ? type.getIntOrFloatBitWidth()
+                                     : 0;
+  return argument.bytes == 8 ? bits == 64 : bits >= 1 && bits <= 32;
+}
+
+/// That a format takes what there is.
+LogicalResult checkFormat(gpu::PrintfOp op) {
+  auto pieces = parsePrintfFormat(op.getFormat());
+  if (!pieces)
+    return op.emitOpError() << llvm::toString(pieces.takeError());
+  size_t taken = 0;
+  for (const PrintfPiece &piece : *pieces)
+    for (const PrintfArgument &argument : piece.arguments) {
+      using Kind = PrintfArgument::Kind;
+      if (argument.kind == Kind::String || argument.kind == Kind::Pointer)
+        return op.emitOpError("expected conversions of numbers, got '")
+               << piece.text << "'";
+      Type type =
+          taken < op.getArgs().size() ? op.getArgs()[taken].getType() : Type();
+      ++taken;
+      if (!type || takesType(argument, type))
+        continue;
+      StringRef expected =
+          argument.kind == Kind::Float ? "a float of 16, 32 or 64 bits"
+          : argument.bytes == 8        ? "an integer of 64 bits"
+                                       : "an integer of at most 32 bits";
+      return op.emitOpError("expected ") << expected << " for conversion '"
+                                         << piece.text << "', got " << type;
+    }
+  if (taken == op.getArgs().size())
+    return success();
+  return op.emitOpError("expected as many arguments as format \"")
+         << op.getFormat() << "\" takes, which are " << taken << ", got "
+         << op.getArgs().size();
+}
+
+/// A call of vprintf (CUDA C++ Programming Guide, Formatted Output): the
+/// format, and its arguments one after the other in local memory, promoted as C
+/// does. MLIR's own pattern takes memory anew in each iteration of a loop and
+/// promotes floats only.
+struct PrintfLowering : OpConversionPattern<gpu::PrintfOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult
+  matchAndRewrite(gpu::PrintfOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    SmallVector<Type> types;
+    SmallVector<Value> arguments;
+    for (Value argument : adaptor.getArgs()) {
+      arguments.push_back(promote(rewriter, op.getLoc(), argument));
+      types.push_back(arguments.back().getType());
+    }
+    auto pointer = LLVM::LLVMPointerType::get(op.getContext());
+    auto module = op->getParentOfType<gpu::GPUModuleOp>();
+    Value format =
+        makeFormat(rewriter, op.getLoc(), module, op.getFormat(), pointer);
+    auto type = LLVM::LLVMStructType::getLiteral(op.getContext(), types);
+    Value list = makeList(rewriter, op, type, pointer);
+    for (auto [index, argument] : llvm::enumerate(arguments)) {
+      Value at = LLVM::GEPOp::create(
+          rewriter, op.getLoc(), pointer, type, list,
+          ArrayRef<LLVM::GEPArg>{0, static_cast<int32_t>(index)});
+      LLVM::StoreOp::create(rewriter, op.getLoc(), argument, at);
+    }
+    LLVM::CallOp::create(rewriter, op.getLoc(),
+                         declare(rewriter, module, pointer),
+                         ValueRange{format, list});
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+private:
+  static Value promote(OpBuilder &b, Location loc, Value argument) {
+    Type type = argument.getType();
+    if (isa<FloatType>(type) && !type.isF64())
+      return LLVM::FPExtOp::create(b, loc, b.getF64Type(), argument);
+    unsigned bits = type.isInteger() ? type.getIntOrFloatBitWidth() : 64;
+    if (bits == 1)
+      return LLVM::ZExtOp::create(b, loc, b.getI32Type(), argument);
+    if (bits < 32)
+      return LLVM::SExtOp::create(b, loc, b.getI32Type(), argument);
+    return argument;
+  }
+
+  /// The address of the format, which all prints of it share.
+  static Value makeFormat(ConversionPatternRewriter &b, Location loc,
+                          gpu::GPUModuleOp module, StringRef format,
+                          Type pointer) {
+    std::string text = format.str() + '\0';
+    auto value = b.getStringAttr(text);
+    constexpr unsigned kGlobalSpace = unsigned(NVVM::NVVMMemorySpace::Global);
+    LLVM::GlobalOp global;
+    unsigned count = 0;
+    for (auto known : module.getOps<LLVM::GlobalOp>()) {
+      count += known.getName().starts_with("attn_format_");
+      if (known.getValueOrNull() == value)
+        global = known;
+    }
+    if (!global) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(module.getBody());
+      global = LLVM::GlobalOp::create(
+          b, module.getLoc(),
+          LLVM::LLVMArrayType::get(b.getI8Type(), text.size()),
+          /*isConstant=*/true, LLVM::Linkage::Internal,
+          ("attn_format_" + Twine(count)).str(), value, /*alignment=*/0,
+          kGlobalSpace);
+    }
+    Value address = LLVM::AddressOfOp::create(b, loc, global);
+    return LLVM::AddrSpaceCastOp::create(b, loc, pointer, address);
+  }
+
+  /// Memory for the arguments, once for each thread; null without any.
+  static Value makeList(ConversionPatternRewriter &b, gpu::PrintfOp op,
+                        LLVM::LLVMStructType type, Type pointer) {
+    if (type.getBody().empty())
+      return LLVM::ZeroOp::create(b, op.getLoc(), pointer);
+    auto function = op->getParentOfType<FunctionOpInterface>();
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&function.getFunctionBody().front());
+    Value one = LLVM::ConstantOp::create(b, op.getLoc(), b.getI32Type(), 1);
+    return LLVM::AllocaOp::create(b, op.getLoc(), pointer, type, one,
+                                  /*alignment=*/0);
+  }
+
+  static LLVM::LLVMFuncOp declare(ConversionPatternRewriter &b,
+                                  gpu::GPUModuleOp module, Type pointer) {
+    constexpr StringLiteral name = "vprintf";
+    if (auto known = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
+      return known;
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(module.getBody());
+    return LLVM::LLVMFuncOp::create(
+        b, module.getLoc(), name,
+        LLVM::LLVMFunctionType::get(b.getI32Type(), {pointer, pointer}));
   }
 };
 
@@ -199,6 +342,10 @@ struct ConvertAttnToNVVMPass
     module->setAttr(LLVM::LLVMDialect::getDataLayoutAttrName(),
                     StringAttr::get(context, getDataLayout()));
 
+    WalkResult formats = module.walk(
+        [](gpu::PrintfOp op) { return WalkResult(checkFormat(op)); });
+    if (formats.wasInterrupted())
+      return signalPassFailure();
     dropMarksOfLongLoops(module);
     LowerToLLVMOptions options(context);
     options.overrideIndexBitwidth(kIndexBits);
@@ -214,7 +361,8 @@ struct ConvertAttnToNVVMPass
     populateMathToLLVMConversionPatterns(converter, patterns);
     cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
     patterns.add<
-        BarrierLowering, ReturnLowering, KernelLowering, TensorMapAddress,
+        BarrierLowering, ReturnLowering, PrintfLowering, KernelLowering,
+        TensorMapAddress,
         SpecialRegister<gpu::ThreadIdOp, NVVM::ThreadIdXOp, NVVM::ThreadIdYOp,
                         NVVM::ThreadIdZOp>,
         SpecialRegister<gpu::BlockIdOp, NVVM::BlockIdXOp, NVVM::BlockIdYOp,

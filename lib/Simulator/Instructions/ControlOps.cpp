@@ -2,6 +2,7 @@
 
 #include "../Machine/Exec.h"
 #include "../PTX/Decoder.h"
+#include "PrintOps.h"
 #include "SyncInstructions.h"
 
 using namespace mlir::attn::sim;
@@ -143,6 +144,32 @@ static Error emitLocalCopy(Decoder &d, const AstInst &ast, uint32_t to,
   return Error::success();
 }
 
+using FindParam = llvm::function_ref<llvm::Expected<uint32_t>(
+    const AstOperand &op, uint64_t bytes)>;
+
+/// A call of the function that the driver has.
+static Error decodePrint(Decoder &d, const AstInst &ast,
+                         const AstOperand *results, const AstOperand *args,
+                         FindParam local) {
+  if (!results || results->elems.size() != 1 || !args ||
+      args->elems.size() != 2)
+    return d.error(ast.line, "expected one result and two arguments of '" +
+                                 kPrintFunction + "' in '" + ast.text + "'");
+  llvm::Expected<uint32_t> format = local(args->elems[0], 8);
+  if (!format)
+    return format.takeError();
+  llvm::Expected<uint32_t> list = local(args->elems[1], 8);
+  if (!list)
+    return list.takeError();
+  llvm::Expected<uint32_t> count = local(results->elems[0], 4);
+  if (!count)
+    return count.takeError();
+  ATTN_SIM_TRY(emitLocalCopy(d, ast, *format, *list, *count));
+  d.program.code.back().fn = execPrint;
+  d.program.code.back().cls = InstClass::Other;
+  return Error::success();
+}
+
 static Error decodeCall(Decoder &d, const AstInst &ast) {
   auto fail = [&](const llvm::Twine &message) {
     return d.error(ast.line, message + " in '" + ast.text + "'");
@@ -161,17 +188,6 @@ static Error decodeCall(Decoder &d, const AstInst &ast) {
     args = &ast.ops[i++];
   if (i != ast.ops.size())
     return fail("indirect calls are not supported");
-  auto it = d.functions.find(callee);
-  if (it == d.functions.end() || !it->second.ast)
-    return fail("unresolved call to '" + callee + "'");
-  const FunctionInfo &info = it->second;
-  d.callGraph[d.function->ast->name.str()].push_back(callee.str());
-  size_t numArgs = args ? args->elems.size() : 0;
-  size_t numResults = results ? results->elems.size() : 0;
-  if (numArgs != info.paramOffsets.size() ||
-      numResults != info.resultOffsets.size())
-    return fail("expected as many arguments and results as '" + callee +
-                "' declares");
   auto local = [&](const AstOperand &op,
                    uint64_t bytes) -> llvm::Expected<uint32_t> {
     const Scope::Entry *entry =
@@ -180,6 +196,20 @@ static Error decodeCall(Decoder &d, const AstInst &ast) {
       return fail("expected a '.param' variable of the declared size");
     return uint32_t(entry->offset);
   };
+  auto it = d.functions.find(callee);
+  if (it == d.functions.end() || !it->second.ast) {
+    if (callee == kPrintFunction)
+      return decodePrint(d, ast, results, args, local);
+    return fail("unresolved call to '" + callee + "'");
+  }
+  const FunctionInfo &info = it->second;
+  d.callGraph[d.function->ast->name.str()].push_back(callee.str());
+  size_t numArgs = args ? args->elems.size() : 0;
+  size_t numResults = results ? results->elems.size() : 0;
+  if (numArgs != info.paramOffsets.size() ||
+      numResults != info.resultOffsets.size())
+    return fail("expected as many arguments and results as '" + callee +
+                "' declares");
   for (size_t n = 0; n < numArgs; ++n) {
     uint64_t bytes = info.ast->params[n].bytes;
     llvm::Expected<uint32_t> from = local(args->elems[n], bytes);

@@ -85,6 +85,15 @@ struct Cluster {
   Counters counters;
   std::vector<uint64_t> execCount; ///< by instruction
   uint64_t reportedStores = 0;     ///< bytes, in Machine::storedBytes
+  /// What its threads have printed, and bytes that are not kept.
+  std::string printed;
+  uint64_t printedDropped = 0;
+  void print(llvm::StringRef text) {
+    size_t kept =
+        std::min<uint64_t>(text.size(), kMostPrinted - printed.size());
+    printed += text.take_front(kept);
+    printedDropped += text.size() - kept;
+  }
   /// Of a cluster that is traced.
   std::shared_ptr<TraceRecorder> recorder;
   uint64_t laneCount = 0;

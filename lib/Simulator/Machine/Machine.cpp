@@ -52,4 +52,7 @@ void Machine::count(Cluster &cluster) {
   c.warpInstructions = cluster.steps;
   c.laneInstructions = cluster.laneCount;
   result.counters.add(c);
+  if (!cluster.printed.empty())
+    printed[cluster.linear] = std::move(cluster.printed);
+  result.printedDropped += cluster.printedDropped;
 }

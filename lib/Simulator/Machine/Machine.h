@@ -46,6 +46,9 @@ public:
   /// Executions by instruction, of all clusters.
   std::vector<uint64_t> execCount;
 
+  /// What clusters have printed, by number.
+  std::map<uint32_t, std::string> printed;
+
   /// Synchronisation variables in memory: what was published to an address for
   /// one CTA, cluster or GPU.
   std::mutex syncMutex;

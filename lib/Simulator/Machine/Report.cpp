@@ -240,16 +240,22 @@ llvm::json::Value RunReport::toJSON() const {
   llvm::json::Array list;
   for (const Finding &finding : findings)
     list.push_back(finding.toJSON());
-  return llvm::json::Object{{"version", 1},
+  llvm::json::Object object{{"version", 1},
                             {"completed", completed},
                             {"clean", isClean()},
                             {"findings", std::move(list)},
                             {"findings_dropped", findingsDropped},
                             {"counters", counters.toJSON()},
                             {"seconds", seconds}};
+  if (!printed.empty())
+    object["printed"] = llvm::json::fixUTF8(printed);
+  return object;
 }
 
 void RunReport::print(llvm::raw_ostream &os, StringRef file) const {
+  os << printed;
+  if (printedDropped)
+    os << file << ": note: " << printedDropped << " more bytes were printed\n";
   for (const Finding &finding : findings)
     finding.print(os, file);
   if (findingsDropped)

@@ -140,6 +140,9 @@ struct Counters {
 
 struct Trace;
 
+/// Bytes of what a cluster prints that are kept: those of a device's buffer.
+constexpr uint64_t kMostPrinted = 1 << 20;
+
 /// The result of a launch.
 struct RunReport {
   /// True when every thread ran to its end.
@@ -156,6 +159,11 @@ struct RunReport {
   double seconds = 0; ///< host time
   /// What LaunchConfig::watched variables of the module hold at the end.
   std::map<std::string, std::vector<uint8_t>> variables;
+
+  /// What threads have printed (vprintf), by cluster and in its order; bytes
+  /// beyond kMostPrinted of a cluster are counted.
+  std::string printed;
+  uint64_t printedDropped = 0;
 
   /// Completed and no finding of severity Error.
   bool isClean() const;
