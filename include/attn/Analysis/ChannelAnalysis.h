@@ -73,8 +73,8 @@ struct ChannelInfo {
       return role.multicast > 1 || role.isLeader;
     });
   }
-  /// The first role whose releases would have to arrive in other CTAs and
-  /// cannot be counted there.
+  /// Returns the first role whose releases would have to arrive in other CTAs
+  /// and cannot be counted there.
   std::optional<unsigned> findUncounted(ChannelCreateOp channel) const;
   /// Returns true if someone acquires a slot.
   bool isUsed() const {

@@ -106,6 +106,14 @@ TEST(Print, FindsWhatIsWrong) {
   expectError(r, FindingKind::OutOfBounds);
   r = print(makeList("") + call("endless"));
   expectError(r, FindingKind::OutOfBounds);
+  LaunchConfig config;
+  config.block = {32, 1, 1};
+  r = runText(wrapKernel(makeList("") + call("%d0"), "sm_100a", kDeclared),
+              std::vector<uint8_t>(70000, '.'), 16, config);
+  expectError(r, FindingKind::InvalidOperation);
+  EXPECT_NE(r.text().find("expected a string of fewer than 65536 characters "
+                          "for printf, got no end"),
+            std::string::npos);
 }
 
 TEST(Print, IsTheOnlyExternalCall) {
