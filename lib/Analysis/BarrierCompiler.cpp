@@ -187,11 +187,17 @@ void Compiler::require(Operation *op) {
   }
 }
 
+/// What a product takes besides its factors and the sum is a bit that says
+/// whether it adds.
 Value barriers::getSumCondition(Operation *op) {
-  auto product = dyn_cast<Tcgen05MmaOp>(op);
-  if (!product || matchPattern(product.getAccumulate(), m_Constant()))
+  auto product = dyn_cast<ProductOpInterface>(op);
+  Value sum = product ? product.getAccumulator() : Value();
+  if (!sum || !isa<BufferType>(sum.getType()))
     return {};
-  return product.getAccumulate();
+  for (Value operand : op->getOperands())
+    if (operand.getType().isInteger(1) && !matchPattern(operand, m_Constant()))
+      return operand;
+  return {};
 }
 
 /// True if copies by these maps fill as many bytes in the same way, wherever

@@ -502,10 +502,11 @@ void StateKey::addWords() {
 
 /// It goes over all sets of events, and over the state a few times.
 void StateKey::countWork(Work &work) const {
-  work.add(sets.size() + knowers.size() / 64 + summary.places.size() / 64 +
-           4 * (summary.accesses.size() + summary.others.size()) +
-           m.instances.size() * m.warps.size() / 4 +
-           m.accesses.size() * m.program->accesses.size() / 16);
+  work.add((sets.size() + knowers.size() / 64 + summary.places.size() / 64) /
+               4 +
+           summary.accesses.size() + summary.others.size() +
+           m.instances.size() * m.warps.size() / 16 +
+           m.accesses.size() * m.program->accesses.size() / 64);
   work.take(summary.facts);
   work.take(m.facts);
 }
@@ -561,53 +562,4 @@ StateSummary &StateKey::summarise(Work &work) {
   summary.kinds.erase(llvm::unique(summary.kinds), summary.kinds.end());
   countWork(work);
   return summary;
-}
-
-//===----------------------------------------------------------------------===//
-// States that stand for others
-//===----------------------------------------------------------------------===//
-
-void StateKey::setKnowers(uint32_t event, const EventSet &knowers) {
-  for (auto [index, set] : llvm::enumerate(sets))
-    if (knowers.test(index))
-      set->set(event);
-    else
-      set->reset(event);
-}
-
-/// The state of the machine may be any that the summary stands for.
-void StateKey::weaken(const StateSummary &joined) {
-  weakenOthers(joined);
-  for (auto [tensor, written] : llvm::zip(m.tensors, joined.written))
-    tensor.written = written;
-  for (const auto &[key, known] : joined.accesses) {
-    if (const StateSummary::Known *own = summary.find(key)) {
-      if (!own->knowers.isWithin(known.knowers))
-        setKnowers(own->access.event, known.knowers);
-      continue;
-    }
-    Access access = known.access;
-    const AccessInfo &info = m.program->accesses[access.info];
-    // Where it lies with the rings as they stand here.
-    if (info.ring != kNoRing) {
-      int64_t start = info.footprint.getStart();
-      int64_t bytes = info.footprint.slotBytes;
-      m.moveTo(access,
-               start + turnSlotOn(info.ring, (key[1] - start) / bytes) * bytes);
-    }
-    access.instance = instanceBase(access.step, access.warp) + key[7];
-    access.event = m.newEvent();
-    setKnowers(access.event, known.knowers);
-    m.accesses.push_back(access);
-    if (int64_t group = key.back()) {
-      Warp &warp = m.warps[(group >> 16) / kGroupEngines];
-      unsigned engine = (group >> 16) % kGroupEngines;
-      int64_t place = group & 0xffff;
-      if (place == 1)
-        warp.open[engine].push_back(access.event);
-      else
-        warp.groups[engine][warp.groups[engine].size() - (place - 2)].push_back(
-            access.event);
-    }
-  }
 }

@@ -160,13 +160,12 @@ static IntegerPolyhedron getRows(llvm::ArrayRef<Affine> sums,
   return rows;
 }
 
-/// Without an integer, or without any number, for which all hold. To see it
-/// takes about as many steps as there are rows, of the whole table each.
+/// Without an integer, or without any number, for which all hold. To see it the
+/// whole table is gone through, a few times as a rule.
 static bool isEmpty(llvm::ArrayRef<Affine> sums, int64_t &work) {
   llvm::MapVector<uint32_t, unsigned> columns;
   IntegerPolyhedron rows = getRows(sums, columns);
-  int64_t count = sums.size();
-  work += count * count * int64_t(columns.size() + 1);
+  work += 2 * sums.size() * (columns.size() + 1);
   return presburger::Simplex(rows).isEmpty();
 }
 

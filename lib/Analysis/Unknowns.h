@@ -153,7 +153,7 @@ public:
 
 private:
   /// So much takes about as long as a step.
-  static constexpr int64_t kOfStep = 64;
+  static constexpr int64_t kOfStep = 128;
   int64_t done = 0;
 };
 

@@ -77,13 +77,11 @@ static bool change(RingKernel &kernel, std::mt19937 &rng) {
   }
 }
 
-RingKernel attn::oracle::makeRingKernel(std::mt19937 &rng) {
+RingKernel attn::oracle::makeRing(unsigned depth, unsigned positions,
+                                  unsigned trips, bool sends) {
   RingKernel kernel;
-  kernel.depth = 1 + pick(rng, kMostDepth);
-  unsigned positions = 1 + pick(rng, kMostPositions);
-  kernel.walksTiles = pick(rng, 4) != 0;
-  kernel.trips = 1 + pick(rng, 4);
-  bool sends = pick(rng, 2);
+  kernel.depth = depth;
+  kernel.trips = trips;
   kernel.actors.resize(2);
   RingActor &producer = kernel.actors[0], &consumer = kernel.actors[1];
   producer.cursors = {{/*isLapAhead=*/true, positions}};
@@ -100,6 +98,14 @@ RingKernel attn::oracle::makeRingKernel(std::mt19937 &rng) {
     consumer.body.push_back(makeOp(SmallOp::Load, kFull, ahead));
     consumer.body.push_back(makeOp(SmallOp::Arrive, kEmpty, ahead));
   }
+  return kernel;
+}
+
+RingKernel attn::oracle::makeRingKernel(std::mt19937 &rng) {
+  unsigned depth = 1 + pick(rng, kMostDepth),
+           positions = 1 + pick(rng, kMostPositions), trips = 1 + pick(rng, 4);
+  RingKernel kernel = makeRing(depth, positions, trips, pick(rng, 2));
+  kernel.walksTiles = pick(rng, 4) != 0;
   for (unsigned left = pick(rng, 3); left != 0;)
     left -= change(kernel, rng);
   return kernel;

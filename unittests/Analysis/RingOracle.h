@@ -49,6 +49,11 @@ struct RingKernel {
   std::vector<RingActor> actors;
 };
 
+/// A ring that is right: a producer fills its slots by copies or by stores, and
+/// a consumer reads them and gives them back.
+RingKernel makeRing(unsigned depth, unsigned positions, unsigned trips,
+                    bool sends);
+
 /// A ring of 1 to 9 slots, of which a trip takes 1 to 3, mostly with something
 /// changed in it.
 RingKernel makeRingKernel(std::mt19937 &rng);
