@@ -17,6 +17,8 @@ using namespace mlir::attn::barriers;
 
 /// More tiles than this are not told apart.
 static constexpr size_t kMostTiles = 1 << 20;
+/// Nor are more CTAs and tiles than these looked at to find which there are.
+static constexpr uint64_t kMostRounds = 4 * kMostTiles;
 
 //===----------------------------------------------------------------------===//
 // Numbers of one CTA
@@ -34,6 +36,8 @@ public:
     block = first;
     ++round;
   }
+  /// True once more CTAs and tiles were looked at than there is time for.
+  bool isExhausted() const { return round > kMostRounds; }
   void set(Value value, int64_t number) { settle(find(value), number); }
   std::optional<int64_t> get(Value value) { return get(find(value)); }
 
@@ -135,7 +139,7 @@ walkTiles(Numbers &values, scf::ForOp loop, Value tile, int64_t block) {
   auto first = values.get(loop.getLowerBound()),
        last = values.get(loop.getUpperBound()),
        step = values.get(loop.getStep());
-  if (!first || !last || !step || *step <= 0 ||
+  if (!first || !last || !step || *step <= 0 || values.isExhausted() ||
       (loop.getUnsignedCmp() && (*first < 0 || *last < 0)))
     return llvm::createStringError("how many tiles there are is not known");
   std::vector<int64_t> walked;
@@ -144,7 +148,7 @@ walkTiles(Numbers &values, scf::ForOp loop, Value tile, int64_t block) {
     values.start({block, 0, 0});
     values.set(loop.getInductionVar(), i);
     std::optional<int64_t> number = values.get(tile);
-    if (!number || walked.size() == kMostTiles)
+    if (!number || walked.size() == kMostTiles || values.isExhausted())
       return llvm::createStringError("the number of a tile is not known");
     walked.push_back(*number);
   }
@@ -205,6 +209,8 @@ void Compiler::countDealtTiles(scf::WhileOp loop,
   std::optional<int64_t> bound, ofCluster;
   for (int64_t block = 0; isBelow && block < program.grid[0]; ++block) {
     values.start({block, 0, 0});
+    if (values.isExhausted())
+      return fail(loop, "how many tiles there are is not known");
     std::optional<int64_t> own = values.get(compare.getRhs());
     isBelow = own && (!bound || *bound == *own);
     bound = own;

@@ -19,6 +19,8 @@ using namespace mlir::attn;
 static constexpr unsigned kMaxStates = 256;
 /// Groups under way.
 static constexpr unsigned kMaxGroups = 12;
+/// Ops of a partition, each as often as it is come to with a state.
+static constexpr unsigned kMaxVisits = 100000;
 
 namespace {
 
@@ -64,6 +66,8 @@ private:
   DenseMap<Value, unsigned> numbers;
   std::vector<Value> values;
   unsigned partition = 0;
+  /// In this partition; a loop in a loop is followed anew with each state.
+  unsigned numVisits = 0;
   BufferAccesses buffers;
   BufferRings ringOf;
 };
@@ -185,8 +189,16 @@ States LicenceCheck::visit(Block &block, States states) {
   for (Operation &op : block) {
     if (report.witness)
       return {};
-    if (interesting.contains(&op))
-      states = visitOp(op, std::move(states));
+    if (!interesting.contains(&op))
+      continue;
+    numVisits += states.size();
+    if (numVisits > kMaxVisits) {
+      leaveOut(analysis.getPartitions(), "to follow a partition takes more "
+                                         "than " +
+                                             Twine(kMaxVisits) + " steps");
+      return {};
+    }
+    states = visitOp(op, std::move(states));
   }
   return states;
 }
@@ -488,6 +500,7 @@ void LicenceCheck::run() {
     if (region.empty() || report.witness)
       continue;
     partition = index;
+    numVisits = 0;
     visit(region.front(), {LicenceState()});
   }
   if (!report.witness)
