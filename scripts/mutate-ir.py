@@ -51,7 +51,8 @@ STANDARD = (
 FAULTS = (
     "signal in the wrong phase", "wrong count", "phase slip", "early wait",
     "arrival in the wrong generation", "deadlock", "race", "missing proxy fence",
-    "missing tensor fence", "result in flight", "lifetime", "exit in flight",
+    "missing tensor fence", "result in flight", "lifetime",
+    "unwritten tensor memory", "exit in flight",
 )  # fmt: skip
 PASSED = ("proved", "bounded", "unknown")
 #: Why a copy that both pass is no bug, by the kind of change. What is in no row is printed.

@@ -109,6 +109,9 @@ void Machine::reportRace(const Access &first, const Access &second,
          std::move(notes));
 }
 
+/// Of a list so many are gone through in the time of one that is looked into.
+static constexpr size_t kLookedAtOnce = 32;
+
 /// Holds a new access against those that matter, and drops those that it
 /// stands for: who is ordered behind it is ordered behind them.
 void Machine::checkAccess(Warp &warp, const Access &made) {
@@ -123,8 +126,10 @@ void Machine::checkAccess(Warp &warp, const Access &made) {
       warp.cta == made.cta &&
       overtakesLoads(program->accesses[made.info].footprint.getEngine());
   accesses.markNear(made);
+  work.add((accesses.size() + words.size()) / kLookedAtOnce);
   size_t i = 0;
   while ((i = accesses.findNear(i)) < accesses.size()) {
+    work.add(1);
     const Access &earlier = accesses[i];
     if (!canMatter(earlier, made) || !overlap(earlier, made)) {
       ++i;
@@ -271,6 +276,12 @@ uint32_t Machine::makeAccess(Warp &warp, uint32_t number, uint8_t cta) {
   if (countsExecutions(program->steps[warp.pc]))
     made.instance = instances[{warp.pc, made.warp}];
   checkAccess(warp, made);
+  if (made.isTensor) {
+    if (!made.isWrite || info.isAddedTo)
+      readTensor(warp, made);
+    if (made.isWrite)
+      writeTensor(warp, made);
+  }
   // Whoever writes a word says what is in it from here on.
   for (auto &[place, word] : words)
     if (made.isWrite && place.first == cta &&
@@ -382,6 +393,7 @@ void Machine::issue(Warp &warp, const Step &step) {
 /// An access of a group is complete, which its threads have waited for. What is
 /// one operation of the whole warp is complete for each of them.
 void Machine::finishAccess(Warp &warp, uint32_t event, unsigned engine) {
+  work.add(accesses.size() / kLookedAtOnce);
   auto access = llvm::find_if(
       accesses, [&](const Access &access) { return access.event == event; });
   if (access == accesses.end())
@@ -429,6 +441,7 @@ void Machine::await(Warp &warp, const Step &step) {
     warp.hasOpenStores = false;
   auto &groups = warp.groups[step.dim];
   while (int64_t(groups.size()) > step.value) {
+    work.add(groups.size() / kLookedAtOnce);
     for (uint32_t event : groups.front())
       finishAccess(warp, event, step.dim);
     groups.erase(groups.begin());

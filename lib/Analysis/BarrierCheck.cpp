@@ -39,6 +39,7 @@ public:
     return summaries[state.number].second != state.version;
   }
   bool hasJoined() const { return anyJoined; }
+  Work work;
 
 private:
   bool joins, anyJoined = false;
@@ -54,6 +55,7 @@ public:
   /// True if what comes from this one has been followed from another one.
   /// Within a loop that is so once the rings stand as they did a trip before.
   bool stoodFor(Machine &machine);
+  Work work;
   /// What came up since has not been followed to its end.
   void forgetSince(size_t count);
   size_t size() const { return order.size(); }
@@ -101,9 +103,13 @@ private:
   bool addTiles(const State &state, KnownStates &known, Forks &forks,
                 std::deque<State> &states);
   bool judge(Machine &machine);
+  bool spend(int64_t steps);
   bool judgeEnd(Machine &machine);
   bool finish(Machine machine, Forks &forks);
   void confirm(const Machine &found);
+  std::string describeLimit() const {
+    return llvm::formatv("the limit of {0} steps", limit).str();
+  }
   bool hasEnded() const {
     return report.witness || report.unsupported || !report.bound.empty();
   }
@@ -138,11 +144,17 @@ bool Checker::judge(Machine &machine) {
       confirm(machine);
     return false;
   }
-  if (machine.isOverLimit()) {
-    report.bound = llvm::formatv("the limit of {0} steps", limit).str();
-    return false;
-  }
-  return true;
+  if (machine.isOverLimit())
+    report.bound = describeLimit();
+  return report.bound.empty();
+}
+
+/// Counts steps that no warp took; false if that is over the limit.
+bool Checker::spend(int64_t steps) {
+  report.steps += steps;
+  if (report.steps > limit)
+    report.bound = describeLimit();
+  return report.bound.empty();
 }
 
 /// What is wrong with unknown numbers is looked for again with numbers, since
@@ -196,7 +208,10 @@ bool Checker::follow(Machine start, Forks &forks,
         return false;
       continue;
     }
-    if (forks.stoodFor(next))
+    bool isKnown = forks.stoodFor(next);
+    if (!spend(forks.work.takeSteps()))
+      return false;
+    if (isKnown)
       continue;
     Machine other = next.split();
     // Fewer kinds come to the next tile sooner, as a rule: they leave a loop.
@@ -227,23 +242,23 @@ bool Checker::finish(Machine machine, Forks &forks) {
 void KnownStates::add(Machine machine, int64_t tiles,
                       std::deque<State> &states) {
   StateKey key(machine);
-  StateSummary &summary = key.summarise();
+  StateSummary &summary = key.summarise(work);
   SmallVector<size_t, 1> &alike =
       numbers[joins ? summary.getText() : summary.places];
   if (!joins && llvm::any_of(alike, [&](size_t number) {
-        return summaries[number].first.standsFor(summary);
+        return summaries[number].first.standsFor(summary, work);
       }))
     return;
   if (!joins || alike.empty()) {
     // What this one stands for need not be followed.
     for (size_t number : alike)
-      if (summary.standsFor(summaries[number].first))
+      if (summary.standsFor(summaries[number].first, work))
         ++summaries[number].second;
     alike.push_back(summaries.size());
     summaries.push_back({std::move(summary), 0});
   } else {
     auto &[joined, version] = summaries[alike.front()];
-    if (!joined.join(summary))
+    if (!joined.join(summary, work))
       return;
     ++version;
     anyJoined = true;
@@ -256,10 +271,10 @@ void KnownStates::add(Machine machine, int64_t tiles,
 
 bool Forks::stoodFor(Machine &machine) {
   StateKey key(machine);
-  StateSummary &summary = key.summarise();
+  StateSummary &summary = key.summarise(work);
   std::deque<StateSummary> &others = known[summary.places];
   if (llvm::any_of(others, [&](const StateSummary &other) {
-        return other.standsFor(summary);
+        return other.standsFor(summary, work);
       }))
     return true;
   others.push_back(std::move(summary));
@@ -296,9 +311,13 @@ bool Checker::addTiles(const State &state, KnownStates &known, Forks &forks,
       Machine one = next;
       one.choose(index);
       known.add(std::move(one), state.tiles + 1, states);
+      if (!spend(known.work.takeSteps()))
+        return false;
     }
     if (next.countChoices() == 0)
       known.add(std::move(next), state.tiles + 1, states);
+    if (!spend(known.work.takeSteps()))
+      return false;
     isLeft = known.isReplaced(state) &&
              report.steps - before < kLeavesEarly + report.steps / 4;
     return !isLeft;
@@ -471,7 +490,13 @@ BarrierReport attn::checkBarriers(gpu::GPUFuncOp kernel,
                                   const BarrierCheckOptions &options) {
   Program program;
   BarrierReport report;
-  if (auto unsupported = compileProgram(kernel, program)) {
+  std::optional<UnsupportedOp> unsupported = compileProgram(kernel, program);
+  if (program.wrong) {
+    report.verdict = BarrierVerdict::Witness;
+    report.witness = std::move(program.wrong);
+    return report;
+  }
+  if (unsupported) {
     report.unsupported = std::move(unsupported);
   } else if (!program.isOpen && !program.arguments.empty()) {
     report.unsupported = UnsupportedOp{

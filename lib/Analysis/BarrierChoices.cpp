@@ -107,8 +107,10 @@ bool Machine::agreeOn(Warp &warp, const Step &step) {
     auto varied = warp.varied.find(slot);
     return varied == warp.varied.end() || agree(varied->second);
   };
-  // What is written matters where it is read.
-  bool isStore = step.code == Code::Access || step.code == Code::Fill;
+  // What is written matters where it is read, and whether a product is added
+  // to what nobody has written (`agreeOnSum`).
+  bool isStore = step.code == Code::Access || step.code == Code::Fill ||
+                 step.code == Code::Product;
   if ((!isStore && !llvm::all_of(step.args, agreeOnSlot)) ||
       !agreeOnSlot(step.index))
     return false;

@@ -18,10 +18,12 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/IR/Attributes.h"
 #include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/LLVMContext.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -171,6 +173,8 @@ void Compiler::require(Operation *op) {
       if (auto slot = dyn_cast<SlotOp>(view.getOperation()))
         demand(op, slot.getIndex());
   }
+  if (Value condition = getSumCondition(op))
+    demand(op, condition);
   if (auto fill = dyn_cast<ChannelUserOpInterface>(op)) {
     if (Value index = fill.getFillBarrier().second)
       demand(op, index);
@@ -180,6 +184,19 @@ void Compiler::require(Operation *op) {
       demand(op, value);
     }
   }
+}
+
+/// What a product takes besides its factors and the sum is a bit that says
+/// whether it adds.
+Value barriers::getSumCondition(Operation *op) {
+  auto product = dyn_cast<ProductOpInterface>(op);
+  Value sum = product ? product.getAccumulator() : Value();
+  if (!sum || !isa<BufferType>(sum.getType()))
+    return {};
+  for (Value operand : op->getOperands())
+    if (operand.getType().isInteger(1) && !matchPattern(operand, m_Constant()))
+      return operand;
+  return {};
 }
 
 /// True if copies by these maps fill as many bytes in the same way, wherever
@@ -361,11 +378,7 @@ std::optional<UnsupportedOp> Compiler::readLaunch() {
 //===----------------------------------------------------------------------===//
 
 std::optional<UnsupportedOp> Compiler::collectMemory() {
-  struct Range {
-    int64_t begin, end;
-    Operation *op;
-  };
-  SmallVector<Range> ranges;
+  SmallVector<MemoryRange> ranges;
   std::optional<UnsupportedOp> unsupported;
   program.kernel.walk([&](Operation *op) {
     if (auto alloc = dyn_cast<AllocOp>(op)) {
@@ -405,19 +418,38 @@ std::optional<UnsupportedOp> Compiler::collectMemory() {
   });
   if (unsupported)
     return unsupported;
+  checkMemory(ranges);
+  return std::nullopt;
+}
+
+/// Whoever touches bytes that are not there, or those of mbarriers in another
+/// way, is wrong in each order.
+void Compiler::checkMemory(ArrayRef<MemoryRange> ranges) {
+  auto textOf = [](const MemoryRange &range) {
+    return llvm::formatv("bytes {0} to {1}", range.begin, range.end - 1).str();
+  };
+  auto report = [&](BarrierFault fault, Operation *op, std::string text) {
+    program.wrong = BarrierWitness{fault, op, std::move(text), {}, {}};
+  };
   auto all =
       program.kernel->getAttrOfType<IntegerAttr>(AttnDialect::kSharedBytesAttr);
-  for (const Range &range : ranges)
-    if (all && range.end > all.getInt())
-      return UnsupportedOp{range.op,
-                           "its bytes lie beyond 'attn.shared_bytes'"};
-  for (const Range &a : ranges)
-    for (const Range &b : ranges)
-      if (a.op != b.op && isa<MBarrierAllocOp>(a.op) && a.begin < b.end &&
-          b.begin < a.end)
-        return UnsupportedOp{a.op, "its bytes are also those of another buffer "
-                                   "or of other mbarriers"};
-  return std::nullopt;
+  for (const MemoryRange &range : ranges)
+    if (all && range.end > all.getInt() && !program.wrong)
+      report(BarrierFault::Lifetime, range.op,
+             llvm::formatv("expected all of it within the {0} bytes of "
+                           "'attn.shared_bytes', got {1}",
+                           all.getInt(), textOf(range)));
+  for (const MemoryRange &a : ranges)
+    for (const MemoryRange &b : ranges) {
+      if (program.wrong || a.op == b.op || !isa<MBarrierAllocOp>(a.op) ||
+          a.begin >= b.end || b.begin >= a.end)
+        continue;
+      report(BarrierFault::Race, a.op,
+             llvm::formatv("expected mbarriers in bytes of their own, got {0}",
+                           textOf(a)));
+      program.wrong->notes.push_back(
+          {b.op, "this has " + textOf(b), BarrierActor()});
+    }
 }
 
 /// Slots that a step takes.
@@ -429,6 +461,8 @@ static void collectUses(const Program &program, const Step &step,
   };
   llvm::for_each(step.args, use);
   use(step.index);
+  for (uint32_t ring : step.stopsTurns)
+    live.set(program.numSlots + 1 + ring);
   if (step.touchesMemory())
     for (uint32_t access = step.first; access < step.last; ++access) {
       use(program.accesses[access].index);
@@ -471,7 +505,7 @@ void Compiler::computeLiveness() {
       for (uint32_t target : step.targets)
         now |= live[target];
       // What nothing takes needs nothing.
-      bool isFaint = program.isOpen && step.dst != kNoSlot &&
+      bool isFaint = step.dst != kNoSlot &&
                      (step.code == Code::Compute || step.code == Code::Copy) &&
                      !now.test(step.dst);
       if (step.dst != kNoSlot)
@@ -506,6 +540,8 @@ std::optional<UnsupportedOp> Compiler::run() {
     return unsupported;
   if (auto unsupported = collectMemory())
     return unsupported;
+  if (program.wrong)
+    return UnsupportedOp{program.wrong->op, program.wrong->text};
   collectFlow();
   if (auto unsupported = findEvents())
     return unsupported;

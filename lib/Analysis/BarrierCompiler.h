@@ -29,6 +29,9 @@ bool isSynchronisation(Operation *op);
 bool touchesBuffer(Operation *op);
 /// True for ops that make the check's events.
 bool isEvent(Operation *op);
+/// The value that says whether a product is added to what is there; null where
+/// it always is, or never.
+Value getSumCondition(Operation *op);
 
 class Compiler {
 public:
@@ -58,6 +61,7 @@ private:
   };
   std::optional<Difference> findDifference(scf::ForOp op, Operation *compare);
   SmallVector<Difference> findDifferences(scf::ForOp op);
+  bool isKeptAsDifference(const Difference &difference) const;
   void emitDifferences(scf::ForOp op);
   void emitNextDifferences(scf::ForOp op);
   bool emitComparison(Operation *op);
@@ -88,7 +92,13 @@ private:
 
   // What matters (BarrierCompiler.cpp).
   std::optional<UnsupportedOp> readLaunch();
+  /// Bytes of a buffer or of mbarriers.
+  struct MemoryRange {
+    int64_t begin, end;
+    Operation *op;
+  };
   std::optional<UnsupportedOp> collectMemory();
+  void checkMemory(ArrayRef<MemoryRange> ranges);
   std::optional<UnsupportedOp> findEvents();
   void collectFlow();
   void require(Operation *op);

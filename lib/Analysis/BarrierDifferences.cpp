@@ -17,6 +17,9 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::barriers;
 
+/// Of an op whose result may be one of several numbers.
+static constexpr size_t kMostOperands = 3;
+
 bool Compiler::Difference::add(scf::ForOp loop, Value value, int64_t factor) {
   APInt number;
   Operation *def = value.getDefiningOp();
@@ -53,12 +56,23 @@ Compiler::findDifference(scf::ForOp op, Operation *compare) {
   return difference;
 }
 
+/// Without unknowns counters are numbers, and loops end. What says whether a
+/// product is the first one would tell all trips apart after that, though.
+bool Compiler::isKeptAsDifference(const Difference &difference) const {
+  return program.isOpen ||
+         (difference.terms.size() < kMostOperands &&
+          llvm::all_of(difference.compare->getUsers(), [&](Operation *user) {
+            return getSumCondition(user) == difference.compare->getResult(0);
+          }));
+}
+
 SmallVector<Compiler::Difference> Compiler::findDifferences(scf::ForOp op) {
   SmallVector<Difference> found;
-  if (!program.isOpen || !getConstantIntValue(op.getStep()))
+  if (!getConstantIntValue(op.getStep()))
     return found;
   op.getBody()->walk([&](Operation *compare) {
-    if (auto difference = findDifference(op, compare))
+    auto difference = findDifference(op, compare);
+    if (difference && isKeptAsDifference(*difference))
       found.push_back(std::move(*difference));
   });
   return found;
@@ -76,6 +90,13 @@ void Compiler::emitDifferences(scf::ForOp op) {
       step.args.push_back(slotOf(value));
       step.factors.push_back(factor);
     }
+    step.compute = [constant = step.value, factors = step.factors](
+                       const RegionNumber *x, RegionNumber &result) {
+      result.integer = constant;
+      for (auto [number, factor] : llvm::enumerate(factors))
+        result.integer += factor * x[number].integer;
+      return true;
+    };
     int64_t growth = difference.trips * *getConstantIntValue(op.getStep());
     differences[difference.compare] = {op, slot, growth};
     program.growths.push_back({slot, growth});
@@ -85,8 +106,6 @@ void Compiler::emitDifferences(scf::ForOp op) {
 }
 
 void Compiler::emitNextDifferences(scf::ForOp op) {
-  if (!program.isOpen)
-    return;
   op.getBody()->walk([&](Operation *compare) {
     auto found = differences.find(compare);
     // An inner loop's differences are its own.
@@ -97,6 +116,11 @@ void Compiler::emitNextDifferences(scf::ForOp op) {
     step.args = {step.dst};
     step.factors = {1};
     step.value = found->second.growth;
+    step.compute = [growth = step.value](const RegionNumber *x,
+                                         RegionNumber &result) {
+      result.integer = x[0].integer + growth;
+      return true;
+    };
   });
 }
 

@@ -482,7 +482,17 @@ void Compiler::emitFill(AsyncOpInterface op) {
 
 /// Accesses of the products of the one thread that executes the op.
 void Compiler::emitProduct(Operation *op) {
-  addAccesses(op, emit(Code::Product, op));
+  Step &step = emit(Code::Product, op);
+  addAccesses(op, step);
+  if (unsupportedOp)
+    return;
+  Value sum = cast<ProductOpInterface>(op).getAccumulator();
+  for (AccessInfo &info :
+       MutableArrayRef(program.accesses).drop_front(step.first))
+    info.isAddedTo = info.footprint.isTensor() && info.footprint.isWrite() &&
+                     sum == op->getOperand(info.footprint.access.operand);
+  if (Value condition = getSumCondition(op))
+    step.args = {slotOf(condition)};
 }
 
 /// A signal behind the products of the one thread that executes the op.

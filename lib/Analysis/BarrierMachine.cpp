@@ -236,6 +236,9 @@ bool Machine::advance(Warp &warp) {
       --steps;
       return moved || warp.state == Warp::AtBarrier;
     }
+    if (unknowns)
+      work.take(facts);
+    steps += work.takeSteps();
     moved = true;
   }
   return moved;
@@ -292,6 +295,8 @@ bool Machine::execute(Warp &warp, const Step &step) {
     leaveTensor(warp, step);
     break;
   case Code::Product:
+    if (!agreeOnSum(warp, step))
+      return false;
     startProduct(warp, step);
     break;
   case Code::Signal:

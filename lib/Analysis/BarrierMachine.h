@@ -131,6 +131,8 @@ using ReadCounts = std::map<uint32_t, int64_t>;
 /// The columns that a CTA has taken.
 struct TensorMemory {
   bool isTaken = false;
+  /// Cells that somebody has written since.
+  llvm::BitVector written;
   int64_t columns = 0;
   uint32_t event = 0;
   uint32_t takeStep = 0, leaveStep = 0;
@@ -338,6 +340,10 @@ private:
   void takeTensor(Warp &warp, const Step &step);
   void leaveTensor(Warp &warp, const Step &step);
   bool isTensorUsable(Warp &warp, const AccessInfo &info);
+  std::optional<int64_t> findUnwritten(const Access &access) const;
+  bool agreeOnSum(Warp &warp, const Step &step);
+  void readTensor(Warp &warp, const Access &made);
+  void writeTensor(Warp &warp, const Access &made);
   void startProduct(Warp &warp, const Step &step);
   void signalProducts(Warp &warp, const Step &step);
   bool knowsTensor(const Warp &warp, const Access &earlier, const Access &made);
@@ -467,6 +473,8 @@ private:
   std::vector<std::vector<SyncStep>> *notes = nullptr;
   int64_t steps = 0;
   int64_t limit = 0;
+  /// What the last steps took besides, less than a step.
+  Work work;
   /// A condition that later verdicts rest on; the first thing else.
   std::optional<BarrierWitness> condition, witness;
   std::optional<UnsupportedOp> unsupported;

@@ -105,6 +105,8 @@ struct Step {
   uint32_t first = 0, last = 0;
   SmallVector<uint32_t, 4> targets;
   Arithmetic compute;
+  /// Rings that may not be turned before this step, which does not go along.
+  SmallVector<uint32_t, 1> stopsTurns;
   /// Of a sum of the args and `value`: how often each of them counts.
   SmallVector<int64_t, 2> factors;
   /// Of a load from global memory that the kernel does not write: where, but
@@ -136,9 +138,10 @@ struct Ring {
   bool turnsAlone() const { return depth == 1 || keepsSlots; }
 };
 
-/// What a value is to a ring (BarrierRings.cpp).
+/// What a value is to a ring (BarrierRings.cpp). What lies between a cursor and
+/// the next one tells how a ring stands, and is compared as it is.
 struct RingUse {
-  enum Kind : uint8_t { None, Cursor, Index, Parity };
+  enum Kind : uint8_t { None, Cursor, Index, Parity, Between };
   Kind kind = None;
   uint32_t ring = kNoRing;
   /// The cursor that an index or a parity is of.
@@ -156,6 +159,8 @@ struct AccessInfo {
   /// happen until an instruction uses what it has read, and neither signals to
   /// other CTAs nor st.async wait for it.
   bool isLate = false;
+  /// What a product is added to: always, or where the step's arg says so.
+  bool isAddedTo = false;
   /// How many teams further on the buffer is.
   int64_t teamsOn = 0;
   uint32_t ring = kNoRing;
@@ -192,6 +197,8 @@ struct BarrierArray {
 
 struct Program {
   gpu::GPUFuncOp kernel;
+  /// What is wrong without a run.
+  std::optional<BarrierWitness> wrong;
   std::vector<Step> steps;
   std::vector<AccessInfo> accesses;
   /// Late loads that steps use, as numbers of accesses.
@@ -222,7 +229,8 @@ struct Program {
   /// For each step the values that steps from there on may take, but for the
   /// constants; the bit behind
   /// them says whether one of these steps takes a next tile, and those behind
-  /// it whether one touches the bytes of each ring other than through the ring;
+  /// it whether one touches the bytes of each ring other than through the ring,
+  /// or does something else that does not turn with it;
   /// the next one whether one takes the number of the block, those behind it
   /// whether one waits at an mbarrier of each array, and the last ones whether
   /// one may make an unknown of each kind.
@@ -312,6 +320,10 @@ getGlobalAddress(LLVM::LoadOp load, gpu::GPUFuncOp kernel);
 
 /// The same for a result of attn.deal_run: what it is a number of.
 std::string getDealtNumber(OpResult result, gpu::GPUFuncOp kernel);
+
+/// Decides which rings are turned by their slots, which by their parities
+/// alone, and which steps do not go along, of values that are placed already.
+void findTurns(Program &program);
 
 /// The steps of a kernel, or what is not supported about it.
 /// With `isOfOneCluster` it is launched with one cluster, which does all tiles.

@@ -30,6 +30,8 @@ StringRef attn::stringifyBarrierFault(BarrierFault fault) {
     return "result in flight";
   case BarrierFault::Lifetime:
     return "lifetime";
+  case BarrierFault::Unwritten:
+    return "unwritten tensor memory";
   case BarrierFault::Exit:
     return "exit in flight";
   }

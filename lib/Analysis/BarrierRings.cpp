@@ -5,6 +5,9 @@
 // kernel does in a turned ring what it does in the ring, one slot further on.
 // States then differ only by where their rings stand, and are the same state.
 //
+// Here values are found that may be of one ring. Whether all steps go along
+// when it turns is asked of the steps (BarrierTurns.cpp).
+//
 //===----------------------------------------------------------------------===//
 
 #include "BarrierCompiler.h"
@@ -28,18 +31,16 @@ public:
              const llvm::DenseMap<Value, SmallVector<Value, 2>> &flow)
       : program(program), demanded(demanded), flow(flow) {}
   void run();
-  void checkMemory();
   void judge();
   void assign(llvm::function_ref<Slot(Value)> slotOf);
 
 private:
   void collectUses(Value value);
   void addCursor(Value value);
+  void addBetween(Operation *advance, Value cursor);
   void addIndex(Value index, Value cursor);
   void addBuffer(Value buffer, Value cursor);
   void refuse(Value value) { refused.insert(value); }
-  /// A ring whose slots are found in another way turns by its parities alone.
-  void keepSlots(Value value) { fixed.insert(value); }
   void unite(Value a, Value b) { groups.unionSets(key(a), key(b)); }
   void *key(Value value) {
     void *pointer = value.getAsOpaquePointer();
@@ -53,13 +54,18 @@ private:
   /// Where a value goes through control flow.
   llvm::DenseMap<Value, SmallVector<Value, 2>> goesTo;
   llvm::EquivalenceClasses<void *> groups;
-  llvm::DenseSet<Value> cursors, refused, fixed;
-  llvm::DenseMap<Value, Value> indices, parities;
+  llvm::DenseSet<Value> cursors, refused;
+  /// With the cursor that each is of; what a cursor goes on by is `between`.
+  llvm::DenseMap<Value, Value> indices, parities, between;
+  /// What is added to an index, of each sum.
+  llvm::DenseMap<Value, Value> added;
   llvm::DenseMap<Value, int64_t> depths;
   llvm::DenseSet<Value> arrays, allocs;
   SmallVector<Value> worklist;
   /// By the leader of a group.
   llvm::DenseMap<void *, int64_t> depthOf;
+  /// Those that are no rings, and rings whose slots are not found by cursors
+  /// alone, which turn by their parities.
   llvm::DenseSet<void *> bad, keeping;
 };
 
@@ -112,8 +118,9 @@ void RingFinder::addCursor(Value value) {
 }
 
 void RingFinder::addBuffer(Value buffer, Value cursor) {
+  // What other memory is touched so is seen at the steps.
   if (!buffer.getDefiningOp<AllocOp>())
-    return refuse(cursor);
+    return;
   allocs.insert(buffer);
   unite(buffer, cursor);
 }
@@ -130,25 +137,32 @@ void RingFinder::addIndex(Value index, Value cursor) {
     }
     // Parts of a slot lie `depth` mbarriers apart.
     if (auto part = dyn_cast<arith::AddIOp>(user)) {
+      added[part.getResult()] =
+          part.getLhs() == index ? part.getRhs() : part.getLhs();
       addIndex(part.getResult(), cursor);
       continue;
     }
-    bool isPlace = false;
     for (Value operand : user->getOperands()) {
       if (isa<MBarriersType>(operand.getType())) {
         arrays.insert(operand);
         unite(operand, cursor);
-        isPlace = true;
       }
       auto buffer = dyn_cast<BufferType>(operand.getType());
-      if (buffer && buffer.getRank() == 1) {
+      if (buffer && buffer.getRank() == 1)
         addBuffer(operand, cursor);
-        isPlace = true;
-      }
     }
-    if (!isPlace)
-      refuse(cursor);
   }
+}
+
+/// What a step from a cursor to the next one computes on the way.
+void RingFinder::addBetween(Operation *advance, Value cursor) {
+  auto select = dyn_cast<arith::SelectOp>(advance);
+  if (!select)
+    return;
+  Operation *isLast = select.getCondition().getDefiningOp();
+  for (Value value : {select.getFalseValue(), select.getTrueValue(),
+                      select.getCondition(), isLast->getOperand(0)})
+    between[value] = cursor;
 }
 
 void RingFinder::collectUses(Value value) {
@@ -160,15 +174,11 @@ void RingFinder::collectUses(Value value) {
       Value parity = user->getResult(0);
       parities[parity] = value;
       unite(parity, value);
-      for (Operation *waiting : parity.getUsers()) {
-        auto wait = dyn_cast<MBarrierWaitOp>(waiting);
-        if (!wait || wait.getParity() != parity) {
-          refuse(value);
-          continue;
+      for (Operation *waiting : parity.getUsers())
+        if (auto wait = dyn_cast<MBarrierWaitOp>(waiting)) {
+          arrays.insert(wait.getBarriers());
+          unite(wait.getBarriers(), value);
         }
-        arrays.insert(wait.getBarriers());
-        unite(wait.getBarriers(), value);
-      }
     } else if (getOperand<arith::XOrIOp>(user, kSlotMask + 1) == value) {
       depths[user->getResult(0)] = 1;
       addCursor(user->getResult(0));
@@ -179,6 +189,7 @@ void RingFinder::collectUses(Value value) {
       for (Operation *later : user->getResult(0).getUsers())
         if (auto [cursor, depth] = matchAdvance(later); cursor == value) {
           isAdvance = true;
+          addBetween(later, value);
           depths[later->getResult(0)] = depth;
           addCursor(later->getResult(0));
           unite(later->getResult(0), value);
@@ -193,36 +204,6 @@ void RingFinder::collectUses(Value value) {
   for (Value to : goesTo.lookup(value)) {
     addCursor(to);
     unite(to, value);
-  }
-}
-
-/// What a ring's cursors index is touched through them alone.
-void RingFinder::checkMemory() {
-  for (Value array : arrays)
-    for (Operation *user : array.getUsers()) {
-      if (isa<MBarrierInitOp, MBarrierInvalOp>(user))
-        continue;
-      bool isIndexed = llvm::any_of(user->getOperands(), [&](Value operand) {
-        return indices.contains(operand) &&
-               groups.isEquivalent(key(operand), key(array));
-      });
-      if (!isIndexed && cast<MBarriersType>(array.getType()).getCount() != 1)
-        keepSlots(array);
-      // A phase that is not counted from the ring's cursors does not turn.
-      auto wait = dyn_cast<MBarrierWaitOp>(user);
-      if (wait && !(parities.contains(wait.getParity()) &&
-                    groups.isEquivalent(key(wait.getParity()), key(array))))
-        refuse(array);
-    }
-  for (Value alloc : allocs) {
-    for (Operation *user : alloc.getUsers()) {
-      bool isIndexed = llvm::any_of(user->getOperands(), [&](Value operand) {
-        return indices.contains(operand) &&
-               groups.isEquivalent(key(operand), key(alloc));
-      });
-      if (!isIndexed)
-        keepSlots(alloc);
-    }
   }
 }
 
@@ -259,6 +240,7 @@ void RingFinder::run() {
         continue;
       }
       depths[value] = depth;
+      addBetween(def, cursor);
       addCursor(cursor);
       if (!getConstant(cursor))
         unite(cursor, value);
@@ -266,13 +248,20 @@ void RingFinder::run() {
   }
 }
 
+/// True if a value is certainly a multiple of a number.
+static bool isMultiple(Value value, int64_t depth) {
+  if (std::optional<int64_t> constant = getConstant(value))
+    return depth != 0 && *constant % depth == 0;
+  auto product = value.getDefiningOp<arith::MulIOp>();
+  return product && (isMultiple(product.getLhs(), depth) ||
+                     isMultiple(product.getRhs(), depth));
+}
+
 /// The leader of each group that is no ring goes to `bad`, the others' depths
 /// to `depthOf`.
 void RingFinder::judge() {
   for (Value value : refused)
     bad.insert(groups.getLeaderValue(key(value)));
-  for (Value value : fixed)
-    keeping.insert(groups.getLeaderValue(key(value)));
   for (auto [value, depth] : depths) {
     void *leader = groups.getLeaderValue(key(value));
     if (auto [known, isNew] = depthOf.try_emplace(leader, depth);
@@ -293,6 +282,11 @@ void RingFinder::judge() {
         type.getRank() == 1 ? type.getShape()[0] : type.getNumSlots();
     if (slots != depthOf.lookup(leader))
       bad.insert(leader);
+  }
+  for (auto [sum, part] : added) {
+    void *leader = groups.getLeaderValue(key(sum));
+    if (int64_t depth = depthOf.lookup(leader); !isMultiple(part, depth))
+      keeping.insert(leader);
   }
 }
 
@@ -323,8 +317,8 @@ void RingFinder::assign(llvm::function_ref<Slot(Value)> slotOf) {
   };
   auto place = [&](Value value, RingUse::Kind kind, Value cursor) {
     Slot slot = slotOf(value);
-    if (slot != kNoSlot && ringOf(value) != kNoRing)
-      program.ringUses[slot] = {kind, ringOf(value), slotOf(cursor)};
+    if (slot != kNoSlot && ringOf(cursor) != kNoRing)
+      program.ringUses[slot] = {kind, ringOf(cursor), slotOf(cursor)};
   };
   for (Value cursor : cursors)
     place(cursor, RingUse::Cursor, cursor);
@@ -332,15 +326,15 @@ void RingFinder::assign(llvm::function_ref<Slot(Value)> slotOf) {
     place(index, RingUse::Index, cursor);
   for (auto [parity, cursor] : parities)
     place(parity, RingUse::Parity, cursor);
+  for (auto [value, cursor] : between)
+    place(value, RingUse::Between, cursor);
   for (BarrierArray &array : program.arrays)
     if (arrays.contains(array.op.getResult()))
       array.ring = ringOf(array.op.getResult());
-  for (AccessInfo &info : program.accesses) {
-    Value alloc = info.footprint.getMemory();
-    if (allocs.contains(alloc) &&
-        !keeping.contains(groups.getLeaderValue(key(alloc))))
-      info.ring = ringOf(alloc);
-  }
+  for (AccessInfo &info : program.accesses)
+    if (allocs.contains(info.footprint.getMemory()))
+      info.ring = ringOf(info.footprint.getMemory());
+  findTurns(program);
   // Bytes that a ring has in common with something else.
   for (AccessInfo &info : program.accesses)
     for (const AccessInfo &other : program.accesses)
@@ -354,7 +348,6 @@ void Compiler::findRings() {
   program.ringUses.resize(program.numSlots);
   RingFinder finder(program, demanded, flow);
   finder.run();
-  finder.checkMemory();
   finder.judge();
   finder.assign([&](Value value) {
     auto slot = slots.find(value);

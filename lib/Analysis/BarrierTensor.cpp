@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "BarrierMachine.h"
+#include "attn/Layout/TensorMemoryLayout.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -41,6 +42,8 @@ void Machine::takeTensor(Warp &warp, const Step &step) {
     done(warp).cause.set(event);
   }
   tensor.isTaken = true;
+  tensor.written.clear();
+  tensor.written.resize(kTmemLanes / kTmemCellLanes * kTmemColumns);
   tensor.columns = step.value;
   tensor.takeStep = warp.pc;
   tensor.event = newEvent();
@@ -111,9 +114,101 @@ void Machine::leaveTensor(Warp &warp, const Step &step) {
     accesses.replaceByLast(i);
   }
   tensor.isTaken = false;
+  tensor.written.clear();
   tensor.leaveStep = warp.pc;
   forget(tensor.event);
   tensor.event = 0;
+}
+
+//===----------------------------------------------------------------------===//
+// What somebody has written
+//===----------------------------------------------------------------------===//
+
+/// Calls `use` with the first cell of each range of an access, and the one
+/// behind its last.
+static void forEachRange(const Program &program, const Access &access,
+                         llvm::function_ref<void(int64_t, int64_t)> use) {
+  const Footprint &footprint = program.accesses[access.info].footprint;
+  for (ByteRange range : footprint.parts[access.part]) {
+    int64_t start = access.base - kTensorStart;
+    use((start + range.begin) / kTmemCellBytes,
+        (start + range.end) / kTmemCellBytes);
+  }
+}
+
+/// The first cell of an access that nobody has written since the CTA has taken
+/// its columns. Writes that come later in other orders are races.
+std::optional<int64_t> Machine::findUnwritten(const Access &access) const {
+  const llvm::BitVector &written = tensors[access.cta].written;
+  std::optional<int64_t> found;
+  forEachRange(*program, access, [&](int64_t first, int64_t last) {
+    int cell = written.find_first_unset_in(first, last);
+    if (cell >= 0 && !found)
+      found = cell;
+  });
+  return found;
+}
+
+/// A path that may be left out has written nothing.
+void Machine::writeTensor(Warp &warp, const Access &made) {
+  if (!warp.rare.empty())
+    return;
+  forEachRange(*program, made, [&](int64_t first, int64_t last) {
+    tensors[made.cta].written.set(first, last);
+  });
+}
+
+/// Where it matters whether a product is added, tiles of which one adds and the
+/// other one does not go on by themselves.
+bool Machine::agreeOnSum(Warp &warp, const Step &step) {
+  if (step.args.empty())
+    return true;
+  auto varied = warp.varied.find(step.args[0]);
+  const llvm::BitVector &written = tensors[warp.cta].written;
+  if (varied == warp.varied.end() || written.all())
+    return true;
+  for (uint32_t number = step.first; number < step.last; ++number) {
+    const AccessInfo &info = program->accesses[number];
+    Access access;
+    if (!info.isAddedTo || !findBase(warp, info, access.base))
+      continue;
+    access.info = number;
+    access.cta = warp.cta;
+    if (findUnwritten(access))
+      return agree(llvm::map_to_vector(
+          varied->second, [](int64_t value) { return int64_t(value != 0); }));
+  }
+  return true;
+}
+
+/// When a path that may be left out is taken follows from values, such as that
+/// results of earlier blocks are there.
+void Machine::readTensor(Warp &warp, const Access &made) {
+  if (!warp.rare.empty())
+    return;
+  std::optional<int64_t> cell = findUnwritten(made);
+  if (!cell)
+    return;
+  const Step &step = program->steps[made.step];
+  if (made.isWrite && !step.args.empty()) {
+    int64_t adds = 0;
+    if (!get(warp, step.args[0], adds,
+             "whether it is added to what nobody has written"))
+      return;
+    if (!adds)
+      return;
+  }
+  const Footprint &footprint = program->accesses[made.info].footprint;
+  int64_t lane = *cell / kTmemColumns * kTmemCellLanes;
+  TmemAllocOp alloc = footprint.tensorAlloc;
+  report(BarrierFault::Unwritten, here(warp),
+         llvm::formatv("{0} by {1} takes what nobody has written: column {2} "
+                       "of '{3}' in lanes {4} to {5}",
+                       made.isWrite ? "this sum" : "this read", nameOf(warp),
+                       *cell % kTmemColumns - int64_t(*alloc.getColumn()),
+                       footprint.getName(), lane, lane + kTmemCellLanes - 1),
+         {OpNote{alloc, "allocated here", BarrierActor()},
+          noteAt(tensors[made.cta].takeStep, "its columns are taken here")});
 }
 
 //===----------------------------------------------------------------------===//

@@ -90,7 +90,8 @@ static int64_t getPosition(int64_t cursor, int64_t depth) {
          depth * (cursor >> kParityShift & 1);
 }
 
-/// Whether something other than a ring's cursors has touched its bytes, or may.
+/// Whether something other than a ring's cursors has touched its bytes, or may,
+/// or a step to come does not turn with the ring.
 bool StateKey::isShared(uint32_t ring) const {
   const Program &program = *m.program;
   for (const Warp &warp : m.warps)
@@ -160,7 +161,7 @@ int64_t StateKey::turnValue(const Warp &warp, unsigned slot, int64_t value) {
       outcomes = 2 * outcomes + decision.decide(value);
     return outcomes;
   }
-  if (use.kind == RingUse::None)
+  if (use.kind == RingUse::None || use.kind == RingUse::Between)
     return value;
   int64_t depth = m.program->rings[use.ring].depth;
   int64_t turn = turnOf(use.ring, warp.cta);
@@ -499,7 +500,18 @@ void StateKey::addWords() {
   }
 }
 
-StateSummary &StateKey::summarise() {
+/// It goes over all sets of events, and over the state a few times.
+void StateKey::countWork(Work &work) const {
+  work.add((sets.size() + knowers.size() / 64 + summary.places.size() / 64) /
+               4 +
+           summary.accesses.size() + summary.others.size() +
+           m.instances.size() * m.warps.size() / 16 +
+           m.accesses.size() * m.program->accesses.size() / 64);
+  work.take(summary.facts);
+  work.take(m.facts);
+}
+
+StateSummary &StateKey::summarise(Work &work) {
   m.settleDifferences();
   if (m.program->hasOpenTiles())
     m.forgetTrips();
@@ -520,6 +532,7 @@ StateSummary &StateKey::summarise() {
   for (auto [cta, tensor] : llvm::enumerate(m.tensors)) {
     add(tensor.columns);
     add(tensor.isTaken);
+    summary.written.push_back(tensor.written);
     addOther(OtherEvent::Columns, m.barriers.size() + cta, tensor.event);
   }
   uint32_t last = m.tiles.size();
@@ -547,52 +560,6 @@ StateSummary &StateKey::summarise() {
     addUnknowns();
   llvm::sort(summary.kinds);
   summary.kinds.erase(llvm::unique(summary.kinds), summary.kinds.end());
+  countWork(work);
   return summary;
-}
-
-//===----------------------------------------------------------------------===//
-// States that stand for others
-//===----------------------------------------------------------------------===//
-
-void StateKey::setKnowers(uint32_t event, const EventSet &knowers) {
-  for (auto [index, set] : llvm::enumerate(sets))
-    if (knowers.test(index))
-      set->set(event);
-    else
-      set->reset(event);
-}
-
-/// The state of the machine may be any that the summary stands for.
-void StateKey::weaken(const StateSummary &joined) {
-  weakenOthers(joined);
-  for (const auto &[key, known] : joined.accesses) {
-    if (const StateSummary::Known *own = summary.find(key)) {
-      if (!own->knowers.isWithin(known.knowers))
-        setKnowers(own->access.event, known.knowers);
-      continue;
-    }
-    Access access = known.access;
-    const AccessInfo &info = m.program->accesses[access.info];
-    // Where it lies with the rings as they stand here.
-    if (info.ring != kNoRing) {
-      int64_t start = info.footprint.getStart();
-      int64_t bytes = info.footprint.slotBytes;
-      m.moveTo(access,
-               start + turnSlotOn(info.ring, (key[1] - start) / bytes) * bytes);
-    }
-    access.instance = instanceBase(access.step, access.warp) + key[7];
-    access.event = m.newEvent();
-    setKnowers(access.event, known.knowers);
-    m.accesses.push_back(access);
-    if (int64_t group = key.back()) {
-      Warp &warp = m.warps[(group >> 16) / kGroupEngines];
-      unsigned engine = (group >> 16) % kGroupEngines;
-      int64_t place = group & 0xffff;
-      if (place == 1)
-        warp.open[engine].push_back(access.event);
-      else
-        warp.groups[engine][warp.groups[engine].size() - (place - 2)].push_back(
-            access.event);
-    }
-  }
 }

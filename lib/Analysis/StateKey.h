@@ -75,16 +75,21 @@ struct StateSummary {
   /// of the values and words that tell them apart, in order.
   std::vector<std::vector<int64_t>> kinds;
 
+  /// Cells of tensor memory that somebody has written, of each CTA. What is
+  /// right with fewer is right with more.
+  std::vector<llvm::BitVector> written;
+
   /// What is known of the unknowns in its places.
   Facts facts;
 
   /// True if what is right from this state on is right from the other one on,
   /// which has the same places: it knows no less, each of its kinds is one of
-  /// this state's, and so are all numbers that its unknowns may be.
-  bool standsFor(const StateSummary &other) const;
+  /// this state's, and so are all numbers that its unknowns may be. Adds to
+  /// `work` how much was compared.
+  bool standsFor(const StateSummary &other, Work &work) const;
   /// Stands for a state of the same places as well; false if it did before.
   /// They know the same of their unknowns.
-  bool join(const StateSummary &other);
+  bool join(const StateSummary &other, Work &work);
   /// Its places, and what is known of its unknowns.
   std::string getText() const;
 
@@ -96,13 +101,14 @@ private:
 class StateKey {
 public:
   explicit StateKey(Machine &machine) : m(machine) {}
-  /// Drops what cannot matter any more.
-  StateSummary &summarise();
+  /// Drops what cannot matter any more. Adds to `work` how much it looked at.
+  StateSummary &summarise(Work &work);
   /// Takes from the machine what `joined`, which stands for its state, does not
   /// know. Behind `summarise`.
   void weaken(const StateSummary &joined);
 
 private:
+  void countWork(Work &work) const;
   void dropAccesses();
   void dropWords();
   void learnOwn();

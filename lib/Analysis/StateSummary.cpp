@@ -10,6 +10,9 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::barriers;
 
+/// To begin with a comparison, in the measure of what is compared.
+static constexpr int64_t kComparison = 4;
+
 /// An event that only one of them has everybody knows in the other one.
 bool StateSummary::joinOthers(const StateSummary &other) {
   bool changes = false;
@@ -44,8 +47,14 @@ bool StateSummary::joinOthers(const StateSummary &other) {
   return changes;
 }
 
-bool StateSummary::join(const StateSummary &other) {
+bool StateSummary::join(const StateSummary &other, Work &work) {
+  work.add(accesses.size() + other.accesses.size() + others.size() +
+           other.others.size());
   bool changes = false;
+  for (auto [own, more] : llvm::zip(written, other.written)) {
+    changes |= own.test(more);
+    own &= more;
+  }
   auto meet = [&](EventSet &knowers, const EventSet &more) {
     changes |= !knowers.isWithin(more);
     knowers.intersect(more);
@@ -70,12 +79,17 @@ bool StateSummary::join(const StateSummary &other) {
   return changes;
 }
 
-bool StateSummary::standsFor(const StateSummary &other) const {
+bool StateSummary::standsFor(const StateSummary &other, Work &work) const {
+  work.add(kComparison + kinds.size());
   if (!std::includes(kinds.begin(), kinds.end(), other.kinds.begin(),
                      other.kinds.end()))
     return false;
+  for (auto [own, more] : llvm::zip(written, other.written))
+    if (own.test(more))
+      return false;
   size_t own = 0;
   for (size_t index = 0; index < other.others.size(); ++index, ++own) {
+    work.add(1);
     auto key = other.others[index].getKey();
     while (own < others.size() && others[own].getKey() < key)
       ++own;
@@ -86,15 +100,19 @@ bool StateSummary::standsFor(const StateSummary &other) const {
       if (word & ~more)
         return false;
   }
-  return llvm::all_of(other.accesses,
-                      [&](const auto &access) {
-                        const Known *own = find(access.first);
-                        return own &&
-                               own->knowers.isWithin(access.second.knowers);
-                      }) &&
-         llvm::all_of(facts.get(), [&](const Affine &fact) {
-           return other.facts.imply(fact);
-         });
+  auto place = accesses.begin();
+  for (const auto &[key, known] : other.accesses) {
+    for (; place != accesses.end() && place->first < key; ++place)
+      work.add(1);
+    work.add(1);
+    if (place == accesses.end() || place->first != key ||
+        !place->second.knowers.isWithin(known.knowers))
+      return false;
+  }
+  bool follows = llvm::all_of(
+      facts.get(), [&](const Affine &fact) { return other.facts.imply(fact); });
+  work.take(other.facts);
+  return follows;
 }
 
 std::string StateSummary::getText() const {
@@ -102,4 +120,49 @@ std::string StateSummary::getText() const {
   for (const Affine &fact : facts.get())
     text += fact.getText() + ";";
   return text;
+}
+
+void StateKey::setKnowers(uint32_t event, const EventSet &knowers) {
+  for (auto [index, set] : llvm::enumerate(sets))
+    if (knowers.test(index))
+      set->set(event);
+    else
+      set->reset(event);
+}
+
+/// The state of the machine may be any that the summary stands for.
+void StateKey::weaken(const StateSummary &joined) {
+  weakenOthers(joined);
+  for (auto [tensor, written] : llvm::zip(m.tensors, joined.written))
+    tensor.written = written;
+  for (const auto &[key, known] : joined.accesses) {
+    if (const StateSummary::Known *own = summary.find(key)) {
+      if (!own->knowers.isWithin(known.knowers))
+        setKnowers(own->access.event, known.knowers);
+      continue;
+    }
+    Access access = known.access;
+    const AccessInfo &info = m.program->accesses[access.info];
+    // Where it lies with the rings as they stand here.
+    if (info.ring != kNoRing) {
+      int64_t start = info.footprint.getStart();
+      int64_t bytes = info.footprint.slotBytes;
+      m.moveTo(access,
+               start + turnSlotOn(info.ring, (key[1] - start) / bytes) * bytes);
+    }
+    access.instance = instanceBase(access.step, access.warp) + key[7];
+    access.event = m.newEvent();
+    setKnowers(access.event, known.knowers);
+    m.accesses.push_back(access);
+    if (int64_t group = key.back()) {
+      Warp &warp = m.warps[(group >> 16) / kGroupEngines];
+      unsigned engine = (group >> 16) % kGroupEngines;
+      int64_t place = group & 0xffff;
+      if (place == 1)
+        warp.open[engine].push_back(access.event);
+      else
+        warp.groups[engine][warp.groups[engine].size() - (place - 2)].push_back(
+            access.event);
+    }
+  }
 }

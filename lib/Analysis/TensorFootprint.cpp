@@ -12,10 +12,8 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-static constexpr int64_t kCellBytes = 4;
-/// Lanes that are touched together, and the bytes of all their columns.
-static constexpr int64_t kLanes = 16;
-static constexpr int64_t kLaneBytes = kTmemColumns * kCellBytes;
+/// The bytes of all columns of lanes that are touched together.
+static constexpr int64_t kLaneBytes = kTmemColumns * kTmemCellBytes;
 
 Value Footprint::getMemory() const {
   return isTensor() ? TmemAllocOp(tensorAlloc).getResult()
@@ -25,7 +23,7 @@ Value Footprint::getMemory() const {
 int64_t Footprint::getStart() const {
   if (isTensor())
     return kTensorStart +
-           kCellBytes * int64_t(*TmemAllocOp(tensorAlloc).getColumn());
+           kTmemCellBytes * int64_t(*TmemAllocOp(tensorAlloc).getColumn());
   return *AllocOp(access.alloc).getOffset();
 }
 
@@ -46,7 +44,7 @@ TensorColumns attn::findTensorColumns(Value buffer) {
     }
     if (auto slice = dyn_cast<TmemSliceOp>(def)) {
       int64_t bits = slice.getType().getElementType().getIntOrFloatBitWidth();
-      shown.first += slice.getColumn() * bits / (8 * kCellBytes);
+      shown.first += slice.getColumn() * bits / (8 * kTmemCellBytes);
     } else if (auto field = dyn_cast<TmemFieldOp>(def)) {
       shown.first += field.findField().getFirst();
     } else if (auto slot = dyn_cast<SlotOp>(def)) {
@@ -64,10 +62,10 @@ static SmallVector<ByteRange, 1> getCells(const TensorMemoryLayout &layout,
                                           int64_t column, int64_t columns,
                                           int64_t first, int64_t count) {
   SmallVector<ByteRange, 1> ranges;
-  for (int64_t row = first; row < first + count; row += kLanes) {
-    int64_t begin = layout.cell(row, 0).lane / kLanes * kLaneBytes;
-    ranges.push_back(
-        {begin + column * kCellBytes, begin + (column + columns) * kCellBytes});
+  for (int64_t row = first; row < first + count; row += kTmemCellLanes) {
+    int64_t begin = layout.cell(row, 0).lane / kTmemCellLanes * kLaneBytes;
+    ranges.push_back({begin + column * kTmemCellBytes,
+                      begin + (column + columns) * kTmemCellBytes});
   }
   return ranges;
 }
@@ -82,7 +80,7 @@ static Footprint makeTensorFootprint(OpOperand &operand, TensorColumns shown) {
   if (shown.slot) {
     BufferType ring = shown.slot.getSource().getType();
     footprint.slotIndex = shown.slot.getIndex();
-    footprint.slotBytes = ring.getSlotColumns() * kCellBytes;
+    footprint.slotBytes = ring.getSlotColumns() * kTmemCellBytes;
     footprint.numSlots = ring.getNumSlots();
   }
   if (auto async = dyn_cast<AsyncOpInterface>(op))
@@ -123,8 +121,8 @@ FailureOr<SmallVector<Footprint, 2>> attn::getTensorFootprints(Operation *op) {
     if (product && product.getA() == operand.get()) {
       int64_t bits = type.getElementType().getIntOrFloatBitWidth();
       if (auto contracted = product.getContracted()) {
-        shown.first += contracted->first * bits / (8 * kCellBytes);
-        shown.count = contracted->second * bits / (8 * kCellBytes);
+        shown.first += contracted->first * bits / (8 * kTmemCellBytes);
+        shown.count = contracted->second * bits / (8 * kTmemCellBytes);
       }
     }
     bool reads = false, writes = false;

@@ -160,17 +160,22 @@ static IntegerPolyhedron getRows(llvm::ArrayRef<Affine> sums,
   return rows;
 }
 
-/// Without an integer, or without any number, for which all hold.
-static bool isEmpty(llvm::ArrayRef<Affine> sums) {
+/// Without an integer, or without any number, for which all hold. To see it the
+/// whole table is gone through, a few times as a rule.
+static bool isEmpty(llvm::ArrayRef<Affine> sums, int64_t &work) {
   llvm::MapVector<uint32_t, unsigned> columns;
   IntegerPolyhedron rows = getRows(sums, columns);
+  work += 2 * sums.size() * (columns.size() + 1);
   return presburger::Simplex(rows).isEmpty();
 }
+
+/// Pairs of bounds of an unknown, all of which make a row without it.
+static constexpr unsigned kMostPairs = 1024;
 
 /// Numbers that are negative are taken to be below one part of so many.
 static constexpr int64_t kFraction = 1 << 20;
 
-bool Facts::areImpossible() const { return isEmpty(facts); }
+bool Facts::areImpossible() const { return isEmpty(facts, work); }
 
 bool Facts::imply(const Affine &given) const {
   Affine sum = tighten(given);
@@ -179,12 +184,13 @@ bool Facts::imply(const Affine &given) const {
   for (const Affine &fact : facts)
     if (fact.terms == sum.terms && fact.constant <= sum.constant)
       return true;
+  work += answers.size();
   for (const auto &[asked, answer] : answers)
     if (asked == sum)
       return answer;
   std::vector<Affine> all = facts;
   all.push_back(tighten(Affine(-1).plus(sum, -1)));
-  bool answer = isEmpty(all);
+  bool answer = isEmpty(all, work);
   answers.push_back({sum, answer});
   return answer;
 }
@@ -205,6 +211,25 @@ void Facts::forget(llvm::function_ref<bool(uint32_t)> isForgotten) {
   });
 }
 
+/// Leaves an unknown out of what is known. Each pair of bounds of it makes a
+/// row; where these would be many more, what speaks of it is forgotten, which
+/// is less than is known.
+static void eliminate(IntegerPolyhedron &rows, unsigned column, int64_t &work) {
+  unsigned lower = 0, upper = 0;
+  for (unsigned i = 0; i < rows.getNumInequalities(); ++i) {
+    int64_t factor = rows.getInequality64(i)[column];
+    lower += factor > 0;
+    upper += factor < 0;
+  }
+  work += int64_t(rows.getNumVars() + 1) *
+          (rows.getNumInequalities() + lower * upper);
+  if (rows.getNumEqualities() == 0 && lower * upper > kMostPairs)
+    for (unsigned i = rows.getNumInequalities(); i-- > 0;)
+      if (rows.getInequality64(i)[column] != 0)
+        rows.removeInequality(i);
+  rows.projectOut(column, 1);
+}
+
 void Facts::keepOnly(const llvm::DenseSet<uint32_t> &live) {
   answers.clear();
   llvm::MapVector<uint32_t, unsigned> columns;
@@ -214,7 +239,8 @@ void Facts::keepOnly(const llvm::DenseSet<uint32_t> &live) {
     columns.try_emplace(number, columns.size());
   unsigned kept = columns.size();
   IntegerPolyhedron rows = getRows(facts, columns);
-  rows.projectOut(kept, columns.size() - kept);
+  while (columns.size() > kept && rows.getNumVars() > kept)
+    eliminate(rows, rows.getNumVars() - 1, work);
   facts.clear();
   auto take = [&](llvm::ArrayRef<int64_t> row, int64_t sign) {
     Affine sum(sign * row.back());
@@ -237,7 +263,7 @@ void Facts::keepOnly(const llvm::DenseSet<uint32_t> &live) {
   for (size_t i = 0; i < facts.size();) {
     Affine fact = facts[i];
     facts[i] = Affine(-1).plus(fact, -kFraction);
-    bool isImplied = isEmpty(facts);
+    bool isImplied = isEmpty(facts, work);
     facts[i] = fact;
     if (isImplied)
       facts.erase(facts.begin() + i);

@@ -15,6 +15,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace mlir::attn::barriers {
@@ -125,11 +126,35 @@ public:
   /// Numbers for which all hold, the least ones if there are such.
   std::optional<std::vector<std::pair<uint32_t, int64_t>>> findNumbers() const;
   llvm::ArrayRef<Affine> get() const { return facts; }
+  /// Returns how much was computed to answer since this was asked last.
+  int64_t takeWork() const { return std::exchange(work, 0); }
 
 private:
   std::vector<Affine> facts;
   /// What was asked since they changed: warps that do the same ask the same.
   mutable std::vector<std::pair<Affine, bool>> answers;
+  mutable int64_t work = 0;
+};
+
+/// What a check does besides steps of warps, so that it ends at its limit
+/// whatever takes the most: comparisons of states, lists that are gone through,
+/// inequalities that are solved. It is counted in what such a loop does once,
+/// and not by a clock, so that each run of a check ends at the same place.
+class Work {
+public:
+  void add(int64_t count) { done += count; }
+  void take(const Facts &facts) { done += facts.takeWork(); }
+  /// Returns as how many steps it counts, and leaves the rest for later.
+  int64_t takeSteps() {
+    int64_t steps = done / kOfStep;
+    done %= kOfStep;
+    return steps;
+  }
+
+private:
+  /// So much takes about as long as a step.
+  static constexpr int64_t kOfStep = 128;
+  int64_t done = 0;
 };
 
 } // namespace mlir::attn::barriers

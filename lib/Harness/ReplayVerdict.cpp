@@ -51,6 +51,7 @@ static bool isOfKind(FindingKind kind, llvm::StringRef fault) {
       .Case("phase slip", kind == FindingKind::PhaseSlip)
       .Case("early wait", kind == FindingKind::EarlyWait)
       .Case("deadlock", kind == FindingKind::Deadlock)
+      .Case("unwritten tensor memory", kind == FindingKind::UninitialisedRead)
       .Case("exit in flight", kind == FindingKind::ExitInFlight)
       .Cases({"race", "missing proxy fence", "missing tensor fence"},
              kind == FindingKind::Race)

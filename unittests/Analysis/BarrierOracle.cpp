@@ -3,6 +3,7 @@
 #include "BarrierOracle.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <bitset>
 #include <map>
 #include <unordered_set>
 
@@ -247,10 +248,14 @@ namespace {
 /// More states than this are too many.
 constexpr size_t kMostStates = 60000;
 
+/// Accesses by their number.
+constexpr size_t kMostAccesses = 192;
+using Accesses = std::bitset<kMostAccesses>;
+
 struct SmallBarrier {
   int phase = 0, pending = 0, bytes = 0;
   /// Accesses that signals of this phase carry, and those of the phases before.
-  uint64_t gathering = 0, published = 0;
+  Accesses gathering, published;
 };
 
 /// Of a warp: the elected one, which runs everything, and one that stands for
@@ -275,20 +280,20 @@ struct SmallState {
   /// Of the threads of the first warp, then of the next one.
   std::vector<unsigned> places;
   /// Accesses that each thread may rely on, and all that have happened.
-  std::vector<uint64_t> knows;
+  std::vector<Accesses> knows;
   std::vector<SmallBarrier> barriers;
-  uint64_t done = 0;
+  Accesses done;
   /// Copies that are on their way.
-  uint64_t flying = 0;
+  Accesses flying;
 
   std::string getText() const {
     std::string text;
-    auto add = [&](uint64_t value) {
+    auto add = [&](auto value) {
       text.append(reinterpret_cast<const char *>(&value), sizeof(value));
     };
     for (unsigned place : places)
       add(place);
-    for (uint64_t known : knows)
+    for (const Accesses &known : knows)
       add(known);
     for (const SmallBarrier &barrier : barriers) {
       add(barrier.phase);
@@ -371,29 +376,29 @@ void Explorer::signal(SmallState &state, unsigned number, unsigned event,
   ++barrier.phase;
   barrier.pending = kernel.counts[number];
   barrier.published |= barrier.gathering;
-  barrier.gathering = 0;
+  barrier.gathering.reset();
 }
 
 /// An access has to come after all that touch the same word, but for two reads.
 void Explorer::touch(SmallState &state, unsigned thread, const SmallOp &op) {
   for (auto [access, other] : llvm::enumerate(accesses)) {
     bool areReads = op.kind == SmallOp::Load && other->kind == SmallOp::Load;
-    if (!areReads && other->word == op.word && (state.done >> access & 1) &&
-        !(state.knows[thread] >> access & 1))
+    if (!areReads && other->word == op.word && state.done.test(access) &&
+        !state.knows[thread].test(access))
       return fail("race with access " + llvm::Twine(access));
   }
 }
 
 /// What signals and waits are told apart by.
 static unsigned eventOf(unsigned thread, unsigned place) {
-  return 1000 * thread + place;
+  return 10000 * thread + place;
 }
 
 /// A copy ends: it carries its own bytes, and nothing else that its warp did.
 void Explorer::land(SmallState state, unsigned access) {
   const SmallOp &op = *accesses[access];
-  state.flying &= ~(uint64_t(1) << access);
-  state.barriers[op.barrier].gathering |= uint64_t(1) << access;
+  state.flying.reset(access);
+  state.barriers[op.barrier].gathering.set(access);
   signal(state, op.barrier, eventOf(kThreads * kernel.actors.size(), access), 0,
          -4);
   add(std::move(state));
@@ -414,7 +419,7 @@ void Explorer::skip(SmallState &state, unsigned thread) const {
 void Explorer::meet(SmallState &state, unsigned warp, const SmallStep &step) {
   unsigned first = warp * kThreads, last = first + 1;
   if (step.op) {
-    uint64_t all = state.knows[first] | state.knows[last];
+    Accesses all = state.knows[first] | state.knows[last];
     state.knows[first] = state.knows[last] = all;
   }
   ++state.places[last];
@@ -431,7 +436,7 @@ void Explorer::step(SmallState state, unsigned thread) {
     return add(std::move(state));
   }
   const SmallOp &op = *now.op;
-  uint64_t bit = uint64_t(1) << (now.access + thread % kThreads);
+  size_t bit = now.access + thread % kThreads;
   SmallBarrier &barrier = state.barriers[op.barrier];
   switch (op.kind) {
   case SmallOp::Wait:
@@ -446,14 +451,14 @@ void Explorer::step(SmallState state, unsigned thread) {
     break;
   case SmallOp::Send:
     touch(state, thread, op);
-    state.done |= bit;
-    state.flying |= bit;
+    state.done.set(bit);
+    state.flying.set(bit);
     break;
   case SmallOp::Load:
   case SmallOp::Store:
     touch(state, thread, op);
-    state.done |= bit;
-    state.knows[thread] |= bit;
+    state.done.set(bit);
+    state.knows[thread].set(bit);
     break;
   case SmallOp::Sync:
     llvm_unreachable("threads meet there");
@@ -485,7 +490,7 @@ bool Explorer::number() {
         accesses.insert(accesses.end(), op.isOfAll ? kThreads : 1, &op);
     }
   }
-  return accesses.size() <= 64;
+  return accesses.size() <= kMostAccesses;
 }
 
 bool Explorer::canMove(const SmallState &state, unsigned thread) const {
@@ -503,7 +508,7 @@ bool Explorer::canMove(const SmallState &state, unsigned thread) const {
 
 /// Takes every step that is possible; false if there is none but to end.
 bool Explorer::moveAll(const SmallState &state) {
-  bool moves = state.flying != 0, isDone = true;
+  bool moves = state.flying.any(), isDone = true;
   for (unsigned thread = 0; thread < state.places.size(); ++thread) {
     isDone &= hasEnded(state, thread);
     if (!canMove(state, thread))
@@ -511,10 +516,10 @@ bool Explorer::moveAll(const SmallState &state) {
     moves = true;
     step(state, thread);
   }
-  if (isDone && state.flying != 0)
+  if (isDone && state.flying.any())
     fail("exit while a copy is on its way");
   for (unsigned access = 0; access < accesses.size(); ++access)
-    if (state.flying >> access & 1)
+    if (state.flying.test(access))
       land(state, access);
   return moves || isDone;
 }
@@ -527,7 +532,7 @@ bool Explorer::run() {
   start.places.resize(kThreads * kernel.actors.size());
   start.knows.resize(start.places.size());
   for (unsigned count : kernel.counts)
-    start.barriers.push_back({0, int(count), 0, 0, 0});
+    start.barriers.push_back({0, int(count), 0, {}, {}});
   for (unsigned thread = 0; thread < start.places.size(); ++thread)
     skip(start, thread);
   add(std::move(start));

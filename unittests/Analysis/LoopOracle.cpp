@@ -300,8 +300,12 @@ static std::string print(ArrayRef<LoopOp> ops, unsigned depth, StringRef prefix,
                       place, when);
     if (op.kind == SmallOp::Load)
       text += formatv("%{0}{1} = ", prefix, place);
-    text +=
-        ::print(op, depth, op.isAtFirst ? "%c0" : slot, parities, words, count);
+    StringRef at = slot;
+    if (op.isAtFirst)
+      at = "%c0";
+    else if (op.kind == SmallOp::Wait && op.parity && slot == "%slot")
+      at = "%other";
+    text += ::print(op, depth, at, parities, words, count);
     if (!when.empty())
       text += "}\n";
   }
@@ -328,6 +332,7 @@ static std::string printLoop(const LoopActor &actor, unsigned depth,
                     loop);
   text += "%slot = arith.andi %s, %mask : i32\n"
           "%even = arith.shrui %s, %c16 : i32\n"
+          "%other = arith.andi %t, %mask : i32\n"
           "%odd = arith.shrui %t, %c16 : i32\n";
   text += print(actor.body, depth, "v", "%slot", {"%even", "%odd"}, "%x", depth,
                 loop);

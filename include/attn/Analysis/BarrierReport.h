@@ -60,7 +60,8 @@ enum class BarrierFault {
   TensorFence,
   InFlight,
   Lifetime,
-  Exit
+  Exit,
+  Unwritten
 };
 
 /// Such as "phase slip".

@@ -28,6 +28,11 @@ struct ByteRange {
 /// Where tensor memory starts, behind all of shared memory.
 inline constexpr int64_t kTensorStart = int64_t(1) << 32;
 
+/// Bytes of a cell of tensor memory there, and lanes that count as one since no
+/// layout takes a part of them: all columns of the first of them come first.
+inline constexpr int64_t kTmemCellBytes = 4;
+inline constexpr int64_t kTmemCellLanes = 16;
+
 /// Whose part of the rows a footprint's part is.
 enum class RowParts {
   /// One part: everybody who takes part in the access touches all of it.

@@ -115,8 +115,9 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   gpu.func @overlap() kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    // expected-note @below {{this has bytes 0 to 15}}
     %x = attn.alloc {name = "x", offset = 0} : !attn.buffer<4xi32, #attn.rows, shared>
-    // expected-warning @below {{cannot be checked: its bytes are also those of another buffer or of other mbarriers}}
+    // expected-error @below {{race: expected mbarriers in bytes of their own, got bytes 8 to 15}}
     %b = attn.mbarrier.alloc {offset = 8} : !attn.mbarriers<1>
     gpu.return
   }
@@ -675,6 +676,38 @@ gpu.module @kernels {
         attn.mbarrier.arrive %full[%c0] : !attn.mbarriers<1>
       }
     }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @long_buffer() kernel attributes {known_block_size = array<i32: 128, 1, 1>, attn.shared_bytes = 16383 : i64} {
+    // expected-error @below {{lifetime: expected all of it within the 16383 bytes of 'attn.shared_bytes', got bytes 8192 to 16383}}
+    %k = attn.alloc {name = "k", offset = 8192} : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @long_mbarriers() kernel attributes {known_block_size = array<i32: 128, 1, 1>, attn.shared_bytes = 64 : i64} {
+    // expected-error @below {{lifetime: expected all of it within the 64 bytes of 'attn.shared_bytes', got bytes 56 to 71}}
+    %full = attn.mbarrier.alloc {name = "full", offset = 56} : !attn.mbarriers<2>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @two_mbarriers() kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    // expected-error @below {{race: expected mbarriers in bytes of their own, got bytes 0 to 15}}
+    %a = attn.mbarrier.alloc {offset = 0} : !attn.mbarriers<2>
+    // expected-note @below {{this has bytes 8 to 15}}
+    %b = attn.mbarrier.alloc {offset = 8} : !attn.mbarriers<1>
     gpu.return
   }
 }
