@@ -261,7 +261,8 @@ def build_drawn(mutants: list[Mutant], tree: pathlib.Path) -> tuple[str, list[Mu
     while True:
         digest = plant(mutants, tree)
         print(f"building the sources with {len(mutants)} bugs in {tree}", flush=True)
-        log = build(tree, targets)
+        # The compiler is told to write in colours.
+        log = re.sub(r"\x1b\[[0-9;]*m", "", build(tree, targets))
         if not log:
             return digest, mutants
         bad = set()
