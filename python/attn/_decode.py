@@ -390,7 +390,7 @@ def decode_numpy(tensors: Mapping[str, Any], settings: Settings, lse: bool) -> A
     """On arrays in host memory; new results, in q's rank."""
     with _naming.rename(name_arguments(settings)):
         views = read_views(tensors, settings)
-        _views.check_lengths(views["kv_lengths"], views["page_table"], _views.HOST)
+        _debug_checks.check_lengths(views["kv_lengths"], views["page_table"], _views.HOST)
         _check_batch(views)
         problem = make_problem(views, settings, lse)
         _check_values(tensors, views, settings)
@@ -468,7 +468,7 @@ def launch_decode(tensors: Mapping[str, Any], settings: Settings, stream: int | 
     with _naming.rename(name_arguments(settings)):
         views = read_views(tensors, settings)
         device = views["q"].device
-        _views.check_lengths(views["kv_lengths"], views["page_table"], device)
+        _debug_checks.check_lengths(views["kv_lengths"], views["page_table"], device)
         _check_batch(views)
         lse = views.get("lse")
         if lse is not None:

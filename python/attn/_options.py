@@ -71,19 +71,22 @@ def to_float(what: str, value: Any) -> float:
     return result
 
 
-def to_cap(what: str, value: Any) -> float | None:
-    """A cap of scores above 0; of 0, as of None, there is none."""
-    if value is None:
-        return None
+def to_cap(what: str, value: Any) -> Any:
+    """A cap of scores above 0; of 0, as of None, there is none. Texts are the compiler's."""
+    if value is None or isinstance(value, str):
+        return value
     cap = to_float(what, value)
     if cap < 0:
         raise ArgumentError(f"{what}: expected a number of at least 0, where 0 is no cap, got {value!r}")
     return cap or None
 
 
-def to_splits(what: str, value: Any) -> int | None:
-    """Into how many runs keys are cut; 0, as None, leaves it to the planner."""
-    return None if value is None else to_integer(what, value, 0, 65535) or None
+def to_splits(what: str, value: Any) -> Any:
+    """Into how many runs keys are cut; 0, as None, leaves it to the planner. Texts are the
+    compiler's."""
+    if value is None or isinstance(value, str):
+        return value
+    return to_integer(what, value, 0, 65535) or None
 
 
 def settle_mask(causal: str | None, window: str | None) -> tuple[str | None, str | None]:
@@ -246,21 +249,6 @@ _FORMATS: dict[str, Callable[[str, Any], str | None]] = {
 }
 
 
-def _format_cap(what: str, value: Any) -> str | None:
-    cap = to_cap(what, value)
-    return None if cap is None else repr(cap)
-
-
-def _format_splits(what: str, value: Any) -> str | None:
-    splits = to_splits(what, value)
-    return None if splits is None else str(splits)
-
-
-#: Options with a number that stands for none.
-_SETTLED: dict[str, Callable[[str, Any], str | None]] = {
-    "softcap": _format_cap,
-    "kv_splits": _format_splits,
-}
 _DEFAULTS = {name: "true" if is_on else "false" for name, is_on in SWITCHES.items()}
 
 
@@ -278,7 +266,7 @@ def format_flags(flags: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
         if isinstance(value, str) and kind != "type":
             text: str | None = value
         else:
-            text = _SETTLED.get(name, _FORMATS[kind])(name, value)
+            text = _FORMATS[kind](name, value)
         if kind == "shape":
             text = _add_dtype(value, str(text), flags.get("dtype"))
         # Defaults are left out, so that a problem has one key in the cache.
