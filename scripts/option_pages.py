@@ -141,10 +141,14 @@ CALL_SCHEMA = """{schema}"""
 
 #: Options with numbers that stand for none, or that no kernel takes: how a call reads them.
 SETTLED = {
-    "softcap": "_functional.to_cap('softcap', softcap)",
+    "softcap": "_functional.read_cap('softcap', softcap)",
     "kv_splits": "runs",
     "page_size": "_functional.to_page('page_size', page_size)",
 }
+
+
+#: The same of calls on tensors.
+CALLED = {"softcap": "to_cap('{name}', {name})"}
 
 
 def make_signature_module(rows: list[dict]) -> str:
@@ -166,7 +170,7 @@ def make_signature_module(rows: list[dict]) -> str:
         for row in called
     )
     converted = "".join(
-        f"        {SETTLED.get(row['name']) or '_functional.' + KINDS[row['kind']].call[2].format(name=row['name'])},\n"
+        f"        _functional.{(CALLED.get(row['name']) or KINDS[row['kind']].call[2]).format(name=row['name'])},\n"
         for row in called
     )
     flags = "".join(

@@ -20,7 +20,13 @@ from . import (
     runtime,
 )
 from ._paged_problem import ROW_TENSORS, DecodeProblem
-from ._query_tensors import WIDE_TYPES, check_rope_of_queries, expect, find_out_group, read_init
+from ._query_tensors import (
+    WIDE_TYPES,
+    check_rope_of_queries,
+    expect,
+    find_out_group,
+    read_init,
+)
 from ._row_tensors import NARROW_TYPES, check_rows, find_scale_group, get_row_strides
 from ._serving_settings import Settings
 from .errors import ArgumentError

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Union
 
-from . import _attention, _capture, _options, _padding, _regions, _sizes, _tensors, _views
+from . import (
+    _attention,
+    _capture,
+    _options,
+    _padding,
+    _regions,
+    _sizes,
+    _tensors,
+    _views,
+)
 from ._attention import Options
 from ._problem import CALL_NAMES
 from .errors import ArgumentError, ArgumentTypeError
@@ -51,6 +60,11 @@ def to_factor(what: str, value: Any) -> Any:
     return value
 
 
+def read_cap(what: str, value: Any) -> Any:
+    """A cap of an option, whose text is the compiler's to read."""
+    return value if isinstance(value, str) else _options.to_cap(what, value)
+
+
 def to_cap(what: str, value: Any) -> Any:
     # What torch.compile traces are numbers already, which it may not know.
     if type(value) in (int, float):
@@ -61,7 +75,8 @@ def to_cap(what: str, value: Any) -> Any:
 def to_runs(what: str, count: Any, length: Any, may_split: Any) -> tuple[Any, bool]:
     """Into how many runs keys are cut, as an option, and whether the planner may cut them: one
     run of all keys is none, and there is nothing to merge."""
-    runs, is_free = _options.to_splits(what, count), _options.to_bool("split_keys", may_split)
+    is_free = _options.to_bool("split_keys", may_split)
+    runs = count if isinstance(count, str) else _options.to_splits(what, count)
     return (None, False) if runs == 1 and length is None else (runs, is_free)
 
 

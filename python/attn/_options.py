@@ -71,22 +71,19 @@ def to_float(what: str, value: Any) -> float:
     return result
 
 
-def to_cap(what: str, value: Any) -> Any:
-    """A cap of scores above 0; of 0, as of None, there is none. Texts are the compiler's."""
-    if value is None or isinstance(value, str):
-        return value
+def to_cap(what: str, value: Any) -> float | None:
+    """A cap of scores above 0; of 0, as of None, there is none."""
+    if value is None:
+        return None
     cap = to_float(what, value)
     if cap < 0:
         raise ArgumentError(f"{what}: expected a number of at least 0, where 0 is no cap, got {value!r}")
     return cap or None
 
 
-def to_splits(what: str, value: Any) -> Any:
-    """Into how many runs keys are cut; 0, as None, leaves it to the planner. Texts are the
-    compiler's."""
-    if value is None or isinstance(value, str):
-        return value
-    return to_integer(what, value, 0, 65535) or None
+def to_splits(what: str, value: Any) -> int | None:
+    """Into how many runs keys are cut; 0, as None, leaves it to the planner."""
+    return None if value is None else to_integer(what, value, 0, 65535) or None
 
 
 def settle_mask(causal: str | None, window: str | None) -> tuple[str | None, str | None]:

@@ -134,7 +134,7 @@ def compile(
         "dv": dv,
         "causal": causal,
         "window": window,
-        "softcap": _functional.to_cap('softcap', softcap),
+        "softcap": _functional.read_cap('softcap', softcap),
         "scale": scale,
         "kv_type": kv_type,
         "out_type": out_type,
