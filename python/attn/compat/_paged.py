@@ -42,7 +42,7 @@ def _split_cache(cache: Any) -> tuple[Any, Any]:
         if len(cache) != 2:
             raise ArgumentError(f"paged_kv_cache: expected a pair of tensors, got {len(cache)}")
         return cache[0], cache[1]
-    shape = getattr(cache, "shape", None)
+    shape = cache.shape if _views.is_array(cache) else None
     if shape is None or len(shape) != 5 or shape[1] != 2:
         raise ArgumentError(
             "paged_kv_cache: expected a pair of tensors or one of rank 5 with a second dimension "
