@@ -47,12 +47,12 @@ ROW = re.compile(r'^ATTN_(OPTION|FACTOR|COUNT|SWITCH|LENGTHS|NUMBERS|REGION)\((\
 #: some are called as options are: at most this many files beside the others.
 SERVER_LIMIT = 8
 SERVERS = re.compile(
-    r"python/attn/(_serving_calls|_serving_settings|_append|_cascade|_debug_checks|_paged_problem|_decode|_decode_plan|_host_inputs|_row_tensors|_query_tensors"
+    r"python/attn/(_serving_calls|_serving_settings|_append|_cascade|_debug_checks|_paged_problem|_decode|_decode_plan|_plan_checks|_views|_host_inputs|_row_tensors|_query_tensors"
     r"|torch_serving)\.py"
 )
 FOLDERS = ("lib", "include", "tools", "python/attn")
-#: Files whose names are those of another library's calls.
-FOREIGN = "python/attn/compat/"
+#: Files whose names are those of another library's calls, or of any library's.
+FOREIGN = ("python/attn/compat/", "python/attn/conformance.py")
 
 
 def spellings(member: str, name: str) -> re.Pattern[str]:

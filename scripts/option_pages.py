@@ -139,6 +139,18 @@ CALL_SCHEMA = """{schema}"""
 '''
 
 
+#: Options with numbers that stand for none, or that no kernel takes: how a call reads them.
+SETTLED = {
+    "softcap": "_functional.read_cap('softcap', softcap)",
+    "kv_splits": "runs",
+    "page_size": "_functional.to_page('page_size', page_size)",
+}
+
+
+#: The same of calls on tensors.
+CALLED = {"softcap": "to_cap('{name}', {name})"}
+
+
 def make_signature_module(rows: list[dict]) -> str:
     """python/attn/_signatures.py."""
     written = [row for row in rows if row["kind"] != "region"]
@@ -158,10 +170,12 @@ def make_signature_module(rows: list[dict]) -> str:
         for row in called
     )
     converted = "".join(
-        f"        _functional.{KINDS[row['kind']].call[2].format(name=row['name'])},\n"
+        f"        _functional.{(CALLED.get(row['name']) or KINDS[row['kind']].call[2]).format(name=row['name'])},\n"
         for row in called
     )
-    flags = "".join(f'        "{row["name"]}": {row["name"]},\n' for row in written)
+    flags = "".join(
+        f'        "{row["name"]}": {SETTLED.get(row["name"], row["name"])},\n' for row in written
+    )
     flags = flags.replace('        "q": q,\n', '        "q": q,\n        "dtype": dtype,\n')
     mods = ", ".join(row["name"] for row in regions)
     return f'''"""The package's functions whose arguments are the options of a problem.
@@ -215,6 +229,7 @@ def compile(
     Kernels are cached in memory and on disk, by problem, plan, chip and
     compiler. Raises CompileError with the compiler's text and places.
     """
+    runs, may_split = _functional.to_runs('kv_splits', kv_splits, run_keys, split_keys)
     flags = {{
 {flags}    }}
     return kernel.compile_problem(
@@ -227,7 +242,7 @@ def compile(
         epilogue=epilogue,
         plan_table=plan_table,
         shipped_plans=shipped_plans,
-        split_keys=split_keys,
+        split_keys=may_split,
         partials=partials,
         debug_lines=debug_lines,
         cache=cache,

@@ -79,7 +79,7 @@ def _check_target(name: str, pool: Any) -> None:
 def _check(views: dict[str, TensorView], layout: str) -> None:
     counts = views.get("cu_seqlens")
     lengths = views["kv_lengths"]
-    _views.check_lengths(lengths, views["page_table"], views["k"].device)
+    _debug_checks.check_lengths(lengths, views["page_table"], views["k"].device)
     if counts is not None:
         _views.check_counts("cu_seqlens", counts, lengths)
     for name in ("k", "v"):

@@ -135,7 +135,7 @@ def _check_levels(levels: Any, batch: int) -> list[Level]:
         with _name_level(number):
             lengths = _describe("kv_lengths", level.kv_lengths)
             table = _describe("page_table", level.page_table)
-            _views.check_lengths(lengths, table, None)
+            _debug_checks.check_lengths(lengths, table, None)
             groups = lengths.shape[0]
             if number == len(levels) - 1 and groups != batch:
                 raise ArgumentError(

@@ -1,4 +1,4 @@
-"""What lists and tables hold, looked at before a launch."""
+"""Lists and tables of a batch: what they are, and what they hold."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from . import _views
 from .errors import ArgumentError
+from .record import TensorView
 
 
 def _is_on() -> bool:
@@ -65,3 +66,13 @@ def check_batch(
                     f'tensor "page_table": sequence {sequence}, position {position}: expected '
                     f"one of the {pages} pages of the pool, got {page}"
                 )
+
+
+def check_lengths(lengths: TensorView, table: TensorView, device: int | None) -> None:
+    _views.check_integers("kv_lengths", lengths, 1, device)
+    _views.check_integers("page_table", table, 2, lengths.device)
+    if table.shape[0] != lengths.shape[0]:
+        raise ArgumentError(
+            f'tensor "page_table": expected a row for each of the {lengths.shape[0]} sequences '
+            f"of kv_lengths, got {table.shape[0]}"
+        )

@@ -20,7 +20,13 @@ from . import (
     runtime,
 )
 from ._paged_problem import ROW_TENSORS, DecodeProblem
-from ._query_tensors import WIDE_TYPES, check_rope_of_queries, expect, find_out_group, read_init
+from ._query_tensors import (
+    WIDE_TYPES,
+    check_rope_of_queries,
+    expect,
+    find_out_group,
+    read_init,
+)
 from ._row_tensors import NARROW_TYPES, check_rows, find_scale_group, get_row_strides
 from ._serving_settings import Settings
 from .errors import ArgumentError
@@ -390,7 +396,7 @@ def decode_numpy(tensors: Mapping[str, Any], settings: Settings, lse: bool) -> A
     """On arrays in host memory; new results, in q's rank."""
     with _naming.rename(name_arguments(settings)):
         views = read_views(tensors, settings)
-        _views.check_lengths(views["kv_lengths"], views["page_table"], _views.HOST)
+        _debug_checks.check_lengths(views["kv_lengths"], views["page_table"], _views.HOST)
         _check_batch(views)
         problem = make_problem(views, settings, lse)
         _check_values(tensors, views, settings)
@@ -468,7 +474,7 @@ def launch_decode(tensors: Mapping[str, Any], settings: Settings, stream: int | 
     with _naming.rename(name_arguments(settings)):
         views = read_views(tensors, settings)
         device = views["q"].device
-        _views.check_lengths(views["kv_lengths"], views["page_table"], device)
+        _debug_checks.check_lengths(views["kv_lengths"], views["page_table"], device)
         _check_batch(views)
         lse = views.get("lse")
         if lse is not None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import (
+    _debug_checks,
     _decode,
     _driver,
     _host,
@@ -335,7 +336,7 @@ class DecodePlan(OfProcess):
         narrower table counts zeros up to what `max_pages` hold."""
         lengths = _views.view("kv_lengths", kv_lengths)
         table = _views.view("page_table", page_table)
-        _views.check_lengths(lengths, table, self._device)
+        _debug_checks.check_lengths(lengths, table, self._device)
         for name, given, bound, what in (
             ("kv_lengths", lengths.shape[0], self._problem.batch, "sequences"),
             ("page_table", table.shape[1], self._max_pages, "pages of a sequence"),

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Union
 
-from . import _attention, _capture, _options, _padding, _regions, _tensors, _views
+from . import (
+    _attention,
+    _capture,
+    _options,
+    _padding,
+    _regions,
+    _sizes,
+    _tensors,
+    _views,
+)
 from ._attention import Options
 from ._problem import CALL_NAMES
 from .errors import ArgumentError, ArgumentTypeError
@@ -49,6 +58,33 @@ def to_factor(what: str, value: Any) -> Any:
     if value is not None and type(value).__name__ not in _NUMBERS:
         value = _options.to_float(what, value)
     return value
+
+
+def read_cap(what: str, value: Any) -> Any:
+    """A cap of an option, whose text is the compiler's to read."""
+    return value if isinstance(value, str) else _options.to_cap(what, value)
+
+
+def to_cap(what: str, value: Any) -> Any:
+    # What torch.compile traces are numbers already, which it may not know.
+    if type(value) in (int, float):
+        return value if value > 0 else _options.to_cap(what, value)
+    return value if type(value).__name__ in _NUMBERS else _options.to_cap(what, value)
+
+
+def to_runs(what: str, count: Any, length: Any, may_split: Any) -> tuple[Any, bool]:
+    """Into how many runs keys are cut, as an option, and whether the planner may cut them: one
+    run of all keys is none, and there is nothing to merge."""
+    is_free = _options.to_bool("split_keys", may_split)
+    runs = count if isinstance(count, str) else _options.to_splits(what, count)
+    return (None, False) if runs == 1 and length is None else (runs, is_free)
+
+
+def to_page(what: str, keys: Any) -> Any:
+    """Keys of a page, which kernels have."""
+    if keys is not None and not isinstance(keys, str):
+        _sizes.check_page_size(what, _options.to_integer(what, keys, 1, 2**31 - 1))
+    return keys
 
 
 def to_bound(max_seqlen_q: Any) -> Any:

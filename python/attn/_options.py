@@ -246,21 +246,6 @@ _FORMATS: dict[str, Callable[[str, Any], str | None]] = {
 }
 
 
-def _format_cap(what: str, value: Any) -> str | None:
-    cap = to_cap(what, value)
-    return None if cap is None else repr(cap)
-
-
-def _format_splits(what: str, value: Any) -> str | None:
-    splits = to_splits(what, value)
-    return None if splits is None else str(splits)
-
-
-#: Options with a number that stands for none.
-_SETTLED: dict[str, Callable[[str, Any], str | None]] = {
-    "softcap": _format_cap,
-    "kv_splits": _format_splits,
-}
 _DEFAULTS = {name: "true" if is_on else "false" for name, is_on in SWITCHES.items()}
 
 
@@ -278,7 +263,7 @@ def format_flags(flags: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
         if isinstance(value, str) and kind != "type":
             text: str | None = value
         else:
-            text = _SETTLED.get(name, _FORMATS[kind])(name, value)
+            text = _FORMATS[kind](name, value)
         if kind == "shape":
             text = _add_dtype(value, str(text), flags.get("dtype"))
         # Defaults are left out, so that a problem has one key in the cache.

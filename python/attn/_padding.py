@@ -28,7 +28,9 @@ def pad_flags(
     found = re.fullmatch(r"((?:\d+x){3})(\d+)x(\w+)", flags.get("q", ""))
     if has_text or found is None:
         raise ArgumentError("pad: expected a problem as q=(batch, heads, queries, head dimension)")
-    for name in ("rope-dim", "scale-group", "out-group"):
+    from ._row_tensors import COLUMN_OPTIONS
+
+    for name in COLUMN_OPTIONS:
         if name in flags:
             raise ArgumentError(f"pad: expected none beside {name.replace('-', '_')}")
     rows, dim, dtype = found[1], int(found[2]), found[3]

@@ -11,6 +11,8 @@ from .record import TensorView
 
 #: Element types of 8 bits.
 NARROW_TYPES = ("f8E4M3FN", "f8E5M2")
+#: Options that say what columns of rows are, which padding would change.
+COLUMN_OPTIONS = ("rope-dim", "scale-group", "out-group")
 #: Columns of a latent row that share a scale.
 LATENT_GROUP = 128
 

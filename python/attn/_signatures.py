@@ -125,6 +125,7 @@ def compile(
     Kernels are cached in memory and on disk, by problem, plan, chip and
     compiler. Raises CompileError with the compiler's text and places.
     """
+    runs, may_split = _functional.to_runs('kv_splits', kv_splits, run_keys, split_keys)
     flags = {
         "q": q,
         "dtype": dtype,
@@ -133,7 +134,7 @@ def compile(
         "dv": dv,
         "causal": causal,
         "window": window,
-        "softcap": softcap,
+        "softcap": _functional.read_cap('softcap', softcap),
         "scale": scale,
         "kv_type": kv_type,
         "out_type": out_type,
@@ -142,7 +143,7 @@ def compile(
         "layout": layout,
         "varlen": varlen,
         "kv_lengths": kv_lengths,
-        "page_size": page_size,
+        "page_size": _functional.to_page('page_size', page_size),
         "page_indptr": page_indptr,
         "selected": selected,
         "rope_dim": rope_dim,
@@ -152,7 +153,7 @@ def compile(
         "descales": descales,
         "scale_group": scale_group,
         "v_transposed": v_transposed,
-        "kv_splits": kv_splits,
+        "kv_splits": runs,
         "run_keys": run_keys,
         "lse": lse,
         "dynamic": dynamic,
@@ -167,7 +168,7 @@ def compile(
         epilogue=epilogue,
         plan_table=plan_table,
         shipped_plans=shipped_plans,
-        split_keys=split_keys,
+        split_keys=may_split,
         partials=partials,
         debug_lines=debug_lines,
         cache=cache,
@@ -231,7 +232,7 @@ def attention(
     options = (
         _functional.to_align('causal', causal),
         _functional.to_window(window),
-        _functional.to_factor('softcap', softcap),
+        _functional.to_cap('softcap', softcap),
         _functional.to_factor('scale', scale),
         _functional.to_factor('out_scale', out_scale),
     )
@@ -276,7 +277,7 @@ def prepare(
     options = (
         _functional.to_align('causal', causal),
         _functional.to_window(window),
-        _functional.to_factor('softcap', softcap),
+        _functional.to_cap('softcap', softcap),
         _functional.to_factor('scale', scale),
         _functional.to_factor('out_scale', out_scale),
     )

@@ -70,7 +70,7 @@ def view(name: str, value: Any, is_captured: bool = False) -> TensorView:
     return _view_numpy(name, value)
 
 
-def _check_integers(name: str, tensor: TensorView, rank: int, device: int | None) -> None:
+def check_integers(name: str, tensor: TensorView, rank: int, device: int | None) -> None:
     """Lengths and tables: i32, dense, where the rest is."""
     if tensor.dtype != "i32":
         raise ArgumentError(
@@ -95,19 +95,9 @@ def _check_integers(name: str, tensor: TensorView, rank: int, device: int | None
 
 def check_counts(name: str, counts: TensorView, lengths: TensorView) -> None:
     """Where the rows of each sequence begin, and the end of the last ones."""
-    _check_integers(name, counts, 1, lengths.device)
+    check_integers(name, counts, 1, lengths.device)
     expect(name, "one more than sequences,", lengths.shape[0] + 1, counts.shape[0])
 
-
-
-def check_lengths(lengths: TensorView, table: TensorView, device: int | None) -> None:
-    _check_integers("kv_lengths", lengths, 1, device)
-    _check_integers("page_table", table, 2, lengths.device)
-    if table.shape[0] != lengths.shape[0]:
-        raise ArgumentError(
-            f'tensor "page_table": expected a row for each of the {lengths.shape[0]} sequences '
-            f"of kv_lengths, got {table.shape[0]}"
-        )
 
 
 

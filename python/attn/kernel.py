@@ -22,7 +22,6 @@ from . import (
     _padding,
     _progress,
     _regions,
-    _sizes,
     bundle,
     record,
     runtime,
@@ -434,13 +433,6 @@ def compile_problem(
     """attn.compile: `flags` has what states the problem without `problem`,
     `functions` is score_mod and mask_mod."""
     written = _options.format_flags(flags)
-    page_size = dict(written).get("page-size", "")
-    if page_size.isdecimal():
-        _sizes.check_page_size("page_size", int(page_size))
-    if ("kv-splits", "1") in written and flags.get("run_keys") is None:
-        # Keys in one run are whole: there is nothing to merge.
-        written = tuple(each for each in written if each != ("kv-splits", "1"))
-        split_keys = False
     columns: dict[str, int] = {}
     if _options.to_bool("pad", pad):
         written, columns = _padding.pad_flags(written, problem is not None)
@@ -500,11 +492,9 @@ def _read_problem(problem: str | os.PathLike[str] | None) -> tuple[str | None, s
 
 
 def _read_text(path: str) -> str:
-    """The text of a file that the caller names."""
+    """The text of a file that the caller names; OSError of one that cannot be read."""
     try:
         return pathlib.Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise CompileError(f"error: cannot read {path}: {error.strerror}") from error
     except ValueError as error:
         raise CompileError(f"error: cannot read {path!r}: {error}") from error
 

@@ -301,7 +301,7 @@ def test_refused():
         attn.decode(*batch, kv_splits=-1)
     with pytest.raises(ValueError, match="window: expected"):
         attn.decode(*batch, window=(3,))
-    with pytest.raises(attn.CompileError, match="page"):
+    with pytest.raises(attn.ArgumentError, match="page"):
         attn.decode(q, k[:, :15], v[:, :15], table, lengths)
 
 

@@ -54,7 +54,7 @@ class Bfloat16:
         ({"varlen": {"k": [30, 9], "q": [24, 40]}}, {"varlen": "q:24,40/k:30,9"}),
         ({"kv_lengths": np.array([40, -1])}, {"kv_lengths": "40,-1"}),
         ({"kv_lengths": (np.int32(40),), "page_size": np.int8(16)}, {"kv_lengths": "40", "page_size": "16"}),
-        ({"softcap": 0, "kv_splits": np.int64(0), "window": (-1, None)}, {}),
+        ({"window": (-1, None)}, {}),
         ({"window": (8, 3), "causal": True}, {"window": "8,0"}),
         ({"window": "8,3", "causal": "top-left"}, {"window": "8,0"}),
         ({"window": (8, -1), "causal": "bottom-right"}, {"window": "8,0,bottom-right"}),
@@ -74,7 +74,7 @@ def test_means_the_same(options, same):
 def test_numbers_that_stand_for_none():
     """They mean in a problem what they mean in a call on a cache."""
     plain = attn.compile(**TEXT)
-    assert attn.compile(**TEXT, softcap=0.0, window=(-1, -1), kv_splits=0) is plain
+    assert attn.compile(**TEXT, softcap=0.0, window=(-1, -1), kv_splits=np.int64(0)) is plain
     whole = attn.compile(**TEXT, kv_splits=1)
     assert whole.ptx == plain.ptx and "steps" in attn.compile(**TEXT, kv_splits=2).launch
     settings = Settings.read(softcap=0, kv_splits=0, window=(None, -1))
@@ -124,6 +124,7 @@ def test_bundle_without_ptxas(empty_cache, tmp_path, monkeypatch):
         ({**TEXT, "kv_len": 64.0}, TypeError, "kv_len: expected an integer, got 64.0"),
         ({**TEXT, "kv_heads": [1]}, TypeError, r"kv_heads: expected an integer, got \[1\]"),
         ({**TEXT, "kv_splits": -1}, ValueError, "kv_splits: expected an integer from 0 to 65535"),
+        ({**TEXT, "page_size": 48}, ValueError, "page_size: expected pages of 1, 2, 4, .* got 48"),
         ({**TEXT, "scale": [1]}, TypeError, r"scale: expected a number, got \[1\]"),
         ({**TEXT, "scale": float("nan")}, ValueError, "scale: expected a finite number, got nan"),
         ({**TEXT, "scale": 10**400}, ValueError, "scale: expected a finite number"),

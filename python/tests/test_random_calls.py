@@ -1,6 +1,5 @@
 """A few of the calls with wrong arguments that random_calls.py makes by hand."""
 
-import attn
 import pytest
 import random_calls
 from attn import _host
@@ -21,7 +20,6 @@ def test_calls():
 
 def test_wrong_results_are_found(monkeypatch):
     """Calls that give something else, or fail with another's error, are not taken for right."""
-    monkeypatch.setattr(attn, "merge_states", None)
     make, call, judge = random_calls.TARGETS["merge_states"]
     for wrong in (lambda **given: [0 * each for each in call(**given)], lambda **_: 1 // 0):
         monkeypatch.setitem(random_calls.TARGETS, "merge_states", (make, wrong, judge))

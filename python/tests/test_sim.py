@@ -110,10 +110,10 @@ def test_numbers_out_of_range():
     x = np.ones(64, np.float32)
     arguments = (x, empty(64, np.float32), 1.0, 64, 0)
     for name, value in (("seed", -1), ("seed", 2**64), ("threads", 2**32), ("grid", 2**32)):
-        with pytest.raises(ValueError, match=f"{name}: expected an integer from 0 to 2"):
+        with pytest.raises(ValueError, match=f"{name}: expected an integer from 0 to "):
             run(*arguments, **{name: value})
     assert run(*arguments, seed=2**64 - 1, grid=np.int64(1)).passed
-    with pytest.raises(ValueError, match="empty: expected extents of at least 0"):
+    with pytest.raises(ValueError, match="shape: expected an integer from 0 to"):
         empty((4, -1), np.float32)
     with pytest.raises(TypeError, match="argument 0: expected numbers, got Python objects"):
         run(np.array([None, x], dtype=object))

@@ -11,7 +11,7 @@ from .._row_tensors import NARROW_TYPES
 from .._serving_settings import check_partials
 from ..errors import ArgumentError
 from . import _checks, _lists
-from ._wrapper import Wrapper, call_rows, check_lse, get_element, make_outputs
+from ._wrapper import Wrapper, call_rows, get_element, make_outputs, read_lse
 
 _UNCOVERED_PLAN: dict[str, Any] = {
     "metadata": None,
@@ -218,9 +218,8 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
             _lists.expect("qo_indptr: queries of a sequence of the graph", self._queries, queries)
         return queries
 
-    def _check_call(self, lse: Any, has_lse: bool, is_natural: bool, sinks: Any) -> None:
+    def _check_call(self, has_lse: bool, is_natural: bool, sinks: Any) -> None:
         """How the plan said that `run` would be called."""
-        check_lse(lse, has_lse)
         if is_natural and not has_lse:
             raise ArgumentError("return_lse_base_on_e: expected False without return_lse, got True")
         if self._lse_mode != "none":
@@ -257,7 +256,9 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         """o, (queries, heads, head_dim_ckv), or (o, lse) with `return_lse`."""
         _lists.refuse(locals(), _UNCOVERED_RUN)
         self._expect_planned()
-        self._check_call(lse, return_lse, return_lse_base_on_e, sinks)
+        return_lse = read_lse(lse, return_lse)
+        return_lse_base_on_e = _options.to_bool("return_lse_base_on_e", return_lse_base_on_e)
+        self._check_call(return_lse, return_lse_base_on_e, sinks)
         ratio = self._read_scales(ckv_scale, kpe_scale)
         q = self._join("q_nope q_pe", (q_nope, q_pe) if query is None else query)
         pool = self._join("ckv_cache kpe_cache", (ckv_cache, kpe_cache) if kv_cache is None else kv_cache)

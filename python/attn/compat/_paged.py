@@ -16,11 +16,11 @@ from . import _checks, _lists
 from ._wrapper import (
     Wrapper,
     call_rows,
-    check_lse,
     get_element,
     make_outputs,
     multiply,
     read_factor,
+    read_lse,
 )
 
 #: What neither wrapper takes.
@@ -42,7 +42,7 @@ def _split_cache(cache: Any) -> tuple[Any, Any]:
         if len(cache) != 2:
             raise ArgumentError(f"paged_kv_cache: expected a pair of tensors, got {len(cache)}")
         return cache[0], cache[1]
-    shape = getattr(cache, "shape", None)
+    shape = cache.shape if _views.is_array(cache) else None
     if shape is None or len(shape) != 5 or shape[1] != 2:
         raise ArgumentError(
             "paged_kv_cache: expected a pair of tensors or one of rank 5 with a second dimension "
@@ -263,7 +263,7 @@ class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
         """o like q, (sequences x queries, heads, dim), or (o, lse) with `return_lse`."""
         _lists.refuse(locals(), UNCOVERED_RUN | {"args": ()})
         self._expect_planned()
-        check_lse(lse, return_lse)
+        return_lse = read_lse(lse, return_lse)
         k, v = self._read_pools(q, paged_kv_cache, (self._dim, self._dim))
         self._check_window(window_left)
         if q_len_per_req is not None:

@@ -9,7 +9,7 @@ from .._row_tensors import NARROW_TYPES
 from ..errors import ArgumentError
 from . import _checks, _lists
 from ._paged import POOLS, UNCOVERED_PLAN, UNCOVERED_RUN, PagedWrapper, read_layout
-from ._wrapper import call_rows, check_lse, multiply, read_factor
+from ._wrapper import call_rows, multiply, read_factor, read_lse
 
 _UNCOVERED: dict[str, Any] = {
     "custom_mask": None,
@@ -198,7 +198,7 @@ class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
         if lse_base not in ("log2", "ln"):
             raise ArgumentError(f'lse_base: expected "log2" or "ln", got {lse_base!r}')
         self._expect_planned()
-        check_lse(lse, return_lse)
+        return_lse = read_lse(lse, return_lse)
         k, v = self._read_pools(q, paged_kv_cache, self._dims)
         self._check_window(window_left)
         lists = (self._pages.table, self._pages.lengths, self._counts)

@@ -106,6 +106,8 @@ def read_factor(name: str, factor: Any) -> Any:
         return _options.to_float(name, plain)
     if list(plain.shape) != [1]:
         raise ArgumentError(f"{name}: expected a number, got a tensor of {list(plain.shape)}")
+    if _lists.name_element(plain) not in ("f16", "f32", "f64", "torch.float16", "torch.float32"):
+        raise ArgumentTypeError(f"{name}: expected a tensor of f32, got one of {plain.dtype}")
     return plain
 
 
@@ -126,10 +128,12 @@ def multiply(o: Any, factor: Any) -> None:
         o *= factor
 
 
-def check_lse(lse: Any, has_lse: bool) -> None:
-    """Memory for an LSE that nobody asked for would stay as it is."""
+def read_lse(lse: Any, return_lse: Any) -> bool:
+    """Whether an LSE is wanted: memory for one that nobody asked for would stay as it is."""
+    has_lse = _options.to_bool("return_lse", return_lse)
     if lse is not None and not has_lse:
         raise ArgumentError("lse: expected None without return_lse, got a tensor")
+    return has_lse
 
 
 def make_outputs(q: Any, dim: int, out: Any, lse: Any, has_lse: bool) -> tuple[Any, Any]:
