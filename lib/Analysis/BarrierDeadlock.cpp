@@ -167,7 +167,8 @@ void Machine::reportDeadlock() {
   };
   SmallVector<OpNote> notes;
   for (const WaitGroup &group : found.groups)
-    notes.push_back(noteAt(placeOf(group), group.text));
+    if (!group.isSaid)
+      notes.push_back(noteAt(placeOf(group), group.text));
   reportCondition(BarrierFault::Deadlock, placeOf(found.groups.front()),
                   found.summary, std::move(notes));
 }

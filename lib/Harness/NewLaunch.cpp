@@ -15,21 +15,25 @@ using llvm::StringRef;
 using llvm::Twine;
 using llvm::json::OStream;
 
-/// The record's type of a scalar or element of a PTX type.
+/// The record's type of a scalar or element of a PTX type, or a question where
+/// it may be several.
 static StringRef guessType(StringRef type) {
   return llvm::StringSwitch<StringRef>(type)
-      .Cases({"f16", "b16", "f16x2"}, "f16")
+      .Cases({"f16", "f16x2"}, "f16")
       .Cases({"bf16", "bf16x2"}, "bf16")
       .Case("f32", "f32")
       .Case("f64", "f64")
-      .Cases({"s8"}, "i8")
+      .Case("s8", "i8")
       .Cases({"u8", "b8"}, "u8")
       .Case("s16", "i16")
       .Case("u16", "u16")
       // What C calls int is u32 in PTX.
-      .Cases({"u32", "s32", "b32"}, "i32")
-      .Cases({"u64", "s64", "b64"}, "i64")
-      .Default("");
+      .Cases({"u32", "s32"}, "i32")
+      .Cases({"u64", "s64"}, "i64")
+      .Case("b16", "? f16, bf16, i16 or u16")
+      .Case("b32", "? f32, i32 or u32")
+      .Case("b64", "? f64, i64 or u64")
+      .Default("? f16, f32, i32, ...");
 }
 
 static bool isMap(const KernelParam &param) {
@@ -97,10 +101,9 @@ void Draft::writeTensor(unsigned index) {
   StringRef access = param.isWritten ? (param.isRead ? "update" : "write")
                      : param.isRead  ? "read"
                                      : "? read, write or update";
-  StringRef type = guessType(param.element);
   json.object([&] {
     json.attribute("name", nameOf(index));
-    json.attribute("dtype", type.empty() ? "? f16, f32, i32, ..." : type);
+    json.attribute("dtype", guessType(param.element));
     json.attributeArray("shape", [&] { json.value("? elements"); });
     json.attribute("access", access);
   });
@@ -116,7 +119,7 @@ void Draft::writeArg(unsigned index) {
       json.attributeArray("box",
                           [&] { json.value("? elements, innermost first"); });
       json.attribute("swizzle", "? none, 32B, 64B or 128B");
-      json.attribute("element", "? f16, f32, i32, ...");
+      json.attribute("element", guessType(""));
     } else if (param.isPointer) {
       json.attribute("kind", "pointer");
       json.attribute("tensor", nameOf(index));

@@ -212,7 +212,8 @@ void Waits::report() {
     Site site = x.siteOf(group.place, warp.cta, warp.id, -1);
     if (!f.second)
       f.second = site;
-    f.notes.push_back({std::move(group.text), std::move(site)});
+    if (!group.isSaid)
+      f.notes.push_back({std::move(group.text), std::move(site)});
     auto signal = usual.find(group.awaited);
     if (signal == usual.end())
       continue;

@@ -188,6 +188,8 @@ WaitGroups mlir::attn::groupWaiters(ArrayRef<Waiter> waiters,
   }
   for (size_t at : path)
     result.groups.push_back(groups[at]);
+  result.groups.front().isSaid =
+      path.size() == 1 && groups[path.front()].awaitedOf.empty();
   for (auto [index, group] : llvm::enumerate(groups))
     if (!llvm::is_contained(path, index))
       result.groups.push_back(std::move(group));

@@ -151,7 +151,7 @@ def test_paths(tmp_path):
     for given, reason in (
         (tmp_path / "none.ptx", "No such file"),
         ("kernel.ptx", "No such file"),
-        ("", "No such file"),
+        ("", "Is a directory"),
         (tmp_path, "Is a directory"),
     ):
         with pytest.raises(attn.SimulationError, match=missing + reason):

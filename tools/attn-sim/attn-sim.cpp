@@ -333,8 +333,9 @@ static Expected<HarnessOptions> makeOptions() {
     options.grid = *grid;
   }
   if (!replayPath.empty()) {
-    if (verify || corners || !gridFlag.empty() || !recordedPath.empty())
-      return createStringError("--replay: expected none of --verify, "
+    if (verify || corners || !gridFlag.empty() || !recordedPath.empty() ||
+        !expectFlags.empty())
+      return createStringError("--replay: expected none of --verify, --expect, "
                                "--corners, --grid and --recorded beside it");
     Expected<std::string> text = readFile(replayPath);
     if (!text)
@@ -418,6 +419,8 @@ static Expected<HarnessReport> runFiles(std::string &path,
   bool isRecorded = !recordedPath.empty();
   if (isRecorded && options.grid)
     return createStringError("--grid: expected --launch, got --recorded");
+  if (isRecorded && !expectFlags.empty())
+    return createStringError("--expect: expected --launch, got --recorded");
   if (!secondPath.empty())
     return createStringError("expected one PTX file without --compare, got \"" +
                              secondPath + "\" as well");

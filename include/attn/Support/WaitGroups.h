@@ -45,6 +45,8 @@ struct WaitGroup {
   /// A sentence for its place, such as "warp 4 waits here for phase 0 of
   /// 'k.empty'[0], which lacks 1 arrival from warps 0-3".
   std::string text;
+  /// The summary says all of it.
+  bool isSaid = false;
 };
 
 /// What waiters are called.
