@@ -51,8 +51,8 @@ SERVERS = re.compile(
     r"|torch_serving)\.py"
 )
 FOLDERS = ("lib", "include", "tools", "python/attn")
-#: Files whose names are those of another library's calls.
-FOREIGN = "python/attn/compat/"
+#: Files whose names are those of other libraries' calls and flags.
+FOREIGN = ("python/attn/compat/", "tools/Tool/FlagSynonyms.def")
 
 
 def spellings(member: str, name: str) -> re.Pattern[str]:
