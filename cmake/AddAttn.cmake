@@ -98,6 +98,7 @@ endfunction()
 # add_attn_library(<name> <sources>...
 #   [SUPPORT_ONLY]       uses LLVM Support only: no MLIR, no PCH
 #   [TEST_ONLY]          neither installed nor linked into shipped tools
+#   [TOOLS_ONLY]         linked into tools alone, and not installed
 #   [LINK_LIBS <libs>]   other Attn libraries, and archives of MLIR that
 #                        libMLIR.so does not have
 #   [DEPENDS <targets>]  tablegen targets
@@ -105,7 +106,7 @@ endfunction()
 # Brings libMLIR.so (and libLLVM.so) to whoever links it, or nothing to a target
 # whose property ATTN_STATIC_MLIR says that it has their archives: never both.
 function(add_attn_library name)
-  cmake_parse_arguments(ARG "SUPPORT_ONLY;TEST_ONLY" "" "LINK_LIBS;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "SUPPORT_ONLY;TEST_ONLY;TOOLS_ONLY" "" "LINK_LIBS;DEPENDS" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   attn_use_unity(${name} ${ARG_UNPARSED_ARGUMENTS})
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
@@ -137,7 +138,7 @@ function(add_attn_library name)
   endif()
   if(ARG_TEST_ONLY)
     set_property(GLOBAL APPEND PROPERTY ATTN_TEST_LIBS ${name})
-  else()
+  elseif(NOT ARG_TOOLS_ONLY)
     set_property(GLOBAL APPEND PROPERTY ATTN_LIBS ${name})
   endif()
 endfunction()

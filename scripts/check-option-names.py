@@ -51,8 +51,12 @@ SERVERS = re.compile(
     r"|torch_serving)\.py"
 )
 FOLDERS = ("lib", "include", "tools", "python/attn")
-#: Files whose names are those of another library's calls, or of any library's.
-FOREIGN = ("python/attn/compat/", "python/attn/conformance.py")
+#: Files whose names are those of other libraries' calls and flags.
+FOREIGN = (
+    "python/attn/compat/",
+    "python/attn/conformance.py",
+    "tools/Tool/FlagSynonyms.def",
+)
 
 
 def spellings(member: str, name: str) -> re.Pattern[str]:

@@ -1,7 +1,7 @@
 //===- RunOptions.cpp - The flags that run a kernel -----------------------===//
 
 #include "RunOptions.h"
-#include "attn/Target/Tool.h"
+#include "Tool/Tool.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir::attn;

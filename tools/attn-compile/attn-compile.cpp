@@ -10,6 +10,7 @@
 
 #include "ProblemOptions.h"
 #include "RunOptions.h"
+#include "Tool/Tool.h"
 #include "attn/Compile/Bundle.h"
 #include "attn/Compile/CandidateFolder.h"
 #include "attn/Compile/CheckPTX.h"
@@ -23,7 +24,6 @@
 #include "attn/Support/ProgressBar.h"
 #include "attn/Target/PTX/FatalErrors.h"
 #include "attn/Target/TargetTable.h"
-#include "attn/Target/Tool.h"
 #include "attn/Target/ToolMain.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Diagnostics.h"

@@ -10,11 +10,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Tool/Tool.h"
 #include "attn/Lint/SassLint.h"
 #include "attn/Support/Files.h"
 #include "attn/Target/BundleFile.h"
 #include "attn/Target/Disassembler.h"
-#include "attn/Target/Tool.h"
 #include "attn/Target/ToolMain.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

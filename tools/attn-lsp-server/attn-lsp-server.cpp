@@ -1,7 +1,7 @@
 //===- attn-lsp-server.cpp - Language server for attn IR ------------------===//
 
+#include "Tool/Tool.h"
 #include "attn/InitAll.h"
-#include "attn/Target/Tool.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
 

@@ -1,10 +1,10 @@
 //===- attn-opt.cpp - Runs passes on attn IR ------------------------------===//
 
+#include "Tool/Tool.h"
 #include "attn/Dialect/Attn/IR/TextCheck.h"
 #include "attn/InitAll.h"
 #include "attn/Support/Files.h"
 #include "attn/Target/PTX/FatalErrors.h"
-#include "attn/Target/Tool.h"
 #include "attn/Target/ToolMain.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/GPU/Transforms/Passes.h"

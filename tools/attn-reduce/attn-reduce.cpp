@@ -1,11 +1,11 @@
 //===- attn-reduce.cpp - Shrinks IR that shows a bug ----------------------===//
 
+#include "Tool/Tool.h"
 #include "attn/Dialect/Attn/IR/TextCheck.h"
 #include "attn/InitAll.h"
 #include "attn/Reduce/Reduce.h"
 #include "attn/Support/Files.h"
 #include "attn/Target/PTX/FatalErrors.h"
-#include "attn/Target/Tool.h"
 #include "attn/Target/ToolMain.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"

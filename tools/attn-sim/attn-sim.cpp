@@ -8,12 +8,12 @@
 // could not be run.
 //
 //===----------------------------------------------------------------------===//
+#include "Tool/Tool.h"
 #include "attn/Cost/CostReport.h"
 #include "attn/Harness/NewLaunch.h"
 #include "attn/Harness/Recorded.h"
 #include "attn/Support/Files.h"
 #include "attn/Support/ProgressBar.h"
-#include "attn/Target/Tool.h"
 #include "attn/Target/ToolMain.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
@@ -393,8 +393,6 @@ static Expected<HarnessOptions> makeOptions() {
   }
   applySettings(options.config);
   getCostOptions().apply(options.config);
-  if (Error error = checkFlags())
-    return std::move(error);
   return std::move(options);
 }
 
@@ -518,6 +516,8 @@ static Expected<bool> runTool() {
   Expected<HarnessOptions> options = makeOptions();
   if (!options)
     return options.takeError();
+  if (Error error = checkFlags())
+    return std::move(error);
   std::string path;
   ProgressBar bar(llvm::errs(), "attn-sim", llvm::errs().is_displayed());
   options->progress = bar.getFunction();

@@ -1,8 +1,8 @@
 //===- attn-targets.cpp - Prints the target table and the form table ------===//
 
+#include "Tool/Tool.h"
 #include "attn/Target/CycleTable.h"
 #include "attn/Target/FormTable.h"
-#include "attn/Target/Tool.h"
 #include "attn/Target/ToolMain.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

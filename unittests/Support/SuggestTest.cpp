@@ -17,7 +17,7 @@ TEST(Suggest, Nearest) {
       {"kvheads", "kv-heads"},
       {"KV_HEADS", "kv-heads"},
       {"sm80", "sm_80"},
-      {"90a", ""},
+      {"90a", "sm_90a"},
       // The beginning of one, one and more, the end of one.
       {"sm_90", "sm_90a"},
       {"sm_100", "sm_100a"},

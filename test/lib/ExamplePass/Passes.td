@@ -1,7 +1,7 @@
 //===- Passes.td - The pass of docs/HowTo/add-pass.md ------*- tablegen -*-===//
 
-#ifndef ATTN_TEST_LIB_EXAMPLEPASS_PASSES
-#define ATTN_TEST_LIB_EXAMPLEPASS_PASSES
+#ifndef ATTN_TEST_LIB_EXAMPLEPASS_PASSES_TD
+#define ATTN_TEST_LIB_EXAMPLEPASS_PASSES_TD
 
 include "mlir/Pass/PassBase.td"
 
@@ -19,4 +19,4 @@ def ExampleLimitSharedPass : Pass<"example-limit-shared", "::mlir::gpu::GPUModul
   let statistics = [Statistic<"numWithin", "num-within", "Number of kernels within the limit">];
 }
 
-#endif // ATTN_TEST_LIB_EXAMPLEPASS_PASSES
+#endif // ATTN_TEST_LIB_EXAMPLEPASS_PASSES_TD

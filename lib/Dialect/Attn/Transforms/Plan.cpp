@@ -1,10 +1,9 @@
 //===- Plan.cpp - The pass attn-plan --------------------------------------===//
 //
 // For each attention: take the plan of a table of measured plans if one has the
-// problem; else collect the candidates of all schedules and take the one that
-// the cost model expects to be fastest. Options fix parameters, and then no
-// table is asked; a plan that is already there is checked and kept. Where keys
-// may be split, the estimates say into how many runs as well.
+// problem; else the candidate of all schedules that the cost model expects to
+// be fastest. Options fix parameters, and then no table is asked; a plan that
+// is there is kept. Estimates also say into how many runs keys are cut.
 //
 //===----------------------------------------------------------------------===//
 
@@ -551,16 +550,14 @@ LogicalResult AttnPlanPass::readParameters() {
       allowsSpills = true;
       continue;
     }
-    if (name == "kernel") {
+    for (auto [other, given] : parameters)
+      if (other == name && given != value)
+        return getOperation().emitError("expected one value of '")
+               << name << "', got '" << given << "' and '" << value << "'";
+    if (name == "kernel")
       kernel = value;
-      continue;
-    }
-    for (const PlanParameter &other : parameters)
-      if (other.name == name && other.value != value)
-        return getOperation().emitError("expected one value of parameter '")
-               << name << "', got '" << other.value << "' and '" << value
-               << "'";
-    parameters.push_back({name, value});
+    else
+      parameters.push_back({name, value});
   }
   return success();
 }

@@ -1,7 +1,7 @@
 //===- HelpText.h - LLVM's help texts for terminals -------------*- C++ -*-===//
 
-#ifndef ATTN_LIB_TARGET_HELPTEXT_H
-#define ATTN_LIB_TARGET_HELPTEXT_H
+#ifndef ATTN_TOOLS_TOOL_HELPTEXT_H
+#define ATTN_TOOLS_TOOL_HELPTEXT_H
 
 #include "llvm/ADT/StringRef.h"
 #include <string>
@@ -18,4 +18,4 @@ std::string wrapHelp(llvm::StringRef text);
 
 } // namespace mlir::attn
 
-#endif // ATTN_LIB_TARGET_HELPTEXT_H
+#endif // ATTN_TOOLS_TOOL_HELPTEXT_H

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "attn/Target/Tool.h"
+#include "Tool/Tool.h"
 #include "HelpText.h"
 #include "attn/Support/Colors.h"
 #include "attn/Support/Suggest.h"
@@ -27,69 +27,10 @@ using namespace mlir::attn;
 using llvm::StringRef;
 namespace cl = llvm::cl;
 
-/// What other programs call what our flags say. A flag counts only in programs
-/// that have it.
+/// What others call our flags.
 static constexpr Synonym kFlagSynonyms[] = {
-    {"arch", "chip"},
-    {"architecture", "chip"},
-    {"cc", "chip"},
-    {"device", "chip"},
-    {"gpu", "chip"},
-    {"gpu-arch", "chip"},
-    {"gpu-architecture", "chip"},
-    {"gpu-name", "chip"},
-    {"mcpu", "chip"},
-    {"sm", "chip"},
-    {"target", "chip"},
-    {"batch", "q"},
-    {"batch-size", "q"},
-    {"d", "q"},
-    {"dim", "q"},
-    {"dtype", "q"},
-    {"head-dim", "q"},
-    {"head-size", "q"},
-    {"heads", "q"},
-    {"num-heads", "q"},
-    {"q-len", "q"},
-    {"queries", "q"},
-    {"query", "q"},
-    {"seq-len", "q"},
-    {"seqlen-q", "q"},
-    {"shape", "q"},
-    {"type", "q"},
-    {"k-len", "kv-len"},
-    {"keys", "kv-len"},
-    {"seqlen-k", "kv-len"},
-    {"heads-kv", "kv-heads"},
-    {"num-kv-heads", "kv-heads"},
-    {"kv-dtype", "kv-type"},
-    {"out-dtype", "out-type"},
-    {"v-dim", "dv"},
-    {"value-dim", "dv"},
-    {"is-causal", "causal"},
-    {"mask", "causal"},
-    {"logits-soft-cap", "softcap"},
-    {"sm-scale", "scale"},
-    {"softmax-scale", "scale"},
-    {"local", "window"},
-    {"sliding-window", "window"},
-    {"block-size", "page-size"},
-    {"sink", "sinks"},
-    {"num-splits", "kv-splits"},
-    {"cu-seqlens", "varlen"},
-    {"plan", "print-plan"},
-    {"param", "set"},
-    {"parameter", "set"},
-    {"rung", "emit"},
-    {"stage", "emit"},
-    {"debug", "debug-lines"},
-    {"out", "o"},
-    {"output", "o"},
-    {"test", "verify"},
-    {"input", "in"},
-    {"record", "launch"},
-    {"threads", "jobs"},
-    {"html", "timeline"},
+#define ATTN_FLAG_SYNONYM(THEIRS, OURS) {THEIRS, OURS},
+#include "FlagSynonyms.def"
 };
 
 /// The flags of --help and its like, which LLVM makes as it reads flags.

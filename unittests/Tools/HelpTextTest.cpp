@@ -1,6 +1,6 @@
 //===- HelpTextTest.cpp - Help texts in lines that fit --------------------===//
 
-#include "../../lib/Target/HelpText.h"
+#include "Tool/HelpText.h"
 #include "llvm/ADT/SmallVector.h"
 #include "gtest/gtest.h"
 

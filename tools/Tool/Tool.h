@@ -1,7 +1,7 @@
 //===- Tool.h - How each program begins and ends ----------------*- C++ -*-===//
 
-#ifndef ATTN_TARGET_TOOL_H
-#define ATTN_TARGET_TOOL_H
+#ifndef ATTN_TOOLS_TOOL_TOOL_H
+#define ATTN_TOOLS_TOOL_TOOL_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringMap.h"
@@ -78,4 +78,4 @@ private:
 
 } // namespace mlir::attn
 
-#endif // ATTN_TARGET_TOOL_H
+#endif // ATTN_TOOLS_TOOL_TOOL_H
