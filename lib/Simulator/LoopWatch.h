@@ -18,7 +18,7 @@ namespace mlir::attn::sim {
 /// Watches clusters that read each other's memory, if any do.
 class LoopWatch {
 public:
-  explicit LoopWatch(const Machine &machine);
+  explicit LoopWatch(const Machine &machine) : machine(machine) {}
 
   /// The clusters that are there from now on.
   void add(Cluster &cluster);
@@ -37,11 +37,6 @@ public:
   std::string takeLines() { return std::exchange(lines, ""); }
 
 private:
-  /// What is executed does nothing that another warp could see, or counts in
-  /// Cluster::writes if it does; meets other threads; or neither.
-  enum class Effect : uint8_t { None, Meeting, Other };
-  static Effect getEffect(const Inst &inst);
-
   /// Keeps the state of all warps.
   void open();
   /// What has been executed since then.
@@ -53,7 +48,6 @@ private:
   bool allRepeat() const;
 
   const Machine &machine;
-  std::vector<Effect> effects; ///< by instruction
   llvm::SmallVector<Cluster *, 1> clusters;
   std::vector<std::vector<uint64_t>> executed; ///< by cluster, when kept
   uint64_t others = 0, meetings = 0;           ///< when the state was kept

@@ -501,6 +501,7 @@ Error Decoder::run() {
   program.sharedGranule = std::min(program.sharedGranule, 16u);
   markLoadedRegisters(program);
   markTensorLoadRegisters(program);
+  markEffects(program);
   markProductRegisters(program);
   return Error::success();
 }

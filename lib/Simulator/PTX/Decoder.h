@@ -225,6 +225,9 @@ private:
 /// those.
 void markLoadedRegisters(ProgramImpl &program);
 
+/// Says what other warps can see of each instruction.
+void markEffects(ProgramImpl &program);
+
 /// Marks the instructions with registers that tcgen05.ld writes.
 void markTensorLoadRegisters(ProgramImpl &program);
 

@@ -79,6 +79,10 @@ enum class InstClass : uint8_t {
 };
 llvm::StringRef stringifyInstClass(InstClass c);
 
+/// What other warps can see of an instruction: nothing, or what changes memory
+/// and counts in Cluster::writes; that its threads are there; or anything.
+enum class Effect : uint8_t { None, Meeting, Other };
+
 /// Decoded instruction.
 struct Inst {
   ExecFn fn = nullptr;
@@ -107,6 +111,7 @@ struct Inst {
   /// wgmma itself.
   bool feedsProduct = false;
   InstClass cls = InstClass::Other;
+  Effect effect = Effect::Other;
 
   bool writes(unsigned operand) const {
     return operand < 64 && (written >> operand & 1) != 0;

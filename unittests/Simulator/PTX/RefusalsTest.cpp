@@ -116,6 +116,11 @@ TEST(Refusals, WhatIsFound) {
     EXPECT_FALSE(r.report.isClean()) << row.text;
     EXPECT_NE(r.text().find(row.message), std::string::npos)
         << row.text << "\n  says " << r.text();
+    // Each finding is about an instruction of the kernel.
+    for (const Finding &f : r.report.findings)
+      EXPECT_TRUE(f.kind == FindingKind::TensorMemoryMisuse ||
+                  (f.second && f.second->ptxLine && !f.second->text.empty()))
+          << row.text << "\n  says " << r.text();
   }
 }
 
