@@ -107,7 +107,7 @@ TEST_P(TmemProductTest, Product) {
                transposed ? "%{0} = attn.transpose %{0}lies : !{0}lies -> !{0}"
                           : "%{0} = attn.reinterpret %{0}lies : !{0}lies -> "
                             "!{0}",
-               nameTmem)
+               name)
         .str();
   };
   KernelRunner kernel(
