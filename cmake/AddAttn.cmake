@@ -204,11 +204,13 @@ function(attn_tablegen_target name)
   set_property(GLOBAL APPEND PROPERTY ATTN_INCGEN_TARGETS ${name})
 endfunction()
 
-# add_attn_unittest(<name> <sources>... [SUPPORT_ONLY] [LINK_LIBS <libs>])
-# googletest binary, run by lit.
+# add_attn_unittest(<name> <sources>... [SUPPORT_ONLY] [APART <sources>...]
+#   [LINK_LIBS <libs>])
+# googletest binary, run by lit. Sources behind APART are compiled alone.
 function(add_attn_unittest name)
-  cmake_parse_arguments(ARG "SUPPORT_ONLY" "" "LINK_LIBS" ${ARGN})
-  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  cmake_parse_arguments(ARG "SUPPORT_ONLY" "" "APART;LINK_LIBS" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS} ${ARG_APART})
+  attn_use_unity(${name} ${ARG_UNPARSED_ARGUMENTS})
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
   target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} GTest::gtest_main GTest::gmock)

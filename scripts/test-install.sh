@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the built project into an empty folder, and builds and runs
 # test/install and examples/embed against it, as users of the CMake package
-# would.
+# would. Optimizing the users would show nothing more.
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "$0")/common.sh"
@@ -18,7 +18,8 @@ for project in test/install examples/embed; do
   consumer=$ATTN_BUILD/install-test-${project##*/}
   cmake -G Ninja -S "$project" -B "$consumer" \
     -DCMAKE_C_COMPILER=clang-22 -DCMAKE_CXX_COMPILER=clang++-22 \
-    -DCMAKE_BUILD_TYPE=Release -DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld \
+    -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS_RELEASE=-O0 -DNDEBUG" \
+    -DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld \
     -DCMAKE_PREFIX_PATH="$prefix"
   ninja -C "$consumer" -j "$ATTN_JOBS"
   ctest --test-dir "$consumer" --output-on-failure --no-tests=error

@@ -14,12 +14,12 @@ using ::testing::HasSubstr;
 
 namespace {
 
-const TargetRow &getTarget(StringRef chip) {
+const TargetRow &targetOf(StringRef chip) {
   return llvm::cantFail(lookupTarget(chip));
 }
 
-Trace record(StringRef body, unsigned threads, unsigned clusters = 1,
-             unsigned cluster = 1) {
+Trace recordBody(StringRef body, unsigned threads, unsigned clusters = 1,
+                 unsigned cluster = 1) {
   LaunchConfig config;
   config.block = {threads, 1, 1};
   config.grid = {clusters * cluster, 1, 1};
@@ -38,7 +38,7 @@ Estimate estimateOn(const Trace &trace, StringRef chip, bool corners = false) {
   shape.clusterSize = trace.getClusterSize();
   shape.ctas = trace.ctas.size();
   shape.instructions = 100;
-  auto result = estimate(trace, getTarget(chip), shape, corners);
+  auto result = estimate(trace, targetOf(chip), shape, corners);
   EXPECT_TRUE(bool(result)) << llvm::toString(result.takeError());
   return result ? std::move(*result) : Estimate();
 }
@@ -73,7 +73,8 @@ std::string repeat(StringRef line, unsigned count) {
 }
 
 TEST(Estimate, SaysWhetherTheChipWasMeasured) {
-  Trace trace = record("ld.global.u32 %r1, [%d0];\nadd.u32 %r2, %r1, 1;\n", 32);
+  Trace trace =
+      recordBody("ld.global.u32 %r1, [%d0];\nadd.u32 %r2, %r1, 1;\n", 32);
   Estimate hopper = estimateOn(trace, "sm_90a");
   EXPECT_TRUE(hopper.error);
   EXPECT_FALSE(hopper.range);
@@ -90,7 +91,7 @@ TEST(Estimate, SaysWhetherTheChipWasMeasured) {
 }
 
 TEST(Estimate, CornersAreAllChoicesOfWhatMatters) {
-  Trace trace = record(repeat("max.f32 %r1, %r1, %r0;\n", 64), 256);
+  Trace trace = recordBody(repeat("max.f32 %r1, %r1, %r0;\n", 64), 256);
   Estimate result = estimateOn(trace, "sm_100a", /*corners=*/true);
   ASSERT_TRUE(result.corners);
   const Corners &corners = *result.corners;
@@ -113,7 +114,7 @@ TEST(Estimate, CornersAreAllChoicesOfWhatMatters) {
 
 TEST(Estimate, ComparisonSaysWhatDecides) {
   auto vary = [](StringRef body) {
-    return report(estimateOn(record(body, 256), "sm_100a", true));
+    return report(estimateOn(recordBody(body, 256), "sm_100a", true));
   };
   std::string few = vary(repeat("max.f32 %r1, %r0, %r0;\n", 300));
   std::string many = vary(repeat("max.f32 %r1, %r0, %r0;\n", 400));
@@ -147,7 +148,7 @@ TEST(Estimate, WhatDecidesIsBehindAllThatIsSlower) {
 }
 
 TEST(Estimate, ComparisonRefusesWhatIsNoPair) {
-  Trace trace = record("add.u32 %r2, %r0, 1;\n", 32);
+  Trace trace = recordBody("add.u32 %r2, %r0, 1;\n", 32);
   std::string one = report(estimateOn(trace, "sm_100a", true));
   EXPECT_EQ(compare(one, "{}"),
             "error: b: expected a report of --estimate --vary --json on one "
@@ -175,9 +176,9 @@ TEST(Estimate, ComparisonRefusesWhatIsNoPair) {
 }
 
 TEST(Estimate, RefusesInstructionsThatTheChipLacks) {
-  Trace trace = record("fma.rn.f32x2 %d4, %d0, %d0, %d0;\n", 32);
+  Trace trace = recordBody("fma.rn.f32x2 %d4, %d0, %d0, %d0;\n", 32);
   LaunchShape shape;
-  auto result = estimate(trace, getTarget("sm_90a"), shape);
+  auto result = estimate(trace, targetOf("sm_90a"), shape);
   ASSERT_FALSE(bool(result));
   EXPECT_THAT(llvm::toString(result.takeError()),
               HasSubstr("expected a chip with f32x2 (sm_100) for an estimate "
@@ -190,15 +191,16 @@ TEST(Estimate, CtasOfAClusterHaveSmsOfTheirOwn) {
   std::string body = "barrier.cluster.arrive.aligned;\n"
                      "barrier.cluster.wait.aligned;\n" +
                      repeat("fma.rn.f32 %r1, %r0, %r0, %r0;\n", 200);
-  Trace pair = record(body, 32, /*clusters=*/3, /*cluster=*/2);
+  Trace pair = recordBody(body, 32, /*clusters=*/3, /*cluster=*/2);
   EXPECT_EQ(pair.getClusterSize(), 2u);
-  auto timeline = replay(pair, getTarget("sm_90a"), /*resident=*/1);
+  auto timeline = replay(pair, targetOf("sm_90a"), /*resident=*/1);
   ASSERT_TRUE(bool(timeline)) << llvm::toString(timeline.takeError());
-  Trace one = record(repeat("fma.rn.f32 %r1, %r0, %r0, %r0;\n", 200), 32, 3);
-  auto alone = replay(one, getTarget("sm_90a"), 1);
+  Trace one =
+      recordBody(repeat("fma.rn.f32 %r1, %r0, %r0, %r0;\n", 200), 32, 3);
+  auto alone = replay(one, targetOf("sm_90a"), 1);
   ASSERT_TRUE(bool(alone));
   // Both at once, with what the barriers cost.
-  double numbers = getCycleTable(getTarget("sm_90a"))
+  double numbers = getCycleTable(targetOf("sm_90a"))
                        .getNominal()[CycleNumber::RemoteLatency];
   EXPECT_GT(timeline->cycles, alone->cycles + 3 * numbers);
   EXPECT_LT(timeline->cycles, alone->cycles + 3 * numbers + 200);
@@ -213,7 +215,7 @@ TEST(Registers, AreReadFromDirectives) {
                   ".visible .entry k(.param .u64 p)\n"
                   ".reqntid 512, 1, 1\n.minnctapersm 1\n{\n"
                   "setmaxnreg.inc.sync.aligned.u32 184;\nret;\n}\n";
-  const TargetRow &target = getTarget("sm_100a");
+  const TargetRow &target = targetOf("sm_100a");
   RegisterDirectives found = readRegisterDirectives(ptx, "k");
   EXPECT_EQ(found.threads, 512u);
   EXPECT_EQ(found.minCtas, 1u);

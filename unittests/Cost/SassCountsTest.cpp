@@ -95,7 +95,7 @@ TEST(SassCounts, AsksPtxasForRegisters) {
       "expected ptxas to report on kernel \"q\", got no line");
   EXPECT_THAT(
       llvm::toString(countRegisters("nonsense", "q", "sm_80").takeError()),
-      testing::StartsWith("ptxas: "));
+      ::testing::StartsWith("ptxas: "));
 }
 
 TEST(SassCounts, NamesWhereNvdisasmWasSought) {

@@ -13,13 +13,13 @@ using llvm::StringRef;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-static const TargetRow &getTarget(StringRef chip = "sm_90a") {
-  return llvm::cantFail(lookupTarget(chip));
+static const TargetRow &getHopper() {
+  return llvm::cantFail(lookupTarget("sm_90a"));
 }
 
 /// A trace of `warps` warps that execute the body of a kernel.
-static Trace record(StringRef body, unsigned threads, unsigned clusters = 1,
-                    unsigned cluster = 1) {
+static Trace recordRun(StringRef body, unsigned threads, unsigned clusters = 1,
+                       unsigned cluster = 1) {
   LaunchConfig config;
   config.block = {threads, 1, 1};
   config.grid = {clusters * cluster, 1, 1};
@@ -33,15 +33,15 @@ static Trace record(StringRef body, unsigned threads, unsigned clusters = 1,
 }
 
 static Timeline replayAll(const Trace &trace, unsigned resident = 8) {
-  llvm::Expected<Timeline> timeline = replay(trace, getTarget(), resident);
+  llvm::Expected<Timeline> timeline = replay(trace, getHopper(), resident);
   EXPECT_TRUE(bool(timeline)) << llvm::toString(timeline.takeError());
   return timeline ? std::move(*timeline) : Timeline();
 }
 
 TEST(Trace, RecordsInstructionsAndBarriers) {
-  Trace trace = record("setp.lt.u32 %p0, %r0, 32;\n@%p0 bra L;\n"
-                       "ld.global.u32 %r1, [%d0];\nL: bar.sync 1, 64;\n",
-                       64);
+  Trace trace = recordRun("setp.lt.u32 %p0, %r0, 32;\n@%p0 bra L;\n"
+                          "ld.global.u32 %r1, [%d0];\nL: bar.sync 1, 64;\n",
+                          64);
   ASSERT_EQ(trace.ctas.size(), 1u);
   ASSERT_EQ(trace.ctas[0].warps.size(), 2u);
   ASSERT_EQ(trace.tokens.size(), 1u);
@@ -70,7 +70,7 @@ TEST(Trace, RecordsInstructionsAndBarriers) {
 }
 
 TEST(Trace, FollowsCopiesThroughTheirMbarrier) {
-  Trace trace = record(
+  Trace trace = recordRun(
       "setp.ne.u32 %p0, %r0, 0;\nmov.u32 %r1, smem;\n@%p0 bra W;\n"
       "mbarrier.init.shared.b64 [%r1], "
       "1;\nfence.mbarrier_init.release.cluster;\n"
@@ -126,9 +126,9 @@ TEST(Timeline, UnitsLimitThroughput) {
   std::string body = "mov.f32 %r1, 0f3f800000;\n";
   for (unsigned i = 0; i < 64; ++i)
     body += "ex2.approx.f32 %r" + std::to_string(2 + i) + ", %r1;\n";
-  double one = replayAll(record(body, 32)).cycles;
-  double four = replayAll(record(body, 128)).cycles;
-  double eight = replayAll(record(body, 256)).cycles;
+  double one = replayAll(recordRun(body, 32)).cycles;
+  double four = replayAll(recordRun(body, 128)).cycles;
+  double eight = replayAll(recordRun(body, 256)).cycles;
   EXPECT_NEAR(one, 64 * 8, 40);
   EXPECT_NEAR(four, one, 10);
   EXPECT_NEAR(eight, 128 * 8, 40);
@@ -141,15 +141,16 @@ TEST(Timeline, RegistersOrderInstructions) {
     free += "fma.rn.f32 %r" + std::to_string(2 + i) + ", %r1, %r1, %r1;\n";
   }
   std::string start = "mov.f32 %r1, 0f3f800000;\n";
-  double slow = replayAll(record(start + chain, 32)).cycles;
-  double fast = replayAll(record(start + free, 32)).cycles;
+  double slow = replayAll(recordRun(start + chain, 32)).cycles;
+  double fast = replayAll(recordRun(start + free, 32)).cycles;
   EXPECT_GT(slow, 32 * 4);
   EXPECT_LT(fast, 32 * 2);
 }
 
 TEST(Timeline, ResidentCtasRunTogether) {
-  Trace trace = record("ld.global.u32 %r1, [%d0];\nadd.u32 %r2, %r1, 1;\n", 32,
-                       /*clusters=*/4);
+  Trace trace =
+      recordRun("ld.global.u32 %r1, [%d0];\nadd.u32 %r2, %r1, 1;\n", 32,
+                /*clusters=*/4);
   double together = replayAll(trace, 4).cycles;
   double inTurn = replayAll(trace, 1).cycles;
   EXPECT_GT(inTurn, 3 * together);
@@ -161,15 +162,15 @@ TEST(Timeline, RefusesWhatCannotEnd) {
   trace.ctas.resize(1);
   trace.ctas[0].warps.resize(1);
   trace.ctas[0].warps[0].events.push_back({TraceEvent::Wait, 0, 0, 0});
-  EXPECT_EQ(llvm::toString(replay(trace, getTarget(), 1).takeError()),
+  EXPECT_EQ(llvm::toString(replay(trace, getHopper(), 1).takeError()),
             "expected a trace whose waits all end, got 1 CTAs that do not");
   trace.dropped = 3;
-  EXPECT_EQ(llvm::toString(replay(trace, getTarget(), 1).takeError()),
+  EXPECT_EQ(llvm::toString(replay(trace, getHopper(), 1).takeError()),
             "expected a trace of at most 4194304 steps of a warp, got 3 more");
 }
 
 TEST(Timeline, WritesChromeTracesAndPages) {
-  Timeline timeline = replayAll(record(
+  Timeline timeline = replayAll(recordRun(
       "ld.global.u32 %r1, [%d0];\nbar.sync 0;\nadd.u32 %r2, %r1, 1;\n", 64));
   std::string text;
   llvm::raw_string_ostream(text) << timeline.toChromeTrace();
@@ -209,32 +210,32 @@ TEST(Estimate, ResidencyFollowsTheTightestBound) {
   std::string limit;
   shape.threads = 128;
   shape.registers = 168;
-  EXPECT_EQ(getResidentCtas(getTarget(), shape, limit), 3u);
+  EXPECT_EQ(getResidentCtas(getHopper(), shape, limit), 3u);
   EXPECT_EQ(limit, "registers");
   shape.registers = 32;
-  EXPECT_EQ(getResidentCtas(getTarget(), shape, limit), 16u);
+  EXPECT_EQ(getResidentCtas(getHopper(), shape, limit), 16u);
   shape.sharedBytes = 100 * 1024;
-  EXPECT_EQ(getResidentCtas(getTarget(), shape, limit), 2u);
+  EXPECT_EQ(getResidentCtas(getHopper(), shape, limit), 2u);
   EXPECT_EQ(limit, "shared memory");
   shape.sharedBytes = 0;
   shape.threads = 32;
-  EXPECT_EQ(getResidentCtas(getTarget(), shape, limit), 32u);
+  EXPECT_EQ(getResidentCtas(getHopper(), shape, limit), 32u);
   EXPECT_EQ(limit, "CTAs");
   shape.threads = 1024;
-  EXPECT_EQ(getResidentCtas(getTarget(), shape, limit), 2u);
+  EXPECT_EQ(getResidentCtas(getHopper(), shape, limit), 2u);
   EXPECT_EQ(limit, "warps");
   // Few CTAs leave SMs with one each.
   shape.ctas = 100;
-  EXPECT_EQ(getTracedCtas(getTarget(), shape), 1u);
+  EXPECT_EQ(getTracedCtas(getHopper(), shape), 1u);
   shape.ctas = 100000;
-  EXPECT_EQ(getTracedCtas(getTarget(), shape), 4u);
+  EXPECT_EQ(getTracedCtas(getHopper(), shape), 4u);
 }
 
 TEST(Estimate, GrowsWithTheGrid) {
   std::string body;
   for (unsigned i = 0; i < 50; ++i)
     body += "fma.rn.f32 %r" + std::to_string(2 + i) + ", %r0, %r0, %r0;\n";
-  Trace trace = record(body, 128, 8);
+  Trace trace = recordRun(body, 128, 8);
   LaunchShape shape;
   shape.threads = 128;
   shape.ctas = 132;
@@ -243,7 +244,7 @@ TEST(Estimate, GrowsWithTheGrid) {
   auto time = [&](uint64_t ctas) {
     shape.ctas = ctas;
     shape.instructions = ctas * each;
-    auto result = estimate(trace, getTarget(), shape);
+    auto result = estimate(trace, getHopper(), shape);
     EXPECT_TRUE(bool(result));
     return result ? result->cycles : 0;
   };

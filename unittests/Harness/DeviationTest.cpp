@@ -11,19 +11,19 @@ using namespace mlir::attn::sim;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-static constexpr double infinity = std::numeric_limits<double>::infinity();
+static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 TEST(Deviation, OfOutputs) {
   AttentionResult reference;
   reference.shape = {1, 1, 2, 2};
   reference.o = {3.0, 0.0, 0.0, 4.0};
-  reference.lse = {1.0, -infinity};
+  reference.lse = {1.0, -kInfinity};
   reference.defined = {1, 1};
   Tensor o(DType::F32, {1, 1, 2, 2}), lse(DType::F32, {1, 1, 2});
   o.set({0, 0, 0, 0}, 3.0);
   o.set({0, 0, 1, 1}, 3.5);
   lse.set({0, 0, 0}, 1.25);
-  lse.set({0, 0, 1}, -infinity);
+  lse.set({0, 0, 1}, -kInfinity);
   Deviation deviation = cantFail(compareOutput(o.view, reference));
   EXPECT_DOUBLE_EQ(deviation.error, 0.1);
   EXPECT_THAT(deviation.worst, ElementsAre(0, 0, 1, 1));
@@ -31,11 +31,11 @@ TEST(Deviation, OfOutputs) {
   EXPECT_EQ(deviation.ref, 4.0);
   EXPECT_EQ(cantFail(compareLSE(lse.view, reference)).error, 0.25);
   lse.set({0, 0, 1}, -1e30);
-  EXPECT_EQ(cantFail(compareLSE(lse.view, reference)).error, infinity);
+  EXPECT_EQ(cantFail(compareLSE(lse.view, reference)).error, kInfinity);
   lse.set({0, 0, 1}, NAN);
-  EXPECT_EQ(cantFail(compareLSE(lse.view, reference)).error, infinity);
+  EXPECT_EQ(cantFail(compareLSE(lse.view, reference)).error, kInfinity);
   o.set({0, 0, 0, 1}, NAN);
-  EXPECT_EQ(cantFail(compareOutput(o.view, reference)).error, infinity);
+  EXPECT_EQ(cantFail(compareOutput(o.view, reference)).error, kInfinity);
   // A row that is not defined may hold anything.
   reference.defined = {0, 0};
   EXPECT_EQ(cantFail(compareOutput(o.view, reference)).error, 0.0);
@@ -80,18 +80,18 @@ TEST(Deviation, BeyondTheType) {
   };
   // Infinity is right beyond the range and wrong inside; near its end both
   // are.
-  EXPECT_EQ(getError(DType::F16, 1e6, infinity), 0);
-  EXPECT_EQ(getError(DType::F16, -1e6, -infinity), 0);
-  EXPECT_EQ(getError(DType::F16, 1e6, -infinity), infinity);
-  EXPECT_EQ(getError(DType::F16, 1e6, 65504), infinity);
-  EXPECT_LT(getError(DType::F16, 65519, infinity), 1e-3);
+  EXPECT_EQ(getError(DType::F16, 1e6, kInfinity), 0);
+  EXPECT_EQ(getError(DType::F16, -1e6, -kInfinity), 0);
+  EXPECT_EQ(getError(DType::F16, 1e6, -kInfinity), kInfinity);
+  EXPECT_EQ(getError(DType::F16, 1e6, 65504), kInfinity);
+  EXPECT_LT(getError(DType::F16, 65519, kInfinity), 1e-3);
   EXPECT_LT(getError(DType::F16, 65530, 65504), 1e-3);
-  EXPECT_EQ(getError(DType::F16, 60000, infinity), infinity);
-  EXPECT_EQ(getError(DType::F16, 1e6, NAN), infinity);
-  EXPECT_EQ(getError(DType::F16, infinity, 65504), infinity);
-  EXPECT_EQ(getError(DType::BF16, 1e6, infinity), infinity);
-  EXPECT_EQ(getError(DType::BF16, 3.4e38, infinity), 0);
-  EXPECT_EQ(getError(DType::F32, 1e39, infinity), 0);
+  EXPECT_EQ(getError(DType::F16, 60000, kInfinity), kInfinity);
+  EXPECT_EQ(getError(DType::F16, 1e6, NAN), kInfinity);
+  EXPECT_EQ(getError(DType::F16, kInfinity, 65504), kInfinity);
+  EXPECT_EQ(getError(DType::BF16, 1e6, kInfinity), kInfinity);
+  EXPECT_EQ(getError(DType::BF16, 3.4e38, kInfinity), 0);
+  EXPECT_EQ(getError(DType::F32, 1e39, kInfinity), 0);
   // 8-bit conversions saturate.
   EXPECT_EQ(getError(DType::F8E4M3FN, 1e6, 448), 0);
   EXPECT_GT(getError(DType::F8E4M3FN, 1e6, 240), 0.1);

@@ -40,7 +40,7 @@ constexpr llvm::StringLiteral kRecord = R"json({
   ]
 })json";
 
-LaunchRecord parse(StringRef text = kRecord) {
+LaunchRecord parseSteps(StringRef text = kRecord) {
   llvm::Expected<LaunchRecord> record = parseLaunchRecord(text);
   if (!record) {
     ADD_FAILURE() << llvm::toString(record.takeError());
@@ -50,7 +50,7 @@ LaunchRecord parse(StringRef text = kRecord) {
 }
 
 /// The error of the record after its first `from` behind `after` became `to`.
-std::string failure(StringRef from, StringRef to, StringRef after = "{") {
+std::string stepsFailure(StringRef from, StringRef to, StringRef after = "{") {
   std::string text = kRecord.str();
   size_t at = text.find(from.str(), text.find(after.str()));
   if (at == std::string::npos)
@@ -61,7 +61,7 @@ std::string failure(StringRef from, StringRef to, StringRef after = "{") {
 }
 
 TEST(LaunchSteps, Reads) {
-  LaunchRecord record = parse();
+  LaunchRecord record = parseSteps();
   ASSERT_EQ(record.steps.size(), 2u);
   EXPECT_EQ(record.steps[0].sharedBytes, 128);
   EXPECT_FALSE(record.steps[0].cooperative || record.steps[0].programmatic);
@@ -77,13 +77,13 @@ TEST(LaunchSteps, Reads) {
 }
 
 TEST(LaunchSteps, RoundTrips) {
-  llvm::json::Value written = toJSON(parse());
+  llvm::json::Value written = toJSON(parseSteps());
   EXPECT_EQ(written, llvm::cantFail(llvm::json::parse(kRecord)));
-  EXPECT_EQ(toJSON(parse(llvm::formatv("{0}", written).str())), written);
+  EXPECT_EQ(toJSON(parseSteps(llvm::formatv("{0}", written).str())), written);
 }
 
 TEST(LaunchSteps, OneStepIsVersion1UnlessItIsNew) {
-  LaunchRecord record = parse();
+  LaunchRecord record = parseSteps();
   record.steps.erase(record.steps.begin());
   record.steps[0].cooperative = record.steps[0].programmatic = false;
   record.workspaces[0].name.clear();
@@ -94,7 +94,7 @@ TEST(LaunchSteps, OneStepIsVersion1UnlessItIsNew) {
     return *toJSON(record).getAsObject()->getInteger("version");
   };
   EXPECT_EQ(version(), 1);
-  EXPECT_EQ(toJSON(parse(llvm::formatv("{0}", toJSON(record)).str())),
+  EXPECT_EQ(toJSON(parseSteps(llvm::formatv("{0}", toJSON(record)).str())),
             toJSON(record));
   auto becomesNew = [&](auto change) {
     record = plain;
@@ -115,38 +115,40 @@ TEST(LaunchSteps, OneStepIsVersion1UnlessItIsNew) {
 }
 
 TEST(LaunchSteps, Rejects) {
-  EXPECT_EQ(failure("\"version\": 2", "\"version\": 3"),
+  EXPECT_EQ(stepsFailure("\"version\": 2", "\"version\": 3"),
             "launch record: version: expected 1 to 2, got 3");
-  EXPECT_EQ(failure("\"index\": 0", "\"index\": 2", "second"),
+  EXPECT_EQ(stepsFailure("\"index\": 0", "\"index\": 2", "second"),
             "launch record: steps[1].args[0].index: expected an integer from 0 "
             "to 1, got 2");
-  EXPECT_EQ(failure("\"tensor\": \"o\"", "\"tensor\": \"p\"", "second"),
+  EXPECT_EQ(stepsFailure("\"tensor\": \"o\"", "\"tensor\": \"p\"", "second"),
             "launch record: steps[1].args[1].tensor: unknown tensor \"p\"");
-  EXPECT_EQ(failure("o.dim0", "p.dim0", "second"),
+  EXPECT_EQ(stepsFailure("o.dim0", "p.dim0", "second"),
             "launch record: steps[1].grid[0]: unknown tensor \"p\" in "
             "\"p.dim0\"");
-  EXPECT_EQ(failure("q.dim0 * sms", "q.dim2 * sms", "expression"),
+  EXPECT_EQ(stepsFailure("q.dim0 * sms", "q.dim2 * sms", "expression"),
             "launch record: steps[0].args[2].value: expected a dimension below "
             "2 of \"q\", got 2");
-  EXPECT_EQ(failure("\"i32\"", "\"f32\"", "expression"),
+  EXPECT_EQ(stepsFailure("\"i32\"", "\"f32\"", "expression"),
             "launch record: steps[0].args[2].type: expected one of \"i32\", "
             "\"i64\", got \"f32\"");
-  EXPECT_EQ(failure("\"read\"", "\"fetch\"", "second"),
+  EXPECT_EQ(stepsFailure("\"read\"", "\"fetch\"", "second"),
             "launch record: steps[1].args[0].access: expected one of "
             "\"update\", \"read\", \"write\", got \"fetch\"");
-  EXPECT_EQ(failure("\"bytes\": \"sms", "\"name\": \"part\", \"bytes\": \"sms"),
-            "launch record: workspaces[1].name: expected distinct names, got "
-            "\"part\" twice");
-  EXPECT_EQ(failure("\"persistent\"", "\"restored\": true, \"persistent\""),
-            "launch record: workspaces[1].restored: expected false with "
-            "persistent, got true");
-  EXPECT_EQ(failure("\"kernel\": \"second\"", "\"stream\": 1"),
+  EXPECT_EQ(
+      stepsFailure("\"bytes\": \"sms", "\"name\": \"part\", \"bytes\": \"sms"),
+      "launch record: workspaces[1].name: expected distinct names, got "
+      "\"part\" twice");
+  EXPECT_EQ(
+      stepsFailure("\"persistent\"", "\"restored\": true, \"persistent\""),
+      "launch record: workspaces[1].restored: expected false with "
+      "persistent, got true");
+  EXPECT_EQ(stepsFailure("\"kernel\": \"second\"", "\"stream\": 1"),
             "launch record: steps[1].kernel: missing field\n"
             "launch record: steps[1].stream: unknown field");
 }
 
 TEST(LaunchSteps, RejectsReadsOfWhatNobodyWrote) {
-  EXPECT_EQ(failure("\"write\"", "\"read\"", "first"),
+  EXPECT_EQ(stepsFailure("\"write\"", "\"read\"", "first"),
             "launch record: step 1, kernel \"first\" reads workspace \"part\", "
             "which no step before it writes and which is not zeroed");
   // Zeros and what the last call left are something to read.
@@ -157,13 +159,13 @@ TEST(LaunchSteps, RejectsReadsOfWhatNobodyWrote) {
   for (StringRef filled : {"true", "false, \"persistent\": true"}) {
     std::string other = text;
     other.replace(at, 5, filled.str());
-    parse(other);
+    parseSteps(other);
   }
 }
 
 class BoundSteps : public testing::Test {
 protected:
-  LaunchRecord record = parse();
+  LaunchRecord record = parseSteps();
   std::vector<TensorArgument> tensors = {
       {"q", DType::F16, {300, 64}, {64, 1}, 0x1000},
       {"o", DType::F32, {300}, {1}, 0x2000}};
@@ -200,7 +202,7 @@ TEST_F(BoundSteps, ErrorsNameTheStep) {
   record.steps[1].cluster[0] = 7;
   EXPECT_EQ(fail(1), "steps[1].grid[0]: expected a multiple of the cluster's "
                      "7, got 300");
-  record = parse();
+  record = parseSteps();
   record.steps[0].args[2].expression =
       llvm::cantFail(SizeExpr::parse("1 / (sms - 1)"));
   EXPECT_EQ(fail(1), "steps[0].args[2].value: division by zero in \"1 / (sms - "

@@ -12,7 +12,7 @@ using testing::Each;
 using testing::Ge;
 using testing::Le;
 
-static const TargetRow &getTarget() {
+static const TargetRow &getHopper() {
   return llvm::cantFail(lookupTarget("sm_90a"));
 }
 
@@ -52,7 +52,7 @@ TEST(UnevenTime, LongTilesCost) {
   UnevenBatch batch = {64, 32768, 32768};
   auto estimate = [&](int64_t splits) {
     return estimateUneven(whole, cut(whole, splits), splits, batch,
-                          getTarget());
+                          getHopper());
   };
   // No tile ends before the longest sequence's.
   EXPECT_GE(estimate(1), 600);
@@ -66,9 +66,9 @@ TEST(UnevenTime, LongTilesCost) {
 TEST(UnevenTime, PartialResultsAreReadToo) {
   PlanEstimate whole = makeWhole(), plan = cut(whole, 4);
   UnevenBatch batch = {64, 32768, 32768};
-  double without = estimateUneven(whole, plan, 4, batch, getTarget());
+  double without = estimateUneven(whole, plan, 4, batch, getHopper());
   plan.dramRoofMicroseconds += 10;
-  EXPECT_NEAR(estimateUneven(whole, plan, 4, batch, getTarget()), without + 10,
+  EXPECT_NEAR(estimateUneven(whole, plan, 4, batch, getHopper()), without + 10,
               1e-6);
 }
 
@@ -77,8 +77,8 @@ TEST(UnevenTime, ACTAOfAnSMReadsLongSequencesFaster) {
   halves.ctasPerSM = 2;
   halves.loneTileMicroseconds = 1200;
   UnevenBatch batch = {64, 32768, 32768};
-  EXPECT_LT(estimateUneven(whole, whole, 1, batch, getTarget()),
-            estimateUneven(whole, halves, 1, batch, getTarget()));
+  EXPECT_LT(estimateUneven(whole, whole, 1, batch, getHopper()),
+            estimateUneven(whole, halves, 1, batch, getHopper()));
 }
 
 TEST(UnevenTime, RunsAreDealtByLengths) {

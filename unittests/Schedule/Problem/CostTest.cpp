@@ -130,7 +130,8 @@ TEST_F(CostTest, WholeTurnsAreEven) {
 TEST_F(CostTest, GroupsThatRepeatAreDealtTogether) {
   constexpr int64_t ctas = 132, groupHeads = 22;
   auto get = [&](int64_t heads) {
-    ProblemFacts facts = getFacts(heads, /*length=*/1024, "causal");
+    ProblemFacts facts = getFacts(/*heads=*/1, /*length=*/1024, "causal");
+    facts.heads = facts.kvHeads = heads;
     return *getImbalance(facts, /*blockM=*/128, /*blockN=*/128, groupHeads,
                          ctas);
   };

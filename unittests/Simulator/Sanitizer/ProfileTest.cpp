@@ -31,8 +31,8 @@ void expectNeeds(Assumption a, FindingKind kind, Go go) {
   EXPECT_TRUE(hw.report.isClean()) << hw.text();
 }
 
-LaunchConfig configOf(unsigned threads, Profile profile, uint16_t assumptions,
-                      unsigned ctas = 1) {
+LaunchConfig configFor(unsigned threads, Profile profile, uint16_t assumptions,
+                       unsigned ctas = 1) {
   LaunchConfig config;
   config.block = {threads, 1, 1};
   config.grid = config.cluster = {ctas, 1, 1};
@@ -74,7 +74,7 @@ TEST(Profile, A1ProductsRunInOrder) {
   auto go = [](const char *first, const char *second, Profile profile,
                uint16_t assumptions) {
     return runText(wrapKernel(twoProducts(first, second, Commit)),
-                   operands(128, 32), 4, configOf(128, profile, assumptions));
+                   operands(128, 32), 4, configFor(128, profile, assumptions));
   };
   // One product reads as A what another accumulator receives.
   expectNeeds(Assumption::MmaOrder, FindingKind::Race,
@@ -91,7 +91,7 @@ TEST(Profile, A2CommitsArriveInOrder) {
   auto go = [&](const std::string &commits, Profile profile,
                 uint16_t assumptions) {
     return runText(wrapKernel(twoProducts(IntoS, IntoS, commits.c_str())),
-                   operands(128, 32), 4, configOf(128, profile, assumptions));
+                   operands(128, 32), 4, configFor(128, profile, assumptions));
   };
   std::string covered = unwaited + "\n" + Commit;
   expectNeeds(Assumption::CommitOrder, FindingKind::ExitInFlight,
@@ -122,7 +122,7 @@ TEST(Profile, A3UsedLoadsHaveRead) {
         "C:\nbar.sync 0;\n@!%p1 bra E;\n"
         "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r10, 32;\nE:";
     return runText(wrapKernel(body), {}, 4,
-                   configOf(160, profile, assumptions));
+                   configFor(160, profile, assumptions));
   };
   expectNeeds(Assumption::LoadUse, FindingKind::Race,
               [&](Profile p, uint16_t a) { return go("", p, a); });
@@ -185,7 +185,7 @@ TEST(Profile, A4SignalsReachTheCluster) {
         "st.global.b32 [%d3], %r7;\nE:\nbarrier.cluster.arrive;\n"
         "barrier.cluster.wait;";
     return runText(wrapKernel(body), {}, 128,
-                   configOf(32, profile, assumptions, 2));
+                   configFor(32, profile, assumptions, 2));
   };
   const char *arrive = "mbarrier.arrive.shared::cluster.b64";
   const char *arriveCluster =
@@ -225,7 +225,7 @@ TEST(Profile, A4CopiesOfAPeer) {
         "add.s32 %r6, %r1, %r5;\nld.shared.b32 %r7, [%r6+64];\nE:\n"
         "barrier.cluster.arrive;\nbarrier.cluster.wait;";
     return runText(wrapKernel(body), {}, 4,
-                   configOf(32, profile, assumptions, 2));
+                   configFor(32, profile, assumptions, 2));
   };
   expectNeeds(Assumption::ClusterScope, FindingKind::Race,
               [&](Profile p, uint16_t a) {
@@ -263,7 +263,7 @@ TEST(Profile, A6OverwriteThroughTheAsyncProxy) {
         "[%r1+64], [%d0], 128, [%r1];\nW:\n" +
         WaitPhase0;
     return runText(wrapKernel(body), std::vector<uint8_t>(128), 4,
-                   configOf(32, profile, assumptions));
+                   configFor(32, profile, assumptions));
   };
   Outcome isa = go("", Profile::Isa, 0);
   ASSERT_EQ(isa.report.findings.size(), 1u) << isa.text();
@@ -281,7 +281,7 @@ TEST(Profile, A7LanesOfAWarp) {
                    std::string(sync) +
                    "\nxor.b32 %r4, %r1, 4;\nadd.s32 %r5, %r2, %r4;\n"
                    "ld.shared.b32 %r6, [%r5];"),
-        {}, 4, configOf(32, profile, assumptions));
+        {}, 4, configFor(32, profile, assumptions));
   };
   expectNeeds(Assumption::WarpLockstep, FindingKind::Race,
               [&](Profile p, uint16_t a) { return go("", p, a); });
@@ -295,7 +295,7 @@ TEST(Profile, A8EqualValues) {
                               "or.pred %p1, %p1, %p2;\n"
                               "@%p1 st.shared.b32 [%r2], " +
                               std::string(value) + ";"),
-                   {}, 4, configOf(64, profile, assumptions));
+                   {}, 4, configFor(64, profile, assumptions));
   };
   Outcome isa = go("7", Profile::Isa, 0);
   ASSERT_EQ(isa.report.findings.size(), 1u) << isa.text();
@@ -310,7 +310,7 @@ TEST(Profile, A8EqualValues) {
                               std::string(value) +
                               ";\nstmatrix.sync.aligned.m8n8.x1.shared.b16 "
                               "[%r3], {%r4};"),
-                   {}, 4, configOf(64, profile, assumptions));
+                   {}, 4, configFor(64, profile, assumptions));
   };
   EXPECT_EQ(rows("7", Profile::Isa, 0).report.findings[0].severity,
             Severity::HwOnly);
@@ -323,7 +323,7 @@ TEST(Profile, A8IsNoneForAsynchronousWrites) {
   // cp.async and a store of the same value: until the wait the copy may still
   // come, whatever it brings.
   auto go = [](const char *wait) {
-    LaunchConfig config = configOf(32, Profile::Hw, 0);
+    LaunchConfig config = configFor(32, Profile::Hw, 0);
     config.asyncWrites = AsyncTiming::Issue;
     std::vector<uint32_t> in(32, 7);
     return runText(
@@ -356,7 +356,7 @@ TEST(Profile, A9SignalsToAnInvalidatedBarrier) {
         "\n@%p1 bra I;\nbra E;\nI:\n@%p0 mbarrier.inval.shared.b64 [%r1];\n"
         "E:\nbarrier.cluster.arrive;\nbarrier.cluster.wait;";
     return runText(wrapKernel(body), {}, 4,
-                   configOf(32, profile, assumptions, 2));
+                   configFor(32, profile, assumptions, 2));
   };
   Outcome isa = go("", Profile::Isa, 0);
   EXPECT_FALSE(isa.report.isClean()) << isa.text();
@@ -382,7 +382,7 @@ TEST(Profile, A10CopiesWithoutAProxyFence) {
         "cp.async.bulk.global.shared::cta.bulk_group [%d1], [%r1], 128;\n"
         "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\nW:";
     return runText(wrapKernel(body), std::vector<uint8_t>(128), 128,
-                   configOf(32, profile, assumptions));
+                   configFor(32, profile, assumptions));
   };
   const char *copy = "cp.async.ca.shared.global [%r3], [%d3], 4;\n"
                      "cp.async.commit_group;\ncp.async.wait_group 0;";
@@ -420,7 +420,7 @@ TEST(Profile, A11ResultsMovedBeforeTheWait) {
         "\nmul.wide.u32 %d2, %r0, 16;\nadd.s64 %d3, %d1, %d2;\n"
         "st.global.v4.b32 [%d3], " +
         list("%r", 110, 4) + ";\n";
-    LaunchConfig config = configOf(128, profile, assumptions);
+    LaunchConfig config = configFor(128, profile, assumptions);
     config.asyncReads = config.asyncWrites = AsyncTiming::Completion;
     return runText(wrapKernel(body, "sm_90a"), operands(64, 16), 128 * 16,
                    config);
@@ -467,7 +467,7 @@ TEST(Profile, A12WaitsOfSingleWarps) {
         "st.global.v4.b32 [%d3], " +
         list("%r", 100, 4) + ";\n";
     return runText(wrapKernel(body, "sm_90a"), operands(64, 16), 128 * 16,
-                   configOf(128, profile, assumptions));
+                   configFor(128, profile, assumptions));
   };
   uint16_t a12 = bitOf(Assumption::OwnWait);
   std::string wait = "@!%p5 bra W;\nwgmma.wait_group.sync.aligned 0;\nW:";

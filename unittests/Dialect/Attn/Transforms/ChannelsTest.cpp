@@ -9,8 +9,6 @@ using namespace mlir::attn::testing;
 
 namespace {
 
-constexpr int64_t kM = 128, kN = 64, kBlock = 64;
-
 /// A kernel for C = A B with blocks of 64 of the contraction: persistent, with
 /// rings of A and B, and results that leave through shared memory and TMA.
 struct ProductKernel {

@@ -9,6 +9,10 @@
 
 namespace mlir::attn::testing {
 
+/// The product C (kM x kN) = A B that tests of partitions compute, over blocks
+/// of kBlock of the contraction.
+constexpr int64_t kM = 128, kN = 64, kBlock = 64;
+
 /// A row-major tensor in global memory.
 struct HostTensor {
   DType dtype;

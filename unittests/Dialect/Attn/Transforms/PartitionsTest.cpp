@@ -12,8 +12,6 @@ using namespace mlir::attn::testing;
 
 namespace {
 
-constexpr int64_t kM = 128, kN = 64, kBlock = 64;
-
 std::string replaceAll(std::string text, llvm::StringRef key,
                        const std::string &value) {
   for (size_t at; (at = text.find(key.str())) != std::string::npos;)

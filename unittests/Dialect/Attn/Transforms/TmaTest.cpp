@@ -14,7 +14,7 @@ struct Copy {
   unsigned swizzle;
 };
 
-std::string name(const ::testing::TestParamInfo<Copy> &info) {
+std::string nameCopy(const ::testing::TestParamInfo<Copy> &info) {
   return llvm::formatv("{0}_{1}x{2}_swizzle{3}",
                        stringifyDType(info.param.dtype), info.param.rows,
                        info.param.columns, info.param.swizzle);
@@ -173,6 +173,6 @@ INSTANTIATE_TEST_SUITE_P(Swizzles, TmaTest,
                                            Copy{DType::F16, 128, 256, 128},
                                            Copy{DType::F32, 64, 32, 128},
                                            Copy{DType::F8E4M3FN, 64, 128, 128}),
-                         name);
+                         nameCopy);
 
 } // namespace

@@ -23,7 +23,7 @@ fill(std::string text,
 
 std::string number(int64_t value) { return std::to_string(value); }
 
-struct Product {
+struct TmemProduct {
   int64_t m, n, k;
   TmemShape shape = TmemShape::S32x32b;
   DType type = DType::F16;
@@ -31,15 +31,15 @@ struct Product {
   std::string chip = "sm_100a";
 };
 
-std::string name(const ::testing::TestParamInfo<Product> &info) {
-  const Product &p = info.param;
+std::string nameTmem(const ::testing::TestParamInfo<TmemProduct> &info) {
+  const TmemProduct &p = info.param;
   return llvm::formatv("{0}_m{1}n{2}k{3}_{4}_{5}{6}_{7}",
                        stringifyDType(p.type), p.m, p.n, p.k,
                        stringifyTmemShape(p.shape), p.mnMajorA ? "mn" : "k",
                        p.mnMajorB ? "mn" : "k", p.chip);
 }
 
-class TmemProductTest : public ::testing::TestWithParam<Product> {};
+class TmemProductTest : public ::testing::TestWithParam<TmemProduct> {};
 
 /// C = A B + A B: the second product adds to the first one's accumulator.
 constexpr llvm::StringLiteral kProduct = R"(
@@ -96,7 +96,7 @@ gpu.module @kernels [#attn.target<chip = "CHIP">] {
 })";
 
 TEST_P(TmemProductTest, Product) {
-  const Product &p = GetParam();
+  const TmemProduct &p = GetParam();
   int64_t bytes = getByteWidth(p.type);
   int64_t rowsA = p.mnMajorA ? p.k : p.m, colsA = p.mnMajorA ? p.m : p.k;
   int64_t rowsB = p.mnMajorB ? p.k : p.n, colsB = p.mnMajorB ? p.n : p.k;
@@ -151,8 +151,8 @@ TEST_P(TmemProductTest, Product) {
     }
 }
 
-std::vector<Product> getProducts() {
-  std::vector<Product> products;
+std::vector<TmemProduct> getTmemProducts() {
+  std::vector<TmemProduct> products;
   for (int64_t n : {16, 48, 64, 80, 96, 128, 176, 192})
     products.push_back({128, n, 64});
   for (int64_t n : {8, 24, 64, 80, 104, 256})
@@ -179,7 +179,7 @@ std::vector<Product> getProducts() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, TmemProductTest,
-                         ::testing::ValuesIn(getProducts()), name);
+                         ::testing::ValuesIn(getTmemProducts()), nameTmem);
 
 /// O = sum over blocks of P_j V_j, where P_j is S_j = Q K_j^T rounded to the
 /// operands' type. One thread loads and multiplies; the warps of `round` read S

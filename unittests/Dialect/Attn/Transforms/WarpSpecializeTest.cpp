@@ -9,7 +9,7 @@ using namespace mlir::attn::testing;
 
 namespace {
 
-constexpr int64_t kM = 128, kN = 64, kBlock = 64, kDepth = 2;
+constexpr int64_t kDepth = 2;
 
 /// C (128 x 64) = A B over blocks of 64 of the contraction: a producer fills a
 /// ring of two slots of A and B, two warpgroups consume it. They wait for each

@@ -10,7 +10,7 @@ using namespace mlir::attn::testing;
 
 namespace {
 
-struct Product {
+struct WgmmaProduct {
   DType a, b;
   int64_t n, k;
   unsigned warpgroups = 1;
@@ -20,20 +20,20 @@ struct Product {
   bool mnMajor = false;
 };
 
-std::string name(const ::testing::TestParamInfo<Product> &info) {
-  const Product &p = info.param;
+std::string nameWgmma(const ::testing::TestParamInfo<WgmmaProduct> &info) {
+  const WgmmaProduct &p = info.param;
   return llvm::formatv("{0}_{1}_m{2}n{3}k{4}_{5}_{6}", stringifyDType(p.a),
                        stringifyDType(p.b), 64 * p.warpgroups, p.n, p.k,
                        p.registers ? "RS" : "SS",
                        p.mnMajor ? "mn_major" : "k_major");
 }
 
-class WgmmaTest : public ::testing::TestWithParam<Product> {};
+class WgmmaTest : public ::testing::TestWithParam<WgmmaProduct> {};
 
 /// C = A B + A B, with and without an accumulator, the second product started
 /// on the first one's registers in flight.
 TEST_P(WgmmaTest, Product) {
-  const Product &p = GetParam();
+  const WgmmaProduct &p = GetParam();
   int64_t m = 64 * p.warpgroups, bytes = getByteWidth(p.a);
   int64_t rowsB = p.mnMajor ? p.k : p.n, colsB = p.mnMajor ? p.n : p.k;
   unsigned spanA = SharedLayout::chooseSpan(p.k, 8 * bytes);
@@ -142,8 +142,8 @@ TEST_P(WgmmaTest, Product) {
     }
 }
 
-std::vector<Product> getProducts() {
-  std::vector<Product> products;
+std::vector<WgmmaProduct> getWgmmaProducts() {
+  std::vector<WgmmaProduct> products;
   constexpr DType f16 = DType::F16, bf16 = DType::BF16, e4m3 = DType::F8E4M3FN,
                   e5m2 = DType::F8E5M2;
   for (int64_t n : {8, 16, 24, 64, 80, 96, 128, 176, 256})
@@ -165,7 +165,7 @@ std::vector<Product> getProducts() {
   return products;
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, WgmmaTest, ::testing::ValuesIn(getProducts()),
-                         name);
+INSTANTIATE_TEST_SUITE_P(Shapes, WgmmaTest,
+                         ::testing::ValuesIn(getWgmmaProducts()), nameWgmma);
 
 } // namespace
