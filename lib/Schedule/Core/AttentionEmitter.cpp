@@ -409,11 +409,14 @@ Value AttentionEmitter::emitInitRows() {
 }
 
 FinalRows AttentionEmitter::emitLogits(FinalRows state) {
-  if (facts.sinks)
-    state = emitLogit(state, emitSinkRows()).first;
+  Value sinks, logits;
+  if (facts.sinks) {
+    sinks = emitSinkRows();
+    state = emitLogit(state, sinks).first;
+  }
   if (!facts.initLse)
     return state;
-  Value logits = emitInitRows();
+  logits = emitInitRows();
   auto [rows, share] = emitLogit(state, logits);
   // Of no state the share is below 0, which emitInitTerm asks for.
   RankedTensorType type = f32Tile({blockM});
@@ -423,6 +426,17 @@ FinalRows AttentionEmitter::emitLogits(FinalRows state) {
   initShare = arith::SelectOp::create(b, isNone, splat(type, -1), share);
   if (state.factor)
     rows.factor = arith::MulFOp::create(b, rows.factor, state.factor);
+  if (!sinks)
+    return rows;
+  // Of two that take all nobody knows which takes more.
+  Value infinity = splat(type, std::numeric_limits<double>::infinity());
+  Value takeAll = arith::CmpFOp::create(
+      b, arith::CmpFPredicate::OEQ,
+      arith::MinimumFOp::create(b, sinks, logits), infinity);
+  Value nan = splat(type, std::numeric_limits<double>::quiet_NaN());
+  rows.l = arith::SelectOp::create(b, takeAll, nan, rows.l);
+  if (rows.divisor)
+    rows.divisor = arith::SelectOp::create(b, takeAll, nan, rows.divisor);
   return rows;
 }
 
@@ -480,21 +494,21 @@ std::pair<FinalRows, Value> AttentionEmitter::emitLogit(FinalRows state,
                                                         Value sink) {
   RankedTensorType rows = f32Tile({blockM});
   Value m = arith::MaximumFOp::create(b, state.m, sink);
+  // A sink of +inf takes all: exp(inf - inf) is 1, which maxima that are no
+  // larger than finite numbers make it.
+  auto bound = [&](Value x) -> Value {
+    return arith::MinimumFOp::create(
+        b, x, splat(rows, std::numeric_limits<float>::max()));
+  };
   // A row without keys and with a sink of -inf has nothing to subtract.
   Value infinity = splat(rows, -std::numeric_limits<double>::infinity());
   Value empty =
       arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, m, infinity);
-  Value shift = arith::SelectOp::create(b, empty, splat(rows, 0), m);
+  Value shift = arith::SelectOp::create(b, empty, splat(rows, 0), bound(m));
   auto power = [&](Value x) -> Value {
-    return Exp2Op::create(b, rows, arith::SubFOp::create(b, x, shift));
+    return Exp2Op::create(b, rows, arith::SubFOp::create(b, bound(x), shift));
   };
-  Value factor = power(state.m);
-  // A sink of +inf takes all: it is 1, and inf - inf is not 0.
-  Value takesAll = arith::CmpFOp::create(
-      b, arith::CmpFPredicate::OEQ, sink,
-      splat(rows, std::numeric_limits<double>::infinity()));
-  Value share =
-      arith::SelectOp::create(b, takesAll, splat(rows, 1), power(sink));
+  Value factor = power(state.m), share = power(sink);
   auto add = [&](Value sums) -> Value {
     return arith::AddFOp::create(b, arith::MulFOp::create(b, sums, factor),
                                  share);
