@@ -376,8 +376,7 @@ Error Runner::compare(HarnessReport &report) {
     return Error::success();
   const HarnessTensor *o = report.findTensor("o");
   const HarnessTensor *q = report.findTensor("q");
-  const AttentionProblem *problem =
-      record.problem ? &*record.problem : nullptr;
+  const AttentionProblem *problem = record.problem ? &*record.problem : nullptr;
   report.outputTolerance =
       options.outputTolerance >= 0
           ? options.outputTolerance

@@ -263,9 +263,9 @@ static TargetRow makeB300(const TargetRow &b200,
   return row;
 }
 
-/// Chips for which kernels of sm_89 are compiled: what else they have [PTX], such
-/// as stmatrix, TMA and clusters, nothing here uses, and no board of them has run
-/// a kernel of this compiler.
+/// Chips for which kernels of sm_89 are compiled: what else they have [PTX],
+/// such as stmatrix, TMA and clusters, nothing here uses, and no board of them
+/// has run a kernel of this compiler.
 static TargetRow makeRTX5090(const TargetRow &l40s) {
   TargetRow row = l40s;
   row.chip = "sm_120";

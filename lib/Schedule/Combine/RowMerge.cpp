@@ -433,8 +433,8 @@ Value RowMerger::emitWarpMaximum(Value lseOffset) {
 }
 
 Value RowMerger::emitFinite(ImplicitLocOpBuilder &lb, Value lse) {
-  return arith::MinimumFOp::create(
-      lb, lse, f32(lb, std::numeric_limits<float>::max()));
+  return arith::MinimumFOp::create(lb, lse,
+                                   f32(lb, std::numeric_limits<float>::max()));
 }
 
 Value RowMerger::emitShift(Value m) {
@@ -527,9 +527,8 @@ SmallVector<Value> RowMerger::emitLaneSums(Value lseOffset, Value oOffset,
   // one number for both.
   SmallVector<Value> weights;
   for (Value lse : lses)
-    weights.push_back(
-        arith::SelectOp::create(b, emitIsThere(b, lse),
-                                emitWeight(b, lse, shift), f32(b, -0.0)));
+    weights.push_back(arith::SelectOp::create(
+        b, emitIsThere(b, lse), emitWeight(b, lse, shift), f32(b, -0.0)));
   SmallVector<Value> sums(columns + 1, f32(b, 0));
   for (int32_t split = 0; split < facts.splits; ++split) {
     auto ofLane = [&](ArrayRef<Value> each) -> Value {

@@ -123,7 +123,8 @@ Value GridTiles::emitBatch(TileCoordinates &at) {
 Value GridTiles::emitNumber(Value batch) {
   auto join = [&](Value outer, gpu::Dimension dim) -> Value {
     return arith::AddIOp::create(
-        b, arith::MulIOp::create(b, outer, context.getGridDim(dim)), context.getBlockId(dim));
+        b, arith::MulIOp::create(b, outer, context.getGridDim(dim)),
+        context.getBlockId(dim));
   };
   return join(join(batch, gpu::Dimension::y), gpu::Dimension::x);
 }

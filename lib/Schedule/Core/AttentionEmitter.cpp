@@ -431,8 +431,8 @@ FinalRows AttentionEmitter::emitLogits(FinalRows state) {
   // Of two that take all nobody knows which takes more.
   Value infinity = splat(type, std::numeric_limits<double>::infinity());
   Value takeAll = arith::CmpFOp::create(
-      b, arith::CmpFPredicate::OEQ,
-      arith::MinimumFOp::create(b, sinks, logits), infinity);
+      b, arith::CmpFPredicate::OEQ, arith::MinimumFOp::create(b, sinks, logits),
+      infinity);
   Value nan = splat(type, std::numeric_limits<double>::quiet_NaN());
   rows.l = arith::SelectOp::create(b, takeAll, nan, rows.l);
   if (rows.divisor)

@@ -147,9 +147,12 @@ static StringRef getCodeChip(StringRef chip) {
   const TargetRow &target = llvm::cantFail(lookupTarget(chip));
   if (target.instructionCapability == target.computeCapability)
     return target.chip;
-  return llvm::find_if(getTargets(), [&](const TargetRow &row) {
-           return row.computeCapability == target.instructionCapability;
-         })->chip;
+  return llvm::find_if(getTargets(),
+                       [&](const TargetRow &row) {
+                         return row.computeCapability ==
+                                target.instructionCapability;
+                       })
+      ->chip;
 }
 
 namespace {
@@ -231,7 +234,8 @@ protected:
     if (failed(ptx) || sawError)
       return failure();
     // The code is that of one chip, for another one.
-    StringRef text = *ptx, directive = ".target ", code = getCodeChip(options.chip);
+    StringRef text = *ptx, directive = ".target ",
+              code = getCodeChip(options.chip);
     if (code == options.chip)
       return SmallVector<char, 0>(text.begin(), text.end());
     auto [before, after] = text.split((directive + code).str());

@@ -139,7 +139,6 @@ public:
   /// decides.
   Value getSize(StringRef name, unsigned dim);
 
-
   // The grid. A launch takes fewer CTAs along y and z than along x: a grid that
   // is known to have more there is folded, all of its CTAs lie along x.
 

@@ -25,8 +25,8 @@ static LogicalResult verifyArch(gpu::GPUModuleOp module, TargetAttr target) {
         << "the target of the kernels here is " << target;
     if (row.instructionCapability != row.computeCapability)
       diagnostic.attachNote(module.getLoc())
-          << "kernels for " << target.getChip() << " have the instructions of sm_"
-          << available;
+          << "kernels for " << target.getChip()
+          << " have the instructions of sm_" << available;
   });
   return success(valid);
 }
