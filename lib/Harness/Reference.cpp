@@ -446,6 +446,12 @@ std::vector<double> Computation::loadQueries(const Sequence &sequence,
   return joinColumns(q, loadRows(*inputs.qRope), sequence.queries);
 }
 
+/// The weight of a sink or a state: one of +inf takes all, which keys with such
+/// scores do not.
+static double weigh(double logit, double max) {
+  return logit == infinity ? 1 : std::exp(logit - max);
+}
+
 void Computation::computeHead(int64_t sequenceIndex, int64_t head,
                               bool isCaller) {
   const Sequence &sequence = sequences[sequenceIndex];
@@ -520,14 +526,10 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head,
     // No key and no sink: O = 0 and LSE = -inf, as initialised.
     if (max == -infinity)
       continue;
-    // A sink or a state of +inf takes all; keys with such scores do not.
-    auto weigh = [&](double logit) {
-      return logit == infinity ? 1 : std::exp(logit - max);
-    };
-    double sum = problem.sinks ? weigh(sink) : 0.0;
+    double sum = problem.sinks ? weigh(sink, max) : 0.0;
     // The state counts as a key.
     if (init != -infinity) {
-      double p = weigh(init);
+      double p = weigh(init, max);
       sum += p;
       for (int64_t column = 0; column < dv; ++column)
         o[column] = p * inputs.initO->get({sequence.batch, head,

@@ -141,13 +141,27 @@ static void freezeMovingPointers(llvm::Function &function) {
   }
 }
 
+/// The chip for which LLVM makes code: the one whose instructions kernels for
+/// `chip` use.
+static StringRef getCodeChip(StringRef chip) {
+  const TargetRow &target = llvm::cantFail(lookupTarget(chip));
+  if (target.instructionCapability == target.computeCapability)
+    return target.chip;
+  return llvm::find_if(getTargets(),
+                       [&](const TargetRow &row) {
+                         return row.computeCapability ==
+                                target.instructionCapability;
+                       })
+      ->chip;
+}
+
 namespace {
 
 class PTXSerializer : public LLVM::ModuleToObject {
 public:
   PTXSerializer(Operation &module, const PTXOptions &options,
                 StringRef features)
-      : ModuleToObject(module, getTriple(), options.chip, features,
+      : ModuleToObject(module, getTriple(), getCodeChip(options.chip), features,
                        options.codegenLevel),
         options(options) {}
 
@@ -219,7 +233,14 @@ protected:
         });
     if (failed(ptx) || sawError)
       return failure();
-    return SmallVector<char, 0>(ptx->begin(), ptx->end());
+    // The code is that of one chip, for another one.
+    StringRef text = *ptx, directive = ".target ",
+              code = getCodeChip(options.chip);
+    if (code == options.chip)
+      return SmallVector<char, 0>(text.begin(), text.end());
+    auto [before, after] = text.split((directive + code).str());
+    std::string changed = (before + directive + options.chip + after).str();
+    return SmallVector<char, 0>(changed.begin(), changed.end());
   }
 
 private:
