@@ -127,3 +127,93 @@ TEST_F(ShadowTest, RowsFindWhatShadowsOfTheirOwnFind) {
       row.reset(first, count);
   }
 }
+
+namespace {
+
+Stamp stampOf(unsigned actor, uint8_t flags = 0) {
+  Stamp stamp;
+  stamp.actor = actor;
+  stamp.epoch = 1;
+  stamp.flags = flags;
+  return stamp;
+}
+
+/// Knows what some actors have done.
+Clock clockOf(std::initializer_list<unsigned> actors) {
+  Clock clock;
+  clock.cluster = 0;
+  for (unsigned actor : actors)
+    clock.raise(actor, 1);
+  return clock;
+}
+
+/// The actors whose accesses are not ordered before this one.
+std::set<unsigned> access(Shadow &shadow, const Stamp &stamp, bool isWrite,
+                          const Clock &clock, uint64_t offset = 0,
+                          uint64_t bytes = 4) {
+  std::set<unsigned> found;
+  ShadowAccess each(stamp, isWrite, clock);
+  shadow.access(offset, bytes, each,
+                [&](const Stamp &s, bool, uint64_t) { found.insert(s.actor); });
+  return found;
+}
+
+} // namespace
+
+TEST(ShadowReaders, NoneIsForgotten) {
+  // Whoever is the one that a write does not know of, of up to six.
+  for (unsigned count = 1; count <= 6; ++count)
+    for (unsigned unknown = 0; unknown < count; ++unknown) {
+      Shadow shadow;
+      shadow.init(64, 4);
+      Clock nothing = clockOf({}), clock = clockOf({});
+      for (unsigned actor = 0; actor < count; ++actor) {
+        EXPECT_TRUE(access(shadow, stampOf(actor), false, nothing).empty());
+        if (actor != unknown)
+          clock.raise(actor, 1);
+      }
+      EXPECT_EQ(access(shadow, stampOf(9), true, clock),
+                (std::set<unsigned>{unknown}));
+    }
+}
+
+TEST(ShadowReaders, CoverOnlyWhatTheirEndShows) {
+  // Actor 1 reads after actor 0: who comes after 1 comes after 0, unless 1 is
+  // asynchronous, whose end says nothing of what its issuer knew, or 0 asks
+  // that nothing is ever written.
+  for (uint8_t first : {0, int(Stamp::ReadOnly)})
+    for (uint8_t second : {0, int(Stamp::Async)}) {
+      Shadow shadow;
+      shadow.init(64, 4);
+      access(shadow, stampOf(0, first), false, clockOf({}));
+      access(shadow, stampOf(1, second), false, clockOf({0}));
+      bool isCovered = !first && !second;
+      EXPECT_EQ(access(shadow, stampOf(2), true, clockOf({1})).empty(),
+                isCovered);
+    }
+}
+
+TEST(ShadowReaders, StayInTheirCells) {
+  // What cells in one state become is not for one that nobody has touched.
+  Shadow shadow;
+  shadow.init(64, 4);
+  access(shadow, stampOf(0), false, clockOf({}));
+  access(shadow, stampOf(1), false, clockOf({}), 0, 12);
+  EXPECT_TRUE(access(shadow, stampOf(2), true, clockOf({1}), 4, 8).empty());
+  EXPECT_EQ(access(shadow, stampOf(3), true, clockOf({1}), 0, 4),
+            (std::set<unsigned>{0}));
+}
+
+TEST(ShadowReaders, EachAreaOfAnAccessIsReported) {
+  Shadow shadow;
+  shadow.init(64, 4);
+  for (unsigned offset : {0, 32})
+    access(shadow, stampOf(0), true, clockOf({}), offset);
+  Clock nothing = clockOf({});
+  ShadowAccess each(stampOf(1), true, nothing);
+  std::set<uint64_t> found;
+  for (unsigned offset : {0, 32})
+    shadow.access(offset, 4, each,
+                  [&](const Stamp &, bool, uint64_t at) { found.insert(at); });
+  EXPECT_EQ(found, (std::set<uint64_t>{0, 32}));
+}

@@ -116,10 +116,11 @@ TEST(Refusals, WhatIsFound) {
     EXPECT_FALSE(r.report.isClean()) << row.text;
     EXPECT_NE(r.text().find(row.message), std::string::npos)
         << row.text << "\n  says " << r.text();
-    // Each finding is about an instruction of the kernel.
+    // Each finding is about an instruction of the row.
     for (const Finding &f : r.report.findings)
       EXPECT_TRUE(f.kind == FindingKind::TensorMemoryMisuse ||
-                  (f.second && f.second->ptxLine && !f.second->text.empty()))
+                  (f.second && f.second->ptxLine &&
+                   !StringRef(f.second->text).starts_with("ld.param.u64 %d0")))
           << row.text << "\n  says " << r.text();
   }
 }

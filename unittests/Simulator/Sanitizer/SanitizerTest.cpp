@@ -485,7 +485,10 @@ TEST(Sanitizer, ShufflesFromAbsentLanes) {
     return r.error.empty() && r.report.isClean() &&
            r.report.findings.size() == 1 &&
            r.text().find("takes the value of a lane that does not execute the "
-                         "shuffle") != std::string::npos;
+                         "shuffle") != std::string::npos &&
+           r.text().find("the member mask has to hold the lanes that values "
+                         "come from, and they have to be live") !=
+               std::string::npos;
   };
   for (const char *shuffle :
        {"@%p1 shfl.sync.idx.b32 %r2, %r0, 16, 31, 0xffff;\n",
