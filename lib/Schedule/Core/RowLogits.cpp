@@ -113,7 +113,7 @@ Value AttentionEmitter::emitInitTerm(RankedTensorType type, Value weight) {
         arith::MulIOp::create(b, index, context.getStride("init_o", dim));
     offset = arith::AddIOp::create(b, offset, step);
   };
-  if (!facts.varlen)
+  if (!queryStart)
     add(context.widen(at.batch), 0);
   add(context.widen(head), 1);
   add(place, 2);
