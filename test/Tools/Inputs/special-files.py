@@ -56,7 +56,7 @@ WRITE = [
 def check(command: str, path: str, is_empty: bool = False) -> None:
     words = [word.format(path) if "{}" in word else word for word in command.split()]
     done = subprocess.run([BIN / words[0], *words[1:]], capture_output=True, check=False,
-                          stdin=subprocess.DEVNULL, timeout=60)  # fmt: skip
+                          stdin=subprocess.DEVNULL, timeout=300)  # fmt: skip
     said = done.stderr.decode(errors="replace")
     right = done.returncode in (1, 2) and "error: " in said and "LLVM ERROR" not in said
     # An error about contents may speak of what is in the file alone.

@@ -142,7 +142,8 @@ TEST(Profile, A3RegistersAreAwaited) {
         use +
         "tcgen05.wait::ld.sync.aligned;\nadd.s32 %r25, %r22, %r23;\n"
         "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r10, 32;\n";
-    return runText(wrapKernel(body), {}, 4, configFor(32, profile, assumptions));
+    return runText(wrapKernel(body), {}, 4,
+                   configFor(32, profile, assumptions));
   };
   for (const char *use :
        {"add.s32 %r24, %r23, 1;\n", "mov.b32 %r24, %r22;\n",
