@@ -184,10 +184,15 @@ Value AttentionEmitter::emitDivisor(Value sums, Value m, Value largest) {
     largest = ReduceOp::create(b, rows, ReduceKind::Max, largest,
                                /*partial=*/UnitAttr());
   Value exponents = arith::SubFOp::create(b, largest, m);
-  // Of a row without keys that is NaN, and its sum is 0, which other states and
-  // logits may join. Whole maxima are not below the largest exponent.
+  // In a row without keys that is NaN, and its sum is 0, which other states and
+  // logits may join: any finite exponent leaves the sum as it is. Whole maxima
+  // are not below the largest exponent, others are hardly above it.
   if (hasWholeMaxima)
     exponents = arith::MinNumFOp::create(b, exponents, splat(rows, 0));
+  else
+    exponents = arith::MaxNumFOp::create(
+        b, exponents,
+        splat(rows, std::numeric_limits<float>::min_exponent - 1));
   Value p = Exp2Op::create(b, rows, exponents);
   // x (2^k + 1) less what it has more than x is x without its last k digits,
   // to nearest. A thread's one number would be half of a register as it is.

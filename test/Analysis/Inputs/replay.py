@@ -35,6 +35,14 @@ def with_launch(text: str) -> str:
     has_map = "%map:" in text
     rows = re.search(r"tensor_map<1x1x(\d+)x64xf16", text)
     arg = MAP % rows[1] if has_map else '{kind = "pointer", tensor = "x"}'
+    # Numbers are trips, of which the witness says how many there are.
+    parameters = re.search(r"gpu\.func @\w+\(([^)]*)\)", text)[1]
+    if "i32" in parameters:
+        number = '{kind = "scalar", name = "n", type = "i32", value = 3}'
+        arg = ", ".join(
+            number if each.endswith("i32") else arg
+            for each in re.split(r", (?=%)", parameters)
+        )
     launch = (
         "attn.shared_bytes = 32768 : i64, attn.warps = array<i64: 4, 1>, nvvm.minctasm = 1 : i32"
     )

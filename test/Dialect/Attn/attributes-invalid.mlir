@@ -88,8 +88,8 @@ func.func private @f() attributes {attn.launch = 3}
 // -----
 
 // The rules are those of the launch record.
-// expected-error @below {{launch record: steps[0].block: expected 3 elements, got 2}}
-func.func private @f() attributes {x = #attn.launch<chip = "sm_80", ptx = 80, grid = ["1", "1", "1"], block = [32, 1], tensors = [], args = []>}
+// expected-error @below {{launch record: steps[0].block: expected 1 to 3 elements, got 4}}
+func.func private @f() attributes {x = #attn.launch<chip = "sm_80", ptx = 80, grid = ["1", "1", "1"], block = [32, 1, 1, 1], tensors = [], args = []>}
 
 // -----
 

@@ -25,7 +25,7 @@ static void read(llvm::StringRef label, llvm::StringRef fields) {
   AttentionProblem problem = readProblem(value, failure);
   llvm::json::Value written = writeProblem(problem);
   if (failure)
-    llvm::outs() << "refused: " << failure.message << "\n";
+    llvm::outs() << "refused: " << llvm::toString(failure.takeError()) << "\n";
   else if (auto *number = written.getAsObject()->get("temperature"))
     llvm::outs() << label << ": " << *number << "\n";
   else
