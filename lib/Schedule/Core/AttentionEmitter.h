@@ -88,7 +88,7 @@ inline bool dividesByRounded(const ProblemFacts &facts) {
 }
 
 class AttentionEmitter {
-protected:
+public:
   /// For tiles of `blockM` rows. With `group` above 1 the heads of a group are
   /// rows of their query: the first `members` of as many rows, all if 0.
   AttentionEmitter(KernelContext &context, int64_t blockM, int64_t group = 1,

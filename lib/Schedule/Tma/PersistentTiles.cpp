@@ -109,6 +109,31 @@ FailureOr<SmallVector<Value>> PersistentTiles::emitIfThere(
   return SmallVector<Value>(branch.getResults());
 }
 
+TileScheduler PersistentTiles::getScheduler() const {
+  if (tilePlan.dynamic)
+    return TileScheduler::Dynamic;
+  // In turns of alternating direction the CTA with the longest tile of one turn
+  // gets the shortest of the next.
+  return isLongestFirst() ? TileScheduler::Snake : TileScheduler::Strided;
+}
+
+void PersistentTiles::forTiles(Control &control, function_ref<void()> body) {
+  control.loop(
+      allTiles.getType(),
+      [&](Value tile) {
+        emitTile(tile);
+        if (!facts.varlen)
+          return body();
+        // The tiles of the longest sequence are dealt for all.
+        control.ifThen(arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                             walk.firstRow, getRows()),
+                       body);
+      },
+      [&](ValueRange inits, Control::Fill fill) {
+        return TileLoopOp::create(b, allTiles, getScheduler(), inits, fill);
+      });
+}
+
 TileLoopOp PersistentTiles::emitTileLoop(
     function_ref<SmallVector<Value>()> init,
     function_ref<FailureOr<SmallVector<Value>>(ValueRange)> body) {
@@ -124,12 +149,6 @@ TileLoopOp PersistentTiles::emitTileLoop(
     if (isWhole)
       YieldOp::create(b, *next);
   };
-  // In turns of alternating direction whoever got the longest tile of one turn
-  // gets the shortest of the next.
-  TileScheduler scheduler =
-      isLongestFirst() ? TileScheduler::Snake : TileScheduler::Strided;
-  if (tilePlan.dynamic)
-    scheduler = TileScheduler::Dynamic;
-  auto loop = TileLoopOp::create(b, allTiles, scheduler, inits, emitBody);
+  auto loop = TileLoopOp::create(b, allTiles, getScheduler(), inits, emitBody);
   return isWhole ? loop : TileLoopOp();
 }

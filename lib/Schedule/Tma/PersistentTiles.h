@@ -9,6 +9,7 @@
 #define ATTN_LIB_SCHEDULE_TMA_PERSISTENTTILES_H
 
 #include "../Core/AttentionEmitter.h"
+#include "../Kernel/Control.h"
 #include "ClusterTile.h"
 
 namespace mlir::attn {
@@ -36,8 +37,8 @@ struct TilePlan {
   int64_t getTogether() const { return cluster / ctasPerTile * tilesPerCTA; }
 };
 
-class PersistentTiles : protected AttentionEmitter {
-protected:
+class PersistentTiles : public AttentionEmitter {
+public:
   PersistentTiles(KernelContext &context, const TilePlan &tilePlan)
       : AttentionEmitter(context, tilePlan.blockM,
                          tilePlan.queryRows ? tilePlan.queryRows
@@ -56,6 +57,9 @@ protected:
   emitTileLoop(function_ref<SmallVector<Value>()> init,
                function_ref<FailureOr<SmallVector<Value>>(ValueRange)> body);
 
+  /// Calls `body` for each of this CTA's tiles that exists, after it was found.
+  void forTiles(Control &control, function_ref<void()> body);
+
   const TilePlan tilePlan;
   /// `rank` is the tile's place among those that walk the same keys.
   Value tilesPerHead, allHeads, allTiles, rank;
@@ -63,6 +67,8 @@ protected:
   ClusterTile walk;
 
 private:
+  /// Who gets which tile.
+  TileScheduler getScheduler() const;
   bool isLongestFirst() const {
     return tilePlan.order == TileOrder::LongestFirst;
   }

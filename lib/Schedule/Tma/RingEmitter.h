@@ -69,8 +69,8 @@ struct TileDealer {
   Value counter, channel, ring;
 };
 
-class RingEmitter : protected PersistentTiles {
-protected:
+class RingEmitter : public PersistentTiles {
+public:
   using PersistentTiles::PersistentTiles;
 
   /// A channel between roles; of two each may hand slots on in parts.

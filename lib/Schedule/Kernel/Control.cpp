@@ -1,0 +1,181 @@
+//===- Control.cpp - Loops and branches that carry by themselves ----------===//
+
+#include "Control.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+//===----------------------------------------------------------------------===//
+// Variables
+//===----------------------------------------------------------------------===//
+
+Var::Var(Control &control, Value init)
+    : control(&control), index(control.values.size()) {
+  control.values.push_back(init);
+}
+
+Var &Var::operator=(Value value) {
+  assert(index < control->values.size() && "expected a variable that lives");
+  control->values[index] = value;
+  return *this;
+}
+
+Value Var::get() const {
+  assert(index < control->values.size() && "expected a variable that lives");
+  return control->values[index];
+}
+
+Vars::Vars(Control &control, ValueRange inits) {
+  for (Value init : inits)
+    all.emplace_back(control, init);
+}
+
+SmallVector<Value> Vars::get() const {
+  return llvm::map_to_vector(all, [](const Var &var) { return var.get(); });
+}
+
+Vars &Vars::operator=(ValueRange values) {
+  for (auto [var, value] : llvm::zip_equal(all, values))
+    var = value;
+  return *this;
+}
+
+SmallVector<Value> Control::getValues(ArrayRef<unsigned> variables) const {
+  return llvm::map_to_vector(variables,
+                             [&](unsigned index) { return values[index]; });
+}
+
+void Control::setValues(ArrayRef<unsigned> variables, ValueRange to) {
+  for (auto [index, value] : llvm::zip_equal(variables, to))
+    values[index] = value;
+}
+
+void Control::runScope(Body body) {
+  size_t living = values.size();
+  body();
+  values.resize(living);
+}
+
+//===----------------------------------------------------------------------===//
+// Trials
+//===----------------------------------------------------------------------===//
+
+SmallVector<unsigned> Control::findAssigned(Type indexType, IndexBody body) {
+  std::vector<Value> before = values;
+  OpBuilder::InsertionGuard guard(b);
+  // In place, so that what asks for its parents finds them.
+  auto place = scf::ExecuteRegionOp::create(b, TypeRange());
+  trial = b.createBlock(&place.getRegion());
+  Value index = indexType ? trial->addArgument(indexType, b.getLoc()) : Value();
+  runScope([&] { body(index); });
+  trial = nullptr;
+  SmallVector<unsigned> assigned;
+  for (unsigned i = 0; i < before.size(); ++i)
+    if (values[i] != before[i])
+      assigned.push_back(i);
+  values = std::move(before);
+  place.erase();
+  return assigned;
+}
+
+//===----------------------------------------------------------------------===//
+// Loops and branches
+//===----------------------------------------------------------------------===//
+
+void Control::makeLoop(Type indexType, IndexBody body,
+                       function_ref<Operation *(ValueRange, Fill)> create,
+                       function_ref<void(ValueRange)> yield) {
+  if (!whole)
+    return;
+  // What a loop in a trial assigns counts for the trial, nothing else does.
+  if (trial) {
+    Value index = trial->addArgument(indexType, b.getLoc());
+    return runScope([&] { body(index); });
+  }
+  SmallVector<unsigned> carried = findAssigned(indexType, body);
+  if (!whole)
+    return;
+  Operation *op = create(
+      getValues(carried),
+      [&](OpBuilder &builder, Location, Value index, ValueRange arguments) {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToStart(builder.getInsertionBlock());
+        setValues(carried, arguments);
+        runScope([&] { body(index); });
+        yield(getValues(carried));
+      });
+  setValues(carried, op->getResults());
+}
+
+void Control::forRange(Value begin, Value end, IndexBody body) {
+  makeLoop(
+      begin.getType(), body,
+      [&](ValueRange inits, Fill fill) -> Operation * {
+        Value one = arith::ConstantIntOp::create(b, begin.getType(), 1);
+        return scf::ForOp::create(b, begin, end, one, inits, fill);
+      },
+      [&](ValueRange values) { scf::YieldOp::create(b, values); });
+}
+
+void Control::loop(Type indexType, IndexBody body,
+                   function_ref<Operation *(ValueRange, Fill)> create) {
+  makeLoop(indexType, body, create,
+           [&](ValueRange values) { YieldOp::create(b, values); });
+}
+
+void Control::ifThen(Value condition, Body body) {
+  if (!whole)
+    return;
+  if (trial)
+    return runScope(body);
+  SmallVector<unsigned> carried =
+      findAssigned(/*indexType=*/{}, [&](Value) { body(); });
+  if (!whole)
+    return;
+  SmallVector<Value> before = getValues(carried);
+  auto branch = scf::IfOp::create(b, ValueRange(before).getTypes(), condition,
+                                  /*withElseRegion=*/!before.empty());
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    runScope(body);
+    if (!before.empty()) {
+      scf::YieldOp::create(b, getValues(carried));
+      b.setInsertionPointToStart(branch.elseBlock());
+      scf::YieldOp::create(b, before);
+    }
+  }
+  setValues(carried, branch.getResults());
+}
+
+void Control::elect(Body body) {
+  auto op = ElectOp::create(b);
+  OpBuilder::InsertionGuard guard(b);
+  b.createBlock(&op.getBody());
+  auto end = YieldOp::create(b, ValueRange());
+  b.setInsertionPoint(end);
+  runScope(body);
+}
+
+void Control::partitions(ArrayRef<Partition> list) {
+  SmallVector<StringRef> names;
+  SmallVector<int64_t> warps, grids, registers;
+  for (const Partition &each : list) {
+    names.push_back(each.name);
+    warps.push_back(each.warps);
+    llvm::append_range(grids, each.grid);
+    registers.push_back(each.registers);
+  }
+  auto op = WarpSpecializeOp::create(
+      b, b.getStrArrayAttr(names), b.getDenseI64ArrayAttr(warps),
+      b.getDenseI64ArrayAttr(grids), b.getDenseI64ArrayAttr(registers),
+      /*partitionsCount=*/list.size());
+  for (auto [region, each] : llvm::zip_equal(op.getPartitions(), list)) {
+    OpBuilder::InsertionGuard guard(b);
+    b.createBlock(&region);
+    auto end = YieldOp::create(b, ValueRange());
+    b.setInsertionPoint(end);
+    runScope(each.body);
+  }
+}

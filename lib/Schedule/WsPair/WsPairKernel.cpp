@@ -1,0 +1,569 @@
+//===- WsPairKernel.cpp - The kernel of ws_pair ---------------------------===//
+//
+// Both partitions walk the same tiles and, in each, the same blocks of keys
+// from the last to the first: two warpgroups with 64 rows each, which run one
+// program, and a warp that loads. Rows come in slices of columns, a slot each.
+//
+// The channel q hands over all slices of the queries. The channel kv hands over
+// the slices of the CTA's own keys of the first block; then, in turns, those of
+// the keys of the next block and those of the values of the block before: of
+// the CTA's own keys first, then of the other CTA's; at the end the values of
+// the last block.
+//
+// The channel p brings what the other CTA sends, each warpgroup its part to the
+// warpgroup of the same rows: probabilities of its keys, and the maxima that it
+// computed them with. Both CTAs go on with the larger maximum, and results are
+// rescaled where that differs. At the end of a tile the channel l brings the
+// other CTA's row sums.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Kernel/Pipe.h"
+#include "../Tma/RingEmitter.h"
+#include "../Wgmma/WgmmaFacts.h"
+#include "WsPair.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// The partition with rows, and its further roles: the one that sends to the
+/// other CTA, and the one that reads what the other CTA sent.
+static constexpr Role kRows{"rows", "rows"};
+static constexpr Role kSender{"sender", "rows"};
+static constexpr Role kReader{"reader", "rows"};
+static constexpr Role kLoader{"load", "load"};
+
+namespace {
+
+/// What a warpgroup knows of its rows.
+struct Rows {
+  /// Maxima and sums, and the probabilities of the CTA's own keys of the last
+  /// block, which no value is multiplied with yet.
+  Var m, l, p;
+  /// The results, by slices of columns.
+  Vars o;
+};
+
+class WsPairKernel {
+public:
+  WsPairKernel(KernelContext &context, WsPairPlanAttr plan)
+      : context(context), facts(context.facts), plan(plan), b(context.b),
+        control(b), kernel(context, getTilePlan(plan)) {}
+  LogicalResult run();
+
+private:
+  static TilePlan getTilePlan(WsPairPlanAttr plan);
+  void makeRings();
+  void makeExchanges();
+  void load();
+  void computeRows();
+  void computeTile(Value scale, Pipe &kv, Pipe &sent, Pipe &came, Slot query,
+                   Rows &rows);
+
+  /// Calls `keys` and `values` with the slices of a block's keys and of another
+  /// one's values, in turns.
+  void interleave(function_ref<void(int64_t)> keys,
+                  function_ref<void(int64_t)> values) const;
+  /// Calls `body` if the tile has a block.
+  void ifAny(function_ref<void()> body);
+  /// Calls `body` with the first key of each block but the first one walked.
+  void forOtherBlocks(function_ref<void(Value)> body);
+  Rows makeRows();
+  /// Returns the product of slice `i` of the queries and keys, added to `sum`
+  /// unless that is null.
+  Value multiplyKeys(int64_t i, Slot key, Value sum);
+  /// Returns the product of probabilities and slice `i` of values, added to
+  /// `sum`.
+  Value multiplyValues(int64_t i, Value p, Slot value, Value sum);
+  /// Returns what `products` are when all but the last `pending` products are
+  /// complete.
+  SmallVector<Value> wait(ValueRange products, int64_t pending);
+  /// Makes probabilities of the scores `s` of the block at `key`. Returns the
+  /// factor of results; null after a diagnostic.
+  Value softmax(Value scale, Value key, Value s, SoftmaxPolicy policy,
+                Rows &rows);
+  void sendTo(Slot slot, Value tile, Value memory);
+  /// Reads the other CTA's probabilities and maxima.
+  std::pair<Value, Value> readTheirs();
+  /// Changes rows, and the other CTA's probabilities, to the larger of both
+  /// maxima, where some row's differ; returns these probabilities.
+  Value agree(Value theirs, Value theirMaxima, Rows &rows);
+  void storeTile(Value m, Value l, ValueRange results);
+
+  int64_t countValueSlots() const { return kPairCTAs * valueSlices; }
+  int64_t getResultColumns(int64_t index) const {
+    return std::min(plan.getSlice(),
+                    getOwnColumns(facts) - index * plan.getSlice());
+  }
+  RankedTensorType getScoreType(Type elementType) {
+    return kernel.tileType({kPairRows, getOwnKeys(plan)}, elementType);
+  }
+  InFlightType inFlight(RankedTensorType type) {
+    return InFlightType::get(b.getContext(), type.getShape(),
+                             type.getElementType());
+  }
+
+  KernelContext &context;
+  const ProblemFacts &facts;
+  WsPairPlanAttr plan;
+  ImplicitLocOpBuilder &b;
+  Control control;
+  RingEmitter kernel;
+  /// The queries, and the ring of keys and values as either loads it.
+  Ring q, k, v;
+  /// The channels between the CTAs, and where their bytes come: of
+  /// probabilities and maxima, and of row sums.
+  Value pChannel, lChannel;
+  Value probabilities, maxima, sums;
+  /// The first of a block's keys whose scores the CTA has and has not.
+  Value ownKey, otherKey;
+  /// Slices of keys and, of those that have results, of the CTA's columns.
+  int64_t keySlices = 0, valueSlices = 0;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+TilePlan WsPairKernel::getTilePlan(WsPairPlanAttr plan) {
+  TilePlan tilePlan = {kPairRows, plan.getBlockN(), plan.getOrder(),
+                       plan.getGroupHeads(), kPairCTAs};
+  tilePlan.ctasPerTile = kPairCTAs;
+  return tilePlan;
+}
+
+void WsPairKernel::makeExchanges() {
+  auto exchange = [&](StringRef name) {
+    static constexpr StringRef parts[] = {"upper", "lower"};
+    return kernel.makeChannel(
+        name, /*stages=*/1,
+        {{kSender, SignalKind::Tx}, {kReader, SignalKind::Arrive}}, parts,
+        parts);
+  };
+  MLIRContext *mlir = b.getContext();
+  pChannel = exchange("p");
+  // The rows that one store of a warp writes lie as close as they can.
+  probabilities = kernel.alloc(
+      "p", BufferType::get(mlir, {kPairRows, getOwnKeys(plan)},
+                           facts.elementType,
+                           SwizzledLayoutAttr::get(mlir, /*span=*/32),
+                           MemorySpace::Shared));
+  maxima = kernel.alloc("m", kernel.bufferType({kPairRows}, b.getF32Type()));
+  lChannel = exchange("l");
+  sums = kernel.alloc(
+      "l", kernel.bufferType(getPartialSumsType(mlir, kPairRows).getShape(),
+                             b.getF32Type()));
+}
+
+void WsPairKernel::makeRings() {
+  keySlices = countKeySlices(facts, plan);
+  valueSlices = countValueSlices(facts, plan);
+  int64_t slice = plan.getSlice();
+  RingSpec queries = {"q",   RingRows::Queries, 1,    kPairRows,
+                      slice, kLoader,           kRows};
+  queries.together = keySlices;
+  q = kernel.makeRing(queries);
+  makeExchanges();
+  RingSpec keys = {"kv",  RingRows::Keys, plan.getStages(), getOwnKeys(plan),
+                   slice, kLoader,        kRows};
+  keys.tensor = "k";
+  k = kernel.makeRing(keys);
+  v = k;
+  v.name = "v";
+  v.view = TensorMapView::Whole;
+  kernel.addMap(v);
+}
+
+//===----------------------------------------------------------------------===//
+// The partition that loads
+//===----------------------------------------------------------------------===//
+
+void WsPairKernel::load() {
+  kernel.prefetchMaps({q.map, k.map, v.map});
+  Pipe query(control, q.channel, kLoader), kv(control, k.channel, kLoader);
+  auto fill = [&](const Ring &ring, Value block, Value ownOrOther,
+                  Value column) {
+    Slot slot = kv.acquire();
+    kernel.fill(ring, slot.in(ring.buffer, ring.slotType), slot.getToken(),
+                kernel.at.kvHead, arith::AddIOp::create(b, block, ownOrOther),
+                column);
+    slot.release();
+    kv.advance();
+  };
+  auto firstKey = [&](Value block) -> Value {
+    return arith::MulIOp::create(b, block, context.i32(plan.getBlockN()));
+  };
+  auto keys = [&](Value block, int64_t i) {
+    fill(k, firstKey(block), ownKey, context.i32(i * plan.getSlice()));
+  };
+  auto values = [&](Value block, int64_t i) {
+    Value own = arith::MulIOp::create(b, kernel.rank,
+                                      context.i32(getOwnColumns(facts)));
+    Value column = context.i32(i % valueSlices * plan.getSlice());
+    fill(v, firstKey(block), i < valueSlices ? ownKey : otherKey,
+         arith::AddIOp::create(b, own, column));
+  };
+
+  kernel.forTiles(control, [&] {
+    Slot all = query.acquire();
+    for (int64_t i = 0; i < keySlices; ++i) {
+      Value slot = SlotOp::create(b, q.slotType, q.buffer, context.i32(i),
+                                  /*distance=*/IntegerAttr());
+      kernel.fill(q, slot, all.getToken(), kernel.at.head, kernel.row,
+                  context.i32(i * plan.getSlice()));
+    }
+    all.release();
+
+    const ClusterTile &walk = kernel.walk;
+    Value zero = context.i32(0), one = context.i32(1);
+    Value trips = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
+    Value some = b.createOrFold<arith::MinSIOp>(trips, one);
+    Value last = arith::SubIOp::create(b, walk.end, one);
+    control.forRange(zero, some, [&](Value) {
+      for (int64_t i = 0; i < keySlices; ++i)
+        keys(last, i);
+    });
+    control.forRange(one, trips, [&](Value index) {
+      Value block = arith::SubIOp::create(b, last, index);
+      Value before = arith::AddIOp::create(b, block, one);
+      interleave([&](int64_t i) { keys(block, i); },
+                 [&](int64_t i) { values(before, i); });
+    });
+    control.forRange(zero, some, [&](Value) {
+      for (int64_t i = 0; i < countValueSlots(); ++i)
+        values(walk.begin, i);
+    });
+    query.advance();
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// The partition with rows
+//===----------------------------------------------------------------------===//
+
+void WsPairKernel::computeRows() {
+  Pipe query(control, q.channel, kRows), kv(control, k.channel, kRows);
+  Pipe sent(control, pChannel, kSender), came(control, pChannel, kReader);
+  Pipe sumSent(control, lChannel, kSender), sumCame(control, lChannel, kReader);
+  kernel.forTiles(control, [&] {
+    Value scale = kernel.emitExponentScale();
+    Slot queries = query.acquire();
+    Rows rows = makeRows();
+    computeTile(scale, kv, sent, came, queries, rows);
+    if (!control.isWhole())
+      return;
+
+    Slot to = sumSent.acquireParts();
+    sendTo(to, rows.l, sums);
+    to.release();
+    Slot from = sumCame.acquireParts();
+    Value theirs = LocalLoadOp::create(b, rows.l.get().getType(), sums);
+    sumSent.advance(), sumCame.advance();
+    // Of two parts the sum is the same in either order.
+    Value sum = arith::AddFOp::create(b, rows.l.get(), theirs);
+    storeTile(rows.m, sum, rows.o.get());
+    from.release();
+    query.advance();
+  });
+}
+
+void WsPairKernel::computeTile(Value scale, Pipe &kv, Pipe &sent, Pipe &came,
+                               Slot query, Rows &rows) {
+  // The slot of the product that was started last. It is handed back when the
+  // product after it has started and its own is complete.
+  Slot held;
+  auto releaseHeld = [&](Slot next) {
+    if (held) {
+      wait({}, /*pending=*/1);
+      held.release();
+    }
+    held = next;
+  };
+  auto qk = [&](int64_t i, Value &s) {
+    Slot key = kv.acquire();
+    s = multiplyKeys(i, key, s);
+    releaseHeld(key);
+    kv.advance();
+  };
+  auto pv = [&](int64_t i, Value p) {
+    Slot value = kv.acquire();
+    Var &o = rows.o[i % valueSlices];
+    o = multiplyValues(i % valueSlices, p, value, o);
+    releaseHeld(value);
+    kv.advance();
+  };
+  auto awaitAll = [&](ValueRange products) {
+    SmallVector<Value> ready = wait(products, /*pending=*/0);
+    held.release();
+    held = Slot();
+    return ready;
+  };
+  auto send = [&] {
+    Slot to = sent.acquireParts();
+    sendTo(to, rows.p, probabilities);
+    sendTo(to, rows.m, maxima);
+    to.release();
+    sent.advance();
+  };
+  auto receive = [&](Slot &from) {
+    from = came.acquireParts();
+    auto [p, m] = readTheirs();
+    came.advance();
+    return agree(p, m, rows);
+  };
+
+  ifAny([&] {
+    Value s;
+    for (int64_t i = 0; i < keySlices; ++i)
+      qk(i, s);
+    s = awaitAll(s).front();
+    Value last = arith::SubIOp::create(b, kernel.bounds.end, context.i32(1));
+    Value key = arith::MulIOp::create(b, last, context.i32(plan.getBlockN()));
+    // There is no maximum to speculate on.
+    if (softmax(scale, key, s, SoftmaxPolicy::Exact, rows))
+      send();
+  });
+  forOtherBlocks([&](Value key) {
+    Value s, theirs;
+    Slot from;
+    interleave([&](int64_t i) { qk(i, s); },
+               [&](int64_t i) {
+                 if (i == valueSlices) {
+                   // The own values' products are complete; the product of
+                   // keys that follows them need not be.
+                   rows.o = wait(rows.o.get(), i < keySlices ? 1 : 0);
+                   theirs = receive(from);
+                 }
+                 pv(i, i < valueSlices ? rows.p : theirs);
+                 // Loads are complete where their registers are used: an
+                 // arrival in the other CTA does not wait for them
+                 // (docs/Rationale/Clusters/SignalScope.md).
+                 if (i == valueSlices)
+                   from.release();
+               });
+    s = wait(s, keySlices > countValueSlots() ? 0 : 1).front();
+    Value factor = softmax(scale, key, s, plan.getSoftmax(), rows);
+    if (!factor)
+      return;
+    send();
+    SmallVector<Value> results = awaitAll(rows.o.get());
+    rows.o = kernel.emitRareRescale(b, factor, results);
+  });
+  query.release();
+  ifAny([&] {
+    for (int64_t i = 0; i < valueSlices; ++i)
+      pv(i, rows.p);
+    rows.o = awaitAll(rows.o.get());
+    Slot from;
+    Value theirs = receive(from);
+    for (int64_t i = 0; i < valueSlices; ++i) {
+      pv(i, theirs);
+      if (i == 0)
+        from.release();
+    }
+    rows.o = awaitAll(rows.o.get());
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Pieces
+//===----------------------------------------------------------------------===//
+
+void WsPairKernel::interleave(function_ref<void(int64_t)> keys,
+                              function_ref<void(int64_t)> values) const {
+  int64_t steps = std::max(keySlices, countValueSlots());
+  for (int64_t i = 0; i < steps; ++i) {
+    if (i < keySlices)
+      keys(i);
+    if (i < countValueSlots())
+      values(i);
+  }
+}
+
+void WsPairKernel::ifAny(function_ref<void()> body) {
+  const BlockBounds &bounds = kernel.bounds;
+  Value trips = b.createOrFold<arith::SubIOp>(bounds.end, bounds.begin);
+  Value any = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::sgt, trips,
+                                            context.i32(0));
+  if (matchPattern(any, m_One()))
+    return body();
+  control.ifThen(any, body);
+}
+
+void WsPairKernel::forOtherBlocks(function_ref<void(Value)> body) {
+  const BlockBounds &bounds = kernel.bounds;
+  auto min = [&](Value x, Value y) {
+    return b.createOrFold<arith::MinSIOp>(x, y);
+  };
+  auto max = [&](Value x, Value y) {
+    return b.createOrFold<arith::MaxSIOp>(x, y);
+  };
+  Value end = max(b.createOrFold<arith::SubIOp>(bounds.end, context.i32(1)),
+                  bounds.begin);
+  Value fullEnd = max(min(bounds.fullEnd, end), bounds.begin);
+  Value fullBegin = min(bounds.fullBegin, fullEnd);
+  control.loop(end.getType(), body, [&](ValueRange inits, Control::Fill fill) {
+    return KVLoopOp::create(b, bounds.begin, fullBegin, fullEnd, end,
+                            plan.getBlockN(), /*stages=*/1, inits, fill);
+  });
+}
+
+Rows WsPairKernel::makeRows() {
+  RunningState running = kernel.emitInitialState(
+      /*bets=*/plan.getSoftmax() == SoftmaxPolicy::Optimistic);
+  Value none = arith::ConstantOp::create(
+      b, DenseElementsAttr::get(getScoreType(facts.elementType),
+                                b.getFloatAttr(facts.elementType, 0)));
+  SmallVector<Value> results;
+  for (int64_t i = 0; i < valueSlices; ++i)
+    results.push_back(kernel.splat(
+        kernel.f32Tile({kPairRows, getResultColumns(i)}), 0));
+  return {{control, running.m}, {control, running.l}, {control, none},
+          {control, results}};
+}
+
+Value WsPairKernel::multiplyKeys(int64_t i, Slot key, Value sum) {
+  int64_t slice = plan.getSlice();
+  Value query = SlotOp::create(b, q.slotType, q.buffer, context.i32(i),
+                               /*distance=*/IntegerAttr());
+  Value transposed = TransposeOp::create(
+      b, kernel.bufferType({slice, k.slotType.getShape()[0]}),
+      key.in(k.buffer, k.slotType));
+  // After the last column there are zeros, which need no products.
+  int64_t columns = std::min<int64_t>(slice, getKeyDepth(facts) - i * slice);
+  return WgmmaOp::create(b, inFlight(getScoreType(b.getF32Type())), query,
+                         transposed, sum, /*columns=*/IntegerAttr(),
+                         columns == slice ? IntegerAttr()
+                                          : b.getI64IntegerAttr(columns),
+                         /*first=*/IntegerAttr());
+}
+
+Value WsPairKernel::multiplyValues(int64_t i, Value p, Slot value, Value sum) {
+  int64_t columns = getResultColumns(i);
+  return WgmmaOp::create(b, inFlight(kernel.f32Tile({kPairRows, columns})), p,
+                         value.in(v.buffer, v.slotType), sum,
+                         columns == plan.getSlice()
+                             ? IntegerAttr()
+                             : b.getI64IntegerAttr(columns),
+                         /*depth=*/IntegerAttr(), /*first=*/IntegerAttr());
+}
+
+SmallVector<Value> WsPairKernel::wait(ValueRange products, int64_t pending) {
+  SmallVector<Type> types;
+  for (Value product : products) {
+    auto type = cast<InFlightType>(product.getType());
+    types.push_back(kernel.tileType(type.getShape(), type.getElementType()));
+  }
+  auto op = WgmmaWaitOp::create(b, types, products, pending);
+  return llvm::to_vector(ValueRange(op.getResults()));
+}
+
+Value WsPairKernel::softmax(Value scale, Value key, Value s,
+                            SoftmaxPolicy policy, Rows &rows) {
+  if (failed(kernel.emitScores(b, arith::AddIOp::create(b, key, ownKey), s))) {
+    control.fail();
+    return {};
+  }
+  auto op = OnlineSoftmaxOp::create(b, s, rows.m.get(), rows.l.get(),
+                                    /*o=*/Value(), scale, policy);
+  rows.m = op.getNewM();
+  rows.l = op.getNewL();
+  rows.p = arith::TruncFOp::create(b, getScoreType(facts.elementType),
+                                   op.getP());
+  return op.getFactor();
+}
+
+void WsPairKernel::sendTo(Slot slot, Value tile, Value memory) {
+  LocalSendOp::create(b, tile, memory, slot.getToken(), /*barriers=*/Value(),
+                      /*which=*/Value());
+}
+
+std::pair<Value, Value> WsPairKernel::readTheirs() {
+  Value p =
+      LocalLoadOp::create(b, getScoreType(facts.elementType), probabilities);
+  Value m = LocalLoadOp::create(b, kernel.f32Tile({kPairRows}), maxima);
+  return {p, m};
+}
+
+Value WsPairKernel::agree(Value theirs, Value theirMaxima, Rows &rows) {
+  SmallVector<Value> defaults = {rows.m, rows.l, theirs};
+  llvm::append_range(defaults, rows.o.get());
+  Value differ = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE,
+                                       rows.m.get(), theirMaxima);
+  auto path = RareOp::create(b, ValueRange(defaults).getTypes(), differ,
+                             defaults, /*each_warpgroup=*/false,
+                             /*barrier=*/IntegerAttr(), /*leave_loop=*/false);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.createBlock(&path.getBody());
+    Value larger = arith::MaximumFOp::create(b, rows.m.get(), theirMaxima);
+    auto factorOf = [&](Value from) -> Value {
+      return Exp2Op::create(b, larger.getType(),
+                            arith::SubFOp::create(b, from, larger));
+    };
+    auto rescale = [&](Value tile, Value factor) -> Value {
+      auto type = cast<RankedTensorType>(tile.getType());
+      Value spread = BroadcastOp::create(b, type.clone(b.getF32Type()), factor);
+      if (!type.getElementType().isF32())
+        spread = arith::TruncFOp::create(b, type, spread);
+      return arith::MulFOp::create(b, tile, spread);
+    };
+    Value own = factorOf(rows.m);
+    SmallVector<Value> changed = {larger, rescale(rows.l, own),
+                                  rescale(theirs, factorOf(theirMaxima))};
+    for (Value result : rows.o.get())
+      changed.push_back(rescale(result, own));
+    YieldOp::create(b, changed);
+  }
+  rows.m = path.getResult(0);
+  rows.l = path.getResult(1);
+  rows.o = ValueRange(path.getResults()).drop_front(3);
+  return path.getResult(2);
+}
+
+void WsPairKernel::storeTile(Value m, Value l, ValueRange results) {
+  FinalRows final = kernel.emitFinalRows(m, l);
+  Value factor = kernel.emitRowFactor(final);
+  // One CTA stores the LSE for both.
+  if (facts.lse)
+    control.ifThen(arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                         kernel.rank, context.i32(0)),
+                   [&] {
+                     kernel.emitLSE(final.m, final.l,
+                                    kernel.emitResultView("lse"));
+                   });
+  int64_t all = getOwnColumns(facts);
+  for (auto [i, result] : llvm::enumerate(results)) {
+    Value view =
+        kernel.emitResultView("o", i * plan.getSlice(), getResultColumns(i),
+                              kernel.rank, all);
+    StoreResultOp::create(b, kernel.emitQuotient(result, factor), view,
+                          kernel.row, /*scratch=*/Value(), /*map=*/Value(),
+                          /*coordinates=*/ValueRange(), plan.getEpilogue());
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The kernel
+//===----------------------------------------------------------------------===//
+
+LogicalResult WsPairKernel::run() {
+  makeRings();
+  kernel.emitExtents();
+  ownKey = arith::MulIOp::create(b, kernel.rank, context.i32(getOwnKeys(plan)));
+  otherKey = arith::SubIOp::create(b, context.i32(getOwnKeys(plan)), ownKey);
+  control.partitions(
+      {{kRows.partition, 8, {8, 1}, kPairRegisters, [&] { computeRows(); }},
+       {kLoader.partition, 4, {0, 0}, kPairLoaderRegisters, [&] {
+          control.elect([&] { load(); });
+        }}});
+  return success(control.isWhole());
+}
+
+LogicalResult WsPairSchedule::emit(KernelContext &context,
+                                   PlanAttrInterface plan) const {
+  return WsPairKernel(context, cast<WsPairPlanAttr>(plan)).run();
+}
