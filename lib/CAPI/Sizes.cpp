@@ -1,7 +1,7 @@
 //===- Sizes.cpp - Expressions of launch records in the C interface -------===//
 
 #include "Request.h"
-#include "attn/Target/SizeExpr.h"
+#include "attn/Launch/SizeExpr.h"
 
 using namespace mlir::attn;
 

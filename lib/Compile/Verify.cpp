@@ -1,7 +1,7 @@
 //===- Verify.cpp - Run a compiled kernel against the reference -----------===//
 
 #include "attn/Compile/Verify.h"
-#include "attn/Analysis/RegionEvaluator.h"
+#include "attn/Analysis/Flow/RegionEvaluator.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/RegionUtils.h"

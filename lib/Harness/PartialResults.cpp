@@ -1,7 +1,7 @@
 //===- PartialResults.cpp - merging partial results -----------------------===//
 #include "attn/Harness/PartialResults.h"
 
-#include "attn/Target/LaunchBinding.h"
+#include "attn/Launch/LaunchBinding.h"
 #include <cmath>
 
 using namespace mlir::attn;

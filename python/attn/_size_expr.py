@@ -1,7 +1,7 @@
 """Integer expressions over tensor sizes: grids and workspaces of launch records.
 
 The grammar, the values and the messages are those of the compiler's reader
-(include/attn/Target/SizeExpr.h); python/tests/test_size_expr.py compares them.
+(include/attn/Launch/SizeExpr.h); python/tests/test_size_expr.py compares them.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Tool/Tool.h"
+#include "attn/Launch/BundleFile.h"
 #include "attn/Lint/SassLint.h"
 #include "attn/Support/Files.h"
-#include "attn/Target/BundleFile.h"
 #include "attn/Target/Disassembler.h"
 #include "attn/Target/ToolMain.h"
 #include "llvm/ADT/STLExtras.h"

@@ -1,6 +1,6 @@
 //===- PartialResultsTest.cpp - tests of merging partial results ----------===//
 #include "attn/Harness/PartialResults.h"
-#include "attn/Target/LaunchBinding.h"
+#include "attn/Launch/LaunchBinding.h"
 
 #include "gtest/gtest.h"
 #include <cmath>

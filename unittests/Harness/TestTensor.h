@@ -3,7 +3,7 @@
 #define ATTN_UNITTESTS_HARNESS_TESTTENSOR_H
 
 #include "attn/Harness/Reference.h"
-#include "attn/Target/LaunchBinding.h"
+#include "attn/Launch/LaunchBinding.h"
 #include <random>
 
 namespace mlir::attn::sim {

@@ -4,7 +4,7 @@
 #define ATTN_COMPILE_BUNDLE_H
 
 #include "attn/Compile/Compiler.h"
-#include "attn/Target/BundleFile.h"
+#include "attn/Launch/BundleFile.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
 #include <string>

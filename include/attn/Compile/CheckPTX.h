@@ -10,7 +10,7 @@
 #define ATTN_COMPILE_CHECKPTX_H
 
 #include "attn/Harness/HarnessOptions.h"
-#include "attn/Target/LaunchRecord.h"
+#include "attn/Launch/LaunchRecord.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/FileUtilities.h"
 #include <memory>

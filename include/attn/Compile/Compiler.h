@@ -9,7 +9,7 @@
 #define ATTN_COMPILE_COMPILER_H
 
 #include "attn/Dialect/Attn/IR/Rung.h"
-#include "attn/Target/LaunchRecord.h"
+#include "attn/Launch/LaunchRecord.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Support/Timing.h"

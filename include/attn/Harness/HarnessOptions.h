@@ -5,10 +5,10 @@
 
 #include "attn/Harness/Npy.h"
 #include "attn/Harness/Reference.h"
+#include "attn/Launch/SyncSkeleton.h"
+#include "attn/Launch/SyncWitness.h"
 #include "attn/Simulator/Machine/LaunchConfig.h"
 #include "attn/Support/Progress.h"
-#include "attn/Target/SyncSkeleton.h"
-#include "attn/Target/SyncWitness.h"
 #include "llvm/ADT/StringMap.h"
 #include <optional>
 

@@ -4,8 +4,8 @@
 #define ATTN_HARNESS_HARNESSTENSOR_H
 
 #include "attn/Harness/Reference.h"
-#include "attn/Target/LaunchBinding.h"
-#include "attn/Target/LaunchRecord.h"
+#include "attn/Launch/LaunchBinding.h"
+#include "attn/Launch/LaunchRecord.h"
 #include <vector>
 
 namespace mlir::attn::sim {

@@ -8,7 +8,7 @@
 #ifndef ATTN_HARNESS_NPY_H
 #define ATTN_HARNESS_NPY_H
 
-#include "attn/Target/DType.h"
+#include "attn/Launch/DType.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringMap.h"

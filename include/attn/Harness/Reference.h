@@ -7,8 +7,8 @@
 #ifndef ATTN_HARNESS_REFERENCE_H
 #define ATTN_HARNESS_REFERENCE_H
 
+#include "attn/Launch/LaunchRecord.h"
 #include "attn/Support/Progress.h"
-#include "attn/Target/LaunchRecord.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"

@@ -3,7 +3,7 @@
 #ifndef ATTN_LIB_SCHEDULE_CORE_EMITSIZE_H
 #define ATTN_LIB_SCHEDULE_CORE_EMITSIZE_H
 
-#include "attn/Target/SizeExpr.h"
+#include "attn/Launch/SizeExpr.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace mlir::attn {

@@ -96,9 +96,9 @@ void Control::makeLoop(Type indexType, IndexBody body,
   SmallVector<unsigned> carried = findAssigned(indexType, body);
   if (!whole)
     return;
-  Operation *op = create(
-      getValues(carried),
-      [&](OpBuilder &builder, Location, Value index, ValueRange arguments) {
+  Operation *op =
+      create(getValues(carried), [&](OpBuilder &builder, Location, Value index,
+                                     ValueRange arguments) {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToStart(builder.getInsertionBlock());
         setValues(carried, arguments);

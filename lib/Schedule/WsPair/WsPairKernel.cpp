@@ -147,10 +147,10 @@ void WsPairKernel::makeExchanges() {
   pChannel = exchange("p");
   // The rows that one store of a warp writes lie as close as they can.
   probabilities = kernel.alloc(
-      "p", BufferType::get(mlir, {kPairRows, getOwnKeys(plan)},
-                           facts.elementType,
-                           SwizzledLayoutAttr::get(mlir, /*span=*/32),
-                           MemorySpace::Shared));
+      "p",
+      BufferType::get(mlir, {kPairRows, getOwnKeys(plan)}, facts.elementType,
+                      SwizzledLayoutAttr::get(mlir, /*span=*/32),
+                      MemorySpace::Shared));
   maxima = kernel.alloc("m", kernel.bufferType({kPairRows}, b.getF32Type()));
   lChannel = exchange("l");
   sums = kernel.alloc(
@@ -167,8 +167,9 @@ void WsPairKernel::makeRings() {
   queries.together = keySlices;
   q = kernel.makeRing(queries);
   makeExchanges();
-  RingSpec keys = {"kv",  RingRows::Keys, plan.getStages(), getOwnKeys(plan),
-                   slice, kLoader,        kRows};
+  RingSpec keys = {
+      "kv",    RingRows::Keys, plan.getStages(), getOwnKeys(plan), slice,
+      kLoader, kRows};
   keys.tensor = "k";
   k = kernel.makeRing(keys);
   v = k;
@@ -419,9 +420,11 @@ Rows WsPairKernel::makeRows() {
                                 b.getFloatAttr(facts.elementType, 0)));
   SmallVector<Value> results;
   for (int64_t i = 0; i < valueSlices; ++i)
-    results.push_back(kernel.splat(
-        kernel.f32Tile({kPairRows, getResultColumns(i)}), 0));
-  return {{control, running.m}, {control, running.l}, {control, none},
+    results.push_back(
+        kernel.splat(kernel.f32Tile({kPairRows, getResultColumns(i)}), 0));
+  return {{control, running.m},
+          {control, running.l},
+          {control, none},
           {control, results}};
 }
 
@@ -443,12 +446,11 @@ Value WsPairKernel::multiplyKeys(int64_t i, Slot key, Value sum) {
 
 Value WsPairKernel::multiplyValues(int64_t i, Value p, Slot value, Value sum) {
   int64_t columns = getResultColumns(i);
-  return WgmmaOp::create(b, inFlight(kernel.f32Tile({kPairRows, columns})), p,
-                         value.in(v.buffer, v.slotType), sum,
-                         columns == plan.getSlice()
-                             ? IntegerAttr()
-                             : b.getI64IntegerAttr(columns),
-                         /*depth=*/IntegerAttr(), /*first=*/IntegerAttr());
+  return WgmmaOp::create(
+      b, inFlight(kernel.f32Tile({kPairRows, columns})), p,
+      value.in(v.buffer, v.slotType), sum,
+      columns == plan.getSlice() ? IntegerAttr() : b.getI64IntegerAttr(columns),
+      /*depth=*/IntegerAttr(), /*first=*/IntegerAttr());
 }
 
 SmallVector<Value> WsPairKernel::wait(ValueRange products, int64_t pending) {
@@ -471,8 +473,8 @@ Value WsPairKernel::softmax(Value scale, Value key, Value s,
                                     /*o=*/Value(), scale, policy);
   rows.m = op.getNewM();
   rows.l = op.getNewL();
-  rows.p = arith::TruncFOp::create(b, getScoreType(facts.elementType),
-                                   op.getP());
+  rows.p =
+      arith::TruncFOp::create(b, getScoreType(facts.elementType), op.getP());
   return op.getFactor();
 }
 
@@ -537,9 +539,8 @@ void WsPairKernel::storeTile(Value m, Value l, ValueRange results) {
                    });
   int64_t all = getOwnColumns(facts);
   for (auto [i, result] : llvm::enumerate(results)) {
-    Value view =
-        kernel.emitResultView("o", i * plan.getSlice(), getResultColumns(i),
-                              kernel.rank, all);
+    Value view = kernel.emitResultView("o", i * plan.getSlice(),
+                                       getResultColumns(i), kernel.rank, all);
     StoreResultOp::create(b, kernel.emitQuotient(result, factor), view,
                           kernel.row, /*scratch=*/Value(), /*map=*/Value(),
                           /*coordinates=*/ValueRange(), plan.getEpilogue());

@@ -9,9 +9,9 @@
 #ifndef ATTN_SCHEDULE_CORE_KERNELFRAME_H
 #define ATTN_SCHEDULE_CORE_KERNELFRAME_H
 
+#include "attn/Launch/LaunchRecord.h"
+#include "attn/Launch/SizeExpr.h"
 #include "attn/Schedule/Problem/TensorFacts.h"
-#include "attn/Target/LaunchRecord.h"
-#include "attn/Target/SizeExpr.h"
 #include "attn/Target/TargetTable.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 

@@ -4,7 +4,7 @@
 #define ATTN_SCHEDULE_PROBLEM_TENSORFACTS_H
 
 #include "attn/Dialect/Attn/IR/Attn.h"
-#include "attn/Target/SizeExpr.h"
+#include "attn/Launch/SizeExpr.h"
 
 namespace mlir::attn {
 

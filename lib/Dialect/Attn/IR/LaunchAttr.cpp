@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Dialect/Attn/IR/Attn.h"
-#include "attn/Target/LaunchRecord.h"
+#include "attn/Launch/LaunchRecord.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;

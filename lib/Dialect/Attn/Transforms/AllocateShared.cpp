@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "attn/Analysis/BufferLiveness.h"
-#include "attn/Analysis/Placement.h"
+#include "attn/Analysis/Memory/BufferLiveness.h"
+#include "attn/Analysis/Memory/Placement.h"
 #include "attn/Dialect/Attn/IR/OccupancyAttr.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Target/TargetTable.h"

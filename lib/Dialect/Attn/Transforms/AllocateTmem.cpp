@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "attn/Analysis/Placement.h"
+#include "attn/Analysis/Memory/Placement.h"
 #include "attn/Dialect/Attn/IR/TensorProducts.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Target/TargetTable.h"

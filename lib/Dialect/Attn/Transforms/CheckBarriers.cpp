@@ -1,7 +1,7 @@
 //===- CheckBarriers.cpp - Prove that synchronisation is right ------------===//
 
-#include "attn/Analysis/BarrierCheck.h"
-#include "attn/Analysis/LaunchAgreement.h"
+#include "attn/Analysis/Barriers/BarrierCheck.h"
+#include "attn/Analysis/Barriers/LaunchAgreement.h"
 #include "attn/Dialect/Attn/IR/ProofAttr.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Support/Files.h"

@@ -1,6 +1,6 @@
 //===- CheckChannels.cpp - Channels are used right ------------------------===//
 
-#include "attn/Analysis/ChannelCheck.h"
+#include "attn/Analysis/Channels/ChannelCheck.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/IR/Remarks.h"
 

@@ -25,7 +25,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "InferBuffers.h"
-#include "attn/Analysis/RegionPaths.h"
+#include "attn/Analysis/Flow/RegionPaths.h"
 #include "attn/Dialect/Attn/IR/LayoutLinks.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Layout/Convert.h"

@@ -16,11 +16,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "attn/Analysis/BarrierCheck.h"
-#include "attn/Analysis/HandleFlow.h"
-#include "attn/Analysis/ProxyFences.h"
-#include "attn/Analysis/SharedHazards.h"
-#include "attn/Analysis/TensorFences.h"
+#include "attn/Analysis/Barriers/BarrierCheck.h"
+#include "attn/Analysis/Flow/HandleFlow.h"
+#include "attn/Analysis/Memory/ProxyFences.h"
+#include "attn/Analysis/Memory/SharedHazards.h"
+#include "attn/Analysis/Memory/TensorFences.h"
 #include "attn/Dialect/Attn/IR/Rung.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"

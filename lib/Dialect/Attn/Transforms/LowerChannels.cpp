@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "attn/Analysis/ChannelAnalysis.h"
+#include "attn/Analysis/Channels/ChannelAnalysis.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Remarks.h"

@@ -1,6 +1,6 @@
 //===- LowerTileLoops.cpp - Loops over tiles ------------------------------===//
 
-#include "attn/Analysis/HandleFlow.h"
+#include "attn/Analysis/Flow/HandleFlow.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 

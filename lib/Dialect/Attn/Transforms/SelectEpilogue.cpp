@@ -22,7 +22,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "attn/Analysis/HandleFlow.h"
+#include "attn/Analysis/Flow/HandleFlow.h"
 #include "attn/Dialect/Attn/IR/BulkStores.h"
 #include "attn/Dialect/Attn/IR/KernelAttrs.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"

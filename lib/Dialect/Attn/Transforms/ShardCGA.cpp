@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "attn/Analysis/ChannelAnalysis.h"
-#include "attn/Analysis/ClusterUniformity.h"
+#include "attn/Analysis/Channels/ChannelAnalysis.h"
+#include "attn/Analysis/Flow/ClusterUniformity.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/IR/Remarks.h"
 

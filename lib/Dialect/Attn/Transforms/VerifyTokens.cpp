@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "attn/Analysis/HandleFlow.h"
-#include "attn/Analysis/RegionPaths.h"
+#include "attn/Analysis/Flow/HandleFlow.h"
+#include "attn/Analysis/Flow/RegionPaths.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"

@@ -3,8 +3,8 @@
 #ifndef ATTN_UNITTESTS_DIALECT_ATTN_TRANSFORMS_KERNELRUNNER_H
 #define ATTN_UNITTESTS_DIALECT_ATTN_TRANSFORMS_KERNELRUNNER_H
 
+#include "attn/Launch/DType.h"
 #include "attn/Simulator/Simulator.h"
-#include "attn/Target/DType.h"
 #include "gtest/gtest.h"
 
 namespace mlir::attn::testing {

@@ -3,7 +3,7 @@
 #ifndef ATTN_DIALECT_ATTN_IR_PROOFATTR_H
 #define ATTN_DIALECT_ATTN_IR_PROOFATTR_H
 
-#include "attn/Target/SyncVerdict.h"
+#include "attn/Launch/SyncVerdict.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include <optional>
 

@@ -1,7 +1,7 @@
 //===- Instrumenter.cpp - Puts checks into a kernel -----------------------===//
 
 #include "Instrumenter.h"
-#include "attn/Analysis/SharedAccess.h"
+#include "attn/Analysis/Memory/SharedAccess.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;

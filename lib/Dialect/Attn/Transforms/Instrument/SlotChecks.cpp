@@ -1,7 +1,7 @@
 //===- SlotChecks.cpp - Checks at accesses to slots -----------------------===//
 
 #include "Instrumenter.h"
-#include "attn/Analysis/SharedAccess.h"
+#include "attn/Analysis/Memory/SharedAccess.h"
 
 using namespace mlir;
 using namespace mlir::attn;

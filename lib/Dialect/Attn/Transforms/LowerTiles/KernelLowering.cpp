@@ -8,7 +8,7 @@
 
 #include "../ClusterWait.h"
 #include "PartitionLowering.h"
-#include "attn/Analysis/Footprint.h"
+#include "attn/Analysis/Memory/Footprint.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/Support/SaveAndRestore.h"
 

@@ -1,7 +1,7 @@
 //===- Memory.cpp - Buffers, shared loads and stores, global tiles --------===//
 
 #include "PartitionLowering.h"
-#include "attn/Analysis/SharedAccess.h"
+#include "attn/Analysis/Memory/SharedAccess.h"
 #include "attn/Dialect/Attn/IR/KernelAttrs.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 

@@ -1,7 +1,7 @@
 //===- Teams.cpp - Teams of a CTA's warps ---------------------------------===//
 
 #include "PartitionLowering.h"
-#include "attn/Analysis/Footprint.h"
+#include "attn/Analysis/Memory/Footprint.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;

@@ -1,0 +1,231 @@
+//===- ChannelCounts.cpp - Arrivals and bytes of channels -----------------===//
+//
+// How many arrivals and bytes complete a phase of a role, and whether everyone
+// who has to signals.
+//
+//===----------------------------------------------------------------------===//
+
+#include "attn/Analysis/Channels/ChannelAnalysis.h"
+#include "attn/Analysis/Flow/RegionPaths.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Every warp that comes to an arrive arrives once, in an elect for those that
+/// do not come to it.
+LogicalResult ChannelAnalysis::countRelease(ChannelUserOpInterface op) {
+  Owner owner = owners.find(op.getUsedHandle()->get())->second;
+  RoleInfo &role = channels.find(owner.channel)->second.roles[owner.role];
+  auto [parent, index] = getPartition(op);
+  Participant &participant = *llvm::find_if(
+      role.participants, [index = index](const Participant &candidate) {
+        return candidate.partition == index;
+      });
+  bool each = owner.part == Owner::kOwnPart;
+  if (each)
+    participant.released.set();
+  else
+    participant.released.set(owner.part);
+  if (owner.getSignal().arrivals != 0) {
+    participant.release = op;
+    return success();
+  }
+  // A part of each warpgroup is released by that one's warps.
+  int64_t warps = each ? kWarpgroupWarps : parent.getWarps()[index];
+  int64_t count = warps;
+  if (auto elect = op->getParentOfType<ElectOp>())
+    count = elect.getEachWarpgroup() ? warps / kWarpgroupWarps : 1;
+  if (participant.release && participant.count != count) {
+    InFlightDiagnostic diag =
+        op->emitOpError("expected as many arrivals at each release, got ")
+        << count << " here and " << participant.count << " elsewhere";
+    diag.attachNote(participant.release->getLoc())
+        << "the other release is here";
+    return diag;
+  }
+  participant.count = count;
+  participant.release = op;
+  return success();
+}
+
+/// All loads of a role go to as many CTAs.
+LogicalResult ChannelAnalysis::countCTAs(ChannelUserOpInterface op) {
+  std::optional<int64_t> filled = op.getFilledCTAs();
+  if (!filled)
+    return success();
+  int64_t ctas = *filled;
+  Owner owner = owners.find(op.getUsedHandle()->get())->second;
+  RoleInfo &role = channels.find(owner.channel)->second.roles[owner.role];
+  if (role.isLeader)
+    return op->emitOpError(
+               "expected a load in all CTAs of the cluster, got one "
+               "by ")
+           << describe(owner) << ", which is the leader's";
+  if (role.fill && role.multicast != ctas) {
+    InFlightDiagnostic diag = op->emitOpError("expected all loads of ")
+                              << describe(owner)
+                              << " to go to as many CTAs, got " << ctas
+                              << " here and " << role.multicast << " elsewhere";
+    diag.attachNote(role.fill->getLoc()) << "the other load is here";
+    return diag;
+  }
+  role.fill = op;
+  role.multicast = ctas;
+  return success();
+}
+
+bool ChannelAnalysis::crossesCTAs() const {
+  return llvm::any_of(
+      channels, [](const auto &entry) { return entry.second.crossesCTAs(); });
+}
+
+/// Bytes that CTAs copy for themselves cannot count in others, nor can
+/// products.
+std::optional<unsigned>
+ChannelInfo::findUncounted(ChannelCreateOp channel) const {
+  for (unsigned role = 0; role < roles.size(); ++role) {
+    const ChannelSignal &signal = Owner{channel, role}.getSignal();
+    if (getTarget(role) != SignalTarget::Own &&
+        (signal.awaitsProducts ||
+         (signal.countsBytes && !roles[role].isLeader)))
+      return role;
+  }
+  return std::nullopt;
+}
+
+/// Multicast loads go to all CTAs of the cluster, and releases come from all.
+LogicalResult ChannelAnalysis::checkCluster() {
+  for (auto &[channel, info] : channels)
+    for (auto [index, role] : llvm::enumerate(info.roles)) {
+      if (role.multicast != 1 && role.multicast != cluster) {
+        InFlightDiagnostic diag =
+            role.fill->emitOpError("expected a cluster of ")
+            << role.multicast << " CTAs, got " << cluster;
+        diag.attachNote(kernel.getLoc())
+            << "the kernel's known_cluster_size says so";
+        return diag;
+      }
+    }
+  for (auto &[key, info] : channels) {
+    ChannelCreateOp channel = key;
+    if (std::optional<unsigned> role = info.findUncounted(channel))
+      return channel.emitOpError(
+                 "expected a role that signals by arrive before one ")
+             << (info.getTarget(*role) == SignalTarget::Leader
+                     ? "of the cluster's leader"
+                     : "with multicast loads")
+             << ", got " << describe({channel, *role});
+  }
+  return success();
+}
+
+/// Bytes of the loads with `token` in and below `block`.
+FailureOr<int64_t> ChannelAnalysis::sumBytes(Value token, Block *block) {
+  int64_t total = 0;
+  for (UseGroup &group : groupUses(token, block)) {
+    if (group.nested.empty()) {
+      auto user = dyn_cast<ChannelUserOpInterface>(group.op);
+      ChannelUse use = user ? user.getChannelUse() : ChannelUse::None;
+      if (use == ChannelUse::Fill)
+        total += user.getFilledBytes();
+      else if (use != ChannelUse::Release)
+        return group.op->emitOpError("expected the token of a tx role to be "
+                                     "used by loads and its release only");
+      continue;
+    }
+    if (!isBranch(group.op)) {
+      InFlightDiagnostic diag = group.op->emitOpError(
+          "expected loads outside of loops, since their bytes are announced "
+          "when the slot is acquired");
+      diag.attachNote(token.getLoc()) << "the slot is acquired here";
+      return diag;
+    }
+    SmallVector<int64_t, 2> paths;
+    for (Region &region : group.op->getRegions()) {
+      if (region.empty())
+        continue;
+      FailureOr<int64_t> own = sumBytes(token, &region.front());
+      if (failed(own))
+        return failure();
+      paths.push_back(*own);
+    }
+    if (maySkipRegions(group.op))
+      paths.push_back(0);
+    if (!llvm::all_equal(paths)) {
+      InFlightDiagnostic diag =
+          group.op->emitOpError("expected loads of as many bytes on both "
+                                "paths, got ")
+          << paths.front() << " and " << paths.back();
+      diag.attachNote(token.getLoc())
+          << "the bytes are announced here, where the slot is acquired";
+      return diag;
+    }
+    total += paths.front();
+  }
+  return total;
+}
+
+/// True for the token of a slot that all warps of a partition fill together.
+static bool isExchanged(Value token) {
+  return llvm::any_of(token.getUsers(), [](Operation *user) {
+    auto fill = dyn_cast<ChannelUserOpInterface>(user);
+    return fill && fill.getChannelUse() == ChannelUse::Fill &&
+           fill.isExchange();
+  });
+}
+
+LogicalResult ChannelAnalysis::countBytes(ChannelUserOpInterface acquire) {
+  Value token = acquire.getMadeHandle();
+  Owner owner = owners.find(token)->second;
+  RoleInfo &role = channels.find(owner.channel)->second.roles[owner.role];
+  if (!owner.getSignal().countsBytes)
+    return success();
+  if (!acquire->getParentOfType<ElectOp>() && !isExchanged(token))
+    return acquire->emitOpError("expected to stand in an attn.elect, since one "
+                                "thread announces the bytes of a tx role");
+  FailureOr<int64_t> bytes = sumBytes(token, acquire->getBlock());
+  if (failed(bytes))
+    return failure();
+  // Each warpgroup sends its own rows.
+  if (owner.part == Owner::kOwnPart)
+    *bytes /= int64_t(owner.parts.size());
+  role.bytes.push_back(*bytes);
+  announced[acquire] = *bytes;
+  return success();
+}
+
+LogicalResult ChannelAnalysis::checkReleases(Owner owner,
+                                             const Participant &participant) {
+  ChannelCreateOp channel = owner.channel;
+  auto fail = [&](const Twine &expected, const Twine &got) -> LogicalResult {
+    InFlightDiagnostic diag = channel.emitOpError("expected ")
+                              << expected << " by " << describe(owner);
+    // Only where the name of the role does not say it.
+    if (channel.getRole(owner.role).getPartitions().size() > 1)
+      diag << " in partition " << partitions.getNames()[participant.partition];
+    diag << ", got " << got;
+    diag.attachNote(partitions.getLoc())
+        << "so the role after it would wait forever";
+    return diag;
+  };
+  if (!participant.release)
+    return fail("a release", "none");
+  int part = participant.released.find_first_unset();
+  if (part < 0)
+    return success();
+  StringAttr name = channel.getRole(owner.role).getParts()[part];
+  return fail("a release of each part", "none of \"" + name.getValue() + "\"");
+}
+
+LogicalResult ChannelAnalysis::checkReleases() {
+  for (auto &[channel, info] : channels) {
+    // Nobody waits.
+    if (!info.isUsed())
+      continue;
+    for (auto [index, role] : llvm::enumerate(info.roles))
+      for (const Participant &participant : role.participants)
+        if (failed(checkReleases({channel, unsigned(index)}, participant)))
+          return failure();
+  }
+  return success();
+}
