@@ -11,21 +11,22 @@ namespace mlir::attn {
 class Slot {
 public:
   Slot() = default;
-  Slot(ImplicitLocOpBuilder &b, ChannelAcquireOp acquired)
-      : b(&b), acquired(acquired) {}
   explicit operator bool() const { return b; }
 
   /// Hands the slot to the next role.
   void release();
-  Value getToken() const { return ChannelAcquireOp(acquired).getToken(); }
+  Value getToken() const { return token; }
   /// Returns the slot's place in its ring.
-  Value getIndex() const { return ChannelAcquireOp(acquired).getIndex(); }
+  Value getIndex() const { return index; }
   /// Returns the slot's part of `ring`, whose slots are of type `type`.
   Value in(Value ring, BufferType type) const;
 
 private:
+  friend class Pipe;
+
   ImplicitLocOpBuilder *b = nullptr;
-  ChannelAcquireOp acquired;
+  Value channel, index, token;
+  StringRef role;
 };
 
 /// A role's end of a channel. It owns the role's cursor.
@@ -43,6 +44,8 @@ public:
   void advance();
 
 private:
+  Slot acquire(bool eachWarpgroup);
+
   Control *control;
   Value channel;
   StringRef role;
