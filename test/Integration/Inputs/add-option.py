@@ -79,7 +79,7 @@ def main() -> None:
         [
             flags[0],
             f"-I{folder}",
-            f"-I{sources / 'lib/Target'}",
+            f"-I{sources / 'lib/Launch'}",
             *flags[1:],
             *[str(sources / "lib" / f"{file}.cpp") for file in files],
             str(program),
