@@ -74,7 +74,7 @@ def main() -> None:
     program.write_text(PROGRAM, encoding="utf-8")
     flags = get_flags(build)
     libraries = pathlib.Path(flags[-1]).parent / "lib"
-    files = ("Problem/Mask", "Problem/Options", "Target/ProblemJSON", "Target/SizeExpr")
+    files = ("Problem/Mask", "Problem/Options", "Launch/ProblemJSON", "Launch/SizeExpr")
     subprocess.run(
         [
             flags[0],
