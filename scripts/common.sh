@@ -11,8 +11,8 @@ LLVM_BIN=${LLVM_BIN:-/usr/lib/llvm-22/bin}
 PYTHON=${PYTHON:-/usr/bin/python3}
 cd "$ATTN_ROOT" || exit 1
 
-# Precompiled headers and ccache go together only with these; the base
-# directory lets two checkouts share results.
+# Precompiled headers and ccache go together only with these. Two checkouts
+# share few results all the same: a precompiled header holds absolute paths.
 export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
 export CCACHE_BASEDIR=$ATTN_ROOT
 

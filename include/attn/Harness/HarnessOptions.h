@@ -19,8 +19,8 @@ struct HarnessOptions {
   /// Input arrays by tensor name, with the tensor's shape. Inputs without one
   /// get normally distributed elements; cumulative lengths get a random split.
   llvm::StringMap<NpyArray> inputs;
-  /// What tensors have to hold after the launch, by name: of the tensor's type,
-  /// or as f32 or f64.
+  /// The arrays that tensors are compared with after the launch, by name: of
+  /// the tensor's type, f32 or f64.
   llvm::StringMap<NpyArray> expected;
   /// Sizes and strides that the record leaves open, by `q.dim2` or `q.stride1`.
   /// A size that follows from another one (o.dim2 from q.dim2) may be left out;

@@ -17,7 +17,7 @@ struct HarnessTensor {
   /// The strided extent, before the launch for inputs and after it for what is
   /// written.
   std::vector<uint8_t> bytes;
-  /// Of a tensor that is updated: before each launch.
+  /// The bytes that a tensor which is updated has before each launch.
   std::vector<uint8_t> initial;
   /// Bytes of an input that are there, but that no launch may look at: they
   /// stay uninitialised. Empty for none.

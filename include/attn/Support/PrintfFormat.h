@@ -1,7 +1,7 @@
 //===- PrintfFormat.h - Formats of printf on a GPU --------------*- C++ -*-===//
 //
-// What the compiler checks arguments against, and what the simulator prints by
-// (CUDA C++ Programming Guide, Formatted Output).
+// The compiler checks arguments against these formats, and the simulator prints
+// by them (CUDA C++ Programming Guide, Formatted Output).
 //
 //===----------------------------------------------------------------------===//
 

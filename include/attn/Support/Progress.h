@@ -27,7 +27,7 @@ struct ProgressState {
   /// Estimate for all that is left, this phase and those behind it; negative
   /// where there is none.
   double secondsLeft = -1;
-  /// What else there is to say, such as which loop runs; may be empty.
+  /// More about the phase, such as which loop runs; may be empty.
   llvm::StringRef detail = "";
 };
 

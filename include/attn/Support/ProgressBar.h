@@ -35,7 +35,7 @@ public:
   ProgressFn getFunction();
 
 private:
-  /// What fits into a line of the terminal: less important parts give way.
+  /// Returns a line that fits the terminal: less important parts give way.
   std::string makeLine(const ProgressState &state, llvm::StringRef amount,
                        llvm::StringRef left) const;
 

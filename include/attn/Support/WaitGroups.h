@@ -26,13 +26,14 @@ struct Waiter {
   unsigned warp = 0;
   /// Where it waits; the same number for the same place.
   uint64_t place = 0;
-  /// What for, such as "phase 3 of 'k.full'[2]".
+  /// The event that it waits for, such as "phase 3 of 'k.full'[2]".
   std::string awaited;
-  /// What has not come, such as "1 arrival"; empty where nothing is counted.
+  /// The signals that have not come, such as "1 arrival"; empty where nothing
+  /// is counted.
   std::string lacks;
-  /// Who would let it go on, as far as that is known.
+  /// The warps that would let it go on, as far as they are known.
   llvm::SmallVector<unsigned, 4> awaitedOf;
-  /// Who has done so before, and has exited.
+  /// The warps that have done so before, and have exited.
   llvm::SmallVector<unsigned, 4> exited;
 };
 

@@ -67,7 +67,7 @@ public:
   ClusterTile walk;
 
 private:
-  /// Who gets which tile.
+  /// Returns how tiles are dealt to CTAs.
   TileScheduler getScheduler() const;
   bool isLongestFirst() const {
     return tilePlan.order == TileOrder::LongestFirst;

@@ -31,8 +31,8 @@ struct SkippedRing {
   Value &cursor;
 };
 
-class SlicedRings : public RingEmitter {
-public:
+class SlicedRings : protected RingEmitter {
+protected:
   /// For slots of `slice` columns.
   SlicedRings(KernelContext &context, const TilePlan &tilePlan, int64_t slice)
       : RingEmitter(context, tilePlan), slice(slice) {}

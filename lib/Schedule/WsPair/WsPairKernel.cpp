@@ -36,7 +36,7 @@ static constexpr Role kLoader{"load", "load"};
 
 namespace {
 
-/// What a warpgroup knows of its rows.
+/// The state of a warpgroup's rows.
 struct Rows {
   /// Maxima and sums, and the probabilities of the CTA's own keys of the last
   /// block, which no value is multiplied with yet.

@@ -61,7 +61,7 @@ struct Site {
   int lane = -1; ///< -1: several lanes or unknown
 };
 
-/// What else belongs to a finding, and where.
+/// A second place of a finding, with a message.
 struct FindingNote {
   std::string message;
   Site site;
@@ -173,8 +173,8 @@ struct RunReport {
   /// What LaunchConfig::watched variables of the module hold at the end.
   std::map<std::string, std::vector<uint8_t>> variables;
 
-  /// What threads have printed (vprintf), by cluster and in its order; bytes
-  /// beyond kMostPrinted of a cluster are counted.
+  /// The text that threads have printed (vprintf), by cluster and in its order;
+  /// bytes beyond kMostPrinted of a cluster are counted.
   std::string printed;
   uint64_t printedDropped = 0;
 
