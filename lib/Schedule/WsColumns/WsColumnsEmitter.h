@@ -70,7 +70,7 @@ private:
   LogicalResult emitSoftmaxBlock(Value scale, Value key, ValueRange carried);
   /// The sum of both CTAs' parts of the scores, the same in both, and the token
   /// of the slot that the other one came in, which is handed back when the sum
-  /// was used (docs/Rationale/Clusters/SignalScope.md). Moves the cursors of
+  /// was used (docs/Rationale/Clusters.md). Moves the cursors of
   /// the sender and of the adder.
   std::pair<Value, Value> emitDepthSum(Value part, Value &toSend, Value &toAdd);
   /// Hands probabilities and factor to the other warpgroup; the cursor behind.

@@ -3,7 +3,7 @@
 // Nothing of what is estimated here was measured: no board with these chips has
 // run a kernel of this schedule. Rates are those of the target table, and what
 // does not hide is what the cycle model says
-// (docs/Rationale/Schedules/TensorMemory.md).
+// (docs/Rationale/Schedules.md).
 //
 //===----------------------------------------------------------------------===//
 
@@ -249,7 +249,7 @@ int64_t attn::getStagedColumns(const ProblemFacts &facts, WsTmemPlanAttr plan) {
 /// Whether plans that pack the heads of a group are worth comparing: where
 /// fewer tiles have all rows. That tiles of fewer queries walk fewer keys under
 /// a mask made none faster in the cycle model
-/// (docs/Rationale/Schedules/PaddedGroups.md).
+/// (docs/Rationale/Schedules.md).
 static bool isWorthPacking(const ProblemFacts &facts) {
   int64_t group = facts.getGroup();
   if (ShapedType::isDynamic(group) || group == 1 || group > kPackedHeadsLimit)
