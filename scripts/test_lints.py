@@ -323,6 +323,11 @@ class Prose(unittest.TestCase):
         for page in (f"| {long} |", f"```\n{long}\n```", "[a](" + "x" * 120 + ")", "`" + long + "`"):
             self.assertEqual(self.lint.problems("a.md", page), [], page)
 
+    def test_cells_are_short(self):
+        cells = self.lint.long_cells
+        self.assertEqual(cells("a.md", "| " + "word " * 20 + "| [a](b) |\n"), [])
+        self.assertEqual(len(cells("a.md", "| a | " + "word " * 21 + "|\n")), 1)
+
     def test_wraps_paragraphs_and_items(self):
         long = "word " * 30
         fixed = self.lint.fix(f"- {long}\n  end\n- next\n\nshort\nlines\n")
