@@ -46,10 +46,7 @@ ROW = re.compile(r'^ATTN_(OPTION|FACTOR|COUNT|SWITCH|LENGTHS|NUMBERS|REGION)\((\
 #: Calls of servers have arguments for tensors and pools, which users give by name, and
 #: some are called as options are: at most this many files beside the others.
 SERVER_LIMIT = 8
-SERVERS = re.compile(
-    r"python/attn/(_serving_calls|_serving_settings|_append|_cascade|_debug_checks|_paged_problem|_decode|_decode_plan|_plan_checks|_views|_host_inputs|_row_tensors|_query_tensors"
-    r"|torch_serving)\.py"
-)
+SERVERS = re.compile(r"python/attn/(serving/\w+|tensors/\w+|torch_serving)\.py")
 FOLDERS = ("lib", "include", "tools", "python/attn")
 #: Files whose names are those of other libraries' calls and flags.
 FOREIGN = (

@@ -197,8 +197,8 @@ PAGES = {
     CONFORMANCE: conformance_page,
     SPEC: spec_page,
     SCHEMA: launch_schema,
-    ROOT / "python/attn/_problem.py": problem_module,
-    ROOT / "python/attn/_signatures.py": signature_module,
+    ROOT / "python/attn/options/problem_table.py": problem_module,
+    ROOT / "python/attn/calls/call_signatures.py": signature_module,
 }
 
 

@@ -198,8 +198,22 @@ class IncludeCircles(unittest.TestCase):
         self.assertEqual(self.module.circles(rooms), [["lib/A", "lib/B"]])
 
     def test_imports(self):
-        found = self.module.IMPORT.findall("from . import a, b\n    from .c import d\n")
-        self.assertEqual(found, [("a, b", ""), ("", "c")])
+        text = "from .. import a, b\ndef f():\n    from .c import d\nfrom ..p.e import x\n"
+        text += "from ..p import (\n    g,\n)\n"
+        known = {"attn/a.py", "attn/q/c.py", "attn/p/e.py", "attn/p/g.py", "attn/q/d.py"}
+        found = self.module.find_imports("attn/q/here.py", text, known)
+        self.assertEqual(found, known - {"attn/q/d.py"})
+
+    def test_packages(self):
+        up = {"python/attn/launch/x.py": {"python/attn/kernel.py", "python/attn/record.py"}}
+        self.assertEqual(len(self.module.check_packages(up)), 1)
+        down = {"python/attn/serving/x.py": {"python/attn/kernel.py", "python/attn/runtime.py"}}
+        self.assertEqual(self.module.check_packages(down), [])
+        self.assertEqual(len(self.module.check_packages({"python/attn/stray.py": set()})), 1)
+
+    def test_packages_are_small(self):
+        many = {f"python/attn/launch/x{n}.py": set() for n in range(41)}
+        self.assertEqual(len(self.module.check_packages(many)), 1)
 
 
 class OpNames(unittest.TestCase):

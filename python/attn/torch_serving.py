@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import _decode, _merge, _options
-from ._paged_problem import ROW_TENSORS
-from ._serving_settings import Settings
 from .errors import ArgumentError, ArgumentTypeError, LibraryError
+from .options import readers
+from .serving import decode_launch, merging
+from .serving.decode_problem import ROW_TENSORS
+from .serving.settings import Settings
 
 try:
     import torch
@@ -22,7 +23,7 @@ except ImportError as error:
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from ._paged_problem import DecodeProblem
+    from .serving.decode_problem import DecodeProblem
 
 #: Texts of score_mod and mask_mod, and what they read.
 _REGIONS = 'Tensor[]? captures=None, str score_mod="", str mask_mod=""'
@@ -128,9 +129,9 @@ class _Form:
         given = self._read(operands)
         tensors = {_POOLS.get(name, name): given.pop(name) for name in _TENSORS if name in given}
         tensors.setdefault("v_cache", None)
-        tensors |= _decode.name_captures(given.pop("captures") or ())
+        tensors |= decode_launch.name_captures(given.pop("captures") or ())
         settings = Settings.read(**given)
-        _decode.launch_decode(tensors | {"o": o, "lse": lse}, settings, None)
+        decode_launch.launch_decode(tensors | {"o": o, "lse": lse}, settings, None)
 
     def make(self, *operands: Any) -> Tensor:
         """The output without its contents."""
@@ -195,7 +196,7 @@ def _fake_out(*_: Any, **__: Any) -> None:
 
 def _merge_new(partial_o: Tensor, partial_lse: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     o, lse = _fake_merge(partial_o, partial_lse, dtype)
-    _merge.launch_merge(partial_o, partial_lse, o, lse, None)
+    merging.launch_merge(partial_o, partial_lse, o, lse, None)
     return o, lse
 
 
@@ -207,7 +208,7 @@ def _fake_merge(
 
 
 def _merge_out(partial_o: Tensor, partial_lse: Tensor, *, o: Tensor, lse: Tensor) -> None:
-    _merge.launch_merge(partial_o, partial_lse, o, lse, None)
+    merging.launch_merge(partial_o, partial_lse, o, lse, None)
 
 
 _DECODE = _Form("decode", _ARGUMENTS, (3, 4), _make_output)
@@ -237,13 +238,13 @@ def decode(
         may_lack = name in _OPTIONAL
         may_lack |= settings.value_dim is not None and name == "v_cache"
         if not (tensor is None and may_lack):
-            _check_torch(_decode.name_arguments(settings).get(name, name), tensor)
+            _check_torch(decode_launch.name_arguments(settings).get(name, name), tensor)
     for number, tensor in enumerate(captures):
         _check_torch(f"capture{number}", tensor)
     if out is not None:
         _check_torch("out", out)
     if not isinstance(lse, (bool, torch.Tensor)):
-        lse = _options.to_bool("lse", lse)
+        lse = readers.to_bool("lse", lse)
     given = settings._asdict() | tensors | {"captures": captures or None}
     if settings.window is not None:
         given["window"] = list(settings.window)
@@ -257,8 +258,8 @@ def merge(partial_o: Tensor, partial_lse: Tensor, out: Any, lse: Any, dtype: Any
         if each is not None:
             _check_torch(name, each)
     if out is None and lse is None:
-        kind = dtype if isinstance(dtype, torch.dtype) else _TYPES[_merge.read_type(dtype)]
+        kind = dtype if isinstance(dtype, torch.dtype) else _TYPES[merging.read_type(dtype)]
         return torch.ops.attn.merge_states(partial_o, partial_lse, kind)
-    _merge.check_given(out, lse)
+    merging.check_given(out, lse)
     torch.ops.attn.merge_states_out(partial_o, partial_lse, o=out, lse=lse)
     return out, lse
