@@ -84,12 +84,13 @@ def get_default(row: dict) -> str:
     return str(row["default"]) if row["kind"] == "switch" else KINDS[row["kind"]].default
 
 
-def get_sentence(row: dict) -> str:
-    """The table's sentence with the names of arguments in the place of flags."""
+def get_sentence(row: dict, values: str | None = None) -> str:
+    """The table's sentence with the names of arguments in the place of flags, and what values
+    there are: those of `compile` unless they are given."""
     text = re.sub(
         r"--([\w-]+)", lambda match: match[1].replace("-", "_"), row["doc"]
     )
-    values = KINDS[row["kind"]].values
+    values = KINDS[row["kind"]].values if values is None else values
     return f"{text}; {values}" if values else text
 
 

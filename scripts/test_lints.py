@@ -216,6 +216,33 @@ class IncludeCircles(unittest.TestCase):
         self.assertEqual(len(self.module.check_packages(many)), 1)
 
 
+class ServingPages(unittest.TestCase):
+    """A new option of a problem is an option of all calls that do not lack it by name."""
+
+    def setUp(self):
+        self.module = load("serving_pages")
+        row = {"name": "heat", "kind": "factor", "doc": "Factor of --q"}
+        regions = [{"name": n, "kind": "region", "doc": "A region"} for n in ("score_mod", "mask_mod")]
+        kinds = {"causal": "align", "out_scale": "factor", "scale": "factor", "layout": "order"}
+        kinds |= {"out_type": "type", "window": "window", "softcap": "factor", "kv_splits": "count"}
+        kinds |= {"run_keys": "count", "selected": "switch"}
+        some = [{"name": name, "kind": kind, "doc": ""} for name, kind in kinds.items()]
+        self.rows = [*some, row, *regions]
+
+    def test_calls(self):
+        text = self.module.make_serving_module(self.rows)
+        compile(text, "serving_signatures.py", "exec")
+        self.assertEqual(text.count("    heat: float | None = None,\n"), 5)
+        self.assertEqual(text.count("heat: Factor of q."), 5)
+
+    def test_settings(self):
+        text = self.module.make_settings_module(self.rows)
+        compile(text, "settings_table.py", "exec")
+        self.assertIn('None if heat is None else readers.to_float("heat", heat)', text)
+        schema = self.module.write_schema("decode", self.module.CALLS["decode"], self.rows)
+        self.assertTrue(schema.endswith(", float? heat=None"))
+
+
 class OpNames(unittest.TestCase):
     def setUp(self):
         self.problems_of = load("check-op-names").problems_of

@@ -31,9 +31,9 @@ from .errors import (
 )
 from .kernel import RUNGS, Kernel, Simulation, Target, compiler_version, targets
 from .serving.appending import append_kv
-from .serving.cascading import Level, cascade
-from .serving.decode_calls import decode, merge_states, mla_decode, prefill
-from .serving.decode_plan import DecodePlan
+from .serving.cascading import Level
+from .serving.decode_calls import merge_states
+from .serving.serving_signatures import DecodePlan, cascade, decode, mla_decode, prefill
 from .tracing.mod_regions import Mod, mask_mod, score_mod
 
 __all__ = [

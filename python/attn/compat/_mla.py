@@ -7,11 +7,10 @@ from typing import Any
 from ..errors import ArgumentError
 from ..launch import device_tensors
 from ..options import argument_names, kernel_sizes, readers
-from ..serving import decode_calls
-from ..serving.decode_plan import DecodePlan
+from ..serving import serving_signatures
 from ..serving.pool_rows import NARROW_TYPES
 from ..serving.query_rows import WIDE_TYPES
-from ..serving.settings import check_partials
+from ..serving.serving_signatures import DecodePlan
 from ..tensors import batch_lists
 from . import _checks, _lists
 from ._wrapper import Wrapper, call_rows, get_element, make_outputs, read_lse
@@ -81,7 +80,7 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         buffers = {"kv_indptr": kv_indptr, "kv_indices": kv_indices, "kv_len_arr": kv_len_arr}
         super().__init__(use_cuda_graph, buffers | {"qo_indptr": qo_indptr}, max_pages)
         self._plans: dict[object, DecodePlan] = {}
-        self._partials = check_partials(partials)
+        self._partials = readers.to_partials(partials)
         self._queries: int | None = None
 
     def plan(
@@ -363,7 +362,7 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
             if is_apart:
                 options["q_rope"], options["k_rope"] = outputs.pop("beside"), pool[1]
             keys = pool[0] if is_apart else pool
-            return decode_calls.mla_decode(rows, keys, *pages, **options, sinks=sinks, **outputs)
+            return serving_signatures.mla_decode(rows, keys, *pages, **options, sinks=sinks, **outputs)
 
         size = (self._pages.lengths.shape[0], self._queries or 1)
         first, second = q if is_apart else (q, None)

@@ -8,12 +8,11 @@ from typing import Any
 from ..errors import ArgumentError
 from ..launch import device_tensors
 from ..options import argument_names, kernel_sizes, readers
-from ..serving import decode_calls
-from ..serving.decode_plan import DecodePlan
-from ..serving.decode_problem import check_layout, make_pool_strides
+from ..serving import serving_signatures
+from ..serving.decode_problem import make_pool_strides
 from ..serving.pool_rows import NARROW_TYPES
 from ..serving.query_rows import WIDE_TYPES
-from ..serving.settings import check_partials
+from ..serving.serving_signatures import DecodePlan
 from ..tensors import tensor_views
 from . import _checks, _lists
 from ._wrapper import (
@@ -36,7 +35,7 @@ UNCOVERED_RUN = {"skip_softmax_threshold_scale_factor": None, "kv_cache_sf": Non
 
 def read_layout(kv_layout: Any) -> str:
     with argument_names.rename({"layout": "kv_layout"}):
-        return check_layout(kv_layout)
+        return readers.to_pool_order(kv_layout)
 
 
 def _split_cache(cache: Any) -> tuple[Any, Any]:
@@ -188,7 +187,7 @@ class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
         }
         super().__init__(use_cuda_graph, buffers, max_pages)
         self._plans: dict[object, DecodePlan] = {}
-        self._partials = check_partials(partials)
+        self._partials = readers.to_partials(partials)
 
     def plan(
         self,
@@ -300,7 +299,7 @@ class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
         size = (self._pages.lengths.shape[0], self._queries)
 
         def function(rows: Any, **outputs: Any) -> Any:
-            return decode_calls.decode(rows, *pools, *pages, **options, **outputs)
+            return serving_signatures.decode(rows, *pools, *pages, **options, **outputs)
 
         return call_rows(function, q, self._dim, size, outputs)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..errors import ArgumentError
 from ..options import argument_names, readers
-from ..serving import decode_calls
+from ..serving import serving_signatures
 from ..serving.pool_rows import NARROW_TYPES
 from ..tensors import batch_lists
 from . import _checks, _lists
@@ -213,7 +213,7 @@ class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
         options = options | {"max_seqlen_q": self._most_queries, "sinks": sinks} | scales
 
         def function(rows: Any, **outputs: Any) -> Any:
-            return decode_calls.prefill(rows, k, v, *lists, **options, **outputs)
+            return serving_signatures.prefill(rows, k, v, *lists, **options, **outputs)
 
         with argument_names.rename(self._names):
             o, log = call_rows(function, q, self._dims[1], None, (out, lse, return_lse))

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from ..errors import ArgumentError
 
 #: Of the latent form, whose values are columns of the keys.
+LATENT_POOLS = {"kv_cache": "k_cache"}
 LATENT = {"k_cache": "kv_cache", "v_cache": "kv_cache", "v_scale": "k_scale"}
 
 

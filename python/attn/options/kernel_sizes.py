@@ -9,12 +9,20 @@ from ..errors import ArgumentError
 _MOST_PAGE_KEYS = 256
 #: What rows of operands are a multiple of, in bytes.
 _ROW_BYTES = 16
+#: What the columns of values and the rotated ones of latent rows are a multiple of here.
+_LATENT_COLUMNS = 16
 
 
 def pad(dim: int, dtype: str) -> int:
     """The least head dimension from `dim` on whose rows are whole pieces of 16 bytes."""
     unit = _ROW_BYTES // CARRIERS[dtype][1]
     return max(-(-dim // unit), 1) * unit
+
+
+def pad_latent(columns: int) -> int:
+    """The least number from `columns` on of values', or of rotated, columns of latent rows: whole
+    pieces of 16 bytes in each type."""
+    return -(-columns // _LATENT_COLUMNS) * _LATENT_COLUMNS
 
 
 def check_page_size(name: str, keys: int) -> None:

@@ -86,6 +86,32 @@ def to_splits(what: str, value: Any) -> int | None:
     return None if value is None else to_integer(what, value, 0, 65535) or None
 
 
+def to_bounds(window: Any) -> tuple[int, int]:
+    """Keys to the left and right of a query's own, -1 for unbounded."""
+    bounds = to_list("window", window)
+    if len(bounds) != 2:
+        raise ArgumentError(f"window: expected (left, right), got {window!r}")
+    left, right = (
+        -1 if each is None else to_integer("window", each, -1, 2**31 - 1) for each in bounds
+    )
+    return left, right
+
+
+def to_pool_order(layout: Any) -> str:
+    """The order of a pool: pages, then keys and heads, or heads and keys."""
+    text = to_text("layout", layout).lower()
+    if text not in ("nhd", "hnd"):
+        raise ArgumentError(f'layout: expected "nhd" or "hnd", got {layout!r}')
+    return text
+
+
+def to_partials(partials: Any) -> str:
+    """The element type of the results of runs, which the launch merges."""
+    if to_text("partials", partials) not in ("auto", "f32", "f16", "bf16"):
+        raise ArgumentError(f"partials: expected auto, f32, f16 or bf16, got {partials!r}")
+    return str(partials)
+
+
 def settle_mask(causal: str | None, window: str | None) -> tuple[str | None, str | None]:
     """A causal mask and a window, as texts or None, as at most one of them: with both a query
     sees what both let it see, and a window without bounds hides nothing. Texts that are no

@@ -7,9 +7,9 @@ from typing import Any
 from .. import arrays
 from ..errors import ArgumentError, ArgumentTypeError
 from ..launch import device_tensors
+from ..options import readers
 from ..record import TensorView
 from ..tensors import batch_lists, tensor_views
-from .decode_problem import check_layout
 
 
 def append_kv(
@@ -38,7 +38,7 @@ def append_kv(
     arrays in place, bit for bit: uint16 and ml_dtypes' bfloat16 are one type. Raises
     ArgumentError for tensors that do not fit each other, before anything is written.
     """
-    order = check_layout(layout)
+    order = readers.to_pool_order(layout)
     tensors = {"k": k, "v": v, "k_cache": k_cache, "v_cache": v_cache}
     tensors |= {"page_table": page_table, "kv_lengths": kv_lengths}
     if cu_seqlens is not None:

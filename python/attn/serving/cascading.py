@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .. import arrays
@@ -30,35 +30,13 @@ class Level(NamedTuple):
     sequences: Any = 1
 
 
-def cascade(
-    q: Any,
-    k_cache: Any,
-    v_cache: Any,
-    levels: Sequence[Level],
-    *,
-    layout: str = "nhd",
-    softcap: float | None = None,
-    scale: float | None = None,
-    sinks: Any = None,
-    init: tuple[Any, Any] | None = None,
-    lse: bool = False,
+def attend_levels(
+    tensors: Mapping[str, Any], options: Mapping[str, Any], init: tuple[Any, Any] | None, lse: Any
 ) -> Any:
-    """Attention of a batch whose sequences begin with keys that others have, too.
-
-    The keys of a sequence are those of its group in each level, the first level's in
-    front; the last level has what is its own, and the sequence's last query is at its
-    last key. Each level is one pass, which reads a group's keys once for all of its
-    sequences, and `attn.merge_states` merges the passes: with L levels L + 1 launches,
-    or 2 L + 1 where the keys of each are cut into runs.
-
-    q is (batch, heads, dim) or (batch, heads, queries, dim), best with the heads of a
-    query side by side in memory, else it is copied. The other arguments are those of
-    `attn.decode`; the last level's pass goes on from `init`. A prefix pays where reading
-    it for each sequence takes longer than a launch and the merging, which
-    python/tests/gpu_cascade.py measures. Returns o like q, or (o, lse) with `lse`, f32.
-    Takes torch tensors, which a CUDA graph may capture, and numpy's.
-    Raises ArgumentError for tensors that do not fit each other.
-    """
+    """attn.cascade: its tensors, with the levels among them, and options by name."""
+    q, k_cache, v_cache, levels, sinks = (
+        tensors[name] for name in ("q", "k_cache", "v_cache", "levels", "sinks")
+    )
     for name, each in (("q", q), ("k_cache", k_cache), ("v_cache", v_cache)):
         if not tensor_views.is_numpy(each) and not device_tensors.is_torch(each):
             raise ArgumentTypeError(
@@ -77,7 +55,6 @@ def cascade(
     lse = readers.to_bool("lse", lse)
     levels = _check_levels(levels, q.shape[0])
     init_state = _read_state(q, v_cache, init)
-    options = {"layout": layout, "softcap": softcap, "scale": scale}
     rows = q[:, :, None] if len(q.shape) == 3 else q
     batch, heads, queries, _ = rows.shape
     # The heads of a query side by side: groups are then neighbours in memory.
@@ -94,7 +71,7 @@ def cascade(
         pools = {"k_cache": k_cache, "v_cache": v_cache, "sinks": sinks if is_last else None}
         pools |= init_state if is_last else decode_calls.name_state(None)
         with _name_level(number):
-            results.append(_attend(rows, pools, level, options | {"causal": is_last}, one))
+            results.append(_attend(rows, pools, level, {**options, "causal": is_last}, one))
     if states is None:
         import numpy as np
 

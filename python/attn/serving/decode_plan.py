@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import runtime
-from ..calls.call_arguments import Modification
 from ..errors import ArgumentError
 from ..kernel import Kernel
 from ..launch import cuda_driver, device_tensors, host_arrays
@@ -15,7 +14,7 @@ from ..launch.device_memory import Memory
 from ..launch.one_process import OfProcess
 from ..options import kernel_sizes, readers
 from ..record import TensorView
-from ..tensors import batch_lists, tensor_views
+from ..tensors import batch_lists, padding, tensor_views
 from . import decode_launch, decode_problem, numpy_inputs
 from .decode_calls import name_state
 from .decode_problem import ROW_TENSORS
@@ -27,6 +26,12 @@ _HOST = -1
 #: Sets of tensors whose launches are kept.
 _KEPT_LAUNCHES = 256
 _I32 = 4
+#: Tensors of a launch in the order in which they are kept, by the names of the arguments, and
+#: what kernels call them and the outputs.
+_OPERANDS = ("q", "k_cache", "v_cache", "k_scale", "v_scale", "sinks", *ROW_TENSORS)
+_OPERANDS += ("q_rope", "init_o", "init_lse")
+_OUTPUTS = ("out", "lse", "out_scales")
+_NAMES = ("q", "k", "v", "k_descale", "v_descale", *_OPERANDS[5:], "o", "lse", "o_scales")
 
 
 def _make_key(operands: Sequence[Any]) -> object:
@@ -57,175 +62,90 @@ def _read_device(device: Any) -> int:
     return readers.to_integer("device", 0 if index is None else index, 0, 2**31 - 1)
 
 
-class DecodePlan(OfProcess):
-    """Decode of batches of up to `batch` sequences of up to `max_pages` pages.
+def _read_sizes(sizes: Mapping[str, Any], is_latent: bool) -> dict[str, int]:
+    """The sizes of a plan with what stands for those that are None."""
+    if is_latent and (sizes["value_dim"] is None or sizes["kv_heads"] not in (None, 1)):
+        raise ArgumentError(
+            "DecodePlan: expected value_dim and one key head of the latent form, got "
+            f"{sizes['value_dim']} and {sizes['kv_heads']}"
+        )
+    found = dict(sizes)
+    if sizes["kv_heads"] is None:
+        found["kv_heads"] = 1 if is_latent else sizes["heads"]
+    if sizes["value_dim"] is None:
+        found["value_dim"] = sizes["dim"]
+    return {name: readers.to_integer(name, n, 1, 2**31 - 1) for name, n in found.items()}
 
-    The kernel, its workspaces and room for lengths and a table are made once.
-    `plan` copies a batch's lengths and table there, and has a kernel deal runs of keys by them
-    where the planner wants that; `run` launches on them: neither allocates, and both can be
-    captured in a CUDA graph, whose replays then serve whatever `plan` copied last.
 
-        plan = attn.DecodePlan(batch=64, heads=32, kv_heads=8, dim=128, page_size=16,
-                               max_pages=2048, dtype="bfloat16")
-        plan.plan(kv_lengths, page_table)      # once a step
-        plan.run(q, k_cache, v_cache, out=o)   # once a layer
+def _read_elements(form: Mapping[str, Any]) -> dict[str, str]:
+    """Element types of q, pools and o by the names of their arguments."""
+    element = readers.get_dtype("dtype", form["dtype"])
+    found = {"dtype": element}
+    for name in ("kv_dtype", "out_type"):
+        given = form[name]
+        found[name] = element if given is None else readers.get_dtype(name, given)
+    return found
 
-    Pools are dense in the order of `layout` ("nhd": page, key, head, dim; "hnd"),
-    pages `page_stride` elements apart where more lies between them, as keys and
-    values in one tensor have it. `queries` are the last ones of each sequence.
-    With `latent` the pool is that of `attn.mla_decode`: `dim` columns of a key, whose
-    first `value_dim` ones are the values. `kv_dtype` is the element type of pools of
-    8 bits; with `scales` each `run` takes k_scale and v_scale, f32 tensors: "tensor"
-    of one element, "head" of one for each key head, "batch" (batch, key heads), or "rows":
-    k_scales and v_scales with a number for each row, dense in the order of the pools. A latent
-    plan of 8-bit pools has scales of rows, one for each 128 columns, and `run` takes k_scales
-    and k_rope; `row_bytes` is the distance of rows where the three lie in one row, 656 in one
-    of 512 e4m3, 4 f32 and 64 16-bit columns. With `rope_apart` the rotated columns of q and of
-    a latent pool of 16 bits are tensors of their own: `run` takes q_rope, and k_rope, a pool
-    with dense pages, or with `row_bytes` with rows as far apart as those of the other one.
-    `out_type` is that of o. One of 8 bits is multiplied by `out_scale`, or has a scale for each
-    `out_group` columns of a row, which `run` gives too, f32 (batch, heads, groups) or with
-    queries behind heads: the largest magnitude of the columns by that of the type.
-    `init` is the element type of the o of a state to go on from, which each `run` takes then.
-    The other options are those of `attn.decode`; what `score_mod` and `mask_mod` read are
-    tensors of the plan, whose contents may change between launches. `device` is a GPU; without one,
-    or with "host", arrays of numpy run on the simulator.
-    """
+
+def _pad_plan(
+    given: dict[str, int], settings: Settings, form: Mapping[str, Any], elements: Mapping[str, str]
+) -> tuple[dict[str, int], Settings, Mapping[str, Any]]:
+    """What a plan is made for where each `run` fits its operands to what kernels take."""
+    types = (elements["dtype"], elements["kv_dtype"])
+    dim, value_dim = given["dim"], given["value_dim"]
+    is_latent = settings.value_dim is not None
+    # Rotated columns come after those of the values, which are widened on their own.
+    parts = (dim - value_dim, value_dim) if is_latent and dim > value_dim else (dim, value_dim)
+    if is_latent:
+        wide, wide_value = map(kernel_sizes.pad_latent, parts)
+    else:
+        wide, wide_value = (max(kernel_sizes.pad(part, kind) for kind in types) for part in parts)
+    if (wide, wide_value) == parts:
+        return given, settings, form
+    for name in ("out_group", "row_bytes"):
+        if form[name] is not None:
+            raise ArgumentError(f"pad: expected none beside {name}")
+    if form["scales"] == "rows":
+        raise ArgumentError("pad: expected none beside scales of rows")
+    widths = {"dim": wide + wide_value if parts[0] != dim else wide, "value_dim": wide_value}
+    settings = settings._replace(
+        scale=dim**-0.5 if settings.scale is None else settings.scale,
+        value_dim=wide_value if is_latent else None,
+    )
+    # The copies are dense.
+    return given | widths, settings, {**form, "page_stride": None}
+
+
+class PlannedDecode(OfProcess):
+    """What a `DecodePlan` does. Its generated class has the arguments and says what they are."""
 
     def __init__(
         self,
-        *,
-        batch: int,
-        heads: int,
-        dim: int,
-        page_size: int,
-        max_pages: int,
-        kv_heads: int | None = None,
-        value_dim: int | None = None,
-        dtype: Any = "bfloat16",
-        kv_dtype: Any = None,
-        scales: str | None = None,
-        row_bytes: int | None = None,
-        out_type: Any = None,
-        out_scale: float | None = None,
-        out_group: int | None = None,
-        init: Any = None,
-        queries: int = 1,
-        layout: str = "nhd",
-        page_stride: int | None = None,
-        causal: bool = True,
-        window: Sequence[int | None] | None = None,
-        softcap: float | None = None,
-        scale: float | None = None,
-        sinks: bool = False,
-        score_mod: Modification | None = None,
-        mask_mod: Modification | None = None,
-        lse: bool = False,
-        kv_splits: int | None = None,
-        run_keys: int | None = None,
-        partials: str = "auto",
-        selected: bool = False,
-        latent: bool = False,
-        rope_apart: bool = False,
-        device: Any = None,
+        sizes: Mapping[str, Any],
+        options: Mapping[str, Any],
+        mods: tuple[Any, Any],
+        form: Mapping[str, Any],
+        device: Any,
     ) -> None:
         self._device = _read_device(device)
-        is_latent = readers.to_bool("latent", latent)
-        if is_latent and (value_dim is None or kv_heads not in (None, 1)):
-            raise ArgumentError(
-                "DecodePlan: expected value_dim and one key head of the latent form, got "
-                f"{value_dim} and {kv_heads}"
-            )
-        if is_latent:
-            kv_heads = 1
-        texts, captures = trace_mods(score_mod, mask_mod)
+        is_latent = readers.to_bool("latent", form["latent"])
+        given = _read_sizes(sizes, is_latent)
+        texts, captures = trace_mods(*mods)
         #: What the regions read; their places in memory are the launches'.
         self._captures = decode_launch.name_captures(captures)
-        settings = Settings.read(
-            layout=layout,
-            causal=causal,
-            window=window,
-            softcap=softcap,
-            scale=scale,
-            kv_splits=kv_splits,
-            run_keys=run_keys,
-            partials=partials,
-            selected=selected,
-            out_scale=out_scale,
-            value_dim=value_dim if is_latent else None,
-            **texts,
-        )
-        self._settings = settings
-        count = {"batch": batch, "heads": heads, "dim": dim, "page_size": page_size}
-        count |= {"max_pages": max_pages, "queries": queries}
-        count["kv_heads"] = heads if kv_heads is None else kv_heads
-        count["value_dim"] = dim if value_dim is None else value_dim
-        given = {name: readers.to_integer(name, n, 1, 2**31 - 1) for name, n in count.items()}
+        value_dim = given["value_dim"] if is_latent else None
+        settings = Settings.read(**options, value_dim=value_dim, **texts)
         kernel_sizes.check_page_size("page_size", given["page_size"])
-        element = readers.get_dtype("dtype", dtype)
-        strides = [
-            decode_problem.make_pool_strides(
-                settings.layout, given["kv_heads"], given["page_size"], width, page_stride
-            )
-            for width in (given["dim"], given["value_dim"])
-        ]
-        rows = (given["batch"], given["heads"], given["queries"])
-
-        def view(dtype: str, shape: Sequence[int], strides: Sequence[int]) -> TensorView:
-            return TensorView(dtype, tuple(shape), (*strides, 1), 0, self._device)
-
-        def dense(width: int) -> tuple[int, int, int]:
-            return (rows[1] * rows[2] * width, rows[2] * width, width)
-
-        pool_element = element if kv_dtype is None else readers.get_dtype("kv_dtype", kv_dtype)
-        out = element if out_type is None else readers.get_dtype("out_type", out_type)
-        self._rows, self._widths = rows, (given["dim"], given["value_dim"])
+        elements = _read_elements(form)
+        #: Columns of keys and values as the caller has them, if each run fits its operands.
+        self._stated: tuple[int, int] | None = None
+        if readers.to_bool("pad", form["pad"]):
+            self._stated = given["dim"], given["value_dim"]
+            given, settings, form = _pad_plan(given, settings, form, elements)
+        self._settings = settings
         self._max_pages = given["max_pages"]
-        # Pools of the host state their pages; a plan leaves them open.
-        pool = (1, given["kv_heads"], given["page_size"])
-        tensors = {
-            "q": view(element, (*rows, given["dim"]), dense(given["dim"])),
-            "k": view(pool_element, (*pool, given["dim"]), strides[0]),
-            "v": view(pool_element, (*pool, given["value_dim"]), strides[1]),
-            "o": view(out, (*rows, given["value_dim"]), dense(given["value_dim"])),
-            "page_table": view("i32", (rows[0], self._max_pages), (self._max_pages,)),
-        }
-        for name, each in self._captures.items():
-            tensors[name] = tensor_views.view(name, each, is_captured=True)
-        if is_latent:
-            del tensors["v"]
-        if readers.to_bool("sinks", sinks):
-            tensors["sinks"] = view("f32", rows[1:2], ())
-        if scales is not None:
-            readers.to_text("scales", scales)
-        for name, size in (("row_bytes", row_bytes), ("page_stride", page_stride)):
-            if size is not None:
-                readers.to_integer(name, size, 1, 2**40)
-        if row_bytes is not None and not (is_latent and (scales == "rows" or rope_apart)):
-            raise ArgumentError(
-                "row_bytes: expected none but for a latent plan with scales of rows or rope_apart"
-            )
-        if scales == "rows":
-            tensors |= make_row_views(tensors, settings.layout, given, row_bytes)
-        elif scales is not None:
-            tensors |= self._make_scales(scales, given["batch"], given["kv_heads"])
-            decode_launch.turn_scales(tensors)
-        if readers.to_bool("rope_apart", rope_apart):
-            tensors |= make_apart_views(tensors, given, page_stride, row_bytes)
-        if init is not None:
-            width = given["value_dim"]
-            state = readers.get_dtype("init", init)
-            tensors["init_o"] = view(state, (*rows, width), dense(width))
-            tensors["init_lse"] = view("f32", rows, (rows[1] * rows[2], rows[2]))
-        if out_group is not None:
-            group = readers.to_integer("out_group", out_group, 1, given["value_dim"])
-            groups, rest = divmod(given["value_dim"], group)
-            if rest:
-                raise ArgumentError(
-                    f"out_group: expected a divisor of {given['value_dim']} columns, got {group}"
-                )
-            tensors["o_scales"] = view("f32", (*rows, groups), dense(groups))
-        problem = decode_launch.make_problem(tensors, settings, readers.to_bool("lse", lse))
+        tensors = self._make_views(given, settings, form, elements)
+        problem = decode_launch.make_problem(tensors, settings, readers.to_bool("lse", form["lse"]))
         self._problem = problem._replace(pages=-1)
         self._runner = decode_launch.get_runner(self._problem, self._device, planned=True)
         #: What `plan` launches, if there is something, with its workspaces; and the steps that
@@ -240,6 +160,77 @@ class DecodePlan(OfProcess):
         self._known: dict[object, tuple[runtime.PreparedLaunch, list[tuple[int, int]]]] = {}
         if self._device != _HOST:
             self._allocate()
+
+    def _make_views(
+        self,
+        given: Mapping[str, int],
+        settings: Settings,
+        form: Mapping[str, Any],
+        elements: Mapping[str, str],
+    ) -> dict[str, TensorView]:
+        """Views of what `run` and `plan` will take."""
+        rows = (given["batch"], given["heads"], given["queries"])
+        dim, value_dim = given["dim"], given["value_dim"]
+        page_stride, row_bytes, scales = (form[n] for n in ("page_stride", "row_bytes", "scales"))
+
+        def view(dtype: str, shape: Sequence[int], strides: Sequence[int]) -> TensorView:
+            return TensorView(dtype, tuple(shape), (*strides, 1), 0, self._device)
+
+        def dense(width: int) -> tuple[int, int, int]:
+            return (rows[1] * rows[2] * width, rows[2] * width, width)
+
+        def view_pool(width: int) -> TensorView:
+            # Pools of the host state their pages; a plan leaves them open.
+            heads, page = given["kv_heads"], given["page_size"]
+            strides = decode_problem.make_pool_strides(
+                settings.layout, heads, page, width, page_stride
+            )
+            return view(elements["kv_dtype"], (1, heads, page, width), strides)
+
+        tensors = {
+            "q": view(elements["dtype"], (*rows, dim), dense(dim)),
+            "k": view_pool(dim),
+            "v": view_pool(value_dim),
+            "o": view(elements["out_type"], (*rows, value_dim), dense(value_dim)),
+            "page_table": view("i32", (rows[0], self._max_pages), (self._max_pages,)),
+        }
+        for name, each in self._captures.items():
+            tensors[name] = tensor_views.view(name, each, is_captured=True)
+        is_latent = settings.value_dim is not None
+        if is_latent:
+            del tensors["v"]
+        if readers.to_bool("sinks", form["sinks"]):
+            tensors["sinks"] = view("f32", rows[1:2], ())
+        if scales is not None:
+            readers.to_text("scales", scales)
+        for name in ("row_bytes", "page_stride"):
+            if form[name] is not None:
+                readers.to_integer(name, form[name], 1, 2**40)
+        is_apart = readers.to_bool("rope_apart", form["rope_apart"])
+        if row_bytes is not None and not (is_latent and (scales == "rows" or is_apart)):
+            raise ArgumentError(
+                "row_bytes: expected none but for a latent plan with scales of rows or rope_apart"
+            )
+        if scales == "rows":
+            tensors |= make_row_views(tensors, settings.layout, given, row_bytes)
+        elif scales is not None:
+            tensors |= self._make_scales(scales, given["batch"], given["kv_heads"])
+            decode_launch.turn_scales(tensors)
+        if is_apart:
+            tensors |= make_apart_views(tensors, given, page_stride, row_bytes)
+        if form["init"] is not None:
+            state = readers.get_dtype("init", form["init"])
+            tensors["init_o"] = view(state, (*rows, value_dim), dense(value_dim))
+            tensors["init_lse"] = view("f32", rows, (rows[1] * rows[2], rows[2]))
+        if form["out_group"] is not None:
+            group = readers.to_integer("out_group", form["out_group"], 1, value_dim)
+            groups, rest = divmod(value_dim, group)
+            if rest:
+                raise ArgumentError(
+                    f"out_group: expected a divisor of {value_dim} columns, got {group}"
+                )
+            tensors["o_scales"] = view("f32", (*rows, groups), dense(groups))
+        return tensors
 
     def _make_scales(self, scales: str, batch: int, kv_heads: int) -> dict[str, TensorView]:
         """Views of the scales that `run` will take."""
@@ -412,13 +403,45 @@ class DecodePlan(OfProcess):
         Returns o, or a tuple with the LSE of a plan with `lse` and the scales of one with
         `out_group` behind it. Writes to `out`, `lse` and `out_scales` where they are given;
         torch has new ones made, numpy always."""
+        tensors = {"q": q, "k_cache": k_cache, "v_cache": v_cache, "sinks": sinks}
+        tensors |= {"k_scale": k_scale, "v_scale": v_scale, "k_scales": k_scales}
+        tensors |= {"v_scales": v_scales, "k_rope": k_rope, "q_rope": q_rope, **name_state(init)}
+        if self._stated is not None:
+            return self._run_padded(tensors, (out, lse, out_scales), stream)
+        return self._run(tensors, (out, lse, out_scales), stream)
+
+    def _run_padded(
+        self, tensors: dict[str, Any], outputs: tuple[Any, Any, Any], stream: int | None
+    ) -> Any:
+        """A run with operands that kernels take, copied where they are not so."""
+        out, lse, out_scales = outputs
+        _, dv = self._stated or (0, 0)
+        if self._problem.latent:
+            pool = {"kv_cache": tensors.pop("k_cache")}
+            fitted, _, wide = padding.pad_latent(tensors | pool, dv)
+            fitted = {"q": fitted.pop("q"), "k_cache": fitted.pop("kv_cache"), **fitted}
+        else:
+            fitted, _, _, wide = padding.pad_operands(tensors, "k_cache", "v_cache", None)
+        target = out
+        if out is not None and wide != dv:
+            target = out.new_empty((*out.shape[:-1], wide))
+        result = self._run(fitted, (target, lse, out_scales), stream)
+        if wide == dv:
+            return result
+        o, *more = result if isinstance(result, tuple) else (result,)
+        o = padding.cut(o, out, None, dv)
+        return (o, *more) if more else o
+
+    def _run(
+        self, tensors: dict[str, Any], outputs: tuple[Any, Any, Any], stream: int | None
+    ) -> Any:
         if not self._planned:
             raise ArgumentError("DecodePlan: expected plan(kv_lengths, page_table) before run")
-        state = name_state(init)
+        q = tensors["q"]
+        out, lse, out_scales = outputs
         key = None
         if out is not None and device_tensors.is_torch(q):
-            operands = (q, k_cache, v_cache, sinks, out, lse, k_scale, v_scale)
-            operands += (k_scales, v_scales, k_rope, q_rope, *state.values(), out_scales)
+            operands = tuple([tensors[name] for name in _OPERANDS]) + outputs
             key = _make_key(operands)
             known = self._known.get(key)
             if known is not None:
@@ -427,27 +450,29 @@ class DecodePlan(OfProcess):
                 prepared(addresses, self._choose_stream(q, stream), self._addresses)
                 return _join_results(out, lse, out_scales)
         tensor_views.view("q", q)
-        tensor_views.view("k_cache", k_cache)
-        if self._problem.latent != (v_cache is None):
+        tensor_views.view("k_cache", tensors["k_cache"])
+        if self._problem.latent != (tensors["v_cache"] is None):
             wanted = "none" if self._problem.latent else "a pool of values"
             raise ArgumentError(f'tensor "v_cache": expected {wanted}, as the plan was made')
-        tensors = {"q": q, "k_cache": k_cache, "v_cache": v_cache, "sinks": sinks}
-        tensors |= {"k_scale": k_scale, "v_scale": v_scale, **self._captures}
-        tensors |= {"k_scales": k_scales, "v_scales": v_scales, "k_rope": k_rope}
-        tensors |= {"q_rope": q_rope, **state}
+        tensors = tensors | self._captures
         views = decode_launch.read_views(tensors, self._settings)
         check_planned(views, self._problem, self._device)
         if self._device == _HOST:
-            for name, each in (("out", out), ("lse", lse), ("out_scales", out_scales)):
+            for name, each in zip(_OUTPUTS, outputs, strict=True):
                 if each is not None:
                     raise ArgumentError(
                         f"{name}: expected none with numpy arrays, whose results are new"
                     )
             return self._run_host(tensors, views)
-        wants, is_scaled = self._problem.lse, self._problem.out_group is not None
-        given = {"out": out} | ({"lse": lse} if wants else {})
-        given |= {"out_scales": out_scales} if is_scaled else {}
-        missing = [name for name, each in given.items() if each is None]
+        made = self._make_outputs(q, outputs)
+        self._launch(views, (q, *made), stream, key)
+        return _join_results(*made)
+
+    def _make_outputs(self, q: Any, outputs: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+        """The outputs of a launch, those of the caller or new ones of torch."""
+        wants = (True, self._problem.lse, self._problem.out_group is not None)
+        pairs = list(zip(_OUTPUTS, outputs, wants, strict=True))
+        missing = [name for name, each, is_wanted in pairs if is_wanted and each is None]
         if missing:
             if not device_tensors.is_torch(q):
                 raise ArgumentError(
@@ -456,16 +481,14 @@ class DecodePlan(OfProcess):
                 )
             from .. import torch_serving
 
-            made = torch_serving.make_outputs(q, self._problem, wants)
-            out, lse, out_scales = (
-                new if old is None else old
-                for old, new in zip((out, lse, out_scales), made, strict=True)
+            made = torch_serving.make_outputs(q, self._problem, wants[1])
+            outputs = tuple(
+                new if old is None else old for old, new in zip(outputs, made, strict=True)
             )
-        for name, each, is_wanted in (("lse", lse, wants), ("out_scales", out_scales, is_scaled)):
+        for name, each, is_wanted in pairs:
             if each is not None and not is_wanted:
                 raise ArgumentError(f'tensor "{name}": expected none, as the plan was made')
-        self._launch(views, (q, out, lse, out_scales), stream, key)
-        return _join_results(out, lse, out_scales)
+        return outputs
 
     def _run_host(self, tensors: dict[str, Any], views: dict[str, TensorView]) -> Any:
         # The simulator has no open strides: a kernel for these pools.
@@ -523,10 +546,8 @@ class DecodePlan(OfProcess):
         prepared = self._runner.prepare({name: views[name] for name in names}, kernel)
         prepared([views[name].address for name in names], number, self._addresses)
         if key is not None:
-            order = ("q", "k", "v", "sinks", "o", "lse", "k_descale", "v_descale")
-            order += (*ROW_TENSORS, "q_rope", "init_o", "init_lse", "o_scales")
             places = [
-                (order.index(n), 0) if n in order else (-1, views[n].address) for n in names
+                (_NAMES.index(n), 0) if n in _NAMES else (-1, views[n].address) for n in names
             ]
             if len(self._known) >= _KEPT_LAUNCHES:
                 self._known.clear()

@@ -6,21 +6,20 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .. import runtime
-from ..errors import ArgumentError
 from ..kernel import Kernel, compile_problem
-from ..options import readers
 from ..record import DYNAMIC
 from ..tracing.captured_reads import Spec
 from ..tracing.mod_regions import Regions
+from .settings_table import FACTORS
 
 #: Names of element types, as `Spec` has them.
 _DTYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32"}
-#: Orders of a pool: pages, then keys and heads, or heads and keys.
-LAYOUTS = ("nhd", "hnd")
 
+#: Attributes that belong to the op that writes o.
+_OF_OUTPUTS = ("out_scale",)
 #: Tensors with something for each row of the pools, beside these.
 ROW_TENSORS = ("k_scales", "v_scales", "k_rope")
 
@@ -146,8 +145,8 @@ def _write_attributes(problem: DecodeProblem) -> str:
         attributes.append(f"out_group = {problem.out_group} : i64")
     if problem.out_scale is not None and problem.kv_splits is None:
         attributes.append(f"out_scale = {_write_number(problem.out_scale)} : f32")
-    for name in ("softcap", "scale"):
-        value = getattr(problem, name)
+    for name in FACTORS:
+        value = None if name in _OF_OUTPUTS else getattr(problem, name)
         if value is not None:
             attributes.append(f"{name} = {_write_number(value)} : f32")
     return ", ".join(attributes)
@@ -376,13 +375,6 @@ def count_runs(run_keys: int | None, kv_splits: int | None, keys: int) -> int | 
     return kv_splits if run_keys is None else max(1, -(-keys // run_keys))
 
 
-def check_layout(layout: Any) -> str:
-    text = readers.to_text("layout", layout).lower()
-    if text not in LAYOUTS:
-        raise ArgumentError(f'layout: expected "nhd" or "hnd", got {layout!r}')
-    return text
-
-
 def make_pool_strides(
     layout: str, kv_heads: int, page_size: int, dim: int, page_stride: int | None
 ) -> tuple[int, int, int]:
@@ -390,18 +382,6 @@ def make_pool_strides(
     page = page_size * kv_heads * dim if page_stride is None else page_stride
     inner = (dim, kv_heads * dim) if layout == "nhd" else (page_size * dim, dim)
     return (page, *inner)
-
-
-def to_bounds(window: Any) -> tuple[int, int]:
-    """Keys to the left and right of a query's own, -1 for unbounded."""
-    bounds = readers.to_list("window", window)
-    if len(bounds) != 2:
-        raise ArgumentError(f"window: expected (left, right), got {window!r}")
-    left, right = (
-        -1 if each is None else readers.to_integer("window", each, -1, 2**31 - 1)
-        for each in bounds
-    )
-    return left, right
 
 
 def to_window(

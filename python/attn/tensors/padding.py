@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .. import arrays
 from ..errors import ArgumentError, ArgumentTypeError, CopyRemark
 from ..launch import device_tensors
-from ..options import kernel_sizes
+from ..options import kernel_sizes, readers
 from . import tensor_views
 
 if TYPE_CHECKING:
@@ -67,18 +67,30 @@ def widen_inputs(
                 f'array "{name}": expected {count} columns, of which pad makes '
                 f"{shapes[name][-1]}, got {array.shape[-1]}"
             )
-        widened[name] = _widen_numpy(array, shapes[name][-1])
+        widened[name] = _widen_numpy(array, [(count, shapes[name][-1])])
     return widened
 
 
-def _widen_numpy(array: NDArray[np.generic], width: int) -> NDArray[np.generic]:
-    """Zeros behind the columns: the bits of 0 are 0 in each type."""
+#: How many columns there are, and become, of the parts of a row.
+Parts = Sequence[tuple[int, int]]
+
+
+def _spread(source: Any, target: Any, parts: Parts) -> None:
+    """Copies the columns of each part, with the others of the target as they are."""
+    begin = place = 0
+    for own, wide in parts:
+        target[..., place : place + own] = source[..., begin : begin + own]
+        begin, place = begin + own, place + wide
+
+
+def _widen_numpy(array: NDArray[np.generic], parts: Parts) -> NDArray[np.generic]:
+    """Zeros after the columns of each part: the bits of 0 are 0 in each type."""
     import numpy as np
 
-    if not array.ndim or array.shape[-1] == width:
+    if not array.ndim or all(own == wide for own, wide in parts):
         return array
-    wide = np.zeros((*array.shape[:-1], width), array.dtype)
-    arrays.to_bits(wide)[..., : array.shape[-1]] = arrays.to_bits(array)
+    wide = np.zeros((*array.shape[:-1], sum(width for _, width in parts)), array.dtype)
+    _spread(arrays.to_bits(array), arrays.to_bits(wide), parts)
     return wide
 
 
@@ -97,22 +109,25 @@ def _is_odd(tensor: Any, may_turn: bool) -> bool:
     return any(step * size % _ALIGNMENT for _, step in steps)
 
 
-def _fit(name: str, tensor: Any, width: int, may_turn: bool, copied: list[str]) -> Any:
-    """A tensor with `width` columns, in memory as kernels take it; itself if it is so."""
+def _fit(name: str, tensor: Any, parts: Parts, may_turn: bool, copied: list[str]) -> Any:
+    """A tensor with wide columns, in memory as kernels take it; itself if it is so."""
     if tensor_views.is_numpy(tensor):
-        return _widen_numpy(tensor, width)
+        return _widen_numpy(tensor, parts)
     if not device_tensors.is_torch(tensor):
         raise ArgumentTypeError(
             f'pad: expected torch tensors or numpy arrays, got {type(tensor).__name__} as "{name}"'
         )
-    missing = width - tensor.shape[-1]
-    if missing:
+    width = sum(wide for _, wide in parts)
+    if any(own != wide for own, wide in parts):
         copied.append(f"{name} ({tensor.shape[-1]} columns as {width})")
         # torch pads no 8-bit floats; the bits of 0 are 0.
-        wide = tensor.new_empty((*tensor.shape[:-1], width))
-        wide[..., tensor.shape[-1] :] = 0
-        wide[..., : tensor.shape[-1]] = tensor
-        return wide
+        result = tensor.new_empty((*tensor.shape[:-1], width))
+        place = 0
+        for own, wide in parts:
+            result[..., place + own : place + wide] = 0
+            place += wide
+        _spread(tensor, result, parts)
+        return result
     if _is_odd(tensor, may_turn):
         copied.append(f"{name} (strides {list(tensor.stride())})")
         return tensor.clone(memory_format=sys.modules["torch"].contiguous_format)
@@ -126,12 +141,15 @@ def _get_width(tensors: Mapping[str, Any], names: Sequence[str]) -> tuple[int, i
         if not len(getattr(each, "shape", ())):
             raise ArgumentTypeError(f'tensor "{name}": expected a tensor with columns')
     columns = found[0].shape[-1]
-    widths = []
-    for each in found:
-        size = each.element_size() if hasattr(each, "element_size") else arrays.CARRIERS[each.dtype][1]
-        unit = _ALIGNMENT // min(size, _ALIGNMENT)
-        widths.append(max(-(-columns // unit), 1) * unit)
-    return columns, max(widths)
+    units = [_get_unit(name, each) for name, each in zip(names, found, strict=True)]
+    return columns, max(max(-(-columns // unit), 1) * unit for unit in units)
+
+
+def _get_unit(name: str, tensor: Any) -> int:
+    """Elements of a tensor in the bytes of which rows are a multiple."""
+    each = tensor_views.view(name, tensor) if tensor_views.is_numpy(tensor) else tensor
+    size = each.element_size() if hasattr(each, "element_size") else arrays.CARRIERS[each.dtype][1]
+    return _ALIGNMENT // min(size, _ALIGNMENT)
 
 
 def pad_operands(
@@ -150,13 +168,42 @@ def pad_operands(
         if each is not None:
             own = dim if name in ("q", keys) else dv
             if each.shape[-1] == own:
-                fitted[name] = _fit(name, each, count, name == "v", copied)
+                fitted[name] = _fit(name, each, [(own, count)], name == "v", copied)
     if width != dim and scale is None:
         scale = dim**-0.5
+    _say(copied)
+    return fitted, scale, dv, wide
+
+
+def pad_latent(tensors: Mapping[str, Any], value_dim: Any) -> tuple[dict[str, Any], int, int]:
+    """Operands of a call of latent attention: fitted, and the columns of o before and after. The
+    columns of values and the rotated ones are widened apart."""
+    for name in ("q", "kv_cache"):
+        if tensors.get(name) is None:
+            raise ArgumentTypeError(f'tensor "{name}": expected a tensor, got None')
+    dv = readers.to_integer("value_dim", value_dim, 1, 2**31 - 1)
+    columns, _ = _get_width(tensors, ("kv_cache",))
+    k_rope = tensors.get("k_rope")
+    rope = max(columns - dv if k_rope is None else k_rope.shape[-1], 0)
+    values, rotated = ((own, kernel_sizes.pad_latent(own)) for own in (dv, rope))
+    fitted, copied = dict(tensors), []
+    parts = {"q": [values] if tensors.get("q_rope") is not None else [values, rotated]}
+    parts["kv_cache"] = [values, rotated] if k_rope is None else [values]
+    parts |= {"q_rope": [rotated], "k_rope": [rotated], "init_o": [values]}
+    for name, each in parts.items():
+        tensor = tensors.get(name)
+        # Others are refused by their columns.
+        if tensor is not None and tensor.shape[-1] == sum(own for own, _ in each):
+            fitted[name] = _fit(name, tensor, each, False, copied)
+    _say(copied)
+    return fitted, dv, values[1]
+
+
+def _say(copied: Sequence[str]) -> None:
+    """A remark on what was copied, at the call of the user."""
     torch = sys.modules.get("torch")
     if copied and not (torch is not None and torch.compiler.is_compiling()):
-        warnings.warn(f"pad=True: copied {', '.join(copied)}", CopyRemark, stacklevel=4)
-    return fitted, scale, dv, wide
+        warnings.warn(f"pad=True: copied {', '.join(copied)}", CopyRemark, stacklevel=6)
 
 
 def cut(result: Any, out: Any, lse: Any, columns: int) -> Any:

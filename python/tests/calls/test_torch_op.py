@@ -269,7 +269,7 @@ def test_compiled_kernels_read_tensors_of_torch():
 def test_prepare(monkeypatch):
     q = torch.empty(2, 100, 4, 64, dtype=torch.bfloat16, device="meta").transpose(1, 2)
     attn.prepare(q, q, q, chip="sm_90a", causal=True, lse=True)
-    (kernel,) = (k for k in attn._cache._memory.values() if isinstance(k, attn.Kernel))
+    (kernel,) = (k for k in attn.compiler.kernel_cache._memory.values() if isinstance(k, attn.Kernel))
     assert kernel.chip == "sm_90a"
     assert kernel.launch["tensors"][0]["strides"] == [25600, 64, 256, 1]
 

@@ -74,6 +74,58 @@ def test_pages(dim):
     refuse('tensor "v_cache": expected a tensor, got None', attn.decode, *batch[:2], None, *batch[3:], pad=True)
 
 
+def make_latent_pages(value_dim, rope):
+    rng = np.random.default_rng(2)
+    _, _, _, table, lengths = make_batch([70, 3])
+    q = rng.standard_normal((2, 16, value_dim + rope)).astype(np.float16)
+    pool = rng.standard_normal((PAGES, 16, value_dim + rope)).astype(np.float16)
+    keys = pool[:, :, None]
+    want = attend_pages(q * (0.125 * (value_dim + rope) ** 0.5), keys, keys[..., :value_dim], table, lengths)
+    return (q, pool, table, lengths), want
+
+
+@pytest.mark.parametrize(("value_dim", "rope"), [(60, 30), (64, 28), (50, 32)])
+def test_latent_pages(value_dim, rope):
+    """Columns of values and rotated ones are widened apart, in one tensor or two."""
+    batch, want = make_latent_pages(value_dim, rope)
+    options = {"value_dim": value_dim, "scale": 0.125, "lse": True}
+    check(attn.mla_decode(*batch, **options, pad=True), want)
+    q, pool, table, lengths = batch
+    parts = {"k_rope": pool[..., value_dim:], "q_rope": q[..., value_dim:]}
+    apart = (q[..., :value_dim], pool[..., :value_dim], table, lengths)
+    check(attn.mla_decode(*apart, **options, **parts, pad=True), want)
+    refuse("pad: expected none beside k_scales", attn.mla_decode, *batch, **options, k_scales=q, pad=True)
+    refuse('tensor "kv_cache": expected a tensor, got None', attn.mla_decode, q, None, table, lengths,
+           **options, pad=True)  # fmt: skip
+
+
+def test_plans():
+    """A plan is made for wide columns; each run has those that were stated."""
+    dim = 46
+    q, k, v, table, lengths = make_pages(dim)
+    options = {"batch": 2, "page_size": 16, "max_pages": table.shape[1], "dtype": "float16", "lse": True}
+    plan = attn.DecodePlan(heads=HEADS, kv_heads=KV_HEADS, dim=dim, pad=True, **options)
+    plan.plan(lengths, table)
+    check(plan.run(q, k, v), attend_pages(q, k, v, table, lengths))
+    (latent_q, pool, *pages), want = make_latent_pages(60, 30)
+    latent = {"latent": True, "heads": 16, "dim": 90, "value_dim": 60, "scale": 0.125}
+    plan = attn.DecodePlan(**latent, pad=True, **options)
+    plan.plan(pages[1], pages[0])
+    check(plan.run(latent_q, pool), want)
+    for more, message in (
+        ({"out_group": 2}, "pad: expected none beside out_group"),
+        ({"scales": "rows", "kv_dtype": "float8_e4m3fn"}, "pad: expected none beside scales of rows"),
+        ({"row_bytes": 256, "rope_apart": True}, "pad: expected none beside row_bytes"),
+        ({"pad": 2}, "pad: expected True or False, got 2"),
+    ):
+        refuse(message, attn.DecodePlan, **{**latent, "pad": True, **options, **more})
+    whole = attn.DecodePlan(heads=HEADS, kv_heads=KV_HEADS, dim=48, pad=True, **options)
+    whole.plan(lengths, table)
+    wide = make_pages(48)
+    check(whole.run(*wide[:3]), attend_pages(*wide))
+
+
+
 def test_copies_of_torch(monkeypatch):
     """A tensor that a kernel takes is not copied; of others a remark says which and why."""
     torch = pytest.importorskip("torch")
