@@ -2,9 +2,9 @@
 """Writes the documentation that comes from the sources.
 
 docs/Dialect/Attn.md and docs/Passes.md are generated in whole from the td
-files; docs/Pipelines.md and docs/Targets.md have one generated part each, taken
-from attn-opt and attn-targets, and so has docs/Conformance.md, whose cases are
-python/attn/conformance.py. The options of a problem, which attn-compile lists,
+files; docs/Pipelines.md, docs/Targets.md and docs/Schedules.md have one generated part
+each, taken from attn-opt, attn-targets and attn-compile, and so has
+docs/Conformance.md, whose cases are python/attn/conformance.py. The options of a problem, which attn-compile lists,
 become a table in docs/spec.md, fields of docs/launch-record.schema.json, and four
 modules of the Python package.
 
@@ -20,6 +20,7 @@ import subprocess
 import sys
 
 import option_pages
+import schedule_pages
 import serving_pages
 from doc_examples import DIALECT_TD, PASS_TDS, ROOT, Op, doctest_page, ops, tblgen
 
@@ -193,9 +194,15 @@ def conformance_page() -> str:
     return with_part(CONFORMANCE, "".join(parts))
 
 
+def schedules_page() -> str:
+    rows = option_pages.read_options(build_folder())
+    return with_part(SCHEDULES, schedule_pages.make_page(build_folder() / "bin/attn-compile", rows))
+
+
 CONFORMANCE = ROOT / "docs/Conformance.md"
 PIPELINES = ROOT / "docs/Pipelines.md"
 SCHEMA = ROOT / "docs/launch-record.schema.json"
+SCHEDULES = ROOT / "docs/Schedules.md"
 SPEC = ROOT / "docs/spec.md"
 TARGETS = ROOT / "docs/Targets.md"
 PAGES = {
@@ -209,6 +216,7 @@ PAGES = {
     PIPELINES: pipelines_page,
     TARGETS: targets_page,
     CONFORMANCE: conformance_page,
+    SCHEDULES: schedules_page,
     SPEC: spec_page,
     SCHEMA: launch_schema,
 }
