@@ -16,7 +16,7 @@ from .calls.attention_kernels import Options
 from .errors import ArgumentError, LibraryError
 from .launch import device_tensors
 from .options.problem_table import CALL_DEFAULTS, CALL_SCHEMA
-from .tensors import batch_lists
+from .tensors import batch_lists, tensor_views
 from .tracing import captured_reads, mod_regions
 
 try:
@@ -96,11 +96,7 @@ def attention(
     if out is None and lse is True:
         return _attention_lse(*arguments)
     if out is None or lse is True:
-        missing = "out" if out is None else "lse"
-        raise ArgumentError(
-            f'tensor "{missing}": expected a tensor to write to, as the other output, got '
-            f"{out if out is None else lse}"
-        )
+        raise tensor_views.make_output_error(out, lse)
     log = None if lse is False else lse
     _attention_out(*arguments, o=out, lse=log)
     return out if log is None else (out, log)

@@ -15,6 +15,7 @@ from .options.argument_names import LATENT_POOLS
 from .serving import decode_launch, merging
 from .serving.settings import Settings
 from .serving.settings_table import OPTIONAL_TENSORS, SCHEMAS, TENSORS
+from .tensors import tensor_views
 
 try:
     import torch
@@ -155,11 +156,7 @@ class _Form:
         if out is None and lse is True:
             return self._operators[1](*operands)
         if out is None or lse is True:
-            missing = "out" if out is None else "lse"
-            raise ArgumentError(
-                f'tensor "{missing}": expected a tensor to write to, as the other output, got '
-                f"{out if out is None else lse}"
-            )
+            raise tensor_views.make_output_error(out, lse)
         log = None if lse is False else lse
         self._operators[2](*operands, o=out, lse=log)
         return out if log is None else (out, log)

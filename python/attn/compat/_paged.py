@@ -149,6 +149,17 @@ class PagedWrapper(Wrapper):
         scale = self._options["scale"]
         return self._options | {"scale": (dim**-0.5 if scale is None else scale) * factor}
 
+    def _read_factors(
+        self, q: Any, factors: tuple[Any, Any, Any], dim: int
+    ) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """What factors of queries, keys and values become: options, scales of pools of 8 bits, and
+        what results are multiplied by."""
+        q_scale, k_scale, v_scale = factors
+        if self._types[1] in NARROW_TYPES:
+            scales = self._make_scales(q, {"k_scale": k_scale, "v_scale": v_scale})
+            return self._scale_options(q_scale, None, dim), scales, 1.0
+        return self._scale_options(q_scale, k_scale, dim), {}, read_factor("v_scale", v_scale)
+
     def _make_scales(self, q: Any, scales: dict[str, Any]) -> dict[str, Any]:
         """Factors of pools of 8 bits as tensors, which are kept."""
         if scales["k_scale"] is None and scales["v_scale"] is None:
@@ -272,14 +283,7 @@ class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
             _lists.expect("q_len_per_req: as planned", self._queries, q_len_per_req)
         batch = self._pages.lengths.shape[0]
         _lists.expect("q: queries", batch * self._queries, q.shape[0])
-        is_narrow = self._types[1] in NARROW_TYPES
-        scales = {"k_scale": k_scale, "v_scale": v_scale}
-        if is_narrow:
-            options = self._scale_options(q_scale, None, self._dim)
-            scales, factor = self._make_scales(q, scales), 1.0
-        else:
-            options = self._scale_options(q_scale, k_scale, self._dim)
-            scales, factor = {}, read_factor("v_scale", v_scale)
+        options, scales, factor = self._read_factors(q, (q_scale, k_scale, v_scale), self._dim)
         is_planned = self._is_graph and self._queries == 1 and device_tensors.is_torch(q)
         run = self._run_plan if is_planned else self._run_rows
         with argument_names.rename(self._names):

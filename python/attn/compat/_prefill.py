@@ -7,11 +7,10 @@ from typing import Any
 from ..errors import ArgumentError
 from ..options import argument_names, readers
 from ..serving import serving_signatures
-from ..serving.pool_rows import NARROW_TYPES
 from ..tensors import batch_lists
 from . import _checks, _lists
 from ._paged import POOLS, UNCOVERED_PLAN, UNCOVERED_RUN, PagedWrapper, read_layout
-from ._wrapper import call_rows, multiply, read_factor, read_lse
+from ._wrapper import call_rows, multiply, read_lse
 
 _UNCOVERED: dict[str, Any] = {
     "custom_mask": None,
@@ -204,12 +203,8 @@ class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
         k, v = self._read_pools(q, paged_kv_cache, self._dims)
         self._check_window(window_left)
         lists = (self._pages.table, self._pages.lengths, self._counts)
-        is_narrow = self._types[1] in NARROW_TYPES
-        if is_narrow:
-            scales, factor = self._make_scales(q, {"k_scale": k_scale, "v_scale": v_scale}), 1.0
-        else:
-            scales, factor = {}, read_factor("v_scale", v_scale)
-        options = self._scale_options(q_scale, None if is_narrow else k_scale, self._dims[0])
+        factors = (q_scale, k_scale, v_scale)
+        options, scales, factor = self._read_factors(q, factors, self._dims[0])
         options = options | {"max_seqlen_q": self._most_queries, "sinks": sinks} | scales
 
         def function(rows: Any, **outputs: Any) -> Any:

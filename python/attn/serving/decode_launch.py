@@ -196,8 +196,7 @@ def make_problem(
         q_strides=q.strides[:3],
         o_strides=order_output(q, value_dim) if o is None else o.strides[:3],
         window=decode_problem.to_window(settings.causal, settings.window, q.shape[2]),
-        softcap=settings.softcap,
-        scale=settings.scale,
+        factors=settings.list_factors(),
         sinks=sinks is not None,
         lse=lse,
         kv_splits=decode_problem.count_runs(

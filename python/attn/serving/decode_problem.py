@@ -13,13 +13,10 @@ from ..kernel import Kernel, compile_problem
 from ..record import DYNAMIC
 from ..tracing.captured_reads import Spec
 from ..tracing.mod_regions import Regions
-from .settings_table import FACTORS
 
 #: Names of element types, as `Spec` has them.
 _DTYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32"}
 
-#: Attributes that belong to the op that writes o.
-_OF_OUTPUTS = ("out_scale",)
 #: Tensors with something for each row of the pools, beside these.
 ROW_TENSORS = ("k_scales", "v_scales", "k_rope")
 
@@ -51,8 +48,8 @@ class DecodeProblem(NamedTuple):
     #: Keys to the left and right of a query's own that it sees, the last query
     #: being at the last key; None sees all.
     window: tuple[int, int] | None
-    softcap: float | None
-    scale: float | None
+    #: Factors of the scores: attributes of the op by name, as far as they are there.
+    factors: tuple[tuple[str, float], ...]
     sinks: bool
     lse: bool
     kv_splits: int | None
@@ -145,10 +142,7 @@ def _write_attributes(problem: DecodeProblem) -> str:
         attributes.append(f"out_group = {problem.out_group} : i64")
     if problem.out_scale is not None and problem.kv_splits is None:
         attributes.append(f"out_scale = {_write_number(problem.out_scale)} : f32")
-    for name in FACTORS:
-        value = None if name in _OF_OUTPUTS else getattr(problem, name)
-        if value is not None:
-            attributes.append(f"{name} = {_write_number(value)} : f32")
+    attributes += [f"{name} = {_write_number(value)} : f32" for name, value in problem.factors]
     return ", ".join(attributes)
 
 

@@ -23,10 +23,7 @@ def read_type(dtype: Any) -> str:
 
 def check_given(out: Any, lse: Any) -> None:
     if out is None or lse is None:
-        raise ArgumentError(
-            f'tensor "{"out" if out is None else "lse"}": expected a tensor to write to, as the '
-            "other output, got None"
-        )
+        raise tensor_views.make_output_error(out, lse)
 
 
 def _check(name: str, each: TensorView, shape: tuple[int, ...], types: tuple[str, ...]) -> None:

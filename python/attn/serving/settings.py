@@ -11,7 +11,7 @@ from ..record import TensorView
 from ..tracing import mod_regions
 from ..tracing.captured_reads import Spec
 from ..tracing.mod_regions import Regions
-from .settings_table import Fields, read_fields
+from .settings_table import FACTORS, Fields, read_fields
 
 
 class Settings(Fields):
@@ -26,6 +26,11 @@ class Settings(Fields):
         if settings.run_keys is not None and settings.kv_splits is not None:
             raise ArgumentError("run_keys: expected none beside kv_splits, which is another cut")
         return settings
+
+    def list_factors(self) -> tuple[tuple[str, float], ...]:
+        """Factors of the scores by name; that of an output is the op's that writes it."""
+        given = ((name, getattr(self, name)) for name in FACTORS if name != "out_scale")
+        return tuple((name, value) for name, value in given if value is not None)
 
     def describe_regions(self, captures: Mapping[str, TensorView]) -> Regions | None:
         """The regions of a problem; `captures` are the tensors that they read."""

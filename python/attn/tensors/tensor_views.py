@@ -27,6 +27,15 @@ def expect(name: str, what: str, expected: object, got: object) -> None:
         raise ArgumentError(f'tensor "{name}": expected {what} {expected}, got {got}')
 
 
+def make_output_error(out: Any, lse: Any) -> ArgumentError:
+    """What refuses one of two outputs where the caller gave the other one."""
+    missing = "out" if out is None else "lse"
+    return ArgumentError(
+        f'tensor "{missing}": expected a tensor to write to, as the other output, got '
+        f"{out if out is None else lse}"
+    )
+
+
 def is_numpy(value: Any) -> bool:
     """Whether `value` is an array or a number of numpy, without importing it. Subclasses of
     other modules have contents that an array does not show, such as a mask."""

@@ -78,12 +78,34 @@ def make_sets(record: dict[str, Any]) -> list[Tensors]:
     return [{each["name"]: _make(each, fill) for each in inputs} for _ in range(count)]
 
 
+def capture_calls(call: Call, count: int, seconds: float) -> tuple[Any, int]:
+    """Warms up, estimates one call, and captures calls over `count` sets of tensors, as many as
+    take about `seconds`: the graph and its calls."""
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        for index in range(count):
+            call(index)
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        call(0)
+        end.record()
+    torch.cuda.synchronize()
+    once = max(begin.elapsed_time(end) / 1000, 1e-6)
+    rounds = max(1, math.ceil(seconds / (once * count)))
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(rounds):
+            for index in range(count):
+                call(index)
+    return graph, rounds * count
+
+
 class _Contestant:
     """One kernel while it is timed."""
 
     def __init__(self, candidate: Candidate) -> None:
         self.candidate = candidate
-        self.graph = torch.cuda.CUDAGraph()
+        self.graph: Any = None
         self.calls = 0
         self.milliseconds: list[float] = []
 
@@ -92,22 +114,7 @@ class _Contestant:
 
     def capture(self, call: Call, count: int) -> None:
         """Warms up, estimates one call, and captures calls over all sets."""
-        stream = torch.cuda.Stream()
-        with torch.cuda.stream(stream):
-            for index in range(count):
-                call(index)
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            begin.record()
-            call(0)
-            end.record()
-        torch.cuda.synchronize()
-        once = max(begin.elapsed_time(end) / 1000, 1e-6)
-        rounds = max(1, math.ceil(_REPLAY_SECONDS / (once * count)))
-        with torch.cuda.graph(self.graph):
-            for _ in range(rounds):
-                for index in range(count):
-                    call(index)
-        self.calls = rounds * count
+        self.graph, self.calls = capture_calls(call, count, _REPLAY_SECONDS)
 
     def run_for(self, seconds: float) -> None:
         """Heats, then times. The GPU is never idle in between: a replay is queued
