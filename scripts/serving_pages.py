@@ -318,7 +318,11 @@ def write_doc(text: str, options: dict[str, Served], indent: str) -> str:
             f"{name}: {served.doc}.", width=88 - len(indent), initial_indent="    ",
             subsequent_indent="        ", break_on_hyphens=False,
         )  # fmt: skip
-    text = text.replace("{options}", "\n".join(lines))
+    paragraphs = [
+        each if each.startswith((" ", "{")) else textwrap.fill(each, 96 - len(indent), break_on_hyphens=False)
+        for each in text.split("\n\n")
+    ]
+    text = "\n\n".join(paragraphs).replace("{options}", "\n".join(lines))
     return textwrap.indent(f'"""{text}\n"""', indent)
 
 

@@ -43,28 +43,29 @@ def decode(
 ) -> Any:
     """Attention of a batch of sequences to keys in pages.
 
-    q is (batch, heads, dim), one query a sequence, or (batch, heads, queries, dim), the last ones of
-    each sequence. The pools k_cache and v_cache are (pages, keys, key heads, dim) with `layout="nhd"`,
-    (pages, key heads, keys, dim) with "hnd", of any strides; two halves of one tensor will do.
-    `page_table`, i32 (batch, pages), names the pages of each sequence, and `kv_lengths`, i32 (batch),
-    says how many keys it has: 0 gives zeros and an LSE of -inf. What lies after a length is not read,
-    ids that the pool does not have stand for zeros.
+    q is (batch, heads, dim), one query a sequence, or (batch, heads, queries, dim), the last
+    ones of each sequence. The pools k_cache and v_cache are (pages, keys, key heads, dim) with
+    `layout="nhd"`, (pages, key heads, keys, dim) with "hnd", of any strides; two halves of one
+    tensor will do. `page_table`, i32 (batch, pages), names the pages of each sequence, and
+    `kv_lengths`, i32 (batch), says how many keys it has: 0 gives zeros and an LSE of -inf. What
+    lies after a length is not read, ids that the pool does not have stand for zeros.
 
-    Pools may have 8-bit elements (e4m3, e5m2; sm_89 and later) beside a 16-bit q, and `k_scale` and
-    `v_scale` say what one unit of them stands for: f32 tensors of one element, of one for each key
-    head, or (batch, key heads). `k_scales` and `v_scales` say so of each row and, where a row has
-    several, of as many equal parts of its columns: f32 tensors in the order of the pools, with the
-    numbers of a row in the place of its columns. q becomes f16 then: beyond 65504 it is infinite.
-    `sinks` has one f32 logit a head.
+    Pools may have 8-bit elements (e4m3, e5m2; sm_89 and later) beside a 16-bit q, and `k_scale`
+    and `v_scale` say what one unit of them stands for: f32 tensors of one element, of one for
+    each key head, or (batch, key heads). `k_scales` and `v_scales` say so of each row and,
+    where a row has several, of as many equal parts of its columns: f32 tensors in the order of
+    the pools, with the numbers of a row in the place of its columns. q becomes f16 then: beyond
+    65504 it is infinite. `sinks` has one f32 logit a head.
 
-    `init=(o, lse)` is a state to go on from, results of other keys that the queries have seen: o like
-    the result, also in f32, and lse like that one, f32. The results are those of both sets of keys, as
-    `attn.merge_states` would give them, without its launch. Rows whose LSE is -inf have no state,
-    whatever their o is. `sinks` count beside it: they belong to one of the parts.
+    `init=(o, lse)` is a state to go on from, results of other keys that the queries have seen:
+    o like the result, also in f32, and lse like that one, f32. The results are those of both
+    sets of keys, as `attn.merge_states` would give them, without its launch. Rows whose LSE is
+    -inf have no state, whatever their o is. `sinks` count beside it: they belong to one of the
+    parts.
 
-    With `selected` pages of one key, which any dense pool is a view of, make `page_table` a list of
-    the keys that a sequence's queries see (sparse attention by an indexer). `score_mod` and `mask_mod`
-    count a sequence's queries and keys from 0. The options:
+    With `selected` pages of one key, which any dense pool is a view of, make `page_table` a
+    list of the keys that a sequence's queries see (sparse attention by an indexer). `score_mod`
+    and `mask_mod` count a sequence's queries and keys from 0. The options:
 
         causal: Hides the keys after each query; the last query is at the last key.
         window: Window mask; a negative number means no bound on that side; (left,
@@ -89,13 +90,13 @@ def decode(
             with a scale for each row, which has 11 bits of each number; "bf16", which
             has 8. "auto" is "f16" for latent attention, else "f32".
 
-    With `pad` q and pools whose head dimension, strides or addresses no kernel takes are copied at each
-    call, with zeros after their columns; an `attn.CopyRemark` says which.
+    With `pad` q and pools whose head dimension, strides or addresses no kernel takes are copied
+    at each call, with zeros after their columns; an `attn.CopyRemark` says which.
 
-    Returns o like q, or (o, lse) with `lse`. numpy arrays run on the GPU if there is one, else on the
-    simulator; bf16 is uint16 and e4m3 uint8 there. Torch tensors go through the operator
-    torch.ops.attn.decode, on the current stream; other libraries' need `out`, and a tensor as `lse` to
-    have one. Raises ArgumentError for tensors that do not fit each other.
+    Returns o like q, or (o, lse) with `lse`. numpy arrays run on the GPU if there is one, else
+    on the simulator; bf16 is uint16 and e4m3 uint8 there. Torch tensors go through the operator
+    torch.ops.attn.decode, on the current stream; other libraries' need `out`, and a tensor as
+    `lse` to have one. Raises ArgumentError for tensors that do not fit each other.
     """
     tensors = {
         "q": q,
@@ -155,17 +156,18 @@ def mla_decode(
 ) -> Any:
     """Latent attention in its absorbed form (MLA) of a batch of sequences.
 
-    A key is one row of `kv_cache`, (pages, keys, dim) or (pages, keys, 1, dim), whose first `value_dim`
-    columns are its value; the others are the rotated ones. All heads read the same keys. q is (batch,
-    heads, dim) or (batch, heads, queries, dim), its first `value_dim` columns multiplied by the matrix
-    that made the keys. `scale` is the model's, not that of `dim` columns.
+    A key is one row of `kv_cache`, (pages, keys, dim) or (pages, keys, 1, dim), whose first
+    `value_dim` columns are its value; the others are the rotated ones. All heads read the same
+    keys. q is (batch, heads, dim) or (batch, heads, queries, dim), its first `value_dim`
+    columns multiplied by the matrix that made the keys. `scale` is the model's, not that of
+    `dim` columns.
 
-    With `k_rope`, of q's type, in the order of `kv_cache` and of any strides, the rotated columns are a
-    tensor of their own, and `kv_cache` has the first `value_dim` columns alone. With `q_rope`, like q,
-    those of the queries are apart, too. So it is for a cache of 8-bit elements, with `k_scales`, f32, a
-    number for each 128 columns of a row. Rows of 512 e4m3, 4 f32 and 64 bf16 are three views of one
-    tensor of bytes. A cache whose rotated columns have 8 bits too is one tensor of all columns, with
-    `k_scale` as in `attn.decode`. The options:
+    With `k_rope`, of q's type, in the order of `kv_cache` and of any strides, the rotated
+    columns are a tensor of their own, and `kv_cache` has the first `value_dim` columns alone.
+    With `q_rope`, like q, those of the queries are apart, too. So it is for a cache of 8-bit
+    elements, with `k_scales`, f32, a number for each 128 columns of a row. Rows of 512 e4m3, 4
+    f32 and 64 bf16 are three views of one tensor of bytes. A cache whose rotated columns have 8
+    bits too is one tensor of all columns, with `k_scale` as in `attn.decode`. The options:
 
         value_dim: Columns of a key, from its first one on, that are its value.
         causal: Hides the keys after each query; the last query is at the last key.
@@ -187,7 +189,8 @@ def mla_decode(
             with a scale for each row, which has 11 bits of each number; "bf16", which
             has 8. "auto" is "f16" for latent attention, else "f32".
 
-    The other arguments, `pad` and the results are those of `attn.decode`; o has `value_dim` columns.
+    The other arguments, `pad` and the results are those of `attn.decode`; o has `value_dim`
+    columns.
     """
     tensors = {
         "q": q,
@@ -244,14 +247,14 @@ def prefill(
     pad: bool = False,
     stream: int | None = None,
 ) -> Any:
-    """Attention of new queries of a batch of sequences, as many of each as it has, to
-    keys in pages: chunked prefill and append.
+    """Attention of new queries of a batch of sequences, as many of each as it has, to keys in
+    pages: chunked prefill and append.
 
     q is (queries, heads, dim), the queries of one sequence after those of the one before.
-    `cu_seqlens_q`, i32 (batch + 1), says where each begins, the first one with 0, and the last one
-    ends, all within q; numpy's are compared with `max_seqlen_q`, those of a device with
-    ATTN_DEBUG_CHECKS=1. The last query of a sequence is at its last key: `kv_lengths` counts the new
-    keys, which are in the cache already (`attn.append_kv`). The options:
+    `cu_seqlens_q`, i32 (batch + 1), says where each begins, the first one with 0, and the last
+    one ends, all within q; numpy's are compared with `max_seqlen_q`, those of a device with
+    ATTN_DEBUG_CHECKS=1. The last query of a sequence is at its last key: `kv_lengths` counts
+    the new keys, which are in the cache already (`attn.append_kv`). The options:
 
         max_seqlen_q: Bounds the queries of a sequence.
         causal: Hides the keys after each query; the last query is at the last key.
@@ -268,10 +271,10 @@ def prefill(
         mask_mod: Hides keys: (batch, head, query, key) to true where they are seen; as
             in `attn.attention`.
 
-    Pools, also those of 8 bits with their scales, table, lengths and the other arguments are those of
-    `attn.decode`. Returns o like q, or (o, lse) with `lse` f32 (queries, heads). Rows of q that no
-    sequence has, or that are beyond its bound, stay as they were in `out` and are NaN in a new o and
-    LSE. Raises ArgumentError for tensors that do not fit each other.
+    Pools, also those of 8 bits with their scales, table, lengths and the other arguments are
+    those of `attn.decode`. Returns o like q, or (o, lse) with `lse` f32 (queries, heads). Rows
+    of q that no sequence has, or that are beyond its bound, stay as they were in `out` and are
+    NaN in a new o and LSE. Raises ArgumentError for tensors that do not fit each other.
     """
     tensors = {
         "q": q,
@@ -315,23 +318,25 @@ def cascade(
 ) -> Any:
     """Attention of a batch whose sequences begin with keys that others have, too.
 
-    The keys of a sequence are those of its group in each level, the first level's first; the last level
-    has what is its own, and the sequence's last query is at its last key. Each level is one pass, which
-    reads a group's keys once for all of its sequences, and `attn.merge_states` merges the passes: with
-    L levels L + 1 launches, or 2 L + 1 where the keys of each are cut into runs.
+    The keys of a sequence are those of its group in each level, the first level's first; the
+    last level has what is its own, and the sequence's last query is at its last key. Each level
+    is one pass, which reads a group's keys once for all of its sequences, and
+    `attn.merge_states` merges the passes: with L levels L + 1 launches, or 2 L + 1 where the
+    keys of each are cut into runs.
 
-    q is (batch, heads, dim) or (batch, heads, queries, dim), best with the heads of a query side by
-    side in memory, else it is copied. The other tensors are those of `attn.decode`; the last level's
-    pass goes on from `init`. A prefix pays where reading it for each sequence takes longer than a
-    launch and the merging, which python/tests/gpu_cascade.py measures. The options:
+    q is (batch, heads, dim) or (batch, heads, queries, dim), best with the heads of a query
+    side by side in memory, else it is copied. The other tensors are those of `attn.decode`; the
+    last level's pass goes on from `init`. A prefix pays where reading it for each sequence
+    takes longer than a launch and the merging, which python/tests/gpu_cascade.py measures. The
+    options:
 
         softcap: Scores become C tanh(score / C).
         scale: Factor of the scores (default: 1 / sqrt(D)).
         layout: Order of a pool: "nhd" is page, key, head, dim, "hnd" page, head, key,
             dim.
 
-    Returns o like q, or (o, lse) with `lse`, f32. Takes torch tensors, which a CUDA graph may capture,
-    and numpy's. Raises ArgumentError for tensors that do not fit each other.
+    Returns o like q, or (o, lse) with `lse`, f32. Takes torch tensors, which a CUDA graph may
+    capture, and numpy's. Raises ArgumentError for tensors that do not fit each other.
     """
     tensors = {
         "q": q,
@@ -351,31 +356,33 @@ def cascade(
 class DecodePlan(decode_plan.PlannedDecode):
     """Decode of batches of up to `batch` sequences of up to `max_pages` pages.
 
-    The kernel, its workspaces and room for lengths and a table are made once. `plan` copies a batch's
-    lengths and table there, and has a kernel deal runs of keys by them where the planner wants that;
-    `run` launches on them: neither allocates, and both can be captured in a CUDA graph, whose replays
-    then serve whatever `plan` copied last.
+    The kernel, its workspaces and room for lengths and a table are made once. `plan` copies a
+    batch's lengths and table there, and has a kernel deal runs of keys by them where the
+    planner wants that; `run` launches on them: neither allocates, and both can be captured in a
+    CUDA graph, whose replays then serve whatever `plan` copied last.
 
         plan = attn.DecodePlan(batch=64, heads=32, kv_heads=8, dim=128, page_size=16,
                                max_pages=2048, dtype="bfloat16")
         plan.plan(kv_lengths, page_table)      # once a step
         plan.run(q, k_cache, v_cache, out=o)   # once a layer
 
-    Pools are dense in the order of `layout`, pages `page_stride` elements apart where more lies between
-    them, as keys and values in one tensor have it. `queries` are the last ones of each sequence. With
-    `latent` the pool is that of `attn.mla_decode`: `dim` columns of a key, whose first `value_dim` ones
-    are the values. `kv_dtype` is the element type of pools of 8 bits; with `scales` each `run` takes
-    k_scale and v_scale, f32 tensors: "tensor" of one element, "head" of one for each key head, "batch"
-    (batch, key heads), or "rows": k_scales and v_scales with a number for each row, dense in the order
-    of the pools. A latent plan of 8-bit pools has scales of rows, one for each 128 columns, and `run`
-    takes k_scales and k_rope; `row_bytes` is the distance of rows where the three lie in one row, 656
-    in one of 512 e4m3, 4 f32 and 64 16-bit columns. With `rope_apart` the rotated columns of q and of a
-    latent pool of 16 bits are tensors of their own: `run` takes q_rope, and k_rope, a pool with dense
-    pages, or with `row_bytes` with rows as far apart as those of the other one. `out_type` is that of
-    o. One of 8 bits is multiplied by `out_scale`, or has a scale for each `out_group` columns of a row,
-    which `run` gives too, f32 (batch, heads, groups) or with queries after heads: the largest magnitude
-    of the columns by that of the type. `init` is the element type of the o of a state to go on from,
-    which each `run` takes then; `sinks` and `lse` say that each `run` has these. The options:
+    Pools are dense in the order of `layout`, pages `page_stride` elements apart where more lies
+    between them, as keys and values in one tensor have it. `queries` are the last ones of each
+    sequence. With `latent` the pool is that of `attn.mla_decode`: `dim` columns of a key, whose
+    first `value_dim` ones are the values. `kv_dtype` is the element type of pools of 8 bits;
+    with `scales` each `run` takes k_scale and v_scale, f32 tensors: "tensor" of one element,
+    "head" of one for each key head, "batch" (batch, key heads), or "rows": k_scales and
+    v_scales with a number for each row, dense in the order of the pools. A latent plan of 8-bit
+    pools has scales of rows, one for each 128 columns, and `run` takes k_scales and k_rope;
+    `row_bytes` is the distance of rows where the three lie in one row, 656 in one of 512 e4m3,
+    4 f32 and 64 16-bit columns. With `rope_apart` the rotated columns of q and of a latent pool
+    of 16 bits are tensors of their own: `run` takes q_rope, and k_rope, a pool with dense
+    pages, or with `row_bytes` with rows as far apart as those of the other one. `out_type` is
+    that of o. One of 8 bits is multiplied by `out_scale`, or has a scale for each `out_group`
+    columns of a row, which `run` gives too, f32 (batch, heads, groups) or with queries after
+    heads: the largest magnitude of the columns by that of the type. `init` is the element type
+    of the o of a state to go on from, which each `run` takes then; `sinks` and `lse` say that
+    each `run` has these. The options:
 
         causal: Hides the keys after each query; the last query is at the last key.
         window: Window mask; a negative number means no bound on that side; (left,
@@ -400,10 +407,10 @@ class DecodePlan(decode_plan.PlannedDecode):
             with a scale for each row, which has 11 bits of each number; "bf16", which
             has 8. "auto" is "f16" for latent attention, else "f32".
 
-    What `score_mod` and `mask_mod` read are tensors of the plan, whose contents may change between
-    launches. With `pad` the head dimensions may be such that no kernel takes them: each `run` copies
-    its operands with zeros after their columns, which allocates. `device` is a GPU; without one, or
-    with "host", arrays of numpy run on the simulator.
+    What `score_mod` and `mask_mod` read are tensors of the plan, whose contents may change
+    between launches. With `pad` the head dimensions may be such that no kernel takes them: each
+    `run` copies its operands with zeros after their columns, which allocates. `device` is a
+    GPU; without one, or with "host", arrays of numpy run on the simulator.
     """
 
     def __init__(
