@@ -15,13 +15,16 @@ if "ATTN_INSTALLED" not in os.environ:
     sys.path.insert(0, str(ROOT / "python"))
     os.environ.setdefault("ATTN_LIBRARY", str(ROOT / "build" / "lib" / "libAttnC.so"))
 
-
 TESTS = pathlib.Path(__file__).resolve().parent
 # Tests of one folder use batches and stand-ins of another.
 sys.path[:0] = [str(folder) for folder in sorted(TESTS.iterdir()) if folder.is_dir()]
 
 #: Parts of the tests, which run side by side, by their folders; "rest" are all others.
-PARTS = {"serving": ("serving", "compat"), "functions": ("calls", "launch", "tensors", "tracing")}
+PARTS = {
+    "serving": ("serving",),
+    "wrappers": ("compat",),
+    "functions": ("calls", "launch", "tensors", "tracing"),
+}
 
 
 def pytest_addoption(parser):
