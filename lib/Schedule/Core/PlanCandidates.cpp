@@ -168,16 +168,14 @@ void attn::sortReasons(PlanCandidates &candidates) {
 std::string attn::nameOtherSchedules(const ProblemFacts &facts,
                                      const TargetRow &target,
                                      const Schedule &refused) {
+  auto takes = [&](const Schedule &schedule) {
+    return !llvm::errorToBool(schedule.isApplicable(facts, target));
+  };
   llvm::SmallVector<std::string> names;
-  for (const Schedule *schedule : getSchedules()) {
-    if (schedule == &refused)
-      continue;
-    if (llvm::Error error = schedule->isApplicable(facts, target))
-      llvm::consumeError(std::move(error));
-    else
+  for (const Schedule *schedule : getSchedules())
+    if (takes(*schedule))
       names.push_back(("'" + schedule->getName() + "'").str());
-  }
-  if (names.empty())
+  if (names.empty() || takes(refused))
     return {};
   std::string last = names.pop_back_val();
   std::string text =

@@ -61,8 +61,8 @@ std::string explainOtherSchedule(const PlanCandidates &candidates,
 /// option, and the widest limit of heads before a narrower one.
 void sortReasons(PlanCandidates &candidates);
 
-/// Names the schedules other than `refused` that take the problem on `target`,
-/// as the end of a sentence: "; 'mla' takes it". Empty where none does.
+/// Names the schedules that take the problem on `target` where `refused` does
+/// not, as the end of a sentence: "; 'mla' takes it". Empty where none does.
 std::string nameOtherSchedules(const ProblemFacts &facts,
                                const TargetRow &target,
                                const Schedule &refused);

@@ -217,7 +217,8 @@ LogicalResult AttnPlanPass::checkPlan(const ProblemFacts &facts,
     return failure();
   if (llvm::Error error = found->isLegal(facts, *changed, target))
     return op.emitOpError("cannot be computed by plan ")
-           << *changed << ": " << llvm::toString(std::move(error));
+           << *changed << ": " << llvm::toString(std::move(error))
+           << nameOtherSchedules(facts, target, *found);
   if (failed(setPlan(op, *changed)))
     return failure();
   PlanCandidate candidate =
@@ -483,7 +484,7 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
     InFlightDiagnostic diag = op.emitOpError("has no legal plan on ")
                               << target.chip << ": "
                               << candidates.reasons.front().text;
-    if (schedules.size() == 1 && !candidates.reasons.front().isOfPlans)
+    if (schedules.size() == 1)
       diag << nameOtherSchedules(*facts, target, *schedules.front());
     for (const PlanReason &reason : llvm::drop_begin(candidates.reasons))
       diag.attachNote() << reason.text;
