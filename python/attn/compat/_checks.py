@@ -4,7 +4,7 @@ anyway, or for debugging (ATTN_DEBUG_CHECKS)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import ArgumentError, ArgumentTypeError
@@ -39,6 +39,33 @@ def read_scale(name: str, scale: Any) -> float | None:
     if number == 0:
         raise ArgumentError(f"{name}: expected a number other than 0, got {scale!r}")
     return number
+
+
+def _read_window(name: str, left: Any) -> tuple[int, None] | None:
+    """Keys to the left that a query sees; below 0 all."""
+    number = readers.to_integer(name, left, -(2**31), 2**31 - 1)
+    return None if number < 0 else (number, None)
+
+
+def _read_cap(name: str, cap: Any) -> float | None:
+    """A cap of scores; from 0 down none."""
+    number = 0.0 if cap is None else readers.to_float(name, cap)
+    return number if number > 0 else None
+
+
+#: Arguments that are options of a problem, as the calls of this package have these.
+OPTIONS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
+    "causal": ("causal", readers.to_bool),
+    "window_left": ("window", _read_window),
+    "logits_soft_cap": ("softcap", _read_cap),
+    "sm_scale": ("scale", read_scale),
+}
+
+
+def read_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a problem among what `plan` was given."""
+    found = [(name, *OPTIONS[name]) for name in OPTIONS if name in given]
+    return {option: read(name, given[name]) for name, option, read in found}
 
 
 def is_near(given: Any) -> bool:

@@ -170,8 +170,7 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
             "_dims": tuple(sizes[name] for name in dims),
             "_heads": sizes["num_heads"],
             "_page_size": sizes["page_size"],
-            "_causal": readers.to_bool("causal", given["causal"]),
-            "_scale": _checks.read_scale("sm_scale", given["sm_scale"]),
+            "_options": {**_checks.read_options(given), "partials": self._partials},
             "_is_packed": given["query_layout"] == "packed",
             "_lse_mode": given["lse_mode"],
             "_has_sinks": readers.to_bool("use_sinks", given["use_sinks"]),
@@ -352,8 +351,7 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
     ) -> Any:
         """attn.mla_decode, whose kernel is that of the batch."""
         pages = (self._pages.table, self._pages.lengths)
-        options: dict[str, Any] = {"value_dim": self._dims[0], "scale": self._scale}
-        options |= factor | {"causal": self._causal, "partials": self._partials}
+        options = {"value_dim": self._dims[0], **self._options, **factor}
         if unit is not None:
             options["k_scale"] = self._keep_scale("ckv_scale", pool, unit)
         is_apart = isinstance(q, tuple)
@@ -380,11 +378,12 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
     ) -> Any:
         """A plan of fixed memory, for graphs."""
         has_lse, has_sinks = lse is not None, sinks is not None
-        shape = (self._dtype, self._pool_type, self._dims, self._heads, self._page_size, self._scale)
+        shape = (self._dtype, self._pool_type, self._dims, self._heads, self._page_size)
         is_apart = isinstance(pool, tuple)
         pools = pool if is_apart else (pool,)
         steps = [each.stride() for each in pools]
-        key = (shape, *steps, has_lse, has_sinks, self._out_type, *factor.values())
+        form = (has_lse, has_sinks, self._out_type, *factor.values())
+        key = (shape, *steps, *form, *self._options.values())
         plan = self._plans.get(key)
         if plan is None:
             more: dict[str, Any] = {"page_stride": steps[0][0]}
@@ -400,13 +399,12 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
                 page_size=self._page_size,
                 max_pages=self._pages.table.shape[1],
                 dtype=self._dtype,
-                scale=self._scale,
                 sinks=has_sinks,
                 lse=has_lse,
                 latent=True,
                 out_type=self._out_type,
-                partials=self._partials,
                 device=out.device,
+                **self._options,
                 **factor,
                 **more,
             )

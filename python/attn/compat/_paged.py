@@ -87,25 +87,16 @@ class PagedWrapper(Wrapper):
     ) -> dict[str, Any]:
         """Options of a plan that both wrappers have, as attributes, checked; `dims` has the head
         dimensions by the names of their arguments."""
-        left = readers.to_integer("window_left", given["window_left"], -(2**31), 2**31 - 1)
-        cap = given["logits_soft_cap"]
-        cap = None if cap is None else readers.to_float("logits_soft_cap", cap)
+        options = {"layout": self._layout, **_checks.read_options(given)}
         names = ("num_qo_heads", "num_kv_heads", "page_size")
         sizes = _checks.read_sizes(given | dims, (*names, *dims))
         heads, kv_heads, page_size = (sizes[name] for name in names)
         _checks.check_heads("num_qo_heads", heads, kv_heads)
         kernel_sizes.check_page_size("page_size", page_size)
         _checks.check_dims({name: sizes[name] for name in dims}, types)
-        options = {
-            "layout": self._layout,
-            "causal": readers.to_bool("causal", given["causal"]),
-            "window": None if left < 0 else (left, None),
-            "softcap": cap if cap and cap > 0 else None,
-            "scale": _checks.read_scale("sm_scale", given["sm_scale"]),
-        }
         return {
             "_types": types,
-            "_window_left": left,
+            "_window_left": given["window_left"],
             "_options": options,
             "_heads": heads,
             "_kv_heads": kv_heads,

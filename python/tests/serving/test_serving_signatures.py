@@ -4,6 +4,7 @@ import inspect
 
 import attn
 import pytest
+from attn.compat import _checks, flashinfer
 from attn.options.problem_table import KINDS
 from attn.serving.settings_table import SCHEMAS, Fields
 
@@ -52,3 +53,11 @@ def test_operators():
     for name, given in names.items():
         expected = set(inspect.signature(getattr(attn, name)).parameters) & OPTIONS
         assert expected <= set(given)
+
+
+def test_wrappers():
+    """Arguments of other libraries become options of the table."""
+    assert {option for option, _ in _checks.OPTIONS.values()} <= OPTIONS
+    plans = [getattr(flashinfer, name).plan for name in flashinfer.__all__]
+    for name in _checks.OPTIONS:
+        assert any(name in inspect.signature(plan).parameters for plan in plans)
