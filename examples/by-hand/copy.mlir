@@ -7,8 +7,8 @@
 gpu.module @kernels [#attn.target<chip = "sm_80">] {
   gpu.func @copy(%a: !llvm.ptr<1>, %b: !llvm.ptr<1>) kernel attributes {known_block_size = array<i32: 128, 1, 1>, attn.warps = array<i64: 4, 1>,
       attn.launch = #attn.launch<chip = "sm_80", ptx = 80, grid = ["2", "1", "1"], block = [128, 1, 1],
-        tensors = [{access = "read", dtype = "f16", name = "a", shape = array<i64: 128, 64>, strides = array<i64: 64, 1>},
-                   {access = "write", dtype = "f16", name = "b", shape = array<i64: 128, 64>, strides = array<i64: 64, 1>}],
+        tensors = [{access = "read", dtype = "f16", name = "a", shape = array<i64: 128, 64>},
+                   {access = "write", dtype = "f16", name = "b", shape = array<i64: 128, 64>}],
         args = [{kind = "pointer", tensor = "a"}, {kind = "pointer", tensor = "b"}]>} {
     %tile = attn.alloc {name = "tile"} : !tile
     %start = arith.constant 0 : i64
