@@ -10,8 +10,7 @@
 !rows = tensor<64xf32, #attn.auto>
 !sums = tensor<64x4xf32, #attn.partial<parent = #attn.auto>>
 gpu.module @kernels [#attn.target<chip = "sm_90a">] {
-  gpu.func @attention(%o: !llvm.ptr<1>, %qmap: !map, %kmap: !map, %vmap: !map) kernel attributes {known_block_size = array<i32: 256, 1, 1>, nvvm.minctasm = 1 : i32,
-      attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["4", "1", "1"], block = [256, 1, 1],
+  gpu.func @attention(%o: !llvm.ptr<1>, %qmap: !map, %kmap: !map, %vmap: !map) kernel attributes {attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["4", "1", "1"], block = [256, 1, 1],
         tensors = [{access = "read", dtype = "f16", name = "q", shape = array<i64: 256, 64>, strides = array<i64: 64, 1>},
                    {access = "read", dtype = "f16", name = "k", shape = array<i64: 256, 64>, strides = array<i64: 64, 1>},
                    {access = "read", dtype = "f16", name = "v", shape = array<i64: 256, 64>, strides = array<i64: 64, 1>},

@@ -9,8 +9,7 @@
 !tile = !attn.buffer<64x64xf16, #attn.auto, shared>
 !acc  = tensor<64x64xf32, #attn.auto>
 gpu.module @kernels [#attn.target<chip = "sm_90a">] {
-  gpu.func @gemm(%c: !llvm.ptr<1>, %amap: !map, %bmap: !map) kernel attributes {known_block_size = array<i32: 256, 1, 1>, nvvm.minctasm = 1 : i32,
-      attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["2", "1", "1"], block = [256, 1, 1],
+  gpu.func @gemm(%c: !llvm.ptr<1>, %amap: !map, %bmap: !map) kernel attributes {attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["2", "1", "1"], block = [256, 1, 1],
         tensors = [{access = "read", dtype = "f16", name = "a", shape = array<i64: 128, 256>, strides = array<i64: 256, 1>},
                    {access = "read", dtype = "f16", name = "b", shape = array<i64: 64, 256>, strides = array<i64: 256, 1>},
                    {access = "write", dtype = "f16", name = "c", shape = array<i64: 128, 64>, strides = array<i64: 64, 1>}],
