@@ -331,6 +331,33 @@ class Rationale(unittest.TestCase):
         self.assertIsNone(self.lint.with_table("x", part))
 
 
+class Results(unittest.TestCase):
+    def test_markdown_becomes_sections(self):
+        results = load("results_util")
+        page = "# One\n\nSaid of it:\n\n| a | b \\| c |\n|---|---|\n| 1 | 2 |\n\n## Two\n\n- an\n  item\n"
+        first, second = results.parse_markdown(page)
+        self.assertEqual((first["id"], first["notes"], second["notes"]), ("one", [], ["- an item"]))
+        table = first["tables"][0]
+        self.assertEqual(table, {"caption": "Said of it:", "columns": ["a", "b | c"], "rows": [["1", "2"]]})
+        self.assertEqual(results.write_table(table), "| a | b \\| c |\n|---|---|\n| 1 | 2 |\n")
+        file = {"title": "T", "sections": [first, second]}
+        self.assertEqual(json.loads(results.to_text(file)), file)
+
+    def test_blocks_of_pages(self):
+        lint = load("gen-results")
+        mark = "<!-- generated: begin (scripts/gen-results.py hardware against-float64 0 q, o,problems) -->\n"
+        text = lint.with_blocks(f"a\n{mark}old\n<!-- generated: end -->\nb\n")
+        self.assertIn("| q, o | problems |\n", text)
+        self.assertNotIn("old", text)
+        self.assertEqual(lint.with_blocks(text), text)
+        with self.assertRaises(ValueError):
+            lint.write_block("hardware against-float64 0 no such column")
+
+    def test_digits(self):
+        lint = load("gen-results")
+        self.assertEqual(lint.count_digits("# 1\n\nOne word. It took 3 ms. `f16` is code.\n\n| 5 |\n"), (3, 1))
+
+
 class Prose(unittest.TestCase):
     def setUp(self):
         self.lint = load("check-prose")

@@ -81,27 +81,29 @@ def report():
 
 def test_report_writes_tables(report, tmp_path, monkeypatch):
     module = load("gpu-report")
-    page, speed, profile = (tmp_path / name for name in ("page.md", "speed.json", "profile.json"))
-    page.write_text(f"before\n{module.BEGIN}old\n{module.END}after\n")
+    page, speed, profile = (tmp_path / name for name in ("out.json", "speed.json", "profile.json"))
+    old = [{"id": "first", "title": "First", "notes": ["old"], "tables": []}, {"id": "kept", "notes": ["kept"]}]
+    page.write_text(json.dumps({"title": "Speed", "sections": old}))
     speed.write_text(json.dumps(report))
     counters = dict.fromkeys(("tensor%", "issue%", "shared%", "xu%", "fma%", "regs", "warps"), 50.0)
     stalls = {"wait": 0.5, "selected": 0.3, "barrier": 0.2}
     name = report["rows"][0]["name"]
     profile.write_text(json.dumps([{"name": f"{name} attn", "stalls": stalls, **counters}]))
-    monkeypatch.setattr(sys, "argv", ["gpu-report", str(speed), str(profile), "--page", str(page)])
+    monkeypatch.setattr(sys, "argv", ["gpu-report", str(speed), str(profile), "--results", str(page)])
     assert module.main() == 0
     text = page.read_text()
-    assert text.startswith("before\n") and text.endswith("after\n") and "old" not in text
-    assert "| D 64 | 300 (1.50, 0.50) | 300 (1.50, 0.50) |" in text
-    assert "| FlashAttention-2 | 1.50 | 1.50 (" in text
-    assert f"| `{name}` | 0.100 ms | 0.200 ms | 1900 MHz, 600 W | tensor |" in text
-    assert "| 50 | 50 | 50 | 50 | 50 | 50 | 50 | wait 50%, barrier 20% |" in text
+    sections = json.loads(text)["sections"]
+    assert sections[0]["title"] == "First" and sections[0]["board"] == "GPU" and "old" not in text
+    assert sections[1]["notes"] == ["kept"]
+    assert '["D 64", "300 (1.50, 0.50)", "300 (1.50, 0.50)"' in text
+    assert '["FlashAttention-2", "1.50", "1.50 (' in text
+    assert f'["`{name}`", "0.100 ms", "0.200 ms", "1900 MHz, 600 W", "tensor"]' in text
+    assert '"50", "50", "50", "50", "50", "50", "50", "wait 50%, barrier 20%"]' in text
 
 
 def test_report_compares_models_with_their_best_peer(report, tmp_path, monkeypatch):
     module = load("gpu-report")
-    page, speed = tmp_path / "page.md", tmp_path / "speed.json"
-    page.write_text(f"before\n{module.BEGIN}{module.END}after\n")
+    page, speed = tmp_path / "out.json", tmp_path / "speed.json"
     cells = {cell.model: cell for cell in gpu_cells.make_models()}
     rows = []
     for model, fa4 in (("siglip-so400m", 250.0), ("gpt-oss-local", 400.0)):
@@ -109,11 +111,11 @@ def test_report_compares_models_with_their_best_peer(report, tmp_path, monkeypat
         own = {"planned": {"tflops": 300.0}}
         rows.append({"cell": vars(cells[model]), "name": cells[model].name, "own": own, "peers": peers})
     speed.write_text(json.dumps(report | {"rows": rows}))
-    monkeypatch.setattr(sys, "argv", ["gpu-report", str(speed), "--page", str(page)])
+    monkeypatch.setattr(sys, "argv", ["gpu-report", str(speed), "--results", str(page)])
     assert module.main() == 0
     text = page.read_text()
-    assert "| siglip-so400m | bf16 | 32 | 16 | 729 | 72 | none | 300 | - | 100 | 250 | 1.20 |" in text
-    assert "| gpt-oss-local | bf16 | 2 | 64/8 | 4096 | 64 | window of 128, sinks | 300 | - | 100 | 400 | 0.75 |" in text
+    assert '"729", "72", "none", "300", "-", "100", "250", "1.20"]' in text
+    assert '"64", "window of 128, sinks", "300", "-", "100", "400", "0.75"]' in text
     assert "geometric mean 0.949, least 0.750, 1 of 2 below 1." in text
 
 
