@@ -9,10 +9,10 @@
 
 #include "attn/Dialect/Attn/IR/TextCheck.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "attn/Planner/Choice/PlanCandidates.h"
+#include "attn/Planner/Choice/PlanTable.h"
+#include "attn/Planner/Choice/SplitKeys.h"
 #include "attn/Schedule/Core/CombineSchedule.h"
-#include "attn/Schedule/Core/PlanCandidates.h"
-#include "attn/Schedule/Core/PlanTable.h"
-#include "attn/Schedule/Core/SplitKeys.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/FormatVariadic.h"
