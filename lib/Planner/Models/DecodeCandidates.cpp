@@ -1,8 +1,8 @@
 //===- DecodeCandidates.cpp - Plans of decode to compare ------------------===//
 
-#include "CopiedCost.h"
 #include "../../Schedule/Core/CommonChecks.h"
 #include "../../Schedule/Decode/Decode.h"
+#include "CopiedCost.h"
 #include "Models.h"
 
 using namespace mlir;
@@ -47,8 +47,7 @@ static int64_t countHeadsTogether(const ProblemFacts &facts) {
 }
 
 std::vector<PlanAttrInterface>
-DecodeModel::getCandidates(const ProblemFacts &facts,
-                              const TargetRow &) const {
+DecodeModel::getCandidates(const ProblemFacts &facts, const TargetRow &) const {
   MLIRContext *context = AttentionOp(facts.op).getContext();
   int64_t group = getKnownGroup(facts);
   // Scales of groups want whole rows in a warp: of long ones a CTA has one.

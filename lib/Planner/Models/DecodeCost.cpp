@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../../Schedule/Decode/Decode.h"
+#include "../Seen/PtxasData.h"
 #include "CopiedCost.h"
 #include "Models.h"
 #include "llvm/Support/MathExtras.h"
@@ -52,22 +53,9 @@ bool DecodeModel::isExpectedToSpill(const ProblemFacts &facts,
                                     const TargetRow &target) const {
   auto plan = cast<DecodePlanAttr>(planAttr);
   CopiedExtents extents(facts, plan);
-  // Results of 320 columns in one warp that merges runs too spilled 4 bytes.
-  // Who merges is chosen behind the plan.
-  constexpr int64_t kMostMergedColumns = 256;
-  if (extents.isPartial && plan.getWarpsN() == 1 &&
-      facts.valueDim > kMostMergedColumns)
-    return true;
-  // Scales of groups beside blocks of 32 keys: whatever their sum, results of
-  // 320 columns and more spilled 12 to 56 bytes, of 256 columns 4 to 8 beside
-  // as many of the queries, or 512 in shared memory.
-  constexpr int64_t kMostScaledKeys = 16, kMostScaledColumns = 256;
-  int64_t most = kMostScaledColumns;
-  if (facts.headDim >= kMostScaledColumns * (plan.getQInRegs() ? 1 : 2))
-    most = kMostScaledColumns - 1;
-  if (hasGroupScales(facts) && plan.getBlockN() > kMostScaledKeys &&
-      facts.valueDim > most)
-    return true;
+  if (std::optional<bool> spills = PtxasData::getShipped().findSpills(
+          {facts, plan, target, int64_t(plan.getBlockN()), &extents, {}}))
+    return *spills;
   return extents.getRegisters(plan).getTotal() >
          getRegisterLimit(plan.getThreads(), plan.getCtasPerSm(), target);
 }

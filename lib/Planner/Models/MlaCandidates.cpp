@@ -21,7 +21,7 @@ static constexpr Form kForms[] = {
 
 std::vector<PlanAttrInterface>
 MlaModel::getCandidates(const ProblemFacts &facts,
-                           const TargetRow &target) const {
+                        const TargetRow &target) const {
   MLIRContext *context = AttentionOp(facts.op).getContext();
   int64_t rows = countLatentRows(facts);
   bool isOneHead = facts.heads == 1;

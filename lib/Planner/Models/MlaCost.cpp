@@ -9,6 +9,7 @@
 #include "../../Schedule/Copied/GridTiles.h"
 #include "../../Schedule/Mla/Mla.h"
 #include "../../Schedule/Tma/RingFacts.h"
+#include "../Seen/PtxasData.h"
 #include "CopiedCost.h"
 #include "Models.h"
 
@@ -151,10 +152,6 @@ static double getOwnFactor(const ProblemFacts &facts, MlaPlanAttr plan) {
 /// queries are not on their way while the tile before them is computed (H100).
 static constexpr double kHeldFactor = 0.98, kHeldAloneFactor = 1.01;
 
-/// Most boxes of a block's keys whose addresses the loads' registers hold
-/// beside queries in those of the scores: of four ptxas spilled 4 to 12 bytes.
-static constexpr int64_t kHeldBoxes = 2;
-
 /// What a block of widened keys takes longer than shared memory is busy: four
 /// kernels of 64 and 128 heads took 1.2 to 1.31 times as long (H100).
 static constexpr double kWidenedOwnFactor = 1.3;
@@ -201,41 +198,21 @@ static void setOwnClocks(PlanEstimate &estimate, const CopiedExtents &extents,
                                    load, turn / plan.getStages()});
 }
 
-/// Whether registers spilled beside who widens keys: 4 to 12 bytes of rows that
-/// do not fill tiles, of which results and scores compute something from the
-/// thread's number, if that is not renewed; where it is, 4 of rows that are no
-/// multiple of 8, and 60 of 120 rows in groups of no power of two; 4 of runs of
-/// keys that a table chooses and cp.async copies, for whole tiles, and 4 to 160
-/// of rotated columns that are not one part of a slot, or several.
-static bool spillsBesideWidening(const ProblemFacts &facts, MlaPlanAttr plan) {
-  int64_t rotated = facts.headDim - facts.valueDim;
-  bool isInParts = rotated == kGroupColumns / 2 || rotated % kGroupColumns == 0;
-  if (!isInParts)
-    return true;
-  if (fillsTiles(facts, plan))
-    return CopiedExtents(facts, plan).hasIndices && countRuns(facts) > 1 &&
-           !loadsLatentByTma(facts, plan);
-  int64_t rows = countLatentRows(facts);
-  return !renewsEntry(facts, plan) || rows % 8 != 0 ||
-         (rows == 120 && !llvm::isPowerOf2_64(getPackedHeads(facts, plan)));
-}
-
 bool MlaModel::isExpectedToSpill(const ProblemFacts &facts,
                                  PlanAttrInterface planAttr,
                                  const TargetRow &target) const {
   auto plan = cast<MlaPlanAttr>(planAttr);
-  if (plan.getScore() == ScoreWork::Own && facts.hasNarrowKeys() &&
-      spillsBesideWidening(facts, plan))
-    return true;
-  // Each warpgroup has its own limit, and the accumulator of the results
-  // leaves 32 registers of it.
-  if (plan.getScore() == ScoreWork::Own)
-    return CopiedExtents(facts, plan).ownColumns > 256 ||
-           plan.getBlockN() > 64 ||
-           (plan.getQInRegs() &&
-            plan.getBlockN() >
-                kHeldBoxes * getBoxRows(facts, plan.getBlockN()));
-  return CopiedExtents(facts, plan).getRegisters(plan).getTotal() >
+  CopiedExtents extents(facts, plan);
+  KnownSums known;
+  known.fillsTiles = fillsTiles(facts, plan);
+  known.renewsEntry = renewsEntry(facts, plan);
+  known.loadsByTma = loadsLatentByTma(facts, plan);
+  known.rows = countLatentRows(facts);
+  known.packedHeads = getPackedHeads(facts, plan);
+  if (std::optional<bool> spills = PtxasData::getShipped().findSpills(
+          {facts, plan, target, int64_t(plan.getBlockN()), &extents, known}))
+    return *spills;
+  return extents.getRegisters(plan).getTotal() >
          getRegisterLimit(plan.getThreads(), plan.getCtasPerSm(), target);
 }
 

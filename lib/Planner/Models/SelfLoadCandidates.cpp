@@ -1,8 +1,8 @@
 //===- SelfLoadCandidates.cpp - Plans of self_load to compare -------------===//
 
-#include "../Facts/TileBalance.h"
 #include "../../Schedule/SelfLoad/SelfLoad.h"
 #include "../../Schedule/Wgmma/WgmmaFacts.h"
+#include "../Facts/TileBalance.h"
 #include "Models.h"
 
 using namespace mlir;
@@ -10,7 +10,7 @@ using namespace mlir::attn;
 
 std::vector<PlanAttrInterface>
 SelfLoadModel::getCandidates(const ProblemFacts &facts,
-                                const TargetRow &target) const {
+                             const TargetRow &target) const {
   MLIRContext *context = AttentionOp(facts.op).getContext();
   bool masked = facts.mask.getKind() != MaskKind::None;
   TileOrder order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;

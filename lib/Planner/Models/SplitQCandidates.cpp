@@ -1,8 +1,8 @@
 //===- SplitQCandidates.cpp - Plans of split_q to compare -----------------===//
 
-#include "CopiedCost.h"
 #include "../../Schedule/Copied/GridTiles.h"
 #include "../../Schedule/Core/CommonChecks.h"
+#include "CopiedCost.h"
 #include "Models.h"
 
 using namespace mlir;
@@ -23,7 +23,7 @@ static bool isWorthPacking(const ProblemFacts &facts) {
 
 std::vector<PlanAttrInterface>
 SplitQModel::getCandidates(const ProblemFacts &facts,
-                              const TargetRow &target) const {
+                           const TargetRow &target) const {
   MLIRContext *context = AttentionOp(facts.op).getContext();
   // Tiles get unequal work under a mask: the longest ones go first.
   TileOrder order = facts.mask.getKind() == MaskKind::None

@@ -14,9 +14,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Seen/PtxasData.h"
 #include "CopiedCost.h"
 #include "Models.h"
-#include "SeenSpills.h"
 #include <cmath>
 
 using namespace mlir;
@@ -35,25 +35,20 @@ static constexpr double kOneStageLatency = 320;
 static constexpr double kUnhiddenShare = 0.1;
 /// What ptxas adds to a plan's registers where it has them to spare.
 static constexpr int64_t kSpareRegisters = 32;
-/// Most registers, as getRegisters counts them, for which ptxas 13.0 was seen
-/// not to spill in any phase of a masked kernel: the exact softmax, and the
-/// others, of which plans at the limit spilled up to 24 bytes.
-static constexpr int64_t kExactRegisterLimit = 246, kRegisterLimit = 255;
-
 bool SplitQModel::isExpectedToSpill(const ProblemFacts &facts,
                                     PlanAttrInterface planAttr,
                                     const TargetRow &target) const {
   auto plan = cast<SplitQPlanAttr>(planAttr);
-  if (wasSeenToSpill(facts, plan, target))
-    return true;
-  int64_t registers = CopiedExtents(facts, plan).getRegisters(plan).getTotal();
+  CopiedExtents extents(facts, plan);
+  KnownSums known;
+  known.registers = extents.getRegisters(plan).getTotal();
+  if (std::optional<bool> spills = PtxasData::getShipped().findSpills(
+          {facts, plan, target, int64_t(plan.getBlockN()), &extents, known}))
+    return *spills;
   // A CTA has to fit the register file as well.
-  int64_t perThread = std::min<int64_t>(
-      target.registersPerThread, target.registersPerSM / plan.getThreads());
-  int64_t limit = plan.getSoftmax() == SoftmaxPolicy::Exact
-                      ? kExactRegisterLimit
-                      : kRegisterLimit;
-  return registers > std::min(limit, perThread);
+  return known.registers >
+         std::min<int64_t>(target.registersPerThread,
+                           target.registersPerSM / plan.getThreads());
 }
 
 PlanEstimate SplitQModel::estimate(const ProblemFacts &facts,

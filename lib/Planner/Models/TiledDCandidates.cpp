@@ -3,7 +3,7 @@
 #include "../../Schedule/Copied/GridTiles.h"
 #include "../../Schedule/Core/AttentionEmitter.h"
 #include "../../Schedule/Core/CommonChecks.h"
-#include "AssembledPlans.h"
+#include "../Seen/PtxasData.h"
 #include "Models.h"
 #include <cmath>
 
@@ -11,7 +11,7 @@ using namespace mlir;
 using namespace mlir::attn;
 
 bool OfferedTiledDModel::isOffered(const ProblemFacts &facts,
-                               const TargetRow &) const {
+                                   const TargetRow &) const {
   return std::max(facts.headDim, facts.valueDim) > kUsualColumns;
 }
 
@@ -50,9 +50,25 @@ static int64_t chooseGroupHeads(const ProblemFacts &facts,
   return group;
 }
 
+/// Returns the plans that the data says to fit for some problems.
+static std::vector<TiledDPlanAttr> listFittingPlans(MLIRContext *context) {
+  std::vector<TiledDPlanAttr> plans;
+  PlanAttrInterface base = TiledDPlanAttr::get(context, {});
+  for (const auto &values : PtxasData::getShipped().listFitting("tiled_d")) {
+    SmallVector<PlanParameter> parameters;
+    for (const auto &[name, value] : values)
+      parameters.push_back({name, value});
+    PlanAttrInterface plan = base.withParameters(
+        [&] { return emitError(UnknownLoc::get(context)); }, parameters);
+    if (plan)
+      plans.push_back(cast<TiledDPlanAttr>(plan));
+  }
+  return plans;
+}
+
 std::vector<PlanAttrInterface>
 TiledDModel::getCandidates(const ProblemFacts &facts,
-                              const TargetRow &target) const {
+                           const TargetRow &target) const {
   MLIRContext *context = AttentionOp(facts.op).getContext();
   std::vector<PlanAttrInterface> plans;
   TiledDPlanAttr::Parameters p;
@@ -101,8 +117,9 @@ TiledDModel::getCandidates(const ProblemFacts &facts,
                 add(blockM, blockN, warpsM, warpsN, slice, stages);
               }
   // Warps of 32 rows, whose fragments of keys and values serve twice as many,
-  // and long blocks, which read Q less often.
-  for (TiledDPlanAttr plan : getAssembledPlans(context))
+  // and long blocks, which read Q less often: they take all registers, and the
+  // data says for which problems they fit.
+  for (TiledDPlanAttr plan : listFittingPlans(context))
     if (hasLittlePadding(facts.headDim, plan.getSlice()) &&
         hasLittlePadding(facts.valueDim, plan.getSlice())) {
       TiledDPlanAttr::Parameters own = plan.getParameters();

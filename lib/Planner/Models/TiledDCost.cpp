@@ -13,7 +13,7 @@
 
 #include "../../Schedule/Core/CommonChecks.h"
 #include "../../Schedule/TiledD/TiledD.h"
-#include "AssembledPlans.h"
+#include "../Seen/PtxasData.h"
 #include "CopiedCost.h"
 #include "Models.h"
 #include "llvm/Support/MathExtras.h"
@@ -34,12 +34,6 @@ static constexpr double kBlockLatency = 260;
 static constexpr double kCopyLatency = 1000;
 /// Where other schedules have plans, which were timed.
 static constexpr double kMargin = 4;
-/// Most registers, as getRegisters counts them, for which ptxas 13.0 was seen
-/// not to spill in any phase of a masked kernel.
-static constexpr int64_t kRegisterLimit = 230, kExactRegisterLimit = 225;
-/// Keys of a block and columns up to which that holds where warps exchange
-/// probabilities.
-static constexpr int64_t kSummedKeys = 64, kSummedColumns = 768;
 
 /// True if another schedule takes the problem's head dimensions on `target`.
 static bool hasOthers(const ProblemFacts &facts, const TargetRow &target) {
@@ -52,23 +46,17 @@ bool TiledDModel::isExpectedToSpill(const ProblemFacts &facts,
                                     PlanAttrInterface planAttr,
                                     const TargetRow &target) const {
   auto plan = cast<TiledDPlanAttr>(planAttr);
-  if (wasAssembled(facts, plan, target))
-    return false;
   CopiedPlan copied(plan);
   CopiedExtents extents(facts, copied);
-  // Where warps exchange probabilities the sum does not tell of larger ones.
-  if (copied.gathersProbabilities() &&
-      (plan.getBlockN() > kSummedKeys ||
-       std::max(extents.keyColumns, extents.valueColumns) > kSummedColumns))
-    return true;
-  int64_t registers = extents.getRegisters(copied).getTotal();
-  int64_t perThread = std::min<int64_t>(
-      target.registersPerThread, target.registersPerSM / plan.getThreads());
-  int64_t limit = kRegisterLimit;
-  if (plan.getSoftmax() == SoftmaxPolicy::Exact &&
-      !copied.gathersProbabilities())
-    limit = kExactRegisterLimit;
-  return registers > std::min(perThread, limit);
+  KnownSums known;
+  known.registers = extents.getRegisters(copied).getTotal();
+  known.gathers = copied.gathersProbabilities();
+  if (std::optional<bool> spills = PtxasData::getShipped().findSpills(
+          {facts, plan, target, int64_t(plan.getBlockN()), &extents, known}))
+    return *spills;
+  return known.registers >
+         std::min<int64_t>(target.registersPerThread,
+                           target.registersPerSM / plan.getThreads());
 }
 
 PlanEstimate TiledDModel::estimate(const ProblemFacts &facts,

@@ -1,11 +1,11 @@
 //===- WsColumnsModel.cpp - Plans of ws_columns: which, and their time ----===//
 
-#include "../Facts/BlockCount.h"
-#include "../Facts/TileBalance.h"
 #include "../../Schedule/Core/AttentionEmitter.h"
 #include "../../Schedule/Core/CommonChecks.h"
 #include "../../Schedule/Wgmma/WgmmaFacts.h"
 #include "../../Schedule/WsColumns/WsColumns.h"
+#include "../Facts/BlockCount.h"
+#include "../Facts/TileBalance.h"
 #include "Models.h"
 #include "WgmmaCost.h"
 #include <cmath>
@@ -77,8 +77,8 @@ static ResourceSum countRegisters(const ProblemFacts &facts,
 }
 
 bool WsColumnsModel::isExpectedToSpill(const ProblemFacts &facts,
-                                          PlanAttrInterface planAttr,
-                                          const TargetRow &) const {
+                                       PlanAttrInterface planAttr,
+                                       const TargetRow &) const {
   auto plan = cast<WsColumnsPlanAttr>(planAttr);
   return countRegisters(facts, plan).getTotal() > kColumnsRegisters;
 }
@@ -128,7 +128,7 @@ getValueStages(int64_t columns, const WsColumnsPlanAttr::Parameters &p) {
 
 std::vector<PlanAttrInterface>
 WsColumnsModel::getCandidates(const ProblemFacts &facts,
-                                 const TargetRow &target) const {
+                              const TargetRow &target) const {
   MLIRContext *context = AttentionOp(facts.op).getContext();
   bool masked = facts.mask.getKind() != MaskKind::None;
   std::vector<PlanAttrInterface> plans;
@@ -224,8 +224,8 @@ static double getSerialClocks(const ProblemFacts &facts, WsColumnsPlanAttr plan,
 }
 
 PlanEstimate WsColumnsModel::estimate(const ProblemFacts &facts,
-                                         PlanAttrInterface planAttr,
-                                         const TargetRow &target) const {
+                                      PlanAttrInterface planAttr,
+                                      const TargetRow &target) const {
   auto plan = cast<WsColumnsPlanAttr>(planAttr);
   PlanEstimate estimate;
   estimate.sharedBytes = getColumnsSharedBytes(facts, plan);

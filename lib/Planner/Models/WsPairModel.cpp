@@ -1,11 +1,11 @@
 //===- WsPairModel.cpp - Plans of ws_pair: which, and their time ----------===//
 
-#include "../Facts/BlockCount.h"
-#include "../Facts/TileBalance.h"
 #include "../../Schedule/Core/AttentionEmitter.h"
 #include "../../Schedule/Core/CommonChecks.h"
 #include "../../Schedule/Wgmma/WgmmaFacts.h"
 #include "../../Schedule/WsPair/WsPair.h"
+#include "../Facts/BlockCount.h"
+#include "../Facts/TileBalance.h"
 #include "Models.h"
 #include "WgmmaCost.h"
 #include <cmath>
@@ -44,8 +44,8 @@ static ResourceSum countRegisters(const ProblemFacts &facts,
 }
 
 bool WsPairModel::isExpectedToSpill(const ProblemFacts &facts,
-                                       PlanAttrInterface planAttr,
-                                       const TargetRow &) const {
+                                    PlanAttrInterface planAttr,
+                                    const TargetRow &) const {
   auto plan = cast<WsPairPlanAttr>(planAttr);
   return countRegisters(facts, plan).getTotal() > kPairRegisters;
 }
@@ -56,7 +56,7 @@ bool WsPairModel::isExpectedToSpill(const ProblemFacts &facts,
 
 std::vector<PlanAttrInterface>
 WsPairModel::getCandidates(const ProblemFacts &facts,
-                              const TargetRow &target) const {
+                           const TargetRow &target) const {
   MLIRContext *context = AttentionOp(facts.op).getContext();
   std::vector<PlanAttrInterface> plans;
   if (target.getClusteredSMs(kPairCTAs) == 0)
@@ -88,8 +88,8 @@ WsPairModel::getCandidates(const ProblemFacts &facts,
 }
 
 PlanEstimate WsPairModel::estimate(const ProblemFacts &facts,
-                                      PlanAttrInterface planAttr,
-                                      const TargetRow &target) const {
+                                   PlanAttrInterface planAttr,
+                                   const TargetRow &target) const {
   auto plan = cast<WsPairPlanAttr>(planAttr);
   PlanEstimate estimate;
   estimate.sharedBytes = getPairSharedBytes(facts, plan);

@@ -1,10 +1,11 @@
 //===- WsTmemModel.cpp - Plans of ws_tmem: which, and their time ----------===//
 
-#include "../Facts/BlockCount.h"
-#include "../Facts/TileBalance.h"
 #include "../../Schedule/Core/AttentionEmitter.h"
 #include "../../Schedule/Core/CommonChecks.h"
 #include "../../Schedule/WsTmem/WsTmem.h"
+#include "../Facts/BlockCount.h"
+#include "../Facts/TileBalance.h"
+#include "../Seen/PtxasData.h"
 #include "CopiedCost.h"
 #include "Models.h"
 #include <cmath>
@@ -88,7 +89,7 @@ static bool isWorthPacking(const ProblemFacts &facts) {
 
 std::vector<PlanAttrInterface>
 WsTmemModel::getCandidates(const ProblemFacts &facts,
-                              const TargetRow &target) const {
+                           const TargetRow &target) const {
   MLIRContext *context = AttentionOp(facts.op).getContext();
   bool masked = facts.mask.getKind() != MaskKind::None;
   std::vector<PlanAttrInterface> plans;
@@ -192,9 +193,25 @@ static double getWayClocks(WsTmemPlanAttr plan) {
   llvm_unreachable("unknown policy");
 }
 
+int64_t attn::getTmemBetKeys(bool beside) { return beside ? 96 : 64; }
+
+bool WsTmemModel::isExpectedToSpill(const ProblemFacts &facts,
+                                    PlanAttrInterface planAttr,
+                                    const TargetRow &target) const {
+  auto plan = cast<WsTmemPlanAttr>(planAttr);
+  int64_t block = plan.getBlockN();
+  if (std::optional<bool> spills = PtxasData::getShipped().findSpills(
+          {facts, plan, target, block, nullptr, {}}))
+    return *spills;
+  if (plan.getOPartition())
+    return block + kTmemBesideRegisters > kTmemApartRegisters;
+  return std::max(block, facts.valueDim) + kTmemBesideRegisters >
+         getTmemSoftmaxRegisters(plan);
+}
+
 PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
-                                      PlanAttrInterface planAttr,
-                                      const TargetRow &target) const {
+                                   PlanAttrInterface planAttr,
+                                   const TargetRow &target) const {
   auto plan = cast<WsTmemPlanAttr>(planAttr);
   PlanEstimate estimate;
   estimate.sharedBytes = getTmemSharedBytes(facts, plan, target);

@@ -1,10 +1,10 @@
 //===- WsWgmmaCandidates.cpp - Plans of ws_wgmma to compare ---------------===//
 
-#include "../Facts/TileBalance.h"
 #include "../../Schedule/Core/CommonChecks.h"
 #include "../../Schedule/Wgmma/WgmmaFacts.h"
 #include "../../Schedule/WsWgmma/FirstBlockKeys.h"
 #include "../../Schedule/WsWgmma/WsWgmma.h"
+#include "../Facts/TileBalance.h"
 #include "Models.h"
 
 using namespace mlir;
@@ -147,7 +147,7 @@ static SmallVector<int64_t> getClusters(const ProblemFacts &facts,
 
 std::vector<PlanAttrInterface>
 WsWgmmaModel::getCandidates(const ProblemFacts &facts,
-                               const TargetRow &target) const {
+                            const TargetRow &target) const {
   MLIRContext *context = AttentionOp(facts.op).getContext();
   bool masked = facts.mask.getKind() != MaskKind::None;
   bool isNarrow = isNarrowWindow(facts);

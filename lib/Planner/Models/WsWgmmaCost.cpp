@@ -12,6 +12,7 @@
 #include "../../Schedule/WsWgmma/WsWgmma.h"
 #include "../Facts/BlockCount.h"
 #include "../Facts/TileBalance.h"
+#include "../Seen/PtxasData.h"
 #include "CopiedCost.h"
 #include "Models.h"
 #include "WgmmaCost.h"
@@ -85,105 +86,26 @@ static double getRareShare(double blocks) {
   return blocks <= rows ? 1 : (rows + rows * std::log(blocks / rows)) / blocks;
 }
 
-/// Spills of 8-bit operands without a transposer. An optimistic block has
-/// its scores until the vote and probabilities of two blocks, which the next
-/// product and the last one read. ptxas 13.0 was seen to keep sums up to 200 of
-/// 240 (160 keys at head dimension 128, 96 at 256), but not 224 keys at 64, of
-/// an exact softmax up to 208, and with PV one block behind 128 keys at head
-/// dimension 128, but not 160 at 64.
-static bool isNarrowExpectedToSpill(const ProblemFacts &facts,
-                                    WsWgmmaPlanAttr plan) {
-  int64_t blockN = plan.getBlockN();
-  int64_t registers = blockN / 2 + facts.valueDim / 2;
-  int64_t probabilities = getProbabilityRegisters(facts, plan.getBlockN());
-  if (plan.getSoftmax() != SoftmaxPolicy::Optimistic)
-    return registers + probabilities > 208;
-  registers += 2 * probabilities;
-  if (plan.getPvBehind())
-    return blockN > 128 || registers > 176;
-  return blockN > 192 || registers > 200;
-}
-
-/// What ptxas 13.0 was seen to spill beside a number for each row of keys. Of
-/// 112 and 128 columns: 4 bytes of 128 keys in pages of 16 or without a mask,
-/// 12 where scores change and 20 where a counter deals tiles (of 96 columns and
-/// of 96 keys none). Of more than 224 columns: 4 to 12 of 64 keys unless rows
-/// are staged and nothing deals tiles, and 16 to 32 of 32 keys with QK ahead.
-/// Three rows of 48 columns in f32, where a thread widens 48 keys of 96: 176.
-static bool spillsBesideRowScales(const ProblemFacts &facts,
-                                  WsWgmmaPlanAttr plan) {
-  constexpr int64_t kFewKeys = 32, kMostKeys = 96, kMostColumns = 96;
-  if (plan.getBlockN() % 32 != 0)
-    return true;
-  if (facts.valueDim > kMostBesideRowScales)
-    return plan.getBlockN() <= kFewKeys
-               ? plan.getQkAhead()
-               : plan.getDynamic() ||
-                     plan.getEpilogue() != EpilogueKind::Staged;
-  return plan.getBlockN() > kMostKeys && facts.valueDim > kMostColumns &&
-         (plan.getDynamic() || plan.getLoaders() > 1 ||
-          !facts.mask.hasRight() || facts.mask.hasLeft() ||
-          getScoreCost(facts).registers != 0);
-}
-
-/// What it was seen to spill of 8-bit keys without numbers of rows: 4 bytes of
-/// 128 keys under a window that a counter deals, of 112 columns, and 4 of 256
-/// columns in order without a mask where two warps load.
-static bool spillsBesideWidening(const ProblemFacts &facts,
-                                 WsWgmmaPlanAttr plan) {
-  constexpr int64_t kMostKeys = 96, kMostColumns = 96, kWholeColumns = 128;
-  constexpr int64_t kMostInOrder = 224;
-  if (plan.getDynamic() && facts.mask.hasLeft() &&
-      plan.getBlockN() > kMostKeys && facts.valueDim > kMostColumns &&
-      facts.valueDim < kWholeColumns)
-    return true;
-  return widensInOrder(facts, plan) && plan.getLoaders() > 1 &&
-         facts.mask.getKind() == MaskKind::None &&
-         facts.valueDim > kMostInOrder;
-}
-
 bool WsWgmmaModel::isExpectedToSpill(const ProblemFacts &facts,
                                      PlanAttrInterface planAttr,
-                                     const TargetRow &) const {
+                                     const TargetRow &target) const {
   auto plan = cast<WsWgmmaPlanAttr>(planAttr);
-  if (facts.isNarrow() && !needsTransposer(facts) && plan.getBlockM() <= 128)
-    return isNarrowExpectedToSpill(facts, plan);
-  if (facts.kScales
-          ? spillsBesideRowScales(facts, plan)
-          : facts.hasNarrowKeys() && spillsBesideWidening(facts, plan))
-    return true;
   // Scores, accumulator and the probabilities of a block: 64 rows of a
-  // warpgroup are half a register a column and thread. ptxas 13.0 was seen to
-  // keep sums up to 208 of 240 and 128 of 160 for head dimensions to 128, 180
-  // of 240 with two sets of probabilities, and 188 of 240 at 256; above 256
-  // sums of 200, of 196 with turns, in order and with 32
-  // keys of 216 unless results have 32 bits, and of one warpgroup 176, but not
-  // 188. Packed sequences take more beside 64 keys, which spilled 16 and 24
-  // bytes at 288, and results of 32 bits above 320 columns, 4 at 352.
-  int64_t registers = plan.getBlockN() / 2 + facts.valueDim / 2 +
-                      getProbabilityRegisters(facts, plan.getBlockN()) *
-                          (plan.getPvBehind() ? 2 : 1);
-  int64_t others = facts.valueDim > 128 ? 52 : plan.getPvBehind() ? 60 : 32;
-  if (facts.valueDim > kUsualColumns)
-    others = plan.getBlockM() == 64                           ? 64
-             : plan.getTurns()                                ? 44
-             : plan.getQkAhead()                              ? 40
-             : facts.outType.isF32() || plan.getBlockN() > 32 ? 64
-                                                              : 24;
-  if (facts.valueDim > kUsualColumns && plan.getBlockN() >= 64 &&
-      facts.cuSeqlensQ)
-    others += 12;
+  // warpgroup are half a register a column and thread.
+  int64_t beside = plan.getBlockN() / 2 + facts.valueDim / 2;
+  int64_t probabilities = getProbabilityRegisters(facts, plan.getBlockN());
+  KnownSums known;
+  known.registers = beside + probabilities;
+  known.registersAhead = beside + 2 * probabilities;
+  int64_t held = plan.getPvBehind() ? known.registersAhead : known.registers;
   // Scores give their registers to the probabilities.
   if (widensInOrder(facts, plan))
-    registers -= getProbabilityRegisters(facts, plan.getBlockN());
-  // Of a kernel that starts with 128 registers: 240 bytes of 96 keys at 160
-  // columns, and with PV behind up to 108 at 32.
-  if (facts.hasNarrowKeys() && plan.getBlockN() > 64)
-    others += 16;
-  constexpr int64_t kMostWideResults = 320;
-  if (facts.valueDim > kMostWideResults && facts.outType.isF32())
-    others = std::max<int64_t>(others, 64);
-  return registers + others > getRegisterBudget(facts, plan).consumer;
+    held -= probabilities;
+  known.spare = getRegisterBudget(facts, plan).consumer - held;
+  return PtxasData::getShipped()
+      .findSpills(
+          {facts, plan, target, int64_t(plan.getBlockN()), nullptr, known})
+      .value_or(false);
 }
 
 PlanEstimate WsWgmmaModel::estimate(const ProblemFacts &facts,

@@ -1,7 +1,8 @@
 //===- PlanModel.h - How plans of a schedule are compared -------*- C++ -*-===//
 //
 // A schedule says which plans are legal and emits them. Its model says which of
-// them are worth comparing, whether registers hold them, and how long they take.
+// them are worth comparing, whether registers hold them, and how long they
+// take.
 //
 //===----------------------------------------------------------------------===//
 
@@ -91,7 +92,8 @@ public:
     return true;
   }
 
-  /// Returns true if the registers of `plan` exceed what ptxas is known to hold.
+  /// Returns true if the registers of `plan` exceed what ptxas is known to
+  /// hold.
   virtual bool isExpectedToSpill(const ProblemFacts &facts,
                                  PlanAttrInterface plan,
                                  const TargetRow &target) const = 0;

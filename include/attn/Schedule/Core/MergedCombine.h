@@ -7,12 +7,14 @@
 
 namespace mlir::attn {
 
-/// Finds the combine whose work a kernel of `op` may do: the only one of its partial
-/// results, which are in memory of memref.alloc, behind it in its block, if the
-/// place of `op` lets it write the results. Null if there is none.
+/// Finds the combine whose work a kernel of `op` may do: the only one of its
+/// partial results, which are in memory of memref.alloc, behind it in its
+/// block, if the place of `op` lets it write the results. Null if there is
+/// none.
 CombineOp findMergedCombine(AttentionOp op);
 
-/// Returns what merges the runs of a plan: a second kernel if it has no such parameter.
+/// Returns what merges the runs of a plan: a second kernel if it has no such
+/// parameter.
 CombineWay getCombineWay(PlanAttrInterface plan);
 
 } // namespace mlir::attn
