@@ -22,6 +22,7 @@
 #include "attn/Dialect/Attn/IR/TextCheck.h"
 #include "attn/Support/Files.h"
 #include "attn/Support/ProgressBar.h"
+#include "attn/Target/Boards.h"
 #include "attn/Target/PTX/FatalErrors.h"
 #include "attn/Target/TargetTable.h"
 #include "attn/Target/ToolMain.h"
@@ -63,6 +64,11 @@ static cl::opt<std::string>
              cl::desc("Target (default: that of the kernels in "
                       "<input>, else sm_80)"),
              cl::cat(compileCategory));
+static cl::opt<std::string>
+    flagBoard("board", cl::value_desc("name"),
+              cl::desc("Board to plan for, or native (default: the chip's "
+                       "first one)"),
+              cl::cat(compileCategory));
 static cl::opt<std::string>
     flagSchedule("schedule", cl::value_desc("name"),
                  cl::desc("Take this schedule instead of choosing one"),
@@ -261,11 +267,12 @@ static llvm::Error checkFlags(const ProblemFlags &problem) {
 
 static llvm::Expected<CompileOptions> getCompileOptions() {
   CompileOptions options;
-  llvm::Expected<const TargetRow &> target = lookupTarget(flagChip);
+  llvm::Expected<TargetRow> target = lookupTarget(flagChip, flagBoard);
   if (!target)
     return target.takeError();
   if (given(flagChip))
     options.chip = flagChip;
+  options.board = flagBoard;
   options.schedule = flagSchedule;
   options.set = std::vector<std::string>(flagSet.begin(), flagSet.end());
   options.planTable = flagPlanTable;

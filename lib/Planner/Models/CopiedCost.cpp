@@ -119,6 +119,13 @@ void attn::countCopiedTiles(PlanEstimate &estimate, const ProblemFacts &facts,
                     double(runs);
 }
 
+double attn::getTypicalKeys(const ProblemFacts &facts) {
+  double keys = getAssumedExtent(facts.keys, kAssumedLength);
+  if (!facts.varlen || !facts.isPaged())
+    return keys;
+  return std::max<double>(1, keys / std::max<int64_t>(1, facts.batch));
+}
+
 int64_t attn::countCTAs(const PlanEstimate &estimate, int64_t registers,
                         const CopiedPlan &plan, const TargetRow &target) {
   int64_t warps = plan.getTeams() * plan.getWarps();

@@ -48,10 +48,3 @@ void attn::setResourceClocks(PlanEstimate &estimate, const ProblemFacts &facts,
         (elements + blockN * facts.valueDim / 32) / target.issuePerClock;
   estimate.sharedClocks = operandBytes / target.sharedBytesPerClock;
 }
-
-double attn::getTypicalKeys(const ProblemFacts &facts) {
-  double keys = getAssumedExtent(facts.keys, kAssumedLength);
-  if (!facts.varlen || !facts.isPaged())
-    return keys;
-  return std::max<double>(1, keys / std::max<int64_t>(1, facts.batch));
-}

@@ -13,10 +13,6 @@ void setResourceClocks(PlanEstimate &estimate, const ProblemFacts &facts,
                        const TargetRow &target, double blockM, double blockN,
                        SoftmaxPolicy softmax);
 
-/// The keys of a sequence that estimates count; of packed queries of pages as
-/// many as countCopiedTiles does, whose schedules take the same problems.
-double getTypicalKeys(const ProblemFacts &facts);
-
 } // namespace mlir::attn
 
 #endif // ATTN_LIB_PLANNER_MODELS_WGMMACOST_H

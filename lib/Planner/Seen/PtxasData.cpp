@@ -98,16 +98,15 @@ llvm::Error PtxasData::Reader::readRow(const json::Object &object,
     return fail(place + ".schedule", "expected a string");
   std::optional<StringRef> verdict = object.getString("verdict");
   if (verdict != "spills" && verdict != "fits")
-    return fail(place + ".verdict", "expected \"spills\" or \"fits\", got " +
-                                        (verdict ? "\"" + *verdict + "\""
-                                                 : Twine("none")));
+    return fail(place + ".verdict",
+                "expected \"spills\" or \"fits\", got " +
+                    (verdict ? "\"" + *verdict + "\"" : Twine("none")));
   Row row;
   row.spills = verdict == "spills";
   if (const json::Value *generation = object.get("generation")) {
     llvm::Expected<Condition> condition = Condition::parse(*generation);
     if (!condition)
-      return fail(place + ".generation",
-                  llvm::toString(condition.takeError()));
+      return fail(place + ".generation", llvm::toString(condition.takeError()));
     row.generation = *condition;
   }
   if (llvm::Error error = readConditions(object, place, row.all))
@@ -117,9 +116,9 @@ llvm::Error PtxasData::Reader::readRow(const json::Object &object,
       const json::Object *alternative = each.getAsObject();
       if (!alternative)
         return fail(place + ".any", "expected an array of objects");
-      if (llvm::Error error = readConditions(
-              *alternative, place + ".any[" + Twine(i) + "]",
-              row.any.emplace_back()))
+      if (llvm::Error error =
+              readConditions(*alternative, place + ".any[" + Twine(i) + "]",
+                             row.any.emplace_back()))
         return error;
     }
   row.exact = listExact(object.getObject("plan"));
@@ -231,9 +230,8 @@ public:
       return false;
     return holds(row.all) &&
            (row.any.empty() ||
-            llvm::any_of(row.any, [&](const Conditions &each) {
-              return holds(each);
-            }));
+            llvm::any_of(row.any,
+                         [&](const Conditions &each) { return holds(each); }));
   }
 
 private:

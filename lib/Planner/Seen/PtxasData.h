@@ -1,9 +1,9 @@
 //===- PtxasData.h - What ptxas was seen to spill ---------------*- C++ -*-===//
 //
-// Sums of registers do not tell the last few. Data/ptxas-<version>.json has what a
-// sweep over the planner's choices found beyond them: rows for classes of plans
-// and problems that say "spills" or "fits", the first that holds counts.
-// scripts/ptxas-data.py writes them.
+// Sums of registers do not tell the last few. Data/ptxas-<version>.json has
+// what a sweep over the planner's choices found beyond them: rows for classes
+// of plans and problems that say "spills" or "fits", the first that holds
+// counts. scripts/ptxas-data.py writes them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +21,8 @@ struct CopiedExtents;
 
 /// Holds what the model of a schedule adds to a problem's features.
 struct KnownSums {
-  /// Registers of a thread, the same with probabilities of two blocks, and those
-  /// that are left to it.
+  /// Registers of a thread, the same with probabilities of two blocks, and
+  /// those that are left to it.
   int64_t registers = 0, registersAhead = 0, spare = 0;
   /// Warps exchange probabilities.
   bool gathers = false;
@@ -58,8 +58,8 @@ public:
   /// and nothing where no row holds.
   std::optional<bool> findSpills(const PtxasCase &plan) const;
 
-  /// Lists the values of parameters of the plans of `schedule` that rows know to
-  /// fit, in the order of the rows.
+  /// Lists the values of parameters of the plans of `schedule` that rows know
+  /// to fit, in the order of the rows.
   std::vector<std::vector<std::pair<std::string, std::string>>>
   listFitting(llvm::StringRef schedule) const;
 

@@ -19,17 +19,17 @@ TEST(Condition, HoldsForItsValues) {
     llvm::StringRef value;
     bool holds;
   } cases[] = {
-      {64, "64", true},           {64, "65", false},
-      {64, "auto", false},        {true, "true", true},
-      {true, "false", false},     {"exact", "exact", true},
-      {"exact", "64", false},     {">= 64", "64", true},
-      {">= 64", "63", false},     {"> 64", "64", false},
-      {"< 64", "63", true},       {"<= 64", "65", false},
-      {"!= 64", "64", false},     {"!= 64", "65", true},
-      {"!= exact", "64", true},   {"!= exact", "exact", false},
-      {"any", "64", true},        {json::Array{8, 16}, "8", true},
-      {"any", "exact", true},     {json::Array{8, 16}, "17", false},
-      {"!= 64", "exact", true},   {"!= exact", "lagged", true},
+      {64, "64", true},         {64, "65", false},
+      {64, "auto", false},      {true, "true", true},
+      {true, "false", false},   {"exact", "exact", true},
+      {"exact", "64", false},   {">= 64", "64", true},
+      {">= 64", "63", false},   {"> 64", "64", false},
+      {"< 64", "63", true},     {"<= 64", "65", false},
+      {"!= 64", "64", false},   {"!= 64", "65", true},
+      {"!= exact", "64", true}, {"!= exact", "exact", false},
+      {"any", "64", true},      {json::Array{8, 16}, "8", true},
+      {"any", "exact", true},   {json::Array{8, 16}, "17", false},
+      {"!= 64", "exact", true}, {"!= exact", "lagged", true},
   };
   for (const Case &each : cases)
     EXPECT_EQ(parse(each.condition).holds(each.value), each.holds)
@@ -42,12 +42,18 @@ TEST(Condition, KnowsWhichOverlap) {
     json::Value one, other;
     bool overlaps;
   } cases[] = {
-      {64, 64, true},          {64, 65, false},
-      {">= 64", 64, true},     {">= 65", 64, false},
-      {">= 64", "< 64", false}, {"any", 3, true},
-      {"exact", "exact", true}, {"exact", "lagged", false},
-      {"!= 64", 64, false},    {"!= 64", ">= 64", true},
-      {"!= 64", "!= 3", true}, {"exact", ">= 3", false},
+      {64, 64, true},
+      {64, 65, false},
+      {">= 64", 64, true},
+      {">= 65", 64, false},
+      {">= 64", "< 64", false},
+      {"any", 3, true},
+      {"exact", "exact", true},
+      {"exact", "lagged", false},
+      {"!= 64", 64, false},
+      {"!= 64", ">= 64", true},
+      {"!= 64", "!= 3", true},
+      {"exact", ">= 3", false},
       {"!= exact", "exact", false},
   };
   for (const Case &each : cases) {

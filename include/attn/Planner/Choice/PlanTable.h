@@ -18,9 +18,9 @@
 
 namespace mlir::attn {
 
-/// What a table knows an attention by: "type", "out_type", "batch", "heads",
-/// "kv_heads", "queries", "keys", "head_dim", "value_dim", "mask" and
-/// "features". An extent that the launch decides is "dynamic".
+/// Returns what a table knows an attention by: its types and mask, the extents
+/// of Options.def and the names of its features. An extent that the launch
+/// decides is "dynamic".
 llvm::json::Object describeProblem(const ProblemFacts &facts);
 
 /// One plan of a table.
