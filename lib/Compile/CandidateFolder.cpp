@@ -9,7 +9,7 @@
 #include "attn/Dialect/Attn/Transforms/Pipelines.h"
 #include "attn/Planner/Choice/PlanCandidates.h"
 #include "attn/Planner/Choice/PlanTable.h"
-#include "attn/Target/Boards.h"
+#include "attn/Target/TargetTable.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FileSystem.h"

@@ -126,9 +126,7 @@ const Board *mlir::attn::findBoardOfDriver(llvm::StringRef model) {
 /// empty without a driver.
 static std::string readDriverModel(llvm::StringRef folder) {
   std::error_code code;
-  for (llvm::sys::fs::directory_iterator
-           it(folder, code),
-       end;
+  for (llvm::sys::fs::directory_iterator it(folder, code), end;
        it != end && !code; it.increment(code)) {
     llvm::Expected<std::string> text = readFile(it->path() + "/information");
     if (!text) {
@@ -163,38 +161,7 @@ llvm::Expected<const Board &> mlir::attn::lookupBoard(llvm::StringRef name) {
       return board;
     known.push_back(board.name);
   }
-  return llvm::createStringError("unknown board '" + name +
-                                 "', expected native or one of " +
-                                 llvm::join(known, ", ") +
-                                 suggest(name, known));
-}
-
-void mlir::attn::setBoard(TargetRow &target, const Board &board) {
-  target.board = board.title;
-  target.smCount = board.smCount;
-  target.smCountInPairs = board.smCountInPairs;
-  target.smCountInFours = board.smCountInFours;
-  target.clockMHz = board.clockMHz;
-  target.dramGBPerSecond = board.dramGBPerSecond;
-  target.l2Bytes = board.l2Bytes;
-  target.powerWatts = board.powerWatts;
-}
-
-llvm::Expected<TargetRow> mlir::attn::lookupTarget(llvm::StringRef chip,
-                                                   llvm::StringRef board) {
-  llvm::Expected<const TargetRow &> row = lookupTarget(chip);
-  if (!row)
-    return row.takeError();
-  TargetRow target = *row;
-  if (board.empty())
-    return target;
-  llvm::Expected<const Board &> found = lookupBoard(board);
-  if (!found)
-    return found.takeError();
-  if (!llvm::is_contained(found->chips, chip))
-    return llvm::createStringError(
-        "expected a board of chip '" + chip + "', got '" + found->name +
-        "', which has chip '" + found->chips.front() + "'");
-  setBoard(target, *found);
-  return target;
+  return llvm::createStringError(
+      "unknown board '" + name + "', expected native or one of " +
+      llvm::join(known, ", ") + suggest(name, known));
 }

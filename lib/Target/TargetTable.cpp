@@ -266,6 +266,18 @@ static TargetRow makeThor(const TargetRow &l40s) {
   return row;
 }
 
+/// Replaces what `target` says about its reference board.
+static void setBoard(TargetRow &target, const Board &board) {
+  target.board = board.title;
+  target.smCount = board.smCount;
+  target.smCountInPairs = board.smCountInPairs;
+  target.smCountInFours = board.smCountInFours;
+  target.clockMHz = board.clockMHz;
+  target.dramGBPerSecond = board.dramGBPerSecond;
+  target.l2Bytes = board.l2Bytes;
+  target.powerWatts = board.powerWatts;
+}
+
 static std::vector<TargetRow> makeTargets() {
   Generations capabilities;
   TargetRow a100 = makeA100(capabilities);
@@ -361,6 +373,25 @@ mlir::attn::lookupTarget(llvm::StringRef chip) {
              : "unknown chip '" + chip + "'") +
       ", expected one of " + llvm::join(known, ", ") +
       (isOld ? std::string() : suggest(chip, known, kChipSynonyms)));
+}
+
+llvm::Expected<TargetRow> mlir::attn::lookupTarget(llvm::StringRef chip,
+                                                   llvm::StringRef board) {
+  llvm::Expected<const TargetRow &> row = lookupTarget(chip);
+  if (!row)
+    return row.takeError();
+  TargetRow target = *row;
+  if (board.empty())
+    return target;
+  llvm::Expected<const Board &> found = lookupBoard(board);
+  if (!found)
+    return found.takeError();
+  if (!llvm::is_contained(found->chips, chip))
+    return llvm::createStringError(
+        "expected a board of chip '" + chip + "', got '" + found->name +
+        "', which has chip '" + found->chips.front() + "'");
+  setBoard(target, *found);
+  return target;
 }
 
 std::string mlir::attn::formatPTXVersion(unsigned ptx) {

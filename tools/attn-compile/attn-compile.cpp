@@ -22,7 +22,6 @@
 #include "attn/Dialect/Attn/IR/TextCheck.h"
 #include "attn/Support/Files.h"
 #include "attn/Support/ProgressBar.h"
-#include "attn/Target/Boards.h"
 #include "attn/Target/PTX/FatalErrors.h"
 #include "attn/Target/TargetTable.h"
 #include "attn/Target/ToolMain.h"

@@ -2,6 +2,7 @@
 
 #include "attn/Target/Boards.h"
 #include "attn/Support/Files.h"
+#include "attn/Target/TargetTable.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
@@ -91,9 +92,10 @@ TEST(Boards, TheDriverNamesTheNativeOne) {
   write("NVIDIA H200");
   EXPECT_EQ(llvm::cantFail(find()).name, "h200");
   write("NVIDIA Abacus");
-  EXPECT_EQ(llvm::toString(find().takeError()),
-            "board 'native': the driver names 'NVIDIA Abacus', of which nothing "
-            "is known");
+  EXPECT_EQ(
+      llvm::toString(find().takeError()),
+      "board 'native': the driver names 'NVIDIA Abacus', of which nothing "
+      "is known");
   llvm::sys::fs::remove_directories(folder);
 }
 

@@ -1,15 +1,19 @@
 //===- Boards.h - The boards that carry a chip ------------------*- C++ -*-===//
 //
-// A chip says what code runs; a board says how many SMs there are, at which clock,
-// and how fast memory is. Plans are chosen for a board: a chip's default one unless
-// another is named. lib/Target/Boards.json has the rows, each with its source.
+// A chip says what code runs; a board says how many SMs there are, at which
+// clock, and how fast memory is. Plans are chosen for a board: a chip's default
+// one unless another is named. lib/Target/Boards.json has the rows, each with
+// its source.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef ATTN_TARGET_BOARDS_H
 #define ATTN_TARGET_BOARDS_H
 
-#include "attn/Target/TargetTable.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <string>
 #include <vector>
 
 namespace mlir::attn {
@@ -40,8 +44,8 @@ llvm::Expected<std::vector<Board>> parseBoards(llvm::StringRef json);
 /// Lists all boards.
 llvm::ArrayRef<Board> getBoards();
 
-/// Returns the board called `name`, or an error that lists the boards there are.
-/// "native" is the board that the driver of this machine names.
+/// Returns the board called `name`, or an error that lists the boards there
+/// are. "native" is the board that the driver of this machine names.
 llvm::Expected<const Board &> lookupBoard(llvm::StringRef name);
 
 /// Returns the board to which the driver gives the name `model`; null if none.
@@ -51,14 +55,6 @@ const Board *findBoardOfDriver(llvm::StringRef model);
 /// describe, or an error.
 llvm::Expected<const Board &>
 findNativeBoard(llvm::StringRef folder = "/proc/driver/nvidia/gpus");
-
-/// Replaces what `target` says about its reference board.
-void setBoard(TargetRow &target, const Board &board);
-
-/// Returns the row of `chip` with the numbers of `board`; empty takes the chip's
-/// default board. An unknown name and a board of another chip are errors.
-llvm::Expected<TargetRow> lookupTarget(llvm::StringRef chip,
-                                       llvm::StringRef board);
 
 } // namespace mlir::attn
 

@@ -1,6 +1,7 @@
 //===- CombineChoice.cpp - What merges runs of keys -----------------------===//
 
 #include "attn/Planner/Choice/CombineChoice.h"
+#include "attn/Planner/Facts/Factor.h"
 #include "attn/Schedule/Core/CombineSchedule.h"
 #include <cmath>
 
@@ -9,26 +10,18 @@ using namespace mlir::attn;
 
 static constexpr llvm::StringLiteral kCombine = "combine";
 
-/// Microseconds of a second kernel behind a first one in a CUDA graph, and more
-/// for each run that its threads walk: 2.5 to 4.8 were seen on an H200 for 4 to
-/// 132 runs.
-static constexpr double kSecondKernel = 2.2;
-static constexpr double kMergedRun = 0.02;
+static constexpr Factor kSecondKernel{"combine.second_kernel"};
+static constexpr Factor kMergedRun{"combine.merged_run"};
 
-/// Microseconds from the last store of the last CTA of a tile: of counting it,
-/// of each turn that its threads take, and of each time in a turn that they
-/// wait for what they have asked for together. 12 pairs of kernels of `decode`
-/// for one sequence on an H200, of 4 to 66 runs and 1 to 8 turns, took within
-/// 2 us of that, `mla` with 32 turns of 2 to 8 runs 7 to 15 us less.
-static constexpr double kArrival = 1.6;
-static constexpr double kTurn = 0.28;
-static constexpr double kRound = 0.46;
-/// Microseconds for each wave of CTAs behind which there is another one, whose
-/// start counting delays.
-static constexpr double kWave = 0.25;
-/// What one launch may take more than two: outside of graphs it takes less of
-/// the host.
-static constexpr double kOneLaunch = 0.2;
+static constexpr Factor kArrival{"combine.arrival"};
+static constexpr Factor kTurn{"combine.turn"};
+static constexpr Factor kRound{"combine.round"};
+/// Microseconds for each wave of CTAs behind which there is another one,
+/// whose start counting delays.
+static constexpr Factor kWave{"combine.wave"};
+/// What one launch may take more than two: outside of graphs it takes less
+/// of the host.
+static constexpr Factor kOneLaunch{"combine.one_launch"};
 
 double attn::estimateMerge(int64_t splits) {
   return splits <= 1 ? 0 : kSecondKernel + kMergedRun * splits;

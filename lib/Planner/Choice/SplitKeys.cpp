@@ -3,6 +3,7 @@
 #include "attn/Planner/Choice/SplitKeys.h"
 #include "../Facts/BlockCount.h"
 #include "attn/Planner/Choice/UnevenTime.h"
+#include "attn/Planner/Facts/Factor.h"
 #include "attn/Schedule/Core/CombineSchedule.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -232,21 +233,20 @@ bool attn::maySplitKeys(const ProblemFacts &facts) {
 // What they take
 //===----------------------------------------------------------------------===//
 
-/// What a number of runs has to save of the time of one run, so that a second
-/// kernel and partial results are worth it within the error of estimates.
-static constexpr double kWorthwhile = 0.93;
+/// What a number of runs has to save of the time of one run, so that a
+/// second kernel and partial results are worth it within the error of
+/// estimates.
+static constexpr Factor kWorthwhile{"splits.worthwhile"};
 /// What runs may take more than the fastest ones where lengths are even, so
 /// that they are faster where these differ.
-static constexpr double kEvenLoss = 1.02;
+static constexpr Factor kEvenLoss{"splits.even_loss"};
 /// Plans that are as fast as each other within the error of estimates.
-static constexpr double kSamePlan = 1.01;
+static constexpr Factor kSamePlan{"splits.same_plan"};
 /// What another one of these has to take where lengths differ to be better.
-static constexpr double kBetterPlan = 0.97;
+static constexpr Factor kBetterPlan{"splits.better_plan"};
 /// Estimates that are one but for their rounding.
-static constexpr double kSameTime = 1.001;
-/// What fewer runs may take more than the best number where lengths differ:
-/// many are estimated too low, by 4 to 8 % where most are short.
-static constexpr double kSameUneven = 1.03;
+static constexpr Factor kSameTime{"splits.same_time"};
+static constexpr Factor kSameUneven{"splits.same_uneven"};
 
 static constexpr llvm::StringLiteral kDealtRuns = "dealt_runs";
 static constexpr llvm::StringLiteral kCtasPerSM = "ctas_per_sm";
@@ -459,7 +459,7 @@ FailureOr<SplitChoice> attn::chooseSplits(AttentionOp op,
   SplitChoice choice;
   const PlanEstimate &one = whole.plans.front().estimate;
   // Keys outside of a window cost nothing.
-  constexpr double kStep = 16;
+  static constexpr Factor kStep{"splits.step"};
   int64_t seen = std::min<int64_t>(
       facts.keys, kStep * countBlocks(facts, facts.queries, facts.keys,
                                       facts.queries, kStep));

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Planner/Choice/UnevenTime.h"
+#include "attn/Planner/Facts/Factor.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 #include <queue>
@@ -17,26 +18,23 @@ using namespace mlir;
 using namespace mlir::attn;
 
 /// Keys of the shortest sequence that is thought of.
-static constexpr double kShortestSequence = 16;
-/// Microseconds of a place on an SM in which a CTA reads no keys: it starts,
-/// finds its tile, merges its warps and stores; and until its first keys have
-/// come, if it has any. 70 kernels of five batches on an H100 took within 4 %
-/// (root of the mean square) of what comes out so, all 10 us more.
-static constexpr double kTileStart = 2.5, kFirstKeys = 1;
+static constexpr Factor kShortestSequence{"uneven.shortest_sequence"};
+static constexpr Factor kTileStart{"uneven.tile_start"},
+    kFirstKeys{"uneven.first_keys"};
 /// Places that are enough to tell plans apart: heads, whose tiles have the same
 /// keys, are counted together as long as there are as many.
 static constexpr int64_t kFewestPlaces = 64;
 
 SmallVector<int64_t> attn::listUnevenLengths(const UnevenBatch &batch) {
-  // Multiples of the golden ratio are spread evenly, and so are any few that
-  // follow each other.
+  // Multiples of the golden ratio are spread evenly, and so are any few
+  // that follow each other.
   constexpr double kGolden = 0.6180339887498949;
   double longest = std::max<double>(batch.keys, 1);
   double range = std::max(0.0, std::log(longest / kShortestSequence));
   SmallVector<int64_t> lengths;
   for (int64_t i = 0; i < batch.sequences; ++i) {
     double place = (double(i) + 0.5) * kGolden;
-    double length = std::min(longest, kShortestSequence) *
+    double length = std::min<double>(longest, kShortestSequence) *
                     std::exp((place - std::floor(place)) * range);
     lengths.push_back(std::min<int64_t>(std::lround(length), batch.seen));
   }

@@ -2,20 +2,15 @@
 
 #include "TileBalance.h"
 #include "BlockBounds.h"
+#include "attn/Planner/Facts/Factor.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
 
 using namespace mlir;
 using namespace mlir::attn;
 
-/// What a tile takes beside its blocks, in blocks: measured on an H200 at
-/// head dimensions 64 and 128.
-static constexpr double kTileBlocks = 1.6;
-/// What a group of twice the size that L2 holds loses, less than that in
-/// proportion to the square: on an H200 (f16, D 256, causal) groups of twice
-/// the size took 12 % longer, and groups of 1.3 times the size were the
-/// fastest.
-static constexpr double kLossOutsideL2 = 0.12;
+static constexpr Factor kTileBlocks{"balance.tile_blocks"};
+static constexpr Factor kLossOutsideL2{"balance.loss_outside_l2"};
 /// Groups that are tried.
 static constexpr int64_t kMostGroups = 24;
 /// Tiles of a head that are dealt one by one; of longer sequences, larger ones.

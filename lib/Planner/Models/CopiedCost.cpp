@@ -4,17 +4,15 @@
 #include "../../Schedule/Copied/GridTiles.h"
 #include "../../Schedule/Core/AttentionEmitter.h"
 #include "../Facts/BlockCount.h"
+#include "attn/Planner/Facts/Factor.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Errors of O beside those of sums of f32 and the exact softmax: the worst of
-/// the classes of scripts/accuracy.py, D 64 and 128, 4096 keys, on the
-/// simulator.
-static constexpr double kF16ScoresError = 926, kF16BlockError = 3,
-                        kF16Error = 15;
+static constexpr Factor kF16ScoresError{"copied.f16_scores_error"},
+    kF16BlockError{"copied.f16_block_error"}, kF16Error{"copied.f16_error"};
 
 static double getErrorFactor(const CopiedPlan &plan) {
   double scores = plan.getScoreSums() == ScoreSums::F16 ? kF16ScoresError : 1;
@@ -22,9 +20,9 @@ static double getErrorFactor(const CopiedPlan &plan) {
   case ResultSums::F32:
     return scores;
   case ResultSums::F16Block:
-    return std::max(scores, kF16BlockError);
+    return std::max<double>(scores, kF16BlockError);
   case ResultSums::F16:
-    return std::max(scores, kF16Error);
+    return std::max<double>(scores, kF16Error);
   }
   llvm_unreachable("sums of no kind");
 }
@@ -167,25 +165,18 @@ PlanEstimate attn::estimateResources(const ProblemFacts &facts,
 // DRAM
 //===----------------------------------------------------------------------===//
 
-/// The share of DRAM's nominal rate that kernels read at most: 4250 to 4660 of
-/// 4800 GB/s on H200s, by one CTA an SM whose shared memory TMA or cp.async
-/// fills with random pages.
-static constexpr double kDramShare = 0.9;
-/// Microseconds from a copy's start to its end. On an H200 18, 36, 54 and 72 KB
-/// in flight on an SM read 2330, 3760, 4160 and 4210 GB/s: what 1 us gives,
-/// next to a roof of 4254.
-static constexpr double kCopyLatency = 1.0;
-/// The same for the id of a page in front of it, which 4 copies of 8 KB in
-/// flight on an SM showed: 2974 GB/s.
-static constexpr double kPageLatency = 0.35;
+static constexpr Factor kDramShare{"copied.dram_share"};
+/// Microseconds from a copy's start to its end.
+static constexpr Factor kCopyLatency{"copied.copy_latency"};
+static constexpr Factor kPageLatency{"copied.page_latency"};
 /// L2 fetches sectors, and a piece of a page that lies apart takes as long as
 /// some bytes more: rows of 64 and 128 bytes of eight heads in pages of one key
 /// took 1.07 and 1.03 times as long where each head's CTA read its own as where
 /// one CTA read all, on an H100. Pieces of 256 bytes made no difference.
 static constexpr int64_t kSectorBytes = 32, kPieceBytes = 4, kLongPiece = 256;
-/// The share of the shorter one of DRAM's time and all other that does not hide
-/// behind the longer one.
-static constexpr double kUnhiddenWork = 0.1;
+/// The share of the shorter one of DRAM's time and all other that does not
+/// hide behind the longer one.
+static constexpr Factor kUnhiddenWork{"copied.unhidden_work"};
 
 /// Bytes of K and V that a CTA keeps in flight: slots that are filled while
 /// another one is read. With one stage K and V take turns.

@@ -4,6 +4,7 @@
 #include "../../Schedule/Decode/Decode.h"
 #include "CopiedCost.h"
 #include "Models.h"
+#include "attn/Planner/Facts/Factor.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -29,9 +30,9 @@ static bool holdsQueries(const ProblemFacts &facts) {
   return facts.headDim <= kMostHeldColumns || !isInGroups;
 }
 
-/// Bytes of a row of keys and values that two heads in a CTA have to save, for
-/// plans of several heads.
-static constexpr double kFewestSavedBytes = 2;
+/// Bytes of a row of keys and values that two heads in a CTA have to save,
+/// for plans of several heads.
+static constexpr Factor kFewestSavedBytes{"decode.fewest_saved_bytes"};
 
 /// The most heads of one CTA that are worth a plan: a power of two that divides
 /// those of tiles where a head has short pieces of pages and heads lie side by

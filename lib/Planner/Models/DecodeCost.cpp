@@ -10,35 +10,35 @@
 #include "../Seen/PtxasData.h"
 #include "CopiedCost.h"
 #include "Models.h"
+#include "attn/Planner/Facts/Factor.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Clocks from a CTA's start to its first block, and from its last one to its
-/// end: those of split_q, whose results leave in the same way.
-static constexpr double kTileLatency = 6400;
+/// Clocks from a CTA's start to its first block, and from its last one to
+/// its end: those of split_q, whose results leave in the same way.
+static constexpr Factor kTileLatency{"decode.tile_latency"};
 /// Clocks in which two halves of a CTA's states become one.
-static constexpr double kMergeLatency = 400;
+static constexpr Factor kMergeLatency{"decode.merge_latency"};
 /// Clocks of a block in which its warp waits for what its own instructions
-/// give: the products, the softmax and the copies' addresses follow each other.
-static constexpr double kBlockLatency = 700;
+/// give: the products, the softmax and the copies' addresses follow each
+/// other.
+static constexpr Factor kBlockLatency{"decode.block_latency"};
 
 /// What CTAs of several heads take more with blocks of more keys, or with fewer
 /// bytes of a row of keys in all warps of an SM: with scales of rows of 64
 /// columns in pages of one key 126 to 140 us were seen where 16 warps with
 /// blocks of 16 took 120 to 123. For rows of 128 bytes 8 warps did.
 static constexpr int64_t kLongestTogether = 32, kFewestBytesTogether = 1024;
-static constexpr double kSlowTogether = 1.06;
-/// Microseconds that two CTAs of an SM take less than one of twice the heads,
-/// whose warps all start and end together, where each of 8 warps has a head:
-/// 1.5 to 2 were seen of 37, none of 64, where their bytes take as much more.
-static constexpr double kStartBeside = 1.8, kWarpsBeside = 8;
+static constexpr Factor kSlowTogether{"decode.slow_together"};
+static constexpr Factor kStartBeside{"decode.start_beside"},
+    kWarpsBeside{"decode.warps_beside"};
 
-/// Where DRAM does not take most of the time: nobody timed problems that the
-/// schedule was not made for.
-static constexpr double kMargin = 2;
+/// Where DRAM does not take most of the time: nobody timed problems that
+/// the schedule was not made for.
+static constexpr Factor kMargin{"decode.margin"};
 
 /// True if reading keys is what takes the time. Keys of a problem that says
 /// nothing about their lengths may be in L2, if they fit.

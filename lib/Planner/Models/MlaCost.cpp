@@ -12,52 +12,36 @@
 #include "../Seen/PtxasData.h"
 #include "CopiedCost.h"
 #include "Models.h"
+#include "attn/Planner/Facts/Factor.h"
 
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Clocks from a CTA's start to its first block, and from its last one to its
-/// end: those of split_q, whose results leave in the same way.
-static constexpr double kTileLatency = 6400;
+/// Clocks from a CTA's start to its first block, and from its last one to
+/// its end: those of split_q, whose results leave in the same way.
+static constexpr Factor kTileLatency{"mla.tile_latency"};
 /// Clocks of a block in which all warps wait: for the copies' barrier, the
 /// first fragments, the exchange.
-static constexpr double kBlockLatency = 500;
+static constexpr Factor kBlockLatency{"mla.block_latency"};
 /// Clocks from one mma.sync to the next one that adds to its result.
-static constexpr double kProductLatency = 33;
+static constexpr Factor kProductLatency{"mla.product_latency"};
 
-/// The share of the busiest resource's clocks in which a CTA alone on its SM
-/// waits for something else: for fragments, and with one slot for copies. Of 17
-/// plans on an H200 those with one CTA took 1.2 to 1.4 times the busiest
-/// resource's clocks, those with two 1.1 times.
-static constexpr double kUnhiddenShare = 0.25, kOneSlotShare = 0.15;
+/// The share of the busiest resource's clocks in which a CTA alone on its
+/// SM waits for something else: for fragments, and with one slot for
+/// copies.
+static constexpr Factor kUnhiddenShare{"mla.unhidden_share"},
+    kOneSlotShare{"mla.one_slot_share"};
 
-/// What a plan of mma.sync with one slot of 64 keys takes longer, which is not
-/// filled while they are multiplied, than one with two of 32: 1.001 to 1.007
-/// times the time of 16 heads (H100). Of 32 rows more blocks are more to
-/// compute, where a page is a key more addresses.
-static constexpr double kOneSlotFactor = 1.008;
+static constexpr Factor kOneSlotFactor{"mla.one_slot_factor"};
 
-/// What blocks of 16 keys take longer than those of 32, of which there are half
-/// as many: 1.02 times the time with pages of 64, 1.05 with pages of a key (16
-/// heads, H100); and of 8-bit keys those of 32 than those of 64, 1.01 to 1.035,
-/// where warps exchange probabilities up to 1.15.
-static constexpr double kSmallBlocksFactor = 1.02;
+static constexpr Factor kSmallBlocksFactor{"mla.small_blocks_factor"};
 
-/// What a CTA of mma.sync takes longer alone on its SM, whose copies nobody
-/// starts while it computes: 1.04 to 1.24 times the time of two CTAs with the
-/// same tile (16 and 32 rows, six plans on an H200).
-static constexpr double kAloneFactor = 1.1;
+static constexpr Factor kAloneFactor{"mla.alone_factor"};
 
-/// What a block of 8-bit keys takes longer than the clocks of tensor cores and
-/// issue, more where each warp has all of the softmax, and than those of shared
-/// memory, as its fragments are made one after the other, beside
-/// `kBlockLatency` for each CTA of an SM; with one slot, which is not filled
-/// meanwhile; and at most in a CTA alone on its SM, where all warps wait for
-/// the same copies: groups of rows do not wait for each other. Ten plans of 16,
-/// 32 and 64 rows took 0.86 to 1.16 times what this says (H100, 1755 MHz).
-static constexpr double kWidenedFactor = 1.6, kWidenedCopiesFactor = 1.75,
-                        kWidenedSharedFactor = 1.15, kWidenedSlotFactor = 1.1,
-                        kLoneShare = 0.8;
+static constexpr Factor kWidenedFactor{"mla.widened_factor"},
+    kWidenedCopiesFactor{"mla.widened_copies_factor"},
+    kWidenedSharedFactor{"mla.widened_shared_factor"},
+    kWidenedSlotFactor{"mla.widened_slot_factor"}, kLoneShare{"mla.lone_share"};
 
 /// The clocks of a block of 8-bit keys.
 static double getWidenedClocks(const PlanEstimate &estimate,
@@ -99,37 +83,20 @@ static double setWgmmaClocks(PlanEstimate &estimate,
   return std::max(scores, operands) + results;
 }
 
-/// Clocks from the moment a slot is free until its first keys have come, and
-/// bytes of the others in a clock; clocks from one role's hand-over to the
-/// other one's first instruction, of which a block has three. With one ring
-/// that cp.async filled, a block's copies on the way at a time, blocks of 64
-/// keys took 3530 clocks with 128 heads and blocks of 32 keys 2282 (H200);
-/// slices by TMA take 0.95 to 0.98 of that, which is not counted.
-static constexpr double kLoadLatency = 1030, kLoadBytes = 29.5,
-                        kHandOverLatency = 100;
-/// What DRAM's time in whole waves of tiles is too much for CTAs that load the
-/// next tile's keys before they store results: 32 heads took 0.92 of the time
-/// of the best plan without (768 sequences of 1024 keys, H200).
-static constexpr double kOwnFactor = 0.92;
+/// Clocks from the moment a slot is free until its first keys have come,
+/// and bytes of the others in a clock; clocks from one role's hand-over to
+/// the other one's first instruction, of which a block has three.
+static constexpr Factor kLoadLatency{"mla.load_latency"},
+    kLoadBytes{"mla.load_bytes"}, kHandOverLatency{"mla.hand_over_latency"};
+static constexpr Factor kOwnFactor{"mla.own_factor"};
 
-/// What many tiles of up to 16 rows take longer than with two CTAs of mma.sync:
-/// 1.03 to 1.05 times the time (16 heads, H100 and H200), and of up to 32 in
-/// pages of a key, which cp.async copies: 1.04 and 1.02. Few tiles of up to 16
-/// rows, in half as many runs, 1.01 to 1.10 in seven batches, with 20 and 32
-/// rows 0.93 to 0.97 (H100).
-static constexpr double kFewRowsFactor = 1.04;
+static constexpr Factor kFewRowsFactor{"mla.few_rows_factor"};
 static constexpr int64_t kFewRows = 16;
-/// The same of many tiles of 17 to 32 rows whose keys TMA copies: 0.99 to 1.02
-/// times the time on H100s (17 to 32 heads), 0.88 to 0.93 on H200s (20 to 32),
-/// whose DRAM does not hide the fragments. The same PTX runs on both.
-static constexpr double kMiddleRowsFactor = 0.98;
-/// The same of few tiles of 17 to 32 rows whose keys cp.async copies: 1.003 to
-/// 1.007 times the time (H100), which is less than between numbers of runs.
-static constexpr double kFewCopiedRowsFactor = 1.02;
+/// The same PTX runs on both.
+static constexpr Factor kMiddleRowsFactor{"mla.middle_rows_factor"};
+static constexpr Factor kFewCopiedRowsFactor{"mla.few_copied_rows_factor"};
 
-/// What widened keys take longer that cp.async copies: 1.11 times the time in
-/// pages of 16, 1.07 to 1.33 times in pages of a key (H100).
-static constexpr double kCopiedWidenedFactor = 1.15;
+static constexpr Factor kCopiedWidenedFactor{"mla.copied_widened_factor"};
 
 /// What scores in a warpgroup of their own change beside what their clocks and
 /// DRAM's time say.
@@ -147,20 +114,12 @@ static double getOwnFactor(const ProblemFacts &facts, MlaPlanAttr plan) {
   return isOneRun ? kMiddleRowsFactor : 1;
 }
 
-/// What scores that hold queries in registers change: where several tiles read
-/// a sequence's keys, so that products decide, and where one does, whose
-/// queries are not on their way while the tile before them is computed (H100).
-static constexpr double kHeldFactor = 0.98, kHeldAloneFactor = 1.01;
+static constexpr Factor kHeldFactor{"mla.held_factor"},
+    kHeldAloneFactor{"mla.held_alone_factor"};
 
-/// What a block of widened keys takes longer than shared memory is busy: four
-/// kernels of 64 and 128 heads took 1.2 to 1.31 times as long (H100).
-static constexpr double kWidenedOwnFactor = 1.3;
+static constexpr Factor kWidenedOwnFactor{"mla.widened_own_factor"};
 
-/// Clocks of a tile beside its blocks: queries come when the tile before needs
-/// no more of them, and become f16, before its first scores. Four runs of keys
-/// in place of two, one tile more, took 11700 clocks more (H100), of which a
-/// first tile waits for nobody.
-static constexpr double kWidenedTileLatency = 9000;
+static constexpr Factor kWidenedTileLatency{"mla.widened_tile_latency"};
 
 /// Sets what a block takes where scores have a warpgroup of their own: each
 /// slot goes through loads, scores, softmax and results, one after the other,

@@ -12,25 +12,24 @@
 #include "../Facts/TileBalance.h"
 #include "Models.h"
 #include "WgmmaCost.h"
+#include "attn/Planner/Facts/Factor.h"
 #include <cmath>
 
 using namespace mlir;
 using namespace mlir::attn;
 
 /// Clocks of a tile that the CTA itself hides nothing of.
-static constexpr double kTileClocks = 2600;
-/// Clocks of a block that do not depend on its size: barriers, waits and the
-/// loads of the next one.
-static constexpr double kBlockClocks = 120;
+static constexpr Factor kTileClocks{"self_load.tile_clocks"};
+/// Clocks of a block that do not depend on its size: barriers, waits and
+/// the loads of the next one.
+static constexpr Factor kBlockClocks{"self_load.block_clocks"};
 /// The part of the other resources' clocks that does not hide behind the
 /// busiest one, whichever CTA they are of.
-static constexpr double kUnhiddenShare = 0.1;
+static constexpr Factor kUnhiddenShare{"self_load.unhidden_share"};
 /// Warp instructions for each 8-bit value that is transposed: for 128 x 128, 8
 /// ldmatrix, 32 prmt and 8 stmatrix of each of four warps.
 static constexpr double kTransposeInstructions = 4 * 48.0 / (128 * 128);
-/// On an H200 (f16, head dimension 64, 1k to 4k keys) plans took 1.10 to 1.16
-/// times as long as those of ws_wgmma, and nothing else was timed.
-static constexpr double kMargin = 2;
+static constexpr Factor kMargin{"self_load.margin"};
 
 bool SelfLoadModel::isExpectedToSpill(const ProblemFacts &facts,
                                       PlanAttrInterface planAttr,

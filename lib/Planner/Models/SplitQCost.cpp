@@ -17,22 +17,23 @@
 #include "../Seen/PtxasData.h"
 #include "CopiedCost.h"
 #include "Models.h"
+#include "attn/Planner/Facts/Factor.h"
 #include <cmath>
 
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Clocks from a CTA's start to its first matrix instruction and from its last
-/// one to its end: latencies of Q, the first K and V, and the stores.
-static constexpr double kTileLatency = 6400;
-/// Clocks of one block that nothing overlaps within a warp: the barrier and the
-/// first fragments.
-static constexpr double kBlockLatency = 120;
+/// Clocks from a CTA's start to its first matrix instruction and from its
+/// last one to its end: latencies of Q, the first K and V, and the stores.
+static constexpr Factor kTileLatency{"split_q.tile_latency"};
+/// Clocks of one block that nothing overlaps within a warp: the barrier and
+/// the first fragments.
+static constexpr Factor kBlockLatency{"split_q.block_latency"};
 /// The same for a block whose copies do not run a block ahead.
-static constexpr double kOneStageLatency = 320;
+static constexpr Factor kOneStageLatency{"split_q.one_stage_latency"};
 /// The share of the other resources' clocks that never hides behind the
 /// busiest one.
-static constexpr double kUnhiddenShare = 0.1;
+static constexpr Factor kUnhiddenShare{"split_q.unhidden_share"};
 /// What ptxas adds to a plan's registers where it has them to spare.
 static constexpr int64_t kSpareRegisters = 32;
 bool SplitQModel::isExpectedToSpill(const ProblemFacts &facts,

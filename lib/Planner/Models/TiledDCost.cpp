@@ -16,24 +16,25 @@
 #include "../Seen/PtxasData.h"
 #include "CopiedCost.h"
 #include "Models.h"
+#include "attn/Planner/Facts/Factor.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Clocks from a CTA's start to its first block, and from its last one to its
-/// end: those of split_q, whose results leave in the same way.
-static constexpr double kTileLatency = 6400;
-/// Clocks of a slice that nothing of its CTA hides: its barrier and the first
-/// fragments behind it.
-static constexpr double kSliceLatency = 30;
+/// Clocks from a CTA's start to its first block, and from its last one to
+/// its end: those of split_q, whose results leave in the same way.
+static constexpr Factor kTileLatency{"tiled_d.tile_latency"};
+/// Clocks of a slice that nothing of its CTA hides: its barrier and the
+/// first fragments behind it.
+static constexpr Factor kSliceLatency{"tiled_d.slice_latency"};
 /// The same of a block: the exchange of the scores and the softmax's chain.
-static constexpr double kBlockLatency = 260;
+static constexpr Factor kBlockLatency{"tiled_d.block_latency"};
 /// Clocks from the start of a slice's copies to their end, a guess.
-static constexpr double kCopyLatency = 1000;
+static constexpr Factor kCopyLatency{"tiled_d.copy_latency"};
 /// Where other schedules have plans, which were timed.
-static constexpr double kMargin = 4;
+static constexpr Factor kMargin{"tiled_d.margin"};
 
 /// True if another schedule takes the problem's head dimensions on `target`.
 static bool hasOthers(const ProblemFacts &facts, const TargetRow &target) {

@@ -8,6 +8,7 @@
 #include "../Facts/TileBalance.h"
 #include "Models.h"
 #include "WgmmaCost.h"
+#include "attn/Planner/Facts/Factor.h"
 #include <cmath>
 
 using namespace mlir;
@@ -15,54 +16,39 @@ using namespace mlir::attn;
 
 /// Clocks of a tile that nothing hides: the loads of its queries, the first
 /// scores and softmax, the last product, the division and the stores.
-static constexpr double kTileClocks = 5000;
-/// What each key of a block adds to them beyond kTileKeys where no mask gives
-/// tiles other lengths: on an H100 a tile of D 512 took 7.7 us beside its
-/// blocks of 128 keys, 5.9 beside those of 96.
-static constexpr double kTileKeyClocks = 95;
+static constexpr Factor kTileClocks{"ws_columns.tile_clocks"};
+static constexpr Factor kTileKeyClocks{"ws_columns.tile_key_clocks"};
 static constexpr int64_t kTileKeys = 112;
-/// Clocks between blocks that neither limit hides, without a mask: what makes
-/// long blocks faster again from 8192 keys on.
-static constexpr double kBlockGapClocks = 100;
-// Fitted to eight plans in clusters of 2 and one without on an H200 at 1.7 GHz
-// (f16, D 512, 32 heads, 8192 keys, no mask): times are within 13 % but for one
-// plan with two slots of K, which took 30 % longer.
-/// Clocks of a block of the warpgroup of the softmax for waits and hand-overs:
-/// in all, and for each slice that it multiplies.
-static constexpr double kBlockClocks = 330;
-static constexpr double kSliceClocks = 133;
-/// Clocks from a slot's release to its next contents, of a CTA alone and in a
-/// cluster, whose CTAs wait for each other.
-static constexpr double kReloadClocks = 1000, kSharedReloadClocks = 1500;
-/// Bytes a clock that an SM gets from L2 where all walk the same keys, and
-/// where tiles of different lengths do not.
-static constexpr double kL2Bytes = 39.5, kMaskedL2Bytes = 37;
-/// The part of the shorter of both that does not hide, a guess: it orders plans
-/// that L2 bounds alike.
-static constexpr double kUnhiddenShare = 0.02;
-// The same with the depth divided, fitted to 57 times of 22 plans on an H200
-// (f16, D 640, 768 and 1024, 1024 to 16384 keys, no mask): all are within 11 %,
-// 5 % in the mean.
+static constexpr Factor kBlockGapClocks{"ws_columns.block_gap_clocks"};
+/// Clocks of a block of the warpgroup of the softmax for waits and hand-
+/// overs: in all, and for each slice that it multiplies.
+static constexpr Factor kBlockClocks{"ws_columns.block_clocks"};
+static constexpr Factor kSliceClocks{"ws_columns.slice_clocks"};
+/// Clocks from a slot's release to its next contents, of a CTA alone and in
+/// a cluster, whose CTAs wait for each other.
+static constexpr Factor kReloadClocks{"ws_columns.reload_clocks"},
+    kSharedReloadClocks{"ws_columns.shared_reload_clocks"};
+static constexpr Factor kL2Bytes{"ws_columns.l2_bytes"},
+    kMaskedL2Bytes{"ws_columns.masked_l2_bytes"};
+static constexpr Factor kUnhiddenShare{"ws_columns.unhidden_share"};
 /// Clocks of a slice that the warpgroup of the softmax multiplies.
-static constexpr double kDividedSliceClocks = 65;
-/// Clocks from the release of a slot of K and of V to its next contents; those
-/// of V come under the exchange.
-static constexpr double kDividedReloadClocks = 800,
-                        kDividedValueReloadClocks = 400;
-/// The parts of the time that the other warpgroup waits for slots, and that it
-/// multiplies more slices than the first one, which do not hide.
-static constexpr double kOtherReloadShare = 0.2, kOtherSliceShare = 0.3;
+static constexpr Factor kDividedSliceClocks{"ws_columns.divided_slice_clocks"};
+/// Clocks from the release of a slot of K and of V to its next contents;
+/// those of V come under the exchange.
+static constexpr Factor kDividedReloadClocks{
+    "ws_columns.divided_reload_clocks"},
+    kDividedValueReloadClocks{"ws_columns.divided_value_reload_clocks"};
+/// The parts of the time that the other warpgroup waits for slots, and that
+/// it multiplies more slices than the first one, which do not hide.
+static constexpr Factor kOtherReloadShare{"ws_columns.other_reload_share"},
+    kOtherSliceShare{"ws_columns.other_slice_share"};
 /// Bytes a clock at which scores are exchanged.
-static constexpr double kExchangeBytes = 10;
-/// What waiting for each other costs the tiles of a cluster: as in ws_wgmma.
-static constexpr double kClusterTileClocks = 900;
-/// Where ws_wgmma has plans: on the same board, those of this schedule
-/// took 1.22 and under a causal mask 1.11 times as long at D 320, 1.06 and 0.98
-/// times at 384.
-static constexpr double kMargin = 4;
-/// Where ws_pair has plans for heads that both are for: it was 1.02 to 1.13
-/// times as fast at D 400, 448 and 480, where costs are not fitted.
-static constexpr double kPairMargin = 1.15;
+static constexpr Factor kExchangeBytes{"ws_columns.exchange_bytes"};
+/// What waiting for each other costs the tiles of a cluster: as in
+/// ws_wgmma.
+static constexpr Factor kClusterTileClocks{"ws_columns.cluster_tile_clocks"};
+static constexpr Factor kMargin{"ws_columns.margin"};
+static constexpr Factor kPairMargin{"ws_columns.pair_margin"};
 
 /// Registers of a thread of the warpgroup that has most: its accumulator,
 /// scores, in whose place probabilities come, and what else ptxas 13.0 was seen

@@ -8,27 +8,26 @@
 #include "../Facts/TileBalance.h"
 #include "Models.h"
 #include "WgmmaCost.h"
+#include "attn/Planner/Facts/Factor.h"
 #include <cmath>
 
 using namespace mlir;
 using namespace mlir::attn;
 
-// Fitted to times beside those of ws_columns on H100s (f16 and bf16, D 512, 32
-// heads, 1024 to 16384 keys).
 /// Clocks of a tile that nothing hides: the loads of its queries, the first
-/// scores and softmax, the last product, the exchange of sums and the stores.
-static constexpr double kTileClocks = 6660;
-/// Clocks of a block for what a warpgroup sends and waits for, in all and for
-/// each slot, of which the other warpgroup's products hide a part.
-static constexpr double kBlockClocks = 400, kSlotClocks = 40;
-static constexpr double kUnhiddenShare = 0.5;
+/// scores and softmax, the last product, the exchange of sums and the
+/// stores.
+static constexpr Factor kTileClocks{"ws_pair.tile_clocks"};
+/// Clocks of a block for what a warpgroup sends and waits for, in all and
+/// for each slot, of which the other warpgroup's products hide a part.
+static constexpr Factor kBlockClocks{"ws_pair.block_clocks"},
+    kSlotClocks{"ws_pair.slot_clocks"};
+static constexpr Factor kUnhiddenShare{"ws_pair.unhidden_share"};
 /// What power adds to the clocks of a block: the chip is at its limit, and
 /// slower than it is said to be.
-static constexpr double kPowerFactor = 1.24;
-/// Bytes a clock that an SM gets from L2.
-static constexpr double kL2Bytes = 39.5;
-/// Where others have plans that registers and L2 do not bound.
-static constexpr double kMargin = 4;
+static constexpr Factor kPowerFactor{"ws_pair.power_factor"};
+static constexpr Factor kL2Bytes{"ws_pair.l2_bytes"};
+static constexpr Factor kMargin{"ws_pair.margin"};
 
 /// Registers of a thread with rows: its accumulator, scores, probabilities of
 /// its own and of the other CTA, and what else ptxas needs.

@@ -8,47 +8,39 @@
 #include "../Seen/PtxasData.h"
 #include "CopiedCost.h"
 #include "Models.h"
+#include "attn/Planner/Facts/Factor.h"
 #include <cmath>
 
 using namespace mlir;
 using namespace mlir::attn;
 
-// What nothing hides, fitted to the cycle model's traces of D 64 and 128 with
-// 1024 and 2048 keys (docs/CycleModel.md): times of these are within 3 %.
-/// Clocks of a tile: in all, for each column of Q and of the results, and what
-/// results that pass through shared memory save of the latter: stores of
-/// threads, each with a row of its own, take L2 twice as long.
-static constexpr double kTileClocks = 2300, kColumnClocks = 16.5,
-                        kStagedClocks = -8;
-/// The same of results that TMA stores from the queries' memory: where a CTA
-/// has one tile, their stores take L2 half as long as those of threads, which
-/// is much or little with what is believed of L2; where it has more, the next
-/// queries wait for them.
-static constexpr double kStoredClocks = -50, kLateQueryClocks = 1500;
-/// Clocks of a block for barriers: where scores are handed back before their
-/// exponentials, and where the next ones wait for the probabilities.
-static constexpr double kBesideClocks = 250, kOverlaidClocks = 190;
+static constexpr Factor kTileClocks{"ws_tmem.tile_clocks"},
+    kColumnClocks{"ws_tmem.column_clocks"},
+    kStagedClocks{"ws_tmem.staged_clocks"};
+static constexpr Factor kStoredClocks{"ws_tmem.stored_clocks"},
+    kLateQueryClocks{"ws_tmem.late_query_clocks"};
+/// Clocks of a block for barriers: where scores are handed back before
+/// their exponentials, and where the next ones wait for the probabilities.
+static constexpr Factor kBesideClocks{"ws_tmem.beside_clocks"},
+    kOverlaidClocks{"ws_tmem.overlaid_clocks"};
 /// The latter where keys are handed back later.
-static constexpr double kHeldClocks = 10;
+static constexpr Factor kHeldClocks{"ws_tmem.held_clocks"};
 /// The same where K and V share a ring of three slots.
-static constexpr double kShortRingClocks = 16;
+static constexpr Factor kShortRingClocks{"ws_tmem.short_ring_clocks"};
 
-/// Clocks of a block that another policy takes more than threshold, in that
-/// corner of the cycle model in which it is worst for it, the least of those
-/// seen (docs/CycleModel.md): what no board has measured is taken where it is
-/// faster in all of them. Of optimistic those of a block of 96 keys.
-static constexpr double kExactClocks = 790, kLaggedClocks = 110,
-                        kOptimisticClocks = 300;
+static constexpr Factor kExactClocks{"ws_tmem.exact_clocks"},
+    kLaggedClocks{"ws_tmem.lagged_clocks"},
+    kOptimisticClocks{"ws_tmem.optimistic_clocks"};
 /// The same of optimistic where the next scores wait for the probabilities,
 /// which are handed on at once.
-static constexpr double kChainedClocks = 650;
+static constexpr Factor kChainedClocks{"ws_tmem.chained_clocks"};
 /// The same of a partition for the results.
-static constexpr double kApartClocks = 56;
+static constexpr Factor kApartClocks{"ws_tmem.apart_clocks"};
 
 /// What packed plans of so few rows, which 'decode' has tiles for, have beside
 /// their time: in the cycle model it takes half of that, but has the same.
 static constexpr int64_t kDecodedRows = 32;
-static constexpr double kDecodedMargin = 2;
+static constexpr Factor kDecodedMargin{"ws_tmem.decoded_margin"};
 
 /// True if probabilities find columns of their own.
 static bool fitsBeside(const ProblemFacts &facts, WsTmemPlanAttr::Parameters p,
@@ -62,7 +54,7 @@ static bool fitsBeside(const ProblemFacts &facts, WsTmemPlanAttr::Parameters p,
 /// fastest in the cycle model (docs/CycleModel.md).
 static int64_t choosePolynomial(const TargetRow &target, bool beside,
                                 SoftmaxPolicy softmax) {
-  constexpr double kScarceExponentials = 16;
+  static constexpr Factor kScarceExponentials{"ws_tmem.scarce_exponentials"};
   bool isBet = softmax == SoftmaxPolicy::Optimistic;
   // Where the chip has many, the longer products of wide heads hide them.
   if (target.expPerClock > kScarceExponentials)

@@ -6,6 +6,7 @@
 #include "../../Schedule/WsWgmma/WsWgmma.h"
 #include "../Facts/TileBalance.h"
 #include "Models.h"
+#include "attn/Planner/Facts/Factor.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -53,7 +54,7 @@ static SmallVector<Overlap> getOverlaps(const ProblemFacts &facts,
 /// 0.3 % of all products on, it was as fast or up to 3 % faster in what was
 /// measured, which is 16-bit operands and two warpgroups (docs/SpeedHopper.md).
 static bool savesFirstBlock(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
-  constexpr double kLeastSaving = 0.003;
+  static constexpr Factor kLeastSaving{"ws_wgmma.least_saving"};
   if (facts.isNarrow() || plan.getBlockM() != 128)
     return false;
   std::optional<FirstBlockSizes> sizes = findFirstBlock(facts, plan);

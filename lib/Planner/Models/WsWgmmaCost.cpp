@@ -16,67 +16,52 @@
 #include "CopiedCost.h"
 #include "Models.h"
 #include "WgmmaCost.h"
+#include "attn/Planner/Facts/Factor.h"
 #include <cmath>
 
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Clocks of a tile that nothing hides: the first QK and softmax, the last PV,
-/// the division and the stores.
-static constexpr double kTileClocks = 2600;
+/// Clocks of a tile that nothing hides: the first QK and softmax, the last
+/// PV, the division and the stores.
+static constexpr Factor kTileClocks{"ws_wgmma.tile_clocks"};
 /// Clocks of a block that do not depend on its size: barriers and waits.
-static constexpr double kBlockClocks = 60;
+static constexpr Factor kBlockClocks{"ws_wgmma.block_clocks"};
 /// Clocks of a tile for the way into the loop with PV behind and out of it.
-static constexpr double kBehindClocks = 1400;
+static constexpr Factor kBehindClocks{"ws_wgmma.behind_clocks"};
 /// What the first block of a tile takes more than the others.
-static constexpr double kFirstBlockShare = 0.5;
-/// The part of what is not multiplied in a first block that is taken to save
-/// time: a guess, since a tile ends with its slowest warpgroup.
-static constexpr double kFirstBlockSaving = 0.5;
+static constexpr Factor kFirstBlockShare{"ws_wgmma.first_block_share"};
+/// The part of what is not multiplied in a first block that is taken to
+/// save time: a guess, since a tile ends with its slowest warpgroup.
+static constexpr Factor kFirstBlockSaving{"ws_wgmma.first_block_saving"};
 /// The part of the other resources' clocks that does not hide behind the
-/// busiest one, with PV of a block running under the softmax of the next one
-/// and without.
-static constexpr double kUnhiddenAhead = 0.25;
-static constexpr double kUnhiddenTurns = 0.2;
-static constexpr double kUnhiddenBehind = 0.15;
-static constexpr double kUnhiddenBehindTurns = 0.1;
-static constexpr double kUnhiddenThree = 0.06;
-static constexpr double kUnhiddenInOrder = 0.5;
+/// busiest one, with PV of a block running under the softmax of the next
+/// one and without.
+static constexpr Factor kUnhiddenAhead{"ws_wgmma.unhidden_ahead"};
+static constexpr Factor kUnhiddenTurns{"ws_wgmma.unhidden_turns"};
+static constexpr Factor kUnhiddenBehind{"ws_wgmma.unhidden_behind"};
+static constexpr Factor kUnhiddenBehindTurns{"ws_wgmma.unhidden_behind_turns"};
+static constexpr Factor kUnhiddenThree{"ws_wgmma.unhidden_three"};
+static constexpr Factor kUnhiddenInOrder{"ws_wgmma.unhidden_in_order"};
 
-/// What loads for a whole cluster save of a block at the board's power limit,
-/// and what waiting for each other costs a tile. Seen on an H200 (f16, causal
-/// or not) with clusters of 2 at head dimension 256: 2.5 and 3.8 % faster at
-/// 4096 keys, 3.1 and 2.3 % at 16384; with 128: 2.0 and 0.2 %, 1.6 and 0.6 %.
-/// The tile's price is such that both kinds cost the same at 256, causal,
-/// between 2048 and 4096.
-static constexpr double kClusterBlockShare = 0.967;
-static constexpr double kClusterTileClocks = 900;
+static constexpr Factor kClusterBlockShare{"ws_wgmma.cluster_block_share"};
+static constexpr Factor kClusterTileClocks{"ws_wgmma.cluster_tile_clocks"};
 
-/// What blocks of fewer than 128 keys take more at head dimensions from 80 to
-/// 128, where Q is read from shared memory once for each: on an H200 (f16, no
-/// mask, 1k to 32k keys) 112 keys took 1.00 to 1.07 times as long.
-static constexpr double kSmallBlockShare = 1.03;
+static constexpr Factor kSmallBlockShare{"ws_wgmma.small_block_share"};
 
-/// What a block at an end of a window takes more: tests and selects, and the
-/// phase's own way in and out. Fitted to seven plans measured on an H200 (bf16,
-/// head dimension 64, windows of 128, where all blocks are such): within 14 %.
-static constexpr double kWindowEndClocks = 250;
-static constexpr double kWindowEndElementClocks = 0.05;
+/// What a block at an end of a window takes more: tests and selects, and
+/// the phase's own way in and out.
+static constexpr Factor kWindowEndClocks{"ws_wgmma.window_end_clocks"};
+static constexpr Factor kWindowEndElementClocks{
+    "ws_wgmma.window_end_element_clocks"};
 
-/// What a block under a threshold with growth 0 takes more where a warp meets a
-/// new maximum in all of its blocks than where it does in kUsualRareShare of
-/// them. Of 28 pairs of 8-bit kernels with the threshold and exact (H200, head
-/// dimensions 64 to 256, 8k and 16k keys, normal inputs) 22 are ordered by it,
-/// the others differ by 3 % or less.
-static constexpr double kRareBlockShare = 0.13;
-static constexpr double kUsualRareShare = 0.65;
-/// What it takes more without masks and turns, keys in quads: exact took 0.914
-/// of the time at 8k keys and 0.926 at 16k (H200, head dimension 64).
-static constexpr double kQuadsThresholdShare = 1.08;
+static constexpr Factor kRareBlockShare{"ws_wgmma.rare_block_share"};
+static constexpr Factor kUsualRareShare{"ws_wgmma.usual_rare_share"};
+static constexpr Factor kQuadsThresholdShare{"ws_wgmma.quads_threshold_share"};
 
-/// Where most rows of a tile are padding: what reads keys for few queries is
-/// made by other schedules.
-static constexpr double kPaddingMargin = 2;
+/// Where most rows of a tile are padding: what reads keys for few queries
+/// is made by other schedules.
+static constexpr Factor kPaddingMargin{"ws_wgmma.padding_margin"};
 
 /// The part of `blocks` blocks in which one of a warp's 16 rows is expected to
 /// have a new maximum: block j of a row has it with probability 1 / j, if

@@ -2,7 +2,7 @@
 
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Schedule/Core/Outline.h"
-#include "attn/Target/Boards.h"
+#include "attn/Target/TargetTable.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 namespace mlir::attn {

@@ -14,7 +14,7 @@
 #include "attn/Planner/Choice/PlanTable.h"
 #include "attn/Planner/Choice/SplitKeys.h"
 #include "attn/Schedule/Core/CombineSchedule.h"
-#include "attn/Target/Boards.h"
+#include "attn/Target/TargetTable.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/FormatVariadic.h"

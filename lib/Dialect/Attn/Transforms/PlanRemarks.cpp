@@ -10,8 +10,7 @@ using namespace mlir;
 using namespace mlir::attn;
 
 void attn::report(AttentionOp op, const PlanCandidate &candidate,
-                          const llvm::Twine &source,
-                          const llvm::Twine &measured) {
+                  const llvm::Twine &source, const llvm::Twine &measured) {
   const PlanEstimate &e = candidate.estimate;
   remark::passed(op.getLoc(),
                  remark::RemarkOpts::name("plan").category("attn.plan"))
@@ -42,7 +41,7 @@ static std::string getParameter(PlanAttrInterface plan, StringRef name) {
 }
 
 void attn::reportWays(AttentionOp op, ArrayRef<PlanCandidate> plans,
-                              StringRef parameter, StringRef what) {
+                      StringRef parameter, StringRef what) {
   PlanAttrInterface taken = plans.front().plan;
   SmallVector<std::pair<std::string, const PlanCandidate *>> best;
   for (const PlanCandidate &each : plans) {
@@ -69,9 +68,8 @@ void attn::reportWays(AttentionOp op, ArrayRef<PlanCandidate> plans,
   }
 }
 
-void attn::reportOtherSchedule(AttentionOp op,
-                                       const PlanCandidates &candidates,
-                                       const TargetRow &target) {
+void attn::reportOtherSchedule(AttentionOp op, const PlanCandidates &candidates,
+                               const TargetRow &target) {
   const Schedule &expected = getDefaultSchedule(target);
   std::string why = explainOtherSchedule(candidates, expected);
   if (why.empty())
