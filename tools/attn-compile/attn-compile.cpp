@@ -65,6 +65,11 @@ static cl::opt<std::string>
                       "<input>, else sm_80)"),
              cl::cat(compileCategory));
 static cl::opt<std::string>
+    flagBoard("board", cl::value_desc("name"),
+              cl::desc("Board to plan for, or native (default: the chip's "
+                       "first one)"),
+              cl::cat(compileCategory));
+static cl::opt<std::string>
     flagSchedule("schedule", cl::value_desc("name"),
                  cl::desc("Take this schedule instead of choosing one"),
                  cl::cat(compileCategory));
@@ -266,11 +271,12 @@ static llvm::Error checkFlags(const ProblemFlags &problem) {
 
 static llvm::Expected<CompileOptions> getCompileOptions() {
   CompileOptions options;
-  llvm::Expected<const TargetRow &> target = lookupTarget(flagChip);
+  llvm::Expected<TargetRow> target = lookupTarget(flagChip, flagBoard);
   if (!target)
     return target.takeError();
   if (given(flagChip))
     options.chip = flagChip;
+  options.board = flagBoard;
   options.schedule = flagSchedule;
   options.set = std::vector<std::string>(flagSet.begin(), flagSet.end());
   options.planTable = flagPlanTable;

@@ -12,7 +12,7 @@ from attn import autotune
 
 pytestmark = pytest.mark.usefixtures("empty_cache")
 
-SHIPPED = pathlib.Path(__file__).resolve().parents[3] / "lib/Schedule/ShippedPlans.json"
+SHIPPED = pathlib.Path(__file__).resolve().parents[3] / "lib/Planner/ShippedPlans.json"
 PROBLEM = {
     "type": "f16",
     "out_type": "f16",
