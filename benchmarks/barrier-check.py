@@ -12,7 +12,7 @@ keys besides, whose PTX is held against the proof (attn-compile --check-ptx).
 
 usage: benchmarks/barrier-check.py [--bin=FOLDER] [--only=TEXT] [--limit=STEPS]
        benchmarks/barrier-check.py --random=N [--seed=N] [--jobs=N] [options]
-       benchmarks/barrier-check.py --table=lib/Schedule/ShippedPlans.json [options]
+       benchmarks/barrier-check.py --table=lib/Planner/ShippedPlans.json [options]
 """
 
 import argparse

@@ -149,6 +149,28 @@ void Control::ifThen(Value condition, Body body) {
   setValues(carried, branch.getResults());
 }
 
+void Control::rarely(Value condition, Body body) {
+  if (!whole)
+    return;
+  if (trial)
+    return runScope(body);
+  SmallVector<unsigned> carried =
+      findAssigned(/*indexType=*/{}, [&](Value) { body(); });
+  if (!whole)
+    return;
+  SmallVector<Value> before = getValues(carried);
+  auto path = RareOp::create(b, ValueRange(before).getTypes(), condition,
+                             before, /*each_warpgroup=*/false,
+                             /*barrier=*/IntegerAttr(), /*leave_loop=*/false);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.createBlock(&path.getBody());
+    runScope(body);
+    YieldOp::create(b, getValues(carried));
+  }
+  setValues(carried, path.getResults());
+}
+
 void Control::elect(Body body) {
   auto op = ElectOp::create(b);
   OpBuilder::InsertionGuard guard(b);

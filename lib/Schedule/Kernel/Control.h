@@ -87,6 +87,9 @@ public:
             function_ref<Operation *(ValueRange, Fill)> create);
   /// Calls `body` under `condition`, i1, by an scf.if.
   void ifThen(Value condition, Body body);
+  /// Calls `body` where some element of `condition`, a tile of i1, is true, by
+  /// an attn.rare.
+  void rarely(Value condition, Body body);
   /// Makes the partitions of the kernel.
   void partitions(ArrayRef<Partition> list);
   /// Calls `body` for one thread of the warp.

@@ -20,6 +20,7 @@
 
 #include "../Kernel/Pipe.h"
 #include "../Tma/RingEmitter.h"
+#include "../Wgmma/SlicedProducts.h"
 #include "../Wgmma/WgmmaFacts.h"
 #include "WsPair.h"
 #include "mlir/IR/Matchers.h"
@@ -70,15 +71,8 @@ private:
   /// Calls `body` with the first key of each block but the first one walked.
   void forOtherBlocks(function_ref<void(Value)> body);
   Rows makeRows();
-  /// Returns the product of slice `i` of the queries and keys, added to `sum`
-  /// unless that is null.
-  Value multiplyKeys(int64_t i, Slot key, Value sum);
-  /// Returns the product of probabilities and slice `i` of values, added to
-  /// `sum`.
-  Value multiplyValues(int64_t i, Value p, Slot value, Value sum);
-  /// Returns what `products` are when all but the last `pending` products are
-  /// complete.
-  SmallVector<Value> wait(ValueRange products, int64_t pending);
+  /// Returns slice `i` of the queries.
+  Value getQuery(int64_t i);
   /// Makes probabilities of the scores `s` of the block at `key`. Returns the
   /// factor of results; null after a diagnostic.
   Value softmax(Value scale, Value key, Value s, SoftmaxPolicy policy,
@@ -92,16 +86,18 @@ private:
   void storeTile(Value m, Value l, ValueRange results);
 
   int64_t countValueSlots() const { return kPairCTAs * valueSlices; }
+  /// Columns of slice `i` of the queries. After the last one there are zeros,
+  /// which need no products.
+  int64_t getDepth(int64_t i) const {
+    return std::min<int64_t>(plan.getSlice(),
+                             getKeyDepth(facts) - i * plan.getSlice());
+  }
   int64_t getResultColumns(int64_t index) const {
     return std::min(plan.getSlice(),
                     getOwnColumns(facts) - index * plan.getSlice());
   }
   RankedTensorType getScoreType(Type elementType) {
     return kernel.tileType({kPairRows, getOwnKeys(plan)}, elementType);
-  }
-  InFlightType inFlight(RankedTensorType type) {
-    return InFlightType::get(b.getContext(), type.getShape(),
-                             type.getElementType());
   }
 
   KernelContext &context;
@@ -211,9 +207,7 @@ void WsPairKernel::load() {
   kernel.forTiles(control, [&] {
     Slot all = query.acquire();
     for (int64_t i = 0; i < keySlices; ++i) {
-      Value slot = SlotOp::create(b, q.slotType, q.buffer, context.i32(i),
-                                  /*distance=*/IntegerAttr());
-      kernel.fill(q, slot, all.getToken(), kernel.at.head, kernel.row,
+      kernel.fill(q, getQuery(i), all.getToken(), kernel.at.head, kernel.row,
                   context.i32(i * plan.getSlice()));
     }
     all.release();
@@ -278,26 +272,28 @@ void WsPairKernel::computeTile(Value scale, Pipe &kv, Pipe &sent, Pipe &came,
   Slot held;
   auto releaseHeld = [&](Slot next) {
     if (held) {
-      wait({}, /*pending=*/1);
+      awaitProducts(b, {}, /*pending=*/1);
       held.release();
     }
     held = next;
   };
   auto qk = [&](int64_t i, Value &s) {
     Slot key = kv.acquire();
-    s = multiplyKeys(i, key, s);
+    Value query = getQuery(i), tile = key.in(k.buffer, k.slotType);
+    s = multiplyKeys(b, query, tile, getDepth(i), s);
     releaseHeld(key);
     kv.advance();
   };
   auto pv = [&](int64_t i, Value p) {
     Slot value = kv.acquire();
     Var &o = rows.o[i % valueSlices];
-    o = multiplyValues(i % valueSlices, p, value, o);
+    o = multiplyValues(b, p, value.in(v.buffer, v.slotType),
+                       getResultColumns(i % valueSlices), o);
     releaseHeld(value);
     kv.advance();
   };
   auto awaitAll = [&](ValueRange products) {
-    SmallVector<Value> ready = wait(products, /*pending=*/0);
+    SmallVector<Value> ready = awaitProducts(b, products, /*pending=*/0);
     held.release();
     held = Slot();
     return ready;
@@ -335,7 +331,8 @@ void WsPairKernel::computeTile(Value scale, Pipe &kv, Pipe &sent, Pipe &came,
                  if (i == valueSlices) {
                    // The own values' products are complete; the product of
                    // keys that follows them need not be.
-                   rows.o = wait(rows.o.get(), i < keySlices ? 1 : 0);
+                   rows.o =
+                       awaitProducts(b, rows.o.get(), i < keySlices ? 1 : 0);
                    theirs = receive(from);
                  }
                  pv(i, i < valueSlices ? rows.p : theirs);
@@ -345,7 +342,7 @@ void WsPairKernel::computeTile(Value scale, Pipe &kv, Pipe &sent, Pipe &came,
                  if (i == valueSlices)
                    from.release();
                });
-    s = wait(s, keySlices > countValueSlots() ? 0 : 1).front();
+    s = awaitProducts(b, s, keySlices > countValueSlots() ? 0 : 1).front();
     Value factor = softmax(scale, key, s, plan.getSoftmax(), rows);
     if (!factor)
       return;
@@ -428,39 +425,9 @@ Rows WsPairKernel::makeRows() {
           {control, results}};
 }
 
-Value WsPairKernel::multiplyKeys(int64_t i, Slot key, Value sum) {
-  int64_t slice = plan.getSlice();
-  Value query = SlotOp::create(b, q.slotType, q.buffer, context.i32(i),
-                               /*distance=*/IntegerAttr());
-  Value transposed = TransposeOp::create(
-      b, kernel.bufferType({slice, k.slotType.getShape()[0]}),
-      key.in(k.buffer, k.slotType));
-  // After the last column there are zeros, which need no products.
-  int64_t columns = std::min<int64_t>(slice, getKeyDepth(facts) - i * slice);
-  return WgmmaOp::create(b, inFlight(getScoreType(b.getF32Type())), query,
-                         transposed, sum, /*columns=*/IntegerAttr(),
-                         columns == slice ? IntegerAttr()
-                                          : b.getI64IntegerAttr(columns),
-                         /*first=*/IntegerAttr());
-}
-
-Value WsPairKernel::multiplyValues(int64_t i, Value p, Slot value, Value sum) {
-  int64_t columns = getResultColumns(i);
-  return WgmmaOp::create(
-      b, inFlight(kernel.f32Tile({kPairRows, columns})), p,
-      value.in(v.buffer, v.slotType), sum,
-      columns == plan.getSlice() ? IntegerAttr() : b.getI64IntegerAttr(columns),
-      /*depth=*/IntegerAttr(), /*first=*/IntegerAttr());
-}
-
-SmallVector<Value> WsPairKernel::wait(ValueRange products, int64_t pending) {
-  SmallVector<Type> types;
-  for (Value product : products) {
-    auto type = cast<InFlightType>(product.getType());
-    types.push_back(kernel.tileType(type.getShape(), type.getElementType()));
-  }
-  auto op = WgmmaWaitOp::create(b, types, products, pending);
-  return llvm::to_vector(ValueRange(op.getResults()));
+Value WsPairKernel::getQuery(int64_t i) {
+  return SlotOp::create(b, q.slotType, q.buffer, context.i32(i),
+                        /*distance=*/IntegerAttr());
 }
 
 Value WsPairKernel::softmax(Value scale, Value key, Value s,
@@ -491,16 +458,10 @@ std::pair<Value, Value> WsPairKernel::readTheirs() {
 }
 
 Value WsPairKernel::agree(Value theirs, Value theirMaxima, Rows &rows) {
-  SmallVector<Value> defaults = {rows.m, rows.l, theirs};
-  llvm::append_range(defaults, rows.o.get());
+  Var p(control, theirs);
   Value differ = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE,
                                        rows.m.get(), theirMaxima);
-  auto path = RareOp::create(b, ValueRange(defaults).getTypes(), differ,
-                             defaults, /*each_warpgroup=*/false,
-                             /*barrier=*/IntegerAttr(), /*leave_loop=*/false);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.createBlock(&path.getBody());
+  control.rarely(differ, [&] {
     Value larger = arith::MaximumFOp::create(b, rows.m.get(), theirMaxima);
     auto factorOf = [&](Value from) -> Value {
       return Exp2Op::create(b, larger.getType(),
@@ -514,16 +475,13 @@ Value WsPairKernel::agree(Value theirs, Value theirMaxima, Rows &rows) {
       return arith::MulFOp::create(b, tile, spread);
     };
     Value own = factorOf(rows.m);
-    SmallVector<Value> changed = {larger, rescale(rows.l, own),
-                                  rescale(theirs, factorOf(theirMaxima))};
-    for (Value result : rows.o.get())
-      changed.push_back(rescale(result, own));
-    YieldOp::create(b, changed);
-  }
-  rows.m = path.getResult(0);
-  rows.l = path.getResult(1);
-  rows.o = ValueRange(path.getResults()).drop_front(3);
-  return path.getResult(2);
+    rows.m = larger;
+    rows.l = rescale(rows.l, own);
+    p = rescale(p, factorOf(theirMaxima));
+    rows.o = llvm::map_to_vector(
+        rows.o.get(), [&](Value result) { return rescale(result, own); });
+  });
+  return p;
 }
 
 void WsPairKernel::storeTile(Value m, Value l, ValueRange results) {
