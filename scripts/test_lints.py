@@ -2,6 +2,7 @@
 """Tests of the lint and documentation scripts: each finds what it is for."""
 
 import importlib.util
+import json
 import pathlib
 import sys
 import unittest
@@ -311,24 +312,19 @@ class Docs(unittest.TestCase):
 
 
 class Rationale(unittest.TestCase):
-    def setUp(self):
-        self.lint = load("check-rationale")
+    PAGE = "# One\n\n## Problem\n\nA.\n\n## Choice\n\nB.\n\n## Rejected\n\nC.\n"
 
-    def test_head(self):
-        page = "# One\n\nStatus: in use, at 2.5. Date: 2026-11-22. Subject:\n[Two](../Two.md).\n\nText.\n"
-        head = self.lint.head_of(page)
-        self.assertEqual(head["title"], "One")
-        self.assertEqual(head["status"], "in use, at 2.5")
-        self.assertEqual(head["subject"], "Two")
-        self.assertIsNone(self.lint.head_of("# One\n\nText.\n"))
+    def problems(self, page: str) -> list[str]:
+        return load("check-rationale").problems_of("a.md", page)
 
-    def test_table(self):
-        head = self.lint.head_of("# One\n\nStatus: in use. Date: 2026-11-22.\n")
-        part = self.lint.table([("a/b.md", head)])
-        self.assertIn("| [One](a/b.md) | in use | 2026-11-22 |", part)
-        page = "x\n" + self.lint.BEGIN + "old" + self.lint.END
-        self.assertIn(part, self.lint.with_table(page, part))
-        self.assertIsNone(self.lint.with_table("x", part))
+    def test_essays(self):
+        self.assertEqual(self.problems(self.PAGE), [])
+        self.assertEqual(len(self.problems(self.PAGE + "word " * 800)), 1)
+
+    def test_headings(self):
+        self.assertEqual(len(self.problems(self.PAGE.replace("Choice", "Decision"))), 1)
+        self.assertEqual(len(self.problems(self.PAGE + "## Evidence\n")), 1)
+        self.assertEqual(len(self.problems(self.PAGE.replace("# One", "One", 1))), 1)
 
 
 class Results(unittest.TestCase):
@@ -367,6 +363,11 @@ class Prose(unittest.TestCase):
         self.assertEqual(len(self.lint.problems("a.md", f"# {long}\n\n{long}\n")), 1)
         for page in (f"| {long} |", f"```\n{long}\n```", "[a](" + "x" * 120 + ")", "`" + long + "`"):
             self.assertEqual(self.lint.problems("a.md", page), [], page)
+
+    def test_cells_are_short(self):
+        cells = self.lint.long_cells
+        self.assertEqual(cells("a.md", "| " + "word " * 20 + "| [a](b) |\n"), [])
+        self.assertEqual(len(cells("a.md", "| a | " + "word " * 21 + "|\n")), 1)
 
     def test_wraps_paragraphs_and_items(self):
         long = "word " * 30

@@ -68,7 +68,7 @@ static int64_t choosePolynomial(const TargetRow &target, bool beside,
 /// Whether plans that pack the heads of a group are worth comparing: where
 /// fewer tiles have all rows. That tiles of fewer queries walk fewer keys under
 /// a mask made none faster in the cycle model
-/// (docs/Rationale/Schedules/PaddedGroups.md).
+/// (docs/Rationale/Schedules.md).
 static bool isWorthPacking(const ProblemFacts &facts) {
   int64_t group = facts.getGroup();
   if (ShapedType::isDynamic(group) || group == 1 || group > kPackedHeadsLimit)

@@ -19,7 +19,7 @@ struct Overlap {
 } // namespace
 
 /// How warpgroups are kept from computing their softmax at the same time, PV
-/// behind and turns: what was seen to be fastest (docs/SpeedHopper.md,
+/// behind and turns: what was seen to be fastest (docs/Speed.md,
 /// docs/Rationale/NarrowTypes.md). Since the rare path takes a vote of the
 /// warpgroup where PV is behind, PV in place is faster from head dimension 128
 /// on and with 8-bit operands. On an H200 (f16, 4096 keys) turns took 0.97 of
@@ -52,7 +52,7 @@ static SmallVector<Overlap> getOverlaps(const ProblemFacts &facts,
 
 /// True where a first block of its own sizes is to be a plan's default: from
 /// 0.3 % of all products on, it was as fast or up to 3 % faster in what was
-/// measured, which is 16-bit operands and two warpgroups (docs/SpeedHopper.md).
+/// measured, which is 16-bit operands and two warpgroups (docs/Speed.md).
 static bool savesFirstBlock(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
   static constexpr Factor kLeastSaving{"ws_wgmma.least_saving"};
   if (facts.isNarrow() || plan.getBlockM() != 128)
@@ -74,7 +74,7 @@ static bool isNarrowWindow(const ProblemFacts &facts) {
 
 /// How results leave the kernel. Registers store whole runs of 16 bytes of rows
 /// of whole 64 bytes; longer rows of other sizes were up to 6 % faster by TMA,
-/// those of 32 bytes up to 2 % slower (docs/SpeedHopper.md). By TMA a short
+/// those of 32 bytes up to 2 % slower (docs/Speed.md). By TMA a short
 /// tile also ends earlier where rows of results lie apart, as in (batch,
 /// sequence, head, dim): on an H200 1.01 to 1.18 times as fast at head
 /// dimensions 64 and 80 for 257 to 1024 keys without mask, but 0.97 to 1.00

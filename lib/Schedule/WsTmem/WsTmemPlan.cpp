@@ -3,7 +3,7 @@
 // Nothing of what is estimated here was measured: no board with these chips has
 // run a kernel of this schedule. Rates are those of the target table, and what
 // does not hide is what the cycle model says
-// (docs/Rationale/Schedules/TensorMemory.md).
+// (docs/Rationale/Schedules.md).
 //
 //===----------------------------------------------------------------------===//
 

@@ -55,7 +55,7 @@ struct PlanEstimate {
   /// on a board, or was not timed beside them.
   double margin = 1;
   /// How many times as large as those of sums of f32 errors of the results were
-  /// seen to be at most (docs/Rationale/Schedules/NarrowSums.md).
+  /// seen to be at most (docs/Rationale/Schedules.md).
   double errorFactor = 1;
 
   /// True if DRAM takes most of the time.

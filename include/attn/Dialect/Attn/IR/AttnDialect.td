@@ -25,7 +25,7 @@ def Attn_Dialect : Dialect {
     that these become.
 
     Bytecode says which version of the dialect wrote it
-    ([Bytecode](../Rationale/Bytecode.md)).
+    ([Bytecode](../Rationale/Interfaces.md#bytecode)).
 
     Register tiles are `tensor` values whose encoding is a layout attribute of
     this dialect, so that `arith`, `math` and `scf` work on them. Shared memory
