@@ -198,8 +198,49 @@ class IncludeCircles(unittest.TestCase):
         self.assertEqual(self.module.circles(rooms), [["lib/A", "lib/B"]])
 
     def test_imports(self):
-        found = self.module.IMPORT.findall("from . import a, b\n    from .c import d\n")
-        self.assertEqual(found, [("a, b", ""), ("", "c")])
+        text = "from .. import a, b\ndef f():\n    from .c import d\nfrom ..p.e import x\n"
+        text += "from ..p import (\n    g,\n)\n"
+        known = {"attn/a.py", "attn/q/c.py", "attn/p/e.py", "attn/p/g.py", "attn/q/d.py"}
+        found = self.module.find_imports("attn/q/here.py", text, known)
+        self.assertEqual(found, known - {"attn/q/d.py"})
+
+    def test_packages(self):
+        up = {"python/attn/launch/x.py": {"python/attn/kernel.py", "python/attn/record.py"}}
+        self.assertEqual(len(self.module.check_packages(up)), 1)
+        down = {"python/attn/serving/x.py": {"python/attn/kernel.py", "python/attn/runtime.py"}}
+        self.assertEqual(self.module.check_packages(down), [])
+        self.assertEqual(len(self.module.check_packages({"python/attn/stray.py": set()})), 1)
+
+    def test_packages_are_small(self):
+        many = {f"python/attn/launch/x{n}.py": set() for n in range(41)}
+        self.assertEqual(len(self.module.check_packages(many)), 1)
+
+
+class ServingPages(unittest.TestCase):
+    """A new option of a problem is an option of all calls that do not lack it by name."""
+
+    def setUp(self):
+        self.module = load("serving_pages")
+        row = {"name": "heat", "kind": "factor", "doc": "Factor of --q"}
+        regions = [{"name": n, "kind": "region", "doc": "A region"} for n in ("score_mod", "mask_mod")]
+        kinds = {"causal": "align", "out_scale": "factor", "scale": "factor", "layout": "order"}
+        kinds |= {"out_type": "type", "window": "window", "softcap": "factor", "kv_splits": "count"}
+        kinds |= {"run_keys": "count", "selected": "switch"}
+        some = [{"name": name, "kind": kind, "doc": ""} for name, kind in kinds.items()]
+        self.rows = [*some, row, *regions]
+
+    def test_calls(self):
+        text = self.module.make_serving_module(self.rows)
+        compile(text, "serving_signatures.py", "exec")
+        self.assertEqual(text.count("    heat: float | None = None,\n"), 5)
+        self.assertEqual(text.count("heat: Factor of q."), 5)
+
+    def test_settings(self):
+        text = self.module.make_settings_module(self.rows)
+        compile(text, "settings_table.py", "exec")
+        self.assertIn('None if heat is None else readers.to_float("heat", heat)', text)
+        schema = self.module.write_schema("decode", self.module.CALLS["decode"], self.rows)
+        self.assertTrue(schema.endswith(", float? heat=None"))
 
 
 class OpNames(unittest.TestCase):

@@ -16,6 +16,7 @@
 #include "attn/Compile/CheckPTX.h"
 #include "attn/Compile/Compiler.h"
 #include "attn/Compile/Problem.h"
+#include "attn/Compile/ScheduleList.h"
 #include "attn/Compile/Verify.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Dialect/Attn/IR/ProofAttr.h"
@@ -145,6 +146,10 @@ static cl::opt<bool>
     flagListOptions("list-options",
                     cl::desc("List the options of a problem as JSON, and end"),
                     cl::cat(outputCategory));
+static cl::opt<bool> flagListSchedules(
+    "list-schedules",
+    cl::desc("List as JSON which schedules take the problem, and end"),
+    cl::cat(outputCategory));
 static cl::opt<bool> flagDebugLines("debug-lines",
                                     cl::desc("Print .loc lines into the PTX"),
                                     cl::cat(outputCategory));
@@ -538,6 +543,12 @@ static LogicalResult run() {
   if (!options->checkBarriers)
     module->walk([](gpu::GPUFuncOp kernel) { kernel->removeAttr(kProofAttr); });
   start.stop();
+  if (flagListSchedules) {
+    FailureOr<llvm::json::Value> found = listSchedules(*module);
+    return failed(found)
+               ? failure()
+               : writeFile("-", llvm::formatv("{0:2}\n", *found).str());
+  }
 
   if (flagAutotune != 0) {
     ProgressBar bar(llvm::errs(), "attn-compile", llvm::errs().is_displayed());

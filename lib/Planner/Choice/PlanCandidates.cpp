@@ -1,11 +1,13 @@
 //===- PlanCandidates.cpp - The legal plans of an attention ---------------===//
 
 #include "attn/Planner/Choice/PlanCandidates.h"
+#include "../../Schedule/Core/OptionError.h"
 #include "../../Schedule/Core/WidthError.h"
 #include "attn/Planner/Models/PlanModels.h"
 #include "attn/Problem/Limits.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/ScopedPrinter.h"
@@ -155,6 +157,34 @@ std::string attn::explainOtherSchedule(const PlanCandidates &candidates,
   return "its best one is " + own->describe();
 }
 
+void attn::sortReasons(PlanCandidates &candidates) {
+  auto key = [](const PlanReason &each) {
+    return std::tuple(each.isOfPlans, !each.lacksOption, each.mostColumns);
+  };
+  llvm::stable_sort(candidates.reasons,
+                    [&](const PlanReason &a, const PlanReason &b) {
+                      return key(a) > key(b);
+                    });
+}
+
+std::string attn::nameOtherSchedules(const ProblemFacts &facts,
+                                     const TargetRow &target,
+                                     const Schedule &refused) {
+  auto takes = [&](const Schedule &schedule) {
+    return !llvm::errorToBool(schedule.isApplicable(facts, target));
+  };
+  llvm::SmallVector<std::string> names;
+  for (const Schedule *schedule : getSchedules())
+    if (takes(*schedule))
+      names.push_back(("'" + schedule->getName() + "'").str());
+  if (names.empty() || takes(refused))
+    return {};
+  std::string last = names.pop_back_val();
+  std::string text =
+      names.empty() ? last : llvm::join(names, ", ") + " and " + last;
+  return "; " + text + (names.empty() ? " takes it" : " take it");
+}
+
 /// Adds all legal plans of one schedule, or the reason why there is none.
 static void collect(const ProblemFacts &facts, const TargetRow &target,
                     const Schedule &schedule,
@@ -162,14 +192,15 @@ static void collect(const ProblemFacts &facts, const TargetRow &target,
                     PlanCandidates &result) {
   AttentionOp op = facts.op;
   auto addReason = [&](std::string reason, bool isOfPlans = false,
-                       int64_t mostColumns = 0) {
+                       bool lacksOption = false, int64_t mostColumns = 0) {
     bool isDefault = &schedule == &getDefaultSchedule(target);
     result.reasons.insert(
         isDefault ? result.reasons.begin() : result.reasons.end(),
-        PlanReason{std::move(reason), isOfPlans, mostColumns});
+        PlanReason{std::move(reason), isOfPlans, lacksOption, mostColumns});
   };
   if (llvm::Error error = schedule.isApplicable(facts, target)) {
     int64_t mostColumns = 0;
+    bool lacksOption = error.isA<OptionError>();
     if (error.isA<WidthError>())
       error = llvm::handleErrors(
           std::move(error),
@@ -178,7 +209,7 @@ static void collect(const ProblemFacts &facts, const TargetRow &target,
             return llvm::Error(std::move(width));
           });
     addReason(llvm::toString(std::move(error)), /*isOfPlans=*/false,
-              mostColumns);
+              lacksOption, mostColumns);
     return;
   }
   // Parameters are fixed in each candidate; those that make no plan are silent

@@ -60,9 +60,8 @@ static llvm::Error checkNarrowKeys(llvm::StringRef schedule,
 llvm::Error MlaSchedule::isApplicable(const ProblemFacts &facts,
                                       const TargetRow &) const {
   if (!facts.isLatent())
-    return makeUnsupported(getName(),
-                           "values that are not columns of the keys, "
-                           "expected the latent form ('rope_dim')");
+    return makeLacking(getName(), "values that are not columns of the keys, "
+                                  "expected the latent form ('rope_dim')");
   Parts parts;
   parts.latent = parts.narrowKeys = parts.rowScales = true;
   parts.mostColumns = kMostColumns;

@@ -20,7 +20,8 @@ llvm::Error attn::checkWgmma(llvm::StringRef schedule,
     return makeUnsupported(schedule, what);
   };
   if (!target.has(Capability::Wgmma))
-    return unsupported(llvm::formatv("{0}, which has no wgmma, expected {1}",
+    return makeLacking(schedule,
+                       llvm::formatv("{0}, which has no wgmma, expected {1}",
                                      target.chip,
                                      getCapabilityChips(Capability::Wgmma)));
   Parts parts;

@@ -52,7 +52,7 @@ ResourceSum attn::getColumnsSharedBytes(const ProblemFacts &facts,
 llvm::Error WsColumnsSchedule::isApplicable(const ProblemFacts &facts,
                                             const TargetRow &target) const {
   if (facts.isNarrow())
-    return makeUnsupported(getName(), "8-bit operands, expected f16 or bf16");
+    return makeLacking(getName(), "8-bit operands, expected f16 or bf16");
   if (facts.hasTransposedValues())
     return makeUnsupported(getName(), "values whose keys are contiguous");
   return checkWgmma(getName(), facts, target, kMostPairedColumns);

@@ -45,7 +45,7 @@ ResourceSum attn::getPairSharedBytes(const ProblemFacts &facts,
 llvm::Error WsPairSchedule::isApplicable(const ProblemFacts &facts,
                                          const TargetRow &target) const {
   if (facts.isNarrow())
-    return makeUnsupported(getName(), "8-bit operands, expected f16 or bf16");
+    return makeLacking(getName(), "8-bit operands, expected f16 or bf16");
   if (facts.hasTransposedValues())
     return makeUnsupported(getName(), "values whose keys are contiguous");
   if (llvm::Error error =

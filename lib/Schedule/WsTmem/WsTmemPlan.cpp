@@ -189,7 +189,8 @@ llvm::Error WsTmemSchedule::isApplicable(const ProblemFacts &facts,
     return makeUnsupported(getName(), what);
   };
   if (!target.has(Capability::Tcgen05))
-    return unsupported(llvm::formatv("{0}, which has no tcgen05, expected {1}",
+    return makeLacking(getName(),
+                       llvm::formatv("{0}, which has no tcgen05, expected {1}",
                                      target.chip,
                                      getCapabilityChips(Capability::Tcgen05)));
   Parts parts;

@@ -27,6 +27,8 @@ struct PlanReason {
   /// The schedule takes the problem, but none of the plans that the parameters
   /// leave.
   bool isOfPlans = false;
+  /// The schedule lacks an option of the problem, or the chip its instructions.
+  bool lacksOption = false;
   /// The most columns that the schedule takes, where the problem has more.
   int64_t mostColumns = 0;
 };
@@ -53,6 +55,17 @@ const Schedule &getDefaultSchedule(const TargetRow &target);
 /// empty if it is one.
 std::string explainOtherSchedule(const PlanCandidates &candidates,
                                  const Schedule &schedule);
+
+/// Sorts reasons by how much they tell: what other parameters can mend before
+/// what takes another problem, what takes other extents before what lacks an
+/// option, and the widest limit of heads before a narrower one.
+void sortReasons(PlanCandidates &candidates);
+
+/// Names the schedules that take the problem on `target` where `refused` does
+/// not, as the end of a sentence: "; 'mla' takes it". Empty where none does.
+std::string nameOtherSchedules(const ProblemFacts &facts,
+                               const TargetRow &target,
+                               const Schedule &refused);
 
 /// Collects the plans of `schedules` with `parameters` fixed in each.
 PlanCandidates collectCandidates(const ProblemFacts &facts,

@@ -137,7 +137,8 @@ LogicalResult AttnPlanPass::checkPlan(const ProblemFacts &facts,
     return failure();
   if (llvm::Error error = found->isLegal(facts, *changed, target))
     return op.emitOpError("cannot be computed by plan ")
-           << *changed << ": " << llvm::toString(std::move(error));
+           << *changed << ": " << llvm::toString(std::move(error))
+           << nameOtherSchedules(facts, target, *found);
   if (failed(setPlan(op, *changed)))
     return failure();
   PlanCandidate candidate =
@@ -399,16 +400,12 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
   if (candidates.plans.empty() && !candidates.unfit.empty())
     return refuseParameters(op, candidates);
   if (candidates.plans.empty()) {
-    // What can be mended by other parameters tells more than what takes another
-    // problem, and the widest limit of heads more than a narrower one.
-    llvm::stable_sort(candidates.reasons,
-                      [](const PlanReason &a, const PlanReason &b) {
-                        return std::tie(a.isOfPlans, a.mostColumns) >
-                               std::tie(b.isOfPlans, b.mostColumns);
-                      });
+    sortReasons(candidates);
     InFlightDiagnostic diag = op.emitOpError("has no legal plan on ")
                               << target.chip << ": "
                               << candidates.reasons.front().text;
+    if (schedules.size() == 1)
+      diag << nameOtherSchedules(*facts, target, *schedules.front());
     for (const PlanReason &reason : llvm::drop_begin(candidates.reasons))
       diag.attachNote() << reason.text;
     return diag;
