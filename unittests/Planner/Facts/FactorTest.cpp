@@ -12,20 +12,21 @@ std::string getError(llvm::StringRef text) {
 }
 
 std::string getFactorError(llvm::StringRef factors) {
-  return getError(("{\"version\": 1, \"board\": \"h200\", \"factors\": [" +
-                   factors + "]}")
-                      .str());
+  return getError(
+      ("{\"version\": 1, \"board\": \"h200\", \"factors\": [" + factors + "]}")
+          .str());
 }
 
 TEST(Calibration, ErrorsNameThePlace) {
   EXPECT_EQ(getError("[]"), "calibration t: expected version 1, a board and an "
                             "array \"factors\"");
-  EXPECT_EQ(getFactorError("3"), "calibration t: factors[0]: expected an object "
-                                 "with a name and a value");
+  EXPECT_EQ(getFactorError("3"),
+            "calibration t: factors[0]: expected an object "
+            "with a name and a value");
   EXPECT_EQ(getFactorError("{\"name\": \"moon.phase\", \"value\": 1}"),
             "calibration t: factors[0]: unknown factor 'moon.phase'");
-  std::string first = "{\"name\": \"" + std::string(kFactorNames[0]) +
-                      "\", \"value\": 1}";
+  std::string first =
+      "{\"name\": \"" + std::string(kFactorNames[0]) + "\", \"value\": 1}";
   EXPECT_EQ(getFactorError(first + ", " + first),
             "calibration t: factors[1]: factor '" +
                 std::string(kFactorNames[0]) + "' stands there twice");

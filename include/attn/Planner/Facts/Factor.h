@@ -1,7 +1,7 @@
 //===- Factor.h - A calibrated number of the model of time ------*- C++ -*-===//
 //
-// Code has the formulas, a calibration file the numbers in them: each with what it
-// was fitted to. Factors.def lists their names.
+// Code has the formulas, a calibration file the numbers in them: each with what
+// it was fitted to. Factors.def lists their names.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,8 @@ inline constexpr std::string_view kFactorNames[] = {
 #undef ATTN_FACTOR
 };
 
-/// Returns the index of the factor called `name`; one too many if there is none.
+/// Returns the index of the factor called `name`; one too many if there is
+/// none.
 constexpr unsigned findFactor(std::string_view name) {
   unsigned index = 0;
   for (std::string_view each : kFactorNames) {
@@ -62,10 +63,9 @@ public:
     if (index == std::size(kFactorNames))
       llvm_unreachable("expected a name of Factors.def");
   }
-  /// Stands for the value, never for an integer, to which `b ? factor : 0` would
-  /// round it.
-  template <typename T,
-            typename = std::enable_if_t<std::is_same_v<T, double>>>
+  /// Stands for the value, never for an integer, to which `b ? factor : 0`
+  /// would round it.
+  template <typename T, typename = std::enable_if_t<std::is_same_v<T, double>>>
   // NOLINTNEXTLINE(google-explicit-constructor): formulas read like formulas.
   operator T() const {
     return Calibration::getShipped().getValue(index);
