@@ -55,8 +55,6 @@ static constexpr double kExactClocks = 790, kLaggedClocks = 110,
 /// The same of optimistic where the next scores wait for the probabilities,
 /// which are handed on at once.
 static constexpr double kChainedClocks = 650;
-/// The same of a partition for the results.
-static constexpr double kApartClocks = 56;
 
 /// What packed plans of so few rows, which 'decode' has tiles for, have beside
 /// their time: in the cycle model it takes half of that, but has the same.
@@ -64,24 +62,7 @@ static constexpr int64_t kDecodedRows = 32;
 static constexpr double kDecodedMargin = 2;
 
 bool attn::sharesRing(const ProblemFacts &facts, WsTmemPlanAttr plan) {
-  return getKeyColumns(facts) == getValueColumns(facts) &&
-         !(plan.getOPartition() && plan.getPBeside());
-}
-
-int64_t attn::getSumColumns(WsTmemPlanAttr plan) {
-  constexpr int64_t leastColumns = 16;
-  return plan.getRowSums() == RowSums::Tensor ? leastColumns : 0;
-}
-
-int64_t attn::getTmemSoftmaxRegisters(WsTmemPlanAttr plan) {
-  return kTmemSoftmaxRegisters -
-         (plan.getRowSums() == RowSums::Tensor ? kTmemSumRegisters : 0);
-}
-
-int64_t attn::getTmemOtherRegisters(WsTmemPlanAttr plan) {
-  // Two softmaxes beside one warpgroup of the others.
-  return kTmemOtherRegisters +
-         kTmemTiles * (kTmemSoftmaxRegisters - getTmemSoftmaxRegisters(plan));
+  return getKeyColumns(facts) == getValueColumns(facts);
 }
 
 /// Columns of tensor memory that the tiles take.
@@ -92,7 +73,6 @@ static ResourceSum getTensorColumns(const ProblemFacts &facts,
   if (plan.getPBeside())
     sum.add("p", plan.getBlockN() / 2, kTmemTiles);
   sum.add("o", getValueColumns(facts), kTmemTiles);
-  sum.add("l", getSumColumns(plan), kTmemTiles);
   return sum;
 }
 
@@ -175,7 +155,6 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
             plan.getKvStages());
     slots += plan.getKvStages();
   }
-  sum.add("ones", plan.getBlockN() * getSumColumns(plan) * bytes);
   // Two mbarriers for each slot and for each channel of a tile's tensor memory,
   // and one more where probabilities are handed on in two parts. Where results
   // may take the queries' memory, two for each tile. The address of tensor
@@ -185,18 +164,11 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
     handed += 2;
   if (getFrontKeys(plan) != 0)
     ++handed;
-  // What tells the partition of the results that these and their factors are
-  // there, and a softmax that they have been read.
-  if (plan.getOPartition())
-    handed += 6;
   sum.add("barriers", 8, 2 * slots + kTmemTiles * handed);
   // Each of two softmaxes, what multiplies and what loads.
-  int64_t roles = plan.getOPartition() ? 5 : 4;
+  constexpr int64_t roles = 4;
   if (plan.getDynamic())
     sum.add("tile", getTileSlotBytes(roles), kTileStages);
-  if (plan.getOPartition())
-    sum.add("factor", kTmemRows * sizeof(float),
-            kTmemTiles * getTmemFactors(facts));
   return sum;
 }
 
@@ -206,24 +178,14 @@ static int64_t getStagedBytes(const ProblemFacts &facts, WsTmemPlanAttr plan) {
          facts.valueDim;
 }
 
-int64_t attn::getTmemFactors(const ProblemFacts &facts) {
-  return hasMoreLogits(facts) ? 2 : 1;
-}
-
-/// Tiles whose results have memory at the same time.
-static int64_t countStagedTiles(WsTmemPlanAttr plan) {
-  return plan.getOPartition() ? 1 : kTmemTiles;
-}
-
 ResultBuffer attn::getTmemResultBuffer(const ProblemFacts &facts,
                                        WsTmemPlanAttr plan,
                                        const TargetRow &target) {
   int64_t bytes = getStagedBytes(facts, plan);
   if (bytes == 0)
     return ResultBuffer::None;
-  bool fits = plan.getOPartition() || getRingBytes(facts, plan).getTotal() +
-                                              countStagedTiles(plan) * bytes <=
-                                          target.sharedBytesPerCTA;
+  bool fits = getRingBytes(facts, plan).getTotal() + kTmemTiles * bytes <=
+              target.sharedBytesPerCTA;
   // What TMA reads is free later than the threads know that they have stored.
   bool mayShare = plan.getEpilogue() == EpilogueKind::Tma &&
                   !plan.getOHalves() && fitQuerySlot(facts, kTmemRows);
@@ -235,7 +197,7 @@ ResourceSum attn::getTmemSharedBytes(const ProblemFacts &facts,
                                      const TargetRow &target) {
   ResourceSum sum = getRingBytes(facts, plan);
   if (getTmemResultBuffer(facts, plan, target) == ResultBuffer::Own)
-    sum.add("o", getStagedBytes(facts, plan), countStagedTiles(plan));
+    sum.add("o", getStagedBytes(facts, plan), kTmemTiles);
   return sum;
 }
 
@@ -282,8 +244,7 @@ WsTmemSchedule::getCandidates(const ProblemFacts &facts,
     }
     return 0;
   };
-  auto addShape = [&](int64_t blockN, SoftmaxPolicy softmax, bool packs,
-                      bool byPolynomial) {
+  auto addShape = [&](int64_t blockN, SoftmaxPolicy softmax, bool packs) {
     WsTmemPlanAttr::Parameters p;
     p.packHeads = packs;
     // Of more keys a lost bet has no registers.
@@ -294,10 +255,7 @@ WsTmemSchedule::getCandidates(const ProblemFacts &facts,
     p.blockN = blockN;
     p.softmax = softmax;
     p.pBeside = fitsBeside(facts, p, context);
-    int64_t polynomial = choosePolynomial(target, p.pBeside, softmax);
-    if (!byPolynomial && polynomial == 0)
-      return;
-    p.polynomial = byPolynomial ? polynomial : 0;
+    p.polynomial = choosePolynomial(target, p.pBeside, softmax);
     p.pParts = softmax != SoftmaxPolicy::Optimistic;
     p.ownBlocks = masked;
     p.order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;
@@ -330,12 +288,8 @@ WsTmemSchedule::getCandidates(const ProblemFacts &facts,
     for (int64_t blockN : {128, 64})
       for (SoftmaxPolicy softmax :
            {SoftmaxPolicy::Threshold, SoftmaxPolicy::Lagged,
-            SoftmaxPolicy::Optimistic, SoftmaxPolicy::Exact}) {
-        addShape(blockN, softmax, packs, /*byPolynomial=*/true);
-        // What exponentials of halves can be asked for with.
-        if (target.has(Capability::PackedExp))
-          addShape(blockN, softmax, packs, /*byPolynomial=*/false);
-      }
+            SoftmaxPolicy::Optimistic, SoftmaxPolicy::Exact})
+        addShape(blockN, softmax, packs);
   }
   return plans;
 }
@@ -363,25 +317,6 @@ llvm::Error WsTmemSchedule::isApplicable(const ProblemFacts &facts,
   return checkMappable(getName(), facts);
 }
 
-static llvm::Error checkExponentials(WsTmemPlanAttr plan,
-                                     const TargetRow &target) {
-  if (plan.getExp() == ExpFormat::F32)
-    return llvm::Error::success();
-  if (!target.has(Capability::PackedExp))
-    return makeUnsupported(
-        plan.getSchedule(),
-        llvm::formatv("exp 'f16x2' on {0}, whose special function unit takes "
-                      "two halves one by one, expected {1}",
-                      target.chip, getCapabilityChips(Capability::PackedExp)));
-  if (plan.getPolynomial() != 0)
-    return makeUnsupported(
-        plan.getSchedule(),
-        llvm::formatv("exp 'f16x2' with {0} of 16 exponentials by a "
-                      "polynomial, expected none",
-                      plan.getPolynomial()));
-  return llvm::Error::success();
-}
-
 llvm::Error WsTmemSchedule::checkPlan(const ProblemFacts &facts,
                                       PlanAttrInterface planAttr,
                                       const TargetRow &target) const {
@@ -405,8 +340,6 @@ llvm::Error WsTmemSchedule::checkPlan(const ProblemFacts &facts,
         llvm::formatv("the epilogue 'tma' with packed groups of {0} heads, "
                       "expected a power of two",
                       facts.getGroup()));
-  if (llvm::Error error = checkExponentials(plan, target))
-    return error;
   if (plan.getOHalves() && !canHalve(facts))
     return makeUnsupported(
         getName(),
@@ -414,12 +347,6 @@ llvm::Error WsTmemSchedule::checkPlan(const ProblemFacts &facts,
                       "multiple of 32",
                       facts.valueDim * facts.outType.getIntOrFloatBitWidth() /
                           8));
-  // Sums of 8 bits are good enough for results of as many, but LSE is f32.
-  if (plan.getRowSums() == RowSums::Tensor && facts.lse &&
-      facts.elementType.isBF16())
-    return makeUnsupported(getName(),
-                           "row_sums 'tensor' with LSE of bf16, whose rounded "
-                           "probabilities are off by up to 2^-8");
   ResourceSum columns = getTensorColumns(facts, plan);
   if (columns.getTotal() > kTmemColumns)
     return makeUnsupported(
@@ -454,19 +381,17 @@ static double getBytesInFlight(const ProblemFacts &facts, WsTmemPlanAttr plan) {
          facts.elementType.getIntOrFloatBitWidth() / 8;
 }
 
-/// What a block takes more than with the policy threshold and without a
-/// partition for the results.
+/// Returns what a block takes more than with the policy threshold.
 static double getWayClocks(WsTmemPlanAttr plan) {
-  double clocks = plan.getOPartition() ? kApartClocks : 0;
   switch (plan.getSoftmax()) {
   case SoftmaxPolicy::Exact:
-    return clocks + kExactClocks;
+    return kExactClocks;
   case SoftmaxPolicy::Threshold:
-    return clocks;
+    return 0;
   case SoftmaxPolicy::Lagged:
-    return clocks + kLaggedClocks;
+    return kLaggedClocks;
   case SoftmaxPolicy::Optimistic:
-    return clocks + (plan.getPBeside() ? kOptimisticClocks : kChainedClocks);
+    return plan.getPBeside() ? kOptimisticClocks : kChainedClocks;
   }
   llvm_unreachable("unknown policy");
 }
@@ -494,15 +419,14 @@ PlanEstimate WsTmemSchedule::estimate(const ProblemFacts &facts,
   estimate.blocks =
       countBlocks(facts, queries, keys, std::ceil(blockM / rows), blockN);
 
-  double columns =
-      llvm::alignTo(facts.headDim, 16) + facts.valueDim + getSumColumns(plan);
+  double columns = llvm::alignTo(facts.headDim, 16) + facts.valueDim;
   estimate.tensorClocks = 2 * blockM * blockN * columns / target.tensorFlopF16;
   double elements = blockM * blockN;
   estimate.expClocks =
       elements * (16 - plan.getPolynomial()) / 16 / target.expPerClock;
   // Warp instructions for 32 scores: scale, exponential, half a sum, a maximum,
   // half a packing; a polynomial takes four more.
-  double instructions = plan.getRowSums() == RowSums::Tensor ? 3 : 3.5;
+  constexpr double instructions = 3.5;
   estimate.issueClocks = (instructions + 4.0 * plan.getPolynomial() / 16) *
                          elements / 32 / target.issuePerClock;
   // Operands of the products, each read for each of the two tiles, and what TMA

@@ -12,27 +12,6 @@ using namespace mlir::attn;
 
 int64_t attn::getTmemBetKeys(bool beside) { return beside ? 96 : 64; }
 
-/// What ptxas 13.0 was seen to spill beside results with a partition of their
-/// own: 12 to 476 bytes under masks. Without one nothing of up to 96 keys; of
-/// more 24 to 344 bytes where the last block is not full, and of 112 keys, or
-/// of 128 where rows of results have more than 64 and fewer than 112 columns,
-/// or maxima come with the scores, 32 to 256.
-static bool spillsApart(const ProblemFacts &facts, WsTmemPlanAttr plan,
-                        const TargetRow &target) {
-  constexpr int64_t kMostKeys = 96, kWholeBlock = 128, kNarrow = 64,
-                    kWide = 112;
-  if (plan.getOwnBlocks() || facts.mask.hasLeft() || facts.mask.hasRight())
-    return true;
-  if (plan.getBlockN() <= kMostKeys)
-    return false;
-  bool isFull = !facts.cuSeqlensK && !ShapedType::isDynamic(facts.keys) &&
-                facts.keys % plan.getBlockN() == 0;
-  bool isWide =
-      facts.valueDim >= kWide && !target.has(Capability::Tcgen05LdRed);
-  return !isFull || plan.getBlockN() != kWholeBlock ||
-         (facts.valueDim > kNarrow && !isWide);
-}
-
 /// True if a block has all keys, and LLVM knows it.
 static bool hasOneBlock(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   return !ShapedType::isDynamic(facts.keys) && facts.keys <= plan.getBlockN();
@@ -99,8 +78,6 @@ bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
                                        const TargetRow &target) const {
   auto plan = cast<WsTmemPlanAttr>(planAttr);
   int64_t block = plan.getBlockN();
-  if (plan.getOPartition() && spillsApart(facts, plan, target))
-    return true;
   // One query under a mask from the top left has a block or none, which LLVM
   // knows, as it does of one from the bottom right where one block is all:
   // straight code, which spilled 180 to 264 bytes at D 80 and 96 with 128 keys,
@@ -149,22 +126,6 @@ bool WsTmemSchedule::isExpectedToSpill(const ProblemFacts &facts,
   if (plan.getPolynomial() > kMostByPolynomial &&
       plan.getBlockN() > kMostChangedScores)
     return true;
-  // Masked chunks of blocks of 128 keys spilled 40 to 96 bytes of exact, and 32
-  // of lagged where probabilities lie beside scores; of threshold none.
-  bool needsMore =
-      plan.getSoftmax() == SoftmaxPolicy::Exact ||
-      (plan.getSoftmax() == SoftmaxPolicy::Lagged && plan.getPBeside());
-  if (plan.getMaskedBlocks() == MaskedBlocks::Chunks && needsMore &&
-      plan.getBlockN() > kMostChangedScores)
-    return true;
-  if (plan.getOPartition())
-    return block + kTmemBesideRegisters > kTmemApartRegisters;
-  // Beside row sums by the tensor core, which take registers from it, the
-  // policy lagged spilled 16 bytes over 128 keys, over 112 none.
-  if (plan.getRowSums() == RowSums::Tensor &&
-      plan.getSoftmax() == SoftmaxPolicy::Lagged &&
-      plan.getBlockN() > kMostChangedScores)
-    return true;
   return std::max(block, facts.valueDim) + kTmemBesideRegisters >
-         getTmemSoftmaxRegisters(plan);
+         kTmemSoftmaxRegisters;
 }
