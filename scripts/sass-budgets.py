@@ -39,7 +39,6 @@ WAYS = {
     "exact": "softmax=exact",
     "lagged": "softmax=lagged",
     "optimistic": "softmax=optimistic,block_n=96",
-    "apart": "o_partition=true,epilogue=staged,block_n=128,kv_stages=4",
 }
 
 
@@ -68,9 +67,6 @@ def kernels() -> dict[str, list[str]]:
                 continue
             flags = [f"--q=4x32x4096x{dim}xbf16", "--chip=sm_100a", f"--set={settings}"]
             found[f"sm_100a-bf16-d{dim}-{name}"] = flags
-        flags = [f"--q=4x32x4096x{dim}xbf16", "--causal", "--set=masked_blocks=chunks"]
-        for chip in ("sm_100a", "sm_103a"):
-            found[f"{chip}-bf16-d{dim}-causal-chunks"] = [*flags, f"--chip={chip}"]
     return found
 
 

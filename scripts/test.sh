@@ -105,6 +105,7 @@ run_lints() {
   step "expected flags" "$PYTHON" scripts/check-expected-flags.py
   step "spec ids" "$PYTHON" scripts/check-spec-ids.py
   step "option names" "$PYTHON" scripts/check-option-names.py
+  step "plan parameters" "$PYTHON" scripts/check-plan-parameters.py
   step "messages tested" "$PYTHON" scripts/check-messages-tested.py
   step "lint self-test" "$PYTHON" scripts/test_lints.py
   step "prose" "$PYTHON" scripts/check-prose.py

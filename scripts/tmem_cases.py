@@ -24,11 +24,6 @@ TMEM_AXES = {
     "epilogue": ("auto", "direct", "tma"),
     # Heads of a group as rows of their query, where there are any.
     "rows": (False, True),
-    # By the tensor core those of f16: LSE of bf16 has none.
-    "sums": ("registers", "tensor"),
-    # Chunks of keys that a mask takes from all rows of a warp are left out, where
-    # there is a mask.
-    "chunks": (False, True),
     # Rows of their batch or of packed sequences, batches that end before k does, or
     # pages of so many keys.
     "keys": ("rows", "lengths", "16", "64", "256"),
@@ -59,20 +54,16 @@ class TmemCase(PackedCase):
 
     def __init__(self, values):
         super().__init__(values[:7])
-        self.softmax, self.epilogue, self.rows, sums, chunks, keys = values[7:]
-        self.sums = sums if self.dtype == "f16" else "registers"
+        self.softmax, self.epilogue, self.rows, keys = values[7:]
         self.rows &= self.heads != self.kv_heads
-        self.chunks = chunks and self.mask != "none"
         # What is packed says by itself where its sequences end.
         self.keys = "rows" if self.packed and keys == "lengths" else keys
 
     @property
     def name(self):
         rows = "-rows" if self.rows else ""
-        sums = "-sums" if self.sums == "tensor" else ""
-        chunks = "-chunks" if self.chunks else ""
         keys = {"rows": "", "lengths": "-lengths"}.get(self.keys, f"-pages{self.keys}")
-        return f"{super().name}-{self.softmax}-{self.epilogue}{rows}{sums}{chunks}{keys}"
+        return f"{super().name}-{self.softmax}-{self.epilogue}{rows}{keys}"
 
     def command(self, tool, chip):
         command = super().command(tool, chip)
@@ -92,10 +83,6 @@ class TmemCase(PackedCase):
             parameters += f",epilogue={self.epilogue}"
         if self.heads != self.kv_heads:
             parameters += f",pack_heads={str(self.rows).lower()}"
-        if self.sums == "tensor":
-            parameters += ",row_sums=tensor"
-        if self.chunks:
-            parameters += ",masked_blocks=chunks"
         return parameters
 
 

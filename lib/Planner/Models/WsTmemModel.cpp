@@ -34,8 +34,6 @@ static constexpr Factor kExactClocks{"ws_tmem.exact_clocks"},
 /// The same of optimistic where the next scores wait for the probabilities,
 /// which are handed on at once.
 static constexpr Factor kChainedClocks{"ws_tmem.chained_clocks"};
-/// The same of a partition for the results.
-static constexpr Factor kApartClocks{"ws_tmem.apart_clocks"};
 
 /// What packed plans of so few rows, which 'decode' has tiles for, have beside
 /// their time: in the cycle model it takes half of that, but has the same.
@@ -101,8 +99,7 @@ WsTmemModel::getCandidates(const ProblemFacts &facts,
     }
     return 0;
   };
-  auto addShape = [&](int64_t blockN, SoftmaxPolicy softmax, bool packs,
-                      bool byPolynomial) {
+  auto addShape = [&](int64_t blockN, SoftmaxPolicy softmax, bool packs) {
     WsTmemPlanAttr::Parameters p;
     p.packHeads = packs;
     // Of more keys a lost bet has no registers.
@@ -113,10 +110,7 @@ WsTmemModel::getCandidates(const ProblemFacts &facts,
     p.blockN = blockN;
     p.softmax = softmax;
     p.pBeside = fitsBeside(facts, p, context);
-    int64_t polynomial = choosePolynomial(target, p.pBeside, softmax);
-    if (!byPolynomial && polynomial == 0)
-      return;
-    p.polynomial = byPolynomial ? polynomial : 0;
+    p.polynomial = choosePolynomial(target, p.pBeside, softmax);
     p.pParts = softmax != SoftmaxPolicy::Optimistic;
     p.ownBlocks = masked;
     p.order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;
@@ -149,12 +143,8 @@ WsTmemModel::getCandidates(const ProblemFacts &facts,
     for (int64_t blockN : {128, 64})
       for (SoftmaxPolicy softmax :
            {SoftmaxPolicy::Threshold, SoftmaxPolicy::Lagged,
-            SoftmaxPolicy::Optimistic, SoftmaxPolicy::Exact}) {
-        addShape(blockN, softmax, packs, /*byPolynomial=*/true);
-        // What exponentials of halves can be asked for with.
-        if (target.has(Capability::PackedExp))
-          addShape(blockN, softmax, packs, /*byPolynomial=*/false);
-      }
+            SoftmaxPolicy::Optimistic, SoftmaxPolicy::Exact})
+        addShape(blockN, softmax, packs);
   }
   return plans;
 }
@@ -168,19 +158,17 @@ static double getBytesInFlight(const ProblemFacts &facts, WsTmemPlanAttr plan) {
          facts.elementType.getIntOrFloatBitWidth() / 8;
 }
 
-/// What a block takes more than with the policy threshold and without a
-/// partition for the results.
+/// Returns what a block takes more than with the policy threshold.
 static double getWayClocks(WsTmemPlanAttr plan) {
-  double clocks = plan.getOPartition() ? kApartClocks : 0;
   switch (plan.getSoftmax()) {
   case SoftmaxPolicy::Exact:
-    return clocks + kExactClocks;
+    return kExactClocks;
   case SoftmaxPolicy::Threshold:
-    return clocks;
+    return 0;
   case SoftmaxPolicy::Lagged:
-    return clocks + kLaggedClocks;
+    return kLaggedClocks;
   case SoftmaxPolicy::Optimistic:
-    return clocks + (plan.getPBeside() ? kOptimisticClocks : kChainedClocks);
+    return plan.getPBeside() ? kOptimisticClocks : kChainedClocks;
   }
   llvm_unreachable("unknown policy");
 }
@@ -195,10 +183,8 @@ bool WsTmemModel::isExpectedToSpill(const ProblemFacts &facts,
   if (std::optional<bool> spills = PtxasData::getShipped().findSpills(
           {facts, plan, target, block, nullptr, {}}))
     return *spills;
-  if (plan.getOPartition())
-    return block + kTmemBesideRegisters > kTmemApartRegisters;
   return std::max(block, facts.valueDim) + kTmemBesideRegisters >
-         getTmemSoftmaxRegisters(plan);
+         kTmemSoftmaxRegisters;
 }
 
 PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
@@ -224,15 +210,14 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
   estimate.blocks =
       countBlocks(facts, queries, keys, std::ceil(blockM / rows), blockN);
 
-  double columns =
-      llvm::alignTo(facts.headDim, 16) + facts.valueDim + getSumColumns(plan);
+  double columns = llvm::alignTo(facts.headDim, 16) + facts.valueDim;
   estimate.tensorClocks = 2 * blockM * blockN * columns / target.tensorFlopF16;
   double elements = blockM * blockN;
   estimate.expClocks =
       elements * (16 - plan.getPolynomial()) / 16 / target.expPerClock;
   // Warp instructions for 32 scores: scale, exponential, half a sum, a maximum,
   // half a packing; a polynomial takes four more.
-  double instructions = plan.getRowSums() == RowSums::Tensor ? 3 : 3.5;
+  constexpr double instructions = 3.5;
   estimate.issueClocks = (instructions + 4.0 * plan.getPolynomial() / 16) *
                          elements / 32 / target.issuePerClock;
   // Operands of the products, each read for each of the two tiles, and what TMA

@@ -42,14 +42,6 @@ inline constexpr int64_t kTmemTiles = 2;
 /// up to 84 bytes of the threads that load and multiply, with 56 none.
 inline constexpr int64_t kTmemSoftmaxRegisters = 224;
 inline constexpr int64_t kTmemOtherRegisters = 56;
-/// Registers that move from a softmax's threads to the others where these start
-/// products for row sums: 2 x 128 x 216 + 128 x 72. With 56 ptxas 13.0 spilled
-/// up to 52 bytes of the thread that multiplies, with 72 none.
-inline constexpr int64_t kTmemSumRegisters = 8;
-/// The same where results have a partition of their own, of which a softmax has
-/// no row: 2 x 128 x 176 + 2 x 128 x 80 = 512 x 128. ptxas 13.0 spills nothing
-/// of kernels without masks so.
-inline constexpr int64_t kTmemApartRegisters = 176, kTmemRestRegisters = 80;
 /// Registers of a thread of a softmax's warpgroup beside the scores of its row,
 /// in whose place probabilities come, and beside a row of results: addresses,
 /// bounds and what the compiler keeps. ptxas 13.0 was seen to spill nothing of
@@ -72,9 +64,6 @@ bool canStoreRowsByTma(const ProblemFacts &facts, WsTmemPlanAttr plan);
 ResourceSum getTmemSharedBytes(const ProblemFacts &facts, WsTmemPlanAttr plan,
                                const TargetRow &target);
 
-/// Factors by which the rows of results are multiplied, one behind the other.
-int64_t getTmemFactors(const ProblemFacts &facts);
-
 /// Columns of results that pass through shared memory at a time; 0 where they
 /// leave without.
 int64_t getStagedColumns(const ProblemFacts &facts, WsTmemPlanAttr plan);
@@ -91,17 +80,8 @@ int64_t getFrontKeys(WsTmemPlanAttr plan);
 /// values, so that their slot fills under one of these.
 bool holdsKeys(WsTmemPlanAttr plan);
 
-/// Registers of a thread of a softmax, and of the others.
-int64_t getTmemSoftmaxRegisters(WsTmemPlanAttr plan);
-int64_t getTmemOtherRegisters(WsTmemPlanAttr plan);
-
-/// Columns of a product of probabilities by ones, whose results are all a row's
-/// sum: the fewest that an instruction has; 0 where threads add them up.
-int64_t getSumColumns(WsTmemPlanAttr plan);
-
 /// True if K and V share a ring: their slots have the same shape, and the order
-/// in which they are used is that in which they are loaded. It is not where
-/// scores stand in front of the results of a block of the tile before.
+/// in which they are used is that in which they are loaded.
 bool sharesRing(const ProblemFacts &facts, WsTmemPlanAttr plan);
 
 /// Returns the columns of tensor memory that the tiles take.

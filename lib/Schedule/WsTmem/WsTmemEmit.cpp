@@ -1,7 +1,7 @@
 //===- WsTmemEmit.cpp - Memory, loads and products of ws_tmem -------------===//
 //
-// WsTmemOrders.cpp has the orders of issue, WsTmemSoftmax.cpp the partitions of
-// the softmaxes, and WsTmemResults.cpp what differs where results have one.
+// WsTmemOrders.cpp has the orders of issue, and WsTmemSoftmax.cpp the
+// partitions of the softmaxes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -88,8 +88,6 @@ void WsTmemEmitter::makeTensorTile(int64_t number) {
   std::pair<Role, SignalKind> multiplier = {kMultiplier, SignalKind::Commit};
   std::pair<Role, SignalKind> softmax = {kSoftmaxes[number],
                                          SignalKind::Arrive};
-  if (plan.getOPartition())
-    makeResultChannels(number);
   if (resultBuffer == ResultBuffer::Queries)
     tile.stored = makeChannel("r" + suffix, /*stages=*/1,
                               {{kLoader, SignalKind::Arrive},
@@ -111,8 +109,6 @@ void WsTmemEmitter::makeDealer() {
   SmallVector<std::pair<Role, SignalKind>> roles;
   for (Role role : {kLoader, kMultiplier, kSoftmaxes[0], kSoftmaxes[1]})
     roles.push_back({role, SignalKind::Arrive});
-  if (plan.getOPartition())
-    roles.push_back({kResults, SignalKind::Arrive});
   dealer = RingEmitter::makeDealer(roles);
 }
 
@@ -236,34 +232,24 @@ LogicalResult WsTmemEmitter::emitLoader() {
 // Products
 //===----------------------------------------------------------------------===//
 
-void WsTmemEmitter::emitIfOwn(const OwnSteps &own, Value iteration,
+void WsTmemEmitter::emitIfOwn(const ClusterTile &own, Value iteration,
                               function_ref<void(Value)> emit) {
   auto compare = [&](arith::CmpIPredicate predicate, Value x, Value y) {
     return arith::CmpIOp::create(b, predicate, x, y);
   };
-  if (!own.first) {
+  if (!own.skippedBehind && !own.skippedInFront) {
     emit(compare(arith::CmpIPredicate::ne, iteration, context.i32(0)));
     return;
   }
+  Value first = arith::SubIOp::create(b, own.end, own.bounds.end);
+  Value behind = arith::SubIOp::create(b, own.end, own.bounds.begin);
   Value isOwn = arith::AndIOp::create(
-      b, compare(arith::CmpIPredicate::sge, iteration, own.first),
-      compare(arith::CmpIPredicate::slt, iteration, own.behind));
+      b, compare(arith::CmpIPredicate::sge, iteration, first),
+      compare(arith::CmpIPredicate::slt, iteration, behind));
   auto branch = scf::IfOp::create(b, isOwn, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  emit(compare(arith::CmpIPredicate::ne, iteration, own.first));
-}
-
-OwnSteps WsTmemEmitter::emitOwnSteps(const ClusterTile &own) {
-  if (!own.skippedBehind && !own.skippedInFront)
-    return {};
-  return {arith::SubIOp::create(b, own.end, own.bounds.end),
-          arith::SubIOp::create(b, own.end, own.bounds.begin)};
-}
-
-void WsTmemEmitter::emitIfOwn(const ClusterTile &own, Value iteration,
-                              function_ref<void(Value)> emit) {
-  emitIfOwn(emitOwnSteps(own), iteration, emit);
+  emit(compare(arith::CmpIPredicate::ne, iteration, first));
 }
 
 ClusterTile WsTmemEmitter::emitOwnTile(int64_t number) {
@@ -292,7 +278,6 @@ void WsTmemEmitter::emitResultProduct(int64_t number, Value index, Value some,
   auto firstAttr = first == 0 ? IntegerAttr() : b.getI64IntegerAttr(first);
   Tcgen05MmaOp::create(b, tiles[number].probabilities, emitSlot(v, index),
                        tiles[number].results, some, depthAttr, firstAttr);
-  emitSumProduct(number, some, depthAttr, firstAttr);
 }
 
 void WsTmemEmitter::addScores(IssueOrder &order, int64_t number,
@@ -310,8 +295,8 @@ void WsTmemEmitter::addScores(IssueOrder &order, int64_t number,
                               }});
 }
 
-void WsTmemEmitter::addResultParts(IssueOrder &order, int64_t number,
-                                   int64_t skew, const OwnProducts &emitOwn) {
+void WsTmemEmitter::addResults(IssueOrder &order, int64_t number,
+                               const ClusterTile &own, Value before) {
   StringRef slot =
       plan.getPBeside() ? kHandedSlots[number] : kTileSlots[number];
   auto add = [&](StringRef part, int64_t first, int64_t depth) {
@@ -321,14 +306,16 @@ void WsTmemEmitter::addResultParts(IssueOrder &order, int64_t number,
         /*isLess=*/false,
         {"v", slot},
         /*parts=*/{},
-        [this, number, first, depth, emitOwn](ValueRange args) {
-          emitOwn(args, [&](Value some) {
+        [this, number, first, depth, before, &own](ValueRange args) {
+          Value iteration = args[0];
+          if (before)
+            iteration = arith::AddIOp::create(b, iteration, before);
+          emitIfOwn(own, iteration, [&](Value some) {
             if (first != 0)
               some = arith::ConstantIntOp::create(b, 1, 1);
             emitResultProduct(number, args[1], some, first, depth);
           });
-        },
-        skew};
+        }};
     if (!part.empty())
       statement.parts = {"", part};
     order.statements.push_back(std::move(statement));
@@ -340,18 +327,6 @@ void WsTmemEmitter::addResultParts(IssueOrder &order, int64_t number,
   }
   add(kFront, 0, front);
   add(kBack, front, columns - front);
-}
-
-void WsTmemEmitter::addResults(IssueOrder &order, int64_t number,
-                               const ClusterTile &own, Value before) {
-  addResultParts(
-      order, number, /*skew=*/0,
-      [this, before, &own](ValueRange args, function_ref<void(Value)> emit) {
-        Value iteration = args[0];
-        if (before)
-          iteration = arith::AddIOp::create(b, iteration, before);
-        emitIfOwn(own, iteration, emit);
-      });
 }
 
 Value WsTmemEmitter::acquireTile(int64_t number, Value channel, Value cursor) {
@@ -458,7 +433,6 @@ void WsTmemEmitter::emitResultRounds(MutableArrayRef<Value> cursors) {
 
 LogicalResult WsTmemEmitter::emitMultiplier() {
   LogicalResult status = success();
-  emitOnes();
   elect([&]() {
     rank = context.i32(0);
     TileLoopOp loop = emitTileLoop(
@@ -492,7 +466,6 @@ LogicalResult WsTmemEmitter::run() {
   context.getKernel()->setAttr(kRenewEntryAttr, b.getUnitAttr());
   for (int64_t number = 0; number < kTmemTiles; ++number)
     makeTensorTile(number);
-  makeOnes();
   makeDealer();
   if (plan.getEpilogue() == EpilogueKind::Tma)
     resultMap = makeResultMap(kTmemRows, getStagedColumns(facts, plan));
@@ -502,25 +475,14 @@ LogicalResult WsTmemEmitter::run() {
     int64_t warps, rows, registers;
     std::function<LogicalResult()> emit;
   };
-  bool isApart = plan.getOPartition();
-  int64_t softmaxRegisters =
-      isApart ? kTmemApartRegisters : getTmemSoftmaxRegisters(plan);
-  int64_t restRegisters =
-      isApart ? kTmemRestRegisters : getTmemOtherRegisters(plan);
   SmallVector<Partition> partitions;
   for (int64_t number = 0; number < kTmemTiles; ++number)
-    partitions.push_back({kSoftmaxes[number], 4, 4, softmaxRegisters,
+    partitions.push_back({kSoftmaxes[number], 4, 4, kTmemSoftmaxRegisters,
                           [this, number] { return emitSoftmax(number); }});
-  if (isApart)
-    partitions.push_back({kResults, 4, 4, restRegisters,
-                          [this] { return emitResultPartition(); }});
-  // What multiplies has a tile if it makes ones.
-  partitions.push_back({kMultiplier, 1, ones ? 1 : 0, restRegisters, [&] {
-                          return isApart ? emitRotatedMultiplier()
-                                         : emitMultiplier();
-                        }});
+  partitions.push_back({kMultiplier, 1, 0, kTmemOtherRegisters,
+                        [this] { return emitMultiplier(); }});
   partitions.push_back(
-      {kLoader, 3, 0, restRegisters, [this] { return emitLoader(); }});
+      {kLoader, 3, 0, kTmemOtherRegisters, [this] { return emitLoader(); }});
   SmallVector<StringRef> names;
   SmallVector<int64_t> warps, grids, registers;
   for (const Partition &partition : partitions) {

@@ -26,8 +26,6 @@ namespace mlir::attn {
 
 inline constexpr Role kLoader{"load", "load"};
 inline constexpr Role kMultiplier{"mma", "mma"};
-/// Where results have a partition of their own.
-inline constexpr Role kResults{"results", "results"};
 inline constexpr Role kSoftmaxes[kTmemTiles] = {{"softmax0", "softmax0"},
                                                 {"softmax1", "softmax1"}};
 
@@ -48,19 +46,9 @@ struct TensorTile {
   /// else null.
   Value handed;
   Value scores, probabilities, results;
-  /// Row sums, all columns the same, where the tensor core adds them up; else
-  /// null.
-  Value sums;
   /// Whose turn it is with the queries' memory where results take it, the
   /// loader's or the softmax's; else null.
   Value stored;
-  /// Where results have a partition of their own, what tells it that they are
-  /// there, what tells the softmax that they have been read, and what hands
-  /// over what their rows are multiplied by; else null.
-  Value done, freed, factored;
-  /// These factors, one behind the other.
-  SmallVector<Value> factors;
-
   /// What guards probabilities and results.
   Value getLast() const { return handed ? handed : channel; }
   SmallVector<Value> getChannels() const {
@@ -81,22 +69,6 @@ struct IssueStatement {
   SmallVector<StringRef> parts;
   /// Makes the body from its arguments.
   std::function<void(ValueRange)> emit;
-  int64_t skew = 0;
-  /// The slot that it ends, if it does.
-  StringRef ends = {};
-};
-
-/// A slot of an attn.issue_loop that spans iterations, and from which statement
-/// to which one.
-struct IssueSpan {
-  StringRef slot;
-  std::string opening, closing;
-};
-
-/// What a tile's own blocks are among those of both: the iterations from
-/// `first` to in front of `behind`. Null if they are the same.
-struct OwnSteps {
-  Value first, behind;
 };
 
 /// The order of a thread that issues work for the blocks of a tile, behind what
@@ -112,12 +84,6 @@ struct IssueOrder {
   /// token in front of the first step; null if none is.
   StringRef heldSlot, releasedBehind;
   Value held;
-  /// Where last iterations are left to the next tile: the trips of the one
-  /// before, and what statements know of both.
-  Value left;
-  SmallVector<Value> values, leftValues;
-  SmallVector<IssueSpan> spans;
-
   /// A slot of a channel of its own.
   void addSlot(StringRef name, Value channel) {
     slots.push_back(name);
@@ -140,7 +106,7 @@ private:
   void makeTensorTile(int64_t number);
   void makeDealer();
   int64_t getFront() const { return getFrontKeys(plan); }
-  /// True if softmaxes hand slots of a tile's channel on in parts.
+  /// Tells if softmaxes hand slots of a tile's channel on in parts.
   bool hasParts(int64_t number, Value channel) const {
     return getFront() != 0 && channel == tiles[number].getLast();
   }
@@ -171,34 +137,18 @@ private:
   /// `emit` gets whether the tile has computed another one.
   void emitIfOwn(const ClusterTile &own, Value iteration,
                  function_ref<void(Value)> emit);
-  void emitIfOwn(const OwnSteps &own, Value iteration,
-                 function_ref<void(Value)> emit);
-  OwnSteps emitOwnSteps(const ClusterTile &own);
   /// The tile `number` of the CTA's.
   ClusterTile emitOwnTile(int64_t number);
   /// The product of queries and the keys in slot `index`.
   void emitScoreProduct(int64_t number, Value queryTile, Value index);
   void addScores(IssueOrder &order, int64_t number, Value queryTile,
                  const ClusterTile &own);
-  /// Makes products from a statement's arguments where the tile has them; is
-  /// told whether results are added up.
-  using OwnProducts =
-      std::function<void(ValueRange, function_ref<void(Value)>)>;
-  /// The products of a tile's probabilities, in the parts that are handed on.
-  void addResultParts(IssueOrder &order, int64_t number, int64_t skew,
-                      const OwnProducts &emitOwn);
-  /// The same behind those of `before` blocks, of none if it is null.
+  /// Adds the products of a tile's probabilities, in the parts that are handed
+  /// on, after those of `before` blocks, of none if it is null.
   void addResults(IssueOrder &order, int64_t number, const ClusterTile &own,
                   Value before);
-  /// The memory of the factor of the row sums, and what fills it with ones.
-  void makeOnes();
-  void emitOnes();
-  /// The row sums of what a product of results has as its probabilities.
-  void emitSumProduct(int64_t number, Value accumulate, IntegerAttr depth,
-                      IntegerAttr first);
   /// The product of `depth` probabilities from `first` on and the values in
-  /// slot `index`, and of their row sums; `some` says whether results are added
-  /// up.
+  /// slot `index`; `some` says whether results are added up.
   void emitResultProduct(int64_t number, Value index, Value some, int64_t first,
                          int64_t depth);
   /// Acquires a slot of a tile, all its parts; its token.
@@ -231,9 +181,8 @@ private:
   /// it is rounded. Powers of halves are added up as they are rounded anyway;
   /// under exact it is 1, which no type rounds.
   bool roundsLargest() const {
-    return !ones && plan.getExp() == ExpFormat::F32 &&
-           (plan.getSoftmax() == SoftmaxPolicy::Threshold ||
-            plan.getSoftmax() == SoftmaxPolicy::Lagged);
+    return plan.getSoftmax() == SoftmaxPolicy::Threshold ||
+           plan.getSoftmax() == SoftmaxPolicy::Lagged;
   }
   /// How many values of rows the loop over blocks carries, in front of its
   /// cursors.
@@ -242,8 +191,6 @@ private:
   FinalRows emitRows(KVLoopOp loop);
   LogicalResult emitSoftmaxBlock(int64_t number, Value scale, Value key,
                                  ValueRange carried);
-  /// Lets warps leave out what a mask takes of a block (WsTmemChunks.cpp).
-  void setChunks(int64_t number, OnlineSoftmaxOp softmax);
   /// Whether a block is the tile's first one.
   Value emitIsFirst(Value key, arith::CmpIPredicate predicate);
   /// Behind a step, the path on which results are multiplied by its factor.
@@ -258,63 +205,23 @@ private:
   SmallVector<Value> awaitTensorLoads(ValueRange loads);
   Value emitTensorLoad(Value buffer, int64_t first, int64_t columns);
   Value emitColumns(Value buffer, int64_t first, int64_t columns);
-  /// What differs where results have a partition of their own
-  /// (WsTmemResults.cpp): channels and memory, the order of products, in which
-  /// the first scores of a tile stand in front of the last results of the one
-  /// before, what the softmax hands over, and the partition.
-  void makeResultChannels(int64_t number);
-  /// What the loop over tiles carries of the tile before beside the cursors.
-  int64_t countLeft() const;
-  /// An order in which `left`, of which countLeft() tells, is that of the tile
-  /// before.
-  IssueOrder startRotatedOrder(Value trips, ValueRange cursors, ValueRange left,
-                               ValueRange values);
-  void addRotatedScores(IssueOrder &order, int64_t number);
-  void addRotatedResults(IssueOrder &order, int64_t number);
-  SmallVector<Value> emitRotatedTile(ValueRange carried);
-  LogicalResult emitRotatedMultiplier();
-  /// Hands what rows are multiplied by to whoever stores results.
-  Value emitHandedState(int64_t number, const FinalRows &rows, Value cursor);
-  /// Where `condition` is true, waits until the results of the tile before have
-  /// been read; the cursor behind that.
-  Value awaitFreed(int64_t number, Value condition, Value cursor);
-  /// Blocks that a tile walks, i32; 0 if it has none.
-  Value emitWalkedTrips();
-  /// Takes the turn of what is `left` of the tile before, i32, by a tile of no
-  /// `trips`; the cursor behind that. A tile with blocks has one turn for that
-  /// and its first scores.
-  Value emitLeftTurn(int64_t number, Value trips, Value left, Value cursor);
   /// Waits for the last commit of a tile's probabilities, which nobody else
-  /// does; if `left`, i32, is not null, only where that is not 0. The cursor
-  /// behind that.
-  Value awaitLastCommit(int64_t number, Value cursor, Value left);
-  /// Some columns of the results as they leave; zeros if `isThere` is false.
-  Value emitResultPart(int64_t number, int64_t first, int64_t columns,
-                       ValueRange factors, Value isThere);
-  /// The same of all, in parts, to shared memory or on their way; zeros if
-  /// `isThere` is null.
-  void emitResultParts(int64_t number, ValueRange factors, Value isThere);
-  /// What `emit` makes for the first column and the columns of each part, and
-  /// its memory if results pass through any.
-  void forResultParts(function_ref<void(int64_t, int64_t, Value)> emit);
-  /// Stores a tile's results; the cursors of what it waited for behind that.
-  SmallVector<Value> emitResultTile(int64_t number, ValueRange cursors);
-  LogicalResult emitResultPartition();
+  /// does.
+  void awaitLastCommit(int64_t number, Value cursor);
 
-  /// The results of the tile, and row sums if the tensor core adds them up,
-  /// zeros if it has no blocks, and the cursors behind.
-  std::pair<SmallVector<Value>, SmallVector<Value>>
-  emitTileResults(int64_t number, ValueRange cursors);
+  /// Emits the results of the tile, zeros if it has no blocks, and the cursors
+  /// after them.
+  std::pair<Value, SmallVector<Value>> emitTileResults(int64_t number,
+                                                       ValueRange cursors);
   /// Stores the results of a tile through shared memory, in as many parts as
   /// the plan says; `oView` is null where these have views of their own.
-  void emitStagedResults(int64_t number, RunningState state, Value oView,
-                         Value lseView);
+  void emitStagedResults(int64_t number, RunningState state, Value oView);
   /// The memory that they pass through.
   Value getStaging(int64_t number);
   /// The same by TMA from the queries' memory, which is handed back when it has
   /// been read; the cursor of `stored` behind it.
   Value emitResultsOverQueries(int64_t number, RunningState state, Value oView,
-                               Value lseView, Value cursor);
+                               Value cursor);
   /// Waits until the results of the tile before are stored whose memory the
   /// next queries take; the cursors behind it.
   SmallVector<Value> awaitStored(ValueRange cursors);
@@ -324,11 +231,6 @@ private:
   Ring q, k, v;
   TileDealer dealer;
   TensorTile tiles[kTmemTiles];
-  /// The factor of the row sums, null where threads add them up.
-  Value ones;
-  /// With o_partition, memory for the parts of a tile's results, if they pass
-  /// through any.
-  SmallVector<Value> staging;
   /// Where TMA stores results; else null.
   Value resultMap;
 };

@@ -41,37 +41,23 @@ WsTmemEmitter::emitIfBlocks(ValueRange cursors,
   return llvm::to_vector(ValueRange(branch.getResults()));
 }
 
-/// Names, none as a null attribute.
-static ArrayAttr getNames(Builder &b, ArrayRef<IssueSpan> spans,
-                          function_ref<StringRef(const IssueSpan &)> nameOf) {
-  if (spans.empty())
-    return ArrayAttr();
-  return b.getStrArrayAttr(llvm::map_to_vector(spans, nameOf));
-}
-
 SmallVector<Value> WsTmemEmitter::emitIssueLoop(const IssueOrder &order) {
   SmallVector<StringRef> names;
-  SmallVector<int64_t> counts, skews;
-  SmallVector<Attribute> uses, parts, ends;
-  bool hasParts = false, hasEnds = false;
+  SmallVector<int64_t> counts;
+  SmallVector<Attribute> uses, parts;
+  bool hasParts = false;
   bool hasLess = llvm::any_of(order.statements,
                               [](const IssueStatement &s) { return s.isLess; });
   for (const IssueStatement &statement : order.statements) {
     names.push_back(statement.name);
     counts.push_back(hasLess && !statement.isLess ? 1 : 0);
-    skews.push_back(statement.skew);
     uses.push_back(b.getStrArrayAttr(statement.uses));
     SmallVector<StringRef> whole(statement.uses.size());
     hasParts |= !statement.parts.empty();
     parts.push_back(
         b.getStrArrayAttr(statement.parts.empty() ? whole : statement.parts));
-    hasEnds |= !statement.ends.empty();
-    ends.push_back(b.getStrArrayAttr(
-        statement.ends.empty() ? ArrayRef<StringRef>() : statement.ends));
   }
-  SmallVector<Value> trips = {order.trips}, left;
-  if (order.left)
-    left.push_back(order.left);
+  SmallVector<Value> trips = {order.trips};
   if (hasLess)
     trips.insert(trips.begin(),
                  arith::SubIOp::create(b, order.trips, context.i32(1)));
@@ -85,24 +71,21 @@ SmallVector<Value> WsTmemEmitter::emitIssueLoop(const IssueOrder &order) {
     behind = b.getStringAttr(order.releasedBehind);
   }
   auto loop = IssueLoopOp::create(
-      b, results, order.role, trips, left, order.values, order.leftValues,
-      order.channels, order.cursors, order.held, b.getStrArrayAttr(order.slots),
-      order.slotChannels, b.getStrArrayAttr(names), counts, skews,
-      b.getArrayAttr(uses), hasParts ? b.getArrayAttr(parts) : ArrayAttr(),
-      hasEnds ? b.getArrayAttr(ends) : ArrayAttr(), /*rising=*/false, held,
-      behind, getNames(b, order.spans, [](auto &span) { return span.slot; }),
-      getNames(b, order.spans,
-               [](auto &span) { return StringRef(span.opening); }),
-      getNames(b, order.spans,
-               [](auto &span) { return StringRef(span.closing); }),
-      order.statements.size());
+      b, results, order.role, trips, /*left=*/ValueRange(),
+      /*values=*/ValueRange(), /*left_values=*/ValueRange(), order.channels,
+      order.cursors, order.held, b.getStrArrayAttr(order.slots),
+      order.slotChannels, b.getStrArrayAttr(names), counts,
+      SmallVector<int64_t>(names.size(), 0), b.getArrayAttr(uses),
+      hasParts ? b.getArrayAttr(parts) : ArrayAttr(),
+      /*ends=*/ArrayAttr(), /*rising=*/false, held, behind,
+      /*spanning=*/ArrayAttr(), /*span_opening=*/ArrayAttr(),
+      /*span_closing=*/ArrayAttr(), order.statements.size());
   for (auto [statement, region] :
        llvm::zip(order.statements, loop.getBodies())) {
     OpBuilder::InsertionGuard guard(b);
     SmallVector<Type> types = {b.getI32Type()};
     for (size_t i = 0; i < statement.uses.size(); ++i)
       types.append({b.getI32Type(), TokenType::get(b.getContext())});
-    llvm::append_range(types, ValueRange(order.values).getTypes());
     Block *body = b.createBlock(
         &region, {}, types, SmallVector<Location>(types.size(), b.getLoc()));
     auto end = YieldOp::create(b, ValueRange());

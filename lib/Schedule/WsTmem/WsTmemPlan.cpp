@@ -26,24 +26,7 @@ const Schedule &attn::getWsTmemSchedule() {
 }
 
 bool attn::sharesRing(const ProblemFacts &facts, WsTmemPlanAttr plan) {
-  return getKeyColumns(facts) == getValueColumns(facts) &&
-         !(plan.getOPartition() && plan.getPBeside());
-}
-
-int64_t attn::getSumColumns(WsTmemPlanAttr plan) {
-  constexpr int64_t leastColumns = 16;
-  return plan.getRowSums() == RowSums::Tensor ? leastColumns : 0;
-}
-
-int64_t attn::getTmemSoftmaxRegisters(WsTmemPlanAttr plan) {
-  return kTmemSoftmaxRegisters -
-         (plan.getRowSums() == RowSums::Tensor ? kTmemSumRegisters : 0);
-}
-
-int64_t attn::getTmemOtherRegisters(WsTmemPlanAttr plan) {
-  // Two softmaxes beside one warpgroup of the others.
-  return kTmemOtherRegisters +
-         kTmemTiles * (kTmemSoftmaxRegisters - getTmemSoftmaxRegisters(plan));
+  return getKeyColumns(facts) == getValueColumns(facts);
 }
 
 ResourceSum attn::getTensorColumns(const ProblemFacts &facts,
@@ -53,7 +36,6 @@ ResourceSum attn::getTensorColumns(const ProblemFacts &facts,
   if (plan.getPBeside())
     sum.add("p", plan.getBlockN() / 2, kTmemTiles);
   sum.add("o", getValueColumns(facts), kTmemTiles);
-  sum.add("l", getSumColumns(plan), kTmemTiles);
   return sum;
 }
 
@@ -112,7 +94,6 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
             plan.getKvStages());
     slots += plan.getKvStages();
   }
-  sum.add("ones", plan.getBlockN() * getSumColumns(plan) * bytes);
   // Two mbarriers for each slot and for each channel of a tile's tensor memory,
   // and one more where probabilities are handed on in two parts. Where results
   // may take the queries' memory, two for each tile. The address of tensor
@@ -122,18 +103,11 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
     handed += 2;
   if (getFrontKeys(plan) != 0)
     ++handed;
-  // What tells the partition of the results that these and their factors are
-  // there, and a softmax that they have been read.
-  if (plan.getOPartition())
-    handed += 6;
   sum.add("barriers", 8, 2 * slots + kTmemTiles * handed);
   // Each of two softmaxes, what multiplies and what loads.
-  int64_t roles = plan.getOPartition() ? 5 : 4;
+  constexpr int64_t roles = 4;
   if (plan.getDynamic())
     sum.add("tile", getTileSlotBytes(roles), kTileStages);
-  if (plan.getOPartition())
-    sum.add("factor", kTmemRows * sizeof(float),
-            kTmemTiles * getTmemFactors(facts));
   return sum;
 }
 
@@ -143,24 +117,14 @@ static int64_t getStagedBytes(const ProblemFacts &facts, WsTmemPlanAttr plan) {
          facts.valueDim;
 }
 
-int64_t attn::getTmemFactors(const ProblemFacts &facts) {
-  return hasMoreLogits(facts) ? 2 : 1;
-}
-
-/// Tiles whose results have memory at the same time.
-static int64_t countStagedTiles(WsTmemPlanAttr plan) {
-  return plan.getOPartition() ? 1 : kTmemTiles;
-}
-
 ResultBuffer attn::getTmemResultBuffer(const ProblemFacts &facts,
                                        WsTmemPlanAttr plan,
                                        const TargetRow &target) {
   int64_t bytes = getStagedBytes(facts, plan);
   if (bytes == 0)
     return ResultBuffer::None;
-  bool fits = plan.getOPartition() || getRingBytes(facts, plan).getTotal() +
-                                              countStagedTiles(plan) * bytes <=
-                                          target.sharedBytesPerCTA;
+  bool fits = getRingBytes(facts, plan).getTotal() + kTmemTiles * bytes <=
+              target.sharedBytesPerCTA;
   // What TMA reads is free later than the threads know that they have stored.
   bool mayShare = plan.getEpilogue() == EpilogueKind::Tma &&
                   !plan.getOHalves() && fitQuerySlot(facts, kTmemRows);
@@ -172,7 +136,7 @@ ResourceSum attn::getTmemSharedBytes(const ProblemFacts &facts,
                                      const TargetRow &target) {
   ResourceSum sum = getRingBytes(facts, plan);
   if (getTmemResultBuffer(facts, plan, target) == ResultBuffer::Own)
-    sum.add("o", getStagedBytes(facts, plan), countStagedTiles(plan));
+    sum.add("o", getStagedBytes(facts, plan), kTmemTiles);
   return sum;
 }
 
@@ -207,25 +171,6 @@ llvm::Error WsTmemSchedule::isApplicable(const ProblemFacts &facts,
   return checkMappable(getName(), facts);
 }
 
-static llvm::Error checkExponentials(WsTmemPlanAttr plan,
-                                     const TargetRow &target) {
-  if (plan.getExp() == ExpFormat::F32)
-    return llvm::Error::success();
-  if (!target.has(Capability::PackedExp))
-    return makeUnsupported(
-        plan.getSchedule(),
-        llvm::formatv("exp 'f16x2' on {0}, whose special function unit takes "
-                      "two halves one by one, expected {1}",
-                      target.chip, getCapabilityChips(Capability::PackedExp)));
-  if (plan.getPolynomial() != 0)
-    return makeUnsupported(
-        plan.getSchedule(),
-        llvm::formatv("exp 'f16x2' with {0} of 16 exponentials by a "
-                      "polynomial, expected none",
-                      plan.getPolynomial()));
-  return llvm::Error::success();
-}
-
 llvm::Error WsTmemSchedule::checkPlan(const ProblemFacts &facts,
                                       PlanAttrInterface planAttr,
                                       const TargetRow &target) const {
@@ -249,8 +194,6 @@ llvm::Error WsTmemSchedule::checkPlan(const ProblemFacts &facts,
         llvm::formatv("the epilogue 'tma' with packed groups of {0} heads, "
                       "expected a power of two",
                       facts.getGroup()));
-  if (llvm::Error error = checkExponentials(plan, target))
-    return error;
   if (plan.getOHalves() && !canHalve(facts))
     return makeUnsupported(
         getName(),
@@ -258,12 +201,6 @@ llvm::Error WsTmemSchedule::checkPlan(const ProblemFacts &facts,
                       "multiple of 32",
                       facts.valueDim * facts.outType.getIntOrFloatBitWidth() /
                           8));
-  // Sums of 8 bits are good enough for results of as many, but LSE is f32.
-  if (plan.getRowSums() == RowSums::Tensor && facts.lse &&
-      facts.elementType.isBF16())
-    return makeUnsupported(getName(),
-                           "row_sums 'tensor' with LSE of bf16, whose rounded "
-                           "probabilities are off by up to 2^-8");
   ResourceSum columns = getTensorColumns(facts, plan);
   if (columns.getTotal() > kTmemColumns)
     return makeUnsupported(

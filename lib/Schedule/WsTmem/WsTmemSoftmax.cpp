@@ -113,8 +113,6 @@ void WsTmemEmitter::emitRescale(const TensorTile &tile, Value factor, Value key,
   int64_t columns = facts.valueDim;
   for (int64_t first = 0; first < columns; first += kRescaledColumns)
     rescale(tile.results, first, std::min(kRescaledColumns, columns - first));
-  if (tile.sums)
-    rescale(tile.sums, 0, 1);
 }
 
 /// Where the columns that are computed one after the other start: what is
@@ -132,29 +130,17 @@ SmallVector<Value> WsTmemEmitter::emitProbabilities(int64_t number, Value p,
                                                     ValueRange cursors) {
   const TensorTile &tile = tiles[number];
   Role role = kSoftmaxes[number];
-  // Nothing is handed on before the place of its products is free.
-  Value freed;
-  auto awaitPlace = [&] {
-    if (tile.freed && !freed)
-      freed = awaitFreed(number, emitIsFirst(key, arith::CmpIPredicate::eq),
-                         cursors.back());
-  };
   // No condition that the check of barriers follows keeps a rescale with a vote
   // of its own from the first block.
-  if (tile.handed) {
-    awaitPlace();
+  if (tile.handed)
     emitRescale(tile, factor, key);
-  }
   SmallVector<Value> next;
   for (auto [channel, cursor] : llvm::zip(tile.getChannels(), cursors))
     next.push_back(CursorAdvanceOp::create(b, cursor, channel));
   int64_t front = getFront(), columns = plan.getBlockN();
   if (front == 0) {
     TmemStoreOp::create(b, p, tile.probabilities);
-    awaitPlace();
     ChannelReleaseOp::create(b, tile.getLast(), token, role);
-    if (freed)
-      next.push_back(freed);
     return next;
   }
   Type type = TokenType::get(b.getContext());
@@ -169,12 +155,9 @@ SmallVector<Value> WsTmemEmitter::emitProbabilities(int64_t number, Value p,
                         emitColumns(tile.probabilities, first, end - first));
     if (end != front && end != columns)
       continue;
-    awaitPlace();
     ChannelReleaseOp::create(b, tile.getLast(),
                              split.getResult(end == front ? 0 : 1), role);
   }
-  if (freed)
-    next.push_back(freed);
   return next;
 }
 
@@ -199,10 +182,6 @@ SmallVector<Value> WsTmemEmitter::emitBetProbabilities(int64_t number, Value p,
     TmemStoreOp::create(b, slice,
                         emitColumns(tile.probabilities, first, columns));
   }
-  // Nothing is handed on before the place of its products is free.
-  if (tile.freed)
-    next.push_back(awaitFreed(
-        number, emitIsFirst(key, arith::CmpIPredicate::eq), cursors.back()));
   emitRescale(tile, factor, key, standing);
   ChannelReleaseOp::create(b, tile.getLast(), token, role);
   return next;
@@ -234,10 +213,6 @@ LogicalResult WsTmemEmitter::emitSoftmaxBlock(int64_t number, Value scale,
   softmax.setGrowth(
       APFloat(plan.getPBeside() ? kMostGrowthBeside : kMostGrowth));
   softmax.setPolynomial(plan.getPolynomial());
-  softmax.setHalves(plan.getExp() == ExpFormat::F16x2);
-  softmax.setSumsElsewhere(static_cast<bool>(tile.sums));
-  if (plan.getMaskedBlocks() == MaskedBlocks::Chunks)
-    setChunks(number, softmax);
   Value p = softmax.getP();
   auto narrow = [&] {
     p = arith::TruncFOp::create(
@@ -324,17 +299,21 @@ void WsTmemEmitter::emitReleaseAll(int64_t number, Value channel, Value token) {
     ChannelReleaseOp::create(b, channel, part, role);
 }
 
+void WsTmemEmitter::awaitLastCommit(int64_t number, Value cursor) {
+  Value channel = tiles[number].getLast();
+  auto slot = ChannelAcquireOp::create(b, channel, cursor, kSoftmaxes[number]);
+  emitReleaseAll(number, channel, slot.getToken());
+  CursorAdvanceOp::create(b, cursor, channel);
+}
+
 KVLoopOp WsTmemEmitter::emitSoftmaxLoop(int64_t number, ValueRange cursors) {
   Value scale = emitExponentScale();
   Value m = emitInitialState(plan.getSoftmax() == SoftmaxPolicy::Optimistic).m;
-  // A thread adds up its row by itself. Sums that stay as they are have nothing
-  // that ties them to the scores' layout.
+  // A thread adds up its row by itself.
   MLIRContext *mlir = b.getContext();
-  Attribute parent = AutoLayoutAttr::get(mlir);
-  if (ones)
-    parent = getRowLayout();
-  auto sums = RankedTensorType::get({kTmemRows, 1}, b.getF32Type(),
-                                    PartialLayoutAttr::get(mlir, parent));
+  auto sums = RankedTensorType::get(
+      {kTmemRows, 1}, b.getF32Type(),
+      PartialLayoutAttr::get(mlir, AutoLayoutAttr::get(mlir)));
   bool isWhole = true;
   auto body = [&](OpBuilder &builder, Location, Value key, ValueRange carried) {
     OpBuilder::InsertionGuard guard(b);
@@ -360,63 +339,45 @@ KVLoopOp WsTmemEmitter::emitSoftmaxLoop(int64_t number, ValueRange cursors) {
   return isWhole ? loop : KVLoopOp();
 }
 
-std::pair<SmallVector<Value>, SmallVector<Value>>
+std::pair<Value, SmallVector<Value>>
 WsTmemEmitter::emitTileResults(int64_t number, ValueRange cursors) {
   const TensorTile &tile = tiles[number];
-  SmallVector<Type> types = {f32Tile({kTmemRows, facts.valueDim})};
-  if (tile.sums)
-    types.push_back(f32Tile({kTmemRows}));
+  RankedTensorType type = f32Tile({kTmemRows, facts.valueDim});
   Value channel = tile.getChannels().back(), cursor = cursors.back();
-  auto emitLoads = [&] {
-    SmallVector<Value> loads = {
-        startTensorLoad(tile.results, 0, facts.valueDim)};
-    if (tile.sums)
-      loads.push_back(startTensorLoad(tile.sums, 0, 1));
-    loads = awaitTensorLoads(loads);
-    if (tile.sums)
-      loads.back() = ReduceOp::create(b, f32Tile({kTmemRows}), ReduceKind::Add,
-                                      loads.back());
-    return loads;
-  };
-  auto emitZeros = [&] {
-    return llvm::map_to_vector(types, [&](Type type) -> Value {
-      return splat(cast<RankedTensorType>(type), 0);
-    });
+  auto emitLoad = [&] {
+    return emitTensorLoad(tile.results, 0, facts.valueDim);
   };
   auto isSome = [&](Value begin, Value end) {
     return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, begin, end);
   };
-  SmallVector<Type> branchTypes = types;
-  branchTypes.push_back(cursor.getType());
-  auto branch = scf::IfOp::create(b, branchTypes, isSome(walk.begin, walk.end),
+  auto branch = scf::IfOp::create(b, TypeRange{type, cursor.getType()},
+                                  isSome(walk.begin, walk.end),
                                   /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
   auto slot = ChannelAcquireOp::create(b, channel, cursor, kSoftmaxes[number]);
-  SmallVector<Value> results;
+  Value results;
   if (walk.skippedBehind || walk.skippedInFront) {
     // A tile may have no block of its own among those of both.
-    auto own = scf::IfOp::create(b, types, isSome(bounds.begin, bounds.end),
+    auto own = scf::IfOp::create(b, type, isSome(bounds.begin, bounds.end),
                                  /*withElseRegion=*/true);
     OpBuilder::InsertionGuard inner(b);
     b.setInsertionPointToStart(own.thenBlock());
-    scf::YieldOp::create(b, emitLoads());
+    scf::YieldOp::create(b, emitLoad());
     b.setInsertionPointToStart(own.elseBlock());
-    scf::YieldOp::create(b, emitZeros());
-    llvm::append_range(results, own.getResults());
+    scf::YieldOp::create(b, splat(type, 0));
+    results = own.getResult(0);
   } else {
-    results = emitLoads();
+    results = emitLoad();
   }
   emitReleaseAll(number, channel, slot.getToken());
-  results.push_back(CursorAdvanceOp::create(b, cursor, channel));
-  scf::YieldOp::create(b, results);
+  Value behind = CursorAdvanceOp::create(b, cursor, channel);
+  scf::YieldOp::create(b, ValueRange{results, behind});
   b.setInsertionPointToStart(branch.elseBlock());
-  results = emitZeros();
-  results.push_back(cursor);
-  scf::YieldOp::create(b, results);
-  SmallVector<Value> behind = llvm::to_vector(cursors.drop_back());
-  behind.push_back(branch.getResults().back());
-  return {llvm::to_vector(ValueRange(branch.getResults().drop_back())), behind};
+  scf::YieldOp::create(b, ValueRange{splat(type, 0), cursor});
+  SmallVector<Value> next = llvm::to_vector(cursors.drop_back());
+  next.push_back(branch.getResult(1));
+  return {branch.getResult(0), next};
 }
 
 FinalRows WsTmemEmitter::emitRows(KVLoopOp loop) {
@@ -428,64 +389,36 @@ FailureOr<SmallVector<Value>>
 WsTmemEmitter::emitSoftmaxTile(int64_t number, ValueRange cursors) {
   if (!plan.getOwnBlocks())
     widenBounds();
-  const TensorTile &tile = tiles[number];
-  size_t channels = tile.getChannels().size();
+  size_t channels = tiles[number].getChannels().size();
   SmallVector<Value> at(cursors.take_front(channels));
-  bool isApart = plan.getOPartition();
-  Value trips;
-  if (isApart) {
-    trips = emitWalkedTrips();
-    if (!tile.handed)
-      at[0] = emitLeftTurn(number, trips, cursors.back(), at[0]);
-  }
   at = emitSkips(number, walk.skippedBehind, at);
-  if (isApart)
-    at.push_back(cursors[channels]);
   KVLoopOp loop = emitSoftmaxLoop(number, at);
   if (!loop)
     return failure();
   at = emitSkips(number, walk.skippedInFront,
                  loop.getResults().slice(countRowValues(), channels));
-  if (isApart) {
-    Value none = arith::CmpIOp::create(b, arith::CmpIPredicate::sge,
-                                       bounds.begin, bounds.end);
-    at.push_back(awaitFreed(number, none, loop.getResults().back()));
-    at.push_back(
-        emitHandedState(number, emitRows(loop), cursors[channels + 1]));
-    at.push_back(trips);
-    return at;
-  }
+  // LSE leaves under the last product.
   Value lseView = facts.lse ? emitResultView("lse") : Value();
-  RunningState state;
-  SmallVector<Value> results, next;
-  if (tile.sums) {
-    std::tie(results, next) = emitTileResults(number, at);
-    state = emitWithSinks({loop.getResult(0), results.back(), results.front()});
-  } else {
-    // LSE leaves under the last product.
-    FinalRows rows = emitRows(loop);
-    if (lseView)
-      emitLSE(rows.m, rows.l, lseView);
-    lseView = Value();
-    std::tie(results, next) = emitTileResults(number, at);
-    state = emitState(rows, results.front());
-  }
+  FinalRows rows = emitRows(loop);
+  if (lseView)
+    emitLSE(rows.m, rows.l, lseView);
+  auto [results, next] = emitTileResults(number, at);
+  RunningState state = emitState(rows, results);
   Value oView = plan.getOHalves() ? Value() : emitResultView("o");
   if (resultBuffer == ResultBuffer::Queries)
-    next.push_back(emitResultsOverQueries(number, state, oView, lseView,
-                                          cursors.drop_front(channels)[0]));
+    next.push_back(
+        emitResultsOverQueries(number, state, oView, cursors[channels]));
   else if (resultBuffer == ResultBuffer::Own)
-    emitStagedResults(number, state, oView, lseView);
+    emitStagedResults(number, state, oView);
   else
-    emitResults(state, oView, lseView, /*scratch=*/Value(), plan.getEpilogue());
+    emitResults(state, oView, /*lseView=*/Value(), /*scratch=*/Value(),
+                plan.getEpilogue());
   return next;
 }
 
 void WsTmemEmitter::emitStagedResults(int64_t number, RunningState state,
-                                      Value oView, Value lseView) {
+                                      Value oView) {
   Value o = emitQuotient(state.o, emitInverse(state.getDivisor()));
-  if (lseView)
-    emitLSE(state.m, state.l, lseView);
   int64_t columns = getStagedColumns(facts, plan);
   Value staging = getStaging(number);
   for (int64_t first = 0; first < facts.valueDim; first += columns) {
@@ -512,12 +445,11 @@ Value WsTmemEmitter::getStaging(int64_t number) {
 }
 
 Value WsTmemEmitter::emitResultsOverQueries(int64_t number, RunningState state,
-                                            Value oView, Value lseView,
-                                            Value cursor) {
+                                            Value oView, Value cursor) {
   Value channel = tiles[number].stored;
   Role role = kSoftmaxes[number];
   auto slot = ChannelAcquireOp::create(b, channel, cursor, role);
-  emitStagedResults(number, state, oView, lseView);
+  emitStagedResults(number, state, oView);
   // The thread that started the copy knows when the slot has been read.
   auto elect = ElectOp::create(b, /*each_warpgroup=*/true);
   {
@@ -536,16 +468,11 @@ LogicalResult WsTmemEmitter::emitSoftmax(int64_t number) {
   TileLoopOp loop = emitTileLoop(
       [&]() -> SmallVector<Value> {
         SmallVector<Value> channels = tile.getChannels();
-        for (Value channel : {tile.stored, tile.freed, tile.factored})
-          if (channel)
-            channels.push_back(channel);
-        auto carried =
-            llvm::map_to_vector(channels, [&](Value channel) -> Value {
-              return CursorStartOp::create(b, channel, kSoftmaxes[number]);
-            });
-        if (tile.factored)
-          carried.push_back(context.i32(0));
-        return carried;
+        if (tile.stored)
+          channels.push_back(tile.stored);
+        return llvm::map_to_vector(channels, [&](Value channel) -> Value {
+          return CursorStartOp::create(b, channel, kSoftmaxes[number]);
+        });
       },
       [&](ValueRange cursors) { return emitSoftmaxTile(number, cursors); });
   if (!loop)
@@ -553,8 +480,6 @@ LogicalResult WsTmemEmitter::emitSoftmax(int64_t number) {
   setDealer(loop, dealer);
   // Nobody else waits for the last commit.
   if (tile.handed)
-    awaitLastCommit(number, loop.getResult(1), /*some=*/Value());
-  else if (tile.factored)
-    awaitLastCommit(number, loop.getResult(0), loop.getResults().back());
+    awaitLastCommit(number, loop.getResult(1));
   return success();
 }

@@ -299,23 +299,8 @@ func.func private @tmem_halves() attributes {p = #attn.ws_tmem<o_halves = true>}
 
 // -----
 
-// expected-error @below {{expected o_partition without o_halves and with the epilogue 'direct' or 'staged', got 'tma'}}
-func.func private @tmem_partition() attributes {p = #attn.ws_tmem<o_partition = true, epilogue = tma>}
-
-// -----
-
 // expected-error @below {{expected 'kernel' to be letters, digits and underscores that begin with no digit, got "a b"}}
 func.func private @kernel_name() attributes {p = #attn.ws_tmem<kernel = "a b">}
-
-// -----
-
-// expected-error @below {{expected masked_blocks to be one of whole, chunks, got 'half'}}
-func.func private @tmem_masked() attributes {p = #attn.ws_tmem<masked_blocks = half>}
-
-// -----
-
-// expected-error @below {{expected row_sums 'registers' with o_partition, got 'tensor'}}
-func.func private @tmem_sums() attributes {p = #attn.ws_tmem<o_partition = true, row_sums = tensor>}
 
 // -----
 

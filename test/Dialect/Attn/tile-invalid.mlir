@@ -106,22 +106,6 @@ func.func @f(%t: tensor<128x64xf32, #attn.auto>) {
 
 // -----
 
-func.func @f(%t: tensor<128x64xf32, #attn.auto>) {
-  // expected-error @below {{expected no polynomial elements with 'halves', got 2}}
-  %r = attn.exp2 %t {polynomial = 2 : i64, halves} : tensor<128x64xf32, #attn.auto>
-  return
-}
-
-// -----
-
-func.func @f(%x: f32) {
-  // expected-error @below {{expected a tile for 'halves', got 'f32'}}
-  %r = attn.exp2 %x {halves} : f32
-  return
-}
-
-// -----
-
 func.func @f(%t: tensor<128xf32, #attn.auto>, %i: i32) {
   // expected-error @below {{expected a float tile of rank 2, got 'tensor<128xf32, #attn.auto>'}}
   %r = attn.apply_mask %t[%i, %i] limit %i : tensor<128xf32, #attn.auto>
@@ -332,72 +316,8 @@ func.func @f(%t: tensor<128x64xf32, #attn.auto>) {
 // -----
 
 func.func @f(%t: tensor<128x64xf32, #attn.auto>) {
-  // expected-error @below {{expected tiles and a result of rank 2, got 0 tiles and 'tensor<128x64xf32, #attn.auto>'}}
-  %r = "attn.concat"() : () -> tensor<128x64xf32, #attn.auto>
-  return
-}
-
-// -----
-
-func.func @f(%t: tensor<128x64xf32, #attn.auto>) {
-  // expected-error @below {{expected the rows, element type and layout of 'tensor<128x128xf16, #attn.auto>', got 'tensor<128x64xf32, #attn.auto>'}}
-  %r = attn.concat %t, %t : tensor<128x64xf32, #attn.auto>, tensor<128x64xf32, #attn.auto> -> tensor<128x128xf16, #attn.auto>
-  return
-}
-
-// -----
-
-func.func @f(%t: tensor<128x64xf32, #attn.auto>) {
-  // expected-error @below {{expected 128 columns, got 96}}
-  %r = attn.concat %t, %t : tensor<128x64xf32, #attn.auto>, tensor<128x64xf32, #attn.auto> -> tensor<128x96xf32, #attn.auto>
-  return
-}
-
-// -----
-
-func.func @f(%m: tensor<128xf32, #attn.auto>, %i: i32) {
-  // expected-error @below {{expected a value for each row and an i1 for each, got 'tensor<128xf32, #attn.auto>' and 'tensor<64xi1, #attn.auto>'}}
-  %r = attn.kept_rows %m[%i, %i] keys 32 limit %i : tensor<128xf32, #attn.auto> -> tensor<64xi1, #attn.auto>
-  return
-}
-
-// -----
-
-func.func @f(%m: tensor<128xf32, #attn.auto>, %i: i32) {
-  // expected-error @below {{expected at least one of limit, lower and upper}}
-  %r = attn.kept_rows %m[%i, %i] keys 32 : tensor<128xf32, #attn.auto> -> tensor<128xi1, #attn.auto>
-  return
-}
-
-// -----
-
-func.func @f(%m: tensor<128xf32, #attn.auto>, %i: i32) {
-  // expected-error @below {{expected at least one key, got 0}}
-  %r = attn.kept_rows %m[%i, %i] keys 0 limit %i : tensor<128xf32, #attn.auto> -> tensor<128xi1, #attn.auto>
-  return
-}
-
-// -----
-
-func.func @f(%m: tensor<128xf32, #attn.auto>, %i: i32) {
-  // expected-error @below {{expected at least one row of a query, got -1}}
-  %r = attn.kept_rows %m[%i, %i] keys 16 limit %i {group = -1} : tensor<128xf32, #attn.auto> -> tensor<128xi1, #attn.auto>
-  return
-}
-
-// -----
-
-func.func @f(%t: tensor<128x64xf32, #attn.auto>) {
   // expected-error @below {{expected column to be a multiple of 16, got 8}}
   %r = attn.exp2 %t {column = 8 : i64} : tensor<128x64xf32, #attn.auto>
-  return
-}
-
-// -----
-
-func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x1xf32, #attn.partial<parent = #attn.auto>>, %c: f32) {
-  // expected-error @below {{expected chunk to be a multiple of 16, got 24}}
-  %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %c {chunk = 24 : i64} : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x1xf32, #attn.partial<parent = #attn.auto>>
   return
 }
 

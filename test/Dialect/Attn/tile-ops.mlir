@@ -32,8 +32,6 @@ func.func @rows(%s: !s) {
 func.func @layouts(%s: tensor<64x32xf16, #attn.mma<warps = [4, 1]>>) {
   // CHECK: attn.slice %[[S]] {column = 8 : i64} : tensor<64x32xf16, #attn.mma<warps = [4, 1]>> -> tensor<64x16xf16, #attn.mma<warps = [4, 1]>>
   %part = attn.slice %s {column = 8} : tensor<64x32xf16, #attn.mma<warps = [4, 1]>> -> tensor<64x16xf16, #attn.mma<warps = [4, 1]>>
-  // CHECK: attn.concat %[[S]], %{{.*}} : tensor<64x32xf16, #attn.mma<warps = [4, 1]>>, tensor<64x16xf16, #attn.mma<warps = [4, 1]>> -> tensor<64x48xf16, #attn.mma<warps = [4, 1]>>
-  %both = attn.concat %s, %part : tensor<64x32xf16, #attn.mma<warps = [4, 1]>>, tensor<64x16xf16, #attn.mma<warps = [4, 1]>> -> tensor<64x48xf16, #attn.mma<warps = [4, 1]>>
   // CHECK: %[[P:.*]] = attn.convert_layout %[[S]] : tensor<64x32xf16, #attn.mma<warps = [4, 1]>> -> tensor<64x32xf16, #attn.operand<index = 0, parent = #attn.mma<warps = [4, 1]>>>
   %p = attn.convert_layout %s : tensor<64x32xf16, #attn.mma<warps = [4, 1]>> -> tensor<64x32xf16, #attn.operand<index = 0, parent = #attn.mma<warps = [4, 1]>>>
   return
@@ -49,22 +47,10 @@ func.func @powers(%s: !s, %x: f32) {
   %p = attn.exp2 %s {polynomial = 4 : i64} : !s
   // CHECK: attn.exp2 %[[S]] {bounded, polynomial = 4 : i64} : tensor<64x32xf32, #attn.auto>
   %bounded = attn.exp2 %s {polynomial = 4 : i64, bounded} : !s
-  // CHECK: attn.exp2 %[[S]] {halves} : tensor<64x32xf32, #attn.auto>
-  %halves = attn.exp2 %s {halves} : !s
   // CHECK: attn.exp2 %[[S]] {column = 16 : i64, polynomial = 7 : i64} : tensor<64x32xf32, #attn.auto>
   %slice = attn.exp2 %s {polynomial = 7 : i64, column = 16 : i64} : !s
   // CHECK: %[[SCALAR:.*]] = attn.exp2 %[[X]] : f32
   %scalar = attn.exp2 %x : f32
-  return
-}
-
-// CHECK-LABEL: func.func @kept(
-// CHECK-SAME: %[[M:.*]]: tensor<64xf32, #attn.auto>, %[[I:.*]]: i32, %[[J:.*]]: i32, %[[LIMIT:.*]]: i32, %[[LOWER:.*]]: i32, %[[UPPER:.*]]: i32
-func.func @kept(%m: !m, %i: i32, %j: i32, %limit: i32, %lower: i32, %upper: i32) {
-  // CHECK: attn.kept_rows %[[M]][%[[I]], %[[J]]] keys 32 limit %[[LIMIT]] : tensor<64xf32, #attn.auto> -> tensor<64xi1, #attn.auto>
-  %limited = attn.kept_rows %m[%i, %j] keys 32 limit %limit : !m -> tensor<64xi1, #attn.auto>
-  // CHECK: attn.kept_rows %[[M]][%[[I]], %[[J]]] keys 16 lower %[[LOWER]] upper %[[UPPER]] {group = 4 : i64, lacking} : tensor<64xf32, #attn.auto> -> tensor<64xi1, #attn.auto>
-  %banded = attn.kept_rows %m[%i, %j] keys 16 lower %lower upper %upper {lacking, group = 4} : !m -> tensor<64xi1, #attn.auto>
   return
 }
 
@@ -115,8 +101,6 @@ func.func @softmax(%s: !s, %m: !m, %l: !l, %o: !o, %c: f32) {
   // Without an accumulator the factor is a result.
   // CHECK: %{{.*}}, %{{.*}}, %{{.*}}, %[[F:.*]] = attn.online_softmax %[[S]], %[[M]], %[[L]] scale %[[C]] {policy = #attn<softmax_policy lagged>, polynomial = 4 : i64} : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>{{$}}
   %p4, %m4, %l4, %f = attn.online_softmax %s, %m, %l scale %c {policy = #attn<softmax_policy lagged>, polynomial = 4} : !s, !m, !l
-  // CHECK: attn.online_softmax %[[S]], %[[M]], %[[L]] scale %[[C]] {sums_elsewhere} :
-  %p5, %m5, %l5, %f5 = attn.online_softmax %s, %m, %l scale %c {sums_elsewhere} : !s, !m, !l
   // CHECK: %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[MOST:.*]] = attn.online_softmax %[[S]], %[[M]], %[[L]] largest %[[M]] : tensor<64xf32, #attn.auto> scale %[[C]] : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>{{$}}
   %p6, %m6, %l6, %f6, %most = attn.online_softmax %s, %m, %l largest %m : !m scale %c : !s, !m, !l
   // CHECK: %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[PARTS:.*]] = attn.online_softmax %[[S]], %[[M]], %[[L]], %[[O]] largest %[[L]] : tensor<64x4xf32, #attn.partial<parent = #attn.auto>> scale %[[C]] {policy = #attn<softmax_policy optimistic>, whole} : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, tensor<64x64xf32, #attn.auto>{{$}}

@@ -14,7 +14,6 @@ LENGTH = 300
 #: What is run beside the whole batch, and what differs.
 CHANGED = {
     "ordered": ["--set=order=row_major,epilogue=direct,kv_stages=2"],
-    "chunked": ["--set=masked_blocks=chunks"],
     "dealt": ["--set=dynamic=true"],
 }
 

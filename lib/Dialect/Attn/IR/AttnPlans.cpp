@@ -123,9 +123,8 @@ LogicalResult SelfLoadPlanAttr::verify(EmitErrorFn emitError,
 }
 
 int64_t WsTmemPlanAttr::getThreads() const {
-  // A warpgroup for each of two tiles, one that multiplies and loads, and one
-  // for results if there is one.
-  return (getOPartition() ? 4 : 3) * 128;
+  // A warpgroup for each of two tiles, and one that multiplies and loads.
+  return 3 * 128;
 }
 
 LogicalResult WsTmemPlanAttr::verify(EmitErrorFn emitError,
@@ -147,13 +146,6 @@ LogicalResult WsTmemPlanAttr::verify(EmitErrorFn emitError,
     return emitError()
            << "expected the epilogue 'staged' or 'tma' with o_halves, got '"
            << stringifyEpilogueKind(p.epilogue) << "'";
-  if (p.oPartition && (p.oHalves || p.epilogue == EpilogueKind::Tma))
-    return emitError() << "expected o_partition without o_halves and with the "
-                          "epilogue 'direct' or 'staged', got '"
-                       << stringifyEpilogueKind(p.epilogue) << "'";
-  if (p.oPartition && p.rowSums == RowSums::Tensor)
-    return emitError() << "expected row_sums 'registers' with o_partition, got "
-                          "'tensor'";
   return success();
 }
 

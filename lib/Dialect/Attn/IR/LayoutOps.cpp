@@ -122,15 +122,6 @@ void SliceOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
   links.push_back({getSource(), getResult()});
 }
 
-void ConcatOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
-  for (Value source : getSources())
-    links.push_back({source, getResult()});
-}
-
-void KeptRowsOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
-  links.push_back({getLike(), getResult()});
-}
-
 void OnlineSoftmaxOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
   links.push_back({getS(), getP()});
   links.push_back({getM(), getNewM()});

@@ -106,32 +106,6 @@ OpFoldResult SliceOp::fold(FoldAdaptor) {
   return getType() == getSource().getType() ? getSource() : Value();
 }
 
-LogicalResult ConcatOp::verify() {
-  RankedTensorType result = tileType(getResult());
-  if (result.getRank() != 2 || getSources().empty())
-    return emitOpError("expected tiles and a result of rank 2, got ")
-           << getSources().size() << " tiles and " << result;
-  int64_t columns = 0;
-  for (Value value : getSources()) {
-    RankedTensorType source = tileType(value);
-    if (source.getRank() != 2 ||
-        source.getElementType() != result.getElementType() ||
-        source.getShape()[0] != result.getShape()[0] ||
-        source.getEncoding() != result.getEncoding())
-      return emitOpError("expected the rows, element type and layout of ")
-             << result << ", got " << source;
-    columns += source.getShape()[1];
-  }
-  if (columns != result.getShape()[1])
-    return emitOpError("expected ")
-           << columns << " columns, got " << result.getShape()[1];
-  return success();
-}
-
-OpFoldResult ConcatOp::fold(FoldAdaptor) {
-  return getSources().size() == 1 ? getSources().front() : Value();
-}
-
 LogicalResult ConvertLayoutOp::verify() {
   RankedTensorType source = tileType(getSource()),
                    result = tileType(getResult());
@@ -150,33 +124,21 @@ OpFoldResult ConvertLayoutOp::fold(FoldAdaptor) {
                                                            : Value();
 }
 
-/// `polynomial` and `halves` of attn.exp2 and of what is expanded to it.
-static LogicalResult verifyPowers(Operation *op, int64_t polynomial,
-                                  bool halves) {
+/// Checks `polynomial` of attn.exp2 and of what is expanded to it.
+static LogicalResult verifyPowers(Operation *op, int64_t polynomial) {
   if (polynomial < 0 || polynomial > 16)
     return op->emitOpError("expected 0 to 16 polynomial elements of 16, got ")
            << polynomial;
-  if (halves && polynomial != 0)
-    return op->emitOpError(
-               "expected no polynomial elements with 'halves', got ")
-           << polynomial;
   return success();
-}
-
-int Exp2Op::getMinimumSM() {
-  // Elsewhere ptxas makes two instructions of one.
-  return getHalves() ? 103 : 80;
 }
 
 LogicalResult Exp2Op::verify() {
   if (!getElementTypeOrSelf(getType()).isF32())
     return emitOpError("expected f32 elements, got ") << getType();
-  if (getHalves() && !isa<RankedTensorType>(getType()))
-    return emitOpError("expected a tile for 'halves', got ") << getType();
   if (static_cast<int64_t>(getColumn()) < 0 || getColumn() % 16 != 0)
     return emitOpError("expected column to be a multiple of 16, got ")
            << static_cast<int64_t>(getColumn());
-  return verifyPowers(*this, getPolynomial(), getHalves());
+  return verifyPowers(*this, getPolynomial());
 }
 
 /// Checks that the columns of a tile can stand for keys in fours.
@@ -199,23 +161,6 @@ LogicalResult ApplyMaskOp::verify() {
     return emitOpError("expected at least one row of a query, got ")
            << static_cast<int64_t>(*group);
   return getQuads() ? verifyQuads(*this, tile) : success();
-}
-
-LogicalResult KeptRowsOp::verify() {
-  RankedTensorType like = tileType(getLike()), result = tileType(getResult());
-  if (like.getRank() != 1 || result.getShape() != like.getShape() ||
-      !result.getElementType().isInteger(1))
-    return emitOpError("expected a value for each row and an i1 for each, got ")
-           << like << " and " << result;
-  if (!getLimit() && !getLower() && !getUpper())
-    return emitOpError("expected at least one of limit, lower and upper");
-  for (auto [name, number] :
-       {std::pair<StringRef, std::optional<uint64_t>>("key", getKeys()),
-        {"row of a query", getGroup()}})
-    if (number && static_cast<int64_t>(*number) < 1)
-      return emitOpError("expected at least one ")
-             << name << ", got " << static_cast<int64_t>(*number);
-  return success();
 }
 
 OpFoldResult ApplyMaskOp::fold(FoldAdaptor) {
@@ -258,7 +203,7 @@ void OnlineSoftmaxOp::build(OpBuilder &builder, OperationState &state, Value s,
         (o ? o : m).getType(), largest ? largest.getType() : Type(), s, m, l, o,
         largest, scale, policy, /*finite=*/false, /*offset=*/APFloat(0.0f),
         /*growth=*/APFloat(8.0f), /*limit=*/APFloat(16.0f), /*polynomial=*/0,
-        /*halves=*/false, /*sums_elsewhere=*/false, /*whole=*/false);
+        /*whole=*/false);
 }
 
 LogicalResult OnlineSoftmaxOp::inferReturnTypes(
@@ -301,10 +246,7 @@ LogicalResult OnlineSoftmaxOp::verify() {
   if (getRowLargest() && (getO() || getPolicy() == SoftmaxPolicy::Optimistic))
     return emitOpError(
         "expected 'largest' without o, under a policy that knows maxima");
-  if (static_cast<int64_t>(getChunk()) < 0 || getChunk() % 16 != 0)
-    return emitOpError("expected chunk to be a multiple of 16, got ")
-           << static_cast<int64_t>(getChunk());
-  return verifyPowers(*this, getPolynomial(), getHalves());
+  return verifyPowers(*this, getPolynomial());
 }
 
 LogicalResult RareOp::verify() {

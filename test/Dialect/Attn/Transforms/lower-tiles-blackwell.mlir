@@ -85,29 +85,3 @@ gpu.module @older [#attn.target<chip = "sm_90a">] {
     gpu.return
   }
 }
-
-// Two exponents are rounded to halves, and one instruction makes two powers. What
-// is narrowed to halves again takes these as they are.
-gpu.module @ultra [#attn.target<chip = "sm_103a">] {
-  // CHECK-LABEL: gpu.func @halves
-  // CHECK: %[[X:.*]] = llvm.fptrunc %{{.*}} : vector<2xf32> to vector<2xf16>
-  // CHECK: %[[E:.*]] = llvm.call_intrinsic "llvm.nvvm.ex2.approx.v2f16"(%[[X]])
-  // CHECK: arith.extf %{{.*}} : f16 to f32
-  // CHECK-COUNT-7: llvm.nvvm.ex2.approx.v2f16
-  // CHECK-NOT: ex2
-  // CHECK-NOT: llvm.fptrunc
-  // CHECK: gpu.return
-  gpu.func @halves(%p: !llvm.ptr<1>, %h: !llvm.ptr<1>, %n: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
-    %zero = arith.constant 0 : i32
-    %start = arith.constant 0 : i64
-    %stride = arith.constant 16 : i64
-    %g = attn.global_view %p[%start] rows %n stride %stride {alignment = 16} : !attn.global<?x16xf32>
-    %gh = attn.global_view %h[%start] rows %n stride %stride {alignment = 16} : !attn.global<?x16xf16>
-    %t = attn.global_load %g[%zero] : !attn.global<?x16xf32> -> tensor<128x16xf32, #rows>
-    %e = attn.exp2 %t {halves} : tensor<128x16xf32, #rows>
-    %r = arith.truncf %e : tensor<128x16xf32, #rows> to tensor<128x16xf16, #rows>
-    attn.global_store %e, %g[%zero] : tensor<128x16xf32, #rows>, !attn.global<?x16xf32>
-    attn.global_store %r, %gh[%zero] : tensor<128x16xf16, #rows>, !attn.global<?x16xf16>
-    gpu.return
-  }
-}

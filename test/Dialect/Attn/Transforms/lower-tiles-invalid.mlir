@@ -382,14 +382,3 @@ gpu.module @kernels {
     gpu.return
   }
 }
-
-// -----
-
-gpu.module @kernels {
-  gpu.func @concat(%x: f32) kernel attributes {attn.warps = array<i64: 2, 2>} {
-    %t = tensor.splat %x : tensor<32x32xf32, #attn.mma<warps = [2, 2], column_runs = true>>
-    // expected-error @below {{expected tiles whose elements stay in their threads and registers, got columns from 0 on of}}
-    %c = attn.concat %t, %t : tensor<32x32xf32, #attn.mma<warps = [2, 2], column_runs = true>>, tensor<32x32xf32, #attn.mma<warps = [2, 2], column_runs = true>> -> tensor<32x64xf32, #attn.mma<warps = [2, 2], column_runs = true>>
-    gpu.return
-  }
-}

@@ -6,14 +6,8 @@
 // RUN: not attn-opt %S/Inputs/problem.mlir -attn-plan="chip=sm_100a schedule=ws_tmem set=polynomial=17" 2>&1 | FileCheck %s --check-prefix=POLYNOMIAL
 // RUN: not attn-opt %S/Inputs/problem.mlir -attn-plan="chip=sm_100a schedule=ws_tmem set=group_heads=-1" 2>&1 | FileCheck %s --check-prefix=GROUP
 // RUN: not attn-opt %S/Inputs/problem.mlir -attn-plan="chip=sm_100a schedule=ws_tmem set=p_beside=true,block_n=128" 2>&1 | FileCheck %s --check-prefix=BESIDE
-// RUN: not attn-opt %S/Inputs/problem.mlir -attn-plan="chip=sm_100a schedule=ws_tmem set=row_sums=tensor,block_n=128,p_beside=false" 2>&1 | FileCheck %s --check-prefix=SUMS
 // RUN: not attn-opt %S/Inputs/problem.mlir -attn-plan="chip=sm_100a schedule=ws_tmem set=o_halves=true,epilogue=direct" 2>&1 | FileCheck %s --check-prefix=HALVES
-// RUN: not attn-opt %S/Inputs/problem.mlir -attn-plan="chip=sm_100a schedule=ws_tmem set=exp=f16x2" 2>&1 | FileCheck %s --check-prefix=EXP -DCHIP=sm_100a
-// RUN: not attn-opt %S/Inputs/problem.mlir -attn-plan="chip=sm_100f schedule=ws_tmem set=exp=f16x2" 2>&1 | FileCheck %s --check-prefix=EXP -DCHIP=sm_100f
-// RUN: not attn-opt %S/Inputs/problem.mlir -attn-plan="chip=sm_103a schedule=ws_tmem set=exp=f16x2,polynomial=4" 2>&1 | FileCheck %s --check-prefix=BOTH
 
-// EXP: schedule 'ws_tmem' does not support exp 'f16x2' on [[CHIP]], whose special function unit takes two halves one by one, expected sm_103a
-// BOTH: schedule 'ws_tmem' does not support exp 'f16x2' with 4 of 16 exponentials by a polynomial, expected none
 // HALVES: expected the epilogue 'staged' or 'tma' with o_halves, got 'direct'
 // CHIP: schedule 'ws_tmem' does not support sm_90a, which has no tcgen05, expected sm_100a, sm_100f or sm_103a
 // SUM: does not fit: shared memory {{[0-9]+}} (q 2 x {{[0-9]+}} + kv 20 x {{[0-9]+}} + barriers {{[0-9]+}} x 8 + o 2 x {{[0-9]+}}) exceeds 232448 on sm_103a
@@ -21,18 +15,7 @@
 // STAGES: expected kv_stages from 2 to 32, got 1
 // POLYNOMIAL: expected polynomial from 0 to 16, got 17
 // BESIDE: schedule 'ws_tmem' does not support 640 (s 2 x 128 + p 2 x 64 + o 2 x 128) columns of tensor memory, expected up to 512
-// SUMS: schedule 'ws_tmem' does not support 544 (s 2 x 128 + o 2 x 128 + l 2 x 16) columns of tensor memory, expected up to 512
 // GROUP: expected group_heads not to be negative, got -1
-
-// Sums of rounded probabilities are too far off for LSE where these have 8 bits.
-func.func @narrow_lse(%q: memref<1x8x256x64xbf16>, %o: memref<1x8x256x64xbf16>, %lse: memref<1x8x256xf32>) {
-  // expected-error@+1 {{schedule 'ws_tmem' does not support row_sums 'tensor' with LSE of bf16, whose rounded probabilities are off by up to 2^-8}}
-  attn.attention ins(%q, %q, %q : memref<1x8x256x64xbf16>, memref<1x8x256x64xbf16>, memref<1x8x256x64xbf16>)
-                 outs(%o, %lse : memref<1x8x256x64xbf16>, memref<1x8x256xf32>) {plan = #attn.ws_tmem<row_sums = tensor>}
-  return
-}
-
-// -----
 
 func.func @dim(%q: memref<1x8x256x192xf16>, %o: memref<1x8x256x192xf16>) {
   // expected-error@+1 {{schedule 'ws_tmem' does not support a head dimension of 192, expected up to 128, so that two tiles' scores and results fit tensor memory}}

@@ -24,19 +24,9 @@ gpu.module @first [#attn.target<chip = "sm_100a">] {
     %f, %m = attn.tmem.load %s {reduce = #attn<reduce_kind max>} : !s -> !attn.inflight<128x64xf32, #regs>, !attn.inflight<128xf32, #attn.slice<dim = 1, parent = #regs>>
     gpu.return
   }
-  gpu.func @halves(%t: tensor<128x16xf32, #attn.auto>) attributes {attn.warps = array<i64: 4, 1>} {
-    // expected-error @below {{'attn.exp2' op needs sm_103 or later, got sm_100a}}
-    %e = attn.exp2 %t {halves} : tensor<128x16xf32, #attn.auto>
-    gpu.return
-  }
 }
 
 gpu.module @second [#attn.target<chip = "sm_103a">] {
-  gpu.func @halves(%t: tensor<128x16xf32, #attn.auto>) attributes {attn.warps = array<i64: 4, 1>} {
-    %e = attn.exp2 %t {halves} : tensor<128x16xf32, #attn.auto>
-    gpu.return
-  }
-
   gpu.func @maxima() kernel attributes {attn.warps = array<i64: 4, 1>} {
     %s = attn.tmem_alloc : !s
     %f, %m = attn.tmem.load %s {reduce = #attn<reduce_kind max>} : !s -> !attn.inflight<128x64xf32, #regs>, !attn.inflight<128xf32, #attn.slice<dim = 1, parent = #regs>>

@@ -68,21 +68,6 @@ def Attn_EpilogueKind : Attn_I32Enum<"EpilogueKind",
   I32EnumAttrCase<"Staged", 3, "staged">,
   I32EnumAttrCase<"Tma", 4, "tma">]>;
 
-def Attn_ExpFormat : Attn_I32Enum<"ExpFormat",
-    "the format of exponentials and of their exponents", [
-  I32EnumAttrCase<"F32", 0, "f32">,
-  I32EnumAttrCase<"F16x2", 1, "f16x2">]>;
-
-def Attn_RowSums : Attn_I32Enum<"RowSums",
-    "what adds up a row's probabilities", [
-  I32EnumAttrCase<"Registers", 0, "registers">,
-  I32EnumAttrCase<"Tensor", 1, "tensor">]>;
-
-def Attn_MaskedBlocks : Attn_I32Enum<"MaskedBlocks",
-    "which keys of a block that a mask cuts a warp computes", [
-  I32EnumAttrCase<"Whole", 0, "whole">,
-  I32EnumAttrCase<"Chunks", 1, "chunks">]>;
-
 def Attn_KeyOrder : Attn_I32Enum<"KeyOrder",
     "in which order keys lie where the contraction of PV has to have four of "
     "them in a thread", [

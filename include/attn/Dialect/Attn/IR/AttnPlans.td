@@ -149,18 +149,6 @@ def Attn_WsTmemPlanAttr : Attn_Plan<Attn_Dialect, "WsTmemPlan", "ws_tmem", "ws_t
       "How the running maximum of the online softmax is kept">:$softmax,
     Attn_PlanInt<0,
       "Of every 16 exponentials, how many a polynomial computes (`attn.exp2`)">:$polynomial,
-    Attn_PlanEnum<Attn_ExpFormat, "f32",
-      "The format of exponentials. With `f16x2`, on chips with packed exponentials "
-      "of two halves (sm_103a), exponents are rounded to f16, and no polynomial "
-      "takes any. No plan is chosen with it: results are less exact">:$exp,
-    Attn_PlanEnum<Attn_RowSums, "registers",
-      "What adds up a row's probabilities: the threads that compute them (`registers`), "
-      "or the tensor core, which multiplies the rounded ones by 16 columns of ones "
-      "(`tensor`)">:$row_sums,
-    Attn_PlanEnum<Attn_MaskedBlocks, "whole",
-      "What a warp computes of a block that a mask cuts. With `chunks`, of every 32 keys "
-      "that none of its 32 rows has, nothing: their probabilities are zeros, and only "
-      "those of which some row lacks one are masked. Results are the same bits">:$masked_blocks,
     Attn_PlanBool<false,
       "Probabilities have columns of their own, so that scores are handed back as "
       "soon as they are in registers. Else they lie over the scores">:$p_beside,
@@ -183,12 +171,7 @@ def Attn_WsTmemPlanAttr : Attn_Plan<Attn_Dialect, "WsTmemPlan", "ws_tmem", "ws_t
       "How results leave the kernel">:$epilogue,
     Attn_PlanBool<false,
       "Results pass through shared memory in two halves of their columns, one behind "
-      "the other, in half of the memory. With the epilogue `staged` or `tma` only">:$o_halves,
-    Attn_PlanBool<false,
-      "A warpgroup of its own reads, divides and stores results, while the first "
-      "products of the CTA's next tile run in front of this one's last ones. Without "
-      "`o_halves` and row sums by the tensor core, with the epilogue `direct` or "
-      "`staged`">:$o_partition)> {
+      "the other, in half of the memory. With the epilogue `staged` or `tma` only">:$o_halves)> {
   let description = [{
     FlashAttention-4 style: one thread loads by TMA, one multiplies with tcgen05
     into tensor memory, and two warpgroups of 128 query rows each compute the

@@ -110,31 +110,6 @@ def Attn_SliceOp : Attn_Op<"slice", [Pure,
   let hasFolder = 1;
 }
 
-def Attn_ConcatOp : Attn_Op<"concat", [Pure,
-    DeclareOpInterfaceMethods<Attn_LayoutOpInterface, ["getLayoutLinks"]>]> {
-  let summary = "tiles beside each other";
-  let description = [{
-    The columns of the first tile, behind them those of the second one, and so on. No
-    element moves between threads: all tiles have one layout, as with `attn.slice`.
-
-    Folds: one tile alone is the result.
-
-    Example:
-
-    ```mlir
-    func.func @both(%a: tensor<128x64xf32, #attn.tmem_regs<shape_32x32b, warps = [4, 1]>>, %b: tensor<128x16xf32, #attn.tmem_regs<shape_32x32b, warps = [4, 1]>>) -> tensor<128x80xf32, #attn.tmem_regs<shape_32x32b, warps = [4, 1]>> {
-      %c = attn.concat %a, %b : tensor<128x64xf32, #attn.tmem_regs<shape_32x32b, warps = [4, 1]>>, tensor<128x16xf32, #attn.tmem_regs<shape_32x32b, warps = [4, 1]>> -> tensor<128x80xf32, #attn.tmem_regs<shape_32x32b, warps = [4, 1]>>
-      return %c : tensor<128x80xf32, #attn.tmem_regs<shape_32x32b, warps = [4, 1]>>
-    }
-    ```
-  }];
-  let arguments = (ins Arg<Variadic<AnyRankedTensor>, "the tiles">:$sources);
-  let results = (outs Res<AnyRankedTensor, "their columns">:$result);
-  let assemblyFormat = "$sources attr-dict `:` type($sources) `->` type($result)";
-  let hasVerifier = 1;
-  let hasFolder = 1;
-}
-
 def Attn_ConvertLayoutOp : Attn_Op<"convert_layout", [Pure]> {
   let summary = "the same tile in another layout";
   let description = [{
@@ -162,8 +137,7 @@ def Attn_ConvertLayoutOp : Attn_Op<"convert_layout", [Pure]> {
   let hasFolder = 1;
 }
 
-def Attn_Exp2Op : Attn_Op<"exp2", [Attn_LayoutOpInterface, Pure, SameOperandsAndResultType,
-    DeclareOpInterfaceMethods<Attn_ArchOpInterface>]> {
+def Attn_Exp2Op : Attn_Op<"exp2", [Attn_LayoutOpInterface, Pure, SameOperandsAndResultType]> {
   let summary = "2 to the power of each element";
   let description = [{
     `ex2.approx.ftz.f32`: relative error at most 2^-22; exp2(-inf) = 0.
@@ -181,11 +155,6 @@ def Attn_Exp2Op : Attn_Op<"exp2", [Attn_LayoutOpInterface, Pure, SameOperandsAnd
     128 or more, or NaN, or the results are not used: three instructions less for
     a pair. Of 2^-127 and less the results are below 2^-126, of NaN any.
 
-    With `halves` a tile's exponents are rounded to f16 and their powers too, two
-    in an instruction (`ex2.approx.f16x2`), on chips whose special function unit
-    has one for that (sm_103a); from 2^16 on they are infinite. Not with
-    `polynomial`.
-
     Example:
 
     ```mlir
@@ -199,7 +168,6 @@ def Attn_Exp2Op : Attn_Op<"exp2", [Attn_LayoutOpInterface, Pure, SameOperandsAnd
     Arg<AnyTypeOf<[F32, AnyRankedTensor]>, "exponents">:$source,
     Described<DefaultValuedAttr<I64Attr, "0">, "of every 16 elements, how many a polynomial computes">:$polynomial,
     Described<UnitAttr, "no exponent is 128 or more or NaN where the result matters">:$bounded,
-    Described<UnitAttr, "exponents and powers are rounded to f16">:$halves,
     Described<DefaultValuedAttr<I64Attr, "0">, "the first one, of a row of which this is a slice">:$column);
   let results = (outs Res<AnyTypeOf<[F32, AnyRankedTensor]>, "powers">:$result);
   let assemblyFormat = "$source attr-dict `:` type($source)";
@@ -266,42 +234,6 @@ def Attn_ApplyMaskOp : Attn_Op<"apply_mask", [Attn_LayoutOpInterface, Pure, Attr
   let extraClassDeclaration = [{
     bool isElementwiseOnTiles() { return true; }
   }];
-}
-
-def Attn_KeptRowsOp : Attn_Op<"kept_rows", [Pure, AttrSizedOperandSegments,
-    DeclareOpInterfaceMethods<Attn_LayoutOpInterface, ["getLayoutLinks"]>]> {
-  let summary = "rows of which a mask keeps a key";
-  let description = [{
-    For each row of a tile whether `attn.apply_mask` with the same row, column,
-    bounds and group would keep one of `keys` columns, or with `lacking` exclude one.
-    `like` is a value for each row, of which nothing but the layout is looked at. An
-    `attn.rare` on the result lets warps leave out what their rows do not have.
-
-    Example:
-
-    ```mlir
-    func.func @kept(%m: tensor<128xf32, #attn.auto>, %i: i32, %j: i32, %nk: i32, %off: i32) -> tensor<128xi1, #attn.auto> {
-      %c = attn.kept_rows %m[%i, %j] keys 32 limit %nk upper %off : tensor<128xf32, #attn.auto> -> tensor<128xi1, #attn.auto>
-      return %c : tensor<128xi1, #attn.auto>
-    }
-    ```
-  }];
-  let arguments = (ins
-    Arg<AnyRankedTensor, "a value for each row">:$like,
-    Arg<I32, "query of row 0, or with groups its row">:$row,
-    Arg<I32, "key of column 0">:$column,
-    Described<I64Attr, "how many columns">:$keys,
-    Arg<Optional<I32>, "number of keys">:$limit,
-    Arg<Optional<I32>, "least kept key minus query">:$lower,
-    Arg<Optional<I32>, "greatest kept key minus query">:$upper,
-    Described<UnitAttr, "rows that lack one of the keys">:$lacking,
-    Described<OptionalAttr<I64Attr>, "rows of one query">:$group);
-  let results = (outs Res<AnyRankedTensor, "i1 for each row">:$result);
-  let assemblyFormat = [{
-    $like `[` $row `,` $column `]` `keys` $keys (`limit` $limit^)?
-    (`lower` $lower^)? (`upper` $upper^)? attr-dict `:` type($like) `->` type($result)
-  }];
-  let hasVerifier = 1;
 }
 
 def Attn_MapElementsOp : Attn_Op<"map_elements", [
@@ -371,11 +303,6 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     on the condition that some f is not 1, becomes a part of the step's own rare
     path, and costs no second vote.
 
-    With a `chunk`, scores that come from `attn.apply_mask` are masked in chunks of as
-    many columns, each by those warps alone of whose rows one lacks a key of it, and
-    where no row of a warp has a key of a chunk (`attn.kept_rows`) the warp computes
-    none of its probabilities, which are zeros. All results are the same bits.
-
     With `largest`, a row's largest exponent so far, the last result is the
     largest behind the step; m' lies at most `growth` below it, and where it does
     no later step has changed m. So 2^(largest - m) is the row's largest
@@ -383,9 +310,6 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     to it. Where maxima are whole that is so whenever m has changed: then
     `largest` may have the type of l, largest ones of the parts of a row, under
     any policy and beside o.
-
-    With `sums_elsewhere` l' is l, for whoever multiplies p by a column of ones and
-    rescales the row sums as o.
 
     m is in exponents of two and starts at -inf; `lowest` is the lowest finite
     number, so that a row whose keys are all masked gets p = 0.
@@ -440,10 +364,7 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     Described<DefaultValuedAttr<F32Attr, "8.0f">, "exponents of two by which a maximum may grow before a bet is lost">:$growth,
     Described<DefaultValuedAttr<F32Attr, "16.0f">, "largest exponent of two of a probability">:$limit,
     Described<DefaultValuedAttr<I64Attr, "0">, "of every 16 probabilities, how many a polynomial computes (attn.exp2)">:$polynomial,
-    Described<UnitAttr, "probabilities and their exponents are rounded to f16 (attn.exp2)">:$halves,
-    Described<UnitAttr, "l stays as it is">:$sums_elsewhere,
-    Described<UnitAttr, "maxima are whole numbers">:$whole,
-    Described<DefaultValuedAttr<I64Attr, "0">, "columns that are masked together, a multiple of 16; 0 for all">:$chunk);
+    Described<UnitAttr, "maxima are whole numbers">:$whole);
   let results = (outs
     Res<AnyRankedTensor, "probabilities, M x N, f32">:$p,
     Res<AnyRankedTensor, "new maximum">:$newM,

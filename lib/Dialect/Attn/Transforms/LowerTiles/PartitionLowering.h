@@ -298,7 +298,6 @@ public:
   std::pair<Value, Value> widenFrom8(ImplicitLocOpBuilder &b, Value word,
                                      Type elementType);
   /// Exponentials of halves, two in an instruction.
-  LogicalResult lowerHalfPowers(Exp2Op op);
   /// True if arithmetic on a tile's neighbouring f32 elements is done in pairs:
   /// where a thread has a row's neighbours in registers beside each other, as
   /// loads from tensor memory leave them, so that pairs cost no moves.

@@ -163,39 +163,6 @@ static bool takesPolynomial(unsigned index, unsigned count) {
   return 2 * rank + place % 2 < count;
 }
 
-/// Powers of halves, as f32, of an even number of exponents.
-static SmallVector<Value> emitHalfPowers(ImplicitLocOpBuilder &b,
-                                         ArrayRef<Value> exponents) {
-  Type halves = VectorType::get(2, b.getF16Type());
-  SmallVector<Value> powers;
-  for (unsigned i = 0; i < exponents.size(); i += 2) {
-    Value pair = joinPair(b, exponents[i], exponents[i + 1]);
-    Value power = LLVM::CallIntrinsicOp::create(
-                      b, halves, b.getStringAttr("llvm.nvvm.ex2.approx.v2f16"),
-                      ValueRange{LLVM::FPTruncOp::create(b, halves, pair)})
-                      .getResults();
-    for (unsigned half : {0, 1}) {
-      Value element = LLVM::ExtractElementOp::create(
-          b, power, arith::ConstantIntOp::create(b, half, 32));
-      powers.push_back(arith::ExtFOp::create(b, b.getF32Type(), element));
-    }
-  }
-  return powers;
-}
-
-LogicalResult PartitionLowering::lowerHalfPowers(Exp2Op op) {
-  FailureOr<TileValue> source = tile(op, op.getSource());
-  if (failed(source))
-    return failure();
-  if (source->values.size() % 2 != 0)
-    return op.emitOpError("expected threads to hold an even number of "
-                          "exponents for 'halves', got ")
-           << source->values.size();
-  ImplicitLocOpBuilder b(op.getLoc(), op);
-  setTile(op.getResult(), source->layout, emitHalfPowers(b, source->values));
-  return success();
-}
-
 template <>
 LogicalResult PartitionLowering::lower(Exp2Op op) {
   if (!isTile(op.getType())) {
@@ -203,8 +170,6 @@ LogicalResult PartitionLowering::lower(Exp2Op op) {
     op.replaceAllUsesWith(lowerApproximate(b, op, op.getSource()));
     return success();
   }
-  if (op.getHalves())
-    return lowerHalfPowers(op);
   unsigned count = op.getPolynomial();
   if (count == 0)
     return lowerElementwise(op);

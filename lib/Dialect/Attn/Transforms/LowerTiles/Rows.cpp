@@ -186,39 +186,6 @@ LogicalResult PartitionLowering::lower(SliceOp op) {
   return success();
 }
 
-template <>
-LogicalResult PartitionLowering::lower(ConcatOp op) {
-  FailureOr<TileLayout> layout = layoutOf(op, op.getType());
-  FailureOr<SmallVector<Type>> types = expandedTypes(op, op.getType());
-  if (failed(layout) || failed(types))
-    return failure();
-  SmallVector<Value> results(types->size());
-  int64_t column = 0;
-  for (Value operand : op.getSources()) {
-    FailureOr<TileValue> source = tile(op, operand);
-    if (failed(source))
-      return failure();
-    std::optional<SmallVector<unsigned>> to =
-        matchSlice(source->layout, *layout, column);
-    unsigned packing = source->packing;
-    for (unsigned reg = 0; to && reg < to->size(); reg += packing) {
-      // Elements that share a register stay together.
-      for (unsigned i = 0; i < packing && to; ++i)
-        if ((*to)[reg + i] != (*to)[reg] + i || (*to)[reg] % packing != 0)
-          to = std::nullopt;
-      if (to)
-        results[(*to)[reg] / packing] = source->values[reg / packing];
-    }
-    if (!to)
-      return op.emitOpError("expected tiles whose elements stay in their "
-                            "threads and registers, got columns from ")
-             << column << " on of " << layout->str();
-    column += cast<RankedTensorType>(operand.getType()).getShape()[1];
-  }
-  setTile(op.getResult(), *layout, results);
-  return success();
-}
-
 //===----------------------------------------------------------------------===//
 // Layout conversions
 //===----------------------------------------------------------------------===//
@@ -364,8 +331,8 @@ namespace {
 class MaskBounds {
 public:
   /// For the rows of a thread, from `threadRow` on.
-  template <typename MaskOp>
-  MaskBounds(ImplicitLocOpBuilder &b, MaskOp op, Value threadRow, Value column)
+  MaskBounds(ImplicitLocOpBuilder &b, ApplyMaskOp op, Value threadRow,
+             Value column)
       : b(b), column(column), group(op.getGroup()), lower(op.getLower()),
         upper(op.getUpper()) {
     if (op.getLimit())
@@ -457,42 +424,6 @@ LogicalResult PartitionLowering::lower(ApplyMaskOp op) {
 }
 
 template <>
-LogicalResult PartitionLowering::lower(KeptRowsOp op) {
-  FailureOr<TileLayout> layout = layoutOf(op, op.getType());
-  if (failed(layout))
-    return failure();
-  Value threadRow = threadCoordinate(*layout, 0);
-  ImplicitLocOpBuilder b(op.getLoc(), op);
-  MaskBounds bounds(b, op, threadRow, op.getColumn());
-  Value none = arith::ConstantIntOp::create(b, 0, 32);
-  Value all = arith::ConstantIntOp::create(b, op.getKeys(), 32);
-  auto isLess = [&](Value x, Value y) -> Value {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, y);
-  };
-  SmallVector<Value> results;
-  for (int64_t row : registerCoordinates(*layout, 0)) {
-    auto [lower, upper] = bounds.of(row);
-    if (!op.getLacking()) {
-      Value first =
-          lower ? arith::MaxSIOp::create(b, lower, none).getResult() : none;
-      Value behind =
-          upper ? arith::MinSIOp::create(b, upper, all).getResult() : all;
-      results.push_back(isLess(first, behind));
-      continue;
-    }
-    Value lacks = upper ? isLess(upper, all) : Value();
-    if (lower) {
-      Value inFront = isLess(none, lower);
-      lacks =
-          lacks ? arith::OrIOp::create(b, lacks, inFront).getResult() : inFront;
-    }
-    results.push_back(lacks);
-  }
-  setTile(op.getResult(), *layout, results);
-  return success();
-}
-
-template <>
 LogicalResult PartitionLowering::lower(MapElementsOp op) {
   FailureOr<TileValue> source = tile(op, op.getSource());
   if (failed(source))
@@ -541,6 +472,6 @@ LogicalResult PartitionLowering::lower(MapElementsOp op) {
 }
 
 void lowering::addRowLowerings(LoweringTable &table) {
-  table.addReplaced<ReduceOp, BroadcastOp, SliceOp, ConcatOp, ConvertLayoutOp,
-                    ApplyMaskOp, KeptRowsOp, MapElementsOp>();
+  table.addReplaced<ReduceOp, BroadcastOp, SliceOp, ConvertLayoutOp,
+                    ApplyMaskOp, MapElementsOp>();
 }

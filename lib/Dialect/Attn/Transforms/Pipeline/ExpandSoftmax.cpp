@@ -39,8 +39,7 @@
 // it stands, so that whoever waits for the first one need not wait for all;
 // under lagged the first one is the bet, and the others know the new m. Under
 // optimistic, whose vote stands behind what stores all of them, the rare path
-// stores them once more. Masked scores may have chunks of columns that warps
-// leave out (MaskedChunks.h).
+// stores them once more.
 //
 // With `whole` each new m' is rounded up, so that f is a power of two and p has
 // the digits that it has with any other whole maximum
@@ -97,7 +96,7 @@ public:
   SmallVector<Value, 4> exact(Value maximum) {
     Value p = probabilities(maximum);
     Value change = factor(maximum);
-    Value l = rescaledSums(change, joiningSums(p));
+    Value l = rescaledSums(change, partialSums(p));
     return {p, maximum, l, rescaledElsewhere(change)};
   }
 
@@ -122,19 +121,14 @@ public:
              test(constant.getSplatValue<APFloat>());
     };
     auto isZero = [](const APFloat &value) { return value.isPosZero(); };
-    auto isNone = [](const APFloat &value) {
-      return value.isInfinity() && value.isNegative();
-    };
-    bool hasNone = op.getSumsElsewhere() ? isSplat(op.getM(), isNone)
-                                         : isSplat(op.getL(), isZero);
-    return hasNone && (!o || isSplat(o, isZero));
+    return isSplat(op.getL(), isZero) && (!o || isSplat(o, isZero));
   }
 
   /// The exact step where nothing is there to rescale.
   SmallVector<Value, 4> first() {
     Value maximum = kept(grownMaximum());
     Value p = probabilities(maximum);
-    Value l = op.getSumsElsewhere() ? op.getL() : partialSums(p);
+    Value l = partialSums(p);
     return withLargest({p, maximum, l, unchangedOutput()}, maximum);
   }
 
@@ -161,7 +155,7 @@ public:
           {Value(), state[0], emitSlices(0, state[0], state[1]), state[2]},
           maximum);
     Value p = probabilities(state[0]);
-    Value l = withSums(state[1], joiningSums(p));
+    Value l = withSums(state[1], partialSums(p));
     return withLargest({p, state[0], l, state[2]}, maximum);
   }
 
@@ -179,7 +173,7 @@ public:
                       return SmallVector<Value, 4>{kept(grownMaximum(largest))};
                     }).front();
     Value p = probabilities(maximum);
-    Value sums = joiningSums(p);
+    Value sums = partialSums(p);
     ValueRange sumsAndOutput =
         rare(grown, {op.getL(), o}, /*eachWarpgroup=*/false, [&]() {
           Value change = factor(maximum);
@@ -228,7 +222,7 @@ public:
   /// up.
   std::pair<Value, Value> powersOf(SliceOp slice, Value exponents) {
     Value p = Exp2Op::create(builder, loc, exponents, op.getPolynomial(),
-                             /*bounded=*/false, op.getHalves());
+                             /*bounded=*/false);
     Type type = slice.getType();
     if (p.getType() == type)
       return {p, p};
@@ -315,7 +309,7 @@ public:
       Value offset = BroadcastOp::create(builder, loc, each.getType(), growth);
       auto [p, wide] =
           powersOf(slice, arith::SubFOp::create(builder, loc, each, offset));
-      l = withSums(l, joiningSums(wide));
+      l = withSums(l, partialSums(wide));
       for (auto [stored, store] : stores) {
         if (stored != slice)
           continue;
@@ -350,7 +344,7 @@ public:
   /// The bet on the maximum, which nothing but the vote waits for.
   SmallVector<Value, 4> lagged() {
     Value p = probabilities(op.getM());
-    Value sums = joiningSums(p);
+    Value sums = partialSums(p);
     Value grown, largest;
     std::tie(grown, largest) = laggedVote();
     Value l = withSums(op.getL(), sums);
@@ -371,13 +365,13 @@ public:
   SmallVector<Value, 4> laggedSlices() {
     SliceOp first = slices.front();
     auto [p, wide] = sliceOf(first, op.getM());
-    Value sums = joiningSums(wide);
+    Value sums = partialSums(wide);
     Value l = withSums(op.getL(), sums);
     Value grown, largest;
     std::tie(grown, largest) = laggedVote();
     // What the vote does not need LLVM computes behind it; the cycles of whole
     // rows were counted without.
-    if (sums && !largest) {
+    if (!largest) {
       Value overflows = arith::CmpFOp::create(
           builder, loc, arith::CmpFPredicate::UGE, sums,
           constant(partial, APFloat::getInf(APFloat::IEEEsingle())));
@@ -390,7 +384,7 @@ public:
                Value change = factor(maximum);
                auto [p, wide] = sliceOf(first, maximum);
                return SmallVector<Value, 4>{
-                   p, maximum, rescaledSums(change, joiningSums(wide)),
+                   p, maximum, rescaledSums(change, partialSums(wide)),
                    rescaledElsewhere(change)};
              });
     first.getResult().replaceAllUsesWith(state[0]);
@@ -434,7 +428,7 @@ public:
                                        probabilities(scores, maximum), maximum};
                                  });
           change = factor(step[1]);
-          Value l = rescaledSums(change, joiningSums(step[0]));
+          Value l = rescaledSums(change, partialSums(step[0]));
           return SmallVector<Value, 4>{narrowed(step[0], narrowing), step[1], l,
                                        rescaledOutput(change)};
         },

@@ -8,7 +8,6 @@
 #ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_PIPELINE_SOFTMAXSTEP_H
 #define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_PIPELINE_SOFTMAXSTEP_H
 
-#include "MaskedChunks.h"
 #include "SoftmaxUses.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "mlir/IR/IRMapping.h"
@@ -28,8 +27,7 @@ public:
   SoftmaxStep(OpBuilder &builder, OnlineSoftmaxOp op)
       : builder(builder), loc(op.getLoc()), op(op), tile(typeOf(op.getS())),
         row(typeOf(op.getM())), partial(typeOf(op.getL())), o(op.getO()),
-        rescale(findRescale(op)), slices(findSlices(op)),
-        chunks(MaskedChunks::create(builder, op)) {}
+        rescale(findRescale(op)), slices(findSlices(op)) {}
 
   /// m' of the exact step, but for infinite ones.
   Value grownMaximum() { return grownMaximum(op.getS()); }
@@ -93,11 +91,6 @@ public:
 
   /// Of `columns` columns from `first` on.
   Value probabilities(int64_t first, int64_t columns, Value maximum) {
-    if (chunks)
-      return chunks->emitColumns(
-          first, columns, [&](Value scores, int64_t column) {
-            return probabilities(scores, maximum, column);
-          });
     RankedTensorType type =
         tile.clone(ArrayRef<int64_t>{tile.getShape()[0], columns});
     Value scores = op.getS();
@@ -106,8 +99,7 @@ public:
     return probabilities(scores, maximum);
   }
 
-  /// Of scores that are those from `column` on of what is computed together.
-  Value probabilities(Value scores, Value maximum, int64_t column = 0) {
+  Value probabilities(Value scores, Value maximum) {
     RankedTensorType type = typeOf(scores);
     Value tileScale =
         tensor::SplatOp::create(builder, loc, op.getScale(), type);
@@ -121,7 +113,7 @@ public:
     bool bounded = op.getPolicy() != SoftmaxPolicy::Optimistic;
     uint64_t polynomial = op.getPolynomial();
     return Exp2Op::create(builder, loc, exponent, polynomial,
-                          polynomial != 0 && bounded, op.getHalves(), column);
+                          polynomial != 0 && bounded);
   }
 
   /// The factor from the standing maximum to another.
@@ -135,16 +127,9 @@ public:
                             /*partial=*/true);
   }
 
-  /// The same where they join l; null if others add them up.
-  Value joiningSums(Value p) {
-    return op.getSumsElsewhere() ? Value() : partialSums(p);
-  }
-
   /// `l` with partial sums of this block.
   Value withSums(Value l, Value sums) {
-    return op.getSumsElsewhere()
-               ? l
-               : arith::AddFOp::create(builder, loc, l, sums).getResult();
+    return arith::AddFOp::create(builder, loc, l, sums);
   }
 
   bool hasSlices() const { return !slices.empty(); }
@@ -172,7 +157,7 @@ public:
     Value pending;
     auto add = [&] {
       if (pending)
-        l = withSums(l, joiningSums(pending));
+        l = withSums(l, partialSums(pending));
     };
     for (SliceOp slice : ArrayRef(slices).drop_front(done)) {
       builder.setInsertionPoint(slice);
@@ -193,8 +178,6 @@ public:
   }
 
   Value rescaledSums(Value factor, Value sums) {
-    if (op.getSumsElsewhere())
-      return op.getL();
     Value spread = BroadcastOp::create(builder, loc, partial, factor);
     if (!sums)
       return arith::MulFOp::create(builder, loc, op.getL(), spread);
@@ -310,8 +293,6 @@ protected:
   RareOp rescale;
   /// The slices that are computed one by one; none if p is computed as a whole.
   SmallVector<SliceOp> slices;
-  /// The columns of masked scores that warps may leave out.
-  std::optional<MaskedChunks> chunks;
 };
 
 } // namespace mlir::attn

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Each plan parameter is taken by a plan, or stands in a list with its reason.
+
+A parameter is taken if the planner's code assigns it, in the folders of its
+schedule or where plans are completed, or if a shipped plan has it.
+"""
+
+import pathlib
+import re
+import sys
+
+from lint_util import read_text, report, tracked_files
+
+PLANS = pathlib.Path("include/attn/Dialect/Attn/IR/AttnPlans.td")
+SHIPPED = pathlib.Path("lib/Schedule/ShippedPlans.json")
+#: Folders of lib/Schedule whose code assigns parameters of any schedule, and of those
+#: that share one.
+COMMON = ("Core",)
+SHARED = {"split_q": "Copied", "decode": "Copied", "tiled_d": "Copied"}
+#: The variants of docs/Variants.md.
+VARIANTS = {
+    "split_q.share": "share-kv and share-qkv",
+    "split_q.accumulate_s": "f16 accumulators",
+    "split_q.accumulate_o": "f16 accumulators",
+    "tiled_d.s_split": "split-kv",
+    "tiled_d.accumulate_s": "f16 accumulators",
+    "tiled_d.accumulate_o": "f16 accumulators",
+}
+#: Values that only a board which is absent can judge.
+ABSENT_BOARDS = {}
+MOST_ABSENT = 12
+#: Parameters that something else than the planner takes.
+ELSEWHERE = {
+    "decode.plan_work": "Python's planner of decode steps",
+}
+#: What SelectEpilogue.cpp chooses where a plan says `auto`, and users ask for.
+CHOSEN_LATER = ("epilogue",)
+#: Parameters that are to be deleted, or to get a plan that takes them.
+OPEN = {
+    "ws_wgmma.p_shared": "no plan takes it",
+    "ws_columns.slice": "no plan takes another value than the default",
+}
+
+
+def find_parameters(text: str) -> list[str]:
+    """The parameters of all plans, as `schedule.parameter`."""
+    found = []
+    for body in re.split(r"\ndef ", text):
+        if head := re.match(r'\w+ : Attn_Plan<Attn_Dialect, "\w+", "(\w+)"', body):
+            found += [f"{head[1]}.{name}" for name in re.findall(r">:\$(\w+)", body)]
+    return found
+
+
+def is_taken(parameter: str, sources: dict[str, str], shipped: str) -> bool:
+    schedule, name = parameter.split(".")
+    first, *others = name.split("_")
+    member = first + "".join(word.capitalize() for word in others)
+    folders = {"".join(word.capitalize() for word in schedule.split("_")), *COMMON}
+    folders |= {SHARED.get(schedule, "Core")}
+    code = "".join(sources.get(folder, "") for folder in folders)
+    pattern = rf"\.{member} *=(?!=)|StringLiteral \w+ = \"{name}\";"
+    return bool(
+        re.search(pattern, code) or re.search(rf"#attn\.{schedule}<[^>]*\b{name} = ", shipped)
+    )
+
+
+def main() -> int:
+    sources: dict[str, str] = {}
+    for path in tracked_files("lib/Schedule/*"):
+        parts = str(path).split("/")
+        if parts[-1].endswith((".cpp", ".h")):
+            sources[parts[-2]] = sources.get(parts[-2], "") + (read_text(path) or "")
+    shipped = read_text(SHIPPED) or ""
+    problems = []
+    listed = VARIANTS | ABSENT_BOARDS | ELSEWHERE | OPEN
+    parameters = find_parameters(read_text(PLANS) or "")
+    for parameter in parameters:
+        taken = is_taken(parameter, sources, shipped)
+        if taken and parameter in listed:
+            problems.append(f"{parameter}: a plan takes it, expected it in no list")
+        if not taken and parameter not in listed and parameter.split(".")[1] not in CHOSEN_LATER:
+            problems.append(f"{parameter}: no plan takes it, expected a reason in a list")
+    problems += [f"{name}: expected a plan parameter" for name in listed.keys() - set(parameters)]
+    if len(ABSENT_BOARDS) > MOST_ABSENT:
+        problems.append(f"expected up to {MOST_ABSENT} values for absent boards")
+    return report(problems, "plan parameters")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
