@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "EnableRemarks.h"
 #include "ProblemOptions.h"
 #include "RunOptions.h"
 #include "Tool/Tool.h"
@@ -29,14 +30,12 @@
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
-#include "mlir/IR/Remarks.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Process.h"
-#include "llvm/Support/Regex.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/WithColor.h"
 
@@ -350,21 +349,6 @@ static LogicalResult fail(llvm::Error error) {
   return failure();
 }
 
-/// Prints the remarks that were asked for.
-static LogicalResult enableRemarks(MLIRContext &context) {
-  std::optional<std::string> filter = given(flagRemarksFilter);
-  if (!filter)
-    return success();
-  if (std::string error; !llvm::Regex(*filter).isValid(error))
-    return fail(llvm::createStringError("--remarks-filter: " + error));
-  // Kinds without a filter of their own, which may be empty, stay silent.
-  return remark::enableOptimizationRemarks(
-      context, /*streamer=*/nullptr,
-      std::make_unique<remark::RemarkEmittingPolicyAll>(),
-      {*filter, "", "", "", ""},
-      /*printAsEmitRemarks=*/true);
-}
-
 /// Reads the input file into `sources` and parses it.
 static OwningOpRef<ModuleOp> parseInput(MLIRContext &context,
                                         llvm::SourceMgr &sources) {
@@ -531,7 +515,7 @@ static LogicalResult run() {
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   // The op that an error is about stands in the user's file.
   context.printOpOnDiagnostic(false);
-  if (failed(enableRemarks(context)))
+  if (failed(enableRemarks(context, given(flagRemarksFilter))))
     return failure();
   llvm::SourceMgr sources;
   SourceMgrDiagnosticHandler diagnostics(sources, &context);
