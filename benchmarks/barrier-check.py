@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What attn-check-barriers says of a list of kernels, and how long it takes.
 
-Prints the table of docs/BarrierCheck.md. Seconds are processor time of the check alone: that of
-attn-opt with the pass less that without it, the least of three runs.
+Prints a table of docs/results/barrier-evidence.json. Seconds are processor time of the check
+alone: that of attn-opt with the pass less that without it, the least of three runs.
 
 With --random it takes random problems and plans in place of the list, and prints those that are
 not proved, and how many there are of each verdict.
@@ -12,7 +12,7 @@ keys besides, whose PTX is held against the proof (attn-compile --check-ptx).
 
 usage: benchmarks/barrier-check.py [--bin=FOLDER] [--only=TEXT] [--limit=STEPS]
        benchmarks/barrier-check.py --random=N [--seed=N] [--jobs=N] [options]
-       benchmarks/barrier-check.py --table=lib/Schedule/ShippedPlans.json [options]
+       benchmarks/barrier-check.py --table=lib/Planner/ShippedPlans.json [options]
 """
 
 import argparse

@@ -68,18 +68,22 @@ def draw_panel(x0: float, y0: float, title: str, panel: dict, top: float) -> lis
 
 
 def draw(report: dict, dtype: str) -> str:
-    panels = collect(report, dtype)
+    title = f"{report['machine']['gpu']}, {dtype}: TFLOP/s by sequence length"
+    return draw_panels(collect(report, dtype), title)
+
+
+def draw_panels(panels: dict, title: str) -> str:
+    """Draws what collect() returns."""
     dims = sorted({d for d, _ in panels})
     top = max((v for p in panels.values() for k in p.values() for v in k.values()), default=100)
     top = 100 * (int(top) // 100 + 1)
     width = LEFT + len(dims) * (WIDTH + LEFT + GAP)
     height = TOP + 2 * (HEIGHT + 2 * GAP)
-    gpu = report["machine"]["gpu"]
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
         'font-family="sans-serif" font-size="12">',
         f'<rect width="{width}" height="{height}" fill="#fff"/>',
-        text(LEFT, 20, f"{gpu}, {dtype}: TFLOP/s by sequence length", "start", 'font-size="15"'),
+        text(LEFT, 20, title, "start", 'font-size="15"'),
     ]
     x = float(LEFT)
     for name in COLORS:
@@ -90,10 +94,10 @@ def draw(report: dict, dtype: str) -> str:
     for column, d in enumerate(dims):
         for line, causal in enumerate((False, True)):
             if (d, causal) in panels:
-                title = f"head dimension {d}, {'causal' if causal else 'no mask'}"
+                words = f"head dimension {d}, {'causal' if causal else 'no mask'}"
                 x0 = LEFT + column * (WIDTH + LEFT + GAP)
                 y0 = TOP + line * (HEIGHT + 2 * GAP)
-                parts += draw_panel(x0, y0, title, panels[d, causal], top)
+                parts += draw_panel(x0, y0, words, panels[d, causal], top)
     return "\n".join([*parts, "</svg>", ""])
 
 

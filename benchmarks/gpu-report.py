@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/Speed.md or docs/SpeedHopper.md from what
-gpu-speed.py and gpu-profile.py measured.
+"""Writes a file of docs/results from what gpu-speed.py and gpu-profile.py measured.
 
-usage: benchmarks/gpu-report.py SPEED.json [PROFILE.json] [--page=docs/Speed.md]
+usage: benchmarks/gpu-report.py SPEED.json [PROFILE.json] [--results=docs/results/speed-sm80.json]
 
-What was measured with --models becomes one table, for docs/SpeedModels.md.
+Sections of the file that were measured again are replaced, others stay. What was measured
+with --models becomes one table, for docs/results/speed-models.json.
 With --costs there are also clocks, power and the share of the tensor cores'
 peak at that clock, and the costs of a tile and of a block that fit the times.
 """
@@ -12,6 +12,7 @@ peak at that clock, and the costs of a tile and of a block that fit the times.
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import math
 import pathlib
@@ -21,8 +22,10 @@ import sys
 import gpu_cells
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BEGIN = "<!-- generated: begin (benchmarks/gpu-report.py) -->\n"
-END = "<!-- generated: end -->\n"
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import results_util  # noqa: E402
+
 NAMES = {"fa2": "FlashAttention-2", "cudnn": "cuDNN", "flex": "FlexAttention", "fa4": "FA4"}
 #: FLOP of an SM and clock for 16-bit operands (NVIDIA H100 white paper), and SMs.
 TENSOR_RATE = 4096
@@ -220,12 +223,29 @@ def write_limits(rows: list[dict], profile: list[dict]) -> list[str]:
     return lines
 
 
+def write_results(path: pathlib.Path, page: str, board: str, command: str) -> None:
+    """Replaces the sections of `path` that `page` has; its first one has no heading."""
+    file = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+    file = file or {"title": path.stem, "sections": []}
+    found = {section["id"]: place for place, section in enumerate(file["sections"])}
+    for number, section in enumerate(results_util.parse_markdown(page)):
+        section |= {"board": board, "date": datetime.date.today().isoformat(), "command": command}
+        place = 0 if number == 0 and file["sections"] else found.get(section["id"])
+        if place is None:
+            file["sections"].append(section)
+            continue
+        if number == 0:
+            section |= {key: file["sections"][0][key] for key in ("id", "title")}
+        file["sections"][place] = section
+    path.write_text(results_util.to_text(file), encoding="utf-8")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("speed", type=pathlib.Path)
     parser.add_argument("profile", type=pathlib.Path, nargs="?")
     parser.add_argument("--costs", action="store_true")
-    parser.add_argument("--page", type=pathlib.Path, default=ROOT / "docs/Speed.md")
+    parser.add_argument("--results", type=pathlib.Path, default=ROOT / "docs/results/speed-sm80.json")
     options = parser.parse_args()
     report = json.loads(options.speed.read_text(encoding="utf-8"))
     rows, machine = report["rows"], report["machine"]
@@ -251,10 +271,8 @@ def main() -> int:
     if options.profile:
         profile = json.loads(options.profile.read_text(encoding="utf-8"))
         lines += ["", "## Prediction and limit"] + write_limits(rows, profile)
-    text = options.page.read_text(encoding="utf-8")
-    head, tail = text.index(BEGIN) + len(BEGIN), text.index(END)
-    page = text[:head] + "\n" + "\n".join(lines) + "\n\n" + text[tail:]
-    options.page.write_text(page, encoding="utf-8")
+    command = f"benchmarks/gpu-speed.py KERNELS{' --models' if models else ''} --json=speed.json"
+    write_results(options.results, "\n".join(lines), machine["gpu"], command)
     return 0
 
 

@@ -40,6 +40,7 @@ import torch
 
 import attn
 import attn.runtime
+from attn.tuning.timing import capture_calls
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "scripts"))
 
@@ -159,24 +160,8 @@ def make_own(folder, cell, entry, sets, slopes, offsets, sinks):
 
 
 def capture(call, count: int, contestant: Contestant) -> None:
-    """Warms up, estimates one call, and captures calls over all sets."""
-    stream = torch.cuda.Stream()
-    with torch.cuda.stream(stream):
-        for index in range(count):
-            call(index)
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        call(0)
-        end.record()
-    torch.cuda.synchronize()
-    once = max(begin.elapsed_time(end) / 1000, 1e-6)
-    rounds = max(1, math.ceil(REPLAY_SECONDS / (once * count)))
-    contestant.graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(contestant.graph):
-        for _ in range(rounds):
-            for index in range(count):
-                call(index)
-    contestant.calls = rounds * count
+    """Captures calls over all sets."""
+    contestant.graph, contestant.calls = capture_calls(call, count, REPLAY_SECONDS)
     # The graph writes to tensors that only the call holds on to.
     contestant.call = call
 

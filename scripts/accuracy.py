@@ -101,10 +101,10 @@ def simulate(options: argparse.Namespace, path: pathlib.Path, inputs: dict) -> l
 def launch(_: argparse.Namespace, path: pathlib.Path, inputs: dict) -> list[np.ndarray]:
     """O and LSE of one kernel on the GPU, as float64."""
     import attn.runtime
-    from attn import _driver
+    from attn.launch import cuda_driver
 
     kernel = attn.runtime.load(path)
-    with _driver.get_device(0):
+    with cuda_driver.get_device(0):
         tensors = {
             tensor["name"]: gpu_inputs.DeviceTensor(tensor, inputs.get(tensor["name"]))
             for tensor in kernel.launch_record["tensors"]

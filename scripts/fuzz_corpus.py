@@ -160,7 +160,7 @@ def add_tests(corpus: Corpus) -> None:
 def add_files(corpus: Corpus) -> None:
     """Inputs of the smaller readers."""
     corpus.add("recorded", "scale-rows", SCALE_ROWS, RECORDED)
-    plans = json.loads((ROOT / "lib/Schedule/ShippedPlans.json").read_text())
+    plans = json.loads((ROOT / "lib/Planner/ShippedPlans.json").read_text())
     corpus.add("plans", "shipped", json.dumps(plans))
     tests = ROOT / "test/Dialect/Attn/Transforms/Inputs/plans.json"
     corpus.add("plans", "tests", tests.read_text())

@@ -212,12 +212,12 @@ class Run:
         self.kernels[kernel](**{name: tensor.view() for name, tensor in tensors.items()})
 
     def poison(self) -> None:
-        from attn import _driver
+        from attn.launch import cuda_driver
 
         for outputs in self.outputs:
             for tensor in outputs.values():
                 size = ctypes.c_size_t(tensor.host.nbytes)
-                _driver.load().cuMemsetD8Async(tensor.address, 0xA5, size, None)
+                cuda_driver.load().cuMemsetD8Async(tensor.address, 0xA5, size, None)
 
     def fetch(self, slot: int) -> bytes:
         return b"".join(tensor.fetch().tobytes() for tensor in self.outputs[slot].values())
@@ -225,9 +225,9 @@ class Run:
 
 def wait_for_end(seconds: float) -> None:
     """Ends the process where the GPU does not get done, or fails."""
-    from attn import _driver
+    from attn.launch import cuda_driver
 
-    driver, end = _driver.load(), time.monotonic() + seconds
+    driver, end = cuda_driver.load(), time.monotonic() + seconds
     while status := driver.cuStreamQuery(None):
         if status != 600:  # not ready
             print(f"fails {status}", flush=True)
@@ -241,13 +241,13 @@ def wait_for_end(seconds: float) -> None:
 def launch(options: argparse.Namespace) -> int:
     """A case, --launches times; the exit status says how it went."""
     sys.path.insert(0, str(ROOT / "python/tests"))
-    from attn import _driver
+    from attn.launch import cuda_driver
 
     record = json.loads((options.folder / f"{options.case}.json").read_text())
     cluster = record["cluster"][0]
     grids = [None, [str(cluster), "1", "1"]] if options.launches > 2 else [[str(cluster), "1", "1"]]
     batch = min(options.launches, 50)
-    with _driver.get_device(0):
+    with cuda_driver.get_device(0):
         original = json.loads((options.folder / f"{options.original}.json").read_text())
         right = Run(options.folder / f"{options.original}.plain", original, [None], 2)
         for slot in (0, 1):

@@ -84,12 +84,13 @@ def get_default(row: dict) -> str:
     return str(row["default"]) if row["kind"] == "switch" else KINDS[row["kind"]].default
 
 
-def get_sentence(row: dict) -> str:
-    """The table's sentence with the names of arguments in the place of flags."""
+def get_sentence(row: dict, values: str | None = None) -> str:
+    """The table's sentence with the names of arguments in the place of flags, and what values
+    there are: those of `compile` unless they are given."""
     text = re.sub(
         r"--([\w-]+)", lambda match: match[1].replace("-", "_"), row["doc"]
     )
-    values = KINDS[row["kind"]].values
+    values = KINDS[row["kind"]].values if values is None else values
     return f"{text}; {values}" if values else text
 
 
@@ -108,7 +109,7 @@ def list_arguments(rows: list[dict]) -> str:
 
 
 def make_data_module(rows: list[dict]) -> str:
-    """python/attn/_problem.py."""
+    """python/attn/options/problem_table.py."""
     written = [row for row in rows if row["kind"] != "region"]
     called = [row for row in written if KINDS[row["kind"]].call]
     kinds = "".join(f'    "{row["name"]}": "{row["kind"]}",\n' for row in written)
@@ -141,9 +142,9 @@ CALL_SCHEMA = """{schema}"""
 
 #: Options with numbers that stand for none, or that no kernel takes: how a call reads them.
 SETTLED = {
-    "softcap": "_functional.read_cap('softcap', softcap)",
+    "softcap": "call_arguments.read_cap('softcap', softcap)",
     "kv_splits": "runs",
-    "page_size": "_functional.to_page('page_size', page_size)",
+    "page_size": "call_arguments.to_page('page_size', page_size)",
 }
 
 
@@ -152,7 +153,7 @@ CALLED = {"softcap": "to_cap('{name}', {name})"}
 
 
 def make_signature_module(rows: list[dict]) -> str:
-    """python/attn/_signatures.py."""
+    """python/attn/calls/call_signatures.py."""
     written = [row for row in rows if row["kind"] != "region"]
     regions = [row for row in rows if row["kind"] == "region"]
     called = [row for row in written if KINDS[row["kind"]].call]
@@ -170,7 +171,7 @@ def make_signature_module(rows: list[dict]) -> str:
         for row in called
     )
     converted = "".join(
-        f"        _functional.{(CALLED.get(row['name']) or KINDS[row['kind']].call[2]).format(name=row['name'])},\n"
+        f"        call_arguments.{(CALLED.get(row['name']) or KINDS[row['kind']].call[2]).format(name=row['name'])},\n"
         for row in called
     )
     flags = "".join(
@@ -188,9 +189,10 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from . import _functional, kernel
-from ._functional import Modification
-from .kernel import Kernel
+from .. import kernel
+from ..kernel import Kernel
+from . import call_arguments
+from .call_arguments import Modification
 
 
 def compile(
@@ -229,7 +231,7 @@ def compile(
     Kernels are cached in memory and on disk, by problem, plan, chip and
     compiler. Raises CompileError with the compiler's text and places.
     """
-    runs, may_split = _functional.to_runs('kv_splits', kv_splits, run_keys, split_keys)
+    runs, may_split = call_arguments.to_runs('kv_splits', kv_splits, run_keys, split_keys)
     flags = {{
 {flags}    }}
     return kernel.compile_problem(
@@ -288,11 +290,11 @@ def attention(
     """
     options = (
 {converted}    )
-    return _functional.attend(
+    return call_arguments.attend(
         (q, k, v),
         (sinks, cu_seqlens_q, cu_seqlens_k),
         ({mods}),
-        _functional.to_bound(max_seqlen_q),
+        call_arguments.to_bound(max_seqlen_q),
         options,
         lse,
         out,
@@ -321,11 +323,11 @@ def prepare(
     compiler ($ATTN_CACHE_DIR)."""
     options = (
 {converted}    )
-    _functional.prepare(
+    call_arguments.prepare(
         (q, k, v),
         (sinks, cu_seqlens_q, cu_seqlens_k),
         ({mods}),
-        _functional.to_bound(max_seqlen_q),
+        call_arguments.to_bound(max_seqlen_q),
         options,
         lse,
         out,

@@ -174,11 +174,13 @@ def draw(count: int, seed: int, under: str) -> list[Site]:
     """So many bugs in functions of files that `under` matches, no two at one place."""
     functions = collections.defaultdict(lambda: collections.defaultdict(list))
     for area in AREAS:
-        for path in sorted((ROOT / area).glob("*.cpp")):
+        for path in sorted((ROOT / area).rglob("*.cpp")):
             file = str(path.relative_to(ROOT))
             if re.search(under, file):
                 for site in sites_of(file, path.read_text()):
                     functions[file, site.function][site.operator].append(site)
+    if not functions:
+        raise SystemExit(f"expected --under to match a source file of {', '.join(AREAS)}, got '{under}'")
     rng, taken = random.Random(seed), []
     names = sorted(functions)
     while len(taken) < count and names:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/SimulatorCoverage.md: which unit test executes which PTX form.
+"""Writes docs/results/simulator-coverage.json: which unit test executes which PTX form.
 
 The forms are those of unittests/Simulator/Inputs/forms.txt, what qualifiers do
 is in qualifiers.txt beside it, what they do to memory in accesses.txt. The unit tests say
@@ -17,12 +17,15 @@ import subprocess
 import sys
 import tempfile
 
+import results_util
+
 CONTROL = {"bra", "brx", "ret", "brkpt"}
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FORMS = ROOT / "unittests/Simulator/Inputs/forms.txt"
 QUALIFIERS = ROOT / "unittests/Simulator/Inputs/qualifiers.txt"
 ACCESSES = ROOT / "unittests/Simulator/Inputs/accesses.txt"
-PAGE = ROOT / "docs/SimulatorCoverage.md"
+PAGE = ROOT / "docs/results/simulator-coverage.json"
+COMMAND = "scripts/sim-coverage.py TEST-BINARY"
 HEADER = """\
 # Instruction forms of the simulator
 
@@ -161,7 +164,16 @@ def make_page(found):
         status = "refused" if refused else f"{executed} of {len(forms)}"
         text = " ; ".join(part.split(" ")[0] for part in form.split(" ; ")).replace("|", "\\|")
         out.append(f"| `{text}` | {chip} | {status} | {'' if refused else shown} |")
-    return "\n".join(out) + "\n" + make_accesses() + make_qualifiers(), untested
+    page = "\n".join(out) + "\n" + make_accesses() + make_qualifiers()
+    return make_results(page), untested
+
+
+def make_results(page):
+    """The page's tables as a file of docs/results."""
+    sections = results_util.parse_markdown(page)
+    for section in sections:
+        section["command"] = COMMAND
+    return results_util.to_text({"title": sections[0]["title"], "sections": sections})
 
 
 def make_accesses():
@@ -242,7 +254,7 @@ def wrap(chip, form):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("binary", help="the AttnSimulatorTests program")
-    parser.add_argument("--check", action="store_true", help="fail when the page is not current")
+    parser.add_argument("--check", action="store_true", help="fail when the file is not current")
     parser.add_argument("--ptxas", help="also assemble every form with this program")
     args = parser.parse_args()
     page, untested = make_page(record(args.binary))

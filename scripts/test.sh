@@ -109,6 +109,7 @@ run_lints() {
   step "lint self-test" "$PYTHON" scripts/test_lints.py
   step "prose" "$PYTHON" scripts/check-prose.py
   step "rationale" "$PYTHON" scripts/check-rationale.py
+  step "results" "$PYTHON" scripts/gen-results.py --check
   step "links in docs" "$PYTHON" scripts/check-links.py
   step "excerpts in docs" "$PYTHON" scripts/check-doc-excerpts.py
 }

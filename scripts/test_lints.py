@@ -2,6 +2,7 @@
 """Tests of the lint and documentation scripts: each finds what it is for."""
 
 import importlib.util
+import json
 import pathlib
 import sys
 import unittest
@@ -198,8 +199,49 @@ class IncludeCircles(unittest.TestCase):
         self.assertEqual(self.module.circles(rooms), [["lib/A", "lib/B"]])
 
     def test_imports(self):
-        found = self.module.IMPORT.findall("from . import a, b\n    from .c import d\n")
-        self.assertEqual(found, [("a, b", ""), ("", "c")])
+        text = "from .. import a, b\ndef f():\n    from .c import d\nfrom ..p.e import x\n"
+        text += "from ..p import (\n    g,\n)\n"
+        known = {"attn/a.py", "attn/q/c.py", "attn/p/e.py", "attn/p/g.py", "attn/q/d.py"}
+        found = self.module.find_imports("attn/q/here.py", text, known)
+        self.assertEqual(found, known - {"attn/q/d.py"})
+
+    def test_packages(self):
+        up = {"python/attn/launch/x.py": {"python/attn/kernel.py", "python/attn/record.py"}}
+        self.assertEqual(len(self.module.check_packages(up)), 1)
+        down = {"python/attn/serving/x.py": {"python/attn/kernel.py", "python/attn/runtime.py"}}
+        self.assertEqual(self.module.check_packages(down), [])
+        self.assertEqual(len(self.module.check_packages({"python/attn/stray.py": set()})), 1)
+
+    def test_packages_are_small(self):
+        many = {f"python/attn/launch/x{n}.py": set() for n in range(41)}
+        self.assertEqual(len(self.module.check_packages(many)), 1)
+
+
+class ServingPages(unittest.TestCase):
+    """A new option of a problem is an option of all calls that do not lack it by name."""
+
+    def setUp(self):
+        self.module = load("serving_pages")
+        row = {"name": "heat", "kind": "factor", "doc": "Factor of --q"}
+        regions = [{"name": n, "kind": "region", "doc": "A region"} for n in ("score_mod", "mask_mod")]
+        kinds = {"causal": "align", "out_scale": "factor", "scale": "factor", "layout": "order"}
+        kinds |= {"out_type": "type", "window": "window", "softcap": "factor", "kv_splits": "count"}
+        kinds |= {"run_keys": "count", "selected": "switch"}
+        some = [{"name": name, "kind": kind, "doc": ""} for name, kind in kinds.items()]
+        self.rows = [*some, row, *regions]
+
+    def test_calls(self):
+        text = self.module.make_serving_module(self.rows)
+        compile(text, "serving_signatures.py", "exec")
+        self.assertEqual(text.count("    heat: float | None = None,\n"), 5)
+        self.assertEqual(text.count("heat: Factor of q."), 5)
+
+    def test_settings(self):
+        text = self.module.make_settings_module(self.rows)
+        compile(text, "settings_table.py", "exec")
+        self.assertIn('None if heat is None else readers.to_float("heat", heat)', text)
+        schema = self.module.write_schema("decode", self.module.CALLS["decode"], self.rows)
+        self.assertTrue(schema.endswith(", float? heat=None"))
 
 
 class OpNames(unittest.TestCase):
@@ -270,24 +312,46 @@ class Docs(unittest.TestCase):
 
 
 class Rationale(unittest.TestCase):
-    def setUp(self):
-        self.lint = load("check-rationale")
+    PAGE = "# One\n\n## Problem\n\nA.\n\n## Choice\n\nB.\n\n## Rejected\n\nC.\n"
 
-    def test_head(self):
-        page = "# One\n\nStatus: in use, at 2.5. Date: 2026-11-22. Subject:\n[Two](../Two.md).\n\nText.\n"
-        head = self.lint.head_of(page)
-        self.assertEqual(head["title"], "One")
-        self.assertEqual(head["status"], "in use, at 2.5")
-        self.assertEqual(head["subject"], "Two")
-        self.assertIsNone(self.lint.head_of("# One\n\nText.\n"))
+    def problems(self, page: str) -> list[str]:
+        return load("check-rationale").problems_of("a.md", page)
 
-    def test_table(self):
-        head = self.lint.head_of("# One\n\nStatus: in use. Date: 2026-11-22.\n")
-        part = self.lint.table([("a/b.md", head)])
-        self.assertIn("| [One](a/b.md) | in use | 2026-11-22 |", part)
-        page = "x\n" + self.lint.BEGIN + "old" + self.lint.END
-        self.assertIn(part, self.lint.with_table(page, part))
-        self.assertIsNone(self.lint.with_table("x", part))
+    def test_essays(self):
+        self.assertEqual(self.problems(self.PAGE), [])
+        self.assertEqual(len(self.problems(self.PAGE + "word " * 800)), 1)
+
+    def test_headings(self):
+        self.assertEqual(len(self.problems(self.PAGE.replace("Choice", "Decision"))), 1)
+        self.assertEqual(len(self.problems(self.PAGE + "## Evidence\n")), 1)
+        self.assertEqual(len(self.problems(self.PAGE.replace("# One", "One", 1))), 1)
+
+
+class Results(unittest.TestCase):
+    def test_markdown_becomes_sections(self):
+        results = load("results_util")
+        page = "# One\n\nSaid of it:\n\n| a | b \\| c |\n|---|---|\n| 1 | 2 |\n\n## Two\n\n- an\n  item\n"
+        first, second = results.parse_markdown(page)
+        self.assertEqual((first["id"], first["notes"], second["notes"]), ("one", [], ["- an item"]))
+        table = first["tables"][0]
+        self.assertEqual(table, {"caption": "Said of it:", "columns": ["a", "b | c"], "rows": [["1", "2"]]})
+        self.assertEqual(results.write_table(table), "| a | b \\| c |\n|---|---|\n| 1 | 2 |\n")
+        file = {"title": "T", "sections": [first, second]}
+        self.assertEqual(json.loads(results.to_text(file)), file)
+
+    def test_blocks_of_pages(self):
+        lint = load("gen-results")
+        mark = "<!-- generated: begin (scripts/gen-results.py hardware against-float64 0 q, o,problems) -->\n"
+        text = lint.with_blocks(f"a\n{mark}old\n<!-- generated: end -->\nb\n")
+        self.assertIn("| q, o | problems |\n", text)
+        self.assertNotIn("old", text)
+        self.assertEqual(lint.with_blocks(text), text)
+        with self.assertRaises(ValueError):
+            lint.write_block("hardware against-float64 0 no such column")
+
+    def test_digits(self):
+        lint = load("gen-results")
+        self.assertEqual(lint.count_digits("# 1\n\nOne word. It took 3 ms. `f16` is code.\n\n| 5 |\n"), (3, 1))
 
 
 class Prose(unittest.TestCase):
@@ -299,6 +363,11 @@ class Prose(unittest.TestCase):
         self.assertEqual(len(self.lint.problems("a.md", f"# {long}\n\n{long}\n")), 1)
         for page in (f"| {long} |", f"```\n{long}\n```", "[a](" + "x" * 120 + ")", "`" + long + "`"):
             self.assertEqual(self.lint.problems("a.md", page), [], page)
+
+    def test_cells_are_short(self):
+        cells = self.lint.long_cells
+        self.assertEqual(cells("a.md", "| " + "word " * 20 + "| [a](b) |\n"), [])
+        self.assertEqual(len(cells("a.md", "| a | " + "word " * 21 + "|\n")), 1)
 
     def test_wraps_paragraphs_and_items(self):
         long = "word " * 30

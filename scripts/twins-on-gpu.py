@@ -70,22 +70,22 @@ def make(options: argparse.Namespace) -> int:
 
 def launch(options: argparse.Namespace) -> int:
     """One twin, once."""
-    from attn import _driver
+    from attn.launch import cuda_driver
 
     cases = json.loads((options.folder / "cases.json").read_text())
     case = next(case for case in cases if case["name"] == options.case)
     settings = case["launch"]
     words, ctas = int(settings.get("words", 1024)), int(settings.get("ctas", 1))
     shared = int(settings.get("shared", 16384))
-    with _driver.get_device(0):
-        driver = _driver.load()
+    with cuda_driver.get_device(0):
+        driver = cuda_driver.load()
         image = (options.folder / f"{case['name']}.cubin").read_bytes()
-        function = _driver.Function(image, case["kernel"], shared)
+        function = cuda_driver.Function(image, case["kernel"], shared)
         addresses = []
         # Flags that a twin polls lie in the output.
         for _ in ("input", "output"):
             address = ctypes.c_uint64()
-            _driver.check(
+            cuda_driver.check(
                 driver.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(4 * words)),
                 "cuMemAlloc", case["name"],
             )  # fmt: skip

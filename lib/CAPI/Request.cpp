@@ -83,6 +83,8 @@ llvm::Error OptionReader::read(StringRef name, StringRef value) {
       return readValue(name, value, *slot);
   if (name == "chip")
     compile.chip = value.str();
+  else if (name == "board")
+    compile.board = value.str();
   else if (name == "schedule")
     compile.schedule = value.str();
   else if (name == "plan-table")

@@ -2,7 +2,7 @@
 
 #include "attn/Compile/Problem.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
-#include "attn/Schedule/Core/SplitKeys.h"
+#include "attn/Planner/Choice/SplitKeys.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/STLExtras.h"

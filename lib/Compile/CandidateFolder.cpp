@@ -7,8 +7,9 @@
 #include "attn/Compile/Verify.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Dialect/Attn/Transforms/Pipelines.h"
-#include "attn/Schedule/Core/PlanCandidates.h"
-#include "attn/Schedule/Core/PlanTable.h"
+#include "attn/Planner/Choice/PlanCandidates.h"
+#include "attn/Planner/Choice/PlanTable.h"
+#include "attn/Target/TargetTable.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FileSystem.h"
@@ -118,7 +119,8 @@ FailureOr<SmallVector<PlanCandidate>> CandidateWriter::choose(AttentionOp op,
   if (failed(facts))
     return failure();
   // attn-plan has accepted chip, schedule and parameters.
-  const TargetRow &target = llvm::cantFail(lookupTarget(options.getChip()));
+  TargetRow target =
+      llvm::cantFail(lookupTarget(options.getChip(), options.board));
   SmallVector<const Schedule *> schedules(getSchedules());
   if (!options.schedule.empty())
     schedules = {&llvm::cantFail(lookupSchedule(options.schedule))};

@@ -210,6 +210,7 @@ static void addBufferization(OpPassManager &manager) {
 LogicalResult Compilation::runPasses(Rung rung) {
   AttnPipelineOptions pipeline;
   pipeline.chip = options.getChip();
+  pipeline.board = options.board;
   pipeline.schedule = options.schedule;
   pipeline.set = ArrayRef<std::string>(options.set);
   pipeline.planTable = options.planTable;

@@ -15,6 +15,8 @@ void attn::addPlanPasses(OpPassManager &pm,
                          const AttnPipelineOptions &options) {
   AttnPlanPassOptions plan;
   plan.chip = options.chip;
+  plan.board = options.board;
+  plan.skipPlans = options.skipPlans;
   plan.schedule = options.schedule;
   // Results that pass through shared memory count in a plan's sum. What `set`
   // says comes behind, and holds.
@@ -34,6 +36,7 @@ void attn::addTilePasses(OpPassManager &pm,
                          const AttnPipelineOptions &options) {
   AttnExpandPassOptions expand;
   expand.chip = options.chip;
+  expand.board = options.board;
   pm.addPass(createAttnExpandPass(expand));
   // Emitters state a constant or an index wherever they need one.
   pm.addPass(createCSEPass());

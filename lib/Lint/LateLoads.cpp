@@ -1,7 +1,7 @@
 //===- LateLoads.cpp - Loads that an arrival in another CTA may overtake --===//
 //
 // An arrival in another CTA overtakes a load from shared memory whose data have
-// not come yet (docs/Rationale/Clusters/SignalScope.md), and so may a st.async,
+// not come yet (docs/Rationale/Clusters.md), and so may a st.async,
 // whose bytes are a signal as well. A load names one of
 // the warp's six scoreboards, and its data have come once an instruction of the
 // warp has waited for that one. ptxas puts such a wait in front of the first

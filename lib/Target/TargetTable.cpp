@@ -19,6 +19,7 @@
 
 #include "attn/Target/TargetTable.h"
 #include "attn/Support/Suggest.h"
+#include "attn/Target/Boards.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -123,12 +124,6 @@ static TargetRow makeA100(const Generations &capabilities) {
   row.sharedBytesPerClock = 128;
   // 5120 bytes per clock for the whole chip [WP].
   row.l2BytesPerClock = 47;
-  row.board = "A100 SXM 80 GB";
-  row.smCount = 108;
-  row.clockMHz = 1410;
-  row.dramGBPerSecond = 2039;
-  row.l2Bytes = uint64_t(40) << 20;
-  row.powerWatts = 400;
   row.picojoulePerFlop = 0.55;
   row.picojoulePerLaneInstruction = 25;
   row.picojoulePerL2Byte = 23;
@@ -151,12 +146,6 @@ static TargetRow makeA40(const TargetRow &a100) {
   row.mmaSyncFlopF16 = 1024;
   row.fmaPerClock = 128;
   row.l2BytesPerClock = 32; // [E]
-  row.board = "A40";
-  row.smCount = 84;
-  row.clockMHz = 1740;
-  row.dramGBPerSecond = 696;
-  row.l2Bytes = uint64_t(6) << 20;
-  row.powerWatts = 300;
   return row;
 }
 
@@ -171,12 +160,6 @@ static TargetRow makeL40S(const TargetRow &a40,
   row.maxCTAsPerSM = 24;
   // 362 and 733 TFLOP/s on 142 SMs at 2520 MHz [WP].
   row.tensorFlopFp8 = 2048;
-  row.board = "L40S";
-  row.smCount = 142;
-  row.clockMHz = 2520;
-  row.dramGBPerSecond = 864;
-  row.l2Bytes = uint64_t(96) << 20;
-  row.powerWatts = 350;
   return row;
 }
 
@@ -201,16 +184,6 @@ static TargetRow makeH100(const TargetRow &a100,
   // 5120 bytes per clock for the whole chip, as on A100 [E]; kernels that used
   // 30 were seen [M].
   row.l2BytesPerClock = 39;
-  row.board = "H100 SXM";
-  row.smCount = 132;
-  // cuOccupancyMaxActiveClusters on an H200, which has as many SMs: 66 clusters
-  // of 2, 30 of 4 [M].
-  row.smCountInPairs = 132;
-  row.smCountInFours = 120;
-  row.clockMHz = 1830;
-  row.dramGBPerSecond = 3352;
-  row.l2Bytes = uint64_t(50) << 20;
-  row.powerWatts = 700;
   return row;
 }
 
@@ -228,13 +201,6 @@ static TargetRow makeB200(const TargetRow &h100,
   row.tensorFlopFp8 = 16384;
   row.mmaSyncFlopF16 = 2048; // [E]
   row.l2BytesPerClock = 64;  // [E]
-  row.board = "B200";
-  row.smCount = 148;
-  row.smCountInPairs = row.smCountInFours = 0;
-  row.clockMHz = 1850;
-  row.dramGBPerSecond = 8000;
-  row.l2Bytes = uint64_t(126) << 20;
-  row.powerWatts = 1000;
   return row;
 }
 
@@ -258,9 +224,6 @@ static TargetRow makeB300(const TargetRow &b200,
   row.capabilities = capabilities.sm103a;
   // Twice the exponentials of B200 [WP].
   row.expPerClock = 32;
-  row.board = "B300";
-  row.clockMHz = 1920;
-  row.powerWatts = 1400;
   return row;
 }
 
@@ -277,12 +240,6 @@ static TargetRow makeRTX5090(const TargetRow &l40s) {
   row.tensorFlopF16 = 512;
   row.tensorFlopFp8 = 1024;
   row.mmaSyncFlopF16 = 512;
-  row.board = "RTX 5090";
-  row.smCount = 170;
-  row.clockMHz = 2407;
-  row.dramGBPerSecond = 1792;
-  row.l2Bytes = uint64_t(96) << 20;
-  row.powerWatts = 575;
   return row;
 }
 
@@ -291,13 +248,6 @@ static TargetRow makeSpark(const TargetRow &rtx5090) {
   row.chip = "sm_121";
   row.computeCapability = 121;
   row.minPTX = row.defaultPTX = 88;
-  row.board = "DGX Spark";
-  row.smCount = 48;
-  // 1 PFLOP/s of sparse fp4 at the rates of sm_120 [E].
-  row.clockMHz = 2540;
-  row.dramGBPerSecond = 273;
-  row.l2Bytes = uint64_t(24) << 20; // [E]
-  row.powerWatts = 140;
   return row;
 }
 
@@ -313,13 +263,19 @@ static TargetRow makeThor(const TargetRow &l40s) {
   row.tensorFlopF16 = 8192;
   row.tensorFlopFp8 = 16384;
   row.mmaSyncFlopF16 = 2048; // [E]
-  row.board = "Jetson Thor";
-  row.smCount = 20;
-  row.clockMHz = 1575;
-  row.dramGBPerSecond = 273;
-  row.l2Bytes = uint64_t(32) << 20; // [E]
-  row.powerWatts = 130;
   return row;
+}
+
+/// Replaces what `target` says about its reference board.
+static void setBoard(TargetRow &target, const Board &board) {
+  target.board = board.title;
+  target.smCount = board.smCount;
+  target.smCountInPairs = board.smCountInPairs;
+  target.smCountInFours = board.smCountInFours;
+  target.clockMHz = board.clockMHz;
+  target.dramGBPerSecond = board.dramGBPerSecond;
+  target.l2Bytes = board.l2Bytes;
+  target.powerWatts = board.powerWatts;
 }
 
 static std::vector<TargetRow> makeTargets() {
@@ -332,8 +288,14 @@ static std::vector<TargetRow> makeTargets() {
   TargetRow family = makeFamily(b200, capabilities);
   TargetRow b300 = makeB300(b200, capabilities);
   TargetRow rtx5090 = makeRTX5090(l40s);
-  return {a100,   a40,  l40s,           h100,    b200,
-          family, b300, makeThor(l40s), rtx5090, makeSpark(rtx5090)};
+  std::vector<TargetRow> rows = {
+      a100,   a40,  l40s,           h100,    b200,
+      family, b300, makeThor(l40s), rtx5090, makeSpark(rtx5090)};
+  for (TargetRow &row : rows)
+    for (const Board &board : getBoards())
+      if (llvm::is_contained(board.defaultOf, row.chip))
+        setBoard(row, board);
+  return rows;
 }
 
 llvm::ArrayRef<TargetRow> mlir::attn::getTargets() {
@@ -411,6 +373,25 @@ mlir::attn::lookupTarget(llvm::StringRef chip) {
              : "unknown chip '" + chip + "'") +
       ", expected one of " + llvm::join(known, ", ") +
       (isOld ? std::string() : suggest(chip, known, kChipSynonyms)));
+}
+
+llvm::Expected<TargetRow> mlir::attn::lookupTarget(llvm::StringRef chip,
+                                                   llvm::StringRef board) {
+  llvm::Expected<const TargetRow &> row = lookupTarget(chip);
+  if (!row)
+    return row.takeError();
+  TargetRow target = *row;
+  if (board.empty())
+    return target;
+  llvm::Expected<const Board &> found = lookupBoard(board);
+  if (!found)
+    return found.takeError();
+  if (!llvm::is_contained(found->chips, chip))
+    return llvm::createStringError(
+        "expected a board of chip '" + chip + "', got '" + found->name +
+        "', which has chip '" + found->chips.front() + "'");
+  setBoard(target, *found);
+  return target;
 }
 
 std::string mlir::attn::formatPTXVersion(unsigned ptx) {

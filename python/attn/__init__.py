@@ -13,12 +13,7 @@ machines that have none.
 import sys as _sys
 
 from . import sim
-from ._append import append_kv
-from ._cascade import Level, cascade
-from ._decode_plan import DecodePlan
-from ._regions import Mod, mask_mod, score_mod
-from ._serving_calls import decode, merge_states, mla_decode, prefill
-from ._signatures import attention, compile, prepare
+from .calls.call_signatures import attention, compile, prepare
 from .errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -35,6 +30,11 @@ from .errors import (
     TraceError,
 )
 from .kernel import RUNGS, Kernel, Simulation, Target, compiler_version, targets
+from .serving.appending import append_kv
+from .serving.cascading import Level
+from .serving.decode_calls import merge_states
+from .serving.serving_signatures import DecodePlan, cascade, decode, mla_decode, prefill
+from .tracing.mod_regions import Mod, mask_mod, score_mod
 
 __all__ = [
     "RUNGS",
@@ -93,6 +93,6 @@ def __getattr__(name: str) -> str:
 
 if _sys.modules.get("torch") is not None:
     # Under torch.compile the operator has to be there before the first call.
-    from ._functional import _get_torch_op
+    from .calls.call_arguments import _get_torch_op
 
     _get_torch_op()

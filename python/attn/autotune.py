@@ -37,9 +37,9 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any
 
-from . import _cache, _progress
-from ._candidates import Candidate, Problem
+from .compiler import kernel_cache, long_calls
 from .errors import AttnError
+from .tuning.candidates import Candidate, Problem
 
 VERSION = 1
 _EXTENTS = ("batch", "heads", "kv_heads", "queries", "keys", "head_dim", "value_dim")
@@ -339,16 +339,16 @@ def simulate(folder: pathlib.Path, problem: Problem, report: Callable[[str], Non
 def find_timer(options: argparse.Namespace) -> tuple[Callable[..., None] | None, str]:
     """What times a problem and the board's name, or why there is none."""
     try:
-        from . import _timing
+        from .tuning import timing
     except ImportError as error:
         return None, f"no torch: {error}"
     try:
-        board = _timing.get_board()
+        board = timing.get_board()
     except RuntimeError as error:
         return None, f"no GPU: {error}"
     if board is None:
         return None, "no GPU"
-    timer = _timing.Timer(options.seconds)
+    timer = timing.Timer(options.seconds)
     return timer.run, board
 
 
@@ -359,7 +359,7 @@ class _Progress:
         self._total = total
         self._done = -1
         self._start = time.monotonic()
-        self._line = _progress.Line()
+        self._line = long_calls.Line()
 
     def __call__(self, what: str) -> None:
         """The next one begins."""
@@ -393,7 +393,7 @@ def tune(options: argparse.Namespace) -> int:
         print(f"not timed: {board}; ranked by estimates")
         return 1 if rank(source, work, options) else 0
     path = options.json
-    cache = _cache.get_folder()
+    cache = kernel_cache.get_folder()
     if path is None and cache is not None:
         path = cache / "autotune.json"
     known = {each.key(): each for each in read_results(path)} if path and path.is_file() else {}

@@ -1,6 +1,6 @@
 """`attn.attention`: compiles, loads and launches in one call."""
 
-from ._functional import Modification
-from ._signatures import attention, prepare
+from .calls.call_arguments import Modification
+from .calls.call_signatures import attention, prepare
 
 __all__ = ["Modification", "attention", "prepare"]

@@ -12,21 +12,9 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import (
-    _cache,
-    _capture,
-    _driver,
-    _host,
-    _library,
-    _options,
-    _padding,
-    _progress,
-    _regions,
-    bundle,
-    record,
-    runtime,
-)
-from ._simulation import Settings, Simulation, simulate
+from . import bundle, record, runtime
+from .compiler import c_library, kernel_cache, long_calls
+from .compiler.simulation import Settings, Simulation, simulate
 from .errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -36,6 +24,10 @@ from .errors import (
     LibraryError,
     RecordError,
 )
+from .launch import cuda_driver, host_arrays
+from .options import readers
+from .tensors import padding
+from .tracing import captured_reads, mod_regions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,7 +54,7 @@ class Target:
 def targets() -> list[Target]:
     """All targets, oldest first."""
     try:
-        library = _library.load()
+        library = c_library.load()
     except LibraryError:
         described = _read_compiler()
         if described is None:
@@ -83,7 +75,7 @@ def targets() -> list[Target]:
 
 def compiler_version() -> str:
     """Such as "0.1.0 (LLVM 22.1.8)"."""
-    return str(_library.load().attnGetCompilerVersion().text())
+    return str(c_library.load().attnGetCompilerVersion().text())
 
 
 #: Name of the cache's file about the compiler that filled it.
@@ -92,7 +84,7 @@ _COMPILER_KEY = "compiler"
 
 def _read_compiler() -> dict[str, Any] | None:
     """The compiler that filled the cache, for machines that have none."""
-    raw = _cache.read(_COMPILER_KEY)
+    raw = kernel_cache.read(_COMPILER_KEY)
     if raw is None:
         return None
     try:
@@ -116,14 +108,14 @@ def _write_compiler() -> None:
         "targets": list(map(list, rows)),
     }
     if _read_compiler() != described:
-        _cache.write(_COMPILER_KEY, json.dumps(described).encode())
+        kernel_cache.write(_COMPILER_KEY, json.dumps(described).encode())
 
 
 def _get_assembler() -> str:
     """What tells builds of ptxas apart. Without a ptxas it is that of the one
     that filled the cache."""
     with contextlib.suppress(LibraryError):
-        version: str = _library.load().attnGetAssemblerVersion().text()
+        version: str = c_library.load().attnGetAssemblerVersion().text()
         if version:
             return version
     return str((_read_compiler() or {}).get("assembler", ""))
@@ -139,7 +131,7 @@ def _build_identity() -> str:
         if described is None:
             raise
         return str(described["identity"])
-    stat = os.stat(_library.find_library())
+    stat = os.stat(c_library.find_library())
     return f"{version} {stat.st_size} {stat.st_mtime_ns}"
 
 
@@ -152,15 +144,15 @@ class _Request:
     #: What states the problem, unless the text does.
     flags: tuple[tuple[str, str], ...]
     options: tuple[tuple[str, str], ...]
-    regions: _regions.Regions | None = None
+    regions: mod_regions.Regions | None = None
     #: Contents of files that options name.
     files: tuple[str, ...] = ()
 
-    def make(self, *more: tuple[str, str]) -> _library.Handle:
+    def make(self, *more: tuple[str, str]) -> c_library.Handle:
         if self.regions is None:
             options = (*self.flags, *self.options, *more)
-            return _library.make_request(self.text, self.name, options)
-        return _library.make_request(self._splice(), self.name, (*self.options, *more))
+            return c_library.make_request(self.text, self.name, options)
+        return c_library.make_request(self._splice(), self.name, (*self.options, *more))
 
     def _splice(self) -> str:
         """The problem of the flags with the regions, as text."""
@@ -172,22 +164,22 @@ class _Request:
         # The name of a file stands in remarks.
         parts = [_build_identity(), repr(self.text), self.name, repr(self.regions), *self.files]
         parts += [f"{name}={value}" for name, value in (*self.flags, *self.options)]
-        return _cache.make_key(*parts, *more)
+        return kernel_cache.make_key(*parts, *more)
 
     def run(self, rung: str) -> dict[str, Any]:
         """Compiles down to `rung`."""
-        library = _library.load()
+        library = c_library.load()
         with self.make(("emit", rung)) as request:
             result = library.attnCompile(request)
-        with _library.Handle("Result", result):
-            diagnostics = _library.get_diagnostics(result)
+        with c_library.Handle("Result", result):
+            diagnostics = c_library.get_diagnostics(result)
             if not library.attnResultSucceeded(result):
                 errors = tuple(each for each in diagnostics if each.severity == "error")
                 text = library.attnResultGetDiagnosticText(result).text()
                 if len(errors) != len(diagnostics):
                     text = "\n".join(str(each) for each in errors)
                 named = tuple(map(_name_arguments, diagnostics))
-                raise CompileError(_options.name_arguments(text), named)
+                raise CompileError(readers.name_arguments(text), named)
             return {
                 "output": library.attnResultGetOutput(result).bytes(),
                 "ptx": library.attnResultGetPTX(result).text(),
@@ -205,7 +197,7 @@ class _Request:
 
 def _name_arguments(diagnostic: Diagnostic) -> Diagnostic:
     notes = tuple(map(_name_arguments, diagnostic.notes))
-    message = _options.name_arguments(diagnostic.message)
+    message = readers.name_arguments(diagnostic.message)
     return dataclasses.replace(diagnostic, message=message, notes=notes)
 
 
@@ -241,8 +233,8 @@ class Kernel:
 
     def _widen(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Arrays of a run as the kernel takes them."""
-        inputs = {**{n: _capture.to_numpy(each) for n, each in self.captures.items()}, **inputs}
-        return _padding.widen_inputs(inputs, self._columns, self.launch)
+        inputs = {**{n: captured_reads.to_numpy(each) for n, each in self.captures.items()}, **inputs}
+        return padding.widen_inputs(inputs, self._columns, self.launch)
 
     def _cut(self, outputs: Mapping[str, NDArray[np.generic]]) -> dict[str, NDArray[np.generic]]:
         """Outputs without the columns that padding added."""
@@ -274,20 +266,20 @@ class Kernel:
 
     def _has_cubin(self) -> bool:
         """Whether `cubin` is in the cache or can be made."""
-        if _cache.read(self._request.key("cubin", _get_assembler())) is not None:
+        if kernel_cache.read(self._request.key("cubin", _get_assembler())) is not None:
             return True
         with contextlib.suppress(LibraryError):
-            return bool(_library.load().attnGetAssemblerVersion().text())
+            return bool(c_library.load().attnGetAssemblerVersion().text())
         return False
 
     @property
     def cubin(self) -> bytes:
         """The machine code. Needs ptxas; made at the first use and cached."""
         key = self._request.key("cubin", _get_assembler())
-        cubin = _cache.read(key)
+        cubin = kernel_cache.read(key)
         if cubin is None:
             cubin = bytes(self._request.run("cubin")["output"])
-            _cache.write(key, cubin)
+            kernel_cache.write(key, cubin)
             _write_compiler()
         return cubin
 
@@ -323,7 +315,7 @@ class Kernel:
         corners: bool = False,
         threads: int = 0,
         sizes: Mapping[str, int] | None = None,
-        progress: _progress.Show = True,
+        progress: long_calls.Show = True,
         **inputs: ArrayLike,
     ) -> Simulation:
         """Runs the kernel on the simulator. `inputs` are row-major arrays by
@@ -345,7 +337,7 @@ class Kernel:
         GPU, else on the simulator. Inputs as in `simulate`, but all of them.
         Copies to the GPU and back: for tensors that are there, `attention` and
         bundles are the fast ways."""
-        given = {**{n: _capture.to_numpy(each) for n, each in self.captures.items()}, **inputs}
+        given = {**{n: captured_reads.to_numpy(each) for n, each in self.captures.items()}, **inputs}
         read = [each["name"] for each in self.launch["tensors"] if each["access"] == "read"]
         for name in (*given, *read):
             if name not in read:
@@ -357,11 +349,11 @@ class Kernel:
                     f'kernel {self.name}: tensor "{name}": missing; the kernel reads '
                     f"{', '.join(read)}"
                 )
-        if not _host.has_device():
+        if not host_arrays.has_device():
             run: Any = self.simulate
             outputs: dict[str, NDArray[np.generic]] = run(verify=False, **inputs).outputs
             return outputs
-        return self._cut(_host.launch(self.load(), self._widen(inputs)))
+        return self._cut(host_arrays.launch(self.load(), self._widen(inputs)))
 
     def load(self) -> runtime.LoadedKernel:
         """The kernel as `attn.runtime` launches it. Without ptxas the driver
@@ -416,7 +408,7 @@ def _compile(request: _Request) -> dict[str, Any]:
 def compile_problem(
     problem: str | os.PathLike[str] | None,
     flags: Mapping[str, Any],
-    functions: tuple[Callable[..., Any] | _regions.Mod | None, ...],
+    functions: tuple[Callable[..., Any] | mod_regions.Mod | None, ...],
     *,
     chip: str,
     plan: Mapping[str, object] | None,
@@ -432,44 +424,44 @@ def compile_problem(
 ) -> Kernel:
     """attn.compile: `flags` has what states the problem without `problem`,
     `functions` is score_mod and mask_mod."""
-    written = _options.format_flags(flags)
+    written = readers.format_flags(flags)
     columns: dict[str, int] = {}
-    if _options.to_bool("pad", pad):
-        written, columns = _padding.pad_flags(written, problem is not None)
+    if readers.to_bool("pad", pad):
+        written, columns = padding.pad_flags(written, problem is not None)
     text, name = _read_problem(problem)
     if text is not None and any(function is not None for function in functions):
         raise ArgumentTypeError(
             "score_mod and mask_mod go with q=...; a problem as text or file has regions"
         )
     mods = [
-        _regions.trace(kind, function) if function is not None else None
+        mod_regions.trace(kind, function) if function is not None else None
         for kind, function in zip(("score_mod", "mask_mod"), functions, strict=True)
     ]
     # simulate() takes row-major arrays.
-    regions = _regions.combine(mods[0], mods[1], _capture.Spec.row_major)
+    regions = mod_regions.combine(mods[0], mods[1], captured_reads.Spec.row_major)
     tensors = [tensor for mod in mods if mod is not None for tensor in mod.tensors]
-    target = _options.to_text("chip", chip)
+    target = readers.to_text("chip", chip)
     options = [("chip", _get_native_chip() if target == "native" else target)]
     if schedule is not None:
-        options.append(("schedule", _options.to_text("schedule", schedule)))
+        options.append(("schedule", readers.to_text("schedule", schedule)))
     if epilogue is not None:
-        options.append(("epilogue", _options.to_text("epilogue", epilogue)))
+        options.append(("epilogue", readers.to_text("epilogue", epilogue)))
     files: tuple[str, ...] = ()
     if plan_table is not None:
-        path = _options.to_path("plan_table", plan_table)
+        path = readers.to_path("plan_table", plan_table)
         options.append(("plan-table", path))
         files = (_read_text(path),)
-    if not _options.to_bool("shipped_plans", shipped_plans):
+    if not readers.to_bool("shipped_plans", shipped_plans):
         options.append(("shipped-plans", "false"))
-    if not _options.to_bool("split_keys", split_keys):
+    if not readers.to_bool("split_keys", split_keys):
         options.append(("split-keys", "false"))
-    if _options.to_text("partials", partials) != "auto":
+    if readers.to_text("partials", partials) != "auto":
         options.append(("partials", partials))
-    if _options.to_bool("debug_lines", debug_lines):
+    if readers.to_bool("debug_lines", debug_lines):
         options.append(("debug-lines", "true"))
-    options += _options.format_plan(plan)
+    options += readers.format_plan(plan)
     request = _Request(text, name, written, tuple(options), regions, files)
-    kernel = _get_kernel(request, tensors, _options.to_bool("cache", cache))
+    kernel = _get_kernel(request, tensors, readers.to_bool("cache", cache))
     return kernel.with_columns(columns) if columns else kernel
 
 
@@ -487,7 +479,7 @@ def _read_problem(problem: str | os.PathLike[str] | None) -> tuple[str | None, s
         )
     if problem is None or isinstance(problem, str) and not _is_path(problem):
         return problem, "<problem>"
-    path = _options.to_path("problem", problem)
+    path = readers.to_path("problem", problem)
     return _read_text(path), path
 
 
@@ -523,18 +515,18 @@ def get_chip(major: int, minor: int) -> str:
 
 
 def _get_native_chip() -> str:
-    if not _host.has_device():
+    if not host_arrays.has_device():
         return "sm_80"
-    device = _driver.get_device(0)
+    device = cuda_driver.get_device(0)
     return get_chip(device.major, device.minor)
 
 
 def compile_flags(
-    chip: str, flags: Mapping[str, object], regions: _regions.Regions | None
+    chip: str, flags: Mapping[str, object], regions: mod_regions.Regions | None
 ) -> Kernel:
     """As `compile`, for regions that are traced already."""
     options = (("chip", chip),)
-    request = _Request(None, "<problem>", _options.format_flags(flags), options, regions)
+    request = _Request(None, "<problem>", readers.format_flags(flags), options, regions)
     return _get_kernel(request, (), cache=True)
 
 
@@ -543,14 +535,14 @@ def _get_kernel(request: _Request, tensors: Sequence[Any], cache: bool) -> Kerne
     if not cache:
         return Kernel(request, _compile(request)).with_captures(tensors)
     key = request.key("ptx")
-    kernel = _cache.get_object(key)
+    kernel = kernel_cache.get_object(key)
     if not isinstance(kernel, Kernel):
-        raw = _cache.read(key)
+        raw = kernel_cache.read(key)
         contents = None if raw is None else _decode(raw)
         if contents is None:
             contents = _compile(request)
-            _cache.write(key, _encode(contents))
+            kernel_cache.write(key, _encode(contents))
             _write_compiler()
-        kernel = _cache.put_object(key, Kernel(request, contents))
+        kernel = kernel_cache.put_object(key, Kernel(request, contents))
     assert isinstance(kernel, Kernel)
     return kernel.with_captures(tensors) if tensors else kernel

@@ -16,8 +16,8 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from . import _trace
-from ._trace import Operand, Value
+from .tracing import traced_values
+from .tracing.traced_values import Operand, Value
 
 __all__ = [
     "abs",
@@ -45,10 +45,10 @@ __all__ = [
 
 
 def _apply(name: str, x: Operand) -> Any:
-    x = _trace.to_scalar(x)
-    if isinstance(x, Value) or not _trace.is_scalar(x):
-        return _trace.function(name, x)
-    return _trace.FLOAT_FUNCTIONS[name][1](x)
+    x = traced_values.to_scalar(x)
+    if isinstance(x, Value) or not traced_values.is_scalar(x):
+        return traced_values.function(name, x)
+    return traced_values.FLOAT_FUNCTIONS[name][1](x)
 
 
 def exp(x: Operand) -> Any:
@@ -113,7 +113,7 @@ def sigmoid(x: Operand) -> Any:
 
 def abs(x: Operand) -> Any:
     """The absolute value."""
-    return _trace.absolute(x) if isinstance(x, Value) else math.fabs(x)
+    return traced_values.absolute(x) if isinstance(x, Value) else math.fabs(x)
 
 
 def _is_traced(*operands: object) -> bool:
@@ -122,12 +122,12 @@ def _is_traced(*operands: object) -> bool:
 
 def minimum(a: Operand, b: Operand) -> Any:
     """The lesser one; NaN if one is NaN."""
-    return _trace.extreme("min", a, b) if _is_traced(a, b) else min(a, b)
+    return traced_values.extreme("min", a, b) if _is_traced(a, b) else min(a, b)
 
 
 def maximum(a: Operand, b: Operand) -> Any:
     """The greater one; NaN if one is NaN."""
-    return _trace.extreme("max", a, b) if _is_traced(a, b) else max(a, b)
+    return traced_values.extreme("max", a, b) if _is_traced(a, b) else max(a, b)
 
 
 def clip(x: Operand, low: Operand | None = None, high: Operand | None = None) -> Any:
@@ -139,30 +139,30 @@ def clip(x: Operand, low: Operand | None = None, high: Operand | None = None) ->
 
 def where(condition: Operand, a: Operand, b: Operand) -> Any:
     """`a` where `condition` holds, else `b`."""
-    condition = _trace.to_scalar(condition)
+    condition = traced_values.to_scalar(condition)
     if isinstance(condition, bool) or not _is_traced(condition, a, b):
         return a if condition else b
-    return _trace.select(condition, a, b)
+    return traced_values.select(condition, a, b)
 
 
 def logical_not(x: Operand) -> Any:
     """Whether x is 0."""
-    return _trace.logical_not(x) if isinstance(x, Value) else not x
+    return traced_values.logical_not(x) if isinstance(x, Value) else not x
 
 
 def logical_and(a: Operand, b: Operand) -> Any:
     """Whether neither is 0."""
-    return _trace.logical("and", a, b) if _is_traced(a, b) else bool(a and b)
+    return traced_values.logical("and", a, b) if _is_traced(a, b) else bool(a and b)
 
 
 def logical_or(a: Operand, b: Operand) -> Any:
     """Whether one of them is not 0."""
-    return _trace.logical("or", a, b) if _is_traced(a, b) else bool(a or b)
+    return traced_values.logical("or", a, b) if _is_traced(a, b) else bool(a or b)
 
 
 def logical_xor(a: Operand, b: Operand) -> Any:
     """Whether exactly one of them is 0."""
-    return _trace.logical("xor", a, b) if _is_traced(a, b) else bool(a) != bool(b)
+    return traced_values.logical("xor", a, b) if _is_traced(a, b) else bool(a) != bool(b)
 
 
 def _clamp(x: Operand, min: Operand | None = None, max: Operand | None = None) -> Any:
@@ -226,11 +226,11 @@ METHODS = frozenset(__all__) | frozenset(_FOREIGN)
 
 def _to_operand(name: str, value: Any) -> Any:
     """A number of numpy or torch as Python's; nothing is done to whole tensors."""
-    value = _trace.to_scalar(value)
+    value = traced_values.to_scalar(value)
     if isinstance(value, Value) or hasattr(value, "load"):
         return value
     if isinstance(getattr(value, "shape", None), tuple):
-        raise _trace.fail(
+        raise traced_values.fail(
             f"{name}: expected a number, got {type(value).__name__} of shape {list(value.shape)}"
         )
     return value
@@ -244,7 +244,7 @@ def call(name: str, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> An
         plain, args = plain[1:], tuple(reversed(args))
     target = _FOREIGN.get(plain) or (globals()[plain] if plain in __all__ else None)
     if target is None:
-        raise _trace.fail(
+        raise traced_values.fail(
             f"the function {name} cannot be traced; known are {', '.join(sorted(__all__))}"
         )
     try:
@@ -252,7 +252,7 @@ def call(name: str, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> An
         options = {key: _to_operand(name, each) for key, each in (kwargs or {}).items()}
         return target(*operands, **options)
     except TypeError as error:
-        raise _trace.fail(f"{name}: {error}") from None
+        raise traced_values.fail(f"{name}: {error}") from None
 
 
-_trace.set_functions(METHODS, call)
+traced_values.set_functions(METHODS, call)

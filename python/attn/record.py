@@ -12,11 +12,11 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ._problem_sizes import check_sizes
-from ._size_expr import Lookup, SizeExpr
-from ._tensor_map import MAP_VIEWS, TensorMap, TensorView, make_map
 from .arrays import CARRIERS
 from .errors import ArgumentError, RecordError
+from .launch.shared_sizes import check_sizes
+from .launch.size_expr import Lookup, SizeExpr
+from .launch.tensor_map import MAP_VIEWS, TensorMap, TensorView, make_map
 
 #: The last version that this package reads.
 VERSION = 2

@@ -20,9 +20,10 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from . import _driver, _reports, _tensors, bundle
-from ._process import OfProcess
+from . import bundle
 from .errors import ArgumentError, ArgumentTypeError, DriverError
+from .launch import cuda_driver, device_reports, device_tensors
+from .launch.one_process import OfProcess
 from .record import Binder, Launch, LaunchStep, Step, TensorView
 
 #: Resolved launches that a kernel keeps.
@@ -88,7 +89,7 @@ class _PreparedStep:
         self._filled: dict[tuple[int, ...], bytes] = {}
         self.is_empty = 0 in launch.grid
         self._is_plain = not step.cooperative and not step.programmatic
-        self.function: _driver.Function | None = None
+        self.function: cuda_driver.Function | None = None
         self._local = threading.local()
 
     def fill(self, addresses: Sequence[int]) -> _Frame:
@@ -116,9 +117,9 @@ class _PreparedStep:
         for index, parameter in self._maps:
             view = self._views[parameter.tensor]._replace(address=addresses[index])
             target = frame.start + parameter.offset
-            _driver.encode_tensor_map(parameter, view, target, self._step.kernel)
+            cuda_driver.encode_tensor_map(parameter, view, target, self._step.kernel)
 
-    def start(self, function: _driver.Function, frame: _Frame, stream: int) -> int:
+    def start(self, function: cuda_driver.Function, frame: _Frame, stream: int) -> int:
         """Launches; the status."""
         step = self._step
         if self._is_plain:
@@ -145,7 +146,7 @@ class _PreparedStep:
         """Raises DriverError unless `status` is success."""
         step = self._step
         shapes = ", ".join(f"{name} {list(view.shape)}" for name, view in self._views.items())
-        _driver.check(
+        cuda_driver.check(
             status,
             "cuLaunchKernel",
             f"kernel {step.kernel}: grid {self.launch.grid}, block {step.block}, cluster "
@@ -170,7 +171,7 @@ class PreparedLaunch(OfProcess):
         self._binder = binder = kernel.binder
         self._names = tuple(views)
         self._ordinal = next((view.device for view in views.values()), 0)
-        sms = _driver.get_device(self._ordinal).multiprocessors if binder.uses_device else None
+        sms = cuda_driver.get_device(self._ordinal).multiprocessors if binder.uses_device else None
         self._launch: Launch = binder.resolve(views, scalars, sms)
         self._has_workspaces = bool(self._launch.workspace_bytes)
         self._steps = [
@@ -213,9 +214,9 @@ class PreparedLaunch(OfProcess):
             status = step.start(step.function, step.fill(addresses), stream)
             if not status:
                 return
-            if status not in _driver.WITHOUT_CONTEXT:
+            if status not in cuda_driver.WITHOUT_CONTEXT:
                 self._fail(step, status)
-        device = _driver.get_device(self._ordinal)
+        device = cuda_driver.get_device(self._ordinal)
         if device.is_current():
             self._run(addresses, stream, workspaces)
         else:
@@ -262,13 +263,13 @@ class PreparedLaunch(OfProcess):
             # In the stream's order, so that the kernels still have them.
             for index, address in enumerate(workspaces):
                 if address and index not in self._persistent and index not in kept:
-                    _driver.load().cuMemFreeAsync(address, stream)
+                    cuda_driver.load().cuMemFreeAsync(address, stream)
 
     def _find_kept(self, stream: int) -> dict[int, int]:
         """Addresses, by index, of the workspaces that stay since the kernels leave
         them as they found them."""
         indices = self._binder.restored
-        number = _driver.find_stream(stream) if indices else None
+        number = cuda_driver.find_stream(stream) if indices else None
         if number is None:
             return {}
         sizes = tuple([self._launch.workspace_bytes[index] for index in indices])
@@ -300,15 +301,15 @@ class PreparedLaunch(OfProcess):
         return addresses
 
     def _allocate_one(self, size: int, zeroed: bool, stream: int) -> int:
-        driver = _driver.load()
+        driver = cuda_driver.load()
         address = ctypes.c_uint64()
         if size:
             what = f"kernel {self._binder.kernel}: workspace of {size} bytes"
             status = driver.cuMemAllocAsync(ctypes.byref(address), size, stream)
-            _driver.check(status, "cuMemAllocAsync", what)
+            cuda_driver.check(status, "cuMemAllocAsync", what)
             if zeroed:
                 status = driver.cuMemsetD8Async(address, 0, size, stream)
-                _driver.check(status, "cuMemsetD8Async", what)
+                cuda_driver.check(status, "cuMemsetD8Async", what)
         return address.value
 
 
@@ -321,9 +322,9 @@ class LoadedKernel(OfProcess):
         #: The record, checked.
         self.binder = Binder(contents.launch)
         #: By device, in the order of the steps.
-        self._functions: dict[int, list[_driver.Function]] = {}
+        self._functions: dict[int, list[cuda_driver.Function]] = {}
         #: Of instrumented kernels, by device: the module with their reports.
-        self._checked: dict[int, _driver.Module] = {}
+        self._checked: dict[int, cuda_driver.Module] = {}
         self._prepared: dict[object, PreparedLaunch] = {}
         self._lock = threading.Lock()
 
@@ -370,8 +371,8 @@ class LoadedKernel(OfProcess):
         views: dict[str, TensorView] = {}
         uses_torch = False
         for name, value in tensors.items():
-            views[name] = _tensors.view(name, value, device)
-            uses_torch = uses_torch or _tensors.is_torch(value)
+            views[name] = device_tensors.view(name, value, device)
+            uses_torch = uses_torch or device_tensors.is_torch(value)
         # All but the addresses.
         key: object = tuple([(name, view[:3], view[4]) for name, view in views.items()])
         if scalars:
@@ -384,37 +385,37 @@ class LoadedKernel(OfProcess):
             stream = get_torch_stream(ordinal) if uses_torch else 0
         prepared([view.address for view in views.values()], stream)
         # Reading waits, which a capture does not allow; take_reports has them later.
-        if self._checked and not _driver.is_capturing(stream):
+        if self._checked and not cuda_driver.is_capturing(stream):
             ordinal = next((view.device for view in views.values()), device)
             for report in self.take_reports(ordinal):
                 print(report, file=sys.stderr)
 
-    def take_reports(self, ordinal: int = 0) -> list[_reports.Report]:
+    def take_reports(self, ordinal: int = 0) -> list[device_reports.Report]:
         """Waits for the device and returns what the kernel's own checks have
         found since the last call (docs/Instrument.md). Nothing of a kernel that
         is not instrumented, or was not launched on the device."""
         module = self._checked.get(ordinal)
         if module is None:
             return []
-        driver = _driver.load()
-        with _driver.get_device(ordinal):
+        driver = cuda_driver.load()
+        with cuda_driver.get_device(ordinal):
             what = f"kernel {self.name}: reports"
-            _driver.check(driver.cuCtxSynchronize(), "cuCtxSynchronize", what)
+            cuda_driver.check(driver.cuCtxSynchronize(), "cuCtxSynchronize", what)
 
             def read(name: str) -> tuple[int, bytes]:
                 address, size = module.find_variable(name)
                 buffer = ctypes.create_string_buffer(size)
                 status = driver.cuMemcpyDtoH_v2(buffer, address, size)
-                _driver.check(status, "cuMemcpyDtoH", what)
+                cuda_driver.check(status, "cuMemcpyDtoH", what)
                 return address, buffer.raw
 
-            address, words = read(_reports.REPORTS)
-            reports = _reports.parse(words, _reports.read_sites(read(_reports.SITES)[1]))
+            address, words = read(device_reports.REPORTS)
+            reports = device_reports.parse(words, device_reports.read_sites(read(device_reports.SITES)[1]))
             if reports:
                 # The seed in front of the records stays.
                 rest = ctypes.create_string_buffer(len(words) - 4)
                 status = driver.cuMemcpyHtoD_v2(address + 4, rest, len(words) - 4)
-                _driver.check(status, "cuMemcpyHtoD", what)
+                cuda_driver.check(status, "cuMemcpyHtoD", what)
         return reports
 
     def set_seed(self, seed: int, ordinal: int = 0) -> None:
@@ -426,11 +427,11 @@ class LoadedKernel(OfProcess):
                 f"kernel {self.name}: set_seed: expected an instrumented kernel that was launched "
                 f"on device {ordinal} before, got none"
             )
-        with _driver.get_device(ordinal):
+        with cuda_driver.get_device(ordinal):
             word = ctypes.c_uint32(seed)
-            address, _ = module.find_variable(_reports.REPORTS)
-            status = _driver.load().cuMemcpyHtoD_v2(address, ctypes.byref(word), 4)
-            _driver.check(status, "cuMemcpyHtoD", f"kernel {self.name}: seed")
+            address, _ = module.find_variable(device_reports.REPORTS)
+            status = cuda_driver.load().cuMemcpyHtoD_v2(address, ctypes.byref(word), 4)
+            cuda_driver.check(status, "cuMemcpyHtoD", f"kernel {self.name}: seed")
 
     def _prepare(
         self, key: object, views: Mapping[str, TensorView], scalars: Mapping[str, float] | None
@@ -445,7 +446,7 @@ class LoadedKernel(OfProcess):
                 self._prepared.clear()
             return self._prepared.setdefault(key, prepared)
 
-    def get_function(self, ordinal: int, step: int = 0) -> _driver.Function:
+    def get_function(self, ordinal: int, step: int = 0) -> cuda_driver.Function:
         """The kernel of a step on a device, loaded by the first call there. The
         device's context is current."""
         functions = self._functions.get(ordinal)
@@ -453,13 +454,13 @@ class LoadedKernel(OfProcess):
             return functions[step]
         with self._lock:
             if ordinal not in self._functions:
-                device = _driver.get_device(ordinal)
+                device = cuda_driver.get_device(ordinal)
                 image = self.bundle.pick(device.major, device.minor)
                 # Kernels of one image share what is loaded.
-                source: _driver.Module | bytes = image.data
-                is_checked = _reports.REPORTS.encode() in image.data
+                source: cuda_driver.Module | bytes = image.data
+                is_checked = device_reports.REPORTS.encode() in image.data
                 if len(self.binder.steps) > 1 or is_checked:
-                    source = _driver.Module(image.data, f"kernel {self.name}")
+                    source = cuda_driver.Module(image.data, f"kernel {self.name}")
                     if is_checked:
                         self._checked[ordinal] = source
                 loaded = []
@@ -469,7 +470,7 @@ class LoadedKernel(OfProcess):
                             f"kernel {each.kernel}: it needs {each.shared_bytes} bytes of "
                             f"shared memory, device {ordinal} has {device.shared_bytes}"
                         )
-                    loaded.append(_driver.Function(source, each.kernel, each.shared_bytes))
+                    loaded.append(cuda_driver.Function(source, each.kernel, each.shared_bytes))
                 self._functions[ordinal] = loaded
             return self._functions[ordinal][step]
 

@@ -21,8 +21,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
-from . import _library, _options, _progress
+from .compiler import c_library, long_calls
 from .errors import ArgumentError, ArgumentTypeError, SimulationError
+from .options import readers
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,8 +60,8 @@ def empty(shape: int | Sequence[int], dtype: DTypeLike) -> Empty:
     """Memory for a result."""
     import numpy as np
 
-    given = _options.to_list("shape", shape) if isinstance(shape, Iterable) else [shape]
-    extents = tuple(_options.to_integer("shape", extent, 0, 2**48) for extent in given)
+    given = readers.to_list("shape", shape) if isinstance(shape, Iterable) else [shape]
+    extents = tuple(readers.to_integer("shape", extent, 0, 2**48) for extent in given)
     try:
         kind = np.dtype(dtype)
     except (TypeError, ValueError) as error:
@@ -82,7 +83,7 @@ def _little_endian(array: NDArray[np.generic]) -> NDArray[np.generic]:
 
 def _check_range(what: str, value: int, bits: int) -> int:
     """An integer that the C interface takes without wrapping it."""
-    return _options.to_integer(what, value, 0, 2**bits - 1)
+    return readers.to_integer(what, value, 0, 2**bits - 1)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -205,7 +206,7 @@ class _Launch:
 
 
 def _get_extents(what: str, value: Dim3) -> list[int]:
-    given = _options.to_list(what, value) if isinstance(value, Iterable) else [value]
+    given = readers.to_list(what, value) if isinstance(value, Iterable) else [value]
     extents = [_check_range(what, extent, 32) for extent in given]
     if not 1 <= len(extents) <= 3:
         raise ArgumentError(f"{what}: expected 1 to 3 extents, got {len(extents)}")
@@ -218,7 +219,7 @@ def _read_ptx(ptx: str | os.PathLike[str]) -> str:
     if isinstance(ptx, str) and "\n" in ptx:
         return ptx
     if not isinstance(ptx, (str, os.PathLike)):
-        return _options.to_text("ptx", ptx)
+        return readers.to_text("ptx", ptx)
     path = os.fspath(ptx)
     try:
         return pathlib.Path(path).read_text(encoding="utf-8")
@@ -251,7 +252,7 @@ def run(
     seed: int = 0,
     threads: int = 0,
     options: Mapping[str, str] | None = None,
-    progress: _progress.Show = True,
+    progress: long_calls.Show = True,
 ) -> Run:
     """Runs a kernel. `ptx` is PTX, or the path of a file with it. `args` are its parameters: an array is memory with these
     contents (the array itself is left as it is), `empty` memory without, a numpy
@@ -267,11 +268,11 @@ def run(
     launch = _Launch()
     if isinstance(args, (np.ndarray, bytes, str)):
         raise ArgumentTypeError(f"args: expected a list of parameters, got {type(args).__name__}")
-    places = [launch.add(value) for value in _options.to_list("args", args)]
-    name = _get_kernel(ptx) if kernel is None else _options.to_text("kernel", kernel)
+    places = [launch.add(value) for value in readers.to_list("args", args)]
+    name = _get_kernel(ptx) if kernel is None else readers.to_text("kernel", kernel)
     description = {
         "kernel": name,
-        "chip": _options.to_text("chip", chip),
+        "chip": readers.to_text("chip", chip),
         "grid": _get_extents("grid", grid),
         "block": _get_extents("block", block),
         "cluster": _get_extents("cluster", cluster),
@@ -279,15 +280,15 @@ def run(
         "tensors": launch.get_tensors(),
         "params": launch.params,
     }
-    library = _library.load()
-    watch = _progress.Watch(progress)
-    with _library.Handle("Simulation", library.attnSimulationCreate()) as simulation:
-        _progress.set_callback(simulation, watch)
+    library = c_library.load()
+    watch = long_calls.Watch(progress)
+    with c_library.Handle("Simulation", library.attnSimulationCreate()) as simulation:
+        long_calls.set_callback(simulation, watch)
         library.attnSimulationSetSeed(simulation, _check_range("seed", seed, 64))
         library.attnSimulationSetThreads(simulation, _check_range("threads", threads, 32))
-        for option, value in _options.to_items("options", options):
-            text = _options.to_text(f"options: {option}", value)
-            library.attnSimulationSetOption(simulation, _library.ref(option), _library.ref(text))
+        for option, value in readers.to_items("options", options):
+            text = readers.to_text(f"options: {option}", value)
+            library.attnSimulationSetOption(simulation, c_library.ref(option), c_library.ref(text))
         for index, array in enumerate(launch.arrays):
             if isinstance(array, Empty):
                 continue
@@ -295,8 +296,8 @@ def run(
             shape = (ctypes.c_int64 * 1)(raw.nbytes)
             library.attnSimulationSetInput(
                 simulation,
-                _library.ref(f"arg{index}"),
-                _library.ref("i8"),
+                c_library.ref(f"arg{index}"),
+                c_library.ref("i8"),
                 shape,
                 1,
                 raw.ctypes.data,
@@ -304,9 +305,9 @@ def run(
             )
         with watch:
             report = library.attnSimulateLaunch(
-                _library.ref(ptx), _library.ref(json.dumps(description)), simulation
+                c_library.ref(ptx), c_library.ref(json.dumps(description)), simulation
             )
-    with _library.Handle("Report", report):
+    with c_library.Handle("Report", report):
         watch.finish(library.attnReportWasStopped(report))
         if not library.attnReportRan(report):
             raise SimulationError(f"kernel {name}: {library.attnReportGetError(report).text()}")

@@ -10,11 +10,14 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import _attention as _attention_module
-from . import _capture, _debug_checks, _regions, _tensors, runtime
-from ._attention import Options
-from ._problem import CALL_DEFAULTS, CALL_SCHEMA
+from . import runtime
+from .calls import attention_kernels as _attention_module
+from .calls.attention_kernels import Options
 from .errors import ArgumentError, LibraryError
+from .launch import device_tensors
+from .options.problem_table import CALL_DEFAULTS, CALL_SCHEMA
+from .tensors import batch_lists, tensor_views
+from .tracing import captured_reads, mod_regions
 
 try:
     import torch
@@ -28,7 +31,7 @@ _ARGUMENTS = """Tensor q, Tensor k, Tensor v, Tensor? sinks=None, Tensor? cu_seq
     Tensor? cu_seqlens_k=None, Tensor[]? captures=None"""
 _OPTIONS = f"""SymInt? max_seqlen_q=None, {CALL_SCHEMA}, str score_mod="",
     str mask_mod="" """
-#: Options are what `_functional` makes of arguments; score_mod and mask_mod are
+#: Options are what `call_arguments` makes of arguments; score_mod and mask_mod are
 #: texts of `attn.score_mod` and `attn.mask_mod`, captures their tensors.
 SCHEMAS = (
     f"attention({_ARGUMENTS}, {_OPTIONS}) -> Tensor",
@@ -93,11 +96,7 @@ def attention(
     if out is None and lse is True:
         return _attention_lse(*arguments)
     if out is None or lse is True:
-        missing = "out" if out is None else "lse"
-        raise ArgumentError(
-            f'tensor "{missing}": expected a tensor to write to, as the other output, got '
-            f"{out if out is None else lse}"
-        )
+        raise tensor_views.make_output_error(out, lse)
     log = None if lse is False else lse
     _attention_out(*arguments, o=out, lse=log)
     return out if log is None else (out, log)
@@ -127,13 +126,13 @@ def _make_gradient_error() -> ArgumentError:
 def _trace(mods: tuple[Any, Any]) -> tuple[str, str, list[Tensor]]:
     texts, tensors = [], []
     for kind, mod in (("score_mod", mods[0]), ("mask_mod", mods[1])):
-        if mod is not None and not isinstance(mod, _regions.Mod):
+        if mod is not None and not isinstance(mod, mod_regions.Mod):
             if torch.compiler.is_compiling():
                 raise ArgumentError(
                     f"{kind}: under torch.compile expected what attn.{kind}(function) gives, got "
                     "a function; trace it outside of the compiled function"
                 )
-            mod = _regions.trace(kind, mod)
+            mod = mod_regions.trace(kind, mod)
         texts.append("" if mod is None else mod.text)
         if mod is not None:
             tensors += mod.tensors
@@ -179,15 +178,15 @@ def _get_call(
         return call
     names = ("q", "k", "v", "sinks", "cu_seqlens_q", "cu_seqlens_k", "o", "lse")
     tensors = zip(names, (q, k, v, *optional), strict=True)
-    views = {n: _tensors.view(n, tensor, 0) for n, tensor in tensors if tensor is not None}
+    views = {n: device_tensors.view(n, tensor, 0) for n, tensor in tensors if tensor is not None}
     for number, tensor in enumerate(captures or ()):
-        view = _tensors.view(f"capture{number}", tensor, 0)
+        view = device_tensors.view(f"capture{number}", tensor, 0)
         if view.device != views["q"].device:
             raise ArgumentError(
                 f'tensor "capture{number}": expected device {views["q"].device} as q, got '
                 f"{view.device}"
             )
-    specs = [_capture.describe(tensor) for tensor in captures or ()]
+    specs = [captured_reads.describe(tensor) for tensor in captures or ()]
     parsed = Options(*options)
     of_score = len(set(re.findall(r"%score_mod\d+", parsed.score_mod)))
     call = _attention_module.make_call(views, (specs[:of_score], specs[of_score:]), parsed)
@@ -232,10 +231,10 @@ def _prepare(
     optional = (sinks, lengths_q, lengths_k)
     is_plain = o is None and sinks is None and lengths_q is None and lengths_k is None
     call = _get_call(q, k, v, (*optional, o, given), captures, parsed, is_plain)
-    if lengths_q is not None and lengths_k is not None and _debug_checks.looks_at(lengths_q):
+    if lengths_q is not None and lengths_k is not None and batch_lists.looks_at(lengths_q):
         most = q.shape[0] if bound is None else bound
-        _debug_checks.check_counts("cu_seqlens_q", lengths_q, q.shape[0], most)
-        _debug_checks.check_counts("cu_seqlens_k", lengths_k, k.shape[0])
+        batch_lists.check_counts("cu_seqlens_q", lengths_q, q.shape[0], most)
+        batch_lists.check_counts("cu_seqlens_k", lengths_k, k.shape[0])
     return call, optional, captures
 
 

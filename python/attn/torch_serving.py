@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import _decode, _merge, _options
-from ._paged_problem import ROW_TENSORS
-from ._serving_settings import Settings
 from .errors import ArgumentError, ArgumentTypeError, LibraryError
+from .options import readers
+from .options.argument_names import LATENT_POOLS
+from .serving import decode_launch, merging
+from .serving.settings import Settings
+from .serving.settings_table import OPTIONAL_TENSORS, SCHEMAS, TENSORS
+from .tensors import tensor_views
 
 try:
     import torch
@@ -22,36 +25,9 @@ except ImportError as error:
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from ._paged_problem import DecodeProblem
+    from .serving.decode_problem import DecodeProblem
 
-#: Texts of score_mod and mask_mod, and what they read.
-_REGIONS = 'Tensor[]? captures=None, str score_mod="", str mask_mod=""'
 _STATES = "Tensor partial_o, Tensor partial_lse"
-_CUTS = "int? run_keys=None, bool selected=False"
-_INIT = "Tensor? init_o=None, Tensor? init_lse=None"
-_OUT = "float? out_scale=None"
-_PARTIALS = 'str partials="auto"'
-_ARGUMENTS = f"""Tensor q, Tensor k_cache, Tensor v_cache, Tensor page_table, Tensor kv_lengths,
-    Tensor? sinks=None, str layout="nhd", bool causal=True, int[]? window=None,
-    float? softcap=None, float? scale=None, int? kv_splits=None, Tensor? k_scale=None,
-    Tensor? v_scale=None, {_REGIONS},
-    {_CUTS}, {_INIT}, Tensor? k_scales=None, Tensor? v_scales=None, {_OUT},
-    {_PARTIALS}"""
-_LATENT = f"""Tensor q, Tensor kv_cache, Tensor page_table, Tensor kv_lengths, int value_dim,
-    float scale, Tensor? sinks=None, bool causal=True, float? softcap=None,
-    int? kv_splits=None, {_REGIONS},
-    {_CUTS}, {_INIT}, Tensor? k_scales=None, Tensor? k_rope=None, Tensor? q_rope=None,
-    {_OUT}, {_PARTIALS}, Tensor? k_scale=None, Tensor? v_scale=None"""
-_PACKED = f"""Tensor q, Tensor k_cache, Tensor v_cache, Tensor page_table, Tensor kv_lengths,
-    Tensor cu_seqlens_q, int max_seqlen_q, Tensor? sinks=None, str layout="nhd",
-    bool causal=True, int[]? window=None, float? softcap=None, float? scale=None,
-    {_REGIONS}, {_INIT}, {_OUT}, Tensor? k_scale=None, Tensor? v_scale=None,
-    Tensor? k_scales=None, Tensor? v_scales=None"""
-#: Arguments that are tensors, and what launches call pools of the latent form.
-_TENSORS = ("q", "k_cache", "kv_cache", "v_cache", "page_table", "kv_lengths")
-_OPTIONAL = ("sinks", "k_scale", "v_scale", *ROW_TENSORS, "q_rope", "init_o", "init_lse")
-_TENSORS += ("cu_seqlens_q", *_OPTIONAL)
-_POOLS = {"kv_cache": "k_cache"}
 _TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
 _TYPES |= {"f8E4M3FN": torch.float8_e4m3fn, "f8E5M2": torch.float8_e5m2}
 _STRIDES = getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order)
@@ -103,8 +79,9 @@ class _Form:
     """One of the operators `name`, `name_lse` and `name_out`, which launch the same
     kernels: o in new memory, o and its LSE in new memory, both in the caller's."""
 
-    def __init__(self, name: str, arguments: str, ranks: tuple[int, ...], make_o: Any) -> None:
+    def __init__(self, name: str, ranks: tuple[int, ...], make_o: Any) -> None:
         self._ranks, self._make_o = ranks, make_o
+        arguments = SCHEMAS[name]
         for schema in (
             f"{name}({arguments}) -> Tensor",
             f"{name}_lse({arguments}) -> (Tensor o, Tensor lse)",
@@ -126,11 +103,11 @@ class _Form:
     def launch(self, *operands: Any, o: Tensor, lse: Tensor | None = None) -> None:
         """What is not a tensor is a setting."""
         given = self._read(operands)
-        tensors = {_POOLS.get(name, name): given.pop(name) for name in _TENSORS if name in given}
+        tensors = {LATENT_POOLS.get(name, name): given.pop(name) for name in TENSORS if name in given}
         tensors.setdefault("v_cache", None)
-        tensors |= _decode.name_captures(given.pop("captures") or ())
+        tensors |= decode_launch.name_captures(given.pop("captures") or ())
         settings = Settings.read(**given)
-        _decode.launch_decode(tensors | {"o": o, "lse": lse}, settings, None)
+        decode_launch.launch_decode(tensors | {"o": o, "lse": lse}, settings, None)
 
     def make(self, *operands: Any) -> Tensor:
         """The output without its contents."""
@@ -173,17 +150,13 @@ class _Form:
     def call(self, given: dict[str, Any], lse: Any, out: Any) -> Any:
         """The operator that writes what the caller wants; `given` has tensors and
         settings by name, what it lacks is as the operator has it."""
-        operands = [given.get(_POOLS.get(name, name), each) for name, each in self._defaults.items()]
+        operands = [given.get(LATENT_POOLS.get(name, name), each) for name, each in self._defaults.items()]
         if out is None and lse is False:
             return self._operators[0](*operands)
         if out is None and lse is True:
             return self._operators[1](*operands)
         if out is None or lse is True:
-            missing = "out" if out is None else "lse"
-            raise ArgumentError(
-                f'tensor "{missing}": expected a tensor to write to, as the other output, got '
-                f"{out if out is None else lse}"
-            )
+            raise tensor_views.make_output_error(out, lse)
         log = None if lse is False else lse
         self._operators[2](*operands, o=out, lse=log)
         return out if log is None else (out, log)
@@ -195,7 +168,7 @@ def _fake_out(*_: Any, **__: Any) -> None:
 
 def _merge_new(partial_o: Tensor, partial_lse: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     o, lse = _fake_merge(partial_o, partial_lse, dtype)
-    _merge.launch_merge(partial_o, partial_lse, o, lse, None)
+    merging.launch_merge(partial_o, partial_lse, o, lse, None)
     return o, lse
 
 
@@ -207,12 +180,12 @@ def _fake_merge(
 
 
 def _merge_out(partial_o: Tensor, partial_lse: Tensor, *, o: Tensor, lse: Tensor) -> None:
-    _merge.launch_merge(partial_o, partial_lse, o, lse, None)
+    merging.launch_merge(partial_o, partial_lse, o, lse, None)
 
 
-_DECODE = _Form("decode", _ARGUMENTS, (3, 4), _make_output)
-_LATENT_DECODE = _Form("mla_decode", _LATENT, (3, 4), _make_output)
-_PREFILL = _Form("prefill", _PACKED, (3,), _make_packed)
+_DECODE = _Form("decode", (3, 4), _make_output)
+_LATENT_DECODE = _Form("mla_decode", (3, 4), _make_output)
+_PREFILL = _Form("prefill", (3,), _make_packed)
 _define(f"merge_states({_STATES}, ScalarType dtype) -> (Tensor o, Tensor lse)")
 _define(f"merge_states_out({_STATES}, *, Tensor(a!) o, Tensor(b!) lse) -> ()")
 _implement("merge_states", _merge_new, _fake_merge)
@@ -234,16 +207,16 @@ def decode(
     if settings.max_seqlen_q is not None:
         form = _PREFILL
     for name, tensor in tensors.items():
-        may_lack = name in _OPTIONAL
+        may_lack = name in OPTIONAL_TENSORS
         may_lack |= settings.value_dim is not None and name == "v_cache"
         if not (tensor is None and may_lack):
-            _check_torch(_decode.name_arguments(settings).get(name, name), tensor)
+            _check_torch(decode_launch.name_arguments(settings).get(name, name), tensor)
     for number, tensor in enumerate(captures):
         _check_torch(f"capture{number}", tensor)
     if out is not None:
         _check_torch("out", out)
     if not isinstance(lse, (bool, torch.Tensor)):
-        lse = _options.to_bool("lse", lse)
+        lse = readers.to_bool("lse", lse)
     given = settings._asdict() | tensors | {"captures": captures or None}
     if settings.window is not None:
         given["window"] = list(settings.window)
@@ -257,8 +230,8 @@ def merge(partial_o: Tensor, partial_lse: Tensor, out: Any, lse: Any, dtype: Any
         if each is not None:
             _check_torch(name, each)
     if out is None and lse is None:
-        kind = dtype if isinstance(dtype, torch.dtype) else _TYPES[_merge.read_type(dtype)]
+        kind = dtype if isinstance(dtype, torch.dtype) else _TYPES[merging.read_type(dtype)]
         return torch.ops.attn.merge_states(partial_o, partial_lse, kind)
-    _merge.check_given(out, lse)
+    merging.check_given(out, lse)
     torch.ops.attn.merge_states_out(partial_o, partial_lse, o=out, lse=lse)
     return out, lse

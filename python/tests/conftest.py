@@ -15,13 +15,16 @@ if "ATTN_INSTALLED" not in os.environ:
     sys.path.insert(0, str(ROOT / "python"))
     os.environ.setdefault("ATTN_LIBRARY", str(ROOT / "build" / "lib" / "libAttnC.so"))
 
+TESTS = pathlib.Path(__file__).resolve().parent
+# Tests of one folder use batches and stand-ins of another.
+sys.path[:0] = [str(folder) for folder in sorted(TESTS.iterdir()) if folder.is_dir()]
 
-#: Parts of the tests, which run side by side, by how the names of their files go on behind
-#: "test_"; "rest" are all others.
+#: Parts of the tests, which run side by side, by their folders; "rest" are all others.
 PARTS = {
-    "serving": ("cascade", "compat", "debug_checks", "decode", "prefill", "serve", "steps", "torch_serving"),
-    "functions": ("functional", "host", "mods", "runtime", "torch"),
-}  # fmt: skip
+    "serving": ("serving",),
+    "wrappers": ("compat",),
+    "functions": ("calls", "launch", "tensors", "tracing"),
+}
 
 
 def pytest_addoption(parser):
@@ -30,10 +33,10 @@ def pytest_addoption(parser):
 
 def pytest_ignore_collect(collection_path, config):
     asked = config.getoption("part")
-    name = collection_path.stem.removeprefix("test_")
     if asked is None or collection_path.is_dir():
         return None
-    part = next((part for part, starts in PARTS.items() if name.startswith(starts)), "rest")
+    folder = collection_path.parent.name
+    part = next((part for part, folders in PARTS.items() if folder in folders), "rest")
     return None if part == asked else True
 
 
@@ -62,14 +65,14 @@ def make_shared_folder():
 @pytest.fixture(autouse=True)
 def cache(request, monkeypatch):
     """The cache of a test: all of them share one but those that ask for `empty_cache`."""
-    from attn import _cache
+    from attn.compiler import kernel_cache
 
     if "empty_cache" in request.fixturenames:
         folder = request.getfixturevalue("tmp_path") / "cache"
     else:
         folder = pathlib.Path(make_shared_folder().name)
     monkeypatch.setenv("ATTN_CACHE_DIR", str(folder))
-    _cache.clear_memory()
+    kernel_cache.clear_memory()
     return folder
 
 

@@ -312,7 +312,9 @@ def measure(rows, calls=500, rounds=20):
 
 def measure_all():
     """Host time per call on a problem whose kernel is shorter than that."""
-    from attn import _attention, _driver, runtime
+    from attn import runtime
+    from attn.calls import attention_kernels
+    from attn.launch import cuda_driver
 
     torch.use_deterministic_algorithms(False)
     q = randn(1, 1, 64, 64, device="cuda")
@@ -321,7 +323,7 @@ def measure_all():
     traced = attn.score_mod(bias)
     out = torch.empty_like(q)
     attn.attention(q, q, q, causal=True)
-    (call,) = [c for c in _attention._calls.values() if c.o_shape == (1, 1, 64, 64)][-1:]
+    (call,) = [c for c in attention_kernels._calls.values() if c.o_shape == (1, 1, 64, 64)][-1:]
     stream = runtime.get_torch_stream(0)
     addresses = [q.data_ptr()] * 3 + [out.data_ptr()]
     call.launch(addresses, stream)
@@ -341,7 +343,7 @@ def measure_all():
     sdpa = torch.nn.functional.scaled_dot_product_attention
     rows = {
         "cuLaunchKernel alone": lambda: function.launch(*arguments),
-        "cuLaunchKernel through ctypes": lambda: _driver.load().cuLaunchKernel(
+        "cuLaunchKernel through ctypes": lambda: cuda_driver.load().cuLaunchKernel(
             function._function, *arguments[0], *arguments[1], *arguments[3:], None
         ),
         "attn.attention": lambda: attn.attention(q, q, q, causal=True),

@@ -23,7 +23,8 @@ from typing import Any
 import attn
 import numpy as np
 import torch
-from attn import _decode, _paged_problem, _tensors
+from attn.launch import device_tensors
+from attn.serving import decode_launch, decode_problem
 from attn.compat.flashinfer import BatchMLAPagedAttentionWrapper
 from attn.record import TensorView
 
@@ -52,16 +53,16 @@ class Checks:
 
     def stand_in(self, chip: str) -> None:
         def view(name: str, value: Any) -> TensorView:
-            dtype = _tensors._lookup(name, _tensors._TORCH_DTYPES, str(value.dtype))
+            dtype = device_tensors._lookup(name, device_tensors._TORCH_DTYPES, str(value.dtype))
             return TensorView(dtype, tuple(value.shape), value.stride(), value.data_ptr(), 0)
 
-        def compile_only(problem: _paged_problem.DecodeProblem, _: int) -> None:
-            _paged_problem.compile_decode(problem, chip)
+        def compile_only(problem: decode_problem.DecodeProblem, _: int) -> None:
+            decode_problem.compile_decode(problem, chip)
             raise Stop
 
-        _tensors._view_torch = view
-        _decode.get_chip_of = lambda *_: chip
-        _decode.get_runner = compile_only
+        device_tensors._view_torch = view
+        decode_launch.get_chip_of = lambda *_: chip
+        decode_launch.get_runner = compile_only
 
     def draw(self, *shape: int, dtype: torch.dtype = torch.float16) -> torch.Tensor:
         values = self.random.standard_normal(shape).astype(np.float32)

@@ -19,7 +19,8 @@ import os
 import sys
 
 import attn
-from attn import _decode, _host, _paged_problem, _tensors
+from attn.launch import device_tensors, host_arrays
+from attn.serving import decode_launch, decode_problem
 from attn.record import TensorView
 
 HEADS, KV_HEADS, DIM, PAGE, OWN = 32, 8, 128, 16, 512
@@ -80,15 +81,15 @@ def prepare(chip: str) -> int:
     """Every kernel of every cell, from tensors of the host that stand for a GPU's."""
     import torch
 
-    _decode.get_chip_of = lambda *_: chip
-    _decode.get_stream = lambda *_: 0
-    _paged_problem.load = functools.cache(_Prepared)
+    decode_launch.get_chip_of = lambda *_: chip
+    decode_launch.get_stream = lambda *_: 0
+    decode_problem.load = functools.cache(_Prepared)
 
     def view(_name, tensor, _stream):
-        dtype = _tensors._TORCH_DTYPES[str(tensor.dtype)]
+        dtype = device_tensors._TORCH_DTYPES[str(tensor.dtype)]
         return TensorView(dtype, tuple(tensor.shape), tensor.stride(), tensor.data_ptr(), 0)
 
-    _tensors.view = view
+    device_tensors.view = view
     for batch in BATCHES:
         for prefix in PREFIXES:
             for call in make_calls(make_cell(torch, batch, prefix, "cpu")).values():
@@ -160,7 +161,7 @@ def main() -> int:
     os.environ["ATTN_CACHE_DIR"] = os.path.abspath(options.folder)
     if options.prepare:
         return prepare(options.chip)
-    if not _host.has_device():
+    if not host_arrays.has_device():
         print("no GPU")
         return 0
     import torch

@@ -101,7 +101,7 @@ class Way:
                 made = gpu_check.make_tensor(tensor, list(tensor["shape"]), padded=False)
                 self.tensors[name] = made
         tensors = {name: self.tensors[name] for name in self.kernel.names}
-        views = {name: runtime._tensors.view(name, each, 0) for name, each in tensors.items()}
+        views = {name: runtime.device_tensors.view(name, each, 0) for name, each in tensors.items()}
         self.prepared = self.kernel.prepare(views)
         self.addresses = [each.data_ptr() for each in tensors.values()]
         # Counters start with zeros; all else is poison.

@@ -20,7 +20,8 @@ import sys
 import time
 
 import attn
-from attn import _decode, _host, _paged_problem, _tensors
+from attn.launch import device_tensors, host_arrays
+from attn.serving import decode_launch, decode_problem
 from attn.record import TensorView
 
 #: Options of a plan by name; the pool has all pages that the table can name.
@@ -51,13 +52,13 @@ def complete(options: dict) -> dict:
     return {**defaults, **options}
 
 
-def make_problem(options: dict, device: int) -> _paged_problem.DecodeProblem:
+def make_problem(options: dict, device: int) -> decode_problem.DecodeProblem:
     """What attn.decode compiles for tensors of such a plan."""
     batch, heads, kv_heads, dim = (options[n] for n in ("batch", "heads", "kv_heads", "dim"))
     queries, layout = options.get("queries", 1), options.get("layout", "nhd")
     dtype = TYPES[options.get("dtype", "float16")]
     pool_dtype = TYPES[options["kv_dtype"]] if "kv_dtype" in options else dtype
-    pool = (*_paged_problem.make_pool_strides(layout, kv_heads, PAGE, dim, None), 1)
+    pool = (*decode_problem.make_pool_strides(layout, kv_heads, PAGE, dim, None), 1)
     q = ((batch, heads, queries, dim), (heads * queries * dim, queries * dim, dim, 1))
     views = {
         "q": TensorView(dtype, *q, 0, device),
@@ -69,21 +70,21 @@ def make_problem(options: dict, device: int) -> _paged_problem.DecodeProblem:
         if "scales" in options:
             shape = (1,) if options["scales"] == "tensor" else (kv_heads,)
             views[f"{name}_scale"] = TensorView("f32", shape, (1,), 0, device)
-    _decode.turn_scales(views)
+    decode_launch.turn_scales(views)
     given = {n: options.get(n) for n in ("window", "softcap", "scale", "kv_splits")}
-    settings = _decode.Settings.read(layout=layout, **given)
-    return _decode.make_problem(views, settings, True)
+    settings = decode_launch.Settings.read(layout=layout, **given)
+    return decode_launch.make_problem(views, settings, True)
 
 
 def prepare(chip: str) -> int:
     """Fills the cache: a plan's kernels, those of calls, and the merging one."""
-    _decode.get_chip_of = lambda *_: chip
+    decode_launch.get_chip_of = lambda *_: chip
     for name, options in CASES.items():
         plan = attn.DecodePlan(**complete(options), device="host")
-        call = _decode.get_runner(make_problem(options, 0), 0)
+        call = decode_launch.get_runner(make_problem(options, 0), 0)
         print(f"{name:8} {plan.splits} runs, {len(plan.kernel.cubin)} {len(call.kernel.cubin)}")
     for dtype in ("f32", "f16"):
-        print("merge   ", len(_paged_problem.compile_merge(STATES[-1], dtype, chip).cubin))
+        print("merge   ", len(decode_problem.compile_merge(STATES[-1], dtype, chip).cubin))
     prepare_init()
     return 0
 
@@ -101,9 +102,9 @@ class _Prepared:
 
 def prepare_init() -> None:
     """The kernels of INITS, from shapes that stand for a GPU's tensors."""
-    _paged_problem.load = functools.cache(_Prepared)
-    _decode.get_stream = lambda *_: 0
-    _tensors.view = lambda _name, tensor, _device: tensor
+    decode_problem.load = functools.cache(_Prepared)
+    decode_launch.get_stream = lambda *_: 0
+    device_tensors.view = lambda _name, tensor, _device: tensor
     for (batch, heads, queries, dim), kv_heads, dtype, state in INITS:
 
         def view(dtype: str, *shape: int) -> TensorView:
@@ -120,7 +121,7 @@ def prepare_init() -> None:
             "kv_lengths": view(dtype, batch)._replace(dtype="i32"), "lse": view("", *rows),
             "init_o": view(state, *rows, dim), "init_lse": view("", *rows),
         }  # fmt: skip
-        _decode.launch_decode(tensors, _decode.Settings.read(), None)
+        decode_launch.launch_decode(tensors, decode_launch.Settings.read(), None)
 
 
 def check_init(torch, pages, gpu_check, case) -> bool:
@@ -307,7 +308,7 @@ def main() -> int:
     os.environ["ATTN_CACHE_DIR"] = os.path.abspath(options.folder)
     if options.prepare:
         return prepare(options.chip)
-    if not _host.has_device():
+    if not host_arrays.has_device():
         print("no GPU")
         return 0
     import gpu_check

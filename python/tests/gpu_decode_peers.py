@@ -183,7 +183,7 @@ def list_own(data: Data) -> Iterator[Contestant]:
     import attn.runtime
     import gpu_check
     import gpu_combine
-    from attn import _work_plan
+    from attn.launch import planned_steps
 
     for path in sorted(data.folder.glob(f"{data.name}.*.attn")):
         record = attn.runtime.load(path).launch_record
@@ -194,12 +194,12 @@ def list_own(data: Data) -> Iterator[Contestant]:
         way = gpu_combine.Way(data.torch, attn.runtime, path, tensors, gpu_check)
         way()
         call = way
-        planned = _work_plan.count_planned(way.kernel.launch_record, {"kv_lengths", "page_table"})
+        planned = planned_steps.count_planned(way.kernel.launch_record, {"kv_lengths", "page_table"})
         if planned:
             # What plan() of a DecodePlan launches is done; what run() launches counts.
-            rest = _work_plan.split(way.kernel, planned)[1]
+            rest = planned_steps.split(way.kernel, planned)[1]
             named = {name: way.tensors[name] for name in rest.kernel.names}
-            views = {n: attn.runtime._tensors.view(n, each, 0) for n, each in named.items()}
+            views = {n: attn.runtime.device_tensors.view(n, each, 0) for n, each in named.items()}
             prepared, places = rest.kernel.prepare(views), rest.pick(way.places)
             addresses = [each.data_ptr() for each in named.values()]
             call = functools.partial(launch, data.torch, prepared, addresses, places)

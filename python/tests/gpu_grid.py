@@ -35,7 +35,8 @@ import attn
 import attn.runtime
 import gpu_inputs
 import numpy
-from attn import _driver, bundle
+from attn import bundle
+from attn.launch import cuda_driver
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
 
@@ -384,7 +385,7 @@ def run(options: argparse.Namespace) -> int:
     entries = json.loads((options.folder / "cases.json").read_text(encoding="utf-8"))
     entries = [entry for entry in entries if re.search(options.filter, entry["name"])]
     start, rows = time.monotonic(), []
-    device = _driver.get_device(0)
+    device = cuda_driver.get_device(0)
     with device:
         for index, entry in enumerate(entries):
             progress(index, len(entries), entry["name"])
@@ -429,7 +430,7 @@ def summarise(rows: list[dict]) -> None:
 def run_once(options: argparse.Namespace) -> int:
     """Launches cases and nothing else: what a sanitizer watches."""
     entries = json.loads((options.folder / "cases.json").read_text(encoding="utf-8"))
-    with _driver.get_device(0):
+    with cuda_driver.get_device(0):
         for entry in entries[options.first :: options.step]:
             launch(options, entry)
             print(f"launched {entry['name']}", flush=True)

@@ -9,7 +9,7 @@ import zlib
 from typing import Any
 
 import numpy
-from attn import _driver
+from attn.launch import cuda_driver
 from attn.record import TensorView
 
 #: What holds an element's bits.
@@ -238,4 +238,4 @@ def synchronize() -> None:
 
 
 def _call(name: str, *arguments: Any) -> None:
-    _driver.check(getattr(_driver.load(), name)(*arguments), name, "gpu_grid")
+    cuda_driver.check(getattr(cuda_driver.load(), name)(*arguments), name, "gpu_grid")

@@ -25,7 +25,8 @@ import sys
 import time
 
 import attn
-from attn import _decode, _decode_plan, _driver, _host, _paged_problem, _tensors
+from attn.launch import cuda_driver, device_tensors, host_arrays
+from attn.serving import decode_launch, decode_plan, decode_problem
 from attn.compat import flashinfer
 from attn.record import TensorView
 
@@ -387,15 +388,15 @@ def pretend(chip: str) -> None:
     """torch tensors of the host stand for a GPU's from now on; nothing is launched."""
 
     def view(_name, tensor, _stream):
-        dtype = _tensors._TORCH_DTYPES[str(tensor.dtype)]
+        dtype = device_tensors._TORCH_DTYPES[str(tensor.dtype)]
         return TensorView(dtype, tuple(tensor.shape), tensor.stride(), tensor.data_ptr(), 0)
 
-    _tensors.view = view
-    _decode.get_chip_of = lambda *_: chip
-    _decode.get_stream = lambda *_: 0
-    _driver.is_capturing = lambda *_: False
-    _paged_problem.load = functools.cache(_Prepared)
-    _decode_plan.Memory = _Memory
+    device_tensors.view = view
+    decode_launch.get_chip_of = lambda *_: chip
+    decode_launch.get_stream = lambda *_: 0
+    cuda_driver.is_capturing = lambda *_: False
+    decode_problem.load = functools.cache(_Prepared)
+    decode_plan.Memory = _Memory
     attn.DecodePlan._copy = lambda *_: None
 
 
@@ -433,7 +434,7 @@ def main() -> int:
     os.environ["ATTN_CACHE_DIR"] = os.path.abspath(options.folder)
     if options.prepare:
         return prepare(options.chip)
-    if not _host.has_device():
+    if not host_arrays.has_device():
         print("no GPU")
         return 0
     import torch

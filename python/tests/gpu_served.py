@@ -36,7 +36,8 @@ from typing import Any
 import attn.runtime
 import gpu_inputs
 import numpy
-from attn import _driver, bundle
+from attn import bundle
+from attn.launch import cuda_driver
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -494,7 +495,7 @@ def run(options: argparse.Namespace) -> int:
     if options.simulate:
         good = check_all(Simulator(options.bin))
     else:
-        with _driver.get_device(0):
+        with cuda_driver.get_device(0):
             good = check_all(Gpu(options.bare))
     print(f"{sum(good)} right, {len(good) - sum(good)} wrong")
     return int(not good or not all(good))

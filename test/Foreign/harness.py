@@ -75,7 +75,7 @@ class Case:
     warps: int = 4
     ctas: int = 1
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
-    #: Kinds of findings that the kernel deserves on a chip; docs/SimulatorEvidence.md says why.
+    #: Kinds of findings that the kernel deserves on a chip; docs/Evidence.md says why.
     findings: dict[int, set[str]] = dataclasses.field(default_factory=dict)
     gluon: bool = False
 

@@ -20,7 +20,8 @@ import sys
 import numpy as np
 
 import corpus
-from attn import _driver, record
+from attn import record
+from attn.launch import cuda_driver
 from attn.sim import Empty, TensorMap
 
 #: What the simulator fills memory with that nobody wrote.
@@ -42,12 +43,12 @@ class Gpu:
     """The driver with what recording needs beyond launching."""
 
     def __init__(self):
-        self.driver = _driver.load()
-        self.device = _driver.get_device(0)
+        self.driver = cuda_driver.load()
+        self.device = cuda_driver.get_device(0)
         self.device.__enter__()
 
     def call(self, name, *arguments):
-        _driver.check(getattr(self.driver, name)(*arguments), name, "recording")
+        cuda_driver.check(getattr(self.driver, name)(*arguments), name, "recording")
 
     def allocate(self, array):
         """Device memory with the array's contents, or the fill."""
@@ -93,18 +94,18 @@ class Gpu:
                     dims=tuple(argument.get_dims()), strides=tuple(argument.get_strides()),
                     box=tuple(argument.box), swizzle=_SWIZZLES[argument.swizzle],
                 )
-                _driver.encode_tensor_map(fields, view, ctypes.addressof(storage) + start, case.name)
+                cuda_driver.encode_tensor_map(fields, view, ctypes.addressof(storage) + start, case.name)
                 values.append((ctypes.c_char * 128).from_buffer(storage, start))
             else:
                 values.append(ctypes.c_uint64(address))
         pointers = (ctypes.c_void_p * len(values))(*[ctypes.addressof(v) for v in values])
-        function = _driver.Function(cubin, case.kernel, case.shared)
+        function = cuda_driver.Function(cubin, case.kernel, case.shared)
         grid = tuple(case.grid) + (1,) * (3 - len(case.grid))
         for _ in range(repeat):
             status = function.launch(
                 grid, (case.block, 1, 1), (case.cluster, 1, 1), case.shared, 0, pointers
             )
-            _driver.check(status, "launch", case.name)
+            cuda_driver.check(status, "launch", case.name)
         self.call("cuCtxSynchronize")
         return {
             index: self.read(addresses[index], getattr(argument, "array", argument))

@@ -1,6 +1,6 @@
 //===- signals.cu - What an arrival in another CTA overtakes --------------===//
 //
-// Counts wrong values, on a Hopper GPU: docs/SimulatorEvidence.md has a table.
+// Counts wrong values, on a Hopper GPU: docs/results/simulator-evidence.json has a table.
 //
 //   nvcc -gencode arch=compute_90a,code=sm_90a -O3 -std=c++17 -o signals
 //     signals.cu && ./signals [ROUNDS [ROW]]

@@ -16,6 +16,7 @@
 #include "attn/Compile/CheckPTX.h"
 #include "attn/Compile/Compiler.h"
 #include "attn/Compile/Problem.h"
+#include "attn/Compile/ScheduleList.h"
 #include "attn/Compile/Verify.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Dialect/Attn/IR/ProofAttr.h"
@@ -63,6 +64,11 @@ static cl::opt<std::string>
              cl::desc("Target (default: that of the kernels in "
                       "<input>, else sm_80)"),
              cl::cat(compileCategory));
+static cl::opt<std::string>
+    flagBoard("board", cl::value_desc("name"),
+              cl::desc("Board to plan for, or native (default: the chip's "
+                       "first one)"),
+              cl::cat(compileCategory));
 static cl::opt<std::string>
     flagSchedule("schedule", cl::value_desc("name"),
                  cl::desc("Take this schedule instead of choosing one"),
@@ -140,6 +146,10 @@ static cl::opt<bool>
     flagListOptions("list-options",
                     cl::desc("List the options of a problem as JSON, and end"),
                     cl::cat(outputCategory));
+static cl::opt<bool> flagListSchedules(
+    "list-schedules",
+    cl::desc("List as JSON which schedules take the problem, and end"),
+    cl::cat(outputCategory));
 static cl::opt<bool> flagDebugLines("debug-lines",
                                     cl::desc("Print .loc lines into the PTX"),
                                     cl::cat(outputCategory));
@@ -261,11 +271,12 @@ static llvm::Error checkFlags(const ProblemFlags &problem) {
 
 static llvm::Expected<CompileOptions> getCompileOptions() {
   CompileOptions options;
-  llvm::Expected<const TargetRow &> target = lookupTarget(flagChip);
+  llvm::Expected<TargetRow> target = lookupTarget(flagChip, flagBoard);
   if (!target)
     return target.takeError();
   if (given(flagChip))
     options.chip = flagChip;
+  options.board = flagBoard;
   options.schedule = flagSchedule;
   options.set = std::vector<std::string>(flagSet.begin(), flagSet.end());
   options.planTable = flagPlanTable;
@@ -532,6 +543,12 @@ static LogicalResult run() {
   if (!options->checkBarriers)
     module->walk([](gpu::GPUFuncOp kernel) { kernel->removeAttr(kProofAttr); });
   start.stop();
+  if (flagListSchedules) {
+    FailureOr<llvm::json::Value> found = listSchedules(*module);
+    return failed(found)
+               ? failure()
+               : writeFile("-", llvm::formatv("{0:2}\n", *found).str());
+  }
 
   if (flagAutotune != 0) {
     ProgressBar bar(llvm::errs(), "attn-compile", llvm::errs().is_displayed());

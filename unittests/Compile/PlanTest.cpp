@@ -7,7 +7,7 @@
 
 #include "attn/Compile/Compiler.h"
 #include "attn/Compile/Problem.h"
-#include "attn/Schedule/Core/PlanCandidates.h"
+#include "attn/Planner/Choice/PlanCandidates.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"

@@ -78,7 +78,7 @@ TEST(SizeExpr, Symbols) {
 }
 
 // The cases that attn.record's reader has to agree on as well
-// (python/tests/test_record.py).
+// (python/tests/launch/test_record.py).
 TEST(SizeExpr, AgreesWithTheSharedCases) {
   auto file =
       llvm::MemoryBuffer::getFile(ATTN_TARGET_INPUTS "/size-expressions.json");

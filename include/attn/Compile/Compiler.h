@@ -24,6 +24,8 @@ struct CompileOptions {
   /// A name from the target table; empty: that of the kernels in the input, and
   /// sm_80 for a problem.
   std::string chip;
+  /// A name from the table of boards, or native; empty: the chip's default one.
+  std::string board;
   /// Empty: attn-plan chooses.
   std::string schedule;
   /// Parameters of the plan, each as name=value.

@@ -2,7 +2,7 @@
 //
 // Two variables of a module that attn-instrument makes (docs/Instrument.md):
 // the records, and a JSON list that says what each is of.
-// python/attn/_reports.py says the same of them.
+// python/attn/launch/device_reports.py says the same of them.
 //
 //===----------------------------------------------------------------------===//
 

@@ -189,6 +189,12 @@ llvm::ArrayRef<TargetRow> getTargets();
 /// The row of `chip`, or an error that lists the chips there are.
 llvm::Expected<const TargetRow &> lookupTarget(llvm::StringRef chip);
 
+/// Returns the row of `chip` with the numbers of `board`; empty takes the
+/// chip's default board. An unknown name and a board of another chip are
+/// errors.
+llvm::Expected<TargetRow> lookupTarget(llvm::StringRef chip,
+                                       llvm::StringRef board);
+
 /// Checks that `ptx` (version times ten) is one that LLVM knows and that knows
 /// the chip of `target`.
 llvm::Error checkPTXVersion(const TargetRow &target, unsigned ptx);

@@ -1,7 +1,7 @@
 //===- BarrierUses.cpp - Which instructions use what was loaded -----------===//
 //
 // A signal of default scope to another CTA was seen to overtake a load whose
-// registers nothing had used (docs/Rationale/Clusters/SignalScope.md). Here is
+// registers nothing had used (docs/Rationale/Clusters.md). Here is
 // found which loads may be late, and which ops use their registers for certain:
 // those whose instructions neither LLVM nor ptxas moves behind a signal, and
 // that cannot be issued before the register is there.

@@ -3,7 +3,7 @@
 #ifndef ATTN_LIB_SCHEDULE_COMBINE_COMBINECOLUMNS_H
 #define ATTN_LIB_SCHEDULE_COMBINE_COMBINECOLUMNS_H
 
-#include "attn/Schedule/Problem/CombineFacts.h"
+#include "attn/Planner/Facts/CombineFacts.h"
 
 namespace mlir::attn {
 

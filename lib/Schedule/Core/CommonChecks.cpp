@@ -1,6 +1,7 @@
 //===- CommonChecks.cpp - What schedules refuse alike ---------------------===//
 
 #include "CommonChecks.h"
+#include "OptionError.h"
 #include "WidthError.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -8,6 +9,7 @@ using namespace mlir;
 using namespace mlir::attn;
 
 char WidthError::ID;
+char OptionError::ID;
 
 llvm::Error attn::makeUnsupported(llvm::StringRef schedule,
                                   const llvm::Twine &what) {
@@ -15,44 +17,52 @@ llvm::Error attn::makeUnsupported(llvm::StringRef schedule,
                                  "' does not support " + what);
 }
 
+llvm::Error attn::makeLacking(llvm::StringRef schedule,
+                              const llvm::Twine &what) {
+  return llvm::make_error<OptionError>(
+      llvm::toString(makeUnsupported(schedule, what)));
+}
+
 llvm::Error attn::checkCommon(llvm::StringRef schedule,
                               const ProblemFacts &facts, const Parts &parts) {
   auto unsupported = [&](const llvm::Twine &what) {
     return makeUnsupported(schedule, what);
   };
+  auto lacking = [&](const llvm::Twine &what) {
+    return makeLacking(schedule, what);
+  };
   if (facts.isPaged() && !parts.pages)
-    return unsupported("paged keys");
+    return lacking("paged keys");
   if (facts.isPaged() && facts.pageSize > kPageLimit)
     return unsupported(llvm::formatv("pages of {0} keys, expected at most {1}",
                                      facts.pageSize, kPageLimit));
   if (facts.kvLengths && !parts.lengths)
-    return unsupported("lengths of the keys ('kv_lengths')");
+    return lacking("lengths of the keys ('kv_lengths')");
   if (facts.kvSplits && !parts.partialResults)
-    return unsupported("split keys with partial results");
+    return lacking("split keys with partial results");
   if (facts.initLse && !parts.init)
-    return unsupported("a state to go on from ('init')");
+    return lacking("a state to go on from ('init')");
   if (facts.isLatent() && !parts.latent)
-    return unsupported("the absorbed latent form ('rope_dim')");
+    return lacking("the absorbed latent form ('rope_dim')");
   auto typeName = [](Type type) {
     std::string text;
     llvm::raw_string_ostream(text) << type;
     return text;
   };
   if (facts.isNarrow() && !parts.narrow)
-    return unsupported("operands of type " + typeName(facts.elementType) +
-                       ", expected f16 or bf16");
+    return lacking("operands of type " + typeName(facts.elementType) +
+                   ", expected f16 or bf16");
   if (facts.hasNarrowKeys() && !parts.narrowKeys)
-    return unsupported("keys of type " + typeName(facts.keyType) +
-                       " beside queries of type " +
-                       typeName(facts.elementType));
+    return lacking("keys of type " + typeName(facts.keyType) +
+                   " beside queries of type " + typeName(facts.elementType));
   if (facts.kScales && !parts.rowScales)
-    return unsupported("scales of the rows of keys ('scales')");
+    return lacking("scales of the rows of keys ('scales')");
   if (!facts.outType.isF16() && !facts.outType.isBF16() &&
       !facts.outType.isF32() && !parts.narrowResults)
-    return unsupported("an output of type " + typeName(facts.outType) +
-                       ", expected f16, bf16 or f32");
+    return lacking("an output of type " + typeName(facts.outType) +
+                   ", expected f16, bf16 or f32");
   if (facts.oScales && !facts.kvSplits && !parts.resultScales)
-    return unsupported("scales of the output ('out_scales')");
+    return lacking("scales of the output ('out_scales')");
   for (auto [name, dim] : {std::pair("head dimension", facts.headDim),
                            std::pair("value dimension", facts.valueDim)})
     if (dim < kDimStep || dim > parts.mostColumns || dim % kDimStep != 0) {

@@ -27,6 +27,10 @@ inline constexpr int64_t kPackedHeadsLimit = 128;
 /// "schedule 'x' does not support what".
 llvm::Error makeUnsupported(llvm::StringRef schedule, const llvm::Twine &what);
 
+/// Says the same of an option that the schedule does not take, whatever the
+/// problem's extents are: an OptionError.
+llvm::Error makeLacking(llvm::StringRef schedule, const llvm::Twine &what);
+
 /// What the parts that a schedule is made of can do beyond plain attention.
 struct Parts {
   /// Products of 8-bit floats.

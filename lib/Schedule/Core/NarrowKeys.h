@@ -3,7 +3,7 @@
 #ifndef ATTN_LIB_SCHEDULE_CORE_NARROWKEYS_H
 #define ATTN_LIB_SCHEDULE_CORE_NARROWKEYS_H
 
-#include "attn/Schedule/Problem/ProblemFacts.h"
+#include "attn/Planner/Facts/ProblemFacts.h"
 #include "llvm/Support/Error.h"
 
 namespace mlir::attn {

@@ -1,4 +1,4 @@
-//===- Schedule.cpp - The registry of schedules, and sums -----------------===//
+//===- Schedule.cpp - The registry of schedules ---------------------------===//
 
 #include "attn/Schedule/Core/Schedule.h"
 #include "attn/Support/Suggest.h"
@@ -8,40 +8,6 @@
 
 using namespace mlir;
 using namespace mlir::attn;
-
-void ResourceSum::add(llvm::StringRef name, int64_t size, int64_t count) {
-  if (size == 0 || count == 0)
-    return;
-  parts.push_back({name.str(), size, count});
-  total += size * count;
-}
-
-std::string ResourceSum::str() const {
-  std::string text = std::to_string(total) + " (";
-  llvm::raw_string_ostream os(text);
-  llvm::interleave(
-      parts, os,
-      [&](const Part &part) {
-        os << part.name << ' ';
-        if (part.count != 1)
-          os << part.count << " x ";
-        os << part.size;
-      },
-      " + ");
-  os << ")";
-  return text;
-}
-
-llvm::StringRef PlanEstimate::getLimiter() const {
-  if (isBoundByDram())
-    return "dram";
-  double limit = std::max({tensorClocks, expClocks, issueClocks, sharedClocks});
-  if (limit == tensorClocks)
-    return "tensor";
-  if (limit == expClocks)
-    return "exp";
-  return limit == issueClocks ? "issue" : "shared";
-}
 
 llvm::Error Schedule::isLegal(const ProblemFacts &facts, PlanAttrInterface plan,
                               const TargetRow &target) const {
@@ -106,6 +72,12 @@ llvm::Error attn::registerSchedule(const Schedule &schedule) {
           llvm::formatv("schedule '{0}' is registered already",
                         schedule.getName())
               .str());
+  if (!schedule.getOwnModel())
+    return llvm::createStringError(
+        llvm::formatv("expected a model of the plans of schedule '{0}', got "
+                      "none: derive it from ScheduleOf",
+                      schedule.getName())
+            .str());
   registry.schedules.push_back(&schedule);
   return llvm::Error::success();
 }

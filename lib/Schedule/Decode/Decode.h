@@ -17,24 +17,20 @@
 
 namespace mlir::attn {
 
-class DecodeSchedule : public ScheduleOf<DecodePlanAttr> {
+class DecodeSchedule : public ScheduleBase<DecodePlanAttr> {
 public:
-  std::vector<PlanAttrInterface>
-  getCandidates(const ProblemFacts &facts,
-                const TargetRow &target) const override;
   llvm::Error isApplicable(const ProblemFacts &facts,
                            const TargetRow &target) const override;
   llvm::Error checkPlan(const ProblemFacts &facts, PlanAttrInterface plan,
-                        const TargetRow &target) const override;
-  bool isExpectedToSpill(const ProblemFacts &facts, PlanAttrInterface plan,
-                         const TargetRow &target) const override;
-  PlanEstimate estimate(const ProblemFacts &facts, PlanAttrInterface plan,
                         const TargetRow &target) const override;
   KernelShape getKernelShape(const ProblemFacts &facts, PlanAttrInterface plan,
                              const TargetRow &target) const override;
   LogicalResult emit(KernelContext &context,
                      PlanAttrInterface plan) const override;
 };
+
+/// Returns how many query heads share a key head; 1 if only the launch knows.
+int64_t getKnownGroup(const ProblemFacts &facts);
 
 } // namespace mlir::attn
 

@@ -17,18 +17,11 @@
 
 namespace mlir::attn {
 
-class MlaSchedule : public ScheduleOf<MlaPlanAttr> {
+class MlaSchedule : public ScheduleBase<MlaPlanAttr> {
 public:
-  std::vector<PlanAttrInterface>
-  getCandidates(const ProblemFacts &facts,
-                const TargetRow &target) const override;
   llvm::Error isApplicable(const ProblemFacts &facts,
                            const TargetRow &target) const override;
   llvm::Error checkPlan(const ProblemFacts &facts, PlanAttrInterface plan,
-                        const TargetRow &target) const override;
-  bool isExpectedToSpill(const ProblemFacts &facts, PlanAttrInterface plan,
-                         const TargetRow &target) const override;
-  PlanEstimate estimate(const ProblemFacts &facts, PlanAttrInterface plan,
                         const TargetRow &target) const override;
   int64_t countUnitGroups(const ProblemFacts &facts,
                           PlanAttrInterface plan) const override;

@@ -14,18 +14,11 @@
 
 namespace mlir::attn {
 
-class SelfLoadSchedule : public ScheduleOf<SelfLoadPlanAttr> {
+class SelfLoadSchedule : public ScheduleBase<SelfLoadPlanAttr> {
 public:
-  std::vector<PlanAttrInterface>
-  getCandidates(const ProblemFacts &facts,
-                const TargetRow &target) const override;
   llvm::Error isApplicable(const ProblemFacts &facts,
                            const TargetRow &target) const override;
   llvm::Error checkPlan(const ProblemFacts &facts, PlanAttrInterface plan,
-                        const TargetRow &target) const override;
-  bool isExpectedToSpill(const ProblemFacts &facts, PlanAttrInterface plan,
-                         const TargetRow &target) const override;
-  PlanEstimate estimate(const ProblemFacts &facts, PlanAttrInterface plan,
                         const TargetRow &target) const override;
   KernelShape getKernelShape(const ProblemFacts &facts, PlanAttrInterface plan,
                              const TargetRow &target) const override;
@@ -52,6 +45,10 @@ int64_t getValuesAhead(const ProblemFacts &facts, SelfLoadPlanAttr plan);
 /// Bytes of the queries, of the rings, of transposed values, of mbarriers, and
 /// of results.
 ResourceSum getSharedBytes(const ProblemFacts &facts, SelfLoadPlanAttr plan);
+
+/// True if as many CTAs as the plan says fit an SM.
+bool fitsShared(const ProblemFacts &facts, SelfLoadPlanAttr plan,
+                const TargetRow &target);
 
 } // namespace mlir::attn
 

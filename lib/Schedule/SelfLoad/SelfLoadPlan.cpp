@@ -1,7 +1,7 @@
 //===- SelfLoadPlan.cpp - Plans of self_load: legality and parameters -----===//
 
+#include "../../Planner/Facts/TileBalance.h"
 #include "../Core/CommonChecks.h"
-#include "../Problem/TileBalance.h"
 #include "../Wgmma/WgmmaFacts.h"
 #include "SelfLoad.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -50,47 +50,12 @@ ResourceSum attn::getSharedBytes(const ProblemFacts &facts,
   return sum;
 }
 
-/// True if as many CTAs as the plan says fit an SM.
-static bool fitsShared(const ProblemFacts &facts, SelfLoadPlanAttr plan,
-                       const TargetRow &target) {
+bool attn::fitsShared(const ProblemFacts &facts, SelfLoadPlanAttr plan,
+                      const TargetRow &target) {
   int64_t bytes = getSharedBytes(facts, plan).getTotal();
   return bytes <= int64_t(target.sharedBytesPerCTA) &&
          plan.getCtasPerSm() * (bytes + int64_t(target.sharedBytesReserved)) <=
              int64_t(target.sharedBytesPerSM);
-}
-
-std::vector<PlanAttrInterface>
-SelfLoadSchedule::getCandidates(const ProblemFacts &facts,
-                                const TargetRow &target) const {
-  MLIRContext *context = AttentionOp(facts.op).getContext();
-  bool masked = facts.mask.getKind() != MaskKind::None;
-  TileOrder order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;
-  std::vector<PlanAttrInterface> plans;
-  for (int64_t ctas : {3, 2, 1})
-    for (int64_t blockN : {128, 96, 64}) {
-      int64_t groupHeads = masked
-                               ? chooseGroupHeads(facts, target, kSelfLoadRows,
-                                                  blockN, target.smCount * ctas)
-                               : 0;
-      for (SoftmaxPolicy softmax : getUsualPolicies(facts))
-        for (bool qkAhead : {true, false}) {
-          SelfLoadPlanAttr::Parameters plan;
-          plan.blockN = blockN;
-          plan.kStages = 2;
-          plan.qkAhead = qkAhead;
-          plan.ctasPerSm = ctas;
-          plan.keyQuads = !findNoQuads(facts);
-          plan.softmax = softmax;
-          plan.order = order;
-          plan.groupHeads = groupHeads;
-          // A slot of V is refilled a block later than one of K.
-          plan.vStages = 3;
-          if (!fitsShared(facts, SelfLoadPlanAttr::get(context, plan), target))
-            plan.vStages = 2;
-          plans.push_back(SelfLoadPlanAttr::get(context, plan));
-        }
-    }
-  return plans;
 }
 
 llvm::Error SelfLoadSchedule::isApplicable(const ProblemFacts &facts,

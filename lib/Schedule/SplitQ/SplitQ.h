@@ -14,18 +14,11 @@
 
 namespace mlir::attn {
 
-class SplitQSchedule : public ScheduleOf<SplitQPlanAttr> {
+class SplitQSchedule : public ScheduleBase<SplitQPlanAttr> {
 public:
-  std::vector<PlanAttrInterface>
-  getCandidates(const ProblemFacts &facts,
-                const TargetRow &target) const override;
   llvm::Error isApplicable(const ProblemFacts &facts,
                            const TargetRow &target) const override;
   llvm::Error checkPlan(const ProblemFacts &facts, PlanAttrInterface plan,
-                        const TargetRow &target) const override;
-  bool isExpectedToSpill(const ProblemFacts &facts, PlanAttrInterface plan,
-                         const TargetRow &target) const override;
-  PlanEstimate estimate(const ProblemFacts &facts, PlanAttrInterface plan,
                         const TargetRow &target) const override;
   FailureOr<PlanAttrInterface>
   setParameters(llvm::function_ref<InFlightDiagnostic()> emitError,
@@ -36,11 +29,6 @@ public:
   LogicalResult emit(KernelContext &context,
                      PlanAttrInterface plan) const override;
 };
-
-/// True if ptxas 13.0 was seen to spill this plan at these head dimensions,
-/// whatever its registers' sum says (SeenSpills.cpp).
-bool wasSeenToSpill(const ProblemFacts &facts, SplitQPlanAttr plan,
-                    const TargetRow &target);
 
 } // namespace mlir::attn
 

@@ -16,20 +16,11 @@
 
 namespace mlir::attn {
 
-class TiledDSchedule : public ScheduleOf<TiledDPlanAttr> {
+class TiledDSchedule : public ScheduleBase<TiledDPlanAttr> {
 public:
-  std::vector<PlanAttrInterface>
-  getCandidates(const ProblemFacts &facts,
-                const TargetRow &target) const override;
   llvm::Error isApplicable(const ProblemFacts &facts,
                            const TargetRow &target) const override;
-  bool isOffered(const ProblemFacts &facts,
-                 const TargetRow &target) const override;
   llvm::Error checkPlan(const ProblemFacts &facts, PlanAttrInterface plan,
-                        const TargetRow &target) const override;
-  bool isExpectedToSpill(const ProblemFacts &facts, PlanAttrInterface plan,
-                         const TargetRow &target) const override;
-  PlanEstimate estimate(const ProblemFacts &facts, PlanAttrInterface plan,
                         const TargetRow &target) const override;
   KernelShape getKernelShape(const ProblemFacts &facts, PlanAttrInterface plan,
                              const TargetRow &target) const override;

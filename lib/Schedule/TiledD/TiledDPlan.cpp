@@ -5,7 +5,6 @@
 #include "../Copied/GridTiles.h"
 #include "../Core/AttentionEmitter.h"
 #include "../Core/CommonChecks.h"
-#include "AssembledPlans.h"
 #include "TiledD.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -23,109 +22,6 @@ llvm::Error TiledDSchedule::isApplicable(const ProblemFacts &facts,
   Parts parts;
   parts.mostColumns = kMostTiledColumns;
   return checkCopied(getName(), facts, parts);
-}
-
-bool TiledDSchedule::isOffered(const ProblemFacts &facts,
-                               const TargetRow &) const {
-  return std::max(facts.headDim, facts.valueDim) > kUsualColumns;
-}
-
-/// Keys of the longest blocks.
-static constexpr int64_t kMostBlockKeys = 128;
-
-/// Most of a product's columns that may be padding in a candidate: slices of 64
-/// columns have no more at any multiple of 64.
-static bool hasLittlePadding(int64_t dim, int64_t slice) {
-  int64_t padding = llvm::alignTo(dim, slice) - dim;
-  return padding < 32 || 8 * padding <= dim;
-}
-
-/// True if groups of heads, whose numbers take registers too, were seen to fit
-/// beside tiles that take all others: windows, more logits, tails of keys and
-/// kernels without LSE spilled 4 to 16 bytes with them.
-static bool fitsGroups(const ProblemFacts &facts) {
-  return facts.mask.getKind() == MaskKind::Causal && !hasMoreLogits(facts) &&
-         !facts.cuSeqlensQ && !facts.isServed() && facts.lse &&
-         (ShapedType::isDynamic(facts.keys) ||
-          facts.keys % kMostBlockKeys == 0);
-}
-
-/// Heads that run side by side: those whose keys L2 holds, but as many as have
-/// a tile for nearly each SM. Fewer ones took 1.05 to 1.13 times as long.
-static int64_t chooseGroupHeads(const ProblemFacts &facts,
-                                const TargetRow &target, int64_t blockM) {
-  int64_t group = chooseHeadsInL2(facts, target);
-  if (group == 0 || ShapedType::isDynamic(facts.queries))
-    return group;
-  double tiles = std::ceil(double(facts.queries) / blockM);
-  while (group < facts.heads && tiles * group < 0.9 * target.smCount)
-    do
-      ++group;
-    while (facts.heads % group != 0);
-  return group;
-}
-
-std::vector<PlanAttrInterface>
-TiledDSchedule::getCandidates(const ProblemFacts &facts,
-                              const TargetRow &target) const {
-  MLIRContext *context = AttentionOp(facts.op).getContext();
-  std::vector<PlanAttrInterface> plans;
-  TiledDPlanAttr::Parameters p;
-  // Tiles get unequal work under a mask: the longest ones go first.
-  p.order = facts.mask.getKind() == MaskKind::None ? TileOrder::RowMajor
-                                                   : TileOrder::LongestFirst;
-  bool isGrouped = p.order == TileOrder::LongestFirst && fitsGroups(facts);
-  auto groupHeads = [&](int64_t blockM) {
-    return isGrouped ? chooseGroupHeads(facts, target, blockM) : 0;
-  };
-  auto add = [&](int64_t blockM, int64_t blockN, int64_t warpsM, int64_t warpsN,
-                 int64_t slice, int64_t stages) {
-    p.blockM = blockM;
-    p.groupHeads = groupHeads(blockM);
-    p.blockN = blockN;
-    p.warpsM = warpsM;
-    p.warpsN = warpsN;
-    p.slice = slice;
-    p.stages = stages;
-    plans.push_back(TiledDPlanAttr::get(context, p));
-  };
-  for (int64_t blockM : {64, 32, 16})
-    for (int64_t warpsM : {4, 2, 1})
-      for (int64_t warpsN : {2, 4, 8, 1})
-        for (int64_t blockN : {64, 32, 16})
-          for (int64_t slice : {128, 64, 32, 16})
-            for (bool streams : {false, true})
-              // An exact softmax has no scores beside probabilities.
-              for (auto [stages, softmax] :
-                   {std::pair(8, SoftmaxPolicy::Optimistic),
-                    std::pair(4, SoftmaxPolicy::Optimistic),
-                    std::pair(4, SoftmaxPolicy::Exact),
-                    std::pair(2, SoftmaxPolicy::Optimistic)}) {
-                int64_t step = std::max<int64_t>(16, 8 * warpsN);
-                // It was seen to fit in wide slices beside all of Q.
-                if (softmax == SoftmaxPolicy::Exact &&
-                    (slice != 128 || streams))
-                  continue;
-                if (warpsM * warpsN > 8 || blockM != 16 * warpsM ||
-                    blockN % step != 0 || slice % step != 0 ||
-                    !hasLittlePadding(facts.headDim, slice) ||
-                    !hasLittlePadding(facts.valueDim, slice))
-                  continue;
-                p.softmax = softmax;
-                p.qStreamed = streams;
-                add(blockM, blockN, warpsM, warpsN, slice, stages);
-              }
-  // Warps of 32 rows, whose fragments of keys and values serve twice as many,
-  // and long blocks, which read Q less often.
-  for (TiledDPlanAttr plan : getAssembledPlans(context))
-    if (hasLittlePadding(facts.headDim, plan.getSlice()) &&
-        hasLittlePadding(facts.valueDim, plan.getSlice())) {
-      TiledDPlanAttr::Parameters own = plan.getParameters();
-      own.order = p.order;
-      own.groupHeads = groupHeads(own.blockM);
-      plans.push_back(TiledDPlanAttr::get(context, own));
-    }
-  return plans;
 }
 
 llvm::Error TiledDSchedule::checkPlan(const ProblemFacts &facts,

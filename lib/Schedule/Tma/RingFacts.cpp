@@ -13,7 +13,7 @@ using namespace mlir::attn;
 static constexpr int64_t kLeastPage = 16;
 
 int64_t attn::getSlotColumns(const ProblemFacts &facts, int64_t dim) {
-  // Seen on an H200 (docs/SpeedHopper.md): the widest span that divides a row
+  // Seen on an H200 (docs/Speed.md): the widest span that divides a row
   // is best up to five boxes of 32 bytes, or three where rows start in the
   // middle of a 32-byte sector of memory. Beyond that fewer and wider boxes
   // are, until their padding takes the shared memory that blocks need.

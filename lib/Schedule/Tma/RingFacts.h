@@ -3,7 +3,7 @@
 #ifndef ATTN_LIB_SCHEDULE_TMA_RINGFACTS_H
 #define ATTN_LIB_SCHEDULE_TMA_RINGFACTS_H
 
-#include "attn/Schedule/Problem/ProblemFacts.h"
+#include "attn/Planner/Facts/ProblemFacts.h"
 
 namespace mlir::attn {
 

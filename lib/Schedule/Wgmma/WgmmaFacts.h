@@ -44,18 +44,9 @@ ArrayRef<SoftmaxPolicy> getUsualPolicies(const ProblemFacts &facts);
 /// Registers of a thread for the probabilities of a block.
 int64_t getProbabilityRegisters(const ProblemFacts &facts, int64_t blockN);
 
-/// Sets the clocks of an SM that a block of `blockN` keys and a tile of
-/// `blockM` rows take on each resource.
-void setResourceClocks(PlanEstimate &estimate, const ProblemFacts &facts,
-                       const TargetRow &target, double blockM, double blockN,
-                       SoftmaxPolicy softmax);
-
 /// True if the CTAs of a cluster may bring parts of K and V to each other: not
 /// of packed sequences, of which a part may lie behind the end.
 bool mayShareLoads(const ProblemFacts &facts);
-/// The keys of a sequence that estimates count; of packed queries of pages as
-/// many as countCopiedTiles does, whose schedules take the same problems.
-double getTypicalKeys(const ProblemFacts &facts);
 
 /// Refuses results that leave by TMA or through shared memory.
 llvm::Error checkThreadStores(llvm::StringRef schedule, EpilogueKind epilogue);

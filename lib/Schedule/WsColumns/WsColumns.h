@@ -17,18 +17,11 @@
 
 namespace mlir::attn {
 
-class WsColumnsSchedule : public ScheduleOf<WsColumnsPlanAttr> {
+class WsColumnsSchedule : public ScheduleBase<WsColumnsPlanAttr> {
 public:
-  std::vector<PlanAttrInterface>
-  getCandidates(const ProblemFacts &facts,
-                const TargetRow &target) const override;
   llvm::Error isApplicable(const ProblemFacts &facts,
                            const TargetRow &target) const override;
   llvm::Error checkPlan(const ProblemFacts &facts, PlanAttrInterface plan,
-                        const TargetRow &target) const override;
-  bool isExpectedToSpill(const ProblemFacts &facts, PlanAttrInterface plan,
-                         const TargetRow &target) const override;
-  PlanEstimate estimate(const ProblemFacts &facts, PlanAttrInterface plan,
                         const TargetRow &target) const override;
   KernelShape getKernelShape(const ProblemFacts &facts, PlanAttrInterface plan,
                              const TargetRow &target) const override;
@@ -67,6 +60,9 @@ inline int64_t getOwnColumns(const ProblemFacts &facts,
 /// over.
 ResourceSum getColumnsSharedBytes(const ProblemFacts &facts,
                                   WsColumnsPlanAttr plan);
+
+/// Most columns of results of the second warpgroup, which has no scores.
+inline constexpr int64_t kMostOtherColumns = 320;
 
 } // namespace mlir::attn
 

@@ -298,7 +298,7 @@ void WsColumnsKernel::computeSoftmax() {
       to.release();
       toColumns.advance();
       // What was loaded is used: probabilities are stored
-      // (docs/Rationale/Clusters/SignalScope.md).
+      // (docs/Rationale/Clusters.md).
       if (theirs)
         theirs.release();
       o = kernel.emitRareRescale(b, factor, o.get());

@@ -16,18 +16,11 @@
 
 namespace mlir::attn {
 
-class WsPairSchedule : public ScheduleOf<WsPairPlanAttr> {
+class WsPairSchedule : public ScheduleBase<WsPairPlanAttr> {
 public:
-  std::vector<PlanAttrInterface>
-  getCandidates(const ProblemFacts &facts,
-                const TargetRow &target) const override;
   llvm::Error isApplicable(const ProblemFacts &facts,
                            const TargetRow &target) const override;
   llvm::Error checkPlan(const ProblemFacts &facts, PlanAttrInterface plan,
-                        const TargetRow &target) const override;
-  bool isExpectedToSpill(const ProblemFacts &facts, PlanAttrInterface plan,
-                         const TargetRow &target) const override;
-  PlanEstimate estimate(const ProblemFacts &facts, PlanAttrInterface plan,
                         const TargetRow &target) const override;
   KernelShape getKernelShape(const ProblemFacts &facts, PlanAttrInterface plan,
                              const TargetRow &target) const override;

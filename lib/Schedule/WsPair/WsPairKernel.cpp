@@ -338,7 +338,7 @@ void WsPairKernel::computeTile(Value scale, Pipe &kv, Pipe &sent, Pipe &came,
                  pv(i, i < valueSlices ? rows.p : theirs);
                  // Loads are complete where their registers are used: an
                  // arrival in the other CTA does not wait for them
-                 // (docs/Rationale/Clusters/SignalScope.md).
+                 // (docs/Rationale/Clusters.md).
                  if (i == valueSlices)
                    from.release();
                });

@@ -1,9 +1,9 @@
 //===- WsPairPlan.cpp - Plans of ws_pair: legality and cost ---------------===//
 
+#include "../../Planner/Facts/BlockCount.h"
+#include "../../Planner/Facts/TileBalance.h"
 #include "../Core/AttentionEmitter.h"
 #include "../Core/CommonChecks.h"
-#include "../Problem/BlockCount.h"
-#include "../Problem/TileBalance.h"
 #include "../Wgmma/WgmmaFacts.h"
 #include "WsPair.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -16,23 +16,6 @@ const Schedule &attn::getWsPairSchedule() {
   static const WsPairSchedule schedule;
   return schedule;
 }
-
-// Fitted to times beside those of ws_columns on H100s (f16 and bf16, D 512, 32
-// heads, 1024 to 16384 keys).
-/// Clocks of a tile that nothing hides: the loads of its queries, the first
-/// scores and softmax, the last product, the exchange of sums and the stores.
-static constexpr double kTileClocks = 6660;
-/// Clocks of a block for what a warpgroup sends and waits for, in all and for
-/// each slot, of which the other warpgroup's products hide a part.
-static constexpr double kBlockClocks = 400, kSlotClocks = 40;
-static constexpr double kUnhiddenShare = 0.5;
-/// What power adds to the clocks of a block: the chip is at its limit, and
-/// slower than it is said to be.
-static constexpr double kPowerFactor = 1.24;
-/// Bytes a clock that an SM gets from L2.
-static constexpr double kL2Bytes = 39.5;
-/// Where others have plans that registers and L2 do not bound.
-static constexpr double kMargin = 4;
 
 //===----------------------------------------------------------------------===//
 // Resources
@@ -55,19 +38,6 @@ ResourceSum attn::getPairSharedBytes(const ProblemFacts &facts,
   return sum;
 }
 
-/// Registers of a thread with rows: its accumulator, scores, probabilities of
-/// its own and of the other CTA, and what else ptxas needs.
-static ResourceSum countRegisters(const ProblemFacts &facts,
-                                  WsPairPlanAttr plan) {
-  int64_t own = getOwnKeys(plan);
-  ResourceSum sum;
-  sum.add("o", llvm::alignTo(getOwnColumns(facts), 8) / 2);
-  sum.add("s", own / 2);
-  sum.add("p", getProbabilityRegisters(facts, own));
-  sum.add("other", 44 + getScoreCost(facts).registers);
-  return sum;
-}
-
 //===----------------------------------------------------------------------===//
 // Legality
 //===----------------------------------------------------------------------===//
@@ -75,7 +45,7 @@ static ResourceSum countRegisters(const ProblemFacts &facts,
 llvm::Error WsPairSchedule::isApplicable(const ProblemFacts &facts,
                                          const TargetRow &target) const {
   if (facts.isNarrow())
-    return makeUnsupported(getName(), "8-bit operands, expected f16 or bf16");
+    return makeLacking(getName(), "8-bit operands, expected f16 or bf16");
   if (facts.hasTransposedValues())
     return makeUnsupported(getName(), "values whose keys are contiguous");
   if (llvm::Error error =
@@ -100,96 +70,9 @@ llvm::Error WsPairSchedule::checkPlan(const ProblemFacts &facts,
   return checkSharedBytes(getPairSharedBytes(facts, plan), target);
 }
 
-bool WsPairSchedule::isExpectedToSpill(const ProblemFacts &facts,
-                                       PlanAttrInterface planAttr,
-                                       const TargetRow &) const {
-  auto plan = cast<WsPairPlanAttr>(planAttr);
-  return countRegisters(facts, plan).getTotal() > kPairRegisters;
-}
-
 KernelShape WsPairSchedule::getKernelShape(const ProblemFacts &,
                                            PlanAttrInterface planAttr,
                                            const TargetRow &target) const {
   auto plan = cast<WsPairPlanAttr>(planAttr);
   return getPersistentShape(kPairCTAs, plan.getThreads(), target);
-}
-
-//===----------------------------------------------------------------------===//
-// Candidates and cost
-//===----------------------------------------------------------------------===//
-
-std::vector<PlanAttrInterface>
-WsPairSchedule::getCandidates(const ProblemFacts &facts,
-                              const TargetRow &target) const {
-  MLIRContext *context = AttentionOp(facts.op).getContext();
-  std::vector<PlanAttrInterface> plans;
-  if (target.getClusteredSMs(kPairCTAs) == 0)
-    return plans;
-  bool masked = facts.mask.getKind() != MaskKind::None;
-  WsPairPlanAttr::Parameters p;
-  p.order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;
-  auto fits = [&] {
-    return getPairSharedBytes(facts, WsPairPlanAttr::get(context, p))
-               .getTotal() <= target.sharedBytesPerCTA;
-  };
-  p.blockN = 128;
-  if (masked)
-    p.groupHeads =
-        chooseGroupHeads(facts, target, kPairRows, p.blockN,
-                         target.getClusteredSMs(kPairCTAs) / kPairCTAs);
-  for (int64_t slice : {128, 64})
-    for (SoftmaxPolicy softmax :
-         {SoftmaxPolicy::Threshold, SoftmaxPolicy::Exact}) {
-      p.slice = slice;
-      p.softmax = softmax;
-      // Loads run as far ahead as shared memory lets them.
-      for (p.stages = 16; p.stages > 2 && !fits();)
-        --p.stages;
-      if (fits())
-        plans.push_back(WsPairPlanAttr::get(context, p));
-    }
-  return plans;
-}
-
-PlanEstimate WsPairSchedule::estimate(const ProblemFacts &facts,
-                                      PlanAttrInterface planAttr,
-                                      const TargetRow &target) const {
-  auto plan = cast<WsPairPlanAttr>(planAttr);
-  PlanEstimate estimate;
-  estimate.sharedBytes = getPairSharedBytes(facts, plan);
-  estimate.registers = countRegisters(facts, plan);
-  estimate.ctasPerSM = 1;
-
-  double blockN = plan.getBlockN();
-  double queries = getAssumedExtent(facts.queries, kAssumedLength);
-  double keys = getAssumedExtent(facts.keys, kAssumedLength);
-  double groups = facts.batch * getAssumedExtent(facts.heads, kAssumedHeads);
-  double clusters = double(target.getClusteredSMs(kPairCTAs)) / kPairCTAs;
-  estimate.tiles = int64_t(groups * std::ceil(queries / kPairRows));
-  estimate.waves = estimate.tiles / clusters;
-  estimate.blocks = countBlocks(facts, queries, keys, kPairRows, blockN);
-  // Both products of half a block of keys, or of half of the columns.
-  setResourceClocks(estimate, facts, target, kPairRows, blockN / kPairCTAs,
-                    plan.getSoftmax());
-  double rows = kPairRows, own = getOwnKeys(plan);
-  // Probabilities come from the other CTA, and are read once more.
-  estimate.sharedClocks += 4 * rows * own / target.sharedBytesPerClock;
-  double loaded = 2 * (own * facts.headDim + blockN * getOwnColumns(facts)) +
-                  2 * rows * own;
-  double bound = std::max(
-      {estimate.tensorClocks, estimate.sharedClocks, loaded / kL2Bytes});
-  int64_t slots =
-      countKeySlices(facts, plan) + kPairCTAs * countValueSlices(facts, plan);
-  double serial = estimate.expClocks + estimate.issueClocks + kBlockClocks +
-                  kSlotClocks * slots;
-  estimate.blockClocks = kPowerFactor * (bound + kUnhiddenShare * serial);
-  estimate.tileClocks = kTileClocks;
-  double rounds = countRounds(facts, plan.getOrder(), estimate.waves, kPairRows,
-                              plan.getBlockN(), plan.getGroupHeads(), clusters);
-  if (std::max(facts.headDim, facts.valueDim) <= kMostWholeColumns)
-    estimate.margin = kMargin;
-  estimate.microseconds =
-      rounds * (estimate.tileClocks + estimate.blocks * estimate.blockClocks) /
-      target.clockMHz;
-  return estimate;
 }

@@ -16,18 +16,11 @@
 
 namespace mlir::attn {
 
-class WsTmemSchedule : public ScheduleOf<WsTmemPlanAttr> {
+class WsTmemSchedule : public ScheduleBase<WsTmemPlanAttr> {
 public:
-  std::vector<PlanAttrInterface>
-  getCandidates(const ProblemFacts &facts,
-                const TargetRow &target) const override;
   llvm::Error isApplicable(const ProblemFacts &facts,
                            const TargetRow &target) const override;
   llvm::Error checkPlan(const ProblemFacts &facts, PlanAttrInterface plan,
-                        const TargetRow &target) const override;
-  bool isExpectedToSpill(const ProblemFacts &facts, PlanAttrInterface plan,
-                         const TargetRow &target) const override;
-  PlanEstimate estimate(const ProblemFacts &facts, PlanAttrInterface plan,
                         const TargetRow &target) const override;
   KernelShape getKernelShape(const ProblemFacts &facts, PlanAttrInterface plan,
                              const TargetRow &target) const override;
@@ -110,6 +103,12 @@ int64_t getSumColumns(WsTmemPlanAttr plan);
 /// in which they are used is that in which they are loaded. It is not where
 /// scores stand in front of the results of a block of the tile before.
 bool sharesRing(const ProblemFacts &facts, WsTmemPlanAttr plan);
+
+/// Returns the columns of tensor memory that the tiles take.
+ResourceSum getTensorColumns(const ProblemFacts &facts, WsTmemPlanAttr plan);
+
+/// True if half of a row of results is aligned as the whole is staged.
+bool canHalve(const ProblemFacts &facts);
 
 } // namespace mlir::attn
 

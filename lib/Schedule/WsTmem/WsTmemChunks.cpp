@@ -1,6 +1,6 @@
 //===- WsTmemChunks.cpp - Masked blocks in chunks of keys -----------------===//
 
-#include "../Problem/BlockBounds.h"
+#include "../../Planner/Facts/BlockBounds.h"
 #include "WsTmemEmitter.h"
 #include "mlir/IR/Remarks.h"
 

@@ -3,15 +3,14 @@
 // Nothing of what is estimated here was measured: no board with these chips has
 // run a kernel of this schedule. Rates are those of the target table, and what
 // does not hide is what the cycle model says
-// (docs/Rationale/Schedules/TensorMemory.md).
+// (docs/Rationale/Schedules.md).
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Copied/CopiedCost.h"
+#include "../../Planner/Facts/BlockCount.h"
+#include "../../Planner/Facts/TileBalance.h"
 #include "../Core/AttentionEmitter.h"
 #include "../Core/CommonChecks.h"
-#include "../Problem/BlockCount.h"
-#include "../Problem/TileBalance.h"
 #include "../Tma/RingFacts.h"
 #include "WsTmem.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -25,43 +24,6 @@ const Schedule &attn::getWsTmemSchedule() {
   static const WsTmemSchedule schedule;
   return schedule;
 }
-
-// What nothing hides, fitted to the cycle model's traces of D 64 and 128 with
-// 1024 and 2048 keys (docs/CycleModel.md): times of these are within 3 %.
-/// Clocks of a tile: in all, for each column of Q and of the results, and what
-/// results that pass through shared memory save of the latter: stores of
-/// threads, each with a row of its own, take L2 twice as long.
-static constexpr double kTileClocks = 2300, kColumnClocks = 16.5,
-                        kStagedClocks = -8;
-/// The same of results that TMA stores from the queries' memory: where a CTA
-/// has one tile, their stores take L2 half as long as those of threads, which
-/// is much or little with what is believed of L2; where it has more, the next
-/// queries wait for them.
-static constexpr double kStoredClocks = -50, kLateQueryClocks = 1500;
-/// Clocks of a block for barriers: where scores are handed back before their
-/// exponentials, and where the next ones wait for the probabilities.
-static constexpr double kBesideClocks = 250, kOverlaidClocks = 190;
-/// The latter where keys are handed back later.
-static constexpr double kHeldClocks = 10;
-/// The same where K and V share a ring of three slots.
-static constexpr double kShortRingClocks = 16;
-
-/// Clocks of a block that another policy takes more than threshold, in that
-/// corner of the cycle model in which it is worst for it, the least of those
-/// seen (docs/CycleModel.md): what no board has measured is taken where it is
-/// faster in all of them. Of optimistic those of a block of 96 keys.
-static constexpr double kExactClocks = 790, kLaggedClocks = 110,
-                        kOptimisticClocks = 300;
-/// The same of optimistic where the next scores wait for the probabilities,
-/// which are handed on at once.
-static constexpr double kChainedClocks = 650;
-/// The same of a partition for the results.
-static constexpr double kApartClocks = 56;
-
-/// What packed plans of so few rows, which 'decode' has tiles for, have beside
-/// their time: in the cycle model it takes half of that, but has the same.
-static constexpr int64_t kDecodedRows = 32;
-static constexpr double kDecodedMargin = 2;
 
 bool attn::sharesRing(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   return getKeyColumns(facts) == getValueColumns(facts) &&
@@ -84,9 +46,8 @@ int64_t attn::getTmemOtherRegisters(WsTmemPlanAttr plan) {
          kTmemTiles * (kTmemSoftmaxRegisters - getTmemSoftmaxRegisters(plan));
 }
 
-/// Columns of tensor memory that the tiles take.
-static ResourceSum getTensorColumns(const ProblemFacts &facts,
-                                    WsTmemPlanAttr plan) {
+ResourceSum attn::getTensorColumns(const ProblemFacts &facts,
+                                   WsTmemPlanAttr plan) {
   ResourceSum sum;
   sum.add("s", plan.getBlockN(), kTmemTiles);
   if (plan.getPBeside())
@@ -96,16 +57,7 @@ static ResourceSum getTensorColumns(const ProblemFacts &facts,
   return sum;
 }
 
-/// True if probabilities find columns of their own.
-static bool fitsBeside(const ProblemFacts &facts, WsTmemPlanAttr::Parameters p,
-                       MLIRContext *context) {
-  p.pBeside = true;
-  return getTensorColumns(facts, WsTmemPlanAttr::get(context, p)).getTotal() <=
-         kTmemColumns;
-}
-
-/// True if half of a row of results is aligned as the whole is staged.
-static bool canHalve(const ProblemFacts &facts) {
+bool attn::canHalve(const ProblemFacts &facts) {
   constexpr int64_t vectorBits = 128;
   return facts.valueDim * facts.outType.getIntOrFloatBitWidth() %
              (2 * vectorBits) ==
@@ -128,21 +80,6 @@ bool attn::holdsKeys(WsTmemPlanAttr plan) {
   // scores behind results of a block, both kinds of slots fill under the
   // latter. Fewer slots leave no time for it.
   return !plan.getPBeside() && plan.getKvStages() >= 4;
-}
-
-/// How many exponentials of 16 a polynomial takes over: as many as made blocks
-/// fastest in the cycle model (docs/CycleModel.md).
-static int64_t choosePolynomial(const TargetRow &target, bool beside,
-                                SoftmaxPolicy softmax) {
-  constexpr double kScarceExponentials = 16;
-  bool isBet = softmax == SoftmaxPolicy::Optimistic;
-  // Where the chip has many, the longer products of wide heads hide them.
-  if (target.expPerClock > kScarceExponentials)
-    return beside && !isBet ? 2 : 0;
-  // Without a bound on exponents a polynomial takes more instructions.
-  if (isBet)
-    return 5;
-  return beside ? 6 : 7;
 }
 
 int64_t attn::getTmemPackedHeads(const ProblemFacts &facts,
@@ -246,107 +183,14 @@ int64_t attn::getStagedColumns(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   return plan.getOHalves() ? facts.valueDim / 2 : facts.valueDim;
 }
 
-/// Whether plans that pack the heads of a group are worth comparing: where
-/// fewer tiles have all rows. That tiles of fewer queries walk fewer keys under
-/// a mask made none faster in the cycle model
-/// (docs/Rationale/Schedules/PaddedGroups.md).
-static bool isWorthPacking(const ProblemFacts &facts) {
-  int64_t group = facts.getGroup();
-  if (ShapedType::isDynamic(group) || group == 1 || group > kPackedHeadsLimit)
-    return false;
-  constexpr int64_t rows = kTmemTiles * kTmemRows;
-  int64_t queries = getAssumedExtent(facts.queries, kAssumedLength);
-  return llvm::divideCeil(queries * llvm::PowerOf2Ceil(group), rows) <
-         group * llvm::divideCeil(queries, rows);
-}
-
-std::vector<PlanAttrInterface>
-WsTmemSchedule::getCandidates(const ProblemFacts &facts,
-                              const TargetRow &target) const {
-  MLIRContext *context = AttentionOp(facts.op).getContext();
-  bool masked = facts.mask.getKind() != MaskKind::None;
-  std::vector<PlanAttrInterface> plans;
-  // Adds the plan with the most slots, at least `least`; how many these are.
-  auto add = [&](WsTmemPlanAttr::Parameters p, int64_t least) -> int64_t {
-    for (int64_t stages : {6, 4, 3, 2}) {
-      if (stages < least)
-        return 0;
-      p.kvStages = stages;
-      auto plan = WsTmemPlanAttr::get(context, p);
-      bool fits = getTmemSharedBytes(facts, plan, target).getTotal() <=
-                  target.sharedBytesPerCTA;
-      if (fits || stages == 2)
-        plans.push_back(plan);
-      if (fits)
-        return stages;
-    }
-    return 0;
-  };
-  auto addShape = [&](int64_t blockN, SoftmaxPolicy softmax, bool packs,
-                      bool byPolynomial) {
-    WsTmemPlanAttr::Parameters p;
-    p.packHeads = packs;
-    // Of more keys a lost bet has no registers.
-    if (softmax == SoftmaxPolicy::Optimistic) {
-      p.blockN = getTmemBetKeys(/*beside=*/true);
-      blockN = std::min(blockN, getTmemBetKeys(fitsBeside(facts, p, context)));
-    }
-    p.blockN = blockN;
-    p.softmax = softmax;
-    p.pBeside = fitsBeside(facts, p, context);
-    int64_t polynomial = choosePolynomial(target, p.pBeside, softmax);
-    if (!byPolynomial && polynomial == 0)
-      return;
-    p.polynomial = byPolynomial ? polynomial : 0;
-    p.pParts = softmax != SoftmaxPolicy::Optimistic;
-    p.ownBlocks = masked;
-    p.order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;
-    if (masked && !packs)
-      p.groupHeads = chooseGroupHeads(facts, target, kTmemRows * kTmemTiles,
-                                      blockN, target.getClusteredSMs(1));
-    // Results take no memory that K and V need, and half of it where that
-    // gives these a slot.
-    p.epilogue = EpilogueKind::Staged;
-    int64_t slots = add(p, /*least=*/3);
-    p.oHalves = true;
-    if (canHalve(facts) && slots != 0)
-      add(p, slots + 1);
-    p.oHalves = false;
-    // By TMA where they take no memory but the queries'.
-    p.epilogue = EpilogueKind::Tma;
-    p.kvStages = slots + 1;
-    if (slots != 0 &&
-        canStoreRowsByTma(facts, WsTmemPlanAttr::get(context, p)) &&
-        getTmemResultBuffer(facts, WsTmemPlanAttr::get(context, p), target) ==
-            ResultBuffer::Queries)
-      add(p, slots + 1);
-    p.epilogue = EpilogueKind::Direct;
-    add(p, /*least=*/2);
-  };
-  // Of two plans that take as long the first one is taken.
-  for (bool packs : {false, true}) {
-    if (packs && !isWorthPacking(facts))
-      continue;
-    for (int64_t blockN : {128, 64})
-      for (SoftmaxPolicy softmax :
-           {SoftmaxPolicy::Threshold, SoftmaxPolicy::Lagged,
-            SoftmaxPolicy::Optimistic, SoftmaxPolicy::Exact}) {
-        addShape(blockN, softmax, packs, /*byPolynomial=*/true);
-        // What exponentials of halves can be asked for with.
-        if (target.has(Capability::PackedExp))
-          addShape(blockN, softmax, packs, /*byPolynomial=*/false);
-      }
-  }
-  return plans;
-}
-
 llvm::Error WsTmemSchedule::isApplicable(const ProblemFacts &facts,
                                          const TargetRow &target) const {
   auto unsupported = [&](const llvm::Twine &what) {
     return makeUnsupported(getName(), what);
   };
   if (!target.has(Capability::Tcgen05))
-    return unsupported(llvm::formatv("{0}, which has no tcgen05, expected {1}",
+    return makeLacking(getName(),
+                       llvm::formatv("{0}, which has no tcgen05, expected {1}",
                                      target.chip,
                                      getCapabilityChips(Capability::Tcgen05)));
   Parts parts;
@@ -443,97 +287,4 @@ FailureOr<PlanAttrInterface> WsTmemSchedule::setParameters(
     llvm::function_ref<InFlightDiagnostic()> emitError, PlanAttrInterface plan,
     llvm::ArrayRef<PlanParameter> parameters) const {
   return Schedule::setParameters(emitError, plan, dropHeadGroups(parameters));
-}
-
-/// Bytes of K and V that are copied while a slot is read.
-static double getBytesInFlight(const ProblemFacts &facts, WsTmemPlanAttr plan) {
-  int64_t columns = getKeyColumns(facts);
-  if (!sharesRing(facts, plan))
-    columns += getValueColumns(facts);
-  return double(plan.getKvStages() - 1) * plan.getBlockN() * columns *
-         facts.elementType.getIntOrFloatBitWidth() / 8;
-}
-
-/// What a block takes more than with the policy threshold and without a
-/// partition for the results.
-static double getWayClocks(WsTmemPlanAttr plan) {
-  double clocks = plan.getOPartition() ? kApartClocks : 0;
-  switch (plan.getSoftmax()) {
-  case SoftmaxPolicy::Exact:
-    return clocks + kExactClocks;
-  case SoftmaxPolicy::Threshold:
-    return clocks;
-  case SoftmaxPolicy::Lagged:
-    return clocks + kLaggedClocks;
-  case SoftmaxPolicy::Optimistic:
-    return clocks + (plan.getPBeside() ? kOptimisticClocks : kChainedClocks);
-  }
-  llvm_unreachable("unknown policy");
-}
-
-PlanEstimate WsTmemSchedule::estimate(const ProblemFacts &facts,
-                                      PlanAttrInterface planAttr,
-                                      const TargetRow &target) const {
-  auto plan = cast<WsTmemPlanAttr>(planAttr);
-  PlanEstimate estimate;
-  estimate.sharedBytes = getTmemSharedBytes(facts, plan, target);
-  estimate.registers.add("s", plan.getBlockN());
-  if (plan.getSoftmax() == SoftmaxPolicy::Optimistic)
-    estimate.registers.add("p", plan.getBlockN() / 2);
-  estimate.registers.add("other", kTmemBesideRegisters);
-  estimate.ctasPerSM = 1;
-
-  double blockM = kTmemRows * kTmemTiles, blockN = plan.getBlockN();
-  double queries = getAssumedExtent(facts.queries, kAssumedLength);
-  double keys = getAssumedExtent(facts.keys, kAssumedLength);
-  double groups = facts.batch * getAssumedExtent(facts.heads, kAssumedHeads) /
-                  getTmemPackedHeads(facts, plan);
-  double rows = getTmemQueryRows(facts, plan);
-  estimate.tiles = int64_t(groups * std::ceil(queries * rows / blockM));
-  estimate.waves = estimate.tiles / double(target.getClusteredSMs(1));
-  estimate.blocks =
-      countBlocks(facts, queries, keys, std::ceil(blockM / rows), blockN);
-
-  double columns =
-      llvm::alignTo(facts.headDim, 16) + facts.valueDim + getSumColumns(plan);
-  estimate.tensorClocks = 2 * blockM * blockN * columns / target.tensorFlopF16;
-  double elements = blockM * blockN;
-  estimate.expClocks =
-      elements * (16 - plan.getPolynomial()) / 16 / target.expPerClock;
-  // Warp instructions for 32 scores: scale, exponential, half a sum, a maximum,
-  // half a packing; a polynomial takes four more.
-  double instructions = plan.getRowSums() == RowSums::Tensor ? 3 : 3.5;
-  estimate.issueClocks = (instructions + 4.0 * plan.getPolynomial() / 16) *
-                         elements / 32 / target.issuePerClock;
-  // Operands of the products, each read for each of the two tiles, and what TMA
-  // writes.
-  estimate.sharedClocks =
-      2 *
-      (kTmemTiles * (kTmemRows * facts.headDim + blockN * columns) +
-       blockN * columns) /
-      target.sharedBytesPerClock;
-  estimate.blockClocks =
-      std::max({estimate.tensorClocks, estimate.expClocks, estimate.issueClocks,
-                estimate.sharedClocks}) +
-      (plan.getPBeside() ? kBesideClocks
-       : holdsKeys(plan) ? kHeldClocks
-                         : kOverlaidClocks);
-  estimate.blockClocks += getWayClocks(plan);
-  if (sharesRing(facts, plan) && plan.getKvStages() < 4)
-    estimate.blockClocks += kShortRingClocks;
-  estimate.tileClocks = kTileClocks + kColumnClocks * columns;
-  if (getStagedColumns(facts, plan) != 0)
-    estimate.tileClocks += kStagedClocks * facts.valueDim;
-  if (getTmemResultBuffer(facts, plan, target) == ResultBuffer::Queries)
-    estimate.tileClocks +=
-        estimate.waves > 1 ? kLateQueryClocks : kStoredClocks;
-  double clocks = estimate.tileClocks + estimate.blocks * estimate.blockClocks;
-  estimate.microseconds = std::ceil(estimate.waves) * clocks / target.clockMHz;
-  // Where a CTA has all queries that need some keys, these may come too late.
-  if (queries * rows <= blockM)
-    addDramTime(estimate, facts, plan.getBlockN(),
-                getBytesInFlight(facts, plan), target);
-  if (plan.getPackHeads() && queries * rows <= kDecodedRows)
-    estimate.margin = kDecodedMargin;
-  return estimate;
 }

@@ -9,7 +9,7 @@
 #ifndef ATTN_LIB_SCHEDULE_WSWGMMA_FIRSTBLOCKKEYS_H
 #define ATTN_LIB_SCHEDULE_WSWGMMA_FIRSTBLOCKKEYS_H
 
-#include "attn/Schedule/Problem/ProblemFacts.h"
+#include "attn/Planner/Facts/ProblemFacts.h"
 
 namespace mlir::attn {
 

@@ -15,18 +15,11 @@
 
 namespace mlir::attn {
 
-class WsWgmmaSchedule : public ScheduleOf<WsWgmmaPlanAttr> {
+class WsWgmmaSchedule : public ScheduleBase<WsWgmmaPlanAttr> {
 public:
-  std::vector<PlanAttrInterface>
-  getCandidates(const ProblemFacts &facts,
-                const TargetRow &target) const override;
   llvm::Error isApplicable(const ProblemFacts &facts,
                            const TargetRow &target) const override;
   llvm::Error checkPlan(const ProblemFacts &facts, PlanAttrInterface plan,
-                        const TargetRow &target) const override;
-  bool isExpectedToSpill(const ProblemFacts &facts, PlanAttrInterface plan,
-                         const TargetRow &target) const override;
-  PlanEstimate estimate(const ProblemFacts &facts, PlanAttrInterface plan,
                         const TargetRow &target) const override;
   KernelShape getKernelShape(const ProblemFacts &facts, PlanAttrInterface plan,
                              const TargetRow &target) const override;
@@ -98,6 +91,9 @@ ResultBuffer getResultBuffer(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
 /// their own.
 ResourceSum getSharedBytes(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
                            const TargetRow &target);
+
+/// True for more columns than an instruction of wgmma has.
+bool isWide(const ProblemFacts &facts);
 
 } // namespace mlir::attn
 

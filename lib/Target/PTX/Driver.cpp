@@ -67,7 +67,7 @@ static void initializeBackend() {
 namespace {
 /// Leaves out a pass of the backend that looks for additions to be made of
 /// earlier ones: in unrolled code it takes a third of LLVM's time to find none
-/// (docs/Rationale/Driver/SkippedPass.md).
+/// (docs/Rationale/Driver.md).
 class SkippedPasses : public llvm::OptPassGate {
 public:
   bool shouldRunPass(StringRef name, StringRef) const override {

@@ -4,17 +4,19 @@ anyway, or for debugging (ATTN_DEBUG_CHECKS)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from .. import _debug_checks, _options, _sizes, _tensors, _views
 from ..errors import ArgumentError, ArgumentTypeError
+from ..launch import device_tensors
+from ..options import kernel_sizes, readers
+from ..tensors import batch_lists, tensor_views
 from . import _lists
 
 
 def read_sizes(given: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, int]:
     """Numbers of at least 1."""
-    return {name: _options.to_integer(name, given[name], 1, 2**31 - 1) for name in names}
+    return {name: readers.to_integer(name, given[name], 1, 2**31 - 1) for name in names}
 
 
 def check_heads(name: str, heads: int, kv_heads: int) -> None:
@@ -26,22 +28,49 @@ def check_dims(dims: Mapping[str, int], types: tuple[str, ...]) -> None:
     """Head dimensions that rows of all of these types may have."""
     for name, dim in dims.items():
         for dtype in types:
-            _sizes.check_dim(name, dim, dtype)
+            kernel_sizes.check_dim(name, dim, dtype)
 
 
 def read_scale(name: str, scale: Any) -> float | None:
     """A factor of scores other than 0; None is that of the head dimension."""
     if scale is None:
         return None
-    number = _options.to_float(name, scale)
+    number = readers.to_float(name, scale)
     if number == 0:
         raise ArgumentError(f"{name}: expected a number other than 0, got {scale!r}")
     return number
 
 
+def _read_window(name: str, left: Any) -> tuple[int, None] | None:
+    """Keys to the left that a query sees; below 0 all."""
+    number = readers.to_integer(name, left, -(2**31), 2**31 - 1)
+    return None if number < 0 else (number, None)
+
+
+def _read_cap(name: str, cap: Any) -> float | None:
+    """A cap of scores; from 0 down none."""
+    number = 0.0 if cap is None else readers.to_float(name, cap)
+    return number if number > 0 else None
+
+
+#: Arguments that are options of a problem, as the calls of this package have these.
+OPTIONS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
+    "causal": ("causal", readers.to_bool),
+    "window_left": ("window", _read_window),
+    "logits_soft_cap": ("softcap", _read_cap),
+    "sm_scale": ("scale", read_scale),
+}
+
+
+def read_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a problem among what `plan` was given."""
+    found = [(name, *OPTIONS[name]) for name in OPTIONS if name in given]
+    return {option: read(name, given[name]) for name, option, read in found}
+
+
 def is_near(given: Any) -> bool:
     """Whether a list lies in host memory."""
-    return not _tensors.is_torch(given) or bool(given.device.type == "cpu")
+    return not device_tensors.is_torch(given) or bool(given.device.type == "cpu")
 
 
 def check_entries(name: str, indptr: Any) -> None:
@@ -78,7 +107,7 @@ def check_pages(
     of all. Returns the greatest id, or None where nobody looked."""
 
     def looks(given: Any) -> bool:
-        return is_near(given) or _debug_checks.looks_at(given)
+        return is_near(given) or batch_lists.looks_at(given)
 
     if not waits and not looks(counts[1]):
         return None
@@ -116,7 +145,7 @@ def check_ids(name: str, greatest: int | None, pages: int) -> None:
 
 def check_tensor(name: str, given: Any, like: Any = None) -> None:
     """A tensor of torch or numpy, of the library that `like` is of."""
-    kinds = (_views.is_numpy(given), _tensors.is_torch(given))
-    if not any(kinds) or (like is not None and kinds != (_views.is_numpy(like), _tensors.is_torch(like))):
+    kinds = (tensor_views.is_numpy(given), device_tensors.is_torch(given))
+    if not any(kinds) or (like is not None and kinds != (tensor_views.is_numpy(like), device_tensors.is_torch(like))):
         wanted = "a torch tensor or a numpy array" if like is None else "a tensor of q's library"
         raise ArgumentTypeError(f"{name}: expected {wanted}, got {type(given).__name__}")

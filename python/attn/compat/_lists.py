@@ -6,15 +6,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .. import _options, _tensors, _views, arrays
+from .. import arrays
 from ..errors import ArgumentError, ArgumentTypeError
+from ..launch import device_tensors
+from ..options import readers
+from ..tensors import tensor_views
 
 LOG2E = 1.4426950408889634
 
 
 def get_module(value: Any) -> Any:
     """torch or numpy, by a tensor of theirs."""
-    if _tensors.is_torch(value):
+    if device_tensors.is_torch(value):
         import torch
 
         return torch
@@ -38,17 +41,17 @@ def refuse(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
 
 
 def _has_shape(value: Any) -> bool:
-    return _views.is_array(value)
+    return tensor_views.is_array(value)
 
 
 def read_type(name: str, given: Any) -> str:
     """An element type as the compiler calls it."""
-    return _options.get_dtype(name, given)
+    return readers.get_dtype(name, given)
 
 
 def check_list(name: str, given: Any) -> None:
     """A list of i32."""
-    is_known = _views.is_numpy(given) or _tensors.is_torch(given)
+    is_known = tensor_views.is_numpy(given) or device_tensors.is_torch(given)
     if not is_known or len(given.shape) != 1:
         got = list(given.shape) if is_known else type(given).__name__
         raise ArgumentTypeError(f"{name}: expected a tensor of rank 1, got {got}")
@@ -62,23 +65,23 @@ def check_tensors(names: tuple[str, str], given: Any) -> None:
     if len(given) != 2:
         raise ArgumentError(f"{names[0]}: expected a pair of tensors, got {len(given)}")
     for name, each in zip(names, given, strict=True):
-        if not _views.is_numpy(each) and not _tensors.is_torch(each):
+        if not tensor_views.is_numpy(each) and not device_tensors.is_torch(each):
             raise ArgumentTypeError(f"{name}: expected a tensor, got {type(each).__name__}")
 
 
 def copy(given: Any) -> Any:
     """A list in memory of its own; the caller may write to what is given."""
-    return given.clone() if _tensors.is_torch(given) else given.copy()
+    return given.clone() if device_tensors.is_torch(given) else given.copy()
 
 
 def to_host(given: Any) -> Any:
     """A numpy array; of a GPU's tensor a copy that waits for the device."""
-    return given.cpu().numpy() if _tensors.is_torch(given) else given
+    return given.cpu().numpy() if device_tensors.is_torch(given) else given
 
 
 def move(given: Any, other: Any) -> Any:
     """A list where another tensor is."""
-    if _tensors.is_torch(given) and given.device != other.device:
+    if device_tensors.is_torch(given) and given.device != other.device:
         return given.to(other.device, non_blocking=True)
     return given
 
@@ -138,7 +141,7 @@ def join(names: tuple[str, str], first: Any, second: Any) -> Any | None:
     _check_pair(names, first, second)
     columns = first.shape[-1]
     shape = (*first.shape[:-1], columns + second.shape[-1])
-    if _tensors.is_torch(first):
+    if device_tensors.is_torch(first):
         step = first.element_size()
         if second.data_ptr() != first.data_ptr() + columns * step:
             return None
@@ -154,7 +157,7 @@ def join(names: tuple[str, str], first: Any, second: Any) -> Any | None:
 def concatenate(first: Any, second: Any, factor: float) -> Any:
     """One new tensor of the columns of both, those of the second one times `factor`, rounded
     once."""
-    if _tensors.is_torch(first):
+    if device_tensors.is_torch(first):
         import torch
 
         return torch.cat((first, second if factor == 1 else second * factor), -1)
@@ -172,7 +175,7 @@ def concatenate(first: Any, second: Any, factor: float) -> Any:
 
 def name_element(each: Any) -> str:
     """The element type, whatever carries it."""
-    found = None if _tensors.is_torch(each) else arrays.find_element(each.dtype)
+    found = None if device_tensors.is_torch(each) else arrays.find_element(each.dtype)
     return str(each.dtype) if found is None else found
 
 
@@ -194,7 +197,7 @@ def write(targets: Mapping[str, Any], values: tuple[Any, Any]) -> tuple[Any, ...
     pairs = list(zip(targets.items(), values, strict=True))
     for (name, target), value in pairs:
         if target is not None and value is not None:
-            if not _views.is_numpy(target):
+            if not tensor_views.is_numpy(target):
                 raise ArgumentTypeError(
                     f"{name}: expected an array to write to, got {type(target).__name__}"
                 )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _debug_checks, _naming, _options, _serving_calls, _sizes, _tensors
-from .._decode_plan import DecodePlan
-from .._query_tensors import WIDE_TYPES
-from .._row_tensors import NARROW_TYPES
-from .._serving_settings import check_partials
 from ..errors import ArgumentError
+from ..launch import device_tensors
+from ..options import argument_names, kernel_sizes, readers
+from ..serving import serving_signatures
+from ..serving.pool_rows import NARROW_TYPES
+from ..serving.query_rows import WIDE_TYPES
+from ..serving.serving_signatures import DecodePlan
+from ..tensors import batch_lists
 from . import _checks, _lists
 from ._wrapper import Wrapper, call_rows, get_element, make_outputs, read_lse
 
@@ -78,7 +80,7 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         buffers = {"kv_indptr": kv_indptr, "kv_indices": kv_indices, "kv_len_arr": kv_len_arr}
         super().__init__(use_cuda_graph, buffers | {"qo_indptr": qo_indptr}, max_pages)
         self._plans: dict[object, DecodePlan] = {}
-        self._partials = check_partials(partials)
+        self._partials = readers.to_partials(partials)
         self._queries: int | None = None
 
     def plan(
@@ -122,7 +124,7 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         _lists.refuse(given, _UNCOVERED_PLAN)
         for name, choices in _CHOICES.items():
             if given[name] is not None:
-                _options.to_text(name, given[name])
+                readers.to_text(name, given[name])
             if given[name] not in choices:
                 names = ", ".join(str(each) for each in choices)
                 raise ArgumentError(f"{name}: expected one of {names}, got {given[name]!r}")
@@ -160,7 +162,7 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         """What a plan says beside the lists, as attributes, checked."""
         dims = ("head_dim_ckv", "head_dim_kpe")
         sizes = _checks.read_sizes(given, ("num_heads", "page_size", *dims))
-        _sizes.check_page_size("page_size", sizes["page_size"])
+        kernel_sizes.check_page_size("page_size", sizes["page_size"])
         _checks.check_dims({name: sizes[name] for name in dims}, types)
         return {
             "_dtype": types[0],
@@ -168,11 +170,10 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
             "_dims": tuple(sizes[name] for name in dims),
             "_heads": sizes["num_heads"],
             "_page_size": sizes["page_size"],
-            "_causal": _options.to_bool("causal", given["causal"]),
-            "_scale": _checks.read_scale("sm_scale", given["sm_scale"]),
+            "_options": {**_checks.read_options(given), "partials": self._partials},
             "_is_packed": given["query_layout"] == "packed",
             "_lse_mode": given["lse_mode"],
-            "_has_sinks": _options.to_bool("use_sinks", given["use_sinks"]),
+            "_has_sinks": readers.to_bool("use_sinks", given["use_sinks"]),
         }
 
     def _read_output(self, q_type: str, given: Any, scale: str) -> str | None:
@@ -196,14 +197,14 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
             return {}
         if out is None:
             raise ArgumentError("out: expected a tensor of 8 bits with o_scale, got None")
-        unit = _options.to_float("o_scale", o_scale)
+        unit = readers.to_float("o_scale", o_scale)
         if not 0 < unit < float("inf"):
             raise ArgumentError(f"o_scale: expected a finite number above 0, got {o_scale}")
         return {"out_scale": 1 / unit}
 
     def _read_queries(self, indptr: Any) -> int:
         """The number of queries of each sequence, which a graph keeps."""
-        looks = _checks.is_near(indptr) or _debug_checks.looks_at(indptr)
+        looks = _checks.is_near(indptr) or batch_lists.looks_at(indptr)
         if self._is_graph and self._queries is not None and not looks:
             return self._queries
         host = _checks.check_indptr("qo_indptr", indptr, is_packed=True)
@@ -257,7 +258,7 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         _lists.refuse(locals(), _UNCOVERED_RUN)
         self._expect_planned()
         return_lse = read_lse(lse, return_lse)
-        return_lse_base_on_e = _options.to_bool("return_lse_base_on_e", return_lse_base_on_e)
+        return_lse_base_on_e = readers.to_bool("return_lse_base_on_e", return_lse_base_on_e)
         self._check_call(return_lse, return_lse_base_on_e, sinks)
         ratio = self._read_scales(ckv_scale, kpe_scale)
         q = self._join("q_nope q_pe", (q_nope, q_pe) if query is None else query)
@@ -279,8 +280,8 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         _lists.expect("q_nope: (queries, heads, dim)", rows_of_q, list(first.shape))
         _lists.expect("ckv_cache: a page of", [self._page_size, columns], list(rows.shape[1:]))
         _checks.check_ids("kv_indices", self._greatest, rows.shape[0])
-        with _naming.rename(_NAMES):
-            if self._is_graph and queries == 1 and _tensors.is_torch(first):
+        with argument_names.rename(_NAMES):
+            if self._is_graph and queries == 1 and device_tensors.is_torch(first):
                 outputs = make_outputs(first, self._dims[0], out, lse, return_lse)
                 o, log = self._run_plan(q, pool, sinks, ckv_scale, factor, *outputs)
             else:
@@ -341,7 +342,7 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
                 raise ArgumentError(
                     f"{name}: expected a number with a kv_data_type of {self._pool_type}, got None"
                 )
-            if not 0 < _options.to_float(name, each) < float("inf"):
+            if not 0 < readers.to_float(name, each) < float("inf"):
                 raise ArgumentError(f"{name}: expected a finite number above 0, got {each}")
         return float(given["kpe_scale"]) / float(given["ckv_scale"])
 
@@ -350,8 +351,7 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
     ) -> Any:
         """attn.mla_decode, whose kernel is that of the batch."""
         pages = (self._pages.table, self._pages.lengths)
-        options: dict[str, Any] = {"value_dim": self._dims[0], "scale": self._scale}
-        options |= factor | {"causal": self._causal, "partials": self._partials}
+        options = {"value_dim": self._dims[0], **self._options, **factor}
         if unit is not None:
             options["k_scale"] = self._keep_scale("ckv_scale", pool, unit)
         is_apart = isinstance(q, tuple)
@@ -360,7 +360,7 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
             if is_apart:
                 options["q_rope"], options["k_rope"] = outputs.pop("beside"), pool[1]
             keys = pool[0] if is_apart else pool
-            return _serving_calls.mla_decode(rows, keys, *pages, **options, sinks=sinks, **outputs)
+            return serving_signatures.mla_decode(rows, keys, *pages, **options, sinks=sinks, **outputs)
 
         size = (self._pages.lengths.shape[0], self._queries or 1)
         first, second = q if is_apart else (q, None)
@@ -378,11 +378,12 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
     ) -> Any:
         """A plan of fixed memory, for graphs."""
         has_lse, has_sinks = lse is not None, sinks is not None
-        shape = (self._dtype, self._pool_type, self._dims, self._heads, self._page_size, self._scale)
+        shape = (self._dtype, self._pool_type, self._dims, self._heads, self._page_size)
         is_apart = isinstance(pool, tuple)
         pools = pool if is_apart else (pool,)
         steps = [each.stride() for each in pools]
-        key = (shape, *steps, has_lse, has_sinks, self._out_type, *factor.values())
+        form = (has_lse, has_sinks, self._out_type, *factor.values())
+        key = (shape, *steps, *form, *self._options.values())
         plan = self._plans.get(key)
         if plan is None:
             more: dict[str, Any] = {"page_stride": steps[0][0]}
@@ -398,13 +399,12 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
                 page_size=self._page_size,
                 max_pages=self._pages.table.shape[1],
                 dtype=self._dtype,
-                scale=self._scale,
                 sinks=has_sinks,
                 lse=has_lse,
                 latent=True,
                 out_type=self._out_type,
-                partials=self._partials,
                 device=out.device,
+                **self._options,
                 **factor,
                 **more,
             )

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .. import _naming, _options, _serving_calls, _sizes, _tensors, _views
-from .._decode_plan import DecodePlan
-from .._paged_problem import check_layout, make_pool_strides
-from .._query_tensors import WIDE_TYPES
-from .._row_tensors import NARROW_TYPES
-from .._serving_settings import check_partials
 from ..errors import ArgumentError
+from ..launch import device_tensors
+from ..options import argument_names, kernel_sizes, readers
+from ..serving import serving_signatures
+from ..serving.decode_problem import make_pool_strides
+from ..serving.pool_rows import NARROW_TYPES
+from ..serving.query_rows import WIDE_TYPES
+from ..serving.serving_signatures import DecodePlan
+from ..tensors import tensor_views
 from . import _checks, _lists
 from ._wrapper import (
     Wrapper,
@@ -32,8 +34,8 @@ UNCOVERED_RUN = {"skip_softmax_threshold_scale_factor": None, "kv_cache_sf": Non
 
 
 def read_layout(kv_layout: Any) -> str:
-    with _naming.rename({"layout": "kv_layout"}):
-        return check_layout(kv_layout)
+    with argument_names.rename({"layout": "kv_layout"}):
+        return readers.to_pool_order(kv_layout)
 
 
 def _split_cache(cache: Any) -> tuple[Any, Any]:
@@ -42,7 +44,7 @@ def _split_cache(cache: Any) -> tuple[Any, Any]:
         if len(cache) != 2:
             raise ArgumentError(f"paged_kv_cache: expected a pair of tensors, got {len(cache)}")
         return cache[0], cache[1]
-    shape = cache.shape if _views.is_array(cache) else None
+    shape = cache.shape if tensor_views.is_array(cache) else None
     if shape is None or len(shape) != 5 or shape[1] != 2:
         raise ArgumentError(
             "paged_kv_cache: expected a pair of tensors or one of rank 5 with a second dimension "
@@ -85,25 +87,16 @@ class PagedWrapper(Wrapper):
     ) -> dict[str, Any]:
         """Options of a plan that both wrappers have, as attributes, checked; `dims` has the head
         dimensions by the names of their arguments."""
-        left = _options.to_integer("window_left", given["window_left"], -(2**31), 2**31 - 1)
-        cap = given["logits_soft_cap"]
-        cap = None if cap is None else _options.to_float("logits_soft_cap", cap)
+        options = {"layout": self._layout, **_checks.read_options(given)}
         names = ("num_qo_heads", "num_kv_heads", "page_size")
         sizes = _checks.read_sizes(given | dims, (*names, *dims))
         heads, kv_heads, page_size = (sizes[name] for name in names)
         _checks.check_heads("num_qo_heads", heads, kv_heads)
-        _sizes.check_page_size("page_size", page_size)
+        kernel_sizes.check_page_size("page_size", page_size)
         _checks.check_dims({name: sizes[name] for name in dims}, types)
-        options = {
-            "layout": self._layout,
-            "causal": _options.to_bool("causal", given["causal"]),
-            "window": None if left < 0 else (left, None),
-            "softcap": cap if cap and cap > 0 else None,
-            "scale": _checks.read_scale("sm_scale", given["sm_scale"]),
-        }
         return {
             "_types": types,
-            "_window_left": left,
+            "_window_left": given["window_left"],
             "_options": options,
             "_heads": heads,
             "_kv_heads": kv_heads,
@@ -138,14 +131,25 @@ class PagedWrapper(Wrapper):
         compiled for each."""
         factor = 1.0
         for name, each in (("q_scale", q_scale), ("k_scale", k_scale)):
-            plain = _options.to_python(each)
-            if _views.is_array(plain):
+            plain = readers.to_python(each)
+            if tensor_views.is_array(plain):
                 raise ArgumentError(f"{name}: expected a number, got a tensor of {list(plain.shape)}")
-            factor *= 1.0 if plain is None else _options.to_float(name, plain)
+            factor *= 1.0 if plain is None else readers.to_float(name, plain)
         if factor == 1.0:
             return self._options
         scale = self._options["scale"]
         return self._options | {"scale": (dim**-0.5 if scale is None else scale) * factor}
+
+    def _read_factors(
+        self, q: Any, factors: tuple[Any, Any, Any], dim: int
+    ) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """What factors of queries, keys and values become: options, scales of pools of 8 bits, and
+        what results are multiplied by."""
+        q_scale, k_scale, v_scale = factors
+        if self._types[1] in NARROW_TYPES:
+            scales = self._make_scales(q, {"k_scale": k_scale, "v_scale": v_scale})
+            return self._scale_options(q_scale, None, dim), scales, 1.0
+        return self._scale_options(q_scale, k_scale, dim), {}, read_factor("v_scale", v_scale)
 
     def _make_scales(self, q: Any, scales: dict[str, Any]) -> dict[str, Any]:
         """Factors of pools of 8 bits as tensors, which are kept."""
@@ -185,7 +189,7 @@ class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
         }
         super().__init__(use_cuda_graph, buffers, max_pages)
         self._plans: dict[object, DecodePlan] = {}
-        self._partials = check_partials(partials)
+        self._partials = readers.to_partials(partials)
 
     def plan(
         self,
@@ -223,13 +227,13 @@ class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
         if data_type is not None:
             for name in ("q_data_type", "kv_data_type"):
                 given[name] = data_type if given[name] is None else given[name]
-        given["causal"] = True if is_causal is None else _options.to_bool("is_causal", is_causal)
+        given["causal"] = True if is_causal is None else readers.to_bool("is_causal", is_causal)
         types = self._read_types(given)
         queries = _checks.read_sizes(given, ("q_len_per_req",))["q_len_per_req"]
         if self._is_graph and self._pages.table is not None:
             _lists.expect("q_len_per_req: queries of a sequence of the graph", self._queries, queries)
         settings = self._read_settings(types, given, {"head_dim": head_dim})
-        is_whole = _options.to_bool("disable_split_kv", disable_split_kv)
+        is_whole = readers.to_bool("disable_split_kv", disable_split_kv)
         lists = (("indptr", indptr), ("indices", indices), ("last_page_len", last_page_len))
         pages, greatest = self._read_pages(*lists, settings["_page_size"], self._most_pages)
         self._pages.plan(*pages)
@@ -270,17 +274,10 @@ class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
             _lists.expect("q_len_per_req: as planned", self._queries, q_len_per_req)
         batch = self._pages.lengths.shape[0]
         _lists.expect("q: queries", batch * self._queries, q.shape[0])
-        is_narrow = self._types[1] in NARROW_TYPES
-        scales = {"k_scale": k_scale, "v_scale": v_scale}
-        if is_narrow:
-            options = self._scale_options(q_scale, None, self._dim)
-            scales, factor = self._make_scales(q, scales), 1.0
-        else:
-            options = self._scale_options(q_scale, k_scale, self._dim)
-            scales, factor = {}, read_factor("v_scale", v_scale)
-        is_planned = self._is_graph and self._queries == 1 and _tensors.is_torch(q)
+        options, scales, factor = self._read_factors(q, (q_scale, k_scale, v_scale), self._dim)
+        is_planned = self._is_graph and self._queries == 1 and device_tensors.is_torch(q)
         run = self._run_plan if is_planned else self._run_rows
-        with _naming.rename(self._names):
+        with argument_names.rename(self._names):
             o, log = run(q, (k, v), sinks, scales, (out, lse, return_lse), options)
         multiply(o, factor)
         return (o, _lists.finish_lse(log, "log2")) if return_lse else o
@@ -297,7 +294,7 @@ class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
         size = (self._pages.lengths.shape[0], self._queries)
 
         def function(rows: Any, **outputs: Any) -> Any:
-            return _serving_calls.decode(rows, *pools, *pages, **options, **outputs)
+            return serving_signatures.decode(rows, *pools, *pages, **options, **outputs)
 
         return call_rows(function, q, self._dim, size, outputs)
 

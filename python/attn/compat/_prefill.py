@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _debug_checks, _naming, _options, _serving_calls
-from .._row_tensors import NARROW_TYPES
 from ..errors import ArgumentError
+from ..options import argument_names, readers
+from ..serving import serving_signatures
+from ..tensors import batch_lists
 from . import _checks, _lists
 from ._paged import POOLS, UNCOVERED_PLAN, UNCOVERED_RUN, PagedWrapper, read_layout
-from ._wrapper import call_rows, multiply, read_factor, read_lse
+from ._wrapper import call_rows, multiply, read_lse
 
 _UNCOVERED: dict[str, Any] = {
     "custom_mask": None,
@@ -111,7 +112,7 @@ class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
         most = {"max_token_per_sequence": max_token_per_sequence, "max_sequence_kv": max_sequence_kv}
         for name, each in most.items():
             if each is not None:
-                _options.to_integer(name, each, 0, 2**31 - 1)
+                readers.to_integer(name, each, 0, 2**31 - 1)
         types = self._read_types(given)
         _lists.check_list("qo_indptr", qo_indptr)
         _lists.check_list("paged_kv_indptr", paged_kv_indptr)
@@ -157,7 +158,7 @@ class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
         """What a kernel is compiled for; a graph keeps that of the first plan."""
         is_fixed = self._is_graph and self._most_queries is not None
         is_near = _checks.is_near(indptr)
-        if is_near or not self._is_graph or _debug_checks.looks_at(indptr):
+        if is_near or not self._is_graph or batch_lists.looks_at(indptr):
             _checks.check_indptr("qo_indptr", indptr, is_packed=True)
         bound = self._most_queries if is_fixed else most
         if is_fixed and bound is not None and most is not None and most > bound:
@@ -202,18 +203,14 @@ class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
         k, v = self._read_pools(q, paged_kv_cache, self._dims)
         self._check_window(window_left)
         lists = (self._pages.table, self._pages.lengths, self._counts)
-        is_narrow = self._types[1] in NARROW_TYPES
-        if is_narrow:
-            scales, factor = self._make_scales(q, {"k_scale": k_scale, "v_scale": v_scale}), 1.0
-        else:
-            scales, factor = {}, read_factor("v_scale", v_scale)
-        options = self._scale_options(q_scale, None if is_narrow else k_scale, self._dims[0])
+        factors = (q_scale, k_scale, v_scale)
+        options, scales, factor = self._read_factors(q, factors, self._dims[0])
         options = options | {"max_seqlen_q": self._most_queries, "sinks": sinks} | scales
 
         def function(rows: Any, **outputs: Any) -> Any:
-            return _serving_calls.prefill(rows, k, v, *lists, **options, **outputs)
+            return serving_signatures.prefill(rows, k, v, *lists, **options, **outputs)
 
-        with _naming.rename(self._names):
+        with argument_names.rename(self._names):
             o, log = call_rows(function, q, self._dims[1], None, (out, lse, return_lse))
         multiply(o, factor)
         return (o, _lists.finish_lse(log, lse_base)) if return_lse else o

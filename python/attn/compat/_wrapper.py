@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .. import _options, _tensors, _views, arrays
-from .._process import OfProcess
+from .. import arrays
 from ..errors import ArgumentError, ArgumentTypeError
+from ..launch import device_tensors
+from ..launch.one_process import OfProcess
+from ..options import readers
+from ..tensors import tensor_views
 from . import _checks, _lists
 
 
@@ -17,11 +20,11 @@ class Wrapper(OfProcess):
     def __init__(
         self, use_cuda_graph: bool, buffers: Mapping[str, Any], max_pages: int | None
     ) -> None:
-        self._is_graph = _options.to_bool("use_cuda_graph", use_cuda_graph)
+        self._is_graph = readers.to_bool("use_cuda_graph", use_cuda_graph)
         self._sequences: int | None = None
         self._most_pages: int | None = None
         if max_pages is not None:
-            self._most_pages = _options.to_integer("max_pages", max_pages, 1, 2**31 - 1)
+            self._most_pages = readers.to_integer("max_pages", max_pages, 1, 2**31 - 1)
         if self._is_graph:
             for name, each in buffers.items():
                 if each is None:
@@ -55,7 +58,7 @@ class Wrapper(OfProcess):
         nothing, so that a batch that is refused leaves the one before it."""
         for name, each in (counts, ids, ends):
             _lists.check_list(name, each)
-            if _tensors.is_torch(each) != _tensors.is_torch(ids[1]):
+            if device_tensors.is_torch(each) != device_tensors.is_torch(ids[1]):
                 raise ArgumentTypeError(
                     f"{name}: expected a list of the library of {ids[0]}, got {type(each).__name__}"
                 )
@@ -78,7 +81,7 @@ class Wrapper(OfProcess):
         """Columns of the table. What lies on a GPU is looked at without a graph only."""
         if bound is None:
             return _lists.round_up(_lists.count_most(indptr))
-        if not _tensors.is_torch(indptr) or indptr.device.type == "cpu":
+        if not device_tensors.is_torch(indptr) or indptr.device.type == "cpu":
             most = _lists.count_most(indptr)
             if most > bound:
                 raise ArgumentError(f"{name}: expected at most {bound} pages of a sequence, got {most}")
@@ -87,12 +90,12 @@ class Wrapper(OfProcess):
     def _keep_scale(self, name: str, q: Any, factor: Any) -> Any:
         """A number as a tensor of one element where q is."""
         number = read_factor(name, factor)
-        if _views.is_array(number):
+        if tensor_views.is_array(number):
             return number
         key = (number, str(getattr(q, "device", "")))
         if key not in self._scales:
             module = _lists.get_module(q)
-            on = {"device": q.device} if _tensors.is_torch(q) else {}
+            on = {"device": q.device} if device_tensors.is_torch(q) else {}
             self._scales[key] = module.full((1,), number, dtype=module.float32, **on)
         return self._scales[key]
 
@@ -101,9 +104,9 @@ def read_factor(name: str, factor: Any) -> Any:
     """What results are multiplied by, a number or a tensor of one element; 1 without it."""
     if factor is None:
         return 1.0
-    plain = _options.to_python(factor)
-    if not _views.is_array(plain):
-        return _options.to_float(name, plain)
+    plain = readers.to_python(factor)
+    if not tensor_views.is_array(plain):
+        return readers.to_float(name, plain)
     if list(plain.shape) != [1]:
         raise ArgumentError(f"{name}: expected a number, got a tensor of {list(plain.shape)}")
     if _lists.name_element(plain) not in ("f16", "f32", "f64", "torch.float16", "torch.float32"):
@@ -115,10 +118,10 @@ def multiply(o: Any, factor: Any) -> None:
     """Values times what `read_factor` gave, in place; a tensor on a GPU is not looked at."""
     if isinstance(factor, float) and factor == 1.0:
         return
-    if _views.is_numpy(o) and arrays.find_element(o.dtype) == "bf16":
+    if tensor_views.is_numpy(o) and arrays.find_element(o.dtype) == "bf16":
         bits = arrays.to_bits(o)
         bits[...] = arrays.to_bf16(arrays.from_bf16(bits) * factor)
-    elif _views.is_numpy(o):
+    elif tensor_views.is_numpy(o):
         import numpy as np
 
         # What is beyond the type's range is infinite, as on a GPU.
@@ -130,7 +133,7 @@ def multiply(o: Any, factor: Any) -> None:
 
 def read_lse(lse: Any, return_lse: Any) -> bool:
     """Whether an LSE is wanted: memory for one that nobody asked for would stay as it is."""
-    has_lse = _options.to_bool("return_lse", return_lse)
+    has_lse = readers.to_bool("return_lse", return_lse)
     if lse is not None and not has_lse:
         raise ArgumentError("lse: expected None without return_lse, got a tensor")
     return has_lse
@@ -164,12 +167,12 @@ def call_rows(
         if not is_turned:
             return each
         # Of torch's always a view, so that outputs reach the caller's memory.
-        is_view = _tensors.is_torch(each)
+        is_view = device_tensors.is_torch(each)
         split = each.unflatten(0, size) if is_view else each.reshape(*size, *each.shape[1:])
         return split.swapaxes(1, 2)
 
     more = {} if beside is None else {"beside": turn(beside)}
-    if _tensors.is_torch(q):
+    if device_tensors.is_torch(q):
         out, lse = make_outputs(q, dim, out, lse, has_lse)
         function(turn(q), **more, out=turn(out), lse=turn(lse) if has_lse else False)
         return out, lse
@@ -184,6 +187,6 @@ def call_rows(
 
 def get_element(name: str, each: Any) -> str:
     """The element type of a tensor as the compiler calls it."""
-    if _tensors.is_torch(each):
+    if device_tensors.is_torch(each):
         return _lists.read_type(name, each.dtype)
-    return _views.view(name, each).dtype
+    return tensor_views.view(name, each).dtype

@@ -100,6 +100,7 @@ def main() -> None:
 
     sys.path.insert(0, str(sources / "scripts"))
     import option_pages
+    import serving_pages
 
     data = option_pages.make_data_module(rows)
     functions = option_pages.make_signature_module(rows)
@@ -111,6 +112,15 @@ def main() -> None:
     made = json.loads(option_pages.make_schema(rows, schema))
     print("record schema:", json.dumps(made["$defs"]["problem"]["properties"]["temperature"]))
     print("schema:", re.search(r"float\? temperature=None", data)[0])
+    calls = serving_pages.make_serving_module(rows)
+    compile(calls, "serving_signatures.py", "exec")
+    names = re.findall(r"^(?:def|class) (\w+)(?:(?!^def |^class ).)*?^ +temperature: float", calls, re.M | re.S)
+    print("calls of servers:", *names)
+    for name, call in serving_pages.CALLS.items():
+        if name in serving_pages.OPERATORS:
+            print("operator:", serving_pages.write_schema(name, call, rows).split(", ")[-1])
+    settings = serving_pages.make_settings_module(rows)
+    print("attribute:", re.search(r"FACTORS = (.*)", settings)[1])
 
 
 if __name__ == "__main__":

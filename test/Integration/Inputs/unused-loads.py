@@ -3,7 +3,7 @@
 usage: unused-loads.py FILE.ptx
 
 An arrival with the default scope was seen to overtake such loads on an H100
-(docs/Rationale/Clusters/SignalScope.md). Instructions are read in their order in the text, as if
+(docs/Rationale/Clusters.md#signals-scope). Instructions are read in their order in the text, as if
 no branch were taken. Exit status 1 if there is such an arrival.
 """
 

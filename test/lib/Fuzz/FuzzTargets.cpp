@@ -8,7 +8,7 @@
 #include "attn/InitAll.h"
 #include "attn/Launch/BundleFile.h"
 #include "attn/Lint/SassLint.h"
-#include "attn/Schedule/Core/PlanTable.h"
+#include "attn/Planner/Choice/PlanTable.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/IR/Diagnostics.h"

@@ -16,10 +16,6 @@ namespace {
 class TensorMapSchedule : public Schedule {
 public:
   StringRef getName() const override { return "tensor_maps"; }
-  std::vector<PlanAttrInterface>
-  getCandidates(const ProblemFacts &, const TargetRow &) const override {
-    return {};
-  }
   llvm::Error isApplicable(const ProblemFacts &,
                            const TargetRow &) const override {
     return llvm::Error::success();
@@ -30,14 +26,6 @@ public:
   llvm::Error checkPlan(const ProblemFacts &, PlanAttrInterface,
                         const TargetRow &) const override {
     return llvm::Error::success();
-  }
-  bool isExpectedToSpill(const ProblemFacts &, PlanAttrInterface,
-                         const TargetRow &) const override {
-    return false;
-  }
-  PlanEstimate estimate(const ProblemFacts &, PlanAttrInterface,
-                        const TargetRow &) const override {
-    return {};
   }
   KernelShape getKernelShape(const ProblemFacts &, PlanAttrInterface,
                              const TargetRow &) const override {

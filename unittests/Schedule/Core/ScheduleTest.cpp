@@ -1,6 +1,6 @@
 //===- ScheduleTest.cpp - The registry of schedules -----------------------===//
 
-#include "attn/Schedule/Core/Schedule.h"
+#include "attn/Planner/Models/PlanModels.h"
 #include "gtest/gtest.h"
 
 using namespace mlir::attn;
@@ -8,13 +8,13 @@ using namespace mlir::attn;
 namespace {
 
 /// split_q under another name.
-class Renamed : public Schedule {
+class Renamed : public Schedule, public PlanModel {
 public:
   llvm::StringRef getName() const override { return "renamed"; }
   std::vector<PlanAttrInterface>
   getCandidates(const ProblemFacts &facts,
                 const TargetRow &target) const override {
-    return base.getCandidates(facts, target);
+    return model.getCandidates(facts, target);
   }
   llvm::Error isApplicable(const ProblemFacts &facts,
                            const TargetRow &target) const override {
@@ -29,11 +29,11 @@ public:
   }
   bool isExpectedToSpill(const ProblemFacts &facts, PlanAttrInterface plan,
                          const TargetRow &target) const override {
-    return base.isExpectedToSpill(facts, plan, target);
+    return model.isExpectedToSpill(facts, plan, target);
   }
   PlanEstimate estimate(const ProblemFacts &facts, PlanAttrInterface plan,
                         const TargetRow &target) const override {
-    return base.estimate(facts, plan, target);
+    return model.estimate(facts, plan, target);
   }
   KernelShape getKernelShape(const ProblemFacts &facts, PlanAttrInterface plan,
                              const TargetRow &target) const override {
@@ -44,8 +44,15 @@ public:
     return base.emit(context, plan);
   }
 
+  const PlanModel *getOwnModel() const override {
+    return bringsModel ? this : nullptr;
+  }
+
+  bool bringsModel = false;
+
 private:
   const Schedule &base = getSplitQSchedule();
+  const PlanModel &model = getPlanModel(base);
 };
 
 TEST(ResourceSum, CountsEachPartAsOftenAsItIsThere) {
@@ -59,7 +66,7 @@ TEST(ResourceSum, CountsEachPartAsOftenAsItIsThere) {
 }
 
 TEST(Schedule, RegistersOnceByName) {
-  static const Renamed renamed;
+  static Renamed renamed;
   size_t before = getSchedules().size();
   llvm::Expected<const Schedule &> unknown = lookupSchedule("renamed");
   ASSERT_FALSE(static_cast<bool>(unknown));
@@ -67,9 +74,15 @@ TEST(Schedule, RegistersOnceByName) {
             "unknown schedule 'renamed', expected one of split_q, ws_wgmma, "
             "self_load, ws_tmem, ws_columns, ws_pair, decode, mla, tiled_d");
 
+  EXPECT_EQ(llvm::toString(registerSchedule(renamed)),
+            "expected a model of the plans of schedule 'renamed', got none: "
+            "derive it from ScheduleOf");
+  EXPECT_EQ(getSchedules().size(), before);
+  renamed.bringsModel = true;
   ASSERT_FALSE(static_cast<bool>(registerSchedule(renamed)));
   EXPECT_EQ(getSchedules().size(), before + 1);
   EXPECT_EQ(getSchedules().back(), &renamed);
+  EXPECT_EQ(&getPlanModel(renamed), &renamed);
   EXPECT_EQ(&llvm::cantFail(lookupSchedule("renamed")), &renamed);
 
   EXPECT_EQ(llvm::toString(registerSchedule(renamed)),

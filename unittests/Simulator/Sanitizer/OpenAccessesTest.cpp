@@ -2,7 +2,7 @@
 //
 // What an H100 does with an arrival in another CTA behind stores, and behind
 // loads whose registers nothing has used
-// (docs/Rationale/Clusters/SignalScope.md): each bad kernel has a good twin.
+// (docs/Rationale/Clusters.md): each bad kernel has a good twin.
 //
 //===----------------------------------------------------------------------===//
 

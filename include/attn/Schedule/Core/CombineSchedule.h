@@ -8,9 +8,9 @@
 #ifndef ATTN_SCHEDULE_CORE_COMBINESCHEDULE_H
 #define ATTN_SCHEDULE_CORE_COMBINESCHEDULE_H
 
+#include "attn/Planner/Facts/CombineFacts.h"
+#include "attn/Planner/Facts/ProblemFacts.h"
 #include "attn/Schedule/Core/KernelFrame.h"
-#include "attn/Schedule/Problem/CombineFacts.h"
-#include "attn/Schedule/Problem/ProblemFacts.h"
 #include "llvm/Support/Error.h"
 
 namespace mlir::attn {

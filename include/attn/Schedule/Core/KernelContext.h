@@ -8,8 +8,8 @@
 #ifndef ATTN_SCHEDULE_CORE_KERNELCONTEXT_H
 #define ATTN_SCHEDULE_CORE_KERNELCONTEXT_H
 
+#include "attn/Planner/Facts/ProblemFacts.h"
 #include "attn/Schedule/Core/KernelFrame.h"
-#include "attn/Schedule/Problem/ProblemFacts.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace mlir::attn {

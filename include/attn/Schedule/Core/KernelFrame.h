@@ -11,7 +11,7 @@
 
 #include "attn/Launch/LaunchRecord.h"
 #include "attn/Launch/SizeExpr.h"
-#include "attn/Schedule/Problem/TensorFacts.h"
+#include "attn/Planner/Facts/TensorFacts.h"
 #include "attn/Target/TargetTable.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 

@@ -2,6 +2,7 @@
 
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Schedule/Core/Outline.h"
+#include "attn/Target/TargetTable.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 namespace mlir::attn {
@@ -18,7 +19,7 @@ struct AttnExpandPass : attn::impl::AttnExpandPassBase<AttnExpandPass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    llvm::Expected<const TargetRow &> target = lookupTarget(chip);
+    llvm::Expected<TargetRow> target = lookupTarget(chip, board);
     if (!target) {
       module.emitError() << llvm::toString(target.takeError());
       return signalPassFailure();

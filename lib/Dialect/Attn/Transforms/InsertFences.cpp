@@ -48,7 +48,7 @@ constexpr int64_t kNamedBarriers = 16;
 constexpr int64_t kLikelySteps = 100000;
 constexpr int64_t kOtherSteps = 20000;
 /// Of the former within the first tile, behind which a proof takes two more at
-/// least (docs/Rationale/BarrierCheck/LeftOut.md).
+/// least (docs/Rationale/BarrierCheck.md).
 constexpr int64_t kFirstTileSteps = 40000;
 
 /// A barrier and why it is there.

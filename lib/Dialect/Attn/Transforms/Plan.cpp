@@ -7,12 +7,14 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PlanRemarks.h"
 #include "attn/Dialect/Attn/IR/TextCheck.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "attn/Planner/Choice/PlanCandidates.h"
+#include "attn/Planner/Choice/PlanTable.h"
+#include "attn/Planner/Choice/SplitKeys.h"
 #include "attn/Schedule/Core/CombineSchedule.h"
-#include "attn/Schedule/Core/PlanCandidates.h"
-#include "attn/Schedule/Core/PlanTable.h"
-#include "attn/Schedule/Core/SplitKeys.h"
+#include "attn/Target/TargetTable.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -61,12 +63,6 @@ private:
   /// Says why the parameters make no plan.
   LogicalResult refuseParameters(AttentionOp op,
                                  const PlanCandidates &candidates);
-  void report(AttentionOp op, const PlanCandidate &candidate,
-              const llvm::Twine &source, const llvm::Twine &measured = "");
-  /// Compares the values of a parameter, each in the best plan of the chosen
-  /// schedule that has it.
-  void reportWays(AttentionOp op, ArrayRef<PlanCandidate> plans,
-                  StringRef parameter, StringRef what);
   /// Refuses a plan that was asked for and has too few registers, or warns of
   /// it where spills are allowed: some plans are fast in spite of them.
   LogicalResult refuseSpills(AttentionOp op, const PlanCandidate &candidate,
@@ -76,9 +72,6 @@ private:
   LogicalResult setPlan(AttentionOp op, PlanAttrInterface plan);
   /// Takes the option's parameters apart.
   LogicalResult readParameters();
-  /// Says why the plan is not one of the target's default schedule.
-  void reportOtherSchedule(AttentionOp op, const PlanCandidates &candidates,
-                           const TargetRow &target);
 
   SmallVector<PlanParameter> parameters;
   bool allowsSpills = false;
@@ -91,29 +84,6 @@ private:
 
 } // namespace
 
-void AttnPlanPass::report(AttentionOp op, const PlanCandidate &candidate,
-                          const llvm::Twine &source,
-                          const llvm::Twine &measured) {
-  const PlanEstimate &e = candidate.estimate;
-  remark::passed(op.getLoc(),
-                 remark::RemarkOpts::name("plan").category("attn.plan"))
-      << remark::add("plan {0}: {1}{2}", source.str(), candidate.describe(),
-                     measured.str())
-      << remark::metric("microseconds",
-                        llvm::formatv("{0:f1}", e.microseconds).str())
-      << remark::metric("shared-bytes", e.sharedBytes.getTotal())
-      << remark::metric("registers", e.registers.getTotal())
-      << remark::metric("ctas-per-sm", e.ctasPerSM)
-      << remark::metric("tensor-clocks",
-                        llvm::formatv("{0:f0}", e.tensorClocks).str())
-      << remark::metric("exp-clocks",
-                        llvm::formatv("{0:f0}", e.expClocks).str())
-      << remark::metric("issue-clocks",
-                        llvm::formatv("{0:f0}", e.issueClocks).str())
-      << remark::metric("shared-clocks",
-                        llvm::formatv("{0:f0}", e.sharedClocks).str());
-}
-
 LogicalResult AttnPlanPass::setPlan(AttentionOp op, PlanAttrInterface plan) {
   if (!kernel.empty())
     plan = plan.withParameters([&] { return op.emitOpError(); },
@@ -122,43 +92,6 @@ LogicalResult AttnPlanPass::setPlan(AttentionOp op, PlanAttrInterface plan) {
     return failure();
   op.setPlanAttr(plan);
   return success();
-}
-
-/// The value of a plan's parameter; empty if its schedule has none of that
-/// name.
-static std::string getParameter(PlanAttrInterface plan, StringRef name) {
-  for (const PlanParameterInfo &info : plan.listParameters())
-    if (info.name == name)
-      return info.value;
-  return "";
-}
-
-void AttnPlanPass::reportWays(AttentionOp op, ArrayRef<PlanCandidate> plans,
-                              StringRef parameter, StringRef what) {
-  PlanAttrInterface taken = plans.front().plan;
-  SmallVector<std::pair<std::string, const PlanCandidate *>> best;
-  for (const PlanCandidate &each : plans) {
-    std::string way = getParameter(each.plan, parameter);
-    if (each.plan.getSchedule() == taken.getSchedule() &&
-        !llvm::is_contained(llvm::make_first_range(best), way))
-      best.push_back({way, &each});
-  }
-  if (best.size() < 2)
-    return;
-  std::string category = ("attn." + parameter).str();
-  auto message = remark::passed(
-      op.getLoc(), remark::RemarkOpts::name(parameter).category(category));
-  message << remark::add("{0} by '{1}'", what, best.front().first);
-  for (const auto &[way, candidate] : best) {
-    const PlanEstimate &e = candidate->estimate;
-    message << remark::metric(way + "-microseconds",
-                              llvm::formatv("{0:f2}", e.microseconds).str())
-            << remark::metric(way + "-tile-clocks",
-                              llvm::formatv("{0:f0}", e.tileClocks).str())
-            << remark::metric(way + "-block-clocks",
-                              llvm::formatv("{0:f0}", e.blockClocks).str())
-            << remark::metric(way + "-shared-bytes", e.sharedBytes.getTotal());
-  }
 }
 
 LogicalResult AttnPlanPass::refuseSpills(AttentionOp op,
@@ -187,19 +120,6 @@ LogicalResult AttnPlanPass::refuseSpills(AttentionOp op,
          << "; the parameter 'spills=allow' has it computed all the same";
 }
 
-void AttnPlanPass::reportOtherSchedule(AttentionOp op,
-                                       const PlanCandidates &candidates,
-                                       const TargetRow &target) {
-  const Schedule &expected = getDefaultSchedule(target);
-  std::string why = explainOtherSchedule(candidates, expected);
-  if (why.empty())
-    return;
-  remark::missed(op.getLoc(),
-                 remark::RemarkOpts::name("schedule").category("attn.plan"))
-      << remark::reason("no plan of '{0}', the schedule of {1}: {2}",
-                        expected.getName(), target.chip, why);
-}
-
 LogicalResult AttnPlanPass::checkPlan(const ProblemFacts &facts,
                                       const TargetRow &target) {
   AttentionOp op = facts.op;
@@ -217,7 +137,8 @@ LogicalResult AttnPlanPass::checkPlan(const ProblemFacts &facts,
     return failure();
   if (llvm::Error error = found->isLegal(facts, *changed, target))
     return op.emitOpError("cannot be computed by plan ")
-           << *changed << ": " << llvm::toString(std::move(error));
+           << *changed << ": " << llvm::toString(std::move(error))
+           << nameOtherSchedules(facts, target, *found);
   if (failed(setPlan(op, *changed)))
     return failure();
   PlanCandidate candidate =
@@ -479,20 +400,20 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
   if (candidates.plans.empty() && !candidates.unfit.empty())
     return refuseParameters(op, candidates);
   if (candidates.plans.empty()) {
-    // What can be mended by other parameters tells more than what takes another
-    // problem, and the widest limit of heads more than a narrower one.
-    llvm::stable_sort(candidates.reasons,
-                      [](const PlanReason &a, const PlanReason &b) {
-                        return std::tie(a.isOfPlans, a.mostColumns) >
-                               std::tie(b.isOfPlans, b.mostColumns);
-                      });
+    sortReasons(candidates);
     InFlightDiagnostic diag = op.emitOpError("has no legal plan on ")
                               << target.chip << ": "
                               << candidates.reasons.front().text;
+    if (schedules.size() == 1)
+      diag << nameOtherSchedules(*facts, target, *schedules.front());
     for (const PlanReason &reason : llvm::drop_begin(candidates.reasons))
       diag.attachNote() << reason.text;
     return diag;
   }
+  // Elements that move to their own place would lose their parts.
+  if (size_t skipped = std::min<size_t>(skipPlans, candidates.plans.size() - 1))
+    candidates.plans.erase(candidates.plans.begin(),
+                           candidates.plans.begin() + skipped);
   constexpr size_t tableLength = 10;
   if (print)
     op.emitRemark() << candidates.plans.size() << " plans for " << target.chip
@@ -564,11 +485,12 @@ LogicalResult AttnPlanPass::readParameters() {
 
 void AttnPlanPass::runOnOperation() {
   ModuleOp module = getOperation();
-  llvm::Expected<const TargetRow &> target = lookupTarget(chip);
+  llvm::Expected<TargetRow> target = lookupTarget(chip, board);
   if (!target) {
     module.emitError() << llvm::toString(target.takeError());
     return signalPassFailure();
   }
+  reportBoard(module, *target, board);
   table.reset();
   if (!planTable.empty()) {
     llvm::Expected<PlanTable> read = PlanTable::read(planTable);

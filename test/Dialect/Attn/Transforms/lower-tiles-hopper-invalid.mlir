@@ -176,20 +176,6 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  gpu.func @no_block_size() kernel attributes {nvvm.minctasm = 1 : i32} {
-    // expected-error @below {{expected 'known_block_size' to be the 256 threads of the partitions, got none}}
-    attn.warp_specialize
-    partition "consumer" warps 4 tiles [4, 1] registers 240 {
-    }
-    partition "producer" warps 4 registers 24 {
-    }
-    gpu.return
-  }
-}
-
-// -----
-
-gpu.module @kernels {
   gpu.func @pool() kernel attributes {known_block_size = array<i32: 384, 1, 1>, nvvm.minctasm = 1 : i32} {
     // expected-error @below {{expected at most 64512 registers in all, 168 for each thread that the launch starts, got 65536}}
     attn.warp_specialize
@@ -221,20 +207,6 @@ gpu.module @kernels {
 gpu.module @kernels {
   // expected-error @below {{expected 'nvvm.minctasm' from 1 to 32, got 0}}
   gpu.func @no_cta() kernel attributes {known_block_size = array<i32: 256, 1, 1>, nvvm.minctasm = 0 : i32} {
-    attn.warp_specialize
-    partition "consumer" warps 4 tiles [4, 1] registers 240 {
-    }
-    partition "producer" warps 4 registers 24 {
-    }
-    gpu.return
-  }
-}
-
-// -----
-
-gpu.module @kernels {
-  // expected-error @below {{expected 'nvvm.minctasm' or 'nvvm.maxnreg' on a kernel whose partitions set their registers, got neither}}
-  gpu.func @no_bound() kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
     attn.warp_specialize
     partition "consumer" warps 4 tiles [4, 1] registers 240 {
     }

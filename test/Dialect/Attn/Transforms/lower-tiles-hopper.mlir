@@ -266,6 +266,21 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // What a kernel does not state follows from its partitions: threads, and registers
+  // of one CTA on an SM.
+  // CHECK-LABEL: gpu.func @defaults
+  // CHECK-SAME: known_block_size = array<i32: 256, 1, 1>
+  // CHECK-SAME: nvvm.minctasm = 1 : i32
+  // CHECK: nvvm.setmaxregister decrease 24
+  gpu.func @defaults() kernel {
+    attn.warp_specialize
+    partition "consumer" warps 4 tiles [4, 1] registers 256 {
+    }
+    partition "producer" warps 4 registers 24 {
+    }
+    gpu.return
+  }
+
   // Where tiles are, all lanes of the first warp wait, and the instructions that
   // start a load have a predicate.
   // CHECK-LABEL: gpu.func @elected

@@ -25,11 +25,28 @@ def Attn_Dialect : Dialect {
     that these become.
 
     Bytecode says which version of the dialect wrote it
-    ([Bytecode](../Rationale/Bytecode.md)).
+    ([Bytecode](../Rationale/Interfaces.md#bytecode)).
 
     Register tiles are `tensor` values whose encoding is a layout attribute of
     this dialect, so that `arith`, `math` and `scf` work on them. Shared memory
     is a `!attn.buffer`; global memory a `!attn.global` view of rows.
+
+    A kernel that somebody writes is a `gpu.func` with the word `kernel`. It states:
+
+    - the chip, on its `gpu.module`: `[#attn.target<chip = "sm_90a">]`;
+    - `known_block_size`, the threads of a CTA, all along x. A kernel with partitions
+      that does not state it gets the threads of its partitions;
+    - `attn.warps`, the grid of warps (rows, columns) that shares a register tile. Needed
+      where there are tiles outside of partitions; each partition states its own;
+    - `nvvm.minctasm`, the CTAs that an SM holds at once, which decides how many registers
+      the partitions share. The default is 1;
+    - `known_cluster_size`, the CTAs of a cluster. The default is 1;
+    - `attn.launch`, what a host needs to launch it ([LaunchRecord](../LaunchRecord.md)).
+      Without it there is PTX and no launch record. Its `cluster` is 1 by default, and the
+      `strides` of a tensor are those of dense rows.
+
+    [Write a kernel by hand](../HowTo/write-a-kernel.md) builds kernels for sm_80, sm_90a
+    and sm_100a from nothing.
   }];
   let dependentDialects = [
     "arith::ArithDialect", "gpu::GPUDialect", "LLVM::LLVMDialect",

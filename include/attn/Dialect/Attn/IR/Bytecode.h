@@ -1,7 +1,7 @@
 //===- Bytecode.h - Versions of the dialect in bytecode ---------*- C++ -*-===//
 //
 // Bytecode says which version of the dialect it was written by. What a later
-// version reads of an earlier one: docs/Rationale/Bytecode.md.
+// version reads of an earlier one: docs/Rationale/Interfaces.md.
 //
 //===----------------------------------------------------------------------===//
 

@@ -36,6 +36,8 @@ def AttnPlanPass : Pass<"attn-plan", "::mlir::ModuleOp"> {
   let options = [
     Option<"chip", "chip", "std::string", "\"sm_80\"",
            "The target to plan for, a name from the target table.">,
+    Option<"board", "board", "std::string", "\"\"",
+           "The board to plan for, or native; empty takes the chip's default.">,
     Option<"schedule", "schedule", "std::string", "\"\"",
            "Take this schedule instead of choosing one.">,
     ListOption<"set", "set", "std::string",
@@ -48,6 +50,8 @@ def AttnPlanPass : Pass<"attn-plan", "::mlir::ModuleOp"> {
            "Print the ten best candidates with their estimates, as a table.">,
     Option<"printAll", "print-all", "bool", "false",
            "Print all candidates with their sums of memory and registers.">,
+    Option<"skipPlans", "skip-plans", "unsigned", "0",
+           "Leave out so many of the best plans, but never the last one.">,
     Option<"split", "split", "bool", "true",
            "Cut the keys of servers' attentions into runs where it pays.">,
     Option<"partials", "partials", "std::string", "\"auto\"",
@@ -77,7 +81,9 @@ def AttnExpandPass : Pass<"attn-expand", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"chip", "chip", "std::string", "\"sm_80\"",
-           "The target of the kernels, a name from the target table.">
+           "The target of the kernels, a name from the target table.">,
+    Option<"board", "board", "std::string", "\"\"",
+           "The board of the kernels, or native; empty takes the chip's default.">
   ];
   let dependentDialects = [
     "::mlir::attn::AttnDialect", "::mlir::gpu::GPUDialect",

@@ -19,6 +19,10 @@ struct AttnPipelineOptions : PassPipelineOptions<AttnPipelineOptions> {
                            llvm::cl::desc("The target, a name from the target "
                                           "table."),
                            llvm::cl::init("sm_80")};
+  Option<std::string> board{
+      *this, "board",
+      llvm::cl::desc("The board, or native; empty takes the chip's default."),
+      llvm::cl::init("")};
   Option<std::string> schedule{
       *this, "schedule",
       llvm::cl::desc("Take this schedule instead of choosing one."),
@@ -36,6 +40,10 @@ struct AttnPipelineOptions : PassPipelineOptions<AttnPipelineOptions> {
       llvm::cl::desc("Take the plans of the library's own table for its "
                      "problems."),
       llvm::cl::init(true)};
+  Option<unsigned> skipPlans{
+      *this, "skip-plans",
+      llvm::cl::desc("Leave out so many of the best plans."),
+      llvm::cl::init(0)};
   Option<bool> splitKeys{
       *this, "split-keys",
       llvm::cl::desc("Cut the keys of servers' attentions into runs where it "

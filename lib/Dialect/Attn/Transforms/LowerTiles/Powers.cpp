@@ -1,7 +1,7 @@
 //===- Powers.cpp - Exponentials on two pipes -----------------------------===//
 //
 // A part of the powers of two that attn.exp2 computes goes to the FMA pipes
-// (docs/Rationale/LowerTiles/Powers.md): 2^x = 2^n 2^f with n = floor(x) and 0
+// (docs/Rationale/Driver.md): 2^x = 2^n 2^f with n = floor(x) and 0
 // <= f < 1. x is held at -127 and 128, where the power is 0 and infinite.
 // Rounding x + 1.5 2^23 down leaves n in the low bits of the sum, from where a
 // shift and an addition make the bits of 2^n; the polynomial is 2^f. NaN stays

@@ -22,8 +22,8 @@ static constexpr int64_t kMostCTAsPerSM = 32;
 /// The registers that each thread of a kernel has at its start, which ptxas
 /// derives from the launch bounds (seen with ptxas 13.0): the file divided
 /// among the threads of all CTAs that the kernel promises to fit on an SM,
-/// rounded down to 8. An error if the kernel states no bound, because ptxas
-/// ignores setmaxnreg then.
+/// rounded down to 8. A kernel that states no bound gets that of one CTA,
+/// because ptxas ignores setmaxnreg without any.
 static FailureOr<int64_t> getLaunchRegisters(gpu::GPUFuncOp kernel,
                                              int64_t threads) {
   StringRef maxnreg = NVVM::NVVMDialect::getMaxnregAttrName();
@@ -31,10 +31,10 @@ static FailureOr<int64_t> getLaunchRegisters(gpu::GPUFuncOp kernel,
   if (auto bound = kernel->getAttrOfType<IntegerAttr>(maxnreg))
     return llvm::alignDown(bound.getInt(), 8);
   auto ctas = kernel->getAttrOfType<IntegerAttr>(minctasm);
-  if (!ctas)
-    return kernel.emitOpError("expected '")
-           << minctasm << "' or '" << maxnreg
-           << "' on a kernel whose partitions set their registers, got neither";
+  if (!ctas) {
+    ctas = IntegerAttr::get(IntegerType::get(kernel.getContext(), 32), 1);
+    kernel->setAttr(minctasm, ctas);
+  }
   if (ctas.getInt() < 1 || ctas.getInt() > kMostCTAsPerSM)
     return kernel.emitOpError("expected '")
            << minctasm << "' from 1 to " << kMostCTAsPerSM << ", got "
@@ -101,20 +101,21 @@ static SmallVector<Block *> dispatch(Location loc, Block *from, Block *behind,
   return blocks;
 }
 
-/// Checks that the kernel has the threads of its partitions.
+/// Checks that the kernel has the threads of its partitions. A kernel that does
+/// not state its threads gets these.
 static LogicalResult checkThreads(WarpSpecializeOp op, gpu::GPUFuncOp kernel) {
-  int64_t total = op.getTotalWarps() * 32;
+  int32_t total = op.getTotalWarps() * 32;
   std::optional<ArrayRef<int32_t>> block = kernel.getKnownBlockSize();
-  if (block && countLaunched(*block) == total)
+  if (!block) {
+    kernel.setKnownBlockSizeAttr(
+        DenseI32ArrayAttr::get(kernel.getContext(), {total, 1, 1}));
     return success();
-  InFlightDiagnostic diag =
-      op.emitOpError("expected 'known_block_size' to be the ")
-      << total << " threads of the partitions, got ";
-  if (block)
-    diag << countLaunched(*block);
-  else
-    diag << "none";
-  return diag;
+  }
+  if (countLaunched(*block) == total)
+    return success();
+  return op.emitOpError("expected 'known_block_size' to be the ")
+         << total << " threads of the partitions, got "
+         << countLaunched(*block);
 }
 
 /// Checks that partitions share out no more registers than the CTA has at its

@@ -44,13 +44,13 @@
 //
 // With `whole` each new m' is rounded up, so that f is a power of two and p has
 // the digits that it has with any other whole maximum
-// (docs/Rationale/Softmax/WholeMaxima.md). The largest exponents of parts of
+// (docs/Rationale/Softmax.md). The largest exponents of parts of
 // rows are followed beside the policy then.
 //
 // With `largest` of rows a row's m stays unless its own largest exponent has
 // grown, also where the warp takes the rare path for another row: so it was m
 // that the largest probability was computed with
-// (docs/Rationale/Softmax/LargestRounded.md).
+// (docs/Rationale/Softmax.md).
 //
 // Without o, f is the result: 1 unless the step rescales. What rescales o where
 // it is, an attn.rare on f, is done in the step's own rare path if it has one.

@@ -7,7 +7,7 @@
 // that have ended, in front of the end of all that run. Phases in which more
 // has ended come later; of two of which neither has ended all that the other
 // has at least one is empty. So each phase becomes a loop in this order, none
-// of which asks what runs (docs/Rationale/Pipeline/IssueOrder.md).
+// of which asks what runs (docs/Rationale/Pipeline.md).
 //
 // Where a slot is held there is one phase, whose loop carries the slot's token
 // behind the cursors. Tokens of slots that span iterations stand between both.

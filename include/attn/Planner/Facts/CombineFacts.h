@@ -1,0 +1,38 @@
+//===- CombineFacts.h - What is asked about a combine -----------*- C++ -*-===//
+
+#ifndef ATTN_PLANNER_FACTS_COMBINEFACTS_H
+#define ATTN_PLANNER_FACTS_COMBINEFACTS_H
+
+#include "attn/Planner/Facts/TensorFacts.h"
+
+namespace mlir::attn {
+
+/// One attn.combine. Extents are ShapedType::kDynamic where the launch decides.
+struct CombineFacts {
+  CombineOp op;
+  int64_t splits = 0, batch = 0, heads = 0, queries = 0;
+  int64_t valueDim = 0;
+  /// What o is multiplied by.
+  double outScale = 1;
+  /// Columns of o that share a scale, 0 if there are no scales.
+  int64_t groupColumns = 0;
+  TensorFacts partialO, partialLse, o, lse, oScales;
+  /// What units of partialO stand for in each row and group of columns; without
+  /// value where they are ones.
+  TensorFacts partialScales;
+  /// Runs were dealt by lengths: of those behind the last one with keys nothing
+  /// but an LSE is there.
+  bool areDealt = false;
+
+  /// Columns of a partial result that share a unit.
+  int64_t getUnitColumns() const {
+    return partialScales ? valueDim / partialScales.shape.back() : valueDim;
+  }
+
+  /// Collects the facts. Errors are diagnostics at the op.
+  static FailureOr<CombineFacts> get(CombineOp op);
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_PLANNER_FACTS_COMBINEFACTS_H

@@ -1,0 +1,135 @@
+//===- ProblemFacts.h - What schedules ask about an attention ---*- C++ -*-===//
+//
+// The extents, types and variants of one attn.attention in a form that
+// schedules and the launch record read: extents that several operands share are
+// unified, so that each is static as soon as one operand says so.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_PLANNER_FACTS_PROBLEMFACTS_H
+#define ATTN_PLANNER_FACTS_PROBLEMFACTS_H
+
+#include "attn/Planner/Facts/TensorFacts.h"
+#include "attn/Problem/Options.h"
+#include "llvm/ADT/SetVector.h"
+#include <optional>
+
+namespace mlir::attn {
+
+/// One attention problem.
+struct ProblemFacts {
+  AttentionOp op;
+  Type elementType;
+  /// The type of k and v: that of q, or one of 8 bits.
+  Type keyType;
+  Type outType;
+  /// Extents; ShapedType::kDynamic where the launch decides. With packed
+  /// sequences `batch` counts sequences and `queries` is the bound on a
+  /// sequence's length. `keys` is what k holds, of pages what a row of the
+  /// table names, which with a list of them only the launch knows.
+  int64_t batch = 0;
+  int64_t heads = 0;
+  int64_t kvHeads = 0;
+  int64_t queries = 0;
+  int64_t keys = 0;
+  int64_t headDim = 0;
+  int64_t valueDim = 0;
+  MaskAttr mask;
+  /// The factors and counts of Options.def. `scale` is the one in force; of
+  /// the others 0 means that there is none.
+#define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \
+  double ID = getDefaultFactor(FactorSign::SIGN);
+#define ATTN_COUNT(ID, NAME, VALUE, CONSTRAINTS, DOC) int64_t ID = 0;
+#include "attn/Problem/Options.def"
+  /// Sequences are packed.
+  bool varlen = false;
+  /// Pages that are not in the pool hide their keys.
+  bool selected = false;
+  TensorFacts q, k, v, o, lse, sinks, cuSeqlensQ, cuSeqlensK;
+  /// What units of each row of o stand for, or of groups of its columns: an
+  /// output.
+  TensorFacts oScales;
+  /// All three or none; that of q only beside a q of 8 bits.
+  TensorFacts qDescale, kDescale, vDescale;
+  TensorFacts pageTable, pageIndptr, kvLengths;
+  /// What the kernel merges its partial results into, which are then named
+  /// `partial_o` and `partial_lse`; without value where somebody else does.
+  TensorFacts mergedO, mergedLse, mergedScales;
+  /// Which run each CTA has, records that a kernel in front writes
+  /// (attn.plan_work); without value where CTAs find out for themselves.
+  TensorFacts work;
+  /// Both or none.
+  TensorFacts initO, initLse;
+  /// What units of each row of k and v stand for, both or none; of latent keys
+  /// those of k.
+  TensorFacts kScales, vScales;
+  /// The rotated columns of latent keys, and of queries, where k and q have
+  /// only the others.
+  TensorFacts kRope, qRope;
+  /// Columns of what the kernel merges its partial results into that share a
+  /// scale.
+  int64_t mergedGroup = 0;
+  /// Pages of the pools of k and v.
+  int64_t pages = 0;
+  /// What the regions read from outside: memrefs, and scalars that are not
+  /// constants.
+  SmallVector<TensorFacts> captures;
+  SmallVector<Value> scalars;
+
+  /// Query heads that share a key head; dynamic if only the launch knows.
+  int64_t getGroup() const;
+  /// True if q, k and v have 8-bit elements.
+  bool isNarrow() const;
+  /// True if k and v have 8-bit elements and q has not.
+  bool hasNarrowKeys() const;
+  /// True if v is contiguous along its keys instead of along its head
+  /// dimension.
+  bool hasTransposedValues() const;
+  /// True if the values are columns of the keys, and no tensor of their own.
+  bool isLatent() const { return ropeDim != 0; }
+  /// True if k and v are pools of pages.
+  bool isPaged() const { return static_cast<bool>(pageTable); }
+  /// True if keys are those of a server's cache, each read once a launch: in
+  /// pages, or as many as `kv_lengths` says.
+  bool isServed() const;
+  /// True if running maxima are whole numbers, by which results do not depend
+  /// on how keys are cut into runs but for the order of sums.
+  bool hasWholeMaxima() const {
+    return isServed() || isLatent() || kvSplits != 0;
+  }
+  /// True if a tensor says how many keys each sequence has.
+  bool hasLengths() const { return static_cast<bool>(kvLengths); }
+  /// True if partial results have scales, powers of two.
+  bool hasPartialScales() const { return oScales && kvSplits != 0; }
+  /// Groups of a row's columns with a scale each in partial results that have
+  /// scales.
+  int64_t getUnitGroups() const { return oScales.shape.back(); }
+  /// True if the CTA that finishes the last run of a tile merges them all.
+  bool mergesRuns() const { return static_cast<bool>(mergedO); }
+  /// What the kernel multiplies its results by: `outScale`, if they are no
+  /// partial ones.
+  double getResultFactor() const {
+    return outScale == 0 || kvSplits != 0 ? 1 : outScale;
+  }
+  /// True if the keys are read in runs of a fixed number.
+  bool hasRuns() const;
+  bool hasScoreMod() const;
+  bool hasMaskMod() const;
+
+  /// What plans are chosen by. Runs of a fixed number of keys promise results
+  /// that depend on their sequence only, and plans differ in their sums: their
+  /// plan is that of one run alone, whatever the batch.
+  ProblemFacts getPlanned() const;
+
+  /// Collects the facts. Errors are diagnostics at the op.
+  static FailureOr<ProblemFacts> get(AttentionOp op);
+};
+
+/// What the record of a kernel says about the problem: the fields that
+/// docs/LaunchRecord.md lists under `problem`. The numbers of heads have to be
+/// static.
+DictionaryAttr buildProblemAttr(Builder &builder, const ProblemFacts &facts);
+
+} // namespace mlir::attn
+
+#endif // ATTN_PLANNER_FACTS_PROBLEMFACTS_H

@@ -1,0 +1,531 @@
+//===- SplitKeys.cpp - Into how many runs keys are cut --------------------===//
+
+#include "attn/Planner/Choice/SplitKeys.h"
+#include "../Facts/BlockCount.h"
+#include "attn/Planner/Choice/UnevenTime.h"
+#include "attn/Planner/Facts/Factor.h"
+#include "attn/Schedule/Core/CombineSchedule.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+namespace {
+/// What an attention writes of its runs.
+struct PartialResults {
+  /// scales is null where rows of o have none.
+  Value o, lse, scales;
+};
+} // namespace
+
+/// Allocates what o and lse become for each run, with one more dimension in
+/// front: o of type `partials`, f32 if that is null, lse and scales f32, these
+/// for all columns of a row in common.
+static PartialResults allocatePartials(OpBuilder &builder, Location loc,
+                                       Value o, int64_t splits, Type partials) {
+  SmallVector<int64_t> shape = {splits};
+  llvm::append_range(shape, cast<MemRefType>(o.getType()).getShape());
+  SmallVector<Value> extents;
+  for (auto [dim, extent] : llvm::enumerate(ArrayRef(shape).drop_front()))
+    if (ShapedType::isDynamic(extent))
+      extents.push_back(memref::DimOp::create(builder, loc, o, dim));
+  // The head dimension, which lse does not have, is static.
+  Type f32 = builder.getF32Type();
+  auto allocate = [&](ArrayRef<int64_t> shape, Type element) -> Value {
+    return memref::AllocOp::create(builder, loc,
+                                   MemRefType::get(shape, element), extents);
+  };
+  PartialResults all;
+  all.o = allocate(shape, partials ? partials : f32);
+  all.lse = allocate(ArrayRef(shape).drop_back(), f32);
+  if (CombineOp::hasPartialScales(all.o.getType())) {
+    shape.back() = 1;
+    all.scales = allocate(shape, f32);
+  }
+  return all;
+}
+
+CombineOp attn::splitKeys(AttentionOp op, int64_t splits, Type partials) {
+  OpBuilder builder(op);
+  Value o = op.getO(), lse = op.getLse();
+  PartialResults own =
+      allocatePartials(builder, op.getLoc(), o, splits, partials);
+  op.getOMutable().assign(own.o);
+  op.getLseMutable().assign(own.lse);
+  op.setKvSplitsAttr(builder.getI64IntegerAttr(splits));
+  builder.setInsertionPointAfter(op);
+  // Whoever rounds o scales it.
+  FloatAttr outScale = op.getOutScaleAttr();
+  op.removeOutScaleAttr();
+  SmallVector<Value> others;
+  if (own.scales)
+    others.push_back(own.scales);
+  others.push_back(o);
+  if (lse)
+    others.push_back(lse);
+  IntegerAttr outGroup = op.getOutGroupAttr();
+  if (outGroup) {
+    others.push_back(op.getOScales());
+    op.getOScalesMutable().clear();
+    op.removeOutGroupAttr();
+  }
+  if (own.scales)
+    op.getOScalesMutable().assign(own.scales);
+  return CombineOp::create(builder, op.getLoc(), TypeRange(), own.o, own.lse,
+                           others, outScale, outGroup,
+                           /*kernel=*/StringAttr(),
+                           /*plan=*/PlanAttrInterface());
+}
+
+void attn::joinKeys(AttentionOp op, CombineOp combine) {
+  SmallVector<Value> partials = {op.getO(), op.getLse()};
+  if (Value scales = op.getOScales())
+    partials.push_back(scales);
+  op.getOScalesMutable().clear();
+  op.getOMutable().assign(combine.getO());
+  if (Value lse = combine.getLse())
+    op.getLseMutable().assign(lse);
+  else
+    op.getLseMutable().clear();
+  op.removeKvSplitsAttr();
+  if (FloatAttr scale = combine.getOutScaleAttr())
+    op.setOutScaleAttr(scale);
+  if (IntegerAttr group = combine.getOutGroupAttr()) {
+    op.getOScalesMutable().assign(combine.getOScales());
+    op.setOutGroupAttr(group);
+  }
+  combine.erase();
+  for (Value partial : partials)
+    partial.getDefiningOp()->erase();
+}
+
+Type attn::choosePartials(const ProblemFacts &facts, llvm::StringRef asked) {
+  AttentionOp op = facts.op;
+  MLIRContext *context = op.getContext();
+  if (asked == "bf16")
+    return BFloat16Type::get(context);
+  // Partial results of a few latent sequences are as many bytes as their keys,
+  // and what f16 takes from them is nothing beside the results' own rounding.
+  bool isShort = asked == "auto" && facts.isLatent();
+  if (isShort) {
+    CombineOp combine = op.getKvSplits() ? findMergedCombine(op) : CombineOp();
+    Value o = combine ? combine.getO() : op.getO();
+    isShort = !getElementTypeOrSelf(o.getType()).isF32();
+  }
+  return isShort || asked == "f16" ? Type(Float16Type::get(context)) : Type();
+}
+
+/// Gives scales of partial results `groups` groups of columns in the place of
+/// those that their type has.
+static void setGroups(Value scales, int64_t groups) {
+  auto type = cast<MemRefType>(scales.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape.back() = groups;
+  scales.setType(MemRefType::Builder(type).setShape(shape));
+}
+
+/// The op that merges what `op` writes, if `partial`, memory of the launch, is
+/// used by nobody else; else null.
+static CombineOp findOnlyReader(AttentionOp op, Value partial) {
+  CombineOp combine = findMergedCombine(op);
+  bool isOwn =
+      combine && llvm::all_of(partial.getUsers(), [&](Operation *user) {
+        return user == op || user == combine || isa<memref::DeallocOp>(user);
+      });
+  return isOwn ? combine : CombineOp();
+}
+
+void attn::setPartials(AttentionOp op, Type partials) {
+  Value o = op.getO();
+  CombineOp combine = findOnlyReader(op, o);
+  if (!combine || op.getOScales())
+    return;
+  o.setType(MemRefType::Builder(cast<MemRefType>(o.getType()))
+                .setElementType(partials));
+  if (!CombineOp::hasPartialScales(o.getType()))
+    return;
+  OpBuilder builder(op);
+  builder.setInsertionPointAfter(op.getLse().getDefiningOp());
+  Value scales = builder.clone(*o.getDefiningOp())->getResult(0);
+  scales.setType(MemRefType::Builder(cast<MemRefType>(o.getType()))
+                     .setElementType(builder.getF32Type()));
+  setGroups(scales, 1);
+  op.getOScalesMutable().assign(scales);
+  SmallVector<Value> others = {scales};
+  llvm::append_range(others, combine.getOthers());
+  combine.getOthersMutable().assign(others);
+}
+
+LogicalResult attn::setUnitGroups(AttentionOp op) {
+  FailureOr<ProblemFacts> facts = ProblemFacts::get(op);
+  if (failed(facts))
+    return failure();
+  Value scales = facts->oScales.value;
+  if (!facts->hasPartialScales() || !scales.getDefiningOp<memref::AllocOp>() ||
+      !findOnlyReader(op, scales))
+    return success();
+  PlanAttrInterface plan = op.getPlanAttr();
+  llvm::Expected<const Schedule &> schedule =
+      lookupSchedule(plan.getSchedule());
+  if (!schedule)
+    return op.emitOpError() << llvm::toString(schedule.takeError());
+  setGroups(scales, schedule->countUnitGroups(*facts, plan));
+  return success();
+}
+
+LogicalResult attn::countPartials(AttentionOp op, const TargetRow &target,
+                                  PlanCandidates &candidates) {
+  FailureOr<ProblemFacts> facts = ProblemFacts::get(op);
+  if (failed(facts))
+    return failure();
+  for (PlanCandidate &each : candidates.plans) {
+    llvm::Expected<const Schedule &> found =
+        lookupSchedule(each.plan.getSchedule());
+    if (!found)
+      return op.emitOpError() << llvm::toString(found.takeError());
+    PlanEstimate own =
+        makeCandidate(*facts, target, *found, each.plan).estimate;
+    each.estimate.sharedBytes = own.sharedBytes;
+    each.estimate.registers = own.registers;
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Which numbers of runs
+//===----------------------------------------------------------------------===//
+
+/// Keys of the shortest run that is worth a CTA.
+static constexpr int64_t kShortestRun = 256;
+/// Most runs: a thread of attn.combine walks all of a row.
+static constexpr int64_t kMostRuns = 128;
+
+SmallVector<int64_t> attn::listSplits(int64_t tiles, int64_t keys,
+                                      const TargetRow &target) {
+  int64_t most = std::min(kMostRuns, keys / kShortestRun);
+  SmallVector<int64_t> all = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
+  // Those that fill all SMs with one, two, ... CTAs.
+  for (int64_t ctas : {1, 2, 3, 4, 6, 8})
+    all.push_back(ctas * target.smCount / std::max<int64_t>(1, tiles));
+  llvm::sort(all);
+  all.erase(llvm::unique(all), all.end());
+  llvm::erase_if(all,
+                 [&](int64_t splits) { return splits < 2 || splits > most; });
+  return all;
+}
+
+/// Most queries whose dense keys are cut: what is decoded, whose tiles may be
+/// fewer than SMs however many keys there are.
+static constexpr int64_t kMostDecoded = 16;
+
+bool attn::maySplitKeys(const ProblemFacts &facts) {
+  bool isKnown = llvm::none_of(
+      ArrayRef({facts.batch, facts.heads, facts.queries, facts.keys}),
+      ShapedType::isDynamic);
+  // A batch without sequences has nothing to cut.
+  return isKnown && (facts.isServed() || facts.queries <= kMostDecoded) &&
+         facts.batch > 0 && facts.kvSplits == 0 && !facts.cuSeqlensQ &&
+         mayMergeScales(facts);
+}
+
+//===----------------------------------------------------------------------===//
+// What they take
+//===----------------------------------------------------------------------===//
+
+/// What a number of runs has to save of the time of one run, so that a
+/// second kernel and partial results are worth it within the error of
+/// estimates.
+static constexpr Factor kWorthwhile{"splits.worthwhile"};
+/// What runs may take more than the fastest ones where lengths are even, so
+/// that they are faster where these differ.
+static constexpr Factor kEvenLoss{"splits.even_loss"};
+/// Plans that are as fast as each other within the error of estimates.
+static constexpr Factor kSamePlan{"splits.same_plan"};
+/// What another one of these has to take where lengths differ to be better.
+static constexpr Factor kBetterPlan{"splits.better_plan"};
+/// Estimates that are one but for their rounding.
+static constexpr Factor kSameTime{"splits.same_time"};
+static constexpr Factor kSameUneven{"splits.same_uneven"};
+
+static constexpr llvm::StringLiteral kDealtRuns = "dealt_runs";
+static constexpr llvm::StringLiteral kCtasPerSM = "ctas_per_sm";
+static constexpr llvm::StringLiteral kWarps = "warps";
+static constexpr llvm::StringLiteral kCtaHeads = "cta_heads";
+/// Warps of an SM where runs are dealt: with fewer none were timed.
+static constexpr int64_t kWarpsPerSM = 8;
+/// Most runs of a sequence where they are dealt: whoever merges looks at all of
+/// their LSEs. 64 took 1.01 to 1.02 times as long.
+static constexpr int64_t kMostDealt = 32;
+/// Sequences of the smallest batch for which dealt runs were timed.
+static constexpr int64_t kFewestDealtTo = 8;
+
+/// How many runs to deal where an SM holds `ctas` CTAs of `tiles` tiles, so
+/// that nearly all run at once; none where that leaves few to deal.
+static DealtRuns countDealt(const UnevenBatch &batch, int64_t tiles,
+                            int64_t ctas, const TargetRow &target) {
+  int64_t places =
+      ctas * target.smCount / std::max<int64_t>(1, tiles / batch.sequences);
+  if (batch.sequences < kFewestDealtTo ||
+      batch.sequences > DealRunOp::kMostSequences ||
+      places < 2 * batch.sequences)
+    return {};
+  // A sequence has half a run to spare, more or less.
+  int64_t total = places + batch.sequences / 2;
+  int64_t most = std::min(
+      {kMostDealt, total - batch.sequences, batch.seen / kShortestRun});
+  return most < 2 ? DealtRuns() : DealtRuns{total, most};
+}
+
+/// The plan of a number of runs: the fastest one, and among those that are as
+/// fast the one that takes lengths that differ best.
+static SplitCandidate pickPlan(const PlanCandidates &plans,
+                               const PlanEstimate &whole, int64_t splits,
+                               const UnevenBatch &batch,
+                               const TargetRow &target, DealtRuns dealt = {}) {
+  SplitCandidate best;
+  double fastest = plans.plans.front().estimate.microseconds;
+  for (const PlanCandidate &each : plans.plans) {
+    if (each.spills || (each.estimate.microseconds > kSamePlan * fastest &&
+                        best.candidate.plan))
+      break;
+    int64_t runs = splits;
+    if (dealt.total)
+      runs = std::max<int64_t>(1, each.estimate.tiles /
+                                      std::max<int64_t>(1, whole.tiles));
+    double merge = estimateMerge(runs);
+    double uneven =
+        merge + (batch.sequences ? estimateUneven(whole, each.estimate, runs,
+                                                  batch, target, dealt)
+                                 : each.estimate.microseconds);
+    // Of plans that are as fast the one with small blocks leaves fewer warps
+    // without one where a run is short.
+    bool isFiner = best.candidate.plan &&
+                   each.estimate.blocks > best.candidate.estimate.blocks &&
+                   merge + each.estimate.microseconds <=
+                       kSameTime * best.evenMicroseconds &&
+                   uneven <= kSameTime * best.unevenMicroseconds;
+    if (best.candidate.plan && !isFiner &&
+        uneven >= kBetterPlan * best.unevenMicroseconds)
+      continue;
+    best = {
+        splits, dealt.total, each, merge, each.estimate.microseconds + merge,
+        uneven};
+    // Lengths that differ are timed by what is read.
+    if (batch.sequences <= 1 || !each.estimate.isBoundByDram())
+      break;
+  }
+  return best;
+}
+
+/// Lets the faster way merge the runs of `picked`, which is one of `plans`.
+static void setCombine(SplitCandidate &picked, const ProblemFacts &facts,
+                       const TargetRow &target,
+                       ArrayRef<PlanParameter> parameters,
+                       PlanCandidates &plans) {
+  PlanAttrInterface plan = picked.candidate.plan;
+  int64_t splits = facts.kvSplits;
+  picked.candidate =
+      chooseCombine(facts, splits, target, picked.candidate, parameters);
+  for (PlanCandidate &each : plans.plans)
+    if (each.plan == plan)
+      each = picked.candidate;
+  double merge = estimateMerge(facts, splits, picked.candidate);
+  picked.evenMicroseconds += merge - picked.mergeMicroseconds;
+  picked.unevenMicroseconds += merge - picked.mergeMicroseconds;
+  picked.mergeMicroseconds = merge;
+}
+
+/// Whether runs put a CTA on nearly every SM.
+static bool fillsSMs(const SplitCandidate &each, const TargetRow &target) {
+  const PlanEstimate &estimate = each.candidate.estimate;
+  return 10 * estimate.tiles >= 9 * int64_t(target.smCount) * estimate.ctaTiles;
+}
+
+/// The number of runs to take. One sequence has whatever length it has; of
+/// several the lengths may differ.
+static size_t pickSplits(ArrayRef<SplitCandidate> all, bool hasSeveral,
+                         const TargetRow &target) {
+  double fastest = all.front().evenMicroseconds;
+  for (const SplitCandidate &each : all)
+    fastest = std::min(fastest, each.evenMicroseconds);
+  SmallVector<size_t> near;
+  for (auto [index, each] : llvm::enumerate(all))
+    if (each.evenMicroseconds <=
+        fastest * (each.splits == 1 ? 1 / kWorthwhile : kEvenLoss))
+      near.push_back(index);
+  if (!hasSeveral) {
+    if (all[near.front()].splits == 1)
+      return near.front();
+    const auto *full = llvm::find_if(
+        near, [&](size_t index) { return fillsSMs(all[index], target); });
+    return full == near.end() ? near.front() : *full;
+  }
+  double best = all[near.front()].unevenMicroseconds;
+  for (size_t index : near)
+    best = std::min(best, all[index].unevenMicroseconds);
+  return *llvm::find_if(near, [&](size_t index) {
+    return all[index].unevenMicroseconds <= kSameUneven * best;
+  });
+}
+
+/// Heads that a CTA of a plan has.
+static int64_t getCtaHeads(PlanAttrInterface plan) {
+  int64_t heads = 1;
+  for (const PlanParameterInfo &each : plan.listParameters())
+    if (each.name == kCtaHeads &&
+        llvm::StringRef(each.value).getAsInteger(10, heads))
+      return 1;
+  return heads;
+}
+
+/// Adds runs that are dealt by the lengths of sequences, and takes them where
+/// they are better than the number of runs that was picked.
+static LogicalResult considerDealt(AttentionOp op, const PlanEstimate &whole,
+                                   const UnevenBatch &batch,
+                                   const TargetRow &target,
+                                   ArrayRef<const Schedule *> schedules,
+                                   ArrayRef<PlanParameter> parameters,
+                                   SplitChoice &choice,
+                                   std::vector<PlanCandidates> &offered) {
+  auto isAsked = [&](llvm::StringRef name) {
+    return llvm::any_of(parameters, [&](PlanParameter parameter) {
+      return parameter.name == name;
+    });
+  };
+  SmallVector<const Schedule *> able;
+  llvm::copy_if(schedules, std::back_inserter(able), [&](const Schedule *each) {
+    return hasParameter(*each, op.getContext(), kDealtRuns);
+  });
+  if (able.empty() || isAsked(kDealtRuns) || isAsked(kCtasPerSM) ||
+      isAsked(kWarps))
+    return success();
+  // Where CTAs of several heads are faster, they are with runs that are dealt.
+  int64_t most = getCtaHeads(choice.getBest().candidate.plan);
+  for (int64_t ctas : {1, 2, 4}) {
+    int64_t own = std::min(most, kWarpsPerSM / ctas);
+    if (ctas == 1 && own == 1)
+      continue;
+    DealtRuns dealt = countDealt(batch, whole.tiles / own, ctas, target);
+    if (!dealt.total)
+      continue;
+    std::string total = std::to_string(dealt.total),
+                places = std::to_string(ctas),
+                warps = std::to_string(kWarpsPerSM / ctas);
+    SmallVector<PlanParameter> fixed(parameters);
+    fixed.push_back({kDealtRuns, total});
+    fixed.push_back({kCtasPerSM, places});
+    fixed.push_back({kWarps, warps});
+    CombineOp combine = splitKeys(op, dealt.most);
+    FailureOr<ProblemFacts> split = ProblemFacts::get(op);
+    if (failed(split))
+      return failure();
+    // A second kernel merges them: the last CTA took 1.01 to 1.03 times as
+    // long.
+    PlanCandidates plans = collectCandidates(*split, target, able, fixed);
+    llvm::erase_if(plans.plans, [&](const PlanCandidate &each) {
+      return getCtaHeads(each.plan) != own;
+    });
+    const Schedule &standard = getDefaultSchedule(target);
+    if (!llvm::is_contained(able, &standard))
+      plans.reasons.insert(
+          plans.reasons.begin(),
+          PlanReason{llvm::formatv("schedule '{0}' does not deal runs",
+                                   standard.getName())});
+    SplitCandidate picked;
+    if (!plans.plans.empty())
+      picked = pickPlan(plans, whole, dealt.most, batch, target, dealt);
+    joinKeys(op, combine);
+    if (!picked.candidate.plan)
+      continue;
+    const SplitCandidate &best = choice.getBest();
+    bool isBetter =
+        picked.unevenMicroseconds < best.unevenMicroseconds &&
+        picked.evenMicroseconds <= kEvenLoss * best.evenMicroseconds;
+    choice.candidates.push_back(std::move(picked));
+    offered.push_back(std::move(plans));
+    if (isBetter)
+      choice.best = choice.candidates.size() - 1;
+  }
+  return success();
+}
+
+FailureOr<SplitChoice> attn::chooseSplits(AttentionOp op,
+                                          const PlanCandidates &whole,
+                                          const ProblemFacts &facts,
+                                          const TargetRow &target,
+                                          ArrayRef<const Schedule *> schedules,
+                                          ArrayRef<PlanParameter> parameters) {
+  SplitChoice choice;
+  const PlanEstimate &one = whole.plans.front().estimate;
+  // Keys outside of a window cost nothing.
+  static constexpr Factor kStep{"splits.step"};
+  int64_t seen = std::min<int64_t>(
+      facts.keys, kStep * countBlocks(facts, facts.queries, facts.keys,
+                                      facts.queries, kStep));
+  // Dense keys are as many for each sequence.
+  UnevenBatch batch = {facts.isServed() ? facts.batch : 0, facts.keys, seen};
+  bool hasSeveral = batch.sequences > 1;
+  std::vector<PlanCandidates> offered;
+  auto add = [&](const ProblemFacts &facts, PlanCandidates plans,
+                 int64_t splits) {
+    if (plans.plans.empty())
+      return;
+    SplitCandidate picked = pickPlan(plans, one, splits, batch, target);
+    if (!picked.candidate.plan)
+      return;
+    setCombine(picked, facts, target, parameters, plans);
+    choice.candidates.push_back(std::move(picked));
+    offered.push_back(std::move(plans));
+  };
+  add(facts, whole, 1);
+  if (choice.candidates.empty())
+    return choice;
+  int64_t tiles = std::max<int64_t>(1, one.tiles);
+  for (int64_t splits : listSplits(tiles, seen, target)) {
+    CombineOp combine = splitKeys(op, splits);
+    FailureOr<ProblemFacts> split = ProblemFacts::get(op);
+    if (succeeded(split))
+      add(*split, collectCandidates(*split, target, schedules, parameters),
+          splits);
+    joinKeys(op, combine);
+    if (failed(split))
+      return failure();
+  }
+  choice.best = pickSplits(choice.candidates, hasSeveral, target);
+  if (hasSeveral)
+    if (failed(considerDealt(op, one, batch, target, schedules, parameters,
+                             choice, offered)))
+      return failure();
+  choice.plans = std::move(offered[choice.best]);
+  SmallVector<PlanCandidate> &plans = choice.plans.plans;
+  auto *picked = llvm::find_if(plans, [&](const PlanCandidate &each) {
+    return each.plan == choice.getBest().candidate.plan;
+  });
+  assert(picked != plans.end() && "the picked plan is one of those offered");
+  std::rotate(plans.begin(), picked, picked + 1);
+  return choice;
+}
+
+static llvm::StringRef describeMerger(const SplitCandidate &each) {
+  if (each.splits == 1)
+    return "";
+  return getCombineWay(each.candidate.plan) == CombineWay::Launch
+             ? "  the last CTA"
+             : "  a kernel";
+}
+
+std::string attn::formatSplitTable(const SplitChoice &choice) {
+  std::string text =
+      "  runs   tiles   waves  us of merging  us even  us uneven  merged by";
+  for (const SplitCandidate &each : choice.candidates) {
+    text += llvm::formatv("\n{0,6}{1,8}{2,8:f2}{3,15:f1}{4,9:f1}{5,11:f1}{6}",
+                          each.splits, each.candidate.estimate.tiles,
+                          each.candidate.estimate.waves, each.mergeMicroseconds,
+                          each.evenMicroseconds, each.unevenMicroseconds,
+                          describeMerger(each));
+    if (each.dealtRuns)
+      text += llvm::formatv(", {0} dealt", each.dealtRuns);
+  }
+  return text;
+}

@@ -1,0 +1,23 @@
+//===- BlockCount.h - How many blocks of keys tiles walk --------*- C++ -*-===//
+
+#ifndef ATTN_LIB_PLANNER_FACTS_BLOCKCOUNT_H
+#define ATTN_LIB_PLANNER_FACTS_BLOCKCOUNT_H
+
+#include "attn/Planner/Facts/ProblemFacts.h"
+
+namespace mlir::attn {
+
+/// Blocks of `blockN` keys that an average tile of `blockM` queries walks under
+/// the problem's mask; an estimate, at least 1.
+double countBlocks(const ProblemFacts &facts, double queries, double keys,
+                   double blockM, double blockN);
+
+/// The blocks of these that keep all tests of a mask that is bounded on the
+/// left: those at both ends of a tile's window. 0 for other masks, for which
+/// estimates count the block at the diagonal in the costs of a tile.
+double countWindowEnds(const ProblemFacts &facts, double queries, double keys,
+                       double blockM, double blockN);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_PLANNER_FACTS_BLOCKCOUNT_H

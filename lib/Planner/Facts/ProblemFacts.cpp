@@ -1,0 +1,172 @@
+//===- ProblemFacts.cpp - What schedules ask about an attention -----------===//
+
+#include "attn/Planner/Facts/ProblemFacts.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+int64_t ProblemFacts::getGroup() const {
+  if (ShapedType::isDynamic(heads) || ShapedType::isDynamic(kvHeads))
+    return ShapedType::kDynamic;
+  return heads / kvHeads;
+}
+
+bool ProblemFacts::isNarrow() const {
+  return elementType.getIntOrFloatBitWidth() == 8;
+}
+
+bool ProblemFacts::hasNarrowKeys() const {
+  return keyType.getIntOrFloatBitWidth() == 8 && !isNarrow();
+}
+
+bool ProblemFacts::isServed() const {
+  return isPaged() || static_cast<bool>(kvLengths);
+}
+
+bool ProblemFacts::hasTransposedValues() const {
+  return v.getContiguousDim() == 2;
+}
+
+bool ProblemFacts::hasScoreMod() const {
+  return !AttentionOp(op).getScoreMod().empty();
+}
+
+bool ProblemFacts::hasMaskMod() const {
+  return !AttentionOp(op).getMaskMod().empty();
+}
+
+bool ProblemFacts::hasRuns() const { return runKeys != 0; }
+
+ProblemFacts ProblemFacts::getPlanned() const {
+  ProblemFacts facts = *this;
+  if (!hasRuns())
+    return facts;
+  facts.batch = facts.kvSplits = 1;
+  facts.keys = facts.runKeys;
+  if (facts.isPaged())
+    facts.pages = ShapedType::kDynamic;
+  return facts;
+}
+
+/// Collects what the regions use from outside.
+static LogicalResult collectCaptures(AttentionOp op, ProblemFacts &facts) {
+  llvm::SetVector<Value> captured;
+  for (Region &region : op->getRegions())
+    getUsedValuesDefinedAbove(region, captured);
+  for (Value value : captured) {
+    if (isa<MemRefType>(value.getType())) {
+      FailureOr<TensorFacts> tensor = TensorFacts::get(
+          op, "capture" + std::to_string(facts.captures.size()), value,
+          /*written=*/false);
+      if (failed(tensor))
+        return failure();
+      facts.captures.push_back(*tensor);
+      continue;
+    }
+    Operation *def = value.getDefiningOp();
+    if (def && def->hasTrait<OpTrait::ConstantLike>())
+      continue;
+    if (!value.getType().isIntOrIndexOrFloat()) {
+      InFlightDiagnostic diag =
+          op.emitOpError("expected regions to use memrefs and scalars from "
+                         "outside, got a value of type ")
+          << value.getType();
+      diag.attachNote(value.getLoc()) << "the value stands here";
+      return diag;
+    }
+    facts.scalars.push_back(value);
+  }
+  return success();
+}
+
+FailureOr<ProblemFacts> ProblemFacts::get(AttentionOp op) {
+  ProblemFacts facts;
+  facts.op = op;
+  for (auto [member, name, value, written] :
+       {std::tuple(&facts.q, "q", Value(op.getQ()), false),
+        std::tuple(&facts.k, "k", Value(op.getK()), false),
+        std::tuple(&facts.v, "v", Value(op.getV()), false),
+        std::tuple(&facts.o, "o", Value(op.getO()), true),
+        std::tuple(&facts.lse, "lse", Value(op.getLse()), true),
+        std::tuple(&facts.oScales, "o_scales", Value(op.getOScales()), true),
+        std::tuple(&facts.sinks, "sinks", Value(op.getSinks()), false),
+        std::tuple(&facts.cuSeqlensQ, "cu_seqlens_q", Value(op.getCuSeqlensQ()),
+                   false),
+        std::tuple(&facts.cuSeqlensK, "cu_seqlens_k", Value(op.getCuSeqlensK()),
+                   false),
+        std::tuple(&facts.qDescale, "q_descale", Value(op.getQDescale()),
+                   false),
+        std::tuple(&facts.kDescale, "k_descale", Value(op.getKDescale()),
+                   false),
+        std::tuple(&facts.vDescale, "v_descale", Value(op.getVDescale()),
+                   false),
+        std::tuple(&facts.pageTable, "page_table", Value(op.getPageTable()),
+                   false),
+        std::tuple(&facts.pageIndptr, "page_indptr", Value(op.getPageIndptr()),
+                   false),
+        std::tuple(&facts.kvLengths, "kv_lengths", Value(op.getKvLengths()),
+                   false),
+        std::tuple(&facts.initO, "init_o", Value(op.getInitO()), false),
+        std::tuple(&facts.initLse, "init_lse", Value(op.getInitLse()), false),
+        std::tuple(&facts.kScales, "k_scales", Value(op.getKScales()), false),
+        std::tuple(&facts.vScales, "v_scales", Value(op.getVScales()), false),
+        std::tuple(&facts.kRope, "k_rope", Value(op.getKRope()), false),
+        std::tuple(&facts.qRope, "q_rope", Value(op.getQRope()), false)}) {
+    FailureOr<TensorFacts> tensor = TensorFacts::get(op, name, value, written);
+    if (failed(tensor))
+      return failure();
+    *member = *tensor;
+  }
+  facts.elementType = facts.q.elementType;
+  facts.keyType = facts.k.elementType;
+  facts.outType = facts.o.elementType;
+  facts.varlen = op.isVariableLength();
+  facts.selected = op.getSelected();
+  facts.headDim = op.getHeadDim();
+  facts.valueDim = op.getValueDim();
+  facts.mask = op.getEffectiveMask();
+#define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \
+  if (auto attr = op->getAttrOfType<FloatAttr>(NAME))                          \
+    facts.ID = attr.getValueAsDouble();
+#define ATTN_COUNT(ID, NAME, VALUE, CONSTRAINTS, DOC)                          \
+  if (auto attr = op->getAttrOfType<IntegerAttr>(NAME))                        \
+    facts.ID = attr.getInt();
+#include "attn/Problem/Options.def"
+  facts.scale = op.getEffectiveScale();
+  unsigned lead = facts.kvSplits != 0 ? 1 : 0;
+  facts.heads = unifyExtents({{&facts.q, 1},
+                              {&facts.o, lead + 1},
+                              {&facts.lse, lead + 1},
+                              {&facts.sinks, 0}});
+  facts.kvHeads = unifyExtents({{&facts.k, 1}, {&facts.v, 1}});
+  facts.keys = unifyExtents({{&facts.k, 2}, {&facts.v, 2}});
+  if (facts.isPaged()) {
+    // What dimension 2 of k says is the size of a page.
+    facts.pages = unifyExtents({{&facts.k, 0}, {&facts.v, 0}});
+    int64_t perSequence =
+        facts.pageIndptr ? ShapedType::kDynamic : facts.pageTable.shape[1];
+    facts.keys = ShapedType::isDynamic(perSequence)
+                     ? perSequence
+                     : perSequence * facts.pageSize;
+  }
+  if (facts.varlen) {
+    int64_t entries =
+        unifyExtents({{&facts.cuSeqlensQ, 0}, {&facts.cuSeqlensK, 0}});
+    facts.batch = ShapedType::isDynamic(entries) ? entries : entries - 1;
+    facts.queries = *op.getMaxSeqlenQ();
+  } else {
+    facts.batch = facts.isPaged()
+                      ? unifyExtents({{&facts.q, 0}, {&facts.o, lead}})
+                      : unifyExtents({{&facts.q, 0},
+                                      {&facts.k, 0},
+                                      {&facts.v, 0},
+                                      {&facts.o, lead}});
+    facts.queries = unifyExtents(
+        {{&facts.q, 2}, {&facts.o, lead + 2}, {&facts.lse, lead + 2}});
+  }
+  if (failed(collectCaptures(op, facts)))
+    return failure();
+  return facts;
+}

@@ -1,0 +1,57 @@
+//===- CopiedCost.h - What plans on cp.async take ---------------*- C++ -*-===//
+
+#ifndef ATTN_LIB_PLANNER_MODELS_COPIEDCOST_H
+#define ATTN_LIB_PLANNER_MODELS_COPIEDCOST_H
+
+#include "../../Schedule/Copied/CopiedExtents.h"
+
+namespace mlir::attn {
+
+/// Sets what one block of one team takes on each resource; the instructions of
+/// a warp's softmax.
+double setCopiedBlockClocks(PlanEstimate &estimate, const ProblemFacts &facts,
+                            const CopiedExtents &extents,
+                            const CopiedPlan &plan, const TargetRow &target);
+
+/// CTAs of a plan that an SM holds, at least 1, where a thread has `registers`.
+int64_t countCTAs(const PlanEstimate &estimate, int64_t registers,
+                  const CopiedPlan &plan, const TargetRow &target);
+
+/// Registers that a thread may have where an SM holds so many CTAs.
+int64_t getRegisterLimit(int64_t threads, int64_t ctasPerSM,
+                         const TargetRow &target);
+
+/// What a plan that states its CTAs an SM takes: sums of resources, tiles, and
+/// a block's clocks on each resource.
+PlanEstimate estimateResources(const ProblemFacts &facts,
+                               const CopiedExtents &extents,
+                               const CopiedPlan &plan, int64_t ctasPerSM,
+                               const TargetRow &target);
+
+/// Sets the tiles of a plan and the blocks of an average one.
+void countCopiedTiles(PlanEstimate &estimate, const ProblemFacts &facts,
+                      const CopiedPlan &plan);
+
+/// The keys of a sequence that estimates count; of packed queries of pages as
+/// many as countCopiedTiles does, whose schedules take the same problems.
+double getTypicalKeys(const ProblemFacts &facts);
+
+/// Bytes that a row of keys and values takes DRAM and L2 longer than its own,
+/// where a CTA has `heads` neighbouring heads: in pages of few keys pieces that
+/// lie together are short.
+double getBytesBeside(const ProblemFacts &facts, int64_t heads);
+
+/// Sets what DRAM takes for the tiles and blocks of an estimate, and adds to
+/// its time what that is longer.
+void addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,
+                 const CopiedPlan &plan, const TargetRow &target);
+/// The same for any plan with blocks of `blockN` keys, of which a CTA keeps
+/// `bytesInFlight` under way; of a sequence's keys there are `runs` runs, as
+/// many as the problem says if 0.
+void addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,
+                 int64_t blockN, double bytesInFlight, const TargetRow &target,
+                 int64_t runs = 0);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_PLANNER_MODELS_COPIEDCOST_H

@@ -1,0 +1,86 @@
+//===- DecodeCandidates.cpp - Plans of decode to compare ------------------===//
+
+#include "../../Schedule/Core/CommonChecks.h"
+#include "../../Schedule/Decode/Decode.h"
+#include "CopiedCost.h"
+#include "Models.h"
+#include "attn/Planner/Facts/Factor.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Most columns of keys and values, and of those of 8 bits, whose results one
+/// warp holds: of 240 and 256 columns ptxas 13.0 spilled 148 and 612 bytes, of
+/// 224 with a state to start from 8 to 20.
+static constexpr int64_t kMostColumns = 208, kMostNarrowColumns = 192;
+
+/// Most columns of queries beside keys of 8 bits for which plans keep them in
+/// registers: of 448 and 512 columns with scales of groups ptxas 13.0 spilled
+/// 20 to 356 bytes, of 320 and 384 columns whose scales of a row are copied
+/// together 4 to 36. Nobody timed shorter ones that are read with each block.
+static constexpr int64_t kMostHeldColumns = 416, kMostScaledColumns = 304;
+
+/// Whether plans for 8-bit keys keep queries in registers: unless they are long
+/// and may be in groups of columns.
+static bool holdsQueries(const ProblemFacts &facts) {
+  if (facts.kScales && facts.scaleGroup != facts.headDim)
+    return facts.headDim <= kMostScaledColumns;
+  bool isInGroups =
+      facts.headDim % kGroupColumns == 0 && facts.valueDim % kGroupColumns == 0;
+  return facts.headDim <= kMostHeldColumns || !isInGroups;
+}
+
+/// Bytes of a row of keys and values that two heads in a CTA have to save,
+/// for plans of several heads.
+static constexpr Factor kFewestSavedBytes{"decode.fewest_saved_bytes"};
+
+/// The most heads of one CTA that are worth a plan: a power of two that divides
+/// those of tiles where a head has short pieces of pages and heads lie side by
+/// side; else 1.
+static int64_t countHeadsTogether(const ProblemFacts &facts) {
+  int64_t group = getKnownGroup(facts);
+  if (ShapedType::isDynamic(facts.heads) ||
+      getBytesBeside(facts, /*heads=*/1) - getBytesBeside(facts, /*heads=*/2) <
+          kFewestSavedBytes)
+    return 1;
+  int64_t heads = facts.heads / group;
+  return heads & -heads;
+}
+
+std::vector<PlanAttrInterface>
+DecodeModel::getCandidates(const ProblemFacts &facts, const TargetRow &) const {
+  MLIRContext *context = AttentionOp(facts.op).getContext();
+  int64_t group = getKnownGroup(facts);
+  // Scales of groups want whole rows in a warp: of long ones a CTA has one.
+  int64_t most = facts.hasNarrowKeys() ? kMostNarrowColumns : kMostColumns;
+  bool isLong = std::max(facts.headDim, facts.valueDim) > most;
+  int64_t mostHeads = countHeadsTogether(facts);
+  std::vector<PlanAttrInterface> plans;
+  for (int64_t warps : {4, 8, 2, 1}) {
+    int64_t together = std::min(warps, mostHeads);
+    for (int64_t blockN : {16, 32, 64})
+      for (int64_t stages : {2, 3, 4})
+        for (int64_t ctasPerSM : {1, 2, 3, 4})
+          for (bool qInRegs : {true, false}) {
+            DecodePlanAttr::Parameters plan;
+            plan.blockM = facts.queries * group > 16 ? 32 : 16;
+            plan.blockN = blockN;
+            plan.warps = warps;
+            plan.stages = stages;
+            plan.ctasPerSm = ctasPerSM;
+            plan.qInRegs = qInRegs;
+            if (facts.hasNarrowKeys() && qInRegs != holdsQueries(facts))
+              continue;
+            plan.softmax = SoftmaxPolicy::Optimistic;
+            plan.packHeads = group > 1;
+            if (isLong)
+              plan.warpsN = warps;
+            plans.push_back(DecodePlanAttr::get(context, plan));
+            // Several heads in a CTA are for short pieces of pages.
+            plan.ctaHeads = together / plan.warpsN;
+            if (plan.ctaHeads > 1)
+              plans.push_back(DecodePlanAttr::get(context, plan));
+          }
+  }
+  return plans;
+}

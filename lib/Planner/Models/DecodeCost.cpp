@@ -1,0 +1,112 @@
+//===- DecodeCost.cpp - What a plan of decode is expected to take ---------===//
+//
+// DRAM decides most problems (CopiedCost.h). Beside it stand the clocks of an
+// SM's busiest resource for all blocks of its teams, and what a tile takes
+// before its first and behind its last block.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../../Schedule/Decode/Decode.h"
+#include "../Seen/PtxasData.h"
+#include "CopiedCost.h"
+#include "Models.h"
+#include "attn/Planner/Facts/Factor.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Clocks from a CTA's start to its first block, and from its last one to
+/// its end: those of split_q, whose results leave in the same way.
+static constexpr Factor kTileLatency{"decode.tile_latency"};
+/// Clocks in which two halves of a CTA's states become one.
+static constexpr Factor kMergeLatency{"decode.merge_latency"};
+/// Clocks of a block in which its warp waits for what its own instructions
+/// give: the products, the softmax and the copies' addresses follow each
+/// other.
+static constexpr Factor kBlockLatency{"decode.block_latency"};
+
+/// What CTAs of several heads take more with blocks of more keys, or with fewer
+/// bytes of a row of keys in all warps of an SM: with scales of rows of 64
+/// columns in pages of one key 126 to 140 us were seen where 16 warps with
+/// blocks of 16 took 120 to 123. For rows of 128 bytes 8 warps did.
+static constexpr int64_t kLongestTogether = 32, kFewestBytesTogether = 1024;
+static constexpr Factor kSlowTogether{"decode.slow_together"};
+static constexpr Factor kStartBeside{"decode.start_beside"},
+    kWarpsBeside{"decode.warps_beside"};
+
+/// Where DRAM does not take most of the time: nobody timed problems that
+/// the schedule was not made for.
+static constexpr Factor kMargin{"decode.margin"};
+
+/// True if reading keys is what takes the time. Keys of a problem that says
+/// nothing about their lengths may be in L2, if they fit.
+static bool readsDram(const ProblemFacts &facts, const PlanEstimate &estimate,
+                      const TargetRow &target) {
+  return estimate.isBoundByDram() &&
+         (facts.isServed() || estimate.dramBytes > double(target.l2Bytes));
+}
+
+bool DecodeModel::isExpectedToSpill(const ProblemFacts &facts,
+                                    PlanAttrInterface planAttr,
+                                    const TargetRow &target) const {
+  auto plan = cast<DecodePlanAttr>(planAttr);
+  CopiedExtents extents(facts, plan);
+  if (std::optional<bool> spills = PtxasData::getShipped().findSpills(
+          {facts, plan, target, int64_t(plan.getBlockN()), &extents, {}}))
+    return *spills;
+  return extents.getRegisters(plan).getTotal() >
+         getRegisterLimit(plan.getThreads(), plan.getCtasPerSm(), target);
+}
+
+PlanEstimate DecodeModel::estimate(const ProblemFacts &facts,
+                                   PlanAttrInterface planAttr,
+                                   const TargetRow &target) const {
+  auto plan = cast<DecodePlanAttr>(planAttr);
+  CopiedPlan copied(plan);
+  CopiedExtents extents(facts, copied);
+  PlanEstimate estimate =
+      estimateResources(facts, extents, copied, plan.getCtasPerSm(), target);
+  double busiest = std::max({estimate.tensorClocks, estimate.expClocks,
+                             estimate.issueClocks, estimate.sharedClocks});
+  double ctas = plan.getCtasPerSm(), teams = double(copied.getTeams());
+  // All teams of an SM share its resources; each waits for itself.
+  estimate.blockClocks =
+      std::max(busiest, (busiest + kBlockLatency) / (teams * ctas));
+  // Widening by integers is so long that a warp's own rate of one instruction a
+  // clock decides where few warps share an SM: with two of them 8-bit keys took
+  // 2.7 times as long as with more, on an H100 (sm_80's PTX).
+  if (facts.hasNarrowKeys() && !target.has(Capability::Fp8)) {
+    double own = estimate.issueClocks * target.issuePerClock;
+    estimate.blockClocks =
+        std::max(estimate.blockClocks, (own + kBlockLatency) / (teams * ctas));
+  }
+  estimate.tileClocks =
+      (kTileLatency +
+       kMergeLatency * llvm::Log2_64_Ceil(copied.getKeyTeams())) /
+      ctas;
+  estimate.waves = double(estimate.tiles) / double(estimate.ctaTiles) /
+                   (double(target.smCount) * ctas);
+  // The team with the most blocks decides.
+  double blocks =
+      teams * std::ceil(estimate.blocks / double(copied.getKeyTeams()));
+  double clocks = std::ceil(estimate.waves) * ctas *
+                  (estimate.tileClocks + blocks * estimate.blockClocks);
+  estimate.microseconds = clocks / target.clockMHz;
+  addDramTime(estimate, facts, copied, target);
+  if (estimate.ctaTiles > 1) {
+    int64_t rowBytes =
+        facts.headDim * facts.keyType.getIntOrFloatBitWidth() / 8;
+    if (plan.getBlockN() > kLongestTogether ||
+        teams * ctas * double(rowBytes) < double(kFewestBytesTogether))
+      estimate.microseconds *= kSlowTogether;
+    else if (ctas == 2 && teams * ctas == kWarpsBeside &&
+             copied.getKeyTeams() == 1)
+      estimate.microseconds = std::max(estimate.dramRoofMicroseconds,
+                                       estimate.microseconds - kStartBeside);
+  }
+  if (!readsDram(facts, estimate, target))
+    estimate.margin = kMargin;
+  return estimate;
+}

@@ -1,0 +1,99 @@
+//===- SelfLoadCost.cpp - What a plan of self_load is expected to take ----===//
+//
+// Time of the problem = waves * (tileClocks + blocks * blockClocks) * CTAs of
+// an SM. A CTA's products, softmax and waits follow each other, and hide behind
+// those of the other CTAs of its SM.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../../Schedule/SelfLoad/SelfLoad.h"
+#include "../../Schedule/Wgmma/WgmmaFacts.h"
+#include "../Facts/BlockCount.h"
+#include "../Facts/TileBalance.h"
+#include "Models.h"
+#include "WgmmaCost.h"
+#include "attn/Planner/Facts/Factor.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Clocks of a tile that the CTA itself hides nothing of.
+static constexpr Factor kTileClocks{"self_load.tile_clocks"};
+/// Clocks of a block that do not depend on its size: barriers, waits and
+/// the loads of the next one.
+static constexpr Factor kBlockClocks{"self_load.block_clocks"};
+/// The part of the other resources' clocks that does not hide behind the
+/// busiest one, whichever CTA they are of.
+static constexpr Factor kUnhiddenShare{"self_load.unhidden_share"};
+/// Warp instructions for each 8-bit value that is transposed: for 128 x 128, 8
+/// ldmatrix, 32 prmt and 8 stmatrix of each of four warps.
+static constexpr double kTransposeInstructions = 4 * 48.0 / (128 * 128);
+static constexpr Factor kMargin{"self_load.margin"};
+
+bool SelfLoadModel::isExpectedToSpill(const ProblemFacts &facts,
+                                      PlanAttrInterface planAttr,
+                                      const TargetRow &target) const {
+  auto plan = cast<SelfLoadPlanAttr>(planAttr);
+  int64_t registers = estimate(facts, plan, target).registers.getTotal();
+  return registers > getThreadRegisters(plan);
+}
+
+PlanEstimate SelfLoadModel::estimate(const ProblemFacts &facts,
+                                     PlanAttrInterface planAttr,
+                                     const TargetRow &target) const {
+  auto plan = cast<SelfLoadPlanAttr>(planAttr);
+  PlanEstimate estimate;
+  estimate.sharedBytes = getSharedBytes(facts, plan);
+  estimate.registers.add("o", facts.valueDim / 2);
+  estimate.registers.add("s", plan.getBlockN() / 2);
+  // ptxas 13.0 was seen to keep those of two blocks where an optimistic softmax
+  // narrows them in front of its vote.
+  bool isOptimistic = plan.getSoftmax() == SoftmaxPolicy::Optimistic;
+  estimate.registers.add("p", getProbabilityRegisters(facts, plan.getBlockN()),
+                         facts.isNarrow() && isOptimistic ? 2 : 1);
+  // What ptxas 13.0 was seen to need beside, for head dimensions 64 to 256: a
+  // rare path that may change the accumulator takes more.
+  bool hasRarePath = plan.getSoftmax() != SoftmaxPolicy::Exact;
+  estimate.registers.add("other", hasRarePath ? 56 : 40);
+  estimate.ctasPerSM = plan.getCtasPerSm();
+
+  double blockM = kSelfLoadRows, blockN = plan.getBlockN();
+  double ctas = estimate.ctasPerSM;
+  double queries = getAssumedExtent(facts.queries, kAssumedLength);
+  double keys = getAssumedExtent(facts.keys, kAssumedLength);
+  double groups = facts.batch * getAssumedExtent(facts.heads, kAssumedHeads);
+  estimate.tiles = int64_t(groups * std::ceil(queries / blockM));
+  estimate.waves = estimate.tiles / (target.smCount * ctas);
+  estimate.blocks = countBlocks(facts, queries, keys, blockM, blockN);
+  setResourceClocks(estimate, facts, target, blockM, blockN, plan.getSoftmax());
+  if (needsTransposer(facts))
+    estimate.issueClocks += kTransposeInstructions * blockN *
+                            getValueColumns(facts) / target.issuePerClock;
+
+  double busiest = std::max({estimate.tensorClocks, estimate.expClocks,
+                             estimate.issueClocks, estimate.sharedClocks});
+  double others = estimate.tensorClocks + estimate.expClocks +
+                  estimate.issueClocks - busiest;
+  // QK ahead hides PV.
+  double serial = estimate.tensorClocks / (plan.getQkAhead() ? 2 : 1) +
+                  estimate.expClocks + estimate.issueClocks + kBlockClocks;
+  estimate.blockClocks = busiest + std::max(0.0, serial - busiest) / ctas +
+                         kUnhiddenShare * std::max(0.0, others);
+  estimate.tileClocks = kTileClocks / ctas;
+  double rounds = std::ceil(estimate.waves);
+  if (plan.getOrder() == TileOrder::LongestFirst) {
+    if (estimate.waves > 1)
+      rounds = (rounds + estimate.waves) / 2;
+    if (std::optional<double> imbalance =
+            getImbalance(facts, kSelfLoadRows, plan.getBlockN(),
+                         plan.getGroupHeads(), target.smCount * ctas))
+      rounds = estimate.waves * *imbalance;
+  }
+  estimate.microseconds =
+      rounds * ctas *
+      (estimate.tileClocks + estimate.blocks * estimate.blockClocks) /
+      target.clockMHz;
+  estimate.margin = kMargin;
+  return estimate;
+}

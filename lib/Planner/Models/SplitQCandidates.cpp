@@ -1,0 +1,76 @@
+//===- SplitQCandidates.cpp - Plans of split_q to compare -----------------===//
+
+#include "../../Schedule/Copied/GridTiles.h"
+#include "../../Schedule/Core/CommonChecks.h"
+#include "CopiedCost.h"
+#include "Models.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Most columns of queries beside 8-bit keys with scales of groups of columns
+/// for which plans keep them in registers: of 256 ptxas 13.0 spilled 4 to 20
+/// bytes, and none where they are read with each block.
+static constexpr int64_t kMostHeldColumns = 224;
+
+/// Whether plans that pack the heads of a group are worth comparing: a batch
+/// that is served has few queries, whose keys are most of the traffic.
+static bool isWorthPacking(const ProblemFacts &facts) {
+  int64_t group = facts.getGroup();
+  return facts.isServed() && !ShapedType::isDynamic(group) && group != 1 &&
+         group <= kPackedHeadsLimit;
+}
+
+std::vector<PlanAttrInterface>
+SplitQModel::getCandidates(const ProblemFacts &facts,
+                           const TargetRow &target) const {
+  MLIRContext *context = AttentionOp(facts.op).getContext();
+  // Tiles get unequal work under a mask: the longest ones go first.
+  TileOrder order = facts.mask.getKind() == MaskKind::None
+                        ? TileOrder::RowMajor
+                        : TileOrder::LongestFirst;
+  std::vector<PlanAttrInterface> plans;
+  int64_t queries = getAssumedExtent(facts.queries, kAssumedLength);
+  bool packs = isWorthPacking(facts);
+  if (packs)
+    queries *= facts.getGroup();
+  int64_t groupHeads = order == TileOrder::LongestFirst && !packs
+                           ? chooseHeadsInL2(facts, target)
+                           : 0;
+  // Parts of one k-step, whose fragments of V have none to wait for: wide odd
+  // values leave no registers for a second one.
+  int64_t leastPart =
+      facts.valueDim % 16 != 0 && facts.valueDim > 192 ? 16 : 32;
+  // What is widened needs fragments of f16 beside.
+  bool holdsQueries =
+      !hasGroupScales(facts) || facts.headDim <= kMostHeldColumns;
+  for (int64_t warps : {1, 2, 4, 8})
+    for (int64_t warpRows : {16, 32})
+      for (int64_t blockN : {32, 64, 128})
+        for (int64_t parts : {1, 2, 4})
+          for (int64_t stages : {2, 1})
+            for (bool qInRegs : {true, false}) {
+              // Few warps are for few rows only.
+              int64_t blockM = warps * warpRows;
+              if (warps < 4 && (warpRows != 16 || queries > blockM))
+                continue;
+              if (parts > 1 && blockN / parts < leastPart)
+                continue;
+              if (facts.hasNarrowKeys() &&
+                  (qInRegs != holdsQueries || (facts.kScales && parts > 1)))
+                continue;
+              SplitQPlanAttr::Parameters plan;
+              plan.blockM = blockM;
+              plan.blockN = blockN;
+              plan.warps = warps;
+              plan.stages = stages;
+              plan.qInRegs = qInRegs;
+              plan.parts = parts;
+              plan.softmax = SoftmaxPolicy::Optimistic;
+              plan.order = order;
+              plan.groupHeads = groupHeads;
+              plan.packHeads = packs;
+              plans.push_back(SplitQPlanAttr::get(context, plan));
+            }
+  return plans;
+}

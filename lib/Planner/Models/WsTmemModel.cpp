@@ -1,0 +1,269 @@
+//===- WsTmemModel.cpp - Plans of ws_tmem: which, and their time ----------===//
+
+#include "../../Schedule/Core/AttentionEmitter.h"
+#include "../../Schedule/Core/CommonChecks.h"
+#include "../../Schedule/WsTmem/WsTmem.h"
+#include "../Facts/BlockCount.h"
+#include "../Facts/TileBalance.h"
+#include "../Seen/PtxasData.h"
+#include "CopiedCost.h"
+#include "Models.h"
+#include "attn/Planner/Facts/Factor.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+static constexpr Factor kTileClocks{"ws_tmem.tile_clocks"},
+    kColumnClocks{"ws_tmem.column_clocks"},
+    kStagedClocks{"ws_tmem.staged_clocks"};
+static constexpr Factor kStoredClocks{"ws_tmem.stored_clocks"},
+    kLateQueryClocks{"ws_tmem.late_query_clocks"};
+/// Clocks of a block for barriers: where scores are handed back before
+/// their exponentials, and where the next ones wait for the probabilities.
+static constexpr Factor kBesideClocks{"ws_tmem.beside_clocks"},
+    kOverlaidClocks{"ws_tmem.overlaid_clocks"};
+/// The latter where keys are handed back later.
+static constexpr Factor kHeldClocks{"ws_tmem.held_clocks"};
+/// The same where K and V share a ring of three slots.
+static constexpr Factor kShortRingClocks{"ws_tmem.short_ring_clocks"};
+
+static constexpr Factor kExactClocks{"ws_tmem.exact_clocks"},
+    kLaggedClocks{"ws_tmem.lagged_clocks"},
+    kOptimisticClocks{"ws_tmem.optimistic_clocks"};
+/// The same of optimistic where the next scores wait for the probabilities,
+/// which are handed on at once.
+static constexpr Factor kChainedClocks{"ws_tmem.chained_clocks"};
+/// The same of a partition for the results.
+static constexpr Factor kApartClocks{"ws_tmem.apart_clocks"};
+
+/// What packed plans of so few rows, which 'decode' has tiles for, have beside
+/// their time: in the cycle model it takes half of that, but has the same.
+static constexpr int64_t kDecodedRows = 32;
+static constexpr Factor kDecodedMargin{"ws_tmem.decoded_margin"};
+
+/// True if probabilities find columns of their own.
+static bool fitsBeside(const ProblemFacts &facts, WsTmemPlanAttr::Parameters p,
+                       MLIRContext *context) {
+  p.pBeside = true;
+  return getTensorColumns(facts, WsTmemPlanAttr::get(context, p)).getTotal() <=
+         kTmemColumns;
+}
+
+/// How many exponentials of 16 a polynomial takes over: as many as made blocks
+/// fastest in the cycle model (docs/CycleModel.md).
+static int64_t choosePolynomial(const TargetRow &target, bool beside,
+                                SoftmaxPolicy softmax) {
+  static constexpr Factor kScarceExponentials{"ws_tmem.scarce_exponentials"};
+  bool isBet = softmax == SoftmaxPolicy::Optimistic;
+  // Where the chip has many, the longer products of wide heads hide them.
+  if (target.expPerClock > kScarceExponentials)
+    return beside && !isBet ? 2 : 0;
+  // Without a bound on exponents a polynomial takes more instructions.
+  if (isBet)
+    return 5;
+  return beside ? 6 : 7;
+}
+
+/// Whether plans that pack the heads of a group are worth comparing: where
+/// fewer tiles have all rows. That tiles of fewer queries walk fewer keys under
+/// a mask made none faster in the cycle model
+/// (docs/Rationale/Schedules.md).
+static bool isWorthPacking(const ProblemFacts &facts) {
+  int64_t group = facts.getGroup();
+  if (ShapedType::isDynamic(group) || group == 1 || group > kPackedHeadsLimit)
+    return false;
+  constexpr int64_t rows = kTmemTiles * kTmemRows;
+  int64_t queries = getAssumedExtent(facts.queries, kAssumedLength);
+  return llvm::divideCeil(queries * llvm::PowerOf2Ceil(group), rows) <
+         group * llvm::divideCeil(queries, rows);
+}
+
+std::vector<PlanAttrInterface>
+WsTmemModel::getCandidates(const ProblemFacts &facts,
+                           const TargetRow &target) const {
+  MLIRContext *context = AttentionOp(facts.op).getContext();
+  bool masked = facts.mask.getKind() != MaskKind::None;
+  std::vector<PlanAttrInterface> plans;
+  // Adds the plan with the most slots, at least `least`; how many these are.
+  auto add = [&](WsTmemPlanAttr::Parameters p, int64_t least) -> int64_t {
+    for (int64_t stages : {6, 4, 3, 2}) {
+      if (stages < least)
+        return 0;
+      p.kvStages = stages;
+      auto plan = WsTmemPlanAttr::get(context, p);
+      bool fits = getTmemSharedBytes(facts, plan, target).getTotal() <=
+                  target.sharedBytesPerCTA;
+      if (fits || stages == 2)
+        plans.push_back(plan);
+      if (fits)
+        return stages;
+    }
+    return 0;
+  };
+  auto addShape = [&](int64_t blockN, SoftmaxPolicy softmax, bool packs,
+                      bool byPolynomial) {
+    WsTmemPlanAttr::Parameters p;
+    p.packHeads = packs;
+    // Of more keys a lost bet has no registers.
+    if (softmax == SoftmaxPolicy::Optimistic) {
+      p.blockN = getTmemBetKeys(/*beside=*/true);
+      blockN = std::min(blockN, getTmemBetKeys(fitsBeside(facts, p, context)));
+    }
+    p.blockN = blockN;
+    p.softmax = softmax;
+    p.pBeside = fitsBeside(facts, p, context);
+    int64_t polynomial = choosePolynomial(target, p.pBeside, softmax);
+    if (!byPolynomial && polynomial == 0)
+      return;
+    p.polynomial = byPolynomial ? polynomial : 0;
+    p.pParts = softmax != SoftmaxPolicy::Optimistic;
+    p.ownBlocks = masked;
+    p.order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;
+    if (masked && !packs)
+      p.groupHeads = chooseGroupHeads(facts, target, kTmemRows * kTmemTiles,
+                                      blockN, target.getClusteredSMs(1));
+    // Results take no memory that K and V need, and half of it where that
+    // gives these a slot.
+    p.epilogue = EpilogueKind::Staged;
+    int64_t slots = add(p, /*least=*/3);
+    p.oHalves = true;
+    if (canHalve(facts) && slots != 0)
+      add(p, slots + 1);
+    p.oHalves = false;
+    // By TMA where they take no memory but the queries'.
+    p.epilogue = EpilogueKind::Tma;
+    p.kvStages = slots + 1;
+    if (slots != 0 &&
+        canStoreRowsByTma(facts, WsTmemPlanAttr::get(context, p)) &&
+        getTmemResultBuffer(facts, WsTmemPlanAttr::get(context, p), target) ==
+            ResultBuffer::Queries)
+      add(p, slots + 1);
+    p.epilogue = EpilogueKind::Direct;
+    add(p, /*least=*/2);
+  };
+  // Of two plans that take as long the first one is taken.
+  for (bool packs : {false, true}) {
+    if (packs && !isWorthPacking(facts))
+      continue;
+    for (int64_t blockN : {128, 64})
+      for (SoftmaxPolicy softmax :
+           {SoftmaxPolicy::Threshold, SoftmaxPolicy::Lagged,
+            SoftmaxPolicy::Optimistic, SoftmaxPolicy::Exact}) {
+        addShape(blockN, softmax, packs, /*byPolynomial=*/true);
+        // What exponentials of halves can be asked for with.
+        if (target.has(Capability::PackedExp))
+          addShape(blockN, softmax, packs, /*byPolynomial=*/false);
+      }
+  }
+  return plans;
+}
+
+/// Bytes of K and V that are copied while a slot is read.
+static double getBytesInFlight(const ProblemFacts &facts, WsTmemPlanAttr plan) {
+  int64_t columns = getKeyColumns(facts);
+  if (!sharesRing(facts, plan))
+    columns += getValueColumns(facts);
+  return double(plan.getKvStages() - 1) * plan.getBlockN() * columns *
+         facts.elementType.getIntOrFloatBitWidth() / 8;
+}
+
+/// What a block takes more than with the policy threshold and without a
+/// partition for the results.
+static double getWayClocks(WsTmemPlanAttr plan) {
+  double clocks = plan.getOPartition() ? kApartClocks : 0;
+  switch (plan.getSoftmax()) {
+  case SoftmaxPolicy::Exact:
+    return clocks + kExactClocks;
+  case SoftmaxPolicy::Threshold:
+    return clocks;
+  case SoftmaxPolicy::Lagged:
+    return clocks + kLaggedClocks;
+  case SoftmaxPolicy::Optimistic:
+    return clocks + (plan.getPBeside() ? kOptimisticClocks : kChainedClocks);
+  }
+  llvm_unreachable("unknown policy");
+}
+
+int64_t attn::getTmemBetKeys(bool beside) { return beside ? 96 : 64; }
+
+bool WsTmemModel::isExpectedToSpill(const ProblemFacts &facts,
+                                    PlanAttrInterface planAttr,
+                                    const TargetRow &target) const {
+  auto plan = cast<WsTmemPlanAttr>(planAttr);
+  int64_t block = plan.getBlockN();
+  if (std::optional<bool> spills = PtxasData::getShipped().findSpills(
+          {facts, plan, target, block, nullptr, {}}))
+    return *spills;
+  if (plan.getOPartition())
+    return block + kTmemBesideRegisters > kTmemApartRegisters;
+  return std::max(block, facts.valueDim) + kTmemBesideRegisters >
+         getTmemSoftmaxRegisters(plan);
+}
+
+PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
+                                   PlanAttrInterface planAttr,
+                                   const TargetRow &target) const {
+  auto plan = cast<WsTmemPlanAttr>(planAttr);
+  PlanEstimate estimate;
+  estimate.sharedBytes = getTmemSharedBytes(facts, plan, target);
+  estimate.registers.add("s", plan.getBlockN());
+  if (plan.getSoftmax() == SoftmaxPolicy::Optimistic)
+    estimate.registers.add("p", plan.getBlockN() / 2);
+  estimate.registers.add("other", kTmemBesideRegisters);
+  estimate.ctasPerSM = 1;
+
+  double blockM = kTmemRows * kTmemTiles, blockN = plan.getBlockN();
+  double queries = getAssumedExtent(facts.queries, kAssumedLength);
+  double keys = getAssumedExtent(facts.keys, kAssumedLength);
+  double groups = facts.batch * getAssumedExtent(facts.heads, kAssumedHeads) /
+                  getTmemPackedHeads(facts, plan);
+  double rows = getTmemQueryRows(facts, plan);
+  estimate.tiles = int64_t(groups * std::ceil(queries * rows / blockM));
+  estimate.waves = estimate.tiles / double(target.getClusteredSMs(1));
+  estimate.blocks =
+      countBlocks(facts, queries, keys, std::ceil(blockM / rows), blockN);
+
+  double columns =
+      llvm::alignTo(facts.headDim, 16) + facts.valueDim + getSumColumns(plan);
+  estimate.tensorClocks = 2 * blockM * blockN * columns / target.tensorFlopF16;
+  double elements = blockM * blockN;
+  estimate.expClocks =
+      elements * (16 - plan.getPolynomial()) / 16 / target.expPerClock;
+  // Warp instructions for 32 scores: scale, exponential, half a sum, a maximum,
+  // half a packing; a polynomial takes four more.
+  double instructions = plan.getRowSums() == RowSums::Tensor ? 3 : 3.5;
+  estimate.issueClocks = (instructions + 4.0 * plan.getPolynomial() / 16) *
+                         elements / 32 / target.issuePerClock;
+  // Operands of the products, each read for each of the two tiles, and what TMA
+  // writes.
+  estimate.sharedClocks =
+      2 *
+      (kTmemTiles * (kTmemRows * facts.headDim + blockN * columns) +
+       blockN * columns) /
+      target.sharedBytesPerClock;
+  estimate.blockClocks =
+      std::max({estimate.tensorClocks, estimate.expClocks, estimate.issueClocks,
+                estimate.sharedClocks}) +
+      (plan.getPBeside() ? kBesideClocks
+       : holdsKeys(plan) ? kHeldClocks
+                         : kOverlaidClocks);
+  estimate.blockClocks += getWayClocks(plan);
+  if (sharesRing(facts, plan) && plan.getKvStages() < 4)
+    estimate.blockClocks += kShortRingClocks;
+  estimate.tileClocks = kTileClocks + kColumnClocks * columns;
+  if (getStagedColumns(facts, plan) != 0)
+    estimate.tileClocks += kStagedClocks * facts.valueDim;
+  if (getTmemResultBuffer(facts, plan, target) == ResultBuffer::Queries)
+    estimate.tileClocks +=
+        estimate.waves > 1 ? kLateQueryClocks : kStoredClocks;
+  double clocks = estimate.tileClocks + estimate.blocks * estimate.blockClocks;
+  estimate.microseconds = std::ceil(estimate.waves) * clocks / target.clockMHz;
+  // Where a CTA has all queries that need some keys, these may come too late.
+  if (queries * rows <= blockM)
+    addDramTime(estimate, facts, plan.getBlockN(),
+                getBytesInFlight(facts, plan), target);
+  if (plan.getPackHeads() && queries * rows <= kDecodedRows)
+    estimate.margin = kDecodedMargin;
+  return estimate;
+}

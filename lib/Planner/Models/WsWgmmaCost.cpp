@@ -1,0 +1,191 @@
+//===- WsWgmmaCost.cpp - What a plan of ws_wgmma is expected to take ------===//
+//
+// Time = (tiles * tileClocks + tiles * blocks * blockClocks) of the SM that has
+// the most tiles: one persistent CTA for each SM.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../../Schedule/Core/AttentionEmitter.h"
+#include "../../Schedule/Core/CommonChecks.h"
+#include "../../Schedule/Wgmma/WgmmaFacts.h"
+#include "../../Schedule/WsWgmma/FirstBlockKeys.h"
+#include "../../Schedule/WsWgmma/WsWgmma.h"
+#include "../Facts/BlockCount.h"
+#include "../Facts/TileBalance.h"
+#include "../Seen/PtxasData.h"
+#include "CopiedCost.h"
+#include "Models.h"
+#include "WgmmaCost.h"
+#include "attn/Planner/Facts/Factor.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Clocks of a tile that nothing hides: the first QK and softmax, the last
+/// PV, the division and the stores.
+static constexpr Factor kTileClocks{"ws_wgmma.tile_clocks"};
+/// Clocks of a block that do not depend on its size: barriers and waits.
+static constexpr Factor kBlockClocks{"ws_wgmma.block_clocks"};
+/// Clocks of a tile for the way into the loop with PV behind and out of it.
+static constexpr Factor kBehindClocks{"ws_wgmma.behind_clocks"};
+/// What the first block of a tile takes more than the others.
+static constexpr Factor kFirstBlockShare{"ws_wgmma.first_block_share"};
+/// The part of what is not multiplied in a first block that is taken to
+/// save time: a guess, since a tile ends with its slowest warpgroup.
+static constexpr Factor kFirstBlockSaving{"ws_wgmma.first_block_saving"};
+/// The part of the other resources' clocks that does not hide behind the
+/// busiest one, with PV of a block running under the softmax of the next
+/// one and without.
+static constexpr Factor kUnhiddenAhead{"ws_wgmma.unhidden_ahead"};
+static constexpr Factor kUnhiddenTurns{"ws_wgmma.unhidden_turns"};
+static constexpr Factor kUnhiddenBehind{"ws_wgmma.unhidden_behind"};
+static constexpr Factor kUnhiddenBehindTurns{"ws_wgmma.unhidden_behind_turns"};
+static constexpr Factor kUnhiddenThree{"ws_wgmma.unhidden_three"};
+static constexpr Factor kUnhiddenInOrder{"ws_wgmma.unhidden_in_order"};
+
+static constexpr Factor kClusterBlockShare{"ws_wgmma.cluster_block_share"};
+static constexpr Factor kClusterTileClocks{"ws_wgmma.cluster_tile_clocks"};
+
+static constexpr Factor kSmallBlockShare{"ws_wgmma.small_block_share"};
+
+/// What a block at an end of a window takes more: tests and selects, and
+/// the phase's own way in and out.
+static constexpr Factor kWindowEndClocks{"ws_wgmma.window_end_clocks"};
+static constexpr Factor kWindowEndElementClocks{
+    "ws_wgmma.window_end_element_clocks"};
+
+static constexpr Factor kRareBlockShare{"ws_wgmma.rare_block_share"};
+static constexpr Factor kUsualRareShare{"ws_wgmma.usual_rare_share"};
+static constexpr Factor kQuadsThresholdShare{"ws_wgmma.quads_threshold_share"};
+
+/// Where most rows of a tile are padding: what reads keys for few queries
+/// is made by other schedules.
+static constexpr Factor kPaddingMargin{"ws_wgmma.padding_margin"};
+
+/// The part of `blocks` blocks in which one of a warp's 16 rows is expected to
+/// have a new maximum: block j of a row has it with probability 1 / j, if
+/// scores are drawn from one distribution.
+static double getRareShare(double blocks) {
+  constexpr double rows = 16;
+  return blocks <= rows ? 1 : (rows + rows * std::log(blocks / rows)) / blocks;
+}
+
+bool WsWgmmaModel::isExpectedToSpill(const ProblemFacts &facts,
+                                     PlanAttrInterface planAttr,
+                                     const TargetRow &target) const {
+  auto plan = cast<WsWgmmaPlanAttr>(planAttr);
+  // Scores, accumulator and the probabilities of a block: 64 rows of a
+  // warpgroup are half a register a column and thread.
+  int64_t beside = plan.getBlockN() / 2 + facts.valueDim / 2;
+  int64_t probabilities = getProbabilityRegisters(facts, plan.getBlockN());
+  KnownSums known;
+  known.registers = beside + probabilities;
+  known.registersAhead = beside + 2 * probabilities;
+  int64_t held = plan.getPvBehind() ? known.registersAhead : known.registers;
+  // Scores give their registers to the probabilities.
+  if (widensInOrder(facts, plan))
+    held -= probabilities;
+  known.spare = getRegisterBudget(facts, plan).consumer - held;
+  return PtxasData::getShipped()
+      .findSpills(
+          {facts, plan, target, int64_t(plan.getBlockN()), nullptr, known})
+      .value_or(false);
+}
+
+PlanEstimate WsWgmmaModel::estimate(const ProblemFacts &facts,
+                                    PlanAttrInterface planAttr,
+                                    const TargetRow &target) const {
+  auto plan = cast<WsWgmmaPlanAttr>(planAttr);
+  PlanEstimate estimate;
+  estimate.sharedBytes = getSharedBytes(facts, plan, target);
+  estimate.registers.add("o", facts.valueDim / 2);
+  estimate.registers.add("s", plan.getBlockN() / 2);
+  estimate.registers.add("p", getProbabilityRegisters(facts, plan.getBlockN()),
+                         plan.getPvBehind() ? 2 : 1);
+  estimate.registers.add("other", 32);
+  estimate.ctasPerSM = 1;
+
+  double blockM = plan.getBlockM(), blockN = plan.getBlockN();
+  double queries = getAssumedExtent(facts.queries, kAssumedLength);
+  double keys = getTypicalKeys(facts);
+  double groups = facts.batch * getAssumedExtent(facts.heads, kAssumedHeads);
+  // The CTAs of a cluster have tiles side by side.
+  int64_t cluster = plan.getCluster();
+  double ctas = target.getClusteredSMs(cluster);
+  estimate.tiles =
+      int64_t(groups * cluster * std::ceil(queries / (blockM * cluster)));
+  estimate.waves = estimate.tiles / ctas;
+  estimate.blocks = countBlocks(facts, queries, keys, blockM, blockN);
+
+  setResourceClocks(estimate, facts, target, blockM, blockN, plan.getSoftmax());
+  double busiest = std::max({estimate.tensorClocks, estimate.expClocks,
+                             estimate.issueClocks, estimate.sharedClocks});
+  double others = estimate.tensorClocks + estimate.expClocks +
+                  estimate.issueClocks - busiest;
+  double unhidden = plan.getQkAhead() ? kUnhiddenAhead : kUnhiddenInOrder;
+  if (plan.getQkAhead() && plan.getBlockM() == 192)
+    unhidden = kUnhiddenThree;
+  else if (plan.getTurns())
+    unhidden = plan.getPvBehind() ? kUnhiddenBehindTurns : kUnhiddenTurns;
+  else if (plan.getPvBehind())
+    unhidden = kUnhiddenBehind;
+  // With both, waits hide behind the other warpgroup too.
+  double fixed = plan.getPvBehind() && plan.getTurns() ? 0 : kBlockClocks;
+  // A single warpgroup has nobody's matrix instructions to hide behind.
+  if (blockM == 64)
+    unhidden *= 2;
+  estimate.blockClocks = busiest + unhidden * std::max(0.0, others) + fixed;
+  estimate.tileClocks = kTileClocks / (plan.getQStages() > 1 ? 1.3 : 1);
+  // The first block of a tile keeps all masks and is never a bet.
+  estimate.tileClocks += kFirstBlockShare * estimate.blockClocks;
+  if (std::optional<FirstBlockSizes> sizes = findFirstBlock(facts, plan))
+    estimate.tileClocks -=
+        kFirstBlockSaving * sizes->savedOfFirst * estimate.blockClocks;
+  if (plan.getPvBehind())
+    estimate.tileClocks += kBehindClocks;
+  if (!facts.isNarrow() && facts.valueDim > 64 && facts.valueDim <= 128 &&
+      blockN < 128)
+    estimate.blockClocks *= kSmallBlockShare;
+  if (facts.isNarrow() && plan.getSoftmax() == SoftmaxPolicy::Threshold) {
+    double rare = getRareShare(estimate.blocks);
+    estimate.blockClocks *= 1 + kRareBlockShare * (rare - kUsualRareShare);
+    if (plan.getKeyQuads() && !plan.getTurns() &&
+        facts.mask.getKind() == MaskKind::None)
+      estimate.blockClocks *= kQuadsThresholdShare;
+  }
+  estimate.tileClocks +=
+      countWindowEnds(facts, queries, keys, blockM, blockN) *
+      (kWindowEndClocks + kWindowEndElementClocks * blockM * blockN);
+  if (cluster > 1) {
+    estimate.blockClocks *= kClusterBlockShare;
+    estimate.tileClocks += kClusterTileClocks;
+  }
+  double rounds = std::ceil(estimate.waves);
+  // Unequal tiles even out over several rounds.
+  bool evensOut =
+      plan.getOrder() == TileOrder::LongestFirst || plan.getDynamic();
+  if (evensOut && estimate.waves > 1)
+    rounds = (rounds + estimate.waves) / 2;
+  if (plan.getOrder() == TileOrder::LongestFirst && !plan.getDynamic())
+    if (std::optional<double> imbalance =
+            getImbalance(facts, plan.getBlockM() * cluster, plan.getBlockN(),
+                         plan.getGroupHeads(), ctas / cluster))
+      rounds = estimate.waves * *imbalance;
+  estimate.microseconds =
+      rounds * (estimate.tileClocks + estimate.blocks * estimate.blockClocks) /
+      target.clockMHz;
+  if (facts.isServed()) {
+    double elementBytes = facts.keyType.getIntOrFloatBitWidth() / 8.0;
+    bool widens = facts.hasNarrowKeys();
+    double inFlight =
+        elementBytes * blockN *
+        ((widens ? kRawSlots : plan.getKStages()) * getKeyColumns(facts) +
+         (widens ? kRawSlots : plan.getVStages()) * getValueColumns(facts));
+    addDramTime(estimate, facts, plan.getBlockN(), inFlight, target);
+    // Nobody timed tiles that are mostly padding.
+    if (queries < kGroupRows)
+      estimate.margin = kPaddingMargin;
+  }
+  return estimate;
+}

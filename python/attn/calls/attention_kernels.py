@@ -1,0 +1,306 @@
+"""Which kernel an attention gets, and its launch.
+
+`Call` is what a first call with new shapes finds out; later calls with equal
+shapes, strides, types and options only take it from a dictionary.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from .. import runtime
+from ..errors import ArgumentError
+from ..kernel import compile_flags, get_chip
+from ..launch import cuda_driver
+from ..options import kernel_sizes, readers
+from ..options.problem_table import CALL_DEFAULTS
+from ..record import TensorView, get_contiguous_axis
+from ..tracing.captured_reads import Spec
+from ..tracing.mod_regions import Regions
+
+TYPES = ("f16", "bf16", "f8E4M3FN", "f8E5M2")
+#: Parts of an octave to which a bound of query lengths is rounded up, so that
+#: batches of other lengths find a kernel.
+_BOUND_STEPS = 4
+#: Elements that rows of a transposed v are a multiple of in a kernel for fixed
+#: lengths: 16 bytes.
+_PITCH_UNIT = 16
+#: Calls that are kept.
+_KEPT_CALLS = 4096
+
+_lock = threading.Lock()
+_loaded: dict[object, runtime.LoadedKernel] = {}
+_calls: dict[object, Call] = {}
+
+
+class Options(NamedTuple):
+    """What makes the kernel beside the tensors."""
+
+    #: The values of problem_table.CALL_NAMES: a diagonal's place or "", a window as
+    #: LEFT,RIGHT[,ALIGN] with -1 for unbounded or "", numbers or None.
+    call: tuple[Any, ...] = CALL_DEFAULTS
+    lse: bool = False
+    #: Bound of query lengths of packed sequences; None takes all rows.
+    max_seqlen_q: int | None = None
+    #: The text of regions, empty without one.
+    score_mod: str = ""
+    mask_mod: str = ""
+
+
+def round_bound(length: int) -> int:
+    """The next greater multiple of a quarter of a power of two."""
+    step = max(1 << max(length - 1, 0).bit_length() >> _BOUND_STEPS.bit_length(), 16)
+    return -(-max(length, 1) // step) * step
+
+
+def is_sequence_major(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether a (batch, head, sequence, dim) tensor lies in memory in the order
+    (batch, sequence, head, dim)."""
+    return bool(shape[1] > 1 and shape[2] > 1 and strides[1] < strides[2])
+
+
+def _is_dense(view: TensorView, order: Sequence[int], unit: int = 1) -> bool:
+    """With rows, along the last of `order`, of a multiple of `unit` elements."""
+    expected = 1
+    for axis in reversed(order):
+        if view.shape[axis] > 1 and view.strides[axis] != expected:
+            return False
+        expected *= max(view.shape[axis], 1)
+        expected = -(-expected // unit) * unit
+    return True
+
+
+def _is_transposed(view: TensorView) -> bool:
+    """Whether v is contiguous along its keys instead of its head dimension."""
+    return view.shape[3] > 1 and get_contiguous_axis(view.strides) == 2
+
+
+def _get_layout(views: Sequence[TensorView]) -> str | None:
+    """The order of dimensions in which all operands are dense, if there is one.
+    A transposed v is dense in an order of its own."""
+    others = [view for view in views if not _is_transposed(view)]
+    turned = [view for view in views if _is_transposed(view)]
+    if not all(_is_dense(view, (0, 1, 3, 2), _PITCH_UNIT) for view in turned):
+        return None
+    for layout, order in (("bhnd", (0, 1, 2, 3)), ("bnhd", (0, 2, 1, 3))):
+        if all(_is_dense(view, order) for view in others):
+            return layout
+    return None
+
+
+def unpack(name: str, view: TensorView) -> TensorView:
+    """Packed sequences (rows, head, dim) as (1, head, rows, dim)."""
+    if len(view.shape) != 3:
+        raise ArgumentError(
+            f'tensor "{name}": with cu_seqlens expected shape (rows, head, dim), got '
+            f"{list(view.shape)}"
+        )
+    rows, heads, dim = view.shape
+    step, head_step, inner = view.strides
+    return view._replace(shape=(1, heads, rows, dim), strides=(0, head_step, step, inner))
+
+
+def _check(views: Mapping[str, TensorView], packed: bool) -> None:
+    """What no kernel could take; the rest is the compiler's to refuse."""
+    q = views["q"]
+    for name, view in views.items():
+        if view.device != q.device:
+            raise ArgumentError(
+                f'tensor "{name}": expected device {q.device} as q, got {view.device}'
+            )
+    for name in ("q", "k", "v"):
+        view = views[name]
+        if len(view.shape) != 4:
+            raise ArgumentError(
+                f'tensor "{name}": expected shape (batch, head, sequence, dim), got '
+                f"{list(view.shape)}"
+            )
+        if view.dtype != q.dtype or view.dtype not in TYPES:
+            raise ArgumentError(
+                f'tensor "{name}": expected one of {", ".join(TYPES)} for q, k and v alike, got '
+                f"{view.dtype}"
+            )
+        if view.shape[0] != q.shape[0]:
+            raise ArgumentError(
+                f'tensor "{name}": expected batch size {q.shape[0]} as q, got {view.shape[0]}'
+            )
+        is_turned = name == "v" and _is_transposed(view)
+        if view.shape[3] > 1 and view.strides[3] != 1 and not is_turned:
+            raise ArgumentError(
+                f'tensor "{name}": expected an innermost stride of 1, got {view.strides[3]}'
+            )
+    # Of packed sequences only o has been given a batch.
+    for name, shown, rank in (("o", "out", 4), ("lse", "lse", 2 if packed else 3)):
+        if name in views and len(views[name].shape) != rank:
+            raise ArgumentError(
+                f'tensor "{shown}": expected rank {rank}, got shape {list(views[name].shape)}'
+            )
+    k, v = views["k"], views["v"]
+    if k.shape[3] != q.shape[3]:
+        raise ArgumentError(
+            f'tensor "k": expected head dimension {q.shape[3]} as q, got {k.shape[3]}'
+        )
+    for name, each in (("q", q), ("v", v)):
+        kernel_sizes.check_dim(f'tensor "{name}"', each.shape[3], each.dtype)
+    if v.shape[1:3] != k.shape[1:3]:
+        raise ArgumentError(
+            f'tensor "v": expected heads and keys {list(k.shape[1:3])} as k, got '
+            f"{list(v.shape[1:3])}"
+        )
+    if packed and ("cu_seqlens_q" not in views or "cu_seqlens_k" not in views):
+        raise ArgumentError("expected both cu_seqlens_q and cu_seqlens_k, got one")
+
+
+def load(chip: str, flags: Mapping[str, object], regions: Regions | None) -> runtime.LoadedKernel:
+    """The loaded kernel of a problem, compiled by the first call."""
+    key = (chip, tuple(flags.items()), regions)
+    kernel = _loaded.get(key)
+    if kernel is not None:
+        return kernel
+    kernel = compile_flags(chip, flags, regions).load()
+    with _lock:
+        return _loaded.setdefault(key, kernel)
+
+
+class Call:
+    """An attention on tensors of some shapes, ready to be launched."""
+
+    def __init__(
+        self,
+        views: dict[str, TensorView],
+        specs: tuple[Sequence[Spec], Sequence[Spec]],
+        options: Options,
+        chip: str,
+    ) -> None:
+        """`views` has q, k and v, and sinks, cu_seqlens_q, cu_seqlens_k, o and lse
+        where they are given, in the caller's shapes; `specs` has what score_mod
+        and mask_mod read. Compiles unless the kernel is in the cache."""
+        given_o = views.get("o")
+        self.packed = "cu_seqlens_q" in views or "cu_seqlens_k" in views
+        views = dict(views)
+        for name in ("q", "k", "v", "o"):
+            if name in views and self.packed:
+                views[name] = unpack(name, views[name])
+        _check(views, self.packed)
+        q, v = views["q"], views["v"]
+        batch, heads, queries, dim = q.shape
+        kv_heads, keys, dv = v.shape[1:]
+        # An 8-bit output would need a factor.
+        out_type = q.dtype if q.dtype in ("f16", "bf16") else "bf16"
+        if given_o is None:
+            is_major = is_sequence_major(q.shape, q.strides)
+            views["o"] = make_output(batch, heads, queries, dv, out_type, is_major, q.device)
+        operands = [views[name] for name in ("q", "k", "v", "o")]
+        layout = None if self.packed else _get_layout(operands)
+        if options.lse and "lse" not in views:
+            views["lse"] = TensorView("f32", *_dense(batch, heads, queries), 0, q.device)
+        elif self.packed and options.lse:
+            lse = views["lse"]
+            views["lse"] = lse._replace(shape=(1, *lse.shape), strides=(0, *lse.strides))
+        static = layout is not None
+        if (options.max_seqlen_q or 0) < 0:
+            raise ArgumentError(
+                f"max_seqlen_q: expected a length of at least 0, got {options.max_seqlen_q}"
+            )
+        bound = round_bound(queries if options.max_seqlen_q is None else options.max_seqlen_q)
+        if self.packed:
+            size = f"1x{heads}x{bound}x{dim}x{q.dtype}"
+        elif static:
+            size = f"{batch}x{heads}x{queries}x{dim}x{q.dtype}"
+        else:
+            # A dynamic kernel is the same for all batches and lengths.
+            size = f"1x{heads}x1x{dim}x{q.dtype}"
+        o_type = views["o"].dtype
+        flags: dict[str, object] = {
+            "q": size,
+            "kv_heads": kv_heads,
+            "kv_len": None if self.packed else keys if static else 1,
+            "dv": dv,
+            **readers.name_call_options(options.call),
+            "out_type": None if o_type == out_type else o_type,
+            "sinks": "sinks" in views,
+            "lse": options.lse,
+            "layout": layout,
+            "v_transposed": True if _is_transposed(v) else None,
+            "varlen": f"q:{bound}/k:1" if self.packed else None,
+            "dynamic": not static,
+        }
+        regions = None
+        if options.score_mod or options.mask_mod:
+            fixed = [tuple(spec if static else spec.dynamic() for spec in each) for each in specs]
+            regions = Regions(options.score_mod, options.mask_mod, fixed[0], fixed[1])
+        kernel = load(chip, flags, regions)
+        for number, spec in enumerate((*specs[0], *specs[1])):
+            view = TensorView(spec.element, spec.shape, spec.strides, 0, q.device)
+            views[f"capture{number}"] = view
+        self.kernel = kernel
+        self.device = q.device
+        # In the order in which `launch` takes addresses.
+        self._views = {name: views[name] for name in kernel.names if name in views}
+        self._views |= views
+        #: What the caller gets: extents and strides of o, extents of lse.
+        o = views["o"]
+        self.o_type = o.dtype
+        self.o_shape, self.o_strides = o.shape, o.strides
+        self.lse_shape: tuple[int, ...] = (batch, heads, queries)
+        if self.packed:
+            self.o_shape, self.o_strides = _dense(queries, heads, dv)
+            self.lse_shape = (heads, queries)
+        self.prepared: runtime.PreparedLaunch | None = None
+
+    def launch(self, addresses: Sequence[int], stream: int) -> None:
+        """Launches on the kernel's tensors at these addresses, in the record's
+        order. The first time opens the device."""
+        prepared = self.prepared
+        if prepared is None:
+            prepared = self.prepared = self.kernel.prepare(self._views)
+        prepared(addresses, stream)
+
+
+def _dense(*shape: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    strides = [1] * len(shape)
+    for axis in range(len(shape) - 1, 0, -1):
+        strides[axis - 1] = strides[axis] * max(shape[axis], 1)
+    return shape, tuple(strides)
+
+
+def make_output(
+    batch: int, heads: int, rows: int, dim: int, dtype: str, is_major: bool, device: int
+) -> TensorView:
+    """A dense output, (batch, sequence, head, dim) in memory if `is_major`."""
+    if not is_major:
+        return TensorView(dtype, *_dense(batch, heads, rows, dim), 0, device)
+    (_, _, _, _), (s0, s1, s2, s3) = _dense(batch, rows, heads, dim)
+    return TensorView(dtype, (batch, heads, rows, dim), (s0, s2, s1, s3), 0, device)
+
+
+def get_call(key: object) -> Call | None:
+    """The call of equal shapes and options, if there was one."""
+    return _calls.get(key)
+
+
+def put_call(key: object, call: Call) -> Call:
+    """Keeps a call for later ones."""
+    with _lock:
+        if len(_calls) >= _KEPT_CALLS:
+            _calls.clear()
+        return _calls.setdefault(key, call)
+
+
+def make_call(
+    views: dict[str, TensorView],
+    specs: tuple[Sequence[Spec], Sequence[Spec]],
+    options: Options,
+) -> Call:
+    """A call for the device that the tensors are on."""
+    device = cuda_driver.get_device(views["q"].device)
+    return Call(views, specs, options, get_chip(device.major, device.minor))
+
+
+def clear() -> None:
+    """Forgets calls and loaded kernels."""
+    with _lock:
+        _calls.clear()
+        _loaded.clear()

@@ -1,0 +1,71 @@
+"""Sizes that the tensors of an attention problem share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..errors import ArgumentError
+from .tensor_map import TensorView
+
+
+def _partial(dim: int) -> tuple[tuple[str, int], ...]:
+    """A dimension of the partial results that a kernel reads."""
+    return ("partial_o", dim), ("partial_lse", dim)
+
+
+def _init(dim: int) -> tuple[tuple[str, int], ...]:
+    """A dimension of the results that a kernel goes on from."""
+    return ("init_o", dim), ("init_lse", dim)
+
+
+def _beside_rows(dim: int) -> tuple[tuple[str, int], ...]:
+    """A dimension of what belongs to rows of q and o."""
+    return ("q_rope", dim), ("o_scales", dim)
+
+
+def _of_rows(dim: int) -> tuple[tuple[str, int], ...]:
+    """A dimension of what belongs to rows of k and v."""
+    return ("k_scales", dim), ("v_scales", dim), ("k_rope", dim)
+
+
+def check_sizes(kernel: str, views: Mapping[str, TensorView]) -> None:
+    """Sizes that an attention problem has in several tensors agree."""
+    # Partial results have their run in front of the batch.
+    lead = 1 if "o" in views and len(views["o"].shape) == 5 else 0
+    # Pools have pages in the place of the batch, and a list of pages no batch.
+    pool = (("k", 0), ("v", 0), *_of_rows(0))
+    batch = (("q", 0), ("o", lead), ("lse", lead), *_partial(1), *_init(0), *_beside_rows(0))
+    rows = () if "page_indptr" in views else (("page_table", 0),)
+    sequences = (*rows, ("kv_lengths", 0))
+    if "cu_seqlens_q" not in views:
+        batch = (*batch, *sequences)
+    if "page_table" not in views:
+        batch = (*batch, *pool)
+    groups: tuple[tuple[tuple[str, int], ...], ...] = (
+        batch,
+        pool,
+        sequences,
+        (
+            *(("q", 1), ("o", lead + 1), ("lse", lead + 1), ("sinks", 0)),
+            *(*_partial(2), *_init(1), *_beside_rows(1)),
+        ),
+        (("k", 1), ("v", 1), *_of_rows(1)),
+        (("q", 2), ("o", lead + 2), ("lse", lead + 2), *_partial(3), *_init(2), *_beside_rows(2)),
+        (("k", 2), ("v", 2), *_of_rows(2)),
+        # Keys without their rotated columns are the values.
+        (("o", lead + 3) if "k_rope" in views else ("q", 3), ("k", 3)),
+        *((("q", 3), ("k", 3)), (("q_rope", 3), ("k_rope", 3))) * ("q_rope" in views),
+        (("v", 3), ("o", lead + 3), ("partial_o", 4), ("init_o", 3)),
+        (("cu_seqlens_q", 0), ("cu_seqlens_k", 0)),
+        _partial(0),
+    )
+    for group in groups:
+        known = [(n, d) for n, d in group if n in views and d < len(views[n].shape)]
+        for name, dim in known[1:]:
+            first, axis = known[0]
+            want, got = views[first].shape[axis], views[name].shape[dim]
+            if want != got:
+                raise ArgumentError(
+                    f'kernel {kernel}: tensor "{name}": dimension {dim}: expected '
+                    f"{want} as in dimension {axis} of {first}, got {got}"
+                )

@@ -1,0 +1,105 @@
+"""Tensors of a launch, and tensor maps of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ..arrays import CARRIERS
+from ..errors import ArgumentError
+
+#: As what tensor maps may describe their tensors: the least rank of a tensor in each view of a map, and dimensions in addition.
+MAP_VIEWS = {
+    "whole": (1, 0),
+    "transposed": (2, 0),
+    "quads": (2, 1),
+    "packed": (3, 0),
+    "bounded": (3, 1),
+    "by_row": (3, 0),
+    "packed_by_row": (3, 0),
+}
+
+
+class TensorView(NamedTuple):
+    """A tensor in device memory. Every launch makes some, so that it is cheap."""
+
+    dtype: str
+    #: Elements.
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    #: Of the first element.
+    address: int = 0
+    #: Ordinal of the CUDA device.
+    device: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class TensorMap:
+    """A tensor map that the driver has to encode. Dimension 0 is the innermost."""
+
+    offset: int
+    tensor: str
+    element: str
+    swizzle: str
+    dims: tuple[int, ...]
+    #: Bytes, from dimension 1 on.
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+    #: Bytes by which element 0 of all dimensions lies in front of the tensor.
+    before: int = 0
+
+
+def make_map(
+    kernel: str, arg: Mapping[str, Any], offset: int, view: TensorView
+) -> TensorMap:
+    """The map that a record's parameter at `offset` asks for, of a tensor."""
+    name, width = arg["tensor"], CARRIERS[arg["element"]][1]
+
+    def fail(message: str) -> ArgumentError:
+        return ArgumentError(
+            f'kernel {kernel}: tensor "{name}": its tensor map expects {message}'
+        )
+
+    # The map's dimensions, the innermost first.
+    shape, steps = list(reversed(view.shape)), list(reversed(view.strides))
+    before = 0
+    form = arg.get("view", "whole")
+    if form == "transposed":
+        shape[:2], steps[:2] = shape[1::-1], steps[1::-1]
+    elif form == "quads":
+        if shape[1] % 4:
+            raise fail(f"rows of a multiple of 4, got {shape[1]}")
+        shape[1:2] = [4, shape[1] // 4]
+        steps[1:2] = [steps[1], 4 * steps[1]]
+    elif form in ("packed", "packed_by_row", "bounded"):
+        # The last row is always the last one of the map, so that nothing behind
+        # it is inside.
+        if form != "bounded" and shape[-1] != 1:
+            raise fail(f"one batch of packed sequences, got {shape[-1]}")
+        ends = slice(-1, -1 if form == "bounded" else None)
+        shape[ends], steps[ends] = [shape[1] + 1], [steps[1]]
+        before = shape[1] * steps[1] * width
+    if form in ("by_row", "packed_by_row"):
+        shape[1:3], steps[1:3] = shape[2:0:-1], steps[2:0:-1]
+    # Limits of cuTensorMapEncodeTiled in the CUDA driver API.
+    strides = []
+    for extent, stride in zip(shape, steps, strict=True):
+        if not 1 <= extent <= 2**32:
+            raise fail(f"extents from 1 to 2^32, got {extent}")
+        strides.append((16 // width if extent == 1 else stride) * width)
+    if shape[0] > 1 and steps[0] != 1:
+        raise fail(f"an innermost stride of 1, got {steps[0]}")
+    for stride in strides[1:]:
+        if stride % 16 or not 0 <= stride < 2**40:
+            raise fail(f"strides of a multiple of 16 bytes below 2^40, got {stride} bytes")
+    return TensorMap(
+        offset,
+        name,
+        arg["element"],
+        arg["swizzle"],
+        tuple(shape),
+        tuple(strides[1:]),
+        tuple(arg["box"]),
+        before,
+    )

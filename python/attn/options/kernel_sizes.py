@@ -1,0 +1,42 @@
+"""Sizes that no kernel takes, by the names of the arguments that have them."""
+
+from __future__ import annotations
+
+from ..arrays import CARRIERS
+from ..errors import ArgumentError
+
+#: Most keys of a page.
+_MOST_PAGE_KEYS = 256
+#: What rows of operands are a multiple of, in bytes.
+_ROW_BYTES = 16
+#: What the columns of values and the rotated ones of latent rows are a multiple of here.
+_LATENT_COLUMNS = 16
+
+
+def pad(dim: int, dtype: str) -> int:
+    """The least head dimension from `dim` on whose rows are whole pieces of 16 bytes."""
+    unit = _ROW_BYTES // CARRIERS[dtype][1]
+    return max(-(-dim // unit), 1) * unit
+
+
+def pad_latent(columns: int) -> int:
+    """The least number from `columns` on of values', or of rotated, columns of latent rows: whole
+    pieces of 16 bytes in each type."""
+    return -(-columns // _LATENT_COLUMNS) * _LATENT_COLUMNS
+
+
+def check_page_size(name: str, keys: int) -> None:
+    """Raises ArgumentError for pages of so many keys that no kernel takes."""
+    if keys < 1 or keys & (keys - 1) or keys > _MOST_PAGE_KEYS:
+        sizes = ", ".join(str(1 << n) for n in range(_MOST_PAGE_KEYS.bit_length()))
+        raise ArgumentError(f"{name}: expected pages of {sizes} keys, got {keys}")
+
+
+def check_dim(name: str, dim: int, dtype: str) -> None:
+    """Raises ArgumentError for rows that are not whole pieces of 16 bytes."""
+    padded = pad(dim, dtype)
+    if dim != padded:
+        raise ArgumentError(
+            f"{name}: expected a head dimension that is a multiple of {pad(1, dtype)}, got {dim}; "
+            f"pad to {padded} with zeros"
+        )

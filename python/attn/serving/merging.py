@@ -1,0 +1,110 @@
+"""Partial results over disjoint sets of keys: checks, kernels and launches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import arrays
+from ..errors import ArgumentError
+from ..options import readers
+from ..record import TensorView
+from ..tensors import tensor_views
+from . import decode_launch, decode_problem
+
+_TYPES = ("f16", "bf16", "f32")
+
+
+def read_type(dtype: Any) -> str:
+    name = "f32" if dtype is None else readers.get_dtype("dtype", dtype)
+    if name not in _TYPES:
+        raise ArgumentError(f"dtype: expected one of {', '.join(_TYPES)}, got {name}")
+    return name
+
+
+def check_given(out: Any, lse: Any) -> None:
+    if out is None or lse is None:
+        raise tensor_views.make_output_error(out, lse)
+
+
+def _check(name: str, each: TensorView, shape: tuple[int, ...], types: tuple[str, ...]) -> None:
+    if each.shape != shape:
+        raise ArgumentError(f'tensor "{name}": expected shape {list(shape)}, got {list(each.shape)}')
+    if each.dtype not in types:
+        raise ArgumentError(
+            f'tensor "{name}": expected elements of {", ".join(types)}, got {each.dtype}'
+        )
+    expected = 1
+    for extent, stride in zip(reversed(each.shape), reversed(each.strides), strict=True):
+        if extent > 1 and stride != expected:
+            raise ArgumentError(
+                f'tensor "{name}": expected a dense tensor, got strides {list(each.strides)}'
+            )
+        expected *= max(extent, 1)
+
+
+def _check_partials(o: TensorView, lse: TensorView) -> None:
+    if len(o.shape) not in (4, 5):
+        raise ArgumentError(
+            'tensor "partial_o": expected shape (states, batch, heads, queries, dim) or (states, '
+            f"rows, heads, dim), got {list(o.shape)}"
+        )
+    _check("partial_o", o, o.shape, ("f32",))
+    _check("partial_lse", lse, o.shape[:-1], ("f32",))
+    if lse.device != o.device:
+        raise ArgumentError('tensor "partial_lse": expected it on the device of partial_o')
+
+
+def _lift(each: TensorView, has_queries: bool, has_dim: bool) -> TensorView:
+    """A dense tensor with a dimension of queries, behind that of heads."""
+    shape = each.shape
+    if not has_queries:
+        shape = (*shape[:-1], 1, shape[-1]) if has_dim else (*shape, 1)
+    strides = [1] * len(shape)
+    for axis in range(len(shape) - 1, 0, -1):
+        strides[axis - 1] = strides[axis] * max(shape[axis], 1)
+    return each._replace(shape=shape, strides=tuple(strides))
+
+
+def launch_merge(partial_o: Any, partial_lse: Any, out: Any, lse: Any, stream: int | None) -> None:
+    """Launches on tensors of a GPU."""
+    given = {"partial_o": partial_o, "partial_lse": partial_lse, "o": out, "lse": lse}
+    views = {
+        name: tensor_views.view("out" if name == "o" else name, tensor) for name, tensor in given.items()
+    }
+    _check_partials(views["partial_o"], views["partial_lse"])
+    shape = views["partial_o"].shape
+    _check("out", views["o"], shape[1:], _TYPES)
+    _check("lse", views["lse"], shape[1:-1], ("f32",))
+    device = views["partial_o"].device
+    for name, each in views.items():
+        if each.device != device or device < 0:
+            raise ArgumentError(
+                f'tensor "{"out" if name == "o" else name}": expected it on a GPU, that of partial_o'
+            )
+    kernel = decode_problem.compile_merge(shape[-1], views["o"].dtype, decode_launch.get_chip_of(device))
+    has_queries = len(shape) == 5
+    lifted = {
+        name: _lift(views[name], has_queries, name.endswith("o"))
+        for name in decode_problem.load(kernel).names
+    }
+    prepared = decode_problem.load(kernel).prepare(lifted)
+    addresses = [each.address for each in lifted.values()]
+    prepared(addresses, decode_launch.get_stream(partial_o, stream, device))
+
+
+def merge_numpy(partial_o: Any, partial_lse: Any, dtype: Any) -> Any:
+    """On arrays in host memory; new results."""
+    # Arrays of the host are made dense on the way.
+    _check_partials(
+        _lift(tensor_views.view("partial_o", partial_o), True, True),
+        _lift(tensor_views.view("partial_lse", partial_lse), True, False),
+    )
+    has_queries = partial_o.ndim == 5
+    if not has_queries:
+        partial_o, partial_lse = partial_o[..., None, :], partial_lse[..., None]
+    kernel = decode_problem.compile_merge(
+        partial_o.shape[-1], read_type(dtype), decode_launch.get_chip_of(-1), partial_o.shape[:-1]
+    )
+    outputs = kernel.run(partial_o=partial_o, partial_lse=partial_lse)
+    o, lse = arrays.carry(outputs["o"], dtype), outputs["lse"]
+    return (o, lse) if has_queries else (o[..., 0, :], lse[..., 0])

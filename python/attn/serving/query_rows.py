@@ -1,0 +1,84 @@
+"""Tensors with something for each row of q beside it: rotated columns, a state to go on from,
+and the scales of the output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ..errors import ArgumentError
+from ..launch import device_tensors
+from ..record import TensorView
+from ..tensors.tensor_views import expect
+from .pool_rows import NARROW_TYPES
+
+if TYPE_CHECKING:
+    from .settings import Settings
+
+#: Element types of q.
+WIDE_TYPES = ("f16", "bf16")
+
+
+def check_rope_of_queries(q: TensorView, rope: TensorView, has_pool: bool) -> None:
+    """Rotated columns of queries that are apart."""
+    if not has_pool:
+        raise ArgumentError('tensor "q_rope": expected none without k_rope')
+    expect("q_rope", "elements as q,", q.dtype, rope.dtype)
+    expect("q_rope", "the shape of q but for its columns,", list(q.shape[:3]), list(rope.shape[:3]))
+    expect("q_rope", "an innermost stride of", 1, rope.strides[3] if rope.shape[3] > 1 else 1)
+    if rope.device != q.device:
+        raise ArgumentError(
+            f'tensor "q_rope": expected it on {device_tensors.name_device(q.device)} as q, got '
+            f"{device_tensors.name_device(rope.device)}"
+        )
+
+
+def find_out_group(
+    out_type: str, settings: Settings, scales: TensorView | None, shape: Sequence[int]
+) -> int | None:
+    """Columns of o, which has `shape`, that share a scale; None but for an o of 8 bits with
+    such scales."""
+    if out_type not in (*WIDE_TYPES, "f32", *NARROW_TYPES):
+        raise ArgumentError(f'tensor "out": expected f16, bf16, f32 or 8 bits, got {out_type}')
+    is_scaled = settings.out_scale is not None or scales is not None
+    if is_scaled != (out_type in NARROW_TYPES):
+        raise ArgumentError(
+            f"out_scale: expected {'none' if is_scaled else 'one'} with an output of {out_type}"
+        )
+    if scales is None:
+        return None
+    if settings.out_scale is not None:
+        raise ArgumentError("out_scale: expected none beside scales of the output")
+    expect("out_scales", "elements of", "f32", scales.dtype)
+    expect("out_scales", "the shape of o but for its columns,", list(shape[:3]), list(scales.shape[:3]))
+    groups = scales.shape[3]
+    if groups < 1 or shape[3] % groups:
+        raise ArgumentError(
+            f'tensor "out_scales": expected a number of columns that divides {shape[3]}, got {groups}'
+        )
+    return shape[3] // groups
+
+
+def read_init(
+    tensors: Mapping[str, TensorView], shape: Sequence[int]
+) -> tuple[str, tuple[int, int, int], tuple[int, int, int]] | None:
+    """A state to go on from, whose o has `shape`, as a problem has it."""
+    o, lse = tensors.get("init_o"), tensors.get("init_lse")
+    if o is None and lse is None:
+        return None
+    if o is None or lse is None:
+        raise ArgumentError("init: expected o and its LSE, got one of them")
+    expect("init_o", "shape", list(shape), list(o.shape))
+    expect("init_lse", "shape", list(shape[:3]), list(lse.shape))
+    expect("init_lse", "elements of", "f32", lse.dtype)
+    if o.dtype not in (*WIDE_TYPES, "f32"):
+        raise ArgumentError(f'tensor "init_o": expected f16, bf16 or f32, got {o.dtype}')
+    expect("init_o", "an innermost stride of", 1, o.strides[3])
+    device = tensors["q"].device
+    for name, each in (("init_o", o), ("init_lse", lse)):
+        if each.device != device:
+            raise ArgumentError(
+                f'tensor "{name}": expected it on {device_tensors.name_device(device)} as q, got '
+                f"{device_tensors.name_device(each.device)}"
+            )
+    return o.dtype, o.strides[:3], lse.strides[:3]

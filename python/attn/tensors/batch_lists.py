@@ -1,0 +1,78 @@
+"""Lists and tables of a batch: what they are, and what they hold."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ..errors import ArgumentError
+from ..record import TensorView
+from . import tensor_views
+
+
+def _is_on() -> bool:
+    return os.environ.get("ATTN_DEBUG_CHECKS", "") not in ("", "0")
+
+
+def looks_at(tensor: Any) -> bool:
+    """Whether the contents of a tensor are checked: in host memory always, on a device for
+    debugging, since it waits and cannot be captured in a CUDA graph."""
+    if tensor_views.is_numpy(tensor):
+        return True
+    return _is_on() and hasattr(tensor, "tolist")
+
+
+def check_counts(name: str, counts: Any, rows: int, most: int | None = None) -> None:
+    """Raises ArgumentError unless places where sequences begin, and the last one ends, do not
+    decrease and lie within `rows`. With `most`, which bounds the queries of a sequence, they
+    begin with 0: kernels leave other rows as they are."""
+    first = 0
+    for sequence, begin in enumerate(counts.tolist()):
+        high = 0 if most is not None and not sequence else rows
+        if not first <= begin <= high:
+            what = f"sequence {sequence - 1} to end" if sequence else "sequence 0 to begin"
+            raise ArgumentError(
+                f'tensor "{name}": expected {what} at {first} to {high} of {rows} rows, got {begin}'
+            )
+        if most is not None and begin - first > most:
+            raise ArgumentError(
+                f"max_seqlen_q: expected at least {begin - first}, the queries of sequence "
+                f"{sequence - 1}, got {most}"
+            )
+        first = begin
+
+
+def check_batch(
+    kv_lengths: Any, page_table: Any, page_size: int, pages: int, selected: bool
+) -> None:
+    """With ATTN_DEBUG_CHECKS=1 raises ArgumentError for a length that the table does not
+    hold and for an id that the pool does not have, at the sequence and position; where keys
+    are `selected` such ids are those of no keys. Waits for the device, so that it cannot be
+    captured in a CUDA graph."""
+    if not _is_on():
+        return
+    held = page_table.shape[1] * page_size
+    rows = page_table.tolist()
+    for sequence, length in enumerate(kv_lengths.tolist()):
+        if not 0 <= length <= held:
+            raise ArgumentError(
+                f'tensor "kv_lengths": sequence {sequence}: expected 0 to {held} keys, which its '
+                f"row of the table holds, got {length}"
+            )
+        for position in range(0 if selected else -(-length // page_size)):
+            page = rows[sequence][position]
+            if not 0 <= page < pages:
+                raise ArgumentError(
+                    f'tensor "page_table": sequence {sequence}, position {position}: expected '
+                    f"one of the {pages} pages of the pool, got {page}"
+                )
+
+
+def check_lengths(lengths: TensorView, table: TensorView, device: int | None) -> None:
+    tensor_views.check_integers("kv_lengths", lengths, 1, device)
+    tensor_views.check_integers("page_table", table, 2, lengths.device)
+    if table.shape[0] != lengths.shape[0]:
+        raise ArgumentError(
+            f'tensor "page_table": expected a row for each of the {lengths.shape[0]} sequences '
+            f"of kv_lengths, got {table.shape[0]}"
+        )

@@ -1,0 +1,1 @@
+"""Candidates of plans and their times. `attn.autotune` is its public module."""

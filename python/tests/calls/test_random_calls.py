@@ -1,0 +1,26 @@
+"""A few of the calls with wrong arguments that random_calls.py makes by hand."""
+
+import pytest
+import random_calls
+from attn.launch import host_arrays
+
+
+@pytest.fixture(autouse=True)
+def without_gpu(monkeypatch):
+    """Arrays go to the simulator, also where there is a GPU."""
+    monkeypatch.setattr(host_arrays, "has_device", lambda: False)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_calls():
+    counts, wrong = random_calls.run(list(random_calls.TARGETS), range(12))
+    assert not wrong
+    assert all(counts[name, "result"] + counts[name, "error"] for name in random_calls.TARGETS)
+
+
+def test_wrong_results_are_found(monkeypatch):
+    """Calls that give something else, or fail with another's error, are not taken for right."""
+    make, call, judge = random_calls.TARGETS["merge_states"]
+    for wrong in (lambda **given: [0 * each for each in call(**given)], lambda **_: 1 // 0):
+        monkeypatch.setitem(random_calls.TARGETS, "merge_states", (make, wrong, judge))
+        assert random_calls.run(["merge_states"], range(8))[1]

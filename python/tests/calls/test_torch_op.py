@@ -1,0 +1,284 @@
+"""The torch operator without a GPU: shapes, tracing and errors; its kernel on the
+CPU is a float64 reference, and the driver of the launch tests a stand-in."""
+
+import attn
+import pytest
+from attn.calls import attention_kernels
+from attn.launch import cuda_driver, device_tensors
+from conftest import count_calls
+from test_runtime import FakeDevice, FakeFunction
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+from attn import torch_op  # noqa: E402
+
+
+def compute(q, k, v, sinks=None, cu_seqlens_q=None, cu_seqlens_k=None, captures=None, *options):
+    """What the operator computes, with the options that these tests use."""
+    if cu_seqlens_q is not None:
+        o = torch.zeros(*q.shape[:2], v.shape[2], dtype=q.dtype)
+        log = torch.zeros(q.shape[1], q.shape[0])
+        for n in range(len(cu_seqlens_q) - 1):
+            rows = slice(int(cu_seqlens_q[n]), int(cu_seqlens_q[n + 1]))
+            columns = slice(int(cu_seqlens_k[n]), int(cu_seqlens_k[n + 1]))
+            parts = (q[None, rows], k[None, columns], v[None, columns])
+            part, part_log = compute(*[each.transpose(1, 2) for each in parts])
+            o[rows], log[:, rows] = part[0].transpose(0, 1), part_log[0]
+        return o, log
+    group = q.shape[1] // k.shape[1]
+    keys, values = (each.double().repeat_interleave(group, 1) for each in (k, v))
+    scores = q.double() @ keys.transpose(-1, -2) / q.shape[-1] ** 0.5
+    if "top-left" in options:
+        scores = scores.masked_fill(torch.ones_like(scores).triu(1).bool(), -torch.inf)
+    for capture in captures or ():
+        scores = scores + capture.double()[None, :, None, None]
+    o = torch.softmax(scores, -1) @ values
+    # Laid out as the operator promises.
+    if attention_kernels.is_sequence_major(q.shape, q.stride()):
+        o = o.transpose(1, 2).contiguous().transpose(1, 2)
+    return o.to(q.dtype), torch.logsumexp(scores, -1).float()
+
+
+def compute_out(*operands, o, lse=None):
+    result, log = compute(*operands)
+    o.copy_(result)
+    if lse is not None:
+        lse.copy_(log)
+
+
+@pytest.fixture
+def on_cpu():
+    """The operator computes the reference on the CPU."""
+    with torch.library._scoped_library("attn", "IMPL") as library:
+        library.impl("attention", lambda *operands: compute(*operands)[0], "CPU")
+        library.impl("attention_lse", compute, "CPU")
+        library.impl("attention_out", compute_out, "CPU")
+        yield
+
+
+def make(*shape, dtype=torch.float16):
+    return torch.randn(*shape, dtype=torch.float32).to(dtype)
+
+
+SAMPLES = {
+    "dense": lambda: ((make(2, 4, 16, 32), make(2, 2, 24, 32), make(2, 2, 24, 64)), {}),
+    "lse": lambda: ((make(1, 2, 16, 32),) * 3, {"causal": "top-left"}),
+    "bnhd": lambda: ((make(2, 16, 4, 32).transpose(1, 2),) * 3, {}),
+    "bf16": lambda: ((make(1, 2, 16, 32, dtype=torch.bfloat16),) * 3, {"scale": 0.5}),
+    "captures": lambda: (
+        (*[make(1, 2, 16, 32)] * 3, None, None, None, [torch.randn(2)]),
+        {"score_mod": "text"},
+    ),
+    "packed": lambda: (
+        (*[make(20, 2, 32)] * 3, None, *[torch.tensor([0, 5, 20], dtype=torch.int32)] * 2),
+        {"max_seqlen_q": 15},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_opcheck(on_cpu, name):
+    arguments, options = SAMPLES[name]()
+    for operator in (torch.ops.attn.attention, torch.ops.attn.attention_lse):
+        torch.library.opcheck(operator.default, arguments, options)
+
+
+def test_opcheck_out(on_cpu):
+    arguments, _ = SAMPLES["dense"]()
+    o, lse = make(2, 4, 16, 64), torch.empty(2, 4, 16)
+    torch.library.opcheck(torch.ops.attn.attention_out.default, arguments, {"o": o, "lse": lse})
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_compile(on_cpu, backend):
+    slopes = torch.tensor([1.0, -1.0])
+    bias = attn.score_mod(lambda score, b, h, q_idx, kv_idx: score + slopes[h])
+
+    def layer(x, weight):
+        q, k, v = (x @ weight).unflatten(-1, (3, 2, 32)).permute(2, 0, 3, 1, 4)
+        o, lse = attn.attention(q * 2, k, v, causal=True, lse=True)
+        return attn.attention(q, k, o, score_mod=bias).flatten(2), lse
+
+    compiled = torch.compile(layer, fullgraph=True, backend=backend)
+    for rows in (16, 40, 56):
+        x, weight = make(2, rows, 8, dtype=torch.float32), make(8, 192, dtype=torch.float32)
+        x, weight = x.half(), weight.half()
+        for got, wanted in zip(compiled(x, weight), layer(x, weight), strict=True):
+            torch.testing.assert_close(got, wanted)
+
+
+def test_compile_with_outputs(on_cpu):
+    def layer(q, o, lse):
+        attn.attention(q, q, q, out=o, lse=lse)
+        return o + 1
+
+    q, o, lse = make(1, 2, 16, 32), make(1, 2, 16, 32), torch.empty(1, 2, 16)
+    compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
+    result = compiled(q, o, lse)
+    torch.testing.assert_close(result, o + 1)
+    torch.testing.assert_close(o, compute(q, q, q)[0])
+    torch.testing.assert_close(lse, compute(q, q, q)[1])
+
+
+def test_functions_are_traced_before_compilation(on_cpu):
+    def layer(q):
+        return attn.attention(q, q, q, score_mod=lambda s, b, h, i, j: s)
+
+    with pytest.raises(Exception, match=r"expected what attn.score_mod\(function\) gives"):
+        torch.compile(layer, fullgraph=True, backend="eager")(make(1, 2, 16, 32))
+
+
+def test_gradients_are_refused(driver):
+    q = make(1, 2, 16, 32).requires_grad_()
+    with pytest.raises(attn.ArgumentError, match="attention has no backward pass: expected"):
+        attn.attention(q, q, q)
+    detached, weight = q.detach(), torch.ones(2, requires_grad=True)
+    for options in (
+        {"sinks": weight},
+        {"score_mod": lambda score, b, h, i, j: score + weight[h]},
+        {"mask_mod": attn.mask_mod(lambda b, h, i, j: weight[h] > 0)},
+    ):
+        with pytest.raises(attn.ArgumentError, match="attention has no backward pass"):
+            attn.attention(detached, detached, detached, **options)
+    with pytest.raises(attn.ArgumentError, match="attention has no backward pass"):
+        torch_op._run(q, q, q)
+    with torch.no_grad():
+        assert not attn.attention(q, q, q).requires_grad
+    assert attn.attention(*[q.detach()] * 3).shape == q.shape
+
+
+def test_gradients_are_refused_in_compiled_code(on_cpu):
+    q = make(1, 2, 16, 32).requires_grad_()
+    with pytest.raises(Exception, match="no backward pass"):
+        torch.compile(lambda q: attn.attention(q, q, q), fullgraph=True, backend="eager")(q)
+
+
+def test_wrong_tensors():
+    q = make(1, 2, 16, 32)
+    with pytest.raises(attn.ArgumentError, match='tensor "q": expected a CUDA device, got cpu'):
+        attn.attention(q, q, q)
+    with pytest.raises(attn.ArgumentError, match='"k": expected a torch tensor as q, got int'):
+        attn.attention(q, 3, q)
+    with pytest.raises(attn.ArgumentError, match="stream: expected none, since torch tensors"):
+        attn.attention(q, q, q, stream=3)
+    for options in ({"out": q, "lse": True}, {"lse": torch.empty(1, 2, 16)}):
+        with pytest.raises(attn.ArgumentError, match="expected a tensor to write to, as the other"):
+            attn.attention(q, q, q, **options)
+    with pytest.raises(attn.ArgumentError, match="of rank 4, got 3 and 3"):
+        attn.attention(*[torch.empty(2, 16, 32, device="meta")] * 3)
+
+
+class Ampere(FakeDevice):
+    """Its kernels take addresses alone, no tensor maps."""
+
+    major = 8
+
+
+@pytest.fixture
+def driver(monkeypatch):
+    """Tensors of the CPU pass for the GPU's, on a stand-in driver."""
+
+    def view(name, tensor, device):
+        dtype = device_tensors._TORCH_DTYPES[str(tensor.dtype)]
+        address = tensor.data_ptr()
+        return attn.record.TensorView(dtype, tuple(tensor.shape), tensor.stride(), address, 0)
+
+    monkeypatch.setattr(device_tensors, "view", view)
+    monkeypatch.setattr(cuda_driver, "get_device", lambda ordinal: Ampere())
+    monkeypatch.setattr(cuda_driver, "Function", FakeFunction)
+    monkeypatch.setattr(torch_op, "_get_stream", lambda ordinal: 55)
+    attention_kernels.clear()
+    yield
+    # No other test may find calls for tensors of the CPU.
+    attention_kernels.clear()
+
+
+def get_launch():
+    import struct
+
+    (kernel,) = attention_kernels._loaded.values()
+    launch = kernel._functions[0][0].launches[-1]
+    return launch[4], [struct.unpack("<Q", raw)[0] for raw in launch[5]], kernel.names
+
+
+@pytest.mark.parametrize("layout", ["bhnd", "bnhd", "padded", "packed"])
+def test_launch(driver, layout):
+    shape = {"bhnd": (2, 4, 64, 64), "bnhd": (2, 64, 4, 64), "padded": (2, 4, 64, 80)}
+    q = make(*shape.get(layout, (100, 4, 64)))
+    options = {}
+    if layout == "bnhd":
+        q = q.transpose(1, 2)
+    if layout == "padded":
+        q = q[..., :64]
+    if layout == "packed":
+        lengths = torch.tensor([0, 30, 100], dtype=torch.int32)
+        options = {"cu_seqlens_q": lengths, "cu_seqlens_k": lengths, "max_seqlen_q": 70}
+    sinks, slopes = torch.zeros(4), torch.ones(4)
+    options["score_mod"] = lambda s, b, h, i, j: s + slopes[h]
+    o, lse = attn.attention(q, q, q, sinks=sinks, lse=True, **options)
+    stream, addresses, names = get_launch()
+    assert stream == 55
+    tensors = {"q": q, "k": q, "v": q, "o": o, "lse": lse, "sinks": sinks, "capture0": slopes}
+    tensors |= {name: options.get(name) for name in ("cu_seqlens_q", "cu_seqlens_k")}
+    for name, address in zip(names, addresses, strict=False):
+        assert tensors[name].data_ptr() == address, name
+    # The fake kernel and the real one agree.
+    fake_o, fake_lse = torch.ops.attn.attention_lse(
+        *[q.to("meta")] * 3,
+        None,
+        *[torch.empty(3, device="meta") if layout == "packed" else None] * 2,
+    )
+    for fake, real in ((fake_o, o), (fake_lse, lse)):
+        assert (fake.shape, fake.stride(), fake.dtype) == (real.shape, real.stride(), real.dtype)
+    if layout != "padded":
+        assert o.stride() == q.stride()
+    kept = len(attention_kernels._calls)
+    again = torch.empty_like(o)
+    attn.attention(q, q, q, sinks=sinks, out=again, lse=lse, **options)
+    stream, addresses, names = get_launch()
+    assert dict(zip(names, addresses, strict=False))["o"] == again.data_ptr()
+    attn.attention(q, q, q, sinks=sinks, out=again, lse=lse, **options)
+    assert len(attention_kernels._calls) == kept + 1
+
+
+def test_captured_types(driver):
+    q = make(1, 2, 32, 64)
+    kept = torch.ones(32, dtype=torch.bool)
+    ids = torch.zeros(32, dtype=torch.int64)
+    weight = torch.tensor(0.5, dtype=torch.bfloat16)
+    attn.attention(
+        q,
+        q,
+        q,
+        mask_mod=lambda b, h, i, j: kept[j] & torch.eq(ids[i], ids[j]),
+        score_mod=lambda s, b, h, i, j: torch.where(
+            i > j, torch.tanh(s) * weight, s.clamp(-3, max=3)
+        ),
+    )
+    (kernel,) = attention_kernels._loaded.values()
+    dtypes = [(t["name"], t["dtype"]) for t in kernel.launch_record["tensors"][4:]]
+    assert dtypes == [("capture0", "bf16"), ("capture1", "i8"), ("capture2", "i64")]
+
+
+def test_compiled_kernels_read_tensors_of_torch():
+    bias = torch.randn(2, 32, dtype=torch.bfloat16)
+    kernel = attn.compile(q="1x2x32x64xf16", score_mod=lambda s, b, h, i, j: s + bias[h, j])
+    assert kernel.simulate().passed
+
+
+def test_prepare(monkeypatch):
+    q = torch.empty(2, 100, 4, 64, dtype=torch.bfloat16, device="meta").transpose(1, 2)
+    attn.prepare(q, q, q, chip="sm_90a", causal=True, lse=True)
+    (kernel,) = (k for k in attn.compiler.kernel_cache._memory.values() if isinstance(k, attn.Kernel))
+    assert kernel.chip == "sm_90a"
+    assert kernel.launch["tensors"][0]["strides"] == [25600, 64, 256, 1]
+
+
+@pytest.mark.parametrize("device", [Ampere, FakeDevice])
+def test_overhead_of_a_call(driver, monkeypatch, device):
+    monkeypatch.setattr(cuda_driver, "get_device", lambda ordinal: device())
+    monkeypatch.setattr(cuda_driver, "encode_tensor_map", lambda *_: None)
+    q = make(1, 4, 64, 64)
+    call = lambda: attn.attention(q, q, q, causal=True)
+    call()
+    assert count_calls(call) < 500

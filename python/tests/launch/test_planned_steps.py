@@ -1,0 +1,92 @@
+"""Runs that a kernel in front of a launch deals, and its part of the launch."""
+
+import attn
+import numpy as np
+import pytest
+from attn.launch import planned_steps
+from test_decode import PAGE, Function, Tensor, driver  # noqa: F401
+
+_BATCH = ("kv_lengths", "page_table")
+
+
+def deal(lengths, total, most):
+    """What attn.plan_work writes."""
+    blocks = [-(-n // 64) + 1 for n in lengths]
+    least = max(-(-sum(blocks) // total), -(-max(blocks) // most))
+    while sum(-(-n // least) for n in blocks) > total:
+        least += 1
+    runs = [-(-n // least) for n in blocks]
+    longest = sorted(range(len(runs)), key=lambda b: (-(-(-blocks[b] // runs[b])), b))
+    records = [[b, run, runs[b], lengths[b]] for b in longest for run in range(runs[b])]
+    return np.array(records + [[0] * 4] * (total - len(records)), np.int32)
+
+
+def compile_plan(batch, total, most):
+    return attn.compile(
+        q=(batch, 4, 1, 64), dtype="bfloat16", kv_heads=1, page_size=16, kv_len=4096,
+        kv_lengths=[1] * batch, kv_splits=most, schedule="decode", chip="sm_90a",
+        plan={"dealt_runs": total, "plan_work": True, "combine": "kernel", "warps": 1},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("batch", "total", "most"), [(5, 12, 6), (64, 296, 32), (70, 100, 20)])
+def test_records(batch, total, most):
+    """The same records as by plain arithmetic, whatever the lengths are."""
+    kernel = compile_plan(batch, total, most)
+    random = np.random.default_rng(batch)
+    several = np.exp(random.uniform(np.log(16), np.log(4096), (20, batch)))
+    one = np.zeros(batch)
+    one[batch // 2] = 4096
+    for lengths in (one, np.full(batch, 300), np.where(several[0] < 200, 0, several[0]), *several):
+        lengths = lengths.astype(np.int32)
+        out = attn.sim.empty((total, 4), np.int32)
+        ran = attn.sim.run(
+            kernel.ptx, kernel="attn_fwd_plan", grid=total, block=32, args=[lengths, out]
+        )
+        assert not ran.findings
+        np.testing.assert_array_equal(ran.outputs[1], deal(lengths.tolist(), total, most))
+
+
+def test_parts_of_a_launch():
+    """The first step alone needs lengths only, and what it writes persists for the others."""
+    record = compile_plan(5, 12, 6).launch
+    assert planned_steps.count_planned(record, _BATCH) == 1
+    front, mine = planned_steps.take_steps(record, 0, 1)
+    rest, others = planned_steps.take_steps(record, 1, 3)
+    assert [each["name"] for each in front["tensors"]] == ["kv_lengths"]
+    assert [each["name"] for each in front["workspaces"]] == ["work"] and mine == [0]
+    assert [each.get("persistent") for each in rest["workspaces"]] == [True, None, None]
+    assert others == [0, 1, 2] and len(rest["steps"]) == 2
+    for part in (front, rest):
+        attn.record.Binder(part)
+    whole = attn.compile(q=(1, 4, 1, 64), dtype="bfloat16", kv_heads=1, kv_len=256).launch
+    assert planned_steps.count_planned(whole, _BATCH) == 0
+
+
+def test_plan_that_deals_runs(driver):  # noqa: F811
+    """A kernel that reads lengths only is launched by `plan`, the others by each `run`."""
+    plan = attn.DecodePlan(
+        batch=64, heads=8, kv_heads=1, dim=128, page_size=PAGE, max_pages=2048,
+        dtype="float16", device=0,
+    )  # fmt: skip
+    sizes = [call[1] for call in driver.calls if call[0] == "allocate"]
+    lengths, table = Tensor(0x100, (64,), "<i4"), Tensor(0x200, (64, 2048), "<i4")
+    q, o = (Tensor(address, (64, 8, 128)) for address in (0x2000, 0x3000))
+    pool = Tensor(0x1000, (100, PAGE, 1, 128))
+    driver.capturing = True
+    driver.calls.clear()
+    plan.plan(lengths, table, stream=7)
+    assert [call[0] for call in driver.calls] == ["copy", "rows"]
+    ((name, grid, stream),) = Function.launches
+    assert (name, stream) == ("attn_fwd_plan", 7) and sizes[2] == grid[0] * 4 * 4
+    room, work = Function.parameters
+    assert (room, work) == (0x10000, 0x30000)
+    for _ in range(2):
+        plan.run(q, pool, pool, out=o, stream=7)
+    assert [name for name, _, _ in Function.launches[1:]] == 2 * ["attn_fwd", "attn_combine"]
+    assert Function.launches[1][1][2] == grid[0]
+    assert plan.workspace_bytes == sum(sizes[2:]) and plan.splits > 1
+    # Without a plan all steps are one call's.
+    assert "attn_fwd_plan" not in attn.DecodePlan(
+        batch=1, heads=8, kv_heads=1, dim=128, page_size=PAGE, max_pages=64, dtype="float16", device=0,
+    ).kernel.name  # fmt: skip

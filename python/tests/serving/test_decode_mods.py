@@ -1,0 +1,120 @@
+"""score_mod and mask_mod of attn.decode, attn.prefill and attn.DecodePlan on the simulator."""
+
+import attn
+import numpy as np
+import pytest
+from attn.launch import host_arrays
+from test_decode import (
+    DIM, HEADS, KV_HEADS, PAGE, VALUES, attend_latent, check, make_batch, make_latent, refuse,
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def without_gpu(monkeypatch):
+    """Arrays go to the simulator, also where there is a GPU."""
+    monkeypatch.setattr(host_arrays, "has_device", lambda: False)
+
+
+#: What each query of a tree of drafts sees of the drafts: itself and those it follows.
+TREE = np.array([[1, 0, 0, 0], [1, 1, 0, 0], [1, 0, 1, 0], [1, 1, 0, 1]], np.int8)
+
+
+def attend(batch, seen, slopes=None):
+    """float64 of queries that see keys where `seen`(b, query, key)."""
+    q, k, v, table, lengths = batch
+    o, lse = np.zeros(q.shape), np.full(q.shape[:3], -np.inf)
+    for b, length in enumerate(lengths):
+        ids = table[b, : -(-length // PAGE)]
+        keys, values = (pool[ids].reshape(-1, KV_HEADS, DIM)[:length].astype(float) for pool in (k, v))
+        for h in range(HEADS):
+            g = h // (HEADS // KV_HEADS)
+            scores = q[b, h].astype(float) @ keys[:, g].T * DIM**-0.5
+            if slopes is not None:
+                scores = scores + slopes[h] * np.arange(length)
+            mask = np.array([[seen(b, i, j) for j in range(length)] for i in range(q.shape[2])])
+            weights = np.exp(np.where(mask, scores, -np.inf))
+            lse[b, h] = np.log(weights.sum(-1))
+            o[b, h] = weights @ values[:, g] / weights.sum(-1, keepdims=True)
+    return o, lse
+
+
+def make_tree(lengths):
+    """Drafts at the end of each sequence, which form another tree in each."""
+    trees = np.stack([TREE, np.tril(np.ones((4, 4), np.int8))])
+
+    def mask(b, h, q_idx, kv_idx):
+        draft = kv_idx - (lengths[b] - 4)
+        return (draft < 0) | (trees[b, q_idx, attn.mods.clip(draft, 0, 3)] != 0)
+
+    def seen(b, i, j):
+        draft = j - (lengths[b] - 4)
+        return draft < 0 or trees[b, i, draft] != 0
+
+    return mask, seen
+
+
+@pytest.mark.parametrize("kv_splits", [1, 2])
+def test_tree(kv_splits):
+    """Drafts of a tree are verified at once; a score_mod reads a tensor beside."""
+    batch = make_batch([70, 37], queries=4)
+    mask, seen = make_tree(batch[4])
+    slopes = np.linspace(0, 0.1, HEADS, dtype=np.float32)
+    got = attn.decode(
+        *batch, mask_mod=mask, score_mod=lambda score, b, h, q_idx, kv_idx: score + slopes[h] * kv_idx,
+        kv_splits=kv_splits, lse=True,
+    )  # fmt: skip
+    # The drafts are no chain: what lies behind a query's own place is hidden by the tree.
+    check(got, attend(batch, seen, slopes))
+
+
+def test_tree_of_a_plan():
+    """Trees and lengths are the plan's tensors, and change with each batch."""
+    counts = np.zeros(2, np.int32)
+    mask, seen = make_tree(counts)
+    plan = attn.DecodePlan(
+        batch=2, heads=HEADS, kv_heads=KV_HEADS, dim=DIM, page_size=PAGE, max_pages=8, queries=4,
+        dtype="float16", lse=True, mask_mod=mask,
+    )  # fmt: skip
+    for seed, lengths in enumerate(([70, 37], [4, 128])):
+        batch = make_batch(lengths, queries=4, seed=seed)
+        counts[:] = lengths
+        plan.plan(batch[4], batch[3])
+        check(plan.run(*batch[:3]), attend(batch, seen))
+
+
+def test_prefill():
+    q, k, v, table, lengths = make_batch([40, 17], queries=3)
+    packed = np.concatenate([each.swapaxes(0, 1) for each in q])
+    o, lse = attn.prefill(
+        packed, k, v, table, lengths, np.int32([0, 3, 6]), max_seqlen_q=3, causal=False, lse=True,
+        mask_mod=lambda b, h, q_idx, kv_idx: (kv_idx + q_idx + b) % 3 != 0,
+    )  # fmt: skip
+    want, want_lse = attend((q, k, v, table, lengths), lambda b, i, j: (i + j + b) % 3 != 0)
+    order = [np.concatenate([each.swapaxes(0, 1) for each in part]) for part in (want, want_lse)]
+    check((o, lse), order)
+
+
+def test_latent():
+    q, pool, table, lengths = make_latent([50, 17])
+    hidden = np.zeros(64, bool)
+    hidden[::3] = True
+    got = attn.mla_decode(
+        q, pool, table, lengths, value_dim=VALUES, scale=0.125,
+        mask_mod=lambda b, h, q_idx, kv_idx: (kv_idx >= 64) | ~hidden[attn.mods.minimum(kv_idx, 63)],
+    )  # fmt: skip
+    # Keys that are left, side by side.
+    table_left, pool_left = np.arange(8, dtype=np.int32).reshape(2, 4), np.zeros_like(pool)
+    for b, length in enumerate(lengths):
+        keys = pool[table[b, : -(-length // PAGE)]].reshape(-1, pool.shape[2])[:length]
+        left = keys[[j for j in range(length) if j % 3]]
+        pool_left[4 * b : 4 * b + 4].reshape(64, -1)[: len(left)] = left
+    left = np.array([sum(j % 3 != 0 for j in range(n)) for n in lengths], np.int32)
+    check([got], attend_latent(q, pool_left, table_left, left, 0.125)[:1])
+
+
+def test_refused():
+    batch = make_batch([20, 9])
+    with pytest.raises(attn.TraceError, match="expected mask_mod"):
+        attn.decode(*batch, mask_mod=lambda q, k: q > k)
+    refuse("a captured tensor: expected elements of", attn.decode, *batch,
+           score_mod=lambda score, b, h, q_idx, kv_idx, each=np.zeros(3, complex): score + each[0])  # fmt: skip

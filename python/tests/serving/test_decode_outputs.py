@@ -1,0 +1,164 @@
+"""Outputs of 8 bits, latent operands apart, and plans with a state to go on from, on the
+simulator."""
+
+import attn
+import numpy as np
+import pytest
+from attn.launch import host_arrays
+from attn.serving import decode_launch
+from test_decode import (
+    DIM,
+    HEADS,
+    KV_HEADS,
+    LATENT,
+    MLA_HEADS,
+    PAGE,
+    VALUES,
+    attend,
+    attend_latent,
+    check,
+    make_batch,
+    make_latent,
+    refuse,
+)
+from test_decode_init import make_state, merge
+from test_decode_narrow import from_e4m3
+
+
+@pytest.fixture(autouse=True)
+def without_gpu(monkeypatch):
+    """Arrays go to the simulator, also where there is a GPU."""
+    monkeypatch.setattr(host_arrays, "has_device", lambda: False)
+
+
+def make_plan(**options):
+    return attn.DecodePlan(
+        batch=3, heads=HEADS, kv_heads=KV_HEADS, dim=DIM, page_size=PAGE, max_pages=8,
+        dtype="float16", **options,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("splits", [1, 3])
+def test_output_of_8_bits(splits):
+    """Rounding to nearest: a relative error of 1/16 at most, and less than that of the result."""
+    batch = make_batch([100, 0, 17])
+    want, log = attend(*batch)
+    o, lse = attn.decode(*batch, out_scale=32.0, kv_splits=splits, lse=True)
+    assert o.dtype == np.uint8
+    np.testing.assert_allclose(from_e4m3(o) / 32, want, rtol=0.07, atol=4e-3)
+    check([lse], [log])
+
+
+@pytest.mark.parametrize("splits", [1, 3])
+def test_scaled_groups(splits):
+    """What scales say is the largest number of a group; rows without keys have 1."""
+    batch = make_batch([100, 0, 17])
+    plan = make_plan(out_type="float8_e4m3fn", out_group=DIM // 2, lse=True, kv_splits=splits)
+    assert plan.splits == splits
+    plan.plan(batch[4], batch[3])
+    o, lse, scales = plan.run(*batch[:3])
+    want, log = attend(*batch)
+    assert scales.shape == (3, HEADS, 2) and (scales[1] == 1).all()
+    most = np.abs(want.reshape(3, HEADS, 2, -1)).max(-1)
+    np.testing.assert_allclose(scales[[0, 2]] * 448, most[[0, 2]], rtol=1e-2)
+    got = from_e4m3(o) * scales.repeat(DIM // 2, -1)
+    np.testing.assert_allclose(got, want, rtol=0.07, atol=4e-3)
+    check([lse], [log])
+
+
+def test_scaled_groups_of_latent_rows():
+    """What the schedule cannot scale itself is merged from one run."""
+    q, pool, table, lengths = make_latent([100, 0, 17])
+    plan = attn.DecodePlan(
+        batch=3, heads=MLA_HEADS, dim=LATENT, value_dim=VALUES, page_size=PAGE, max_pages=8,
+        dtype="float16", latent=True, scale=0.125, out_type="float8_e4m3fn", out_group=32,
+    )  # fmt: skip
+    plan.plan(lengths, table)
+    o, scales = plan.run(q, pool)
+    want = attend_latent(q, pool, table, lengths, 0.125)[0]
+    assert scales.shape == (3, MLA_HEADS, VALUES // 32)
+    got = from_e4m3(o) * scales.repeat(32, -1)
+    np.testing.assert_allclose(got, want, rtol=0.07, atol=4e-3)
+
+
+def test_refused_outputs():
+    batch = make_batch([17])
+    with pytest.raises(ValueError, match="out_scale: expected a finite number, got nan"):
+        attn.decode(*batch, out_scale=float("nan"))
+    refuse("out_scale: expected one with an output of f8E4M3FN", make_plan, out_type="float8_e4m3fn")
+    refuse("out_scale: expected none with an output of f16", make_plan, out_scale=2.0)
+    refuse("out_scale: expected none beside scales of the output",
+           make_plan, out_type="float8_e4m3fn", out_scale=2.0, out_group=16)  # fmt: skip
+    refuse("out_group: expected a divisor of 64 columns, got 40",
+           make_plan, out_type="float8_e4m3fn", out_group=DIM // 2 + 8)  # fmt: skip
+
+
+def test_results_of_numpy_are_new():
+    batch = make_batch([100, 0, 17])
+    plan = make_plan(lse=True)
+    plan.plan(batch[4], batch[3])
+    for name in ("out", "lse", "out_scales"):
+        refuse(f"{name}: expected none with numpy arrays, whose results are new",
+               plan.run, *batch[:3], **{name: batch[0]})  # fmt: skip
+
+
+def test_batch_without_queries(monkeypatch):
+    """Nothing is compiled: maps of TMA have no extent of 0."""
+    monkeypatch.setattr(decode_launch, "get_runner", None)
+    q, k, v, table, lengths = make_batch([100, 0, 17])
+    o, lse = attn.decode(q[:0], k, v, table[:0], lengths[:0], lse=True)
+    assert o.shape == (0, *q.shape[1:]) and lse.shape == (0, HEADS)
+    o, lse = attn.prefill(q[:0], k, v, table, lengths, np.int32([0, 0, 0, 0]), max_seqlen_q=5, lse=True)
+    assert o.shape == (0, *q.shape[1:]) and lse.shape == (0, HEADS) and o.dtype == np.float16
+
+
+def test_plan_with_a_state():
+    batch = make_batch([100, 0, 17])
+    state = make_state(batch[0].shape, np.float16)
+    plan = make_plan(init="float16", lse=True)
+    plan.plan(batch[4], batch[3])
+    check(plan.run(*batch[:3], init=state), merge(state, attn.decode(*batch, lse=True)))
+    refuse('tensor "init": expected a tensor, as the plan was made', plan.run, *batch[:3])
+    refuse('tensor "init_o": expected elements of f16, got f32',
+           plan.run, *batch[:3], init=(state[0].astype(np.float32), state[1]))  # fmt: skip
+    refuse('tensor "init_lse": expected the shape that the plan was made for,',
+           plan.run, *batch[:3], init=(state[0], state[1][:, :2]))  # fmt: skip
+    plain = make_plan()
+    plain.plan(batch[4], batch[3])
+    refuse('tensor "init": expected none, as the plan was made', plain.run, *batch[:3], init=state)
+
+
+@pytest.mark.parametrize("queries", [1, 2])
+def test_latent_operands_apart(queries):
+    q, pool, table, lengths = make_latent([100, 2, 17], queries)
+    want = attend_latent(q, pool, table, lengths, 0.125)
+    options = {"value_dim": VALUES, "scale": 0.125, "lse": True}
+    parts = q[..., :VALUES].copy(), q[..., VALUES:].copy()
+    rows, rope = pool[..., :VALUES].copy(), pool[..., VALUES:].copy()
+    check(attn.mla_decode(parts[0], rows, table, lengths, q_rope=parts[1], k_rope=rope, **options), want)
+    check(attn.mla_decode(q, rows, table, lengths, k_rope=pool[..., VALUES:], **options), want)
+    plan = attn.DecodePlan(
+        batch=3, heads=MLA_HEADS, dim=LATENT, value_dim=VALUES, page_size=PAGE, dtype="float16",
+        max_pages=table.shape[1], scale=0.125, latent=True, queries=queries, rope_apart=True, lse=True,
+    )  # fmt: skip
+    plan.plan(lengths, table)
+    check(plan.run(parts[0], rows, q_rope=parts[1], k_rope=rope), want)
+    refuse('tensor "q_rope": expected a tensor, as the plan was made', plan.run, parts[0], rows, k_rope=rope)
+    refuse('tensor "k_rope": expected a tensor, as the plan was made',
+           plan.run, parts[0], rows, q_rope=parts[1])  # fmt: skip
+
+
+def test_refused_parts():
+    q, pool, table, lengths = make_latent([17])
+    options = {"value_dim": VALUES, "scale": 0.125}
+    rows, rope = pool[..., :VALUES], pool[..., VALUES:]
+    first, second = q[..., :VALUES], q[..., VALUES:]
+    batch = (table, lengths)
+    refuse('tensor "q_rope": expected none without k_rope',
+           attn.mla_decode, first, pool, *batch, q_rope=second, **options)  # fmt: skip
+    refuse('tensor "q_rope": expected elements as q, f16, got f32',
+           attn.mla_decode, first, rows, *batch, k_rope=rope,
+           q_rope=second.astype(np.float32), **options)  # fmt: skip
+    refuse('tensor "q_rope": expected the shape of q but for its columns,',
+           attn.mla_decode, first, rows, *batch, k_rope=rope, q_rope=second[:, :4], **options)  # fmt: skip
+    refuse("rope_apart: expected a latent plan of 16-bit pools", make_plan, rope_apart=True)

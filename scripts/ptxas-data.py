@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Adds to the data on spills what a sweep found: a row for each plan that spilled.
+
+Reads the states of scripts/plan-sweep.py, which name the cells whose kernels ptxas
+spilled, with their plans. Each gets a row of its schedule, plan, generation of chips,
+head dimensions and mask in front of the rows of its schedule, so that the planner
+takes another plan there. Sweep again after a build: what is taken instead may spill
+too, and then gets a row of its own, until a sweep finds none.
+
+usage: scripts/ptxas-data.py STATE... [--data=lib/Planner/Data/ptxas-13.0.json]
+           [--ptxas=VERSION] [--dry-run]
+  STATE     build/plan-sweep.jsonl and the like; several parts of one sweep too
+  --ptxas   the version that the file is to say
+  --dry-run print the rows, and write nothing
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import pathlib
+import re
+import sys
+
+from sweep_cells import make_cells, make_feature_cells, make_grid_cells
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+#: Features of lib/Planner/Seen/PtxasFeatures.def that flags of a cell decide.
+FLAGS = (
+    (r"--varlen\b", {"packed_q": 1}),
+    (r"--page(d|-size)", {"pages": 1}),
+    (r"--causal", {"right": 1, "left": 0}),
+    (r"--window=\d", {"left": 1}),
+    (r"--out-type=f32", {"f32_results": 1}),
+)
+
+
+def get_generation(chip: str) -> int:
+    """The generation whose instructions kernels of the chip use."""
+    number = int(re.sub(r"\D", "", chip)) // 10
+    return 8 if number > 10 else number
+
+
+def read_plan(text: str) -> tuple[str, dict]:
+    """The schedule and the parameters of a plan as IR prints it."""
+    schedule, body = re.fullmatch(r"#attn\.(\w+)<(.*)>", text).groups()
+    parameters: dict = {}
+    for name, value in re.findall(r"(\w+) = ([^,]+)", body):
+        if name in ("order", "group_heads", "kernel"):
+            continue
+        plain = value.strip()
+        parameters[name] = int(plain) if plain.lstrip("-").isdigit() else plain
+    return schedule, parameters
+
+
+def make_row(line: dict, cell) -> dict:
+    schedule, plan = read_plan(line["plan"])
+    flags = " ".join(cell.flags())
+    problem: dict = {}
+    shape = re.search(r"--q=\d+x\d+x\d+x(\d+)x", flags)
+    if shape:
+        problem["head_dim"] = int(shape[1])
+        values = re.search(r"--dv=(\d+)", flags)
+        problem["value_dim"] = int(values[1]) if values else int(shape[1])
+    for pattern, features in FLAGS:
+        if re.search(pattern, flags):
+            problem.update(features)
+    return {"schedule": schedule, "verdict": "spills", "generation": get_generation(cell.chip),
+            "plan": plan, "problem": problem, "cell": cell.name}  # fmt: skip
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("states", nargs="+", type=pathlib.Path)
+    parser.add_argument("--data", type=pathlib.Path, default=ROOT / "lib/Planner/Data/ptxas-13.0.json")
+    parser.add_argument("--ptxas")
+    parser.add_argument("--dry-run", action="store_true")
+    options = parser.parse_args()
+    cells = {cell.name: cell for cell in (*make_cells(), *make_feature_cells(), *make_grid_cells())}
+    data = json.loads(options.data.read_text(encoding="utf-8"))
+    known = {json.dumps({k: v for k, v in row.items() if k != "cell"}, sort_keys=True) for row in data["rows"]}
+    added, seen = [], 0
+    for path in options.states:
+        for text in path.read_text(encoding="utf-8").splitlines():
+            line = json.loads(text)
+            if line.get("verdict") in ("good", "failed"):
+                seen += 1
+            if line.get("verdict") != "failed" or "spills" not in line.get("why", ""):
+                continue
+            row = make_row(line, cells[line["cell"]])
+            key = json.dumps({k: v for k, v in row.items() if k != "cell"}, sort_keys=True)
+            if key not in known:
+                known.add(key)
+                added.append(row)
+    for row in added:
+        print(json.dumps(row))
+    print(f"{seen} kernels, {len(added)} new rows, {len(data['rows'])} before")
+    if options.dry_run or not added:
+        return 0
+    data["rows"] = added + data["rows"]
+    data["date"] = datetime.date.today().isoformat()
+    data["ptxas"] = options.ptxas or data["ptxas"]
+    rows = ",\n".join("  " + json.dumps(row) for row in data.pop("rows"))
+    head = ",\n".join(f' "{name}": {json.dumps(value)}' for name, value in data.items())
+    options.data.write_text("{\n" + head + ',\n "rows": [\n' + rows + "\n ]\n}\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
