@@ -2,6 +2,7 @@
 
 #include "WgmmaEmitter.h"
 #include "WgmmaFacts.h"
+#include "WgmmaOperands.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -20,37 +21,6 @@ SmallVector<Value> BlockState::list() const {
   if (keyLoads)
     all.append({keyLoads, valueLoads});
   return all;
-}
-
-Value WgmmaEmitter::emitOperandA(Value p) {
-  RankedTensorType type = tileType({blockM, tilePlan.blockN}, getOperandType());
-  if (facts.isNarrow()) {
-    KeyOrder order = KeyOrder::Interleaved;
-    if (!needsTransposer(facts))
-      order = productPlan.keyQuads ? KeyOrder::Quads : KeyOrder::Plain;
-    return NarrowOperandOp::create(b, type, p, order);
-  }
-  return arith::TruncFOp::create(b, type, p);
-}
-
-Value WgmmaEmitter::emitOperandB(Value slot) {
-  // Slots of 8-bit values are transposed by whoever fills them.
-  if (!facts.isNarrow() && !facts.hasTransposedValues())
-    return slot;
-  int64_t rows = cast<BufferType>(slot.getType()).getShape()[0];
-  return TransposeOp::create(b, bufferType({tilePlan.blockN, rows}), slot);
-}
-
-/// Makes probabilities large where they are 8-bit floats, whose smallest normal
-/// number is 2^-6 (e4m3): the largest is 2^8, which no rounding touches. With
-/// so few digits only the true maximum will do, so that `threshold` lets it
-/// grow by nothing. `optimistic` knows nothing but sums, for which flat rows
-/// need room (docs/Rationale/NarrowTypes.md).
-static void setNarrowRange(OnlineSoftmaxOp softmax) {
-  bool bets = softmax.getPolicy() == SoftmaxPolicy::Optimistic;
-  softmax.setOffset(APFloat(bets ? 3.0f : 8.0f));
-  softmax.setGrowth(APFloat(bets ? 4.0f : 0.0f));
-  softmax.setLimit(APFloat(440.0f));
 }
 
 void WgmmaEmitter::emitTransposition(const BlockOperands &operands,
@@ -111,7 +81,7 @@ WgmmaEmitter::emitBlock(const BlockOperands &operands, Value key,
     between(key, next);
   if (transposes && productPlan.qkAhead)
     emitTransposition(operands, state.values);
-  Value p = emitOperandA(softmax.getP());
+  Value p = makeProbabilityOperand(*this, softmax.getP(), productPlan.keyQuads);
   if (operands.probabilities) {
     LocalStoreOp::create(b, p, operands.probabilities);
     p = operands.probabilities;
@@ -121,8 +91,8 @@ WgmmaEmitter::emitBlock(const BlockOperands &operands, Value key,
     std::tie(valueTile, valueToken) =
         acquire(operands.values, state.values, operands.role);
   Value sum = WgmmaOp::create(
-      b, inFlight(outType), p, emitOperandB(valueTile), softmax.getNewO(),
-      unlessWhole(facts.valueDim, getValueColumns(facts)),
+      b, inFlight(outType), p, makeValueOperand(*this, valueTile),
+      softmax.getNewO(), unlessWhole(facts.valueDim, getValueColumns(facts)),
       /*depth=*/IntegerAttr(), /*first=*/IntegerAttr());
   Value o = wait(outType, sum);
   if (!transposes)

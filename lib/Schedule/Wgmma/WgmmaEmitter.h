@@ -69,9 +69,6 @@ protected:
   const ProductPlan productPlan;
 
 private:
-  /// The probabilities as operand of PV, and what its other operand is.
-  Value emitOperandA(Value p);
-  Value emitOperandB(Value slot);
   /// Copies the slot of the values at `cursor` to where PV reads them.
   void emitTransposition(const BlockOperands &operands, Value cursor);
   /// One block; what the loop carries.

@@ -1,0 +1,36 @@
+//===- WgmmaOperands.cpp - What wgmma multiplies --------------------------===//
+
+#include "WgmmaOperands.h"
+#include "WgmmaFacts.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+Value attn::makeProbabilityOperand(AttentionEmitter &kernel, Value p,
+                                   bool keyQuads) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(p.getType()).getShape();
+  RankedTensorType type = kernel.tileType(shape, kernel.getOperandType());
+  if (kernel.facts.isNarrow()) {
+    KeyOrder order = KeyOrder::Interleaved;
+    if (!needsTransposer(kernel.facts))
+      order = keyQuads ? KeyOrder::Quads : KeyOrder::Plain;
+    return NarrowOperandOp::create(kernel.b, type, p, order);
+  }
+  return arith::TruncFOp::create(kernel.b, type, p);
+}
+
+Value attn::makeValueOperand(AttentionEmitter &kernel, Value slot) {
+  // Slots of 8-bit values are transposed by the role that fills them.
+  if (!kernel.facts.isNarrow() && !kernel.facts.hasTransposedValues())
+    return slot;
+  ArrayRef<int64_t> shape = cast<BufferType>(slot.getType()).getShape();
+  return TransposeOp::create(kernel.b, kernel.bufferType({shape[1], shape[0]}),
+                             slot);
+}
+
+void attn::setNarrowRange(OnlineSoftmaxOp softmax) {
+  bool bets = softmax.getPolicy() == SoftmaxPolicy::Optimistic;
+  softmax.setOffset(APFloat(bets ? 3.0f : 8.0f));
+  softmax.setGrowth(APFloat(bets ? 4.0f : 0.0f));
+  softmax.setLimit(APFloat(440.0f));
+}
