@@ -249,9 +249,8 @@ FailureOr<TileState> SelfLoadEmitter::emitTileBody(const TileState &state) {
   init.keyLoads = loads.k;
   init.valueLoads = loads.v;
   KVLoopOp loop = emitBlocks(
-      {kConsumer, k, v, queryTile, scale, /*probabilities=*/Value(), vt,
-       kTransposer},
-      init, [&](Value key, BlockState &block) {
+      {kConsumer, k, v, queryTile, scale, vt, kTransposer}, init,
+      [&](Value key, BlockState &block) {
         block.keyLoads = refill(k, key, plan.getKStages(), block.keyLoads);
         block.valueLoads =
             refill(v, key, getValuesAhead(facts, plan), block.valueLoads);

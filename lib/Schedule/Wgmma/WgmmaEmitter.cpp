@@ -1,7 +1,7 @@
 //===- WgmmaEmitter.cpp - Blocks that wgmma multiplies --------------------===//
 
 #include "WgmmaEmitter.h"
-#include "WgmmaFacts.h"
+#include "Products.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -22,37 +22,6 @@ SmallVector<Value> BlockState::list() const {
   return all;
 }
 
-Value WgmmaEmitter::emitOperandA(Value p) {
-  RankedTensorType type = tileType({blockM, tilePlan.blockN}, getOperandType());
-  if (facts.isNarrow()) {
-    KeyOrder order = KeyOrder::Interleaved;
-    if (!needsTransposer(facts))
-      order = productPlan.keyQuads ? KeyOrder::Quads : KeyOrder::Plain;
-    return NarrowOperandOp::create(b, type, p, order);
-  }
-  return arith::TruncFOp::create(b, type, p);
-}
-
-Value WgmmaEmitter::emitOperandB(Value slot) {
-  // Slots of 8-bit values are transposed by whoever fills them.
-  if (!facts.isNarrow() && !facts.hasTransposedValues())
-    return slot;
-  int64_t rows = cast<BufferType>(slot.getType()).getShape()[0];
-  return TransposeOp::create(b, bufferType({tilePlan.blockN, rows}), slot);
-}
-
-/// Makes probabilities large where they are 8-bit floats, whose smallest normal
-/// number is 2^-6 (e4m3): the largest is 2^8, which no rounding touches. With
-/// so few digits only the true maximum will do, so that `threshold` lets it
-/// grow by nothing. `optimistic` knows nothing but sums, for which flat rows
-/// need room (docs/Rationale/NarrowTypes.md).
-static void setNarrowRange(OnlineSoftmaxOp softmax) {
-  bool bets = softmax.getPolicy() == SoftmaxPolicy::Optimistic;
-  softmax.setOffset(APFloat(bets ? 3.0f : 8.0f));
-  softmax.setGrowth(APFloat(bets ? 4.0f : 0.0f));
-  softmax.setLimit(APFloat(440.0f));
-}
-
 void WgmmaEmitter::emitTransposition(const BlockOperands &operands,
                                      Value cursor) {
   auto [slot, token] = acquire(operands.values, cursor, operands.transposer);
@@ -64,41 +33,15 @@ FailureOr<BlockState>
 WgmmaEmitter::emitBlock(const BlockOperands &operands, Value key,
                         const BlockState &state,
                         function_ref<void(Value, BlockState &)> between) {
-  RankedTensorType scoreType = f32Tile({blockM, tilePlan.blockN}),
-                   outType = f32Tile({blockM, facts.valueDim});
-  auto inFlight = [&](RankedTensorType type) {
-    return InFlightType::get(b.getContext(), type.getShape(),
-                             type.getElementType());
-  };
-  auto wait = [&](RankedTensorType type, Value product) {
-    return WgmmaWaitOp::create(b, type, product, /*pending=*/0).getResult(0);
-  };
   auto [keyTile, keyToken] = acquire(operands.keys, state.keys, operands.role);
-  Value transposed = TransposeOp::create(
-      b, bufferType({getKeyColumns(facts), tilePlan.blockN}, getOperandType()),
-      keyTile);
-  auto unlessWhole = [&](int64_t used, int64_t columns) {
-    return used == columns ? IntegerAttr() : b.getI64IntegerAttr(used);
-  };
-  Value product = WgmmaOp::create(
-      b, inFlight(scoreType), operands.queries, transposed, /*c=*/Value(),
-      /*columns=*/IntegerAttr(),
-      unlessWhole(getKeyDepth(facts), getKeyColumns(facts)),
-      /*first=*/IntegerAttr());
+  Value product = multiplyKeys(*this, operands.queries, keyTile);
   // One place for all blocks: it is free while QK runs, or, where PV of the
   // last block then runs too, behind the softmax.
   bool transposes = static_cast<bool>(operands.transposed);
   if (transposes && !productPlan.qkAhead)
     emitTransposition(operands, state.values);
-  Value s = wait(scoreType, product);
-  Value scales;
-  if (operands.keyScales)
-    scales = LocalLoadOp::create(b, f32Tile({tilePlan.blockN}),
-                                 emitRowNumbers(keyTile, operands.keyScales));
+  Value s = awaitProduct(*this, product);
   release(operands.keys, keyToken, operands.role);
-  if (scales)
-    s = arith::MulFOp::create(
-        b, s, BroadcastOp::create(b, scoreType, scales, /*columns=*/true));
   if (failed(emitScores(b, key, s, productPlan.keyQuads)))
     return failure();
   auto softmax = OnlineSoftmaxOp::create(b, s, state.running.m, state.running.l,
@@ -111,20 +54,13 @@ WgmmaEmitter::emitBlock(const BlockOperands &operands, Value key,
     between(key, next);
   if (transposes && productPlan.qkAhead)
     emitTransposition(operands, state.values);
-  Value p = emitOperandA(softmax.getP());
-  if (operands.probabilities) {
-    LocalStoreOp::create(b, p, operands.probabilities);
-    p = operands.probabilities;
-  }
+  Value p = makeOperand(*this, softmax.getP(), productPlan.keyQuads);
   Value valueTile = operands.transposed, valueToken;
   if (!transposes)
     std::tie(valueTile, valueToken) =
         acquire(operands.values, state.values, operands.role);
-  Value sum = WgmmaOp::create(
-      b, inFlight(outType), p, emitOperandB(valueTile), softmax.getNewO(),
-      unlessWhole(facts.valueDim, getValueColumns(facts)),
-      /*depth=*/IntegerAttr(), /*first=*/IntegerAttr());
-  Value o = wait(outType, sum);
+  Value sum = multiplyValues(*this, p, valueTile, softmax.getNewO());
+  Value o = awaitProduct(*this, sum);
   if (!transposes)
     release(operands.values, valueToken, operands.role);
   next.running = {softmax.getNewM(), softmax.getNewL(), o};

@@ -28,14 +28,10 @@ struct BlockOperands {
   const Ring &keys, &values;
   /// The slot of the queries, and the exponents of two of a unit of score.
   Value queries, scale;
-  /// Where probabilities go for PV to read them; null if it reads registers.
-  Value probabilities = Value();
   /// Where the partition itself transposes each slot of the values to, as the
   /// role `transposer`; null if PV reads their slots.
   Value transposed = Value();
   StringRef transposer = {};
-  /// Scales of the rows of K, in a ring beside that of the keys; null without.
-  Value keyScales = Value();
 };
 
 /// What the loop over the blocks of a tile carries.
@@ -69,9 +65,6 @@ protected:
   const ProductPlan productPlan;
 
 private:
-  /// The probabilities as operand of PV, and what its other operand is.
-  Value emitOperandA(Value p);
-  Value emitOperandB(Value slot);
   /// Copies the slot of the values at `cursor` to where PV reads them.
   void emitTransposition(const BlockOperands &operands, Value cursor);
   /// One block; what the loop carries.
