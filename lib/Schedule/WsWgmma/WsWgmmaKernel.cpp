@@ -269,6 +269,9 @@ void WsWgmmaKernel::compute() {
     Var m(control, init.m), l(control, init.l), o(control, init.o);
     skip(kernel.walk.skippedBehind, key, value);
     BlockBounds blocks = getBlocks();
+    Value skipped = kernel.walk.skippedInFront;
+    if (narrowsToWarpgroup())
+      skipped = arith::SubIOp::create(b, blocks.begin, kernel.walk.begin);
     Value operand = facts.elementType == kernel.getOperandType()
                         ? queryTile
                         : kernel.emitConverted(queryTile);
@@ -299,9 +302,6 @@ void WsWgmmaKernel::compute() {
 
     if (resultBuffer != ResultBuffer::Queries)
       queries.release();
-    Value skipped = kernel.walk.skippedInFront;
-    if (narrowsToWarpgroup())
-      skipped = arith::SubIOp::create(b, blocks.begin, kernel.walk.begin);
     skip(skipped, key, value);
     store({m, l, o}, queries, queryTile);
     query.advance();
