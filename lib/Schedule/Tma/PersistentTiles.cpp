@@ -117,7 +117,8 @@ TileScheduler PersistentTiles::getScheduler() const {
   return isLongestFirst() ? TileScheduler::Snake : TileScheduler::Strided;
 }
 
-void PersistentTiles::forTiles(Control &control, function_ref<void()> body) {
+void PersistentTiles::forTiles(Control &control, function_ref<void()> body,
+                               function_ref<void(TileLoopOp)> complete) {
   control.loop(
       allTiles.getType(),
       [&](Value tile) {
@@ -130,7 +131,11 @@ void PersistentTiles::forTiles(Control &control, function_ref<void()> body) {
                        body);
       },
       [&](ValueRange inits, Control::Fill fill) {
-        return TileLoopOp::create(b, allTiles, getScheduler(), inits, fill);
+        auto loop =
+            TileLoopOp::create(b, allTiles, getScheduler(), inits, fill);
+        if (complete)
+          complete(loop);
+        return loop;
       });
 }
 

@@ -57,8 +57,10 @@ public:
   emitTileLoop(function_ref<SmallVector<Value>()> init,
                function_ref<FailureOr<SmallVector<Value>>(ValueRange)> body);
 
-  /// Calls `body` for each of this CTA's tiles that exists, after it was found.
-  void forTiles(Control &control, function_ref<void()> body);
+  /// Calls `body` for each of this CTA's tiles that exists, after it was found,
+  /// and `complete` with the loop.
+  void forTiles(Control &control, function_ref<void()> body,
+                function_ref<void(TileLoopOp)> complete = nullptr);
 
   const TilePlan tilePlan;
   /// `rank` is the tile's place among those that walk the same keys.
