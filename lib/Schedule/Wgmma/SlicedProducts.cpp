@@ -11,11 +11,18 @@ static IntegerAttr unlessAll(ImplicitLocOpBuilder &b, int64_t columns,
   return columns == all ? IntegerAttr() : b.getI64IntegerAttr(columns);
 }
 
+/// Returns the rows of an operand in shared memory or in registers.
+static int64_t countRows(Value operand) {
+  if (auto buffer = dyn_cast<BufferType>(operand.getType()))
+    return buffer.getShape()[0];
+  return cast<RankedTensorType>(operand.getType()).getShape()[0];
+}
+
 Value attn::multiplyKeys(ImplicitLocOpBuilder &b, Value query, Value key,
                          int64_t columns, Value sum) {
   auto type = cast<BufferType>(key.getType());
   int64_t keys = type.getShape()[0], slice = type.getShape()[1];
-  int64_t rows = cast<BufferType>(query.getType()).getShape()[0];
+  int64_t rows = countRows(query);
   Value transposed = TransposeOp::create(
       b,
       BufferType::get(b.getContext(), {slice, keys}, type.getElementType(),
@@ -29,7 +36,7 @@ Value attn::multiplyKeys(ImplicitLocOpBuilder &b, Value query, Value key,
 
 Value attn::multiplyValues(ImplicitLocOpBuilder &b, Value p, Value value,
                            int64_t columns, Value sum) {
-  int64_t rows = cast<RankedTensorType>(p.getType()).getShape()[0];
+  int64_t rows = countRows(p);
   int64_t slice = cast<BufferType>(value.getType()).getShape()[1];
   return WgmmaOp::create(
       b, InFlightType::get(b.getContext(), {rows, columns}, b.getF32Type()), p,

@@ -40,13 +40,13 @@
 // CHECK-NEXT: %[[THEIRP:.*]] = attn.local_load {{.*}} -> tensor<128x32xf16
 // CHECK-NEXT: %[[THEIRM:.*]] = attn.local_load {{.*}} -> tensor<128xf32
 // CHECK: %[[DIFFER:.*]] = arith.cmpf une, %{{.*}}, %[[THEIRM]]
-// CHECK: %[[COMMON:.*]]:5 = attn.rare any %[[DIFFER]] default(%{{.*}}, %{{.*}}, %[[THEIRP]],
+// CHECK: %[[COMMON:.*]]:5 = attn.rare any %[[DIFFER]] default({{.*}}, %[[THEIRP]] :
 // CHECK: arith.maximumf %{{.*}}, %[[THEIRM]]
 // The slot is handed back behind a product that reads what came in it.
-// CHECK: %[[O2:.*]] = attn.wgmma %[[COMMON]]#2,
+// CHECK: %[[O2:.*]] = attn.wgmma %[[COMMON]]#4,
 // CHECK: attn.channel.release {{.*}} as "reader"
 // CHECK: %[[S3:.*]] = attn.wgmma %q{{.*}} acc %[[S2]]
-// CHECK: %[[O3:.*]] = attn.wgmma %[[COMMON]]#2,
+// CHECK: %[[O3:.*]] = attn.wgmma %[[COMMON]]#4,
 // CHECK: %[[SCORES:.*]] = attn.wgmma.wait %[[S3]] {pending = 1
 // CHECK: %[[FIRST:.*]] = arith.addi %key, %[[OWN]]
 // CHECK: attn.apply_mask %[[SCORES]][%{{.*}}, %[[FIRST]]]
