@@ -311,6 +311,23 @@ class Docs(unittest.TestCase):
         self.assertNotIn("CHECK", page)
 
 
+class PlanParameters(unittest.TestCase):
+    def setUp(self):
+        self.module = load("check-plan-parameters")
+
+    def test_names(self):
+        text = '\ndef Attn_XPlan : Attn_Plan<Attn_Dialect, "XPlan", "split_x"> {\n  I<"">:$block_n\n'
+        self.assertEqual(self.module.find_parameters(text), ["split_x.block_n"])
+
+    def test_who_takes(self):
+        taken = self.module.is_taken
+        self.assertTrue(taken("split_x.block_n", {"SplitX": "p.blockN = 64;"}, ""))
+        self.assertTrue(taken("split_x.block_n", {"Choice": "p.blockN = 64;"}, ""))
+        self.assertTrue(taken("split_x.block_n", {}, "#attn.split_x<block_n = 64>"))
+        self.assertFalse(taken("split_x.block_n", {"SplitX": "p.blockN == 64"}, ""))
+        self.assertFalse(taken("split_x.block_n", {"Other": "p.blockN = 64;"}, ""))
+
+
 class Rationale(unittest.TestCase):
     PAGE = "# One\n\n## Problem\n\nA.\n\n## Choice\n\nB.\n\n## Rejected\n\nC.\n"
 

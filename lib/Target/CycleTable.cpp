@@ -250,7 +250,7 @@ static void addUltra(CycleTable &table) {
 static CycleTable makeTable(const TargetRow &target) {
   CycleTable table = makeCommon(target);
   if (target.has(Capability::Tcgen05))
-    addBlackwell(table, target.has(Capability::Tcgen05LdRed));
+    addBlackwell(table, target.has(Capability::PackedExp));
   else if (target.has(Capability::Wgmma))
     addHopper(table);
   else

@@ -19,8 +19,8 @@ static constexpr Factor kRound{"combine.round"};
 /// Microseconds for each wave of CTAs behind which there is another one,
 /// whose start counting delays.
 static constexpr Factor kWave{"combine.wave"};
-/// What one launch may take more than two: outside of graphs it takes less
-/// of the host.
+/// Microseconds that one launch may take longer than two and still be taken,
+/// because outside of graphs it costs the host less.
 static constexpr Factor kOneLaunch{"combine.one_launch"};
 
 double attn::estimateMerge(int64_t splits) {
@@ -31,7 +31,7 @@ double attn::estimateTileMerge(int64_t splits, double elements,
                                int64_t threads) {
   if (splits <= 1)
     return 0;
-  // What is left of whole groups of runs comes one by one.
+  // Runs that do not fill a group are merged one by one.
   double rounds =
       splits <= kUnrolledSplits
           ? 1

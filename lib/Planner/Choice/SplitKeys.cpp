@@ -233,9 +233,8 @@ bool attn::maySplitKeys(const ProblemFacts &facts) {
 // What they take
 //===----------------------------------------------------------------------===//
 
-/// What a number of runs has to save of the time of one run, so that a
-/// second kernel and partial results are worth it within the error of
-/// estimates.
+/// Bounds the time of several runs, as a share of the time of one run. Only
+/// below it do they outweigh a second kernel, given the error of estimates.
 static constexpr Factor kWorthwhile{"splits.worthwhile"};
 /// What runs may take more than the fastest ones where lengths are even, so
 /// that they are faster where these differ.

@@ -20,8 +20,8 @@ static constexpr int64_t kMostColumns = 208, kMostNarrowColumns = 192;
 /// together 4 to 36. Nobody timed shorter ones that are read with each block.
 static constexpr int64_t kMostHeldColumns = 416, kMostScaledColumns = 304;
 
-/// Whether plans for 8-bit keys keep queries in registers: unless they are long
-/// and may be in groups of columns.
+/// Returns true if plans for 8-bit keys keep queries in registers. Long rows
+/// whose scales come in groups of columns leave no room for them.
 static bool holdsQueries(const ProblemFacts &facts) {
   if (facts.kScales && facts.scaleGroup != facts.headDim)
     return facts.headDim <= kMostScaledColumns;

@@ -7,8 +7,8 @@ using namespace mlir;
 using namespace mlir::attn;
 
 namespace {
-/// What warps of mma.sync that share rows do: exchange scores, or probabilities
-/// (the exact softmax), or nothing.
+/// Says how warps of mma.sync that share rows work together: they exchange
+/// scores, or probabilities (the exact softmax), or nothing.
 struct Form {
   ScoreWork score;
   SoftmaxPolicy softmax;

@@ -92,7 +92,8 @@ static constexpr Factor kOwnFactor{"mla.own_factor"};
 
 static constexpr Factor kFewRowsFactor{"mla.few_rows_factor"};
 static constexpr int64_t kFewRows = 16;
-/// The same PTX runs on both.
+/// Scales the time of many tiles with more than kFewRows rows, up to 32, whose
+/// keys TMA copies; the other factor is for few such tiles and cp.async.
 static constexpr Factor kMiddleRowsFactor{"mla.middle_rows_factor"};
 static constexpr Factor kFewCopiedRowsFactor{"mla.few_copied_rows_factor"};
 

@@ -13,8 +13,8 @@ using namespace mlir::attn;
 /// bytes, and none where they are read with each block.
 static constexpr int64_t kMostHeldColumns = 224;
 
-/// Whether plans that pack the heads of a group are worth comparing: a batch
-/// that is served has few queries, whose keys are most of the traffic.
+/// Returns true if plans that pack the heads of a group are worth comparing. A
+/// batch that is served has few queries, and keys are most of its traffic.
 static bool isWorthPacking(const ProblemFacts &facts) {
   int64_t group = facts.getGroup();
   return facts.isServed() && !ShapedType::isDynamic(group) && group != 1 &&

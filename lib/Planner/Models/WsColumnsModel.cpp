@@ -44,8 +44,7 @@ static constexpr Factor kOtherReloadShare{"ws_columns.other_reload_share"},
     kOtherSliceShare{"ws_columns.other_slice_share"};
 /// Bytes a clock at which scores are exchanged.
 static constexpr Factor kExchangeBytes{"ws_columns.exchange_bytes"};
-/// What waiting for each other costs the tiles of a cluster: as in
-/// ws_wgmma.
+/// Clocks that the tiles of a cluster wait for each other, as in ws_wgmma.
 static constexpr Factor kClusterTileClocks{"ws_columns.cluster_tile_clocks"};
 static constexpr Factor kMargin{"ws_columns.margin"};
 static constexpr Factor kPairMargin{"ws_columns.pair_margin"};

@@ -23,8 +23,8 @@ static constexpr Factor kTileClocks{"ws_pair.tile_clocks"};
 static constexpr Factor kBlockClocks{"ws_pair.block_clocks"},
     kSlotClocks{"ws_pair.slot_clocks"};
 static constexpr Factor kUnhiddenShare{"ws_pair.unhidden_share"};
-/// What power adds to the clocks of a block: the chip is at its limit, and
-/// slower than it is said to be.
+/// Scales the clocks of a block, since at its power limit the chip is slower
+/// than its nominal rate.
 static constexpr Factor kPowerFactor{"ws_pair.power_factor"};
 static constexpr Factor kL2Bytes{"ws_pair.l2_bytes"};
 static constexpr Factor kMargin{"ws_pair.margin"};

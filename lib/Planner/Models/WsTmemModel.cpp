@@ -25,18 +25,18 @@ static constexpr Factor kBesideClocks{"ws_tmem.beside_clocks"},
     kOverlaidClocks{"ws_tmem.overlaid_clocks"};
 /// The latter where keys are handed back later.
 static constexpr Factor kHeldClocks{"ws_tmem.held_clocks"};
-/// The same where K and V share a ring of three slots.
+/// Clocks that a block takes in addition if K and V share three slots.
 static constexpr Factor kShortRingClocks{"ws_tmem.short_ring_clocks"};
 
 static constexpr Factor kExactClocks{"ws_tmem.exact_clocks"},
     kLaggedClocks{"ws_tmem.lagged_clocks"},
     kOptimisticClocks{"ws_tmem.optimistic_clocks"};
-/// The same of optimistic where the next scores wait for the probabilities,
-/// which are handed on at once.
+/// Clocks that a block of optimistic takes in addition if the next scores wait
+/// for the probabilities, which are handed on at once.
 static constexpr Factor kChainedClocks{"ws_tmem.chained_clocks"};
 
-/// What packed plans of so few rows, which 'decode' has tiles for, have beside
-/// their time: in the cycle model it takes half of that, but has the same.
+/// Packed plans of up to this many rows, for which 'decode' has tiles, come
+/// after it unless they are faster by the margin.
 static constexpr int64_t kDecodedRows = 32;
 static constexpr Factor kDecodedMargin{"ws_tmem.decoded_margin"};
 
@@ -63,10 +63,9 @@ static int64_t choosePolynomial(const TargetRow &target, bool beside,
   return beside ? 6 : 7;
 }
 
-/// Whether plans that pack the heads of a group are worth comparing: where
-/// fewer tiles have all rows. That tiles of fewer queries walk fewer keys under
-/// a mask made none faster in the cycle model
-/// (docs/Rationale/Schedules.md).
+/// Returns true if plans that pack the heads of a group are worth comparing:
+/// packing has to leave fewer tiles. That such tiles walk fewer keys under a
+/// mask is no reason of its own (docs/Rationale/Schedules.md).
 static bool isWorthPacking(const ProblemFacts &facts) {
   int64_t group = facts.getGroup();
   if (ShapedType::isDynamic(group) || group == 1 || group > kPackedHeadsLimit)
@@ -102,7 +101,7 @@ WsTmemModel::getCandidates(const ProblemFacts &facts,
   auto addShape = [&](int64_t blockN, SoftmaxPolicy softmax, bool packs) {
     WsTmemPlanAttr::Parameters p;
     p.packHeads = packs;
-    // Of more keys a lost bet has no registers.
+    // A lost bet has no registers for more keys.
     if (softmax == SoftmaxPolicy::Optimistic) {
       p.blockN = getTmemBetKeys(/*beside=*/true);
       blockN = std::min(blockN, getTmemBetKeys(fitsBeside(facts, p, context)));
@@ -158,7 +157,7 @@ static double getBytesInFlight(const ProblemFacts &facts, WsTmemPlanAttr plan) {
          facts.elementType.getIntOrFloatBitWidth() / 8;
 }
 
-/// Returns what a block takes more than with the policy threshold.
+/// Returns the clocks that a block takes in addition to threshold's.
 static double getWayClocks(WsTmemPlanAttr plan) {
   switch (plan.getSoftmax()) {
   case SoftmaxPolicy::Exact:

@@ -12,7 +12,7 @@ using namespace mlir;
 using namespace mlir::attn;
 
 namespace {
-/// What runs under what.
+/// Says which operations overlap.
 struct Overlap {
   bool qkAhead = true, pvBehind = false, turns = false;
 };

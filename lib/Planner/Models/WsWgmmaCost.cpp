@@ -29,7 +29,7 @@ static constexpr Factor kTileClocks{"ws_wgmma.tile_clocks"};
 static constexpr Factor kBlockClocks{"ws_wgmma.block_clocks"};
 /// Clocks of a tile for the way into the loop with PV behind and out of it.
 static constexpr Factor kBehindClocks{"ws_wgmma.behind_clocks"};
-/// What the first block of a tile takes more than the others.
+/// Share of a block's time that the first block of a tile takes in addition.
 static constexpr Factor kFirstBlockShare{"ws_wgmma.first_block_share"};
 /// The part of what is not multiplied in a first block that is taken to
 /// save time: a guess, since a tile ends with its slowest warpgroup.
@@ -49,8 +49,8 @@ static constexpr Factor kClusterTileClocks{"ws_wgmma.cluster_tile_clocks"};
 
 static constexpr Factor kSmallBlockShare{"ws_wgmma.small_block_share"};
 
-/// What a block at an end of a window takes more: tests and selects, and
-/// the phase's own way in and out.
+/// Clocks that a block at an end of a window takes in addition: tests and
+/// selects, and the start and end of its phase.
 static constexpr Factor kWindowEndClocks{"ws_wgmma.window_end_clocks"};
 static constexpr Factor kWindowEndElementClocks{
     "ws_wgmma.window_end_element_clocks"};

@@ -3,7 +3,7 @@
 // Sums of registers do not tell the last few. Data/ptxas-<version>.json has
 // what a sweep over the planner's choices found beyond them: rows for classes
 // of plans and problems that say "spills" or "fits", the first that holds
-// counts. scripts/ptxas-data.py writes them.
+// counts. scripts/ptxas-data.py adds rows from the state of a sweep.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,7 @@ struct KnownSums {
   int64_t registers = 0, registersAhead = 0, spare = 0;
   /// Warps exchange probabilities.
   bool gathers = false;
-  /// Of latent attention: see Mla.h.
+  /// Features of latent attention; see Mla.h.
   bool fillsTiles = false, renewsEntry = false, loadsByTma = false;
   int64_t rows = 0, packedHeads = 1;
 };

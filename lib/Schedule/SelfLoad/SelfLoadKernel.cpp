@@ -48,7 +48,7 @@ struct Rows {
 /// Where a tile is whose results are to be stored; no tile has row -1.
 struct Place {
   Var batch, head, row;
-  /// Of packed sequences only: the number of queries, and the first one's row.
+  /// The number of queries and the first one's row, for packed sequences only.
   std::optional<Var> queries, queryStart;
 };
 

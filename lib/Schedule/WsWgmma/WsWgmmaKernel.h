@@ -39,7 +39,7 @@ inline constexpr Role kTileReader{"reader", "producer"};
 
 /// The rings of a kernel, and what goes with their slots.
 struct WsWgmmaRings {
-  /// What is loaded.
+  /// Slots that the loads fill.
   Ring q, k, v;
   /// Transposed values, and widened keys and values; empty without.
   Ring vt, kw, vw;

@@ -54,8 +54,8 @@ struct PlanEstimate {
   /// take before this one comes first: above 1 where a schedule lost to others
   /// on a board, or was not timed beside them.
   double margin = 1;
-  /// How many times as large as those of sums of f32 errors of the results were
-  /// seen to be at most (docs/Rationale/Schedules.md).
+  /// Bounds the error of the results, as a multiple of the error with sums of
+  /// f32. The bound is a factor of the calibration file.
   double errorFactor = 1;
 
   /// True if DRAM takes most of the time.
@@ -65,8 +65,8 @@ struct PlanEstimate {
   llvm::StringRef getLimiter() const;
 };
 
-/// What estimates of the project's schedules take for the extents that only the
-/// launch decides: keys and queries, batch, heads.
+/// Stand for the extents that only the launch decides, in estimates of the
+/// project's schedules: keys and queries, batch, heads.
 inline constexpr int64_t kAssumedLength = 4096;
 inline constexpr int64_t kAssumedBatch = 4;
 inline constexpr int64_t kAssumedHeads = 16;
