@@ -1,7 +1,7 @@
 //===- WsTmemChunks.cpp - Masked blocks in chunks of keys -----------------===//
 
-#include "../Problem/BlockBounds.h"
 #include "WsTmemEmitter.h"
+#include "attn/Dialect/Attn/IR/BlockBounds.h"
 #include "mlir/IR/Remarks.h"
 
 using namespace mlir;

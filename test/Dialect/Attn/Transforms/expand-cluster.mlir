@@ -1,4 +1,4 @@
-// RUN: attn-opt %s -attn-expand=chip=sm_90a -split-input-file | FileCheck %s
+// RUN: attn-opt %s -attn-expand=chip=sm_90a -attn-expand-arithmetic -split-input-file | FileCheck %s
 
 // Which tile each CTA of a cluster has, and which blocks of it.
 

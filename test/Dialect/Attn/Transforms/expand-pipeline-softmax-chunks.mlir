@@ -40,7 +40,7 @@ gpu.module @kernels {
     %m = tensor.splat %x : !m
     %l = tensor.splat %x : !l
     %masked = attn.apply_mask %s[%row, %key] limit %keys upper %upper : !s
-    %p, %m1, %l1, %f = attn.online_softmax %masked, %m, %l scale %x {chunk = 32, polynomial = 7} : !s, !m, !l
+    %p, %m1, %l1, %f = attn.online_softmax %masked, %m, %l scale %x policy<exact, polynomial = 7> {chunk = 32} : !s, !m, !l
     %a = attn.slice %p {column = 0} : !s -> tensor<128x48xf32, #attn.auto>
     %use = arith.addf %a, %a : tensor<128x48xf32, #attn.auto>
     %b = attn.slice %p {column = 48} : !s -> tensor<128x16xf32, #attn.auto>

@@ -31,7 +31,7 @@ gpu.module @kernels {
     %s = tensor.splat %x : !s
     %m = tensor.splat %x : !m
     %l = tensor.splat %x : !l
-    %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %x {sums_elsewhere, policy = #attn<softmax_policy threshold>} : !s, !m, !l
+    %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %x policy<threshold> {sums_elsewhere} : !s, !m, !l
     gpu.return
   }
 
@@ -42,7 +42,7 @@ gpu.module @kernels {
     %s = tensor.splat %x : !s
     %m = tensor.splat %x : !m
     %l = tensor.splat %x : !l
-    %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %x {sums_elsewhere, policy = #attn<softmax_policy lagged>} : !s, !m, !l
+    %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %x policy<lagged> {sums_elsewhere} : !s, !m, !l
     gpu.return
   }
 
@@ -58,7 +58,7 @@ gpu.module @kernels {
     %s = tensor.splat %x : !s
     %m = tensor.splat %x : !m
     %l = tensor.splat %x : !l
-    %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %x {sums_elsewhere, policy = #attn<softmax_policy optimistic>} : !s, !m, !l
+    %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %x policy<optimistic> {sums_elsewhere} : !s, !m, !l
     gpu.return
   }
 
@@ -72,9 +72,9 @@ gpu.module @kernels {
     %s = tensor.splat %x : !s
     %m = tensor.splat %x : !m
     %l = arith.constant dense<0.0> : !l
-    %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %x {sums_elsewhere, policy = #attn<softmax_policy threshold>} : !s, !m, !l
+    %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %x policy<threshold> {sums_elsewhere} : !s, !m, !l
     %none = arith.constant dense<0xFF800000> : !m
-    %p2, %m2, %l2, %f2 = attn.online_softmax %s, %none, %l1 scale %x {sums_elsewhere, policy = #attn<softmax_policy threshold>} : !s, !m, !l
+    %p2, %m2, %l2, %f2 = attn.online_softmax %s, %none, %l1 scale %x policy<threshold> {sums_elsewhere} : !s, !m, !l
     gpu.return
   }
 }
