@@ -144,3 +144,14 @@ func.func @rare(%x: !s, %y: !m, %big: tensor<64x32xi1, #attn.auto>) {
   }
   return
 }
+
+// CHECK-LABEL: func @softmax_end
+// CHECK: %[[SUMS:.*]] = attn.softmax_sums %{{.*}}, %[[M:.*]] limit 0x4D800000 : tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, tensor<64xf32, #attn.auto>
+// CHECK: attn.softmax_inverse %[[SUMS]] : tensor<64xf32, #attn.auto>
+// CHECK: attn.softmax_lse %[[M]], %[[SUMS]] : tensor<64xf32, #attn.auto>
+func.func @softmax_end(%l: tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, %m: tensor<64xf32, #attn.auto>) -> (tensor<64xf32, #attn.auto>, tensor<64xf32, #attn.auto>) {
+  %sums = attn.softmax_sums %l, %m limit 2.68435456e+08 : tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, tensor<64xf32, #attn.auto>
+  %inverse = attn.softmax_inverse %sums : tensor<64xf32, #attn.auto>
+  %lse = attn.softmax_lse %m, %sums : tensor<64xf32, #attn.auto>
+  return %inverse, %lse : tensor<64xf32, #attn.auto>, tensor<64xf32, #attn.auto>
+}
