@@ -42,10 +42,7 @@ void attn::addTilePasses(OpPassManager &pm,
 void attn::addBarrierPasses(OpPassManager &pm,
                             const AttnPipelineOptions &options) {
   pm.addPass(createAttnVerifyRungPass());
-  // Of arithmetic that several ops have in common one copy is left, as of what
-  // emitters state.
   pm.addPass(createAttnExpandArithmeticPass());
-  pm.addPass(createCSEPass());
   pm.addPass(createAttnShardCGAPass());
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
   // SSA does not keep tokens from being used twice.

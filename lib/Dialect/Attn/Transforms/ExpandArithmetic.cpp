@@ -2,6 +2,8 @@
 
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/Transforms/CSE.h"
 
 namespace mlir::attn {
 #define GEN_PASS_DEF_ATTNEXPANDARITHMETICPASS
@@ -25,6 +27,13 @@ struct AttnExpandArithmeticPass
       op->erase();
     }
     numOps += ops.size();
+    // Arithmetic that several ops have in common is left once. What had none of
+    // them stays as it is: it may be behind other passes.
+    if (ops.empty())
+      return;
+    IRRewriter rewriter(&getContext());
+    DominanceInfo dominance(getOperation());
+    eliminateCommonSubExpressions(rewriter, dominance, getOperation());
   }
 };
 } // namespace
