@@ -1,4 +1,4 @@
-// RUN: attn-opt %s -attn-expand=chip=sm_90a | FileCheck %s
+// RUN: attn-opt %s -attn-expand=chip=sm_90a -attn-expand-arithmetic | FileCheck %s
 
 // Of heads in groups of four Q has a descale each, K and V have one that the group
 // shares.

@@ -1,4 +1,4 @@
-// RUN: attn-opt %s -attn-plan="set=block_m=64,block_n=64,warps=4,stages=2,order=row_major" -attn-expand -split-input-file | FileCheck %s
+// RUN: attn-opt %s -attn-plan="set=block_m=64,block_n=64,warps=4,stages=2,order=row_major" -attn-expand -attn-expand-arithmetic -split-input-file | FileCheck %s
 
 // The plain kernel: constants everywhere, no sizes among the parameters.
 // CHECK-LABEL: func.func @dense
