@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Each plan parameter is taken by a plan, or stands in a list with its reason.
 
-A parameter is taken if the planner's code assigns it, in the folders of its
-schedule or where plans are completed, or if a shipped plan has it.
+A parameter is taken if the planner assigns it, in the model of its schedule or
+where plans are completed, if its schedule does, or if a shipped plan has it.
 """
 
 import pathlib
@@ -12,10 +12,9 @@ import sys
 from lint_util import read_text, report, tracked_files
 
 PLANS = pathlib.Path("include/attn/Dialect/Attn/IR/AttnPlans.td")
-SHIPPED = pathlib.Path("lib/Schedule/ShippedPlans.json")
-#: Folders of lib/Schedule whose code assigns parameters of any schedule, and of those
-#: that share one.
-COMMON = ("Core",)
+SHIPPED = pathlib.Path("lib/Planner/ShippedPlans.json")
+#: Folders whose code assigns parameters of any schedule, and what some schedules share.
+COMMON = ("Core", "Choice")
 SHARED = {"split_q": "Copied", "decode": "Copied", "tiled_d": "Copied"}
 #: The variants of docs/Variants.md.
 VARIANTS = {
@@ -55,9 +54,9 @@ def is_taken(parameter: str, sources: dict[str, str], shipped: str) -> bool:
     schedule, name = parameter.split(".")
     first, *others = name.split("_")
     member = first + "".join(word.capitalize() for word in others)
-    folders = {"".join(word.capitalize() for word in schedule.split("_")), *COMMON}
-    folders |= {SHARED.get(schedule, "Core")}
-    code = "".join(sources.get(folder, "") for folder in folders)
+    camel = "".join(word.capitalize() for word in schedule.split("_"))
+    rooms = {camel, SHARED.get(schedule, camel), *COMMON}
+    code = "".join(text for room, text in sources.items() if room in rooms)
     pattern = rf"\.{member} *=(?!=)|StringLiteral \w+ = \"{name}\";"
     return bool(
         re.search(pattern, code) or re.search(rf"#attn\.{schedule}<[^>]*\b{name} = ", shipped)
@@ -66,10 +65,14 @@ def is_taken(parameter: str, sources: dict[str, str], shipped: str) -> bool:
 
 def main() -> int:
     sources: dict[str, str] = {}
-    for path in tracked_files("lib/Schedule/*"):
-        parts = str(path).split("/")
-        if parts[-1].endswith((".cpp", ".h")):
-            sources[parts[-2]] = sources.get(parts[-2], "") + (read_text(path) or "")
+    for path in tracked_files("lib/Schedule/*", "lib/Planner/*"):
+        if path.suffix not in (".cpp", ".h"):
+            continue
+        # A model of the planner has the name of its schedule.
+        room = path.parent.name
+        if room == "Models":
+            room = re.sub(r"(Candidates|Cost|Model)$", "", path.stem)
+        sources[room] = sources.get(room, "") + (read_text(path) or "")
     shipped = read_text(SHIPPED) or ""
     problems = []
     listed = VARIANTS | ABSENT_BOARDS | ELSEWHERE | OPEN

@@ -19,9 +19,10 @@
 #define ATTN_LIB_SCHEDULE_WSWGMMA_WSWGMMAKERNEL_H
 
 #include "../Kernel/Pipe.h"
+#include "../Tma/RingEmitter.h"
 #include "../Wgmma/SlicedProducts.h"
-#include "../Wgmma/WgmmaOperands.h"
 #include "../Wgmma/WgmmaFacts.h"
+#include "../Wgmma/WgmmaOperands.h"
 #include "WsWgmma.h"
 
 namespace mlir::attn {
