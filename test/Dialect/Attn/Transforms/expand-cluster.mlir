@@ -24,15 +24,14 @@ func.func @whole(%q: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf16>) {
 // CHECK-LABEL: gpu.func
 // CHECK: partition "consumer"
 // CHECK: attn.tile_loop
-// The CTAs have one length.
+// CHECK: %[[QUERIES:.*]] = arith.constant 384 : i32
 // CHECK: %[[ROW:.*]] = arith.addi
 // CHECK: %[[END:.*]] = arith.divui
-// CHECK: %[[EXISTS:.*]] = arith.cmpi slt, %[[ROW]], %{{.*}} : i32
+// CHECK: %[[EXISTS:.*]] = arith.cmpi slt, %[[ROW]], %[[QUERIES]] : i32
 // CHECK-NEXT: %[[BEGIN:.*]] = arith.select %[[EXISTS]], %{{.*}}, %[[END]] : i32
-// CHECK-NEXT: %[[FULL_BEGIN:.*]] = arith.select %[[EXISTS]], %{{.*}}, %[[END]] : i32
 // CHECK-NEXT: %[[FULL_END:.*]] = arith.select %[[EXISTS]], %{{.*}}, %[[END]] : i32
 // CHECK-NEXT: %[[LAST:.*]] = arith.select %[[EXISTS]], %{{.*}}, %[[END]] : i32
-// CHECK: attn.kv_loop %[[BEGIN]], %[[FULL_BEGIN]], %[[FULL_END]], %[[LAST]] block
+// CHECK: attn.kv_loop %[[BEGIN]], %[[BEGIN]], %[[FULL_END]], %[[LAST]] block
 func.func @odd(%q: memref<1x8x384x64xf16>, %o: memref<1x8x384x64xf16>) {
   attn.attention ins(%q, %q, %q : memref<1x8x384x64xf16>, memref<1x8x384x64xf16>, memref<1x8x384x64xf16>)
                  outs(%o : memref<1x8x384x64xf16>) {plan = #attn.ws_wgmma<cluster = 2>}
