@@ -54,7 +54,7 @@ static bool completeOldestCpAsync(Exec &x) {
     if (!warp->cpAsync.ops.empty()) {
       x.warp = warp;
       x.cta = warp->cta;
-      completeCpAsync(x, *warp, warp->cpAsync.ops.front());
+      completeCpAsync(x, *warp);
       ++x.cluster.writes;
       x.cluster.advance();
       return true;

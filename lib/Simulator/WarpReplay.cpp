@@ -98,7 +98,7 @@ bool sim::replayTurn(Machine &machine, Cluster &cluster) {
     while (!canGoOn(cluster, warp) && !warp.cpAsync.ops.empty()) {
       x.warp = &warp;
       x.cta = warp.cta;
-      completeCpAsync(x, warp, warp.cpAsync.ops.front());
+      completeCpAsync(x, warp);
       cluster.advance();
     }
   } while (!machine.stop && canGoOn(cluster, warp) && cluster.steps <= limit);

@@ -4,6 +4,7 @@
 #define ATTN_UNITTESTS_SIMULATOR_TESTKERNEL_H
 
 #include "attn/Simulator/Simulator.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 #include "gtest/gtest.h"
@@ -64,6 +65,44 @@ inline void recordText(llvm::StringRef text) {
      << text << '\n';
 }
 
+/// Expects findings to name the instructions and the address they are about.
+inline void expectPlaces(const Outcome &r) {
+  // What nobody may be doing, or a CTA as a whole.
+  static const FindingKind ofNoInstruction[] = {
+      FindingKind::Deadlock, FindingKind::StepLimit, FindingKind::EndlessLoop,
+      FindingKind::ExitInFlight, FindingKind::TensorMemoryMisuse};
+  static const char *const ofTwo[] = {
+      "is not ordered after",
+      "without being ordered after",
+      "while a signal to one of its mbarriers",
+      "depends on memory that was never written",
+      "depends on an accumulator that is still in flight",
+      "an accumulator was written while it was still in flight",
+      "a register of a wgmma was written behind",
+      "touches a register of a tcgen05.ld",
+      "signals an mbarrier that its CTA has invalidated",
+      "of an mbarrier that expects",
+      "initialises an mbarrier that is in use",
+      "writes over an mbarrier that is in use",
+      "lanes of one instruction arrive in phases",
+      "the wait takes phase",
+      "the wait for phase",
+      "threads while a generation of",
+  };
+  for (const Finding &f : r.report.findings) {
+    if (!llvm::is_contained(ofNoInstruction, f.kind))
+      EXPECT_TRUE(f.second && f.second->ptxLine) << r.text();
+    // vprintf itself reads what it prints.
+    bool isPrinted = llvm::StringRef(f.message).starts_with("what is printed");
+    for (const char *message : ofTwo)
+      if (!isPrinted && llvm::StringRef(f.message).contains(message))
+        EXPECT_TRUE(f.first && f.first->ptxLine && f.second) << r.text();
+    // A pointer into global memory may be null.
+    if (f.space == "shared" || !f.buffer.empty())
+      EXPECT_TRUE(f.address && f.bytes) << r.text();
+  }
+}
+
 /// Runs a kernel of the form above on `in`; `out` has `outBytes` bytes.
 inline Outcome runText(llvm::StringRef text, llvm::ArrayRef<uint8_t> in,
                        size_t outBytes, LaunchConfig config = LaunchConfig()) {
@@ -87,6 +126,7 @@ inline Outcome runText(llvm::StringRef text, llvm::ArrayRef<uint8_t> in,
   }
   recordText(text);
   r.report = std::move(*report);
+  expectPlaces(r);
   r.out.resize(outBytes);
   llvm::cantFail(memory.read(outAddress, r.out));
   return r;

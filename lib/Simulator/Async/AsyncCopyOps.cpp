@@ -278,13 +278,9 @@ void execCpAsyncArrive(Exec &x, const Inst &I) {
 
 } // namespace
 
-void mlir::attn::sim::completeCpAsync(Exec &x, Warp &warp, CpAsyncOp &last) {
-  for (CpAsyncOp &op : warp.cpAsync.ops) {
-    bool stop = &op == &last;
-    finishLanes(x, warp, op, op.mask);
-    if (stop)
-      break;
-  }
+void mlir::attn::sim::completeCpAsync(Exec &x, Warp &warp) {
+  CpAsyncOp &oldest = warp.cpAsync.ops.front();
+  finishLanes(x, warp, oldest, oldest.mask);
   prune(warp);
 }
 

@@ -7,8 +7,8 @@
 
 namespace mlir::attn::sim {
 
-/// Finishes cp.async operations of the warp, in order, up to this one.
-void completeCpAsync(Exec &x, Warp &warp, CpAsyncOp &last);
+/// Finishes the oldest of the warp's cp.async operations in flight.
+void completeCpAsync(Exec &x, Warp &warp);
 
 } // namespace mlir::attn::sim
 

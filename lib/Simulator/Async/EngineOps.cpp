@@ -35,6 +35,7 @@ void mlir::attn::sim::signalBytes(Cluster &cluster, EngineOp &op, Cta *cta,
   f.second = x.siteOf(op.inst, op.issuer->cta, op.issuer->id, -1);
   f.space = "shared";
   f.offset = barrier;
+  f.address = cta->rank << 24 | (SharedBase + barrier);
   f.bytes = 8;
   cluster.machine->report(std::move(f));
 }

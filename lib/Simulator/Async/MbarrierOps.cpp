@@ -206,6 +206,7 @@ void execInit(Exec &x, const Inst &I) {
       f.second = x.here(lane);
       f.space = "shared";
       f.offset = ref.offset;
+      f.address = ref.address;
       f.bytes = 8;
       f.hint = "mbarrier.inval has to come before the second initialisation";
       x.report(std::move(f));

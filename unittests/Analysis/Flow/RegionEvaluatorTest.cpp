@@ -130,6 +130,20 @@ TEST_F(RegionEvaluatorTest, BitsAndShifts) {
   EXPECT_EQ(onIntegers("arith.shrui", -8, 28), 15);
 }
 
+TEST_F(RegionEvaluatorTest, ShiftsStayWithinTheWidth) {
+  for (const char *name : {"arith.shli", "arith.shrsi", "arith.shrui"}) {
+    llvm::Expected<RegionEvaluator> evaluator =
+        translate(one(std::string(name) + " %i, %j : i32", "i32"));
+    ASSERT_TRUE(static_cast<bool>(evaluator));
+    auto isDefined = [&](int64_t by) {
+      return !llvm::errorToBool(
+          evaluator->evaluate(arguments(0, 1, by)).takeError());
+    };
+    EXPECT_TRUE(isDefined(0) && isDefined(31)) << name;
+    EXPECT_FALSE(isDefined(32) || isDefined(33) || isDefined(-1)) << name;
+  }
+}
+
 TEST_F(RegionEvaluatorTest, ComparisonsAndSelect) {
   EXPECT_NE(integer(one("arith.cmpi sle, %j, %i : i32", "i1"), 0, 5, 5), 0);
   EXPECT_EQ(integer(one("arith.cmpi ult, %j, %i : i32", "i1"), 0, 5, -1), 0);
@@ -139,6 +153,31 @@ TEST_F(RegionEvaluatorTest, ComparisonsAndSelect) {
                      one("arith.select %c, %x, %two : f32", "f32"),
                  7, 1, 2),
             7);
+}
+
+TEST_F(RegionEvaluatorTest, EveryComparisonOfIntegers) {
+  struct Case {
+    const char *predicate;
+    bool less, equal, greater; ///< of 1 and 2, 2 and 2, 2 and 1
+    bool ofNegative;           ///< of -1 and 1
+  };
+  const Case cases[] = {
+      {"eq", false, true, false, false},  {"ne", true, false, true, true},
+      {"slt", true, false, false, true},  {"sle", true, true, false, true},
+      {"sgt", false, false, true, false}, {"sge", false, true, true, false},
+      {"ult", true, false, false, false}, {"ule", true, true, false, false},
+      {"ugt", false, false, true, true},  {"uge", false, true, true, true},
+  };
+  for (const Case &c : cases) {
+    auto holds = [&](int64_t i, int64_t j) {
+      std::string op = std::string("arith.cmpi ") + c.predicate;
+      return integer(one(op + ", %i, %j : i32", "i1"), 0, i, j) != 0;
+    };
+    EXPECT_EQ(holds(1, 2), c.less) << c.predicate;
+    EXPECT_EQ(holds(2, 2), c.equal) << c.predicate;
+    EXPECT_EQ(holds(2, 1), c.greater) << c.predicate;
+    EXPECT_EQ(holds(-1, 1), c.ofNegative) << c.predicate;
+  }
 }
 
 TEST_F(RegionEvaluatorTest, Conversions) {

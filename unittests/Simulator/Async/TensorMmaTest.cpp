@@ -273,21 +273,30 @@ TEST(TensorMma, BlockScales) {
 
 TEST(TensorMma, Integers) {
   std::mt19937 rng(4);
-  MmaTest t;
-  t.kind = "cta_group::1.kind::i8";
-  t.operands = "%p2";
-  t.descriptor = 2 << 4 | 1 << 7 | 0 << 10 | shapeBits(128, 16);
-  Operand a(128, 32, 8, rng), b(16, 32, 8, rng);
-  a.store(t.in.data(), 8, 16);
-  b.store(t.in.data() + 8192, 8, 16);
-  Outcome r = t.go();
-  ASSERT_TRUE(r.error.empty() && r.report.isClean()) << r.text();
-  for (unsigned row = 0; row < 128; ++row)
-    for (unsigned col = 0; col < 16; ++col) {
-      int32_t want = 0;
-      for (unsigned i = 0; i < 32; ++i)
-        want += int8_t(a.at(row, i)) * int32_t(b.at(col, i));
-      EXPECT_EQ(r.at<int32_t>(row * 16 + col), want);
+  for (bool signedA : {false, true})
+    for (bool signedB : {false, true}) {
+      MmaTest t;
+      t.kind = "cta_group::1.kind::i8";
+      t.operands = "%p2";
+      t.descriptor = 2 << 4 | unsigned(signedA) << 7 | unsigned(signedB) << 10 |
+                     shapeBits(128, 16);
+      Operand a(128, 32, 8, rng), b(16, 32, 8, rng);
+      a.store(t.in.data(), 8, 16);
+      b.store(t.in.data() + 8192, 8, 16);
+      Outcome r = t.go();
+      ASSERT_TRUE(r.error.empty() && r.report.isClean()) << r.text();
+      auto valueOf = [](uint32_t v, bool isSigned) {
+        return isSigned ? int32_t(int8_t(v)) : int32_t(v);
+      };
+      for (unsigned row = 0; row < 128; ++row)
+        for (unsigned col = 0; col < 16; ++col) {
+          int32_t want = 0;
+          for (unsigned i = 0; i < 32; ++i)
+            want +=
+                valueOf(a.at(row, i), signedA) * valueOf(b.at(col, i), signedB);
+          ASSERT_EQ(r.at<int32_t>(row * 16 + col), want)
+              << signedA << " " << signedB;
+        }
     }
 }
 
@@ -347,11 +356,16 @@ TEST(TensorMma, BadTwins) {
        "instruction descriptor: sparse products are not supported"},
       {"kind::i8", "%p2", 2 << 4 | 2 << 7 | shape,
        "expected u8 or s8 operands"},
+      {"kind::i8", "%p2", 2 << 4 | 2 << 10 | shape,
+       "expected u8 or s8 operands"},
       {"kind::i8", "%p2", 1 << 4 | shape,
        "expected an accumulator type of this kind"},
       {"kind::f16", "%p2", 1 << 4 | 2 << 7 | shape,
        "expected f16 or bf16 operands"},
-      {"kind::tf32", "%p2", 1 << 4 | shape, "expected tf32 operands"},
+      {"kind::f16", "%p2", 1 << 4 | 2 << 10 | shape,
+       "expected f16 or bf16 operands"},
+      {"kind::tf32", "%p2", 1 << 4 | 2 << 7 | shape, "expected tf32 operands"},
+      {"kind::tf32", "%p2", 1 << 4 | 2 << 10 | shape, "expected tf32 operands"},
       {"kind::f16", "%p2", 1 << 4 | shapeBits(96, 16),
        "unsupported shape M=96 N=16"},
       {"kind::mxf8f6f4.block_scale", scaled, scaledShape,

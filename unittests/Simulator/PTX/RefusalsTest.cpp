@@ -89,6 +89,7 @@ Outcome runRow(StringRef row) {
     r.error = llvm::toString(report.takeError());
   else
     r.report = std::move(*report);
+  expectPlaces(r);
   return r;
 }
 

@@ -78,6 +78,31 @@ TEST(PhaseChecks, RelaxedSignalsCarryControl) {
               1, 64);
 }
 
+TEST(PhaseChecks, RelaxedSignalsPublishNothingLater) {
+  // Warp 0 stores behind a signal that carries no memory. What warp 1 has
+  // learnt before the signal does not cover the store.
+  const char *store = "@%p0 st.shared.b32 [%r1+64], 7;\n";
+  const char *known = "bar.arrive 1, 64;\n";
+  auto kernel = [](const std::string &first, const std::string &other) {
+    return start(1) + "@!%p1 bra C;\n" + first +
+           "bra E;\nC:\nbar.sync 1, 64;\n" + Spin +
+           "@%p0 ld.shared.b32 %r6, [%r1+64];\n" + other +
+           "E:\nbarrier.cluster.wait;\n";
+  };
+  std::string arrive = "barrier.cluster.arrive.relaxed;\n";
+  for (const std::string &signal :
+       {std::string("@%p0 mbarrier.arrive.relaxed.cluster.shared::cta.b64 _, "
+                    "[%r1];\n"),
+        std::string("@%p0 cp.async.mbarrier.arrive.noinc.shared.b64 [%r1];\n"),
+        arrive}) {
+    SCOPED_TRACE(signal);
+    std::string late = signal == arrive ? "" : arrive;
+    expectNever(kernel(store + (known + signal) + late, arrive), 1, 64);
+    expectAlways(kernel(known + signal + store + late, arrive), 1, 64,
+                 FindingKind::Race, "is not ordered after");
+  }
+}
+
 TEST(PhaseChecks, OrderThroughAnotherBarrier) {
   const char *arrive = "@%p0 mbarrier.arrive.shared::cta.b64 _, [%r1];\n";
   expectNever(start(2) + arrive + "bar.sync 0;\n" + arrive + "bar.sync 0;\n" +
@@ -182,6 +207,61 @@ TEST(PhaseChecks, ExitComesAfterRemoteSignals) {
   expectNever(kernel(wait("W", 0)), 2, 32);
   expectAlways(kernel(Spin), 2, 32, FindingKind::ExitInFlight,
                "a signal to one of its mbarriers");
+}
+
+TEST(PhaseChecks, ExitComesAfterCommits) {
+  // Of a warp of either CTA to the other one.
+  const std::string commit =
+      "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster";
+  for (unsigned owner : {0, 1})
+    for (bool isMulticast : {false, true})
+      for (unsigned threads : {32, 64}) {
+        auto kernel = [&](const std::string &end) {
+          std::string rank = std::to_string(owner);
+          std::string send = isMulticast
+                                 ? ".multicast::cluster.b64 [%r1], %h1;\n"
+                                 : ".b64 [%r5];\n";
+          return start(1) + "mov.b16 %h1, " + std::to_string(1 << owner) +
+                 ";\nmov.b32 %r4, " + rank +
+                 ";\nmapa.shared::cluster.u32 %r5, %r1, %r4;\n"
+                 "setp.eq.s32 %p4, %r3, " +
+                 rank + ";\n@%p4 bra O;\n@%p3 " + commit + send +
+                 "bra E;\nO:\n" + end + "E:";
+        };
+        SCOPED_TRACE(kernel(""));
+        // The commit arrives before the exit, which nothing promises.
+        LaunchConfig config = configOf(0, 2, threads);
+        config.asyncWrites = AsyncTiming::Issue;
+        expectClean(runText(wrapKernel(kernel(wait("W", 0))), {}, 4, config));
+        Outcome bad = runText(wrapKernel(kernel(Spin)), {}, 4, config);
+        expectError(bad, FindingKind::ExitInFlight);
+        EXPECT_NE(bad.text().find("a signal to one of its mbarriers"),
+                  std::string::npos)
+            << bad.text();
+      }
+}
+
+TEST(PhaseChecks, CommitsBelongToTheirIssuer) {
+  // CTA 1 sends one more signal than the barrier of CTA 0 takes.
+  LaunchConfig config = configOf(0, 2, 32);
+  config.asyncWrites = AsyncTiming::Issue;
+  Outcome r = runText(
+      wrapKernel(start(1) +
+                 "@!%p2 bra C;\n@%p3 mbarrier.arrive.expect_tx.shared::cta.b64 "
+                 "_, [%r1], 64;\nbra E;\nC:\n" +
+                 Spin +
+                 "@%p3 tcgen05.commit.cta_group::1.mbarrier::arrive::one."
+                 "shared::cluster.b64 [%r5];\nE:\nbarrier.cluster.arrive;\n"
+                 "barrier.cluster.wait;\n"),
+      {}, 4, config);
+  expectError(r, FindingKind::MbarrierMisuse);
+  ASSERT_FALSE(r.report.findings.empty());
+  const Finding &f = r.report.findings[0];
+  EXPECT_NE(f.message.find("arrives 1 times in phase 0"), std::string::npos)
+      << r.text();
+  ASSERT_TRUE(f.second);
+  EXPECT_EQ(f.second->cta[0], 1u);
+  EXPECT_NE(f.second->text.find("tcgen05.commit"), std::string::npos);
 }
 
 TEST(PhaseChecks, ExitComesAfterCopies) {
