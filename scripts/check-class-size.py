@@ -27,16 +27,16 @@ ALLOWED = {
     "Machine": (184, 68, 14),
     "MlaEmitter": (49, 18, 3),
     "MmaProduct": (17, 29, 1),
-    "PartitionLowering": (51, 9, 21),
+    "PartitionLowering": (50, 9, 21),
     "Replayer": (23, 23, 2),
     "RingFinder": (12, 18, 1),
     "RotatedExpander": (38, 28, 3),
     "StateKey": (48, 17, 4),
     "TileLayout": (48, 7, 2),
     "WgmmaProduct": (8, 18, 1),
-    "WsColumnsEmitter": (27, 16, 2),
-    "WsPairKernel": (24, 18, 1),
-    "WsTmemEmitter": (78, 10, 6),
+    "WsColumnsKernel": (20, 20, 1),
+    "WsPairKernel": (22, 18, 1),
+    "WsTmemEmitter": (55, 8, 3),
 }
 
 

@@ -2,17 +2,12 @@
 """Folders stay small: none of lib, include and python/attn holds more than 40 sources."""
 
 import collections
-import pathlib
 import sys
 
 from lint_util import report, tracked_files
 
 LIMIT = 40
 SUFFIXES = {".cpp", ".h", ".c", ".td", ".def", ".py"}
-# Folders that are still larger, and why. The list may only get shorter.
-ALLOWED = {
-    "python/attn": "to become packages: tracing, launch, serving",
-}
 
 
 def main() -> int:
@@ -23,12 +18,7 @@ def main() -> int:
     problems = [
         f"{folder}: expected at most {LIMIT} source files, got {count}"
         for folder, count in sorted(counts.items())
-        if count > LIMIT and folder not in ALLOWED
-    ]
-    problems += [
-        f"scripts/{pathlib.Path(__file__).name}: {folder} keeps the limit, take it off the list"
-        for folder in ALLOWED
-        if counts[folder] <= LIMIT
+        if count > LIMIT
     ]
     return report(problems, "folder size")
 
