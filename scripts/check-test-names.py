@@ -62,8 +62,7 @@ def op_names(td: str) -> list[str]:
 
 
 def main() -> int:
-    # AttnOps.td includes the others.
-    files = [path for path in tracked_files(f"{IR}/*Ops.td") if path.stem != "AttnOps"]
+    files = [path for path in tracked_files(f"{IR}/Ops/*Ops.td")]
     ops = {kebab(path.stem.removesuffix("Ops")): op_names(read_text(path) or "") for path in files}
     tds = "".join(read_text(path) or "" for path in tracked_files(f"{PASSES}/*.td"))
     passes = set(re.findall(r': Pass<"attn-([a-z-]+)"', tds))

@@ -58,9 +58,10 @@ def dialect_page() -> str:
     body = re.sub(r"^\[TOC\]\n", "", body, flags=re.M)
     by_name = {op.name: op for op in ops()}
     operations, rest = body.split("\n## Attributes", 1)
-    sections = re.split(r"^(?=### `)", operations, flags=re.M)
+    # Ops stand in groups, whose headings are one level above theirs.
+    sections = re.split(r"^(?=#{3,4} )", operations, flags=re.M)
     for index, section in enumerate(sections):
-        if match := re.match(r"### `([\w.]+)`", section):
+        if match := re.match(r"#{3,4} `([\w.]+)`", section):
             sections[index] = with_sentences(section, by_name[match.group(1)])
     body = "".join(sections) + "\n## Attributes" + rest
     return tidy(NOTICE.format(source="include/attn/Dialect/Attn/IR") + body)

@@ -34,7 +34,7 @@ STANDARD = (
     "--q=1x1x512x64xf16 --kv-len=300 --chip=sm_100a --schedule=ws_tmem",
     "--q=1x1x100x264xf16 --kv-len=200 --chip=sm_90a --schedule=ws_columns --causal",
 )
-TO_CHANNELS = "builtin.module(attn-verify-rung,attn-shard-cga,gpu.module(attn-verify-arch,attn-lower-tile-loops,attn-expand-pipeline))"
+TO_CHANNELS = "builtin.module(attn-verify-rung,attn-expand-arithmetic,attn-shard-cga,gpu.module(attn-verify-arch,attn-lower-tile-loops,attn-expand-pipeline))"
 HELD = "builtin.module(gpu.module(attn-verify-tokens,attn-check-channels))"
 FAULT = re.compile(r"error: (licence|balance|order): ")
 

@@ -94,6 +94,10 @@ run_lints() {
   step "whitespace" "$PYTHON" scripts/check-whitespace.py
   step "banned words" "$PYTHON" scripts/check-banned-words.py
   step "file length" "$PYTHON" scripts/check-file-length.py
+  step "folder size" "$PYTHON" scripts/check-folder-size.py
+  step "class size" "$PYTHON" scripts/check-class-size.py
+  step "comment openers" "$PYTHON" scripts/check-comment-openers.py
+  step "op arguments" "$PYTHON" scripts/check-op-arguments.py
   step "function length" "$PYTHON" scripts/check-function-length.py
   step "include circles" "$PYTHON" scripts/check-include-circles.py
   step "lists of loops" "$PYTHON" scripts/check-loop-lists.py

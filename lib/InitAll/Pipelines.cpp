@@ -45,6 +45,7 @@ void attn::addTilePasses(OpPassManager &pm,
 void attn::addBarrierPasses(OpPassManager &pm,
                             const AttnPipelineOptions &options) {
   pm.addPass(createAttnVerifyRungPass());
+  pm.addPass(createAttnExpandArithmeticPass());
   pm.addPass(createAttnShardCGAPass());
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
   // SSA does not keep tokens from being used twice.

@@ -1,5 +1,5 @@
 // DEFINE: %{check} = test-attn-check-locations
-// RUN: attn-test-opt %s --pass-pipeline='builtin.module(%{check}, attn-plan{chip=sm_80}, attn-expand{chip=sm_80}, %{check}, gpu.module( \
+// RUN: attn-test-opt %s --pass-pipeline='builtin.module(%{check}, attn-plan{chip=sm_80}, attn-expand{chip=sm_80}, %{check}, attn-expand-arithmetic, %{check}, gpu.module( \
 // RUN:   attn-expand-pipeline, %{check}, attn-select-epilogue, %{check}, attn-infer-layouts, %{check}, attn-materialize-scratch, %{check}, \
 // RUN:   attn-allocate-shared, attn-insert-fences, %{check}, attn-lower-tiles, %{check}, cse, convert-attn-to-nvvm, %{check}))' -o /dev/null
 

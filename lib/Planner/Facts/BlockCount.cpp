@@ -1,7 +1,7 @@
 //===- BlockCount.cpp - How many blocks of keys tiles walk ----------------===//
 
 #include "BlockCount.h"
-#include "BlockBounds.h"
+#include "attn/Dialect/Attn/IR/BlockBounds.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 

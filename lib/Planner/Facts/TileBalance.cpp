@@ -1,7 +1,7 @@
 //===- TileBalance.cpp - How evenly a static order deals tiles ------------===//
 
 #include "TileBalance.h"
-#include "BlockBounds.h"
+#include "attn/Dialect/Attn/IR/BlockBounds.h"
 #include "attn/Planner/Facts/Factor.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>

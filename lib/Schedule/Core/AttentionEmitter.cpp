@@ -216,14 +216,8 @@ static float getScoreLimit(Type probabilities) {
 }
 
 Value AttentionEmitter::emitSums(Value l, Value m) {
-  RankedTensorType rows = f32Tile({blockM});
-  Value sums =
-      ReduceOp::create(b, rows, ReduceKind::Add, l, /*partial=*/UnitAttr());
-  Value isBeyond =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::OGE, m,
-                            splat(rows, getScoreLimit(getOperandType())));
-  return arith::SelectOp::create(
-      b, isBeyond, splat(rows, std::numeric_limits<double>::quiet_NaN()), sums);
+  return SoftmaxSumsOp::create(b, l, m,
+                               APFloat(getScoreLimit(getOperandType())));
 }
 
 FinalRows AttentionEmitter::emitFinalRows(Value m, Value l, Value largest) {
@@ -389,6 +383,8 @@ Value AttentionEmitter::emitInverse(Value l) {
   Value unit = valueDescale;
   if (unit && factor != 1)
     unit = arith::MulFOp::create(b, unit, context.f32(factor));
+  if (!unit && factor == 1)
+    return SoftmaxInverseOp::create(b, l);
   return emitReciprocal(l, unit ? splatRows(unit)
                                 : splat(f32Tile({blockM}), factor));
 }
@@ -439,10 +435,7 @@ Value AttentionEmitter::emitQuotient(Value o, Value inverse, Value initWeight,
 }
 
 void AttentionEmitter::emitLSE(Value m, Value l, Value view) {
-  // log2 0 = -inf, so a row without keys gets -inf.
-  Value log = arith::AddFOp::create(b, m, math::Log2Op::create(b, l));
-  Value natural = arith::MulFOp::create(
-      b, log, splat(f32Tile({blockM}), llvm::numbers::ln2));
+  Value natural = SoftmaxLSEOp::create(b, m, l);
   GlobalStoreOp::create(b, natural, view, row);
 }
 

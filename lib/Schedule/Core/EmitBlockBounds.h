@@ -3,7 +3,7 @@
 #ifndef ATTN_LIB_SCHEDULE_CORE_EMITBLOCKBOUNDS_H
 #define ATTN_LIB_SCHEDULE_CORE_EMITBLOCKBOUNDS_H
 
-#include "../../Planner/Facts/BlockBounds.h"
+#include "attn/Dialect/Attn/IR/BlockBounds.h"
 #include "attn/Schedule/Core/KernelContext.h"
 
 namespace mlir::attn {

@@ -30,7 +30,8 @@ private:
   memref::ExtractStridedMetadataOp metadata(unsigned tensor);
   Value getSize(unsigned tensor, unsigned dim);
   Value getSymbol(const SizeSymbol &symbol);
-  Value getAddress(unsigned tensor);
+  /// Adds the addresses of all tensors.
+  void addAddresses(SmallVectorImpl<Value> &arguments);
   /// A memref's address as a kernel takes it.
   Value getPointer(Value address);
   /// A memref as a tensor map describes it.
@@ -83,19 +84,29 @@ Value HostEmitter::getSymbol(const SizeSymbol &symbol) {
   return metadata(tensor).getStrides()[symbol.index];
 }
 
-Value HostEmitter::getAddress(unsigned tensor) {
-  const TensorFacts &facts = frame.tensors[tensor];
-  Value address =
-      memref::ExtractAlignedPointerAsIndexOp::create(b, facts.value);
-  if (facts.offset != 0) {
+void HostEmitter::addAddresses(SmallVectorImpl<Value> &arguments) {
+  SmallVector<Value> whole;
+  for (const TensorFacts &facts : frame.tensors)
+    if (facts.offset == 0)
+      whole.push_back(facts.value);
+  ValueRange pointers;
+  if (!whole.empty())
+    pointers = DevicePointersOp::create(b, whole).getPointers();
+  for (auto [tensor, facts] : llvm::enumerate(frame.tensors)) {
+    if (facts.offset == 0) {
+      arguments.push_back(pointers.front());
+      pointers = pointers.drop_front();
+      continue;
+    }
     Value elements = ShapedType::isDynamic(facts.offset)
                          ? metadata(tensor).getOffset()
                          : index(facts.offset);
     int64_t bits = std::max(8u, facts.elementType.getIntOrFloatBitWidth());
     Value bytes = arith::MulIOp::create(b, elements, index(bits / 8));
-    address = arith::AddIOp::create(b, address, bytes);
+    Value address =
+        memref::ExtractAlignedPointerAsIndexOp::create(b, facts.value);
+    arguments.push_back(getPointer(arith::AddIOp::create(b, address, bytes)));
   }
-  return getPointer(address);
 }
 
 Value HostEmitter::makeWorkspace(const WorkspaceArg &workspace) {
@@ -161,8 +172,7 @@ Value HostEmitter::emitSize(const SizeExpr &expression) {
 
 void HostEmitter::emit(gpu::GPUFuncOp kernel, const KernelShape &shape) {
   SmallVector<Value> arguments;
-  for (unsigned i = 0; i < frame.tensors.size(); ++i)
-    arguments.push_back(getAddress(i));
+  addAddresses(arguments);
   for (const DescriptorArg &arg : frame.descriptorArgs) {
     Value value = arg.isStride ? metadata(arg.tensor).getStrides()[arg.dim]
                                : getSize(arg.tensor, arg.dim);

@@ -40,14 +40,33 @@ Value attn::emitHeadRows(KernelContext &context, StringRef name,
   const TensorFacts &tensor = context.getTensor(name);
   unsigned lead = rows.lead;
   Value rowStride = context.getStride(name, lead + 2);
-  Value headStride = context.getStride(name, lead + 1);
-  Value offset = mul(context.widen(rows.head), headStride);
-  offset = add(offset, rows.start ? mul(rows.start, rowStride)
-                                  : mul(context.widen(rows.batch),
-                                        context.getStride(name, lead)));
-  if (rows.leadIndex)
-    offset = add(
-        offset, mul(context.widen(rows.leadIndex), context.getStride(name, 0)));
+  bool isScaled = rows.group != 1;
+  SmallVector<Value> indices = {rows.head, rows.batch};
+  SmallVector<int64_t> strides = {tensor.strides[lead + 1],
+                                  tensor.strides[lead]};
+  if (rows.leadIndex) {
+    indices.push_back(rows.leadIndex);
+    strides.push_back(tensor.strides.front());
+  }
+  bool isKnown =
+      !rows.start && !llvm::is_contained(strides, ShapedType::kDynamic);
+  Value headStride;
+  if (isScaled || !isKnown)
+    headStride = context.getStride(name, lead + 1);
+  Value offset;
+  if (isKnown) {
+    bool hasFirst = rows.firstColumn && !rows.isOneColumn;
+    offset = ElementOffsetOp::create(b, indices, strides,
+                                     hasFirst ? rows.firstColumn : 0);
+  } else {
+    offset = mul(context.widen(rows.head), headStride);
+    offset = add(offset, rows.start ? mul(rows.start, rowStride)
+                                    : mul(context.widen(rows.batch),
+                                          context.getStride(name, lead)));
+    if (rows.leadIndex)
+      offset = add(offset, mul(context.widen(rows.leadIndex),
+                               context.getStride(name, 0)));
+  }
   SmallVector<int64_t> shape = {ShapedType::kDynamic};
   IntegerAttr alignment;
   if (tensor.shape.size() == lead + 4 && !rows.isOneColumn) {
@@ -59,7 +78,7 @@ Value attn::emitHeadRows(KernelContext &context, StringRef name,
   if (rows.isOneColumn)
     offset = add(offset, mul(context.i64(rows.firstColumn),
                              context.getStride(name, lead + 3)));
-  else if (rows.firstColumn)
+  else if (rows.firstColumn && !isKnown)
     offset = add(offset, context.i64(rows.firstColumn));
   if (rows.part)
     offset = add(offset,

@@ -5,14 +5,14 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-ClusterTile attn::emitClusterTile(KernelContext &context, Value tile,
+ClusterTile attn::emitClusterTile(KernelContext &context, Value firstRow,
                                   Value place, int64_t ctas, Value queries,
                                   Value keys, int64_t blockM, int64_t blockN,
                                   int64_t group) {
   ImplicitLocOpBuilder &b = context.b;
   const ProblemFacts &facts = context.facts;
   ClusterTile result;
-  result.firstRow = arith::MulIOp::create(b, tile, context.i32(blockM * ctas));
+  result.firstRow = firstRow;
   result.row = result.firstRow;
   if (ctas == 1) {
     result.bounds = emitBlockBounds(context, result.row, queries, keys, blockM,
@@ -22,8 +22,8 @@ ClusterTile attn::emitClusterTile(KernelContext &context, Value tile,
     return result;
   }
 
-  Value offset = arith::MulIOp::create(b, place, context.i32(blockM));
-  result.row = arith::AddIOp::create(b, result.firstRow, offset);
+  Value offset = b.createOrFold<arith::MulIOp>(place, context.i32(blockM));
+  result.row = b.createOrFold<arith::AddIOp>(result.firstRow, offset);
   BlockBounds all = emitBlockBounds(context, result.firstRow, queries, keys,
                                     blockM * ctas, blockN, group);
   result.begin = all.begin;

@@ -29,10 +29,10 @@ struct ClusterTile {
   Value skippedBehind, skippedInFront;
 };
 
-/// Emits tile `place` (0 to `ctas` - 1) of the `ctas` tiles number `tile` of a
-/// head; `place` is null if a cluster is one CTA. The other operands are those
-/// of emitBlockBounds.
-ClusterTile emitClusterTile(KernelContext &context, Value tile, Value place,
+/// Emits tile `place` (0 to `ctas` - 1) of the `ctas` tiles from row `firstRow`
+/// on; `place` is null if a cluster is one CTA. The other operands are those of
+/// emitBlockBounds.
+ClusterTile emitClusterTile(KernelContext &context, Value firstRow, Value place,
                             int64_t ctas, Value queries, Value keys,
                             int64_t blockM, int64_t blockN, int64_t group = 1);
 

@@ -9,12 +9,13 @@ void PersistentTiles::emitExtents() {
   Value length =
       facts.varlen ? context.i32(facts.queries) : context.getQueries();
   if (group != 1)
-    length = arith::MulIOp::create(b, length, context.i32(group));
+    length = b.createOrFold<arith::MulIOp>(length, context.i32(group));
   tilesPerHead =
-      arith::CeilDivUIOp::create(b, length, context.i32(rowsTogether));
+      b.createOrFold<arith::CeilDivUIOp>(length, context.i32(rowsTogether));
+  tileHeads = emitTileHeads();
   allHeads = b.createOrFold<arith::MulIOp>(
-      emitTileHeads(), context.i32(facts.batch * tilePlan.runs));
-  allTiles = arith::MulIOp::create(b, allHeads, tilesPerHead);
+      tileHeads, context.i32(facts.batch * tilePlan.runs));
+  allTiles = b.createOrFold<arith::MulIOp>(allHeads, tilesPerHead);
   if (tilePlan.cluster > 1)
     rank = arith::IndexCastOp::create(
         b, b.getI32Type(), gpu::ClusterBlockIdOp::create(b, gpu::Dimension::x));
@@ -32,48 +33,16 @@ Value PersistentTiles::emitPlace(Value index) {
 }
 
 void PersistentTiles::emitTile(Value index) {
-  auto divide = [&](Value x, Value y) -> std::pair<Value, Value> {
-    Value quotient = arith::DivUIOp::create(b, x, y);
-    Value product = arith::MulIOp::create(b, quotient, y);
-    return {quotient, arith::SubIOp::create(b, x, product)};
-  };
-  auto sub = [&](Value x, Value y) -> Value {
-    return arith::SubIOp::create(b, x, y);
-  };
-  auto isLess = [&](Value x, Value y) -> Value {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, y);
-  };
-  Value place = emitPlace(index), head;
-  if (isLongestFirst()) {
-    Value one = context.i32(1);
-    Value first = context.i32(0), heads = allHeads, inGroup = index, ascends;
-    if (tilePlan.groupHeads != 0) {
-      Value size = context.i32(tilePlan.groupHeads);
-      Value group;
-      std::tie(group, inGroup) =
-          divide(index, arith::MulIOp::create(b, size, tilesPerHead));
-      first = arith::MulIOp::create(b, group, size);
-      heads = arith::MinSIOp::create(b, size, sub(allHeads, first));
-      // The end of a group meets tiles of its own length, and the last group
-      // descends. A counter deals evenly whatever comes next.
-      if (!tilePlan.dynamic) {
-        Value groups = arith::CeilDivUIOp::create(b, allHeads, size);
-        Value behind = sub(groups, group);
-        ascends = isLess(arith::AndIOp::create(b, behind, one), one);
-      }
-    }
-    auto [turn, offset] = divide(inGroup, heads);
-    // Under a causal mask the last tile of a head has the most keys.
-    at.tile = sub(sub(tilesPerHead, one), turn);
-    if (ascends)
-      at.tile = arith::SelectOp::create(b, ascends, turn, at.tile);
-    head = b.createOrFold<arith::AddIOp>(first, offset);
-  } else {
-    std::tie(head, at.tile) = divide(index, tilesPerHead);
-  }
-  if (tilePlan.runs > 1)
-    std::tie(head, at.split) = divide(head, context.i32(tilePlan.runs));
-  std::tie(at.batch, at.head) = divide(head, emitTileHeads());
+  Value place = emitPlace(index);
+  // A counter deals evenly whatever the direction is.
+  auto tile = TilePlaceOp::create(
+      b, index, tilesPerHead, tileHeads, allHeads, rowsTogether, tilePlan.order,
+      isLongestFirst() ? tilePlan.groupHeads : 0,
+      isLongestFirst() && tilePlan.groupHeads != 0 && !tilePlan.dynamic,
+      tilePlan.runs);
+  at.batch = tile.getBatch();
+  at.head = tile.getHead();
+  at.split = tile.getRun();
   if (group == 1) {
     at.kvHead = emitKVHead(context, at.head);
   } else {
@@ -81,7 +50,7 @@ void PersistentTiles::emitTile(Value index) {
     at.head = arith::MulIOp::create(b, at.head, context.i32(members));
   }
   emitLengths();
-  walk = emitClusterTile(context, at.tile, place, tilePlan.getTogether(),
+  walk = emitClusterTile(context, tile.getRow(), place, tilePlan.getTogether(),
                          queries, keys, blockM, tilePlan.blockN, group);
   row = walk.row;
   bounds = walk.bounds;

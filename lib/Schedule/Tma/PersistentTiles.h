@@ -64,7 +64,7 @@ public:
 
   const TilePlan tilePlan;
   /// `rank` is the tile's place among those that walk the same keys.
-  Value tilesPerHead, allHeads, allTiles, rank;
+  Value tilesPerHead, tileHeads, allHeads, allTiles, rank;
   /// The blocks of keys that all CTAs of the cluster walk.
   ClusterTile walk;
 

@@ -253,8 +253,9 @@ void WsTmemEmitter::emitIfOwn(const ClusterTile &own, Value iteration,
 }
 
 ClusterTile WsTmemEmitter::emitOwnTile(int64_t number) {
-  return emitClusterTile(context, at.tile, context.i32(number), kTmemTiles,
-                         queries, keys, kTmemRows, plan.getBlockN(), group);
+  return emitClusterTile(context, walk.firstRow, context.i32(number),
+                         kTmemTiles, queries, keys, kTmemRows, plan.getBlockN(),
+                         group);
 }
 
 void WsTmemEmitter::emitScoreProduct(int64_t number, Value queryTile,

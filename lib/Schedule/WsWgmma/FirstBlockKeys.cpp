@@ -1,7 +1,7 @@
 //===- FirstBlockKeys.cpp - Keys that a tile's first block needs ----------===//
 
 #include "FirstBlockKeys.h"
-#include "../../Planner/Facts/BlockBounds.h"
+#include "attn/Dialect/Attn/IR/BlockBounds.h"
 #include <numeric>
 
 using namespace mlir;

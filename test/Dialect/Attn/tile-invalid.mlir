@@ -162,7 +162,7 @@ func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf16, #attn.auto>
 
 func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, %c: f32) {
   // expected-error @below {{expected a finite 'offset' of at least 0, got -1}}
-  %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %s scale %c {offset = -1.0 : f32} : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, tensor<128x64xf32, #attn.auto>
+  %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %s scale %c policy<exact, offset = -1> : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, tensor<128x64xf32, #attn.auto>
   return
 }
 
@@ -170,7 +170,7 @@ func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>
 
 func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, %c: f32) {
   // expected-error @below {{expected 0 to 16 polynomial elements of 16, got -1}}
-  %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %c {polynomial = -1} : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>
+  %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %c policy<exact, polynomial = -1> : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>
   return
 }
 
@@ -333,7 +333,7 @@ func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>
 
 func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x1xf32, #attn.partial<parent = #attn.auto>>, %c: f32) {
   // expected-error @below {{expected 'largest' without o, under a policy that knows maxima}}
-  %p, %m1, %l1, %f, %e = attn.online_softmax %s, %m, %l largest %m : tensor<128xf32, #attn.auto> scale %c {policy = #attn<softmax_policy optimistic>} : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x1xf32, #attn.partial<parent = #attn.auto>>
+  %p, %m1, %l1, %f, %e = attn.online_softmax %s, %m, %l largest %m : tensor<128xf32, #attn.auto> scale %c policy<optimistic> : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x1xf32, #attn.partial<parent = #attn.auto>>
   return
 }
 
@@ -342,5 +342,44 @@ func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>
 func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x1xf32, #attn.partial<parent = #attn.auto>>, %c: f32) {
   // expected-error @below {{expected 'largest' to have the type of m or, with 'whole', that of l, got 'tensor<128x1xf32, #attn.partial<parent = #attn.auto>>'}}
   %p, %m1, %l1, %f, %e = attn.online_softmax %s, %m, %l largest %l : tensor<128x1xf32, #attn.partial<parent = #attn.auto>> scale %c : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x1xf32, #attn.partial<parent = #attn.auto>>
+  return
+}
+
+// -----
+
+func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, %c: f32) {
+  // expected-error @below {{expected 'growth' in the #attn.softmax behind 'policy', got an attribute of its own}}
+  %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %c {growth = 7.0 : f32} : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>
+  return
+}
+
+// -----
+
+// expected-error @below {{expected offset, growth, limit, polynomial or whole, got 'grows'}}
+func.func private @f() attributes {step = #attn.softmax<lagged, grows = 7>}
+
+// -----
+
+// expected-error @below {{expected each parameter once, got 'whole' twice}}
+func.func private @f() attributes {step = #attn.softmax<lagged, whole, whole>}
+
+// -----
+
+// expected-error @below {{expected a part of an order, got none}}
+func.func private @f() attributes {order = #attn.kv_order<>}
+
+// -----
+
+func.func @f(%l: tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, %m: tensor<128xf32, #attn.auto>) {
+  // expected-error @below {{expected 'l' to have the 128 rows of 'm', got 64}}
+  %sums = attn.softmax_sums %l, %m limit 1.0 : tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, tensor<128xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%l: tensor<64x4xf32, #attn.auto>) {
+  // expected-error @below {{expected 'sums' to be an f32 tile of rank 1, got 'tensor<64x4xf32, #attn.auto>'}}
+  %inverse = attn.softmax_inverse %l : tensor<64x4xf32, #attn.auto>
   return
 }

@@ -93,18 +93,18 @@ func.func @elements(%s: !s, %i: i32, %j: i32) {
 func.func @softmax(%s: !s, %m: !m, %l: !l, %o: !o, %c: f32) {
   // All defaults are left out.
   // CHECK: %[[P:.*]], %[[M1:.*]], %[[L1:.*]], %[[O1:.*]] = attn.online_softmax %[[S]], %[[M]], %[[L]], %[[O]] scale %[[C]] : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, tensor<64x64xf32, #attn.auto>
-  %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %o scale %c {policy = #attn<softmax_policy exact>, offset = 0.0 : f32, growth = 8.0 : f32, limit = 16.0 : f32} : !s, !m, !l, !o
-  // CHECK: %[[P2:.*]], %[[M2:.*]], %[[L2:.*]], %[[O2:.*]] = attn.online_softmax %[[S]], %[[M1]], %[[L1]], %[[O1]] scale %[[C]] {finite, growth = 4.000000e+00 : f32, policy = #attn<softmax_policy threshold>} : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, tensor<64x64xf32, #attn.auto>
-  %p2, %m2, %l2, %o2 = attn.online_softmax %s, %m1, %l1, %o1 scale %c {finite, growth = 4.0 : f32, policy = #attn<softmax_policy threshold>} : !s, !m, !l, !o
-  // CHECK: %[[P3:.*]], %[[M3:.*]], %[[L3:.*]], %[[O3:.*]] = attn.online_softmax %[[S]], %[[M2]], %[[L2]], %[[O2]] scale %[[C]] {limit = 8.000000e+00 : f32, offset = 6.000000e+00 : f32, policy = #attn<softmax_policy optimistic>} : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, tensor<64x64xf32, #attn.auto>
-  %p3, %m3, %l3, %o3 = attn.online_softmax %s, %m2, %l2, %o2 scale %c {limit = 8.0 : f32, offset = 6.0 : f32, policy = #attn<softmax_policy optimistic>} : !s, !m, !l, !o
+  %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %o scale %c  : !s, !m, !l, !o
+  // CHECK: %[[P2:.*]], %[[M2:.*]], %[[L2:.*]], %[[O2:.*]] = attn.online_softmax %[[S]], %[[M1]], %[[L1]], %[[O1]] scale %[[C]] policy<threshold, growth = 4> {finite} : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, tensor<64x64xf32, #attn.auto>
+  %p2, %m2, %l2, %o2 = attn.online_softmax %s, %m1, %l1, %o1 scale %c policy<threshold, growth = 4> {finite} : !s, !m, !l, !o
+  // CHECK: %[[P3:.*]], %[[M3:.*]], %[[L3:.*]], %[[O3:.*]] = attn.online_softmax %[[S]], %[[M2]], %[[L2]], %[[O2]] scale %[[C]] policy<optimistic, offset = 6, limit = 8> : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, tensor<64x64xf32, #attn.auto>
+  %p3, %m3, %l3, %o3 = attn.online_softmax %s, %m2, %l2, %o2 scale %c policy<optimistic, offset = 6, limit = 8> : !s, !m, !l, !o
   // Without an accumulator the factor is a result.
-  // CHECK: %{{.*}}, %{{.*}}, %{{.*}}, %[[F:.*]] = attn.online_softmax %[[S]], %[[M]], %[[L]] scale %[[C]] {policy = #attn<softmax_policy lagged>, polynomial = 4 : i64} : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>{{$}}
-  %p4, %m4, %l4, %f = attn.online_softmax %s, %m, %l scale %c {policy = #attn<softmax_policy lagged>, polynomial = 4} : !s, !m, !l
+  // CHECK: %{{.*}}, %{{.*}}, %{{.*}}, %[[F:.*]] = attn.online_softmax %[[S]], %[[M]], %[[L]] scale %[[C]] policy<lagged, polynomial = 4> : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>{{$}}
+  %p4, %m4, %l4, %f = attn.online_softmax %s, %m, %l scale %c policy<lagged, polynomial = 4> : !s, !m, !l
   // CHECK: %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[MOST:.*]] = attn.online_softmax %[[S]], %[[M]], %[[L]] largest %[[M]] : tensor<64xf32, #attn.auto> scale %[[C]] : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>{{$}}
   %p6, %m6, %l6, %f6, %most = attn.online_softmax %s, %m, %l largest %m : !m scale %c : !s, !m, !l
-  // CHECK: %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[PARTS:.*]] = attn.online_softmax %[[S]], %[[M]], %[[L]], %[[O]] largest %[[L]] : tensor<64x4xf32, #attn.partial<parent = #attn.auto>> scale %[[C]] {policy = #attn<softmax_policy optimistic>, whole} : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, tensor<64x64xf32, #attn.auto>{{$}}
-  %p7, %m7, %l7, %o7, %parts = attn.online_softmax %s, %m, %l, %o largest %l : !l scale %c {policy = #attn<softmax_policy optimistic>, whole} : !s, !m, !l, !o
+  // CHECK: %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[PARTS:.*]] = attn.online_softmax %[[S]], %[[M]], %[[L]], %[[O]] largest %[[L]] : tensor<64x4xf32, #attn.partial<parent = #attn.auto>> scale %[[C]] policy<optimistic, whole> : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, tensor<64x64xf32, #attn.auto>{{$}}
+  %p7, %m7, %l7, %o7, %parts = attn.online_softmax %s, %m, %l, %o largest %l : !l scale %c policy<optimistic, whole> : !s, !m, !l, !o
   // CHECK: arith.negf %[[MOST]]
   %more = arith.negf %most : !m
   // CHECK: arith.negf %[[F]] : tensor<64xf32, #attn.auto>
@@ -127,4 +127,15 @@ func.func @rare(%x: !s, %y: !m, %big: tensor<64x32xi1, #attn.auto>) {
     attn.yield %x, %y : !s, !m
   }
   return
+}
+
+// CHECK-LABEL: func @softmax_end
+// CHECK: %[[SUMS:.*]] = attn.softmax_sums %{{.*}}, %[[M:.*]] limit 0x4D800000 : tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, tensor<64xf32, #attn.auto>
+// CHECK: attn.softmax_inverse %[[SUMS]] : tensor<64xf32, #attn.auto>
+// CHECK: attn.softmax_lse %[[M]], %[[SUMS]] : tensor<64xf32, #attn.auto>
+func.func @softmax_end(%l: tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, %m: tensor<64xf32, #attn.auto>) -> (tensor<64xf32, #attn.auto>, tensor<64xf32, #attn.auto>) {
+  %sums = attn.softmax_sums %l, %m limit 2.68435456e+08 : tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, tensor<64xf32, #attn.auto>
+  %inverse = attn.softmax_inverse %sums : tensor<64xf32, #attn.auto>
+  %lse = attn.softmax_lse %m, %sums : tensor<64xf32, #attn.auto>
+  return %inverse, %lse : tensor<64xf32, #attn.auto>, tensor<64xf32, #attn.auto>
 }

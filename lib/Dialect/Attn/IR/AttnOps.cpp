@@ -8,5 +8,18 @@
 using namespace mlir;
 using namespace mlir::attn;
 
+/// Reads the parts of a loop's order.
+static ParseResult parseKVOrder(OpAsmParser &parser, KVOrderAttr &order) {
+  return KVOrderAttr::parseParts(parser, order);
+}
+
+static void printKVOrder(OpAsmPrinter &printer, Operation *,
+                         KVOrderAttr order) {
+  if (!order)
+    return;
+  printer << ' ';
+  order.printParts(printer.getStream());
+}
+
 #define GET_OP_CLASSES
 #include "attn/Dialect/Attn/IR/AttnOps.cpp.inc"

@@ -1,4 +1,4 @@
-// RUN: attn-opt %s -attn-expand=chip=sm_90a | FileCheck %s
+// RUN: attn-opt %s -attn-expand=chip=sm_90a -attn-expand-arithmetic | FileCheck %s
 
 // Of heads in groups of four Q has a descale each, K and V have one that the group
 // shares.
@@ -6,21 +6,17 @@
 // CHECK: partition "consumer"
 // CHECK: %[[BATCH:.*]] = arith.divui %{{.*}}, %c8
 // CHECK: %[[HEAD:.*]] = arith.subi
-// CHECK: %[[SIZE:.*]] = arith.constant 4 : i32
-// CHECK-NEXT: %[[GROUP:.*]] = arith.divui %[[HEAD]], %[[SIZE]] : i32
+// CHECK: %[[GROUP:.*]] = arith.divui %[[HEAD]], %c4_i32 : i32
 // CHECK: arith.extui %[[BATCH]]
 // CHECK: %[[Q_OF_BATCH:.*]] = llvm.getelementptr %[[Q_DESCALE]]
 // CHECK: arith.extui %[[HEAD]]
 // CHECK: %[[Q_UNIT:.*]] = llvm.getelementptr %[[Q_OF_BATCH]]
 // CHECK: llvm.load %[[Q_UNIT]]
-// CHECK: arith.extui %[[BATCH]]
 // CHECK: %[[K_OF_BATCH:.*]] = llvm.getelementptr %[[K_DESCALE]]
 // CHECK: arith.extui %[[GROUP]]
 // CHECK: %[[K_UNIT:.*]] = llvm.getelementptr %[[K_OF_BATCH]]
 // CHECK: llvm.load %[[K_UNIT]]
-// CHECK: arith.extui %[[BATCH]]
 // CHECK: %[[V_OF_BATCH:.*]] = llvm.getelementptr %[[V_DESCALE]]
-// CHECK: arith.extui %[[GROUP]]
 // CHECK: %[[V_UNIT:.*]] = llvm.getelementptr %[[V_OF_BATCH]]
 // CHECK: llvm.load %[[V_UNIT]]
 !q = memref<3x8x256x128xf8E5M2>

@@ -1,4 +1,4 @@
-// RUN: attn-opt %s -attn-expand=chip=sm_80 -split-input-file | FileCheck %s
+// RUN: attn-opt %s -attn-expand=chip=sm_80 -attn-expand-arithmetic -split-input-file | FileCheck %s
 
 // Lengths are clamped to what k, or the sequence's row of the table, holds.
 

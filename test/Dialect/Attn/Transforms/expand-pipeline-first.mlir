@@ -2,8 +2,8 @@
 // RUN: attn-opt %s -pass-pipeline='builtin.module(gpu.module(attn-expand-pipeline,attn-verify-tokens))' -o /dev/null
 // RUN: sed 's/first \[16, 64\] second interior/first [48]/' %s | attn-opt -pass-pipeline='builtin.module(gpu.module(attn-expand-pipeline,attn-verify-tokens))' | FileCheck %s --check-prefix=ONE
 // RUN: sed 's/first \[16, 64\] second interior/first [0, 64] second right/' %s | attn-opt -pass-pipeline='builtin.module(gpu.module(attn-expand-pipeline,attn-verify-tokens))' | FileCheck %s --check-prefix=NONE
-// RUN: sed 's/first \[16, 64\] second interior/pv_behind turns 1 first [16, 64] second interior/; s/scale .scale/& {policy = #attn<softmax_policy optimistic>}/' %s | attn-opt -pass-pipeline='builtin.module(gpu.module(attn-expand-pipeline,attn-verify-tokens))' | FileCheck %s --check-prefix=BEHIND
-// RUN: sed 's/first \[16, 64\] second interior/pv_behind first [16, 64] second right/; s/scale .scale/& {policy = #attn<softmax_policy optimistic>}/' %s | attn-opt -pass-pipeline='builtin.module(gpu.module(attn-expand-pipeline,attn-verify-tokens))' | FileCheck %s --check-prefix=APART
+// RUN: sed 's/first \[16, 64\] second interior/pv_behind turns 1 first [16, 64] second interior/; s/scale .scale/& policy<optimistic>/' %s | attn-opt -pass-pipeline='builtin.module(gpu.module(attn-expand-pipeline,attn-verify-tokens))' | FileCheck %s --check-prefix=BEHIND
+// RUN: sed 's/first \[16, 64\] second interior/pv_behind first [16, 64] second right/; s/scale .scale/& policy<optimistic>/' %s | attn-opt -pass-pipeline='builtin.module(gpu.module(attn-expand-pipeline,attn-verify-tokens))' | FileCheck %s --check-prefix=APART
 
 !queries = !attn.buffer<128x64xf16, #attn.auto, shared>
 !ring = !attn.buffer<2x64x64xf16, #attn.auto, shared>

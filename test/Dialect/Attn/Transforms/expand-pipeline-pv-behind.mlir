@@ -73,7 +73,7 @@ gpu.module @kernels {
         %s1 = attn.wgmma.wait %s0 {pending = 0} : !attn.inflight<64x64xf32> -> !tile
         attn.channel.release %kc, %kt as "consumer" : !attn.channel<2>
         %s2 = attn.apply_mask %s1[%row, %key] limit %keys : !tile
-        %p, %m1, %l1, %o1 = attn.online_softmax %s2, %m0, %l0, %o0 scale %scale {policy = #attn<softmax_policy optimistic>} : !tile, !rows, !sums, !tile
+        %p, %m1, %l1, %o1 = attn.online_softmax %s2, %m0, %l0, %o0 scale %scale policy<optimistic> : !tile, !rows, !sums, !tile
         %p1 = arith.truncf %p : !tile to tensor<64x64xf16, #attn.auto>
         %vi, %vt = attn.channel.acquire %vc[%v1] as "consumer" : !attn.channel<2>
         %vs = attn.slot %v[%vi] : !ring -> !slot

@@ -32,7 +32,7 @@ gpu.module @kernels {
     %s = tensor.splat %x : !s
     %m = tensor.splat %x : !m
     %l = tensor.splat %x : !l
-    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l scale %x {policy = #attn<softmax_policy threshold>, polynomial = 2} : !s, !m, !l
+    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l scale %x policy<threshold, polynomial = 2> : !s, !m, !l
     %n = arith.truncf %p : !s to !p
     %front = attn.slice %n {column = 0} : !p -> !front
     attn.tmem.store %front, %f : !front, !to_front
@@ -78,7 +78,7 @@ gpu.module @kernels {
     %s = tensor.splat %x : !s
     %m = tensor.splat %x : !m
     %l = tensor.splat %x : !l
-    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l scale %x {policy = #attn<softmax_policy lagged>} : !s, !m, !l
+    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l scale %x policy<lagged> : !s, !m, !l
     %n = arith.truncf %p : !s to !p
     %front = attn.slice %n {column = 0} : !p -> !front
     attn.tmem.store %front, %f : !front, !to_front
@@ -122,7 +122,7 @@ gpu.module @kernels {
     %l = tensor.splat %x : !l
     %one = arith.constant dense<1.0> : !m
     %none = arith.constant dense<0xFF800000> : !m
-    %p, %m1, %l1, %c = attn.online_softmax %s, %m, %l scale %x {policy = #attn<softmax_policy optimistic>} : !s, !m, !l
+    %p, %m1, %l1, %c = attn.online_softmax %s, %m, %l scale %x policy<optimistic> : !s, !m, !l
     %n = arith.truncf %p : !s to !p
     %front = attn.slice %n {column = 0} : !p -> !front
     attn.tmem.store %front, %f : !front, !to_front

@@ -22,7 +22,7 @@ gpu.module @kernels {
   // CHECK: arith.subf %[[MOST]], %[[STATE]]#0
   gpu.func @threshold(%x: f32, %m: !m, %l: !l, %most: !m) kernel attributes {attn.warps = array<i64: 4, 1>} {
     %s = tensor.splat %x : !s
-    %p, %m1, %l1, %f, %most1 = attn.online_softmax %s, %m, %l largest %most : !m scale %x {policy = #attn<softmax_policy threshold>} : !s, !m, !l
+    %p, %m1, %l1, %f, %most1 = attn.online_softmax %s, %m, %l largest %most : !m scale %x policy<threshold> : !s, !m, !l
     %use = arith.subf %most1, %m1 : !m
     gpu.return
   }
@@ -39,7 +39,7 @@ gpu.module @kernels {
   // CHECK: arith.subf %[[MOST]], %[[STATE]]#1
   gpu.func @lagged(%x: f32, %m: !m, %l: !l, %most: !m) kernel attributes {attn.warps = array<i64: 4, 1>} {
     %s = tensor.splat %x : !s
-    %p, %m1, %l1, %f, %most1 = attn.online_softmax %s, %m, %l largest %most : !m scale %x {policy = #attn<softmax_policy lagged>} : !s, !m, !l
+    %p, %m1, %l1, %f, %most1 = attn.online_softmax %s, %m, %l largest %most : !m scale %x policy<lagged> : !s, !m, !l
     %use = arith.subf %most1, %m1 : !m
     gpu.return
   }
@@ -61,7 +61,7 @@ gpu.module @kernels {
   gpu.func @first(%x: f32, %m: !m, %most: !m) kernel attributes {attn.warps = array<i64: 4, 1>} {
     %s = tensor.splat %x : !s
     %l = arith.constant dense<0.0> : !l
-    %p, %m1, %l1, %f, %most1 = attn.online_softmax %s, %m, %l largest %most : !m scale %x {policy = #attn<softmax_policy threshold>} : !s, !m, !l
+    %p, %m1, %l1, %f, %most1 = attn.online_softmax %s, %m, %l largest %most : !m scale %x policy<threshold> : !s, !m, !l
     %use = arith.subf %most1, %m1 : !m
     gpu.return
   }

@@ -18,7 +18,7 @@ gpu.module @kernels {
   // CHECK: arith.addf %[[M]], %[[M]]
   gpu.func @exact(%x: f32, %m: !m, %l: !l) kernel attributes {attn.warps = array<i64: 4, 1>} {
     %s = tensor.splat %x : !s
-    %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %x {whole} : !s, !m, !l
+    %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %x policy<exact, whole> : !s, !m, !l
     %use = arith.addf %m1, %m1 : !m
     gpu.return
   }
@@ -31,7 +31,7 @@ gpu.module @kernels {
   gpu.func @first(%x: f32, %m: !m) kernel attributes {attn.warps = array<i64: 4, 1>} {
     %s = tensor.splat %x : !s
     %l = arith.constant dense<0.0> : !l
-    %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %x {whole, policy = #attn<softmax_policy threshold>} : !s, !m, !l
+    %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %x policy<threshold, whole> : !s, !m, !l
     %use = arith.addf %m1, %m1 : !m
     gpu.return
   }
@@ -46,7 +46,7 @@ gpu.module @kernels {
   // CHECK: gpu.return
   gpu.func @threshold(%x: f32, %m: !m, %l: !l) kernel attributes {attn.warps = array<i64: 4, 1>} {
     %s = tensor.splat %x : !s
-    %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %x {whole, policy = #attn<softmax_policy threshold>} : !s, !m, !l
+    %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %x policy<threshold, whole> : !s, !m, !l
     gpu.return
   }
 
@@ -63,7 +63,7 @@ gpu.module @kernels {
   // CHECK: arith.addf %[[MOST]], %[[MOST]]
   gpu.func @lagged(%x: f32, %m: !m, %l: !l, %most: !l) kernel attributes {attn.warps = array<i64: 4, 1>} {
     %s = tensor.splat %x : !s
-    %p, %m1, %l1, %f, %most1 = attn.online_softmax %s, %m, %l largest %most : !l scale %x {whole, policy = #attn<softmax_policy lagged>} : !s, !m, !l
+    %p, %m1, %l1, %f, %most1 = attn.online_softmax %s, %m, %l largest %most : !l scale %x policy<lagged, whole> : !s, !m, !l
     %use = arith.addf %most1, %most1 : !l
     gpu.return
   }
@@ -80,7 +80,7 @@ gpu.module @kernels {
   // CHECK: arith.addf %[[MOST]], %[[MOST]]
   gpu.func @optimistic(%x: f32, %m: !m, %l: !l, %o: !o, %most: !l) kernel attributes {attn.warps = array<i64: 4, 1>} {
     %s = tensor.splat %x : !s
-    %p, %m1, %l1, %o1, %most1 = attn.online_softmax %s, %m, %l, %o largest %most : !l scale %x {whole, policy = #attn<softmax_policy optimistic>} : !s, !m, !l, !o
+    %p, %m1, %l1, %o1, %most1 = attn.online_softmax %s, %m, %l, %o largest %most : !l scale %x policy<optimistic, whole> : !s, !m, !l, !o
     %use = arith.addf %most1, %most1 : !l
     gpu.return
   }

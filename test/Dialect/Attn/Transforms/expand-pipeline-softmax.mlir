@@ -19,7 +19,7 @@ gpu.module @kernels {
     %s = tensor.splat %x : !s
     %m = tensor.splat %x : !m
     %l = tensor.splat %x : !l
-    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %s scale %x {policy = #attn<softmax_policy threshold>} : !s, !m, !l, !s
+    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %s scale %x policy<threshold> : !s, !m, !l, !s
     gpu.return
   }
 
@@ -40,7 +40,7 @@ gpu.module @kernels {
     %l = tensor.splat %x : !l
     %f = attn.wgmma.resume %s : !s -> !attn.inflight<64x32xf32>
     %o = attn.wgmma.wait %f {pending = 0} : !attn.inflight<64x32xf32> -> !s
-    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %o scale %x {policy = #attn<softmax_policy threshold>, growth = 0.0 : f32} : !s, !m, !l, !s
+    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %o scale %x policy<threshold, growth = 0> : !s, !m, !l, !s
     gpu.return
   }
 
@@ -58,7 +58,7 @@ gpu.module @kernels {
     %s = tensor.splat %x : !s
     %m = tensor.splat %x : !m
     %l = tensor.splat %x : !l
-    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %s scale %x {policy = #attn<softmax_policy optimistic>} : !s, !m, !l, !s
+    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %s scale %x policy<optimistic> : !s, !m, !l, !s
     gpu.return
   }
 
@@ -73,7 +73,7 @@ gpu.module @kernels {
     %s = tensor.splat %x : !s
     %m = tensor.splat %x : !m
     %l = tensor.splat %x : !l
-    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %s scale %x {policy = #attn<softmax_policy optimistic>} : !s, !m, !l, !s
+    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %s scale %x policy<optimistic> : !s, !m, !l, !s
     %half = arith.truncf %p : !s to tensor<64x32xf16, #attn.auto>
     attn.local_store %half, %dest : tensor<64x32xf16, #attn.auto>, !attn.buffer<64x32xf16, #attn.auto, shared>
     gpu.return
@@ -97,7 +97,7 @@ gpu.module @kernels {
     %r:3 = attn.kv_loop %zero, %zero, %full, %n block 32 stages 1 iter_args(%m, %l, %s : !m, !l, !s) {
     ^bb0(%key: i32, %mi: !m, %li: !l, %oi: !s):
       %masked = attn.apply_mask %s[%zero, %key] limit %n : !s
-      %p, %m1, %l1, %o1 = attn.online_softmax %masked, %mi, %li, %oi scale %x {policy = #attn<softmax_policy optimistic>} : !s, !m, !l, !s
+      %p, %m1, %l1, %o1 = attn.online_softmax %masked, %mi, %li, %oi scale %x policy<optimistic> : !s, !m, !l, !s
       attn.yield %m1, %l1, %o1 : !m, !l, !s
     }
     gpu.return
@@ -119,7 +119,7 @@ gpu.module @kernels {
     %s = tensor.splat %x : !s
     %m = tensor.splat %x : !m
     %l = tensor.splat %x : !l
-    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %s scale %x {policy = #attn<softmax_policy optimistic>, offset = 3.0 : f32, limit = 440.0 : f32} : !s, !m, !l, !s
+    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %s scale %x policy<optimistic, offset = 3, limit = 440> : !s, !m, !l, !s
     %a = attn.narrow_operand %p : !s -> tensor<64x32xf8E4M3FN, #attn.auto>
     gpu.return
   }
@@ -137,7 +137,7 @@ gpu.module @kernels {
     %l = tensor.splat %x : !l
     %f = attn.wgmma.resume %s : !s -> !attn.inflight<64x32xf32>
     %o = attn.wgmma.wait %f {pending = 0} : !attn.inflight<64x32xf32> -> !s
-    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %o scale %x {policy = #attn<softmax_policy optimistic>} : !s, !m, !l, !s
+    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %o scale %x policy<optimistic> : !s, !m, !l, !s
     %a = arith.truncf %p : !s to tensor<64x32xf16, #attn.auto>
     gpu.return
   }
@@ -155,7 +155,7 @@ gpu.module @kernels {
     %l = tensor.splat %x : !l
     %f = attn.wgmma.resume %s : !s -> !attn.inflight<64x32xf32>
     %o = attn.wgmma.wait %f {pending = 0} : !attn.inflight<64x32xf32> -> !s
-    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %o scale %x {policy = #attn<softmax_policy optimistic>} : !s, !m, !l, !s
+    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %o scale %x policy<optimistic> : !s, !m, !l, !s
     %a = attn.narrow_operand %p {order = #attn<key_order quads>} : !s -> tensor<64x32xf8E4M3FN, #attn.auto>
     gpu.return
   }
@@ -182,7 +182,7 @@ gpu.module @kernels {
     %s = tensor.splat %x : !s
     %m = tensor.splat %x : !m
     %l = tensor.splat %x : !l
-    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %s scale %x {policy = #attn<softmax_policy lagged>, polynomial = 2} : !s, !m, !l, !s
+    %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %s scale %x policy<lagged, polynomial = 2> : !s, !m, !l, !s
     gpu.return
   }
 
@@ -208,7 +208,7 @@ gpu.module @kernels {
     %s = tensor.splat %x : !s
     %m = tensor.splat %x : !m
     %l = arith.constant dense<0.0> : !l
-    %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %x {policy = #attn<softmax_policy lagged>} : !s, !m, !l
+    %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %x policy<lagged> : !s, !m, !l
     %use = arith.addf %f, %f : !m
     gpu.return
   }
@@ -223,7 +223,7 @@ gpu.module @kernels {
     %s = tensor.splat %x : !s
     %m = tensor.splat %x : !m
     %l = tensor.splat %x : !l
-    %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %x {policy = #attn<softmax_policy threshold>} : !s, !m, !l
+    %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %x policy<threshold> : !s, !m, !l
     %use = arith.addf %f, %f : !m
     gpu.return
   }
@@ -242,7 +242,7 @@ gpu.module @kernels {
     %s = tensor.splat %x : !s
     %m = tensor.splat %x : !m
     %l = tensor.splat %x : !l
-    %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %x {policy = #attn<softmax_policy optimistic>} : !s, !m, !l
+    %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %x policy<optimistic> : !s, !m, !l
     %one = arith.constant dense<1.0> : !m
     %changed = arith.cmpf une, %f, %one : !m
     attn.rare any %changed : tensor<64xi1, #attn.auto> {
@@ -290,7 +290,7 @@ gpu.module @kernels {
     %s = tensor.splat %x : !s
     %m = tensor.splat %x : !m
     %l = tensor.splat %x : !l
-    %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %x {policy = #attn<softmax_policy threshold>} : !s, !m, !l
+    %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %x policy<threshold> : !s, !m, !l
     %one = arith.constant dense<1.0> : !m
     %late = arith.addf %m1, %one : !m
     %changed = arith.cmpf une, %f, %one : !m

@@ -49,6 +49,110 @@ def Attn_MaskAttr : Attn_Attr<"Mask", "mask"> {
 }
 
 //===----------------------------------------------------------------------===//
+// How the loop over keys and its softmax run
+//===----------------------------------------------------------------------===//
+
+def Attn_SoftmaxAttr : Attn_Attr<"Softmax", "softmax"> {
+  let summary = "how a step of the online softmax keeps maxima and computes powers";
+  let description = [{
+    `policy` says how the running maximum m is kept; `attn.online_softmax` has the
+    formula. `exact` is that formula. The others keep a standing maximum that lies at
+    most a bound below the true one, which the final division cancels:
+
+    - `threshold`: m, l and o change only if some row's maximum grew by more than
+      `growth` powers of two;
+    - `lagged`: the same, but p is computed with the standing maximum while the
+      maximum of the block is found; where some row's has grown, the exact step is
+      done after all. p does not wait for the maximum;
+    - `optimistic`: in blocks without mask the maximum is not computed at all; a vote
+      on the partial sums of p, which must stay below `limit`, tells whether the exact
+      step has to be done after all.
+
+    The other parameters are
+
+    - `offset`, 0 by default: powers of two by which a new maximum stands below the
+      largest exponent, so that p reaches up to 2^offset. 8-bit probabilities make use
+      of that: below their smallest number they are 0;
+    - `growth`, 8 by default: powers of two by which a maximum may grow before it is
+      renewed;
+    - `limit`, 16 by default: the partial sums from which on a bet is lost;
+    - `polynomial`, 0 by default: how many of every 16 probabilities a polynomial
+      computes (`attn.exp2`);
+    - `whole`: maxima are whole numbers, the least that are not below what the formula
+      gives. Powers of the same score then have the same digits whatever keys stand
+      before it, so that narrow ones are rounded alike in all runs of keys, and factors
+      are powers of two.
+
+    Example: `#attn.softmax<lagged, growth = 7>`, `#attn.softmax<exact, whole>`.
+  }];
+  let parameters = (ins
+    EnumParameter<Attn_SoftmaxPolicy>:$policy,
+    APFloatParameter<"powers of two below the largest exponent">:$offset,
+    APFloatParameter<"powers of two before a maximum is renewed">:$growth,
+    APFloatParameter<"partial sums from which on a bet is lost">:$limit,
+    AttrParameter<"int64_t", "of every 16 probabilities">:$polynomial,
+    AttrParameter<"bool", "maxima are whole numbers">:$whole);
+  let builders = [
+    // The defaults of all parameters but the policy.
+    AttrBuilder<(ins "::mlir::attn::SoftmaxPolicy":$policy)>];
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def Attn_KVOrderAttr : Attn_Attr<"KVOrder", "kv_order"> {
+  let summary = "in which order a loop over keys starts and awaits its work";
+  let description = [{
+    Each part is optional:
+
+    - `qk_ahead`: QK of the next block starts before PV of this one;
+    - `pv_behind`, which needs `qk_ahead`: PV is awaited with QK of the block after
+      the next one;
+    - `rescore`, which needs `qk_ahead` and excludes `pv_behind`: lost bets are
+      corrected, or QK is multiplied once more;
+    - `turns N`, which needs `qk_ahead`: warpgroups start products in turn, by the
+      named barriers from N on;
+    - `first [n, ...]`, which needs `qk_ahead`: the keys of the first block that are
+      multiplied, one number for all warpgroups or one for each;
+    - `second right`, `second interior` or `second left`, which needs `first`: the
+      phase of the block after the first one;
+    - `above_wait`, which excludes `qk_ahead`: the first blocks' copies start above the
+      wait before the loop.
+
+    `attn.kv_loop` prints the parts without brackets, and says what each of them does.
+
+    Example: `#attn.kv_order<qk_ahead rescore turns 1 first [64, 128] second interior>`.
+  }];
+  let parameters = (ins
+    AttrParameter<"bool", "QK of the next block starts before PV of this one">:$qk_ahead,
+    AttrParameter<"bool", "PV is awaited with QK of the block after the next one">:$pv_behind,
+    AttrParameter<"bool", "lost bets are corrected, or QK is multiplied once more">:$rescore,
+    AttrParameter<"::std::optional<uint64_t>", "named barrier of the first warpgroup, where they start products in turn">:$turns,
+    OptionalArrayRefParameter<"int64_t", "keys of the first block that are multiplied, for all warpgroups or for each">:$first,
+    AttrParameter<"::std::optional<::mlir::attn::KVPhase>", "phase of the block after the first one">:$second,
+    AttrParameter<"bool", "the first blocks' copies start above the wait before the loop">:$above_wait);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The parameters, to change some of them.
+    struct Parts {
+      bool qkAhead = false, pvBehind = false, rescore = false;
+      std::optional<uint64_t> turns;
+      ::llvm::SmallVector<int64_t> first;
+      std::optional<::mlir::attn::KVPhase> second;
+      bool aboveWait = false;
+    };
+    /// Returns the parts of an order, none of a null one.
+    static Parts getParts(::mlir::attn::KVOrderAttr order);
+    /// Reads the parts as attn.kv_loop has them; null for none.
+    static ::mlir::ParseResult parseParts(::mlir::AsmParser &parser, ::mlir::attn::KVOrderAttr &order);
+    /// Prints the parts in that form.
+    void printParts(::llvm::raw_ostream &os) const;
+    /// Returns the order of these parts, null if there is none.
+    static ::mlir::attn::KVOrderAttr get(::mlir::MLIRContext *context, const Parts &parts);
+  }];
+}
+
+//===----------------------------------------------------------------------===//
 // The launch
 //===----------------------------------------------------------------------===//
 

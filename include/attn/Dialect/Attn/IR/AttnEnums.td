@@ -113,11 +113,11 @@ class Attn_EnumAttr<EnumInfo info, string name>
     : EnumAttr<Attn_Dialect, info, name> {
   let assemblyFormat = "$value";
 }
-def Attn_SoftmaxPolicyAttr : Attn_EnumAttr<Attn_SoftmaxPolicy, "softmax_policy">;
 def Attn_EpilogueKindAttr : Attn_EnumAttr<Attn_EpilogueKind, "epilogue_kind">;
 def Attn_KeyOrderAttr : Attn_EnumAttr<Attn_KeyOrder, "key_order">;
 def Attn_ReduceKindAttr : Attn_EnumAttr<Attn_ReduceKind, "reduce_kind">;
 def Attn_TensorFenceAttr : Attn_EnumAttr<Attn_TensorFence, "tensor_fence">;
+def Attn_TileOrderAttr : Attn_EnumAttr<Attn_TileOrder, "tile_order">;
 def Attn_TileSchedulerAttr : Attn_EnumAttr<Attn_TileScheduler, "tile_scheduler">;
 def Attn_KVPhaseAttr : Attn_EnumAttr<Attn_KVPhase, "kv_phase">;
 

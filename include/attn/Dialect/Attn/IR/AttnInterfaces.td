@@ -36,6 +36,21 @@ def Attn_TakesWholeWarps : NativeOpTrait<"TakesWholeWarps"> {
   let cppNamespace = "::mlir::attn";
 }
 
+def Attn_ArithmeticOpInterface : OpInterface<"ArithmeticOpInterface"> {
+  let cppNamespace = "::mlir::attn";
+  let description = [{
+    An op that stands for arithmetic. It has no effects, and its results are the same
+    wherever its operands are. `attn-expand-arithmetic` puts the arithmetic in its
+    place.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      Emits the arithmetic before the op. Returns a value for each result.
+    }], "::llvm::SmallVector<::mlir::Value>", "emitArithmetic",
+      (ins "::mlir::ImplicitLocOpBuilder &":$builder)>,
+  ];
+}
+
 def Attn_AsyncOpInterface : OpInterface<"AsyncOpInterface"> {
   let cppNamespace = "::mlir::attn";
   let description = [{

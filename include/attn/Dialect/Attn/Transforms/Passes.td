@@ -285,6 +285,25 @@ def AttnMaterializeScratchPass : Pass<"attn-materialize-scratch", "::mlir::gpu::
   let dependentDialects = ["::mlir::attn::AttnDialect"];
 }
 
+def AttnExpandArithmeticPass : Pass<"attn-expand-arithmetic", "::mlir::ModuleOp"> {
+  let summary = "Write out the arithmetic that ops stand for";
+  let description = [{
+    Puts in the place of each op with `ArithmeticOpInterface`, such as
+    `attn.tile_place`, `attn.key_blocks` and `attn.softmax_lse`, the arithmetic that it
+    stands for. It is the first pass after the tile rung: those that follow see
+    arithmetic alone. Roles whose ops are the same get the same arithmetic, of which
+    `cse` leaves one copy.
+
+    Example: test/doc/attn-expand-arithmetic.mlir
+  }];
+  let statistics = [
+    Statistic<"numOps", "ops", "Number of ops that were written out">
+  ];
+  let dependentDialects = ["::mlir::attn::AttnDialect",
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::LLVM::LLVMDialect"];
+}
+
 def AttnLowerTileLoopsPass : Pass<"attn-lower-tile-loops", "::mlir::gpu::GPUModuleOp"> {
   let summary = "Turn loops over tiles into loops over rounds";
   let description = [{

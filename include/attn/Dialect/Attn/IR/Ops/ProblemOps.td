@@ -1,0 +1,416 @@
+//===- ProblemOps.td - What to compute ----------------------*- tablegen -*-===//
+
+#ifndef ATTN_DIALECT_ATTN_IR_OPS_PROBLEMOPS_TD
+#define ATTN_DIALECT_ATTN_IR_OPS_PROBLEMOPS_TD
+
+include "attn/Dialect/Attn/IR/AttnAttrs.td"
+include "attn/Dialect/Attn/IR/AttnTypes.td"
+include "attn/Dialect/Attn/IR/OpGroups.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/DestinationStyleOpInterface.td"
+include "mlir/IR/OpAsmInterface.td"
+
+def Attn_ShapedOperand : AnyTypeOf<[AnyMemRef, AnyRankedTensor],
+    "memref or ranked tensor">;
+
+let opDocGroup = Attn_ProblemGroup in {
+
+def Attn_AttentionOp : Attn_Op<"attention", [
+    AttrSizedOperandSegments,
+    DestinationStyleOpInterface,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+    RecursiveMemoryEffects]> {
+  let summary = "scaled dot-product attention";
+  let description = [{
+    For each batch `b`, query head `h`, query `i`, with `g = h / (H / Hkv)`:
+
+    ```
+    s[j]   = scale * sum_d q[b,h,i,d] * k[b,g,j,d]
+    s[j]   = softcap * tanh(s[j] / softcap)             if softcap is given
+    s[j]   = score_mod(s[j], b, h, i, j)                if score_mod is given
+    s[j]   = -inf    where mask or mask_mod excludes (i, j)
+    m      = max(max_j s[j], sinks[h])
+    z      = sum_j exp(s[j] - m) + exp(sinks[h] - m)    second term only with sinks
+    o[i,:] = (sum_j exp(s[j] - m) * v[b,g,j,:]) / z
+    lse[i] = m + log(z)                                 natural logarithm
+    ```
+
+    A query without any key (all masked, or Nk = 0) gives `o = 0` and
+    `lse = -inf` (`lse = sinks[h]` with sinks).
+
+    Operands q (B, H, Nq, D), k (B, Hkv, Nk, D), v (B, Hkv, Nk, Dv), o (B, H,
+    Nq, Dv) and lse (B, H, Nq) have these dimensions in this order and any
+    strides but an innermost one of 1, so that (batch, sequence, heads, dim) is
+    the same op with other strides. The stride of 1 of v may be that of its keys
+    instead, as in (batch, heads, dim, sequence). H is a multiple of Hkv (GQA, MQA). On tensors the op is in
+    destination style and returns o and lse.
+
+    With `cu_seqlens_q` and `cu_seqlens_k` (both int32, B + 1 elements, not
+    decreasing, first 0) the sequences of a batch are packed: q, k, v, o and lse
+    have batch 1, batch `b` owns rows `cu_seqlens[b]` to `cu_seqlens[b+1] - 1`,
+    and `max_seqlen_q` bounds the length of a query sequence. Rows of o and lse
+    that no sequence owns keep their values.
+
+    With `kv_lengths` (int32, (B)) batch `b` has the keys 0 to `kv_lengths[b] -
+    1` only, and masks that are aligned bottom-right count from the last of
+    them. A length below 0 counts as 0, one beyond what k, or the sequence's part
+    of the page table, holds as that. What k and v hold behind the length reaches
+    nothing, NaN included.
+
+    With `page_table` (int32, (B, pages of a sequence)) k and v are pools of
+    pages, (pages, Hkv, page_size, D) and (pages, Hkv, page_size, Dv): key `j`
+    of batch `b` is row `j % page_size` of page `page_table[b, j / page_size]`.
+    With `page_indptr` (int32, (B + 1), not decreasing, first 0) the table is one
+    list (int32, (all pages)) in which batch `b` owns the entries
+    `page_indptr[b]` to `page_indptr[b+1] - 1`; entries outside of the list count
+    as none. A batch has as many keys as `kv_lengths` or `cu_seqlens_k` says, else
+    as its pages hold. Pages may be shared. A page that is not in the pool, below
+    0 or beyond, stands for keys and values that are zero: nothing outside of the
+    pool is read. Entries of the table behind a sequence's last key are not looked
+    at. With `selected` such a page stands for no keys: what is in its place gets
+    no weight. Then the table says which pages a sequence's queries see, with
+    pages of one key which keys, and -1 fills a row up; keys are numbered by their
+    places in the table, so that no mask stands beside it. With pages and
+    `kv_lengths`, `cu_seqlens_q` may stand without `cu_seqlens_k`: packed queries,
+    whose keys are in pages.
+
+    With `kv_splits = S` the keys of each row are cut into S runs and o and lse
+    become the partial results of each run, o (S, B, H, Nq, Dv) of type f32, bf16
+    or f16 and lse (S, B, H, Nq) of type f32, for `attn.combine`. Runs are in order and may be empty,
+    which gives 0 and -inf; their ends are the schedule's choice without
+    `run_keys`. Sinks count in run 0 only. Partial results that a function
+    allocates (`memref.alloc`) and that only problems use become workspaces: the
+    kernels of these problems are the steps of one launch record, or one kernel
+    where the plan says `combine = launch`.
+
+    With `run_keys = N` run `r` has the keys `r N` to `(r+1) N - 1`, and the last
+    run all that are left. Then what a sequence gives depends on the sequence
+    alone: attn.combine of its runs has the same bits whatever else is in the
+    batch, wherever the sequence stands in it, and however many runs there are.
+
+    With `rope_dim = R` (multi-head latent attention, absorbed form) v is the
+    first Dv = D - R columns of k: `v[b, 0, j, c]` and `k[b, 0, j, c]` are one
+    value, which a kernel reads from k: its launch has no tensor v.
+
+    With `rope(%k_rope)` the last R columns of k are a tensor of their own, of the
+    type of q, and k has the first Dv: the operand v is the whole of k. So 8-bit
+    latent columns stand beside rotated ones of 16 bits. With
+    `rope(%k_rope, %q_rope)` q is divided in the same way: q has Dv columns, q_rope
+    (B, H, Nq, R) the others.
+
+    `init(%init_o, %init_lse)` is a state that rows go on from: o (B, H, Nq, Dv)
+    and lse (B, H, Nq) of an attention to other keys, which count as one more key
+    of row `i`, with the score `init_lse[b,h,i]` and the value `init_o[b,h,i,:]`.
+    A score of -inf is that of no keys, whatever the value is. With `kv_splits`
+    the state counts in run 0 only.
+
+    `out_scale` multiplies o before it is rounded to an 8-bit type; what is beyond
+    its largest number M becomes that one. With `out_scales(%o_scales)` and
+    `out_group = N` each N columns of a row of an 8-bit o have a scale of their own,
+    which the op writes: `o_scales[b,h,i,c] = max_j |o[b,h,i,j]| / M` over the columns
+    j of group c, 1 where that is 0, and o is divided by it before it is rounded.
+    With `kv_splits` and an o of f16 `out_scales(%o_scales)`, (S, B, H, Nq, G), says what
+    one unit of o stands for in each of G groups of neighbouring columns, as many in each,
+    of each row, for all runs of all rows: a power of two, by which the group's largest
+    number in size is in [2^14, 2^15), or less where that power would be below 2^-126. So
+    partial results of f16 keep 11 bits whatever their range.
+
+    k and v have the type of q, or one of 8 bits beside a q of 16 bits.
+
+    With 8-bit k and v `descales(%q_descale, %k_descale, %v_descale)` says what
+    one unit of each operand stands for: three f32 tensors (B, H), (B, Hkv) and
+    (B, Hkv), where B counts sequences. q[b,h,:,:], k[b,g,:,:] and v[b,g,:,:] in
+    the formulas are the stored numbers times q_descale[b,h], k_descale[b,g] and
+    v_descale[b,g]. Beside a q of 16 bits it is `descales(%k_descale, %v_descale)`. A
+    stride of 0 gives heads or sequences one number.
+
+    With `scales(%k_scales, %v_scales)` and `scale_group = N` each N columns of a
+    row of 8-bit k and v, beside a q of 16 bits, have a unit of their own: `k[b,g,j,c]`
+    in the formulas is the stored number times `k_scales[b,g,j,c/N]`, `v` likewise.
+    The tensors have the batches, heads and rows of k and v, or their pages, and
+    are read where these are: rows that belong to no sequence may hold anything.
+    Descales may stand beside. With `rope_dim` it is `scales(%k_scales)`, of the
+    columns of k that v has, too.
+
+    The regions `score_mod` and `mask_mod` take (score: f32, batch, head, q
+    index, kv index: i32) and yield an f32, and an i1 that is true where the
+    pair is kept. They may read values and memory from outside, and have no
+    other effect; indices count from the start of the sequence. `mask_mod` gets
+    the score that `score_mod` gives.
+
+    The constraints are numbered in `docs/spec.md` (attention_c1 to
+    attention_c48).
+
+    Undefined behaviour: o or lse overlapping an input or each other;
+    cu_seqlens outside the rows or decreasing; a query sequence longer than
+    `max_seqlen_q`; a descale that is not finite and
+    above zero; with `rope_dim`, a v that differs from the first columns of k.
+
+    Example:
+
+    ```mlir
+    func.func @causal_gqa(%q: memref<2x32x1024x128xf16>, %k: memref<2x8x1024x128xf16>,
+                          %v: memref<2x8x1024x128xf16>, %o: memref<2x32x1024x128xf16>,
+                          %lse: memref<2x32x1024xf32>) {
+      attn.attention ins(%q, %k, %v : memref<2x32x1024x128xf16>, memref<2x8x1024x128xf16>, memref<2x8x1024x128xf16>)
+                     outs(%o, %lse : memref<2x32x1024x128xf16>, memref<2x32x1024xf32>)
+                     {mask = #attn.mask<kind = causal>, scale = 0.0883883461 : f32}
+      return
+    }
+    ```
+  }];
+  let arguments = (ins
+    /*attention_c1, attention_c2, attention_c3, attention_c4*/
+    /*attention_c5, attention_c8, attention_c9, attention_c10, attention_c11*/
+    /*attention_c12, attention_c13, attention_c14, attention_c15*/
+    /*attention_c16, attention_c31*/
+    Arg<Attn_ShapedOperand, "queries, (B, H, Nq, D)">:$q,
+    Arg<Attn_ShapedOperand, "keys, (B, Hkv, Nk, D)">:$k,
+    Arg<Attn_ShapedOperand, "values, (B, Hkv, Nk, Dv)">:$v,
+    /*attention_c6*/
+    Arg<Attn_ShapedOperand, "output, (B, H, Nq, Dv)">:$o,
+    /*attention_c7*/
+    Arg<Optional<Attn_ShapedOperand>, "log-sum-exp, (B, H, Nq), f32">:$lse,
+    /*attention_c45, attention_c46, attention_c48*/
+    Arg<Optional<Attn_ShapedOperand>, "what units of each row of o stand for, (B, H, Nq, Dv / N), or of a partial result (S, B, H, Nq, G), f32">:$o_scales,
+    /*attention_c19*/
+    Arg<Optional<Attn_ShapedOperand>, "one extra logit for each head, (H), f32">:$sinks,
+    /*attention_c20, attention_c21, attention_c22*/
+    Arg<Optional<Attn_ShapedOperand>, "cumulative query lengths, (B+1), i32">:$cu_seqlens_q,
+    Arg<Optional<Attn_ShapedOperand>, "cumulative key lengths, (B+1), i32">:$cu_seqlens_k,
+    /*attention_c23*/
+    Arg<Optional<Attn_ShapedOperand>, "page of each (batch, page index), or of each entry, i32">:$page_table,
+    /*attention_c33, attention_c34, attention_c35*/
+    Arg<Optional<Attn_ShapedOperand>, "what a unit of q stands for, (B, H), f32">:$q_descale,
+    Arg<Optional<Attn_ShapedOperand>, "what a unit of k stands for, (B, Hkv), f32">:$k_descale,
+    Arg<Optional<Attn_ShapedOperand>, "what a unit of v stands for, (B, Hkv), f32">:$v_descale,
+    /*attention_c38*/
+    Arg<Optional<Attn_ShapedOperand>, "cumulative counts of pages, (B+1), i32">:$page_indptr,
+    /*attention_c37*/
+    Arg<Optional<Attn_ShapedOperand>, "keys of each batch, (B), i32">:$kv_lengths,
+    /*attention_c41*/
+    Arg<Optional<Attn_ShapedOperand>, "results to go on from, (B, H, Nq, Dv)">:$init_o,
+    Arg<Optional<Attn_ShapedOperand>, "their log-sum-exp, (B, H, Nq), f32">:$init_lse,
+    /*attention_c42, attention_c43*/
+    Arg<Optional<Attn_ShapedOperand>, "what units of each row of k stand for, (B, Hkv, Nk, D / N), f32">:$k_scales,
+    Arg<Optional<Attn_ShapedOperand>, "what units of each row of v stand for, (B, Hkv, Nk, Dv / N), f32">:$v_scales,
+    /*attention_c44*/
+    Arg<Optional<Attn_ShapedOperand>, "columns of k that v does not have, apart, (B, Hkv, Nk, R)">:$k_rope,
+    /*attention_c47*/
+    Arg<Optional<Attn_ShapedOperand>, "as many columns of q apart, (B, H, Nq, R)">:$q_rope,
+    /*attention_c30*/
+    Described<OptionalAttr<Attn_MaskAttr>, "which keys a query sees; all without it">:$mask,
+    /*attention_c17*/
+    Described<OptionalAttr<F32Attr>, "factor of the scores; 1 / sqrt(D) without it">:$scale,
+    /*attention_c18*/
+    Described<OptionalAttr<F32Attr>, "scores become softcap * tanh(score / softcap)">:$softcap,
+    /*attention_c22*/
+    Described<OptionalAttr<I64Attr>, "bound on the queries of a packed sequence">:$max_seqlen_q,
+    /*attention_c23*/
+    Described<OptionalAttr<I64Attr>, "keys of a page">:$page_size,
+    /*attention_c40*/
+    Described<UnitAttr, "pages outside of the pool hide their keys">:$selected,
+    /*attention_c24*/
+    Described<OptionalAttr<I64Attr>, "parts that the keys are cut into">:$kv_splits,
+    /*attention_c39*/
+    Described<OptionalAttr<I64Attr>, "keys of each part">:$run_keys,
+    /*attention_c25*/
+    Described<OptionalAttr<I64Attr>, "columns of q and k that v does not have">:$rope_dim,
+    /*attention_c42, attention_c43*/
+    Described<OptionalAttr<I64Attr>, "columns of k and v that share a scale">:$scale_group,
+    /*attention_c26*/
+    Described<OptionalAttr<F32Attr>, "factor of the output">:$out_scale,
+    /*attention_c45, attention_c46*/
+    Described<OptionalAttr<I64Attr>, "columns of o that share a scale">:$out_group,
+    /*attention_c36*/
+    Described<DefaultValuedOptionalAttr<StrAttr, "\"attn_fwd\"">, "name of the kernel">:$kernel,
+    Described<OptionalAttr<Attn_PlanInterface>, "schedule and parameters, set by attn-plan">:$plan);
+  /*attention_c29*/
+  let results = (outs Res<Variadic<AnyRankedTensor>, "o, lse and o_scales, on tensors">:$results);
+  /*attention_c27, attention_c28, attention_c32*/
+  let regions = (region MaxSizedRegion<1>:$score_mod, MaxSizedRegion<1>:$mask_mod);
+  let assemblyFormat = [{
+    `ins` `(` $q `,` $k `,` $v `:` type($q) `,` type($k) `,` type($v) `)`
+    `outs` `(` $o (`,` $lse^)? `:` type($o) (`,` type($lse)^)? `)`
+    oilist(`sinks` `(` $sinks `:` type($sinks) `)`
+         | `cu_seqlens` `(` $cu_seqlens_q (`,` $cu_seqlens_k^)? `:` type($cu_seqlens_q) (`,` type($cu_seqlens_k)^)? `)`
+         | `pages` `(` $page_table (`,` $page_indptr^)? `:` type($page_table) (`,` type($page_indptr)^)? `)`
+         | `kv_lengths` `(` $kv_lengths `:` type($kv_lengths) `)`
+         | `init` `(` $init_o `,` $init_lse `:` type($init_o) `,` type($init_lse) `)`
+         | `out_scales` `(` $o_scales `:` type($o_scales) `)`
+         | `scales` `(` $k_scales (`,` $v_scales^)? `:` type($k_scales) (`,` type($v_scales)^)? `)`
+         | `rope` `(` $k_rope (`,` $q_rope^)? `:` type($k_rope) (`,` type($q_rope)^)? `)`
+         | `descales` `(` custom<Descales>($q_descale, type($q_descale), $k_descale, type($k_descale), $v_descale, type($v_descale)) `)`)
+    (`score_mod` $score_mod^)? (`mask_mod` $mask_mod^)?
+    attr-dict (`->` type($results)^)?
+  }];
+  let builders = [
+    // An attention with its operands only; attributes and regions are the
+    // caller's to add.
+    OpBuilder<(ins "::mlir::Value":$q, "::mlir::Value":$k, "::mlir::Value":$v,
+      "::mlir::Value":$o, CArg<"::mlir::Value", "{}">:$lse,
+      CArg<"::mlir::Value", "{}">:$sinks,
+      CArg<"::mlir::Value", "{}">:$cuSeqlensQ,
+      CArg<"::mlir::Value", "{}">:$cuSeqlensK)>];
+  // Bytecode of version 0 has no `kernel`.
+  let useCustomPropertiesEncoding = 1;
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    MutableOperandRange getDpsInitsMutable();
+    /// The name of the kernel in force: the plan's, or the attribute.
+    ::llvm::StringRef getKernelName();
+    /// The scale in force: the attribute, or 1 / sqrt(D).
+    double getEffectiveScale();
+    /// The mask in force: the attribute, or the mask that keeps every pair.
+    ::mlir::attn::MaskAttr getEffectiveMask();
+    /// D and Dv: columns of q, with those that are apart, and of v.
+    int64_t getHeadDim() {
+      int64_t apart = getQRope() ? getRopeDim().value_or(0) : 0;
+      return getShape(getQ()).back() + apart;
+    }
+    int64_t getValueDim() { return getShape(getV()).back(); }
+    /// True if the sequences of the batch are packed (cu_seqlens).
+    bool isVariableLength() { return static_cast<bool>(getCuSeqlensQ()); }
+    /// True on tensors, false on memrefs.
+    bool hasTensorSemantics() { return isa<RankedTensorType>(getQ().getType()); }
+    /// The shape of an operand.
+    static ::llvm::ArrayRef<int64_t> getShape(::mlir::Value value) {
+      return ::llvm::cast<::mlir::ShapedType>(value.getType()).getShape();
+    }
+  }];
+}
+
+def Attn_CombineOp : Attn_Op<"combine", [
+    DestinationStyleOpInterface,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "merges partial attention results by their LSE";
+  let description = [{
+    Merges S partial results over disjoint sets of keys:
+
+    ```
+    m      = max_s partial_lse[s]
+    w[s]   = exp(partial_lse[s] - m)
+    o      = sum_s w[s] * partial_o[s] / sum_s w[s]
+    lse    = m + log(sum_s w[s])
+    ```
+
+    A row whose partial LSEs are all -inf gives `o = 0`, `lse = -inf`. What a
+    partial result without weight, `w[s] = 0`, has is not looked at. With `scales`,
+    exactly beside partial outputs of f16, `partial_o[s]` is the stored numbers times
+    `partial_scales[s]`, of their row and group of columns, as `out_scales` of
+    `attn.attention` says. `out_scale` multiplies o before it is rounded to an 8-bit
+    type. With `out_group = N` the last output is `o_scales`: each N columns of a row of an
+    8-bit o have a scale, as `out_scales` of `attn.attention` says, which the op writes.
+
+    The kernel that computes the partial results may do the merge too, where its
+    plan says `combine = launch`; there is no kernel of the op then.
+
+    The constraints are numbered in `docs/spec.md` (combine_c1 to combine_c12).
+
+    Undefined behaviour: o, lse or o_scales overlapping an input or each other.
+
+    Example:
+
+    ```mlir
+    func.func @merge_halves(%po: memref<4x2x8x300x64xf16>, %pl: memref<4x2x8x300xf32>,
+                            %ps: memref<4x2x8x300x1xf32>, %o: memref<2x8x300x64xf16>) {
+      attn.combine ins(%po, %pl : memref<4x2x8x300x64xf16>, memref<4x2x8x300xf32>)
+                   scales(%ps : memref<4x2x8x300x1xf32>) outs(%o : memref<2x8x300x64xf16>)
+      return
+    }
+    func.func @merge(%po: memref<4x2x8x300x64xf32>, %pl: memref<4x2x8x300xf32>,
+                     %o: memref<2x8x300x64xf16>, %lse: memref<2x8x300xf32>) {
+      attn.combine ins(%po, %pl : memref<4x2x8x300x64xf32>, memref<4x2x8x300xf32>)
+                   outs(%o, %lse : memref<2x8x300x64xf16>, memref<2x8x300xf32>)
+      return
+    }
+    ```
+  }];
+  let arguments = (ins
+    /*combine_c1, combine_c2, combine_c3, combine_c4, combine_c5, combine_c6*/
+    Arg<Attn_ShapedOperand, "partial outputs, (S, B, H, Nq, Dv), f32, bf16 or f16">:$partial_o,
+    Arg<Attn_ShapedOperand, "partial log-sum-exps, (S, B, H, Nq), f32">:$partial_lse,
+    /*combine_c10, combine_c12*/
+    Arg<Variadic<Attn_ShapedOperand>, "beside partial outputs of f16 their scales, (S, B, H, Nq, G), f32; o, (B, H, Nq, Dv); lse, (B, H, Nq), f32, where it is wanted; with `out_group` o_scales, (B, H, Nq, Dv / N), f32">:$others,
+    /*combine_c9*/
+    Described<OptionalAttr<F32Attr>, "factor of the output">:$out_scale,
+    /*combine_c11*/
+    Described<OptionalAttr<I64Attr>, "columns of o that share a scale">:$out_group,
+    /*combine_c8*/
+    Described<DefaultValuedOptionalAttr<StrAttr, "\"attn_combine\"">, "name of the kernel">:$kernel,
+    Described<OptionalAttr<Attn_PlanInterface>, "schedule and parameters, set by attn-plan">:$plan);
+  /*combine_c7*/
+  let results = (outs Res<Variadic<AnyRankedTensor>, "the outputs, on tensors">:$results);
+  let assemblyFormat = [{
+    `ins` `(` $partial_o `,` $partial_lse `:` type($partial_o) `,` type($partial_lse) `)`
+    custom<ScalesAndOutputs>($others, type($others), ref(type($partial_o)))
+    attr-dict (`->` type($results)^)?
+  }];
+  // Bytecode in front of version 4 has no `out_scale`, of 5 no `out_group`.
+  let useCustomPropertiesEncoding = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    MutableOperandRange getDpsInitsMutable();
+    /// The name of the kernel in force: the plan's, or the attribute.
+    ::llvm::StringRef getKernelName();
+    /// What units of partial outputs stand for, null if they are ones.
+    Value getPartialScales() {
+      return hasPartialScales(getPartialO().getType()) ? getOthers().front()
+                                                       : Value();
+    }
+    /// Whether partial outputs of a type have scales.
+    static bool hasPartialScales(Type partials) {
+      return ::llvm::cast<::mlir::ShapedType>(partials)
+          .getElementType()
+          .isF16();
+    }
+    /// o, lse and o_scales, as far as they are there.
+    OperandRange getOutputs() {
+      return getOthers().drop_front(getPartialScales() ? 1 : 0);
+    }
+    Value getO() { return getOutputs().front(); }
+    /// The log-sum-exp, null if there is none.
+    Value getLse();
+    /// The scales of o, null if there are none.
+    Value getOScales() {
+      return getOutGroupAttr() ? getOutputs().back() : Value();
+    }
+    /// True on tensors, false on memrefs.
+    bool hasTensorSemantics() { return isa<RankedTensorType>(getO().getType()); }
+  }];
+}
+
+def Attn_YieldOp : Attn_Op<"yield", [Pure, Terminator, ReturnLike,
+    ParentOneOf<["AttentionOp", "MapElementsOp", "KVLoopOp", "TileLoopOp", "IssueLoopOp", "RareOp", "WarpSpecializeOp", "ElectOp", "ClusterLeaderOp"]>]> {
+  let summary = "ends a region of this dialect and gives its values";
+  let description = [{
+    Terminates the regions of `attn.attention`, `attn.map_elements`,
+    `attn.kv_loop`, `attn.tile_loop`, `attn.issue_loop`, `attn.rare`,
+    `attn.warp_specialize` and `attn.elect`. Number and types of its operands are those that the parent
+    states.
+
+    Example:
+
+    ```mlir
+    func.func @double(%s: tensor<128x64xf32, #attn.auto>, %i: i32, %j: i32) -> tensor<128x64xf32, #attn.auto> {
+      %r = attn.map_elements %s[%i, %j] : tensor<128x64xf32, #attn.auto> {
+      ^bb0(%x: f32, %row: i32, %column: i32):
+        %y = arith.addf %x, %x : f32
+        attn.yield %y : f32
+      }
+      return %r : tensor<128x64xf32, #attn.auto>
+    }
+    ```
+  }];
+  let arguments = (ins Arg<Variadic<AnyType>, "values given to the parent">:$operands);
+  let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
+  let builders = [OpBuilder<(ins), [{
+    build($_builder, $_state, ::mlir::ValueRange());
+  }]>];
+}
+
+} // let opDocGroup
+
+#endif // ATTN_DIALECT_ATTN_IR_OPS_PROBLEMOPS_TD

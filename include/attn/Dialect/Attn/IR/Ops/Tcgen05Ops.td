@@ -1,0 +1,133 @@
+//===- Tcgen05Ops.td - Matrix instructions of one thread ----*- tablegen -*-===//
+
+#ifndef ATTN_DIALECT_ATTN_IR_OPS_TCGEN05OPS_TD
+#define ATTN_DIALECT_ATTN_IR_OPS_TCGEN05OPS_TD
+
+include "attn/Dialect/Attn/IR/AttnAttrs.td"
+include "attn/Dialect/Attn/IR/AttnTypes.td"
+include "attn/Dialect/Attn/IR/AttnInterfaces.td"
+include "attn/Dialect/Attn/IR/Ops/BarrierOps.td"
+include "attn/Dialect/Attn/IR/Ops/TmemOps.td"
+include "attn/Dialect/Attn/IR/OpGroups.td"
+
+let opDocGroup = Attn_TmemGroup in {
+
+def Attn_Tcgen05MmaOp : Attn_Op<"tcgen05.mma", [AttnRequiresSM<100>, AttnAsync<"kTensorProducts">,
+    DeclareOpInterfaceMethods<Attn_ProductOpInterface>,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "starts a matrix multiply-accumulate into tensor memory";
+  let description = [{
+    `d = a * b`, or `d + a * b` where `accumulate` is true, for a (M x K), b (K x N)
+    and d (M x N) with M 64 or 128, started by the one thread of the `attn.elect`
+    that it stands in (PTX ISA, tcgen05.mma with kind::f16 and cta_group::1). `a` is
+    a buffer in shared memory, or one in tensor memory with the rows of `d`; `b` is
+    in shared memory; `d` is f32 in tensor memory. A K x N view of a buffer that
+    holds N x K is an `attn.transpose`. Rows of more columns than an instruction
+    takes are several products.
+
+    Products of one thread are executed in the order in which they were started: a
+    later one may overwrite what an earlier one reads. (The ISA says so only for
+    products into the same accumulator. All kernels that are in use rely on it.)
+
+    With `depth = k` the contraction goes over k columns of `a` and rows of `b`, which
+    may have more, from the first ones or from those of number `first` on.
+
+    The product and its reads of `a` and `b` have ended when the mbarrier of an
+    `attn.tcgen05.commit` behind it says so.
+
+    Undefined behaviour: touching `d`, or writing `a` or `b`, before that;
+    accumulating on what was never written.
+
+    Example:
+
+    ```mlir
+    func.func @qk(%q: !attn.buffer<128x64xf16, #attn.swizzled<span = 128>, shared>, %k: !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>, %s: !attn.buffer<128x64xf32, #attn.tmem<m = 128>, tmem>) {
+      %kt = attn.transpose %k : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared> -> !attn.buffer<64x64xf16, #attn.transposed<#attn.swizzled<span = 128>>, shared>
+      %no = arith.constant false
+      attn.elect {
+        attn.tcgen05.mma %q, %kt, %s accumulate %no : !attn.buffer<128x64xf16, #attn.swizzled<span = 128>, shared>, !attn.buffer<64x64xf16, #attn.transposed<#attn.swizzled<span = 128>>, shared>, !attn.buffer<128x64xf32, #attn.tmem<m = 128>, tmem>
+      }
+      return
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<Attn_BufferType, "M x K, in shared or tensor memory">:$a,
+    Arg<Attn_BufferType, "K x N, in shared memory">:$b,
+    Arg<Attn_BufferType, "M x N, in tensor memory">:$d,
+    Arg<I1, "whether the product is added to what is there">:$accumulate,
+    Described<OptionalAttr<I64Attr>, "of the contraction, columns of a; all from the first on without it">:$depth,
+    Described<OptionalAttr<I64Attr>, "the first column of a and row of b of the contraction, 0 without it">:$first);
+  let assemblyFormat = [{
+    $a `,` $b `,` $d `accumulate` $accumulate attr-dict
+    `:` type($a) `,` type($b) `,` type($d)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The extent of the contraction, and where it starts.
+    int64_t getContraction();
+    int64_t getStart() { return getFirst().value_or(0); }
+    ::std::optional<::std::pair<int64_t, int64_t>> getContracted() {
+      return ::std::pair(getStart(), getContraction());
+    }
+  }];
+}
+
+def Attn_Tcgen05CommitOp : Attn_Op<"tcgen05.commit", [AttnRequiresSM<100>,
+    DeclareOpInterfaceMethods<Attn_CommitOpInterface>,
+    MemoryEffects<[MemRead<Attn_BarrierState>, MemWrite<Attn_BarrierState>]>]> {
+  let summary = "arrives when this thread's products are complete";
+  let description = [{
+    Barrier `index` gets one arrival when all products that the executing thread
+    has started before are complete: they have read their operands and written
+    their results (PTX ISA, tcgen05.commit). Several commits in a row arrive in
+    their order. The thread does not wait.
+
+    Undefined behaviour: an index outside the array; more arrivals than the
+    phase has.
+
+    Example:
+
+    ```mlir
+    func.func @commit(%done: !attn.mbarriers<2>, %i: i32) {
+      attn.elect {
+        attn.tcgen05.commit %done[%i] : !attn.mbarriers<2>
+      }
+      return
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<Attn_MBarriersType, "the barriers">:$barriers,
+    Arg<I32, "which one">:$index);
+  let assemblyFormat = "$barriers `[` $index `]` attr-dict `:` type($barriers)";
+  let hasVerifier = 1;
+}
+
+def Attn_Tcgen05FenceOp : Attn_Op<"tcgen05.fence", [AttnRequiresSM<100>,
+    MemoryEffects<[MemRead<Attn_BarrierState>, MemWrite<Attn_BarrierState>]>]> {
+  let summary = "orders accesses to tensor memory with those of other threads";
+  let description = [{
+    `before`: the thread's loads, stores and products come before what other threads
+    do behind a signal that the thread gives after the fence. `after`: they come
+    behind what other threads did before a signal that the thread has waited for
+    (PTX ISA, tcgen05.fence::before_thread_sync and ::after_thread_sync).
+    `attn-insert-fences` places both.
+
+    Example:
+
+    ```mlir
+    func.func @fence(%full: !attn.mbarriers<1>, %i: i32, %parity: i32) {
+      attn.mbarrier.wait %full[%i] parity %parity : !attn.mbarriers<1>
+      attn.tcgen05.fence after
+      return
+    }
+    ```
+  }];
+  let arguments = (ins Described<Attn_TensorFenceAttr, "before or after a signal">:$kind);
+  let assemblyFormat = "`` $kind attr-dict";
+}
+
+} // let opDocGroup
+
+#endif // ATTN_DIALECT_ATTN_IR_OPS_TCGEN05OPS_TD

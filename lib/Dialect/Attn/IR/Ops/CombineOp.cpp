@@ -1,0 +1,148 @@
+//===- CombineOp.cpp - Verifier and interfaces of attn.combine ------------===//
+
+#include "../ElementTypes.h"
+#include "../ProblemChecks.h"
+#include "attn/Dialect/Attn/IR/Attn.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+MutableOperandRange CombineOp::getDpsInitsMutable() {
+  MutableOperandRange others = getOthersMutable();
+  unsigned first = getPartialScales() ? 1 : 0;
+  return others.slice(first, others.size() - first);
+}
+
+ParseResult attn::parseScalesAndOutputs(
+    OpAsmParser &parser,
+    SmallVectorImpl<OpAsmParser::UnresolvedOperand> &others,
+    SmallVectorImpl<Type> &types, Type partials) {
+  bool isScaled =
+      isa<ShapedType>(partials) && CombineOp::hasPartialScales(partials);
+  SMLoc loc = parser.getCurrentLocation();
+  bool hasScales = succeeded(parser.parseOptionalKeyword("scales"));
+  if (isScaled != hasScales)
+    return parser.emitError(loc, "expected 'scales' exactly beside partial "
+                                 "results of type f16, got ")
+           << (hasScales ? "them" : "none") << " beside " << partials;
+  if (hasScales &&
+      (parser.parseLParen() || parser.parseOperand(others.emplace_back()) ||
+       parser.parseColonType(types.emplace_back()) || parser.parseRParen()))
+    return failure();
+  return failure(parser.parseKeyword("outs") || parser.parseLParen() ||
+                 parser.parseOperandList(others) ||
+                 parser.parseColonTypeList(types) || parser.parseRParen());
+}
+
+void attn::printScalesAndOutputs(OpAsmPrinter &printer, Operation *,
+                                 OperandRange others, TypeRange types,
+                                 Type partials) {
+  if (CombineOp::hasPartialScales(partials)) {
+    printer << "scales(" << others.front() << " : " << types.front() << ") ";
+    others = others.drop_front();
+    types = types.drop_front();
+  }
+  printer << "outs(" << others << " : " << types << ")";
+}
+
+Value CombineOp::getLse() {
+  size_t count = getOutputs().size() - (getOutGroupAttr() ? 1 : 0);
+  return count == 2 ? getOutputs()[1] : Value();
+}
+
+void CombineOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  addDestinationStyleEffects(*this, effects);
+}
+
+LogicalResult CombineOp::verify() {
+  // combine_c12
+  bool hasHalves = CombineOp::hasPartialScales(getPartialO().getType());
+  if (hasHalves && getOthers().empty())
+    return emitOpError("expected 'scales' beside 'partial_o' of type f16");
+  // combine_c10
+  size_t least = getOutGroupAttr() ? 2 : 1;
+  if (getOutputs().size() < least || getOutputs().size() > least + 1)
+    return emitOpError("expected o")
+           << (least == 2 ? " and o_scales" : "") << " as outputs, and lse"
+           << (least == 2 ? " between them" : " behind it")
+           << " where it is wanted, got " << getOutputs().size();
+  NamedValue partialO{"partial_o", getPartialO()};
+  NamedValue partialLse{"partial_lse", getPartialLse()};
+  NamedValue o{"o", getO()}, lse{"lse", getLse()};
+  NamedValue scales{"o_scales", getOScales()};
+  NamedValue partialScales{"partial_scales", getPartialScales()};
+  // combine_c1, combine_c2
+  SmallVector<OperandRule> rules = {{partialO, 5, /*unitStride=*/true},
+                                    {partialLse, 4, /*unitStride=*/false},
+                                    {partialScales, 5, /*unitStride=*/false},
+                                    {o, 4, /*unitStride=*/true},
+                                    {lse, 3, /*unitStride=*/false},
+                                    {scales, 4, /*unitStride=*/false}};
+  if (failed(checkOperands(*this, rules)))
+    return failure();
+  // combine_c3
+  if (Type type = elementTypeOf(partialO.value);
+      !type.isF32() && !type.isBF16() && !type.isF16())
+    return emitOpError("expected 'partial_o' of type f32, bf16 or f16, got ")
+           << type;
+  for (NamedValue operand : {partialLse, partialScales, lse, scales})
+    if (operand.value && !elementTypeOf(operand.value).isF32())
+      return emitOpError("expected '") << operand.name << "' of type f32, got "
+                                       << elementTypeOf(operand.value);
+  // combine_c4
+  Type outType = elementTypeOf(o.value);
+  if (!isOutputType(outType) && !isFloat8(outType))
+    return emitOpError("expected 'o' of type f16, bf16, f32, f8E4M3FN or "
+                       "f8E5M2, got ")
+           << outType;
+  // combine_c9
+  bool isScaled = getOutScaleAttr() || scales.value;
+  if (isFloat8(outType) != isScaled)
+    return emitOpError("expected 'out_scale' or 'out_group' exactly with an "
+                       "output of 8 bits, got ")
+           << (isScaled ? "one" : "none") << " and an output of type "
+           << outType;
+  if (getOutScaleAttr() && scales.value)
+    return emitOpError("expected 'out_scale' or 'out_group', got both");
+  if (failed(checkFactor(*this, "out_scale", FactorSign::Positive)))
+    return failure();
+  // combine_c5
+  if (failed(checkStaticExtent(*this, partialO, 4, "a value dimension")))
+    return failure();
+  if (partialO.getExtent(0) == 0)
+    return emitOpError("expected at least one partial result, got none");
+  // combine_c6
+  Extent splits(*this, "partial results");
+  if (failed(splits.unify(partialO, 0)) ||
+      failed(splits.unify(partialLse, 0)) ||
+      failed(splits.unify(partialScales, 0)))
+    return failure();
+  const char *meanings[] = {"batch", "query heads", "queries"};
+  for (unsigned dim = 0; dim < 3; ++dim) {
+    Extent extent(*this, meanings[dim]);
+    if (failed(extent.unify(partialO, dim + 1)) ||
+        failed(extent.unify(partialLse, dim + 1)) ||
+        failed(extent.unify(partialScales, dim + 1)) ||
+        failed(extent.unify(o, dim)) || failed(extent.unify(lse, dim)) ||
+        failed(extent.unify(scales, dim)))
+      return failure();
+  }
+  Extent valueDim(*this, "value dimension");
+  if (failed(valueDim.unify(partialO, 4)) || failed(valueDim.unify(o, 3)))
+    return failure();
+  // combine_c12
+  if (partialScales.value &&
+      failed(checkUnitGroups(*this, partialO, partialScales)))
+    return failure();
+  // combine_c11
+  if (scales.value &&
+      failed(checkOutputGroups(*this, o, scales, *getOutGroup())))
+    return failure();
+  // combine_c8
+  if (failed(verifyKernelName([&] { return emitOpError(); }, getKernel())))
+    return failure();
+  // combine_c7
+  return checkResults(*this, {o, lse, scales});
+}
