@@ -154,28 +154,34 @@ SmallVector<Value> WsTmemEmitter::emitLoaderTile(ValueRange cursors) {
   for (int64_t number = 0; number < kTmemTiles; ++number)
     loadQueries(number, next[0]);
   IssueOrder order = startOrder(kLoader, ArrayRef(next).drop_front());
-  auto add = [&](const Ring &ring, bool isLess) {
-    order.statements.push_back({"load_" + ring.name.str(),
-                                isLess,
-                                {ring.name},
-                                /*parts=*/{},
-                                [this, &ring, isLess, &keyOf](ValueRange args) {
-                                  Value iteration = args[0];
-                                  if (isLess)
-                                    iteration = arith::AddIOp::create(
-                                        b, iteration, context.i32(1));
-                                  fill(ring, emitSlot(ring, args[1]), args[2],
-                                       at.kvHead, keyOf(iteration));
-                                }});
+  Value trips = arith::SubIOp::create(b, order.trips, context.i32(1));
+  order.trips = trips;
+  IssueOrder lastOrder = order;
+  auto add = [&](IssueOrder &to, const Ring &ring, Value before) {
+    to.statements.push_back({"load_" + ring.name.str(),
+                             /*isLess=*/false,
+                             {ring.name},
+                             /*parts=*/{},
+                             [this, &ring, before, &keyOf](ValueRange args) {
+                               Value iteration = args[0];
+                               if (before)
+                                 iteration = arith::AddIOp::create(
+                                     b, iteration, before);
+                               fill(ring, emitSlot(ring, args[1]), args[2],
+                                    at.kvHead, keyOf(iteration));
+                             }});
   };
   // In the order in which they are multiplied with.
   if (plan.getPBeside())
-    add(k, /*isLess=*/true);
-  add(v, /*isLess=*/false);
+    add(order, k, context.i32(1));
+  add(order, v, Value());
   if (!plan.getPBeside())
-    add(k, /*isLess=*/true);
+    add(order, k, context.i32(1));
+  add(lastOrder, v, trips);
+  lastOrder.cursors = emitIssueLoop(order);
+  lastOrder.trips = context.i32(1);
   SmallVector<Value> behind = {next[0]};
-  llvm::append_range(behind, emitIssueLoop(order));
+  llvm::append_range(behind, emitIssueLoop(lastOrder));
   return behind;
 }
 
