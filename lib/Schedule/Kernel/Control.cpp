@@ -108,12 +108,16 @@ void Control::makeLoop(Type indexType, IndexBody body,
   setValues(carried, op->getResults());
 }
 
-void Control::forRange(Value begin, Value end, IndexBody body) {
+void Control::forRange(Value begin, Value end, IndexBody body,
+                       function_ref<void(Operation *)> complete) {
   makeLoop(
       begin.getType(), body,
       [&](ValueRange inits, Fill fill) -> Operation * {
         Value one = arith::ConstantIntOp::create(b, begin.getType(), 1);
-        return scf::ForOp::create(b, begin, end, one, inits, fill);
+        auto loop = scf::ForOp::create(b, begin, end, one, inits, fill);
+        if (complete)
+          complete(loop);
+        return loop;
       },
       [&](ValueRange values) { scf::YieldOp::create(b, values); });
 }
