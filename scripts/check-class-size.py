@@ -25,7 +25,6 @@ ALLOWED = {
     "KernelLowering": (18, 21, 2),
     "LinearLayout": (56, 4, 3),
     "Machine": (184, 68, 14),
-    "MlaEmitter": (49, 18, 3),
     "MmaProduct": (17, 29, 1),
     "PartitionLowering": (50, 9, 21),
     "Replayer": (23, 23, 2),
