@@ -108,9 +108,9 @@ SmallVector<Value> MlaKernel::makeZeros() {
 
 Value MlaKernel::multiplyValues(int64_t part, Value values, Value sum) {
   int64_t columns = cast<BufferType>(values.getType()).getShape()[1];
-  auto type = InFlightType::get(
-      b.getContext(), {plan.getBlockM(), columns}, b.getF32Type(),
-      getLatentResultRows(plan, rings.units).divided);
+  auto type = InFlightType::get(b.getContext(), {plan.getBlockM(), columns},
+                                b.getF32Type(),
+                                getLatentResultRows(plan, rings.units).divided);
   Value p = rings.probabilities;
   IntegerAttr keys, firstKey;
   if (handsOnHalves(plan)) {

@@ -159,8 +159,8 @@ LatentSlice RingMaker::makeSlice(StringRef name, StringRef suffix,
   slice.isHeld = isHeld;
 
   StringRef tensor = isApart ? "k_rope" : "k";
-  SignallingRole load = {kLatentLoad, rings.byTma ? SignalKind::Tx
-                                                  : SignalKind::Arrive};
+  SignallingRole load = {kLatentLoad,
+                         rings.byTma ? SignalKind::Tx : SignalKind::Arrive};
   std::string ringName = name.str();
   if (facts.hasNarrowKeys()) {
     SignallingRole widener = {kLatentWidener, SignalKind::Arrive};
@@ -175,8 +175,8 @@ LatentSlice RingMaker::makeSlice(StringRef name, StringRef suffix,
     roles.push_back({kLatentResults, SignalKind::Arrive});
   slice.ring = makeKeyRing(ringName, tensor, stages, columns,
                            kernel.getOperandType(), roles);
-  slice.queries = makeQueries(("q" + suffix).str(),
-                              areQueriesApart ? "q_rope" : "q", columns, isHeld);
+  slice.queries = makeQueries(
+      ("q" + suffix).str(), areQueriesApart ? "q_rope" : "q", columns, isHeld);
   return slice;
 }
 
@@ -185,10 +185,9 @@ void RingMaker::makeSlices() {
   rings.valueSlices = countLatentSlices(facts, plan);
   int64_t columns = extents.valueColumns / rings.valueSlices;
   for (int64_t i = 0; i < rings.valueSlices; ++i) {
-    rings.slices.push_back(makeSlice("k" + std::to_string(i), std::to_string(i),
-                                     i * columns, columns, /*isValue=*/true,
-                                     holdsLatentQueries(facts, plan) &&
-                                         i == 0));
+    rings.slices.push_back(makeSlice(
+        "k" + std::to_string(i), std::to_string(i), i * columns, columns,
+        /*isValue=*/true, holdsLatentQueries(facts, plan) && i == 0));
     rings.order.push_back(i);
     rings.valueOrder.push_back(i);
   }
@@ -247,9 +246,8 @@ void RingMaker::makeHandOvers() {
 void RingMaker::reportCopies() {
   int64_t blockN = plan.getBlockN();
   std::optional<std::string> unmappable = findUnmappable(facts);
-  remark::missed(
-      kernel.b.getLoc(),
-      remark::RemarkOpts::name("latent-copies").category("attn.mla"))
+  remark::missed(kernel.b.getLoc(),
+                 remark::RemarkOpts::name("latent-copies").category("attn.mla"))
       << remark::reason("keys are copied by cp.async, since {0}",
                         unmappable
                             ? "TMA does not support " + *unmappable
