@@ -1,8 +1,8 @@
 //===- MlaPlan.cpp - Plans of mla: legality and parameters ----------------===//
 
 #include "../Copied/CopiedChecks.h"
-#include "../Copied/CopiedEmit.h"
 #include "../Copied/CopiedExtents.h"
+#include "../Copied/CopiedKernel.h"
 #include "../Copied/GridTiles.h"
 #include "../Tma/RingFacts.h"
 #include "Mla.h"
