@@ -13,12 +13,18 @@ void PersistentTiles::emitExtents() {
   tilesPerHead =
       b.createOrFold<arith::CeilDivUIOp>(length, context.i32(rowsTogether));
   tileHeads = emitTileHeads();
-  allHeads = b.createOrFold<arith::MulIOp>(
-      tileHeads, context.i32(facts.batch * tilePlan.runs));
+  allHeads = b.createOrFold<arith::MulIOp>(tileHeads, emitBatchRuns());
   allTiles = b.createOrFold<arith::MulIOp>(allHeads, tilesPerHead);
   if (tilePlan.cluster > 1)
     rank = arith::IndexCastOp::create(
         b, b.getI32Type(), gpu::ClusterBlockIdOp::create(b, gpu::Dimension::x));
+}
+
+Value PersistentTiles::emitBatchRuns() {
+  if (!ShapedType::isDynamic(facts.batch))
+    return context.i32(facts.batch * tilePlan.runs);
+  return b.createOrFold<arith::MulIOp>(context.getBatch(),
+                                       context.i32(tilePlan.runs));
 }
 
 Value PersistentTiles::emitPlace(Value index) {

@@ -78,6 +78,8 @@ private:
   Value emitTileHeads() {
     return group == 1 ? context.getHeads() : context.getKVHeads();
   }
+  /// Emits the batches times the runs of each tile, i32.
+  Value emitBatchRuns();
   /// Finds tile `index`, its lengths and its blocks of keys.
   void emitTile(Value index);
   /// Which of the tiles that the cluster's CTAs have at turn `index` is this
