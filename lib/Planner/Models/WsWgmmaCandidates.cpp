@@ -158,11 +158,7 @@ WsWgmmaModel::getCandidates(const ProblemFacts &facts,
   // How long packed sequences are, and those of a cache, only the launch knows:
   // a counter deals them.
   bool hasSeveral = ShapedType::isDynamic(facts.batch) || facts.batch > 1;
-  bool isOpen = llvm::any_of(ArrayRef({facts.batch, facts.queries, facts.keys}),
-                             ShapedType::isDynamic);
-  // Plans of clusters were measured without a counter.
-  bool dealt = facts.varlen || (facts.isServed() && hasSeveral) ||
-               (isOpen && !facts.isServed() && masked && facts.valueDim <= 128);
+  bool dealt = facts.varlen || (facts.isServed() && hasSeveral);
   SmallVector<int64_t> clusters = getClusters(facts, target, dealt);
   // Three warpgroups: the one shape that was measured to be the fastest and
   // spills nothing. Short sequences lose more to the rows that 192 does not

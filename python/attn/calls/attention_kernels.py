@@ -81,7 +81,7 @@ def _is_transposed(view: TensorView) -> bool:
 def _has_repeats(view: TensorView) -> bool:
     """Whether elements along a dimension are one, as in an expanded tensor."""
     extents = zip(view.shape, view.strides, strict=True)
-    return any(extent > 1 and stride == 0 for extent, stride in extents)
+    return 0 not in view.shape and any(extent > 1 and stride == 0 for extent, stride in extents)
 
 
 def _get_layout(views: Sequence[TensorView]) -> str:

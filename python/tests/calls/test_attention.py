@@ -7,7 +7,7 @@ import struct
 import attn
 import numpy as np
 import pytest
-from attn import functional
+from attn import functional, runtime
 from attn.calls import attention_kernels, shared_kernels
 from attn.launch import cuda_driver
 from attn.kernel import get_chip
@@ -53,6 +53,18 @@ def driver(monkeypatch):
     monkeypatch.setattr(cuda_driver, "Function", FakeFunction)
     monkeypatch.setattr(FakeDevice, "major", 8)
     attention_kernels.clear()
+
+
+@pytest.fixture
+def hopper(monkeypatch):
+    """A device with tensor maps and memory for workspaces, neither of which is there."""
+    monkeypatch.setattr(FakeDevice, "major", 9)
+    monkeypatch.setattr(cuda_driver, "encode_tensor_map", lambda *_: None)
+
+    def run(launch, addresses, stream):
+        launch._start(addresses, [ADDRESS] * 8, stream)
+
+    monkeypatch.setattr(runtime.PreparedLaunch, "_run_with_memory", run)
 
 
 def get_kernel(index=-1):
@@ -126,7 +138,7 @@ def test_slices_of_a_fused_tensor(monkeypatch):
     assert [map.strides for map in maps[:3]] == [(2 * row, 2 * dim, 2 * length * row)] * 3
     # Slices between rows that no map describes are refused at the call.
     crooked = Array((2, heads, length, dim), (length * (row + 4), dim, row + 4, 1))
-    message = '"q": stride 2: expected .* 16 bytes, got 1544'
+    message = '"q": its tensor map expects strides of a multiple of 16 bytes .* got 1544'
     with pytest.raises(attn.ArgumentError, match=message):
         attn.attention(crooked, *slices[1:], causal=True, out=o)
 
@@ -145,9 +157,7 @@ def count_kernels(caplog, queries, lengths, **options):
 
 
 @pytest.mark.parametrize("queries", [1, 2])
-def test_growing_keys_share_a_kernel(monkeypatch, caplog, queries):
-    monkeypatch.setattr(FakeDevice, "major", 9)
-    monkeypatch.setattr(cuda_driver, "encode_tensor_map", lambda *_: None)
+def test_growing_keys_share_a_kernel(hopper, caplog, queries):
     caplog.set_level("DEBUG", "attn")
     lengths = [300, *range(301, 305), 1000, 2000, 2049, 4000]
     plans = count_kernels(caplog, queries, lengths, causal="bottom-right")
@@ -162,10 +172,8 @@ def test_growing_keys_share_a_kernel(monkeypatch, caplog, queries):
         assert "ws_wgmma" in plans[1]
 
 
-def test_no_keys_and_no_sequences(monkeypatch):
+def test_no_keys_and_no_sequences(hopper):
     """A tensor map has no extent of 0."""
-    monkeypatch.setattr(FakeDevice, "major", 9)
-    monkeypatch.setattr(cuda_driver, "encode_tensor_map", lambda *_: None)
     q, counts = Array((64, 4, 64)), Array((3,), dtype="int32")
     packed = {"cu_seqlens_q": counts, "cu_seqlens_k": counts, "max_seqlen_q": 64}
     for keys in (64, 0):
@@ -183,16 +191,22 @@ def test_no_keys_and_no_sequences(monkeypatch):
     assert get_kernel().launch_record["tensors"][1]["shape"] == [1, 4, 0, 64]
 
 
-def test_notes_say_what_refused_the_faster_schedules(monkeypatch, caplog):
-    monkeypatch.setattr(FakeDevice, "major", 9)
+def test_notes_say_what_refused_the_faster_schedules(hopper, monkeypatch, caplog):
     caplog.set_level("DEBUG", "attn")
-    q = Array((1, 4, 64, 64))
-    attn.attention(q, q, q, out=q, sinks=Array((4,), dtype="float32"))
+    q = Array((1, 4, 64, 192))
+    attn.attention(q, q, q, out=q)
+    assert len(caplog.messages) == 1 and "ws_wgmma" in caplog.text
+    monkeypatch.setattr(FakeDevice, "major", 10)
+    attention_kernels.clear()
+    attn.attention(q, q, q, out=q)
+    assert caplog.messages[2].startswith("kernel for 1x4x64x192xf16: 'split_q' multiplies by mma.sync")
+    assert caplog.messages[2].endswith("so that two tiles' scores and results fit tensor memory")
     kernel = attn.compile(q="1x4x64x64xf16", chip="sm_90a", init_state=True)
     (note,) = kernel.plan_notes
-    assert note == (
-        "'split_q' multiplies by mma.sync, at 0.62 of the rate of sm_90a: schedule 'ws_wgmma' "
-        "does not support a state to go on from ('init')"
+    assert re.fullmatch(
+        r"'split_q' multiplies by mma.sync, at 0\.\d\d of the rate of sm_90a: schedule 'ws_wgmma' "
+        r"does not support a state to go on from \('init'\)",
+        note,
     )
     assert not attn.compile(q="1x4x64x64xf16", chip="sm_90a").plan_notes
     assert not attn.compile(q="1x4x64x64xf16", init_state=True).plan_notes
