@@ -1,8 +1,8 @@
 //===- DecodePlan.cpp - Plans of decode: legality and parameters ----------===//
 
 #include "../Copied/CopiedChecks.h"
-#include "../Copied/CopiedEmit.h"
 #include "../Copied/CopiedExtents.h"
+#include "../Copied/CopiedKernel.h"
 #include "../Copied/GridTiles.h"
 #include "../Core/CommonChecks.h"
 #include "../Core/NarrowKeys.h"

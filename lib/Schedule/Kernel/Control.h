@@ -82,6 +82,9 @@ public:
   /// and `complete` with that.
   void forRange(Value begin, Value end, IndexBody body,
                 function_ref<void(Operation *)> complete = nullptr);
+  /// Calls `body` for every `step`th of them.
+  void forRange(Value begin, Value end, Value step, IndexBody body,
+                function_ref<void(Operation *)> complete = nullptr);
   /// Calls `body` with the index of a loop that `create` makes: it gets the
   /// values that the loop carries and the function that fills its body. The
   /// body's terminator is attn.yield.
@@ -89,6 +92,8 @@ public:
             function_ref<Operation *(ValueRange, Fill)> create);
   /// Calls `body` under `condition`, i1, by an scf.if.
   void ifThen(Value condition, Body body);
+  /// Calls `body` under `condition`, and `otherwise` where it is false.
+  void ifElse(Value condition, Body body, Body otherwise);
   /// Calls `body` where some element of `condition`, a tile of i1, is true, by
   /// an attn.rare.
   void rarely(Value condition, Body body);

@@ -1,12 +1,12 @@
 //===- MlaPlan.cpp - Plans of mla: legality and parameters ----------------===//
 
 #include "../Copied/CopiedChecks.h"
-#include "../Copied/CopiedEmit.h"
 #include "../Copied/CopiedExtents.h"
+#include "../Copied/CopiedKernel.h"
 #include "../Copied/GridTiles.h"
 #include "../Tma/RingFacts.h"
 #include "Mla.h"
-#include "MlaEmitter.h"
+#include "MlaKernel.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -435,6 +435,6 @@ LogicalResult MlaSchedule::emit(KernelContext &context,
                                 PlanAttrInterface planAttr) const {
   auto plan = cast<MlaPlanAttr>(planAttr);
   if (plan.getScore() == ScoreWork::Own)
-    return MlaEmitter(context, plan).run();
+    return MlaKernel(context, plan).run();
   return emitCopied(context, plan);
 }

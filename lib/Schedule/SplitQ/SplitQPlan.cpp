@@ -1,8 +1,8 @@
 //===- SplitQPlan.cpp - Plans of split_q: legality and parameters ---------===//
 
 #include "../Copied/CopiedChecks.h"
-#include "../Copied/CopiedEmit.h"
 #include "../Copied/CopiedExtents.h"
+#include "../Copied/CopiedKernel.h"
 #include "../Copied/GridTiles.h"
 #include "../Core/NarrowKeys.h"
 #include "SplitQ.h"

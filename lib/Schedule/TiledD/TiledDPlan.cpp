@@ -1,7 +1,7 @@
 //===- TiledDPlan.cpp - Plans of tiled_d: legality and parameters ---------===//
 
 #include "../Copied/CopiedChecks.h"
-#include "../Copied/CopiedEmit.h"
+#include "../Copied/CopiedKernel.h"
 #include "../Copied/GridTiles.h"
 #include "../Core/AttentionEmitter.h"
 #include "../Core/CommonChecks.h"

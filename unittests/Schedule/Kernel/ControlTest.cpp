@@ -133,6 +133,35 @@ func.return
 )mlir");
 }
 
+TEST_F(ControlTest, BothBranchesStartFromTheSameValues) {
+  Var x(control, arg(0)), y(control, arg(1));
+  control.ifElse(
+      arg(3), [&] { x = add(x, y); },
+      [&] {
+        control.forRange(arg(0), arg(2), /*step=*/arg(1),
+                         [&](Value index) { y = add(x, index); });
+      });
+  add(x, y);
+  control.ifElse(arg(3), [] {}, [&] { add(x, y); });
+  EXPECT_EQ(print(), R"mlir(%0:2 = scf.if %arg3 -> (i32, i32) {
+  %2 = arith.addi %arg0, %arg1 : i32
+  scf.yield %2, %arg1 : i32, i32
+} else {
+  %2 = scf.for %arg4 = %arg0 to %arg2 step %arg1 iter_args(%arg5 = %arg1) -> (i32)  : i32 {
+    %3 = arith.addi %arg0, %arg4 : i32
+    scf.yield %3 : i32
+  }
+  scf.yield %arg0, %2 : i32, i32
+}
+%1 = arith.addi %0#0, %0#1 : i32
+scf.if %arg3 {
+} else {
+  %2 = arith.addi %0#0, %0#1 : i32
+}
+func.return
+)mlir");
+}
+
 TEST_F(ControlTest, RarePathsKeepWhatOnlyTheyAssign) {
   Var x(control, arg(0)), y(control, arg(1));
   auto type = RankedTensorType::get({8}, b.getI1Type());
