@@ -33,7 +33,6 @@ ALLOWED = {
     "WgmmaProduct": (8, 18, 1),
     "WsColumnsKernel": (20, 20, 1),
     "WsPairKernel": (22, 18, 1),
-    "WsTmemEmitter": (55, 8, 3),
 }
 
 
