@@ -512,7 +512,6 @@ LogicalResult WsWgmmaKernel::run() {
   return success(control.isWhole());
 }
 
-LogicalResult WsWgmmaSchedule::emit(KernelContext &context,
-                                    PlanAttrInterface plan) const {
-  return WsWgmmaKernel(context, cast<WsWgmmaPlanAttr>(plan)).run();
+LogicalResult attn::emitWsWgmma(KernelContext &context, WsWgmmaPlanAttr plan) {
+  return WsWgmmaKernel(context, plan).run();
 }
