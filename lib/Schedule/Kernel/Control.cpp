@@ -108,17 +108,22 @@ void Control::makeLoop(Type indexType, IndexBody body,
   setValues(carried, op->getResults());
 }
 
-void Control::forRange(Value begin, Value end, IndexBody body) {
-  forRange(begin, end, /*step=*/Value(), body);
+void Control::forRange(Value begin, Value end, IndexBody body,
+                       function_ref<void(Operation *)> complete) {
+  forRange(begin, end, /*step=*/Value(), body, complete);
 }
 
-void Control::forRange(Value begin, Value end, Value step, IndexBody body) {
+void Control::forRange(Value begin, Value end, Value step, IndexBody body,
+                       function_ref<void(Operation *)> complete) {
   makeLoop(
       begin.getType(), body,
       [&](ValueRange inits, Fill fill) -> Operation * {
         if (!step)
           step = arith::ConstantIntOp::create(b, begin.getType(), 1);
-        return scf::ForOp::create(b, begin, end, step, inits, fill);
+        auto loop = scf::ForOp::create(b, begin, end, step, inits, fill);
+        if (complete)
+          complete(loop);
+        return loop;
       },
       [&](ValueRange values) { scf::YieldOp::create(b, values); });
 }

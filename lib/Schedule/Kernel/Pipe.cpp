@@ -31,6 +31,17 @@ Value Slot::in(Value ring, BufferType type) const {
   return SlotOp::create(*b, type, ring, index, /*distance=*/IntegerAttr());
 }
 
+HeldSlot &HeldSlot::operator=(Slot next) {
+  token = next.getToken();
+  return *this;
+}
+
+void HeldSlot::release() {
+  Slot now = slot;
+  now.token = token;
+  now.release();
+}
+
 Pipe::Pipe(Control &control, Value channel, StringRef role)
     : control(&control), channel(channel), role(role),
       cursor(control, CursorStartOp::create(control.b, channel, role)) {}

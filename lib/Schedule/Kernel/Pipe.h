@@ -34,12 +34,32 @@ public:
 
 private:
   friend class Pipe;
+  friend class HeldSlot;
+
+  void splitInto(MutableArrayRef<Slot> parts) const;
 
   void splitInto(MutableArrayRef<Slot> parts) const;
 
   ImplicitLocOpBuilder *b = nullptr;
   Value channel, index, token;
   StringRef role;
+};
+
+/// A slot that another iteration of a loop releases than acquired it, so that
+/// the loop carries the right to it.
+class HeldSlot {
+public:
+  HeldSlot(Control &control, Slot slot)
+      : slot(slot), token(control, slot.getToken()) {}
+
+  /// Holds another slot of the channel; the one before has been released.
+  HeldSlot &operator=(Slot next);
+  /// Hands the slot to the next role.
+  void release();
+
+private:
+  Slot slot;
+  Var token;
 };
 
 /// A role's end of a channel. It owns the role's cursor.
