@@ -38,8 +38,6 @@ private:
 
   void splitInto(MutableArrayRef<Slot> parts) const;
 
-  void splitInto(MutableArrayRef<Slot> parts) const;
-
   ImplicitLocOpBuilder *b = nullptr;
   Value channel, index, token;
   StringRef role;

@@ -3,7 +3,6 @@
 #include "../Copied/CopiedChecks.h"
 #include "../Copied/CopiedKernel.h"
 #include "../Copied/GridTiles.h"
-#include "../Core/AttentionEmitter.h"
 #include "../Core/CommonChecks.h"
 #include "TiledD.h"
 #include "llvm/Support/MathExtras.h"

@@ -2,7 +2,6 @@
 
 #include "../../Planner/Facts/BlockCount.h"
 #include "../../Planner/Facts/TileBalance.h"
-#include "../Core/AttentionEmitter.h"
 #include "../Core/CommonChecks.h"
 #include "../Wgmma/WgmmaFacts.h"
 #include "WsPair.h"
