@@ -37,6 +37,22 @@ bool ProblemFacts::hasMaskMod() const {
   return !AttentionOp(op).getMaskMod().empty();
 }
 
+bool ProblemFacts::hasKeyRange() const { return AttentionOp(op).hasKeyRange(); }
+
+bool ProblemFacts::knowsFullKeys() const {
+  if (!hasKeyRange())
+    return false;
+  Region &range = AttentionOp(op).getKeyRange().front();
+  return range.front().getTerminator()->getNumOperands() == 4;
+}
+
+bool ProblemFacts::readsScores() const {
+  if (hasScoreMod())
+    return true;
+  return hasMaskMod() &&
+         !AttentionOp(op).getMaskMod().getArgument(0).use_empty();
+}
+
 bool ProblemFacts::hasRuns() const { return runKeys != 0; }
 
 ProblemFacts ProblemFacts::getPlanned() const {

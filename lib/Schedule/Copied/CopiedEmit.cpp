@@ -423,7 +423,7 @@ LogicalResult CopiedEmitter::emitTile() {
     emitResultViews();
   from.q = hasNarrowLatent() ? emitNarrowLatentQueries() : emitQueries(from.q);
 
-  bounds = emitBlockBounds(context, row, queries, keys, blockM, blockN, group);
+  bounds = emitBlockBounds(context, getBoundedTiles(), row, blockM, blockN);
   emitRun(blockN);
   if (plan.getKeyTeams() > 1)
     emitTeamShare();

@@ -68,7 +68,7 @@ AttentionEmitter::emitHeadAndQuery(ImplicitLocOpBuilder &lb, Value row) {
 }
 
 bool AttentionEmitter::hasNaturalScores() const {
-  return facts.softcap != 0 || needsIndices();
+  return facts.softcap != 0 || facts.readsScores();
 }
 
 Value AttentionEmitter::emitExponentScale() {
@@ -296,6 +296,51 @@ Value AttentionEmitter::emitSelected(ImplicitLocOpBuilder &lb, Value key,
   return map.getResult();
 }
 
+LogicalResult AttentionEmitter::emitRegions(ImplicitLocOpBuilder &lb, Value key,
+                                            Value &scores, bool quads,
+                                            bool hides) {
+  if (!needsIndices())
+    return success();
+  AttentionOp op = facts.op;
+  auto map = MapElementsOp::create(lb, scores.getType(), scores, row, key,
+                                   quads, hides);
+  Type i32 = lb.getI32Type();
+  OpBuilder::InsertionGuard guard(lb);
+  Block *block = lb.createBlock(&map.getBody(), {}, {lb.getF32Type(), i32, i32},
+                                SmallVector<Location>(3, b.getLoc()));
+  Value score = block->getArgument(0);
+  Value index = block->getArgument(2);
+  auto [head, query] = emitHeadAndQuery(lb, block->getArgument(1));
+  // Regions run for rows and keys beyond the end as well, whose results are
+  // dropped: their reads must stay inside of what they would read.
+  if (!facts.captures.empty()) {
+    Value one = arith::ConstantIntOp::create(lb, 1, 32);
+    query = arith::MinSIOp::create(lb, query,
+                                   arith::SubIOp::create(lb, queries, one));
+    index =
+        arith::MinSIOp::create(lb, index, arith::SubIOp::create(lb, keys, one));
+  }
+  auto inlineRegion = [&](Region &region) {
+    return context.inlineRegion(
+        lb, region, ValueRange{score, at.batch, head, query, index});
+  };
+  if (facts.hasScoreMod() && !hides)
+    score = inlineRegion(op.getScoreMod());
+  if (!score)
+    return failure();
+  if (facts.hasMaskMod() && hides == facts.knowsFullKeys()) {
+    Value keep = inlineRegion(op.getMaskMod());
+    if (!keep)
+      return failure();
+    Value excluded = arith::ConstantOp::create(
+        lb, lb.getF32FloatAttr(-std::numeric_limits<float>::infinity()));
+    score = arith::SelectOp::create(lb, keep, score, excluded);
+  }
+  YieldOp::create(lb, ValueRange{score});
+  scores = map.getResult();
+  return success();
+}
+
 LogicalResult AttentionEmitter::emitScores(OpBuilder &builder, Value key,
                                            Value &scores, bool quads) {
   ImplicitLocOpBuilder lb(b.getLoc(), builder);
@@ -315,52 +360,21 @@ LogicalResult AttentionEmitter::emitScores(OpBuilder &builder, Value key,
     scaleBy(facts.scale / facts.softcap);
     scores = math::TanhOp::create(lb, scores);
     scaleBy(facts.softcap);
-  } else if (needsIndices()) {
+  } else if (hasNaturalScores()) {
     scaleBy(facts.scale);
   } else if (facts.scale < 0) {
     // The running maximum is that of the raw products: it needs their sign.
     scaleBy(-1);
   }
 
-  if (needsIndices()) {
-    AttentionOp op = facts.op;
-    auto map = MapElementsOp::create(lb, type, scores, row, key, quads);
-    Type i32 = lb.getI32Type();
-    OpBuilder::InsertionGuard guard(lb);
-    Block *block =
-        lb.createBlock(&map.getBody(), {}, {lb.getF32Type(), i32, i32},
-                       SmallVector<Location>(3, b.getLoc()));
-    Value score = block->getArgument(0);
-    Value index = block->getArgument(2);
-    auto [head, query] = emitHeadAndQuery(lb, block->getArgument(1));
-    // Regions run for rows and keys beyond the end as well, whose results are
-    // dropped: their reads must stay inside of what they would read.
-    if (!facts.captures.empty()) {
-      Value one = arith::ConstantIntOp::create(lb, 1, 32);
-      query = arith::MinSIOp::create(lb, query,
-                                     arith::SubIOp::create(lb, queries, one));
-      index = arith::MinSIOp::create(lb, index,
-                                     arith::SubIOp::create(lb, keys, one));
-    }
-    auto inlineRegion = [&](Region &region) {
-      return context.inlineRegion(
-          lb, region, ValueRange{score, at.batch, head, query, index});
-    };
-    if (facts.hasScoreMod())
-      score = inlineRegion(op.getScoreMod());
-    if (!score)
+  // Where some blocks need no mask, it stands apart from what changes scores.
+  bool hides = facts.knowsFullKeys();
+  if (facts.hasScoreMod() || !hides)
+    if (failed(emitRegions(lb, key, scores, quads, /*hides=*/false)))
       return failure();
-    if (facts.hasMaskMod()) {
-      Value keep = inlineRegion(op.getMaskMod());
-      if (!keep)
-        return failure();
-      Value excluded = arith::ConstantOp::create(
-          lb, lb.getF32FloatAttr(-std::numeric_limits<float>::infinity()));
-      score = arith::SelectOp::create(lb, keep, score, excluded);
-    }
-    YieldOp::create(lb, ValueRange{score});
-    scores = map.getResult();
-  }
+  if (hides)
+    if (failed(emitRegions(lb, key, scores, quads, /*hides=*/true)))
+      return failure();
   if (facts.selected)
     scores = emitSelected(lb, key, scores, quads);
   scores = ApplyMaskOp::create(

@@ -50,8 +50,8 @@ void PersistentTiles::emitTile(Value index) {
     at.head = arith::MulIOp::create(b, at.head, context.i32(members));
   }
   emitLengths();
-  walk = emitClusterTile(context, tile.getRow(), place, tilePlan.getTogether(),
-                         queries, keys, blockM, tilePlan.blockN, group);
+  walk = emitClusterTile(context, getBoundedTiles(), tile.getRow(), place,
+                         tilePlan.getTogether(), blockM, tilePlan.blockN);
   row = walk.row;
   bounds = walk.bounds;
   emitRun(tilePlan.blockN);

@@ -253,9 +253,9 @@ void WsTmemEmitter::emitIfOwn(const ClusterTile &own, Value iteration,
 }
 
 ClusterTile WsTmemEmitter::emitOwnTile(int64_t number) {
-  return emitClusterTile(context, walk.firstRow, context.i32(number),
-                         kTmemTiles, queries, keys, kTmemRows, plan.getBlockN(),
-                         group);
+  return emitClusterTile(context, getBoundedTiles(), walk.firstRow,
+                         context.i32(number), kTmemTiles, kTmemRows,
+                         plan.getBlockN());
 }
 
 void WsTmemEmitter::emitScoreProduct(int64_t number, Value queryTile,

@@ -253,10 +253,10 @@ void WsTmemEmitter::widenBounds() {
     return arith::MinSIOp::create(b, arith::MaxSIOp::create(b, x, least), most);
   };
   // Without a band all tiles have the same bounds.
-  if (!bounds.lower && !bounds.upper) {
+  if (!bounds.lower && !bounds.upper && !facts.hasKeyRange()) {
     walk.skippedBehind = walk.skippedInFront = Value();
-    bounds = emitBlockBounds(context, row, queries, keys, kTmemRows,
-                             plan.getBlockN(), group);
+    bounds = emitBlockBounds(context, getBoundedTiles(), row, kTmemRows,
+                             plan.getBlockN());
     return;
   }
   walk.skippedBehind = walk.skippedInFront = Value();

@@ -149,7 +149,8 @@ protected:
     builder.setInsertionPointToStart(&block);
     auto blocks =
         KeyBlocksOp::create(builder, block.getArgument(0), block.getArgument(1),
-                            block.getArgument(2), mask, blockM, blockN, group);
+                            block.getArgument(2), /*range=*/ValueRange(), mask,
+                            blockM, blockN, group);
     SmallVector<Value> bounds = blocks.emitArithmetic(builder);
     for (int64_t queries = 1; queries <= most; ++queries)
       for (int64_t keys = 0; keys <= most; ++keys)
