@@ -48,6 +48,11 @@ ClusterTile attn::emitClusterTile(KernelContext &context,
       *bound = arith::SelectOp::create(b, exists, *bound, all.end);
   }
   bool hasRange = facts.hasKeyRange();
+  // Where a mask leaves a tile no key, its empty range may be anywhere.
+  if (hasRange)
+    for (Value *bound : {&own.begin, &own.fullBegin, &own.fullEnd, &own.end})
+      *bound = arith::MinSIOp::create(
+          b, arith::MaxSIOp::create(b, *bound, all.begin), all.end);
   if (own.upper || hasRange)
     result.skippedBehind = arith::SubIOp::create(b, all.end, own.end);
   if (own.lower || hasRange || mayLack)

@@ -117,6 +117,8 @@ struct ProblemFacts {
   bool hasMaskMod() const;
   /// True if a region says which keys mask_mod leaves to a tile.
   bool hasKeyRange() const;
+  /// True if that region may leave out the last blocks of a tile.
+  bool mayEndEarlier() const;
   /// True if that region also says which keys mask_mod leaves whole.
   bool knowsFullKeys() const;
   /// True if a region uses the scores in natural units.

@@ -539,7 +539,7 @@ static LogicalResult checkModification(AttentionOp op, StringRef name,
   if (!yield)
     return failure();
   if (yield.getNumOperands() != 1 || yield.getOperand(0).getType() != result)
-    return refuseYield(op, name, yield, result.isF32() ? "f32" : "i1");
+    return refuseYield(op, name, yield, result.isF32() ? "'f32'" : "'i1'");
   return checkEffects(op, name, region);
 }
 

@@ -21,23 +21,31 @@ static constexpr int64_t kAllKeys = int64_t(1) << 30;
 // Numbers
 //===----------------------------------------------------------------------===//
 
-void KeyRangeEmitter::require(Value condition) {
-  isExact =
-      isExact ? b.createOrFold<arith::AndIOp>(isExact, condition) : condition;
+void KeyRangeEmitter::addExcess(Value number) {
+  excess = excess ? max(excess, number) : number;
 }
 
-Value KeyRangeEmitter::narrow(Value number) {
+Value KeyRangeEmitter::narrow(Value number, bool isComputed) {
   auto type = cast<IntegerType>(number.getType());
-  auto make = [&](int64_t value) -> Value {
-    return arith::ConstantIntOp::create(b, value, type.getWidth());
+  auto clamp = [&](Value value, int64_t most) -> Value {
+    auto make = [&](int64_t bound) {
+      return arith::ConstantIntOp::create(b, bound, type.getWidth());
+    };
+    return min(max(value, make(-most)), make(most));
   };
-  // One comparison for both bounds.
-  Value above = b.createOrFold<arith::AddIOp>(number, make(kMostCaptured));
-  require(b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::ule, above,
-                                        make(2 * kMostCaptured)));
-  if (type.getWidth() == 32)
-    return number;
-  return arith::TruncIOp::create(b, b.getI32Type(), number);
+  auto convert = [&](Value value) -> Value {
+    if (type.getWidth() == 32)
+      return value;
+    return arith::TruncIOp::create(b, b.getI32Type(), value);
+  };
+  Value clamped = clamp(number, kMostCaptured);
+  if (isComputed) {
+    Value beyond = subtract(number, clamped);
+    if (type.getWidth() != 32)
+      beyond = convert(clamp(beyond, 1));
+    addExcess(max(beyond, subtract(constant(0), beyond)));
+  }
+  return convert(clamped);
 }
 
 KeyRangeEmitter::Interval KeyRangeEmitter::emitElement(const Atom &element) {
@@ -46,15 +54,14 @@ KeyRangeEmitter::Interval KeyRangeEmitter::emitElement(const Atom &element) {
     Interval place = emitLinear(index);
     // Heads of one tile may have elements of their own.
     if (!place.isPoint())
-      require(b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::eq, place.low,
-                                            place.high));
+      addExcess(min(subtract(place.high, place.low), constant(1)));
     indices.push_back(
         arith::IndexCastOp::create(b, b.getIndexType(), place.low));
   }
   Value number = memref::LoadOp::create(b, element.value, indices);
   unsigned width = number.getType().getIntOrFloatBitWidth();
   if (width > 16)
-    number = narrow(number);
+    number = narrow(number, element.isComputed);
   else if (element.isUnsigned)
     number = arith::ExtUIOp::create(b, b.getI32Type(), number);
   else
@@ -77,7 +84,7 @@ KeyRangeEmitter::Interval KeyRangeEmitter::emitAtom(unsigned number) {
     case AtomKind::Key:
       break;
     case AtomKind::Scalar: {
-      Value value = narrow(atom.value);
+      Value value = narrow(atom.value, atom.isComputed);
       return {value, value};
     }
     case AtomKind::Element:
@@ -177,13 +184,11 @@ KeyRange KeyRangeEmitter::emitLeaf(const Linear &x) {
     // All keys or none: for some of the queries, and for each of them.
     Interval value = emitLinear(rest);
     Value zero = constant(0), all = constant(kAllKeys);
-    Value isSome = isAtMost(value.low, zero);
-    range.begin = select(isSome, zero, all);
-    range.end = select(isSome, all, zero);
+    range.end = multiply(isAtMost(value.low, zero), all);
+    range.begin = subtract(all, range.end);
     range.hasFull = true;
-    range.fullEnd = value.isPoint()
-                        ? range.end
-                        : select(isAtMost(value.high, zero), all, zero);
+    range.fullEnd =
+        value.isPoint() ? range.end : multiply(isAtMost(value.high, zero), all);
     return range;
   }
   int64_t size = std::abs(factor);
@@ -250,19 +255,18 @@ KeyRange KeyRangeEmitter::joinEither(const KeyRange &x, const KeyRange &y) {
       range.fullBegin = min(x.fullBegin, y.fullBegin);
     return range;
   }
-  auto ends = [&](const KeyRange &each) {
-    return std::pair(each.fullBegin ? each.fullBegin : constant(0),
-                     each.fullEnd ? each.fullEnd : constant(kAllKeys));
+  Value zero = constant(0), all = constant(kAllKeys);
+  auto clamp = [&](Value bound, Value other) {
+    return bound ? min(max(bound, zero), all) : other;
   };
-  auto length = [&](std::pair<Value, Value> each) {
-    // No key is below 0.
-    return b.createOrFold<arith::SubIOp>(max(each.second, constant(0)),
-                                         max(each.first, constant(0)));
-  };
-  auto first = ends(x), second = ends(y);
-  Value isSecond = isAtMost(length(first), length(second));
-  range.fullBegin = select(isSecond, second.first, first.first);
-  range.fullEnd = select(isSecond, second.second, first.second);
+  Value begin = clamp(x.fullBegin, zero), end = clamp(x.fullEnd, all);
+  Value otherBegin = clamp(y.fullBegin, zero);
+  Value otherEnd = clamp(y.fullEnd, all);
+  // The longer one: one of them, and so much of the difference.
+  Value isOther =
+      isAtMost(subtract(end, begin), subtract(otherEnd, otherBegin));
+  range.fullBegin = add(begin, multiply(isOther, subtract(otherBegin, begin)));
+  range.fullEnd = add(end, multiply(isOther, subtract(otherEnd, end)));
   return range;
 }
 
@@ -304,14 +308,19 @@ SmallVector<Value> KeyRangeEmitter::finish(KeyRange range) {
     yielded.push_back(range.fullBegin ? range.fullBegin : zero);
     yielded.push_back(range.fullEnd ? range.fullEnd : constant(kAllKeys));
   }
-  if (!isExact)
+  if (!excess)
     return yielded;
-  for (auto [number, value] : llvm::enumerate(yielded)) {
-    Value other = number == 1 ? constant(kAllKeys) : zero;
-    // A bound of all keys is one already.
-    bool isBound = number != 1 && value == zero;
-    if (!isBound && (number != 1 || range.end))
-      value = select(isExact, value, other);
-  }
+  // All keys, and none that need no test, where there is an excess.
+  Value isExact = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::sle,
+                                                excess, constant(0));
+  auto replace = [&](Value &bound, int64_t by) {
+    bound = b.createOrFold<arith::SelectOp>(isExact, bound, constant(by));
+  };
+  if (range.begin)
+    replace(yielded[0], 0);
+  if (range.end)
+    replace(yielded[1], kAllKeys);
+  if (range.hasFull)
+    replace(yielded[3], 0);
   return yielded;
 }

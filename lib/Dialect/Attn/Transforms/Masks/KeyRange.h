@@ -50,30 +50,42 @@ private:
   std::optional<Interval> emitQuotient(const Linear &x, int64_t divisor);
   Value divide(Value x, std::pair<int64_t, int64_t> bounds, int64_t divisor);
   KeyRange emitLeaf(const Linear &x);
-  /// Emits the condition that a captured number is small enough, and returns it
-  /// as i32.
-  Value narrow(Value number);
-  void require(Value condition);
+  /// Emits a captured number as i32, and counts it as too great if mask_mod
+  /// computes with it.
+  Value narrow(Value number, bool isComputed);
+  /// Counts a number above 0 as a reason for which the formula is not exact.
+  void addExcess(Value number);
+  /// Emits 1 where x is at most y, else 0. Arithmetic of all values, without
+  /// conditions, is what the check of barriers follows.
+  Value isAtMost(Value x, Value y) {
+    Value difference = add(subtract(y, x), constant(1));
+    return min(max(difference, constant(0)), constant(1));
+  }
 
   Value constant(int64_t value) {
-    return arith::ConstantIntOp::create(b, value, 32);
+    Value &made = constants[value];
+    if (!made)
+      made = arith::ConstantIntOp::create(b, value, 32);
+    return made;
   }
   Value add(Value x, Value y) { return b.createOrFold<arith::AddIOp>(x, y); }
   Value min(Value x, Value y) { return b.createOrFold<arith::MinSIOp>(x, y); }
   Value max(Value x, Value y) { return b.createOrFold<arith::MaxSIOp>(x, y); }
-  Value select(Value condition, Value x, Value y) {
-    return b.createOrFold<arith::SelectOp>(condition, x, y);
+  Value subtract(Value x, Value y) {
+    return b.createOrFold<arith::SubIOp>(x, y);
   }
-  Value isAtMost(Value x, Value y) {
-    return b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::sle, x, y);
+  Value multiply(Value x, Value y) {
+    return b.createOrFold<arith::MulIOp>(x, y);
   }
 
   ImplicitLocOpBuilder &b;
   const AtomTable &atoms;
   ValueRange arguments;
   llvm::DenseMap<unsigned, Interval> intervals;
-  /// True where all captured numbers are small enough; null without any.
-  Value isExact;
+  /// Of 32 bits, each once.
+  llvm::DenseMap<int64_t, Value> constants;
+  /// Above 0 where a captured number is too great, else 0; null without any.
+  Value excess;
 };
 
 } // namespace mlir::attn::masks

@@ -77,6 +77,31 @@ Linear AtomTable::add(Atom atom) {
   return make(atoms.size() - 1);
 }
 
+static bool isCaptured(const Atom &atom) {
+  return atom.kind == AtomKind::Scalar || atom.kind == AtomKind::Element;
+}
+
+void AtomTable::setComputed(const Linear &x) {
+  for (auto [number, factor] : x.terms) {
+    if (isCaptured(atoms[number]))
+      atoms[number].isComputed = true;
+    // Indices of elements are marked when these are read.
+    else
+      for (const Linear &operand : atoms[number].operands)
+        setComputed(operand);
+  }
+}
+
+bool AtomTable::hasCaptured(const Linear &x) const {
+  return llvm::any_of(x.terms, [&](const auto &term) {
+    const Atom &atom = atoms[term.first];
+    return (isCaptured(atom) && atom.most == kMostCaptured) ||
+           llvm::any_of(atom.operands, [&](const Linear &operand) {
+             return hasCaptured(operand);
+           });
+  });
+}
+
 Linear AtomTable::divide(const Linear &x, int64_t divisor) {
   if (divisor == 1)
     return x;
@@ -315,8 +340,14 @@ std::string masks::print(const AtomTable &atoms, const Formula &formula) {
       rest.terms.clear();
     }
     bool isAbove = factor < 0;
-    return atoms.print(left) + (isAbove ? " >= " : " <= ") +
-           atoms.print(atoms.scale(rest, isAbove ? 1 : -1));
+    Linear right = atoms.scale(rest, isAbove ? 1 : -1);
+    const char *sign = isAbove ? " >= " : " <= ";
+    // Nobody writes kv <= n - 1.
+    if (!right.terms.empty() && right.constant == (isAbove ? 1 : -1)) {
+      right.constant = 0;
+      sign = isAbove ? " > " : " < ";
+    }
+    return atoms.print(left) + sign + atoms.print(right);
   }
   case Formula::Kind::And:
   case Formula::Kind::Or: {

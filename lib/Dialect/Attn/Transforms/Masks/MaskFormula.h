@@ -7,7 +7,9 @@
 // form in which the key stands alone, as far as that can be done.
 //
 // All expressions are exact: their values fit in 32 bits, with captured numbers
-// up to kMostCaptured in size. Who uses a formula has to see that they are.
+// up to kMostCaptured in size. Where greater ones are compared with indices,
+// these are all on one side of them; where mask_mod computes with them, who
+// uses the formula has to see that they are small enough.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +24,7 @@
 namespace mlir::attn::masks {
 
 /// The greatest size of a captured number with which formulas are exact.
-constexpr int64_t kMostCaptured = int64_t(1) << 28;
+constexpr int64_t kMostCaptured = int64_t(1) << 29;
 /// The greatest size of any value of an expression.
 constexpr int64_t kMostValue = (int64_t(1) << 31) - (int64_t(1) << 20);
 
@@ -69,6 +71,8 @@ struct Atom {
   Value value;
   /// True if an element of fewer bits has no sign.
   bool isUnsigned = false;
+  /// True if mask_mod computes with a scalar or an element.
+  bool isComputed = false;
 };
 
 /// The atoms of a formula, each once.
@@ -87,6 +91,10 @@ public:
   /// Adds an atom, whose bounds it finds. Minima, maxima and absolute values of
   /// constants are not folded.
   Linear add(Atom atom);
+  /// Notes that mask_mod computes with captured numbers of an expression.
+  void setComputed(const Linear &x);
+  /// Returns true if an expression has captured numbers of 32 bits or more.
+  bool hasCaptured(const Linear &x) const;
   /// Returns the quotient rounded down.
   Linear divide(const Linear &x, int64_t divisor);
 

@@ -71,6 +71,17 @@ Formula MaskReader::readComparison(arith::CmpIOp compare, bool isTrue) {
   for (const Number *number : {&left, &right})
     if (!number->value)
       return Formula::unknown(number->reason, number->loc.value_or(loc));
+  for (auto [number, other] : {std::pair(&left, &right), {&right, &left}}) {
+    // A captured number beyond all indices compares with them as the greatest
+    // one that counts.
+    auto [least, most] = atoms.getBounds(*other->value);
+    bool isDirect = number->value->terms.size() == 1 &&
+                    number->value->terms.front().second == 1 &&
+                    number->value->constant == 0 && least >= -kMostCaptured &&
+                    most <= kMostCaptured && !atoms.hasCaptured(*other->value);
+    if (!isDirect)
+      atoms.setComputed(*number->value);
+  }
   bool isUnsigned = predicate >= CmpIPredicate::ult;
   if (isUnsigned)
     for (const Number *number : {&left, &right})
@@ -215,6 +226,7 @@ MaskReader::Number MaskReader::readElement(memref::LoadOp load,
       return place;
     if (atoms.variesInTile(*place.value))
       return fail("a tensor that a query or a key indexes", loc);
+    atoms.setComputed(*place.value);
     element.operands.push_back(*place.value);
   }
   element.value = load.getMemRef();
@@ -302,6 +314,13 @@ MaskReader::Number MaskReader::readPair(Operation *op, AtomKind kind) {
 
 MaskReader::Number MaskReader::readOperation(Operation *op) {
   Location loc = op->getLoc();
+  // What is widened is what it was.
+  if (!isa<arith::ExtSIOp, arith::ExtUIOp, arith::IndexCastOp, memref::LoadOp>(
+          op))
+    for (Value operand : op->getOperands())
+      if (operand.getType().isIntOrIndex())
+        if (Number number = readNumber(operand); number.value)
+          atoms.setComputed(*number.value);
   auto sum = [&](int64_t factor) -> Number {
     Number x = readNumber(op->getOperand(0)), y = readNumber(op->getOperand(1));
     for (const Number &each : {x, y})

@@ -201,13 +201,16 @@ unsigned Reading::moveBounds() {
   unsigned count = 0;
   llvm::erase_if(conditions, [&](const Condition &condition) {
     Band band;
-    if (!addBounds(condition.formula, band) || (!band.lower && !band.upper) ||
+    if (!addBounds(condition.formula, band) ||
         !hasOwnValuesOnly(condition.value))
       return false;
-    MaskAttr mask = joinMask(band);
+    // What holds everywhere bounds nothing.
+    bool isBand = band.lower || band.upper;
+    MaskAttr mask = isBand ? joinMask(band) : op.getEffectiveMask();
     if (!mask)
       return false;
-    op.setMaskAttr(mask);
+    if (isBand)
+      op.setMaskAttr(mask);
     std::string text;
     llvm::raw_string_ostream(text) << Attribute(mask);
     remark::passed(condition.value.getLoc(),
