@@ -199,8 +199,7 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
 
   double blockM = kTmemRows * kTmemTiles, blockN = plan.getBlockN();
   auto [batch, heads, queries, keys] = getTypicalExtents(facts);
-  double groups = batch * heads /
-                  getTmemPackedHeads(facts, plan);
+  double groups = batch * heads / getTmemPackedHeads(facts, plan);
   double rows = getTmemQueryRows(facts, plan);
   estimate.tiles = int64_t(groups * std::ceil(queries * rows / blockM));
   estimate.waves = estimate.tiles / double(target.getClusteredSMs(1));
