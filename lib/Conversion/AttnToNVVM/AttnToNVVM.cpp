@@ -319,7 +319,8 @@ std::optional<APInt> getKnownNumber(Value value) {
 /// Returns what keeps ptxas from making straight code of a loop.
 LLVM::LoopAnnotationAttr getRolledAnnotation(MLIRContext *context) {
   auto unroll = LLVM::LoopUnrollAttr::get(
-      context, /*disable=*/BoolAttr::get(context, true), {}, {}, {}, {}, {}, {});
+      context, /*disable=*/BoolAttr::get(context, true), {}, {}, {}, {}, {},
+      {});
   return LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, unroll, {}, {}, {},
                                        {}, {}, {}, {}, {}, {}, {}, {});
 }

@@ -24,6 +24,8 @@
 #ifndef ATTN_LIB_SCHEDULE_MLA_MLAKERNEL_H
 #define ATTN_LIB_SCHEDULE_MLA_MLAKERNEL_H
 
+#include "../Core/Scores.h"
+#include "../Core/StoreResults.h"
 #include "../Kernel/Pipe.h"
 #include "MlaRings.h"
 
@@ -114,7 +116,8 @@ private:
   MlaPlanAttr plan;
   ImplicitLocOpBuilder &b;
   Control control;
-  RingEmitter kernel;
+  TileWalk tiles;
+  AttentionTile &tile;
   LatentRings rings;
 };
 

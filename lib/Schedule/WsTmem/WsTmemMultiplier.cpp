@@ -149,10 +149,10 @@ void Multiplier::multiply() {
 
 Slot Multiplier::awaitQueries(int64_t i) {
   if (plan.getOwnBlocks())
-    own[i] = emitClusterTile(shared.context, shared.kernel.walk.firstRow,
-                             shared.context.i32(i), kTmemTiles,
-                             shared.kernel.queries, shared.kernel.keys,
-                             kTmemRows, plan.getBlockN(), shared.kernel.group);
+    own[i] =
+        emitClusterTile(shared.context, shared.tile.getBoundedTiles(),
+                        shared.tiles.cluster.firstRow, shared.context.i32(i),
+                        kTmemTiles, kTmemRows, plan.getBlockN());
   Slot slot = query.take();
   queries[i] = slot.in(memory.q.buffer, memory.q.slotType);
   return slot;
@@ -181,7 +181,7 @@ void Multiplier::qk(int64_t i, Slot keys, Value trip) {
       depth == columns ? IntegerAttr() : b.getI64IntegerAttr(depth);
   ifOwn(i, trip, [&](Value) {
     Value transposed = TransposeOp::create(
-        b, shared.kernel.bufferType({columns, plan.getBlockN()}),
+        b, shared.tile.bufferType({columns, plan.getBlockN()}),
         keys.in(memory.k.buffer, memory.k.slotType));
     Value none = arith::ConstantIntOp::create(b, 0, 1);
     Tcgen05MmaOp::create(b, queries[i], transposed, memory.tiles[i].scores,
