@@ -5,8 +5,8 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Waits for a free slot, loads the rows of `head` from `first` on, and hands
-/// the slot over.
+/// Waits for the next slot to be free, loads the rows of `head` from `first`
+/// on, and hands the slot over.
 static void fill(const TileWalk &tiles, const Ring &ring, Pipe &pipe,
                  Value head, Value first) {
   // The table is read before the wait: its first entry brings the others near.
@@ -14,7 +14,7 @@ static void fill(const TileWalk &tiles, const Ring &ring, Pipe &pipe,
   Value lead;
   if (ring.view == TensorMapView::Bounded)
     lead = tiles.tile.source->emitLead(first);
-  Slot slot = pipe.acquire();
+  Slot slot = pipe.take();
   startLoad(tiles, ring, slot.in(ring.buffer, ring.slotType), slot.getToken(),
             head, first, /*column=*/Value(), lead);
   slot.release();
@@ -46,24 +46,19 @@ void attn::loadBlocks(WsTmemKernel &shared) {
     Value row = arith::AddIOp::create(b, tiles.cluster.firstRow,
                                       shared.context.i32(i * kTmemRows));
     fill(tiles, q, query, tile.at.head, row);
-    query.advance();
   };
   auto loadKeys = [&](Value trip) {
     fill(tiles, k, kv.keys(), tile.at.kvHead, getFirstKey(trip));
-    kv.keys().advance();
   };
   auto loadValues = [&](Value trip) {
     fill(tiles, v, kv.values(), tile.at.kvHead, getFirstKey(trip));
-    kv.values().advance();
   };
 
   shared.forTiles(/*rank=*/0, [&] {
     // The queries' memory has the results of the tiles before, until these are
     // stored.
-    for (Pipe &results : stored) {
-      results.acquire().release();
-      results.advance();
-    }
+    for (Pipe &results : stored)
+      results.take().release();
     shared.ifBlocks([&] {
       // The first product needs the first keys and one tile of queries. The
       // keys' slot is free before those of the queries are.
@@ -85,8 +80,6 @@ void attn::loadBlocks(WsTmemKernel &shared) {
   });
 
   // Nobody else waits for the last commits of the queries.
-  for (int64_t i = 0; i < kTmemTiles; ++i) {
-    query.acquire().release();
-    query.advance();
-  }
+  for (int64_t i = 0; i < kTmemTiles; ++i)
+    query.take().release();
 }

@@ -193,10 +193,8 @@ void Softmax::compute() {
 
   // Nobody else waits for the last commit.
   if (handed) {
-    Slot slot = handed->acquire();
-    for (Slot part : split(slot))
+    for (Slot part : split(handed->take()))
       part.release();
-    handed->advance();
   }
 }
 
@@ -232,14 +230,10 @@ void Softmax::skip(Value count) {
   if (!count)
     return;
   control.forRange(shared.context.i32(0), count, [&](Value) {
-    if (handed) {
-      scores.acquire().release();
-      scores.advance();
-    }
-    Slot slot = guard().acquire();
-    for (Slot part : split(slot))
+    if (handed)
+      scores.take().release();
+    for (Slot part : split(guard().take()))
       part.release();
-    guard().advance();
   });
 }
 
