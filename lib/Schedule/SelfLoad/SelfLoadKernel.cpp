@@ -320,7 +320,7 @@ LogicalResult SelfLoadKernel::run() {
   return success(control.isWhole());
 }
 
-LogicalResult SelfLoadSchedule::emit(KernelContext &context,
-                                     PlanAttrInterface plan) const {
-  return SelfLoadKernel(context, cast<SelfLoadPlanAttr>(plan)).run();
+LogicalResult attn::emitSelfLoad(KernelContext &context,
+                                 SelfLoadPlanAttr plan) {
+  return SelfLoadKernel(context, plan).run();
 }

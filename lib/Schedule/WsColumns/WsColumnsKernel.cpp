@@ -517,7 +517,7 @@ LogicalResult WsColumnsKernel::run() {
   return success(control.isWhole());
 }
 
-LogicalResult WsColumnsSchedule::emit(KernelContext &context,
-                                      PlanAttrInterface plan) const {
-  return WsColumnsKernel(context, cast<WsColumnsPlanAttr>(plan)).run();
+LogicalResult attn::emitWsColumns(KernelContext &context,
+                                  WsColumnsPlanAttr plan) {
+  return WsColumnsKernel(context, plan).run();
 }

@@ -534,7 +534,6 @@ LogicalResult WsPairKernel::run() {
   return success(control.isWhole());
 }
 
-LogicalResult WsPairSchedule::emit(KernelContext &context,
-                                   PlanAttrInterface plan) const {
-  return WsPairKernel(context, cast<WsPairPlanAttr>(plan)).run();
+LogicalResult attn::emitWsPair(KernelContext &context, WsPairPlanAttr plan) {
+  return WsPairKernel(context, plan).run();
 }

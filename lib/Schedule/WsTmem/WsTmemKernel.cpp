@@ -39,9 +39,8 @@ Value WsTmemKernel::getLastTrip() {
   return arith::SubIOp::create(b, trips, context.i32(1));
 }
 
-LogicalResult WsTmemSchedule::emit(KernelContext &context,
-                                   PlanAttrInterface plan) const {
-  WsTmemKernel shared(context, cast<WsTmemPlanAttr>(plan));
+LogicalResult attn::emitWsTmem(KernelContext &context, WsTmemPlanAttr plan) {
+  WsTmemKernel shared(context, plan);
   // Beside scores and probabilities nothing is kept that only results need.
   context.getKernel()->setAttr(kRenewEntryAttr, shared.b.getUnitAttr());
   shared.tiles.emitExtents();
