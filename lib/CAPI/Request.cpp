@@ -74,6 +74,7 @@ llvm::Error OptionReader::read(StringRef name, StringRef value) {
     return std::move(*read);
   const std::pair<StringRef, bool *> bools[] = {
       {"shipped-plans", &compile.shippedPlans},
+      {"assemble-check", &compile.assembleCheck},
       {"split-keys", &compile.splitKeys},
       {"debug-lines", &compile.debugLines},
       {"check-barriers", &compile.checkBarriers},

@@ -118,6 +118,7 @@ LogicalResult Compilation::checkOptions() {
        {std::pair(!options.schedule.empty(), "schedule"),
         std::pair(!options.set.empty(), "set"),
         std::pair(!options.planTable.empty(), "plan-table"),
+        std::pair(options.assembleCheck, "assemble-check"),
         std::pair(options.partials != "auto", "partials"),
         std::pair(options.printPlan || options.printAllPlans, "print-plan")})
     if (isGiven)
@@ -215,6 +216,7 @@ LogicalResult Compilation::runPasses(Rung rung) {
   pipeline.set = ArrayRef<std::string>(options.set);
   pipeline.planTable = options.planTable;
   pipeline.shippedPlans = options.shippedPlans;
+  pipeline.assembleCheck = options.assembleCheck;
   pipeline.splitKeys = options.splitKeys;
   pipeline.partials = options.partials;
   pipeline.epilogue = options.epilogue;

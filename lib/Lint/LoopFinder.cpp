@@ -1,4 +1,5 @@
-//===- LoopFinder.cpp - Loops of a kernel, by what is in them --------------===//
+//===- LoopFinder.cpp - Loops of a kernel, by what is in them
+//--------------===//
 
 #include "LoopFinder.h"
 #include "llvm/ADT/STLExtras.h"
@@ -304,8 +305,8 @@ unsigned LoopFinder::getDepth(const CodeLoop &loop) const {
 bool LoopFinder::runsForBlocks(const CodeLoop &loop, unsigned depth) const {
   if (rare.test(loop.header) || isSpin(loop))
     return false;
-  bool hasProducts = isInnermost(loop, isTensor) ||
-                     isInnermost(loop, isExponential);
+  bool hasProducts =
+      isInnermost(loop, isTensor) || isInnermost(loop, isExponential);
   if (getDepth(loop) >= depth)
     return hasProducts || countAll(loop.blocks, isBarrierWait) != 0;
   // A loop of tiles has the blocks' loop inside of it.

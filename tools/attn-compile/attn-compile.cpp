@@ -84,6 +84,11 @@ static cl::opt<bool> flagNoShippedPlans(
     "no-shipped-plans",
     cl::desc("Do not take the compiler's own measured plans"),
     cl::cat(compileCategory));
+static cl::opt<bool>
+    flagAssembleCheck("assemble-check",
+                      cl::desc("Ask ptxas about the plan, and take the next "
+                               "one if its loops spill"),
+                      cl::cat(compileCategory));
 static cl::opt<bool> flagNoSplitKeys(
     "no-split-keys",
     cl::desc("Leave keys in one run, even where runs are faster"),
@@ -280,6 +285,7 @@ static llvm::Expected<CompileOptions> getCompileOptions() {
   options.set = std::vector<std::string>(flagSet.begin(), flagSet.end());
   options.planTable = flagPlanTable;
   options.shippedPlans = !flagNoShippedPlans;
+  options.assembleCheck = flagAssembleCheck;
   options.splitKeys = !flagNoSplitKeys;
   options.partials = flagPartials;
   options.epilogue = flagEpilogue;

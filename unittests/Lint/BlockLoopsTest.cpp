@@ -26,7 +26,8 @@ std::string write(llvm::ArrayRef<const char *> lines) {
   return text;
 }
 
-/// Lists the work of each loop with its spill instructions, such as "softmax 2".
+/// Lists the work of each loop with its spill instructions, such as "softmax
+/// 2".
 std::vector<std::string> list(llvm::ArrayRef<const char *> lines) {
   auto code = parseSassListing(write(lines));
   EXPECT_TRUE(bool(code)) << llvm::toString(code.takeError());
@@ -51,62 +52,71 @@ TEST(BlockLoops, CountsSpillsOfOneRole) {
                     "@!P1 BRA `(.L_0)", Reload, "EXIT"}),
               ElementsAre("products and softmax 2"));
   // Spills elsewhere are none of a loop's.
-  EXPECT_THAT(list({Spill, ".L_0:", Product, Exp, "@!P1 BRA `(.L_0)", Reload,
-                    "EXIT"}),
-              ElementsAre("products and softmax 0"));
+  EXPECT_THAT(
+      list({Spill, ".L_0:", Product, Exp, "@!P1 BRA `(.L_0)", Reload, "EXIT"}),
+      ElementsAre("products and softmax 0"));
   EXPECT_THAT(list({Spill, Reload, "EXIT"}), IsEmpty());
 }
 
 TEST(BlockLoops, ListsMaskedAndUsualBlocks) {
-  EXPECT_THAT(list({".L_0:", Product, Exp, Spill, "@!P1 BRA `(.L_0)", ".L_1:",
-                    Product, Exp, "@!P1 BRA `(.L_1)", "EXIT"}),
+  EXPECT_THAT(list({".L_0:", Product, Exp, Spill, "@!P1 BRA `(.L_0)",
+                    ".L_1:", Product, Exp, "@!P1 BRA `(.L_1)", "EXIT"}),
               ElementsAre("products and softmax 1", "products and softmax 0"));
 }
 
 TEST(BlockLoops, ListsEveryRoleOfPersistentKernels) {
   // The loader's tiles and blocks, where it waits for slots; one thread's
   // products; and the softmax, around which tiles spill.
-  EXPECT_THAT(list({".tile_a:",      BulkLoad,
-                    ".block_a:",     ".spin_a:",
-                    SpinWait,            "@!P2 BRA `(.spin_a)",
-                    Reload,          BulkLoad,
-                    "@!P1 BRA `(.block_a)", "@!P3 BRA `(.tile_a)",
-                    ".tile_b:",      ".block_b:",
+  EXPECT_THAT(list({".tile_a:",
+                    BulkLoad,
+                    ".block_a:",
+                    ".spin_a:",
+                    SpinWait,
+                    "@!P2 BRA `(.spin_a)",
+                    Reload,
+                    BulkLoad,
+                    "@!P1 BRA `(.block_a)",
+                    "@!P3 BRA `(.tile_a)",
+                    ".tile_b:",
+                    ".block_b:",
                     "UTCHMMA gdesc[UR4], gdesc[UR6], tmem[UR8]",
-                    "@!P1 BRA `(.block_b)", "@!P3 BRA `(.tile_b)",
-                    ".tile_c:",      Spill,
-                    ".block_c:",     Exp,
-                    Reload,          Spill,
-                    "@!P1 BRA `(.block_c)", Reload,
-                    "@!P3 BRA `(.tile_c)",  "EXIT"}),
+                    "@!P1 BRA `(.block_b)",
+                    "@!P3 BRA `(.tile_b)",
+                    ".tile_c:",
+                    Spill,
+                    ".block_c:",
+                    Exp,
+                    Reload,
+                    Spill,
+                    "@!P1 BRA `(.block_c)",
+                    Reload,
+                    "@!P3 BRA `(.tile_c)",
+                    "EXIT"}),
               ElementsAre("other 1", "products 0", "softmax 2"));
 }
 
 TEST(BlockLoops, LeavesOutLoopsOfTilesAndLoopsThatOnlyWait) {
-  EXPECT_THAT(list({".tile:",     Spill,
-                    ".spin:",     SpinWait,
-                    "@!P2 BRA `(.spin)", ".block:",
-                    Product,      Exp,
-                    "@!P1 BRA `(.block)", Reload,
-                    "@!P3 BRA `(.tile)",  "EXIT"}),
+  EXPECT_THAT(list({".tile:", Spill, ".spin:", SpinWait, "@!P2 BRA `(.spin)",
+                    ".block:", Product, Exp, "@!P1 BRA `(.block)", Reload,
+                    "@!P3 BRA `(.tile)", "EXIT"}),
               ElementsAre("products and softmax 0"));
   // Copies of queries run once for each tile.
-  EXPECT_THAT(list({".copy:", "LDGSTS.E.128 [R2], [R4.64]", Spill,
-                    "@!P1 BRA `(.copy)", ".block:", Product, Exp,
-                    "@!P1 BRA `(.block)", "EXIT"}),
-              ElementsAre("products and softmax 0"));
+  EXPECT_THAT(
+      list({".copy:", "LDGSTS.E.128 [R2], [R4.64]", Spill, "@!P1 BRA `(.copy)",
+            ".block:", Product, Exp, "@!P1 BRA `(.block)", "EXIT"}),
+      ElementsAre("products and softmax 0"));
 }
 
 TEST(BlockLoops, CountsLoopsInsideAndLeavesOutRarePaths) {
   // Keys of a block are copied in a loop inside.
-  EXPECT_THAT(list({".block:", Product, Exp, ".keys:",
-                    "LDGSTS.E.128 [R2], [R4.64]", Spill, "@!P0 BRA `(.keys)",
-                    "@!P1 BRA `(.block)", "EXIT"}),
-              ElementsAre("products and softmax 1"));
-  EXPECT_THAT(list({".block:", Product, Exp, "VOTE.ANY P0, P0",
-                    "@!P0 BRA `(.usual)", Spill, Reload, ".usual:",
-                    "@!P1 BRA `(.block)", "EXIT"}),
-              ElementsAre("products and softmax 0"));
+  EXPECT_THAT(
+      list({".block:", Product, Exp, ".keys:", "LDGSTS.E.128 [R2], [R4.64]",
+            Spill, "@!P0 BRA `(.keys)", "@!P1 BRA `(.block)", "EXIT"}),
+      ElementsAre("products and softmax 1"));
+  EXPECT_THAT(
+      list({".block:", Product, Exp, "VOTE.ANY P0, P0", "@!P0 BRA `(.usual)",
+            Spill, Reload, ".usual:", "@!P1 BRA `(.block)", "EXIT"}),
+      ElementsAre("products and softmax 0"));
 }
 
 TEST(BlockLoops, ReportsSpillsByPlace) {

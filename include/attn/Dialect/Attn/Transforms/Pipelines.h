@@ -44,6 +44,12 @@ struct AttnPipelineOptions : PassPipelineOptions<AttnPipelineOptions> {
       *this, "skip-plans",
       llvm::cl::desc("Leave out so many of the best plans."),
       llvm::cl::init(0)};
+  Option<bool> assembleCheck{
+      *this, "assemble-check",
+      llvm::cl::desc("Ask ptxas about the plan that is chosen, and take the "
+                     "next one, of at most three, if its kernel spills in a "
+                     "loop over blocks of keys."),
+      llvm::cl::init(false)};
   Option<bool> splitKeys{
       *this, "split-keys",
       llvm::cl::desc("Cut the keys of servers' attentions into runs where it "
