@@ -5,7 +5,7 @@ Reads states of scripts/plan-sweep.py, best some of --others too: plans that the
 planner takes do not tell where spills begin. Each kernel with its plan is planned once
 more, which gives the terms of the model (attn-plan's remark); what ptxas said of it is
 the registers it took or, where it spilled, more than a thread may have. Terms of one
-name get one factor, by least squares in which a kernel that spilled needs more than the
+name get one factor, by least squares in which a kernel that spilled in a loop over blocks needs more than the
 limit, and another one at most what it took; factors stay near 1 where kernels say little.
 
 Prints, of each kind of kernels, before and after: how many registers the model is wrong
@@ -14,9 +14,10 @@ it did not); and how often it is wrong about spills in loops over blocks, withou
 of ptxas-<version>.json.
 
 usage: scripts/fit-registers.py STATE... [--bin=build/bin] [--workers=2] [--count=N]
-           [--data=lib/Planner/Data/registers-13.0.json] [--write]
+           [--data=lib/Planner/Data/registers-13.0.json] [--write=weights|errors]
   --count  take so many cells of the states, drawn by their names (default: all)
-  --write  store the factors in the weights, with the date, the cells and the errors
+  --write  store the new weights with their errors and the date, or only the errors of the
+           weights as they are
 """
 
 from __future__ import annotations
@@ -61,9 +62,14 @@ class Kernel(NamedTuple):
     limit: int
 
     @property
+    def counts(self) -> bool:
+        """True if it spills where spills count, or nobody said where."""
+        return self.spilled != 0 and self.spills_in_loops is not False
+
+    @property
     def need(self) -> float:
         # Far over the limit, how far makes no difference.
-        return self.taken + min(MOST_SPILLED, self.spilled / 4)
+        return self.taken + (min(MOST_SPILLED, self.spilled / 4) if self.counts else 0)
 
     def expect(self, factors: dict[tuple[str, str], float]) -> float:
         return sum(size * factors.get((self.kind, name), 1.0) for name, size in self.terms.items())
@@ -135,11 +141,14 @@ def fit(kernels: list[Kernel], rounds: int = 200) -> dict[tuple[str, str], float
                 for index, size in column:
                     kernel = own[index]
                     error = kernel.need - expected[index]
-                    # Spills say that it is too few, and not by how much. Where
-                    # there are none, ptxas may have taken more than it needs.
-                    if kernel.spilled and error < 0:
+                    # Spills say that it is too few, and not by how much; those
+                    # outside of loops, that a little more makes no difference.
+                    # Without any, ptxas may have taken more than it needs.
+                    if kernel.spilled and (error < 0) == kernel.counts:
                         continue
-                    weight = STEEP if kernel.spilled else SLACK if error > 0 else 1.0
+                    weight = SLACK if error > 0 else 1.0
+                    if kernel.counts:
+                        weight = STEEP
                     above += weight * size * (error + size * scale[name])
                     below += weight * size * size
                 new = max(0.0, above / below)
@@ -157,7 +166,7 @@ def quantile(values: list[float], share: float) -> float:
 def measure(kernels: list[Kernel], factors: dict[tuple[str, str], float]) -> dict[str, float]:
     """How far off the model is."""
     short = [
-        max(0.0, (kernel.need - kernel.expect(factors)) * (1 if kernel.spilled else -1))
+        max(0.0, (kernel.need - kernel.expect(factors)) * (1 if kernel.counts else -1))
         for kernel in kernels
     ]
     judged = [kernel for kernel in kernels if kernel.spills_in_loops is not None]
@@ -195,8 +204,9 @@ def write(path: pathlib.Path, factors: dict[tuple[str, str], float], errors: dic
             term["weight"] = round(weight, 3)
         if kind in errors:
             kernel["error"] = errors[kind]
-    data["date"] = datetime.date.today().isoformat()
-    data["source"] = "fitted by scripts/fit-registers.py"
+    if factors:
+        data["date"] = datetime.date.today().isoformat()
+        data["source"] = "fitted by scripts/fit-registers.py"
     text = json.dumps({key: value for key, value in data.items() if key != "kernels"}, indent=1)
     kinds = []
     for kind, kernel in data["kernels"].items():
@@ -215,7 +225,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 2)
     parser.add_argument("--count", type=int)
     parser.add_argument("--data", type=pathlib.Path, default=ROOT / "lib/Planner/Data/registers-13.0.json")
-    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--write", choices=("weights", "errors"))
     options = parser.parse_args()
     cells = {cell.name: cell for cell in (*make_cells(), *make_feature_cells(), *make_grid_cells())}
     seen = [(cells.get(name.split("+")[0]), plan, said) for name, plan, said in read_states(options.states)]
@@ -235,7 +245,9 @@ def main() -> int:
     after = show("after ", kernels, factors)
     for (kind, name), factor in sorted(factors.items()):
         print(f"{kind:<11} {name:<12} x {factor:.3f}")
-    if options.write:
+    if options.write == "errors":
+        write(options.data, {}, before)
+    elif options.write:
         write(options.data, factors, after)
     else:
         print(f"weights are kept; p99 {max(each['p99'] for each in before.values())} registers")

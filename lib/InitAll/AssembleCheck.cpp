@@ -11,7 +11,7 @@
 #include "attn/Dialect/Attn/IR/AssembledAttr.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Lint/SassLint.h"
-#include "attn/Planner/Choice/PlanCandidates.h"
+#include "attn/Planner/Facts/RegisterModel.h"
 #include "attn/Target/Assembler.h"
 #include "attn/Target/Disassembler.h"
 #include "attn/Target/PTX/Passes.h"
@@ -259,11 +259,12 @@ void AssembleCheckPass::runOnOperation() {
     return signalPassFailure();
   }
   std::string version = getRelease(*build);
-  if (version != getPtxasDataVersion())
+  StringRef known = RegisterModel::getShipped().getVersion();
+  if (version != known)
     module.emitRemark() << "ptxas " << version
                         << " is asked; the planner's data on registers and "
                            "spills is of ptxas "
-                        << getPtxasDataVersion();
+                        << known;
   std::vector<Candidate> candidates = askAll();
   // Where none fits, the fastest is as good as any; where none compiles,
   // attn-plan says why.

@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CalibrationFlag.h"
 #include "EnableRemarks.h"
 #include "ProblemOptions.h"
 #include "RunOptions.h"
@@ -284,6 +285,8 @@ static llvm::Expected<CompileOptions> getCompileOptions() {
   options.schedule = flagSchedule;
   options.set = std::vector<std::string>(flagSet.begin(), flagSet.end());
   options.planTable = flagPlanTable;
+  if (llvm::Error error = readCalibrationFlag())
+    return std::move(error);
   options.shippedPlans = !flagNoShippedPlans;
   options.assembleCheck = flagAssembleCheck;
   options.splitKeys = !flagNoSplitKeys;

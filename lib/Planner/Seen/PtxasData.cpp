@@ -6,7 +6,6 @@
 #include "../../Schedule/Core/AttentionEmitter.h"
 #include "../../Schedule/Tma/RingFacts.h"
 #include "../../Schedule/Wgmma/WgmmaFacts.h"
-#include "attn/Planner/Choice/PlanCandidates.h"
 #include "attn/Support/JSON.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -177,10 +176,6 @@ const PtxasData &PtxasData::getShipped() {
     return llvm::cantFail(parse(text, "shipped"));
   }();
   return data;
-}
-
-StringRef attn::getPtxasDataVersion() {
-  return PtxasData::getShipped().getVersion();
 }
 
 //===----------------------------------------------------------------------===//

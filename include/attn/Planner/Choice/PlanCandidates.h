@@ -87,10 +87,6 @@ bool hasParameter(const Schedule &schedule, MLIRContext *context,
 llvm::Expected<std::string> listParameters(llvm::StringRef schedule,
                                            MLIRContext *context);
 
-/// Returns the version of ptxas that the planner's data on registers and spills
-/// is of, such as "13.0".
-llvm::StringRef getPtxasDataVersion();
-
 /// Estimates a legal plan.
 PlanCandidate makeCandidate(const ProblemFacts &facts, const TargetRow &target,
                             const Schedule &schedule, PlanAttrInterface plan);
