@@ -26,11 +26,6 @@ inline constexpr int64_t kTmemTiles = 2;
 /// up to 84 bytes of the threads that load and multiply, with 56 none.
 inline constexpr int64_t kTmemSoftmaxRegisters = 224;
 inline constexpr int64_t kTmemOtherRegisters = 56;
-/// Registers of a thread of a softmax's warpgroup beside the scores of its row,
-/// in whose place probabilities come, and beside a row of results: addresses,
-/// bounds and what the compiler keeps. ptxas 13.0 was seen to spill nothing of
-/// 128 keys under exact, threshold and lagged.
-inline constexpr int64_t kTmemBesideRegisters = 48;
 /// Keys of a block of which a lost bet finds the exponents in registers: of 112
 /// and 128 ptxas 13.0 spilled 40 bytes and more, of 96 none where probabilities
 /// lie beside the scores, and else up to 32.
