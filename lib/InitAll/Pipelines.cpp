@@ -1,6 +1,7 @@
 //===- Pipelines.cpp - The named pipelines --------------------------------===//
 
 #include "attn/Dialect/Attn/Transforms/Pipelines.h"
+#include "AssembleCheck.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/InitAll.h"
@@ -15,6 +16,10 @@ void attn::addPlanPasses(OpPassManager &pm,
                          const AttnPipelineOptions &options) {
   if (options.readMasks)
     pm.addPass(createAttnReadMasksPass());
+  if (options.assembleCheck) {
+    pm.addPass(createAssembleCheckPass(options));
+    return;
+  }
   AttnPlanPassOptions plan;
   plan.chip = options.chip;
   plan.board = options.board;

@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CalibrationFlag.h"
 #include "EnableRemarks.h"
 #include "ProblemOptions.h"
 #include "RunOptions.h"
@@ -88,6 +89,11 @@ static cl::opt<bool> flagNoReadMasks(
     "no-read-masks",
     cl::desc("Leave conditions of mask_mod to mask_mod, and blocks to mask"),
     cl::cat(compileCategory));
+static cl::opt<bool>
+    flagAssembleCheck("assemble-check",
+                      cl::desc("Ask ptxas about the plan, and take the next "
+                               "one if its loops spill"),
+                      cl::cat(compileCategory));
 static cl::opt<bool> flagNoSplitKeys(
     "no-split-keys",
     cl::desc("Leave keys in one run, even where runs are faster"),
@@ -283,8 +289,11 @@ static llvm::Expected<CompileOptions> getCompileOptions() {
   options.schedule = flagSchedule;
   options.set = std::vector<std::string>(flagSet.begin(), flagSet.end());
   options.planTable = flagPlanTable;
+  if (llvm::Error error = readCalibrationFlag())
+    return std::move(error);
   options.shippedPlans = !flagNoShippedPlans;
   options.readMasks = !flagNoReadMasks;
+  options.assembleCheck = flagAssembleCheck;
   options.splitKeys = !flagNoSplitKeys;
   options.partials = flagPartials;
   options.epilogue = flagEpilogue;

@@ -26,10 +26,6 @@ inline constexpr int64_t kTmemTiles = 2;
 /// threads that load and multiply.
 inline constexpr int64_t kTmemSoftmaxRegisters = 224;
 inline constexpr int64_t kTmemOtherRegisters = 56;
-/// Registers of a thread of a softmax's warpgroup beside the scores of its row,
-/// in whose place probabilities come, and beside a row of results: addresses,
-/// bounds and what the compiler keeps.
-inline constexpr int64_t kTmemBesideRegisters = 48;
 /// Returns the keys of a block of which a lost bet finds the exponents in
 /// registers; `beside` tells if probabilities have columns of their own.
 int64_t getTmemBetKeys(bool beside);
