@@ -217,6 +217,7 @@ LogicalResult Compilation::runPasses(Rung rung) {
   pipeline.planTable = options.planTable;
   pipeline.shippedPlans = options.shippedPlans;
   pipeline.assembleCheck = options.assembleCheck;
+  pipeline.readMasks = options.readMasks;
   pipeline.splitKeys = options.splitKeys;
   pipeline.partials = options.partials;
   pipeline.epilogue = options.epilogue;

@@ -18,6 +18,8 @@ void attn::addPlanPasses(OpPassManager &pm,
     pm.addPass(createAssembleCheckPass(options));
     return;
   }
+  if (options.readMasks)
+    pm.addPass(createAttnReadMasksPass());
   AttnPlanPassOptions plan;
   plan.chip = options.chip;
   plan.board = options.board;

@@ -2,7 +2,7 @@
 
 #include "CopiedCost.h"
 #include "../../Schedule/Copied/GridTiles.h"
-#include "../../Schedule/Core/AttentionEmitter.h"
+#include "../../Schedule/Core/Scores.h"
 #include "../Facts/BlockCount.h"
 #include "attn/Planner/Facts/Factor.h"
 #include "llvm/Support/MathExtras.h"

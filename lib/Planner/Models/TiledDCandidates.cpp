@@ -1,8 +1,8 @@
 //===- TiledDCandidates.cpp - Plans of tiled_d to compare -----------------===//
 
 #include "../../Schedule/Copied/GridTiles.h"
-#include "../../Schedule/Core/AttentionEmitter.h"
 #include "../../Schedule/Core/CommonChecks.h"
+#include "../../Schedule/Core/RowState.h"
 #include "../Seen/PtxasData.h"
 #include "Models.h"
 #include <cmath>

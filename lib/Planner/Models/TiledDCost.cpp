@@ -11,7 +11,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "../../Schedule/Core/CommonChecks.h"
-#include "../../Schedule/TiledD/TiledD.h"
 #include "../Seen/PtxasData.h"
 #include "CopiedCost.h"
 #include "Models.h"

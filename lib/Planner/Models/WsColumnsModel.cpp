@@ -1,7 +1,7 @@
 //===- WsColumnsModel.cpp - Plans of ws_columns: which, and their time ----===//
 
-#include "../../Schedule/Core/AttentionEmitter.h"
 #include "../../Schedule/Core/CommonChecks.h"
+#include "../../Schedule/Core/Scores.h"
 #include "../../Schedule/Wgmma/WgmmaFacts.h"
 #include "../../Schedule/WsColumns/WsColumns.h"
 #include "../Facts/BlockCount.h"

@@ -1,7 +1,7 @@
 //===- WsPairModel.cpp - Plans of ws_pair: which, and their time ----------===//
 
-#include "../../Schedule/Core/AttentionEmitter.h"
 #include "../../Schedule/Core/CommonChecks.h"
+#include "../../Schedule/Core/Scores.h"
 #include "../../Schedule/Wgmma/WgmmaFacts.h"
 #include "../../Schedule/WsPair/WsPair.h"
 #include "../Facts/BlockCount.h"

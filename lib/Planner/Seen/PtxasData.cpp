@@ -3,7 +3,7 @@
 #include "PtxasData.h"
 #include "../../Schedule/Copied/CopiedExtents.h"
 #include "../../Schedule/Copied/GridTiles.h"
-#include "../../Schedule/Core/AttentionEmitter.h"
+#include "../../Schedule/Core/Scores.h"
 #include "../../Schedule/Tma/RingFacts.h"
 #include "../../Schedule/Wgmma/WgmmaFacts.h"
 #include "attn/Support/JSON.h"

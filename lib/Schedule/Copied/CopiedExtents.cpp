@@ -1,7 +1,8 @@
 //===- CopiedExtents.cpp - What a plan on cp.async holds ------------------===//
 
 #include "CopiedExtents.h"
-#include "../Core/AttentionEmitter.h"
+#include "../Core/RowState.h"
+#include "../Core/Scores.h"
 #include "GridTiles.h"
 #include "attn/Layout/SharedLayout.h"
 #include "llvm/ADT/STLExtras.h"

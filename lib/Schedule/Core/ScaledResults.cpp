@@ -8,19 +8,30 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "AttentionEmitter.h"
+#include "StoreResults.h"
 
 using namespace mlir;
 using namespace mlir::attn;
 
-void AttentionEmitter::emitScaledGroups(Value o, EpilogueKind epilogue) {
-  RankedTensorType rows = f32Tile({blockM});
+/// Returns column `column` alone.
+static ResultColumns getColumn(int64_t column) {
+  ResultColumns columns;
+  columns.first = column;
+  columns.isOneColumn = true;
+  return columns;
+}
+
+void attn::emitScaledGroups(const AttentionTile &tile, Value o,
+                            EpilogueKind epilogue) {
+  ImplicitLocOpBuilder &b = tile.b;
+  const ProblemFacts &facts = tile.facts;
+  RankedTensorType rows = tile.f32Tile({tile.blockM});
   bool isWide = isa<Float8E5M2Type>(facts.outType);
   double largest = isWide ? 57344 : 448;
-  Value one = splat(rows, 1), zero = splat(rows, 0);
+  Value one = tile.splat(rows, 1), zero = tile.splat(rows, 0);
   for (int64_t group = 0; group * facts.outGroup < facts.valueDim; ++group) {
     int64_t first = group * facts.outGroup;
-    RankedTensorType type = f32Tile({blockM, facts.outGroup});
+    RankedTensorType type = tile.f32Tile({tile.blockM, facts.outGroup});
     Value part =
         SliceOp::create(b, type, o, b.getI64IntegerAttr(first)).getResult();
     Value most = ReduceOp::create(b, rows, ReduceKind::Max,
@@ -28,16 +39,18 @@ void AttentionEmitter::emitScaledGroups(Value o, EpilogueKind epilogue) {
     Value some =
         arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, most, zero);
     Value scale = arith::SelectOp::create(
-        b, some, arith::MulFOp::create(b, most, splat(rows, 1 / largest)), one);
-    GlobalStoreOp::create(b, scale, emitColumnView("o_scales", group), row);
+        b, some, arith::MulFOp::create(b, most, tile.splat(rows, 1 / largest)),
+        one);
+    GlobalStoreOp::create(
+        b, scale, emitResultView(tile, "o_scales", getColumn(group)), tile.row);
     Value inverse =
         BroadcastOp::create(b, type, arith::DivFOp::create(b, one, scale));
     Value narrow = arith::TruncFOp::create(
         b, type.clone(facts.outType), arith::MulFOp::create(b, part, inverse));
-    StoreResultOp::create(b, narrow, emitResultView("o", first, facts.outGroup),
-                          row,
-                          /*scratch=*/Value(), /*map=*/Value(),
-                          /*coordinates=*/ValueRange(), epilogue);
+    StoreResultOp::create(
+        b, narrow, emitResultView(tile, "o", {first, facts.outGroup}), tile.row,
+        /*scratch=*/Value(), /*map=*/Value(),
+        /*coordinates=*/ValueRange(), epilogue);
   }
 }
 
@@ -50,35 +63,36 @@ static constexpr int32_t kLargestExponent = 14, kSmallestExponent = 1;
 /// The sum of such exponents of a number and its inverse.
 static constexpr int32_t kInverseExponents = 254;
 
-SmallVector<Value> AttentionEmitter::emitScaledRows(ValueRange tiles,
-                                                    Value factor,
-                                                    Value initWeight,
-                                                    const DividedRows *divided,
-                                                    int64_t group) {
-  SmallVector<Value> wide(tiles);
+SmallVector<Value> attn::emitScaledRows(const AttentionTile &tile,
+                                        ValueRange columns, Value factor,
+                                        Value initWeight,
+                                        const DividedRows *divided,
+                                        int64_t group) {
+  ImplicitLocOpBuilder &b = tile.b;
+  SmallVector<Value> wide(columns);
   // A factor of both could be beyond the range where only units of v make the
   // first one large.
-  if (initWeight || valueDescale) {
+  if (initWeight || tile.valueDescale) {
     Value spread = divided ? divided->spread(b, factor) : factor;
-    for (Value &tile : wide)
-      tile = emitQuotient(tile, spread, initWeight, /*rounds=*/false);
+    for (Value &part : wide)
+      part = emitQuotient(tile, part, spread, initWeight, /*rounds=*/false);
     factor = {};
   }
-  RankedTensorType rows = f32Tile({blockM});
+  RankedTensorType rows = tile.f32Tile({tile.blockM});
   Value most;
-  for (Value tile : wide) {
-    Value part = ReduceOp::create(b, divided ? divided->getPartialType() : rows,
-                                  ReduceKind::Max,
-                                  math::AbsFOp::create(b, tile).getResult(),
-                                  divided ? b.getUnitAttr() : UnitAttr());
-    most = most ? arith::MaxNumFOp::create(b, most, part).getResult() : part;
+  for (Value part : wide) {
+    Value own = ReduceOp::create(b, divided ? divided->getPartialType() : rows,
+                                 ReduceKind::Max,
+                                 math::AbsFOp::create(b, part).getResult(),
+                                 divided ? b.getUnitAttr() : UnitAttr());
+    most = most ? arith::MaxNumFOp::create(b, most, own).getResult() : own;
   }
   if (divided)
     most = ReduceOp::create(b, rows, ReduceKind::Max, divided->gather(b, most));
   if (factor)
     most = arith::MulFOp::create(b, most, factor);
 
-  RankedTensorType words = tileType({blockM}, b.getI32Type());
+  RankedTensorType words = tile.tileType({tile.blockM}, b.getI32Type());
   auto word = [&](int32_t value) -> Value {
     return arith::ConstantOp::create(
         b, DenseElementsAttr::get(words, b.getI32IntegerAttr(value)));
@@ -91,14 +105,15 @@ SmallVector<Value> AttentionEmitter::emitScaledRows(ValueRange tiles,
       arith::SubIOp::create(b, arith::MaxUIOp::create(b, exponents, least),
                             exponent(kLargestExponent));
   GlobalStoreOp::create(b, arith::BitcastOp::create(b, rows, unit),
-                        emitColumnView("o_scales", group), row);
+                        emitResultView(tile, "o_scales", getColumn(group)),
+                        tile.row);
   Value inverse = arith::BitcastOp::create(
       b, rows, arith::SubIOp::create(b, exponent(kInverseExponents), unit));
   if (factor)
     inverse = arith::MulFOp::create(b, inverse, factor);
   if (divided)
     inverse = divided->spread(b, inverse);
-  for (Value &tile : wide)
-    tile = emitQuotient(tile, inverse);
+  for (Value &part : wide)
+    part = emitQuotient(tile, part, inverse);
   return wide;
 }

@@ -78,8 +78,13 @@ public:
   /// Makes operations with `b`, whose insertion point bodies move.
   explicit Control(ImplicitLocOpBuilder &b) : b(b) {}
 
-  /// Calls `body` for the indices from `begin` up to `end`, i32, by an scf.for.
-  void forRange(Value begin, Value end, IndexBody body);
+  /// Calls `body` for the indices from `begin` up to `end`, i32, by an scf.for,
+  /// and `complete` with that.
+  void forRange(Value begin, Value end, IndexBody body,
+                function_ref<void(Operation *)> complete = nullptr);
+  /// Calls `body` for every `step`th of them.
+  void forRange(Value begin, Value end, Value step, IndexBody body,
+                function_ref<void(Operation *)> complete = nullptr);
   /// Calls `body` with the index of a loop that `create` makes: it gets the
   /// values that the loop carries and the function that fills its body. The
   /// body's terminator is attn.yield.
@@ -87,6 +92,8 @@ public:
             function_ref<Operation *(ValueRange, Fill)> create);
   /// Calls `body` under `condition`, i1, by an scf.if.
   void ifThen(Value condition, Body body);
+  /// Calls `body` under `condition`, and `otherwise` where it is false.
+  void ifElse(Value condition, Body body, Body otherwise);
   /// Calls `body` where some element of `condition`, a tile of i1, is true, by
   /// an attn.rare.
   void rarely(Value condition, Body body);

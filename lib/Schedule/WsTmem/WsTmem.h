@@ -16,22 +16,6 @@
 
 namespace mlir::attn {
 
-class WsTmemSchedule : public ScheduleBase<WsTmemPlanAttr> {
-public:
-  llvm::Error isApplicable(const ProblemFacts &facts,
-                           const TargetRow &target) const override;
-  llvm::Error checkPlan(const ProblemFacts &facts, PlanAttrInterface plan,
-                        const TargetRow &target) const override;
-  KernelShape getKernelShape(const ProblemFacts &facts, PlanAttrInterface plan,
-                             const TargetRow &target) const override;
-  FailureOr<PlanAttrInterface>
-  setParameters(llvm::function_ref<InFlightDiagnostic()> emitError,
-                PlanAttrInterface plan,
-                llvm::ArrayRef<PlanParameter> parameters) const override;
-  LogicalResult emit(KernelContext &context,
-                     PlanAttrInterface plan) const override;
-};
-
 /// Rows of a tile: the lanes of tensor memory.
 inline constexpr int64_t kTmemRows = 128;
 /// Tiles of a CTA.
@@ -84,6 +68,9 @@ ResourceSum getTensorColumns(const ProblemFacts &facts, WsTmemPlanAttr plan);
 
 /// True if half of a row of results is aligned as the whole is staged.
 bool canHalve(const ProblemFacts &facts);
+
+/// Emits the kernel of a plan in tile IR.
+LogicalResult emitWsTmem(KernelContext &context, WsTmemPlanAttr plan);
 
 } // namespace mlir::attn
 

@@ -9,7 +9,6 @@
 
 #include "../../Planner/Facts/BlockCount.h"
 #include "../../Planner/Facts/TileBalance.h"
-#include "../Core/AttentionEmitter.h"
 #include "../Core/CommonChecks.h"
 #include "../Tma/RingFacts.h"
 #include "WsTmem.h"
@@ -20,10 +19,7 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-const Schedule &attn::getWsTmemSchedule() {
-  static const WsTmemSchedule schedule;
-  return schedule;
-}
+static StringRef getName() { return WsTmemPlanAttr::getSyntax().schedule; }
 
 bool attn::sharesRing(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   return getKeyColumns(facts) == getValueColumns(facts);
@@ -147,8 +143,8 @@ int64_t attn::getStagedColumns(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   return plan.getOHalves() ? facts.valueDim / 2 : facts.valueDim;
 }
 
-llvm::Error WsTmemSchedule::isApplicable(const ProblemFacts &facts,
-                                         const TargetRow &target) const {
+static llvm::Error isApplicable(const ProblemFacts &facts,
+                                const TargetRow &target) {
   auto unsupported = [&](const llvm::Twine &what) {
     return makeUnsupported(getName(), what);
   };
@@ -171,10 +167,8 @@ llvm::Error WsTmemSchedule::isApplicable(const ProblemFacts &facts,
   return checkMappable(getName(), facts);
 }
 
-llvm::Error WsTmemSchedule::checkPlan(const ProblemFacts &facts,
-                                      PlanAttrInterface planAttr,
-                                      const TargetRow &target) const {
-  auto plan = cast<WsTmemPlanAttr>(planAttr);
+static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
+                             const TargetRow &target) {
   if (plan.getEpilogue() == EpilogueKind::Shuffled)
     return makeUnsupported(getName(),
                            "the epilogue 'shuffled', expected 'auto', "
@@ -210,9 +204,8 @@ llvm::Error WsTmemSchedule::checkPlan(const ProblemFacts &facts,
   return checkSharedBytes(getTmemSharedBytes(facts, plan, target), target);
 }
 
-KernelShape WsTmemSchedule::getKernelShape(const ProblemFacts &,
-                                           PlanAttrInterface plan,
-                                           const TargetRow &target) const {
+static KernelShape getKernelShape(const ProblemFacts &, WsTmemPlanAttr plan,
+                                  const TargetRow &target) {
   KernelShape shape;
   // One CTA for each SM. They walk all tiles, so any number is right.
   shape.grid = {int64_t(target.getClusteredSMs(1)), 1, 1};
@@ -220,8 +213,8 @@ KernelShape WsTmemSchedule::getKernelShape(const ProblemFacts &,
   return shape;
 }
 
-FailureOr<PlanAttrInterface> WsTmemSchedule::setParameters(
-    llvm::function_ref<InFlightDiagnostic()> emitError, PlanAttrInterface plan,
-    llvm::ArrayRef<PlanParameter> parameters) const {
-  return Schedule::setParameters(emitError, plan, dropHeadGroups(parameters));
+const Schedule &attn::getWsTmemSchedule() {
+  static const ProjectSchedule<WsTmemPlanAttr> schedule(
+      {isApplicable, checkPlan, getKernelShape, emitWsTmem, dropHeadGroups});
+  return schedule;
 }

@@ -50,6 +50,10 @@ struct AttnPipelineOptions : PassPipelineOptions<AttnPipelineOptions> {
                      "next one, of at most three, if its kernel spills in a "
                      "loop over blocks of keys."),
       llvm::cl::init(false)};
+  Option<bool> readMasks{
+      *this, "read-masks",
+      llvm::cl::desc("Find in mask_mod what masks and block bounds say."),
+      llvm::cl::init(true)};
   Option<bool> splitKeys{
       *this, "split-keys",
       llvm::cl::desc("Cut the keys of servers' attentions into runs where it "
