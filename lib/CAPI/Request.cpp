@@ -74,8 +74,8 @@ llvm::Error OptionReader::read(StringRef name, StringRef value) {
     return std::move(*read);
   const std::pair<StringRef, bool *> bools[] = {
       {"shipped-plans", &compile.shippedPlans},
-      {"assemble-check", &compile.assembleCheck},
       {"read-masks", &compile.readMasks},
+      {"assemble-check", &compile.assembleCheck},
       {"split-keys", &compile.splitKeys},
       {"debug-lines", &compile.debugLines},
       {"check-barriers", &compile.checkBarriers},

@@ -216,8 +216,8 @@ LogicalResult Compilation::runPasses(Rung rung) {
   pipeline.set = ArrayRef<std::string>(options.set);
   pipeline.planTable = options.planTable;
   pipeline.shippedPlans = options.shippedPlans;
-  pipeline.assembleCheck = options.assembleCheck;
   pipeline.readMasks = options.readMasks;
+  pipeline.assembleCheck = options.assembleCheck;
   pipeline.splitKeys = options.splitKeys;
   pipeline.partials = options.partials;
   pipeline.epilogue = options.epilogue;

@@ -59,9 +59,8 @@ PlanEstimate SelfLoadModel::estimate(const ProblemFacts &facts,
 
   double blockM = kSelfLoadRows, blockN = plan.getBlockN();
   double ctas = estimate.ctasPerSM;
-  double queries = getAssumedExtent(facts.queries, kAssumedLength);
-  double keys = getAssumedExtent(facts.keys, kAssumedLength);
-  double groups = facts.batch * getAssumedExtent(facts.heads, kAssumedHeads);
+  auto [batch, heads, queries, keys] = getTypicalExtents(facts);
+  double groups = batch * heads;
   estimate.tiles = int64_t(groups * std::ceil(queries / blockM));
   estimate.waves = estimate.tiles / (target.smCount * ctas);
   estimate.blocks = countBlocks(facts, queries, keys, blockM, blockN);

@@ -219,9 +219,8 @@ PlanEstimate WsColumnsModel::estimate(const ProblemFacts &facts,
   estimate.ctasPerSM = 1;
 
   double blockM = kColumnsRows, blockN = plan.getBlockN();
-  double queries = getAssumedExtent(facts.queries, kAssumedLength);
-  double keys = getAssumedExtent(facts.keys, kAssumedLength);
-  double groups = facts.batch * getAssumedExtent(facts.heads, kAssumedHeads);
+  auto [batch, heads, queries, keys] = getTypicalExtents(facts);
+  double groups = batch * heads;
   int64_t cluster = plan.getCluster(), divided = plan.getDepthCtas();
   int64_t together = cluster / divided;
   double clusters = double(target.getClusteredSMs(cluster)) / cluster;

@@ -97,9 +97,8 @@ PlanEstimate WsPairModel::estimate(const ProblemFacts &facts,
   estimate.ctasPerSM = 1;
 
   double blockN = plan.getBlockN();
-  double queries = getAssumedExtent(facts.queries, kAssumedLength);
-  double keys = getAssumedExtent(facts.keys, kAssumedLength);
-  double groups = facts.batch * getAssumedExtent(facts.heads, kAssumedHeads);
+  auto [batch, heads, queries, keys] = getTypicalExtents(facts);
+  double groups = batch * heads;
   double clusters = double(target.getClusteredSMs(kPairCTAs)) / kPairCTAs;
   estimate.tiles = int64_t(groups * std::ceil(queries / kPairRows));
   estimate.waves = estimate.tiles / clusters;

@@ -203,9 +203,8 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
   estimate.ctasPerSM = 1;
 
   double blockM = kTmemRows * kTmemTiles, blockN = plan.getBlockN();
-  double queries = getAssumedExtent(facts.queries, kAssumedLength);
-  double keys = getAssumedExtent(facts.keys, kAssumedLength);
-  double groups = facts.batch * getAssumedExtent(facts.heads, kAssumedHeads) /
+  auto [batch, heads, queries, keys] = getTypicalExtents(facts);
+  double groups = batch * heads /
                   getTmemPackedHeads(facts, plan);
   double rows = getTmemQueryRows(facts, plan);
   estimate.tiles = int64_t(groups * std::ceil(queries * rows / blockM));

@@ -108,9 +108,8 @@ PlanEstimate WsWgmmaModel::estimate(const ProblemFacts &facts,
   estimate.ctasPerSM = 1;
 
   double blockM = plan.getBlockM(), blockN = plan.getBlockN();
-  double queries = getAssumedExtent(facts.queries, kAssumedLength);
-  double keys = getTypicalKeys(facts);
-  double groups = facts.batch * getAssumedExtent(facts.heads, kAssumedHeads);
+  auto [batch, heads, queries, keys] = getTypicalExtents(facts);
+  double groups = batch * heads;
   // The CTAs of a cluster have tiles side by side.
   int64_t cluster = plan.getCluster();
   double ctas = target.getClusteredSMs(cluster);

@@ -436,8 +436,10 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
   reportWays(op, candidates.plans, "softmax", "maxima are kept");
   if (failed(refuseSpills(op, candidates.plans.front(), target)))
     return failure();
-  if (schedule.empty() && parameters.empty())
+  if (schedule.empty() && parameters.empty()) {
     reportOtherSchedule(op, candidates, target);
+    reportSlowerSchedule(op, candidates, target);
+  }
   return success();
 }
 
