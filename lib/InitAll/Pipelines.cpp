@@ -14,12 +14,12 @@ using namespace mlir::attn;
 
 void attn::addPlanPasses(OpPassManager &pm,
                          const AttnPipelineOptions &options) {
-  if (options.readMasks)
-    pm.addPass(createAttnReadMasksPass());
   if (options.assembleCheck) {
     pm.addPass(createAssembleCheckPass(options));
     return;
   }
+  if (options.readMasks)
+    pm.addPass(createAttnReadMasksPass());
   AttnPlanPassOptions plan;
   plan.chip = options.chip;
   plan.board = options.board;

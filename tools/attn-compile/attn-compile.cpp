@@ -8,8 +8,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CalibrationFlag.h"
 #include "EnableRemarks.h"
+#include "PlanFlags.h"
 #include "ProblemOptions.h"
 #include "RunOptions.h"
 #include "Tool/Tool.h"
@@ -49,7 +49,7 @@ namespace cl = llvm::cl;
 //===----------------------------------------------------------------------===//
 
 static cl::OptionCategory problemCategory("The problem, without <input>");
-static cl::OptionCategory compileCategory("Compilation");
+static cl::OptionCategory &compileCategory = getCompileCategory();
 static cl::OptionCategory outputCategory("Output");
 static cl::OptionCategory verifyCategory("Verification");
 
@@ -89,11 +89,6 @@ static cl::opt<bool> flagNoReadMasks(
     "no-read-masks",
     cl::desc("Leave conditions of mask_mod to mask_mod, and blocks to mask"),
     cl::cat(compileCategory));
-static cl::opt<bool>
-    flagAssembleCheck("assemble-check",
-                      cl::desc("Ask ptxas about the plan, and take the next "
-                               "one if its loops spill"),
-                      cl::cat(compileCategory));
 static cl::opt<bool> flagNoSplitKeys(
     "no-split-keys",
     cl::desc("Leave keys in one run, even where runs are faster"),
@@ -289,11 +284,10 @@ static llvm::Expected<CompileOptions> getCompileOptions() {
   options.schedule = flagSchedule;
   options.set = std::vector<std::string>(flagSet.begin(), flagSet.end());
   options.planTable = flagPlanTable;
-  if (llvm::Error error = readCalibrationFlag())
+  if (llvm::Error error = readPlanFlags(options))
     return std::move(error);
   options.shippedPlans = !flagNoShippedPlans;
   options.readMasks = !flagNoReadMasks;
-  options.assembleCheck = flagAssembleCheck;
   options.splitKeys = !flagNoSplitKeys;
   options.partials = flagPartials;
   options.epilogue = flagEpilogue;

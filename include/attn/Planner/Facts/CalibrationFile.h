@@ -9,8 +9,8 @@
 namespace mlir::attn {
 
 /// Lets all factors of this process have the values of a file, in the place of
-/// the library's own. Call it before anything is planned. An error says what the
-/// file lacks.
+/// the library's own. Call it before anything is planned. An error says what
+/// the file lacks.
 llvm::Error useCalibration(llvm::StringRef path);
 
 } // namespace mlir::attn
