@@ -433,6 +433,8 @@ def compile_problem(
     partials: str,
     debug_lines: bool,
     cache: bool,
+    board: str | None = None,
+    assemble_check: bool = False,
     pad: bool = False,
 ) -> Kernel:
     """attn.compile: `flags` has what states the problem without `problem`,
@@ -464,6 +466,12 @@ def compile_problem(
         path = readers.to_path("plan_table", plan_table)
         options.append(("plan-table", path))
         files = (_read_text(path),)
+    if board is not None:
+        options.append(("board", readers.to_text("board", board)))
+    if readers.to_bool("assemble_check", assemble_check):
+        # Another ptxas may take another plan.
+        options.append(("assemble-check", "true"))
+        files += (_get_assembler(),)
     if not readers.to_bool("shipped_plans", shipped_plans):
         options.append(("shipped-plans", "false"))
     if not readers.to_bool("split_keys", split_keys):

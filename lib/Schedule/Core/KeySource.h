@@ -23,9 +23,7 @@ struct KeyRows {
 
 class KeySource {
 public:
-  explicit KeySource(KernelContext &context)
-      : context(context), facts(context.facts), b(context.b) {}
-  /// What the problem's keys lie in.
+  /// Makes the source of the problem's keys.
   static std::unique_ptr<KeySource> create(KernelContext &context);
   virtual ~KeySource() = default;
 
@@ -64,14 +62,6 @@ public:
   Value start;
   /// The number of `kv_lengths` where something else has it, i32; else null.
   Value known;
-
-protected:
-  /// The length of `kv_lengths` for `batch`, from 0 to `capacity`.
-  Value emitOwnLength(Value batch, Value capacity);
-
-  KernelContext &context;
-  const ProblemFacts &facts;
-  ImplicitLocOpBuilder &b;
 };
 
 /// The length of a packed sequence, and its first row as i64 in `start`.

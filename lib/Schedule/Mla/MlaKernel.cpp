@@ -42,9 +42,9 @@ void MlaKernel::loadByTma() {
                  {slices.front().getLoaded().map, slices.front().queries.map});
   });
   std::vector<Pipe> queries = openQueries(kLatentLoad), keys = openLoads();
-  // The first block needs no queries to be free, which the tile before may
-  // still read. Where there is none, they are what the first scores lack. Of
-  // keys that are widened it changed nothing.
+  // The first block is loaded before the queries, whose slots the tile before
+  // may still read. Where a CTA has one tile, its first scores wait for the
+  // queries. Where keys are widened, the order makes no difference.
   bool keysFirst = !hasOneTile() && !facts.hasNarrowKeys();
   // Lets TMA fill the next slot of `ring` with rows that `from` loads.
   auto fill = [&](Pipe &pipe, const Ring &ring, const Ring &from, Value head,

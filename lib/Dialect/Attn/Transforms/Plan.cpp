@@ -204,7 +204,7 @@ FailureOr<bool> AttnPlanPass::takeFromTable(const ProblemFacts &facts,
   if (shippedPlans)
     tables.push_back(&PlanTable::getShipped());
   for (const PlanTable *each : tables)
-    if (const PlanTableEntry *entry = each->find(facts, target.chip)) {
+    if (const PlanTableEntry *entry = each->find(facts, target)) {
       if (failed(takeEntry(facts, target, *each, *entry)))
         return failure();
       return true;
