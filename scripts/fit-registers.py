@@ -8,6 +8,9 @@ the registers it took or, where it spilled, more than a thread may have. Terms o
 name get one factor, by least squares in which a kernel that spilled in a loop over blocks needs more than the
 limit, and another one at most what it took; factors stay near 1 where kernels say little.
 
+Kernels whose roles of warps have registers of their own (ws_wgmma and the like) are left
+out: ptxas says what the kernel starts with, and their weights stay as they are.
+
 Prints, of each kind of kernels, before and after: how many registers the model is wrong
 by at most for 50, 90 and 99 % of the kernels (too few where ptxas spilled, too many where
 it did not); and how often it is wrong about spills in loops over blocks, without the rows
@@ -59,6 +62,7 @@ class Kernel(NamedTuple):
     spilled: int
     #: None where nobody said.
     spills_in_loops: bool | None
+    #: The most of a thread.
     limit: int
 
     @property
@@ -111,13 +115,13 @@ def ask(compiler: pathlib.Path, cell, plan: str, said: dict) -> Kernel | None:
         name, count, size = re.fullmatch(r"(.*?) (?:(\d+) x )?(-?\d+)", part).groups()
         terms[name] += int(count or 1) * int(size)
     schedule = plan.removeprefix("#attn.").split("<")[0]
-    if schedule == "mla" and ("wgmma = true" in plan or "score = own" in plan):
-        return None  # its partitions have registers of their own
+    # Roles of warps have registers of their own, which ptxas does not say.
+    if schedule.startswith("ws_") or "wgmma = true" in plan or "score = own" in plan:
+        return None
     spills = max(said["spills"], said["stack"])
     in_loops = False if not spills else bool(said["loops"]) if "loops" in said else None
-    limit = 255 if KINDS.get(schedule) else said["registers"]
-    # CTAs of several warpgroups have fewer.
-    limit = said["registers"] if spills else limit
+    # CTAs of many threads have fewer.
+    limit = said["registers"] if spills else 255
     return Kernel(KINDS.get(schedule, schedule), dict(terms), said["registers"], spills, in_loops, limit)
 
 

@@ -352,8 +352,8 @@ llvm::Expected<Problem> attn::parseProblem(const ProblemFlags &flags) {
                          problem.outType + "'");
   StringRef layout = flags.layout ? StringRef(*flags.layout) : "bhnd";
   if (layout != "bhnd" && layout != "bnhd" && layout != "strided")
-    return makeError("layout", "expected bhnd, bnhd or strided, got '" +
-                                   layout + "'");
+    return makeError("layout",
+                     "expected bhnd, bnhd or strided, got '" + layout + "'");
   problem.sequenceMajor = layout == "bnhd";
   problem.openStrides = layout == "strided";
 #define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \

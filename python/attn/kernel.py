@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import bundle, record, runtime
-from .compiler import c_library, kernel_cache, long_calls
+from .compiler import c_library, kernel_cache, long_calls, plan_options
 from .compiler.simulation import Settings, Simulation, simulate
 from .errors import (
     ArgumentError,
@@ -466,12 +466,8 @@ def compile_problem(
         path = readers.to_path("plan_table", plan_table)
         options.append(("plan-table", path))
         files = (_read_text(path),)
-    if board is not None:
-        options.append(("board", readers.to_text("board", board)))
-    if readers.to_bool("assemble_check", assemble_check):
-        # Another ptxas may take another plan.
-        options.append(("assemble-check", "true"))
-        files += (_get_assembler(),)
+    more, texts = plan_options.read(board, assemble_check, _get_assembler)
+    options, files = options + more, files + texts
     if not readers.to_bool("shipped_plans", shipped_plans):
         options.append(("shipped-plans", "false"))
     if not readers.to_bool("split_keys", split_keys):
@@ -486,11 +482,6 @@ def compile_problem(
     return kernel.with_columns(columns) if columns else kernel
 
 
-def _is_path(text: str) -> bool:
-    """Whether a string is rather a path than a problem's text."""
-    return "\n" not in text and (text.endswith(".mlir") or os.path.isfile(text))
-
-
 def _read_problem(problem: str | os.PathLike[str] | None) -> tuple[str | None, str]:
     """A problem's text and the name that diagnostics give it."""
     if problem is not None and not isinstance(problem, (str, os.PathLike)):
@@ -498,8 +489,12 @@ def _read_problem(problem: str | os.PathLike[str] | None) -> tuple[str | None, s
             f"problem: expected MLIR text or a path, got {type(problem).__name__}; q=(batch, "
             "heads, queries, head dimension) with dtype states one by numbers"
         )
-    if problem is None or isinstance(problem, str) and not _is_path(problem):
+    if problem is None:
         return problem, "<problem>"
+    if isinstance(problem, str):
+        is_path = "\n" not in problem and (problem.endswith(".mlir") or os.path.isfile(problem))
+        if not is_path:
+            return problem, "<problem>"
     path = readers.to_path("problem", problem)
     return _read_text(path), path
 

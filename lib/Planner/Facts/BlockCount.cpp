@@ -19,9 +19,8 @@ TypicalExtents attn::getTypicalExtents(const ProblemFacts &facts) {
     return typical;
   double sequences = std::max<double>(1, typical.batch);
   if (int64_t rows = facts.q.shape[2]; !ShapedType::isDynamic(rows))
-    typical.queries =
-        std::clamp<double>(std::ceil(rows / sequences), 1,
-                           std::max<double>(1, typical.queries));
+    typical.queries = std::clamp<double>(std::ceil(rows / sequences), 1,
+                                         std::max<double>(1, typical.queries));
   typical.keys = std::max<double>(1, typical.keys / sequences);
   return typical;
 }

@@ -45,8 +45,8 @@ void TileWalk::emitExtents() {
   tilesPerHead = b.createOrFold<arith::CeilDivUIOp>(
       length, context.i32(tile.rowsTogether));
   tileHeads = tile.group == 1 ? context.getHeads() : context.getKVHeads();
-  allHeads = b.createOrFold<arith::MulIOp>(tileHeads,
-                                           getBatchRuns(context, plan));
+  allHeads =
+      b.createOrFold<arith::MulIOp>(tileHeads, getBatchRuns(context, plan));
   allTiles = b.createOrFold<arith::MulIOp>(allHeads, tilesPerHead);
   if (plan.cluster > 1)
     rank = arith::IndexCastOp::create(

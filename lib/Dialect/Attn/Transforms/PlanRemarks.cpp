@@ -87,9 +87,10 @@ void attn::reportSlowerSchedule(AttentionOp op,
   const Schedule &own = getDefaultSchedule(target);
   // The default of chips that have no other matrix instructions.
   bool isOther = &taken == &getSplitQSchedule() && &own != &taken;
-  bool isCompared = llvm::any_of(
-      candidates.plans,
-      [&](const PlanCandidate &each) { return each.schedule == &own; });
+  bool isCompared =
+      llvm::any_of(candidates.plans, [&](const PlanCandidate &each) {
+        return each.schedule == &own;
+      });
   if (!isOther || isCompared || candidates.reasons.empty())
     return;
   double share = double(target.mmaSyncFlopF16) / target.tensorFlopF16;
