@@ -8,13 +8,12 @@ import dataclasses
 import json
 import os
 import pathlib
-import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import bundle, record, runtime
-from .compiler import c_library, kernel_cache, long_calls, plan_options
+from .compiler import c_library, kernel_cache, long_calls, plan_notes, plan_options
 from .compiler.simulation import Settings, Simulation, simulate
 from .errors import (
     ArgumentError,
@@ -202,15 +201,6 @@ def _name_arguments(diagnostic: Diagnostic) -> Diagnostic:
     return dataclasses.replace(diagnostic, message=message, notes=notes)
 
 
-#: The planner's remark on a schedule without the chip's own matrix instructions.
-_SLOWER = re.compile(r'\[Missed\] slower \| Category:attn\.plan \| Reason="((?:[^"\\]|\\.)*)"')
-
-
-def _find_notes(remarks: Sequence[Diagnostic]) -> tuple[str, ...]:
-    found = (_SLOWER.match(each.message) for each in remarks)
-    return tuple(each[1] for each in found if each is not None)
-
-
 class Kernel:
     """A compiled kernel. `compile` makes one; everything about it can be read."""
 
@@ -230,7 +220,7 @@ class Kernel:
         self.remarks: tuple[Diagnostic, ...] = contents["remarks"]
         #: Why the chip's matrix instructions are not used, if they are not: the options that its
         #: own schedule refused, one text for each problem.
-        self.plan_notes: tuple[str, ...] = _find_notes(self.remarks)
+        self.plan_notes: tuple[str, ...] = plan_notes.find_notes(self.remarks)
 
     def with_captures(self, tensors: Sequence[Any]) -> Kernel:
         """The same code with other tensors for score_mod and mask_mod."""

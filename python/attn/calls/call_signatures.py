@@ -86,7 +86,7 @@ def compile(
         out_scale: Factor of an output of 8 bits before it is rounded.
         out_group: An output of 8 bits has a scale, which is an output too, for each N
             columns of a row.
-        layout: Order of the dimensions in memory (default: bhnd).
+        layout: Order in memory; strided leaves it to the launch (default: bhnd).
         varlen: Lengths of packed sequences; q has batch 1 and their sum; a list, or a pair
             of them for queries and keys.
         kv_lengths: Keys of each batch, from its first one on; kv_len holds them (default:
