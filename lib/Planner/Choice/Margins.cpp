@@ -128,9 +128,9 @@ double Margins::find(const ProblemFacts &facts, PlanAttrInterface plan,
                      const PlanEstimate &estimate) const {
   double margin = 1;
   for (const Row &row : rows) {
-    bool isOfPlan = row.schedule == plan.getSchedule() &&
-                    (row.chips.empty() ||
-                     llvm::is_contained(row.chips, target.chip));
+    bool isOfPlan =
+        row.schedule == plan.getSchedule() &&
+        (row.chips.empty() || llvm::is_contained(row.chips, target.chip));
     if (!isOfPlan || row.margin <= margin ||
         !llvm::all_of(row.problem, [&](const auto &each) {
           return each.second.holds(
@@ -142,14 +142,15 @@ double Margins::find(const ProblemFacts &facts, PlanAttrInterface plan,
       parameters = plan.listParameters();
     bool holds = llvm::all_of(row.plan, [&](const auto &each) {
       return llvm::any_of(parameters, [&](const PlanParameterInfo &info) {
-        return info.name == each.first && each.second.holds(StringRef(info.value));
+        return info.name == each.first &&
+               each.second.holds(StringRef(info.value));
       });
     });
     if (holds && !row.beside.empty()) {
       llvm::Expected<const Schedule &> other = lookupSchedule(row.beside);
       holds = bool(other);
-      llvm::Error error = other ? other->isApplicable(facts, target)
-                                : other.takeError();
+      llvm::Error error =
+          other ? other->isApplicable(facts, target) : other.takeError();
       if (error)
         holds = false;
       llvm::consumeError(std::move(error));
