@@ -8,8 +8,8 @@
 #ifndef ATTN_LIB_SCHEDULE_CORE_ATTENTIONEMITTER_H
 #define ATTN_LIB_SCHEDULE_CORE_ATTENTIONEMITTER_H
 
-#include "Scores.h"
-#include "StoreResults.h"
+#include "attn/Schedule/Kernel/Scores.h"
+#include "attn/Schedule/Kernel/StoreResults.h"
 
 namespace mlir::attn {
 

@@ -9,8 +9,8 @@
 #define ATTN_LIB_SCHEDULE_TMA_PERSISTENTTILES_H
 
 #include "../Core/AttentionEmitter.h"
-#include "../Kernel/Control.h"
 #include "ClusterTile.h"
+#include "attn/Schedule/Kernel/Control.h"
 
 namespace mlir::attn {
 

@@ -1,7 +1,7 @@
 //===- KeySource.cpp - Where the keys of a tile come from -----------------===//
 
-#include "KeySource.h"
-#include "CommonChecks.h"
+#include "attn/Schedule/Kernel/KeySource.h"
+#include "../Core/CommonChecks.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
 
@@ -22,7 +22,11 @@ Value attn::emitPackedLength(KernelContext &context, StringRef name,
                                arith::IntegerOverflowFlags::nuw);
 }
 
-Value KeySource::emitOwnLength(Value batch, Value capacity) {
+/// Returns the length of `kv_lengths` for `batch`, or `known` if that is not
+/// null, from 0 to `capacity`.
+static Value emitOwnLength(KernelContext &context, Value known, Value batch,
+                           Value capacity) {
+  ImplicitLocOpBuilder &b = context.b;
   Value length = known;
   if (!length)
     length = context.loadElement("kv_lengths", context.widen(batch));
@@ -32,18 +36,26 @@ Value KeySource::emitOwnLength(Value batch, Value capacity) {
 
 namespace {
 
-/// Rows of a batch.
+/// Rows of a batch, or of packed sequences that follow each other, whose views
+/// have a dimension in place of the batch.
 class DenseKeys : public KeySource {
 public:
   using KeySource::emitView;
-  using KeySource::KeySource;
+  explicit DenseKeys(KernelContext &context)
+      : context(context), facts(context.facts) {}
   void find(Value batch) override {
+    if (facts.cuSeqlensK) {
+      length = emitPackedLength(context, "cu_seqlens_k", batch, start);
+      return;
+    }
     length = context.getKeys();
     if (facts.kvLengths)
-      length = emitOwnLength(batch, length);
+      length = emitOwnLength(context, known, batch, length);
     lead = batch;
   }
-  bool isBounded() const override { return static_cast<bool>(facts.kvLengths); }
+  bool isBounded() const override {
+    return facts.kvLengths && !facts.cuSeqlensK;
+  }
   Value emitLead(Value) override { return lead; }
   KeyRows emitRows(Value first) override { return {first, length}; }
   Value emitView(StringRef name, const TileCoordinates &at, int64_t first,
@@ -62,26 +74,18 @@ public:
   }
 
 private:
+  KernelContext &context;
+  const ProblemFacts &facts;
   /// The batch, i32.
   Value lead;
-};
-
-/// Rows of sequences that follow each other.
-class PackedKeys : public DenseKeys {
-public:
-  using DenseKeys::DenseKeys;
-  void find(Value batch) override {
-    length = emitPackedLength(context, "cu_seqlens_k", batch, start);
-  }
-  /// Their views have a dimension in place of the batch.
-  bool isBounded() const override { return false; }
 };
 
 /// Rows of pages.
 class PagedKeys : public KeySource {
 public:
   using KeySource::emitView;
-  using KeySource::KeySource;
+  explicit PagedKeys(KernelContext &context)
+      : context(context), facts(context.facts), b(context.b) {}
   void find(Value batch) override;
   Value emitView(StringRef name, const TileCoordinates &at, int64_t firstColumn,
                  int64_t columns) override;
@@ -99,6 +103,9 @@ private:
   /// Finds the sequence's part of the table; the number of its entries.
   Value findEntries(Value batch);
 
+  KernelContext &context;
+  const ProblemFacts &facts;
+  ImplicitLocOpBuilder &b;
   /// The first entry of the sequence, i64.
   Value firstEntry;
 };
@@ -136,7 +143,7 @@ void PagedKeys::find(Value batch) {
       arith::MulIOp::create(b, entries, context.i32(facts.pageSize));
   length = capacity;
   if (facts.kvLengths) {
-    length = emitOwnLength(batch, capacity);
+    length = emitOwnLength(context, known, batch, capacity);
   } else if (facts.cuSeqlensK) {
     Value unused;
     length = arith::MinSIOp::create(
@@ -203,7 +210,5 @@ std::unique_ptr<KeySource> KeySource::create(KernelContext &context) {
   const ProblemFacts &facts = context.facts;
   if (facts.isPaged())
     return std::make_unique<PagedKeys>(context);
-  if (facts.cuSeqlensK)
-    return std::make_unique<PackedKeys>(context);
   return std::make_unique<DenseKeys>(context);
 }
