@@ -30,8 +30,6 @@ ALLOWED = {
     "StateKey": (48, 17, 4),
     "TileLayout": (48, 7, 2),
     "WgmmaProduct": (8, 18, 1),
-    "WsColumnsKernel": (20, 20, 1),
-    "WsPairKernel": (22, 18, 1),
 }
 
 

@@ -1,6 +1,5 @@
 //===- WsPairModel.cpp - Plans of ws_pair: which, and their time ----------===//
 
-#include "../../Schedule/Core/AttentionEmitter.h"
 #include "../../Schedule/Core/CommonChecks.h"
 #include "../../Schedule/Wgmma/WgmmaFacts.h"
 #include "../../Schedule/WsPair/WsPair.h"
@@ -9,6 +8,7 @@
 #include "Models.h"
 #include "WgmmaCost.h"
 #include "attn/Planner/Facts/Factor.h"
+#include "attn/Schedule/Kernel/Scores.h"
 #include <cmath>
 
 using namespace mlir;

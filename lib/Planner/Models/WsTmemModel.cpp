@@ -1,6 +1,5 @@
 //===- WsTmemModel.cpp - Plans of ws_tmem: which, and their time ----------===//
 
-#include "../../Schedule/Core/AttentionEmitter.h"
 #include "../../Schedule/Core/CommonChecks.h"
 #include "../../Schedule/WsTmem/WsTmem.h"
 #include "../Facts/BlockCount.h"

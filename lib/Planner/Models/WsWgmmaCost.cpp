@@ -5,7 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../../Schedule/Core/AttentionEmitter.h"
 #include "../../Schedule/Core/CommonChecks.h"
 #include "../../Schedule/Wgmma/WgmmaFacts.h"
 #include "../../Schedule/WsWgmma/FirstBlockKeys.h"

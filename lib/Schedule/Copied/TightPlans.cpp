@@ -31,8 +31,8 @@ bool attn::hasTightQueries(const ProblemFacts &facts, const CopiedPlan &plan,
   if (plan.getRowWarps() != 1 ||
       (facts.hasNarrowKeys() && !hasGroupScales(facts)))
     return false;
-  double fewest = facts.hasNarrowKeys() ? double(kOpenScaledColumns)
-                                        : double(kOpenColumns);
+  double fewest =
+      facts.hasNarrowKeys() ? double(kOpenScaledColumns) : double(kOpenColumns);
   double registers = double(extents.getRegisters(plan).getTotal());
   return double(facts.headDim) >= fewest && registers >= kOpenRegisters;
 }

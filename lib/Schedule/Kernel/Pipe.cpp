@@ -62,6 +62,12 @@ Slot Pipe::acquire() {
   return acquire(/*part=*/StringAttr(), /*eachWarpgroup=*/false);
 }
 
+Slot Pipe::take() {
+  Slot slot = acquire();
+  advance();
+  return slot;
+}
+
 Slot Pipe::acquire(StringRef part) {
   return acquire(control->b.getStringAttr(part), /*eachWarpgroup=*/false);
 }

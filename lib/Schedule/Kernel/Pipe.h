@@ -68,6 +68,8 @@ public:
 
   /// Waits until the role before has handed over the slot at the cursor.
   Slot acquire();
+  /// Waits for that slot and moves the cursor to the next one.
+  Slot take();
   /// Waits for the part `part` of that slot, which the role before hands over
   /// by itself.
   Slot acquire(StringRef part);

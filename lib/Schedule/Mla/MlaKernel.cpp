@@ -26,8 +26,9 @@ static TilePlan getTilePlan(const ProblemFacts &facts, MlaPlanAttr plan) {
 
 MlaKernel::MlaKernel(KernelContext &context, MlaPlanAttr plan)
     : context(context), facts(context.facts), plan(plan), b(context.b),
-      control(b), kernel(context, getTilePlan(context.facts, plan)) {
-  kernel.hasWholeMaxima = facts.hasWholeMaxima();
+      control(b), tiles(context, getTilePlan(context.facts, plan)),
+      tile(tiles.tile) {
+  tile.hasWholeMaxima = facts.hasWholeMaxima();
 }
 
 //===----------------------------------------------------------------------===//
@@ -37,25 +38,25 @@ MlaKernel::MlaKernel(KernelContext &context, MlaPlanAttr plan)
 void MlaKernel::loadByTma() {
   ArrayRef<LatentSlice> slices = rings.slices;
   control.elect([&] {
-    kernel.prefetchMaps(
-        {slices.front().getLoaded().map, slices.front().queries.map});
+    prefetchMaps(b,
+                 {slices.front().getLoaded().map, slices.front().queries.map});
   });
   std::vector<Pipe> queries = openQueries(kLatentLoad), keys = openLoads();
-  // The first block needs no queries to be free, which the tile before may
-  // still read. Where there is none, they are what the first scores lack. Of
-  // keys that are widened it changed nothing.
+  // The first block is loaded before the queries, whose slots the tile before
+  // may still read. Where a CTA has one tile, its first scores wait for the
+  // queries. Where keys are widened, the order makes no difference.
   bool keysFirst = !hasOneTile() && !facts.hasNarrowKeys();
   // Lets TMA fill the next slot of `ring` with rows that `from` loads.
   auto fill = [&](Pipe &pipe, const Ring &ring, const Ring &from, Value head,
                   Value first, int64_t column, Value lead) {
     Slot slot = pipe.acquire();
-    kernel.fill(from, slot.in(ring.buffer, ring.slotType), slot.getToken(),
-                head, first, context.i32(column), lead);
+    startLoad(tiles, from, slot.in(ring.buffer, ring.slotType), slot.getToken(),
+              head, first, context.i32(column), lead);
     slot.release();
   };
   auto fillQueries = [&](Pipe &pipe, const Ring &ring,
                          const LatentSlice &slice) {
-    fill(pipe, ring, slice.queries, kernel.at.head, kernel.row,
+    fill(pipe, ring, slice.queries, tile.at.head, tile.row,
          slice.firstInQueries, /*lead=*/Value());
   };
   Value last;
@@ -65,16 +66,16 @@ void MlaKernel::loadByTma() {
       // Before the waits: the entry of the table comes from far away.
       Value lead;
       if (slices.front().getLoaded().view == TensorMapView::Bounded)
-        lead = kernel.source->emitLead(firstKey);
+        lead = tile.source->emitLead(firstKey);
       for (unsigned i : rings.order)
         fill(keys[i], slices[i].getLoaded(), slices[i].getLoaded(),
-             kernel.at.kvHead, firstKey, slices[i].firstInTensor, lead);
+             tile.at.kvHead, firstKey, slices[i].firstInTensor, lead);
     });
     for (Pipe &pipe : keys)
       pipe.advance();
   };
 
-  kernel.forTiles(control, [&] {
+  tiles.forTiles(control, [&] {
     last = getLastBlock();
     Value zero = context.i32(0), one = context.i32(1), trips = countTrips();
     for (unsigned i = 0; i < slices.size(); ++i) {
@@ -110,7 +111,7 @@ void MlaKernel::loadByThreads() {
   if (facts.hasNarrowKeys())
     groups.push_back({groups.front().pop_back_val()});
 
-  kernel.forTiles(control, [&] {
+  tiles.forTiles(control, [&] {
     Value last = getLastBlock(), trips = countTrips();
     Slot free = queries.front().acquire();
     startQueryCopies();
@@ -165,11 +166,11 @@ std::vector<Pipe> MlaKernel::openLoads() {
 }
 
 Value MlaKernel::countTrips() {
-  return b.createOrFold<arith::SubIOp>(kernel.bounds.end, kernel.bounds.begin);
+  return b.createOrFold<arith::SubIOp>(tile.bounds.end, tile.bounds.begin);
 }
 
 Value MlaKernel::getLastBlock() {
-  return arith::SubIOp::create(b, kernel.bounds.end, context.i32(1));
+  return arith::SubIOp::create(b, tile.bounds.end, context.i32(1));
 }
 
 Value MlaKernel::getFirstKey(Value last, Value trip) {
@@ -179,8 +180,8 @@ Value MlaKernel::getFirstKey(Value last, Value trip) {
 
 void MlaKernel::startQueryCopies() {
   for (const LatentSlice &slice : rings.slices)
-    CpAsyncOp::create(b, kernel.emitQueryView(slice.first, slice.columns),
-                      kernel.row, getQueries(slice),
+    CpAsyncOp::create(b, emitQueryView(tile, slice.first, slice.columns),
+                      tile.row, getQueries(slice),
                       /*in_bounds=*/UnitAttr());
   CpAsyncCommitOp::create(b);
 }
@@ -188,8 +189,8 @@ void MlaKernel::startQueryCopies() {
 void MlaKernel::startKeyCopy(const LatentSlice &slice, Value firstKey,
                              Slot slot) {
   const Ring &ring = slice.getLoaded();
-  Value view = kernel.source->emitView(ring.name, kernel.at,
-                                       slice.firstInTensor, slice.columns);
+  Value view = tile.source->emitView(ring.name, tile.at, slice.firstInTensor,
+                                     slice.columns);
   CpAsyncOp::create(b, view, firstKey, slot.in(ring.buffer, ring.slotType),
                     /*in_bounds=*/UnitAttr());
 }
@@ -198,9 +199,9 @@ bool MlaKernel::hasOneTile() const {
   if (ShapedType::isDynamic(facts.heads) ||
       ShapedType::isDynamic(facts.queries))
     return false;
-  int64_t tiles = llvm::divideCeil(countLatentRows(facts), plan.getBlockM()) *
-                  facts.batch * kernel.tilePlan.runs;
-  return tiles <= context.target.getClusteredSMs(plan.getCluster());
+  int64_t count = llvm::divideCeil(countLatentRows(facts), plan.getBlockM()) *
+                  facts.batch * tiles.plan.runs;
+  return count <= context.target.getClusteredSMs(plan.getCluster());
 }
 
 //===----------------------------------------------------------------------===//
@@ -213,10 +214,10 @@ void MlaKernel::computeScores() {
   Pipe handed(control, rings.handed, kLatentScores),
       scaled(control, rings.scaled, kLatentScores);
   std::vector<Pipe> key = openKeys(slices, kLatentScores);
-  kernel.forTiles(control, [&] {
-    kernel.emitScoreDescale();
-    kernel.emitValueDescale();
-    Value scale = kernel.emitExponentScale();
+  tiles.forTiles(control, [&] {
+    tile.scoreDescale = emitScoreDescale(tile);
+    tile.valueDescale = emitValueDescale(tile);
+    Value scale = emitExponentScale(tile);
     SmallVector<Slot, 3> queries;
     for (Pipe &pipe : query)
       queries.push_back(pipe.acquire());
@@ -231,9 +232,9 @@ void MlaKernel::computeScores() {
       slot.release();
       key[i].advance();
     }
-    RunningState init = kernel.emitInitialState(
-        /*bets=*/plan.getSoftmax() == SoftmaxPolicy::Optimistic ||
-        plan.getSoftmax() == SoftmaxPolicy::Lagged);
+    RunningState init = emitInitialState(
+        tile, /*bets=*/plan.getSoftmax() == SoftmaxPolicy::Optimistic ||
+                  plan.getSoftmax() == SoftmaxPolicy::Lagged);
     Var m(control, init.m), l(control, init.l),
         largest(control, makeLeast(init.l));
 
@@ -276,13 +277,13 @@ void MlaKernel::computeScores() {
 
     for (Slot &slot : queries)
       slot.release();
-    FinalRows rows = kernel.emitFinalRows(m, l, largest);
-    Value factor = kernel.emitRowFactor(rows);
+    FinalRows rows = emitFinalRows(tile, m, l, largest);
+    Value factor = emitRowFactor(tile, rows);
     Slot slot = scaled.acquire();
     LocalStoreOp::create(b, factor, rings.scales);
     slot.release();
     if (facts.lse)
-      kernel.emitLSE(rows.m, rows.l, kernel.emitResultView("lse"));
+      emitLSE(tile, rows.m, rows.l, emitResultView(tile, "lse"));
     for (Pipe &pipe : query)
       pipe.advance();
     scaled.advance();
@@ -290,7 +291,7 @@ void MlaKernel::computeScores() {
 }
 
 void MlaKernel::forBlocks(function_ref<void(Value)> body) {
-  const BlockBounds &bounds = kernel.bounds;
+  const BlockBounds &bounds = tile.bounds;
   control.loop(
       bounds.end.getType(), body, [&](ValueRange inits, Control::Fill fill) {
         return KVLoopOp::create(b, bounds.begin, bounds.fullBegin,
@@ -306,44 +307,43 @@ Value MlaKernel::getQueries(const LatentSlice &slice) {
 
 Value MlaKernel::convertQueries(const LatentSlice &slice) {
   Value slot = getQueries(slice);
-  if (facts.elementType == kernel.getOperandType())
+  if (facts.elementType == tile.getOperandType())
     return slot;
-  for (Value part : listSlotParts(kernel, slot))
-    kernel.emitConverted(part);
+  for (Value part : listSlotParts(tile, slot))
+    emitConverted(tile, part);
   return ReinterpretOp::create(
       b,
-      kernel.bufferType(slice.queries.slotType.getShape(),
-                        kernel.getOperandType()),
+      tile.bufferType(slice.queries.slotType.getShape(), tile.getOperandType()),
       slot);
 }
 
 Value MlaKernel::loadQueries(const LatentSlice &slice, Slot slot) {
   return LocalLoadOp::create(
-      b, kernel.tileType(slice.queries.slotType.getShape(), facts.elementType),
+      b, tile.tileType(slice.queries.slotType.getShape(), facts.elementType),
       slot.in(slice.ring.buffer, slice.ring.slotType));
 }
 
 Value MlaKernel::makeLeast(Value sums) {
-  return kernel.splat(cast<RankedTensorType>(sums.getType()),
-                      -std::numeric_limits<double>::infinity());
+  return tile.splat(cast<RankedTensorType>(sums.getType()),
+                    -std::numeric_limits<double>::infinity());
 }
 
 std::pair<Value, Value> MlaKernel::softmax(Value scale, Value firstKey, Value s,
                                            Var &m, Var &l, Var &largest) {
-  if (failed(kernel.emitScores(b, firstKey, s))) {
+  if (failed(emitScores(tile, firstKey, s))) {
     control.fail();
     return {};
   }
   auto op = OnlineSoftmaxOp::create(b, s, m.get(), l.get(), /*o=*/Value(),
                                     scale, plan.getSoftmax(), largest.get());
-  op.setWhole(kernel.hasWholeMaxima);
+  op.setWhole(tile.hasWholeMaxima);
   m = op.getNewM();
   l = op.getNewL();
   largest = op.getNewLargest();
   Value p = arith::TruncFOp::create(
       b,
-      kernel.tileType({plan.getBlockM(), plan.getBlockN()},
-                      kernel.getOperandType()),
+      tile.tileType({plan.getBlockM(), plan.getBlockN()},
+                    tile.getOperandType()),
       op.getP());
   return {p, op.getFactor()};
 }
@@ -351,15 +351,15 @@ std::pair<Value, Value> MlaKernel::softmax(Value scale, Value firstKey, Value s,
 Value MlaKernel::cutHalf(Value p, int64_t index) {
   int64_t columns = plan.getBlockN() / 2;
   return SliceOp::create(
-      b, kernel.tileType({plan.getBlockM(), columns}, kernel.getOperandType()),
-      p, index * columns);
+      b, tile.tileType({plan.getBlockM(), columns}, tile.getOperandType()), p,
+      index * columns);
 }
 
 Value MlaKernel::getHalf(int64_t index) {
   return SlotOp::create(
       b,
-      kernel.bufferType({plan.getBlockM(), plan.getBlockN() / 2},
-                        kernel.getOperandType()),
+      tile.bufferType({plan.getBlockM(), plan.getBlockN() / 2},
+                      tile.getOperandType()),
       rings.probabilities, context.i32(index),
       /*distance=*/IntegerAttr());
 }
@@ -449,9 +449,9 @@ SmallVector<Partition> MlaKernel::listPartitions() {
 }
 
 LogicalResult MlaKernel::run() {
-  rings = makeLatentRings(kernel, plan);
+  rings = makeLatentRings(tiles, plan);
   prefetchPages();
-  kernel.emitExtents();
+  tiles.emitExtents();
   control.partitions(listPartitions());
   return success(control.isWhole());
 }

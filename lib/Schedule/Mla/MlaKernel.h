@@ -26,6 +26,8 @@
 
 #include "../Kernel/Pipe.h"
 #include "MlaRings.h"
+#include "attn/Schedule/Kernel/Scores.h"
+#include "attn/Schedule/Kernel/StoreResults.h"
 
 namespace mlir::attn {
 
@@ -114,7 +116,8 @@ private:
   MlaPlanAttr plan;
   ImplicitLocOpBuilder &b;
   Control control;
-  RingEmitter kernel;
+  TileWalk tiles;
+  AttentionTile &tile;
   LatentRings rings;
 };
 

@@ -16,7 +16,7 @@ void MlaKernel::computeResults() {
   std::vector<Pipe> value = openKeys(rings.getValues(), kLatentResults);
   bool inHalves = handsOnHalves(plan);
   unsigned lastSlice = rings.valueOrder.back();
-  kernel.forTiles(control, [&] {
+  tiles.forTiles(control, [&] {
     // Queries on their way to the scores' registers.
     for (unsigned i = 0; i < value.size(); ++i) {
       if (!rings.slices[i].isHeld)
@@ -25,7 +25,7 @@ void MlaKernel::computeResults() {
       value[i].advance();
     }
     Vars o(control, makeZeros());
-    Var scale(control, kernel.splat(kernel.f32Tile({plan.getBlockM()}), 0));
+    Var scale(control, tile.splat(tile.f32Tile({plan.getBlockM()}), 0));
     auto takeScale = [&] {
       Slot slot = scaled.acquire();
       scale = loadRows(rings.scales);
@@ -39,7 +39,7 @@ void MlaKernel::computeResults() {
       Value isLast =
           arith::CmpIOp::create(b, arith::CmpIPredicate::eq, trip, last);
       Slot front = inHalves ? handed.acquire(kFrontHalf) : handed.acquire();
-      o = kernel.emitRareRescale(b, loadRows(rings.factors), o.get());
+      o = emitRareRescale(b, loadRows(rings.factors), o.get());
       // The second half of the probabilities, the slice whose product was
       // started last, and the slot that this reads.
       Slot back, read;
@@ -54,7 +54,7 @@ void MlaKernel::computeResults() {
             back = handed.acquire(kBackHalf);
           o[i] = multiplyValues(/*part=*/1, values, o[i]);
         }
-        // What the product before has read is free while this one runs.
+        // The slot of the product before is free while this one runs.
         if (read) {
           o[before] =
               awaitProducts(b, o[before].get(), inHalves ? 2 : 1).front();
@@ -95,14 +95,14 @@ void MlaKernel::computeResults() {
 }
 
 Value MlaKernel::loadRows(Value buffer) {
-  return LocalLoadOp::create(b, kernel.f32Tile({plan.getBlockM()}), buffer);
+  return LocalLoadOp::create(b, tile.f32Tile({plan.getBlockM()}), buffer);
 }
 
 SmallVector<Value> MlaKernel::makeZeros() {
   SmallVector<Value> zeros;
   for (const LatentSlice &slice : rings.getValues())
     zeros.push_back(
-        kernel.splat(kernel.f32Tile({plan.getBlockM(), slice.columns}), 0));
+        tile.splat(tile.f32Tile({plan.getBlockM(), slice.columns}), 0));
   return zeros;
 }
 
@@ -133,17 +133,17 @@ bool MlaKernel::storesEarly() const {
 
 Value MlaKernel::scaleSlice(int64_t index, Value result, Value scale) {
   if (!facts.hasPartialScales())
-    return kernel.emitQuotient(result, scale);
+    return emitQuotient(tile, result, scale);
   DividedRows rows = getLatentResultRows(plan, rings.units);
-  return kernel
-      .emitScaledRows(result, scale, /*initWeight=*/Value(), &rows, index)
+  return attn::emitScaledRows(tile, result, scale, /*initWeight=*/Value(),
+                              &rows, index)
       .front();
 }
 
 void MlaKernel::storeSlice(int64_t index, Value o) {
   const LatentSlice &slice = rings.slices[index];
   StoreResultOp::create(
-      b, o, kernel.emitResultView("o", slice.first, slice.columns), kernel.row,
+      b, o, emitResultView(tile, "o", {slice.first, slice.columns}), tile.row,
       /*scratch=*/Value(), /*map=*/Value(), /*coordinates=*/ValueRange(),
       plan.getEpilogue());
 }
@@ -153,7 +153,7 @@ void MlaKernel::storeRest(ValueRange results, Value scale) {
   DividedRows rows = getLatentResultRows(plan, rings.units);
   if (sharesUnits())
     scaled =
-        kernel.emitScaledRows(results, scale, /*initWeight=*/Value(), &rows);
+        emitScaledRows(tile, results, scale, /*initWeight=*/Value(), &rows);
   // A CTA leaves no registers to another one, so that what starts earlier waits
   // on the first SMs that are free, and takes their bandwidth alone.
   if (facts.o.isWorkspace())

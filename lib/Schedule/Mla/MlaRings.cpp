@@ -36,22 +36,22 @@ DividedRows attn::getLatentResultRows(MlaPlanAttr plan, Value units) {
 /// Allocates slots, which with widened keys are as many more of `partColumns`
 /// columns, what a warpgroup has in registers at a time; columns that this does
 /// not divide stay in one piece.
-static Value allocSlots(RingEmitter &kernel, StringRef name,
+static Value allocSlots(const AttentionTile &tile, StringRef name,
                         ArrayRef<int64_t> shape, Type type,
                         int64_t partColumns) {
   int64_t columns = shape.back();
-  if (!kernel.facts.hasNarrowKeys() || columns <= partColumns ||
+  if (!tile.facts.hasNarrowKeys() || columns <= partColumns ||
       columns % partColumns != 0)
-    return kernel.alloc(name, kernel.bufferType(shape, type));
+    return tile.alloc(name, tile.bufferType(shape, type));
   // Spans of columns follow each other.
   int64_t parts = shape.front() * (columns / partColumns);
-  Value slots = kernel.alloc(
-      name, kernel.bufferType({parts, shape[1], partColumns}, type));
-  return ReinterpretOp::create(kernel.b, kernel.bufferType(shape, type), slots);
+  Value slots =
+      tile.alloc(name, tile.bufferType({parts, shape[1], partColumns}, type));
+  return ReinterpretOp::create(tile.b, tile.bufferType(shape, type), slots);
 }
 
-SmallVector<Value> attn::listSlotParts(RingEmitter &kernel, Value slot) {
-  ImplicitLocOpBuilder &b = kernel.b;
+SmallVector<Value> attn::listSlotParts(const AttentionTile &tile, Value slot) {
+  ImplicitLocOpBuilder &b = tile.b;
   auto view = slot.getDefiningOp<SlotOp>();
   auto slots = view.getSource().getDefiningOp<ReinterpretOp>();
   if (!slots)
@@ -60,13 +60,13 @@ SmallVector<Value> attn::listSlotParts(RingEmitter &kernel, Value slot) {
   int64_t count =
       cast<BufferType>(slot.getType()).getShape()[1] / type.getSlotShape()[1];
   Value first =
-      b.createOrFold<arith::MulIOp>(view.getIndex(), kernel.context.i32(count));
+      b.createOrFold<arith::MulIOp>(view.getIndex(), tile.context.i32(count));
   SmallVector<Value> parts;
   for (int64_t i = 0; i < count; ++i)
     parts.push_back(SlotOp::create(
-        b, kernel.bufferType(type.getSlotShape(), type.getElementType()),
+        b, tile.bufferType(type.getSlotShape(), type.getElementType()),
         slots.getSource(),
-        b.createOrFold<arith::AddIOp>(first, kernel.context.i32(i)),
+        b.createOrFold<arith::AddIOp>(first, tile.context.i32(i)),
         /*distance=*/IntegerAttr()));
   return parts;
 }
@@ -78,8 +78,8 @@ SmallVector<Value> attn::listSlotParts(RingEmitter &kernel, Value slot) {
 namespace {
 class RingMaker {
 public:
-  RingMaker(RingEmitter &kernel, MlaPlanAttr plan)
-      : kernel(kernel), facts(kernel.facts), plan(plan) {}
+  RingMaker(const TileWalk &tiles, MlaPlanAttr plan)
+      : tiles(tiles), tile(tiles.tile), facts(tile.facts), plan(plan) {}
   LatentRings make();
 
 private:
@@ -98,7 +98,8 @@ private:
                    bool isHeld);
   void makeHandOvers();
 
-  RingEmitter &kernel;
+  const TileWalk &tiles;
+  const AttentionTile &tile;
   const ProblemFacts &facts;
   MlaPlanAttr plan;
   LatentRings rings;
@@ -112,14 +113,14 @@ Ring RingMaker::makeKeyRing(StringRef name, StringRef tensor, int64_t stages,
   Ring ring;
   ring.name = tensor;
   ring.buffer =
-      allocSlots(kernel, name, {stages, blockN, columns}, type, kGroupColumns);
-  ring.slotType = kernel.bufferType({blockN, columns}, type);
-  ring.channel = kernel.makeChannel(name, stages, roles);
+      allocSlots(tile, name, {stages, blockN, columns}, type, kGroupColumns);
+  ring.slotType = tile.bufferType({blockN, columns}, type);
+  ring.channel = makeChannel(tile.b, name, stages, roles);
   if (roles.front().first.name != kLatentLoad.name)
     return ring;
   ring.ctas = plan.getCluster();
   if (rings.byTma)
-    kernel.addMap(ring);
+    addMap(tiles, ring);
   return ring;
 }
 
@@ -129,17 +130,17 @@ Ring RingMaker::makeQueries(StringRef name, StringRef tensor, int64_t columns,
   Ring ring;
   ring.name = tensor;
   ring.holds = RingRows::Queries;
-  ring.slotType = kernel.bufferType({blockM, columns});
+  ring.slotType = tile.bufferType({blockM, columns});
   if (!isHeld)
-    ring.buffer = allocSlots(kernel, name, {1, blockM, columns},
+    ring.buffer = allocSlots(tile, name, {1, blockM, columns},
                              facts.elementType, kGroupColumns / 2);
   if (!rings.queriesByTma)
     return ring;
   if (!isHeld)
-    ring.channel = kernel.makeChannel(
-        name, /*stages=*/1,
+    ring.channel = makeChannel(
+        tile.b, name, /*stages=*/1,
         {{kLatentLoad, SignalKind::Tx}, {kLatentScores, SignalKind::Arrive}});
-  kernel.addMap(ring);
+  addMap(tiles, ring);
   return ring;
 }
 
@@ -174,7 +175,7 @@ LatentSlice RingMaker::makeSlice(StringRef name, StringRef suffix,
   if (isValue)
     roles.push_back({kLatentResults, SignalKind::Arrive});
   slice.ring = makeKeyRing(ringName, tensor, stages, columns,
-                           kernel.getOperandType(), roles);
+                           tile.getOperandType(), roles);
   slice.queries = makeQueries(
       ("q" + suffix).str(), areQueriesApart ? "q_rope" : "q", columns, isHeld);
   return slice;
@@ -207,9 +208,9 @@ void RingMaker::makeSlices() {
 void RingMaker::makeHandOvers() {
   auto channel = [&](StringRef name, Role from, Role to,
                      ArrayRef<StringRef> parts = {}) {
-    return kernel.makeChannel(
-        name, /*stages=*/1,
-        {{from, SignalKind::Arrive}, {to, SignalKind::Arrive}}, parts);
+    return makeChannel(tile.b, name, /*stages=*/1,
+                       {{from, SignalKind::Arrive}, {to, SignalKind::Arrive}},
+                       parts);
   };
   if (!rings.queriesByTma)
     rings.queries.push_back(channel("q", kLatentLoad, kLatentScores));
@@ -227,10 +228,10 @@ void RingMaker::makeHandOvers() {
   if (handsOnHalves(plan))
     shape = {2, blockM, blockN / 2};
   rings.probabilities =
-      kernel.alloc("p", kernel.bufferType(shape, kernel.getOperandType()));
-  BufferType rows = kernel.bufferType({blockM}, kernel.b.getF32Type());
-  rings.factors = kernel.alloc("factor", rows);
-  rings.scales = kernel.alloc("scale", rows);
+      tile.alloc("p", tile.bufferType(shape, tile.getOperandType()));
+  BufferType rows = tile.bufferType({blockM}, tile.b.getF32Type());
+  rings.factors = tile.alloc("factor", rows);
+  rings.scales = tile.alloc("scale", rows);
   if (!facts.hasPartialScales())
     return;
   MLIRContext *mlir = plan.getContext();
@@ -238,15 +239,15 @@ void RingMaker::makeHandOvers() {
       getLatentResultRows(plan, /*units=*/Value()).getPartialType();
   auto layout = SwizzledLayoutAttr::get(
       mlir, SharedLayout::chooseSpan(type.getShape()[1], 32));
-  rings.units = kernel.alloc(
-      "units", BufferType::get(mlir, type.getShape(), kernel.b.getF32Type(),
-                               layout, MemorySpace::Shared));
+  rings.units = tile.alloc("units", BufferType::get(mlir, type.getShape(),
+                                                    tile.b.getF32Type(), layout,
+                                                    MemorySpace::Shared));
 }
 
 void RingMaker::reportCopies() {
   int64_t blockN = plan.getBlockN();
   std::optional<std::string> unmappable = findUnmappable(facts);
-  remark::missed(kernel.b.getLoc(),
+  remark::missed(tile.b.getLoc(),
                  remark::RemarkOpts::name("latent-copies").category("attn.mla"))
       << remark::reason("keys are copied by cp.async, since {0}",
                         unmappable
@@ -266,6 +267,6 @@ LatentRings RingMaker::make() {
   return std::move(rings);
 }
 
-LatentRings attn::makeLatentRings(RingEmitter &kernel, MlaPlanAttr plan) {
-  return RingMaker(kernel, plan).make();
+LatentRings attn::makeLatentRings(const TileWalk &tiles, MlaPlanAttr plan) {
+  return RingMaker(tiles, plan).make();
 }

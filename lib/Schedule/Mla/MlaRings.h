@@ -7,8 +7,9 @@
 #ifndef ATTN_LIB_SCHEDULE_MLA_MLARINGS_H
 #define ATTN_LIB_SCHEDULE_MLA_MLARINGS_H
 
-#include "../Tma/RingEmitter.h"
+#include "../Tma/Rings.h"
 #include "Mla.h"
+#include "attn/Schedule/Kernel/DividedRows.h"
 
 namespace mlir::attn {
 
@@ -26,7 +27,7 @@ inline constexpr llvm::StringLiteral kFrontHalf = "front", kBackHalf = "back";
 /// first block.
 struct LatentSlice {
   Ring ring, queries;
-  /// What the loads fill, where `ring` holds the same columns widened.
+  /// The ring that the loads fill, where `ring` holds the same columns widened.
   Ring raw;
   int64_t first, columns;
   /// Where they begin in the tensors that the rings are of.
@@ -54,8 +55,8 @@ struct LatentRings {
   /// The block's probabilities, the factors of their rows and those of the
   /// results.
   Value probabilities, factors, scales;
-  /// What warpgroups exchange to find the units of rows, one slice after the
-  /// other; null where results have none.
+  /// Where warpgroups exchange numbers to find the units of rows, one slice
+  /// after the other; null where results have none.
   Value units;
 
   ArrayRef<LatentSlice> getValues() const {
@@ -66,14 +67,14 @@ struct LatentRings {
 };
 
 /// Makes the memory and channels of a kernel.
-LatentRings makeLatentRings(RingEmitter &kernel, MlaPlanAttr plan);
+LatentRings makeLatentRings(const TileWalk &tiles, MlaPlanAttr plan);
 
 /// Returns how the warpgroups of the results divide rows and columns.
 DividedRows getLatentResultRows(MlaPlanAttr plan, Value units);
 
 /// Returns the parts of a slot of a ring that has them: columns that a
 /// warpgroup has in registers at a time.
-SmallVector<Value> listSlotParts(RingEmitter &kernel, Value slot);
+SmallVector<Value> listSlotParts(const AttentionTile &tile, Value slot);
 
 /// True if the first half of a block's probabilities is handed over before the
 /// other one is computed, under the products of which that is.

@@ -13,27 +13,27 @@ void MlaKernel::widen() {
     narrow.emplace_back(control, slice.raw.channel, kLatentWidener);
     wide.emplace_back(control, slice.ring.channel, kLatentWidener);
   }
-  kernel.forTiles(control, [&] {
+  tiles.forTiles(control, [&] {
     control.forRange(context.i32(0), countTrips(), [&](Value) {
       for (unsigned i : rings.order) {
         const Ring &from = rings.slices[i].raw, &to = rings.slices[i].ring;
         Slot filled = narrow[i].acquire(), free;
         SmallVector<Value> parts =
-            listSlotParts(kernel, filled.in(from.buffer, from.slotType));
+            listSlotParts(tile, filled.in(from.buffer, from.slotType));
         SmallVector<Value> wideParts;
         Value next = loadNarrowRows(b, parts.front());
         for (auto [number, part] : llvm::enumerate(parts)) {
-          Value tile = emitWidened(b, next, kernel.getOperandType());
-          // What is in registers need not wait.
+          Value rows = emitWidened(b, next, tile.getOperandType());
+          // A part in registers need not wait.
           if (!free) {
             free = wide[i].acquire();
-            wideParts = listSlotParts(kernel, free.in(to.buffer, to.slotType));
+            wideParts = listSlotParts(tile, free.in(to.buffer, to.slotType));
           }
           bool isLast = number + 1 == parts.size();
           // Before the stores, after which no load moves.
           if (hasSimpleLoads() && !isLast)
             next = loadNarrowRows(b, parts[number + 1]);
-          LocalStoreOp::create(b, tile, wideParts[number]);
+          LocalStoreOp::create(b, rows, wideParts[number]);
           if (!hasSimpleLoads() && !isLast)
             next = loadNarrowRows(b, parts[number + 1]);
         }

@@ -18,25 +18,24 @@ static TilePlan getTilePlan(const ProblemFacts &facts, WsTmemPlanAttr plan) {
 
 WsTmemKernel::WsTmemKernel(KernelContext &context, WsTmemPlanAttr plan)
     : context(context), facts(context.facts), plan(plan), b(context.b),
-      control(b), kernel(context, getTilePlan(facts, plan)),
-      memory(makeMemory(kernel, plan)) {}
+      control(b), tiles(context, getTilePlan(facts, plan)), tile(tiles.tile),
+      memory(makeMemory(tiles, plan)) {}
 
 void WsTmemKernel::forTiles(int64_t rank, function_ref<void()> body) {
-  kernel.rank = context.i32(rank);
-  kernel.forTiles(control, body, [&](TileLoopOp loop) {
-    kernel.setDealer(loop, memory.dealer);
-  });
+  tiles.rank = context.i32(rank);
+  tiles.forTiles(control, body,
+                 [&](TileLoopOp loop) { setTileDealer(loop, memory.dealer); });
 }
 
 void WsTmemKernel::ifBlocks(function_ref<void()> body) {
   control.ifThen(arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
-                                       kernel.walk.begin, kernel.walk.end),
+                                       tiles.cluster.begin, tiles.cluster.end),
                  body);
 }
 
 Value WsTmemKernel::getLastTrip() {
   Value trips =
-      b.createOrFold<arith::SubIOp>(kernel.walk.end, kernel.walk.begin);
+      b.createOrFold<arith::SubIOp>(tiles.cluster.end, tiles.cluster.begin);
   return arith::SubIOp::create(b, trips, context.i32(1));
 }
 
@@ -44,7 +43,7 @@ LogicalResult attn::emitWsTmem(KernelContext &context, WsTmemPlanAttr plan) {
   WsTmemKernel shared(context, plan);
   // Beside scores and probabilities nothing is kept that only results need.
   context.getKernel()->setAttr(kRenewEntryAttr, shared.b.getUnitAttr());
-  shared.kernel.emitExtents();
+  shared.tiles.emitExtents();
   Control &control = shared.control;
   SmallVector<Partition> list;
   for (int64_t number = 0; number < kTmemTiles; ++number)

@@ -12,7 +12,7 @@
 
 namespace mlir::attn {
 
-/// What the programs share.
+/// All that the programs share.
 struct WsTmemKernel {
   WsTmemKernel(KernelContext &context, WsTmemPlanAttr plan);
 
@@ -30,7 +30,8 @@ struct WsTmemKernel {
   WsTmemPlanAttr plan;
   ImplicitLocOpBuilder &b;
   Control control;
-  RingEmitter kernel;
+  TileWalk tiles;
+  AttentionTile &tile;
   WsTmemMemory memory;
 };
 

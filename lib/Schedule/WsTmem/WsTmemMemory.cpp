@@ -10,14 +10,14 @@ using namespace mlir::attn;
 // Memory
 //===----------------------------------------------------------------------===//
 
-static void makeRings(RingEmitter &kernel, WsTmemPlanAttr plan,
+static void makeRings(const TileWalk &tiles, WsTmemPlanAttr plan,
                       WsTmemMemory &memory) {
-  const ProblemFacts &facts = kernel.facts;
+  const ProblemFacts &facts = tiles.tile.facts;
   auto make = [&](StringRef name, RingRows holds, int64_t stages, int64_t rows,
                   int64_t columns) {
     RingSpec spec = {name, holds, stages, rows, columns, kLoader, kMultiplier};
     spec.signal = SignalKind::Commit;
-    return kernel.makeRing(spec);
+    return makeRing(tiles, spec);
   };
   int64_t stages = plan.getKvStages(), blockN = plan.getBlockN();
   memory.q =
@@ -31,7 +31,7 @@ static void makeRings(RingEmitter &kernel, WsTmemPlanAttr plan,
   memory.v = memory.k;
   memory.v.name = "v";
   memory.v.view = TensorMapView::Whole;
-  kernel.addMap(memory.v);
+  addMap(tiles, memory.v);
 }
 
 static SmallVector<KeyPart> listParts(WsTmemPlanAttr plan) {
@@ -48,11 +48,11 @@ BufferType attn::getTensorType(ArrayRef<int64_t> shape, Type elementType) {
                          MemorySpace::Tmem);
 }
 
-static TensorTile makeTensorTile(RingEmitter &kernel, WsTmemPlanAttr plan,
+static TensorTile makeTensorTile(KernelContext &context, WsTmemPlanAttr plan,
                                  const WsTmemMemory &memory, int64_t number) {
-  ImplicitLocOpBuilder &b = kernel.b;
+  ImplicitLocOpBuilder &b = context.b;
   MLIRContext *mlir = b.getContext();
-  const ProblemFacts &facts = kernel.facts;
+  const ProblemFacts &facts = context.facts;
   TensorTile tile;
   std::string suffix = std::to_string(number);
   int64_t blockN = plan.getBlockN();
@@ -82,46 +82,45 @@ static TensorTile makeTensorTile(RingEmitter &kernel, WsTmemPlanAttr plan,
   std::pair<Role, SignalKind> softmax = {kSoftmaxes[number],
                                          SignalKind::Arrive};
   if (memory.resultBuffer == ResultBuffer::Queries)
-    tile.stored =
-        kernel.makeChannel("r" + suffix, /*stages=*/1,
-                           {{kLoader, SignalKind::Arrive},
-                            {kSoftmaxes[number], SignalKind::Arrive}});
+    tile.stored = makeChannel(b, "r" + suffix, /*stages=*/1,
+                              {{kLoader, SignalKind::Arrive},
+                               {kSoftmaxes[number], SignalKind::Arrive}});
   SmallVector<StringRef> parts;
   if (memory.parts.size() > 1)
     for (const KeyPart &part : memory.parts)
       parts.push_back(part.name);
   if (!plan.getPBeside()) {
-    tile.channel = kernel.makeChannel("t" + suffix, /*stages=*/1,
-                                      {multiplier, softmax}, {}, parts);
+    tile.channel = makeChannel(b, "t" + suffix, /*stages=*/1,
+                               {multiplier, softmax}, {}, parts);
     return tile;
   }
   tile.channel =
-      kernel.makeChannel("s" + suffix, /*stages=*/1, {multiplier, softmax});
-  tile.handed = kernel.makeChannel("p" + suffix, /*stages=*/1,
-                                   {softmax, multiplier}, parts, {});
+      makeChannel(b, "s" + suffix, /*stages=*/1, {multiplier, softmax});
+  tile.handed = makeChannel(b, "p" + suffix, /*stages=*/1,
+                            {softmax, multiplier}, parts, {});
   return tile;
 }
 
-static TileDealer makeDealer(RingEmitter &kernel) {
+static TileDealer makeDealer(KernelContext &context) {
   SmallVector<std::pair<Role, SignalKind>> roles;
   for (Role role : {kLoader, kMultiplier, kSoftmaxes[0], kSoftmaxes[1]})
     roles.push_back({role, SignalKind::Arrive});
-  return kernel.makeDealer(roles);
+  return makeTileDealer(context, roles);
 }
 
-WsTmemMemory attn::makeMemory(RingEmitter &kernel, WsTmemPlanAttr plan) {
+WsTmemMemory attn::makeMemory(const TileWalk &tiles, WsTmemPlanAttr plan) {
   WsTmemMemory memory;
   memory.resultBuffer =
-      getTmemResultBuffer(kernel.facts, plan, kernel.context.target);
+      getTmemResultBuffer(tiles.tile.facts, plan, tiles.tile.context.target);
   memory.parts = listParts(plan);
-  makeRings(kernel, plan, memory);
+  makeRings(tiles, plan, memory);
   for (int64_t number = 0; number < kTmemTiles; ++number)
-    memory.tiles[number] = makeTensorTile(kernel, plan, memory, number);
+    memory.tiles[number] = makeTensorTile(tiles.context, plan, memory, number);
   if (plan.getDynamic())
-    memory.dealer = makeDealer(kernel);
+    memory.dealer = makeDealer(tiles.context);
   if (plan.getEpilogue() == EpilogueKind::Tma)
-    memory.resultMap =
-        kernel.makeResultMap(kTmemRows, getStagedColumns(kernel.facts, plan));
+    memory.resultMap = makeResultMap(tiles.tile, kTmemRows,
+                                     getStagedColumns(tiles.tile.facts, plan));
   return memory;
 }
 

@@ -22,7 +22,7 @@
 #define ATTN_LIB_SCHEDULE_WSTMEM_WSTMEMMEMORY_H
 
 #include "../Kernel/Pipe.h"
-#include "../Tma/RingEmitter.h"
+#include "../Tma/TileDealer.h"
 #include "WsTmem.h"
 
 namespace mlir::attn {
@@ -67,7 +67,7 @@ struct WsTmemMemory {
   bool sharesRing() const { return k.channel == v.channel; }
 };
 
-WsTmemMemory makeMemory(RingEmitter &kernel, WsTmemPlanAttr plan);
+WsTmemMemory makeMemory(const TileWalk &tiles, WsTmemPlanAttr plan);
 
 /// Returns the type of a buffer in tensor memory.
 BufferType getTensorType(ArrayRef<int64_t> shape, Type elementType);

@@ -65,8 +65,7 @@ void Multiplier::multiply() {
   // The first scores of a tile wait for its own queries alone. Where a tile may
   // have no product, they wait for both: the commits that hand queries back
   // order what products after those waits read, and nothing else.
-  Slot firstKeys = key.acquire();
-  key.advance();
+  Slot firstKeys = key.take();
   Slot query0 = awaitQueries(0), query1;
   if (plan.getOwnBlocks())
     query1 = awaitQueries(1);
@@ -87,14 +86,12 @@ void Multiplier::multiply() {
 
   // Scores in the place of probabilities come after what reads these.
   auto multiplyOver = [&](Value trip) {
-    Slot values = value.acquire();
-    value.advance();
+    Slot values = value.take();
     for (const KeyPart &part : memory.parts)
       p0.acquire(part), pv(0, part, values, trip);
     if (held)
       held->release();
-    Slot keys = key.acquire();
-    key.advance();
+    Slot keys = key.take();
     Value next = arith::AddIOp::create(b, trip, one);
     qk(0, keys, next);
     s0.release();
@@ -110,8 +107,7 @@ void Multiplier::multiply() {
   };
   // Else they come first, since nothing but their own columns holds them up.
   auto multiplyBeside = [&](Value trip) {
-    Slot keys = key.acquire();
-    key.advance();
+    Slot keys = key.take();
     Value next = arith::AddIOp::create(b, trip, one);
     s0.acquire();
     qk(0, keys, next);
@@ -119,8 +115,7 @@ void Multiplier::multiply() {
     s1.acquire();
     qk(1, keys, next);
     keys.release(), s1.release();
-    Slot values = value.acquire();
-    value.advance();
+    Slot values = value.take();
     for (const KeyPart &part : memory.parts)
       p0.acquire(part), pv(0, part, values, trip);
     p0.release();
@@ -137,8 +132,7 @@ void Multiplier::multiply() {
     held->release();
   // The next tile's queries are loaded while this one's last softmaxes run.
   query0.release(), query1.release();
-  Slot values = value.acquire();
-  value.advance();
+  Slot values = value.take();
   for (const KeyPart &part : memory.parts)
     p0.acquire(part), pv(0, part, values, last);
   p0.release();
@@ -155,13 +149,12 @@ void Multiplier::multiply() {
 
 Slot Multiplier::awaitQueries(int64_t i) {
   if (plan.getOwnBlocks())
-    own[i] = emitClusterTile(shared.context, shared.kernel.walk.firstRow,
+    own[i] = emitClusterTile(shared.context, shared.tiles.cluster.firstRow,
                              shared.context.i32(i), kTmemTiles,
-                             shared.kernel.queries, shared.kernel.keys,
-                             kTmemRows, plan.getBlockN(), shared.kernel.group);
-  Slot slot = query.acquire();
+                             shared.tile.queries, shared.tile.keys, kTmemRows,
+                             plan.getBlockN(), shared.tile.group);
+  Slot slot = query.take();
   queries[i] = slot.in(memory.q.buffer, memory.q.slotType);
-  query.advance();
   return slot;
 }
 
@@ -188,7 +181,7 @@ void Multiplier::qk(int64_t i, Slot keys, Value trip) {
       depth == columns ? IntegerAttr() : b.getI64IntegerAttr(depth);
   ifOwn(i, trip, [&](Value) {
     Value transposed = TransposeOp::create(
-        b, shared.kernel.bufferType({columns, plan.getBlockN()}),
+        b, shared.tile.bufferType({columns, plan.getBlockN()}),
         keys.in(memory.k.buffer, memory.k.slotType));
     Value none = arith::ConstantIntOp::create(b, 0, 1);
     Tcgen05MmaOp::create(b, queries[i], transposed, memory.tiles[i].scores,

@@ -3,6 +3,8 @@
 #include "../Tma/RingFacts.h"
 #include "WsTmemKernel.h"
 #include "attn/Dialect/Attn/IR/BulkStores.h"
+#include "attn/Schedule/Kernel/Scores.h"
+#include "attn/Schedule/Kernel/StoreResults.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -97,7 +99,6 @@ private:
   Value getStaging();
 
   WsTmemKernel &shared;
-  RingEmitter &kernel;
   ImplicitLocOpBuilder &b;
   Control &control;
   const ProblemFacts &facts;
@@ -113,9 +114,8 @@ private:
 } // namespace
 
 Softmax::Softmax(WsTmemKernel &shared, int64_t number)
-    : shared(shared), kernel(shared.kernel), b(shared.b),
-      control(shared.control), facts(shared.facts), plan(shared.plan),
-      tile(shared.memory.tiles[number]), number(number),
+    : shared(shared), b(shared.b), control(shared.control), facts(shared.facts),
+      plan(shared.plan), tile(shared.memory.tiles[number]), number(number),
       scores(control, tile.channel, kSoftmaxes[number]) {
   if (tile.handed)
     handed.emplace(control, tile.handed, kSoftmaxes[number]);
@@ -127,7 +127,7 @@ void Softmax::compute() {
   shared.forTiles(number, [&] {
     walk = getWalk();
     skip(walk.skippedBehind);
-    Value scale = kernel.emitExponentScale();
+    Value scale = emitExponentScale(shared.tile);
     Rows rows = makeRows();
 
     forBlocks([&](Value key) {
@@ -178,8 +178,9 @@ void Softmax::compute() {
     skip(walk.skippedInFront);
     // LSE leaves under the last product.
     FinalRows final = finish(rows);
-    Var results(control,
-                kernel.splat(kernel.f32Tile({kTmemRows, facts.valueDim}), 0));
+    Var results(
+        control,
+        shared.tile.splat(shared.tile.f32Tile({kTmemRows, facts.valueDim}), 0));
     shared.ifBlocks([&] {
       Slot slot = guard().acquire();
       ifOwnBlocks([&] { results = load(tile.results, 0, facts.valueDim); });
@@ -187,15 +188,13 @@ void Softmax::compute() {
         part.release();
       guard().advance();
     });
-    store(kernel.emitState(final, results));
+    store(emitState(shared.tile, final, results));
   });
 
   // Nobody else waits for the last commit.
   if (handed) {
-    Slot slot = handed->acquire();
-    for (Slot part : split(slot))
+    for (Slot part : split(handed->take()))
       part.release();
-    handed->advance();
   }
 }
 
@@ -204,8 +203,8 @@ void Softmax::compute() {
 //===----------------------------------------------------------------------===//
 
 ClusterTile Softmax::getWalk() {
-  ClusterTile walk = kernel.walk;
-  walk.bounds = kernel.bounds;
+  ClusterTile walk = shared.tiles.cluster;
+  walk.bounds = shared.tile.bounds;
   if (plan.getOwnBlocks())
     return walk;
   auto clamp = [&](Value x, Value least, Value most) -> Value {
@@ -215,9 +214,9 @@ ClusterTile Softmax::getWalk() {
   walk.skippedBehind = walk.skippedInFront = Value();
   // Without a band all tiles have the same bounds.
   if (!bounds.lower && !bounds.upper) {
-    bounds =
-        emitBlockBounds(shared.context, kernel.row, kernel.queries, kernel.keys,
-                        kTmemRows, plan.getBlockN(), kernel.group);
+    bounds = emitBlockBounds(shared.context, shared.tile.row,
+                             shared.tile.queries, shared.tile.keys, kTmemRows,
+                             plan.getBlockN(), shared.tile.group);
     return walk;
   }
   bounds.begin = walk.begin;
@@ -231,14 +230,10 @@ void Softmax::skip(Value count) {
   if (!count)
     return;
   control.forRange(shared.context.i32(0), count, [&](Value) {
-    if (handed) {
-      scores.acquire().release();
-      scores.advance();
-    }
-    Slot slot = guard().acquire();
-    for (Slot part : split(slot))
+    if (handed)
+      scores.take().release();
+    for (Slot part : split(guard().take()))
       part.release();
-    guard().advance();
   });
 }
 
@@ -282,13 +277,14 @@ void Softmax::forBlocks(function_ref<void(Value)> body) {
 //===----------------------------------------------------------------------===//
 
 Rows Softmax::makeRows() {
-  Value m = kernel.emitInitialState(/*bets=*/betsOnSums()).m;
+  Value m = emitInitialState(shared.tile, /*bets=*/betsOnSums()).m;
   // A thread adds up its row by itself.
   MLIRContext *mlir = b.getContext();
   auto sums = RankedTensorType::get(
       {kTmemRows, 1}, b.getF32Type(),
       PartialLayoutAttr::get(mlir, AutoLayoutAttr::get(mlir)));
-  Rows rows = {{control, m}, {control, kernel.splat(sums, 0)}, std::nullopt};
+  Rows rows = {
+      {control, m}, {control, shared.tile.splat(sums, 0)}, std::nullopt};
   if (roundsLargest())
     rows.largest.emplace(control, m);
   return rows;
@@ -296,7 +292,7 @@ Rows Softmax::makeRows() {
 
 std::pair<Value, Value> Softmax::softmax(Value scale, Value key, Value s,
                                          Rows &rows) {
-  if (failed(kernel.emitScores(b, key, s))) {
+  if (failed(emitScores(shared.tile, key, s))) {
     control.fail();
     return {};
   }
@@ -321,7 +317,8 @@ std::pair<Value, Value> Softmax::softmax(Value scale, Value key, Value s,
 
 Value Softmax::narrow(Value p) {
   return arith::TruncFOp::create(
-      b, kernel.tileType({kTmemRows, plan.getBlockN()}, facts.elementType), p);
+      b, shared.tile.tileType({kTmemRows, plan.getBlockN()}, facts.elementType),
+      p);
 }
 
 Value Softmax::hasBlockBefore(Value key) {
@@ -332,9 +329,9 @@ Value Softmax::hasBlockBefore(Value key) {
 }
 
 void Softmax::rescale(Value factor, Value key, Value standing) {
-  RankedTensorType rows = kernel.f32Tile({kTmemRows});
+  RankedTensorType rows = shared.tile.f32Tile({kTmemRows});
   Value changed = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, factor,
-                                        kernel.splat(rows, 1));
+                                        shared.tile.splat(rows, 1));
   auto multiply = [&] {
     for (int64_t first = 0; first < facts.valueDim; first += kRescaledColumns) {
       int64_t count = std::min(kRescaledColumns, facts.valueDim - first);
@@ -352,7 +349,7 @@ void Softmax::rescale(Value factor, Value key, Value standing) {
         b, changed,
         arith::CmpFOp::create(
             b, arith::CmpFPredicate::UNE, standing,
-            kernel.splat(rows, -std::numeric_limits<double>::infinity())));
+            shared.tile.splat(rows, -std::numeric_limits<double>::infinity())));
   else if (handed)
     changed = arith::AndIOp::create(
         b, changed,
@@ -386,7 +383,7 @@ Value Softmax::load(Value buffer, int64_t first, int64_t columns) {
   auto op = TmemLoadOp::create(b, type, /*row_values=*/Type(),
                                slice(buffer, first, columns),
                                /*reduce=*/ReduceKindAttr());
-  Type ready = kernel.f32Tile({kTmemRows, columns});
+  Type ready = shared.tile.f32Tile({kTmemRows, columns});
   return TmemWaitOp::create(b, TypeRange(ready), op.getResult()).getResult(0);
 }
 
@@ -411,7 +408,7 @@ Value Softmax::cut(Value p, const KeyPart &columns) {
   if (columns.count == plan.getBlockN())
     return p;
   return SliceOp::create(
-      b, kernel.tileType({kTmemRows, columns.count}, facts.elementType), p,
+      b, shared.tile.tileType({kTmemRows, columns.count}, facts.elementType), p,
       columns.first);
 }
 
@@ -425,20 +422,20 @@ void Softmax::storeProbabilities(Value p, const KeyPart &columns) {
 //===----------------------------------------------------------------------===//
 
 FinalRows Softmax::finish(Rows &rows) {
-  Value view = facts.lse ? kernel.emitResultView("lse") : Value();
-  FinalRows final = kernel.emitFinalRows(
-      rows.m, rows.l, rows.largest ? rows.largest->get() : Value());
+  Value view = facts.lse ? emitResultView(shared.tile, "lse") : Value();
+  FinalRows final = emitFinalRows(shared.tile, rows.m, rows.l,
+                                  rows.largest ? rows.largest->get() : Value());
   if (view)
-    kernel.emitLSE(final.m, final.l, view);
+    emitLSE(shared.tile, final.m, final.l, view);
   return final;
 }
 
 void Softmax::store(RunningState state) {
-  Value oView = plan.getOHalves() ? Value() : kernel.emitResultView("o");
+  Value oView = plan.getOHalves() ? Value() : emitResultView(shared.tile, "o");
   ResultBuffer buffer = shared.memory.resultBuffer;
   if (buffer == ResultBuffer::None) {
-    kernel.emitResults(state, oView, /*lseView=*/Value(), /*scratch=*/Value(),
-                       plan.getEpilogue());
+    emitResults(shared.tile, state, oView, /*lseView=*/Value(),
+                /*scratch=*/Value(), plan.getEpilogue());
     return;
   }
   if (buffer == ResultBuffer::Own)
@@ -465,25 +462,27 @@ Value Softmax::getStaging() {
   auto type = BufferType::get(
       b.getContext(), {kTmemRows, getStagedColumns(facts, plan)}, facts.outType,
       AutoLayoutAttr::get(b.getContext()), MemorySpace::Shared);
-  return kernel.alloc(("o" + llvm::Twine(number)).str(), type);
+  return shared.tile.alloc(("o" + llvm::Twine(number)).str(), type);
 }
 
 void Softmax::storeStaged(RunningState state, Value oView) {
-  Value o =
-      kernel.emitQuotient(state.o, kernel.emitInverse(state.getDivisor()));
+  Value o = emitQuotient(shared.tile, state.o,
+                         emitInverse(shared.tile, state.getDivisor()));
   int64_t columns = getStagedColumns(facts, plan);
   Value staging = getStaging(), map = shared.memory.resultMap;
   for (int64_t first = 0; first < facts.valueDim; first += columns) {
     Value part = o;
     if (columns != facts.valueDim)
       part = SliceOp::create(
-          b, kernel.tileType({kTmemRows, columns}, facts.outType), o, first);
+          b, shared.tile.tileType({kTmemRows, columns}, facts.outType), o,
+          first);
     SmallVector<Value> coordinates;
     if (map)
-      coordinates = kernel.emitResultStart(first);
-    Value view = oView ? oView : kernel.emitResultView("o", first, columns);
-    StoreResultOp::create(b, part, view, kernel.row, staging, map, coordinates,
-                          plan.getEpilogue());
+      coordinates = getResultStart(shared.tile, first);
+    Value view =
+        oView ? oView : emitResultView(shared.tile, "o", {first, columns});
+    StoreResultOp::create(b, part, view, shared.tile.row, staging, map,
+                          coordinates, plan.getEpilogue());
   }
 }
 

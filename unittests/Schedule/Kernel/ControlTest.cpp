@@ -279,3 +279,36 @@ attn.channel.release %c_channel, %0 as "rows" : <2>
 func.return
 )mlir");
 }
+
+TEST_F(ControlTest, LoopsCarryHeldSlots) {
+  Pipe pipe(control, makeChannel(/*parts=*/{}), "rows");
+  HeldSlot held(control, pipe.take());
+  Operation *made = nullptr;
+  control.forRange(
+      arg(0), arg(1),
+      [&](Value) {
+        Slot next = pipe.take();
+        held.release();
+        held = next;
+      },
+      [&](Operation *loop) { made = loop; });
+  held.release();
+  ASSERT_TRUE(made);
+  made->setAttr("made", b.getUnitAttr());
+  EXPECT_EQ(
+      print(),
+      R"mlir(%c_channel = attn.channel.create {name = "c", roles = [#attn.role<"load", arrive>, #attn.role<"rows", arrive>]} : <2>
+%c_cursor = attn.cursor.start %c_channel as "rows" : <2>
+%c_index, %c_token = attn.channel.acquire %c_channel[%c_cursor] as "rows" : <2>
+%c_next = attn.cursor.advance %c_cursor on %c_channel : <2>
+%c1_i32 = arith.constant 1 : i32
+%0:2 = scf.for %arg4 = %arg0 to %arg1 step %c1_i32 iter_args(%arg5 = %c_next, %arg6 = %c_token) -> (!attn.cursor, !attn.token)  : i32 {
+  %c_index_0, %c_token_1 = attn.channel.acquire %c_channel[%arg5] as "rows" : <2>
+  %c_next_2 = attn.cursor.advance %arg5 on %c_channel : <2>
+  attn.channel.release %c_channel, %arg6 as "rows" : <2>
+  scf.yield %c_next_2, %c_token_1 : !attn.cursor, !attn.token
+} {made}
+attn.channel.release %c_channel, %0#1 as "rows" : <2>
+func.return
+)mlir");
+}
