@@ -74,6 +74,7 @@ llvm::Error OptionReader::read(StringRef name, StringRef value) {
     return std::move(*read);
   const std::pair<StringRef, bool *> bools[] = {
       {"shipped-plans", &compile.shippedPlans},
+      {"read-masks", &compile.readMasks},
       {"split-keys", &compile.splitKeys},
       {"debug-lines", &compile.debugLines},
       {"check-barriers", &compile.checkBarriers},

@@ -215,6 +215,7 @@ LogicalResult Compilation::runPasses(Rung rung) {
   pipeline.set = ArrayRef<std::string>(options.set);
   pipeline.planTable = options.planTable;
   pipeline.shippedPlans = options.shippedPlans;
+  pipeline.readMasks = options.readMasks;
   pipeline.splitKeys = options.splitKeys;
   pipeline.partials = options.partials;
   pipeline.epilogue = options.epilogue;

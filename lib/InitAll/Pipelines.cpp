@@ -13,6 +13,8 @@ using namespace mlir::attn;
 
 void attn::addPlanPasses(OpPassManager &pm,
                          const AttnPipelineOptions &options) {
+  if (options.readMasks)
+    pm.addPass(createAttnReadMasksPass());
   AttnPlanPassOptions plan;
   plan.chip = options.chip;
   plan.board = options.board;

@@ -1,5 +1,5 @@
 // DEFINE: %{check} = test-attn-check-locations
-// RUN: attn-test-opt %s --pass-pipeline='builtin.module(%{check}, attn-plan{chip=sm_80}, attn-expand{chip=sm_80}, %{check}, attn-expand-arithmetic, %{check}, gpu.module( \
+// RUN: attn-test-opt %s --pass-pipeline='builtin.module(%{check}, attn-read-masks, %{check}, attn-plan{chip=sm_80}, attn-expand{chip=sm_80}, %{check}, attn-expand-arithmetic, %{check}, gpu.module( \
 // RUN:   attn-expand-pipeline, %{check}, attn-select-epilogue, %{check}, attn-infer-layouts, %{check}, attn-materialize-scratch, %{check}, \
 // RUN:   attn-allocate-shared, attn-insert-fences, %{check}, attn-lower-tiles, %{check}, cse, convert-attn-to-nvvm, %{check}))' -o /dev/null
 
@@ -22,7 +22,7 @@ func.func @masked(%q: memref<1x4x300x64xf16>, %k: memref<1x2x?x64xf16>, %v: memr
     attn.yield %y : f32
   } mask_mod {
   ^bb0(%s: f32, %b: i32, %h: i32, %i: i32, %j: i32):
-    %keep = arith.cmpi ne, %i, %j : i32
+    %keep = arith.cmpi slt, %j, %i : i32
     attn.yield %keep : i1
   } {mask = #causal, softcap = 20.0 : f32}
   return

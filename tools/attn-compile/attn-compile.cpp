@@ -84,6 +84,10 @@ static cl::opt<bool> flagNoShippedPlans(
     "no-shipped-plans",
     cl::desc("Do not take the compiler's own measured plans"),
     cl::cat(compileCategory));
+static cl::opt<bool> flagNoReadMasks(
+    "no-read-masks",
+    cl::desc("Leave conditions of mask_mod to mask_mod, and blocks to mask"),
+    cl::cat(compileCategory));
 static cl::opt<bool> flagNoSplitKeys(
     "no-split-keys",
     cl::desc("Leave keys in one run, even where runs are faster"),
@@ -280,6 +284,7 @@ static llvm::Expected<CompileOptions> getCompileOptions() {
   options.set = std::vector<std::string>(flagSet.begin(), flagSet.end());
   options.planTable = flagPlanTable;
   options.shippedPlans = !flagNoShippedPlans;
+  options.readMasks = !flagNoReadMasks;
   options.splitKeys = !flagNoSplitKeys;
   options.partials = flagPartials;
   options.epilogue = flagEpilogue;

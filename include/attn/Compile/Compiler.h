@@ -34,6 +34,8 @@ struct CompileOptions {
   std::string planTable;
   /// Whether the compiler's own measured plans are taken.
   bool shippedPlans = true;
+  /// Whether masks and block bounds are found in mask_mod.
+  bool readMasks = true;
   /// Whether keys are cut into runs where it pays.
   bool splitKeys = true;
   /// Element type of the results of runs that the launch merges: f32, f16,

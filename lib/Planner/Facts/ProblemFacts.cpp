@@ -2,10 +2,14 @@
 
 #include "attn/Planner/Facts/ProblemFacts.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace mlir::attn;
+
+/// Sequences are shorter than that.
+static constexpr int64_t kAllKeys = int64_t(1) << 29;
 
 int64_t ProblemFacts::getGroup() const {
   if (ShapedType::isDynamic(heads) || ShapedType::isDynamic(kvHeads))
@@ -35,6 +39,32 @@ bool ProblemFacts::hasScoreMod() const {
 
 bool ProblemFacts::hasMaskMod() const {
   return !AttentionOp(op).getMaskMod().empty();
+}
+
+bool ProblemFacts::hasKeyRange() const { return AttentionOp(op).hasKeyRange(); }
+
+bool ProblemFacts::mayEndEarlier() const {
+  if (!hasKeyRange())
+    return false;
+  Region &range = AttentionOp(op).getKeyRange().front();
+  APInt end;
+  return !matchPattern(range.front().getTerminator()->getOperand(1),
+                       m_ConstantInt(&end)) ||
+         end.slt(ShapedType::isDynamic(keys) ? kAllKeys : keys);
+}
+
+bool ProblemFacts::knowsFullKeys() const {
+  if (!hasKeyRange())
+    return false;
+  Region &range = AttentionOp(op).getKeyRange().front();
+  return range.front().getTerminator()->getNumOperands() == 4;
+}
+
+bool ProblemFacts::readsScores() const {
+  if (hasScoreMod())
+    return true;
+  return hasMaskMod() &&
+         !AttentionOp(op).getMaskMod().getArgument(0).use_empty();
 }
 
 bool ProblemFacts::hasRuns() const { return runKeys != 0; }

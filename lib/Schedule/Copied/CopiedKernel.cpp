@@ -156,8 +156,8 @@ SmallVector<Value> CopiedKernel::readQueries() {
 //===----------------------------------------------------------------------===//
 
 void CopiedKernel::findBlocks() {
-  tile.bounds = emitBlockBounds(context, tile.row, tile.queries, tile.keys,
-                                tile.blockM, plan.getBlockN(), tile.group);
+  tile.bounds = emitBlockBounds(context, tile.getBoundedTiles(), tile.row,
+                                tile.blockM, plan.getBlockN());
   emitRun(tile, plan.getBlockN());
   if (plan.getKeyTeams() > 1)
     takeTeamShare(tile, plan);

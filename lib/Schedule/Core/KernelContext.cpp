@@ -119,6 +119,13 @@ Value KernelContext::loadMemRef(ImplicitLocOpBuilder &lb,
 
 Value KernelContext::inlineRegion(OpBuilder &builder, Region &region,
                                   ValueRange arguments) {
+  SmallVector<Value> results = inlineResults(builder, region, arguments);
+  return results.empty() ? Value() : results.front();
+}
+
+SmallVector<Value> KernelContext::inlineResults(OpBuilder &builder,
+                                                Region &region,
+                                                ValueRange arguments) {
   ImplicitLocOpBuilder lb(b.getLoc(), builder);
   IRMapping mapping;
   Block &block = region.front();
@@ -175,5 +182,7 @@ Value KernelContext::inlineRegion(OpBuilder &builder, Region &region,
   }
   Operation *yield = block.getTerminator();
   cloneConstants(yield);
-  return mapping.lookupOrDefault(yield->getOperand(0));
+  return llvm::map_to_vector(yield->getOperands(), [&](Value value) {
+    return mapping.lookupOrDefault(value);
+  });
 }

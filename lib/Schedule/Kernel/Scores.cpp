@@ -87,14 +87,10 @@ Value attn::emitValueDescale(const AttentionTile &tile) {
   return emitDescale(tile, "v_descale", tile.at.kvHead);
 }
 
-static bool needsIndices(const ProblemFacts &facts) {
-  return facts.hasScoreMod() || facts.hasMaskMod();
-}
-
 /// True if scores are made before the softmax, so that it gets no factor but
 /// log2 e.
 static bool hasNaturalScores(const ProblemFacts &facts) {
-  return facts.softcap != 0 || needsIndices(facts);
+  return facts.softcap != 0 || facts.readsScores();
 }
 
 Value attn::emitExponentScale(const AttentionTile &tile) {
@@ -142,15 +138,16 @@ static Value emitSelected(const AttentionTile &tile, Value key, Value scores,
   return map.getResult();
 }
 
-/// Applies score_mod and mask_mod. Null after a diagnostic.
+/// Applies score_mod, and mask_mod where it does not stand apart, or with
+/// `hides` mask_mod alone. Null after a diagnostic.
 static Value emitRegions(const AttentionTile &tile, Value key, Value scores,
-                         bool quads) {
+                         bool quads, bool hides) {
   KernelContext &context = tile.context;
   const ProblemFacts &facts = tile.facts;
   ImplicitLocOpBuilder &b = tile.b;
   AttentionOp op = facts.op;
-  auto map =
-      MapElementsOp::create(b, scores.getType(), scores, tile.row, key, quads);
+  auto map = MapElementsOp::create(b, scores.getType(), scores, tile.row, key,
+                                   quads, hides);
   OpBuilder::InsertionGuard guard(b);
   auto [score, row, index] = openElements(tile, map);
   auto [head, query] = emitHeadAndQuery(tile, row);
@@ -165,11 +162,11 @@ static Value emitRegions(const AttentionTile &tile, Value key, Value scores,
   }
   Value inputs[] = {score, tile.at.batch, head, query, index};
   Value &result = inputs[0];
-  if (facts.hasScoreMod())
+  if (facts.hasScoreMod() && !hides)
     result = context.inlineRegion(b, op.getScoreMod(), inputs);
   if (!result)
     return {};
-  if (facts.hasMaskMod()) {
+  if (facts.hasMaskMod() && hides == facts.knowsFullKeys()) {
     Value keep = context.inlineRegion(b, op.getMaskMod(), inputs);
     if (!keep)
       return {};
@@ -197,15 +194,19 @@ LogicalResult attn::emitScores(const AttentionTile &tile, Value key,
     scaleBy(facts.scale / facts.softcap);
     scores = math::TanhOp::create(b, scores);
     scaleBy(facts.softcap);
-  } else if (needsIndices(facts)) {
+  } else if (hasNaturalScores(facts)) {
     scaleBy(facts.scale);
   } else if (facts.scale < 0) {
     // The running maximum is that of the raw products: it needs their sign.
     scaleBy(-1);
   }
 
-  if (needsIndices(facts))
-    scores = emitRegions(tile, key, scores, quads);
+  // Where some blocks need no mask, it stands apart from what changes scores.
+  bool hides = facts.knowsFullKeys();
+  if (facts.hasScoreMod() || (facts.hasMaskMod() && !hides))
+    scores = emitRegions(tile, key, scores, quads, /*hides=*/false);
+  if (scores && hides)
+    scores = emitRegions(tile, key, scores, quads, /*hides=*/true);
   if (!scores)
     return failure();
   if (facts.selected)

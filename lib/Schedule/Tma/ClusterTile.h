@@ -32,9 +32,9 @@ struct ClusterTile {
 /// Emits tile `place` (0 to `ctas` - 1) of the `ctas` tiles from row `firstRow`
 /// on; `place` is null if a cluster is one CTA. The other operands are those of
 /// emitBlockBounds.
-ClusterTile emitClusterTile(KernelContext &context, Value firstRow, Value place,
-                            int64_t ctas, Value queries, Value keys,
-                            int64_t blockM, int64_t blockN, int64_t group = 1);
+ClusterTile emitClusterTile(KernelContext &context, const BoundedTiles &tiles,
+                            Value firstRow, Value place, int64_t ctas,
+                            int64_t blockM, int64_t blockN);
 
 } // namespace mlir::attn
 

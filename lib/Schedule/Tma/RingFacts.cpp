@@ -68,8 +68,8 @@ bool attn::canStoreByTma(const ProblemFacts &facts) {
 
 bool attn::hasFullBlocks(const ProblemFacts &facts, int64_t blockN) {
   return facts.mask.getKind() == MaskKind::None && !facts.varlen &&
-         !facts.isServed() && !ShapedType::isDynamic(facts.keys) &&
-         facts.keys % blockN == 0;
+         !facts.isServed() && !facts.hasKeyRange() &&
+         !ShapedType::isDynamic(facts.keys) && facts.keys % blockN == 0;
 }
 
 std::optional<std::string> attn::findUnmappable(const ProblemFacts &facts) {

@@ -81,9 +81,9 @@ static void findTile(TileWalk &walk, Value index) {
                                          context.i32(tile.members));
   }
   emitLengths(tile);
-  walk.cluster = emitClusterTile(context, found.getRow(), place,
-                                 plan.getTogether(), tile.queries, tile.keys,
-                                 plan.blockM, plan.blockN, tile.group);
+  walk.cluster =
+      emitClusterTile(context, tile.getBoundedTiles(), found.getRow(), place,
+                      plan.getTogether(), plan.blockM, plan.blockN);
   tile.row = walk.cluster.row;
   tile.bounds = walk.cluster.bounds;
   emitRun(tile, plan.blockN);

@@ -149,10 +149,10 @@ void Multiplier::multiply() {
 
 Slot Multiplier::awaitQueries(int64_t i) {
   if (plan.getOwnBlocks())
-    own[i] = emitClusterTile(shared.context, shared.tiles.cluster.firstRow,
-                             shared.context.i32(i), kTmemTiles,
-                             shared.tile.queries, shared.tile.keys, kTmemRows,
-                             plan.getBlockN(), shared.tile.group);
+    own[i] =
+        emitClusterTile(shared.context, shared.tile.getBoundedTiles(),
+                        shared.tiles.cluster.firstRow, shared.context.i32(i),
+                        kTmemTiles, kTmemRows, plan.getBlockN());
   Slot slot = query.take();
   queries[i] = slot.in(memory.q.buffer, memory.q.slotType);
   return slot;

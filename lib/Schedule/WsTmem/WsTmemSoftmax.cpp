@@ -213,10 +213,9 @@ ClusterTile Softmax::getWalk() {
   BlockBounds &bounds = walk.bounds;
   walk.skippedBehind = walk.skippedInFront = Value();
   // Without a band all tiles have the same bounds.
-  if (!bounds.lower && !bounds.upper) {
-    bounds = emitBlockBounds(shared.context, shared.tile.row,
-                             shared.tile.queries, shared.tile.keys, kTmemRows,
-                             plan.getBlockN(), shared.tile.group);
+  if (!bounds.lower && !bounds.upper && !shared.facts.hasKeyRange()) {
+    bounds = emitBlockBounds(shared.context, shared.tile.getBoundedTiles(),
+                             shared.tile.row, kTmemRows, plan.getBlockN());
     return walk;
   }
   bounds.begin = walk.begin;

@@ -15,8 +15,8 @@ std::optional<FirstBlockSizes> attn::findFirstBlock(const ProblemFacts &facts,
   // Without a band all tiles are alike. Scales of a block are read whole.
   if (plan.getFirstBlock() == FirstBlock::Whole || plan.getKeyQuads() ||
       facts.kScales || facts.varlen || facts.isServed() ||
-      ShapedType::isDynamic(facts.keys) || facts.keys == 0 ||
-      (isBand && ShapedType::isDynamic(facts.queries)))
+      facts.mayEndEarlier() || ShapedType::isDynamic(facts.keys) ||
+      facts.keys == 0 || (isBand && ShapedType::isDynamic(facts.queries)))
     return std::nullopt;
   int64_t keys = facts.keys;
   int64_t queries = isBand ? facts.queries : blockM;
@@ -61,7 +61,8 @@ std::optional<FirstBlockSizes> attn::findFirstBlock(const ProblemFacts &facts,
       std::accumulate(sizes.keys.begin(), sizes.keys.end(), int64_t(0));
   if (tiles == 0 || needed == groups * blockN)
     return std::nullopt;
-  if (llvm::count(phases, 0) == 2)
+  // A mask_mod with bounds of its own has other phases.
+  if (llvm::count(phases, 0) == 2 && !facts.knowsFullKeys())
     sizes.second = static_cast<KVPhase>(
         std::distance(phases.begin(), llvm::max_element(phases)));
   sizes.savedOfFirst = 1 - double(needed) / (groups * blockN);

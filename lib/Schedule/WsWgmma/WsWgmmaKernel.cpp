@@ -349,9 +349,9 @@ BlockBounds WsWgmmaKernel::getBlocks() {
   };
   Value offset = arith::MulIOp::create(b, WarpgroupIndexOp::create(b),
                                        context.i32(kGroupRows));
-  BlockBounds own =
-      emitBlockBounds(context, arith::AddIOp::create(b, tile.row, offset),
-                      tile.queries, tile.keys, kGroupRows, plan.getBlockN());
+  BlockBounds own = emitBlockBounds(context, tile.getBoundedTiles(),
+                                    arith::AddIOp::create(b, tile.row, offset),
+                                    kGroupRows, plan.getBlockN());
   blocks.begin = min(max(blocks.begin, own.begin), blocks.end);
   blocks.fullEnd = max(blocks.fullEnd, blocks.begin);
   blocks.fullBegin = min(max(own.fullBegin, blocks.begin), blocks.fullEnd);

@@ -32,6 +32,14 @@ func.func @block(%i: i32) {
 
 // -----
 
+func.func @range(%i: i32) {
+  // expected-error @+1 {{expected a range of 2 or 4 numbers, got 3}}
+  %b, %fb, %fe, %e = attn.key_blocks %i queries %i keys %i range %i, %i, %i mask <kind = none> rows 64 block 64
+  return
+}
+
+// -----
+
 func.func @strides(%i: i32) {
   // expected-error @+1 {{expected a stride for each index, 1, got 2}}
   %o = attn.element_offset [%i] strides [1, 2]

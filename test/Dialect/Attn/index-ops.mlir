@@ -12,9 +12,13 @@ func.func @place(%tile: i32, %tiles: i32, %heads: i32, %all: i32) -> (i32, i32) 
 // CHECK-LABEL: func @blocks
 // CHECK: attn.key_blocks %{{.*}} queries %{{.*}} keys %{{.*}} mask <kind = causal> rows 128 block 64
 // CHECK: attn.key_blocks %{{.*}} mask <kind = window, align = bottom_right, left = 512, right = 0> rows 128 block 64 group 4
+// CHECK: attn.key_blocks %{{.*}} keys %{{.*}} range %{{.*}}, %{{.*}} mask <kind = none> rows 128 block 64
+// CHECK: attn.key_blocks %{{.*}} keys %{{.*}} range %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} mask <kind = none> rows 128 block 64
 func.func @blocks(%row: i32, %queries: i32, %keys: i32) -> (i32, i32) {
   %begin, %full_begin, %full_end, %end, %upper = attn.key_blocks %row queries %queries keys %keys mask <kind = causal> rows 128 block 64
   %b, %fb, %fe, %e, %lower, %up = attn.key_blocks %row queries %queries keys %keys mask <kind = window, align = bottom_right, left = 512, right = 0> rows 128 block 64 group 4
+  %from:4 = attn.key_blocks %row queries %queries keys %keys range %row, %keys mask <kind = none> rows 128 block 64
+  %whole:4 = attn.key_blocks %row queries %queries keys %keys range %row, %keys, %row, %keys mask <kind = none> rows 128 block 64
   return %end, %lower : i32, i32
 }
 

@@ -16,6 +16,13 @@
 // LAST: attn.combine {{.*}} {out_scale = 2.000000e+00 : f32}
 // LAST: attn.attention {{.*}} out_scales(%{{.*}} : memref<2x8x1x2xf32>) {out_group = 32 : i64}
 
+// RUN: attn-opt %S/Inputs/version-5.mlirbc | FileCheck %s --check-prefix=FIVE
+
+// What version 6 has added is written and read again.
+
+// RUN: attn-opt %attn_src/test/doc/attn-read-masks.mlir --attn-read-masks -emit-bytecode | attn-opt | FileCheck %s --check-prefix=SIX
+// SIX: key_range {
+
 // What version 5 has added is written and read again.
 
 // RUN: attn-compile --q=2x16x1x128xf16 --kv-lengths=100,9 --page-size=16 --kv-splits=2 --out-type=f8E4M3FN --out-group=64 --emit=problem -o %t.groups

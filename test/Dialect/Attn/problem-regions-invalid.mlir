@@ -91,3 +91,143 @@ func.func @attention_c32(
   }
   return
 }
+
+// -----
+
+func.func @attention_c49(
+    %q: memref<2x8x300x64xf16>,
+    %k: memref<2x2x200x64xf16>,
+    %v: memref<2x2x200x64xf16>,
+    %o: memref<2x8x300x64xf16>) {
+  // expected-error @below {{expected 'key_range' to take (i32, i32, i32, i32, i32), got ('i32', 'i32')}}
+  attn.attention ins(%q, %k, %v : memref<2x8x300x64xf16>, memref<2x2x200x64xf16>, memref<2x2x200x64xf16>)
+    outs(%o : memref<2x8x300x64xf16>)
+    mask_mod {
+  ^bb0(%score: f32, %b: i32, %h: i32, %i: i32, %j: i32):
+    %keep = arith.cmpi sle, %j, %i : i32
+    attn.yield %keep : i1
+  }
+    key_range {
+  ^bb0(%b: i32, %h: i32):
+    attn.yield %b, %h : i32, i32
+  }
+  return
+}
+
+
+// -----
+
+func.func @attention_c49_yield(
+    %q: memref<2x8x300x64xf16>,
+    %k: memref<2x2x200x64xf16>,
+    %v: memref<2x2x200x64xf16>,
+    %o: memref<2x8x300x64xf16>) {
+  // expected-error @below {{expected 'key_range' to yield two or four i32, got ('i32', 'i32', 'i32')}}
+  attn.attention ins(%q, %k, %v : memref<2x8x300x64xf16>, memref<2x2x200x64xf16>, memref<2x2x200x64xf16>)
+    outs(%o : memref<2x8x300x64xf16>)
+    mask_mod {
+  ^bb0(%score: f32, %b: i32, %h: i32, %i: i32, %j: i32):
+    %keep = arith.cmpi sle, %j, %i : i32
+    attn.yield %keep : i1
+  }
+    key_range {
+  ^bb0(%b: i32, %h0: i32, %h1: i32, %i0: i32, %i1: i32):
+    // expected-note @below {{it is yielded here}}
+    attn.yield %b, %i0, %i1 : i32, i32, i32
+  }
+  return
+}
+
+
+// -----
+
+func.func @attention_c49_end(
+    %q: memref<2x8x300x64xf16>,
+    %k: memref<2x2x200x64xf16>,
+    %v: memref<2x2x200x64xf16>,
+    %o: memref<2x8x300x64xf16>) {
+  // expected-error @below {{expected 'key_range' to end with 'attn.yield'}}
+  attn.attention ins(%q, %k, %v : memref<2x8x300x64xf16>, memref<2x2x200x64xf16>, memref<2x2x200x64xf16>)
+    outs(%o : memref<2x8x300x64xf16>)
+    mask_mod {
+  ^bb0(%score: f32, %b: i32, %h: i32, %i: i32, %j: i32):
+    %keep = arith.cmpi sle, %j, %i : i32
+    attn.yield %keep : i1
+  }
+    key_range {
+  ^bb0(%b: i32, %h0: i32, %h1: i32, %i0: i32, %i1: i32):
+    llvm.unreachable
+  }
+  return
+}
+
+
+// -----
+
+func.func @attention_c49_operations(
+    %q: memref<2x8x300x64xf16>,
+    %k: memref<2x2x200x64xf16>,
+    %v: memref<2x2x200x64xf16>,
+    %o: memref<2x8x300x64xf16>,
+    %lengths: memref<2xi32>) {
+  // expected-error @below {{expected operations without effects and regions, and 'memref.load' from outside, in 'key_range', got 'memref.store'}}
+  attn.attention ins(%q, %k, %v : memref<2x8x300x64xf16>, memref<2x2x200x64xf16>, memref<2x2x200x64xf16>)
+    outs(%o : memref<2x8x300x64xf16>)
+    mask_mod {
+  ^bb0(%score: f32, %b: i32, %h: i32, %i: i32, %j: i32):
+    %keep = arith.cmpi sle, %j, %i : i32
+    attn.yield %keep : i1
+  }
+    key_range {
+  ^bb0(%b: i32, %h0: i32, %h1: i32, %i0: i32, %i1: i32):
+    %zero = arith.constant 0 : index
+    // expected-note @below {{the operation is here}}
+    memref.store %b, %lengths[%zero] : memref<2xi32>
+    attn.yield %b, %i0 : i32, i32
+  }
+  return
+}
+
+
+// -----
+
+func.func @attention_c50(
+    %q: memref<2x8x300x64xf16>,
+    %k: memref<2x2x200x64xf16>,
+    %v: memref<2x2x200x64xf16>,
+    %o: memref<2x8x300x64xf16>) {
+  // expected-error @below {{expected 'mask_mod' beside 'key_range', got none}}
+  attn.attention ins(%q, %k, %v : memref<2x8x300x64xf16>, memref<2x2x200x64xf16>, memref<2x2x200x64xf16>)
+    outs(%o : memref<2x8x300x64xf16>)
+    key_range {
+  ^bb0(%b: i32, %h0: i32, %h1: i32, %i0: i32, %i1: i32):
+    attn.yield %i0, %i1 : i32, i32
+  }
+  return
+}
+
+
+// -----
+
+func.func @attention_c50_twice(
+    %q: memref<2x8x300x64xf16>,
+    %k: memref<2x2x200x64xf16>,
+    %v: memref<2x2x200x64xf16>,
+    %o: memref<2x8x300x64xf16>) {
+  // expected-error @below {{expected one 'key_range', got 2}}
+  attn.attention ins(%q, %k, %v : memref<2x8x300x64xf16>, memref<2x2x200x64xf16>, memref<2x2x200x64xf16>)
+    outs(%o : memref<2x8x300x64xf16>)
+    mask_mod {
+  ^bb0(%score: f32, %b: i32, %h: i32, %i: i32, %j: i32):
+    %keep = arith.cmpi sle, %j, %i : i32
+    attn.yield %keep : i1
+  }
+    key_range {
+  ^bb0(%b: i32, %h0: i32, %h1: i32, %i0: i32, %i1: i32):
+    attn.yield %i0, %i1 : i32, i32
+  }, {
+  ^bb0(%b: i32, %h0: i32, %h1: i32, %i0: i32, %i1: i32):
+    attn.yield %i0, %i1 : i32, i32
+  }
+  return
+}

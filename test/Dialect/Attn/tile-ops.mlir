@@ -85,6 +85,11 @@ func.func @elements(%s: !s, %i: i32, %j: i32) {
     // CHECK: attn.yield %[[X]] : f32
     attn.yield %x : f32
   }
+  // CHECK: attn.map_elements %[[S]][%[[I]], %[[J]]] {hides} : tensor<64x32xf32, #attn.auto> {
+  %hidden = attn.map_elements %s[%i, %j] {hides} : !s {
+  ^bb0(%x: f32, %q: i32, %k: i32):
+    attn.yield %x : f32
+  }
   return
 }
 

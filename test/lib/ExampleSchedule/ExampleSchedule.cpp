@@ -191,7 +191,7 @@ LogicalResult ExampleSchedule::emit(KernelContext &context,
                                    context.i32(rows));
   emitLengths(tile);
   tile.bounds =
-      emitBlockBounds(context, tile.row, tile.queries, tile.keys, rows, blockN);
+      emitBlockBounds(context, tile.getBoundedTiles(), tile.row, rows, blockN);
   Value kView = tile.source->emitView("k", tile.at),
         vView = tile.source->emitView("v", tile.at);
 

@@ -115,6 +115,14 @@ struct ProblemFacts {
   bool hasRuns() const;
   bool hasScoreMod() const;
   bool hasMaskMod() const;
+  /// True if a region says which keys mask_mod leaves to a tile.
+  bool hasKeyRange() const;
+  /// True if that region may leave out the last blocks of a tile.
+  bool mayEndEarlier() const;
+  /// True if that region also says which keys mask_mod leaves whole.
+  bool knowsFullKeys() const;
+  /// True if a region uses the scores in natural units.
+  bool readsScores() const;
 
   /// What plans are chosen by. Runs of a fixed number of keys promise results
   /// that depend on their sequence only, and plans differ in their sums: their

@@ -34,6 +34,10 @@ public:
   /// returns what it yields. Reads of memrefs become loads of global memory.
   /// Null after a diagnostic.
   Value inlineRegion(OpBuilder &builder, Region &region, ValueRange arguments);
+  /// Does the same for a region that yields several values. Empty after a
+  /// diagnostic.
+  SmallVector<Value> inlineResults(OpBuilder &builder, Region &region,
+                                   ValueRange arguments);
 
 private:
   Value loadMemRef(ImplicitLocOpBuilder &lb, const TensorFacts &tensor,

@@ -71,6 +71,10 @@ struct AttentionTile {
   Value getRows() const { return packedRows ? packedRows : queries; }
   /// True if no tile has rows that do not exist.
   bool hasWholeTiles() const;
+  /// Returns the place and the lengths of the tile, for bounds of its rows.
+  BoundedTiles getBoundedTiles() const {
+    return {at, queries, keys, group, members};
+  }
   /// Returns the tile's rows in tensors of queries.
   HeadRows getQueryRows() const;
 

@@ -25,7 +25,8 @@ struct ConstantMath {
 BlockBoundsOf<int64_t> attn::computeBlockBounds(MaskAttr mask, int64_t row,
                                                 int64_t queries, int64_t keys,
                                                 int64_t blockM, int64_t blockN,
-                                                int64_t group) {
+                                                int64_t group,
+                                                ArrayRef<int64_t> range) {
   return findBlockBounds(ConstantMath(), mask, row, queries, keys, blockM,
-                         blockN, group);
+                         blockN, group, range);
 }

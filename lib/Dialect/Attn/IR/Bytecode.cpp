@@ -142,6 +142,8 @@ static StringRef findUnwritten(AttentionOp op, uint64_t number) {
     return "out_scales";
   if (number < 4 && op.getQRope())
     return "q_rope";
+  if (number < 6 && op.hasKeyRange())
+    return "key_range";
   return "";
 }
 

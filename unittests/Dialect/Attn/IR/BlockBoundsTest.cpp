@@ -149,7 +149,8 @@ protected:
     builder.setInsertionPointToStart(&block);
     auto blocks =
         KeyBlocksOp::create(builder, block.getArgument(0), block.getArgument(1),
-                            block.getArgument(2), mask, blockM, blockN, group);
+                            block.getArgument(2), /*range=*/ValueRange(), mask,
+                            blockM, blockN, group);
     SmallVector<Value> bounds = blocks.emitArithmetic(builder);
     for (int64_t queries = 1; queries <= most; ++queries)
       for (int64_t keys = 0; keys <= most; ++keys)
@@ -163,6 +164,37 @@ protected:
             return false;
         }
     return true;
+  }
+
+  /// Checks the bounds of a tile where another mask leaves a range of keys;
+  /// false after a failure.
+  bool checkRange(const Tile &tile, ArrayRef<int64_t> range) {
+    auto whole = computeBlockBounds(tile.mask, tile.row, tile.queries,
+                                    tile.keys, tile.blockM, tile.blockN);
+    auto bounds =
+        computeBlockBounds(tile.mask, tile.row, tile.queries, tile.keys,
+                           tile.blockM, tile.blockN, /*group=*/1, range);
+    bool good = 0 <= bounds.begin && bounds.begin <= bounds.fullBegin &&
+                bounds.fullBegin <= bounds.fullEnd &&
+                bounds.fullEnd <= bounds.end && whole.begin <= bounds.begin &&
+                bounds.end <= std::max(whole.end, bounds.begin);
+    for (int64_t block = whole.begin; block < whole.end; ++block) {
+      int64_t first = block * tile.blockN, last = first + tile.blockN - 1;
+      bool isWalked = bounds.begin <= block && block < bounds.end;
+      bool isNeeded =
+          first < range[1] && last >= range[0] && range[0] < range[1];
+      good &= isWalked || !isNeeded;
+      bool isFull = bounds.fullBegin <= block && block < bounds.fullEnd;
+      bool mayBeFull = whole.fullBegin <= block && block < whole.fullEnd;
+      if (range.size() == 4)
+        mayBeFull &= first >= range[2] && last < range[3];
+      good &= mayBeFull || !isFull;
+    }
+    EXPECT_TRUE(good) << tile.describe() << ", keys " << range[0] << " to "
+                      << range[1] << ": blocks " << bounds.begin << ", "
+                      << bounds.fullBegin << ", " << bounds.fullEnd << ", "
+                      << bounds.end;
+    return good;
   }
 
   MLIRContext context;
@@ -196,6 +228,25 @@ TEST_F(BlockBoundsTest, RowsOfGroups) {
                 left, right);
             ASSERT_TRUE(checkAll(mask, blockM, blockN, /*most=*/9, group));
           }
+}
+
+TEST_F(BlockBoundsTest, RangesNarrow) {
+  constexpr int64_t blockM = 4, blockN = 3, queries = 9, keys = 11;
+  for (int64_t left : {-1, 2})
+    for (int64_t right : {-1, 0}) {
+      bool isBounded = left >= 0 || right >= 0;
+      auto mask =
+          MaskAttr::get(&context, isBounded ? MaskKind::Window : MaskKind::None,
+                        MaskAlign::TopLeft, left, right);
+      for (int64_t row = 0; row < queries; row += blockM)
+        for (int64_t begin = -2; begin <= keys + 2; ++begin)
+          for (int64_t end = -2; end <= keys + 2; ++end)
+            for (int64_t size : {2, 4})
+              ASSERT_TRUE(checkRange(
+                  {mask, blockM, blockN, row, queries, keys},
+                  ArrayRef<int64_t>{begin, end, begin + 1, end - 1}.take_front(
+                      size)));
+    }
 }
 
 TEST_F(BlockBoundsTest, CausalIsAWindowWithoutLeftBound) {

@@ -9,6 +9,9 @@
 //     upper and j + N <= keys;
 //   - needs no test on the left if j >= last + lower.
 //
+// Another mask may say in addition which keys it leaves to the rows of the
+// tile, and between which keys it leaves all.
+//
 // Lengths are below 2^29 and bounds are clamped to 2^30, so nothing overflows
 // in 32 bits. Kernels and estimates find the bounds by the same steps: they are
 // written once, for numbers and for what computes them.
@@ -38,12 +41,13 @@ struct BlockBoundsOf {
 /// `math`, which has a type Number and the functions constant, add,
 /// addConstant, sub, min, max, multiply and divide, the last one for numbers
 /// that are not negative. With `group` above 1 rows are those of groups of
-/// heads: row r is query r / group.
+/// heads: row r is query r / group. `range` is that of attn.key_blocks.
 template <typename Math>
 BlockBoundsOf<typename Math::Number>
 findBlockBounds(Math math, MaskAttr mask, typename Math::Number row,
                 typename Math::Number queries, typename Math::Number keys,
-                int64_t blockM, int64_t blockN, int64_t group = 1) {
+                int64_t blockM, int64_t blockN, int64_t group = 1,
+                ArrayRef<typename Math::Number> range = {}) {
   using Number = typename Math::Number;
   // Bounds of a mask beyond this keep every pair.
   constexpr int64_t kBoundLimit = int64_t(1) << 30;
@@ -103,6 +107,27 @@ findBlockBounds(Math math, MaskAttr mask, typename Math::Number row,
     bounds.fullBegin = math.max(
         math.min(ceilBlocks(lastRowKey), bounds.fullEnd), bounds.begin);
   }
+  if (range.empty())
+    return bounds;
+
+  auto clampKey = [&](Number key) {
+    return math.max(math.min(key, keys), zero);
+  };
+  Number first = clampKey(range[0]), end = clampKey(range[1]);
+  bounds.firstKey = math.max(bounds.firstKey, first);
+  bounds.lastKey = math.min(bounds.lastKey, end);
+  bounds.end = math.min(bounds.end, ceilBlocks(end));
+  bounds.begin =
+      math.min(math.max(bounds.begin, math.divide(first, block)), bounds.end);
+  if (range.size() == 4) {
+    bounds.fullEnd =
+        math.min(bounds.fullEnd, math.divide(clampKey(range[3]), block));
+    bounds.fullBegin =
+        math.max(bounds.fullBegin, ceilBlocks(clampKey(range[2])));
+  }
+  bounds.fullEnd = math.max(math.min(bounds.fullEnd, bounds.end), bounds.begin);
+  bounds.fullBegin =
+      math.max(math.min(bounds.fullBegin, bounds.fullEnd), bounds.begin);
   return bounds;
 }
 
@@ -110,7 +135,8 @@ findBlockBounds(Math math, MaskAttr mask, typename Math::Number row,
 BlockBoundsOf<int64_t> computeBlockBounds(MaskAttr mask, int64_t row,
                                           int64_t queries, int64_t keys,
                                           int64_t blockM, int64_t blockN,
-                                          int64_t group = 1);
+                                          int64_t group = 1,
+                                          ArrayRef<int64_t> range = {});
 
 } // namespace mlir::attn
 

@@ -44,6 +44,10 @@ struct AttnPipelineOptions : PassPipelineOptions<AttnPipelineOptions> {
       *this, "skip-plans",
       llvm::cl::desc("Leave out so many of the best plans."),
       llvm::cl::init(0)};
+  Option<bool> readMasks{
+      *this, "read-masks",
+      llvm::cl::desc("Find in mask_mod what masks and block bounds say."),
+      llvm::cl::init(true)};
   Option<bool> splitKeys{
       *this, "split-keys",
       llvm::cl::desc("Cut the keys of servers' attentions into runs where it "

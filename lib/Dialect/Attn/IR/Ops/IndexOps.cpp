@@ -157,10 +157,17 @@ KeyBlocksOp::inferReturnTypes(MLIRContext *context, std::optional<Location>,
 }
 
 SmallVector<Value> KeyBlocksOp::emitArithmetic(ImplicitLocOpBuilder &b) {
-  return listBounds(getMask(),
-                    findBlockBounds(ValueMath{b}, getMask(), getRow(),
-                                    getQueries(), getKeys(), getRows(),
-                                    getBlock(), getGroup()));
+  return listBounds(
+      getMask(), findBlockBounds(ValueMath{b}, getMask(), getRow(),
+                                 getQueries(), getKeys(), getRows(), getBlock(),
+                                 getGroup(), llvm::to_vector(getRange())));
+}
+
+LogicalResult KeyBlocksOp::verify() {
+  if (size_t numbers = getRange().size();
+      numbers != 0 && numbers != 2 && numbers != 4)
+    return emitOpError("expected a range of 2 or 4 numbers, got ") << numbers;
+  return success();
 }
 
 LogicalResult KeyBlocksOp::fold(FoldAdaptor adaptor,
@@ -170,16 +177,24 @@ LogicalResult KeyBlocksOp::fold(FoldAdaptor adaptor,
   auto keys = dyn_cast_if_present<IntegerAttr>(adaptor.getKeys());
   if (!row || !queries || !keys)
     return failure();
+  SmallVector<int64_t> range;
+  for (Attribute each : adaptor.getRange()) {
+    auto number = dyn_cast_if_present<IntegerAttr>(each);
+    if (!number)
+      return failure();
+    range.push_back(number.getInt());
+  }
   auto isLength = [](IntegerAttr value) {
     return value.getInt() >= 0 && value.getInt() < int64_t(1) << 29;
   };
   if (!isLength(row) || !isLength(queries) || !isLength(keys))
     return failure();
   Builder builder(getContext());
-  for (int64_t bound : listBounds(
-           getMask(), computeBlockBounds(getMask(), row.getInt(),
-                                         queries.getInt(), keys.getInt(),
-                                         getRows(), getBlock(), getGroup())))
+  for (int64_t bound :
+       listBounds(getMask(),
+                  computeBlockBounds(getMask(), row.getInt(), queries.getInt(),
+                                     keys.getInt(), getRows(), getBlock(),
+                                     getGroup(), range)))
     results.push_back(builder.getI32IntegerAttr(bound));
   return success();
 }

@@ -9,6 +9,7 @@
 #include "../ProblemChecks.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Problem/Options.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include <cmath>
 
 using namespace mlir;
@@ -472,31 +473,30 @@ LogicalResult AttentionOp::verify() {
       *this, {{"o", getO()}, {"lse", getLse()}, {"o_scales", getOScales()}});
 }
 
-/// Checks the arguments, the result and the effects of score_mod or mask_mod.
-static LogicalResult checkModification(AttentionOp op, StringRef name,
-                                       Region &region, Type result) {
-  if (region.empty())
-    return success();
-  Block &block = region.front();
-  Type f32 = Float32Type::get(op.getContext());
-  Type i32 = IntegerType::get(op.getContext(), 32);
-  SmallVector<Type> expected = {f32, i32, i32, i32, i32};
-  if (llvm::to_vector(block.getArgumentTypes()) != expected)
-    return op.emitOpError("expected '")
-           << name << "' to take (f32, i32, i32, i32, i32), got ("
-           << block.getArgumentTypes() << ")";
+/// Finds the yield that ends a region of an attention; null after a diagnostic.
+static YieldOp findYield(AttentionOp op, StringRef name, Region &region) {
+  Block *block = region.empty() ? nullptr : &region.front();
   YieldOp yield;
-  if (block.mightHaveTerminator())
-    yield = dyn_cast<YieldOp>(block.getTerminator());
+  if (block && block->mightHaveTerminator())
+    yield = dyn_cast<YieldOp>(block->getTerminator());
   if (!yield)
-    return op.emitOpError("expected '") << name << "' to end with 'attn.yield'";
-  if (yield.getNumOperands() != 1 || yield.getOperand(0).getType() != result) {
-    InFlightDiagnostic diag = op.emitOpError("expected '")
-                              << name << "' to yield " << result << ", got ("
-                              << yield.getOperandTypes() << ")";
-    diag.attachNote(yield.getLoc()) << "it is yielded here";
-    return diag;
-  }
+    op.emitOpError("expected '") << name << "' to end with 'attn.yield'";
+  return yield;
+}
+
+/// Refuses a yield of types other than `expected`, which is text.
+static LogicalResult refuseYield(AttentionOp op, StringRef name, YieldOp yield,
+                                 StringRef expected) {
+  InFlightDiagnostic diag = op.emitOpError("expected '")
+                            << name << "' to yield " << expected << ", got ("
+                            << yield.getOperandTypes() << ")";
+  diag.attachNote(yield.getLoc()) << "it is yielded here";
+  return diag;
+}
+
+/// Checks the effects of the operations in a region of an attention.
+static LogicalResult checkEffects(AttentionOp op, StringRef name,
+                                  Region &region) {
   // attention_c32
   WalkResult walk = region.walk([&](Operation *nested) {
     if (isa<YieldOp>(nested) ||
@@ -522,11 +522,75 @@ static LogicalResult checkModification(AttentionOp op, StringRef name,
   return failure(walk.wasInterrupted());
 }
 
+/// Checks the arguments, the result and the effects of score_mod or mask_mod.
+static LogicalResult checkModification(AttentionOp op, StringRef name,
+                                       Region &region, Type result) {
+  if (region.empty())
+    return success();
+  Block &block = region.front();
+  Type f32 = Float32Type::get(op.getContext());
+  Type i32 = IntegerType::get(op.getContext(), 32);
+  SmallVector<Type> expected = {f32, i32, i32, i32, i32};
+  if (llvm::to_vector(block.getArgumentTypes()) != expected)
+    return op.emitOpError("expected '")
+           << name << "' to take (f32, i32, i32, i32, i32), got ("
+           << block.getArgumentTypes() << ")";
+  YieldOp yield = findYield(op, name, region);
+  if (!yield)
+    return failure();
+  if (yield.getNumOperands() != 1 || yield.getOperand(0).getType() != result)
+    return refuseYield(op, name, yield, result.isF32() ? "'f32'" : "'i1'");
+  return checkEffects(op, name, region);
+}
+
+/// Checks key_range, which a problem may have once.
+static LogicalResult checkKeyRange(AttentionOp op) {
+  if (!op.hasKeyRange())
+    return success();
+  // attention_c50
+  if (op.getKeyRange().size() != 1)
+    return op.emitOpError("expected one 'key_range', got ")
+           << op.getKeyRange().size();
+  if (op.getMaskMod().empty())
+    return op.emitOpError("expected 'mask_mod' beside 'key_range', got none");
+  // attention_c49
+  Region &region = op.getKeyRange().front();
+  YieldOp yield = findYield(op, "key_range", region);
+  if (!yield)
+    return failure();
+  TypeRange taken = region.front().getArgumentTypes();
+  auto isI32 = [](Type type) { return type.isInteger(32); };
+  if (taken.size() != 5 || !llvm::all_of(taken, isI32))
+    return op.emitOpError("expected 'key_range' to take (i32, i32, i32, i32, "
+                          "i32), got (")
+           << taken << ")";
+  TypeRange yielded = yield.getOperandTypes();
+  if ((yielded.size() != 2 && yielded.size() != 4) ||
+      !llvm::all_of(yielded, isI32))
+    return refuseYield(op, "key_range", yield, "two or four i32");
+  // Kernels take these as they are.
+  for (Operation &nested : region.front().without_terminator()) {
+    auto load = dyn_cast<memref::LoadOp>(nested);
+    bool isRead =
+        load && !region.isAncestor(load.getMemRef().getParentRegion());
+    if (nested.getNumRegions() == 0 && (load ? isRead : isPure(&nested)))
+      continue;
+    InFlightDiagnostic diag =
+        op.emitOpError("expected operations without effects and regions, and "
+                       "'memref.load' from outside, in 'key_range', got '")
+        << nested.getName() << "'";
+    diag.attachNote(nested.getLoc()) << "the operation is here";
+    return diag;
+  }
+  return success();
+}
+
 LogicalResult AttentionOp::verifyRegions() {
   // attention_c27, attention_c28
   return success(
       succeeded(checkModification(*this, "score_mod", getScoreMod(),
                                   Float32Type::get(getContext()))) &&
       succeeded(checkModification(*this, "mask_mod", getMaskMod(),
-                                  IntegerType::get(getContext(), 1))));
+                                  IntegerType::get(getContext(), 1))) &&
+      succeeded(checkKeyRange(*this)));
 }

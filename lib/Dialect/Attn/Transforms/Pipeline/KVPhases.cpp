@@ -28,6 +28,8 @@ SmallVector<KVPhaseRange, 3> attn::makePhaseRanges(OpBuilder &builder,
       hasMask = true;
       hasLower |= static_cast<bool>(mask.getLower());
     }
+    if (auto map = dyn_cast<MapElementsOp>(op); map && map.getHides())
+      hasMask = hasLower = true;
     if (auto softmax = dyn_cast<OnlineSoftmaxOp>(op))
       bets |= isBet(softmax.getPolicy());
   });
@@ -67,6 +69,11 @@ Operation *attn::cloneForPhase(OpBuilder &builder, Operation *op, KVPhase phase,
       clone.getUpperMutable().clear();
     }
     return clone;
+  }
+  if (auto map = dyn_cast<MapElementsOp>(op);
+      map && map.getHides() && phase == KVPhase::Interior) {
+    mapping.map(map.getResult(), mapping.lookupOrDefault(map.getSource()));
+    return nullptr;
   }
   Operation *copy = builder.clone(*op, mapping);
   // Masked blocks do not bet, since theirs are the rows that have no maximum

@@ -221,8 +221,7 @@ Value SlicedExpander::isMasked(Value t) {
 
 void SlicedExpander::cloneGuardedMask(Operation *op, Value masked,
                                       IRMapping &mapping) {
-  auto mask = cast<ApplyMaskOp>(op);
-  Value source = mapping.lookupOrDefault(mask.getSource());
+  Value source = mapping.lookupOrDefault(op->getOperand(0));
   auto guard = scf::IfOp::create(
       builder, loc, masked,
       [&](OpBuilder &nested, Location) {
@@ -232,7 +231,7 @@ void SlicedExpander::cloneGuardedMask(Operation *op, Value masked,
       [&](OpBuilder &nested, Location) {
         scf::YieldOp::create(nested, loc, source);
       });
-  mapping.map(mask.getResult(), guard.getResult(0));
+  mapping.map(op->getResult(0), guard.getResult(0));
 }
 
 SmallVector<Value> SlicedExpander::makeBody(const KVPhaseRange &phase, Value t,
@@ -262,7 +261,8 @@ SmallVector<Value> SlicedExpander::makeBody(const KVPhaseRange &phase, Value t,
   int64_t step = -1;
   for (Operation &op : body.without_terminator()) {
     auto stage = dyn_cast<StageOp>(op);
-    if (!stage && masked && isa<ApplyMaskOp>(op)) {
+    auto map = dyn_cast<MapElementsOp>(op);
+    if (masked && (isa<ApplyMaskOp>(op) || (map && map.getHides()))) {
       cloneGuardedMask(&op, masked, mapping);
       continue;
     }

@@ -98,6 +98,12 @@ def Attn_KeyBlocksOp : Attn_Op<"key_blocks", [AttnRequiresSM<80>, Pure,
     Behind them stand the bounds of j - i that `attn.apply_mask` takes, where the mask
     has them: `lower`, then `upper`.
 
+    `range` says what another mask leaves: two numbers of keys, outside of which it hides
+    all keys from all rows of the tile, and two more, where they are known, between which
+    it hides none. The tile then needs those blocks only that have keys between the first
+    two, and the blocks from `full_begin` up to `full_end` hold none but keys between the
+    other two. Without these `full_begin` and `full_end` are those of `mask`.
+
     Undefined behaviour: a negative row or length; lengths, or a product of `queries` and
     `group`, of 2^29 or more.
 
@@ -111,12 +117,17 @@ def Attn_KeyBlocksOp : Attn_Op<"key_blocks", [AttnRequiresSM<80>, Pure,
       %b, %fb, %fe, %e, %lower, %zero = attn.key_blocks %row queries %queries keys %keys mask <kind = window, left = 512, right = 0> rows 128 block 64 group 4
       return %end, %e : i32, i32
     }
+    func.func @chunk(%row: i32, %queries: i32, %keys: i32, %from: i32, %to: i32) -> (i32, i32) {
+      %begin, %full_begin, %full_end, %end = attn.key_blocks %row queries %queries keys %keys range %from, %to mask <kind = none> rows 128 block 64
+      return %begin, %end : i32, i32
+    }
     ```
   }];
   let arguments = (ins
     Arg<I32, "the first row of the tile">:$row,
     Arg<I32, "queries of the sequence">:$queries,
     Arg<I32, "keys of the sequence">:$keys,
+    Arg<Variadic<I32>, "keys that another mask leaves, 2 numbers or 4">:$range,
     Described<Attn_MaskAttr, "which keys a query attends to">:$mask,
     Described<ConfinedAttr<I64Attr, [IntPositive]>, "rows of the tile">:$rows,
     Described<ConfinedAttr<I64Attr, [IntPositive]>, "keys of a block">:$block,
@@ -129,9 +140,10 @@ def Attn_KeyBlocksOp : Attn_Op<"key_blocks", [AttnRequiresSM<80>, Pure,
     Res<I32, "one past the last block">:$end,
     Res<Variadic<I32>, "the mask's lower and upper bound of j - i, those that it has">:$bounds);
   let assemblyFormat = [{
-    $row `queries` $queries `keys` $keys `mask` $mask `rows` $rows `block` $block
-    (`group` $group^)? attr-dict
+    $row `queries` $queries `keys` $keys (`range` $range^)? `mask` $mask `rows` $rows
+    `block` $block (`group` $group^)? attr-dict
   }];
+  let hasVerifier = 1;
   let hasFolder = 1;
   let extraClassDeclaration = [{
     ::llvm::SmallVector<::mlir::Value> emitArithmetic(::mlir::ImplicitLocOpBuilder &builder);

@@ -139,13 +139,23 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     other effect; indices count from the start of the sequence. `mask_mod` gets
     the score that `score_mod` gives.
 
+    The region `key_range` says which keys `mask_mod` leaves, so that a kernel skips
+    blocks of others. It takes (batch, first head, last head, first query, last query:
+    i32) of some tile, of which it may know no more than that these are in the problem
+    or, in a problem without queries or keys, next to it. It yields `begin` and `end`:
+    `mask_mod` is false for all heads and queries of the tile and all keys outside of
+    `begin` to `end - 1`. If it yields `full_begin` and `full_end` in addition, `mask_mod`
+    is true for all of them and the keys `full_begin` to `full_end - 1`. Numbers below 0
+    count as 0, numbers beyond the keys as these. `attn-read-masks` writes it.
+
     The constraints are numbered in `docs/spec.md` (attention_c1 to
-    attention_c48).
+    attention_c50).
 
     Undefined behaviour: o or lse overlapping an input or each other;
     cu_seqlens outside the rows or decreasing; a query sequence longer than
     `max_seqlen_q`; a descale that is not finite and
-    above zero; with `rope_dim`, a v that differs from the first columns of k.
+    above zero; with `rope_dim`, a v that differs from the first columns of k; a
+    `key_range` that `mask_mod` does not keep to.
 
     Example:
 
@@ -228,8 +238,10 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     Described<OptionalAttr<Attn_PlanInterface>, "schedule and parameters, set by attn-plan">:$plan);
   /*attention_c29*/
   let results = (outs Res<Variadic<AnyRankedTensor>, "o, lse and o_scales, on tensors">:$results);
-  /*attention_c27, attention_c28, attention_c32*/
-  let regions = (region MaxSizedRegion<1>:$score_mod, MaxSizedRegion<1>:$mask_mod);
+  /*attention_c27, attention_c28, attention_c32, attention_c49, attention_c50*/
+  // Variadic, since bytecode before version 6 has two regions.
+  let regions = (region MaxSizedRegion<1>:$score_mod, MaxSizedRegion<1>:$mask_mod,
+    VariadicRegion<MaxSizedRegion<1>>:$key_range);
   let assemblyFormat = [{
     `ins` `(` $q `,` $k `,` $v `:` type($q) `,` type($k) `,` type($v) `)`
     `outs` `(` $o (`,` $lse^)? `:` type($o) (`,` type($lse)^)? `)`
@@ -242,7 +254,7 @@ def Attn_AttentionOp : Attn_Op<"attention", [
          | `scales` `(` $k_scales (`,` $v_scales^)? `:` type($k_scales) (`,` type($v_scales)^)? `)`
          | `rope` `(` $k_rope (`,` $q_rope^)? `:` type($k_rope) (`,` type($q_rope)^)? `)`
          | `descales` `(` custom<Descales>($q_descale, type($q_descale), $k_descale, type($k_descale), $v_descale, type($v_descale)) `)`)
-    (`score_mod` $score_mod^)? (`mask_mod` $mask_mod^)?
+    (`score_mod` $score_mod^)? (`mask_mod` $mask_mod^)? (`key_range` $key_range^)?
     attr-dict (`->` type($results)^)?
   }];
   let builders = [
@@ -273,6 +285,8 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     int64_t getValueDim() { return getShape(getV()).back(); }
     /// True if the sequences of the batch are packed (cu_seqlens).
     bool isVariableLength() { return static_cast<bool>(getCuSeqlensQ()); }
+    /// True if a region says which keys mask_mod leaves.
+    bool hasKeyRange() { return !getKeyRange().empty(); }
     /// True on tensors, false on memrefs.
     bool hasTensorSemantics() { return isa<RankedTensorType>(getQ().getType()); }
     /// The shape of an operand.

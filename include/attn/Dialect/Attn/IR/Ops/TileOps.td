@@ -250,6 +250,9 @@ def Attn_MapElementsOp : Attn_Op<"map_elements", [
     scalars from outside and read memory; it is inlined for each element a
     thread holds. With `quads` columns stand for keys as in `attn.apply_mask`.
 
+    With `hides` the region is a mask's: it changes nothing where the mask hides nothing,
+    and `attn-expand-pipeline` leaves it out of the phase of a loop that needs no test.
+
     Folds: a region that yields the element that it got leaves the tile as it is.
 
     Example:
@@ -271,7 +274,8 @@ def Attn_MapElementsOp : Attn_Op<"map_elements", [
     Arg<AnyRankedTensor, "the tile">:$source,
     Arg<I32, "query of row 0">:$row,
     Arg<I32, "key of column 0">:$column,
-    Described<UnitAttr, "columns are keys in the order of quads">:$quads);
+    Described<UnitAttr, "columns are keys in the order of quads">:$quads,
+    Described<UnitAttr, "a mask, which blocks between full bounds do without">:$hides);
   let results = (outs Res<AnyRankedTensor, "the new tile">:$result);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
