@@ -8,6 +8,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -201,6 +202,15 @@ def _name_arguments(diagnostic: Diagnostic) -> Diagnostic:
     return dataclasses.replace(diagnostic, message=message, notes=notes)
 
 
+#: The planner's remark on a schedule without the chip's own matrix instructions.
+_SLOWER = re.compile(r'\[Missed\] slower \| Category:attn\.plan \| Reason="((?:[^"\\]|\\.)*)"')
+
+
+def _find_notes(remarks: Sequence[Diagnostic]) -> tuple[str, ...]:
+    found = (_SLOWER.match(each.message) for each in remarks)
+    return tuple(each[1] for each in found if each is not None)
+
+
 class Kernel:
     """A compiled kernel. `compile` makes one; everything about it can be read."""
 
@@ -218,6 +228,9 @@ class Kernel:
         self.launch: dict[str, Any] = contents["launch"]
         #: What the passes and ptxas had to say.
         self.remarks: tuple[Diagnostic, ...] = contents["remarks"]
+        #: Why the chip's matrix instructions are not used, if they are not: the options that its
+        #: own schedule refused, one text for each problem.
+        self.plan_notes: tuple[str, ...] = _find_notes(self.remarks)
 
     def with_captures(self, tensors: Sequence[Any]) -> Kernel:
         """The same code with other tensors for score_mod and mask_mod."""
@@ -420,6 +433,8 @@ def compile_problem(
     partials: str,
     debug_lines: bool,
     cache: bool,
+    board: str | None = None,
+    assemble_check: bool = False,
     pad: bool = False,
 ) -> Kernel:
     """attn.compile: `flags` has what states the problem without `problem`,
@@ -451,6 +466,12 @@ def compile_problem(
         path = readers.to_path("plan_table", plan_table)
         options.append(("plan-table", path))
         files = (_read_text(path),)
+    if board is not None:
+        options.append(("board", readers.to_text("board", board)))
+    if readers.to_bool("assemble_check", assemble_check):
+        # Another ptxas may take another plan.
+        options.append(("assemble-check", "true"))
+        files += (_get_assembler(),)
     if not readers.to_bool("shipped_plans", shipped_plans):
         options.append(("shipped-plans", "false"))
     if not readers.to_bool("split_keys", split_keys):
@@ -521,13 +542,49 @@ def _get_native_chip() -> str:
     return get_chip(device.major, device.minor)
 
 
+def _request_flags(
+    chip: str,
+    flags: Mapping[str, object],
+    regions: mod_regions.Regions | None,
+    schedule: str | None = None,
+) -> _Request:
+    options = [("chip", chip)]
+    if schedule is not None:
+        options.append(("schedule", schedule))
+    return _Request(None, "<problem>", readers.format_flags(flags), tuple(options), regions)
+
+
 def compile_flags(
-    chip: str, flags: Mapping[str, object], regions: mod_regions.Regions | None
+    chip: str,
+    flags: Mapping[str, object],
+    regions: mod_regions.Regions | None,
+    schedule: str | None = None,
 ) -> Kernel:
     """As `compile`, for regions that are traced already."""
-    options = (("chip", chip),)
-    request = _Request(None, "<problem>", readers.format_flags(flags), options, regions)
-    return _get_kernel(request, (), cache=True)
+    return _get_kernel(_request_flags(chip, flags, regions, schedule), (), cache=True)
+
+
+def is_compiled(
+    chip: str, flags: Mapping[str, object], regions: mod_regions.Regions | None
+) -> bool:
+    """Whether `compile_flags` finds the kernel in the cache."""
+    key = _request_flags(chip, flags, regions).key("ptx")
+    return kernel_cache.get_object(key) is not None or kernel_cache.read(key) is not None
+
+
+def compile_open_keys(
+    chip: str, flags: Mapping[str, object], regions: mod_regions.Regions | None
+) -> Kernel:
+    """As `compile_flags`, for any number of keys. The plan and the number of runs are those of
+    the `kv_len` of `flags`, a number that no other extent has."""
+    request = _request_flags(chip, flags, regions)
+    key = request.key("plan")
+    text = kernel_cache.read(key)
+    if text is None:
+        text = bytes(request.run("plan")["output"])
+        kernel_cache.write(key, text)
+    opened = text.decode().replace(f"x{flags['kv_len']}x", "x?x")
+    return _get_kernel(_Request(opened, "<problem>", (), request.options), (), cache=True)
 
 
 def _get_kernel(request: _Request, tensors: Sequence[Any], cache: bool) -> Kernel:

@@ -4,13 +4,12 @@
 // an SM. A block's clocks are those of its busiest resource plus what the warps
 // of a scheduler cannot hide behind each other: with one warp, its matrix
 // instructions, the softmax and the waits follow each other. Rates come
-// from the target table; the instruction counts below are those of the SASS
-// that ptxas 13.0 makes from this schedule's PTX.
+// from the target table; the instruction counts below are those of this
+// schedule's SASS.
 //
-// The constants below were fitted to 148 plans measured on an H200 (f16, head
-// dimensions 64, 128 and 256, 1024 to 16384 queries and keys, causal and not,
-// softmax optimistic): estimates have a standard error of 8 %, and the plan
-// that they prefer takes 1 % longer than the best of its case.
+// The factors were fitted to measured plans of dense problems of f16, causal
+// and not, with an optimistic softmax; the calibration file has their
+// residuals.
 //
 //===----------------------------------------------------------------------===//
 

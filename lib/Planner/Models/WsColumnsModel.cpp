@@ -8,6 +8,7 @@
 #include "Models.h"
 #include "WgmmaCost.h"
 #include "attn/Planner/Facts/Factor.h"
+#include "attn/Planner/Facts/RegisterModel.h"
 #include "attn/Schedule/Kernel/Scores.h"
 #include <cmath>
 
@@ -49,16 +50,16 @@ static constexpr Factor kClusterTileClocks{"ws_columns.cluster_tile_clocks"};
 static constexpr Factor kMargin{"ws_columns.margin"};
 static constexpr Factor kPairMargin{"ws_columns.pair_margin"};
 
-/// Registers of a thread of the warpgroup that has most: its accumulator,
-/// scores, in whose place probabilities come, and what else ptxas 13.0 was seen
-/// to need: of o + s it kept 184 (112 keys and 256 columns) but not 192.
+/// Returns the registers of a thread of the warpgroup that has most: its
+/// accumulator, scores, in whose place probabilities come, and what else ptxas
+/// needs.
 static ResourceSum countRegisters(const ProblemFacts &facts,
                                   WsColumnsPlanAttr plan) {
-  ResourceSum sum;
-  sum.add("o", plan.getSoftmaxColumns() / 2);
-  sum.add("s", plan.getBlockN() / 2);
-  sum.add("other", 44 + getScoreCost(facts).registers);
-  return sum;
+  RegisterFeatures features;
+  features.o = plan.getSoftmaxColumns() / 2;
+  features.s = plan.getBlockN() / 2;
+  features.score = getScoreCost(facts).registers;
+  return RegisterModel::getShipped().count("ws_columns", features);
 }
 
 bool WsColumnsModel::isExpectedToSpill(const ProblemFacts &facts,
@@ -218,9 +219,8 @@ PlanEstimate WsColumnsModel::estimate(const ProblemFacts &facts,
   estimate.ctasPerSM = 1;
 
   double blockM = kColumnsRows, blockN = plan.getBlockN();
-  double queries = getAssumedExtent(facts.queries, kAssumedLength);
-  double keys = getAssumedExtent(facts.keys, kAssumedLength);
-  double groups = facts.batch * getAssumedExtent(facts.heads, kAssumedHeads);
+  auto [batch, heads, queries, keys] = getTypicalExtents(facts);
+  double groups = batch * heads;
   int64_t cluster = plan.getCluster(), divided = plan.getDepthCtas();
   int64_t together = cluster / divided;
   double clusters = double(target.getClusteredSMs(cluster)) / cluster;

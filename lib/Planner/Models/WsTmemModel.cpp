@@ -8,6 +8,7 @@
 #include "CopiedCost.h"
 #include "Models.h"
 #include "attn/Planner/Facts/Factor.h"
+#include "attn/Planner/Facts/RegisterModel.h"
 #include <cmath>
 
 using namespace mlir;
@@ -181,7 +182,10 @@ bool WsTmemModel::isExpectedToSpill(const ProblemFacts &facts,
   if (std::optional<bool> spills = PtxasData::getShipped().findSpills(
           {facts, plan, target, block, nullptr, {}}))
     return *spills;
-  return std::max(block, facts.valueDim) + kTmemBesideRegisters >
+  // In the place of scores probabilities come, and later a row of results.
+  RegisterFeatures features;
+  features.s = std::max(block, facts.valueDim);
+  return RegisterModel::getShipped().count("ws_tmem", features).getTotal() >
          kTmemSoftmaxRegisters;
 }
 
@@ -191,17 +195,16 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
   auto plan = cast<WsTmemPlanAttr>(planAttr);
   PlanEstimate estimate;
   estimate.sharedBytes = getTmemSharedBytes(facts, plan, target);
-  estimate.registers.add("s", plan.getBlockN());
+  RegisterFeatures features;
+  features.s = plan.getBlockN();
   if (plan.getSoftmax() == SoftmaxPolicy::Optimistic)
-    estimate.registers.add("p", plan.getBlockN() / 2);
-  estimate.registers.add("other", kTmemBesideRegisters);
+    features.p = plan.getBlockN() / 2;
+  estimate.registers = RegisterModel::getShipped().count("ws_tmem", features);
   estimate.ctasPerSM = 1;
 
   double blockM = kTmemRows * kTmemTiles, blockN = plan.getBlockN();
-  double queries = getAssumedExtent(facts.queries, kAssumedLength);
-  double keys = getAssumedExtent(facts.keys, kAssumedLength);
-  double groups = facts.batch * getAssumedExtent(facts.heads, kAssumedHeads) /
-                  getTmemPackedHeads(facts, plan);
+  auto [batch, heads, queries, keys] = getTypicalExtents(facts);
+  double groups = batch * heads / getTmemPackedHeads(facts, plan);
   double rows = getTmemQueryRows(facts, plan);
   estimate.tiles = int64_t(groups * std::ceil(queries * rows / blockM));
   estimate.waves = estimate.tiles / double(target.getClusteredSMs(1));

@@ -16,6 +16,7 @@
 #include "Models.h"
 #include "WgmmaCost.h"
 #include "attn/Planner/Facts/Factor.h"
+#include "attn/Planner/Facts/RegisterModel.h"
 #include <cmath>
 
 using namespace mlir;
@@ -98,17 +99,17 @@ PlanEstimate WsWgmmaModel::estimate(const ProblemFacts &facts,
   auto plan = cast<WsWgmmaPlanAttr>(planAttr);
   PlanEstimate estimate;
   estimate.sharedBytes = getSharedBytes(facts, plan, target);
-  estimate.registers.add("o", facts.valueDim / 2);
-  estimate.registers.add("s", plan.getBlockN() / 2);
-  estimate.registers.add("p", getProbabilityRegisters(facts, plan.getBlockN()),
-                         plan.getPvBehind() ? 2 : 1);
-  estimate.registers.add("other", 32);
+  RegisterFeatures features;
+  features.o = facts.valueDim / 2;
+  features.s = plan.getBlockN() / 2;
+  features.p = getProbabilityRegisters(facts, plan.getBlockN());
+  features.pBlocks = plan.getPvBehind() ? 2 : 1;
+  estimate.registers = RegisterModel::getShipped().count("ws_wgmma", features);
   estimate.ctasPerSM = 1;
 
   double blockM = plan.getBlockM(), blockN = plan.getBlockN();
-  double queries = getAssumedExtent(facts.queries, kAssumedLength);
-  double keys = getTypicalKeys(facts);
-  double groups = facts.batch * getAssumedExtent(facts.heads, kAssumedHeads);
+  auto [batch, heads, queries, keys] = getTypicalExtents(facts);
+  double groups = batch * heads;
   // The CTAs of a cluster have tiles side by side.
   int64_t cluster = plan.getCluster();
   double ctas = target.getClusteredSMs(cluster);

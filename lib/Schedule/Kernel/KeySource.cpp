@@ -22,28 +22,28 @@ Value attn::emitPackedLength(KernelContext &context, StringRef name,
                                arith::IntegerOverflowFlags::nuw);
 }
 
-/// Returns the length of `kv_lengths` for `batch`, or `known` if that is not
-/// null, from 0 to `capacity`.
+/// Returns the length of `kv_lengths` for `batch`, `known` if that is not null,
+/// from 0 to `capacity`.
 static Value emitOwnLength(KernelContext &context, Value known, Value batch,
                            Value capacity) {
-  ImplicitLocOpBuilder &b = context.b;
   Value length = known;
   if (!length)
     length = context.loadElement("kv_lengths", context.widen(batch));
   return arith::MinSIOp::create(
-      b, arith::MaxSIOp::create(b, length, context.i32(0)), capacity);
+      context.b, arith::MaxSIOp::create(context.b, length, context.i32(0)),
+      capacity);
 }
 
 namespace {
 
-/// Rows of a batch, or of packed sequences that follow each other, whose views
-/// have a dimension in place of the batch.
-class DenseKeys : public KeySource {
+/// Rows of a batch, or of sequences that follow each other.
+class RowKeys : public KeySource {
 public:
   using KeySource::emitView;
-  explicit DenseKeys(KernelContext &context)
+  explicit RowKeys(KernelContext &context)
       : context(context), facts(context.facts) {}
   void find(Value batch) override {
+    lead = batch;
     if (facts.cuSeqlensK) {
       length = emitPackedLength(context, "cu_seqlens_k", batch, start);
       return;
@@ -51,8 +51,9 @@ public:
     length = context.getKeys();
     if (facts.kvLengths)
       length = emitOwnLength(context, known, batch, length);
-    lead = batch;
   }
+  /// Views of sequences that follow each other have a dimension in place of the
+  /// batch.
   bool isBounded() const override {
     return facts.kvLengths && !facts.cuSeqlensK;
   }
@@ -210,5 +211,5 @@ std::unique_ptr<KeySource> KeySource::create(KernelContext &context) {
   const ProblemFacts &facts = context.facts;
   if (facts.isPaged())
     return std::make_unique<PagedKeys>(context);
-  return std::make_unique<DenseKeys>(context);
+  return std::make_unique<RowKeys>(context);
 }

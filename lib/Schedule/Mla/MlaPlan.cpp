@@ -186,7 +186,9 @@ bool attn::loadsLatentByTma(const ProblemFacts &facts, MlaPlanAttr plan) {
   bool hasManyBoxes =
       facts.hasNarrowKeys() &&
       plan.getBlockN() > kMostBoxes * getBoxRows(facts, plan.getBlockN());
-  return !findUnmappable(facts) && !hasManyBoxes;
+  // The number of tiles tells how queries are loaded.
+  return !ShapedType::isDynamic(facts.batch) && !findUnmappable(facts) &&
+         !hasManyBoxes;
 }
 
 bool attn::loadsQueriesByTma(const ProblemFacts &facts, MlaPlanAttr plan) {

@@ -26,6 +26,15 @@ static TileScheduler getScheduler(const TilePlan &plan) {
   return isLongestFirst(plan) ? TileScheduler::Snake : TileScheduler::Strided;
 }
 
+/// Returns the batches times the runs of a tile, i32.
+static Value getBatchRuns(KernelContext &context, const TilePlan &plan) {
+  int64_t batch = context.facts.batch;
+  if (!ShapedType::isDynamic(batch))
+    return context.i32(batch * plan.runs);
+  return context.b.createOrFold<arith::MulIOp>(context.getBatch(),
+                                               context.i32(plan.runs));
+}
+
 void TileWalk::emitExtents() {
   ImplicitLocOpBuilder &b = context.b;
   const ProblemFacts &facts = context.facts;
@@ -36,8 +45,8 @@ void TileWalk::emitExtents() {
   tilesPerHead = b.createOrFold<arith::CeilDivUIOp>(
       length, context.i32(tile.rowsTogether));
   tileHeads = tile.group == 1 ? context.getHeads() : context.getKVHeads();
-  allHeads = b.createOrFold<arith::MulIOp>(
-      tileHeads, context.i32(facts.batch * plan.runs));
+  allHeads =
+      b.createOrFold<arith::MulIOp>(tileHeads, getBatchRuns(context, plan));
   allTiles = b.createOrFold<arith::MulIOp>(allHeads, tilesPerHead);
   if (plan.cluster > 1)
     rank = arith::IndexCastOp::create(

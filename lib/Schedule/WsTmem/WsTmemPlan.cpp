@@ -43,20 +43,20 @@ bool attn::canHalve(const ProblemFacts &facts) {
 }
 
 int64_t attn::getFrontKeys(WsTmemPlanAttr plan) {
-  // All probabilities stand behind one vote with the policy optimistic.
+  // With the policy optimistic all probabilities come before one vote.
   if (!plan.getPParts() || plan.getSoftmax() == SoftmaxPolicy::Optimistic)
     return 0;
   // In steps of the contraction. Over the scores the first product is on the
-  // way to the next ones, so that fewer keys are waited for in front of it.
+  // way to the next ones, so that fewer keys are waited for before it.
   int64_t eighths = plan.getPBeside() ? 6 : 5;
   return llvm::alignDown(plan.getBlockN() * eighths / 8, 16);
 }
 
 bool attn::holdsKeys(WsTmemPlanAttr plan) {
-  // A slot that is handed back fills while the products behind that run. Those
-  // of keys need all of shared memory's port, those of values half of it: with
-  // scores behind results of a block, both kinds of slots fill under the
-  // latter. Fewer slots leave no time for it.
+  // A slot that is handed back fills while the next products run. Those of keys
+  // need all of shared memory's port, those of values half of it: where scores
+  // come after results of a block, both kinds of slots fill under the latter.
+  // Fewer slots leave no time for it.
   return !plan.getPBeside() && plan.getKvStages() >= 4;
 }
 
@@ -71,7 +71,7 @@ int64_t attn::getTmemQueryRows(const ProblemFacts &facts, WsTmemPlanAttr plan) {
 }
 
 bool attn::canStoreRowsByTma(const ProblemFacts &facts, WsTmemPlanAttr plan) {
-  // Rows behind a group's heads are those of the next one.
+  // Rows after a group's heads are those of the next one.
   return canStoreByTma(facts) &&
          getTmemQueryRows(facts, plan) == getTmemPackedHeads(facts, plan);
 }
