@@ -1,7 +1,6 @@
 //===- WsColumnsModel.cpp - Plans of ws_columns: which, and their time ----===//
 
 #include "../../Schedule/Core/CommonChecks.h"
-#include "../../Schedule/Core/Scores.h"
 #include "../../Schedule/Wgmma/WgmmaFacts.h"
 #include "../../Schedule/WsColumns/WsColumns.h"
 #include "../Facts/BlockCount.h"
@@ -10,6 +9,7 @@
 #include "WgmmaCost.h"
 #include "attn/Planner/Facts/Factor.h"
 #include "attn/Planner/Facts/RegisterModel.h"
+#include "attn/Schedule/Kernel/Scores.h"
 #include <cmath>
 
 using namespace mlir;

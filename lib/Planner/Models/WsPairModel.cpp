@@ -1,7 +1,6 @@
 //===- WsPairModel.cpp - Plans of ws_pair: which, and their time ----------===//
 
 #include "../../Schedule/Core/CommonChecks.h"
-#include "../../Schedule/Core/Scores.h"
 #include "../../Schedule/Wgmma/WgmmaFacts.h"
 #include "../../Schedule/WsPair/WsPair.h"
 #include "../Facts/BlockCount.h"
@@ -10,6 +9,7 @@
 #include "WgmmaCost.h"
 #include "attn/Planner/Facts/Factor.h"
 #include "attn/Planner/Facts/RegisterModel.h"
+#include "attn/Schedule/Kernel/Scores.h"
 #include <cmath>
 
 using namespace mlir;

@@ -24,10 +24,10 @@
 #ifndef ATTN_LIB_SCHEDULE_MLA_MLAKERNEL_H
 #define ATTN_LIB_SCHEDULE_MLA_MLAKERNEL_H
 
-#include "../Core/Scores.h"
-#include "../Core/StoreResults.h"
 #include "../Kernel/Pipe.h"
 #include "MlaRings.h"
+#include "attn/Schedule/Kernel/Scores.h"
+#include "attn/Schedule/Kernel/StoreResults.h"
 
 namespace mlir::attn {
 

@@ -22,14 +22,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Core/Scores.h"
-#include "../Core/StoreResults.h"
 #include "../Kernel/Pipe.h"
 #include "../Tma/Rings.h"
 #include "../Wgmma/SlicedProducts.h"
 #include "../Wgmma/WgmmaFacts.h"
 #include "../Wgmma/WgmmaOperands.h"
 #include "SelfLoad.h"
+#include "attn/Schedule/Kernel/Scores.h"
+#include "attn/Schedule/Kernel/StoreResults.h"
 #include <optional>
 
 using namespace mlir;

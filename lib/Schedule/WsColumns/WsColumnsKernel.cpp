@@ -20,13 +20,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Core/Scores.h"
-#include "../Core/StoreResults.h"
 #include "../Kernel/Pipe.h"
 #include "../Tma/Rings.h"
 #include "../Wgmma/SlicedProducts.h"
 #include "../Wgmma/WgmmaFacts.h"
 #include "WsColumns.h"
+#include "attn/Schedule/Kernel/Scores.h"
+#include "attn/Schedule/Kernel/StoreResults.h"
 #include <optional>
 
 using namespace mlir;

@@ -18,13 +18,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Core/Scores.h"
-#include "../Core/StoreResults.h"
 #include "../Kernel/Pipe.h"
 #include "../Tma/Rings.h"
 #include "../Wgmma/SlicedProducts.h"
 #include "../Wgmma/WgmmaFacts.h"
 #include "WsPair.h"
+#include "attn/Schedule/Kernel/Scores.h"
+#include "attn/Schedule/Kernel/StoreResults.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
