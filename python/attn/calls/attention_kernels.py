@@ -179,12 +179,12 @@ class Call:
         specs: tuple[Sequence[Spec], Sequence[Spec]],
         options: Options,
         chip: str,
-        shares: bool = True,
+        prepares: bool = False,
     ) -> None:
         """`views` has q, k and v, and sinks, cu_seqlens_q, cu_seqlens_k, o and lse
         where they are given, in the caller's shapes; `specs` has what score_mod
-        and mask_mod read. Compiles unless the kernel is in the cache; one for all
-        lengths only if the call `shares` it."""
+        and mask_mod read. Compiles unless the kernel is in the cache; with
+        `prepares` also the one that calls of other lengths share."""
         given_o = views.get("o")
         self.packed = "cu_seqlens_q" in views or "cu_seqlens_k" in views
         views = dict(views)
@@ -243,11 +243,12 @@ class Call:
             kernel = shared_kernels.load(mixed._replace(schedule="split_q"))
         elif self.packed:
             kernel = shared_kernels.load(mixed)
-        elif shares and not _is_transposed(v):
-            kernel = shared_kernels.load_shared(own, mixed, Lengths(batch, queries, keys))
-        else:
-            # Where keys are contiguous, their number is a part of the layout.
+        elif _is_transposed(v):
+            # The number of keys is a part of the layout.
             kernel = shared_kernels.load(own)
+        else:
+            find = shared_kernels.prepare if prepares else shared_kernels.load_shared
+            kernel = find(own, mixed, Lengths(batch, queries, keys))
         for number, spec in enumerate((*specs[0], *specs[1])):
             view = TensorView(spec.element, spec.shape, spec.strides, 0, q.device)
             views[f"capture{number}"] = view

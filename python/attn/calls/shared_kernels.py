@@ -1,7 +1,8 @@
 """Which calls share a kernel.
 
 The first call gets a kernel of its own lengths. A call that differs from it in batch or lengths
-only, as those of a growing cache do, gets one for any of them, which later calls share.
+only gets one for any of them, which later calls share. One query, as a step of a cache that grows
+has, gets one for any number of keys at once.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ _log = logging.getLogger("attn")
 #: Calls of other lengths that are remembered.
 _KEPT_LENGTHS = 4096
 #: Keys that a kernel of one query is planned for, at least, and how many times as many it takes.
-_FEWEST_KEYS = 4096
-_MOST_TIMES = 8
+_FEWEST_KEYS = 1024
+_MOST_TIMES = 4
 
 _lock = threading.Lock()
 _loaded: dict[object, runtime.LoadedKernel] = {}
@@ -89,8 +90,10 @@ def _open_keys(own: Problem, lengths: Lengths, mixed: Problem) -> Problem:
     kind = (mixed.get_key(), lengths.batch)
     keys = _planned_keys.get(kind, 0)
     if lengths.keys > _MOST_TIMES * keys:
-        # Odd, and above what heads and columns are: no other extent has it.
+        # More keys are to come. No other extent has the number: columns are even.
         keys = max(_FEWEST_KEYS, 2 << lengths.keys.bit_length()) + 1
+        while f"x{keys}x" in f"{own.flags['q']}x{own.flags['kv_heads']}x":
+            keys += 2
         with _lock:
             _planned_keys[kind] = keys
     flags = {**own.flags, "kv_len": keys, "layout": "strided"}
@@ -105,15 +108,30 @@ def load_shared(own: Problem, mixed: Problem, lengths: Lengths) -> runtime.Loade
             _first.clear()
             _planned_keys.clear()
         first = _first.setdefault(kind, lengths)
+    # A single query is a step of a cache that grows, as a rule.
+    is_first = first == lengths and lengths.queries != 1
     # What is there already costs nothing, and a tensor map has no extent of 0.
-    if first == lengths or 0 in lengths or _is_known(own):
+    if is_first or 0 in lengths or _is_known(own):
         return load(own)
+    return _load_open(own, mixed, lengths) or load(own)
+
+
+def _load_open(own: Problem, mixed: Problem, lengths: Lengths) -> runtime.LoadedKernel | None:
+    """The kernel that calls of other lengths share, if there is one."""
     problem = _open_keys(own, lengths, mixed) if lengths.queries == 1 else mixed
     try:
         return load(problem)
     except CompileError as error:
         _log.debug("kernel for %s: of its own lengths, since %s", own.flags["q"], error)
-        return load(own)
+        return None
+
+
+def prepare(own: Problem, mixed: Problem, lengths: Lengths) -> runtime.LoadedKernel:
+    """Both kernels that calls of these and of other lengths need; the one of these."""
+    kernel = load(own)
+    if 0 not in lengths:
+        _load_open(own, mixed, lengths)
+    return kernel
 
 
 def clear() -> None:

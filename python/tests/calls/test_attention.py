@@ -161,12 +161,12 @@ def test_growing_keys_share_a_kernel(hopper, caplog, queries):
     caplog.set_level("DEBUG", "attn")
     lengths = [300, *range(301, 305), 1000, 2000, 2049, 4000]
     plans = count_kernels(caplog, queries, lengths, causal="bottom-right")
-    assert len(plans) == 2
+    assert len(plans) == queries
     shapes = [each["shape"] for each in get_kernel().launch_record["tensors"][:2]]
     if queries == 1:
         # Keys are cut into runs as for one query of known lengths.
         assert shapes == [[1, 4, 1, 64], [1, 2, -1, 64]]
-        assert "split_q" not in plans[1] or "combine" in str(get_kernel().launch_record)
+        assert "combine" in plans[0]
     else:
         assert shapes == [[-1, 4, -1, 64], [-1, 2, -1, 64]]
         assert "ws_wgmma" in plans[1]

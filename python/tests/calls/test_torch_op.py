@@ -269,7 +269,10 @@ def test_compiled_kernels_read_tensors_of_torch():
 def test_prepare(monkeypatch):
     q = torch.empty(2, 100, 4, 64, dtype=torch.bfloat16, device="meta").transpose(1, 2)
     attn.prepare(q, q, q, chip="sm_90a", causal=True, lse=True)
-    (kernel,) = (k for k in attn.compiler.kernel_cache._memory.values() if isinstance(k, attn.Kernel))
+    kernels = (k for k in attn.compiler.kernel_cache._memory.values() if isinstance(k, attn.Kernel))
+    # Of these lengths, and of any.
+    kernel, other = kernels
+    assert other.launch["tensors"][0]["shape"] == [-1, 4, -1, 64]
     assert kernel.chip == "sm_90a"
     assert kernel.launch["tensors"][0]["strides"] == [25600, 64, 256, 1]
 
