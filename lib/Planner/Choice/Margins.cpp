@@ -137,7 +137,7 @@ double Margins::find(const ProblemFacts &facts, PlanAttrInterface plan,
               getField(each.first, facts, target, estimate));
         }))
       continue;
-    SmallVector<PlanParameterInfo> parameters;
+    std::vector<PlanParameterInfo> parameters;
     if (!row.plan.empty())
       parameters = plan.listParameters();
     bool holds = llvm::all_of(row.plan, [&](const auto &each) {
