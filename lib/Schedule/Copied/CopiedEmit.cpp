@@ -423,7 +423,8 @@ LogicalResult CopiedEmitter::emitTile() {
     emitResultViews();
   from.q = hasNarrowLatent() ? emitNarrowLatentQueries() : emitQueries(from.q);
 
-  bounds = emitBlockBounds(context, getBoundedTiles(), row, blockM, blockN);
+  bounds =
+      emitBlockBounds(context, getBoundedTiles(*this), row, blockM, blockN);
   emitRun(blockN);
   if (plan.getKeyTeams() > 1)
     emitTeamShare();

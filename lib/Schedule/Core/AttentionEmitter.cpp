@@ -135,10 +135,6 @@ void AttentionEmitter::emitRun(int64_t blockN) {
   bounds.fullEnd = clamp(bounds.fullEnd);
 }
 
-bool AttentionEmitter::needsIndices() const {
-  return facts.hasScoreMod() || facts.hasMaskMod();
-}
-
 /// An exponent of two that no score 0 comes near.
 static constexpr double kAbsentMaximum = 64;
 
@@ -299,7 +295,7 @@ Value AttentionEmitter::emitSelected(ImplicitLocOpBuilder &lb, Value key,
 LogicalResult AttentionEmitter::emitRegions(ImplicitLocOpBuilder &lb, Value key,
                                             Value &scores, bool quads,
                                             bool hides) {
-  if (!needsIndices())
+  if (!facts.hasScoreMod() && !facts.hasMaskMod())
     return success();
   AttentionOp op = facts.op;
   auto map = MapElementsOp::create(lb, scores.getType(), scores, row, key,

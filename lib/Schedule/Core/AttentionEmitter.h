@@ -142,10 +142,6 @@ public:
   /// of them, in whole blocks of `blockN` keys, of which the last ones may be
   /// fewer or none, or those of the keys that the problem gives it.
   void emitRun(int64_t blockN);
-  /// The place and the lengths of the tile, for bounds of its rows.
-  BoundedTiles getBoundedTiles() const {
-    return {at, queries, keys, group, members};
-  }
   /// Rows of the tile's queries: as many for each as heads are packed.
   Value getRows() const { return packedRows ? packedRows : queries; }
   /// The rows of the tile's head, or group of heads, in q, o or lse; of a
@@ -314,7 +310,6 @@ private:
   /// Hides keys in whose place the table has no page.
   Value emitSelected(ImplicitLocOpBuilder &lb, Value key, Value scores,
                      bool quads);
-  bool needsIndices() const;
   /// Applies score_mod, and mask_mod where it does not stand apart, or with
   /// `hides` mask_mod alone.
   LogicalResult emitRegions(ImplicitLocOpBuilder &lb, Value key, Value &scores,
@@ -324,6 +319,12 @@ private:
   bool hasNaturalScores() const;
   Value emitAbsentRows(Value m);
 };
+
+/// The place and the lengths of an emitter's tile, for bounds of its rows.
+inline BoundedTiles getBoundedTiles(const AttentionEmitter &emitter) {
+  return {emitter.at, emitter.queries, emitter.keys, emitter.group,
+          emitter.members};
+}
 
 } // namespace mlir::attn
 

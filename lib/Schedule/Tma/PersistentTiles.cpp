@@ -50,7 +50,7 @@ void PersistentTiles::emitTile(Value index) {
     at.head = arith::MulIOp::create(b, at.head, context.i32(members));
   }
   emitLengths();
-  walk = emitClusterTile(context, getBoundedTiles(), tile.getRow(), place,
+  walk = emitClusterTile(context, getBoundedTiles(*this), tile.getRow(), place,
                          tilePlan.getTogether(), blockM, tilePlan.blockN);
   row = walk.row;
   bounds = walk.bounds;

@@ -253,7 +253,7 @@ void WsTmemEmitter::emitIfOwn(const ClusterTile &own, Value iteration,
 }
 
 ClusterTile WsTmemEmitter::emitOwnTile(int64_t number) {
-  return emitClusterTile(context, getBoundedTiles(), walk.firstRow,
+  return emitClusterTile(context, getBoundedTiles(*this), walk.firstRow,
                          context.i32(number), kTmemTiles, kTmemRows,
                          plan.getBlockN());
 }

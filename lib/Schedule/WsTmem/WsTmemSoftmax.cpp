@@ -255,7 +255,7 @@ void WsTmemEmitter::widenBounds() {
   // Without a band all tiles have the same bounds.
   if (!bounds.lower && !bounds.upper && !facts.hasKeyRange()) {
     walk.skippedBehind = walk.skippedInFront = Value();
-    bounds = emitBlockBounds(context, getBoundedTiles(), row, kTmemRows,
+    bounds = emitBlockBounds(context, getBoundedTiles(*this), row, kTmemRows,
                              plan.getBlockN());
     return;
   }

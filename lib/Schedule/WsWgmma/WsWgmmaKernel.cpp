@@ -353,7 +353,7 @@ BlockBounds WsWgmmaKernel::getBlocks() {
   Value offset = arith::MulIOp::create(b, WarpgroupIndexOp::create(b),
                                        context.i32(kGroupRows));
   BlockBounds own =
-      emitBlockBounds(context, kernel.getBoundedTiles(),
+      emitBlockBounds(context, getBoundedTiles(kernel),
                       arith::AddIOp::create(b, kernel.row, offset), kGroupRows,
                       plan.getBlockN());
   blocks.begin = min(max(blocks.begin, own.begin), blocks.end);
