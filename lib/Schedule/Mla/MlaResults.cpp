@@ -40,10 +40,11 @@ void MlaKernel::computeResults() {
           arith::CmpIOp::create(b, arith::CmpIPredicate::eq, trip, last);
       Slot front = inHalves ? handed.acquire(kFrontHalf) : handed.acquire();
       o = emitRareRescale(b, loadRows(rings.factors), o.get());
-      // The second half of the probabilities, the slice whose product was
-      // started last, and the slot that this reads.
-      Slot back, read;
+      // The second half of the probabilities.
+      Slot back;
+      // The slice whose product was started last, and the slot that this reads.
       unsigned before = 0;
+      Slot read;
       for (unsigned i : rings.valueOrder) {
         Slot slot = value[i].acquire();
         Value values = rings.slices[i].ring.at(slot);
@@ -58,6 +59,7 @@ void MlaKernel::computeResults() {
           o[before] =
               awaitProducts(b, o[before].get(), inHalves ? 2 : 1).front();
           read.release();
+          // Of two slices one leaves here, so that the factor is taken once.
           if (storesEarly())
             control.ifThen(isLast, [&] {
               takeScale();
