@@ -32,6 +32,13 @@ void MlaKernel::computeResults() {
       slot.release();
       scaled.advance();
     };
+    // Stores all slices but the one whose products come last.
+    auto storeEarly = [&] {
+      takeScale();
+      for (unsigned i : rings.valueOrder)
+        if (i != lastSlice)
+          storeScaled(i, o[i], scale);
+    };
     Value one = context.i32(1), trips = countTrips();
     Value last = arith::SubIOp::create(b, trips, one);
 
@@ -59,10 +66,7 @@ void MlaKernel::computeResults() {
               awaitProducts(b, o[before].get(), inHalves ? 2 : 1).front();
           read.release();
           if (storesEarly())
-            control.ifThen(isLast, [&] {
-              takeScale();
-              storeScaled(before, o[before], scale);
-            });
+            control.ifThen(isLast, storeEarly);
         }
         read = slot;
         before = i;
@@ -82,12 +86,7 @@ void MlaKernel::computeResults() {
       // Nothing was stored in a loop without blocks.
       Value isEmpty = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, last,
                                             context.i32(0));
-      control.ifThen(isEmpty, [&] {
-        takeScale();
-        for (unsigned i : rings.valueOrder)
-          if (i != lastSlice)
-            storeScaled(i, o[i], scale);
-      });
+      control.ifThen(isEmpty, storeEarly);
     }
     storeRest(o.get(), scale);
   });
