@@ -32,6 +32,13 @@ void MlaKernel::computeResults() {
       slot.release();
       scaled.advance();
     };
+    // Stores all slices but the one whose products come last.
+    auto storeEarly = [&] {
+      takeScale();
+      for (unsigned i : rings.valueOrder)
+        if (i != lastSlice)
+          storeScaled(i, o[i], scale);
+    };
     Value one = context.i32(1), trips = countTrips();
     Value last = arith::SubIOp::create(b, trips, one);
 
@@ -61,10 +68,7 @@ void MlaKernel::computeResults() {
           read.release();
           // Of two slices one leaves here, so that the factor is taken once.
           if (storesEarly())
-            control.ifThen(isLast, [&] {
-              takeScale();
-              storeScaled(before, o[before], scale);
-            });
+            control.ifThen(isLast, storeEarly);
         }
         read = slot;
         before = i;
@@ -84,12 +88,7 @@ void MlaKernel::computeResults() {
       // Nothing was stored in a loop without blocks.
       Value isEmpty = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, last,
                                             context.i32(0));
-      control.ifThen(isEmpty, [&] {
-        takeScale();
-        for (unsigned i : rings.valueOrder)
-          if (i != lastSlice)
-            storeScaled(i, o[i], scale);
-      });
+      control.ifThen(isEmpty, storeEarly);
     }
     storeRest(o.get(), scale);
   });
