@@ -21,9 +21,9 @@ LIMIT = 8
 #: Files that may name these.
 LIMITS = {
     "kv_heads": 23,
-    "kv_lengths": 21,
+    "kv_lengths": 22,
     "kv_splits": 21,
-    "mask_mod": 30,
+    "mask_mod": 43,
     "out_group": 12,
     "out_scale": 16,
     "page_indptr": 18,
@@ -32,7 +32,7 @@ LIMITS = {
     "run_keys": 9,
     "scale_group": 15,
     "score_mod": 30,
-    "selected": 15,
+    "selected": 16,
     "sinks": 21,
     "varlen": 28,
 }

@@ -2,9 +2,9 @@
 
 #include "CopiedCost.h"
 #include "../../Schedule/Copied/GridTiles.h"
-#include "../../Schedule/Core/Scores.h"
 #include "../Facts/BlockCount.h"
 #include "attn/Planner/Facts/Factor.h"
+#include "attn/Schedule/Kernel/Scores.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 

@@ -30,7 +30,6 @@ static constexpr Factor kUnhiddenShare{"self_load.unhidden_share"};
 /// Warp instructions for each 8-bit value that is transposed: for 128 x 128, 8
 /// ldmatrix, 32 prmt and 8 stmatrix of each of four warps.
 static constexpr double kTransposeInstructions = 4 * 48.0 / (128 * 128);
-static constexpr Factor kMargin{"self_load.margin"};
 
 bool SelfLoadModel::isExpectedToSpill(const ProblemFacts &facts,
                                       PlanAttrInterface planAttr,
@@ -92,6 +91,5 @@ PlanEstimate SelfLoadModel::estimate(const ProblemFacts &facts,
       rounds * ctas *
       (estimate.tileClocks + estimate.blocks * estimate.blockClocks) /
       target.clockMHz;
-  estimate.margin = kMargin;
   return estimate;
 }

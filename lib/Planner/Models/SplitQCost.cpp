@@ -33,8 +33,7 @@ static constexpr Factor kOneStageLatency{"split_q.one_stage_latency"};
 /// The share of the other resources' clocks that never hides behind the
 /// busiest one.
 static constexpr Factor kUnhiddenShare{"split_q.unhidden_share"};
-/// What ptxas adds to a plan's registers where it has them to spare.
-static constexpr int64_t kSpareRegisters = 32;
+
 bool SplitQModel::isExpectedToSpill(const ProblemFacts &facts,
                                     PlanAttrInterface planAttr,
                                     const TargetRow &target) const {
@@ -63,9 +62,11 @@ PlanEstimate SplitQModel::estimate(const ProblemFacts &facts,
   double blockM = plan.getBlockM();
   double warps = plan.getWarps();
 
-  // Registers that are to spare hold what rows of K and V do not share.
-  int64_t registers = estimate.registers.getTotal() -
-                      extents.getOwnRowRegisters(plan) + kSpareRegisters;
+  // ptxas takes some more where it has them to spare. These hold what rows of K
+  // and V do not share.
+  int64_t registers =
+      estimate.registers.getTotal() - extents.getOwnRowRegisters(plan) +
+      RegisterModel::getShipped().getLimit("copied.spare_registers");
   estimate.ctasPerSM = countCTAs(estimate, registers, plan, target);
   countCopiedTiles(estimate, facts, plan);
 

@@ -2,9 +2,9 @@
 
 #include "../../Schedule/Copied/GridTiles.h"
 #include "../../Schedule/Core/CommonChecks.h"
-#include "../../Schedule/Core/RowState.h"
 #include "../Seen/PtxasData.h"
 #include "Models.h"
+#include "attn/Schedule/Kernel/RowState.h"
 #include <cmath>
 
 using namespace mlir;

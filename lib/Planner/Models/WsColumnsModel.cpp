@@ -1,7 +1,6 @@
 //===- WsColumnsModel.cpp - Plans of ws_columns: which, and their time ----===//
 
 #include "../../Schedule/Core/CommonChecks.h"
-#include "../../Schedule/Core/Scores.h"
 #include "../../Schedule/Wgmma/WgmmaFacts.h"
 #include "../../Schedule/WsColumns/WsColumns.h"
 #include "../Facts/BlockCount.h"
@@ -10,6 +9,7 @@
 #include "WgmmaCost.h"
 #include "attn/Planner/Facts/Factor.h"
 #include "attn/Planner/Facts/RegisterModel.h"
+#include "attn/Schedule/Kernel/Scores.h"
 #include <cmath>
 
 using namespace mlir;
@@ -47,8 +47,6 @@ static constexpr Factor kOtherReloadShare{"ws_columns.other_reload_share"},
 static constexpr Factor kExchangeBytes{"ws_columns.exchange_bytes"};
 /// Clocks that the tiles of a cluster wait for each other, as in ws_wgmma.
 static constexpr Factor kClusterTileClocks{"ws_columns.cluster_tile_clocks"};
-static constexpr Factor kMargin{"ws_columns.margin"};
-static constexpr Factor kPairMargin{"ws_columns.pair_margin"};
 
 /// Returns the registers of a thread of the warpgroup that has most: its
 /// accumulator, scores, in whose place probabilities come, and what else ptxas
@@ -67,16 +65,6 @@ bool WsColumnsModel::isExpectedToSpill(const ProblemFacts &facts,
                                        const TargetRow &) const {
   auto plan = cast<WsColumnsPlanAttr>(planAttr);
   return countRegisters(facts, plan).getTotal() > kColumnsRegisters;
-}
-
-/// True if ws_pair takes what one CTA has here.
-static bool mayBePaired(const ProblemFacts &facts, const TargetRow &target) {
-  if (std::min(facts.headDim, facts.valueDim) <= kMostWholeColumns)
-    return false;
-  llvm::Error error = getWsPairSchedule().isApplicable(facts, target);
-  bool applies = !error;
-  llvm::consumeError(std::move(error));
-  return applies;
 }
 
 //===----------------------------------------------------------------------===//
@@ -251,10 +239,6 @@ PlanEstimate WsColumnsModel::estimate(const ProblemFacts &facts,
   double rounds = countRounds(facts, plan.getOrder(), estimate.waves,
                               getTogetherRows(cluster, divided),
                               plan.getBlockN(), plan.getGroupHeads(), clusters);
-  if (std::max(facts.headDim, facts.valueDim) <= kMostWholeColumns)
-    estimate.margin = kMargin;
-  else if (divided == 1 && mayBePaired(facts, target))
-    estimate.margin = kPairMargin;
   estimate.microseconds =
       rounds * (estimate.tileClocks + estimate.blocks * estimate.blockClocks) /
       target.clockMHz;

@@ -1,7 +1,6 @@
 //===- WsPairModel.cpp - Plans of ws_pair: which, and their time ----------===//
 
 #include "../../Schedule/Core/CommonChecks.h"
-#include "../../Schedule/Core/Scores.h"
 #include "../../Schedule/Wgmma/WgmmaFacts.h"
 #include "../../Schedule/WsPair/WsPair.h"
 #include "../Facts/BlockCount.h"
@@ -10,6 +9,7 @@
 #include "WgmmaCost.h"
 #include "attn/Planner/Facts/Factor.h"
 #include "attn/Planner/Facts/RegisterModel.h"
+#include "attn/Schedule/Kernel/Scores.h"
 #include <cmath>
 
 using namespace mlir;
@@ -28,7 +28,6 @@ static constexpr Factor kUnhiddenShare{"ws_pair.unhidden_share"};
 /// than its nominal rate.
 static constexpr Factor kPowerFactor{"ws_pair.power_factor"};
 static constexpr Factor kL2Bytes{"ws_pair.l2_bytes"};
-static constexpr Factor kMargin{"ws_pair.margin"};
 
 /// Returns the registers of a thread with rows: its accumulator, scores,
 /// probabilities of its own and of the other CTA, and what else ptxas needs.
@@ -121,8 +120,6 @@ PlanEstimate WsPairModel::estimate(const ProblemFacts &facts,
   estimate.tileClocks = kTileClocks;
   double rounds = countRounds(facts, plan.getOrder(), estimate.waves, kPairRows,
                               plan.getBlockN(), plan.getGroupHeads(), clusters);
-  if (std::max(facts.headDim, facts.valueDim) <= kMostWholeColumns)
-    estimate.margin = kMargin;
   estimate.microseconds =
       rounds * (estimate.tileClocks + estimate.blocks * estimate.blockClocks) /
       target.clockMHz;

@@ -35,11 +35,6 @@ static constexpr Factor kExactClocks{"ws_tmem.exact_clocks"},
 /// for the probabilities, which are handed on at once.
 static constexpr Factor kChainedClocks{"ws_tmem.chained_clocks"};
 
-/// Packed plans of up to this many rows, for which 'decode' has tiles, come
-/// after it unless they are faster by the margin.
-static constexpr int64_t kDecodedRows = 32;
-static constexpr Factor kDecodedMargin{"ws_tmem.decoded_margin"};
-
 /// True if probabilities find columns of their own.
 static bool fitsBeside(const ProblemFacts &facts, WsTmemPlanAttr::Parameters p,
                        MLIRContext *context) {
@@ -249,7 +244,5 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
   if (queries * rows <= blockM)
     addDramTime(estimate, facts, plan.getBlockN(),
                 getBytesInFlight(facts, plan), target);
-  if (plan.getPackHeads() && queries * rows <= kDecodedRows)
-    estimate.margin = kDecodedMargin;
   return estimate;
 }

@@ -59,10 +59,6 @@ static constexpr Factor kRareBlockShare{"ws_wgmma.rare_block_share"};
 static constexpr Factor kUsualRareShare{"ws_wgmma.usual_rare_share"};
 static constexpr Factor kQuadsThresholdShare{"ws_wgmma.quads_threshold_share"};
 
-/// Where most rows of a tile are padding: what reads keys for few queries
-/// is made by other schedules.
-static constexpr Factor kPaddingMargin{"ws_wgmma.padding_margin"};
-
 /// The part of `blocks` blocks in which one of a warp's 16 rows is expected to
 /// have a new maximum: block j of a row has it with probability 1 / j, if
 /// scores are drawn from one distribution.
@@ -183,9 +179,6 @@ PlanEstimate WsWgmmaModel::estimate(const ProblemFacts &facts,
         ((widens ? kRawSlots : plan.getKStages()) * getKeyColumns(facts) +
          (widens ? kRawSlots : plan.getVStages()) * getValueColumns(facts));
     addDramTime(estimate, facts, plan.getBlockN(), inFlight, target);
-    // Nobody timed tiles that are mostly padding.
-    if (queries < kGroupRows)
-      estimate.margin = kPaddingMargin;
   }
   return estimate;
 }

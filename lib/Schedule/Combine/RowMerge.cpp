@@ -19,9 +19,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "RowMerge.h"
-#include "../Kernel/Control.h"
 #include "attn/Dialect/Attn/IR/NarrowFloats.h"
 #include "attn/Schedule/Core/CombineSchedule.h"
+#include "attn/Schedule/Kernel/Control.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/Support/MathExtras.h"
 

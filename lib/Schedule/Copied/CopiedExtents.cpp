@@ -1,10 +1,10 @@
 //===- CopiedExtents.cpp - What a plan on cp.async holds ------------------===//
 
 #include "CopiedExtents.h"
-#include "../Core/RowState.h"
-#include "../Core/Scores.h"
 #include "GridTiles.h"
 #include "attn/Layout/SharedLayout.h"
+#include "attn/Schedule/Kernel/RowState.h"
+#include "attn/Schedule/Kernel/Scores.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 

@@ -19,24 +19,11 @@
 
 #include "CopiedKernel.h"
 #include "CopiedTeams.h"
+#include "TightPlans.h"
 #include "attn/Dialect/Attn/IR/KernelAttrs.h"
 
 using namespace mlir;
 using namespace mlir::attn;
-
-/// Plans that take more registers keep nothing for the results in their loops:
-/// on an H200 (sm_80's PTX, D 64 and 256, no mask and causal, 1k and 4k) 0.98
-/// to 1.02 times the time, and what spilled before spills no more. With fewer
-/// registers kernels at D 128 took 1.02 and 1.03 times as long under a causal
-/// mask, for nothing. What rows of K and V do not share was not counted then.
-static constexpr int64_t kTightRegisters = 235;
-
-static bool isTightPlan(const CopiedPlan &plan, const CopiedExtents &extents) {
-  // Slices leave no registers to spare.
-  return plan.getSlice() != 0 || extents.getRegisters(plan).getTotal() -
-                                         extents.getOwnRowRegisters(plan) >
-                                     kTightRegisters;
-}
 
 CopiedKernel::CopiedKernel(KernelContext &context, const CopiedPlan &plan)
     : context(context), facts(context.facts), plan(plan), extents(facts, plan),
@@ -44,7 +31,7 @@ CopiedKernel::CopiedKernel(KernelContext &context, const CopiedPlan &plan)
       tile(context, plan.getBlockM(), getPackedHeads(facts, plan)),
       memory(tile, plan, extents), softmax(tile, plan, layouts, control),
       results(tile, plan, extents, layouts),
-      isTight(isTightPlan(plan, extents)) {
+      isTight(hasTightLoop(plan, extents)) {
   tile.resultColumns = extents.valueColumns;
   tile.hasWholeMaxima = facts.hasWholeMaxima();
 }
@@ -356,26 +343,6 @@ void CopiedKernel::finish(const CopiedRows &rows) {
     results.store(state);
 }
 
-/// True if a plan is to leave open which rows of its only tile there are.
-/// Queries of rows that are known not to exist are zeros, which stand in the
-/// fragments' registers all the same, and ptxas 13.0 makes them anew where it
-/// keeps others: of plans of decode with 224 columns and more and these
-/// registers it spilled 4 to 104 bytes, and none where the zeros come from a
-/// branch. So it did of 8-bit keys with scales of groups and 512 columns, 4
-/// bytes. 16-bit keys with 128 columns and other 8-bit ones with 512 fit with
-/// rows that are known, and spilled 4 to 8 bytes without.
-static bool leavesRowsOpen(const ProblemFacts &facts, const CopiedPlan &plan,
-                           const CopiedExtents &extents) {
-  constexpr int64_t kFewestColumns = 208, kFewestScaledColumns = 512,
-                    kFewestRegisters = 231;
-  if (facts.hasNarrowKeys() && !hasGroupScales(facts))
-    return false;
-  return plan.getRowWarps() == 1 &&
-         facts.headDim >=
-             (facts.hasNarrowKeys() ? kFewestScaledColumns : kFewestColumns) &&
-         extents.getRegisters(plan).getTotal() >= kFewestRegisters;
-}
-
 void CopiedKernel::skipAbsentTile() {
   // The grid covers the longest sequence: tiles beyond a shorter one leave, and
   // so do CTAs beyond the last run that is dealt.
@@ -393,7 +360,7 @@ void CopiedKernel::skipAbsentTile() {
 }
 
 LogicalResult CopiedKernel::run() {
-  GridTiles tiles(context, plan, leavesRowsOpen(facts, plan, extents));
+  GridTiles tiles(context, plan, hasTightQueries(facts, plan, extents));
   tile.at = tiles.emitTile();
   emitLengths(tile);
   tile.row =

@@ -91,7 +91,7 @@ private:
   CopiedMemory memory;
   CopiedSoftmax softmax;
   CopiedResults results;
-  /// The kernel keeps nothing for the results in its loop.
+  /// The loop over blocks keeps nothing for the results.
   const bool isTight;
 };
 

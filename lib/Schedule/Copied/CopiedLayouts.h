@@ -10,8 +10,8 @@
 #ifndef ATTN_LIB_SCHEDULE_COPIED_COPIEDLAYOUTS_H
 #define ATTN_LIB_SCHEDULE_COPIED_COPIEDLAYOUTS_H
 
-#include "../Core/DividedRows.h"
 #include "CopiedPlan.h"
+#include "attn/Schedule/Kernel/DividedRows.h"
 
 namespace mlir::attn {
 

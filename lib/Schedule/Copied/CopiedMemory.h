@@ -14,8 +14,8 @@
 #ifndef ATTN_LIB_SCHEDULE_COPIED_COPIEDMEMORY_H
 #define ATTN_LIB_SCHEDULE_COPIED_COPIEDMEMORY_H
 
-#include "../Core/AttentionTile.h"
 #include "CopiedExtents.h"
+#include "attn/Schedule/Kernel/AttentionTile.h"
 
 namespace mlir::attn {
 

@@ -3,9 +3,9 @@
 #ifndef ATTN_LIB_SCHEDULE_COPIED_COPIEDRESULTS_H
 #define ATTN_LIB_SCHEDULE_COPIED_COPIEDRESULTS_H
 
-#include "../Core/StoreResults.h"
 #include "CopiedExtents.h"
 #include "CopiedLayouts.h"
+#include "attn/Schedule/Kernel/StoreResults.h"
 
 namespace mlir::attn {
 

@@ -3,9 +3,9 @@
 #ifndef ATTN_LIB_SCHEDULE_COPIED_COPIEDROWS_H
 #define ATTN_LIB_SCHEDULE_COPIED_COPIEDROWS_H
 
-#include "../Core/RowState.h"
-#include "../Kernel/Control.h"
 #include "CopiedLayouts.h"
+#include "attn/Schedule/Kernel/Control.h"
+#include "attn/Schedule/Kernel/RowState.h"
 #include <optional>
 
 namespace mlir::attn {

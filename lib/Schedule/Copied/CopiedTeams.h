@@ -11,8 +11,8 @@
 #ifndef ATTN_LIB_SCHEDULE_COPIED_COPIEDTEAMS_H
 #define ATTN_LIB_SCHEDULE_COPIED_COPIEDTEAMS_H
 
-#include "../Core/RowState.h"
 #include "CopiedExtents.h"
+#include "attn/Schedule/Kernel/RowState.h"
 
 namespace mlir::attn {
 

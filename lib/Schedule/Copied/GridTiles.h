@@ -3,8 +3,8 @@
 #ifndef ATTN_LIB_SCHEDULE_COPIED_GRIDTILES_H
 #define ATTN_LIB_SCHEDULE_COPIED_GRIDTILES_H
 
-#include "../Core/RowViews.h"
 #include "CopiedPlan.h"
+#include "attn/Schedule/Kernel/RowViews.h"
 #include "llvm/Support/Error.h"
 
 namespace mlir::attn {

@@ -1,6 +1,6 @@
 //===- Control.cpp - Loops and branches that carry by themselves ----------===//
 
-#include "Control.h"
+#include "attn/Schedule/Kernel/Control.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;

@@ -3,7 +3,7 @@
 #ifndef ATTN_LIB_SCHEDULE_KERNEL_PIPE_H
 #define ATTN_LIB_SCHEDULE_KERNEL_PIPE_H
 
-#include "Control.h"
+#include "attn/Schedule/Kernel/Control.h"
 #include <array>
 
 namespace mlir::attn {

@@ -50,8 +50,8 @@ void MlaKernel::loadByTma() {
   auto fill = [&](Pipe &pipe, const Ring &ring, const Ring &from, Value head,
                   Value first, int64_t column, Value lead) {
     Slot slot = pipe.acquire();
-    startLoad(tiles, from, slot.in(ring.buffer, ring.slotType), slot.getToken(),
-              head, first, context.i32(column), lead);
+    startLoad(tiles, from, ring.at(slot), slot.getToken(), head, first,
+              context.i32(column), lead);
     slot.release();
   };
   auto fillQueries = [&](Pipe &pipe, const Ring &ring,
@@ -191,7 +191,7 @@ void MlaKernel::startKeyCopy(const LatentSlice &slice, Value firstKey,
   const Ring &ring = slice.getLoaded();
   Value view = tile.source->emitView(ring.name, tile.at, slice.firstInTensor,
                                      slice.columns);
-  CpAsyncOp::create(b, view, firstKey, slot.in(ring.buffer, ring.slotType),
+  CpAsyncOp::create(b, view, firstKey, ring.at(slot),
                     /*in_bounds=*/UnitAttr());
 }
 
@@ -242,10 +242,9 @@ void MlaKernel::computeScores() {
       SmallVector<Slot, 3> keys;
       Value product;
       for (unsigned i : rings.order) {
-        const LatentSlice &slice = slices[i];
         Slot slot = key[i].acquire();
-        Value tile = slot.in(slice.ring.buffer, slice.ring.slotType);
-        product = multiplyKeys(b, operands[i], tile, slice.columns, product);
+        product = multiplyKeys(b, operands[i], slices[i].ring.at(slot),
+                               slices[i].columns, product);
         keys.push_back(slot);
         key[i].advance();
       }
@@ -320,7 +319,7 @@ Value MlaKernel::convertQueries(const LatentSlice &slice) {
 Value MlaKernel::loadQueries(const LatentSlice &slice, Slot slot) {
   return LocalLoadOp::create(
       b, tile.tileType(slice.queries.slotType.getShape(), facts.elementType),
-      slot.in(slice.ring.buffer, slice.ring.slotType));
+      slice.ring.at(slot));
 }
 
 Value MlaKernel::makeLeast(Value sums) {

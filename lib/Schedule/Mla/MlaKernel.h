@@ -24,10 +24,10 @@
 #ifndef ATTN_LIB_SCHEDULE_MLA_MLAKERNEL_H
 #define ATTN_LIB_SCHEDULE_MLA_MLAKERNEL_H
 
-#include "../Core/Scores.h"
-#include "../Core/StoreResults.h"
 #include "../Kernel/Pipe.h"
 #include "MlaRings.h"
+#include "attn/Schedule/Kernel/Scores.h"
+#include "attn/Schedule/Kernel/StoreResults.h"
 
 namespace mlir::attn {
 
@@ -103,9 +103,10 @@ private:
   bool sharesUnits() const;
   /// True if slices of the results are stored in the tile's last block.
   bool storesEarly() const;
-  /// Returns the sum `result` of slice `index` times `scale` of its rows, in
-  /// the type of the results, whose units are stored if they are the slice's.
-  Value scaleSlice(int64_t index, Value result, Value scale);
+  /// Stores the sum `result` of slice `index` times `scale` of its rows, in the
+  /// type of the results, and units of these if they are the slice's own.
+  void storeScaled(int64_t index, Value result, Value scale);
+  /// Stores `o`, of the type of the results.
   void storeSlice(int64_t index, Value o);
   /// Stores the slices of `results`, times `scale` of their rows, that were not
   /// stored in the tile's last block.

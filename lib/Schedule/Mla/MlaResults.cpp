@@ -45,9 +45,8 @@ void MlaKernel::computeResults() {
       Slot back, read;
       unsigned before = 0;
       for (unsigned i : rings.valueOrder) {
-        const Ring &ring = rings.slices[i].ring;
         Slot slot = value[i].acquire();
-        Value values = slot.in(ring.buffer, ring.slotType);
+        Value values = rings.slices[i].ring.at(slot);
         o[i] = multiplyValues(/*part=*/0, values, o[i]);
         if (inHalves) {
           if (!back)
@@ -62,7 +61,7 @@ void MlaKernel::computeResults() {
           if (storesEarly())
             control.ifThen(isLast, [&] {
               takeScale();
-              storeSlice(before, scaleSlice(before, o[before], scale));
+              storeScaled(before, o[before], scale);
             });
         }
         read = slot;
@@ -87,7 +86,7 @@ void MlaKernel::computeResults() {
         takeScale();
         for (unsigned i : rings.valueOrder)
           if (i != lastSlice)
-            storeSlice(i, scaleSlice(i, o[i], scale));
+            storeScaled(i, o[i], scale);
       });
     }
     storeRest(o.get(), scale);
@@ -131,13 +130,13 @@ bool MlaKernel::storesEarly() const {
   return leavesInSlices(facts, plan) && !sharesUnits();
 }
 
-Value MlaKernel::scaleSlice(int64_t index, Value result, Value scale) {
+void MlaKernel::storeScaled(int64_t index, Value result, Value scale) {
   if (!facts.hasPartialScales())
-    return emitQuotient(tile, result, scale);
+    return storeSlice(index, emitQuotient(tile, result, scale));
   DividedRows rows = getLatentResultRows(plan, rings.units);
-  return attn::emitScaledRows(tile, result, scale, /*initWeight=*/Value(),
-                              &rows, index)
-      .front();
+  storeSlice(index, emitScaledRows(tile, result, scale, /*initWeight=*/Value(),
+                                   &rows, index)
+                        .front());
 }
 
 void MlaKernel::storeSlice(int64_t index, Value o) {
@@ -159,7 +158,12 @@ void MlaKernel::storeRest(ValueRange results, Value scale) {
   if (facts.o.isWorkspace())
     NVVM::GriddepcontrolOp::create(b,
                                    NVVM::GridDepActionKind::launch_dependents);
-  for (auto [i, result] : llvm::enumerate(results))
-    if (i == rings.valueOrder.back() || !storesEarly())
-      storeSlice(i, scaled.empty() ? scaleSlice(i, result, scale) : scaled[i]);
+  for (auto [i, result] : llvm::enumerate(results)) {
+    if (storesEarly() && i != rings.valueOrder.back())
+      continue;
+    if (scaled.empty())
+      storeScaled(i, result, scale);
+    else
+      storeSlice(i, scaled[i]);
+  }
 }

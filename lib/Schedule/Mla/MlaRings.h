@@ -7,9 +7,9 @@
 #ifndef ATTN_LIB_SCHEDULE_MLA_MLARINGS_H
 #define ATTN_LIB_SCHEDULE_MLA_MLARINGS_H
 
-#include "../Core/DividedRows.h"
 #include "../Tma/Rings.h"
 #include "Mla.h"
+#include "attn/Schedule/Kernel/DividedRows.h"
 
 namespace mlir::attn {
 

@@ -18,8 +18,7 @@ void MlaKernel::widen() {
       for (unsigned i : rings.order) {
         const Ring &from = rings.slices[i].raw, &to = rings.slices[i].ring;
         Slot filled = narrow[i].acquire(), free;
-        SmallVector<Value> parts =
-            listSlotParts(tile, filled.in(from.buffer, from.slotType));
+        SmallVector<Value> parts = listSlotParts(tile, from.at(filled));
         SmallVector<Value> wideParts;
         Value next = loadNarrowRows(b, parts.front());
         for (auto [number, part] : llvm::enumerate(parts)) {
@@ -27,7 +26,7 @@ void MlaKernel::widen() {
           // A part in registers need not wait.
           if (!free) {
             free = wide[i].acquire();
-            wideParts = listSlotParts(tile, free.in(to.buffer, to.slotType));
+            wideParts = listSlotParts(tile, to.at(free));
           }
           bool isLast = number + 1 == parts.size();
           // Before the stores, after which no load moves.

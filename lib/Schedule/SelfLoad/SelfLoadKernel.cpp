@@ -22,14 +22,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Core/Scores.h"
-#include "../Core/StoreResults.h"
 #include "../Kernel/Pipe.h"
 #include "../Tma/Rings.h"
 #include "../Wgmma/SlicedProducts.h"
 #include "../Wgmma/WgmmaFacts.h"
 #include "../Wgmma/WgmmaOperands.h"
 #include "SelfLoad.h"
+#include "attn/Schedule/Kernel/Scores.h"
+#include "attn/Schedule/Kernel/StoreResults.h"
 #include <optional>
 
 using namespace mlir;
@@ -143,15 +143,14 @@ void SelfLoadKernel::computeTiles() {
     tile.scoreDescale = emitScoreDescale(tile);
     Value scale = emitExponentScale(tile);
     Slot query = queries.acquire();
-    Value queryTile = query.in(q.buffer, q.slotType);
+    Value queryTile = q.at(query);
     RunningState start = emitInitialState(tile, /*bets=*/plan.getSoftmax() ==
                                                     SoftmaxPolicy::Optimistic);
     rows.m = start.m, rows.l = start.l, rows.o = start.o;
     forBlocks([&](Value key) {
       Slot keySlot = keys.acquire();
-      Value product =
-          multiplyKeys(b, queryTile, keySlot.in(k.buffer, k.slotType),
-                       getKeyDepth(facts), /*sum=*/Value());
+      Value product = multiplyKeys(b, queryTile, k.at(keySlot),
+                                   getKeyDepth(facts), /*sum=*/Value());
       // There is one place for all blocks. It is free while QK runs or, where
       // PV of the last block then runs too, after the softmax.
       if (vt && !plan.getQkAhead())
@@ -174,7 +173,7 @@ void SelfLoadKernel::computeTiles() {
       Slot valueSlot;
       if (!vt)
         valueSlot = values.acquire();
-      Value valueTile = vt ? vt : valueSlot.in(v.buffer, v.slotType);
+      Value valueTile = vt ? vt : v.at(valueSlot);
       Value sum = multiplyValues(b, p, makeValueOperand(tile, valueTile),
                                  facts.valueDim, softmax.getNewO());
       rows.o = awaitProducts(b, sum, /*pending=*/0).front();
@@ -204,8 +203,8 @@ void SelfLoadKernel::load(const Ring &ring, Pipe &pipe, Value head,
     if (ring.view == TensorMapView::Bounded)
       lead = tile.source->emitLead(first);
     Slot slot = pipe.acquire();
-    startLoad(tiles, ring, slot.in(ring.buffer, ring.slotType), slot.getToken(),
-              head, first, /*column=*/Value(), lead);
+    startLoad(tiles, ring, ring.at(slot), slot.getToken(), head, first,
+              /*column=*/Value(), lead);
     slot.release();
   });
   pipe.advance();
@@ -238,7 +237,7 @@ void SelfLoadKernel::refill(const Ring &ring, Pipe &pipe, Value key,
 
 void SelfLoadKernel::transposeValues(Pipe &values) {
   Slot slot = values.acquire();
-  LocalTransposeOp::create(b, slot.in(v.buffer, v.slotType), vt);
+  LocalTransposeOp::create(b, v.at(slot), vt);
   slot.release();
 }
 

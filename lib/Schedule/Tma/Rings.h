@@ -8,6 +8,7 @@
 #ifndef ATTN_LIB_SCHEDULE_TMA_RINGS_H
 #define ATTN_LIB_SCHEDULE_TMA_RINGS_H
 
+#include "../Kernel/Pipe.h"
 #include "TileWalk.h"
 
 namespace mlir::attn {
@@ -64,6 +65,9 @@ struct Ring {
   /// CTAs of a cluster that copy a part of the rows each, for all of them. A
   /// slot is one box then.
   int64_t ctas = 1;
+
+  /// Returns the rows in a slot that a role has acquired.
+  Value at(const Slot &slot) const { return slot.in(buffer, slotType); }
 };
 
 /// Makes a channel between roles; of two each may hand slots on in parts.

@@ -8,9 +8,9 @@
 #ifndef ATTN_LIB_SCHEDULE_TMA_TILEWALK_H
 #define ATTN_LIB_SCHEDULE_TMA_TILEWALK_H
 
-#include "../Core/AttentionTile.h"
-#include "../Kernel/Control.h"
 #include "ClusterTile.h"
+#include "attn/Schedule/Kernel/AttentionTile.h"
+#include "attn/Schedule/Kernel/Control.h"
 
 namespace mlir::attn {
 

@@ -3,7 +3,7 @@
 #ifndef ATTN_LIB_SCHEDULE_WGMMA_WGMMAOPERANDS_H
 #define ATTN_LIB_SCHEDULE_WGMMA_WGMMAOPERANDS_H
 
-#include "../Core/AttentionTile.h"
+#include "attn/Schedule/Kernel/AttentionTile.h"
 
 namespace mlir::attn {
 

@@ -20,13 +20,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Core/Scores.h"
-#include "../Core/StoreResults.h"
 #include "../Kernel/Pipe.h"
 #include "../Tma/Rings.h"
 #include "../Wgmma/SlicedProducts.h"
 #include "../Wgmma/WgmmaFacts.h"
 #include "WsColumns.h"
+#include "attn/Schedule/Kernel/Scores.h"
+#include "attn/Schedule/Kernel/StoreResults.h"
 #include <optional>
 
 using namespace mlir;
@@ -234,7 +234,7 @@ void WsColumnsKernel::load(const Ring &ring, Role role, SliceRange slices,
           arith::MulIOp::create(b, block, context.i32(plan.getBlockN()));
       for (int64_t i = 0; i < slices.count; ++i) {
         Slot slot = pipe.acquire();
-        Value slice = slot.in(ring.buffer, ring.slotType);
+        Value slice = ring.at(slot);
         startLoad(tiles, ring, slice, slot.getToken(), tile.at.kvHead, key,
                   getFirstColumn(slices.first + i, perCTA));
         slot.release();
@@ -277,9 +277,7 @@ void WsColumnsKernel::computeSoftmax() {
       Value s;
       for (int64_t i = 0; i < keySlices; ++i) {
         Slot slot = keys.acquire();
-        s = multiplyKeys(b, slices[i],
-                         slot.in(memory.k.buffer, memory.k.slotType),
-                         getDepth(i), s);
+        s = multiplyKeys(b, slices[i], memory.k.at(slot), getDepth(i), s);
         if (i > 0) {
           awaitProducts(b, {}, /*pending=*/1);
           held.release();
@@ -316,7 +314,7 @@ void WsColumnsKernel::computeSoftmax() {
       o = emitRareRescale(b, factor, o.get());
       for (int64_t i = 0; i < own.count; ++i) {
         Slot slot = values.acquire();
-        o[i] = multiplyValues(b, p, slot.in(memory.v.buffer, memory.v.slotType),
+        o[i] = multiplyValues(b, p, memory.v.at(slot),
                               getResultColumns(own.first + i), o[i]);
         if (i > 0) {
           awaitProducts(b, {}, /*pending=*/1);
@@ -366,7 +364,7 @@ void WsColumnsKernel::computeColumns() {
       Slot held;
       for (int64_t i = 0; i < others.count; ++i) {
         Slot slot = values.acquire();
-        o[i] = multiplyValues(b, p, slot.in(memory.w.buffer, memory.w.slotType),
+        o[i] = multiplyValues(b, p, memory.w.at(slot),
                               getResultColumns(others.first + i), o[i]);
         if (i > 0) {
           awaitProducts(b, {}, /*pending=*/1);

@@ -18,13 +18,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Core/Scores.h"
-#include "../Core/StoreResults.h"
 #include "../Kernel/Pipe.h"
 #include "../Tma/Rings.h"
 #include "../Wgmma/SlicedProducts.h"
 #include "../Wgmma/WgmmaFacts.h"
 #include "WsPair.h"
+#include "attn/Schedule/Kernel/Scores.h"
+#include "attn/Schedule/Kernel/StoreResults.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -193,9 +193,8 @@ void WsPairKernel::load() {
   auto fill = [&](const Ring &ring, Value block, Value ownOrOther,
                   Value column) {
     Slot slot = kv.acquire();
-    startLoad(tiles, ring, slot.in(ring.buffer, ring.slotType), slot.getToken(),
-              tile.at.kvHead, arith::AddIOp::create(b, block, ownOrOther),
-              column);
+    startLoad(tiles, ring, ring.at(slot), slot.getToken(), tile.at.kvHead,
+              arith::AddIOp::create(b, block, ownOrOther), column);
     slot.release();
     kv.advance();
   };
@@ -291,8 +290,7 @@ void WsPairKernel::computeTile(Value scale, Pipe &kv, Pipe &sent, Pipe &came,
   };
   auto qk = [&](int64_t i, Value &s) {
     Slot key = kv.acquire();
-    Value query = getQuery(i),
-          tile = key.in(memory.k.buffer, memory.k.slotType);
+    Value query = getQuery(i), tile = memory.k.at(key);
     s = multiplyKeys(b, query, tile, getDepth(i), s);
     releaseHeld(key);
     kv.advance();
@@ -300,7 +298,7 @@ void WsPairKernel::computeTile(Value scale, Pipe &kv, Pipe &sent, Pipe &came,
   auto pv = [&](int64_t i, Value p) {
     Slot value = kv.acquire();
     Var &o = rows.o[i % valueSlices];
-    o = multiplyValues(b, p, value.in(memory.v.buffer, memory.v.slotType),
+    o = multiplyValues(b, p, memory.v.at(value),
                        getResultColumns(i % valueSlices), o);
     releaseHeld(value);
     kv.advance();

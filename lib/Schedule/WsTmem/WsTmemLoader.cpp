@@ -15,8 +15,8 @@ static void fill(const TileWalk &tiles, const Ring &ring, Pipe &pipe,
   if (ring.view == TensorMapView::Bounded)
     lead = tiles.tile.source->emitLead(first);
   Slot slot = pipe.take();
-  startLoad(tiles, ring, slot.in(ring.buffer, ring.slotType), slot.getToken(),
-            head, first, /*column=*/Value(), lead);
+  startLoad(tiles, ring, ring.at(slot), slot.getToken(), head, first,
+            /*column=*/Value(), lead);
   slot.release();
 }
 

@@ -154,7 +154,7 @@ Slot Multiplier::awaitQueries(int64_t i) {
                         shared.tiles.cluster.firstRow, shared.context.i32(i),
                         kTmemTiles, kTmemRows, plan.getBlockN());
   Slot slot = query.take();
-  queries[i] = slot.in(memory.q.buffer, memory.q.slotType);
+  queries[i] = memory.q.at(slot);
   return slot;
 }
 
@@ -182,7 +182,7 @@ void Multiplier::qk(int64_t i, Slot keys, Value trip) {
   ifOwn(i, trip, [&](Value) {
     Value transposed = TransposeOp::create(
         b, shared.tile.bufferType({columns, plan.getBlockN()}),
-        keys.in(memory.k.buffer, memory.k.slotType));
+        memory.k.at(keys));
     Value none = arith::ConstantIntOp::create(b, 0, 1);
     Tcgen05MmaOp::create(b, queries[i], transposed, memory.tiles[i].scores,
                          none, limit, /*first=*/IntegerAttr());
@@ -199,8 +199,7 @@ void Multiplier::pv(int64_t i, const KeyPart &part, Slot values, Value trip) {
     if (part.first != 0)
       adds = arith::ConstantIntOp::create(b, 1, 1);
     const TensorTile &tile = memory.tiles[i];
-    Tcgen05MmaOp::create(b, tile.probabilities,
-                         values.in(memory.v.buffer, memory.v.slotType),
+    Tcgen05MmaOp::create(b, tile.probabilities, memory.v.at(values),
                          tile.results, adds, depth, first);
   });
 }

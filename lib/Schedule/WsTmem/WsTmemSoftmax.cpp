@@ -1,10 +1,10 @@
 //===- WsTmemSoftmax.cpp - The softmaxes of ws_tmem -----------------------===//
 
-#include "../Core/Scores.h"
-#include "../Core/StoreResults.h"
 #include "../Tma/RingFacts.h"
 #include "WsTmemKernel.h"
 #include "attn/Dialect/Attn/IR/BulkStores.h"
+#include "attn/Schedule/Kernel/Scores.h"
+#include "attn/Schedule/Kernel/StoreResults.h"
 
 using namespace mlir;
 using namespace mlir::attn;

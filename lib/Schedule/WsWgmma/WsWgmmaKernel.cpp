@@ -188,9 +188,9 @@ void WsWgmmaKernel::loadAndTranspose() {
   };
   auto transpose = [&](Value) {
     Slot source = loaded.acquire();
-    Value from = source.in(v.buffer, v.slotType);
+    Value from = v.at(source);
     Slot dest = transposed.acquire();
-    LocalTransposeOp::create(b, from, dest.in(vt.buffer, vt.slotType));
+    LocalTransposeOp::create(b, from, vt.at(dest));
     source.release(), dest.release();
     loaded.advance(), transposed.advance();
   };
@@ -225,8 +225,8 @@ void WsWgmmaKernel::fill(const Ring &ring, Pipe &pipe, Value head,
   if (ring.view == TensorMapView::Bounded)
     lead = tile.source->emitLead(first);
   Slot slot = pipe.acquire();
-  startLoad(tiles, ring, slot.in(ring.buffer, ring.slotType), slot.getToken(),
-            head, first, /*column=*/Value(), lead);
+  startLoad(tiles, ring, ring.at(slot), slot.getToken(), head, first,
+            /*column=*/Value(), lead);
   slot.release();
 }
 
@@ -261,7 +261,7 @@ void WsWgmmaKernel::compute() {
     tile.valueDescale = emitValueDescale(tile);
     Value scale = emitExponentScale(tile);
     Slot queries = query.acquire();
-    Value queryTile = queries.in(q.buffer, q.slotType);
+    Value queryTile = q.at(queries);
     RunningState init = emitInitialState(tile, /*bets=*/plan.getSoftmax() ==
                                                    SoftmaxPolicy::Optimistic);
     Var m(control, init.m), l(control, init.l), o(control, init.o);
@@ -277,7 +277,7 @@ void WsWgmmaKernel::compute() {
     // attn-expand-pipeline rotates the loop as the flags of attn.kv_loop say.
     forBlocks(blocks, [&](Value firstKey) {
       Slot keys = key.acquire();
-      Value keyTile = keys.in(k.buffer, k.slotType), scales;
+      Value keyTile = k.at(keys), scales;
       Value product = multiplyKeys(b, operand, keyTile, getKeyDepth(facts),
                                    /*sum=*/Value());
       Value s = awaitProducts(b, product, /*pending=*/0).front();
@@ -292,7 +292,7 @@ void WsWgmmaKernel::compute() {
         return;
 
       Slot values = value.acquire();
-      Value valueTile = makeValueOperand(tile, values.in(v.buffer, v.slotType));
+      Value valueTile = makeValueOperand(tile, v.at(values));
       Value sum = multiplyValues(b, p, valueTile, facts.valueDim, o);
       o = awaitProducts(b, sum, /*pending=*/0).front();
       values.release();

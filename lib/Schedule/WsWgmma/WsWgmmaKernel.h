@@ -18,14 +18,14 @@
 #ifndef ATTN_LIB_SCHEDULE_WSWGMMA_WSWGMMAKERNEL_H
 #define ATTN_LIB_SCHEDULE_WSWGMMA_WSWGMMAKERNEL_H
 
-#include "../Core/Scores.h"
-#include "../Core/StoreResults.h"
 #include "../Kernel/Pipe.h"
 #include "../Tma/TileDealer.h"
 #include "../Wgmma/SlicedProducts.h"
 #include "../Wgmma/WgmmaFacts.h"
 #include "../Wgmma/WgmmaOperands.h"
 #include "WsWgmma.h"
+#include "attn/Schedule/Kernel/Scores.h"
+#include "attn/Schedule/Kernel/StoreResults.h"
 
 namespace mlir::attn {
 

@@ -63,9 +63,9 @@ void attn::widenKeys(TileWalk &tiles, Control &control,
   auto widen = [&](const Ring &from, Pipe &narrow, const Ring &to, Pipe &wide,
                    Value scales, Value scaleRing) {
     Slot filled = narrow.acquire();
-    Value rows = loadNarrowRows(b, filled.in(from.buffer, from.slotType));
+    Value rows = loadNarrowRows(b, from.at(filled));
     Slot free = wide.acquire();
-    Value slot = free.in(to.buffer, to.slotType);
+    Value slot = to.at(free);
     rows = emitWidened(b, rows, tile.getOperandType());
     if (scaleRing)
       LocalStoreOp::create(b, scales, getRowNumbers(b, slot, scaleRing));

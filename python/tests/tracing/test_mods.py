@@ -522,3 +522,51 @@ def test_traced_values_have_no_python_value():
     converted = [value.to(np.float32), value.int(), value.long(), value.bool(), value.float()]
     assert [each.type for each in converted] == ["f32", "i32", "i64", "i1", "f32"]
     assert repr(value) == "<traced f32>"
+
+
+def count_products(kernel):
+    result = kernel.simulate()
+    assert result.passed, result.text
+    return result.report["run"]["counters"]["mma_flops"]
+
+
+#: A mask's options, and functions that say the same: of FlexAttention's examples, of
+#: transformers' masking_utils, and in words of their own.
+BUILT_IN = [
+    ({"causal": True}, lambda b, h, q, kv: q >= kv),
+    ({"causal": True}, lambda b, h, q, kv: kv <= q),
+    ({"window": (96, 0)}, lambda b, h, q, kv: (q >= kv) & (q - kv <= 96)),
+    ({"window": (95, 0)}, lambda b, h, q, kv: (kv > q - 96) & (kv <= q)),
+    ({"window": (40, 40)}, lambda b, h, q, kv: abs(q - kv) <= 40),
+    ({"window": (-1, 70)}, lambda b, h, q, kv: ~(kv > q + 70)),
+]
+
+
+@pytest.mark.parametrize("chip", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("options, function", BUILT_IN)
+def test_built_in_masks_are_found(chip, options, function):
+    """The same plan, products and bits as those of the option."""
+    shape = {"q": "1x1x384x64xf16", "chip": chip}
+    option = attn.compile(**shape, **options)
+    found = attn.compile(**shape, mask_mod=function)
+    assert not found.launch["problem"].get("mask_mod")
+    assert found.plan == option.plan
+    assert found.ptx == option.ptx
+    assert count_products(found) == count_products(option)
+
+
+def test_blocks_that_a_function_hides():
+    """Chunks, prefixes and lengths multiply less than all keys, and what is not read as much."""
+    lengths = np.int32([100, 384])
+    plan = {"q": "2x1x384x64xf16", "chip": "sm_80", "schedule": "split_q"}
+    every = count_products(attn.compile(**plan, mask_mod=lambda b, h, q, kv: kv % 3 != 5))
+    for function in (
+        lambda b, h, q, kv: q // 64 == kv // 64,
+        lambda b, h, q, kv: (kv < 64) | (kv <= q),
+        lambda b, h, q, kv: kv < lengths[b],
+    ):
+        kernel = attn.compile(**plan, mask_mod=function)
+        captured = {name: lengths for name in kernel.captures}
+        result = kernel.simulate(**captured)
+        assert result.passed, result.text
+        assert result.report["run"]["counters"]["mma_flops"] < every

@@ -88,8 +88,8 @@ TEST(RegisterModel, IsShipped) {
        {"copied", "self_load", "ws_columns", "ws_pair", "ws_tmem", "ws_wgmma"})
     EXPECT_GT(model.count(kernel, features).getTotal(), 0) << kernel;
   for (const char *limit :
-       {"decode.columns", "decode.narrow_columns", "decode.held_columns",
-        "decode.held_scaled_columns"})
+       {"copied.spare_registers", "decode.columns", "decode.narrow_columns",
+        "decode.held_columns", "decode.held_scaled_columns"})
     EXPECT_GT(model.getLimit(limit), 0) << limit;
 }
 

@@ -269,7 +269,9 @@ MaskReader::Number MaskReader::readRemainder(Operation *op) {
   if (!matchPattern(op->getOperand(1), m_ConstantInt(&constant)) ||
       constant.isNegative() || constant.ugt(kMostCaptured) ||
       (isBits ? !(constant + 1).isPowerOf2() : constant.isZero()))
-    return fail(isBits ? "bits of numbers" : "a remainder", op->getLoc());
+    return fail(isBits ? "bits of numbers"
+                       : "a remainder by what is no constant",
+                op->getLoc());
   if (!isBits && atoms.getBounds(*x.value).first < 0)
     return fail("a remainder of numbers below 0", op->getLoc());
   int64_t divisor = constant.getZExtValue() + (isBits ? 1 : 0);

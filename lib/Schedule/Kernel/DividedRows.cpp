@@ -1,6 +1,6 @@
 //===- DividedRows.cpp - Rows whose columns warps divide ------------------===//
 
-#include "DividedRows.h"
+#include "attn/Schedule/Kernel/DividedRows.h"
 
 using namespace mlir;
 using namespace mlir::attn;

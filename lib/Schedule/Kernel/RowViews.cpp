@@ -1,6 +1,6 @@
 //===- RowViews.cpp - Views of the rows of a head -------------------------===//
 
-#include "RowViews.h"
+#include "attn/Schedule/Kernel/RowViews.h"
 #include <numeric>
 
 using namespace mlir;

@@ -1,6 +1,6 @@
 //===- AttentionTile.cpp - A tile of queries and its keys -----------------===//
 
-#include "AttentionTile.h"
+#include "attn/Schedule/Kernel/AttentionTile.h"
 
 using namespace mlir;
 using namespace mlir::attn;

@@ -1,10 +1,10 @@
 //===- StoreResults.h - How a tile is finished and stored -------*- C++ -*-===//
 
-#ifndef ATTN_LIB_SCHEDULE_CORE_STORERESULTS_H
-#define ATTN_LIB_SCHEDULE_CORE_STORERESULTS_H
+#ifndef ATTN_SCHEDULE_KERNEL_STORERESULTS_H
+#define ATTN_SCHEDULE_KERNEL_STORERESULTS_H
 
-#include "DividedRows.h"
-#include "RowState.h"
+#include "attn/Schedule/Kernel/DividedRows.h"
+#include "attn/Schedule/Kernel/RowState.h"
 
 namespace mlir::attn {
 
@@ -46,4 +46,4 @@ void emitResults(const AttentionTile &tile, const RunningState &state,
 
 } // namespace mlir::attn
 
-#endif // ATTN_LIB_SCHEDULE_CORE_STORERESULTS_H
+#endif // ATTN_SCHEDULE_KERNEL_STORERESULTS_H

@@ -1,10 +1,12 @@
 //===- AttentionTile.h - A tile of queries and its keys ---------*- C++ -*-===//
 
-#ifndef ATTN_LIB_SCHEDULE_CORE_ATTENTIONTILE_H
-#define ATTN_LIB_SCHEDULE_CORE_ATTENTIONTILE_H
+#ifndef ATTN_SCHEDULE_KERNEL_ATTENTIONTILE_H
+#define ATTN_SCHEDULE_KERNEL_ATTENTIONTILE_H
 
-#include "EmitBlockBounds.h"
-#include "KeySource.h"
+#include "attn/Schedule/Kernel/EmitBlockBounds.h"
+#include "attn/Schedule/Kernel/KeySource.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include <array>
 
 namespace mlir::attn {
 
@@ -22,13 +24,17 @@ struct AttentionTile {
   // Types and constants
   //===--------------------------------------------------------------------===//
 
+  /// Returns the type of a tile in registers, whose layout a pass chooses.
   RankedTensorType tileType(ArrayRef<int64_t> shape, Type elementType) const {
     return RankedTensorType::get(shape, elementType,
                                  AutoLayoutAttr::get(b.getContext()));
   }
+  /// Returns such a type of f32.
   RankedTensorType f32Tile(ArrayRef<int64_t> shape) const {
     return tileType(shape, b.getF32Type());
   }
+  /// Returns the type of a buffer in shared memory, whose layout a pass
+  /// chooses: of the type of the queries, or another one.
   BufferType bufferType(ArrayRef<int64_t> shape) const {
     return bufferType(shape, facts.elementType);
   }
@@ -41,6 +47,7 @@ struct AttentionTile {
   Type getOperandType() const {
     return facts.hasNarrowKeys() ? Type(b.getF16Type()) : facts.elementType;
   }
+  /// Makes a tile of equal f32 elements.
   Value splat(RankedTensorType type, double value) const {
     return arith::ConstantOp::create(
         b, DenseElementsAttr::get(type, b.getF32FloatAttr(value)));
@@ -49,6 +56,7 @@ struct AttentionTile {
   Value splatRows(Value scalar) const {
     return tensor::SplatOp::create(b, scalar, f32Tile({blockM}));
   }
+  /// Allocates shared memory.
   Value alloc(StringRef name, BufferType type) const {
     return AllocOp::create(b, type, b.getStringAttr(name), IntegerAttr(),
                            StringAttr());
@@ -70,9 +78,11 @@ struct AttentionTile {
   /// Returns the tile's rows in tensors of queries.
   HeadRows getQueryRows() const;
 
+  /// The kernel, its problem and its builder.
   KernelContext &context;
   const ProblemFacts &facts;
   ImplicitLocOpBuilder &b;
+  /// Rows of a tile.
   const int64_t blockM;
   /// Rows of the tiles that are placed side by side, whether or not the last
   /// ones have any.
@@ -84,6 +94,7 @@ struct AttentionTile {
   /// Rows of a query, and the heads that these are. After them, where heads are
   /// fewer, stand rows that do not exist.
   const int64_t group, members;
+  /// Where keys and values lie.
   std::unique_ptr<KeySource> source;
 
   /// Where the tile is, its first row, and its blocks of keys.
@@ -137,4 +148,4 @@ std::array<Value, 3> openElements(const AttentionTile &tile, MapElementsOp map);
 
 } // namespace mlir::attn
 
-#endif // ATTN_LIB_SCHEDULE_CORE_ATTENTIONTILE_H
+#endif // ATTN_SCHEDULE_KERNEL_ATTENTIONTILE_H

@@ -1,6 +1,6 @@
 //===- RowState.cpp - The softmax's state of rows -------------------------===//
 
-#include "RowState.h"
+#include "attn/Schedule/Kernel/RowState.h"
 
 using namespace mlir;
 using namespace mlir::attn;

@@ -1,6 +1,7 @@
 //===- Scores.cpp - What stands between products and softmax --------------===//
 
-#include "Scores.h"
+#include "attn/Schedule/Kernel/Scores.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using namespace mlir::attn;

@@ -1,7 +1,7 @@
 //===- KeySource.cpp - Where the keys of a tile come from -----------------===//
 
-#include "KeySource.h"
-#include "CommonChecks.h"
+#include "attn/Schedule/Kernel/KeySource.h"
+#include "../Core/CommonChecks.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
 

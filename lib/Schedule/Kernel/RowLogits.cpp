@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RowState.h"
-#include "Scores.h"
+#include "attn/Schedule/Kernel/RowState.h"
+#include "attn/Schedule/Kernel/Scores.h"
 
 using namespace mlir;
 using namespace mlir::attn;

@@ -1,7 +1,7 @@
 //===- DividedRows.h - Rows whose columns warps divide ----------*- C++ -*-===//
 
-#ifndef ATTN_LIB_SCHEDULE_CORE_DIVIDEDROWS_H
-#define ATTN_LIB_SCHEDULE_CORE_DIVIDEDROWS_H
+#ifndef ATTN_SCHEDULE_KERNEL_DIVIDEDROWS_H
+#define ATTN_SCHEDULE_KERNEL_DIVIDEDROWS_H
 
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -30,4 +30,4 @@ struct DividedRows {
 
 } // namespace mlir::attn
 
-#endif // ATTN_LIB_SCHEDULE_CORE_DIVIDEDROWS_H
+#endif // ATTN_SCHEDULE_KERNEL_DIVIDEDROWS_H

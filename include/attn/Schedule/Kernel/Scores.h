@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_LIB_SCHEDULE_CORE_SCORES_H
-#define ATTN_LIB_SCHEDULE_CORE_SCORES_H
+#ifndef ATTN_SCHEDULE_KERNEL_SCORES_H
+#define ATTN_SCHEDULE_KERNEL_SCORES_H
 
-#include "AttentionTile.h"
+#include "attn/Schedule/Kernel/AttentionTile.h"
 
 namespace mlir::attn {
 
@@ -45,4 +45,4 @@ std::pair<Value, Value> emitHeadAndQuery(const AttentionTile &tile, Value row);
 
 } // namespace mlir::attn
 
-#endif // ATTN_LIB_SCHEDULE_CORE_SCORES_H
+#endif // ATTN_SCHEDULE_KERNEL_SCORES_H

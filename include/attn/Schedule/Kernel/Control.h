@@ -11,11 +11,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_LIB_SCHEDULE_KERNEL_CONTROL_H
-#define ATTN_LIB_SCHEDULE_KERNEL_CONTROL_H
+#ifndef ATTN_SCHEDULE_KERNEL_CONTROL_H
+#define ATTN_SCHEDULE_KERNEL_CONTROL_H
 
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include <array>
+#include <functional>
 #include <vector>
 
 namespace mlir::attn {
@@ -33,6 +35,7 @@ public:
   /// Assigns a value; a copy of another variable's value with `get`.
   Var &operator=(Value value);
   Var &operator=(const Var &other) { return *this = other.get(); }
+  /// Returns the value that the variable has where code is made next.
   Value get() const;
   operator Value() const { return get(); }
 
@@ -44,8 +47,10 @@ private:
 /// Variables that are read and assigned together.
 class Vars {
 public:
+  /// Declares a variable for each of `inits`.
   Vars(Control &control, ValueRange inits);
 
+  /// Returns how many there are, and one of them.
   size_t size() const { return all.size(); }
   Var &operator[](size_t i) { return all[i]; }
   /// Returns the values, in order.
@@ -68,6 +73,7 @@ struct Partition {
   std::function<void()> body;
 };
 
+/// Makes the loops, branches and partitions of a kernel.
 class Control {
 public:
   using Body = function_ref<void()>;
@@ -107,6 +113,7 @@ public:
   void fail() { whole = false; }
   bool isWhole() const { return whole; }
 
+  /// The kernel's builder.
   ImplicitLocOpBuilder &b;
 
 private:
@@ -132,4 +139,4 @@ private:
 
 } // namespace mlir::attn
 
-#endif // ATTN_LIB_SCHEDULE_KERNEL_CONTROL_H
+#endif // ATTN_SCHEDULE_KERNEL_CONTROL_H

@@ -1,11 +1,11 @@
 //===- EmitBlockBounds.h - A kernel finds the keys of a tile ----*- C++ -*-===//
 
-#ifndef ATTN_LIB_SCHEDULE_CORE_EMITBLOCKBOUNDS_H
-#define ATTN_LIB_SCHEDULE_CORE_EMITBLOCKBOUNDS_H
+#ifndef ATTN_SCHEDULE_KERNEL_EMITBLOCKBOUNDS_H
+#define ATTN_SCHEDULE_KERNEL_EMITBLOCKBOUNDS_H
 
-#include "RowViews.h"
 #include "attn/Dialect/Attn/IR/BlockBounds.h"
 #include "attn/Schedule/Core/KernelContext.h"
+#include "attn/Schedule/Kernel/RowViews.h"
 
 namespace mlir::attn {
 
@@ -33,4 +33,4 @@ void emitShare(KernelContext &context, BlockBounds &bounds, Value index,
 
 } // namespace mlir::attn
 
-#endif // ATTN_LIB_SCHEDULE_CORE_EMITBLOCKBOUNDS_H
+#endif // ATTN_SCHEDULE_KERNEL_EMITBLOCKBOUNDS_H

@@ -6,21 +6,22 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_LIB_SCHEDULE_CORE_KEYSOURCE_H
-#define ATTN_LIB_SCHEDULE_CORE_KEYSOURCE_H
+#ifndef ATTN_SCHEDULE_KERNEL_KEYSOURCE_H
+#define ATTN_SCHEDULE_KERNEL_KEYSOURCE_H
 
-#include "RowViews.h"
+#include "attn/Schedule/Kernel/RowViews.h"
 #include <memory>
 
 namespace mlir::attn {
 
-/// Which rows of a batch or page TMA copies together, i32.
+/// Rows of a batch or page that TMA copies together, i32.
 struct KeyRows {
   /// The first one, and how many of the batch's or page's rows belong to the
   /// sequence: up to 0 for none.
   Value row, end;
 };
 
+/// Finds the keys of a sequence, and says where they are.
 class KeySource {
 public:
   /// Makes the source of the problem's keys.
@@ -29,29 +30,30 @@ public:
 
   /// Finds the sequence of `batch`, i32: emits its length and where it begins.
   virtual void find(Value batch) = 0;
-  /// The rows of k or v that belong to a key head of the sequence, as many as
-  /// it is long: `columns` of them from `first` on, all if 0. What else memory
-  /// holds does not exist in the view.
+  /// Returns the rows of k or v that belong to a key head of the sequence, as
+  /// many as it is long: `columns` of them from `first` on, all if 0. What else
+  /// memory holds does not exist in the view.
   virtual Value emitView(StringRef name, const TileCoordinates &at,
                          int64_t first, int64_t columns) = 0;
+  /// Returns whole rows.
   Value emitView(StringRef name, const TileCoordinates &at) {
     return emitView(name, at, /*first=*/0, /*columns=*/0);
   }
-  /// One column of such rows, as a view of rank 1.
+  /// Returns one column of such rows, as a view of rank 1.
   virtual Value emitColumnView(StringRef name, const TileCoordinates &at,
                                int64_t column) = 0;
   /// True if rows of k and v that the sequence does not have follow its own, so
   /// that TMA has to be told in each copy where these end.
   virtual bool isBounded() const { return false; }
-  /// The batch or page that the keys from `first` on are in, i32; one that does
-  /// not exist is outside of the pool. No entry of the table behind that of the
-  /// last key is read. Only if bounded.
+  /// Returns the batch or page that the keys from `first` on are in, i32; one
+  /// that does not exist is outside of the pool. No entry of the table after
+  /// that of the last key is read. Only if bounded.
   virtual Value emitLead(Value first) {
     llvm_unreachable("only of bounded keys");
   }
-  /// Whether that is outside of the pool, i1; null if it never is.
+  /// Returns i1 whether that is outside of the pool; null if it never is.
   virtual Value emitIsAbsent(Value lead) { return {}; }
-  /// Where in it they are.
+  /// Returns where in it they are.
   virtual KeyRows emitRows(Value first) {
     llvm_unreachable("only of bounded keys");
   }
@@ -64,10 +66,11 @@ public:
   Value known;
 };
 
-/// The length of a packed sequence, and its first row as i64 in `start`.
+/// Returns the length of a packed sequence, and sets `start` to its first row,
+/// i64.
 Value emitPackedLength(KernelContext &context, StringRef name, Value batch,
                        Value &start);
 
 } // namespace mlir::attn
 
-#endif // ATTN_LIB_SCHEDULE_CORE_KEYSOURCE_H
+#endif // ATTN_SCHEDULE_KERNEL_KEYSOURCE_H

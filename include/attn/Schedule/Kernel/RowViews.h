@@ -1,7 +1,7 @@
 //===- RowViews.h - Views of the rows of a head -----------------*- C++ -*-===//
 
-#ifndef ATTN_LIB_SCHEDULE_CORE_ROWVIEWS_H
-#define ATTN_LIB_SCHEDULE_CORE_ROWVIEWS_H
+#ifndef ATTN_SCHEDULE_KERNEL_ROWVIEWS_H
+#define ATTN_SCHEDULE_KERNEL_ROWVIEWS_H
 
 #include "attn/Schedule/Core/KernelContext.h"
 
@@ -58,4 +58,4 @@ Value emitHeadRows(KernelContext &context, StringRef name,
 
 } // namespace mlir::attn
 
-#endif // ATTN_LIB_SCHEDULE_CORE_ROWVIEWS_H
+#endif // ATTN_SCHEDULE_KERNEL_ROWVIEWS_H

@@ -1,6 +1,6 @@
 //===- EmitBlockBounds.cpp - A kernel finds the keys of a tile ------------===//
 
-#include "EmitBlockBounds.h"
+#include "attn/Schedule/Kernel/EmitBlockBounds.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;

@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_LIB_SCHEDULE_CORE_ROWSTATE_H
-#define ATTN_LIB_SCHEDULE_CORE_ROWSTATE_H
+#ifndef ATTN_SCHEDULE_KERNEL_ROWSTATE_H
+#define ATTN_SCHEDULE_KERNEL_ROWSTATE_H
 
-#include "AttentionTile.h"
+#include "attn/Schedule/Kernel/AttentionTile.h"
 
 namespace mlir::attn {
 
@@ -122,4 +122,4 @@ SmallVector<Value> emitRareRescale(ImplicitLocOpBuilder &b, Value factor,
 
 } // namespace mlir::attn
 
-#endif // ATTN_LIB_SCHEDULE_CORE_ROWSTATE_H
+#endif // ATTN_SCHEDULE_KERNEL_ROWSTATE_H

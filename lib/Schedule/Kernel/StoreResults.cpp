@@ -1,6 +1,6 @@
 //===- StoreResults.cpp - How a tile is finished and stored ---------------===//
 
-#include "StoreResults.h"
+#include "attn/Schedule/Kernel/StoreResults.h"
 
 using namespace mlir;
 using namespace mlir::attn;

@@ -8,7 +8,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "StoreResults.h"
+#include "attn/Schedule/Kernel/StoreResults.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using namespace mlir::attn;
