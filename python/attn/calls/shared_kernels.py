@@ -21,7 +21,7 @@ _log = logging.getLogger("attn")
 #: Calls of other lengths that are remembered.
 _KEPT_LENGTHS = 4096
 #: Keys that a kernel of one query is planned for, at least, and how many times as many it takes.
-_FEWEST_KEYS = 1024
+_FEWEST_KEYS = 4096
 _MOST_TIMES = 4
 
 _lock = threading.Lock()

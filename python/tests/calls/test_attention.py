@@ -495,8 +495,9 @@ def test_wide_heads(empty_cache, monkeypatch, chip, dim, value_dim):
     lse = Array((1, 4, 70), dtype="float32")
     q, k, v, out = (Array(each.shape) for each in (q, k, v, out))
     attn.attention(q, k, v, out=out, lse=lse, **options)
-    assert len(get_launches()) == 1
-    assert get_kernel().launch_record["target"]["chip"] == chip
+    # The next one is for other lengths.
+    assert len(get_launches(0)) == 1
+    assert get_kernel(0).launch_record["target"]["chip"] == chip
     attn.prepare(q, k, v, chip="sm_90a", lse=True, out=out, **options)
 
 
