@@ -3,13 +3,14 @@
 
 usage: benchmarks/gpu-kernels.py FOLDER [--filter=REGEX] [--plans=FILE]
                                  [--chip=sm_80] [--cubin=sm_90] [--workers=2]
-                                 [--models]
+                                 [--models | --inputs]
 Each cell gets the kernel of the plan that the compiler chooses. --plans names
 a JSON list of further plans: objects with `match` (a regular expression for
 cells' names), `label`, and `set` (parameters by name). FOLDER/kernels.json
 lists cells, kernels, plans and the time that the cost model predicts for the
 chip of --predict-for. --models takes the problems of well-known models instead
-of the standard ones.
+of the standard ones, --inputs slices of fused tensors, packed sequences and
+kernels for any lengths beside dense ones.
 """
 
 from __future__ import annotations
@@ -86,6 +87,9 @@ def main() -> int:
     parser.add_argument("--plans", type=pathlib.Path, help="further plans")
     parser.add_argument("--layout", choices=("bhnd", "bnhd"), default="bhnd")
     parser.add_argument("--models", action="store_true", help="the problems of well-known models")
+    parser.add_argument(
+        "--inputs", action="store_true", help="fused, packed and open inputs beside dense ones"
+    )
     parser.add_argument("--chip", default="sm_80", help="the target of the PTX")
     parser.add_argument("--cubin", default="sm_90", help="what ptxas assembles for")
     parser.add_argument("--predict-for", default="sm_90a", metavar="CHIP")
@@ -96,6 +100,8 @@ def main() -> int:
     plans = json.loads(options.plans.read_text()) if options.plans else []
     if options.models:
         cells = gpu_cells.make_models()
+    elif options.inputs:
+        cells = gpu_cells.make_inputs()
     else:
         cells = gpu_cells.make_standard(options.layout) + gpu_cells.make_features(options.layout)
         if options.chip == "sm_90a":

@@ -102,7 +102,7 @@ class Contestant:
 
 def make_tensor(cell: gpu_cells.Cell, heads: int, rows: int, d: int) -> torch.Tensor:
     """NaN everywhere, (batch, heads, rows, d) as the cell lays it out in memory."""
-    if cell.layout == "bnhd":
+    if cell.layout != "bhnd":
         return torch.full((cell.batch, rows, heads, d), math.nan, device="cuda").transpose(1, 2)
     return torch.full((cell.batch, heads, rows, d), math.nan, device="cuda")
 
@@ -120,9 +120,17 @@ def make_sets(cell: gpu_cells.Cell) -> list[tuple[torch.Tensor, ...]]:
             value = value.transpose(2, 3).contiguous().transpose(2, 3)
         return value
 
+    def draw_fused() -> tuple[torch.Tensor, ...]:
+        heads = (cell.heads, cell.kv_heads, cell.kv_heads)
+        shape = (cell.batch, cell.rows, sum(heads), cell.d)
+        rows = torch.randn(shape, device="cuda").to(dtype).transpose(1, 2)
+        return rows.split(heads, 1)
+
     elements = cell.rows * cell.heads + cell.keys * cell.kv_heads
     size = dtype.itemsize * cell.batch * elements * (cell.d + cell.value_d)
     count = max(2, -(-2 * L2_BYTES // size))
+    if cell.layout == "fused":
+        return [draw_fused() for _ in range(count)]
     return [
         (draw(cell.heads, cell.rows, cell.d), draw(cell.kv_heads, cell.keys, cell.d), draw_values())
         for _ in range(count)
@@ -253,6 +261,23 @@ def format_row(row: dict) -> str:
     return text
 
 
+def compare_with_dense(rows: list[dict]) -> dict[str, list[tuple[float, str]]]:
+    """Of fused inputs and of kernels for any lengths, the speed over that of the dense problem's
+    kernel."""
+    speeds = {}
+    for row in rows:
+        own = next(iter(row["own"].values()))
+        if "tflops" in own:
+            speeds[gpu_cells.from_json(row["cell"])] = own["tflops"]
+    ratios: dict[str, list[tuple[float, str]]] = {}
+    for cell, speed in speeds.items():
+        for kind in ("fused", "open"):
+            if kind in cell.name.split("-") and cell.dense in speeds:
+                ratio = speed / speeds[cell.dense]
+                ratios.setdefault(f"dense, {kind}", []).append((ratio, cell.name))
+    return ratios
+
+
 def summarise(rows: list[dict]) -> None:
     """Geometric mean and smallest ratio to each peer over the standard cells,
     and to the best peer of each model."""
@@ -267,6 +292,7 @@ def summarise(rows: list[dict]) -> None:
         elif cell.is_standard:
             for name, ratio in found.items():
                 ratios.setdefault(name, []).append((ratio, row["name"]))
+    ratios |= compare_with_dense(rows)
     for name, values in ratios.items():
         mean = math.exp(statistics.mean(math.log(ratio) for ratio, _ in values))
         below = sum(ratio < 1 for ratio, _ in values)

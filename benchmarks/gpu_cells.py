@@ -27,7 +27,8 @@ class Cell:
     window: int | None = None
     lengths: tuple[int, ...] = ()
     score: str | None = None
-    #: The dimensions in memory: bhnd or bnhd.
+    #: The dimensions in memory: bhnd or bnhd, or fused for slices of one tensor
+    #: (batch, row, heads of q, k and v, dim).
     layout: str = "bhnd"
     #: V with contiguous keys: (batch, head, dim, key).
     v_transposed: bool = False
@@ -38,6 +39,8 @@ class Cell:
     sinks: bool = False
     #: The model that has this problem, for the table of models.
     model: str = ""
+    #: The kernel is one for any batch and lengths.
+    is_open: bool = False
 
     @property
     def keys(self) -> int:
@@ -66,6 +69,8 @@ class Cell:
         parts += [self.score] * (self.score is not None)
         parts += ["sinks"] * self.sinks
         parts += ["vt"] * self.v_transposed
+        parts += ["fused"] * (self.layout == "fused")
+        parts += ["open"] * self.is_open
         return "-".join(parts)
 
     @property
@@ -78,7 +83,14 @@ class Cell:
             and not self.lengths
             and self.score is None
             and self.heads == self.kv_heads
+            and self.layout != "fused"
+            and not self.is_open
         )
+
+    @property
+    def dense(self) -> Cell:
+        """The same problem on dense tensors, with a kernel of its own lengths."""
+        return dataclasses.replace(self, layout="bnhd", is_open=False)
 
     @property
     def flops(self) -> float:
@@ -101,7 +113,9 @@ class Cell:
         if self.score is not None:
             return [], self._get_alibi()
         flags = [f"--q={self.batch}x{self.heads}x{self.rows}x{self.d}x{self.dtype}"]
-        flags += [f"--kv-heads={self.kv_heads}", f"--layout={self.layout}"]
+        layout = "strided" if self.layout == "fused" else self.layout
+        flags += [f"--kv-heads={self.kv_heads}", f"--layout={layout}"]
+        flags += ["--dynamic"] * self.is_open
         flags += [f"--kv-len={self.kv_rows}"] * (self.kv_rows is not None)
         flags += [f"--dv={self.dv}"] * (self.dv is not None)
         if self.causal:
@@ -170,6 +184,30 @@ def make_features(layout: str = "bhnd") -> list[Cell]:
         Cell(1, 32, 32, sum(lengths), 128, "bf16", True, lengths=lengths, layout="bnhd"),
         Cell(4, 32, 32, 4096, 128, "bf16", True, score="alibi"),
     ]
+
+
+def make_inputs() -> list[Cell]:
+    """Slices of fused tensors, kernels for any lengths and packed sequences, each with the
+    dense problem of as many products where there is one."""
+    cells: list[Cell] = []
+    for d, causal, (batch, heads, kv_heads, rows) in itertools.product(
+        (64, 128, 256), (False, True), ((4, 32, 32, 4096), (16, 16, 16, 1024), (2, 32, 8, 8192))
+    ):
+        dense = Cell(batch, heads, kv_heads, rows, d, "bf16", causal, layout="bnhd")
+        cells += [dense, dataclasses.replace(dense, is_open=True)]
+        cells.append(dataclasses.replace(dense, layout="fused"))
+    cells.append(Cell(64, 16, 16, 577, 64, "bf16", layout="bnhd"))
+    cells.append(dataclasses.replace(cells[-1], layout="fused"))
+    generator = random.Random(1)
+    uneven = tuple(generator.randint(256, 4096) for _ in range(16))
+    for d, causal, lengths in itertools.product(
+        (128, 256), (False, True), ((4096,) * 4, uneven, (1024,) * 32)
+    ):
+        packed = Cell(
+            1, 32, 32, sum(lengths), d, "bf16", causal, lengths=lengths, layout="bnhd"
+        )  # fmt: skip
+        cells += [packed, dataclasses.replace(packed, is_open=True)]
+    return cells
 
 
 def make_models() -> list[Cell]:

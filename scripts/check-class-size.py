@@ -17,15 +17,11 @@ METHODS, MEMBERS, FILES = 40, 15, 3
 # Classes that are still larger: methods, members and source files, none of which may grow.
 # They are several types in one and wait to be divided; take off what keeps the limits.
 ALLOWED = {
-    "AttentionEmitter": (55, 22, 4),
     "ChunkEmitter": (12, 18, 1),
     "Compiler": (89, 23, 12),
-    "CopiedEmitter": (51, 14, 3),
-    "CopiedPlan": (36, 29, 0),
     "KernelLowering": (18, 21, 2),
     "LinearLayout": (56, 4, 3),
     "Machine": (184, 68, 14),
-    "MlaEmitter": (49, 18, 3),
     "MmaProduct": (17, 29, 1),
     "PartitionLowering": (50, 9, 21),
     "Replayer": (23, 23, 2),
@@ -34,9 +30,6 @@ ALLOWED = {
     "StateKey": (48, 17, 4),
     "TileLayout": (48, 7, 2),
     "WgmmaProduct": (8, 18, 1),
-    "WsColumnsKernel": (20, 20, 1),
-    "WsPairKernel": (22, 18, 1),
-    "WsTmemEmitter": (55, 8, 3),
 }
 
 

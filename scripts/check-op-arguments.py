@@ -13,7 +13,6 @@ LIMIT = 12
 # Ops that have more, and why. The list may only get shorter.
 ALLOWED = {
     "attn.attention": "states the problem, and each option is an argument",
-    "attn.issue_loop": "is about to become ordinary loops",
 }
 
 

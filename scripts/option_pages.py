@@ -209,6 +209,8 @@ def compile(
     debug_lines: bool = False,
     cache: bool = True,
     pad: bool = False,
+    board: str | None = None,
+    assemble_check: bool = False,
 ) -> Kernel:
     """Compiles an attention problem.
 
@@ -227,6 +229,9 @@ def compile(
     part of its columns, or "bf16"; "auto" is "f16" for latent attention (`rope_dim`),
     else "f32". With `pad` a head dimension that no kernel takes becomes the next one that a kernel
     does: `simulate` and `run` take arrays of the one that was stated, and give such.
+    `board` is the board that plans are made for, such as "h200", or "native". With
+    `assemble_check` ptxas is asked about the plan, and the next one is taken if its kernel
+    spills in a loop over blocks of keys.
 
     Kernels are cached in memory and on disk, by problem, plan, chip and
     compiler. Raises CompileError with the compiler's text and places.
@@ -249,6 +254,8 @@ def compile(
         debug_lines=debug_lines,
         cache=cache,
         pad=pad,
+        board=board,
+        assemble_check=assemble_check,
     )
 
 

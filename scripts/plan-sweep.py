@@ -6,8 +6,11 @@ element type at three lengths; in steps of 16 for 8-bit types, whose rows have t
 be multiples of 16 bytes; for sm_90a equal ones up to 512 too. Chips with tensor
 memory have more lengths and masks up to 128: without a mask the blocks of keys are
 a known number, of few of which ptxas makes other code. A cell fails when
-something behind the planner refuses its plan, when shared memory is not what the
-plan's sum says, or when ptxas spills or warns.
+something after the planner refuses its plan, when shared memory is not what the
+plan's sum says, when ptxas warns, or when a loop that runs once for each block of
+keys has spill instructions, in any role of warps, rare paths excepted. Where ptxas
+spills, attn-lint-sass reads the machine code and says where; spills elsewhere are
+reported and refuse nothing. Without nvdisasm nobody knows where, and the cell fails.
 
 Each cell is compiled to PTX. Kernels are assembled once whose PTX is equal but
 for names that make no difference to ptxas 13.0:
@@ -19,8 +22,8 @@ sm_103a is no such name: its machine code was always another one than that of
 sm_100a. One in 32 of the cells that take over a verdict is assembled all the
 same; it fails if ptxas takes other registers, stack or spills.
 
-usage: scripts/plan-sweep.py [--features | --problems] [--only=REGEX] [--limit=SECONDS] [--from=N] [--count=N]
-           [--workers=2] [--bin=build/bin] [--state=build/plan-sweep.jsonl]
+usage: scripts/plan-sweep.py [--features | --problems] [--others=N] [--only=REGEX] [--limit=SECONDS]
+           [--from=N] [--count=N] [--workers=2] [--bin=build/bin] [--state=build/plan-sweep.jsonl]
            [--list] [--again]
   --features other cells: each feature that takes registers (masks, caps, packed
              sequences, pages, 8-bit keys, regions of a problem, ...) at the head
@@ -30,6 +33,9 @@ usage: scripts/plan-sweep.py [--features | --problems] [--only=REGEX] [--limit=S
              Here kernels are compiled once that differ in constants alone: of one plan,
              mask and heads, with one block of keys, two or many, full or not, one query,
              two tiles or more. One in 32 of the others is compiled all the same
+  --others   in place of the plan that is taken, N plans of each cell that are not, drawn by
+             its name; their spills fail no cell. scripts/fit-registers.py learns from them
+             where spills begin
   --only     cells whose names match
   --limit    start none after this time
   --from     leave out this many cells, the most telling ones
@@ -42,9 +48,18 @@ on there; lines of another attn-compile are done again, but what ptxas said of a
 kernel stays true. At its end each call adds a line that says which cells it was
 asked for and how many of them it left: --from and --count part a sweep among
 machines, and their states put one behind the other are that of the whole. A cell
-takes about 0.4 s of a core, all of them 6 hours. The last line is "N cells (A to
+takes about 0.4 s of a core, all of them 6 hours. Where kernels spill outside of
+those loops, a line says how many. The last line is "N cells (A to
 B of all): N good, N refused by the planner, N failed, N left". The exit status is
 1 when a cell failed.
+
+On a machine without LLVM, say one of 16 cores: copy the folder scripts/, and
+build/bin/attn-compile and build/bin/attn-lint-sass, which hold LLVM and need glibc
+2.36, zlib and zstd. Put ptxas on the PATH, and nvdisasm, which PyPI has as
+nvidia-cuda-nvdisasm (scripts/requirements-sass.txt has the version). There
+  python3 scripts/plan-sweep.py --bin=FOLDER --workers=16 --state=sweep.jsonl
+does all cells in about 25 minutes, --features and --problems after it into files of
+their own. Bring the states back, and scripts/ptxas-data.py makes rows of them.
 """
 
 from __future__ import annotations
@@ -71,16 +86,46 @@ from sweep_cells import (
     make_feature_cells,
     make_grid_cells,
 )
-from tool_util import find_ptxas, open_lines, progress
+from tool_util import add_nvdisasm, find_ptxas, open_lines, progress
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 #: Chips for which ptxas makes the same code.
 SAME_CODE = {"sm_100f": "sm_100a", "sm_89": "sm_86"}
 #: Types that take as many registers.
 SAME_TYPE = ((rb"\bf16", b"bf16"), (rb"\be5m2", b"e4m3"))
-AnyCell = Cell | FeatureCell | GridCell
 #: One in this many of the kernels that are taken to be equal is assembled.
 PROBE = 32
+
+
+class OtherPlan:
+    """A cell with a plan that the planner does not take."""
+
+    def __init__(self, cell: Cell | FeatureCell | GridCell, number: int) -> None:
+        self.cell, self.number = cell, number
+        self.chip, self.name = cell.chip, f"{cell.name}+{number}"
+        self.source = ""
+
+    def flags(self) -> list[str]:
+        return [f"--chip={self.chip}", "--set=spills=allow"] if self.source else self.cell.flags()
+
+    def choose(self, compiler: pathlib.Path) -> bool:
+        """Makes the source of a plan; false if the planner has no more."""
+        done = subprocess.run(
+            [compiler, *(["-"] if self.cell.source else []), *self.cell.flags(), "--emit=plan",
+             "--print-plan=all", "--no-shipped-plans", "-o", "-"],
+            input=self.cell.source.encode(), capture_output=True, check=False,
+        )  # fmt: skip
+        text = done.stdout.decode()
+        plans = re.findall(r"note: (#attn\.\w+<[^>]*>)", done.stderr.decode())[1:]
+        taken = re.search(r"plan = (#attn\.(?!combine)\w+<[^>]*>)", text)
+        plans.sort(key=lambda plan: digest(f"{self.cell.name} {plan}".encode()))
+        if done.returncode or not taken or self.number >= len(plans):
+            return False
+        self.source = text.replace(taken[1], plans[self.number], 1)
+        return True
+
+
+AnyCell = Cell | FeatureCell | GridCell | OtherPlan
 
 
 def digest(data: bytes) -> str:
@@ -103,11 +148,15 @@ class State:
         if "sweep" in line:
             return  # for readers
         if "cell" in line:
-            if line["compiler"] == self.marks["compiler"]:
+            # States of before may have cells whose spills nobody placed.
+            placed = not line.get("kernel") or line["kernel"] in self.kernels
+            if line["compiler"] == self.marks["compiler"] and placed:
                 self.cells[line["cell"]] = line
                 if "structure" in line:
                     self.structures.setdefault(line["structure"], line)
-        elif line["assembler"] == self.marks["assembler"]:
+        elif line["assembler"] == self.marks["assembler"] and (
+            "loops" in line or not (line["spills"] or line["stack"])
+        ):
             self.kernels[line["kernel"]] = line
 
     def add(self, line: dict) -> None:
@@ -121,6 +170,8 @@ class State:
 class Sweep:
     def __init__(self, options: argparse.Namespace, state: State, ptxas: str | None) -> None:
         self.compiler = options.bin / "attn-compile"
+        self.lint = options.bin / "attn-lint-sass"
+        self.places = add_nvdisasm() and self.lint.exists()
         self.state = state
         self.ptxas = ptxas
         self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="plan-sweep-"))
@@ -157,7 +208,7 @@ class Sweep:
         spills = re.findall(r"(\d+) bytes stack frame, (\d+) bytes spill stores", log)
         registers = [int(count) for count in re.findall(r"Used (\d+) registers", log)]
         warnings = [line for line in log.splitlines() if "warning" in line or "C75" in line]
-        return {
+        said = {
             "from": cell.name,
             "status": done.returncode,
             "stack": sum(int(stack) for stack, _ in spills) if spills else -1,
@@ -165,6 +216,27 @@ class Sweep:
             "registers": max(registers, default=0),
             "warnings": warnings[:2],
         }
+        if not done.returncode and (said["spills"] or said["stack"]) and self.places:
+            said["loops"] = self.place(ptx, cell)
+        return said
+
+    def place(self, ptx: bytes, cell: AnyCell) -> list[dict]:
+        """The loops that run for each block of keys and have spill instructions."""
+        path = self.scratch / f"{cell.name}.ptx"
+        path.write_bytes(ptx)
+        found = []
+        for kernel in re.findall(rb"\.entry (\w+)", ptx):
+            done = subprocess.run(
+                [self.lint, path, f"--kernel={kernel.decode()}", "--json"],
+                capture_output=True, text=True, check=False,
+            )  # fmt: skip
+            if done.returncode > 1:
+                raise RuntimeError(f"{cell.name}: attn-lint-sass failed: {done.stderr.strip()}")
+            for loop in json.loads(done.stdout)["block_loops"]:
+                if count := loop["spill_stores"] + loop["spill_loads"]:
+                    found.append({"kernel": kernel.decode(), "work": loop["work"], "spills": count})
+        path.unlink()
+        return found
 
     def compile(
         self, cell: AnyCell, *more: str
@@ -174,12 +246,18 @@ class Sweep:
             [self.compiler, *(["-"] if cell.source else []), *cell.flags(), "--print-plan", *more],
             input=cell.source.encode(), capture_output=True, check=False,
         )  # fmt: skip
+        log = done.stderr.decode()
+        if isinstance(cell, OtherPlan):
+            # The remark on a plan that was given.
+            return done, re.search(r"()plan = (#attn\.(?!combine)\w+<[^>]*>)", cell.source)
         # The plan that was taken is the first one of the table.
-        return done, re.search(r"  plan\n.* (\d+) +\d+  (#attn.*>)", done.stderr.decode())
+        return done, re.search(r"  plan\n.* (\d+) +\d+  (#attn.*>)", log)
 
     def run(self, cell: AnyCell) -> tuple[dict, dict | None]:
         """The state's line of a cell, and that of its kernel."""
         line: dict = {"cell": cell.name}
+        if isinstance(cell, OtherPlan) and not cell.choose(self.compiler):
+            return line | {"plan": "", "verdict": "refused", "why": "no other plan"}, None
         if isinstance(cell, GridCell):
             _, planned = self.compile(cell, "--emit=plan", "-o", "/dev/null")
             code = SAME_CODE.get(cell.chip, cell.chip)
@@ -201,7 +279,10 @@ class Sweep:
         record.unlink()
         kernel, differs = self.assemble(done.stdout, cell) if self.ptxas else (None, "")
         line["kernel"] = kernel["kernel"] if kernel else ""
-        line["why"] = self.judge(int(planned[1]) if planned else 0, shared, kernel) or differs
+        planned_bytes = shared if isinstance(cell, OtherPlan) else int(planned[1]) if planned else 0
+        line["why"] = self.judge(planned_bytes, shared, kernel) or differs
+        if isinstance(cell, OtherPlan) and kernel and not kernel["status"]:
+            line["why"] = ""
         line["verdict"] = "failed" if line["why"] else "good"
         if kernel and kernel["from"] != cell.name:
             line["same"] = kernel["from"]
@@ -216,8 +297,12 @@ class Sweep:
             return ""
         if kernel["status"]:
             return f"ptxas fails with status {kernel['status']}"
-        if kernel["spills"] or kernel["stack"]:
-            return f"ptxas spills {kernel['spills']} bytes, {kernel['stack']} of stack"
+        spilled = f"ptxas spills {kernel['spills']} bytes, {kernel['stack']} of stack"
+        if (kernel["spills"] or kernel["stack"]) and "loops" not in kernel:
+            return f"{spilled}; nothing says where, for lack of nvdisasm or attn-lint-sass"
+        if kernel.get("loops"):
+            loops = ", ".join(f"{loop['work']} {loop['spills']}" for loop in kernel["loops"])
+            return f"{spilled}, spill instructions in loops over blocks: {loops}"
         return kernel["warnings"][0] if kernel["warnings"] else ""
 
 
@@ -269,6 +354,16 @@ def summarise(cells: Sequence[AnyCell], span: str, state: State, seconds: float)
     kernels = len({line["kernel"] for line in known if line.get("kernel")})
     same = sum("same" in line for line in known)
     failed = verdicts.count("failed")
+    outside = {
+        kernel["kernel"]: kernel["spills"]
+        for line in known
+        if (kernel := state.kernels.get(line.get("kernel", ""))) and kernel.get("loops") == []
+    }
+    if outside:
+        print(
+            f"{len(outside)} kernels spill outside of loops over blocks, "
+            f"{max(outside.values())} bytes at most: reported, and no failure"
+        )
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(
         f"{kernels} different kernels, {same} cells took over a verdict, {seconds:.0f} s, "
@@ -292,6 +387,7 @@ def main() -> int:
     parser.add_argument("--state", type=pathlib.Path, default=ROOT / "build/plan-sweep.jsonl")
     parser.add_argument("--features", action="store_true")
     parser.add_argument("--problems", action="store_true")
+    parser.add_argument("--others", type=int, default=0, metavar="N")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--again", action="store_true")
     options = parser.parse_args()
@@ -304,6 +400,8 @@ def main() -> int:
     if options.first < 0 or (options.count is not None and options.count < 0):
         parser.error(f"expected --from and --count of at least 0, got {options.first} and {options.count}")
     cells = named[options.first :][: options.count]
+    if options.others:
+        cells = [OtherPlan(cell, number) for cell in cells for number in range(options.others)]
     if options.list:
         print("\n".join(cell.name for cell in cells))
         return 0

@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
 """Adds to the data on spills what a sweep found: a row for each plan that spilled.
 
-Reads the states of scripts/plan-sweep.py, which name the cells whose kernels ptxas
-spilled, with their plans. Each gets a row of its schedule, plan, generation of chips,
-head dimensions and mask in front of the rows of its schedule, so that the planner
-takes another plan there. Sweep again after a build: what is taken instead may spill
-too, and then gets a row of its own, until a sweep finds none.
+Reads the states of scripts/plan-sweep.py, which name the cells whose kernels have
+spill instructions in a loop that runs for each block of keys, with their plans. Each
+gets a row of its schedule, all parameters of its plan, chip, head dimensions and mask
+before the rows of its schedule, so that the planner takes another plan there. Spills
+outside of such loops give no row. A state that a sweep wrote before it placed spills
+does not say where they are: those cells are counted, and give no row; the sweep's next
+call with that state does them again. Sweep again after a build: what is taken instead
+may spill too, and then gets a row of its own, until a sweep finds none.
 
 usage: scripts/ptxas-data.py STATE... [--data=lib/Planner/Data/ptxas-13.0.json]
-           [--ptxas=VERSION] [--dry-run]
+           [--ptxas=VERSION] [--bin=build/bin] [--dry-run]
   STATE     build/plan-sweep.jsonl and the like; several parts of one sweep too
   --ptxas   the version that the file is to say
+  --bin     folder of attn-compile, which knows the defaults of parameters
   --dry-run print the rows, and write nothing
 """
 
@@ -18,9 +22,11 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import functools
 import json
 import pathlib
 import re
+import subprocess
 import sys
 
 from sweep_cells import make_cells, make_feature_cells, make_grid_cells
@@ -36,26 +42,32 @@ FLAGS = (
 )
 
 
-def get_generation(chip: str) -> int:
-    """The generation whose instructions kernels of the chip use."""
-    number = int(re.sub(r"\D", "", chip)) // 10
-    return 8 if number > 10 else number
+#: Parameters that change no register.
+FREE = ("order", "group_heads", "kernel")
 
 
-def read_plan(text: str) -> tuple[str, dict]:
-    """The schedule and the parameters of a plan as IR prints it."""
+@functools.cache
+def list_defaults(compiler: pathlib.Path, schedule: str) -> dict[str, str]:
+    """The parameters of a schedule with their defaults."""
+    text = subprocess.run(
+        [compiler, f"--list-parameters={schedule}"], capture_output=True, text=True, check=True
+    ).stdout
+    return dict(re.findall(r"(?m)^  (\w+) = (\S+) \(", text))
+
+
+def read_plan(text: str, compiler: pathlib.Path) -> tuple[str, dict]:
+    """The schedule and all parameters of a plan as IR prints it."""
     schedule, body = re.fullmatch(r"#attn\.(\w+)<(.*)>", text).groups()
+    given = {name: value.strip() for name, value in re.findall(r"(\w+) = ([^,]+)", body)}
     parameters: dict = {}
-    for name, value in re.findall(r"(\w+) = ([^,]+)", body):
-        if name in ("order", "group_heads", "kernel"):
-            continue
-        plain = value.strip()
-        parameters[name] = int(plain) if plain.lstrip("-").isdigit() else plain
+    for name, value in (list_defaults(compiler, schedule) | given).items():
+        if name not in FREE:
+            parameters[name] = int(value) if value.lstrip("-").isdigit() else value
     return schedule, parameters
 
 
-def make_row(line: dict, cell) -> dict:
-    schedule, plan = read_plan(line["plan"])
+def make_row(line: dict, cell, compiler: pathlib.Path) -> dict:
+    schedule, plan = read_plan(line["plan"], compiler)
     flags = " ".join(cell.flags())
     problem: dict = {}
     shape = re.search(r"--q=\d+x\d+x\d+x(\d+)x", flags)
@@ -66,7 +78,7 @@ def make_row(line: dict, cell) -> dict:
     for pattern, features in FLAGS:
         if re.search(pattern, flags):
             problem.update(features)
-    return {"schedule": schedule, "verdict": "spills", "generation": get_generation(cell.chip),
+    return {"schedule": schedule, "verdict": "spills", "chips": [cell.chip],
             "plan": plan, "problem": problem, "cell": cell.name}  # fmt: skip
 
 
@@ -75,27 +87,40 @@ def main() -> int:
     parser.add_argument("states", nargs="+", type=pathlib.Path)
     parser.add_argument("--data", type=pathlib.Path, default=ROOT / "lib/Planner/Data/ptxas-13.0.json")
     parser.add_argument("--ptxas")
+    parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bin")
     parser.add_argument("--dry-run", action="store_true")
     options = parser.parse_args()
     cells = {cell.name: cell for cell in (*make_cells(), *make_feature_cells(), *make_grid_cells())}
     data = json.loads(options.data.read_text(encoding="utf-8"))
     known = {json.dumps({k: v for k, v in row.items() if k != "cell"}, sort_keys=True) for row in data["rows"]}
-    added, seen = [], 0
+    added, seen, outside, unplaced = [], 0, 0, 0
+    placed: dict[str, list] = {}
     for path in options.states:
         for text in path.read_text(encoding="utf-8").splitlines():
             line = json.loads(text)
+            if line.get("spills", 0) > 0 or line.get("stack", 0) > 0:
+                placed[line["kernel"]] = line.get("loops")
             if line.get("verdict") in ("good", "failed"):
                 seen += 1
-            if line.get("verdict") != "failed" or "spills" not in line.get("why", ""):
+            # A cell may have taken over what another one's kernel got.
+            if line.get("kernel") not in placed or line.get("cell") not in cells:
                 continue
-            row = make_row(line, cells[line["cell"]])
+            loops = placed[line["kernel"]]
+            unplaced += loops is None
+            outside += loops == []
+            if not loops:
+                continue
+            row = make_row(line, cells[line["cell"]], options.bin / "attn-compile")
             key = json.dumps({k: v for k, v in row.items() if k != "cell"}, sort_keys=True)
             if key not in known:
                 known.add(key)
                 added.append(row)
     for row in added:
         print(json.dumps(row))
-    print(f"{seen} kernels, {len(added)} new rows, {len(data['rows'])} before")
+    print(
+        f"{seen} cells: {outside} spill outside of loops over blocks, {unplaced} somewhere; "
+        f"{len(added)} new rows, {len(data['rows'])} before"
+    )
     if options.dry_run or not added:
         return 0
     data["rows"] = added + data["rows"]

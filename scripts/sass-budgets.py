@@ -16,7 +16,6 @@ usage: scripts/sass-budgets.py --check | --update [--bin=FOLDER] [--only=REGEX]
 
 import argparse
 import concurrent.futures
-import glob
 import json
 import os
 import pathlib
@@ -25,12 +24,10 @@ import subprocess
 import sys
 import tempfile
 
-from tool_util import find_ptxas
+from tool_util import add_nvdisasm, find_ptxas
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUDGETS = ROOT / "test/Tools/attn-lint-sass/Inputs/sass-budgets.json"
-# What scripts/install-deps.sh --with-nvdisasm installs.
-NVDISASM = ".venv-sass/lib/python3*/site-packages/nvidia/cu*/bin"
 KEPT = ("registers", "spill_bytes", "local", "hot_loop")
 # Where other warps start the products.
 SOFTMAX, EPILOGUE = "softmax_loop", "epilogue"
@@ -152,8 +149,7 @@ def main() -> int:
     parser.add_argument("--only", default="")
     args = parser.parse_args()
 
-    folders = glob.glob(str(ROOT / NVDISASM))
-    os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", ""), *folders])
+    add_nvdisasm()
     ptxas = find_ptxas()
     if ptxas is None:
         print("not checked: no ptxas in $CUDA_HOME/bin, in /usr/local/cuda/bin or on the PATH")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import json
 import os
 import pathlib
 import sys
 from typing import TextIO
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def find_ptxas() -> str | None:
@@ -19,6 +22,14 @@ def find_ptxas() -> str | None:
         if os.access(f"{folder}/ptxas", os.X_OK):
             return f"{folder}/ptxas"
     return None
+
+
+def add_nvdisasm() -> bool:
+    """Puts the nvdisasm of scripts/install-deps.sh on the PATH; false if there is none."""
+    folders = glob.glob(str(ROOT / ".venv-sass/lib/python3*/site-packages/nvidia/cu*/bin"))
+    os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", ""), *folders])
+    known = [f"{home}/bin" for home in (os.environ.get("CUDA_HOME"), "/usr/local/cuda") if home]
+    return any(os.access(f"{folder}/nvdisasm", os.X_OK) for folder in known + os.get_exec_path())
 
 
 def progress(done: int, total: int, what: str) -> None:

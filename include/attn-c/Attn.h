@@ -157,12 +157,13 @@ ATTN_C_EXPORTED void attnRequestSetText(AttnRequest *request,
 
 /** Sets an option. Names and values are those of attn-compile's flags without
  * the dashes: those of a problem that is not given as text (docs/spec.md,
- * "Options"); chip, schedule, set, plan-table, shipped-plans, read-masks,
- * split-keys, partials, epilogue, debug-lines for the compilation; emit for the
- * last rung. `set` adds up; another option that is set twice has its last
- * value. A value of true, false or nothing (true) goes with what is there or
- * not, such as lse, shipped-plans, read-masks, split-keys and debug-lines.
- * Wrong names and values are found by attnCompile. */
+ * "Options"); chip, board, schedule, set, plan-table, shipped-plans,
+ * assemble-check, read-masks, split-keys, partials, epilogue, debug-lines for
+ * the compilation; emit for the last rung. `set` adds up; another option that
+ * is set twice has its last value. A value of true, false or nothing (true)
+ * goes with what is there or not, such as lse, shipped-plans, read-masks,
+ * split-keys and debug-lines. Wrong names and values are found by attnCompile.
+ */
 ATTN_C_EXPORTED void attnRequestSetOption(AttnRequest *request,
                                           AttnStringRef name,
                                           AttnStringRef value);

@@ -75,6 +75,7 @@ llvm::Error OptionReader::read(StringRef name, StringRef value) {
   const std::pair<StringRef, bool *> bools[] = {
       {"shipped-plans", &compile.shippedPlans},
       {"read-masks", &compile.readMasks},
+      {"assemble-check", &compile.assembleCheck},
       {"split-keys", &compile.splitKeys},
       {"debug-lines", &compile.debugLines},
       {"check-barriers", &compile.checkBarriers},

@@ -21,6 +21,8 @@ static MemRefType getOperandType(Builder &builder, const Problem &problem,
     if (problem.lengthsQ.empty())
       shape[0] = ShapedType::kDynamic;
     shape[2] = ShapedType::kDynamic;
+  }
+  if (problem.dynamic || problem.openStrides) {
     SmallVector<int64_t> strides(3, ShapedType::kDynamic);
     strides.push_back(1);
     return MemRefType::get(
@@ -41,12 +43,14 @@ static MemRefType getPoolType(Builder &builder, const Problem &problem,
                               int64_t columns, Type element) {
   int64_t heads = problem.kvHeads, rows = problem.pageSize;
   SmallVector<int64_t> shape = {problem.getPoolPages(), heads, rows, columns};
-  if (!problem.dynamic && !problem.sequenceMajor)
+  bool isOpen = problem.dynamic || problem.openStrides;
+  if (!isOpen && !problem.sequenceMajor)
     return MemRefType::get(shape, element);
   SmallVector<int64_t> strides = {rows * heads * columns, columns,
                                   heads * columns, 1};
-  if (problem.dynamic) {
+  if (problem.dynamic)
     shape[0] = ShapedType::kDynamic;
+  if (isOpen) {
     strides = SmallVector<int64_t>(3, ShapedType::kDynamic);
     strides.push_back(1);
   }
@@ -79,7 +83,7 @@ static void addPageTypes(Builder &builder, const Problem &problem,
 static MemRefType getTransposedType(Builder &builder, const Problem &problem,
                                     MemRefType plain) {
   SmallVector<int64_t> strides(4, ShapedType::kDynamic);
-  if (!problem.dynamic) {
+  if (!problem.dynamic && !problem.openStrides) {
     int64_t pitch = problem.getValuePitch();
     strides[1] = problem.valueDim * pitch;
     strides[0] = problem.kvHeads * strides[1];

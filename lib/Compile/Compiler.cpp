@@ -118,6 +118,7 @@ LogicalResult Compilation::checkOptions() {
        {std::pair(!options.schedule.empty(), "schedule"),
         std::pair(!options.set.empty(), "set"),
         std::pair(!options.planTable.empty(), "plan-table"),
+        std::pair(options.assembleCheck, "assemble-check"),
         std::pair(options.partials != "auto", "partials"),
         std::pair(options.printPlan || options.printAllPlans, "print-plan")})
     if (isGiven)
@@ -216,6 +217,7 @@ LogicalResult Compilation::runPasses(Rung rung) {
   pipeline.planTable = options.planTable;
   pipeline.shippedPlans = options.shippedPlans;
   pipeline.readMasks = options.readMasks;
+  pipeline.assembleCheck = options.assembleCheck;
   pipeline.splitKeys = options.splitKeys;
   pipeline.partials = options.partials;
   pipeline.epilogue = options.epilogue;

@@ -351,9 +351,11 @@ llvm::Expected<Problem> attn::parseProblem(const ProblemFlags &flags) {
                      "expected f16, bf16, f32, f8E4M3FN or f8E5M2, got '" +
                          problem.outType + "'");
   StringRef layout = flags.layout ? StringRef(*flags.layout) : "bhnd";
-  if (layout != "bhnd" && layout != "bnhd")
-    return makeError("layout", "expected bhnd or bnhd, got '" + layout + "'");
+  if (layout != "bhnd" && layout != "bnhd" && layout != "strided")
+    return makeError("layout",
+                     "expected bhnd, bnhd or strided, got '" + layout + "'");
   problem.sequenceMajor = layout == "bnhd";
+  problem.openStrides = layout == "strided";
 #define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \
   if (llvm::Error error =                                                      \
           parseFactor(NAME, flags.ID, FactorSign::SIGN, problem.ID))           \

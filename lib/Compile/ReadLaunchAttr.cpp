@@ -1,6 +1,7 @@
 //===- ReadLaunchAttr.cpp - The launch record of kernels ------------------===//
 
 #include "attn/Compile/Compiler.h"
+#include "attn/Dialect/Attn/IR/AssembledAttr.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Dialect/Attn/IR/ProofAttr.h"
 #include "mlir/IR/SymbolTable.h"
@@ -35,5 +36,9 @@ llvm::Expected<LaunchRecord> attn::readLaunchSequence(Operation *module) {
   }
   if (steps.empty())
     return llvm::createStringError("expected a kernel with 'attn.launch'");
-  return joinLaunches(steps);
+  llvm::Expected<LaunchRecord> record = joinLaunches(steps);
+  if (auto parent = module->getParentOfType<ModuleOp>(); record && parent)
+    if (Attribute assembled = parent->getAttr(kAssembledAttr))
+      record->assembled = readAssembledAttr(assembled);
+  return record;
 }

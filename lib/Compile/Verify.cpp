@@ -7,6 +7,7 @@
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
 #include <cmath>
 #include <random>
 
@@ -264,6 +265,10 @@ static Problem withGivenSizes(Problem problem,
   return problem;
 }
 
+/// Elements between rows of operands whose strides the launch gives, which are
+/// slices of a wider tensor then. Nothing initialises them.
+static constexpr int64_t kGap = 16;
+
 void attn::applyProblem(const Problem &given, sim::HarnessOptions &options) {
   Problem problem = withGivenSizes(given, options);
   if (!problem.lengthsQ.empty())
@@ -272,7 +277,7 @@ void attn::applyProblem(const Problem &given, sim::HarnessOptions &options) {
     options.inputs.try_emplace("cu_seqlens_k", getCumulative(problem.lengthsK));
   if (!problem.kvLengths.empty())
     options.inputs.try_emplace("kv_lengths", getNumbers(problem.kvLengths));
-  if (!problem.dynamic)
+  if (!problem.dynamic && !problem.openStrides)
     return;
   llvm::StringMap<int64_t> sizes;
   auto set = [&](const char *name, int64_t heads, int64_t rows,
@@ -282,13 +287,18 @@ void attn::applyProblem(const Problem &given, sim::HarnessOptions &options) {
                   (prefix.front() == 'k' || prefix.front() == 'v');
     if (isPool)
       rows = problem.pageSize;
-    sizes[prefix + ".dim0"] = isPool ? problem.getPoolPages() : problem.batch;
-    sizes[prefix + ".dim2"] = rows;
-    if (!problem.sequenceMajor)
+    if (problem.dynamic) {
+      sizes[prefix + ".dim0"] = isPool ? problem.getPoolPages() : problem.batch;
+      sizes[prefix + ".dim2"] = rows;
+    }
+    if (!problem.sequenceMajor && !problem.openStrides)
       return;
-    sizes[prefix + ".stride0"] = rows * heads * columns;
+    int64_t step = heads * columns;
+    if (problem.openStrides)
+      step = llvm::alignTo(step, kGap) + kGap;
+    sizes[prefix + ".stride0"] = rows * step;
     sizes[prefix + ".stride1"] = columns;
-    sizes[prefix + ".stride2"] = heads * columns;
+    sizes[prefix + ".stride2"] = step;
   };
   set("q", problem.heads, problem.queries, problem.getQueryColumns());
   if (problem.ropeApart)
@@ -297,7 +307,7 @@ void attn::applyProblem(const Problem &given, sim::HarnessOptions &options) {
   if (problem.ropeDim == 0)
     set("v", problem.kvHeads, problem.keys, problem.valueDim);
   if (problem.vTransposed) {
-    int64_t pitch = problem.getValuePitch();
+    int64_t pitch = problem.getValuePitch() + (problem.openStrides ? kGap : 0);
     sizes["v.stride0"] = problem.kvHeads * problem.valueDim * pitch;
     sizes["v.stride1"] = problem.valueDim * pitch;
     sizes["v.stride3"] = pitch;
@@ -317,7 +327,7 @@ void attn::applyProblem(const Problem &given, sim::HarnessOptions &options) {
   if (problem.outGroup != 0)
     set("o_scales", problem.heads, problem.queries,
         problem.valueDim / problem.outGroup);
-  if (problem.pageSize != 0) {
+  if (problem.dynamic && problem.pageSize != 0) {
     int64_t sequences = problem.getSequences();
     int64_t columns = problem.getTableColumns();
     sizes["page_table.dim0"] =

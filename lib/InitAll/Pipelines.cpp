@@ -1,6 +1,7 @@
 //===- Pipelines.cpp - The named pipelines --------------------------------===//
 
 #include "attn/Dialect/Attn/Transforms/Pipelines.h"
+#include "AssembleCheck.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/InitAll.h"
@@ -13,6 +14,10 @@ using namespace mlir::attn;
 
 void attn::addPlanPasses(OpPassManager &pm,
                          const AttnPipelineOptions &options) {
+  if (options.assembleCheck) {
+    pm.addPass(createAssembleCheckPass(options));
+    return;
+  }
   if (options.readMasks)
     pm.addPass(createAttnReadMasksPass());
   AttnPlanPassOptions plan;

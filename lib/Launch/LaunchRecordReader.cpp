@@ -41,6 +41,7 @@ public:
 
 private:
   void readRoot();
+  void readAssembled(const json::Value &value);
   void readTarget(const json::Value &value);
   void readTensor(const json::Value &value, std::string path);
   /// The fields of a step, which stand in the record itself in version 1.
@@ -115,6 +116,9 @@ void RecordReader::readRoot() {
   if (reader.has("problem"))
     if (const json::Value *problem = reader.take("problem"))
       record.problem = readProblem(*problem, failure);
+  if (reader.has("assembled"))
+    if (const json::Value *assembled = reader.take("assembled"))
+      readAssembled(*assembled);
   reader.finish();
 }
 
@@ -233,6 +237,14 @@ SyncVerdict RecordReader::readProof(const json::Value &value,
     proof.reason = reader.takeString("reason");
   reader.finish();
   return proof;
+}
+
+void RecordReader::readAssembled(const json::Value &value) {
+  ObjectReader reader(value, "assembled", failure);
+  AssembledPlan &assembled = record.assembled.emplace();
+  assembled.ptxas = reader.takeString("ptxas");
+  assembled.skipped = reader.takeInteger("skipped", 0);
+  reader.finish();
 }
 
 void RecordReader::readTarget(const json::Value &value) {

@@ -135,5 +135,8 @@ json::Value mlir::attn::toJSON(const LaunchRecord &record) {
   }
   if (record.problem)
     object["problem"] = writeProblem(*record.problem);
+  if (record.assembled)
+    object["assembled"] = json::Object{{"ptxas", record.assembled->ptxas},
+                                       {"skipped", record.assembled->skipped}};
   return object;
 }

@@ -75,8 +75,10 @@ void Linter::checkLog() {
       report.registers = function.registers;
       report.spillBytes = function.spillStoreBytes + function.spillLoadBytes;
     }
-  checkMost("bytes stored and loaded by spills",
-            input.budget ? input.budget->spillBytes : 0, report.spillBytes);
+  // A listing says where they are, which decides.
+  if (input.budget || !input.listing)
+    checkMost("bytes stored and loaded by spills",
+              input.budget ? input.budget->spillBytes : 0, report.spillBytes);
 }
 
 void Linter::checkLocal(const CodeListing &listing) {
@@ -84,9 +86,19 @@ void Linter::checkLocal(const CodeListing &listing) {
     report.localStores += inst.getBase() == "STL";
     report.localLoads += inst.getBase() == "LDL";
   }
-  checkMost("instructions on local memory",
-            input.budget ? input.budget->local : 0,
-            report.localStores + report.localLoads);
+  report.blockLoops = findBlockLoops(listing);
+  for (const BlockLoop &loop : *report.blockLoops)
+    if (loop.countSpills() != 0)
+      addError(formatv("expected no spill instructions in the loop at {0:x} "
+                       "({1}), which runs for each block of keys, got {2}",
+                       loop.begin, loop.getWork(), loop.countSpills()));
+  unsigned local = report.localStores + report.localLoads;
+  if (input.budget)
+    checkMost("instructions on local memory", input.budget->local, local);
+  else if (local != report.countLoopSpills())
+    addWarning(formatv("{0} spill instructions stand outside of the loops that "
+                       "run for each block of keys",
+                       local - report.countLoopSpills()));
 }
 
 void Linter::checkWaits() {

@@ -12,6 +12,27 @@ bool SassReport::hasErrors() const {
       findings, [](const SassFinding &finding) { return finding.isError; });
 }
 
+unsigned SassReport::countLoopSpills() const {
+  unsigned count = 0;
+  if (blockLoops)
+    for (const BlockLoop &loop : *blockLoops)
+      count += loop.countSpills();
+  return count;
+}
+
+llvm::json::Object BlockLoop::toJSON() const {
+  return llvm::json::Object{
+      {"begin", begin},
+      {"end", end},
+      {"work", getWork()},
+      {"instructions", instructions},
+      {"tensor", tensor},
+      {"exponentials", exponentials},
+      {"spill_stores", spillStores},
+      {"spill_loads", spillLoads},
+  };
+}
+
 llvm::json::Object HotLoop::toJSON() const {
   llvm::json::Object counts, byOpcode;
   for (const auto &[purpose, count] : purposes)
@@ -53,6 +74,12 @@ llvm::json::Value SassReport::toJSON() const {
       {"findings", std::move(found)},
       {"not_checked", std::move(left)},
   };
+  if (blockLoops) {
+    llvm::json::Array loops;
+    for (const BlockLoop &each : *blockLoops)
+      loops.push_back(each.toJSON());
+    object["block_loops"] = std::move(loops);
+  }
   if (loop)
     object["hot_loop"] = loop->toJSON();
   if (softmaxLoop)
@@ -118,6 +145,15 @@ void SassReport::print(llvm::raw_ostream &os) const {
     printCounts(os, "softmax loop:", *softmaxLoop);
   if (epilogue)
     printCounts(os, "epilogue:    ", *epilogue);
+  if (blockLoops && !blockLoops->empty()) {
+    os << "loops over blocks of keys:\n";
+    for (const BlockLoop &each : *blockLoops)
+      os << formatv(
+          "  {0:x} to {1:x}, {2}: {3} instructions, {4} spill stores, "
+          "{5} spill loads\n",
+          each.begin, each.end, each.getWork(), each.instructions,
+          each.spillStores, each.spillLoads);
+  }
   if (remote)
     os << formatv("other CTAs:    {0} arrivals, {1} sends, {2} behind loads on "
                   "their way, of {3} from shared memory\n",

@@ -8,7 +8,7 @@ usage:
   python -m attn.autotune FOLDER [--json=FILE] [--table=FILE] [--filter=REGEX]
                           [--seconds=S] [--limit=S] [--again] [--simulate]
   python -m attn.autotune FOLDER --pack=FILE.zip
-  python -m attn.autotune --merge FILE... --table=FILE [--gain=0.01]
+  python -m attn.autotune --merge FILE... --table=FILE [--gain=0.01] [--exact]
   python -m attn.autotune --list FILE
 
 FOLDER holds index.json and its kernels, or folders that do; a zip file that
@@ -39,6 +39,7 @@ from typing import IO, Any
 
 from .compiler import kernel_cache, long_calls
 from .errors import AttnError
+from .tuning import table_rows
 from .tuning.candidates import Candidate, Problem
 
 VERSION = 1
@@ -72,10 +73,13 @@ def parse_description(what: str, problem: Any) -> dict[str, Any]:
     for name in _EXTENTS:
         value = problem.get(name)
         bounds = value if isinstance(value, list) and len(value) == 2 else [value]
-        if value != "dynamic" and not all(type(each) is int for each in bounds):
+        is_text = isinstance(value, str) and re.fullmatch(r"dynamic|any|([<>]=?|!=) -?\d+", value)
+        if not is_text and not all(type(each) is int for each in bounds):
             raise TuneError(
                 f'{what}: {name}: expected an integer, a pair of them or "dynamic", got {value!r}'
             )
+    if problem.get("features") == "any":
+        return dict(problem)
     for each in _get(what, problem, "features", list, "a list"):
         _check(f"{what}: features", each, str, "strings")
     return dict(problem)
@@ -256,24 +260,33 @@ def read_table(path: pathlib.Path) -> list[dict[str, Any]]:
     return plans
 
 
-def merge(problems: Iterable[Problem], path: pathlib.Path, gain: float) -> tuple[int, int]:
-    """Puts the fastest plans into a table, in the place of older entries for the
-    same problems. How many problems were measured, and how many entries there
-    are of them."""
-    entries = {}
-    if path.exists():
-        for entry in read_table(path):
-            entries[json.dumps([entry["chip"], entry["problem"]], sort_keys=True)] = entry
+def merge(
+    problems: Iterable[Problem], path: pathlib.Path, gain: float, ranges: bool = False
+) -> tuple[int, int]:
+    """Puts the fastest plans into a table, in the place of older rows that cover the
+    same problems; with `ranges` problems of one plan that differ in lengths become one
+    row. How many problems were measured, and how many of them another plan is for."""
+    rows = read_table(path) if path.exists() else []
     measured = kept = 0
+    found: list[dict[str, Any]] = []
     for problem in problems:
         if not any(each.measured_us for each in problem.candidates):
             continue
         measured += 1
-        entries.pop(problem.key(), None)
-        if (entry := make_entry(problem, gain)) is not None:
+        known = {"chip": problem.chip, "problem": problem.problem, "board": problem.board}
+        entry = make_entry(problem, gain)
+        found = [row for row in found if not table_rows.overlap(known, row)]
+        found.append(entry or {**known, "plan": "", "microseconds": 0.0})
+        covering = [row for row in rows if table_rows.overlap(known, row)]
+        rows = [row for row in rows if row not in covering]
+        if entry is not None:
             kept += 1
-            entries[problem.key()] = entry
-    write_json(path, {"version": VERSION, "plans": list(entries.values())})
+            # A range that says the same stays.
+            same = [row for row in covering if row["plan"] == entry["plan"]]
+            rows += [row for row in same if row["problem"] != problem.problem] or [entry]
+    if ranges:
+        rows = table_rows.join(rows, found)
+    write_json(path, {"version": VERSION, "plans": rows})
     return measured, kept
 
 
@@ -289,7 +302,8 @@ def describe(problem: dict[str, Any]) -> str:
     text += f" {problem['mask']}" * (problem["mask"] != "none")
     if problem["out_type"] != problem["type"]:
         text += f" to {problem['out_type']}"
-    return " ".join([text, *problem["features"]])
+    features = problem["features"]
+    return " ".join([text, *(["any features"] if features == "any" else features)])
 
 
 #
@@ -447,7 +461,7 @@ def time_problem(
 
 
 def report_merge(problems: list[Problem], options: argparse.Namespace) -> None:
-    measured, kept = merge(problems, options.table, options.gain)
+    measured, kept = merge(problems, options.table, options.gain, not options.exact)
     print(
         f"{options.table}: {kept} plans of {measured} problems; for the others the compiler's "
         f"own plan is within {options.gain:.1%} of the fastest"
@@ -497,6 +511,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--list", type=pathlib.Path, metavar="TABLE", help="what a table covers")
     parser.add_argument("--pack", type=pathlib.Path, metavar="ZIP", help="only pack the folder")
     parser.add_argument("--gain", type=parse_share, default=0.01, help="least gain that makes an entry")
+    parser.add_argument("--exact", action="store_true", help="rows for measured lengths alone, no ranges")
     parser.add_argument("--filter", type=parse_pattern, default="", metavar="REGEX", help="only problems that match")
     parser.add_argument("--seconds", type=parse_seconds, default=0.1, help="time of a kernel in a round")
     parser.add_argument("--limit", type=parse_limit, default=float("inf"), help="start nothing after it")

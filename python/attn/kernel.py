@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import bundle, record, runtime
-from .compiler import c_library, kernel_cache, long_calls
+from .compiler import c_library, kernel_cache, long_calls, plan_notes, plan_options
 from .compiler.simulation import Settings, Simulation, simulate
 from .errors import (
     ArgumentError,
@@ -218,6 +218,9 @@ class Kernel:
         self.launch: dict[str, Any] = contents["launch"]
         #: What the passes and ptxas had to say.
         self.remarks: tuple[Diagnostic, ...] = contents["remarks"]
+        #: Why the chip's matrix instructions are not used, if they are not: the options that its
+        #: own schedule refused, one text for each problem.
+        self.plan_notes: tuple[str, ...] = plan_notes.find_notes(self.remarks)
 
     def with_captures(self, tensors: Sequence[Any]) -> Kernel:
         """The same code with other tensors for score_mod and mask_mod."""
@@ -420,6 +423,8 @@ def compile_problem(
     partials: str,
     debug_lines: bool,
     cache: bool,
+    board: str | None = None,
+    assemble_check: bool = False,
     pad: bool = False,
 ) -> Kernel:
     """attn.compile: `flags` has what states the problem without `problem`,
@@ -451,6 +456,8 @@ def compile_problem(
         path = readers.to_path("plan_table", plan_table)
         options.append(("plan-table", path))
         files = (_read_text(path),)
+    more, texts = plan_options.read(board, assemble_check, _get_assembler)
+    options, files = options + more, files + texts
     if not readers.to_bool("shipped_plans", shipped_plans):
         options.append(("shipped-plans", "false"))
     if not readers.to_bool("split_keys", split_keys):
@@ -465,11 +472,6 @@ def compile_problem(
     return kernel.with_columns(columns) if columns else kernel
 
 
-def _is_path(text: str) -> bool:
-    """Whether a string is rather a path than a problem's text."""
-    return "\n" not in text and (text.endswith(".mlir") or os.path.isfile(text))
-
-
 def _read_problem(problem: str | os.PathLike[str] | None) -> tuple[str | None, str]:
     """A problem's text and the name that diagnostics give it."""
     if problem is not None and not isinstance(problem, (str, os.PathLike)):
@@ -477,8 +479,12 @@ def _read_problem(problem: str | os.PathLike[str] | None) -> tuple[str | None, s
             f"problem: expected MLIR text or a path, got {type(problem).__name__}; q=(batch, "
             "heads, queries, head dimension) with dtype states one by numbers"
         )
-    if problem is None or isinstance(problem, str) and not _is_path(problem):
+    if problem is None:
         return problem, "<problem>"
+    if isinstance(problem, str):
+        is_path = "\n" not in problem and (problem.endswith(".mlir") or os.path.isfile(problem))
+        if not is_path:
+            return problem, "<problem>"
     path = readers.to_path("problem", problem)
     return _read_text(path), path
 
@@ -521,13 +527,49 @@ def _get_native_chip() -> str:
     return get_chip(device.major, device.minor)
 
 
+def _request_flags(
+    chip: str,
+    flags: Mapping[str, object],
+    regions: mod_regions.Regions | None,
+    schedule: str | None = None,
+) -> _Request:
+    options = [("chip", chip)]
+    if schedule is not None:
+        options.append(("schedule", schedule))
+    return _Request(None, "<problem>", readers.format_flags(flags), tuple(options), regions)
+
+
 def compile_flags(
-    chip: str, flags: Mapping[str, object], regions: mod_regions.Regions | None
+    chip: str,
+    flags: Mapping[str, object],
+    regions: mod_regions.Regions | None,
+    schedule: str | None = None,
 ) -> Kernel:
     """As `compile`, for regions that are traced already."""
-    options = (("chip", chip),)
-    request = _Request(None, "<problem>", readers.format_flags(flags), options, regions)
-    return _get_kernel(request, (), cache=True)
+    return _get_kernel(_request_flags(chip, flags, regions, schedule), (), cache=True)
+
+
+def is_compiled(
+    chip: str, flags: Mapping[str, object], regions: mod_regions.Regions | None
+) -> bool:
+    """Whether `compile_flags` finds the kernel in the cache."""
+    key = _request_flags(chip, flags, regions).key("ptx")
+    return kernel_cache.get_object(key) is not None or kernel_cache.read(key) is not None
+
+
+def compile_open_keys(
+    chip: str, flags: Mapping[str, object], regions: mod_regions.Regions | None
+) -> Kernel:
+    """As `compile_flags`, for any number of keys. The plan and the number of runs are those of
+    the `kv_len` of `flags`, a number that no other extent has."""
+    request = _request_flags(chip, flags, regions)
+    key = request.key("plan")
+    text = kernel_cache.read(key)
+    if text is None:
+        text = bytes(request.run("plan")["output"])
+        kernel_cache.write(key, text)
+    opened = text.decode().replace(f"x{flags['kv_len']}x", "x?x")
+    return _get_kernel(_Request(opened, "<problem>", (), request.options), (), cache=True)
 
 
 def _get_kernel(request: _Request, tensors: Sequence[Any], cache: bool) -> Kernel:

@@ -284,6 +284,31 @@ def check_stream():
     return judge(case, o, lse)
 
 
+def decode_step(device, length, cache=None):
+    """One query and the first rows of a cache."""
+    if cache is None:
+        cache = randn(2, 1, 8, 2048, 128, dtype=BF16, device=device)
+    k, v = cache[:, :, :, :length]
+    return Case(randn(1, 32, 1, 128, dtype=BF16, device=device), k, v)
+
+
+def check_growth():
+    """A prompt and 1000 tokens behind it take as many kernels as one of each."""
+    from attn.calls import shared_kernels
+
+    prompt = dense("cuda", BF16, (1, 32, 500, 128), kv_heads=8, causal=True)
+    kept = set(shared_kernels._loaded)
+    results = [judge(prompt, *prompt.call())]
+    cache = randn(2, 1, 8, 2048, 128, dtype=BF16, device="cuda")
+    for length in range(502, 1502):
+        case = decode_step("cuda", length, cache)
+        o, lse = case.call()
+        if length % 100 == 1:
+            results.append(judge(case, o, lse))
+    count = len(set(shared_kernels._loaded) - kept)
+    return all(good for good, _ in results) and count <= 2, f"{count} kernels, {results[-1][1]}"
+
+
 def check_thread():
     """A thread whose first CUDA call this is."""
     import threading
@@ -375,6 +400,9 @@ def prepare(chip):
             out = torch.empty_like(case.tensors[0])
             attn.prepare(*case.tensors, chip=chip, lse=True, out=out, **case.options)
         print(f"{name}", file=sys.stderr)
+    prompt = dense("meta", BF16, (1, 32, 500, 128), kv_heads=8, causal=True)
+    for case in (prompt, decode_step("meta", 501)):
+        attn.prepare(*case.tensors, chip=chip, lse=True, **case.options)
     slopes = torch.empty(4, device="meta")
     q = torch.empty(2, 200, 4, 192, dtype=F16, device="meta").transpose(1, 2)[..., :64]
     mod = lambda score, b, h, i, j: score + slopes[h] * (j - i)  # noqa: E731
@@ -403,6 +431,7 @@ def main():
     checks["CUDA graph"] = check_graph
     checks["another stream"] = check_stream
     checks["another thread"] = check_thread
+    checks["a growing cache"] = check_growth
     checks["torch.compile, aot_eager"] = lambda: check_compile("aot_eager")
     checks["host time"] = measure_all
     # Slow, since it compiles.

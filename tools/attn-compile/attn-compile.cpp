@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "EnableRemarks.h"
+#include "PlanFlags.h"
 #include "ProblemOptions.h"
 #include "RunOptions.h"
 #include "Tool/Tool.h"
@@ -48,7 +49,7 @@ namespace cl = llvm::cl;
 //===----------------------------------------------------------------------===//
 
 static cl::OptionCategory problemCategory("The problem, without <input>");
-static cl::OptionCategory compileCategory("Compilation");
+static cl::OptionCategory &compileCategory = getCompileCategory();
 static cl::OptionCategory outputCategory("Output");
 static cl::OptionCategory verifyCategory("Verification");
 
@@ -283,6 +284,8 @@ static llvm::Expected<CompileOptions> getCompileOptions() {
   options.schedule = flagSchedule;
   options.set = std::vector<std::string>(flagSet.begin(), flagSet.end());
   options.planTable = flagPlanTable;
+  if (llvm::Error error = readPlanFlags(options))
+    return std::move(error);
   options.shippedPlans = !flagNoShippedPlans;
   options.readMasks = !flagNoReadMasks;
   options.splitKeys = !flagNoSplitKeys;

@@ -38,6 +38,9 @@ struct CompileOptions {
   bool readMasks = true;
   /// Whether keys are cut into runs where it pays.
   bool splitKeys = true;
+  /// Asks ptxas about the plan that is chosen, and takes another one where its
+  /// kernel spills in a loop over blocks of keys.
+  bool assembleCheck = false;
   /// Element type of the results of runs that the launch merges: f32, f16,
   /// bf16, or auto.
   std::string partials = "auto";

@@ -68,6 +68,8 @@ struct Problem {
   /// (batch, sequence, head, dim) in memory instead of (batch, head, sequence,
   /// dim).
   bool sequenceMajor = false;
+  /// Strides of q, k, v and o come with the launch.
+  bool openStrides = false;
   /// Lengths of packed sequences; empty without.
   llvm::SmallVector<int64_t> lengthsQ, lengthsK;
   /// What kv_lengths holds; empty without.

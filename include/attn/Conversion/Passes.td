@@ -15,6 +15,9 @@ def ConvertAttnToNVVMPass : Pass<"convert-attn-to-nvvm", "::mlir::gpu::GPUModule
     `gpu.printf` becomes a call of `vprintf`, which the driver has: each thread
     that comes to it prints. Its format has to take the arguments that there are.
 
+    A loop with `attn.rolled` that is known to have one trip is marked, so that
+    ptxas leaves it a loop.
+
     Example: test/doc/convert-attn-to-nvvm.mlir
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect",

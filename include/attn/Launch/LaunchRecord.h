@@ -221,6 +221,15 @@ struct AttentionProblem {
   bool narrowScores = false, narrowResults = false;
 };
 
+/// Says that ptxas was asked about plans when the kernel was compiled.
+struct AssembledPlan {
+  /// Its version, such as "13.0".
+  std::string ptxas;
+  /// Plans that the planner would rather have taken, and whose kernels ptxas
+  /// spilled.
+  int64_t skipped = 0;
+};
+
 /// The whole record.
 struct LaunchRecord {
   /// The last version that this library reads and writes.
@@ -235,6 +244,8 @@ struct LaunchRecord {
   std::vector<LaunchStep> steps;
   /// Absent where the steps are not attention.
   std::optional<AttentionProblem> problem;
+  /// Absent where ptxas was not asked.
+  std::optional<AssembledPlan> assembled;
 
   /// Index of the tensor called `name`, or nothing.
   std::optional<unsigned> findTensor(llvm::StringRef name) const;

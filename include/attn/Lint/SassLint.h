@@ -68,6 +68,31 @@ struct HotLoop {
 /// The hot loop of a listing; none if no loop has a tensor instruction.
 std::optional<HotLoop> findHotLoop(const CodeListing &listing, bool isPTX);
 
+/// A loop that a warp runs once for each block of keys. Counts are those of its
+/// usual path with all that is inside of it, also where ptxas moved it.
+struct BlockLoop {
+  /// Places of the first and of the last instruction.
+  unsigned begin = 0, end = 0;
+  unsigned instructions = 0;
+  unsigned tensor = 0;
+  unsigned exponentials = 0;
+  /// Instructions on local memory, which hold what ptxas spilled.
+  unsigned spillStores = 0, spillLoads = 0;
+
+  unsigned countSpills() const { return spillStores + spillLoads; }
+  /// Returns "products", "softmax", "products and softmax", or "other" for the
+  /// loops of warps that load, widen or rescale.
+  llvm::StringRef getWork() const;
+  llvm::json::Object toJSON() const;
+};
+
+/// Lists the outermost loops of machine code that run once for each block of
+/// keys, in all roles of warps. These are innermost loops with products or with
+/// exponentials; and those with as many loops around them as the softmax's loop
+/// has, in which something waits for an mbarrier. Loops that do nothing but
+/// wait are none, nor are loops of rare paths.
+std::vector<BlockLoop> findBlockLoops(const CodeListing &listing);
+
 /// What warps do that leave products to another one.
 struct SoftmaxCode {
   /// The innermost loop with the most exponentials.
@@ -146,6 +171,8 @@ struct SassReport {
   unsigned spillBytes = 0;
   unsigned localStores = 0, localLoads = 0;
   std::optional<HotLoop> loop, ptxLoop, softmaxLoop, epilogue;
+  /// Absent without machine code.
+  std::optional<std::vector<BlockLoop>> blockLoops;
   /// Of a kernel that arrives in other CTAs.
   std::optional<RemoteArrivals> remote;
   std::vector<SassFinding> findings;
@@ -153,6 +180,8 @@ struct SassReport {
   std::vector<std::string> notChecked;
 
   bool hasErrors() const;
+  /// Counts the spill instructions in loops of blocks.
+  unsigned countLoopSpills() const;
   llvm::json::Value toJSON() const;
   void print(llvm::raw_ostream &os) const;
 };

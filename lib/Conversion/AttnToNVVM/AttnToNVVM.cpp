@@ -10,6 +10,7 @@
 #include "attn/Conversion/Passes.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Dialect/Attn/IR/IndexBits.h"
+#include "attn/Dialect/Attn/IR/KernelAttrs.h"
 #include "attn/Dialect/Attn/IR/Rung.h"
 #include "attn/Support/PrintfFormat.h"
 #include "attn/Target/TargetTable.h"
@@ -315,19 +316,28 @@ std::optional<APInt> getKnownNumber(Value value) {
   return std::nullopt;
 }
 
-/// Leaves the mark of loops that stay loops (attn.issue_loop) where there is
-/// one trip: of more ptxas keeps the loop by itself, and the mark would only
-/// make it move other code.
-void dropMarksOfLongLoops(gpu::GPUModuleOp module) {
+/// Returns what keeps ptxas from making straight code of a loop.
+LLVM::LoopAnnotationAttr getRolledAnnotation(MLIRContext *context) {
+  auto unroll = LLVM::LoopUnrollAttr::get(
+      context, /*disable=*/BoolAttr::get(context, true), {}, {}, {}, {}, {},
+      {});
+  return LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, unroll, {}, {}, {},
+                                       {}, {}, {}, {}, {}, {}, {}, {});
+}
+
+/// Marks loops that are to stay loops (attn.rolled) where there is one trip: of
+/// more ptxas keeps the loop by itself, and the mark would only make it move
+/// other code. The mark is that of the branch that a loop becomes.
+void markRolledLoops(gpu::GPUModuleOp module) {
   OperationName branch(LLVM::BrOp::getOperationName(), module.getContext());
   StringAttr mark = LLVM::BrOp::getLoopAnnotationAttrName(branch);
   module.walk([&](scf::ForOp loop) {
-    if (!loop->hasAttr(mark))
+    if (!loop->removeDiscardableAttr(kRolledAttr))
       return;
     std::optional<APInt> first = getKnownNumber(loop.getLowerBound());
-    std::optional<APInt> behind = getKnownNumber(loop.getUpperBound());
-    if (!first || !behind || *first + 1 != *behind)
-      loop->removeDiscardableAttr(mark);
+    std::optional<APInt> end = getKnownNumber(loop.getUpperBound());
+    if (first && end && *first + 1 == *end)
+      loop->setDiscardableAttr(mark, getRolledAnnotation(module.getContext()));
   });
 }
 
@@ -346,7 +356,7 @@ struct ConvertAttnToNVVMPass
         [](gpu::PrintfOp op) { return WalkResult(checkFormat(op)); });
     if (formats.wasInterrupted())
       return signalPassFailure();
-    dropMarksOfLongLoops(module);
+    markRolledLoops(module);
     LowerToLLVMOptions options(context);
     options.overrideIndexBitwidth(kIndexBits);
     LLVMTypeConverter converter(context, options);

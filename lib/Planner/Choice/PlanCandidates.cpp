@@ -3,6 +3,7 @@
 #include "attn/Planner/Choice/PlanCandidates.h"
 #include "../../Schedule/Core/OptionError.h"
 #include "../../Schedule/Core/WidthError.h"
+#include "Margins.h"
 #include "attn/Planner/Models/PlanModels.h"
 #include "attn/Problem/Limits.h"
 #include "mlir/IR/Diagnostics.h"
@@ -56,7 +57,9 @@ PlanCandidate attn::makeCandidate(const ProblemFacts &facts,
                                   const Schedule &schedule,
                                   PlanAttrInterface plan) {
   const PlanModel &model = getPlanModel(schedule);
-  return {plan, &schedule, model.estimate(facts, plan, target),
+  PlanEstimate estimate = model.estimate(facts, plan, target);
+  estimate.margin = Margins::getShipped().find(facts, plan, target, estimate);
+  return {plan, &schedule, std::move(estimate),
           model.isExpectedToSpill(facts, plan, target)};
 }
 

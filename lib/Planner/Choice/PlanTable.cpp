@@ -68,38 +68,61 @@ private:
   }
   llvm::Expected<PlanTableEntry> readEntry(const json::Value &value,
                                            const Twine &place);
-  llvm::Error checkProblem(const json::Object &problem, const Twine &place);
+  llvm::Error readProblem(const json::Object &problem, const Twine &place,
+                          PlanTableEntry &entry);
+  /// Refuses rows of one rank that both cover some problem.
+  llvm::Error checkOverlaps(llvm::ArrayRef<PlanTableEntry> entries);
 
   StringRef name;
 };
 
 } // namespace
 
-/// True for an extent, "dynamic", or [least, most].
-static bool isExtent(const json::Value &value) {
-  if (value.getAsInteger() || value.getAsString() == kDynamic)
-    return true;
-  const json::Array *range = value.getAsArray();
-  return range && range->size() == 2 && (*range)[0].getAsInteger() &&
-         (*range)[1].getAsInteger();
+/// Reads the names in an array of strings; nothing if it is none.
+static std::optional<std::vector<std::string>>
+readNames(const json::Array *array) {
+  if (!array)
+    return std::nullopt;
+  std::vector<std::string> names;
+  for (const json::Value &value : *array) {
+    std::optional<StringRef> name = value.getAsString();
+    if (!name)
+      return std::nullopt;
+    names.push_back(name->str());
+  }
+  return names;
 }
 
-llvm::Error TableReader::checkProblem(const json::Object &problem,
-                                      const Twine &place) {
-  for (StringRef field : kTexts)
+llvm::Error TableReader::readProblem(const json::Object &problem,
+                                     const Twine &place,
+                                     PlanTableEntry &entry) {
+  auto readField = [&](StringRef field, StringRef expected) -> llvm::Error {
+    const json::Value *value = problem.get(field);
+    if (!value)
+      return fail(place + "." + field, "expected " + expected);
+    llvm::Expected<Condition> condition = Condition::parse(*value);
+    if (!condition)
+      return fail(place + "." + field, llvm::toString(condition.takeError()));
+    entry.fields.emplace_back(field.str(), *condition);
+    return llvm::Error::success();
+  };
+  for (StringRef field : kTexts) {
+    // Masks have numbers and commas in their texts.
     if (!problem.getString(field))
       return fail(place + "." + field, "expected a string");
-  for (StringRef field : kExtents) {
-    const json::Value *value = problem.get(field);
-    if (!value || !isExtent(*value))
-      return fail(place + "." + field,
-                  "expected an integer, [least, most] or \"dynamic\"");
+    if (llvm::Error error = readField(field, "a string"))
+      return error;
   }
-  const json::Array *features = problem.getArray("features");
-  if (!features || llvm::any_of(*features, [](const json::Value &feature) {
-        return !feature.getAsString();
-      }))
-    return fail(place + ".features", "expected an array of strings");
+  for (StringRef field : kExtents)
+    if (llvm::Error error =
+            readField(field, "an integer, a range of them or \"dynamic\""))
+      return error;
+  if (problem.getString("features") == "any")
+    return llvm::Error::success();
+  entry.features = readNames(problem.getArray("features"));
+  if (!entry.features)
+    return fail(place + ".features", "expected an array of strings or \"any\"");
+  llvm::sort(*entry.features);
   return llvm::Error::success();
 }
 
@@ -109,10 +132,9 @@ llvm::Expected<PlanTableEntry> TableReader::readEntry(const json::Value &value,
   const json::Object *problem = object ? object->getObject("problem") : nullptr;
   if (!problem)
     return fail(place, "expected an object with an object \"problem\" in it");
-  if (llvm::Error error = checkProblem(*problem, place + ".problem"))
-    return std::move(error);
   PlanTableEntry entry;
-  entry.problem = *problem;
+  if (llvm::Error error = readProblem(*problem, place + ".problem", entry))
+    return std::move(error);
   for (auto [field, slot] : {std::pair(StringRef("chip"), &entry.chip),
                              {"plan", &entry.plan},
                              {"board", &entry.board}}) {
@@ -125,7 +147,67 @@ llvm::Expected<PlanTableEntry> TableReader::readEntry(const json::Value &value,
   if (!time)
     return fail(place + ".microseconds", "expected a number");
   entry.microseconds = *time;
+  if (const json::Value *rank = object->get("rank")) {
+    if (!rank->getAsInteger())
+      return fail(place + ".rank", "expected an integer");
+    entry.rank = *rank->getAsInteger();
+  }
+  if (object->get("boards")) {
+    auto boards = readNames(object->getArray("boards"));
+    if (!boards || boards->empty())
+      return fail(place + ".boards", "expected an array of names of boards");
+    entry.boards = std::move(*boards);
+  }
   return std::move(entry);
+}
+
+/// Returns true if some problem on some board is in the classes of both rows.
+static bool overlap(const PlanTableEntry &a, const PlanTableEntry &b) {
+  bool shareBoard = a.boards.empty() || b.boards.empty() ||
+                    llvm::any_of(a.boards, [&](const std::string &board) {
+                      return llvm::is_contained(b.boards, board);
+                    });
+  bool shareFeatures = !a.features || !b.features || *a.features == *b.features;
+  return a.chip == b.chip && shareBoard && shareFeatures &&
+         llvm::all_of(llvm::zip(a.fields, b.fields), [](const auto &pair) {
+           return std::get<0>(pair).second.overlaps(std::get<1>(pair).second);
+         });
+}
+
+llvm::Error TableReader::checkOverlaps(llvm::ArrayRef<PlanTableEntry> entries) {
+  for (const auto &[i, a] : llvm::enumerate(entries))
+    for (const auto &[j, b] : llvm::enumerate(entries.take_front(i)))
+      if (a.rank == b.rank && overlap(a, b))
+        return fail("plans[" + Twine(j) + "] in line " + Twine(b.line) +
+                        " and plans[" + Twine(i) + "] in line " + Twine(a.line),
+                    "expected classes without a problem in common, or "
+                    "another rank");
+  return llvm::Error::success();
+}
+
+/// Returns the lines that the objects in the array "plans" begin in.
+static std::vector<unsigned> findLines(StringRef text) {
+  std::vector<unsigned> lines;
+  unsigned line = 1, depth = 0;
+  bool isPlans = false;
+  for (size_t i = 0; i != text.size(); ++i) {
+    char c = text[i];
+    line += c == '\n';
+    if (c == '"') {
+      size_t begin = ++i;
+      while (text[i] != '"')
+        i += text[i] == '\\' ? 2 : 1;
+      if (depth == 1)
+        isPlans = text.slice(begin, i) == "plans";
+    } else if (c == '{' || c == '[') {
+      if (depth == 2 && isPlans)
+        lines.push_back(line);
+      ++depth;
+    } else if (c == '}' || c == ']') {
+      --depth;
+    }
+  }
+  return lines;
 }
 
 llvm::Expected<std::vector<PlanTableEntry>> TableReader::read(StringRef text) {
@@ -150,6 +232,10 @@ llvm::Expected<std::vector<PlanTableEntry>> TableReader::read(StringRef text) {
       return entry.takeError();
     entries.push_back(std::move(*entry));
   }
+  for (const auto &[entry, line] : llvm::zip(entries, findLines(text)))
+    entry.line = line;
+  if (llvm::Error error = checkOverlaps(entries))
+    return std::move(error);
   return std::move(entries);
 }
 
@@ -182,24 +268,30 @@ const PlanTable &PlanTable::getShipped() {
   return table;
 }
 
-/// Whether an extent of a table's entry covers one of a problem.
-static bool covers(const json::Value &entry, const json::Value &extent) {
-  const json::Array *range = entry.getAsArray();
-  std::optional<int64_t> number = extent.getAsInteger();
-  if (!range || !number)
-    return entry == extent;
-  return *(*range)[0].getAsInteger() <= *number &&
-         *number <= *(*range)[1].getAsInteger();
+/// Returns true if a condition holds for a field of a problem.
+static bool holds(const Condition &condition, const json::Value &value) {
+  if (std::optional<int64_t> number = value.getAsInteger())
+    return condition.holds(*number);
+  return condition.holds(*value.getAsString());
 }
 
 const PlanTableEntry *PlanTable::find(const ProblemFacts &facts,
-                                      StringRef chip) const {
+                                      const TargetRow &target) const {
   json::Object problem = describeProblem(facts);
+  auto covers = [&](const PlanTableEntry &entry) {
+    bool isOfTarget = entry.chip == target.chip &&
+                      (entry.boards.empty() ||
+                       llvm::is_contained(entry.boards, target.board));
+    return isOfTarget &&
+           (!entry.features ||
+            *entry.features == readNames(problem.getArray("features"))) &&
+           llvm::all_of(entry.fields, [&](const auto &field) {
+             return holds(field.second, *problem.get(field.first));
+           });
+  };
+  const PlanTableEntry *best = nullptr;
   for (const PlanTableEntry &entry : entries)
-    if (entry.chip == chip && llvm::all_of(problem, [&](const auto &field) {
-          const json::Value *wanted = entry.problem.get(field.first);
-          return wanted && covers(*wanted, field.second);
-        }))
-      return &entry;
-  return nullptr;
+    if ((!best || entry.rank > best->rank) && covers(entry))
+      best = &entry;
+  return best;
 }

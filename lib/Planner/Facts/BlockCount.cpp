@@ -2,11 +2,28 @@
 
 #include "BlockCount.h"
 #include "attn/Dialect/Attn/IR/BlockBounds.h"
+#include "attn/Planner/Facts/PlanModel.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 
 using namespace mlir;
 using namespace mlir::attn;
+
+TypicalExtents attn::getTypicalExtents(const ProblemFacts &facts) {
+  TypicalExtents typical;
+  typical.batch = getAssumedExtent(facts.batch, kAssumedBatch);
+  typical.heads = getAssumedExtent(facts.heads, kAssumedHeads);
+  typical.queries = getAssumedExtent(facts.queries, kAssumedLength);
+  typical.keys = getAssumedExtent(facts.keys, kAssumedLength);
+  if (!facts.varlen || ShapedType::isDynamic(facts.batch))
+    return typical;
+  double sequences = std::max<double>(1, typical.batch);
+  if (int64_t rows = facts.q.shape[2]; !ShapedType::isDynamic(rows))
+    typical.queries = std::clamp<double>(std::ceil(rows / sequences), 1,
+                                         std::max<double>(1, typical.queries));
+  typical.keys = std::max<double>(1, typical.keys / sequences);
+  return typical;
+}
 
 /// The share of pairs of query and key blocks that a mask without left bound
 /// leaves.

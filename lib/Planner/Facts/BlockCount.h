@@ -7,6 +7,15 @@
 
 namespace mlir::attn {
 
+/// Extents that estimates go by: what is known, and the assumed ones of
+/// PlanModel.h where only the launch knows.
+struct TypicalExtents {
+  double batch, heads;
+  /// Of a sequence. Packed ones share the rows that there are.
+  double queries, keys;
+};
+TypicalExtents getTypicalExtents(const ProblemFacts &facts);
+
 /// Blocks of `blockN` keys that an average tile of `blockM` queries walks under
 /// the problem's mask; an estimate, at least 1.
 double countBlocks(const ProblemFacts &facts, double queries, double keys,

@@ -1,6 +1,8 @@
 //===- Factor.cpp - A calibrated number of the model of time --------------===//
 
 #include "attn/Planner/Facts/Factor.h"
+#include "attn/Planner/Facts/CalibrationFile.h"
+#include "attn/Support/Files.h"
 #include "attn/Support/JSON.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
@@ -25,6 +27,13 @@ static llvm::Error readFactors(const json::Array &factors,
     if (!factor || !number)
       return llvm::createStringError(
           place + ": expected an object with a name and a value");
+    // How far off estimates were where it was fitted; null where nobody said.
+    const json::Value *residual = object->get("residual");
+    if (!residual ||
+        (!residual->getAsNull() && residual->getAsNumber().value_or(-1) < 0))
+      return llvm::createStringError(
+          place + ": expected a residual of factor '" + *factor +
+          "', a number of at least 0 or null");
     unsigned index = findFactor(*factor);
     if (index == values.size())
       return llvm::createStringError(place + ": unknown factor '" + *factor +
@@ -67,13 +76,27 @@ llvm::Expected<Calibration> Calibration::parse(llvm::StringRef text,
   return result;
 }
 
-const Calibration &Calibration::getShipped() {
-  static const Calibration calibration = [] {
+/// Returns the factors of this process.
+static Calibration &getUsed() {
+  static Calibration calibration = [] {
     static constexpr char text[] =
 #include "Calibration.inc"
         ;
     // The text is part of the library, and a test reads it.
-    return llvm::cantFail(parse(text, "shipped"));
+    return llvm::cantFail(Calibration::parse(text, "shipped"));
   }();
   return calibration;
+}
+
+const Calibration &Calibration::getShipped() { return getUsed(); }
+
+llvm::Error mlir::attn::useCalibration(llvm::StringRef path) {
+  llvm::Expected<std::string> text = readFile(path);
+  if (!text)
+    return text.takeError();
+  llvm::Expected<Calibration> calibration = Calibration::parse(*text, path);
+  if (!calibration)
+    return calibration.takeError();
+  getUsed() = std::move(*calibration);
+  return llvm::Error::success();
 }

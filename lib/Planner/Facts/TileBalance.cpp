@@ -3,6 +3,7 @@
 #include "TileBalance.h"
 #include "attn/Dialect/Attn/IR/BlockBounds.h"
 #include "attn/Planner/Facts/Factor.h"
+#include "attn/Planner/Facts/PlanModel.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
 
@@ -110,16 +111,19 @@ double attn::countRounds(const ProblemFacts &facts, TileOrder order,
   return std::ceil(waves);
 }
 
-/// Heads of packed sequences whose keys take half of L2, at the sequences' mean
-/// length if that is known and at the bound on their queries else.
-static int64_t choosePackedHeads(const ProblemFacts &facts,
-                                 const TargetRow &target) {
+/// Returns the heads whose keys take half of L2, for lengths that only the
+/// launch knows: at packed sequences' mean length if that is known and at the
+/// bound on their queries else, and at the assumed length of others.
+static int64_t chooseOpenHeads(const ProblemFacts &facts,
+                               const TargetRow &target) {
   if (ShapedType::isDynamic(facts.heads) ||
       ShapedType::isDynamic(facts.kvHeads))
     return 0;
   int64_t keys = facts.queries;
-  if (!ShapedType::isDynamic(facts.keys) &&
-      !ShapedType::isDynamic(facts.batch) && facts.batch > 0)
+  if (!facts.varlen)
+    keys = getAssumedExtent(facts.keys, kAssumedLength);
+  else if (!ShapedType::isDynamic(facts.keys) &&
+           !ShapedType::isDynamic(facts.batch) && facts.batch > 0)
     keys = llvm::divideCeil(facts.keys, facts.batch);
   int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
   int64_t headBytes =
@@ -132,8 +136,9 @@ static int64_t choosePackedHeads(const ProblemFacts &facts,
 int64_t attn::chooseGroupHeads(const ProblemFacts &facts,
                                const TargetRow &target, int64_t blockM,
                                int64_t blockN, int64_t ctas, bool isDealt) {
-  if (facts.varlen)
-    return choosePackedHeads(facts, target);
+  bool isOpen = !isStatic(facts) && !facts.isServed();
+  if (facts.varlen || isOpen)
+    return chooseOpenHeads(facts, target);
   if (!isStatic(facts) || facts.queries == 0 || facts.keys == 0)
     return 0;
   int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;

@@ -2,9 +2,9 @@
 
 #include "CopiedCost.h"
 #include "../../Schedule/Copied/GridTiles.h"
-#include "../../Schedule/Core/AttentionEmitter.h"
 #include "../Facts/BlockCount.h"
 #include "attn/Planner/Facts/Factor.h"
+#include "attn/Schedule/Kernel/Scores.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 
@@ -99,15 +99,9 @@ double attn::setCopiedBlockClocks(PlanEstimate &estimate,
 void attn::countCopiedTiles(PlanEstimate &estimate, const ProblemFacts &facts,
                             const CopiedPlan &plan) {
   double blockM = plan.getBlockM();
-  double queries = getAssumedExtent(facts.queries, kAssumedLength);
-  double keys = getAssumedExtent(facts.keys, kAssumedLength);
+  auto [batch, heads, queries, keys] = getTypicalExtents(facts);
   int64_t packed = getPackedHeads(facts, plan);
-  int64_t groups = getAssumedExtent(facts.batch, kAssumedBatch) *
-                   getAssumedExtent(facts.heads, kAssumedHeads) / packed;
-  if (facts.varlen) {
-    queries = facts.queries;
-    keys = std::max<double>(1, keys / std::max<int64_t>(1, facts.batch));
-  }
+  int64_t groups = int64_t(batch * heads) / packed;
   int64_t runs = countRuns(facts, plan);
   estimate.tiles =
       groups * int64_t(std::ceil(queries * packed / blockM)) * runs;
@@ -115,13 +109,6 @@ void attn::countCopiedTiles(PlanEstimate &estimate, const ProblemFacts &facts,
   estimate.blocks = countBlocks(facts, queries, keys,
                                 std::ceil(blockM / packed), plan.getBlockN()) /
                     double(runs);
-}
-
-double attn::getTypicalKeys(const ProblemFacts &facts) {
-  double keys = getAssumedExtent(facts.keys, kAssumedLength);
-  if (!facts.varlen || !facts.isPaged())
-    return keys;
-  return std::max<double>(1, keys / std::max<int64_t>(1, facts.batch));
 }
 
 int64_t attn::countCTAs(const PlanEstimate &estimate, int64_t registers,

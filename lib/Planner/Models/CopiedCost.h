@@ -32,10 +32,6 @@ PlanEstimate estimateResources(const ProblemFacts &facts,
 void countCopiedTiles(PlanEstimate &estimate, const ProblemFacts &facts,
                       const CopiedPlan &plan);
 
-/// The keys of a sequence that estimates count; of packed queries of pages as
-/// many as countCopiedTiles does, whose schedules take the same problems.
-double getTypicalKeys(const ProblemFacts &facts);
-
 /// Bytes that a row of keys and values takes DRAM and L2 longer than its own,
 /// where a CTA has `heads` neighbouring heads: in pages of few keys pieces that
 /// lie together are short.

@@ -5,29 +5,25 @@
 #include "CopiedCost.h"
 #include "Models.h"
 #include "attn/Planner/Facts/Factor.h"
+#include "attn/Planner/Facts/RegisterModel.h"
 
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Most columns of keys and values, and of those of 8 bits, whose results one
-/// warp holds: of 240 and 256 columns ptxas 13.0 spilled 148 and 612 bytes, of
-/// 224 with a state to start from 8 to 20.
-static constexpr int64_t kMostColumns = 208, kMostNarrowColumns = 192;
-
-/// Most columns of queries beside keys of 8 bits for which plans keep them in
-/// registers: of 448 and 512 columns with scales of groups ptxas 13.0 spilled
-/// 20 to 356 bytes, of 320 and 384 columns whose scales of a row are copied
-/// together 4 to 36. Nobody timed shorter ones that are read with each block.
-static constexpr int64_t kMostHeldColumns = 416, kMostScaledColumns = 304;
+/// Returns a limit that the data file names: the most columns for which ptxas
+/// has registers.
+static int64_t getLimit(llvm::StringRef limit) {
+  return RegisterModel::getShipped().getLimit(limit);
+}
 
 /// Returns true if plans for 8-bit keys keep queries in registers. Long rows
 /// whose scales come in groups of columns leave no room for them.
 static bool holdsQueries(const ProblemFacts &facts) {
   if (facts.kScales && facts.scaleGroup != facts.headDim)
-    return facts.headDim <= kMostScaledColumns;
+    return facts.headDim <= getLimit("decode.held_scaled_columns");
   bool isInGroups =
       facts.headDim % kGroupColumns == 0 && facts.valueDim % kGroupColumns == 0;
-  return facts.headDim <= kMostHeldColumns || !isInGroups;
+  return facts.headDim <= getLimit("decode.held_columns") || !isInGroups;
 }
 
 /// Bytes of a row of keys and values that two heads in a CTA have to save,
@@ -52,7 +48,8 @@ DecodeModel::getCandidates(const ProblemFacts &facts, const TargetRow &) const {
   MLIRContext *context = AttentionOp(facts.op).getContext();
   int64_t group = getKnownGroup(facts);
   // Scales of groups want whole rows in a warp: of long ones a CTA has one.
-  int64_t most = facts.hasNarrowKeys() ? kMostNarrowColumns : kMostColumns;
+  int64_t most = getLimit(facts.hasNarrowKeys() ? "decode.narrow_columns"
+                                                : "decode.columns");
   bool isLong = std::max(facts.headDim, facts.valueDim) > most;
   int64_t mostHeads = countHeadsTogether(facts);
   std::vector<PlanAttrInterface> plans;

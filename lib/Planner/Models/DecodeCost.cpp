@@ -36,18 +36,6 @@ static constexpr Factor kSlowTogether{"decode.slow_together"};
 static constexpr Factor kStartBeside{"decode.start_beside"},
     kWarpsBeside{"decode.warps_beside"};
 
-/// Where DRAM does not take most of the time: nobody timed problems that
-/// the schedule was not made for.
-static constexpr Factor kMargin{"decode.margin"};
-
-/// True if reading keys is what takes the time. Keys of a problem that says
-/// nothing about their lengths may be in L2, if they fit.
-static bool readsDram(const ProblemFacts &facts, const PlanEstimate &estimate,
-                      const TargetRow &target) {
-  return estimate.isBoundByDram() &&
-         (facts.isServed() || estimate.dramBytes > double(target.l2Bytes));
-}
-
 bool DecodeModel::isExpectedToSpill(const ProblemFacts &facts,
                                     PlanAttrInterface planAttr,
                                     const TargetRow &target) const {
@@ -106,7 +94,5 @@ PlanEstimate DecodeModel::estimate(const ProblemFacts &facts,
       estimate.microseconds = std::max(estimate.dramRoofMicroseconds,
                                        estimate.microseconds - kStartBeside);
   }
-  if (!readsDram(facts, estimate, target))
-    estimate.margin = kMargin;
   return estimate;
 }

@@ -13,6 +13,7 @@
 #include "Models.h"
 #include "WgmmaCost.h"
 #include "attn/Planner/Facts/Factor.h"
+#include "attn/Planner/Facts/RegisterModel.h"
 #include <cmath>
 
 using namespace mlir;
@@ -29,7 +30,6 @@ static constexpr Factor kUnhiddenShare{"self_load.unhidden_share"};
 /// Warp instructions for each 8-bit value that is transposed: for 128 x 128, 8
 /// ldmatrix, 32 prmt and 8 stmatrix of each of four warps.
 static constexpr double kTransposeInstructions = 4 * 48.0 / (128 * 128);
-static constexpr Factor kMargin{"self_load.margin"};
 
 bool SelfLoadModel::isExpectedToSpill(const ProblemFacts &facts,
                                       PlanAttrInterface planAttr,
@@ -45,24 +45,21 @@ PlanEstimate SelfLoadModel::estimate(const ProblemFacts &facts,
   auto plan = cast<SelfLoadPlanAttr>(planAttr);
   PlanEstimate estimate;
   estimate.sharedBytes = getSharedBytes(facts, plan);
-  estimate.registers.add("o", facts.valueDim / 2);
-  estimate.registers.add("s", plan.getBlockN() / 2);
-  // ptxas 13.0 was seen to keep those of two blocks where an optimistic softmax
-  // narrows them in front of its vote.
+  RegisterFeatures features;
+  features.o = facts.valueDim / 2;
+  features.s = plan.getBlockN() / 2;
+  features.p = getProbabilityRegisters(facts, plan.getBlockN());
+  // An optimistic softmax narrows those of a block before its vote.
   bool isOptimistic = plan.getSoftmax() == SoftmaxPolicy::Optimistic;
-  estimate.registers.add("p", getProbabilityRegisters(facts, plan.getBlockN()),
-                         facts.isNarrow() && isOptimistic ? 2 : 1);
-  // What ptxas 13.0 was seen to need beside, for head dimensions 64 to 256: a
-  // rare path that may change the accumulator takes more.
-  bool hasRarePath = plan.getSoftmax() != SoftmaxPolicy::Exact;
-  estimate.registers.add("other", hasRarePath ? 56 : 40);
+  features.pBlocks = facts.isNarrow() && isOptimistic ? 2 : 1;
+  features.isExact = plan.getSoftmax() == SoftmaxPolicy::Exact;
+  estimate.registers = RegisterModel::getShipped().count("self_load", features);
   estimate.ctasPerSM = plan.getCtasPerSm();
 
   double blockM = kSelfLoadRows, blockN = plan.getBlockN();
   double ctas = estimate.ctasPerSM;
-  double queries = getAssumedExtent(facts.queries, kAssumedLength);
-  double keys = getAssumedExtent(facts.keys, kAssumedLength);
-  double groups = facts.batch * getAssumedExtent(facts.heads, kAssumedHeads);
+  auto [batch, heads, queries, keys] = getTypicalExtents(facts);
+  double groups = batch * heads;
   estimate.tiles = int64_t(groups * std::ceil(queries / blockM));
   estimate.waves = estimate.tiles / (target.smCount * ctas);
   estimate.blocks = countBlocks(facts, queries, keys, blockM, blockN);
@@ -94,6 +91,5 @@ PlanEstimate SelfLoadModel::estimate(const ProblemFacts &facts,
       rounds * ctas *
       (estimate.tileClocks + estimate.blocks * estimate.blockClocks) /
       target.clockMHz;
-  estimate.margin = kMargin;
   return estimate;
 }

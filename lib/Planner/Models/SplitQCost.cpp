@@ -4,13 +4,12 @@
 // an SM. A block's clocks are those of its busiest resource plus what the warps
 // of a scheduler cannot hide behind each other: with one warp, its matrix
 // instructions, the softmax and the waits follow each other. Rates come
-// from the target table; the instruction counts below are those of the SASS
-// that ptxas 13.0 makes from this schedule's PTX.
+// from the target table; the instruction counts below are those of this
+// schedule's SASS.
 //
-// The constants below were fitted to 148 plans measured on an H200 (f16, head
-// dimensions 64, 128 and 256, 1024 to 16384 queries and keys, causal and not,
-// softmax optimistic): estimates have a standard error of 8 %, and the plan
-// that they prefer takes 1 % longer than the best of its case.
+// The factors were fitted to measured plans of dense problems of f16, causal
+// and not, with an optimistic softmax; the calibration file has their
+// residuals.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,8 +33,7 @@ static constexpr Factor kOneStageLatency{"split_q.one_stage_latency"};
 /// The share of the other resources' clocks that never hides behind the
 /// busiest one.
 static constexpr Factor kUnhiddenShare{"split_q.unhidden_share"};
-/// What ptxas adds to a plan's registers where it has them to spare.
-static constexpr int64_t kSpareRegisters = 32;
+
 bool SplitQModel::isExpectedToSpill(const ProblemFacts &facts,
                                     PlanAttrInterface planAttr,
                                     const TargetRow &target) const {
@@ -64,9 +62,11 @@ PlanEstimate SplitQModel::estimate(const ProblemFacts &facts,
   double blockM = plan.getBlockM();
   double warps = plan.getWarps();
 
-  // Registers that are to spare hold what rows of K and V do not share.
-  int64_t registers = estimate.registers.getTotal() -
-                      extents.getOwnRowRegisters(plan) + kSpareRegisters;
+  // ptxas takes some more where it has them to spare. These hold what rows of K
+  // and V do not share.
+  int64_t registers =
+      estimate.registers.getTotal() - extents.getOwnRowRegisters(plan) +
+      RegisterModel::getShipped().getLimit("copied.spare_registers");
   estimate.ctasPerSM = countCTAs(estimate, registers, plan, target);
   countCopiedTiles(estimate, facts, plan);
 

@@ -1,10 +1,10 @@
 //===- TiledDCandidates.cpp - Plans of tiled_d to compare -----------------===//
 
 #include "../../Schedule/Copied/GridTiles.h"
-#include "../../Schedule/Core/AttentionEmitter.h"
 #include "../../Schedule/Core/CommonChecks.h"
 #include "../Seen/PtxasData.h"
 #include "Models.h"
+#include "attn/Schedule/Kernel/RowState.h"
 #include <cmath>
 
 using namespace mlir;

@@ -1,6 +1,5 @@
 //===- WsColumnsModel.cpp - Plans of ws_columns: which, and their time ----===//
 
-#include "../../Schedule/Core/AttentionEmitter.h"
 #include "../../Schedule/Core/CommonChecks.h"
 #include "../../Schedule/Wgmma/WgmmaFacts.h"
 #include "../../Schedule/WsColumns/WsColumns.h"
@@ -9,6 +8,8 @@
 #include "Models.h"
 #include "WgmmaCost.h"
 #include "attn/Planner/Facts/Factor.h"
+#include "attn/Planner/Facts/RegisterModel.h"
+#include "attn/Schedule/Kernel/Scores.h"
 #include <cmath>
 
 using namespace mlir;
@@ -46,19 +47,17 @@ static constexpr Factor kOtherReloadShare{"ws_columns.other_reload_share"},
 static constexpr Factor kExchangeBytes{"ws_columns.exchange_bytes"};
 /// Clocks that the tiles of a cluster wait for each other, as in ws_wgmma.
 static constexpr Factor kClusterTileClocks{"ws_columns.cluster_tile_clocks"};
-static constexpr Factor kMargin{"ws_columns.margin"};
-static constexpr Factor kPairMargin{"ws_columns.pair_margin"};
 
-/// Registers of a thread of the warpgroup that has most: its accumulator,
-/// scores, in whose place probabilities come, and what else ptxas 13.0 was seen
-/// to need: of o + s it kept 184 (112 keys and 256 columns) but not 192.
+/// Returns the registers of a thread of the warpgroup that has most: its
+/// accumulator, scores, in whose place probabilities come, and what else ptxas
+/// needs.
 static ResourceSum countRegisters(const ProblemFacts &facts,
                                   WsColumnsPlanAttr plan) {
-  ResourceSum sum;
-  sum.add("o", plan.getSoftmaxColumns() / 2);
-  sum.add("s", plan.getBlockN() / 2);
-  sum.add("other", 44 + getScoreCost(facts).registers);
-  return sum;
+  RegisterFeatures features;
+  features.o = plan.getSoftmaxColumns() / 2;
+  features.s = plan.getBlockN() / 2;
+  features.score = getScoreCost(facts).registers;
+  return RegisterModel::getShipped().count("ws_columns", features);
 }
 
 bool WsColumnsModel::isExpectedToSpill(const ProblemFacts &facts,
@@ -66,16 +65,6 @@ bool WsColumnsModel::isExpectedToSpill(const ProblemFacts &facts,
                                        const TargetRow &) const {
   auto plan = cast<WsColumnsPlanAttr>(planAttr);
   return countRegisters(facts, plan).getTotal() > kColumnsRegisters;
-}
-
-/// True if ws_pair takes what one CTA has here.
-static bool mayBePaired(const ProblemFacts &facts, const TargetRow &target) {
-  if (std::min(facts.headDim, facts.valueDim) <= kMostWholeColumns)
-    return false;
-  llvm::Error error = getWsPairSchedule().isApplicable(facts, target);
-  bool applies = !error;
-  llvm::consumeError(std::move(error));
-  return applies;
 }
 
 //===----------------------------------------------------------------------===//
@@ -218,9 +207,8 @@ PlanEstimate WsColumnsModel::estimate(const ProblemFacts &facts,
   estimate.ctasPerSM = 1;
 
   double blockM = kColumnsRows, blockN = plan.getBlockN();
-  double queries = getAssumedExtent(facts.queries, kAssumedLength);
-  double keys = getAssumedExtent(facts.keys, kAssumedLength);
-  double groups = facts.batch * getAssumedExtent(facts.heads, kAssumedHeads);
+  auto [batch, heads, queries, keys] = getTypicalExtents(facts);
+  double groups = batch * heads;
   int64_t cluster = plan.getCluster(), divided = plan.getDepthCtas();
   int64_t together = cluster / divided;
   double clusters = double(target.getClusteredSMs(cluster)) / cluster;
@@ -251,10 +239,6 @@ PlanEstimate WsColumnsModel::estimate(const ProblemFacts &facts,
   double rounds = countRounds(facts, plan.getOrder(), estimate.waves,
                               getTogetherRows(cluster, divided),
                               plan.getBlockN(), plan.getGroupHeads(), clusters);
-  if (std::max(facts.headDim, facts.valueDim) <= kMostWholeColumns)
-    estimate.margin = kMargin;
-  else if (divided == 1 && mayBePaired(facts, target))
-    estimate.margin = kPairMargin;
   estimate.microseconds =
       rounds * (estimate.tileClocks + estimate.blocks * estimate.blockClocks) /
       target.clockMHz;

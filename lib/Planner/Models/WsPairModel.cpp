@@ -1,6 +1,5 @@
 //===- WsPairModel.cpp - Plans of ws_pair: which, and their time ----------===//
 
-#include "../../Schedule/Core/AttentionEmitter.h"
 #include "../../Schedule/Core/CommonChecks.h"
 #include "../../Schedule/Wgmma/WgmmaFacts.h"
 #include "../../Schedule/WsPair/WsPair.h"
@@ -9,6 +8,8 @@
 #include "Models.h"
 #include "WgmmaCost.h"
 #include "attn/Planner/Facts/Factor.h"
+#include "attn/Planner/Facts/RegisterModel.h"
+#include "attn/Schedule/Kernel/Scores.h"
 #include <cmath>
 
 using namespace mlir;
@@ -27,19 +28,18 @@ static constexpr Factor kUnhiddenShare{"ws_pair.unhidden_share"};
 /// than its nominal rate.
 static constexpr Factor kPowerFactor{"ws_pair.power_factor"};
 static constexpr Factor kL2Bytes{"ws_pair.l2_bytes"};
-static constexpr Factor kMargin{"ws_pair.margin"};
 
-/// Registers of a thread with rows: its accumulator, scores, probabilities of
-/// its own and of the other CTA, and what else ptxas needs.
+/// Returns the registers of a thread with rows: its accumulator, scores,
+/// probabilities of its own and of the other CTA, and what else ptxas needs.
 static ResourceSum countRegisters(const ProblemFacts &facts,
                                   WsPairPlanAttr plan) {
   int64_t own = getOwnKeys(plan);
-  ResourceSum sum;
-  sum.add("o", llvm::alignTo(getOwnColumns(facts), 8) / 2);
-  sum.add("s", own / 2);
-  sum.add("p", getProbabilityRegisters(facts, own));
-  sum.add("other", 44 + getScoreCost(facts).registers);
-  return sum;
+  RegisterFeatures features;
+  features.o = int64_t(llvm::alignTo(getOwnColumns(facts), 8)) / 2;
+  features.s = own / 2;
+  features.p = getProbabilityRegisters(facts, own);
+  features.score = getScoreCost(facts).registers;
+  return RegisterModel::getShipped().count("ws_pair", features);
 }
 
 bool WsPairModel::isExpectedToSpill(const ProblemFacts &facts,
@@ -96,9 +96,8 @@ PlanEstimate WsPairModel::estimate(const ProblemFacts &facts,
   estimate.ctasPerSM = 1;
 
   double blockN = plan.getBlockN();
-  double queries = getAssumedExtent(facts.queries, kAssumedLength);
-  double keys = getAssumedExtent(facts.keys, kAssumedLength);
-  double groups = facts.batch * getAssumedExtent(facts.heads, kAssumedHeads);
+  auto [batch, heads, queries, keys] = getTypicalExtents(facts);
+  double groups = batch * heads;
   double clusters = double(target.getClusteredSMs(kPairCTAs)) / kPairCTAs;
   estimate.tiles = int64_t(groups * std::ceil(queries / kPairRows));
   estimate.waves = estimate.tiles / clusters;
@@ -121,8 +120,6 @@ PlanEstimate WsPairModel::estimate(const ProblemFacts &facts,
   estimate.tileClocks = kTileClocks;
   double rounds = countRounds(facts, plan.getOrder(), estimate.waves, kPairRows,
                               plan.getBlockN(), plan.getGroupHeads(), clusters);
-  if (std::max(facts.headDim, facts.valueDim) <= kMostWholeColumns)
-    estimate.margin = kMargin;
   estimate.microseconds =
       rounds * (estimate.tileClocks + estimate.blocks * estimate.blockClocks) /
       target.clockMHz;

@@ -1,6 +1,5 @@
 //===- WsTmemModel.cpp - Plans of ws_tmem: which, and their time ----------===//
 
-#include "../../Schedule/Core/AttentionEmitter.h"
 #include "../../Schedule/Core/CommonChecks.h"
 #include "../../Schedule/WsTmem/WsTmem.h"
 #include "../Facts/BlockCount.h"
@@ -9,6 +8,7 @@
 #include "CopiedCost.h"
 #include "Models.h"
 #include "attn/Planner/Facts/Factor.h"
+#include "attn/Planner/Facts/RegisterModel.h"
 #include <cmath>
 
 using namespace mlir;
@@ -34,11 +34,6 @@ static constexpr Factor kExactClocks{"ws_tmem.exact_clocks"},
 /// Clocks that a block of optimistic takes in addition if the next scores wait
 /// for the probabilities, which are handed on at once.
 static constexpr Factor kChainedClocks{"ws_tmem.chained_clocks"};
-
-/// Packed plans of up to this many rows, for which 'decode' has tiles, come
-/// after it unless they are faster by the margin.
-static constexpr int64_t kDecodedRows = 32;
-static constexpr Factor kDecodedMargin{"ws_tmem.decoded_margin"};
 
 /// True if probabilities find columns of their own.
 static bool fitsBeside(const ProblemFacts &facts, WsTmemPlanAttr::Parameters p,
@@ -182,7 +177,10 @@ bool WsTmemModel::isExpectedToSpill(const ProblemFacts &facts,
   if (std::optional<bool> spills = PtxasData::getShipped().findSpills(
           {facts, plan, target, block, nullptr, {}}))
     return *spills;
-  return std::max(block, facts.valueDim) + kTmemBesideRegisters >
+  // In the place of scores probabilities come, and later a row of results.
+  RegisterFeatures features;
+  features.s = std::max(block, facts.valueDim);
+  return RegisterModel::getShipped().count("ws_tmem", features).getTotal() >
          kTmemSoftmaxRegisters;
 }
 
@@ -192,17 +190,16 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
   auto plan = cast<WsTmemPlanAttr>(planAttr);
   PlanEstimate estimate;
   estimate.sharedBytes = getTmemSharedBytes(facts, plan, target);
-  estimate.registers.add("s", plan.getBlockN());
+  RegisterFeatures features;
+  features.s = plan.getBlockN();
   if (plan.getSoftmax() == SoftmaxPolicy::Optimistic)
-    estimate.registers.add("p", plan.getBlockN() / 2);
-  estimate.registers.add("other", kTmemBesideRegisters);
+    features.p = plan.getBlockN() / 2;
+  estimate.registers = RegisterModel::getShipped().count("ws_tmem", features);
   estimate.ctasPerSM = 1;
 
   double blockM = kTmemRows * kTmemTiles, blockN = plan.getBlockN();
-  double queries = getAssumedExtent(facts.queries, kAssumedLength);
-  double keys = getAssumedExtent(facts.keys, kAssumedLength);
-  double groups = facts.batch * getAssumedExtent(facts.heads, kAssumedHeads) /
-                  getTmemPackedHeads(facts, plan);
+  auto [batch, heads, queries, keys] = getTypicalExtents(facts);
+  double groups = batch * heads / getTmemPackedHeads(facts, plan);
   double rows = getTmemQueryRows(facts, plan);
   estimate.tiles = int64_t(groups * std::ceil(queries * rows / blockM));
   estimate.waves = estimate.tiles / double(target.getClusteredSMs(1));
@@ -247,7 +244,5 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
   if (queries * rows <= blockM)
     addDramTime(estimate, facts, plan.getBlockN(),
                 getBytesInFlight(facts, plan), target);
-  if (plan.getPackHeads() && queries * rows <= kDecodedRows)
-    estimate.margin = kDecodedMargin;
   return estimate;
 }

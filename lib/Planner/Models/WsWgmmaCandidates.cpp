@@ -157,7 +157,8 @@ WsWgmmaModel::getCandidates(const ProblemFacts &facts,
   EpilogueKind epilogue = chooseEpilogue(facts);
   // How long packed sequences are, and those of a cache, only the launch knows:
   // a counter deals them.
-  bool dealt = facts.varlen || (facts.isServed() && facts.batch > 1);
+  bool hasSeveral = ShapedType::isDynamic(facts.batch) || facts.batch > 1;
+  bool dealt = facts.varlen || (facts.isServed() && hasSeveral);
   SmallVector<int64_t> clusters = getClusters(facts, target, dealt);
   // Three warpgroups: the one shape that was measured to be the fastest and
   // spills nothing. Short sequences lose more to the rows that 192 does not

@@ -5,7 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../../Schedule/Core/AttentionEmitter.h"
 #include "../../Schedule/Core/CommonChecks.h"
 #include "../../Schedule/Wgmma/WgmmaFacts.h"
 #include "../../Schedule/WsWgmma/FirstBlockKeys.h"
@@ -17,6 +16,7 @@
 #include "Models.h"
 #include "WgmmaCost.h"
 #include "attn/Planner/Facts/Factor.h"
+#include "attn/Planner/Facts/RegisterModel.h"
 #include <cmath>
 
 using namespace mlir;
@@ -59,10 +59,6 @@ static constexpr Factor kRareBlockShare{"ws_wgmma.rare_block_share"};
 static constexpr Factor kUsualRareShare{"ws_wgmma.usual_rare_share"};
 static constexpr Factor kQuadsThresholdShare{"ws_wgmma.quads_threshold_share"};
 
-/// Where most rows of a tile are padding: what reads keys for few queries
-/// is made by other schedules.
-static constexpr Factor kPaddingMargin{"ws_wgmma.padding_margin"};
-
 /// The part of `blocks` blocks in which one of a warp's 16 rows is expected to
 /// have a new maximum: block j of a row has it with probability 1 / j, if
 /// scores are drawn from one distribution.
@@ -99,17 +95,17 @@ PlanEstimate WsWgmmaModel::estimate(const ProblemFacts &facts,
   auto plan = cast<WsWgmmaPlanAttr>(planAttr);
   PlanEstimate estimate;
   estimate.sharedBytes = getSharedBytes(facts, plan, target);
-  estimate.registers.add("o", facts.valueDim / 2);
-  estimate.registers.add("s", plan.getBlockN() / 2);
-  estimate.registers.add("p", getProbabilityRegisters(facts, plan.getBlockN()),
-                         plan.getPvBehind() ? 2 : 1);
-  estimate.registers.add("other", 32);
+  RegisterFeatures features;
+  features.o = facts.valueDim / 2;
+  features.s = plan.getBlockN() / 2;
+  features.p = getProbabilityRegisters(facts, plan.getBlockN());
+  features.pBlocks = plan.getPvBehind() ? 2 : 1;
+  estimate.registers = RegisterModel::getShipped().count("ws_wgmma", features);
   estimate.ctasPerSM = 1;
 
   double blockM = plan.getBlockM(), blockN = plan.getBlockN();
-  double queries = getAssumedExtent(facts.queries, kAssumedLength);
-  double keys = getTypicalKeys(facts);
-  double groups = facts.batch * getAssumedExtent(facts.heads, kAssumedHeads);
+  auto [batch, heads, queries, keys] = getTypicalExtents(facts);
+  double groups = batch * heads;
   // The CTAs of a cluster have tiles side by side.
   int64_t cluster = plan.getCluster();
   double ctas = target.getClusteredSMs(cluster);
@@ -183,9 +179,6 @@ PlanEstimate WsWgmmaModel::estimate(const ProblemFacts &facts,
         ((widens ? kRawSlots : plan.getKStages()) * getKeyColumns(facts) +
          (widens ? kRawSlots : plan.getVStages()) * getValueColumns(facts));
     addDramTime(estimate, facts, plan.getBlockN(), inFlight, target);
-    // Nobody timed tiles that are mostly padding.
-    if (queries < kGroupRows)
-      estimate.margin = kPaddingMargin;
   }
   return estimate;
 }

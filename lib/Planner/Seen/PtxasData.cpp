@@ -3,9 +3,9 @@
 #include "PtxasData.h"
 #include "../../Schedule/Copied/CopiedExtents.h"
 #include "../../Schedule/Copied/GridTiles.h"
-#include "../../Schedule/Core/AttentionEmitter.h"
 #include "../../Schedule/Tma/RingFacts.h"
 #include "../../Schedule/Wgmma/WgmmaFacts.h"
+#include "attn/Schedule/Kernel/Scores.h"
 #include "attn/Support/JSON.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -103,6 +103,13 @@ llvm::Error PtxasData::Reader::readRow(const json::Object &object,
                     (verdict ? "\"" + *verdict + "\"" : Twine("none")));
   Row row;
   row.spills = verdict == "spills";
+  if (object.get("chips")) {
+    const json::Array *chips = object.getArray("chips");
+    for (const json::Value &chip : chips ? *chips : json::Array())
+      row.chips.push_back(chip.getAsString().value_or("").str());
+    if (row.chips.empty() || llvm::is_contained(row.chips, ""))
+      return fail(place + ".chips", "expected an array of chips");
+  }
   if (const json::Value *generation = object.get("generation")) {
     llvm::Expected<Condition> condition = Condition::parse(*generation);
     if (!condition)
@@ -225,6 +232,8 @@ public:
   }
 
   bool holds(const Row &row) {
+    if (!row.chips.empty() && !llvm::is_contained(row.chips, asked.target.chip))
+      return false;
     if (row.generation && !row.generation->holds(
                               int64_t(asked.target.instructionCapability / 10)))
       return false;

@@ -74,6 +74,8 @@ private:
   };
   struct Row {
     bool spills = false;
+    /// Empty: all chips.
+    std::vector<std::string> chips;
     std::optional<Condition> generation;
     Conditions all;
     /// One of these has to hold, if there are any.

@@ -13,7 +13,7 @@
 // has no loop reads each lse once, for the maximum and the weight. Else, where
 // a warp has one row, its lanes divide the row's lse for the maximum.
 //
-// Where runs were dealt, such a warp reads no results behind the last one with
+// Where runs were dealt, such a warp reads no results after the last one with
 // keys: most sequences of a batch have few of their runs.
 //
 //===----------------------------------------------------------------------===//
@@ -21,6 +21,7 @@
 #include "RowMerge.h"
 #include "attn/Dialect/Attn/IR/NarrowFloats.h"
 #include "attn/Schedule/Core/CombineSchedule.h"
+#include "attn/Schedule/Kernel/Control.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -34,90 +35,97 @@ static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 namespace {
 
+/// The sums of a row over its runs.
+struct RowSums {
+  /// The sum of weights, and the weighted sums of the thread's columns.
+  Var weights;
+  Vars columns;
+};
+
 class RowMerger {
 public:
-  RowMerger(KernelFrame &frame, const CombineFacts &facts, RowMergeWay way)
-      : frame(frame), facts(facts), b(frame.b), columns(way.columns),
-        together(way.together),
+  RowMerger(KernelFrame &frame, const CombineFacts &facts, RowMergeWay way,
+            const MergedColumns &place)
+      : frame(frame), facts(facts), place(place), b(frame.b), control(b),
+        columns(way.columns), together(way.together),
         isUnrolled(!facts.areDealt && !ShapedType::isDynamic(facts.splits) &&
                    facts.splits <= together),
         hasWarps(facts.valueDim / columns % kLanes == 0) {}
-  void emit(const MergedColumns &place);
+  void merge();
 
 private:
-  /// `counts` is null, or false for a partial result that was there before.
-  using Step = llvm::function_ref<SmallVector<Value>(
-      ImplicitLocOpBuilder &, Value split, Value counts, ValueRange carried)>;
+  /// Gets a partial result's number, i64, and i1 whether it counts, false for
+  /// one that was there before; null if it does.
+  using Body = llvm::function_ref<void(Value split, Value counts)>;
 
-  /// `carried` through `step` for `size` partial results from `first` on, of
-  /// `count` in all; `isWhole` if there are as many.
-  SmallVector<Value> emitGroup(ImplicitLocOpBuilder &lb, Value first,
-                               int64_t size, Value count, bool isWhole,
-                               ValueRange carried, Step step);
-  /// `init` through `step` for each partial result.
-  SmallVector<Value> forEachSplit(ArrayRef<Value> init, Step step);
-  /// The largest lse of the row.
-  Value emitMaximum(Value lseOffset);
-  /// The same, by the lanes of a warp; where runs were dealt it also finds how
+  /// Calls `body` for `size` partial results from `first` on, of `count` in
+  /// all; `isWhole` if there are as many.
+  void forGroup(Value first, int64_t size, Value count, bool isWhole,
+                Body body);
+  /// Calls `body` for each partial result.
+  void forEachSplit(Body body);
+
+  /// Returns the largest lse of the row.
+  Value findLargest();
+  /// Does so by the lanes of a warp; where runs were dealt it also finds how
   /// many partial results count.
-  Value emitWarpMaximum(Value lseOffset);
-  /// The largest of all lanes, by `combine`.
-  Value emitLargest(Value own, llvm::function_ref<Value(Value, Value)> combine);
-  /// `lse` where that is finite or NaN; the largest finite number for +inf.
-  Value emitFinite(ImplicitLocOpBuilder &lb, Value lse);
-  /// What is subtracted from the lse of a row whose largest one is `m`.
-  Value emitShift(Value m);
-  Value emitWeight(ImplicitLocOpBuilder &lb, Value lse, Value shift);
-  /// Whether there is a partial result: its lse is not -inf.
-  Value emitIsThere(ImplicitLocOpBuilder &lb, Value lse);
-  /// The sums of weights and of columns, `carried`, with those of one more run
-  /// if it `isThere`.
-  SmallVector<Value>
-  addRun(ImplicitLocOpBuilder &lb, Value weight, Value isThere,
-         llvm::function_ref<Value()> emitUnit,
-         llvm::function_ref<SmallVector<Value>()> emitColumns,
-         ValueRange carried);
-  /// The sums over all runs; `most` is the largest lse.
-  SmallVector<Value> emitSums(Value lseOffset, Value oOffset,
-                              Value scalesOffset, Value &most);
-  /// The same where lanes divide what a row has one number of for each run, and
+  Value findWarpLargest();
+  /// Returns the largest of all lanes, by `combine`.
+  Value reduceLanes(Value own, llvm::function_ref<Value(Value, Value)> combine);
+  Value getLane();
+  /// Returns `lse` where that is finite or NaN; the largest finite number for
+  /// +inf.
+  Value makeFinite(Value lse);
+  /// Returns what is subtracted from the lse of a row whose largest one is `m`.
+  Value makeShift(Value m);
+  Value makeWeight(Value lse, Value shift);
+  /// Returns i1 whether there is a partial result: its lse is not -inf.
+  Value hasRun(Value lse);
+  RowSums makeNoSums();
+  /// Adds the columns `values` of one more run if it `isThere`; `unit` is null
+  /// without scales.
+  void addColumns(RowSums &sums, Value weight, Value isThere, Value unit,
+                  ArrayRef<Value> values);
+  /// Sums up all runs; `largest` is the largest lse.
+  RowSums sumRuns(Value &largest);
+  /// Does so where lanes divide what a row has one number of for each run, and
   /// give it to each other.
-  SmallVector<Value> emitLaneSums(Value lseOffset, Value oOffset,
-                                  Value scalesOffset, Value &most);
+  RowSums sumRunsByLanes(Value &largest);
   /// True for many runs of which a row has two numbers each: asked for by all
   /// lanes they are more loads and more instructions than the columns.
   bool lanesDivideRuns() const {
     return isUnrolled && hasWarps && facts.partialScales &&
            facts.splits > kUnrolledSplits;
   }
-  /// The offset of the columns in a tensor whose dimension `first` is the
-  /// batch, i64.
-  Value emitOffset(StringRef name, unsigned first, const MergedColumns &place,
-                   bool hasColumns);
-  /// The same of the number that the columns' group of `size` columns has.
-  Value emitGroupOffset(StringRef name, unsigned first,
-                        const MergedColumns &place, int64_t size);
-  Value emitAddress(ImplicitLocOpBuilder &lb, StringRef name, Value offset);
-  /// The offset of a partial result, i64.
-  Value addSplit(ImplicitLocOpBuilder &lb, StringRef name, Value offset,
-                 Value split);
-  /// What a partial result has one number of for each row: its LSE, or what its
-  /// units stand for.
-  Value loadRow(ImplicitLocOpBuilder &lb, StringRef name, Value offset,
-                Value split);
-  Value loadLse(ImplicitLocOpBuilder &lb, Value offset, Value split) {
-    return loadRow(lb, "partial_lse", offset, split);
+
+  /// Returns the offset of the columns in a tensor whose dimension `first` is
+  /// the batch, i64.
+  Value getOffset(StringRef name, unsigned first, bool hasColumns);
+  /// Returns that of the number that the columns' group of `size` columns has.
+  Value getGroupOffset(StringRef name, unsigned first, int64_t size);
+  Value getAddress(StringRef name, Value offset);
+  /// Returns the offset of a partial result, i64.
+  Value addSplit(StringRef name, Value offset, Value split);
+  /// Loads what a partial result has one number of for each row: its LSE, or
+  /// what its units stand for.
+  Value loadRow(StringRef name, Value offset, Value split);
+  Value loadLse(Value split) {
+    return loadRow("partial_lse", lseOffset, split);
   }
-  SmallVector<Value> loadColumns(ImplicitLocOpBuilder &lb, Value offset,
-                                 Value split);
+  Value loadUnit(Value split) {
+    return loadRow(facts.partialScales.name, unitOffset, split);
+  }
+  SmallVector<Value> loadColumns(Value split);
   void storeColumns(ArrayRef<Value> values, Value offset);
-  /// Divides columns by the scale of their group, which is stored.
-  void scaleColumns(SmallVector<Value> &values, const MergedColumns &place);
-  /// The same of results of 8 bits.
+  /// Stores results of 8 bits.
   void storeNarrow(ArrayRef<Value> values, Value offset);
-  Value call(ImplicitLocOpBuilder &lb, StringRef intrinsic, Value operand);
-  Value f32(ImplicitLocOpBuilder &lb, double value) {
-    return arith::ConstantOp::create(lb, lb.getF32FloatAttr(value));
+  /// Divides columns by the scale of their group, which is stored.
+  void scaleColumns(SmallVector<Value> &values);
+  /// Stores LSE in the thread that has the first column.
+  void storeLse(Value weights, Value largest);
+  Value call(StringRef intrinsic, Value operand);
+  Value f32(double value) {
+    return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
   }
   Value integer(Type type, int64_t value) {
     return arith::ConstantOp::create(b, b.getIntegerAttr(type, value));
@@ -125,29 +133,31 @@ private:
 
   KernelFrame &frame;
   const CombineFacts &facts;
+  const MergedColumns place;
   ImplicitLocOpBuilder &b;
+  Control control;
   /// Columns of a thread, and partial results that it asks for together.
   int64_t columns, together;
   /// There is no loop over partial results.
   bool isUnrolled;
   /// All lanes of a warp have the same row.
   bool hasWarps;
+  /// The row's offsets in the partial results, without the run, i64; the last
+  /// one is null without scales.
+  Value lseOffset, oOffset, unitOffset;
   /// Partial results up to the last one with keys, i32; null for all.
   Value present;
 };
 
 } // namespace
 
-Value RowMerger::call(ImplicitLocOpBuilder &lb, StringRef intrinsic,
-                      Value operand) {
-  return LLVM::CallIntrinsicOp::create(lb, lb.getF32Type(),
-                                       lb.getStringAttr(intrinsic),
-                                       ValueRange{operand})
+Value RowMerger::call(StringRef intrinsic, Value operand) {
+  return LLVM::CallIntrinsicOp::create(
+             b, b.getF32Type(), b.getStringAttr(intrinsic), ValueRange{operand})
       .getResults();
 }
 
-Value RowMerger::emitOffset(StringRef name, unsigned first,
-                            const MergedColumns &place, bool hasColumns) {
+Value RowMerger::getOffset(StringRef name, unsigned first, bool hasColumns) {
   auto wide = [&](Value value) -> Value {
     return value.getType().isInteger(64) ? value : frame.widen(value);
   };
@@ -163,60 +173,54 @@ Value RowMerger::emitOffset(StringRef name, unsigned first,
              : offset;
 }
 
-Value RowMerger::emitGroupOffset(StringRef name, unsigned first,
-                                 const MergedColumns &place, int64_t size) {
+Value RowMerger::getGroupOffset(StringRef name, unsigned first, int64_t size) {
   Type type = place.column.getType();
   Value group = arith::DivUIOp::create(b, place.column, integer(type, size));
   if (!type.isInteger(64))
     group = frame.widen(group);
   Value stride = frame.getStride(name, first + 3);
-  return arith::AddIOp::create(
-      b, emitOffset(name, first, place, /*hasColumns=*/false),
-      arith::MulIOp::create(b, group, stride));
+  return arith::AddIOp::create(b, getOffset(name, first, /*hasColumns=*/false),
+                               arith::MulIOp::create(b, group, stride));
 }
 
-Value RowMerger::emitAddress(ImplicitLocOpBuilder &lb, StringRef name,
-                             Value offset) {
+Value RowMerger::getAddress(StringRef name, Value offset) {
   Value pointer = frame.getPointer(name);
   // LLVM has no floats of 8 bits.
   Type type = frame.getTensor(name).elementType;
   if (type.getIntOrFloatBitWidth() == 8)
-    type = lb.getI8Type();
-  return LLVM::GEPOp::create(lb, pointer.getType(), type, pointer,
+    type = b.getI8Type();
+  return LLVM::GEPOp::create(b, pointer.getType(), type, pointer,
                              ValueRange{offset});
 }
 
-Value RowMerger::addSplit(ImplicitLocOpBuilder &lb, StringRef name,
-                          Value offset, Value split) {
+Value RowMerger::addSplit(StringRef name, Value offset, Value split) {
   Value stride = frame.getStride(name, 0);
-  return arith::AddIOp::create(lb, offset,
-                               arith::MulIOp::create(lb, split, stride));
+  return arith::AddIOp::create(b, offset,
+                               arith::MulIOp::create(b, split, stride));
 }
 
-Value RowMerger::loadRow(ImplicitLocOpBuilder &lb, StringRef name, Value offset,
-                         Value split) {
-  Value address = emitAddress(lb, name, addSplit(lb, name, offset, split));
-  return LLVM::LoadOp::create(lb, lb.getF32Type(), address, 4);
+Value RowMerger::loadRow(StringRef name, Value offset, Value split) {
+  Value address = getAddress(name, addSplit(name, offset, split));
+  return LLVM::LoadOp::create(b, b.getF32Type(), address, 4);
 }
 
-SmallVector<Value> RowMerger::loadColumns(ImplicitLocOpBuilder &lb,
-                                          Value offset, Value split) {
+SmallVector<Value> RowMerger::loadColumns(Value split) {
   Value address =
-      emitAddress(lb, "partial_o", addSplit(lb, "partial_o", offset, split));
-  Type f32 = lb.getF32Type(), type = facts.partialO.elementType;
+      getAddress("partial_o", addSplit("partial_o", oOffset, split));
+  Type f32 = b.getF32Type(), type = facts.partialO.elementType;
   int64_t bytes = type.getIntOrFloatBitWidth() / 8;
   auto widen = [&](Value value) -> Value {
     return type == f32 ? value
-                       : arith::ExtFOp::create(lb, f32, value).getResult();
+                       : arith::ExtFOp::create(b, f32, value).getResult();
   };
   if (columns == 1)
-    return {widen(LLVM::LoadOp::create(lb, type, address, bytes))};
-  Value loaded = LLVM::LoadOp::create(lb, VectorType::get({columns}, type),
+    return {widen(LLVM::LoadOp::create(b, type, address, bytes))};
+  Value loaded = LLVM::LoadOp::create(b, VectorType::get({columns}, type),
                                       address, bytes * columns);
   SmallVector<Value> values;
   for (int64_t column = 0; column < columns; ++column)
     values.push_back(widen(LLVM::ExtractElementOp::create(
-        lb, loaded, arith::ConstantIntOp::create(lb, column, 32).getResult())));
+        b, loaded, arith::ConstantIntOp::create(b, column, 32).getResult())));
   return values;
 }
 
@@ -227,7 +231,7 @@ void RowMerger::storeNarrow(ArrayRef<Value> values, Value offset) {
     pairs.push_back(
         narrowPair(b, values[i], values[std::min(i + 1, values.size() - 1)],
                    facts.o.elementType, !frame.target.has(Capability::Fp8)));
-  Value address = emitAddress(b, "o", offset);
+  Value address = getAddress("o", offset);
   if (columns == 1) {
     Value byte = arith::TruncIOp::create(b, b.getI8Type(), pairs.front());
     LLVM::StoreOp::create(b, byte, address, 1);
@@ -251,7 +255,7 @@ void RowMerger::storeColumns(ArrayRef<Value> values, Value offset) {
     rounded.push_back(
         type.isF32() ? value
                      : arith::TruncFOp::create(b, type, value).getResult());
-  Value address = emitAddress(b, "o", offset);
+  Value address = getAddress("o", offset);
   if (columns == 1) {
     LLVM::StoreOp::create(b, rounded.front(), address, bytes);
     return;
@@ -263,9 +267,8 @@ void RowMerger::storeColumns(ArrayRef<Value> values, Value offset) {
   LLVM::StoreOp::create(b, vector, address, bytes * columns);
 }
 
-void RowMerger::scaleColumns(SmallVector<Value> &values,
-                             const MergedColumns &place) {
-  Value most = f32(b, 0);
+void RowMerger::scaleColumns(SmallVector<Value> &values) {
+  Value most = f32(0);
   for (Value value : values)
     most = arith::MaximumFOp::create(b, most, math::AbsFOp::create(b, value));
   // The lanes of a group are neighbours, and all of them or none are there.
@@ -286,10 +289,10 @@ void RowMerger::scaleColumns(SmallVector<Value> &values,
   }
   double largest = isa<Float8E5M2Type>(facts.o.elementType) ? 57344 : 448;
   Value some =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, most, f32(b, 0));
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, most, f32(0));
   Value scale = arith::SelectOp::create(
-      b, some, arith::MulFOp::create(b, most, f32(b, 1 / largest)), f32(b, 1));
-  Value inverse = arith::DivFOp::create(b, f32(b, 1), scale);
+      b, some, arith::MulFOp::create(b, most, f32(1 / largest)), f32(1));
+  Value inverse = arith::DivFOp::create(b, f32(1), scale);
   for (Value &value : values)
     value = arith::MulFOp::create(b, value, inverse);
   Type type = place.column.getType();
@@ -300,36 +303,33 @@ void RowMerger::scaleColumns(SmallVector<Value> &values,
   auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  Value offset = emitGroupOffset("o_scales", 0, place, facts.groupColumns);
-  LLVM::StoreOp::create(b, scale, emitAddress(b, "o_scales", offset), 4);
+  Value offset = getGroupOffset("o_scales", 0, facts.groupColumns);
+  LLVM::StoreOp::create(b, scale, getAddress("o_scales", offset), 4);
 }
 
-SmallVector<Value> RowMerger::emitGroup(ImplicitLocOpBuilder &lb, Value first,
-                                        int64_t size, Value count, bool isWhole,
-                                        ValueRange carried, Step step) {
-  Value last =
-      arith::SubIOp::create(lb, count, arith::ConstantIntOp::create(lb, 1, 32));
-  SmallVector<Value> state(carried);
+//===----------------------------------------------------------------------===//
+// Runs
+//===----------------------------------------------------------------------===//
+
+void RowMerger::forGroup(Value first, int64_t size, Value count, bool isWhole,
+                         Body body) {
+  Value last = arith::SubIOp::create(b, count, frame.i32(1));
   for (int64_t i = 0; i < size; ++i) {
-    Value each = arith::AddIOp::create(lb, first,
-                                       arith::ConstantIntOp::create(lb, i, 32));
+    Value each = arith::AddIOp::create(b, first, frame.i32(i));
     Value counts;
     if (!isWhole && i != 0) {
-      counts = arith::CmpIOp::create(lb, arith::CmpIPredicate::sle, each, last);
-      each = arith::MinSIOp::create(lb, each, last);
+      counts = arith::CmpIOp::create(b, arith::CmpIPredicate::sle, each, last);
+      each = arith::MinSIOp::create(b, each, last);
     }
-    each = arith::ExtUIOp::create(lb, lb.getI64Type(), each);
-    state = step(lb, each, counts, state);
+    body(arith::ExtUIOp::create(b, b.getI64Type(), each), counts);
   }
-  return state;
 }
 
-SmallVector<Value> RowMerger::forEachSplit(ArrayRef<Value> init, Step step) {
-  SmallVector<Value> state(init);
+void RowMerger::forEachSplit(Body body) {
   if (isUnrolled) {
     for (int64_t split = 0; split < facts.splits; ++split)
-      state = step(b, frame.i64(split), Value(), state);
-    return state;
+      body(frame.i64(split), Value());
+    return;
   }
   // Groups of one size. Where they are more than there is, the last partial
   // result is asked for again and does not count.
@@ -341,47 +341,37 @@ SmallVector<Value> RowMerger::forEachSplit(ArrayRef<Value> init, Step step) {
   }
   Value count =
       present ? present : frame.getExtent({{"partial_o", 0}}, facts.splits);
-  auto emitAll = [&](OpBuilder &builder) {
-    auto loop = scf::ForOp::create(
-        builder, b.getLoc(), frame.i32(0), count, frame.i32(size), init,
-        [&](OpBuilder &nested, Location loc, Value split, ValueRange carried) {
-          ImplicitLocOpBuilder lb(loc, nested);
-          scf::YieldOp::create(
-              lb, emitGroup(lb, split, size, count, isWhole, carried, step));
-        });
-    return llvm::to_vector(ValueRange(loop.getResults()));
+  auto forAll = [&] {
+    control.forRange(frame.i32(0), count, frame.i32(size), [&](Value split) {
+      forGroup(split, size, count, isWhole, body);
+    });
   };
   if (!present || size <= kFewRuns)
-    return emitAll(b);
+    return forAll();
   // Most rows have few runs, and what they ask for again keeps others waiting.
-  Value zero = frame.i32(0);
   Value isFew = arith::CmpIOp::create(b, arith::CmpIPredicate::sle, count,
                                       frame.i32(kFewRuns));
-  auto branch = scf::IfOp::create(
-      b, isFew,
-      [&](OpBuilder &builder, Location loc) {
-        ImplicitLocOpBuilder lb(loc, builder);
-        scf::YieldOp::create(lb, emitGroup(lb, zero, kFewRuns, count,
-                                           /*isWhole=*/false, init, step));
-      },
-      [&](OpBuilder &builder, Location loc) {
-        scf::YieldOp::create(builder, loc, emitAll(builder));
-      });
-  return llvm::to_vector(ValueRange(branch.getResults()));
+  control.ifElse(
+      isFew,
+      [&] { forGroup(frame.i32(0), kFewRuns, count, /*isWhole=*/false, body); },
+      forAll);
 }
 
-Value RowMerger::emitMaximum(Value lseOffset) {
+//===----------------------------------------------------------------------===//
+// The largest LSE
+//===----------------------------------------------------------------------===//
+
+Value RowMerger::findLargest() {
   if (!isUnrolled && hasWarps)
-    return emitWarpMaximum(lseOffset);
-  return forEachSplit({f32(b, -kInfinity)},
-                      [&](ImplicitLocOpBuilder &lb, Value split, Value,
-                          ValueRange carried) -> SmallVector<Value> {
-                        return {arith::MaximumFOp::create(
-                            lb, carried[0], loadLse(lb, lseOffset, split))};
-                      })[0];
+    return findWarpLargest();
+  Var largest(control, f32(-kInfinity));
+  forEachSplit([&](Value split, Value) {
+    largest = arith::MaximumFOp::create(b, largest.get(), loadLse(split));
+  });
+  return largest;
 }
 
-Value RowMerger::emitLargest(Value own,
+Value RowMerger::reduceLanes(Value own,
                              llvm::function_ref<Value(Value, Value)> combine) {
   for (int32_t distance = kLanes / 2; distance != 0; distance /= 2) {
     Value other = NVVM::ShflOp::create(
@@ -392,144 +382,130 @@ Value RowMerger::emitLargest(Value own,
   return own;
 }
 
-Value RowMerger::emitWarpMaximum(Value lseOffset) {
+Value RowMerger::getLane() {
   Value thread = arith::IndexCastUIOp::create(
       b, b.getI32Type(), gpu::ThreadIdOp::create(b, gpu::Dimension::x));
-  Value lane = arith::AndIOp::create(b, thread, frame.i32(kLanes - 1));
+  return arith::AndIOp::create(b, thread, frame.i32(kLanes - 1));
+}
+
+Value RowMerger::findWarpLargest() {
+  Value lane = getLane();
   Value count = frame.getExtent({{"partial_o", 0}}, facts.splits);
   Value last = arith::SubIOp::create(b, count, frame.i32(1));
-  SmallVector<Value> init = {f32(b, -kInfinity)};
-  if (facts.areDealt)
-    init.push_back(frame.i32(0));
-  // Lanes behind the last one read its lse again.
-  auto loop = scf::ForOp::create(
-      b, frame.i32(0), count, frame.i32(kLanes), init,
-      [&](OpBuilder &builder, Location loc, Value first, ValueRange carried) {
-        ImplicitLocOpBuilder lb(loc, builder);
-        Value split = arith::MinSIOp::create(
-            lb, arith::AddIOp::create(lb, first, lane), last);
-        Value wide = arith::ExtUIOp::create(lb, lb.getI64Type(), split);
-        Value lse = loadLse(lb, lseOffset, wide);
-        SmallVector<Value> next = {
-            arith::MaximumFOp::create(lb, carried[0], lse)};
-        if (facts.areDealt) {
-          Value hasKeys = arith::CmpFOp::create(lb, arith::CmpFPredicate::UNE,
-                                                lse, f32(lb, -kInfinity));
-          next.push_back(
-              arith::SelectOp::create(lb, hasKeys, split, carried[1]));
-        }
-        scf::YieldOp::create(lb, next);
-      });
+  Var largest(control, f32(-kInfinity)), found(control, frame.i32(0));
+  // Lanes after the last one read its lse again.
+  control.forRange(frame.i32(0), count, frame.i32(kLanes), [&](Value first) {
+    Value split =
+        arith::MinSIOp::create(b, arith::AddIOp::create(b, first, lane), last);
+    Value lse = loadLse(arith::ExtUIOp::create(b, b.getI64Type(), split));
+    largest = arith::MaximumFOp::create(b, largest.get(), lse);
+    if (facts.areDealt)
+      found = arith::SelectOp::create(b, hasRun(lse), split, found.get());
+  });
   if (facts.areDealt) {
-    Value found =
-        emitLargest(loop.getResult(1), [&](Value x, Value y) -> Value {
-          return arith::MaxSIOp::create(b, x, y);
-        });
-    present = arith::AddIOp::create(b, found, frame.i32(1));
+    Value most = reduceLanes(found, [&](Value x, Value y) -> Value {
+      return arith::MaxSIOp::create(b, x, y);
+    });
+    present = arith::AddIOp::create(b, most, frame.i32(1));
   }
-  return emitLargest(loop.getResult(0), [&](Value x, Value y) -> Value {
+  return reduceLanes(largest, [&](Value x, Value y) -> Value {
     return arith::MaximumFOp::create(b, x, y);
   });
 }
 
-Value RowMerger::emitFinite(ImplicitLocOpBuilder &lb, Value lse) {
-  return arith::MinimumFOp::create(lb, lse,
-                                   f32(lb, std::numeric_limits<float>::max()));
+//===----------------------------------------------------------------------===//
+// Sums
+//===----------------------------------------------------------------------===//
+
+Value RowMerger::makeFinite(Value lse) {
+  return arith::MinimumFOp::create(b, lse,
+                                   f32(std::numeric_limits<float>::max()));
 }
 
-Value RowMerger::emitShift(Value m) {
+Value RowMerger::makeShift(Value m) {
   // A row without any key has nothing to subtract.
-  Value isEmpty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, m,
-                                        f32(b, -kInfinity));
-  return arith::SelectOp::create(b, isEmpty, f32(b, 0), emitFinite(b, m));
+  Value isEmpty =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, m, f32(-kInfinity));
+  return arith::SelectOp::create(b, isEmpty, f32(0), makeFinite(m));
 }
 
-Value RowMerger::emitWeight(ImplicitLocOpBuilder &lb, Value lse, Value shift) {
-  Value difference = arith::SubFOp::create(lb, emitFinite(lb, lse), shift);
-  return call(
-      lb, "llvm.nvvm.ex2.approx.ftz.f32",
-      arith::MulFOp::create(lb, difference, f32(lb, llvm::numbers::log2e)));
+Value RowMerger::makeWeight(Value lse, Value shift) {
+  Value difference = arith::SubFOp::create(b, makeFinite(lse), shift);
+  return call("llvm.nvvm.ex2.approx.ftz.f32",
+              arith::MulFOp::create(b, difference, f32(llvm::numbers::log2e)));
 }
 
-Value RowMerger::emitIsThere(ImplicitLocOpBuilder &lb, Value lse) {
-  return arith::CmpFOp::create(lb, arith::CmpFPredicate::UNE, lse,
-                               f32(lb, -kInfinity));
+Value RowMerger::hasRun(Value lse) {
+  return arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, lse,
+                               f32(-kInfinity));
 }
 
-SmallVector<Value>
-RowMerger::addRun(ImplicitLocOpBuilder &lb, Value weight, Value isThere,
-                  llvm::function_ref<Value()> emitUnit,
-                  llvm::function_ref<SmallVector<Value>()> emitColumns,
-                  ValueRange carried) {
+RowSums RowMerger::makeNoSums() {
+  Value zero = f32(0);
+  return {{control, zero}, {control, SmallVector<Value>(columns, zero)}};
+}
+
+void RowMerger::addColumns(RowSums &sums, Value weight, Value isThere,
+                           Value unit, ArrayRef<Value> values) {
   SmallVector<Value> next;
-  next.push_back(arith::AddFOp::create(lb, carried[0], weight));
-  Value unit = facts.partialScales ? emitUnit() : Value();
-  for (auto [value, sum] : llvm::zip(emitColumns(), carried.drop_front())) {
+  for (auto [value, sum] : llvm::zip_equal(values, sums.columns.get())) {
     // Exact, since units are powers of two.
-    if (unit)
-      value = arith::MulFOp::create(lb, value, unit);
+    Value own = unit ? arith::MulFOp::create(b, value, unit) : value;
     // What is not there may be anything.
-    Value term = arith::SelectOp::create(lb, isThere, value, f32(lb, 0));
-    next.push_back(math::FmaOp::create(lb, weight, term, sum));
+    Value term = arith::SelectOp::create(b, isThere, own, f32(0));
+    next.push_back(math::FmaOp::create(b, weight, term, sum));
   }
-  return next;
+  sums.columns = next;
 }
 
-SmallVector<Value> RowMerger::emitSums(Value lseOffset, Value oOffset,
-                                       Value scalesOffset, Value &most) {
-  most = emitMaximum(lseOffset);
-  Value shift = emitShift(most);
-  SmallVector<Value> init(columns + 1, f32(b, 0));
-  return forEachSplit(
-      init,
-      [&](ImplicitLocOpBuilder &lb, Value split, Value isNew,
-          ValueRange carried) -> SmallVector<Value> {
-        Value lse = loadLse(lb, lseOffset, split);
-        if (isNew)
-          lse = arith::SelectOp::create(lb, isNew, lse, f32(lb, -kInfinity));
-        return addRun(
-            lb, emitWeight(lb, lse, shift), emitIsThere(lb, lse),
-            [&] {
-              return loadRow(lb, facts.partialScales.name, scalesOffset, split);
-            },
-            [&] { return loadColumns(lb, oOffset, split); }, carried);
-      });
+RowSums RowMerger::sumRuns(Value &largest) {
+  largest = findLargest();
+  Value shift = makeShift(largest);
+  RowSums sums = makeNoSums();
+  forEachSplit([&](Value split, Value counts) {
+    Value lse = loadLse(split);
+    if (counts)
+      lse = arith::SelectOp::create(b, counts, lse, f32(-kInfinity));
+    Value weight = makeWeight(lse, shift), isThere = hasRun(lse), unit;
+    sums.weights = arith::AddFOp::create(b, sums.weights.get(), weight);
+    if (facts.partialScales)
+      unit = loadUnit(split);
+    addColumns(sums, weight, isThere, unit, loadColumns(split));
+  });
+  return sums;
 }
 
-SmallVector<Value> RowMerger::emitLaneSums(Value lseOffset, Value oOffset,
-                                           Value scalesOffset, Value &most) {
-  Value thread = arith::IndexCastUIOp::create(
-      b, b.getI32Type(), gpu::ThreadIdOp::create(b, gpu::Dimension::x));
-  Value lane = arith::AndIOp::create(b, thread, frame.i32(kLanes - 1));
+RowSums RowMerger::sumRunsByLanes(Value &largest) {
+  Value lane = getLane();
   Value last = frame.i32(int32_t(facts.splits - 1));
   SmallVector<Value> lses, units;
   for (int32_t first = 0; first < facts.splits; first += kLanes) {
-    // Lanes behind the last run read it again, and nobody asks them.
+    // Lanes after the last run read it again, and nobody asks them.
     Value run = arith::ExtUIOp::create(
         b, b.getI64Type(),
         arith::MinSIOp::create(
             b, arith::AddIOp::create(b, lane, frame.i32(first)), last));
-    lses.push_back(loadLse(b, lseOffset, run));
-    units.push_back(loadRow(b, facts.partialScales.name, scalesOffset, run));
+    lses.push_back(loadLse(run));
+    units.push_back(loadUnit(run));
   }
   SmallVector<SmallVector<Value>> values;
   for (int64_t split = 0; split < facts.splits; ++split)
-    values.push_back(loadColumns(b, oOffset, frame.i64(split)));
+    values.push_back(loadColumns(frame.i64(split)));
   auto larger = [&](Value x, Value y) -> Value {
     return arith::MaximumFOp::create(b, x, y);
   };
-  Value own = lses.front();
-  for (Value lse : ArrayRef(lses).drop_front())
-    own = larger(own, lse);
-  most = emitLargest(own, larger);
-  Value shift = emitShift(most);
+  Value own;
+  for (Value lse : lses)
+    own = own ? larger(own, lse) : lse;
+  largest = reduceLanes(own, larger);
+  Value shift = makeShift(largest);
   // A weight of -0 says that a run is not there, so that lanes give each other
   // one number for both.
   SmallVector<Value> weights;
   for (Value lse : lses)
     weights.push_back(arith::SelectOp::create(
-        b, emitIsThere(b, lse), emitWeight(b, lse, shift), f32(b, -0.0)));
-  SmallVector<Value> sums(columns + 1, f32(b, 0));
+        b, hasRun(lse), makeWeight(lse, shift), f32(-0.0)));
+  RowSums sums = makeNoSums();
   for (int32_t split = 0; split < facts.splits; ++split) {
     auto ofLane = [&](ArrayRef<Value> each) -> Value {
       return NVVM::ShflOp::create(
@@ -542,59 +518,61 @@ SmallVector<Value> RowMerger::emitLaneSums(Value lseOffset, Value oOffset,
         b, arith::CmpIPredicate::ne,
         arith::BitcastOp::create(b, b.getI32Type(), weight),
         frame.i32(std::numeric_limits<int32_t>::min()));
-    sums = addRun(
-        b, weight, isThere, [&] { return ofLane(units); },
-        [&] { return values[split]; }, sums);
+    sums.weights = arith::AddFOp::create(b, sums.weights.get(), weight);
+    addColumns(sums, weight, isThere, ofLane(units), values[split]);
   }
   return sums;
 }
 
-void RowMerger::emit(const MergedColumns &place) {
-  Value lseOffset = emitOffset("partial_lse", 1, place, false);
-  Value oOffset = emitOffset("partial_o", 1, place, true), scalesOffset;
-  if (const TensorFacts &scales = facts.partialScales)
-    scalesOffset =
-        facts.getUnitColumns() == facts.valueDim
-            ? emitOffset(scales.name, 1, place, false)
-            : emitGroupOffset(scales.name, 1, place, facts.getUnitColumns());
-  Value most;
-  SmallVector<Value> sums =
-      lanesDivideRuns() ? emitLaneSums(lseOffset, oOffset, scalesOffset, most)
-                        : emitSums(lseOffset, oOffset, scalesOffset, most);
-  // Of several that take all nobody knows which takes more.
-  Value takesAll = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, most,
-                                         f32(b, kInfinity));
-  Value areSeveral =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, sums[0], f32(b, 1));
-  sums[0] = arith::SelectOp::create(
-      b, arith::AndIOp::create(b, takesAll, areSeveral),
-      f32(b, std::numeric_limits<double>::quiet_NaN()), sums[0]);
-  Value some =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, sums[0], f32(b, 0));
-  Value divisor = arith::SelectOp::create(b, some, sums[0], f32(b, 1));
-  Value inverse = arith::DivFOp::create(b, f32(b, facts.outScale), divisor);
-  SmallVector<Value> results;
-  for (Value sum : ArrayRef(sums).drop_front())
-    results.push_back(arith::MulFOp::create(b, sum, inverse));
-  if (facts.groupColumns != 0)
-    scaleColumns(results, place);
-  storeColumns(results, emitOffset("o", 0, place, true));
-  if (!facts.lse)
-    return;
+//===----------------------------------------------------------------------===//
+// A row
+//===----------------------------------------------------------------------===//
+
+void RowMerger::storeLse(Value weights, Value largest) {
   Value isFirst =
       arith::CmpIOp::create(b, arith::CmpIPredicate::eq, place.column,
                             integer(place.column.getType(), 0));
-  auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  // log2 0 = -inf, so a row without keys gets -inf.
-  Value log = call(b, "llvm.nvvm.lg2.approx.ftz.f", sums[0]);
-  Value lse = math::FmaOp::create(b, log, f32(b, llvm::numbers::ln2), most);
-  LLVM::StoreOp::create(
-      b, lse, emitAddress(b, "lse", emitOffset("lse", 0, place, false)), 4);
+  control.ifThen(isFirst, [&] {
+    // log2 0 = -inf, so a row without keys gets -inf.
+    Value log = call("llvm.nvvm.lg2.approx.ftz.f", weights);
+    Value lse = math::FmaOp::create(b, log, f32(llvm::numbers::ln2), largest);
+    Value offset = getOffset("lse", 0, /*hasColumns=*/false);
+    LLVM::StoreOp::create(b, lse, getAddress("lse", offset), 4);
+  });
+}
+
+void RowMerger::merge() {
+  lseOffset = getOffset("partial_lse", 1, /*hasColumns=*/false);
+  oOffset = getOffset("partial_o", 1, /*hasColumns=*/true);
+  if (const TensorFacts &scales = facts.partialScales)
+    unitOffset = facts.getUnitColumns() == facts.valueDim
+                     ? getOffset(scales.name, 1, /*hasColumns=*/false)
+                     : getGroupOffset(scales.name, 1, facts.getUnitColumns());
+  Value largest;
+  RowSums sums = lanesDivideRuns() ? sumRunsByLanes(largest) : sumRuns(largest);
+  // Of several that take all nobody knows which takes more.
+  Value takesAll = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, largest,
+                                         f32(kInfinity));
+  Value areSeveral = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT,
+                                           sums.weights.get(), f32(1));
+  Value weights = arith::SelectOp::create(
+      b, arith::AndIOp::create(b, takesAll, areSeveral),
+      f32(std::numeric_limits<double>::quiet_NaN()), sums.weights.get());
+  Value some =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, weights, f32(0));
+  Value divisor = arith::SelectOp::create(b, some, weights, f32(1));
+  Value inverse = arith::DivFOp::create(b, f32(facts.outScale), divisor);
+  SmallVector<Value> results;
+  for (Value sum : sums.columns.get())
+    results.push_back(arith::MulFOp::create(b, sum, inverse));
+  if (facts.groupColumns != 0)
+    scaleColumns(results);
+  storeColumns(results, getOffset("o", 0, /*hasColumns=*/true));
+  if (facts.lse)
+    storeLse(weights, largest);
 }
 
 void attn::emitRowMerge(KernelFrame &frame, const CombineFacts &facts,
                         RowMergeWay way, const MergedColumns &place) {
-  RowMerger(frame, facts, way).emit(place);
+  RowMerger(frame, facts, way, place).merge();
 }

@@ -1,9 +1,10 @@
 //===- CopiedExtents.cpp - What a plan on cp.async holds ------------------===//
 
 #include "CopiedExtents.h"
-#include "../Core/AttentionEmitter.h"
 #include "GridTiles.h"
 #include "attn/Layout/SharedLayout.h"
+#include "attn/Schedule/Kernel/RowState.h"
+#include "attn/Schedule/Kernel/Scores.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -170,189 +171,91 @@ ResourceSum CopiedExtents::getSharedBytes(const CopiedPlan &plan) const {
   return sum;
 }
 
-/// True if values are so wide that ptxas was seen to keep more beside them.
-static bool hasWideValues(int64_t valueColumns, const CopiedPlan &plan) {
-  return valueColumns > 192 && plan.getBlockN() > 32;
-}
-
-/// The same for an odd number of 8-column groups, which is read ahead.
-static bool hasWideOddValues(int64_t valueColumns) {
-  return valueColumns % 16 != 0 && valueColumns >= 152;
-}
-
-/// True if "wide odd v" holds more than rows of unequal length take, which it
-/// does where Q has no registers.
-static bool coversUnevenRows(int64_t valueColumns, const CopiedPlan &plan) {
-  return hasWideOddValues(valueColumns) && !plan.getQInRegs();
-}
-
-int64_t CopiedExtents::getOwnRowRegisters(const CopiedPlan &plan) const {
-  if (isLatent || plan.getSoftmax() == SoftmaxPolicy::Exact ||
-      keyColumns == int64_t(llvm::alignTo(valueColumns, 16)) ||
-      coversUnevenRows(valueColumns, plan))
-    return 0;
-  int64_t own = 14;
-  if (hasWideValues(valueColumns, plan))
-    own = 10;
-  else if (plan.getBlockN() >= 128)
-    own = plan.getParts() == 4 ? 24 : 4;
-  // With two groups of rows "long k" holds some of them.
-  if (warpRows > 16)
-    own -= std::clamp<int64_t>((keyColumns - valueColumns) / 8, 0, own);
-  return own;
-}
-
 int64_t CopiedExtents::getNarrowResultRegisters(const CopiedPlan &plan) const {
   if (plan.getResultSums() != ResultSums::F16)
     return 0;
   return warpRows / 16 * (ownColumns / 8) * 2;
 }
 
-/// What masks of long blocks were seen to need beside many results of f16, or
-/// to spill: up to 208 bytes of 64 keys, up to 20 of 32.
-static int64_t getMaskedRegisters(int64_t blockN, bool isWindowed) {
-  if (blockN > 32)
-    return 60;
-  if (blockN < 32)
-    return 0;
-  return isWindowed ? 40 : 36;
-}
+/// The kernels that copy by cp.async, in the register model.
+static constexpr llvm::StringLiteral kCopiedKernel("copied");
 
-/// Slices of a block from which on kernels keep more addresses: where warps
-/// exchange probabilities masked ones of D 1024 in slices of 128 spilled up to
-/// 32 bytes, of D 896 none; elsewhere D 272 in slices of 16 and D 544 to 832 in
-/// slices of 32 did, 4 to 68 bytes.
-static constexpr int64_t kManySlices = 16, kManyOtherSlices = 34;
-
-void CopiedExtents::addSliceRegisters(ResourceSum &sum,
-                                      const CopiedPlan &plan) const {
-  if (plan.getColumnWarps() > 1)
-    sum.add("exchange", 20);
-  if (plan.getStreamsQ())
-    sum.add("q slices", 8);
-  if (keyColumns != valueColumns)
-    sum.add("own rows", plan.getColumnWarps() > 1 ? 12 : 24);
-  // Where warps exchange probabilities, each has few scores: padding and
-  // strides of the launch were seen to fit beside.
-  bool gathers = plan.gathersProbabilities();
-  if (hasPadding && !gathers)
-    sum.add("padding", plan.getBlockN() / 2 - 4);
-  int64_t slices = (keyColumns + valueColumns) / plan.getSlice();
-  if (gathers ? isMasked && slices >= kManySlices : slices >= kManyOtherSlices)
-    sum.add("slices", gathers ? 16 : 44);
-  // The largest exponents of parts of rows: without, 4 bytes were spilled of
-  // a plan near the limit.
-  if (hasDivisor)
-    sum.add("divisor", 6);
-  // Rings of eight slots make the loop long.
-  int64_t narrow = getNarrowResultRegisters(plan);
-  bool hasMany =
-      narrow >= kManyNarrowResults || (narrow > 0 && plan.getStages() > 4);
-  if (hasMany &&
-      (isMasked || plan.getBlockN() % 32 != 0 || plan.getStages() > 4))
-    sum.add("f16 o", getMaskedRegisters(plan.getBlockN(), isWindowed));
-  if (dynamicStrides && !gathers)
-    sum.add("strides", 40);
-  if (isPaged)
-    sum.add("pages", 60);
-  // Bounds of packed sequences, and results that are gone on from: without,
-  // 4 to 16 and 4 to 24 bytes were spilled of plans near the limit.
-  if (isPacked)
-    sum.add("sequences", hasPadding ? 28 : 16);
-  if (hasInit)
-    sum.add("init o", 16);
-  // Without, plans at the limit spilled 4 to 12 bytes, and 40 and 44.
-  if (hasWideOutput && !gathers)
-    sum.add("f32 results", 16);
-  if (!gathers && slices >= kManySlices &&
-      (isBounded || (hasPadding && isMasked)))
-    sum.add("last keys", 8);
-  sum.add("score", scoreRegisters);
-}
-
-ResourceSum CopiedExtents::getRegisters(const CopiedPlan &plan) const {
+void CopiedExtents::setFragments(RegisterFeatures &features,
+                                 const CopiedPlan &plan) const {
   // Fragments of 16 rows: 4 registers for 8 columns of an accumulator and for
   // 16 columns of an operand (PTX ISA, mma.m16n8k16).
-  int64_t rowGroups = warpRows / 16;
-  ResourceSum sum;
-  bool isNarrow = plan.getResultSums() == ResultSums::F16;
-  sum.add("o", ownColumns / 8 * (isNarrow ? 2 : 4), rowGroups);
+  features.rowGroups = warpRows / 16;
+  features.o = ownColumns / 8 * 4;
+  features.narrowResults = getNarrowResultRegisters(plan);
   // Sums of a block, or of a slice of it, beside the accumulator.
   if (plan.getResultSums() == ResultSums::F16Block)
-    sum.add("sums",
-            (plan.getSlice() ? plan.getSlice() : valueColumns) /
-                plan.getColumnWarps() / 8 * 2,
-            rowGroups);
+    features.sums = (plan.getSlice() ? plan.getSlice() : valueColumns) /
+                    plan.getColumnWarps() / 8 * 2;
   // The products of two parts are live together.
   int64_t partN = plan.getBlockN() / plan.getParts();
   int64_t live = plan.getParts() > 1 ? 2 * partN : partN;
   // A warp's own scores and all probabilities, or all scores; at a vote both.
-  bool gathers = plan.gathersProbabilities();
-  if (gathers)
+  if (plan.gathersProbabilities())
     live /= plan.getColumnWarps();
-  sum.add("s", live / 8 * 4, rowGroups);
-  bool exact = plan.getSoftmax() == SoftmaxPolicy::Exact && !gathers;
-  if (!exact)
-    sum.add("p", partN / 16 * 4, rowGroups);
+  features.s = live / 8 * 4;
+  features.p = partN / 16 * 4;
+  features.keepsQueries = keepsQueries;
+  features.holdsQueries = keepsQueries || plan.getQInRegs();
+  features.heldKeyGroups = heldKeyGroups;
   if (keepsQueries)
-    sum.add("q", heldQueryColumns / 16 * 4, rowGroups);
+    features.q = heldQueryColumns / 16 * 4;
   else if (plan.getQInRegs())
-    sum.add("q", keyColumns / 16 * 4, rowGroups);
-  else
-    sum.add("q step", 4, rowGroups);
-  sum.add("row values", hasDivisor ? 8 : 6, rowGroups);
-  // Addresses, fragments of K and V on their way, temporaries of the masks.
-  sum.add("other", exact && !plan.getSlice() ? 70 + 10 * rowGroups : 33);
-  // ptxas 13.0 was seen to keep more addresses of blocks of 128 keys, and of
-  // copies that do not run ahead.
-  if (!exact && !(gathers && plan.getSlice()) && plan.getBlockN() >= 128)
-    sum.add("long blocks", partN >= 128 ? 32 : 27);
-  if (!exact && plan.getStages() == 1)
-    sum.add("copies", 12);
-  if (plan.getSlice()) {
-    addSliceRegisters(sum, plan);
-    return sum;
-  }
-  if (isLatent) {
-    if (isPaged)
-      sum.add("pages", 24);
-    // Scales of a group on their way: beside 64 registers of results they were
-    // not seen to spill, beside 128 blocks of 64 keys were, 4 to 20 bytes, in
-    // pages and without, and those that hold queries, 44 bytes (ptxas 13.0).
-    if (!scaleRings.empty() && hasWideResults() &&
-        (heldKeyGroups != 0 || partN >= 64))
-      sum.add("scales", 44);
-    else if (keepsQueries)
-      sum.add("scales", 4);
-    sum.add("score", scoreRegisters);
-    return sum;
-  }
-  // Scales of a group on their way, and probabilities of 32 bits.
-  if (groupColumns)
-    sum.add("scales", 20 + partN / 8 * 4, rowGroups);
-  // An odd number of 8-column groups of V is read for two k-steps at once, so
-  // that the second one's fragments wait in registers.
-  if (valueColumns % 16 != 0 && partN > 16)
-    sum.add("v ahead", valueColumns / 8 * 2 + 12);
-  // What masked kernels of wide values were seen to need beside.
-  if (!exact && hasWideOddValues(valueColumns))
-    sum.add("wide odd v", 21);
-  if (!exact && hasWideValues(valueColumns, plan))
-    sum.add("wide v", 13);
-  sum.add("own rows", getOwnRowRegisters(plan));
-  if (!exact && keyColumns > valueColumns)
-    sum.add("long k", (keyColumns - valueColumns) / 8);
-  // Two groups of rows with all of their scores at the vote.
-  if (!exact && rowGroups > 1 && partN > 32)
-    sum.add("vote", 6);
-  if (dynamicStrides)
-    sum.add("strides", 12);
-  // Addresses of partial results: 12 to 16 bytes were spilled at the limit
-  // without.
-  if (isPartial)
-    sum.add("partial o", 4);
-  if (isPaged)
-    sum.add("pages", 24);
-  sum.add("score", scoreRegisters);
-  return sum;
+    features.q = keyColumns / 16 * 4;
+  features.partN = partN;
+}
+
+RegisterFeatures
+CopiedExtents::getRegisterFeatures(const CopiedPlan &plan) const {
+  RegisterFeatures features;
+  setFragments(features, plan);
+  features.blockN = plan.getBlockN();
+  features.blockRest = plan.getBlockN() % 32;
+  features.parts = plan.getParts();
+  features.stages = plan.getStages();
+  features.columnWarps = plan.getColumnWarps();
+  features.isSliced = plan.getSlice() != 0;
+  if (plan.getSlice())
+    features.slices = (keyColumns + valueColumns) / plan.getSlice();
+  features.streamsQueries = plan.getStreamsQ();
+  features.hasPadding = hasPadding;
+  features.valueColumns = valueColumns;
+  features.valueRest = valueColumns % 16;
+  features.unequalColumns = keyColumns != valueColumns;
+  features.keyExcess = std::max<int64_t>(0, keyColumns - valueColumns) / 8;
+  features.equalSteps = keyColumns == int64_t(llvm::alignTo(valueColumns, 16));
+  features.isExact = plan.getSoftmax() == SoftmaxPolicy::Exact;
+  features.isExactAlone = features.isExact && !plan.gathersProbabilities();
+  features.gathers = plan.gathersProbabilities();
+  features.hasDivisor = hasDivisor;
+  features.score = scoreRegisters;
+  features.isLatent = isLatent;
+  features.hasScales = !scaleRings.empty();
+  features.hasGroups = groupColumns != 0;
+  features.hasWideResults = hasWideResults();
+  features.isMasked = isMasked;
+  features.isWindowed = isWindowed;
+  features.isBounded = isBounded;
+  features.isPaged = isPaged;
+  features.isPacked = isPacked;
+  features.isPartial = isPartial;
+  features.hasInit = hasInit;
+  features.hasWideOutput = hasWideOutput;
+  features.hasStrides = dynamicStrides;
+  return features;
+}
+
+int64_t CopiedExtents::getOwnRowRegisters(const CopiedPlan &plan) const {
+  return RegisterModel::getShipped()
+      .count(kCopiedKernel, getRegisterFeatures(plan), "own rows")
+      .getTotal();
+}
+
+ResourceSum CopiedExtents::getRegisters(const CopiedPlan &plan) const {
+  return RegisterModel::getShipped().count(kCopiedKernel,
+                                           getRegisterFeatures(plan));
 }

@@ -4,6 +4,7 @@
 #define ATTN_LIB_SCHEDULE_COPIED_COPIEDEXTENTS_H
 
 #include "CopiedPlan.h"
+#include "attn/Planner/Facts/RegisterModel.h"
 #include "attn/Schedule/Core/Schedule.h"
 
 namespace mlir::attn {
@@ -75,11 +76,12 @@ struct CopiedExtents {
   int64_t scoreRegisters = 0;
 
   ResourceSum getSharedBytes(const CopiedPlan &plan) const;
-  /// What a block takes where rows of K and V have different lengths, and do
-  /// not share the thread's offsets, predicates and swizzles: what ptxas 13.0
-  /// was seen to need, or to spill without, of 103 masked kernels for sm_80.
-  /// The limit of the exact softmax holds them already. Only that limit counts
-  /// them: figures of speed and occupancy were taken without.
+  /// Returns what the register model asks of a plan.
+  RegisterFeatures getRegisterFeatures(const CopiedPlan &plan) const;
+  /// Returns the registers that a block takes where rows of K and V have
+  /// different lengths, and do not share the thread's offsets, predicates and
+  /// swizzles. Only the limit counts them: figures of speed and occupancy were
+  /// taken without.
   int64_t getOwnRowRegisters(const CopiedPlan &plan) const;
   ResourceSum getRegisters(const CopiedPlan &plan) const;
   /// Registers of a thread for results that the loop carries as f16; 0 for f32.
@@ -91,9 +93,8 @@ struct CopiedExtents {
 private:
   /// True if results leave no registers for 8-bit latent keys' queries.
   bool hasWideResults() const;
-  /// What slices of the columns take beside tiles: what ptxas 13.0 was seen to
-  /// need of masked kernels for sm_80, sm_86 and sm_90a.
-  void addSliceRegisters(ResourceSum &sum, const CopiedPlan &plan) const;
+  /// Sets the registers of fragments.
+  void setFragments(RegisterFeatures &features, const CopiedPlan &plan) const;
 };
 
 } // namespace mlir::attn

@@ -3,8 +3,8 @@
 #ifndef ATTN_LIB_SCHEDULE_COPIED_GRIDTILES_H
 #define ATTN_LIB_SCHEDULE_COPIED_GRIDTILES_H
 
-#include "../Core/WorkSource.h"
 #include "CopiedPlan.h"
+#include "attn/Schedule/Kernel/RowViews.h"
 #include "llvm/Support/Error.h"
 
 namespace mlir::attn {
@@ -37,14 +37,15 @@ SizeExpr countTiles(const ProblemFacts &facts, const CopiedPlan &plan);
 bool mergesRuns(const ProblemFacts &facts, const CopiedPlan &plan);
 
 /// The tile that the CTA's place in the grid says.
-class GridTiles : public WorkSource {
+class GridTiles {
 public:
   /// With `leavesRowsOpen` it is not known of a lone tile either which of its
   /// rows there are.
   GridTiles(KernelContext &context, const CopiedPlan &plan, bool leavesRowsOpen)
       : context(context), facts(context.facts), plan(plan),
         leavesRowsOpen(leavesRowsOpen), b(context.b) {}
-  TileCoordinates emitTile() override;
+  /// Emits where the tile of this CTA is.
+  TileCoordinates emitTile();
   /// Stores that the tile `at`, whose first row is `row` of `rows`, has no run
   /// beyond those that were dealt to it: an LSE of -inf. Run 0 does it.
   void emitAbsentRuns(const TileCoordinates &at, Value row, Value rows);

@@ -75,6 +75,14 @@ void KernelContext::collectDescriptorArgs() {
     }
 }
 
+Value KernelContext::getBatch() {
+  if (!ShapedType::isDynamic(facts.batch))
+    return i32(facts.batch);
+  if (!facts.varlen)
+    return getSize("q", 0);
+  // They start and end at one number more than there are of them.
+  return b.createOrFold<arith::SubIOp>(getSize("cu_seqlens_q", 0), i32(1));
+}
 Value KernelContext::getHeads() { return getExtent({{"q", 1}}, facts.heads); }
 Value KernelContext::getKVHeads() {
   return getExtent({{"k", 1}}, facts.kvHeads);

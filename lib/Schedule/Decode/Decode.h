@@ -17,18 +17,6 @@
 
 namespace mlir::attn {
 
-class DecodeSchedule : public ScheduleBase<DecodePlanAttr> {
-public:
-  llvm::Error isApplicable(const ProblemFacts &facts,
-                           const TargetRow &target) const override;
-  llvm::Error checkPlan(const ProblemFacts &facts, PlanAttrInterface plan,
-                        const TargetRow &target) const override;
-  KernelShape getKernelShape(const ProblemFacts &facts, PlanAttrInterface plan,
-                             const TargetRow &target) const override;
-  LogicalResult emit(KernelContext &context,
-                     PlanAttrInterface plan) const override;
-};
-
 /// Returns how many query heads share a key head; 1 if only the launch knows.
 int64_t getKnownGroup(const ProblemFacts &facts);
 

@@ -1,8 +1,8 @@
 //===- DecodePlan.cpp - Plans of decode: legality and parameters ----------===//
 
 #include "../Copied/CopiedChecks.h"
-#include "../Copied/CopiedEmit.h"
 #include "../Copied/CopiedExtents.h"
+#include "../Copied/CopiedKernel.h"
 #include "../Copied/GridTiles.h"
 #include "../Core/CommonChecks.h"
 #include "../Core/NarrowKeys.h"
@@ -12,10 +12,7 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-const Schedule &attn::getDecodeSchedule() {
-  static const DecodeSchedule schedule;
-  return schedule;
-}
+static StringRef getName() { return DecodePlanAttr::getSyntax().schedule; }
 
 /// Most query rows that share keys.
 static constexpr int64_t kMostRows = 32;
@@ -25,8 +22,7 @@ int64_t attn::getKnownGroup(const ProblemFacts &facts) {
   return ShapedType::isDynamic(group) ? 1 : group;
 }
 
-llvm::Error DecodeSchedule::isApplicable(const ProblemFacts &facts,
-                                         const TargetRow &) const {
+static llvm::Error isApplicable(const ProblemFacts &facts, const TargetRow &) {
   Parts parts;
   parts.narrowKeys = parts.rowScales = parts.resultScales = true;
   parts.mostColumns = kMostSharedColumns;
@@ -48,10 +44,8 @@ llvm::Error DecodeSchedule::isApplicable(const ProblemFacts &facts,
   return llvm::Error::success();
 }
 
-llvm::Error DecodeSchedule::checkPlan(const ProblemFacts &facts,
-                                      PlanAttrInterface planAttr,
-                                      const TargetRow &target) const {
-  auto plan = cast<DecodePlanAttr>(planAttr);
+static llvm::Error checkPlan(const ProblemFacts &facts, DecodePlanAttr plan,
+                             const TargetRow &target) {
   if (llvm::Error error = checkCopiedPlan(getName(), facts, plan, target))
     return error;
   CopiedExtents extents(facts, plan);
@@ -82,10 +76,8 @@ llvm::Error DecodeSchedule::checkPlan(const ProblemFacts &facts,
   return checkCTAsFit(plan.getCtasPerSm(), shared, target);
 }
 
-KernelShape DecodeSchedule::getKernelShape(const ProblemFacts &facts,
-                                           PlanAttrInterface planAttr,
-                                           const TargetRow &) const {
-  auto plan = cast<DecodePlanAttr>(planAttr);
+static KernelShape getKernelShape(const ProblemFacts &facts,
+                                  DecodePlanAttr plan, const TargetRow &) {
   KernelShape shape;
   shape.grid = getTileGrid(facts, plan);
   shape.mergesRuns = mergesRuns(facts, plan);
@@ -99,7 +91,12 @@ KernelShape DecodeSchedule::getKernelShape(const ProblemFacts &facts,
   return shape;
 }
 
-LogicalResult DecodeSchedule::emit(KernelContext &context,
-                                   PlanAttrInterface plan) const {
-  return emitCopied(context, cast<DecodePlanAttr>(plan));
+static LogicalResult emit(KernelContext &context, DecodePlanAttr plan) {
+  return emitCopied(context, plan);
+}
+
+const Schedule &attn::getDecodeSchedule() {
+  static const ProjectSchedule<DecodePlanAttr> schedule(
+      {isApplicable, checkPlan, getKernelShape, emit});
+  return schedule;
 }

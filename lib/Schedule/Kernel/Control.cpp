@@ -1,6 +1,6 @@
 //===- Control.cpp - Loops and branches that carry by themselves ----------===//
 
-#include "Control.h"
+#include "attn/Schedule/Kernel/Control.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
@@ -108,12 +108,22 @@ void Control::makeLoop(Type indexType, IndexBody body,
   setValues(carried, op->getResults());
 }
 
-void Control::forRange(Value begin, Value end, IndexBody body) {
+void Control::forRange(Value begin, Value end, IndexBody body,
+                       function_ref<void(Operation *)> complete) {
+  forRange(begin, end, /*step=*/Value(), body, complete);
+}
+
+void Control::forRange(Value begin, Value end, Value step, IndexBody body,
+                       function_ref<void(Operation *)> complete) {
   makeLoop(
       begin.getType(), body,
       [&](ValueRange inits, Fill fill) -> Operation * {
-        Value one = arith::ConstantIntOp::create(b, begin.getType(), 1);
-        return scf::ForOp::create(b, begin, end, one, inits, fill);
+        if (!step)
+          step = arith::ConstantIntOp::create(b, begin.getType(), 1);
+        auto loop = scf::ForOp::create(b, begin, end, step, inits, fill);
+        if (complete)
+          complete(loop);
+        return loop;
       },
       [&](ValueRange values) { scf::YieldOp::create(b, values); });
 }
@@ -125,27 +135,37 @@ void Control::loop(Type indexType, IndexBody body,
 }
 
 void Control::ifThen(Value condition, Body body) {
+  ifElse(condition, body, [] {});
+}
+
+void Control::ifElse(Value condition, Body body, Body otherwise) {
   if (!whole)
     return;
-  if (trial)
-    return runScope(body);
-  SmallVector<unsigned> carried =
-      findAssigned(/*indexType=*/{}, [&](Value) { body(); });
+  if (trial) {
+    runScope(body);
+    return runScope(otherwise);
+  }
+  SmallVector<unsigned> carried = findAssigned(/*indexType=*/{}, [&](Value) {
+    runScope(body);
+    runScope(otherwise);
+  });
   if (!whole)
     return;
   SmallVector<Value> before = getValues(carried);
   auto branch = scf::IfOp::create(b, ValueRange(before).getTypes(), condition,
-                                  /*withElseRegion=*/!before.empty());
-  {
+                                  /*withElseRegion=*/true);
+  auto fill = [&](Block *block, Body part) {
     OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    runScope(body);
-    if (!before.empty()) {
+    b.setInsertionPointToStart(block);
+    setValues(carried, before);
+    runScope(part);
+    if (!before.empty())
       scf::YieldOp::create(b, getValues(carried));
-      b.setInsertionPointToStart(branch.elseBlock());
-      scf::YieldOp::create(b, before);
-    }
-  }
+  };
+  fill(branch.thenBlock(), body);
+  fill(branch.elseBlock(), otherwise);
+  if (before.empty() && branch.elseBlock()->without_terminator().empty())
+    branch.getElseRegion().getBlocks().clear();
   setValues(carried, branch.getResults());
 }
 

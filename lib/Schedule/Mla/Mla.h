@@ -17,20 +17,6 @@
 
 namespace mlir::attn {
 
-class MlaSchedule : public ScheduleBase<MlaPlanAttr> {
-public:
-  llvm::Error isApplicable(const ProblemFacts &facts,
-                           const TargetRow &target) const override;
-  llvm::Error checkPlan(const ProblemFacts &facts, PlanAttrInterface plan,
-                        const TargetRow &target) const override;
-  int64_t countUnitGroups(const ProblemFacts &facts,
-                          PlanAttrInterface plan) const override;
-  KernelShape getKernelShape(const ProblemFacts &facts, PlanAttrInterface plan,
-                             const TargetRow &target) const override;
-  LogicalResult emit(KernelContext &context,
-                     PlanAttrInterface plan) const override;
-};
-
 /// Bytes of the buffers of a plan; with `score = own` what the warpgroups hand
 /// each other among them.
 ResourceSum getMlaSharedBytes(const ProblemFacts &facts, MlaPlanAttr plan);

@@ -1,22 +1,19 @@
 //===- MlaPlan.cpp - Plans of mla: legality and parameters ----------------===//
 
 #include "../Copied/CopiedChecks.h"
-#include "../Copied/CopiedEmit.h"
 #include "../Copied/CopiedExtents.h"
+#include "../Copied/CopiedKernel.h"
 #include "../Copied/GridTiles.h"
 #include "../Tma/RingFacts.h"
 #include "Mla.h"
-#include "MlaEmitter.h"
+#include "MlaKernel.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::attn;
 
-const Schedule &attn::getMlaSchedule() {
-  static const MlaSchedule schedule;
-  return schedule;
-}
+static StringRef getName() { return MlaPlanAttr::getSyntax().schedule; }
 
 /// Most columns of the keys: those of the models that there are, and some more.
 static constexpr int64_t kMostColumns = 640;
@@ -57,8 +54,7 @@ static llvm::Error checkNarrowKeys(llvm::StringRef schedule,
   return llvm::Error::success();
 }
 
-llvm::Error MlaSchedule::isApplicable(const ProblemFacts &facts,
-                                      const TargetRow &) const {
+static llvm::Error isApplicable(const ProblemFacts &facts, const TargetRow &) {
   if (!facts.isLatent())
     return makeLacking(getName(), "values that are not columns of the keys, "
                                   "expected the latent form ('rope_dim')");
@@ -190,7 +186,9 @@ bool attn::loadsLatentByTma(const ProblemFacts &facts, MlaPlanAttr plan) {
   bool hasManyBoxes =
       facts.hasNarrowKeys() &&
       plan.getBlockN() > kMostBoxes * getBoxRows(facts, plan.getBlockN());
-  return !findUnmappable(facts) && !hasManyBoxes;
+  // The number of tiles tells how queries are loaded.
+  return !ShapedType::isDynamic(facts.batch) && !findUnmappable(facts) &&
+         !hasManyBoxes;
 }
 
 bool attn::loadsQueriesByTma(const ProblemFacts &facts, MlaPlanAttr plan) {
@@ -226,9 +224,7 @@ bool attn::leavesInSlices(const ProblemFacts &facts, MlaPlanAttr plan) {
          (fillsTiles(facts, plan) || facts.outType.isF32());
 }
 
-int64_t MlaSchedule::countUnitGroups(const ProblemFacts &facts,
-                                     PlanAttrInterface planAttr) const {
-  auto plan = cast<MlaPlanAttr>(planAttr);
+static int64_t countUnitGroups(const ProblemFacts &facts, MlaPlanAttr plan) {
   bool isSliced =
       plan.getScore() == ScoreWork::Own && leavesInSlices(facts, plan);
   return isSliced ? countLatentSlices(facts, plan) : 1;
@@ -371,10 +367,8 @@ static llvm::Error checkNarrowPlan(const ProblemFacts &facts, MlaPlanAttr plan,
   return llvm::Error::success();
 }
 
-llvm::Error MlaSchedule::checkPlan(const ProblemFacts &facts,
-                                   PlanAttrInterface planAttr,
-                                   const TargetRow &target) const {
-  auto plan = cast<MlaPlanAttr>(planAttr);
+static llvm::Error checkPlan(const ProblemFacts &facts, MlaPlanAttr plan,
+                             const TargetRow &target) {
   if (facts.valueDim % (8 * plan.getWarpsN()) != 0)
     return llvm::createStringError(llvm::formatv(
         "expected warps_n to divide the value dimension's {0} groups of 8 "
@@ -410,10 +404,8 @@ llvm::Error MlaSchedule::checkPlan(const ProblemFacts &facts,
   return checkCTAsFit(plan.getCtasPerSm(), shared, target);
 }
 
-KernelShape MlaSchedule::getKernelShape(const ProblemFacts &facts,
-                                        PlanAttrInterface planAttr,
-                                        const TargetRow &target) const {
-  auto plan = cast<MlaPlanAttr>(planAttr);
+static KernelShape getKernelShape(const ProblemFacts &facts, MlaPlanAttr plan,
+                                  const TargetRow &target) {
   KernelShape shape;
   shape.threads = countLatentThreads(facts, plan);
   // One CTA for each SM of the target's board. They walk all tiles, so any
@@ -431,10 +423,15 @@ KernelShape MlaSchedule::getKernelShape(const ProblemFacts &facts,
   return shape;
 }
 
-LogicalResult MlaSchedule::emit(KernelContext &context,
-                                PlanAttrInterface planAttr) const {
-  auto plan = cast<MlaPlanAttr>(planAttr);
+static LogicalResult emit(KernelContext &context, MlaPlanAttr plan) {
   if (plan.getScore() == ScoreWork::Own)
-    return MlaEmitter(context, plan).run();
+    return MlaKernel(context, plan).run();
   return emitCopied(context, plan);
+}
+
+const Schedule &attn::getMlaSchedule() {
+  static const ProjectSchedule<MlaPlanAttr> schedule(
+      {isApplicable, checkPlan, getKernelShape, emit,
+       /*completeParameters=*/nullptr, countUnitGroups});
+  return schedule;
 }

@@ -1,211 +1,169 @@
 //===- MlaResults.cpp - The warpgroups of the results of mla --------------===//
 
-#include "MlaEmitter.h"
+#include "../Wgmma/SlicedProducts.h"
+#include "MlaKernel.h"
 #include "attn/Dialect/Attn/IR/KernelAttrs.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
 using namespace mlir::attn;
 
-Value MlaEmitter::awaitHalf(Value cursor, StringRef part) {
-  auto slot = ChannelAcquireOp::create(b, pChannel, cursor, kLatentResults);
-  slot.setPart(part);
-  return slot.getToken();
-}
-
-Value MlaEmitter::emitValueProduct(Value slot, Value result, Value cursor,
-                                   Value &back) {
-  auto type = InFlightType::get(
-      b.getContext(), cast<RankedTensorType>(result.getType()).getShape(),
-      b.getF32Type(), getResultLayout());
-  if (!handsOnHalves())
-    return WgmmaOp::create(b, type, probabilities, slot, result,
-                           /*columns=*/IntegerAttr(), /*depth=*/IntegerAttr(),
-                           /*first=*/IntegerAttr());
-  int64_t keys = plan.getBlockN() / 2;
-  auto multiply = [&](int64_t half, Value sum) -> Value {
-    return WgmmaOp::create(b, type, emitHalf(half), slot, sum,
-                           /*columns=*/IntegerAttr(), b.getI64IntegerAttr(keys),
-                           half == 0 ? IntegerAttr()
-                                     : b.getI64IntegerAttr(half * keys));
-  };
-  Value product = multiply(0, result);
-  if (!back)
-    back = awaitHalf(cursor, kBack);
-  return multiply(1, product);
-}
-
-int64_t MlaEmitter::getValueSlice(int64_t step) const {
-  // What has the fewest slots is free first.
-  bool isFirstLast = slices.front().isHeld || facts.hasNarrowKeys();
-  return isFirstLast ? valueSlices - 1 - step : step;
-}
-
-SmallVector<Value> MlaEmitter::emitResultBlock(Value isLast,
-                                               ValueRange carried) {
-  ArrayRef<Slice> values = ArrayRef(slices).take_front(valueSlices);
-  Value back, handed = handsOnHalves()
-                           ? awaitHalf(carried[0], kFront)
-                           : await(pChannel, carried[0], kLatentResults);
-  Value factor = LocalLoadOp::create(b, f32Tile({blockM}), factors);
-  SmallVector<Value> results =
-      emitRareRescale(b, factor, carried.slice(1 + valueSlices, valueSlices));
-  SmallVector<Value> products(valueSlices),
-      next = {this->next(carried[0], pChannel)};
-  llvm::append_range(next, carried.slice(1, valueSlices));
-  int64_t last = 0;
-  Value before, token;
-  SmallVector<Value> scale(carried.take_back(2));
-  for (int64_t step = 0; step < valueSlices; ++step) {
-    int64_t i = getValueSlice(step);
-    const Slice &slice = values[i];
-    Value slot;
-    std::tie(slot, token) = acquire(slice.ring, carried[1 + i], kLatentResults);
-    products[i] = emitValueProduct(slot, results[i], carried[0], back);
-    // What the product before has read is free while this one runs.
-    if (before) {
-      results[last] = WgmmaWaitOp::create(b, results[last].getType(),
-                                          std::exchange(products[last], {}),
-                                          /*pending=*/handsOnHalves() ? 2 : 1)
-                          .getResult(0);
-      release(values[last].ring, before, kLatentResults);
-      if (storesEarly())
-        scale = emitIf(isLast, scale, [&]() {
-          SmallVector<Value> handed = emitScale(scale.back());
-          storeSlice(values[last],
-                     emitScaledSlice(last, results[last], handed.front()));
-          return handed;
-        });
+void MlaKernel::computeResults() {
+  if (renewsEntry(facts, plan))
+    context.getKernel()->setAttr(kRenewEntryAttr, b.getUnitAttr());
+  Pipe handed(control, rings.handed, kLatentResults),
+      scaled(control, rings.scaled, kLatentResults);
+  std::vector<Pipe> value = openKeys(rings.getValues(), kLatentResults);
+  bool inHalves = handsOnHalves(plan);
+  unsigned lastSlice = rings.valueOrder.back();
+  tiles.forTiles(control, [&] {
+    // Queries on their way to the scores' registers.
+    for (unsigned i = 0; i < value.size(); ++i) {
+      if (!rings.slices[i].isHeld)
+        continue;
+      value[i].acquire().release();
+      value[i].advance();
     }
-    before = token;
-    last = i;
-    next[1 + i] = advance(carried[1 + i], slice.ring);
+    Vars o(control, makeZeros());
+    Var scale(control, tile.splat(tile.f32Tile({plan.getBlockM()}), 0));
+    auto takeScale = [&] {
+      Slot slot = scaled.acquire();
+      scale = loadRows(rings.scales);
+      slot.release();
+      scaled.advance();
+    };
+    Value one = context.i32(1), trips = countTrips();
+    Value last = arith::SubIOp::create(b, trips, one);
+
+    control.forRange(context.i32(0), trips, [&](Value trip) {
+      Value isLast =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::eq, trip, last);
+      Slot front = inHalves ? handed.acquire(kFrontHalf) : handed.acquire();
+      o = emitRareRescale(b, loadRows(rings.factors), o.get());
+      // The second half of the probabilities, the slice whose product was
+      // started last, and the slot that this reads.
+      Slot back, read;
+      unsigned before = 0;
+      for (unsigned i : rings.valueOrder) {
+        Slot slot = value[i].acquire();
+        Value values = rings.slices[i].ring.at(slot);
+        o[i] = multiplyValues(/*part=*/0, values, o[i]);
+        if (inHalves) {
+          if (!back)
+            back = handed.acquire(kBackHalf);
+          o[i] = multiplyValues(/*part=*/1, values, o[i]);
+        }
+        // The slot of the product before is free while this one runs.
+        if (read) {
+          o[before] =
+              awaitProducts(b, o[before].get(), inHalves ? 2 : 1).front();
+          read.release();
+          if (storesEarly())
+            control.ifThen(isLast, [&] {
+              takeScale();
+              storeScaled(before, o[before], scale);
+            });
+        }
+        read = slot;
+        before = i;
+        value[i].advance();
+      }
+      o[lastSlice] =
+          awaitProducts(b, o[lastSlice].get(), /*pending=*/0).front();
+      Slot whole = inHalves ? Slot::join({front, back}) : front;
+      whole.release();
+      read.release();
+      handed.advance();
+    });
+
+    if (!storesEarly()) {
+      takeScale();
+    } else {
+      // Nothing was stored in a loop without blocks.
+      Value isEmpty = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, last,
+                                            context.i32(0));
+      control.ifThen(isEmpty, [&] {
+        takeScale();
+        for (unsigned i : rings.valueOrder)
+          if (i != lastSlice)
+            storeScaled(i, o[i], scale);
+      });
+    }
+    storeRest(o.get(), scale);
+  });
+}
+
+Value MlaKernel::loadRows(Value buffer) {
+  return LocalLoadOp::create(b, tile.f32Tile({plan.getBlockM()}), buffer);
+}
+
+SmallVector<Value> MlaKernel::makeZeros() {
+  SmallVector<Value> zeros;
+  for (const LatentSlice &slice : rings.getValues())
+    zeros.push_back(
+        tile.splat(tile.f32Tile({plan.getBlockM(), slice.columns}), 0));
+  return zeros;
+}
+
+Value MlaKernel::multiplyValues(int64_t part, Value values, Value sum) {
+  int64_t columns = cast<BufferType>(values.getType()).getShape()[1];
+  auto type = InFlightType::get(b.getContext(), {plan.getBlockM(), columns},
+                                b.getF32Type(),
+                                getLatentResultRows(plan, rings.units).divided);
+  Value p = rings.probabilities;
+  IntegerAttr keys, firstKey;
+  if (handsOnHalves(plan)) {
+    p = getHalf(part);
+    keys = b.getI64IntegerAttr(plan.getBlockN() / 2);
   }
-  results[last] = WgmmaWaitOp::create(b, results[last].getType(),
-                                      products[last], /*pending=*/0)
-                      .getResult(0);
-  if (back)
-    handed = ChannelJoinOp::create(b, pChannel, {handed, back}, kLatentResults);
-  ChannelReleaseOp::create(b, pChannel, handed, kLatentResults);
-  release(values[last].ring, token, kLatentResults);
-  llvm::append_range(next, results);
-  next.append(scale);
-  return next;
+  if (part != 0)
+    firstKey = b.getI64IntegerAttr(part * plan.getBlockN() / 2);
+  return WgmmaOp::create(b, type, p, values, sum, /*columns=*/IntegerAttr(),
+                         /*depth=*/keys, /*first=*/firstKey);
 }
 
-SmallVector<Value> MlaEmitter::emitIf(Value condition, ValueRange otherwise,
-                                      function_ref<SmallVector<Value>()> emit) {
-  auto branch = scf::IfOp::create(b, otherwise.getTypes(), condition,
-                                  /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, otherwise);
-  b.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(b, emit());
-  return SmallVector<Value>(branch.getResults());
+bool MlaKernel::sharesUnits() const {
+  return facts.hasPartialScales() && facts.getUnitGroups() != rings.valueSlices;
 }
 
-SmallVector<Value> MlaEmitter::emitScale(Value cursor) {
-  Value handed = await(scaleChannel, cursor, kLatentResults);
-  Value scale = LocalLoadOp::create(b, f32Tile({blockM}), scales);
-  ChannelReleaseOp::create(b, scaleChannel, handed, kLatentResults);
-  return {scale, next(cursor, scaleChannel)};
+bool MlaKernel::storesEarly() const {
+  return leavesInSlices(facts, plan) && !sharesUnits();
 }
 
-Value MlaEmitter::emitScaledSlice(int64_t index, Value result, Value scale) {
+void MlaKernel::storeScaled(int64_t index, Value result, Value scale) {
   if (!facts.hasPartialScales())
-    return emitQuotient(result, scale);
-  DividedRows rows = getResultRows();
-  return emitScaledRows(result, scale, /*initWeight=*/Value(), &rows, index)
-      .front();
+    return storeSlice(index, emitQuotient(tile, result, scale));
+  DividedRows rows = getLatentResultRows(plan, rings.units);
+  storeSlice(index, emitScaledRows(tile, result, scale, /*initWeight=*/Value(),
+                                   &rows, index)
+                        .front());
 }
 
-void MlaEmitter::storeSlice(const Slice &slice, Value o) {
-  StoreResultOp::create(b, o, emitResultView("o", slice.first, slice.columns),
-                        row, /*scratch=*/Value(), /*map=*/Value(),
-                        /*coordinates=*/ValueRange(), plan.getEpilogue());
+void MlaKernel::storeSlice(int64_t index, Value o) {
+  const LatentSlice &slice = rings.slices[index];
+  StoreResultOp::create(
+      b, o, emitResultView(tile, "o", {slice.first, slice.columns}), tile.row,
+      /*scratch=*/Value(), /*map=*/Value(), /*coordinates=*/ValueRange(),
+      plan.getEpilogue());
 }
 
-void MlaEmitter::storeRest(ValueRange results, Value scale) {
-  ArrayRef<Slice> values = ArrayRef(slices).take_front(valueSlices);
+void MlaKernel::storeRest(ValueRange results, Value scale) {
   SmallVector<Value> scaled;
-  DividedRows rows = getResultRows();
+  DividedRows rows = getLatentResultRows(plan, rings.units);
   if (sharesUnits())
-    scaled = emitScaledRows(results, scale, /*initWeight=*/Value(), &rows);
+    scaled =
+        emitScaledRows(tile, results, scale, /*initWeight=*/Value(), &rows);
   // A CTA leaves no registers to another one, so that what starts earlier waits
   // on the first SMs that are free, and takes their bandwidth alone.
   if (facts.o.isWorkspace())
     NVVM::GriddepcontrolOp::create(b,
                                    NVVM::GridDepActionKind::launch_dependents);
-  int64_t last = getValueSlice(valueSlices - 1);
-  for (auto [i, slice] : llvm::enumerate(values))
-    if (int64_t(i) == last || !storesEarly())
-      storeSlice(slice, scaled.empty() ? emitScaledSlice(i, results[i], scale)
-                                       : scaled[i]);
-}
-
-SmallVector<Value> MlaEmitter::emitResultTile(ValueRange cursors) {
-  ArrayRef<Slice> values = ArrayRef(slices).take_front(valueSlices);
-  SmallVector<Value> inits = {cursors[0]};
-  llvm::append_range(inits, cursors.drop_front(2));
-  // Queries on their way to the scores' registers.
-  forHeldQueries(MutableArrayRef(inits).drop_front(1), [&](const Slice &slice,
-                                                           Value cursor) {
-    auto [slot, token] = acquire(slice.ring, cursor, kLatentResults);
-    release(slice.ring, token, kLatentResults);
-  });
-  for (const Slice &slice : values)
-    inits.push_back(splat(f32Tile({blockM, slice.columns}), 0));
-  inits.append({splat(f32Tile({blockM}), 0), cursors[1]});
-  Value trips = b.createOrFold<arith::SubIOp>(bounds.end, bounds.begin);
-  Value one = context.i32(1);
-  Value last = arith::SubIOp::create(b, trips, one);
-  auto loop = scf::ForOp::create(
-      b, context.i32(0), trips, one, inits,
-      [&](OpBuilder &builder, Location, Value index, ValueRange carried) {
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToStart(builder.getInsertionBlock());
-        Value isLast =
-            arith::CmpIOp::create(b, arith::CmpIPredicate::eq, index, last);
-        scf::YieldOp::create(b, emitResultBlock(isLast, carried));
-      });
-  ValueRange results = loop.getResults().slice(1 + valueSlices, valueSlices);
-  ValueRange handed = loop.getResults().take_back(2);
-  SmallVector<Value> scale;
-  if (storesEarly()) {
-    // Nothing was stored in a loop without blocks.
-    Value isEmpty = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, last,
-                                          context.i32(0));
-    scale = emitIf(isEmpty, handed, [&]() {
-      SmallVector<Value> scale = emitScale(handed.back());
-      for (int64_t step = 0; step + 1 < valueSlices; ++step) {
-        int64_t i = getValueSlice(step);
-        storeSlice(values[i], emitScaledSlice(i, results[i], scale.front()));
-      }
-      return scale;
-    });
-  } else {
-    scale = emitScale(handed.back());
+  for (auto [i, result] : llvm::enumerate(results)) {
+    if (storesEarly() && i != rings.valueOrder.back())
+      continue;
+    if (scaled.empty())
+      storeScaled(i, result, scale);
+    else
+      storeSlice(i, scaled[i]);
   }
-  storeRest(results, scale.front());
-  SmallVector<Value> next = {loop.getResult(0), scale.back()};
-  llvm::append_range(next, loop.getResults().slice(1, valueSlices));
-  return next;
-}
-
-LogicalResult MlaEmitter::emitResultRole() {
-  if (renewsEntry(facts, plan))
-    context.getKernel()->setAttr(kRenewEntryAttr, b.getUnitAttr());
-  TileLoopOp loop = emitTileLoop(
-      [&]() -> SmallVector<Value> {
-        SmallVector<Value> cursors = {start(pChannel, kLatentResults),
-                                      start(scaleChannel, kLatentResults)};
-        for (const Slice &slice : ArrayRef(slices).take_front(valueSlices))
-          cursors.push_back(start(slice.ring.channel, kLatentResults));
-        return cursors;
-      },
-      [&](ValueRange cursors) -> FailureOr<SmallVector<Value>> {
-        return emitResultTile(cursors);
-      });
-  return success(static_cast<bool>(loop));
 }

@@ -14,18 +14,6 @@
 
 namespace mlir::attn {
 
-class SelfLoadSchedule : public ScheduleBase<SelfLoadPlanAttr> {
-public:
-  llvm::Error isApplicable(const ProblemFacts &facts,
-                           const TargetRow &target) const override;
-  llvm::Error checkPlan(const ProblemFacts &facts, PlanAttrInterface plan,
-                        const TargetRow &target) const override;
-  KernelShape getKernelShape(const ProblemFacts &facts, PlanAttrInterface plan,
-                             const TargetRow &target) const override;
-  LogicalResult emit(KernelContext &context,
-                     PlanAttrInterface plan) const override;
-};
-
 /// Query rows of a CTA: those of a warpgroup.
 inline constexpr int64_t kSelfLoadRows = 64;
 
@@ -49,6 +37,9 @@ ResourceSum getSharedBytes(const ProblemFacts &facts, SelfLoadPlanAttr plan);
 /// True if as many CTAs as the plan says fit an SM.
 bool fitsShared(const ProblemFacts &facts, SelfLoadPlanAttr plan,
                 const TargetRow &target);
+
+/// Emits the kernel of a plan in tile IR.
+LogicalResult emitSelfLoad(KernelContext &context, SelfLoadPlanAttr plan);
 
 } // namespace mlir::attn
 

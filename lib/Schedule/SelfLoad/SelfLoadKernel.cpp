@@ -23,11 +23,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Kernel/Pipe.h"
-#include "../Tma/RingEmitter.h"
+#include "../Tma/Rings.h"
 #include "../Wgmma/SlicedProducts.h"
 #include "../Wgmma/WgmmaFacts.h"
 #include "../Wgmma/WgmmaOperands.h"
 #include "SelfLoad.h"
+#include "attn/Schedule/Kernel/Scores.h"
+#include "attn/Schedule/Kernel/StoreResults.h"
 #include <optional>
 
 using namespace mlir;
@@ -56,8 +58,9 @@ class SelfLoadKernel {
 public:
   SelfLoadKernel(KernelContext &context, SelfLoadPlanAttr plan)
       : context(context), facts(context.facts), plan(plan), b(context.b),
-        control(b), kernel(context, {kSelfLoadRows, plan.getBlockN(),
-                                     plan.getOrder(), plan.getGroupHeads()}) {}
+        control(b), tiles(context, {kSelfLoadRows, plan.getBlockN(),
+                                    plan.getOrder(), plan.getGroupHeads()}),
+        tile(tiles.tile) {}
   LogicalResult run();
 
 private:
@@ -91,7 +94,8 @@ private:
   SelfLoadPlanAttr plan;
   ImplicitLocOpBuilder &b;
   Control control;
-  RingEmitter kernel;
+  TileWalk tiles;
+  AttentionTile &tile;
   Ring q, k, v;
   /// Transposed values of a block; null if PV reads their slots.
   Value vt;
@@ -102,24 +106,24 @@ private:
 
 void SelfLoadKernel::makeRings() {
   int64_t blockN = plan.getBlockN();
-  q = kernel.makeRing({"q", RingRows::Queries, /*stages=*/1, kSelfLoadRows,
+  q = makeRing(tiles, {"q", RingRows::Queries, /*stages=*/1, kSelfLoadRows,
                        getKeyColumns(facts), kLoader, kConsumer});
-  k = kernel.makeRing(
+  k = makeRing(
+      tiles,
       {"k", RingRows::Keys, plan.getKStages(), blockN, getKeyColumns(facts),
        kLoader, kConsumer, /*isLoaded=*/true,
        plan.getKeyQuads() ? TensorMapView::Quads : TensorMapView::Whole});
-  v = kernel.makeValueRing(plan.getVStages(), kLoader, getValueRole());
+  v = makeValueRing(tiles, plan.getVStages(), kLoader, getValueRole());
   if (needsTransposer(facts))
-    vt =
-        kernel.alloc("vt", kernel.bufferType({getValueColumns(facts), blockN}));
+    vt = tile.alloc("vt", tile.bufferType({getValueColumns(facts), blockN}));
   if (storesByTma(facts, plan))
-    resultMap = kernel.makeResultMap(/*rows=*/64, facts.valueDim);
+    resultMap = attn::makeResultMap(tile, /*rows=*/64, facts.valueDim);
   if (hasResultMemory(facts, plan))
-    resultMemory = kernel.allocResults();
+    resultMemory = allocResults(tile);
 }
 
 void SelfLoadKernel::computeTiles() {
-  control.elect([&] { kernel.prefetchMaps({q.map, k.map, v.map, resultMap}); });
+  control.elect([&] { prefetchMaps(b, {q.map, k.map, v.map, resultMap}); });
   Pipe queryLoads(control, q.channel, kLoader);
   Pipe keyLoads(control, k.channel, kLoader);
   Pipe valueLoads(control, v.channel, kLoader);
@@ -127,34 +131,33 @@ void SelfLoadKernel::computeTiles() {
   Pipe keys(control, k.channel, kConsumer);
   Pipe values(control, v.channel, getValueRole());
   int64_t valuesAhead = getValuesAhead(facts, plan);
-  RunningState none = kernel.emitInitialState();
+  RunningState none = emitInitialState(tile);
   Rows rows = {{control, none.m}, {control, none.l}, {control, none.o}};
   Place place = makePlace();
-  kernel.forTiles(control, [&] {
-    load(q, queryLoads, kernel.at.head, kernel.row);
+  tiles.forTiles(control, [&] {
+    load(q, queryLoads, tile.at.head, tile.row);
     loadFirst(k, keyLoads, plan.getKStages());
     loadFirst(v, valueLoads, valuesAhead);
     storeResults(rows, place);
 
-    kernel.emitScoreDescale();
-    Value scale = kernel.emitExponentScale();
+    tile.scoreDescale = emitScoreDescale(tile);
+    Value scale = emitExponentScale(tile);
     Slot query = queries.acquire();
-    Value queryTile = query.in(q.buffer, q.slotType);
-    RunningState start = kernel.emitInitialState(
-        /*bets=*/plan.getSoftmax() == SoftmaxPolicy::Optimistic);
+    Value queryTile = q.at(query);
+    RunningState start = emitInitialState(tile, /*bets=*/plan.getSoftmax() ==
+                                                    SoftmaxPolicy::Optimistic);
     rows.m = start.m, rows.l = start.l, rows.o = start.o;
     forBlocks([&](Value key) {
       Slot keySlot = keys.acquire();
-      Value product =
-          multiplyKeys(b, queryTile, keySlot.in(k.buffer, k.slotType),
-                       getKeyDepth(facts), /*sum=*/Value());
+      Value product = multiplyKeys(b, queryTile, k.at(keySlot),
+                                   getKeyDepth(facts), /*sum=*/Value());
       // There is one place for all blocks. It is free while QK runs or, where
       // PV of the last block then runs too, after the softmax.
       if (vt && !plan.getQkAhead())
         transposeValues(values);
       Value s = awaitProducts(b, product, /*pending=*/0).front();
       keySlot.release();
-      if (failed(kernel.emitScores(b, key, s, plan.getKeyQuads())))
+      if (failed(emitScores(tile, key, s, plan.getKeyQuads())))
         return control.fail();
       auto softmax =
           OnlineSoftmaxOp::create(b, s, rows.m.get(), rows.l.get(),
@@ -166,12 +169,12 @@ void SelfLoadKernel::computeTiles() {
       if (vt && plan.getQkAhead())
         transposeValues(values);
       Value p =
-          makeProbabilityOperand(kernel, softmax.getP(), plan.getKeyQuads());
+          makeProbabilityOperand(tile, softmax.getP(), plan.getKeyQuads());
       Slot valueSlot;
       if (!vt)
         valueSlot = values.acquire();
-      Value valueTile = vt ? vt : valueSlot.in(v.buffer, v.slotType);
-      Value sum = multiplyValues(b, p, makeValueOperand(kernel, valueTile),
+      Value valueTile = vt ? vt : v.at(valueSlot);
+      Value sum = multiplyValues(b, p, makeValueOperand(tile, valueTile),
                                  facts.valueDim, softmax.getNewO());
       rows.o = awaitProducts(b, sum, /*pending=*/0).front();
       if (valueSlot)
@@ -198,10 +201,10 @@ void SelfLoadKernel::load(const Ring &ring, Pipe &pipe, Value head,
     // near.
     Value lead;
     if (ring.view == TensorMapView::Bounded)
-      lead = kernel.source->emitLead(first);
+      lead = tile.source->emitLead(first);
     Slot slot = pipe.acquire();
-    kernel.fill(ring, slot.in(ring.buffer, ring.slotType), slot.getToken(),
-                head, first, /*column=*/Value(), lead);
+    startLoad(tiles, ring, ring.at(slot), slot.getToken(), head, first,
+              /*column=*/Value(), lead);
     slot.release();
   });
   pipe.advance();
@@ -210,14 +213,14 @@ void SelfLoadKernel::load(const Ring &ring, Pipe &pipe, Value head,
 void SelfLoadKernel::loadFirst(const Ring &ring, Pipe &pipe, int64_t count) {
   if (count == 0)
     return;
-  const BlockBounds &bounds = kernel.bounds;
+  const BlockBounds &bounds = tile.bounds;
   Value trips = arith::SubIOp::create(b, bounds.end, bounds.begin);
   Value last = arith::SubIOp::create(b, bounds.end, context.i32(1));
   Value loads = arith::MinSIOp::create(b, trips, context.i32(count));
   control.forRange(context.i32(0), loads, [&](Value index) {
     Value block = arith::SubIOp::create(b, last, index);
     Value key = arith::MulIOp::create(b, block, context.i32(plan.getBlockN()));
-    load(ring, pipe, kernel.at.kvHead, key);
+    load(ring, pipe, tile.at.kvHead, key);
   });
 }
 
@@ -225,21 +228,21 @@ void SelfLoadKernel::refill(const Ring &ring, Pipe &pipe, Value key,
                             int64_t ahead) {
   int64_t blockN = plan.getBlockN();
   Value first =
-      arith::MulIOp::create(b, kernel.bounds.begin, context.i32(blockN));
+      arith::MulIOp::create(b, tile.bounds.begin, context.i32(blockN));
   Value next = arith::SubIOp::create(b, key, context.i32(ahead * blockN));
   Value exists =
       arith::CmpIOp::create(b, arith::CmpIPredicate::sge, next, first);
-  control.ifThen(exists, [&] { load(ring, pipe, kernel.at.kvHead, next); });
+  control.ifThen(exists, [&] { load(ring, pipe, tile.at.kvHead, next); });
 }
 
 void SelfLoadKernel::transposeValues(Pipe &values) {
   Slot slot = values.acquire();
-  LocalTransposeOp::create(b, slot.in(v.buffer, v.slotType), vt);
+  LocalTransposeOp::create(b, v.at(slot), vt);
   slot.release();
 }
 
 void SelfLoadKernel::forBlocks(function_ref<void(Value)> body) {
-  const BlockBounds &bounds = kernel.bounds;
+  const BlockBounds &bounds = tile.bounds;
   control.loop(b.getI32Type(), body, [&](ValueRange inits, Control::Fill fill) {
     auto loop = KVLoopOp::create(b, bounds.begin, bounds.fullBegin,
                                  bounds.fullEnd, bounds.end, plan.getBlockN(),
@@ -261,52 +264,52 @@ Place SelfLoadKernel::makePlace() {
 }
 
 void SelfLoadKernel::setPlace(Place &place) {
-  place.batch = kernel.at.batch;
-  place.head = kernel.at.head;
-  place.row = kernel.row;
+  place.batch = tile.at.batch;
+  place.head = tile.at.head;
+  place.row = tile.row;
   if (!facts.varlen)
     return;
-  *place.queries = kernel.queries;
-  *place.queryStart = kernel.queryStart;
+  *place.queries = tile.queries;
+  *place.queryStart = tile.queryStart;
 }
 
 void SelfLoadKernel::storeResults(const Rows &rows, const Place &place) {
   // The next tile's place is needed again.
-  TileCoordinates nextAt = kernel.at;
-  Value nextRow = kernel.row, nextQueries = kernel.queries,
-        nextStart = kernel.queryStart;
-  kernel.at.batch = place.batch;
-  kernel.at.head = place.head;
-  kernel.row = place.row;
-  kernel.queries = facts.varlen ? place.queries->get() : context.getQueries();
-  kernel.queryStart = facts.varlen ? place.queryStart->get() : Value();
-  Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, kernel.row,
+  TileCoordinates nextAt = tile.at;
+  Value nextRow = tile.row, nextQueries = tile.queries,
+        nextStart = tile.queryStart;
+  tile.at.batch = place.batch;
+  tile.at.head = place.head;
+  tile.row = place.row;
+  tile.queries = facts.varlen ? place.queries->get() : context.getQueries();
+  tile.queryStart = facts.varlen ? place.queryStart->get() : Value();
+  Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, tile.row,
                                        context.i32(0));
   control.ifThen(exists, [&] {
     if (facts.vDescale) {
-      kernel.at.kvHead = emitKVHead(context, kernel.at.head);
-      kernel.emitValueDescale();
+      tile.at.kvHead = emitKVHead(context, tile.at.head);
+      tile.valueDescale = emitValueDescale(tile);
     }
-    Value oView = kernel.emitResultView("o"), lseView;
+    Value oView = emitResultView(tile, "o"), lseView;
     if (facts.lse)
-      lseView = kernel.emitResultView("lse");
+      lseView = emitResultView(tile, "lse");
     ResultMap map;
     if (resultMap)
       map = {resultMap,
-             {kernel.at.batch, kernel.at.head, kernel.row, context.i32(0)}};
+             {tile.at.batch, tile.at.head, tile.row, context.i32(0)}};
     RunningState last(rows.m, rows.l, rows.o);
-    kernel.emitResults(kernel.emitFinalState(last), oView, lseView,
-                       resultMemory, plan.getEpilogue(), map);
+    emitResults(tile, emitFinalState(tile, last), oView, lseView, resultMemory,
+                plan.getEpilogue(), map);
   });
-  kernel.at = nextAt;
-  kernel.row = nextRow;
-  kernel.queries = nextQueries;
-  kernel.queryStart = nextStart;
+  tile.at = nextAt;
+  tile.row = nextRow;
+  tile.queries = nextQueries;
+  tile.queryStart = nextStart;
 }
 
 LogicalResult SelfLoadKernel::run() {
   makeRings();
-  kernel.emitExtents();
+  tiles.emitExtents();
   constexpr int64_t kWarps = kSelfLoadRows / 16;
   control.partitions({{kConsumer.partition,
                        kWarps,
@@ -316,7 +319,7 @@ LogicalResult SelfLoadKernel::run() {
   return success(control.isWhole());
 }
 
-LogicalResult SelfLoadSchedule::emit(KernelContext &context,
-                                     PlanAttrInterface plan) const {
-  return SelfLoadKernel(context, cast<SelfLoadPlanAttr>(plan)).run();
+LogicalResult attn::emitSelfLoad(KernelContext &context,
+                                 SelfLoadPlanAttr plan) {
+  return SelfLoadKernel(context, plan).run();
 }

@@ -9,10 +9,7 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-const Schedule &attn::getSelfLoadSchedule() {
-  static const SelfLoadSchedule schedule;
-  return schedule;
-}
+static StringRef getName() { return SelfLoadPlanAttr::getSyntax().schedule; }
 
 int64_t attn::getThreadRegisters(SelfLoadPlanAttr plan) {
   int64_t threads = plan.getThreads() * plan.getCtasPerSm();
@@ -58,15 +55,13 @@ bool attn::fitsShared(const ProblemFacts &facts, SelfLoadPlanAttr plan,
              int64_t(target.sharedBytesPerSM);
 }
 
-llvm::Error SelfLoadSchedule::isApplicable(const ProblemFacts &facts,
-                                           const TargetRow &target) const {
+static llvm::Error isApplicable(const ProblemFacts &facts,
+                                const TargetRow &target) {
   return checkWgmma(getName(), facts, target, kUsualColumns);
 }
 
-llvm::Error SelfLoadSchedule::checkPlan(const ProblemFacts &facts,
-                                        PlanAttrInterface planAttr,
-                                        const TargetRow &target) const {
-  auto plan = cast<SelfLoadPlanAttr>(planAttr);
+static llvm::Error checkPlan(const ProblemFacts &facts, SelfLoadPlanAttr plan,
+                             const TargetRow &target) {
   if (llvm::Error error = checkPolicy(getName(), plan.getSoftmax()))
     return error;
   if (llvm::Error error =
@@ -85,10 +80,8 @@ llvm::Error SelfLoadSchedule::checkPlan(const ProblemFacts &facts,
   return llvm::Error::success();
 }
 
-KernelShape SelfLoadSchedule::getKernelShape(const ProblemFacts &,
-                                             PlanAttrInterface planAttr,
-                                             const TargetRow &target) const {
-  auto plan = cast<SelfLoadPlanAttr>(planAttr);
+static KernelShape getKernelShape(const ProblemFacts &, SelfLoadPlanAttr plan,
+                                  const TargetRow &target) {
   KernelShape shape;
   // As many CTAs as the target's board holds. They walk all tiles, so any
   // number is right.
@@ -96,4 +89,10 @@ KernelShape SelfLoadSchedule::getKernelShape(const ProblemFacts &,
   shape.threads = plan.getThreads();
   shape.ctasPerSM = plan.getCtasPerSm();
   return shape;
+}
+
+const Schedule &attn::getSelfLoadSchedule() {
+  static const ProjectSchedule<SelfLoadPlanAttr> schedule(
+      {isApplicable, checkPlan, getKernelShape, emitSelfLoad});
+  return schedule;
 }

@@ -1,25 +1,26 @@
 //===- SplitQPlan.cpp - Plans of split_q: legality and parameters ---------===//
+//
+// FlashAttention-2 style (Dao, "FlashAttention-2: Faster Attention with Better
+// Parallelism and Work Partitioning", 2023): a CTA owns block_m query rows of
+// one head, its warps own 16 or 32 of them each, and all walk the keys in
+// blocks of block_n, from the last to the first.
+//
+//===----------------------------------------------------------------------===//
 
 #include "../Copied/CopiedChecks.h"
-#include "../Copied/CopiedEmit.h"
 #include "../Copied/CopiedExtents.h"
+#include "../Copied/CopiedKernel.h"
 #include "../Copied/GridTiles.h"
 #include "../Core/NarrowKeys.h"
-#include "SplitQ.h"
-#include "llvm/ADT/StringExtras.h"
+#include "attn/Schedule/Core/Schedule.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::attn;
 
-const Schedule &attn::getSplitQSchedule() {
-  static const SplitQSchedule schedule;
-  return schedule;
-}
+static StringRef getName() { return SplitQPlanAttr::getSyntax().schedule; }
 
-llvm::Error SplitQSchedule::isApplicable(const ProblemFacts &facts,
-                                         const TargetRow &) const {
+static llvm::Error isApplicable(const ProblemFacts &facts, const TargetRow &) {
   Parts parts;
   parts.narrowKeys = parts.rowScales = parts.resultScales = true;
   if (llvm::Error error = checkCopied(getName(), facts, parts))
@@ -50,19 +51,15 @@ static llvm::Error checkWidening(const ProblemFacts &facts,
   return llvm::Error::success();
 }
 
-llvm::Error SplitQSchedule::checkPlan(const ProblemFacts &facts,
-                                      PlanAttrInterface planAttr,
-                                      const TargetRow &target) const {
-  auto plan = cast<SplitQPlanAttr>(planAttr);
+static llvm::Error checkPlan(const ProblemFacts &facts, SplitQPlanAttr plan,
+                             const TargetRow &target) {
   if (llvm::Error error = checkCopiedPlan(getName(), facts, plan, target))
     return error;
   return checkWidening(facts, plan);
 }
 
-KernelShape SplitQSchedule::getKernelShape(const ProblemFacts &facts,
-                                           PlanAttrInterface planAttr,
-                                           const TargetRow &) const {
-  auto plan = cast<SplitQPlanAttr>(planAttr);
+static KernelShape getKernelShape(const ProblemFacts &facts,
+                                  SplitQPlanAttr plan, const TargetRow &) {
   KernelShape shape;
   shape.grid = getTileGrid(facts, plan);
   shape.mergesRuns = mergesRuns(facts, plan);
@@ -71,14 +68,12 @@ KernelShape SplitQSchedule::getKernelShape(const ProblemFacts &facts,
   return shape;
 }
 
-FailureOr<PlanAttrInterface> SplitQSchedule::setParameters(
-    llvm::function_ref<InFlightDiagnostic()> emitError, PlanAttrInterface plan,
-    llvm::ArrayRef<PlanParameter> parameters) const {
-  // Groups belong to one order, and to heads with tiles of their own.
-  return Schedule::setParameters(emitError, plan, dropHeadGroups(parameters));
+static LogicalResult emit(KernelContext &context, SplitQPlanAttr plan) {
+  return emitCopied(context, plan);
 }
 
-LogicalResult SplitQSchedule::emit(KernelContext &context,
-                                   PlanAttrInterface plan) const {
-  return emitCopied(context, cast<SplitQPlanAttr>(plan));
+const Schedule &attn::getSplitQSchedule() {
+  static const ProjectSchedule<SplitQPlanAttr> schedule(
+      {isApplicable, checkPlan, getKernelShape, emit, dropHeadGroups});
+  return schedule;
 }

@@ -9,7 +9,7 @@
 #ifndef ATTN_LIB_SCHEDULE_TMA_CLUSTERTILE_H
 #define ATTN_LIB_SCHEDULE_TMA_CLUSTERTILE_H
 
-#include "../Core/EmitBlockBounds.h"
+#include "attn/Schedule/Kernel/EmitBlockBounds.h"
 
 namespace mlir::attn {
 

@@ -80,8 +80,6 @@ std::optional<std::string> attn::findUnmappable(const ProblemFacts &facts) {
         "pages of {0} keys, expected {1} to {2}; smaller ones are "
         "copied by cp.async, as 'split_q' does",
         facts.pageSize, kLeastPage, kPageLimit);
-  if (ShapedType::isDynamic(facts.batch))
-    return "a batch size that only the launch decides";
   // A tensor map has no extent of 0.
   for (auto [name, length] :
        {std::pair("queries", facts.queries), std::pair("keys", facts.keys)})

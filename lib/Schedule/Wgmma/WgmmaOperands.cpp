@@ -6,25 +6,25 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-Value attn::makeProbabilityOperand(AttentionEmitter &kernel, Value p,
+Value attn::makeProbabilityOperand(const AttentionTile &tile, Value p,
                                    bool keyQuads) {
   ArrayRef<int64_t> shape = cast<RankedTensorType>(p.getType()).getShape();
-  RankedTensorType type = kernel.tileType(shape, kernel.getOperandType());
-  if (kernel.facts.isNarrow()) {
+  RankedTensorType type = tile.tileType(shape, tile.getOperandType());
+  if (tile.facts.isNarrow()) {
     KeyOrder order = KeyOrder::Interleaved;
-    if (!needsTransposer(kernel.facts))
+    if (!needsTransposer(tile.facts))
       order = keyQuads ? KeyOrder::Quads : KeyOrder::Plain;
-    return NarrowOperandOp::create(kernel.b, type, p, order);
+    return NarrowOperandOp::create(tile.b, type, p, order);
   }
-  return arith::TruncFOp::create(kernel.b, type, p);
+  return arith::TruncFOp::create(tile.b, type, p);
 }
 
-Value attn::makeValueOperand(AttentionEmitter &kernel, Value slot) {
+Value attn::makeValueOperand(const AttentionTile &tile, Value slot) {
   // Slots of 8-bit values are transposed by the role that fills them.
-  if (!kernel.facts.isNarrow() && !kernel.facts.hasTransposedValues())
+  if (!tile.facts.isNarrow() && !tile.facts.hasTransposedValues())
     return slot;
   ArrayRef<int64_t> shape = cast<BufferType>(slot.getType()).getShape();
-  return TransposeOp::create(kernel.b, kernel.bufferType({shape[1], shape[0]}),
+  return TransposeOp::create(tile.b, tile.bufferType({shape[1], shape[0]}),
                              slot);
 }
 

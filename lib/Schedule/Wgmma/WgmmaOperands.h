@@ -3,16 +3,16 @@
 #ifndef ATTN_LIB_SCHEDULE_WGMMA_WGMMAOPERANDS_H
 #define ATTN_LIB_SCHEDULE_WGMMA_WGMMAOPERANDS_H
 
-#include "../Core/AttentionEmitter.h"
+#include "attn/Schedule/Kernel/AttentionTile.h"
 
 namespace mlir::attn {
 
 /// Returns the probabilities `p` as operand of PV. With `keyQuads` the rows of
 /// K were loaded in the order of quads (attn.apply_mask).
-Value makeProbabilityOperand(AttentionEmitter &kernel, Value p, bool keyQuads);
+Value makeProbabilityOperand(const AttentionTile &tile, Value p, bool keyQuads);
 
 /// Returns a slot of values as operand of PV: keys x columns.
-Value makeValueOperand(AttentionEmitter &kernel, Value slot);
+Value makeValueOperand(const AttentionTile &tile, Value slot);
 
 /// Makes probabilities large where they are 8-bit floats, whose smallest normal
 /// number is 2^-6 (e4m3): the largest is 2^8, which no rounding touches. With

@@ -17,18 +17,6 @@
 
 namespace mlir::attn {
 
-class WsColumnsSchedule : public ScheduleBase<WsColumnsPlanAttr> {
-public:
-  llvm::Error isApplicable(const ProblemFacts &facts,
-                           const TargetRow &target) const override;
-  llvm::Error checkPlan(const ProblemFacts &facts, PlanAttrInterface plan,
-                        const TargetRow &target) const override;
-  KernelShape getKernelShape(const ProblemFacts &facts, PlanAttrInterface plan,
-                             const TargetRow &target) const override;
-  LogicalResult emit(KernelContext &context,
-                     PlanAttrInterface plan) const override;
-};
-
 /// Rows of a tile: those of a product of one warpgroup.
 inline constexpr int64_t kColumnsRows = 64;
 
@@ -63,6 +51,9 @@ ResourceSum getColumnsSharedBytes(const ProblemFacts &facts,
 
 /// Most columns of results of the second warpgroup, which has no scores.
 inline constexpr int64_t kMostOtherColumns = 320;
+
+/// Emits the kernel of a plan in tile IR.
+LogicalResult emitWsColumns(KernelContext &context, WsColumnsPlanAttr plan);
 
 } // namespace mlir::attn
 

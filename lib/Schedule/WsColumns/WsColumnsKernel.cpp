@@ -21,10 +21,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Kernel/Pipe.h"
-#include "../Tma/RingEmitter.h"
+#include "../Tma/Rings.h"
 #include "../Wgmma/SlicedProducts.h"
 #include "../Wgmma/WgmmaFacts.h"
 #include "WsColumns.h"
+#include "attn/Schedule/Kernel/Scores.h"
+#include "attn/Schedule/Kernel/StoreResults.h"
 #include <optional>
 
 using namespace mlir;
@@ -48,11 +50,22 @@ struct SliceRange {
   int64_t first, count;
 };
 
+/// The memory and the channels by which roles hand things on.
+struct ColumnsMemory {
+  Ring q, k, v, w;
+  Value pChannel, scaleChannel;
+  /// The channel of the scores that the other CTA sends, and where they come;
+  /// null without one.
+  Value sChannel, scores;
+  /// Probabilities, the factors of their rows, and those of results.
+  Value probabilities, factors, scales;
+};
+
 class WsColumnsKernel {
 public:
   WsColumnsKernel(KernelContext &context, WsColumnsPlanAttr plan)
       : context(context), facts(context.facts), plan(plan), b(context.b),
-        control(b), kernel(context, getTilePlan(plan)) {}
+        control(b), tiles(context, getTilePlan(plan)), tile(tiles.tile) {}
   LogicalResult run();
 
 private:
@@ -106,7 +119,7 @@ private:
                     getOwnColumns(facts, plan) - slice * plan.getSlice());
   }
   RankedTensorType getScoreType(Type elementType) {
-    return kernel.tileType({kColumnsRows, plan.getBlockN()}, elementType);
+    return tile.tileType({kColumnsRows, plan.getBlockN()}, elementType);
   }
 
   KernelContext &context;
@@ -114,14 +127,9 @@ private:
   WsColumnsPlanAttr plan;
   ImplicitLocOpBuilder &b;
   Control control;
-  RingEmitter kernel;
-  Ring q, k, v, w;
-  Value pChannel, scaleChannel;
-  /// The channel of the scores that the other CTA sends, and where they come;
-  /// null without one.
-  Value sChannel, scores;
-  /// Probabilities, the factors of their rows, and those of results.
-  Value probabilities, factors, scales;
+  TileWalk tiles;
+  AttentionTile &tile;
+  ColumnsMemory memory;
   /// Slices of Q and K, and of the results of each warpgroup.
   int64_t keySlices = 0;
   SliceRange own = {}, others = {};
@@ -149,46 +157,47 @@ void WsColumnsKernel::makeRings() {
   RingSpec queries = {"q",   RingRows::Queries, 1,       kColumnsRows,
                       slice, kKeyLoader,        kSoftmax};
   queries.together = keySlices;
-  q = kernel.makeRing(queries);
+  memory.q = makeRing(tiles, queries);
   auto keys = [&](StringRef name, int64_t stages, Role from, Role to) {
     return RingSpec{name, RingRows::Keys, stages, blockN, slice, from, to};
   };
-  k = kernel.makeRing(keys("k", plan.getKStages(), kKeyLoader, kSoftmax));
+  memory.k =
+      makeRing(tiles, keys("k", plan.getKStages(), kKeyLoader, kSoftmax));
   // An odd number of slices leaves the second CTA one without a column.
-  if (q.view == TensorMapView::Packed && isDepthDivided() &&
+  if (memory.q.view == TensorMapView::Packed && isDepthDivided() &&
       keySlices * plan.getDepthCtas() > countSlices(facts.headDim, plan)) {
-    kernel.addSpare(q);
-    kernel.addSpare(k);
+    addSpare(context, memory.q);
+    addSpare(context, memory.k);
   }
-  v = kernel.makeRing(keys("v", plan.getVStages(), kValueLoader, kSoftmax));
+  memory.v =
+      makeRing(tiles, keys("v", plan.getVStages(), kValueLoader, kSoftmax));
   RingSpec otherValues = keys("w", plan.getWStages(), kOtherLoader, kColumns);
   otherValues.tensor = "v";
-  w = kernel.makeRing(otherValues);
+  memory.w = makeRing(tiles, otherValues);
 }
 
 void WsColumnsKernel::makeHandOvers() {
   auto handOver = [&](StringRef name) {
-    return kernel.makeChannel(
-        name, /*stages=*/1,
+    return makeChannel(
+        b, name, /*stages=*/1,
         {{kSoftmax, SignalKind::Arrive}, {kColumns, SignalKind::Arrive}});
   };
   auto rows = [&](StringRef name) {
-    return kernel.alloc(name,
-                        kernel.bufferType({kColumnsRows}, b.getF32Type()));
+    return tile.alloc(name, tile.bufferType({kColumnsRows}, b.getF32Type()));
   };
-  pChannel = handOver("p");
-  probabilities =
-      kernel.alloc("p", kernel.bufferType({kColumnsRows, plan.getBlockN()}));
-  factors = rows("factor");
-  scaleChannel = handOver("scale");
-  scales = rows("scale");
+  memory.pChannel = handOver("p");
+  memory.probabilities =
+      tile.alloc("p", tile.bufferType({kColumnsRows, plan.getBlockN()}));
+  memory.factors = rows("factor");
+  memory.scaleChannel = handOver("scale");
+  memory.scales = rows("scale");
   if (!isDepthDivided())
     return;
-  sChannel = kernel.makeChannel(
-      "s", /*stages=*/1,
-      {{kSender, SignalKind::Tx}, {kAdder, SignalKind::Arrive}});
+  memory.sChannel =
+      makeChannel(b, "s", /*stages=*/1,
+                  {{kSender, SignalKind::Tx}, {kAdder, SignalKind::Arrive}});
   // A store of a warp, 8 columns of 8 rows, is a run of bytes.
-  scores = kernel.alloc(
+  memory.scores = tile.alloc(
       "s", BufferType::get(b.getContext(), {kColumnsRows, plan.getBlockN()},
                            b.getF32Type(),
                            SwizzledLayoutAttr::get(b.getContext(), /*span=*/32),
@@ -201,22 +210,22 @@ void WsColumnsKernel::makeHandOvers() {
 
 void WsColumnsKernel::load(const Ring &ring, Role role, SliceRange slices,
                            int64_t perCTA, bool withQueries) {
-  kernel.prefetchMaps({withQueries ? q.map : Value(), ring.map});
+  prefetchMaps(b, {withQueries ? memory.q.map : Value(), ring.map});
   Pipe pipe(control, ring.channel, role);
   std::optional<Pipe> query;
   if (withQueries)
-    query.emplace(control, q.channel, role);
-  kernel.forTiles(control, [&] {
+    query.emplace(control, memory.q.channel, role);
+  tiles.forTiles(control, [&] {
     if (withQueries) {
       Slot all = query->acquire();
       for (int64_t i = 0; i < keySlices; ++i) {
         Value slice = getQuery(i), column = getFirstColumn(i, perCTA);
-        kernel.fill(q, slice, all.getToken(), kernel.at.head, kernel.row,
-                    column);
+        startLoad(tiles, memory.q, slice, all.getToken(), tile.at.head,
+                  tile.row, column);
       }
       all.release();
     }
-    const ClusterTile &walk = kernel.walk;
+    const ClusterTile &walk = tiles.cluster;
     Value trips = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
     Value last = arith::SubIOp::create(b, walk.end, context.i32(1));
     control.forRange(context.i32(0), trips, [&](Value index) {
@@ -225,9 +234,9 @@ void WsColumnsKernel::load(const Ring &ring, Role role, SliceRange slices,
           arith::MulIOp::create(b, block, context.i32(plan.getBlockN()));
       for (int64_t i = 0; i < slices.count; ++i) {
         Slot slot = pipe.acquire();
-        Value slice = slot.in(ring.buffer, ring.slotType);
-        kernel.fill(ring, slice, slot.getToken(), kernel.at.kvHead, key,
-                    getFirstColumn(slices.first + i, perCTA));
+        Value slice = ring.at(slot);
+        startLoad(tiles, ring, slice, slot.getToken(), tile.at.kvHead, key,
+                  getFirstColumn(slices.first + i, perCTA));
         slot.release();
         pipe.advance();
       }
@@ -238,26 +247,27 @@ void WsColumnsKernel::load(const Ring &ring, Role role, SliceRange slices,
 }
 
 void WsColumnsKernel::computeSoftmax() {
-  Pipe query(control, q.channel, kSoftmax), keys(control, k.channel, kSoftmax);
-  Pipe values(control, v.channel, kSoftmax),
-      toColumns(control, pChannel, kSoftmax);
-  Pipe toScale(control, scaleChannel, kSoftmax);
+  Pipe query(control, memory.q.channel, kSoftmax),
+      keys(control, memory.k.channel, kSoftmax);
+  Pipe values(control, memory.v.channel, kSoftmax),
+      toColumns(control, memory.pChannel, kSoftmax);
+  Pipe toScale(control, memory.scaleChannel, kSoftmax);
   std::optional<Pipe> sent, came;
   if (isDepthDivided()) {
-    sent.emplace(control, sChannel, kSender);
-    came.emplace(control, sChannel, kAdder);
+    sent.emplace(control, memory.sChannel, kSender);
+    came.emplace(control, memory.sChannel, kAdder);
   }
-  kernel.forTiles(control, [&] {
-    Value scale = kernel.emitExponentScale();
+  tiles.forTiles(control, [&] {
+    Value scale = emitExponentScale(tile);
     Slot queries = query.acquire();
     SmallVector<Value> slices;
     for (int64_t i = 0; i < keySlices; ++i)
       slices.push_back(getQuery(i));
     SmallVector<std::pair<Pipe *, int64_t>> skipped = {{&keys, keySlices},
                                                        {&values, own.count}};
-    skip(kernel.walk.skippedBehind, skipped);
-    RunningState state = kernel.emitInitialState(
-        /*bets=*/plan.getSoftmax() == SoftmaxPolicy::Optimistic);
+    skip(tiles.cluster.skippedBehind, skipped);
+    RunningState state = emitInitialState(tile, /*bets=*/plan.getSoftmax() ==
+                                                    SoftmaxPolicy::Optimistic);
     Var m(control, state.m), l(control, state.l);
     Vars o = makeResults(own);
     forBlocks([&](Value key) {
@@ -267,8 +277,7 @@ void WsColumnsKernel::computeSoftmax() {
       Value s;
       for (int64_t i = 0; i < keySlices; ++i) {
         Slot slot = keys.acquire();
-        s = multiplyKeys(b, slices[i], slot.in(k.buffer, k.slotType),
-                         getDepth(i), s);
+        s = multiplyKeys(b, slices[i], memory.k.at(slot), getDepth(i), s);
         if (i > 0) {
           awaitProducts(b, {}, /*pending=*/1);
           held.release();
@@ -280,31 +289,32 @@ void WsColumnsKernel::computeSoftmax() {
       held.release();
       if (isDepthDivided()) {
         Slot to = sent->acquire();
-        LocalSendOp::create(b, s, scores, to.getToken(), /*barriers=*/Value(),
+        LocalSendOp::create(b, s, memory.scores, to.getToken(),
+                            /*barriers=*/Value(),
                             /*which=*/Value());
         to.release();
         theirs = came->acquire();
-        Value other = LocalLoadOp::create(b, s.getType(), scores);
+        Value other = LocalLoadOp::create(b, s.getType(), memory.scores);
         sent->advance(), came->advance();
-        // Of two parts the sum is the same in either order.
+        // Two parts have the same sum in either order.
         s = arith::AddFOp::create(b, s, other);
       }
       auto [p, factor] = softmax(scale, key, s, m, l);
       if (!p)
         return;
       Slot to = toColumns.acquire();
-      LocalStoreOp::create(b, p, probabilities);
-      LocalStoreOp::create(b, factor, factors);
+      LocalStoreOp::create(b, p, memory.probabilities);
+      LocalStoreOp::create(b, factor, memory.factors);
       to.release();
       toColumns.advance();
-      // What was loaded is used: probabilities are stored
+      // All that was loaded is used: probabilities are stored
       // (docs/Rationale/Clusters.md).
       if (theirs)
         theirs.release();
-      o = kernel.emitRareRescale(b, factor, o.get());
+      o = emitRareRescale(b, factor, o.get());
       for (int64_t i = 0; i < own.count; ++i) {
         Slot slot = values.acquire();
-        o[i] = multiplyValues(b, p, slot.in(v.buffer, v.slotType),
+        o[i] = multiplyValues(b, p, memory.v.at(slot),
                               getResultColumns(own.first + i), o[i]);
         if (i > 0) {
           awaitProducts(b, {}, /*pending=*/1);
@@ -319,12 +329,12 @@ void WsColumnsKernel::computeSoftmax() {
     if (!control.isWhole())
       return;
     queries.release();
-    skip(kernel.walk.skippedInFront, skipped);
+    skip(tiles.cluster.skippedInFront, skipped);
 
-    FinalRows rows = kernel.emitFinalRows(m, l);
-    Value factor = kernel.emitRowFactor(rows);
+    FinalRows rows = emitFinalRows(tile, m, l);
+    Value factor = emitRowFactor(tile, rows);
     Slot to = toScale.acquire();
-    LocalStoreOp::create(b, factor, scales);
+    LocalStoreOp::create(b, factor, memory.scales);
     to.release();
     if (facts.lse)
       storeLSE(rows);
@@ -334,27 +344,27 @@ void WsColumnsKernel::computeSoftmax() {
 }
 
 void WsColumnsKernel::computeColumns() {
-  Pipe values(control, w.channel, kColumns),
-      fromSoftmax(control, pChannel, kColumns);
-  Pipe fromScale(control, scaleChannel, kColumns);
-  kernel.forTiles(control, [&] {
+  Pipe values(control, memory.w.channel, kColumns),
+      fromSoftmax(control, memory.pChannel, kColumns);
+  Pipe fromScale(control, memory.scaleChannel, kColumns);
+  tiles.forTiles(control, [&] {
     std::pair<Pipe *, int64_t> skipped = {&values, others.count};
-    skip(kernel.walk.skippedBehind, skipped);
+    skip(tiles.cluster.skippedBehind, skipped);
     Vars o = makeResults(others);
-    const BlockBounds &bounds = kernel.bounds;
+    const BlockBounds &bounds = tile.bounds;
     Value trips = b.createOrFold<arith::SubIOp>(bounds.end, bounds.begin);
     control.forRange(context.i32(0), trips, [&](Value) {
       Slot from = fromSoftmax.acquire();
       Value factor =
-          LocalLoadOp::create(b, kernel.f32Tile({kColumnsRows}), factors);
+          LocalLoadOp::create(b, tile.f32Tile({kColumnsRows}), memory.factors);
       Value p = LocalLoadOp::create(b, getScoreType(facts.elementType),
-                                    probabilities);
+                                    memory.probabilities);
       from.release();
-      o = kernel.emitRareRescale(b, factor, o.get());
+      o = emitRareRescale(b, factor, o.get());
       Slot held;
       for (int64_t i = 0; i < others.count; ++i) {
         Slot slot = values.acquire();
-        o[i] = multiplyValues(b, p, slot.in(w.buffer, w.slotType),
+        o[i] = multiplyValues(b, p, memory.w.at(slot),
                               getResultColumns(others.first + i), o[i]);
         if (i > 0) {
           awaitProducts(b, {}, /*pending=*/1);
@@ -367,10 +377,10 @@ void WsColumnsKernel::computeColumns() {
       held.release();
       fromSoftmax.advance();
     });
-    skip(kernel.walk.skippedInFront, skipped);
+    skip(tiles.cluster.skippedInFront, skipped);
     Slot from = fromScale.acquire();
     Value factor =
-        LocalLoadOp::create(b, kernel.f32Tile({kColumnsRows}), scales);
+        LocalLoadOp::create(b, tile.f32Tile({kColumnsRows}), memory.scales);
     from.release();
     storeResults(others, o.get(), factor);
     fromScale.advance();
@@ -382,7 +392,7 @@ void WsColumnsKernel::computeColumns() {
 //===----------------------------------------------------------------------===//
 
 Value WsColumnsKernel::getQuery(int64_t i) {
-  return SlotOp::create(b, q.slotType, q.buffer, context.i32(i),
+  return SlotOp::create(b, memory.q.slotType, memory.q.buffer, context.i32(i),
                         /*distance=*/IntegerAttr());
 }
 
@@ -391,19 +401,19 @@ Value WsColumnsKernel::getFirstColumn(int64_t i, int64_t perCTA) {
   if (!isDepthDivided())
     return column;
   return arith::AddIOp::create(
-      b, column, arith::MulIOp::create(b, kernel.rank, context.i32(perCTA)));
+      b, column, arith::MulIOp::create(b, tiles.rank, context.i32(perCTA)));
 }
 
 Vars WsColumnsKernel::makeResults(SliceRange slices) {
   SmallVector<Value> zeros;
   for (int64_t i = 0; i < slices.count; ++i)
-    zeros.push_back(kernel.splat(
-        kernel.f32Tile({kColumnsRows, getResultColumns(slices.first + i)}), 0));
+    zeros.push_back(tile.splat(
+        tile.f32Tile({kColumnsRows, getResultColumns(slices.first + i)}), 0));
   return {control, zeros};
 }
 
 void WsColumnsKernel::forBlocks(function_ref<void(Value)> body) {
-  const BlockBounds &bounds = kernel.bounds;
+  const BlockBounds &bounds = tile.bounds;
   control.loop(b.getI32Type(), body, [&](ValueRange inits, Control::Fill fill) {
     return KVLoopOp::create(b, bounds.begin, bounds.fullBegin, bounds.fullEnd,
                             bounds.end, plan.getBlockN(), /*stages=*/1, inits,
@@ -426,7 +436,7 @@ void WsColumnsKernel::skip(Value blocks,
 
 std::pair<Value, Value> WsColumnsKernel::softmax(Value scale, Value key,
                                                  Value s, Var &m, Var &l) {
-  if (failed(kernel.emitScores(b, key, s))) {
+  if (failed(emitScores(tile, key, s))) {
     control.fail();
     return {};
   }
@@ -441,11 +451,11 @@ std::pair<Value, Value> WsColumnsKernel::softmax(Value scale, Value key,
 
 void WsColumnsKernel::storeLSE(const FinalRows &rows) {
   auto store = [&] {
-    kernel.emitLSE(rows.m, rows.l, kernel.emitResultView("lse"));
+    emitLSE(tile, rows.m, rows.l, emitResultView(tile, "lse"));
   };
   if (!isDepthDivided())
     return store();
-  control.ifThen(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, kernel.rank,
+  control.ifThen(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, tiles.rank,
                                        context.i32(0)),
                  store);
 }
@@ -454,12 +464,13 @@ void WsColumnsKernel::storeResults(SliceRange slices, ValueRange results,
                                    Value factor) {
   for (auto [i, result] : llvm::enumerate(results)) {
     int64_t slice = slices.first + i;
-    Value view = kernel.emitResultView(
-        "o", slice * plan.getSlice(), getResultColumns(slice),
-        isDepthDivided() ? kernel.rank : Value(),
-        isDepthDivided() ? getOwnColumns(facts, plan) : 0);
-    StoreResultOp::create(b, kernel.emitQuotient(result, factor), view,
-                          kernel.row, /*scratch=*/Value(), /*map=*/Value(),
+    Value view =
+        emitResultView(tile, "o",
+                       {slice * plan.getSlice(), getResultColumns(slice),
+                        isDepthDivided() ? tiles.rank : Value(),
+                        isDepthDivided() ? getOwnColumns(facts, plan) : 0});
+    StoreResultOp::create(b, emitQuotient(tile, result, factor), view, tile.row,
+                          /*scratch=*/Value(), /*map=*/Value(),
                           /*coordinates=*/ValueRange(), plan.getEpilogue());
   }
 }
@@ -471,7 +482,7 @@ void WsColumnsKernel::storeResults(SliceRange slices, ValueRange results,
 LogicalResult WsColumnsKernel::run() {
   makeRings();
   makeHandOvers();
-  kernel.emitExtents();
+  tiles.emitExtents();
   auto loader = [&](Role role, int64_t warps, function_ref<void()> body) {
     return Partition{
         role.partition, warps, {0, 0}, kLoaderRegisters, [this, body] {
@@ -479,14 +490,14 @@ LogicalResult WsColumnsKernel::run() {
         }};
   };
   auto loadKeys = [&] {
-    load(k, kKeyLoader, {0, keySlices}, keySlices * plan.getSlice(),
+    load(memory.k, kKeyLoader, {0, keySlices}, keySlices * plan.getSlice(),
          /*withQueries=*/true);
   };
   auto loadValues = [&] {
-    load(v, kValueLoader, own, getOwnColumns(facts, plan));
+    load(memory.v, kValueLoader, own, getOwnColumns(facts, plan));
   };
   auto loadOthers = [&] {
-    load(w, kOtherLoader, others, getOwnColumns(facts, plan));
+    load(memory.w, kOtherLoader, others, getOwnColumns(facts, plan));
   };
   control.partitions({{kSoftmax.partition,
                        4,
@@ -504,7 +515,7 @@ LogicalResult WsColumnsKernel::run() {
   return success(control.isWhole());
 }
 
-LogicalResult WsColumnsSchedule::emit(KernelContext &context,
-                                      PlanAttrInterface plan) const {
-  return WsColumnsKernel(context, cast<WsColumnsPlanAttr>(plan)).run();
+LogicalResult attn::emitWsColumns(KernelContext &context,
+                                  WsColumnsPlanAttr plan) {
+  return WsColumnsKernel(context, plan).run();
 }

@@ -2,20 +2,15 @@
 
 #include "../../Planner/Facts/BlockCount.h"
 #include "../../Planner/Facts/TileBalance.h"
-#include "../Core/AttentionEmitter.h"
 #include "../Core/CommonChecks.h"
 #include "../Wgmma/WgmmaFacts.h"
 #include "WsColumns.h"
 #include "llvm/Support/FormatVariadic.h"
-#include <cmath>
 
 using namespace mlir;
 using namespace mlir::attn;
 
-const Schedule &attn::getWsColumnsSchedule() {
-  static const WsColumnsSchedule schedule;
-  return schedule;
-}
+static StringRef getName() { return WsColumnsPlanAttr::getSyntax().schedule; }
 
 //===----------------------------------------------------------------------===//
 // Resources
@@ -49,8 +44,8 @@ ResourceSum attn::getColumnsSharedBytes(const ProblemFacts &facts,
 // Legality
 //===----------------------------------------------------------------------===//
 
-llvm::Error WsColumnsSchedule::isApplicable(const ProblemFacts &facts,
-                                            const TargetRow &target) const {
+static llvm::Error isApplicable(const ProblemFacts &facts,
+                                const TargetRow &target) {
   if (facts.isNarrow())
     return makeLacking(getName(), "8-bit operands, expected f16 or bf16");
   if (facts.hasTransposedValues())
@@ -58,10 +53,8 @@ llvm::Error WsColumnsSchedule::isApplicable(const ProblemFacts &facts,
   return checkWgmma(getName(), facts, target, kMostPairedColumns);
 }
 
-llvm::Error WsColumnsSchedule::checkPlan(const ProblemFacts &facts,
-                                         PlanAttrInterface planAttr,
-                                         const TargetRow &target) const {
-  auto plan = cast<WsColumnsPlanAttr>(planAttr);
+static llvm::Error checkPlan(const ProblemFacts &facts, WsColumnsPlanAttr plan,
+                             const TargetRow &target) {
   if (llvm::Error error = checkPolicy(getName(), plan.getSoftmax()))
     return error;
   if (llvm::Error error = checkThreadStores(getName(), plan.getEpilogue()))
@@ -87,9 +80,13 @@ llvm::Error WsColumnsSchedule::checkPlan(const ProblemFacts &facts,
   return checkSharedBytes(getColumnsSharedBytes(facts, plan), target);
 }
 
-KernelShape WsColumnsSchedule::getKernelShape(const ProblemFacts &,
-                                              PlanAttrInterface planAttr,
-                                              const TargetRow &target) const {
-  auto plan = cast<WsColumnsPlanAttr>(planAttr);
+static KernelShape getKernelShape(const ProblemFacts &, WsColumnsPlanAttr plan,
+                                  const TargetRow &target) {
   return getPersistentShape(plan.getCluster(), plan.getThreads(), target);
+}
+
+const Schedule &attn::getWsColumnsSchedule() {
+  static const ProjectSchedule<WsColumnsPlanAttr> schedule(
+      {isApplicable, checkPlan, getKernelShape, emitWsColumns});
+  return schedule;
 }

@@ -16,18 +16,6 @@
 
 namespace mlir::attn {
 
-class WsPairSchedule : public ScheduleBase<WsPairPlanAttr> {
-public:
-  llvm::Error isApplicable(const ProblemFacts &facts,
-                           const TargetRow &target) const override;
-  llvm::Error checkPlan(const ProblemFacts &facts, PlanAttrInterface plan,
-                        const TargetRow &target) const override;
-  KernelShape getKernelShape(const ProblemFacts &facts, PlanAttrInterface plan,
-                             const TargetRow &target) const override;
-  LogicalResult emit(KernelContext &context,
-                     PlanAttrInterface plan) const override;
-};
-
 /// Rows of a tile: those of two warpgroups. A cluster has two CTAs with the
 /// same rows.
 inline constexpr int64_t kPairRows = 128, kPairWarpgroups = 2;
@@ -59,6 +47,9 @@ inline int64_t countValueSlices(const ProblemFacts &facts,
 
 /// Bytes of the rings and of their mbarriers, and of what the CTAs exchange.
 ResourceSum getPairSharedBytes(const ProblemFacts &facts, WsPairPlanAttr plan);
+
+/// Emits the kernel of a plan in tile IR.
+LogicalResult emitWsPair(KernelContext &context, WsPairPlanAttr plan);
 
 } // namespace mlir::attn
 

@@ -19,10 +19,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Kernel/Pipe.h"
-#include "../Tma/RingEmitter.h"
+#include "../Tma/Rings.h"
 #include "../Wgmma/SlicedProducts.h"
 #include "../Wgmma/WgmmaFacts.h"
 #include "WsPair.h"
+#include "attn/Schedule/Kernel/Scores.h"
+#include "attn/Schedule/Kernel/StoreResults.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -46,11 +48,21 @@ struct Rows {
   Vars o;
 };
 
+/// The memory and the channels by which roles and CTAs hand things on.
+struct PairMemory {
+  /// The queries, and the ring of keys and values as either loads it.
+  Ring q, k, v;
+  /// The channels between the CTAs, and where their bytes come: of
+  /// probabilities and maxima, and of row sums.
+  Value pChannel, lChannel;
+  Value probabilities, maxima, sums;
+};
+
 class WsPairKernel {
 public:
   WsPairKernel(KernelContext &context, WsPairPlanAttr plan)
       : context(context), facts(context.facts), plan(plan), b(context.b),
-        control(b), kernel(context, getTilePlan(plan)) {}
+        control(b), tiles(context, getTilePlan(plan)), tile(tiles.tile) {}
   LogicalResult run();
 
 private:
@@ -97,7 +109,7 @@ private:
                     getOwnColumns(facts) - index * plan.getSlice());
   }
   RankedTensorType getScoreType(Type elementType) {
-    return kernel.tileType({kPairRows, getOwnKeys(plan)}, elementType);
+    return tile.tileType({kPairRows, getOwnKeys(plan)}, elementType);
   }
 
   KernelContext &context;
@@ -105,13 +117,9 @@ private:
   WsPairPlanAttr plan;
   ImplicitLocOpBuilder &b;
   Control control;
-  RingEmitter kernel;
-  /// The queries, and the ring of keys and values as either loads it.
-  Ring q, k, v;
-  /// The channels between the CTAs, and where their bytes come: of
-  /// probabilities and maxima, and of row sums.
-  Value pChannel, lChannel;
-  Value probabilities, maxima, sums;
+  TileWalk tiles;
+  AttentionTile &tile;
+  PairMemory memory;
   /// The first of a block's keys whose scores the CTA has and has not.
   Value ownKey, otherKey;
   /// Slices of keys and, of those that have results, of the CTA's columns.
@@ -134,24 +142,24 @@ TilePlan WsPairKernel::getTilePlan(WsPairPlanAttr plan) {
 void WsPairKernel::makeExchanges() {
   auto exchange = [&](StringRef name) {
     static constexpr StringRef parts[] = {"upper", "lower"};
-    return kernel.makeChannel(
-        name, /*stages=*/1,
+    return makeChannel(
+        b, name, /*stages=*/1,
         {{kSender, SignalKind::Tx}, {kReader, SignalKind::Arrive}}, parts,
         parts);
   };
   MLIRContext *mlir = b.getContext();
-  pChannel = exchange("p");
+  memory.pChannel = exchange("p");
   // The rows that one store of a warp writes lie as close as they can.
-  probabilities = kernel.alloc(
+  memory.probabilities = tile.alloc(
       "p",
       BufferType::get(mlir, {kPairRows, getOwnKeys(plan)}, facts.elementType,
                       SwizzledLayoutAttr::get(mlir, /*span=*/32),
                       MemorySpace::Shared));
-  maxima = kernel.alloc("m", kernel.bufferType({kPairRows}, b.getF32Type()));
-  lChannel = exchange("l");
-  sums = kernel.alloc(
-      "l", kernel.bufferType(getPartialSumsType(mlir, kPairRows).getShape(),
-                             b.getF32Type()));
+  memory.maxima = tile.alloc("m", tile.bufferType({kPairRows}, b.getF32Type()));
+  memory.lChannel = exchange("l");
+  memory.sums = tile.alloc(
+      "l", tile.bufferType(getPartialSumsType(mlir, kPairRows).getShape(),
+                           b.getF32Type()));
 }
 
 void WsPairKernel::makeRings() {
@@ -161,17 +169,17 @@ void WsPairKernel::makeRings() {
   RingSpec queries = {"q",   RingRows::Queries, 1,    kPairRows,
                       slice, kLoader,           kRows};
   queries.together = keySlices;
-  q = kernel.makeRing(queries);
+  memory.q = makeRing(tiles, queries);
   makeExchanges();
   RingSpec keys = {
       "kv",    RingRows::Keys, plan.getStages(), getOwnKeys(plan), slice,
       kLoader, kRows};
   keys.tensor = "k";
-  k = kernel.makeRing(keys);
-  v = k;
-  v.name = "v";
-  v.view = TensorMapView::Whole;
-  kernel.addMap(v);
+  memory.k = makeRing(tiles, keys);
+  memory.v = memory.k;
+  memory.v.name = "v";
+  memory.v.view = TensorMapView::Whole;
+  addMap(tiles, memory.v);
 }
 
 //===----------------------------------------------------------------------===//
@@ -179,14 +187,14 @@ void WsPairKernel::makeRings() {
 //===----------------------------------------------------------------------===//
 
 void WsPairKernel::load() {
-  kernel.prefetchMaps({q.map, k.map, v.map});
-  Pipe query(control, q.channel, kLoader), kv(control, k.channel, kLoader);
+  prefetchMaps(b, {memory.q.map, memory.k.map, memory.v.map});
+  Pipe query(control, memory.q.channel, kLoader),
+      kv(control, memory.k.channel, kLoader);
   auto fill = [&](const Ring &ring, Value block, Value ownOrOther,
                   Value column) {
     Slot slot = kv.acquire();
-    kernel.fill(ring, slot.in(ring.buffer, ring.slotType), slot.getToken(),
-                kernel.at.kvHead, arith::AddIOp::create(b, block, ownOrOther),
-                column);
+    startLoad(tiles, ring, ring.at(slot), slot.getToken(), tile.at.kvHead,
+              arith::AddIOp::create(b, block, ownOrOther), column);
     slot.release();
     kv.advance();
   };
@@ -194,25 +202,25 @@ void WsPairKernel::load() {
     return arith::MulIOp::create(b, block, context.i32(plan.getBlockN()));
   };
   auto keys = [&](Value block, int64_t i) {
-    fill(k, firstKey(block), ownKey, context.i32(i * plan.getSlice()));
+    fill(memory.k, firstKey(block), ownKey, context.i32(i * plan.getSlice()));
   };
   auto values = [&](Value block, int64_t i) {
-    Value own = arith::MulIOp::create(b, kernel.rank,
-                                      context.i32(getOwnColumns(facts)));
+    Value own =
+        arith::MulIOp::create(b, tiles.rank, context.i32(getOwnColumns(facts)));
     Value column = context.i32(i % valueSlices * plan.getSlice());
-    fill(v, firstKey(block), i < valueSlices ? ownKey : otherKey,
+    fill(memory.v, firstKey(block), i < valueSlices ? ownKey : otherKey,
          arith::AddIOp::create(b, own, column));
   };
 
-  kernel.forTiles(control, [&] {
+  tiles.forTiles(control, [&] {
     Slot all = query.acquire();
     for (int64_t i = 0; i < keySlices; ++i) {
-      kernel.fill(q, getQuery(i), all.getToken(), kernel.at.head, kernel.row,
-                  context.i32(i * plan.getSlice()));
+      startLoad(tiles, memory.q, getQuery(i), all.getToken(), tile.at.head,
+                tile.row, context.i32(i * plan.getSlice()));
     }
     all.release();
 
-    const ClusterTile &walk = kernel.walk;
+    const ClusterTile &walk = tiles.cluster;
     Value zero = context.i32(0), one = context.i32(1);
     Value trips = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
     Value some = b.createOrFold<arith::MinSIOp>(trips, one);
@@ -240,11 +248,14 @@ void WsPairKernel::load() {
 //===----------------------------------------------------------------------===//
 
 void WsPairKernel::computeRows() {
-  Pipe query(control, q.channel, kRows), kv(control, k.channel, kRows);
-  Pipe sent(control, pChannel, kSender), came(control, pChannel, kReader);
-  Pipe sumSent(control, lChannel, kSender), sumCame(control, lChannel, kReader);
-  kernel.forTiles(control, [&] {
-    Value scale = kernel.emitExponentScale();
+  Pipe query(control, memory.q.channel, kRows),
+      kv(control, memory.k.channel, kRows);
+  Pipe sent(control, memory.pChannel, kSender),
+      came(control, memory.pChannel, kReader);
+  Pipe sumSent(control, memory.lChannel, kSender),
+      sumCame(control, memory.lChannel, kReader);
+  tiles.forTiles(control, [&] {
+    Value scale = emitExponentScale(tile);
     Slot queries = query.acquire();
     Rows rows = makeRows();
     computeTile(scale, kv, sent, came, queries, rows);
@@ -252,12 +263,12 @@ void WsPairKernel::computeRows() {
       return;
 
     Slot to = sumSent.acquireParts();
-    sendTo(to, rows.l, sums);
+    sendTo(to, rows.l, memory.sums);
     to.release();
     Slot from = sumCame.acquireParts();
-    Value theirs = LocalLoadOp::create(b, rows.l.get().getType(), sums);
+    Value theirs = LocalLoadOp::create(b, rows.l.get().getType(), memory.sums);
     sumSent.advance(), sumCame.advance();
-    // Of two parts the sum is the same in either order.
+    // Two parts have the same sum in either order.
     Value sum = arith::AddFOp::create(b, rows.l.get(), theirs);
     storeTile(rows.m, sum, rows.o.get());
     from.release();
@@ -279,7 +290,7 @@ void WsPairKernel::computeTile(Value scale, Pipe &kv, Pipe &sent, Pipe &came,
   };
   auto qk = [&](int64_t i, Value &s) {
     Slot key = kv.acquire();
-    Value query = getQuery(i), tile = key.in(k.buffer, k.slotType);
+    Value query = getQuery(i), tile = memory.k.at(key);
     s = multiplyKeys(b, query, tile, getDepth(i), s);
     releaseHeld(key);
     kv.advance();
@@ -287,7 +298,7 @@ void WsPairKernel::computeTile(Value scale, Pipe &kv, Pipe &sent, Pipe &came,
   auto pv = [&](int64_t i, Value p) {
     Slot value = kv.acquire();
     Var &o = rows.o[i % valueSlices];
-    o = multiplyValues(b, p, value.in(v.buffer, v.slotType),
+    o = multiplyValues(b, p, memory.v.at(value),
                        getResultColumns(i % valueSlices), o);
     releaseHeld(value);
     kv.advance();
@@ -300,8 +311,8 @@ void WsPairKernel::computeTile(Value scale, Pipe &kv, Pipe &sent, Pipe &came,
   };
   auto send = [&] {
     Slot to = sent.acquireParts();
-    sendTo(to, rows.p, probabilities);
-    sendTo(to, rows.m, maxima);
+    sendTo(to, rows.p, memory.probabilities);
+    sendTo(to, rows.m, memory.maxima);
     to.release();
     sent.advance();
   };
@@ -317,7 +328,7 @@ void WsPairKernel::computeTile(Value scale, Pipe &kv, Pipe &sent, Pipe &came,
     for (int64_t i = 0; i < keySlices; ++i)
       qk(i, s);
     s = awaitAll(s).front();
-    Value last = arith::SubIOp::create(b, kernel.bounds.end, context.i32(1));
+    Value last = arith::SubIOp::create(b, tile.bounds.end, context.i32(1));
     Value key = arith::MulIOp::create(b, last, context.i32(plan.getBlockN()));
     // There is no maximum to speculate on.
     if (softmax(scale, key, s, SoftmaxPolicy::Exact, rows))
@@ -348,7 +359,7 @@ void WsPairKernel::computeTile(Value scale, Pipe &kv, Pipe &sent, Pipe &came,
       return;
     send();
     SmallVector<Value> results = awaitAll(rows.o.get());
-    rows.o = kernel.emitRareRescale(b, factor, results);
+    rows.o = emitRareRescale(b, factor, results);
   });
   query.release();
   ifAny([&] {
@@ -382,7 +393,7 @@ void WsPairKernel::interleave(function_ref<void(int64_t)> keys,
 }
 
 void WsPairKernel::ifAny(function_ref<void()> body) {
-  const BlockBounds &bounds = kernel.bounds;
+  const BlockBounds &bounds = tile.bounds;
   Value trips = b.createOrFold<arith::SubIOp>(bounds.end, bounds.begin);
   Value any = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::sgt, trips,
                                             context.i32(0));
@@ -392,7 +403,7 @@ void WsPairKernel::ifAny(function_ref<void()> body) {
 }
 
 void WsPairKernel::forOtherBlocks(function_ref<void(Value)> body) {
-  const BlockBounds &bounds = kernel.bounds;
+  const BlockBounds &bounds = tile.bounds;
   auto min = [&](Value x, Value y) {
     return b.createOrFold<arith::MinSIOp>(x, y);
   };
@@ -410,15 +421,15 @@ void WsPairKernel::forOtherBlocks(function_ref<void(Value)> body) {
 }
 
 Rows WsPairKernel::makeRows() {
-  RunningState running = kernel.emitInitialState(
-      /*bets=*/plan.getSoftmax() == SoftmaxPolicy::Optimistic);
+  RunningState running = emitInitialState(tile, /*bets=*/plan.getSoftmax() ==
+                                                    SoftmaxPolicy::Optimistic);
   Value none = arith::ConstantOp::create(
       b, DenseElementsAttr::get(getScoreType(facts.elementType),
                                 b.getFloatAttr(facts.elementType, 0)));
   SmallVector<Value> results;
   for (int64_t i = 0; i < valueSlices; ++i)
     results.push_back(
-        kernel.splat(kernel.f32Tile({kPairRows, getResultColumns(i)}), 0));
+        tile.splat(tile.f32Tile({kPairRows, getResultColumns(i)}), 0));
   return {{control, running.m},
           {control, running.l},
           {control, none},
@@ -426,13 +437,13 @@ Rows WsPairKernel::makeRows() {
 }
 
 Value WsPairKernel::getQuery(int64_t i) {
-  return SlotOp::create(b, q.slotType, q.buffer, context.i32(i),
+  return SlotOp::create(b, memory.q.slotType, memory.q.buffer, context.i32(i),
                         /*distance=*/IntegerAttr());
 }
 
 Value WsPairKernel::softmax(Value scale, Value key, Value s,
                             SoftmaxPolicy policy, Rows &rows) {
-  if (failed(kernel.emitScores(b, arith::AddIOp::create(b, key, ownKey), s))) {
+  if (failed(emitScores(tile, arith::AddIOp::create(b, key, ownKey), s))) {
     control.fail();
     return {};
   }
@@ -451,9 +462,9 @@ void WsPairKernel::sendTo(Slot slot, Value tile, Value memory) {
 }
 
 std::pair<Value, Value> WsPairKernel::readTheirs() {
-  Value p =
-      LocalLoadOp::create(b, getScoreType(facts.elementType), probabilities);
-  Value m = LocalLoadOp::create(b, kernel.f32Tile({kPairRows}), maxima);
+  Value p = LocalLoadOp::create(b, getScoreType(facts.elementType),
+                                memory.probabilities);
+  Value m = LocalLoadOp::create(b, tile.f32Tile({kPairRows}), memory.maxima);
   return {p, m};
 }
 
@@ -485,22 +496,21 @@ Value WsPairKernel::agree(Value theirs, Value theirMaxima, Rows &rows) {
 }
 
 void WsPairKernel::storeTile(Value m, Value l, ValueRange results) {
-  FinalRows final = kernel.emitFinalRows(m, l);
-  Value factor = kernel.emitRowFactor(final);
+  FinalRows final = emitFinalRows(tile, m, l);
+  Value factor = emitRowFactor(tile, final);
   // One CTA stores the LSE for both.
   if (facts.lse)
-    control.ifThen(arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                         kernel.rank, context.i32(0)),
-                   [&] {
-                     kernel.emitLSE(final.m, final.l,
-                                    kernel.emitResultView("lse"));
-                   });
+    control.ifThen(
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, tiles.rank,
+                              context.i32(0)),
+        [&] { emitLSE(tile, final.m, final.l, emitResultView(tile, "lse")); });
   int64_t all = getOwnColumns(facts);
   for (auto [i, result] : llvm::enumerate(results)) {
-    Value view = kernel.emitResultView("o", i * plan.getSlice(),
-                                       getResultColumns(i), kernel.rank, all);
-    StoreResultOp::create(b, kernel.emitQuotient(result, factor), view,
-                          kernel.row, /*scratch=*/Value(), /*map=*/Value(),
+    Value view = emitResultView(
+        tile, "o",
+        {int64_t(i) * plan.getSlice(), getResultColumns(i), tiles.rank, all});
+    StoreResultOp::create(b, emitQuotient(tile, result, factor), view, tile.row,
+                          /*scratch=*/Value(), /*map=*/Value(),
                           /*coordinates=*/ValueRange(), plan.getEpilogue());
   }
 }
@@ -511,8 +521,8 @@ void WsPairKernel::storeTile(Value m, Value l, ValueRange results) {
 
 LogicalResult WsPairKernel::run() {
   makeRings();
-  kernel.emitExtents();
-  ownKey = arith::MulIOp::create(b, kernel.rank, context.i32(getOwnKeys(plan)));
+  tiles.emitExtents();
+  ownKey = arith::MulIOp::create(b, tiles.rank, context.i32(getOwnKeys(plan)));
   otherKey = arith::SubIOp::create(b, context.i32(getOwnKeys(plan)), ownKey);
   control.partitions(
       {{kRows.partition, 8, {8, 1}, kPairRegisters, [&] { computeRows(); }},
@@ -522,7 +532,6 @@ LogicalResult WsPairKernel::run() {
   return success(control.isWhole());
 }
 
-LogicalResult WsPairSchedule::emit(KernelContext &context,
-                                   PlanAttrInterface plan) const {
-  return WsPairKernel(context, cast<WsPairPlanAttr>(plan)).run();
+LogicalResult attn::emitWsPair(KernelContext &context, WsPairPlanAttr plan) {
+  return WsPairKernel(context, plan).run();
 }

@@ -2,20 +2,15 @@
 
 #include "../../Planner/Facts/BlockCount.h"
 #include "../../Planner/Facts/TileBalance.h"
-#include "../Core/AttentionEmitter.h"
 #include "../Core/CommonChecks.h"
 #include "../Wgmma/WgmmaFacts.h"
 #include "WsPair.h"
 #include "llvm/Support/FormatVariadic.h"
-#include <cmath>
 
 using namespace mlir;
 using namespace mlir::attn;
 
-const Schedule &attn::getWsPairSchedule() {
-  static const WsPairSchedule schedule;
-  return schedule;
-}
+static StringRef getName() { return WsPairPlanAttr::getSyntax().schedule; }
 
 //===----------------------------------------------------------------------===//
 // Resources
@@ -42,8 +37,8 @@ ResourceSum attn::getPairSharedBytes(const ProblemFacts &facts,
 // Legality
 //===----------------------------------------------------------------------===//
 
-llvm::Error WsPairSchedule::isApplicable(const ProblemFacts &facts,
-                                         const TargetRow &target) const {
+static llvm::Error isApplicable(const ProblemFacts &facts,
+                                const TargetRow &target) {
   if (facts.isNarrow())
     return makeLacking(getName(), "8-bit operands, expected f16 or bf16");
   if (facts.hasTransposedValues())
@@ -59,10 +54,8 @@ llvm::Error WsPairSchedule::isApplicable(const ProblemFacts &facts,
   return llvm::Error::success();
 }
 
-llvm::Error WsPairSchedule::checkPlan(const ProblemFacts &facts,
-                                      PlanAttrInterface planAttr,
-                                      const TargetRow &target) const {
-  auto plan = cast<WsPairPlanAttr>(planAttr);
+static llvm::Error checkPlan(const ProblemFacts &facts, WsPairPlanAttr plan,
+                             const TargetRow &target) {
   if (llvm::Error error = checkPolicy(getName(), plan.getSoftmax()))
     return error;
   if (llvm::Error error = checkThreadStores(getName(), plan.getEpilogue()))
@@ -70,9 +63,13 @@ llvm::Error WsPairSchedule::checkPlan(const ProblemFacts &facts,
   return checkSharedBytes(getPairSharedBytes(facts, plan), target);
 }
 
-KernelShape WsPairSchedule::getKernelShape(const ProblemFacts &,
-                                           PlanAttrInterface planAttr,
-                                           const TargetRow &target) const {
-  auto plan = cast<WsPairPlanAttr>(planAttr);
+static KernelShape getKernelShape(const ProblemFacts &, WsPairPlanAttr plan,
+                                  const TargetRow &target) {
   return getPersistentShape(kPairCTAs, plan.getThreads(), target);
+}
+
+const Schedule &attn::getWsPairSchedule() {
+  static const ProjectSchedule<WsPairPlanAttr> schedule(
+      {isApplicable, checkPlan, getKernelShape, emitWsPair});
+  return schedule;
 }

@@ -16,67 +16,45 @@
 
 namespace mlir::attn {
 
-class WsTmemSchedule : public ScheduleBase<WsTmemPlanAttr> {
-public:
-  llvm::Error isApplicable(const ProblemFacts &facts,
-                           const TargetRow &target) const override;
-  llvm::Error checkPlan(const ProblemFacts &facts, PlanAttrInterface plan,
-                        const TargetRow &target) const override;
-  KernelShape getKernelShape(const ProblemFacts &facts, PlanAttrInterface plan,
-                             const TargetRow &target) const override;
-  FailureOr<PlanAttrInterface>
-  setParameters(llvm::function_ref<InFlightDiagnostic()> emitError,
-                PlanAttrInterface plan,
-                llvm::ArrayRef<PlanParameter> parameters) const override;
-  LogicalResult emit(KernelContext &context,
-                     PlanAttrInterface plan) const override;
-};
-
 /// Rows of a tile: the lanes of tensor memory.
 inline constexpr int64_t kTmemRows = 128;
 /// Tiles of a CTA.
 inline constexpr int64_t kTmemTiles = 2;
 
 /// Registers that a thread asks for: 2 x 128 x 224 + 128 x 56 = 384 x 168,
-/// which is what a CTA of these threads starts with. With 40 ptxas 13.0 spilled
-/// up to 84 bytes of the threads that load and multiply, with 56 none.
+/// which is what a CTA of these threads starts with. Fewer are too few for the
+/// threads that load and multiply.
 inline constexpr int64_t kTmemSoftmaxRegisters = 224;
 inline constexpr int64_t kTmemOtherRegisters = 56;
-/// Registers of a thread of a softmax's warpgroup beside the scores of its row,
-/// in whose place probabilities come, and beside a row of results: addresses,
-/// bounds and what the compiler keeps. ptxas 13.0 was seen to spill nothing of
-/// 128 keys under exact, threshold and lagged.
-inline constexpr int64_t kTmemBesideRegisters = 48;
-/// Keys of a block of which a lost bet finds the exponents in registers: of 112
-/// and 128 ptxas 13.0 spilled 40 bytes and more, of 96 none where probabilities
-/// lie beside the scores, and else up to 32.
+/// Returns the keys of a block of which a lost bet finds the exponents in
+/// registers; `beside` tells if probabilities have columns of their own.
 int64_t getTmemBetKeys(bool beside);
 
-/// Heads that are rows of their query, and rows of a query.
+/// Return the heads that are rows of their query, and the rows of a query.
 int64_t getTmemPackedHeads(const ProblemFacts &facts, WsTmemPlanAttr plan);
 int64_t getTmemQueryRows(const ProblemFacts &facts, WsTmemPlanAttr plan);
 
-/// Whether TMA stores the results of a plan's rows and no others.
+/// True if TMA stores the results of a plan's rows and no others.
 bool canStoreRowsByTma(const ProblemFacts &facts, WsTmemPlanAttr plan);
 
-/// Bytes of the rings and of their mbarriers, and of results that pass through
-/// memory of their own.
+/// Returns the bytes of the rings and of their mbarriers, and of results that
+/// pass through memory of their own.
 ResourceSum getTmemSharedBytes(const ProblemFacts &facts, WsTmemPlanAttr plan,
                                const TargetRow &target);
 
-/// Columns of results that pass through shared memory at a time; 0 where they
-/// leave without.
+/// Returns the columns of results that pass through shared memory at a time; 0
+/// where they leave without.
 int64_t getStagedColumns(const ProblemFacts &facts, WsTmemPlanAttr plan);
-/// Where they do: the queries' memory where TMA stores whole rows for which
-/// there is no other.
+/// Returns the memory through which they pass: that of the queries where TMA
+/// stores whole rows for which there is no other.
 ResultBuffer getTmemResultBuffer(const ProblemFacts &facts, WsTmemPlanAttr plan,
                                  const TargetRow &target);
 
-/// Keys of a block whose probabilities are handed on first; 0 if all are at
-/// once.
+/// Returns the keys of a block whose probabilities are handed on first; 0 if
+/// all are at once.
 int64_t getFrontKeys(WsTmemPlanAttr plan);
 
-/// Whether keys are handed back only behind the next block's first product with
+/// True if keys are handed back only after the next block's first product with
 /// values, so that their slot fills under one of these.
 bool holdsKeys(WsTmemPlanAttr plan);
 
@@ -89,6 +67,9 @@ ResourceSum getTensorColumns(const ProblemFacts &facts, WsTmemPlanAttr plan);
 
 /// True if half of a row of results is aligned as the whole is staged.
 bool canHalve(const ProblemFacts &facts);
+
+/// Emits the kernel of a plan in tile IR.
+LogicalResult emitWsTmem(KernelContext &context, WsTmemPlanAttr plan);
 
 } // namespace mlir::attn
 

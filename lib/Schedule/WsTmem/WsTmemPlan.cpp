@@ -9,7 +9,6 @@
 
 #include "../../Planner/Facts/BlockCount.h"
 #include "../../Planner/Facts/TileBalance.h"
-#include "../Core/AttentionEmitter.h"
 #include "../Core/CommonChecks.h"
 #include "../Tma/RingFacts.h"
 #include "WsTmem.h"
@@ -20,10 +19,7 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-const Schedule &attn::getWsTmemSchedule() {
-  static const WsTmemSchedule schedule;
-  return schedule;
-}
+static StringRef getName() { return WsTmemPlanAttr::getSyntax().schedule; }
 
 bool attn::sharesRing(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   return getKeyColumns(facts) == getValueColumns(facts);
@@ -47,20 +43,20 @@ bool attn::canHalve(const ProblemFacts &facts) {
 }
 
 int64_t attn::getFrontKeys(WsTmemPlanAttr plan) {
-  // All probabilities stand behind one vote with the policy optimistic.
+  // With the policy optimistic all probabilities come before one vote.
   if (!plan.getPParts() || plan.getSoftmax() == SoftmaxPolicy::Optimistic)
     return 0;
   // In steps of the contraction. Over the scores the first product is on the
-  // way to the next ones, so that fewer keys are waited for in front of it.
+  // way to the next ones, so that fewer keys are waited for before it.
   int64_t eighths = plan.getPBeside() ? 6 : 5;
   return llvm::alignDown(plan.getBlockN() * eighths / 8, 16);
 }
 
 bool attn::holdsKeys(WsTmemPlanAttr plan) {
-  // A slot that is handed back fills while the products behind that run. Those
-  // of keys need all of shared memory's port, those of values half of it: with
-  // scores behind results of a block, both kinds of slots fill under the
-  // latter. Fewer slots leave no time for it.
+  // A slot that is handed back fills while the next products run. Those of keys
+  // need all of shared memory's port, those of values half of it: where scores
+  // come after results of a block, both kinds of slots fill under the latter.
+  // Fewer slots leave no time for it.
   return !plan.getPBeside() && plan.getKvStages() >= 4;
 }
 
@@ -75,7 +71,7 @@ int64_t attn::getTmemQueryRows(const ProblemFacts &facts, WsTmemPlanAttr plan) {
 }
 
 bool attn::canStoreRowsByTma(const ProblemFacts &facts, WsTmemPlanAttr plan) {
-  // Rows behind a group's heads are those of the next one.
+  // Rows after a group's heads are those of the next one.
   return canStoreByTma(facts) &&
          getTmemQueryRows(facts, plan) == getTmemPackedHeads(facts, plan);
 }
@@ -147,8 +143,8 @@ int64_t attn::getStagedColumns(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   return plan.getOHalves() ? facts.valueDim / 2 : facts.valueDim;
 }
 
-llvm::Error WsTmemSchedule::isApplicable(const ProblemFacts &facts,
-                                         const TargetRow &target) const {
+static llvm::Error isApplicable(const ProblemFacts &facts,
+                                const TargetRow &target) {
   auto unsupported = [&](const llvm::Twine &what) {
     return makeUnsupported(getName(), what);
   };
@@ -171,10 +167,8 @@ llvm::Error WsTmemSchedule::isApplicable(const ProblemFacts &facts,
   return checkMappable(getName(), facts);
 }
 
-llvm::Error WsTmemSchedule::checkPlan(const ProblemFacts &facts,
-                                      PlanAttrInterface planAttr,
-                                      const TargetRow &target) const {
-  auto plan = cast<WsTmemPlanAttr>(planAttr);
+static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
+                             const TargetRow &target) {
   if (plan.getEpilogue() == EpilogueKind::Shuffled)
     return makeUnsupported(getName(),
                            "the epilogue 'shuffled', expected 'auto', "
@@ -210,9 +204,8 @@ llvm::Error WsTmemSchedule::checkPlan(const ProblemFacts &facts,
   return checkSharedBytes(getTmemSharedBytes(facts, plan, target), target);
 }
 
-KernelShape WsTmemSchedule::getKernelShape(const ProblemFacts &,
-                                           PlanAttrInterface plan,
-                                           const TargetRow &target) const {
+static KernelShape getKernelShape(const ProblemFacts &, WsTmemPlanAttr plan,
+                                  const TargetRow &target) {
   KernelShape shape;
   // One CTA for each SM. They walk all tiles, so any number is right.
   shape.grid = {int64_t(target.getClusteredSMs(1)), 1, 1};
@@ -220,8 +213,8 @@ KernelShape WsTmemSchedule::getKernelShape(const ProblemFacts &,
   return shape;
 }
 
-FailureOr<PlanAttrInterface> WsTmemSchedule::setParameters(
-    llvm::function_ref<InFlightDiagnostic()> emitError, PlanAttrInterface plan,
-    llvm::ArrayRef<PlanParameter> parameters) const {
-  return Schedule::setParameters(emitError, plan, dropHeadGroups(parameters));
+const Schedule &attn::getWsTmemSchedule() {
+  static const ProjectSchedule<WsTmemPlanAttr> schedule(
+      {isApplicable, checkPlan, getKernelShape, emitWsTmem, dropHeadGroups});
+  return schedule;
 }

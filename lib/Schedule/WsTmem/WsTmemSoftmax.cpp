@@ -1,8 +1,10 @@
 //===- WsTmemSoftmax.cpp - The softmaxes of ws_tmem -----------------------===//
 
 #include "../Tma/RingFacts.h"
-#include "WsTmemEmitter.h"
+#include "WsTmemKernel.h"
 #include "attn/Dialect/Attn/IR/BulkStores.h"
+#include "attn/Schedule/Kernel/Scores.h"
+#include "attn/Schedule/Kernel/StoreResults.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -10,8 +12,8 @@ using namespace mlir::attn;
 /// Columns of results that are rescaled at a time, so that they take few
 /// registers beside a block's scores.
 static constexpr int64_t kRescaledColumns = 32;
-/// Columns whose probabilities the policy lagged computes in front of its vote,
-/// and those that optimistic computes and stores at a time.
+/// Columns whose probabilities the policy lagged computes before its vote, and
+/// those that optimistic computes and stores at a time.
 static constexpr int64_t kBetColumns = 32;
 /// What a block's sum of probabilities stays below where optimistic bets. With
 /// 2^4 ordinary scores lost many bets: a thread has a whole row.
@@ -22,464 +24,467 @@ static constexpr float kBetLimit = 0x1p8f;
 /// with more keys that stand out are less accurate.
 static constexpr float kMostGrowth = 7, kMostGrowthBeside = 6;
 
-//===----------------------------------------------------------------------===//
-// Tensor memory
-//===----------------------------------------------------------------------===//
+namespace {
 
-Value WsTmemEmitter::emitColumns(Value buffer, int64_t first, int64_t columns) {
-  auto type = cast<BufferType>(buffer.getType());
-  if (type.getShape()[1] == columns)
-    return buffer;
-  return TmemSliceOp::create(
-      b, tensorType({kTmemRows, columns}, type.getElementType()), buffer,
-      first);
+/// The state of the rows between two blocks.
+struct Rows {
+  Var m, l;
+  /// The largest exponents, where rows are divided by sums that have a row's
+  /// largest probability as it is rounded.
+  std::optional<Var> largest;
+};
+
+/// The program of the warpgroup with the rows of a tile, one to each thread.
+class Softmax {
+public:
+  Softmax(WsTmemKernel &shared, int64_t number);
+  void compute();
+
+private:
+  bool betsOnSums() const {
+    return plan.getSoftmax() == SoftmaxPolicy::Optimistic;
+  }
+  /// True if rows are divided by sums that have a row's largest probability as
+  /// it is rounded. Powers of halves are added up as they are rounded anyway;
+  /// under exact it is 1, which no type rounds.
+  bool roundsLargest() const {
+    return plan.getSoftmax() == SoftmaxPolicy::Threshold ||
+           plan.getSoftmax() == SoftmaxPolicy::Lagged;
+  }
+  /// Returns the blocks that the tile walks: its own ones, or those of both
+  /// with its own masks.
+  ClusterTile getWalk();
+  /// Hands `count` slots of the tile on as they are, none if it is null.
+  void skip(Value count);
+  /// Returns what guards probabilities and results.
+  Pipe &guard() { return handed ? *handed : scores; }
+  /// Returns the parts in which a slot of guard() is handed on.
+  SmallVector<Slot> split(Slot slot) const;
+  /// Calls `body` if the tile has a block of its own among those of both.
+  void ifOwnBlocks(function_ref<void()> body);
+  Rows makeRows();
+  /// Calls `body` with the first key of each of the tile's blocks.
+  void forBlocks(function_ref<void(Value)> body);
+  /// Changes products to scores and these to probabilities and the state of
+  /// their rows. Returns the probabilities, null after a diagnostic, and the
+  /// factor of the results so far.
+  std::pair<Value, Value> softmax(Value scale, Value key, Value s, Rows &rows);
+  /// Returns probabilities in the type of operands.
+  Value narrow(Value p);
+  /// Returns the columns of `keys` whose probabilities are computed and written
+  /// one after the other.
+  SmallVector<KeyPart> listColumns(const KeyPart &keys) const;
+  Value cut(Value p, const KeyPart &columns);
+  void storeProbabilities(Value p, const KeyPart &columns);
+  /// Multiplies the results by the factor of a step on a rare path. With the
+  /// maximum that stood before the step nothing but that tells if there are
+  /// any.
+  void rescale(Value factor, Value key, Value standing = {});
+  /// Tells if the block of `key` is not the one that the tile starts with.
+  Value hasBlockBefore(Value key);
+
+  Value slice(Value buffer, int64_t first, int64_t columns);
+  /// Returns what is in the columns of tensor memory from `first` on.
+  Value load(Value buffer, int64_t first, int64_t columns);
+
+  /// Returns the rows after the last block, and stores their LSE.
+  FinalRows finish(Rows &rows);
+  /// Stores the results of the tile as the plan says; through the queries'
+  /// memory when it is the tile's turn with that.
+  void store(RunningState state);
+  /// Stores them through shared memory, in as many parts as the plan says;
+  /// `oView` is null where these have views of their own.
+  void storeStaged(RunningState state, Value oView);
+  /// Returns the memory that they pass through.
+  Value getStaging();
+
+  WsTmemKernel &shared;
+  ImplicitLocOpBuilder &b;
+  Control &control;
+  const ProblemFacts &facts;
+  WsTmemPlanAttr plan;
+  const TensorTile &tile;
+  int64_t number;
+  ClusterTile walk;
+  Pipe scores;
+  /// The ends of channels that there need not be.
+  std::optional<Pipe> handed, stored;
+};
+
+} // namespace
+
+Softmax::Softmax(WsTmemKernel &shared, int64_t number)
+    : shared(shared), b(shared.b), control(shared.control), facts(shared.facts),
+      plan(shared.plan), tile(shared.memory.tiles[number]), number(number),
+      scores(control, tile.channel, kSoftmaxes[number]) {
+  if (tile.handed)
+    handed.emplace(control, tile.handed, kSoftmaxes[number]);
+  if (tile.stored)
+    stored.emplace(control, tile.stored, kSoftmaxes[number]);
 }
 
-TmemRegsLayoutAttr WsTmemEmitter::getRowLayout() {
-  return TmemRegsLayoutAttr::get(b.getContext(), TmemShape::S32x32b, {4, 1});
-}
+void Softmax::compute() {
+  shared.forTiles(number, [&] {
+    walk = getWalk();
+    skip(walk.skippedBehind);
+    Value scale = emitExponentScale(shared.tile);
+    Rows rows = makeRows();
 
-Value WsTmemEmitter::startTensorLoad(Value buffer, int64_t first,
-                                     int64_t columns) {
-  auto inFlight = InFlightType::get(b.getContext(), {kTmemRows, columns},
-                                    b.getF32Type(), getRowLayout());
-  auto load = TmemLoadOp::create(b, inFlight, /*row_values=*/Type(),
-                                 emitColumns(buffer, first, columns),
-                                 /*reduce=*/ReduceKindAttr());
-  return load.getResult();
-}
+    forBlocks([&](Value key) {
+      Slot slot = scores.acquire();
+      Value s = load(tile.scores, 0, plan.getBlockN());
+      if (handed)
+        slot.release();
+      Value standing = rows.m;
+      auto [p, factor] = softmax(scale, key, s, rows);
+      if (!p)
+        return;
 
-SmallVector<Value> WsTmemEmitter::awaitTensorLoads(ValueRange loads) {
-  auto types = llvm::map_to_vector(loads, [&](Value load) -> Type {
-    return f32Tile(cast<InFlightType>(load.getType()).getShape());
+      if (betsOnSums()) {
+        // The policy votes on the sums of what it has stored.
+        p = narrow(p);
+        for (const KeyPart &columns :
+             listColumns(shared.memory.parts.front())) {
+          Value some = cut(p, columns);
+          // The products of the block before are awaited after exponentials.
+          if (handed && columns.first == 0)
+            slot = handed->acquire();
+          storeProbabilities(some, columns);
+        }
+        rescale(factor, key, standing);
+        slot.release();
+      } else {
+        if (handed) {
+          p = narrow(p);
+          slot = handed->acquire();
+        }
+        rescale(factor, key);
+        if (!handed)
+          p = narrow(p);
+        SmallVector<Slot> parts = split(slot);
+        for (auto [part, keys] : llvm::zip_equal(parts, shared.memory.parts)) {
+          for (const KeyPart &columns : listColumns(keys))
+            storeProbabilities(cut(p, columns), columns);
+          part.release();
+        }
+      }
+      scores.advance();
+      if (handed)
+        handed->advance();
+    });
+    if (!control.isWhole())
+      return;
+
+    skip(walk.skippedInFront);
+    // LSE leaves under the last product.
+    FinalRows final = finish(rows);
+    Var results(
+        control,
+        shared.tile.splat(shared.tile.f32Tile({kTmemRows, facts.valueDim}), 0));
+    shared.ifBlocks([&] {
+      Slot slot = guard().acquire();
+      ifOwnBlocks([&] { results = load(tile.results, 0, facts.valueDim); });
+      for (Slot part : split(slot))
+        part.release();
+      guard().advance();
+    });
+    store(emitState(shared.tile, final, results));
   });
-  return llvm::to_vector(
-      ValueRange(TmemWaitOp::create(b, types, loads).getResults()));
-}
 
-Value WsTmemEmitter::emitTensorLoad(Value buffer, int64_t first,
-                                    int64_t columns) {
-  return awaitTensorLoads(startTensorLoad(buffer, first, columns)).front();
+  // Nobody else waits for the last commit.
+  if (handed) {
+    for (Slot part : split(handed->take()))
+      part.release();
+  }
 }
 
 //===----------------------------------------------------------------------===//
-// A block
+// Blocks
 //===----------------------------------------------------------------------===//
 
-Value WsTmemEmitter::emitIsFirst(Value key, arith::CmpIPredicate predicate) {
-  Value lastKey = arith::MulIOp::create(
-      b, arith::SubIOp::create(b, bounds.end, context.i32(1)),
-      context.i32(plan.getBlockN()));
-  return arith::CmpIOp::create(b, predicate, key, lastKey);
-}
-
-void WsTmemEmitter::emitRescale(const TensorTile &tile, Value factor, Value key,
-                                Value standing) {
-  RankedTensorType rows = f32Tile({kTmemRows});
-  Value changed = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, factor,
-                                        splat(rows, 1));
-  // Nothing is there before the first block.
-  auto emitSome = [&]() -> Value {
-    return emitIsFirst(key, arith::CmpIPredicate::ne);
-  };
-  // A path with a vote of its own takes that into it; the softmax's takes the
-  // path in.
-  if (standing)
-    changed = arith::AndIOp::create(
-        b, changed,
-        arith::CmpFOp::create(
-            b, arith::CmpFPredicate::UNE, standing,
-            splat(rows, -std::numeric_limits<double>::infinity())));
-  else if (tile.handed)
-    changed = arith::AndIOp::create(
-        b, changed, tensor::SplatOp::create(b, emitSome(), changed.getType()));
-  auto path = RareOp::create(b, TypeRange(), changed, ValueRange(),
-                             /*each_warpgroup=*/false,
-                             /*barrier=*/IntegerAttr(), /*leave_loop=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.createBlock(&path.getBody());
-  auto end = YieldOp::create(b, ValueRange());
-  b.setInsertionPoint(end);
-  if (!standing && !tile.handed) {
-    auto branch = scf::IfOp::create(b, emitSome(), /*withElseRegion=*/false);
-    b.setInsertionPointToStart(branch.thenBlock());
-  }
-  auto rescale = [&](Value buffer, int64_t first, int64_t count) {
-    Value part = emitTensorLoad(buffer, first, count);
-    Value spread = BroadcastOp::create(b, part.getType(), factor);
-    TmemStoreOp::create(b, arith::MulFOp::create(b, part, spread),
-                        emitColumns(buffer, first, count));
-  };
-  int64_t columns = facts.valueDim;
-  for (int64_t first = 0; first < columns; first += kRescaledColumns)
-    rescale(tile.results, first, std::min(kRescaledColumns, columns - first));
-}
-
-/// Where the columns that are computed one after the other start: what is
-/// handed on first, of which the lagged policy bets on some, and the others.
-static SmallVector<int64_t> getSliceStarts(SoftmaxPolicy policy,
-                                           int64_t front) {
-  if (policy == SoftmaxPolicy::Lagged && front > kBetColumns)
-    return {0, kBetColumns, front};
-  return {0, front};
-}
-
-SmallVector<Value> WsTmemEmitter::emitProbabilities(int64_t number, Value p,
-                                                    Value factor, Value token,
-                                                    Value key,
-                                                    ValueRange cursors) {
-  const TensorTile &tile = tiles[number];
-  Role role = kSoftmaxes[number];
-  // No condition that the check of barriers follows keeps a rescale with a vote
-  // of its own from the first block.
-  if (tile.handed)
-    emitRescale(tile, factor, key);
-  SmallVector<Value> next;
-  for (auto [channel, cursor] : llvm::zip(tile.getChannels(), cursors))
-    next.push_back(CursorAdvanceOp::create(b, cursor, channel));
-  int64_t front = getFront(), columns = plan.getBlockN();
-  if (front == 0) {
-    TmemStoreOp::create(b, p, tile.probabilities);
-    ChannelReleaseOp::create(b, tile.getLast(), token, role);
-    return next;
-  }
-  Type type = TokenType::get(b.getContext());
-  auto split = ChannelSplitOp::create(b, TypeRange{type, type}, tile.getLast(),
-                                      token, role);
-  SmallVector<int64_t> starts = getSliceStarts(plan.getSoftmax(), front);
-  for (auto [index, first] : llvm::enumerate(starts)) {
-    int64_t end = index + 1 < starts.size() ? starts[index + 1] : columns;
-    Value slice = SliceOp::create(
-        b, tileType({kTmemRows, end - first}, facts.elementType), p, first);
-    TmemStoreOp::create(b, slice,
-                        emitColumns(tile.probabilities, first, end - first));
-    if (end != front && end != columns)
-      continue;
-    ChannelReleaseOp::create(b, tile.getLast(),
-                             split.getResult(end == front ? 0 : 1), role);
-  }
-  return next;
-}
-
-SmallVector<Value> WsTmemEmitter::emitBetProbabilities(int64_t number, Value p,
-                                                       Value factor,
-                                                       Value standing,
-                                                       Value token, Value key,
-                                                       ValueRange cursors) {
-  const TensorTile &tile = tiles[number];
-  Role role = kSoftmaxes[number];
-  SmallVector<Value> next;
-  for (auto [channel, cursor] : llvm::zip(tile.getChannels(), cursors))
-    next.push_back(CursorAdvanceOp::create(b, cursor, channel));
-  for (int64_t first = 0; first < plan.getBlockN(); first += kBetColumns) {
-    int64_t columns = std::min(kBetColumns, plan.getBlockN() - first);
-    Value slice = SliceOp::create(
-        b, tileType({kTmemRows, columns}, facts.elementType), p, first);
-    // The products of the block before are awaited behind exponentials.
-    if (tile.handed && first == 0)
-      token =
-          ChannelAcquireOp::create(b, tile.handed, cursors[1], role).getToken();
-    TmemStoreOp::create(b, slice,
-                        emitColumns(tile.probabilities, first, columns));
-  }
-  emitRescale(tile, factor, key, standing);
-  ChannelReleaseOp::create(b, tile.getLast(), token, role);
-  return next;
-}
-
-LogicalResult WsTmemEmitter::emitSoftmaxBlock(int64_t number, Value scale,
-                                              Value key, ValueRange carried) {
-  const TensorTile &tile = tiles[number];
-  Role role = kSoftmaxes[number];
-  ValueRange cursors = carried.drop_front(countRowValues());
-  Value token =
-      ChannelAcquireOp::create(b, tile.channel, cursors[0], role).getToken();
-  Value scores = emitTensorLoad(tile.scores, 0, plan.getBlockN());
-  if (tile.handed)
-    ChannelReleaseOp::create(b, tile.channel, token, role);
-  if (failed(emitScores(b, key, scores)))
-    return failure();
-  // A first block that stands apart for its maximum alone has no mask.
-  if (auto mask = scores.getDefiningOp<ApplyMaskOp>();
-      mask && hasFullBlocks(facts, plan.getBlockN())) {
-    scores = mask.getSource();
-    mask.erase();
-  }
-  auto softmax =
-      OnlineSoftmaxOp::create(b, scores, carried[0], carried[1],
-                              /*o=*/Value(), scale, plan.getSoftmax(),
-                              roundsLargest() ? carried[2] : Value());
-  softmax.setLimit(APFloat(kBetLimit));
-  softmax.setGrowth(
-      APFloat(plan.getPBeside() ? kMostGrowthBeside : kMostGrowth));
-  softmax.setPolynomial(plan.getPolynomial());
-  Value p = softmax.getP();
-  auto narrow = [&] {
-    p = arith::TruncFOp::create(
-        b, tileType({kTmemRows, plan.getBlockN()}, facts.elementType), p);
-  };
-  SmallVector<Value> next = {softmax.getNewM(), softmax.getNewL()};
-  if (roundsLargest())
-    next.push_back(softmax.getNewLargest());
-  if (betsOnSums()) {
-    narrow();
-    llvm::append_range(next,
-                       emitBetProbabilities(number, p, softmax.getFactor(),
-                                            carried[0], token, key, cursors));
-    YieldOp::create(b, next);
-    return success();
-  }
-  if (tile.handed) {
-    // The products of the block before are awaited behind the exponentials.
-    narrow();
-    token =
-        ChannelAcquireOp::create(b, tile.handed, cursors[1], role).getToken();
-  } else {
-    emitRescale(tile, softmax.getFactor(), key);
-    narrow();
-  }
-  llvm::append_range(next, emitProbabilities(number, p, softmax.getFactor(),
-                                             token, key, cursors));
-  YieldOp::create(b, next);
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// A tile
-//===----------------------------------------------------------------------===//
-
-void WsTmemEmitter::widenBounds() {
+ClusterTile Softmax::getWalk() {
+  ClusterTile walk = shared.tiles.cluster;
+  walk.bounds = shared.tile.bounds;
+  if (plan.getOwnBlocks())
+    return walk;
   auto clamp = [&](Value x, Value least, Value most) -> Value {
     return arith::MinSIOp::create(b, arith::MaxSIOp::create(b, x, least), most);
   };
-  // Without a band all tiles have the same bounds.
-  if (!bounds.lower && !bounds.upper && !facts.hasKeyRange()) {
-    walk.skippedBehind = walk.skippedInFront = Value();
-    bounds = emitBlockBounds(context, getBoundedTiles(*this), row, kTmemRows,
-                             plan.getBlockN());
-    return;
-  }
+  BlockBounds &bounds = walk.bounds;
   walk.skippedBehind = walk.skippedInFront = Value();
+  // Without a band all tiles have the same bounds.
+  if (!bounds.lower && !bounds.upper && !shared.facts.hasKeyRange()) {
+    bounds = emitBlockBounds(shared.context, shared.tile.getBoundedTiles(),
+                             shared.tile.row, kTmemRows, plan.getBlockN());
+    return walk;
+  }
   bounds.begin = walk.begin;
   bounds.end = walk.end;
   bounds.fullEnd = clamp(bounds.fullEnd, bounds.begin, bounds.end);
   bounds.fullBegin = clamp(bounds.fullBegin, bounds.begin, bounds.fullEnd);
+  return walk;
 }
 
-SmallVector<Value> WsTmemEmitter::emitSkips(int64_t number, Value count,
-                                            ValueRange cursors) {
+void Softmax::skip(Value count) {
   if (!count)
-    return llvm::to_vector(cursors);
-  auto loop =
-      scf::ForOp::create(b, context.i32(0), count, context.i32(1), cursors);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  SmallVector<Value> next;
-  for (auto [channel, cursor] :
-       llvm::zip(tiles[number].getChannels(), loop.getRegionIterArgs())) {
-    Role role = kSoftmaxes[number];
-    auto slot = ChannelAcquireOp::create(b, channel, cursor, role);
-    emitReleaseAll(number, channel, slot.getToken());
-    next.push_back(CursorAdvanceOp::create(b, cursor, channel));
-  }
-  scf::YieldOp::create(b, next);
-  return llvm::to_vector(ValueRange(loop.getResults()));
-}
-
-void WsTmemEmitter::emitReleaseAll(int64_t number, Value channel, Value token) {
-  Role role = kSoftmaxes[number];
-  if (!hasParts(number, channel)) {
-    ChannelReleaseOp::create(b, channel, token, role);
     return;
+  control.forRange(shared.context.i32(0), count, [&](Value) {
+    if (handed)
+      scores.take().release();
+    for (Slot part : split(guard().take()))
+      part.release();
+  });
+}
+
+SmallVector<Slot> Softmax::split(Slot slot) const {
+  if (shared.memory.parts.size() == 1)
+    return {slot};
+  auto [front, back] = slot.split<2>();
+  return {front, back};
+}
+
+void Softmax::ifOwnBlocks(function_ref<void()> body) {
+  if (!walk.skippedBehind && !walk.skippedInFront)
+    return body();
+  control.ifThen(arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                       walk.bounds.begin, walk.bounds.end),
+                 body);
+}
+
+void Softmax::forBlocks(function_ref<void(Value)> body) {
+  const BlockBounds &bounds = walk.bounds;
+  Value fullEnd = bounds.fullEnd, fullBegin = bounds.fullBegin;
+  if (betsOnSums()) {
+    // The first block has no maximum to bet on.
+    Value second = arith::MaxSIOp::create(
+        b, arith::SubIOp::create(b, bounds.end, shared.context.i32(1)),
+        bounds.begin);
+    fullEnd = arith::MinSIOp::create(b, fullEnd, second);
+    if (fullBegin != bounds.begin)
+      fullBegin = arith::MinSIOp::create(b, fullBegin, fullEnd);
   }
-  Type type = TokenType::get(b.getContext());
-  auto split =
-      ChannelSplitOp::create(b, TypeRange{type, type}, channel, token, role);
-  for (Value part : split.getResults())
-    ChannelReleaseOp::create(b, channel, part, role);
+  control.loop(bounds.end.getType(), body,
+               [&](ValueRange inits, Control::Fill fill) {
+                 return KVLoopOp::create(b, bounds.begin, fullBegin, fullEnd,
+                                         bounds.end, plan.getBlockN(),
+                                         /*stages=*/1, inits, fill);
+               });
 }
 
-void WsTmemEmitter::awaitLastCommit(int64_t number, Value cursor) {
-  Value channel = tiles[number].getLast();
-  auto slot = ChannelAcquireOp::create(b, channel, cursor, kSoftmaxes[number]);
-  emitReleaseAll(number, channel, slot.getToken());
-  CursorAdvanceOp::create(b, cursor, channel);
-}
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
 
-KVLoopOp WsTmemEmitter::emitSoftmaxLoop(int64_t number, ValueRange cursors) {
-  Value scale = emitExponentScale();
-  Value m = emitInitialState(plan.getSoftmax() == SoftmaxPolicy::Optimistic).m;
+Rows Softmax::makeRows() {
+  Value m = emitInitialState(shared.tile, /*bets=*/betsOnSums()).m;
   // A thread adds up its row by itself.
   MLIRContext *mlir = b.getContext();
   auto sums = RankedTensorType::get(
       {kTmemRows, 1}, b.getF32Type(),
       PartialLayoutAttr::get(mlir, AutoLayoutAttr::get(mlir)));
-  bool isWhole = true;
-  auto body = [&](OpBuilder &builder, Location, Value key, ValueRange carried) {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(builder.getInsertionBlock());
-    isWhole = succeeded(emitSoftmaxBlock(number, scale, key, carried));
-  };
-  SmallVector<Value> inits = {m, splat(sums, 0)};
+  Rows rows = {
+      {control, m}, {control, shared.tile.splat(sums, 0)}, std::nullopt};
   if (roundsLargest())
-    inits.push_back(m);
-  llvm::append_range(inits, cursors);
-  Value fullEnd = bounds.fullEnd, fullBegin = bounds.fullBegin;
-  if (betsOnSums()) {
-    // The first block has no maximum to bet on.
-    Value second = arith::MaxSIOp::create(
-        b, arith::SubIOp::create(b, bounds.end, context.i32(1)), bounds.begin);
-    fullEnd = arith::MinSIOp::create(b, fullEnd, second);
-    if (fullBegin != bounds.begin)
-      fullBegin = arith::MinSIOp::create(b, fullBegin, fullEnd);
-  }
-  auto loop = KVLoopOp::create(b, bounds.begin, fullBegin, fullEnd, bounds.end,
-                               plan.getBlockN(),
-                               /*stages=*/1, inits, body);
-  return isWhole ? loop : KVLoopOp();
+    rows.largest.emplace(control, m);
+  return rows;
 }
 
-std::pair<Value, SmallVector<Value>>
-WsTmemEmitter::emitTileResults(int64_t number, ValueRange cursors) {
-  const TensorTile &tile = tiles[number];
-  RankedTensorType type = f32Tile({kTmemRows, facts.valueDim});
-  Value channel = tile.getChannels().back(), cursor = cursors.back();
-  auto emitLoad = [&] {
-    return emitTensorLoad(tile.results, 0, facts.valueDim);
+std::pair<Value, Value> Softmax::softmax(Value scale, Value key, Value s,
+                                         Rows &rows) {
+  if (failed(emitScores(shared.tile, key, s))) {
+    control.fail();
+    return {};
+  }
+  // A first block that stands apart for its maximum alone has no mask.
+  if (auto mask = s.getDefiningOp<ApplyMaskOp>();
+      mask && hasFullBlocks(facts, plan.getBlockN())) {
+    s = mask.getSource();
+    mask.erase();
+  }
+  auto op = OnlineSoftmaxOp::create(
+      b, s, rows.m.get(), rows.l.get(), /*o=*/Value(), scale, plan.getSoftmax(),
+      rows.largest ? rows.largest->get() : Value());
+  op.setLimit(APFloat(kBetLimit));
+  op.setGrowth(APFloat(handed ? kMostGrowthBeside : kMostGrowth));
+  op.setPolynomial(plan.getPolynomial());
+  rows.m = op.getNewM();
+  rows.l = op.getNewL();
+  if (rows.largest)
+    *rows.largest = op.getNewLargest();
+  return {op.getP(), op.getFactor()};
+}
+
+Value Softmax::narrow(Value p) {
+  return arith::TruncFOp::create(
+      b, shared.tile.tileType({kTmemRows, plan.getBlockN()}, facts.elementType),
+      p);
+}
+
+Value Softmax::hasBlockBefore(Value key) {
+  Value first = arith::MulIOp::create(
+      b, arith::SubIOp::create(b, walk.bounds.end, shared.context.i32(1)),
+      shared.context.i32(plan.getBlockN()));
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, key, first);
+}
+
+void Softmax::rescale(Value factor, Value key, Value standing) {
+  RankedTensorType rows = shared.tile.f32Tile({kTmemRows});
+  Value changed = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, factor,
+                                        shared.tile.splat(rows, 1));
+  auto multiply = [&] {
+    for (int64_t first = 0; first < facts.valueDim; first += kRescaledColumns) {
+      int64_t count = std::min(kRescaledColumns, facts.valueDim - first);
+      Value part = load(tile.results, first, count);
+      Value spread = BroadcastOp::create(b, part.getType(), factor);
+      TmemStoreOp::create(b, arith::MulFOp::create(b, part, spread),
+                          slice(tile.results, first, count));
+    }
   };
-  auto isSome = [&](Value begin, Value end) {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, begin, end);
-  };
-  auto branch = scf::IfOp::create(b, TypeRange{type, cursor.getType()},
-                                  isSome(walk.begin, walk.end),
-                                  /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  auto slot = ChannelAcquireOp::create(b, channel, cursor, kSoftmaxes[number]);
-  Value results;
-  if (walk.skippedBehind || walk.skippedInFront) {
-    // A tile may have no block of its own among those of both.
-    auto own = scf::IfOp::create(b, type, isSome(bounds.begin, bounds.end),
-                                 /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard inner(b);
-    b.setInsertionPointToStart(own.thenBlock());
-    scf::YieldOp::create(b, emitLoad());
-    b.setInsertionPointToStart(own.elseBlock());
-    scf::YieldOp::create(b, splat(type, 0));
-    results = own.getResult(0);
-  } else {
-    results = emitLoad();
+  // Nothing is there before the first block. A path with a vote of its own
+  // takes that into it; the softmax's takes the path in. No condition that the
+  // check of barriers follows keeps the former from the first block.
+  if (standing)
+    changed = arith::AndIOp::create(
+        b, changed,
+        arith::CmpFOp::create(
+            b, arith::CmpFPredicate::UNE, standing,
+            shared.tile.splat(rows, -std::numeric_limits<double>::infinity())));
+  else if (handed)
+    changed = arith::AndIOp::create(
+        b, changed,
+        tensor::SplatOp::create(b, hasBlockBefore(key), changed.getType()));
+  control.rarely(changed, [&] {
+    if (standing || handed)
+      return multiply();
+    control.ifThen(hasBlockBefore(key), multiply);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Tensor memory
+//===----------------------------------------------------------------------===//
+
+Value Softmax::slice(Value buffer, int64_t first, int64_t columns) {
+  auto type = cast<BufferType>(buffer.getType());
+  if (type.getShape()[1] == columns)
+    return buffer;
+  return TmemSliceOp::create(
+      b, getTensorType({kTmemRows, columns}, type.getElementType()), buffer,
+      first);
+}
+
+Value Softmax::load(Value buffer, int64_t first, int64_t columns) {
+  // A thread has a whole row.
+  MLIRContext *mlir = b.getContext();
+  auto layout = TmemRegsLayoutAttr::get(mlir, TmemShape::S32x32b, {4, 1});
+  auto type =
+      InFlightType::get(mlir, {kTmemRows, columns}, b.getF32Type(), layout);
+  auto op = TmemLoadOp::create(b, type, /*row_values=*/Type(),
+                               slice(buffer, first, columns),
+                               /*reduce=*/ReduceKindAttr());
+  Type ready = shared.tile.f32Tile({kTmemRows, columns});
+  return TmemWaitOp::create(b, TypeRange(ready), op.getResult()).getResult(0);
+}
+
+SmallVector<KeyPart> Softmax::listColumns(const KeyPart &keys) const {
+  SmallVector<int64_t> starts = {keys.first};
+  if (betsOnSums())
+    for (int64_t first = kBetColumns; first < keys.count; first += kBetColumns)
+      starts.push_back(first);
+  else if (plan.getSoftmax() == SoftmaxPolicy::Lagged && keys.first == 0 &&
+           keys.count > kBetColumns && keys.count != plan.getBlockN())
+    starts.push_back(kBetColumns);
+  SmallVector<KeyPart> columns;
+  for (auto [i, first] : llvm::enumerate(starts)) {
+    int64_t end =
+        i + 1 < starts.size() ? starts[i + 1] : keys.first + keys.count;
+    columns.push_back({"", first, end - first});
   }
-  emitReleaseAll(number, channel, slot.getToken());
-  Value behind = CursorAdvanceOp::create(b, cursor, channel);
-  scf::YieldOp::create(b, ValueRange{results, behind});
-  b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, ValueRange{splat(type, 0), cursor});
-  SmallVector<Value> next = llvm::to_vector(cursors.drop_back());
-  next.push_back(branch.getResult(1));
-  return {branch.getResult(0), next};
+  return columns;
 }
 
-FinalRows WsTmemEmitter::emitRows(KVLoopOp loop) {
-  return emitFinalRows(loop.getResult(0), loop.getResult(1),
-                       roundsLargest() ? loop.getResult(2) : Value());
+Value Softmax::cut(Value p, const KeyPart &columns) {
+  if (columns.count == plan.getBlockN())
+    return p;
+  return SliceOp::create(
+      b, shared.tile.tileType({kTmemRows, columns.count}, facts.elementType), p,
+      columns.first);
 }
 
-FailureOr<SmallVector<Value>>
-WsTmemEmitter::emitSoftmaxTile(int64_t number, ValueRange cursors) {
-  if (!plan.getOwnBlocks())
-    widenBounds();
-  size_t channels = tiles[number].getChannels().size();
-  SmallVector<Value> at(cursors.take_front(channels));
-  at = emitSkips(number, walk.skippedBehind, at);
-  KVLoopOp loop = emitSoftmaxLoop(number, at);
-  if (!loop)
-    return failure();
-  at = emitSkips(number, walk.skippedInFront,
-                 loop.getResults().slice(countRowValues(), channels));
-  // LSE leaves under the last product.
-  Value lseView = facts.lse ? emitResultView("lse") : Value();
-  FinalRows rows = emitRows(loop);
-  if (lseView)
-    emitLSE(rows.m, rows.l, lseView);
-  auto [results, next] = emitTileResults(number, at);
-  RunningState state = emitState(rows, results);
-  Value oView = plan.getOHalves() ? Value() : emitResultView("o");
-  if (resultBuffer == ResultBuffer::Queries)
-    next.push_back(
-        emitResultsOverQueries(number, state, oView, cursors[channels]));
-  else if (resultBuffer == ResultBuffer::Own)
-    emitStagedResults(number, state, oView);
-  else
-    emitResults(state, oView, /*lseView=*/Value(), /*scratch=*/Value(),
-                plan.getEpilogue());
-  return next;
+void Softmax::storeProbabilities(Value p, const KeyPart &columns) {
+  TmemStoreOp::create(b, p,
+                      slice(tile.probabilities, columns.first, columns.count));
 }
 
-void WsTmemEmitter::emitStagedResults(int64_t number, RunningState state,
-                                      Value oView) {
-  Value o = emitQuotient(state.o, emitInverse(state.getDivisor()));
-  int64_t columns = getStagedColumns(facts, plan);
-  Value staging = getStaging(number);
-  for (int64_t first = 0; first < facts.valueDim; first += columns) {
-    Value part = o;
-    if (columns != facts.valueDim)
-      part = SliceOp::create(b, tileType({kTmemRows, columns}, facts.outType),
-                             o, first);
-    SmallVector<Value> coordinates;
-    if (resultMap)
-      coordinates = emitResultStart(first);
-    Value view = oView ? oView : emitResultView("o", first, columns);
-    StoreResultOp::create(b, part, view, row, staging, resultMap, coordinates,
-                          plan.getEpilogue());
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+FinalRows Softmax::finish(Rows &rows) {
+  Value view = facts.lse ? emitResultView(shared.tile, "lse") : Value();
+  FinalRows final = emitFinalRows(shared.tile, rows.m, rows.l,
+                                  rows.largest ? rows.largest->get() : Value());
+  if (view)
+    emitLSE(shared.tile, final.m, final.l, view);
+  return final;
+}
+
+void Softmax::store(RunningState state) {
+  Value oView = plan.getOHalves() ? Value() : emitResultView(shared.tile, "o");
+  ResultBuffer buffer = shared.memory.resultBuffer;
+  if (buffer == ResultBuffer::None) {
+    emitResults(shared.tile, state, oView, /*lseView=*/Value(),
+                /*scratch=*/Value(), plan.getEpilogue());
+    return;
   }
-}
-
-Value WsTmemEmitter::getStaging(int64_t number) {
-  if (resultBuffer == ResultBuffer::Queries)
-    return emitSlot(q, context.i32(number));
-  auto type = BufferType::get(
-      b.getContext(), {kTmemRows, getStagedColumns(facts, plan)}, facts.outType,
-      AutoLayoutAttr::get(b.getContext()), MemorySpace::Shared);
-  return alloc(("o" + llvm::Twine(number)).str(), type);
-}
-
-Value WsTmemEmitter::emitResultsOverQueries(int64_t number, RunningState state,
-                                            Value oView, Value cursor) {
-  Value channel = tiles[number].stored;
-  Role role = kSoftmaxes[number];
-  auto slot = ChannelAcquireOp::create(b, channel, cursor, role);
-  emitStagedResults(number, state, oView);
+  if (buffer == ResultBuffer::Own)
+    return storeStaged(state, oView);
+  Slot slot = stored->acquire();
+  storeStaged(state, oView);
   // The thread that started the copy knows when the slot has been read.
   auto elect = ElectOp::create(b, /*each_warpgroup=*/true);
   {
     OpBuilder::InsertionGuard guard(b);
     b.createBlock(&elect.getBody());
     awaitBulkStores(b, b.getLoc());
-    ChannelReleaseOp::create(b, channel, slot.getToken(), role);
+    slot.release();
     YieldOp::create(b, ValueRange());
   }
-  return CursorAdvanceOp::create(b, cursor, channel);
+  stored->advance();
 }
 
-LogicalResult WsTmemEmitter::emitSoftmax(int64_t number) {
-  rank = context.i32(number);
-  const TensorTile &tile = tiles[number];
-  TileLoopOp loop = emitTileLoop(
-      [&]() -> SmallVector<Value> {
-        SmallVector<Value> channels = tile.getChannels();
-        if (tile.stored)
-          channels.push_back(tile.stored);
-        return llvm::map_to_vector(channels, [&](Value channel) -> Value {
-          return CursorStartOp::create(b, channel, kSoftmaxes[number]);
-        });
-      },
-      [&](ValueRange cursors) { return emitSoftmaxTile(number, cursors); });
-  if (!loop)
-    return failure();
-  setDealer(loop, dealer);
-  // Nobody else waits for the last commit.
-  if (tile.handed)
-    awaitLastCommit(number, loop.getResult(1));
-  return success();
+Value Softmax::getStaging() {
+  const Ring &q = shared.memory.q;
+  if (shared.memory.resultBuffer == ResultBuffer::Queries)
+    return SlotOp::create(b, q.slotType, q.buffer, shared.context.i32(number),
+                          /*distance=*/IntegerAttr());
+  auto type = BufferType::get(
+      b.getContext(), {kTmemRows, getStagedColumns(facts, plan)}, facts.outType,
+      AutoLayoutAttr::get(b.getContext()), MemorySpace::Shared);
+  return shared.tile.alloc(("o" + llvm::Twine(number)).str(), type);
+}
+
+void Softmax::storeStaged(RunningState state, Value oView) {
+  Value o = emitQuotient(shared.tile, state.o,
+                         emitInverse(shared.tile, state.getDivisor()));
+  int64_t columns = getStagedColumns(facts, plan);
+  Value staging = getStaging(), map = shared.memory.resultMap;
+  for (int64_t first = 0; first < facts.valueDim; first += columns) {
+    Value part = o;
+    if (columns != facts.valueDim)
+      part = SliceOp::create(
+          b, shared.tile.tileType({kTmemRows, columns}, facts.outType), o,
+          first);
+    SmallVector<Value> coordinates;
+    if (map)
+      coordinates = getResultStart(shared.tile, first);
+    Value view =
+        oView ? oView : emitResultView(shared.tile, "o", {first, columns});
+    StoreResultOp::create(b, part, view, shared.tile.row, staging, map,
+                          coordinates, plan.getEpilogue());
+  }
+}
+
+void attn::computeSoftmax(WsTmemKernel &shared, int64_t number) {
+  Softmax(shared, number).compute();
 }

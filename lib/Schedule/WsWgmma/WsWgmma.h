@@ -15,18 +15,6 @@
 
 namespace mlir::attn {
 
-class WsWgmmaSchedule : public ScheduleBase<WsWgmmaPlanAttr> {
-public:
-  llvm::Error isApplicable(const ProblemFacts &facts,
-                           const TargetRow &target) const override;
-  llvm::Error checkPlan(const ProblemFacts &facts, PlanAttrInterface plan,
-                        const TargetRow &target) const override;
-  KernelShape getKernelShape(const ProblemFacts &facts, PlanAttrInterface plan,
-                             const TargetRow &target) const override;
-  LogicalResult emit(KernelContext &context,
-                     PlanAttrInterface plan) const override;
-};
-
 /// What a thread of the producer needs, and the most that a consumer gets.
 inline constexpr int64_t kLeastProducerRegisters = 24;
 inline constexpr int64_t kMostConsumerRegisters = 240;
@@ -94,6 +82,9 @@ ResourceSum getSharedBytes(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
 
 /// True for more columns than an instruction of wgmma has.
 bool isWide(const ProblemFacts &facts);
+
+/// Emits the kernel of a plan in tile IR.
+LogicalResult emitWsWgmma(KernelContext &context, WsWgmmaPlanAttr plan);
 
 } // namespace mlir::attn
 

@@ -19,9 +19,10 @@ static constexpr int64_t kTurnBarrier = 1;
 
 WsWgmmaKernel::WsWgmmaKernel(KernelContext &context, WsWgmmaPlanAttr plan)
     : context(context), facts(context.facts), plan(plan), b(context.b),
-      control(b), kernel(context, {plan.getBlockM(), plan.getBlockN(),
-                                   plan.getOrder(), plan.getGroupHeads(),
-                                   plan.getCluster(), plan.getDynamic()}),
+      control(b), tiles(context, {plan.getBlockM(), plan.getBlockN(),
+                                  plan.getOrder(), plan.getGroupHeads(),
+                                  plan.getCluster(), plan.getDynamic()}),
+      tile(tiles.tile),
       resultBuffer(getResultBuffer(context.facts, plan, context.target)) {}
 
 //===----------------------------------------------------------------------===//
@@ -36,17 +37,17 @@ void WsWgmmaKernel::makeWidenedRings(StringRef name, StringRef made,
   if (name == "v" && hasValueProducer())
     spec.from = kValueProducer;
   spec.elementType = facts.keyType;
-  source = kernel.makeRing(spec);
+  source = makeRing(tiles, spec);
   RingSpec madeSpec = {made,    RingRows::Keys, stages,   plan.getBlockN(),
                        columns, kWidener,       kConsumer};
   madeSpec.isLoaded = false;
-  madeSpec.elementType = kernel.getOperandType();
-  dest = kernel.makeRing(madeSpec);
+  madeSpec.elementType = tile.getOperandType();
+  dest = makeRing(tiles, madeSpec);
 }
 
 void WsWgmmaKernel::makeRings() {
   int64_t blockN = plan.getBlockN();
-  rings.q = kernel.makeRing({"q", RingRows::Queries, plan.getQStages(),
+  rings.q = makeRing(tiles, {"q", RingRows::Queries, plan.getQStages(),
                              plan.getBlockM(), getKeyColumns(facts), kProducer,
                              kConsumer});
   if (facts.hasNarrowKeys()) {
@@ -56,22 +57,21 @@ void WsWgmmaKernel::makeRings() {
                      rings.v, rings.vw);
     if (facts.kScales)
       rings.keyScales =
-          kernel.allocRowNumbers("k_scales", plan.getKStages(), blockN);
+          allocRowNumbers(b, "k_scales", plan.getKStages(), blockN);
     return;
   }
   bool transposes = needsTransposer(facts);
-  rings.k = kernel.makeRing(
-      {"k", RingRows::Keys, plan.getKStages(), blockN, getKeyColumns(facts),
-       kProducer, kConsumer,
-       /*isLoaded=*/true,
-       plan.getKeyQuads() ? TensorMapView::Quads : TensorMapView::Whole});
-  rings.v =
-      kernel.makeValueRing(transposes ? kRawSlots : plan.getVStages(),
-                           hasValueProducer() ? kValueProducer : kProducer,
-                           transposes ? kTransposer : kConsumer);
+  rings.k = makeRing(tiles, {"k", RingRows::Keys, plan.getKStages(), blockN,
+                             getKeyColumns(facts), kProducer, kConsumer,
+                             /*isLoaded=*/true,
+                             plan.getKeyQuads() ? TensorMapView::Quads
+                                                : TensorMapView::Whole});
+  rings.v = makeValueRing(tiles, transposes ? kRawSlots : plan.getVStages(),
+                          hasValueProducer() ? kValueProducer : kProducer,
+                          transposes ? kTransposer : kConsumer);
   if (transposes)
     rings.vt =
-        kernel.makeRing({"vt", RingRows::Keys, plan.getVStages(),
+        makeRing(tiles, {"vt", RingRows::Keys, plan.getVStages(),
                          getValueColumns(facts), blockN, kTransposer, kConsumer,
                          /*isLoaded=*/false});
 }
@@ -82,7 +82,7 @@ void WsWgmmaKernel::makeDealer() {
   SmallVector<std::pair<Role, SignalKind>> roles = {
       {kProducer, SignalKind::Arrive}};
   if (producerReadsTiles(facts, plan)) {
-    // What one CTA sends to all of a cluster is counted in bytes.
+    // Indices that one CTA sends to all of a cluster are counted in bytes.
     if (plan.getCluster() > 1)
       roles.front().second = SignalKind::Tx;
     roles.push_back({kTileReader, SignalKind::Arrive});
@@ -92,15 +92,15 @@ void WsWgmmaKernel::makeDealer() {
   if (facts.hasNarrowKeys())
     roles.push_back({kWidener, SignalKind::Arrive});
   roles.push_back({kConsumer, SignalKind::Arrive});
-  dealer = kernel.makeDealer(roles);
+  dealer = makeTileDealer(context, roles);
 }
 
 void WsWgmmaKernel::makeResults() {
   if (resultBuffer == ResultBuffer::None)
     return;
-  resultMap.map = kernel.makeResultMap(/*rows=*/64, facts.valueDim);
+  resultMap.map = attn::makeResultMap(tile, /*rows=*/64, facts.valueDim);
   if (resultBuffer == ResultBuffer::Own)
-    resultMemory = kernel.allocResults();
+    resultMemory = allocResults(tile);
 }
 
 //===----------------------------------------------------------------------===//
@@ -110,25 +110,24 @@ void WsWgmmaKernel::makeResults() {
 void WsWgmmaKernel::load() {
   Ring &q = rings.q, &k = rings.k, &v = rings.v;
   bool alsoValues = !hasValueProducer();
-  kernel.prefetchMaps(
-      {q.map, k.map, alsoValues ? v.map : Value(), resultMap.map});
-  kernel.prefetchMaps({k.whole, alsoValues ? v.whole : Value()});
+  prefetchMaps(b, {q.map, k.map, alsoValues ? v.map : Value(), resultMap.map});
+  prefetchMaps(b, {k.whole, alsoValues ? v.whole : Value()});
   Pipe query(control, q.channel, kProducer), key(control, k.channel, kProducer);
   std::optional<Pipe> value;
   if (alsoValues)
     value.emplace(control, v.channel, kProducer);
   Value last;
   auto loadKeys = [&](Value trip) {
-    fill(k, key, kernel.at.kvHead, getFirstKey(getBlock(last, trip)));
+    fill(k, key, tile.at.kvHead, getFirstKey(getBlock(last, trip)));
     key.advance();
   };
   auto loadValues = [&](Value trip) {
-    fill(v, *value, kernel.at.kvHead, getFirstKey(getBlock(last, trip)));
+    fill(v, *value, tile.at.kvHead, getFirstKey(getBlock(last, trip)));
     value->advance();
   };
 
   forTiles([&] {
-    fill(q, query, kernel.at.head, kernel.row);
+    fill(q, query, tile.at.head, tile.row);
     Value zero = context.i32(0), trips = countTrips();
     last = getLastBlock();
     if (!alsoValues) {
@@ -136,8 +135,8 @@ void WsWgmmaKernel::load() {
     } else if (!facts.isPaged()) {
       control.forRange(zero, trips, [&](Value trip) {
         Value first = getFirstKey(getBlock(last, trip));
-        fill(k, key, kernel.at.kvHead, first);
-        fill(v, *value, kernel.at.kvHead, first);
+        fill(k, key, tile.at.kvHead, first);
+        fill(v, *value, tile.at.kvHead, first);
         key.advance(), value->advance();
       });
     } else {
@@ -159,12 +158,12 @@ void WsWgmmaKernel::load() {
 
 void WsWgmmaKernel::loadValues() {
   const Ring &v = rings.v;
-  kernel.prefetchMaps({v.map, v.whole});
+  prefetchMaps(b, {v.map, v.whole});
   Pipe value(control, v.channel, kValueProducer);
   forTiles([&] {
     Value trips = countTrips(), last = getLastBlock();
     control.forRange(context.i32(0), trips, [&](Value trip) {
-      fill(v, value, kernel.at.kvHead, getFirstKey(getBlock(last, trip)));
+      fill(v, value, tile.at.kvHead, getFirstKey(getBlock(last, trip)));
       value.advance();
     });
   });
@@ -172,8 +171,7 @@ void WsWgmmaKernel::loadValues() {
 
 void WsWgmmaKernel::loadAndTranspose() {
   Ring &q = rings.q, &k = rings.k, &v = rings.v, &vt = rings.vt;
-  control.elect(
-      [&] { kernel.prefetchMaps({q.map, k.map, v.map, resultMap.map}); });
+  control.elect([&] { prefetchMaps(b, {q.map, k.map, v.map, resultMap.map}); });
   Pipe query(control, q.channel, kProducer), key(control, k.channel, kProducer),
       value(control, v.channel, kProducer),
       loaded(control, v.channel, kTransposer),
@@ -183,16 +181,16 @@ void WsWgmmaKernel::loadAndTranspose() {
     Value block = getBlock(last, trip);
     control.elect([&] {
       Value first = getFirstKey(block);
-      fill(k, key, kernel.at.kvHead, first);
-      fill(v, value, kernel.at.kvHead, first);
+      fill(k, key, tile.at.kvHead, first);
+      fill(v, value, tile.at.kvHead, first);
     });
     key.advance(), value.advance();
   };
   auto transpose = [&](Value) {
     Slot source = loaded.acquire();
-    Value from = source.in(v.buffer, v.slotType);
+    Value from = v.at(source);
     Slot dest = transposed.acquire();
-    LocalTransposeOp::create(b, from, dest.in(vt.buffer, vt.slotType));
+    LocalTransposeOp::create(b, from, vt.at(dest));
     source.release(), dest.release();
     loaded.advance(), transposed.advance();
   };
@@ -202,7 +200,7 @@ void WsWgmmaKernel::loadAndTranspose() {
   // thread that loads waits for a slot, and its warp would be the last one; but
   // the second block of a tile is loaded while the first one is on its way.
   forTiles([&] {
-    control.elect([&] { fill(q, query, kernel.at.head, kernel.row); });
+    control.elect([&] { fill(q, query, tile.at.head, tile.row); });
     Value zero = context.i32(0), one = context.i32(1), two = context.i32(2);
     Value trips = countTrips();
     last = getLastBlock();
@@ -225,19 +223,19 @@ void WsWgmmaKernel::fill(const Ring &ring, Pipe &pipe, Value head,
   // All of them would take registers that nobody has.
   Value lead;
   if (ring.view == TensorMapView::Bounded)
-    lead = kernel.source->emitLead(first);
+    lead = tile.source->emitLead(first);
   Slot slot = pipe.acquire();
-  kernel.fill(ring, slot.in(ring.buffer, ring.slotType), slot.getToken(), head,
-              first, /*column=*/Value(), lead);
+  startLoad(tiles, ring, ring.at(slot), slot.getToken(), head, first,
+            /*column=*/Value(), lead);
   slot.release();
 }
 
 Value WsWgmmaKernel::countTrips() {
-  return b.createOrFold<arith::SubIOp>(kernel.walk.end, kernel.walk.begin);
+  return b.createOrFold<arith::SubIOp>(tiles.cluster.end, tiles.cluster.begin);
 }
 
 Value WsWgmmaKernel::getLastBlock() {
-  return arith::SubIOp::create(b, kernel.walk.end, context.i32(1));
+  return arith::SubIOp::create(b, tiles.cluster.end, context.i32(1));
 }
 
 Value WsWgmmaKernel::getBlock(Value last, Value trip) {
@@ -259,34 +257,34 @@ void WsWgmmaKernel::compute() {
   Pipe query(control, q.channel, kConsumer), key(control, k.channel, kConsumer),
       value(control, v.channel, kConsumer);
   forTiles([&] {
-    kernel.emitScoreDescale();
-    kernel.emitValueDescale();
-    Value scale = kernel.emitExponentScale();
+    tile.scoreDescale = emitScoreDescale(tile);
+    tile.valueDescale = emitValueDescale(tile);
+    Value scale = emitExponentScale(tile);
     Slot queries = query.acquire();
-    Value queryTile = queries.in(q.buffer, q.slotType);
-    RunningState init = kernel.emitInitialState(
-        /*bets=*/plan.getSoftmax() == SoftmaxPolicy::Optimistic);
+    Value queryTile = q.at(queries);
+    RunningState init = emitInitialState(tile, /*bets=*/plan.getSoftmax() ==
+                                                   SoftmaxPolicy::Optimistic);
     Var m(control, init.m), l(control, init.l), o(control, init.o);
-    skip(kernel.walk.skippedBehind, key, value);
+    skip(tiles.cluster.skippedBehind, key, value);
     BlockBounds blocks = getBlocks();
-    Value skipped = kernel.walk.skippedInFront;
+    Value skipped = tiles.cluster.skippedInFront;
     if (narrowsToWarpgroup())
-      skipped = arith::SubIOp::create(b, blocks.begin, kernel.walk.begin);
-    Value operand = facts.elementType == kernel.getOperandType()
+      skipped = arith::SubIOp::create(b, blocks.begin, tiles.cluster.begin);
+    Value operand = facts.elementType == tile.getOperandType()
                         ? queryTile
-                        : kernel.emitConverted(queryTile);
+                        : emitConverted(tile, queryTile);
 
     // attn-expand-pipeline rotates the loop as the flags of attn.kv_loop say.
     forBlocks(blocks, [&](Value firstKey) {
       Slot keys = key.acquire();
-      Value keyTile = keys.in(k.buffer, k.slotType), scales;
+      Value keyTile = k.at(keys), scales;
       Value product = multiplyKeys(b, operand, keyTile, getKeyDepth(facts),
                                    /*sum=*/Value());
       Value s = awaitProducts(b, product, /*pending=*/0).front();
       if (rings.keyScales)
-        scales = LocalLoadOp::create(
-            b, kernel.f32Tile({plan.getBlockN()}),
-            kernel.emitRowNumbers(keyTile, rings.keyScales));
+        scales =
+            LocalLoadOp::create(b, tile.f32Tile({plan.getBlockN()}),
+                                getRowNumbers(b, keyTile, rings.keyScales));
       keys.release();
 
       Value p = softmax(scale, firstKey, multiplyScales(s, scales), m, l, o);
@@ -294,8 +292,7 @@ void WsWgmmaKernel::compute() {
         return;
 
       Slot values = value.acquire();
-      Value valueTile =
-          makeValueOperand(kernel, values.in(v.buffer, v.slotType));
+      Value valueTile = makeValueOperand(tile, v.at(values));
       Value sum = multiplyValues(b, p, valueTile, facts.valueDim, o);
       o = awaitProducts(b, sum, /*pending=*/0).front();
       values.release();
@@ -341,7 +338,7 @@ void WsWgmmaKernel::reportNarrowing() {
 }
 
 BlockBounds WsWgmmaKernel::getBlocks() {
-  BlockBounds blocks = kernel.bounds;
+  BlockBounds blocks = tile.bounds;
   if (!narrowsToWarpgroup())
     return blocks;
   auto min = [&](Value x, Value y) -> Value {
@@ -352,10 +349,9 @@ BlockBounds WsWgmmaKernel::getBlocks() {
   };
   Value offset = arith::MulIOp::create(b, WarpgroupIndexOp::create(b),
                                        context.i32(kGroupRows));
-  BlockBounds own =
-      emitBlockBounds(context, getBoundedTiles(kernel),
-                      arith::AddIOp::create(b, kernel.row, offset), kGroupRows,
-                      plan.getBlockN());
+  BlockBounds own = emitBlockBounds(context, tile.getBoundedTiles(),
+                                    arith::AddIOp::create(b, tile.row, offset),
+                                    kGroupRows, plan.getBlockN());
   blocks.begin = min(max(blocks.begin, own.begin), blocks.end);
   blocks.fullEnd = max(blocks.fullEnd, blocks.begin);
   blocks.fullBegin = min(max(own.fullBegin, blocks.begin), blocks.fullEnd);
@@ -414,7 +410,7 @@ Value WsWgmmaKernel::multiplyScales(Value s, Value scales) {
 
 Value WsWgmmaKernel::softmax(Value scale, Value key, Value s, Var &m, Var &l,
                              Var &o) {
-  if (failed(kernel.emitScores(b, key, s, plan.getKeyQuads()))) {
+  if (failed(emitScores(tile, key, s, plan.getKeyQuads()))) {
     control.fail();
     return {};
   }
@@ -425,7 +421,7 @@ Value WsWgmmaKernel::softmax(Value scale, Value key, Value s, Var &m, Var &l,
   m = op.getNewM();
   l = op.getNewL();
   o = op.getNewO();
-  Value p = makeProbabilityOperand(kernel, op.getP(), plan.getKeyQuads());
+  Value p = makeProbabilityOperand(tile, op.getP(), plan.getKeyQuads());
   if (!probabilities)
     return p;
   LocalStoreOp::create(b, p, probabilities);
@@ -433,17 +429,15 @@ Value WsWgmmaKernel::softmax(Value scale, Value key, Value s, Var &m, Var &l,
 }
 
 void WsWgmmaKernel::store(RunningState running, Slot queries, Value queryTile) {
-  Value oView = kernel.emitResultView("o"), lseView;
+  Value oView = emitResultView(tile, "o"), lseView;
   if (facts.lse)
-    lseView = kernel.emitResultView("lse");
+    lseView = emitResultView(tile, "lse");
   bool inQueries = resultBuffer == ResultBuffer::Queries;
   ResultMap map = resultMap;
   if (map.map)
-    map.coordinates = {kernel.at.batch, kernel.at.head, kernel.row,
-                       context.i32(0)};
-  kernel.emitResults(kernel.emitFinalState(running), oView, lseView,
-                     inQueries ? queryTile : resultMemory, plan.getEpilogue(),
-                     map);
+    map.coordinates = {tile.at.batch, tile.at.head, tile.row, context.i32(0)};
+  emitResults(tile, emitFinalState(tile, running), oView, lseView,
+              inQueries ? queryTile : resultMemory, plan.getEpilogue(), map);
   if (!inQueries)
     return;
   // The thread that started the copy knows when the slot has been read.
@@ -460,8 +454,8 @@ void WsWgmmaKernel::store(RunningState running, Slot queries, Value queryTile) {
 //===----------------------------------------------------------------------===//
 
 void WsWgmmaKernel::forTiles(function_ref<void()> body) {
-  kernel.forTiles(control, body,
-                  [&](TileLoopOp loop) { kernel.setDealer(loop, dealer); });
+  tiles.forTiles(control, body,
+                 [&](TileLoopOp loop) { setTileDealer(loop, dealer); });
 }
 
 SmallVector<Partition> WsWgmmaKernel::listPartitions() {
@@ -491,8 +485,8 @@ SmallVector<Partition> WsWgmmaKernel::listPartitions() {
                     {kWarpgroupWarps, 1},
                     budget.widener,
                     [&] {
-                      widenKeys(kernel, control, rings, [&](TileLoopOp loop) {
-                        kernel.setDealer(loop, dealer);
+                      widenKeys(tiles, control, rings, [&](TileLoopOp loop) {
+                        setTileDealer(loop, dealer);
                       });
                     }});
   return list;
@@ -501,19 +495,18 @@ SmallVector<Partition> WsWgmmaKernel::listPartitions() {
 LogicalResult WsWgmmaKernel::run() {
   makeRings();
   if (plan.getPShared())
-    probabilities = kernel.alloc(
-        "p", kernel.bufferType({plan.getBlockM(), plan.getBlockN()},
-                               kernel.getOperandType()));
+    probabilities =
+        tile.alloc("p", tile.bufferType({plan.getBlockM(), plan.getBlockN()},
+                                        tile.getOperandType()));
   makeResults();
   makeDealer();
-  kernel.emitExtents();
+  tiles.emitExtents();
   if (narrowsToWarpgroup())
     reportNarrowing();
   control.partitions(listPartitions());
   return success(control.isWhole());
 }
 
-LogicalResult WsWgmmaSchedule::emit(KernelContext &context,
-                                    PlanAttrInterface plan) const {
-  return WsWgmmaKernel(context, cast<WsWgmmaPlanAttr>(plan)).run();
+LogicalResult attn::emitWsWgmma(KernelContext &context, WsWgmmaPlanAttr plan) {
+  return WsWgmmaKernel(context, plan).run();
 }

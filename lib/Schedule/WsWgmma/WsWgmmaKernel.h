@@ -19,11 +19,13 @@
 #define ATTN_LIB_SCHEDULE_WSWGMMA_WSWGMMAKERNEL_H
 
 #include "../Kernel/Pipe.h"
-#include "../Tma/RingEmitter.h"
+#include "../Tma/TileDealer.h"
 #include "../Wgmma/SlicedProducts.h"
 #include "../Wgmma/WgmmaFacts.h"
 #include "../Wgmma/WgmmaOperands.h"
 #include "WsWgmma.h"
+#include "attn/Schedule/Kernel/Scores.h"
+#include "attn/Schedule/Kernel/StoreResults.h"
 
 namespace mlir::attn {
 
@@ -49,7 +51,7 @@ struct WsWgmmaRings {
 
 /// Puts widened keys and values in the place of what `rings` have in 8 bits:
 /// the program of the partition that does so.
-void widenKeys(RingEmitter &kernel, Control &control, const WsWgmmaRings &rings,
+void widenKeys(TileWalk &tiles, Control &control, const WsWgmmaRings &rings,
                function_ref<void(TileLoopOp)> complete);
 
 class WsWgmmaKernel {
@@ -122,7 +124,8 @@ private:
   WsWgmmaPlanAttr plan;
   ImplicitLocOpBuilder &b;
   Control control;
-  RingEmitter kernel;
+  TileWalk tiles;
+  AttentionTile &tile;
   WsWgmmaRings rings;
   TileDealer dealer;
   ResultBuffer resultBuffer;

@@ -11,10 +11,7 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-const Schedule &attn::getWsWgmmaSchedule() {
-  static const WsWgmmaSchedule schedule;
-  return schedule;
-}
+static StringRef getName() { return WsWgmmaPlanAttr::getSyntax().schedule; }
 
 /// Threads of a warpgroup.
 static constexpr int64_t kWarpgroup = 128;
@@ -175,8 +172,8 @@ bool attn::rescores(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
          plan.getSoftmax() == SoftmaxPolicy::Optimistic;
 }
 
-llvm::Error WsWgmmaSchedule::isApplicable(const ProblemFacts &facts,
-                                          const TargetRow &target) const {
+static llvm::Error isApplicable(const ProblemFacts &facts,
+                                const TargetRow &target) {
   // Accumulators of more columns leave no registers for a softmax. Results of
   // 32 bits take a few more: blocks of 16 keys spilled 4 bytes at 368, 12 at
   // 384. Who widens keys takes registers, too.
@@ -189,10 +186,8 @@ llvm::Error WsWgmmaSchedule::isApplicable(const ProblemFacts &facts,
   return checkWgmma(getName(), facts, target, mostColumns, /*serves=*/true);
 }
 
-llvm::Error WsWgmmaSchedule::checkPlan(const ProblemFacts &facts,
-                                       PlanAttrInterface planAttr,
-                                       const TargetRow &target) const {
-  auto plan = cast<WsWgmmaPlanAttr>(planAttr);
+static llvm::Error checkPlan(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
+                             const TargetRow &target) {
   if (llvm::Error error = checkPolicy(getName(), plan.getSoftmax()))
     return error;
   if (llvm::Error error =
@@ -230,10 +225,15 @@ llvm::Error WsWgmmaSchedule::checkPlan(const ProblemFacts &facts,
   return checkSharedBytes(getSharedBytes(facts, plan, target), target);
 }
 
-KernelShape WsWgmmaSchedule::getKernelShape(const ProblemFacts &facts,
-                                            PlanAttrInterface planAttr,
-                                            const TargetRow &target) const {
-  auto plan = cast<WsWgmmaPlanAttr>(planAttr);
+static KernelShape getKernelShape(const ProblemFacts &facts,
+                                  WsWgmmaPlanAttr plan,
+                                  const TargetRow &target) {
   return getPersistentShape(plan.getCluster(), countThreads(facts, plan),
                             target);
+}
+
+const Schedule &attn::getWsWgmmaSchedule() {
+  static const ProjectSchedule<WsWgmmaPlanAttr> schedule(
+      {isApplicable, checkPlan, getKernelShape, emitWsWgmma});
+  return schedule;
 }

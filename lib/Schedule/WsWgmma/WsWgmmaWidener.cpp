@@ -33,23 +33,24 @@ static Value emitScaled(ImplicitLocOpBuilder &b, Value tile, Value scales) {
 }
 
 /// Returns scales of the rows of a block, from a view of one column.
-static Value loadScales(RingEmitter &kernel, Value view, Value block) {
-  ImplicitLocOpBuilder &b = kernel.b;
-  int64_t blockN = kernel.tilePlan.blockN;
+static Value loadScales(TileWalk &tiles, Value view, Value block) {
+  ImplicitLocOpBuilder &b = tiles.context.b;
+  int64_t blockN = tiles.plan.blockN;
   auto layout = BlockedLayoutAttr::get(b.getContext(), /*perThread=*/{1},
                                        kWarpgroupWarps, /*order=*/{0});
   auto type = RankedTensorType::get({blockN}, b.getF32Type(), layout);
   // After the last block, and of a tile without any, those of an own one.
-  Value own = arith::MaxSIOp::create(b, block, kernel.walk.begin);
-  Value key = arith::MulIOp::create(b, own, kernel.context.i32(blockN));
+  Value own = arith::MaxSIOp::create(b, block, tiles.cluster.begin);
+  Value key = arith::MulIOp::create(b, own, tiles.context.i32(blockN));
   return GlobalLoadOp::create(b, type, view, key);
 }
 
-void attn::widenKeys(RingEmitter &kernel, Control &control,
+void attn::widenKeys(TileWalk &tiles, Control &control,
                      const WsWgmmaRings &rings,
                      function_ref<void(TileLoopOp)> complete) {
-  ImplicitLocOpBuilder &b = kernel.b;
-  KernelContext &context = kernel.context;
+  ImplicitLocOpBuilder &b = tiles.context.b;
+  KernelContext &context = tiles.context;
+  AttentionTile &tile = tiles.tile;
   const Ring &k = rings.k, &kw = rings.kw, &v = rings.v, &vw = rings.vw;
   Pipe narrowKeys(control, k.channel, kWidener),
       wideKeys(control, kw.channel, kWidener),
@@ -62,36 +63,36 @@ void attn::widenKeys(RingEmitter &kernel, Control &control,
   auto widen = [&](const Ring &from, Pipe &narrow, const Ring &to, Pipe &wide,
                    Value scales, Value scaleRing) {
     Slot filled = narrow.acquire();
-    Value tile = loadNarrowRows(b, filled.in(from.buffer, from.slotType));
+    Value rows = loadNarrowRows(b, from.at(filled));
     Slot free = wide.acquire();
-    Value slot = free.in(to.buffer, to.slotType);
-    tile = emitWidened(b, tile, kernel.getOperandType());
+    Value slot = to.at(free);
+    rows = emitWidened(b, rows, tile.getOperandType());
     if (scaleRing)
-      LocalStoreOp::create(b, scales, kernel.emitRowNumbers(slot, scaleRing));
+      LocalStoreOp::create(b, scales, getRowNumbers(b, slot, scaleRing));
     else if (scales)
-      tile = emitScaled(b, tile, scales);
-    LocalStoreOp::create(b, tile, slot);
+      rows = emitScaled(b, rows, scales);
+    LocalStoreOp::create(b, rows, slot);
     // One fence for both: it takes longer than the slot waits.
     filled.release(), free.release();
     narrow.advance(), wide.advance();
   };
 
-  kernel.forTiles(
+  tiles.forTiles(
       control,
       [&] {
         // The scales of the block's keys and values.
         std::optional<Var> keyScales, valueScales;
         Value keyView, valueView, one = context.i32(1);
-        if (kernel.facts.kScales) {
-          keyView = kernel.source->emitColumnView("k_scales", kernel.at, 0);
-          valueView = kernel.source->emitColumnView("v_scales", kernel.at, 0);
+        if (context.facts.kScales) {
+          keyView = tile.source->emitColumnView("k_scales", tile.at, 0);
+          valueView = tile.source->emitColumnView("v_scales", tile.at, 0);
         }
-        Value trips =
-            b.createOrFold<arith::SubIOp>(kernel.walk.end, kernel.walk.begin);
-        Value last = arith::SubIOp::create(b, kernel.walk.end, one);
+        Value trips = b.createOrFold<arith::SubIOp>(tiles.cluster.end,
+                                                    tiles.cluster.begin);
+        Value last = arith::SubIOp::create(b, tiles.cluster.end, one);
         if (keyView) {
-          keyScales.emplace(control, loadScales(kernel, keyView, last));
-          valueScales.emplace(control, loadScales(kernel, valueView, last));
+          keyScales.emplace(control, loadScales(tiles, keyView, last));
+          valueScales.emplace(control, loadScales(tiles, valueView, last));
         }
         control.forRange(context.i32(0), trips, [&](Value trip) {
           Value next = arith::SubIOp::create(
@@ -100,12 +101,12 @@ void attn::widenKeys(RingEmitter &kernel, Control &control,
                 keyScales ? keyScales->get() : Value(), rings.keyScales);
           // They arrive while the other tensor is widened.
           if (keyScales)
-            *keyScales = loadScales(kernel, keyView, next);
+            *keyScales = loadScales(tiles, keyView, next);
           widen(v, narrowValues, vw, wideValues,
                 valueScales ? valueScales->get() : Value(),
                 /*scaleRing=*/Value());
           if (valueScales)
-            *valueScales = loadScales(kernel, valueView, next);
+            *valueScales = loadScales(tiles, valueView, next);
         });
       },
       complete);

@@ -5,9 +5,12 @@
 
 using namespace mlir::attn::sim;
 
-/// Whether signals with the scope of the CTA order anything for others.
+/// Returns true in a launch of clusters: signals with the scope of the CTA
+/// order nothing for others there, and st.async goes as if to another CTA even
+/// where each cluster has one.
 static bool tracksOpen(const Exec &x) {
-  return x.sanitizing() && x.cluster.ctas.size() > 1 &&
+  return x.sanitizing() &&
+         (x.cluster.ctas.size() > 1 || x.machine.kernel.reqnctapercluster[0]) &&
          x.machine.config.assumes(Assumption::ClusterScope);
 }
 

@@ -12,13 +12,15 @@ from typing import Any, NamedTuple
 
 from .. import runtime
 from ..errors import ArgumentError
-from ..kernel import compile_flags, get_chip
+from ..kernel import get_chip
 from ..launch import cuda_driver
 from ..options import kernel_sizes, readers
 from ..options.problem_table import CALL_DEFAULTS
 from ..record import TensorView, get_contiguous_axis
 from ..tracing.captured_reads import Spec
 from ..tracing.mod_regions import Regions
+from . import shared_kernels
+from .shared_kernels import Lengths, Problem
 
 TYPES = ("f16", "bf16", "f8E4M3FN", "f8E5M2")
 #: Parts of an octave to which a bound of query lengths is rounded up, so that
@@ -31,7 +33,6 @@ _PITCH_UNIT = 16
 _KEPT_CALLS = 4096
 
 _lock = threading.Lock()
-_loaded: dict[object, runtime.LoadedKernel] = {}
 _calls: dict[object, Call] = {}
 
 
@@ -77,17 +78,23 @@ def _is_transposed(view: TensorView) -> bool:
     return view.shape[3] > 1 and get_contiguous_axis(view.strides) == 2
 
 
-def _get_layout(views: Sequence[TensorView]) -> str | None:
-    """The order of dimensions in which all operands are dense, if there is one.
+def _has_repeats(view: TensorView) -> bool:
+    """Whether elements along a dimension are one, as in an expanded tensor."""
+    extents = zip(view.shape, view.strides, strict=True)
+    return 0 not in view.shape and any(extent > 1 and stride == 0 for extent, stride in extents)
+
+
+def _get_layout(views: Sequence[TensorView]) -> str:
+    """The order of dimensions in which all operands are dense; strided if there is none.
     A transposed v is dense in an order of its own."""
     others = [view for view in views if not _is_transposed(view)]
     turned = [view for view in views if _is_transposed(view)]
     if not all(_is_dense(view, (0, 1, 3, 2), _PITCH_UNIT) for view in turned):
-        return None
+        return "strided"
     for layout, order in (("bhnd", (0, 1, 2, 3)), ("bnhd", (0, 2, 1, 3))):
         if all(_is_dense(view, order) for view in others):
             return layout
-    return None
+    return "strided"
 
 
 def unpack(name: str, view: TensorView) -> TensorView:
@@ -153,15 +160,14 @@ def _check(views: Mapping[str, TensorView], packed: bool) -> None:
         raise ArgumentError("expected both cu_seqlens_q and cu_seqlens_k, got one")
 
 
-def load(chip: str, flags: Mapping[str, object], regions: Regions | None) -> runtime.LoadedKernel:
-    """The loaded kernel of a problem, compiled by the first call."""
-    key = (chip, tuple(flags.items()), regions)
-    kernel = _loaded.get(key)
-    if kernel is not None:
-        return kernel
-    kernel = compile_flags(chip, flags, regions).load()
-    with _lock:
-        return _loaded.setdefault(key, kernel)
+def _get_regions(
+    options: Options, specs: tuple[Sequence[Spec], Sequence[Spec]], is_open: bool
+) -> Regions | None:
+    """The regions, which read tensors of known or of any extents."""
+    if not options.score_mod and not options.mask_mod:
+        return None
+    read = [tuple(spec.dynamic() if is_open else spec for spec in each) for each in specs]
+    return Regions(options.score_mod, options.mask_mod, read[0], read[1])
 
 
 class Call:
@@ -173,10 +179,12 @@ class Call:
         specs: tuple[Sequence[Spec], Sequence[Spec]],
         options: Options,
         chip: str,
+        prepares: bool = False,
     ) -> None:
         """`views` has q, k and v, and sinks, cu_seqlens_q, cu_seqlens_k, o and lse
         where they are given, in the caller's shapes; `specs` has what score_mod
-        and mask_mod read. Compiles unless the kernel is in the cache."""
+        and mask_mod read. Compiles unless the kernel is in the cache; with
+        `prepares` also the one that calls of other lengths share."""
         given_o = views.get("o")
         self.packed = "cu_seqlens_q" in views or "cu_seqlens_k" in views
         views = dict(views)
@@ -193,45 +201,54 @@ class Call:
             is_major = is_sequence_major(q.shape, q.strides)
             views["o"] = make_output(batch, heads, queries, dv, out_type, is_major, q.device)
         operands = [views[name] for name in ("q", "k", "v", "o")]
-        layout = None if self.packed else _get_layout(operands)
+        layout = _get_layout(operands)
         if options.lse and "lse" not in views:
             views["lse"] = TensorView("f32", *_dense(batch, heads, queries), 0, q.device)
         elif self.packed and options.lse:
             lse = views["lse"]
             views["lse"] = lse._replace(shape=(1, *lse.shape), strides=(0, *lse.strides))
-        static = layout is not None
         if (options.max_seqlen_q or 0) < 0:
             raise ArgumentError(
                 f"max_seqlen_q: expected a length of at least 0, got {options.max_seqlen_q}"
             )
         bound = round_bound(queries if options.max_seqlen_q is None else options.max_seqlen_q)
-        if self.packed:
-            size = f"1x{heads}x{bound}x{dim}x{q.dtype}"
-        elif static:
-            size = f"{batch}x{heads}x{queries}x{dim}x{q.dtype}"
-        else:
-            # A dynamic kernel is the same for all batches and lengths.
-            size = f"1x{heads}x1x{dim}x{q.dtype}"
         o_type = views["o"].dtype
+        # A kernel for any lengths is the same for all: they stand as 1.
+        rows = bound if self.packed else 1
         flags: dict[str, object] = {
-            "q": size,
+            "q": f"1x{heads}x{rows}x{dim}x{q.dtype}",
             "kv_heads": kv_heads,
-            "kv_len": None if self.packed else keys if static else 1,
+            "kv_len": None if self.packed else 1,
             "dv": dv,
             **readers.name_call_options(options.call),
             "out_type": None if o_type == out_type else o_type,
             "sinks": "sinks" in views,
             "lse": options.lse,
-            "layout": layout,
+            "layout": None,
             "v_transposed": True if _is_transposed(v) else None,
             "varlen": f"q:{bound}/k:1" if self.packed else None,
-            "dynamic": not static,
+            "dynamic": True,
         }
-        regions = None
-        if options.score_mod or options.mask_mod:
-            fixed = [tuple(spec if static else spec.dynamic() for spec in each) for each in specs]
-            regions = Regions(options.score_mod, options.mask_mod, fixed[0], fixed[1])
-        kernel = load(chip, flags, regions)
+        mixed = Problem(chip, flags, _get_regions(options, specs, is_open=True))
+        own_flags = {
+            **flags,
+            "q": f"{batch}x{heads}x{queries}x{dim}x{q.dtype}",
+            "kv_len": keys,
+            "layout": layout,
+            "dynamic": False,
+        }
+        own = Problem(chip, own_flags, _get_regions(options, specs, is_open=False))
+        # A tensor map has no extent of 0, and none steps nowhere along a dimension.
+        if (self.packed and 0 in (queries, keys)) or any(map(_has_repeats, (q, views["k"], v))):
+            kernel = shared_kernels.load(mixed._replace(schedule="split_q"))
+        elif self.packed:
+            kernel = shared_kernels.load(mixed)
+        elif _is_transposed(v):
+            # The number of keys is a part of the layout.
+            kernel = shared_kernels.load(own)
+        else:
+            find = shared_kernels.prepare if prepares else shared_kernels.load_shared
+            kernel = find(own, mixed, Lengths(batch, queries, keys))
         for number, spec in enumerate((*specs[0], *specs[1])):
             view = TensorView(spec.element, spec.shape, spec.strides, 0, q.device)
             views[f"capture{number}"] = view
@@ -303,4 +320,4 @@ def clear() -> None:
     """Forgets calls and loaded kernels."""
     with _lock:
         _calls.clear()
-        _loaded.clear()
+    shared_kernels.clear()

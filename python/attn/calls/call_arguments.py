@@ -243,4 +243,4 @@ def prepare(
             views[name] = TensorView(spec.element, spec.shape, spec.strides)
     score, mask, _, specs = trace_mods(mods)
     parsed = Options(options, lse is not False, bound, score, mask)
-    attention_kernels.Call(views, specs, parsed, readers.to_text("chip", chip))
+    attention_kernels.Call(views, specs, parsed, readers.to_text("chip", chip), True)

@@ -60,6 +60,8 @@ def compile(
     debug_lines: bool = False,
     cache: bool = True,
     pad: bool = False,
+    board: str | None = None,
+    assemble_check: bool = False,
 ) -> Kernel:
     """Compiles an attention problem.
 
@@ -84,7 +86,7 @@ def compile(
         out_scale: Factor of an output of 8 bits before it is rounded.
         out_group: An output of 8 bits has a scale, which is an output too, for each N
             columns of a row.
-        layout: Order of the dimensions in memory (default: bhnd).
+        layout: Order in memory; strided leaves it to the launch (default: bhnd).
         varlen: Lengths of packed sequences; q has batch 1 and their sum; a list, or a pair
             of them for queries and keys.
         kv_lengths: Keys of each batch, from its first one on; kv_len holds them (default:
@@ -122,6 +124,9 @@ def compile(
     part of its columns, or "bf16"; "auto" is "f16" for latent attention (`rope_dim`),
     else "f32". With `pad` a head dimension that no kernel takes becomes the next one that a kernel
     does: `simulate` and `run` take arrays of the one that was stated, and give such.
+    `board` is the board that plans are made for, such as "h200", or "native". With
+    `assemble_check` ptxas is asked about the plan, and the next one is taken if its kernel
+    spills in a loop over blocks of keys.
 
     Kernels are cached in memory and on disk, by problem, plan, chip and
     compiler. Raises CompileError with the compiler's text and places.
@@ -174,6 +179,8 @@ def compile(
         debug_lines=debug_lines,
         cache=cache,
         pad=pad,
+        board=board,
+        assemble_check=assemble_check,
     )
 
 

@@ -351,6 +351,8 @@ _NAMES = (
     "epilogue",
     "plan_table",
     "shipped_plans",
+    "board",
+    "assemble_check",
     "split_keys",
     "partials",
     "debug_lines",

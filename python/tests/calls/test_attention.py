@@ -7,8 +7,8 @@ import struct
 import attn
 import numpy as np
 import pytest
-from attn import functional
-from attn.calls import attention_kernels
+from attn import functional, runtime
+from attn.calls import attention_kernels, shared_kernels
 from attn.launch import cuda_driver
 from attn.kernel import get_chip
 from conftest import count_calls
@@ -55,8 +55,20 @@ def driver(monkeypatch):
     attention_kernels.clear()
 
 
+@pytest.fixture
+def hopper(monkeypatch):
+    """A device with tensor maps and memory for workspaces, neither of which is there."""
+    monkeypatch.setattr(FakeDevice, "major", 9)
+    monkeypatch.setattr(cuda_driver, "encode_tensor_map", lambda *_: None)
+
+    def run(launch, addresses, stream):
+        launch._start(addresses, [ADDRESS] * 8, stream)
+
+    monkeypatch.setattr(runtime.PreparedLaunch, "_run_with_memory", run)
+
+
 def get_kernel(index=-1):
-    return list(attention_kernels._loaded.values())[index]
+    return list(shared_kernels._loaded.values())[index]
 
 
 def get_launches(index=-1):
@@ -80,9 +92,9 @@ def test_dense():
     assert launch[4] == 55
     assert get_addresses(launch, 5) == [factor * ADDRESS for factor in (1, 2, 2, 3, 1)]
     attn.attention(q, k, k, causal=True, out=o, lse=lse)
-    assert len(attention_kernels._loaded) == 1 and len(get_launches()) == 2
+    assert len(shared_kernels._loaded) == 1 and len(get_launches()) == 2
     assert attn.attention(q, k, k, out=o) is o
-    assert len(attention_kernels._loaded) == 2
+    assert len(shared_kernels._loaded) == 2
 
 
 def test_sequence_major_and_strided():
@@ -91,13 +103,113 @@ def test_sequence_major_and_strided():
     assert get_kernel().launch_record["tensors"][0]["strides"] == [64 * 4 * 64, 64, 4 * 64, 1]
     padded = Array((2, 4, 64, 64), (4 * 64 * 80, 64 * 80, 80, 1))
     attn.attention(padded, padded, padded, out=padded)
-    assert get_kernel().launch_record["tensors"][0]["shape"] == [-1, 4, -1, 64]
-    longer = Array((3, 4, 99, 64), (4 * 99 * 80, 99 * 80, 80, 1))
-    attn.attention(longer, longer, longer, out=longer)
-    assert len(attention_kernels._loaded) == 2
+    record = get_kernel().launch_record
+    assert record["tensors"][0]["shape"] == [2, 4, 64, 64]
+    assert all(record["tensors"][i]["strides"] == [-1, -1, -1, 1] for i in range(4))
+    wider = Array((2, 4, 64, 64), (4 * 64 * 96, 64 * 96, 96, 1))
+    attn.attention(wider, padded, wider, out=padded)
+    assert len(shared_kernels._loaded) == 2
     # An output in another order takes the kernel for any strides too.
     attn.attention(Array((2, 4, 64, 64)), *[Array((2, 4, 64, 64))] * 2, out=q)
-    assert len(attention_kernels._loaded) == 2
+    assert len(shared_kernels._loaded) == 2
+    # All other lengths have one kernel.
+    for batch, length in ((3, 99), (1, 100), (2, 7)):
+        longer = Array((batch, 4, length, 64), (4 * length * 80, length * 80, 80, 1))
+        attn.attention(longer, longer, longer, out=longer)
+        assert len(shared_kernels._loaded) == 3
+    assert get_kernel().launch_record["tensors"][0]["shape"] == [-1, 4, -1, 64]
+
+
+def test_slices_of_a_fused_tensor(monkeypatch):
+    """They get the kernel that dense ones get."""
+    monkeypatch.setattr(FakeDevice, "major", 9)
+    monkeypatch.setattr(cuda_driver, "encode_tensor_map", lambda map, *_: maps.append(map))
+    maps, heads, length, dim = [], 4, 256, 64
+    row = 3 * heads * dim
+    strides = (length * row, dim, row, 1)
+    slices = [
+        Array((2, heads, length, dim), strides, address=ADDRESS + 2 * i * heads * dim)
+        for i in range(3)
+    ]
+    o = Array((2, length, heads, dim), address=9 * ADDRESS).transpose(0, 2, 1, 3)
+    attn.attention(*slices, causal=True, out=o)
+    (kernel,) = shared_kernels._loaded.values()
+    assert [arg["kind"] for arg in kernel.launch_record["args"]].count("tensor_map") >= 3
+    assert [map.strides for map in maps[:3]] == [(2 * row, 2 * dim, 2 * length * row)] * 3
+    # Slices between rows that no map describes are refused at the call.
+    crooked = Array((2, heads, length, dim), (length * (row + 4), dim, row + 4, 1))
+    message = '"q": its tensor map expects strides of a multiple of 16 bytes .* got 1544'
+    with pytest.raises(attn.ArgumentError, match=message):
+        attn.attention(crooked, *slices[1:], causal=True, out=o)
+
+
+def count_kernels(caplog, queries, lengths, **options):
+    """Kernels that a cache of so many keys at each step needs, and those that were logged."""
+    shared_kernels.clear()
+    caplog.clear()
+    for length in lengths:
+        q = Array((1, 4, queries, 64))
+        k = Array((1, 2, length, 64), (2 * 4096 * 64, 4096 * 64, 64, 1), address=2 * ADDRESS)
+        attn.attention(q, k, k, out=q, **options)
+    plans = [each for each in caplog.messages if "#attn." in each]
+    assert len(plans) == len(shared_kernels._loaded)
+    return plans
+
+
+@pytest.mark.parametrize("queries", [1, 2])
+def test_growing_keys_share_a_kernel(hopper, caplog, queries):
+    caplog.set_level("DEBUG", "attn")
+    lengths = [300, *range(301, 305), 1000, 2000, 2049, 4000]
+    plans = count_kernels(caplog, queries, lengths, causal="bottom-right")
+    assert len(plans) == queries
+    shapes = [each["shape"] for each in get_kernel().launch_record["tensors"][:2]]
+    if queries == 1:
+        # Keys are cut into runs as for one query of known lengths.
+        assert shapes == [[1, 4, 1, 64], [1, 2, -1, 64]]
+        assert "combine" in plans[0]
+    else:
+        assert shapes == [[-1, 4, -1, 64], [-1, 2, -1, 64]]
+        assert "ws_wgmma" in plans[1]
+
+
+def test_no_keys_and_no_sequences(hopper):
+    """A tensor map has no extent of 0."""
+    q, counts = Array((64, 4, 64)), Array((3,), dtype="int32")
+    packed = {"cu_seqlens_q": counts, "cu_seqlens_k": counts, "max_seqlen_q": 64}
+    for keys in (64, 0):
+        k = Array((keys, 4, 64))
+        attn.attention(q, k, k, out=q, **packed)
+    kinds = [
+        [arg["kind"] for arg in kernel.launch_record["args"]].count("tensor_map")
+        for kernel in shared_kernels._loaded.values()
+    ]
+    assert kinds[0] >= 3 and kinds[1] == 0
+    q = Array((1, 4, 64, 64))
+    for keys in (64, 65, 0):
+        k = Array((1, 4, keys, 64))
+        attn.attention(q, k, k, out=q)
+    assert get_kernel().launch_record["tensors"][1]["shape"] == [1, 4, 0, 64]
+
+
+def test_notes_say_what_refused_the_faster_schedules(hopper, monkeypatch, caplog):
+    caplog.set_level("DEBUG", "attn")
+    q = Array((1, 4, 64, 192))
+    attn.attention(q, q, q, out=q)
+    assert len(caplog.messages) == 1 and "ws_wgmma" in caplog.text
+    monkeypatch.setattr(FakeDevice, "major", 10)
+    attention_kernels.clear()
+    attn.attention(q, q, q, out=q)
+    assert caplog.messages[2].startswith("kernel for 1x4x64x192xf16: 'split_q' multiplies by mma.sync")
+    assert caplog.messages[2].endswith("so that two tiles' scores and results fit tensor memory")
+    kernel = attn.compile(q="1x4x64x64xf16", chip="sm_90a", init_state=True)
+    (note,) = kernel.plan_notes
+    assert re.fullmatch(
+        r"'split_q' multiplies by mma.sync, at 0\.\d\d of the rate of sm_90a: schedule 'ws_wgmma' "
+        r"does not support a state to go on from \('init'\)",
+        note,
+    )
+    assert not attn.compile(q="1x4x64x64xf16", chip="sm_90a").plan_notes
+    assert not attn.compile(q="1x4x64x64xf16", init_state=True).plan_notes
 
 
 def test_transposed_values(monkeypatch):
@@ -119,9 +231,9 @@ def test_transposed_values(monkeypatch):
     keys = keys._replace(strides=(15360, 3840, 64, 1))
     attn.attention(q, keys, v._replace(shape=keys.shape), out=o)
     assert get_kernel().launch_record["tensors"][2]["shape"] == [2, 4, 60, 64]
-    # Other strides would be a kernel for any batch size, which ws_wgmma has not.
-    with pytest.raises(attn.CompileError, match="a batch size that only the launch decides"):
-        attn.attention(q, q, v._replace(strides=(20480, 5120, 1, 80)), out=o)
+    # Other strides are those of the launch.
+    attn.attention(q, q, v._replace(strides=(20480, 5120, 1, 80)), out=o)
+    assert get_kernel().launch_record["tensors"][2]["strides"] == [-1, -1, 1, -1]
     with pytest.raises(attn.ArgumentError, match='"k": expected an innermost stride of 1, got 64'):
         attn.attention(q, v, v, out=o)
     # 16-bit values need no other order of keys.
@@ -161,7 +273,7 @@ def test_variable_lengths():
     longer = Array((400, 4, 64))
     lse = Array((4, 400), dtype="float32")
     attn.attention(longer, k, k, out=longer, lse=lse, max_seqlen_q=128, **options)
-    assert len(attention_kernels._loaded) == 1
+    assert len(shared_kernels._loaded) == 1
     attn.attention(longer, k, k, out=longer, **options)
     assert get_kernel().launch_record["problem"]["max_seqlen_q"] == 448
     with pytest.raises(attn.ArgumentError, match="expected both cu_seqlens_q and cu_seqlens_k"):
@@ -202,14 +314,15 @@ def test_modifications():
     # Other tensors of the same shape: the same kernel, their addresses.
     slopes = Array((4,), dtype="float32", address=9 * ADDRESS)
     attn.attention(q, q, q, out=q, score_mod=alibi, mask_mod=same_document)
-    assert len(attention_kernels._loaded) == 1
+    assert len(shared_kernels._loaded) == 1
     assert get_addresses(get_launches()[1], 6)[4:] == [9 * ADDRESS, 8 * ADDRESS]
     # Another text: another kernel.
     attn.attention(q, q, q, out=q, mask_mod=lambda b, h, i, j: documents[i] >= documents[j])
-    assert len(attention_kernels._loaded) == 2
-    # One kernel for all strides, with open shapes of what is read.
-    padded = Array((2, 4, 64, 64), (4 * 64 * 80, 64 * 80, 80, 1))
-    attn.attention(padded, padded, padded, out=padded, score_mod=alibi)
+    assert len(shared_kernels._loaded) == 2
+    # One kernel for other lengths, with open shapes of what is read.
+    for length in (64, 65):
+        padded = Array((2, 4, length, 64), (4 * 64 * 80, 64 * 80, 80, 1))
+        attn.attention(padded, padded, padded, out=padded, score_mod=alibi)
     assert get_kernel().launch_record["tensors"][4]["shape"] == [-1]
 
 

@@ -3,7 +3,7 @@ CPU is a float64 reference, and the driver of the launch tests a stand-in."""
 
 import attn
 import pytest
-from attn.calls import attention_kernels
+from attn.calls import attention_kernels, shared_kernels
 from attn.launch import cuda_driver, device_tensors
 from conftest import count_calls
 from test_runtime import FakeDevice, FakeFunction
@@ -196,7 +196,7 @@ def driver(monkeypatch):
 def get_launch():
     import struct
 
-    (kernel,) = attention_kernels._loaded.values()
+    (kernel,) = shared_kernels._loaded.values()
     launch = kernel._functions[0][0].launches[-1]
     return launch[4], [struct.unpack("<Q", raw)[0] for raw in launch[5]], kernel.names
 
@@ -255,7 +255,7 @@ def test_captured_types(driver):
             i > j, torch.tanh(s) * weight, s.clamp(-3, max=3)
         ),
     )
-    (kernel,) = attention_kernels._loaded.values()
+    (kernel,) = shared_kernels._loaded.values()
     dtypes = [(t["name"], t["dtype"]) for t in kernel.launch_record["tensors"][4:]]
     assert dtypes == [("capture0", "bf16"), ("capture1", "i8"), ("capture2", "i64")]
 
@@ -269,7 +269,10 @@ def test_compiled_kernels_read_tensors_of_torch():
 def test_prepare(monkeypatch):
     q = torch.empty(2, 100, 4, 64, dtype=torch.bfloat16, device="meta").transpose(1, 2)
     attn.prepare(q, q, q, chip="sm_90a", causal=True, lse=True)
-    (kernel,) = (k for k in attn.compiler.kernel_cache._memory.values() if isinstance(k, attn.Kernel))
+    kernels = (k for k in attn.compiler.kernel_cache._memory.values() if isinstance(k, attn.Kernel))
+    # Of these lengths, and of any.
+    kernel, other = kernels
+    assert other.launch["tensors"][0]["shape"] == [-1, 4, -1, 64]
     assert kernel.chip == "sm_90a"
     assert kernel.launch["tensors"][0]["strides"] == [25600, 64, 256, 1]
 

@@ -8,6 +8,7 @@ import attn
 import numpy as np
 import pytest
 from attn.arrays import from_bf16, to_bf16
+from attn.compiler import plan_options
 
 pytestmark = pytest.mark.usefixtures("empty_cache")
 
@@ -227,3 +228,23 @@ def test_missing_library(monkeypatch):
         attn.targets()
     monkeypatch.undo()
     c_library.load.cache_clear()
+
+
+def test_boards_are_named_or_refused():
+    size = {"q": "1x2x64x64xf16", "chip": "sm_90a"}
+    for board in ("h100", "h200"):
+        assert attn.compile(**size, board=board).chip == "sm_90a"
+    with pytest.raises(attn.CompileError, match="unknown board 'moon', expected native or one of"):
+        attn.compile(**size, board="moon")
+    with pytest.raises(attn.CompileError, match="a100"):
+        attn.compile(**size, board="a100")
+
+
+def test_options_that_depend_on_the_machine_tell_kernels_apart():
+    assert plan_options.read(None, False, str) == ([], ())
+    options, texts = plan_options.read("h200", True, lambda: "ptxas of today")
+    assert options == [("board", "h200"), ("assemble-check", "true")]
+    assert texts == ("ptxas of today",)
+    assert len(plan_options.read("native", False, str)[1]) == 1
+    with pytest.raises(attn.ArgumentTypeError):
+        plan_options.read(3, False, str)

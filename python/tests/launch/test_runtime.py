@@ -179,7 +179,7 @@ class FakeFunction:
         self.image, self.name, self.shared_bytes = image, name, shared_bytes
         self.launches = []
 
-    def launch(self, grid, block, cluster, shared_bytes, stream, pointers):
+    def launch(self, grid, block, cluster, shared_bytes, stream, pointers, *ways):
         values = [ctypes.string_at(pointer, 8) for pointer in pointers]
         self.launches.append((grid, block, cluster, shared_bytes, stream, values))
         return self.status

@@ -9,6 +9,7 @@ import zipfile
 import attn
 import pytest
 from attn import autotune
+from attn.tuning import table_rows
 
 pytestmark = pytest.mark.usefixtures("empty_cache")
 
@@ -110,6 +111,56 @@ def test_merge_replaces_what_is_measured_anew(tmp_path):
     (entry,) = autotune.read_table(table)
     assert entry["problem"] == other and entry["plan"] == PLANS[2]
     assert entry["microseconds"] == 8.0 and entry["board"] == "a board"
+
+
+def make_row(plan: str, **lengths) -> dict:
+    problem = {"type": "f16", "out_type": "f16", "mask": "none", "batch": 1, "heads": 2, "kv_heads": 2,
+               "queries": 64, "keys": 64, "head_dim": 64, "value_dim": 64, "features": ["lse"]}  # fmt: skip
+    return {"chip": "sm_80", "problem": problem | lengths, "plan": plan, "microseconds": 1.0, "board": "b"}
+
+
+def test_rows_of_one_plan_become_ranges():
+    rows = [make_row("a", queries=n, keys=n) for n in (1024, 2048, 4096)]
+    (joined,) = table_rows.join(rows, rows)
+    assert joined["problem"]["queries"] == [1024, 4096] and joined["problem"]["batch"] == 1
+    # The compiler's own plan in between, and one of another mask.
+    between = make_row("", queries=2048, keys=2048)
+    apart = table_rows.join([rows[0], rows[2]], [*rows[::2], between])
+    assert [row["problem"]["queries"] for row in apart] == [1024, 4096]
+    masked = make_row("", queries=2048, keys=2048, mask="causal")
+    assert len(table_rows.join([rows[0], rows[2]], [masked])) == 1
+    # Other plans and head dimensions have rows of their own.
+    others = [make_row("b", queries=8192), make_row("a", head_dim=128)]
+    assert len(table_rows.join([rows[0], *others], [])) == 3
+    dynamic = [make_row("a", queries="dynamic"), make_row("a", queries="dynamic", batch=4)]
+    (joined,) = table_rows.join(dynamic, [])
+    assert joined["problem"]["queries"] == "dynamic" and joined["problem"]["batch"] == [1, 4]
+
+
+@pytest.mark.parametrize(
+    ("mine", "other", "meet"),
+    [
+        (64, 64, True), (64, 65, False), ([1, 64], 64, True), ([1, 64], [65, 128], False),
+        (">= 64", [1, 64], True), ("> 64", [1, 64], False), ("any", 3, True), ("< 3", "any", True),
+        ("dynamic", "dynamic", True), ("dynamic", 64, False),
+    ],
+)  # fmt: skip
+def test_rows_overlap(mine, other, meet):
+    assert table_rows.overlap(make_row("a", keys=mine), make_row("b", keys=other)) is meet
+
+
+def test_merge_writes_ranges_and_keeps_them(tmp_path):
+    table = tmp_path / "plans.json"
+    first = [make_measured(9.0, 8.0, 7.0), make_measured(9.0, 8.0, 7.0)]
+    first[1].problem = {**first[1].problem, "keys": 99999}
+    assert autotune.merge(first, table, 0.01, ranges=True) == (2, 2)
+    (row,) = autotune.read_table(table)
+    assert row["problem"]["keys"][1] == 99999
+    assert autotune.merge(first[:1], table, 0.01, ranges=True) == (1, 1)
+    assert autotune.read_table(table) == [row]
+    # Another winner in between takes the range away.
+    assert autotune.merge([make_measured(9.0, 7.0, 8.0)], table, 0.01, ranges=True) == (1, 1)
+    assert [each["problem"]["keys"] for each in autotune.read_table(table)] != [row["problem"]["keys"]]
 
 
 def test_merge_and_list_on_the_command_line(tmp_path, capsys):
@@ -330,7 +381,8 @@ def test_keeps_results_and_times_nothing_twice(folder, tmp_path, monkeypatch, ca
     assert autotune.main(flags) == 0
     assert timed == ["one", "two"]
     assert "2 plans of 2 problems" in capsys.readouterr().out
-    assert [entry["plan"] for entry in autotune.read_table(table)] == [PLANS[2], PLANS[2]]
+    # One row covers both problems, which have the same fastest plan.
+    assert [entry["plan"] for entry in autotune.read_table(table)] == [PLANS[2]]
     assert autotune.main(flags) == 0
     assert timed == ["one", "two"]
     assert "one: known" in capsys.readouterr().out

@@ -66,13 +66,13 @@ gpu.module @kernels {
     %last = arith.subi %blocks, %one : i32
     scf.for %i = %zero to %last step %one : i32 {
       gpu.barrier
-    } {loop_annotation = #llvm.loop_annotation<unroll = <disable = true>>}
+    } {attn.rolled}
     scf.for %i = %zero to %blocks step %one : i32 {
       gpu.barrier
-    } {loop_annotation = #llvm.loop_annotation<unroll = <disable = true>>}
+    } {attn.rolled}
     scf.for %i = %zero to %n step %one : i32 {
       gpu.barrier
-    } {loop_annotation = #llvm.loop_annotation<unroll = <disable = true>>}
+    } {attn.rolled}
     gpu.return
   }
 }

@@ -1,6 +1,9 @@
 //===- ExampleSchedule.cpp - A schedule outside of the library ------------===//
 
 #include "ExampleSchedule.h"
+#include "attn/Schedule/Kernel/Control.h"
+#include "attn/Schedule/Kernel/Scores.h"
+#include "attn/Schedule/Kernel/StoreResults.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
@@ -63,7 +66,7 @@ const Schedule &example::getSchedule() {
   return schedule;
 }
 
-/// Plain attention on f16 with contiguous rows. What is not named here would be
+/// What is not named here, and the functions on tiles do not do, would be
 /// computed as if it were not there.
 llvm::Error ExampleSchedule::isApplicable(const ProblemFacts &facts,
                                           const TargetRow &) const {
@@ -74,19 +77,11 @@ llvm::Error ExampleSchedule::isApplicable(const ProblemFacts &facts,
   };
   if (op.getPageTable() || op.getKvSplits() || op.getRopeDim())
     return unsupported("pages, split keys, or the absorbed latent form");
-  if (facts.mask.getKind() != MaskKind::None || facts.varlen)
-    return unsupported("masks or packed sequences");
-  if (facts.hasScoreMod() || facts.hasMaskMod() || facts.softcap)
-    return unsupported("changes of scores");
-  if (facts.sinks || facts.lse || facts.qDescale)
-    return unsupported("sinks, a log-sum-exp, or descales");
-  if (!facts.elementType.isF16() || !facts.outType.isF16())
+  if (facts.varlen)
+    return unsupported("packed sequences");
+  if (!facts.elementType.isF16() || !facts.keyType.isF16() ||
+      !facts.outType.isF16())
     return unsupported("types other than f16");
-  if (facts.scale <= 0)
-    return unsupported("a scale of 0 or below");
-  if (ShapedType::isDynamic(facts.keys) || ShapedType::isDynamic(facts.heads) ||
-      facts.heads != facts.kvHeads)
-    return unsupported("grouped heads, or keys that the launch decides");
   if (facts.headDim % 16 != 0 || facts.valueDim % 16 != 0)
     return unsupported("head dimensions that are no multiple of 16");
   for (const TensorFacts *tensor : {&facts.q, &facts.k, &facts.v, &facts.o})
@@ -144,10 +139,12 @@ PlanEstimate ExampleSchedule::estimate(const ProblemFacts &facts,
   e.registers.add("other", 80);
   e.ctasPerSM = 1;
   double queries = getAssumedExtent(facts.queries, kAssumedLength);
-  e.tiles = getAssumedExtent(facts.batch, kAssumedBatch) * facts.heads *
+  e.tiles = getAssumedExtent(facts.batch, kAssumedBatch) *
+            getAssumedExtent(facts.heads, kAssumedHeads) *
             int64_t(std::ceil(queries / rows));
   e.waves = double(e.tiles) / target.smCount;
-  e.blocks = std::ceil(double(facts.keys) / plan.getBlockN());
+  e.blocks = std::ceil(double(getAssumedExtent(facts.keys, kAssumedLength)) /
+                       plan.getBlockN());
   double elements = double(rows) * plan.getBlockN();
   e.tensorClocks =
       2 * elements * (facts.headDim + facts.valueDim) / target.mmaSyncFlopF16;
@@ -173,132 +170,76 @@ KernelShape ExampleSchedule::getKernelShape(const ProblemFacts &,
   return shape;
 }
 
-namespace {
-
-/// Emits the kernel: a CTA has one tile of queries.
-class Emitter {
-public:
-  Emitter(KernelContext &context, PlanAttr plan)
-      : context(context), facts(context.facts), b(context.b), plan(plan) {}
-  void run();
-
-private:
-  RankedTensorType tile(ArrayRef<int64_t> shape, Type elementType) {
-    return RankedTensorType::get(shape, elementType,
-                                 AutoLayoutAttr::get(b.getContext()));
-  }
-  BufferType buffer(ArrayRef<int64_t> shape) {
-    return BufferType::get(b.getContext(), shape, facts.elementType,
-                           AutoLayoutAttr::get(b.getContext()),
-                           MemorySpace::Shared);
-  }
-  Value alloc(StringRef name, BufferType type) {
-    return AllocOp::create(b, type, b.getStringAttr(name), IntegerAttr(),
-                           StringAttr());
-  }
-  Value splat(ArrayRef<int64_t> shape, double value) {
-    return arith::ConstantOp::create(
-        b, DenseElementsAttr::get(tile(shape, b.getF32Type()),
-                                  b.getF32FloatAttr(value)));
-  }
-  Value blockId(gpu::Dimension dim) {
-    return arith::IndexCastOp::create(b, b.getI32Type(),
-                                      gpu::BlockIdOp::create(b, dim));
-  }
-  /// The rows of this CTA's head.
-  Value emitView(const TensorFacts &tensor, Value rows);
-
-  KernelContext &context;
-  const ProblemFacts &facts;
-  ImplicitLocOpBuilder &b;
-  PlanAttr plan;
-};
-
-} // namespace
-
-Value Emitter::emitView(const TensorFacts &tensor, Value rows) {
-  // Offsets may exceed 2^31 elements: 64 bits.
-  Value batch = context.widen(blockId(gpu::Dimension::z));
-  Value head = context.widen(blockId(gpu::Dimension::y));
-  Value offset = arith::AddIOp::create(
-      b, arith::MulIOp::create(b, batch, context.getStride(tensor.name, 0)),
-      arith::MulIOp::create(b, head, context.getStride(tensor.name, 1)));
-  return GlobalViewOp::create(
-      b,
-      GlobalType::get(b.getContext(), {ShapedType::kDynamic, tensor.shape[3]},
-                      tensor.elementType),
-      context.getPointer(tensor.name), offset, rows,
-      context.getStride(tensor.name, 2),
-      b.getI64IntegerAttr(tensor.getRowAlignment()));
-}
-
-void Emitter::run() {
+/// The kernel: a CTA has one tile of queries, and walks its blocks of keys from
+/// the last to the first.
+LogicalResult ExampleSchedule::emit(KernelContext &context,
+                                    PlanAttrInterface planAttr) const {
+  auto plan = cast<PlanAttr>(planAttr);
+  const ProblemFacts &facts = context.facts;
+  ImplicitLocOpBuilder &b = context.b;
   int64_t rows = 16 * plan.getWarps(), blockN = plan.getBlockN();
   int64_t d = facts.headDim, dv = facts.valueDim;
   int64_t stages = plan.getAhead() ? 2 : 1;
-  RankedTensorType scores = tile({rows, blockN}, b.getF32Type()),
-                   output = tile({rows, dv}, b.getF32Type());
-  Value row =
-      arith::MulIOp::create(b, blockId(gpu::Dimension::x), context.i32(rows));
-  Value keys = context.getKeys(), zero = context.i32(0);
-  Value kView = emitView(facts.k, keys), vView = emitView(facts.v, keys);
-  Value qBuffer = alloc("q", buffer({rows, d})),
-        kRing = alloc("k", buffer({stages, blockN, d})),
-        vRing = alloc("v", buffer({stages, blockN, dv}));
 
-  CpAsyncOp::create(b, emitView(facts.q, context.getQueries()), row, qBuffer,
+  // Where the tile is, and which blocks of keys its rows see.
+  Control control(b);
+  AttentionTile tile(context, rows);
+  tile.at.head = context.getBlockId(gpu::Dimension::y);
+  tile.at.kvHead = emitKVHead(context, tile.at.head);
+  tile.at.batch = context.getBlockId(gpu::Dimension::z);
+  tile.row = arith::MulIOp::create(b, context.getBlockId(gpu::Dimension::x),
+                                   context.i32(rows));
+  emitLengths(tile);
+  tile.bounds =
+      emitBlockBounds(context, tile.getBoundedTiles(), tile.row, rows, blockN);
+  Value kView = tile.source->emitView("k", tile.at),
+        vView = tile.source->emitView("v", tile.at);
+
+  BufferType kSlot = tile.bufferType({blockN, d}),
+             vSlot = tile.bufferType({blockN, dv});
+  Value qBuffer = tile.alloc("q", tile.bufferType({rows, d})),
+        kRing = tile.alloc("k", tile.bufferType({stages, blockN, d})),
+        vRing = tile.alloc("v", tile.bufferType({stages, blockN, dv}));
+  CpAsyncOp::create(b, emitQueryView(tile), tile.row, qBuffer,
                     /*in_bounds=*/UnitAttr());
   CpAsyncCommitOp::create(b);
   CpAsyncWaitOp::create(b, 0);
-  Value q = LocalLoadOp::create(b, tile({rows, d}, facts.elementType), qBuffer);
+  Value q = LocalLoadOp::create(b, tile.tileType({rows, d}, facts.elementType),
+                                qBuffer);
 
-  // Exponents of two of a unit of score.
-  Value scale = context.f32(facts.scale * std::log2(std::exp(1.0)));
-  auto body = [&](OpBuilder &builder, Location loc, Value key,
-                  ValueRange carried) {
-    ImplicitLocOpBuilder lb(loc, builder);
-    Value k = StageOp::create(lb, buffer({blockN, d}), kView, key, kRing);
-    Value transposed = TransposeOp::create(lb, buffer({d, blockN}), k);
-    Value none = arith::ConstantOp::create(
-        lb, DenseElementsAttr::get(scores, lb.getF32FloatAttr(0)));
-    Value s = MmaOp::create(lb, scores, q, transposed, none);
-    s = ApplyMaskOp::create(lb, scores, s, row, key, keys, /*lower=*/Value(),
-                            /*upper=*/Value());
-    auto softmax = OnlineSoftmaxOp::create(
-        lb, s, carried[0], carried[1], carried[2], scale, SoftmaxPolicy::Exact);
+  RunningState none = emitInitialState(tile);
+  Var m(control, none.m), l(control, none.l), o(control, none.o);
+  Value scale = emitExponentScale(tile);
+  auto addBlock = [&](Value key) {
+    Value k = StageOp::create(b, kSlot, kView, key, kRing);
+    Value kT = TransposeOp::create(b, tile.bufferType({d, blockN}), k);
+    Value s = tile.splat(tile.f32Tile({rows, blockN}), 0);
+    s = MmaOp::create(b, s.getType(), q, kT, s);
+    if (failed(emitScores(tile, key, s)))
+      return control.fail();
+    auto softmax = OnlineSoftmaxOp::create(b, s, m.get(), l.get(), o.get(),
+                                           scale, SoftmaxPolicy::Exact);
     Value p = arith::TruncFOp::create(
-        lb, tile({rows, blockN}, facts.elementType), softmax.getP());
-    Value v = StageOp::create(lb, buffer({blockN, dv}), vView, key, vRing);
-    Value o = MmaOp::create(lb, output, p, v, softmax.getNewO());
-    YieldOp::create(lb, ValueRange{softmax.getNewM(), softmax.getNewL(), o});
+        b, tile.tileType({rows, blockN}, facts.elementType), softmax.getP());
+    Value v = StageOp::create(b, vSlot, vView, key, vRing);
+    m = softmax.getNewM(), l = softmax.getNewL();
+    o = MmaOp::create(b, none.o.getType(), p, v, softmax.getNewO());
   };
-  // Only the last block may hold keys behind the end.
-  Value whole = context.i32(facts.keys / blockN),
-        end = context.i32(llvm::divideCeil(facts.keys, blockN));
-  Value infinity = splat({rows}, -std::numeric_limits<double>::infinity());
-  Value none = arith::ConstantOp::create(
-      b, DenseElementsAttr::get(getPartialSumsType(b.getContext(), rows),
-                                b.getF32FloatAttr(0)));
-  auto loop = KVLoopOp::create(
-      b, /*begin=*/zero, /*fullBegin=*/zero, /*fullEnd=*/whole, end, blockN,
-      stages, ValueRange{infinity, none, splat({rows, dv}, 0)}, body);
+  const BlockBounds &blocks = tile.bounds;
+  control.loop(b.getI32Type(), addBlock,
+               [&](ValueRange inits, Control::Fill fill) {
+                 return KVLoopOp::create(b, blocks.begin, blocks.fullBegin,
+                                         blocks.fullEnd, blocks.end, blockN,
+                                         stages, inits, fill);
+               });
+  if (!control.isWhole())
+    return failure();
 
-  Value sum = ReduceOp::create(b, tile({rows}, b.getF32Type()), ReduceKind::Add,
-                               loop.getResult(1), /*partial=*/UnitAttr());
-  Value isSome = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, sum,
-                                       splat({rows}, 0));
-  Value divisor = arith::SelectOp::create(b, isSome, sum, splat({rows}, 1));
-  Value inverse = arith::DivFOp::create(b, splat({rows}, 1), divisor);
-  Value o = arith::MulFOp::create(b, loop.getResult(2),
-                                  BroadcastOp::create(b, output, inverse));
-  o = arith::TruncFOp::create(b, tile({rows, dv}, facts.outType), o);
-  StoreResultOp::create(b, o, emitView(facts.o, context.getQueries()), row,
-                        /*scratch=*/Value(), /*map=*/Value(),
-                        /*coords=*/ValueRange(), EpilogueKind::Auto);
-}
-
-LogicalResult ExampleSchedule::emit(KernelContext &context,
-                                    PlanAttrInterface plan) const {
-  Emitter(context, cast<PlanAttr>(plan)).run();
+  Value lse;
+  if (facts.lse)
+    lse = emitResultView(tile, "lse");
+  emitResults(tile, emitFinalState(tile, RunningState(m, l, o)),
+              emitResultView(tile, "o"), lse, /*scratch=*/Value(),
+              EpilogueKind::Auto);
   return success();
 }

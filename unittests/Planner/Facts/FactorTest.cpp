@@ -24,9 +24,17 @@ TEST(Calibration, ErrorsNameThePlace) {
             "calibration t: factors[0]: expected an object "
             "with a name and a value");
   EXPECT_EQ(getFactorError("{\"name\": \"moon.phase\", \"value\": 1}"),
+            "calibration t: factors[0]: expected a residual of factor "
+            "'moon.phase', a number of at least 0 or null");
+  EXPECT_EQ(getFactorError("{\"name\": \"moon.phase\", \"value\": 1, "
+                           "\"residual\": -1}"),
+            "calibration t: factors[0]: expected a residual of factor "
+            "'moon.phase', a number of at least 0 or null");
+  EXPECT_EQ(getFactorError("{\"name\": \"moon.phase\", \"value\": 1, "
+                           "\"residual\": null}"),
             "calibration t: factors[0]: unknown factor 'moon.phase'");
-  std::string first =
-      "{\"name\": \"" + std::string(kFactorNames[0]) + "\", \"value\": 1}";
+  std::string first = "{\"name\": \"" + std::string(kFactorNames[0]) +
+                      "\", \"value\": 1, \"residual\": 0.1}";
   EXPECT_EQ(getFactorError(first + ", " + first),
             "calibration t: factors[1]: factor '" +
                 std::string(kFactorNames[0]) + "' stands there twice");

@@ -44,6 +44,9 @@ TEST(PtxasData, ErrorsNameThePlace) {
                         "\"any\": [1]}"),
             "ptxas data t: rows[0].any: expected an array of objects");
   EXPECT_EQ(getRowError("{\"schedule\": \"mla\", \"verdict\": \"fits\", "
+                        "\"chips\": [80]}"),
+            "ptxas data t: rows[0].chips: expected an array of chips");
+  EXPECT_EQ(getRowError("{\"schedule\": \"mla\", \"verdict\": \"fits\", "
                         "\"generation\": 1.5}"),
             "ptxas data t: rows[0].generation: expected a value, [least, "
             "most], \"any\" or a comparison such as \">= 64\", got 1.5");

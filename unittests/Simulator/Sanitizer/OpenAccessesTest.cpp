@@ -215,6 +215,39 @@ TEST(OpenAccesses, AsynchronousStoresIntoTheOwnCta) {
   expectClean(go("add.s32 %r24, %r20, 1;\n"));
 }
 
+TEST(OpenAccesses, AsynchronousStoresInAClusterOfOne) {
+  // Warp 1 reads a slot; a barrier later warp 0 overwrites it by st.async.
+  auto go = [](const std::string &use) {
+    std::string text = wrapKernel(
+        "mov.b32 %r1, smem;\nshr.u32 %r3, %r0, 5;\n"
+        "setp.eq.s32 %p0, %r0, 0;\nsetp.eq.s32 %p3, %r3, 0;\n"
+        "and.b32 %r9, %r0, 31;\nshl.b32 %r5, %r9, 4;\n"
+        "add.s32 %r6, %r1, %r5;\nadd.s32 %r6, %r6, 64;\nmov.b32 %r10, 0;\n"
+        "mapa.shared::cluster.u32 %r8, %r1, %r10;\n"
+        "mapa.shared::cluster.u32 %r12, %r6, %r10;\n"
+        "@%p0 mbarrier.init.shared.b64 [%r1], 1;\n"
+        "@%p3 st.shared.v4.b32 [%r6], {%r0, %r0, %r0, %r0};\n"
+        "@%p0 fence.mbarrier_init.release.cluster;\nbar.sync 0;\n"
+        "@!%p3 bra S;\nbar.sync 1, 64;\n"
+        "@%p0 mbarrier.arrive.expect_tx.shared.b64 %d5, [%r1], 512;\n"
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 "
+        "[%r12], {%r0, %r0, %r0, %r0}, [%r8];\n"
+        "V: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p4, "
+        "[%r1], 0;\n@!%p4 bra V;\nbra E;\nS:\n" +
+            (LdMatrix + use) +
+            "bar.sync 1, 64;\nE:\nbar.sync 0;\n"
+            "add.s32 %r30, %r20, %r21;\n",
+        "sm_90a");
+    text.replace(text.find(")\n{"), 2, ")\n.reqnctapercluster 1, 1, 1\n");
+    LaunchConfig config;
+    config.block = {64, 1, 1};
+    config.dynamicShared = 4096;
+    return runText(text, {}, 4, config);
+  };
+  expectError(go(""), FindingKind::Race);
+  expectClean(go("add.s32 %r24, %r20, 1;\n"));
+}
+
 TEST(OpenAccesses, ReadsOfThePeer) {
   // CTA 0 reads shared memory of CTA 1, which overwrites its own.
   std::string load = "mapa.shared::cluster.u32 %r12, %r6, %r11;\n"

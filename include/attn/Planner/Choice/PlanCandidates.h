@@ -87,7 +87,7 @@ bool hasParameter(const Schedule &schedule, MLIRContext *context,
 llvm::Expected<std::string> listParameters(llvm::StringRef schedule,
                                            MLIRContext *context);
 
-/// A legal plan with its estimate.
+/// Estimates a legal plan.
 PlanCandidate makeCandidate(const ProblemFacts &facts, const TargetRow &target,
                             const Schedule &schedule, PlanAttrInterface plan);
 

@@ -1,18 +1,20 @@
 //===- PlanTable.h - Plans that were measured -------------------*- C++ -*-===//
 //
-// A table says which plan an attention gets on a chip, whatever the cost model
-// expects: somebody timed it. docs/Autotuning.md describes its JSON form. One
-// table is part of the library.
+// A table says which plan the attentions of a class get on a chip, whatever the
+// cost model expects: somebody timed it. docs/Autotuning.md describes its JSON
+// form. One table is part of the library.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef ATTN_PLANNER_CHOICE_PLANTABLE_H
 #define ATTN_PLANNER_CHOICE_PLANTABLE_H
 
+#include "attn/Planner/Facts/Condition.h"
 #include "attn/Planner/Facts/ProblemFacts.h"
 #include "attn/Target/TargetTable.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/JSON.h"
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,11 +25,19 @@ namespace mlir::attn {
 /// decides is "dynamic".
 llvm::json::Object describeProblem(const ProblemFacts &facts);
 
-/// One plan of a table.
+/// One row of a table: the plan of a class of problems.
 struct PlanTableEntry {
   std::string chip;
-  /// As describeProblem gives it; extents may also be [least, most].
-  llvm::json::Object problem;
+  /// Names of boards (Boards.json); empty for all that carry the chip.
+  std::vector<std::string> boards;
+  /// Of rows that cover a problem the one with the highest rank is taken.
+  int64_t rank = 0;
+  /// What has to hold of each field that describeProblem gives, and the exact
+  /// features, or nothing for any.
+  std::vector<std::pair<std::string, Condition>> fields;
+  std::optional<std::vector<std::string>> features;
+  /// The row's line in the table's text.
+  unsigned line = 0;
   /// As IR prints it, such as "#attn.split_q<block_m = 128>".
   std::string plan;
   /// Microseconds that one call took, and on which board.
@@ -35,7 +45,7 @@ struct PlanTableEntry {
   std::string board;
 };
 
-/// Plans by problem and chip.
+/// Plans by class of problems and chip.
 class PlanTable {
 public:
   /// Reads a table. Errors name `name` and the place:
@@ -49,9 +59,10 @@ public:
 
   llvm::StringRef getName() const { return name; }
   llvm::ArrayRef<PlanTableEntry> getEntries() const { return entries; }
-  /// The first entry for this problem and chip, or null.
+  /// Returns the row of the highest rank that covers this problem on a target,
+  /// or null.
   const PlanTableEntry *find(const ProblemFacts &facts,
-                             llvm::StringRef chip) const;
+                             const TargetRow &target) const;
 
 private:
   std::string name;

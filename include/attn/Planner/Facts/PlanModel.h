@@ -52,7 +52,8 @@ struct PlanEstimate {
   double microseconds = 0;
   /// How many times as long as its own time a plan of another schedule has to
   /// take before this one comes first: above 1 where a schedule lost to others
-  /// on a board, or was not timed beside them.
+  /// on a board, or was not timed beside them. Models leave it to rows of
+  /// Data/margins.json.
   double margin = 1;
   /// Bounds the error of the results, as a multiple of the error with sums of
   /// f32. The bound is a factor of the calibration file.

@@ -22,7 +22,8 @@ public:
 
   const ProblemFacts &facts;
 
-  /// Extents, i32.
+  /// Extents, i32. The batch of packed sequences is their number.
+  Value getBatch();
   Value getHeads();
   Value getKVHeads();
   Value getQueries();

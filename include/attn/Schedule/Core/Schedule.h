@@ -89,6 +89,63 @@ public:
   }
 };
 
+/// A schedule of this project: the functions that its folder has for plans of
+/// the type `PlanAttr`. Each does what Schedule says of the function of its
+/// name.
+template <typename PlanAttr>
+class ProjectSchedule : public ScheduleBase<PlanAttr> {
+public:
+  struct Functions {
+    llvm::Error (*isApplicable)(const ProblemFacts &, const TargetRow &);
+    llvm::Error (*checkPlan)(const ProblemFacts &, PlanAttr, const TargetRow &);
+    KernelShape (*getKernelShape)(const ProblemFacts &, PlanAttr,
+                                  const TargetRow &);
+    LogicalResult (*emit)(KernelContext &, PlanAttr);
+    /// Adds parameters that drop choices which others rule out. May be null.
+    llvm::SmallVector<PlanParameter> (*completeParameters)(
+        llvm::ArrayRef<PlanParameter>) = nullptr;
+    /// May be null.
+    int64_t (*countUnitGroups)(const ProblemFacts &, PlanAttr) = nullptr;
+  };
+
+  explicit ProjectSchedule(const Functions &functions) : functions(functions) {}
+
+  llvm::Error isApplicable(const ProblemFacts &facts,
+                           const TargetRow &target) const final {
+    return functions.isApplicable(facts, target);
+  }
+  llvm::Error checkPlan(const ProblemFacts &facts, PlanAttrInterface plan,
+                        const TargetRow &target) const final {
+    return functions.checkPlan(facts, cast<PlanAttr>(plan), target);
+  }
+  KernelShape getKernelShape(const ProblemFacts &facts, PlanAttrInterface plan,
+                             const TargetRow &target) const final {
+    return functions.getKernelShape(facts, cast<PlanAttr>(plan), target);
+  }
+  LogicalResult emit(KernelContext &context,
+                     PlanAttrInterface plan) const final {
+    return functions.emit(context, cast<PlanAttr>(plan));
+  }
+  FailureOr<PlanAttrInterface>
+  setParameters(llvm::function_ref<InFlightDiagnostic()> emitError,
+                PlanAttrInterface plan,
+                llvm::ArrayRef<PlanParameter> parameters) const final {
+    if (!functions.completeParameters)
+      return Schedule::setParameters(emitError, plan, parameters);
+    return Schedule::setParameters(emitError, plan,
+                                   functions.completeParameters(parameters));
+  }
+  int64_t countUnitGroups(const ProblemFacts &facts,
+                          PlanAttrInterface plan) const final {
+    if (!functions.countUnitGroups)
+      return Schedule::countUnitGroups(facts, plan);
+    return functions.countUnitGroups(facts, cast<PlanAttr>(plan));
+  }
+
+private:
+  Functions functions;
+};
+
 /// The base of schedules from outside, which are their own models.
 template <typename PlanAttr>
 class ScheduleOf : public ScheduleBase<PlanAttr>, public PlanModel {

@@ -1,5 +1,6 @@
 //===- AttnDialect.cpp - Registration and attribute checks ----------------===//
 
+#include "attn/Dialect/Attn/IR/AssembledAttr.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Dialect/Attn/IR/OccupancyAttr.h"
 #include "attn/Dialect/Attn/IR/ProofAttr.h"
@@ -68,6 +69,15 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op,
                              "check of barriers, such as {assumptions = "
                              "[\"A4\"], profile = \"isa\", verdict = "
                              "\"proved\"}, got ")
+             << attribute.getValue();
+  }
+  if (name == kAssembledAttr) {
+    if (!isa<ModuleOp>(op))
+      return op->emitOpError("'attn.assembled' is for builtin modules only");
+    if (!readAssembledAttr(attribute.getValue()))
+      return op->emitOpError("expected 'attn.assembled' to be what ptxas said "
+                             "of plans, such as {ptxas = \"13.0\", skipped = "
+                             "0 : i64}, got ")
              << attribute.getValue();
   }
   if (name == kWarpsAttr) {

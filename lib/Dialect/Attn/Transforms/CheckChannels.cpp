@@ -37,7 +37,7 @@ static LogicalResult checkOrdered(gpu::GPUFuncOp kernel) {
   WalkResult walk = kernel.walk([](Operation *op) -> WalkResult {
     auto user = dyn_cast<ChannelUserOpInterface>(op);
     bool isLater = user && user.getChannelUse() == ChannelUse::Later;
-    if (!isLater && !isa<KVLoopOp, IssueLoopOp, TileLoopOp>(op))
+    if (!isLater && !isa<KVLoopOp, TileLoopOp>(op))
       return WalkResult::advance();
     return op->emitOpError("does not say yet in which order it acquires and "
                            "releases; attn-expand-pipeline does");

@@ -204,7 +204,7 @@ FailureOr<bool> AttnPlanPass::takeFromTable(const ProblemFacts &facts,
   if (shippedPlans)
     tables.push_back(&PlanTable::getShipped());
   for (const PlanTable *each : tables)
-    if (const PlanTableEntry *entry = each->find(facts, target.chip)) {
+    if (const PlanTableEntry *entry = each->find(facts, target)) {
       if (failed(takeEntry(facts, target, *each, *entry)))
         return failure();
       return true;
@@ -436,8 +436,10 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
   reportWays(op, candidates.plans, "softmax", "maxima are kept");
   if (failed(refuseSpills(op, candidates.plans.front(), target)))
     return failure();
-  if (schedule.empty() && parameters.empty())
+  if (schedule.empty() && parameters.empty()) {
     reportOtherSchedule(op, candidates, target);
+    reportSlowerSchedule(op, candidates, target);
+  }
   return success();
 }
 

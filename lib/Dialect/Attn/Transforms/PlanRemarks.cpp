@@ -80,6 +80,29 @@ void attn::reportOtherSchedule(AttentionOp op, const PlanCandidates &candidates,
                         expected.getName(), target.chip, why);
 }
 
+void attn::reportSlowerSchedule(AttentionOp op,
+                                const PlanCandidates &candidates,
+                                const TargetRow &target) {
+  const Schedule &taken = *candidates.plans.front().schedule;
+  const Schedule &own = getDefaultSchedule(target);
+  // The default of chips that have no other matrix instructions.
+  bool isOther = &taken == &getSplitQSchedule() && &own != &taken;
+  bool isCompared =
+      llvm::any_of(candidates.plans, [&](const PlanCandidate &each) {
+        return each.schedule == &own;
+      });
+  if (!isOther || isCompared || candidates.reasons.empty())
+    return;
+  double share = double(target.mmaSyncFlopF16) / target.tensorFlopF16;
+  remark::missed(op.getLoc(),
+                 remark::RemarkOpts::name("slower").category("attn.plan"))
+      << remark::reason(
+             "'{0}' multiplies by mma.sync, at {1:f2} of the rate of {2}: {3}",
+             taken.getName(), share, target.chip,
+             candidates.reasons.front().text)
+      << remark::metric("rate", llvm::formatv("{0:f2}", share).str());
+}
+
 void attn::reportBoard(ModuleOp module, const TargetRow &target,
                        StringRef board) {
   SmallVector<StringRef> others;

@@ -20,6 +20,11 @@ void reportWays(AttentionOp op, ArrayRef<PlanCandidate> plans,
 void reportOtherSchedule(AttentionOp op, const PlanCandidates &candidates,
                          const TargetRow &target);
 
+/// Says which option keeps the problem from the matrix instructions of the
+/// target, if its plan uses those of older chips.
+void reportSlowerSchedule(AttentionOp op, const PlanCandidates &candidates,
+                          const TargetRow &target);
+
 /// Says which board plans are for where the chip has several; `board` is the
 /// name that was asked for, or empty.
 void reportBoard(ModuleOp module, const TargetRow &target, StringRef board);

@@ -47,15 +47,6 @@ func.func @reserved(%q: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf16>) {
 
 // -----
 
-func.func @batch(%q: memref<?x8x1x64xf16>, %o: memref<?x8x1x64xf16>) {
-  // expected-error@+1 {{schedule 'self_load' does not support a batch size that only the launch decides}}
-  attn.attention ins(%q, %q, %q : memref<?x8x1x64xf16>, memref<?x8x1x64xf16>, memref<?x8x1x64xf16>)
-                 outs(%o : memref<?x8x1x64xf16>)
-  return
-}
-
-// -----
-
 // The depth of a matrix instruction.
 func.func @narrow_block(%q: memref<1x8x256x64xf8E4M3FN>, %o: memref<1x8x256x64xbf16>) {
   // expected-error@+1 {{8-bit operands need block_n to be a multiple of 32, got 80}}

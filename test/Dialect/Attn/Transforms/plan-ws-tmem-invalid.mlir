@@ -26,15 +26,6 @@ func.func @dim(%q: memref<1x8x256x192xf16>, %o: memref<1x8x256x192xf16>) {
 
 // -----
 
-func.func @batch(%q: memref<?x8x256x64xf16>, %o: memref<?x8x256x64xf16>) {
-  // expected-error@+1 {{schedule 'ws_tmem' does not support a batch size that only the launch decides}}
-  attn.attention ins(%q, %q, %q : memref<?x8x256x64xf16>, memref<?x8x256x64xf16>, memref<?x8x256x64xf16>)
-                 outs(%o : memref<?x8x256x64xf16>)
-  return
-}
-
-// -----
-
 func.func @no_keys(%q: memref<1x8x256x64xf16>, %k: memref<1x8x0x64xf16>, %o: memref<1x8x256x64xf16>) {
   // expected-error@+1 {{schedule 'ws_tmem' does not support 0 keys}}
   attn.attention ins(%q, %k, %k : memref<1x8x256x64xf16>, memref<1x8x0x64xf16>, memref<1x8x0x64xf16>)

@@ -135,15 +135,6 @@ func.func @head_dim(%q: memref<2x8x1x36xf16>, %o: memref<2x8x1x36xf16>) {
 
 // -----
 
-func.func @batch(%q: memref<?x8x1x64xf16>, %o: memref<?x8x1x64xf16>) {
-  // expected-error@+1 {{schedule 'ws_wgmma' does not support a batch size that only the launch decides}}
-  attn.attention ins(%q, %q, %q : memref<?x8x1x64xf16>, memref<?x8x1x64xf16>, memref<?x8x1x64xf16>)
-                 outs(%o : memref<?x8x1x64xf16>)
-  return
-}
-
-// -----
-
 func.func @no_keys(%q: memref<1x1x8x16xf16>, %k: memref<1x1x0x16xf16>, %o: memref<1x1x8x16xf16>) {
   // expected-error@+1 {{schedule 'ws_wgmma' does not support 0 keys}}
   attn.attention ins(%q, %k, %k : memref<1x1x8x16xf16>, memref<1x1x0x16xf16>, memref<1x1x0x16xf16>)

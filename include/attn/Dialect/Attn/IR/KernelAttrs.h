@@ -18,6 +18,11 @@ inline constexpr llvm::StringLiteral kRenewEntryAttr("attn.renew_entry");
 /// of llvm.store, which has no others (attn-lower-tiles).
 inline constexpr llvm::StringLiteral kKeptAttr("attn.kept");
 
+/// Unit attribute of scf.for: the loop stays a loop where it is known to have
+/// one trip. Such a loop runs in a thread that has no registers for what
+/// straight code would keep beside each other (convert-attn-to-nvvm).
+inline constexpr llvm::StringLiteral kRolledAttr("attn.rolled");
+
 } // namespace mlir::attn
 
 #endif // ATTN_DIALECT_ATTN_IR_KERNELATTRS_H

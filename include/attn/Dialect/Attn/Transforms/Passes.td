@@ -157,9 +157,6 @@ def AttnExpandPipelinePass : Pass<"attn-expand-pipeline", "::mlir::gpu::GPUModul
     `attn.rare` without results, on the condition that some factor is not 1, into
     its own rare path. With `whole` each new maximum is rounded up where it is made.
 
-    `attn.issue_loop` becomes a loop for each run of steps in which the same
-    statements run, with the acquires and releases of the slots that they use.
-
     With `first` the first block of a loop with `qk_ahead` has a product, a softmax
     and a PV of the sizes given, once for each size and under a branch on
     `attn.warpgroup_index` if there are several. The second block stands apart,
@@ -175,8 +172,7 @@ def AttnExpandPipelinePass : Pass<"attn-expand-pipeline", "::mlir::gpu::GPUModul
   }];
   let statistics = [
     Statistic<"numLoops", "loops", "Number of loops over key blocks expanded">,
-    Statistic<"numPhases", "phases", "Number of phase loops made">,
-    Statistic<"numIssueLoops", "issue-loops", "Number of attn.issue_loop expanded">
+    Statistic<"numPhases", "phases", "Number of phase loops made">
   ];
   let dependentDialects = ["::mlir::attn::AttnDialect",
     "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect",

@@ -48,6 +48,12 @@ struct AttnPipelineOptions : PassPipelineOptions<AttnPipelineOptions> {
       *this, "read-masks",
       llvm::cl::desc("Find in mask_mod what masks and block bounds say."),
       llvm::cl::init(true)};
+  Option<bool> assembleCheck{
+      *this, "assemble-check",
+      llvm::cl::desc("Ask ptxas about the plan that is chosen, and take the "
+                     "next one, of at most three, if its kernel spills in a "
+                     "loop over blocks of keys."),
+      llvm::cl::init(false)};
   Option<bool> splitKeys{
       *this, "split-keys",
       llvm::cl::desc("Cut the keys of servers' attentions into runs where it "

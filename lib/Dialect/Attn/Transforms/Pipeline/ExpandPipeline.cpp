@@ -1,7 +1,6 @@
 //===- ExpandPipeline.cpp - Loops over key blocks, pipelined --------------===//
 
 #include "ExpandSoftmax.h"
-#include "IssueLoopExpander.h"
 #include "KVLoopExpander.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/IR/Remarks.h"
@@ -29,7 +28,6 @@ struct AttnExpandPipelinePass
   LogicalResult expand(gpu::GPUFuncOp kernel);
   void report(gpu::GPUFuncOp kernel, Location loc,
               const KVLoopSummary &summary);
-  void expandIssueLoops(gpu::GPUFuncOp kernel);
 };
 
 } // namespace
@@ -52,24 +50,6 @@ void AttnExpandPipelinePass::report(gpu::GPUFuncOp kernel, Location loc,
     message << remark::metric("steps", summary.steps);
 }
 
-void AttnExpandPipelinePass::expandIssueLoops(gpu::GPUFuncOp kernel) {
-  SmallVector<IssueLoopOp> loops;
-  kernel.walk([&](IssueLoopOp loop) { loops.push_back(loop); });
-  for (IssueLoopOp loop : loops) {
-    Location loc = loop.getLoc();
-    IssueLoopSummary summary = expandIssueLoop(loop);
-    ++numIssueLoops;
-    remark::passed(loc, remark::RemarkOpts::name("issue-loop")
-                            .category("attn.expand-pipeline")
-                            .function(kernel.getName()))
-        << remark::add("statements are issued in loops that know which of them "
-                       "run")
-        << remark::metric("statements", summary.statements)
-        << remark::metric("loops", summary.loops)
-        << remark::metric("copies", summary.copies);
-  }
-}
-
 LogicalResult AttnExpandPipelinePass::expand(gpu::GPUFuncOp kernel) {
   SmallVector<KVLoopOp> loops;
   kernel.walk([&](KVLoopOp loop) { loops.push_back(loop); });
@@ -85,7 +65,6 @@ LogicalResult AttnExpandPipelinePass::expand(gpu::GPUFuncOp kernel) {
     numPhases += summary->phases.size();
     report(kernel, loc, *summary);
   }
-  expandIssueLoops(kernel);
   SmallVector<OnlineSoftmaxOp> softmaxes;
   kernel.walk([&](OnlineSoftmaxOp op) { softmaxes.push_back(op); });
   for (OnlineSoftmaxOp op : softmaxes)

@@ -1,0 +1,76 @@
+//===- KeySource.h - Where the keys of a tile come from ---------*- C++ -*-===//
+//
+// Keys and values are rows of a batch, rows of packed sequences, or rows of
+// pages that a table names. Whoever emits a loop over keys asks for their
+// number and for views of their rows, and does not know which it is.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_SCHEDULE_KERNEL_KEYSOURCE_H
+#define ATTN_SCHEDULE_KERNEL_KEYSOURCE_H
+
+#include "attn/Schedule/Kernel/RowViews.h"
+#include <memory>
+
+namespace mlir::attn {
+
+/// Rows of a batch or page that TMA copies together, i32.
+struct KeyRows {
+  /// The first one, and how many of the batch's or page's rows belong to the
+  /// sequence: up to 0 for none.
+  Value row, end;
+};
+
+/// Finds the keys of a sequence, and says where they are.
+class KeySource {
+public:
+  /// Makes the source of the problem's keys.
+  static std::unique_ptr<KeySource> create(KernelContext &context);
+  virtual ~KeySource() = default;
+
+  /// Finds the sequence of `batch`, i32: emits its length and where it begins.
+  virtual void find(Value batch) = 0;
+  /// Returns the rows of k or v that belong to a key head of the sequence, as
+  /// many as it is long: `columns` of them from `first` on, all if 0. What else
+  /// memory holds does not exist in the view.
+  virtual Value emitView(StringRef name, const TileCoordinates &at,
+                         int64_t first, int64_t columns) = 0;
+  /// Returns whole rows.
+  Value emitView(StringRef name, const TileCoordinates &at) {
+    return emitView(name, at, /*first=*/0, /*columns=*/0);
+  }
+  /// Returns one column of such rows, as a view of rank 1.
+  virtual Value emitColumnView(StringRef name, const TileCoordinates &at,
+                               int64_t column) = 0;
+  /// True if rows of k and v that the sequence does not have follow its own, so
+  /// that TMA has to be told in each copy where these end.
+  virtual bool isBounded() const { return false; }
+  /// Returns the batch or page that the keys from `first` on are in, i32; one
+  /// that does not exist is outside of the pool. No entry of the table after
+  /// that of the last key is read. Only if bounded.
+  virtual Value emitLead(Value first) {
+    llvm_unreachable("only of bounded keys");
+  }
+  /// Returns i1 whether that is outside of the pool; null if it never is.
+  virtual Value emitIsAbsent(Value lead) { return {}; }
+  /// Returns where in it they are.
+  virtual KeyRows emitRows(Value first) {
+    llvm_unreachable("only of bounded keys");
+  }
+
+  /// The number of keys, i32.
+  Value length;
+  /// The first row in packed tensors, i64; null where there is none.
+  Value start;
+  /// The number of `kv_lengths` where something else has it, i32; else null.
+  Value known;
+};
+
+/// Returns the length of a packed sequence, and sets `start` to its first row,
+/// i64.
+Value emitPackedLength(KernelContext &context, StringRef name, Value batch,
+                       Value &start);
+
+} // namespace mlir::attn
+
+#endif // ATTN_SCHEDULE_KERNEL_KEYSOURCE_H

@@ -1,0 +1,49 @@
+//===- StoreResults.h - How a tile is finished and stored -------*- C++ -*-===//
+
+#ifndef ATTN_SCHEDULE_KERNEL_STORERESULTS_H
+#define ATTN_SCHEDULE_KERNEL_STORERESULTS_H
+
+#include "attn/Schedule/Kernel/DividedRows.h"
+#include "attn/Schedule/Kernel/RowState.h"
+
+namespace mlir::attn {
+
+/// Where TMA may store results: a map of their tensor, which ends where their
+/// rows do, and the first element of the tile. Empty if it may not.
+struct ResultMap {
+  Value map;
+  SmallVector<Value, 4> coordinates;
+};
+
+/// Returns the accumulator times `inverse`, in the type of the results, without
+/// `rounds` f32. With `initWeight`, of emitInitWeight in the layout of the rows
+/// of o, the results that rows go on from join.
+Value emitQuotient(const AttentionTile &tile, Value o, Value inverse,
+                   Value initWeight = {}, bool rounds = true);
+
+/// Returns `columns`, f32 columns of the accumulators, times `factor`, and with
+/// `initWeight` as emitQuotient has it, in f16: in units of the scales of the
+/// rows, or of their columns' group `group`, which are stored. `divided` tells
+/// how warps divide columns, if they do; then `initWeight` has their layout and
+/// `factor` that of all columns.
+SmallVector<Value> emitScaledRows(const AttentionTile &tile, ValueRange columns,
+                                  Value factor, Value initWeight,
+                                  const DividedRows *divided = nullptr,
+                                  int64_t group = 0);
+
+/// Stores LSE.
+void emitLSE(const AttentionTile &tile, Value m, Value l, Value view);
+
+/// Stores `o`, f32, in groups of columns, each with a scale, which are stored
+/// too.
+void emitScaledGroups(const AttentionTile &tile, Value o,
+                      EpilogueKind epilogue);
+
+/// Divides by the row sums and stores O, and LSE if `lseView` is not null.
+void emitResults(const AttentionTile &tile, const RunningState &state,
+                 Value oView, Value lseView, Value scratch,
+                 EpilogueKind epilogue, const ResultMap &map = {});
+
+} // namespace mlir::attn
+
+#endif // ATTN_SCHEDULE_KERNEL_STORERESULTS_H

@@ -1,0 +1,87 @@
+//===- CopiedResults.cpp - Results of a kernel on cp.async ----------------===//
+
+#include "CopiedResults.h"
+#include "CopiedTeams.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+void CopiedResults::makeViews() {
+  ResultColumns columns;
+  if (dividesResults(tile.facts, plan, extents)) {
+    columns.columns = columns.partColumns = getTeamColumns(plan, extents);
+    columns.part = TeamIndexOp::create(b);
+  }
+  oView = emitResultView(tile, "o", columns);
+  if (tile.facts.lse)
+    lseView = emitResultView(tile, "lse");
+}
+
+Value CopiedResults::allocateScratch() {
+  const ProblemFacts &facts = tile.facts;
+  // All other buffers are dead by now: staging takes their bytes. Results of 32
+  // bits need none: four lanes fill a sector of 32 bytes by themselves.
+  if (facts.outType.isF32() || plan.getTeams() != 1 ||
+      extents.oBytes > extents.getSharedBytes(plan).getTotal() ||
+      facts.o.getRowAlignment() != 16)
+    return {};
+  return tile.alloc(
+      "o", tile.bufferType({tile.blockM, tile.resultColumns}, facts.outType));
+}
+
+void CopiedResults::storeRows(const RunningState &state, Value lse) {
+  EpilogueKind epilogue = plan.getEpilogue();
+  // Shuffles, and copies through shared memory, of many results of f16 were
+  // seen to spill: ptxas widens as many of them at once as there are registers.
+  bool hasMany = extents.getNarrowResultRegisters(plan) >=
+                 CopiedExtents::kManyNarrowResults;
+  // Columns in quads fill sectors of 32 bytes as they are.
+  if ((tile.facts.hasNarrowKeys() || (hasMany && plan.getSlice())) &&
+      epilogue == EpilogueKind::Auto)
+    epilogue = EpilogueKind::Direct;
+  emitResults(tile, state, oView, lse, allocateScratch(), epilogue);
+}
+
+void CopiedResults::store(const RunningState &state) {
+  if (plan.getKeyTeams() == 1)
+    return storeRows(state, lseView);
+  bool isDivided = dividesResults(tile.facts, plan, extents);
+  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
+                                        TeamIndexOp::create(b),
+                                        tile.context.i32(plan.getHeadTeams()));
+  if (!isDivided || lseView) {
+    auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    if (isDivided)
+      emitLSE(tile, state.m, state.l, lseView);
+    else
+      storeRows(state, lseView);
+  }
+  if (isDivided)
+    storeRows(state, /*lse=*/Value());
+}
+
+void CopiedResults::storeDivided(RunningState state) {
+  DividedRows divided = layouts.getDividedRows();
+  if (plan.gathersProbabilities())
+    state.l = divided.gather(b, state.l);
+  FinalRows rows = emitFinalRows(tile, state.m, state.l, state.largest);
+  if (lseView)
+    emitLSE(tile, rows.m, rows.l, lseView);
+  Value factor = emitRowFactor(tile, rows);
+  Value weight = emitInitWeight(tile, rows.getDivisor(), rows.initShare);
+  if (weight)
+    weight = divided.spread(b, weight);
+  Value o;
+  if (tile.facts.hasPartialScales())
+    o = emitScaledRows(tile, state.o, factor, weight, &divided).front();
+  else
+    o = emitQuotient(tile, state.o, divided.spread(b, factor), weight);
+  EpilogueKind epilogue = plan.getEpilogue();
+  if (tile.facts.hasNarrowKeys() && epilogue == EpilogueKind::Auto)
+    epilogue = EpilogueKind::Direct;
+  StoreResultOp::create(b, o, oView, tile.row, allocateScratch(),
+                        /*map=*/Value(), /*coordinates=*/ValueRange(),
+                        epilogue);
+}

@@ -1,0 +1,135 @@
+//===- AttentionTile.cpp - A tile of queries and its keys -----------------===//
+
+#include "attn/Schedule/Kernel/AttentionTile.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+AttentionTile::AttentionTile(KernelContext &context, int64_t blockM,
+                             int64_t group, int64_t members)
+    : context(context), facts(context.facts), b(context.b), blockM(blockM),
+      resultColumns(facts.valueDim), group(group),
+      members(members == 0 ? group : members),
+      source(KeySource::create(context)) {}
+
+bool AttentionTile::hasWholeTiles() const {
+  return !facts.varlen && !ShapedType::isDynamic(facts.queries) &&
+         facts.queries * group % rowsTogether == 0;
+}
+
+HeadRows AttentionTile::getQueryRows() const {
+  // Without groups rows share an address, and a bound costs a compare.
+  return {at.head,
+          at.batch,
+          queryStart,
+          getRows(),
+          group,
+          members,
+          group != 1 && hasWholeTiles()};
+}
+
+void attn::emitLengths(AttentionTile &tile) {
+  KernelContext &context = tile.context;
+  tile.queries = tile.facts.varlen
+                     ? emitPackedLength(context, "cu_seqlens_q", tile.at.batch,
+                                        tile.queryStart)
+                     : context.getQueries();
+  tile.source->known = tile.at.keys;
+  tile.source->find(tile.at.batch);
+  tile.keys = tile.source->length;
+  tile.keyStart = tile.source->start;
+  if (tile.group != 1)
+    tile.packedRows =
+        arith::MulIOp::create(tile.b, tile.queries, context.i32(tile.group));
+}
+
+void attn::emitRun(AttentionTile &tile, int64_t blockN) {
+  Value split = tile.at.split;
+  if (!split)
+    return;
+  KernelContext &context = tile.context;
+  const ProblemFacts &facts = tile.facts;
+  ImplicitLocOpBuilder &b = tile.b;
+  BlockBounds &bounds = tile.bounds;
+  auto min = [&](Value x, Value y) -> Value {
+    return arith::MinSIOp::create(b, x, y);
+  };
+  auto clamp = [&](Value x) -> Value {
+    return min(arith::MaxSIOp::create(b, x, bounds.begin), bounds.end);
+  };
+  if (facts.runKeys) {
+    // The ends are multiples of keys, so that neither other sequences nor the
+    // number of runs move them.
+    Value length = context.i32(facts.runKeys / blockN);
+    Value first = arith::MulIOp::create(b, split, length);
+    Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, split,
+                                         context.i32(facts.kvSplits - 1));
+    Value end = bounds.end;
+    Value next = clamp(arith::AddIOp::create(b, first, length));
+    bounds.begin = clamp(first);
+    bounds.end = arith::SelectOp::create(b, isLast, end, next);
+    bounds.fullBegin = clamp(bounds.fullBegin);
+    bounds.fullEnd = clamp(bounds.fullEnd);
+    return;
+  }
+  Value blocks = arith::SubIOp::create(b, bounds.end, bounds.begin);
+  Value runs = tile.at.runs, less;
+  if (runs) {
+    less = arith::SubIOp::create(b, runs, context.i32(1));
+  } else {
+    runs = context.i32(facts.kvSplits);
+    less = context.i32(facts.kvSplits - 1);
+  }
+  Value length =
+      arith::DivUIOp::create(b, arith::AddIOp::create(b, blocks, less), runs);
+  Value first = arith::AddIOp::create(b, bounds.begin,
+                                      arith::MulIOp::create(b, split, length));
+  Value end = bounds.end;
+  bounds.begin = min(first, end);
+  bounds.end = min(arith::AddIOp::create(b, bounds.begin, length), end);
+  bounds.fullBegin = clamp(bounds.fullBegin);
+  bounds.fullEnd = clamp(bounds.fullEnd);
+}
+
+//===----------------------------------------------------------------------===//
+// Views
+//===----------------------------------------------------------------------===//
+
+Value attn::emitQueryView(const AttentionTile &tile, int64_t first,
+                          int64_t columns) {
+  HeadRows rows = tile.getQueryRows();
+  bool isApart = tile.facts.qRope && first >= tile.facts.valueDim;
+  rows.firstColumn = isApart ? first - tile.facts.valueDim : first;
+  rows.columns = columns;
+  return emitHeadRows(tile.context, isApart ? "q_rope" : "q", rows);
+}
+
+Value attn::emitResultView(const AttentionTile &tile, StringRef name,
+                           const ResultColumns &columns) {
+  HeadRows rows = tile.getQueryRows();
+  rows.firstColumn = columns.first;
+  rows.columns = columns.columns;
+  rows.part = columns.part;
+  rows.partColumns = columns.partColumns;
+  rows.isOneColumn = columns.isOneColumn;
+  const ProblemFacts &facts = tile.facts;
+  if (!facts.kvSplits)
+    return emitHeadRows(tile.context, name, rows);
+  // attn.combine merges it: the run of keys comes before the batch. What the
+  // kernel merges itself has names of its own.
+  rows.lead = 1;
+  rows.leadIndex = tile.at.split;
+  const TensorFacts &result = name == "o"     ? facts.o
+                              : name == "lse" ? facts.lse
+                                              : facts.oScales;
+  return emitHeadRows(tile.context, result.name, rows);
+}
+
+std::array<Value, 3> attn::openElements(const AttentionTile &tile,
+                                        MapElementsOp map) {
+  ImplicitLocOpBuilder &b = tile.b;
+  Type i32 = b.getI32Type();
+  Block *block = b.createBlock(&map.getBody(), {}, {b.getF32Type(), i32, i32},
+                               SmallVector<Location>(3, b.getLoc()));
+  return {block->getArgument(0), block->getArgument(1), block->getArgument(2)};
+}

@@ -1,0 +1,215 @@
+//===- KeySource.cpp - Where the keys of a tile come from -----------------===//
+
+#include "attn/Schedule/Kernel/KeySource.h"
+#include "../Core/CommonChecks.h"
+#include "llvm/Support/MathExtras.h"
+#include <numeric>
+
+using namespace mlir;
+using namespace mlir::attn;
+
+Value attn::emitPackedLength(KernelContext &context, StringRef name,
+                             Value batch, Value &start) {
+  ImplicitLocOpBuilder &b = context.b;
+  Value index = context.widen(batch);
+  Value next = arith::AddIOp::create(b, index, context.i64(1));
+  Value first = context.loadElement(name, index);
+  Value last = context.loadElement(name, next);
+  start = context.widen(first);
+  // Numbers of rows so far do not decrease, which the check of synchronisation
+  // has to know: lengths are divided by those of blocks.
+  return arith::SubIOp::create(b, last, first,
+                               arith::IntegerOverflowFlags::nuw);
+}
+
+/// Returns the length of `kv_lengths` for `batch`, `known` if that is not null,
+/// from 0 to `capacity`.
+static Value emitOwnLength(KernelContext &context, Value known, Value batch,
+                           Value capacity) {
+  Value length = known;
+  if (!length)
+    length = context.loadElement("kv_lengths", context.widen(batch));
+  return arith::MinSIOp::create(
+      context.b, arith::MaxSIOp::create(context.b, length, context.i32(0)),
+      capacity);
+}
+
+namespace {
+
+/// Rows of a batch, or of sequences that follow each other.
+class RowKeys : public KeySource {
+public:
+  using KeySource::emitView;
+  explicit RowKeys(KernelContext &context)
+      : context(context), facts(context.facts) {}
+  void find(Value batch) override {
+    lead = batch;
+    if (facts.cuSeqlensK) {
+      length = emitPackedLength(context, "cu_seqlens_k", batch, start);
+      return;
+    }
+    length = context.getKeys();
+    if (facts.kvLengths)
+      length = emitOwnLength(context, known, batch, length);
+  }
+  /// Views of sequences that follow each other have a dimension in place of the
+  /// batch.
+  bool isBounded() const override {
+    return facts.kvLengths && !facts.cuSeqlensK;
+  }
+  Value emitLead(Value) override { return lead; }
+  KeyRows emitRows(Value first) override { return {first, length}; }
+  Value emitView(StringRef name, const TileCoordinates &at, int64_t first,
+                 int64_t columns) override {
+    HeadRows rows = {at.kvHead, at.batch, start, length};
+    rows.firstColumn = first;
+    rows.columns = columns;
+    return emitHeadRows(context, name, rows);
+  }
+  Value emitColumnView(StringRef name, const TileCoordinates &at,
+                       int64_t column) override {
+    HeadRows rows = {at.kvHead, at.batch, start, length};
+    rows.firstColumn = column;
+    rows.isOneColumn = true;
+    return emitHeadRows(context, name, rows);
+  }
+
+private:
+  KernelContext &context;
+  const ProblemFacts &facts;
+  /// The batch, i32.
+  Value lead;
+};
+
+/// Rows of pages.
+class PagedKeys : public KeySource {
+public:
+  using KeySource::emitView;
+  explicit PagedKeys(KernelContext &context)
+      : context(context), facts(context.facts), b(context.b) {}
+  void find(Value batch) override;
+  Value emitView(StringRef name, const TileCoordinates &at, int64_t firstColumn,
+                 int64_t columns) override;
+  Value emitColumnView(StringRef name, const TileCoordinates &at,
+                       int64_t column) override;
+  bool isBounded() const override { return true; }
+  Value emitLead(Value first) override;
+  Value emitIsAbsent(Value lead) override;
+  KeyRows emitRows(Value first) override;
+
+private:
+  /// A view of `shape` from `firstColumn` of a head's rows on.
+  Value emitPagedView(StringRef name, const TileCoordinates &at,
+                      int64_t firstColumn, ArrayRef<int64_t> shape);
+  /// Finds the sequence's part of the table; the number of its entries.
+  Value findEntries(Value batch);
+
+  KernelContext &context;
+  const ProblemFacts &facts;
+  ImplicitLocOpBuilder &b;
+  /// The first entry of the sequence, i64.
+  Value firstEntry;
+};
+
+} // namespace
+
+Value PagedKeys::findEntries(Value batch) {
+  const TensorFacts &table = facts.pageTable;
+  if (!facts.pageIndptr) {
+    firstEntry = arith::MulIOp::create(b, context.widen(batch),
+                                       context.getStride("page_table", 0));
+    return context.getExtent({{"page_table", 1}}, table.shape[1]);
+  }
+  // Wrong counts must not lead out of the list.
+  Value all = context.getExtent({{"page_table", 0}}, table.shape[0]);
+  auto clamp = [&](Value x, Value low) -> Value {
+    return arith::MinSIOp::create(b, arith::MaxSIOp::create(b, x, low), all);
+  };
+  Value index = context.widen(batch);
+  Value next = arith::AddIOp::create(b, index, context.i64(1));
+  Value begin =
+      clamp(context.loadElement("page_indptr", index), context.i32(0));
+  Value end = clamp(context.loadElement("page_indptr", next), begin);
+  firstEntry = context.widen(begin);
+  return arith::SubIOp::create(b, end, begin);
+}
+
+void PagedKeys::find(Value batch) {
+  Value entries = findEntries(batch);
+  // Keys are numbered in 32 bits, with room for the bounds of masks.
+  if (ShapedType::isDynamic(facts.keys))
+    entries = arith::MinSIOp::create(
+        b, entries, context.i32((kLengthLimit - 1) / facts.pageSize));
+  Value capacity =
+      arith::MulIOp::create(b, entries, context.i32(facts.pageSize));
+  length = capacity;
+  if (facts.kvLengths) {
+    length = emitOwnLength(context, known, batch, capacity);
+  } else if (facts.cuSeqlensK) {
+    Value unused;
+    length = arith::MinSIOp::create(
+        b, emitPackedLength(context, "cu_seqlens_k", batch, unused), capacity);
+  }
+}
+
+Value PagedKeys::emitView(StringRef name, const TileCoordinates &at,
+                          int64_t firstColumn, int64_t columns) {
+  return emitPagedView(
+      name, at, firstColumn,
+      {ShapedType::kDynamic,
+       columns ? columns : context.getTensor(name).shape.back()});
+}
+
+Value PagedKeys::emitColumnView(StringRef name, const TileCoordinates &at,
+                                int64_t column) {
+  return emitPagedView(name, at, column, {ShapedType::kDynamic});
+}
+
+Value PagedKeys::emitPagedView(StringRef name, const TileCoordinates &at,
+                               int64_t firstColumn, ArrayRef<int64_t> shape) {
+  const TensorFacts &pool = context.getTensor(name);
+  Value offset = arith::MulIOp::create(b, context.widen(at.kvHead),
+                                       context.getStride(name, 1));
+  if (firstColumn)
+    offset = arith::AddIOp::create(b, offset, context.i64(firstColumn));
+  int64_t bytes = firstColumn * pool.elementType.getIntOrFloatBitWidth() / 8;
+  auto type = GlobalType::get(b.getContext(), shape, pool.elementType);
+  return PagedViewOp::create(
+      b, type, context.getPointer(name), offset, length,
+      context.getStride(name, 2), context.getPointer("page_table"), firstEntry,
+      context.getExtent({{"k", 0}}, facts.pages), context.getStride(name, 0),
+      b.getI64IntegerAttr(facts.pageSize),
+      b.getI64IntegerAttr(std::gcd(pool.getRowAlignment(), bytes)));
+}
+
+Value PagedKeys::emitLead(Value first) {
+  Value shift = context.i32(llvm::Log2_64(facts.pageSize));
+  auto pageOf = [&](Value key) -> Value {
+    return arith::ShRUIOp::create(b, key, shift);
+  };
+  // Nobody loads keys of a sequence without any.
+  Value last = arith::SubIOp::create(b, length, context.i32(1));
+  Value entry = arith::MinSIOp::create(b, pageOf(first), pageOf(last));
+  return context.loadElement(
+      "page_table", arith::AddIOp::create(b, firstEntry, context.widen(entry)));
+}
+
+Value PagedKeys::emitIsAbsent(Value lead) {
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::uge, lead,
+                               context.getExtent({{"k", 0}}, facts.pages));
+}
+
+KeyRows PagedKeys::emitRows(Value first) {
+  Value page = context.i32(facts.pageSize);
+  Value row = arith::AndIOp::create(b, first, context.i32(facts.pageSize - 1));
+  Value left =
+      arith::SubIOp::create(b, length, arith::SubIOp::create(b, first, row));
+  return {row, arith::MinSIOp::create(b, left, page)};
+}
+
+std::unique_ptr<KeySource> KeySource::create(KernelContext &context) {
+  const ProblemFacts &facts = context.facts;
+  if (facts.isPaged())
+    return std::make_unique<PagedKeys>(context);
+  return std::make_unique<RowKeys>(context);
+}

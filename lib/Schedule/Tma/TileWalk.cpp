@@ -1,0 +1,122 @@
+//===- TileWalk.cpp - CTAs that walk tiles --------------------------------===//
+
+#include "TileWalk.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+TileWalk::TileWalk(KernelContext &context, const TilePlan &plan)
+    : context(context), plan(plan),
+      tile(context, plan.blockM,
+           plan.queryRows ? plan.queryRows : plan.packedHeads,
+           plan.packedHeads) {
+  tile.rowsTogether = plan.blockM * plan.getTogether();
+}
+
+static bool isLongestFirst(const TilePlan &plan) {
+  return plan.order == TileOrder::LongestFirst;
+}
+
+/// Returns how tiles are dealt to CTAs.
+static TileScheduler getScheduler(const TilePlan &plan) {
+  if (plan.dynamic)
+    return TileScheduler::Dynamic;
+  // In turns of alternating direction the CTA with the longest tile of one turn
+  // gets the shortest of the next.
+  return isLongestFirst(plan) ? TileScheduler::Snake : TileScheduler::Strided;
+}
+
+/// Returns the batches times the runs of a tile, i32.
+static Value getBatchRuns(KernelContext &context, const TilePlan &plan) {
+  int64_t batch = context.facts.batch;
+  if (!ShapedType::isDynamic(batch))
+    return context.i32(batch * plan.runs);
+  return context.b.createOrFold<arith::MulIOp>(context.getBatch(),
+                                               context.i32(plan.runs));
+}
+
+void TileWalk::emitExtents() {
+  ImplicitLocOpBuilder &b = context.b;
+  const ProblemFacts &facts = context.facts;
+  Value length =
+      facts.varlen ? context.i32(facts.queries) : context.getQueries();
+  if (tile.group != 1)
+    length = b.createOrFold<arith::MulIOp>(length, context.i32(tile.group));
+  tilesPerHead = b.createOrFold<arith::CeilDivUIOp>(
+      length, context.i32(tile.rowsTogether));
+  tileHeads = tile.group == 1 ? context.getHeads() : context.getKVHeads();
+  allHeads =
+      b.createOrFold<arith::MulIOp>(tileHeads, getBatchRuns(context, plan));
+  allTiles = b.createOrFold<arith::MulIOp>(allHeads, tilesPerHead);
+  if (plan.cluster > 1)
+    rank = arith::IndexCastOp::create(
+        b, b.getI32Type(), gpu::ClusterBlockIdOp::create(b, gpu::Dimension::x));
+}
+
+/// Returns which of the tiles that the cluster's CTAs have at turn `index` is
+/// this CTA's; null if it is alone.
+static Value getPlace(const TileWalk &walk, Value index) {
+  const TilePlan &plan = walk.plan;
+  if (!walk.rank || !isLongestFirst(plan) || plan.tilesPerCTA > 1)
+    return walk.rank;
+  // Turns alternate between even and odd tiles: whoever has the longest tile of
+  // one turn has the shortest of the next.
+  ImplicitLocOpBuilder &b = walk.context.b;
+  Value isOdd = arith::TruncIOp::create(b, b.getI1Type(), index);
+  Value last = walk.context.i32(plan.cluster - 1);
+  return arith::SelectOp::create(
+      b, isOdd, arith::SubIOp::create(b, last, walk.rank), walk.rank);
+}
+
+/// Finds tile `index`, its lengths and its blocks of keys.
+static void findTile(TileWalk &walk, Value index) {
+  KernelContext &context = walk.context;
+  const TilePlan &plan = walk.plan;
+  AttentionTile &tile = walk.tile;
+  Value place = getPlace(walk, index);
+  // A counter deals evenly whatever the direction is.
+  auto found = TilePlaceOp::create(
+      context.b, index, walk.tilesPerHead, walk.tileHeads, walk.allHeads,
+      tile.rowsTogether, plan.order, isLongestFirst(plan) ? plan.groupHeads : 0,
+      isLongestFirst(plan) && plan.groupHeads != 0 && !plan.dynamic, plan.runs);
+  tile.at.batch = found.getBatch();
+  tile.at.head = found.getHead();
+  tile.at.split = found.getRun();
+  if (tile.group == 1) {
+    tile.at.kvHead = emitKVHead(context, tile.at.head);
+  } else {
+    tile.at.kvHead = tile.at.head;
+    tile.at.head = arith::MulIOp::create(context.b, tile.at.head,
+                                         context.i32(tile.members));
+  }
+  emitLengths(tile);
+  walk.cluster =
+      emitClusterTile(context, tile.getBoundedTiles(), found.getRow(), place,
+                      plan.getTogether(), plan.blockM, plan.blockN);
+  tile.row = walk.cluster.row;
+  tile.bounds = walk.cluster.bounds;
+  emitRun(tile, plan.blockN);
+}
+
+void TileWalk::forTiles(Control &control, function_ref<void()> body,
+                        function_ref<void(TileLoopOp)> complete) {
+  ImplicitLocOpBuilder &b = context.b;
+  control.loop(
+      allTiles.getType(),
+      [&](Value index) {
+        findTile(*this, index);
+        if (!context.facts.varlen)
+          return body();
+        // The tiles of the longest sequence are dealt for all.
+        control.ifThen(arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                             cluster.firstRow, tile.getRows()),
+                       body);
+      },
+      [&](ValueRange inits, Control::Fill fill) {
+        auto loop =
+            TileLoopOp::create(b, allTiles, getScheduler(plan), inits, fill);
+        if (complete)
+          complete(loop);
+        return loop;
+      });
+}

@@ -1,0 +1,68 @@
+//===- TileWalk.h - CTAs that walk tiles ------------------------*- C++ -*-===//
+//
+// Persistent CTAs walk the tiles of all heads and batches: which tile is the
+// next one, where it is, and which blocks of keys it needs.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_SCHEDULE_TMA_TILEWALK_H
+#define ATTN_LIB_SCHEDULE_TMA_TILEWALK_H
+
+#include "ClusterTile.h"
+#include "attn/Schedule/Kernel/AttentionTile.h"
+#include "attn/Schedule/Kernel/Control.h"
+
+namespace mlir::attn {
+
+/// Sizes of tiles and blocks, and who gets which tile.
+struct TilePlan {
+  int64_t blockM, blockN;
+  TileOrder order;
+  int64_t groupHeads;
+  int64_t cluster = 1;
+  /// A counter deals the tiles.
+  bool dynamic = false;
+  /// Tiles of a CTA that stand side by side, each of partitions of its own,
+  /// which make `place` the number of theirs. Not in clusters.
+  int64_t tilesPerCTA = 1;
+  /// Heads that are rows of their query, and runs of keys that each tile has.
+  /// In order of rows; in clusters whose tiles are rows of one query.
+  int64_t packedHeads = 1, runs = 1;
+  /// Rows of a query, of which the heads are the first ones; 0 for as many.
+  int64_t queryRows = 0;
+  /// CTAs of a cluster that have the same tile.
+  int64_t ctasPerTile = 1;
+
+  /// Returns how many tiles walk the same blocks of keys.
+  int64_t getTogether() const { return cluster / ctasPerTile * tilesPerCTA; }
+};
+
+/// The tiles that a CTA walks, and the one that it has.
+struct TileWalk {
+  TileWalk(KernelContext &context, const TilePlan &plan);
+
+  /// Computes how many tiles there are, and the CTA's rank in its cluster: once
+  /// in a kernel, before its partitions.
+  void emitExtents();
+  /// Calls `body` for each of the CTA's tiles that exists, after it was found,
+  /// and `complete` with the loop.
+  void forTiles(Control &control, function_ref<void()> body,
+                function_ref<void(TileLoopOp)> complete = nullptr);
+
+  KernelContext &context;
+  const TilePlan plan;
+  /// The tile that the CTA has.
+  AttentionTile tile;
+  /// Tiles of a head, in a cluster's CTAs side by side; heads of a batch that
+  /// have tiles of their own, and those of all batches and runs; all tiles.
+  Value tilesPerHead, tileHeads, allHeads, allTiles;
+  /// The tile's place among those that walk the same keys; null if it is alone.
+  Value rank;
+  /// The CTA's part of the tiles that its cluster has: its first row, and the
+  /// blocks of keys that all of the CTAs walk.
+  ClusterTile cluster;
+};
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_SCHEDULE_TMA_TILEWALK_H

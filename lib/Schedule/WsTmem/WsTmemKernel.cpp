@@ -1,0 +1,63 @@
+//===- WsTmemKernel.cpp - The kernel of ws_tmem ---------------------------===//
+
+#include "WsTmemKernel.h"
+#include "attn/Dialect/Attn/IR/KernelAttrs.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+static TilePlan getTilePlan(const ProblemFacts &facts, WsTmemPlanAttr plan) {
+  TilePlan tiles = {kTmemRows, plan.getBlockN(), plan.getOrder(),
+                    plan.getGroupHeads()};
+  tiles.dynamic = plan.getDynamic();
+  tiles.tilesPerCTA = kTmemTiles;
+  tiles.packedHeads = getTmemPackedHeads(facts, plan);
+  tiles.queryRows = getTmemQueryRows(facts, plan);
+  return tiles;
+}
+
+WsTmemKernel::WsTmemKernel(KernelContext &context, WsTmemPlanAttr plan)
+    : context(context), facts(context.facts), plan(plan), b(context.b),
+      control(b), tiles(context, getTilePlan(facts, plan)), tile(tiles.tile),
+      memory(makeMemory(tiles, plan)) {}
+
+void WsTmemKernel::forTiles(int64_t rank, function_ref<void()> body) {
+  tiles.rank = context.i32(rank);
+  tiles.forTiles(control, body,
+                 [&](TileLoopOp loop) { setTileDealer(loop, memory.dealer); });
+}
+
+void WsTmemKernel::ifBlocks(function_ref<void()> body) {
+  control.ifThen(arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                       tiles.cluster.begin, tiles.cluster.end),
+                 body);
+}
+
+Value WsTmemKernel::getLastTrip() {
+  Value trips =
+      b.createOrFold<arith::SubIOp>(tiles.cluster.end, tiles.cluster.begin);
+  return arith::SubIOp::create(b, trips, context.i32(1));
+}
+
+LogicalResult attn::emitWsTmem(KernelContext &context, WsTmemPlanAttr plan) {
+  WsTmemKernel shared(context, plan);
+  // Beside scores and probabilities nothing is kept that only results need.
+  context.getKernel()->setAttr(kRenewEntryAttr, shared.b.getUnitAttr());
+  shared.tiles.emitExtents();
+  Control &control = shared.control;
+  SmallVector<Partition> list;
+  for (int64_t number = 0; number < kTmemTiles; ++number)
+    list.push_back({kSoftmaxes[number].partition,
+                    4,
+                    {4, 1},
+                    kTmemSoftmaxRegisters,
+                    [&, number] { computeSoftmax(shared, number); }});
+  list.push_back({kMultiplier.partition, 1, {0, 0}, kTmemOtherRegisters, [&] {
+                    control.elect([&] { multiplyBlocks(shared); });
+                  }});
+  list.push_back({kLoader.partition, 3, {0, 0}, kTmemOtherRegisters, [&] {
+                    control.elect([&] { loadBlocks(shared); });
+                  }});
+  control.partitions(list);
+  return success(control.isWhole());
+}

@@ -1,0 +1,85 @@
+//===- WsTmemLoader.cpp - The thread of ws_tmem that loads ----------------===//
+
+#include "WsTmemKernel.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Waits for the next slot to be free, loads the rows of `head` from `first`
+/// on, and hands the slot over.
+static void fill(const TileWalk &tiles, const Ring &ring, Pipe &pipe,
+                 Value head, Value first) {
+  // The table is read before the wait: its first entry brings the others near.
+  // All of them would take registers that nobody has.
+  Value lead;
+  if (ring.view == TensorMapView::Bounded)
+    lead = tiles.tile.source->emitLead(first);
+  Slot slot = pipe.take();
+  startLoad(tiles, ring, ring.at(slot), slot.getToken(), head, first,
+            /*column=*/Value(), lead);
+  slot.release();
+}
+
+void attn::loadBlocks(WsTmemKernel &shared) {
+  ImplicitLocOpBuilder &b = shared.b;
+  Control &control = shared.control;
+  TileWalk &tiles = shared.tiles;
+  const AttentionTile &tile = tiles.tile;
+  const WsTmemMemory &memory = shared.memory;
+  const Ring &q = memory.q, &k = memory.k, &v = memory.v;
+  WsTmemPlanAttr plan = shared.plan;
+  prefetchMaps(b, {q.map, k.map, v.map, memory.resultMap});
+  Value zero = shared.context.i32(0), one = shared.context.i32(1);
+  Pipe query(control, q.channel, kLoader);
+  KeyPipes kv(control, memory, kLoader);
+  SmallVector<Pipe> stored;
+  if (memory.resultBuffer == ResultBuffer::Queries)
+    for (const TensorTile &each : memory.tiles)
+      stored.emplace_back(control, each.stored, kLoader);
+
+  auto getFirstKey = [&](Value trip) -> Value {
+    Value last = arith::SubIOp::create(b, tiles.cluster.end, one);
+    return arith::MulIOp::create(b, arith::SubIOp::create(b, last, trip),
+                                 shared.context.i32(plan.getBlockN()));
+  };
+  auto loadQueries = [&](int64_t i) {
+    Value row = arith::AddIOp::create(b, tiles.cluster.firstRow,
+                                      shared.context.i32(i * kTmemRows));
+    fill(tiles, q, query, tile.at.head, row);
+  };
+  auto loadKeys = [&](Value trip) {
+    fill(tiles, k, kv.keys(), tile.at.kvHead, getFirstKey(trip));
+  };
+  auto loadValues = [&](Value trip) {
+    fill(tiles, v, kv.values(), tile.at.kvHead, getFirstKey(trip));
+  };
+
+  shared.forTiles(/*rank=*/0, [&] {
+    // The queries' memory has the results of the tiles before, until these are
+    // stored.
+    for (Pipe &results : stored)
+      results.take().release();
+    shared.ifBlocks([&] {
+      // The first product needs the first keys and one tile of queries. The
+      // keys' slot is free before those of the queries are.
+      loadKeys(zero);
+      loadQueries(0);
+      loadQueries(1);
+      // Keys and values come in the order in which they are multiplied with.
+      Value last = shared.getLastTrip();
+      control.forRange(zero, last, [&](Value trip) {
+        Value next = arith::AddIOp::create(b, trip, one);
+        if (plan.getPBeside())
+          loadKeys(next);
+        loadValues(trip);
+        if (!plan.getPBeside())
+          loadKeys(next);
+      });
+      loadValues(last);
+    });
+  });
+
+  // Nobody else waits for the last commits of the queries.
+  for (int64_t i = 0; i < kTmemTiles; ++i)
+    query.take().release();
+}
