@@ -384,7 +384,8 @@ Value Softmax::load(Value buffer, int64_t first, int64_t columns) {
                                slice(buffer, first, columns),
                                /*reduce=*/ReduceKindAttr());
   Type ready = shared.tile.f32Tile({kTmemRows, columns});
-  return TmemWaitOp::create(b, TypeRange(ready), op.getResult()).getResult(0);
+  auto wait = TmemWaitOp::create(b, TypeRange(ready), op.getResult());
+  return wait.getResults().front();
 }
 
 SmallVector<KeyPart> Softmax::listColumns(const KeyPart &keys) const {
