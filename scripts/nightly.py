@@ -87,6 +87,8 @@ CHECKS = [
           "--workers={jobs}"),
     Check("tensor memory", 30, "{python} scripts/sim-grid.py --whole --workers={jobs} "
           "--state={build}/tmem-grid.jsonl"),
+    Check("masks as functions", 12, "{python} scripts/mask-forms.py --workers={jobs} "
+          "--compile={build}/bin/attn-compile"),
     Check("offsets beyond 2^31 elements", 5, "{python} scripts/far-offsets.py --bin={build}/bin",
           skipped=2),
     Check("plans of all head dimensions", 180,

@@ -42,11 +42,12 @@ void MlaKernel::loadByTma() {
                  {slices.front().getLoaded().map, slices.front().queries.map});
   });
   std::vector<Pipe> queries = openQueries(kLatentLoad), keys = openLoads();
-  // The first block is loaded before the queries, whose slots the tile before
-  // may still read. Where a CTA has one tile, its first scores wait for the
-  // queries. Where keys are widened, the order makes no difference.
+  // Keys come first, since the tile before may still read the queries' slots.
+  // Where a CTA has one tile, queries come first: its scores need them at once.
+  // Where keys are widened, the order makes no difference.
   bool keysFirst = !hasOneTile() && !facts.hasNarrowKeys();
-  // Lets TMA fill the next slot of `ring` with rows that `from` loads.
+  // Lets TMA fill the next slot of `ring` with rows that `from` loads. The slot
+  // is handed over when its bytes have arrived.
   auto fill = [&](Pipe &pipe, const Ring &ring, const Ring &from, Value head,
                   Value first, int64_t column, Value lead) {
     Slot slot = pipe.acquire();
@@ -71,6 +72,7 @@ void MlaKernel::loadByTma() {
         fill(keys[i], slices[i].getLoaded(), slices[i].getLoaded(),
              tile.at.kvHead, firstKey, slices[i].firstInTensor, lead);
     });
+    // Cursors are values of all threads.
     for (Pipe &pipe : keys)
       pipe.advance();
   };

@@ -1,16 +1,18 @@
 //===- MlaKernel.h - Kernels of mla with own scores -------------*- C++ -*-===//
 //
 // Three partitions walk the same tiles and, in each, the same blocks of keys
-// from the last to the first. A warpgroup loads: queries by cp.async, keys by
-// TMA, whose thread waits for free slots only, or by cp.async where TMA does
-// not copy them. One computes scores and probabilities. Two hold the results,
-// half of the columns of each slice each.
+// from the last to the first. A warpgroup loads keys and queries: by TMA, whose
+// thread waits for free slots only, and by cp.async what TMA cannot copy. One
+// computes scores and probabilities. Two hold the results, half of the columns
+// of each slice each.
 //
 // The columns of a block of keys come in slices, with a ring each, so that
-// scores begin when the first columns are there, and the first slice is loaded
-// anew while the results' product with the next one runs. A slot of the first
-// slices, the values, goes from the loads to the scores, from there to the
-// results, and back; one of the other columns, `rope`, from the scores back.
+// scores begin when the first columns are there, and the slice that results
+// read first is loaded anew while their product with the next one runs. A slot
+// of the first slices, the values, goes from the loads to the scores, from
+// there to the results, and back; one of the other columns, `rope`, from the
+// scores back. With queries in registers (`holdsLatentQueries`) the queries of
+// the first slice pass through a slot of its keys at the begin of a tile.
 // The channel p hands over probabilities, in shared memory, and the factor by
 // which results are rescaled first; it has one slot, so that the scores of the
 // next block and their softmax run during the product of this one. The

@@ -97,7 +97,8 @@ MlaPlanAttr attn::getUnheldPlan(MlaPlanAttr plan) {
   return MlaPlanAttr::get(plan.getContext(), parameters);
 }
 
-/// What warps that divide a row's columns exchange to find its units.
+/// Returns the bytes that warps which divide a row's columns exchange to find
+/// its units.
 static int64_t getUnitBytes(MlaPlanAttr plan) {
   bool exchanges = plan.getScore() == ScoreWork::Own && plan.getWarpsN() > 1;
   return exchanges ? plan.getBlockM() * plan.getWarpsN() * kRowOwners * 4 : 0;
@@ -230,7 +231,8 @@ static int64_t countUnitGroups(const ProblemFacts &facts, MlaPlanAttr plan) {
   return isSliced ? countLatentSlices(facts, plan) : 1;
 }
 
-/// What of the chip's shared memory other forms of the scores would take.
+/// Names the plan with another form of the scores that fits the chip's shared
+/// memory; empty if there is none.
 static std::string getAlternatives(const ProblemFacts &facts, MlaPlanAttr plan,
                                    const TargetRow &target) {
   std::string text;
@@ -259,7 +261,7 @@ static std::string getAlternatives(const ProblemFacts &facts, MlaPlanAttr plan,
   return text;
 }
 
-/// What only plans refuse whose scores have a warpgroup of their own.
+/// Checks what only plans need whose scores have a warpgroup of their own.
 static llvm::Error checkOwnScores(const ProblemFacts &facts, MlaPlanAttr plan) {
   if (facts.initLse)
     return makeUnsupported(plan.getSchedule(),
@@ -295,7 +297,7 @@ static llvm::Error checkOwnScores(const ProblemFacts &facts, MlaPlanAttr plan) {
   return llvm::Error::success();
 }
 
-/// What only plans refuse whose CTAs copy keys for each other.
+/// Checks what only plans need whose CTAs copy keys for each other.
 static llvm::Error checkCluster(const ProblemFacts &facts, MlaPlanAttr plan) {
   int64_t ctas = plan.getCluster();
   if (ctas == 1)
@@ -322,7 +324,7 @@ static llvm::Error checkCluster(const ProblemFacts &facts, MlaPlanAttr plan) {
   return llvm::Error::success();
 }
 
-/// What only plans refuse that widen 8-bit keys in shared memory.
+/// Checks what only plans need that widen 8-bit keys in shared memory.
 static llvm::Error checkWidenedPlan(const ProblemFacts &facts,
                                     MlaPlanAttr plan) {
   // Keys times their scales, rounded to f16, are an error of 2e-2 of the LSE
@@ -341,8 +343,8 @@ static llvm::Error checkWidenedPlan(const ProblemFacts &facts,
   return llvm::Error::success();
 }
 
-/// What only plans for 8-bit keys refuse: fragments are made by mma.sync, of
-/// queries in registers, and pairs of columns for each warp.
+/// Checks what only plans for 8-bit keys need: fragments are made by mma.sync,
+/// of queries in registers, and pairs of columns for each warp.
 static llvm::Error checkNarrowPlan(const ProblemFacts &facts, MlaPlanAttr plan,
                                    int64_t group) {
   if (plan.getScore() == ScoreWork::Own)

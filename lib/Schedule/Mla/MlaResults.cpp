@@ -32,6 +32,13 @@ void MlaKernel::computeResults() {
       slot.release();
       scaled.advance();
     };
+    // Stores all slices but the one whose products come last.
+    auto storeEarly = [&] {
+      takeScale();
+      for (unsigned i : rings.valueOrder)
+        if (i != lastSlice)
+          storeScaled(i, o[i], scale);
+    };
     Value one = context.i32(1), trips = countTrips();
     Value last = arith::SubIOp::create(b, trips, one);
 
@@ -40,10 +47,11 @@ void MlaKernel::computeResults() {
           arith::CmpIOp::create(b, arith::CmpIPredicate::eq, trip, last);
       Slot front = inHalves ? handed.acquire(kFrontHalf) : handed.acquire();
       o = emitRareRescale(b, loadRows(rings.factors), o.get());
-      // The second half of the probabilities, the slice whose product was
-      // started last, and the slot that this reads.
-      Slot back, read;
+      // The second half of the probabilities.
+      Slot back;
+      // The slice whose product was started last, and the slot that this reads.
       unsigned before = 0;
+      Slot read;
       for (unsigned i : rings.valueOrder) {
         Slot slot = value[i].acquire();
         Value values = rings.slices[i].ring.at(slot);
@@ -58,11 +66,9 @@ void MlaKernel::computeResults() {
           o[before] =
               awaitProducts(b, o[before].get(), inHalves ? 2 : 1).front();
           read.release();
+          // Of two slices one leaves here, so that the factor is taken once.
           if (storesEarly())
-            control.ifThen(isLast, [&] {
-              takeScale();
-              storeScaled(before, o[before], scale);
-            });
+            control.ifThen(isLast, storeEarly);
         }
         read = slot;
         before = i;
@@ -82,12 +88,7 @@ void MlaKernel::computeResults() {
       // Nothing was stored in a loop without blocks.
       Value isEmpty = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, last,
                                             context.i32(0));
-      control.ifThen(isEmpty, [&] {
-        takeScale();
-        for (unsigned i : rings.valueOrder)
-          if (i != lastSlice)
-            storeScaled(i, o[i], scale);
-      });
+      control.ifThen(isEmpty, storeEarly);
     }
     storeRest(o.get(), scale);
   });

@@ -33,9 +33,9 @@ DividedRows attn::getLatentResultRows(MlaPlanAttr plan, Value units) {
 // Parts of slots
 //===----------------------------------------------------------------------===//
 
-/// Allocates slots, which with widened keys are as many more of `partColumns`
-/// columns, what a warpgroup has in registers at a time; columns that this does
-/// not divide stay in one piece.
+/// Allocates slots. With widened keys each slot is divided into parts of
+/// `partColumns` columns, which a warpgroup has in registers at a time; columns
+/// that this does not divide stay in one piece.
 static Value allocSlots(const AttentionTile &tile, StringRef name,
                         ArrayRef<int64_t> shape, Type type,
                         int64_t partColumns) {
@@ -181,6 +181,12 @@ LatentSlice RingMaker::makeSlice(StringRef name, StringRef suffix,
   return slice;
 }
 
+// With two slices of values the orders are:
+//
+//                          loads, widener, scores   results
+//   as a rule              0, 1, rope               0, 1
+//   queries in registers   0, 1, rope               1, 0
+//   8-bit keys             0, rope, 1               1, 0
 void RingMaker::makeSlices() {
   CopiedExtents extents(facts, plan);
   rings.valueSlices = countLatentSlices(facts, plan);

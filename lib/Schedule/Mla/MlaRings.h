@@ -45,15 +45,17 @@ struct LatentRings {
   SmallVector<LatentSlice, 3> slices;
   int64_t valueSlices = 0;
   /// Slices in the order in which they are loaded, widened and multiplied by
-  /// queries, and those of the values in that in which results read them: what
-  /// has the fewest slots is free first.
-  SmallVector<unsigned, 3> order, valueOrder;
+  /// queries. RingMaker::makeSlices lists the orders.
+  SmallVector<unsigned, 3> order;
+  /// Slices of the values in the order in which results read them. The one with
+  /// the fewest slots is first, since it is then free first.
+  SmallVector<unsigned, 3> valueOrder;
   /// Channels of the queries: one for each slice that TMA copies, or for all.
   SmallVector<Value, 3> queries;
   /// Channels of a block's probabilities and of a tile's last factors.
   Value handed, scaled;
-  /// The block's probabilities, the factors of their rows and those of the
-  /// results.
+  /// The block's probabilities, the factors by which they rescale results, and
+  /// what results are multiplied by at the end.
   Value probabilities, factors, scales;
   /// Where warpgroups exchange numbers to find the units of rows, one slice
   /// after the other; null where results have none.
@@ -76,8 +78,9 @@ DividedRows getLatentResultRows(MlaPlanAttr plan, Value units);
 /// warpgroup has in registers at a time.
 SmallVector<Value> listSlotParts(const AttentionTile &tile, Value slot);
 
-/// True if the first half of a block's probabilities is handed over before the
-/// other one is computed, under the products of which that is.
+/// True if the first half of a block's probabilities is handed over by itself.
+/// attn-expand-pipeline then computes the second half while the products of the
+/// first one run.
 inline bool handsOnHalves(MlaPlanAttr plan) {
   return plan.getSoftmax() == SoftmaxPolicy::Lagged;
 }

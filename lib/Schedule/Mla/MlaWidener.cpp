@@ -37,8 +37,10 @@ void MlaKernel::widen() {
             next = loadNarrowRows(b, parts[number + 1]);
         }
         // One fence for both: it takes longer than the slot waits.
-        filled.release(), free.release();
-        narrow[i].advance(), wide[i].advance();
+        filled.release();
+        free.release();
+        narrow[i].advance();
+        wide[i].advance();
       }
     });
   });

@@ -54,12 +54,13 @@ ResultBuffer getTmemResultBuffer(const ProblemFacts &facts, WsTmemPlanAttr plan,
 /// all are at once.
 int64_t getFrontKeys(WsTmemPlanAttr plan);
 
-/// True if keys are handed back only after the next block's first product with
-/// values, so that their slot fills under one of these.
+/// True if a block's keys are handed back only after the block's first product
+/// with values, so that their slot fills while the second one runs. Keys of the
+/// last block are handed back before these products.
 bool holdsKeys(WsTmemPlanAttr plan);
 
-/// True if K and V share a ring: their slots have the same shape, and the order
-/// in which they are used is that in which they are loaded.
+/// True if K and V share a ring, as their slots have the same shape. They are
+/// used in the order in which they are loaded.
 bool sharesRing(const ProblemFacts &facts, WsTmemPlanAttr plan);
 
 /// Returns the columns of tensor memory that the tiles take.

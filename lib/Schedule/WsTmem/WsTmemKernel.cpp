@@ -41,7 +41,8 @@ Value WsTmemKernel::getLastTrip() {
 
 LogicalResult attn::emitWsTmem(KernelContext &context, WsTmemPlanAttr plan) {
   WsTmemKernel shared(context, plan);
-  // Beside scores and probabilities nothing is kept that only results need.
+  // Softmax threads have no registers for what only results need: that is
+  // computed again after the loop over blocks.
   context.getKernel()->setAttr(kRenewEntryAttr, shared.b.getUnitAttr());
   shared.tiles.emitExtents();
   Control &control = shared.control;
@@ -55,6 +56,8 @@ LogicalResult attn::emitWsTmem(KernelContext &context, WsTmemPlanAttr plan) {
   list.push_back({kMultiplier.partition, 1, {0, 0}, kTmemOtherRegisters, [&] {
                     control.elect([&] { multiplyBlocks(shared); });
                   }});
+  // Three warps make up a warpgroup with the one that multiplies. One thread
+  // of them loads.
   list.push_back({kLoader.partition, 3, {0, 0}, kTmemOtherRegisters, [&] {
                     control.elect([&] { loadBlocks(shared); });
                   }});

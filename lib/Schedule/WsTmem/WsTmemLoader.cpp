@@ -79,7 +79,8 @@ void attn::loadBlocks(WsTmemKernel &shared) {
     });
   });
 
-  // Nobody else waits for the last commits of the queries.
+  // A CTA must not end before the last commits of the queries have arrived.
+  // Those of keys and values have: results come after them.
   for (int64_t i = 0; i < kTmemTiles; ++i)
     query.take().release();
 }

@@ -12,6 +12,12 @@
 // Where P has columns of its own, a channel s0 or s1 guards S, and p0 or p1
 // guards P and O.
 //
+// The products of the thread that multiplies, for a block j, QK(i, j) and
+// PV(i, j) being those of tile i:
+//
+//   P over S:    PV(0, j)  QK(0, j + 1)  PV(1, j)  QK(1, j + 1)
+//   P beside S:  QK(0, j + 1)  QK(1, j + 1)  PV(0, j)  PV(1, j)
+//
 // That QK of a block may overwrite what PV of the block before still reads as P
 // rests on products of one thread being executed in their order
 // (attn.tcgen05.mma).
@@ -90,7 +96,7 @@ private:
 };
 
 /// The multiplying thread's end of a channel on which a softmax may hand slots
-/// on in parts.
+/// on in parts. A release also moves to the next slot.
 class PartedPipe {
 public:
   PartedPipe(Control &control, Value channel, ArrayRef<KeyPart> parts)

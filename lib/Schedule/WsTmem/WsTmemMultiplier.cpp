@@ -57,7 +57,8 @@ Multiplier::Multiplier(WsTmemKernel &shared)
 
 void Multiplier::multiply() {
   Pipe &key = kv.keys(), &value = kv.values();
-  // Where probabilities lie over scores, s0 and p0 are one pipe, as s1 and p1.
+  // Where probabilities lie over scores, s0 and p0 are one pipe, as s1 and p1:
+  // a slot that was acquired as p0 is then released as s0.
   PartedPipe &s0 = tiles[0].scores(), &p0 = tiles[0].probabilities();
   PartedPipe &s1 = tiles[1].scores(), &p1 = tiles[1].probabilities();
   Value zero = shared.context.i32(0), one = shared.context.i32(1);
@@ -84,19 +85,26 @@ void Multiplier::multiply() {
     firstKeys.release();
   Value last = shared.getLastTrip();
 
-  // Scores in the place of probabilities come after what reads these.
+  // Probabilities come in parts, each with a product of its own.
+  auto acquireAndMultiply = [&](PartedPipe &p, int64_t i, Slot values,
+                                Value trip) {
+    for (const KeyPart &part : memory.parts) {
+      p.acquire(part);
+      pv(i, part, values, trip);
+    }
+  };
+  // Scores in the place of probabilities come after the product that reads
+  // these: PV0 QK0 PV1 QK1.
   auto multiplyOver = [&](Value trip) {
     Slot values = value.take();
-    for (const KeyPart &part : memory.parts)
-      p0.acquire(part), pv(0, part, values, trip);
+    acquireAndMultiply(p0, 0, values, trip);
     if (held)
       held->release();
     Slot keys = key.take();
     Value next = arith::AddIOp::create(b, trip, one);
     qk(0, keys, next);
     s0.release();
-    for (const KeyPart &part : memory.parts)
-      p1.acquire(part), pv(1, part, values, trip);
+    acquireAndMultiply(p1, 1, values, trip);
     values.release();
     qk(1, keys, next);
     if (held)
@@ -105,7 +113,7 @@ void Multiplier::multiply() {
       keys.release();
     s1.release();
   };
-  // Else they come first, since nothing but their own columns holds them up.
+  // Scores with columns of their own come first: QK0 QK1 PV0 PV1.
   auto multiplyBeside = [&](Value trip) {
     Slot keys = key.take();
     Value next = arith::AddIOp::create(b, trip, one);
@@ -114,14 +122,14 @@ void Multiplier::multiply() {
     s0.release();
     s1.acquire();
     qk(1, keys, next);
-    keys.release(), s1.release();
+    keys.release();
+    s1.release();
     Slot values = value.take();
-    for (const KeyPart &part : memory.parts)
-      p0.acquire(part), pv(0, part, values, trip);
+    acquireAndMultiply(p0, 0, values, trip);
     p0.release();
-    for (const KeyPart &part : memory.parts)
-      p1.acquire(part), pv(1, part, values, trip);
-    values.release(), p1.release();
+    acquireAndMultiply(p1, 1, values, trip);
+    values.release();
+    p1.release();
   };
   auto step = [&](Value trip) {
     plan.getPBeside() ? multiplyBeside(trip) : multiplyOver(trip);
@@ -131,15 +139,16 @@ void Multiplier::multiply() {
   if (held)
     held->release();
   // The next tile's queries are loaded while this one's last softmaxes run.
-  query0.release(), query1.release();
+  query0.release();
+  query1.release();
   Slot values = value.take();
-  for (const KeyPart &part : memory.parts)
-    p0.acquire(part), pv(0, part, values, last);
+  acquireAndMultiply(p0, 0, values, last);
   p0.release();
-  for (const KeyPart &part : memory.parts)
-    p1.acquire(part), pv(1, part, values, last);
-  values.release(), p1.release();
-  // Whoever has read the results hands them back without probabilities.
+  acquireAndMultiply(p1, 1, values, last);
+  values.release();
+  p1.release();
+  // The softmaxes hand their channel back once more, without probabilities,
+  // when they have read the results.
   if (plan.getPBeside())
     for (PartedPipe *results : {&p0, &p1}) {
       results->acquire();

@@ -76,9 +76,9 @@ private:
   SmallVector<KeyPart> listColumns(const KeyPart &keys) const;
   Value cut(Value p, const KeyPart &columns);
   void storeProbabilities(Value p, const KeyPart &columns);
-  /// Multiplies the results by the factor of a step on a rare path. With the
-  /// maximum that stood before the step nothing but that tells if there are
-  /// any.
+  /// Multiplies the results by the factor of a step, on a rare path. Given the
+  /// maximum that stood before the step, takes it as the only sign of whether
+  /// there are results.
   void rescale(Value factor, Value key, Value standing = {});
   /// Tells if the block of `key` is not the one that the tile starts with.
   Value hasBlockBefore(Value key);
@@ -191,7 +191,8 @@ void Softmax::compute() {
     store(emitState(shared.tile, final, results));
   });
 
-  // Nobody else waits for the last commit.
+  // A CTA must not end before its last commit has arrived, which nothing else
+  // waits for.
   if (handed) {
     for (Slot part : split(handed->take()))
       part.release();

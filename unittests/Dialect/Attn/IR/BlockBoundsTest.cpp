@@ -176,8 +176,10 @@ protected:
                            tile.blockM, tile.blockN, /*group=*/1, range);
     bool good = 0 <= bounds.begin && bounds.begin <= bounds.fullBegin &&
                 bounds.fullBegin <= bounds.fullEnd &&
-                bounds.fullEnd <= bounds.end && whole.begin <= bounds.begin &&
-                bounds.end <= std::max(whole.end, bounds.begin);
+                bounds.fullEnd <= bounds.end;
+    // Blocks of none may stand anywhere.
+    good &= bounds.begin == bounds.end ||
+            (whole.begin <= bounds.begin && bounds.end <= whole.end);
     for (int64_t block = whole.begin; block < whole.end; ++block) {
       int64_t first = block * tile.blockN, last = first + tile.blockN - 1;
       bool isWalked = bounds.begin <= block && block < bounds.end;

@@ -27,7 +27,7 @@ static std::string getAttention(StringRef init, StringRef attributes) {
   func.func @f(%q: memref<2x8x1x64xf16>, %k: memref<90x2x16x64xf16>,
       %o: memref<3x2x8x1x64xf32>, %lse: memref<3x2x8x1xf32>,
       %table: memref<2x12xi32>, %first: memref<2x8x1x64xf32>,
-      %first_lse: memref<2x8x1xf32>) {
+      %first_lse: memref<2x8x1xf32>, %keep: i1) {
     attn.attention
       ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<90x2x16x64xf16>,
                        memref<90x2x16x64xf16>)
@@ -91,11 +91,11 @@ TEST_F(Bytecode, OwnVersionIsWritten) {
 
 TEST_F(Bytecode, LaterVersionIsRefused) {
   EXPECT_EQ(read(write(7)), "expected bytecode of the dialect 'attn' of at "
-                            "most version 5, got version 7");
+                            "most version 6, got version 7");
 }
 
 TEST_F(Bytecode, EarlierVersionsAreWritten) {
-  for (uint64_t version : {0, 1, 2, 3, 4}) {
+  for (uint64_t version : {0, 1, 2, 3, 4, 5}) {
     std::string bytes = write(version, getAttention("", ""));
     EXPECT_EQ(message, "none");
     EXPECT_EQ(read(bytes), "none");
@@ -114,6 +114,12 @@ TEST_F(Bytecode, WhatEarlierVersionsCannotSayIsRefused) {
         Case{2, "init",
              "init(%first, %first_lse : memref<2x8x1x64xf32>, "
              "memref<2x8x1xf32>)",
+             ""},
+        Case{6, "key_range",
+             "mask_mod {\n^bb0(%s: f32, %b: i32, %h: i32, %i: i32, %j: i32):"
+             "\nattn.yield %keep : i1\n} key_range {\n^bb0(%b: i32, %h0: i32, "
+             "%h1: i32, %i0: i32, %i1: i32):\nattn.yield %i0, %i1 : i32, "
+             "i32\n}",
              ""}}) {
     std::string text = getAttention(each.init, each.attributes);
     EXPECT_EQ(read(write(each.since, text)), "none") << each.name;

@@ -21,8 +21,8 @@ def AttnReadMasksPass : Pass<"attn-read-masks", "::mlir::ModuleOp"> {
       interval that holds all of them. They stay in `mask_mod`, since a block may hold
       keys of both kinds; `full_begin` and `full_end` say which blocks do not.
 
-    Results have the same bits under the same plan, where its softmax does not bet
-    (`optimistic`, `lagged`: these bet in blocks without a test) and keys are in one run
+    Results have the same bits under the same plan, where its softmax is `exact`, or
+    `threshold` and all rows of tiles exist (others bet in blocks without a test), and keys are in one run
     or in runs of a fixed number, and a tile never gets more blocks.
     Whatever captured tensors hold, `key_range` is right: numbers with which arithmetic
     might overflow give all keys.
