@@ -22,6 +22,12 @@ TypicalExtents attn::getTypicalExtents(const ProblemFacts &facts) {
     typical.queries = std::clamp<double>(std::ceil(rows / sequences), 1,
                                          std::max<double>(1, typical.queries));
   typical.keys = std::max<double>(1, typical.keys / sequences);
+  if (facts.isPaged())
+    return typical;
+  // Most rows are in sequences that are longer than the mean. With lengths that
+  // are spread evenly up to the bound, this is their mean over the rows.
+  double spread = std::min(1.0, facts.queries / typical.queries - 1);
+  typical.keys *= 1 + spread * spread / 3;
   return typical;
 }
 
@@ -92,5 +98,9 @@ double attn::countBlocks(const ProblemFacts &facts, double queries, double keys,
   if (facts.mask.hasLeft())
     return std::max(1.0, countWindow(facts, queries, keys, blockM, blockN).all);
   double share = keptShare(facts, queries, keys, blockM, blockN);
-  return std::max(1.0, std::ceil(keys / blockN) * share);
+  double blocks = std::ceil(keys / blockN);
+  // Half of the last block is empty on average where lengths differ.
+  if (facts.varlen && !facts.isPaged() && queries < facts.queries)
+    blocks = keys / blockN + 0.5;
+  return std::max(1.0, blocks * share);
 }
