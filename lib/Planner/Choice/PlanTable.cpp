@@ -3,6 +3,7 @@
 #include "attn/Planner/Choice/PlanTable.h"
 #include "attn/Support/Files.h"
 #include "attn/Support/JSON.h"
+#include "attn/Target/Boards.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/ScopedPrinter.h"
 
@@ -275,13 +276,22 @@ static bool holds(const Condition &condition, const json::Value &value) {
   return condition.holds(*value.getAsString());
 }
 
+/// Returns the name of the board that a target has the numbers of.
+static StringRef getBoardName(const TargetRow &target) {
+  for (const Board &board : getBoards())
+    if (board.title == target.board)
+      return board.name;
+  return "";
+}
+
 const PlanTableEntry *PlanTable::find(const ProblemFacts &facts,
                                       const TargetRow &target) const {
   json::Object problem = describeProblem(facts);
+  StringRef board = getBoardName(target);
   auto covers = [&](const PlanTableEntry &entry) {
-    bool isOfTarget = entry.chip == target.chip &&
-                      (entry.boards.empty() ||
-                       llvm::is_contained(entry.boards, target.board));
+    bool isOfTarget =
+        entry.chip == target.chip &&
+        (entry.boards.empty() || llvm::is_contained(entry.boards, board));
     return isOfTarget &&
            (!entry.features ||
             *entry.features == readNames(problem.getArray("features"))) &&
