@@ -31,7 +31,8 @@ struct State {
 /// The states that have come up.
 class KnownStates {
 public:
-  explicit KnownStates(bool joins) : joins(joins) {}
+  KnownStates(bool joins, bool forgetsLaunch)
+      : joins(joins), forgetsLaunch(forgetsLaunch) {}
   /// Puts a state in `states` unless one that is there stands for it.
   void add(Machine machine, int64_t tiles, std::deque<State> &states);
   /// True if another one stands for it meanwhile.
@@ -42,7 +43,7 @@ public:
   Work work;
 
 private:
-  bool joins, anyJoined = false;
+  bool joins, forgetsLaunch, anyJoined = false;
   /// Of those in the same places; one if they are joined.
   llvm::StringMap<SmallVector<size_t, 1>> numbers;
   /// With how often they have changed.
@@ -91,7 +92,8 @@ public:
         limit(program.isOpen
                   ? std::min(options.limit, options.limit * program.cluster *
                                                 program.warps / kOpenShare)
-                  : options.limit) {}
+                  : options.limit),
+        forgetsLaunch(program.hasOpenTiles()) {}
   BarrierReport run();
 
 private:
@@ -119,6 +121,9 @@ private:
   int64_t limit;
   BarrierReport report;
   ReadCounts reads;
+  /// What a tile says of numbers of the launch is forgotten before the next
+  /// one.
+  bool forgetsLaunch;
   /// Some state stood for others that knew more.
   bool hasJoined = false;
   /// A tile of each kind was followed to its end from some state.
@@ -241,6 +246,10 @@ bool Checker::finish(Machine machine, Forks &forks) {
 
 void KnownStates::add(Machine machine, int64_t tiles,
                       std::deque<State> &states) {
+  if (forgetsLaunch)
+    machine.forgetLaunch();
+  if (machine.isImpossible())
+    return;
   StateKey key(machine);
   StateSummary &summary = key.summarise(work);
   SmallVector<size_t, 1> &alike =
@@ -330,7 +339,7 @@ bool Checker::addTiles(const State &state, KnownStates &known, Forks &forks,
 
 void Checker::explore(Machine start, bool joins) {
   std::deque<State> states;
-  KnownStates known(joins);
+  KnownStates known(joins, forgetsLaunch);
   // What comes of a state with another tile, and without one.
   Forks forks, ends;
   bool goesOn = follow(std::move(start), forks, [&](Machine &next) {
@@ -424,6 +433,11 @@ BarrierReport Checker::run() {
   // Some numbers were read more often than in the first run.
   if (report.unsupported && !reads.empty()) {
     reads.clear();
+    startAnew(/*joins=*/true);
+  }
+  // What was forgotten may be what it takes.
+  if (forgetsLaunch && (report.witness || report.unsupported)) {
+    forgetsLaunch = false;
     startAnew(/*joins=*/true);
   }
   // What is wrong in a state that stands for several may be right in each.

@@ -195,6 +195,9 @@ public:
   void openBlocks();
   /// Sizes and words that only the launch gives are unknown.
   void openLaunch();
+  /// Forgets what tiles have said of numbers of the launch: each of them may be
+  /// the first one.
+  void forgetLaunch();
   /// The same with numbers for them: what led `other` to where it is, if there
   /// are such numbers. Says which they are.
   bool openLaunchAs(const Machine &other, std::string &text);
@@ -251,6 +254,7 @@ private:
   bool answer(Warp &warp, const Step &step);
   void splitAtQuestion(Machine &other);
   Affine divide(const Affine &sum, int64_t by);
+  Affine getRemainder(const Affine &sum, int64_t by);
   std::optional<Affine> computeCounts(Operation *op, ArrayRef<Affine> args);
   std::optional<Affine> computeSum(Operation *op, ArrayRef<Affine> args);
   std::optional<Affine> readGlobal(const Step &step, ArrayRef<Affine> args);
@@ -269,6 +273,7 @@ private:
   void replace(uint32_t number, int64_t times, const Affine &by);
   Affine nameTrips(const Affine &sum);
   void forgetTrips();
+  void learnAlways(const Affine &sum);
   void forgetTotals(const std::map<uint32_t, int64_t> &behind,
                     const Facts &known);
   Affine getArgument(unsigned argument);

@@ -25,7 +25,7 @@ static uint32_t getNamed(Unknowns &unknowns, StringRef kind, int64_t name) {
 }
 
 Affine Machine::getOpenTile(size_t index) {
-  return Affine::unknown(getNamed(*unknowns, "tile", tiles[index]));
+  return Affine::unknown(getNamed(*unknowns, Unknowns::kTile, tiles[index]));
 }
 
 /// Whether anything that may still be taken depends on an unknown.
@@ -50,7 +50,7 @@ bool Machine::isTaken(uint32_t number) const {
 void Machine::forget(llvm::function_ref<bool(uint32_t)> isForgotten) {
   facts.forget(isForgotten);
   for (auto [slot, argument] : program->arguments)
-    learn(getArgument(argument));
+    learnAlways(getArgument(argument));
 }
 
 /// The first name that nothing has any more, so that states meet again. What
@@ -73,7 +73,8 @@ void Machine::addOpenTile() {
     if (warp.state != Warp::Done &&
         program->live[warp.pc].test(program->numSlots))
       last = std::min(last, warp.tiles);
-  tiles.push_back(getFreeName("tile", ArrayRef(tiles).drop_front(last)));
+  tiles.push_back(
+      getFreeName(Unknowns::kTile, ArrayRef(tiles).drop_front(last)));
   Affine tile = getOpenTile(tiles.size() - 1);
   if (program->areTilesCounts)
     learn(tile);
@@ -153,8 +154,8 @@ void Machine::forgetTotals(const std::map<uint32_t, int64_t> &behind,
   for (auto [number, over] : behind) {
     if (isTotal(over))
       continue;
-    names.push_back(getFreeName("total", names));
-    totals[number] = getNamed(*unknowns, "total", names.back());
+    names.push_back(getFreeName(Unknowns::kTotal, names));
+    totals[number] = getNamed(*unknowns, Unknowns::kTotal, names.back());
   }
   llvm::DenseSet<uint32_t> used;
   for (Warp &warp : warps)
@@ -186,15 +187,18 @@ void Machine::forgetTotals(const std::map<uint32_t, int64_t> &behind,
   }
 }
 
-/// Trips that follow from the number of a tile by a factor have a name of their
-/// own, as those have that are computed in other ways: what is left of them is
-/// forgotten as a whole.
+/// Trips that follow from the number of a tile by a factor, or are a difference
+/// of two numbers of blocks, have a name of their own, as those have that are
+/// computed in other ways: what is left of them is forgotten as a whole.
 Affine Machine::nameTrips(const Affine &sum) {
-  if (!program->hasOpenTiles() || sum.terms.size() != 1)
+  if (!program->hasOpenTiles() || sum.isConstant())
     return sum;
   auto [number, factor] = sum.terms.front();
-  bool isOfTile = StringRef(unknowns->getText(number)).starts_with("tile ");
-  if (!isOfTile && (factor == 1 || unknowns->getSources(number).empty()))
+  bool isOfTile =
+      StringRef(unknowns->getText(number)).starts_with(Unknowns::kTile);
+  bool isOfOne = sum.terms.size() == 1;
+  if (isOfOne && !isOfTile &&
+      (factor == 1 || unknowns->getSources(number).empty()))
     return sum;
   Affine trips = Affine::unknown(unknowns->getTrips(sum));
   learn(trips.plus(sum, -1));
@@ -229,10 +233,13 @@ void Machine::forgetTrips() {
   std::map<uint32_t, int64_t> behind;
   llvm::DenseSet<uint32_t> fresh, ofLeft, ofTotals;
   for (auto [number, constant] : least) {
-    if (const Affine *sum = unknowns->findTrips(number))
+    // That a difference is what it was named as is known as an inequality.
+    const Affine *sum = unknowns->findTrips(number);
+    if (sum && sum->terms.size() == 1)
       replace(sum->terms.front().first, sum->terms.front().second,
               Affine::unknown(number).plus(Affine(-sum->constant)));
-    uint32_t left = getNamed(*unknowns, "trips", getFreeName("trips"));
+    uint32_t left =
+        getNamed(*unknowns, Unknowns::kLeft, getFreeName(Unknowns::kLeft));
     fresh.insert(left);
     replace(number, 1, Affine::unknown(left).plus(Affine(-constant)));
     behind[left] = -constant;
@@ -252,6 +259,42 @@ void Machine::forgetTrips() {
       facts.add(fact);
   }
   forgetTotals(behind, ofThese);
+}
+
+/// What holds whichever way the run went, of numbers that only the launch gives
+/// and that are computed before the first tile.
+void Machine::learnAlways(const Affine &sum) {
+  learn(sum);
+  if (tiles.empty() && llvm::all_of(sum.terms, [&](const auto &term) {
+        return unknowns->isOfLaunch(term.first);
+      }))
+    unknowns->ofEachLaunch.add(sum);
+}
+
+/// What was learned of numbers of the launch, such as how many blocks there are
+/// for a tile, would be another thing after each tile. What is kept besides
+/// what holds in each launch is of tiles and of loops that are not over. This
+/// is less than is known, so what is right from here on is right. Integers that
+/// are not there would come back.
+void Machine::forgetLaunch() {
+  impossible |= !facts.haveIntegers();
+  llvm::DenseSet<uint32_t> counted;
+  for (const Warp &warp : warps)
+    for (Slot slot : program->counters) {
+      bool isLive =
+          warp.state != Warp::Done && program->live[warp.pc].test(slot);
+      auto sum = warp.unknown.find(slot);
+      if (isLive && sum != warp.unknown.end())
+        for (auto [number, factor] : sum->second.terms)
+          counted.insert(number);
+    }
+  Facts kept = unknowns->ofEachLaunch;
+  for (const Affine &fact : facts.get())
+    if (llvm::any_of(fact.terms, [&](const auto &term) {
+          return counted.contains(term.first) || unknowns->isOfTile(term.first);
+        }))
+      kept.add(fact);
+  facts = kept;
 }
 
 /// Whether a number is that of a tile, or says that there are no more. What is

@@ -27,7 +27,7 @@ void Machine::openLaunch() {
     unknowns = std::make_shared<Unknowns>();
   for (auto [slot, argument] : program->arguments) {
     Affine value = getArgument(argument);
-    learn(value);
+    learnAlways(value);
     for (Warp &warp : warps)
       warp.unknown[slot] = value;
   }
@@ -60,9 +60,9 @@ Affine Machine::getBlock(unsigned dim) {
   Affine first = Affine::unknown(
       unknowns->get(llvm::formatv("number of the block, {0}", dim).str(), {},
                     /*isGiven=*/true));
-  learn(first);
+  learnAlways(first);
   Affine behind = getGrid(dim);
-  learn(
+  learnAlways(
       behind.plus(first, -1).plus(Affine(dim == 0 ? program->cluster : 1), -1));
   return first;
 }
@@ -72,7 +72,7 @@ Affine Machine::getGrid(unsigned dim) {
     return Affine(program->grid[dim]);
   Affine size = Affine::unknown(unknowns->get(
       llvm::formatv("size of the grid, {0}", dim).str(), {}, /*isGiven=*/true));
-  learn(size.plus(Affine(-1)));
+  learnAlways(size.plus(Affine(-1)));
   return size;
 }
 
@@ -151,6 +151,11 @@ static std::optional<Affine> getQuestion(arith::CmpIPredicate predicate,
   }
 }
 
+/// True for a conversion that says whether a number is odd.
+static bool isLowestBit(Operation *op) {
+  return isa<arith::TruncIOp>(op) && op->getResult(0).getType().isInteger(1);
+}
+
 /// Asks what a step depends on; true if all of it is known.
 bool Machine::answer(Warp &warp, const Step &step) {
   if (!isUsed(warp, step))
@@ -183,6 +188,10 @@ bool Machine::answer(Warp &warp, const Step &step) {
   if (isa<arith::DivUIOp, arith::RemUIOp, arith::CeilDivUIOp, arith::ShRUIOp>(
           step.op))
     return isDecided(args[0]);
+  if (isLowestBit(step.op))
+    return isDecided(args[0]) &&
+           (!facts.imply(args[0]) ||
+            isDecided(getRemainder(args[0], 2).plus(Affine(-1))));
   return true;
 }
 
@@ -212,12 +221,19 @@ Affine Machine::divide(const Affine &given, int64_t by) {
   Affine quotient = Affine::unknown(unknowns->get(
       llvm::formatv("{0}{1}", Unknowns::kQuotient, by).str(), {sum}));
   // Of any numbers, as facts are of, it does not follow.
-  learn(quotient);
+  if (unknowns->ofEachLaunch.imply(sum))
+    learnAlways(quotient);
+  else
+    learn(quotient);
   Affine rest = sum.plus(quotient, -by);
-  learn(rest);
-  learn(Affine(by - 1).plus(rest, -1));
+  learnAlways(rest);
+  learnAlways(Affine(by - 1).plus(rest, -1));
   impossible |= facts.areImpossible();
   return quotient;
+}
+
+Affine Machine::getRemainder(const Affine &sum, int64_t by) {
+  return sum.plus(divide(sum, by), -by);
 }
 
 /// How an op is written, but for its values.
@@ -255,6 +271,9 @@ std::optional<Affine> Machine::computeCounts(Operation *op,
     return args[0];
   if (isa<arith::ShRUIOp, arith::ShRSIOp>(op) && isFactor && by >= 0 && by < 31)
     return divide(args[0], int64_t(1) << by);
+  // A bit that is set is -1, with the sign extended.
+  if (isLowestBit(op))
+    return getRemainder(args[0], 2).times(-1);
   if (!isFactor && args.size() == 2 && isa<arith::DivUIOp>(op)) {
     Affine quotient = Affine::unknown(unknowns->get(getName(op), args));
     learn(quotient);
@@ -268,7 +287,9 @@ std::optional<Affine> Machine::computeCounts(Operation *op,
   if (isa<arith::CeilDivUIOp, arith::CeilDivSIOp>(op))
     return divide(args[0].plus(Affine(by - 1)), by);
   if (isa<arith::RemUIOp, arith::RemSIOp>(op))
-    return args[0].plus(divide(args[0], by), -by);
+    return getRemainder(args[0], by);
+  if (isa<arith::AndIOp>(op) && isWide(op) && llvm::isPowerOf2_64(by + 1))
+    return getRemainder(args[0], by + 1);
   return std::nullopt;
 }
 
@@ -328,7 +349,8 @@ SmallVector<std::string, 2> barriers::getUnknownKinds(const Program &program,
   SmallVector<std::string, 2> kinds = {getName(step.op)};
   if (isa<arith::ShRUIOp, arith::ShRSIOp, arith::DivUIOp, arith::DivSIOp,
           arith::FloorDivSIOp, arith::CeilDivUIOp, arith::CeilDivSIOp,
-          arith::RemUIOp, arith::RemSIOp>(step.op))
+          arith::RemUIOp, arith::RemSIOp, arith::AndIOp, arith::TruncIOp>(
+          step.op))
     kinds.push_back(Unknowns::kQuotient.str());
   return kinds;
 }

@@ -10,6 +10,7 @@
 
 #include "../Flow/RegionArithmetic.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include <map>
@@ -52,61 +53,6 @@ struct Affine {
   }
 };
 
-/// What unknowns are, for all states of a check.
-class Unknowns {
-public:
-  /// The one that is computed as `text` says, from these.
-  /// One that is given is there from the start on, and nothing computes it.
-  uint32_t get(const std::string &text, llvm::ArrayRef<Affine> from,
-               bool isGiven = false);
-  const std::string &getText(uint32_t number) const { return texts[number]; }
-  /// What it is, but for what it is computed from. All quotients are of one
-  /// kind.
-  llvm::StringRef getKind(uint32_t number) const {
-    llvm::StringRef text = texts[number];
-    return text.starts_with(kQuotient) ? llvm::StringRef(kQuotient) : text;
-  }
-  static constexpr llvm::StringLiteral kQuotient = "by ";
-  static constexpr llvm::StringLiteral kTrips = "trips of";
-  /// The one that is a number of trips, a sum of one unknown.
-  uint32_t getTrips(const Affine &sum);
-  /// What such a one is; null for others.
-  const Affine *findTrips(uint32_t number) const {
-    auto found = trips.find(number);
-    return found == trips.end() ? nullptr : &found->second;
-  }
-  /// True for a number of the launch or a word of memory.
-  bool isRoot(uint32_t number) const {
-    return isGiven[number] || texts[number].rfind("word", 0) == 0;
-  }
-  /// Says how it is computed of the numbers that these sums are.
-  void define(uint32_t number, Arithmetic compute,
-              llvm::ArrayRef<Affine> args) {
-    definitions.try_emplace(number, std::move(compute),
-                            llvm::SmallVector<Affine, 3>(args));
-  }
-  /// Whether numbers are what those are that they are computed from.
-  bool areComputed(llvm::ArrayRef<std::pair<uint32_t, int64_t>> numbers) const;
-  /// True if it may be computed once more from the unknowns in `live`.
-  bool mayComeAgain(uint32_t number,
-                    const llvm::DenseSet<uint32_t> &live) const;
-  const llvm::SmallVector<uint32_t, 2> &getSources(uint32_t number) const {
-    return sources[number];
-  }
-  /// True if it is `other`, or is computed from it.
-  bool dependsOn(uint32_t number, uint32_t other) const;
-  size_t size() const { return sources.size(); }
-
-private:
-  std::map<std::string, uint32_t> numbers;
-  std::vector<llvm::SmallVector<uint32_t, 2>> sources;
-  std::vector<bool> isGiven;
-  std::vector<std::string> texts;
-  std::map<uint32_t, Affine> trips;
-  std::map<uint32_t, std::pair<Arithmetic, llvm::SmallVector<Affine, 3>>>
-      definitions;
-};
-
 /// Sums that are not negative.
 class Facts {
 public:
@@ -134,6 +80,90 @@ private:
   /// What was asked since they changed: warps that do the same ask the same.
   mutable std::vector<std::pair<Affine, bool>> answers;
   mutable int64_t work = 0;
+};
+
+/// What unknowns are, for all states of a check.
+class Unknowns {
+public:
+  /// The one that is computed as `text` says, from these.
+  /// One that is given is there from the start on, and nothing computes it.
+  uint32_t get(const std::string &text, llvm::ArrayRef<Affine> from,
+               bool isGiven = false);
+  const std::string &getText(uint32_t number) const { return texts[number]; }
+  /// What it is, but for what it is computed from. All quotients are of one
+  /// kind.
+  llvm::StringRef getKind(uint32_t number) const {
+    llvm::StringRef text = texts[number];
+    return text.starts_with(kQuotient) ? llvm::StringRef(kQuotient) : text;
+  }
+  static constexpr llvm::StringLiteral kQuotient = "by ";
+  static constexpr llvm::StringLiteral kTrips = "trips of";
+  /// Those whose names are given again, with a number behind: tiles, what loops
+  /// have left, and what they have in all.
+  static constexpr llvm::StringLiteral kTile = "tile", kLeft = "trips",
+                                       kTotal = "total";
+  /// The one that is a number of trips, a sum of one unknown.
+  uint32_t getTrips(const Affine &sum);
+  /// What such a one is; null for others.
+  const Affine *findTrips(uint32_t number) const {
+    auto found = trips.find(number);
+    return found == trips.end() ? nullptr : &found->second;
+  }
+  /// True for a number of the launch or a word of memory.
+  bool isRoot(uint32_t number) const {
+    return isGiven[number] || texts[number].rfind("word", 0) == 0;
+  }
+  /// True if it is the number of a tile, or is computed from one.
+  bool isOfTile(uint32_t number) const {
+    return isOf(number,
+                [](llvm::StringRef text) { return text.starts_with(kTile); });
+  }
+  /// True if it is computed from arguments and places of the launch alone, of
+  /// which no name is given again.
+  bool isOfLaunch(uint32_t number) const {
+    return !isOf(number, [](llvm::StringRef text) {
+      return text.starts_with(kTile) || text.starts_with(kLeft) ||
+             text.starts_with(kTotal);
+    });
+  }
+  /// Says how it is computed of the numbers that these sums are.
+  void define(uint32_t number, Arithmetic compute,
+              llvm::ArrayRef<Affine> args) {
+    definitions.try_emplace(number, std::move(compute),
+                            llvm::SmallVector<Affine, 3>(args));
+  }
+  /// Whether numbers are what those are that they are computed from.
+  bool areComputed(llvm::ArrayRef<std::pair<uint32_t, int64_t>> numbers) const;
+  /// True if it may be computed once more from the unknowns in `live`.
+  bool mayComeAgain(uint32_t number,
+                    const llvm::DenseSet<uint32_t> &live) const;
+  const llvm::SmallVector<uint32_t, 2> &getSources(uint32_t number) const {
+    return sources[number];
+  }
+  /// True if it is `other`, or is computed from it.
+  bool dependsOn(uint32_t number, uint32_t other) const;
+  size_t size() const { return sources.size(); }
+  /// What holds in each launch, whichever way a run has gone, of numbers that
+  /// are computed from arguments and places of the launch alone.
+  Facts ofEachLaunch;
+
+private:
+  /// True if it is given by such a name, or is computed from one that is.
+  bool isOf(uint32_t number,
+            llvm::function_ref<bool(llvm::StringRef)> isNamed) const {
+    return isGiven[number] ? isNamed(texts[number])
+                           : llvm::any_of(sources[number], [&](uint32_t from) {
+                               return isOf(from, isNamed);
+                             });
+  }
+
+  std::map<std::string, uint32_t> numbers;
+  std::vector<llvm::SmallVector<uint32_t, 2>> sources;
+  std::vector<bool> isGiven;
+  std::vector<std::string> texts;
+  std::map<uint32_t, Affine> trips;
+  std::map<uint32_t, std::pair<Arithmetic, llvm::SmallVector<Affine, 3>>>
+      definitions;
 };
 
 /// What a check does besides steps of warps, so that it ends at its limit
