@@ -7,6 +7,7 @@
 
 #include "FloatOps.h"
 #include "../Numerics/FloatCompute.h"
+#include "../Sanitizer/PartPoison.h"
 #include "Alu.h"
 #include "SyncInstructions.h"
 
@@ -15,6 +16,36 @@ using llvm::Error;
 using llvm::StringRef;
 
 namespace {
+
+/// Returns the poison of a pair that follows from its sources': each half from
+/// the same half of these.
+PartPoison getPairPoison(const Exec &x, const Inst &I, unsigned sources) {
+  uint32_t low = 0, high = 0;
+  for (unsigned i = 1; i <= sources; ++i) {
+    if (!x.poisonOf(I.ops[i]))
+      continue;
+    PartPoison parts = partsOf(x, I.ops[i]);
+    low |= parts[0] | parts[1];
+    high |= parts[2] | parts[3];
+  }
+  return {low, low, high, high};
+}
+
+/// Keeps the halves of a pair apart: what is undefined in one leaves the other
+/// one as it is. The result's poison has been set, and with it where it is
+/// from.
+void setPairPoison(Exec &x, const Inst &I, const PartPoison &parts) {
+  if (parts[0] | parts[2])
+    setParts(x, I.ops[0], parts, x.origin[I.ops[0].meta]);
+}
+
+/// Executes an instruction on pairs by `Run`.
+template <ExecFn Run, unsigned Sources>
+void execPair(Exec &x, const Inst &I) {
+  PartPoison parts = getPairPoison(x, I, Sources);
+  Run(x, I);
+  setPairPoison(x, I, parts);
+}
 
 void execGeneric(Exec &x, const Inst &I) {
   const auto &o = *static_cast<const FloatAux *>(I.aux);
@@ -26,6 +57,9 @@ void execGeneric(Exec &x, const Inst &I) {
                                                     : halfToFloat(v));
   };
   unsigned bits = bitWidth(o.type) / o.packed;
+  PartPoison parts = {};
+  if (o.packed == 2)
+    parts = getPairPoison(x, I, o.sources);
   forLanes(x.active, [&](unsigned l) {
     uint64_t a = source(0, l), b = source(1, l), c = source(2, l);
     uint64_t r;
@@ -51,6 +85,7 @@ void execGeneric(Exec &x, const Inst &I) {
     x.propagate<2>(I);
   else
     x.propagate<3>(I);
+  setPairPoison(x, I, parts);
 }
 
 // Native f32, round to nearest.
@@ -145,8 +180,9 @@ ExecFn float2(bool ftz) {
 }
 template <template <bool> class Op>
 ExecFn packed2(bool ftz) {
-  return ftz ? exec2<uint64_t, uint64_t, uint64_t, Two2<Op<true>>>
-             : exec2<uint64_t, uint64_t, uint64_t, Two2<Op<false>>>;
+  using Pair = uint64_t;
+  return ftz ? execPair<exec2<Pair, Pair, Pair, Two2<Op<true>>>, 2>
+             : execPair<exec2<Pair, Pair, Pair, Two2<Op<false>>>, 2>;
 }
 
 Rounding takeRounding(Decoding &c, bool &given) {
@@ -238,8 +274,8 @@ ExecFn pickPair(FloatOp op, bool ftz) {
   case FloatOp::Mul:
     return packed2<FMul>(ftz);
   case FloatOp::Fma:
-    return ftz ? exec3<Pair, Pair, Pair, Pair, Two3<FFma<true>>>
-               : exec3<Pair, Pair, Pair, Pair, Two3<FFma<false>>>;
+    return ftz ? execPair<exec3<Pair, Pair, Pair, Pair, Two3<FFma<true>>>, 3>
+               : execPair<exec3<Pair, Pair, Pair, Pair, Two3<FFma<false>>>, 3>;
   default:
     return nullptr;
   }

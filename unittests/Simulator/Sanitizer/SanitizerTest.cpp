@@ -218,6 +218,20 @@ TEST(Sanitizer, UninitialisedParts) {
   expectOnly(go(word + "mov.b64 {%h1, %h2, %h3, %h4}, %d5;\n"
                        "mov.b32 %r9, {%h2, %h3};"),
              FindingKind::UninitialisedRead);
+  // Packed arithmetic keeps halves apart.
+  std::string pair = "mov.b64 %d5, {%r0, %r2};\n";
+  for (const char *op :
+       {"add.rn.f32x2 %d6, %d5, %d5;\n", "fma.rn.f32x2 %d6, %d5, %d5, %d5;\n",
+        "add.rm.ftz.f32x2 %d6, %d5, %d5;\n"}) {
+    SCOPED_TRACE(op);
+    expectClean(go(pair + op + "mov.b64 {%r9, _}, %d6;"));
+    expectOnly(go(pair + op + "mov.b64 {_, %r9}, %d6;"),
+               FindingKind::UninitialisedRead);
+  }
+  std::string sum = half + "add.f16x2 %r3, %r3, %r3;\n";
+  expectClean(go(sum + "prmt.b32 %r9, %r3, %r0, 0x5410;"));
+  expectOnly(go(sum + "prmt.b32 %r9, %r3, %r0, 0x5432;"),
+             FindingKind::UninitialisedRead);
 }
 
 TEST(Sanitizer, Bounds) {
