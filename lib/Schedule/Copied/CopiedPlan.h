@@ -17,7 +17,7 @@ public:
     setCommon(plan);
     warps.all = plan.getWarps();
     rings.parts = plan.getParts();
-    rings.share = plan.getShare();
+    rings.sharing = plan.getShare();
     rings.qInRegs = plan.getQInRegs();
     sums.scores = plan.getAccumulateS();
     sums.results = plan.getAccumulateO();
@@ -96,7 +96,7 @@ public:
   bool getStreamsQ() const { return rings.streamsQ; }
   /// True if K and V of a block have the slots of one ring in turns.
   bool sharesRing() const {
-    return rings.slice != 0 || rings.share == KVShare::KV;
+    return rings.slice != 0 || rings.sharing == KVShare::KV;
   }
   ScoreSums getScoreSums() const { return sums.scores; }
   ResultSums getResultSums() const { return sums.results; }
@@ -142,7 +142,7 @@ private:
   };
   struct Rings {
     int64_t stages, parts = 1, slice = 0;
-    KVShare share = KVShare::None;
+    KVShare sharing = KVShare::None;
     bool streamsQ = false, qInRegs = false, loadsQueries = false;
   };
   struct Sums {
