@@ -214,3 +214,34 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// A mask of three bits is no remainder by 16.
+
+// CHECK: error: deadlock: 'b' warps 4-7 wait for phase {{[0-9]+}} of named barrier 1
+
+gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "barrier"} {
+  gpu.func @and_mask_wrong(%n: i32) kernel attributes {nvvm.minctasm = 1 : i32, known_block_size = array<i32: 256, 1, 1>, attn.shared_bytes = 65536 : i64,
+      attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["2", "1", "1"], block = [256, 1, 1],
+        tensors = [{access = "read", dtype = "f32", name = "x", shape = array<i64: -1>, strides = array<i64: 1>}], args = [{dim = 0 : i64, kind = "size", tensor = "x", type = "i32"}]>} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    attn.warp_specialize
+    partition "a" warps 4 registers 24 {
+      %c7 = arith.constant 7 : i32
+      %m = arith.andi %n, %c7 : i32
+      scf.for %i = %c0 to %m step %c1 : i32 {
+        attn.named_barrier %c1 {threads = 256}
+      }
+    }
+    partition "b" warps 4 registers 24 {
+      %c8 = arith.constant 16 : i32
+      %m = arith.remui %n, %c8 : i32
+      scf.for %i = %c0 to %m step %c1 : i32 {
+        attn.named_barrier %c1 {threads = 256}
+      }
+    }
+    gpu.return
+  }
+}
