@@ -4,11 +4,18 @@
 // the online softmax, finish the rows and store them.
 //
 //   copy Q
-//   for block t: S = Q K(t)^T; softmax; O += P V(t)
+//   for block t = last ... first: S = Q K(t)^T; softmax; O += P V(t)
 //
-// K and V of a block are staged where they are read: attn-expand-pipeline
-// starts their copies `stages` - 1 blocks before, and waits there. A block may
-// have two parts, so that QK of one stands before the softmax of the other.
+// `memory.stage` names the first place where a slot is read. Copies, waits and
+// barriers are written by attn-expand-pipeline and attn-insert-fences:
+//
+//   two slots or more:  copies of the block `stages` - 1 ahead start when all
+//                       warps have come to this block; then the block computes
+//   one slot:           K(t - 1) is copied while PV(t) runs, V(t) while QK and
+//                       the softmax of block t do
+//
+// A block may have two parts, so that QK of one stands before the softmax of
+// the other.
 //
 // With slices of the columns, those of K, then those of V have the slots of one
 // ring in turns, and a product is a sum over the slices, or its columns come
@@ -109,7 +116,8 @@ void CopiedKernel::computeTile() {
   });
   if (!control.isWhole())
     return;
-  // Without any key nothing has waited for Q, whose bytes are used again.
+  // The first block's wait covers Q as well. Without any key nothing has waited
+  // for Q, whose bytes are used again.
   if (!plan.getQInRegs())
     CpAsyncWaitOp::create(b, 0);
   // Says after the loop that no product reads shared memory any more.

@@ -53,7 +53,8 @@ private:
   /// Returns p v + sum, where v are the results' columns from `first` on. By
   /// wgmma it is in flight.
   Value multiplyValues(Value p, Value values, Value sum, int64_t first);
-  /// Waits for a product of type `type` if it is in flight.
+  /// Waits for a product of type `type` if it is in flight, as those of wgmma
+  /// are; products of mma.sync are returned as they are.
   Value await(RankedTensorType type, Value product);
   /// Returns zeros of `type` to add products to; null if wgmma adds to nothing.
   Value makeNoScores(RankedTensorType type);

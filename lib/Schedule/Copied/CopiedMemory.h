@@ -41,8 +41,9 @@ public:
   /// may ask for it, and no tile may have columns that the tensor has not.
   bool loadsQueries() const;
 
-  /// Returns the slot with the rows of `columns` from `first` on. attn.kv_loop
-  /// has the copy start some blocks before, and waits for it here.
+  /// Returns the slot with the rows of `columns` from `first` on, which may be
+  /// read from here on. The copy starts earlier, and one wait may be for
+  /// several slots (attn.stage).
   Value stage(const CopiedColumns &columns, Value first) const;
   /// Returns the queries' columns `i` as they are in memory or registers.
   RankedTensorType getQueryTile(size_t i) const;

@@ -30,8 +30,8 @@ public:
   /// Declares the state before the first block.
   CopiedRows start() const;
   /// Makes probabilities of the scores of a part of a block, and rescales the
-  /// results. Returns them in the type of operands, or f32 if scales of values
-  /// are multiplied with them.
+  /// results. Returns them in the type of operands, or f32 if keys and values
+  /// have scales, which are multiplied with them.
   Value step(Value scores, Value scale, CopiedRows &rows) const;
   /// Returns probabilities, or what became of them, in the type of operands.
   Value narrow(Value p) const;
