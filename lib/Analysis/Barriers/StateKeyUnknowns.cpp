@@ -67,6 +67,33 @@ void Names::add(const Affine &sum) {
   }
 }
 
+/// Forgets what was learned of numbers of the launch, such as how many blocks
+/// there are for a tile: it would be another thing after each tile. What is
+/// kept besides what holds in each launch is of tiles and of loops that are not
+/// over. This is less than is known, so what is right from here on is right.
+/// Integers that are not there would come back.
+void StateKey::forgetLaunch() {
+  m.impossible |= !m.facts.haveIntegers();
+  llvm::DenseSet<uint32_t> counted;
+  for (const Warp &warp : m.warps)
+    for (Slot slot : m.program->counters) {
+      bool isLive =
+          warp.state != Warp::Done && m.program->live[warp.pc].test(slot);
+      auto sum = warp.unknown.find(slot);
+      if (isLive && sum != warp.unknown.end())
+        for (auto [number, factor] : sum->second.terms)
+          counted.insert(number);
+    }
+  Facts kept = m.unknowns->ofEachLaunch;
+  for (const Affine &fact : m.facts.get())
+    if (llvm::any_of(fact.terms, [&](const auto &term) {
+          return counted.contains(term.first) ||
+                 m.unknowns->isOfTile(term.first);
+        }))
+      kept.add(fact);
+  m.facts = kept;
+}
+
 /// Whether a step that is still to come may make an unknown of a kind.
 bool StateKey::mayMake(StringRef kind) const {
   const Program &program = *m.program;
