@@ -164,7 +164,6 @@ private:
   int64_t turnBase(const Access &access) const;
   void orderBarriers();
   void addWords();
-  bool mayMake(StringRef kind) const;
   void addUnknowns();
 
   Machine &m;

@@ -94,17 +94,6 @@ void StateKey::forgetLaunch() {
   m.facts = kept;
 }
 
-/// Whether a step that is still to come may make an unknown of a kind.
-bool StateKey::mayMake(StringRef kind) const {
-  const Program &program = *m.program;
-  size_t bit = program.getUnknownBit(llvm::find(program.unknownKinds, kind) -
-                                     program.unknownKinds.begin());
-  return llvm::any_of(m.warps, [&](const Warp &warp) {
-    const llvm::BitVector &live = program.live[warp.pc];
-    return warp.state != Warp::Done && bit < live.size() && live.test(bit);
-  });
-}
-
 /// What nothing says is not known in the machine either from here on: another
 /// state with this key may not have it.
 void StateKey::addUnknowns() {
@@ -126,6 +115,16 @@ void StateKey::addUnknowns() {
         use(sum, live);
         use(sum, pinned);
       }
+  // True if a step that is still to come may make an unknown of a kind.
+  auto mayMake = [&](StringRef kind) {
+    const Program &program = *m.program;
+    size_t bit = program.getUnknownBit(llvm::find(program.unknownKinds, kind) -
+                                       program.unknownKinds.begin());
+    return llvm::any_of(m.warps, [&](const Warp &warp) {
+      const llvm::BitVector &live = program.live[warp.pc];
+      return warp.state != Warp::Done && bit < live.size() && live.test(bit);
+    });
+  };
   // A warp that is behind may still compute what others have asked about.
   auto mayComeAgain = [&](uint32_t number) {
     return m.unknowns->mayComeAgain(number, live) &&
