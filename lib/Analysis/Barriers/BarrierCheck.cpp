@@ -246,11 +246,11 @@ bool Checker::finish(Machine machine, Forks &forks) {
 
 void KnownStates::add(Machine machine, int64_t tiles,
                       std::deque<State> &states) {
+  StateKey key(machine);
   if (forgetsLaunch)
-    machine.forgetLaunch();
+    key.forgetLaunch();
   if (machine.isImpossible())
     return;
-  StateKey key(machine);
   StateSummary &summary = key.summarise(work);
   SmallVector<size_t, 1> &alike =
       numbers[joins ? summary.getText() : summary.places];

@@ -195,9 +195,6 @@ public:
   void openBlocks();
   /// Sizes and words that only the launch gives are unknown.
   void openLaunch();
-  /// Forgets what tiles have said of numbers of the launch: each of them may be
-  /// the first one.
-  void forgetLaunch();
   /// The same with numbers for them: what led `other` to where it is, if there
   /// are such numbers. Says which they are.
   bool openLaunchAs(const Machine &other, std::string &text);
@@ -254,7 +251,6 @@ private:
   bool answer(Warp &warp, const Step &step);
   void splitAtQuestion(Machine &other);
   Affine divide(const Affine &sum, int64_t by);
-  Affine getRemainder(const Affine &sum, int64_t by);
   std::optional<Affine> computeCounts(Operation *op, ArrayRef<Affine> args);
   std::optional<Affine> computeSum(Operation *op, ArrayRef<Affine> args);
   std::optional<Affine> readGlobal(const Step &step, ArrayRef<Affine> args);
@@ -273,7 +269,6 @@ private:
   void replace(uint32_t number, int64_t times, const Affine &by);
   Affine nameTrips(const Affine &sum);
   void forgetTrips();
-  void learnAlways(const Affine &sum);
   void forgetTotals(const std::map<uint32_t, int64_t> &behind,
                     const Facts &known);
   Affine getArgument(unsigned argument);
@@ -482,8 +477,15 @@ private:
   Facts path;
   /// No launch leads here.
   bool impossible = false;
-  void learn(const Affine &sum) {
+  /// With `isAlways` it holds whichever way the run went. That is kept of
+  /// numbers of the launch that are computed before the first tile.
+  void learn(const Affine &sum, bool isAlways = false) {
     facts.add(sum);
+    if (isAlways && tiles.empty() &&
+        llvm::all_of(sum.terms, [&](const auto &term) {
+          return unknowns->isOfLaunch(term.first);
+        }))
+      unknowns->ofEachLaunch.add(sum);
     // Unknowns of tiles are given again.
     if (!program->hasOpenTiles())
       path.add(sum);

@@ -50,7 +50,7 @@ bool Machine::isTaken(uint32_t number) const {
 void Machine::forget(llvm::function_ref<bool(uint32_t)> isForgotten) {
   facts.forget(isForgotten);
   for (auto [slot, argument] : program->arguments)
-    learnAlways(getArgument(argument));
+    learn(getArgument(argument), /*isAlways=*/true);
 }
 
 /// The first name that nothing has any more, so that states meet again. What
@@ -259,42 +259,6 @@ void Machine::forgetTrips() {
       facts.add(fact);
   }
   forgetTotals(behind, ofThese);
-}
-
-/// What holds whichever way the run went, of numbers that only the launch gives
-/// and that are computed before the first tile.
-void Machine::learnAlways(const Affine &sum) {
-  learn(sum);
-  if (tiles.empty() && llvm::all_of(sum.terms, [&](const auto &term) {
-        return unknowns->isOfLaunch(term.first);
-      }))
-    unknowns->ofEachLaunch.add(sum);
-}
-
-/// What was learned of numbers of the launch, such as how many blocks there are
-/// for a tile, would be another thing after each tile. What is kept besides
-/// what holds in each launch is of tiles and of loops that are not over. This
-/// is less than is known, so what is right from here on is right. Integers that
-/// are not there would come back.
-void Machine::forgetLaunch() {
-  impossible |= !facts.haveIntegers();
-  llvm::DenseSet<uint32_t> counted;
-  for (const Warp &warp : warps)
-    for (Slot slot : program->counters) {
-      bool isLive =
-          warp.state != Warp::Done && program->live[warp.pc].test(slot);
-      auto sum = warp.unknown.find(slot);
-      if (isLive && sum != warp.unknown.end())
-        for (auto [number, factor] : sum->second.terms)
-          counted.insert(number);
-    }
-  Facts kept = unknowns->ofEachLaunch;
-  for (const Affine &fact : facts.get())
-    if (llvm::any_of(fact.terms, [&](const auto &term) {
-          return counted.contains(term.first) || unknowns->isOfTile(term.first);
-        }))
-      kept.add(fact);
-  facts = kept;
 }
 
 /// Whether a number is that of a tile, or says that there are no more. What is

@@ -27,7 +27,7 @@ void Machine::openLaunch() {
     unknowns = std::make_shared<Unknowns>();
   for (auto [slot, argument] : program->arguments) {
     Affine value = getArgument(argument);
-    learnAlways(value);
+    learn(value, /*isAlways=*/true);
     for (Warp &warp : warps)
       warp.unknown[slot] = value;
   }
@@ -60,10 +60,11 @@ Affine Machine::getBlock(unsigned dim) {
   Affine first = Affine::unknown(
       unknowns->get(llvm::formatv("number of the block, {0}", dim).str(), {},
                     /*isGiven=*/true));
-  learnAlways(first);
+  learn(first, /*isAlways=*/true);
   Affine behind = getGrid(dim);
-  learnAlways(
-      behind.plus(first, -1).plus(Affine(dim == 0 ? program->cluster : 1), -1));
+  learn(
+      behind.plus(first, -1).plus(Affine(dim == 0 ? program->cluster : 1), -1),
+      /*isAlways=*/true);
   return first;
 }
 
@@ -72,7 +73,7 @@ Affine Machine::getGrid(unsigned dim) {
     return Affine(program->grid[dim]);
   Affine size = Affine::unknown(unknowns->get(
       llvm::formatv("size of the grid, {0}", dim).str(), {}, /*isGiven=*/true));
-  learnAlways(size.plus(Affine(-1)));
+  learn(size.plus(Affine(-1)), /*isAlways=*/true);
   return size;
 }
 
@@ -151,6 +152,10 @@ static std::optional<Affine> getQuestion(arith::CmpIPredicate predicate,
   }
 }
 
+static Affine getRest(const Affine &sum, const Affine &quotient, int64_t by) {
+  return sum.plus(quotient, -by);
+}
+
 /// True for a conversion that says whether a number is odd.
 static bool isLowestBit(Operation *op) {
   return isa<arith::TruncIOp>(op) && op->getResult(0).getType().isInteger(1);
@@ -191,7 +196,8 @@ bool Machine::answer(Warp &warp, const Step &step) {
   if (isLowestBit(step.op))
     return isDecided(args[0]) &&
            (!facts.imply(args[0]) ||
-            isDecided(getRemainder(args[0], 2).plus(Affine(-1))));
+            isDecided(
+                getRest(args[0], divide(args[0], 2), 2).plus(Affine(-1))));
   return true;
 }
 
@@ -221,19 +227,12 @@ Affine Machine::divide(const Affine &given, int64_t by) {
   Affine quotient = Affine::unknown(unknowns->get(
       llvm::formatv("{0}{1}", Unknowns::kQuotient, by).str(), {sum}));
   // Of any numbers, as facts are of, it does not follow.
-  if (unknowns->ofEachLaunch.imply(sum))
-    learnAlways(quotient);
-  else
-    learn(quotient);
+  learn(quotient, unknowns->ofEachLaunch.imply(sum));
   Affine rest = sum.plus(quotient, -by);
-  learnAlways(rest);
-  learnAlways(Affine(by - 1).plus(rest, -1));
+  learn(rest, /*isAlways=*/true);
+  learn(Affine(by - 1).plus(rest, -1), /*isAlways=*/true);
   impossible |= facts.areImpossible();
   return quotient;
-}
-
-Affine Machine::getRemainder(const Affine &sum, int64_t by) {
-  return sum.plus(divide(sum, by), -by);
 }
 
 /// How an op is written, but for its values.
@@ -273,7 +272,7 @@ std::optional<Affine> Machine::computeCounts(Operation *op,
     return divide(args[0], int64_t(1) << by);
   // A bit that is set is -1, with the sign extended.
   if (isLowestBit(op))
-    return getRemainder(args[0], 2).times(-1);
+    return getRest(args[0], divide(args[0], 2), 2).times(-1);
   if (!isFactor && args.size() == 2 && isa<arith::DivUIOp>(op)) {
     Affine quotient = Affine::unknown(unknowns->get(getName(op), args));
     learn(quotient);
@@ -287,9 +286,9 @@ std::optional<Affine> Machine::computeCounts(Operation *op,
   if (isa<arith::CeilDivUIOp, arith::CeilDivSIOp>(op))
     return divide(args[0].plus(Affine(by - 1)), by);
   if (isa<arith::RemUIOp, arith::RemSIOp>(op))
-    return getRemainder(args[0], by);
+    return getRest(args[0], divide(args[0], by), by);
   if (isa<arith::AndIOp>(op) && isWide(op) && llvm::isPowerOf2_64(by + 1))
-    return getRemainder(args[0], by + 1);
+    return getRest(args[0], divide(args[0], by + 1), by + 1);
   return std::nullopt;
 }
 

@@ -106,6 +106,9 @@ public:
   /// Takes from the machine what `joined`, which stands for its state, does not
   /// know. Behind `summarise`.
   void weaken(const StateSummary &joined);
+  /// Forgets what tiles have said of numbers of the launch: each of them may be
+  /// the first one. Before `summarise`.
+  void forgetLaunch();
 
 private:
   void countWork(Work &work) const;
@@ -161,7 +164,6 @@ private:
   int64_t turnBase(const Access &access) const;
   void orderBarriers();
   void addWords();
-  bool mayMake(StringRef kind) const;
   void addUnknowns();
 
   Machine &m;

@@ -67,15 +67,31 @@ void Names::add(const Affine &sum) {
   }
 }
 
-/// Whether a step that is still to come may make an unknown of a kind.
-bool StateKey::mayMake(StringRef kind) const {
-  const Program &program = *m.program;
-  size_t bit = program.getUnknownBit(llvm::find(program.unknownKinds, kind) -
-                                     program.unknownKinds.begin());
-  return llvm::any_of(m.warps, [&](const Warp &warp) {
-    const llvm::BitVector &live = program.live[warp.pc];
-    return warp.state != Warp::Done && bit < live.size() && live.test(bit);
-  });
+/// Forgets what was learned of numbers of the launch, such as how many blocks
+/// there are for a tile: it would be another thing after each tile. What is
+/// kept besides what holds in each launch is of tiles and of loops that are not
+/// over. This is less than is known, so what is right from here on is right.
+/// Integers that are not there would come back.
+void StateKey::forgetLaunch() {
+  m.impossible |= !m.facts.haveIntegers();
+  llvm::DenseSet<uint32_t> counted;
+  for (const Warp &warp : m.warps)
+    for (Slot slot : m.program->counters) {
+      bool isLive =
+          warp.state != Warp::Done && m.program->live[warp.pc].test(slot);
+      auto sum = warp.unknown.find(slot);
+      if (isLive && sum != warp.unknown.end())
+        for (auto [number, factor] : sum->second.terms)
+          counted.insert(number);
+    }
+  Facts kept = m.unknowns->ofEachLaunch;
+  for (const Affine &fact : m.facts.get())
+    if (llvm::any_of(fact.terms, [&](const auto &term) {
+          return counted.contains(term.first) ||
+                 m.unknowns->isOfTile(term.first);
+        }))
+      kept.add(fact);
+  m.facts = kept;
 }
 
 /// What nothing says is not known in the machine either from here on: another
@@ -99,6 +115,16 @@ void StateKey::addUnknowns() {
         use(sum, live);
         use(sum, pinned);
       }
+  // True if a step that is still to come may make an unknown of a kind.
+  auto mayMake = [&](StringRef kind) {
+    const Program &program = *m.program;
+    size_t bit = program.getUnknownBit(llvm::find(program.unknownKinds, kind) -
+                                       program.unknownKinds.begin());
+    return llvm::any_of(m.warps, [&](const Warp &warp) {
+      const llvm::BitVector &live = program.live[warp.pc];
+      return warp.state != Warp::Done && bit < live.size() && live.test(bit);
+    });
+  };
   // A warp that is behind may still compute what others have asked about.
   auto mayComeAgain = [&](uint32_t number) {
     return m.unknowns->mayComeAgain(number, live) &&
