@@ -18,6 +18,7 @@ COMMON = ("Core", "Choice")
 SHARED = {"split_q": "Copied", "decode": "Copied", "tiled_d": "Copied"}
 #: The variants of docs/Variants.md.
 VARIANTS = {
+    "split_q.share": "share-kv and share-qkv",
     "split_q.accumulate_s": "f16 accumulators",
     "split_q.accumulate_o": "f16 accumulators",
     "tiled_d.s_split": "split-kv",

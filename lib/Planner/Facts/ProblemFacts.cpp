@@ -1,6 +1,7 @@
 //===- ProblemFacts.cpp - What schedules ask about an attention -----------===//
 
 #include "attn/Planner/Facts/ProblemFacts.h"
+#include "attn/Launch/DType.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -81,12 +82,27 @@ ProblemFacts ProblemFacts::getPlanned() const {
 }
 
 /// Collects what the regions use from outside.
+/// Returns true if a launch record has a name for elements of this type.
+static bool isRecorded(Type type) {
+  std::string name;
+  llvm::raw_string_ostream(name) << type;
+  return type.isInteger(1) || symbolizeDType(name).has_value();
+}
+
 static LogicalResult collectCaptures(AttentionOp op, ProblemFacts &facts) {
   llvm::SetVector<Value> captured;
   for (Region &region : op->getRegions())
     getUsedValuesDefinedAbove(region, captured);
   for (Value value : captured) {
-    if (isa<MemRefType>(value.getType())) {
+    if (auto type = dyn_cast<MemRefType>(value.getType())) {
+      if (!isRecorded(type.getElementType())) {
+        InFlightDiagnostic diag =
+            op.emitOpError("expected regions to use memrefs of integers of at "
+                           "most 64 bits or of floats, got ")
+            << type;
+        diag.attachNote(value.getLoc()) << "the memref stands here";
+        return diag;
+      }
       FailureOr<TensorFacts> tensor = TensorFacts::get(
           op, "capture" + std::to_string(facts.captures.size()), value,
           /*written=*/false);
@@ -98,7 +114,7 @@ static LogicalResult collectCaptures(AttentionOp op, ProblemFacts &facts) {
     Operation *def = value.getDefiningOp();
     if (def && def->hasTrait<OpTrait::ConstantLike>())
       continue;
-    if (!value.getType().isIntOrIndexOrFloat()) {
+    if (!value.getType().isIndex() && !isRecorded(value.getType())) {
       InFlightDiagnostic diag =
           op.emitOpError("expected regions to use memrefs and scalars from "
                          "outside, got a value of type ")

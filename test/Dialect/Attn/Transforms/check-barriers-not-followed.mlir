@@ -3,6 +3,7 @@
 // What could hide a missing wait, had the check taken it for something else.
 
 gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "barrier"} {
+  // expected-note @below {{where argument 0 is 1}}
   gpu.func @flag(%size: i32) kernel attributes {nvvm.minctasm = 1 : i32, known_block_size = array<i32: 256, 1, 1>, attn.shared_bytes = 65536 : i64,
       attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["2", "1", "1"], block = [256, 1, 1],
         tensors = [{access = "read", dtype = "f32", name = "x", shape = array<i64: -1>, strides = array<i64: 1>}], args = [{dim = 0 : i64, kind = "size", tensor = "x", type = "i32"}]>} {
@@ -12,8 +13,8 @@ gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "bar
     %is = arith.cmpi eq, %n, %true : i1
     attn.warp_specialize
     partition "a" warps 4 registers 24 {
-      // expected-warning @below {{cannot be checked: the condition does not follow from}}
       scf.if %is {
+        // expected-error @below {{deadlock: 'a' warps 0-3 wait for phase 0 of named barrier 1}}
         attn.named_barrier %c1 {threads = 256}
       }
     }

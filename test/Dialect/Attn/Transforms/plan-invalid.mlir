@@ -177,3 +177,19 @@ func.func @captured(%q: memref<1x1x8x16xf16>, %k: memref<1x1x8x16xf16>, %v: memr
   }
   return
 }
+
+// -----
+
+func.func @wide_integers(%q: memref<1x8x300x64xf16>, %o: memref<1x8x300x64xf16>, %p: memref<4xi128>) {
+  // expected-note@-1 {{the memref stands here}}
+  // expected-error@+1 {{expected regions to use memrefs of integers of at most 64 bits or of floats, got 'memref<4xi128>'}}
+  attn.attention ins(%q, %q, %q : memref<1x8x300x64xf16>, memref<1x8x300x64xf16>, memref<1x8x300x64xf16>) outs(%o : memref<1x8x300x64xf16>) mask_mod {
+  ^bb0(%score: f32, %b: i32, %h: i32, %i: i32, %j: i32):
+    %k = arith.index_cast %b : i32 to index
+    %x = memref.load %p[%k] : memref<4xi128>
+    %y = arith.trunci %x : i128 to i32
+    %keep = arith.cmpi sle, %j, %y : i32
+    attn.yield %keep : i1
+  }
+  return
+}
