@@ -34,7 +34,7 @@ struct CompileOptions {
   std::string planTable;
   /// Whether the compiler's own measured plans are taken.
   bool shippedPlans = true;
-  /// Whether masks and block bounds are found in mask_mod.
+  /// Finds masks and block bounds in mask_mod.
   bool readMasks = true;
   /// Whether keys are cut into runs where it pays.
   bool splitKeys = true;

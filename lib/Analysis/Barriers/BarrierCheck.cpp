@@ -121,8 +121,8 @@ private:
   int64_t limit;
   BarrierReport report;
   ReadCounts reads;
-  /// What a tile says of numbers of the launch is forgotten before the next
-  /// one.
+  /// True if facts about the launch's numbers that a tile has found are
+  /// forgotten before the next tile.
   bool forgetsLaunch;
   /// Some state stood for others that knew more.
   bool hasJoined = false;
@@ -435,7 +435,7 @@ BarrierReport Checker::run() {
     reads.clear();
     startAnew(/*joins=*/true);
   }
-  // What was forgotten may be what it takes.
+  // The proof may need facts that were forgotten.
   if (forgetsLaunch && (report.witness || report.unsupported)) {
     forgetsLaunch = false;
     startAnew(/*joins=*/true);

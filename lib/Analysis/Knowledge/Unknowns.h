@@ -59,7 +59,8 @@ public:
   void add(const Affine &sum);
   /// True if it follows that the sum is not negative.
   bool imply(const Affine &sum) const;
-  /// Whether the sum is negative or not, if that follows.
+  /// Returns true if the sum is 0 or more, false if it is negative, nothing if
+  /// neither follows.
   std::optional<bool> decide(const Affine &sum) const;
   /// Forgets what speaks of some unknowns.
   void forget(llvm::function_ref<bool(uint32_t)> isForgotten);

@@ -30,10 +30,10 @@ struct PlanTableEntry {
   std::string chip;
   /// Names of boards (Boards.json); empty for all that carry the chip.
   std::vector<std::string> boards;
-  /// Of rows that cover a problem the one with the highest rank is taken.
+  /// Decides between rows that cover a problem: the highest rank is taken.
   int64_t rank = 0;
-  /// What has to hold of each field that describeProblem gives, and the exact
-  /// features, or nothing for any.
+  /// Conditions on fields that describeProblem gives, and the exact features,
+  /// or nothing for any.
   std::vector<std::pair<std::string, Condition>> fields;
   std::optional<std::vector<std::string>> features;
   /// The row's line in the table's text.

@@ -34,8 +34,8 @@ struct RunningState {
 /// The row values of a whole tile.
 struct FinalRows {
   Value m, l;
-  /// What the accumulator is multiplied by for sinks and the state that rows go
-  /// on from; null without any.
+  /// Multiplies the accumulator, for sinks and for the state that rows go on
+  /// from; null without any.
   Value factor;
   /// As in RunningState.
   Value divisor;

@@ -13,8 +13,8 @@
 
 namespace mlir::attn {
 
-/// What emitScores adds for the options of a problem: registers of a thread,
-/// and instructions of a warp for each element of a thread.
+/// Counts what emitScores adds for the options of a problem: registers of a
+/// thread, and instructions of a warp for each element of a thread.
 struct ScoreCost {
   int64_t registers = 0;
   double instructions = 0;
