@@ -156,11 +156,11 @@ static constexpr Factor kDramShare{"copied.dram_share"};
 /// Microseconds from a copy's start to its end.
 static constexpr Factor kCopyLatency{"copied.copy_latency"};
 static constexpr Factor kPageLatency{"copied.page_latency"};
-/// L2 fetches sectors, and a piece of a page that lies apart takes as long as
-/// some bytes more: rows of 64 and 128 bytes of eight heads in pages of one key
-/// took 1.07 and 1.03 times as long where each head's CTA read its own as where
-/// one CTA read all, on an H100. Pieces of 256 bytes made no difference.
-static constexpr int64_t kSectorBytes = 32, kPieceBytes = 4, kLongPiece = 256;
+/// L2 fetches sectors, and a short piece of a page that lies apart takes as
+/// long as some bytes more.
+static constexpr int64_t kSectorBytes = 32;
+static constexpr Factor kPieceBytes{"copied.piece_bytes"},
+    kLongPiece{"copied.long_piece"};
 /// The share of the shorter one of DRAM's time and all other that does not
 /// hide behind the longer one.
 static constexpr Factor kUnhiddenWork{"copied.unhidden_work"};
@@ -199,10 +199,10 @@ static double getPieceBytes(const TensorFacts &tensor, int64_t heads) {
     rows *= heads;
   int64_t piece =
       rows * columns * tensor.elementType.getIntOrFloatBitWidth() / 8;
-  if (piece >= kLongPiece)
+  if (double(piece) >= kLongPiece)
     return 0;
-  int64_t whole = llvm::alignTo(piece, kSectorBytes) + kPieceBytes;
-  return double(whole - piece) / double(rows);
+  double whole = double(llvm::alignTo(piece, kSectorBytes)) + kPieceBytes;
+  return (whole - double(piece)) / double(rows);
 }
 
 /// The same of keys and values, and of what belongs to them.

@@ -5,25 +5,27 @@
 #include "CopiedCost.h"
 #include "Models.h"
 #include "attn/Planner/Facts/Factor.h"
-#include "attn/Planner/Facts/RegisterModel.h"
+#include "attn/Planner/Facts/RegisterLimit.h"
 
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Returns a limit that the data file names: the most columns for which ptxas
-/// has registers.
-static int64_t getLimit(llvm::StringRef limit) {
-  return RegisterModel::getShipped().getLimit(limit);
-}
+/// The most columns of a row for which registers hold queries beside 8-bit
+/// keys, and with scales of groups of columns.
+static constexpr RegisterLimit kHeldColumns{"decode.held_columns"},
+    kHeldScaledColumns{"decode.held_scaled_columns"};
+/// The most columns that a warp has of a row, of 16 and of 8 bits.
+static constexpr RegisterLimit kColumns{"decode.columns"},
+    kNarrowColumns{"decode.narrow_columns"};
 
 /// Returns true if plans for 8-bit keys keep queries in registers. Long rows
 /// whose scales come in groups of columns leave no room for them.
 static bool holdsQueries(const ProblemFacts &facts) {
   if (facts.kScales && facts.scaleGroup != facts.headDim)
-    return facts.headDim <= getLimit("decode.held_scaled_columns");
+    return facts.headDim <= kHeldScaledColumns;
   bool isInGroups =
       facts.headDim % kGroupColumns == 0 && facts.valueDim % kGroupColumns == 0;
-  return facts.headDim <= getLimit("decode.held_columns") || !isInGroups;
+  return facts.headDim <= kHeldColumns || !isInGroups;
 }
 
 /// Bytes of a row of keys and values that two heads in a CTA have to save,
@@ -48,8 +50,7 @@ DecodeModel::getCandidates(const ProblemFacts &facts, const TargetRow &) const {
   MLIRContext *context = AttentionOp(facts.op).getContext();
   int64_t group = getKnownGroup(facts);
   // Scales of groups want whole rows in a warp: of long ones a CTA has one.
-  int64_t most = getLimit(facts.hasNarrowKeys() ? "decode.narrow_columns"
-                                                : "decode.columns");
+  int64_t most = facts.hasNarrowKeys() ? kNarrowColumns : kColumns;
   bool isLong = std::max(facts.headDim, facts.valueDim) > most;
   int64_t mostHeads = countHeadsTogether(facts);
   std::vector<PlanAttrInterface> plans;

@@ -4,14 +4,14 @@
 #include "../../Schedule/Core/CommonChecks.h"
 #include "CopiedCost.h"
 #include "Models.h"
+#include "attn/Planner/Facts/RegisterLimit.h"
 
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Most columns of queries beside 8-bit keys with scales of groups of columns
-/// for which plans keep them in registers: of 256 ptxas 13.0 spilled 4 to 20
-/// bytes, and none where they are read with each block.
-static constexpr int64_t kMostHeldColumns = 224;
+/// The most columns of queries beside 8-bit keys with scales of groups of
+/// columns for which plans keep them in registers.
+static constexpr RegisterLimit kMostHeldColumns{"split_q.held_scaled_columns"};
 
 /// Returns true if plans that pack the heads of a group are worth comparing. A
 /// batch that is served has few queries, and keys are most of its traffic.

@@ -15,9 +15,6 @@ bool OfferedTiledDModel::isOffered(const ProblemFacts &facts,
   return std::max(facts.headDim, facts.valueDim) > kUsualColumns;
 }
 
-/// Keys of the longest blocks.
-static constexpr int64_t kMostBlockKeys = 128;
-
 /// Most of a product's columns that may be padding in a candidate: slices of 64
 /// columns have no more at any multiple of 64.
 static bool hasLittlePadding(int64_t dim, int64_t slice) {
@@ -25,18 +22,8 @@ static bool hasLittlePadding(int64_t dim, int64_t slice) {
   return padding < 32 || 8 * padding <= dim;
 }
 
-/// True if groups of heads, whose numbers take registers too, were seen to fit
-/// beside tiles that take all others: windows, more logits, tails of keys and
-/// kernels without LSE spilled 4 to 16 bytes with them.
-static bool fitsGroups(const ProblemFacts &facts) {
-  return facts.mask.getKind() == MaskKind::Causal && !hasMoreLogits(facts) &&
-         !facts.cuSeqlensQ && !facts.isServed() && facts.lse &&
-         (ShapedType::isDynamic(facts.keys) ||
-          facts.keys % kMostBlockKeys == 0);
-}
-
-/// Heads that run side by side: those whose keys L2 holds, but as many as have
-/// a tile for nearly each SM. Fewer ones took 1.05 to 1.13 times as long.
+/// Returns the heads that run side by side: those whose keys L2 holds, but as
+/// many as have a tile for nearly each SM.
 static int64_t chooseGroupHeads(const ProblemFacts &facts,
                                 const TargetRow &target, int64_t blockM) {
   int64_t group = chooseHeadsInL2(facts, target);
@@ -75,7 +62,7 @@ TiledDModel::getCandidates(const ProblemFacts &facts,
   // Tiles get unequal work under a mask: the longest ones go first.
   p.order = facts.mask.getKind() == MaskKind::None ? TileOrder::RowMajor
                                                    : TileOrder::LongestFirst;
-  bool isGrouped = p.order == TileOrder::LongestFirst && fitsGroups(facts);
+  bool isGrouped = p.order == TileOrder::LongestFirst;
   auto groupHeads = [&](int64_t blockM) {
     return isGrouped ? chooseGroupHeads(facts, target, blockM) : 0;
   };

@@ -19,7 +19,7 @@ using namespace mlir::attn;
 /// scores and softmax, the last product, the division and the stores.
 static constexpr Factor kTileClocks{"ws_columns.tile_clocks"};
 static constexpr Factor kTileKeyClocks{"ws_columns.tile_key_clocks"};
-static constexpr int64_t kTileKeys = 112;
+static constexpr Factor kTileKeys{"ws_columns.tile_keys"};
 static constexpr Factor kBlockGapClocks{"ws_columns.block_gap_clocks"};
 /// Clocks of a block of the warpgroup of the softmax for waits and hand-
 /// overs: in all, and for each slice that it multiplies.
@@ -57,14 +57,14 @@ static ResourceSum countRegisters(const ProblemFacts &facts,
   features.o = plan.getSoftmaxColumns() / 2;
   features.s = plan.getBlockN() / 2;
   features.score = getScoreCost(facts).registers;
-  return RegisterModel::getShipped().count("ws_columns", features);
+  return RegisterModel::getUsed().count("ws_columns", features);
 }
 
 bool WsColumnsModel::isExpectedToSpill(const ProblemFacts &facts,
                                        PlanAttrInterface planAttr,
                                        const TargetRow &) const {
   auto plan = cast<WsColumnsPlanAttr>(planAttr);
-  return countRegisters(facts, plan).getTotal() > kColumnsRegisters;
+  return countRegisters(facts, plan).getTotal() > getColumnsRegisters(plan);
 }
 
 //===----------------------------------------------------------------------===//
@@ -76,28 +76,27 @@ static int64_t getTogetherRows(int64_t cluster, int64_t depthCtas) {
   return kColumnsRows * cluster / depthCtas;
 }
 
-/// The columns of the softmax's warpgroup that are worth comparing: half of
-/// them, and fewer, which leave its registers to more keys. With five times as
-/// many the other one is slower: 371 beside 377 TFLOP/s at D 768.
+/// Returns the columns of the softmax's warpgroup that are worth comparing:
+/// half of them, and fewer, which leave its registers to more keys. The other
+/// one may have four times as many.
 static SmallVector<int64_t> getColumnSplits(int64_t all) {
   SmallVector<int64_t> splits;
   for (int64_t columns : {256, 192, 128, 64})
     if (columns <= int64_t(llvm::alignTo(all / 2, 64)) && columns < all &&
-        all - columns <= std::min(kMostOtherColumns, 4 * columns))
+        all - columns <= std::min<int64_t>(kMostOtherColumns, 4 * columns))
       splits.push_back(columns);
   return splits;
 }
 
-/// Slots of the rings of V that are worth comparing; the first one of equals is
-/// taken. Where the softmax's warpgroup has one slice of its own, two hold
-/// those of two blocks, and more slots of K were 5 and 7 % faster than a third
-/// one (D 640).
+/// Returns the slots of the rings of V that are worth comparing; the first one
+/// of equals is taken. Where the softmax's warpgroup has one slice of its own,
+/// two hold those of two blocks, and leave memory to more slots of K.
 static SmallVector<int64_t>
 getValueStages(int64_t columns, const WsColumnsPlanAttr::Parameters &p) {
   if (p.depthCtas == 1)
     return {3, 2};
-  return columns > int64_t(p.slice) ? SmallVector<int64_t>{2, 3}
-                                    : SmallVector<int64_t>{2};
+  return columns > kColumnsSlice ? SmallVector<int64_t>{2, 3}
+                                 : SmallVector<int64_t>{2};
 }
 
 std::vector<PlanAttrInterface>
@@ -115,9 +114,6 @@ WsColumnsModel::getCandidates(const ProblemFacts &facts,
     return getColumnsSharedBytes(facts, WsColumnsPlanAttr::get(context, p))
                .getTotal() <= target.sharedBytesPerCTA;
   };
-  // Blocks of 64 and 80 keys, in slices of 64 or 128 columns, were up to 9 %
-  // slower than the best of these; with the depth divided, those of 64, 112 and
-  // 128 keys were up to 8 % slower.
   SmallVector<int64_t> blocks = {isDivided ? 80 : 128, 96};
   for (int64_t cluster : {1, 2})
     for (int64_t blockN : blocks) {
@@ -163,9 +159,9 @@ static double getReloadClocks(int64_t slices, int64_t slots, double clocks,
 static double getDividedClocks(const ProblemFacts &facts,
                                WsColumnsPlanAttr plan, double slice) {
   int64_t keySlices = countKeySlices(facts, plan);
-  int64_t ownSlices = plan.getSoftmaxColumns() / plan.getSlice();
+  int64_t ownSlices = plan.getSoftmaxColumns() / kColumnsSlice;
   int64_t otherSlices = llvm::divideCeil(
-      getOwnColumns(facts, plan) - plan.getSoftmaxColumns(), plan.getSlice());
+      getOwnColumns(facts, plan) - plan.getSoftmaxColumns(), kColumnsSlice);
   double exchange = 4.0 * kColumnsRows * plan.getBlockN() / kExchangeBytes;
   return (slice + kDividedSliceClocks) * (keySlices + ownSlices) + exchange +
          getReloadClocks(keySlices, plan.getKStages(), slice,
@@ -183,14 +179,14 @@ static double getDividedClocks(const ProblemFacts &facts,
 static double getSerialClocks(const ProblemFacts &facts, WsColumnsPlanAttr plan,
                               const TargetRow &target,
                               const PlanEstimate &estimate) {
-  double slice = 2.0 * kColumnsRows * plan.getBlockN() * plan.getSlice() /
+  double slice = 2.0 * kColumnsRows * plan.getBlockN() * kColumnsSlice /
                  target.tensorFlopF16;
   double softmax = estimate.expClocks + estimate.issueClocks;
   if (plan.getDepthCtas() > 1)
     return softmax + getDividedClocks(facts, plan, slice);
   double reload = plan.getCluster() > 1 ? kSharedReloadClocks : kReloadClocks;
   int64_t keySlices = countKeySlices(facts, plan);
-  int64_t ownSlices = plan.getSoftmaxColumns() / plan.getSlice();
+  int64_t ownSlices = plan.getSoftmaxColumns() / kColumnsSlice;
   return (slice + kSliceClocks) * (keySlices + ownSlices) + kBlockClocks +
          softmax +
          getReloadClocks(keySlices, plan.getKStages(), slice, reload) +

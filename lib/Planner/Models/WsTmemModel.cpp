@@ -8,6 +8,7 @@
 #include "CopiedCost.h"
 #include "Models.h"
 #include "attn/Planner/Facts/Factor.h"
+#include "attn/Planner/Facts/RegisterLimit.h"
 #include "attn/Planner/Facts/RegisterModel.h"
 #include <cmath>
 
@@ -71,6 +72,11 @@ static bool isWorthPacking(const ProblemFacts &facts) {
          group * llvm::divideCeil(queries, rows);
 }
 
+/// The keys of a block of which a lost bet finds the exponents in registers,
+/// with probabilities over the scores and in columns of their own.
+static constexpr RegisterLimit kBetKeys{"ws_tmem.bet_keys"},
+    kBetKeysBeside{"ws_tmem.bet_keys_beside"};
+
 std::vector<PlanAttrInterface>
 WsTmemModel::getCandidates(const ProblemFacts &facts,
                            const TargetRow &target) const {
@@ -98,8 +104,9 @@ WsTmemModel::getCandidates(const ProblemFacts &facts,
     p.packHeads = packs;
     // A lost bet has no registers for more keys.
     if (softmax == SoftmaxPolicy::Optimistic) {
-      p.blockN = getTmemBetKeys(/*beside=*/true);
-      blockN = std::min(blockN, getTmemBetKeys(fitsBeside(facts, p, context)));
+      p.blockN = kBetKeysBeside;
+      bool isBeside = fitsBeside(facts, p, context);
+      blockN = std::min<int64_t>(blockN, isBeside ? kBetKeysBeside : kBetKeys);
     }
     p.blockN = blockN;
     p.softmax = softmax;
@@ -167,8 +174,6 @@ static double getWayClocks(WsTmemPlanAttr plan) {
   llvm_unreachable("unknown policy");
 }
 
-int64_t attn::getTmemBetKeys(bool beside) { return beside ? 96 : 64; }
-
 bool WsTmemModel::isExpectedToSpill(const ProblemFacts &facts,
                                     PlanAttrInterface planAttr,
                                     const TargetRow &target) const {
@@ -180,8 +185,8 @@ bool WsTmemModel::isExpectedToSpill(const ProblemFacts &facts,
   // In the place of scores probabilities come, and later a row of results.
   RegisterFeatures features;
   features.s = std::max(block, facts.valueDim);
-  return RegisterModel::getShipped().count("ws_tmem", features).getTotal() >
-         kTmemSoftmaxRegisters;
+  return RegisterModel::getUsed().count("ws_tmem", features).getTotal() >
+         getTmemSoftmaxRegisters(plan);
 }
 
 PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
@@ -194,7 +199,7 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
   features.s = plan.getBlockN();
   if (plan.getSoftmax() == SoftmaxPolicy::Optimistic)
     features.p = plan.getBlockN() / 2;
-  estimate.registers = RegisterModel::getShipped().count("ws_tmem", features);
+  estimate.registers = RegisterModel::getUsed().count("ws_tmem", features);
   estimate.ctasPerSM = 1;
 
   double blockM = kTmemRows * kTmemTiles, blockN = plan.getBlockN();

@@ -100,7 +100,7 @@ PlanEstimate WsWgmmaModel::estimate(const ProblemFacts &facts,
   features.s = plan.getBlockN() / 2;
   features.p = getProbabilityRegisters(facts, plan.getBlockN());
   features.pBlocks = plan.getPvBehind() ? 2 : 1;
-  estimate.registers = RegisterModel::getShipped().count("ws_wgmma", features);
+  estimate.registers = RegisterModel::getUsed().count("ws_wgmma", features);
   estimate.ctasPerSM = 1;
 
   double blockM = plan.getBlockM(), blockN = plan.getBlockN();

@@ -40,8 +40,8 @@ llvm::Error attn::checkWgmma(llvm::StringRef schedule,
   if (facts.hasNarrowKeys() && facts.hasTransposedValues())
     return unsupported("keys that are contiguous in a 'v' of 8 bits beside "
                        "queries of 16");
-  // Seen on an H200: a copy that starts at byte 17 or 20 of a row of keys is an
-  // illegal instruction.
+  // A copy that starts inside of 16 bytes of a row of keys is an illegal
+  // instruction.
   if (facts.varlen && facts.hasTransposedValues())
     return unsupported("packed sequences with keys that are contiguous in 'v', "
                        "which TMA reads from multiples of 16 bytes on only");

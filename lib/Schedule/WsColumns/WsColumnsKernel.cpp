@@ -109,14 +109,13 @@ private:
   /// last column are after the same one in all CTAs only where these do not
   /// divide the depth.
   int64_t getDepth(int64_t i) const {
-    int64_t slice = plan.getSlice();
-    return isDepthDivided()
-               ? slice
-               : std::min<int64_t>(slice, getKeyDepth(facts) - i * slice);
+    return isDepthDivided() ? kColumnsSlice
+                            : std::min(kColumnsSlice,
+                                       getKeyDepth(facts) - i * kColumnsSlice);
   }
   int64_t getResultColumns(int64_t slice) const {
-    return std::min(plan.getSlice(),
-                    getOwnColumns(facts, plan) - slice * plan.getSlice());
+    return std::min(kColumnsSlice,
+                    getOwnColumns(facts, plan) - slice * kColumnsSlice);
   }
   RankedTensorType getScoreType(Type elementType) {
     return tile.tileType({kColumnsRows, plan.getBlockN()}, elementType);
@@ -149,23 +148,22 @@ TilePlan WsColumnsKernel::getTilePlan(WsColumnsPlanAttr plan) {
 }
 
 void WsColumnsKernel::makeRings() {
-  int64_t slice = plan.getSlice(), blockN = plan.getBlockN();
   keySlices = countKeySlices(facts, plan);
-  own = {0, plan.getSoftmaxColumns() / slice};
-  others = {own.count,
-            countSlices(getOwnColumns(facts, plan), plan) - own.count};
-  RingSpec queries = {"q",   RingRows::Queries, 1,       kColumnsRows,
-                      slice, kKeyLoader,        kSoftmax};
+  own = {0, plan.getSoftmaxColumns() / kColumnsSlice};
+  others = {own.count, countSlices(getOwnColumns(facts, plan)) - own.count};
+  RingSpec queries = {"q",           RingRows::Queries, 1,       kColumnsRows,
+                      kColumnsSlice, kKeyLoader,        kSoftmax};
   queries.together = keySlices;
   memory.q = makeRing(tiles, queries);
   auto keys = [&](StringRef name, int64_t stages, Role from, Role to) {
-    return RingSpec{name, RingRows::Keys, stages, blockN, slice, from, to};
+    return RingSpec{name,          RingRows::Keys, stages, plan.getBlockN(),
+                    kColumnsSlice, from,           to};
   };
   memory.k =
       makeRing(tiles, keys("k", plan.getKStages(), kKeyLoader, kSoftmax));
   // An odd number of slices leaves the second CTA one without a column.
   if (memory.q.view == TensorMapView::Packed && isDepthDivided() &&
-      keySlices * plan.getDepthCtas() > countSlices(facts.headDim, plan)) {
+      keySlices * plan.getDepthCtas() > countSlices(facts.headDim)) {
     addSpare(context, memory.q);
     addSpare(context, memory.k);
   }
@@ -397,7 +395,7 @@ Value WsColumnsKernel::getQuery(int64_t i) {
 }
 
 Value WsColumnsKernel::getFirstColumn(int64_t i, int64_t perCTA) {
-  Value column = context.i32(i * plan.getSlice());
+  Value column = context.i32(i * kColumnsSlice);
   if (!isDepthDivided())
     return column;
   return arith::AddIOp::create(
@@ -466,7 +464,7 @@ void WsColumnsKernel::storeResults(SliceRange slices, ValueRange results,
     int64_t slice = slices.first + i;
     Value view =
         emitResultView(tile, "o",
-                       {slice * plan.getSlice(), getResultColumns(slice),
+                       {slice * kColumnsSlice, getResultColumns(slice),
                         isDepthDivided() ? tiles.rank : Value(),
                         isDepthDivided() ? getOwnColumns(facts, plan) : 0});
     StoreResultOp::create(b, emitQuotient(tile, result, factor), view, tile.row,
@@ -490,7 +488,7 @@ LogicalResult WsColumnsKernel::run() {
         }};
   };
   auto loadKeys = [&] {
-    load(memory.k, kKeyLoader, {0, keySlices}, keySlices * plan.getSlice(),
+    load(memory.k, kKeyLoader, {0, keySlices}, keySlices * kColumnsSlice,
          /*withQueries=*/true);
   };
   auto loadValues = [&] {
@@ -502,12 +500,12 @@ LogicalResult WsColumnsKernel::run() {
   control.partitions({{kSoftmax.partition,
                        4,
                        {4, 1},
-                       kColumnsRegisters,
+                       getColumnsRegisters(plan),
                        [&] { computeSoftmax(); }},
                       {kColumns.partition,
                        4,
                        {4, 1},
-                       kColumnsRegisters,
+                       getColumnsRegisters(plan),
                        [&] { computeColumns(); }},
                       loader(kKeyLoader, 1, loadKeys),
                       loader(kValueLoader, 1, loadValues),

@@ -51,7 +51,7 @@ LogicalResult attn::emitWsTmem(KernelContext &context, WsTmemPlanAttr plan) {
     list.push_back({kSoftmaxes[number].partition,
                     4,
                     {4, 1},
-                    kTmemSoftmaxRegisters,
+                    getTmemSoftmaxRegisters(plan),
                     [&, number] { computeSoftmax(shared, number); }});
   list.push_back({kMultiplier.partition, 1, {0, 0}, kTmemOtherRegisters, [&] {
                     control.elect([&] { multiplyBlocks(shared); });

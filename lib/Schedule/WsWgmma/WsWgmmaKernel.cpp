@@ -421,11 +421,7 @@ Value WsWgmmaKernel::softmax(Value scale, Value key, Value s, Var &m, Var &l,
   m = op.getNewM();
   l = op.getNewL();
   o = op.getNewO();
-  Value p = makeProbabilityOperand(tile, op.getP(), plan.getKeyQuads());
-  if (!probabilities)
-    return p;
-  LocalStoreOp::create(b, p, probabilities);
-  return probabilities;
+  return makeProbabilityOperand(tile, op.getP(), plan.getKeyQuads());
 }
 
 void WsWgmmaKernel::store(RunningState running, Slot queries, Value queryTile) {
@@ -494,10 +490,6 @@ SmallVector<Partition> WsWgmmaKernel::listPartitions() {
 
 LogicalResult WsWgmmaKernel::run() {
   makeRings();
-  if (plan.getPShared())
-    probabilities =
-        tile.alloc("p", tile.bufferType({plan.getBlockM(), plan.getBlockN()},
-                                        tile.getOperandType()));
   makeResults();
   makeDealer();
   tiles.emitExtents();

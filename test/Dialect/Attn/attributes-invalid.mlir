@@ -178,11 +178,6 @@ func.func private @self_group() attributes {p = #attn.self_load<group_heads = -2
 
 // -----
 
-// expected-error @below {{expected p_shared without pv_behind and with first_block = whole, got pv_behind = true and first_block = whole}}
-func.func private @ws_shared() attributes {p = #attn.ws_wgmma<pv_behind = true, p_shared = true, softmax = optimistic>}
-
-// -----
-
 // expected-error @below {{'attn.rung' is for a gpu.module only}}
 func.func private @f() attributes {attn.rung = "tile"}
 
@@ -324,13 +319,8 @@ func.func private @columns_others() attributes {p = #attn.ws_columns<w_stages = 
 
 // -----
 
-// expected-error @below {{expected slice to be a multiple of 64 up to 256, got 96}}
-func.func private @columns_slice() attributes {p = #attn.ws_columns<slice = 96>}
-
-// -----
-
-// expected-error @below {{expected softmax_columns to be a multiple of slice = 128 up to 256, got 192}}
-func.func private @columns_split() attributes {p = #attn.ws_columns<slice = 128>}
+// expected-error @below {{expected softmax_columns to be a multiple of 64 up to 256, got 96}}
+func.func private @columns_split() attributes {p = #attn.ws_columns<softmax_columns = 96>}
 
 // -----
 

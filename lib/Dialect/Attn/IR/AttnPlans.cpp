@@ -87,12 +87,6 @@ LogicalResult WsWgmmaPlanAttr::verify(EmitErrorFn emitError,
                           "policy 'optimistic', got qk_ahead = "
                        << (p.qkAhead ? "true" : "false") << " and '"
                        << stringifySoftmaxPolicy(p.softmax) << "'";
-  if (p.pShared && (p.pvBehind || p.firstBlock != FirstBlock::Whole))
-    return emitError() << "expected p_shared without pv_behind and with "
-                          "first_block = whole, got pv_behind = "
-                       << (p.pvBehind ? "true" : "false")
-                       << " and first_block = "
-                       << stringifyFirstBlock(p.firstBlock);
   if (p.turns && !p.qkAhead)
     return emitError() << "expected turns with qk_ahead";
   if (p.firstBlock != FirstBlock::Whole && !p.qkAhead)
@@ -166,15 +160,11 @@ LogicalResult WsColumnsPlanAttr::verify(EmitErrorFn emitError,
     if (stages < 2)
       return emitError() << "expected " << name << " of at least 2, got "
                          << stages;
-  if (p.slice < 64 || p.slice > 256 || p.slice % 64 != 0)
-    return emitError() << "expected slice to be a multiple of 64 up to 256, "
-                          "got "
-                       << p.slice;
-  if (p.softmaxColumns < p.slice || p.softmaxColumns > 256 ||
-      p.softmaxColumns % p.slice != 0)
-    return emitError() << "expected softmax_columns to be a multiple of slice "
-                          "= "
-                       << p.slice << " up to 256, got " << p.softmaxColumns;
+  if (p.softmaxColumns < 64 || p.softmaxColumns > 256 ||
+      p.softmaxColumns % 64 != 0)
+    return emitError() << "expected softmax_columns to be a multiple of 64 up "
+                          "to 256, got "
+                       << p.softmaxColumns;
   if (p.cluster != 1 && p.cluster != 2 && p.cluster != 4)
     return emitError() << "expected cluster to be 1, 2 or 4, got " << p.cluster;
   if (p.depthCtas != 1 && p.depthCtas != 2)

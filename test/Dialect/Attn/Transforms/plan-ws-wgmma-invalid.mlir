@@ -6,7 +6,7 @@
 // RUN: not attn-opt %S/Inputs/problem.mlir -attn-plan="chip=sm_90a schedule=ws_wgmma set=first_block=half" 2>&1 | FileCheck %s --check-prefix=FIRST
 
 // CHIP: schedule 'ws_wgmma' does not support sm_86, which has no wgmma, expected sm_90a
-// NAME: unknown parameter 'warps' of schedule 'ws_wgmma', expected one of block_m, block_n, q_stages, k_stages, v_stages, qk_ahead, pv_behind, p_shared, turns, cluster, key_quads, dynamic, softmax, order, group_heads, epilogue, first_block
+// NAME: unknown parameter 'warps' of schedule 'ws_wgmma', expected one of block_m, block_n, q_stages, k_stages, v_stages, qk_ahead, pv_behind, turns, cluster, key_quads, dynamic, softmax, order, group_heads, epilogue, first_block
 // SUM: does not fit: shared memory {{[0-9]+}} (q 4 x 32768 + k {{[23]}} x 65536 + v 2 x 65536 + barriers {{[89]}} x 16) exceeds 232448 on sm_90a
 // FIRST: expected first_block to be one of whole, auto, got 'half'
 // BOOL: expected qk_ahead to be true or false, got 'maybe'

@@ -67,10 +67,6 @@ def Attn_WsWgmmaPlanAttr : Attn_Plan<Attn_Dialect, "WsWgmmaPlan", "ws_wgmma", "w
       "takes a second set of probabilities. Needs `qk_ahead` and the softmax "
       "policy `optimistic`">:$pv_behind,
     Attn_PlanBool<false,
-      "PV reads the probabilities of a block from shared memory, which the "
-      "warpgroups write with stmatrix, and not from registers. Not with "
-      "`pv_behind` or `first_block`, nor for 8-bit operands">:$p_shared,
-    Attn_PlanBool<false,
       "Warpgroups take turns to start their products (`attn.turn.take`). Needs "
       "`qk_ahead`">:$turns,
     Attn_PlanInt<1,
@@ -184,10 +180,9 @@ def Attn_WsTmemPlanAttr : Attn_Plan<Attn_Dialect, "WsTmemPlan", "ws_tmem", "ws_t
 
 def Attn_WsColumnsPlanAttr : Attn_Plan<Attn_Dialect, "WsColumnsPlan", "ws_columns", "ws_columns", (ins
     Attn_PlanInt<96, "Keys of a block, a multiple of 16">:$block_n,
-    Attn_PlanInt<64, "Columns of a slot of Q, K and V, a multiple of 64 up to 256">:$slice,
     Attn_PlanInt<192,
       "Columns of the results that the warpgroup of the softmax has, the first "
-      "ones: a multiple of `slice` up to 256">:$softmax_columns,
+      "ones: a multiple of 64 up to 256">:$softmax_columns,
     Attn_PlanInt<4, "Slots of the ring of keys, at least 2">:$k_stages,
     Attn_PlanInt<2,
       "Slots of the ring of values of the softmax's warpgroup, at least 2">:$v_stages,
