@@ -5,6 +5,7 @@
 #include "../../Schedule/WsWgmma/FirstBlockKeys.h"
 #include "../../Schedule/WsWgmma/WsWgmma.h"
 #include "../Facts/TileBalance.h"
+#include "CopiedCost.h"
 #include "Models.h"
 #include "attn/Planner/Facts/Factor.h"
 
@@ -141,7 +142,7 @@ static SmallVector<int64_t> getClusters(const ProblemFacts &facts,
   SmallVector<int64_t> clusters = {1};
   if (facts.valueDim > 128 && !isWide(facts) && !facts.isNarrow() &&
       !facts.hasNarrowKeys() && !dealt && !facts.mask.hasLeft() &&
-      !facts.isServed() && target.getClusteredSMs(2) != 0)
+      !facts.isServed() && !facts.kvSplits && target.getClusteredSMs(2) != 0)
     clusters.push_back(2);
   return clusters;
 }
@@ -152,8 +153,11 @@ WsWgmmaModel::getCandidates(const ProblemFacts &facts,
   MLIRContext *context = AttentionOp(facts.op).getContext();
   bool masked = facts.mask.getKind() != MaskKind::None;
   bool isNarrow = isNarrowWindow(facts);
+  // Runs of keys, and rows of several heads, come in order of rows.
+  bool packs = savesTiles(facts, kGroupRows, countQueryRows(facts, true));
+  bool inOrder = isNarrow || packs || facts.kvSplits;
   TileOrder order =
-      masked && !isNarrow ? TileOrder::LongestFirst : TileOrder::RowMajor;
+      masked && !inOrder ? TileOrder::LongestFirst : TileOrder::RowMajor;
   EpilogueKind epilogue = chooseEpilogue(facts);
   // How long packed sequences are, and those of a cache, only the launch knows:
   // a counter deals them.
@@ -175,7 +179,10 @@ WsWgmmaModel::getCandidates(const ProblemFacts &facts,
   for (int64_t blockM : {192, 128, 64})
     for (int64_t blockN : getBlockSizes(facts))
       for (int64_t cluster : clusters) {
-        if (blockM == 192 && (!three || blockN != getTallBlock(facts)))
+        if (packs && cluster != 1)
+          continue;
+        if (blockM == 192 &&
+            (!three || packs || blockN != getTallBlock(facts)))
           continue;
         // Blocks of many copies keep the loading thread busy.
         if (facts.isPaged() &&
@@ -214,6 +221,7 @@ WsWgmmaModel::getCandidates(const ProblemFacts &facts,
                 p.groupHeads = groupHeads;
                 p.epilogue = epilogue;
                 p.loaders = chooseLoaders(facts, blockN);
+                p.packHeads = packs;
                 auto make = [&](FirstBlock firstBlock, int64_t kStages) {
                   p.kStages = kStages;
                   p.firstBlock = firstBlock;

@@ -1,9 +1,18 @@
 //===- TileWalk.cpp - CTAs that walk tiles --------------------------------===//
 
 #include "TileWalk.h"
+#include "RingFacts.h"
 
 using namespace mlir;
 using namespace mlir::attn;
+
+void TilePlan::setRuns(const ProblemFacts &facts, bool packHeads) {
+  runs = std::max<int64_t>(1, facts.kvSplits);
+  if (!packHeads)
+    return;
+  packedHeads = facts.getGroup();
+  queryRows = countQueryRows(facts, packHeads);
+}
 
 TileWalk::TileWalk(KernelContext &context, const TilePlan &plan)
     : context(context), plan(plan),
@@ -96,6 +105,11 @@ static void findTile(TileWalk &walk, Value index) {
   tile.row = walk.cluster.row;
   tile.bounds = walk.cluster.bounds;
   emitRun(tile, plan.blockN);
+  if (plan.getTogether() != 1 || !tile.at.split)
+    return;
+  // Tiles that nobody shares are loaded in the run's blocks alone.
+  walk.cluster.begin = tile.bounds.begin;
+  walk.cluster.end = tile.bounds.end;
 }
 
 void TileWalk::forTiles(Control &control, function_ref<void()> body,
