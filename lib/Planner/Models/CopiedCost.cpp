@@ -113,12 +113,13 @@ void attn::countCopiedTiles(PlanEstimate &estimate, const ProblemFacts &facts,
 }
 
 bool attn::savesTiles(const ProblemFacts &facts, int64_t blockM,
-                      int64_t queryRows) {
+                      int64_t queryRows, int64_t decoded) {
   // The last tile of a head with more queries lacks few of its rows.
   constexpr int64_t kFewQueries = 128;
   int64_t group = facts.getGroup();
   if (ShapedType::isDynamic(group) || group == 1 || group > kPackedHeadsLimit ||
-      ShapedType::isDynamic(facts.queries) || facts.queries > kFewQueries)
+      ShapedType::isDynamic(facts.queries) || facts.queries > kFewQueries ||
+      facts.queries * group <= decoded)
     return false;
   return llvm::divideCeil(facts.queries * queryRows, blockM) <
          group * llvm::divideCeil(facts.queries, blockM);

@@ -49,6 +49,9 @@ static SmallVector<int64_t> listTileRows(const ProblemFacts &facts) {
   int64_t rows = facts.queries * getKnownGroup(facts);
   if (rows <= 16)
     return {16};
+  // What widens keys takes the registers of a second fragment of rows.
+  if (facts.hasNarrowKeys())
+    return {32, 16};
   if (rows <= 32)
     return {32};
   return {32, 48, 64};

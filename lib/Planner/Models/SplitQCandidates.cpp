@@ -30,9 +30,10 @@ static bool isWorthPacking(const ProblemFacts &facts) {
 static ArrayRef<int64_t> listStages(const ProblemFacts &facts, int64_t rows) {
   static constexpr int64_t usual[] = {2, 1}, few[] = {2, 3, 4, 1};
   constexpr int64_t kFewRows = 256;
-  return facts.isServed() || facts.kvSplits ? rows <= kFewRows ? ArrayRef(few)
-                                                              : ArrayRef(usual)
-                                            : ArrayRef(usual);
+  bool isBoundByKeys = facts.isServed() || facts.kvSplits;
+  return isBoundByKeys && rows > kDecodedRows && rows <= kFewRows
+             ? ArrayRef(few)
+             : ArrayRef(usual);
 }
 
 std::vector<PlanAttrInterface>

@@ -78,7 +78,7 @@ TiledDModel::getCandidates(const ProblemFacts &facts,
                                                    : TileOrder::LongestFirst;
   constexpr int64_t kUsualRows = 64;
   int64_t group = facts.getGroup();
-  p.packHeads = savesTiles(facts, kUsualRows, group);
+  p.packHeads = savesTiles(facts, kUsualRows, group, kDecodedWideRows);
   bool isGrouped = p.order == TileOrder::LongestFirst && !p.packHeads &&
                    fitsGroups(facts);
   auto groupHeads = [&](int64_t blockM) {

@@ -52,6 +52,10 @@ struct TileWalk {
   void forTiles(Control &control, function_ref<void()> body,
                 function_ref<void(TileLoopOp)> complete = nullptr);
 
+  /// Emits the tile at `place` of those that walk the same keys, which begin at
+  /// row `firstRow`, and the blocks of its run.
+  ClusterTile emitPart(Value firstRow, Value place);
+
   KernelContext &context;
   const TilePlan plan;
   /// The tile that the CTA has.

@@ -30,10 +30,6 @@ inline constexpr int64_t kTmemOtherRegisters = 56;
 /// registers; `beside` tells if probabilities have columns of their own.
 int64_t getTmemBetKeys(bool beside);
 
-/// Return the heads that are rows of their query, and the rows of a query.
-int64_t getTmemPackedHeads(const ProblemFacts &facts, WsTmemPlanAttr plan);
-int64_t getTmemQueryRows(const ProblemFacts &facts, WsTmemPlanAttr plan);
-
 /// True if TMA stores the results of a plan's rows and no others.
 bool canStoreRowsByTma(const ProblemFacts &facts, WsTmemPlanAttr plan);
 
