@@ -274,7 +274,7 @@ void attn::addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,
   double latency = kCopyLatency + (facts.isPaged() ? kPageLatency : 0);
   double tileLatency = ctaTiles * tileBytes / bytesInFlight * latency;
   estimate.loneTileMicroseconds = tileLatency;
-  // What several tiles read passes from L2 to each.
+  // Keys that several tiles read pass from L2 to each.
   double sharedPerMicrosecond = kL2Share * target.l2BytesPerClock *
                                 double(target.smCount) * target.clockMHz;
   // No rate, nor what is in flight, is a hard limit near the others.

@@ -43,13 +43,13 @@ static int64_t countHeadsTogether(const ProblemFacts &facts) {
   return heads & -heads;
 }
 
-/// Returns the rows of tiles that are worth comparing: the fewest that hold all,
-/// and where several tiles do, those that registers may have.
+/// Returns the rows of tiles that are worth comparing: the fewest that hold
+/// all, and where several tiles do, those that registers may have.
 static SmallVector<int64_t> listTileRows(const ProblemFacts &facts) {
   int64_t rows = facts.queries * getKnownGroup(facts);
   if (rows <= 16)
     return {16};
-  // What widens keys takes the registers of a second fragment of rows.
+  // Widening takes the registers of a second fragment of rows.
   if (facts.hasNarrowKeys())
     return {32, 16};
   if (rows <= 32)

@@ -25,8 +25,8 @@ static bool isWorthPacking(const ProblemFacts &facts) {
   return facts.isServed() || savesTiles(facts, kUsualRows, group);
 }
 
-/// Returns the slots that are worth comparing. Where rows are few, DRAM decides,
-/// and more blocks on the way are worth their memory.
+/// Returns the slots that are worth comparing. Where rows are few, DRAM
+/// decides, and more blocks on the way are worth their memory.
 static ArrayRef<int64_t> listStages(const ProblemFacts &facts, int64_t rows) {
   static constexpr int64_t usual[] = {2, 1}, few[] = {2, 3, 4, 1};
   constexpr int64_t kFewRows = 256;

@@ -111,8 +111,7 @@ WsColumnsModel::getCandidates(const ProblemFacts &facts,
   WsColumnsPlanAttr::Parameters p;
   p.packHeads = savesTiles(facts, kColumnsRows, countQueryRows(facts, true));
   bool inOrder = p.packHeads || facts.kvSplits;
-  p.order =
-      masked && !inOrder ? TileOrder::LongestFirst : TileOrder::RowMajor;
+  p.order = masked && !inOrder ? TileOrder::LongestFirst : TileOrder::RowMajor;
   // Wider rows than registers and shared memory of one CTA hold.
   bool isDivided = std::max(facts.headDim, facts.valueDim) > kMostSharedColumns;
   p.depthCtas = isDivided ? 2 : 1;
@@ -224,9 +223,9 @@ PlanEstimate WsColumnsModel::estimate(const ProblemFacts &facts,
       int64_t(groups * together * runs *
               std::ceil(queries * queryRows / (blockM * together)));
   estimate.waves = estimate.tiles / (clusters * together);
-  estimate.blocks = countBlocks(facts, queries, keys,
-                                std::ceil(blockM / queryRows), blockN) /
-                    runs;
+  estimate.blocks =
+      countBlocks(facts, queries, keys, std::ceil(blockM / queryRows), blockN) /
+      runs;
   setResourceClocks(estimate, facts, target, blockM, blockN, plan.getSoftmax());
   estimate.tensorClocks /= divided;
   estimate.sharedClocks /= divided;

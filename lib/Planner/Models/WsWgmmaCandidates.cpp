@@ -147,6 +147,21 @@ static SmallVector<int64_t> getClusters(const ProblemFacts &facts,
   return clusters;
 }
 
+/// True where three warpgroups are worth comparing: the one shape that was
+/// measured to be the fastest and spills nothing. Short sequences lose more to
+/// the rows that 192 does not divide: 1024 took 1.05 times as long as with 128,
+/// 1.12 under a causal mask; 1500, of which both make 1536, 0.91 times as long
+/// without a mask.
+static bool fitsThree(const ProblemFacts &facts) {
+  bool masked = facts.mask.getKind() != MaskKind::None;
+  int64_t fewest = !masked && llvm::alignTo(facts.queries, 192) <=
+                                  llvm::alignTo(facts.queries, 128)
+                       ? 1024
+                       : 2048;
+  return facts.headDim <= 64 && facts.valueDim <= 64 &&
+         facts.queries >= fewest && facts.keys >= fewest && !facts.isNarrow();
+}
+
 std::vector<PlanAttrInterface>
 WsWgmmaModel::getCandidates(const ProblemFacts &facts,
                             const TargetRow &target) const {
@@ -164,25 +179,14 @@ WsWgmmaModel::getCandidates(const ProblemFacts &facts,
   bool hasSeveral = ShapedType::isDynamic(facts.batch) || facts.batch > 1;
   bool dealt = facts.varlen || (facts.isServed() && hasSeveral);
   SmallVector<int64_t> clusters = getClusters(facts, target, dealt);
-  // Three warpgroups: the one shape that was measured to be the fastest and
-  // spills nothing. Short sequences lose more to the rows that 192 does not
-  // divide: 1024 took 1.05 times as long as with 128, 1.12 under a causal mask;
-  // 1500, of which both make 1536, 0.91 times as long without a mask.
-  int64_t fewest = !masked && llvm::alignTo(facts.queries, 192) <=
-                                  llvm::alignTo(facts.queries, 128)
-                       ? 1024
-                       : 2048;
-  bool three = facts.headDim <= 64 && facts.valueDim <= 64 &&
-               facts.queries >= fewest && facts.keys >= fewest &&
-               !facts.isNarrow();
+  bool three = !packs && fitsThree(facts);
   std::vector<PlanAttrInterface> plans;
   for (int64_t blockM : {192, 128, 64})
     for (int64_t blockN : getBlockSizes(facts))
       for (int64_t cluster : clusters) {
         if (packs && cluster != 1)
           continue;
-        if (blockM == 192 &&
-            (!three || packs || blockN != getTallBlock(facts)))
+        if (blockM == 192 && (!three || blockN != getTallBlock(facts)))
           continue;
         // Blocks of many copies keep the loading thread busy.
         if (facts.isPaged() &&

@@ -113,13 +113,12 @@ PlanEstimate WsWgmmaModel::estimate(const ProblemFacts &facts,
   // The CTAs of a cluster have tiles side by side.
   int64_t cluster = plan.getCluster();
   double ctas = target.getClusteredSMs(cluster);
-  estimate.tiles =
-      int64_t(groups * cluster * runs *
-              std::ceil(queries * queryRows / (blockM * cluster)));
+  estimate.tiles = int64_t(groups * cluster * runs *
+                           std::ceil(queries * queryRows / (blockM * cluster)));
   estimate.waves = estimate.tiles / ctas;
-  estimate.blocks = countBlocks(facts, queries, keys,
-                                std::ceil(blockM / queryRows), blockN) /
-                    runs;
+  estimate.blocks =
+      countBlocks(facts, queries, keys, std::ceil(blockM / queryRows), blockN) /
+      runs;
 
   setResourceClocks(estimate, facts, target, blockM, blockN, plan.getSoftmax());
   double busiest = std::max({estimate.tensorClocks, estimate.expClocks,

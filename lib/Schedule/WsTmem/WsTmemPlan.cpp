@@ -171,8 +171,7 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
                            "'direct', 'staged' or 'tma'");
   if (llvm::Error error =
           checkTileRuns(facts, plan.getPackHeads(), plan.getOrder(),
-                        plan.getGroupHeads(), /*together=*/1,
-                        plan.getBlockN()))
+                        plan.getGroupHeads(), /*together=*/1, plan.getBlockN()))
     return error;
   if (plan.getEpilogue() == EpilogueKind::Tma && facts.kvSplits)
     return makeUnsupported(getName(), "the epilogue 'tma' with runs of keys");

@@ -218,8 +218,8 @@ ClusterTile Softmax::getWalk() {
     bounds = emitBlockBounds(shared.context, shared.tile.getBoundedTiles(),
                              shared.tile.row, kTmemRows, plan.getBlockN());
     if (shared.tile.at.split)
-      for (Value *bound : {&bounds.begin, &bounds.fullBegin, &bounds.fullEnd,
-                           &bounds.end})
+      for (Value *bound :
+           {&bounds.begin, &bounds.fullBegin, &bounds.fullEnd, &bounds.end})
         *bound = clamp(*bound, walk.begin, walk.end);
     return walk;
   }

@@ -198,10 +198,9 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
   if (llvm::Error error =
           checkQKAhead(plan.getQkAhead(), plan.getKStages(), plan.getVStages()))
     return error;
-  if (llvm::Error error =
-          checkTileRuns(facts, plan.getPackHeads(), plan.getOrder(),
-                        plan.getGroupHeads(), plan.getCluster(),
-                        plan.getBlockN()))
+  if (llvm::Error error = checkTileRuns(facts, plan.getPackHeads(),
+                                        plan.getOrder(), plan.getGroupHeads(),
+                                        plan.getCluster(), plan.getBlockN()))
     return error;
   if (plan.getPvBehind() && facts.kScales)
     return llvm::createStringError(
