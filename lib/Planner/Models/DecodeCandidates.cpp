@@ -45,6 +45,20 @@ static int64_t countHeadsTogether(const ProblemFacts &facts) {
   return heads & -heads;
 }
 
+/// Returns the rows of tiles that are worth comparing: the fewest that hold
+/// all, and where several tiles do, those that registers may have.
+static SmallVector<int64_t> listTileRows(const ProblemFacts &facts) {
+  int64_t rows = facts.queries * getKnownGroup(facts);
+  if (rows <= 16)
+    return {16};
+  // Widening takes the registers of a second fragment of rows.
+  if (facts.hasNarrowKeys())
+    return {32, 16};
+  if (rows <= 32)
+    return {32};
+  return {32, 48, 64};
+}
+
 std::vector<PlanAttrInterface>
 DecodeModel::getCandidates(const ProblemFacts &facts, const TargetRow &) const {
   MLIRContext *context = AttentionOp(facts.op).getContext();
@@ -53,15 +67,19 @@ DecodeModel::getCandidates(const ProblemFacts &facts, const TargetRow &) const {
   int64_t most = facts.hasNarrowKeys() ? kNarrowColumns : kColumns;
   bool isLong = std::max(facts.headDim, facts.valueDim) > most;
   int64_t mostHeads = countHeadsTogether(facts);
+  SmallVector<std::pair<int64_t, bool>> shapes;
+  for (int64_t blockM : listTileRows(facts))
+    for (bool qInRegs : {true, false})
+      shapes.push_back({blockM, qInRegs});
   std::vector<PlanAttrInterface> plans;
   for (int64_t warps : {4, 8, 2, 1}) {
     int64_t together = std::min(warps, mostHeads);
     for (int64_t blockN : {16, 32, 64})
       for (int64_t stages : {2, 3, 4})
         for (int64_t ctasPerSM : {1, 2, 3, 4})
-          for (bool qInRegs : {true, false}) {
+          for (auto [blockM, qInRegs] : shapes) {
             DecodePlanAttr::Parameters plan;
-            plan.blockM = facts.queries * group > 16 ? 32 : 16;
+            plan.blockM = blockM;
             plan.blockN = blockN;
             plan.warps = warps;
             plan.stages = stages;

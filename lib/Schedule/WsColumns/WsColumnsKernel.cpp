@@ -65,11 +65,13 @@ class WsColumnsKernel {
 public:
   WsColumnsKernel(KernelContext &context, WsColumnsPlanAttr plan)
       : context(context), facts(context.facts), plan(plan), b(context.b),
-        control(b), tiles(context, getTilePlan(plan)), tile(tiles.tile) {}
+        control(b), tiles(context, getTilePlan(context.facts, plan)),
+        tile(tiles.tile) {}
   LogicalResult run();
 
 private:
-  static TilePlan getTilePlan(WsColumnsPlanAttr plan);
+  static TilePlan getTilePlan(const ProblemFacts &facts,
+                              WsColumnsPlanAttr plan);
   void makeRings();
   void makeHandOvers();
 
@@ -140,10 +142,12 @@ private:
 // Memory
 //===----------------------------------------------------------------------===//
 
-TilePlan WsColumnsKernel::getTilePlan(WsColumnsPlanAttr plan) {
+TilePlan WsColumnsKernel::getTilePlan(const ProblemFacts &facts,
+                                      WsColumnsPlanAttr plan) {
   TilePlan tilePlan = {kColumnsRows, plan.getBlockN(), plan.getOrder(),
                        plan.getGroupHeads(), plan.getCluster()};
   tilePlan.ctasPerTile = plan.getDepthCtas();
+  tilePlan.setRuns(facts, plan.getPackHeads());
   return tilePlan;
 }
 

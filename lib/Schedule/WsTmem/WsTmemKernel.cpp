@@ -11,8 +11,7 @@ static TilePlan getTilePlan(const ProblemFacts &facts, WsTmemPlanAttr plan) {
                     plan.getGroupHeads()};
   tiles.dynamic = plan.getDynamic();
   tiles.tilesPerCTA = kTmemTiles;
-  tiles.packedHeads = getTmemPackedHeads(facts, plan);
-  tiles.queryRows = getTmemQueryRows(facts, plan);
+  tiles.setRuns(facts, plan.getPackHeads());
   return tiles;
 }
 

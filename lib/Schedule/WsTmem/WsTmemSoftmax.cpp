@@ -217,6 +217,10 @@ ClusterTile Softmax::getWalk() {
   if (!bounds.lower && !bounds.upper && !shared.facts.hasKeyRange()) {
     bounds = emitBlockBounds(shared.context, shared.tile.getBoundedTiles(),
                              shared.tile.row, kTmemRows, plan.getBlockN());
+    if (shared.tile.at.split)
+      for (Value *bound :
+           {&bounds.begin, &bounds.fullBegin, &bounds.fullEnd, &bounds.end})
+        *bound = clamp(*bound, walk.begin, walk.end);
     return walk;
   }
   bounds.begin = walk.begin;

@@ -17,11 +17,16 @@ using namespace mlir::attn;
 /// The first of the named barriers by which warpgroups take turns.
 static constexpr int64_t kTurnBarrier = 1;
 
+static TilePlan getTilePlan(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
+  TilePlan tiles = {plan.getBlockM(),     plan.getBlockN(),  plan.getOrder(),
+                    plan.getGroupHeads(), plan.getCluster(), plan.getDynamic()};
+  tiles.setRuns(facts, plan.getPackHeads());
+  return tiles;
+}
+
 WsWgmmaKernel::WsWgmmaKernel(KernelContext &context, WsWgmmaPlanAttr plan)
     : context(context), facts(context.facts), plan(plan), b(context.b),
-      control(b), tiles(context, {plan.getBlockM(), plan.getBlockN(),
-                                  plan.getOrder(), plan.getGroupHeads(),
-                                  plan.getCluster(), plan.getDynamic()}),
+      control(b), tiles(context, getTilePlan(context.facts, plan)),
       tile(tiles.tile),
       resultBuffer(getResultBuffer(context.facts, plan, context.target)) {}
 
@@ -431,7 +436,7 @@ void WsWgmmaKernel::store(RunningState running, Slot queries, Value queryTile) {
   bool inQueries = resultBuffer == ResultBuffer::Queries;
   ResultMap map = resultMap;
   if (map.map)
-    map.coordinates = {tile.at.batch, tile.at.head, tile.row, context.i32(0)};
+    map.coordinates = getResultStart(tile, /*firstColumn=*/0);
   emitResults(tile, emitFinalState(tile, running), oView, lseView,
               inQueries ? queryTile : resultMemory, plan.getEpilogue(), map);
   if (!inQueries)

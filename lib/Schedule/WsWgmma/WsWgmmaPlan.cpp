@@ -73,8 +73,12 @@ ResultBuffer attn::getResultBuffer(const ProblemFacts &facts,
   bool isOneBox =
       SharedLayout::chooseSpan(facts.valueDim,
                                facts.outType.getIntOrFloatBitWidth()) == 0;
+  // Rows after a group's heads are those of the next one.
+  bool hasWholeQueries =
+      !plan.getPackHeads() ||
+      countQueryRows(facts, plan.getPackHeads()) == facts.getGroup();
   if (plan.getEpilogue() != EpilogueKind::Tma || !canStoreByTma(facts) ||
-      (isOneBox && facts.valueDim > 256))
+      !hasWholeQueries || (isOneBox && facts.valueDim > 256))
     return ResultBuffer::None;
   int64_t bytes = getResultBytes(facts, plan.getBlockM());
   if (getRingBytes(facts, plan).getTotal() + bytes <= target.sharedBytesPerCTA)
@@ -191,7 +195,8 @@ static llvm::Error isApplicable(const ProblemFacts &facts,
                                                 : kColumns;
   if (llvm::Error error = checkWholeRowScales(getName(), facts))
     return error;
-  return checkWgmma(getName(), facts, target, mostColumns, /*serves=*/true);
+  return checkWgmma(getName(), facts, target, mostColumns, /*serves=*/true,
+                    /*splits=*/true);
 }
 
 static llvm::Error checkPlan(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
@@ -200,6 +205,10 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
     return error;
   if (llvm::Error error =
           checkQKAhead(plan.getQkAhead(), plan.getKStages(), plan.getVStages()))
+    return error;
+  if (llvm::Error error = checkTileRuns(facts, plan.getPackHeads(),
+                                        plan.getOrder(), plan.getGroupHeads(),
+                                        plan.getCluster(), plan.getBlockN()))
     return error;
   if (plan.getPvBehind() && facts.kScales)
     return llvm::createStringError(
