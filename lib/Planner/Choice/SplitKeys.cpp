@@ -219,8 +219,8 @@ SmallVector<int64_t> attn::listSplits(int64_t tiles, int64_t keys,
 }
 
 /// Most queries whose dense keys are cut: what is decoded, whose tiles may be
-/// fewer than SMs however many keys there are; and where they are fewer.
-static constexpr int64_t kMostDecoded = 16, kMostCut = 128;
+/// fewer than SMs however many keys there are; and where an SM has few of them.
+static constexpr int64_t kMostDecoded = 16, kMostCut = 256, kFewTiles = 4;
 
 bool attn::maySplitKeys(const ProblemFacts &facts) {
   bool isKnown = llvm::none_of(
@@ -484,7 +484,7 @@ FailureOr<SplitChoice> attn::chooseSplits(AttentionOp op,
   int64_t tiles = std::max<int64_t>(1, one.tiles);
   SmallVector<int64_t> numbers = listSplits(tiles, seen, target);
   if (!facts.isServed() && facts.queries > kMostDecoded &&
-      one.tiles >= int64_t(target.smCount))
+      one.tiles >= kFewTiles * int64_t(target.smCount))
     numbers.clear();
   for (int64_t splits : numbers) {
     CombineOp combine = splitKeys(op, splits);

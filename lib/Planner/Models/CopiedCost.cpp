@@ -114,15 +114,18 @@ void attn::countCopiedTiles(PlanEstimate &estimate, const ProblemFacts &facts,
 
 bool attn::savesTiles(const ProblemFacts &facts, int64_t blockM,
                       int64_t queryRows, int64_t decoded) {
-  // The last tile of a head with more queries lacks few of its rows.
-  constexpr int64_t kFewQueries = 128;
+  // The last tile of a head with more queries lacks few of its rows; of some
+  // more, packing has to save a sixth of all tiles.
+  constexpr int64_t kFewQueries = 128, kSomeQueries = 512;
   int64_t group = facts.getGroup();
   if (ShapedType::isDynamic(group) || group == 1 || group > kPackedHeadsLimit ||
-      ShapedType::isDynamic(facts.queries) || facts.queries > kFewQueries ||
+      ShapedType::isDynamic(facts.queries) || facts.queries > kSomeQueries ||
       facts.queries * group <= decoded)
     return false;
-  return llvm::divideCeil(facts.queries * queryRows, blockM) <
-         group * llvm::divideCeil(facts.queries, blockM);
+  int64_t packed = llvm::divideCeil(facts.queries * queryRows, blockM);
+  int64_t apart = group * llvm::divideCeil(facts.queries, blockM);
+  return facts.queries <= kFewQueries ? packed < apart
+                                      : 6 * packed < 5 * apart;
 }
 
 int64_t attn::countCTAs(const PlanEstimate &estimate, int64_t registers,

@@ -28,7 +28,7 @@ static bool isWorthPacking(const ProblemFacts &facts) {
 /// Returns the slots that are worth comparing. Where rows are few, DRAM
 /// decides, and more blocks on the way are worth their memory.
 static ArrayRef<int64_t> listStages(const ProblemFacts &facts, int64_t rows) {
-  static constexpr int64_t usual[] = {2, 1}, few[] = {2, 3, 4, 1};
+  static constexpr int64_t usual[] = {2, 1}, few[] = {2, 3, 4};
   constexpr int64_t kFewRows = 256;
   bool isBoundByKeys = facts.isServed() || facts.kvSplits;
   return isBoundByKeys && rows > kDecodedRows && rows <= kFewRows

@@ -251,7 +251,7 @@ PlanEstimate WsColumnsModel::estimate(const ProblemFacts &facts,
   if (facts.kvSplits || plan.getPackHeads()) {
     double elementBytes = facts.elementType.getIntOrFloatBitWidth() / 8.0;
     double inFlight =
-        elementBytes * blockN * plan.getSlice() *
+        elementBytes * blockN * kColumnsSlice *
         double(plan.getKStages() + plan.getVStages() + plan.getWStages());
     addDramTime(estimate, facts, plan.getBlockN(), inFlight, target);
   }

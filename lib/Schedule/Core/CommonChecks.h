@@ -20,7 +20,7 @@ inline constexpr int64_t kUsualColumns = 256, kMostSharedColumns = 512,
                          kMostPairedColumns = 1024, kMostTiledColumns = 1024;
 
 /// Most heads of a group whose rows a tile may hold together.
-inline constexpr int64_t kPackedHeadsLimit = 128;
+inline constexpr int64_t kPackedHeadsLimit = 256;
 
 /// "schedule 'x' does not support what".
 llvm::Error makeUnsupported(llvm::StringRef schedule, const llvm::Twine &what);

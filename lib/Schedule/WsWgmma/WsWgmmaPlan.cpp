@@ -210,6 +210,13 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
                                         plan.getOrder(), plan.getGroupHeads(),
                                         plan.getCluster(), plan.getBlockN()))
     return error;
+  int64_t queryRows = countQueryRows(facts, plan.getPackHeads());
+  if (plan.getPackHeads() && plan.getBlockM() % queryRows != 0 &&
+      queryRows % plan.getBlockM() != 0)
+    return llvm::createStringError(llvm::formatv(
+        "expected block_m to be 64 or 128 with pack_heads and queries of {0} "
+        "rows, got {1}",
+        queryRows, plan.getBlockM()));
   if (plan.getPvBehind() && facts.kScales)
     return llvm::createStringError(
         "scales of the rows of keys need pv_behind = false, got true");

@@ -126,8 +126,17 @@ func.func @shared_splits(%q: memref<2x8x1x64xf16>, %k: memref<2x8x16x64xf16>, %o
 
 // -----
 
+func.func @tall(%q: memref<2x128x1x64xf16>, %k: memref<2x1x16x64xf16>, %o: memref<2x128x1x64xf16>) {
+  // expected-error@+1 {{expected block_m to be 64 or 128 with pack_heads and queries of 128 rows, got 192}}
+  attn.attention ins(%q, %k, %k : memref<2x128x1x64xf16>, memref<2x1x16x64xf16>, memref<2x1x16x64xf16>)
+                 outs(%o : memref<2x128x1x64xf16>) {plan = #attn.ws_wgmma<pack_heads = true, block_m = 192>}
+  return
+}
+
+// -----
+
 func.func @packed(%q: memref<2x8x1x64xf16>, %k: memref<2x8x16x64xf16>, %o: memref<2x8x1x64xf16>) {
-  // expected-error@+1 {{expected groups of 2 to 128 heads for pack_heads, got 8 query heads and 8 key heads}}
+  // expected-error@+1 {{expected groups of 2 to 256 heads for pack_heads, got 8 query heads and 8 key heads}}
   attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<2x8x16x64xf16>, memref<2x8x16x64xf16>)
                  outs(%o : memref<2x8x1x64xf16>) {plan = #attn.ws_wgmma<pack_heads = true>}
   return
