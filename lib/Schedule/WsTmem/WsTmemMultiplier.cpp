@@ -160,7 +160,7 @@ Slot Multiplier::awaitQueries(int64_t i) {
   if (plan.getOwnBlocks())
     own[i] =
         emitClusterTile(shared.context, shared.tile.getBoundedTiles(),
-                        shared.tiles.cluster.firstRow, shared.context.i32(i),
+                        shared.walk.cluster.firstRow, shared.context.i32(i),
                         kTmemTiles, kTmemRows, plan.getBlockN());
   Slot slot = query.take();
   queries[i] = memory.q.at(slot);
