@@ -56,7 +56,7 @@ LogicalResult attn::verifyArch(gpu::GPUModuleOp module) {
   if (ArrayAttr targets = module.getTargetsAttr())
     for (Attribute attribute : targets)
       if (auto target = dyn_cast<TargetAttr>(attribute))
-        // Of the two, one has something to say.
+        // At most one of the two has something to say.
         valid &= succeeded(::verifyArch(module, target)) &&
                  succeeded(verifyWgmma(module, target));
   return success(valid);
