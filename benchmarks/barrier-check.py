@@ -100,7 +100,6 @@ PARAMETERS = {
     "pv_behind": ("true",),
     "turns": ("true", "false"),
     "softmax": ("exact", "lagged", "optimistic", "bounded"),
-    "p_shared": ("true",),
     "epilogue": ("tma", "staged", "direct"),
 }
 

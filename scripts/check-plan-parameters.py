@@ -34,11 +34,6 @@ ELSEWHERE = {
 }
 #: What SelectEpilogue.cpp chooses where a plan says `auto`, and users ask for.
 CHOSEN_LATER = ("epilogue",)
-#: Parameters that are to be deleted, or to get a plan that takes them.
-OPEN = {
-    "ws_wgmma.p_shared": "no plan takes it",
-    "ws_columns.slice": "no plan takes another value than the default",
-}
 
 
 def find_parameters(text: str) -> list[str]:
@@ -75,7 +70,7 @@ def main() -> int:
         sources[room] = sources.get(room, "") + (read_text(path) or "")
     shipped = read_text(SHIPPED) or ""
     problems = []
-    listed = VARIANTS | ABSENT_BOARDS | ELSEWHERE | OPEN
+    listed = VARIANTS | ABSENT_BOARDS | ELSEWHERE
     parameters = find_parameters(read_text(PLANS) or "")
     for parameter in parameters:
         taken = is_taken(parameter, sources, shipped)

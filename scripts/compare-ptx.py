@@ -42,7 +42,7 @@ SETTINGS = {
     "split_q": ("block_m=64", "block_n=32", "warps=8", "stages=1", "q_in_regs=true", "parts=2",
                 "softmax=exact", "order=row_major", "epilogue=direct", "epilogue=staged"),
     "ws_wgmma": ("block_m=64", "block_m=192", "block_n=64", "q_stages=2", "k_stages=3",
-                 "v_stages=3", "qk_ahead=false", "pv_behind=true", "p_shared=true", "turns=false",
+                 "v_stages=3", "qk_ahead=false", "pv_behind=true", "turns=false",
                  "cluster=2", "dynamic=true", "softmax=exact", "softmax=threshold",
                  "order=row_major", "epilogue=tma", "epilogue=direct", "first_block=tail"),
     "self_load": ("block_n=64", "k_stages=3", "v_stages=2", "ctas_per_sm=1", "softmax=exact",

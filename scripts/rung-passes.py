@@ -64,8 +64,6 @@ CASES = {
                        "--set=softmax=optimistic",
     "ws_wgmma in turn": f"{Q}f16 --chip=sm_90a --schedule=ws_wgmma --set=qk_ahead=false "
                         "--set=turns=false",
-    "ws_wgmma P shared": f"{Q}f16 --chip=sm_90a --schedule=ws_wgmma --set=p_shared=true "
-                         "--set=first_block=whole",
     "ws_wgmma TMA": f"{Q}f16 --chip=sm_90a --schedule=ws_wgmma --set=epilogue=tma",
     "split_q runs of keys": f"{Q}f16 --kv-len=300 --kv-splits=3",
     "split_q merged": f"{Q}f16 --kv-len=300 --kv-splits=3 --set=combine=launch",

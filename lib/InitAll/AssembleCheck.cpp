@@ -259,7 +259,7 @@ void AssembleCheckPass::runOnOperation() {
     return signalPassFailure();
   }
   std::string version = getRelease(*build);
-  StringRef known = RegisterModel::getShipped().getVersion();
+  StringRef known = RegisterModel::getUsed().getVersion();
   if (version != known)
     module.emitRemark() << "ptxas " << version
                         << " is asked; the planner's data on registers and "

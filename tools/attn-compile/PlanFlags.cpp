@@ -2,6 +2,7 @@
 
 #include "PlanFlags.h"
 #include "attn/Planner/Facts/CalibrationFile.h"
+#include "attn/Planner/Facts/RegisterModel.h"
 
 using namespace mlir::attn;
 namespace cl = llvm::cl;
@@ -21,10 +22,18 @@ static cl::opt<std::string>
                     cl::desc("Factors of the model of time, in the place of "
                              "the compiler's own"),
                     cl::cat(getCompileCategory()));
+static cl::opt<std::string>
+    flagRegisters("register-model", cl::Hidden, cl::value_desc("file"),
+                  cl::desc("Registers that ptxas needs, in the place of the "
+                           "compiler's own data"),
+                  cl::cat(getCompileCategory()));
 
 llvm::Error mlir::attn::readPlanFlags(CompileOptions &options) {
   options.assembleCheck = flagAssembleCheck;
-  if (flagCalibration.empty())
-    return llvm::Error::success();
-  return useCalibration(flagCalibration);
+  if (!flagCalibration.empty())
+    if (llvm::Error error = useCalibration(flagCalibration))
+      return error;
+  if (!flagRegisters.empty())
+    return useRegisterModel(flagRegisters);
+  return llvm::Error::success();
 }

@@ -197,9 +197,6 @@ const Case kCases[] = {
     {"WsBehind", "1x2x512x64xf16", "sm_90a",
      CHANGE(c.schedule = "ws_wgmma";
             c.set = {"softmax=optimistic", "qk_ahead=true", "pv_behind=true"})},
-    {"WsShared", "1x2x512x64xf16", "sm_90a",
-     CHANGE(c.schedule = "ws_wgmma";
-            c.set = {"p_shared=true", "pv_behind=false", "first_block=whole"})},
     {"WsTurns", "1x2x512x64xf16", "sm_90a",
      CHANGE(c.schedule = "ws_wgmma"; c.set = {"turns=true", "qk_ahead=true"})},
     {"WsNoAhead", "1x2x512x64xf16", "sm_90a",

@@ -4,6 +4,7 @@
 #include "../../Schedule/Core/OptionError.h"
 #include "../../Schedule/Core/WidthError.h"
 #include "Margins.h"
+#include "attn/Planner/Facts/Factor.h"
 #include "attn/Planner/Models/PlanModels.h"
 #include "attn/Problem/Limits.h"
 #include "mlir/IR/Diagnostics.h"
@@ -58,6 +59,8 @@ PlanCandidate attn::makeCandidate(const ProblemFacts &facts,
                                   PlanAttrInterface plan) {
   const PlanModel &model = getPlanModel(schedule);
   PlanEstimate estimate = model.estimate(facts, plan, target);
+  estimate.microseconds *=
+      Calibration::getUsed().getScale(facts, schedule.getName());
   estimate.margin = Margins::getShipped().find(facts, plan, target, estimate);
   return {plan, &schedule, std::move(estimate),
           model.isExpectedToSpill(facts, plan, target)};

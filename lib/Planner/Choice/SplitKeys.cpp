@@ -197,13 +197,16 @@ LogicalResult attn::countPartials(AttentionOp op, const TargetRow &target,
 //===----------------------------------------------------------------------===//
 
 /// Keys of the shortest run that is worth a CTA.
-static constexpr int64_t kShortestRun = 256;
+static constexpr Factor kShortestRunKeys{"splits.shortest_run"};
+static int64_t getShortestRun() {
+  return std::llround(double(kShortestRunKeys));
+}
 /// Most runs: a thread of attn.combine walks all of a row.
 static constexpr int64_t kMostRuns = 128;
 
 SmallVector<int64_t> attn::listSplits(int64_t tiles, int64_t keys,
                                       const TargetRow &target) {
-  int64_t most = std::min(kMostRuns, keys / kShortestRun);
+  int64_t most = std::min(kMostRuns, keys / getShortestRun());
   SmallVector<int64_t> all = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
   // Those that fill all SMs with one, two, ... CTAs.
   for (int64_t ctas : {1, 2, 3, 4, 6, 8})
@@ -216,15 +219,15 @@ SmallVector<int64_t> attn::listSplits(int64_t tiles, int64_t keys,
 }
 
 /// Most queries whose dense keys are cut: what is decoded, whose tiles may be
-/// fewer than SMs however many keys there are.
-static constexpr int64_t kMostDecoded = 16;
+/// fewer than SMs however many keys there are; and where they are fewer.
+static constexpr int64_t kMostDecoded = 16, kMostCut = 128;
 
 bool attn::maySplitKeys(const ProblemFacts &facts) {
   bool isKnown = llvm::none_of(
       ArrayRef({facts.batch, facts.heads, facts.queries, facts.keys}),
       ShapedType::isDynamic);
   // A batch without sequences has nothing to cut.
-  return isKnown && (facts.isServed() || facts.queries <= kMostDecoded) &&
+  return isKnown && (facts.isServed() || facts.queries <= kMostCut) &&
          facts.batch > 0 && facts.kvSplits == 0 && !facts.cuSeqlensQ &&
          mayMergeScales(facts);
 }
@@ -251,13 +254,11 @@ static constexpr llvm::StringLiteral kDealtRuns = "dealt_runs";
 static constexpr llvm::StringLiteral kCtasPerSM = "ctas_per_sm";
 static constexpr llvm::StringLiteral kWarps = "warps";
 static constexpr llvm::StringLiteral kCtaHeads = "cta_heads";
-/// Warps of an SM where runs are dealt: with fewer none were timed.
-static constexpr int64_t kWarpsPerSM = 8;
-/// Most runs of a sequence where they are dealt: whoever merges looks at all of
-/// their LSEs. 64 took 1.01 to 1.02 times as long.
-static constexpr int64_t kMostDealt = 32;
-/// Sequences of the smallest batch for which dealt runs were timed.
-static constexpr int64_t kFewestDealtTo = 8;
+/// Warps of an SM where runs are dealt, the most runs of a sequence, whose LSEs
+/// the merge looks at, and sequences of the smallest batch.
+static constexpr Factor kWarpsPerSM{"splits.warps_per_sm"},
+    kMostDealt{"splits.most_dealt"}, kFewestDealtTo{"splits.fewest_dealt_to"};
+static int64_t getWarpsPerSM() { return std::llround(double(kWarpsPerSM)); }
 
 /// How many runs to deal where an SM holds `ctas` CTAs of `tiles` tiles, so
 /// that nearly all run at once; none where that leaves few to deal.
@@ -265,14 +266,15 @@ static DealtRuns countDealt(const UnevenBatch &batch, int64_t tiles,
                             int64_t ctas, const TargetRow &target) {
   int64_t places =
       ctas * target.smCount / std::max<int64_t>(1, tiles / batch.sequences);
-  if (batch.sequences < kFewestDealtTo ||
+  if (double(batch.sequences) < kFewestDealtTo ||
       batch.sequences > DealRunOp::kMostSequences ||
       places < 2 * batch.sequences)
     return {};
   // A sequence has half a run to spare, more or less.
   int64_t total = places + batch.sequences / 2;
-  int64_t most = std::min(
-      {kMostDealt, total - batch.sequences, batch.seen / kShortestRun});
+  int64_t most =
+      std::min({int64_t(std::llround(double(kMostDealt))),
+                total - batch.sequences, batch.seen / getShortestRun()});
   return most < 2 ? DealtRuns() : DealtRuns{total, most};
 }
 
@@ -402,7 +404,7 @@ static LogicalResult considerDealt(AttentionOp op, const PlanEstimate &whole,
   // Where CTAs of several heads are faster, they are with runs that are dealt.
   int64_t most = getCtaHeads(choice.getBest().candidate.plan);
   for (int64_t ctas : {1, 2, 4}) {
-    int64_t own = std::min(most, kWarpsPerSM / ctas);
+    int64_t own = std::min(most, getWarpsPerSM() / ctas);
     if (ctas == 1 && own == 1)
       continue;
     DealtRuns dealt = countDealt(batch, whole.tiles / own, ctas, target);
@@ -410,7 +412,7 @@ static LogicalResult considerDealt(AttentionOp op, const PlanEstimate &whole,
       continue;
     std::string total = std::to_string(dealt.total),
                 places = std::to_string(ctas),
-                warps = std::to_string(kWarpsPerSM / ctas);
+                warps = std::to_string(getWarpsPerSM() / ctas);
     SmallVector<PlanParameter> fixed(parameters);
     fixed.push_back({kDealtRuns, total});
     fixed.push_back({kCtasPerSM, places});
@@ -419,8 +421,7 @@ static LogicalResult considerDealt(AttentionOp op, const PlanEstimate &whole,
     FailureOr<ProblemFacts> split = ProblemFacts::get(op);
     if (failed(split))
       return failure();
-    // A second kernel merges them: the last CTA took 1.01 to 1.03 times as
-    // long.
+    // A second kernel merges them, not the last CTA.
     PlanCandidates plans = collectCandidates(*split, target, able, fixed);
     llvm::erase_if(plans.plans, [&](const PlanCandidate &each) {
       return getCtaHeads(each.plan) != own;
@@ -481,7 +482,11 @@ FailureOr<SplitChoice> attn::chooseSplits(AttentionOp op,
   if (choice.candidates.empty())
     return choice;
   int64_t tiles = std::max<int64_t>(1, one.tiles);
-  for (int64_t splits : listSplits(tiles, seen, target)) {
+  SmallVector<int64_t> numbers = listSplits(tiles, seen, target);
+  if (!facts.isServed() && facts.queries > kMostDecoded &&
+      one.tiles >= int64_t(target.smCount))
+    numbers.clear();
+  for (int64_t splits : numbers) {
     CombineOp combine = splitKeys(op, splits);
     FailureOr<ProblemFacts> split = ProblemFacts::get(op);
     if (succeeded(split))

@@ -2,9 +2,13 @@
 
 #include "attn/Planner/Facts/Factor.h"
 #include "attn/Planner/Facts/CalibrationFile.h"
+#include "attn/Planner/Facts/ProblemFacts.h"
 #include "attn/Support/Files.h"
 #include "attn/Support/JSON.h"
+#include "attn/Target/Boards.h"
+#include "attn/Target/TargetTable.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/Twine.h"
 
 using namespace mlir::attn;
@@ -46,6 +50,13 @@ static llvm::Error readFactors(const json::Array &factors,
   return llvm::Error::success();
 }
 
+/// Returns true for the factors that each file has.
+static constexpr bool kScales[] = {
+#define ATTN_PLAN_FACTOR(name, meaning) false,
+#define ATTN_PLAN_SCALE(name, meaning) true,
+#include "attn/Planner/Facts/Factors.def"
+};
+
 llvm::Expected<Calibration> Calibration::parse(llvm::StringRef text,
                                                llvm::StringRef name) {
   auto fail = [&](const llvm::Twine &what) {
@@ -62,33 +73,84 @@ llvm::Expected<Calibration> Calibration::parse(llvm::StringRef text,
   if (!factors || !board || root->getInteger("version") != kCalibrationVersion)
     return fail("expected version " + llvm::Twine(kCalibrationVersion) +
                 ", a board and an array \"factors\"");
+  const Calibration *base = nullptr;
+  if (std::optional<llvm::StringRef> other = root->getString("clocks_of")) {
+    base = *other == *board ? nullptr : findShipped(*other);
+    if (!base)
+      return fail("expected another board with a file in 'clocks_of', got '" +
+                  *other + "'");
+  }
   std::vector<std::optional<double>> values(std::size(kFactorNames));
   if (llvm::Error error = readFactors(*factors, values))
     return fail(llvm::toString(std::move(error)));
   Calibration result;
   result.board = board->str();
-  for (auto [factor, value] : llvm::zip(kFactorNames, values)) {
+  for (const auto &[i, value] : llvm::enumerate(values)) {
+    if (!value && base && !kScales[i])
+      value = base->values[i];
     if (!value)
-      return fail("expected a factor '" + llvm::StringRef(factor) +
+      return fail("expected a factor '" + llvm::StringRef(kFactorNames[i]) +
                   "', got none");
     result.values.push_back(*value);
   }
   return result;
 }
 
-/// Returns the factors of this process.
-static Calibration &getUsed() {
-  static Calibration calibration = [] {
-    static constexpr char text[] =
+//===----------------------------------------------------------------------===//
+// Files of the library
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct ShippedFile {
+  llvm::StringLiteral board;
+  const char *text;
+};
+} // namespace
+
+/// The board whose file has all factors, before others that refer to it.
+static constexpr llvm::StringLiteral kMeasuredBoard("h200");
+
+static constexpr ShippedFile kShippedFiles[] = {
 #include "Calibration.inc"
-        ;
-    // The text is part of the library, and a test reads it.
-    return llvm::cantFail(Calibration::parse(text, "shipped"));
-  }();
-  return calibration;
+};
+
+static llvm::StringMap<Calibration> readShipped(bool isMeasured) {
+  llvm::StringMap<Calibration> calibrations;
+  // The texts are part of the library, and a test reads them.
+  for (const ShippedFile &file : kShippedFiles)
+    if ((file.board == kMeasuredBoard) == isMeasured)
+      calibrations.try_emplace(file.board, llvm::cantFail(Calibration::parse(
+                                               file.text, file.board)));
+  return calibrations;
 }
 
-const Calibration &Calibration::getShipped() { return getUsed(); }
+const Calibration *Calibration::findShipped(llvm::StringRef board) {
+  static const llvm::StringMap<Calibration> measured = readShipped(true);
+  auto found = measured.find(board);
+  if (found != measured.end())
+    return &found->second;
+  static const llvm::StringMap<Calibration> others = readShipped(false);
+  found = others.find(board);
+  return found != others.end() ? &found->second : nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// The calibration in use
+//===----------------------------------------------------------------------===//
+
+/// Holds the file that a flag named, if any.
+static std::optional<Calibration> &getGiven() {
+  static std::optional<Calibration> given;
+  return given;
+}
+
+static thread_local const Calibration *inScope = nullptr;
+
+const Calibration &Calibration::getUsed() {
+  if (const std::optional<Calibration> &given = getGiven())
+    return *given;
+  return inScope ? *inScope : *findShipped(kMeasuredBoard);
+}
 
 llvm::Error mlir::attn::useCalibration(llvm::StringRef path) {
   llvm::Expected<std::string> text = readFile(path);
@@ -97,6 +159,32 @@ llvm::Error mlir::attn::useCalibration(llvm::StringRef path) {
   llvm::Expected<Calibration> calibration = Calibration::parse(*text, path);
   if (!calibration)
     return calibration.takeError();
-  getUsed() = std::move(*calibration);
+  getGiven() = std::move(*calibration);
   return llvm::Error::success();
+}
+
+CalibrationScope::CalibrationScope(const TargetRow &target) : before(inScope) {
+  for (const Board &board : getBoards())
+    if (board.title == target.board)
+      inScope = Calibration::findShipped(board.name);
+}
+
+CalibrationScope::~CalibrationScope() { inScope = before; }
+
+double Calibration::getScale(const ProblemFacts &facts,
+                             llvm::StringRef schedule) const {
+  double scale = 1;
+  auto apply = [&](llvm::StringRef kind) {
+    unsigned index = findFactor((kind + "." + schedule).str());
+    if (index != values.size())
+      scale *= values[index];
+  };
+  apply("time");
+  if (facts.varlen)
+    apply("packed");
+  if (facts.hasLengths())
+    apply("lengths");
+  if (facts.isPaged())
+    apply("pages");
+  return scale;
 }

@@ -1,6 +1,7 @@
 //===- RegisterModel.cpp - Registers that ptxas will need -----------------===//
 
 #include "attn/Planner/Facts/RegisterModel.h"
+#include "attn/Support/Files.h"
 #include "attn/Support/JSON.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
@@ -51,6 +52,7 @@ private:
                        Term &term);
   llvm::Error readKernel(const json::Value &value, StringRef kernel,
                          RegisterModel &model);
+  llvm::Error readLimits(const json::Array *rows, std::vector<int64_t> &limits);
 
   StringRef name;
 };
@@ -140,6 +142,38 @@ llvm::Error RegisterModel::Reader::readKernel(const json::Value &value,
   return llvm::Error::success();
 }
 
+llvm::Error RegisterModel::Reader::readLimits(const json::Array *rows,
+                                              std::vector<int64_t> &limits) {
+  if (!rows)
+    return fail("the whole", "expected an array \"limits\"");
+  std::vector<std::optional<int64_t>> values(std::size(kRegisterLimitNames));
+  for (const auto &[i, row] : llvm::enumerate(*rows)) {
+    std::string place = ("limits[" + Twine(i) + "]").str();
+    const json::Object *object = row.getAsObject();
+    std::optional<StringRef> limit;
+    std::optional<int64_t> value;
+    if (object) {
+      limit = object->getString("name");
+      value = object->getInteger("value");
+    }
+    if (!limit || !value)
+      return fail(place, "expected an object with a name and an integer value");
+    unsigned index = findRegisterLimit(*limit);
+    if (index == values.size())
+      return fail(place, "unknown limit '" + *limit + "'");
+    if (values[index])
+      return fail(place, "limit '" + *limit + "' stands there twice");
+    values[index] = value;
+  }
+  for (auto [limit, value] : llvm::zip(kRegisterLimitNames, values)) {
+    if (!value)
+      return fail("the whole",
+                  "expected a limit '" + StringRef(limit) + "', got none");
+    limits.push_back(*value);
+  }
+  return llvm::Error::success();
+}
+
 llvm::Expected<RegisterModel> RegisterModel::Reader::read(StringRef text) {
   llvm::Expected<json::Value> parsed = parseJSON(text);
   if (!parsed)
@@ -157,13 +191,8 @@ llvm::Expected<RegisterModel> RegisterModel::Reader::read(StringRef text) {
   for (const auto &[kernel, value] : *kernels)
     if (llvm::Error error = readKernel(value, StringRef(kernel), model))
       return std::move(error);
-  if (const json::Object *limits = root->getObject("limits"))
-    for (const auto &[limit, value] : *limits) {
-      std::optional<int64_t> number = value.getAsInteger();
-      if (!number)
-        return fail("limits." + StringRef(limit), "expected an integer");
-      model.limits[StringRef(limit)] = *number;
-    }
+  if (llvm::Error error = readLimits(root->getArray("limits"), model.limits))
+    return std::move(error);
   return std::move(model);
 }
 
@@ -172,15 +201,28 @@ llvm::Expected<RegisterModel> RegisterModel::parse(StringRef json,
   return Reader(name).read(json);
 }
 
-const RegisterModel &RegisterModel::getShipped() {
-  static const RegisterModel model = [] {
+static RegisterModel &getModel() {
+  static RegisterModel model = [] {
     static constexpr char text[] =
 #include "Registers.inc"
         ;
     // The text is part of the library, and a test reads it.
-    return llvm::cantFail(parse(text, "shipped"));
+    return llvm::cantFail(RegisterModel::parse(text, "shipped"));
   }();
   return model;
+}
+
+const RegisterModel &RegisterModel::getUsed() { return getModel(); }
+
+llvm::Error mlir::attn::useRegisterModel(StringRef path) {
+  llvm::Expected<std::string> text = readFile(path);
+  if (!text)
+    return text.takeError();
+  llvm::Expected<RegisterModel> model = RegisterModel::parse(*text, path);
+  if (!model)
+    return model.takeError();
+  getModel() = std::move(*model);
+  return llvm::Error::success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -223,10 +265,4 @@ ResourceSum RegisterModel::count(StringRef kernel,
   }
   flush();
   return sum;
-}
-
-int64_t RegisterModel::getLimit(StringRef limit) const {
-  auto found = limits.find(limit);
-  assert(found != limits.end() && "a limit that the data file lacks");
-  return found->second;
 }

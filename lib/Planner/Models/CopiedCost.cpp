@@ -2,6 +2,7 @@
 
 #include "CopiedCost.h"
 #include "../../Schedule/Copied/GridTiles.h"
+#include "../../Schedule/Core/CommonChecks.h"
 #include "../Facts/BlockCount.h"
 #include "attn/Planner/Facts/Factor.h"
 #include "attn/Schedule/Kernel/Scores.h"
@@ -111,6 +112,19 @@ void attn::countCopiedTiles(PlanEstimate &estimate, const ProblemFacts &facts,
                     double(runs);
 }
 
+bool attn::savesTiles(const ProblemFacts &facts, int64_t blockM,
+                      int64_t queryRows, int64_t decoded) {
+  // The last tile of a head with more queries lacks few of its rows.
+  constexpr int64_t kFewQueries = 128;
+  int64_t group = facts.getGroup();
+  if (ShapedType::isDynamic(group) || group == 1 || group > kPackedHeadsLimit ||
+      ShapedType::isDynamic(facts.queries) || facts.queries > kFewQueries ||
+      facts.queries * group <= decoded)
+    return false;
+  return llvm::divideCeil(facts.queries * queryRows, blockM) <
+         group * llvm::divideCeil(facts.queries, blockM);
+}
+
 int64_t attn::countCTAs(const PlanEstimate &estimate, int64_t registers,
                         const CopiedPlan &plan, const TargetRow &target) {
   int64_t warps = plan.getTeams() * plan.getWarps();
@@ -153,14 +167,17 @@ PlanEstimate attn::estimateResources(const ProblemFacts &facts,
 //===----------------------------------------------------------------------===//
 
 static constexpr Factor kDramShare{"copied.dram_share"};
+/// The share of the nominal rate of L2 at which tiles read keys that others
+/// have brought there.
+static constexpr Factor kL2Share{"copied.l2_share"};
 /// Microseconds from a copy's start to its end.
 static constexpr Factor kCopyLatency{"copied.copy_latency"};
 static constexpr Factor kPageLatency{"copied.page_latency"};
-/// L2 fetches sectors, and a piece of a page that lies apart takes as long as
-/// some bytes more: rows of 64 and 128 bytes of eight heads in pages of one key
-/// took 1.07 and 1.03 times as long where each head's CTA read its own as where
-/// one CTA read all, on an H100. Pieces of 256 bytes made no difference.
-static constexpr int64_t kSectorBytes = 32, kPieceBytes = 4, kLongPiece = 256;
+/// L2 fetches sectors, and a short piece of a page that lies apart takes as
+/// long as some bytes more.
+static constexpr int64_t kSectorBytes = 32;
+static constexpr Factor kPieceBytes{"copied.piece_bytes"},
+    kLongPiece{"copied.long_piece"};
 /// The share of the shorter one of DRAM's time and all other that does not
 /// hide behind the longer one.
 static constexpr Factor kUnhiddenWork{"copied.unhidden_work"};
@@ -199,10 +216,10 @@ static double getPieceBytes(const TensorFacts &tensor, int64_t heads) {
     rows *= heads;
   int64_t piece =
       rows * columns * tensor.elementType.getIntOrFloatBitWidth() / 8;
-  if (piece >= kLongPiece)
+  if (double(piece) >= kLongPiece)
     return 0;
-  int64_t whole = llvm::alignTo(piece, kSectorBytes) + kPieceBytes;
-  return double(whole - piece) / double(rows);
+  double whole = double(llvm::alignTo(piece, kSectorBytes)) + kPieceBytes;
+  return (whole - double(piece)) / double(rows);
 }
 
 /// The same of keys and values, and of what belongs to them.
@@ -257,10 +274,16 @@ void attn::addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,
   double latency = kCopyLatency + (facts.isPaged() ? kPageLatency : 0);
   double tileLatency = ctaTiles * tileBytes / bytesInFlight * latency;
   estimate.loneTileMicroseconds = tileLatency;
-  // Neither the rate nor what is in flight is a hard limit near the other.
+  // Keys that several tiles read pass from L2 to each.
+  double sharedPerMicrosecond = kL2Share * target.l2BytesPerClock *
+                                double(target.smCount) * target.clockMHz;
+  // No rate, nor what is in flight, is a hard limit near the others.
   auto timeOf = [&](double tiles) {
     double read = tiles * movedBytes / readers / bytesPerMicrosecond;
-    return std::pow(std::pow(read, 4) + std::pow(tileLatency, 4), 0.25);
+    double again = readers > 1 ? tiles * movedBytes / sharedPerMicrosecond : 0;
+    return std::pow(std::pow(read, 4) + std::pow(again, 4) +
+                        std::pow(tileLatency, 4),
+                    0.25);
   };
   double slots = double(target.smCount) * estimate.ctasPerSM * ctaTiles;
   double full = std::floor(estimate.tiles / slots);

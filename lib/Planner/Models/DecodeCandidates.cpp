@@ -5,25 +5,27 @@
 #include "CopiedCost.h"
 #include "Models.h"
 #include "attn/Planner/Facts/Factor.h"
-#include "attn/Planner/Facts/RegisterModel.h"
+#include "attn/Planner/Facts/RegisterLimit.h"
 
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Returns a limit that the data file names: the most columns for which ptxas
-/// has registers.
-static int64_t getLimit(llvm::StringRef limit) {
-  return RegisterModel::getShipped().getLimit(limit);
-}
+/// The most columns of a row for which registers hold queries beside 8-bit
+/// keys, and with scales of groups of columns.
+static constexpr RegisterLimit kHeldColumns{"decode.held_columns"},
+    kHeldScaledColumns{"decode.held_scaled_columns"};
+/// The most columns that a warp has of a row, of 16 and of 8 bits.
+static constexpr RegisterLimit kColumns{"decode.columns"},
+    kNarrowColumns{"decode.narrow_columns"};
 
 /// Returns true if plans for 8-bit keys keep queries in registers. Long rows
 /// whose scales come in groups of columns leave no room for them.
 static bool holdsQueries(const ProblemFacts &facts) {
   if (facts.kScales && facts.scaleGroup != facts.headDim)
-    return facts.headDim <= getLimit("decode.held_scaled_columns");
+    return facts.headDim <= kHeldScaledColumns;
   bool isInGroups =
       facts.headDim % kGroupColumns == 0 && facts.valueDim % kGroupColumns == 0;
-  return facts.headDim <= getLimit("decode.held_columns") || !isInGroups;
+  return facts.headDim <= kHeldColumns || !isInGroups;
 }
 
 /// Bytes of a row of keys and values that two heads in a CTA have to save,
@@ -43,24 +45,41 @@ static int64_t countHeadsTogether(const ProblemFacts &facts) {
   return heads & -heads;
 }
 
+/// Returns the rows of tiles that are worth comparing: the fewest that hold
+/// all, and where several tiles do, those that registers may have.
+static SmallVector<int64_t> listTileRows(const ProblemFacts &facts) {
+  int64_t rows = facts.queries * getKnownGroup(facts);
+  if (rows <= 16)
+    return {16};
+  // Widening takes the registers of a second fragment of rows.
+  if (facts.hasNarrowKeys())
+    return {32, 16};
+  if (rows <= 32)
+    return {32};
+  return {32, 48, 64};
+}
+
 std::vector<PlanAttrInterface>
 DecodeModel::getCandidates(const ProblemFacts &facts, const TargetRow &) const {
   MLIRContext *context = AttentionOp(facts.op).getContext();
   int64_t group = getKnownGroup(facts);
   // Scales of groups want whole rows in a warp: of long ones a CTA has one.
-  int64_t most = getLimit(facts.hasNarrowKeys() ? "decode.narrow_columns"
-                                                : "decode.columns");
+  int64_t most = facts.hasNarrowKeys() ? kNarrowColumns : kColumns;
   bool isLong = std::max(facts.headDim, facts.valueDim) > most;
   int64_t mostHeads = countHeadsTogether(facts);
+  SmallVector<std::pair<int64_t, bool>> shapes;
+  for (int64_t blockM : listTileRows(facts))
+    for (bool qInRegs : {true, false})
+      shapes.push_back({blockM, qInRegs});
   std::vector<PlanAttrInterface> plans;
   for (int64_t warps : {4, 8, 2, 1}) {
     int64_t together = std::min(warps, mostHeads);
     for (int64_t blockN : {16, 32, 64})
       for (int64_t stages : {2, 3, 4})
         for (int64_t ctasPerSM : {1, 2, 3, 4})
-          for (bool qInRegs : {true, false}) {
+          for (auto [blockM, qInRegs] : shapes) {
             DecodePlanAttr::Parameters plan;
-            plan.blockM = facts.queries * group > 16 ? 32 : 16;
+            plan.blockM = blockM;
             plan.blockN = blockN;
             plan.warps = warps;
             plan.stages = stages;

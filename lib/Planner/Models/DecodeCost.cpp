@@ -27,11 +27,10 @@ static constexpr Factor kMergeLatency{"decode.merge_latency"};
 /// other.
 static constexpr Factor kBlockLatency{"decode.block_latency"};
 
-/// What CTAs of several heads take more with blocks of more keys, or with fewer
-/// bytes of a row of keys in all warps of an SM: with scales of rows of 64
-/// columns in pages of one key 126 to 140 us were seen where 16 warps with
-/// blocks of 16 took 120 to 123. For rows of 128 bytes 8 warps did.
-static constexpr int64_t kLongestTogether = 32, kFewestBytesTogether = 1024;
+/// CTAs of several heads are slow with blocks of more keys, or with fewer bytes
+/// of a row of keys in all warps of an SM.
+static constexpr Factor kLongestTogether{"decode.longest_together"},
+    kFewestBytesTogether{"decode.fewest_bytes_together"};
 static constexpr Factor kSlowTogether{"decode.slow_together"};
 static constexpr Factor kStartBeside{"decode.start_beside"},
     kWarpsBeside{"decode.warps_beside"};
@@ -63,8 +62,7 @@ PlanEstimate DecodeModel::estimate(const ProblemFacts &facts,
   estimate.blockClocks =
       std::max(busiest, (busiest + kBlockLatency) / (teams * ctas));
   // Widening by integers is so long that a warp's own rate of one instruction a
-  // clock decides where few warps share an SM: with two of them 8-bit keys took
-  // 2.7 times as long as with more, on an H100 (sm_80's PTX).
+  // clock decides where few warps share an SM.
   if (facts.hasNarrowKeys() && !target.has(Capability::Fp8)) {
     double own = estimate.issueClocks * target.issuePerClock;
     estimate.blockClocks =
@@ -86,8 +84,8 @@ PlanEstimate DecodeModel::estimate(const ProblemFacts &facts,
   if (estimate.ctaTiles > 1) {
     int64_t rowBytes =
         facts.headDim * facts.keyType.getIntOrFloatBitWidth() / 8;
-    if (plan.getBlockN() > kLongestTogether ||
-        teams * ctas * double(rowBytes) < double(kFewestBytesTogether))
+    if (double(plan.getBlockN()) > kLongestTogether ||
+        teams * ctas * double(rowBytes) < kFewestBytesTogether)
       estimate.microseconds *= kSlowTogether;
     else if (ctas == 2 && teams * ctas == kWarpsBeside &&
              copied.getKeyTeams() == 1)

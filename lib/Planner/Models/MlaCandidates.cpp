@@ -57,12 +57,11 @@ MlaModel::getCandidates(const ProblemFacts &facts,
                 }
   }
   // Warpgroups for tiles that have the rows, or half of them where scores have
-  // one of their own: its blocks of 32 keys took 1.1 to 1.3 times as long.
+  // one of their own, whose blocks are long.
   if (rows >= 16 && target.has(Capability::Wgmma))
     for (int64_t blockN : {64, 32})
       for (int64_t stages : {1, 2, 3, 4}) {
-        // Widened keys leave memory for one slot of 64; two of 32 took 1.03 to
-        // 1.1 times as long.
+        // Widened keys leave memory for one slot of 64.
         if ((stages == 1) != facts.hasNarrowKeys())
           continue;
         MlaPlanAttr::Parameters plan;

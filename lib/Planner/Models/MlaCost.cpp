@@ -91,7 +91,7 @@ static constexpr Factor kLoadLatency{"mla.load_latency"},
 static constexpr Factor kOwnFactor{"mla.own_factor"};
 
 static constexpr Factor kFewRowsFactor{"mla.few_rows_factor"};
-static constexpr int64_t kFewRows = 16;
+static constexpr Factor kFewRows{"mla.few_rows"};
 /// Scales the time of many tiles with more than kFewRows rows, up to 32, whose
 /// keys TMA copies; the other factor is for few such tiles and cp.async.
 static constexpr Factor kMiddleRowsFactor{"mla.middle_rows_factor"};
@@ -108,7 +108,7 @@ static double getOwnFactor(const ProblemFacts &facts, MlaPlanAttr plan) {
   if (rows > 32)
     return kOwnFactor;
   bool isOneRun = countRuns(facts) <= 1;
-  if (rows <= kFewRows)
+  if (double(rows) <= kFewRows)
     return kFewRowsFactor;
   if (!loadsLatentByTma(facts, plan))
     return isOneRun ? kFewRowsFactor : kFewCopiedRowsFactor;

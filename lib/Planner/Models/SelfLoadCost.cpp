@@ -53,7 +53,7 @@ PlanEstimate SelfLoadModel::estimate(const ProblemFacts &facts,
   bool isOptimistic = plan.getSoftmax() == SoftmaxPolicy::Optimistic;
   features.pBlocks = facts.isNarrow() && isOptimistic ? 2 : 1;
   features.isExact = plan.getSoftmax() == SoftmaxPolicy::Exact;
-  estimate.registers = RegisterModel::getShipped().count("self_load", features);
+  estimate.registers = RegisterModel::getUsed().count("self_load", features);
   estimate.ctasPerSM = plan.getCtasPerSm();
 
   double blockM = kSelfLoadRows, blockN = plan.getBlockN();

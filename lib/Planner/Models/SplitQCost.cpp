@@ -17,6 +17,7 @@
 #include "CopiedCost.h"
 #include "Models.h"
 #include "attn/Planner/Facts/Factor.h"
+#include "attn/Planner/Facts/RegisterLimit.h"
 #include <cmath>
 
 using namespace mlir;
@@ -64,9 +65,9 @@ PlanEstimate SplitQModel::estimate(const ProblemFacts &facts,
 
   // ptxas takes some more where it has them to spare. These hold what rows of K
   // and V do not share.
+  static constexpr RegisterLimit kSpare{"copied.spare_registers"};
   int64_t registers =
-      estimate.registers.getTotal() - extents.getOwnRowRegisters(plan) +
-      RegisterModel::getShipped().getLimit("copied.spare_registers");
+      estimate.registers.getTotal() - extents.getOwnRowRegisters(plan) + kSpare;
   estimate.ctasPerSM = countCTAs(estimate, registers, plan, target);
   countCopiedTiles(estimate, facts, plan);
 
@@ -103,7 +104,7 @@ PlanEstimate SplitQModel::estimate(const ProblemFacts &facts,
       rounds * ctas *
       (estimate.tileClocks + estimate.blocks * estimate.blockClocks);
   estimate.microseconds = clocks / target.clockMHz;
-  if (facts.isServed())
+  if (facts.isServed() || facts.kvSplits || plan.getPackHeads())
     addDramTime(estimate, facts, plan, target);
   return estimate;
 }

@@ -3,6 +3,7 @@
 #include "../../Schedule/Copied/GridTiles.h"
 #include "../../Schedule/Core/CommonChecks.h"
 #include "../Seen/PtxasData.h"
+#include "CopiedCost.h"
 #include "Models.h"
 #include "attn/Schedule/Kernel/RowState.h"
 #include <cmath>
@@ -15,9 +16,6 @@ bool OfferedTiledDModel::isOffered(const ProblemFacts &facts,
   return std::max(facts.headDim, facts.valueDim) > kUsualColumns;
 }
 
-/// Keys of the longest blocks.
-static constexpr int64_t kMostBlockKeys = 128;
-
 /// Most of a product's columns that may be padding in a candidate: slices of 64
 /// columns have no more at any multiple of 64.
 static bool hasLittlePadding(int64_t dim, int64_t slice) {
@@ -25,18 +23,8 @@ static bool hasLittlePadding(int64_t dim, int64_t slice) {
   return padding < 32 || 8 * padding <= dim;
 }
 
-/// True if groups of heads, whose numbers take registers too, were seen to fit
-/// beside tiles that take all others: windows, more logits, tails of keys and
-/// kernels without LSE spilled 4 to 16 bytes with them.
-static bool fitsGroups(const ProblemFacts &facts) {
-  return facts.mask.getKind() == MaskKind::Causal && !hasMoreLogits(facts) &&
-         !facts.cuSeqlensQ && !facts.isServed() && facts.lse &&
-         (ShapedType::isDynamic(facts.keys) ||
-          facts.keys % kMostBlockKeys == 0);
-}
-
-/// Heads that run side by side: those whose keys L2 holds, but as many as have
-/// a tile for nearly each SM. Fewer ones took 1.05 to 1.13 times as long.
+/// Returns the heads that run side by side: those whose keys L2 holds, but as
+/// many as have a tile for nearly each SM.
 static int64_t chooseGroupHeads(const ProblemFacts &facts,
                                 const TargetRow &target, int64_t blockM) {
   int64_t group = chooseHeadsInL2(facts, target);
@@ -75,7 +63,11 @@ TiledDModel::getCandidates(const ProblemFacts &facts,
   // Tiles get unequal work under a mask: the longest ones go first.
   p.order = facts.mask.getKind() == MaskKind::None ? TileOrder::RowMajor
                                                    : TileOrder::LongestFirst;
-  bool isGrouped = p.order == TileOrder::LongestFirst && fitsGroups(facts);
+  constexpr int64_t kUsualRows = 64;
+  int64_t group = facts.getGroup();
+  p.packHeads = savesTiles(facts, kUsualRows, group, kDecodedWideRows);
+  bool isGrouped =
+      p.order == TileOrder::LongestFirst && !p.packHeads;
   auto groupHeads = [&](int64_t blockM) {
     return isGrouped ? chooseGroupHeads(facts, target, blockM) : 0;
   };
@@ -124,6 +116,7 @@ TiledDModel::getCandidates(const ProblemFacts &facts,
         hasLittlePadding(facts.valueDim, plan.getSlice())) {
       TiledDPlanAttr::Parameters own = plan.getParameters();
       own.order = p.order;
+      own.packHeads = p.packHeads;
       own.groupHeads = groupHeads(own.blockM);
       plans.push_back(TiledDPlanAttr::get(context, own));
     }

@@ -1,10 +1,12 @@
 //===- WsColumnsModel.cpp - Plans of ws_columns: which, and their time ----===//
 
+#include "../../Schedule/Copied/GridTiles.h"
 #include "../../Schedule/Core/CommonChecks.h"
 #include "../../Schedule/Wgmma/WgmmaFacts.h"
 #include "../../Schedule/WsColumns/WsColumns.h"
 #include "../Facts/BlockCount.h"
 #include "../Facts/TileBalance.h"
+#include "CopiedCost.h"
 #include "Models.h"
 #include "WgmmaCost.h"
 #include "attn/Planner/Facts/Factor.h"
@@ -19,7 +21,7 @@ using namespace mlir::attn;
 /// scores and softmax, the last product, the division and the stores.
 static constexpr Factor kTileClocks{"ws_columns.tile_clocks"};
 static constexpr Factor kTileKeyClocks{"ws_columns.tile_key_clocks"};
-static constexpr int64_t kTileKeys = 112;
+static constexpr Factor kTileKeys{"ws_columns.tile_keys"};
 static constexpr Factor kBlockGapClocks{"ws_columns.block_gap_clocks"};
 /// Clocks of a block of the warpgroup of the softmax for waits and hand-
 /// overs: in all, and for each slice that it multiplies.
@@ -57,14 +59,14 @@ static ResourceSum countRegisters(const ProblemFacts &facts,
   features.o = plan.getSoftmaxColumns() / 2;
   features.s = plan.getBlockN() / 2;
   features.score = getScoreCost(facts).registers;
-  return RegisterModel::getShipped().count("ws_columns", features);
+  return RegisterModel::getUsed().count("ws_columns", features);
 }
 
 bool WsColumnsModel::isExpectedToSpill(const ProblemFacts &facts,
                                        PlanAttrInterface planAttr,
                                        const TargetRow &) const {
   auto plan = cast<WsColumnsPlanAttr>(planAttr);
-  return countRegisters(facts, plan).getTotal() > kColumnsRegisters;
+  return countRegisters(facts, plan).getTotal() > getColumnsRegisters(plan);
 }
 
 //===----------------------------------------------------------------------===//
@@ -76,28 +78,27 @@ static int64_t getTogetherRows(int64_t cluster, int64_t depthCtas) {
   return kColumnsRows * cluster / depthCtas;
 }
 
-/// The columns of the softmax's warpgroup that are worth comparing: half of
-/// them, and fewer, which leave its registers to more keys. With five times as
-/// many the other one is slower: 371 beside 377 TFLOP/s at D 768.
+/// Returns the columns of the softmax's warpgroup that are worth comparing:
+/// half of them, and fewer, which leave its registers to more keys. The other
+/// one may have four times as many.
 static SmallVector<int64_t> getColumnSplits(int64_t all) {
   SmallVector<int64_t> splits;
   for (int64_t columns : {256, 192, 128, 64})
     if (columns <= int64_t(llvm::alignTo(all / 2, 64)) && columns < all &&
-        all - columns <= std::min(kMostOtherColumns, 4 * columns))
+        all - columns <= std::min<int64_t>(kMostOtherColumns, 4 * columns))
       splits.push_back(columns);
   return splits;
 }
 
-/// Slots of the rings of V that are worth comparing; the first one of equals is
-/// taken. Where the softmax's warpgroup has one slice of its own, two hold
-/// those of two blocks, and more slots of K were 5 and 7 % faster than a third
-/// one (D 640).
+/// Returns the slots of the rings of V that are worth comparing; the first one
+/// of equals is taken. Where the softmax's warpgroup has one slice of its own,
+/// two hold those of two blocks, and leave memory to more slots of K.
 static SmallVector<int64_t>
 getValueStages(int64_t columns, const WsColumnsPlanAttr::Parameters &p) {
   if (p.depthCtas == 1)
     return {3, 2};
-  return columns > int64_t(p.slice) ? SmallVector<int64_t>{2, 3}
-                                    : SmallVector<int64_t>{2};
+  return columns > kColumnsSlice ? SmallVector<int64_t>{2, 3}
+                                 : SmallVector<int64_t>{2};
 }
 
 std::vector<PlanAttrInterface>
@@ -107,7 +108,9 @@ WsColumnsModel::getCandidates(const ProblemFacts &facts,
   bool masked = facts.mask.getKind() != MaskKind::None;
   std::vector<PlanAttrInterface> plans;
   WsColumnsPlanAttr::Parameters p;
-  p.order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;
+  p.packHeads = savesTiles(facts, kColumnsRows, countQueryRows(facts, true));
+  bool inOrder = p.packHeads || facts.kvSplits;
+  p.order = masked && !inOrder ? TileOrder::LongestFirst : TileOrder::RowMajor;
   // Wider rows than registers and shared memory of one CTA hold.
   bool isDivided = std::max(facts.headDim, facts.valueDim) > kMostSharedColumns;
   p.depthCtas = isDivided ? 2 : 1;
@@ -115,19 +118,16 @@ WsColumnsModel::getCandidates(const ProblemFacts &facts,
     return getColumnsSharedBytes(facts, WsColumnsPlanAttr::get(context, p))
                .getTotal() <= target.sharedBytesPerCTA;
   };
-  // Blocks of 64 and 80 keys, in slices of 64 or 128 columns, were up to 9 %
-  // slower than the best of these; with the depth divided, those of 64, 112 and
-  // 128 keys were up to 8 % slower.
   SmallVector<int64_t> blocks = {isDivided ? 80 : 128, 96};
   for (int64_t cluster : {1, 2})
     for (int64_t blockN : blocks) {
       if (target.getClusteredSMs(cluster) == 0 || cluster < p.depthCtas)
         continue;
-      if (!mayShareLoads(facts) && cluster > p.depthCtas)
+      if ((!mayShareLoads(facts) || inOrder) && cluster > p.depthCtas)
         continue;
       p.cluster = cluster;
       p.blockN = blockN;
-      if (masked)
+      if (p.order == TileOrder::LongestFirst)
         p.groupHeads = chooseGroupHeads(
             facts, target, getTogetherRows(cluster, p.depthCtas), blockN,
             target.getClusteredSMs(cluster) / cluster);
@@ -163,9 +163,9 @@ static double getReloadClocks(int64_t slices, int64_t slots, double clocks,
 static double getDividedClocks(const ProblemFacts &facts,
                                WsColumnsPlanAttr plan, double slice) {
   int64_t keySlices = countKeySlices(facts, plan);
-  int64_t ownSlices = plan.getSoftmaxColumns() / plan.getSlice();
+  int64_t ownSlices = plan.getSoftmaxColumns() / kColumnsSlice;
   int64_t otherSlices = llvm::divideCeil(
-      getOwnColumns(facts, plan) - plan.getSoftmaxColumns(), plan.getSlice());
+      getOwnColumns(facts, plan) - plan.getSoftmaxColumns(), kColumnsSlice);
   double exchange = 4.0 * kColumnsRows * plan.getBlockN() / kExchangeBytes;
   return (slice + kDividedSliceClocks) * (keySlices + ownSlices) + exchange +
          getReloadClocks(keySlices, plan.getKStages(), slice,
@@ -183,14 +183,14 @@ static double getDividedClocks(const ProblemFacts &facts,
 static double getSerialClocks(const ProblemFacts &facts, WsColumnsPlanAttr plan,
                               const TargetRow &target,
                               const PlanEstimate &estimate) {
-  double slice = 2.0 * kColumnsRows * plan.getBlockN() * plan.getSlice() /
+  double slice = 2.0 * kColumnsRows * plan.getBlockN() * kColumnsSlice /
                  target.tensorFlopF16;
   double softmax = estimate.expClocks + estimate.issueClocks;
   if (plan.getDepthCtas() > 1)
     return softmax + getDividedClocks(facts, plan, slice);
   double reload = plan.getCluster() > 1 ? kSharedReloadClocks : kReloadClocks;
   int64_t keySlices = countKeySlices(facts, plan);
-  int64_t ownSlices = plan.getSoftmaxColumns() / plan.getSlice();
+  int64_t ownSlices = plan.getSoftmaxColumns() / kColumnsSlice;
   return (slice + kSliceClocks) * (keySlices + ownSlices) + kBlockClocks +
          softmax +
          getReloadClocks(keySlices, plan.getKStages(), slice, reload) +
@@ -208,14 +208,20 @@ PlanEstimate WsColumnsModel::estimate(const ProblemFacts &facts,
 
   double blockM = kColumnsRows, blockN = plan.getBlockN();
   auto [batch, heads, queries, keys] = getTypicalExtents(facts);
-  double groups = batch * heads;
+  double queryRows = double(countQueryRows(facts, plan.getPackHeads()));
+  double runs = double(countRuns(facts));
+  double groups =
+      batch * heads / (plan.getPackHeads() ? double(facts.getGroup()) : 1);
   int64_t cluster = plan.getCluster(), divided = plan.getDepthCtas();
   int64_t together = cluster / divided;
   double clusters = double(target.getClusteredSMs(cluster)) / cluster;
   estimate.tiles =
-      int64_t(groups * together * std::ceil(queries / (blockM * together)));
+      int64_t(groups * together * runs *
+              std::ceil(queries * queryRows / (blockM * together)));
   estimate.waves = estimate.tiles / (clusters * together);
-  estimate.blocks = countBlocks(facts, queries, keys, blockM, blockN);
+  estimate.blocks =
+      countBlocks(facts, queries, keys, std::ceil(blockM / queryRows), blockN) /
+      runs;
   setResourceClocks(estimate, facts, target, blockM, blockN, plan.getSoftmax());
   estimate.tensorClocks /= divided;
   estimate.sharedClocks /= divided;
@@ -242,5 +248,12 @@ PlanEstimate WsColumnsModel::estimate(const ProblemFacts &facts,
   estimate.microseconds =
       rounds * (estimate.tileClocks + estimate.blocks * estimate.blockClocks) /
       target.clockMHz;
+  if (facts.kvSplits || plan.getPackHeads()) {
+    double elementBytes = facts.elementType.getIntOrFloatBitWidth() / 8.0;
+    double inFlight =
+        elementBytes * blockN * plan.getSlice() *
+        double(plan.getKStages() + plan.getVStages() + plan.getWStages());
+    addDramTime(estimate, facts, plan.getBlockN(), inFlight, target);
+  }
   return estimate;
 }

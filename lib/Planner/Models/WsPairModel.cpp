@@ -39,14 +39,14 @@ static ResourceSum countRegisters(const ProblemFacts &facts,
   features.s = own / 2;
   features.p = getProbabilityRegisters(facts, own);
   features.score = getScoreCost(facts).registers;
-  return RegisterModel::getShipped().count("ws_pair", features);
+  return RegisterModel::getUsed().count("ws_pair", features);
 }
 
 bool WsPairModel::isExpectedToSpill(const ProblemFacts &facts,
                                     PlanAttrInterface planAttr,
                                     const TargetRow &) const {
   auto plan = cast<WsPairPlanAttr>(planAttr);
-  return countRegisters(facts, plan).getTotal() > kPairRegisters;
+  return countRegisters(facts, plan).getTotal() > getPairRegisters(plan);
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,5 +1,6 @@
 //===- WsTmemModel.cpp - Plans of ws_tmem: which, and their time ----------===//
 
+#include "../../Schedule/Copied/GridTiles.h"
 #include "../../Schedule/Core/CommonChecks.h"
 #include "../../Schedule/WsTmem/WsTmem.h"
 #include "../Facts/BlockCount.h"
@@ -8,6 +9,7 @@
 #include "CopiedCost.h"
 #include "Models.h"
 #include "attn/Planner/Facts/Factor.h"
+#include "attn/Planner/Facts/RegisterLimit.h"
 #include "attn/Planner/Facts/RegisterModel.h"
 #include <cmath>
 
@@ -71,6 +73,11 @@ static bool isWorthPacking(const ProblemFacts &facts) {
          group * llvm::divideCeil(queries, rows);
 }
 
+/// The keys of a block of which a lost bet finds the exponents in registers,
+/// with probabilities over the scores and in columns of their own.
+static constexpr RegisterLimit kBetKeys{"ws_tmem.bet_keys"},
+    kBetKeysBeside{"ws_tmem.bet_keys_beside"};
+
 std::vector<PlanAttrInterface>
 WsTmemModel::getCandidates(const ProblemFacts &facts,
                            const TargetRow &target) const {
@@ -98,8 +105,9 @@ WsTmemModel::getCandidates(const ProblemFacts &facts,
     p.packHeads = packs;
     // A lost bet has no registers for more keys.
     if (softmax == SoftmaxPolicy::Optimistic) {
-      p.blockN = getTmemBetKeys(/*beside=*/true);
-      blockN = std::min(blockN, getTmemBetKeys(fitsBeside(facts, p, context)));
+      p.blockN = kBetKeysBeside;
+      bool isBeside = fitsBeside(facts, p, context);
+      blockN = std::min<int64_t>(blockN, isBeside ? kBetKeysBeside : kBetKeys);
     }
     p.blockN = blockN;
     p.softmax = softmax;
@@ -107,8 +115,9 @@ WsTmemModel::getCandidates(const ProblemFacts &facts,
     p.polynomial = choosePolynomial(target, p.pBeside, softmax);
     p.pParts = softmax != SoftmaxPolicy::Optimistic;
     p.ownBlocks = masked;
-    p.order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;
-    if (masked && !packs)
+    p.order = masked && !facts.kvSplits ? TileOrder::LongestFirst
+                                        : TileOrder::RowMajor;
+    if (p.order == TileOrder::LongestFirst && !packs)
       p.groupHeads = chooseGroupHeads(facts, target, kTmemRows * kTmemTiles,
                                       blockN, target.getClusteredSMs(1));
     // Results take no memory that K and V need, and half of it where that
@@ -167,8 +176,6 @@ static double getWayClocks(WsTmemPlanAttr plan) {
   llvm_unreachable("unknown policy");
 }
 
-int64_t attn::getTmemBetKeys(bool beside) { return beside ? 96 : 64; }
-
 bool WsTmemModel::isExpectedToSpill(const ProblemFacts &facts,
                                     PlanAttrInterface planAttr,
                                     const TargetRow &target) const {
@@ -180,8 +187,8 @@ bool WsTmemModel::isExpectedToSpill(const ProblemFacts &facts,
   // In the place of scores probabilities come, and later a row of results.
   RegisterFeatures features;
   features.s = std::max(block, facts.valueDim);
-  return RegisterModel::getShipped().count("ws_tmem", features).getTotal() >
-         kTmemSoftmaxRegisters;
+  return RegisterModel::getUsed().count("ws_tmem", features).getTotal() >
+         getTmemSoftmaxRegisters(plan);
 }
 
 PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
@@ -194,17 +201,20 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
   features.s = plan.getBlockN();
   if (plan.getSoftmax() == SoftmaxPolicy::Optimistic)
     features.p = plan.getBlockN() / 2;
-  estimate.registers = RegisterModel::getShipped().count("ws_tmem", features);
+  estimate.registers = RegisterModel::getUsed().count("ws_tmem", features);
   estimate.ctasPerSM = 1;
 
   double blockM = kTmemRows * kTmemTiles, blockN = plan.getBlockN();
   auto [batch, heads, queries, keys] = getTypicalExtents(facts);
-  double groups = batch * heads / getTmemPackedHeads(facts, plan);
-  double rows = getTmemQueryRows(facts, plan);
-  estimate.tiles = int64_t(groups * std::ceil(queries * rows / blockM));
+  double runs = double(countRuns(facts));
+  double groups =
+      batch * heads / (plan.getPackHeads() ? double(facts.getGroup()) : 1);
+  double rows = double(countQueryRows(facts, plan.getPackHeads()));
+  estimate.tiles = int64_t(groups * runs * std::ceil(queries * rows / blockM));
   estimate.waves = estimate.tiles / double(target.getClusteredSMs(1));
   estimate.blocks =
-      countBlocks(facts, queries, keys, std::ceil(blockM / rows), blockN);
+      countBlocks(facts, queries, keys, std::ceil(blockM / rows), blockN) /
+      runs;
 
   double columns = llvm::alignTo(facts.headDim, 16) + facts.valueDim;
   estimate.tensorClocks = 2 * blockM * blockN * columns / target.tensorFlopF16;
@@ -241,7 +251,7 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
   double clocks = estimate.tileClocks + estimate.blocks * estimate.blockClocks;
   estimate.microseconds = std::ceil(estimate.waves) * clocks / target.clockMHz;
   // Where a CTA has all queries that need some keys, these may come too late.
-  if (queries * rows <= blockM)
+  if (queries * rows <= blockM || facts.kvSplits)
     addDramTime(estimate, facts, plan.getBlockN(),
                 getBytesInFlight(facts, plan), target);
   return estimate;

@@ -5,8 +5,11 @@
 #include "../../Schedule/WsWgmma/FirstBlockKeys.h"
 #include "../../Schedule/WsWgmma/WsWgmma.h"
 #include "../Facts/TileBalance.h"
+#include "CopiedCost.h"
 #include "Models.h"
 #include "attn/Planner/Facts/Factor.h"
+#include "attn/Planner/Facts/RegisterLimit.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -18,21 +21,17 @@ struct Overlap {
 };
 } // namespace
 
-/// How warpgroups are kept from computing their softmax at the same time, PV
-/// behind and turns: what was seen to be fastest (docs/Speed.md,
-/// docs/Rationale/NarrowTypes.md). Since the rare path takes a vote of the
-/// warpgroup where PV is behind, PV in place is faster from head dimension 128
-/// on and with 8-bit operands. On an H200 (f16, 4096 keys) turns took 0.97 of
-/// the time at 320 under a causal mask, and at 384, whose accumulator leaves
-/// scores of 16 keys beside those of the next block, products in order 0.80 of
-/// it without a mask and 1.21 under a causal one.
+/// Returns the ways to overlap that are worth comparing: how warpgroups are
+/// kept from computing their softmax at the same time, and where PV runs
+/// (docs/Rationale/NarrowTypes.md). With PV behind the rare path takes a vote
+/// of the warpgroup, which wide rows and 8-bit operands do not pay for.
 static SmallVector<Overlap> getOverlaps(const ProblemFacts &facts,
                                         SoftmaxPolicy softmax) {
   const Overlap none, turns{true, false, true}, behind{true, true, false},
       inOrder{false, false, false};
   if (facts.isNarrow()) {
-    // At head dimension 64 without a transposer turns cost 13 %.
-    if (needsTransposer(facts) || facts.valueDim > 64)
+    static constexpr Factor kTurnColumns{"ws_wgmma.turn_columns"};
+    if (needsTransposer(facts) || double(facts.valueDim) > kTurnColumns)
       return {none, turns};
     return {none};
   }
@@ -50,9 +49,8 @@ static SmallVector<Overlap> getOverlaps(const ProblemFacts &facts,
   return {none, turns};
 }
 
-/// True where a first block of its own sizes is to be a plan's default: from
-/// 0.3 % of all products on, it was as fast or up to 3 % faster in what was
-/// measured, which is 16-bit operands and two warpgroups (docs/Speed.md).
+/// Returns true where a first block of its own sizes is to be a plan's default:
+/// of 16-bit operands and two warpgroups, if it saves enough.
 static bool savesFirstBlock(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
   static constexpr Factor kLeastSaving{"ws_wgmma.least_saving"};
   if (facts.isNarrow() || plan.getBlockM() != 128)
@@ -61,27 +59,25 @@ static bool savesFirstBlock(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
   return sizes && sizes->saved >= kLeastSaving;
 }
 
-/// True for windows that neighbouring tiles of a head share most of. On an H200
-/// (bf16, head dimension 64, windows of 128, 64 heads on 8) tiles in the order
-/// of their rows took 0.96 of the time of those that go through heads first,
-/// and 0.97 without turns, which a walk of two blocks is too short for.
+/// Returns true for windows that neighbouring tiles of a head share most of.
+/// Tiles go in the order of their rows then, and without turns, which a walk of
+/// two blocks is too short for.
 static bool isNarrowWindow(const ProblemFacts &facts) {
-  constexpr int64_t kNarrow = 256;
+  static constexpr Factor kNarrow{"ws_wgmma.narrow_window_keys"};
   MaskAttr mask = facts.mask;
   return mask.hasLeft() && mask.hasRight() &&
-         mask.rightBound() - mask.leftBound() < kNarrow;
+         double(mask.rightBound() - mask.leftBound()) < kNarrow;
 }
 
-/// How results leave the kernel. Registers store whole runs of 16 bytes of rows
-/// of whole 64 bytes; longer rows of other sizes were up to 6 % faster by TMA,
-/// those of 32 bytes up to 2 % slower (docs/Speed.md). By TMA a short
-/// tile also ends earlier where rows of results lie apart, as in (batch,
-/// sequence, head, dim): on an H200 1.01 to 1.18 times as fast at head
-/// dimensions 64 and 80 for 257 to 1024 keys without mask, but 0.97 to 1.00
-/// times at 4096, 0.99 under a causal mask, and 0.97 at head dimension 128.
+/// Returns how results leave the kernel. Registers store whole runs of 16 bytes
+/// of rows of whole 64 bytes; longer rows of other sizes go by TMA. By TMA a
+/// short tile also ends earlier where rows of results lie apart, as in (batch,
+/// sequence, head, dim).
 static EpilogueKind chooseEpilogue(const ProblemFacts &facts) {
-  constexpr int64_t kMostKeys = 1024;
-  if (facts.kScales && facts.valueDim > kMostBesideRowScales)
+  static constexpr Factor kMostKeys{"ws_wgmma.bulk_store_keys"};
+  // Beside scales of rows only staged results leave registers to wide rows.
+  static constexpr RegisterLimit kScaledColumns{"ws_wgmma.scaled_columns"};
+  if (facts.kScales && facts.valueDim > kScaledColumns)
     return EpilogueKind::Staged;
   if (!canStoreByTma(facts) || isWide(facts))
     return EpilogueKind::Auto;
@@ -90,7 +86,7 @@ static EpilogueKind chooseEpilogue(const ProblemFacts &facts) {
     return EpilogueKind::Tma;
   bool isShort = facts.mask.getKind() == MaskKind::None &&
                  !ShapedType::isDynamic(facts.keys) &&
-                 facts.keys <= kMostKeys && facts.valueDim < 128;
+                 double(facts.keys) <= kMostKeys && facts.valueDim < 128;
   bool isApart = facts.o.strides.size() == 4 &&
                  !ShapedType::isDynamic(facts.o.strides[2]) &&
                  facts.o.strides[2] > facts.valueDim;
@@ -99,7 +95,8 @@ static EpilogueKind chooseEpilogue(const ProblemFacts &facts) {
 }
 
 /// Keys of a copy in plans for pages that have as many.
-static constexpr int64_t kFewestBoxRows = 32;
+static constexpr Factor kBoxRows{"ws_wgmma.box_rows"};
+static int64_t getFewestBoxRows() { return std::llround(double(kBoxRows)); }
 
 static ArrayRef<int64_t> getBlockSizes(const ProblemFacts &facts) {
   static constexpr int64_t wide[] = {128, 112, 96, 80, 64};
@@ -114,13 +111,12 @@ static ArrayRef<int64_t> getBlockSizes(const ProblemFacts &facts) {
   return facts.isNarrow() ? ArrayRef(narrow) : ArrayRef(wide);
 }
 
-/// Keys of a block beside 192 rows. Of pages of 64 keys and more a block of 96
-/// takes three copies: 0.959 of the dense kernel's speed, a block of 128 0.999
-/// (4 sequences of 2048 queries and 16384 keys, D 64, H100).
+/// Returns the keys of a block beside 192 rows. Of large pages a block of 96
+/// takes several copies, one of 128 fewer.
 static int64_t getTallBlock(const ProblemFacts &facts) {
-  constexpr int64_t kLargePage = 64;
-  bool hasLargePages =
-      facts.isPaged() && getBoxRows(facts, kLargePage) == kLargePage;
+  static constexpr Factor kLargePage{"ws_wgmma.large_page_keys"};
+  int64_t keys = std::llround(double(kLargePage));
+  bool hasLargePages = facts.isPaged() && getBoxRows(facts, keys) == keys;
   return hasLargePages ? 128 : 96;
 }
 
@@ -128,22 +124,33 @@ static int64_t getTallBlock(const ProblemFacts &facts) {
 /// takes longer to than a block takes to multiply.
 static int64_t chooseLoaders(const ProblemFacts &facts, int64_t blockN) {
   return facts.isPaged() && !needsTransposer(facts) &&
-                 getBoxRows(facts, blockN) < kFewestBoxRows
+                 getBoxRows(facts, blockN) < getFewestBoxRows()
              ? 2
              : 1;
 }
 
-/// CTAs of a cluster. What was measured, which is without a counter: see
-/// WsWgmmaCost.cpp. Windows of 1024 keys took 1.04 times as long with clusters,
-/// whose tiles walk the union.
+/// Returns the CTAs of clusters that are worth comparing: for wide rows in a
+/// static order. The tiles of a cluster walk the union of their windows.
 static SmallVector<int64_t> getClusters(const ProblemFacts &facts,
                                         const TargetRow &target, bool dealt) {
   SmallVector<int64_t> clusters = {1};
   if (facts.valueDim > 128 && !isWide(facts) && !facts.isNarrow() &&
       !facts.hasNarrowKeys() && !dealt && !facts.mask.hasLeft() &&
-      !facts.isServed() && target.getClusteredSMs(2) != 0)
+      !facts.isServed() && !facts.kvSplits && target.getClusteredSMs(2) != 0)
     clusters.push_back(2);
   return clusters;
+}
+
+/// Returns true if plans of three warpgroups are worth comparing. Short
+/// sequences lose more to the rows that 192 does not divide.
+static bool isForThree(const ProblemFacts &facts, bool masked) {
+  static constexpr Factor kKeys{"ws_wgmma.three_keys"},
+      kWholeKeys{"ws_wgmma.three_whole_keys"};
+  bool isWhole = !masked && llvm::alignTo(facts.queries, 192) <=
+                                llvm::alignTo(facts.queries, 128);
+  double fewest = isWhole ? kWholeKeys : kKeys;
+  return facts.headDim <= 64 && facts.valueDim <= 64 && !facts.isNarrow() &&
+         double(std::min(facts.queries, facts.keys)) >= fewest;
 }
 
 std::vector<PlanAttrInterface>
@@ -152,34 +159,29 @@ WsWgmmaModel::getCandidates(const ProblemFacts &facts,
   MLIRContext *context = AttentionOp(facts.op).getContext();
   bool masked = facts.mask.getKind() != MaskKind::None;
   bool isNarrow = isNarrowWindow(facts);
+  // Runs of keys, and rows of several heads, come in order of rows.
+  bool packs = savesTiles(facts, kGroupRows, countQueryRows(facts, true));
+  bool inOrder = isNarrow || packs || facts.kvSplits;
   TileOrder order =
-      masked && !isNarrow ? TileOrder::LongestFirst : TileOrder::RowMajor;
+      masked && !inOrder ? TileOrder::LongestFirst : TileOrder::RowMajor;
   EpilogueKind epilogue = chooseEpilogue(facts);
   // How long packed sequences are, and those of a cache, only the launch knows:
   // a counter deals them.
   bool hasSeveral = ShapedType::isDynamic(facts.batch) || facts.batch > 1;
   bool dealt = facts.varlen || (facts.isServed() && hasSeveral);
   SmallVector<int64_t> clusters = getClusters(facts, target, dealt);
-  // Three warpgroups: the one shape that was measured to be the fastest and
-  // spills nothing. Short sequences lose more to the rows that 192 does not
-  // divide: 1024 took 1.05 times as long as with 128, 1.12 under a causal mask;
-  // 1500, of which both make 1536, 0.91 times as long without a mask.
-  int64_t fewest = !masked && llvm::alignTo(facts.queries, 192) <=
-                                  llvm::alignTo(facts.queries, 128)
-                       ? 1024
-                       : 2048;
-  bool three = facts.headDim <= 64 && facts.valueDim <= 64 &&
-               facts.queries >= fewest && facts.keys >= fewest &&
-               !facts.isNarrow();
+  bool three = !packs && isForThree(facts, masked);
   std::vector<PlanAttrInterface> plans;
   for (int64_t blockM : {192, 128, 64})
     for (int64_t blockN : getBlockSizes(facts))
       for (int64_t cluster : clusters) {
+        if (packs && cluster != 1)
+          continue;
         if (blockM == 192 && (!three || blockN != getTallBlock(facts)))
           continue;
         // Blocks of many copies keep the loading thread busy.
         if (facts.isPaged() &&
-            getBoxRows(facts, blockN) < getBoxRows(facts, kFewestBoxRows))
+            getBoxRows(facts, blockN) < getBoxRows(facts, getFewestBoxRows()))
           continue;
         int64_t groupHeads =
             order == TileOrder::LongestFirst
@@ -214,6 +216,7 @@ WsWgmmaModel::getCandidates(const ProblemFacts &facts,
                 p.groupHeads = groupHeads;
                 p.epilogue = epilogue;
                 p.loaders = chooseLoaders(facts, blockN);
+                p.packHeads = packs;
                 auto make = [&](FirstBlock firstBlock, int64_t kStages) {
                   p.kStages = kStages;
                   p.firstBlock = firstBlock;

@@ -3,6 +3,8 @@
 #include "CopiedExtents.h"
 #include "GridTiles.h"
 #include "attn/Layout/SharedLayout.h"
+#include "attn/Planner/Facts/Factor.h"
+#include "attn/Planner/Facts/RegisterLimit.h"
 #include "attn/Schedule/Kernel/RowState.h"
 #include "attn/Schedule/Kernel/Scores.h"
 #include "llvm/ADT/STLExtras.h"
@@ -13,7 +15,8 @@ using namespace mlir::attn;
 
 /// Most registers of results, and runs of a tile's keys, beside which 8-bit
 /// latent keys have half of the queries in registers.
-static constexpr int64_t kHeldResults = 64, kFewRuns = 8;
+static constexpr RegisterLimit kHeldResults{"mla.held_results"};
+static constexpr Factor kFewRuns{"mla.few_runs"};
 
 /// Bytes that all buffers start at a multiple of.
 static constexpr int64_t kBufferAlignment = 128;
@@ -59,16 +62,13 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
         plan.getBlockN() * (valueColumns * keyBytes +
                             facts.ropeDim * (facts.kRope ? bytes : keyBytes));
     int64_t groups = valueColumns / groupColumns;
-    // Beside results of 64 registers a thread holds half of the queries, beside
-    // more none. Two warps of 16 rows, which would be such, spill instead: they
-    // took 1.00 to 1.06 of the time of four (H100).
+    // Beside few results a thread holds half of the queries, beside more none,
+    // unless a warp has all rows.
     heldKeyGroups = groups > 2 ? groups / 2 : groups;
-    // Of probabilities exchanged in many runs a second group took longer: 1.036
-    // times the time of 33 runs (8 sequences, H100 and H200); of four runs the
-    // first group alone did, 1.006 and 1.015.
+    // A short run does not pay for loading more than the first group.
     if (hasWideResults())
       heldKeyGroups = plan.getBlockM() > 16 ? 0 : heldKeyGroups;
-    else if (plan.gathersProbabilities() && countRuns(facts) > kFewRuns)
+    else if (plan.gathersProbabilities() && double(countRuns(facts)) > kFewRuns)
       heldKeyGroups = std::min<int64_t>(heldKeyGroups, 1);
     heldQueryColumns = heldKeyGroups * groupColumns;
     // Keys are on their way before queries are read.
@@ -250,12 +250,12 @@ CopiedExtents::getRegisterFeatures(const CopiedPlan &plan) const {
 }
 
 int64_t CopiedExtents::getOwnRowRegisters(const CopiedPlan &plan) const {
-  return RegisterModel::getShipped()
+  return RegisterModel::getUsed()
       .count(kCopiedKernel, getRegisterFeatures(plan), "own rows")
       .getTotal();
 }
 
 ResourceSum CopiedExtents::getRegisters(const CopiedPlan &plan) const {
-  return RegisterModel::getShipped().count(kCopiedKernel,
-                                           getRegisterFeatures(plan));
+  return RegisterModel::getUsed().count(kCopiedKernel,
+                                        getRegisterFeatures(plan));
 }

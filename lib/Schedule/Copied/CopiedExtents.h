@@ -80,15 +80,11 @@ struct CopiedExtents {
   RegisterFeatures getRegisterFeatures(const CopiedPlan &plan) const;
   /// Returns the registers that a block takes where rows of K and V have
   /// different lengths, and do not share the thread's offsets, predicates and
-  /// swizzles. Only the limit counts them: figures of speed and occupancy were
-  /// taken without.
+  /// swizzles. Occupancy is counted without them.
   int64_t getOwnRowRegisters(const CopiedPlan &plan) const;
   ResourceSum getRegisters(const CopiedPlan &plan) const;
   /// Registers of a thread for results that the loop carries as f16; 0 for f32.
   int64_t getNarrowResultRegisters(const CopiedPlan &plan) const;
-  /// From how many of them on they take registers beside, and leave the kernel
-  /// without a tile in shared memory.
-  static constexpr int64_t kManyNarrowResults = 96;
 
 private:
   /// True if results leave no registers for 8-bit latent keys' queries.

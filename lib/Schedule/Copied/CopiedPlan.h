@@ -4,6 +4,7 @@
 #define ATTN_LIB_SCHEDULE_COPIED_COPIEDPLAN_H
 
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Planner/Facts/Factor.h"
 
 namespace mlir::attn {
 
@@ -34,7 +35,7 @@ public:
     warps.headTeams = plan.getCtaHeads();
     rings.qInRegs = plan.getQInRegs();
     rings.loadsQueries = plan.getQInRegs() && plan.getWarpsN() == 1 &&
-                         plan.getBlockN() <= kMostBesideLoaded;
+                         double(plan.getBlockN()) <= kMostBesideLoaded;
     sums.score = ScoreWork::Twice;
     tiles.packHeads = plan.getPackHeads();
     runs.combine = plan.getCombine();
@@ -67,6 +68,7 @@ public:
         exchangesScores() && !dividesDepth() && softmax == SoftmaxPolicy::Exact;
     tiles.order = plan.getOrder();
     tiles.groupHeads = plan.getGroupHeads();
+    tiles.packHeads = plan.getPackHeads();
   }
 
   /// Threads of a CTA.
@@ -127,9 +129,9 @@ public:
   bool plansWork() const { return runs.isPlanned; }
 
 private:
-  /// Keys of a block beside which `decode` loads queries to registers. Beside
-  /// longer blocks a short sequence was slower.
-  static constexpr int64_t kMostBesideLoaded = 32;
+  /// Keys of the longest block beside which `decode` loads queries to
+  /// registers: short sequences wait for them.
+  static constexpr Factor kMostBesideLoaded{"decode.loaded_block_keys"};
 
   struct Tiles {
     int64_t threads, blockM, blockN;

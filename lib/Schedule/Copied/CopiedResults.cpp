@@ -2,6 +2,7 @@
 
 #include "CopiedResults.h"
 #include "CopiedTeams.h"
+#include "attn/Planner/Facts/RegisterLimit.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -31,10 +32,10 @@ Value CopiedResults::allocateScratch() {
 
 void CopiedResults::storeRows(const RunningState &state, Value lse) {
   EpilogueKind epilogue = plan.getEpilogue();
-  // Shuffles, and copies through shared memory, of many results of f16 were
-  // seen to spill: ptxas widens as many of them at once as there are registers.
-  bool hasMany = extents.getNarrowResultRegisters(plan) >=
-                 CopiedExtents::kManyNarrowResults;
+  // Shuffles, and copies through shared memory, of many results of f16 take
+  // registers: ptxas widens as many of them at once as there are.
+  static constexpr RegisterLimit kNarrowResults{"copied.narrow_results"};
+  bool hasMany = extents.getNarrowResultRegisters(plan) >= kNarrowResults;
   // Columns in quads fill sectors of 32 bytes as they are.
   if ((tile.facts.hasNarrowKeys() || (hasMany && plan.getSlice())) &&
       epilogue == EpilogueKind::Auto)

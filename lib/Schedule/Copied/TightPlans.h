@@ -1,7 +1,7 @@
 //===- TightPlans.h - Plans with no register to spare -----------*- C++ -*-===//
 //
 // What a kernel gives up where the sum of registers is near the limit. The
-// sums from which on it does so are factors of the calibration file.
+// sums from which on it does so are limits of the register model.
 //
 //===----------------------------------------------------------------------===//
 

@@ -14,11 +14,9 @@ namespace mlir::attn {
 inline constexpr int64_t kLengthLimit = int64_t(1) << 29;
 
 /// Most columns of Q, K and V: in schedules without a reason for another limit;
-/// of 16-bit operands in ws_wgmma, whose warpgroups have whole rows of results
-/// (and fewer with results of 32 bits); in ws_columns, of which two share them,
-/// or, in two CTAs, four; and in tiled_d, whose warps do.
-inline constexpr int64_t kUsualColumns = 256, kMostWholeColumns = 384,
-                         kMostWideResults = 352, kMostSharedColumns = 512,
+/// where two warpgroups of a CTA share the results; in ws_columns, where two
+/// CTAs have two each; and in tiled_d, whose warps share them.
+inline constexpr int64_t kUsualColumns = 256, kMostSharedColumns = 512,
                          kMostPairedColumns = 1024, kMostTiledColumns = 1024;
 
 /// Most heads of a group whose rows a tile may hold together.
@@ -66,6 +64,12 @@ llvm::Error checkPolicy(llvm::StringRef schedule, SoftmaxPolicy policy);
 /// Refuses heads of a group as rows of their query where groups are not known,
 /// too large, or in the plan `groupHeads` side by side.
 llvm::Error checkPackedHeads(const ProblemFacts &facts, int64_t groupHeads);
+
+/// Refuses runs of keys of packed sequences, and runs that are not of whole
+/// blocks of `blockN` keys.
+llvm::Error checkPackedRuns(llvm::StringRef schedule,
+                            const ProblemFacts &facts);
+llvm::Error checkRunKeys(const ProblemFacts &facts, int64_t blockN);
 
 /// These parameters of a plan, and no group of heads beside packed heads or an
 /// order that has none, unless they set one: a candidate may have it.

@@ -7,8 +7,10 @@
 
 #include "MlaKernel.h"
 #include "../Copied/GridTiles.h"
+#include "../Core/RoleRegisters.h"
 #include "../Tma/RingFacts.h"
 #include "../Wgmma/SlicedProducts.h"
+#include "attn/Planner/Facts/RegisterLimit.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
@@ -411,18 +413,28 @@ bool MlaKernel::hasSimpleLoads() const {
   return rings.byTma && isSlot && facts.mask.getKind() != MaskKind::Window;
 }
 
-SmallVector<Partition> MlaKernel::listPartitions() {
-  struct {
-    int64_t results = 160, scores = 128, load = 64, widener = 0;
-  } registers;
+MlaKernel::RoleBudget MlaKernel::getBudget() const {
+  static constexpr RegisterLimit kResults{"mla.results_registers"},
+      kLoad{"mla.load_registers"}, kHeldLoad{"mla.held_load_registers"},
+      kSimpleLoad{"mla.simple_load_registers"},
+      kWidenedLoad{"mla.widened_load_registers"},
+      kWidenedScores{"mla.widened_scores_registers"};
+  RoleBudget registers;
+  registers.results = kResults;
+  registers.load = holdsLatentQueries(facts, plan) ? kHeldLoad : kLoad;
   if (facts.hasNarrowKeys()) {
-    registers.scores = 72;
-    registers.load = hasSimpleLoads() ? 24 : 32;
-    registers.widener = hasSimpleLoads() ? 64 : 56;
-  } else if (holdsLatentQueries(facts, plan)) {
-    registers.scores = 152;
-    registers.load = 40;
+    registers.scores = kWidenedScores;
+    registers.load = hasSimpleLoads() ? kSimpleLoad : kWidenedLoad;
   }
+  // One warpgroup has what the others leave.
+  int64_t taken = 2 * registers.results + registers.scores + registers.load;
+  int64_t rest = divideRegisters(countLatentThreads(facts, plan), taken, 1);
+  (facts.hasNarrowKeys() ? registers.widener : registers.scores) = rest;
+  return registers;
+}
+
+SmallVector<Partition> MlaKernel::listPartitions() {
+  RoleBudget registers = getBudget();
   SmallVector<Partition> list = {
       {kLatentResults.partition,
        /*warps=*/8,

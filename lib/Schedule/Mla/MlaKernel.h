@@ -45,6 +45,11 @@ private:
   void computeScores();
   void computeResults();
   void widen();
+  /// Registers that a thread of each role asks for.
+  struct RoleBudget {
+    int64_t results = 0, scores = 0, load = 0, widener = 0;
+  };
+  RoleBudget getBudget() const;
   SmallVector<Partition> listPartitions();
 
   /// Returns the ends that `role` has of the channels of queries.

@@ -2,6 +2,7 @@
 
 #include "RingFacts.h"
 #include "../Core/CommonChecks.h"
+#include "attn/Planner/Facts/Factor.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
@@ -13,21 +14,27 @@ using namespace mlir::attn;
 static constexpr int64_t kLeastPage = 16;
 
 int64_t attn::getSlotColumns(const ProblemFacts &facts, int64_t dim) {
-  // Seen on an H200 (docs/Speed.md): the widest span that divides a row
-  // is best up to five boxes of 32 bytes, or three where rows start in the
-  // middle of a 32-byte sector of memory. Beyond that fewer and wider boxes
-  // are, until their padding takes the shared memory that blocks need.
+  // Short rows are best in boxes of 32 bytes, shorter ones where rows start in
+  // the middle of a sector of memory. Beyond that fewer and wider boxes are,
+  // until their padding takes the shared memory that blocks need.
+  static constexpr Factor kBoxBytes{"rings.box_bytes"},
+      kSplitBoxBytes{"rings.split_box_bytes"},
+      kPaddedBytes{"rings.padded_bytes"};
   int64_t elementBytes = facts.elementType.getIntOrFloatBitWidth() / 8;
   int64_t bytes = dim * elementBytes;
-  int64_t most = bytes % 32 == 0 ? 160 : 96;
+  double most = bytes % 32 == 0 ? kBoxBytes : kSplitBoxBytes;
   int64_t span = 64;
-  if (bytes <= most)
+  if (double(bytes) <= most)
     span = 32;
-  else if (bytes % 64 != 0 && bytes <= 256)
+  else if (bytes % 64 != 0 && double(bytes) <= kPaddedBytes)
     span = 128;
   int64_t columns = llvm::alignTo(bytes, span) / elementBytes;
   // A slot of 8 bits has as many.
   return facts.hasNarrowKeys() ? llvm::alignTo(columns, 32) : columns;
+}
+
+int64_t attn::countQueryRows(const ProblemFacts &facts, bool packHeads) {
+  return packHeads ? llvm::PowerOf2Ceil(facts.getGroup()) : 1;
 }
 
 int64_t attn::getBoxRows(const ProblemFacts &facts, int64_t rows) {
@@ -63,7 +70,7 @@ std::optional<std::string> attn::findUnmappable(const TensorFacts &tensor) {
 }
 
 bool attn::canStoreByTma(const ProblemFacts &facts) {
-  return !facts.varlen && !findUnmappable(facts.o);
+  return !facts.varlen && !facts.kvSplits && !findUnmappable(facts.o);
 }
 
 bool attn::hasFullBlocks(const ProblemFacts &facts, int64_t blockN) {

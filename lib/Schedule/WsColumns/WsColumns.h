@@ -12,6 +12,8 @@
 #ifndef ATTN_LIB_SCHEDULE_WSCOLUMNS_WSCOLUMNS_H
 #define ATTN_LIB_SCHEDULE_WSCOLUMNS_WSCOLUMNS_H
 
+#include "../Core/RoleRegisters.h"
+#include "attn/Planner/Facts/RegisterLimit.h"
 #include "attn/Schedule/Core/Schedule.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -20,22 +22,26 @@ namespace mlir::attn {
 /// Rows of a tile: those of a product of one warpgroup.
 inline constexpr int64_t kColumnsRows = 64;
 
-/// Registers that a thread asks for: 2 x 128 x 232 + 128 x 40 = 64512 of 384 x
-/// 168. Threads that load so many slices need more than the least.
-inline constexpr int64_t kColumnsRegisters = 232;
-inline constexpr int64_t kLoaderRegisters = 40;
+/// Registers that a thread asks for that loads, and one of the other two
+/// warpgroups.
+inline constexpr RegisterLimit kLoaderRegisters{"ws_columns.loader_registers"};
+inline int64_t getColumnsRegisters(WsColumnsPlanAttr plan) {
+  return divideRegisters(plan.getThreads(), kLoaderRegisters, 2);
+}
 
-/// Slices of rows of `columns` elements.
-inline int64_t countSlices(int64_t columns, WsColumnsPlanAttr plan) {
-  return llvm::divideCeil(columns, plan.getSlice());
+/// Columns of a slot of Q, K and V.
+inline constexpr int64_t kColumnsSlice = 64;
+
+/// Returns the slices of rows of `columns` elements.
+inline int64_t countSlices(int64_t columns) {
+  return llvm::divideCeil(columns, kColumnsSlice);
 }
 
 /// Slices of the rows of Q and K that a CTA multiplies: of the whole depth, or
 /// as many for each of those that divide it.
 inline int64_t countKeySlices(const ProblemFacts &facts,
                               WsColumnsPlanAttr plan) {
-  return llvm::divideCeil(countSlices(facts.headDim, plan),
-                          plan.getDepthCtas());
+  return llvm::divideCeil(countSlices(facts.headDim), plan.getDepthCtas());
 }
 
 /// Columns of the results of a CTA.
@@ -50,7 +56,7 @@ ResourceSum getColumnsSharedBytes(const ProblemFacts &facts,
                                   WsColumnsPlanAttr plan);
 
 /// Most columns of results of the second warpgroup, which has no scores.
-inline constexpr int64_t kMostOtherColumns = 320;
+inline constexpr RegisterLimit kMostOtherColumns{"ws_columns.other_columns"};
 
 /// Emits the kernel of a plan in tile IR.
 LogicalResult emitWsColumns(KernelContext &context, WsColumnsPlanAttr plan);

@@ -65,11 +65,13 @@ class WsColumnsKernel {
 public:
   WsColumnsKernel(KernelContext &context, WsColumnsPlanAttr plan)
       : context(context), facts(context.facts), plan(plan), b(context.b),
-        control(b), walk(context, getTilePlan(plan)), tile(walk.tile) {}
+        control(b), walk(context, getTilePlan(context.facts, plan)),
+        tile(walk.tile) {}
   LogicalResult run();
 
 private:
-  static TilePlan getTilePlan(WsColumnsPlanAttr plan);
+  static TilePlan getTilePlan(const ProblemFacts &facts,
+                              WsColumnsPlanAttr plan);
   void makeRings();
   void makeHandOvers();
 
@@ -109,14 +111,13 @@ private:
   /// last column are after the same one in all CTAs only where these do not
   /// divide the depth.
   int64_t getDepth(int64_t i) const {
-    int64_t slice = plan.getSlice();
-    return isDepthDivided()
-               ? slice
-               : std::min<int64_t>(slice, getKeyDepth(facts) - i * slice);
+    return isDepthDivided() ? kColumnsSlice
+                            : std::min(kColumnsSlice,
+                                       getKeyDepth(facts) - i * kColumnsSlice);
   }
   int64_t getResultColumns(int64_t slice) const {
-    return std::min(plan.getSlice(),
-                    getOwnColumns(facts, plan) - slice * plan.getSlice());
+    return std::min(kColumnsSlice,
+                    getOwnColumns(facts, plan) - slice * kColumnsSlice);
   }
   RankedTensorType getScoreType(Type elementType) {
     return tile.tileType({kColumnsRows, plan.getBlockN()}, elementType);
@@ -141,30 +142,31 @@ private:
 // Memory
 //===----------------------------------------------------------------------===//
 
-TilePlan WsColumnsKernel::getTilePlan(WsColumnsPlanAttr plan) {
+TilePlan WsColumnsKernel::getTilePlan(const ProblemFacts &facts,
+                                      WsColumnsPlanAttr plan) {
   TilePlan tilePlan = {kColumnsRows, plan.getBlockN(), plan.getOrder(),
                        plan.getGroupHeads(), plan.getCluster()};
   tilePlan.ctasPerTile = plan.getDepthCtas();
+  tilePlan.setRuns(facts, plan.getPackHeads());
   return tilePlan;
 }
 
 void WsColumnsKernel::makeRings() {
-  int64_t slice = plan.getSlice(), blockN = plan.getBlockN();
   keySlices = countKeySlices(facts, plan);
-  own = {0, plan.getSoftmaxColumns() / slice};
-  others = {own.count,
-            countSlices(getOwnColumns(facts, plan), plan) - own.count};
-  RingSpec queries = {"q",   RingRows::Queries, 1,       kColumnsRows,
-                      slice, kKeyLoader,        kSoftmax};
+  own = {0, plan.getSoftmaxColumns() / kColumnsSlice};
+  others = {own.count, countSlices(getOwnColumns(facts, plan)) - own.count};
+  RingSpec queries = {"q",           RingRows::Queries, 1,       kColumnsRows,
+                      kColumnsSlice, kKeyLoader,        kSoftmax};
   queries.together = keySlices;
   memory.q = makeRing(walk, queries);
   auto keys = [&](StringRef name, int64_t stages, Role from, Role to) {
-    return RingSpec{name, RingRows::Keys, stages, blockN, slice, from, to};
+    return RingSpec{name,          RingRows::Keys, stages, plan.getBlockN(),
+                    kColumnsSlice, from,           to};
   };
   memory.k = makeRing(walk, keys("k", plan.getKStages(), kKeyLoader, kSoftmax));
   // An odd number of slices leaves the second CTA one without a column.
   if (memory.q.view == TensorMapView::Packed && isDepthDivided() &&
-      keySlices * plan.getDepthCtas() > countSlices(facts.headDim, plan)) {
+      keySlices * plan.getDepthCtas() > countSlices(facts.headDim)) {
     addSpare(context, memory.q);
     addSpare(context, memory.k);
   }
@@ -396,7 +398,7 @@ Value WsColumnsKernel::getQuery(int64_t i) {
 }
 
 Value WsColumnsKernel::getFirstColumn(int64_t i, int64_t perCTA) {
-  Value column = context.i32(i * plan.getSlice());
+  Value column = context.i32(i * kColumnsSlice);
   if (!isDepthDivided())
     return column;
   return arith::AddIOp::create(
@@ -465,7 +467,7 @@ void WsColumnsKernel::storeResults(SliceRange slices, ValueRange results,
     int64_t slice = slices.first + i;
     Value view =
         emitResultView(tile, "o",
-                       {slice * plan.getSlice(), getResultColumns(slice),
+                       {slice * kColumnsSlice, getResultColumns(slice),
                         isDepthDivided() ? walk.rank : Value(),
                         isDepthDivided() ? getOwnColumns(facts, plan) : 0});
     StoreResultOp::create(b, emitQuotient(tile, result, factor), view, tile.row,
@@ -489,7 +491,7 @@ LogicalResult WsColumnsKernel::run() {
         }};
   };
   auto loadKeys = [&] {
-    load(memory.k, kKeyLoader, {0, keySlices}, keySlices * plan.getSlice(),
+    load(memory.k, kKeyLoader, {0, keySlices}, keySlices * kColumnsSlice,
          /*withQueries=*/true);
   };
   auto loadValues = [&] {
@@ -501,12 +503,12 @@ LogicalResult WsColumnsKernel::run() {
   control.partitions({{kSoftmax.partition,
                        4,
                        {4, 1},
-                       kColumnsRegisters,
+                       getColumnsRegisters(plan),
                        [&] { computeSoftmax(); }},
                       {kColumns.partition,
                        4,
                        {4, 1},
-                       kColumnsRegisters,
+                       getColumnsRegisters(plan),
                        [&] { computeColumns(); }},
                       loader(kKeyLoader, 1, loadKeys),
                       loader(kValueLoader, 1, loadValues),

@@ -19,10 +19,10 @@ static StringRef getName() { return WsColumnsPlanAttr::getSyntax().schedule; }
 ResourceSum attn::getColumnsSharedBytes(const ProblemFacts &facts,
                                         WsColumnsPlanAttr plan) {
   int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
-  int64_t slot = plan.getBlockN() * plan.getSlice() * bytes;
+  int64_t slot = plan.getBlockN() * kColumnsSlice * bytes;
   int64_t rows = kColumnsRows * int64_t(sizeof(float));
   ResourceSum sum;
-  sum.add("q", kColumnsRows * plan.getSlice() * bytes,
+  sum.add("q", kColumnsRows * kColumnsSlice * bytes,
           countKeySlices(facts, plan));
   sum.add("k", slot, plan.getKStages());
   sum.add("v", slot, plan.getVStages());
@@ -50,7 +50,11 @@ static llvm::Error isApplicable(const ProblemFacts &facts,
     return makeLacking(getName(), "8-bit operands, expected f16 or bf16");
   if (facts.hasTransposedValues())
     return makeUnsupported(getName(), "values whose keys are contiguous");
-  return checkWgmma(getName(), facts, target, kMostPairedColumns);
+  // Slices leave one by one, before the largest number of a row is known.
+  if (facts.hasPartialScales())
+    return makeUnsupported(getName(), "partial results of f16, expected f32");
+  return checkWgmma(getName(), facts, target, kMostPairedColumns,
+                    /*serves=*/false, /*splits=*/true);
 }
 
 static llvm::Error checkPlan(const ProblemFacts &facts, WsColumnsPlanAttr plan,
@@ -59,6 +63,10 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsColumnsPlanAttr plan,
     return error;
   if (llvm::Error error = checkThreadStores(getName(), plan.getEpilogue()))
     return error;
+  if (llvm::Error error = checkTileRuns(
+          facts, plan.getPackHeads(), plan.getOrder(), plan.getGroupHeads(),
+          plan.getCluster() / plan.getDepthCtas(), plan.getBlockN()))
+    return error;
   int64_t columns = getOwnColumns(facts, plan);
   if (facts.valueDim % (8 * plan.getDepthCtas()) != 0)
     return llvm::createStringError(llvm::formatv(
@@ -66,11 +74,11 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsColumnsPlanAttr plan,
         "got {2}",
         plan.getDepthCtas(), 8 * plan.getDepthCtas(), facts.valueDim));
   int64_t others = columns - plan.getSoftmaxColumns();
-  if (others < 1 || others > kMostOtherColumns)
+  if (others < 1 || others > int64_t(kMostOtherColumns))
     return llvm::createStringError(llvm::formatv(
         "softmax_columns = {0} leaves {1} of {2} columns to the other "
         "warpgroup, expected 1 to {3}",
-        plan.getSoftmaxColumns(), others, columns, kMostOtherColumns));
+        plan.getSoftmaxColumns(), others, columns, int64_t(kMostOtherColumns)));
   // A swizzle starts anew every 8 rows.
   int64_t part = 8 * plan.getCluster();
   if (plan.getBlockN() % part != 0)

@@ -11,6 +11,8 @@
 #ifndef ATTN_LIB_SCHEDULE_WSPAIR_WSPAIR_H
 #define ATTN_LIB_SCHEDULE_WSPAIR_WSPAIR_H
 
+#include "../Core/RoleRegisters.h"
+#include "attn/Planner/Facts/RegisterLimit.h"
 #include "attn/Schedule/Core/Schedule.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -21,10 +23,12 @@ namespace mlir::attn {
 inline constexpr int64_t kPairRows = 128, kPairWarpgroups = 2;
 inline constexpr int64_t kPairCTAs = 2;
 
-/// Registers that a thread asks for: 2 x 128 x 232 + 128 x 40 = 64512 of 384 x
-/// 168.
-inline constexpr int64_t kPairRegisters = 232;
-inline constexpr int64_t kPairLoaderRegisters = 40;
+/// Registers that a thread asks for that loads, and one that multiplies.
+inline constexpr RegisterLimit kPairLoaderRegisters{"ws_pair.loader_registers"};
+inline int64_t getPairRegisters(WsPairPlanAttr plan) {
+  return divideRegisters(plan.getThreads(), kPairLoaderRegisters,
+                         kPairWarpgroups);
+}
 
 /// Keys of a block of whose scores a CTA has all rows.
 inline int64_t getOwnKeys(WsPairPlanAttr plan) {

@@ -524,11 +524,14 @@ LogicalResult WsPairKernel::run() {
   walk.emitExtents();
   ownKey = arith::MulIOp::create(b, walk.rank, context.i32(getOwnKeys(plan)));
   otherKey = arith::SubIOp::create(b, context.i32(getOwnKeys(plan)), ownKey);
-  control.partitions(
-      {{kRows.partition, 8, {8, 1}, kPairRegisters, [&] { computeRows(); }},
-       {kLoader.partition, 4, {0, 0}, kPairLoaderRegisters, [&] {
-          control.elect([&] { load(); });
-        }}});
+  control.partitions({{kRows.partition,
+                       8,
+                       {8, 1},
+                       getPairRegisters(plan),
+                       [&] { computeRows(); }},
+                      {kLoader.partition, 4, {0, 0}, kPairLoaderRegisters, [&] {
+                         control.elect([&] { load(); });
+                       }}});
   return success(control.isWhole());
 }
 

@@ -11,7 +11,9 @@
 #ifndef ATTN_LIB_SCHEDULE_WSTMEM_WSTMEM_H
 #define ATTN_LIB_SCHEDULE_WSTMEM_WSTMEM_H
 
+#include "../Core/RoleRegisters.h"
 #include "../Tma/RingFacts.h"
+#include "attn/Planner/Facts/RegisterLimit.h"
 #include "attn/Schedule/Core/Schedule.h"
 
 namespace mlir::attn {
@@ -21,18 +23,12 @@ inline constexpr int64_t kTmemRows = 128;
 /// Tiles of a CTA.
 inline constexpr int64_t kTmemTiles = 2;
 
-/// Registers that a thread asks for: 2 x 128 x 224 + 128 x 56 = 384 x 168,
-/// which is what a CTA of these threads starts with. Fewer are too few for the
-/// threads that load and multiply.
-inline constexpr int64_t kTmemSoftmaxRegisters = 224;
-inline constexpr int64_t kTmemOtherRegisters = 56;
-/// Returns the keys of a block of which a lost bet finds the exponents in
-/// registers; `beside` tells if probabilities have columns of their own.
-int64_t getTmemBetKeys(bool beside);
-
-/// Return the heads that are rows of their query, and the rows of a query.
-int64_t getTmemPackedHeads(const ProblemFacts &facts, WsTmemPlanAttr plan);
-int64_t getTmemQueryRows(const ProblemFacts &facts, WsTmemPlanAttr plan);
+/// Registers that a thread asks for that loads or multiplies, and one of a
+/// tile's warpgroup.
+inline constexpr RegisterLimit kTmemOtherRegisters{"ws_tmem.loader_registers"};
+inline int64_t getTmemSoftmaxRegisters(WsTmemPlanAttr plan) {
+  return divideRegisters(plan.getThreads(), kTmemOtherRegisters, kTmemTiles);
+}
 
 /// True if TMA stores the results of a plan's rows and no others.
 bool canStoreRowsByTma(const ProblemFacts &facts, WsTmemPlanAttr plan);

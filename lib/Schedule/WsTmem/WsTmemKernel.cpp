@@ -11,8 +11,7 @@ static TilePlan getTilePlan(const ProblemFacts &facts, WsTmemPlanAttr plan) {
                     plan.getGroupHeads()};
   tiles.dynamic = plan.getDynamic();
   tiles.tilesPerCTA = kTmemTiles;
-  tiles.packedHeads = getTmemPackedHeads(facts, plan);
-  tiles.queryRows = getTmemQueryRows(facts, plan);
+  tiles.setRuns(facts, plan.getPackHeads());
   return tiles;
 }
 
@@ -51,7 +50,7 @@ LogicalResult attn::emitWsTmem(KernelContext &context, WsTmemPlanAttr plan) {
     list.push_back({kSoftmaxes[number].partition,
                     4,
                     {4, 1},
-                    kTmemSoftmaxRegisters,
+                    getTmemSoftmaxRegisters(plan),
                     [&, number] { computeSoftmax(shared, number); }});
   list.push_back({kMultiplier.partition, 1, {0, 0}, kTmemOtherRegisters, [&] {
                     control.elect([&] { multiplyBlocks(shared); });

@@ -217,6 +217,10 @@ ClusterTile Softmax::getBlocks() {
   if (!bounds.lower && !bounds.upper && !shared.facts.hasKeyRange()) {
     bounds = emitBlockBounds(shared.context, shared.tile.getBoundedTiles(),
                              shared.tile.row, kTmemRows, plan.getBlockN());
+    if (shared.tile.at.split)
+      for (Value *bound :
+           {&bounds.begin, &bounds.fullBegin, &bounds.fullEnd, &bounds.end})
+        *bound = clamp(*bound, blocks.begin, blocks.end);
     return blocks;
   }
   bounds.begin = blocks.begin;

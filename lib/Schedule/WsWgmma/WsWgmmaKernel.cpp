@@ -17,11 +17,16 @@ using namespace mlir::attn;
 /// The first of the named barriers by which warpgroups take turns.
 static constexpr int64_t kTurnBarrier = 1;
 
+static TilePlan getTilePlan(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
+  TilePlan tiles = {plan.getBlockM(),     plan.getBlockN(),  plan.getOrder(),
+                    plan.getGroupHeads(), plan.getCluster(), plan.getDynamic()};
+  tiles.setRuns(facts, plan.getPackHeads());
+  return tiles;
+}
+
 WsWgmmaKernel::WsWgmmaKernel(KernelContext &context, WsWgmmaPlanAttr plan)
     : context(context), facts(context.facts), plan(plan), b(context.b),
-      control(b), walk(context, {plan.getBlockM(), plan.getBlockN(),
-                                 plan.getOrder(), plan.getGroupHeads(),
-                                 plan.getCluster(), plan.getDynamic()}),
+      control(b), walk(context, getTilePlan(context.facts, plan)),
       tile(walk.tile),
       resultBuffer(getResultBuffer(context.facts, plan, context.target)) {}
 
@@ -421,11 +426,7 @@ Value WsWgmmaKernel::softmax(Value scale, Value key, Value s, Var &m, Var &l,
   m = op.getNewM();
   l = op.getNewL();
   o = op.getNewO();
-  Value p = makeProbabilityOperand(tile, op.getP(), plan.getKeyQuads());
-  if (!probabilities)
-    return p;
-  LocalStoreOp::create(b, p, probabilities);
-  return probabilities;
+  return makeProbabilityOperand(tile, op.getP(), plan.getKeyQuads());
 }
 
 void WsWgmmaKernel::store(RunningState running, Slot queries, Value queryTile) {
@@ -435,7 +436,7 @@ void WsWgmmaKernel::store(RunningState running, Slot queries, Value queryTile) {
   bool inQueries = resultBuffer == ResultBuffer::Queries;
   ResultMap map = resultMap;
   if (map.map)
-    map.coordinates = {tile.at.batch, tile.at.head, tile.row, context.i32(0)};
+    map.coordinates = getResultStart(tile, /*firstColumn=*/0);
   emitResults(tile, emitFinalState(tile, running), oView, lseView,
               inQueries ? queryTile : resultMemory, plan.getEpilogue(), map);
   if (!inQueries)
@@ -494,10 +495,6 @@ SmallVector<Partition> WsWgmmaKernel::listPartitions() {
 
 LogicalResult WsWgmmaKernel::run() {
   makeRings();
-  if (plan.getPShared())
-    probabilities =
-        tile.alloc("p", tile.bufferType({plan.getBlockM(), plan.getBlockN()},
-                                        tile.getOperandType()));
   makeResults();
   makeDealer();
   walk.emitExtents();

@@ -130,9 +130,8 @@ private:
   TileDealer dealer;
   ResultBuffer resultBuffer;
   ResultMap resultMap;
-  /// Where PV reads probabilities, unless from registers, and results' own
-  /// memory.
-  Value probabilities, resultMemory;
+  /// Memory that results have to themselves.
+  Value resultMemory;
 };
 
 } // namespace mlir::attn

@@ -3,9 +3,11 @@
 #include "../../Planner/Facts/TileBalance.h"
 #include "../Core/CommonChecks.h"
 #include "../Core/NarrowKeys.h"
+#include "../Core/RoleRegisters.h"
 #include "../Wgmma/WgmmaFacts.h"
 #include "FirstBlockKeys.h"
 #include "WsWgmma.h"
+#include "attn/Planner/Facts/Factor.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -52,8 +54,6 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
           getValueColumns(facts), plan.getVStages());
   if (facts.kScales)
     sum.add("k_scales", plan.getBlockN() * 4, plan.getKStages());
-  if (plan.getPShared())
-    sum.add("p", plan.getBlockM() * plan.getBlockN() * bytes);
   // Two mbarriers of 8 bytes for each slot.
   sum.add("barriers", 16, slots);
   if (plan.getDynamic())
@@ -73,8 +73,12 @@ ResultBuffer attn::getResultBuffer(const ProblemFacts &facts,
   bool isOneBox =
       SharedLayout::chooseSpan(facts.valueDim,
                                facts.outType.getIntOrFloatBitWidth()) == 0;
+  // Rows after a group's heads are those of the next one.
+  bool hasWholeQueries =
+      !plan.getPackHeads() ||
+      countQueryRows(facts, plan.getPackHeads()) == facts.getGroup();
   if (plan.getEpilogue() != EpilogueKind::Tma || !canStoreByTma(facts) ||
-      (isOneBox && facts.valueDim > 256))
+      !hasWholeQueries || (isOneBox && facts.valueDim > 256))
     return ResultBuffer::None;
   int64_t bytes = getResultBytes(facts, plan.getBlockM());
   if (getRingBytes(facts, plan).getTotal() + bytes <= target.sharedBytesPerCTA)
@@ -98,34 +102,35 @@ bool attn::isWide(const ProblemFacts &facts) {
   return std::max(facts.headDim, facts.valueDim) > kUsualColumns;
 }
 
-/// True if a block of keys or values is loaded in so many copies that
-/// ptxas 13.0 spilled up to 36 bytes of the producer's 24 registers: 15 at 240
-/// columns, whose rows are an odd number of the smallest spans, and under a
-/// window 11 at 352.
+/// Returns true if a block of keys or values is loaded in many copies, whose
+/// addresses take registers.
 static bool isLoadedInManyBoxes(const ProblemFacts &facts) {
-  int64_t manyBoxes = isWide(facts) ? 9 : 15;
+  static constexpr RegisterLimit kBoxes{"ws_wgmma.boxes"},
+      kWideBoxes{"ws_wgmma.wide_boxes"};
+  int64_t most = isWide(facts) ? kWideBoxes : kBoxes;
   int64_t bits = facts.elementType.getIntOrFloatBitWidth();
-  return llvm::any_of(
-      ArrayRef{facts.headDim, facts.valueDim}, [&](int64_t columns) {
-        if (isWide(facts))
-          columns = getSlotColumns(facts, columns);
-        int64_t span = SharedLayout::chooseSpan(columns, bits);
-        return span != 0 && columns * bits / 8 / span >= manyBoxes;
-      });
+  return llvm::any_of(ArrayRef{facts.headDim, facts.valueDim},
+                      [&](int64_t columns) {
+                        if (isWide(facts))
+                          columns = getSlotColumns(facts, columns);
+                        int64_t span = SharedLayout::chooseSpan(columns, bits);
+                        return span != 0 && columns * bits / 8 / span > most;
+                      });
 }
 
-/// The same of pages, each of which takes copies of its own: 12 to 56 bytes at
-/// 160 and 256 columns.
+/// Returns true for wide rows in pages, each of which takes copies of its own.
 static bool isLoadedInManyPages(const ProblemFacts &facts) {
-  return facts.isPaged() && std::max(facts.headDim, facts.valueDim) > 128;
+  static constexpr RegisterLimit kPagedColumns{"ws_wgmma.paged_columns"};
+  return facts.isPaged() &&
+         std::max(facts.headDim, facts.valueDim) > kPagedColumns;
 }
 
-/// True if consumers beside who widens keys leave registers to the loading
-/// thread, which spilled 8 bytes of 24 registers at 96 columns under a window.
+/// Returns true if consumers beside a warpgroup that widens keys leave
+/// registers to the loading thread.
 static bool leavesRegisters(const ProblemFacts &facts) {
-  constexpr int64_t kFewColumns = 96;
+  static constexpr RegisterLimit kWidenedColumns{"ws_wgmma.widened_columns"};
   return facts.hasNarrowKeys() &&
-         std::max(facts.headDim, facts.valueDim) <= kFewColumns;
+         std::max(facts.headDim, facts.valueDim) <= kWidenedColumns;
 }
 
 bool attn::widensInOrder(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
@@ -133,57 +138,65 @@ bool attn::widensInOrder(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
          !plan.getQkAhead();
 }
 
+/// Returns the registers of a thread of the partition that loads.
+static int64_t getProducerRegisters(const ProblemFacts &facts,
+                                    WsWgmmaPlanAttr plan) {
+  static constexpr RegisterLimit kLeast{"ws_wgmma.producer_registers"},
+      kBoxes{"ws_wgmma.boxes_registers"},
+      kTransposer{"ws_wgmma.transposer_registers"};
+  if (needsTransposer(facts))
+    return kTransposer;
+  if (!widensInOrder(facts, plan) &&
+      (isLoadedInManyBoxes(facts) || isLoadedInManyPages(facts) ||
+       leavesRegisters(facts)))
+    return kBoxes;
+  return kLeast;
+}
+
 RegisterBudget attn::getRegisterBudget(const ProblemFacts &facts,
                                        WsWgmmaPlanAttr plan) {
-  // A kernel starts with as many registers for each thread as the file has for
-  // all of them; what partitions ask for comes out of these.
+  static constexpr RegisterLimit kWidener{"ws_wgmma.widener_registers"};
   int64_t threads = countThreads(facts, plan);
-  int64_t start = llvm::alignDown(kRegisterFile / threads, 8);
-  int64_t total = start * threads / kWarpgroup;
   int64_t consumers = plan.getBlockM() / 64;
   RegisterBudget budget;
-  budget.producer = kLeastProducerRegisters;
+  budget.producer = getProducerRegisters(facts, plan);
   if (facts.hasNarrowKeys())
-    budget.widener = kWidenerRegisters;
-  if (needsTransposer(facts))
-    budget.producer = kTransposerRegisters;
-  else if (widensInOrder(facts, plan))
-    budget.producer = kLeastProducerRegisters;
-  else if (isLoadedInManyBoxes(facts) || isLoadedInManyPages(facts) ||
-           leavesRegisters(facts))
-    budget.producer = kBoxesProducerRegisters;
-  budget.consumer = std::min<int64_t>(
-      kMostConsumerRegisters,
-      llvm::alignDown((total - budget.producer - budget.widener) / consumers,
-                      8));
-  // One warpgroup cannot have all that is left; loads of pages can use it: 24
-  // registers spilled up to 36 bytes of them, 56 beside a transposer up to 72.
+    budget.widener = kWidener;
+  budget.consumer =
+      divideRegisters(threads, budget.producer + budget.widener, consumers);
+  // One warpgroup cannot have all that is left; loads of pages can use it.
   if (facts.isPaged() && consumers == 1)
-    budget.producer = std::min<int64_t>(
-        kMostConsumerRegisters,
-        llvm::alignDown(total - budget.consumer - budget.widener, 8));
+    budget.producer =
+        divideRegisters(threads, budget.consumer + budget.widener, 1);
   return budget;
 }
 
 bool attn::rescores(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
+  static constexpr Factor kColumns{"ws_wgmma.rescored_columns"};
+  static constexpr RegisterLimit kColumnsOfThree{
+      "ws_wgmma.rescored_columns_of_three"};
+  double most = kColumns;
+  if (plan.getBlockM() > 128)
+    most = std::min(most, double(kColumnsOfThree));
   return plan.getQkAhead() && !plan.getPvBehind() && !facts.isNarrow() &&
-         !facts.kScales &&
-         facts.valueDim <= (plan.getBlockM() > 128 ? 64 : 128) &&
+         !facts.kScales && double(facts.valueDim) <= most &&
          plan.getSoftmax() == SoftmaxPolicy::Optimistic;
 }
 
 static llvm::Error isApplicable(const ProblemFacts &facts,
                                 const TargetRow &target) {
   // Accumulators of more columns leave no registers for a softmax. Results of
-  // 32 bits take a few more: blocks of 16 keys spilled 4 bytes at 368, 12 at
-  // 384. Who widens keys takes registers, too.
+  // 32 bits take a few more, and so does widening keys.
+  static constexpr RegisterLimit kColumns{"ws_wgmma.whole_columns"},
+      kColumnsF32{"ws_wgmma.whole_columns_f32"};
   bool isNarrow = facts.isNarrow() || facts.hasNarrowKeys();
   int64_t mostColumns = isNarrow                ? kUsualColumns
-                        : facts.outType.isF32() ? kMostWideResults
-                                                : kMostWholeColumns;
+                        : facts.outType.isF32() ? kColumnsF32
+                                                : kColumns;
   if (llvm::Error error = checkWholeRowScales(getName(), facts))
     return error;
-  return checkWgmma(getName(), facts, target, mostColumns, /*serves=*/true);
+  return checkWgmma(getName(), facts, target, mostColumns, /*serves=*/true,
+                    /*splits=*/true);
 }
 
 static llvm::Error checkPlan(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
@@ -193,13 +206,13 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
   if (llvm::Error error =
           checkQKAhead(plan.getQkAhead(), plan.getKStages(), plan.getVStages()))
     return error;
+  if (llvm::Error error = checkTileRuns(facts, plan.getPackHeads(),
+                                        plan.getOrder(), plan.getGroupHeads(),
+                                        plan.getCluster(), plan.getBlockN()))
+    return error;
   if (plan.getPvBehind() && facts.kScales)
     return llvm::createStringError(
         "scales of the rows of keys need pv_behind = false, got true");
-  if (plan.getPShared() && facts.isNarrow())
-    return llvm::createStringError(
-        llvm::formatv("p_shared needs 16-bit operands, got {0} bits",
-                      facts.elementType.getIntOrFloatBitWidth()));
   // A swizzle starts anew every 8 rows.
   int64_t part = 8 * plan.getCluster();
   if (plan.getBlockN() % part != 0)

@@ -37,8 +37,8 @@ func.func private @f() attributes {x = #attn.split_q<block_n = 11529215046068470
 
 // -----
 
-// expected-error @below {{expected 1 or 2 stages, got 3}}
-func.func private @f() attributes {x = #attn.split_q<stages = 3>}
+// expected-error @below {{expected stages from 1 to 4, got 5}}
+func.func private @f() attributes {x = #attn.split_q<stages = 5>}
 
 // -----
 
@@ -132,6 +132,16 @@ func.func private @ws_loaders() attributes {p = #attn.ws_wgmma<loaders = 3>}
 
 // -----
 
+// expected-error @below {{expected CTAs of one tile with pack_heads, got 2 tiles in a cluster}}
+func.func private @ws_packed_cluster() attributes {p = #attn.ws_wgmma<pack_heads = true, cluster = 2>}
+
+// -----
+
+// expected-error @below {{expected order = row_major with pack_heads, got longest_first}}
+func.func private @ws_packed_order() attributes {p = #attn.ws_columns<pack_heads = true, order = longest_first>}
+
+// -----
+
 // expected-error @below {{expected loaders = 1 in a cluster, got 2}}
 func.func private @ws_loaders_cluster() attributes {p = #attn.ws_wgmma<loaders = 2, cluster = 2>}
 
@@ -187,11 +197,6 @@ func.func private @self_group() attributes {p = #attn.self_load<group_heads = -2
 
 // -----
 
-// expected-error @below {{expected p_shared without pv_behind and with first_block = whole, got pv_behind = true and first_block = whole}}
-func.func private @ws_shared() attributes {p = #attn.ws_wgmma<pv_behind = true, p_shared = true, softmax = optimistic>}
-
-// -----
-
 // expected-error @below {{'attn.rung' is for a gpu.module only}}
 func.func private @f() attributes {attn.rung = "tile"}
 
@@ -203,8 +208,8 @@ gpu.module @m attributes {attn.rung = "plan"} {
 
 // -----
 
-// expected-error @below {{expected block_m to be 16 or 32, got 48}}
-func.func private @decode_rows() attributes {p = #attn.decode<block_m = 48>}
+// expected-error @below {{expected block_m to be a multiple of 16 up to 64, got 80}}
+func.func private @decode_rows() attributes {p = #attn.decode<block_m = 80>}
 
 // -----
 
@@ -333,13 +338,8 @@ func.func private @columns_others() attributes {p = #attn.ws_columns<w_stages = 
 
 // -----
 
-// expected-error @below {{expected slice to be a multiple of 64 up to 256, got 96}}
-func.func private @columns_slice() attributes {p = #attn.ws_columns<slice = 96>}
-
-// -----
-
-// expected-error @below {{expected softmax_columns to be a multiple of slice = 128 up to 256, got 192}}
-func.func private @columns_split() attributes {p = #attn.ws_columns<slice = 128>}
+// expected-error @below {{expected softmax_columns to be a multiple of 64 up to 256, got 96}}
+func.func private @columns_split() attributes {p = #attn.ws_columns<softmax_columns = 96>}
 
 // -----
 

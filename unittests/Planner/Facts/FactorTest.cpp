@@ -1,6 +1,9 @@
 //===- FactorTest.cpp - Calibrated numbers of the model of time -----------===//
 
 #include "attn/Planner/Facts/Factor.h"
+#include "attn/Target/Boards.h"
+#include "attn/Target/TargetTable.h"
+#include "llvm/ADT/StringExtras.h"
 #include "gtest/gtest.h"
 
 using namespace mlir::attn;
@@ -43,8 +46,60 @@ TEST(Calibration, ErrorsNameThePlace) {
                                        "', got none");
 }
 
-TEST(Calibration, IsShipped) {
-  EXPECT_EQ(Calibration::getShipped().getBoard(), "h200");
+/// Returns all scales, with the value 1, as a file has them.
+std::string listScales() {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::ListSeparator separator;
+#define ATTN_PLAN_FACTOR(name, meaning)
+#define ATTN_PLAN_SCALE(name, meaning)                                         \
+  os << separator << "{\"name\": \"" << (name)                                 \
+     << "\", \"value\": 1, \"residual\": null}";
+#include "attn/Planner/Facts/Factors.def"
+  return text;
+}
+
+TEST(Calibration, TakesClocksOfAnotherBoard) {
+  auto parse = [](llvm::StringRef board, llvm::StringRef other,
+                  llvm::StringRef factors) {
+    return Calibration::parse(("{\"version\": 1, \"board\": \"" + board +
+                               "\", \"clocks_of\": \"" + other +
+                               "\", \"factors\": [" + factors + "]}")
+                                  .str(),
+                              "t");
+  };
+  std::string own = ", {\"name\": \"ws_pair.l2_bytes\", \"value\": 7, "
+                    "\"residual\": null}";
+  Calibration moon = llvm::cantFail(parse("moon", "h200", listScales() + own));
+  EXPECT_EQ(moon.getValue(findFactor("ws_pair.l2_bytes")), 7);
+  unsigned latency = findFactor("split_q.tile_latency");
+  EXPECT_EQ(moon.getValue(latency),
+            Calibration::findShipped("h200")->getValue(latency));
+  // A board's own scales are nobody else's.
+  EXPECT_EQ(llvm::toString(parse("moon", "h200", "").takeError()),
+            "calibration t: expected a factor 'lengths.decode', got none");
+  EXPECT_EQ(
+      llvm::toString(parse("moon", "mars", listScales()).takeError()),
+      "calibration t: expected another board with a file in 'clocks_of', got "
+      "'mars'");
+  EXPECT_EQ(
+      llvm::toString(parse("h200", "h200", listScales()).takeError()),
+      "calibration t: expected another board with a file in 'clocks_of', got "
+      "'h200'");
+}
+
+TEST(Calibration, IsShippedForEachBoard) {
+  EXPECT_EQ(Calibration::getUsed().getBoard(), "h200");
+  for (const Board &board : getBoards()) {
+    const Calibration *own = Calibration::findShipped(board.name);
+    ASSERT_TRUE(own) << board.name;
+    EXPECT_EQ(own->getBoard(), board.name);
+    TargetRow target =
+        llvm::cantFail(lookupTarget(board.chips.front(), board.name));
+    CalibrationScope scope(target);
+    EXPECT_EQ(&Calibration::getUsed(), own);
+  }
+  EXPECT_EQ(Calibration::findShipped("moon"), nullptr);
 }
 
 } // namespace

@@ -48,14 +48,45 @@ TEST(RegisterModel, ErrorsNameThePlace) {
             "[least, most], \"any\" or a comparison such as \">= 64\", got "
             "1.5");
   EXPECT_EQ(
-      getModelError("{\"version\": 1, \"ptxas\": \"13.0\", \"kernels\": {}, "
-                    "\"limits\": {\"decode.columns\": \"x\"}}"),
-      "register model t: limits.decode.columns: expected an integer");
+      getModelError("{\"version\": 1, \"ptxas\": \"13.0\", \"kernels\": {}}"),
+      "register model t: the whole: expected an array \"limits\"");
+}
+
+std::string getLimitError(const llvm::Twine &limits) {
+  return getModelError(
+      ("{\"version\": 1, \"ptxas\": \"13.0\", \"kernels\": {}, "
+       "\"limits\": [" +
+       limits + "]}")
+          .str());
+}
+
+std::string makeLimit(llvm::StringRef name) {
+  return ("{\"name\": \"" + name + "\", \"value\": 8}").str();
+}
+
+TEST(RegisterModel, HasAllLimits) {
+  std::string first = makeLimit(kRegisterLimitNames[0]);
+  EXPECT_EQ(getLimitError("{\"name\": \"decode.columns\", \"value\": \"x\"}"),
+            "register model t: limits[0]: expected an object with a name and "
+            "an integer value");
+  EXPECT_EQ(getLimitError(makeLimit("moon.phase")),
+            "register model t: limits[0]: unknown limit 'moon.phase'");
+  EXPECT_EQ(getLimitError(first + ", " + first),
+            "register model t: limits[1]: limit '" +
+                std::string(kRegisterLimitNames[0]) + "' stands there twice");
+  EXPECT_EQ(getLimitError(first), "register model t: the whole: expected a "
+                                  "limit '" +
+                                      std::string(kRegisterLimitNames[1]) +
+                                      "', got none");
 }
 
 TEST(RegisterModel, AddsTermsThatHold) {
+  std::string limits;
+  for (llvm::StringRef name : kRegisterLimitNames)
+    limits += (limits.empty() ? "" : ", ") + makeLimit(name);
   RegisterModel model = llvm::cantFail(RegisterModel::parse(
-      R"({"version": 1, "ptxas": "13.0", "limits": {"decode.columns": 8},
+      "{\"version\": 1, \"ptxas\": \"13.0\", \"limits\": [" + limits +
+          R"(],
           "kernels": {"k": {"terms": [
         {"term": "o", "weight": 0.5, "of": ["o"], "count": "row_groups"},
         {"term": "other", "weight": 7},
@@ -80,17 +111,15 @@ TEST(RegisterModel, AddsTermsThatHold) {
 }
 
 TEST(RegisterModel, IsShipped) {
-  const RegisterModel &model = RegisterModel::getShipped();
+  const RegisterModel &model = RegisterModel::getUsed();
   EXPECT_EQ(model.getVersion(), "13.0");
   RegisterFeatures features;
   features.o = 64;
   for (const char *kernel :
        {"copied", "self_load", "ws_columns", "ws_pair", "ws_tmem", "ws_wgmma"})
     EXPECT_GT(model.count(kernel, features).getTotal(), 0) << kernel;
-  for (const char *limit :
-       {"copied.spare_registers", "decode.columns", "decode.narrow_columns",
-        "decode.held_columns", "decode.held_scaled_columns"})
-    EXPECT_GT(model.getLimit(limit), 0) << limit;
+  for (llvm::StringRef limit : kRegisterLimitNames)
+    EXPECT_GT(model.getLimit(limit), 0) << limit.str();
 }
 
 } // namespace

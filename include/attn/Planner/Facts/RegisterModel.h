@@ -14,6 +14,7 @@
 #include "attn/Planner/Facts/Condition.h"
 #include "attn/Planner/Facts/ResourceSum.h"
 #include "llvm/ADT/StringMap.h"
+#include <string_view>
 #include <vector>
 
 namespace mlir::attn {
@@ -25,14 +26,34 @@ struct RegisterFeatures {
 #undef REGISTER_FEATURE
 };
 
-/// Holds the terms of a data file.
+/// Names all limits, in the order of their indices.
+inline constexpr std::string_view kRegisterLimitNames[] = {
+#define REGISTER_LIMIT(name, meaning) name,
+#include "attn/Planner/Facts/RegisterLimits.def"
+};
+
+/// Returns the index of the limit called `name`; one too many if there is none.
+constexpr unsigned findRegisterLimit(std::string_view name) {
+  unsigned index = 0;
+  for (std::string_view each : kRegisterLimitNames) {
+    if (each == name)
+      return index;
+    ++index;
+  }
+  return index;
+}
+
+/// Holds the terms and limits of a data file.
 class RegisterModel {
 public:
   /// Reads a file's text. Errors name `name` and the place.
   static llvm::Expected<RegisterModel> parse(llvm::StringRef json,
                                              llvm::StringRef name);
-  /// Returns the library's own model.
-  static const RegisterModel &getShipped();
+  /// Returns the model of this process: the library's own, unless
+  /// useRegisterModel read another one.
+  static const RegisterModel &getUsed();
+  /// Forwards the former name of getUsed.
+  static const RegisterModel &getShipped() { return getUsed(); }
 
   /// Returns the version of ptxas that the model is of, such as "13.0".
   llvm::StringRef getVersion() const { return version; }
@@ -42,8 +63,12 @@ public:
   ResourceSum count(llvm::StringRef kernel, const RegisterFeatures &features,
                     llvm::StringRef term = "") const;
 
-  /// Returns a limit that the file names, such as "decode.columns".
-  int64_t getLimit(llvm::StringRef limit) const;
+  /// Returns a limit by its index among kRegisterLimitNames.
+  int64_t getLimit(unsigned index) const { return limits[index]; }
+  /// Returns the limit called `name`, such as "decode.columns".
+  int64_t getLimit(llvm::StringRef name) const {
+    return limits[findRegisterLimit(name)];
+  }
 
 private:
   using Conditions = std::vector<std::pair<unsigned, Condition>>;
@@ -64,8 +89,12 @@ private:
 
   std::string version;
   llvm::StringMap<std::vector<Term>> kernels;
-  llvm::StringMap<int64_t> limits;
+  std::vector<int64_t> limits;
 };
+
+/// Lets this process plan by the model of a file, in the place of the library's
+/// own. Call it before anything is planned. An error says what the file lacks.
+llvm::Error useRegisterModel(llvm::StringRef path);
 
 } // namespace mlir::attn
 

@@ -44,12 +44,6 @@ struct FinalRows {
   Value getDivisor() const { return divisor ? divisor : l; }
 };
 
-/// True if rows have logits beside their scores, so that FinalRows has a
-/// factor.
-inline bool hasMoreLogits(const ProblemFacts &facts) {
-  return facts.sinks || facts.initLse;
-}
-
 /// True if rows are divided by sums that have a row's largest probability as it
 /// is rounded. Where maxima are whole numbers that probability is not 1, and
 /// where one key decides a row its error is the row's. Keys of 8 bits have

@@ -1,6 +1,7 @@
 //===- Expand.cpp - The pass attn-expand ----------------------------------===//
 
 #include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "attn/Planner/Facts/Factor.h"
 #include "attn/Schedule/Core/Outline.h"
 #include "attn/Target/TargetTable.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -24,6 +25,7 @@ struct AttnExpandPass : attn::impl::AttnExpandPassBase<AttnExpandPass> {
       module.emitError() << llvm::toString(target.takeError());
       return signalPassFailure();
     }
+    CalibrationScope calibration(*target);
     SymbolTable symbols(module);
     Outliner outliner(*target, symbols);
     SmallVector<Operation *> problems;

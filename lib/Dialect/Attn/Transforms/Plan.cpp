@@ -13,6 +13,7 @@
 #include "attn/Planner/Choice/PlanCandidates.h"
 #include "attn/Planner/Choice/PlanTable.h"
 #include "attn/Planner/Choice/SplitKeys.h"
+#include "attn/Planner/Facts/Factor.h"
 #include "attn/Schedule/Core/CombineSchedule.h"
 #include "attn/Target/TargetTable.h"
 #include "mlir/AsmParser/AsmParser.h"
@@ -492,6 +493,7 @@ void AttnPlanPass::runOnOperation() {
     module.emitError() << llvm::toString(target.takeError());
     return signalPassFailure();
   }
+  CalibrationScope calibration(*target);
   reportBoard(module, *target, board);
   table.reset();
   if (!planTable.empty()) {

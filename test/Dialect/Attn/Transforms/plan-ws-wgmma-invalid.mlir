@@ -6,7 +6,7 @@
 // RUN: not attn-opt %S/Inputs/problem.mlir -attn-plan="chip=sm_90a schedule=ws_wgmma set=first_block=half" 2>&1 | FileCheck %s --check-prefix=FIRST
 
 // CHIP: schedule 'ws_wgmma' does not support sm_86, which has no wgmma, expected sm_90a
-// NAME: unknown parameter 'warps' of schedule 'ws_wgmma', expected one of block_m, block_n, q_stages, k_stages, v_stages, qk_ahead, pv_behind, p_shared, turns, cluster, key_quads, dynamic, softmax, order, group_heads, epilogue, first_block
+// NAME: unknown parameter 'warps' of schedule 'ws_wgmma', expected one of block_m, block_n, q_stages, k_stages, v_stages, qk_ahead, pv_behind, turns, cluster, key_quads, dynamic, softmax, order, group_heads, epilogue, first_block
 // SUM: does not fit: shared memory {{[0-9]+}} (q 4 x 32768 + k {{[23]}} x 65536 + v 2 x 65536 + barriers {{[89]}} x 16) exceeds 232448 on sm_90a
 // FIRST: expected first_block to be one of whole, auto, got 'half'
 // BOOL: expected qk_ahead to be true or false, got 'maybe'
@@ -109,9 +109,27 @@ func.func @lengths(%q: memref<2x8x1x64xf16>, %k: memref<2x8x16x64xf16>, %v: !tur
 // -----
 
 func.func @splits(%q: memref<2x8x1x64xf16>, %k: memref<2x8x16x64xf16>, %o: memref<3x2x8x1x64xf32>, %lse: memref<3x2x8x1xf32>) {
-  // expected-error@+1 {{schedule 'ws_wgmma' does not support split keys with partial results}}
+  // expected-error@+1 {{expected order = row_major and CTAs of one tile with runs of keys, got longest_first and 1}}
   attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<2x8x16x64xf16>, memref<2x8x16x64xf16>)
-                 outs(%o, %lse : memref<3x2x8x1x64xf32>, memref<3x2x8x1xf32>) {kv_splits = 3 : i64}
+                 outs(%o, %lse : memref<3x2x8x1x64xf32>, memref<3x2x8x1xf32>) {kv_splits = 3 : i64, plan = #attn.ws_wgmma<order = longest_first>}
+  return
+}
+
+// -----
+
+func.func @shared_splits(%q: memref<2x8x1x64xf16>, %k: memref<2x8x16x64xf16>, %o: memref<3x2x8x1x64xf32>, %lse: memref<3x2x8x1xf32>) {
+  // expected-error@+1 {{expected order = row_major and CTAs of one tile with runs of keys, got row_major and 2}}
+  attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<2x8x16x64xf16>, memref<2x8x16x64xf16>)
+                 outs(%o, %lse : memref<3x2x8x1x64xf32>, memref<3x2x8x1xf32>) {kv_splits = 3 : i64, plan = #attn.ws_wgmma<cluster = 2>}
+  return
+}
+
+// -----
+
+func.func @packed(%q: memref<2x8x1x64xf16>, %k: memref<2x8x16x64xf16>, %o: memref<2x8x1x64xf16>) {
+  // expected-error@+1 {{expected groups of 2 to 128 heads for pack_heads, got 8 query heads and 8 key heads}}
+  attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<2x8x16x64xf16>, memref<2x8x16x64xf16>)
+                 outs(%o : memref<2x8x1x64xf16>) {plan = #attn.ws_wgmma<pack_heads = true>}
   return
 }
 
