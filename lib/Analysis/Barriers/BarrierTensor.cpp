@@ -69,7 +69,7 @@ bool Machine::isTensorUsable(Warp &warp, const AccessInfo &info) {
   if (!known(warp, &Knowledge::generic).test(tensor.event)) {
     reportCondition(BarrierFault::Lifetime, here(warp),
                     llvm::formatv("{0} touches '{1}' without being ordered "
-                                  "behind what takes its columns",
+                                  "after what takes its columns",
                                   nameOf(warp), name),
                     {noteAt(tensor.takeStep, "they are taken here")});
     return false;

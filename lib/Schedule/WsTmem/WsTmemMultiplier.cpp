@@ -158,8 +158,8 @@ void Multiplier::multiply() {
 
 Slot Multiplier::awaitQueries(int64_t i) {
   if (plan.getOwnBlocks())
-    own[i] = shared.tiles.emitPart(shared.tiles.cluster.firstRow,
-                                   shared.context.i32(i));
+    own[i] = shared.walk.emitPart(shared.walk.cluster.firstRow,
+                                  shared.context.i32(i));
   Slot slot = query.take();
   queries[i] = memory.q.at(slot);
   return slot;

@@ -86,12 +86,12 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
   // and one more where probabilities are handed on in two parts. Where results
   // may take the queries' memory, two for each tile. The address of tensor
   // memory passes through bytes of a slot.
-  int64_t handed = plan.getPBeside() ? 4 : 2;
+  int64_t tileBarriers = plan.getPBeside() ? 4 : 2;
   if (plan.getEpilogue() == EpilogueKind::Tma && !plan.getOHalves())
-    handed += 2;
+    tileBarriers += 2;
   if (getFrontKeys(plan) != 0)
-    ++handed;
-  sum.add("barriers", 8, 2 * slots + kTmemTiles * handed);
+    ++tileBarriers;
+  sum.add("barriers", 8, 2 * slots + kTmemTiles * tileBarriers);
   // Each of two softmaxes, what multiplies and what loads.
   constexpr int64_t roles = 4;
   if (plan.getDynamic())

@@ -87,6 +87,15 @@ func.func private @f() attributes {attn.launch = 3}
 
 // -----
 
+gpu.module @kernels {
+  // expected-error @below {{'gpu.func' op expected 'kernel' before its attributes, got a function that nothing launches}}
+  gpu.func @f() attributes {attn.launch = #attn.launch<chip = "sm_80", ptx = 80, grid = ["1", "1", "1"], block = [32, 1, 1], tensors = [], args = []>} {
+    gpu.return
+  }
+}
+
+// -----
+
 // The rules are those of the launch record.
 // expected-error @below {{launch record: steps[0].block: expected 1 to 3 elements, got 4}}
 func.func private @f() attributes {x = #attn.launch<chip = "sm_80", ptx = 80, grid = ["1", "1", "1"], block = [32, 1, 1, 1], tensors = [], args = []>}
