@@ -305,7 +305,7 @@ void Machine::writeWord(const Warp &warp, uint8_t cta, int64_t base,
   if (!isNew) {
     bool isSame = word->second.step == warp.pc;
     word->second.expected = isSame ? word->second.reads : -1;
-    countedReads[word->second.step] = word->second.reads;
+    reads.counted[word->second.step] = word->second.reads;
   }
   std::optional<Affine> sum = getOpen(warp, value);
   word->second.isKnown = sum.has_value();

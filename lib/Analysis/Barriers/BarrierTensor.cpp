@@ -175,8 +175,7 @@ bool Machine::agreeOnSum(Warp &warp, const Step &step) {
     access.info = number;
     access.cta = warp.cta;
     if (findUnwritten(access))
-      return agree(llvm::map_to_vector(
-          varied->second, [](int64_t value) { return int64_t(value != 0); }));
+      return agree(varied->second, /*isCondition=*/true);
   }
   return true;
 }
