@@ -15,7 +15,8 @@ static constexpr int64_t kMarginsVersion = 1;
 
 /// The fields of a problem that rows may name.
 static constexpr llvm::StringLiteral kFields[] = {
-    "head_dim", "value_dim", "queries", "group_rows", "served", "reads_dram"};
+    "head_dim", "value_dim",  "queries",  "group_rows",
+    "served",   "reads_dram", "kv_splits"};
 
 //===----------------------------------------------------------------------===//
 // Reading
@@ -108,6 +109,8 @@ static int64_t getField(StringRef field, const ProblemFacts &facts,
     return facts.valueDim;
   if (field == "served")
     return facts.isServed();
+  if (field == "kv_splits")
+    return facts.kvSplits;
   // Keys of a problem that says nothing about their lengths may be in L2, if
   // they fit.
   if (field == "reads_dram")

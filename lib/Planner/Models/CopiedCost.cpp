@@ -112,6 +112,12 @@ void attn::countCopiedTiles(PlanEstimate &estimate, const ProblemFacts &facts,
                     double(runs);
 }
 
+bool attn::isBoundByKeys(const ProblemFacts &facts) {
+  return facts.isServed() || facts.kvSplits ||
+         (!ShapedType::isDynamic(facts.queries) &&
+          facts.queries <= kDecodedRows);
+}
+
 bool attn::savesTiles(const ProblemFacts &facts, int64_t blockM,
                       int64_t queryRows, int64_t decoded) {
   // The last tile of a head with more queries lacks few of its rows; of some
@@ -124,8 +130,7 @@ bool attn::savesTiles(const ProblemFacts &facts, int64_t blockM,
     return false;
   int64_t packed = llvm::divideCeil(facts.queries * queryRows, blockM);
   int64_t apart = group * llvm::divideCeil(facts.queries, blockM);
-  return facts.queries <= kFewQueries ? packed < apart
-                                      : 6 * packed < 5 * apart;
+  return facts.queries <= kFewQueries ? packed < apart : 6 * packed < 5 * apart;
 }
 
 int64_t attn::countCTAs(const PlanEstimate &estimate, int64_t registers,

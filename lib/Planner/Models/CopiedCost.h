@@ -36,6 +36,10 @@ void countCopiedTiles(PlanEstimate &estimate, const ProblemFacts &facts,
 /// heads.
 inline constexpr int64_t kDecodedRows = 32, kDecodedWideRows = 16;
 
+/// Returns true if reading keys may take most of a problem's time: those of a
+/// server, runs of keys, and no more queries than `decode` has in a tile.
+bool isBoundByKeys(const ProblemFacts &facts);
+
 /// Returns true if plans that pack the heads of a group are worth comparing:
 /// queries are few, more than `decoded` rows share keys, and tiles of `blockM`
 /// rows, of which a query takes `queryRows`, are fewer than those of one head

@@ -53,8 +53,8 @@ struct TileShape {
 };
 } // namespace
 
-/// Returns the tiles that are worth comparing: the smallest that holds all rows,
-/// and where several tiles do, those that registers may have.
+/// Returns the tiles that are worth comparing: the smallest that holds all
+/// rows, and where several tiles do, those that registers may have.
 static SmallVector<TileShape> listTiles(const ProblemFacts &facts) {
   int64_t all = facts.queries * getKnownGroup(facts);
   SmallVector<int64_t, 3> sizes = {all <= 16 ? 16 : 32};

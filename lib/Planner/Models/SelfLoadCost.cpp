@@ -10,6 +10,7 @@
 #include "../../Schedule/Wgmma/WgmmaFacts.h"
 #include "../Facts/BlockCount.h"
 #include "../Facts/TileBalance.h"
+#include "CopiedCost.h"
 #include "Models.h"
 #include "WgmmaCost.h"
 #include "attn/Planner/Facts/Factor.h"
@@ -91,5 +92,11 @@ PlanEstimate SelfLoadModel::estimate(const ProblemFacts &facts,
       rounds * ctas *
       (estimate.tileClocks + estimate.blocks * estimate.blockClocks) /
       target.clockMHz;
+  if (isBoundByKeys(facts)) {
+    double inFlight = facts.elementType.getIntOrFloatBitWidth() / 8.0 * blockN *
+                      double(plan.getKStages() * getKeyColumns(facts) +
+                             plan.getVStages() * getValueColumns(facts));
+    addDramTime(estimate, facts, plan.getBlockN(), inFlight, target);
+  }
   return estimate;
 }

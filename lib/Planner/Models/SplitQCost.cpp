@@ -104,7 +104,7 @@ PlanEstimate SplitQModel::estimate(const ProblemFacts &facts,
       rounds * ctas *
       (estimate.tileClocks + estimate.blocks * estimate.blockClocks);
   estimate.microseconds = clocks / target.clockMHz;
-  if (facts.isServed() || facts.kvSplits || plan.getPackHeads())
+  if (isBoundByKeys(facts) || plan.getPackHeads())
     addDramTime(estimate, facts, plan, target);
   return estimate;
 }

@@ -94,7 +94,7 @@ PlanEstimate TiledDModel::estimate(const ProblemFacts &facts,
       rounds * ctas *
       (estimate.tileClocks + estimate.blocks * estimate.blockClocks) /
       target.clockMHz;
-  if (facts.isServed() || facts.kvSplits || plan.getPackHeads())
+  if (isBoundByKeys(facts) || plan.getPackHeads())
     addDramTime(estimate, facts, copied, target);
   return estimate;
 }

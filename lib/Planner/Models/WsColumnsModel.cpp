@@ -248,7 +248,7 @@ PlanEstimate WsColumnsModel::estimate(const ProblemFacts &facts,
   estimate.microseconds =
       rounds * (estimate.tileClocks + estimate.blocks * estimate.blockClocks) /
       target.clockMHz;
-  if (facts.kvSplits || plan.getPackHeads()) {
+  if (isBoundByKeys(facts) || plan.getPackHeads()) {
     double elementBytes = facts.elementType.getIntOrFloatBitWidth() / 8.0;
     double inFlight =
         elementBytes * blockN * kColumnsSlice *

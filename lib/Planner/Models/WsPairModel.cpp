@@ -5,6 +5,7 @@
 #include "../../Schedule/WsPair/WsPair.h"
 #include "../Facts/BlockCount.h"
 #include "../Facts/TileBalance.h"
+#include "CopiedCost.h"
 #include "Models.h"
 #include "WgmmaCost.h"
 #include "attn/Planner/Facts/Factor.h"
@@ -123,5 +124,8 @@ PlanEstimate WsPairModel::estimate(const ProblemFacts &facts,
   estimate.microseconds =
       rounds * (estimate.tileClocks + estimate.blocks * estimate.blockClocks) /
       target.clockMHz;
+  if (isBoundByKeys(facts))
+    addDramTime(estimate, facts, plan.getBlockN(),
+                2 * blockN * plan.getStages() * plan.getSlice(), target);
   return estimate;
 }

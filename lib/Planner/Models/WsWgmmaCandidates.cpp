@@ -191,7 +191,9 @@ WsWgmmaModel::getCandidates(const ProblemFacts &facts,
                 : 0;
         for (SoftmaxPolicy softmax : getUsualPolicies(facts))
           for (Overlap overlap : getOverlaps(facts, softmax)) {
-            if (isNarrow && overlap.turns && blockM != 192)
+            // Addresses of packed rows leave no registers for PV behind.
+            if ((isNarrow && overlap.turns && blockM != 192) ||
+                (packs && overlap.pvBehind))
               continue;
             for (int64_t qStages : {2, 1})
               // Loads run as far ahead as shared memory lets them.

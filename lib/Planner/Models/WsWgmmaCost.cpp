@@ -177,7 +177,7 @@ PlanEstimate WsWgmmaModel::estimate(const ProblemFacts &facts,
   estimate.microseconds =
       rounds * (estimate.tileClocks + estimate.blocks * estimate.blockClocks) /
       target.clockMHz;
-  if (facts.isServed() || facts.kvSplits || plan.getPackHeads()) {
+  if (isBoundByKeys(facts) || plan.getPackHeads()) {
     double elementBytes = facts.keyType.getIntOrFloatBitWidth() / 8.0;
     bool widens = facts.hasNarrowKeys();
     double inFlight =

@@ -17,6 +17,8 @@ static StringRef getName() { return DecodePlanAttr::getSyntax().schedule; }
 /// Most query rows that share keys. Tiles of them stand side by side in the
 /// grid, and all but one find keys in L2.
 static constexpr int64_t kMostRows = 160;
+/// Most queries of a sequence: those of a draft.
+static constexpr int64_t kMostQueries = 32;
 
 int64_t attn::getKnownGroup(const ProblemFacts &facts) {
   int64_t group = facts.getGroup();
@@ -34,8 +36,13 @@ static llvm::Error isApplicable(const ProblemFacts &facts, const TargetRow &) {
   if (ShapedType::isDynamic(facts.queries))
     return makeUnsupported(getName(),
                            "a number of queries that only the launch decides");
+  if (facts.queries > kMostQueries)
+    return makeUnsupported(
+        getName(), llvm::formatv("{0} queries of a sequence, expected at most "
+                                 "{1}; 'split_q' takes more",
+                                 facts.queries, kMostQueries));
   int64_t rows = facts.queries * getKnownGroup(facts);
-  if (facts.queries > kMostRows || rows > kMostRows)
+  if (rows > kMostRows)
     return makeUnsupported(
         getName(),
         llvm::formatv("{0} query rows that share keys, expected at most {1}; "
