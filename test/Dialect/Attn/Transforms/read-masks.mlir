@@ -339,7 +339,7 @@ func.func @one_side_of_two(%q: memref<2x8x300x64xf16>, %k: memref<2x8x300x64xf16
     %j_index = arith.index_cast %j : i32 to index
     %x = memref.load %ids[%i_index] : memref<300xi32>
     %y = memref.load %ids[%j_index] : memref<300xi32>
-    %same = arith.cmpi sle, %x, %y : i32
+    %same = arith.cmpi slt, %x, %y : i32
     %causal = arith.cmpi sle, %j, %i : i32
     %keep = arith.andi %same, %causal : i1
     attn.yield %keep : i1
