@@ -50,6 +50,26 @@ static Reduction dropRegion(unsigned index) {
   });
 }
 
+/// Removes the region that says which keys a mask leaves: an op of fewer
+/// regions takes the place of the one that has it.
+static LogicalResult dropKeyRange(AttentionOp op, RewriterBase &rewriter) {
+  if (!op.hasKeyRange())
+    return failure();
+  rewriter.setInsertionPoint(op);
+  OperationState state(op.getLoc(), op->getName(), op->getOperands(),
+                       op->getResultTypes(),
+                       op->getDiscardableAttrDictionary().getValue());
+  state.propertiesAttr = op->getPropertiesAsAttribute();
+  state.addRegion();
+  state.addRegion();
+  Operation *smaller = rewriter.create(state);
+  for (unsigned index : {0, 1})
+    rewriter.inlineRegionBefore(op->getRegion(index), smaller->getRegion(index),
+                                smaller->getRegion(index).end());
+  rewriter.replaceOp(op, smaller);
+  return success();
+}
+
 using GetOperand = MutableOperandRange (*)(AttentionOp);
 
 /// Removes optional operands, and attributes that only have a meaning with
@@ -237,13 +257,12 @@ static constexpr size_t kMaxSharedExtents = 12;
 static SmallVector<Reduction> problemReductions() {
   SmallVector<Reduction> reductions = {
       dropRegion(0),
-      dropRegion(1),
-      dropAttributes({"mask"}),
+      // It stands beside the next one only.
+      onAttention(dropKeyRange), dropRegion(1), dropAttributes({"mask"}),
 #define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \
   dropAttributes({NAME}),
 #include "attn/Problem/Options.def"
-      dropAttributes({"rope_dim"}),
-      dropAttributes({"plan"}),
+      dropAttributes({"rope_dim"}), dropAttributes({"plan"}),
       dropOperands({[](AttentionOp op) { return op.getSinksMutable(); }}),
       dropOperands({[](AttentionOp op) { return op.getInitOMutable(); },
                     [](AttentionOp op) { return op.getInitLseMutable(); }}),
@@ -262,8 +281,7 @@ static SmallVector<Reduction> problemReductions() {
                    {"page_size", "selected"}),
       dropAttributes({"selected"}),
       dropOperands({[](AttentionOp op) { return op.getKvLengthsMutable(); }}),
-      dropAttributes({"run_keys"}),
-      onAttention(dropSplits),
+      dropAttributes({"run_keys"}), onAttention(dropSplits),
       onAttention(dropUnusedArguments)};
   for (size_t index = 0; index < kMaxSharedExtents; ++index) {
     reductions.push_back(shrink(index, [](int64_t) -> int64_t { return 1; }));

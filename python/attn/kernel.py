@@ -222,7 +222,8 @@ class Kernel:
         #: What the passes and ptxas had to say.
         self.remarks: tuple[Diagnostic, ...] = contents["remarks"]
         #: Why the chip's matrix instructions are not used, if they are not: the options that its
-        #: own schedule refused, one text for each problem.
+        #: own schedule refused, one text for each problem. And what became of the conditions
+        #: of mask_mod, one text for each.
         self.plan_notes: tuple[str, ...] = plan_notes.find_notes(self.remarks)
 
     def with_captures(self, tensors: Sequence[Any]) -> Kernel:
@@ -426,6 +427,7 @@ def compile_problem(
     partials: str,
     debug_lines: bool,
     cache: bool,
+    read_masks: bool | None = None,
     board: str | None = None,
     assemble_check: bool = False,
     pad: bool = False,
@@ -469,7 +471,7 @@ def compile_problem(
         options.append(("partials", partials))
     if readers.to_bool("debug_lines", debug_lines):
         options.append(("debug-lines", "true"))
-    options += readers.format_plan(plan)
+    options += plan_options.get_mask_options(read_masks) + readers.format_plan(plan)
     request = _Request(text, name, written, tuple(options), regions, files)
     kernel = _get_kernel(request, tensors, readers.to_bool("cache", cache))
     return kernel.with_columns(columns) if columns else kernel
@@ -536,7 +538,7 @@ def _request_flags(
     regions: mod_regions.Regions | None,
     schedule: str | None = None,
 ) -> _Request:
-    options = [("chip", chip)]
+    options = [("chip", chip), *plan_options.get_mask_options(None)]
     if schedule is not None:
         options.append(("schedule", schedule))
     return _Request(None, "<problem>", readers.format_flags(flags), tuple(options), regions)

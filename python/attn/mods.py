@@ -16,7 +16,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .tracing import traced_values
+from .tracing import trace_errors, traced_values
 from .tracing.traced_values import Operand, Value
 
 __all__ = [
@@ -170,11 +170,29 @@ def _clamp(x: Operand, min: Operand | None = None, max: Operand | None = None) -
     return clip(x, min, max)
 
 
+def _full_like(x: Value, fill_value: Any, *, dtype: object = None, device: object = None) -> Any:
+    """A constant of the type of x, or of another one."""
+    return traced_values.full("full_like", x, fill_value, (), dtype, device)
+
+
+def _ones_like(x: Value, *, dtype: object = None, device: object = None) -> Any:
+    """1 of the type of x, or of another one."""
+    return traced_values.full("ones_like", x, 1, (), dtype, device)
+
+
+def _zeros_like(x: Value, *, dtype: object = None, device: object = None) -> Any:
+    """0 of the type of x, or of another one."""
+    return traced_values.full("zeros_like", x, 0, (), dtype, device)
+
+
 #: Functions of torch and numpy by their names there, where these differ.
 _FOREIGN: dict[str, Callable[..., Any]] = {
     "absolute": abs,
     "clamp": _clamp,
     "rint": round,
+    "full_like": _full_like,
+    "ones_like": _ones_like,
+    "zeros_like": _zeros_like,
     "add": operator.add,
     "sub": operator.sub,
     "subtract": operator.sub,
@@ -230,7 +248,7 @@ def _to_operand(name: str, value: Any) -> Any:
     if isinstance(value, Value) or hasattr(value, "load"):
         return value
     if isinstance(getattr(value, "shape", None), tuple):
-        raise traced_values.fail(
+        raise trace_errors.fail(
             f"{name}: expected a number, got {type(value).__name__} of shape {list(value.shape)}"
         )
     return value
@@ -244,7 +262,7 @@ def call(name: str, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> An
         plain, args = plain[1:], tuple(reversed(args))
     target = _FOREIGN.get(plain) or (globals()[plain] if plain in __all__ else None)
     if target is None:
-        raise traced_values.fail(
+        raise trace_errors.fail(
             f"the function {name} cannot be traced; known are {', '.join(sorted(__all__))}"
         )
     try:
@@ -252,7 +270,7 @@ def call(name: str, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> An
         options = {key: _to_operand(name, each) for key, each in (kwargs or {}).items()}
         return target(*operands, **options)
     except TypeError as error:
-        raise traced_values.fail(f"{name}: {error}") from None
+        raise trace_errors.fail(f"{name}: {error}") from None
 
 
 traced_values.set_functions(METHODS, call)

@@ -17,7 +17,7 @@ from .calls.attention_kernels import Options
 from .errors import ArgumentError, LibraryError
 from .launch import device_tensors
 from .options.problem_table import CALL_DEFAULTS, CALL_SCHEMA
-from .tensors import batch_lists, tensor_views
+from .tensors import batch_lists, label_checks, tensor_views
 from .tracing import captured_reads, mod_regions
 
 try:
@@ -172,6 +172,8 @@ def _trace(mods: tuple[Any, Any]) -> tuple[str, str, list[Tensor]]:
             mod = mod_regions.trace(kind, mod)
         texts.append("" if mod is None else mod.text)
         if mod is not None:
+            if not torch.compiler.is_compiling():
+                label_checks.check_labels(mod, len(tensors))
             tensors += mod.tensors
     return texts[0], texts[1], tensors
 

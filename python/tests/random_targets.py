@@ -371,7 +371,7 @@ def call_compile(q, k, v, problem_q, **options):
 
 def judge_compile(call, got):
     plain = {"scale", "softcap", "causal", "window", "lse", "dynamic", "kv_splits", "cache", "split_keys", "layout",
-             "partials", "chip", "dtype", "problem_q", "q", "k", "v", "shipped_plans", "schedule", "plan"}  # fmt: skip
+             "partials", "chip", "dtype", "problem_q", "q", "k", "v", "shipped_plans", "read_masks", "schedule", "plan"}  # fmt: skip
     if any(call[name] not in (None, False) for name in set(call) - plain):
         return
     q, k, v = (widen(np.asarray(call[name]))[0].swapaxes(0, 1) for name in "qkv")

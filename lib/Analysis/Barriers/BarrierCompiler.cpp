@@ -37,9 +37,9 @@ bool barriers::isSynchronisation(Operation *op) {
   return isa<MBarrierInitOp, MBarrierInvalOp, MBarrierFenceInitOp,
              MBarrierExpectTxOp, MBarrierArriveOp, MBarrierWaitOp, FenceProxyOp,
              NamedBarrierOp, TurnStartOp, TurnTakeOp, TurnPassOp,
-             ClusterBarrierOp, gpu::BarrierOp, TileArriveOp, Tcgen05FenceOp,
-             TeamBarrierOp, NVVM::SyncWarpOp, CommitOpInterface, TmemReserveOp,
-             TmemDeallocOp>(op);
+             ClusterBarrierOp, gpu::BarrierOp, TileArriveOp, InOrderOp,
+             Tcgen05FenceOp, TeamBarrierOp, NVVM::SyncWarpOp, CommitOpInterface,
+             TmemReserveOp, TmemDeallocOp>(op);
 }
 
 static bool isControlFlow(Operation *op) {
@@ -281,6 +281,8 @@ void Compiler::demand(Value value) {
     if (auto load = dyn_cast<LLVM::LoadOp>(def))
       llvm::append_range(worklist,
                          getGlobalAddress(load, program.kernel).second);
+    if (auto find = dyn_cast<FindKeyOp>(def))
+      llvm::append_range(worklist, getFoundKey(find, program.kernel).second);
     // A loop's results are what it carries, which its body may not take.
     if (auto loop = dyn_cast<scf::ForOp>(def))
       worklist.push_back(loop.getTiedLoopRegionIterArg(cast<OpResult>(next)));

@@ -168,6 +168,15 @@ void Compiler::emitScalar(Operation *op) {
       step.args.push_back(slotOf(index));
     return;
   }
+  if (auto find = dyn_cast<FindKeyOp>(op)) {
+    auto [text, numbers] = getFoundKey(find, program.kernel);
+    Step &step = emit(Code::Compute, op);
+    step.dst = dst;
+    step.address = std::move(text);
+    for (Value number : numbers)
+      step.args.push_back(slotOf(number));
+    return;
+  }
   if (auto deal = dyn_cast<DealRunOp>(op)) {
     // Numbers that nobody knows, which are the same in all threads.
     for (OpResult result : deal->getResults()) {
@@ -353,6 +362,7 @@ void Compiler::emitSynchronisation(Operation *op) {
       {MBarrierWaitOp::getOperationName(), Code::Wait},
       {gpu::BarrierOp::getOperationName(), Code::CtaBarrier},
       {TileArriveOp::getOperationName(), Code::CtaBarrier},
+      {InOrderOp::getOperationName(), Code::CtaBarrier},
       {NamedBarrierOp::getOperationName(), Code::NamedBarrier},
       {ClusterBarrierOp::getOperationName(), Code::ClusterBarrier},
       {TeamBarrierOp::getOperationName(), Code::WarpBarrier},

@@ -17,7 +17,7 @@ static bool isGivenByLaunch(Value value, gpu::GPUFuncOp kernel) {
     return false;
   if (auto argument = dyn_cast<BlockArgument>(value))
     return argument.getOwner()->getParentOp() == kernel;
-  if (value.getDefiningOp<DealRunOp>())
+  if (isa_and_nonnull<DealRunOp, FindKeyOp>(value.getDefiningOp()))
     return true;
   auto load = value.getDefiningOp<LLVM::LoadOp>();
   return load && cast<LLVM::LLVMPointerType>(load.getAddr().getType())
@@ -70,7 +70,7 @@ static bool isOnlyRead(Value pointer) {
       return isOnlyRead(element.getResult());
     if (auto load = dyn_cast<LLVM::LoadOp>(user))
       return !load.getVolatile_();
-    return isa<DealRunOp>(user);
+    return isa<DealRunOp, FindKeyOp, InOrderOp>(user);
   });
 }
 
@@ -81,13 +81,11 @@ static bool isReadArgument(Value pointer, gpu::GPUFuncOp kernel) {
          isOnlyRead(argument);
 }
 
-std::pair<std::string, SmallVector<Value>>
-barriers::getGlobalAddress(LLVM::LoadOp load, gpu::GPUFuncOp kernel) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  SmallVector<Value> indices;
-  os << load.getType();
-  Value pointer = load.getAddr();
+/// Says where an address is, and adds the numbers that it is computed from;
+/// false for memory that the kernel may write.
+static bool describeAddress(Value pointer, gpu::GPUFuncOp kernel,
+                            llvm::raw_ostream &os,
+                            SmallVectorImpl<Value> &indices) {
   while (auto element = pointer.getDefiningOp<LLVM::GEPOp>()) {
     os << " element " << element.getElemType();
     for (int32_t index : element.getRawConstantIndices())
@@ -96,10 +94,33 @@ barriers::getGlobalAddress(LLVM::LoadOp load, gpu::GPUFuncOp kernel) {
     pointer = element.getBase();
   }
   if (!isReadArgument(pointer, kernel))
+    return false;
+  os << " of argument " << cast<BlockArgument>(pointer).getArgNumber();
+  return true;
+}
+
+std::pair<std::string, SmallVector<Value>>
+barriers::getGlobalAddress(LLVM::LoadOp load, gpu::GPUFuncOp kernel) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  SmallVector<Value> indices;
+  os << load.getType();
+  if (!describeAddress(load.getAddr(), kernel, os, indices))
     text.clear();
-  else
-    os << " of argument " << cast<BlockArgument>(pointer).getArgNumber();
   return {text, indices};
+}
+
+std::pair<std::string, SmallVector<Value>>
+barriers::getFoundKey(FindKeyOp find, gpu::GPUFuncOp kernel) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  SmallVector<Value> numbers = {find.getFrom(), find.getTo(), find.getFirst(),
+                                find.getLast()};
+  os << find->getName() << ' ' << stringifyKeySearch(find.getSearch());
+  if (!describeAddress(find.getKeys(), kernel, os, numbers) ||
+      !describeAddress(find.getQueries(), kernel, os, numbers))
+    text.clear();
+  return {text, numbers};
 }
 
 std::string barriers::getDealtNumber(OpResult result, gpu::GPUFuncOp kernel) {

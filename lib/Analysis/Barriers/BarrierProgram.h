@@ -334,6 +334,10 @@ getGlobalAddress(LLVM::LoadOp load, gpu::GPUFuncOp kernel);
 /// The same for a result of attn.deal_run: what it is a number of.
 std::string getDealtNumber(OpResult result, gpu::GPUFuncOp kernel);
 
+/// Does the same for attn.find_key, whose order all threads know alike.
+std::pair<std::string, SmallVector<Value>> getFoundKey(FindKeyOp find,
+                                                       gpu::GPUFuncOp kernel);
+
 /// Decides which rings are turned by their slots, which by their parities
 /// alone, and which steps do not go along, of values that are placed already.
 void findTurns(Program &program);

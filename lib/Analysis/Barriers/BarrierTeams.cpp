@@ -23,8 +23,8 @@ void Compiler::readTeams() {
 
 /// What counts warps or elects a thread takes the CTA for one team.
 bool Compiler::isKnownOfTeams(Operation *op) const {
-  if (isa<gpu::BarrierOp, TileArriveOp, TeamBarrierOp, TeamTakeOp, TeamShareOp>(
-          op))
+  if (isa<gpu::BarrierOp, TileArriveOp, InOrderOp, TeamBarrierOp, TeamTakeOp,
+          TeamShareOp>(op))
     return true;
   if (auto async = dyn_cast<AsyncOpInterface>(op))
     return &async.getAsyncEngine() == &kCopyGroups;

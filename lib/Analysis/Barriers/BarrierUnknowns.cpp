@@ -342,7 +342,7 @@ SmallVector<std::string, 2> barriers::getUnknownKinds(const Program &program,
   }
   if (step.code != Code::Compute || !step.factors.empty() || !step.op)
     return {};
-  if (isa<LLVM::LoadOp, DealRunOp>(step.op))
+  if (isa<LLVM::LoadOp, DealRunOp, FindKeyOp>(step.op))
     return {getWordName(step)};
   // Where it is no quotient, or not known to be one, it has a name of its own.
   SmallVector<std::string, 2> kinds = {getName(step.op)};
@@ -361,7 +361,8 @@ std::optional<Affine> Machine::readGlobal(const Step &step,
   if (step.address.empty())
     return std::nullopt;
   Affine word = Affine::unknown(unknowns->get(getWordName(step), args));
-  if (isa<DealRunOp>(step.op))
+  // Neither a run nor a key is below 0.
+  if (isa<DealRunOp, FindKeyOp>(step.op))
     learn(word);
   return word;
 }
@@ -410,7 +411,7 @@ std::optional<Affine> Machine::computeOpen(const Step &step,
       sum = sum.plus(arg, factor);
     return sum;
   }
-  if (isa<LLVM::LoadOp, DealRunOp>(step.op))
+  if (isa<LLVM::LoadOp, DealRunOp, FindKeyOp>(step.op))
     return readGlobal(step, args);
   bool isCount = llvm::all_of(
       args, [&](const Affine &value) { return facts.imply(value); });

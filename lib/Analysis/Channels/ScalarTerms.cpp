@@ -150,7 +150,7 @@ static bool isFunctionOfOperands(Operation *op) {
   if (auto load = dyn_cast<LLVM::LoadOp>(op))
     return !load.getVolatile_() && load.getAddr().getType().getAddressSpace() ==
                                        unsigned(NVVM::NVVMMemorySpace::Global);
-  return isMemoryEffectFree(op);
+  return isa<FindKeyOp, InOrderOp>(op) || isMemoryEffectFree(op);
 }
 
 static bool isSigned(arith::CmpIPredicate predicate) {

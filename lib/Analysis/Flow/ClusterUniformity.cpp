@@ -19,7 +19,7 @@ static bool isFunctionOfOperands(Operation *op) {
            load.getOrdering() == LLVM::AtomicOrdering::not_atomic &&
            load.getAddr().getType().getAddressSpace() ==
                unsigned(NVVM::NVVMMemorySpace::Global);
-  if (isa<ArithmeticOpInterface>(op))
+  if (isa<ArithmeticOpInterface, FindKeyOp, InOrderOp>(op))
     return op->getNumOperands() != 0;
   if (isa<gpu::GridDimOp, gpu::BlockDimOp, gpu::ClusterDimOp, gpu::ClusterIdOp>(
           op))

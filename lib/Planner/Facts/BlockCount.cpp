@@ -1,7 +1,7 @@
 //===- BlockCount.cpp - How many blocks of keys tiles walk ----------------===//
 
 #include "BlockCount.h"
-#include "attn/Dialect/Attn/IR/BlockBounds.h"
+#include "RangeModel.h"
 #include "attn/Planner/Facts/PlanModel.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -56,7 +56,8 @@ static double keptShare(const ProblemFacts &facts, double queries, double keys,
 }
 
 namespace {
-/// Blocks of an average tile under a mask that is bounded on the left.
+/// Blocks of an average tile under a mask that is bounded on the left, or what
+/// key_range leaves.
 struct WindowBlocks {
   double all = 0, ends = 0;
 };
@@ -70,9 +71,10 @@ static WindowBlocks countWindow(const ProblemFacts &facts, int64_t queries,
   int64_t tiles = llvm::divideCeil(queries, blockM);
   int64_t step = llvm::divideCeil(tiles, kMostTiles), counted = 0;
   WindowBlocks sum;
+  RangeModel model(facts, queries, keys);
   for (int64_t tile = 0; tile < tiles; tile += step, ++counted) {
-    BlockBoundsOf<int64_t> bounds = computeBlockBounds(
-        facts.mask, tile * blockM, queries, keys, blockM, blockN);
+    BlockBoundsOf<int64_t> bounds =
+        model.findBlocks(tile * blockM, blockM, blockN);
     // Tiles whose rows lie behind all keys count the last block where it is not
     // whole: what plans cost was fitted so.
     int64_t all = bounds.end - std::min(bounds.begin, keys / blockN);
@@ -85,7 +87,7 @@ static WindowBlocks countWindow(const ProblemFacts &facts, int64_t queries,
 
 double attn::countWindowEnds(const ProblemFacts &facts, double queries,
                              double keys, double blockM, double blockN) {
-  if (!facts.mask.hasLeft())
+  if (!facts.mask.hasLeft() && !facts.hasKeyRange())
     return 0;
   return countWindow(facts, queries, keys, blockM, blockN).ends;
 }
@@ -95,7 +97,7 @@ double attn::countBlocks(const ProblemFacts &facts, double queries, double keys,
   // Nobody has a tile.
   if (queries < 1 || blockM < 1)
     return 1;
-  if (facts.mask.hasLeft())
+  if (facts.mask.hasLeft() || facts.hasKeyRange())
     return std::max(1.0, countWindow(facts, queries, keys, blockM, blockN).all);
   double share = keptShare(facts, queries, keys, blockM, blockN);
   double blocks = std::ceil(keys / blockN);

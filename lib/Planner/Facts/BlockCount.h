@@ -17,12 +17,13 @@ struct TypicalExtents {
 TypicalExtents getTypicalExtents(const ProblemFacts &facts);
 
 /// Blocks of `blockN` keys that an average tile of `blockM` queries walks under
-/// the problem's mask; an estimate, at least 1.
+/// the problem's mask and key_range; an estimate, at least 1.
 double countBlocks(const ProblemFacts &facts, double queries, double keys,
                    double blockM, double blockN);
 
 /// The blocks of these that keep all tests of a mask that is bounded on the
-/// left: those at both ends of a tile's window. 0 for other masks, for which
+/// left, or of a function beside a key_range: those at both ends of what a tile
+/// sees. 0 for others, for which
 /// estimates count the block at the diagonal in the costs of a tile.
 double countWindowEnds(const ProblemFacts &facts, double queries, double keys,
                        double blockM, double blockN);

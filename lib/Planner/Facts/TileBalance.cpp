@@ -1,7 +1,7 @@
 //===- TileBalance.cpp - How evenly a static order deals tiles ------------===//
 
 #include "TileBalance.h"
-#include "attn/Dialect/Attn/IR/BlockBounds.h"
+#include "RangeModel.h"
 #include "attn/Planner/Facts/Factor.h"
 #include "attn/Planner/Facts/PlanModel.h"
 #include "llvm/Support/MathExtras.h"
@@ -24,9 +24,9 @@ static std::vector<double> getTileWork(const ProblemFacts &facts,
   while (facts.queries / blockM > kMostTiles)
     blockM *= 2;
   std::vector<double> work;
+  RangeModel model(facts, facts.queries, facts.keys);
   for (int64_t row = 0; row < facts.queries; row += blockM) {
-    BlockBoundsOf<int64_t> bounds = computeBlockBounds(
-        facts.mask, row, facts.queries, facts.keys, blockM, blockN);
+    BlockBoundsOf<int64_t> bounds = model.findBlocks(row, blockM, blockN);
     int64_t blocks =
         bounds.lastKey > bounds.firstKey ? bounds.end - bounds.begin : 0;
     work.push_back(blocks + kTileBlocks);

@@ -2,6 +2,7 @@
 
 #include "attn/Schedule/Core/KernelContext.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/ADT/ScopeExit.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -92,9 +93,18 @@ Value KernelContext::getQueries() {
 Value KernelContext::getLengths() { return getPointer("kv_lengths"); }
 Value KernelContext::getKeys() { return getExtent({{"k", 2}}, facts.keys); }
 
-Value KernelContext::loadMemRef(ImplicitLocOpBuilder &lb,
-                                const TensorFacts &tensor, ValueRange indices,
-                                Type type) {
+const TensorFacts *KernelContext::findCapture(Operation *user, Value memref) {
+  const TensorFacts *tensor = llvm::find_if(
+      facts.captures, [&](const TensorFacts &t) { return t.value == memref; });
+  if (tensor != facts.captures.end())
+    return tensor;
+  user->emitOpError("expected a read of a memref from outside the attention");
+  return nullptr;
+}
+
+Value KernelContext::getElementAddress(ImplicitLocOpBuilder &lb,
+                                       const TensorFacts &tensor,
+                                       ValueRange indices, Type type) {
   Type i64Type = lb.getI64Type();
   Value offset;
   for (auto [dim, index] : llvm::enumerate(indices)) {
@@ -114,6 +124,91 @@ Value KernelContext::loadMemRef(ImplicitLocOpBuilder &lb,
   if (offset)
     address = LLVM::GEPOp::create(lb, address.getType(), type, address,
                                   ValueRange{offset});
+  return address;
+}
+
+//===----------------------------------------------------------------------===//
+// Keys that are looked for
+//===----------------------------------------------------------------------===//
+
+/// Returns the searches of key_range.
+static SmallVector<FindKeyOp> getSearches(const ProblemFacts &facts) {
+  if (!facts.hasKeyRange())
+    return {};
+  Block &range = AttentionOp(facts.op).getKeyRange().front().front();
+  return llvm::to_vector(range.getOps<FindKeyOp>());
+}
+
+void KernelContext::emitOrders() {
+  for (FindKeyOp find : getSearches(facts))
+    for (Value memref : {find.getKeys(), find.getQueries()}) {
+      const TensorFacts *tensor = findCapture(find, memref);
+      bool isKnown = llvm::any_of(orders, [&](const auto &order) {
+        return std::get<0>(order) == memref;
+      });
+      if (!tensor || isKnown)
+        continue;
+      bool hasRows = tensor->shape.size() > 1;
+      Value rows = hasRows ? getSize(tensor->name, 0) : i32(1);
+      Value order = InOrderOp::create(
+          b, b.getI1Type(), getPointer(tensor->name), rows,
+          hasRows ? getStride(tensor->name, 0) : i64(0),
+          getSize(tensor->name, tensor->shape.size() - 1), find.getElement());
+      orders.push_back({memref, {}, order});
+    }
+}
+
+Value KernelContext::emitOrder(ImplicitLocOpBuilder &lb,
+                               const TensorFacts &tensor, Value row,
+                               ValueRange place, Type type) {
+  for (const auto &[memref, known, order] : orders)
+    if (memref == tensor.value && (known.empty() || ValueRange(known) == place))
+      return order;
+  Value one = arith::ConstantIntOp::create(lb, 1, 32);
+  Value none = arith::ConstantIntOp::create(lb, 0, 64);
+  Value count = getSize(tensor.name, tensor.shape.size() - 1);
+  Value order =
+      InOrderOp::create(lb, lb.getI1Type(), row, one, none, count, type);
+  orders.push_back({tensor.value, llvm::to_vector(place), order});
+  return order;
+}
+
+Value KernelContext::inlineFindKey(ImplicitLocOpBuilder &lb, FindKeyOp find,
+                                   const IRMapping &mapping) {
+  auto lookUp = [&](Value value) { return mapping.lookup(value); };
+  Type type = find.getElement();
+  SmallVector<Value> rows;
+  Value ordered, count;
+  for (auto [memref, indices] :
+       {std::pair(find.getQueries(), find.getQueryIndices()),
+        std::pair(find.getKeys(), find.getKeyIndices())}) {
+    const TensorFacts *tensor = findCapture(find, memref);
+    if (!tensor)
+      return {};
+    SmallVector<Value> place = llvm::map_to_vector(indices, lookUp);
+    Value row = getElementAddress(lb, *tensor, place, type);
+    Value order = emitOrder(lb, *tensor, row, place, type);
+    ordered = ordered && ordered != order
+                  ? arith::AndIOp::create(lb, ordered, order).getResult()
+                  : order;
+    rows.push_back(row);
+    count = getSize(tensor->name, tensor->shape.size() - 1);
+  }
+  Value zero = arith::ConstantIntOp::create(lb, 0, 32);
+  auto clamp = [&](Value key) -> Value {
+    return arith::MaxSIOp::create(
+        lb, arith::MinSIOp::create(lb, lookUp(key), count), zero);
+  };
+  return FindKeyOp::create(
+      lb, lb.getI32Type(), find.getSearch(), rows[1], ValueRange(),
+      clamp(find.getFrom()), clamp(find.getTo()), rows[0], ValueRange(),
+      lookUp(find.getFirst()), lookUp(find.getLast()), ordered, type);
+}
+
+Value KernelContext::loadMemRef(ImplicitLocOpBuilder &lb,
+                                const TensorFacts &tensor, ValueRange indices,
+                                Type type) {
+  Value address = getElementAddress(lb, tensor, indices, type);
   // An i1 of a memref is a byte of memory.
   if (type.isInteger(1)) {
     Value byte = LLVM::LoadOp::create(lb, lb.getI8Type(), address, 1);
@@ -133,6 +228,9 @@ Value KernelContext::inlineRegion(OpBuilder &builder, Region &region,
 SmallVector<Value> KernelContext::inlineResults(OpBuilder &builder,
                                                 Region &region,
                                                 ValueRange arguments) {
+  // Other tiles do not know what a tile finds out of its own rows.
+  size_t known = orders.size();
+  llvm::scope_exit forget([&] { orders.truncate(known); });
   ImplicitLocOpBuilder lb(b.getLoc(), builder);
   IRMapping mapping;
   Block &block = region.front();
@@ -155,6 +253,13 @@ SmallVector<Value> KernelContext::inlineResults(OpBuilder &builder,
   };
   for (Operation &op : block.without_terminator()) {
     op.walk(cloneConstants);
+    if (auto find = dyn_cast<FindKeyOp>(op)) {
+      Value key = inlineFindKey(lb, find, mapping);
+      if (!key)
+        return {};
+      mapping.map(find.getKey(), key);
+      continue;
+    }
     auto load = dyn_cast<memref::LoadOp>(op);
     if (!load) {
       bool nestedLoad = false;
@@ -172,14 +277,9 @@ SmallVector<Value> KernelContext::inlineResults(OpBuilder &builder,
       lb.clone(op, mapping);
       continue;
     }
-    const TensorFacts *tensor =
-        llvm::find_if(facts.captures, [&](const TensorFacts &t) {
-          return t.value == load.getMemRef();
-        });
-    if (tensor == facts.captures.end()) {
-      op.emitOpError("expected a read of a memref from outside the attention");
+    const TensorFacts *tensor = findCapture(&op, load.getMemRef());
+    if (!tensor)
       return {};
-    }
     lb.setLoc(op.getLoc());
     SmallVector<Value> indices;
     for (Value index : load.getIndices())

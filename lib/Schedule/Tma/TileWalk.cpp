@@ -46,6 +46,7 @@ static Value getBatchRuns(KernelContext &context, const TilePlan &plan) {
 }
 
 void TileWalk::emitExtents() {
+  context.emitOrders();
   ImplicitLocOpBuilder &b = context.b;
   const ProblemFacts &facts = context.facts;
   Value length =

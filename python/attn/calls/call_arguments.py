@@ -10,7 +10,7 @@ from ..launch import device_tensors
 from ..options import kernel_sizes, readers
 from ..options.problem_table import CALL_NAMES
 from ..record import TensorView
-from ..tensors import padding, tensor_views
+from ..tensors import label_checks, padding, tensor_views
 from ..tracing import captured_reads, mod_regions
 from . import attention_kernels
 from .attention_kernels import Options
@@ -154,6 +154,7 @@ def trace_mods(
             texts[index] = mod.text
             tensors += mod.tensors
             specs[index].extend(map(captured_reads.describe, mod.tensors))
+            label_checks.check_labels(mod, len(tensors) - len(mod.tensors))
     return texts[0], texts[1], tensors, specs
 
 

@@ -62,6 +62,7 @@ def compile(
     pad: bool = False,
     board: str | None = None,
     assemble_check: bool = False,
+    read_masks: bool | None = None,
 ) -> Kernel:
     """Compiles an attention problem.
 
@@ -126,7 +127,8 @@ def compile(
     does: `simulate` and `run` take arrays of the one that was stated, and give such.
     `board` is the board that plans are made for, such as "h200", or "native". With
     `assemble_check` ptxas is asked about the plan, and the next one is taken if its kernel
-    spills in a loop over blocks of keys.
+    spills in a loop over blocks of keys. `read_masks` False leaves what `mask_mod` says to
+    `mask_mod`, which then skips no keys (docs/Masks.md); None is what $ATTN_READ_MASKS says.
 
     Kernels are cached in memory and on disk, by problem, plan, chip and
     compiler. Raises CompileError with the compiler's text and places.
@@ -181,6 +183,7 @@ def compile(
         pad=pad,
         board=board,
         assemble_check=assemble_check,
+        read_masks=read_masks,
     )
 
 

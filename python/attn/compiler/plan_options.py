@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import pathlib
 from collections.abc import Callable
 
+from ..errors import ArgumentError
 from ..options import readers
 
 
@@ -32,3 +34,16 @@ def read(
         options.append(("assemble-check", "true"))
         texts.append(get_assembler())
     return options, tuple(texts)
+
+
+def get_mask_options(read_masks: bool | None) -> list[tuple[str, str]]:
+    """The option that leaves what a mask's function says to that function; None is what $ATTN_READ_MASKS
+    says, whose 0 is the only thing that differs from True."""
+    if read_masks is None:
+        said = os.environ.get("ATTN_READ_MASKS", "")
+        if said not in ("", "0", "1"):
+            raise ArgumentError(f"ATTN_READ_MASKS: expected 0 or 1, got {said!r}")
+        is_read = said != "0"
+    else:
+        is_read = readers.to_bool("read_masks", read_masks)
+    return [] if is_read else [("read-masks", "false")]

@@ -351,6 +351,7 @@ _NAMES = (
     "epilogue",
     "plan_table",
     "shipped_plans",
+    "read_masks",
     "board",
     "assemble_check",
     "split_keys",

@@ -10,7 +10,8 @@ from ..record import TensorView
 from . import tensor_views
 
 
-def _is_on() -> bool:
+def checks_all() -> bool:
+    """Whether ATTN_DEBUG_CHECKS asks for checks that wait for the device."""
     return os.environ.get("ATTN_DEBUG_CHECKS", "") not in ("", "0")
 
 
@@ -19,7 +20,7 @@ def looks_at(tensor: Any) -> bool:
     debugging, since it waits and cannot be captured in a CUDA graph."""
     if tensor_views.is_numpy(tensor):
         return True
-    return _is_on() and hasattr(tensor, "tolist")
+    return checks_all() and hasattr(tensor, "tolist")
 
 
 def check_counts(name: str, counts: Any, rows: int, most: int | None = None) -> None:
@@ -49,7 +50,7 @@ def check_batch(
     hold and for an id that the pool does not have, at the sequence and position; where keys
     are `selected` such ids are those of no keys. Waits for the device, so that it cannot be
     captured in a CUDA graph."""
-    if not _is_on():
+    if not checks_all():
         return
     held = page_table.shape[1] * page_size
     rows = page_table.tolist()

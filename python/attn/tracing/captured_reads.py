@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from .. import mods
 from ..errors import ArgumentError
 from ..record import DYNAMIC
-from . import read_guard, traced_values
+from . import read_guard, target_types, trace_errors, traced_values
 
 #: MLIR's element type, and how a loaded element becomes a traced value: the
 #: value's type and the operation, if any.
@@ -128,6 +128,18 @@ class TensorProxy:
     def size(self, axis: int | None = None) -> Any:
         return self.shape if axis is None else self.shape[axis]
 
+    @property
+    def device(self) -> target_types.Device:
+        return target_types.DEVICE
+
+    def to(self, *args: object, **kwargs: object) -> TensorProxy:
+        """The tensor itself, for a device or its own type."""
+        if args == (self.dtype,) or kwargs == {"dtype": self.dtype}:
+            return self
+        if not target_types.names_devices_only(args, kwargs):
+            raise trace_errors.fail("to(): a captured tensor keeps its type; convert its elements")
+        return self
+
     def __len__(self) -> int:
         return self.shape[0]
 
@@ -135,7 +147,7 @@ class TensorProxy:
         indices = index if isinstance(index, tuple) else (index,)
         shape = self.shape
         if len(indices) > len(shape):
-            raise traced_values.fail(
+            raise trace_errors.fail(
                 f"expected at most {len(shape)} indices of a tensor of shape {list(shape)}, "
                 f"got {len(indices)}"
             )
@@ -148,12 +160,12 @@ class TensorProxy:
     def _check(index: Any, extent: int) -> traced_values.Operand:
         if isinstance(index, traced_values.Value):
             if index.type not in ("i32", "i64"):
-                raise traced_values.fail(f"expected an integer as index, got {index.type}")
+                raise trace_errors.fail(f"expected an integer as index, got {index.type}")
             return index
         if isinstance(index, bool) or not isinstance(index, int):
-            raise traced_values.fail(f"expected an integer as index, got {type(index).__name__}")
+            raise trace_errors.fail(f"expected an integer as index, got {type(index).__name__}")
         if not -extent <= index < extent:
-            raise traced_values.fail(f"index {index} is outside of a dimension of {extent} elements")
+            raise trace_errors.fail(f"index {index} is outside of a dimension of {extent} elements")
         return index % extent
 
     def load(self) -> traced_values.Value:
@@ -178,7 +190,7 @@ class TensorProxy:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise traced_values.fail(
+        raise trace_errors.fail(
             f"a captured tensor has no {name!r} here; index it down to one element "
             f"({self.ndim} indices) first"
         )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import AttnError, TraceError
-from . import captured_reads, traced_values
+from . import captured_reads, trace_errors, traced_values
 
 #: Parameters after the ones that the region has; a mask_mod sees no score.
 _PARAMETERS = {
@@ -53,7 +53,7 @@ def _locate(kind: str, function: Any, error: BaseException) -> TraceError:
     file, line = "", 0
     while place is not None:
         name = place.tb_frame.f_code.co_filename
-        if not traced_values.is_library(name):
+        if not trace_errors.is_library(name):
             file, line = name, place.tb_lineno
         place = place.tb_next
     if not line:

@@ -6,19 +6,14 @@ the result needs as the body of a region of attn.attention. Equal nodes are one.
 
 from __future__ import annotations
 
-import linecache
 import math
-import os
 import struct
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Union
 
-from ..errors import TraceError
+from .target_types import DEVICE, TYPE_NAMES, Device, is_device, read_target, read_type
+from .trace_errors import fail
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-#: Frames below these belong to no user.
-_LIBRARIES = tuple(f"{os.sep}{name}{os.sep}" for name in ("torch", "numpy"))
 #: Types in the order in which operands are widened.
 _RANKS = {"i1": 0, "i32": 1, "i64": 2, "f32": 3}
 
@@ -42,21 +37,6 @@ def set_functions(
     """Gives values the functions of attn.mods, which is made of those here."""
     _functions.methods = methods
     _functions.call = call
-
-
-def is_library(file: str) -> bool:
-    """Whether a file of code belongs to this package, torch or numpy."""
-    is_own = os.path.abspath(file).startswith(_PACKAGE)
-    return is_own or any(name in file for name in _LIBRARIES)
-
-
-def fail(message: str) -> TraceError:
-    """An error at the line of the user's code that is being executed."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and is_library(frame.f_code.co_filename):
-        frame = frame.f_back
-    file, line = frame.f_code.co_filename, frame.f_lineno
-    return TraceError(message, file, line, linecache.getline(file, line).strip())
 
 
 class Graph:
@@ -370,6 +350,16 @@ def logical(name: str, a: Operand, b: Operand) -> Value:
     return graph.make("i1", f"arith.{name}i {{}}, {{}} : i1", *operands)
 
 
+def full(what: str, like: Value, number: Scalar, size: object, dtype: object, device: object) -> Value:
+    """A constant of the type of `like`, or of `dtype`."""
+    if tuple(size if isinstance(size, (tuple, list)) else (size,)) != ():
+        raise fail(f"{what}: expected the shape () of a number, got {size}")
+    if device is not None and not is_device(device):
+        raise fail(f"{what}: expected a device, got {type(device).__name__}")
+    type_ = like.type if dtype is None else read_type(what, dtype)
+    return like.graph.constant(number, type_)
+
+
 def _binary(operation: Callable[[Operand, Operand], Value]) -> tuple[Any, Any]:
     """The method of an operator and its reflected one."""
 
@@ -471,14 +461,41 @@ class Value:
         """Whether it is not 0."""
         return convert(self.graph, self, "i1")
 
-    def to(self, dtype: object) -> Value:
-        """As a type of torch or numpy."""
-        name = getattr(dtype, "__name__", None) or str(dtype).removeprefix("torch.")
-        types = {"float32": "f32", "float": "f32", "int32": "i32", "int": "i32"}
-        types |= {"int64": "i64", "bool": "i1"}
-        if name not in types:
-            raise fail(f"to(): expected float32, int32, int64 or bool, got {name}")
-        return convert(self.graph, self, types[name])
+    def to(self, *args: object, **kwargs: object) -> Value:
+        """As a type of torch or numpy, or of another value; a device changes nothing."""
+        target = read_target("to()", args, kwargs)
+        return convert(self.graph, self, target or self.type)
+
+    def type_as(self, other: Value) -> Value:
+        """As the type of another value."""
+        return self.to(other)
+
+    @property
+    def device(self) -> Device:
+        """Where the kernel runs."""
+        return DEVICE
+
+    @property
+    def dtype(self) -> str:
+        """numpy's and torch's name of the type."""
+        return TYPE_NAMES[self.type]
+
+    @property
+    def shape(self) -> tuple[()]:
+        """That of a number."""
+        return ()
+
+    def new_full(self, size: object, fill_value: Scalar, *, dtype: object = None, device: object = None) -> Value:
+        """A constant, of the same type without another one."""
+        return full("new_full()", self, fill_value, size, dtype, device)
+
+    def new_ones(self, size: object = (), *, dtype: object = None, device: object = None) -> Value:
+        """1, of the same type without another one."""
+        return full("new_ones()", self, 1, size, dtype, device)
+
+    def new_zeros(self, size: object = (), *, dtype: object = None, device: object = None) -> Value:
+        """0, of the same type without another one."""
+        return full("new_zeros()", self, 0, size, dtype, device)
 
     def __getattr__(self, name: str) -> Any:
         if name in _functions.methods:

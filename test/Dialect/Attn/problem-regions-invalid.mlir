@@ -170,7 +170,7 @@ func.func @attention_c49_operations(
     %v: memref<2x2x200x64xf16>,
     %o: memref<2x8x300x64xf16>,
     %lengths: memref<2xi32>) {
-  // expected-error @below {{expected operations without effects and regions, and 'memref.load' from outside, in 'key_range', got 'memref.store'}}
+  // expected-error @below {{expected operations without effects and regions, and 'memref.load' and 'attn.find_key' of what is outside, in 'key_range', got 'memref.store'}}
   attn.attention ins(%q, %k, %v : memref<2x8x300x64xf16>, memref<2x2x200x64xf16>, memref<2x2x200x64xf16>)
     outs(%o : memref<2x8x300x64xf16>)
     mask_mod {

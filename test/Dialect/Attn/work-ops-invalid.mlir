@@ -21,3 +21,35 @@ func.func @planned(%lengths: !llvm.ptr<1>, %index: i32, %capacity: i32) {
   attn.plan_work %index of 40 from %lengths[64] up to %capacity most 32 into %lengths
   return
 }
+
+// -----
+
+func.func @labels_scalar(%ids: memref<i32>, %p: !llvm.ptr<1>, %i: i32) {
+  // expected-error @below {{expected a place for each of the keys, got 'memref<i32>'}}
+  %x = attn.find_key first %ids from %i to %i like %p from %i to %i : memref<i32>, !llvm.ptr<1> of i32
+  return
+}
+
+// -----
+
+func.func @labels_indices(%ids: memref<2x300xi32>, %p: !llvm.ptr<1>, %i: i32) {
+  // expected-error @below {{expected 1 indices of the queries, got 0}}
+  %x = attn.find_key last %p from %i to %i like %ids from %i to %i : !llvm.ptr<1>, memref<2x300xi32> of i32
+  return
+}
+
+// -----
+
+func.func @labels_type(%ids: memref<300xi64>, %p: !llvm.ptr<1>, %i: i32) {
+  // expected-error @below {{expected numbers of type 'i32', got 'memref<300xi64>'}}
+  %x = attn.find_key same %ids from %i to %i like %p from %i to %i : memref<300xi64>, !llvm.ptr<1> of i32
+  return
+}
+
+// -----
+
+func.func @labels_order(%p: !llvm.ptr<1>, %i: i32) {
+  // expected-error @below {{expected 'if' beside pointers, and only there}}
+  %x = attn.find_key same %p from %i to %i like %p from %i to %i : !llvm.ptr<1>, !llvm.ptr<1> of i32
+  return
+}

@@ -13,3 +13,14 @@ func.func @plan(%lengths: !llvm.ptr<1>, %index: i32, %capacity: i32, %plan: !llv
   attn.plan_work %index of 264 from %lengths[64] up to %capacity most 32 into %plan
   return
 }
+
+// CHECK-LABEL: func.func @find
+// CHECK: attn.find_key first %{{.*}}[%{{.*}}] from %{{.*}} to %{{.*}} like %{{.*}}[%{{.*}}] from %{{.*}} to %{{.*}} : memref<2x300xi32>, memref<2x300xi32> of i32
+// CHECK: attn.in_order %{{.*}}[%{{.*}} by %{{.*}}, %{{.*}}] of i64
+// CHECK: attn.find_key same %{{.*}} from %{{.*}} to %{{.*}} like %{{.*}} from %{{.*}} to %{{.*}} if %{{.*}} : !llvm.ptr<1>, !llvm.ptr<1> of i64
+func.func @find(%ids: memref<2x300xi32>, %p: !llvm.ptr<1>, %b: index, %i: i32, %n: i64) -> (i32, i32) {
+  %x = attn.find_key first %ids[%b] from %i to %i like %ids[%b] from %i to %i : memref<2x300xi32>, memref<2x300xi32> of i32
+  %sorted = attn.in_order %p[%i by %n, %i] of i64
+  %y = attn.find_key same %p from %i to %i like %p from %i to %i if %sorted : !llvm.ptr<1>, !llvm.ptr<1> of i64
+  return %x, %y : i32, i32
+}

@@ -40,10 +40,31 @@ public:
   SmallVector<Value> inlineResults(OpBuilder &builder, Region &region,
                                    ValueRange arguments);
 
+  /// Emits which captured tensors are in order whose keys are looked for, once
+  /// for all tiles: in front of the kernel's partitions. Tiles of kernels that
+  /// do not call it look at their own rows.
+  void emitOrders();
+
 private:
+  /// Returns a captured memref; null after a diagnostic at `user`.
+  const TensorFacts *findCapture(Operation *user, Value memref);
+  /// Returns the address of an element, or of a row without the last index.
+  Value getElementAddress(ImplicitLocOpBuilder &lb, const TensorFacts &tensor,
+                          ValueRange indices, Type type);
+  /// Emits attn.find_key on the memory of its memrefs; null after a diagnostic.
+  Value inlineFindKey(ImplicitLocOpBuilder &lb, FindKeyOp find,
+                      const IRMapping &mapping);
+  /// Emits whether a row of a captured tensor is in order; `place` is what the
+  /// row is known by.
+  Value emitOrder(ImplicitLocOpBuilder &lb, const TensorFacts &tensor,
+                  Value row, ValueRange place, Type type);
   Value loadMemRef(ImplicitLocOpBuilder &lb, const TensorFacts &tensor,
                    ValueRange indices, Type type);
   void collectDescriptorArgs();
+
+  /// By tensor and place of the row, which is empty for all rows: true if they
+  /// are in order.
+  SmallVector<std::tuple<Value, SmallVector<Value>, Value>> orders;
 };
 
 /// What runs are dealt by: the sequences' numbers of keys, and the most runs of

@@ -254,6 +254,75 @@ func.func @prefix(%q: memref<2x8x300x64xf16>, %k: memref<2x8x300x64xf16>, %v: me
 
 // -----
 
+// Documents: their keys are looked for among those that the causal bound leaves.
+// REMARK: [Passed] mask | {{.*}}kv <= q:
+// REMARK: [Passed] key-range | {{.*}}tensor[b, kv] == tensor[b, q]: gives key_range begin, end, blocks without a test
+// CHECK-LABEL: func.func @documents
+// CHECK: mask_mod {
+// CHECK-NOT: sle
+// CHECK: key_range {
+// CHECK-NEXT: ^bb0(%[[B:.*]]: i32, %[[H0:.*]]: i32, %[[H1:.*]]: i32, %[[Q0:.*]]: i32, %[[Q1:.*]]: i32):
+// CHECK: arith.addi %[[Q1]]
+// CHECK: %[[BEGIN:.*]] = attn.find_key first %{{.*}}[%{{.*}}] from %{{.*}} to %[[TO:.*]] like %{{.*}}[%{{.*}}] from %[[Q0]] to %[[Q1]] : memref<2x300xi64>, memref<2x300xi64> of i64
+// CHECK: %[[END:.*]] = attn.find_key last %{{.*}} from %[[BEGIN]] to %[[TO]]
+// CHECK: %[[SAME:.*]] = attn.find_key same %{{.*}} from %[[BEGIN]] to %[[END]]
+// CHECK: attn.yield %[[BEGIN]], %[[END]], %[[BEGIN]], %[[SAME]]
+// CHECK: {mask = #attn.mask<kind = causal>}
+func.func @documents(%q: memref<2x8x300x64xf16>, %k: memref<2x8x300x64xf16>, %v: memref<2x8x300x64xf16>, %o: memref<2x8x300x64xf16>, %ids: memref<2x300xi64>) {
+  attn.attention ins(%q, %k, %v : memref<2x8x300x64xf16>, memref<2x8x300x64xf16>, memref<2x8x300x64xf16>) outs(%o : memref<2x8x300x64xf16>) mask_mod {
+  ^bb0(%score: f32, %b: i32, %h: i32, %i: i32, %j: i32):
+    %b_index = arith.index_cast %b : i32 to index
+    %i_index = arith.index_cast %i : i32 to index
+    %j_index = arith.index_cast %j : i32 to index
+    %x = memref.load %ids[%b_index, %i_index] : memref<2x300xi64>
+    %y = memref.load %ids[%b_index, %j_index] : memref<2x300xi64>
+    %same = arith.cmpi eq, %x, %y : i64
+    %causal = arith.cmpi sle, %j, %i : i32
+    %keep = arith.andi %same, %causal : i1
+    attn.yield %keep : i1
+  }
+  return
+}
+
+// -----
+
+// Labels of a tensor each, the keys' four to the left of the key.
+// CHECK-LABEL: func.func @labels_apart
+// CHECK: key_range {
+// CHECK: attn.find_key first %[[KEYS:.*]] from %[[FROM:.*]] to %{{.*}} like %[[QUERIES:.*]] from %{{.*}} to %{{.*}} : memref<304xi32>, memref<300xi32> of i32
+func.func @labels_apart(%q: memref<2x8x300x64xf16>, %k: memref<2x8x300x64xf16>, %v: memref<2x8x300x64xf16>, %o: memref<2x8x300x64xf16>, %ids: memref<300xi32>, %others: memref<304xi32>) {
+  attn.attention ins(%q, %k, %v : memref<2x8x300x64xf16>, memref<2x8x300x64xf16>, memref<2x8x300x64xf16>) outs(%o : memref<2x8x300x64xf16>) mask_mod {
+  ^bb0(%score: f32, %b: i32, %h: i32, %i: i32, %j: i32):
+    %four = arith.constant 4 : i32
+    %moved = arith.addi %j, %four : i32
+    %i_index = arith.index_cast %i : i32 to index
+    %j_index = arith.index_cast %moved : i32 to index
+    %x = memref.load %ids[%i_index] : memref<300xi32>
+    %y = memref.load %others[%j_index] : memref<304xi32>
+    %keep = arith.cmpi eq, %y, %x : i32
+    attn.yield %keep : i1
+  }
+  return
+}
+
+// -----
+
+// What holds for all pairs leaves nothing.
+// REMARK: [Passed] mask | {{.*}}true: left mask_mod
+// CHECK-LABEL: func.func @all_pairs
+// CHECK-NOT: mask_mod
+// CHECK: return
+func.func @all_pairs(%q: memref<2x8x300x64xf16>, %k: memref<2x8x300x64xf16>, %v: memref<2x8x300x64xf16>, %o: memref<2x8x300x64xf16>) {
+  attn.attention ins(%q, %k, %v : memref<2x8x300x64xf16>, memref<2x8x300x64xf16>, memref<2x8x300x64xf16>) outs(%o : memref<2x8x300x64xf16>) mask_mod {
+  ^bb0(%score: f32, %b: i32, %h: i32, %i: i32, %j: i32):
+    %keep = arith.constant true
+    attn.yield %keep : i1
+  }
+  return
+}
+
+// -----
+
 // What is not known may be anything: only what stands beside it bounds keys.
 // REMARK: [Passed] mask | {{.*}}kv <= q:
 // REMARK: [Missed] kept | {{.*}}a condition stays in mask_mod alone: a tensor that a query or a key indexes
@@ -270,7 +339,7 @@ func.func @one_side_of_two(%q: memref<2x8x300x64xf16>, %k: memref<2x8x300x64xf16
     %j_index = arith.index_cast %j : i32 to index
     %x = memref.load %ids[%i_index] : memref<300xi32>
     %y = memref.load %ids[%j_index] : memref<300xi32>
-    %same = arith.cmpi eq, %x, %y : i32
+    %same = arith.cmpi slt, %x, %y : i32
     %causal = arith.cmpi sle, %j, %i : i32
     %keep = arith.andi %same, %causal : i1
     attn.yield %keep : i1

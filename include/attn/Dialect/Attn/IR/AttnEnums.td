@@ -109,6 +109,12 @@ def Attn_TileScheduler : Attn_I32Enum<"TileScheduler",
   I32EnumAttrCase<"Snake", 2, "snake">,
   I32EnumAttrCase<"Dynamic", 3, "dynamic">]>;
 
+def Attn_KeySearch : Attn_I32Enum<"KeySearch",
+    "which key is looked for", [
+  I32EnumAttrCase<"First", 0, "first">,
+  I32EnumAttrCase<"Last", 1, "last">,
+  I32EnumAttrCase<"Same", 2, "same">]>;
+
 class Attn_EnumAttr<EnumInfo info, string name>
     : EnumAttr<Attn_Dialect, info, name> {
   let assemblyFormat = "$value";
@@ -119,6 +125,7 @@ def Attn_ReduceKindAttr : Attn_EnumAttr<Attn_ReduceKind, "reduce_kind">;
 def Attn_TensorFenceAttr : Attn_EnumAttr<Attn_TensorFence, "tensor_fence">;
 def Attn_TileOrderAttr : Attn_EnumAttr<Attn_TileOrder, "tile_order">;
 def Attn_TileSchedulerAttr : Attn_EnumAttr<Attn_TileScheduler, "tile_scheduler">;
+def Attn_KeySearchAttr : Attn_EnumAttr<Attn_KeySearch, "key_search">;
 def Attn_KVPhaseAttr : Attn_EnumAttr<Attn_KVPhase, "kv_phase">;
 
 #endif // ATTN_DIALECT_ATTN_IR_ATTNENUMS_TD

@@ -19,20 +19,22 @@ def AttnReadMasksPass : Pass<"attn-read-masks", "::mlir::ModuleOp"> {
       queries: chunks, prefixes, lengths of sequences, windows that `mask` has no name
       for, and what conjunctions and disjunctions of them leave. Alternatives give the
       interval that holds all of them. They stay in `mask_mod`, since a block may hold
-      keys of both kinds; `full_begin` and `full_end` say which blocks do not.
+      keys of both kinds; `full_begin` and `full_end` say which blocks do not;
+    - equal numbers of a query and a key in captured tensors, such as those of the
+      documents that they are of, give what `attn.find_key` finds.
 
     Results have the same bits under the same plan, where its softmax is `exact`, or
     `threshold` and all rows of tiles exist (others bet in blocks without a test), and keys are in one run
     or in runs of a fixed number, and a tile never gets more blocks.
     Whatever captured tensors hold, `key_range` is right: numbers with which arithmetic
-    might overflow give all keys.
+    might overflow give all keys, and so do numbers of documents that decrease.
 
     Remarks of the category `attn.read-masks` say for each condition where it went, or
     why it stays: `mask`, `key-range`, and the missed `kept`.
 
     Not read, and kept: floats, the score, bits of integers, remainders, quotients by
-    what is no constant, tensors that a query or a key indexes (ids of documents, say),
-    operations with regions. An attention that has a `key_range` is left as it is.
+    what is no constant, other uses of tensors that a query or a key indexes, operations
+    with regions. An attention that has a `key_range` is left as it is.
 
     Example: test/doc/attn-read-masks.mlir
   }];

@@ -570,14 +570,18 @@ static LogicalResult checkKeyRange(AttentionOp op) {
     return refuseYield(op, "key_range", yield, "two or four i32");
   // Kernels take these as they are.
   for (Operation &nested : region.front().without_terminator()) {
-    auto load = dyn_cast<memref::LoadOp>(nested);
-    bool isRead =
-        load && !region.isAncestor(load.getMemRef().getParentRegion());
-    if (nested.getNumRegions() == 0 && (load ? isRead : isPure(&nested)))
+    bool isFromOutside =
+        llvm::none_of(nested.getOperands(), [&](Value operand) {
+          return !operand.getType().isIntOrIndexOrFloat() &&
+                 region.isAncestor(operand.getParentRegion());
+        });
+    bool isRead = isa<memref::LoadOp, FindKeyOp>(nested) && isFromOutside;
+    if (nested.getNumRegions() == 0 && (isRead || isPure(&nested)))
       continue;
     InFlightDiagnostic diag =
         op.emitOpError("expected operations without effects and regions, and "
-                       "'memref.load' from outside, in 'key_range', got '")
+                       "'memref.load' and 'attn.find_key' of what is outside, "
+                       "in 'key_range', got '")
         << nested.getName() << "'";
     diag.attachNote(nested.getLoc()) << "the operation is here";
     return diag;

@@ -22,3 +22,26 @@ static LogicalResult verifyDeal(Op op) {
 LogicalResult DealRunOp::verify() { return verifyDeal(*this); }
 
 LogicalResult PlanWorkOp::verify() { return verifyDeal(*this); }
+
+LogicalResult FindKeyOp::verify() {
+  bool isMemory = !isa<MemRefType>(getKeys().getType()) &&
+                  !isa<MemRefType>(getQueries().getType());
+  if (isMemory != static_cast<bool>(getOrdered()))
+    return emitOpError("expected 'if' beside pointers, and only there");
+  for (auto [name, numbers, indices] :
+       {std::tuple("keys", getKeys(), getKeyIndices()),
+        std::tuple("queries", getQueries(), getQueryIndices())}) {
+    auto memref = dyn_cast<MemRefType>(numbers.getType());
+    size_t expected = memref ? memref.getRank() - 1 : 0;
+    if (memref && memref.getRank() == 0)
+      return emitOpError("expected a place for each of the ")
+             << name << ", got " << memref;
+    if (indices.size() != expected)
+      return emitOpError("expected ") << expected << " indices of the " << name
+                                      << ", got " << indices.size();
+    if (memref && memref.getElementType() != getElement())
+      return emitOpError("expected numbers of type ")
+             << getElement() << ", got " << memref;
+  }
+  return success();
+}

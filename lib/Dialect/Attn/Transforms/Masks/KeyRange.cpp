@@ -48,16 +48,18 @@ Value KeyRangeEmitter::narrow(Value number, bool isComputed) {
   return convert(clamped);
 }
 
+Value KeyRangeEmitter::emitIndex(const Linear &x) {
+  Interval place = emitLinear(x);
+  // Heads of one tile may have elements of their own.
+  if (!place.isPoint())
+    addExcess(min(subtract(place.high, place.low), constant(1)));
+  return arith::IndexCastOp::create(b, b.getIndexType(), place.low);
+}
+
 KeyRangeEmitter::Interval KeyRangeEmitter::emitElement(const Atom &element) {
   SmallVector<Value> indices;
-  for (const Linear &index : element.operands) {
-    Interval place = emitLinear(index);
-    // Heads of one tile may have elements of their own.
-    if (!place.isPoint())
-      addExcess(min(subtract(place.high, place.low), constant(1)));
-    indices.push_back(
-        arith::IndexCastOp::create(b, b.getIndexType(), place.low));
-  }
+  for (const Linear &index : element.operands)
+    indices.push_back(emitIndex(index));
   Value number = memref::LoadOp::create(b, element.value, indices);
   unsigned width = number.getType().getIntOrFloatBitWidth();
   if (width > 16)
@@ -213,6 +215,54 @@ KeyRange KeyRangeEmitter::emitLeaf(const Linear &x) {
   return range;
 }
 
+KeyRange KeyRangeEmitter::emitSameLabel(const Formula &formula) {
+  auto emitIndices = [&](const Labels &labels) {
+    return llvm::map_to_vector(
+        labels.indices, [&](const Linear &index) { return emitIndex(index); });
+  };
+  SmallVector<Value> keyIndices = emitIndices(formula.keyLabels);
+  SmallVector<Value> queryIndices =
+      formula.queryLabels.indices == formula.keyLabels.indices
+          ? keyIndices
+          : emitIndices(formula.queryLabels);
+  // Keys beyond the labels count as their end.
+  Value zero = constant(0), all = constant(kAllKeys);
+  Value to = scope.end ? min(max(scope.end, zero), all) : all;
+  Value from = scope.begin ? min(max(scope.begin, zero), to) : zero;
+  Value keyOffset = constant(formula.keyLabels.offset);
+  Value queryOffset = constant(formula.queryLabels.offset);
+  Type element = getElementTypeOrSelf(formula.keyLabels.memref.getType());
+  auto find = [&](KeySearch search, Value begin, Value end) {
+    Value found = FindKeyOp::create(
+        b, b.getI32Type(), search, formula.keyLabels.memref, keyIndices,
+        add(begin, keyOffset), add(end, keyOffset), formula.queryLabels.memref,
+        queryIndices, add(arguments[3], queryOffset),
+        add(arguments[4], queryOffset), /*ordered=*/Value(), element);
+    return subtract(found, keyOffset);
+  };
+  KeyRange range;
+  range.begin = find(KeySearch::First, from, to);
+  range.end = find(KeySearch::Last, range.begin, to);
+  range.hasFull = true;
+  range.fullBegin = range.begin;
+  range.fullEnd = find(KeySearch::Same, range.begin, range.end);
+  return range;
+}
+
+KeyRange KeyRangeEmitter::emitConjunction(const Formula &formula) {
+  // Keys are looked for among those that the others leave.
+  KeyRange outer = scope, range = emit(Formula::get(true));
+  for (bool searches : {false, true})
+    for (const Formula &part : formula.parts)
+      if (part.hasLabels() == searches) {
+        KeyRange own = emit(part);
+        range = joinBoth(range, own);
+        narrow(own);
+      }
+  scope = outer;
+  return range;
+}
+
 KeyRange KeyRangeEmitter::joinBoth(const KeyRange &x, const KeyRange &y) {
   auto either = [&](Value one, Value other, auto join) {
     return one && other ? join(one, other) : one ? one : other;
@@ -284,14 +334,16 @@ KeyRange KeyRangeEmitter::emit(const Formula &formula) {
     return range;
   case Formula::Kind::AtMostZero:
     return emitLeaf(formula.linear);
+  case Formula::Kind::SameLabel:
+    return emitSameLabel(formula);
   case Formula::Kind::And:
+    return emitConjunction(formula);
   case Formula::Kind::Or:
     break;
   }
   range = emit(formula.parts.front());
   for (const Formula &part : llvm::drop_begin(formula.parts))
-    range = formula.kind == Formula::Kind::And ? joinBoth(range, emit(part))
-                                               : joinEither(range, emit(part));
+    range = joinEither(range, emit(part));
   return range;
 }
 

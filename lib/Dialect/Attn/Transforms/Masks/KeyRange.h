@@ -29,6 +29,8 @@ public:
       : b(b), atoms(atoms), arguments(arguments) {}
 
   KeyRange emit(const Formula &formula);
+  /// Says that only these keys matter from now on.
+  void narrow(const KeyRange &range) { scope = joinBoth(scope, range); }
   /// Finds the keys that both of two formulas, or one of them, leave.
   KeyRange joinBoth(const KeyRange &x, const KeyRange &y);
   KeyRange joinEither(const KeyRange &x, const KeyRange &y);
@@ -45,11 +47,16 @@ private:
 
   Interval emitAtom(unsigned number);
   Interval emitElement(const Atom &element);
+  /// Emits an index that is the same for the whole tile, or counts it as a
+  /// reason for which the formula is not exact.
+  Value emitIndex(const Linear &x);
   Interval emitLinear(const Linear &x);
   /// Emits floor(x / divisor); nothing if that needs more than 32 bits.
   std::optional<Interval> emitQuotient(const Linear &x, int64_t divisor);
   Value divide(Value x, std::pair<int64_t, int64_t> bounds, int64_t divisor);
   KeyRange emitLeaf(const Linear &x);
+  KeyRange emitSameLabel(const Formula &formula);
+  KeyRange emitConjunction(const Formula &formula);
   /// Emits a captured number as i32, and counts it as too great if mask_mod
   /// computes with it.
   Value narrow(Value number, bool isComputed);
@@ -84,6 +91,8 @@ private:
   llvm::DenseMap<unsigned, Interval> intervals;
   /// Of 32 bits, each once.
   llvm::DenseMap<int64_t, Value> constants;
+  /// The keys that matter: keys are looked for there.
+  KeyRange scope;
   /// Above 0 where a captured number is too great, else 0; null without any.
   Value excess;
 };

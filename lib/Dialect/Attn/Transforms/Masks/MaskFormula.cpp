@@ -248,6 +248,12 @@ Formula Formula::join(Kind kind, std::vector<Formula> parts) {
   return joined;
 }
 
+bool Formula::hasLabels() const {
+  return kind == Kind::SameLabel ||
+         llvm::any_of(parts,
+                      [](const Formula &part) { return part.hasLabels(); });
+}
+
 const Formula *Formula::findUnknown() const {
   if (kind == Kind::Unknown)
     return this;
@@ -318,6 +324,17 @@ Formula masks::makeAtMostZero(AtomTable &atoms, const Linear &x, Location loc) {
       atoms, atoms.combine(atoms.scale(limit, -atom.divisor), inner, -1), loc);
 }
 
+/// Prints labels, of `row` in their last dimension.
+static std::string print(const AtomTable &atoms, const Labels &labels,
+                         unsigned row) {
+  std::string text = "tensor[";
+  for (const Linear &index : labels.indices)
+    text += atoms.print(index) + ", ";
+  Linear last = atoms.make(row);
+  last.constant = labels.offset;
+  return text + atoms.print(last) + "]";
+}
+
 std::string masks::print(const AtomTable &atoms, const Formula &formula) {
   switch (formula.kind) {
   case Formula::Kind::True:
@@ -326,6 +343,9 @@ std::string masks::print(const AtomTable &atoms, const Formula &formula) {
     return "false";
   case Formula::Kind::Unknown:
     return "...";
+  case Formula::Kind::SameLabel:
+    return ::print(atoms, formula.keyLabels, AtomTable::kKey) +
+           " == " + ::print(atoms, formula.queryLabels, AtomTable::kQuery);
   case Formula::Kind::AtMostZero: {
     // The key on one side, with a factor above 0.
     const Linear &x = formula.linear;

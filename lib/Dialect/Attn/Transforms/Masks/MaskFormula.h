@@ -119,11 +119,22 @@ private:
   std::vector<Atom> atoms;
 };
 
+/// Numbers of keys or queries, such as those of the documents that they are of:
+/// a memref from outside, the indices of all dimensions but the last one, and
+/// what is added to the key or the query there.
+struct Labels {
+  Value memref;
+  SmallVector<Linear, 2> indices;
+  int64_t offset = 0;
+};
+
 /// A formula. What is not known may be true or false anywhere.
 struct Formula {
-  enum class Kind { True, False, AtMostZero, And, Or, Unknown };
+  enum class Kind { True, False, AtMostZero, SameLabel, And, Or, Unknown };
   Kind kind = Kind::True;
   Linear linear;
+  /// That have to be equal, of the key and of the query.
+  Labels keyLabels, queryLabels;
   std::vector<Formula> parts;
   /// Of what is not known: why, and where.
   std::string reason;
@@ -144,6 +155,8 @@ struct Formula {
   /// Joins formulas, and leaves out those that decide nothing.
   static Formula join(Kind kind, std::vector<Formula> parts);
 
+  /// Returns true if keys have to be looked for by their labels.
+  bool hasLabels() const;
   /// Returns the first part that is not known, or null.
   const Formula *findUnknown() const;
 };

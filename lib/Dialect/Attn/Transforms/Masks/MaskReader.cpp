@@ -50,6 +50,58 @@ Formula MaskReader::readChoice(Value x, Value y, Value z, bool isTrue) {
   return Formula::join(Formula::Kind::Or, std::move(parts));
 }
 
+std::optional<std::pair<Labels, unsigned>> MaskReader::readLabels(Value value) {
+  while (auto extend = value.getDefiningOp<arith::ExtSIOp>())
+    value = extend.getIn();
+  auto load = value.getDefiningOp<memref::LoadOp>();
+  if (!load || load.getIndices().empty() || load.getIndices().size() > 2 ||
+      !(value.getType().isInteger(32) || value.getType().isInteger(64)) ||
+      region.isAncestor(load.getMemRef().getParentRegion()))
+    return std::nullopt;
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (failed(load.getMemRefType().getStridesAndOffset(strides, offset)) ||
+      strides.back() != 1)
+    return std::nullopt;
+  Labels labels;
+  labels.memref = load.getMemRef();
+  for (Value index : load.getIndices()) {
+    Number place = readNumber(index);
+    if (!place.value)
+      return std::nullopt;
+    labels.indices.push_back(*place.value);
+  }
+  Linear last = labels.indices.pop_back_val();
+  labels.offset = last.constant;
+  if (std::abs(labels.offset) > kMostCaptured)
+    return std::nullopt;
+  last.constant = 0;
+  for (const Linear &index : labels.indices) {
+    if (atoms.variesInTile(index))
+      return std::nullopt;
+    atoms.setComputed(index);
+  }
+  for (unsigned row : {AtomTable::kKey, AtomTable::kQuery})
+    if (last == atoms.make(row))
+      return std::pair(labels, row);
+  return std::nullopt;
+}
+
+std::optional<Formula> MaskReader::readSameLabel(Value x, Value y) {
+  auto first = readLabels(x), second = readLabels(y);
+  if (!first || !second || first->second == second->second ||
+      getElementTypeOrSelf(first->first.memref.getType()) !=
+          getElementTypeOrSelf(second->first.memref.getType()))
+    return std::nullopt;
+  if (first->second != AtomTable::kKey)
+    std::swap(first, second);
+  Formula formula;
+  formula.kind = Formula::Kind::SameLabel;
+  formula.keyLabels = first->first;
+  formula.queryLabels = second->first;
+  return formula;
+}
+
 Formula MaskReader::readComparison(arith::CmpIOp compare, bool isTrue) {
   using arith::CmpIPredicate;
   Location loc = compare.getLoc();
@@ -67,6 +119,9 @@ Formula MaskReader::readComparison(arith::CmpIOp compare, bool isTrue) {
     parts.push_back(readPair(x, false, y, !isEqual, /*both=*/true));
     return Formula::join(Formula::Kind::Or, std::move(parts));
   }
+  if (isEquality && (predicate == CmpIPredicate::eq) == isTrue)
+    if (std::optional<Formula> same = readSameLabel(x, y))
+      return *same;
   Number left = readNumber(x), right = readNumber(y);
   for (const Number *number : {&left, &right})
     if (!number->value)

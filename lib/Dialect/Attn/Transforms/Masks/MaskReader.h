@@ -28,6 +28,10 @@ private:
   /// Reads a condition, or with `isTrue` false its negation.
   Formula read(Value condition, bool isTrue);
   Formula readComparison(arith::CmpIOp compare, bool isTrue);
+  /// Reads the equality of labels; nothing if it is something else.
+  std::optional<Formula> readSameLabel(Value x, Value y);
+  /// Reads an element that the key or the query indexes, and says which.
+  std::optional<std::pair<Labels, unsigned>> readLabels(Value value);
   /// Reads `both` of two conditions, or one of them.
   Formula readPair(Value x, bool isX, Value y, bool isY, bool both);
   /// Reads x ? y : z.

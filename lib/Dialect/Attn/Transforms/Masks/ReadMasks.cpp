@@ -75,7 +75,9 @@ private:
 
   AttentionOp op;
   MaskReader reader;
-  SmallVector<Condition> conditions;
+  std::vector<Condition> conditions;
+  /// Those that are bounds of the mask now.
+  std::vector<Formula> moved;
 };
 
 } // namespace
@@ -198,6 +200,13 @@ unsigned Reading::moveBounds() {
   // The table of pages says which keys there are.
   if (op.getSelected())
     return 0;
+  if (conditions.empty()) {
+    remark::passed(op.getMaskMod().getLoc(),
+                   remark::RemarkOpts::name("mask").category(kCategory))
+        << remark::add("true: left mask_mod");
+    rebuild();
+    return 1;
+  }
   unsigned count = 0;
   llvm::erase_if(conditions, [&](const Condition &condition) {
     Band band;
@@ -217,6 +226,7 @@ unsigned Reading::moveBounds() {
                    remark::RemarkOpts::name("mask").category(kCategory))
         << remark::add("{0}: left mask_mod, mask is now {1}",
                        print(reader.atoms, condition.formula), text);
+    moved.push_back(condition.formula);
     ++count;
     return true;
   });
@@ -297,6 +307,8 @@ void Reading::addRegion(std::unique_ptr<Region> region) {
 }
 
 bool Reading::writeRange() {
+  if (conditions.empty())
+    return false;
   auto region = std::make_unique<Region>();
   Block &block = region->emplaceBlock();
   ImplicitLocOpBuilder b(op.getMaskMod().getLoc(), op.getContext());
@@ -305,13 +317,20 @@ bool Reading::writeRange() {
     block.addArgument(b.getI32Type(), b.getLoc());
   KeyRangeEmitter emitter(b, reader.atoms, block.getArguments());
   KeyRange all = emitter.emit(Formula::get(true));
-  for (const Condition &condition : conditions) {
-    b.setLoc(condition.value.getLoc());
-    KeyRange range = emitter.emit(condition.formula);
-    reportRange(condition, range);
-    all = emitter.joinBoth(all, range);
-  }
-  if (conditions.empty() || all.saysNothing())
+  for (const Formula &formula : moved)
+    emitter.narrow(emitter.emit(formula));
+  // Keys are looked for among those that other conditions leave.
+  for (bool searches : {false, true})
+    for (const Condition &condition : conditions) {
+      if (condition.formula.hasLabels() != searches)
+        continue;
+      b.setLoc(condition.value.getLoc());
+      KeyRange range = emitter.emit(condition.formula);
+      reportRange(condition, range);
+      all = emitter.joinBoth(all, range);
+      emitter.narrow(range);
+    }
+  if (all.saysNothing())
     return false;
   b.setLoc(op.getMaskMod().getLoc());
   YieldOp::create(b, emitter.finish(all));

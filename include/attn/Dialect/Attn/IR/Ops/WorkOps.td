@@ -104,6 +104,90 @@ def Attn_PlanWorkOp : Attn_Op<"plan_work", [AttnRequiresSM<80>,
   }];
 }
 
+def Attn_InOrderOp : Attn_Op<"in_order", [AttnRequiresSM<80>,
+    Attn_TakesWholeWarps]> {
+  let summary = "says whether numbers in memory decrease nowhere";
+  let description = [{
+    Looks at `rows` rows of `count` integers each, which lie side by side; a row begins
+    `stride` elements after the one before. The result is true if no number is less than
+    its left neighbour. All threads of the CTA come to the op together with the same
+    operands, share the work, and get the same result.
+
+    Example:
+
+    ```mlir
+    func.func @sorted(%ids: !llvm.ptr<1>, %rows: i32, %stride: i64, %count: i32) -> i1 {
+      %sorted = attn.in_order %ids[%rows by %stride, %count] of i32
+      return %sorted : i1
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<LLVM_PointerInAddressSpace<1>, "the numbers", [MemRead]>:$numbers,
+    Arg<I32, "rows of numbers">:$rows,
+    Arg<I64, "elements from one row to the next">:$stride,
+    Arg<I32, "numbers of a row">:$count,
+    Described<TypeAttrOf<AnyTypeOf<[I32, I64]>>, "the type of the numbers">:$element);
+  let results = (outs Res<I1, "true if they decrease nowhere">:$ordered);
+  let assemblyFormat = [{
+    $numbers `[` $rows `by` $stride `,` $count `]` `of` $element attr-dict
+  }];
+}
+
+def Attn_FindKeyOp : Attn_Op<"find_key", [AttnRequiresSM<80>,
+    AttrSizedOperandSegments]> {
+  let summary = "looks for a key by a number that queries have too";
+  let description = [{
+    `keys` has a number for each key, `queries` one for each query, such as the number of
+    the document that it is of. A key is like the queries `first` to `last` if its number is
+    at least that of the first and at most that of the last one. Of the keys `from` to
+    `to - 1`, where numbers outside of the tensor count as its first and its end,
+
+    - `first` gives the first one that is like them, else the first greater one or `to`;
+    - `last` gives one past the last one that is like them, else as `first` does;
+    - `same` gives `to` if the first and the last query have the same number, else `from`.
+
+    The search needs an order: where numbers of keys or of queries decrease somewhere,
+    `first` and `same` give `from`, and `last` gives `to`.
+
+    Memrefs are read at `[indices..., key]` and `[indices..., query]`; whether they are in
+    order the kernel finds out. Pointers of global memory are read at the key and the
+    query, and `if` says whether they are in order.
+
+    Undefined behaviour: a query outside of the tensor; `first` above `last`; of pointers, a
+    key outside of the tensor.
+
+    Example:
+
+    ```mlir
+    func.func @find(%ids: memref<2x4096xi32>, %b: index, %from: i32, %to: i32, %first: i32, %last: i32) -> (i32, i32) {
+      %begin = attn.find_key first %ids[%b] from %from to %to like %ids[%b] from %first to %last : memref<2x4096xi32>, memref<2x4096xi32> of i32
+      %end = attn.find_key last %ids[%b] from %begin to %to like %ids[%b] from %first to %last : memref<2x4096xi32>, memref<2x4096xi32> of i32
+      return %begin, %end : i32, i32
+    }
+    ```
+  }];
+  let arguments = (ins
+    Described<Attn_KeySearchAttr, "which key is looked for">:$search,
+    Arg<AnyTypeOf<[AnyMemRef, LLVM_PointerInAddressSpace<1>]>, "the keys' numbers", [MemRead]>:$keys,
+    Arg<Variadic<Index>, "where in the memref these are">:$key_indices,
+    Arg<I32, "the first key that is looked at">:$from,
+    Arg<I32, "one past the last one">:$to,
+    Arg<AnyTypeOf<[AnyMemRef, LLVM_PointerInAddressSpace<1>]>, "the queries' numbers", [MemRead]>:$queries,
+    Arg<Variadic<Index>, "where in the memref these are">:$query_indices,
+    Arg<I32, "the first query">:$first,
+    Arg<I32, "the last query">:$last,
+    Arg<Optional<I1>, "of pointers, true if the numbers are in order">:$ordered,
+    Described<TypeAttrOf<AnyTypeOf<[I32, I64]>>, "the type of the numbers">:$element);
+  let results = (outs Res<I32, "the key">:$key);
+  let assemblyFormat = [{
+    `` $search $keys (`[` $key_indices^ `]`)? `from` $from `to` $to
+    `like` $queries (`[` $query_indices^ `]`)? `from` $first `to` $last (`if` $ordered^)?
+    attr-dict `:` type($keys) `,` type($queries) `of` $element
+  }];
+  let hasVerifier = 1;
+}
+
 } // let opDocGroup
 
 #endif // ATTN_DIALECT_ATTN_IR_OPS_WORKOPS_TD

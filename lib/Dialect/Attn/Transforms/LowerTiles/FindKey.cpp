@@ -1,0 +1,208 @@
+//===- FindKey.cpp - Keys are looked for by their numbers -----------------===//
+//
+// Each thread searches for itself, since loaders are single threads. A step
+// reads the ends of eight parts together: a search waits for memory as many
+// times as the number of keys has digits in base eight.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PartitionLowering.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+using namespace mlir::attn::lowering;
+
+/// Parts that a step of the search cuts the keys into.
+static constexpr int64_t kParts = 8;
+/// Numbers that a thread looks at together to see if they are in order.
+static constexpr int64_t kTogether = 8;
+
+static Value emitNumber(ImplicitLocOpBuilder &b, int64_t value) {
+  return arith::ConstantIntOp::create(b, value, 32);
+}
+
+/// Loads element `index`, i32 or i64, of `base`.
+static Value emitLoad(ImplicitLocOpBuilder &b, Type type, Value base,
+                      Value index) {
+  if (index.getType().isInteger(32))
+    index = arith::ExtSIOp::create(b, b.getI64Type(), index);
+  Value address =
+      LLVM::GEPOp::create(b, base.getType(), type, base, ValueRange{index});
+  return LLVM::LoadOp::create(b, type, address,
+                              type.getIntOrFloatBitWidth() / 8);
+}
+
+//===----------------------------------------------------------------------===//
+// Search
+//===----------------------------------------------------------------------===//
+
+/// Emits how many of the ends of `kParts` parts, of `size` keys each from
+/// `begin` on, are before `end` and keys whose number `isBefore` holds for.
+static Value
+emitPartsBefore(FindKeyOp op, ImplicitLocOpBuilder &b, Value begin, Value size,
+                Value end,
+                function_ref<Value(ImplicitLocOpBuilder &, Value)> isBefore) {
+  Value one = emitNumber(b, 1);
+  Value last = arith::SubIOp::create(b, end, one);
+  Value sum = emitNumber(b, 0), part = begin;
+  for (int64_t i = 0; i < kParts; ++i) {
+    part = arith::AddIOp::create(b, part, size);
+    Value key = arith::SubIOp::create(b, part, one);
+    Value inside = arith::MinSIOp::create(b, key, last);
+    Value number = emitLoad(b, op.getElement(), op.getKeys(), inside);
+    Value exists =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::sle, key, last);
+    Value counts = arith::AndIOp::create(b, exists, isBefore(b, number));
+    sum = arith::AddIOp::create(
+        b, sum, arith::ExtUIOp::create(b, b.getI32Type(), counts));
+  }
+  return sum;
+}
+
+/// Emits the first key of `begin` to `end` whose number `isBefore` does not
+/// hold for, else `end`.
+static Value
+emitSearch(FindKeyOp op, ImplicitLocOpBuilder &b, Value begin, Value end,
+           function_ref<Value(ImplicitLocOpBuilder &, Value)> isBefore) {
+  auto loop = scf::WhileOp::create(
+      b, TypeRange{begin.getType(), end.getType()}, ValueRange{begin, end},
+      [&](OpBuilder &builder, Location loc, ValueRange range) {
+        Value isOpen = arith::CmpIOp::create(
+            builder, loc, arith::CmpIPredicate::slt, range[0], range[1]);
+        scf::ConditionOp::create(builder, loc, isOpen, range);
+      },
+      [&](OpBuilder &builder, Location loc, ValueRange range) {
+        ImplicitLocOpBuilder lb(loc, builder);
+        Value from = range[0], to = range[1];
+        Value count = arith::SubIOp::create(lb, to, from);
+        Value size =
+            arith::CeilDivUIOp::create(lb, count, emitNumber(lb, kParts));
+        Value parts = emitPartsBefore(op, lb, from, size, to, isBefore);
+        // The end of the next part is none of them.
+        from = arith::AddIOp::create(lb, from,
+                                     arith::MulIOp::create(lb, parts, size));
+        Value next = arith::AddIOp::create(
+            lb, from, arith::SubIOp::create(lb, size, emitNumber(lb, 1)));
+        scf::YieldOp::create(
+            lb, ValueRange{from, arith::MinSIOp::create(lb, next, to)});
+      });
+  return loop.getResult(0);
+}
+
+/// Emits the last key of a search, or `same`.
+static Value emitLast(FindKeyOp op, ImplicitLocOpBuilder &b, Value least,
+                      Value most) {
+  Value from = op.getFrom(), to = op.getTo(), searches = op.getOrdered();
+  auto compare = [&](arith::CmpIPredicate predicate, Value x,
+                     Value y) -> Value {
+    return arith::CmpIOp::create(b, predicate, x, y);
+  };
+  if (op.getSearch() == KeySearch::Same) {
+    Value isOne = arith::AndIOp::create(
+        b, searches, compare(arith::CmpIPredicate::eq, least, most));
+    return arith::SelectOp::create(b, isOne, to, from);
+  }
+  // Under a causal mask the last key is the query's own, as a rule.
+  Value last = arith::MaxSIOp::create(
+      b, arith::SubIOp::create(b, to, emitNumber(b, 1)), emitNumber(b, 0));
+  Value number = emitLoad(b, op.getElement(), op.getKeys(), last);
+  searches = arith::AndIOp::create(
+      b, searches, compare(arith::CmpIPredicate::sgt, number, most));
+  from = arith::SelectOp::create(b, searches, from, to);
+  return emitSearch(op, b, from, to,
+                    [&](ImplicitLocOpBuilder &lb, Value number) -> Value {
+                      return arith::CmpIOp::create(
+                          lb, arith::CmpIPredicate::sle, number, most);
+                    });
+}
+
+template <>
+LogicalResult PartitionLowering::lower(FindKeyOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Type type = op.getElement();
+  Value least = emitLoad(b, type, op.getQueries(), op.getFirst());
+  Value found;
+  if (op.getSearch() == KeySearch::First) {
+    Value end =
+        arith::SelectOp::create(b, op.getOrdered(), op.getTo(), op.getFrom());
+    found = emitSearch(op, b, op.getFrom(), end,
+                       [&](ImplicitLocOpBuilder &lb, Value number) -> Value {
+                         return arith::CmpIOp::create(
+                             lb, arith::CmpIPredicate::slt, number, least);
+                       });
+  } else {
+    Value most = emitLoad(b, type, op.getQueries(), op.getLast());
+    found = emitLast(op, b, least, most);
+  }
+  op.getKey().replaceAllUsesWith(found);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Order
+//===----------------------------------------------------------------------===//
+
+template <>
+LogicalResult PartitionLowering::lower(InOrderOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Type i64 = b.getI64Type(), i32 = b.getI32Type();
+  auto wide = [&](Value value) -> Value {
+    return arith::ExtUIOp::create(b, i64, value);
+  };
+  auto threads = [&](int64_t each) -> Value {
+    Value dim = arith::IndexCastOp::create(
+        b, i64, gpu::BlockDimOp::create(b, gpu::Dimension::x));
+    return arith::MulIOp::create(b, dim,
+                                 arith::ConstantIntOp::create(b, each, 64));
+  };
+  // Pairs of neighbours, of all rows in turn; a row without any has no part.
+  Value one = emitNumber(b, 1), zero = emitNumber(b, 0);
+  Value pairs = arith::SubIOp::create(
+      b, arith::MaxSIOp::create(b, op.getCount(), one), one);
+  Value all = arith::MulIOp::create(b, wide(op.getRows()), wide(pairs));
+  Value each = wide(arith::MaxSIOp::create(b, pairs, one));
+  Value thread = arith::IndexCastOp::create(
+      b, i64, gpu::ThreadIdOp::create(b, gpu::Dimension::x));
+  Value apart = threads(1);
+  auto loop = scf::ForOp::create(
+      b, thread, all, threads(kTogether), ValueRange{zero},
+      [&](OpBuilder &builder, Location loc, Value first, ValueRange found) {
+        ImplicitLocOpBuilder lb(loc, builder);
+        Value last = arith::SubIOp::create(
+            lb, all, arith::ConstantIntOp::create(lb, 1, 64));
+        Value pair = first, bad = found[0];
+        for (int64_t i = 0; i < kTogether; ++i) {
+          // Beyond the last pair it is that one again.
+          Value own = arith::MinSIOp::create(lb, pair, last);
+          Value row = arith::DivUIOp::create(lb, own, each);
+          Value place = arith::SubIOp::create(
+              lb, own, arith::MulIOp::create(lb, row, each));
+          Value index = arith::AddIOp::create(
+              lb, arith::MulIOp::create(lb, row, op.getStride()), place);
+          Value next = arith::AddIOp::create(
+              lb, index, arith::ConstantIntOp::create(lb, 1, 64));
+          Value falls = arith::CmpIOp::create(
+              lb, arith::CmpIPredicate::sgt,
+              emitLoad(lb, op.getElement(), op.getNumbers(), index),
+              emitLoad(lb, op.getElement(), op.getNumbers(), next));
+          bad = arith::OrIOp::create(lb, bad,
+                                     arith::ExtUIOp::create(lb, i32, falls));
+          pair = arith::AddIOp::create(lb, pair, apart);
+        }
+        scf::YieldOp::create(lb, bad);
+      });
+  auto meet = NVVM::BarrierOp::create(
+      b, i32, /*barrierId=*/Value(), /*numberOfThreads=*/Value(),
+      NVVM::BarrierReductionAttr::get(b.getContext(),
+                                      NVVM::BarrierReduction::OR),
+      loop.getResult(0));
+  op.getOrdered().replaceAllUsesWith(
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, meet.getRes(), zero));
+  return success();
+}
+
+void lowering::addSearchLowerings(LoweringTable &table) {
+  table.addReplaced<FindKeyOp>();
+  table.addReplaced<InOrderOp>();
+}
