@@ -8,13 +8,19 @@ tries, lines of LLVM IR, lines of PTX. A count more than a tenth above the store
 the compiler has become slower for this problem, or a change that is meant comes with new counts.
 Times are in benchmarks/compile-time.py and benchmarks/compile-ratios.py.
 
-usage: scripts/compile-work.py --check | --update [--bin=FOLDER] [--counts=FILE] [--only=REGEX]
+With --lengths it compares the steps of the check of barriers, and its verdict, for problems
+with few keys and tiles and for the same ones with millions: they may not grow.
+benchmarks/compile-length.py has time and memory of more of them.
+
+usage: scripts/compile-work.py --check | --update | --lengths [--bin=FOLDER] [--counts=FILE]
+                               [--only=REGEX]
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -41,6 +47,20 @@ PROBLEMS = (
     "--q=1x32x4096x512xf16 --chip=sm_90a",
     "--q=1x32x4096x512xf16 --causal --chip=sm_90a",
 )
+# Problems with something of a few sizes, the first of which the others are measured by.
+SIZES = (
+    ("--q=1x8x{}x128xf16 --chip=sm_80", (4096, 1 << 22)),
+    ("--q=1x8x{}x128xf16 --causal --chip=sm_80", (4096, 1 << 22)),
+    ("--q=1x8x{}x128xf16 --chip=sm_90a", (4096, 1 << 22)),
+    ("--q=1x8x{}x128xf16 --causal --chip=sm_90a", (4096, 1 << 22)),
+    ("--q=1x8x{}x128xf16 --chip=sm_100a", (4096, 1 << 22)),
+    ("--q=1x8x{}x128xf16 --causal --chip=sm_100a", (4096, 1 << 22)),
+    ("--q={}x64x4096x128xf16 --causal --chip=sm_80", (2, 65535)),
+    ("--q={}x64x4096x128xf16 --causal --chip=sm_90a", (2, 65535)),
+    ("--q={}x64x4096x128xf16 --causal --chip=sm_100a", (2, 65535)),
+)
+# How much more steps may be, and what is few in any case.
+FACTOR, FEW = 1.5, 8000
 # Categories of remarks, and the metric that counts.
 STEPS = {
     "channel_steps": ("attn.check-channels", "steps"),
@@ -87,15 +107,48 @@ def compare(flags: str, found: dict[str, int], stored: dict[str, int] | None) ->
     return over
 
 
+def count_steps(compiler: pathlib.Path, flags: str) -> int | None:
+    """The steps of the check of barriers; nothing if the kernel is not proved."""
+    done = subprocess.run(
+        [compiler, *flags.split(), "-o", os.devnull, "--require-proof",
+         "--remarks-filter=attn[.]check-barriers"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    found = re.search(r"Category:attn\.check-barriers .*[ ,]steps=(\d+)", done.stderr)
+    return int(found[1]) if found and not done.returncode else None
+
+
+def check_lengths(compiler: pathlib.Path, only: str) -> int:
+    """Prints what takes more steps as it grows; the exit status."""
+    wrong = checked = 0
+    for form, (few, *many) in SIZES:
+        if not re.search(only, form):
+            continue
+        least = count_steps(compiler, form.format(few))
+        for size in many:
+            checked += 1
+            steps = count_steps(compiler, form.format(size))
+            limit = int(FACTOR * max(least or 0, FEW))
+            if least is None or steps is None or steps > limit:
+                print(f"{form.format(size)}\n  expected a proof of at most {limit} steps, got {steps}")
+                wrong += 1
+    if not wrong:
+        print(f"{checked} problems are proved in the steps of small ones")
+    return int(wrong > 0)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--check", action="store_true")
     what.add_argument("--update", action="store_true")
+    what.add_argument("--lengths", action="store_true")
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bin")
     parser.add_argument("--counts", type=pathlib.Path, default=COUNTS)
     parser.add_argument("--only", default="", metavar="REGEX", help="problems to check")
     options = parser.parse_args()
+    if options.lengths:
+        return check_lengths(options.bin / "attn-compile", options.only)
     problems = PROBLEMS if options.update else [p for p in PROBLEMS if re.search(options.only, p)]
     found = {flags: count(options.bin / "attn-compile", flags) for flags in problems}
     if options.update:

@@ -146,14 +146,23 @@ def with_blocks(text: str) -> str:
     return MARKS.sub(lambda m: f"{m[1]}{write_block(m['what'])}{m[3]}", text)
 
 
+def load_benchmark(name: str):
+    """Returns the module in a file of benchmarks/."""
+    path = ROOT / f"benchmarks/{name}.py"
+    sys.path.insert(0, str(path.parent))
+    spec = importlib.util.spec_from_file_location(name.replace("-", "_"), path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def draw_plots() -> dict[pathlib.Path, str]:
     """The SVGs, by path. What peers reach is our rate over its ratio, which are rounded."""
-    path = ROOT / "benchmarks/gpu-plot.py"
-    sys.path.insert(0, str(path.parent))
-    spec = importlib.util.spec_from_file_location("gpu_plot", path)
-    plot = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(plot)
-    found = {}
+    plot = load_benchmark("gpu-plot")
+    found = {
+        results.RESULTS / "compile-length.svg":
+            load_benchmark("length_plot").draw(results.load("compile-length"))
+    }  # fmt: skip
     for name, peers in PLOTS.items():
         board = results.load(name)["sections"][0]["board"]
         for dtype, groups in read_cells(name).items():

@@ -10,9 +10,11 @@
 using namespace mlir::attn;
 using llvm::ArrayRef;
 
-/// A summary ends with the clause that comes to so many characters; the groups
-/// have the rest.
-static constexpr size_t kLongSummary = 110;
+/// A summary has less characters than this, "deadlock: " in front of it among
+/// them; the groups have the rest.
+static constexpr size_t kLongSummary = 120 - 10;
+/// Characters to say how many places are left out.
+static constexpr size_t kMorePlaces = 16;
 
 static void addDistinct(llvm::SmallVectorImpl<unsigned> &to,
                         ArrayRef<unsigned> from) {
@@ -29,8 +31,15 @@ public:
   Namer(ArrayRef<WaitGroup> groups, const WaiterNames &names);
   std::string name(ArrayRef<unsigned> warps) const;
   std::string begin(const WaitGroup &group, llvm::StringRef place) const;
-  /// What has not come, and from whom; may be empty.
+  /// Returns what a group waits for, and from whom where `isWhole`, for a
+  /// summary. Behind a clause that ends with the group's warps these are not
+  /// named again.
+  std::string summarise(const WaitGroup &group, const WaitGroup *before,
+                        bool isWhole) const;
+  /// Returns what has not come, and from whom; may be empty.
   std::string describeLack(const WaitGroup &group) const;
+  /// Returns that for a summary, without how much it is where there is no room.
+  std::string summariseLack(const WaitGroup &group, bool hasRoom) const;
   /// The CTAs of all, where they need not be named each time.
   const std::string &getWhere() const { return where; }
 
@@ -40,6 +49,15 @@ private:
     for (unsigned warp : warps)
       result.push_back(names.warps[warp]);
     return result;
+  }
+
+  bool isOne(ArrayRef<unsigned> warps) const;
+  /// The name of a role says enough where CTAs need none.
+  bool hasShortName(ArrayRef<unsigned> warps) const {
+    return ctas == CtaNames::None && names.role && !names.role(warps).empty();
+  }
+  std::string nameShort(ArrayRef<unsigned> warps) const {
+    return hasShortName(warps) ? names.role(warps) : name(warps);
   }
 
   const WaiterNames &names;
@@ -92,15 +110,39 @@ std::string Namer::name(ArrayRef<unsigned> warps) const {
   return role + (role.empty() ? "" : " ") + describeWarps(list(warps), ctas);
 }
 
-/// "warps 0-3 wait for ..." or "warp 4 waits here for ...".
-std::string Namer::begin(const WaitGroup &group, llvm::StringRef place) const {
-  std::vector<WarpName> warps = list(group.warps);
-  bool isOne = llvm::all_of(warps, [&](const WarpName &warp) {
+bool Namer::isOne(ArrayRef<unsigned> group) const {
+  std::vector<WarpName> warps = list(group);
+  return llvm::all_of(warps, [&](const WarpName &warp) {
     return warp.warp == warps.front().warp &&
            (ctas == CtaNames::None || warp.cta == warps.front().cta);
   });
+}
+
+/// "warps 0-3 wait for ..." or "warp 4 waits here for ...".
+std::string Namer::begin(const WaitGroup &group, llvm::StringRef place) const {
   return llvm::formatv("{0} {1}{2} for {3}", name(group.warps),
-                       isOne ? "waits" : "wait", place, group.awaited);
+                       isOne(group.warps) ? "waits" : "wait", place,
+                       group.awaited);
+}
+
+/// "'consumer' waits for phase 8 of 'k.full'[0] from 'producer'".
+std::string Namer::summarise(const WaitGroup &group, const WaitGroup *before,
+                             bool isWhole) const {
+  bool follows = before && llvm::equal(before->awaitedOf, group.warps);
+  std::string awaited = group.awaited;
+  // A name in quotes says what it is.
+  constexpr llvm::StringLiteral kind = "the mbarrier '";
+  if (size_t at = awaited.find(kind); at != std::string::npos)
+    awaited.erase(at, kind.size() - 1);
+  std::string text =
+      follows ? ", which" : (before ? "; " : "") + nameShort(group.warps);
+  text += llvm::formatv(
+      " {0} for {1}",
+      hasShortName(group.warps) || isOne(group.warps) ? "waits" : "wait",
+      awaited);
+  if (isWhole && !group.awaitedOf.empty())
+    text += " from " + nameShort(group.awaitedOf);
+  return text;
 }
 
 std::string Namer::describeLack(const WaitGroup &group) const {
@@ -109,6 +151,15 @@ std::string Namer::describeLack(const WaitGroup &group) const {
     return text + " from " + name(group.awaitedOf);
   if (!group.exited.empty())
     return text + " from " + name(group.exited) + ", which exited";
+  return text;
+}
+
+std::string Namer::summariseLack(const WaitGroup &group, bool hasRoom) const {
+  std::string text;
+  if (hasRoom && !group.lacks.empty())
+    text = ", which lacks " + group.lacks;
+  if (!group.exited.empty())
+    text += " from " + nameShort(group.exited) + ", which exited";
   return text;
 }
 
@@ -170,26 +221,41 @@ WaitGroups mlir::attn::groupWaiters(ArrayRef<Waiter> waiters,
   Namer namer(groups, names);
   WaitGroups result;
   if (!namer.getWhere().empty())
-    result.summary = "in " + namer.getWhere() + " ";
-  size_t begin = result.summary.size();
+    result.summary = namer.getWhere() + ": ";
+  bool saysLack = false;
+  auto fits = [&](const std::string &text, size_t index) {
+    size_t room = index + 1 < path.size() ? kMorePlaces : 0;
+    return result.summary.size() + text.size() + room < kLongSummary;
+  };
   for (auto [index, at] : llvm::enumerate(path)) {
     const WaitGroup &group = groups[at];
-    if (result.summary.size() - begin > kLongSummary) {
-      result.summary += llvm::formatv("; {0} more places", path.size() - index);
+    const WaitGroup *before = index ? &groups[path[index - 1]] : nullptr;
+    // The last one of a cycle waits for the first.
+    bool closes = again && index + 1 == path.size() && index != 0 &&
+                  llvm::equal(group.awaitedOf, groups[path.front()].warps);
+    std::string text = namer.summarise(group, before, !closes);
+    if (!fits(text, index))
+      text = namer.summarise(group, before, /*isWhole=*/false);
+    if (index && !fits(text, index)) {
+      size_t left = path.size() - index;
+      result.summary +=
+          llvm::formatv("; {0} more place{1}", left, left == 1 ? "" : "s");
       break;
     }
-    result.summary += index ? "; " : "";
-    result.summary += namer.begin(group, "");
+    result.summary += text;
     // Where somebody brings it, how much it is matters less than who.
-    if (group.awaitedOf.empty())
-      result.summary += namer.describeLack(group);
-    else
-      result.summary += " from " + namer.name(group.awaitedOf);
+    if (!group.awaitedOf.empty())
+      continue;
+    std::string lack = namer.summariseLack(group, /*hasRoom=*/true);
+    saysLack = fits(lack, index) && !names.role;
+    if (!fits(lack, index))
+      lack = namer.summariseLack(group, /*hasRoom=*/false);
+    if (fits(lack, index))
+      result.summary += lack;
   }
   for (size_t at : path)
     result.groups.push_back(groups[at]);
-  result.groups.front().isSaid =
-      path.size() == 1 && groups[path.front()].awaitedOf.empty();
+  result.groups.front().isSaid = path.size() == 1 && saysLack;
   for (auto [index, group] : llvm::enumerate(groups))
     if (!llvm::is_contained(path, index))
       result.groups.push_back(std::move(group));

@@ -62,8 +62,8 @@ struct WaiterNames {
 
 struct WaitGroups {
   /// The cycle, or the way to what nobody brings, such as "warps 0-3 wait for
-  /// phase 1 of 'k.full'[0] from warp 4; warp 4 waits for phase 0 of
-  /// 'k.empty'[0], which lacks 1 arrival".
+  /// phase 1 of 'k.full'[0] from warp 4, which waits for phase 0 of
+  /// 'k.empty'[0]", cut to a line.
   std::string summary;
   /// All groups, those of the summary first and in its order.
   std::vector<WaitGroup> groups;

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Tiles/LaunchNumbers.h"
+#include "../Tiles/ValueForms.h"
 #include "BarrierCompiler.h"
-#include "LaunchNumbers.h"
-#include "ValueForms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/StringSet.h"

@@ -58,9 +58,13 @@ Slot Compiler::emitCount(scf::ForOp op) {
 /// there.
 bool Compiler::emitBefore(Operation *op, Value value) {
   Operation *def = value.getDefiningOp();
-  if (!def || def->getBlock() != op->getBlock() || def->isBeforeInBlock(op) ||
-      emittedBefore.contains(def))
+  bool isOutside = value.getParentRegion()->isAncestor(op->getParentRegion());
+  bool isBehind =
+      def && def->getBlock() == op->getBlock() && !def->isBeforeInBlock(op);
+  if ((isOutside && !isBehind) || emittedBefore.contains(def))
     return true;
+  if (!def)
+    return false;
   if (needed.contains(def) || tiles.contains(def) || !isDemanded(value) ||
       def->getNumRegions() != 0 || def->getNumResults() != 1 ||
       !llvm::all_of(def->getOperands(),
@@ -79,9 +83,11 @@ void Compiler::emitFor(scf::ForOp op) {
   Slot left = emitCount(op);
   for (Operation *later = op->getNextNode(); later;
        later = later->getNextNode()) {
-    if (later->getNumResults() == 1 && isDemanded(later->getResult(0)) &&
-        later->getResult(0).getType().isInteger(1))
-      emitBefore(op, later->getResult(0));
+    later->walk([&](Operation *inner) {
+      if (inner->getNumResults() == 1 && isDemanded(inner->getResult(0)) &&
+          inner->getResult(0).getType().isInteger(1))
+        emitBefore(op, inner->getResult(0));
+    });
     auto loop = dyn_cast<scf::ForOp>(later);
     if (!loop || !needed.contains(loop) || tileValues.contains(loop))
       continue;

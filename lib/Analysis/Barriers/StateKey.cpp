@@ -368,29 +368,6 @@ void StateKey::addVaried(const NumberList &values) {
   summary.kinds.add(values);
 }
 
-/// Leaves a value that counts trips to `counts`, if that is asked for.
-bool StateKey::addCount(const Warp &warp, Slot slot) {
-  auto sum = warp.unknown.find(slot);
-  bool isOpen = sum != warp.unknown.end();
-  if (!leavesOutCounts || !m.program->counts.test(slot) ||
-      (!isOpen && !warp.known[slot]))
-    return false;
-  StateSummary::Count count{uint32_t(&warp - m.warps.data()), slot, {}, {}};
-  if (isOpen) {
-    count.unknowns = sum->second;
-    count.unknowns.constant = 0;
-    count.numbers.push_back(sum->second.constant);
-    sums.push_back(count.unknowns);
-  } else if (auto varied = warp.varied.find(slot);
-             varied != warp.varied.end()) {
-    count.numbers = varied->second;
-  } else {
-    count.numbers.push_back(warp.values[slot]);
-  }
-  summary.counts.push_back(std::move(count));
-  return true;
-}
-
 void StateKey::addGroup(ArrayRef<uint32_t> events) {
   std::vector<AccessKey> keys;
   for (const Access &access : m.accesses)
@@ -420,9 +397,25 @@ void StateKey::addWarp(const Warp &warp) {
     if (slot >= m.program->numSlots)
       continue;
     add(warp.known[slot]);
-    if (addCount(warp, slot))
+    auto sum = warp.unknown.find(slot);
+    bool isOpen = sum != warp.unknown.end();
+    auto varied = warp.varied.find(slot);
+    if (summary.leavesOutCounts && m.program->counts.test(slot) &&
+        (isOpen || warp.known[slot])) {
+      StateSummary::Count count{uint32_t(&warp - m.warps.data()), slot, {}, {}};
+      if (isOpen) {
+        count.unknowns = sum->second.plus(Affine(-sum->second.constant));
+        count.numbers.push_back(sum->second.constant);
+        sums.push_back(count.unknowns);
+      } else if (varied != warp.varied.end()) {
+        count.numbers = varied->second;
+      } else {
+        count.numbers.push_back(warp.values[slot]);
+      }
+      summary.counts.push_back(std::move(count));
       continue;
-    if (auto sum = warp.unknown.find(slot); sum != warp.unknown.end()) {
+    }
+    if (isOpen) {
       add(INT64_MAX);
       sums.push_back(sum->second);
     }
@@ -437,7 +430,6 @@ void StateKey::addWarp(const Warp &warp) {
                                          warp.groups[1].size())
                      : value;
     };
-    auto varied = warp.varied.find(slot);
     if (varied == warp.varied.end())
       add(turn(warp.values[slot]));
     else if (!isGroup && isComparedAsItIs(*m.program, slot))

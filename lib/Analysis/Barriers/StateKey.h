@@ -111,6 +111,7 @@ struct StateSummary {
     Affine unknowns;
   };
   std::vector<Count> counts;
+  bool leavesOutCounts = false;
 
   /// Cells of tensor memory that somebody has written, of each CTA. What is
   /// right with fewer is right with more.
@@ -140,7 +141,9 @@ public:
   /// With `leavesOutCounts` what says how many trips loops have left is no
   /// part of the places.
   explicit StateKey(Machine &machine, bool leavesOutCounts = false)
-      : leavesOutCounts(leavesOutCounts), m(machine) {}
+      : m(machine) {
+    summary.leavesOutCounts = leavesOutCounts;
+  }
   /// Drops what cannot matter any more. Adds to `work` how much it looked at.
   StateSummary &summarise(Work &work);
   /// Takes from the machine what `joined`, which stands for its state, does not
@@ -180,7 +183,6 @@ private:
   void addBarriers();
   void addGroup(ArrayRef<uint32_t> events);
   void addWarp(const Warp &warp);
-  bool addCount(const Warp &warp, Slot slot);
   void addVaried(const NumberList &values);
   void add(int64_t value) {
     summary.places.append(reinterpret_cast<const char *>(&value),
@@ -207,7 +209,6 @@ private:
   void addWords();
   void addUnknowns();
 
-  bool leavesOutCounts;
   Machine &m;
   StateSummary summary;
   /// How far each ring is turned back, for each CTA behind each other.

@@ -2,7 +2,7 @@
 
 // One of the CTAs has a barrier more. The block's number is asked for in a loop over tiles that are dealt.
 
-// CHECK: error: deadlock: 'a' warps 0-3 wait for phase 2 of named barrier 1, which lacks 4 of 8 arrivals from 'b' warps 4-7, which exited
+// CHECK: error: deadlock: 'a' waits for phase 2 of named barrier 1, which lacks 4 of 8 arrivals from 'b', which exited
 
 gpu.module @kernels {
   gpu.func @of_block(%p: !llvm.ptr<1>) kernel attributes {known_block_size = array<i32: 256, 1, 1>, attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["4", "1", "1"], block = [256, 1, 1],

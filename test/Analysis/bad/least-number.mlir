@@ -2,7 +2,7 @@
 
 // The least number has no positive one: its absolute value is the number itself.
 
-// CHECK: error: deadlock: 'a' warps 0-3 wait for phase 0 of named barrier 1, which lacks 4 of 8 arrivals
+// CHECK: error: deadlock: 'a' waits for phase 0 of named barrier 1, which lacks 4 of 8 arrivals
 
 gpu.module @kernels {
   gpu.func @least() kernel {

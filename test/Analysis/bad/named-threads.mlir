@@ -2,7 +2,7 @@
 
 // A barrier of five warps, of which four come.
 
-// CHECK: error: deadlock: 'both' warps 0-3 wait for phase 0 of named barrier 1, which lacks 1 of 5 arrivals
+// CHECK: error: deadlock: 'both' waits for phase 0 of named barrier 1, which lacks 1 of 5 arrivals
 
 gpu.module @kernels {
   gpu.func @named() kernel {

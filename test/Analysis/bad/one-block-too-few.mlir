@@ -2,7 +2,7 @@
 
 // The loads end before the readers do.
 
-// CHECK: error: deadlock: 'consumer' warps 0-3 wait for phase 1 of 'k.full'[0], which lacks 1 of 1 arrival from 'producer' warp 4, which exited
+// CHECK: error: deadlock: 'consumer' waits for phase 1 of 'k.full'[0], which lacks 1 of 1 arrival from 'producer', which exited
 
 gpu.module @kernels {
   gpu.func @ring(%map: !attn.tensor_map<1x1x64x64xf16, swizzle = 128>) kernel {

@@ -2,7 +2,7 @@
 
 // Where the block has z = 1 a block is read that nobody loads.
 
-// CHECK: error: deadlock: 'consumer' warps 0-3 wait for phase 4 of 'k.full'[0], which lacks 1 of 1 arrival
+// CHECK: error: deadlock: 'consumer' waits for phase 4 of 'k.full'[0], which lacks 1 of 1 arrival
 
 gpu.module @kernels {
   gpu.func @ring(%map: !attn.tensor_map<1x1x64x64xf16, swizzle = 128>) kernel attributes {known_block_size = array<i32: 256, 1, 1>, attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["2", "1", "2"], block = [256, 1, 1],

@@ -2,7 +2,7 @@
 
 // What two partitions do in a tile depends on its number, cut to 8 and to 16 bits: they differ in tile 261.
 
-// CHECK: error: deadlock: 'b' warps 4-7 wait for phase 0 of named barrier 1, which lacks 4 of 8 arrivals
+// CHECK: error: deadlock: 'b' waits for phase 0 of named barrier 1, which lacks 4 of 8 arrivals
 
 gpu.module @kernels {
   gpu.func @other_width_in_tile(%p: !llvm.ptr<1>) kernel attributes {known_block_size = array<i32: 256, 1, 1>, attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["1", "1", "1"], block = [256, 1, 1],

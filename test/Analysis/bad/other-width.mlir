@@ -2,7 +2,7 @@
 
 // The last tiles of two partitions are computed alike but for the width of one cast: 44 and 300 of them.
 
-// CHECK: error: deadlock: 'b' warps 4-7 wait for phase 44 of named barrier 1, which lacks 4 of 8 arrivals from 'a' warps 0-3, which exited
+// CHECK: error: deadlock: 'b' waits for phase 44 of named barrier 1, which lacks 4 of 8 arrivals from 'a', which exited
 
 gpu.module @kernels {
   gpu.func @other_width(%p: !llvm.ptr<1>) kernel attributes {known_block_size = array<i32: 256, 1, 1>, attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["1", "1", "1"], block = [256, 1, 1],

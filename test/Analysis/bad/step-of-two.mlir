@@ -2,7 +2,7 @@
 
 // An odd number of trips: those of two barriers are one more.
 
-// CHECK: error: deadlock: 'a' warps 0-3 wait for phase 1 of named barrier 1, which lacks 4 of 8 arrivals from 'b' warps 4-7, which exited
+// CHECK: error: deadlock: 'a' waits for phase 1 of named barrier 1, which lacks 4 of 8 arrivals from 'b', which exited
 // CHECK: note: where argument 0 is 1
 
 gpu.module @kernels {

@@ -2,7 +2,7 @@
 
 // More bytes are announced than come.
 
-// CHECK: error: deadlock: 'consumer' warps 0-3 wait for phase 0 of 'k.full'[0], which lacks 8192 bytes
+// CHECK: error: deadlock: 'consumer' waits for phase 0 of 'k.full'[0], which lacks 8192 bytes
 // CHECK: note: 'producer' warp 4 waits here for phase 0 of 'k.empty'[0], which lacks 4 of 4 arrivals from 'consumer' warps 0-3
 
 gpu.module @kernels {

@@ -2,7 +2,7 @@
 
 // One partition walks a tile more than the other one, in one of the CTAs.
 
-// CHECK: error: deadlock: 'b' warps 4-7 wait for phase 2 of named barrier 1, which lacks 4 of 8 arrivals
+// CHECK: error: deadlock: 'b' waits for phase 2 of named barrier 1, which lacks 4 of 8 arrivals
 // CHECK: note: CTA 0 walks 2 tiles in this loop, from block to 8 by grid: 0, 4
 // CHECK: note: CTA 0 walks 3 tiles in this loop, from block to 9 by grid: 0, 4, 8
 

@@ -2,7 +2,7 @@
 
 // Where there is a block the consumers wait for one too many.
 
-// CHECK: error: deadlock: 'consumer' warps 0-3 wait for phase 0 of 'k.full'[0], which lacks 1 of 1 arrival
+// CHECK: error: deadlock: 'consumer' waits for phase 0 of 'k.full'[0], which lacks 1 of 1 arrival
 // CHECK: note: where argument 1 is 1
 
 gpu.module @kernels {

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../../../lib/Analysis/Barriers/ValueForms.h"
-#include "../../../lib/Analysis/Barriers/LaunchNumbers.h"
+#include "../../../lib/Analysis/Tiles/ValueForms.h"
+#include "../../../lib/Analysis/Tiles/LaunchNumbers.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -14,7 +14,8 @@ gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "bar
     attn.warp_specialize
     partition "a" warps 4 registers 24 {
       scf.if %is {
-        // expected-error @below {{deadlock: 'a' warps 0-3 wait for phase 0 of named barrier 1}}
+        // expected-error @below {{deadlock: 'a' waits for phase 0 of named barrier 1}}
+        // expected-note @below {{'a' warps 0-3 wait here}}
         attn.named_barrier %c1 {threads = 256}
       }
     }
@@ -200,6 +201,7 @@ gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "bar
       %u = arith.constant 4294967298 : i64
       scf.for unsigned %i = %z to %u step %o : i64 {
         // expected-error @below {{deadlock}}
+        // expected-note @below {{'a' warps 0-3 wait here}}
         attn.named_barrier %c1 {threads = 256}
       }
     }

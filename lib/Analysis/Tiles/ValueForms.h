@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_LIB_ANALYSIS_BARRIERS_VALUEFORMS_H
-#define ATTN_LIB_ANALYSIS_BARRIERS_VALUEFORMS_H
+#ifndef ATTN_LIB_ANALYSIS_TILES_VALUEFORMS_H
+#define ATTN_LIB_ANALYSIS_TILES_VALUEFORMS_H
 
-#include "BarrierProgram.h"
+#include "../Barriers/BarrierProgram.h"
 
 namespace mlir::attn::barriers {
 
@@ -89,4 +89,4 @@ bool forKinds(const Program &program, const Domain &domain, bool isOfTile,
 
 } // namespace mlir::attn::barriers
 
-#endif // ATTN_LIB_ANALYSIS_BARRIERS_VALUEFORMS_H
+#endif // ATTN_LIB_ANALYSIS_TILES_VALUEFORMS_H

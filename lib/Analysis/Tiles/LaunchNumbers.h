@@ -1,9 +1,9 @@
 //===- LaunchNumbers.h - Numbers of one CTA ---------------------*- C++ -*-===//
 
-#ifndef ATTN_LIB_ANALYSIS_BARRIERS_LAUNCHNUMBERS_H
-#define ATTN_LIB_ANALYSIS_BARRIERS_LAUNCHNUMBERS_H
+#ifndef ATTN_LIB_ANALYSIS_TILES_LAUNCHNUMBERS_H
+#define ATTN_LIB_ANALYSIS_TILES_LAUNCHNUMBERS_H
 
-#include "BarrierProgram.h"
+#include "../Barriers/BarrierProgram.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace mlir::attn::barriers {
@@ -97,4 +97,4 @@ private:
 
 } // namespace mlir::attn::barriers
 
-#endif // ATTN_LIB_ANALYSIS_BARRIERS_LAUNCHNUMBERS_H
+#endif // ATTN_LIB_ANALYSIS_TILES_LAUNCHNUMBERS_H
