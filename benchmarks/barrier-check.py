@@ -10,7 +10,11 @@ not proved, and how many there are of each verdict.
 With --table it takes the problems and plans of a table, and of each one head with few queries and
 keys besides, whose PTX is held against the proof (attn-compile --check-ptx).
 
+With --open it takes kernels whose batch, lengths and strides the launch gives, and says of each
+mask and chip whether they are proved, with the limit of steps that attn-compile has.
+
 usage: benchmarks/barrier-check.py [--bin=FOLDER] [--only=TEXT] [--limit=STEPS]
+       benchmarks/barrier-check.py --open [--bin=FOLDER] [--jobs=N]
        benchmarks/barrier-check.py --random=N [--seed=N] [--jobs=N] [options]
        benchmarks/barrier-check.py --table=lib/Planner/ShippedPlans.json [options]
 """
@@ -73,6 +77,18 @@ KERNELS = (
     ("`ws_wgmma`, 2x4x?x128", f"{OPEN} {HOPPER} --schedule=ws_wgmma"),
     ("`ws_wgmma`, 2x4x?x128, `dynamic`", f"{OPEN} {HOPPER} --schedule=ws_wgmma --set dynamic=true"),
 )
+
+# Masks of the kernels of --open, by what their columns are called.
+MASKS = {
+    "no mask": "",
+    "causal": "--causal",
+    "bottom-right": "--causal=bottom-right",
+    "window 64, 32": "--window=64,32",
+}
+# What a cell of --open says.
+OPEN_VERDICTS = {"proved": "proved", "bounded": "to the limit", "unknown": "not shown"}
+# The limit of attn-check-barriers in attn-compile.
+COMPILE_LIMIT = 3000000
 
 
 # Parameters of the schedules of sm_90a, each taken now and then.
@@ -146,6 +162,24 @@ def judge_random(options: argparse.Namespace) -> int:
     for verdict, count in sorted(counts.items()):
         print(f"{count:6} {verdict}")
     return 1 if set(counts) - {"proved", "no kernel"} else 0
+
+
+def judge_open(options: argparse.Namespace) -> int:
+    """Prints the table of kernels with open sizes; 1 if one of them is called wrong."""
+    rows = [(chip, depth) for chip in ("sm_80", "sm_90a", "sm_100a") for depth in (64, 128)]
+    cases = [
+        f"--q=2x8x1024x{depth}xf16 --kv-heads=2 --dynamic {mask} --chip={chip}"
+        for chip, depth in rows
+        for mask in MASKS.values()
+    ]
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        verdicts = list(pool.map(lambda flags: judge(flags, options.bin, COMPILE_LIMIT)[0], cases))
+    print("| chip | D |" + "".join(f" {name} |" for name in MASKS))
+    print("|---|---|" + "---|" * len(MASKS))
+    for number, (chip, depth) in enumerate(rows):
+        cells = verdicts[number * len(MASKS) : (number + 1) * len(MASKS)]
+        print(f"| {chip} | {depth} |" + "".join(f" {OPEN_VERDICTS.get(v, v)} |" for v in cells))
+    return 0 if set(verdicts) <= set(OPEN_VERDICTS) else 1
 
 
 def flags_of(entry: dict, is_small: bool) -> str:
@@ -226,9 +260,12 @@ def main() -> int:
     parser.add_argument("--limit", type=int, default=30000000)
     parser.add_argument("--random", type=int, default=0, metavar="N")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=2, help="of --random")
+    parser.add_argument("--jobs", type=int, default=2, help="of --random and --open")
+    parser.add_argument("--open", action="store_true", help="kernels with sizes of the launch")
     parser.add_argument("--table", type=pathlib.Path, help="a table of plans")
     options = parser.parse_args()
+    if options.open:
+        return judge_open(options)
     if options.random:
         return judge_random(options)
     if options.table:

@@ -9,6 +9,8 @@ from gpu_cells import Cell
 
 #: Largest relative error by element type.
 TOLERANCES = {"f16": 2e-3, "bf16": 1.6e-2, "f8E4M3FN": 8e-2}
+# wgmma adds products of 8-bit values in fewer bits than f32 has, and a row of few keys averages little.
+LSE_TOLERANCES = {"f16": 1e-3, "bf16": 1e-3, "f8E4M3FN": 2e-3}
 #: Rows of a head that are computed in float64.
 ROWS = 256
 
@@ -86,6 +88,6 @@ def check(cell: Cell, q, k, v, o, lse, slopes, sinks=None) -> tuple[float, float
             norm += float((expected**2).sum())
             worst = max(worst, float((lse[b, head, part][rows].double() - expected_lse).abs().max()))
     error = math.sqrt(difference / norm)
-    if not error <= TOLERANCES[cell.dtype] or not worst <= 1e-3:
+    if not error <= TOLERANCES[cell.dtype] or not worst <= LSE_TOLERANCES[cell.dtype]:
         raise ValueError(f"O differs by {error:.1e}, LSE by {worst:.1e} from float64")
     return error, worst

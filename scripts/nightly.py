@@ -100,6 +100,9 @@ CHECKS = [
     Check("plans of the grid of tensor memory", 45,
           "{python} scripts/plan-sweep.py --problems --workers={jobs} --bin={build}/bin "
           "--state={build}/problem-sweep.jsonl"),
+    Check("cliffs of the planner", 10,
+          "{python} scripts/cliffs.py --workers={jobs} --bin={build}/bin",
+          "{python} scripts/cliffs.py --sample --workers={jobs} --bin={build}/bin"),
     Check("plans of all pairs of head dimensions", 1,
           "env ATTN_NIGHTLY=1 {build}/unittests/Compile/AttnCompileTests "
           "--gtest_filter=PlanTest.AllHeadDimensionsHavePlans"),

@@ -94,7 +94,8 @@ def launch(options: argparse.Namespace) -> int:
         pointers = (ctypes.c_void_p * 2)(*(ctypes.addressof(address) for address in addresses))
         block = (int(settings.get("threads", 64)), 1, 1)
         # A cluster's size stands in the kernel.
-        status = function.launch((ctas, 1, 1), block, (1, 1, 1), shared, 0, pointers)
+        shape = cuda_driver.LaunchShape((ctas, 1, 1), block, shared_bytes=shared)
+        status = function.launch(shape, 0, pointers)
         status = status or driver.cuCtxSynchronize()
     print(f"ran with status {status}")
     return 0

@@ -76,7 +76,7 @@ LogicalResult Compilation::findFirst() {
   first = *found == Rung::Plan ? Rung::Problem : *found;
   if (options.last < first)
     return module.emitError("expected the last rung to be '")
-           << stringifyRung(first) << "', at which the input is, or one behind "
+           << stringifyRung(first) << "', at which the input is, or one after "
            << "it, got '" << stringifyRung(options.last) << "'";
   for (auto kernels : module.getOps<gpu::GPUModuleOp>())
     setRung(kernels, first);

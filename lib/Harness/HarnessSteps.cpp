@@ -122,7 +122,7 @@ Error sim::checkProgram(const LaunchRecord &record,
           program.getName() + ":" + Twine(kernel->unawaitedLine) + ": " +
           record.describeStep(index) +
           " is programmatic, which is simulated only for kernels that begin "
-          "with griddepcontrol.wait: expected it in front of this instruction");
+          "with griddepcontrol.wait: expected it before this instruction");
     if (step.cooperative)
       if (Error error =
               checkCooperative(record, index, resolved.steps[index], *kernel))

@@ -167,7 +167,10 @@ class _Request:
         return kernel_cache.make_key(*parts, *more)
 
     def run(self, rung: str) -> dict[str, Any]:
-        """Compiles down to `rung`."""
+        """Compiles down to `rung`. Ctrl-C is heard at once."""
+        return long_calls.run_interruptible("compilation", lambda: self._run(rung))
+
+    def _run(self, rung: str) -> dict[str, Any]:
         library = c_library.load()
         with self.make(("emit", rung)) as request:
             result = library.attnCompile(request)

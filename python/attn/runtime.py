@@ -38,7 +38,7 @@ _kept_lock = threading.Lock()
 
 
 class _Frame:
-    """A parameter buffer and the places of the addresses in it."""
+    """A parameter buffer, the places of the addresses in it, and the shape of the launch."""
 
     def __init__(self, step: Step, launch: LaunchStep, names: Sequence[str]) -> None:
         # Tensor maps lie at multiples of 64.
@@ -64,6 +64,14 @@ class _Frame:
         self.parameters = (ctypes.c_void_p * len(step.offsets))(
             *[self.start + offset for offset in step.offsets]
         )
+        self.shape = cuda_driver.LaunchShape(
+            launch.grid,
+            step.block,
+            step.cluster,
+            step.shared_bytes,
+            step.cooperative,
+            step.programmatic,
+        )
 
     def fill(self, addresses: Sequence[int]) -> None:
         """Writes the tensors' addresses."""
@@ -88,7 +96,6 @@ class _PreparedStep:
         #: Whole parameters by the tensors' addresses: maps take long to encode.
         self._filled: dict[tuple[int, ...], bytes] = {}
         self.is_empty = 0 in launch.grid
-        self._is_plain = not step.cooperative and not step.programmatic
         self.function: cuda_driver.Function | None = None
         self._local = threading.local()
 
@@ -119,36 +126,13 @@ class _PreparedStep:
             target = frame.start + parameter.offset
             cuda_driver.encode_tensor_map(parameter, view, target, self._step.kernel)
 
-    def start(self, function: cuda_driver.Function, frame: _Frame, stream: int) -> int:
-        """Launches; the status."""
-        step = self._step
-        if self._is_plain:
-            return function.launch(
-                self.launch.grid,
-                step.block,
-                step.cluster,
-                step.shared_bytes,
-                stream,
-                frame.parameters,
-            )
-        return function.launch(
-            self.launch.grid,
-            step.block,
-            step.cluster,
-            step.shared_bytes,
-            stream,
-            frame.parameters,
-            step.cooperative,
-            step.programmatic,
-        )
-
     def fail(self, status: int, chip: str, launch_record: dict[str, Any]) -> None:
         """Raises DriverError unless `status` is success."""
         step = self._step
         shapes = ", ".join(f"{name} {list(view.shape)}" for name, view in self._views.items())
         cuda_driver.check(
             status,
-            "cuLaunchKernel",
+            "cuLaunchKernelEx",
             f"kernel {step.kernel}: grid {self.launch.grid}, block {step.block}, cluster "
             f"{step.cluster}, {step.shared_bytes} bytes of shared memory, on {shapes}; "
             f"launch record for {chip}",
@@ -211,7 +195,8 @@ class PreparedLaunch(OfProcess):
         if step is not None and step.function is not None:
             # Asking for the context at each call would cost more than a launch
             # that fails without it.
-            status = step.start(step.function, step.fill(addresses), stream)
+            frame = step.fill(addresses)
+            status = step.function.launch(frame.shape, stream, frame.parameters)
             if not status:
                 return
             if status not in cuda_driver.WITHOUT_CONTEXT:
@@ -246,7 +231,7 @@ class PreparedLaunch(OfProcess):
             for index, slot in frame.workspaces:
                 slot.value = workspaces[index]
             assert step.function is not None
-            status = step.start(step.function, frame, stream)
+            status = step.function.launch(frame.shape, stream, frame.parameters)
             if status:
                 self._fail(step, status)
 

@@ -6,8 +6,9 @@ tensors does so, and `import attn` where torch is loaded already.
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import runtime
@@ -74,6 +75,7 @@ def attention(
     if mods[0] is not None or mods[1] is not None:
         score, mask, captures = _trace(mods)
     sinks, cu_seqlens_q, cu_seqlens_k = optional
+    others = (*optional, *captures) if captures else optional
     # Compiled code does not come to the check in the operator.
     if torch.compiler.is_compiling() and torch.is_grad_enabled():
         if _has_gradient(q, k, v, sinks, captures):
@@ -92,14 +94,49 @@ def attention(
         mask,
     )
     if out is None and lse is False:
-        return _attention(*arguments)
+        return (_run if _is_plain_call(q, k, v, others) else _attention)(*arguments)
     if out is None and lse is True:
-        return _attention_lse(*arguments)
+        return (_run_lse if _is_plain_call(q, k, v, others) else _attention_lse)(*arguments)
     if out is None or lse is True:
         raise tensor_views.make_output_error(out, lse)
     log = None if lse is False else lse
     _attention_out(*arguments, o=out, lse=log)
     return out if log is None else (out, log)
+
+
+def _is_plain_call(q: Tensor, k: Tensor, v: Tensor, others: Sequence[Tensor | None]) -> bool:
+    """Returns whether nothing but the operator's own kernel would see a call: no compiler, tracer,
+    profiler, mode, transform or class of tensors. It is then called without torch's dispatcher,
+    which takes longer than all else."""
+    # First, so that a compiler reads no further.
+    if torch.compiler.is_compiling():
+        return False
+    if not (type(q) in _PLAIN and type(k) in _PLAIN and type(v) in _PLAIN and _is_on_gpu(q)):
+        return False
+    for tensor in others:
+        if tensor is not None and type(tensor) not in _PLAIN:
+            return False
+    return not any([is_active() for is_active in _OBSERVERS])
+
+
+def _find_observers() -> list[Callable[[], Any]]:
+    """Returns functions that say whether something sees calls of operators: a number, an object or
+    a flag. Where torch lacks one of them, something always does."""
+    try:
+        return [
+            torch._C._len_torch_dispatch_stack,
+            torch._C._len_torch_function_stack,
+            torch._C._functorch.peek_interpreter_stack,
+            torch._C._get_tracing_state,
+            torch.autograd._profiler_enabled,
+        ]
+    except AttributeError:
+        return [lambda: True]
+
+
+_is_on_gpu = operator.attrgetter("is_cuda")
+_PLAIN = frozenset((torch.Tensor, torch.nn.Parameter))
+_OBSERVERS = _find_observers()
 
 
 def _has_gradient(

@@ -339,8 +339,6 @@ def measure_all():
     """Host time per call on a problem whose kernel is shorter than that."""
     from attn import runtime
     from attn.calls import attention_kernels
-    from attn.launch import cuda_driver
-
     torch.use_deterministic_algorithms(False)
     q = randn(1, 1, 64, 64, device="cuda")
     slopes = torch.ones(1, device="cuda")
@@ -355,22 +353,12 @@ def measure_all():
     prepared = call.prepared
     step = prepared._steps[0]
     function, frame = step.function, step._local.frame
-    arguments = (
-        step.launch.grid,
-        step._step.block,
-        step._step.cluster,
-        step._step.shared_bytes,
-        stream,
-        frame.parameters,
-    )
     op = torch.ops.attn.attention.default
     flash = torch.nn.attention.SDPBackend.FLASH_ATTENTION
     sdpa = torch.nn.functional.scaled_dot_product_attention
     rows = {
-        "cuLaunchKernel alone": lambda: function.launch(*arguments),
-        "cuLaunchKernel through ctypes": lambda: cuda_driver.load().cuLaunchKernel(
-            function._function, *arguments[0], *arguments[1], *arguments[3:], None
-        ),
+        "the launch alone": lambda: function.launch(frame.shape, stream, frame.parameters),
+        "call.launch": lambda: call.launch(addresses, stream),
         "attn.attention": lambda: attn.attention(q, q, q, causal=True),
         "attn.attention, out=": lambda: attn.attention(q, q, q, causal=True, out=out),
         "attn.attention, lse": lambda: attn.attention(q, q, q, causal=True, lse=True),
@@ -384,7 +372,7 @@ def measure_all():
     rows["SDPA, flash backend"] = lambda: sdpa(q, q, q, is_causal=True)
     with torch.nn.attention.sdpa_kernel(flash):
         times = measure(rows)
-    alone = times["cuLaunchKernel alone"]
+    alone = times["the launch alone"]
     for name, microseconds in times.items():
         print(f"  {name:42} {microseconds:7.2f} us  {microseconds - alone:+7.2f}")
     over = times["attn.attention"] - alone

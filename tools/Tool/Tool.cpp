@@ -186,9 +186,8 @@ static int &keepStreams(int &argc) {
   return argc;
 }
 
-Tool::Tool(int &argc, char **&argv, llvm::StringRef name, int usageStatus)
-    : init(keepStreams(argc), argv), argc(argc), argv(argv), name(name),
-      usageStatus(usageStatus) {
+Tool::Tool(int &argc, char **&argv, llvm::StringRef name)
+    : init(keepStreams(argc), argv), argc(argc), argv(argv), name(name) {
   programName = name;
   // The streams are made before the handler, so that they outlive it.
   llvm::outs();
@@ -202,7 +201,7 @@ Tool::Tool(int &argc, char **&argv, llvm::StringRef name, int usageStatus)
 void Tool::failUsage(llvm::ArrayRef<std::string> messages) const {
   for (StringRef message : messages)
     llvm::WithColor::error(llvm::errs(), name) << message << "\n";
-  std::exit(usageStatus);
+  std::exit(1);
 }
 
 std::string Tool::checkValue(const cl::Option &option, StringRef value) const {

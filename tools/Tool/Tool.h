@@ -34,8 +34,7 @@ llvm::Error checkNamesDiffer(llvm::StringRef flag,
 /// what cannot be written at the end, the help text too, is an error.
 class Tool {
 public:
-  /// `usageStatus` is the exit status after a wrong flag.
-  Tool(int &argc, char **&argv, llvm::StringRef name, int usageStatus = 1);
+  Tool(int &argc, char **&argv, llvm::StringRef name);
 
   /// Says which values a flag takes, for the error about another one.
   template <typename T>
@@ -46,7 +45,7 @@ public:
   }
 
   /// Reads the flags, all that are not hidden. Ends the process after --help,
-  /// --version and wrong flags.
+  /// --version and wrong flags, these with status 1.
   void parse(llvm::StringRef overview) const;
   /// The same where the flags are those of `own`; LLVM's options are flags too
   /// if the program does what they are about.
@@ -71,7 +70,6 @@ private:
   int argc;
   char **argv;
   llvm::StringRef name;
-  int usageStatus;
   llvm::StringMap<std::vector<std::string>> values;
   bool withLibraries = true;
 };

@@ -259,7 +259,7 @@ static Expected<bool> run() {
 }
 
 int main(int argc, char **argv) {
-  Tool tool(argc, argv, "attn-lint-sass", /*usageStatus=*/2);
+  Tool tool(argc, argv, "attn-lint-sass");
   tool.parse("attn-lint-sass - what ptxas made of a kernel, and whether it is "
              "what was asked for\n",
              &category, /*withLibraries=*/false);

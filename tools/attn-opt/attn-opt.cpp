@@ -74,6 +74,12 @@ int main(int argc, char **argv) {
   bufferization::registerOneShotBufferizePass();
   registerGpuModuleToBinaryPass();
   std::string header = registerCLIOptions("attn optimizer driver\n", registry);
+  // An error has its place in the file. Printed whole, a kernel would push it
+  // out of the terminal.
+  if (auto *printsOps = static_cast<llvm::cl::opt<bool> *>(
+          llvm::cl::getRegisteredOptions().lookup(
+              "mlir-print-op-on-diagnostic")))
+    printsOps->setInitialValue(false);
   tool.parse(header);
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
   // A filter that is none would let nothing pass, in silence.

@@ -550,15 +550,15 @@ static Expected<bool> runTool() {
 }
 
 int main(int argc, char **argv) {
-  Tool tool(argc, argv, "attn-sim", /*usageStatus=*/2);
+  Tool tool(argc, argv, "attn-sim");
   tool.addValues(schedule);
   tool.addValues(reads);
   tool.addValues(writes);
   tool.addValues(profile);
   tool.parse(
       "attn-sim - runs PTX on the CPU and checks what it does\n\nexit "
-      "status: 0 nothing found, 1 the kernel is wrong, 2 it could not be "
-      "run\n",
+      "status: 0 nothing found, 1 the kernel or a flag is wrong, 2 it could "
+      "not be run\n",
       &category, /*withLibraries=*/false);
   Expected<bool> passed = runTool();
   if (!passed) {

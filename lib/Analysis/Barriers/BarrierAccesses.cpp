@@ -89,7 +89,7 @@ void Machine::reportRace(const Access &first, const Access &second,
     notes.push_back(noteAt(
         {entry->step, entry->warp},
         "the signal: nothing has used what was read by then; it has to stand "
-        "behind the first use, or to have the scope of the cluster "
+        "after the first use, or to have the scope of the cluster "
         "(cluster-scope)"));
   } else if (overtakesLoads(footprint.getEngine()) &&
              program->accesses[first.info].isLate &&
@@ -305,7 +305,7 @@ void Machine::writeWord(const Warp &warp, uint8_t cta, int64_t base,
   if (!isNew) {
     bool isSame = word->second.step == warp.pc;
     word->second.expected = isSame ? word->second.reads : -1;
-    countedReads[word->second.step] = word->second.reads;
+    reads.counted[word->second.step] = word->second.reads;
   }
   std::optional<Affine> sum = getOpen(warp, value);
   word->second.isKnown = sum.has_value();
@@ -418,12 +418,18 @@ void Machine::reportInFlight(const Warp &warp, unsigned engine) {
   for (const auto &group : warp.groups[engine])
     left.append(group.begin(), group.end());
   for (const Access &access : accesses)
-    if (llvm::is_contained(left, access.event))
-      report(
-          BarrierFault::Exit, Place{access.step, access.warp},
-          llvm::formatv("{0} exits while this access to '{1}' may be in flight",
-                        nameOf(warp),
-                        program->accesses[access.info].footprint.getName()));
+    if (llvm::is_contained(left, access.event)) {
+      const auto &footprint = program->accesses[access.info].footprint;
+      Place place{access.step, access.warp};
+      SmallVector<OpNote> notes;
+      if (const AsyncEngine *by = footprint.getEngine())
+        notes.push_back(noteAt(place, by->remedy));
+      report(BarrierFault::Exit, place,
+             llvm::formatv("{0} exits while this access to '{1}' may be in "
+                           "flight",
+                           nameOf(warp), footprint.getName()),
+             std::move(notes));
+    }
 }
 
 void Machine::checkStores(Warp &warp) {

@@ -9,7 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Analysis/Barriers/BarrierCheck.h"
-#include "StateKey.h"
+#include "TripSkipper.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <deque>
@@ -93,7 +93,8 @@ public:
                   ? std::min(options.limit, options.limit * program.cluster *
                                                 program.warps / kOpenShare)
                   : options.limit),
-        forgetsLaunch(program.hasOpenTiles()) {}
+        forgetsLaunch(program.hasOpenTiles()),
+        skipsTrips(!options.followsAllTrips) {}
   BarrierReport run();
 
 private:
@@ -104,6 +105,9 @@ private:
               llvm::function_ref<bool(Machine &)> goOn);
   bool addTiles(const State &state, KnownStates &known, Forks &forks,
                 std::deque<State> &states);
+  void runMachine(Machine &machine);
+  void startAnew(bool joins);
+  void followAllTrips();
   bool judge(Machine &machine);
   bool spend(int64_t steps);
   bool judgeEnd(Machine &machine);
@@ -124,6 +128,9 @@ private:
   /// True if facts about the launch's numbers that a tile has found are
   /// forgotten before the next tile.
   bool forgetsLaunch;
+  /// Trips that are as those before them are left out, and some were.
+  bool skipsTrips;
+  bool hasSkipped = false;
   /// Some state stood for others that knew more.
   bool hasJoined = false;
   /// A tile of each kind was followed to its end from some state.
@@ -131,6 +138,13 @@ private:
 };
 
 } // namespace
+
+void Checker::runMachine(Machine &machine) {
+  if (skipsTrips)
+    hasSkipped |= TripSkipper(machine).run();
+  else
+    machine.run();
+}
 
 /// Takes over what a run has found; true if it may go on.
 bool Checker::judge(Machine &machine) {
@@ -202,7 +216,7 @@ bool Checker::follow(Machine start, Forks &forks,
     Machine next = std::move(runs.back());
     runs.pop_back();
     next.setSteps(report.steps);
-    next.run();
+    runMachine(next);
     report.steps = next.getSteps();
     if (next.isImpossible())
       continue;
@@ -316,7 +330,7 @@ bool Checker::addTiles(const State &state, KnownStates &known, Forks &forks,
       next.reportDeadlock();
       return judge(next);
     }
-    for (size_t index = 0; index < next.countChoices(); ++index) {
+    for (int64_t index = 0; index < next.countChoices(); ++index) {
       Machine one = next;
       one.choose(index);
       known.add(std::move(one), state.tiles + 1, states);
@@ -378,13 +392,13 @@ void Checker::learnReads() {
     else
       run.addTile(program.tileNumbers.front());
   run.endTiles();
-  run.run();
+  runMachine(run);
   // Of unknown tiles those are taken that end soonest, as a rule.
   while (run.wantsChoice() && !run.isImpossible()) {
     Machine other = run.split();
     if (!other.isImpossible())
       run = std::move(other);
-    run.run();
+    runMachine(run);
   }
   report.steps = run.getSteps();
   reads = run.countReads();
@@ -419,17 +433,32 @@ void Checker::exploreAll(bool joins) {
   }
 }
 
+void Checker::startAnew(bool joins) {
+  int64_t steps = report.steps;
+  report = BarrierReport();
+  report.steps = steps;
+  exploreAll(joins);
+}
+
+/// Trips that were left out are missing in phases that an error names. With
+/// unknown numbers a state in which trips are left out knows less of these.
+void Checker::followAllTrips() {
+  if (!report.witness && !report.unsupported)
+    return;
+  skipsTrips = false;
+  BarrierReport found = report;
+  startAnew(/*joins=*/!hasJoined);
+  if (report.bound.empty())
+    return;
+  found.steps = report.steps;
+  report = std::move(found);
+}
+
 BarrierReport Checker::run() {
   if (program.dealsTiles &&
       (program.hasOpenTiles() || !program.tileNumbers.empty()))
     learnReads();
   exploreAll(/*joins=*/true);
-  auto startAnew = [&](bool joins) {
-    int64_t steps = report.steps;
-    report = BarrierReport();
-    report.steps = steps;
-    exploreAll(joins);
-  };
   // Some numbers were read more often than in the first run.
   if (report.unsupported && !reads.empty()) {
     reads.clear();
@@ -443,6 +472,8 @@ BarrierReport Checker::run() {
   // What is wrong in a state that stands for several may be right in each.
   if (hasJoined && (report.witness || report.unsupported))
     startAnew(/*joins=*/false);
+  if (hasSkipped && options.namesPhases && (report.witness || program.isOpen))
+    followAllTrips();
   report.classes = program.tileNumbers.size();
   report.blocks = program.blocks.size();
   if (report.witness)

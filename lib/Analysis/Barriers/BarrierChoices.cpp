@@ -13,26 +13,24 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::barriers;
 
-void Machine::addTile(ArrayRef<int64_t> numbers) {
+void Machine::addTile(const NumberList &numbers) {
   openTile = tiles.size();
   tiles.push_back(numbers.front());
   if (numbers.size() > 1)
-    choices.assign(numbers.begin(), numbers.end());
+    choices = numbers;
 }
 
 void Machine::openBlocks() {
   areBlocksOpen = true;
-  for (size_t index = 0; index < program->blocks.size(); ++index)
-    choices.push_back(index);
+  choices.append({0, int64_t(program->blocks.size()), 1});
   firstBlock = program->blocks.front();
 }
 
 void Machine::setBlockNumbers(Warp &warp, const Step &step) {
-  std::vector<int64_t> numbers;
-  for (int64_t block : choices)
-    numbers.push_back(program->blocks[block][step.dim] +
-                      (step.dim == 0 ? warp.cta : 0));
-  if (!llvm::all_equal(numbers))
+  NumberList numbers = choices.map([&](int64_t block) {
+    return program->blocks[block][step.dim] + (step.dim == 0 ? warp.cta : 0);
+  });
+  if (!numbers.areAllEqual())
     warp.varied[step.dst] = std::move(numbers);
 }
 
@@ -43,45 +41,78 @@ bool Machine::asksForBlock() const {
          });
 }
 
+/// Adds what a step computes of numbers that are in one run of each operand. A
+/// sum of runs is a run.
+static bool computeRun(const Step &step, ArrayRef<NumberList::Run> operands,
+                       int64_t count, NumberList &results) {
+  if (!step.factors.empty()) {
+    NumberList::Run sum{step.value, count, 0};
+    int64_t added = 0;
+    for (auto [number, operand] : llvm::enumerate(operands)) {
+      sum.first += step.factors[number] * operand.first;
+      sum.distance += step.factors[number] * operand.distance;
+      if (!step.added.empty())
+        added += step.added[number] * std::max(std::abs(operand.first),
+                                               std::abs(operand.at(count - 1)));
+    }
+    if (!step.added.empty() && added >= step.bound)
+      return false;
+    results.append(sum);
+    return true;
+  }
+  RegionNumber numbers[3], result;
+  for (int64_t index = 0; index < count; ++index) {
+    for (auto [place, operand] : llvm::enumerate(operands))
+      numbers[place].integer = operand.at(index);
+    if (!step.compute(numbers, result))
+      return false;
+    results.push_back(result.integer);
+  }
+  return true;
+}
+
 void Machine::computeVaried(Warp &warp, const Step &step) {
-  // Looked up once, not for each number.
-  RegionNumber operands[3], result;
-  const std::vector<int64_t> *varied[3] = {};
-  bool isKnown = bool(step.compute);
-  for (auto [number, slot] : llvm::enumerate(step.args)) {
+  // What is the same for all of them is a run too.
+  std::vector<NumberList> same(step.args.size());
+  SmallVector<const NumberList *, 3> operands;
+  bool isKnown = step.compute || !step.factors.empty();
+  for (auto [list, slot] : llvm::zip(same, step.args)) {
     isKnown &= slot != kNoSlot && warp.known[slot];
     if (!isKnown)
       break;
-    operands[number].integer = warp.values[slot];
-    if (auto found = warp.varied.find(slot); found != warp.varied.end())
-      varied[number] = &found->second;
+    auto found = warp.varied.find(slot);
+    if (found == warp.varied.end())
+      list.append({warp.values[slot], choices.size(), 0});
+    operands.push_back(found == warp.varied.end() ? &list : &found->second);
   }
-  std::vector<int64_t> results;
-  results.reserve(choices.size());
-  for (size_t index = 0; isKnown && index < choices.size(); ++index) {
-    for (size_t number = 0; number < step.args.size(); ++number)
-      if (varied[number])
-        operands[number].integer = (*varied[number])[index];
-    isKnown = step.compute(operands, result);
-    results.push_back(result.integer);
+  NumberList results;
+  if (isKnown) {
+    SmallVector<NumberList::Run, 3> parts;
+    for (ListWalk walk(operands); isKnown && !walk.isAtEnd();) {
+      int64_t count = walk.takeRuns(parts);
+      isKnown = computeRun(step, parts, count, results);
+    }
   }
   warp.varied.erase(step.dst);
   warp.known[step.dst] = isKnown;
   if (!isKnown)
     return;
   warp.values[step.dst] = results.front();
-  if (!llvm::all_equal(results))
+  if (!results.areAllEqual())
     warp.varied[step.dst] = std::move(results);
 }
 
-/// True if all numbers lead to the same outcome; else the first one's choice is
-/// noted.
-bool Machine::agree(ArrayRef<int64_t> outcomes) {
-  if (llvm::all_equal(outcomes))
+/// True if all numbers lead to the same outcome, in which the first one counts
+/// by itself, or with `isCondition` by whether it is zero; else those with the
+/// first one's outcome are noted.
+bool Machine::agree(const NumberList &outcomes, bool isCondition) {
+  IndexRanges alike = outcomes.find(isCondition ? 0 : outcomes.front());
+  if (isCondition && outcomes.front() != 0)
+    alike = getOthers(alike, outcomes.size());
+  if (alike.size() == 1 && alike.front().second == outcomes.size() &&
+      alike.front().first == 0)
     return true;
-  choice.clear();
-  for (int64_t outcome : outcomes)
-    choice.push_back(outcome == outcomes.front());
+  choice = std::move(alike);
   return false;
 }
 
@@ -97,8 +128,7 @@ bool Machine::agreeOn(Warp &warp, const Step &step) {
     auto varied = warp.varied.find(step.args[0]);
     if (varied == warp.varied.end())
       return true;
-    return agree(llvm::map_to_vector(
-        varied->second, [](int64_t value) { return int64_t(value != 0); }));
+    return agree(varied->second, /*isCondition=*/true);
   }
   default:
     break;
@@ -123,15 +153,8 @@ bool Machine::agreeOn(Warp &warp, const Step &step) {
 }
 
 /// Leaves the numbers that are kept.
-void Machine::keep(const std::vector<bool> &kept) {
-  auto filter = [&](std::vector<int64_t> &numbers) {
-    size_t count = 0;
-    for (auto [index, number] : llvm::enumerate(numbers))
-      if (kept[index])
-        numbers[count++] = number;
-    numbers.resize(count);
-  };
-  filter(choices);
+void Machine::keep(const IndexRanges &kept) {
+  choices = choices.select(kept);
   if (areBlocksOpen)
     firstBlock = program->blocks[choices.front()];
   else
@@ -139,17 +162,17 @@ void Machine::keep(const std::vector<bool> &kept) {
   for (auto &[place, word] : words) {
     if (word.varied.empty())
       continue;
-    filter(word.varied);
+    word.varied = word.varied.select(kept);
     word.value = word.varied.front();
-    if (llvm::all_equal(word.varied))
+    if (word.varied.areAllEqual())
       word.varied.clear();
   }
   for (Warp &warp : warps)
     for (auto slot = warp.varied.begin(); slot != warp.varied.end();) {
-      filter(slot->second);
+      slot->second = slot->second.select(kept);
       warp.values[slot->first] = slot->second.front();
-      slot = llvm::all_equal(slot->second) ? warp.varied.erase(slot)
-                                           : std::next(slot);
+      slot = slot->second.areAllEqual() ? warp.varied.erase(slot)
+                                        : std::next(slot);
     }
   if (choices.size() == 1) {
     choices.clear();
@@ -163,17 +186,13 @@ Machine Machine::split() {
     splitAtQuestion(other);
     return other;
   }
-  std::vector<bool> kept = std::move(choice);
+  IndexRanges kept = std::move(choice),
+              others = getOthers(kept, choices.size());
   choice.clear();
   Machine other = *this;
   keep(kept);
-  kept.flip();
-  other.keep(kept);
+  other.keep(others);
   return other;
 }
 
-void Machine::choose(size_t index) {
-  std::vector<bool> kept(choices.size(), false);
-  kept[index] = true;
-  keep(kept);
-}
+void Machine::choose(int64_t index) { keep({{index, index + 1}}); }

@@ -568,6 +568,11 @@ std::optional<UnsupportedOp> Compiler::run() {
       program.groupSlots.set(slot);
   program.dealsTiles = !tiles.empty();
   findRings();
+  program.counts.resize(program.numSlots);
+  for (Slot counter : program.counters)
+    program.counts.set(counter);
+  for (auto [slot, growth] : program.growths)
+    program.counts.set(slot);
   findDecisions();
   computeLiveness();
   return std::nullopt;

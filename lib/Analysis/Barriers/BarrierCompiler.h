@@ -10,8 +10,11 @@
 
 namespace mlir::attn::barriers {
 
+class TileSet;
+struct WalkedTiles;
+
 /// Which tiles a loop walks in a CTA, and from which bounds.
-std::string describeTiles(scf::ForOp loop, ArrayRef<int64_t> tiles,
+std::string describeTiles(scf::ForOp loop, const WalkedTiles &tiles,
                           int64_t block);
 
 /// What is asked of the values that another one is computed from.
@@ -56,8 +59,13 @@ private:
     int64_t constant = 0;
     /// How often the counter is in it.
     int64_t trips = 0;
+    /// How often each of them is added or subtracted on the way, which is how
+    /// far the sums of the kernel may be from zero.
+    llvm::MapVector<Value, int64_t> added;
+    int64_t constantsAdded = 0, tripsAdded = 0;
 
     bool add(scf::ForOp loop, Value value, int64_t factor);
+    void reduce();
   };
   std::optional<Difference> findDifference(scf::ForOp op, Operation *compare);
   SmallVector<Difference> findDifferences(scf::ForOp op);
@@ -167,8 +175,8 @@ private:
   void classifyTiles();
   void boundTiles();
   void classifyBlocks();
-  void enumerateTiles(Operation *loop, llvm::SetVector<int64_t> &numbers);
-  void countDealtTiles(scf::WhileOp loop, llvm::SetVector<int64_t> &numbers);
+  void enumerateTiles(Operation *loop, TileSet &tiles);
+  void countDealtTiles(scf::WhileOp loop, TileSet &tiles);
   /// A value that tells tiles apart, or what is decided of it.
   struct TileKey {
     Value value;

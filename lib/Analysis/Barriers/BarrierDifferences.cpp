@@ -12,29 +12,41 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::barriers;
 
-/// Of an op whose result may be one of several numbers.
-static constexpr size_t kMostOperands = 3;
+/// Factors and constants from here on are not followed.
+static constexpr unsigned kMostFactorBits = 16;
+static constexpr int64_t kMostConstant = int64_t(1) << 31;
 
 bool Compiler::Difference::add(scf::ForOp loop, Value value, int64_t factor) {
   APInt number;
   Operation *def = value.getDefiningOp();
   if (value == loop.getInductionVar()) {
     trips += factor;
+    tripsAdded += std::abs(factor);
     return true;
   }
   if (matchPattern(value, m_ConstantInt(&number))) {
     constant += factor * number.getSExtValue();
-    return true;
+    constantsAdded += std::abs(factor * number.getSExtValue());
+    return constantsAdded < kMostConstant;
   }
   if (!loop->isAncestor(value.getParentRegion()->getParentOp())) {
     terms[value] += factor;
+    added[value] += std::abs(factor);
     return true;
   }
+  if (isa_and_nonnull<arith::MulIOp>(def))
+    for (unsigned place : {0, 1})
+      if (matchPattern(def->getOperand(place), m_ConstantInt(&number)) &&
+          number.isSignedIntN(kMostFactorBits) &&
+          std::abs(factor) < kMostConstant)
+        return add(loop, def->getOperand(1 - place),
+                   factor * number.getSExtValue());
   if (!isa_and_nonnull<arith::AddIOp, arith::SubIOp>(def))
     return false;
   return add(loop, def->getOperand(0), factor) &&
@@ -53,17 +65,25 @@ Compiler::findDifference(scf::ForOp op, Operation *compare) {
   if (!difference.add(op, cmp.getLhs(), 1) ||
       !difference.add(op, cmp.getRhs(), -1) || difference.trips == 0)
     return std::nullopt;
+  difference.reduce();
   return difference;
 }
 
-/// Without unknowns counters are numbers, and loops end. What says whether a
-/// product is the first one would tell all trips apart after that, though.
+/// Leaves out what all factors have in common: the sign is the same.
+void Compiler::Difference::reduce() {
+  int64_t common = std::gcd(trips, constant);
+  for (auto [value, factor] : terms)
+    common = std::gcd(common, factor);
+  trips /= common;
+  constant /= common;
+  for (auto &term : terms)
+    term.second /= common;
+}
+
+/// Sums of few bits wrap around soon, which is followed where it can be.
 bool Compiler::isKeptAsDifference(const Difference &difference) const {
-  return program.isOpen ||
-         (difference.terms.size() < kMostOperands &&
-          llvm::all_of(difference.compare->getUsers(), [&](Operation *user) {
-            return getSumCondition(user) == difference.compare->getResult(0);
-          }));
+  Type type = difference.compare->getOperand(0).getType();
+  return program.isOpen || getWidth(type) >= 32;
 }
 
 SmallVector<Compiler::Difference> Compiler::findDifferences(scf::ForOp op) {
@@ -84,20 +104,25 @@ void Compiler::emitDifferences(scf::ForOp op) {
     Slot slot = newTemporary();
     Step &step = emit(Code::Compute, op);
     step.dst = slot;
+    step.flag = true;
     step.value = difference.constant;
+    int64_t by = *getConstantIntValue(op.getStep());
     difference.terms[op.getLowerBound()] += difference.trips;
+    if (!program.isOpen) {
+      // The counter goes up to its bound, and a step further.
+      difference.terms[op.getUpperBound()] += 0;
+      difference.added[op.getLowerBound()] += difference.tripsAdded;
+      difference.added[op.getUpperBound()] += difference.tripsAdded;
+      step.bound = kMostConstant - difference.constantsAdded -
+                   std::min(difference.tripsAdded * by, kMostConstant);
+    }
     for (auto [value, factor] : difference.terms) {
       step.args.push_back(slotOf(value));
       step.factors.push_back(factor);
+      if (!program.isOpen)
+        step.added.push_back(difference.added.lookup(value));
     }
-    step.compute = [constant = step.value, factors = step.factors](
-                       const RegionNumber *x, RegionNumber &result) {
-      result.integer = constant;
-      for (auto [number, factor] : llvm::enumerate(factors))
-        result.integer += factor * x[number].integer;
-      return true;
-    };
-    int64_t growth = difference.trips * *getConstantIntValue(op.getStep());
+    int64_t growth = difference.trips * by;
     differences[difference.compare] = {op, slot, growth};
     program.growths.push_back({slot, growth});
     if (growth < 0)
@@ -116,11 +141,6 @@ void Compiler::emitNextDifferences(scf::ForOp op) {
     step.args = {step.dst};
     step.factors = {1};
     step.value = found->second.growth;
-    step.compute = [growth = step.value](const RegionNumber *x,
-                                         RegionNumber &result) {
-      result.integer = x[0].integer + growth;
-      return true;
-    };
   });
 }
 

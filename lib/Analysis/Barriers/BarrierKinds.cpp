@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "BarrierCompiler.h"
+#include "LaunchNumbers.h"
+#include "ValueForms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/StringSet.h"
@@ -15,148 +17,12 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::barriers;
 
-/// More tiles than this are not told apart.
-static constexpr size_t kMostTiles = 1 << 20;
-/// Nor are more CTAs and tiles than these looked at to find which there are.
-static constexpr uint64_t kMostRounds = 4 * kMostTiles;
-
-//===----------------------------------------------------------------------===//
-// Numbers of one CTA
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-/// Numbers of values in one CTA, from those that are given. How a value is
-/// computed is looked up once, for all CTAs and tiles.
-class Numbers {
-public:
-  explicit Numbers(const Program &program) : program(program) {}
-  /// Forgets all numbers, and takes another CTA.
-  void start(std::array<int64_t, 3> first) {
-    block = first;
-    ++round;
-  }
-  /// True once more CTAs and tiles were looked at than there is time for.
-  bool isExhausted() const { return round > kMostRounds; }
-  void set(Value value, int64_t number) { settle(find(value), number); }
-  std::optional<int64_t> get(Value value) { return get(find(value)); }
-
-private:
-  struct Node {
-    Value value;
-    /// A constant, or a number of the launch.
-    std::function<int64_t()> leaf;
-    Arithmetic compute;
-    SmallVector<unsigned, 3> operands;
-    uint64_t round = 0;
-    std::optional<int64_t> number;
-  };
-
-  unsigned find(Value value);
-  void describe(Node &node);
-  std::optional<int64_t> get(unsigned index);
-  void settle(unsigned index, std::optional<int64_t> number) {
-    nodes[index].round = round;
-    nodes[index].number = number;
-  }
-
-  const Program &program;
-  std::array<int64_t, 3> block = {0, 0, 0};
-  uint64_t round = 1;
-  llvm::DenseMap<Value, unsigned> places;
-  std::vector<Node> nodes;
-};
-
-} // namespace
-
-unsigned Numbers::find(Value value) {
-  if (auto found = places.find(value); found != places.end())
-    return found->second;
-  Node node;
-  node.value = value;
-  describe(node);
-  places[value] = nodes.size();
-  nodes.push_back(std::move(node));
-  return nodes.size() - 1;
-}
-
-void Numbers::describe(Node &node) {
-  Operation *def = node.value.getDefiningOp();
-  if (!def || def->getNumResults() != 1 || def->getNumRegions() != 0)
-    return;
-  if (std::optional<int64_t> number = getConstantNumber(node.value)) {
-    node.leaf = [number = *number] { return number; };
-  } else if (auto id = dyn_cast<gpu::BlockIdOp>(def)) {
-    node.leaf = [this, dim = unsigned(id.getDimension())] {
-      return block[dim];
-    };
-  } else if (auto id = dyn_cast<gpu::GridDimOp>(def)) {
-    unsigned dim = unsigned(id.getDimension());
-    if (program.grid[dim] > 0)
-      node.leaf = [this, dim] { return program.grid[dim]; };
-  } else if (auto id = dyn_cast<gpu::ClusterBlockIdOp>(def)) {
-    int64_t ctas = id.getDimension() == gpu::Dimension::x ? program.cluster : 1;
-    node.leaf = [this, ctas] { return block[0] % ctas; };
-  } else if (def->getNumOperands() != 0 && def->getNumOperands() <= 3 &&
-             llvm::all_of(def->getOperandTypes(),
-                          [](Type type) { return type.isIntOrIndex(); })) {
-    node.compute = getPlainArithmetic(def);
-    for (Value operand : def->getOperands())
-      node.operands.push_back(find(operand));
-  }
-}
-
-std::optional<int64_t> Numbers::get(unsigned index) {
-  if (nodes[index].round == round)
-    return nodes[index].number;
-  // What computes it stays unknown until all that it takes is known.
-  settle(index, std::nullopt);
-  const Node &node = nodes[index];
-  if (node.leaf) {
-    settle(index, node.leaf());
-  } else if (node.compute) {
-    RegionNumber operands[3], result;
-    for (auto [place, operand] : llvm::enumerate(node.operands)) {
-      std::optional<int64_t> number = get(operand);
-      if (!number)
-        return std::nullopt;
-      operands[place].integer = *number;
-    }
-    if (node.compute(operands, result))
-      settle(index, result.integer);
-  }
-  return nodes[index].number;
-}
+/// Tiles of a launch with more of them are not followed one after the other.
+static constexpr int64_t kMostReplayed = 1 << 16;
 
 //===----------------------------------------------------------------------===//
 // Which tiles there are
 //===----------------------------------------------------------------------===//
-
-/// The numbers of a CTA's tiles in one of its loops, or why they are not known.
-static llvm::Expected<std::vector<int64_t>>
-walkTiles(Numbers &values, scf::ForOp loop, Value tile, int64_t block) {
-  values.start({block, 0, 0});
-  auto first = values.get(loop.getLowerBound()),
-       last = values.get(loop.getUpperBound()),
-       step = values.get(loop.getStep());
-  if (!first || !last || !step || *step <= 0 || values.isExhausted() ||
-      (loop.getUnsignedCmp() && (*first < 0 || *last < 0)))
-    return llvm::createStringError("how many tiles there are is not known");
-  std::vector<int64_t> walked;
-  int64_t i = *first;
-  for (; i < *last; i += *step) {
-    values.start({block, 0, 0});
-    values.set(loop.getInductionVar(), i);
-    std::optional<int64_t> number = values.get(tile);
-    if (!number || walked.size() == kMostTiles || values.isExhausted())
-      return llvm::createStringError("the number of a tile is not known");
-    walked.push_back(*number);
-  }
-  // A counter that wraps around goes on.
-  if (!llvm::isIntN(getWidth(loop.getInductionVar().getType()), i))
-    return llvm::createStringError("how many tiles there are is not known");
-  return walked;
-}
 
 /// What numbers the tiles of a loop that counts those of its CTA and does not
 /// need their numbers, so that they are not known by their uses: how many a CTA
@@ -167,7 +33,7 @@ Value Compiler::findDistinctNumber(scf::ForOp loop) {
   if (program.grid[0] <= 0 || !reaches(count, isGridSize, isNothing) ||
       !reaches(count, isBlockNumber, isNothing))
     return Value();
-  Numbers values(program);
+  LaunchNumbers values(program);
   for (Operation &op : *loop.getBody()) {
     if (op.getNumRegions() != 0 || op.getNumResults() != 1 ||
         !op.getResult(0).getType().isSignlessInteger() ||
@@ -175,16 +41,17 @@ Value Compiler::findDistinctNumber(scf::ForOp loop) {
         !reaches(op.getResult(0), isNumber, isNothing) ||
         !isTile(loop, op.getResult(0)))
       continue;
-    llvm::DenseSet<int64_t> numbers;
+    TileSet tiles;
     bool isDistinct = true;
     for (int64_t block = 0; isDistinct && block < program.grid[0];
          block += program.cluster) {
       auto walked = llvm::expectedToOptional(
           walkTiles(values, loop, op.getResult(0), block));
-      isDistinct = walked && llvm::all_of(*walked, [&](int64_t number) {
-                     return numbers.insert(number).second;
-                   });
+      isDistinct = walked.has_value();
+      if (walked)
+        tiles.add(*walked);
     }
+    isDistinct = isDistinct && tiles.areDistinct().value_or(false);
     if (isDistinct)
       return op.getResult(0);
   }
@@ -193,8 +60,7 @@ Value Compiler::findDistinctNumber(scf::ForOp loop) {
 
 /// Tiles that are dealt are those below a bound, which is the same for all
 /// CTAs. The first one of each CTA is the same in all of its cluster.
-void Compiler::countDealtTiles(scf::WhileOp loop,
-                               llvm::SetVector<int64_t> &numbers) {
+void Compiler::countDealtTiles(scf::WhileOp loop, TileSet &tiles) {
   Value tile = tileValues.lookup(loop);
   auto argument = cast<BlockArgument>(tile);
   Value first = loop.getInits()[argument.getArgNumber()];
@@ -205,7 +71,7 @@ void Compiler::countDealtTiles(scf::WhileOp loop,
                  (compare.getPredicate() == arith::CmpIPredicate::ult ||
                   (compare.getPredicate() == arith::CmpIPredicate::slt &&
                    program.areTilesCounts));
-  Numbers values(program);
+  LaunchNumbers values(program);
   std::optional<int64_t> bound, ofCluster;
   for (int64_t block = 0; isBelow && block < program.grid[0]; ++block) {
     values.start({block, 0, 0});
@@ -223,46 +89,44 @@ void Compiler::countDealtTiles(scf::WhileOp loop,
   }
   if (!isBelow || !bound)
     return fail(loop, "how many tiles there are is not known");
-  for (int64_t number = 0; number < *bound && numbers.size() <= kMostTiles;
-       ++number)
-    numbers.insert(number);
+  tiles.addBelow(*bound);
 }
 
 /// The numbers of all tiles that some CTA of the grid may take.
-void Compiler::enumerateTiles(Operation *op,
-                              llvm::SetVector<int64_t> &numbers) {
+void Compiler::enumerateTiles(Operation *op, TileSet &tiles) {
   if (auto loop = dyn_cast<scf::WhileOp>(op))
-    return countDealtTiles(loop, numbers);
+    return countDealtTiles(loop, tiles);
   auto loop = cast<scf::ForOp>(op);
   Value tile = tileValues.lookup(op);
-  Numbers values(program);
-  std::vector<int64_t> ofCluster;
-  for (int64_t block = 0;
-       block < program.grid[0] && numbers.size() <= kMostTiles; ++block) {
+  LaunchNumbers values(program);
+  WalkedTiles ofCluster;
+  for (int64_t block = 0; block < program.grid[0]; ++block) {
     auto walked = walkTiles(values, loop, tile, block);
     if (!walked)
       return fail(op, llvm::toString(walked.takeError()));
     if (block % program.cluster != 0) {
-      if (*walked != ofCluster)
+      if (!walked->areSame(ofCluster))
         return fail(op, kUnlikeRanks.str());
       continue;
     }
     ofCluster = *walked;
-    // No tile is walked twice.
-    for (int64_t number : *walked)
-      if (!numbers.insert(number))
-        return fail(op, "a tile comes twice");
+    tiles.add(ofCluster);
   }
+  // No tile is walked twice.
+  std::optional<bool> areDistinct = tiles.areDistinct();
+  if (!areDistinct)
+    return fail(op, kManyKinds.str());
+  if (!*areDistinct)
+    fail(op, "a tile comes twice");
 }
 
 /// Which numbers tiles may have that are unknown otherwise. That it is not
 /// known stands in the way of nothing.
 void Compiler::boundTiles() {
-  llvm::SetVector<int64_t> numbers;
-  enumerateTiles(tileValues.begin()->first, numbers);
-  if (!unsupportedOp && !numbers.empty())
-    program.tileRange = {*llvm::min_element(numbers),
-                         *llvm::max_element(numbers)};
+  TileSet tiles;
+  enumerateTiles(tileValues.begin()->first, tiles);
+  if (!unsupportedOp && tiles.size() > 0)
+    program.tileRange = {tiles.getLeast(), tiles.getGreatest()};
   unsupportedOp.reset();
 }
 
@@ -271,8 +135,8 @@ void Compiler::boundTiles() {
 /// each kind of CTA is run to its end, which shows whether it matters.
 void Compiler::compareTiles() {
   auto other = dyn_cast<scf::ForOp>(tileValues.begin()->first);
-  Numbers values(program);
-  size_t fewest = SIZE_MAX;
+  LaunchNumbers values(program);
+  int64_t fewest = INT64_MAX;
   bool isKnown = other && !program.isOpen && program.grid[0] > 0 &&
                  llvm::all_of(tileValues,
                               [](auto &t) { return isa<scf::ForOp>(t.first); });
@@ -282,10 +146,10 @@ void Compiler::compareTiles() {
     auto theirs = llvm::expectedToOptional(
         walkTiles(values, other, tileValues.lookup(other), block));
     isKnown = ours && theirs;
-    if (!isKnown || *ours == *theirs ||
-        std::max(ours->size(), theirs->size()) >= fewest)
+    if (!isKnown || ours->areSame(*theirs) ||
+        std::max(ours->count, theirs->count) >= fewest)
       continue;
-    fewest = std::max(ours->size(), theirs->size());
+    fewest = std::max(ours->count, theirs->count);
     program.unlikeTiles = {
         {other, describeTiles(other, *theirs, block)},
         {unlikeLoop, describeTiles(unlikeLoop, *ours, block)}};
@@ -314,13 +178,13 @@ static bool isTileNumber(Operation *op, Value tile, Value value) {
                               });
 }
 
-static void setTile(Numbers &values, Operation *op, Value tile,
-                    int64_t number) {
-  values.set(tile, number);
+/// The values that stand for the tile in a loop over tiles.
+static SmallVector<Value> getTileNumbers(Operation *op, Value tile) {
+  SmallVector<Value> numbers = {tile};
   if (auto loop = dyn_cast<scf::WhileOp>(op))
-    for (Value argument : loop.getAfterArguments())
-      if (isTileNumber(op, tile, argument))
-        values.set(argument, number);
+    llvm::copy_if(loop.getAfterArguments(), std::back_inserter(numbers),
+                  [&](Value value) { return isTileNumber(op, tile, value); });
+  return numbers;
 }
 
 /// The values at the top of a tile's body that are computed from the tile, and
@@ -384,8 +248,8 @@ void Compiler::classifyTiles() {
   if (program.grid[0] <= 0)
     return fail(tileValues.begin()->first,
                 "the launch does not say how many CTAs there are");
-  llvm::SetVector<int64_t> numbers;
-  enumerateTiles(tileValues.begin()->first, numbers);
+  TileSet all;
+  enumerateTiles(tileValues.begin()->first, all);
   if (unsupportedOp)
     return;
   for (auto &[op, root] : roots)
@@ -396,8 +260,8 @@ void Compiler::classifyTiles() {
             reaches(root, isNumber, isNothing))
           return fail(op, "it depends on the tile and on the block besides");
       }
-  program.numTiles = numbers.size();
-  program.allTiles.assign(numbers.begin(), numbers.end());
+  program.numTiles = all.size();
+  program.allTiles = all.list(kMostReplayed);
   // Values that are computed in the same way count once.
   SmallVector<TileKey> keys;
   llvm::StringSet<> texts;
@@ -409,14 +273,19 @@ void Compiler::classifyTiles() {
       if (texts.insert(text).second)
         keys.push_back(key);
     }
+  SmallVector<Value> tileNumbers, keyValues;
+  for (auto &[loop, tile] : tileValues)
+    llvm::append_range(tileNumbers, getTileNumbers(loop, tile));
+  for (const TileKey &key : keys)
+    keyValues.push_back(key.value);
   std::map<std::vector<int64_t>, int64_t> kinds;
-  Numbers values(program);
-  for (int64_t number : numbers) {
+  LaunchNumbers values(program);
+  auto classify = [&](int64_t number) {
     std::vector<int64_t> key;
     for (int64_t rank = 0; rank < program.cluster; ++rank) {
       values.start({rank, 0, 0});
-      for (auto &[loop, tile] : tileValues)
-        setTile(values, loop, tile, number);
+      for (Value tile : tileNumbers)
+        values.set(tile, number);
       for (const TileKey &of : keys) {
         // What cannot be computed tells all tiles apart.
         int64_t value = values.get(of.value).value_or(number);
@@ -424,7 +293,18 @@ void Compiler::classifyTiles() {
       }
     }
     kinds.try_emplace(key, number);
+  };
+  bool areFew = true;
+  if (all.areAllBelow()) {
+    areFew = forKinds(program, {{{0, all.size()}, {0, 1}, {0, 1}}},
+                      /*isOfTile=*/true, tileNumbers, keyValues,
+                      [&](std::array<int64_t, 3> at) { classify(at[0]); });
+  } else {
+    areFew = all.size() <= kMostTiles;
+    llvm::for_each(all.list(kMostTiles), classify);
   }
+  if (!areFew)
+    return fail(tileValues.begin()->first, kManyKinds.str());
   for (auto &[key, number] : kinds)
     program.tileNumbers.push_back(number);
 }
@@ -437,7 +317,7 @@ void Compiler::classifyBlocks() {
                         [&](const auto &tile) { return tile.second == value; });
   };
   llvm::DenseSet<Value> seen;
-  Numbers start(program);
+  LaunchNumbers start(program);
   for (auto &[op, root] : roots) {
     // Which tiles a loop walks does not tell blocks apart.
     if (tileValues.contains(op) || !reaches(root, isBlockNumber, isTile))
@@ -457,25 +337,25 @@ void Compiler::classifyBlocks() {
   }
   if (keys.empty())
     return;
-  int64_t total = program.grid[0] * program.grid[1] * program.grid[2];
-  if (total <= 0 || total > int64_t(kMostTiles))
+  if (llvm::any_of(program.grid, [](int64_t blocks) { return blocks <= 0; }))
     return fail(program.kernel, "it depends on the block, and the launch does "
                                 "not say how many there are");
   std::map<std::vector<int64_t>, std::array<int64_t, 3>> kinds;
-  std::array<int64_t, 3> block;
-  Numbers values(program);
-  for (block[2] = 0; block[2] < program.grid[2]; ++block[2])
-    for (block[1] = 0; block[1] < program.grid[1]; ++block[1])
-      for (block[0] = 0; block[0] < program.grid[0];
-           block[0] += program.cluster) {
-        std::vector<int64_t> key;
-        for (int64_t rank = 0; rank < program.cluster; ++rank) {
-          values.start({block[0] + rank, block[1], block[2]});
-          for (Value value : keys)
-            key.push_back(values.get(value).value_or(INT64_MIN));
-        }
-        kinds.try_emplace(key, block);
-      }
+  LaunchNumbers values(program);
+  auto classify = [&](std::array<int64_t, 3> block) {
+    std::vector<int64_t> key;
+    for (int64_t rank = 0; rank < program.cluster; ++rank) {
+      values.start({block[0] + rank, block[1], block[2]});
+      for (Value value : keys)
+        key.push_back(values.get(value).value_or(INT64_MIN));
+    }
+    kinds.try_emplace(key, block);
+  };
+  Domain domain;
+  for (auto [range, blocks] : llvm::zip(domain, program.grid))
+    range = {0, blocks};
+  if (!forKinds(program, domain, /*isOfTile=*/false, {}, keys, classify))
+    return fail(program.kernel, kManyKinds.str());
   program.blocks.clear();
   for (auto &[key, first] : kinds)
     program.blocks.push_back(first);

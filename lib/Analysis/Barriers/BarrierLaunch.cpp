@@ -155,6 +155,39 @@ static bool isWide(Type type) {
   return type.isIndex() || type.getIntOrFloatBitWidth() >= 32;
 }
 
+/// Returns what the number of a CTA or of CTAs along x is divided by, 1 if it
+/// is not; nothing for another value.
+template <typename Number>
+static std::optional<int64_t> getDivisor(Value value) {
+  int64_t by = 1;
+  while (Operation *def = value.getDefiningOp()) {
+    if (auto number = dyn_cast<Number>(def))
+      return number.getDimension() == gpu::Dimension::x
+                 ? std::optional<int64_t>(by)
+                 : std::nullopt;
+    APInt constant;
+    if (isa<arith::DivUIOp>(def) && by == 1 &&
+        matchPattern(def->getOperand(1), m_ConstantInt(&constant)) &&
+        constant.isStrictlyPositive())
+      by = constant.getSExtValue();
+    else if (!isa<arith::IndexCastOp, arith::IndexCastUIOp>(def))
+      return std::nullopt;
+    value = def->getOperand(0);
+  }
+  return std::nullopt;
+}
+
+/// True for how many clusters come behind the CTA's own in a row of the grid,
+/// which has whole clusters.
+static bool isRestOfGrid(arith::SubIOp op, int64_t cluster) {
+  auto last = op.getLhs().getDefiningOp<arith::SubIOp>();
+  if (!last || getConstantNumber(last.getRhs()) != 1)
+    return false;
+  std::optional<int64_t> all = getDivisor<gpu::GridDimOp>(last.getLhs()),
+                         own = getDivisor<gpu::BlockIdOp>(op.getRhs());
+  return all && own && *all == *own && cluster % *all == 0;
+}
+
 /// True for an integer that is not negative as long as `count`, what the kernel
 /// is given and what a counter says are not, and sums do not overflow.
 bool Compiler::isCount(Value value, Value count) {
@@ -173,8 +206,13 @@ bool Compiler::isCount(Value value, Value count) {
   if (auto counter = dyn_cast<LLVM::AtomicRMWOp>(def))
     return counter.getBinOp() == LLVM::AtomicBinOp::add &&
            isOperand(counter.getVal());
-  if (isa<arith::MaxSIOp>(def))
+  if (isa<arith::MaxSIOp, arith::AndIOp>(def))
     return llvm::any_of(def->getOperands(), isOperand);
+  if (auto choice = dyn_cast<arith::SelectOp>(def))
+    return isOperand(choice.getTrueValue()) &&
+           isOperand(choice.getFalseValue());
+  if (auto difference = dyn_cast<arith::SubIOp>(def))
+    return isRestOfGrid(difference, program.cluster);
   return isa<arith::AddIOp, arith::MulIOp, arith::DivUIOp, arith::DivSIOp,
              arith::CeilDivUIOp, arith::CeilDivSIOp, arith::FloorDivSIOp,
              arith::RemUIOp, arith::RemSIOp, arith::MinSIOp, arith::MinUIOp,

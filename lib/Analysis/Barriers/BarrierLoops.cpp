@@ -73,11 +73,15 @@ bool Compiler::emitBefore(Operation *op, Value value) {
 
 /// Counts down, so that loops that have as many trips left are in one state,
 /// however many there were. For that bounds must not be kept either: trips of
-/// the loops behind this one are counted before it, if they can be.
+/// the loops behind this one are counted before it, if they can be, and so are
+/// conditions computed.
 void Compiler::emitFor(scf::ForOp op) {
   Slot left = emitCount(op);
   for (Operation *later = op->getNextNode(); later;
        later = later->getNextNode()) {
+    if (later->getNumResults() == 1 && isDemanded(later->getResult(0)) &&
+        later->getResult(0).getType().isInteger(1))
+      emitBefore(op, later->getResult(0));
     auto loop = dyn_cast<scf::ForOp>(later);
     if (!loop || !needed.contains(loop) || tileValues.contains(loop))
       continue;
@@ -100,14 +104,16 @@ void Compiler::emitFor(scf::ForOp op) {
   }
   copyAll(op, op.getInitArgs(), op.getRegionIterArgs());
   uint32_t head = here();
-  emit(Code::Branch, op).args = {left};
+  Step &test = emit(Code::Branch, op);
+  test.args = {left};
+  test.flag = true;
   emitBlock(*op.getBody());
   copyAll(op, op.getYieldedValues(), op.getRegionIterArgs());
   if (needsNumber) {
     Step &next = emit(Code::Compute, op);
     next.dst = iv;
     next.args = {iv, slotOf(op.getStep())};
-    if (program.isOpen && period == 0)
+    if (period == 0)
       next.factors = {1, 1};
     next.compute = [period](const RegionNumber *x, RegionNumber &result) {
       result.integer = x[0].integer + x[1].integer;
@@ -120,10 +126,8 @@ void Compiler::emitFor(scf::ForOp op) {
   Step &next = emit(Code::Compute, op);
   next.dst = left;
   next.args = {left};
-  if (program.isOpen) {
-    next.factors = {1};
-    next.value = -1;
-  }
+  next.factors = {1};
+  next.value = -1;
   next.compute = [](const RegionNumber *x, RegionNumber &result) {
     result.integer = x[0].integer - 1;
     return true;

@@ -164,6 +164,8 @@ std::string Machine::nameOf(const Warp &warp) const {
 
 void Machine::run() {
   bool moves = true;
+  // What has paused goes on where it was.
+  size_t first = std::exchange(pauses.isReached, false) ? *pauses.of : 0;
   // What is not known is asked where nobody can go on without, so that no warp
   // is behind that would ask it later; first by who is furthest behind, so that
   // no warp goes around a loop before all have come to it.
@@ -173,8 +175,11 @@ void Machine::run() {
          !wantsChoice()) {
     moves = false;
     asked.reset();
-    for (Warp &warp : warps) {
+    for (Warp &warp :
+         MutableArrayRef(warps).drop_front(std::exchange(first, 0))) {
       bool moved = advance(warp);
+      if (pauses.isReached)
+        return;
       if (question && (!asked || warp.pc < asker)) {
         asked = question;
         asker = warp.pc;
@@ -231,6 +236,14 @@ bool Machine::advance(Warp &warp) {
     if (warp.state == Warp::AtBarrier)
       return moved;
     const Step &step = program->steps[warp.pc];
+    if (LLVM_UNLIKELY(pauses.isOn && steps >= pauses.after)) {
+      uint32_t number = &warp - warps.data();
+      if (pauses.isDue(warp, number, step, facts)) {
+        pauses.of = number;
+        pauses.isReached = true;
+        return true;
+      }
+    }
     ++steps;
     if (!execute(warp, step)) {
       --steps;
@@ -397,12 +410,16 @@ void Machine::takeLaunchNumber(Warp &warp, const Step &step) {
 /// Without unknowns; the values that a tile may have go another way.
 void Machine::computeSumOfKnown(Warp &warp, const Step &step) {
   bool isKnown = true;
-  int64_t sum = step.value;
-  for (auto [slot, factor] : llvm::zip(step.args, step.factors)) {
+  int64_t sum = step.value, added = 0;
+  for (auto [number, slot] : llvm::enumerate(step.args)) {
     isKnown &= slot != kNoSlot && warp.known[slot];
-    if (isKnown)
-      sum += factor * warp.values[slot];
+    if (!isKnown)
+      break;
+    sum += step.factors[number] * warp.values[slot];
+    if (!step.added.empty())
+      added += step.added[number] * std::abs(warp.values[slot]);
   }
+  isKnown &= step.added.empty() || added < step.bound;
   warp.known[step.dst] = false;
   if (isKnown)
     set(warp, step.dst, sum);
@@ -500,6 +517,8 @@ bool Machine::executeControl(Warp &warp, const Step &step) {
   uint32_t next = warp.pc + 1;
   switch (step.code) {
   case Code::Compute:
+    if (step.flag && pauses.isOn)
+      pauses.begun.insert({&warp - warps.data(), step.dst});
     compute(warp, step);
     break;
   case Code::Launch:
@@ -525,6 +544,8 @@ bool Machine::executeControl(Warp &warp, const Step &step) {
     next = isTile(warp, step.args[0]) ? next : step.target;
     break;
   case Code::Count:
+    if (pauses.isOn)
+      pauses.begun.insert({&warp - warps.data(), step.dst});
     if (!warp.unknown.empty() && isOpenStep(warp, step)) {
       compute(warp, step);
       break;

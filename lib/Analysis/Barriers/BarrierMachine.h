@@ -10,6 +10,7 @@
 
 #include "../Knowledge/AccessList.h"
 #include "../Knowledge/EventSet.h"
+#include "../Knowledge/NumberList.h"
 #include "../Knowledge/Unknowns.h"
 #include "BarrierProgram.h"
 #include "attn/Support/Assumption.h"
@@ -80,7 +81,7 @@ struct Warp {
   std::vector<int64_t> values;
   std::vector<bool> known;
   /// Values that differ between the numbers that the last tile may have.
-  std::map<Slot, std::vector<int64_t>> varied;
+  std::map<Slot, NumberList> varied;
   /// Values that are sums of what only the launch gives.
   std::map<Slot, Affine> unknown;
   WarpKnowledge knows;
@@ -121,7 +122,7 @@ struct Word {
   /// In its place, a sum of what only the launch gives.
   std::optional<Affine> sum;
   /// Values that differ between the numbers that the last tile may have.
-  std::vector<int64_t> varied;
+  NumberList varied;
   /// How often it was read, and how often the one before it was that the same
   /// step wrote; -1: not known yet.
   int64_t reads = 0, expected = -1;
@@ -132,6 +133,28 @@ struct Word {
 
 /// How often what a step writes is read, which is the same in each life.
 using ReadCounts = std::map<uint32_t, int64_t>;
+
+/// How often words are read: as a run before has shown, and here.
+struct Reads {
+  const ReadCounts *expected = nullptr;
+  /// Of the words that were overwritten.
+  ReadCounts counted;
+};
+
+/// Where a run stops to be looked at (TripSkipper): at the head of a loop that
+/// has many trips left, of one warp.
+struct Pauses {
+  bool isOn = false, isReached = false;
+  /// Not before so many steps.
+  int64_t after = 0;
+  /// The warp, once it is chosen.
+  std::optional<uint32_t> of;
+  /// Counters of trips, by warp, that a loop has set since this was cleared.
+  llvm::DenseSet<std::pair<uint32_t, Slot>> begun;
+
+  bool isDue(const Warp &warp, uint32_t number, const Step &step,
+             const Facts &facts) const;
+};
 
 /// The columns that a CTA has taken.
 struct TensorMemory {
@@ -154,7 +177,7 @@ public:
   void addTile(int64_t number) { tiles.push_back(number); }
   /// Adds a tile that may have any of the numbers, as long as they lead to the
   /// same steps.
-  void addTile(ArrayRef<int64_t> numbers);
+  void addTile(const NumberList &numbers);
   /// Adds a tile of which only the launch says what it is.
   void addOpenTile();
   /// True if the next step depends on which of them it is.
@@ -168,8 +191,8 @@ public:
   /// returned with the others.
   Machine split();
   /// Goes on with one of the numbers.
-  void choose(size_t index);
-  size_t countChoices() const { return choices.size(); }
+  void choose(int64_t index);
+  int64_t countChoices() const { return choices.size(); }
   uint32_t countTiles() const { return tiles.size(); }
   void endTiles() { areTilesOver = true; }
   bool isDone() const;
@@ -206,15 +229,16 @@ public:
   void setArgument(Slot slot, int64_t value);
   /// Takes words for read to the end when they have been read so often: one
   /// that is read again after all has no value then.
-  void expectReads(const ReadCounts &counts) { readCounts = &counts; }
+  void expectReads(const ReadCounts &counts) { reads.expected = &counts; }
   /// How often words that were overwritten had been read, by the step that had
   /// written them.
-  const ReadCounts &countReads() const { return countedReads; }
+  const ReadCounts &countReads() const { return reads.counted; }
   /// What the orders seen so far rest on: bit n of assumption n.
   uint32_t getAssumptions() const { return assumptions; }
 
 private:
   friend class StateKey;
+  friend class TripSkipper;
   // Steps (BarrierMachine.cpp).
   bool advance(Warp &warp);
   bool execute(Warp &warp, const Step &step);
@@ -225,8 +249,8 @@ private:
   void computeSumOfKnown(Warp &warp, const Step &step);
   void computeVaried(Warp &warp, const Step &step);
   bool agreeOn(Warp &warp, const Step &step);
-  bool agree(ArrayRef<int64_t> outcomes);
-  void keep(const std::vector<bool> &kept);
+  bool agree(const NumberList &outcomes, bool isCondition = false);
+  void keep(const IndexRanges &kept);
   bool takeTile(Warp &warp, const Step &step);
   bool get(Warp &warp, Slot slot, int64_t &value, const char *what);
   void set(Warp &warp, Slot slot, int64_t value);
@@ -449,9 +473,8 @@ private:
   uint32_t numEvents = 1;
   /// Words of shared memory that were handed over.
   std::map<std::pair<uint8_t, int64_t>, Word> words;
-  const ReadCounts *readCounts = nullptr;
-  /// Of the words that were overwritten here.
-  ReadCounts countedReads;
+  Reads reads;
+  Pauses pauses;
   /// How often each warp has taken the steps whose executions are told apart.
   std::map<std::pair<uint32_t, uint16_t>, uint64_t> instances;
   std::vector<Knowledge> exits;
@@ -462,11 +485,11 @@ private:
   std::vector<int64_t> tiles;
   /// The numbers that the tile at this place may have, if there are several,
   /// and those of them that the next step is the same for.
-  std::vector<int64_t> choices;
+  NumberList choices;
   uint32_t openTile = 0;
   /// They are numbers of the program's blocks, and none of a tile.
   bool areBlocksOpen = false;
-  std::vector<bool> choice;
+  IndexRanges choice;
   uint32_t dealt = 1;
   /// What only the launch gives, if that is followed; what is known of it; a
   /// sum of which the next step asks whether it is negative.

@@ -70,7 +70,7 @@ bool Machine::isUsable(Warp &warp, uint32_t number) {
     reportCondition(
         BarrierFault::Lifetime, here(warp, number),
         nameOf(warp) + " uses " + nameOf(number) +
-            " without being ordered behind its initialisation",
+            " without being ordered after its initialisation",
         {noteAt(barrier.initStep,
                 "it is initialised here; a barrier has to stand between")});
     return false;
@@ -99,7 +99,7 @@ void Machine::inval(Warp &warp, const Step &step) {
                           nameOf(warp), nameOf(number),
                           whoIs(signals[event].warp)),
             {noteAt({signals[event].step, signals[event].warp},
-                    "the signal; a barrier that its warp comes to behind it "
+                    "the signal; a barrier that its warp comes to after it "
                     "has to stand before the invalidation")});
     for (const Wait &wait : barrier.waits)
       if (!cause.test(wait.event))
@@ -160,13 +160,13 @@ uint32_t Machine::signal(Warp &warp, uint32_t number, int64_t arrivals,
          noteAt({barrier.lastStep, barrier.lastWarp},
                 "the last signal of phase " + Twine(barrier.phase - 1) +
                     ", by " + whoIs(barrier.lastWarp) +
-                    ", that a wait has to come behind")});
+                    ", that a wait has to come after")});
     return 0;
   }
   if (sender != Sender::Warp && !barrier.isFenced)
     report(BarrierFault::Proxy, here(warp, number),
            llvm::formatv("{0} of {1} signals {2}, whose initialisation has no "
-                         "attn.mbarrier.fence_init behind it",
+                         "attn.mbarrier.fence_init after it",
                          describe(isCopy, sender == Sender::Products),
                          nameOf(warp), nameOf(number)),
            {noteAt(barrier.initStep, "initialised here")});
@@ -237,7 +237,7 @@ void Machine::checkSlip(uint32_t number) {
            noteAt({barrier.lastStep, barrier.lastWarp},
                   "the signal that completes it, by " +
                       whoIs(barrier.lastWarp) +
-                      ", which has to come behind a signal of the waiting "
+                      ", which has to come after a signal of the waiting "
                       "warp")});
 }
 
@@ -488,7 +488,7 @@ void Machine::checkExit() {
                              nameOf(uint32_t(cta * perCta + i))),
                {noteAt(barrier.initStep, "initialised here"),
                 noteAt(program->steps.size() - 1,
-                       "the exit; a wait or a cluster barrier behind the "
+                       "the exit; a wait or a cluster barrier after the "
                        "signal has to come before it")});
       }
     }

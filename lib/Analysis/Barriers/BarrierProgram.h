@@ -11,6 +11,7 @@
 #define ATTN_LIB_ANALYSIS_BARRIERS_BARRIERPROGRAM_H
 
 #include "../Flow/RegionArithmetic.h"
+#include "../Knowledge/NumberList.h"
 #include "attn/Analysis/Barriers/BarrierReport.h"
 #include "attn/Analysis/Memory/Footprint.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -90,8 +91,9 @@ struct Step {
   int64_t value = 0;
   /// CTAs at whose barriers or buffers it happens.
   int64_t ctas = 1;
-  /// Of signals: at the cluster's first CTA. Of elections and barriers: each
-  /// warpgroup by itself. Of issues: the group is closed. Of fills: by all
+  /// Of branches: at the head of a loop. Of computations: a counter of trips
+  /// begins. Of signals: at the cluster's first CTA. Of elections and barriers:
+  /// each warpgroup by itself. Of issues: the group is closed. Of fills: by all
   /// warps of a partition, in the other CTA. Of waits for stores: only until
   /// they have read. Of initialisations: a fence stands behind them.
   bool flag = false;
@@ -109,6 +111,11 @@ struct Step {
   SmallVector<uint32_t, 1> stopsTurns;
   /// Of a sum of the args and `value`: how often each of them counts.
   SmallVector<int64_t, 2> factors;
+  /// Of such a sum, if not empty: how often each arg was added or subtracted on
+  /// the way. All of that together has to be less than `bound`, or sums in the
+  /// kernel may have wrapped around; then there is no number.
+  SmallVector<int64_t, 2> added;
+  int64_t bound = 0;
   /// Of a load from global memory that the kernel does not write: where, but
   /// for the args.
   std::string address;
@@ -254,6 +261,8 @@ struct Program {
   /// Values that say how many trips a loop has left, and those that fall with
   /// it.
   SmallVector<Slot> counters;
+  /// Values that count trips, which nothing but a comparison with zero takes.
+  llvm::BitVector counts;
   /// Values that are numbers of groups.
   llvm::BitVector groupSlots;
   /// Tiles come one by one (Code::Tile): all that there are.
@@ -272,7 +281,7 @@ struct Program {
   /// A thread deals them, as a counter says.
   bool dealsTiles = false;
   /// One number for each kind, and how many there are of all kinds.
-  SmallVector<int64_t> tileNumbers;
+  NumberList tileNumbers;
   /// Those of all tiles, as CTAs take them one after the other.
   std::vector<int64_t> allTiles;
   int64_t numTiles = 0;
@@ -286,6 +295,10 @@ inline constexpr StringLiteral kUnlikeTiles =
     "its tiles are not computed as those of the other partitions are";
 inline constexpr StringLiteral kUnlikeRanks =
     "the CTAs of a cluster walk different tiles";
+
+/// Why a kernel with very many kinds of tiles or blocks is not followed.
+inline constexpr StringLiteral kManyKinds =
+    "it has more kinds of tiles or blocks than are told apart";
 
 /// Engines whose groups a warp waits for come first.
 inline constexpr unsigned kGroupEngines = 5;

@@ -254,6 +254,8 @@ SyncSkeleton attn::recordSkeleton(gpu::GPUFuncOp kernel,
   }
   if (program.hasOpenTiles())
     return SyncSkeleton();
+  if (int64_t(program.allTiles.size()) != program.numTiles)
+    return SyncSkeleton();
   for (const Step &step : program.steps)
     result.sites.push_back(describe(step.op));
   for (std::array<int64_t, 3> block : program.blocks) {

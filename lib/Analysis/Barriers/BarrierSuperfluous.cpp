@@ -49,7 +49,9 @@ BarrierReport attn::checkWithout(ArrayRef<Operation *> ops,
     places.push_back({op->getBlock(), std::next(op->getIterator())});
     op->remove();
   }
-  BarrierReport report = checkBarriers(kernel, options);
+  BarrierCheckOptions ofVerdict = options;
+  ofVerdict.namesPhases = false;
+  BarrierReport report = checkBarriers(kernel, ofVerdict);
   for (size_t index = ops.size(); index-- > 0;)
     places[index].first->getOperations().insert(places[index].second,
                                                 ops[index]);

@@ -69,7 +69,7 @@ bool Machine::isTensorUsable(Warp &warp, const AccessInfo &info) {
   if (!known(warp, &Knowledge::generic).test(tensor.event)) {
     reportCondition(BarrierFault::Lifetime, here(warp),
                     llvm::formatv("{0} touches '{1}' without being ordered "
-                                  "behind what takes its columns",
+                                  "after what takes its columns",
                                   nameOf(warp), name),
                     {noteAt(tensor.takeStep, "they are taken here")});
     return false;
@@ -175,8 +175,7 @@ bool Machine::agreeOnSum(Warp &warp, const Step &step) {
     access.info = number;
     access.cta = warp.cta;
     if (findUnwritten(access))
-      return agree(llvm::map_to_vector(
-          varied->second, [](int64_t value) { return int64_t(value != 0); }));
+      return agree(varied->second, /*isCondition=*/true);
   }
   return true;
 }

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "BarrierCompiler.h"
+#include "LaunchNumbers.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -16,7 +17,7 @@ using namespace mlir::attn::barriers;
 /// Longer expressions are cut off.
 static constexpr unsigned kMostDepth = 8;
 /// Of more tiles the first ones are named.
-static constexpr size_t kMostNamed = 4;
+static constexpr int64_t kMostNamed = 4;
 
 static std::string print(Value value, unsigned depth = 0) {
   APInt constant;
@@ -52,17 +53,16 @@ static std::string print(Value value, unsigned depth = 0) {
   return text + ")";
 }
 
-std::string barriers::describeTiles(scf::ForOp loop, ArrayRef<int64_t> tiles,
+std::string barriers::describeTiles(scf::ForOp loop, const WalkedTiles &tiles,
                                     int64_t block) {
   std::string text = llvm::formatv(
       "CTA {0} walks {1} tiles in this loop, from {2} to {3} by {4}", block,
-      tiles.size(), print(loop.getLowerBound()), print(loop.getUpperBound()),
+      tiles.count, print(loop.getLowerBound()), print(loop.getUpperBound()),
       print(loop.getStep()));
-  if (tiles.empty())
+  if (tiles.count == 0)
     return text;
-  text += llvm::formatv(
-      ": {0:$[, ]}",
-      llvm::make_range(tiles.begin(),
-                       tiles.begin() + std::min(tiles.size(), kMostNamed)));
-  return tiles.size() > kMostNamed ? text + ", ..." : text;
+  std::vector<int64_t> first = tiles.getFirst(kMostNamed);
+  text += llvm::formatv(": {0:$[, ]}",
+                        llvm::make_range(first.begin(), first.end()));
+  return tiles.count > kMostNamed ? text + ", ..." : text;
 }

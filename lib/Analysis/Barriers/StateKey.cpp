@@ -36,9 +36,9 @@ void StateKey::dropWords() {
       if (word.expected < 0 && known.step == word.step)
         word.expected = known.expected;
   for (auto &[place, word] : m.words)
-    if (m.readCounts && word.expected < 0)
-      if (auto known = m.readCounts->find(word.step);
-          known != m.readCounts->end())
+    if (m.reads.expected && word.expected < 0)
+      if (auto known = m.reads.expected->find(word.step);
+          known != m.reads.expected->end())
         word.expected = known->second;
   for (auto &[place, word] : m.words)
     if (word.reads == word.expected) {
@@ -363,11 +363,32 @@ void StateKey::addAccesses() {
 }
 
 /// In place of a value, one of each kind of the last tile.
-void StateKey::addVaried(ArrayRef<int64_t> values) {
+void StateKey::addVaried(const NumberList &values) {
   add(INT64_MIN);
-  summary.kinds.resize(values.size());
-  for (auto [kind, value] : llvm::zip(summary.kinds, values))
-    kind.push_back(value);
+  summary.kinds.add(values);
+}
+
+/// Leaves a value that counts trips to `counts`, if that is asked for.
+bool StateKey::addCount(const Warp &warp, Slot slot) {
+  auto sum = warp.unknown.find(slot);
+  bool isOpen = sum != warp.unknown.end();
+  if (!leavesOutCounts || !m.program->counts.test(slot) ||
+      (!isOpen && !warp.known[slot]))
+    return false;
+  StateSummary::Count count{uint32_t(&warp - m.warps.data()), slot, {}, {}};
+  if (isOpen) {
+    count.unknowns = sum->second;
+    count.unknowns.constant = 0;
+    count.numbers.push_back(sum->second.constant);
+    sums.push_back(count.unknowns);
+  } else if (auto varied = warp.varied.find(slot);
+             varied != warp.varied.end()) {
+    count.numbers = varied->second;
+  } else {
+    count.numbers.push_back(warp.values[slot]);
+  }
+  summary.counts.push_back(std::move(count));
+  return true;
 }
 
 void StateKey::addGroup(ArrayRef<uint32_t> events) {
@@ -382,6 +403,13 @@ void StateKey::addGroup(ArrayRef<uint32_t> events) {
       add(value);
 }
 
+/// Returns true if `turnValue` leaves all values of a slot as they are.
+static bool isComparedAsItIs(const Program &program, unsigned slot) {
+  RingUse::Kind kind = program.ringUses[slot].kind;
+  return kind == RingUse::Between ||
+         (kind == RingUse::None && program.decisions[slot].empty());
+}
+
 void StateKey::addWarp(const Warp &warp) {
   add(warp.state);
   add(warp.pc);
@@ -392,6 +420,8 @@ void StateKey::addWarp(const Warp &warp) {
     if (slot >= m.program->numSlots)
       continue;
     add(warp.known[slot]);
+    if (addCount(warp, slot))
+      continue;
     if (auto sum = warp.unknown.find(slot); sum != warp.unknown.end()) {
       add(INT64_MAX);
       sums.push_back(sum->second);
@@ -410,8 +440,10 @@ void StateKey::addWarp(const Warp &warp) {
     auto varied = warp.varied.find(slot);
     if (varied == warp.varied.end())
       add(turn(warp.values[slot]));
+    else if (!isGroup && isComparedAsItIs(*m.program, slot))
+      addVaried(varied->second);
     else
-      addVaried(llvm::map_to_vector(varied->second, turn));
+      addVaried(varied->second.map(turn));
   }
   for (unsigned engine = 0; engine < kGroupEngines; ++engine)
     add(warp.groups[engine].size());
@@ -558,8 +590,7 @@ StateSummary &StateKey::summarise(Work &work) {
   addWords();
   if (m.unknowns)
     addUnknowns();
-  llvm::sort(summary.kinds);
-  summary.kinds.erase(llvm::unique(summary.kinds), summary.kinds.end());
+  summary.kinds.finish();
   countWork(work);
   return summary;
 }

@@ -40,6 +40,33 @@ struct OtherEvent {
   }
 };
 
+/// What each of several kinds makes of some values, as runs of kinds in which
+/// each value goes on by equal distances.
+class KindList {
+public:
+  /// Adds a value: what each kind makes of it.
+  void add(const NumberList &values) { columns.push_back(values); }
+  /// Makes the runs, once all values are there.
+  void finish();
+  /// Returns true if each kind of `other`, which has the same values, is one of
+  /// these. Adds to `work` what was compared.
+  bool includes(const KindList &other, Work &work) const;
+  size_t countRuns() const { return runs.size(); }
+  bool operator==(const KindList &other) const { return runs == other.runs; }
+
+private:
+  struct Run {
+    int64_t count = 0;
+    SmallVector<NumberList::Run, 4> values;
+    bool operator==(const Run &other) const {
+      return count == other.count && values == other.values;
+    }
+  };
+  int64_t countAlike(const Run &own, const Run &other, int64_t from) const;
+  std::vector<NumberList> columns;
+  std::vector<Run> runs;
+};
+
 /// A state that waits for a tile: where everybody is, and who knows what.
 /// States with the same places and the same knowledge take the same steps from
 /// there on, with the same verdicts. With less knowledge, or with more accesses
@@ -73,7 +100,17 @@ struct StateSummary {
   }
   /// Where the last tile may be one of several kinds, what each of them makes
   /// of the values and words that tell them apart, in order.
-  std::vector<std::vector<int64_t>> kinds;
+  KindList kinds;
+
+  /// What counts trips, if that is left out of the places: a number, one for
+  /// each kind, or what is added to unknowns.
+  struct Count {
+    uint32_t warp;
+    Slot slot;
+    NumberList numbers;
+    Affine unknowns;
+  };
+  std::vector<Count> counts;
 
   /// Cells of tensor memory that somebody has written, of each CTA. What is
   /// right with fewer is right with more.
@@ -100,7 +137,10 @@ private:
 /// Takes a state apart.
 class StateKey {
 public:
-  explicit StateKey(Machine &machine) : m(machine) {}
+  /// With `leavesOutCounts` what says how many trips loops have left is no
+  /// part of the places.
+  explicit StateKey(Machine &machine, bool leavesOutCounts = false)
+      : leavesOutCounts(leavesOutCounts), m(machine) {}
   /// Drops what cannot matter any more. Adds to `work` how much it looked at.
   StateSummary &summarise(Work &work);
   /// Takes from the machine what `joined`, which stands for its state, does not
@@ -140,7 +180,8 @@ private:
   void addBarriers();
   void addGroup(ArrayRef<uint32_t> events);
   void addWarp(const Warp &warp);
-  void addVaried(ArrayRef<int64_t> values);
+  bool addCount(const Warp &warp, Slot slot);
+  void addVaried(const NumberList &values);
   void add(int64_t value) {
     summary.places.append(reinterpret_cast<const char *>(&value),
                           sizeof(value));
@@ -166,6 +207,7 @@ private:
   void addWords();
   void addUnknowns();
 
+  bool leavesOutCounts;
   Machine &m;
   StateSummary summary;
   /// How far each ring is turned back, for each CTA behind each other.

@@ -13,6 +13,50 @@ using namespace mlir::attn::barriers;
 /// To begin with a comparison, in the measure of what is compared.
 static constexpr int64_t kComparison = 4;
 
+void KindList::finish() {
+  SmallVector<const NumberList *> lists = llvm::map_to_vector(
+      columns, [](const NumberList &list) { return &list; });
+  for (ListWalk walk(lists); !walk.isAtEnd();) {
+    Run &run = runs.emplace_back();
+    run.count = walk.takeRuns(run.values);
+  }
+  columns.clear();
+}
+
+/// How many kinds of `other`, in a row from one of them on, are in a row of
+/// `own` too.
+int64_t KindList::countAlike(const Run &own, const Run &other,
+                             int64_t from) const {
+  int64_t first = 0;
+  bool isSame = true;
+  for (auto [run, more] : llvm::zip_equal(own.values, other.values)) {
+    isSame &= run.distance == more.distance;
+    if (own.count > 1 && run.distance != 0)
+      first = (more.at(from) - run.first) / run.distance;
+  }
+  if (first < 0 || first >= own.count)
+    return 0;
+  for (auto [run, more] : llvm::zip_equal(own.values, other.values))
+    if (run.at(first) != more.at(from))
+      return 0;
+  return isSame ? std::min(own.count - first, other.count - from) : 1;
+}
+
+bool KindList::includes(const KindList &other, Work &work) const {
+  for (const Run &run : other.runs)
+    for (int64_t from = 0; from < run.count;) {
+      int64_t alike = 0;
+      for (const Run &own : runs) {
+        alike = std::max(alike, countAlike(own, run, from));
+        work.add(1);
+      }
+      if (alike == 0)
+        return false;
+      from += alike;
+    }
+  return true;
+}
+
 /// An event that only one of them has everybody knows in the other one.
 bool StateSummary::joinOthers(const StateSummary &other) {
   bool changes = false;
@@ -80,9 +124,8 @@ bool StateSummary::join(const StateSummary &other, Work &work) {
 }
 
 bool StateSummary::standsFor(const StateSummary &other, Work &work) const {
-  work.add(kComparison + kinds.size());
-  if (!std::includes(kinds.begin(), kinds.end(), other.kinds.begin(),
-                     other.kinds.end()))
+  work.add(kComparison + kinds.countRuns());
+  if (!kinds.includes(other.kinds, work))
     return false;
   for (auto [own, more] : llvm::zip(written, other.written))
     if (own.test(more))

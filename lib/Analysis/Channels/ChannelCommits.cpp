@@ -75,8 +75,8 @@ LogicalResult ChannelAnalysis::checkProduct(ChannelUserOpInterface release,
     return success();
   InFlightDiagnostic diag = release->emitOpError("expected to stand ");
   if (isOwnThread)
-    diag << "behind each product that uses the slot of " << describe(owner)
-         << ", got one behind it";
+    diag << "after each product that uses the slot of " << describe(owner)
+         << ", got one after it";
   else
     diag << "in the attn.elect of each product that uses the slot of "
          << describe(owner) << ", since a commit is for what its thread has "

@@ -439,10 +439,10 @@ std::optional<unsigned> LicenceCheck::visitAccess(OpOperand &operand,
     witness.notes.push_back(
         {ring->second.second, "a position of the other channel"});
   } else if (grant.held == 0) {
-    ChannelWitness &witness = fail(
-        op, "expected accesses to buffer '" + getMemoryName(memory) +
-                "' while its slot is held, got one behind the release of " +
-                describe(grant));
+    ChannelWitness &witness =
+        fail(op, "expected accesses to buffer '" + getMemoryName(memory) +
+                     "' while its slot is held, got one after the release of " +
+                     describe(grant));
     witness.notes.push_back({grant.acquire, "the slot is acquired here"});
     if (grant.released)
       witness.notes.push_back({grant.released, "and released here"});

@@ -184,7 +184,7 @@ FailureOr<TensorFences> attn::findMissingTensorFences(gpu::GPUFuncOp kernel) {
                     isa<TmemDeallocOp>(finder.early)
                 ? "a signal"
                 : "a store to the same columns")
-        << " in front of the wait for a load from tensor memory, "
+        << " before the wait for a load from tensor memory, "
         << kTensorLoads.unfinished;
     diag.attachNote(finder.load->getLoc()) << kTensorLoads.remedy;
     return failure();

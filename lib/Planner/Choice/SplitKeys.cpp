@@ -219,15 +219,15 @@ SmallVector<int64_t> attn::listSplits(int64_t tiles, int64_t keys,
 }
 
 /// Most queries whose dense keys are cut: what is decoded, whose tiles may be
-/// fewer than SMs however many keys there are.
-static constexpr int64_t kMostDecoded = 16;
+/// fewer than SMs however many keys there are; and where an SM has few of them.
+static constexpr int64_t kMostDecoded = 16, kMostCut = 256, kFewTiles = 4;
 
 bool attn::maySplitKeys(const ProblemFacts &facts) {
   bool isKnown = llvm::none_of(
       ArrayRef({facts.batch, facts.heads, facts.queries, facts.keys}),
       ShapedType::isDynamic);
   // A batch without sequences has nothing to cut.
-  return isKnown && (facts.isServed() || facts.queries <= kMostDecoded) &&
+  return isKnown && (facts.isServed() || facts.queries <= kMostCut) &&
          facts.batch > 0 && facts.kvSplits == 0 && !facts.cuSeqlensQ &&
          mayMergeScales(facts);
 }
@@ -482,7 +482,11 @@ FailureOr<SplitChoice> attn::chooseSplits(AttentionOp op,
   if (choice.candidates.empty())
     return choice;
   int64_t tiles = std::max<int64_t>(1, one.tiles);
-  for (int64_t splits : listSplits(tiles, seen, target)) {
+  SmallVector<int64_t> numbers = listSplits(tiles, seen, target);
+  if (!facts.isServed() && facts.queries > kMostDecoded &&
+      one.tiles >= kFewTiles * int64_t(target.smCount))
+    numbers.clear();
+  for (int64_t splits : numbers) {
     CombineOp combine = splitKeys(op, splits);
     FailureOr<ProblemFacts> split = ProblemFacts::get(op);
     if (succeeded(split))

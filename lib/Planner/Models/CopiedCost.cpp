@@ -2,6 +2,7 @@
 
 #include "CopiedCost.h"
 #include "../../Schedule/Copied/GridTiles.h"
+#include "../../Schedule/Core/CommonChecks.h"
 #include "../Facts/BlockCount.h"
 #include "attn/Planner/Facts/Factor.h"
 #include "attn/Schedule/Kernel/Scores.h"
@@ -111,6 +112,22 @@ void attn::countCopiedTiles(PlanEstimate &estimate, const ProblemFacts &facts,
                     double(runs);
 }
 
+bool attn::savesTiles(const ProblemFacts &facts, int64_t blockM,
+                      int64_t queryRows, int64_t decoded) {
+  // The last tile of a head with more queries lacks few of its rows; of some
+  // more, packing has to save a sixth of all tiles.
+  constexpr int64_t kFewQueries = 128, kSomeQueries = 512;
+  int64_t group = facts.getGroup();
+  if (ShapedType::isDynamic(group) || group == 1 || group > kPackedHeadsLimit ||
+      ShapedType::isDynamic(facts.queries) || facts.queries > kSomeQueries ||
+      facts.queries * group <= decoded)
+    return false;
+  int64_t packed = llvm::divideCeil(facts.queries * queryRows, blockM);
+  int64_t apart = group * llvm::divideCeil(facts.queries, blockM);
+  return facts.queries <= kFewQueries ? packed < apart
+                                      : 6 * packed < 5 * apart;
+}
+
 int64_t attn::countCTAs(const PlanEstimate &estimate, int64_t registers,
                         const CopiedPlan &plan, const TargetRow &target) {
   int64_t warps = plan.getTeams() * plan.getWarps();
@@ -161,6 +178,9 @@ PlanEstimate attn::estimateResources(const ProblemFacts &facts,
 //===----------------------------------------------------------------------===//
 
 static constexpr Factor kDramShare{"copied.dram_share"};
+/// The share of the nominal rate of L2 at which tiles read keys that others
+/// have brought there.
+static constexpr Factor kL2Share{"copied.l2_share"};
 /// Microseconds from a copy's start to its end.
 static constexpr Factor kCopyLatency{"copied.copy_latency"};
 static constexpr Factor kPageLatency{"copied.page_latency"};
@@ -265,10 +285,16 @@ void attn::addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,
   double latency = kCopyLatency + (facts.isPaged() ? kPageLatency : 0);
   double tileLatency = ctaTiles * tileBytes / bytesInFlight * latency;
   estimate.loneTileMicroseconds = tileLatency;
-  // Neither the rate nor what is in flight is a hard limit near the other.
+  // Keys that several tiles read pass from L2 to each.
+  double sharedPerMicrosecond = kL2Share * target.l2BytesPerClock *
+                                double(target.smCount) * target.clockMHz;
+  // No rate, nor what is in flight, is a hard limit near the others.
   auto timeOf = [&](double tiles) {
     double read = tiles * movedBytes / readers / bytesPerMicrosecond;
-    return std::pow(std::pow(read, 4) + std::pow(tileLatency, 4), 0.25);
+    double again = readers > 1 ? tiles * movedBytes / sharedPerMicrosecond : 0;
+    return std::pow(std::pow(read, 4) + std::pow(again, 4) +
+                        std::pow(tileLatency, 4),
+                    0.25);
   };
   double slots = double(target.smCount) * estimate.ctasPerSM * ctaTiles;
   double full = std::floor(estimate.tiles / slots);

@@ -37,6 +37,17 @@ PlanEstimate estimateResources(const ProblemFacts &facts,
 void countCopiedTiles(PlanEstimate &estimate, const ProblemFacts &facts,
                       const CopiedPlan &plan);
 
+/// Rows that share keys which `decode` holds in one tile, of usual and of wide
+/// heads.
+inline constexpr int64_t kDecodedRows = 32, kDecodedWideRows = 16;
+
+/// Returns true if plans that pack the heads of a group are worth comparing:
+/// queries are few, more than `decoded` rows share keys, and tiles of `blockM`
+/// rows, of which a query takes `queryRows`, are fewer than those of one head
+/// each.
+bool savesTiles(const ProblemFacts &facts, int64_t blockM, int64_t queryRows,
+                int64_t decoded = kDecodedRows);
+
 /// Bytes that a row of keys and values takes DRAM and L2 longer than its own,
 /// where a CTA has `heads` neighbouring heads: in pages of few keys pieces that
 /// lie together are short.

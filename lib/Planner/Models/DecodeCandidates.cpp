@@ -45,6 +45,43 @@ static int64_t countHeadsTogether(const ProblemFacts &facts) {
   return heads & -heads;
 }
 
+namespace {
+/// A tile of rows, and where its queries are.
+struct TileShape {
+  int64_t rows;
+  bool qInRegs;
+};
+} // namespace
+
+/// Returns the tiles that are worth comparing: the smallest that holds all rows,
+/// and where several tiles do, those that registers may have.
+static SmallVector<TileShape> listTiles(const ProblemFacts &facts) {
+  int64_t all = facts.queries * getKnownGroup(facts);
+  SmallVector<int64_t, 3> sizes = {all <= 16 ? 16 : 32};
+  bool hasSeveral = all > kDecodedRows;
+  // Widening takes the registers of a second fragment of rows.
+  if (facts.hasNarrowKeys() && all > 16)
+    sizes.push_back(16);
+  else if (hasSeveral)
+    sizes.append({48, 64});
+  // Registers of a thread's results, and of its queries, beside which a block
+  // of 16 keys fits.
+  constexpr int64_t kMostResults = 160, kMostQueries = 64;
+  SmallVector<TileShape> tiles;
+  for (int64_t rows : sizes)
+    for (bool qInRegs : {true, false}) {
+      if (rows > 32 && rows * facts.valueDim / 32 > kMostResults)
+        continue;
+      if (hasSeveral && qInRegs && !facts.hasNarrowKeys() &&
+          rows * facts.headDim / 64 > kMostQueries)
+        continue;
+      if (facts.hasNarrowKeys() && qInRegs != holdsQueries(facts))
+        continue;
+      tiles.push_back({rows, qInRegs});
+    }
+  return tiles;
+}
+
 std::vector<PlanAttrInterface>
 DecodeModel::getCandidates(const ProblemFacts &facts, const TargetRow &) const {
   MLIRContext *context = AttentionOp(facts.op).getContext();
@@ -53,22 +90,26 @@ DecodeModel::getCandidates(const ProblemFacts &facts, const TargetRow &) const {
   int64_t most = facts.hasNarrowKeys() ? kNarrowColumns : kColumns;
   bool isLong = std::max(facts.headDim, facts.valueDim) > most;
   int64_t mostHeads = countHeadsTogether(facts);
+  SmallVector<TileShape> tiles = listTiles(facts);
+  // Several tiles have CTAs enough.
+  constexpr int64_t kFewWarps = 4;
+  int64_t fewest = facts.queries * group > kDecodedRows ? kFewWarps : 1;
   std::vector<PlanAttrInterface> plans;
   for (int64_t warps : {4, 8, 2, 1}) {
+    if (warps < fewest)
+      break;
     int64_t together = std::min(warps, mostHeads);
     for (int64_t blockN : {16, 32, 64})
       for (int64_t stages : {2, 3, 4})
         for (int64_t ctasPerSM : {1, 2, 3, 4})
-          for (bool qInRegs : {true, false}) {
+          for (TileShape tile : tiles) {
             DecodePlanAttr::Parameters plan;
-            plan.blockM = facts.queries * group > 16 ? 32 : 16;
+            plan.blockM = tile.rows;
             plan.blockN = blockN;
             plan.warps = warps;
             plan.stages = stages;
             plan.ctasPerSm = ctasPerSM;
-            plan.qInRegs = qInRegs;
-            if (facts.hasNarrowKeys() && qInRegs != holdsQueries(facts))
-              continue;
+            plan.qInRegs = tile.qInRegs;
             plan.softmax = SoftmaxPolicy::Optimistic;
             plan.packHeads = group > 1;
             if (isLong)

@@ -13,12 +13,27 @@ using namespace mlir::attn;
 /// columns for which plans keep them in registers.
 static constexpr RegisterLimit kMostHeldColumns{"split_q.held_scaled_columns"};
 
+/// Rows of the smallest tile of several warps.
+static constexpr int64_t kUsualRows = 64;
+
 /// Returns true if plans that pack the heads of a group are worth comparing. A
 /// batch that is served has few queries, and keys are most of its traffic.
 static bool isWorthPacking(const ProblemFacts &facts) {
   int64_t group = facts.getGroup();
-  return facts.isServed() && !ShapedType::isDynamic(group) && group != 1 &&
-         group <= kPackedHeadsLimit;
+  if (ShapedType::isDynamic(group) || group == 1 || group > kPackedHeadsLimit)
+    return false;
+  return facts.isServed() || savesTiles(facts, kUsualRows, group);
+}
+
+/// Returns the slots that are worth comparing. Where rows are few, DRAM
+/// decides, and more blocks on the way are worth their memory.
+static ArrayRef<int64_t> listStages(const ProblemFacts &facts, int64_t rows) {
+  static constexpr int64_t usual[] = {2, 1}, few[] = {2, 3, 4};
+  constexpr int64_t kFewRows = 256;
+  bool isBoundByKeys = facts.isServed() || facts.kvSplits;
+  return isBoundByKeys && rows > kDecodedRows && rows <= kFewRows
+             ? ArrayRef(few)
+             : ArrayRef(usual);
 }
 
 std::vector<PlanAttrInterface>
@@ -48,7 +63,7 @@ SplitQModel::getCandidates(const ProblemFacts &facts,
     for (int64_t warpRows : {16, 32})
       for (int64_t blockN : {32, 64, 128})
         for (int64_t parts : {1, 2, 4})
-          for (int64_t stages : {2, 1})
+          for (int64_t stages : listStages(facts, queries))
             for (bool qInRegs : {true, false}) {
               // Few warps are for few rows only.
               int64_t blockM = warps * warpRows;

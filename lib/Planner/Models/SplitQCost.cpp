@@ -93,7 +93,7 @@ PlanEstimate SplitQModel::estimate(const ProblemFacts &facts,
       rounds * ctas *
       (estimate.tileClocks + estimate.blocks * estimate.blockClocks);
   estimate.microseconds = clocks / target.clockMHz;
-  if (facts.isServed())
+  if (facts.isServed() || facts.kvSplits || plan.getPackHeads())
     addDramTime(estimate, facts, plan, target);
   return estimate;
 }

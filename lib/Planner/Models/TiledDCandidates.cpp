@@ -3,6 +3,7 @@
 #include "../../Schedule/Copied/GridTiles.h"
 #include "../../Schedule/Core/CommonChecks.h"
 #include "../Seen/PtxasData.h"
+#include "CopiedCost.h"
 #include "Models.h"
 #include "attn/Schedule/Kernel/RowState.h"
 #include <cmath>
@@ -62,7 +63,11 @@ TiledDModel::getCandidates(const ProblemFacts &facts,
   // Tiles get unequal work under a mask: the longest ones go first.
   p.order = facts.mask.getKind() == MaskKind::None ? TileOrder::RowMajor
                                                    : TileOrder::LongestFirst;
-  bool isGrouped = p.order == TileOrder::LongestFirst;
+  constexpr int64_t kUsualRows = 64;
+  int64_t group = facts.getGroup();
+  p.packHeads = savesTiles(facts, kUsualRows, group, kDecodedWideRows);
+  bool isGrouped =
+      p.order == TileOrder::LongestFirst && !p.packHeads;
   auto groupHeads = [&](int64_t blockM) {
     return isGrouped ? chooseGroupHeads(facts, target, blockM) : 0;
   };
@@ -111,6 +116,7 @@ TiledDModel::getCandidates(const ProblemFacts &facts,
         hasLittlePadding(facts.valueDim, plan.getSlice())) {
       TiledDPlanAttr::Parameters own = plan.getParameters();
       own.order = p.order;
+      own.packHeads = p.packHeads;
       own.groupHeads = groupHeads(own.blockM);
       plans.push_back(TiledDPlanAttr::get(context, own));
     }

@@ -86,7 +86,7 @@ PlanEstimate TiledDModel::estimate(const ProblemFacts &facts,
       rounds * ctas *
       (estimate.tileClocks + estimate.blocks * estimate.blockClocks) /
       target.clockMHz;
-  if (facts.isServed())
+  if (facts.isServed() || facts.kvSplits || plan.getPackHeads())
     addDramTime(estimate, facts, copied, target);
   return estimate;
 }

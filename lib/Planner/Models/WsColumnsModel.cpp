@@ -1,10 +1,12 @@
 //===- WsColumnsModel.cpp - Plans of ws_columns: which, and their time ----===//
 
+#include "../../Schedule/Copied/GridTiles.h"
 #include "../../Schedule/Core/CommonChecks.h"
 #include "../../Schedule/Wgmma/WgmmaFacts.h"
 #include "../../Schedule/WsColumns/WsColumns.h"
 #include "../Facts/BlockCount.h"
 #include "../Facts/TileBalance.h"
+#include "CopiedCost.h"
 #include "Models.h"
 #include "WgmmaCost.h"
 #include "attn/Planner/Facts/Factor.h"
@@ -106,7 +108,9 @@ WsColumnsModel::getCandidates(const ProblemFacts &facts,
   bool masked = facts.mask.getKind() != MaskKind::None;
   std::vector<PlanAttrInterface> plans;
   WsColumnsPlanAttr::Parameters p;
-  p.order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;
+  p.packHeads = savesTiles(facts, kColumnsRows, countQueryRows(facts, true));
+  bool inOrder = p.packHeads || facts.kvSplits;
+  p.order = masked && !inOrder ? TileOrder::LongestFirst : TileOrder::RowMajor;
   // Wider rows than registers and shared memory of one CTA hold.
   bool isDivided = std::max(facts.headDim, facts.valueDim) > kMostSharedColumns;
   p.depthCtas = isDivided ? 2 : 1;
@@ -119,11 +123,11 @@ WsColumnsModel::getCandidates(const ProblemFacts &facts,
     for (int64_t blockN : blocks) {
       if (target.getClusteredSMs(cluster) == 0 || cluster < p.depthCtas)
         continue;
-      if (!mayShareLoads(facts) && cluster > p.depthCtas)
+      if ((!mayShareLoads(facts) || inOrder) && cluster > p.depthCtas)
         continue;
       p.cluster = cluster;
       p.blockN = blockN;
-      if (masked)
+      if (p.order == TileOrder::LongestFirst)
         p.groupHeads = chooseGroupHeads(
             facts, target, getTogetherRows(cluster, p.depthCtas), blockN,
             target.getClusteredSMs(cluster) / cluster);
@@ -204,14 +208,20 @@ PlanEstimate WsColumnsModel::estimate(const ProblemFacts &facts,
 
   double blockM = kColumnsRows, blockN = plan.getBlockN();
   auto [batch, heads, queries, keys] = getTypicalExtents(facts);
-  double groups = batch * heads;
+  double queryRows = double(countQueryRows(facts, plan.getPackHeads()));
+  double runs = double(countRuns(facts));
+  double groups =
+      batch * heads / (plan.getPackHeads() ? double(facts.getGroup()) : 1);
   int64_t cluster = plan.getCluster(), divided = plan.getDepthCtas();
   int64_t together = cluster / divided;
   double clusters = double(target.getClusteredSMs(cluster)) / cluster;
   estimate.tiles =
-      int64_t(groups * together * std::ceil(queries / (blockM * together)));
+      int64_t(groups * together * runs *
+              std::ceil(queries * queryRows / (blockM * together)));
   estimate.waves = estimate.tiles / (clusters * together);
-  estimate.blocks = countBlocks(facts, queries, keys, blockM, blockN);
+  estimate.blocks =
+      countBlocks(facts, queries, keys, std::ceil(blockM / queryRows), blockN) /
+      runs;
   setResourceClocks(estimate, facts, target, blockM, blockN, plan.getSoftmax());
   estimate.tensorClocks /= divided;
   estimate.sharedClocks /= divided;
@@ -238,5 +248,12 @@ PlanEstimate WsColumnsModel::estimate(const ProblemFacts &facts,
   estimate.microseconds =
       rounds * (estimate.tileClocks + estimate.blocks * estimate.blockClocks) /
       target.clockMHz;
+  if (facts.kvSplits || plan.getPackHeads()) {
+    double elementBytes = facts.elementType.getIntOrFloatBitWidth() / 8.0;
+    double inFlight =
+        elementBytes * blockN * kColumnsSlice *
+        double(plan.getKStages() + plan.getVStages() + plan.getWStages());
+    addDramTime(estimate, facts, plan.getBlockN(), inFlight, target);
+  }
   return estimate;
 }

@@ -1,5 +1,6 @@
 //===- WsTmemModel.cpp - Plans of ws_tmem: which, and their time ----------===//
 
+#include "../../Schedule/Copied/GridTiles.h"
 #include "../../Schedule/Core/CommonChecks.h"
 #include "../../Schedule/WsTmem/WsTmem.h"
 #include "../Facts/BlockCount.h"
@@ -114,8 +115,9 @@ WsTmemModel::getCandidates(const ProblemFacts &facts,
     p.polynomial = choosePolynomial(target, p.pBeside, softmax);
     p.pParts = softmax != SoftmaxPolicy::Optimistic;
     p.ownBlocks = masked;
-    p.order = masked ? TileOrder::LongestFirst : TileOrder::RowMajor;
-    if (masked && !packs)
+    p.order = masked && !facts.kvSplits ? TileOrder::LongestFirst
+                                        : TileOrder::RowMajor;
+    if (p.order == TileOrder::LongestFirst && !packs)
       p.groupHeads = chooseGroupHeads(facts, target, kTmemRows * kTmemTiles,
                                       blockN, target.getClusteredSMs(1));
     // Results take no memory that K and V need, and half of it where that
@@ -204,12 +206,15 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
 
   double blockM = kTmemRows * kTmemTiles, blockN = plan.getBlockN();
   auto [batch, heads, queries, keys] = getTypicalExtents(facts);
-  double groups = batch * heads / getTmemPackedHeads(facts, plan);
-  double rows = getTmemQueryRows(facts, plan);
-  estimate.tiles = int64_t(groups * std::ceil(queries * rows / blockM));
+  double runs = double(countRuns(facts));
+  double groups =
+      batch * heads / (plan.getPackHeads() ? double(facts.getGroup()) : 1);
+  double rows = double(countQueryRows(facts, plan.getPackHeads()));
+  estimate.tiles = int64_t(groups * runs * std::ceil(queries * rows / blockM));
   estimate.waves = estimate.tiles / double(target.getClusteredSMs(1));
   estimate.blocks =
-      countBlocks(facts, queries, keys, std::ceil(blockM / rows), blockN);
+      countBlocks(facts, queries, keys, std::ceil(blockM / rows), blockN) /
+      runs;
 
   double columns = llvm::alignTo(facts.headDim, 16) + facts.valueDim;
   estimate.tensorClocks = 2 * blockM * blockN * columns / target.tensorFlopF16;
@@ -246,7 +251,7 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
   double clocks = estimate.tileClocks + estimate.blocks * estimate.blockClocks;
   estimate.microseconds = std::ceil(estimate.waves) * clocks / target.clockMHz;
   // Where a CTA has all queries that need some keys, these may come too late.
-  if (queries * rows <= blockM)
+  if (queries * rows <= blockM || facts.kvSplits)
     addDramTime(estimate, facts, plan.getBlockN(),
                 getBytesInFlight(facts, plan), target);
   return estimate;

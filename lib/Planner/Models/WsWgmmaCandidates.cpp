@@ -5,6 +5,7 @@
 #include "../../Schedule/WsWgmma/FirstBlockKeys.h"
 #include "../../Schedule/WsWgmma/WsWgmma.h"
 #include "../Facts/TileBalance.h"
+#include "CopiedCost.h"
 #include "Models.h"
 #include "attn/Planner/Facts/Factor.h"
 #include "attn/Planner/Facts/RegisterLimit.h"
@@ -135,7 +136,7 @@ static SmallVector<int64_t> getClusters(const ProblemFacts &facts,
   SmallVector<int64_t> clusters = {1};
   if (facts.valueDim > 128 && !isWide(facts) && !facts.isNarrow() &&
       !facts.hasNarrowKeys() && !dealt && !facts.mask.hasLeft() &&
-      !facts.isServed() && target.getClusteredSMs(2) != 0)
+      !facts.isServed() && !facts.kvSplits && target.getClusteredSMs(2) != 0)
     clusters.push_back(2);
   return clusters;
 }
@@ -158,19 +159,24 @@ WsWgmmaModel::getCandidates(const ProblemFacts &facts,
   MLIRContext *context = AttentionOp(facts.op).getContext();
   bool masked = facts.mask.getKind() != MaskKind::None;
   bool isNarrow = isNarrowWindow(facts);
+  // Runs of keys, and rows of several heads, come in order of rows.
+  bool packs = savesTiles(facts, kGroupRows, countQueryRows(facts, true));
+  bool inOrder = isNarrow || packs || facts.kvSplits;
   TileOrder order =
-      masked && !isNarrow ? TileOrder::LongestFirst : TileOrder::RowMajor;
+      masked && !inOrder ? TileOrder::LongestFirst : TileOrder::RowMajor;
   EpilogueKind epilogue = chooseEpilogue(facts);
   // How long packed sequences are, and those of a cache, only the launch knows:
   // a counter deals them.
   bool hasSeveral = ShapedType::isDynamic(facts.batch) || facts.batch > 1;
   bool dealt = facts.varlen || (facts.isServed() && hasSeveral);
   SmallVector<int64_t> clusters = getClusters(facts, target, dealt);
-  bool three = isForThree(facts, masked);
+  bool three = !packs && isForThree(facts, masked);
   std::vector<PlanAttrInterface> plans;
   for (int64_t blockM : {192, 128, 64})
     for (int64_t blockN : getBlockSizes(facts))
       for (int64_t cluster : clusters) {
+        if (packs && cluster != 1)
+          continue;
         if (blockM == 192 && (!three || blockN != getTallBlock(facts)))
           continue;
         // Blocks of many copies keep the loading thread busy.
@@ -210,6 +216,7 @@ WsWgmmaModel::getCandidates(const ProblemFacts &facts,
                 p.groupHeads = groupHeads;
                 p.epilogue = epilogue;
                 p.loaders = chooseLoaders(facts, blockN);
+                p.packHeads = packs;
                 auto make = [&](FirstBlock firstBlock, int64_t kStages) {
                   p.kStages = kStages;
                   p.firstBlock = firstBlock;

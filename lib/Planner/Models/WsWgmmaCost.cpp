@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../../Schedule/Copied/GridTiles.h"
 #include "../../Schedule/Core/CommonChecks.h"
 #include "../../Schedule/Wgmma/WgmmaFacts.h"
 #include "../../Schedule/WsWgmma/FirstBlockKeys.h"
@@ -105,14 +106,19 @@ PlanEstimate WsWgmmaModel::estimate(const ProblemFacts &facts,
 
   double blockM = plan.getBlockM(), blockN = plan.getBlockN();
   auto [batch, heads, queries, keys] = getTypicalExtents(facts);
-  double groups = batch * heads;
+  double queryRows = double(countQueryRows(facts, plan.getPackHeads()));
+  double runs = double(countRuns(facts));
+  double groups =
+      batch * heads / (plan.getPackHeads() ? double(facts.getGroup()) : 1);
   // The CTAs of a cluster have tiles side by side.
   int64_t cluster = plan.getCluster();
   double ctas = target.getClusteredSMs(cluster);
-  estimate.tiles =
-      int64_t(groups * cluster * std::ceil(queries / (blockM * cluster)));
+  estimate.tiles = int64_t(groups * cluster * runs *
+                           std::ceil(queries * queryRows / (blockM * cluster)));
   estimate.waves = estimate.tiles / ctas;
-  estimate.blocks = countBlocks(facts, queries, keys, blockM, blockN);
+  estimate.blocks =
+      countBlocks(facts, queries, keys, std::ceil(blockM / queryRows), blockN) /
+      runs;
 
   setResourceClocks(estimate, facts, target, blockM, blockN, plan.getSoftmax());
   double busiest = std::max({estimate.tensorClocks, estimate.expClocks,
@@ -171,7 +177,7 @@ PlanEstimate WsWgmmaModel::estimate(const ProblemFacts &facts,
   estimate.microseconds =
       rounds * (estimate.tileClocks + estimate.blocks * estimate.blockClocks) /
       target.clockMHz;
-  if (facts.isServed()) {
+  if (facts.isServed() || facts.kvSplits || plan.getPackHeads()) {
     double elementBytes = facts.keyType.getIntOrFloatBitWidth() / 8.0;
     bool widens = facts.hasNarrowKeys();
     double inFlight =

@@ -94,8 +94,7 @@ CombineFrame::CombineFrame(const CombineFacts &facts, const TargetRow &target)
   for (auto [index, tensor] : llvm::enumerate(tensors))
     for (auto [dim, stride] : llvm::enumerate(tensor.strides))
       if (ShapedType::isDynamic(stride))
-        descriptorArgs.push_back(
-            {unsigned(index), unsigned(dim), /*isStride=*/true});
+        addStride(index, dim);
 }
 
 KernelShape attn::getCombineShape(const CombineFacts &facts,

@@ -17,10 +17,8 @@ llvm::Error attn::checkCopied(llvm::StringRef schedule,
       parts.narrowResults = true;
   if (llvm::Error error = checkCommon(schedule, facts, parts))
     return error;
-  if (facts.kvSplits && facts.cuSeqlensQ)
-    return makeUnsupported(schedule,
-                           "split keys of packed sequences, since attn.combine "
-                           "would write rows that no sequence owns");
+  if (llvm::Error error = checkPackedRuns(schedule, facts))
+    return error;
   if (facts.hasTransposedValues())
     return makeUnsupported(schedule,
                            "'v' whose keys are contiguous, expected a stride "
@@ -122,11 +120,8 @@ llvm::Error attn::checkCopiedPlan(llvm::StringRef schedule,
   if (plan.getPackHeads())
     if (llvm::Error error = checkPackedHeads(facts, plan.getGroupHeads()))
       return error;
-  if (facts.runKeys % plan.getBlockN() != 0)
-    return llvm::createStringError(
-        llvm::formatv("expected run_keys to be a multiple of block_n, {0}, "
-                      "got {1}",
-                      plan.getBlockN(), facts.runKeys));
+  if (llvm::Error error = checkRunKeys(facts, plan.getBlockN()))
+    return error;
   if (llvm::Error error = checkDealtRuns(facts, plan))
     return error;
   if (llvm::Error error = checkHeadTeams(facts, plan))

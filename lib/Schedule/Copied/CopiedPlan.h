@@ -68,6 +68,7 @@ public:
         exchangesScores() && !dividesDepth() && softmax == SoftmaxPolicy::Exact;
     tiles.order = plan.getOrder();
     tiles.groupHeads = plan.getGroupHeads();
+    tiles.packHeads = plan.getPackHeads();
   }
 
   /// Threads of a CTA.

@@ -20,7 +20,7 @@ inline constexpr int64_t kUsualColumns = 256, kMostSharedColumns = 512,
                          kMostPairedColumns = 1024, kMostTiledColumns = 1024;
 
 /// Most heads of a group whose rows a tile may hold together.
-inline constexpr int64_t kPackedHeadsLimit = 128;
+inline constexpr int64_t kPackedHeadsLimit = 256;
 
 /// "schedule 'x' does not support what".
 llvm::Error makeUnsupported(llvm::StringRef schedule, const llvm::Twine &what);
@@ -64,6 +64,12 @@ llvm::Error checkPolicy(llvm::StringRef schedule, SoftmaxPolicy policy);
 /// Refuses heads of a group as rows of their query where groups are not known,
 /// too large, or in the plan `groupHeads` side by side.
 llvm::Error checkPackedHeads(const ProblemFacts &facts, int64_t groupHeads);
+
+/// Refuses runs of keys of packed sequences, and runs that are not of whole
+/// blocks of `blockN` keys.
+llvm::Error checkPackedRuns(llvm::StringRef schedule,
+                            const ProblemFacts &facts);
+llvm::Error checkRunKeys(const ProblemFacts &facts, int64_t blockN);
 
 /// These parameters of a plan, and no group of heads beside packed heads or an
 /// order that has none, unless they set one: a candidate may have it.

@@ -92,10 +92,10 @@ void HostEmitter::addAddresses(SmallVectorImpl<Value> &arguments) {
   ValueRange pointers;
   if (!whole.empty())
     pointers = DevicePointersOp::create(b, whole).getPointers();
+  auto nextPointer = pointers.begin();
   for (auto [tensor, facts] : llvm::enumerate(frame.tensors)) {
     if (facts.offset == 0) {
-      arguments.push_back(pointers.front());
-      pointers = pointers.drop_front();
+      arguments.push_back(*nextPointer++);
       continue;
     }
     Value elements = ShapedType::isDynamic(facts.offset)

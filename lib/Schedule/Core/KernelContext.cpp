@@ -70,8 +70,7 @@ void KernelContext::collectDescriptorArgs() {
                      tensor.shape.size() >= 3 &&
                      index < tensors.size() - facts.captures.size();
       if (ShapedType::isDynamic(stride) && !isBatch)
-        descriptorArgs.push_back(
-            {unsigned(index), unsigned(dim), /*isStride=*/true});
+        addStride(index, dim);
     }
 }
 
@@ -138,7 +137,7 @@ SmallVector<Value> KernelContext::inlineResults(OpBuilder &builder,
   IRMapping mapping;
   Block &block = region.front();
   mapping.map(block.getArguments(), arguments);
-  for (auto [outer, parameter] : llvm::zip(facts.scalars, scalars)) {
+  for (auto [outer, parameter] : llvm::zip(facts.scalars, getScalars())) {
     Value value = parameter;
     if (outer.getType().isIndex())
       value = arith::IndexCastOp::create(lb, outer.getType(), value);

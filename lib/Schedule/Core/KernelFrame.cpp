@@ -18,6 +18,10 @@ void KernelFrame::addSize(StringRef name, unsigned dim, int64_t extent) {
                               /*isStride=*/false});
 }
 
+void KernelFrame::addStride(unsigned tensor, unsigned dim) {
+  descriptorArgs.push_back({tensor, dim, /*isStride=*/true});
+}
+
 SmallVector<Type> KernelFrame::getParameterTypes() {
   SmallVector<Type> types(
       tensors.size(),
@@ -73,10 +77,10 @@ void KernelFrame::bindParameters(gpu::GPUFuncOp function,
   grid = extents;
   for (unsigned axis : {1, 2})
     foldsGrid |= getLeast(grid[axis], tensors) > kGridLimits[axis];
-  ValueRange parameters = kernel.getArguments();
+  const auto *parameter = kernel.getArguments().begin();
   auto take = [&](SmallVector<Value> &list, size_t count) {
-    llvm::append_range(list, parameters.take_front(count));
-    parameters = parameters.drop_front(count);
+    list.assign(parameter, parameter + count);
+    parameter += count;
   };
   take(pointers, tensors.size());
   take(descriptors, descriptorArgs.size());

@@ -362,7 +362,7 @@ LogicalResult Outliner::outline(CombineOp op) {
                user->isBeforeInBlock(op) &&
                !isa<CombineOp, memref::DimOp>(user);
       }))
-    return op.emitOpError("expected partial results that something in front of "
+    return op.emitOpError("expected partial results that something before "
                           "the op writes");
   for (const TensorFacts *partial : {&facts->partialLse, &facts->partialScales})
     if (*partial && facts->partialO.isWorkspace() != partial->isWorkspace())

@@ -1,6 +1,7 @@
 //===- Decode.h - The schedule decode ---------------------------*- C++ -*-===//
 //
-// For few query rows and many keys. A CTA has all rows of a tile, its warps
+// For few query rows and many keys. Rows that one tile does not hold are tiles
+// side by side. A CTA has all rows of a tile, its warps
 // divide the keys: each is a team with rings of its own, which cp.async fills
 // `stages` - 1 blocks ahead, and waits for no other until the end, when their
 // states are merged. Of head dimensions above 256 a warp has no registers for

@@ -14,8 +14,9 @@ using namespace mlir::attn;
 
 static StringRef getName() { return DecodePlanAttr::getSyntax().schedule; }
 
-/// Most query rows that share keys.
-static constexpr int64_t kMostRows = 32;
+/// Most query rows that share keys. Tiles of them stand side by side in the
+/// grid, and all but one find keys in L2.
+static constexpr int64_t kMostRows = 160;
 
 int64_t attn::getKnownGroup(const ProblemFacts &facts) {
   int64_t group = facts.getGroup();

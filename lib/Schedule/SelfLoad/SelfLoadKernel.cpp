@@ -58,9 +58,9 @@ class SelfLoadKernel {
 public:
   SelfLoadKernel(KernelContext &context, SelfLoadPlanAttr plan)
       : context(context), facts(context.facts), plan(plan), b(context.b),
-        control(b), tiles(context, {kSelfLoadRows, plan.getBlockN(),
-                                    plan.getOrder(), plan.getGroupHeads()}),
-        tile(tiles.tile) {}
+        control(b), walk(context, {kSelfLoadRows, plan.getBlockN(),
+                                   plan.getOrder(), plan.getGroupHeads()}),
+        tile(walk.tile) {}
   LogicalResult run();
 
 private:
@@ -94,7 +94,7 @@ private:
   SelfLoadPlanAttr plan;
   ImplicitLocOpBuilder &b;
   Control control;
-  TileWalk tiles;
+  TileWalk walk;
   AttentionTile &tile;
   Ring q, k, v;
   /// Transposed values of a block; null if PV reads their slots.
@@ -106,14 +106,13 @@ private:
 
 void SelfLoadKernel::makeRings() {
   int64_t blockN = plan.getBlockN();
-  q = makeRing(tiles, {"q", RingRows::Queries, /*stages=*/1, kSelfLoadRows,
-                       getKeyColumns(facts), kLoader, kConsumer});
+  q = makeRing(walk, {"q", RingRows::Queries, /*stages=*/1, kSelfLoadRows,
+                      getKeyColumns(facts), kLoader, kConsumer});
   k = makeRing(
-      tiles,
-      {"k", RingRows::Keys, plan.getKStages(), blockN, getKeyColumns(facts),
-       kLoader, kConsumer, /*isLoaded=*/true,
-       plan.getKeyQuads() ? TensorMapView::Quads : TensorMapView::Whole});
-  v = makeValueRing(tiles, plan.getVStages(), kLoader, getValueRole());
+      walk, {"k", RingRows::Keys, plan.getKStages(), blockN,
+             getKeyColumns(facts), kLoader, kConsumer, /*isLoaded=*/true,
+             plan.getKeyQuads() ? TensorMapView::Quads : TensorMapView::Whole});
+  v = makeValueRing(walk, plan.getVStages(), kLoader, getValueRole());
   if (needsTransposer(facts))
     vt = tile.alloc("vt", tile.bufferType({getValueColumns(facts), blockN}));
   if (storesByTma(facts, plan))
@@ -134,7 +133,7 @@ void SelfLoadKernel::computeTiles() {
   RunningState none = emitInitialState(tile);
   Rows rows = {{control, none.m}, {control, none.l}, {control, none.o}};
   Place place = makePlace();
-  tiles.forTiles(control, [&] {
+  walk.forTiles(control, [&] {
     load(q, queryLoads, tile.at.head, tile.row);
     loadFirst(k, keyLoads, plan.getKStages());
     loadFirst(v, valueLoads, valuesAhead);
@@ -203,7 +202,7 @@ void SelfLoadKernel::load(const Ring &ring, Pipe &pipe, Value head,
     if (ring.view == TensorMapView::Bounded)
       lead = tile.source->emitLead(first);
     Slot slot = pipe.acquire();
-    startLoad(tiles, ring, ring.at(slot), slot.getToken(), head, first,
+    startLoad(walk, ring, ring.at(slot), slot.getToken(), head, first,
               /*column=*/Value(), lead);
     slot.release();
   });
@@ -309,7 +308,7 @@ void SelfLoadKernel::storeResults(const Rows &rows, const Place &place) {
 
 LogicalResult SelfLoadKernel::run() {
   makeRings();
-  tiles.emitExtents();
+  walk.emitExtents();
   constexpr int64_t kWarps = kSelfLoadRows / 16;
   control.partitions({{kConsumer.partition,
                        kWarps,

@@ -46,6 +46,6 @@ static LogicalResult emit(KernelContext &context, TiledDPlanAttr plan) {
 
 const Schedule &attn::getTiledDSchedule() {
   static const ProjectSchedule<TiledDPlanAttr> schedule(
-      {isApplicable, checkPlan, getKernelShape, emit});
+      {isApplicable, checkPlan, getKernelShape, emit, dropHeadGroups});
   return schedule;
 }

@@ -33,6 +33,10 @@ int64_t attn::getSlotColumns(const ProblemFacts &facts, int64_t dim) {
   return facts.hasNarrowKeys() ? llvm::alignTo(columns, 32) : columns;
 }
 
+int64_t attn::countQueryRows(const ProblemFacts &facts, bool packHeads) {
+  return packHeads ? llvm::PowerOf2Ceil(facts.getGroup()) : 1;
+}
+
 int64_t attn::getBoxRows(const ProblemFacts &facts, int64_t rows) {
   return facts.isPaged() ? std::gcd(rows, facts.pageSize) : rows;
 }
@@ -66,7 +70,7 @@ std::optional<std::string> attn::findUnmappable(const TensorFacts &tensor) {
 }
 
 bool attn::canStoreByTma(const ProblemFacts &facts) {
-  return !facts.varlen && !findUnmappable(facts.o);
+  return !facts.varlen && !facts.kvSplits && !findUnmappable(facts.o);
 }
 
 bool attn::hasFullBlocks(const ProblemFacts &facts, int64_t blockN) {

@@ -36,6 +36,11 @@ inline constexpr int64_t kTileStages = 2;
 /// an mbarrier for each role.
 inline int64_t getTileSlotBytes(int64_t roles) { return 8 + 8 * roles; }
 
+/// Returns the rows of a query in tiles that pack the heads of a group: the
+/// next power of two, so that boxes are of whole queries; 1 without
+/// `packHeads`.
+int64_t countQueryRows(const ProblemFacts &facts, bool packHeads);
+
 /// Keys of a copy of `rows` keys from a multiple of `rows` on: as many as are
 /// always in one page.
 int64_t getBoxRows(const ProblemFacts &facts, int64_t rows);

@@ -188,9 +188,13 @@ SmallVector<Value> attn::getResultStart(const AttentionTile &tile,
   Value column = tile.context.i32(firstColumn);
   if (tile.group == 1)
     return {tile.at.batch, tile.at.head, tile.row, column};
-  Value query =
-      arith::DivUIOp::create(tile.b, tile.row, tile.context.i32(tile.group));
-  return {tile.at.batch, query, tile.at.head, column};
+  Value group = tile.context.i32(tile.group), head = tile.at.head;
+  Value query = arith::DivUIOp::create(tile.b, tile.row, group);
+  // Some of a query's heads.
+  if (tile.group > tile.blockM)
+    head = arith::AddIOp::create(
+        tile.b, head, arith::RemUIOp::create(tile.b, tile.row, group));
+  return {tile.at.batch, query, head, column};
 }
 
 Value attn::allocResults(const AttentionTile &tile) {

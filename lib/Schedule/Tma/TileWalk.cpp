@@ -1,9 +1,19 @@
 //===- TileWalk.cpp - CTAs that walk tiles --------------------------------===//
 
 #include "TileWalk.h"
+#include "RingFacts.h"
+#include <utility>
 
 using namespace mlir;
 using namespace mlir::attn;
+
+void TilePlan::setRuns(const ProblemFacts &facts, bool packHeads) {
+  runs = std::max<int64_t>(1, facts.kvSplits);
+  if (!packHeads)
+    return;
+  packedHeads = facts.getGroup();
+  queryRows = countQueryRows(facts, packHeads);
+}
 
 TileWalk::TileWalk(KernelContext &context, const TilePlan &plan)
     : context(context), plan(plan),
@@ -68,6 +78,53 @@ static Value getPlace(const TileWalk &walk, Value index) {
       b, isOdd, arith::SubIOp::create(b, last, walk.rank), walk.rank);
 }
 
+/// Returns the blocks of these that are in the run of `tile`.
+static BlockBounds emitRunOf(AttentionTile &tile, const BlockBounds &all,
+                             int64_t blockN) {
+  BlockBounds kept = std::exchange(tile.bounds, all);
+  emitRun(tile, blockN);
+  return std::exchange(tile.bounds, kept);
+}
+
+/// Narrows `part` to the blocks of the run of `tile`: those that all tiles walk
+/// are cut, and each has its own ones of them.
+static void cutToRun(AttentionTile &tile, ClusterTile &part, int64_t blockN) {
+  ImplicitLocOpBuilder &b = tile.b;
+  BlockBounds own = part.bounds, all = own;
+  all.begin = all.fullBegin = part.begin;
+  all.end = all.fullEnd = part.end;
+  all = emitRunOf(tile, all, blockN);
+  part.begin = all.begin;
+  part.end = all.end;
+  for (Value *bound : {&own.begin, &own.fullBegin, &own.fullEnd, &own.end})
+    *bound = arith::MinSIOp::create(
+        b, arith::MaxSIOp::create(b, *bound, part.begin), part.end);
+  part.bounds = own;
+  if (part.skippedBehind)
+    part.skippedBehind = arith::SubIOp::create(b, part.end, own.end);
+  if (part.skippedInFront)
+    part.skippedInFront = arith::SubIOp::create(b, own.begin, part.begin);
+}
+
+ClusterTile TileWalk::emitPart(Value firstRow, Value place) {
+  ClusterTile part =
+      emitClusterTile(context, tile.getBoundedTiles(), firstRow, place,
+                      plan.getTogether(), plan.blockM, plan.blockN);
+  if (!tile.at.split)
+    return part;
+  if (plan.tilesPerCTA > 1) {
+    cutToRun(tile, part, plan.blockN);
+    return part;
+  }
+  part.bounds = emitRunOf(tile, part.bounds, plan.blockN);
+  // Tiles that nobody shares are loaded in the run's blocks alone.
+  if (plan.getTogether() == 1) {
+    part.begin = part.bounds.begin;
+    part.end = part.bounds.end;
+  }
+  return part;
+}
+
 /// Finds tile `index`, its lengths and its blocks of keys.
 static void findTile(TileWalk &walk, Value index) {
   KernelContext &context = walk.context;
@@ -90,12 +147,9 @@ static void findTile(TileWalk &walk, Value index) {
                                          context.i32(tile.members));
   }
   emitLengths(tile);
-  walk.cluster =
-      emitClusterTile(context, tile.getBoundedTiles(), found.getRow(), place,
-                      plan.getTogether(), plan.blockM, plan.blockN);
+  walk.cluster = walk.emitPart(found.getRow(), place);
   tile.row = walk.cluster.row;
   tile.bounds = walk.cluster.bounds;
-  emitRun(tile, plan.blockN);
 }
 
 void TileWalk::forTiles(Control &control, function_ref<void()> body,

@@ -33,6 +33,9 @@ struct TilePlan {
   /// CTAs of a cluster that have the same tile.
   int64_t ctasPerTile = 1;
 
+  /// Sets the runs of a problem, and the rows of its queries where the heads of
+  /// a group are rows of their query.
+  void setRuns(const ProblemFacts &facts, bool packHeads);
   /// Returns how many tiles walk the same blocks of keys.
   int64_t getTogether() const { return cluster / ctasPerTile * tilesPerCTA; }
 };
@@ -48,6 +51,10 @@ struct TileWalk {
   /// and `complete` with the loop.
   void forTiles(Control &control, function_ref<void()> body,
                 function_ref<void(TileLoopOp)> complete = nullptr);
+
+  /// Emits the tile at `place` of those that walk the same keys, which begin at
+  /// row `firstRow`, and the blocks of its run.
+  ClusterTile emitPart(Value firstRow, Value place);
 
   KernelContext &context;
   const TilePlan plan;

@@ -15,7 +15,7 @@ int64_t attn::getKeyDepth(const ProblemFacts &facts) {
 
 llvm::Error attn::checkWgmma(llvm::StringRef schedule,
                              const ProblemFacts &facts, const TargetRow &target,
-                             int64_t mostColumns, bool serves) {
+                             int64_t mostColumns, bool serves, bool splits) {
   auto unsupported = [&](const llvm::Twine &what) {
     return makeUnsupported(schedule, what);
   };
@@ -29,6 +29,7 @@ llvm::Error attn::checkWgmma(llvm::StringRef schedule,
   parts.lengths = parts.pages = serves;
   parts.narrowResults = parts.resultScales = serves;
   parts.narrowKeys = parts.rowScales = serves;
+  parts.partialResults = splits;
   parts.mostColumns = mostColumns;
   if (llvm::Error error = checkCommon(schedule, facts, parts))
     return error;
@@ -36,6 +37,8 @@ llvm::Error attn::checkWgmma(llvm::StringRef schedule,
   if (llvm::Error error = checkNarrowKeys(schedule, facts, /*step=*/16))
     return error;
   if (llvm::Error error = checkMappable(schedule, facts))
+    return error;
+  if (llvm::Error error = checkPackedRuns(schedule, facts))
     return error;
   if (facts.hasNarrowKeys() && facts.hasTransposedValues())
     return unsupported("keys that are contiguous in a 'v' of 8 bits beside "
@@ -49,6 +52,22 @@ llvm::Error attn::checkWgmma(llvm::StringRef schedule,
     return unsupported("pages or lengths of the keys with keys that are "
                        "contiguous in 'v'");
   return llvm::Error::success();
+}
+
+llvm::Error attn::checkTileRuns(const ProblemFacts &facts, bool packHeads,
+                                TileOrder order, int64_t groupHeads,
+                                int64_t together, int64_t blockN) {
+  if (packHeads)
+    if (llvm::Error error = checkPackedHeads(facts, groupHeads))
+      return error;
+  if (!facts.kvSplits)
+    return llvm::Error::success();
+  if (order != TileOrder::RowMajor || together != 1)
+    return llvm::createStringError(llvm::formatv(
+        "expected order = row_major and CTAs of one tile with runs of keys, "
+        "got {0} and {1}",
+        stringifyTileOrder(order), together));
+  return checkRunKeys(facts, blockN);
 }
 
 llvm::Error attn::checkQKAhead(bool qkAhead, int64_t kStages, int64_t vStages) {

@@ -21,10 +21,17 @@ int64_t getKeyDepth(const ProblemFacts &facts);
 /// What checkCommon refuses with 8-bit floats allowed and head dimensions up to
 /// `mostColumns`, chips without wgmma, and problems that no tensor map can
 /// describe. Pages and lengths of keys, and 8-bit keys beside 16-bit queries,
-/// are refused too unless the schedule `serves`.
+/// are refused too unless the schedule `serves`, runs of keys unless it
+/// `splits` them.
 llvm::Error checkWgmma(llvm::StringRef schedule, const ProblemFacts &facts,
                        const TargetRow &target, int64_t mostColumns,
-                       bool serves = false);
+                       bool serves = false, bool splits = false);
+
+/// Refuses heads that cannot be packed, and runs of keys that the tiles of a
+/// plan cannot have: runs come in order of rows, and of one CTA's tiles.
+llvm::Error checkTileRuns(const ProblemFacts &facts, bool packHeads,
+                          TileOrder order, int64_t groupHeads, int64_t together,
+                          int64_t blockN);
 
 /// Refuses rings whose slots QK of the next block would have to wait for.
 llvm::Error checkQKAhead(bool qkAhead, int64_t kStages, int64_t vStages);

@@ -65,11 +65,13 @@ class WsColumnsKernel {
 public:
   WsColumnsKernel(KernelContext &context, WsColumnsPlanAttr plan)
       : context(context), facts(context.facts), plan(plan), b(context.b),
-        control(b), tiles(context, getTilePlan(plan)), tile(tiles.tile) {}
+        control(b), walk(context, getTilePlan(context.facts, plan)),
+        tile(walk.tile) {}
   LogicalResult run();
 
 private:
-  static TilePlan getTilePlan(WsColumnsPlanAttr plan);
+  static TilePlan getTilePlan(const ProblemFacts &facts,
+                              WsColumnsPlanAttr plan);
   void makeRings();
   void makeHandOvers();
 
@@ -126,7 +128,7 @@ private:
   WsColumnsPlanAttr plan;
   ImplicitLocOpBuilder &b;
   Control control;
-  TileWalk tiles;
+  TileWalk walk;
   AttentionTile &tile;
   ColumnsMemory memory;
   /// Slices of Q and K, and of the results of each warpgroup.
@@ -140,10 +142,12 @@ private:
 // Memory
 //===----------------------------------------------------------------------===//
 
-TilePlan WsColumnsKernel::getTilePlan(WsColumnsPlanAttr plan) {
+TilePlan WsColumnsKernel::getTilePlan(const ProblemFacts &facts,
+                                      WsColumnsPlanAttr plan) {
   TilePlan tilePlan = {kColumnsRows, plan.getBlockN(), plan.getOrder(),
                        plan.getGroupHeads(), plan.getCluster()};
   tilePlan.ctasPerTile = plan.getDepthCtas();
+  tilePlan.setRuns(facts, plan.getPackHeads());
   return tilePlan;
 }
 
@@ -154,13 +158,12 @@ void WsColumnsKernel::makeRings() {
   RingSpec queries = {"q",           RingRows::Queries, 1,       kColumnsRows,
                       kColumnsSlice, kKeyLoader,        kSoftmax};
   queries.together = keySlices;
-  memory.q = makeRing(tiles, queries);
+  memory.q = makeRing(walk, queries);
   auto keys = [&](StringRef name, int64_t stages, Role from, Role to) {
     return RingSpec{name,          RingRows::Keys, stages, plan.getBlockN(),
                     kColumnsSlice, from,           to};
   };
-  memory.k =
-      makeRing(tiles, keys("k", plan.getKStages(), kKeyLoader, kSoftmax));
+  memory.k = makeRing(walk, keys("k", plan.getKStages(), kKeyLoader, kSoftmax));
   // An odd number of slices leaves the second CTA one without a column.
   if (memory.q.view == TensorMapView::Packed && isDepthDivided() &&
       keySlices * plan.getDepthCtas() > countSlices(facts.headDim)) {
@@ -168,10 +171,10 @@ void WsColumnsKernel::makeRings() {
     addSpare(context, memory.k);
   }
   memory.v =
-      makeRing(tiles, keys("v", plan.getVStages(), kValueLoader, kSoftmax));
+      makeRing(walk, keys("v", plan.getVStages(), kValueLoader, kSoftmax));
   RingSpec otherValues = keys("w", plan.getWStages(), kOtherLoader, kColumns);
   otherValues.tensor = "v";
-  memory.w = makeRing(tiles, otherValues);
+  memory.w = makeRing(walk, otherValues);
 }
 
 void WsColumnsKernel::makeHandOvers() {
@@ -213,19 +216,19 @@ void WsColumnsKernel::load(const Ring &ring, Role role, SliceRange slices,
   std::optional<Pipe> query;
   if (withQueries)
     query.emplace(control, memory.q.channel, role);
-  tiles.forTiles(control, [&] {
+  walk.forTiles(control, [&] {
     if (withQueries) {
       Slot all = query->acquire();
       for (int64_t i = 0; i < keySlices; ++i) {
         Value slice = getQuery(i), column = getFirstColumn(i, perCTA);
-        startLoad(tiles, memory.q, slice, all.getToken(), tile.at.head,
-                  tile.row, column);
+        startLoad(walk, memory.q, slice, all.getToken(), tile.at.head, tile.row,
+                  column);
       }
       all.release();
     }
-    const ClusterTile &walk = tiles.cluster;
-    Value trips = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
-    Value last = arith::SubIOp::create(b, walk.end, context.i32(1));
+    const ClusterTile &blocks = walk.cluster;
+    Value trips = b.createOrFold<arith::SubIOp>(blocks.end, blocks.begin);
+    Value last = arith::SubIOp::create(b, blocks.end, context.i32(1));
     control.forRange(context.i32(0), trips, [&](Value index) {
       Value block = arith::SubIOp::create(b, last, index);
       Value key =
@@ -233,7 +236,7 @@ void WsColumnsKernel::load(const Ring &ring, Role role, SliceRange slices,
       for (int64_t i = 0; i < slices.count; ++i) {
         Slot slot = pipe.acquire();
         Value slice = ring.at(slot);
-        startLoad(tiles, ring, slice, slot.getToken(), tile.at.kvHead, key,
+        startLoad(walk, ring, slice, slot.getToken(), tile.at.kvHead, key,
                   getFirstColumn(slices.first + i, perCTA));
         slot.release();
         pipe.advance();
@@ -255,7 +258,7 @@ void WsColumnsKernel::computeSoftmax() {
     sent.emplace(control, memory.sChannel, kSender);
     came.emplace(control, memory.sChannel, kAdder);
   }
-  tiles.forTiles(control, [&] {
+  walk.forTiles(control, [&] {
     Value scale = emitExponentScale(tile);
     Slot queries = query.acquire();
     SmallVector<Value> slices;
@@ -263,7 +266,7 @@ void WsColumnsKernel::computeSoftmax() {
       slices.push_back(getQuery(i));
     SmallVector<std::pair<Pipe *, int64_t>> skipped = {{&keys, keySlices},
                                                        {&values, own.count}};
-    skip(tiles.cluster.skippedBehind, skipped);
+    skip(walk.cluster.skippedBehind, skipped);
     RunningState state = emitInitialState(tile, /*bets=*/plan.getSoftmax() ==
                                                     SoftmaxPolicy::Optimistic);
     Var m(control, state.m), l(control, state.l);
@@ -327,7 +330,7 @@ void WsColumnsKernel::computeSoftmax() {
     if (!control.isWhole())
       return;
     queries.release();
-    skip(tiles.cluster.skippedInFront, skipped);
+    skip(walk.cluster.skippedInFront, skipped);
 
     FinalRows rows = emitFinalRows(tile, m, l);
     Value factor = emitRowFactor(tile, rows);
@@ -345,9 +348,9 @@ void WsColumnsKernel::computeColumns() {
   Pipe values(control, memory.w.channel, kColumns),
       fromSoftmax(control, memory.pChannel, kColumns);
   Pipe fromScale(control, memory.scaleChannel, kColumns);
-  tiles.forTiles(control, [&] {
+  walk.forTiles(control, [&] {
     std::pair<Pipe *, int64_t> skipped = {&values, others.count};
-    skip(tiles.cluster.skippedBehind, skipped);
+    skip(walk.cluster.skippedBehind, skipped);
     Vars o = makeResults(others);
     const BlockBounds &bounds = tile.bounds;
     Value trips = b.createOrFold<arith::SubIOp>(bounds.end, bounds.begin);
@@ -375,7 +378,7 @@ void WsColumnsKernel::computeColumns() {
       held.release();
       fromSoftmax.advance();
     });
-    skip(tiles.cluster.skippedInFront, skipped);
+    skip(walk.cluster.skippedInFront, skipped);
     Slot from = fromScale.acquire();
     Value factor =
         LocalLoadOp::create(b, tile.f32Tile({kColumnsRows}), memory.scales);
@@ -399,7 +402,7 @@ Value WsColumnsKernel::getFirstColumn(int64_t i, int64_t perCTA) {
   if (!isDepthDivided())
     return column;
   return arith::AddIOp::create(
-      b, column, arith::MulIOp::create(b, tiles.rank, context.i32(perCTA)));
+      b, column, arith::MulIOp::create(b, walk.rank, context.i32(perCTA)));
 }
 
 Vars WsColumnsKernel::makeResults(SliceRange slices) {
@@ -453,7 +456,7 @@ void WsColumnsKernel::storeLSE(const FinalRows &rows) {
   };
   if (!isDepthDivided())
     return store();
-  control.ifThen(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, tiles.rank,
+  control.ifThen(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, walk.rank,
                                        context.i32(0)),
                  store);
 }
@@ -465,7 +468,7 @@ void WsColumnsKernel::storeResults(SliceRange slices, ValueRange results,
     Value view =
         emitResultView(tile, "o",
                        {slice * kColumnsSlice, getResultColumns(slice),
-                        isDepthDivided() ? tiles.rank : Value(),
+                        isDepthDivided() ? walk.rank : Value(),
                         isDepthDivided() ? getOwnColumns(facts, plan) : 0});
     StoreResultOp::create(b, emitQuotient(tile, result, factor), view, tile.row,
                           /*scratch=*/Value(), /*map=*/Value(),
@@ -480,7 +483,7 @@ void WsColumnsKernel::storeResults(SliceRange slices, ValueRange results,
 LogicalResult WsColumnsKernel::run() {
   makeRings();
   makeHandOvers();
-  tiles.emitExtents();
+  walk.emitExtents();
   auto loader = [&](Role role, int64_t warps, function_ref<void()> body) {
     return Partition{
         role.partition, warps, {0, 0}, kLoaderRegisters, [this, body] {

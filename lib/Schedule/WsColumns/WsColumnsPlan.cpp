@@ -50,7 +50,11 @@ static llvm::Error isApplicable(const ProblemFacts &facts,
     return makeLacking(getName(), "8-bit operands, expected f16 or bf16");
   if (facts.hasTransposedValues())
     return makeUnsupported(getName(), "values whose keys are contiguous");
-  return checkWgmma(getName(), facts, target, kMostPairedColumns);
+  // Slices leave one by one, before the largest number of a row is known.
+  if (facts.hasPartialScales())
+    return makeUnsupported(getName(), "partial results of f16, expected f32");
+  return checkWgmma(getName(), facts, target, kMostPairedColumns,
+                    /*serves=*/false, /*splits=*/true);
 }
 
 static llvm::Error checkPlan(const ProblemFacts &facts, WsColumnsPlanAttr plan,
@@ -58,6 +62,10 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsColumnsPlanAttr plan,
   if (llvm::Error error = checkPolicy(getName(), plan.getSoftmax()))
     return error;
   if (llvm::Error error = checkThreadStores(getName(), plan.getEpilogue()))
+    return error;
+  if (llvm::Error error = checkTileRuns(
+          facts, plan.getPackHeads(), plan.getOrder(), plan.getGroupHeads(),
+          plan.getCluster() / plan.getDepthCtas(), plan.getBlockN()))
     return error;
   int64_t columns = getOwnColumns(facts, plan);
   if (facts.valueDim % (8 * plan.getDepthCtas()) != 0)

@@ -62,7 +62,7 @@ class WsPairKernel {
 public:
   WsPairKernel(KernelContext &context, WsPairPlanAttr plan)
       : context(context), facts(context.facts), plan(plan), b(context.b),
-        control(b), tiles(context, getTilePlan(plan)), tile(tiles.tile) {}
+        control(b), walk(context, getTilePlan(plan)), tile(walk.tile) {}
   LogicalResult run();
 
 private:
@@ -117,7 +117,7 @@ private:
   WsPairPlanAttr plan;
   ImplicitLocOpBuilder &b;
   Control control;
-  TileWalk tiles;
+  TileWalk walk;
   AttentionTile &tile;
   PairMemory memory;
   /// The first of a block's keys whose scores the CTA has and has not.
@@ -169,17 +169,17 @@ void WsPairKernel::makeRings() {
   RingSpec queries = {"q",   RingRows::Queries, 1,    kPairRows,
                       slice, kLoader,           kRows};
   queries.together = keySlices;
-  memory.q = makeRing(tiles, queries);
+  memory.q = makeRing(walk, queries);
   makeExchanges();
   RingSpec keys = {
       "kv",    RingRows::Keys, plan.getStages(), getOwnKeys(plan), slice,
       kLoader, kRows};
   keys.tensor = "k";
-  memory.k = makeRing(tiles, keys);
+  memory.k = makeRing(walk, keys);
   memory.v = memory.k;
   memory.v.name = "v";
   memory.v.view = TensorMapView::Whole;
-  addMap(tiles, memory.v);
+  addMap(walk, memory.v);
 }
 
 //===----------------------------------------------------------------------===//
@@ -193,7 +193,7 @@ void WsPairKernel::load() {
   auto fill = [&](const Ring &ring, Value block, Value ownOrOther,
                   Value column) {
     Slot slot = kv.acquire();
-    startLoad(tiles, ring, ring.at(slot), slot.getToken(), tile.at.kvHead,
+    startLoad(walk, ring, ring.at(slot), slot.getToken(), tile.at.kvHead,
               arith::AddIOp::create(b, block, ownOrOther), column);
     slot.release();
     kv.advance();
@@ -206,25 +206,25 @@ void WsPairKernel::load() {
   };
   auto values = [&](Value block, int64_t i) {
     Value own =
-        arith::MulIOp::create(b, tiles.rank, context.i32(getOwnColumns(facts)));
+        arith::MulIOp::create(b, walk.rank, context.i32(getOwnColumns(facts)));
     Value column = context.i32(i % valueSlices * plan.getSlice());
     fill(memory.v, firstKey(block), i < valueSlices ? ownKey : otherKey,
          arith::AddIOp::create(b, own, column));
   };
 
-  tiles.forTiles(control, [&] {
+  walk.forTiles(control, [&] {
     Slot all = query.acquire();
     for (int64_t i = 0; i < keySlices; ++i) {
-      startLoad(tiles, memory.q, getQuery(i), all.getToken(), tile.at.head,
+      startLoad(walk, memory.q, getQuery(i), all.getToken(), tile.at.head,
                 tile.row, context.i32(i * plan.getSlice()));
     }
     all.release();
 
-    const ClusterTile &walk = tiles.cluster;
+    const ClusterTile &blocks = walk.cluster;
     Value zero = context.i32(0), one = context.i32(1);
-    Value trips = b.createOrFold<arith::SubIOp>(walk.end, walk.begin);
+    Value trips = b.createOrFold<arith::SubIOp>(blocks.end, blocks.begin);
     Value some = b.createOrFold<arith::MinSIOp>(trips, one);
-    Value last = arith::SubIOp::create(b, walk.end, one);
+    Value last = arith::SubIOp::create(b, blocks.end, one);
     control.forRange(zero, some, [&](Value) {
       for (int64_t i = 0; i < keySlices; ++i)
         keys(last, i);
@@ -237,7 +237,7 @@ void WsPairKernel::load() {
     });
     control.forRange(zero, some, [&](Value) {
       for (int64_t i = 0; i < countValueSlots(); ++i)
-        values(walk.begin, i);
+        values(blocks.begin, i);
     });
     query.advance();
   });
@@ -254,7 +254,7 @@ void WsPairKernel::computeRows() {
       came(control, memory.pChannel, kReader);
   Pipe sumSent(control, memory.lChannel, kSender),
       sumCame(control, memory.lChannel, kReader);
-  tiles.forTiles(control, [&] {
+  walk.forTiles(control, [&] {
     Value scale = emitExponentScale(tile);
     Slot queries = query.acquire();
     Rows rows = makeRows();
@@ -501,14 +501,14 @@ void WsPairKernel::storeTile(Value m, Value l, ValueRange results) {
   // One CTA stores the LSE for both.
   if (facts.lse)
     control.ifThen(
-        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, tiles.rank,
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, walk.rank,
                               context.i32(0)),
         [&] { emitLSE(tile, final.m, final.l, emitResultView(tile, "lse")); });
   int64_t all = getOwnColumns(facts);
   for (auto [i, result] : llvm::enumerate(results)) {
     Value view = emitResultView(
         tile, "o",
-        {int64_t(i) * plan.getSlice(), getResultColumns(i), tiles.rank, all});
+        {int64_t(i) * plan.getSlice(), getResultColumns(i), walk.rank, all});
     StoreResultOp::create(b, emitQuotient(tile, result, factor), view, tile.row,
                           /*scratch=*/Value(), /*map=*/Value(),
                           /*coordinates=*/ValueRange(), plan.getEpilogue());
@@ -521,8 +521,8 @@ void WsPairKernel::storeTile(Value m, Value l, ValueRange results) {
 
 LogicalResult WsPairKernel::run() {
   makeRings();
-  tiles.emitExtents();
-  ownKey = arith::MulIOp::create(b, tiles.rank, context.i32(getOwnKeys(plan)));
+  walk.emitExtents();
+  ownKey = arith::MulIOp::create(b, walk.rank, context.i32(getOwnKeys(plan)));
   otherKey = arith::SubIOp::create(b, context.i32(getOwnKeys(plan)), ownKey);
   control.partitions({{kRows.partition,
                        8,

@@ -30,10 +30,6 @@ inline int64_t getTmemSoftmaxRegisters(WsTmemPlanAttr plan) {
   return divideRegisters(plan.getThreads(), kTmemOtherRegisters, kTmemTiles);
 }
 
-/// Return the heads that are rows of their query, and the rows of a query.
-int64_t getTmemPackedHeads(const ProblemFacts &facts, WsTmemPlanAttr plan);
-int64_t getTmemQueryRows(const ProblemFacts &facts, WsTmemPlanAttr plan);
-
 /// True if TMA stores the results of a plan's rows and no others.
 bool canStoreRowsByTma(const ProblemFacts &facts, WsTmemPlanAttr plan);
 

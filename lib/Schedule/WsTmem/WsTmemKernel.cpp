@@ -11,31 +11,30 @@ static TilePlan getTilePlan(const ProblemFacts &facts, WsTmemPlanAttr plan) {
                     plan.getGroupHeads()};
   tiles.dynamic = plan.getDynamic();
   tiles.tilesPerCTA = kTmemTiles;
-  tiles.packedHeads = getTmemPackedHeads(facts, plan);
-  tiles.queryRows = getTmemQueryRows(facts, plan);
+  tiles.setRuns(facts, plan.getPackHeads());
   return tiles;
 }
 
 WsTmemKernel::WsTmemKernel(KernelContext &context, WsTmemPlanAttr plan)
     : context(context), facts(context.facts), plan(plan), b(context.b),
-      control(b), tiles(context, getTilePlan(facts, plan)), tile(tiles.tile),
-      memory(makeMemory(tiles, plan)) {}
+      control(b), walk(context, getTilePlan(facts, plan)), tile(walk.tile),
+      memory(makeMemory(walk, plan)) {}
 
 void WsTmemKernel::forTiles(int64_t rank, function_ref<void()> body) {
-  tiles.rank = context.i32(rank);
-  tiles.forTiles(control, body,
-                 [&](TileLoopOp loop) { setTileDealer(loop, memory.dealer); });
+  walk.rank = context.i32(rank);
+  walk.forTiles(control, body,
+                [&](TileLoopOp loop) { setTileDealer(loop, memory.dealer); });
 }
 
 void WsTmemKernel::ifBlocks(function_ref<void()> body) {
   control.ifThen(arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
-                                       tiles.cluster.begin, tiles.cluster.end),
+                                       walk.cluster.begin, walk.cluster.end),
                  body);
 }
 
 Value WsTmemKernel::getLastTrip() {
   Value trips =
-      b.createOrFold<arith::SubIOp>(tiles.cluster.end, tiles.cluster.begin);
+      b.createOrFold<arith::SubIOp>(walk.cluster.end, walk.cluster.begin);
   return arith::SubIOp::create(b, trips, context.i32(1));
 }
 
@@ -44,7 +43,7 @@ LogicalResult attn::emitWsTmem(KernelContext &context, WsTmemPlanAttr plan) {
   // Softmax threads have no registers for what only results need: that is
   // computed again after the loop over blocks.
   context.getKernel()->setAttr(kRenewEntryAttr, shared.b.getUnitAttr());
-  shared.tiles.emitExtents();
+  shared.walk.emitExtents();
   Control &control = shared.control;
   SmallVector<Partition> list;
   for (int64_t number = 0; number < kTmemTiles; ++number)

@@ -30,7 +30,7 @@ struct WsTmemKernel {
   WsTmemPlanAttr plan;
   ImplicitLocOpBuilder &b;
   Control control;
-  TileWalk tiles;
+  TileWalk walk;
   AttentionTile &tile;
   WsTmemMemory memory;
 };

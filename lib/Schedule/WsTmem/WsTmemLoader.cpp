@@ -7,15 +7,15 @@ using namespace mlir::attn;
 
 /// Waits for the next slot to be free, loads the rows of `head` from `first`
 /// on, and hands the slot over.
-static void fill(const TileWalk &tiles, const Ring &ring, Pipe &pipe,
-                 Value head, Value first) {
+static void fill(const TileWalk &walk, const Ring &ring, Pipe &pipe, Value head,
+                 Value first) {
   // The table is read before the wait: its first entry brings the others near.
   // All of them would take registers that nobody has.
   Value lead;
   if (ring.view == TensorMapView::Bounded)
-    lead = tiles.tile.source->emitLead(first);
+    lead = walk.tile.source->emitLead(first);
   Slot slot = pipe.take();
-  startLoad(tiles, ring, ring.at(slot), slot.getToken(), head, first,
+  startLoad(walk, ring, ring.at(slot), slot.getToken(), head, first,
             /*column=*/Value(), lead);
   slot.release();
 }
@@ -23,8 +23,8 @@ static void fill(const TileWalk &tiles, const Ring &ring, Pipe &pipe,
 void attn::loadBlocks(WsTmemKernel &shared) {
   ImplicitLocOpBuilder &b = shared.b;
   Control &control = shared.control;
-  TileWalk &tiles = shared.tiles;
-  const AttentionTile &tile = tiles.tile;
+  TileWalk &walk = shared.walk;
+  const AttentionTile &tile = walk.tile;
   const WsTmemMemory &memory = shared.memory;
   const Ring &q = memory.q, &k = memory.k, &v = memory.v;
   WsTmemPlanAttr plan = shared.plan;
@@ -32,32 +32,32 @@ void attn::loadBlocks(WsTmemKernel &shared) {
   Value zero = shared.context.i32(0), one = shared.context.i32(1);
   Pipe query(control, q.channel, kLoader);
   KeyPipes kv(control, memory, kLoader);
-  SmallVector<Pipe> stored;
+  SmallVector<Pipe> queryPipes;
   if (memory.resultBuffer == ResultBuffer::Queries)
     for (const TensorTile &each : memory.tiles)
-      stored.emplace_back(control, each.stored, kLoader);
+      queryPipes.emplace_back(control, each.queryChannel, kLoader);
 
   auto getFirstKey = [&](Value trip) -> Value {
-    Value last = arith::SubIOp::create(b, tiles.cluster.end, one);
+    Value last = arith::SubIOp::create(b, walk.cluster.end, one);
     return arith::MulIOp::create(b, arith::SubIOp::create(b, last, trip),
                                  shared.context.i32(plan.getBlockN()));
   };
   auto loadQueries = [&](int64_t i) {
-    Value row = arith::AddIOp::create(b, tiles.cluster.firstRow,
+    Value row = arith::AddIOp::create(b, walk.cluster.firstRow,
                                       shared.context.i32(i * kTmemRows));
-    fill(tiles, q, query, tile.at.head, row);
+    fill(walk, q, query, tile.at.head, row);
   };
   auto loadKeys = [&](Value trip) {
-    fill(tiles, k, kv.keys(), tile.at.kvHead, getFirstKey(trip));
+    fill(walk, k, kv.keys(), tile.at.kvHead, getFirstKey(trip));
   };
   auto loadValues = [&](Value trip) {
-    fill(tiles, v, kv.values(), tile.at.kvHead, getFirstKey(trip));
+    fill(walk, v, kv.values(), tile.at.kvHead, getFirstKey(trip));
   };
 
   shared.forTiles(/*rank=*/0, [&] {
     // The queries' memory has the results of the tiles before, until these are
     // stored.
-    for (Pipe &results : stored)
+    for (Pipe &results : queryPipes)
       results.take().release();
     shared.ifBlocks([&] {
       // The first product needs the first keys and one tile of queries. The

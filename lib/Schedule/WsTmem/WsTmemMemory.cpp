@@ -10,14 +10,14 @@ using namespace mlir::attn;
 // Memory
 //===----------------------------------------------------------------------===//
 
-static void makeRings(const TileWalk &tiles, WsTmemPlanAttr plan,
+static void makeRings(const TileWalk &walk, WsTmemPlanAttr plan,
                       WsTmemMemory &memory) {
-  const ProblemFacts &facts = tiles.tile.facts;
+  const ProblemFacts &facts = walk.tile.facts;
   auto make = [&](StringRef name, RingRows holds, int64_t stages, int64_t rows,
                   int64_t columns) {
     RingSpec spec = {name, holds, stages, rows, columns, kLoader, kMultiplier};
     spec.signal = SignalKind::Commit;
-    return makeRing(tiles, spec);
+    return makeRing(walk, spec);
   };
   int64_t stages = plan.getKvStages(), blockN = plan.getBlockN();
   memory.q =
@@ -31,7 +31,7 @@ static void makeRings(const TileWalk &tiles, WsTmemPlanAttr plan,
   memory.v = memory.k;
   memory.v.name = "v";
   memory.v.view = TensorMapView::Whole;
-  addMap(tiles, memory.v);
+  addMap(walk, memory.v);
 }
 
 static SmallVector<KeyPart> listParts(WsTmemPlanAttr plan) {
@@ -82,9 +82,9 @@ static TensorTile makeTensorTile(KernelContext &context, WsTmemPlanAttr plan,
   std::pair<Role, SignalKind> softmax = {kSoftmaxes[number],
                                          SignalKind::Arrive};
   if (memory.resultBuffer == ResultBuffer::Queries)
-    tile.stored = makeChannel(b, "r" + suffix, /*stages=*/1,
-                              {{kLoader, SignalKind::Arrive},
-                               {kSoftmaxes[number], SignalKind::Arrive}});
+    tile.queryChannel = makeChannel(b, "r" + suffix, /*stages=*/1,
+                                    {{kLoader, SignalKind::Arrive},
+                                     {kSoftmaxes[number], SignalKind::Arrive}});
   SmallVector<StringRef> parts;
   if (memory.parts.size() > 1)
     for (const KeyPart &part : memory.parts)
@@ -96,8 +96,8 @@ static TensorTile makeTensorTile(KernelContext &context, WsTmemPlanAttr plan,
   }
   tile.channel =
       makeChannel(b, "s" + suffix, /*stages=*/1, {multiplier, softmax});
-  tile.handed = makeChannel(b, "p" + suffix, /*stages=*/1,
-                            {softmax, multiplier}, parts, {});
+  tile.resultChannel = makeChannel(b, "p" + suffix, /*stages=*/1,
+                                   {softmax, multiplier}, parts, {});
   return tile;
 }
 
@@ -108,19 +108,19 @@ static TileDealer makeDealer(KernelContext &context) {
   return makeTileDealer(context, roles);
 }
 
-WsTmemMemory attn::makeMemory(const TileWalk &tiles, WsTmemPlanAttr plan) {
+WsTmemMemory attn::makeMemory(const TileWalk &walk, WsTmemPlanAttr plan) {
   WsTmemMemory memory;
   memory.resultBuffer =
-      getTmemResultBuffer(tiles.tile.facts, plan, tiles.tile.context.target);
+      getTmemResultBuffer(walk.tile.facts, plan, walk.tile.context.target);
   memory.parts = listParts(plan);
-  makeRings(tiles, plan, memory);
+  makeRings(walk, plan, memory);
   for (int64_t number = 0; number < kTmemTiles; ++number)
-    memory.tiles[number] = makeTensorTile(tiles.context, plan, memory, number);
+    memory.tiles[number] = makeTensorTile(walk.context, plan, memory, number);
   if (plan.getDynamic())
-    memory.dealer = makeDealer(tiles.context);
+    memory.dealer = makeDealer(walk.context);
   if (plan.getEpilogue() == EpilogueKind::Tma)
-    memory.resultMap = makeResultMap(tiles.tile, kTmemRows,
-                                     getStagedColumns(tiles.tile.facts, plan));
+    memory.resultMap = makeResultMap(walk.tile, kTmemRows,
+                                     getStagedColumns(walk.tile.facts, plan));
   return memory;
 }
 
@@ -151,7 +151,8 @@ static const KeyPart kWhole = {"", 0, 0};
 
 TilePipes::TilePipes(Control &control, const TensorTile &tile,
                      ArrayRef<KeyPart> parts)
-    : first(control, tile.channel, tile.handed ? ArrayRef(kWhole) : parts) {
-  if (tile.handed)
-    handed.emplace(control, tile.handed, parts);
+    : scorePipe(control, tile.channel,
+                tile.resultChannel ? ArrayRef(kWhole) : parts) {
+  if (tile.resultChannel)
+    resultPipe.emplace(control, tile.resultChannel, parts);
 }

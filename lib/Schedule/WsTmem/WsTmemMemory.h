@@ -51,11 +51,11 @@ struct TensorTile {
   Value channel;
   /// Guards probabilities and results where these have columns of their own;
   /// else null.
-  Value handed;
+  Value resultChannel;
   Value scores, probabilities, results;
   /// Whose turn it is with the queries' memory where results take it, the
   /// loader's or the softmax's; else null.
-  Value stored;
+  Value queryChannel;
 };
 
 /// All that the roles share.
@@ -73,7 +73,7 @@ struct WsTmemMemory {
   bool sharesRing() const { return k.channel == v.channel; }
 };
 
-WsTmemMemory makeMemory(const TileWalk &tiles, WsTmemPlanAttr plan);
+WsTmemMemory makeMemory(const TileWalk &walk, WsTmemPlanAttr plan);
 
 /// Returns the type of a buffer in tensor memory.
 BufferType getTensorType(ArrayRef<int64_t> shape, Type elementType);
@@ -121,13 +121,13 @@ class TilePipes {
 public:
   TilePipes(Control &control, const TensorTile &tile, ArrayRef<KeyPart> parts);
 
-  PartedPipe &scores() { return first; }
+  PartedPipe &scores() { return scorePipe; }
   /// Returns the end that guards probabilities and results.
-  PartedPipe &probabilities() { return handed ? *handed : first; }
+  PartedPipe &probabilities() { return resultPipe ? *resultPipe : scorePipe; }
 
 private:
-  PartedPipe first;
-  std::optional<PartedPipe> handed;
+  PartedPipe scorePipe;
+  std::optional<PartedPipe> resultPipe;
 };
 
 } // namespace mlir::attn

@@ -158,10 +158,8 @@ void Multiplier::multiply() {
 
 Slot Multiplier::awaitQueries(int64_t i) {
   if (plan.getOwnBlocks())
-    own[i] =
-        emitClusterTile(shared.context, shared.tile.getBoundedTiles(),
-                        shared.tiles.cluster.firstRow, shared.context.i32(i),
-                        kTmemTiles, kTmemRows, plan.getBlockN());
+    own[i] = shared.walk.emitPart(shared.walk.cluster.firstRow,
+                                  shared.context.i32(i));
   Slot slot = query.take();
   queries[i] = memory.q.at(slot);
   return slot;

@@ -11,6 +11,7 @@
 #include "../../Planner/Facts/TileBalance.h"
 #include "../Core/CommonChecks.h"
 #include "../Tma/RingFacts.h"
+#include "../Wgmma/WgmmaFacts.h"
 #include "WsTmem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -60,20 +61,11 @@ bool attn::holdsKeys(WsTmemPlanAttr plan) {
   return !plan.getPBeside() && plan.getKvStages() >= 4;
 }
 
-int64_t attn::getTmemPackedHeads(const ProblemFacts &facts,
-                                 WsTmemPlanAttr plan) {
-  return plan.getPackHeads() ? facts.getGroup() : 1;
-}
-
-int64_t attn::getTmemQueryRows(const ProblemFacts &facts, WsTmemPlanAttr plan) {
-  // Tiles are of whole queries, which one box brings.
-  return llvm::PowerOf2Ceil(getTmemPackedHeads(facts, plan));
-}
-
 bool attn::canStoreRowsByTma(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   // Rows after a group's heads are those of the next one.
   return canStoreByTma(facts) &&
-         getTmemQueryRows(facts, plan) == getTmemPackedHeads(facts, plan);
+         (!plan.getPackHeads() ||
+          countQueryRows(facts, plan.getPackHeads()) == facts.getGroup());
 }
 
 /// Bytes of the rings and of the mbarriers.
@@ -94,12 +86,12 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
   // and one more where probabilities are handed on in two parts. Where results
   // may take the queries' memory, two for each tile. The address of tensor
   // memory passes through bytes of a slot.
-  int64_t handed = plan.getPBeside() ? 4 : 2;
+  int64_t tileBarriers = plan.getPBeside() ? 4 : 2;
   if (plan.getEpilogue() == EpilogueKind::Tma && !plan.getOHalves())
-    handed += 2;
+    tileBarriers += 2;
   if (getFrontKeys(plan) != 0)
-    ++handed;
-  sum.add("barriers", 8, 2 * slots + kTmemTiles * handed);
+    ++tileBarriers;
+  sum.add("barriers", 8, 2 * slots + kTmemTiles * tileBarriers);
   // Each of two softmaxes, what multiplies and what loads.
   constexpr int64_t roles = 4;
   if (plan.getDynamic())
@@ -154,9 +146,13 @@ static llvm::Error isApplicable(const ProblemFacts &facts,
                                      target.chip,
                                      getCapabilityChips(Capability::Tcgen05)));
   Parts parts;
-  parts.lengths = parts.pages = true;
+  parts.lengths = parts.pages = parts.partialResults = true;
   if (llvm::Error error = checkCommon(getName(), facts, parts))
     return error;
+  if (llvm::Error error = checkPackedRuns(getName(), facts))
+    return error;
+  if (facts.hasPartialScales())
+    return unsupported("partial results of f16, expected f32");
   if (facts.headDim > kTmemRows || facts.valueDim > kTmemRows)
     return unsupported(llvm::formatv(
         "a head dimension of {0}, expected up to {1}, so that two "
@@ -173,9 +169,12 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
     return makeUnsupported(getName(),
                            "the epilogue 'shuffled', expected 'auto', "
                            "'direct', 'staged' or 'tma'");
-  if (plan.getPackHeads())
-    if (llvm::Error error = checkPackedHeads(facts, plan.getGroupHeads()))
-      return error;
+  if (llvm::Error error =
+          checkTileRuns(facts, plan.getPackHeads(), plan.getOrder(),
+                        plan.getGroupHeads(), /*together=*/1, plan.getBlockN()))
+    return error;
+  if (plan.getEpilogue() == EpilogueKind::Tma && facts.kvSplits)
+    return makeUnsupported(getName(), "the epilogue 'tma' with runs of keys");
   if (plan.getEpilogue() == EpilogueKind::Tma && !canStoreByTma(facts))
     return makeUnsupported(
         getName(), "the epilogue 'tma' with " +

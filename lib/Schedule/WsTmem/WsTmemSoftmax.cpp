@@ -53,11 +53,11 @@ private:
   }
   /// Returns the blocks that the tile walks: its own ones, or those of both
   /// with its own masks.
-  ClusterTile getWalk();
+  ClusterTile getBlocks();
   /// Hands `count` slots of the tile on as they are, none if it is null.
   void skip(Value count);
   /// Returns what guards probabilities and results.
-  Pipe &guard() { return handed ? *handed : scores; }
+  Pipe &guard() { return resultPipe ? *resultPipe : scores; }
   /// Returns the parts in which a slot of guard() is handed on.
   SmallVector<Slot> split(Slot slot) const;
   /// Calls `body` if the tile has a block of its own among those of both.
@@ -105,10 +105,10 @@ private:
   WsTmemPlanAttr plan;
   const TensorTile &tile;
   int64_t number;
-  ClusterTile walk;
+  ClusterTile blocks;
   Pipe scores;
   /// The ends of channels that there need not be.
-  std::optional<Pipe> handed, stored;
+  std::optional<Pipe> resultPipe, queryPipe;
 };
 
 } // namespace
@@ -117,23 +117,23 @@ Softmax::Softmax(WsTmemKernel &shared, int64_t number)
     : shared(shared), b(shared.b), control(shared.control), facts(shared.facts),
       plan(shared.plan), tile(shared.memory.tiles[number]), number(number),
       scores(control, tile.channel, kSoftmaxes[number]) {
-  if (tile.handed)
-    handed.emplace(control, tile.handed, kSoftmaxes[number]);
-  if (tile.stored)
-    stored.emplace(control, tile.stored, kSoftmaxes[number]);
+  if (tile.resultChannel)
+    resultPipe.emplace(control, tile.resultChannel, kSoftmaxes[number]);
+  if (tile.queryChannel)
+    queryPipe.emplace(control, tile.queryChannel, kSoftmaxes[number]);
 }
 
 void Softmax::compute() {
   shared.forTiles(number, [&] {
-    walk = getWalk();
-    skip(walk.skippedBehind);
+    blocks = getBlocks();
+    skip(blocks.skippedBehind);
     Value scale = emitExponentScale(shared.tile);
     Rows rows = makeRows();
 
     forBlocks([&](Value key) {
       Slot slot = scores.acquire();
       Value s = load(tile.scores, 0, plan.getBlockN());
-      if (handed)
+      if (resultPipe)
         slot.release();
       Value standing = rows.m;
       auto [p, factor] = softmax(scale, key, s, rows);
@@ -147,19 +147,19 @@ void Softmax::compute() {
              listColumns(shared.memory.parts.front())) {
           Value some = cut(p, columns);
           // The products of the block before are awaited after exponentials.
-          if (handed && columns.first == 0)
-            slot = handed->acquire();
+          if (resultPipe && columns.first == 0)
+            slot = resultPipe->acquire();
           storeProbabilities(some, columns);
         }
         rescale(factor, key, standing);
         slot.release();
       } else {
-        if (handed) {
+        if (resultPipe) {
           p = narrow(p);
-          slot = handed->acquire();
+          slot = resultPipe->acquire();
         }
         rescale(factor, key);
-        if (!handed)
+        if (!resultPipe)
           p = narrow(p);
         SmallVector<Slot> parts = split(slot);
         for (auto [part, keys] : llvm::zip_equal(parts, shared.memory.parts)) {
@@ -169,13 +169,13 @@ void Softmax::compute() {
         }
       }
       scores.advance();
-      if (handed)
-        handed->advance();
+      if (resultPipe)
+        resultPipe->advance();
     });
     if (!control.isWhole())
       return;
 
-    skip(walk.skippedInFront);
+    skip(blocks.skippedInFront);
     // LSE leaves under the last product.
     FinalRows final = finish(rows);
     Var results(
@@ -193,8 +193,8 @@ void Softmax::compute() {
 
   // A CTA must not end before its last commit has arrived, which nothing else
   // waits for.
-  if (handed) {
-    for (Slot part : split(handed->take()))
+  if (resultPipe) {
+    for (Slot part : split(resultPipe->take()))
       part.release();
   }
 }
@@ -203,34 +203,38 @@ void Softmax::compute() {
 // Blocks
 //===----------------------------------------------------------------------===//
 
-ClusterTile Softmax::getWalk() {
-  ClusterTile walk = shared.tiles.cluster;
-  walk.bounds = shared.tile.bounds;
+ClusterTile Softmax::getBlocks() {
+  ClusterTile blocks = shared.walk.cluster;
+  blocks.bounds = shared.tile.bounds;
   if (plan.getOwnBlocks())
-    return walk;
+    return blocks;
   auto clamp = [&](Value x, Value least, Value most) -> Value {
     return arith::MinSIOp::create(b, arith::MaxSIOp::create(b, x, least), most);
   };
-  BlockBounds &bounds = walk.bounds;
-  walk.skippedBehind = walk.skippedInFront = Value();
+  BlockBounds &bounds = blocks.bounds;
+  blocks.skippedBehind = blocks.skippedInFront = Value();
   // Without a band all tiles have the same bounds.
   if (!bounds.lower && !bounds.upper && !shared.facts.hasKeyRange()) {
     bounds = emitBlockBounds(shared.context, shared.tile.getBoundedTiles(),
                              shared.tile.row, kTmemRows, plan.getBlockN());
-    return walk;
+    if (shared.tile.at.split)
+      for (Value *bound :
+           {&bounds.begin, &bounds.fullBegin, &bounds.fullEnd, &bounds.end})
+        *bound = clamp(*bound, blocks.begin, blocks.end);
+    return blocks;
   }
-  bounds.begin = walk.begin;
-  bounds.end = walk.end;
+  bounds.begin = blocks.begin;
+  bounds.end = blocks.end;
   bounds.fullEnd = clamp(bounds.fullEnd, bounds.begin, bounds.end);
   bounds.fullBegin = clamp(bounds.fullBegin, bounds.begin, bounds.fullEnd);
-  return walk;
+  return blocks;
 }
 
 void Softmax::skip(Value count) {
   if (!count)
     return;
   control.forRange(shared.context.i32(0), count, [&](Value) {
-    if (handed)
+    if (resultPipe)
       scores.take().release();
     for (Slot part : split(guard().take()))
       part.release();
@@ -245,15 +249,15 @@ SmallVector<Slot> Softmax::split(Slot slot) const {
 }
 
 void Softmax::ifOwnBlocks(function_ref<void()> body) {
-  if (!walk.skippedBehind && !walk.skippedInFront)
+  if (!blocks.skippedBehind && !blocks.skippedInFront)
     return body();
   control.ifThen(arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
-                                       walk.bounds.begin, walk.bounds.end),
+                                       blocks.bounds.begin, blocks.bounds.end),
                  body);
 }
 
 void Softmax::forBlocks(function_ref<void(Value)> body) {
-  const BlockBounds &bounds = walk.bounds;
+  const BlockBounds &bounds = blocks.bounds;
   Value fullEnd = bounds.fullEnd, fullBegin = bounds.fullBegin;
   if (betsOnSums()) {
     // The first block has no maximum to bet on.
@@ -306,7 +310,7 @@ std::pair<Value, Value> Softmax::softmax(Value scale, Value key, Value s,
       b, s, rows.m.get(), rows.l.get(), /*o=*/Value(), scale, plan.getSoftmax(),
       rows.largest ? rows.largest->get() : Value());
   op.setLimit(APFloat(kBetLimit));
-  op.setGrowth(APFloat(handed ? kMostGrowthBeside : kMostGrowth));
+  op.setGrowth(APFloat(resultPipe ? kMostGrowthBeside : kMostGrowth));
   op.setPolynomial(plan.getPolynomial());
   rows.m = op.getNewM();
   rows.l = op.getNewL();
@@ -323,7 +327,7 @@ Value Softmax::narrow(Value p) {
 
 Value Softmax::hasBlockBefore(Value key) {
   Value first = arith::MulIOp::create(
-      b, arith::SubIOp::create(b, walk.bounds.end, shared.context.i32(1)),
+      b, arith::SubIOp::create(b, blocks.bounds.end, shared.context.i32(1)),
       shared.context.i32(plan.getBlockN()));
   return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, key, first);
 }
@@ -350,12 +354,12 @@ void Softmax::rescale(Value factor, Value key, Value standing) {
         arith::CmpFOp::create(
             b, arith::CmpFPredicate::UNE, standing,
             shared.tile.splat(rows, -std::numeric_limits<double>::infinity())));
-  else if (handed)
+  else if (resultPipe)
     changed = arith::AndIOp::create(
         b, changed,
         tensor::SplatOp::create(b, hasBlockBefore(key), changed.getType()));
   control.rarely(changed, [&] {
-    if (standing || handed)
+    if (standing || resultPipe)
       return multiply();
     control.ifThen(hasBlockBefore(key), multiply);
   });
@@ -441,7 +445,7 @@ void Softmax::store(RunningState state) {
   }
   if (buffer == ResultBuffer::Own)
     return storeStaged(state, oView);
-  Slot slot = stored->acquire();
+  Slot slot = queryPipe->acquire();
   storeStaged(state, oView);
   // The thread that started the copy knows when the slot has been read.
   auto elect = ElectOp::create(b, /*each_warpgroup=*/true);
@@ -452,7 +456,7 @@ void Softmax::store(RunningState state) {
     slot.release();
     YieldOp::create(b, ValueRange());
   }
-  stored->advance();
+  queryPipe->advance();
 }
 
 Value Softmax::getStaging() {

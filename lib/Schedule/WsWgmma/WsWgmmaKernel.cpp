@@ -17,12 +17,17 @@ using namespace mlir::attn;
 /// The first of the named barriers by which warpgroups take turns.
 static constexpr int64_t kTurnBarrier = 1;
 
+static TilePlan getTilePlan(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
+  TilePlan tiles = {plan.getBlockM(),     plan.getBlockN(),  plan.getOrder(),
+                    plan.getGroupHeads(), plan.getCluster(), plan.getDynamic()};
+  tiles.setRuns(facts, plan.getPackHeads());
+  return tiles;
+}
+
 WsWgmmaKernel::WsWgmmaKernel(KernelContext &context, WsWgmmaPlanAttr plan)
     : context(context), facts(context.facts), plan(plan), b(context.b),
-      control(b), tiles(context, {plan.getBlockM(), plan.getBlockN(),
-                                  plan.getOrder(), plan.getGroupHeads(),
-                                  plan.getCluster(), plan.getDynamic()}),
-      tile(tiles.tile),
+      control(b), walk(context, getTilePlan(context.facts, plan)),
+      tile(walk.tile),
       resultBuffer(getResultBuffer(context.facts, plan, context.target)) {}
 
 //===----------------------------------------------------------------------===//
@@ -37,19 +42,19 @@ void WsWgmmaKernel::makeWidenedRings(StringRef name, StringRef made,
   if (name == "v" && hasValueProducer())
     spec.from = kValueProducer;
   spec.elementType = facts.keyType;
-  source = makeRing(tiles, spec);
+  source = makeRing(walk, spec);
   RingSpec madeSpec = {made,    RingRows::Keys, stages,   plan.getBlockN(),
                        columns, kWidener,       kConsumer};
   madeSpec.isLoaded = false;
   madeSpec.elementType = tile.getOperandType();
-  dest = makeRing(tiles, madeSpec);
+  dest = makeRing(walk, madeSpec);
 }
 
 void WsWgmmaKernel::makeRings() {
   int64_t blockN = plan.getBlockN();
-  rings.q = makeRing(tiles, {"q", RingRows::Queries, plan.getQStages(),
-                             plan.getBlockM(), getKeyColumns(facts), kProducer,
-                             kConsumer});
+  rings.q = makeRing(walk, {"q", RingRows::Queries, plan.getQStages(),
+                            plan.getBlockM(), getKeyColumns(facts), kProducer,
+                            kConsumer});
   if (facts.hasNarrowKeys()) {
     makeWidenedRings("k", "kw", getKeyColumns(facts), plan.getKStages(),
                      rings.k, rings.kw);
@@ -61,19 +66,19 @@ void WsWgmmaKernel::makeRings() {
     return;
   }
   bool transposes = needsTransposer(facts);
-  rings.k = makeRing(tiles, {"k", RingRows::Keys, plan.getKStages(), blockN,
-                             getKeyColumns(facts), kProducer, kConsumer,
-                             /*isLoaded=*/true,
-                             plan.getKeyQuads() ? TensorMapView::Quads
-                                                : TensorMapView::Whole});
-  rings.v = makeValueRing(tiles, transposes ? kRawSlots : plan.getVStages(),
+  rings.k = makeRing(
+      walk, {"k", RingRows::Keys, plan.getKStages(), blockN,
+             getKeyColumns(facts), kProducer, kConsumer,
+             /*isLoaded=*/true,
+             plan.getKeyQuads() ? TensorMapView::Quads : TensorMapView::Whole});
+  rings.v = makeValueRing(walk, transposes ? kRawSlots : plan.getVStages(),
                           hasValueProducer() ? kValueProducer : kProducer,
                           transposes ? kTransposer : kConsumer);
   if (transposes)
     rings.vt =
-        makeRing(tiles, {"vt", RingRows::Keys, plan.getVStages(),
-                         getValueColumns(facts), blockN, kTransposer, kConsumer,
-                         /*isLoaded=*/false});
+        makeRing(walk, {"vt", RingRows::Keys, plan.getVStages(),
+                        getValueColumns(facts), blockN, kTransposer, kConsumer,
+                        /*isLoaded=*/false});
 }
 
 void WsWgmmaKernel::makeDealer() {
@@ -225,17 +230,17 @@ void WsWgmmaKernel::fill(const Ring &ring, Pipe &pipe, Value head,
   if (ring.view == TensorMapView::Bounded)
     lead = tile.source->emitLead(first);
   Slot slot = pipe.acquire();
-  startLoad(tiles, ring, ring.at(slot), slot.getToken(), head, first,
+  startLoad(walk, ring, ring.at(slot), slot.getToken(), head, first,
             /*column=*/Value(), lead);
   slot.release();
 }
 
 Value WsWgmmaKernel::countTrips() {
-  return b.createOrFold<arith::SubIOp>(tiles.cluster.end, tiles.cluster.begin);
+  return b.createOrFold<arith::SubIOp>(walk.cluster.end, walk.cluster.begin);
 }
 
 Value WsWgmmaKernel::getLastBlock() {
-  return arith::SubIOp::create(b, tiles.cluster.end, context.i32(1));
+  return arith::SubIOp::create(b, walk.cluster.end, context.i32(1));
 }
 
 Value WsWgmmaKernel::getBlock(Value last, Value trip) {
@@ -265,11 +270,11 @@ void WsWgmmaKernel::compute() {
     RunningState init = emitInitialState(tile, /*bets=*/plan.getSoftmax() ==
                                                    SoftmaxPolicy::Optimistic);
     Var m(control, init.m), l(control, init.l), o(control, init.o);
-    skip(tiles.cluster.skippedBehind, key, value);
+    skip(walk.cluster.skippedBehind, key, value);
     BlockBounds blocks = getBlocks();
-    Value skipped = tiles.cluster.skippedInFront;
+    Value skipped = walk.cluster.skippedInFront;
     if (narrowsToWarpgroup())
-      skipped = arith::SubIOp::create(b, blocks.begin, tiles.cluster.begin);
+      skipped = arith::SubIOp::create(b, blocks.begin, walk.cluster.begin);
     Value operand = facts.elementType == tile.getOperandType()
                         ? queryTile
                         : emitConverted(tile, queryTile);
@@ -431,7 +436,7 @@ void WsWgmmaKernel::store(RunningState running, Slot queries, Value queryTile) {
   bool inQueries = resultBuffer == ResultBuffer::Queries;
   ResultMap map = resultMap;
   if (map.map)
-    map.coordinates = {tile.at.batch, tile.at.head, tile.row, context.i32(0)};
+    map.coordinates = getResultStart(tile, /*firstColumn=*/0);
   emitResults(tile, emitFinalState(tile, running), oView, lseView,
               inQueries ? queryTile : resultMemory, plan.getEpilogue(), map);
   if (!inQueries)
@@ -450,8 +455,8 @@ void WsWgmmaKernel::store(RunningState running, Slot queries, Value queryTile) {
 //===----------------------------------------------------------------------===//
 
 void WsWgmmaKernel::forTiles(function_ref<void()> body) {
-  tiles.forTiles(control, body,
-                 [&](TileLoopOp loop) { setTileDealer(loop, dealer); });
+  walk.forTiles(control, body,
+                [&](TileLoopOp loop) { setTileDealer(loop, dealer); });
 }
 
 SmallVector<Partition> WsWgmmaKernel::listPartitions() {
@@ -481,7 +486,7 @@ SmallVector<Partition> WsWgmmaKernel::listPartitions() {
                     {kWarpgroupWarps, 1},
                     budget.widener,
                     [&] {
-                      widenKeys(tiles, control, rings, [&](TileLoopOp loop) {
+                      widenKeys(walk, control, rings, [&](TileLoopOp loop) {
                         setTileDealer(loop, dealer);
                       });
                     }});
@@ -492,7 +497,7 @@ LogicalResult WsWgmmaKernel::run() {
   makeRings();
   makeResults();
   makeDealer();
-  tiles.emitExtents();
+  walk.emitExtents();
   if (narrowsToWarpgroup())
     reportNarrowing();
   control.partitions(listPartitions());

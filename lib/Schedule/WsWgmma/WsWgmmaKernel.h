@@ -51,7 +51,7 @@ struct WsWgmmaRings {
 
 /// Puts widened keys and values in the place of what `rings` have in 8 bits:
 /// the program of the partition that does so.
-void widenKeys(TileWalk &tiles, Control &control, const WsWgmmaRings &rings,
+void widenKeys(TileWalk &walk, Control &control, const WsWgmmaRings &rings,
                function_ref<void(TileLoopOp)> complete);
 
 class WsWgmmaKernel {
@@ -124,7 +124,7 @@ private:
   WsWgmmaPlanAttr plan;
   ImplicitLocOpBuilder &b;
   Control control;
-  TileWalk tiles;
+  TileWalk walk;
   AttentionTile &tile;
   WsWgmmaRings rings;
   TileDealer dealer;

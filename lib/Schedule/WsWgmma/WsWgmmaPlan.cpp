@@ -73,8 +73,12 @@ ResultBuffer attn::getResultBuffer(const ProblemFacts &facts,
   bool isOneBox =
       SharedLayout::chooseSpan(facts.valueDim,
                                facts.outType.getIntOrFloatBitWidth()) == 0;
+  // Rows after a group's heads are those of the next one.
+  bool hasWholeQueries =
+      !plan.getPackHeads() ||
+      countQueryRows(facts, plan.getPackHeads()) == facts.getGroup();
   if (plan.getEpilogue() != EpilogueKind::Tma || !canStoreByTma(facts) ||
-      (isOneBox && facts.valueDim > 256))
+      !hasWholeQueries || (isOneBox && facts.valueDim > 256))
     return ResultBuffer::None;
   int64_t bytes = getResultBytes(facts, plan.getBlockM());
   if (getRingBytes(facts, plan).getTotal() + bytes <= target.sharedBytesPerCTA)
@@ -191,7 +195,8 @@ static llvm::Error isApplicable(const ProblemFacts &facts,
                                                 : kColumns;
   if (llvm::Error error = checkWholeRowScales(getName(), facts))
     return error;
-  return checkWgmma(getName(), facts, target, mostColumns, /*serves=*/true);
+  return checkWgmma(getName(), facts, target, mostColumns, /*serves=*/true,
+                    /*splits=*/true);
 }
 
 static llvm::Error checkPlan(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
@@ -201,6 +206,17 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
   if (llvm::Error error =
           checkQKAhead(plan.getQkAhead(), plan.getKStages(), plan.getVStages()))
     return error;
+  if (llvm::Error error = checkTileRuns(facts, plan.getPackHeads(),
+                                        plan.getOrder(), plan.getGroupHeads(),
+                                        plan.getCluster(), plan.getBlockN()))
+    return error;
+  int64_t queryRows = countQueryRows(facts, plan.getPackHeads());
+  if (plan.getPackHeads() && plan.getBlockM() % queryRows != 0 &&
+      queryRows % plan.getBlockM() != 0)
+    return llvm::createStringError(llvm::formatv(
+        "expected block_m to be 64 or 128 with pack_heads and queries of {0} "
+        "rows, got {1}",
+        queryRows, plan.getBlockM()));
   if (plan.getPvBehind() && facts.kScales)
     return llvm::createStringError(
         "scales of the rows of keys need pv_behind = false, got true");

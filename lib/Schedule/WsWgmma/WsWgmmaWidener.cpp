@@ -33,24 +33,24 @@ static Value emitScaled(ImplicitLocOpBuilder &b, Value tile, Value scales) {
 }
 
 /// Returns scales of the rows of a block, from a view of one column.
-static Value loadScales(TileWalk &tiles, Value view, Value block) {
-  ImplicitLocOpBuilder &b = tiles.context.b;
-  int64_t blockN = tiles.plan.blockN;
+static Value loadScales(TileWalk &walk, Value view, Value block) {
+  ImplicitLocOpBuilder &b = walk.context.b;
+  int64_t blockN = walk.plan.blockN;
   auto layout = BlockedLayoutAttr::get(b.getContext(), /*perThread=*/{1},
                                        kWarpgroupWarps, /*order=*/{0});
   auto type = RankedTensorType::get({blockN}, b.getF32Type(), layout);
   // After the last block, and of a tile without any, those of an own one.
-  Value own = arith::MaxSIOp::create(b, block, tiles.cluster.begin);
-  Value key = arith::MulIOp::create(b, own, tiles.context.i32(blockN));
+  Value own = arith::MaxSIOp::create(b, block, walk.cluster.begin);
+  Value key = arith::MulIOp::create(b, own, walk.context.i32(blockN));
   return GlobalLoadOp::create(b, type, view, key);
 }
 
-void attn::widenKeys(TileWalk &tiles, Control &control,
+void attn::widenKeys(TileWalk &walk, Control &control,
                      const WsWgmmaRings &rings,
                      function_ref<void(TileLoopOp)> complete) {
-  ImplicitLocOpBuilder &b = tiles.context.b;
-  KernelContext &context = tiles.context;
-  AttentionTile &tile = tiles.tile;
+  ImplicitLocOpBuilder &b = walk.context.b;
+  KernelContext &context = walk.context;
+  AttentionTile &tile = walk.tile;
   const Ring &k = rings.k, &kw = rings.kw, &v = rings.v, &vw = rings.vw;
   Pipe narrowKeys(control, k.channel, kWidener),
       wideKeys(control, kw.channel, kWidener),
@@ -77,7 +77,7 @@ void attn::widenKeys(TileWalk &tiles, Control &control,
     narrow.advance(), wide.advance();
   };
 
-  tiles.forTiles(
+  walk.forTiles(
       control,
       [&] {
         // The scales of the block's keys and values.
@@ -87,12 +87,12 @@ void attn::widenKeys(TileWalk &tiles, Control &control,
           keyView = tile.source->emitColumnView("k_scales", tile.at, 0);
           valueView = tile.source->emitColumnView("v_scales", tile.at, 0);
         }
-        Value trips = b.createOrFold<arith::SubIOp>(tiles.cluster.end,
-                                                    tiles.cluster.begin);
-        Value last = arith::SubIOp::create(b, tiles.cluster.end, one);
+        Value trips =
+            b.createOrFold<arith::SubIOp>(walk.cluster.end, walk.cluster.begin);
+        Value last = arith::SubIOp::create(b, walk.cluster.end, one);
         if (keyView) {
-          keyScales.emplace(control, loadScales(tiles, keyView, last));
-          valueScales.emplace(control, loadScales(tiles, valueView, last));
+          keyScales.emplace(control, loadScales(walk, keyView, last));
+          valueScales.emplace(control, loadScales(walk, valueView, last));
         }
         control.forRange(context.i32(0), trips, [&](Value trip) {
           Value next = arith::SubIOp::create(
@@ -101,12 +101,12 @@ void attn::widenKeys(TileWalk &tiles, Control &control,
                 keyScales ? keyScales->get() : Value(), rings.keyScales);
           // They arrive while the other tensor is widened.
           if (keyScales)
-            *keyScales = loadScales(tiles, keyView, next);
+            *keyScales = loadScales(walk, keyView, next);
           widen(v, narrowValues, vw, wideValues,
                 valueScales ? valueScales->get() : Value(),
                 /*scaleRing=*/Value());
           if (valueScales)
-            *valueScales = loadScales(tiles, valueView, next);
+            *valueScales = loadScales(walk, valueView, next);
         });
       },
       complete);

@@ -172,7 +172,7 @@ void mlir::attn::sim::noteArrival(Exec &x, BarrierArrivals &arrivals,
                     .str();
     f.first = x.siteOf(p.inst, other.cta, other.id, -1);
     f.second = x.here();
-    f.hint = "wait at the barrier, or for something that the others do behind "
+    f.hint = "wait at the barrier, or for something that the others do after "
              "it, before arriving again";
     x.report(std::move(f));
     break;

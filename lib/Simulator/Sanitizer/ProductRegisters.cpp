@@ -41,7 +41,7 @@ void mlir::attn::sim::checkProductRegisters(Exec &x,
     return;
   Finding f;
   f.kind = FindingKind::InvalidOperation;
-  f.message = "a register of a wgmma was written behind the last wgmma.fence";
+  f.message = "a register of a wgmma was written after the last wgmma.fence";
   f.first = x.siteOf(found->inst, x.cta, x.warp->id, -1);
   f.second = x.here();
   f.hint = "wgmma.fence has to come between what writes the registers and the "

@@ -233,7 +233,7 @@ void Race::describeOvertaken(Finding &f, uint32_t signal) const {
     f.message += " of another CTA";
   f.message +=
       " by a load of which no instruction had used a register " + before;
-  f.hint = "an instruction that uses a register of the load in front of the "
+  f.hint = "an instruction that uses a register of the load before the "
            "signal, or a signal with .release.cluster, would order them";
 }
 
@@ -261,8 +261,12 @@ void Race::describe(Finding &f, uint64_t at) const {
     f.hint = "bar.warp.sync between them would order them";
   } else if (ref.space == Space::Global && !earlier.sameCta(stamp)) {
     f.message += " of another CTA";
-    f.hint = "a release (fence and atomic) after the first and an acquire "
-             "before the second would order them";
+    f.hint = write && wasWrite
+                 ? "two CTAs write one element: one of them writes past its "
+                   "part, or a release (fence and atomic) after the first and "
+                   "an acquire before the second would order them"
+                 : "a release (fence and atomic) after the first and an "
+                   "acquire before the second would order them";
   } else if (stamp.flags & Stamp::AsyncProxy) {
     f.message += " of a generic access";
     f.hint = "the thread that made the earlier access has to execute "

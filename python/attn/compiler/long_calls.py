@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextvars
 import ctypes
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, TextIO, Union
+from typing import Any, TextIO, TypeVar, Union
 
 from . import c_library
 
 #: False is silence, a function is called as f(phase, fraction, seconds left),
 #: True is what `Line` does.
 Show = Union[bool, Callable[[str, float, float], object]]
+
+T = TypeVar("T")
 
 #: Nothing is said before.
 _QUIET_SECONDS = 2.0
@@ -23,6 +26,8 @@ _LINE_SECONDS = 10.0
 #: Estimates above are said before the work begins.
 _LONG_SECONDS = 60.0
 _BAR = 30
+#: Between two looks at a call in another thread.
+_LOOK_SECONDS = 0.1
 
 
 def format_seconds(seconds: float) -> str:
@@ -140,3 +145,39 @@ class Watch:
 def set_callback(simulation: int, watch: Watch) -> None:
     """Lets the runs of a simulation report to `watch`."""
     c_library.load().attnSimulationSetProgress(simulation, watch.callback, ctypes.c_void_p())
+
+
+def run_interruptible(phase: str, call: Callable[[], T]) -> T:
+    """Returns what `call` returns, or raises what it raises. Ctrl-C is raised at once,
+    and a terminal shows after a while that the call still runs.
+
+    The library hears no signals, so the call runs in another thread. After Ctrl-C it goes
+    on there to its end, which nobody waits for but the interpreter when it exits."""
+    # Other threads neither have handlers nor are interrupted.
+    if threading.current_thread() is not threading.main_thread():
+        return call()
+    done = threading.Event()
+    results: list[T] = []
+    errors: list[BaseException] = []
+    context = contextvars.copy_context()
+
+    def work() -> None:
+        try:
+            results.append(context.run(call))
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            done.set()
+
+    threading.Thread(target=work, name=f"attn {phase}").start()
+    line = Line() if sys.stderr is not None and sys.stderr.isatty() else None
+    try:
+        while not done.wait(_LOOK_SECONDS):
+            if line is not None:
+                line(phase, -1.0, -1.0)
+    finally:
+        if line is not None:
+            line.clear()
+    if errors:
+        raise errors[0]
+    return results[0]

@@ -100,7 +100,6 @@ _SIGNATURES: dict[str, list[object]] = {
     "cuModuleGetFunction": [POINTER(c_void_p), c_void_p, c_char_p],
     "cuModuleGetGlobal_v2": [POINTER(c_uint64), POINTER(c_size_t), c_void_p, c_char_p],
     "cuFuncSetAttribute": [c_void_p, c_int, c_int],
-    "cuLaunchKernel": [c_void_p, *[c_uint] * 7, c_void_p, c_void_p, c_void_p],
     "cuLaunchKernelEx": [POINTER(_Config), c_void_p, c_void_p, c_void_p],
     "cuMemAlloc_v2": [POINTER(c_uint64), c_size_t],
     "cuMemFree_v2": [c_uint64],
@@ -249,17 +248,33 @@ def find_stream(stream: int) -> int | None:
     return number.value
 
 
-@functools.cache
-def _get_bindings() -> Any:
-    """The module cuda.bindings.driver, which launches in less time than ctypes,
-    if it is installed and finds the driver."""
-    try:
-        from cuda.bindings import driver  # type: ignore[import-untyped]
+class LaunchShape:
+    """What launches of a kernel have in common, as the driver takes it. One thread at a time."""
 
-        driver.cuDriverGetVersion()
-    except Exception:
-        return None
-    return driver
+    def __init__(
+        self,
+        grid: tuple[int, int, int],
+        block: tuple[int, ...],
+        cluster: tuple[int, ...] = (1, 1, 1),
+        shared_bytes: int = 0,
+        cooperative: bool = False,
+        programmatic: bool = False,
+    ) -> None:
+        attributes = (_Attribute * 3)()
+        count = 0
+        if cluster != (1, 1, 1):
+            attributes[count].id = _CLUSTER_DIMENSION
+            attributes[count].value[:3] = cluster
+            count += 1
+        for wanted, number in ((cooperative, _COOPERATIVE), (programmatic, _PROGRAMMATIC)):
+            if wanted:
+                attributes[count].id = number
+                attributes[count].value[0] = 1
+                count += 1
+        self.config = _Config(
+            (c_uint * 3)(*grid), (c_uint * 3)(*block), shared_bytes, 0, attributes, count
+        )
+        self.reference = byref(self.config)
 
 
 class Module:
@@ -296,55 +311,12 @@ class Function:
         check(status, "cuModuleGetFunction", what)
         status = driver.cuFuncSetAttribute(self._function, _MAX_DYNAMIC_SHARED, shared_bytes)
         check(status, "cuFuncSetAttribute", f"{what}: {shared_bytes} bytes of shared memory")
-        self._launch = driver.cuLaunchKernel
-        self._bindings = _get_bindings()
-        if self._bindings is not None:
-            self._handle = self._bindings.CUfunction(self._function.value)
+        self._launch = driver.cuLaunchKernelEx
 
-    def launch(
-        self,
-        grid: tuple[int, int, int],
-        block: tuple[int, ...],
-        cluster: tuple[int, ...],
-        shared_bytes: int,
-        stream: int,
-        pointers: ctypes.Array[c_void_p],
-        cooperative: bool = False,
-        programmatic: bool = False,
-    ) -> int:
+    def launch(self, shape: LaunchShape, stream: int, pointers: ctypes.Array[c_void_p]) -> int:
         """Launches with an array of pointers to the parameters; the status."""
-        if cluster == (1, 1, 1) and not cooperative and not programmatic:
-            if self._bindings is not None:
-                address = ctypes.addressof(pointers)
-                (result,) = self._bindings.cuLaunchKernel(
-                    self._handle, *grid, *block, shared_bytes, stream, address, 0
-                )
-                return int(result)
-            status: int = self._launch(
-                self._function, *grid, *block, shared_bytes, stream, pointers, None
-            )
-            return status
-        driver = load()
-        attributes = (_Attribute * 3)()
-        count = 0
-        if cluster != (1, 1, 1):
-            attributes[count].id = _CLUSTER_DIMENSION
-            attributes[count].value[:3] = cluster
-            count += 1
-        for wanted, number in ((cooperative, _COOPERATIVE), (programmatic, _PROGRAMMATIC)):
-            if wanted:
-                attributes[count].id = number
-                attributes[count].value[0] = 1
-                count += 1
-        config = _Config(
-            (c_uint * 3)(*grid),
-            (c_uint * 3)(*block),
-            shared_bytes,
-            stream,
-            attributes,
-            count,
-        )
-        status = driver.cuLaunchKernelEx(byref(config), self._function, pointers, None)
+        shape.config.stream = stream
+        status: int = self._launch(shape.reference, self._function, pointers, None)
         return status
 
 

@@ -6,6 +6,7 @@ In this order: torch tensors, `__cuda_array_interface__`, DLPack.
 from __future__ import annotations
 
 import ctypes
+import sys
 from typing import Any
 
 from ..errors import ArgumentError, ArgumentTypeError
@@ -91,11 +92,8 @@ def name_device(device: int) -> str:
 
 def is_torch(value: Any) -> bool:
     """Whether `value` is a torch tensor, without importing torch."""
-    module = type(value).__module__
-    if module != "torch" and not module.startswith("torch."):
-        return False
-    # Element types and classes are torch's, too.
-    return not isinstance(value, type) and hasattr(value, "is_cuda")
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, getattr(torch, "Tensor", ()))
 
 
 #: Names by torch's own objects, filled as they are met.

@@ -277,6 +277,50 @@ def test_prepare(monkeypatch):
     assert kernel.launch["tensors"][0]["strides"] == [25600, 64, 256, 1]
 
 
+class Mode(torch.utils._python_dispatch.TorchDispatchMode):
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        return function(*args, **(kwargs or {}))
+
+
+class Marked(torch.Tensor):
+    pass
+
+
+def test_dispatcher_is_left_out_where_nobody_looks(driver, monkeypatch):
+    """What sees operators' calls still does: modes, transforms, profilers, classes of tensors."""
+    monkeypatch.setattr(torch_op, "_is_on_gpu", lambda tensor: True)
+    seen = []
+    for name in ("_attention", "_attention_lse"):
+        operator = getattr(torch_op, name)
+        monkeypatch.setattr(
+            torch_op, name, lambda *given, op=operator: seen.append(op) or op(*given)
+        )
+    q = make(1, 4, 64, 64)
+    for lse in (False, True):
+        attn.attention(q, q, q, lse=lse)
+        assert not seen
+        with Mode():
+            attn.attention(q, q, q, lse=lse)
+        assert len(seen) == 1
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]):
+            attn.attention(q, q, q, lse=lse)
+        assert len(seen) == 2
+        attn.attention(q.as_subclass(Marked), q, q, lse=lse)
+        attn.attention(q, q, q, sinks=torch.zeros(4).as_subclass(Marked), lse=lse)
+        assert len(seen) == 4
+        slopes = torch.ones(4)
+        attn.attention(q, q, q, lse=lse, score_mod=lambda s, b, h, i, j: s + slopes[h])
+        assert len(seen) == 4
+        seen.clear()
+    torch.vmap(lambda each: attn.attention(each, each, each))(make(2, 1, 4, 64, 64))
+    assert seen
+
+
+def test_what_torch_lacks_is_taken_to_look(monkeypatch):
+    monkeypatch.delattr(torch._C, "_get_tracing_state")
+    assert [each() for each in torch_op._find_observers()] == [True]
+
+
 @pytest.mark.parametrize("device", [Ampere, FakeDevice])
 def test_overhead_of_a_call(driver, monkeypatch, device):
     monkeypatch.setattr(cuda_driver, "get_device", lambda ordinal: device())

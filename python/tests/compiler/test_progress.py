@@ -6,6 +6,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import attn
@@ -199,3 +200,47 @@ except KeyboardInterrupt:
 def test_short_runs_say_nothing(capfd):
     assert attn.compile(q="1x1x32x64xf16").simulate().passed
     assert capfd.readouterr().err == ""
+
+
+def test_call_in_a_thread():
+    """It gives what the call gives, its error too."""
+    assert long_calls.run_interruptible("compilation", lambda: 7) == 7
+    with pytest.raises(Stop):
+        long_calls.run_interruptible("compilation", raise_stop)
+
+
+def raise_stop():
+    raise Stop
+
+
+def test_ctrl_c_does_not_wait_for_a_compilation():
+    """It is raised while the library is at work."""
+    may_end, has_ended = threading.Event(), threading.Event()
+
+    def compile_long():
+        os.kill(os.getpid(), signal.SIGINT)
+        may_end.wait()
+        has_ended.set()
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            long_calls.run_interruptible("compilation", compile_long)
+        assert not has_ended.is_set()
+    finally:
+        may_end.set()
+        signal.signal(signal.SIGINT, before)
+    assert has_ended.wait(timeout=600)
+
+
+def test_terminal_shows_a_long_compilation(clock, monkeypatch):
+    stream = Terminal()
+    monkeypatch.setattr(long_calls.sys, "stderr", stream)
+
+    def compile_long():
+        clock[0] += 2.1
+        while "compilation" not in stream.getvalue():
+            time.sleep(0.01)
+
+    long_calls.run_interruptible("compilation", compile_long)
+    assert f"\rcompilation    [{'-' * 30}] running" in stream.getvalue()

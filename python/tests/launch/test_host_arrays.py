@@ -64,7 +64,7 @@ class CopyV(FakeFunction):
 
     bytes = 1 * 2 * 32 * 64 * 2
 
-    def launch(self, grid, block, cluster, shared_bytes, stream, pointers):
+    def launch(self, shape, stream, pointers):
         v, o = (ctypes.c_uint64.from_address(pointers[index]).value for index in (2, 3))
         ctypes.memmove(o, v, self.bytes)
         return self.status
@@ -139,7 +139,7 @@ def test_refused(driver, monkeypatch):
         attn.compile(q="1x2x32x64xf16", dynamic=True).run(**inputs)
     monkeypatch.setattr(CopyV, "status", 700)
     monkeypatch.setattr(cuda_driver, "describe", lambda driver, status: f"error {status}")
-    with pytest.raises(attn.DriverError, match="cuLaunchKernel failed: error 700"):
+    with pytest.raises(attn.DriverError, match="cuLaunchKernelEx failed: error 700"):
         kernel.run(**inputs)
     assert not driver.memory
 

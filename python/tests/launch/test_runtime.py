@@ -8,6 +8,7 @@ import pickle
 import struct
 import subprocess
 import sys
+import types
 
 import attn
 import pytest
@@ -179,7 +180,12 @@ class FakeFunction:
         self.image, self.name, self.shared_bytes = image, name, shared_bytes
         self.launches = []
 
-    def launch(self, grid, block, cluster, shared_bytes, stream, pointers, *ways):
+    def launch(self, shape, stream, pointers):
+        config = shape.config
+        grid, block, shared_bytes = tuple(config.grid), tuple(config.block), config.sharedBytes
+        attributes = {a.id: tuple(a.value) for a in config.attributes[: config.numAttributes]}
+        cluster = attributes.pop(4, (1, 1, 1))[:3]
+        assert all(value[0] == 1 for value in attributes.values())
         values = [ctypes.string_at(pointer, 8) for pointer in pointers]
         self.launches.append((grid, block, cluster, shared_bytes, stream, values))
         return self.status
@@ -260,7 +266,7 @@ def test_launch_without_context(driver, monkeypatch):
     driver(**make_views())
     assert statuses == [201, 0] and not FakeContext.inside
     monkeypatch.setattr(function, "launch", lambda *arguments: 400)
-    with pytest.raises(attn.DriverError, match="cuLaunchKernel failed"):
+    with pytest.raises(attn.DriverError, match="cuLaunchKernelEx failed"):
         driver(**make_views())
 
 
@@ -398,7 +404,7 @@ def test_failed_launch_names_kernel_and_launch(driver, monkeypatch):
     monkeypatch.setattr(FakeFunction, "status", 1)
     with pytest.raises(
         attn.DriverError,
-        match=r"kernel attn_fwd: grid \(3, 16, 1\).*cuLaunchKernel failed: "
+        match=r"kernel attn_fwd: grid \(3, 16, 1\).*cuLaunchKernelEx failed: "
         "CUDA_ERROR_INVALID_VALUE: invalid argument",
     ):
         driver(**make_views())
@@ -485,7 +491,6 @@ def test_bundle_of_a_compiled_kernel(tmp_path):
 class FakeTorchTensor:
     """As much of a torch tensor as a launch looks at."""
 
-    __module__ = "torch"
     is_cuda, device = True, "cuda:2"
     dtype, shape = "torch.bfloat16", [2, 3]
 
@@ -499,7 +504,8 @@ class FakeTorchTensor:
         return 2
 
 
-def test_torch_tensors():
+def test_torch_tensors(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(Tensor=FakeTorchTensor))
     view = device_tensors.view("q", FakeTorchTensor(), 0)
     assert view == attn.record.TensorView("bf16", (2, 3), (3, 1), 512, 2)
     on_host = FakeTorchTensor()
@@ -510,6 +516,9 @@ def test_torch_tensors():
     complex_tensor.dtype = "torch.complex64"
     with pytest.raises(attn.ArgumentError, match="no kernel takes elements of torch.complex64"):
         device_tensors.view("q", complex_tensor, 0)
+    # Classes that others derive are torch's tensors, too; types are none.
+    derived = type("Derived", (FakeTorchTensor,), {"__module__": "library"})
+    assert device_tensors.is_torch(derived()) and not device_tensors.is_torch(FakeTorchTensor)
 
 
 def test_overhead_of_a_call(driver):

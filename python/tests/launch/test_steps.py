@@ -78,8 +78,11 @@ def test_steps(monkeypatch):
         def __init__(self, image, name, shared_bytes):
             self.name, self.launches = name, []
 
-        def launch(self, grid, block, cluster, shared_bytes, stream, pointers, *more):
-            flags.append((self.name, more))
+        def launch(self, shape, stream, pointers):
+            config = shape.config
+            ways = [config.attributes[n].id for n in range(config.numAttributes)]
+            # Cooperative and programmatic launches.
+            flags.append((self.name, tuple(way in ways for way in (2, 6)) if ways else ()))
             self.launches.append([ctypes.string_at(pointer, 8) for pointer in pointers])
             return 0
 

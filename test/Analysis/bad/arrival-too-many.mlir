@@ -4,7 +4,7 @@
 
 // CHECK: error: phase slip: phase 1 of 'k.full'[0] completes without being ordered after the wait of warp 0 for phase 0: the wait may miss its phase
 // CHECK: note: initialised here
-// CHECK: note: the signal that completes it, by warp 4, which has to come behind a signal of the waiting warp
+// CHECK: note: the signal that completes it, by warp 4, which has to come after a signal of the waiting warp
 
 gpu.module @kernels {
   gpu.func @ring(%map: !attn.tensor_map<1x1x64x64xf16, swizzle = 128>) kernel {

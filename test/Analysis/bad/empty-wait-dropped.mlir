@@ -4,7 +4,7 @@
 
 // CHECK: error: signal in the wrong phase: a signal of warp 4 for phase 1 of 'k.full'[0] is not ordered after the completion of phase 0: it may count there
 // CHECK: note: initialised here
-// CHECK: note: the last signal of phase 0, by warp 4, that a wait has to come behind
+// CHECK: note: the last signal of phase 0, by warp 4, that a wait has to come after
 
 gpu.module @kernels {
   gpu.func @ring(%map: !attn.tensor_map<1x1x64x64xf16, swizzle = 128>) kernel {

@@ -4,7 +4,7 @@
 
 // CHECK: error: exit in flight: the CTA may have exited when this signal of warp 3 of CTA 1 comes to 'done'[0] of CTA 0
 // CHECK: note: initialised here
-// CHECK: note: the exit; a wait or a cluster barrier behind the signal has to come before it
+// CHECK: note: the exit; a wait or a cluster barrier after the signal has to come before it
 
 gpu.module @kernels {
   gpu.func @peers() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>, known_block_size = array<i32: 128, 1, 1>} {

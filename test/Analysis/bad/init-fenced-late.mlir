@@ -2,7 +2,7 @@
 
 // The fence of initialisations stands behind the signal by which another warp learns of one, whose copy may come first.
 
-// CHECK: error: missing proxy fence: a copy of warp 4 signals 'k.full'[0], whose initialisation has no attn.mbarrier.fence_init behind it
+// CHECK: error: missing proxy fence: a copy of warp 4 signals 'k.full'[0], whose initialisation has no attn.mbarrier.fence_init after it
 // CHECK: note: initialised here
 
 gpu.module @kernels {

@@ -2,7 +2,7 @@
 
 // No fence of initialisations stands in front of copies that signal the mbarrier.
 
-// CHECK: error: missing proxy fence: a copy of warp 4 signals 'k.full'[0], whose initialisation has no attn.mbarrier.fence_init behind it
+// CHECK: error: missing proxy fence: a copy of warp 4 signals 'k.full'[0], whose initialisation has no attn.mbarrier.fence_init after it
 // CHECK: note: initialised here
 
 gpu.module @kernels {

@@ -2,7 +2,7 @@
 
 // Nobody waits for the initialisation.
 
-// CHECK: error: lifetime: warp 0 uses 'k.full'[0] without being ordered behind its initialisation
+// CHECK: error: lifetime: warp 0 uses 'k.full'[0] without being ordered after its initialisation
 // CHECK: note: it is initialised here; a barrier has to stand between
 
 gpu.module @kernels {

@@ -3,7 +3,7 @@
 // Barriers end behind the CTA's barrier, while the peer owes an arrival.
 
 // CHECK: error: lifetime: warp 0 of CTA 0 invalidates 'done'[0] of CTA 0 while a signal of warp 3 of CTA 1 may be on its way to it
-// CHECK: note: the signal; a barrier that its warp comes to behind it has to stand before the invalidation
+// CHECK: note: the signal; a barrier that its warp comes to after it has to stand before the invalidation
 
 gpu.module @kernels {
   gpu.func @peers() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>, known_block_size = array<i32: 128, 1, 1>} {

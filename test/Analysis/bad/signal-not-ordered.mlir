@@ -4,7 +4,7 @@
 
 // CHECK: error: phase slip: phase 1 of 'ready'[0] completes without being ordered after the wait of warp 7 for phase 0: the wait may miss its phase
 // CHECK: note: initialised here
-// CHECK: note: the signal that completes it, by warp 0, which has to come behind a signal of the waiting warp
+// CHECK: note: the signal that completes it, by warp 0, which has to come after a signal of the waiting warp
 
 gpu.module @kernels {
   gpu.func @second_phase() kernel {

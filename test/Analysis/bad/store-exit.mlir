@@ -3,6 +3,7 @@
 // The CTA exits while a store may read its memory.
 
 // CHECK: error: exit in flight: warp 0 exits while this access to 'o' may be in flight
+// CHECK: note: it starts here; an attn.tma.wait has to cover its group
 
 gpu.module @kernels {
   gpu.func @store(%map: !attn.tensor_map<1x1x64x64xf16, swizzle = 128>) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {

@@ -4,7 +4,7 @@
 
 // CHECK: error: signal in the wrong phase: a signal of warp 2 of CTA 1 for phase 1 of 'done'[0] of CTA 0 is not ordered after the completion of phase 0: it may count there
 // CHECK: note: initialised here
-// CHECK: note: the last signal of phase 0, by warp 1 of CTA 1, that a wait has to come behind
+// CHECK: note: the last signal of phase 0, by warp 1 of CTA 1, that a wait has to come after
 
 gpu.module @kernels {
   gpu.func @peers() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>, known_block_size = array<i32: 128, 1, 1>} {

@@ -17,7 +17,7 @@
 
 // CHECK: error: race: write by warp {{[0-3]}} of CTA {{[01]}} of 's' is not ordered after read by warp {{[0-3]}} of CTA {{[01]}}, in the memory of CTA {{[01]}}: a signal to another CTA may overtake the read
 // CHECK: note: the read
-// CHECK: note: the signal: nothing has used what was read by then; it has to stand behind the first use, or to have the scope of the cluster (cluster-scope)
+// CHECK: note: the signal: nothing has used what was read by then; it has to stand after the first use, or to have the scope of the cluster (cluster-scope)
 
 // The witness names the three.
 

@@ -37,8 +37,8 @@ func.func private @f() attributes {x = #attn.split_q<block_n = 11529215046068470
 
 // -----
 
-// expected-error @below {{expected 1 or 2 stages, got 3}}
-func.func private @f() attributes {x = #attn.split_q<stages = 3>}
+// expected-error @below {{expected stages from 1 to 4, got 5}}
+func.func private @f() attributes {x = #attn.split_q<stages = 5>}
 
 // -----
 
@@ -87,6 +87,15 @@ func.func private @f() attributes {attn.launch = 3}
 
 // -----
 
+gpu.module @kernels {
+  // expected-error @below {{'gpu.func' op expected 'kernel' before its attributes, got a function that nothing launches}}
+  gpu.func @f() attributes {attn.launch = #attn.launch<chip = "sm_80", ptx = 80, grid = ["1", "1", "1"], block = [32, 1, 1], tensors = [], args = []>} {
+    gpu.return
+  }
+}
+
+// -----
+
 // The rules are those of the launch record.
 // expected-error @below {{launch record: steps[0].block: expected 1 to 3 elements, got 4}}
 func.func private @f() attributes {x = #attn.launch<chip = "sm_80", ptx = 80, grid = ["1", "1", "1"], block = [32, 1, 1, 1], tensors = [], args = []>}
@@ -120,6 +129,16 @@ func.func private @ws_cluster() attributes {p = #attn.ws_wgmma<cluster = 3>}
 
 // expected-error @below {{expected loaders to be 1 or 2, got 3}}
 func.func private @ws_loaders() attributes {p = #attn.ws_wgmma<loaders = 3>}
+
+// -----
+
+// expected-error @below {{expected CTAs of one tile with pack_heads, got 2 tiles in a cluster}}
+func.func private @ws_packed_cluster() attributes {p = #attn.ws_wgmma<pack_heads = true, cluster = 2>}
+
+// -----
+
+// expected-error @below {{expected order = row_major with pack_heads, got longest_first}}
+func.func private @ws_packed_order() attributes {p = #attn.ws_columns<pack_heads = true, order = longest_first>}
 
 // -----
 
@@ -189,8 +208,8 @@ gpu.module @m attributes {attn.rung = "plan"} {
 
 // -----
 
-// expected-error @below {{expected block_m to be 16 or 32, got 48}}
-func.func private @decode_rows() attributes {p = #attn.decode<block_m = 48>}
+// expected-error @below {{expected block_m to be a multiple of 16 up to 64, got 80}}
+func.func private @decode_rows() attributes {p = #attn.decode<block_m = 80>}
 
 // -----
 

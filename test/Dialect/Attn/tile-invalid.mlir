@@ -348,7 +348,7 @@ func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>
 // -----
 
 func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, %c: f32) {
-  // expected-error @below {{expected 'growth' in the #attn.softmax behind 'policy', got an attribute of its own}}
+  // expected-error @below {{expected 'growth' in the #attn.softmax after 'policy', got an attribute of its own}}
   %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %c {growth = 7.0 : f32} : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>
   return
 }

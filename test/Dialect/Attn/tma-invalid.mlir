@@ -199,7 +199,7 @@ func.func @bounded_rank(%k: memref<2x8x64x128xf16>) -> !attn.tensor_map<1x1x64x6
 // -----
 
 func.func @bounded_batch(%k: memref<64x128xf16>) -> !attn.tensor_map<1x64x64xf16, swizzle = 128> {
-  // expected-error @below {{expected a batch in front of rows with 'bounded', got 'memref<64x128xf16>'}}
+  // expected-error @below {{expected a batch before rows with 'bounded', got 'memref<64x128xf16>'}}
   %map = attn.encode_tensor_map bounded %k : memref<64x128xf16> -> !attn.tensor_map<1x64x64xf16, swizzle = 128>
   return %map : !attn.tensor_map<1x64x64xf16, swizzle = 128>
 }
@@ -215,7 +215,7 @@ func.func @bounded_packed(%k: memref<1x64x128xf16>) -> !attn.tensor_map<1x1x64x6
 // -----
 
 func.func @by_row_bounded(%k: memref<2x64x128xf16>) -> !attn.tensor_map<1x1x64x64xf16, swizzle = 128> {
-  // expected-error @below {{expected heads in front of rows, and no 'bounded', with 'by_row', got 'memref<2x64x128xf16>'}}
+  // expected-error @below {{expected heads before rows, and no 'bounded', with 'by_row', got 'memref<2x64x128xf16>'}}
   %map = attn.encode_tensor_map bounded by_row %k : memref<2x64x128xf16> -> !attn.tensor_map<1x1x64x64xf16, swizzle = 128>
   return %map : !attn.tensor_map<1x1x64x64xf16, swizzle = 128>
 }

@@ -122,7 +122,7 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @no_grid(%x: f32) kernel {
-    // expected-note @below {{expected 'tiles [rows, columns]' behind the partition's warps here}}
+    // expected-note @below {{expected 'tiles [rows, columns]' after the partition's warps here}}
     attn.warp_specialize
     partition "a" warps 4 tiles [4, 1] registers 128 {
     }

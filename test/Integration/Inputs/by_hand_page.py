@@ -37,6 +37,7 @@ def gemm(a, b):
 #: By the start of a file's name: inputs with their shapes, the output, and what numpy computes.
 PROBLEMS = {
     "copy": ({"a": (128, 64)}, "b", lambda a: a),
+    "transpose-tma": ({"a": (200, 136)}, "b", lambda a: a.T),
     "transpose": ({"a": (128, 64)}, "b", lambda a: a.T),
     "attention": (dict.fromkeys("qkv", (256, 64)), "o", attention),
     "gemm-bias-blackwell": (
@@ -49,6 +50,10 @@ PROBLEMS = {
     "gemm-blackwell": ({"a": (256, 256), "b": (128, 256)}, "c", gemm),
     "gemm": ({"a": (128, 256), "b": (64, 256)}, "c", gemm),
 }  # fmt: skip
+
+
+#: Chips that a file is for in addition to its own, by its own chip or by its name.
+LATER = {"sm_80": ["sm_90a", "sm_100a"], "transpose-tma": ["sm_100a"]}
 
 
 class Page:
@@ -102,9 +107,7 @@ class Page:
                 continue
             source = (self.examples / f"{name}.mlir").read_text(encoding="utf-8")
             chips = [re.search(r'target<chip = "(\w+)"', source)[1]]
-            # Such a file is for any chip.
-            if chips == ["sm_80"]:
-                chips += ["sm_90a", "sm_100a"]
+            chips += LATER.get(chips[0], []) + LATER.get(name, [])
             for chip in chips:
                 label = f"{name}-{chip}"
                 done = self.lower(name, source.replace(f'"{chips[0]}"', f'"{chip}"'), label)

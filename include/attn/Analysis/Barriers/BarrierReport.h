@@ -25,6 +25,12 @@ struct BarrierCheckOptions {
   /// The same until a tile of each kind has been followed from one state:
   /// where that takes much, a short limit does not leave what others take.
   int64_t firstTileLimit = INT64_MAX;
+  /// Leaves out no trips of loops. That gives the same verdict, for which it
+  /// is there: tests compare them.
+  bool followsAllTrips = false;
+  /// What is wrong is looked for again with all trips, which says in which
+  /// phase it is.
+  bool namesPhases = true;
 };
 
 /// Who does something, as far as that is known; -1 where it is not.

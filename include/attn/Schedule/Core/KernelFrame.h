@@ -88,9 +88,15 @@ public:
   KernelFrame(const TargetRow &target, Location loc,
               ArrayRef<TensorFacts> tensors, ValueRange scalars);
 
+  /// The chip that the kernel is for.
   const TargetRow &target;
   /// Inserts into the kernel's body, at the location of the problem.
   ImplicitLocOpBuilder b;
+
+  // The arguments of the launch, of which its record and the host's call are
+  // made. What the launch alone decides is added before bindParameters; sizes,
+  // workspaces and tensor maps that a body asks for are added as it does.
+
   /// All tensors of the launch, in parameter order.
   SmallVector<TensorFacts> tensors;
   /// Scalars of the host that are parameters, behind sizes and strides.
@@ -100,11 +106,15 @@ public:
   /// Workspaces that the schedule asked for, in parameter order: behind the
   /// scalars.
   SmallVector<WorkspaceArg> workspaceArgs;
-
   /// Tensor maps that the schedule asked for, in parameter order.
   SmallVector<TensorMapArg> tensorMapArgs;
 
-  /// The types of the kernel's parameters: pointers, descriptor values,
+  /// Makes the extent of a dimension a parameter if only the launch decides it.
+  void addSize(StringRef name, unsigned dim, int64_t extent);
+  /// Makes the stride of a dimension of tensors[tensor] a parameter.
+  void addStride(unsigned tensor, unsigned dim);
+
+  /// Returns the types of the kernel's parameters: pointers, descriptor values,
   /// captured scalars. Workspaces and tensor maps join them as the schedule
   /// asks for them.
   SmallVector<Type> getParameterTypes();
@@ -112,8 +122,10 @@ public:
   /// anything is emitted.
   void bindParameters(gpu::GPUFuncOp kernel,
                       const std::array<SizeExpr, 3> &grid);
-  /// The kernel, from bindParameters on.
+  /// Returns the kernel, from bindParameters on.
   gpu::GPUFuncOp getKernel() const { return kernel; }
+  /// Returns the parameters that stand for hostScalars, from bindParameters on.
+  ArrayRef<Value> getScalars() const { return scalars; }
 
   // Constants.
 
@@ -171,14 +183,16 @@ public:
   /// Loads element `index` (i64) of a rank-1 tensor.
   Value loadElement(StringRef name, Value index);
 
-protected:
+private:
   const TensorFacts *findTensor(StringRef name) const;
-  /// Makes the extent of a dimension a parameter if only the launch decides it.
-  void addSize(StringRef name, unsigned dim, int64_t extent);
 
   gpu::GPUFuncOp kernel;
+  /// The schedule's grid, and whether a launch takes it with all of its CTAs
+  /// along x.
   std::array<SizeExpr, 3> grid;
   bool foldsGrid = false;
+  /// The kernel's parameters: those of tensors, descriptorArgs, hostScalars and
+  /// tensorMapArgs, each in the order of its list.
   SmallVector<Value> pointers, descriptors, scalars, tensorMaps;
 };
 

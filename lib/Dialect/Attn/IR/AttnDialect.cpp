@@ -56,6 +56,10 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op,
   if (name == kLaunchAttr) {
     if (!isa<FunctionOpInterface>(op))
       return op->emitOpError("'attn.launch' is for kernels only");
+    if (auto kernel = dyn_cast<gpu::GPUFuncOp>(op);
+        kernel && !kernel.isKernel())
+      return op->emitOpError("expected 'kernel' before its attributes, got a "
+                             "function that nothing launches");
     if (!isa<LaunchAttr>(attribute.getValue()))
       return op->emitOpError("expected 'attn.launch' to be #attn.launch<...>, "
                              "got ")

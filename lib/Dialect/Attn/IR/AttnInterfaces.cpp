@@ -31,11 +31,33 @@ static LogicalResult verifyArch(gpu::GPUModuleOp module, TargetAttr target) {
   return success(valid);
 }
 
+/// Checks that `module` has no wgmma where later chips dropped it, which no
+/// least compute capability says.
+static LogicalResult verifyWgmma(gpu::GPUModuleOp module, TargetAttr target) {
+  const TargetRow &row = target.getRow();
+  if (row.has(Capability::Wgmma))
+    return success();
+  bool valid = true;
+  module.walk([&](AsyncOpInterface op) {
+    if (&op.getAsyncEngine() != &kWgmmaGroups)
+      return;
+    valid = false;
+    InFlightDiagnostic diagnostic = op->emitOpError("needs sm_90a, got ")
+                                    << target.getChip();
+    if (row.has(Capability::Tcgen05))
+      diagnostic.attachNote(module.getLoc())
+          << "the products of " << target.getChip() << " are attn.tcgen05.mma";
+  });
+  return success(valid);
+}
+
 LogicalResult attn::verifyArch(gpu::GPUModuleOp module) {
   bool valid = true;
   if (ArrayAttr targets = module.getTargetsAttr())
     for (Attribute attribute : targets)
       if (auto target = dyn_cast<TargetAttr>(attribute))
-        valid &= succeeded(::verifyArch(module, target));
+        // At most one of the two has something to say.
+        valid &= succeeded(::verifyArch(module, target)) &&
+                 succeeded(verifyWgmma(module, target));
   return success(valid);
 }

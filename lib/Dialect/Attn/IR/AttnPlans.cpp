@@ -37,8 +37,8 @@ LogicalResult SplitQPlanAttr::verify(EmitErrorFn emitError,
   if (p.blockN < 16 || p.blockN > kMostBlockRows || p.blockN % 16 != 0)
     return emitError() << "expected block_n to be a multiple of 16 up to "
                        << kMostBlockRows << ", got " << p.blockN;
-  if (p.stages != 1 && p.stages != 2)
-    return emitError() << "expected 1 or 2 stages, got " << p.stages;
+  if (p.stages < 1 || p.stages > 4)
+    return emitError() << "expected stages from 1 to 4, got " << p.stages;
   if (p.parts < 1 || p.blockN / 16 % p.parts != 0)
     return emitError() << "expected parts to divide block_n / 16 = "
                        << p.blockN / 16 << ", got " << p.parts;
@@ -46,6 +46,20 @@ LogicalResult SplitQPlanAttr::verify(EmitErrorFn emitError,
     return failure();
   if (p.share == KVShare::KV && p.parts != 1)
     return emitError() << "expected 1 part with share = kv, got " << p.parts;
+  return success();
+}
+
+/// Rows of several heads in a tile, which no other CTA has tiles beside.
+static LogicalResult verifyPackedTiles(EmitErrorFn emitError, bool packHeads,
+                                       int64_t together, TileOrder order) {
+  if (!packHeads)
+    return success();
+  if (together != 1)
+    return emitError() << "expected CTAs of one tile with pack_heads, got "
+                       << together << " tiles in a cluster";
+  if (order != TileOrder::RowMajor)
+    return emitError() << "expected order = row_major with pack_heads, got "
+                       << stringifyTileOrder(order);
   return success();
 }
 
@@ -99,7 +113,7 @@ LogicalResult WsWgmmaPlanAttr::verify(EmitErrorFn emitError,
   if (p.loaders != 1 && p.cluster != 1)
     return emitError() << "expected loaders = 1 in a cluster, got "
                        << p.loaders;
-  return success();
+  return verifyPackedTiles(emitError, p.packHeads, p.cluster, p.order);
 }
 
 int64_t SelfLoadPlanAttr::getThreads() const { return 128; }
@@ -173,7 +187,8 @@ LogicalResult WsColumnsPlanAttr::verify(EmitErrorFn emitError,
   if (p.depthCtas == 2 && p.cluster != 2)
     return emitError() << "expected cluster = 2 with depth_ctas = 2, got "
                        << p.cluster;
-  return success();
+  return verifyPackedTiles(emitError, p.packHeads, p.cluster / p.depthCtas,
+                           p.order);
 }
 
 int64_t WsPairPlanAttr::getThreads() const {
@@ -203,8 +218,10 @@ int64_t DecodePlanAttr::getThreads() const { return 32 * getWarps(); }
 
 LogicalResult DecodePlanAttr::verify(EmitErrorFn emitError,
                                      const Parameters &p) {
-  if (p.blockM != 16 && p.blockM != 32)
-    return emitError() << "expected block_m to be 16 or 32, got " << p.blockM;
+  if (p.blockM < 16 || p.blockM > 64 || p.blockM % 16 != 0)
+    return emitError() << "expected block_m to be a multiple of 16 up to 64, "
+                          "got "
+                       << p.blockM;
   if (p.blockN < 16 || p.blockN > 128 || p.blockN % 16 != 0)
     return emitError() << "expected block_n to be a multiple of 16 up to 128, "
                           "got "

@@ -84,7 +84,7 @@ void AttnCheckChannelsPass::report(gpu::GPUFuncOp kernel,
   ++numChecked;
   remark::passed(kernel.getLoc(), category)
       << remark::add("slots are touched while they are held, roles acquire as "
-                     "many, and nobody waits for what comes behind")
+                     "many, and nobody waits for what comes after")
       << remark::metric("channels", channels)
       << remark::metric("accesses", found.accesses)
       << remark::metric("equal-counts", found.balances)

@@ -105,6 +105,14 @@ static bool isPartial(Value value) {
   return isa<PartialLayoutAttr>(encodingOf(value));
 }
 
+/// Returns true if `value` is a tile or buffer whose layout is still to be
+/// chosen.
+static bool isLayoutOpen(Value value) {
+  auto buffer = dyn_cast<BufferType>(value.getType());
+  return (buffer && isAuto(buffer.getLayout())) ||
+         (hasTile(value) && isAuto(encodingOf(value)));
+}
+
 /// True for an op that register tiles go into, come out of or pass through.
 static bool touchesTiles(Operation *op) {
   return llvm::any_of(op->getOperandTypes(), isRegisters) ||
@@ -385,9 +393,7 @@ LogicalResult LayoutInference::run() {
     return failure();
   WalkResult left = kernel.walk([&](Operation *op) {
     for (Value result : op->getResults()) {
-      auto buffer = dyn_cast<BufferType>(result.getType());
-      if ((buffer && isAuto(buffer.getLayout())) ||
-          (hasTile(result) && isAuto(encodingOf(result)))) {
+      if (isLayoutOpen(result)) {
         op->emitOpError("has a result whose layout nothing determines");
         return WalkResult::interrupt();
       }
@@ -397,14 +403,35 @@ LogicalResult LayoutInference::run() {
   return failure(left.wasInterrupted());
 }
 
+/// Checks that nothing in `kernel`, of which no grid of warps is known, waits
+/// for a layout.
+static LogicalResult checkHasNoTiles(gpu::GPUFuncOp kernel) {
+  WalkResult walk = kernel.walk([&](Operation *op) {
+    for (Value result : op->getResults()) {
+      if (!isLayoutOpen(result))
+        continue;
+      InFlightDiagnostic diagnostic =
+          kernel->emitOpError("expected 'attn.warps', the grid of warps that "
+                              "shares its tiles, or partitions");
+      diagnostic.attachNote(op->getLoc()) << "a tile without a layout is here";
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
+}
+
 namespace {
 struct AttnInferLayoutsPass
     : attn::impl::AttnInferLayoutsPassBase<AttnInferLayoutsPass> {
   using Base::Base;
   void runOnOperation() override {
     for (gpu::GPUFuncOp kernel : getOperation().getOps<gpu::GPUFuncOp>()) {
-      if (!isTileKernel(kernel))
+      if (!isTileKernel(kernel)) {
+        if (failed(checkHasNoTiles(kernel)))
+          return signalPassFailure();
         continue;
+      }
       LayoutInference inference(kernel, assertTrivial);
       if (failed(inference.run()))
         return signalPassFailure();

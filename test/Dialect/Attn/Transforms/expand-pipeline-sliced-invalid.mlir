@@ -27,7 +27,7 @@ gpu.module @kernels {
     %k = attn.alloc : !attn.buffer<2x64x64xf16, #attn.auto, shared>
     attn.kv_loop %zero, %zero, %n, %n block 64 stages 2 {
     ^bb0(%key: i32):
-      // expected-error@below {{expected its last access in front of the next slice}}
+      // expected-error@below {{expected its last access before the next slice}}
       %a = attn.stage %gk[%key], %k : !attn.global<?x64xf16>, !attn.buffer<2x64x64xf16, #attn.auto, shared> -> !attn.buffer<64x64xf16, #attn.auto, shared>
       %ta = attn.local_load %a : !attn.buffer<64x64xf16, #attn.auto, shared> -> tensor<64x64xf16, #attn.auto>
       %b = attn.stage %gk[%key], %k : !attn.global<?x64xf16>, !attn.buffer<2x64x64xf16, #attn.auto, shared> -> !attn.buffer<64x64xf16, #attn.auto, shared>

@@ -95,7 +95,7 @@ func.func @two_writers(%q: memref<1x1x16x16xf16>, %o: memref<1x1x16x16xf16>) {
 func.func @order(%q: memref<1x1x16x16xf16>, %o: memref<1x1x16x16xf16>) {
   %po = memref.alloc() : memref<2x1x1x16x16xf32>
   %pl = memref.alloc() : memref<2x1x1x16xf32>
-  // expected-error @below {{expected partial results that something in front of the op writes}}
+  // expected-error @below {{expected partial results that something before the op writes}}
   attn.combine ins(%po, %pl : memref<2x1x1x16x16xf32>, memref<2x1x1x16xf32>)
                outs(%o : memref<1x1x16x16xf16>)
   attn.attention ins(%q, %q, %q : memref<1x1x16x16xf16>, memref<1x1x16x16xf16>, memref<1x1x16x16xf16>)

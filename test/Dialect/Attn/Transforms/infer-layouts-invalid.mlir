@@ -53,3 +53,15 @@ gpu.module @m [#attn.target<chip = "sm_80">] {
     gpu.return
   }
 }
+
+// -----
+
+// Nothing says which warps share the tile.
+gpu.module @kernels {
+  // expected-error @below {{'gpu.func' op expected 'attn.warps', the grid of warps that shares its tiles, or partitions}}
+  gpu.func @no_grid(%g: !attn.global<?x64xf16>, %row: i32) kernel {
+    // expected-note @below {{a tile without a layout is here}}
+    %q = attn.global_load %g[%row] : !attn.global<?x64xf16> -> tensor<64x64xf16, #attn.auto>
+    gpu.return
+  }
+}

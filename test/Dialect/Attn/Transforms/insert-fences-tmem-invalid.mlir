@@ -10,7 +10,7 @@ gpu.module @kernels {
     %s = attn.tmem_alloc : !s
     // expected-note @below {{it starts here; an attn.tmem.wait has to cover it}}
     %f = attn.tmem.load %s : !s -> !f
-    // expected-error @below {{a signal in front of the wait for a load from tensor memory, whose columns it still reads}}
+    // expected-error @below {{a signal before the wait for a load from tensor memory, whose columns it still reads}}
     attn.mbarrier.arrive %full[%zero] : !attn.mbarriers<1>
     %t = attn.tmem.wait %f : !f -> !t
     gpu.return
@@ -36,7 +36,7 @@ gpu.module @kernels {
     %f0 = attn.tmem.load %low : !c -> !f
     // expected-note @below {{it starts here; an attn.tmem.wait has to cover it}}
     %f1 = attn.tmem.load %high : !c -> !f
-    // expected-error @below {{a store to the same columns in front of the wait for a load from tensor memory, whose columns it still reads}}
+    // expected-error @below {{a store to the same columns before the wait for a load from tensor memory, whose columns it still reads}}
     attn.tmem.store %x, %p : !r, !p
     %t:2 = attn.tmem.wait %f0, %f1 : !f, !f -> !t, !t
     gpu.return
@@ -53,7 +53,7 @@ gpu.module @kernels {
     %s = attn.tmem_alloc : !s
     // expected-note @below {{it starts here; an attn.tmem.wait has to cover it}}
     %f = attn.tmem.load %s : !s -> !f
-    // expected-error @below {{a signal in front of the wait for a load from tensor memory, whose columns it still reads}}
+    // expected-error @below {{a signal before the wait for a load from tensor memory, whose columns it still reads}}
     attn.tmem.dealloc %base {columns = 64}
     gpu.return
   }

@@ -120,7 +120,7 @@ gpu.module @kernels {
         %i, %t = attn.channel.acquire %k[%c] as "mma" : !ch
         %slot = attn.slot %ring[%i] : !ring -> !slot
         %kt = attn.transpose %slot : !slot -> !attn.buffer<64x64xf16, #attn.transposed<#attn.swizzled<span = 128>>, shared>
-        // expected-error @below {{expected to stand behind each product that uses the slot of role 'mma' of channel 'k', got one behind it}}
+        // expected-error @below {{expected to stand after each product that uses the slot of role 'mma' of channel 'k', got one after it}}
         attn.channel.release %k, %t as "mma" : !ch
         // expected-note @below {{the product is here}}
         test_attn.buffer_product %q, %kt to %s : !slot, !attn.buffer<64x64xf16, #attn.transposed<#attn.swizzled<span = 128>>, shared>, !sum

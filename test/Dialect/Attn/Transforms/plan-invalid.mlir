@@ -46,7 +46,7 @@ func.func @paged(%q: memref<2x8x1x64xf16>, %k: memref<9x8x512x64xf16>, %v: memre
 // -----
 
 func.func @packed_heads(%q: memref<2x8x1x64xf16>, %k: memref<2x8x16x64xf16>, %o: memref<2x8x1x64xf16>) {
-  // expected-error@+1 {{expected groups of 2 to 128 heads for pack_heads, got 8 query heads and 8 key heads}}
+  // expected-error@+1 {{expected groups of 2 to 256 heads for pack_heads, got 8 query heads and 8 key heads}}
   attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<2x8x16x64xf16>, memref<2x8x16x64xf16>)
                  outs(%o : memref<2x8x1x64xf16>) {plan = #attn.split_q<pack_heads = true>}
   return
@@ -55,7 +55,7 @@ func.func @packed_heads(%q: memref<2x8x1x64xf16>, %k: memref<2x8x16x64xf16>, %o:
 // -----
 
 func.func @packed_dynamic(%q: memref<2x?x1x64xf16>, %k: memref<2x8x16x64xf16>, %o: memref<2x?x1x64xf16>) {
-  // expected-error@+1 {{expected groups of 2 to 128 heads for pack_heads, got a dynamic number of query heads and 8 key heads}}
+  // expected-error@+1 {{expected groups of 2 to 256 heads for pack_heads, got a dynamic number of query heads and 8 key heads}}
   attn.attention ins(%q, %k, %k : memref<2x?x1x64xf16>, memref<2x8x16x64xf16>, memref<2x8x16x64xf16>)
                  outs(%o : memref<2x?x1x64xf16>) {plan = #attn.split_q<pack_heads = true>}
   return

@@ -100,7 +100,7 @@ func.func @head_groups(%q: memref<1x4x256x64xf16>, %k: memref<1x2x256x64xf16>, %
 // -----
 
 func.func @no_groups(%q: memref<1x4x256x64xf16>, %o: memref<1x4x256x64xf16>) {
-  // expected-error@+1 {{expected groups of 2 to 128 heads for pack_heads, got 4 query heads and 4 key heads}}
+  // expected-error@+1 {{expected groups of 2 to 256 heads for pack_heads, got 4 query heads and 4 key heads}}
   attn.attention ins(%q, %q, %q : memref<1x4x256x64xf16>, memref<1x4x256x64xf16>, memref<1x4x256x64xf16>)
                  outs(%o : memref<1x4x256x64xf16>) {plan = #attn.ws_tmem<pack_heads = true>}
   return

@@ -109,9 +109,36 @@ func.func @lengths(%q: memref<2x8x1x64xf16>, %k: memref<2x8x16x64xf16>, %v: !tur
 // -----
 
 func.func @splits(%q: memref<2x8x1x64xf16>, %k: memref<2x8x16x64xf16>, %o: memref<3x2x8x1x64xf32>, %lse: memref<3x2x8x1xf32>) {
-  // expected-error@+1 {{schedule 'ws_wgmma' does not support split keys with partial results}}
+  // expected-error@+1 {{expected order = row_major and CTAs of one tile with runs of keys, got longest_first and 1}}
   attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<2x8x16x64xf16>, memref<2x8x16x64xf16>)
-                 outs(%o, %lse : memref<3x2x8x1x64xf32>, memref<3x2x8x1xf32>) {kv_splits = 3 : i64}
+                 outs(%o, %lse : memref<3x2x8x1x64xf32>, memref<3x2x8x1xf32>) {kv_splits = 3 : i64, plan = #attn.ws_wgmma<order = longest_first>}
+  return
+}
+
+// -----
+
+func.func @shared_splits(%q: memref<2x8x1x64xf16>, %k: memref<2x8x16x64xf16>, %o: memref<3x2x8x1x64xf32>, %lse: memref<3x2x8x1xf32>) {
+  // expected-error@+1 {{expected order = row_major and CTAs of one tile with runs of keys, got row_major and 2}}
+  attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<2x8x16x64xf16>, memref<2x8x16x64xf16>)
+                 outs(%o, %lse : memref<3x2x8x1x64xf32>, memref<3x2x8x1xf32>) {kv_splits = 3 : i64, plan = #attn.ws_wgmma<cluster = 2>}
+  return
+}
+
+// -----
+
+func.func @tall(%q: memref<2x128x1x64xf16>, %k: memref<2x1x16x64xf16>, %o: memref<2x128x1x64xf16>) {
+  // expected-error@+1 {{expected block_m to be 64 or 128 with pack_heads and queries of 128 rows, got 192}}
+  attn.attention ins(%q, %k, %k : memref<2x128x1x64xf16>, memref<2x1x16x64xf16>, memref<2x1x16x64xf16>)
+                 outs(%o : memref<2x128x1x64xf16>) {plan = #attn.ws_wgmma<pack_heads = true, block_m = 192>}
+  return
+}
+
+// -----
+
+func.func @packed(%q: memref<2x8x1x64xf16>, %k: memref<2x8x16x64xf16>, %o: memref<2x8x1x64xf16>) {
+  // expected-error@+1 {{expected groups of 2 to 256 heads for pack_heads, got 8 query heads and 8 key heads}}
+  attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<2x8x16x64xf16>, memref<2x8x16x64xf16>)
+                 outs(%o : memref<2x8x1x64xf16>) {plan = #attn.ws_wgmma<pack_heads = true>}
   return
 }
 

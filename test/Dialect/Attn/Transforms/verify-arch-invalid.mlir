@@ -1,6 +1,6 @@
 // RUN: attn-test-opt %s -split-input-file -verify-diagnostics --pass-pipeline='builtin.module(gpu.module(attn-verify-arch))'
 // RUN: not attn-test-opt %s -split-input-file -o /dev/null --pass-pipeline='builtin.module(gpu.module(attn-verify-arch))'
-// RUN: not attn-opt --attn-to-barrier %S/Inputs/fp8-tile.mlir 2>&1 | FileCheck %s
+// RUN: not attn-opt --attn-to-barrier %S/Inputs/fp8-tile.mlir 2>&1 | FileCheck %s --implicit-check-not='see current operation'
 
 // CHECK: error: 'attn.mma' op needs sm_89 or later, got sm_80
 
@@ -45,6 +45,21 @@ gpu.module @several [#attn.target<chip = "sm_80">, #attn.target<chip = "sm_89">,
     }
     // A 16-bit mma and cp.async are fine on every target.
     attn.cp_async.commit
+    gpu.return
+  }
+}
+
+// -----
+
+// Chips after sm_90a do not have its wgmma.
+
+// expected-note @below {{the products of sm_100a are attn.tcgen05.mma}}
+gpu.module @dropped [#attn.target<chip = "sm_100a">] {
+  gpu.func @kernel(%a: !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>,
+                   %b: !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>) kernel
+      attributes {attn.warps = array<i64: 4, 1>} {
+    // expected-error @below {{'attn.wgmma' op needs sm_90a, got sm_100a}}
+    %f = attn.wgmma %a, %b : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>, !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared> -> !attn.inflight<64x64xf32>
     gpu.return
   }
 }

@@ -11,7 +11,7 @@ def Attn_SplitQPlanAttr : Attn_Plan<Attn_Dialect, "SplitQPlan", "split_q", "spli
     Attn_PlanInt<128, "Query rows of a CTA, a multiple of `16 * warps`">:$block_m,
     Attn_PlanInt<64, "Keys of a block, a multiple of 16">:$block_n,
     Attn_PlanInt<4, "Warps of a CTA">:$warps,
-    Attn_PlanInt<2, "Slots of the K and V rings, 1 or 2">:$stages,
+    Attn_PlanInt<2, "Slots of the K and V rings, 1 to 4">:$stages,
     Attn_PlanBool<true,
       "Q fragments stay in registers instead of being read from shared memory "
       "for each block">:$q_in_regs,
@@ -100,7 +100,11 @@ def Attn_WsWgmmaPlanAttr : Attn_Plan<Attn_Dialect, "WsWgmmaPlan", "ws_wgmma", "w
     Attn_PlanInt<1,
       "Warps that load, 1 or 2: of two, one loads queries and keys and the other "
       "values, for blocks of many small copies. With 8-bit values that are "
-      "transposed, and in a cluster, 1">:$loaders)> {
+      "transposed, and in a cluster, 1">:$loaders,
+    Attn_PlanBool<false,
+      "Rows of a tile are the heads of a key head's group, query by query, so that "
+      "a group reads its K and V once. A query has as many rows as the next "
+      "power of two of the heads says. With `cluster = 1` and `order = row_major`">:$pack_heads)> {
   let description = [{
     FlashAttention-3 style: one warp loads by TMA, warpgroups of 64 query rows
     each multiply with wgmma, in one CTA for each SM that walks tiles of
@@ -198,7 +202,11 @@ def Attn_WsColumnsPlanAttr : Attn_Plan<Attn_Dialect, "WsColumnsPlan", "ws_column
       "The order in which tiles are given to CTAs, as in `#attn.ws_wgmma`">:$order,
     Attn_PlanInt<0, "Query heads of a group, as in `#attn.ws_wgmma`">:$group_heads,
     Attn_PlanEnum<Attn_EpilogueKind, "auto",
-      "How results leave the kernel. Not `tma` or `staged`">:$epilogue)> {
+      "How results leave the kernel. Not `tma` or `staged`">:$epilogue,
+    Attn_PlanBool<false,
+      "Rows of a tile are the heads of a key head's group, query by query, so that "
+      "a group reads its K and V once. As in "
+      "`#attn.ws_wgmma`, with `cluster` and `depth_ctas` alike">:$pack_heads)> {
   let description = [{
     For heads whose results are too wide for one warpgroup: a tile of 64 query rows
     is shared by two. One computes scores, probabilities and the first
@@ -238,7 +246,7 @@ def Attn_WsPairPlanAttr : Attn_Plan<Attn_Dialect, "WsPairPlan", "ws_pair", "ws_p
 }
 
 def Attn_DecodePlanAttr : Attn_Plan<Attn_Dialect, "DecodePlan", "decode", "decode", (ins
-    Attn_PlanInt<16, "Query rows of a tile, 16 or 32, which every warp has all of">:$block_m,
+    Attn_PlanInt<16, "Query rows of a tile, a multiple of 16 up to 64, which every warp has all of">:$block_m,
     Attn_PlanInt<16, "Keys of a warp's block, a multiple of 16">:$block_n,
     Attn_PlanInt<4, "Warps of a CTA, a power of two up to 16, each of which walks keys of its own">:$warps,
     Attn_PlanInt<3, "Slots of a warp's K and V rings, 2 to 8">:$stages,
@@ -377,7 +385,10 @@ def Attn_TiledDPlanAttr : Attn_Plan<Attn_Dialect, "TiledDPlan", "tiled_d", "tile
       "Accumulators of the results: with `f16_block` the products of a block (of a "
       "slice of its columns) are summed in f16 and added to f32, with `f16` results "
       "stay f16 until the end, in half of the registers. For operands of f16; "
-      "weighted sums of values beyond 65504 overflow">:$accumulate_o)> {
+      "weighted sums of values beyond 65504 overflow">:$accumulate_o,
+    Attn_PlanBool<false,
+      "Rows of a tile are the heads of a key head's group, query by query, so that "
+      "a group reads its K and V once. Not with `group_heads`">:$pack_heads)> {
   let description = [{
     For wide heads, without tensor memory, wgmma or TMA: slices of the columns of a
     block's keys, then of its values, have the slots of one ring in turns, and warps

@@ -287,7 +287,7 @@ LogicalResult OnlineSoftmaxOp::verify() {
        {"policy", "offset", "growth", "limit", "polynomial", "whole"})
     if ((*this)->getDiscardableAttr(name))
       return emitOpError("expected '")
-             << name << "' in the #attn.softmax behind 'policy', got an "
+             << name << "' in the #attn.softmax after 'policy', got an "
              << "attribute of its own";
   if (getLargest() && !getRowLargest() &&
       (getLargest().getType() != getL().getType() || !getWhole()))

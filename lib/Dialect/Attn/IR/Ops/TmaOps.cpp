@@ -13,7 +13,7 @@ LogicalResult EncodeTensorMapOp::verify() {
   if (getPacked() && getBounded())
     return emitOpError("expected 'packed' or 'bounded', got both");
   if (getBounded() && source.getRank() < 3)
-    return emitOpError("expected a batch in front of rows with 'bounded', "
+    return emitOpError("expected a batch before rows with 'bounded', "
                        "got ")
            << source;
   int64_t rank = source.getRank() + (getBounded() ? 1 : 0);
@@ -33,7 +33,7 @@ LogicalResult EncodeTensorMapOp::verify() {
     return emitOpError("expected packed sequences in a batch of 1, got ")
            << source;
   if (getByRow() && (getBounded() || source.getRank() < 3))
-    return emitOpError("expected heads in front of rows, and no 'bounded', "
+    return emitOpError("expected heads before rows, and no 'bounded', "
                        "with 'by_row', got ")
            << source;
   return success();

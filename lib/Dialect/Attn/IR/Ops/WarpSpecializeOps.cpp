@@ -196,7 +196,7 @@ LogicalResult WarpSpecializeOp::verifyRegions() {
                 op->emitOpError("expected no register tile in partition ")
                 << name << ", whose grid of warps nothing states";
             diag.attachNote(getLoc())
-                << "expected 'tiles [rows, columns]' behind "
+                << "expected 'tiles [rows, columns]' after "
                    "the partition's warps here";
             return WalkResult::interrupt();
           }

@@ -111,7 +111,7 @@ LogicalResult SlicedExpander::findSteps() {
       if (index + 1 < steps.size() &&
           !stage.last->isBeforeInBlock(steps[index + 1].front().op))
         return StageOp(stage.op).emitOpError(
-            "expected its last access in front of the next slice");
+            "expected its last access before the next slice");
   steps.resize(llvm::alignTo(steps.size(), depth));
   return success();
 }
