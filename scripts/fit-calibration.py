@@ -179,6 +179,7 @@ class Fitter:
         self.data, self.cells = data, cells
         self.pool = concurrent.futures.ThreadPoolExecutor(options.workers)
         self.path = pathlib.Path(tempfile.mkdtemp(prefix="fit-")) / "calibration.json"
+        self.known: dict[tuple[str, ...], list[float | None]] = {}
 
     def estimate(self, cell: Cell) -> float | None:
         done = run(
@@ -201,7 +202,11 @@ class Fitter:
         if not cells:
             return False
         value, found = factor["value"], factor["value"]
-        now = self.estimate_all(cells)
+        schedules = tuple(sorted({cell.schedule for cell in cells}))
+        # Without steps no value changes, and estimates stay.
+        if step or schedules not in self.known:
+            self.known[schedules] = self.estimate_all(cells)
+        now = self.known[schedules]
         others: dict[float, list[float | None]] = {}
         for other in (value * (1 + (step or PROBE)), value * (1 - step))[: 2 if step else 1]:
             factor["value"] = other

@@ -5,12 +5,9 @@ Reads states of scripts/plan-sweep.py, best some of --others too: plans that the
 planner takes do not tell where spills begin. Each kernel with its plan is planned once
 more, which gives the terms of the model (attn-plan's remark); what ptxas said of it is
 the registers it took or, where it spilled, more than a thread may have. Terms of one
-name get one factor, by least squares in which a kernel that spilled in a loop over blocks needs more than the
-limit, and another one at most what it took; factors stay near 1 where kernels say little.
-
-Limits on sums of registers (copied.renewed_registers and copied.open_registers) move with
-the weights: to where the fewest kernels change their side. What ptxas says of them is for
-scripts/fit-limits.py to ask.
+name get one factor, but for fragments and the like, whose weights stay. Least squares count a
+kernel that spilled in a loop over blocks as needing more than the limit, and another one as
+needing at most what it took; factors stay near 1 where kernels say little.
 
 Kernels whose roles of warps have registers of their own (ws_wgmma and the like) are left
 out: ptxas says what the kernel starts with, and their weights stay as they are.
@@ -21,10 +18,9 @@ it did not); and how often it is wrong about spills in loops over blocks, withou
 of ptxas-<version>.json.
 
 usage: scripts/fit-registers.py [STATE...] [--bin=build/bin] [--workers=2] [--count=N]
-           [--terms=FILE] [--prune] [--data=lib/Planner/Data/registers-13.0.json]
+           [--terms=FILE] [--leave-out=TERM]... [--data=lib/Planner/Data/registers-13.0.json]
            [--write=weights|errors]
-  --prune  leave out terms, those of the fewest kernels first, without which the model is
-           wrong no more often; fragments and what a problem adds to scores stay
+  --leave-out  a term that the model is to do without
   --terms  keep the terms of each kernel there, a line of JSON each, and take them from there
            if the file exists: asking for them takes 0.1 s of a core a kernel
   --count  take so many cells of the states, drawn by their names (default: all)
@@ -44,7 +40,7 @@ import pathlib
 import re
 import subprocess
 import sys
-from collections import Counter, defaultdict
+from collections import defaultdict
 from typing import NamedTuple
 
 from sweep_cells import make_cells, make_feature_cells, make_grid_cells
@@ -54,19 +50,14 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 KINDS = {"split_q": "copied", "tiled_d": "copied", "decode": "copied", "mla": "copied"}
 #: How much a register too few counts for kernels that spill, and for the others,
 #: beside one too many.
-STEEP, SLACK = 8.0, 0.05
+STEEP, SLACK = 4.0, 0.05
 #: The most registers beyond the limit that a kernel counts with.
 MOST_SPILLED = 8.0
 #: How much the factors as they are count, in kernels of a mean size.
 HOLD = 3.0
 
-#: Limits on sums of registers: the terms that they leave out, and whether the limit itself
-#: is on the far side.
-SUM_LIMITS = {"copied.renewed_registers": ("own rows", False), "copied.open_registers": ("", True)}
-#: Terms that are never left out: what kernels are made of.
-KEPT = ("o", "sums", "s", "p", "q", "score", "other")
-#: What leaving out a term may add to get_badness.
-PRUNED = 1.0
+#: Terms whose weights stay: fragments and values that a kernel holds, and what all have.
+FIXED = ("o", "sums", "s", "p", "q", "q step", "row values", "other")
 
 
 class Kernel(NamedTuple):
@@ -167,15 +158,13 @@ def fit(kernels: list[Kernel], rounds: int = 200) -> dict[tuple[str, str], float
         columns: dict[str, list[tuple[int, float]]] = defaultdict(list)
         for index, kernel in enumerate(own):
             for name, size in kernel.terms.items():
-                columns[name].append((index, size))
+                if name not in FIXED:
+                    columns[name].append((index, size))
         scale = dict.fromkeys(columns, 1.0)
         expected = [sum(kernel.terms.values()) for kernel in own]
-        mean = sum(size * size for column in columns.values() for _, size in column)
-        mean /= max(1, sum(map(len, columns.values())))
         for _ in range(rounds):
             for name, column in columns.items():
-                above = HOLD * mean
-                below = HOLD * mean
+                above = below = HOLD * sum(size * size for _, size in column) / len(column)
                 for index, size in column:
                     kernel = own[index]
                     error = kernel.need - expected[index]
@@ -185,7 +174,7 @@ def fit(kernels: list[Kernel], rounds: int = 200) -> dict[tuple[str, str], float
                     if kernel.spilled and (error < 0) == kernel.counts:
                         continue
                     weight = SLACK if error > 0 else 1.0
-                    if kernel.counts:
+                    if kernel.counts or (not kernel.spilled and expected[index] > kernel.limit):
                         weight = STEEP
                     above += weight * size * (error + size * scale[name])
                     below += weight * size * size
@@ -205,51 +194,6 @@ def without(kernels: list[Kernel], dropped: set[tuple[str, str]]) -> list[Kernel
         )
         for kernel in kernels
     ]
-
-
-def get_badness(kernels: list[Kernel], rounds: int = 60) -> float:
-    """One number for how wrong a fitted model is: registers and verdicts."""
-    errors = measure(kernels, fit(kernels, rounds))
-    return 2 * errors["p90"] + errors["p99"] + errors["spills_unexpected"] + 0.3 * errors["fits_refused"]
-
-
-def prune(kernels: list[Kernel]) -> set[tuple[str, str]]:
-    """Terms that tell nothing, by kind of kernels."""
-    dropped: set[tuple[str, str]] = set()
-    for kind in sorted({kernel.kind for kernel in kernels}):
-        own = [kernel for kernel in kernels if kernel.kind == kind]
-        counts = Counter(name for kernel in own for name in kernel.terms if name not in KEPT)
-        best = get_badness(own)
-        for name, _ in sorted(counts.items(), key=lambda item: item[1]):
-            changed = get_badness(without(own, dropped | {(kind, name)}))
-            if changed <= best + PRUNED:
-                best = changed
-                dropped.add((kind, name))
-                print(f"{kind}: left out {name!r}", flush=True)
-    return dropped
-
-
-def move_limits(kernels: list[Kernel], factors: dict[tuple[str, str], float], limits: list[dict]) -> None:
-    """Puts limits on sums where the fewest kernels change their side. Terms without a factor
-    are left out."""
-    copied = [kernel for kernel in kernels if kernel.kind == "copied"]
-    for row in limits:
-        left_out, is_least = SUM_LIMITS.get(row["name"], (None, False))
-        if left_out is None or not copied:
-            continue
-        sums = []
-        for kernel in copied:
-            terms = {name: size for name, size in kernel.terms.items() if name != left_out}
-            before = sum(terms.values())
-            after = sum(size * factors.get((kernel.kind, name), 0.0) for name, size in terms.items())
-            sums.append((before >= row["value"] if is_least else before > row["value"], after))
-        row["value"] = min(
-            range(int(row["value"] / 2), 2 * int(row["value"])),
-            key=lambda limit: sum(
-                was != (after >= limit if is_least else after > limit) for was, after in sums
-            ),
-        )
-        row["seen"] = None
 
 
 def quantile(values: list[float], share: float) -> float:
@@ -290,11 +234,9 @@ def write(
     path: pathlib.Path, kernels: list[Kernel], factors: dict[tuple[str, str], float], errors: dict
 ) -> None:
     data = json.loads(path.read_text(encoding="utf-8"))
-    if factors:
-        move_limits(kernels, factors, data["limits"])
     for kind, kernel in data["kernels"].items():
-        # What was pruned has no factor; a term of no kernel here stays as it is.
-        seen = {name for each in kernels if each.kind == kind for name in each.terms}
+        # What is left out has no factor; a term of no kernel here stays as it is.
+        seen = {name for each in kernels if each.kind == kind for name in each.terms} - {*FIXED}
         kernel["terms"] = [
             term
             for term in kernel["terms"]
@@ -329,7 +271,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 2)
     parser.add_argument("--count", type=int)
     parser.add_argument("--terms", type=pathlib.Path)
-    parser.add_argument("--prune", action="store_true")
+    parser.add_argument("--leave-out", action="append", default=[], metavar="TERM")
     parser.add_argument("--data", type=pathlib.Path, default=ROOT / "lib/Planner/Data/registers-13.0.json")
     parser.add_argument("--write", choices=("weights", "errors"))
     options = parser.parse_args()
@@ -338,7 +280,8 @@ def main() -> int:
         print("expected kernels with registers in the states, got none")
         return 1
     before = show("before", kernels, {})
-    kept = without(kernels, prune(kernels)) if options.prune else kernels
+    left_out = {(kernel.kind, name) for kernel in kernels for name in options.leave_out}
+    kept = without(kernels, left_out)
     factors = fit(kept)
     after = show("after ", kept, factors)
     for (kind, name), factor in sorted(factors.items()):

@@ -180,7 +180,7 @@ double Calibration::getScale(const ProblemFacts &facts,
       scale *= values[index];
   };
   apply("time");
-  if (facts.varlen)
+  if (facts.cuSeqlensQ)
     apply("packed");
   if (facts.hasLengths())
     apply("lengths");

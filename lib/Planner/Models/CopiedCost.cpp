@@ -157,6 +157,14 @@ int64_t attn::getRegisterLimit(int64_t threads, int64_t ctasPerSM,
                       target.registerAllocationUnit));
 }
 
+bool attn::expectsSpills(PtxasCase asked, const CopiedPlan &plan,
+                         int64_t ctasPerSM) {
+  asked.known.registers = asked.copied->getRegisters(plan).getTotal();
+  return PtxasData::getShipped().findSpills(asked).value_or(
+      asked.known.registers >
+      getRegisterLimit(plan.getThreads(), ctasPerSM, asked.target));
+}
+
 PlanEstimate attn::estimateResources(const ProblemFacts &facts,
                                      const CopiedExtents &extents,
                                      const CopiedPlan &plan, int64_t ctasPerSM,

@@ -4,6 +4,7 @@
 #define ATTN_LIB_PLANNER_MODELS_COPIEDCOST_H
 
 #include "../../Schedule/Copied/CopiedExtents.h"
+#include "../Seen/PtxasData.h"
 
 namespace mlir::attn {
 
@@ -20,6 +21,10 @@ int64_t countCTAs(const PlanEstimate &estimate, int64_t registers,
 /// Registers that a thread may have where an SM holds so many CTAs.
 int64_t getRegisterLimit(int64_t threads, int64_t ctasPerSM,
                          const TargetRow &target);
+
+/// Returns true if a plan on cp.async is expected to spill where an SM holds so
+/// many CTAs: by what ptxas was seen to do, else by the register model.
+bool expectsSpills(PtxasCase asked, const CopiedPlan &plan, int64_t ctasPerSM);
 
 /// What a plan that states its CTAs an SM takes: sums of resources, tiles, and
 /// a block's clocks on each resource.

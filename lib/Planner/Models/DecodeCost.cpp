@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "../../Schedule/Decode/Decode.h"
-#include "../Seen/PtxasData.h"
 #include "CopiedCost.h"
 #include "Models.h"
 #include "attn/Planner/Facts/Factor.h"
@@ -40,11 +39,9 @@ bool DecodeModel::isExpectedToSpill(const ProblemFacts &facts,
                                     const TargetRow &target) const {
   auto plan = cast<DecodePlanAttr>(planAttr);
   CopiedExtents extents(facts, plan);
-  if (std::optional<bool> spills = PtxasData::getShipped().findSpills(
-          {facts, plan, target, int64_t(plan.getBlockN()), &extents, {}}))
-    return *spills;
-  return extents.getRegisters(plan).getTotal() >
-         getRegisterLimit(plan.getThreads(), plan.getCtasPerSm(), target);
+  return expectsSpills(
+      {facts, plan, target, int64_t(plan.getBlockN()), &extents, {}}, plan,
+      plan.getCtasPerSm());
 }
 
 PlanEstimate DecodeModel::estimate(const ProblemFacts &facts,

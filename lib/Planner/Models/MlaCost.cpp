@@ -9,7 +9,6 @@
 #include "../../Schedule/Copied/GridTiles.h"
 #include "../../Schedule/Mla/Mla.h"
 #include "../../Schedule/Tma/RingFacts.h"
-#include "../Seen/PtxasData.h"
 #include "CopiedCost.h"
 #include "Models.h"
 #include "attn/Planner/Facts/Factor.h"
@@ -169,11 +168,9 @@ bool MlaModel::isExpectedToSpill(const ProblemFacts &facts,
   known.loadsByTma = loadsLatentByTma(facts, plan);
   known.rows = countLatentRows(facts);
   known.packedHeads = getPackedHeads(facts, plan);
-  if (std::optional<bool> spills = PtxasData::getShipped().findSpills(
-          {facts, plan, target, int64_t(plan.getBlockN()), &extents, known}))
-    return *spills;
-  return extents.getRegisters(plan).getTotal() >
-         getRegisterLimit(plan.getThreads(), plan.getCtasPerSm(), target);
+  return expectsSpills(
+      {facts, plan, target, int64_t(plan.getBlockN()), &extents, known}, plan,
+      plan.getCtasPerSm());
 }
 
 PlanEstimate MlaModel::estimate(const ProblemFacts &facts,

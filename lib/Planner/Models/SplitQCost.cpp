@@ -7,13 +7,8 @@
 // from the target table; the instruction counts below are those of this
 // schedule's SASS.
 //
-// The factors were fitted to measured plans of dense problems of f16, causal
-// and not, with an optimistic softmax; the calibration file has their
-// residuals.
-//
 //===----------------------------------------------------------------------===//
 
-#include "../Seen/PtxasData.h"
 #include "CopiedCost.h"
 #include "Models.h"
 #include "attn/Planner/Facts/Factor.h"
@@ -40,15 +35,9 @@ bool SplitQModel::isExpectedToSpill(const ProblemFacts &facts,
                                     const TargetRow &target) const {
   auto plan = cast<SplitQPlanAttr>(planAttr);
   CopiedExtents extents(facts, plan);
-  KnownSums known;
-  known.registers = extents.getRegisters(plan).getTotal();
-  if (std::optional<bool> spills = PtxasData::getShipped().findSpills(
-          {facts, plan, target, int64_t(plan.getBlockN()), &extents, known}))
-    return *spills;
-  // A CTA has to fit the register file as well.
-  return known.registers >
-         std::min<int64_t>(target.registersPerThread,
-                           target.registersPerSM / plan.getThreads());
+  return expectsSpills(
+      {facts, plan, target, int64_t(plan.getBlockN()), &extents, {}}, plan,
+      /*ctasPerSM=*/1);
 }
 
 PlanEstimate SplitQModel::estimate(const ProblemFacts &facts,

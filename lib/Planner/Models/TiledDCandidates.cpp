@@ -95,7 +95,7 @@ TiledDModel::getCandidates(const ProblemFacts &facts,
                     std::pair(4, SoftmaxPolicy::Exact),
                     std::pair(2, SoftmaxPolicy::Optimistic)}) {
                 int64_t step = std::max<int64_t>(16, 8 * warpsN);
-                // It was seen to fit in wide slices beside all of Q.
+                // An exact one is compared in wide slices beside all of Q.
                 if (softmax == SoftmaxPolicy::Exact &&
                     (slice != 128 || streams))
                   continue;

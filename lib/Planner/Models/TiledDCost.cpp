@@ -1,17 +1,13 @@
 //===- TiledDCost.cpp - What a plan of tiled_d is expected to take --------===//
 //
 // Time of the problem = waves * (tileClocks + blocks * blockClocks) * CTAs of
-// an SM. A block's clocks are those of its busiest resource, which is shared
-// memory in all plans that were timed, and what a CTA waits for: its barriers,
-// and its exponentials, behind which nothing else runs.
-//
-// The factors were fitted to measured plans of dense problems of f16 without a
-// mask; the calibration file has their residuals.
+// an SM. A block's clocks are those of its busiest resource, often shared
+// memory, and what a CTA waits for: its barriers, and its exponentials, after
+// which nothing else runs.
 //
 //===----------------------------------------------------------------------===//
 
 #include "../../Schedule/Core/CommonChecks.h"
-#include "../Seen/PtxasData.h"
 #include "CopiedCost.h"
 #include "Models.h"
 #include "attn/Planner/Facts/Factor.h"
@@ -39,14 +35,10 @@ bool TiledDModel::isExpectedToSpill(const ProblemFacts &facts,
   CopiedPlan copied(plan);
   CopiedExtents extents(facts, copied);
   KnownSums known;
-  known.registers = extents.getRegisters(copied).getTotal();
   known.gathers = copied.gathersProbabilities();
-  if (std::optional<bool> spills = PtxasData::getShipped().findSpills(
-          {facts, plan, target, int64_t(plan.getBlockN()), &extents, known}))
-    return *spills;
-  return known.registers >
-         std::min<int64_t>(target.registersPerThread,
-                           target.registersPerSM / plan.getThreads());
+  return expectsSpills(
+      {facts, plan, target, int64_t(plan.getBlockN()), &extents, known}, copied,
+      /*ctasPerSM=*/1);
 }
 
 PlanEstimate TiledDModel::estimate(const ProblemFacts &facts,

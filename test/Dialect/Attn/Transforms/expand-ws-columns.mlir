@@ -4,9 +4,9 @@
 // tile. V has a ring for each warpgroup, and each ring a warp that fills it.
 
 // CHECK: gpu.func @attn_fwd
-// CHECK: attn.alloc {name = "q"} : <2x64x256xf16
+// CHECK: attn.alloc {name = "q"} : <2x64x64xf16
 // CHECK: %[[Q:.*]] = attn.channel.create {name = "q", roles = [#attn.role<"load_k", tx>, #attn.role<"softmax", arrive>]} : <1>
-// CHECK: attn.alloc {name = "k"} : <2x32x256xf16
+// CHECK: attn.alloc {name = "k"} : <2x32x64xf16
 // CHECK: %[[K:.*]] = attn.channel.create {name = "k", roles = [#attn.role<"load_k", tx>, #attn.role<"softmax", arrive>]} : <2>
 // CHECK: %[[V:.*]] = attn.channel.create {name = "v", roles = [#attn.role<"load_v", tx>, #attn.role<"softmax", arrive>]} : <2>
 // CHECK: %[[W:.*]] = attn.channel.create {name = "w", roles = [#attn.role<"load_w", tx>, #attn.role<"columns", arrive>]} : <2>
@@ -46,8 +46,8 @@
 // CHECK: attn.channel.acquire %[[SCALE]]
 // CHECK-NEXT: attn.local_store %{{.*}}, %[[SCALES]]
 // CHECK-NEXT: attn.channel.release %[[SCALE]]
-// CHECK: attn.global_view {{.*}} : <?x256xf16>
-// CHECK: attn.store_result {{.*}} : tensor<64x256xf16
+// CHECK: attn.global_view {{.*}} : <?x64xf16>
+// CHECK: attn.store_result {{.*}} : tensor<64x64xf16
 
 // The slot of the probabilities is handed back before its product starts.
 // CHECK: partition "columns" warps 4 tiles [4, 1] registers 232
@@ -60,21 +60,21 @@
 // CHECK: attn.channel.acquire %[[W]]
 // CHECK: attn.wgmma
 // CHECK: attn.local_load %[[SCALES]]
-// CHECK: attn.store_result {{.*}} : tensor<64x256xf16
+// CHECK: attn.store_result {{.*}} : tensor<64x64xf16
 
 // CHECK: partition "load_k" warps 1 registers 40
 // CHECK: attn.channel.acquire %[[Q]]
-// CHECK: attn.tma.load {{.*}} : <1x1x64x64xf16, swizzle = 128>, <64x256xf16
-// CHECK: attn.tma.load {{.*}}, %c256_i32{{.*}} : <1x1x64x64xf16, swizzle = 128>, <64x256xf16
+// CHECK: attn.tma.load {{.*}} : <1x1x64x64xf16, swizzle = 128>, <64x64xf16
+// CHECK: attn.tma.load {{.*}}, %c64_i32{{.*}} : <1x1x64x64xf16, swizzle = 128>, <64x64xf16
 // CHECK: attn.channel.release %[[Q]]
 // CHECK: partition "load_v" warps 1 registers 40
 // CHECK: attn.channel.acquire %[[V]]
 // CHECK: partition "load_w" warps 2 registers 40
 // CHECK: attn.channel.acquire %[[W]]
-// CHECK: attn.tma.load {{.*}}, %c256_i32{{.*}} : <1x1x32x64xf16
-func.func @problem(%q: memref<1x2x128x512xf16>, %k: memref<1x1x300x512xf16>, %o: memref<1x2x128x512xf16>) {
-  attn.attention ins(%q, %k, %k : memref<1x2x128x512xf16>, memref<1x1x300x512xf16>, memref<1x1x300x512xf16>)
-                 outs(%o : memref<1x2x128x512xf16>)
-                 {plan = #attn.ws_columns<block_n = 32, slice = 256, softmax_columns = 256, k_stages = 2, softmax = threshold>}
+// CHECK: attn.tma.load {{.*}}, %c64_i32{{.*}} : <1x1x32x64xf16
+func.func @problem(%q: memref<1x2x128x128xf16>, %k: memref<1x1x300x128xf16>, %o: memref<1x2x128x128xf16>) {
+  attn.attention ins(%q, %k, %k : memref<1x2x128x128xf16>, memref<1x1x300x128xf16>, memref<1x1x300x128xf16>)
+                 outs(%o : memref<1x2x128x128xf16>)
+                 {plan = #attn.ws_columns<block_n = 32, softmax_columns = 64, k_stages = 2, softmax = threshold>}
   return
 }
