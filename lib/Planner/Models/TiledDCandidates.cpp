@@ -66,8 +66,7 @@ TiledDModel::getCandidates(const ProblemFacts &facts,
   constexpr int64_t kUsualRows = 64;
   int64_t group = facts.getGroup();
   p.packHeads = savesTiles(facts, kUsualRows, group, kDecodedWideRows);
-  bool isGrouped =
-      p.order == TileOrder::LongestFirst && !p.packHeads;
+  bool isGrouped = p.order == TileOrder::LongestFirst && !p.packHeads;
   auto groupHeads = [&](int64_t blockM) {
     return isGrouped ? chooseGroupHeads(facts, target, blockM) : 0;
   };
