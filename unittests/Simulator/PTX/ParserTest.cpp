@@ -22,6 +22,9 @@ TEST(Parser, RejectsWhatItDoesNotKnow) {
   EXPECT_NE(bodyError("add.frob.s32 %r1, %r2, %r3;")
                 .find("unknown qualifier '.frob'"),
             std::string::npos);
+  EXPECT_NE(bodyError("add.s32 %r1, %r2;")
+                .find("expected 3 operands, got 2 in 'add.s32 %r1, %r2'"),
+            std::string::npos);
   EXPECT_NE(bodyError("bra nowhere;").find("unknown label 'nowhere'"),
             std::string::npos);
   EXPECT_NE(bodyError("call.uni printf_like, (%r1);")
