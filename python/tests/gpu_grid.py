@@ -448,8 +448,7 @@ def sanitize(options: argparse.Namespace) -> int:
     start, processes = time.monotonic(), {}
     for name in TOOLS:
         command = [tool, f"--tool={name}", "--error-exitcode=9"]
-        # Calls of the driver are checked where they are made. cuda-bindings asks
-        # for functions that an older driver lacks, which is no error.
+        # Calls of the driver are checked where they are made.
         command += ["--report-api-errors=no"] if name == "memcheck" else []
         command += [sys.executable, __file__]
         command += ["launch", str(options.folder), f"--step={step}"]
