@@ -38,6 +38,7 @@ CHOSEN_LATER = ("epilogue",)
 OPEN = {
     "ws_wgmma.p_shared": "no plan takes it",
     "ws_columns.slice": "no plan takes another value than the default",
+    "mla.start_blocks": "no plan takes another value than the default",
 }
 
 

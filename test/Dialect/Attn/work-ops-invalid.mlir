@@ -21,3 +21,11 @@ func.func @planned(%lengths: !llvm.ptr<1>, %index: i32, %capacity: i32) {
   attn.plan_work %index of 40 from %lengths[64] up to %capacity most 32 into %lengths
   return
 }
+
+// -----
+
+func.func @pieces(%lengths: !llvm.ptr<1>, %index: i32, %capacity: i32) {
+  // expected-error @+1 {{'attn.plan_pieces' op expected at most 1024 sequences, got 1025}}
+  attn.plan_pieces %index of 132 from %lengths[1025] up to %capacity block 64 start 1 fewest 2 into %lengths
+  return
+}

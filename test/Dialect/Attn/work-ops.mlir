@@ -13,3 +13,10 @@ func.func @plan(%lengths: !llvm.ptr<1>, %index: i32, %capacity: i32, %plan: !llv
   attn.plan_work %index of 264 from %lengths[64] up to %capacity most 32 into %plan
   return
 }
+
+// CHECK-LABEL: func.func @pieces
+// CHECK: attn.plan_pieces %{{.*}} of 132 from %{{.*}}[64] up to %{{.*}} block 64 start 1 fewest 2 into %{{.*}}
+func.func @pieces(%lengths: !llvm.ptr<1>, %index: i32, %capacity: i32, %plan: !llvm.ptr<1>) {
+  attn.plan_pieces %index of 132 from %lengths[64] up to %capacity block 64 start 1 fewest 2 into %plan
+  return
+}

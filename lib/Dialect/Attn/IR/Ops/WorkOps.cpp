@@ -22,3 +22,10 @@ static LogicalResult verifyDeal(Op op) {
 LogicalResult DealRunOp::verify() { return verifyDeal(*this); }
 
 LogicalResult PlanWorkOp::verify() { return verifyDeal(*this); }
+
+LogicalResult PlanPiecesOp::verify() {
+  if (int64_t(getSequences()) > kMostSequences)
+    return emitOpError("expected at most ")
+           << kMostSequences << " sequences, got " << getSequences();
+  return success();
+}
