@@ -1,6 +1,7 @@
 //===- EqualRuns.cpp - Plans with equal runs of all sequences -------------===//
 
 #include "EqualRuns.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -9,6 +10,17 @@ static constexpr llvm::StringLiteral kPieceBlocks = "piece_blocks";
 
 bool attn::dealsEqualRuns(const Schedule &schedule, MLIRContext *context) {
   return hasParameter(schedule, context, kPieceBlocks);
+}
+
+void attn::noteStandard(PlanCandidates &plans, ArrayRef<const Schedule *> able,
+                        const TargetRow &target) {
+  const Schedule &standard = getDefaultSchedule(target);
+  if (llvm::is_contained(able, &standard))
+    return;
+  plans.reasons.insert(plans.reasons.begin(),
+                       PlanReason{llvm::formatv("schedule '{0}' does not deal "
+                                                "runs",
+                                                standard.getName())});
 }
 
 /// Returns the numbers of equal runs that put a CTA on each SM.
@@ -56,6 +68,7 @@ attn::collectEqualRuns(AttentionOp op, const PlanEstimate &whole,
                    [](const PlanCandidate &each) { return each.spills; });
     if (plans.plans.empty())
       continue;
+    noteStandard(plans, able, target);
     const PlanCandidate &first = plans.plans.front();
     // Nearly all sequences that are merged have two pieces.
     double merge = estimateMerge(2);

@@ -383,8 +383,11 @@ static int64_t getCtaHeads(PlanAttrInterface plan) {
 static void offer(SplitCandidate picked, PlanCandidates plans,
                   SplitChoice &choice, std::vector<PlanCandidates> &offered) {
   const SplitCandidate &best = choice.getBest();
+  // Equal runs are the fastest ones of even lengths, too, within the error of
+  // estimates, and gain far more where lengths differ.
+  double loss = picked.areEqual ? 1 / kWorthwhile : double(kEvenLoss);
   bool isBetter = picked.unevenMicroseconds < best.unevenMicroseconds &&
-                  picked.evenMicroseconds <= kEvenLoss * best.evenMicroseconds;
+                  picked.evenMicroseconds <= loss * best.evenMicroseconds;
   choice.candidates.push_back(std::move(picked));
   offered.push_back(std::move(plans));
   if (isBetter)
@@ -439,12 +442,7 @@ static LogicalResult considerDealt(AttentionOp op, const PlanEstimate &whole,
     llvm::erase_if(plans.plans, [&](const PlanCandidate &each) {
       return getCtaHeads(each.plan) != own;
     });
-    const Schedule &standard = getDefaultSchedule(target);
-    if (!llvm::is_contained(able, &standard))
-      plans.reasons.insert(
-          plans.reasons.begin(),
-          PlanReason{llvm::formatv("schedule '{0}' does not deal runs",
-                                   standard.getName())});
+    noteStandard(plans, able, target);
     SplitCandidate picked;
     if (!plans.plans.empty())
       picked = pickPlan(plans, whole, dealt.most, batch, target, dealt);

@@ -198,8 +198,8 @@ PlanEstimate MlaModel::estimate(const ProblemFacts &facts,
         estimate(getEqualRuns(facts, runs),
                  MlaPlanAttr::get(plan.getContext(), parameters), target);
     // Sequences that begin later in a run.
-    equal.microseconds += equal.tileClocks * double(facts.batch) /
-                          double(runs) / target.clockMHz;
+    equal.microseconds +=
+        equal.tileClocks * double(facts.batch) / double(runs) / target.clockMHz;
     return equal;
   }
   CopiedPlan copied(getUnheldPlan(plan));

@@ -84,8 +84,8 @@ Value CombineEmitter::emitRows(Type type) {
   auto extent = [&](unsigned dim, int64_t known) -> Value {
     return wide(frame.getExtent({{"o", dim}}, known));
   };
-  Value rows = arith::MulIOp::create(b, wide(emitSequences()),
-                                     extent(1, facts.heads));
+  Value rows =
+      arith::MulIOp::create(b, wide(emitSequences()), extent(1, facts.heads));
   return arith::MulIOp::create(b, rows, extent(2, facts.queries));
 }
 
@@ -113,9 +113,10 @@ MergedColumns CombineEmitter::emitPlace(Value number) {
 void CombineEmitter::mergePieces(MergedColumns place) {
   Type type = place.batch.getType();
   bool isWide = type.isInteger(64);
-  Value index = isWide ? arith::TruncIOp::create(b, b.getI32Type(), place.batch)
-                             .getResult()
-                       : place.batch;
+  Value index =
+      isWide
+          ? arith::TruncIOp::create(b, b.getI32Type(), place.batch).getResult()
+          : place.batch;
   RunOfPieces run = loadRunOfPieces(frame, index);
   Value isMerged = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt,
                                          run.pieces, frame.i32(0));

@@ -106,8 +106,8 @@ KernelShape attn::getCombineShape(const CombineFacts &facts,
                                   CombinePlanAttr plan) {
   KernelShape shape;
   // Each equal run merges one sequence at most.
-  SizeExpr merged = facts.equalRuns ? SizeExpr(facts.equalRuns)
-                                    : SizeExpr::getDim("o", 0);
+  SizeExpr merged =
+      facts.equalRuns ? SizeExpr(facts.equalRuns) : SizeExpr::getDim("o", 0);
   SizeExpr rows = merged * SizeExpr::getDim("o", 1) * SizeExpr::getDim("o", 2);
   shape.grid = {
       SizeExpr::ceilDiv(rows * (facts.valueDim / getRowMergeWay(facts).columns),

@@ -196,8 +196,8 @@ static DictionaryAttr buildProblemAttr(Builder &b, const ProblemFacts &facts,
   return fields.getDictionary(b.getContext());
 }
 
-/// Makes what `combine` writes results of the kernel of `facts`: merged from its
-/// workspaces, or with equal runs those of whole sequences.
+/// Makes what `combine` writes results of the kernel of `facts`: merged from
+/// its workspaces, or with equal runs those of whole sequences.
 static LogicalResult mergeInLaunch(ProblemFacts &facts, CombineOp combine,
                                    bool reads) {
   FailureOr<CombineFacts> merge = CombineFacts::get(combine);

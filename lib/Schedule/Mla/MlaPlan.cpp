@@ -381,9 +381,9 @@ static llvm::Error checkEqualRuns(const ProblemFacts &facts, MlaPlanAttr plan) {
   int64_t runs = plan.getDealtRuns();
   if (runs == 0)
     return llvm::Error::success();
-  bool isKnown = llvm::none_of(
-      ArrayRef({facts.batch, facts.heads, facts.queries}),
-      ShapedType::isDynamic);
+  bool isKnown =
+      llvm::none_of(ArrayRef({facts.batch, facts.heads, facts.queries}),
+                    ShapedType::isDynamic);
   if (!isKnown || !facts.hasLengths() || facts.batch < 1 ||
       facts.batch > PlanPiecesOp::kMostSequences)
     return llvm::createStringError(llvm::formatv(

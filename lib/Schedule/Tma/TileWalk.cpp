@@ -122,11 +122,11 @@ void TileWalk::forPieces(Control &control, function_ref<void()> body) {
   Value count = arith::SubIOp::create(b, run.end, run.first);
   // The loop goes on as one over strided tiles does, by which the check of
   // synchronisation knows it, and all that differs follows from the tile.
-  Value last = arith::AddIOp::create(
-      b, own, arith::MulIOp::create(b, count, all));
+  Value last =
+      arith::AddIOp::create(b, own, arith::MulIOp::create(b, count, all));
   control.forRange(own, last, all, [&](Value turn) {
-    Value before = arith::DivUIOp::create(
-        b, arith::SubIOp::create(b, turn, own), all);
+    Value before =
+        arith::DivUIOp::create(b, arith::SubIOp::create(b, turn, own), all);
     Value index = arith::AddIOp::create(b, run.first, before);
     Value number = b.createOrFold<arith::AddIOp>(
         b.createOrFold<arith::MulIOp>(index, tilesPerHead), place);

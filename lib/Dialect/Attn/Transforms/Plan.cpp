@@ -269,9 +269,9 @@ void AttnPlanPass::reportSplits(AttentionOp op, const SplitChoice &choice,
   std::string text = llvm::formatv(
       "{0} of {1} tiles on {2} SMs take {3:f1} us with even lengths and {4:f1} "
       "with others, {5:f1} of them merging; one run takes {6:f1} and {7:f1}",
-      runs, whole.candidate.estimate.tiles, target.smCount, best.evenMicroseconds,
-      best.unevenMicroseconds, best.mergeMicroseconds, whole.evenMicroseconds,
-      whole.unevenMicroseconds);
+      runs, whole.candidate.estimate.tiles, target.smCount,
+      best.evenMicroseconds, best.unevenMicroseconds, best.mergeMicroseconds,
+      whole.evenMicroseconds, whole.unevenMicroseconds);
   auto round = [](double value) {
     return llvm::formatv("{0:f1}", value).str();
   };

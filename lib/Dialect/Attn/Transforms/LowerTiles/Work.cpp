@@ -360,12 +360,11 @@ Run WorkPlanner::emit() {
 Value PieceCutter::cut(const Piece &piece, Value at) {
   Value inside = subtract(at, piece.place), zero = number(0);
   Value left = subtract(piece.all, inside);
-  Value moved = select(
-      compare(arith::CmpIPredicate::slt, left, number(fewest)), piece.all,
-      inside);
-  moved = select(compare(arith::CmpIPredicate::slt, inside,
-                         number(start + fewest)),
-                 zero, moved);
+  Value moved = select(compare(arith::CmpIPredicate::slt, left, number(fewest)),
+                       piece.all, inside);
+  moved =
+      select(compare(arith::CmpIPredicate::slt, inside, number(start + fewest)),
+             zero, moved);
   return select(compare(arith::CmpIPredicate::sle, left, zero), piece.all,
                 moved);
 }
@@ -392,11 +391,11 @@ void PieceCutter::store(Value record, ArrayRef<Value> words) {
                                       ValueRange{first});
   int32_t place = 0;
   for (Value word : words)
-    LLVM::StoreOp::create(
-        b, word,
-        LLVM::GEPOp::create(b, address.getType(), b.getI32Type(), address,
-                            ArrayRef<LLVM::GEPArg>{place++}),
-        4);
+    LLVM::StoreOp::create(b, word,
+                          LLVM::GEPOp::create(b, address.getType(),
+                                              b.getI32Type(), address,
+                                              ArrayRef<LLVM::GEPArg>{place++}),
+                          4);
 }
 
 void PieceCutter::ifThen(Value condition, llvm::function_ref<void()> body) {
@@ -431,8 +430,8 @@ void PieceCutter::emit() {
       Value count = subtract(subtract(piece.end, number(start)), begin);
       store(add(record, number(runs)), {places[i], keys[i], begin, count});
     });
-    first = select(piece.exists, arith::MinUIOp::create(b, first, record),
-                   first);
+    first =
+        select(piece.exists, arith::MinUIOp::create(b, first, record), first);
     end = select(piece.exists, add(record, number(1)), end);
     Value isMerged = arith::AndIOp::create(
         b, piece.exists, arith::AndIOp::create(b, isFirst, goesOn));
