@@ -157,6 +157,13 @@ bool Compiler::isOfLaunch(Value value, Value tile) {
     return program.cluster == 1 || block.getDimension() != gpu::Dimension::x;
   if (isa<gpu::GridDimOp>(def))
     return true;
+  auto isOperand = [&](Value operand) { return isOfLaunch(operand, tile); };
+  // A word that the kernel does not write, at a place that is the same.
+  if (auto load = dyn_cast<LLVM::LoadOp>(def)) {
+    auto [place, indices] = getGlobalAddress(load, program.kernel);
+    return isGivenByLaunch(value, program.kernel) && !place.empty() &&
+           llvm::all_of(indices, isOperand);
+  }
   if (!isa_and_nonnull<arith::ArithDialect>(def->getDialect()) ||
       !value.getType().isIntOrIndex())
     return false;
@@ -167,8 +174,7 @@ bool Compiler::isOfLaunch(Value value, Value tile) {
     if (isBlockNumber(divided))
       return true;
   }
-  return llvm::all_of(def->getOperands(),
-                      [&](Value operand) { return isOfLaunch(operand, tile); });
+  return llvm::all_of(def->getOperands(), isOperand);
 }
 
 /// True for what casts do not change, as far as sums do not overflow.

@@ -6,6 +6,7 @@
 
 #include "attn/Analysis/Flow/ClusterUniformity.h"
 #include "attn/Analysis/Flow/RegionPaths.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -28,6 +29,26 @@ static bool isFunctionOfOperands(Operation *op) {
              op->getDialect()) &&
          op->getNumRegions() == 0 && op->getNumOperands() != 0 &&
          isMemoryEffectFree(op);
+}
+
+/// True for the number of the cluster in the grid: that of the CTA along x,
+/// along which clusters lie, divided by what is a number of whole clusters.
+static bool isClusterNumber(Operation *op, gpu::GPUFuncOp kernel) {
+  std::optional<ArrayRef<int32_t>> size = kernel.getKnownClusterSize();
+  auto divide = dyn_cast<arith::DivUIOp>(op);
+  APInt by;
+  if (!divide || !size || (*size)[1] != 1 || (*size)[2] != 1 ||
+      !matchPattern(divide.getRhs(), m_ConstantInt(&by)) ||
+      !by.isStrictlyPositive() || by.getSExtValue() % size->front() != 0)
+    return false;
+  Value number = divide.getLhs();
+  while (Operation *cast = number.getDefiningOp()) {
+    if (!isa<arith::IndexCastOp, arith::IndexCastUIOp>(cast))
+      break;
+    number = cast->getOperand(0);
+  }
+  auto block = number.getDefiningOp<gpu::BlockIdOp>();
+  return block && block.getDimension() == gpu::Dimension::x;
 }
 
 /// The operands that decide how often the regions of `op` run in all; nothing
@@ -91,6 +112,8 @@ void ClusterUniformity::add(Value value, Operation *source) {
 
 void ClusterUniformity::propagate(OpOperand &use, Operation *source) {
   Operation *op = use.getOwner();
+  if (isClusterNumber(op, kernel))
+    return;
   if (auto targets = flow.find(&use); targets != flow.end()) {
     for (Value target : targets->second)
       add(target, source);

@@ -2,6 +2,7 @@
 
 #include "attn/Planner/Choice/SplitKeys.h"
 #include "../Facts/BlockCount.h"
+#include "EqualRuns.h"
 #include "attn/Planner/Choice/UnevenTime.h"
 #include "attn/Planner/Facts/Factor.h"
 #include "attn/Schedule/Core/CombineSchedule.h"
@@ -250,7 +251,6 @@ static constexpr Factor kBetterPlan{"splits.better_plan"};
 static constexpr Factor kSameTime{"splits.same_time"};
 static constexpr Factor kSameUneven{"splits.same_uneven"};
 
-static constexpr llvm::StringLiteral kDealtRuns = "dealt_runs";
 static constexpr llvm::StringLiteral kCtasPerSM = "ctas_per_sm";
 static constexpr llvm::StringLiteral kWarps = "warps";
 static constexpr llvm::StringLiteral kCtaHeads = "cta_heads";
@@ -380,6 +380,22 @@ static int64_t getCtaHeads(PlanAttrInterface plan) {
   return heads;
 }
 
+/// Adds what deals runs by the lengths of sequences, and takes it where it is
+/// better than what was picked.
+static void offer(SplitCandidate picked, PlanCandidates plans,
+                  SplitChoice &choice, std::vector<PlanCandidates> &offered) {
+  const SplitCandidate &best = choice.getBest();
+  // Equal runs are the fastest ones of even lengths, too, within the error of
+  // estimates, and gain far more where lengths differ.
+  double loss = picked.areEqual ? 1 / kWorthwhile : double(kEvenLoss);
+  bool isBetter = picked.unevenMicroseconds < best.unevenMicroseconds &&
+                  picked.evenMicroseconds <= loss * best.evenMicroseconds;
+  choice.candidates.push_back(std::move(picked));
+  offered.push_back(std::move(plans));
+  if (isBetter)
+    choice.best = choice.candidates.size() - 1;
+}
+
 /// Adds runs that are dealt by the lengths of sequences, and takes them where
 /// they are better than the number of runs that was picked.
 static LogicalResult considerDealt(AttentionOp op, const PlanEstimate &whole,
@@ -396,7 +412,8 @@ static LogicalResult considerDealt(AttentionOp op, const PlanEstimate &whole,
   };
   SmallVector<const Schedule *> able;
   llvm::copy_if(schedules, std::back_inserter(able), [&](const Schedule *each) {
-    return hasParameter(*each, op.getContext(), kDealtRuns);
+    return hasParameter(*each, op.getContext(), kDealtRuns) &&
+           !dealsEqualRuns(*each, op.getContext());
   });
   if (able.empty() || isAsked(kDealtRuns) || isAsked(kCtasPerSM) ||
       isAsked(kWarps))
@@ -426,26 +443,14 @@ static LogicalResult considerDealt(AttentionOp op, const PlanEstimate &whole,
     llvm::erase_if(plans.plans, [&](const PlanCandidate &each) {
       return getCtaHeads(each.plan) != own;
     });
-    const Schedule &standard = getDefaultSchedule(target);
-    if (!llvm::is_contained(able, &standard))
-      plans.reasons.insert(
-          plans.reasons.begin(),
-          PlanReason{llvm::formatv("schedule '{0}' does not deal runs",
-                                   standard.getName())});
+    noteStandard(plans, able, target);
     SplitCandidate picked;
     if (!plans.plans.empty())
       picked = pickPlan(plans, whole, dealt.most, batch, target, dealt);
     joinKeys(op, combine);
     if (!picked.candidate.plan)
       continue;
-    const SplitCandidate &best = choice.getBest();
-    bool isBetter =
-        picked.unevenMicroseconds < best.unevenMicroseconds &&
-        picked.evenMicroseconds <= kEvenLoss * best.evenMicroseconds;
-    choice.candidates.push_back(std::move(picked));
-    offered.push_back(std::move(plans));
-    if (isBetter)
-      choice.best = choice.candidates.size() - 1;
+    offer(std::move(picked), std::move(plans), choice, offered);
   }
   return success();
 }
@@ -501,6 +506,14 @@ FailureOr<SplitChoice> attn::chooseSplits(AttentionOp op,
     if (failed(considerDealt(op, one, batch, target, schedules, parameters,
                              choice, offered)))
       return failure();
+  if (hasSeveral) {
+    FailureOr<std::vector<EqualRunsPlans>> found =
+        collectEqualRuns(op, one, batch, target, schedules, parameters);
+    if (failed(found))
+      return failure();
+    for (EqualRunsPlans &each : *found)
+      offer(std::move(each.picked), std::move(each.plans), choice, offered);
+  }
   choice.plans = std::move(offered[choice.best]);
   SmallVector<PlanCandidate> &plans = choice.plans.plans;
   auto *picked = llvm::find_if(plans, [&](const PlanCandidate &each) {
@@ -529,7 +542,9 @@ std::string attn::formatSplitTable(const SplitChoice &choice) {
                           each.evenMicroseconds, each.unevenMicroseconds,
                           describeMerger(each));
     if (each.dealtRuns)
-      text += llvm::formatv(", {0} dealt", each.dealtRuns);
+      text += llvm::formatv(", {0} {1}", each.dealtRuns,
+                            each.areEqual ? "equal ones of all sequences"
+                                          : "dealt");
   }
   return text;
 }

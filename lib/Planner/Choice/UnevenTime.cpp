@@ -158,6 +158,21 @@ static double runTiles(ArrayRef<int64_t> lengths, ArrayRef<int64_t> runs,
   return state.finish();
 }
 
+double attn::estimateEqualRuns(const PlanEstimate &whole,
+                               const PlanEstimate &plan,
+                               const UnevenBatch &batch) {
+  double keys = 0;
+  for (int64_t length : listUnevenLengths(batch))
+    keys += double(length);
+  double share = keys / (double(batch.sequences) * double(batch.seen));
+  // All CTAs end together, and so does the longest sequence.
+  double partials = plan.dramRoofMicroseconds - whole.dramRoofMicroseconds;
+  double lone = plan.loneTileMicroseconds;
+  return double(kTileStart) + kFirstKeys +
+         share * std::max(whole.dramRoofMicroseconds, lone) +
+         std::max(0.0, partials);
+}
+
 double attn::estimateUneven(const PlanEstimate &whole, const PlanEstimate &plan,
                             int64_t splits, const UnevenBatch &batch,
                             const TargetRow &target, DealtRuns dealt) {

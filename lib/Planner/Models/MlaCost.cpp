@@ -173,10 +173,32 @@ bool MlaModel::isExpectedToSpill(const ProblemFacts &facts,
       plan.getCtasPerSm());
 }
 
+/// Returns what equal runs of all keys are to their CTAs: a batch of one run
+/// each.
+static ProblemFacts getEqualRuns(const ProblemFacts &facts, int64_t runs) {
+  ProblemFacts equal = facts;
+  equal.batch = runs;
+  if (!ShapedType::isDynamic(facts.keys))
+    equal.keys = llvm::divideCeil(facts.batch * facts.keys, runs);
+  equal.kvSplits = 1;
+  return equal;
+}
+
 PlanEstimate MlaModel::estimate(const ProblemFacts &facts,
                                 PlanAttrInterface planAttr,
                                 const TargetRow &target) const {
   auto plan = cast<MlaPlanAttr>(planAttr);
+  if (int64_t runs = plan.getDealtRuns()) {
+    MlaPlanAttr::Parameters parameters = plan.getParameters();
+    parameters.dealtRuns = 0;
+    PlanEstimate equal =
+        estimate(getEqualRuns(facts, runs),
+                 MlaPlanAttr::get(plan.getContext(), parameters), target);
+    // Sequences that begin later in a run.
+    equal.microseconds +=
+        equal.tileClocks * double(facts.batch) / double(runs) / target.clockMHz;
+    return equal;
+  }
   CopiedPlan copied(getUnheldPlan(plan));
   CopiedExtents extents(facts, copied);
   PlanEstimate estimate =
@@ -219,8 +241,13 @@ PlanEstimate MlaModel::estimate(const ProblemFacts &facts,
                 countRuns(facts, copied));
   else
     addDramTime(estimate, facts, copied, target);
-  if (isOwn)
+  if (isOwn) {
+    // A tile that is bound by its products reads no faster alone.
+    estimate.loneTileMicroseconds =
+        std::max(estimate.loneTileMicroseconds,
+                 estimate.blocks * estimate.blockClocks / target.clockMHz);
     estimate.microseconds *= getOwnFactor(facts, plan);
+  }
   if (isOwn && plan.getQInRegs())
     estimate.microseconds *= countLatentRows(facts) > plan.getBlockM()
                                  ? kHeldFactor

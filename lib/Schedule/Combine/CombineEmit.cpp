@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Core/WorkPlan.h"
 #include "RowMerge.h"
 #include "attn/Schedule/Core/CombineSchedule.h"
 #include "llvm/Support/MathExtras.h"
@@ -24,9 +25,15 @@ public:
 private:
   /// The thread's number among all, in a type that holds it.
   Value emitNumber(Type type);
-  /// The product of the extents of o, in `type`.
+  /// Returns how many sequences are merged at most: those of o, or one of each
+  /// equal run.
+  Value emitSequences();
+  /// Returns the rows of these, in `type`.
   Value emitRows(Type type);
   MergedColumns emitPlace(Value number);
+  /// Merges the rows of the sequence that begins in the run that `place` has as
+  /// its batch.
+  void mergePieces(MergedColumns place);
   Value integer(Type type, int64_t value) {
     return arith::ConstantOp::create(b, b.getIntegerAttr(type, value));
   }
@@ -43,7 +50,8 @@ private:
 /// True if threads are known to be few enough for their numbers to fit 32 bits.
 static bool hasShortNumbers(const CombineFacts &facts) {
   int64_t elements = facts.valueDim;
-  for (int64_t extent : {facts.batch, facts.heads, facts.queries}) {
+  int64_t sequences = facts.equalRuns ? facts.equalRuns : facts.batch;
+  for (int64_t extent : {sequences, facts.heads, facts.queries}) {
     if (ShapedType::isDynamic(extent) ||
         llvm::MulOverflow(elements, extent, elements))
       return false;
@@ -63,13 +71,21 @@ Value CombineEmitter::emitNumber(Type type) {
       thread);
 }
 
+Value CombineEmitter::emitSequences() {
+  if (facts.equalRuns)
+    return frame.i32(facts.equalRuns);
+  return frame.getExtent({{"o", 0}}, facts.batch);
+}
+
 Value CombineEmitter::emitRows(Type type) {
-  auto extent = [&](unsigned dim, int64_t known) -> Value {
-    Value value = frame.getExtent({{"o", dim}}, known);
+  auto wide = [&](Value value) -> Value {
     return type.isInteger(64) ? frame.widen(value) : value;
   };
+  auto extent = [&](unsigned dim, int64_t known) -> Value {
+    return wide(frame.getExtent({{"o", dim}}, known));
+  };
   Value rows =
-      arith::MulIOp::create(b, extent(0, facts.batch), extent(1, facts.heads));
+      arith::MulIOp::create(b, wide(emitSequences()), extent(1, facts.heads));
   return arith::MulIOp::create(b, rows, extent(2, facts.queries));
 }
 
@@ -94,6 +110,25 @@ MergedColumns CombineEmitter::emitPlace(Value number) {
   return place;
 }
 
+void CombineEmitter::mergePieces(MergedColumns place) {
+  Type type = place.batch.getType();
+  bool isWide = type.isInteger(64);
+  Value index =
+      isWide
+          ? arith::TruncIOp::create(b, b.getI32Type(), place.batch).getResult()
+          : place.batch;
+  RunOfPieces run = loadRunOfPieces(frame, index);
+  Value isMerged = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt,
+                                         run.pieces, frame.i32(0));
+  auto branch = scf::IfOp::create(b, isMerged, /*withElseRegion=*/false);
+  b.setInsertionPointToStart(branch.thenBlock());
+  // The record of a piece is where its results are.
+  place.firstPiece = arith::AddIOp::create(b, run.merged, index);
+  place.pieces = run.pieces;
+  place.batch = isWide ? frame.widen(run.merged) : run.merged;
+  emitRowMerge(frame, facts, way, place);
+}
+
 void CombineEmitter::run() {
   Type type = hasShortNumbers(facts) ? b.getI32Type() : b.getI64Type();
   Value number = emitNumber(type);
@@ -104,7 +139,11 @@ void CombineEmitter::run() {
   auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  emitRowMerge(frame, facts, way, emitPlace(number));
+  MergedColumns place = emitPlace(number);
+  if (facts.equalRuns)
+    mergePieces(place);
+  else
+    emitRowMerge(frame, facts, way, place);
 }
 
 void attn::emitCombine(CombineFrame &frame, const CombineFacts &facts,

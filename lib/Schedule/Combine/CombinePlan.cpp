@@ -61,6 +61,10 @@ RowMergeWay attn::getRowMergeWay(const CombineFacts &facts) {
   int64_t fewest = std::max<int64_t>(
       facts.partialO.elementType.getIntOrFloatBitWidth() == 16 ? 2 : 1,
       facts.groupColumns / kWarpLanes);
+  // Nearly all sequences of equal runs are in two of them.
+  constexpr int64_t kFewPieces = 4;
+  if (facts.equalRuns)
+    return {getCombineColumns(facts, 2 * kMaxCombineColumns), kFewPieces};
   return {getCombineColumns(facts, isSmall ? fewest : kMaxCombineColumns),
           isSmall ? 4 * kUnrolledSplits : kUnrolledSplits};
 }
@@ -84,7 +88,7 @@ CombineFrame::CombineFrame(const CombineFacts &facts, const TargetRow &target)
     : KernelFrame(target, CombineOp(facts.op).getLoc(), {}, {}) {
   for (const TensorFacts *tensor :
        {&facts.partialO, &facts.partialLse, &facts.partialScales, &facts.o,
-        &facts.lse, &facts.oScales})
+        &facts.lse, &facts.oScales, &facts.work})
     if (*tensor)
       tensors.push_back(*tensor);
   addSize("partial_o", 0, facts.splits);
@@ -100,8 +104,10 @@ CombineFrame::CombineFrame(const CombineFacts &facts, const TargetRow &target)
 KernelShape attn::getCombineShape(const CombineFacts &facts,
                                   CombinePlanAttr plan) {
   KernelShape shape;
-  SizeExpr rows = SizeExpr::getDim("o", 0) * SizeExpr::getDim("o", 1) *
-                  SizeExpr::getDim("o", 2);
+  // Each equal run merges one sequence at most.
+  SizeExpr merged =
+      facts.equalRuns ? SizeExpr(facts.equalRuns) : SizeExpr::getDim("o", 0);
+  SizeExpr rows = merged * SizeExpr::getDim("o", 1) * SizeExpr::getDim("o", 2);
   shape.grid = {
       SizeExpr::ceilDiv(rows * (facts.valueDim / getRowMergeWay(facts).columns),
                         plan.getThreads()),
@@ -116,7 +122,8 @@ std::optional<int64_t> attn::countCombineCtas(const CombineFacts &facts,
   if (llvm::any_of(ArrayRef({facts.batch, facts.heads, facts.queries}),
                    ShapedType::isDynamic))
     return std::nullopt;
-  int64_t threads = facts.batch * facts.heads * facts.queries *
+  int64_t threads = (facts.equalRuns ? facts.equalRuns : facts.batch) *
+                    facts.heads * facts.queries *
                     (facts.valueDim / getRowMergeWay(facts).columns);
   return llvm::divideCeil(threads, plan.getThreads());
 }

@@ -48,9 +48,11 @@ public:
             const MergedColumns &place)
       : frame(frame), facts(facts), place(place), b(frame.b), control(b),
         columns(way.columns), together(way.together),
-        isUnrolled(!facts.areDealt && !ShapedType::isDynamic(facts.splits) &&
+        isUnrolled(!facts.areDealt && !place.pieces &&
+                   !ShapedType::isDynamic(facts.splits) &&
                    facts.splits <= together),
-        hasWarps(facts.valueDim / columns % kLanes == 0) {}
+        hasWarps(facts.valueDim / columns % kLanes == 0),
+        present(place.pieces) {}
   void merge();
 
 private:
@@ -101,6 +103,11 @@ private:
   /// Returns the offset of the columns in a tensor whose dimension `first` is
   /// the batch, i64.
   Value getOffset(StringRef name, unsigned first, bool hasColumns);
+  /// Returns how many partial results the row has, i32.
+  Value countSplits() {
+    return present ? present
+                   : frame.getExtent({{"partial_o", 0}}, facts.splits);
+  }
   /// Returns that of the number that the columns' group of `size` columns has.
   Value getGroupOffset(StringRef name, unsigned first, int64_t size);
   Value getAddress(StringRef name, Value offset);
@@ -162,7 +169,9 @@ Value RowMerger::getOffset(StringRef name, unsigned first, bool hasColumns) {
     return value.getType().isInteger(64) ? value : frame.widen(value);
   };
   Value offset;
-  Value indices[] = {place.batch, place.head, place.query};
+  bool isPiece = place.firstPiece && first == 1;
+  Value indices[] = {isPiece ? place.firstPiece : place.batch, place.head,
+                     place.query};
   for (auto [dim, index] : llvm::enumerate(indices)) {
     Value part = arith::MulIOp::create(b, wide(index),
                                        frame.getStride(name, first + dim));
@@ -194,7 +203,8 @@ Value RowMerger::getAddress(StringRef name, Value offset) {
 }
 
 Value RowMerger::addSplit(StringRef name, Value offset, Value split) {
-  Value stride = frame.getStride(name, 0);
+  // Pieces of one sequence are neighbours.
+  Value stride = frame.getStride(name, place.firstPiece ? 1 : 0);
   return arith::AddIOp::create(b, offset,
                                arith::MulIOp::create(b, split, stride));
 }
@@ -335,12 +345,11 @@ void RowMerger::forEachSplit(Body body) {
   // result is asked for again and does not count.
   int64_t size = together;
   bool isWhole = false;
-  if (!ShapedType::isDynamic(facts.splits)) {
+  if (!place.pieces && !ShapedType::isDynamic(facts.splits)) {
     size = llvm::divideCeil(facts.splits, llvm::divideCeil(facts.splits, size));
     isWhole = !present && facts.splits % size == 0;
   }
-  Value count =
-      present ? present : frame.getExtent({{"partial_o", 0}}, facts.splits);
+  Value count = countSplits();
   auto forAll = [&] {
     control.forRange(frame.i32(0), count, frame.i32(size), [&](Value split) {
       forGroup(split, size, count, isWhole, body);
@@ -390,7 +399,7 @@ Value RowMerger::getLane() {
 
 Value RowMerger::findWarpLargest() {
   Value lane = getLane();
-  Value count = frame.getExtent({{"partial_o", 0}}, facts.splits);
+  Value count = countSplits();
   Value last = arith::SubIOp::create(b, count, frame.i32(1));
   Var largest(control, f32(-kInfinity)), found(control, frame.i32(0));
   // Lanes after the last one read its lse again.

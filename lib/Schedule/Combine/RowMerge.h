@@ -23,6 +23,9 @@ RowMergeWay getRowMergeWay(const CombineFacts &facts);
 /// integers of one width, 32 or 64 bits each.
 struct MergedColumns {
   Value batch, head, query, column;
+  /// The first one of the partial results of a sequence in equal runs and their
+  /// number, i32; null where the batch says which they are.
+  Value firstPiece = {}, pieces = {};
 };
 
 /// Merges the partial results of these columns, in the order of the runs, and

@@ -196,9 +196,10 @@ static DictionaryAttr buildProblemAttr(Builder &b, const ProblemFacts &facts,
   return fields.getDictionary(b.getContext());
 }
 
-/// Makes what `combine` writes results of the kernel of `facts`, which are
-/// merged from its workspaces.
-static LogicalResult mergeInLaunch(ProblemFacts &facts, CombineOp combine) {
+/// Makes what `combine` writes results of the kernel of `facts`: merged from
+/// its workspaces, or with equal runs those of whole sequences.
+static LogicalResult mergeInLaunch(ProblemFacts &facts, CombineOp combine,
+                                   bool reads) {
   FailureOr<CombineFacts> merge = CombineFacts::get(combine);
   if (failed(merge))
     return failure();
@@ -210,16 +211,17 @@ static LogicalResult mergeInLaunch(ProblemFacts &facts, CombineOp combine) {
     if (!*partial)
       continue;
     partial->name = partial->workspace;
-    partial->reread = true;
+    partial->reread = reads;
   }
   return success();
 }
 
 /// The kernel that deals the runs of `facts`, the first step of the launch.
 static void outlineWorkPlan(gpu::GPUModuleOp module, const ProblemFacts &facts,
+                            const KernelShape &planned,
                             const TargetRow &target) {
   AttentionOp op = facts.op;
-  WorkPlanFrame frame(facts, target);
+  WorkPlanFrame frame(facts, planned, target);
   KernelShape shape = frame.getShape();
   std::string name = (op.getKernelName() + "_plan").str();
   gpu::GPUFuncOp kernel = createKernel(module, name, frame, shape);
@@ -270,33 +272,35 @@ LogicalResult Outliner::outline(ProblemFacts facts, const Schedule &schedule,
 
   KernelShape shape = schedule.getKernelShape(facts, plan, target);
   CombineOp combine;
-  if (shape.mergesRuns) {
+  bool isPlanned = shape.plannedRuns || shape.equalRuns;
+  if (shape.mergesRuns || shape.equalRuns) {
     combine = findMergedCombine(op);
     if (!combine)
       return op.emitOpError("expected partial results in memory of "
                             "memref.alloc and one attn.combine of them, behind "
                             "the op and with nothing between that its place "
-                            "could change, for combine = launch of plan ")
-             << plan;
-    if (failed(mergeInLaunch(facts, combine)))
+                            "could change, for ")
+             << (shape.mergesRuns ? "combine = launch" : "dealt_runs")
+             << " of plan " << plan;
+    if (failed(mergeInLaunch(facts, combine, shape.mergesRuns)))
       return failure();
   }
-  if (shape.plannedRuns)
-    makeWorkPlan(facts, shape.plannedRuns);
+  if (isPlanned)
+    makeWorkPlan(facts, shape);
   shape.programmatic = *isStep && startsEarly(target);
   KernelContext context(facts, target, op.getLoc());
   if (failed(checkShape(context, schedule, shape)))
     return failure();
   gpu::GPUModuleOp module = createModule(op);
-  if (shape.plannedRuns)
-    outlineWorkPlan(module, facts, target);
+  if (isPlanned)
+    outlineWorkPlan(module, facts, shape, target);
   gpu::GPUFuncOp kernel =
       createKernel(module, op.getKernelName(), context, shape);
   if (shape.programmatic)
     emitGridControl(context.b, NVVM::GridDepActionKind::wait);
   // Once all CTAs run, nobody waits for the place that those of the next step
   // take.
-  if (shape.programmatic && !combine && !shape.releasesNext)
+  if (shape.programmatic && !shape.mergesRuns && !shape.releasesNext)
     emitGridControl(context.b, NVVM::GridDepActionKind::launch_dependents);
   LogicalResult result = emitBody(context, schedule, plan);
   if (succeeded(result) && !isTileKernel(kernel))
@@ -315,13 +319,18 @@ LogicalResult Outliner::outline(ProblemFacts facts, const Schedule &schedule,
   kernel->setAttr(AttnDialect::kLaunchAttr,
                   buildLaunchAttr(context, shape, problem));
   emitHostLaunch(op, context, kernel, shape);
-  if (combine)
+  if (shape.mergesRuns)
     merged.insert(combine);
   else
     for (const TensorFacts *result : {&facts.o, &facts.lse, &facts.oScales})
       if (result->isWorkspace())
-        written[result->value] = {module, *result, context.tensors,
-                                  shape.dealsRuns, shape.fillsSMs};
+        written[result->value] = {module,
+                                  *result,
+                                  context.tensors,
+                                  shape.dealsRuns,
+                                  shape.fillsSMs,
+                                  shape.equalRuns ? facts.work : TensorFacts(),
+                                  shape.equalRuns.runs};
   op.erase();
   return success();
 }
@@ -355,6 +364,8 @@ LogicalResult Outliner::outline(CombineOp op) {
     partial->workspace = writer->result.workspace;
     partial->extents = writer->result.extents;
     facts->areDealt = writer->areDealt;
+    facts->work = writer->work;
+    facts->equalRuns = writer->equalRuns;
   }
   if (!writer && op.getPartialO().getDefiningOp<memref::AllocOp>() &&
       llvm::none_of(op.getPartialO().getUsers(), [&](Operation *user) {

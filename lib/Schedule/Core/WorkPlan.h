@@ -16,20 +16,25 @@ namespace mlir::attn {
 /// Keys of a sequence that its queries see at most.
 int64_t getSeenKeys(const ProblemFacts &facts);
 
-/// Gives `facts` memory for `runs` records, a workspace of the launch.
-void makeWorkPlan(ProblemFacts &facts, int64_t runs);
+/// Gives `facts` memory for the records that a kernel of `shape` reads, a
+/// workspace of the launch.
+void makeWorkPlan(ProblemFacts &facts, const KernelShape &shape);
 
-/// The kernel that writes the records of `facts.work`.
+/// The kernel that writes the records of `facts.work` for one of `shape`.
 class WorkPlanFrame : public KernelFrame {
 public:
-  WorkPlanFrame(const ProblemFacts &facts, const TargetRow &target);
+  WorkPlanFrame(const ProblemFacts &facts, const KernelShape &shape,
+                const TargetRow &target);
   KernelShape getShape() const;
   void emit();
 
 private:
-  int64_t getRuns() const { return facts.work.shape.front(); }
+  int64_t getRuns() const {
+    return equalRuns ? equalRuns.runs : facts.work.shape.front();
+  }
 
   const ProblemFacts &facts;
+  const EqualRuns equalRuns;
 };
 
 /// A record, i32 each: a sequence, its run, how many runs it has, its keys.
@@ -39,6 +44,25 @@ struct WorkRecord {
 
 /// Loads record `index`, i32.
 WorkRecord loadWorkRecord(KernelContext &context, Value index);
+
+/// One of equal runs, i32 each: its first record and the one after its last,
+/// and the sequence that begins in it and goes on, with the number of its
+/// pieces.
+struct RunOfPieces {
+  Value first, end, merged, pieces;
+};
+
+/// Loads run `index`, i32, of equal runs.
+RunOfPieces loadRunOfPieces(KernelFrame &frame, Value index);
+
+/// A piece of a sequence, i32 each: the sequence, its keys, and the piece's
+/// first block and how many it has.
+struct PieceRecord {
+  Value sequence, keys, first, blocks;
+};
+
+/// Loads record `index`, i32, of `runs` equal runs.
+PieceRecord loadPiece(KernelFrame &frame, int64_t runs, Value index);
 
 } // namespace mlir::attn
 

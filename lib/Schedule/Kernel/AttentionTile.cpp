@@ -1,6 +1,7 @@
 //===- AttentionTile.cpp - A tile of queries and its keys -----------------===//
 
 #include "attn/Schedule/Kernel/AttentionTile.h"
+#include "../Core/WorkPlan.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -43,7 +44,58 @@ void attn::emitLengths(AttentionTile &tile) {
         arith::MulIOp::create(tile.b, tile.queries, context.i32(tile.group));
 }
 
+/// Cuts the blocks of a piece out of those of its sequence.
+static void emitPiece(AttentionTile &tile, int64_t blockN) {
+  KernelContext &context = tile.context;
+  const ProblemFacts &facts = tile.facts;
+  ImplicitLocOpBuilder &b = tile.b;
+  BlockBounds &bounds = tile.bounds;
+  auto min = [&](Value x, Value y) -> Value {
+    return arith::MinSIOp::create(b, x, y);
+  };
+  auto max = [&](Value x, Value y) -> Value {
+    return arith::MaxSIOp::create(b, x, y);
+  };
+  auto add = [&](Value x, Value y) -> Value {
+    return arith::AddIOp::create(b, x, y);
+  };
+  Value first = tile.at.firstBlock;
+  Value count = max(tile.at.blocks, context.i32(0));
+  Value all = bounds.end, stop = add(first, count);
+  bool isMasked = facts.mask.getKind() != MaskKind::None || facts.hasKeyRange();
+  // Runs are cut by the keys that are seen at most.
+  if (isMasked)
+    all = arith::CeilDivUIOp::create(
+        b, min(tile.keys, context.i32(getSeenKeys(facts))),
+        context.i32(blockN));
+  tile.at.isRest =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::sge, stop, all);
+  if (!isMasked) {
+    // How many blocks there are is then a word of the record, by which the
+    // check of synchronisation knows it. The last one may lack keys.
+    Value lacks = arith::ExtUIOp::create(
+        b, b.getI32Type(),
+        arith::CmpIOp::create(b, arith::CmpIPredicate::slt, bounds.fullEnd,
+                              stop));
+    bounds.begin = bounds.fullBegin = first;
+    bounds.end = stop;
+    bounds.fullEnd = arith::SubIOp::create(b, stop, min(lacks, count));
+    return;
+  }
+  auto clamp = [&](Value x) -> Value {
+    return min(max(x, bounds.begin), bounds.end);
+  };
+  Value end = arith::SelectOp::create(b, tile.at.isRest, bounds.end,
+                                      min(add(bounds.begin, stop), bounds.end));
+  bounds.begin = min(add(bounds.begin, first), bounds.end);
+  bounds.end = max(bounds.begin, end);
+  bounds.fullBegin = clamp(bounds.fullBegin);
+  bounds.fullEnd = clamp(bounds.fullEnd);
+}
+
 void attn::emitRun(AttentionTile &tile, int64_t blockN) {
+  if (tile.at.piece)
+    return emitPiece(tile, blockN);
   Value split = tile.at.split;
   if (!split)
     return;
@@ -119,10 +171,23 @@ Value attn::emitResultView(const AttentionTile &tile, StringRef name,
   // kernel merges itself has names of its own.
   rows.lead = 1;
   rows.leadIndex = tile.at.split;
+  if (tile.at.piece) {
+    Value batch = tile.context.getBatch();
+    rows.leadIndex = arith::DivUIOp::create(tile.b, tile.at.piece, batch);
+    rows.batch = arith::RemUIOp::create(tile.b, tile.at.piece, batch);
+  }
   const TensorFacts &result = name == "o"     ? facts.o
                               : name == "lse" ? facts.lse
                                               : facts.oScales;
   return emitHeadRows(tile.context, result.name, rows);
+}
+
+Value attn::emitMergedView(const AttentionTile &tile, StringRef name,
+                           const ResultColumns &columns) {
+  HeadRows rows = tile.getQueryRows();
+  rows.firstColumn = columns.first;
+  rows.columns = columns.columns;
+  return emitHeadRows(tile.context, name, rows);
 }
 
 std::array<Value, 3> attn::openElements(const AttentionTile &tile,

@@ -62,6 +62,10 @@ int64_t countLatentRows(const ProblemFacts &facts);
 /// Slices of the values, each with a ring of its own, of `score = own`.
 int64_t countLatentSlices(const ProblemFacts &facts, MlaPlanAttr plan);
 
+/// Returns the tiles that the rows of a sequence have, or in clusters the
+/// groups of tiles.
+int64_t countSequenceTiles(const ProblemFacts &facts, MlaPlanAttr plan);
+
 /// True if all tiles have as many rows as the plan says.
 bool fillsTiles(const ProblemFacts &facts, MlaPlanAttr plan);
 

@@ -23,6 +23,7 @@ static TilePlan getTilePlan(const ProblemFacts &facts, MlaPlanAttr plan) {
   tiles.packedHeads = getPackedHeads(facts, plan);
   tiles.runs = countRuns(facts);
   tiles.cluster = plan.getCluster();
+  tiles.equalRuns = plan.getDealtRuns();
   return tiles;
 }
 
@@ -201,7 +202,7 @@ void MlaKernel::startKeyCopy(const LatentSlice &slice, Value firstKey,
 
 bool MlaKernel::hasOneTile() const {
   if (ShapedType::isDynamic(facts.heads) ||
-      ShapedType::isDynamic(facts.queries))
+      ShapedType::isDynamic(facts.queries) || plan.getDealtRuns())
     return false;
   int64_t count = llvm::divideCeil(countLatentRows(facts), plan.getBlockM()) *
                   facts.batch * tiles.plan.runs;
@@ -285,12 +286,28 @@ void MlaKernel::computeScores() {
     Slot slot = scaled.acquire();
     LocalStoreOp::create(b, factor, rings.scales);
     slot.release();
-    if (facts.lse)
-      emitLSE(tile, rows.m, rows.l, emitResultView(tile, "lse"));
+    storeLse(rows);
     for (Pipe &pipe : query)
       pipe.advance();
     scaled.advance();
   });
+}
+
+void MlaKernel::storeLse(const FinalRows &rows) {
+  auto store = [&] {
+    emitLSE(tile, rows.m, rows.l, emitResultView(tile, "lse"));
+  };
+  if (!facts.lse)
+    return;
+  if (!tile.at.piece)
+    return store();
+  control.ifElse(
+      tiles.isWhole(),
+      [&] {
+        if (facts.mergedLse)
+          emitLSE(tile, rows.m, rows.l, emitMergedView(tile, "lse"));
+      },
+      store);
 }
 
 void MlaKernel::forBlocks(function_ref<void(Value)> body) {

@@ -94,6 +94,8 @@ private:
   /// diagnostic.
   std::pair<Value, Value> softmax(Value scale, Value firstKey, Value s, Var &m,
                                   Var &l, Var &largest);
+  /// Stores the LSE of rows, if the launch has one.
+  void storeLse(const FinalRows &rows);
   /// Returns half `index` of the probabilities `p`.
   Value cutHalf(Value p, int64_t index);
   /// Returns half `index` of the memory of the probabilities.
@@ -110,9 +112,17 @@ private:
   bool sharesUnits() const;
   /// True if slices of the results are stored in the tile's last block.
   bool storesEarly() const;
-  /// Stores the sum `result` of slice `index` times `scale` of its rows, in the
-  /// type of the results, and units of these if they are the slice's own.
+  /// True if slice `index` is stored in the tile's last block.
+  bool isStoredEarly(int64_t index) const;
+  /// Lets the next step start where the CTA stores its last results.
+  void releaseNext();
+  /// Stores the sum `result` of slice `index` times `scale` of its rows.
   void storeScaled(int64_t index, Value result, Value scale);
+  /// Stores it in the type of the results, and units of these if they are the
+  /// slice's own.
+  void storeOwn(int64_t index, Value result, Value scale);
+  /// Stores it as results of a whole sequence, which nobody merges.
+  void storeWhole(int64_t index, Value result, Value scale);
   /// Stores `o`, of the type of the results.
   void storeSlice(int64_t index, Value o);
   /// Stores the slices of `results`, times `scale` of their rows, that were not

@@ -7,6 +7,7 @@
 #include "../Tma/RingFacts.h"
 #include "Mla.h"
 #include "MlaKernel.h"
+#include "attn/Schedule/Core/MergedCombine.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -244,6 +245,7 @@ static std::string getAlternatives(const ProblemFacts &facts, MlaPlanAttr plan,
         other.score = score;
         other.stages = stages;
         other.cluster = 1;
+        other.dealtRuns = 0;
         other.qInRegs &= !other.wgmma;
         if (other.softmax == SoftmaxPolicy::Lagged)
           other.softmax = SoftmaxPolicy::Optimistic;
@@ -369,6 +371,46 @@ static llvm::Error checkNarrowPlan(const ProblemFacts &facts, MlaPlanAttr plan,
   return llvm::Error::success();
 }
 
+int64_t attn::countSequenceTiles(const ProblemFacts &facts, MlaPlanAttr plan) {
+  return llvm::divideCeil(countLatentRows(facts),
+                          plan.getCluster() * plan.getBlockM());
+}
+
+/// Checks what only plans need whose CTAs have equal runs of all keys.
+static llvm::Error checkEqualRuns(const ProblemFacts &facts, MlaPlanAttr plan) {
+  int64_t runs = plan.getDealtRuns();
+  if (runs == 0)
+    return llvm::Error::success();
+  bool isKnown =
+      llvm::none_of(ArrayRef({facts.batch, facts.heads, facts.queries}),
+                    ShapedType::isDynamic);
+  if (!isKnown || !facts.hasLengths() || facts.batch < 1 ||
+      facts.batch > PlanPiecesOp::kMostSequences)
+    return llvm::createStringError(llvm::formatv(
+        "expected known heads and queries, and lengths of a known number of "
+        "sequences up to {0} for dealt_runs",
+        PlanPiecesOp::kMostSequences));
+  if (!facts.kvSplits || facts.runKeys)
+    return llvm::createStringError(
+        "expected kv_splits without run_keys for dealt_runs");
+  int64_t records = PlanPiecesOp::countRecords(runs, facts.batch);
+  if (facts.kvSplits * facts.batch < records)
+    return llvm::createStringError(llvm::formatv(
+        "expected kv_splits of at least {0}, memory for the pieces that {1} "
+        "dealt_runs have of {2} sequences, got {3}",
+        llvm::divideCeil(records, facts.batch), runs, facts.batch,
+        facts.kvSplits));
+  if (facts.heads > 1 && !plan.getPackHeads())
+    return llvm::createStringError(
+        "expected pack_heads with dealt_runs, got false");
+  CombineOp combine = findMergedCombine(facts.op);
+  if (!combine || combine.getOScales())
+    return llvm::createStringError(
+        "expected partial results in memory of memref.alloc, which one "
+        "attn.combine merges to results without scales, for dealt_runs");
+  return llvm::Error::success();
+}
+
 static llvm::Error checkPlan(const ProblemFacts &facts, MlaPlanAttr plan,
                              const TargetRow &target) {
   if (facts.valueDim % (8 * plan.getWarpsN()) != 0)
@@ -391,6 +433,8 @@ static llvm::Error checkPlan(const ProblemFacts &facts, MlaPlanAttr plan,
     if (llvm::Error error = checkOwnScores(facts, plan))
       return error;
   if (llvm::Error error = checkCluster(facts, plan))
+    return error;
+  if (llvm::Error error = checkEqualRuns(facts, plan))
     return error;
   ResourceSum shared = getMlaSharedBytes(facts, plan);
   // Runs are planned with partial results of f32, and may be of f16 then.
@@ -416,6 +460,11 @@ static KernelShape getKernelShape(const ProblemFacts &facts, MlaPlanAttr plan,
     shape.cluster = plan.getCluster();
     shape.releasesNext = shape.fillsSMs = true;
     shape.grid = {int64_t(target.getClusteredSMs(shape.cluster)), 1, 1};
+    if (int64_t runs = plan.getDealtRuns()) {
+      shape.equalRuns = {runs, plan.getBlockN(), plan.getStartBlocks(),
+                         plan.getPieceBlocks()};
+      shape.grid[0] = runs * countSequenceTiles(facts, plan) * shape.cluster;
+    }
     return shape;
   }
   shape.grid = getTileGrid(facts, plan);

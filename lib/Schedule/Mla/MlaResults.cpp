@@ -132,6 +132,29 @@ bool MlaKernel::storesEarly() const {
 }
 
 void MlaKernel::storeScaled(int64_t index, Value result, Value scale) {
+  if (!tile.at.piece)
+    return storeOwn(index, result, scale);
+  control.ifElse(
+      tiles.isWhole(), [&] { storeWhole(index, result, scale); },
+      [&] { storeOwn(index, result, scale); });
+}
+
+void MlaKernel::storeWhole(int64_t index, Value result, Value scale) {
+  const LatentSlice &slice = rings.slices[index];
+  auto type = cast<RankedTensorType>(result.getType());
+  Value factor = BroadcastOp::create(b, type, scale);
+  if (facts.outScale != 0 && facts.outScale != 1)
+    factor = arith::MulFOp::create(b, factor, tile.splat(type, facts.outScale));
+  Value o = arith::MulFOp::create(b, result, factor);
+  if (Type narrow = facts.mergedO.elementType; !narrow.isF32())
+    o = arith::TruncFOp::create(b, type.clone(narrow), o);
+  StoreResultOp::create(
+      b, o, emitMergedView(tile, "o", {slice.first, slice.columns}), tile.row,
+      /*scratch=*/Value(), /*map=*/Value(), /*coordinates=*/ValueRange(),
+      plan.getEpilogue());
+}
+
+void MlaKernel::storeOwn(int64_t index, Value result, Value scale) {
   if (!facts.hasPartialScales())
     return storeSlice(index, emitQuotient(tile, result, scale));
   DividedRows rows = getLatentResultRows(plan, rings.units);
@@ -148,23 +171,55 @@ void MlaKernel::storeSlice(int64_t index, Value o) {
       plan.getEpilogue());
 }
 
-void MlaKernel::storeRest(ValueRange results, Value scale) {
-  SmallVector<Value> scaled;
-  DividedRows rows = getLatentResultRows(plan, rings.units);
-  if (sharesUnits())
-    scaled =
-        emitScaledRows(tile, results, scale, /*initWeight=*/Value(), &rows);
+bool MlaKernel::isStoredEarly(int64_t index) const {
+  return storesEarly() && index != rings.valueOrder.back();
+}
+
+void MlaKernel::releaseNext() {
+  if (!facts.o.isWorkspace())
+    return;
   // A CTA leaves no registers to another one, so that what starts earlier waits
   // on the first SMs that are free, and takes their bandwidth alone.
-  if (facts.o.isWorkspace())
+  auto release = [&] {
     NVVM::GriddepcontrolOp::create(b,
                                    NVVM::GridDepActionKind::launch_dependents);
-  for (auto [i, result] : llvm::enumerate(results)) {
-    if (storesEarly() && i != rings.valueOrder.back())
-      continue;
-    if (scaled.empty())
-      storeScaled(i, result, scale);
-    else
-      storeSlice(i, scaled[i]);
+  };
+  if (tile.at.piece)
+    control.ifThen(tiles.isLast, release);
+  else
+    release();
+}
+
+void MlaKernel::storeRest(ValueRange results, Value scale) {
+  DividedRows rows = getLatentResultRows(plan, rings.units);
+  auto scaleAll = [&] {
+    return emitScaledRows(tile, results, scale, /*initWeight=*/Value(), &rows);
+  };
+  if (!sharesUnits()) {
+    releaseNext();
+    for (auto [i, result] : llvm::enumerate(results))
+      if (!isStoredEarly(i))
+        storeScaled(i, result, scale);
+    return;
   }
+  SmallVector<Value> scaled;
+  if (!tile.at.piece)
+    scaled = scaleAll();
+  releaseNext();
+  auto store = [&] {
+    for (auto [i, each] : llvm::enumerate(scaled))
+      storeSlice(i, each);
+  };
+  if (!tile.at.piece)
+    return store();
+  control.ifElse(
+      tiles.isWhole(),
+      [&] {
+        for (auto [i, result] : llvm::enumerate(results))
+          storeWhole(i, result, scale);
+      },
+      [&] {
+        scaled = scaleAll();
+        store();
+      });
 }

@@ -1,6 +1,7 @@
 //===- TileWalk.cpp - CTAs that walk tiles --------------------------------===//
 
 #include "TileWalk.h"
+#include "../Core/WorkPlan.h"
 #include "RingFacts.h"
 #include <utility>
 
@@ -126,6 +127,16 @@ ClusterTile TileWalk::emitPart(Value firstRow, Value place) {
   return part;
 }
 
+/// Finds the rows, the lengths and the blocks of keys of the tile whose batch
+/// and run are known, and whose cluster's first row is `row`.
+static void findBlocks(TileWalk &walk, Value row, Value place) {
+  AttentionTile &tile = walk.tile;
+  emitLengths(tile);
+  walk.cluster = walk.emitPart(row, place);
+  tile.row = walk.cluster.row;
+  tile.bounds = walk.cluster.bounds;
+}
+
 /// Finds tile `index`, its lengths and its blocks of keys.
 static void findTile(TileWalk &walk, Value index) {
   KernelContext &context = walk.context;
@@ -147,14 +158,69 @@ static void findTile(TileWalk &walk, Value index) {
     tile.at.head = arith::MulIOp::create(context.b, tile.at.head,
                                          context.i32(tile.members));
   }
-  emitLengths(tile);
-  walk.cluster = walk.emitPart(found.getRow(), place);
-  tile.row = walk.cluster.row;
-  tile.bounds = walk.cluster.bounds;
+  findBlocks(walk, found.getRow(), place);
+}
+
+void TileWalk::forPieces(Control &control, function_ref<void()> body) {
+  ImplicitLocOpBuilder &b = context.b;
+  Value cluster = context.i32(plan.cluster);
+  Value own = b.createOrFold<arith::DivUIOp>(
+      context.getBlockId(gpu::Dimension::x), cluster);
+  Value all = b.createOrFold<arith::DivUIOp>(
+      context.getGridDim(gpu::Dimension::x), cluster);
+  // Tiles of the same keys are neighbours, so that L2 has what the second one
+  // loads.
+  Value number = b.createOrFold<arith::DivUIOp>(own, tilesPerHead);
+  Value place = b.createOrFold<arith::RemUIOp>(own, tilesPerHead);
+  RunOfPieces run = loadRunOfPieces(context, number);
+  Value count = arith::SubIOp::create(b, run.end, run.first);
+  // The loop goes on as one over strided tiles does, by which the check of
+  // synchronisation knows it, and all that differs follows from the tile.
+  Value last =
+      arith::AddIOp::create(b, own, arith::MulIOp::create(b, count, all));
+  control.forRange(own, last, all, [&](Value turn) {
+    Value before =
+        arith::DivUIOp::create(b, arith::SubIOp::create(b, turn, own), all);
+    Value index = arith::AddIOp::create(b, run.first, before);
+    Value number = b.createOrFold<arith::AddIOp>(
+        b.createOrFold<arith::MulIOp>(index, tilesPerHead), place);
+    findPiece(number, run.end);
+    body();
+  });
+}
+
+void TileWalk::findPiece(Value number, Value end) {
+  ImplicitLocOpBuilder &b = context.b;
+  Value index = b.createOrFold<arith::DivUIOp>(number, tilesPerHead);
+  Value row = b.createOrFold<arith::MulIOp>(
+      b.createOrFold<arith::RemUIOp>(number, tilesPerHead),
+      context.i32(tile.rowsTogether));
+  PieceRecord piece = loadPiece(context, plan.equalRuns, index);
+  Value next = arith::AddIOp::create(b, index, context.i32(1));
+  isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, next, end);
+  Value zero = context.i32(0);
+  tile.at.batch = piece.sequence;
+  tile.at.head = tile.at.kvHead = zero;
+  tile.at.keys = piece.keys;
+  tile.at.piece = index;
+  // Extra logits are those of the first piece.
+  tile.at.split = tile.at.firstBlock = piece.first;
+  tile.at.blocks = piece.blocks;
+  findBlocks(*this, row, rank);
+}
+
+Value TileWalk::isWhole() {
+  ImplicitLocOpBuilder &b = context.b;
+  Value zero = context.i32(0);
+  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                        tile.at.firstBlock, zero);
+  return arith::AndIOp::create(b, isFirst, tile.at.isRest);
 }
 
 void TileWalk::forTiles(Control &control, function_ref<void()> body,
                         function_ref<void(TileLoopOp)> complete) {
+  if (plan.equalRuns)
+    return forPieces(control, body);
   ImplicitLocOpBuilder &b = context.b;
   control.loop(
       allTiles.getType(),

@@ -32,6 +32,10 @@ struct TilePlan {
   int64_t queryRows = 0;
   /// CTAs of a cluster that have the same tile.
   int64_t ctasPerTile = 1;
+  /// Equal runs that records of a kernel in front tell (attn.plan_pieces), one
+  /// for each CTA or cluster of those that have the rows of a query; 0 where
+  /// tiles have their own places. For one key head.
+  int64_t equalRuns = 0;
 
   /// Sets the runs of a problem, and the rows of its queries where the heads of
   /// a group are rows of their query.
@@ -55,6 +59,9 @@ struct TileWalk {
   /// Emits the tile at `place` of those that walk the same keys, which begin at
   /// row `firstRow`, and the blocks of its run.
   ClusterTile emitPart(Value firstRow, Value place);
+  /// Returns whether the tile has all keys of its sequence, i1, where tiles are
+  /// pieces of equal runs.
+  Value isWhole();
 
   KernelContext &context;
   const TilePlan plan;
@@ -65,9 +72,17 @@ struct TileWalk {
   Value tilesPerHead, tileHeads, allHeads, allTiles;
   /// The tile's place among those that walk the same keys; null if it is alone.
   Value rank;
+  /// True of equal runs, i1, if the CTA has no tile after this one.
+  Value isLast;
   /// The CTA's part of the tiles that its cluster has: its first row, and the
   /// blocks of keys that all of the CTAs walk.
   ClusterTile cluster;
+
+private:
+  /// Calls `body` for each piece of the CTA's run.
+  void forPieces(Control &control, function_ref<void()> body);
+  /// Finds tile `number` of all pieces; the CTA's run has records up to `end`.
+  void findPiece(Value number, Value end);
 };
 
 } // namespace mlir::attn

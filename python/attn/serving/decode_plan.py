@@ -294,7 +294,10 @@ class PlannedDecode(OfProcess):
 
     @property
     def splits(self) -> int:
-        """Into how many runs the keys of a sequence are cut."""
+        """Into how many runs the keys of a sequence are cut; where runs are dealt by lengths, into
+        how many at most."""
+        if equal := decode_problem.count_equal_runs(self.kernel.plan):
+            return equal
         rows = self._problem.batch * self._problem.heads * self._problem.queries
         for size, each in zip(
             self._runner.get_workspaces(), self._runner.list_workspaces(), strict=True

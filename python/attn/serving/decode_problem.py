@@ -4,6 +4,7 @@ compile: problems of servers as MLIR text, whose strides are the tensors' own.""
 from __future__ import annotations
 
 import functools
+import re
 import threading
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -331,12 +332,18 @@ def compile_decode(problem: DecodeProblem, chip: str) -> Kernel:
     return _compile(write_decode(problem), chip, True, partials=problem.partials)
 
 
+def count_equal_runs(plan: str) -> int:
+    """How many equal runs all sequences have together under a plan, 0 where each has its own."""
+    found = re.match(r"#attn\.mla<.*\bdealt_runs = (\d+)", plan)
+    return int(found[1]) if found else 0
+
+
 @functools.lru_cache(maxsize=1024)
 def compile_planned(problem: DecodeProblem, chip: str) -> Kernel:
     """The same for launches that share lengths: where runs of keys are dealt to sequences,
-    a kernel in front does it, which reads lengths only."""
+    a kernel in front does it, which reads lengths only. That of `mla` always has one."""
     kernel = compile_decode(problem, chip)
-    if "dealt_runs" not in kernel.plan:
+    if "dealt_runs" not in kernel.plan or count_equal_runs(kernel.plan):
         return kernel
     plan = {"plan_work": True}
     return _compile(write_decode(problem), chip, True, plan, "decode", problem.partials)

@@ -47,6 +47,73 @@ def test_records(batch, total, most):
         np.testing.assert_array_equal(ran.outputs[1], deal(lengths.tolist(), total, most))
 
 
+def cut(lengths, runs, start, fewest, block=64):
+    """The runs that attn.plan_pieces writes, and records by their numbers."""
+    sizes = [-(-n // block) + start for n in lengths]
+    places = np.cumsum([0, *sizes])
+    step = max(-(-int(places[-1]) // runs), 2 * fewest)
+
+    def find(sequence, at):
+        inside, size = at - int(places[sequence]), sizes[sequence]
+        if inside >= size:
+            return size
+        if inside < start + fewest:
+            return 0
+        return inside if size - inside >= fewest else size
+
+    rows, records = np.zeros((runs, 4), np.int32), {}
+    for run in range(runs):
+        mine = []
+        for sequence, size in enumerate(sizes):
+            begin, end = find(sequence, run * step), find(sequence, (run + 1) * step)
+            if begin < end:
+                first = max(begin - start, 0)
+                mine.append(sequence + run)
+                records[mine[-1]] = [sequence, lengths[sequence], first, end - start - first]
+        if mine:
+            rows[run, :2] = mine[0], mine[-1] + 1
+    for run in range(runs):
+        for number in range(*rows[run, :2]):
+            sequence, _, first, _ = records[number]
+            pieces = [each for each in records.values() if each[0] == sequence]
+            if first == 0 and len(pieces) > 1:
+                rows[run, 2:] = sequence, len(pieces)
+    return rows, records
+
+
+@pytest.mark.parametrize(("batch", "runs", "start", "fewest"), [(5, 7, 1, 2), (33, 132, 2, 1), (70, 12, 3, 4)])
+def test_pieces(batch, runs, start, fewest):
+    """The same by plain arithmetic; pieces of a sequence are all of its blocks, and neighbours."""
+    kernel = attn.compile(
+        q=(batch, 64, 1, 192), dtype="bfloat16", kv_heads=1, page_size=64, kv_len=4096, rope_dim=64,
+        kv_lengths=[1] * batch, kv_splits=-(-(runs + batch) // batch), schedule="mla", chip="sm_90a",
+        plan={"score": "own", "dealt_runs": runs, "start_blocks": start, "piece_blocks": fewest},
+    )  # fmt: skip
+    random = np.random.default_rng(batch)
+    several = np.exp(random.uniform(np.log(16), np.log(4096), (10, batch)))
+    one = np.zeros(batch)
+    one[batch // 2] = 4096
+    for lengths in (one, np.full(batch, 300), np.where(several[0] < 200, 0, several[0]), *several):
+        lengths = lengths.astype(np.int32)
+        out = attn.sim.empty((2 * runs + batch, 4), np.int32)
+        ran = attn.sim.run(
+            kernel.ptx, kernel="attn_fwd_plan", grid=runs, block=32, args=[lengths, out]
+        )
+        assert not ran.findings
+        rows, records = cut(lengths.tolist(), runs, start, fewest)
+        np.testing.assert_array_equal(ran.outputs[1][:runs], rows)
+        numbers = sorted(records)
+        np.testing.assert_array_equal(
+            ran.outputs[1][runs:][numbers], [records[number] for number in numbers]
+        )
+        for sequence, length in enumerate(lengths.tolist()):
+            mine = [number for number in numbers if records[number][0] == sequence]
+            assert mine == list(range(mine[0], mine[0] + len(mine)))
+            firsts, counts = ([records[number][word] for number in mine] for word in (2, 3))
+            assert [*firsts, -(-length // 64)] == [0, *np.cumsum(counts)]
+            assert min(counts) >= fewest or len(mine) == 1
+
+
 def test_parts_of_a_launch():
     """The first step alone needs lengths only, and what it writes persists for the others."""
     record = compile_plan(5, 12, 6).launch

@@ -1,5 +1,7 @@
 """Runs of a fixed number of keys, and tables that select keys."""
 
+import os
+
 import attn
 import numpy as np
 import pytest
@@ -71,6 +73,50 @@ def test_equal_bits_of_mla():
         alone = attn.mla_decode(q[at], pool, own, lengths[at], **options)
         for got, want in zip(alone, results, strict=True):
             np.testing.assert_array_equal(got, want[at])
+
+
+#: Random batches whose sequences are computed alone as well. Nightly runs take 100.
+_BATCHES = int(os.environ.get("ATTN_RANDOM_BATCHES", "4"))
+
+
+@pytest.mark.parametrize(("heads", "chip"), [(16, "sm_80"), (64, "sm_90a")])
+def test_equal_bits_in_random_batches(heads, chip, monkeypatch):
+    """With runs of fixed length a sequence of latent attention has the bits that it has alone."""
+    monkeypatch.setattr(decode_launch, "get_chip_of", lambda *_: chip)
+    rng = np.random.default_rng(heads)
+    options = {"value_dim": VALUES, "scale": 0.125, "run_keys": 64, "lse": True}
+    pool = rng.standard_normal((40, PAGE, LATENT)).astype(np.float16)
+    q = rng.standard_normal((12, heads, LATENT)).astype(np.float16)
+    lengths = rng.integers(0, 160, 12).astype(np.int32)
+    table = np.stack([rng.permutation(40)[:10] for _ in lengths]).astype(np.int32)
+    alone = [attn.mla_decode(q[[i]], pool, table[[i]], lengths[[i]], **options) for i in range(12)]
+    for _ in range(_BATCHES):
+        rows = rng.integers(0, 12, 4)
+        results = attn.mla_decode(q[rows], pool, table[rows], lengths[rows], **options)
+        for place, row in enumerate(rows):
+            for got, want in zip(results, alone[row], strict=True):
+                np.testing.assert_array_equal(got[place], want[0])
+
+
+def test_equal_runs(monkeypatch):
+    """A plan of latent attention on sm_90a deals all keys to CTAs; the same bits as the call."""
+    monkeypatch.setattr(decode_launch, "get_chip_of", lambda *_: "sm_90a")
+    lengths = [130, 0, 17, 64, 100, 1, 31, 140]
+    rng = np.random.default_rng(5)
+    table = rng.permutation(8 * 512).reshape(8, 512).astype(np.int32) % 40
+    pool = rng.standard_normal((40, PAGE, LATENT)).astype(np.float16)
+    q = rng.standard_normal((8, 64, LATENT)).astype(np.float16)
+    batch = q, pool, table, np.array(lengths, np.int32)
+    plan = attn.DecodePlan(
+        batch=8, heads=64, dim=LATENT, value_dim=VALUES, latent=True, page_size=PAGE, max_pages=512,
+        dtype="float16", scale=0.125, lse=True,
+    )  # fmt: skip
+    assert f"dealt_runs = {plan.splits}" in plan.kernel.plan and plan.splits > 8
+    plan.plan(batch[3], table)
+    results = plan.run(q, pool)
+    check(results, attend_latent(*batch, 0.125))
+    for got, want in zip(attn.mla_decode(*batch, value_dim=VALUES, scale=0.125, lse=True), results, strict=True):
+        np.testing.assert_array_equal(got, want)
 
 
 def _select(table, lengths, rng):

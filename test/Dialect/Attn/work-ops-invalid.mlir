@@ -53,3 +53,11 @@ func.func @labels_order(%p: !llvm.ptr<1>, %i: i32) {
   %x = attn.find_key same %p from %i to %i like %p from %i to %i : !llvm.ptr<1>, !llvm.ptr<1> of i32
   return
 }
+
+// -----
+
+func.func @pieces(%lengths: !llvm.ptr<1>, %index: i32, %capacity: i32) {
+  // expected-error @+1 {{'attn.plan_pieces' op expected at most 1024 sequences, got 1025}}
+  attn.plan_pieces %index of 132 from %lengths[1025] up to %capacity block 64 start 1 fewest 2 into %lengths
+  return
+}

@@ -24,3 +24,10 @@ func.func @find(%ids: memref<2x300xi32>, %p: !llvm.ptr<1>, %b: index, %i: i32, %
   %y = attn.find_key same %p from %i to %i like %p from %i to %i if %sorted : !llvm.ptr<1>, !llvm.ptr<1> of i64
   return %x, %y : i32, i32
 }
+
+// CHECK-LABEL: func.func @pieces
+// CHECK: attn.plan_pieces %{{.*}} of 132 from %{{.*}}[64] up to %{{.*}} block 64 start 1 fewest 2 into %{{.*}}
+func.func @pieces(%lengths: !llvm.ptr<1>, %index: i32, %capacity: i32, %plan: !llvm.ptr<1>) {
+  attn.plan_pieces %index of 132 from %lengths[64] up to %capacity block 64 start 1 fewest 2 into %plan
+  return
+}

@@ -50,6 +50,9 @@ struct SplitCandidate {
   /// the table holds, and where their lengths differ.
   double evenMicroseconds = 0;
   double unevenMicroseconds = 0;
+  /// The runs that are dealt are those of all sequences end to end
+  /// (attn.plan_pieces); `splits` is the memory for their pieces then.
+  bool areEqual = false;
 };
 
 /// What numbers of runs were compared.

@@ -43,6 +43,11 @@ double estimateUneven(const PlanEstimate &whole, const PlanEstimate &plan,
                       int64_t splits, const UnevenBatch &batch,
                       const TargetRow &target, DealtRuns dealt = {});
 
+/// Does so for a plan that cuts the keys of all sequences, end to end, into
+/// equal runs (attn.plan_pieces).
+double estimateEqualRuns(const PlanEstimate &whole, const PlanEstimate &plan,
+                         const UnevenBatch &batch);
+
 } // namespace mlir::attn
 
 #endif // ATTN_PLANNER_CHOICE_UNEVENTIME_H

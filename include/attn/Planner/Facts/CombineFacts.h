@@ -23,6 +23,12 @@ struct CombineFacts {
   /// Runs were dealt by lengths: of those behind the last one with keys nothing
   /// but an LSE is there.
   bool areDealt = false;
+  /// The records of equal runs (attn.plan_pieces), whose pieces of sequences
+  /// are the partial results in the order of the records, and how many runs
+  /// there are; without value where each sequence has partial results of its
+  /// own.
+  TensorFacts work;
+  int64_t equalRuns = 0;
 
   /// Columns of a partial result that share a unit.
   int64_t getUnitColumns() const {

@@ -17,6 +17,15 @@
 
 namespace mlir::attn {
 
+/// How `attn.plan_pieces` cuts the keys of all sequences into equal runs; none
+/// where `runs` is 0. In blocks of `block` keys, what the begin of a sequence
+/// counts as, and the fewest of a piece that is not a whole sequence.
+struct EqualRuns {
+  int64_t runs = 0, block = 0, start = 0, fewest = 0;
+
+  explicit operator bool() const { return runs != 0; }
+};
+
 /// The shape of a launch.
 struct KernelShape {
   /// CTAs in x, y and z, from the extents of the launch's tensors. Those along
@@ -50,6 +59,8 @@ struct KernelShape {
   bool dealsRuns = false;
   /// A kernel in front does that, and writes this many records of work.
   int64_t plannedRuns = 0;
+  /// A kernel in front cuts the keys of all sequences into runs.
+  EqualRuns equalRuns;
 };
 
 /// A scalar parameter of the kernel that comes from a tensor's descriptor.

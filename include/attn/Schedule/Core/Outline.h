@@ -38,6 +38,10 @@ private:
     bool areDealt = false;
     /// Whether its CTAs leave no room on their SMs to those of the next step.
     bool fillsSMs = false;
+    /// The records of equal runs, and how many runs there are; without value
+    /// where it has no such runs.
+    TensorFacts work = {};
+    int64_t equalRuns = 0;
   };
   gpu::GPUModuleOp createModule(Operation *op);
 

@@ -142,6 +142,11 @@ struct ResultColumns {
 Value emitResultView(const AttentionTile &tile, StringRef name,
                      const ResultColumns &columns = {});
 
+/// Returns a view of the tile's rows in the output `name`, o or lse, which
+/// partial results are merged into.
+Value emitMergedView(const AttentionTile &tile, StringRef name,
+                     const ResultColumns &columns = {});
+
 /// Makes the body of `map` at the tile's builder. Returns its element, row and
 /// column.
 std::array<Value, 3> openElements(const AttentionTile &tile, MapElementsOp map);

@@ -18,6 +18,12 @@ struct TileCoordinates {
   /// The number of keys that the batch is said to have, where the place has
   /// it; else null.
   Value keys;
+  /// The number of a piece of the sequence, which is where its results are
+  /// among partial ones, its first block of keys and how many it has, i32.
+  /// Null where tiles are no pieces.
+  Value piece, firstBlock, blocks;
+  /// True of a piece, i1, that has the sequence's last block.
+  Value isRest;
 };
 
 /// Rows of one head of a tensor.

@@ -292,6 +292,14 @@ LogicalResult MlaPlanAttr::verify(EmitErrorFn emitError, const Parameters &p) {
   if (p.ctasPerSm < 1 || p.ctasPerSm > 8)
     return emitError() << "expected ctas_per_sm from 1 to 8, got "
                        << p.ctasPerSm;
+  if (p.dealtRuns < 0 || (p.dealtRuns > 0 && p.score != ScoreWork::Own))
+    return emitError() << "expected dealt_runs of at least 0, and 0 unless "
+                          "score = own, got "
+                       << p.dealtRuns;
+  if (p.startBlocks < 1 || p.pieceBlocks < 1)
+    return emitError() << "expected start_blocks and piece_blocks of at least "
+                          "1, got "
+                       << p.startBlocks << " and " << p.pieceBlocks;
   return success();
 }
 

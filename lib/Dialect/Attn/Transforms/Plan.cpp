@@ -260,15 +260,19 @@ void AttnPlanPass::reportSplits(AttentionOp op, const SplitChoice &choice,
                     << formatSplitTable(choice);
   const SplitCandidate &whole = choice.candidates.front();
   const SplitCandidate &best = choice.getBest();
+  std::string runs = "keys in one run";
+  if (best.areEqual)
+    runs = llvm::formatv("keys of all sequences, end to end, cut by their "
+                         "lengths into {0} equal runs",
+                         best.dealtRuns);
+  else if (best.splits != 1)
+    runs = llvm::formatv("keys cut into {0} runs", best.splits);
   std::string text = llvm::formatv(
       "{0} of {1} tiles on {2} SMs take {3:f1} us with even lengths and {4:f1} "
       "with others, {5:f1} of them merging; one run takes {6:f1} and {7:f1}",
-      best.splits == 1
-          ? "keys in one run"
-          : llvm::formatv("keys cut into {0} runs", best.splits).str(),
-      whole.candidate.estimate.tiles, target.smCount, best.evenMicroseconds,
-      best.unevenMicroseconds, best.mergeMicroseconds, whole.evenMicroseconds,
-      whole.unevenMicroseconds);
+      runs, whole.candidate.estimate.tiles, target.smCount,
+      best.evenMicroseconds, best.unevenMicroseconds, best.mergeMicroseconds,
+      whole.evenMicroseconds, whole.unevenMicroseconds);
   auto round = [](double value) {
     return llvm::formatv("{0:f1}", value).str();
   };

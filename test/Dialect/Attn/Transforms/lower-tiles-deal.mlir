@@ -60,4 +60,28 @@ gpu.module @kernels {
     attn.plan_work %index of 64 from %lengths[34] up to %capacity most 7 into %plan
     gpu.return
   }
+
+  // Each lane has blocks of two sequences, in a sum over the lanes before it, and writes
+  // the record of each that the run has a piece of. The run's own numbers are those of the
+  // lanes that have its first and last one, and lane 0 writes them.
+  // CHECK-LABEL: gpu.func @pieces(
+  // CHECK-SAME: %{{[^:]*}}: !llvm.ptr<1>, %[[PLAN:[^:]*]]: !llvm.ptr<1>, %[[INDEX:[^:]*]]: i32
+  gpu.func @pieces(%lengths: !llvm.ptr<1>, %plan: !llvm.ptr<1>, %index: i32, %capacity: i32) kernel attributes {attn.warps = array<i64: 1, 1>} {
+    // CHECK-COUNT-5: nvvm.shfl.sync up
+    // CHECK: nvvm.shfl.sync idx
+    // CHECK: arith.divui %{{.*}}, %c66_i32
+    // CHECK: %[[LENGTH:.*]] = arith.maxui %{{.*}}, %c4_i32
+    // CHECK: arith.muli %[[INDEX]], %[[LENGTH]]
+    // CHECK: scf.if
+    // CHECK: llvm.getelementptr %[[PLAN]]
+    // CHECK-COUNT-4: llvm.store
+    // CHECK: scf.if
+    // CHECK-COUNT-4: llvm.store
+    // CHECK-COUNT-20: nvvm.shfl.sync bfly
+    // CHECK: scf.if
+    // CHECK-COUNT-4: llvm.store
+    // CHECK-NOT: gpu.barrier
+    attn.plan_pieces %index of 66 from %lengths[34] up to %capacity block 64 start 1 fewest 2 into %plan
+    gpu.return
+  }
 }

@@ -335,7 +335,18 @@ def Attn_MlaPlanAttr : Attn_Plan<Attn_Dialect, "MlaPlan", "mla", "mla", (ins
       "and pages of whole blocks">:$cluster,
     Attn_PlanEnum<Attn_CombineWay, "kernel",
       "What merges the partial results of a tile's runs of keys, as in "
-      "`#attn.decode`">:$combine)> {
+      "`#attn.decode`">:$combine,
+    Attn_PlanInt<0,
+      "Equal runs into which the keys of all sequences, end to end, are cut by their "
+      "lengths (`attn.plan_pieces`): a CTA or cluster walks one of them, which has "
+      "pieces of several sequences. For `score = own`. 0: each sequence has as many "
+      "runs">:$dealt_runs,
+    Attn_PlanInt<1,
+      "Blocks of keys that the begin of a sequence counts as in a run of "
+      "`dealt_runs`, at least 1">:$start_blocks,
+    Attn_PlanInt<2,
+      "Fewest blocks of keys of a piece that shares its sequence, at least 1: ends of "
+      "runs closer to an end of the sequence move to it">:$piece_blocks)> {
   let description = [{
     For latent attention in its absorbed form: a block of keys is copied to shared
     memory once, by cp.async, or with `score = own` by TMA where pages have 16 keys

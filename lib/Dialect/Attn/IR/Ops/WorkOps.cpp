@@ -45,3 +45,10 @@ LogicalResult FindKeyOp::verify() {
   }
   return success();
 }
+
+LogicalResult PlanPiecesOp::verify() {
+  if (int64_t(getSequences()) > kMostSequences)
+    return emitOpError("expected at most ")
+           << kMostSequences << " sequences, got " << getSequences();
+  return success();
+}

@@ -13,8 +13,9 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::lowering;
 
-/// Blocks that a sequence counts as at most, so that their sum fits 32 bits.
-static constexpr int64_t kMostBlocks = int64_t(1) << 22;
+/// Blocks that all sequences count as at most, so that their sum and its
+/// multiples fit 32 bits.
+static constexpr int64_t kMostBlocks = int64_t(1) << 30;
 static constexpr int64_t kLanes = 32;
 
 namespace {
@@ -26,16 +27,14 @@ struct Run {
 };
 
 /// One warp's code: the sequences and their blocks. Numbers are i32.
-class RunDealer {
+class SequenceReader {
 public:
   template <typename Op>
-  RunDealer(Op op, ImplicitLocOpBuilder &b, Value lane)
+  SequenceReader(Op op, ImplicitLocOpBuilder &b, Value lane)
       : lengths(op.getLengths()), index(op.getIndex()),
-        capacity(op.getCapacity()), total(op.getTotal()),
-        sequences(op.getSequences()), most(op.getMost()), b(b), lane(lane),
+        capacity(op.getCapacity()), sequences(op.getSequences()),
+        mostBlocks(kMostBlocks / Op::kMostSequences), b(b), lane(lane),
         each(llvm::divideCeil(sequences, kLanes)) {}
-  /// Run `index` of those of `attn.deal_run`, without its keys.
-  Run emit();
 
 protected:
   Value number(int64_t value) {
@@ -64,20 +63,19 @@ protected:
     return NVVM::VoteSyncOp::create(b, b.getI32Type(), number(-1), condition,
                                     NVVM::VoteSyncKind::ballot);
   }
-  /// Reads what this lane's sequences are.
-  void readSequences();
+  /// Reads what this lane's sequences are, in blocks of `block` keys and
+  /// `start` more for each.
+  void readSequences(int64_t block, int64_t start);
   /// The sum over all lanes, the largest number of any, and the sum over the
   /// lanes up to this one.
   Value emitSum(Value own);
   Value emitLargest(Value own);
   Value emitPrefix(Value own);
-  /// Of `value` and those before it.
+  /// Returns the sum of `values`.
   Value sum(ArrayRef<Value> values);
-  /// What the lane `owner` has, zeros unless `exists`.
-  void share(Run &found, Value owner, Value exists);
 
   Value lengths, index, capacity;
-  int64_t total, sequences, most;
+  int64_t sequences, mostBlocks;
   ImplicitLocOpBuilder &b;
   Value lane;
   /// Sequences of a lane.
@@ -90,7 +88,23 @@ private:
   /// The sequence of place `i` of the lane, and whether there is one.
   std::pair<Value, Value> findSequence(int64_t i);
   Value emitKeys(Value sequence, Value exists);
-  Value emitBlocks(Value length, Value exists);
+  Value emitBlocks(Value length, Value exists, int64_t block, int64_t start);
+};
+
+/// Deals runs to sequences.
+class RunDealer : public SequenceReader {
+public:
+  template <typename Op>
+  RunDealer(Op op, ImplicitLocOpBuilder &b, Value lane)
+      : SequenceReader(op, b, lane), total(op.getTotal()), most(op.getMost()) {}
+  /// Returns run `index` of those of `attn.deal_run`, without its keys.
+  Run emit();
+
+protected:
+  /// Gives all lanes what the lane `owner` has, zeros unless `exists`.
+  void share(Run &found, Value owner, Value exists);
+
+  int64_t total, most;
 };
 
 /// The same for runs whose longest one is as short as it can be, in the order
@@ -110,15 +124,47 @@ private:
   SmallVector<Value> emitFirst(ArrayRef<Value> runs);
 };
 
+/// Cuts all sequences, end to end, into equal runs.
+class PieceCutter : public SequenceReader {
+public:
+  PieceCutter(PlanPiecesOp op, ImplicitLocOpBuilder &b, Value lane)
+      : SequenceReader(op, b, lane), runs(op.getRuns()), block(op.getBlock()),
+        start(op.getStart()), fewest(op.getFewest()), plan(op.getPlan()) {}
+  /// Writes run `index` and its records.
+  void emit();
+
+private:
+  /// A piece that a run has of a sequence, which counts as `all` blocks from
+  /// `place` on.
+  struct Piece {
+    Value place, all, begin, end, exists;
+  };
+
+  /// Returns where the cut at block `at` of all cuts the sequence of `piece`.
+  Value cut(const Piece &piece, Value at);
+  /// Returns how many runs have pieces of the sequence of `piece`, which begins
+  /// with it.
+  Value countPieces(const Piece &piece, Value length);
+  /// Returns the least number of any lane; none is above `most`.
+  Value emitLeast(Value own, int64_t most);
+  /// Stores four numbers as record `number` of the plan.
+  void store(Value number, ArrayRef<Value> words);
+  /// Calls `body` where `condition` is true.
+  void ifThen(Value condition, llvm::function_ref<void()> body);
+
+  int64_t runs, block, start, fewest;
+  Value plan;
+};
+
 } // namespace
 
-std::pair<Value, Value> RunDealer::findSequence(int64_t i) {
+std::pair<Value, Value> SequenceReader::findSequence(int64_t i) {
   Value sequence = add(arith::MulIOp::create(b, lane, number(each)), number(i));
   return {sequence,
           compare(arith::CmpIPredicate::ult, sequence, number(sequences))};
 }
 
-Value RunDealer::emitKeys(Value sequence, Value exists) {
+Value SequenceReader::emitKeys(Value sequence, Value exists) {
   // Lanes without a sequence read the first one's length.
   Value place = select(exists, sequence, number(0));
   Value address = LLVM::GEPOp::create(
@@ -127,34 +173,34 @@ Value RunDealer::emitKeys(Value sequence, Value exists) {
   return LLVM::LoadOp::create(b, b.getI32Type(), address, 4);
 }
 
-Value RunDealer::emitBlocks(Value length, Value exists) {
+Value SequenceReader::emitBlocks(Value length, Value exists, int64_t block,
+                                 int64_t start) {
   length = arith::MinSIOp::create(
       b, arith::MaxSIOp::create(b, length, number(0)), capacity);
   length = arith::MaxSIOp::create(b, length, number(0));
   Value count = arith::DivUIOp::create(
-      b, add(length, number(2 * DealRunOp::kBlockKeys - 1)),
-      number(DealRunOp::kBlockKeys));
-  count = arith::MinUIOp::create(b, count, number(kMostBlocks));
+      b, add(length, number((start + 1) * block - 1)), number(block));
+  count = arith::MinUIOp::create(b, count, number(mostBlocks));
   return select(exists, count, number(0));
 }
 
-void RunDealer::readSequences() {
+void SequenceReader::readSequences(int64_t block, int64_t start) {
   for (int64_t i = 0; i < each; ++i) {
     auto [sequence, exists] = findSequence(i);
     places.push_back(sequence);
     keys.push_back(emitKeys(sequence, exists));
-    blocks.push_back(emitBlocks(keys.back(), exists));
+    blocks.push_back(emitBlocks(keys.back(), exists, block, start));
   }
 }
 
-Value RunDealer::emitSum(Value own) {
+Value SequenceReader::emitSum(Value own) {
   for (int64_t distance = 1; distance < kLanes; distance *= 2)
     own = add(own,
               shuffle(own, number(distance), NVVM::ShflKind::bfly, kLanes - 1));
   return own;
 }
 
-Value RunDealer::emitLargest(Value own) {
+Value SequenceReader::emitLargest(Value own) {
   for (int64_t distance = 1; distance < kLanes; distance *= 2)
     own = arith::MaxUIOp::create(
         b, own,
@@ -162,7 +208,7 @@ Value RunDealer::emitLargest(Value own) {
   return own;
 }
 
-Value RunDealer::emitPrefix(Value own) {
+Value SequenceReader::emitPrefix(Value own) {
   for (int64_t distance = 1; distance < kLanes; distance *= 2) {
     Value before =
         shuffle(own, number(distance), NVVM::ShflKind::up, /*clamp=*/0);
@@ -172,7 +218,7 @@ Value RunDealer::emitPrefix(Value own) {
   return own;
 }
 
-Value RunDealer::sum(ArrayRef<Value> values) {
+Value SequenceReader::sum(ArrayRef<Value> values) {
   Value all = number(0);
   for (Value value : values)
     all = add(all, value);
@@ -187,7 +233,7 @@ void RunDealer::share(Run &found, Value owner, Value exists) {
 }
 
 Run RunDealer::emit() {
-  readSequences();
+  readSequences(DealRunOp::kBlockKeys, /*start=*/1);
   // As many runs of this length as there may be, beside one of each sequence
   // that is shorter.
   Value length = divideUp(emitSum(sum(blocks)), number(total - sequences));
@@ -289,7 +335,7 @@ SmallVector<Value> WorkPlanner::emitFirst(ArrayRef<Value> runs) {
 }
 
 Run WorkPlanner::emit() {
-  readSequences();
+  readSequences(DealRunOp::kBlockKeys, /*start=*/1);
   SmallVector<Value> runs = emitRuns(emitLength());
   Run found = {number(0), number(0), number(0), number(0)};
   Value isMine = arith::ConstantIntOp::create(b, 0, 1);
@@ -309,6 +355,95 @@ Run WorkPlanner::emit() {
   // No lane has a number that no run has.
   share(found, arith::AndIOp::create(b, owner, number(kLanes - 1)), exists);
   return found;
+}
+
+Value PieceCutter::cut(const Piece &piece, Value at) {
+  Value inside = subtract(at, piece.place), zero = number(0);
+  Value left = subtract(piece.all, inside);
+  Value moved = select(compare(arith::CmpIPredicate::slt, left, number(fewest)),
+                       piece.all, inside);
+  moved =
+      select(compare(arith::CmpIPredicate::slt, inside, number(start + fewest)),
+             zero, moved);
+  return select(compare(arith::CmpIPredicate::sle, left, zero), piece.all,
+                moved);
+}
+
+Value PieceCutter::countPieces(const Piece &piece, Value length) {
+  Value last = arith::DivUIOp::create(
+      b, subtract(add(piece.place, piece.all), number(1)), length);
+  // The last cut may have moved to the end.
+  Value end = cut(piece, arith::MulIOp::create(b, last, length));
+  Value isMoved = compare(arith::CmpIPredicate::eq, end, piece.all);
+  Value count = add(subtract(last, index), number(1));
+  return select(isMoved, subtract(count, number(1)), count);
+}
+
+Value PieceCutter::emitLeast(Value own, int64_t most) {
+  return subtract(number(most), emitLargest(subtract(number(most), own)));
+}
+
+void PieceCutter::store(Value record, ArrayRef<Value> words) {
+  Value first = arith::MulIOp::create(
+      b, arith::ExtUIOp::create(b, b.getI64Type(), record),
+      arith::ConstantIntOp::create(b, PlanPiecesOp::kRecordWords, 64));
+  Value address = LLVM::GEPOp::create(b, plan.getType(), b.getI32Type(), plan,
+                                      ValueRange{first});
+  int32_t place = 0;
+  for (Value word : words)
+    LLVM::StoreOp::create(b, word,
+                          LLVM::GEPOp::create(b, address.getType(),
+                                              b.getI32Type(), address,
+                                              ArrayRef<LLVM::GEPArg>{place++}),
+                          4);
+}
+
+void PieceCutter::ifThen(Value condition, llvm::function_ref<void()> body) {
+  auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  body();
+}
+
+void PieceCutter::emit() {
+  readSequences(block, start);
+  Value own = sum(blocks), last = emitPrefix(own), zero = number(0);
+  Value all = broadcast(last, number(kLanes - 1));
+  Value length = arith::MaxUIOp::create(b, divideUp(all, number(runs)),
+                                        number(2 * fewest));
+  Value from = arith::MulIOp::create(b, index, length);
+  Value to = add(from, length), place = subtract(last, own);
+  // This lane's first record and the one after its last, the sequence whose
+  // pieces are merged, and their number.
+  Value first = number(kMostBlocks), end = zero, merged = zero, count = zero;
+  for (int64_t i = 0; i < each; ++i) {
+    Piece piece = {place, blocks[i], {}, {}, {}};
+    piece.begin = cut(piece, from);
+    piece.end = cut(piece, to);
+    piece.exists = compare(arith::CmpIPredicate::slt, piece.begin, piece.end);
+    place = add(place, blocks[i]);
+    Value isFirst = compare(arith::CmpIPredicate::eq, piece.begin, zero);
+    Value goesOn = compare(arith::CmpIPredicate::slt, piece.end, piece.all);
+    Value record = add(places[i], index);
+    ifThen(piece.exists, [&] {
+      Value begin = select(isFirst, zero, subtract(piece.begin, number(start)));
+      Value count = subtract(subtract(piece.end, number(start)), begin);
+      store(add(record, number(runs)), {places[i], keys[i], begin, count});
+    });
+    first =
+        select(piece.exists, arith::MinUIOp::create(b, first, record), first);
+    end = select(piece.exists, add(record, number(1)), end);
+    Value isMerged = arith::AndIOp::create(
+        b, piece.exists, arith::AndIOp::create(b, isFirst, goesOn));
+    merged = select(isMerged, places[i], merged);
+    count = select(isMerged, countPieces(piece, length), count);
+  }
+  end = emitLargest(end);
+  first = arith::MinUIOp::create(b, emitLeast(first, kMostBlocks), end);
+  merged = emitLargest(merged);
+  count = emitLargest(count);
+  ifThen(compare(arith::CmpIPredicate::eq, lane, zero),
+         [&] { store(index, {first, end, merged, count}); });
 }
 
 template <>
@@ -345,7 +480,15 @@ LogicalResult PartitionLowering::lower(PlanWorkOp op) {
   return success();
 }
 
+template <>
+LogicalResult PartitionLowering::lower(PlanPiecesOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  PieceCutter(op, b, lane()).emit();
+  return success();
+}
+
 void lowering::addWorkLowerings(LoweringTable &table) {
   table.addReplaced<DealRunOp>();
   table.addReplaced<PlanWorkOp>();
+  table.addReplaced<PlanPiecesOp>();
 }

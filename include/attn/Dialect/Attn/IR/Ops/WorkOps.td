@@ -101,6 +101,65 @@ def Attn_PlanWorkOp : Attn_Op<"plan_work", [AttnRequiresSM<80>,
   let extraClassDeclaration = [{
     /// Numbers of a record.
     static constexpr int64_t kRecordWords = 4;
+    static constexpr int64_t kMostSequences = DealRunOp::kMostSequences;
+  }];
+}
+
+def Attn_PlanPiecesOp : Attn_Op<"plan_pieces", [AttnRequiresSM<80>,
+    Attn_TakesWholeWarps]> {
+  let summary = "writes down which pieces of which sequences a CTA has";
+  let description = [{
+    Puts the blocks of `block` keys of all sequences end to end, with `start` more in
+    front of each, and cuts them into `runs` equal runs of at least 2 `fewest` blocks.
+    What a run has of a sequence is a piece. A cut moves to an end of its sequence where
+    that is closer than `fewest` blocks, so that the sequence stays whole or its pieces
+    are that long. How many runs a sequence is part of follows from the lengths.
+
+    The op writes run `index`. A plan begins with four numbers (i32) for each run: its
+    first record, the record after its last one, and the sequence that begins in it and
+    goes on in later runs, with the number of its pieces; zeros where there is none.
+    The record of the piece that run r has of sequence s is number s + r, so that the
+    records of a run, and those of a sequence, are neighbours. A record has four
+    numbers: the sequence, its keys, the first block, and the block after the last one,
+    -1 for all that are left.
+
+    `lengths` has a number of keys (i32) for each sequence; below 0 counts as 0,
+    above `capacity` as that. All threads of a warp come to the op together.
+
+    Example:
+
+    ```mlir
+    func.func @plan(%lengths: !llvm.ptr<1>, %index: i32, %capacity: i32, %plan: !llvm.ptr<1>) {
+      attn.plan_pieces %index of 132 from %lengths[64] up to %capacity block 64 start 1 fewest 2 into %plan
+      return
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<I32, "the number of the run">:$index,
+    Arg<LLVM_PointerInAddressSpace<1>, "the sequences' numbers of keys", [MemRead]>:$lengths,
+    Arg<I32, "the most keys that count">:$capacity,
+    Described<ConfinedAttr<I64Attr, [IntMinValue<1>]>, "how many runs there are">:$runs,
+    Described<ConfinedAttr<I64Attr, [IntMinValue<1>]>, "how many sequences there are">:$sequences,
+    Described<ConfinedAttr<I64Attr, [IntMinValue<1>]>, "keys of a block">:$block,
+    Described<ConfinedAttr<I64Attr, [IntMinValue<1>]>, "blocks that the begin of a sequence counts as">:$start,
+    Described<ConfinedAttr<I64Attr, [IntMinValue<1>]>, "fewest blocks of a piece that is not whole">:$fewest,
+    Arg<LLVM_PointerInAddressSpace<1>, "the runs and their records", [MemWrite]>:$plan);
+  let assemblyFormat = [{
+    $index `of` $runs `from` $lengths `[` $sequences `]` `up` `to` $capacity
+    `block` $block `start` $start `fewest` $fewest `into` $plan attr-dict
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Most sequences: each lane of a warp has as many as another one.
+    static constexpr int64_t kMostSequences = 1024;
+    /// Numbers of a run, and of a record.
+    static constexpr int64_t kRecordWords = 4;
+    /// Returns the records of so many sequences: no cut has more than one piece after
+    /// it that another cut has not.
+    static constexpr int64_t countRecords(int64_t runs, int64_t sequences) {
+      return runs + sequences;
+    }
   }];
 }
 
