@@ -6,8 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "PartitionLowering.h"
+#include "FindKey.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -117,8 +120,7 @@ static Value emitLast(FindKeyOp op, ImplicitLocOpBuilder &b, Value least,
                     });
 }
 
-template <>
-LogicalResult PartitionLowering::lower(FindKeyOp op) {
+Value lowering::emitFoundKey(FindKeyOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Type type = op.getElement();
   Value least = emitLoad(b, type, op.getQueries(), op.getFirst());
@@ -135,16 +137,14 @@ LogicalResult PartitionLowering::lower(FindKeyOp op) {
     Value most = emitLoad(b, type, op.getQueries(), op.getLast());
     found = emitLast(op, b, least, most);
   }
-  op.getKey().replaceAllUsesWith(found);
-  return success();
+  return found;
 }
 
 //===----------------------------------------------------------------------===//
 // Order
 //===----------------------------------------------------------------------===//
 
-template <>
-LogicalResult PartitionLowering::lower(InOrderOp op) {
+Value lowering::emitOrder(InOrderOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Type i64 = b.getI64Type(), i32 = b.getI32Type();
   auto wide = [&](Value value) -> Value {
@@ -197,12 +197,6 @@ LogicalResult PartitionLowering::lower(InOrderOp op) {
       NVVM::BarrierReductionAttr::get(b.getContext(),
                                       NVVM::BarrierReduction::OR),
       loop.getResult(0));
-  op.getOrdered().replaceAllUsesWith(
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, meet.getRes(), zero));
-  return success();
-}
-
-void lowering::addSearchLowerings(LoweringTable &table) {
-  table.addReplaced<FindKeyOp>();
-  table.addReplaced<InOrderOp>();
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, meet.getRes(),
+                               zero);
 }

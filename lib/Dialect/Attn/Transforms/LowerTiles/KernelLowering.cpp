@@ -36,7 +36,6 @@ KernelLowering::KernelLowering(gpu::GPUFuncOp func, bool clusterScope)
   addWgmmaLowerings(table);
   addWordLowerings(table);
   addWorkLowerings(table);
-  addSearchLowerings(table);
 }
 
 /// The ops that make a 16-bit word of products of f16 numbers that were widened

@@ -179,7 +179,6 @@ void addViewLowerings(LoweringTable &table);
 void addWgmmaLowerings(LoweringTable &table);
 void addWordLowerings(LoweringTable &table);
 void addWorkLowerings(LoweringTable &table);
-void addSearchLowerings(LoweringTable &table);
 
 /// Registers that one instruction may read or write: 128, as many as the ISA
 /// allows. ptxas 13.0 wants up to 26 more of those that threads start with,

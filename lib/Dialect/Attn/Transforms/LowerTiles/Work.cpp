@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FindKey.h"
 #include "PartitionLowering.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/Support/MathExtras.h"
@@ -487,8 +488,22 @@ LogicalResult PartitionLowering::lower(PlanPiecesOp op) {
   return success();
 }
 
+template <>
+LogicalResult PartitionLowering::lower(FindKeyOp op) {
+  op.getKey().replaceAllUsesWith(emitFoundKey(op));
+  return success();
+}
+
+template <>
+LogicalResult PartitionLowering::lower(InOrderOp op) {
+  op.getOrdered().replaceAllUsesWith(emitOrder(op));
+  return success();
+}
+
 void lowering::addWorkLowerings(LoweringTable &table) {
   table.addReplaced<DealRunOp>();
   table.addReplaced<PlanWorkOp>();
   table.addReplaced<PlanPiecesOp>();
+  table.addReplaced<FindKeyOp>();
+  table.addReplaced<InOrderOp>();
 }
