@@ -17,6 +17,10 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::barriers;
 
+static LaunchShape getShape(const Program &program) {
+  return {program.grid, program.cluster};
+}
+
 /// Tiles of a launch with more of them are not followed one after the other.
 static constexpr int64_t kMostReplayed = 1 << 16;
 
@@ -33,7 +37,7 @@ Value Compiler::findDistinctNumber(scf::ForOp loop) {
   if (program.grid[0] <= 0 || !reaches(count, isGridSize, isNothing) ||
       !reaches(count, isBlockNumber, isNothing))
     return Value();
-  LaunchNumbers values(program);
+  LaunchNumbers values(getShape(program));
   for (Operation &op : *loop.getBody()) {
     if (op.getNumRegions() != 0 || op.getNumResults() != 1 ||
         !op.getResult(0).getType().isSignlessInteger() ||
@@ -71,7 +75,7 @@ void Compiler::countDealtTiles(scf::WhileOp loop, TileSet &tiles) {
                  (compare.getPredicate() == arith::CmpIPredicate::ult ||
                   (compare.getPredicate() == arith::CmpIPredicate::slt &&
                    program.areTilesCounts));
-  LaunchNumbers values(program);
+  LaunchNumbers values(getShape(program));
   std::optional<int64_t> bound, ofCluster;
   for (int64_t block = 0; isBelow && block < program.grid[0]; ++block) {
     values.start({block, 0, 0});
@@ -98,7 +102,7 @@ void Compiler::enumerateTiles(Operation *op, TileSet &tiles) {
     return countDealtTiles(loop, tiles);
   auto loop = cast<scf::ForOp>(op);
   Value tile = tileValues.lookup(op);
-  LaunchNumbers values(program);
+  LaunchNumbers values(getShape(program));
   WalkedTiles ofCluster;
   for (int64_t block = 0; block < program.grid[0]; ++block) {
     auto walked = walkTiles(values, loop, tile, block);
@@ -135,7 +139,7 @@ void Compiler::boundTiles() {
 /// each kind of CTA is run to its end, which shows whether it matters.
 void Compiler::compareTiles() {
   auto other = dyn_cast<scf::ForOp>(tileValues.begin()->first);
-  LaunchNumbers values(program);
+  LaunchNumbers values(getShape(program));
   int64_t fewest = INT64_MAX;
   bool isKnown = other && !program.isOpen && program.grid[0] > 0 &&
                  llvm::all_of(tileValues,
@@ -279,7 +283,7 @@ void Compiler::classifyTiles() {
   for (const TileKey &key : keys)
     keyValues.push_back(key.value);
   std::map<std::vector<int64_t>, int64_t> kinds;
-  LaunchNumbers values(program);
+  LaunchNumbers values(getShape(program));
   auto classify = [&](int64_t number) {
     std::vector<int64_t> key;
     for (int64_t rank = 0; rank < program.cluster; ++rank) {
@@ -296,7 +300,7 @@ void Compiler::classifyTiles() {
   };
   bool areFew = true;
   if (all.areAllBelow()) {
-    areFew = forKinds(program, {{{0, all.size()}, {0, 1}, {0, 1}}},
+    areFew = forKinds(getShape(program), {{{0, all.size()}, {0, 1}, {0, 1}}},
                       /*isOfTile=*/true, tileNumbers, keyValues,
                       [&](std::array<int64_t, 3> at) { classify(at[0]); });
   } else {
@@ -317,7 +321,7 @@ void Compiler::classifyBlocks() {
                         [&](const auto &tile) { return tile.second == value; });
   };
   llvm::DenseSet<Value> seen;
-  LaunchNumbers start(program);
+  LaunchNumbers start(getShape(program));
   for (auto &[op, root] : roots) {
     // Which tiles a loop walks does not tell blocks apart.
     if (tileValues.contains(op) || !reaches(root, isBlockNumber, isTile))
@@ -341,7 +345,7 @@ void Compiler::classifyBlocks() {
     return fail(program.kernel, "it depends on the block, and the launch does "
                                 "not say how many there are");
   std::map<std::vector<int64_t>, std::array<int64_t, 3>> kinds;
-  LaunchNumbers values(program);
+  LaunchNumbers values(getShape(program));
   auto classify = [&](std::array<int64_t, 3> block) {
     std::vector<int64_t> key;
     for (int64_t rank = 0; rank < program.cluster; ++rank) {
@@ -354,7 +358,8 @@ void Compiler::classifyBlocks() {
   Domain domain;
   for (auto [range, blocks] : llvm::zip(domain, program.grid))
     range = {0, blocks};
-  if (!forKinds(program, domain, /*isOfTile=*/false, {}, keys, classify))
+  if (!forKinds(getShape(program), domain, /*isOfTile=*/false, {}, keys,
+                classify))
     return fail(program.kernel, kManyKinds.str());
   program.blocks.clear();
   for (auto &[key, first] : kinds)

@@ -165,7 +165,7 @@ std::string Machine::nameOf(const Warp &warp) const {
 void Machine::run() {
   bool moves = true;
   // What has paused goes on where it was.
-  size_t first = std::exchange(pauses.isReached, false) ? *pauses.of : 0;
+  size_t first = std::exchange(pauses.isReached, false) ? pauses.last : 0;
   // What is not known is asked where nobody can go on without, so that no warp
   // is behind that would ask it later; first by who is furthest behind, so that
   // no warp goes around a loop before all have come to it.
@@ -239,7 +239,7 @@ bool Machine::advance(Warp &warp) {
     if (LLVM_UNLIKELY(pauses.isOn && steps >= pauses.after)) {
       uint32_t number = &warp - warps.data();
       if (pauses.isDue(warp, number, step, facts)) {
-        pauses.of = number;
+        pauses.of = pauses.last = number;
         pauses.isReached = true;
         return true;
       }

@@ -147,8 +147,9 @@ struct Pauses {
   bool isOn = false, isReached = false;
   /// Not before so many steps.
   int64_t after = 0;
-  /// The warp, once it is chosen.
+  /// The warp, once it is chosen, and the one to go on with.
   std::optional<uint32_t> of;
+  uint32_t last = 0;
   /// Counters of trips, by warp, that a loop has set since this was cleared.
   llvm::DenseSet<std::pair<uint32_t, Slot>> begun;
 

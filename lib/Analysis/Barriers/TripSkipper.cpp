@@ -46,6 +46,8 @@ void TripSkipper::look() {
   ++since;
   if (earlier && skipTrips(now)) {
     hasSkipped = true;
+    // Another warp may go around a loop by itself.
+    m.pauses.of.reset();
     earlier.reset();
     since = 0;
     patience = 1;

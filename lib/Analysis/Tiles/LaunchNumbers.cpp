@@ -38,10 +38,10 @@ void LaunchNumbers::describe(Node &node) {
     };
   } else if (auto id = dyn_cast<gpu::GridDimOp>(def)) {
     unsigned dim = unsigned(id.getDimension());
-    if (program.grid[dim] > 0)
-      node.leaf = [this, dim] { return program.grid[dim]; };
+    if (launch.grid[dim] > 0)
+      node.leaf = [this, dim] { return launch.grid[dim]; };
   } else if (auto id = dyn_cast<gpu::ClusterBlockIdOp>(def)) {
-    int64_t ctas = id.getDimension() == gpu::Dimension::x ? program.cluster : 1;
+    int64_t ctas = id.getDimension() == gpu::Dimension::x ? launch.cluster : 1;
     node.leaf = [this, ctas] { return block[0] % ctas; };
   } else if (def->getNumOperands() != 0 && def->getNumOperands() <= 3 &&
              llvm::all_of(def->getOperandTypes(),

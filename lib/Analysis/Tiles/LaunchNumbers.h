@@ -3,19 +3,28 @@
 #ifndef ATTN_LIB_ANALYSIS_TILES_LAUNCHNUMBERS_H
 #define ATTN_LIB_ANALYSIS_TILES_LAUNCHNUMBERS_H
 
-#include "../Barriers/BarrierProgram.h"
+#include "../Flow/RegionArithmetic.h"
+#include "../Knowledge/NumberList.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/DenseMap.h"
 
 namespace mlir::attn::barriers {
 
 /// More tiles or blocks than this are not looked at one by one.
 inline constexpr int64_t kMostTiles = 1 << 20;
 
+/// Blocks of a launch, and how many of them in a row are a cluster.
+struct LaunchShape {
+  std::array<int64_t, 3> grid = {0, 0, 0};
+  int64_t cluster = 1;
+};
+
 /// Numbers of values in one CTA, from those that are given. How a value is
 /// computed is looked up once, for all CTAs and tiles.
 class LaunchNumbers {
 public:
-  explicit LaunchNumbers(const Program &program) : program(program) {}
+  explicit LaunchNumbers(const LaunchShape &launch) : launch(launch) {}
   /// Forgets all numbers, and takes another CTA.
   void start(std::array<int64_t, 3> first) {
     block = first;
@@ -45,7 +54,7 @@ private:
     nodes[index].number = number;
   }
 
-  const Program &program;
+  LaunchShape launch;
   std::array<int64_t, 3> block = {0, 0, 0};
   int64_t round = 1;
   llvm::DenseMap<Value, unsigned> places;

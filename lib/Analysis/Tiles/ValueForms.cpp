@@ -9,7 +9,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "ValueForms.h"
-#include "LaunchNumbers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include <numeric>
 
@@ -57,16 +56,16 @@ ValueForms::Form ValueForms::getLeaf(Operation *op) const {
     unsigned dim = unsigned(id.getDimension());
     if (!isOfTile)
       return getNumber(dim);
-    form.in = {0, dim == 0 ? program.cluster - 1 : 0};
+    form.in = {0, dim == 0 ? launch.cluster - 1 : 0};
   } else if (auto grid = dyn_cast<gpu::GridDimOp>(op)) {
-    int64_t blocks = program.grid[unsigned(grid.getDimension())];
+    int64_t blocks = launch.grid[unsigned(grid.getDimension())];
     if (blocks > 0)
       form.in = {blocks, blocks};
   } else if (auto id = dyn_cast<gpu::ClusterBlockIdOp>(op)) {
     bool isRow = id.getDimension() == gpu::Dimension::x;
-    form.in = {0, isRow ? program.cluster - 1 : 0};
+    form.in = {0, isRow ? launch.cluster - 1 : 0};
     if (isRow && !isOfTile)
-      form.depends[0] = {1, program.cluster};
+      form.depends[0] = {1, launch.cluster};
   }
   return form;
 }
@@ -327,17 +326,17 @@ namespace {
 /// Halves domains until their kinds are few.
 class KindWalk {
 public:
-  KindWalk(const Program &program, bool isOfTile, ArrayRef<Value> tiles,
+  KindWalk(const LaunchShape &launch, bool isOfTile, ArrayRef<Value> tiles,
            ArrayRef<Value> values,
            llvm::function_ref<void(std::array<int64_t, 3>)> take)
-      : program(program), isOfTile(isOfTile), tiles(tiles), values(values),
+      : launch(launch), isOfTile(isOfTile), tiles(tiles), values(values),
         take(take) {}
   bool walk(const Domain &domain);
 
 private:
   Dependences getDependences(const Domain &domain) const;
 
-  const Program &program;
+  LaunchShape launch;
   bool isOfTile;
   ArrayRef<Value> tiles, values;
   llvm::function_ref<void(std::array<int64_t, 3>)> take;
@@ -347,7 +346,7 @@ private:
 } // namespace
 
 Dependences KindWalk::getDependences(const Domain &domain) const {
-  ValueForms forms(program, domain, isOfTile);
+  ValueForms forms(launch, domain, isOfTile);
   for (Value tile : tiles)
     forms.setTile(tile);
   Dependences all;
@@ -358,10 +357,10 @@ Dependences KindWalk::getDependences(const Domain &domain) const {
     return all;
   // The CTAs of a cluster are looked at with the first of them.
   Dependence &row = all[0];
-  if (row.block % program.cluster != 0 || row.block == 0)
-    row = {program.cluster, row.block == 0
-                                ? program.cluster
-                                : getCommonPeriod(row.period, program.cluster)};
+  if (row.block % launch.cluster != 0 || row.block == 0)
+    row = {launch.cluster, row.block == 0
+                               ? launch.cluster
+                               : getCommonPeriod(row.period, launch.cluster)};
   return all;
 }
 
@@ -383,7 +382,7 @@ bool KindWalk::walk(const Domain &domain) {
     Domain low = domain, high = domain;
     int64_t middle = first + (last - first) / 2;
     // Clusters stay whole.
-    middle = middle / program.cluster * program.cluster;
+    middle = middle / launch.cluster * launch.cluster;
     low[widest].second = high[widest].first = middle;
     return walk(low) && walk(high);
   }
@@ -397,9 +396,9 @@ bool KindWalk::walk(const Domain &domain) {
   return true;
 }
 
-bool barriers::forKinds(const Program &program, const Domain &domain,
+bool barriers::forKinds(const LaunchShape &launch, const Domain &domain,
                         bool isOfTile, ArrayRef<Value> tiles,
                         ArrayRef<Value> values,
                         llvm::function_ref<void(std::array<int64_t, 3>)> take) {
-  return KindWalk(program, isOfTile, tiles, values, take).walk(domain);
+  return KindWalk(launch, isOfTile, tiles, values, take).walk(domain);
 }

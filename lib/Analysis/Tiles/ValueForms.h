@@ -9,7 +9,7 @@
 #ifndef ATTN_LIB_ANALYSIS_TILES_VALUEFORMS_H
 #define ATTN_LIB_ANALYSIS_TILES_VALUEFORMS_H
 
-#include "../Barriers/BarrierProgram.h"
+#include "LaunchNumbers.h"
 
 namespace mlir::attn::barriers {
 
@@ -33,8 +33,8 @@ class ValueForms {
 public:
   /// With `isOfTile` the first number is that of a tile, and a CTA is any one
   /// of the first cluster; without it the numbers are those of a block.
-  ValueForms(const Program &program, const Domain &domain, bool isOfTile)
-      : program(program), domain(domain), isOfTile(isOfTile) {}
+  ValueForms(const LaunchShape &launch, const Domain &domain, bool isOfTile)
+      : launch(launch), domain(domain), isOfTile(isOfTile) {}
   /// Says which value is the number of the tile.
   void setTile(Value tile) { forms[tile] = getNumber(0); }
   const Dependences &get(Value value) { return getForm(value).depends; }
@@ -75,7 +75,7 @@ private:
                      const Form &b) const;
   bool setRest(Form &form, Operation *op);
 
-  const Program &program;
+  LaunchShape launch;
   Domain domain;
   bool isOfTile;
   llvm::DenseMap<Value, Form> forms;
@@ -83,7 +83,7 @@ private:
 
 /// Calls `take` with numbers of a domain, so that of all that are alike by the
 /// values' forms at least one is there. False if there are too many of them.
-bool forKinds(const Program &program, const Domain &domain, bool isOfTile,
+bool forKinds(const LaunchShape &launch, const Domain &domain, bool isOfTile,
               ArrayRef<Value> tiles, ArrayRef<Value> values,
               llvm::function_ref<void(std::array<int64_t, 3>)> take);
 

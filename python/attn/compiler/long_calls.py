@@ -169,8 +169,8 @@ def run_interruptible(phase: str, call: Callable[[], T]) -> T:
         finally:
             done.set()
 
-    threading.Thread(target=work, name=f"attn {phase}").start()
     line = Line() if sys.stderr is not None and sys.stderr.isatty() else None
+    threading.Thread(target=work, name=f"attn {phase}").start()
     try:
         while not done.wait(_LOOK_SECONDS):
             if line is not None:

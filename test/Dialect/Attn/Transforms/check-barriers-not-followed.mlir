@@ -363,3 +363,29 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// Each of very many tiles is of a kind of its own.
+
+gpu.module @kernels [#attn.target<chip = "sm_90a">] attributes {attn.rung = "barrier"} {
+  gpu.func @kinds() kernel attributes {known_block_size = array<i32: 128, 1, 1>, attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["2", "1", "1"], block = [128, 1, 1], tensors = [], args = []>} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %all = arith.constant 3000000 : i32
+    attn.warp_specialize
+    partition "a" warps 4 registers 24 {
+      %x = gpu.block_id x
+      %block = arith.index_cast %x : index to i32
+      %g = gpu.grid_dim x
+      %grid = arith.index_cast %g : index to i32
+      // expected-warning @below {{cannot be checked: it has more kinds of tiles or blocks than are told apart}}
+      scf.for %tile = %block to %all step %grid : i32 {
+        scf.for %i = %c0 to %tile step %c1 : i32 {
+          attn.named_barrier %c1 {threads = 128}
+        }
+      }
+    }
+    gpu.return
+  }
+}

@@ -133,11 +133,11 @@ TEST_F(ValueFormsTest, FindsAllKindsOfTiles) {
   for (unsigned round = 0; round < 400; ++round) {
     std::string body = drawBody(draw(2, 9), /*isOfTile=*/true);
     parse(body, /*isOfTile=*/true);
-    Program program;
-    program.grid = {1, 1, 1};
+    LaunchShape launch;
+    launch.grid = {1, 1, 1};
     int64_t count = draw(1, 3) == 1 ? draw(1, 40) : draw(4000, 9000);
     ArrayRef<Value> keys = ArrayRef(values).take_back(draw(1, 2));
-    LaunchNumbers numbers(program);
+    LaunchNumbers numbers(launch);
     auto getKey = [&](int64_t number) {
       numbers.start({0, 0, 0});
       numbers.set(tile, number);
@@ -148,7 +148,7 @@ TEST_F(ValueFormsTest, FindsAllKindsOfTiles) {
     for (int64_t number = 0; number < count; ++number)
       all.insert(SmallVector<int64_t>(getKey(number)));
     int64_t asked = 0;
-    EXPECT_TRUE(forKinds(program, {{{0, count}, {0, 1}, {0, 1}}},
+    EXPECT_TRUE(forKinds(launch, {{{0, count}, {0, 1}, {0, 1}}},
                          /*isOfTile=*/true, tile, keys,
                          [&](std::array<int64_t, 3> at) {
                            ++asked;
@@ -163,29 +163,29 @@ TEST_F(ValueFormsTest, FindsAllKindsOfBlocks) {
   for (unsigned round = 0; round < 200; ++round) {
     std::string body = drawBody(draw(2, 7), /*isOfTile=*/false);
     parse(body, /*isOfTile=*/false);
-    Program program;
-    program.cluster = int64_t(1) << draw(0, 2);
-    program.grid = {program.cluster * draw(1, 300), draw(1, 30), 1};
+    LaunchShape launch;
+    launch.cluster = int64_t(1) << draw(0, 2);
+    launch.grid = {launch.cluster * draw(1, 300), draw(1, 30), 1};
     Value key = values.back();
-    LaunchNumbers numbers(program);
+    LaunchNumbers numbers(launch);
     auto getKey = [&](std::array<int64_t, 3> block) {
       SmallVector<int64_t> ofRanks;
-      for (int64_t rank = 0; rank < program.cluster; ++rank) {
+      for (int64_t rank = 0; rank < launch.cluster; ++rank) {
         numbers.start({block[0] + rank, block[1], block[2]});
         ofRanks.push_back(numbers.get(key).value_or(INT64_MIN));
       }
       return ofRanks;
     };
     std::set<SmallVector<int64_t>> all, found;
-    for (int64_t y = 0; y < program.grid[1]; ++y)
-      for (int64_t x = 0; x < program.grid[0]; x += program.cluster)
+    for (int64_t y = 0; y < launch.grid[1]; ++y)
+      for (int64_t x = 0; x < launch.grid[0]; x += launch.cluster)
         all.insert(getKey({x, y, 0}));
     EXPECT_TRUE(forKinds(
-        program, {{{0, program.grid[0]}, {0, program.grid[1]}, {0, 1}}},
+        launch, {{{0, launch.grid[0]}, {0, launch.grid[1]}, {0, 1}}},
         /*isOfTile=*/false, {}, key,
         [&](std::array<int64_t, 3> block) { found.insert(getKey(block)); }));
-    ASSERT_TRUE(all == found) << program.grid[0] << " by " << program.grid[1]
-                              << " in clusters of " << program.cluster << "\n"
+    ASSERT_TRUE(all == found) << launch.grid[0] << " by " << launch.grid[1]
+                              << " in clusters of " << launch.cluster << "\n"
                               << body;
   }
 }
@@ -212,12 +212,12 @@ TEST_F(ValueFormsTest, LooksAtFewOfManyTiles) {
     %key = arith.select %b, %back, %row : i32
   )",
         /*isOfTile=*/true);
-  Program program;
-  program.grid = {132, 1, 1};
+  LaunchShape launch;
+  launch.grid = {132, 1, 1};
   std::set<int64_t> found;
   int64_t asked = 0;
-  LaunchNumbers numbers(program);
-  EXPECT_TRUE(forKinds(program, {{{0, 130999 * 32}, {0, 1}, {0, 1}}},
+  LaunchNumbers numbers(launch);
+  EXPECT_TRUE(forKinds(launch, {{{0, 130999 * 32}, {0, 1}, {0, 1}}},
                        /*isOfTile=*/true, tile, values.back(),
                        [&](std::array<int64_t, 3> at) {
                          ++asked;
@@ -258,9 +258,9 @@ TEST_F(ValueFormsTest, WalksTilesAsTheLoopDoes) {
       auto function = *module->getOps<func::FuncOp>().begin();
       auto loop = *function.getOps<scf::ForOp>().begin();
       Value number = std::prev(std::prev(loop.getBody()->end()))->getResult(0);
-      Program program;
-      program.grid = {13, 1, 1};
-      LaunchNumbers numbers(program);
+      LaunchShape launch;
+      launch.grid = {13, 1, 1};
+      LaunchNumbers numbers(launch);
       TileSet all;
       for (int64_t block = 0; block < 13; ++block) {
         auto walked = walkTiles(numbers, loop, number, block);
