@@ -5,8 +5,9 @@ A limit (include/attn/Planner/Facts/RegisterLimits.def) is where code changes fo
 registers: the most columns of a kind of kernels, or the registers of a role of warps. Here
 each has probes, kernels that it decides about. They are compiled with the limit as it is and
 one step beyond, and assembled; spill instructions count in loops over blocks of keys, in any
-role of warps, as everywhere. Where kernels spill with the limit as it is, smaller steps back
-are tried until none does; with --raise steps beyond are taken as long as none does.
+role of warps, as everywhere. Where kernels spill with the limit as it is, steps back are
+tried until none does, and where that does not help the limit stays; with --raise steps beyond
+are taken as long as none does.
 
 The data file gets the values, and for each limit `seen`: how many kernels were assembled,
 how many of them spill with the value, and how many one step beyond it. Limits without probes
@@ -157,12 +158,14 @@ def fit(asker: Asker, pool: concurrent.futures.Executor, data: dict, row: dict, 
     """Finds where a limit is, and what ptxas says there."""
     name, step = row["name"], PROBES[row["name"]].step
     value = row["value"]
-    kernels, spilled = count(asker, pool, data, name, value)
+    at_first = (kernels, spilled) = count(asker, pool, data, name, value)
     for _ in range(MOST_STEPS):
         if not spilled:
             break
         value -= step
         kernels, spilled = count(asker, pool, data, name, value)
+    if spilled:  # for another reason than the limit
+        value, (kernels, spilled) = row["value"], at_first
     beyond = count(asker, pool, data, name, value + step)
     for _ in range(MOST_STEPS if raises else 0):
         if beyond[1] or not beyond[0]:
