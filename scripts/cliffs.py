@@ -252,6 +252,11 @@ REASONS = [
            1.9, lambda j: "f8" in j.walk and adds_tile(j)),
     Reason("Rows that a tile does not hold take another one, which reads keys from L2 and is "
            "mostly padding", 1.7, adds_tile),
+    Reason("One more query of a head takes another tile of it, and another block of keys",
+           2.4, lambda j: j.walk.startswith("prefill")),
+    Reason("Wider rows are padded to whole spans of a swizzle, and leave registers and shared "
+           "memory for fewer rows and keys",
+           2.0, lambda j: j.walk.startswith("columns")),
 ]  # fmt: skip
 
 
