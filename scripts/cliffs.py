@@ -253,10 +253,20 @@ REASONS = [
     Reason("Rows that a tile does not hold take another one, which reads keys from L2 and is "
            "mostly padding", 1.7, adds_tile),
     Reason("One more query of a head takes another tile of it, and another block of keys",
-           2.4, lambda j: j.walk.startswith("prefill")),
+           2.5, lambda j: j.walk.startswith("prefill")),
+    Reason("Above 256 columns `decode` takes multiples of 16 only, whose groups of 8 its warps "
+           "divide", 3.2, lambda j: j.walk == "columns-decode"),
+    Reason("With tcgen05 no schedule has more than 128 columns",
+           5.2, lambda j: j.chip == "sm_100a" and j.walk == "columns-prefill"),
     Reason("Wider rows are padded to whole spans of a swizzle, and leave registers and shared "
            "memory for fewer rows and keys",
-           2.0, lambda j: j.walk.startswith("columns")),
+           2.4, lambda j: j.walk.startswith("columns")),
+    Reason("One more key takes another block, of which short problems have few",
+           1.4, lambda j: j.walk.startswith("keys") and int(j.before) <= 256),
+    Reason("One more head takes another wave of tiles",
+           1.6, lambda j: j.walk.startswith("heads")),
+    Reason("Another form of a mask or of pages has another schedule or order of tiles",
+           1.8, lambda j: j.walk.startswith(("masks", "pages", "layouts"))),
 ]  # fmt: skip
 
 
