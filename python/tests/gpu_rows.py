@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times decoding with 16 to 160 query rows that share keys, after each kernel was
+"""Times decoding with 16 to 256 query rows that share keys, after each kernel was
 compared with float64.
 
     here, with attn-compile: python3 python/tests/gpu_rows.py FOLDER --make

@@ -1,6 +1,7 @@
 //===- Margins.cpp - How schedules rank beside each other -----------------===//
 
 #include "Margins.h"
+#include "../../Schedule/Copied/GridTiles.h"
 #include "../Facts/BlockCount.h"
 #include "attn/Schedule/Core/Schedule.h"
 #include "attn/Support/JSON.h"
@@ -15,8 +16,8 @@ static constexpr int64_t kMarginsVersion = 1;
 
 /// The fields of a problem that rows may name.
 static constexpr llvm::StringLiteral kFields[] = {
-    "head_dim", "value_dim",  "queries",  "group_rows",
-    "served",   "reads_dram", "kv_splits"};
+    "head_dim", "value_dim",  "queries", "group_rows",
+    "served",   "reads_dram", "runs"};
 
 //===----------------------------------------------------------------------===//
 // Reading
@@ -109,8 +110,8 @@ static int64_t getField(StringRef field, const ProblemFacts &facts,
     return facts.valueDim;
   if (field == "served")
     return facts.isServed();
-  if (field == "kv_splits")
-    return facts.kvSplits;
+  if (field == "runs")
+    return countRuns(facts);
   // Keys of a problem that says nothing about their lengths may be in L2, if
   // they fit.
   if (field == "reads_dram")

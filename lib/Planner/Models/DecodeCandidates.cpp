@@ -91,9 +91,10 @@ DecodeModel::getCandidates(const ProblemFacts &facts, const TargetRow &) const {
   bool isLong = std::max(facts.headDim, facts.valueDim) > most;
   int64_t mostHeads = countHeadsTogether(facts);
   SmallVector<TileShape> tiles = listTiles(facts);
-  // Several tiles have CTAs enough.
+  // Several tiles have CTAs enough; widening has no registers for more warps.
   constexpr int64_t kFewWarps = 4;
-  int64_t fewest = facts.queries * group > kDecodedRows ? kFewWarps : 1;
+  bool hasSeveral = facts.queries * group > kDecodedRows;
+  int64_t fewest = hasSeveral && !facts.hasNarrowKeys() ? kFewWarps : 1;
   std::vector<PlanAttrInterface> plans;
   for (int64_t warps : {4, 8, 2, 1}) {
     if (warps < fewest)

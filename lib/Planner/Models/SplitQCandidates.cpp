@@ -30,7 +30,7 @@ static bool isWorthPacking(const ProblemFacts &facts) {
 static ArrayRef<int64_t> listStages(const ProblemFacts &facts, int64_t rows) {
   static constexpr int64_t usual[] = {2, 1}, few[] = {2, 3, 4};
   constexpr int64_t kFewRows = 256;
-  bool isBoundByKeys = facts.isServed() || facts.kvSplits;
+  bool isBoundByKeys = facts.isServed() || areResultsPartial(facts);
   return isBoundByKeys && rows > kDecodedRows && rows <= kFewRows
              ? ArrayRef(few)
              : ArrayRef(usual);

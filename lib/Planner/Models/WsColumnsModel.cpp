@@ -109,7 +109,7 @@ WsColumnsModel::getCandidates(const ProblemFacts &facts,
   std::vector<PlanAttrInterface> plans;
   WsColumnsPlanAttr::Parameters p;
   p.packHeads = savesTiles(facts, kColumnsRows, countQueryRows(facts, true));
-  bool inOrder = p.packHeads || facts.kvSplits;
+  bool inOrder = p.packHeads || areResultsPartial(facts);
   p.order = masked && !inOrder ? TileOrder::LongestFirst : TileOrder::RowMajor;
   // Wider rows than registers and shared memory of one CTA hold.
   bool isDivided = std::max(facts.headDim, facts.valueDim) > kMostSharedColumns;

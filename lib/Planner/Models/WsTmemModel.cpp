@@ -115,8 +115,8 @@ WsTmemModel::getCandidates(const ProblemFacts &facts,
     p.polynomial = choosePolynomial(target, p.pBeside, softmax);
     p.pParts = softmax != SoftmaxPolicy::Optimistic;
     p.ownBlocks = masked;
-    p.order = masked && !facts.kvSplits ? TileOrder::LongestFirst
-                                        : TileOrder::RowMajor;
+    p.order = masked && !areResultsPartial(facts) ? TileOrder::LongestFirst
+                                                  : TileOrder::RowMajor;
     if (p.order == TileOrder::LongestFirst && !packs)
       p.groupHeads = chooseGroupHeads(facts, target, kTmemRows * kTmemTiles,
                                       blockN, target.getClusteredSMs(1));
@@ -251,7 +251,7 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
   double clocks = estimate.tileClocks + estimate.blocks * estimate.blockClocks;
   estimate.microseconds = std::ceil(estimate.waves) * clocks / target.clockMHz;
   // Where a CTA has all queries that need some keys, these may come too late.
-  if (queries * rows <= blockM || facts.kvSplits)
+  if (queries * rows <= blockM || areResultsPartial(facts))
     addDramTime(estimate, facts, plan.getBlockN(),
                 getBytesInFlight(facts, plan), target);
   return estimate;

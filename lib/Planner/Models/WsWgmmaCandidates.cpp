@@ -1,5 +1,6 @@
 //===- WsWgmmaCandidates.cpp - Plans of ws_wgmma to compare ---------------===//
 
+#include "../../Schedule/Copied/GridTiles.h"
 #include "../../Schedule/Core/CommonChecks.h"
 #include "../../Schedule/Wgmma/WgmmaFacts.h"
 #include "../../Schedule/WsWgmma/FirstBlockKeys.h"
@@ -136,7 +137,8 @@ static SmallVector<int64_t> getClusters(const ProblemFacts &facts,
   SmallVector<int64_t> clusters = {1};
   if (facts.valueDim > 128 && !isWide(facts) && !facts.isNarrow() &&
       !facts.hasNarrowKeys() && !dealt && !facts.mask.hasLeft() &&
-      !facts.isServed() && !facts.kvSplits && target.getClusteredSMs(2) != 0)
+      !facts.isServed() && !areResultsPartial(facts) &&
+      target.getClusteredSMs(2) != 0)
     clusters.push_back(2);
   return clusters;
 }
@@ -161,7 +163,7 @@ WsWgmmaModel::getCandidates(const ProblemFacts &facts,
   bool isNarrow = isNarrowWindow(facts);
   // Runs of keys, and rows of several heads, come in order of rows.
   bool packs = savesTiles(facts, kGroupRows, countQueryRows(facts, true));
-  bool inOrder = isNarrow || packs || facts.kvSplits;
+  bool inOrder = isNarrow || packs || areResultsPartial(facts);
   TileOrder order =
       masked && !inOrder ? TileOrder::LongestFirst : TileOrder::RowMajor;
   EpilogueKind epilogue = chooseEpilogue(facts);

@@ -33,6 +33,15 @@ llvm::Error attn::checkCopied(llvm::StringRef schedule,
   return llvm::Error::success();
 }
 
+llvm::Error attn::checkRunKeys(const ProblemFacts &facts, int64_t blockN) {
+  if (facts.runKeys % blockN == 0)
+    return llvm::Error::success();
+  return llvm::createStringError(
+      llvm::formatv("expected run_keys to be a multiple of block_n, {0}, "
+                    "got {1}",
+                    blockN, facts.runKeys));
+}
+
 int64_t attn::getPackedHeads(const ProblemFacts &facts,
                              const CopiedPlan &plan) {
   return plan.getPackHeads() ? facts.getGroup() : 1;

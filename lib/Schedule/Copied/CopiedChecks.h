@@ -18,6 +18,9 @@ llvm::Error checkCopied(llvm::StringRef schedule, const ProblemFacts &facts,
 llvm::Error checkCopiedPlan(llvm::StringRef schedule, const ProblemFacts &facts,
                             const CopiedPlan &plan, const TargetRow &target);
 
+/// Refuses runs of keys that are not of whole blocks of `blockN` keys.
+llvm::Error checkRunKeys(const ProblemFacts &facts, int64_t blockN);
+
 /// Whether an SM's shared memory holds so many CTAs of a plan.
 llvm::Error checkCTAsFit(int64_t ctasPerSM, const ResourceSum &shared,
                          const TargetRow &target);

@@ -127,15 +127,6 @@ llvm::Error attn::checkPackedRuns(llvm::StringRef schedule,
                          "would write rows that no sequence owns");
 }
 
-llvm::Error attn::checkRunKeys(const ProblemFacts &facts, int64_t blockN) {
-  if (facts.runKeys % blockN == 0)
-    return llvm::Error::success();
-  return llvm::createStringError(
-      llvm::formatv("expected run_keys to be a multiple of block_n, {0}, "
-                    "got {1}",
-                    blockN, facts.runKeys));
-}
-
 llvm::SmallVector<PlanParameter>
 attn::dropHeadGroups(llvm::ArrayRef<PlanParameter> parameters) {
   llvm::SmallVector<PlanParameter> all(parameters);

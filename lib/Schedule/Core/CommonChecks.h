@@ -65,11 +65,9 @@ llvm::Error checkPolicy(llvm::StringRef schedule, SoftmaxPolicy policy);
 /// too large, or in the plan `groupHeads` side by side.
 llvm::Error checkPackedHeads(const ProblemFacts &facts, int64_t groupHeads);
 
-/// Refuses runs of keys of packed sequences, and runs that are not of whole
-/// blocks of `blockN` keys.
+/// Refuses runs of keys of packed sequences.
 llvm::Error checkPackedRuns(llvm::StringRef schedule,
                             const ProblemFacts &facts);
-llvm::Error checkRunKeys(const ProblemFacts &facts, int64_t blockN);
 
 /// These parameters of a plan, and no group of heads beside packed heads or an
 /// order that has none, unless they set one: a candidate may have it.

@@ -16,7 +16,7 @@ static StringRef getName() { return DecodePlanAttr::getSyntax().schedule; }
 
 /// Most query rows that share keys. Tiles of them stand side by side in the
 /// grid, and all but one find keys in L2.
-static constexpr int64_t kMostRows = 160;
+static constexpr int64_t kMostRows = 256;
 /// Most queries of a sequence: those of a draft.
 static constexpr int64_t kMostQueries = 32;
 

@@ -1,6 +1,7 @@
 //===- RingFacts.cpp - What rings that TMA fills need and take ------------===//
 
 #include "RingFacts.h"
+#include "../Copied/GridTiles.h"
 #include "../Core/CommonChecks.h"
 #include "attn/Planner/Facts/Factor.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -70,7 +71,7 @@ std::optional<std::string> attn::findUnmappable(const TensorFacts &tensor) {
 }
 
 bool attn::canStoreByTma(const ProblemFacts &facts) {
-  return !facts.varlen && !facts.kvSplits && !findUnmappable(facts.o);
+  return !facts.varlen && !areResultsPartial(facts) && !findUnmappable(facts.o);
 }
 
 bool attn::hasFullBlocks(const ProblemFacts &facts, int64_t blockN) {

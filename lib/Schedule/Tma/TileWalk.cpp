@@ -1,6 +1,7 @@
 //===- TileWalk.cpp - CTAs that walk tiles --------------------------------===//
 
 #include "TileWalk.h"
+#include "../Copied/GridTiles.h"
 #include "../Core/WorkPlan.h"
 #include "RingFacts.h"
 #include <utility>
@@ -9,7 +10,7 @@ using namespace mlir;
 using namespace mlir::attn;
 
 void TilePlan::setRuns(const ProblemFacts &facts, bool packHeads) {
-  runs = std::max<int64_t>(1, facts.kvSplits);
+  runs = countRuns(facts);
   if (!packHeads)
     return;
   packedHeads = facts.getGroup();

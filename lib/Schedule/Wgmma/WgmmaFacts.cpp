@@ -1,6 +1,8 @@
 //===- WgmmaFacts.cpp - What wgmma needs and takes ------------------------===//
 
 #include "WgmmaFacts.h"
+#include "../Copied/CopiedChecks.h"
+#include "../Copied/GridTiles.h"
 #include "../Core/CommonChecks.h"
 #include "../Core/NarrowKeys.h"
 #include "attn/Layout/NamedLayouts.h"
@@ -60,7 +62,7 @@ llvm::Error attn::checkTileRuns(const ProblemFacts &facts, bool packHeads,
   if (packHeads)
     if (llvm::Error error = checkPackedHeads(facts, groupHeads))
       return error;
-  if (!facts.kvSplits)
+  if (!areResultsPartial(facts))
     return llvm::Error::success();
   if (order != TileOrder::RowMajor || together != 1)
     return llvm::createStringError(llvm::formatv(

@@ -9,6 +9,7 @@
 
 #include "../../Planner/Facts/BlockCount.h"
 #include "../../Planner/Facts/TileBalance.h"
+#include "../Copied/GridTiles.h"
 #include "../Core/CommonChecks.h"
 #include "../Tma/RingFacts.h"
 #include "../Wgmma/WgmmaFacts.h"
@@ -173,7 +174,7 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
           checkTileRuns(facts, plan.getPackHeads(), plan.getOrder(),
                         plan.getGroupHeads(), /*together=*/1, plan.getBlockN()))
     return error;
-  if (plan.getEpilogue() == EpilogueKind::Tma && facts.kvSplits)
+  if (plan.getEpilogue() == EpilogueKind::Tma && areResultsPartial(facts))
     return makeUnsupported(getName(), "the epilogue 'tma' with runs of keys");
   if (plan.getEpilogue() == EpilogueKind::Tma && !canStoreByTma(facts))
     return makeUnsupported(

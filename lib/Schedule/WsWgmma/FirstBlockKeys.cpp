@@ -1,6 +1,7 @@
 //===- FirstBlockKeys.cpp - Keys that a tile's first block needs ----------===//
 
 #include "FirstBlockKeys.h"
+#include "../Copied/GridTiles.h"
 #include "attn/Dialect/Attn/IR/BlockBounds.h"
 #include <numeric>
 
@@ -14,10 +15,10 @@ std::optional<FirstBlockSizes> attn::findFirstBlock(const ProblemFacts &facts,
   bool isBand = mask.hasLeft() || mask.hasRight();
   // Without a band all tiles are alike. Scales of a block are read whole.
   if (plan.getFirstBlock() == FirstBlock::Whole || plan.getKeyQuads() ||
-      facts.kScales || facts.varlen || facts.isServed() || facts.kvSplits ||
-      plan.getPackHeads() || facts.mayEndEarlier() ||
-      ShapedType::isDynamic(facts.keys) || facts.keys == 0 ||
-      (isBand && ShapedType::isDynamic(facts.queries)))
+      facts.kScales || facts.varlen || facts.isServed() ||
+      areResultsPartial(facts) || plan.getPackHeads() ||
+      facts.mayEndEarlier() || ShapedType::isDynamic(facts.keys) ||
+      facts.keys == 0 || (isBand && ShapedType::isDynamic(facts.queries)))
     return std::nullopt;
   int64_t keys = facts.keys;
   int64_t queries = isBand ? facts.queries : blockM;
