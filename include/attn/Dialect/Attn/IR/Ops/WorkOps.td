@@ -120,8 +120,7 @@ def Attn_PlanPiecesOp : Attn_Op<"plan_pieces", [AttnRequiresSM<80>,
     goes on in later runs, with the number of its pieces; zeros where there is none.
     The record of the piece that run r has of sequence s is number s + r, so that the
     records of a run, and those of a sequence, are neighbours. A record has four
-    numbers: the sequence, its keys, the first block, and the block after the last one,
-    -1 for all that are left.
+    numbers: the sequence, its keys, the first block, and how many blocks the piece has.
 
     `lengths` has a number of keys (i32) for each sequence; below 0 counts as 0,
     above `capacity` as that. All threads of a warp come to the op together.
