@@ -173,6 +173,9 @@ def fit(asker: Asker, pool: concurrent.futures.Executor, data: dict, row: dict, 
         value, (kernels, spilled) = value + step, beyond
         beyond = count(asker, pool, data, name, value + step)
     row["value"] = value
+    if not kernels:  # no plan is legal
+        row["seen"] = None
+        return
     row["seen"] = {
         "kernels": kernels, "spill": spilled, "beyond": value + step,
         "kernels_beyond": beyond[0], "spill_beyond": beyond[1],
@@ -207,6 +210,9 @@ def main() -> int:
                 before = row["value"]
                 fit(asker, pool, data, row, options.raises)
                 seen = row["seen"]
+                if seen is None:
+                    print(f"{row['name']}: no probe has a plan", flush=True)
+                    continue
                 print(
                     f"{row['name']}: {before} -> {row['value']}; {seen['spill']} of {seen['kernels']} kernels "
                     f"spill, {seen['spill_beyond']} of {seen['kernels_beyond']} with {seen['beyond']}",
