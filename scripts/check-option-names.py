@@ -25,7 +25,7 @@ LIMITS = {
     "kv_splits": 32,
     "mask_mod": 43,
     "out_group": 12,
-    "out_scale": 16,
+    "out_scale": 17,
     "page_indptr": 18,
     "page_size": 16,
     "rope_dim": 18,

@@ -3,7 +3,7 @@
 #ifndef ATTN_LIB_PLANNER_CHOICE_EQUALRUNS_H
 #define ATTN_LIB_PLANNER_CHOICE_EQUALRUNS_H
 
-#include "attn/Planner/Choice/SplitKeys.h"
+#include "attn/Planner/Choice/KeyRuns.h"
 #include "attn/Planner/Choice/UnevenTime.h"
 
 namespace mlir::attn {

@@ -213,6 +213,12 @@ bool MlaKernel::hasOneTile() const {
 // The warpgroup of the scores
 //===----------------------------------------------------------------------===//
 
+/// Returns values of rows as `sums` has them that no exponent is below.
+static Value makeLeast(AttentionTile &tile, Value sums) {
+  return tile.splat(cast<RankedTensorType>(sums.getType()),
+                    -std::numeric_limits<double>::infinity());
+}
+
 void MlaKernel::computeScores() {
   ArrayRef<LatentSlice> slices = rings.slices;
   std::vector<Pipe> query = openQueries(kLatentScores);
@@ -241,7 +247,7 @@ void MlaKernel::computeScores() {
         tile, /*bets=*/plan.getSoftmax() == SoftmaxPolicy::Optimistic ||
                   plan.getSoftmax() == SoftmaxPolicy::Lagged);
     Var m(control, init.m), l(control, init.l),
-        largest(control, makeLeast(init.l));
+        largest(control, makeLeast(tile, init.l));
 
     forBlocks([&](Value firstKey) {
       SmallVector<Slot, 3> keys;
@@ -341,11 +347,6 @@ Value MlaKernel::loadQueries(const LatentSlice &slice, Slot slot) {
   return LocalLoadOp::create(
       b, tile.tileType(slice.queries.slotType.getShape(), facts.elementType),
       slice.ring.at(slot));
-}
-
-Value MlaKernel::makeLeast(Value sums) {
-  return tile.splat(cast<RankedTensorType>(sums.getType()),
-                    -std::numeric_limits<double>::infinity());
 }
 
 std::pair<Value, Value> MlaKernel::softmax(Value scale, Value firstKey, Value s,

@@ -87,8 +87,6 @@ private:
   /// Returns a slice's queries in registers, from the slot of keys that they
   /// pass through.
   Value loadQueries(const LatentSlice &slice, Slot slot);
-  /// Returns values of rows as `sums` has them that no exponent is below.
-  Value makeLeast(Value sums);
   /// Makes probabilities of the scores `s` of the block at `firstKey`. Returns
   /// them, in the type of operands, and the factor of results; null after a
   /// diagnostic.

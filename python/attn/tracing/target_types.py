@@ -34,7 +34,8 @@ def is_device(target: object) -> bool:
 
 def read_type(what: str, dtype: Any) -> str:
     """The type that a dtype of torch or numpy stands for."""
-    name = getattr(dtype, "__name__", None) or str(dtype).removeprefix("torch.")
+    # numpy's bool had an underscore at its end before 2.0.
+    name = (getattr(dtype, "__name__", None) or str(dtype).removeprefix("torch.")).rstrip("_")
     if name not in _TYPES:
         raise fail(f"{what}: expected float32, int32, int64 or bool, got {name}")
     return _TYPES[name]

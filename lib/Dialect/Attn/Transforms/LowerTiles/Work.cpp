@@ -391,12 +391,12 @@ void PieceCutter::store(Value record, ArrayRef<Value> words) {
   Value address = LLVM::GEPOp::create(b, plan.getType(), b.getI32Type(), plan,
                                       ValueRange{first});
   int32_t place = 0;
-  for (Value word : words)
-    LLVM::StoreOp::create(b, word,
-                          LLVM::GEPOp::create(b, address.getType(),
-                                              b.getI32Type(), address,
-                                              ArrayRef<LLVM::GEPArg>{place++}),
-                          4);
+  for (Value word : words) {
+    LLVM::GEPArg at(place++);
+    Value target = LLVM::GEPOp::create(b, address.getType(), b.getI32Type(),
+                                       address, ArrayRef(at));
+    LLVM::StoreOp::create(b, word, target, 4);
+  }
 }
 
 void PieceCutter::ifThen(Value condition, llvm::function_ref<void()> body) {
