@@ -1,6 +1,7 @@
 //===- EqualRuns.cpp - Plans with equal runs of all sequences -------------===//
 
 #include "EqualRuns.h"
+#include "attn/Planner/Facts/Factor.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -23,7 +24,11 @@ void attn::noteStandard(PlanCandidates &plans, ArrayRef<const Schedule *> able,
                                                 standard.getName())});
 }
 
-/// Returns the numbers of equal runs that put a CTA on each SM.
+/// Keys of the shortest run that is worth a CTA.
+static constexpr Factor kShortestRun{"splits.shortest_run"};
+
+/// Returns the numbers of equal runs that put a CTA on each SM, if there are
+/// keys enough for them.
 static SmallVector<int64_t> listEqualRuns(const ProblemFacts &facts,
                                           const TargetRow &target) {
   // Rows of a tile, as warpgroups have them.
@@ -31,7 +36,10 @@ static SmallVector<int64_t> listEqualRuns(const ProblemFacts &facts,
   int64_t rows = std::max<int64_t>(1, facts.heads * facts.queries);
   int64_t runs =
       int64_t(target.smCount) / int64_t(llvm::divideCeil(rows, kTileRows));
-  return runs < 2 ? SmallVector<int64_t>() : SmallVector<int64_t>{runs};
+  double keys = double(facts.batch) * double(facts.keys);
+  if (runs < 2 || keys < double(runs) * kShortestRun)
+    return {};
+  return {runs};
 }
 
 FailureOr<std::vector<EqualRunsPlans>>

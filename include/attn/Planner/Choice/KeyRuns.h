@@ -19,8 +19,8 @@ namespace mlir::attn {
 CombineOp splitKeys(AttentionOp op, int64_t splits, Type partials = {});
 /// Takes back what splitKeys did.
 void joinKeys(AttentionOp op, CombineOp combine);
-/// Returns the type of partial results that is asked for, or best where that is `auto`;
-/// null for f32.
+/// Returns the type of partial results that is asked for, or best where that is
+/// `auto`; null for f32.
 Type choosePartials(const ProblemFacts &facts, llvm::StringRef asked);
 /// Gives the partial results of o the type `partials`, and scales of rows to
 /// those of f16, where they are memory of the launch that only `op` and what

@@ -1,12 +1,11 @@
 // RUN: attn-opt %s --attn-plan=chip=sm_90a | FileCheck %s
 
-// Of 20 heads scores get a warpgroup of their own where few tiles leave a CTA an SM for itself, and
-// of 32 where there are many, but not in pages of a key. Of 16 heads two CTAs share an SM, whether
-// tiles are few or many or a page is a key, which no TMA copies. Of 128 heads the scores hold
-// queries in registers.
+// Sequences whose lengths may differ get equal runs, where scores have a warpgroup of their own. Of
+// 16 heads and many sequences two CTAs share an SM instead. Of 128 heads the scores hold queries in
+// registers.
 
 // CHECK-LABEL: func.func @more_heads
-// CHECK: attn.attention {{.*}}kv_splits = 16 : i64{{.*}}plan = #attn.mla<block_m = 64, warps_m = 4, warps_n = 2, score = own, softmax = lagged, wgmma = true>
+// CHECK: attn.attention {{.*}}kv_splits = 18 : i64{{.*}}plan = #attn.mla<block_m = 64, warps_m = 4, warps_n = 2, score = own, softmax = lagged, wgmma = true, dealt_runs = 132>
 func.func @more_heads(%q: memref<8x20x1x576xbf16>, %k: memref<13000x1x64x576xbf16>, %o: memref<8x20x1x512xbf16>, %lse: memref<8x20x1xf32>, %table: memref<8x512xi32>, %lengths: memref<8xi32>) {
   %v = memref.subview %k[0, 0, 0, 0] [13000, 1, 64, 512] [1, 1, 1, 1] : memref<13000x1x64x576xbf16> to memref<13000x1x64x512xbf16, strided<[36864, 36864, 576, 1]>>
   attn.attention ins(%q, %k, %v : memref<8x20x1x576xbf16>, memref<13000x1x64x576xbf16>, memref<13000x1x64x512xbf16, strided<[36864, 36864, 576, 1]>>)
@@ -16,7 +15,7 @@ func.func @more_heads(%q: memref<8x20x1x576xbf16>, %k: memref<13000x1x64x576xbf1
 }
 
 // CHECK-LABEL: func.func @few
-// CHECK: attn.attention {{.*}}kv_splits = 32 : i64{{.*}}plan = #attn.mla<block_n = 32, warps_n = 2, ctas_per_sm = 2>
+// CHECK: attn.attention {{.*}}kv_splits = 18 : i64{{.*}}plan = #attn.mla<block_m = 64, warps_m = 4, warps_n = 2, score = own, softmax = lagged, wgmma = true, dealt_runs = 132>
 func.func @few(%q: memref<8x16x1x576xbf16>, %k: memref<13000x1x64x576xbf16>, %o: memref<8x16x1x512xbf16>, %lse: memref<8x16x1xf32>, %table: memref<8x512xi32>, %lengths: memref<8xi32>) {
   %v = memref.subview %k[0, 0, 0, 0] [13000, 1, 64, 512] [1, 1, 1, 1] : memref<13000x1x64x576xbf16> to memref<13000x1x64x512xbf16, strided<[36864, 36864, 576, 1]>>
   attn.attention ins(%q, %k, %v : memref<8x16x1x576xbf16>, memref<13000x1x64x576xbf16>, memref<13000x1x64x512xbf16, strided<[36864, 36864, 576, 1]>>)
@@ -37,8 +36,7 @@ func.func @many(%q: memref<768x16x1x576xbf16>, %k: memref<13000x1x64x576xbf16>, 
 }
 
 // CHECK-LABEL: func.func @middle_rows
-// CHECK-NOT: kv_splits
-// CHECK: plan = #attn.mla<block_m = 64, warps_m = 4, warps_n = 2, score = own, softmax = lagged, wgmma = true>
+// CHECK: attn.attention {{.*}}kv_splits = 2 : i64{{.*}}plan = #attn.mla<block_m = 64, warps_m = 4, warps_n = 2, score = own, softmax = lagged, wgmma = true, dealt_runs = 132>
 func.func @middle_rows(%q: memref<768x32x1x576xbf16>, %k: memref<13000x1x64x576xbf16>, %o: memref<768x32x1x512xbf16>, %lse: memref<768x32x1xf32>, %table: memref<768x16xi32>, %lengths: memref<768xi32>) {
   %v = memref.subview %k[0, 0, 0, 0] [13000, 1, 64, 512] [1, 1, 1, 1] : memref<13000x1x64x576xbf16> to memref<13000x1x64x512xbf16, strided<[36864, 36864, 576, 1]>>
   attn.attention ins(%q, %k, %v : memref<768x32x1x576xbf16>, memref<13000x1x64x576xbf16>, memref<13000x1x64x512xbf16, strided<[36864, 36864, 576, 1]>>)
@@ -48,8 +46,7 @@ func.func @middle_rows(%q: memref<768x32x1x576xbf16>, %k: memref<13000x1x64x576x
 }
 
 // CHECK-LABEL: func.func @middle_rows_of_keys
-// CHECK-NOT: kv_splits
-// CHECK: plan = #attn.mla<block_m = 32, warps_m = 2, warps_n = 2, stages = 1, ctas_per_sm = 2>
+// CHECK: attn.attention {{.*}}kv_splits = 2 : i64{{.*}}plan = #attn.mla<block_m = 64, warps_m = 4, warps_n = 2, score = own, softmax = lagged, wgmma = true, dealt_runs = 132>
 func.func @middle_rows_of_keys(%q: memref<768x32x1x576xbf16>, %k: memref<530000x1x1x576xbf16>, %o: memref<768x32x1x512xbf16>, %lse: memref<768x32x1xf32>, %table: memref<768x1024xi32>, %lengths: memref<768xi32>) {
   %v = memref.subview %k[0, 0, 0, 0] [530000, 1, 1, 512] [1, 1, 1, 1] : memref<530000x1x1x576xbf16> to memref<530000x1x1x512xbf16, strided<[576, 576, 576, 1]>>
   attn.attention ins(%q, %k, %v : memref<768x32x1x576xbf16>, memref<530000x1x1x576xbf16>, memref<530000x1x1x512xbf16, strided<[576, 576, 576, 1]>>)
@@ -59,8 +56,7 @@ func.func @middle_rows_of_keys(%q: memref<768x32x1x576xbf16>, %k: memref<530000x
 }
 
 // CHECK-LABEL: func.func @shared
-// CHECK-NOT: kv_splits
-// CHECK: plan = #attn.mla<block_m = 64, warps_m = 4, warps_n = 2, q_in_regs = true, score = own
+// CHECK: attn.attention {{.*}}kv_splits = 2 : i64{{.*}}plan = #attn.mla<block_m = 64, warps_m = 4, warps_n = 2, q_in_regs = true, score = own, softmax = lagged, wgmma = true, dealt_runs = 66>
 func.func @shared(%q: memref<128x128x1x576xbf16>, %k: memref<13000x1x64x576xbf16>, %o: memref<128x128x1x512xbf16>, %lse: memref<128x128x1xf32>, %table: memref<128x64xi32>, %lengths: memref<128xi32>) {
   %v = memref.subview %k[0, 0, 0, 0] [13000, 1, 64, 512] [1, 1, 1, 1] : memref<13000x1x64x576xbf16> to memref<13000x1x64x512xbf16, strided<[36864, 36864, 576, 1]>>
   attn.attention ins(%q, %k, %v : memref<128x128x1x576xbf16>, memref<13000x1x64x576xbf16>, memref<13000x1x64x512xbf16, strided<[36864, 36864, 576, 1]>>)
@@ -70,7 +66,7 @@ func.func @shared(%q: memref<128x128x1x576xbf16>, %k: memref<13000x1x64x576xbf16
 }
 
 // CHECK-LABEL: func.func @keys
-// CHECK: attn.attention {{.*}}kv_splits = 4 : i64{{.*}}plan = #attn.mla<warps_n = 2, stages = 1, ctas_per_sm = 2>
+// CHECK: attn.attention {{.*}}kv_splits = 4 : i64{{.*}}plan = #attn.mla<block_m = 64, warps_m = 4, warps_n = 2, score = own, softmax = lagged, wgmma = true, dealt_runs = 132>
 func.func @keys(%q: memref<64x16x1x576xbf16>, %k: memref<530000x1x1x576xbf16>, %o: memref<64x16x1x512xbf16>, %lse: memref<64x16x1xf32>, %table: memref<64x8192xi32>, %lengths: memref<64xi32>) {
   %v = memref.subview %k[0, 0, 0, 0] [530000, 1, 1, 512] [1, 1, 1, 1] : memref<530000x1x1x576xbf16> to memref<530000x1x1x512xbf16, strided<[576, 576, 576, 1]>>
   attn.attention ins(%q, %k, %v : memref<64x16x1x576xbf16>, memref<530000x1x1x576xbf16>, memref<530000x1x1x512xbf16, strided<[576, 576, 576, 1]>>)
