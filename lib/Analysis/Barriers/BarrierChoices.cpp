@@ -72,7 +72,8 @@ static bool computeRun(const Step &step, ArrayRef<NumberList::Run> operands,
 }
 
 void Machine::computeVaried(Warp &warp, const Step &step) {
-  // What is the same for all of them is a run too.
+  // A value that all kinds share is a run of its own, so that operands are
+  // alike.
   std::vector<NumberList> same(step.args.size());
   SmallVector<const NumberList *, 3> operands;
   bool isKnown = step.compute || !step.factors.empty();

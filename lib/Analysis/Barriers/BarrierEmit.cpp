@@ -159,24 +159,17 @@ void Compiler::emitScalar(Operation *op) {
   }
   if (emitComparison(op))
     return;
-  if (auto load = dyn_cast<LLVM::LoadOp>(op)) {
-    auto [text, indices] = getGlobalAddress(load, program.kernel);
+  auto emitAddressed = [&](auto &&place) {
     Step &step = emit(Code::Compute, op);
     step.dst = dst;
-    step.address = std::move(text);
-    for (Value index : indices)
-      step.args.push_back(slotOf(index));
-    return;
-  }
-  if (auto find = dyn_cast<FindKeyOp>(op)) {
-    auto [text, numbers] = getFoundKey(find, program.kernel);
-    Step &step = emit(Code::Compute, op);
-    step.dst = dst;
-    step.address = std::move(text);
-    for (Value number : numbers)
+    step.address = std::move(place.first);
+    for (Value number : place.second)
       step.args.push_back(slotOf(number));
-    return;
-  }
+  };
+  if (auto load = dyn_cast<LLVM::LoadOp>(op))
+    return emitAddressed(getGlobalAddress(load, program.kernel));
+  if (auto find = dyn_cast<FindKeyOp>(op))
+    return emitAddressed(getFoundKey(find, program.kernel));
   if (auto deal = dyn_cast<DealRunOp>(op)) {
     // Numbers that nobody knows, which are the same in all threads.
     for (OpResult result : deal->getResults()) {

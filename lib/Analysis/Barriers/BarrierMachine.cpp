@@ -164,7 +164,7 @@ std::string Machine::nameOf(const Warp &warp) const {
 
 void Machine::run() {
   bool moves = true;
-  // What has paused goes on where it was.
+  // After a pause the run goes on with the warp at which it stopped.
   size_t first = std::exchange(pauses.isReached, false) ? pauses.last : 0;
   // What is not known is asked where nobody can go on without, so that no warp
   // is behind that would ask it later; first by who is furthest behind, so that

@@ -137,7 +137,7 @@ using ReadCounts = std::map<uint32_t, int64_t>;
 /// How often words are read: as a run before has shown, and here.
 struct Reads {
   const ReadCounts *expected = nullptr;
-  /// Of the words that were overwritten.
+  /// Counts the reads of words that were overwritten since.
   ReadCounts counted;
 };
 

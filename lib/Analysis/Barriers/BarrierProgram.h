@@ -91,11 +91,12 @@ struct Step {
   int64_t value = 0;
   /// CTAs at whose barriers or buffers it happens.
   int64_t ctas = 1;
-  /// Of branches: at the head of a loop. Of computations: a counter of trips
-  /// begins. Of signals: at the cluster's first CTA. Of elections and barriers:
-  /// each warpgroup by itself. Of issues: the group is closed. Of fills: by all
-  /// warps of a partition, in the other CTA. Of waits for stores: only until
-  /// they have read. Of initialisations: a fence stands behind them.
+  /// Marks steps by kind. Of branches: at the head of a loop. Of computations:
+  /// a counter of trips begins. Of signals: at the cluster's first CTA. Of
+  /// elections and barriers: each warpgroup by itself. Of issues: the group is
+  /// closed. Of fills: by all warps of a partition, in the other CTA. Of waits
+  /// for stores: only until they have read. Of initialisations: a fence stands
+  /// behind them.
   bool flag = false;
   /// One thread of the warp takes it, the elected one.
   bool isElected = false;
@@ -111,9 +112,9 @@ struct Step {
   SmallVector<uint32_t, 1> stopsTurns;
   /// Of a sum of the args and `value`: how often each of them counts.
   SmallVector<int64_t, 2> factors;
-  /// Of such a sum, if not empty: how often each arg was added or subtracted on
-  /// the way. All of that together has to be less than `bound`, or sums in the
-  /// kernel may have wrapped around; then there is no number.
+  /// Counts, of such a sum, how often each arg was added or subtracted on the
+  /// way; may be empty. All of that together has to be less than `bound`, or
+  /// sums in the kernel may have wrapped around; then there is no number.
   SmallVector<int64_t, 2> added;
   int64_t bound = 0;
   /// Of a load from global memory that the kernel does not write: where, but

@@ -40,8 +40,8 @@ struct OtherEvent {
   }
 };
 
-/// What each of several kinds makes of some values, as runs of kinds in which
-/// each value goes on by equal distances.
+/// Holds the numbers that each of several kinds has for some values, as runs of
+/// kinds in which each value goes on by equal distances.
 class KindList {
 public:
   /// Adds a value: what each kind makes of it.
@@ -102,7 +102,7 @@ struct StateSummary {
   /// of the values and words that tell them apart, in order.
   KindList kinds;
 
-  /// What counts trips, if that is left out of the places: a number, one for
+  /// Holds a counter of trips that is left out of the places: a number, one for
   /// each kind, or what is added to unknowns.
   struct Count {
     uint32_t warp;

@@ -23,7 +23,7 @@ int64_t getRegisterLimit(int64_t threads, int64_t ctasPerSM,
                          const TargetRow &target);
 
 /// Returns true if a plan on cp.async is expected to spill where an SM holds so
-/// many CTAs: by what ptxas was seen to do, else by the register model.
+/// many CTAs: by the rows of the ptxas data file, else by the register model.
 bool expectsSpills(PtxasCase asked, const CopiedPlan &plan, int64_t ctasPerSM);
 
 /// What a plan that states its CTAs an SM takes: sums of resources, tiles, and

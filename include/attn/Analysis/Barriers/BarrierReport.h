@@ -28,8 +28,7 @@ struct BarrierCheckOptions {
   /// Leaves out no trips of loops. That gives the same verdict, for which it
   /// is there: tests compare them.
   bool followsAllTrips = false;
-  /// What is wrong is looked for again with all trips, which says in which
-  /// phase it is.
+  /// Looks for an error again with all trips, which says in which phase it is.
   bool namesPhases = true;
 };
 
