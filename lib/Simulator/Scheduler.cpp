@@ -289,7 +289,7 @@ void Scheduler::runReplay() {
 }
 
 void Scheduler::runParallel(uint32_t total, unsigned threads) {
-  Memory::Snapshot before = machine.memory.save();
+  MemoryUndo before(machine.memory);
   std::atomic<uint32_t> next{0};
   auto work = [&] {
     while (!machine.stop) {
@@ -318,7 +318,7 @@ void Scheduler::runParallel(uint32_t total, unsigned threads) {
     return;
   // Clusters that have met in memory, or one that is wrong: what is seen of
   // that has to be the same each time.
-  machine.memory.restore(before);
+  before.restore();
   machine.forgetFindings();
   machine.printed.clear();
   machine.execCount.assign(machine.program.code.size(), 0);

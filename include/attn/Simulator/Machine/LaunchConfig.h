@@ -14,6 +14,8 @@
 
 namespace mlir::attn::sim {
 
+struct ModuleVariables;
+
 using attn::Assumption;
 using attn::numAssumptions;
 
@@ -91,6 +93,9 @@ struct LaunchConfig {
   /// Hears how far the launch is, from the thread that called run(), and may
   /// stop it. Not owned.
   ProgressMeter *progress = nullptr;
+  /// Where the variables of the module are, if it is loaded (loadVariables);
+  /// null: they live as long as the launch. Not owned.
+  const ModuleVariables *variables = nullptr;
   /// Variables of the module that are read at the end.
   std::vector<std::string> watched;
   /// Bytes that the kernel will have stored at its end, where that is known: a

@@ -25,6 +25,7 @@ enum class FindingKind {
   Race,
   UninitialisedRead,
   OutOfBounds,
+  UseAfterFree,
   Misaligned,
   ReadOnlyWrite,
   BarrierMisuse,
