@@ -328,6 +328,18 @@ void Scheduler::runParallel(uint32_t total, unsigned threads) {
   runInOrder(total);
 }
 
+void Scheduler::listTouched() {
+  std::vector<TouchedRange> &touched = machine.result.touched;
+  machine.globalShadow.forEachTouched(
+      [&](uint64_t address, uint64_t bytes, bool isWrite) {
+        if (!touched.empty() && touched.back().end == address &&
+            touched.back().isWrite == isWrite)
+          touched.back().end += bytes;
+        else
+          touched.push_back({address, address + bytes, isWrite});
+      });
+}
+
 RunReport Scheduler::run() {
   auto begin = std::chrono::steady_clock::now();
   uint32_t total = machine.countClusters();
@@ -357,6 +369,8 @@ RunReport Scheduler::run() {
     if (machine.execCount[i])
       machine.result.lines[machine.program.code[i].line] +=
           machine.execCount[i];
+  if (machine.config.listsTouched)
+    listTouched();
   machine.nameActors();
   llvm::sort(machine.result.findings, [](const Finding &a, const Finding &b) {
     auto key = [](const Finding &f) {

@@ -44,6 +44,8 @@ private:
   /// Looks whether the launch is to stop, and says how far it is.
   void tick(Cluster &cluster, LoopWatch &watch);
   double getFraction() const;
+  /// Lists what the launch has touched, in its report.
+  void listTouched();
 };
 
 } // namespace mlir::attn::sim

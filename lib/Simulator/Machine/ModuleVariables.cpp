@@ -64,27 +64,40 @@ static Error writeSymbols(const ProgramImpl &program, size_t index,
   return Error::success();
 }
 
-Expected<ModuleVariables> mlir::attn::sim::loadVariables(const Program &program,
-                                                         Memory &memory,
-                                                         uint64_t memoryLimit) {
+Error mlir::attn::sim::loadVariables(const Program &program, Memory &memory,
+                                     PlaceVariable place,
+                                     ModuleVariables &loaded,
+                                     uint64_t memoryLimit) {
   const auto &impl = static_cast<const ProgramImpl &>(program);
   if (Error e = checkSizes(impl, memoryLimit ? memoryLimit
                                              : mlir::attn::getHostMemory()))
-    return std::move(e);
-  ModuleVariables loaded;
-  Error error = Error::success();
+    return e;
   for (const GlobalVar &g : impl.globals) {
-    uint64_t address = memory.allocate(g.ast.bytes, g.ast.name, g.ast.align);
-    loaded.variables.push_back({g.ast.name.str(), address, g.ast.bytes});
-    if (!error)
-      error = initialise(g.ast, address, memory);
+    Expected<uint64_t> address = place(g.ast.bytes, g.ast.name, g.ast.align);
+    if (!address)
+      return address.takeError();
+    loaded.variables.push_back({g.ast.name.str(), *address, g.ast.bytes});
+    if (Error e = initialise(g.ast, *address, memory))
+      return e;
   }
-  for (size_t i = 0; i < impl.globals.size() && !error; ++i)
-    error = writeSymbols(impl, i, loaded, memory);
-  if (!error)
-    return std::move(loaded);
-  unloadVariables(memory, loaded);
-  return std::move(error);
+  for (size_t i = 0; i < impl.globals.size(); ++i)
+    if (Error e = writeSymbols(impl, i, loaded, memory))
+      return e;
+  return Error::success();
+}
+
+Expected<ModuleVariables> mlir::attn::sim::loadVariables(const Program &program,
+                                                         Memory &memory,
+                                                         uint64_t memoryLimit) {
+  ModuleVariables loaded;
+  auto place = [&](uint64_t bytes, llvm::StringRef name, uint64_t align) {
+    return Expected<uint64_t>(memory.allocate(bytes, name, align));
+  };
+  if (Error e = loadVariables(program, memory, place, loaded, memoryLimit)) {
+    unloadVariables(memory, loaded);
+    return std::move(e);
+  }
+  return std::move(loaded);
 }
 
 void mlir::attn::sim::unloadVariables(Memory &memory,

@@ -171,6 +171,28 @@ TEST(MemoryUndo, PutsBackTouchedPagesOnly) {
   outer.restore();
 }
 
+TEST(Storage, TouchedMemoryIsListed) {
+  auto program = llvm::cantFail(parsePTX(wrapKernel(addOne), "test.ptx"));
+  Memory memory;
+  uint64_t in = memory.allocate(8192, "in");
+  uint64_t out = memory.allocate(8192, "out");
+  llvm::cantFail(memory.fill(in, 8192, 0));
+  LaunchConfig config;
+  // Over the border of a page of the shadow.
+  EXPECT_TRUE(llvm::cantFail(launch(*program, memory, in, out, config))
+                  .touched.empty());
+  config.listsTouched = true;
+  RunReport report =
+      llvm::cantFail(launch(*program, memory, in + 4032, out, config));
+  ASSERT_EQ(report.touched.size(), 2u);
+  EXPECT_EQ(report.touched[0].begin, in + 4032);
+  EXPECT_EQ(report.touched[0].end, in + 4032 + 128);
+  EXPECT_FALSE(report.touched[0].isWrite);
+  EXPECT_EQ(report.touched[1].begin, out);
+  EXPECT_EQ(report.touched[1].end, out + 128);
+  EXPECT_TRUE(report.touched[1].isWrite);
+}
+
 /// Adds one to a variable of the module and returns what it had.
 const char countLaunches[] = "atom.global.add.u32 %r1, [count], 1;\n"
                              "st.global.u32 [%d1], %r1;";

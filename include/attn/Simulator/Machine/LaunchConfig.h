@@ -93,6 +93,9 @@ struct LaunchConfig {
   /// Hears how far the launch is, from the thread that called run(), and may
   /// stop it. Not owned.
   ProgressMeter *progress = nullptr;
+  /// Lists the global memory that the kernel touches (RunReport::touched),
+  /// where the launch is sanitized.
+  bool listsTouched = false;
   /// Where the variables of the module are, if it is loaded (loadVariables);
   /// null: they live as long as the launch. Not owned.
   const ModuleVariables *variables = nullptr;

@@ -157,6 +157,12 @@ struct Trace;
 /// Bytes of what a cluster prints that are kept: those of a device's buffer.
 constexpr uint64_t kMostPrinted = 1 << 20;
 
+/// Global memory that a launch has read, or written.
+struct TouchedRange {
+  uint64_t begin = 0, end = 0;
+  bool isWrite = false;
+};
+
 /// The result of a launch.
 struct RunReport {
   /// True when every thread ran to its end.
@@ -168,6 +174,9 @@ struct RunReport {
   Counters counters;
   /// Warp instructions by line of the PTX, guarded ones included.
   std::map<unsigned, uint64_t> lines;
+  /// With LaunchConfig::listsTouched, in the order of addresses: neighbours
+  /// differ in what was done to them.
+  std::vector<TouchedRange> touched;
   /// With LaunchConfig::tracedClusters (Trace.h).
   std::shared_ptr<Trace> trace;
   double seconds = 0; ///< host time
