@@ -71,6 +71,7 @@ static Error readSettings(Settings &settings) {
   settings.isQuiet = !readVariable("ATTN_SIM_QUIET").empty();
   settings.wantsTable = !readVariable("ATTN_SIM_TABLE").empty();
   settings.logsCalls = !readVariable("ATTN_SIM_LOG").empty();
+  launch.strict = !readVariable("ATTN_SIM_STRICT").empty();
   launch.sanitize = readVariable("ATTN_SIM_SANITIZE") != "0";
   std::string path = readVariable("ATTN_SIM_SUPPRESS");
   if (path.empty())

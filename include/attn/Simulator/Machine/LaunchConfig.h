@@ -65,6 +65,9 @@ struct LaunchConfig {
   bool adversarial = false;
 
   bool sanitize = true;
+  /// Reports races of loads whose value reaches no store, branch, address or
+  /// product; without it they are counted (RunReport::droppedLoadRaces).
+  bool strict = true;
   Profile profile = Profile::Hw;
   /// What is assumed beyond the profile: bit n - 1 grants assumption n.
   uint16_t assumptions = 0;

@@ -169,6 +169,8 @@ struct RunReport {
   bool completed = false;
   std::vector<Finding> findings;
   uint64_t findingsDropped = 0; ///< beyond LaunchConfig::maxFindings
+  /// Races of loads that nobody needs, without LaunchConfig::strict.
+  uint64_t droppedLoadRaces = 0;
   /// Where the kernel has not done what LaunchConfig::replay says.
   std::string diverged;
   Counters counters;
