@@ -355,12 +355,12 @@ void Scheduler::runParallel(uint32_t total, unsigned threads) {
 void Scheduler::listTouched() {
   std::vector<TouchedRange> &touched = machine.result.touched;
   machine.globalShadow.forEachTouched(
-      [&](uint64_t address, uint64_t bytes, bool isWrite) {
+      [&](uint64_t address, uint64_t bytes, TouchedRange::Kind kind) {
         if (!touched.empty() && touched.back().end == address &&
-            touched.back().isWrite == isWrite)
+            touched.back().kind == kind)
           touched.back().end += bytes;
         else
-          touched.push_back({address, address + bytes, isWrite});
+          touched.push_back({address, address + bytes, kind});
       });
 }
 
