@@ -156,12 +156,14 @@ TEST_F(DeviceTest, LimitsOfLaunches) {
       HasSubstr("bytes of dynamic shared memory, as the function's attribute "
                 "says, got 50000"));
   request.dynamicShared = 200000;
-  EXPECT_THAT(launchError(request, Status::InvalidValue),
-              HasSubstr("got 0 static and 200000 dynamic ones, in all 200000"));
+  EXPECT_THAT(
+      launchError(request, Status::InvalidValue),
+      HasSubstr("bytes of shared memory on sm_80, got 0 static and 200000"));
   request = makeRequest();
   request.cluster = {2, 1, 1};
-  EXPECT_THAT(launchError(request, Status::InvalidValue),
-              HasSubstr("expected clusters of at most 1 CTAs on sm_80, got 2"));
+  EXPECT_THAT(
+      launchError(request, Status::InvalidValue),
+      HasSubstr("': expected clusters of at most 1 CTAs on sm_80, got 2"));
   request = makeRequest();
   request.isCooperative = true;
   request.grid = {100000, 1, 1};

@@ -68,10 +68,12 @@ TEST(ExtractPTX, FromText) {
               HasSubstr("got ''"));
   EXPECT_EQ(errorOf(extractPTX(nullptr), Status::InvalidValue),
             "expected a module, got null");
-  EXPECT_THAT(errorOf(extractPTX("\x7f"
-                                 "ELF\x02"),
-                      Status::NoBinary),
-              HasSubstr("expected PTX, got machine code (a cubin)"));
+  EXPECT_THAT(
+      errorOf(extractPTX("\x7f"
+                         "ELF\x02"),
+              Status::NoBinary),
+      HasSubstr(
+          R"(expected PTX, got machine code (a cubin): use nvcc -ptx, or attn-run for Triton)"));
 }
 
 TEST(ExtractPTX, FromFatbins) {
@@ -79,8 +81,8 @@ TEST(ExtractPTX, FromFatbins) {
   addEntry(fatbin, 2, 90, 0, bytesOf("machine code"), 0);
   EXPECT_THAT(
       errorOf(extractPTX(fatbin.data(), fatbin.size()), Status::NoBinary),
-      HasSubstr("expected a fatbin with PTX, got one with machine code "
-                "alone: build it with"));
+      HasSubstr(
+          R"(got one with machine code alone: build it with -gencode arch=compute_90a,code=compute_90a, or with -ptx)"));
   addEntry(fatbin, 1, 80, 0, bytesOf(ptx), 0);
   EXPECT_EQ(llvm::cantFail(extractPTX(fatbin.data())), ptx);
   // The newest chip's is taken, compressed or not.
@@ -107,8 +109,10 @@ TEST(ExtractPTX, FromDamagedFatbins) {
               HasSubstr("got none"));
   std::vector<uint8_t> damaged = fatbin;
   addEntry(damaged, 1, 80, 0x2000, bytesOf("abc"), 10);
-  EXPECT_THAT(errorOf(extractPTX(damaged.data()), Status::NotSupported),
-              HasSubstr("compressed by zstd or not at all, got LZ4"));
+  EXPECT_THAT(
+      errorOf(extractPTX(damaged.data()), Status::NotSupported),
+      HasSubstr(
+          R"(expected PTX without LZ4 in the fatbin: --compress-mode=size leaves it out)"));
   damaged = fatbin;
   addEntry(damaged, 1, 80, 0x8000, bytesOf("no zstd"), 10);
   EXPECT_THAT(errorOf(extractPTX(damaged.data()), Status::InvalidImage),

@@ -12,7 +12,6 @@
 
 #include "Clock.h"
 #include "ZeroPages.h"
-#include "attn/Simulator/Machine/Report.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cstring>
@@ -179,6 +178,9 @@ private:
   ShadowCell before, after;
 };
 
+/// Says how a granule was touched: written by strong accesses alone, or at all.
+enum class ShadowTouch { Read, Write, Atomic };
+
 /// Last writer and set of readers for each granule of a memory.
 class Shadow {
 public:
@@ -229,7 +231,7 @@ public:
   /// their order.
   template <typename Fn>
   void forEachTouched(Fn &&touched) const {
-    using Kind = TouchedRange::Kind;
+    using Kind = ShadowTouch;
     auto isStrong = [](const Stamp &stamp) {
       return !stamp.epoch || stamp.flags & Stamp::Strong;
     };
@@ -372,11 +374,11 @@ public:
         pages.push_back({page, &shadow});
     llvm::sort(pages, llvm::less_first());
     for (const auto &[page, shadow] : pages)
-      shadow->forEachTouched(
-          [&, first = page * PageBytes](uint64_t offset, uint64_t bytes,
-                                        TouchedRange::Kind kind) {
-            touched(first + offset, bytes, kind);
-          });
+      shadow->forEachTouched([&, first = page * PageBytes](uint64_t offset,
+                                                           uint64_t bytes,
+                                                           ShadowTouch kind) {
+        touched(first + offset, bytes, kind);
+      });
   }
 
 private:

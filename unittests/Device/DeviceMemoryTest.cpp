@@ -1,4 +1,4 @@
-//===- MemoryTest.cpp - Memory that programs and kernels share ------------===//
+//===- DeviceMemoryTest.cpp - Memory that programs and kernels share ------===//
 
 #include "attn/Device/DeviceMemory.h"
 #include "gmock/gmock.h"
@@ -117,8 +117,9 @@ TEST(DeviceMemory, RegisteredRangesMayOverlap) {
   llvm::cantFail(memory.unregisterHost(at));
   EXPECT_EQ(memory.find(at), nullptr);
   EXPECT_NE(memory.find(at + 60, 40), nullptr);
-  EXPECT_THAT(errorOf(memory.unregisterHost(at), Status::NotRegistered),
-              HasSubstr("expected the start of registered memory, got"));
+  EXPECT_THAT(
+      errorOf(memory.unregisterHost(at), Status::NotRegistered),
+      HasSubstr("expected the start of registered memory, got address"));
   EXPECT_THAT(errorOf(memory.registerHost(0, 8, "x"), Status::InvalidValue),
               HasSubstr("expected memory of the host, got 8 bytes at"));
   // Device memory is known as it is.
