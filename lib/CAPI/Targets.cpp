@@ -23,6 +23,10 @@ AttnStringRef attnGetAssemblerVersion(void) {
   return toC(version);
 }
 
+void attnAddProgramFolder(AttnStringRef folder) {
+  addCudaProgramFolder(copyString(folder));
+}
+
 size_t attnGetNumTargets(void) { return getTargets().size(); }
 
 AttnTarget attnGetTarget(size_t index) {
