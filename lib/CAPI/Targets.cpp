@@ -2,6 +2,7 @@
 
 #include "Request.h"
 #include "attn/Target/Assembler.h"
+#include "attn/Target/ProgramFolders.h"
 #include "attn/Target/TargetTable.h"
 #include "attn/Target/ToolMain.h"
 #include <cstring>

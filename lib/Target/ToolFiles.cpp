@@ -1,31 +1,16 @@
 //===- ToolFiles.cpp - Finding and feeding CUDA's programs ----------------===//
 
 #include "ToolFiles.h"
-#include "attn/Target/Assembler.h"
-#include "llvm/ADT/STLExtras.h"
+#include "attn/Target/ProgramFolders.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
-#include <mutex>
 #include <vector>
 
 using namespace mlir::attn;
-
-/// The folders that addCudaProgramFolder() was given.
-static std::mutex moreFoldersLock;
-static std::vector<std::string> &getMoreFolders() {
-  static std::vector<std::string> folders;
-  return folders;
-}
-
-void mlir::attn::addCudaProgramFolder(llvm::StringRef folder) {
-  std::lock_guard<std::mutex> guard(moreFoldersLock);
-  if (!llvm::is_contained(getMoreFolders(), folder))
-    getMoreFolders().push_back(folder.str());
-}
 
 llvm::Expected<std::string> mlir::attn::findCudaProgram(llvm::StringRef name) {
   std::vector<std::string> folders;
@@ -40,8 +25,7 @@ llvm::Expected<std::string> mlir::attn::findCudaProgram(llvm::StringRef name) {
   }
   if (llvm::ErrorOr<std::string> path = llvm::sys::findProgramByName(name))
     return *path;
-  std::lock_guard<std::mutex> guard(moreFoldersLock);
-  for (const std::string &folder : getMoreFolders()) {
+  for (const std::string &folder : getCudaProgramFolders()) {
     llvm::SmallString<128> path(folder);
     llvm::sys::path::append(path, name);
     if (llvm::sys::fs::can_execute(path))

@@ -1,4 +1,5 @@
-//===- main.cpp - The program attn-compile
+//===- CompileMain.cpp - The program attn-compile
+//---------------------------===//
 //----------------------------------===//
 
 #include "Tool/Commands.h"

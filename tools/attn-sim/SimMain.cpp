@@ -1,4 +1,5 @@
-//===- main.cpp - The program attn-sim
+//===- SimMain.cpp - The program attn-sim
+//-----------------------------------===//
 //--------------------------------------===//
 
 #include "Tool/Commands.h"
