@@ -330,11 +330,10 @@ class Kernel:
         **inputs: ArrayLike,
     ) -> Simulation:
         """Runs the kernel on the simulator. `inputs` are arrays, or torch tensors in host memory, by
-        tensor name (q, k, v, ...), random where there is none, and what score_mod
-        and mask_mod captured in the place of `capture0`, ...; `sizes` gives
-        what they leave open, such as {"q.dim2": 300}. A run of more than two
-        seconds says on standard error how far it is, or calls `progress(phase,
-        fraction, seconds_left)`; `progress=False` is silent, and Ctrl-C ends it.
+        tensor name (q, k, v, ...), random where there is none, and what score_mod and mask_mod
+        captured in the place of `capture0`, ...; `sizes` gives what they leave open, such as
+        {"q.dim2": 300}. A run of more than two seconds says on standard error how far it is, or calls
+        `progress(phase, fraction, seconds_left)`; `progress=False` is silent, and Ctrl-C ends it.
         Raises SimulationError when the launch cannot start, TypeError for
         elements of another type."""
         settings = Settings(seed, verify, corners, threads, sizes, progress)

@@ -41,8 +41,8 @@ def attend(
     options: Options,
 ) -> tuple[NDArray[np.generic], NDArray[np.generic] | None]:
     """Returns o and, where `options` ask for it, its LSE, in the shapes of the call. `tensors` has
-    q, k and v, and sinks, cu_seqlens_q and cu_seqlens_k where they are given; of `captures` the
-    first `of_score` are score_mod's. Rows of packed sequences that none has are NaN. Raises
+    q, k and v, and the optional tensors that are given; of `captures` the first `of_score` are
+    those of the region that changes scores. Rows of packed sequences that none has are NaN. Raises
     SimulationError for what the simulator finds wrong."""
     import numpy as np
 
