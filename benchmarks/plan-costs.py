@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import argparse
 import concurrent.futures
+import copy
 import json
 import math
 import pathlib
@@ -183,6 +184,19 @@ def make(options: argparse.Namespace) -> int:
 #
 
 
+def resolve_strides(record: dict) -> None:
+    """Writes the strides of an own, fused tensor where the launch decides them: q, k and v are
+    slices of its heads, and results have the queries' heads alone."""
+    views = {each["name"]: each for each in record["tensors"]}
+    heads = sum(views[name]["shape"][1] for name in ("q", "k", "v"))
+    for view in views.values():
+        if min(view["strides"]) >= 0:
+            continue
+        _, own, rows, columns = view["shape"]
+        row = (heads if view["access"] == "read" else own) * columns
+        view["strides"] = [rows * row, columns, row, 1]
+
+
 def make_inputs(problem: dict, record: dict) -> list[dict]:
     """Sets of inputs of a launch record, more than L2 holds twice."""
     import torch
@@ -232,7 +246,8 @@ def time_problem(problem: dict, folder: pathlib.Path, seconds: float) -> None:
     first: dict | None = None
     for entry in problem["kernels"]:
         kernel = runtime.load(folder / entry["file"])
-        record = kernel.launch_record
+        record = copy.deepcopy(kernel.launch_record)
+        resolve_strides(record)
         written = [each for each in record["tensors"] if each["access"] != "read"]
         if not sets:
             sets = make_inputs(problem, record)

@@ -19,7 +19,10 @@ static Error makeRangeError(uint64_t address, uint64_t bytes) {
 uint64_t Memory::allocate(uint64_t bytes, llvm::StringRef name,
                           uint64_t align) {
   align = std::max<uint64_t>(llvm::PowerOf2Ceil(align), 256);
-  uint64_t address = llvm::alignTo(next, align);
+  // As much before an allocation belongs to nobody: some tensor maps begin
+  // before their tensor, by at most its size, where a board has any memory or
+  // none.
+  uint64_t address = llvm::alignTo(next + bytes, align);
   auto allocation = std::make_unique<Allocation>();
   allocation->name = name.str();
   allocation->address = address;
