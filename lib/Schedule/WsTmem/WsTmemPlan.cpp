@@ -154,11 +154,6 @@ static llvm::Error isApplicable(const ProblemFacts &facts,
     return error;
   if (facts.hasPartialScales())
     return unsupported("partial results of f16, expected f32");
-  if (facts.headDim > kTmemRows || facts.valueDim > kTmemRows)
-    return unsupported(llvm::formatv(
-        "a head dimension of {0}, expected up to {1}, so that two "
-        "tiles' scores and results fit tensor memory",
-        std::max(facts.headDim, facts.valueDim), kTmemRows));
   if (facts.hasTransposedValues())
     return unsupported("values whose keys are contiguous");
   return checkMappable(getName(), facts);
