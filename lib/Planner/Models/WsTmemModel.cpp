@@ -128,6 +128,25 @@ WsTmemModel::getCandidates(const ProblemFacts &facts,
     }
     return 0;
   };
+  // Adds plans whose results pass through shared memory.
+  auto addStaged = [&](WsTmemPlanAttr::Parameters p) {
+    // Results take no memory that K and V need, and half of it where that
+    // gives these a slot.
+    p.epilogue = EpilogueKind::Staged;
+    int64_t least = getLeastSlots(facts, p, context);
+    int64_t slots = add(p, least);
+    p.oHalves = true;
+    if (canHalve(facts) && slots != 0)
+      add(p, slots + 1);
+    p.oHalves = false;
+    // By TMA where they take no memory but the queries'.
+    p.epilogue = EpilogueKind::Tma;
+    p.kvStages = std::max(slots + 1, least);
+    if (canStoreRowsByTma(facts, WsTmemPlanAttr::get(context, p)) &&
+        getTmemResultBuffer(facts, WsTmemPlanAttr::get(context, p), target) ==
+            ResultBuffer::Queries)
+      add(p, p.kvStages);
+  };
   auto addShape = [&](int64_t blockN, SoftmaxPolicy softmax, bool packs) {
     WsTmemPlanAttr::Parameters p;
     p.packHeads = packs;
@@ -148,22 +167,8 @@ WsTmemModel::getCandidates(const ProblemFacts &facts,
     if (p.order == TileOrder::LongestFirst && !packs)
       p.groupHeads = chooseGroupHeads(facts, target, kTmemRows * kTmemTiles,
                                       blockN, target.getClusteredSMs(1));
-    // Results take no memory that K and V need, and half of it where that
-    // gives these a slot.
-    p.epilogue = EpilogueKind::Staged;
-    int64_t least = getLeastSlots(facts, p, context);
-    int64_t slots = add(p, least);
-    p.oHalves = true;
-    if (canHalve(facts) && slots != 0)
-      add(p, slots + 1);
-    p.oHalves = false;
-    // By TMA where they take no memory but the queries'.
-    p.epilogue = EpilogueKind::Tma;
-    p.kvStages = std::max(slots + 1, least);
-    if (canStoreRowsByTma(facts, WsTmemPlanAttr::get(context, p)) &&
-        getTmemResultBuffer(facts, WsTmemPlanAttr::get(context, p), target) ==
-            ResultBuffer::Queries)
-      add(p, p.kvStages);
+    if (!facts.hasResultScales())
+      addStaged(p);
     p.epilogue = EpilogueKind::Direct;
     add(p, /*least=*/2);
   };

@@ -148,6 +148,7 @@ static llvm::Error isApplicable(const ProblemFacts &facts,
                                      getCapabilityChips(Capability::Tcgen05)));
   Parts parts;
   parts.lengths = parts.pages = parts.partialResults = true;
+  parts.resultScales = true;
   if (llvm::Error error = checkCommon(getName(), facts, parts))
     return error;
   if (llvm::Error error = checkPackedRuns(getName(), facts))
@@ -169,6 +170,11 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
           checkTileRuns(facts, plan.getPackHeads(), plan.getOrder(),
                         plan.getGroupHeads(), /*together=*/1, plan.getBlockN()))
     return error;
+  if (facts.hasResultScales() && getStagedColumns(facts, plan) != 0)
+    return makeUnsupported(
+        getName(),
+        "scales of the output with results that pass through shared memory, "
+        "expected the epilogue 'auto' or 'direct'");
   if (plan.getEpilogue() == EpilogueKind::Tma && areResultsPartial(facts))
     return makeUnsupported(getName(), "the epilogue 'tma' with runs of keys");
   if (plan.getEpilogue() == EpilogueKind::Tma && !canStoreByTma(facts))
