@@ -2,6 +2,7 @@
 
 #include "../../Schedule/Copied/GridTiles.h"
 #include "../../Schedule/Core/CommonChecks.h"
+#include "../../Schedule/Wgmma/WgmmaFacts.h"
 #include "../../Schedule/WsTmem/WsTmem.h"
 #include "../Facts/BlockCount.h"
 #include "../Facts/TileBalance.h"
@@ -181,7 +182,8 @@ WsTmemModel::getCandidates(const ProblemFacts &facts,
       for (SoftmaxPolicy softmax :
            {SoftmaxPolicy::Threshold, SoftmaxPolicy::Lagged,
             SoftmaxPolicy::Optimistic, SoftmaxPolicy::Exact})
-        addShape(blockN, softmax, packs);
+        if (!facts.isNarrow() || softmax != SoftmaxPolicy::Optimistic)
+          addShape(blockN, softmax, packs);
   }
   return plans;
 }
@@ -250,8 +252,10 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
       countBlocks(facts, queries, keys, std::ceil(blockM / rows), blockN) /
       runs;
 
-  double columns = llvm::alignTo(facts.headDim, 16) + facts.valueDim;
-  estimate.tensorClocks = 2 * blockM * blockN * columns / target.tensorFlopF16;
+  double columns = getKeyDepth(facts) + facts.valueDim;
+  estimate.tensorClocks =
+      2 * blockM * blockN * columns /
+      (facts.isNarrow() ? target.tensorFlopFp8 : target.tensorFlopF16);
   double elements = blockM * blockN;
   estimate.expClocks =
       elements * (16 - plan.getPolynomial()) / 16 / target.expPerClock;
@@ -263,7 +267,7 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
   // Operands of the products, each read for each of the two tiles, and what TMA
   // writes.
   estimate.sharedClocks =
-      2 *
+      facts.elementType.getIntOrFloatBitWidth() / 8 *
       (kTmemTiles * (kTmemRows * facts.headDim + blockN * columns) +
        blockN * columns) /
       target.sharedBytesPerClock;
