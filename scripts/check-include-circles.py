@@ -30,7 +30,7 @@ PACKAGES = {
     "launch": ("record", "bundle", "runtime"),
     "tracing": ("mods",),
     "tensors": (),
-    "compiler": ("kernel",),
+    "compiler": ("kernel", "commands"),
     "sim": (),
     "calls": ("functional", "torch_op"),
     "serving": ("torch_serving",),

@@ -25,6 +25,7 @@ PARTS = {
     "serving": ("serving",),
     "wrappers": ("compat",),
     "functions": ("calls", "launch", "tensors", "tracing"),
+    "doors": ("doors",),
 }
 
 
