@@ -166,6 +166,29 @@ Expected<LoadedStream *> Platform::getStream(Handle handle) {
                                     : &given[*ordinal].defaultStream;
 }
 
+std::shared_ptr<Capture> Platform::findCapture(const Stream &stream) const {
+  for (const std::shared_ptr<Capture> &capture : captures)
+    if (capture->has(stream.actor))
+      return capture;
+  return nullptr;
+}
+
+Error Platform::submit(LoadedStream &stream, Work work) {
+  if (std::shared_ptr<Capture> capture = findCapture(stream.stream)) {
+    capture->add(stream.stream.actor, std::move(work));
+    return Error::success();
+  }
+  return work(stream.stream);
+}
+
+Error Platform::checkNotCaptured(const LoadedStream &stream) const {
+  if (!findCapture(stream.stream))
+    return Error::success();
+  return fail(Status::CaptureUnsupported,
+              "expected a stream that is not captured, as the host cannot "
+              "wait for one that is");
+}
+
 void Platform::noteMissing(StringRef name) {
   if (missing.insert(name.str()).second)
     llvm::WithColor::note(llvm::errs(), "attn")

@@ -1,6 +1,6 @@
 //===- DeviceTest.cpp - Modules, launches and streams ---------------------===//
 
-#include "attn/Device/Device.h"
+#include "attn/Device/Graph.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include <cstring>
@@ -141,6 +141,42 @@ TEST_F(DeviceTest, FreedInAStream) {
   EXPECT_THAT(launchError(makeRequest(), Status::IllegalAddress),
               HasSubstr("reads 4 bytes of memory that was freed by "
                         "cuMemFreeAsync; it had 128 bytes"));
+}
+
+TEST_F(DeviceTest, GraphsOfCapturedWork) {
+  Stream first = device->makeStream(StreamKind::NonBlocking);
+  Stream second = device->makeStream(StreamKind::NonBlocking);
+  auto work = [&](Stream &in) { return device->launch(makeRequest(), in); };
+  for (bool isOrdered : {true, false}) {
+    Capture capture(first.actor);
+    Capture::Tips begin = capture.record(first.actor);
+    capture.add(first.actor, work);
+    Capture::Tips event = capture.record(first.actor);
+    // The second stream is part of it behind the launch, or beside it.
+    capture.wait(second.actor, isOrdered ? event : begin);
+    capture.add(second.actor, work);
+    EXPECT_TRUE(capture.has(second.actor));
+    Capture open = capture;
+    auto unjoined = open.end(first.actor);
+    ASSERT_FALSE(static_cast<bool>(unjoined));
+    auto [status, message] = takeStatus(unjoined.takeError());
+    EXPECT_EQ(int(status), int(Status::CaptureUnjoined));
+    EXPECT_THAT(message, HasSubstr("got work that nothing waits for"));
+    EXPECT_THAT(takeStatus(open.end(second.actor).takeError()).second,
+                HasSubstr("in the stream it began with, got another one"));
+    capture.wait(first.actor, capture.record(second.actor));
+    Graph graph = llvm::cantFail(capture.end(first.actor));
+    EXPECT_EQ(graph.nodes.size(), 2u);
+    uint32_t before = readWord(words);
+    for (unsigned i = 0; i < 2; ++i)
+      llvm::cantFail(launchGraph(*device, graph, first));
+    EXPECT_EQ(readWord(words), before + 4);
+    EXPECT_EQ(log.count() == 0, isOrdered);
+    // Later work of the stream comes after all of it.
+    size_t found = log.count();
+    llvm::cantFail(device->launch(makeRequest(), first));
+    EXPECT_EQ(log.count(), found);
+  }
 }
 
 TEST_F(DeviceTest, LimitsOfLaunches) {
