@@ -1,6 +1,10 @@
 //===- DeviceTest.cpp - Modules, launches and streams ---------------------===//
 
 #include "attn/Device/Graph.h"
+#include "attn/Device/Recording.h"
+#include "attn/Harness/Npy.h"
+#include "attn/Harness/Recorded.h"
+#include "llvm/Support/FileSystem.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include <cstring>
@@ -177,6 +181,55 @@ TEST_F(DeviceTest, GraphsOfCapturedWork) {
     llvm::cantFail(device->launch(makeRequest(), first));
     EXPECT_EQ(log.count(), found);
   }
+}
+
+TEST_F(DeviceTest, FindingsLeaveRecordings) {
+  llvm::SmallString<64> folder;
+  ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("attn", folder));
+  DeviceOptions options;
+  options.memory = 1 << 24;
+  options.recordings = folder.str().str();
+  device = std::make_unique<Device>(chip, log, options);
+  module = llvm::cantFail(device->loadModule(text));
+  function = llvm::cantFail(device->getFunction(*module, "increment"));
+  // One word too few, of which one has not been written.
+  words = llvm::cantFail(device->getMemory().allocate(124, "words"));
+  llvm::cantFail(device->fill(words, 7, 4, 30, device->getDefaultStream()));
+  LaunchRequest request = makeRequest();
+  launchError(request, Status::IllegalAddress);
+  auto recorded = sim::readRecordedLaunch((folder + "/increment-1").str());
+  ASSERT_TRUE(static_cast<bool>(recorded));
+  EXPECT_EQ(recorded->kernel, "increment");
+  ASSERT_EQ(recorded->tensors.size(), 1u);
+  auto program = sim::parsePTX(text, "kernel.ptx");
+  auto report = sim::runRecorded(*recorded, **program, sim::HarnessOptions());
+  ASSERT_TRUE(static_cast<bool>(report));
+  EXPECT_EQ(report->run.countErrors(sim::FindingKind::OutOfBounds), 1u);
+  // A launch that shows nothing new leaves none.
+  launchError(request, Status::IllegalAddress);
+  EXPECT_FALSE(llvm::sys::fs::exists(folder + "/increment-2"));
+  llvm::sys::fs::remove_directories(folder);
+}
+
+TEST_F(DeviceTest, RecordingsKeepWhatALaunchLeaves) {
+  llvm::SmallString<64> folder;
+  ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("attn", folder));
+  sim::LaunchConfig config;
+  config.params.resize(8);
+  std::memcpy(config.params.data(), &words, 8);
+  llvm::cantFail(device->fill(words, 1, 4, 32, device->getDefaultStream()));
+  LaunchRecorder recorder(device->getMemory().getMemory(), chip.chip);
+  llvm::cantFail(device->launch(makeRequest(), device->getDefaultStream()));
+  llvm::cantFail(
+      recorder.write(folder, text, *function.kernel, config, sim::RunReport()));
+  EXPECT_EQ(readWord(words), 2u);
+  auto npy = sim::readNpy((folder + "/data/memory0.npy").str());
+  ASSERT_TRUE(static_cast<bool>(npy));
+  EXPECT_EQ(npy->data[0], 1);
+  llvm::sys::fs::remove_directories(folder);
+  std::string message = llvm::toString(recorder.write(
+      "/proc/absent", text, *function.kernel, config, sim::RunReport()));
+  EXPECT_THAT(message, HasSubstr("/proc/absent/data: "));
 }
 
 TEST_F(DeviceTest, LimitsOfLaunches) {
