@@ -3,10 +3,11 @@
 against torch in float64, and checked for races.
 
 Runs in an interpreter with triton, torch, liger-kernel and fla-core (pip install triton==3.9.0
-torch liger-kernel==0.8.5 fla-core==0.6.0); libraries that it lacks are left out.
+torch liger-kernel==0.8.5 fla-core==0.6.0), this one or $ATTN_TRITON_PYTHON; libraries that it
+lacks are left out. Without triton and torch the status is 2.
 
 usage: scripts/triton-functions.py [--chip=sm_90a] [--only=REGEX] [--list] [--json=FILE]
-  --chip   one whose code Triton makes
+  --chip   whose code Triton makes; several with commas, one after the other
   --only   functions whose name matches
   --list   print their names
   --json   write the results
@@ -19,11 +20,12 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import importlib
+import importlib.util
 import json
 import os
 import pathlib
 import re
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -52,6 +54,8 @@ class Case:
     inputs: list[Any]
     tolerance: float = EXACT
     has_gradients: bool = True
+    #: Of the floats of the library's call.
+    dtype: str = "float32"
 
 
 def first(value: Any) -> Any:
@@ -214,7 +218,8 @@ def make_fla_cases(torch: Any) -> list[Case]:
                  lambda q, k, v, g: recur(torch, q, k, v, g), [*qkv, gates], bound),
             Case(f"fla {kind}_delta_rule",
                  lambda *x, fn=op("delta_rule", f"{kind}_delta_rule"): first(fn(*x)),
-                 lambda q, k, v, b: recur(torch, q, k, v, none(q), b), [*qkv, beta], bound),
+                 lambda q, k, v, b: recur(torch, q, k, v, none(q), b), [*qkv, beta], bound,
+                 dtype="float32" if kind == "fused_recurrent" else "bfloat16"),
             Case(f"fla {kind}_gated_delta_rule",
                  lambda q, k, v, g, b, fn=op("gated_delta_rule", f"{kind}_gated_delta_rule"): first(
                      fn(q, k, v, g=g, beta=b)),
@@ -257,13 +262,19 @@ def deviation(got: Any, expected: Any) -> float:
 
 def run_case(torch: Any, case: Case) -> float:
     """The largest deviation of the result and of all gradients."""
-    ours = prepare(torch, case.inputs, torch.float32)
-    theirs = prepare(torch, case.inputs, torch.float64)
+    dtype = getattr(torch, case.dtype)
+    ours = prepare(torch, case.inputs, dtype)
+    # From the same values.
+    rounded = [
+        Fixed(prepare(torch, [each], dtype)[0].detach()) if isinstance(each, Fixed) else mine.detach()
+        for each, mine in zip(case.inputs, ours)
+    ]
+    theirs = prepare(torch, rounded, torch.float64)
     result, expected = first(case.function(*ours)), case.reference(*theirs)
     worst = deviation(result.detach(), expected.detach())
     if not case.has_gradients:
         return worst
-    upstream = torch.randn(expected.shape)
+    upstream = torch.randn(expected.shape).to(dtype)
     # Some functions write the gradient over what they are given.
     result.backward(upstream.clone().to(result.dtype))
     expected.backward(upstream.double())
@@ -306,6 +317,19 @@ def main() -> int:
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--json")
     options = parser.parse_args()
+    if not all(importlib.util.find_spec(each) for each in ("torch", "triton")):
+        other = os.environ.get("ATTN_TRITON_PYTHON")
+        if not other or other == sys.executable:
+            print("expected an interpreter with triton and torch, got none")
+            return 2
+        return subprocess.run([other, *sys.argv], check=False).returncode
+    if "," in options.chip:
+        rest = [each for each in sys.argv if not each.startswith("--chip")]
+        runs = [
+            subprocess.run([sys.executable, *rest, f"--chip={chip}"], check=False).returncode
+            for chip in options.chip.split(",")
+        ]
+        return max(runs)
     import attn.sim
     import torch
 

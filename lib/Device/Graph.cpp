@@ -49,9 +49,8 @@ void Capture::wait(uint32_t stream, const Tips &event) {
 Expected<Graph> Capture::end(uint32_t stream) {
   if (stream != origin)
     return fail(Status::CaptureUnjoined,
-                "expected the end of a capture in the stream it began with, "
-                "got another one");
-  // What comes before the origin's last nodes.
+                "expected a capture to end where it began, got another stream");
+  // Find all that comes before the origin's last nodes.
   llvm::BitVector isJoined(graph.nodes.size());
   for (unsigned node : tips[origin])
     isJoined.set(node);
@@ -61,7 +60,7 @@ Expected<Graph> Capture::end(uint32_t stream) {
         isJoined.set(earlier);
   if (!isJoined.all())
     return fail(Status::CaptureUnjoined,
-                "expected the captured stream to wait for all others of the "
-                "capture, got work that nothing waits for");
+                "expected a stream that waits for all captured work, got some "
+                "left over");
   return std::move(graph);
 }

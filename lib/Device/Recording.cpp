@@ -22,7 +22,7 @@ namespace {
 struct Recorded {
   std::string name;
   sim::Allocation *allocation;
-  /// What the launch has left.
+  /// As the launch has left it.
   std::vector<uint8_t> bytes, valid;
 };
 } // namespace
@@ -121,7 +121,7 @@ Error LaunchRecorder::write(StringRef folder, StringRef ptx,
                       {"dynamic_shared_bytes", config.dynamicShared},
                       {"params", describeParams(kernel, config, list)},
                       {"tensors", std::move(tensors)}};
-  // What the launch has left comes back.
+  // Memory becomes again what the launch has left.
   for (const Recorded &each : list) {
     llvm::copy(each.bytes, each.allocation->storage.bytes);
     if (each.allocation->storage.valid)

@@ -18,6 +18,8 @@ namespace cuda {
 
 /// Codes and texts of the thread's last failed call.
 static thread_local std::pair<int, std::string> lastError;
+/// Set in the child of a fork, where nothing works.
+static bool isForked = false;
 /// Programs copy texts into buffers of 1024 bytes.
 static constexpr size_t kMostText = 600;
 
@@ -96,7 +98,7 @@ Platform &Platform::get() {
     llvm::outs();
     llvm::errs();
     std::atexit([] { Platform::get().finish(); });
-    pthread_atfork(nullptr, nullptr, [] { Platform::get().abandon(); });
+    pthread_atfork(nullptr, nullptr, [] { isForked = true; });
     return made;
   }();
   return *platform;
@@ -186,8 +188,8 @@ Error Platform::checkNotCaptured(const LoadedStream &stream) const {
   if (!findCapture(stream.stream))
     return Error::success();
   return fail(Status::CaptureUnsupported,
-              "expected a stream that is not captured, as the host cannot "
-              "wait for one that is");
+              "expected a stream that the host can wait for, got a captured "
+              "one");
 }
 
 void Platform::noteMissing(StringRef name) {
@@ -222,7 +224,7 @@ void Platform::finish() {
 int call(const char *name, llvm::function_ref<Error(Platform &)> body,
          bool needsStart) {
   Platform &platform = Platform::get();
-  if (platform.isForked) {
+  if (isForked) {
     lastError = {int(Status::NotInitialised),
                  "expected a process that was not forked from one that used "
                  "the driver: start workers by spawn"};

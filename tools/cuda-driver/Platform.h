@@ -44,7 +44,7 @@ struct LoadedStream {
 struct LoadedEvent {
   int ordinal = 0;
   mlir::attn::device::Event event;
-  /// Of an event that was recorded in a captured stream.
+  /// Set where it was recorded in a captured stream.
   std::shared_ptr<mlir::attn::device::Capture> capture;
   mlir::attn::device::Capture::Tips tips;
 };
@@ -99,8 +99,6 @@ public:
   void showFindings();
   /// Writes the report that the environment asks for.
   void finish();
-  /// Ends it in the child of a fork, where nothing works.
-  void abandon() { isForked = true; }
 
   Settings settings;
   std::mutex mutex;
@@ -113,12 +111,11 @@ public:
   /// Captures that have not ended.
   std::vector<std::shared_ptr<mlir::attn::device::Capture>> captures;
   std::string site; ///< of the caller, if it has said so
-  bool isForked = false;
 
 private:
   mlir::attn::device::FindingLog log;
   std::vector<std::unique_ptr<Device>> devices;
-  /// What each device has without a program's asking.
+  /// Each device has these without a program's asking.
   struct Given {
     Handle context = nullptr;
     LoadedStream defaultStream, perThreadStream;

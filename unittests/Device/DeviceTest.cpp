@@ -165,9 +165,14 @@ TEST_F(DeviceTest, GraphsOfCapturedWork) {
     ASSERT_FALSE(static_cast<bool>(unjoined));
     auto [status, message] = takeStatus(unjoined.takeError());
     EXPECT_EQ(int(status), int(Status::CaptureUnjoined));
-    EXPECT_THAT(message, HasSubstr("got work that nothing waits for"));
-    EXPECT_THAT(takeStatus(open.end(second.actor).takeError()).second,
-                HasSubstr("in the stream it began with, got another one"));
+    EXPECT_THAT(
+        message,
+        HasSubstr(
+            R"(expected a stream that waits for all captured work, got some left over)"));
+    EXPECT_THAT(
+        takeStatus(open.end(second.actor).takeError()).second,
+        HasSubstr(
+            R"(expected a capture to end where it began, got another stream)"));
     capture.wait(first.actor, capture.record(second.actor));
     Graph graph = llvm::cantFail(capture.end(first.actor));
     EXPECT_EQ(graph.nodes.size(), 2u);
