@@ -155,6 +155,27 @@ def bench_once(call: Callable[[], Any], quantiles: Sequence[float] | None = None
     return [spent] * len(quantiles) if quantiles else spent
 
 
+def tune_briefly() -> None:
+    """Lets autotuners take their first configuration that runs: the simulator's time says
+    nothing of a GPU's, and compiling all of them takes minutes."""
+    from triton.runtime.autotuner import Autotuner
+
+    prune, bench = Autotuner.prune_configs, Autotuner._bench
+
+    def prune_and_begin(self: Any, *arguments: Any, **named: Any) -> Any:
+        self.has_found = False
+        return prune(self, *arguments, **named)
+
+    def bench_first(self: Any, *arguments: Any, **named: Any) -> Any:
+        if getattr(self, "has_found", False):
+            return [float("inf")] * 3
+        times = bench(self, *arguments, **named)
+        self.has_found = min(times) < float("inf")
+        return times
+
+    Autotuner.prune_configs, Autotuner._bench = prune_and_begin, bench_first
+
+
 @functools.cache
 def _get_place() -> list[SimulatedDriver]:
     return []
@@ -165,7 +186,9 @@ def get_driver() -> SimulatedDriver:
     return _get_place()[0]
 
 
-def activate(library: StandIn, raises: bool, patches_torch: bool) -> SimulatedDriver:
+def activate(
+    library: StandIn, raises: bool, patches_torch: bool, tunes: bool = False
+) -> SimulatedDriver:
     """Makes it Triton's driver. What was set before is replaced."""
     place = _get_place()
     if place:
@@ -182,6 +205,8 @@ def activate(library: StandIn, raises: bool, patches_torch: bool) -> SimulatedDr
     place.append(driver)
     triton.runtime.driver.set_active(driver)
     triton.testing.do_bench = bench_once
+    if not tunes:
+        tune_briefly()
     if patches_torch and importlib.util.find_spec("torch") is not None:
         torch_answers.patch(driver.interface)
     return driver

@@ -35,7 +35,12 @@ def prepare_environment(chips: str, environment: dict[str, str] | os._Environ[st
 
 
 def triton(
-    chip: str = "sm_90a", *, raises: bool = True, patches_torch: bool = True, **options: Any
+    chip: str = "sm_90a",
+    *,
+    raises: bool = True,
+    patches_torch: bool = True,
+    tunes: bool = False,
+    **options: Any,
 ) -> SimulatedDriver:
     """Runs Triton's kernels on the simulator from now on, on CPU tensors or numpy arrays.
 
@@ -43,12 +48,13 @@ def triton(
     "sm_100a", or several with commas: the devices 0, 1, ... `raises` makes a launch that was
     found to be wrong a SimulationError; otherwise findings are printed, and kept for `report`.
     `patches_torch` lets `torch.cuda` answer what libraries ask of it: that there is a device, its
-    name, properties, streams and events. Of `options` `seed` (an integer) is the seed of the
+    name, properties, streams and events. Autotuners take their first configuration that runs;
+    with `tunes` they launch each once, and take the simulator's fastest. Of `options` `seed` (an integer) is the seed of the
     order in which warps advance, `jobs` the number of host threads, `sms` how many SMs the
     device says that it has.
 
-    Returns the driver object. Autotuners get a time of each configuration from one launch.
-    Raises DriverError where a CUDA driver is installed, or has been loaded."""
+    Returns the driver object. Raises DriverError where a CUDA driver is installed, or has been
+    loaded."""
     known = {"seed": "ATTN_SIM_SEED", "jobs": "ATTN_SIM_JOBS", "sms": "ATTN_SIM_SMS"}
     for name, value in options.items():
         if name not in known:
@@ -59,4 +65,4 @@ def triton(
     library = stand_in.load()
     from . import triton_driver
 
-    return triton_driver.activate(library, raises, patches_torch)
+    return triton_driver.activate(library, raises, patches_torch, tunes)
