@@ -54,3 +54,16 @@ def make_mods(
 def chain(first: Callable[..., Any], second: Callable[..., Any]) -> Callable[..., Any]:
     """The second score_mod of what the first one gives."""
     return lambda score, b, h, q_idx, kv_idx: second(first(score, b, h, q_idx, kv_idx), b, h, q_idx, kv_idx)
+
+
+def read_blocks(table: Any, sizes: Sequence[int], function: Callable[..., Any]) -> Callable[..., Any]:
+    """A mask_mod of blocks, (batch, heads, rows, columns): those of 2 are seen, of those of 1 what
+    `function` leaves. The sizes are the queries and keys of a block."""
+    rows, columns = sizes
+    read = _make_reader(table, [table.shape[0] == 1, table.shape[1] == 1, False, False])
+
+    def see(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+        block = read(b, h, q_idx // rows, kv_idx // columns)
+        return (block == 2) | ((block == 1) & function(b, h, q_idx, kv_idx))
+
+    return see
