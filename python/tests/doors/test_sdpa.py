@@ -156,6 +156,37 @@ def test_activation():
         attn.torch.deactivate()
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_activated_operators(caplog):
+    """Dense with gradients by torch's backward, packed with a window, and what goes to torch."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel, varlen
+
+    operands = [torch.randn(2, 4, 128, 64, device="cuda").half().requires_grad_() for _ in range(3)]
+    wide = [each.detach().double().requires_grad_() for each in operands]
+    upstream = torch.randn(2, 4, 128, 64, device="cuda").half()
+    attn.torch.activate()
+    try:
+        with caplog.at_level(logging.DEBUG, "attn"), sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+            o = functional.scaled_dot_product_attention(*operands, is_causal=True)
+            o.backward(upstream)
+            assert "fallback" not in caplog.text
+            functional.scaled_dot_product_attention(*operands, dropout_p=0.5)
+            assert "fallback: _scaled_dot_product_flash_attention is torch's, since there is no dropout" in caplog.text
+        counts = torch.tensor([0, 50, 200], dtype=torch.int32, device="cuda")
+        q = torch.randn(200, 4, 64, device="cuda").half()
+        packed = varlen.varlen_attn(q, q, q, counts, counts, 150, 150, window_size=(-1, 0))
+    finally:
+        attn.torch.deactivate()
+    want = functional.scaled_dot_product_attention(*wide, is_causal=True)
+    want.backward(upstream.double())
+    assert (o - want).abs().max() < 5e-3
+    for each, expected in zip(operands, wide, strict=True):
+        assert (each.grad - expected.grad).abs().max() < 2e-2
+    one = q[50:].transpose(0, 1)[None].double()
+    want = functional.scaled_dot_product_attention(one, one, one, is_causal=True)
+    assert (packed[50:] - want[0].transpose(0, 1)).abs().max() < 5e-3
+
+
 def test_no_registry(monkeypatch):
     monkeypatch.setattr(flash_operators, "_find_registry", lambda: None)
     with pytest.raises(attn.LibraryError, match=r"has no registry of implementations, which 2.11 brings; attn.torch.sdpa\(\)"):
