@@ -38,6 +38,7 @@ from .serving.cascading import Level
 from .serving.decode_calls import merge_states
 from .serving.serving_signatures import DecodePlan, cascade, decode, mla_decode, prefill
 from .tracing.mod_regions import Mod, mask_mod, score_mod
+from .tuning.one_call import tune
 
 __all__ = [
     "RUNGS",
@@ -76,6 +77,7 @@ __all__ = [
     "score_mod",
     "sim",
     "targets",
+    "tune",
 ]
 
 #: Modules that need torch, which are imported when they are used.
