@@ -22,13 +22,15 @@ def main(arguments: list[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command")
     from .tuning import bench, completion, machine_report
 
-    bench.add_arguments(commands.add_parser("bench", help="plan and speed of one attention"))
+    commands.add_parser("bench", help="plan and speed of one attention; flags as attn-compile's")
     shells = commands.add_parser("completion", help="shell completion of the commands")
     shells.add_argument("shell", choices=completion.SHELLS)
-    options = parser.parse_args(arguments)
+    options, rest = parser.parse_known_args(arguments)
+    if rest and options.command != "bench":
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
     try:
         if options.command == "bench":
-            bench.run(options)
+            bench.run(rest)
         elif options.command == "completion":
             from .compiler import builds
 

@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..calls import call_signatures
 from ..compiler import builds
+from ..errors import ArgumentError
 from ..kernel import Kernel
 from ..launch import host_arrays
+from ..options.problem_table import KINDS
 
 #: The time that the planner expects, in its remark.
 _EXPECTED = re.compile(r'plan for \w+: .*?>: ([\d.]+) us')
 _ROUNDS = 15
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags, by the names of attn-compile's."""
-    parser.add_argument("--q", required=True, help="such as 4x32x4096x128xbf16")
-    parser.add_argument("--kv-heads", type=int)
-    parser.add_argument("--kv-len", type=int)
-    parser.add_argument("--dv", type=int)
-    parser.add_argument("--causal", nargs="?", const="top-left", help="top-left or bottom-right")
-    parser.add_argument("--window", help="LEFT,RIGHT")
-    parser.add_argument("--softcap", type=float)
-    parser.add_argument("--chip", default="native")
-    parser.add_argument("--rounds", type=int, default=_ROUNDS)
+def read_options(words: list[str]) -> dict[str, Any]:
+    """Options of `attn.compile` from flags as attn-compile has them, --name or --name=value.
+    Raises ArgumentError for words that are no flags."""
+    options: dict[str, Any] = {}
+    for word in words:
+        found = re.fullmatch(r"--([a-z][a-z-]*)(?:=(.*))?", word)
+        if found is None:
+            raise ArgumentError(f"bench: expected flags such as --causal or --window=512,0, got {word!r}")
+        value: Any = True if found[2] is None else found[2]
+        if isinstance(value, str) and re.fullmatch(r"-?\d+(\.\d+)?", value):
+            value = float(value) if "." in value else int(value)
+        options[found[1].replace("-", "_")] = value
+    if "q" not in options:
+        raise ArgumentError("bench: expected --q, such as --q=4x32x4096x128xbf16, got none")
+    return options
 
 
 def count_operations(kernel: Kernel) -> float:
@@ -46,12 +51,12 @@ def find_expected(kernel: Kernel) -> float | None:
     return next((float(each[1]) for each in found if each), None)
 
 
-def _time(call: Callable[[], object], rounds: int) -> float:
+def _time(call: Callable[[], object]) -> float:
     """The median of the milliseconds that a call takes on the GPU."""
     import torch
 
     times = []
-    for number in range(rounds + 2):
+    for number in range(_ROUNDS + 2):
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
         begin.record()
         call()
@@ -62,32 +67,38 @@ def _time(call: Callable[[], object], rounds: int) -> float:
     return statistics.median(times)
 
 
-def _measure(kernel: Kernel, options: argparse.Namespace) -> list[tuple[str, float]]:
+def _is_of_sdpa(options: Mapping[str, Any]) -> bool:
+    """Whether torch's function computes the same: extents, and a causal mask from the first key."""
+    causal = options.get("causal", False)
+    extents = {name for name, kind in KINDS.items() if kind in ("shape", "size")}
+    return causal in (False, True, "top-left") and not set(options) - extents - {"causal", "chip"}
+
+
+def _measure(kernel: Kernel, options: Mapping[str, Any]) -> list[tuple[str, float]]:
     """Milliseconds of the kernel and, where it computes the same, of SDPA."""
     import torch
 
-    shapes = {each["name"]: each["shape"] for each in kernel.launch["tensors"]}
-    dtype = {"f16": torch.float16, "bf16": torch.bfloat16}[options.q.rpartition("x")[2]]
-    q, k, v = (torch.randn(shapes[name], dtype=dtype, device="cuda") for name in "qkv")
-    causal, window = options.causal or False, options.window
-    sides = None if window is None else [int(side) for side in window.split(",")]
-    settings: dict[str, Any] = {"causal": causal, "window": sides, "softcap": options.softcap}
-    found = [("attn", _time(lambda: call_signatures.attention(q, k, v, **settings), options.rounds))]
-    if sides is None and options.softcap is None and causal in (False, "top-left"):
+    types = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
+    tensors = {}
+    for each in kernel.launch["tensors"]:
+        if each["dtype"] not in types:
+            raise ArgumentError(f'bench: tensor "{each["name"]}" has elements of {each["dtype"]}, which it does not make')
+        tensors[each["name"]] = torch.randn(each["shape"], dtype=types[each["dtype"]], device="cuda")
+    loaded = kernel.load()
+    found = [("attn", _time(lambda: loaded(**tensors)))]
+    if _is_of_sdpa(options):
+        q, k, v = (tensors[name] for name in "qkv")
         attend = torch.nn.functional.scaled_dot_product_attention
-        call = lambda: attend(q, k, v, is_causal=bool(causal), enable_gqa=q.shape[1] != k.shape[1])  # noqa: E731
-        found.append(("SDPA", _time(call, options.rounds)))
+        causal = bool(options.get("causal", False))
+        found.append(("SDPA", _time(lambda: attend(q, k, v, is_causal=causal, enable_gqa=q.shape[1] != k.shape[1]))))
     return found
 
 
-def run(options: argparse.Namespace) -> None:
+def run(words: list[str]) -> None:
     """Prints the plan, and what it is worth."""
-    kernel = call_signatures.compile(
-        q=options.q, kv_heads=options.kv_heads, kv_len=options.kv_len, dv=options.dv,
-        causal=options.causal or False, window=options.window, softcap=options.softcap, lse=False,
-        chip=options.chip,
-    )  # fmt: skip
-    work = count_operations(kernel) * (0.5 if options.causal else 1.0)
+    options = read_options(words)
+    kernel = call_signatures.compile(**{"chip": "native", "lse": False, **options})
+    work = count_operations(kernel) * (0.5 if options.get("causal") else 1.0)
     print(f"chip      {kernel.chip}")
     print(f"plan      {kernel.plan}")
     for note in kernel.plan_notes:

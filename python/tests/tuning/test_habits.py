@@ -36,8 +36,14 @@ def test_bench(capsys):
     assert "#attn.ws_wgmma" in text and "measured  nothing: there is no GPU of this chip" in text
     expected, speed = map(float, re.search(r"expected  ([\d.]+) us, (\d+) TFLOP/s", text).groups())
     assert speed == pytest.approx(2 * 8 * 4096 * 4096 * 256 / 2 / expected / 1e6, rel=0.01)
-    assert program.main(["bench", "--q=1x8x64x7xbf16"]) == 1
-    assert capsys.readouterr().err.startswith("python -m attn: error: ")
+    for words, message in (
+        (["--q=1x8x64x7xbf16"], ""),
+        (["--causal"], "bench: expected --q, such as"),
+        (["--q=1x8x64x64xbf16", "fast"], "bench: expected flags such as --causal"),
+        (["--q=1x8x64x64xbf16", "--heds=3"], "attn.compile has no argument 'heds'"),
+    ):
+        assert program.main(["bench", *words]) == 1
+        assert capsys.readouterr().err.startswith(f"python -m attn: error: {message}")
 
 
 def test_work_of_unequal_heads():
