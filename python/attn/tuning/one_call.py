@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import subprocess
-import tempfile
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError, CompileError
@@ -32,6 +30,9 @@ def tune(
     `estimate_us` and `measured_us`. Without a GPU plans are ranked by their estimates, with
     `simulate` by those of the simulator. Prints a line for each plan. Raises CompileError for a
     problem that no kernel takes."""
+    import subprocess
+    import tempfile
+
     from .. import autotune, commands
     from ..calls import call_signatures
 
