@@ -33,6 +33,7 @@ PACKAGES = {
     "compiler": ("kernel", "sim", "commands"),
     "calls": ("functional", "torch_op"),
     "serving": ("torch_serving",),
+    "doors": ("hf", "torch"),
     "compat": (),
     "tuning": ("autotune",),
 }
