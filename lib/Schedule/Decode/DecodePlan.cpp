@@ -75,7 +75,7 @@ static llvm::Error checkPlan(const ProblemFacts &facts, DecodePlanAttr plan,
         "expected warps_n to divide the value dimension's {0} groups of 8 "
         "columns, got {1}",
         facts.valueDim / 8, columnWarps));
-  if (columnWarps > 1 && facts.oScales && !facts.hasPartialScales())
+  if (columnWarps > 1 && facts.hasResultScales())
     return llvm::createStringError(
         llvm::formatv("expected warps_n = 1 with scales of the output, got {0}",
                       columnWarps));

@@ -150,6 +150,39 @@ std::pair<Value, Value> attn::emitHeadAndQuery(const AttentionTile &tile,
   return {head, arith::DivUIOp::create(b, row, rows)};
 }
 
+void attn::emitRowKeys(AttentionTile &tile) {
+  KernelContext &context = tile.context;
+  ImplicitLocOpBuilder &b = tile.b;
+  tile.rowKeys = {};
+  if (!tile.facts.knowsFullKeys() || !context.knowsOrders())
+    return;
+  auto isAtMost = [&](Value x, Value y) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::sle, x, y);
+  };
+  auto min = [&](Value x, Value y) -> Value {
+    return arith::MinSIOp::create(b, x, y);
+  };
+  // A range that is exact for the tile is exact for each of its rows.
+  auto [begin, end, fullBegin, fullEnd] = tile.bounds.range;
+  Value same = arith::AndIOp::create(b, isAtMost(fullBegin, begin),
+                                     isAtMost(end, fullEnd));
+  RankedTensorType type = tile.tileType({tile.blockM}, b.getI32Type());
+  auto keys =
+      RowKeysOp::create(b, type, type, b.getI1Type(), tile.row, same, begin, end);
+  tile.rowKeys = {keys.getFrom(), keys.getTo(), keys.getExact()};
+  OpBuilder::InsertionGuard guard(b);
+  Block *body = b.createBlock(&keys.getBody(), {}, {b.getI32Type()},
+                              {b.getLoc()});
+  // Rows beyond the last query, whose results nobody stores, count as its own.
+  Value zero = context.i32(0);
+  Value last = arith::SubIOp::create(b, tile.getRows(), context.i32(1));
+  Value row = arith::MaxSIOp::create(b, min(body->getArgument(0), last), zero);
+  auto [head, query] = emitHeadAndQuery(tile, row);
+  SmallVector<Value> own = context.inlineRangeBetween(
+      b, {tile.at.batch, head, head, query, query}, begin, end);
+  YieldOp::create(b, own);
+}
+
 /// Hides keys in whose place the table has no page.
 static Value emitSelected(const AttentionTile &tile, Value key, Value scores,
                           bool quads) {
@@ -175,7 +208,8 @@ static Value emitRegions(const AttentionTile &tile, Value key, Value scores,
   ImplicitLocOpBuilder &b = tile.b;
   AttentionOp op = facts.op;
   auto map = MapElementsOp::create(b, scores.getType(), scores, tile.row, key,
-                                   quads, hides);
+                                   hides ? tile.rowKeys.exact : Value(), quads,
+                                   hides);
   OpBuilder::InsertionGuard guard(b);
   auto [score, row, index] = openElements(tile, map);
   auto [head, query] = emitHeadAndQuery(tile, row);
@@ -244,7 +278,7 @@ LogicalResult attn::emitScores(const AttentionTile &tile, Value key,
     scores = emitSelected(tile, key, scores, quads);
   scores = ApplyMaskOp::create(
       b, type, scores, tile.row, key, tile.keys, tile.bounds.lower,
-      tile.bounds.upper, quads,
+      tile.bounds.upper, tile.rowKeys.from, tile.rowKeys.to, quads,
       tile.group == 1 ? IntegerAttr() : b.getI64IntegerAttr(tile.group));
   return success();
 }

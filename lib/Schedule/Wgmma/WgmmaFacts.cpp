@@ -29,7 +29,7 @@ llvm::Error attn::checkWgmma(llvm::StringRef schedule,
   Parts parts;
   parts.narrow = true;
   parts.lengths = parts.pages = serves;
-  parts.narrowResults = parts.resultScales = serves;
+  parts.resultScales = serves;
   parts.narrowKeys = parts.rowScales = serves;
   parts.partialResults = splits;
   parts.mostColumns = mostColumns;

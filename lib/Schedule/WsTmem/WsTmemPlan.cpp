@@ -157,17 +157,13 @@ static llvm::Error isApplicable(const ProblemFacts &facts,
                                      getCapabilityChips(Capability::Tcgen05)));
   Parts parts;
   parts.narrow = parts.lengths = parts.pages = parts.partialResults = true;
+  parts.resultScales = true;
   if (llvm::Error error = checkCommon(getName(), facts, parts))
     return error;
   if (llvm::Error error = checkPackedRuns(getName(), facts))
     return error;
   if (facts.hasPartialScales())
     return unsupported("partial results of f16, expected f32");
-  if (facts.headDim > kTmemRows || facts.valueDim > kTmemRows)
-    return unsupported(llvm::formatv(
-        "a head dimension of {0}, expected up to {1}, so that two "
-        "tiles' scores and results fit tensor memory",
-        std::max(facts.headDim, facts.valueDim), kTmemRows));
   if (facts.hasTransposedValues())
     return unsupported("values whose keys are contiguous");
   return checkMappable(getName(), facts);
@@ -183,6 +179,11 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
           checkTileRuns(facts, plan.getPackHeads(), plan.getOrder(),
                         plan.getGroupHeads(), /*together=*/1, plan.getBlockN()))
     return error;
+  if (facts.hasResultScales() && getStagedColumns(facts, plan) != 0)
+    return makeUnsupported(
+        getName(),
+        "scales of the output with results that pass through shared memory, "
+        "expected the epilogue 'auto' or 'direct'");
   if (plan.getEpilogue() == EpilogueKind::Tma && areResultsPartial(facts))
     return makeUnsupported(getName(), "the epilogue 'tma' with runs of keys");
   if (plan.getEpilogue() == EpilogueKind::Tma && !canStoreByTma(facts))

@@ -266,6 +266,7 @@ void WsWgmmaKernel::compute() {
     emitScoreDescale(tile);
     tile.valueDescale = emitValueDescale(tile);
     Value scale = emitExponentScale(tile);
+    emitRowKeys(tile);
     Slot queries = query.acquire();
     Value queryTile = q.at(queries);
     RunningState init = emitInitialState(tile, /*bets=*/plan.getSoftmax() ==

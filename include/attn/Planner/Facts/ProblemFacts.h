@@ -103,6 +103,8 @@ struct ProblemFacts {
   bool hasLengths() const { return static_cast<bool>(kvLengths); }
   /// True if partial results have scales, powers of two.
   bool hasPartialScales() const { return oScales && kvSplits != 0; }
+  /// True if groups of columns of a row of results have scales.
+  bool hasResultScales() const { return oScales && kvSplits == 0; }
   /// Groups of a row's columns with a scale each in partial results that have
   /// scales.
   int64_t getUnitGroups() const { return oScales.shape.back(); }

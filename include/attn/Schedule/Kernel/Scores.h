@@ -40,6 +40,10 @@ Value emitValueDescale(const AttentionTile &tile);
 /// score.
 Value emitExponentScale(const AttentionTile &tile);
 
+/// Finds which keys each row of the tile keeps, where key_range looks for them,
+/// so that blocks are compared with these and mask_mod need not be asked.
+void emitRowKeys(AttentionTile &tile);
+
 /// Applies the soft cap, score_mod, mask_mod and the mask to the products of
 /// the block at `key`, whose keys are in fours with `quads` (attn.apply_mask).
 LogicalResult emitScores(const AttentionTile &tile, Value key, Value &scores,

@@ -107,6 +107,23 @@ Attribute BroadcastOp::getOperandLayout(OpOperand &, MmaLayoutAttr) {
                                  : LayoutRelation::TileOf);
 }
 
+void ApplyMaskOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
+  links.push_back({getSource(), getResult()});
+  for (Value keys : {getFrom(), getTo()})
+    if (keys)
+      links.push_back({keys, getSource(), LayoutRelation::RowsOf});
+}
+
+Attribute ApplyMaskOp::getOperandLayout(OpOperand &operand, MmaLayoutAttr) {
+  Attribute tile = getEncoding(getResult());
+  return operand.get() == getSource() ? tile
+                                      : followLink(tile, LayoutRelation::TileOf);
+}
+
+void RowKeysOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
+  links.push_back({getFrom(), getTo()});
+}
+
 void TeamTakeOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
   for (auto [tile, result] : llvm::zip(getTiles(), getResults()))
     links.push_back({tile, result});
