@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 _ARGUMENTS = """Tensor q, Tensor k, Tensor v, Tensor? sinks=None, Tensor? cu_seqlens_q=None,
     Tensor? cu_seqlens_k=None, Tensor[]? captures=None"""
 _OPTIONS = f"""SymInt? max_seqlen_q=None, {CALL_SCHEMA}, str score_mod="",
-    str mask_mod="" """
-#: Options are what `call_arguments` makes of arguments; score_mod and mask_mod are
-#: texts of `attn.score_mod` and `attn.mask_mod`, captures their tensors.
+    str mask_mod="", str out_mod="" """
+#: Options are what `call_arguments` makes of arguments; score_mod, mask_mod and out_mod are
+#: texts of the functions of these names, captures their tensors.
 SCHEMAS = (
     f"attention({_ARGUMENTS}, {_OPTIONS}) -> Tensor",
     f"attention_lse({_ARGUMENTS}, {_OPTIONS}) -> (Tensor o, Tensor lse)",
@@ -43,7 +43,7 @@ SCHEMAS = (
 #: calls and makes no Stream object.
 _get_stream = getattr(torch._C, "_cuda_getCurrentRawStream", runtime.get_torch_stream)
 #: Values of what follows q, k and v.
-_DEFAULTS = (None, None, None, None, None, *CALL_DEFAULTS, "", "")
+_DEFAULTS = (None, None, None, None, None, *CALL_DEFAULTS, "", "", "")
 
 _TORCH_TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
 
@@ -59,7 +59,7 @@ def attention(
     k: Tensor,
     v: Tensor,
     optional: tuple[Tensor | None, Tensor | None, Tensor | None],
-    mods: tuple[Any, Any],
+    mods: tuple[Any, ...],
     bound: Any,
     options: tuple[Any, ...],
     lse: bool | Tensor,
@@ -71,9 +71,10 @@ def attention(
             raise ArgumentError(
                 f'tensor "{name}": expected a torch tensor as q, got {type(tensor).__name__}'
             )
-    score, mask, captures = "", "", None
-    if mods[0] is not None or mods[1] is not None:
-        score, mask, captures = _trace(mods)
+    texts: tuple[str, ...] = ("", "", "")
+    captures = None
+    if mods[0] is not None or mods[1] is not None or mods[2] is not None:
+        texts, captures = _trace(mods)
     sinks, cu_seqlens_q, cu_seqlens_k = optional
     others = (*optional, *captures) if captures else optional
     # Compiled code does not come to the check in the operator.
@@ -90,8 +91,7 @@ def attention(
         captures,
         bound,
         *options,
-        score,
-        mask,
+        *texts,
     )
     if out is None and lse is False:
         return (_run if _is_plain_call(q, k, v, others) else _attention)(*arguments)
@@ -160,9 +160,9 @@ def _make_gradient_error() -> ArgumentError:
     )
 
 
-def _trace(mods: tuple[Any, Any]) -> tuple[str, str, list[Tensor]]:
+def _trace(mods: tuple[Any, ...]) -> tuple[tuple[str, ...], list[Tensor]]:
     texts, tensors = [], []
-    for kind, mod in (("score_mod", mods[0]), ("mask_mod", mods[1])):
+    for kind, mod in zip(("score_mod", "mask_mod", "out_mod"), mods, strict=True):
         if mod is not None and not isinstance(mod, mod_regions.Mod):
             if torch.compiler.is_compiling():
                 raise ArgumentError(
@@ -175,7 +175,7 @@ def _trace(mods: tuple[Any, Any]) -> tuple[str, str, list[Tensor]]:
             if not torch.compiler.is_compiling():
                 label_checks.check_labels(mod, len(tensors))
             tensors += mod.tensors
-    return texts[0], texts[1], tensors
+    return tuple(texts), tensors
 
 
 def _get_key(tensor: Tensor) -> object:
@@ -227,8 +227,16 @@ def _get_call(
             )
     specs = [captured_reads.describe(tensor) for tensor in captures or ()]
     parsed = Options(*options)
-    of_score = len(set(re.findall(r"%score_mod\d+", parsed.score_mod)))
-    call = _attention_module.make_call(views, (specs[:of_score], specs[of_score:]), parsed)
+    parts = []
+    for kind, text in (
+        ("score_mod", parsed.score_mod),
+        ("mask_mod", parsed.mask_mod),
+        ("out_mod", parsed.out_mod),
+    ):
+        count = len(set(re.findall(rf"%{kind}\d+", text)))
+        parts.append(specs[:count])
+        specs = specs[count:]
+    call = _attention_module.make_call(views, tuple(parts), parsed)
     return _attention_module.put_call(key, call)
 
 
@@ -261,12 +269,11 @@ def _prepare(
     # The dispatcher leaves out what has its default value at the end.
     padded: tuple[Any, ...] = (*rest, *_DEFAULTS[len(rest) :])
     sinks, lengths_q, lengths_k, captures, bound = padded[:5]
-    score_mod, mask_mod = padded[-2:]
     if _has_gradient(q, k, v, sinks, captures) and torch.is_grad_enabled():
         raise _make_gradient_error()
     has_lse = lse is not None
     given = lse if isinstance(lse, torch.Tensor) else None
-    parsed = (padded[5:-2], has_lse, bound, score_mod, mask_mod)
+    parsed = (padded[5:-3], has_lse, bound, *padded[-3:])
     optional = (sinks, lengths_q, lengths_k)
     is_plain = o is None and sinks is None and lengths_q is None and lengths_k is None
     call = _get_call(q, k, v, (*optional, o, given), captures, parsed, is_plain)

@@ -48,6 +48,7 @@ class Options(NamedTuple):
     #: The text of regions, empty without one.
     score_mod: str = ""
     mask_mod: str = ""
+    out_mod: str = ""
 
 
 def round_bound(length: int) -> int:
@@ -161,13 +162,15 @@ def _check(views: Mapping[str, TensorView], packed: bool) -> None:
 
 
 def _get_regions(
-    options: Options, specs: tuple[Sequence[Spec], Sequence[Spec]], is_open: bool
+    options: Options, specs: tuple[Sequence[Spec], ...], is_open: bool
 ) -> Regions | None:
     """The regions, which read tensors of known or of any extents."""
-    if not options.score_mod and not options.mask_mod:
+    if not options.score_mod and not options.mask_mod and not options.out_mod:
         return None
     read = [tuple(spec.dynamic() if is_open else spec for spec in each) for each in specs]
-    return Regions(options.score_mod, options.mask_mod, read[0], read[1])
+    return Regions(
+        options.score_mod, options.mask_mod, read[0], read[1], options.out_mod, read[2]
+    )
 
 
 class Call:
@@ -176,7 +179,7 @@ class Call:
     def __init__(
         self,
         views: dict[str, TensorView],
-        specs: tuple[Sequence[Spec], Sequence[Spec]],
+        specs: tuple[Sequence[Spec], ...],
         options: Options,
         chip: str,
         prepares: bool = False,
@@ -249,7 +252,7 @@ class Call:
         else:
             find = shared_kernels.prepare if prepares else shared_kernels.load_shared
             kernel = find(own, mixed, Lengths(batch, queries, keys))
-        for number, spec in enumerate((*specs[0], *specs[1])):
+        for number, spec in enumerate(each for some in specs for each in some):
             view = TensorView(spec.element, spec.shape, spec.strides, 0, q.device)
             views[f"capture{number}"] = view
         self.kernel = kernel
@@ -308,7 +311,7 @@ def put_call(key: object, call: Call) -> Call:
 
 def make_call(
     views: dict[str, TensorView],
-    specs: tuple[Sequence[Spec], Sequence[Spec]],
+    specs: tuple[Sequence[Spec], ...],
     options: Options,
 ) -> Call:
     """A call for the device that the tensors are on."""
