@@ -161,12 +161,17 @@ Value KernelContext::inlineFindKey(ImplicitLocOpBuilder &lb, FindKeyOp find,
   }
   Value zero = arith::ConstantIntOp::create(lb, 0, 32);
   auto clamp = [&](Value key) -> Value {
-    return arith::MaxSIOp::create(
-        lb, arith::MinSIOp::create(lb, lookUp(key), count), zero);
+    return arith::MaxSIOp::create(lb, arith::MinSIOp::create(lb, key, count),
+                                  zero);
   };
+  Value from = lookUp(find.getFrom()), to = lookUp(find.getTo());
+  if (searchBegin) {
+    from = arith::MaxSIOp::create(lb, from, searchBegin);
+    to = arith::MinSIOp::create(lb, to, searchEnd);
+  }
   return FindKeyOp::create(
       lb, lb.getI32Type(), find.getSearch(), rows[1], ValueRange(),
-      clamp(find.getFrom()), clamp(find.getTo()), rows[0], ValueRange(),
+      clamp(from), clamp(to), rows[0], ValueRange(),
       lookUp(find.getFirst()), lookUp(find.getLast()), ordered, type);
 }
 
@@ -174,6 +179,15 @@ Value KernelContext::inlineRegion(OpBuilder &builder, Region &region,
                                   ValueRange arguments) {
   SmallVector<Value> results = inlineResults(builder, region, arguments);
   return results.empty() ? Value() : results.front();
+}
+
+SmallVector<Value> KernelContext::inlineRangeBetween(OpBuilder &builder,
+                                                     ValueRange arguments,
+                                                     Value begin, Value end) {
+  searchBegin = begin, searchEnd = end;
+  llvm::scope_exit forget([&] { searchBegin = searchEnd = Value(); });
+  AttentionOp op = facts.op;
+  return inlineResults(builder, *op.getKeyRange(), arguments);
 }
 
 SmallVector<Value> KernelContext::inlineResults(OpBuilder &builder,

@@ -108,17 +108,6 @@ llvm::Error attn::checkNarrow(const ProblemFacts &facts, int64_t blockN,
   return llvm::Error::success();
 }
 
-ArrayRef<SoftmaxPolicy> attn::getUsualPolicies(const ProblemFacts &facts) {
-  static constexpr SoftmaxPolicy wide[] = {SoftmaxPolicy::Optimistic,
-                                           SoftmaxPolicy::Exact};
-  // A probability that is the largest of its row and no power of two is rounded
-  // to the few digits of 8 bits, which a bet on the maximum leads to
-  // (docs/Rationale/NarrowTypes.md).
-  static constexpr SoftmaxPolicy narrow[] = {SoftmaxPolicy::Threshold,
-                                             SoftmaxPolicy::Exact};
-  return facts.isNarrow() ? ArrayRef(narrow) : ArrayRef(wide);
-}
-
 int64_t attn::getProbabilityRegisters(const ProblemFacts &facts,
                                       int64_t blockN) {
   return blockN / 2 * facts.elementType.getIntOrFloatBitWidth() / 32;

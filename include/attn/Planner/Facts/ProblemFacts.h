@@ -84,6 +84,8 @@ struct ProblemFacts {
   bool isNarrow() const;
   /// True if k and v have 8-bit elements and q has not.
   bool hasNarrowKeys() const;
+  /// True if k and v have 8-bit elements, whatever q has.
+  bool hasNarrowValues() const { return isNarrow() || hasNarrowKeys(); }
   /// True if v is contiguous along its keys instead of along its head
   /// dimension.
   bool hasTransposedValues() const;

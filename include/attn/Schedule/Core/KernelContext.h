@@ -38,11 +38,18 @@ public:
   /// diagnostic.
   SmallVector<Value> inlineResults(OpBuilder &builder, Region &region,
                                    ValueRange arguments);
+  /// Does the same for key_range, asked for rows of a tile that needs the keys
+  /// `begin` to `end - 1` alone: others are not looked for.
+  SmallVector<Value> inlineRangeBetween(OpBuilder &builder,
+                                        ValueRange arguments, Value begin,
+                                        Value end);
 
   /// Emits which captured tensors are in order whose keys are looked for, once
   /// for all tiles: in front of the kernel's partitions. Tiles of kernels that
   /// do not call it look at their own rows.
   void emitOrders();
+  /// True if that has been called and key_range looks for keys.
+  bool knowsOrders() const { return !orders.empty(); }
 
 private:
   /// Emits attn.find_key on the memory of its memrefs; null after a diagnostic.
@@ -54,6 +61,8 @@ private:
                   Value row, ValueRange place, Type type);
   void collectDescriptorArgs();
 
+  /// Keys outside of these are not looked for, i32; null for no such bounds.
+  Value searchBegin, searchEnd;
   /// By tensor and place of the row, which is empty for all rows: true if they
   /// are in order.
   SmallVector<std::tuple<Value, SmallVector<Value>, Value>> orders;

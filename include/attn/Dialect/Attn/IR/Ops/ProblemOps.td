@@ -433,10 +433,11 @@ def Attn_CombineOp : Attn_Op<"combine", [
 }
 
 def Attn_YieldOp : Attn_Op<"yield", [Pure, Terminator, ReturnLike,
-    ParentOneOf<["AttentionOp", "CombineOp", "MapElementsOp", "KVLoopOp", "TileLoopOp", "RareOp", "WarpSpecializeOp", "ElectOp", "ClusterLeaderOp"]>]> {
+    ParentOneOf<["AttentionOp", "CombineOp", "MapElementsOp", "KVLoopOp", "TileLoopOp", "RareOp", "RowKeysOp", "WarpSpecializeOp", "ElectOp", "ClusterLeaderOp"]>]> {
   let summary = "ends a region of this dialect and gives its values";
   let description = [{
-    Terminates the regions of `attn.attention`, `attn.combine`, `attn.map_elements`, `attn.kv_loop`, `attn.tile_loop`, `attn.rare`, `attn.warp_specialize` and
+    Terminates the regions of `attn.attention`, `attn.combine`, `attn.map_elements`,
+    `attn.row_keys`, `attn.kv_loop`, `attn.tile_loop`, `attn.rare`, `attn.warp_specialize` and
     `attn.elect`. Number and types of its operands are those that the parent states.
 
     Example:
