@@ -12,7 +12,7 @@ using namespace mlir::attn;
 RangeModel::RangeModel(const ProblemFacts &facts, int64_t queries, int64_t keys)
     : mask(facts.mask), queries(queries), keys(keys) {
   if (facts.hasKeyRange())
-    block = &AttentionOp(facts.op).getKeyRange().front().front();
+    block = &AttentionOp(facts.op).getKeyRange()->front();
 }
 
 int64_t RangeModel::get(Value value) {

@@ -479,7 +479,8 @@ Value Softmax::getStaging() {
 
 void Softmax::storeStaged(RunningState state, Value oView) {
   Value o = emitQuotient(shared.tile, state.o,
-                         emitInverse(shared.tile, state.getDivisor()));
+                         emitInverse(shared.tile, state.getDivisor()),
+                         /*columns=*/{});
   int64_t columns = getStagedColumns(facts, plan);
   Value staging = getStaging(), map = shared.memory.resultMap;
   for (int64_t first = 0; first < facts.valueDim; first += columns) {
