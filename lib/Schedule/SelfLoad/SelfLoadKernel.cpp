@@ -141,6 +141,7 @@ void SelfLoadKernel::computeTiles() {
 
     tile.scoreDescale = emitScoreDescale(tile);
     Value scale = emitExponentScale(tile);
+    emitRowKeys(tile);
     Slot query = queries.acquire();
     Value queryTile = q.at(query);
     RunningState start = emitInitialState(tile, /*bets=*/plan.getSoftmax() ==
