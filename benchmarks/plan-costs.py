@@ -10,7 +10,7 @@ best one of every schedule that can compute it.
              [--board=h200] [--cubin=sm_90a] [--workers=2] [--build=build] [--limit=SECONDS]
   GPU    PYTHONPATH=python benchmarks/plan-costs.py --run FOLDER --json=costs.json
              [--seconds=0.05] [--limit=SECONDS]
-  here   benchmarks/plan-costs.py --report costs.json [--write --board=h200]
+  here   benchmarks/plan-costs.py --report costs.json [--scales=packed.,pages.] [--write --board=h200]
 
 --make goes on where an earlier call was stopped. --run needs torch, and neither the compiler
 nor a toolkit: it compares the results of a problem's kernels with each other, times them in
@@ -19,14 +19,15 @@ prints, for each set and kind and in all, by how much estimates are off (the lar
 estimate / measured and its inverse: median and 95th percentile) and the time of the plan that
 is taken over that of the best schedule (geometric mean and 95th percentile): with the scales
 of the board's calibration file as they are, and with those that the first set asks for, which
-multiply the times of a schedule, and of its packed problems, lengths and pages. --write stores
-these with their residuals.
+multiply the times of a schedule, and of its packed problems, lengths and pages; --scales names
+those that may change. --write stores these with their residuals.
 """
 
 from __future__ import annotations
 
 import argparse
 import concurrent.futures
+import copy
 import json
 import math
 import pathlib
@@ -183,6 +184,19 @@ def make(options: argparse.Namespace) -> int:
 #
 
 
+def resolve_strides(record: dict) -> None:
+    """Writes the strides of an own, fused tensor where the launch decides them: q, k and v are
+    slices of its heads, and results have the queries' heads alone."""
+    views = {each["name"]: each for each in record["tensors"]}
+    heads = sum(views[name]["shape"][1] for name in ("q", "k", "v"))
+    for view in views.values():
+        if min(view["strides"]) >= 0:
+            continue
+        _, own, rows, columns = view["shape"]
+        row = (heads if view["access"] == "read" else own) * columns
+        view["strides"] = [rows * row, columns, row, 1]
+
+
 def make_inputs(problem: dict, record: dict) -> list[dict]:
     """Sets of inputs of a launch record, more than L2 holds twice."""
     import torch
@@ -232,7 +246,8 @@ def time_problem(problem: dict, folder: pathlib.Path, seconds: float) -> None:
     first: dict | None = None
     for entry in problem["kernels"]:
         kernel = runtime.load(folder / entry["file"])
-        record = kernel.launch_record
+        record = copy.deepcopy(kernel.launch_record)
+        resolve_strides(record)
         written = [each for each in record["tensors"] if each["access"] != "read"]
         if not sets:
             sets = make_inputs(problem, record)
@@ -371,6 +386,7 @@ def report(options: argparse.Namespace) -> int:
     if not problems:
         print("expected problems with times, got none")
         return 1
+    known = {name for name in known if name.startswith(tuple(options.scales.split(",")))}
     scales, residuals = fit([each for each in problems if each["set"] == "fit"], known)
     for title, own in (("as they are", None), ("fitted", scales)):
         for name in ("fit", "fresh"):
@@ -411,6 +427,7 @@ def main() -> int:
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--seconds", type=float, default=0.05)
     parser.add_argument("--limit", type=float, default=float("inf"))
+    parser.add_argument("--scales", default="", metavar="PREFIX,...")
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     if options.make:

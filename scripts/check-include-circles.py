@@ -30,7 +30,7 @@ PACKAGES = {
     "launch": ("record", "bundle", "runtime"),
     "tracing": ("mods",),
     "tensors": (),
-    "compiler": ("kernel", "sim"),
+    "compiler": ("kernel", "sim", "commands"),
     "calls": ("functional", "torch_op"),
     "serving": ("torch_serving",),
     "compat": (),

@@ -53,6 +53,8 @@ EXEMPT = (
     "python/attn/serving/serving_signatures.py",
     "python/attn/serving/settings_table.py",
     "python/attn/compat/",
+    "python/attn/doors/",
+    "python/attn/options/host_names.py",
     "python/attn/conformance.py",
     "tools/Tool/FlagSynonyms.def",
 )

@@ -26,7 +26,7 @@ from .errors import (
 )
 from .launch import cuda_driver, host_arrays
 from .options import readers
-from .tensors import padding
+from .tensors import host_tensors, padding
 from .tracing import captured_reads, mod_regions
 
 if TYPE_CHECKING:
@@ -131,7 +131,11 @@ def _build_identity() -> str:
         if described is None:
             raise
         return str(described["identity"])
-    stat = os.stat(c_library.find_library())
+    library = pathlib.Path(c_library.find_library())
+    # A wheel says what its library is, which then is one on all machines.
+    with contextlib.suppress(OSError):
+        return f"{version} {(library.parent / 'identity').read_text(encoding='utf-8').strip()}"
+    stat = library.stat()
     return f"{version} {stat.st_size} {stat.st_mtime_ns}"
 
 
@@ -325,19 +329,18 @@ class Kernel:
         progress: long_calls.Show = True,
         **inputs: ArrayLike,
     ) -> Simulation:
-        """Runs the kernel on the simulator. `inputs` are row-major arrays by
-        tensor name (q, k, v, ...), random where there is none, and what score_mod
-        and mask_mod captured in the place of `capture0`, ...; `sizes` gives
-        what they leave open, such as {"q.dim2": 300}. A run of more than two
-        seconds says on standard error how far it is, or calls `progress(phase,
-        fraction, seconds_left)`; `progress=False` is silent, and Ctrl-C ends it.
+        """Runs the kernel on the simulator. `inputs` are arrays, or torch tensors in host memory, by
+        tensor name (q, k, v, ...), random where there is none, and what score_mod and mask_mod
+        captured in the place of `capture0`, ...; `sizes` gives what they leave open, such as
+        {"q.dim2": 300}. A run of more than two seconds says on standard error how far it is, or calls
+        `progress(phase, fraction, seconds_left)`; `progress=False` is silent, and Ctrl-C ends it.
         Raises SimulationError when the launch cannot start, TypeError for
         elements of another type."""
         settings = Settings(seed, verify, corners, threads, sizes, progress)
-        inputs = self._widen(inputs)
+        taken, give = host_tensors.take_inputs(inputs, self.launch)
         request = self._request.make()
-        run = simulate(self.name, self.ptx, self.launch, request, inputs, settings)
-        return dataclasses.replace(run, outputs=self._cut(run.outputs)) if self._columns else run
+        run = simulate(self.name, self.ptx, self.launch, request, self._widen(taken), settings)
+        return dataclasses.replace(run, outputs=give(self._cut(run.outputs)))
 
     def run(self, **inputs: ArrayLike) -> dict[str, NDArray[np.generic]]:
         """What the kernel writes, by tensor name: on device 0 where there is a
@@ -358,9 +361,10 @@ class Kernel:
                 )
         if not host_arrays.has_device():
             run: Any = self.simulate
-            outputs: dict[str, NDArray[np.generic]] = run(verify=False, **inputs).outputs
-            return outputs
-        return self._cut(host_arrays.launch(self.load(), self._widen(inputs)))
+            simulated: dict[str, NDArray[np.generic]] = run(verify=False, **inputs).outputs
+            return simulated
+        taken, give = host_tensors.take_inputs(inputs, self.launch)
+        return give(self._cut(host_arrays.launch(self.load(), self._widen(taken))))
 
     def load(self) -> runtime.LoadedKernel:
         """The kernel as `attn.runtime` launches it. Without ptxas the driver
@@ -451,7 +455,7 @@ def compile_problem(
     regions = mod_regions.combine(mods[0], mods[1], captured_reads.Spec.row_major)
     tensors = [tensor for mod in mods if mod is not None for tensor in mod.tensors]
     target = readers.to_text("chip", chip)
-    options = [("chip", _get_native_chip() if target == "native" else target)]
+    options = [("chip", get_native_chip() if target == "native" else target)]
     if schedule is not None:
         options.append(("schedule", readers.to_text("schedule", schedule)))
     if epilogue is not None:
@@ -525,9 +529,10 @@ def get_chip(major: int, minor: int) -> str:
     return chip
 
 
-def _get_native_chip() -> str:
+def get_native_chip() -> str:
+    """The chip of device 0; without a GPU $ATTN_CHIP, else sm_80."""
     if not host_arrays.has_device():
-        return "sm_80"
+        return os.environ.get("ATTN_CHIP") or "sm_80"
     device = cuda_driver.get_device(0)
     return get_chip(device.major, device.minor)
 

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from . import runtime
 from .calls import attention_kernels as _attention_module
+from .calls import host_calls
 from .calls.attention_kernels import Options
 from .errors import ArgumentError, LibraryError
-from .launch import device_tensors
+from .launch import device_tensors, host_arrays
 from .options.problem_table import CALL_DEFAULTS, CALL_SCHEMA
-from .tensors import batch_lists, label_checks, tensor_views
+from .tensors import batch_lists, host_tensors, label_checks, tensor_views
 from .tracing import captured_reads, mod_regions
 
 try:
@@ -135,6 +136,7 @@ def _find_observers() -> list[Callable[[], Any]]:
 
 
 _is_on_gpu = operator.attrgetter("is_cuda")
+_is_on_host = operator.attrgetter("is_cpu")
 _PLAIN = frozenset((torch.Tensor, torch.nn.Parameter))
 _OBSERVERS = _find_observers()
 
@@ -227,7 +229,7 @@ def _get_call(
             )
     specs = [captured_reads.describe(tensor) for tensor in captures or ()]
     parsed = Options(*options)
-    of_score = len(set(re.findall(r"%score_mod\d+", parsed.score_mod)))
+    of_score = _count_reads(parsed.score_mod)
     call = _attention_module.make_call(views, (specs[:of_score], specs[of_score:]), parsed)
     return _attention_module.put_call(key, call)
 
@@ -289,7 +291,46 @@ def _erase(output: Tensor) -> Tensor:
     return output.fill_(float("nan"))
 
 
+def _run_host(
+    operands: tuple[Tensor, Tensor, Tensor], rest: Sequence[Any], lse: bool
+) -> tuple[Tensor, Any]:
+    """The results of tensors in host memory: from a GPU if there is one, else from the
+    simulator."""
+    padded: tuple[Any, ...] = (*rest, *_DEFAULTS[len(rest) :])
+    sinks, lengths_q, lengths_k, captures, bound = padded[:5]
+    if _has_gradient(*operands, sinks, captures) and torch.is_grad_enabled():
+        raise _make_gradient_error()
+    names = ("q", "k", "v", "sinks", "cu_seqlens_q", "cu_seqlens_k")
+    given = zip(names, (*operands, sinks, lengths_q, lengths_k), strict=True)
+    tensors = {name: tensor for name, tensor in given if tensor is not None}
+    if host_arrays.has_device():
+        moved = [each.cuda() if isinstance(each, torch.Tensor) else each for each in (*operands, *rest)]
+        if captures:
+            moved[6] = [each.cuda() for each in captures]
+        if not lse:
+            return _run(*moved).cpu(), None
+        o, log = _run_lse(*moved)
+        return o.cpu(), log.cpu()
+    for name, tensor in tensors.items():
+        if tensor.device.type != "cpu":
+            raise ArgumentError(
+                f'tensor "{name}": expected a tensor in host memory as q, got {tensor.device}'
+            )
+    options = Options(padded[5:-2], lse, bound, *padded[-2:])
+    arrays = host_tensors.to_arrays(tensors)
+    o, log = host_calls.attend(arrays, captures or (), _count_reads(options.score_mod), options)
+    result = _fake(*operands, sinks, lengths_q).copy_(host_tensors.to_tensor(o))
+    return result, None if log is None else host_tensors.to_tensor(log)
+
+
+def _count_reads(score_mod: str) -> int:
+    """The captured tensors of a region."""
+    return len(set(re.findall(r"%score_mod\d+", score_mod)))
+
+
 def _run(q: Tensor, k: Tensor, v: Tensor, *rest: Any) -> Tensor:
+    if _is_on_host(q):
+        return _run_host((q, k, v), rest, False)[0]
     call, optional, captures = _prepare((q, k, v), rest, None, None)
     o = _make_output(call, q)
     _launch(call, q, k, v, o, None, optional, captures)
@@ -297,6 +338,8 @@ def _run(q: Tensor, k: Tensor, v: Tensor, *rest: Any) -> Tensor:
 
 
 def _run_lse(q: Tensor, k: Tensor, v: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
+    if _is_on_host(q):
+        return _run_host((q, k, v), rest, True)
     call, optional, captures = _prepare((q, k, v), rest, None, True)
     o = _make_output(call, q)
     lse = torch.empty(call.lse_shape, dtype=torch.float32, device=q.device)
@@ -309,6 +352,10 @@ def _run_lse(q: Tensor, k: Tensor, v: Tensor, *rest: Any) -> tuple[Tensor, Tenso
 def _run_out(
     q: Tensor, k: Tensor, v: Tensor, *rest: Any, o: Tensor, lse: Tensor | None = None
 ) -> None:
+    if _is_on_host(q):
+        result = _run_host((q, k, v), rest, lse is not None)
+        host_tensors.give(result if lse is not None else result[0], o, lse)
+        return
     call, optional, captures = _prepare((q, k, v), rest, o, lse)
     _launch(call, q, k, v, o, lse, optional, captures)
 

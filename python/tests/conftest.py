@@ -24,6 +24,7 @@ PARTS = {
     "serving": ("serving",),
     "wrappers": ("compat",),
     "functions": ("calls", "launch", "tensors", "tracing"),
+    "doors": ("doors",),
 }
 
 

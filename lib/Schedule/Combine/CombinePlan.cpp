@@ -1,6 +1,7 @@
 //===- CombinePlan.cpp - The launch of a combine --------------------------===//
 
 #include "RowMerge.h"
+#include "attn/Planner/Facts/Factor.h"
 #include "attn/Schedule/Core/CombineSchedule.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -48,7 +49,7 @@ bool attn::mayMergeScales(const ProblemFacts &facts) {
 RowMergeWay attn::getRowMergeWay(const CombineFacts &facts) {
   // Few results make few threads, which ask for little at a time; what they
   // ask for at once anyway takes longer in more of them.
-  constexpr int64_t kFewThreads = 32768;
+  static constexpr Factor kFewThreads{"combine.few_threads"};
   bool isKnown =
       llvm::none_of(ArrayRef({facts.batch, facts.heads, facts.queries}),
                     ShapedType::isDynamic);

@@ -37,7 +37,7 @@ void CopiedResults::storeRows(const RunningState &state, Value lse) {
   static constexpr RegisterLimit kNarrowResults{"copied.narrow_results"};
   bool hasMany = extents.getNarrowResultRegisters(plan) >= kNarrowResults;
   // Columns in quads fill sectors of 32 bytes as they are.
-  if ((tile.facts.hasNarrowKeys() || (hasMany && plan.getSlice())) &&
+  if ((tile.facts.hasNarrowValues() || (hasMany && plan.getSlice())) &&
       epilogue == EpilogueKind::Auto)
     epilogue = EpilogueKind::Direct;
   emitResults(tile, state, oView, lse, allocateScratch(), epilogue);
@@ -80,7 +80,7 @@ void CopiedResults::storeDivided(RunningState state) {
   else
     o = emitQuotient(tile, state.o, divided.spread(b, factor), weight);
   EpilogueKind epilogue = plan.getEpilogue();
-  if (tile.facts.hasNarrowKeys() && epilogue == EpilogueKind::Auto)
+  if (tile.facts.hasNarrowValues() && epilogue == EpilogueKind::Auto)
     epilogue = EpilogueKind::Direct;
   StoreResultOp::create(b, o, oView, tile.row, allocateScratch(),
                         /*map=*/Value(), /*coordinates=*/ValueRange(),

@@ -1,6 +1,7 @@
 //===- Scores.cpp - What stands between products and softmax --------------===//
 
 #include "attn/Schedule/Kernel/Scores.h"
+#include "attn/Schedule/Kernel/RowViews.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
@@ -69,16 +70,43 @@ static Value emitDescale(const AttentionTile &tile, StringRef name,
   return LLVM::LoadOp::create(b, type, address, /*alignment=*/4);
 }
 
-Value attn::emitScoreDescale(const AttentionTile &tile) {
+Value attn::emitHeadValues(const AttentionTile &tile, StringRef name) {
+  KernelContext &context = tile.context;
+  ImplicitLocOpBuilder &b = tile.b;
+  unsigned headDim = context.getTensor(name).shape.size() - 1;
+  Value stride = context.getStride(name, headDim);
+  Value first = arith::MulIOp::create(b, context.widen(tile.at.head), stride);
+  if (headDim != 0)
+    first = arith::AddIOp::create(
+        b, first,
+        arith::MulIOp::create(b, context.widen(tile.at.batch),
+                              context.getStride(name, 0)));
+  Value view = GlobalViewOp::create(
+      b,
+      GlobalType::get(b.getContext(), {ShapedType::kDynamic}, b.getF32Type()),
+      context.getPointer(name), first, tile.getRows(),
+      /*stride=*/context.i64(0), /*members=*/stride,
+      /*alignment=*/IntegerAttr(), b.getI64IntegerAttr(tile.group),
+      getPresentRows(context, tile.getQueryRows()),
+      tile.getQueryRows().isInBounds ? b.getUnitAttr() : UnitAttr());
+  return GlobalLoadOp::create(b, tile.f32Tile({tile.blockM}), view, tile.row);
+}
+
+void attn::emitScoreDescale(AttentionTile &tile) {
   if (!tile.facts.kDescale)
-    return {};
+    return;
   Value ofQueries;
-  if (tile.facts.qDescale)
-    ofQueries = emitDescale(tile, "q_descale", tile.at.head);
-  Value ofKeys = emitDescale(tile, "k_descale", tile.at.kvHead);
-  if (!ofQueries)
-    return ofKeys;
-  return arith::MulFOp::create(tile.b, ofQueries, ofKeys);
+  if (tile.facts.qDescale) {
+    // Heads of one tile have units of their own.
+    if (tile.group == 1)
+      ofQueries = emitDescale(tile, "q_descale", tile.at.head);
+    else
+      tile.rowDescale = emitHeadValues(tile, "q_descale");
+  }
+  tile.scoreDescale = emitDescale(tile, "k_descale", tile.at.kvHead);
+  if (ofQueries)
+    tile.scoreDescale =
+        arith::MulFOp::create(tile.b, ofQueries, tile.scoreDescale);
 }
 
 Value attn::emitValueDescale(const AttentionTile &tile) {
@@ -221,6 +249,9 @@ LogicalResult attn::emitScores(const AttentionTile &tile, Value key,
     if (factor != 1)
       scores = arith::MulFOp::create(b, scores, tile.splat(type, factor));
   };
+  if (tile.rowDescale)
+    scores = arith::MulFOp::create(
+        b, scores, BroadcastOp::create(b, type, tile.rowDescale));
   if (tile.scoreDescale && hasNaturalScores(facts))
     scores = arith::MulFOp::create(
         b, scores, tensor::SplatOp::create(b, tile.scoreDescale, type));

@@ -41,7 +41,7 @@ void attn::emitResults(const AttentionTile &tile, const RunningState &state,
                      /*rounds=*/!facts.oScales);
   if (lseView && !weight)
     emitLSE(tile, state.m, state.l, lseView);
-  if (facts.oScales && !facts.hasPartialScales())
+  if (facts.hasResultScales())
     return emitScaledGroups(tile, o, epilogue);
   StoreResultOp::create(tile.b, o, oView, tile.row, scratch, map.map,
                         map.coordinates, epilogue);

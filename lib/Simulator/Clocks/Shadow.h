@@ -224,6 +224,26 @@ public:
     access.repeats &= clean;
   }
 
+  /// Calls `touched(offset, bytes, isWrite)` for each area that was read or
+  /// written, in their order.
+  template <typename Fn>
+  void forEachTouched(Fn &&touched) const {
+    auto kindOf = [&](uint64_t i) {
+      return i >= count             ? 0
+             : cells[i].write.epoch ? 2
+             : cells[i].read.epoch  ? 1
+                                    : 0;
+    };
+    for (uint64_t i = 0; i < count;) {
+      int kind = kindOf(i);
+      uint64_t first = i++;
+      while (i < count && kindOf(i) == kind)
+        ++i;
+      if (kind)
+        touched(first * granule, (i - first) * granule, kind == 2);
+    }
+  }
+
   /// Forgets an area, as when memory gets a new owner.
   void reset(uint64_t offset, uint64_t bytes) {
     for (uint64_t i = offset / granule,
@@ -333,6 +353,22 @@ public:
       address += part;
       bytes -= part;
     }
+  }
+
+  /// Like Shadow::forEachTouched, with addresses.
+  template <typename Fn>
+  void forEachTouched(Fn &&touched) const {
+    std::vector<std::pair<uint64_t, const Shadow *>> pages;
+    for (const Stripe &stripe : stripes)
+      for (const auto &[page, shadow] : stripe.pages)
+        pages.push_back({page, &shadow});
+    llvm::sort(pages, llvm::less_first());
+    for (const auto &[page, shadow] : pages)
+      shadow->forEachTouched([&, first = page * PageBytes](uint64_t offset,
+                                                           uint64_t bytes,
+                                                           bool isWrite) {
+        touched(first + offset, bytes, isWrite);
+      });
   }
 
 private:

@@ -17,6 +17,7 @@
 #include "llvm/ADT/StringMap.h"
 #include <deque>
 #include <map>
+#include <mutex>
 
 namespace mlir::attn::sim {
 
@@ -205,12 +206,17 @@ struct FunctionInfo {
   std::vector<uint32_t> resultOffsets;
 };
 
+class LoadFates;
+
 class ProgramImpl : public Program {
 public:
   llvm::StringRef getName() const override { return name; }
   llvm::StringRef getTarget() const override { return ast.target; }
   unsigned getVersion() const override { return ast.version; }
   llvm::ArrayRef<KernelInfo> getKernels() const override { return kernels; }
+
+  /// Where values of its loads may go, found when it is asked for first.
+  const LoadFates &getLoadFates() const;
 
   std::string name, text;
   AstModule ast;
@@ -241,6 +247,10 @@ public:
   bool usesAsyncProxy = false;
   /// Clusters may take over others that have not been launched.
   bool cancelsLaunches = false;
+
+private:
+  mutable std::once_flag fatesFlag;
+  mutable std::shared_ptr<const LoadFates> fates;
 };
 
 } // namespace mlir::attn::sim

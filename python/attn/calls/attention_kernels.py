@@ -170,6 +170,83 @@ def _get_regions(
     return Regions(options.score_mod, options.mask_mod, read[0], read[1])
 
 
+class Stated(NamedTuple):
+    """The problems of an attention on tensors of some shapes."""
+
+    #: By the kernel's names, packed sequences as of a batch of 1, with the outputs.
+    views: dict[str, TensorView]
+    packed: bool
+    #: The problem of these lengths, and the one of any.
+    own: Problem
+    mixed: Problem
+    lengths: Lengths
+
+
+def state(
+    views: dict[str, TensorView],
+    specs: tuple[Sequence[Spec], Sequence[Spec]],
+    options: Options,
+    chip: str,
+) -> Stated:
+    """States the problems of a call. `views` has q, k and v, and sinks, cu_seqlens_q,
+    cu_seqlens_k, o and lse where they are given, in the caller's shapes; `specs` has what
+    score_mod and mask_mod read."""
+    packed = "cu_seqlens_q" in views or "cu_seqlens_k" in views
+    views = dict(views)
+    for name in ("q", "k", "v", "o"):
+        if name in views and packed:
+            views[name] = unpack(name, views[name])
+    _check(views, packed)
+    q, v = views["q"], views["v"]
+    batch, heads, queries, dim = q.shape
+    kv_heads, keys, dv = v.shape[1:]
+    # An 8-bit output would need a factor.
+    out_type = q.dtype if q.dtype in ("f16", "bf16") else "bf16"
+    if "o" not in views:
+        is_major = is_sequence_major(q.shape, q.strides)
+        views["o"] = make_output(batch, heads, queries, dv, out_type, is_major, q.device)
+    if options.lse and "lse" not in views:
+        views["lse"] = TensorView("f32", *_dense(batch, heads, queries), 0, q.device)
+    elif packed and options.lse:
+        lse = views["lse"]
+        views["lse"] = lse._replace(shape=(1, *lse.shape), strides=(0, *lse.strides))
+    if (options.max_seqlen_q or 0) < 0:
+        raise ArgumentError(
+            f"max_seqlen_q: expected a length of at least 0, got {options.max_seqlen_q}"
+        )
+    bound = round_bound(queries if options.max_seqlen_q is None else options.max_seqlen_q)
+    o_type = views["o"].dtype
+    # A kernel for any lengths is the same for all: they stand as 1.
+    rows = bound if packed else 1
+    flags: dict[str, object] = {
+        "q": f"1x{heads}x{rows}x{dim}x{q.dtype}",
+        "kv_heads": kv_heads,
+        "kv_len": None if packed else 1,
+        "dv": dv,
+        **readers.name_call_options(options.call),
+        "out_type": None if o_type == out_type else o_type,
+        "sinks": "sinks" in views,
+        "lse": options.lse,
+        "layout": None,
+        "v_transposed": True if _is_transposed(v) else None,
+        "varlen": f"q:{bound}/k:1" if packed else None,
+        "dynamic": True,
+    }
+    mixed = Problem(chip, flags, _get_regions(options, specs, is_open=True))
+    own_flags = {
+        **flags,
+        "q": f"{batch}x{heads}x{queries}x{dim}x{q.dtype}",
+        "kv_len": keys,
+        "layout": _get_layout([views[name] for name in ("q", "k", "v", "o")]),
+        "dynamic": False,
+    }
+    own = Problem(chip, own_flags, _get_regions(options, specs, is_open=False))
+    # A tensor map has no extent of 0, and none steps nowhere along a dimension.
+    if (packed and 0 in (queries, keys)) or any(map(_has_repeats, (q, views["k"], v))):
+        mixed = mixed._replace(schedule="split_q")
+    return Stated(views, packed, own, mixed, Lengths(batch, queries, keys))
+
+
 class Call:
     """An attention on tensors of some shapes, ready to be launched."""
 
@@ -181,74 +258,19 @@ class Call:
         chip: str,
         prepares: bool = False,
     ) -> None:
-        """`views` has q, k and v, and sinks, cu_seqlens_q, cu_seqlens_k, o and lse
-        where they are given, in the caller's shapes; `specs` has what score_mod
-        and mask_mod read. Compiles unless the kernel is in the cache; with
+        """The arguments are those of `state`. Compiles unless the kernel is in the cache; with
         `prepares` also the one that calls of other lengths share."""
-        given_o = views.get("o")
-        self.packed = "cu_seqlens_q" in views or "cu_seqlens_k" in views
-        views = dict(views)
-        for name in ("q", "k", "v", "o"):
-            if name in views and self.packed:
-                views[name] = unpack(name, views[name])
-        _check(views, self.packed)
-        q, v = views["q"], views["v"]
-        batch, heads, queries, dim = q.shape
-        kv_heads, keys, dv = v.shape[1:]
-        # An 8-bit output would need a factor.
-        out_type = q.dtype if q.dtype in ("f16", "bf16") else "bf16"
-        if given_o is None:
-            is_major = is_sequence_major(q.shape, q.strides)
-            views["o"] = make_output(batch, heads, queries, dv, out_type, is_major, q.device)
-        operands = [views[name] for name in ("q", "k", "v", "o")]
-        layout = _get_layout(operands)
-        if options.lse and "lse" not in views:
-            views["lse"] = TensorView("f32", *_dense(batch, heads, queries), 0, q.device)
-        elif self.packed and options.lse:
-            lse = views["lse"]
-            views["lse"] = lse._replace(shape=(1, *lse.shape), strides=(0, *lse.strides))
-        if (options.max_seqlen_q or 0) < 0:
-            raise ArgumentError(
-                f"max_seqlen_q: expected a length of at least 0, got {options.max_seqlen_q}"
-            )
-        bound = round_bound(queries if options.max_seqlen_q is None else options.max_seqlen_q)
-        o_type = views["o"].dtype
-        # A kernel for any lengths is the same for all: they stand as 1.
-        rows = bound if self.packed else 1
-        flags: dict[str, object] = {
-            "q": f"1x{heads}x{rows}x{dim}x{q.dtype}",
-            "kv_heads": kv_heads,
-            "kv_len": None if self.packed else 1,
-            "dv": dv,
-            **readers.name_call_options(options.call),
-            "out_type": None if o_type == out_type else o_type,
-            "sinks": "sinks" in views,
-            "lse": options.lse,
-            "layout": None,
-            "v_transposed": True if _is_transposed(v) else None,
-            "varlen": f"q:{bound}/k:1" if self.packed else None,
-            "dynamic": True,
-        }
-        mixed = Problem(chip, flags, _get_regions(options, specs, is_open=True))
-        own_flags = {
-            **flags,
-            "q": f"{batch}x{heads}x{queries}x{dim}x{q.dtype}",
-            "kv_len": keys,
-            "layout": layout,
-            "dynamic": False,
-        }
-        own = Problem(chip, own_flags, _get_regions(options, specs, is_open=False))
-        # A tensor map has no extent of 0, and none steps nowhere along a dimension.
-        if (self.packed and 0 in (queries, keys)) or any(map(_has_repeats, (q, views["k"], v))):
-            kernel = shared_kernels.load(mixed._replace(schedule="split_q"))
-        elif self.packed:
-            kernel = shared_kernels.load(mixed)
-        elif _is_transposed(v):
+        stated = state(views, specs, options, chip)
+        views, q = stated.views, stated.views["q"]
+        self.packed = stated.packed
+        if stated.packed or stated.mixed.schedule is not None:
+            kernel = shared_kernels.load(stated.mixed)
+        elif _is_transposed(views["v"]):
             # The number of keys is a part of the layout.
-            kernel = shared_kernels.load(own)
+            kernel = shared_kernels.load(stated.own)
         else:
             find = shared_kernels.prepare if prepares else shared_kernels.load_shared
-            kernel = find(own, mixed, Lengths(batch, queries, keys))
+            kernel = find(stated.own, stated.mixed, stated.lengths)
         for number, spec in enumerate((*specs[0], *specs[1])):
             view = TensorView(spec.element, spec.shape, spec.strides, 0, q.device)
             views[f"capture{number}"] = view
@@ -261,9 +283,10 @@ class Call:
         o = views["o"]
         self.o_type = o.dtype
         self.o_shape, self.o_strides = o.shape, o.strides
+        batch, heads, queries, _ = q.shape
         self.lse_shape: tuple[int, ...] = (batch, heads, queries)
         if self.packed:
-            self.o_shape, self.o_strides = _dense(queries, heads, dv)
+            self.o_shape, self.o_strides = _dense(queries, heads, o.shape[3])
             self.lse_shape = (heads, queries)
         self.prepared: runtime.PreparedLaunch | None = None
 

@@ -126,6 +126,22 @@ def _load_open(own: Problem, mixed: Problem, lengths: Lengths) -> runtime.Loaded
         return None
 
 
+def compile_any(own: Problem, mixed: Problem, lengths: Lengths) -> compiled.Kernel:
+    """The kernel that calls of any lengths share, as the simulator runs it: what `load_shared`
+    gives the second call."""
+    if lengths.queries == 1 and 0 not in lengths and mixed.schedule is None:
+        try:
+            return _compile(_open_keys(own, lengths, mixed))
+        except CompileError as error:
+            _log.debug("kernel for %s: of any queries, since %s", own.flags["q"], error)
+    return _compile(mixed)
+
+
+def compile_mixed(mixed: Problem) -> compiled.Kernel:
+    """The kernel of packed sequences, as the simulator runs it."""
+    return _compile(mixed)
+
+
 def prepare(own: Problem, mixed: Problem, lengths: Lengths) -> runtime.LoadedKernel:
     """Both kernels that calls of these and of other lengths need; the one of these."""
     kernel = load(own)

@@ -82,6 +82,8 @@ struct ProblemFacts {
   bool isNarrow() const;
   /// True if k and v have 8-bit elements and q has not.
   bool hasNarrowKeys() const;
+  /// True if k and v have 8-bit elements, whatever q has.
+  bool hasNarrowValues() const { return isNarrow() || hasNarrowKeys(); }
   /// True if v is contiguous along its keys instead of along its head
   /// dimension.
   bool hasTransposedValues() const;
@@ -101,6 +103,8 @@ struct ProblemFacts {
   bool hasLengths() const { return static_cast<bool>(kvLengths); }
   /// True if partial results have scales, powers of two.
   bool hasPartialScales() const { return oScales && kvSplits != 0; }
+  /// True if groups of columns of a row of results have scales.
+  bool hasResultScales() const { return oScales && kvSplits == 0; }
   /// Groups of a row's columns with a scale each in partial results that have
   /// scales.
   int64_t getUnitGroups() const { return oScales.shape.back(); }

@@ -114,6 +114,9 @@ struct AttentionTile {
   Value queryStart, keyStart;
   /// The factors of q k and of v, f32; null where units are ones.
   Value scoreDescale, valueDescale;
+  /// The units of the rows' queries, where heads that have their own are packed
+  /// and `scoreDescale` is without them; null elsewhere.
+  Value rowDescale;
   /// Rows of the sequence's queries, as many for each as heads are packed; null
   /// where each query has one row.
   Value packedRows;

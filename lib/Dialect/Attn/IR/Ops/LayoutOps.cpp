@@ -181,7 +181,7 @@ void MmaOp::getLayoutAnchors(MmaLayoutAttr accumulator,
   Attribute layout = getEncoding(getResult());
   if (isa<AutoLayoutAttr>(layout)) {
     layout = accumulator;
-    if (widensB() && !isContiguousAlongDepth(getB()))
+    if (getInterleaved() || (widensB() && !isContiguousAlongDepth(getB())))
       layout = MmaLayoutAttr::get(getContext(), accumulator.getWarps(),
                                   accumulator.getCopies(),
                                   /*columnRuns=*/false, /*columnQuads=*/true);
@@ -249,9 +249,18 @@ void ExtendColumnsOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
   links.push_back({getResult(), getSource()});
 }
 
+/// The layout of warps that have whole rows where those of an accumulator may
+/// divide them.
+static MmaLayoutAttr getWholeRows(MmaLayoutAttr accumulator) {
+  auto [m, n] = std::pair(accumulator.getWarps()[0], accumulator.getWarps()[1]);
+  return MmaLayoutAttr::get(accumulator.getContext(), {m, 1},
+                            n * accumulator.getCopies());
+}
+
 void NarrowOperandOp::getLayoutAnchors(MmaLayoutAttr accumulator,
                                        SmallVectorImpl<LayoutAnchor> &anchors) {
-  anchors.push_back({getSource(), accumulator, /*isStrong=*/false});
+  anchors.push_back(
+      {getSource(), getWholeRows(accumulator), /*isStrong=*/false});
   anchors.push_back({getResult(),
                      OperandLayoutAttr::get(getContext(), 0, accumulator),
                      /*isStrong=*/false});
@@ -259,7 +268,7 @@ void NarrowOperandOp::getLayoutAnchors(MmaLayoutAttr accumulator,
 
 Attribute NarrowOperandOp::getOperandLayout(OpOperand &,
                                             MmaLayoutAttr accumulator) {
-  return accumulator;
+  return getWholeRows(accumulator);
 }
 
 //===----------------------------------------------------------------------===//
