@@ -60,6 +60,7 @@ def dims(pattern: str, *columns: int) -> tuple[str, ...]:
 
 
 PROBES = {
+    "copied.converted_registers": Probes(-16, "--chip=sm_110", (*dims("--q=1x8x2048xDxf8E4M3FN --causal", 64, 128, 256), "--q=4x32x1x128xf8E4M3FN --kv-heads=8 --kv-len=4096")),
     "copied.narrow_results": Probes(32, "--chip=sm_80 --schedule=tiled_d --set=accumulate_o=f16", dims("--q=1x8x2048xDxf16 --causal", 384, 512, 768)),
     "copied.open_columns": Probes(16, DECODE, dims("--q=4x32x1xDxbf16", 208, 224, 240)),
     "copied.open_registers": Probes(8, DECODE, dims("--q=4x32x1xDxbf16", 208, 224, 240, 256)),
@@ -81,7 +82,9 @@ PROBES = {
     "ws_pair.loader_registers": Probes(-8, "--chip=sm_90a --schedule=ws_pair", dims("--q=1x8x2048xDxbf16 --causal", 384, 512)),
     "ws_tmem.bet_keys": Probes(16, "--chip=sm_100a --schedule=ws_tmem --set=softmax=optimistic", dims("--q=1x8x2048xDxbf16 --causal", 128)),
     "ws_tmem.bet_keys_beside": Probes(16, "--chip=sm_100a --schedule=ws_tmem --set=softmax=optimistic", dims("--q=1x8x2048xDxbf16 --causal", 64, 96)),
+    "ws_tmem.loader_columns": Probes(16, "--chip=sm_100a --schedule=ws_tmem", dims("--q=1x8x2048xDxbf16 --dv=128 --causal", 128, 144, 160)),
     "ws_tmem.loader_registers": Probes(-8, "--chip=sm_100a --schedule=ws_tmem", dims("--q=1x8x2048xDxbf16 --causal", 64, 128)),
+    "ws_tmem.wide_loader_registers": Probes(-8, "--chip=sm_100a --schedule=ws_tmem", dims("--q=1x8x2048xDxbf16 --dv=128 --causal", 160, 192)),
     "ws_wgmma.boxes": Probes(1, WGMMA, dims("--q=1x8x2048xDxbf16 --window=500,20", 112, 240)),
     "ws_wgmma.boxes_registers": Probes(-8, WGMMA, (*dims("--q=1x8x2048xDxbf16 --window=500,20", 240, 352), f"--q=4x32x256x256xbf16 {PAGES}")),
     "ws_wgmma.paged_columns": Probes(32, f"{WGMMA} {PAGES}", dims("--q=4x32x256xDxbf16 --causal=bottom-right", 128, 160)),

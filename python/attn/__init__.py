@@ -37,7 +37,8 @@ from .serving.appending import append_kv
 from .serving.cascading import Level
 from .serving.decode_calls import merge_states
 from .serving.serving_signatures import DecodePlan, cascade, decode, mla_decode, prefill
-from .tracing.mod_regions import Mod, mask_mod, score_mod
+from .tensors.nvfp4 import unpack_nvfp4
+from .tracing.mod_regions import Mod, mask_mod, out_mod, score_mod
 from .tuning.one_call import tune
 
 __all__ = [
@@ -72,12 +73,14 @@ __all__ = [
     "mask_mod",
     "merge_states",
     "mla_decode",
+    "out_mod",
     "prefill",
     "prepare",
     "score_mod",
     "sim",
     "targets",
     "tune",
+    "unpack_nvfp4",
 ]
 
 #: Modules that need torch, which are imported when they are used.

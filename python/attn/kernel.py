@@ -117,7 +117,7 @@ class Kernel:
 
     def __init__(self, request: _Request, contents: dict[str, Any]) -> None:
         self._request = request
-        #: What score_mod and mask_mod read, by the launch's names.
+        #: What score_mod, mask_mod and out_mod read, by the launch's names.
         self.captures: dict[str, Any] = {}
         #: Columns of tensors that the kernel has more of, since `pad` asked for it.
         self._columns: dict[str, int] = {}
@@ -135,7 +135,7 @@ class Kernel:
         self.plan_notes: tuple[str, ...] = plan_notes.find_notes(self.remarks)
 
     def with_captures(self, tensors: Sequence[Any]) -> Kernel:
-        """The same code with other tensors for score_mod and mask_mod."""
+        """The same code with other tensors for score_mod, mask_mod and out_mod."""
         other = copy.copy(self)
         other.captures = {f"capture{n}": tensor for n, tensor in enumerate(tensors)}
         return other
@@ -342,7 +342,7 @@ def compile_problem(
     pad: bool = False,
 ) -> Kernel:
     """attn.compile: `flags` has what states the problem without `problem`,
-    `functions` is score_mod and mask_mod."""
+    `functions` is score_mod, mask_mod and out_mod."""
     written = readers.format_flags(flags)
     columns: dict[str, int] = {}
     if readers.to_bool("pad", pad):
@@ -350,14 +350,14 @@ def compile_problem(
     text, name = _read_problem(problem)
     if text is not None and any(function is not None for function in functions):
         raise ArgumentTypeError(
-            "score_mod and mask_mod go with q=...; a problem as text or file has regions"
+            "score_mod, mask_mod and out_mod go with q=...; a problem as text or file has regions"
         )
     mods = [
         mod_regions.trace(kind, function) if function is not None else None
-        for kind, function in zip(("score_mod", "mask_mod"), functions, strict=True)
+        for kind, function in zip(("score_mod", "mask_mod", "out_mod"), functions, strict=True)
     ]
     # simulate() takes row-major arrays.
-    regions = mod_regions.combine(mods[0], mods[1], captured_reads.Spec.row_major)
+    regions = mod_regions.combine(mods[0], mods[1], mods[2], captured_reads.Spec.row_major)
     tensors = [tensor for mod in mods if mod is not None for tensor in mod.tensors]
     target = readers.to_text("chip", chip)
     options = [("chip", builds.get_native_chip() if target == "native" else target)]

@@ -2,6 +2,7 @@
 
 #include "../../Schedule/Copied/GridTiles.h"
 #include "../../Schedule/Core/CommonChecks.h"
+#include "../../Schedule/Wgmma/WgmmaFacts.h"
 #include "../../Schedule/WsTmem/WsTmem.h"
 #include "../Facts/BlockCount.h"
 #include "../Facts/TileBalance.h"
@@ -43,6 +44,34 @@ static bool fitsBeside(const ProblemFacts &facts, WsTmemPlanAttr::Parameters p,
   p.pBeside = true;
   return getTensorColumns(facts, WsTmemPlanAttr::get(context, p)).getTotal() <=
          kTmemColumns;
+}
+
+/// Returns the fewest slots of each ring beside which results may take memory
+/// of their own: a shared one holds the next keys beside the values.
+static int64_t getLeastSlots(const ProblemFacts &facts,
+                             const WsTmemPlanAttr::Parameters &p,
+                             MLIRContext *context) {
+  return sharesRing(facts, WsTmemPlanAttr::get(context, p)) ? 3 : 2;
+}
+
+/// Returns the lengths of blocks that are worth comparing: shorter ones where
+/// slots and scores of 128 keys do not fit, or may not in registers.
+static SmallVector<int64_t> listBlocks(const ProblemFacts &facts,
+                                       const TargetRow &target,
+                                       MLIRContext *context) {
+  WsTmemPlanAttr::Parameters p;
+  p.kvStages = 2;
+  p.epilogue = EpilogueKind::Direct;
+  auto fits = [&](int64_t blockN) {
+    p.blockN = blockN;
+    auto plan = WsTmemPlanAttr::get(context, p);
+    return getTensorColumns(facts, plan).getTotal() <= kTmemColumns &&
+           getTmemSharedBytes(facts, plan, target).getTotal() <=
+               target.sharedBytesPerCTA;
+  };
+  if (fits(128) && !hasWideQueries(facts))
+    return {128, 64};
+  return {128, 96, 64};
 }
 
 /// How many exponentials of 16 a polynomial takes over: as many as made blocks
@@ -100,6 +129,25 @@ WsTmemModel::getCandidates(const ProblemFacts &facts,
     }
     return 0;
   };
+  // Adds plans whose results pass through shared memory.
+  auto addStaged = [&](WsTmemPlanAttr::Parameters p) {
+    // Results take no memory that K and V need, and half of it where that
+    // gives these a slot.
+    p.epilogue = EpilogueKind::Staged;
+    int64_t least = getLeastSlots(facts, p, context);
+    int64_t slots = add(p, least);
+    p.oHalves = true;
+    if (canHalve(facts) && slots != 0)
+      add(p, slots + 1);
+    p.oHalves = false;
+    // By TMA where they take no memory but the queries'.
+    p.epilogue = EpilogueKind::Tma;
+    p.kvStages = std::max(slots + 1, least);
+    if (canStoreRowsByTma(facts, WsTmemPlanAttr::get(context, p)) &&
+        getTmemResultBuffer(facts, WsTmemPlanAttr::get(context, p), target) ==
+            ResultBuffer::Queries)
+      add(p, p.kvStages);
+  };
   auto addShape = [&](int64_t blockN, SoftmaxPolicy softmax, bool packs) {
     WsTmemPlanAttr::Parameters p;
     p.packHeads = packs;
@@ -120,34 +168,22 @@ WsTmemModel::getCandidates(const ProblemFacts &facts,
     if (p.order == TileOrder::LongestFirst && !packs)
       p.groupHeads = chooseGroupHeads(facts, target, kTmemRows * kTmemTiles,
                                       blockN, target.getClusteredSMs(1));
-    // Results take no memory that K and V need, and half of it where that
-    // gives these a slot.
-    p.epilogue = EpilogueKind::Staged;
-    int64_t slots = add(p, /*least=*/3);
-    p.oHalves = true;
-    if (canHalve(facts) && slots != 0)
-      add(p, slots + 1);
-    p.oHalves = false;
-    // By TMA where they take no memory but the queries'.
-    p.epilogue = EpilogueKind::Tma;
-    p.kvStages = slots + 1;
-    if (slots != 0 &&
-        canStoreRowsByTma(facts, WsTmemPlanAttr::get(context, p)) &&
-        getTmemResultBuffer(facts, WsTmemPlanAttr::get(context, p), target) ==
-            ResultBuffer::Queries)
-      add(p, slots + 1);
+    if (!facts.hasResultScales())
+      addStaged(p);
     p.epilogue = EpilogueKind::Direct;
     add(p, /*least=*/2);
   };
+  SmallVector<int64_t> blocks = listBlocks(facts, target, context);
   // Of two plans that take as long the first one is taken.
   for (bool packs : {false, true}) {
     if (packs && !isWorthPacking(facts))
       continue;
-    for (int64_t blockN : {128, 64})
+    for (int64_t blockN : blocks)
       for (SoftmaxPolicy softmax :
            {SoftmaxPolicy::Threshold, SoftmaxPolicy::Lagged,
             SoftmaxPolicy::Optimistic, SoftmaxPolicy::Exact})
-        addShape(blockN, softmax, packs);
+        if (!facts.isNarrow() || softmax != SoftmaxPolicy::Optimistic)
+          addShape(blockN, softmax, packs);
   }
   return plans;
 }
@@ -188,7 +224,7 @@ bool WsTmemModel::isExpectedToSpill(const ProblemFacts &facts,
   RegisterFeatures features;
   features.s = std::max(block, facts.valueDim);
   return RegisterModel::getUsed().count("ws_tmem", features).getTotal() >
-         getTmemSoftmaxRegisters(plan);
+         getTmemSoftmaxRegisters(facts, plan);
 }
 
 PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
@@ -216,8 +252,10 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
       countBlocks(facts, queries, keys, std::ceil(blockM / rows), blockN) /
       runs;
 
-  double columns = llvm::alignTo(facts.headDim, 16) + facts.valueDim;
-  estimate.tensorClocks = 2 * blockM * blockN * columns / target.tensorFlopF16;
+  double columns = getKeyDepth(facts) + facts.valueDim;
+  estimate.tensorClocks =
+      2 * blockM * blockN * columns /
+      (facts.isNarrow() ? target.tensorFlopFp8 : target.tensorFlopF16);
   double elements = blockM * blockN;
   estimate.expClocks =
       elements * (16 - plan.getPolynomial()) / 16 / target.expPerClock;
@@ -229,16 +267,26 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
   // Operands of the products, each read for each of the two tiles, and what TMA
   // writes.
   estimate.sharedClocks =
-      2 *
+      facts.elementType.getIntOrFloatBitWidth() / 8 *
       (kTmemTiles * (kTmemRows * facts.headDim + blockN * columns) +
        blockN * columns) /
       target.sharedBytesPerClock;
-  estimate.blockClocks =
-      std::max({estimate.tensorClocks, estimate.expClocks, estimate.issueClocks,
-                estimate.sharedClocks}) +
-      (plan.getPBeside() ? kBesideClocks
-       : holdsKeys(plan) ? kHeldClocks
-                         : kOverlaidClocks);
+  double others = std::max(
+      {estimate.tensorClocks, estimate.expClocks, estimate.issueClocks});
+  if (plan.getPBeside())
+    estimate.blockClocks =
+        std::max(others, estimate.sharedClocks) + kBesideClocks;
+  else if (sharesRing(facts, plan) && !holdsKeys(plan))
+    estimate.blockClocks =
+        std::max(others, estimate.sharedClocks) + kOverlaidClocks;
+  else if (sharesRing(facts, plan))
+    estimate.blockClocks =
+        std::max(others, estimate.sharedClocks) + kHeldClocks;
+  else
+    // Copies of keys and of values do not wait for each other: the wait for
+    // probabilities hides where operands take long enough.
+    estimate.blockClocks =
+        std::max(others + kOverlaidClocks, estimate.sharedClocks + kHeldClocks);
   estimate.blockClocks += getWayClocks(plan);
   if (sharesRing(facts, plan) && plan.getKvStages() < 4)
     estimate.blockClocks += kShortRingClocks;

@@ -2,6 +2,7 @@
 
 #include "../../Schedule/Copied/GridTiles.h"
 #include "../../Schedule/Core/CommonChecks.h"
+#include "../../Schedule/Core/NarrowKeys.h"
 #include "../../Schedule/Wgmma/WgmmaFacts.h"
 #include "../../Schedule/WsWgmma/FirstBlockKeys.h"
 #include "../../Schedule/WsWgmma/WsWgmma.h"

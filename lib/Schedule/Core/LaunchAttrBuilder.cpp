@@ -196,7 +196,8 @@ void LaunchLists::build() {
     Type type = scalar.getType();
     args.push_back(Fields(b)
                        .add("kind", "scalar")
-                       .add("name", "scalar" + std::to_string(index))
+                       .add("name", "scalar" + std::to_string(
+                                                   frame.firstScalar + index))
                        .add("type", type.isIndex() ? "i64" : getTypeName(type))
                        .get());
   }

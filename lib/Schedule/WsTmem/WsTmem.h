@@ -23,11 +23,23 @@ inline constexpr int64_t kTmemRows = 128;
 /// Tiles of a CTA.
 inline constexpr int64_t kTmemTiles = 2;
 
-/// Registers that a thread asks for that loads or multiplies, and one of a
-/// tile's warpgroup.
-inline constexpr RegisterLimit kTmemOtherRegisters{"ws_tmem.loader_registers"};
-inline int64_t getTmemSoftmaxRegisters(WsTmemPlanAttr plan) {
-  return divideRegisters(plan.getThreads(), kTmemOtherRegisters, kTmemTiles);
+/// True if products of a row of queries have so many steps that the thread that
+/// starts them needs more registers than usual, and softmaxes have fewer.
+inline bool hasWideQueries(const ProblemFacts &facts) {
+  static constexpr RegisterLimit kColumns{"ws_tmem.loader_columns"};
+  return facts.headDim > kColumns;
+}
+/// Returns the registers that a thread asks for that loads or multiplies.
+inline int64_t getTmemOtherRegisters(const ProblemFacts &facts) {
+  static constexpr RegisterLimit kUsual{"ws_tmem.loader_registers"},
+      kWide{"ws_tmem.wide_loader_registers"};
+  return hasWideQueries(facts) ? kWide : kUsual;
+}
+/// Returns those of a thread of a tile's warpgroup.
+inline int64_t getTmemSoftmaxRegisters(const ProblemFacts &facts,
+                                       WsTmemPlanAttr plan) {
+  return divideRegisters(plan.getThreads(), getTmemOtherRegisters(facts),
+                         kTmemTiles);
 }
 
 /// True if TMA stores the results of a plan's rows and no others.
@@ -48,7 +60,10 @@ ResultBuffer getTmemResultBuffer(const ProblemFacts &facts, WsTmemPlanAttr plan,
 
 /// Returns the keys of a block whose probabilities are handed on first; 0 if
 /// all are at once.
-int64_t getFrontKeys(WsTmemPlanAttr plan);
+int64_t getFrontKeys(const ProblemFacts &facts, WsTmemPlanAttr plan);
+
+/// Returns the columns of tensor memory that a block's probabilities take.
+int64_t getProbabilityColumns(const ProblemFacts &facts, WsTmemPlanAttr plan);
 
 /// True if a block's keys are handed back only after the block's first product
 /// with values, so that their slot fills while the second one runs. Keys of the

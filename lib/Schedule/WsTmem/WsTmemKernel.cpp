@@ -45,19 +45,20 @@ LogicalResult attn::emitWsTmem(KernelContext &context, WsTmemPlanAttr plan) {
   context.getKernel()->setAttr(kRenewEntryAttr, shared.b.getUnitAttr());
   shared.walk.emitExtents();
   Control &control = shared.control;
+  int64_t registers = getTmemOtherRegisters(shared.facts);
   SmallVector<Partition> list;
   for (int64_t number = 0; number < kTmemTiles; ++number)
     list.push_back({kSoftmaxes[number].partition,
                     4,
                     {4, 1},
-                    getTmemSoftmaxRegisters(plan),
+                    getTmemSoftmaxRegisters(shared.facts, plan),
                     [&, number] { computeSoftmax(shared, number); }});
-  list.push_back({kMultiplier.partition, 1, {0, 0}, kTmemOtherRegisters, [&] {
+  list.push_back({kMultiplier.partition, 1, {0, 0}, registers, [&] {
                     control.elect([&] { multiplyBlocks(shared); });
                   }});
   // Three warps make up a warpgroup with the one that multiplies. One thread
   // of them loads.
-  list.push_back({kLoader.partition, 3, {0, 0}, kTmemOtherRegisters, [&] {
+  list.push_back({kLoader.partition, 3, {0, 0}, registers, [&] {
                     control.elect([&] { loadBlocks(shared); });
                   }});
   control.partitions(list);

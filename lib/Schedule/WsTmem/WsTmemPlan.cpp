@@ -11,6 +11,7 @@
 #include "../../Planner/Facts/TileBalance.h"
 #include "../Copied/GridTiles.h"
 #include "../Core/CommonChecks.h"
+#include "../Core/NarrowKeys.h"
 #include "../Tma/RingFacts.h"
 #include "../Wgmma/WgmmaFacts.h"
 #include "WsTmem.h"
@@ -32,7 +33,7 @@ ResourceSum attn::getTensorColumns(const ProblemFacts &facts,
   ResourceSum sum;
   sum.add("s", plan.getBlockN(), kTmemTiles);
   if (plan.getPBeside())
-    sum.add("p", plan.getBlockN() / 2, kTmemTiles);
+    sum.add("p", getProbabilityColumns(facts, plan), kTmemTiles);
   sum.add("o", getValueColumns(facts), kTmemTiles);
   return sum;
 }
@@ -44,14 +45,22 @@ bool attn::canHalve(const ProblemFacts &facts) {
          0;
 }
 
-int64_t attn::getFrontKeys(WsTmemPlanAttr plan) {
+int64_t attn::getProbabilityColumns(const ProblemFacts &facts,
+                                    WsTmemPlanAttr plan) {
+  constexpr int64_t columnBits = 32;
+  return plan.getBlockN() * facts.elementType.getIntOrFloatBitWidth() /
+         columnBits;
+}
+
+int64_t attn::getFrontKeys(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   // With the policy optimistic all probabilities come before one vote.
   if (!plan.getPParts() || plan.getSoftmax() == SoftmaxPolicy::Optimistic)
     return 0;
   // In steps of the contraction. Over the scores the first product is on the
   // way to the next ones, so that fewer keys are waited for before it.
   int64_t eighths = plan.getPBeside() ? 6 : 5;
-  return llvm::alignDown(plan.getBlockN() * eighths / 8, 16);
+  return llvm::alignDown(plan.getBlockN() * eighths / 8,
+                         facts.isNarrow() ? 32 : 16);
 }
 
 bool attn::holdsKeys(WsTmemPlanAttr plan) {
@@ -90,7 +99,7 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
   int64_t tileBarriers = plan.getPBeside() ? 4 : 2;
   if (plan.getEpilogue() == EpilogueKind::Tma && !plan.getOHalves())
     tileBarriers += 2;
-  if (getFrontKeys(plan) != 0)
+  if (getFrontKeys(facts, plan) != 0)
     ++tileBarriers;
   sum.add("barriers", 8, 2 * slots + kTmemTiles * tileBarriers);
   // Each of two softmaxes, what multiplies and what loads.
@@ -147,18 +156,14 @@ static llvm::Error isApplicable(const ProblemFacts &facts,
                                      target.chip,
                                      getCapabilityChips(Capability::Tcgen05)));
   Parts parts;
-  parts.lengths = parts.pages = parts.partialResults = true;
+  parts.narrow = parts.lengths = parts.pages = parts.partialResults = true;
+  parts.resultScales = true;
   if (llvm::Error error = checkCommon(getName(), facts, parts))
     return error;
   if (llvm::Error error = checkPackedRuns(getName(), facts))
     return error;
   if (facts.hasPartialScales())
     return unsupported("partial results of f16, expected f32");
-  if (facts.headDim > kTmemRows || facts.valueDim > kTmemRows)
-    return unsupported(llvm::formatv(
-        "a head dimension of {0}, expected up to {1}, so that two "
-        "tiles' scores and results fit tensor memory",
-        std::max(facts.headDim, facts.valueDim), kTmemRows));
   if (facts.hasTransposedValues())
     return unsupported("values whose keys are contiguous");
   return checkMappable(getName(), facts);
@@ -174,6 +179,11 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
           checkTileRuns(facts, plan.getPackHeads(), plan.getOrder(),
                         plan.getGroupHeads(), /*together=*/1, plan.getBlockN()))
     return error;
+  if (facts.hasResultScales() && getStagedColumns(facts, plan) != 0)
+    return makeUnsupported(
+        getName(),
+        "scales of the output with results that pass through shared memory, "
+        "expected the epilogue 'auto' or 'direct'");
   if (plan.getEpilogue() == EpilogueKind::Tma && areResultsPartial(facts))
     return makeUnsupported(getName(), "the epilogue 'tma' with runs of keys");
   if (plan.getEpilogue() == EpilogueKind::Tma && !canStoreByTma(facts))
@@ -188,6 +198,15 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
         llvm::formatv("the epilogue 'tma' with packed groups of {0} heads, "
                       "expected a power of two",
                       facts.getGroup()));
+  // A thread adds up a whole row, so that the sums of flat ones say nothing
+  // about the few exponents that 8 bits have.
+  if (facts.isNarrow() && plan.getSoftmax() == SoftmaxPolicy::Optimistic)
+    return makeUnsupported(getName(),
+                           "the softmax policy 'optimistic' with 8-bit "
+                           "operands, expected 'exact', 'threshold' or "
+                           "'lagged'");
+  if (llvm::Error error = checkNarrowParts(facts, plan.getBlockN()))
+    return error;
   if (plan.getOHalves() && !canHalve(facts))
     return makeUnsupported(
         getName(),

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "WsWgmmaKernel.h"
+#include "../Core/NarrowKeys.h"
 #include "FirstBlockKeys.h"
 #include "attn/Dialect/Attn/IR/BulkStores.h"
 #include "mlir/IR/Remarks.h"
@@ -262,9 +263,10 @@ void WsWgmmaKernel::compute() {
   Pipe query(control, q.channel, kConsumer), key(control, k.channel, kConsumer),
       value(control, v.channel, kConsumer);
   forTiles([&] {
-    tile.scoreDescale = emitScoreDescale(tile);
+    emitScoreDescale(tile);
     tile.valueDescale = emitValueDescale(tile);
     Value scale = emitExponentScale(tile);
+    emitRowKeys(tile);
     Slot queries = query.acquire();
     Value queryTile = q.at(queries);
     RunningState init = emitInitialState(tile, /*bets=*/plan.getSoftmax() ==

@@ -382,3 +382,35 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+#acc = #attn.mma<warps = [4, 1]>
+#v = #attn.swizzled<span = 64>
+
+gpu.module @kernels {
+  gpu.func @interleaved_layout(%x: f8E4M3FN) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %v = attn.alloc {offset = 0 : i64} : !attn.buffer<32x64xf8E4M3FN, #v, shared>
+    %p = tensor.splat %x : tensor<64x32xf8E4M3FN, #attn.operand<index = 0, parent = #acc>>
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #acc>
+    // expected-error @below {{expected an accumulator with column_quads, got #attn.mma<warps = [4, 1]>}}
+    %o = attn.mma %p, %v, %zero {interleaved} : tensor<64x32xf8E4M3FN, #attn.operand<index = 0, parent = #acc>>, !attn.buffer<32x64xf8E4M3FN, #v, shared>, tensor<64x64xf32, #acc>
+    gpu.return
+  }
+}
+
+// -----
+
+#acc = #attn.mma<warps = [4, 1], column_quads = true>
+#v = #attn.swizzled<span = 64>
+
+gpu.module @kernels {
+  gpu.func @interleaved_depth(%x: f8E4M3FN) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %v = attn.alloc {offset = 0 : i64} : !attn.buffer<48x64xf8E4M3FN, #v, shared>
+    %p = tensor.splat %x : tensor<64x48xf8E4M3FN, #attn.operand<index = 0, parent = #acc>>
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #acc>
+    // expected-error @below {{expected multiples of 32 x 16 of 8-bit floats whose columns are contiguous, got 48 x 64}}
+    %o = attn.mma %p, %v, %zero {interleaved} : tensor<64x48xf8E4M3FN, #attn.operand<index = 0, parent = #acc>>, !attn.buffer<48x64xf8E4M3FN, #v, shared>, tensor<64x64xf32, #acc>
+    gpu.return
+  }
+}

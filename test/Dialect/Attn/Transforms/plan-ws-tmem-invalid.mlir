@@ -17,10 +17,19 @@
 // BESIDE: schedule 'ws_tmem' does not support 640 (s 2 x 128 + p 2 x 64 + o 2 x 128) columns of tensor memory, expected up to 512
 // GROUP: expected group_heads not to be negative, got -1
 
-func.func @dim(%q: memref<1x8x256x192xf16>, %o: memref<1x8x256x192xf16>) {
-  // expected-error@+1 {{schedule 'ws_tmem' does not support a head dimension of 192, expected up to 128, so that two tiles' scores and results fit tensor memory}}
+func.func @columns(%q: memref<1x8x256x192xf16>, %o: memref<1x8x256x192xf16>) {
+  // expected-error@+1 {{schedule 'ws_tmem' does not support 576 (s 2 x 96 + o 2 x 192) columns of tensor memory, expected up to 512}}
   attn.attention ins(%q, %q, %q : memref<1x8x256x192xf16>, memref<1x8x256x192xf16>, memref<1x8x256x192xf16>)
-                 outs(%o : memref<1x8x256x192xf16>)
+                 outs(%o : memref<1x8x256x192xf16>) {plan = #attn.ws_tmem<block_n = 96, kv_stages = 2, epilogue = direct>}
+  return
+}
+
+// -----
+
+func.func @slots(%q: memref<1x8x256x192xf16>, %v: memref<1x8x256x128xf16>, %o: memref<1x8x256x128xf16>) {
+  // expected-error@+1 {{does not fit: shared memory 282784 (q 2 x 49152 + k 3 x 36864 + v 3 x 24576 + barriers 20 x 8) exceeds 232448 on sm_100a}}
+  attn.attention ins(%q, %q, %v : memref<1x8x256x192xf16>, memref<1x8x256x192xf16>, memref<1x8x256x128xf16>)
+                 outs(%o : memref<1x8x256x128xf16>) {plan = #attn.ws_tmem<block_n = 96, epilogue = direct>}
   return
 }
 
@@ -103,5 +112,23 @@ func.func @no_groups(%q: memref<1x4x256x64xf16>, %o: memref<1x4x256x64xf16>) {
   // expected-error@+1 {{expected groups of 2 to 256 heads for pack_heads, got 4 query heads and 4 key heads}}
   attn.attention ins(%q, %q, %q : memref<1x4x256x64xf16>, memref<1x4x256x64xf16>, memref<1x4x256x64xf16>)
                  outs(%o : memref<1x4x256x64xf16>) {plan = #attn.ws_tmem<pack_heads = true>}
+  return
+}
+
+// -----
+
+func.func @narrow_bets(%q: memref<1x8x256x64xf8E4M3FN>, %o: memref<1x8x256x64xbf16>) {
+  // expected-error@+1 {{schedule 'ws_tmem' does not support the softmax policy 'optimistic' with 8-bit operands, expected 'exact', 'threshold' or 'lagged'}}
+  attn.attention ins(%q, %q, %q : memref<1x8x256x64xf8E4M3FN>, memref<1x8x256x64xf8E4M3FN>, memref<1x8x256x64xf8E4M3FN>)
+                 outs(%o : memref<1x8x256x64xbf16>) {plan = #attn.ws_tmem<softmax = optimistic>}
+  return
+}
+
+// -----
+
+func.func @narrow_block(%q: memref<1x8x256x64xf8E5M2>, %o: memref<1x8x256x64xbf16>) {
+  // expected-error@+1 {{8-bit operands need parts of blocks of multiples of 32 keys, got 48}}
+  attn.attention ins(%q, %q, %q : memref<1x8x256x64xf8E5M2>, memref<1x8x256x64xf8E5M2>, memref<1x8x256x64xf8E5M2>)
+                 outs(%o : memref<1x8x256x64xbf16>) {plan = #attn.ws_tmem<block_n = 48>}
   return
 }

@@ -90,12 +90,12 @@ TEST_F(Bytecode, OwnVersionIsWritten) {
 }
 
 TEST_F(Bytecode, LaterVersionIsRefused) {
-  EXPECT_EQ(read(write(7)), "expected bytecode of the dialect 'attn' of at "
-                            "most version 6, got version 7");
+  EXPECT_EQ(read(write(8)), "expected bytecode of the dialect 'attn' of at "
+                            "most version 7, got version 8");
 }
 
 TEST_F(Bytecode, EarlierVersionsAreWritten) {
-  for (uint64_t version : {0, 1, 2, 3, 4, 5}) {
+  for (uint64_t version : {0, 1, 2, 3, 4, 5, 6}) {
     std::string bytes = write(version, getAttention("", ""));
     EXPECT_EQ(message, "none");
     EXPECT_EQ(read(bytes), "none");
@@ -120,6 +120,10 @@ TEST_F(Bytecode, WhatEarlierVersionsCannotSayIsRefused) {
              "\nattn.yield %keep : i1\n} key_range {\n^bb0(%b: i32, %h0: i32, "
              "%h1: i32, %i0: i32, %i1: i32):\nattn.yield %i0, %i1 : i32, "
              "i32\n}",
+             ""},
+        Case{7, "out_mod",
+             "out_mod {\n^bb0(%r: f32, %b: i32, %h: i32, %i: i32, %c: i32):"
+             "\nattn.yield %r : f32\n}",
              ""}}) {
     std::string text = getAttention(each.init, each.attributes);
     EXPECT_EQ(read(write(each.since, text)), "none") << each.name;

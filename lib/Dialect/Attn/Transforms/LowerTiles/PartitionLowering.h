@@ -165,6 +165,7 @@ void addBarrierLowerings(LoweringTable &table);
 void addControlFlowLowerings(LoweringTable &table);
 void addCopyLowerings(LoweringTable &table);
 void addElementwiseLowerings(LoweringTable &table);
+void addMaskLowerings(LoweringTable &table);
 void addMemoryLowerings(LoweringTable &table);
 void addMmaLowerings(LoweringTable &table);
 void addNarrowOperandLowerings(LoweringTable &table);

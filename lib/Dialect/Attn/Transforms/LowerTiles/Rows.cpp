@@ -1,30 +1,26 @@
-//===- Rows.cpp - Reductions, broadcasts, masks and layout conversions ----===//
+//===- Rows.cpp - Reductions, broadcasts and layout conversions -----------===//
 
 #include "PartitionLowering.h"
+#include "Rows.h"
 #include "attn/Layout/Convert.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/IR/IRMapping.h"
-#include <limits>
 
 using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::lowering;
 
-/// The coordinate along `dim` of each register in lane 0 of warp 0.
-static SmallVector<int64_t> registerCoordinates(const TileLayout &layout,
-                                                unsigned dim) {
+SmallVector<int64_t> lowering::registerCoordinates(const TileLayout &layout,
+                                                   unsigned dim) {
   SmallVector<int64_t> coordinates;
   for (unsigned reg = 0; reg < layout.numRegisters(); ++reg)
     coordinates.push_back(layout.registerCoords(reg)[dim]);
   return coordinates;
 }
 
-/// For each register of `of`, the register of `in` with the same row, or with
-/// the column `dim` = 1 of `of` that is element of `in`.
-static FailureOr<SmallVector<unsigned>> matchRows(Operation *op,
-                                                  const TileLayout &of,
-                                                  const TileLayout &in,
-                                                  unsigned dim = 0) {
+FailureOr<SmallVector<unsigned>> lowering::matchRows(Operation *op,
+                                                     const TileLayout &of,
+                                                     const TileLayout &in,
+                                                     unsigned dim) {
   llvm::DenseMap<int64_t, unsigned> rows;
   for (auto [reg, row] : llvm::enumerate(registerCoordinates(in, 0)))
     rows.try_emplace(row, reg);
@@ -288,190 +284,6 @@ LogicalResult PartitionLowering::lower(ConvertLayoutOp op) {
   return success();
 }
 
-//===----------------------------------------------------------------------===//
-// Masks and scalar regions
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// The keys that a tile's columns stand for: those of its registers, less what
-/// the thread adds, which is `threadStep` times its column.
-struct ColumnKeys {
-  SmallVector<int64_t> registers;
-  int64_t threadStep = 1;
-};
-} // namespace
-
-/// With `quads` column u N/2 + 2t + i is key 4t + 2u + i. A thread's part of a
-/// column, 2 t' below 8, is a part of 2t, which becomes 4t.
-static FailureOr<ColumnKeys>
-getColumnKeys(Operation *op, const TileLayout &layout, bool quads) {
-  ColumnKeys keys;
-  keys.registers = registerCoordinates(layout, 1);
-  if (!quads)
-    return keys;
-  keys.threadStep = 2;
-  int64_t half = layout.shape()[1] / 2;
-  SmallVector<int64_t> bases(layout.laneBases(1));
-  llvm::append_range(bases, layout.warpBases(1));
-  for (int64_t basis : bases)
-    if (basis % 2 != 0 || basis >= 8)
-      return op->emitOpError("expected a thread's columns to be neighbours "
-                             "in every 8 for 'quads', got layout ")
-             << layout.str();
-  for (int64_t &column : keys.registers) {
-    int64_t inHalf = column % half;
-    column = 2 * (inHalf - inHalf % 2) + 2 * (column / half) + inHalf % 2;
-  }
-  return keys;
-}
-
-namespace {
-/// What a mask keeps of a row, as columns from a first one on: one bound on
-/// each side, in which the sequence's end and the band are fused.
-class MaskBounds {
-public:
-  /// For the rows of a thread, from `threadRow` on.
-  MaskBounds(ImplicitLocOpBuilder &b, ApplyMaskOp op, Value threadRow,
-             Value column)
-      : b(b), column(column), group(op.getGroup()), lower(op.getLower()),
-        upper(op.getUpper()) {
-    if (op.getLimit())
-      limit = arith::SubIOp::create(b, op.getLimit(), column);
-    firstRow = arith::AddIOp::create(b, op.getRow(), threadRow);
-    rowBase = arith::SubIOp::create(b, firstRow, column);
-  }
-
-  /// The first column that is kept of row `row`, and the first one behind
-  /// those; null where there is no bound.
-  std::pair<Value, Value> of(int64_t row) {
-    auto [it, inserted] = bounds.try_emplace(row);
-    if (inserted)
-      it->second = make(row);
-    return it->second;
-  }
-
-private:
-  std::pair<Value, Value> make(int64_t row) {
-    Value step = arith::ConstantIntOp::create(b, row, 32);
-    Value diagonal;
-    if (group) {
-      Value query =
-          arith::DivUIOp::create(b, arith::AddIOp::create(b, firstRow, step),
-                                 arith::ConstantIntOp::create(b, *group, 32));
-      diagonal = arith::SubIOp::create(b, query, column);
-    } else {
-      diagonal = arith::AddIOp::create(b, rowBase, step);
-    }
-    Value first, behind = limit;
-    if (upper) {
-      Value one = arith::ConstantIntOp::create(b, 1, 32);
-      Value band = arith::AddIOp::create(
-          b, arith::AddIOp::create(b, diagonal, upper), one);
-      behind =
-          limit ? arith::MinSIOp::create(b, limit, band).getResult() : band;
-    }
-    if (lower)
-      first = arith::AddIOp::create(b, diagonal, lower);
-    return {first, behind};
-  }
-
-  ImplicitLocOpBuilder &b;
-  Value column, limit, firstRow, rowBase;
-  std::optional<uint64_t> group;
-  Value lower, upper;
-  llvm::DenseMap<int64_t, std::pair<Value, Value>> bounds;
-};
-} // namespace
-
-template <>
-LogicalResult PartitionLowering::lower(ApplyMaskOp op) {
-  FailureOr<TileValue> source = tile(op, op.getSource());
-  if (failed(source))
-    return failure();
-  const TileLayout &layout = source->layout;
-  FailureOr<ColumnKeys> keys = getColumnKeys(op, layout, op.getQuads());
-  if (failed(keys))
-    return failure();
-  Value threadRow = threadCoordinate(layout, 0);
-  Value threadColumn = threadCoordinate(layout, 1, keys->threadStep);
-  ImplicitLocOpBuilder b(op.getLoc(), op);
-  Type elementType = source->elementType;
-  Value minusInfinity = arith::ConstantOp::create(
-      b, b.getFloatAttr(elementType, -std::numeric_limits<double>::infinity()));
-
-  // Everything is compared with the register's constant column.
-  Value columnBase = arith::AddIOp::create(b, op.getColumn(), threadColumn);
-  MaskBounds bounds(b, op, threadRow, columnBase);
-
-  SmallVector<int64_t> rows = registerCoordinates(layout, 0);
-  SmallVector<Value> scalars = unpack(b, *source), results;
-  for (auto [scalar, row, column] : llvm::zip(scalars, rows, keys->registers)) {
-    auto [lower, upper] = bounds.of(row);
-    Value position = arith::ConstantIntOp::create(b, column, 32);
-    Value keep;
-    if (upper)
-      keep =
-          arith::CmpIOp::create(b, arith::CmpIPredicate::slt, position, upper);
-    if (lower) {
-      Value inside =
-          arith::CmpIOp::create(b, arith::CmpIPredicate::sge, position, lower);
-      keep = keep ? arith::AndIOp::create(b, keep, inside).getResult() : inside;
-    }
-    results.push_back(arith::SelectOp::create(b, keep, scalar, minusInfinity));
-  }
-  setTile(op.getResult(), layout, pack(b, results, elementType));
-  return success();
-}
-
-template <>
-LogicalResult PartitionLowering::lower(MapElementsOp op) {
-  FailureOr<TileValue> source = tile(op, op.getSource());
-  if (failed(source))
-    return failure();
-  const TileLayout &layout = source->layout;
-  FailureOr<ColumnKeys> keys = getColumnKeys(op, layout, op.getQuads());
-  if (failed(keys))
-    return failure();
-  Value threadRow = threadCoordinate(layout, 0);
-  Value threadColumn = threadCoordinate(layout, 1, keys->threadStep);
-  ImplicitLocOpBuilder b(op.getLoc(), op);
-  Value rowBase = arith::AddIOp::create(b, op.getRow(), threadRow);
-  Value columnBase = arith::AddIOp::create(b, op.getColumn(), threadColumn);
-  SmallVector<int64_t> rows = registerCoordinates(layout, 0);
-  SmallVector<Value> scalars = unpack(b, *source), results;
-  Block &body = op.getBody().front();
-  for (auto [scalar, row, column] : llvm::zip(scalars, rows, keys->registers)) {
-    IRMapping mapping;
-    mapping.map(body.getArgument(0), scalar);
-    mapping.map(body.getArgument(1),
-                arith::AddIOp::create(
-                    b, rowBase, arith::ConstantIntOp::create(b, row, 32)));
-    mapping.map(
-        body.getArgument(2),
-        arith::AddIOp::create(b, columnBase,
-                              arith::ConstantIntOp::create(b, column, 32)));
-    for (Operation &inner : body.without_terminator()) {
-      // Scalars take the same approximate instructions as tiles.
-      if (inner.getNumOperands() == 1 && inner.getNumResults() == 1)
-        if (Value value = lowerApproximate(
-                b, &inner, mapping.lookupOrDefault(inner.getOperand(0)))) {
-          mapping.map(inner.getResult(0), value);
-          continue;
-        }
-      Operation *copy = b.clone(inner, mapping);
-      for (Region &region : copy->getRegions())
-        for (Block &block : region)
-          if (failed(lowerBlock(block)))
-            return failure();
-    }
-    results.push_back(
-        mapping.lookupOrDefault(body.getTerminator()->getOperand(0)));
-  }
-  setTile(op.getResult(), layout, pack(b, results, source->elementType));
-  return success();
-}
-
 void lowering::addRowLowerings(LoweringTable &table) {
-  table.addReplaced<ReduceOp, BroadcastOp, SliceOp, ConvertLayoutOp,
-                    ApplyMaskOp, MapElementsOp>();
+  table.addReplaced<ReduceOp, BroadcastOp, SliceOp, ConvertLayoutOp>();
 }

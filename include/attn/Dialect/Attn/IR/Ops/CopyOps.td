@@ -226,6 +226,10 @@ def Attn_GlobalStoreOp : Attn_Op<"global_store"> {
     allow; one thread writes where several hold copies. Columns of the tile beyond
     the view's are dropped too.
 
+    A tile of f4E2M1FN goes to a view of i8 with half of the columns: a byte has the
+    first of two columns in its lower half. Values of rows of f32 that go to a view of
+    f8E4M3FN are rounded to it, those beyond its largest number to that one.
+
     Example:
 
     ```mlir
