@@ -34,8 +34,7 @@ static bool isPassive(Operation &op) {
 /// memory, and it is nothing that CTAs which still run may read.
 static bool mayWriteEarly(AttentionOp op, CombineOp combine) {
   DominanceInfo dominance;
-  llvm::SetVector<Value> used(combine->operand_begin(),
-                              combine->operand_end());
+  llvm::SetVector<Value> used(combine->operand_begin(), combine->operand_end());
   for (Region &region : combine->getRegions())
     getUsedValuesDefinedAbove(region, used);
   if (!llvm::all_of(used, [&](Value value) {

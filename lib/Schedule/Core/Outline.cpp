@@ -238,9 +238,8 @@ static void outlineWorkPlan(gpu::GPUModuleOp module, const ProblemFacts &facts,
 static void nameCaptures(CombineFacts &facts, ArrayRef<TensorFacts> known) {
   size_t count = known.size();
   for (TensorFacts &capture : facts.captures) {
-    const TensorFacts *same = llvm::find_if(known, [&](const auto &each) {
-      return each.value == capture.value;
-    });
+    const TensorFacts *same = llvm::find_if(
+        known, [&](const auto &each) { return each.value == capture.value; });
     capture.name =
         same != known.end() ? same->name : "capture" + std::to_string(count++);
   }

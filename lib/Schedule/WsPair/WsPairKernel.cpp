@@ -219,7 +219,8 @@ void WsPairKernel::load() {
     Slot all = query.acquire();
     for (int64_t i = 0; i < keySlices; ++i) {
       startLoad(walk, memory.q, narrowSlot(walk, getQuery(i), getDepth(i)),
-                all.getToken(), tile.at.head, tile.row, context.i32(i * plan.getSlice()));
+                all.getToken(), tile.at.head, tile.row,
+                context.i32(i * plan.getSlice()));
     }
     all.release();
 
