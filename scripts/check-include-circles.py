@@ -30,9 +30,11 @@ PACKAGES = {
     "launch": ("record", "bundle", "runtime"),
     "tracing": ("mods",),
     "tensors": (),
-    "compiler": ("kernel", "sim", "commands"),
+    "compiler": ("kernel", "commands"),
+    "sim": (),
     "calls": ("functional", "torch_op"),
     "serving": ("torch_serving",),
+    "doors": ("hf", "torch"),
     "compat": (),
     "tuning": ("autotune",),
 }

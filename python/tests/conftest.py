@@ -14,6 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 if "ATTN_INSTALLED" not in os.environ:
     sys.path.insert(0, str(ROOT / "python"))
     os.environ.setdefault("ATTN_LIBRARY", str(ROOT / "build" / "lib" / "libAttnC.so"))
+    os.environ.setdefault("ATTN_DRIVER", str(ROOT / "build" / "lib" / "driver"))
 
 TESTS = pathlib.Path(__file__).resolve().parent
 # Tests of one folder use batches and stand-ins of another.

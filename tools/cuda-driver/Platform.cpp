@@ -115,10 +115,10 @@ Error Platform::start() {
     }
     int ordinal = devices.size();
     devices.push_back(std::make_unique<Device>(*row, log, settings.device));
-    primaries.push_back(contexts.add({ordinal}));
-    defaults.push_back({ordinal, devices.back()->getDefaultStream(), 0, 0});
-    perThread.push_back(
-        {ordinal, devices.back()->makeStream(StreamKind::Blocking), 1, 0});
+    Device &device = *devices.back();
+    given.push_back({contexts.add({ordinal}),
+                     {ordinal, device.getDefaultStream(), 0, 0},
+                     {ordinal, device.makeStream(StreamKind::Blocking), 1, 0}});
   }
   return Error::success();
 }
@@ -136,7 +136,7 @@ std::vector<Handle> &Platform::getContexts() {
   return contexts;
 }
 
-Handle Platform::getPrimary(int ordinal) { return primaries[ordinal]; }
+Handle Platform::getPrimary(int ordinal) { return given[ordinal].context; }
 
 Expected<int> Platform::getCurrentOrdinal() const {
   if (getContexts().empty() || !getContexts().back())
@@ -162,8 +162,8 @@ Expected<LoadedStream *> Platform::getStream(Handle handle) {
   Expected<int> ordinal = getCurrentOrdinal();
   if (!ordinal)
     return ordinal.takeError();
-  return number == kPerThreadStream ? &perThread[*ordinal]
-                                    : &defaults[*ordinal];
+  return number == kPerThreadStream ? &given[*ordinal].perThreadStream
+                                    : &given[*ordinal].defaultStream;
 }
 
 void Platform::noteMissing(StringRef name) {

@@ -84,7 +84,7 @@ public:
   void showFindings();
   /// Writes the report that the environment asks for.
   void finish();
-  /// What a fork leaves in the child: nothing that works.
+  /// Ends it in the child of a fork, where nothing works.
   void abandon() { isForked = true; }
 
   Settings settings;
@@ -100,9 +100,12 @@ public:
 private:
   mlir::attn::device::FindingLog log;
   std::vector<std::unique_ptr<Device>> devices;
-  std::vector<Handle> primaries;
-  /// Of the default and the per-thread stream of each device.
-  std::vector<LoadedStream> defaults, perThread;
+  /// What each device has without a program's asking.
+  struct Given {
+    Handle context = nullptr;
+    LoadedStream defaultStream, perThreadStream;
+  };
+  std::vector<Given> given;
   size_t shown = 0;
   std::set<std::string> missing;
 };

@@ -66,7 +66,7 @@ ATTN_API int cuStreamSynchronize(Handle stream) {
                       return Error::success();
                     });
 }
-// What was asked for is over: who sees that may rely on it.
+// All work is over by now: who sees that may rely on it.
 ATTN_API int cuStreamQuery(Handle stream) {
   return callStream("cuStreamQuery", stream,
                     [](Platform &, Device &device, LoadedStream &s) {

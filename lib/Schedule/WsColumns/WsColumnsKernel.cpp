@@ -260,6 +260,7 @@ void WsColumnsKernel::computeSoftmax() {
   }
   walk.forTiles(control, [&] {
     Value scale = emitExponentScale(tile);
+    emitRowKeys(tile);
     Slot queries = query.acquire();
     SmallVector<Value> slices;
     for (int64_t i = 0; i < keySlices; ++i)

@@ -5,6 +5,7 @@ of CPU tensors registered for each launch.
 from __future__ import annotations
 
 import functools
+import importlib.util
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -196,6 +197,6 @@ def activate(library: StandIn, raises: bool, patches_torch: bool) -> SimulatedDr
     place.append(driver)
     triton.runtime.driver.set_active(driver)
     triton.testing.do_bench = bench_once
-    if patches_torch and "torch" in sys.modules:
+    if patches_torch and importlib.util.find_spec("torch") is not None:
         torch_answers.patch(driver.interface)
     return driver
