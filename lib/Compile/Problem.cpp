@@ -310,8 +310,9 @@ static llvm::Error checkOutGroup(const Problem &problem) {
   if (problem.hasFloat4Results() && problem.kvSplits != 0)
     return makeError("out-type", "expected no f4E2M1FN beside --kv-splits");
   if (problem.hasFloat4Results() && group != 16)
-    return makeError("out-group", "expected 16 with --out-type=f4E2M1FN, got '" +
-                                      Twine(group) + "'");
+    return makeError("out-group",
+                     "expected 16 with --out-type=f4E2M1FN, got '" +
+                         Twine(group) + "'");
   if (problem.outScale && !problem.hasFloat4Results())
     return makeError("out-group", "contradicts --out-scale");
   if (problem.valueDim % group != 0)

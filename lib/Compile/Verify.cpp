@@ -112,8 +112,8 @@ llvm::Expected<Modifications> Modifications::get(ModuleOp module) {
   bool hasRegions = false;
   module.walk([&](AttentionOp op) {
     ++count;
-    hasRegions |= !op.getScoreMod().empty() || !op.getMaskMod().empty() ||
-                  op.getOutMod();
+    hasRegions |=
+        !op.getScoreMod().empty() || !op.getMaskMod().empty() || op.getOutMod();
   });
   // Partial results are changed where they are merged.
   module.walk([&](CombineOp op) { hasRegions |= op.getOutMod() != nullptr; });

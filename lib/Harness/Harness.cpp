@@ -328,9 +328,8 @@ Error Runner::compare(HarnessReport &report) {
     merged = std::move(*result);
   }
   if (const HarnessTensor *scales = report.findTensor("o_scales")) {
-    Expected<AttentionResult> result =
-        applyOutputScales(o->getView(), o->argument.dtype, scales->getView(),
-                          *reference);
+    Expected<AttentionResult> result = applyOutputScales(
+        o->getView(), o->argument.dtype, scales->getView(), *reference);
     if (!result)
       return result.takeError();
     merged = std::move(*result);

@@ -100,8 +100,8 @@ std::optional<std::string> sim::findWrongScale(const TensorView &scales,
     constexpr double kLeast = 0x1p-120;
     if (most < kLeast && scale == 1)
       return;
-    if (!problem && !(std::abs(scale - expected) <=
-                     tolerance * expected + distance))
+    if (!problem &&
+        !(std::abs(scale - expected) <= tolerance * expected + distance))
       problem =
           llvm::formatv("output \"o_scales\": expected {0} at [{1}], got "
                         "{2}",

@@ -31,7 +31,7 @@ LogicalResult attn::collectCaptures(Operation *op,
       if (!isRecorded(type.getElementType())) {
         InFlightDiagnostic diag =
             op->emitOpError("expected regions to use memrefs of integers of at "
-                           "most 64 bits or of floats, got ")
+                            "most 64 bits or of floats, got ")
             << type;
         diag.attachNote(value.getLoc()) << "the memref stands here";
         return diag;
@@ -50,7 +50,7 @@ LogicalResult attn::collectCaptures(Operation *op,
     if (!value.getType().isIndex() && !isRecorded(value.getType())) {
       InFlightDiagnostic diag =
           op->emitOpError("expected regions to use memrefs and scalars from "
-                         "outside, got a value of type ")
+                          "outside, got a value of type ")
           << value.getType();
       diag.attachNote(value.getLoc()) << "the value stands here";
       return diag;

@@ -41,7 +41,7 @@ bool ProblemFacts::hasMaskMod() const {
 }
 
 bool ProblemFacts::hasOutMod() const {
-  return AttentionOp(op).getOutMod() != nullptr;
+  return AttentionOp(op).getOutMod() || mergedMod;
 }
 
 bool ProblemFacts::hasKeyRange() const { return AttentionOp(op).hasKeyRange(); }

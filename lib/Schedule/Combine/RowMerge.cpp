@@ -242,8 +242,8 @@ void RowMerger::storeNarrow(ArrayRef<Value> values, Value offset) {
     LLVM::StoreOp::create(b, byte, address, 1);
     return;
   }
-  Value whole =
-      LLVM::UndefOp::create(b, VectorType::get({int64_t(pairs.size())}, b.getI16Type()));
+  Value whole = LLVM::UndefOp::create(
+      b, VectorType::get({int64_t(pairs.size())}, b.getI16Type()));
   for (auto [place, pair] : llvm::enumerate(pairs))
     whole = LLVM::InsertElementOp::create(b, whole, pair,
                                           frame.i32(int64_t(place)));

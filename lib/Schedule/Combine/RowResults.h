@@ -3,7 +3,8 @@
 #ifndef ATTN_LIB_SCHEDULE_COMBINE_ROWRESULTS_H
 #define ATTN_LIB_SCHEDULE_COMBINE_ROWRESULTS_H
 
-#include "RowMerge.h"
+#include "CombineColumns.h"
+#include "attn/Schedule/Core/KernelFrame.h"
 
 namespace mlir::attn {
 

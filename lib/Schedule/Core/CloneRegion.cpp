@@ -16,8 +16,8 @@ const TensorFacts *KernelFrame::findCapture(Operation *user, Value memref) {
 }
 
 Value KernelFrame::getElementAddress(ImplicitLocOpBuilder &lb,
-                                       const TensorFacts &tensor,
-                                       ValueRange indices, Type type) {
+                                     const TensorFacts &tensor,
+                                     ValueRange indices, Type type) {
   Type i64Type = lb.getI64Type();
   Value offset;
   for (auto [dim, index] : llvm::enumerate(indices)) {
@@ -41,8 +41,8 @@ Value KernelFrame::getElementAddress(ImplicitLocOpBuilder &lb,
 }
 
 Value KernelFrame::loadMemRef(ImplicitLocOpBuilder &lb,
-                                const TensorFacts &tensor, ValueRange indices,
-                                Type type) {
+                              const TensorFacts &tensor, ValueRange indices,
+                              Type type) {
   Value address = getElementAddress(lb, tensor, indices, type);
   // An i1 of a memref is a byte of memory.
   if (type.isInteger(1)) {

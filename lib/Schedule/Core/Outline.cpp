@@ -208,7 +208,6 @@ static LogicalResult mergeInLaunch(ProblemFacts &facts, CombineOp combine,
   facts.mergedLse = merge->lse;
   facts.mergedScales = merge->oScales;
   facts.mergedGroup = merge->groupColumns;
-  facts.mergedMod = merge->outMod;
   if (failed(collectCaptures(combine, facts.captures, facts.scalars)))
     return failure();
   for (TensorFacts *partial : {&facts.o, &facts.lse, &facts.oScales}) {
@@ -239,9 +238,8 @@ static void outlineWorkPlan(gpu::GPUModuleOp module, const ProblemFacts &facts,
 static void nameCaptures(CombineFacts &facts, ArrayRef<TensorFacts> known) {
   size_t count = known.size();
   for (TensorFacts &capture : facts.captures) {
-    const TensorFacts *same = llvm::find_if(known, [&](const auto &each) {
-      return each.value == capture.value;
-    });
+    const TensorFacts *same = llvm::find_if(
+        known, [&](const auto &each) { return each.value == capture.value; });
     capture.name =
         same != known.end() ? same->name : "capture" + std::to_string(count++);
   }
@@ -279,11 +277,13 @@ LogicalResult Outliner::outline(ProblemFacts facts, const Schedule &schedule,
     return failure();
   if (*isStep) {
     makeWorkspaces(facts);
-    // Whoever merges them scales what comes of them.
+    // Whoever merges them changes and scales what comes of them.
     for (Operation *user : op.getO().getUsers())
-      if (auto merge = dyn_cast<CombineOp>(user))
+      if (auto merge = dyn_cast<CombineOp>(user)) {
+        facts.mergedMod = merge.getOutMod();
         if (FloatAttr scale = merge.getOutScaleAttr())
           facts.outScale = scale.getValueAsDouble();
+      }
   }
 
   KernelShape shape = schedule.getKernelShape(facts, plan, target);

@@ -37,8 +37,8 @@ static Value roundScales(const AttentionTile &tile, Value scales) {
   // NaN becomes the largest number.
   Value isLess = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, scales,
                                        tile.splat(rows, kLargest));
-  Value finite = arith::SelectOp::create(b, isLess, scales,
-                                         tile.splat(rows, kLargest));
+  Value finite =
+      arith::SelectOp::create(b, isLess, scales, tile.splat(rows, kLargest));
   // Half a unit of what stays of the mantissa, so that even ones are nearest.
   Value bits = arith::BitcastOp::create(b, words, finite);
   Value last = arith::AndIOp::create(
@@ -57,8 +57,8 @@ static Value roundScales(const AttentionTile &tile, Value scales) {
   return arith::SelectOp::create(b, isSmall, small, normal);
 }
 
-/// Returns the scales of rows whose largest numbers in size are `most`, and what
-/// numbers are multiplied by for them.
+/// Returns the scales of rows whose largest numbers in size are `most`, and
+/// what numbers are multiplied by for them.
 static std::pair<Value, Value> emitGroupScale(const AttentionTile &tile,
                                               Value most) {
   ImplicitLocOpBuilder &b = tile.b;
@@ -70,8 +70,7 @@ static std::pair<Value, Value> emitGroupScale(const AttentionTile &tile,
   };
   bool isFloat4 = isa<Float4E2M1FNType>(outType);
   double largest = isFloat4 ? 6 : isa<Float8E5M2Type>(outType) ? 57344 : 448;
-  Value scale =
-      arith::MulFOp::create(b, most, tile.splat(rows, 1 / largest));
+  Value scale = arith::MulFOp::create(b, most, tile.splat(rows, 1 / largest));
   if (!isFloat4) {
     scale = arith::SelectOp::create(b, isAbove(most), scale, one);
     return {scale, arith::DivFOp::create(b, one, scale)};

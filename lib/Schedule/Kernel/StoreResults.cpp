@@ -27,8 +27,8 @@ Value attn::emitOutMod(const AttentionTile &tile, Value o, Region &outMod,
     Value one = tile.context.i32(1);
     query = arith::MinSIOp::create(b, query,
                                    arith::SubIOp::create(b, tile.queries, one));
-    column = arith::MinSIOp::create(b, column,
-                                    tile.context.i32(facts.valueDim - 1));
+    column =
+        arith::MinSIOp::create(b, column, tile.context.i32(facts.valueDim - 1));
   }
   Value changed = tile.context.inlineRegion(
       b, outMod, {result, tile.at.batch, head, query, column});
@@ -49,8 +49,7 @@ Value attn::emitQuotient(const AttentionTile &tile, Value o, Value inverse,
   if (Region *outMod = AttentionOp(tile.facts.op).getOutMod()) {
     quotient = emitOutMod(tile, quotient, *outMod, columns);
     if (double factor = tile.facts.getResultFactor(); factor != 1)
-      quotient =
-          arith::MulFOp::create(b, quotient, tile.splat(type, factor));
+      quotient = arith::MulFOp::create(b, quotient, tile.splat(type, factor));
   }
   if (tile.facts.outType.isF32() || !rounds)
     return quotient;

@@ -165,8 +165,8 @@ void MlaKernel::storeWhole(int64_t index, Value result, Value scale) {
 void MlaKernel::storeOwn(int64_t index, Value result, Value scale) {
   const LatentSlice &slice = rings.slices[index];
   if (!facts.hasPartialScales())
-    return storeSlice(index, emitQuotient(tile, result, scale,
-                                          {slice.first, slice.columns}));
+    return storeSlice(
+        index, emitQuotient(tile, result, scale, {slice.first, slice.columns}));
   DividedRows rows = getLatentResultRows(plan, rings.units);
   storeSlice(index, emitScaledRows(tile, result, scale, /*initWeight=*/Value(),
                                    &rows, index)

@@ -466,10 +466,9 @@ void WsColumnsKernel::storeResults(SliceRange slices, ValueRange results,
                                    Value factor) {
   for (auto [i, result] : llvm::enumerate(results)) {
     int64_t slice = slices.first + i;
-    ResultColumns columns = {
-        slice * kColumnsSlice, getResultColumns(slice),
-        isDepthDivided() ? walk.rank : Value(),
-        isDepthDivided() ? getOwnColumns(facts, plan) : 0};
+    ResultColumns columns = {slice * kColumnsSlice, getResultColumns(slice),
+                             isDepthDivided() ? walk.rank : Value(),
+                             isDepthDivided() ? getOwnColumns(facts, plan) : 0};
     Value view = emitResultView(tile, "o", columns);
     StoreResultOp::create(b, emitQuotient(tile, result, factor, columns), view,
                           tile.row,

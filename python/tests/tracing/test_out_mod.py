@@ -32,7 +32,7 @@ def draw(shape, keys):
 def round_to(numbers, x):
     """The indices of the nearest of `numbers`, of two as near of the even one; beyond the last one
     that one."""
-    x = np.minimum(x, numbers[-1])
+    x = np.fmin(x, numbers[-1])
     upper = np.searchsorted(numbers, x).clip(1, len(numbers) - 1)
     below, above = x - numbers[upper - 1], numbers[upper] - x
     is_lower = (below < above) | ((below == above) & (upper % 2 == 1))
@@ -40,16 +40,18 @@ def round_to(numbers, x):
 
 
 def to_e4m3(x):
-    return (round_to(E4M3, abs(x)) | np.where(np.signbit(x), 128, 0)).astype(np.uint8)
+    byte = round_to(E4M3, abs(x)) | np.where(np.signbit(x), 128, 0)
+    return np.where(np.isnan(x), 127, byte).astype(np.uint8)
 
 
+@np.errstate(invalid="ignore", divide="ignore")
 def quantise(wide, kind, out_scale):
     one = np.float32(1)
     if kind == "static":
         return to_e4m3(wide * np.float32(out_scale)), None
     group = 16 if kind == "nvfp4" else 64
     parts = (wide * np.float32(out_scale)).reshape(*wide.shape[:-1], -1, group)
-    most = abs(parts).max(-1, keepdims=True)
+    most = np.fmax.reduce(abs(parts), -1, keepdims=True)
     if kind == "groups":
         scale = np.where(most > 0, most * (one / np.float32(448)), one)
         return to_e4m3(parts * (one / scale)).reshape(wide.shape), scale[..., 0]
@@ -57,7 +59,8 @@ def quantise(wide, kind, out_scale):
     scale = E4M3[byte]
     inverse = np.where(scale > 0, one / np.where(scale > 0, scale, one), np.float32(0))
     scaled = parts * inverse
-    code = (round_to(SIZES, abs(scaled)) | np.where(np.signbit(scaled), 8, 0)).reshape(wide.shape)
+    code = round_to(SIZES, abs(scaled)) | np.where(np.signbit(scaled), 8, 0)
+    code = np.where(np.isnan(scaled), 7, code).reshape(wide.shape)
     return (code[..., 0::2] | code[..., 1::2] << 4).astype(np.uint8), byte[..., 0].astype(np.uint8)
 
 
@@ -73,38 +76,65 @@ def test_changes_results(flags):
     assert kernel.launch["problem"]["out_mod"]
 
 
+#: What the results of a kind are made by.
+OUTPUTS = {
+    "static": {"out_type": "f8E4M3FN", "out_scale": 5.0},
+    "groups": {"out_type": "f8E4M3FN", "out_group": 64},
+    "nvfp4": {"out_type": "f4E2M1FN", "out_group": 16, "out_scale": 5.0},
+}
+
+
+def check_bits(chip, kind, arrays, **settings):
+    """Simulates the kernel and that of f32 results with its plan. Returns the results of both."""
+    problem = {
+        "q": "1x2x33x64xf16", "kv_len": 40, "causal": True, "chip": chip, "split_keys": False,
+        "out_mod": lambda result, b, h, i, c: result * 3,
+    }  # fmt: skip
+    narrow = attn.compile(**problem, **OUTPUTS[kind])
+    text = attn.compile(**problem, out_type="f32").mlir("problem")
+    text = text.replace("{mask =", f"{{plan = {narrow.plan}, mask =", 1)
+    wide = attn.compile(text, chip=chip)
+    assert wide.plan == narrow.plan
+    results, whole = narrow.simulate(**arrays, **settings), wide.simulate(**arrays, **settings)
+    assert results.passed and whole.passed, results.text + whole.text
+    o, scales = quantise(whole["o"], kind, OUTPUTS[kind].get("out_scale", 1))
+    np.testing.assert_array_equal(results["o"].view(np.uint8), o)
+    if scales is not None:
+        np.testing.assert_array_equal(results["o_scales"], scales)
+    return results, whole
+
+
 @pytest.mark.parametrize("chip", ["sm_80", "sm_90a", "sm_100a"])
-@pytest.mark.parametrize("kind", ["static", "groups", "nvfp4"])
+@pytest.mark.parametrize("kind", OUTPUTS)
 def test_bits_of_quantised_f32_results(chip, kind):
     arrays = draw((1, 2, 33, 64), 40)
     # A row that sees nothing but zeros, one with tiny results, and one with large ones.
     arrays["v"][0, 0, 0] = 0
     arrays["v"][0, 1, 0] *= 1e-4
-    arrays["v"][0, 1, 1] *= 1e3
-    problem = {
-        "q": "1x2x33x64xf16", "kv_len": 40, "causal": True, "chip": chip, "split_keys": False,
-        "out_mod": lambda result, b, h, i, c: result * 3,
-    }  # fmt: skip
-    out = {
-        "static": {"out_type": "f8E4M3FN", "out_scale": 5.0},
-        "groups": {"out_type": "f8E4M3FN", "out_group": 64},
-        "nvfp4": {"out_type": "f4E2M1FN", "out_group": 16, "out_scale": 5.0},
-    }[kind]
-    narrow = attn.compile(**problem, **out)
-    schedule, _, body = narrow.plan.removeprefix("#attn.").rstrip(">").partition("<")
-    plan = dict(each.strip().split(" = ") for each in body.split(",") if each)
-    wide = attn.compile(**problem, out_type="f32", schedule=schedule, plan=plan)
-    assert wide.plan == narrow.plan
-    results, whole = narrow.simulate(**arrays), wide.simulate(**arrays)
-    assert results.passed and whole.passed, results.text + whole.text
-    o, scales = quantise(whole["o"], kind, out.get("out_scale", 1))
-    np.testing.assert_array_equal(results["o"].view(np.uint8), o)
-    if scales is not None:
-        np.testing.assert_array_equal(results["o_scales"], scales)
+    arrays["v"][0, 1, 1] *= 20
+    results, whole = check_bits(chip, kind, arrays)
     if kind == "nvfp4":
         back = attn.unpack_nvfp4(results["o"], results["o_scales"], 5.0)
         most = abs(whole["o"]).reshape(1, 2, 33, 4, 16).max(-1).repeat(16, -1)
         assert (abs(back - whole["o"]) <= 0.18 * most + 2e-3).all()
+        assert not results["o"][0, 0, 0].any() and not results["o_scales"][0, 0, 0].any()
+
+
+@pytest.mark.parametrize("kind", ["groups", "nvfp4"])
+def test_infinite_and_nan_results(kind):
+    arrays = draw((1, 2, 33, 64), 40)
+    # Rows from 30, and 31, on see them.
+    arrays["v"][0, 0, 30, 3] = np.inf
+    arrays["v"][0, 1, 31, 20] = np.nan
+    results, whole = check_bits("sm_80", kind, arrays, verify=False)
+    assert np.isinf(whole["o"][0, 0, 30:, 3]).all() and np.isnan(whole["o"][0, 1, 31:, 20]).all()
+    o, scales = results["o"].view(np.uint8), results["o_scales"]
+    if kind == "groups":
+        assert np.isinf(scales[0, 0, 30:, 0]).all() and (o[0, 0, 30:, 3] == 127).all()
+        assert np.isfinite(scales[0, 1]).all() and (o[0, 1, 31:, 20] == 127).all()
+    else:
+        assert (scales[0, 0, 30:, 0] == 126).all() and (o[0, 0, 30:, 1] >> 4 == 7).all()
+        assert (scales[0, 1] < 126).all() and (o[0, 1, 31:, 10] & 15 == 7).all()
 
 
 def test_refusals():

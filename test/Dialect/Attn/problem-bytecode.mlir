@@ -20,7 +20,7 @@
 
 // What version 7 has added is written and read again.
 
-// RUN: attn-opt %S/problem-out-mod.mlir -emit-bytecode | attn-opt | FileCheck %S/problem-out-mod.mlir
+// RUN: attn-opt %S/problem-out-mod-ops.mlir -emit-bytecode | attn-opt | FileCheck %S/problem-out-mod-ops.mlir
 
 // What version 6 has added is written and read again.
 

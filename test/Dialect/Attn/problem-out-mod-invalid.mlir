@@ -109,7 +109,7 @@ func.func @combine_c13(%po: memref<2x1x2x8x64xf32>, %pl: memref<2x1x2x8xf32>, %o
 func.func @attention_c53_none(%q: memref<1x2x8x64xf16>, %o: memref<1x2x8x32xi8>, %s: memref<1x2x8x4xf8E4M3FN>) {
   // expected-error @below {{expected 'out_scales' and 'out_group' = 16 with an output of type i8, pairs of f4E2M1FN, got no scales}}
   attn.attention ins(%q, %q, %q : memref<1x2x8x64xf16>, memref<1x2x8x64xf16>, memref<1x2x8x64xf16>)
-    outs(%o : memref<1x2x8x32xi8>) 
+    outs(%o : memref<1x2x8x32xi8>)
   return
 }
 

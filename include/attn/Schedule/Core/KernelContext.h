@@ -30,9 +30,9 @@ public:
   /// The address of the sequences' own numbers of keys.
   Value getLengths();
 
-  /// Clones the operations of score_mod, mask_mod or out_mod for the given arguments and
-  /// returns what it yields. Reads of memrefs become loads of global memory.
-  /// Null after a diagnostic.
+  /// Clones the operations of score_mod, mask_mod or out_mod for the given
+  /// arguments and returns what it yields. Reads of memrefs become loads of
+  /// global memory. Null after a diagnostic.
   Value inlineRegion(OpBuilder &builder, Region &region, ValueRange arguments);
   /// Does the same for a region that yields several values. Empty after a
   /// diagnostic.

@@ -96,8 +96,8 @@ Value attn::narrowPair(ImplicitLocOpBuilder &b, Value first, Value second,
 
 Value attn::narrowToByte(ImplicitLocOpBuilder &b, Value value,
                          bool byIntegers) {
-  Value pair = narrowPair(b, value, value, Float8E4M3FNType::get(b.getContext()),
-                          byIntegers);
+  Value pair = narrowPair(b, value, value,
+                          Float8E4M3FNType::get(b.getContext()), byIntegers);
   return arith::TruncIOp::create(b, b.getI8Type(), pair);
 }
 

@@ -450,9 +450,9 @@ static LogicalResult checkFloat4(AttentionOp op, const NamedValue &o,
            << elementTypeOf(scales.value);
   if (scales.getExtent(3) != columns / kFloat4Group)
     return op.emitOpError("expected ")
-           << columns / kFloat4Group
-           << " columns of 'o_scales', one for each " << kFloat4Group
-           << " of 'o', got " << describeExtent(scales.getExtent(3));
+           << columns / kFloat4Group << " columns of 'o_scales', one for each "
+           << kFloat4Group << " of 'o', got "
+           << describeExtent(scales.getExtent(3));
   return unifyRows(op, kQueryRows, o, scales);
 }
 

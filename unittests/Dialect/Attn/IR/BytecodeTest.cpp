@@ -120,10 +120,6 @@ TEST_F(Bytecode, WhatEarlierVersionsCannotSayIsRefused) {
              "\nattn.yield %keep : i1\n} key_range {\n^bb0(%b: i32, %h0: i32, "
              "%h1: i32, %i0: i32, %i1: i32):\nattn.yield %i0, %i1 : i32, "
              "i32\n}",
-             ""},
-        Case{7, "out_mod",
-             "out_mod {\n^bb0(%r: f32, %b: i32, %h: i32, %i: i32, %c: i32):"
-             "\nattn.yield %r : f32\n}",
              ""}}) {
     std::string text = getAttention(each.init, each.attributes);
     EXPECT_EQ(read(write(each.since, text)), "none") << each.name;
@@ -169,6 +165,34 @@ TEST_F(Bytecode, CombineWithScalesOfEarlierVersions) {
   write(4, text);
   EXPECT_EQ(message, "'attn.combine' op has 'out_group', which bytecode of "
                      "version 4 of the dialect 'attn' cannot say");
+}
+
+TEST_F(Bytecode, ChangedResultsOfEarlierVersions) {
+  StringRef region = R"(out_mod {
+    ^bb0(%r: f32, %b: i32, %h: i32, %i: i32, %c: i32):
+      attn.yield %r : f32
+    })";
+  std::string merged = (R"(
+  func.func @f(%o: memref<3x2x8x1x64xf32>, %lse: memref<3x2x8x1xf32>,
+      %out: memref<2x8x1x64xf16>) {
+    attn.combine ins(%o, %lse : memref<3x2x8x1x64xf32>, memref<3x2x8x1xf32>)
+      outs(%out : memref<2x8x1x64xf16>) )" +
+                        region + "\nreturn\n}")
+                           .str();
+  std::string whole = (R"(
+  func.func @f(%q: memref<2x8x1x64xf16>) {
+    attn.attention ins(%q, %q, %q : memref<2x8x1x64xf16>, memref<2x8x1x64xf16>,
+      memref<2x8x1x64xf16>) outs(%q : memref<2x8x1x64xf16>) )" +
+                       region + "\nreturn\n}")
+                          .str();
+  for (auto [name, text] :
+       {std::pair("attn.combine", merged), std::pair("attn.attention", whole)}) {
+    EXPECT_EQ(read(write(7, text)), "none") << name;
+    write(6, text);
+    EXPECT_EQ(message, "'" + std::string(name) +
+                           "' op has 'out_mod', which bytecode of version 6 of "
+                           "the dialect 'attn' cannot say");
+  }
 }
 
 } // namespace

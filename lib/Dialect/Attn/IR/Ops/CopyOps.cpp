@@ -98,8 +98,8 @@ static LogicalResult verifyStoredRows(Operation *op, GlobalType dest,
   bool isPaired = isa<Float4E2M1FNType>(type) && stored.isInteger(8);
   if (isPaired && shape.size() == 2)
     shape.back() /= 2;
-  bool isRounded = shape.size() == 1 && type.isF32() &&
-                   isa<Float8E4M3FNType>(stored);
+  bool isRounded =
+      shape.size() == 1 && type.isF32() && isa<Float8E4M3FNType>(stored);
   return verifyRows(op, dest, shape, isPaired || isRounded ? stored : type,
                     /*allowPadding=*/true);
 }

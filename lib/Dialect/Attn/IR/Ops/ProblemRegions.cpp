@@ -89,7 +89,7 @@ static LogicalResult checkEffects(Operation *op, StringRef name,
       return WalkResult::advance();
     InFlightDiagnostic diag =
         op->emitOpError("expected operations without effects other than reads "
-                       "in '")
+                        "in '")
         << name << "', got '" << nested->getName() << "'";
     diag.attachNote(nested->getLoc()) << "the operation is here";
     return WalkResult::interrupt();
@@ -115,8 +115,9 @@ static LogicalResult checkInlined(Operation *op, StringRef name, Region &region,
     InFlightDiagnostic diag =
         op->emitOpError("expected operations without effects and regions, and "
                         "'memref.load'")
-        << (mayFind ? " and 'attn.find_key'" : "") << " of what is outside, in '"
-        << name << "', got '" << nested.getName() << "'";
+        << (mayFind ? " and 'attn.find_key'" : "")
+        << " of what is outside, in '" << name << "', got '" << nested.getName()
+        << "'";
     diag.attachNote(nested.getLoc()) << "the operation is here";
     return diag;
   }

@@ -18,6 +18,9 @@ LogicalResult PartitionLowering::lower(arith::ConstantOp op) {
     return failure();
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Type elementType = getElementTypeOrSelf(op.getType());
+  if (isa<Float4E2M1FNType>(elementType))
+    return op.emitOpError("expected results of f4E2M1FN that are rounded from "
+                          "f32, got a constant");
   unsigned packing = packingOf(elementType);
   TypedAttr value = cast<TypedAttr>(splat.getSplatValue<Attribute>());
   Type stored = storageOf(elementType);

@@ -283,8 +283,8 @@ static FailureOr<RowAccess> planRows(Operation *op, const TileLayout &layout,
   }
   unsigned bits = view.type.getElementType().getIntOrFloatBitWidth();
   // Of two columns in a byte each is planned as one.
-  unsigned maxBytes =
-      std::min<int64_t>(std::min<int64_t>(widest, view.alignment) * perElement, 32);
+  unsigned maxBytes = std::min<int64_t>(
+      std::min<int64_t>(widest, view.alignment) * perElement, 32);
   llvm::Expected<GlobalPlan> plan =
       planGlobalAccess(layout, /*contiguousDim=*/1, bits, maxBytes);
   if (!plan)
@@ -448,9 +448,8 @@ LogicalResult PartitionLowering::lower(GlobalStoreOp op) {
       if (plan->columns[index] != 0)
         pointer = LLVM::GEPOp::create(
             inner, pointer.getType(), b.getI8Type(), rowStart,
-            ArrayRef<LLVM::GEPArg>{
-                static_cast<int32_t>(plan->columns[index] / perElement *
-                                     elementBytes)});
+            ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(
+                plan->columns[index] / perElement * elementBytes)});
       OpBuilder::InsertionGuard guard(inner);
       // The tile's last columns may be padding.
       if (rankTwo && plan->columns[index] + lastThreadColumn >= columns) {
