@@ -192,9 +192,10 @@ WsTmemModel::getCandidates(const ProblemFacts &facts,
     add(p, /*least=*/2);
   };
   SmallVector<int64_t> blocks = listBlocks(facts, target, context);
-  auto addOneTile = [&](SoftmaxPolicy softmax, bool packs) {
+  auto addOneTile = [&](int64_t blockN, SoftmaxPolicy softmax, bool packs) {
     WsTmemPlanAttr::Parameters p;
     p.tiles = 1;
+    p.blockN = blockN;
     p.packHeads = packs;
     p.softmax = softmax;
     p.pParts = true;
@@ -218,9 +219,11 @@ WsTmemModel::getCandidates(const ProblemFacts &facts,
         addShape(blockN, softmax, packs);
     if (!isWorthOneTile(facts, packs))
       continue;
-    for (SoftmaxPolicy softmax : {SoftmaxPolicy::Threshold,
-                                  SoftmaxPolicy::Lagged, SoftmaxPolicy::Exact})
-      addOneTile(softmax, packs);
+    for (int64_t blockN : {128, 96, 64})
+      for (SoftmaxPolicy softmax :
+           {SoftmaxPolicy::Threshold, SoftmaxPolicy::Lagged,
+            SoftmaxPolicy::Exact})
+        addOneTile(blockN, softmax, packs);
   }
   return plans;
 }

@@ -3,7 +3,8 @@
 // A tile alone has no other one's products to hide its softmax under: those of
 // the next block's scores and of the results of the block before are. Rows of
 // queries and keys come in slices of columns and values in parts of a block, a
-// slot each, so that a slot is filled again while the rest of its block is read.
+// slot each, so that a slot is filled again while the rest of its block is
+// read.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +15,7 @@ using namespace mlir;
 using namespace mlir::attn;
 
 /// Columns of results that a thread has in registers at a time.
-static constexpr int64_t kStoredColumns = 64;
+static constexpr int64_t kStoredColumns = 32;
 
 /// Returns slice `i` of the tile's queries.
 static Value getQuerySlice(WsTmemKernel &shared, int64_t i) {
@@ -92,17 +93,16 @@ static void multiplySlice(WsTmemKernel &shared, int64_t i, Slot keys,
                           Value scores) {
   ImplicitLocOpBuilder &b = shared.b;
   int64_t columns = getSliceColumns(shared.facts, shared.plan);
-  int64_t depth =
-      std::min(columns,
-               int64_t(llvm::alignTo(shared.facts.headDim, 16)) - i * columns);
+  int64_t depth = std::min(
+      columns, int64_t(llvm::alignTo(shared.facts.headDim, 16)) - i * columns);
   Value transposed = TransposeOp::create(
       b, shared.tile.bufferType({columns, shared.plan.getBlockN()}),
       shared.memory.k.at(keys));
-  Tcgen05MmaOp::create(
-      b, getQuerySlice(shared, i), transposed, scores,
-      arith::ConstantIntOp::create(b, i == 0 ? 0 : 1, 1),
-      depth == columns ? IntegerAttr() : b.getI64IntegerAttr(depth),
-      /*first=*/IntegerAttr());
+  Tcgen05MmaOp::create(b, getQuerySlice(shared, i), transposed, scores,
+                       arith::ConstantIntOp::create(b, i == 0 ? 0 : 1, 1),
+                       depth == columns ? IntegerAttr()
+                                        : b.getI64IntegerAttr(depth),
+                       /*first=*/IntegerAttr());
 }
 
 /// Starts the product of the probabilities of the keys from `first` on and a
@@ -110,11 +110,11 @@ static void multiplySlice(WsTmemKernel &shared, int64_t i, Slot keys,
 static void multiplyPart(WsTmemKernel &shared, int64_t first, Slot values,
                          Value probabilities, Value adds) {
   ImplicitLocOpBuilder &b = shared.b;
-  Value some = TmemSliceOp::create(
-      b,
-      getTensorType({kTmemRows, getPartKeys(shared.plan)},
-                    shared.facts.elementType),
-      probabilities, first);
+  Value some =
+      TmemSliceOp::create(b,
+                          getTensorType({kTmemRows, getPartKeys(shared.plan)},
+                                        shared.facts.elementType),
+                          probabilities, first);
   Tcgen05MmaOp::create(b, some, shared.memory.v.at(values),
                        shared.memory.tiles.front().results, adds,
                        /*depth=*/IntegerAttr(), /*first=*/IntegerAttr());
@@ -143,8 +143,8 @@ void attn::multiplySlices(WsTmemKernel &shared) {
       keys.release();
     }
   };
-  // Probabilities come in parts of several slots of values each. The softmax has
-  // rescaled the results before it wrote the first ones.
+  // Probabilities come in parts of several slots of values each. The softmax
+  // has rescaled the results before it wrote the first ones.
   auto multiplyValues = [&](Value trip) {
     Slot slot, sum;
     for (const KeyPart &part : memory.parts) {
@@ -154,11 +154,11 @@ void attn::multiplySlices(WsTmemKernel &shared) {
       for (int64_t row = part.first; row < part.first + part.count;
            row += partKeys) {
         Slot values = value.take();
-        Value adds = row == 0
-                         ? arith::CmpIOp::create(
-                               b, arith::CmpIPredicate::ne, trip, zero)
-                               .getResult()
-                         : arith::ConstantIntOp::create(b, 1, 1).getResult();
+        Value adds =
+            row == 0
+                ? arith::CmpIOp::create(b, arith::CmpIPredicate::ne, trip, zero)
+                      .getResult()
+                : arith::ConstantIntOp::create(b, 1, 1).getResult();
         multiplyPart(shared, row, values, tile.getProbabilities(b, slot), adds);
         values.release();
       }
@@ -171,19 +171,19 @@ void attn::multiplySlices(WsTmemKernel &shared) {
     shared.ifBlocks([&] {
       Value last = shared.getLastTrip();
       // The scores of two blocks come first, so that a softmax always finds the
-      // next ones.
+      // next ones. Both slots go round where there is one block, too.
       Slot queries = query.take();
       multiplyKeys(scores.acquire());
       scores.release();
+      Slot second = scores.acquire();
       control.ifThen(
-          arith::CmpIOp::create(b, arith::CmpIPredicate::ne, last, zero), [&] {
-            multiplyKeys(scores.acquire());
-            scores.release();
-          });
+          arith::CmpIOp::create(b, arith::CmpIPredicate::ne, last, zero),
+          [&] { multiplyKeys(second); });
+      scores.release();
       // The results of the tile before have been read.
       Slot output = whole.take();
-      Value rest = arith::MaxSIOp::create(
-          b, arith::SubIOp::create(b, last, one), zero);
+      Value rest =
+          arith::MaxSIOp::create(b, arith::SubIOp::create(b, last, one), zero);
       // Scores take the place of the probabilities that were just multiplied.
       control.forRange(
           zero, rest,
@@ -243,8 +243,8 @@ void attn::storeResults(WsTmemKernel &shared) {
         [&] {
           Slot slot = whole.take();
           forColumns(factor, [&](int64_t first, int64_t count) {
-            Value part = loadTensor(tile, memory.tiles.front().results, first,
-                                    count);
+            Value part =
+                loadTensor(tile, memory.tiles.front().results, first, count);
             // The next tile's products begin while the last columns are stored.
             if (first + count == columns)
               slot.release();
