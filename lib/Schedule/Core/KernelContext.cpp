@@ -204,10 +204,10 @@ Value KernelContext::inlineFindKey(ImplicitLocOpBuilder &lb, FindKeyOp find,
     from = arith::MaxSIOp::create(lb, from, searchBegin);
     to = arith::MinSIOp::create(lb, to, searchEnd);
   }
-  return FindKeyOp::create(
-      lb, lb.getI32Type(), find.getSearch(), rows[1], ValueRange(),
-      clamp(from), clamp(to), rows[0], ValueRange(),
-      lookUp(find.getFirst()), lookUp(find.getLast()), ordered, type);
+  return FindKeyOp::create(lb, lb.getI32Type(), find.getSearch(), rows[1],
+                           ValueRange(), clamp(from), clamp(to), rows[0],
+                           ValueRange(), lookUp(find.getFirst()),
+                           lookUp(find.getLast()), ordered, type);
 }
 
 Value KernelContext::loadMemRef(ImplicitLocOpBuilder &lb,
