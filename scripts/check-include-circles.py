@@ -34,8 +34,9 @@ PACKAGES = {
     "sim": (),
     "calls": ("functional", "torch_op"),
     "serving": ("torch_serving",),
+    "doors": ("hf", "torch"),
     "compat": (),
-    "tuning": ("autotune",),
+    "tuning": ("autotune", "__main__"),
 }
 #: Of a package's folder.
 MOST_MODULES = 40
