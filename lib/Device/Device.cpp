@@ -31,13 +31,14 @@ Expected<Module *> Device::loadModule(StringRef ptx, StringRef name) {
     module->ptx = ptx.str();
   auto place = [&](uint64_t bytes, StringRef variable, uint64_t align) {
     // Nothing of the device's memory has less than 512.
-    return memory.allocate(std::max<uint64_t>(bytes, 1), variable);
+    return memory.allocate(std::max<uint64_t>(bytes, 1), variable,
+                           MemoryKind::Variable);
   };
   if (Error error = sim::loadVariables(*module->program, memory.getMemory(),
                                        place, module->variables)) {
     for (const sim::ModuleVariable &variable : module->variables.variables)
       llvm::cantFail(
-          memory.free(variable.address, MemoryKind::Device, "loading"));
+          memory.free(variable.address, MemoryKind::Variable, "loading"));
     return fail(Status::OutOfMemory, llvm::toString(std::move(error)));
   }
   return modules.emplace_back(std::move(module)).get();
@@ -50,7 +51,7 @@ Error Device::unloadModule(Module &module) {
     return fail(Status::InvalidHandle, "expected a module that is loaded");
   order.synchroniseAll();
   for (const sim::ModuleVariable &variable : module.variables.variables)
-    llvm::cantFail(memory.free(variable.address, MemoryKind::Device,
+    llvm::cantFail(memory.free(variable.address, MemoryKind::Variable,
                                "unloading its module"));
   modules.erase(it);
   return Error::success();

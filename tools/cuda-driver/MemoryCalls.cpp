@@ -36,13 +36,34 @@ static Expected<Device *> findOwner(Platform &p, uint64_t address) {
   return p.getCurrent();
 }
 
+/// Which memory a copy's address is in: only the program knows of the host's.
+enum class Side { Device, Host, Any };
+
+/// That an address of the device is one.
+static Error checkSide(Device &device, uint64_t address, size_t bytes,
+                       Side side) {
+  if (side != Side::Device || !bytes || device.getMemory().find(address, bytes))
+    return Error::success();
+  // Says what is wrong with the device's own addresses.
+  if (Error error = device.getMemory().checkRange(address, bytes, "copy"))
+    return error;
+  return fail(Status::InvalidValue,
+              formatv("expected {0} bytes of the device to copy, got address "
+                      "{1:x}",
+                      bytes, address));
+}
+
 /// Copies behind the stream's work; the host waits where there is no stream.
 static int copy(const char *name, uint64_t to, uint64_t from, size_t bytes,
-                std::optional<Handle> stream) {
+                std::optional<Handle> stream, Side toSide, Side fromSide) {
   return call(name, [&](Platform &p) -> Error {
     Expected<Device *> device = p.getCurrent();
     if (!device)
       return device.takeError();
+    if (Error error = checkSide(**device, to, bytes, toSide))
+      return error;
+    if (Error error = checkSide(**device, from, bytes, fromSide))
+      return error;
     Expected<LoadedStream *> behind = p.getStream(stream.value_or(nullptr));
     if (!behind)
       return behind.takeError();
@@ -183,32 +204,38 @@ ATTN_API int cuMemHostGetDevicePointer_v2(Pointer *address, void *pointer,
 }
 
 ATTN_API int cuMemcpyHtoD_v2(Pointer to, const void *from, size_t bytes) {
-  return copy("cuMemcpyHtoD", to, toAddress(from), bytes, std::nullopt);
+  return copy("cuMemcpyHtoD", to, toAddress(from), bytes, std::nullopt,
+              Side::Device, Side::Host);
 }
 ATTN_API int cuMemcpyDtoH_v2(void *to, Pointer from, size_t bytes) {
-  return copy("cuMemcpyDtoH", toAddress(to), from, bytes, std::nullopt);
+  return copy("cuMemcpyDtoH", toAddress(to), from, bytes, std::nullopt,
+              Side::Host, Side::Device);
 }
 ATTN_API int cuMemcpyDtoD_v2(Pointer to, Pointer from, size_t bytes) {
-  return copy("cuMemcpyDtoD", to, from, bytes, std::nullopt);
+  return copy("cuMemcpyDtoD", to, from, bytes, std::nullopt, Side::Device,
+              Side::Device);
 }
 ATTN_API int cuMemcpy(Pointer to, Pointer from, size_t bytes) {
-  return copy("cuMemcpy", to, from, bytes, std::nullopt);
+  return copy("cuMemcpy", to, from, bytes, std::nullopt, Side::Any, Side::Any);
 }
 ATTN_API int cuMemcpyHtoDAsync_v2(Pointer to, const void *from, size_t bytes,
                                   Handle stream) {
-  return copy("cuMemcpyHtoDAsync", to, toAddress(from), bytes, stream);
+  return copy("cuMemcpyHtoDAsync", to, toAddress(from), bytes, stream,
+              Side::Device, Side::Host);
 }
 ATTN_API int cuMemcpyDtoHAsync_v2(void *to, Pointer from, size_t bytes,
                                   Handle stream) {
-  return copy("cuMemcpyDtoHAsync", toAddress(to), from, bytes, stream);
+  return copy("cuMemcpyDtoHAsync", toAddress(to), from, bytes, stream,
+              Side::Host, Side::Device);
 }
 ATTN_API int cuMemcpyDtoDAsync_v2(Pointer to, Pointer from, size_t bytes,
                                   Handle stream) {
-  return copy("cuMemcpyDtoDAsync", to, from, bytes, stream);
+  return copy("cuMemcpyDtoDAsync", to, from, bytes, stream, Side::Device,
+              Side::Device);
 }
 ATTN_API int cuMemcpyAsync(Pointer to, Pointer from, size_t bytes,
                            Handle stream) {
-  return copy("cuMemcpyAsync", to, from, bytes, stream);
+  return copy("cuMemcpyAsync", to, from, bytes, stream, Side::Any, Side::Any);
 }
 
 /// Copies row by row.
@@ -216,6 +243,11 @@ static int copyRows(const char *name, const Copy2D *what,
                     std::optional<Handle> stream) {
   if (!what)
     return call(name, [](Platform &) { return checkOutput(nullptr); });
+  auto sideOf = [](uint32_t kind) {
+    return kind == DeviceMemoryC ? Side::Device
+           : kind == HostMemory  ? Side::Host
+                                 : Side::Any;
+  };
   auto baseOf = [](uint32_t kind, const void *host, Pointer device) {
     return kind == HostMemory ? toAddress(host) : device;
   };
@@ -226,7 +258,8 @@ static int copyRows(const char *name, const Copy2D *what,
   int status = 0;
   for (size_t row = 0; row < what->height && !status; ++row)
     status = copy(name, to + row * what->targetPitch,
-                  from + row * what->sourcePitch, what->width, stream);
+                  from + row * what->sourcePitch, what->width, stream,
+                  sideOf(what->targetKind), sideOf(what->sourceKind));
   return status;
 }
 ATTN_API int cuMemcpy2DAsync_v2(const Copy2D *what, Handle stream) {
@@ -320,7 +353,9 @@ static Error readAttribute(Platform &p, void *data, int attribute,
       break;
     case PointerMemoryType:
       *static_cast<unsigned *>(data) =
-          kind == MemoryKind::Device ? DeviceMemoryC : HostMemory;
+          kind == MemoryKind::Host || kind == MemoryKind::Registered
+              ? HostMemory
+              : DeviceMemoryC;
       break;
     case PointerDevice:
     case PointerHost:

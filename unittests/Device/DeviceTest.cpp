@@ -90,6 +90,8 @@ TEST_F(DeviceTest, LaunchesShareMemoryAndVariables) {
   EXPECT_EQ(log.count(), 0u);
   EXPECT_EQ(log.getKernels().at("increment").launches, 3u);
   uint64_t variable = module->variables.find("launches")->address;
+  EXPECT_EQ(int(takeStatus(device->free(variable, nullptr, "cuMemFree")).first),
+            int(Status::InvalidValue));
   llvm::cantFail(device->unloadModule(*module));
   EXPECT_EQ(device->getMemory().find(variable), nullptr);
 }

@@ -21,6 +21,7 @@ namespace mlir::attn::device {
 enum class MemoryKind {
   Unknown,    ///< nobody has told
   Device,     ///< allocated
+  Variable,   ///< of a module
   Host,       ///< allocated for the host, pinned
   Registered, ///< of the host, registered
 };
@@ -50,6 +51,11 @@ public:
     return memory.find(address, bytes);
   }
 
+  /// That bytes of the device's range are inside of one allocation. Memory of
+  /// the host is not looked at.
+  llvm::Error checkRange(uint64_t address, uint64_t bytes,
+                         llvm::StringRef what) const;
+
   /// Copies bytes, and whether they have been written. Memory of the host that
   /// nobody has registered is as good as registered.
   llvm::Error copy(uint64_t to, uint64_t from, uint64_t bytes);
@@ -77,8 +83,6 @@ private:
   bool isReserved(uint64_t address) const;
   /// Makes allocations of the registered ranges that touch [begin, end) anew.
   llvm::Error rebuild(uint64_t begin, uint64_t end);
-  llvm::Error checkRange(uint64_t address, uint64_t bytes,
-                         llvm::StringRef what) const;
 
   sim::Memory memory;
   uint64_t capacity, used = 0;

@@ -188,6 +188,11 @@ def test_streams_race():
             "expected events that were recorded, got one that was not",
         ),
         ("import os\nstart()\nif os.fork() == 0: launch()\nelse: os.wait()", "not forked from one that used"),
+        ("start(); check(lib.cuMemcpyDtoH_v2(text, 64, 8))", "expected 8 bytes of the device to copy, got address 0x40"),
+        (
+            "start(); check(lib.cuMemcpyDtoH_v2(text, x.value + 120, 16))",
+            "expected memory to copy inside of one allocation, got 16 bytes at",
+        ),
         (
             "start(); check(lib.cuFuncSetAttribute(function, 16, 1))",
             "expected an attribute of a function up to 15, got 16",
@@ -201,6 +206,22 @@ def test_streams_race():
 def test_bad_calls(body, expected):
     ran = run(body, ATTN_SIM_CHIPS="sm_90a,sm_80")
     assert expected in ran.stderr, ran.stderr
+
+
+def test_random_calls_do_not_crash():
+    given = {"LD_LIBRARY_PATH": str(FOLDER), "ATTN_SIM_QUIET": "1", "ATTN_SIM_MEMORY": str(2**24)}
+    given |= {"ATTN_SIM_JOBS": "1", "ATTN_SIM_STEP_LIMIT": "10000"}
+    program = pathlib.Path(__file__).with_name("random_driver_calls.py")
+    ran = subprocess.run(
+        [sys.executable, program, "--sequences=100"],
+        env={**os.environ, **given},
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    # Enough of them do something.
+    statuses = dict(each.split(":") for each in ran.stdout.split())
+    assert int(statuses["0"]) > 1000 and len(statuses) > 5
 
 
 def test_functions_that_are_not_there():

@@ -1,0 +1,170 @@
+"""Random calls of the stand-in driver: handles that are valid, null, stale or of another kind,
+addresses of the device that are valid, freed or made up, buffers of the host that have the
+stated sizes. None may crash.
+
+usage: random_driver_calls.py [--sequences=1000] [--seed=0]
+
+Prints how many calls came back with which status."""
+
+import argparse
+import collections
+import ctypes
+import random
+
+PTX = b"""
+.version 8.0
+.target sm_80
+.address_size 64
+.global .align 4 .u32 counter;
+.visible .entry increment(.param .u64 p, .param .u32 n)
+{
+.reg .b32 %r<4>;
+.reg .b64 %d<3>;
+ld.param.u64 %d0, [p];
+mov.u32 %r0, %tid.x;
+mul.wide.u32 %d1, %r0, 4;
+add.u64 %d1, %d0, %d1;
+ld.global.u32 %r1, [%d1];
+ld.param.u32 %r2, [n];
+add.u32 %r1, %r1, %r2;
+st.global.u32 [%d1], %r1;
+ret;
+}
+"""
+SIZE = 4096
+KINDS = ("context", "module", "function", "stream", "event", "graph")
+
+
+class Caller:
+    """Calls functions at random, and keeps what they make."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.library = ctypes.CDLL("libcuda.so.1")
+        self.statuses: collections.Counter = collections.Counter()
+        self.made: dict = {kind: [] for kind in KINDS}
+        self.addresses: list = []
+        self.host = ctypes.create_string_buffer(SIZE)
+        self.place = ctypes.c_uint64()
+
+    def handle(self, kind: str):
+        """A handle: of the kind, of another, null, one of the default streams, or made up."""
+        pick = self.random.random()
+        if pick < 0.75 and self.made[kind]:
+            return ctypes.c_void_p(self.random.choice(self.made[kind]))
+        others = [each for kinds in self.made.values() for each in kinds]
+        made_up = [0, 1, 2, 0x5A0300000010, self.random.getrandbits(64)]
+        return ctypes.c_void_p(self.random.choice(others + made_up))
+
+    def address(self):
+        """An address of the device, valid or not."""
+        if self.addresses and self.random.random() < 0.85:
+            return ctypes.c_uint64(self.random.choice(self.addresses) + self.random.choice((0, 0, 0, 4, 64)))
+        return ctypes.c_uint64(self.random.choice((0, 64, 2**47, self.random.getrandbits(64))))
+
+    def bytes(self):
+        """A size that the host's buffer has."""
+        return ctypes.c_size_t(self.random.choice((0, 1, 4, 64, SIZE)))
+
+    def call(self, name: str, *arguments, made: str = "") -> int:
+        """Calls a function; what it leaves in the place is kept as a handle of a kind."""
+        self.place.value = 0
+        status = getattr(self.library, name)(*arguments)
+        self.statuses[status] += 1
+        if made == "address" and not status:
+            self.addresses.append(self.place.value)
+        elif made and not status and self.place.value:
+            self.made[made].append(self.place.value)
+        return status
+
+    def launch(self) -> int:
+        """A launch with sizes and parameters that may be wrong."""
+        pointer, count = self.address(), ctypes.c_uint(self.random.getrandbits(16))
+        given = [ctypes.addressof(pointer), ctypes.addressof(count)]
+        if self.random.random() < 0.05:
+            given[self.random.randrange(2)] = None
+        parameters = (ctypes.c_void_p * 2)(*given)
+        sizes = [ctypes.c_uint(self.random.choice((1, 1, 1, 2, 0))) for _ in range(5)]
+        threads = ctypes.c_uint(self.random.choice((32, 1, 64, 0, 2000)))
+        shared = ctypes.c_uint(self.random.choice((0, 0, 1024, 2**20)))
+        return self.call(
+            "cuLaunchKernel", self.handle("function"), *sizes[:3], threads, *sizes[3:], shared,
+            self.handle("stream"), self.random.choice((parameters, parameters, None)), None,
+        )  # fmt: skip
+
+    def step(self) -> None:
+        """One call."""
+        place = ctypes.byref(self.place)
+        value = ctypes.c_uint(self.random.getrandbits(32))
+        flags = ctypes.c_uint(self.random.choice((0, 1)))
+        handle, address, host = self.handle, self.address, self.host
+        calls = [
+            lambda: self.call("cuDevicePrimaryCtxRetain", place, self.random.choice((0, 0, 0, 7)), made="context"),
+            lambda: self.call("cuCtxSetCurrent", handle("context")),
+            lambda: self.call("cuCtxPushCurrent_v2", handle("context")),
+            lambda: self.call("cuCtxPopCurrent_v2", None),
+            lambda: self.call("cuCtxSynchronize"),
+            lambda: self.call("cuModuleLoadData", place, self.random.choice((PTX, b"none", None)), made="module"),
+            lambda: self.call("cuModuleUnload", handle("module")),
+            lambda: self.call("cuModuleGetFunction", place, handle("module"), self.random.choice((b"increment", b"x")), made="function"),
+            lambda: self.call("cuModuleGetGlobal_v2", place, None, handle("module"), b"counter", made="address"),
+            lambda: self.call("cuFuncGetAttribute", place, self.random.randrange(-1, 18), handle("function")),
+            lambda: self.call("cuFuncSetAttribute", handle("function"), self.random.randrange(-1, 18), self.random.choice((0, 1, 99999, -1))),
+            lambda: self.call("cuMemAlloc_v2", place, ctypes.c_size_t(self.random.choice((0, 1, SIZE, 2**60))), made="address"),
+            lambda: self.call("cuMemAllocAsync", place, self.bytes(), handle("stream"), made="address"),
+            lambda: self.call("cuMemFree_v2", address()),
+            lambda: self.call("cuMemFreeAsync", address(), handle("stream")),
+            lambda: self.call("cuMemcpyHtoD_v2", address(), host, self.bytes()),
+            lambda: self.call("cuMemcpyDtoHAsync_v2", host, address(), self.bytes(), handle("stream")),
+            lambda: self.call("cuMemsetD32Async", address(), value, ctypes.c_size_t(self.random.choice((0, 8, 1024))), handle("stream")),
+            lambda: self.call("cuMemHostRegister_v2", host, self.bytes(), 0),
+            lambda: self.call("cuMemHostUnregister", host),
+            lambda: self.call("cuPointerGetAttribute", place, self.random.randrange(20), address()),
+            lambda: self.call("cuStreamCreate", place, flags, made="stream"),
+            lambda: self.call("cuStreamDestroy_v2", handle("stream")),
+            lambda: self.call("cuStreamSynchronize", handle("stream")),
+            lambda: self.call("cuStreamWaitEvent", handle("stream"), handle("event"), 0),
+            lambda: self.call("cuStreamBeginCapture_v2", handle("stream"), 0),
+            lambda: self.call("cuStreamEndCapture", handle("stream"), place, made="graph"),
+            lambda: self.call("cuGraphInstantiateWithFlags", place, handle("graph"), 0, made="graph"),
+            lambda: self.call("cuGraphLaunch", handle("graph"), handle("stream")),
+            lambda: self.call("cuGraphDestroy", handle("graph")),
+            lambda: self.call("cuEventCreate", place, 0, made="event"),
+            lambda: self.call("cuEventRecord", handle("event"), handle("stream")),
+            lambda: self.call("cuEventSynchronize", handle("event")),
+            lambda: self.call("cuEventElapsedTime", place, handle("event"), handle("event")),
+            lambda: self.call("cuEventDestroy_v2", handle("event")),
+            self.launch, self.launch, self.launch,
+        ]  # fmt: skip
+        self.random.choice(calls)()
+
+    def run(self, length: int) -> None:
+        """A sequence: what most programs begin with, then anything."""
+        place = ctypes.byref(self.place)
+        self.call("cuInit", 0)
+        self.call("cuDevicePrimaryCtxRetain", place, 0, made="context")
+        self.call("cuCtxSetCurrent", ctypes.c_void_p(self.made["context"][-1]))
+        self.call("cuModuleLoadData", place, PTX, made="module")
+        module = ctypes.c_void_p(self.made["module"][-1])
+        self.call("cuModuleGetFunction", place, module, b"increment", made="function")
+        self.call("cuMemAlloc_v2", place, ctypes.c_size_t(SIZE), made="address")
+        for _ in range(length):
+            self.step()
+        for kinds in self.made.values():
+            del kinds[:-20]
+        del self.addresses[:-20]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sequences", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    caller = Caller(options.seed)
+    for _ in range(options.sequences):
+        caller.run(30)
+    print(" ".join(f"{status}:{count}" for status, count in sorted(caller.statuses.items())))
+
+
+if __name__ == "__main__":
+    main()
