@@ -83,6 +83,23 @@ TEST(Storage, UnwrittenBytesOfOthers) {
   EXPECT_EQ(outValid, std::vector<uint8_t>(128, 1));
 }
 
+TEST(Storage, EqualStoresDoNotRace) {
+  HostWords out(32);
+  for (bool areEqual : {true, false}) {
+    std::string body = "shr.u32 %r1, %r0, 5;\n";
+    body += areEqual ? "mov.u32 %r1, 5;\n" : "";
+    auto program = llvm::cantFail(
+        parsePTX(wrapKernel(body + "st.global.u32 [%d1], %r1;"), "test.ptx"));
+    Memory memory;
+    llvm::cantFail(memory.adopt(out.address(), out.storage(), "out"));
+    LaunchConfig config;
+    config.block = {64, 1, 1};
+    RunReport report = llvm::cantFail(
+        launch(*program, memory, out.address(), out.address(), config));
+    EXPECT_EQ(report.isClean(), areEqual);
+  }
+}
+
 TEST(Storage, OverlapIsRefused) {
   HostWords words(64);
   Memory memory;
