@@ -104,6 +104,9 @@ makeVariants(AttentionOp op, const ProblemFacts &facts, const TargetRow &target,
   SmallVector<PlanAttrInterface> variants;
   for (const PlanCandidate &base : chosen.take_front(kVariedPlans))
     for (PlanParameter choice : choices) {
+      // A name that was asked for stays.
+      if (choice.name == "kernel" && !base.plan.getKernelName().empty())
+        continue;
       FailureOr<PlanAttrInterface> changed = base.schedule->setParameters(
           [&] { return op.emitOpError(); }, base.plan, choice);
       if (failed(changed))

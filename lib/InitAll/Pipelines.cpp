@@ -86,15 +86,16 @@ void attn::addBarrierPasses(OpPassManager &pm,
   kernels.addPass(createAttnInsertFencesPass(fences));
 }
 
-/// Steps after which the check gives up here: about a second.
-static constexpr int64_t kCheckLimit = 3000000;
+/// Steps after which the check gives up here: about a second, or more where
+/// nothing but a proof will do.
+static constexpr int64_t kCheckLimit = 3000000, kProofLimit = 4 * kCheckLimit;
 
 void attn::addCheckPasses(OpPassManager &pm,
                           const AttnPipelineOptions &options) {
   if (!options.checkBarriers && !options.requireProof)
     return;
   AttnCheckBarriersPassOptions check;
-  check.limit = kCheckLimit;
+  check.limit = options.requireProof ? kProofLimit : kCheckLimit;
   check.clusterScope = options.clusterScope;
   check.requireProof = options.requireProof;
   check.launchRemark = true;

@@ -37,8 +37,8 @@ bool looksForKeys(const ProblemFacts &facts);
 /// values take half of L2, since each half of the chip may hold a copy of its
 /// own, or somewhat more; where sequences are packed, as many as take half of
 /// L2. Where a counter deals tiles, so that they are even in any case, as many
-/// of these as have a tile for each CTA; where key_range looks for keys, as many
-/// as take half of L2 with the keys that a tile has. 0 for all heads.
+/// of these as have a tile for each CTA; where key_range looks for keys, as
+/// many as take half of L2 with the keys that a tile has. 0 for all heads.
 int64_t chooseGroupHeads(const ProblemFacts &facts, const TargetRow &target,
                          int64_t blockM, int64_t blockN, int64_t ctas,
                          bool isDealt = false);

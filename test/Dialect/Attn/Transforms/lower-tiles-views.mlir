@@ -21,7 +21,7 @@ gpu.module @kernels {
   // CHECK: %[[WIDE:.*]] = arith.extui %[[ID]] : i32 to i64
   // CHECK: arith.muli %[[WIDE]], %{{.*}} : i64
   // CHECK: arith.remui %[[POSITION]], %c16_i32
-  // CHECK: %[[SIZE:.*]] = arith.select %[[BOTH]], %c16_i32, %c0_i32
+  // CHECK: %[[SIZE:.*]] = arith.select %[[BOTH]], %c16_i32{{.*}}, %c0_i32
   // CHECK: nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 16, cache = cg, %[[SIZE]]
   // CHECK-COUNT-3: nvvm.cp.async.shared.global
   // CHECK-NOT: nvvm.cp.async.shared.global
