@@ -287,7 +287,10 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
     // probabilities hides where operands take long enough.
     estimate.blockClocks =
         std::max(others + kOverlaidClocks, estimate.sharedClocks + kHeldClocks);
-  estimate.blockClocks += getWayClocks(plan);
+  // Maxima that may grow by nothing change as often as exact ones.
+  double way = getWayClocks(plan);
+  estimate.blockClocks +=
+      facts.isNarrow() ? std::max<double>(way, kExactClocks) : way;
   if (sharesRing(facts, plan) && plan.getKvStages() < 4)
     estimate.blockClocks += kShortRingClocks;
   estimate.tileClocks = kTileClocks + kColumnClocks * columns;
