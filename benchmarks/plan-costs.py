@@ -20,7 +20,8 @@ estimate / measured and its inverse: median and 95th percentile) and the time of
 is taken over that of the best schedule (geometric mean and 95th percentile): with the scales
 of the board's calibration file as they are, and with those that the first set asks for, which
 multiply the times of a schedule, and of its packed problems, lengths and pages; --scales names
-those that may change. --write stores these with their residuals.
+those that may change. --write stores these with their residuals, --page the table of
+docs/HowTo/how-a-plan-is-chosen.md.
 """
 
 from __future__ import annotations
@@ -39,6 +40,9 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+import results_util  # noqa: E402
+
 SCHEDULES = ("split_q", "decode", "tiled_d", "ws_wgmma", "self_load", "ws_columns", "ws_pair")
 #: Heads, and key heads.
 HEADS = ((32, 32), (32, 8), (16, 16), (40, 8), (16, 2), (64, 8))
@@ -95,6 +99,17 @@ DRAWERS = {
     "chunk": lambda rng: draw_served(rng, rng.choice((128, 256, 512, 1024)), True, True),
     "ragged": lambda rng: draw_served(rng, 1, False, rng.random() < 0.5),
     "draft": lambda rng: draw_served(rng, rng.choice((2, 4, 8)), rng.random() < 0.5, True),
+}
+
+
+#: What a kind is called in the page's table.
+TITLES = {
+    "packed": "packed sequences of 64 to 4096 rows",
+    "fused": "slices of a fused tensor",
+    "window": "windows",
+    "chunk": "chunks of prompts",
+    "ragged": "caches of different lengths",
+    "draft": "drafts",
 }
 
 
@@ -347,7 +362,7 @@ def percentile(values: list[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 
-def describe(problems: list[dict], scales: dict[str, float] | None) -> str:
+def weigh(problems: list[dict], scales: dict[str, float] | None) -> tuple[list[float], list[float]]:
     """How far off estimates are, and what the choice costs. Without scales the planner's
     choice counts, with them that of the schedule with the least estimate."""
     errors, ratios = [], []
@@ -365,11 +380,41 @@ def describe(problems: list[dict], scales: dict[str, float] | None) -> str:
         if scales or taken is None:
             taken = min(estimates, key=lambda each: each[0])[1]
         ratios.append(taken["measured_us"] / best)
+    return errors, ratios
+
+
+def describe(problems: list[dict], scales: dict[str, float] | None) -> str:
+    errors, ratios = weigh(problems, scales)
     return (
         f"{len(problems):>3} problems, {len(errors):>3} kernels: estimates off {statistics.median(errors):.2f} "
         f"(p95 {percentile(errors, 0.95):.2f}), taken / best {statistics.geometric_mean(ratios):.3f} "
         f"(p95 {percentile(ratios, 0.95):.2f})"
     )
+
+
+def write_page(problems: list[dict], board: str) -> None:
+    """Writes the table of the problems that no scale was fitted to."""
+    section = results_util.make_section(
+        "Estimates beside measured times", board, time.strftime("%Y-%m-%d"),
+        "benchmarks/plan-costs.py --report costs.json --page",
+    )  # fmt: skip
+    rows = []
+    for kind in (*DRAWERS, ""):
+        chosen = [each for each in problems if each["set"] == "fresh" and kind in ("", each["kind"])]
+        if not chosen:
+            continue
+        errors, ratios = weigh(chosen, None)
+        figures = [statistics.median(errors), percentile(errors, 0.95), statistics.geometric_mean(ratios)]
+        rows.append(
+            [TITLES.get(kind, "all"), len(chosen), len(errors)]
+            + [f"{each:.2f}" for each in (*figures, percentile(ratios, 0.95))]
+        )
+    columns = ["problems", "number", "kernels", "estimate off, median", "95th percentile"]
+    columns += ["taken / best, mean", "95th percentile"]
+    section["tables"].append({"caption": "", "columns": columns, "rows": rows})
+    contents = {"title": "What problems beside the plain ones take", "sections": [section]}
+    path = results_util.RESULTS / "plan-costs.json"
+    path.write_text(results_util.to_text(contents), encoding="utf-8")
 
 
 def report(options: argparse.Namespace) -> int:
@@ -395,6 +440,8 @@ def report(options: argparse.Namespace) -> int:
                 chosen = [problem for problem in of_set if kind in ("", problem["kind"])]
                 if chosen:
                     print(f"{title:<11} {name:<5} {kind or 'all':<6} {describe(chosen, own)}")
+    if options.page:
+        write_page(problems, options.board.upper())
     for name, value in sorted(scales.items()):
         print(f"{name:<18} {value:.3f}, residual {residuals[name]:.3f}")
     if options.write:
@@ -429,6 +476,7 @@ def main() -> int:
     parser.add_argument("--limit", type=float, default=float("inf"))
     parser.add_argument("--scales", default="", metavar="PREFIX,...")
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--page", action="store_true")
     options = parser.parse_args()
     if options.make:
         return make(options)

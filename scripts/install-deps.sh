@@ -4,6 +4,7 @@
 #
 # usage: scripts/install-deps.sh [--check] [--with-python] [--with-nvdisasm]
 #                                [--with-fa4] [--with-chromium] [--with-wheel]
+#                                [--with-doors]
 #   --check        install nothing; list what is missing and exit with status 1
 #   --with-python  also fill .venv with the pinned Python packages that
 #                  benchmarks/ use
@@ -17,6 +18,8 @@
 #                  pages and plots in
 #   --with-wheel   also what scripts/build-wheel.py needs: static libraries, and
 #                  .venv-wheel with pinned tools (400 MB)
+#   --with-doors   also fill .venv-doors with the pinned torch and transformers
+#                  (5 GB), which tests of these need
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "$0")/common.sh"
@@ -38,6 +41,7 @@ with_python=0
 with_nvdisasm=0
 with_fa4=0
 with_wheel=0
+with_doors=0
 for arg in "$@"; do
   case $arg in
     --check) check=1 ;;
@@ -46,14 +50,16 @@ for arg in "$@"; do
     --with-fa4) with_fa4=1 ;;
     --with-chromium) PACKAGES+=(chromium) ;;
     --with-wheel) with_wheel=1 ;;
+    --with-doors) with_doors=1 ;;
     -h | --help)
-      sed -n '2,20s/^# \{0,1\}//p' "$0"
+      sed -n '2,23s/^# \{0,1\}//p' "$0"
       exit 0
       ;;
     *) die "unknown argument '$arg' (see --help)" ;;
   esac
 done
-if [ $with_python = 1 ] || [ $with_nvdisasm = 1 ] || [ $with_fa4 = 1 ] || [ $with_wheel = 1 ]; then
+if [ $with_python = 1 ] || [ $with_nvdisasm = 1 ] || [ $with_fa4 = 1 ] || [ $with_wheel = 1 ] ||
+  [ $with_doors = 1 ]; then
   PACKAGES+=("${VENV_PACKAGES[@]}")
 fi
 if [ $with_wheel = 1 ]; then
@@ -134,4 +140,7 @@ if [ $with_fa4 = 1 ]; then
 fi
 if [ $with_wheel = 1 ]; then
   fill_venv .venv-wheel packaging/requirements.txt
+fi
+if [ $with_doors = 1 ]; then
+  fill_venv .venv-doors packaging/requirements-doors.txt
 fi

@@ -27,6 +27,8 @@ Expected<Module *> Device::loadModule(StringRef ptx, StringRef name) {
     return std::move(error);
   auto module = std::make_unique<Module>();
   module->program = std::move(*program);
+  if (!options.recordings.empty())
+    module->ptx = ptx.str();
   auto place = [&](uint64_t bytes, StringRef variable, uint64_t align) {
     // Nothing of the device's memory has less than 512.
     return memory.allocate(std::max<uint64_t>(bytes, 1), variable);
@@ -92,7 +94,7 @@ void Device::note(const TurnRef &turn,
                   llvm::ArrayRef<sim::TouchedRange> touched) {
   std::vector<OrderRace> races;
   for (const sim::TouchedRange &range : touched)
-    order.access(turn, range.begin, range.end, range.isWrite, races);
+    order.access(turn, range, races);
   for (const OrderRace &race : races) {
     const sim::Allocation *in = memory.find(race.begin);
     log.addRaces(race, in ? in->name : "");
@@ -107,7 +109,8 @@ Error Device::copy(uint64_t to, uint64_t from, uint64_t bytes, Stream &stream,
       stream.actor,
       {formatv("copy {0} of {1} bytes", ++copies, bytes), site.str()});
   if (bytes)
-    note(turn, {{from, from + bytes, false}, {to, to + bytes, true}});
+    note(turn, {{from, from + bytes, sim::TouchedRange::Read},
+                {to, to + bytes, sim::TouchedRange::Write}});
   return Error::success();
 }
 
@@ -120,7 +123,7 @@ Error Device::fill(uint64_t to, uint32_t pattern, unsigned width,
       stream.actor,
       {formatv("memset {0} of {1} bytes", ++copies, bytes), site.str()});
   if (bytes)
-    note(turn, {{to, to + bytes, true}});
+    note(turn, {{to, to + bytes, sim::TouchedRange::Write}});
   return Error::success();
 }
 
@@ -133,7 +136,7 @@ Error Device::free(uint64_t address, Stream *stream, StringRef where) {
     return error;
   if (stream)
     note(order.begin(stream->actor, {where.str(), ""}),
-         {{address, address + bytes, true}});
+         {{address, address + bytes, sim::TouchedRange::Write}});
   order.forget(address, address + bytes);
   return Error::success();
 }

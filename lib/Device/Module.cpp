@@ -21,7 +21,7 @@ static constexpr uint32_t kFatbinMagic = 0xba55ed50;
 static constexpr uint64_t kFatbinHeader = 16, kLeastEntry = 64;
 enum FatbinEntryKind : uint16_t { PTXEntry = 1 };
 enum FatbinFlags : uint64_t { LZ4 = 0x2000, Zstd = 0x8000 };
-/// What a C program keeps in place of a fatbin: a magic number, a version, and
+/// A C program keeps this in place of a fatbin: a magic number, a version, and
 /// the address of the fatbin.
 static constexpr uint32_t kWrapperMagic = 0x466243b1;
 /// Decompressed text above this is no PTX that anybody writes.
@@ -32,9 +32,8 @@ static Expected<std::string> readEntry(const uint8_t *entry,
                                        llvm::ArrayRef<uint8_t> payload) {
   uint64_t flags = read64le(entry + 40);
   if (flags & LZ4)
-    return fail(Status::NotSupported,
-                "expected PTX that is compressed by zstd or not at all, got "
-                "LZ4: build the fatbin with --compress-mode=size");
+    return fail(Status::NotSupported, "expected PTX without LZ4 in the fatbin: "
+                                      "--compress-mode=size leaves it out");
   if (!(flags & Zstd))
     return StringRef(reinterpret_cast<const char *>(payload.data()),
                      payload.size())
@@ -120,9 +119,8 @@ mlir::attn::device::extractPTX(const void *image,
   if (text.starts_with("\x7f"
                        "ELF"))
     return fail(Status::NoBinary,
-                "expected PTX, got machine code (a cubin): let the compiler "
-                "write PTX (nvcc -ptx, ptxas left out), which attn-run does "
-                "for Triton");
+                "expected PTX, got machine code (a cubin): use nvcc -ptx, or "
+                "attn-run for Triton");
   text = text.take_until([](char c) { return c == '\0'; });
   if (!text.contains(".version") || !text.contains(".target"))
     return fail(Status::InvalidImage,

@@ -4,6 +4,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir::attn::device;
+namespace sim = mlir::attn::sim;
 
 void OrderClock::raise(uint32_t actor, uint32_t epoch) {
   if (actor >= epochs.size())
@@ -28,10 +29,13 @@ void AccessMap::split(uint64_t at) {
   cells[at] = std::move(rest);
 }
 
-void AccessMap::access(const TurnRef &turn, uint64_t begin, uint64_t end,
-                       bool isWrite, Conflict conflict) {
+void AccessMap::access(const TurnRef &turn, const sim::TouchedRange &range,
+                       Conflict conflict) {
+  auto [begin, end, kind] = range;
   if (begin >= end)
     return;
+  bool isWrite = kind != sim::TouchedRange::Read;
+  bool isAtomic = kind == sim::TouchedRange::Atomic;
   split(begin);
   split(end);
   auto isUnordered = [&](const Turn &earlier) {
@@ -41,7 +45,7 @@ void AccessMap::access(const TurnRef &turn, uint64_t begin, uint64_t end,
   for (auto it = cells.lower_bound(begin); it != cells.end() && it->first < end;
        ++it) {
     Cell &cell = it->second;
-    if (cell.write && isUnordered(*cell.write))
+    if (cell.write && !(isAtomic && cell.isAtomic) && isUnordered(*cell.write))
       conflict(*cell.write, /*wrote=*/true, it->first, cell.end);
     if (isWrite) {
       for (const auto &read : cell.reads)
@@ -50,7 +54,7 @@ void AccessMap::access(const TurnRef &turn, uint64_t begin, uint64_t end,
       continue;
     }
     if (it->first > next)
-      cells[next] = {it->first, nullptr, {turn}};
+      cells[next] = {it->first, nullptr, false, {turn}};
     next = cell.end;
     // A later read of the same actor stands for its earlier ones.
     llvm::erase_if(cell.reads, [&](const auto &read) {
@@ -60,9 +64,9 @@ void AccessMap::access(const TurnRef &turn, uint64_t begin, uint64_t end,
   }
   if (isWrite) {
     cells.erase(cells.lower_bound(begin), cells.lower_bound(end));
-    cells[begin] = {end, turn, {}};
+    cells[begin] = {end, turn, isAtomic, {}};
   } else if (next < end) {
-    cells[next] = {end, nullptr, {turn}};
+    cells[next] = {end, nullptr, false, {turn}};
   }
 }
 
@@ -127,12 +131,14 @@ void StreamOrder::synchroniseAll() {
     actors[Host].clock.join(actor.clock);
 }
 
-void StreamOrder::access(const TurnRef &turn, uint64_t begin, uint64_t end,
-                         bool isWrite, std::vector<OrderRace> &races) {
+void StreamOrder::access(const TurnRef &turn, const sim::TouchedRange &range,
+                         std::vector<OrderRace> &races) {
+  bool isWrite = range.kind != sim::TouchedRange::Read;
   accesses.access(
-      turn, begin, end, isWrite,
+      turn, range,
       [&](const Turn &earlier, bool wrote, uint64_t first, uint64_t last) {
         races.push_back({earlier.operation, turn->operation, wrote, isWrite,
-                         std::max(first, begin), std::min(last, end)});
+                         std::max(first, range.begin),
+                         std::min(last, range.end)});
       });
 }

@@ -176,6 +176,7 @@ Error Runner::computeReferenceOf(ArrayRef<HarnessTensor> tensors) {
     inputs.vScales = inputs.kScales;
   inputs.scoreMod = options.scoreMod;
   inputs.maskMod = options.maskMod;
+  inputs.outMod = options.outMod;
   Expected<AttentionResult> result =
       computeReference(*record.problem, inputs, &progress);
   if (!result)
@@ -327,8 +328,8 @@ Error Runner::compare(HarnessReport &report) {
     merged = std::move(*result);
   }
   if (const HarnessTensor *scales = report.findTensor("o_scales")) {
-    Expected<AttentionResult> result =
-        applyOutputScales(o->getView(), scales->getView(), *reference);
+    Expected<AttentionResult> result = applyOutputScales(
+        o->getView(), o->argument.dtype, scales->getView(), *reference);
     if (!result)
       return result.takeError();
     merged = std::move(*result);

@@ -177,7 +177,7 @@ void Scheduler::resetDroppedLoads() {
   droppedLoads.reset();
   if (machine.config.sanitize && !machine.config.strict)
     droppedLoads =
-        std::make_unique<DroppedLoads>(machine, machine.program.getLoadFates());
+        std::make_unique<DroppedLoads>(machine, getLoadFates(machine.program));
 }
 
 void Scheduler::finish(Cluster &cluster) {
@@ -354,14 +354,18 @@ void Scheduler::runParallel(uint32_t total, unsigned threads) {
 
 void Scheduler::listTouched() {
   std::vector<TouchedRange> &touched = machine.result.touched;
-  machine.globalShadow.forEachTouched(
-      [&](uint64_t address, uint64_t bytes, bool isWrite) {
-        if (!touched.empty() && touched.back().end == address &&
-            touched.back().isWrite == isWrite)
-          touched.back().end += bytes;
-        else
-          touched.push_back({address, address + bytes, isWrite});
-      });
+  machine.globalShadow.forEachTouched([&](uint64_t address, uint64_t bytes,
+                                          ShadowTouch touch) {
+    TouchedRange::Kind kind = touch == ShadowTouch::Read ? TouchedRange::Read
+                              : touch == ShadowTouch::Write
+                                  ? TouchedRange::Write
+                                  : TouchedRange::Atomic;
+    if (!touched.empty() && touched.back().end == address &&
+        touched.back().kind == kind)
+      touched.back().end += bytes;
+    else
+      touched.push_back({address, address + bytes, kind});
+  });
 }
 
 RunReport Scheduler::run() {

@@ -7,7 +7,6 @@ tensors does so, and `import attn` where torch is loaded already.
 from __future__ import annotations
 
 import operator
-import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -32,9 +31,9 @@ if TYPE_CHECKING:
 _ARGUMENTS = """Tensor q, Tensor k, Tensor v, Tensor? sinks=None, Tensor? cu_seqlens_q=None,
     Tensor? cu_seqlens_k=None, Tensor[]? captures=None"""
 _OPTIONS = f"""SymInt? max_seqlen_q=None, {CALL_SCHEMA}, str score_mod="",
-    str mask_mod="" """
-#: Options are what `call_arguments` makes of arguments; score_mod and mask_mod are
-#: texts of `attn.score_mod` and `attn.mask_mod`, captures their tensors.
+    str mask_mod="", str out_mod="" """
+#: Options are what `call_arguments` makes of arguments; score_mod, mask_mod and out_mod are
+#: texts of the functions of these names, captures their tensors.
 SCHEMAS = (
     f"attention({_ARGUMENTS}, {_OPTIONS}) -> Tensor",
     f"attention_lse({_ARGUMENTS}, {_OPTIONS}) -> (Tensor o, Tensor lse)",
@@ -44,7 +43,7 @@ SCHEMAS = (
 #: calls and makes no Stream object.
 _get_stream = getattr(torch._C, "_cuda_getCurrentRawStream", runtime.get_torch_stream)
 #: Values of what follows q, k and v.
-_DEFAULTS = (None, None, None, None, None, *CALL_DEFAULTS, "", "")
+_DEFAULTS = (None, None, None, None, None, *CALL_DEFAULTS, "", "", "")
 
 _TORCH_TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
 
@@ -60,7 +59,7 @@ def attention(
     k: Tensor,
     v: Tensor,
     optional: tuple[Tensor | None, Tensor | None, Tensor | None],
-    mods: tuple[Any, Any],
+    mods: tuple[Any, ...],
     bound: Any,
     options: tuple[Any, ...],
     lse: bool | Tensor,
@@ -72,9 +71,10 @@ def attention(
             raise ArgumentError(
                 f'tensor "{name}": expected a torch tensor as q, got {type(tensor).__name__}'
             )
-    score, mask, captures = "", "", None
-    if mods[0] is not None or mods[1] is not None:
-        score, mask, captures = _trace(mods)
+    texts: tuple[str, ...] = ("", "", "")
+    captures = None
+    if mods[0] is not None or mods[1] is not None or mods[2] is not None:
+        texts, captures = _trace(mods)
     sinks, cu_seqlens_q, cu_seqlens_k = optional
     others = (*optional, *captures) if captures else optional
     # Compiled code does not come to the check in the operator.
@@ -91,8 +91,7 @@ def attention(
         captures,
         bound,
         *options,
-        score,
-        mask,
+        *texts,
     )
     if out is None and lse is False:
         return (_run if _is_plain_call(q, k, v, others) else _attention)(*arguments)
@@ -162,9 +161,9 @@ def _make_gradient_error() -> ArgumentError:
     )
 
 
-def _trace(mods: tuple[Any, Any]) -> tuple[str, str, list[Tensor]]:
+def _trace(mods: tuple[Any, ...]) -> tuple[tuple[str, ...], list[Tensor]]:
     texts, tensors = [], []
-    for kind, mod in (("score_mod", mods[0]), ("mask_mod", mods[1])):
+    for kind, mod in zip(("score_mod", "mask_mod", "out_mod"), mods, strict=True):
         if mod is not None and not isinstance(mod, mod_regions.Mod):
             if torch.compiler.is_compiling():
                 raise ArgumentError(
@@ -177,7 +176,7 @@ def _trace(mods: tuple[Any, Any]) -> tuple[str, str, list[Tensor]]:
             if not torch.compiler.is_compiling():
                 label_checks.check_labels(mod, len(tensors))
             tensors += mod.tensors
-    return texts[0], texts[1], tensors
+    return tuple(texts), tensors
 
 
 def _get_key(tensor: Tensor) -> object:
@@ -229,8 +228,8 @@ def _get_call(
             )
     specs = [captured_reads.describe(tensor) for tensor in captures or ()]
     parsed = Options(*options)
-    of_score = _count_reads(parsed.score_mod)
-    call = _attention_module.make_call(views, (specs[:of_score], specs[of_score:]), parsed)
+    parts = _attention_module.split_reads(specs, parsed)
+    call = _attention_module.make_call(views, parts, parsed)
     return _attention_module.put_call(key, call)
 
 
@@ -263,12 +262,11 @@ def _prepare(
     # The dispatcher leaves out what has its default value at the end.
     padded: tuple[Any, ...] = (*rest, *_DEFAULTS[len(rest) :])
     sinks, lengths_q, lengths_k, captures, bound = padded[:5]
-    score_mod, mask_mod = padded[-2:]
     if _has_gradient(q, k, v, sinks, captures) and torch.is_grad_enabled():
         raise _make_gradient_error()
     has_lse = lse is not None
     given = lse if isinstance(lse, torch.Tensor) else None
-    parsed = (padded[5:-2], has_lse, bound, score_mod, mask_mod)
+    parsed = (padded[5:-3], has_lse, bound, *padded[-3:])
     optional = (sinks, lengths_q, lengths_k)
     is_plain = o is None and sinks is None and lengths_q is None and lengths_k is None
     call = _get_call(q, k, v, (*optional, o, given), captures, parsed, is_plain)
@@ -316,16 +314,11 @@ def _run_host(
             raise ArgumentError(
                 f'tensor "{name}": expected a tensor in host memory as q, got {tensor.device}'
             )
-    options = Options(padded[5:-2], lse, bound, *padded[-2:])
+    options = Options(padded[5:-3], lse, bound, *padded[-3:])
     arrays = host_tensors.to_arrays(tensors)
-    o, log = host_calls.attend(arrays, captures or (), _count_reads(options.score_mod), options)
+    o, log = host_calls.attend(arrays, captures or (), options)
     result = _fake(*operands, sinks, lengths_q).copy_(host_tensors.to_tensor(o))
     return result, None if log is None else host_tensors.to_tensor(log)
-
-
-def _count_reads(score_mod: str) -> int:
-    """The captured tensors of a region."""
-    return len(set(re.findall(r"%score_mod\d+", score_mod)))
 
 
 def _run(q: Tensor, k: Tensor, v: Tensor, *rest: Any) -> Tensor:

@@ -62,7 +62,7 @@ enum MemoryTypeC : uint32_t {
 /// Streams that programs name without making them.
 constexpr uintptr_t kLegacyStream = 1, kPerThreadStream = 2;
 
-/// What the `extra` argument of cuLaunchKernel holds.
+/// Keys of the `extra` argument of cuLaunchKernel.
 enum LaunchExtra : uintptr_t { ExtraEnd = 0, ExtraBuffer = 1, ExtraSize = 2 };
 
 #define ATTN_API extern "C" __attribute__((visibility("default")))

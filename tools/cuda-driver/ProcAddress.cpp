@@ -98,13 +98,12 @@ ATTN_API int cuGetExportTable(const void **table, const void *) {
           *table = nullptr;
         return fail(Status::NotFound,
                     "expected a table that the stand-in driver has, got a "
-                    "private one of the CUDA runtime: use a program's CPU "
-                    "build, or attn.sim.triton");
+                    "private one of the CUDA runtime");
       },
       /*needsStart=*/false);
 }
 
-// What the stand-in has beside the driver's interface, for Python.
+// These the stand-in has beside the driver's interface, for Python.
 
 /// Says in which line of the caller's what comes next is, for reports; null
 /// ends that.
@@ -139,7 +138,7 @@ ATTN_API int attnSimUnregister(const void *pointer) {
   });
 }
 
-/// Whether findings are printed as they come.
+/// Says whether findings are not to be printed as they come.
 ATTN_API int attnSimSetQuiet(int isQuiet) {
   return call(
       "attnSimSetQuiet",

@@ -1,8 +1,8 @@
 //===- Device.h - A GPU that is simulated -----------------------*- C++ -*-===//
 //
-// What a CUDA driver does for a program, over the simulator: memory, modules,
-// streams, events and launches. Work is done when it is asked for, in the
-// caller's thread; what may run at the same time on a GPU is known from the
+// Does for a program what a CUDA driver does, over the simulator: memory,
+// modules, streams, events and launches. Work is done when it is asked for, in
+// the caller's thread; what may run at the same time on a GPU is known from the
 // order of streams (StreamOrder.h), and what nothing orders is a finding.
 //
 //   FindingLog &log;
@@ -12,7 +12,7 @@
 //   uint64_t x = cantFail(device.getMemory().allocate(bytes, "x"));
 //   ...
 //   cantFail(device.launch(request, device.getDefaultStream()));
-//   log.print(llvm::errs(), ReportForm::Text);
+//   log.print(os, ReportForm::Text);
 //
 // Not for concurrent use by several threads.
 //
@@ -35,6 +35,9 @@ struct DeviceOptions {
   uint64_t memory = 0;
   /// Schedule, seed, timing, profile and limits of launches.
   sim::LaunchConfig launch;
+  /// A folder for recordings of launches that new findings come from; empty:
+  /// none are made.
+  std::string recordings;
 };
 
 /// A launch of a kernel.

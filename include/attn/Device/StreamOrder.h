@@ -11,6 +11,7 @@
 #ifndef ATTN_DEVICE_STREAMORDER_H
 #define ATTN_DEVICE_STREAMORDER_H
 
+#include "attn/Simulator/Machine/Report.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include <cstdint>
@@ -61,9 +62,9 @@ class AccessMap {
 public:
   using Conflict = llvm::function_ref<void(const Turn &earlier, bool wrote,
                                            uint64_t begin, uint64_t end)>;
-  /// Notes that an operation touches [begin, end), and calls `conflict` for
-  /// each earlier access that it does not come after.
-  void access(const TurnRef &turn, uint64_t begin, uint64_t end, bool isWrite,
+  /// Notes what an operation touches, and calls `conflict` for each earlier
+  /// access that it does not come after. Atomics do not conflict with others.
+  void access(const TurnRef &turn, const sim::TouchedRange &range,
               Conflict conflict);
   /// Forgets a part, as when memory gets a new owner.
   void forget(uint64_t begin, uint64_t end);
@@ -73,6 +74,7 @@ private:
   struct Cell {
     uint64_t end = 0;
     TurnRef write;
+    bool isAtomic = false; ///< the write
     llvm::SmallVector<TurnRef, 1> reads;
   };
   using Cells = std::map<uint64_t, Cell>;
@@ -105,6 +107,10 @@ public:
 
   /// Returns what comes before an event that is recorded in a stream now.
   OrderClock record(uint32_t actor) const;
+  /// The actor comes after what `clock` knows, and nothing else.
+  void reset(uint32_t actor, const OrderClock &clock) {
+    actors[actor].clock = clock;
+  }
   /// Later work of the actor comes after what `clock` knows.
   void wait(uint32_t actor, const OrderClock &clock);
   /// The host waits for a stream, or for all.
@@ -112,7 +118,7 @@ public:
   void synchroniseAll();
 
   /// Notes that an operation touches memory; races are added to `races`.
-  void access(const TurnRef &turn, uint64_t begin, uint64_t end, bool isWrite,
+  void access(const TurnRef &turn, const sim::TouchedRange &range,
               std::vector<OrderRace> &races);
   void forget(uint64_t begin, uint64_t end) { accesses.forget(begin, end); }
 

@@ -92,11 +92,10 @@ PlanEstimate TiledDModel::estimate(const ProblemFacts &facts,
     addDramTime(estimate, facts, copied, target);
     // A CTA that is alone hides nothing: each slice takes at least its part of
     // the copies in flight.
-    double lone =
-        slices * std::max(busiest / slices + kSliceLatency,
-                          kLoneCopyLatency * target.clockMHz /
-                              std::max(1.0, plan.getStages() - 1.0)) +
-        kBlockLatency + estimate.expClocks;
+    double lone = slices * std::max(busiest / slices + kSliceLatency,
+                                    kLoneCopyLatency * target.clockMHz /
+                                        std::max(1.0, plan.getStages() - 1.0)) +
+                  kBlockLatency + estimate.expClocks;
     estimate.loneTileMicroseconds =
         std::max(estimate.loneTileMicroseconds,
                  estimate.blocks * lone / target.clockMHz);

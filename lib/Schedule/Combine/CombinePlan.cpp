@@ -35,6 +35,9 @@ llvm::Error attn::checkGroups(const CombineFacts &facts) {
 }
 
 bool attn::mayMergeScales(const ProblemFacts &facts) {
+  // Results of less are rounded where they are made.
+  if (facts.outType.getIntOrFloatBitWidth() < 8)
+    return false;
   CombineFacts merge;
   merge.valueDim = facts.valueDim;
   merge.groupColumns = facts.outGroup;
@@ -86,12 +89,13 @@ int64_t attn::getCombineColumns(const CombineFacts &facts, int64_t most) {
 }
 
 CombineFrame::CombineFrame(const CombineFacts &facts, const TargetRow &target)
-    : KernelFrame(target, CombineOp(facts.op).getLoc(), {}, {}) {
+    : KernelFrame(target, CombineOp(facts.op).getLoc(), {}, facts.scalars) {
   for (const TensorFacts *tensor :
        {&facts.partialO, &facts.partialLse, &facts.partialScales, &facts.o,
         &facts.lse, &facts.oScales, &facts.work})
     if (*tensor)
       tensors.push_back(*tensor);
+  llvm::append_range(tensors, facts.captures);
   addSize("partial_o", 0, facts.splits);
   addSize("o", 0, facts.batch);
   addSize("o", 1, facts.heads);

@@ -38,7 +38,7 @@ static SmallVector<Value> emitKeyRange(KernelContext &context,
     lastHead = add(lastHead, context.i32(tiles.members - 1));
   }
   return context.inlineResults(
-      b, op.getKeyRange().front(),
+      b, *op.getKeyRange(),
       {tiles.at.batch, tiles.at.head, lastHead, first, last});
 }
 

@@ -130,7 +130,7 @@ Value attn::emitInitWeight(const AttentionTile &tile, Value l,
   if (!initShare)
     return {};
   Value one =
-      tile.splat(tile.f32Tile({tile.blockM}), tile.facts.getResultFactor());
+      tile.splat(tile.f32Tile({tile.blockM}), tile.facts.getRowFactor());
   return arith::MulFOp::create(tile.b, initShare, emitReciprocal(tile, l, one));
 }
 

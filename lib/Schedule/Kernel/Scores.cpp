@@ -167,12 +167,12 @@ void attn::emitRowKeys(AttentionTile &tile) {
   Value same = arith::AndIOp::create(b, isAtMost(fullBegin, begin),
                                      isAtMost(end, fullEnd));
   RankedTensorType type = tile.tileType({tile.blockM}, b.getI32Type());
-  auto keys =
-      RowKeysOp::create(b, type, type, b.getI1Type(), tile.row, same, begin, end);
+  auto keys = RowKeysOp::create(b, type, type, b.getI1Type(), tile.row, same,
+                                begin, end);
   tile.rowKeys = {keys.getFrom(), keys.getTo(), keys.getExact()};
   OpBuilder::InsertionGuard guard(b);
-  Block *body = b.createBlock(&keys.getBody(), {}, {b.getI32Type()},
-                              {b.getLoc()});
+  Block *body =
+      b.createBlock(&keys.getBody(), {}, {b.getI32Type()}, {b.getLoc()});
   // Rows beyond the last query, whose results nobody stores, count as its own.
   Value zero = context.i32(0);
   Value last = arith::SubIOp::create(b, tile.getRows(), context.i32(1));
@@ -207,9 +207,9 @@ static Value emitRegions(const AttentionTile &tile, Value key, Value scores,
   const ProblemFacts &facts = tile.facts;
   ImplicitLocOpBuilder &b = tile.b;
   AttentionOp op = facts.op;
-  auto map = MapElementsOp::create(b, scores.getType(), scores, tile.row, key,
-                                   hides ? tile.rowKeys.exact : Value(), quads,
-                                   hides);
+  auto map =
+      MapElementsOp::create(b, scores.getType(), scores, tile.row, key,
+                            hides ? tile.rowKeys.exact : Value(), quads, hides);
   OpBuilder::InsertionGuard guard(b);
   auto [score, row, index] = openElements(tile, map);
   auto [head, query] = emitHeadAndQuery(tile, row);

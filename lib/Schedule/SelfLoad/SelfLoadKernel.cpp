@@ -142,6 +142,7 @@ void SelfLoadKernel::computeTiles() {
 
     emitScoreDescale(tile);
     Value scale = emitExponentScale(tile);
+    emitRowKeys(tile);
     Slot query = queries.acquire();
     Value queryTile = q.at(query);
     RunningState start = emitInitialState(tile, /*bets=*/plan.getSoftmax() ==

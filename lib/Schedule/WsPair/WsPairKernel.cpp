@@ -219,7 +219,8 @@ void WsPairKernel::load() {
     Slot all = query.acquire();
     for (int64_t i = 0; i < keySlices; ++i) {
       startLoad(walk, memory.q, narrowSlot(walk, getQuery(i), getDepth(i)),
-                all.getToken(), tile.at.head, tile.row, context.i32(i * plan.getSlice()));
+                all.getToken(), tile.at.head, tile.row,
+                context.i32(i * plan.getSlice()));
     }
     all.release();
 
@@ -509,10 +510,11 @@ void WsPairKernel::storeTile(Value m, Value l, ValueRange results) {
         [&] { emitLSE(tile, final.m, final.l, emitResultView(tile, "lse")); });
   int64_t all = getOwnColumns(facts);
   for (auto [i, result] : llvm::enumerate(results)) {
-    Value view = emitResultView(
-        tile, "o",
-        {int64_t(i) * plan.getSlice(), getResultColumns(i), walk.rank, all});
-    StoreResultOp::create(b, emitQuotient(tile, result, factor), view, tile.row,
+    ResultColumns columns = {int64_t(i) * plan.getSlice(), getResultColumns(i),
+                             walk.rank, all};
+    Value view = emitResultView(tile, "o", columns);
+    StoreResultOp::create(b, emitQuotient(tile, result, factor, columns), view,
+                          tile.row,
                           /*scratch=*/Value(), /*map=*/Value(),
                           /*coordinates=*/ValueRange(), plan.getEpilogue());
   }

@@ -178,6 +178,9 @@ private:
   ShadowCell before, after;
 };
 
+/// Says how a granule was touched: written by strong accesses alone, or at all.
+enum class ShadowTouch { Read, Write, Atomic };
+
 /// Last writer and set of readers for each granule of a memory.
 class Shadow {
 public:
@@ -224,23 +227,30 @@ public:
     access.repeats &= clean;
   }
 
-  /// Calls `touched(offset, bytes, isWrite)` for each area that was read or
-  /// written, in their order.
+  /// Calls `touched(offset, bytes, kind)` for each area that was touched, in
+  /// their order.
   template <typename Fn>
   void forEachTouched(Fn &&touched) const {
-    auto kindOf = [&](uint64_t i) {
-      return i >= count             ? 0
-             : cells[i].write.epoch ? 2
-             : cells[i].read.epoch  ? 1
-                                    : 0;
+    using Kind = ShadowTouch;
+    auto isStrong = [](const Stamp &stamp) {
+      return !stamp.epoch || stamp.flags & Stamp::Strong;
+    };
+    auto kindOf = [&](uint64_t i) -> std::optional<Kind> {
+      if (i >= count)
+        return std::nullopt;
+      const ShadowCell &cell = cells[i];
+      if (!cell.write.epoch)
+        return cell.read.epoch ? std::optional(Kind::Read) : std::nullopt;
+      return isStrong(cell.write) && isStrong(cell.read) ? Kind::Atomic
+                                                         : Kind::Write;
     };
     for (uint64_t i = 0; i < count;) {
-      int kind = kindOf(i);
+      std::optional<Kind> kind = kindOf(i);
       uint64_t first = i++;
       while (i < count && kindOf(i) == kind)
         ++i;
       if (kind)
-        touched(first * granule, (i - first) * granule, kind == 2);
+        touched(first * granule, (i - first) * granule, *kind);
     }
   }
 
@@ -366,8 +376,8 @@ public:
     for (const auto &[page, shadow] : pages)
       shadow->forEachTouched([&, first = page * PageBytes](uint64_t offset,
                                                            uint64_t bytes,
-                                                           bool isWrite) {
-        touched(first + offset, bytes, isWrite);
+                                                           ShadowTouch kind) {
+        touched(first + offset, bytes, kind);
       });
   }
 

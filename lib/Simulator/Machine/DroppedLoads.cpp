@@ -19,9 +19,9 @@ void DroppedLoads::note(Warp &warp, uint32_t pc, uint32_t reached,
 /// Lanes to which the value of a load has made a difference.
 static uint32_t getUsed(const Warp &warp, const LoadFate &fate) {
   uint32_t used = 0;
-  for (const LoadSink &sink : fate.sinks) {
-    uint32_t lanes = warp.visits[2 * sink.slot + !sink.isGuard];
-    used |= sink.isShared && lanes ? ~0u : lanes;
+  for (const LoadUse &use : fate.uses) {
+    uint32_t lanes = warp.visits[2 * use.slot + !use.isGuard];
+    used |= use.isShared && lanes ? ~0u : lanes;
   }
   return used;
 }

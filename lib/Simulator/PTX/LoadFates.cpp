@@ -60,7 +60,7 @@ LoadFates::LoadFates(const ProgramImpl &program) : slots(program.code.size()) {
     LoadFate fate{uint32_t(index), makeSlot(index), {}};
     // Registers that depend on the value, and whether lanes have exchanged it.
     std::set<std::pair<uint32_t, bool>> reached;
-    std::set<std::pair<uint32_t, bool>> sinks;
+    std::set<std::pair<uint32_t, bool>> found;
     std::vector<std::pair<uint32_t, bool>> pending;
     auto reach = [&](uint32_t meta, bool isShared) {
       if (reached.insert({meta, isShared}).second)
@@ -75,8 +75,8 @@ LoadFates::LoadFates(const ProgramImpl &program) : slots(program.code.size()) {
         });
         return;
       }
-      if (sinks.insert({2 * user + isGuard, isShared}).second)
-        fate.sinks.push_back({makeSlot(user), isGuard, isShared});
+      if (found.insert({2 * user + isGuard, isShared}).second)
+        fate.uses.push_back({makeSlot(user), isGuard, isShared});
     };
     forWritten(load, [&](uint32_t meta) { reach(meta, false); });
     while (!pending.empty()) {
@@ -102,4 +102,11 @@ const LoadFate *LoadFates::find(uint32_t inst) const {
   auto it = llvm::lower_bound(
       fates, inst, [](const LoadFate &f, uint32_t at) { return f.inst < at; });
   return it != fates.end() && it->inst == inst ? &*it : nullptr;
+}
+
+const LoadFates &mlir::attn::sim::getLoadFates(const ProgramImpl &program) {
+  std::call_once(program.fatesFlag, [&] {
+    program.fates = std::make_shared<const LoadFates>(program);
+  });
+  return *program.fates;
 }

@@ -18,7 +18,7 @@ class ProgramImpl;
 
 /// An instruction in which the value of a load makes a difference: a store, a
 /// branch, an address, a product, an exchange with other warps.
-struct LoadSink {
+struct LoadUse {
   uint32_t slot = 0; ///< of the instruction
   /// The value is part of the guard: it matters to lanes that do not pass, too.
   bool isGuard = false;
@@ -26,12 +26,12 @@ struct LoadSink {
   bool isShared = false;
 };
 
-/// A load of global memory and all sinks that its value may reach through
+/// A load of global memory and all uses that its value may reach through
 /// registers.
 struct LoadFate {
   uint32_t inst = 0;
   uint32_t slot = 0; ///< of the load itself
-  std::vector<LoadSink> sinks;
+  std::vector<LoadUse> uses;
 };
 
 /// All of a program's, found without regard to the order of its instructions.
@@ -42,7 +42,7 @@ public:
   const std::vector<LoadFate> &get() const { return fates; }
   /// The load at an instruction, or null.
   const LoadFate *find(uint32_t inst) const;
-  /// What an instruction counts as, 0: nothing.
+  /// Returns the number of an instruction that counts, 0 for others.
   uint32_t getSlot(uint32_t inst) const { return slots[inst]; }
   uint32_t countSlots() const { return numSlots; }
 
@@ -53,6 +53,9 @@ private:
   std::vector<uint32_t> slots;
   uint32_t numSlots = 1;
 };
+
+/// Returns those of a program, which keeps them.
+const LoadFates &getLoadFates(const ProgramImpl &program);
 
 } // namespace mlir::attn::sim
 

@@ -1,7 +1,6 @@
 //===- ProgramImpl.cpp - A decoded program --------------------------------===//
 
 #include "ProgramImpl.h"
-#include "LoadFates.h"
 
 using namespace mlir::attn::sim;
 using llvm::StringRef;
@@ -13,12 +12,6 @@ const KernelInfo *Program::findKernel(StringRef name) const {
     if (kernel.name == name)
       return &kernel;
   return nullptr;
-}
-
-const LoadFates &ProgramImpl::getLoadFates() const {
-  std::call_once(fatesFlag,
-                 [&] { fates = std::make_shared<const LoadFates>(*this); });
-  return *fates;
 }
 
 StringRef mlir::attn::sim::stringifyInstClass(InstClass c) {

@@ -215,9 +215,6 @@ public:
   unsigned getVersion() const override { return ast.version; }
   llvm::ArrayRef<KernelInfo> getKernels() const override { return kernels; }
 
-  /// Where values of its loads may go, found when it is asked for first.
-  const LoadFates &getLoadFates() const;
-
   std::string name, text;
   AstModule ast;
   std::vector<KernelInfo> kernels;
@@ -247,8 +244,8 @@ public:
   bool usesAsyncProxy = false;
   /// Clusters may take over others that have not been launched.
   bool cancelsLaunches = false;
-
-private:
+  /// Where values of loads may go, found when it is asked for first
+  /// (getLoadFates).
   mutable std::once_flag fatesFlag;
   mutable std::shared_ptr<const LoadFates> fates;
 };

@@ -6,6 +6,7 @@ shapes, strides, types and options only take it from a dictionary.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -48,6 +49,7 @@ class Options(NamedTuple):
     #: The text of regions, empty without one.
     score_mod: str = ""
     mask_mod: str = ""
+    out_mod: str = ""
 
 
 def round_bound(length: int) -> int:
@@ -160,14 +162,26 @@ def _check(views: Mapping[str, TensorView], packed: bool) -> None:
         raise ArgumentError("expected both cu_seqlens_q and cu_seqlens_k, got one")
 
 
+def split_reads(specs: Sequence[Spec], options: Options) -> tuple[Sequence[Spec], ...]:
+    """What each region reads of what all of them do."""
+    parts, first = [], 0
+    for kind in ("score_mod", "mask_mod", "out_mod"):
+        end = first + len(set(re.findall(rf"%{kind}\d+", getattr(options, kind))))
+        parts.append(specs[first:end])
+        first = end
+    return tuple(parts)
+
+
 def _get_regions(
-    options: Options, specs: tuple[Sequence[Spec], Sequence[Spec]], is_open: bool
+    options: Options, specs: tuple[Sequence[Spec], ...], is_open: bool
 ) -> Regions | None:
     """The regions, which read tensors of known or of any extents."""
-    if not options.score_mod and not options.mask_mod:
+    if not options.score_mod and not options.mask_mod and not options.out_mod:
         return None
     read = [tuple(spec.dynamic() if is_open else spec for spec in each) for each in specs]
-    return Regions(options.score_mod, options.mask_mod, read[0], read[1])
+    return Regions(
+        options.score_mod, options.mask_mod, read[0], read[1], options.out_mod, read[2]
+    )
 
 
 class Stated(NamedTuple):
@@ -184,13 +198,13 @@ class Stated(NamedTuple):
 
 def state(
     views: dict[str, TensorView],
-    specs: tuple[Sequence[Spec], Sequence[Spec]],
+    specs: tuple[Sequence[Spec], ...],
     options: Options,
     chip: str,
 ) -> Stated:
     """States the problems of a call. `views` has q, k and v, and sinks, cu_seqlens_q,
     cu_seqlens_k, o and lse where they are given, in the caller's shapes; `specs` has what
-    score_mod and mask_mod read."""
+    score_mod, mask_mod and out_mod read."""
     packed = "cu_seqlens_q" in views or "cu_seqlens_k" in views
     views = dict(views)
     for name in ("q", "k", "v", "o"):
@@ -253,7 +267,7 @@ class Call:
     def __init__(
         self,
         views: dict[str, TensorView],
-        specs: tuple[Sequence[Spec], Sequence[Spec]],
+        specs: tuple[Sequence[Spec], ...],
         options: Options,
         chip: str,
         prepares: bool = False,
@@ -271,7 +285,7 @@ class Call:
         else:
             find = shared_kernels.prepare if prepares else shared_kernels.load_shared
             kernel = find(stated.own, stated.mixed, stated.lengths)
-        for number, spec in enumerate((*specs[0], *specs[1])):
+        for number, spec in enumerate(each for some in specs for each in some):
             view = TensorView(spec.element, spec.shape, spec.strides, 0, q.device)
             views[f"capture{number}"] = view
         self.kernel = kernel
@@ -331,7 +345,7 @@ def put_call(key: object, call: Call) -> Call:
 
 def make_call(
     views: dict[str, TensorView],
-    specs: tuple[Sequence[Spec], Sequence[Spec]],
+    specs: tuple[Sequence[Spec], ...],
     options: Options,
 ) -> Call:
     """A call for the device that the tensors are on."""

@@ -50,6 +50,7 @@ def compile(
     dynamic: bool = False,
     score_mod: Modification | None = None,
     mask_mod: Modification | None = None,
+    out_mod: Modification | None = None,
     chip: str = "sm_80",
     plan: Mapping[str, object] | None = None,
     schedule: str | None = None,
@@ -116,6 +117,8 @@ def compile(
             docs/Python.md.
         mask_mod: Hides keys: (batch, head, query, key) to true where they are seen; traced,
             see docs/Python.md.
+        out_mod: Changes results before they are rounded: (result, batch, head, query,
+            column) to a result; traced, see docs/Python.md.
 
     The chip "native" is that of device 0, or sm_80 without a GPU. `plan` fixes
     parameters of the plan by name. Without `plan` and `schedule`, measured plans
@@ -173,7 +176,7 @@ def compile(
     return kernel.compile_problem(
         problem,
         flags,
-        (score_mod, mask_mod),
+        (score_mod, mask_mod, out_mod),
         chip=chip,
         plan=plan,
         schedule=schedule,
@@ -204,6 +207,7 @@ def attention(
     sinks: Any = None,
     score_mod: Modification | None = None,
     mask_mod: Modification | None = None,
+    out_mod: Modification | None = None,
     cu_seqlens_q: Any = None,
     cu_seqlens_k: Any = None,
     max_seqlen_q: int | None = None,
@@ -234,6 +238,8 @@ def attention(
             docs/Python.md.
         mask_mod: Hides keys: (batch, head, query, key) to true where they are seen; traced,
             see docs/Python.md.
+        out_mod: Changes results before they are rounded: (result, batch, head, query,
+            column) to a result; traced, see docs/Python.md.
 
     Torch tensors go through the operator torch.ops.attn.attention; those in host memory are
     copied to the GPU if there is one, else the kernel runs on the simulator, for the chip that
@@ -259,7 +265,7 @@ def attention(
     return call_arguments.attend(
         (q, k, v),
         (sinks, cu_seqlens_q, cu_seqlens_k),
-        (score_mod, mask_mod),
+        (score_mod, mask_mod, out_mod),
         call_arguments.to_bound(max_seqlen_q),
         options,
         lse,
@@ -283,6 +289,7 @@ def prepare(
     sinks: Any = None,
     score_mod: Modification | None = None,
     mask_mod: Modification | None = None,
+    out_mod: Modification | None = None,
     cu_seqlens_q: Any = None,
     cu_seqlens_k: Any = None,
     max_seqlen_q: int | None = None,
@@ -307,7 +314,7 @@ def prepare(
     call_arguments.prepare(
         (q, k, v),
         (sinks, cu_seqlens_q, cu_seqlens_k),
-        (score_mod, mask_mod),
+        (score_mod, mask_mod, out_mod),
         call_arguments.to_bound(max_seqlen_q),
         options,
         lse,

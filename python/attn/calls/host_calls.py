@@ -37,19 +37,19 @@ def _turn(name: str, array: NDArray[np.generic]) -> NDArray[np.generic]:
 def attend(
     tensors: Mapping[str, NDArray[np.generic]],
     captures: Sequence[Any],
-    of_score: int,
     options: Options,
 ) -> tuple[NDArray[np.generic], NDArray[np.generic] | None]:
     """Returns o and, where `options` ask for it, its LSE, in the shapes of the call. `tensors` has
-    q, k and v, and the optional tensors that are given; of `captures` the first `of_score` are
-    those of the region that changes scores. Rows of packed sequences that none has are NaN. Raises
-    SimulationError for what the simulator finds wrong."""
+    q, k and v, and the optional tensors that are given; `captures` are what regions read. Rows of
+    packed sequences that none has are NaN. Raises SimulationError for what the simulator finds
+    wrong."""
     import numpy as np
 
     views = {name: _view(name, array) for name, array in tensors.items()}
     specs = [captured_reads.describe(each).row_major() for each in captures]
     chip = get_native_chip()
-    stated = attention_kernels.state(views, (specs[:of_score], specs[of_score:]), options, chip)
+    read = attention_kernels.split_reads(specs, options)
+    stated = attention_kernels.state(views, read, options, chip)
     inputs = dict(tensors)
     if stated.packed:
         inputs = {name: _turn(name, array) for name, array in tensors.items()}

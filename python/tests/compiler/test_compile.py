@@ -138,7 +138,7 @@ def test_brackets_in_strings_and_comments_do_not_count():
 
 
 def test_wrong_option():
-    with pytest.raises(TypeError, match="unexpected keyword argument 'heads'"):
+    with pytest.raises(TypeError, match="has no argument 'heads'; did you mean 'kv_heads'"):
         attn.compile(**SMALL, heads=3)
     with pytest.raises(attn.CompileError) as caught:
         attn.compile(q="1x2x64x64xf16", kv_heads=0)

@@ -187,10 +187,10 @@ TEST(Storage, TouchedMemoryIsListed) {
   ASSERT_EQ(report.touched.size(), 2u);
   EXPECT_EQ(report.touched[0].begin, in + 4032);
   EXPECT_EQ(report.touched[0].end, in + 4032 + 128);
-  EXPECT_FALSE(report.touched[0].isWrite);
+  EXPECT_EQ(report.touched[0].kind, TouchedRange::Read);
   EXPECT_EQ(report.touched[1].begin, out);
   EXPECT_EQ(report.touched[1].end, out + 128);
-  EXPECT_TRUE(report.touched[1].isWrite);
+  EXPECT_EQ(report.touched[1].kind, TouchedRange::Write);
 }
 
 /// Adds one to a variable of the module and returns what it had.

@@ -10,7 +10,6 @@
 
 #include "attn/Planner/Facts/ProblemFacts.h"
 #include "attn/Schedule/Core/KernelFrame.h"
-#include "mlir/IR/IRMapping.h"
 
 namespace mlir::attn {
 
@@ -31,9 +30,9 @@ public:
   /// The address of the sequences' own numbers of keys.
   Value getLengths();
 
-  /// Clones the operations of score_mod or mask_mod for the given arguments and
-  /// returns what it yields. Reads of memrefs become loads of global memory.
-  /// Null after a diagnostic.
+  /// Clones the operations of score_mod, mask_mod or out_mod for the given
+  /// arguments and returns what it yields. Reads of memrefs become loads of
+  /// global memory. Null after a diagnostic.
   Value inlineRegion(OpBuilder &builder, Region &region, ValueRange arguments);
   /// Does the same for a region that yields several values. Empty after a
   /// diagnostic.
@@ -53,11 +52,6 @@ public:
   bool knowsOrders() const { return !orders.empty(); }
 
 private:
-  /// Returns a captured memref; null after a diagnostic at `user`.
-  const TensorFacts *findCapture(Operation *user, Value memref);
-  /// Returns the address of an element, or of a row without the last index.
-  Value getElementAddress(ImplicitLocOpBuilder &lb, const TensorFacts &tensor,
-                          ValueRange indices, Type type);
   /// Emits attn.find_key on the memory of its memrefs; null after a diagnostic.
   Value inlineFindKey(ImplicitLocOpBuilder &lb, FindKeyOp find,
                       const IRMapping &mapping);
@@ -65,8 +59,6 @@ private:
   /// row is known by.
   Value emitOrder(ImplicitLocOpBuilder &lb, const TensorFacts &tensor,
                   Value row, ValueRange place, Type type);
-  Value loadMemRef(ImplicitLocOpBuilder &lb, const TensorFacts &tensor,
-                   ValueRange indices, Type type);
   void collectDescriptorArgs();
 
   /// Keys outside of these are not looked for, i32; null for no such bounds.

@@ -35,7 +35,7 @@ using PlaceVariable = llvm::function_ref<llvm::Expected<uint64_t>(
 llvm::Error loadVariables(const Program &program, Memory &memory,
                           PlaceVariable place, ModuleVariables &loaded,
                           uint64_t memoryLimit = 0);
-/// The same in places that the memory chooses, with none left after an error.
+/// Does so in places that the memory chooses, with none left after an error.
 llvm::Expected<ModuleVariables>
 loadVariables(const Program &program, Memory &memory, uint64_t memoryLimit = 0);
 /// Takes them out again.

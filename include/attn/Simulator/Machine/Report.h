@@ -157,10 +157,15 @@ struct Trace;
 /// Bytes of what a cluster prints that are kept: those of a device's buffer.
 constexpr uint64_t kMostPrinted = 1 << 20;
 
-/// Global memory that a launch has read, or written.
+/// Global memory that a launch has touched.
 struct TouchedRange {
+  enum Kind : uint8_t {
+    Read,   ///< read only
+    Write,  ///< written
+    Atomic, ///< written by atomics and other strong accesses alone
+  };
   uint64_t begin = 0, end = 0;
-  bool isWrite = false;
+  Kind kind = Read;
 };
 
 /// The result of a launch.
