@@ -339,7 +339,10 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
        blockN * columns) /
       target.sharedBytesPerClock;
   estimate.blockClocks = getBusyClocks(facts, plan, estimate);
-  estimate.blockClocks += getWayClocks(plan);
+  // Maxima that may grow by nothing change as often as exact ones.
+  double way = getWayClocks(plan);
+  estimate.blockClocks +=
+      facts.isNarrow() ? std::max<double>(way, kExactClocks) : way;
   if (sharesRing(facts, plan) && plan.getKvStages() < 4)
     estimate.blockClocks += kShortRingClocks;
   double tiles = double(plan.getTiles());

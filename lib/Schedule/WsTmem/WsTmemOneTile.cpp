@@ -225,7 +225,7 @@ void attn::storeResults(WsTmemKernel &shared) {
     for (int64_t first = 0; first < columns; first += kStoredColumns) {
       int64_t count = std::min(kStoredColumns, columns - first);
       Value part = get(first, count);
-      StoreResultOp::create(b, emitQuotient(tile, part, factor),
+      StoreResultOp::create(b, emitQuotient(tile, part, factor, {first, count}),
                             emitResultView(tile, "o", {first, count}), tile.row,
                             /*scratch=*/Value(), /*map=*/Value(),
                             /*coordinates=*/ValueRange(),

@@ -240,6 +240,9 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
                            "the softmax policy 'optimistic' with 8-bit "
                            "operands, expected 'exact', 'threshold' or "
                            "'lagged'");
+  if (facts.isNarrow() && hasOneTile(plan))
+    return makeUnsupported(getName(),
+                           "8-bit operands with tiles = 1, expected 2");
   if (llvm::Error error = checkNarrowParts(facts, plan.getBlockN()))
     return error;
   if (plan.getOHalves() && !canHalve(facts))

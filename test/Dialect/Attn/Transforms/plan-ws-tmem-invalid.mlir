@@ -141,3 +141,12 @@ func.func @narrow_block(%q: memref<1x8x256x64xf8E5M2>, %o: memref<1x8x256x64xbf1
                  outs(%o : memref<1x8x256x64xbf16>) {plan = #attn.ws_tmem<block_n = 48>}
   return
 }
+
+// -----
+
+func.func @narrow_tile(%q: memref<1x8x256x256xf8E4M3FN>, %o: memref<1x8x256x256xbf16>) {
+  // expected-error@+1 {{schedule 'ws_tmem' does not support 8-bit operands with tiles = 1, expected 2}}
+  attn.attention ins(%q, %q, %q : memref<1x8x256x256xf8E4M3FN>, memref<1x8x256x256xf8E4M3FN>, memref<1x8x256x256xf8E4M3FN>)
+                 outs(%o : memref<1x8x256x256xbf16>) {plan = #attn.ws_tmem<tiles = 1, kv_stages = 6, epilogue = direct>}
+  return
+}
