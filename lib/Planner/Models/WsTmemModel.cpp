@@ -58,9 +58,9 @@ static bool isWorthOneTile(const ProblemFacts &facts, bool packs) {
                                   WsTmemPlanAttr::Parameters());
   if (getTensorColumns(facts, plan).getTotal() > kTmemColumns)
     return true;
-  int64_t rows = getAssumedExtent(facts.queries, kAssumedLength) *
-                 countQueryRows(facts, packs);
-  return rows <= kTmemRows;
+  return packs && getAssumedExtent(facts.queries, kAssumedLength) *
+                          countQueryRows(facts, packs) <=
+                      kTmemRows;
 }
 
 /// Returns the fewest slots of each ring beside which results may take memory

@@ -37,9 +37,12 @@ TmemRegisters attn::getTmemRegisters(const ProblemFacts &facts,
                                      WsTmemPlanAttr plan) {
   static constexpr RegisterLimit kUsual{"ws_tmem.loader_registers"},
       kWide{"ws_tmem.wide_loader_registers"},
+      kLone{"ws_tmem.lone_loader_registers"},
       kResults{"ws_tmem.results_registers"};
   TmemRegisters registers;
-  registers.others = hasWideQueries(facts) || hasOneTile(plan) ? kWide : kUsual;
+  registers.others = hasOneTile(plan)        ? kLone
+                     : hasWideQueries(facts) ? kWide
+                                             : kUsual;
   if (hasOneTile(plan))
     registers.results = kResults;
   registers.softmax = divideRegisters(
