@@ -10,7 +10,7 @@ best one of every schedule that can compute it.
              [--board=h200] [--cubin=sm_90a] [--workers=2] [--build=build] [--limit=SECONDS]
   GPU    PYTHONPATH=python benchmarks/plan-costs.py --run FOLDER --json=costs.json
              [--seconds=0.05] [--limit=SECONDS]
-  here   benchmarks/plan-costs.py --report costs.json [--write --board=h200]
+  here   benchmarks/plan-costs.py --report costs.json [--scales=packed.,pages.] [--write --board=h200]
 
 --make goes on where an earlier call was stopped. --run needs torch, and neither the compiler
 nor a toolkit: it compares the results of a problem's kernels with each other, times them in
@@ -19,14 +19,16 @@ prints, for each set and kind and in all, by how much estimates are off (the lar
 estimate / measured and its inverse: median and 95th percentile) and the time of the plan that
 is taken over that of the best schedule (geometric mean and 95th percentile): with the scales
 of the board's calibration file as they are, and with those that the first set asks for, which
-multiply the times of a schedule, and of its packed problems, lengths and pages. --write stores
-these with their residuals.
+multiply the times of a schedule, and of its packed problems, lengths and pages; --scales names
+those that may change. --write stores these with their residuals, --page the table of
+docs/HowTo/how-a-plan-is-chosen.md.
 """
 
 from __future__ import annotations
 
 import argparse
 import concurrent.futures
+import copy
 import json
 import math
 import pathlib
@@ -38,6 +40,9 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+import results_util  # noqa: E402
+
 SCHEDULES = ("split_q", "decode", "tiled_d", "ws_wgmma", "self_load", "ws_columns", "ws_pair")
 #: Heads, and key heads.
 HEADS = ((32, 32), (32, 8), (16, 16), (40, 8), (16, 2), (64, 8))
@@ -94,6 +99,17 @@ DRAWERS = {
     "chunk": lambda rng: draw_served(rng, rng.choice((128, 256, 512, 1024)), True, True),
     "ragged": lambda rng: draw_served(rng, 1, False, rng.random() < 0.5),
     "draft": lambda rng: draw_served(rng, rng.choice((2, 4, 8)), rng.random() < 0.5, True),
+}
+
+
+#: What a kind is called in the page's table.
+TITLES = {
+    "packed": "packed sequences of 64 to 4096 rows",
+    "fused": "slices of a fused tensor",
+    "window": "windows",
+    "chunk": "chunks of prompts",
+    "ragged": "caches of different lengths",
+    "draft": "drafts",
 }
 
 
@@ -183,6 +199,19 @@ def make(options: argparse.Namespace) -> int:
 #
 
 
+def resolve_strides(record: dict) -> None:
+    """Writes the strides of an own, fused tensor where the launch decides them: q, k and v are
+    slices of its heads, and results have the queries' heads alone."""
+    views = {each["name"]: each for each in record["tensors"]}
+    heads = sum(views[name]["shape"][1] for name in ("q", "k", "v"))
+    for view in views.values():
+        if min(view["strides"]) >= 0:
+            continue
+        _, own, rows, columns = view["shape"]
+        row = (heads if view["access"] == "read" else own) * columns
+        view["strides"] = [rows * row, columns, row, 1]
+
+
 def make_inputs(problem: dict, record: dict) -> list[dict]:
     """Sets of inputs of a launch record, more than L2 holds twice."""
     import torch
@@ -232,7 +261,8 @@ def time_problem(problem: dict, folder: pathlib.Path, seconds: float) -> None:
     first: dict | None = None
     for entry in problem["kernels"]:
         kernel = runtime.load(folder / entry["file"])
-        record = kernel.launch_record
+        record = copy.deepcopy(kernel.launch_record)
+        resolve_strides(record)
         written = [each for each in record["tensors"] if each["access"] != "read"]
         if not sets:
             sets = make_inputs(problem, record)
@@ -332,7 +362,7 @@ def percentile(values: list[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 
-def describe(problems: list[dict], scales: dict[str, float] | None) -> str:
+def weigh(problems: list[dict], scales: dict[str, float] | None) -> tuple[list[float], list[float]]:
     """How far off estimates are, and what the choice costs. Without scales the planner's
     choice counts, with them that of the schedule with the least estimate."""
     errors, ratios = [], []
@@ -350,11 +380,41 @@ def describe(problems: list[dict], scales: dict[str, float] | None) -> str:
         if scales or taken is None:
             taken = min(estimates, key=lambda each: each[0])[1]
         ratios.append(taken["measured_us"] / best)
+    return errors, ratios
+
+
+def describe(problems: list[dict], scales: dict[str, float] | None) -> str:
+    errors, ratios = weigh(problems, scales)
     return (
         f"{len(problems):>3} problems, {len(errors):>3} kernels: estimates off {statistics.median(errors):.2f} "
         f"(p95 {percentile(errors, 0.95):.2f}), taken / best {statistics.geometric_mean(ratios):.3f} "
         f"(p95 {percentile(ratios, 0.95):.2f})"
     )
+
+
+def write_page(problems: list[dict], board: str) -> None:
+    """Writes the table of the problems that no scale was fitted to."""
+    section = results_util.make_section(
+        "Estimates beside measured times", board, time.strftime("%Y-%m-%d"),
+        "benchmarks/plan-costs.py --report costs.json --page",
+    )  # fmt: skip
+    rows = []
+    for kind in (*DRAWERS, ""):
+        chosen = [each for each in problems if each["set"] == "fresh" and kind in ("", each["kind"])]
+        if not chosen:
+            continue
+        errors, ratios = weigh(chosen, None)
+        figures = [statistics.median(errors), percentile(errors, 0.95), statistics.geometric_mean(ratios)]
+        rows.append(
+            [TITLES.get(kind, "all"), len(chosen), len(errors)]
+            + [f"{each:.2f}" for each in (*figures, percentile(ratios, 0.95))]
+        )
+    columns = ["problems", "number", "kernels", "estimate off, median", "95th percentile"]
+    columns += ["taken / best, mean", "95th percentile"]
+    section["tables"].append({"caption": "", "columns": columns, "rows": rows})
+    contents = {"title": "What problems beside the plain ones take", "sections": [section]}
+    path = results_util.RESULTS / "plan-costs.json"
+    path.write_text(results_util.to_text(contents), encoding="utf-8")
 
 
 def report(options: argparse.Namespace) -> int:
@@ -371,6 +431,7 @@ def report(options: argparse.Namespace) -> int:
     if not problems:
         print("expected problems with times, got none")
         return 1
+    known = {name for name in known if name.startswith(tuple(options.scales.split(",")))}
     scales, residuals = fit([each for each in problems if each["set"] == "fit"], known)
     for title, own in (("as they are", None), ("fitted", scales)):
         for name in ("fit", "fresh"):
@@ -379,6 +440,8 @@ def report(options: argparse.Namespace) -> int:
                 chosen = [problem for problem in of_set if kind in ("", problem["kind"])]
                 if chosen:
                     print(f"{title:<11} {name:<5} {kind or 'all':<6} {describe(chosen, own)}")
+    if options.page:
+        write_page(problems, options.board.upper())
     for name, value in sorted(scales.items()):
         print(f"{name:<18} {value:.3f}, residual {residuals[name]:.3f}")
     if options.write:
@@ -411,7 +474,9 @@ def main() -> int:
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--seconds", type=float, default=0.05)
     parser.add_argument("--limit", type=float, default=float("inf"))
+    parser.add_argument("--scales", default="", metavar="PREFIX,...")
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--page", action="store_true")
     options = parser.parse_args()
     if options.make:
         return make(options)

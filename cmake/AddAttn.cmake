@@ -89,6 +89,7 @@ function(attn_setup_static_mlir)
     return()
   endif()
   add_library(AttnStaticMLIR INTERFACE)
+  set_target_properties(AttnStaticMLIR PROPERTIES ATTN_ARCHIVES "${archives}")
   target_link_libraries(AttnStaticMLIR INTERFACE
     ${archives} ZLIB::ZLIB ${ATTN_ZSTD} ${CMAKE_DL_LIBS})
   target_link_options(AttnStaticMLIR INTERFACE

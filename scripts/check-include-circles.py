@@ -30,11 +30,13 @@ PACKAGES = {
     "launch": ("record", "bundle", "runtime"),
     "tracing": ("mods",),
     "tensors": (),
-    "compiler": ("kernel", "sim"),
+    "compiler": ("kernel", "commands"),
+    "sim": (),
     "calls": ("functional", "torch_op"),
     "serving": ("torch_serving",),
+    "doors": ("hf", "torch"),
     "compat": (),
-    "tuning": ("autotune",),
+    "tuning": ("autotune", "__main__"),
 }
 #: Of a package's folder.
 MOST_MODULES = 40

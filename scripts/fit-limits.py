@@ -60,6 +60,7 @@ def dims(pattern: str, *columns: int) -> tuple[str, ...]:
 
 
 PROBES = {
+    "copied.converted_registers": Probes(-16, "--chip=sm_110", (*dims("--q=1x8x2048xDxf8E4M3FN --causal", 64, 128, 256), "--q=4x32x1x128xf8E4M3FN --kv-heads=8 --kv-len=4096")),
     "copied.narrow_results": Probes(32, "--chip=sm_80 --schedule=tiled_d --set=accumulate_o=f16", dims("--q=1x8x2048xDxf16 --causal", 384, 512, 768)),
     "copied.open_columns": Probes(16, DECODE, dims("--q=4x32x1xDxbf16", 208, 224, 240)),
     "copied.open_registers": Probes(8, DECODE, dims("--q=4x32x1xDxbf16", 208, 224, 240, 256)),

@@ -3,7 +3,8 @@
 # Needs root or sudo only when something is missing; otherwise returns at once.
 #
 # usage: scripts/install-deps.sh [--check] [--with-python] [--with-nvdisasm]
-#                                [--with-fa4] [--with-chromium]
+#                                [--with-fa4] [--with-chromium] [--with-wheel]
+#                                [--with-doors]
 #   --check        install nothing; list what is missing and exit with status 1
 #   --with-python  also fill .venv with the pinned Python packages that
 #                  benchmarks/ use
@@ -15,6 +16,10 @@
 #   --with-chromium
 #                  also install the browser that scripts/check-pages.py opens
 #                  pages and plots in
+#   --with-wheel   also what scripts/build-wheel.py needs: static libraries, and
+#                  .venv-wheel with pinned tools (400 MB)
+#   --with-doors   also fill .venv-doors with the pinned torch and transformers
+#                  (5 GB), which tests of these need
 set -euo pipefail
 # shellcheck source=scripts/common.sh
 source "$(dirname "$0")/common.sh"
@@ -35,6 +40,8 @@ check=0
 with_python=0
 with_nvdisasm=0
 with_fa4=0
+with_wheel=0
+with_doors=0
 for arg in "$@"; do
   case $arg in
     --check) check=1 ;;
@@ -42,15 +49,21 @@ for arg in "$@"; do
     --with-nvdisasm) with_nvdisasm=1 ;;
     --with-fa4) with_fa4=1 ;;
     --with-chromium) PACKAGES+=(chromium) ;;
+    --with-wheel) with_wheel=1 ;;
+    --with-doors) with_doors=1 ;;
     -h | --help)
-      sed -n '2,18s/^# \{0,1\}//p' "$0"
+      sed -n '2,23s/^# \{0,1\}//p' "$0"
       exit 0
       ;;
     *) die "unknown argument '$arg' (see --help)" ;;
   esac
 done
-if [ $with_python = 1 ] || [ $with_nvdisasm = 1 ] || [ $with_fa4 = 1 ]; then
+if [ $with_python = 1 ] || [ $with_nvdisasm = 1 ] || [ $with_fa4 = 1 ] || [ $with_wheel = 1 ] ||
+  [ $with_doors = 1 ]; then
   PACKAGES+=("${VENV_PACKAGES[@]}")
+fi
+if [ $with_wheel = 1 ]; then
+  PACKAGES+=(libzstd-dev libstdc++-12-dev)
 fi
 
 # Prints those of its arguments that dpkg does not list as installed.
@@ -124,4 +137,10 @@ if [ $with_nvdisasm = 1 ]; then
 fi
 if [ $with_fa4 = 1 ]; then
   fill_venv .venv-fa4 benchmarks/requirements-fa4.txt
+fi
+if [ $with_wheel = 1 ]; then
+  fill_venv .venv-wheel packaging/requirements.txt
+fi
+if [ $with_doors = 1 ]; then
+  fill_venv .venv-doors packaging/requirements-doors.txt
 fi

@@ -191,6 +191,7 @@ from typing import Any
 
 from .. import kernel
 from ..kernel import Kernel
+from ..options import host_names
 from . import call_arguments
 from .call_arguments import Modification
 
@@ -212,6 +213,7 @@ def compile(
     board: str | None = None,
     assemble_check: bool = False,
     read_masks: bool | None = None,
+    **others: Any,
 ) -> Kernel:
     """Compiles an attention problem.
 
@@ -238,6 +240,8 @@ def compile(
     Kernels are cached in memory and on disk, by problem, plan, chip and
     compiler. Raises CompileError with the compiler's text and places.
     """
+    if others:
+        host_names.refuse(compile, others)
     runs, may_split = call_arguments.to_runs('kv_splits', kv_splits, run_keys, split_keys)
     flags = {{
 {flags}    }}
@@ -275,8 +279,9 @@ def attention(
     out: Any = None,
     pad: bool = False,
     stream: int | None = None,
+    **others: Any,
 ) -> Any:
-    """Attention on tensors on a GPU, on the current stream.
+    """Attention on tensors on a GPU, on the current stream, or of torch in host memory.
 
     q is (batch, heads, queries, dim), k and v have key heads that divide the
     heads; v may have another head dimension. With `cu_seqlens_q` and
@@ -288,8 +293,10 @@ def attention(
 
 {list_arguments([*called, *regions])}
 
-    Torch tensors go through the operator torch.ops.attn.attention. Others, with
-    __cuda_array_interface__ or DLPack, need `out`, and take the CUstream `stream`.
+    Torch tensors go through the operator torch.ops.attn.attention; those in host memory are
+    copied to the GPU if there is one, else the kernel runs on the simulator, for the chip that
+    $ATTN_CHIP names. Others, with __cuda_array_interface__ or DLPack, need `out`, and take the
+    CUstream `stream`.
     With `pad` torch tensors whose head dimension, strides or address no kernel takes
     are copied, with zeros behind their columns; a `CopyRemark` says which.
 
@@ -298,6 +305,8 @@ def attention(
     sequence, head, dim) in memory get the fastest one. Forward only. Raises
     ArgumentError, CompileError, TraceError or DriverError.
     """
+    if others:
+        host_names.refuse(attention, others)
     options = (
 {converted}    )
     return call_arguments.attend(
@@ -326,11 +335,14 @@ def prepare(
     lse: Any = False,
     out: Any = None,
     pad: bool = False,
+    **others: Any,
 ) -> None:
     """Compiles what `attention` with these arguments launches on `chip`, into
     the cache, without a GPU. Tensors may lie anywhere and need no contents
     (torch's device "meta"); a folder filled so serves machines that have no
     compiler ($ATTN_CACHE_DIR)."""
+    if others:
+        host_names.refuse(prepare, others)
     options = (
 {converted}    )
     call_arguments.prepare(

@@ -53,6 +53,7 @@ FORMS = {
     "D 256": ["--q=2x8x64x256xf16"],
     "D 512": ["--q=2x8x64x512xf16"],
     "D 1024": ["--q=2x8x64x1024xf16"],
+    "nvfp4 results": ["--q=2x8x64x64xf16", "--out-type=f4E2M1FN", "--out-group=16"],
     "8-bit q, k and v": ["--q=2x8x64x64xf8E4M3FN", "--out-type=f16"],
     "MLA, 8-bit keys, value_dim 512": [
         "--q=2x16x1x576xf16", "--kv-len=64", "--rope-dim=64", "--kv-type=f8E4M3FN",
@@ -62,7 +63,7 @@ FORMS = {
     ],
 }  # fmt: skip
 #: Regions have no flag.
-REGIONS = {"score_mod": "%score : f32", "mask_mod": "%hides : i1"}
+REGIONS = {"score_mod": "%score : f32", "mask_mod": "%hides : i1", "out_mod": "%score : f32"}
 MODULE = """func.func @f(%q: memref<2x8x8x64xf16>, %o: memref<2x8x8x64xf16>) {{
   attn.attention ins(%q, %q, %q : memref<2x8x8x64xf16>, memref<2x8x8x64xf16>,
                      memref<2x8x8x64xf16>) outs(%o : memref<2x8x8x64xf16>) {region} {{

@@ -76,7 +76,7 @@ VALUES = {
 #: Options that the tensors of a call decide, or what a plan is made for.
 FROM_TENSORS = (
     "q kv_heads kv_len dv kv_type out_type out_group varlen kv_lengths page_size page_indptr "
-    "rope_dim rope_apart sinks init_state descales scale_group v_transposed lse dynamic"
+    "rope_dim rope_apart sinks init_state descales scale_group v_transposed lse dynamic out_mod"
 ).split()
 #: The settings that are not options of a problem.
 OWN = {
@@ -362,7 +362,8 @@ def write_function(name: str, call: Call, rows: list[dict]) -> str:
             f"    return decode_calls.call(tensors, options, ({', '.join(mods)}), init, outputs, pad)\n"
         )
     doc = write_doc(call.doc, options, "    ")
-    arguments = write_arguments(call, options) + more
+    arguments = write_arguments(call, options) + more + "    **others: Any,\n"
+    lines = f"    if others:\n        host_names.refuse({name}, others)\n{lines}"
     return f"def {name}(\n{arguments}) -> Any:\n{doc}\n{lines}{call_line}"
 
 
@@ -421,6 +422,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..calls.call_arguments import Modification
+from ..options import host_names
 from . import cascading, decode_calls, decode_plan
 
 {chr(10)}{code}'''

@@ -6,7 +6,9 @@
 # sums up all steps: "N passed, N failed", with ", N skipped" when some tests do
 # not apply here.
 #
-# usage: scripts/test.sh [--lint-only | --nightly [scripts/nightly.py options]]
+# usage: scripts/test.sh [--lint-only | --doors [scripts/doors.py options] |
+#                         --nightly [scripts/nightly.py options]]
+#   --doors     what needs large packages instead: wheels, torch, transformers
 #   --nightly   what takes hours instead: whole sweeps, fuzzing, mutants; it goes
 #               on where it was stopped. The samples of these are part of the
 #               checks above.
@@ -120,6 +122,11 @@ run_lints() {
 }
 
 mkdir -p "$LOGS"
+if [ "${1:-}" = --doors ]; then
+  trap - EXIT INT TERM
+  scripts/build.sh AttnC attn-compile attn-sim
+  exec "$PYTHON" scripts/doors.py "${@:2}"
+fi
 if [ "${1:-}" = --nightly ]; then
   trap - EXIT INT TERM
   scripts/build.sh -k 0 all AttnUnitTests

@@ -33,7 +33,7 @@
 
 /** Version of this interface. It grows when something is added; a change that
  * breaks callers also changes the library's soname. */
-#define ATTN_C_API_VERSION 4
+#define ATTN_C_API_VERSION 5
 
 #if defined(__GNUC__) || defined(__clang__)
 #define ATTN_C_EXPORTED __attribute__((visibility("default")))
@@ -122,6 +122,10 @@ ATTN_C_EXPORTED AttnStringRef attnGetCompilerVersion(void);
 /** The build of the ptxas that makes cubins, as it states it; empty where there
  * is none. Lives until the thread's next call of this function. */
 ATTN_C_EXPORTED AttnStringRef attnGetAssemblerVersion(void);
+
+/** Names a folder where ptxas and nvdisasm are looked for behind all others.
+ * Since interface version 5. */
+ATTN_C_EXPORTED void attnAddProgramFolder(AttnStringRef folder);
 
 ATTN_C_EXPORTED size_t attnGetNumTargets(void);
 /** The target at `index`, oldest first; an empty chip when there is none. */

@@ -2,6 +2,7 @@
 
 #include "Request.h"
 #include "attn/Target/Assembler.h"
+#include "attn/Target/ProgramFolders.h"
 #include "attn/Target/TargetTable.h"
 #include "attn/Target/ToolMain.h"
 #include <cstring>
@@ -21,6 +22,10 @@ AttnStringRef attnGetAssemblerVersion(void) {
   if (!found)
     llvm::consumeError(found.takeError());
   return toC(version);
+}
+
+void attnAddProgramFolder(AttnStringRef folder) {
+  addCudaProgramFolder(copyString(folder));
 }
 
 size_t attnGetNumTargets(void) { return getTargets().size(); }

@@ -101,7 +101,9 @@ static Type getElementType(Builder &builder, StringRef name) {
       .Case("bf16", builder.getBF16Type())
       .Case("f32", builder.getF32Type())
       .Case("f8E4M3FN", builder.getType<Float8E4M3FNType>())
-      .Case("f8E5M2", builder.getType<Float8E5M2Type>());
+      .Case("f8E5M2", builder.getType<Float8E5M2Type>())
+      // Two of them are in a byte.
+      .Case("f4E2M1FN", builder.getI8Type());
 }
 
 /// The type of an LSE.
@@ -129,7 +131,7 @@ static SmallVector<Type> getArgumentTypes(Builder &builder,
       getOperandType(builder, problem, problem.kvHeads, problem.keys,
                      problem.valueDim, keyElement),
       getOperandType(builder, problem, problem.heads, problem.queries,
-                     problem.valueDim, out)};
+                     problem.getOutputColumns(), out)};
   if (problem.pageSize != 0) {
     types[1] =
         getPoolType(builder, problem, problem.getKeyColumns(), keyElement);
@@ -188,7 +190,9 @@ static SmallVector<Type> getArgumentTypes(Builder &builder,
   if (problem.outGroup != 0)
     types.push_back(getOperandType(
         builder, problem, problem.heads, problem.queries,
-        problem.valueDim / problem.outGroup, builder.getF32Type()));
+        problem.valueDim / problem.outGroup,
+        problem.hasFloat4Results() ? builder.getType<Float8E4M3FNType>()
+                                   : Type(builder.getF32Type())));
   return types;
 }
 

@@ -220,10 +220,10 @@ static llvm::Error parseKeys(const ProblemFlags &flags, Problem &problem) {
                      "expected --page-size beside it");
   if (problem.pageSize == 0)
     return llvm::Error::success();
-  if (!llvm::isPowerOf2_64(problem.pageSize) || problem.pageSize > kPageLimit)
-    return makeError("page-size", "expected a power of two up to " +
-                                      Twine(kPageLimit) + ", got '" +
-                                      Twine(problem.pageSize) + "'");
+  if (problem.pageSize > kPageLimit)
+    return makeError("page-size", "expected at most " + Twine(kPageLimit) +
+                                      ", got '" + Twine(problem.pageSize) +
+                                      "'");
   if (problem.vTransposed)
     return makeError("v-transposed", "contradicts --page-size");
   // Packed queries have their keys in pages, by lengths and not by places.
@@ -304,10 +304,16 @@ static llvm::Error checkOutGroup(const Problem &problem) {
   int64_t group = problem.outGroup;
   if (group == 0)
     return llvm::Error::success();
-  if (!isFloat8Name(problem.outType))
+  if (!isFloat8Name(problem.outType) && !problem.hasFloat4Results())
     return makeError("out-group", "expected --out-type of 8 bits, got '" +
                                       problem.outType + "'");
-  if (problem.outScale)
+  if (problem.hasFloat4Results() && problem.kvSplits != 0)
+    return makeError("out-type", "expected no f4E2M1FN beside --kv-splits");
+  if (problem.hasFloat4Results() && group != 16)
+    return makeError("out-group",
+                     "expected 16 with --out-type=f4E2M1FN, got '" +
+                         Twine(group) + "'");
+  if (problem.outScale && !problem.hasFloat4Results())
     return makeError("out-group", "contradicts --out-scale");
   if (problem.valueDim % group != 0)
     return makeError("out-group",
@@ -346,10 +352,11 @@ llvm::Expected<Problem> attn::parseProblem(const ProblemFlags &flags) {
                                     ", got '" + problem.kvType + "'");
   problem.outType = flags.outType.value_or(isFloat8 ? "bf16" : problem.type);
   if (!llvm::is_contained({"f16", "bf16", "f32"}, problem.outType) &&
-      !isFloat8Name(problem.outType))
-    return makeError("out-type",
-                     "expected f16, bf16, f32, f8E4M3FN or f8E5M2, got '" +
-                         problem.outType + "'");
+      !isFloat8Name(problem.outType) && !problem.hasFloat4Results())
+    return makeError(
+        "out-type",
+        "expected f16, bf16, f32, f8E4M3FN, f8E5M2 or f4E2M1FN, got '" +
+            problem.outType + "'");
   StringRef layout = flags.layout ? StringRef(*flags.layout) : "bhnd";
   if (layout != "bhnd" && layout != "bnhd" && layout != "strided")
     return makeError("layout",

@@ -29,12 +29,12 @@ struct Capture {
 struct Modifications::Regions {
   /// The module that the evaluators' values live in.
   OwningOpRef<ModuleOp> module;
-  std::optional<RegionEvaluator> scoreMod, maskMod;
+  std::optional<RegionEvaluator> scoreMod, maskMod, outMod;
   std::vector<Capture> captures;
   /// Values of captured scalars.
   std::vector<double> scalars;
 
-  RegionNumber evaluate(const RegionEvaluator &region, double score,
+  RegionNumber evaluate(const RegionEvaluator &region, double number,
                         ArrayRef<int64_t> indices) const;
 };
 
@@ -112,8 +112,11 @@ llvm::Expected<Modifications> Modifications::get(ModuleOp module) {
   bool hasRegions = false;
   module.walk([&](AttentionOp op) {
     ++count;
-    hasRegions |= !op.getScoreMod().empty() || !op.getMaskMod().empty();
+    hasRegions |=
+        !op.getScoreMod().empty() || !op.getMaskMod().empty() || op.getOutMod();
   });
+  // Partial results are changed where they are merged.
+  module.walk([&](CombineOp op) { hasRegions |= op.getOutMod() != nullptr; });
   auto regions = std::make_unique<Regions>();
   if (!hasRegions)
     return Modifications(std::move(regions));
@@ -123,11 +126,18 @@ llvm::Expected<Modifications> Modifications::get(ModuleOp module) {
   regions->module = module.clone();
   AttentionOp op;
   regions->module->walk([&](AttentionOp found) { op = found; });
+  Region *outMod = op.getOutMod();
+  regions->module->walk([&](CombineOp found) {
+    if (!outMod)
+      outMod = found.getOutMod();
+  });
 
-  // In the order in which the kernel takes them.
+  // In the order in which the kernels take them.
   llvm::SetVector<Value> used;
   for (Region &region : op->getRegions())
     getUsedValuesDefinedAbove(region, used);
+  if (outMod)
+    getUsedValuesDefinedAbove(*outMod, used);
   llvm::DenseMap<Value, unsigned> memrefs, scalars;
   for (Value value : used) {
     if (isa<BaseMemRefType>(value.getType())) {
@@ -175,14 +185,17 @@ llvm::Expected<Modifications> Modifications::get(ModuleOp module) {
     return std::move(error);
   if (llvm::Error error = translate(op.getMaskMod(), regions->maskMod))
     return std::move(error);
+  if (outMod)
+    if (llvm::Error error = translate(*outMod, regions->outMod))
+      return std::move(error);
   return Modifications(std::move(regions));
 }
 
 RegionNumber Modifications::Regions::evaluate(const RegionEvaluator &region,
-                                              double score,
+                                              double number,
                                               ArrayRef<int64_t> indices) const {
   RegionNumber arguments[5];
-  arguments[0].real = score;
+  arguments[0].real = number;
   for (auto [index, value] : llvm::enumerate(indices))
     arguments[index + 1].integer = value;
   llvm::Expected<RegionNumber> result = region.evaluate(arguments);
@@ -209,6 +222,13 @@ void Modifications::apply(sim::HarnessOptions &options) {
       return regions
                  ->evaluate(*regions->maskMod, score, {batch, head, query, key})
                  .integer != 0;
+    };
+  if (regions->outMod)
+    options.outMod = [this](double result, int64_t batch, int64_t head,
+                            int64_t query, int64_t column) {
+      return regions
+          ->evaluate(*regions->outMod, result, {batch, head, query, column})
+          .real;
     };
   for (auto [index, capture] : llvm::enumerate(regions->captures)) {
     // Contents from a file count; those that do not fit are the harness's to
@@ -313,7 +333,7 @@ void attn::applyProblem(const Problem &given, sim::HarnessOptions &options) {
     sizes["v.stride3"] = pitch;
     sizes.erase("v.stride2");
   }
-  set("o", problem.heads, problem.queries, problem.valueDim);
+  set("o", problem.heads, problem.queries, problem.getOutputColumns());
   if (problem.initState)
     set("init_o", problem.heads, problem.queries, problem.valueDim);
   if (int64_t group = problem.scaleGroup) {

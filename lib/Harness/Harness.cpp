@@ -176,6 +176,7 @@ Error Runner::computeReferenceOf(ArrayRef<HarnessTensor> tensors) {
     inputs.vScales = inputs.kScales;
   inputs.scoreMod = options.scoreMod;
   inputs.maskMod = options.maskMod;
+  inputs.outMod = options.outMod;
   Expected<AttentionResult> result =
       computeReference(*record.problem, inputs, &progress);
   if (!result)
@@ -197,8 +198,8 @@ Error Runner::computeMerged(ArrayRef<HarnessTensor> tensors) {
 /// A launch that shares the workspace would not find what it needs.
 static void checkRestored(const std::string &name, const Allocation &allocation,
                           std::vector<std::string> &problems) {
-  size_t left =
-      llvm::count_if(allocation.bytes, [](uint8_t byte) { return byte != 0; });
+  size_t left = llvm::count_if(allocation.getBytes(),
+                               [](uint8_t byte) { return byte != 0; });
   if (left)
     problems.push_back(
         llvm::formatv("{0}: expected zeros behind the kernel, got {1} bytes "
@@ -273,7 +274,7 @@ Runner::runOnce(LaunchConfig config, std::vector<HarnessTensor> &tensors,
     if (!allocation)
       continue;
     // The memory ends with this run.
-    tensor.bytes = std::move(allocation->bytes);
+    tensor.bytes = std::move(allocation->ownBytes);
     // A run that stopped early left its outputs unfinished in any case.
     if (completed)
       checkWrites(tensor, *allocation, ownedRows, problems);
@@ -327,8 +328,8 @@ Error Runner::compare(HarnessReport &report) {
     merged = std::move(*result);
   }
   if (const HarnessTensor *scales = report.findTensor("o_scales")) {
-    Expected<AttentionResult> result =
-        applyOutputScales(o->getView(), scales->getView(), *reference);
+    Expected<AttentionResult> result = applyOutputScales(
+        o->getView(), o->argument.dtype, scales->getView(), *reference);
     if (!result)
       return result.takeError();
     merged = std::move(*result);

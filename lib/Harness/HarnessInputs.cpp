@@ -245,6 +245,8 @@ Error TensorMaker::propagateSizes(const AttentionProblem &problem) {
   // Pools have pages in the place of the batch.
   bool isPaged = record.findTensor("page_table").has_value();
   bool hasRows = !record.findTensor("page_indptr");
+  // A byte of such an output has two results.
+  bool isPaired = o && record.tensors[*o].dtype == DType::I8;
   Sizes batch = {{"q", 0},      {"q_rope", 0},   {"o", lead},    {"lse", lead},
                  {"init_o", 0}, {"init_lse", 0}, {"o_scales", 0}};
   Sizes pool = {
@@ -291,7 +293,8 @@ Error TensorMaker::propagateSizes(const AttentionProblem &problem) {
        kDynamicSize},
       {{{"q", 3}}, record.findTensor("q_rope") ? problem.dv : problem.d},
       {{{"k", 3}}, record.findTensor("k_rope") ? problem.dv : problem.d},
-      {{{"v", 3}, {"o", lead + 3}, {"init_o", 3}}, problem.dv},
+      {{{"v", 3}, {"init_o", 3}}, problem.dv},
+      {{{"o", lead + 3}}, isPaired ? problem.dv / 2 : problem.dv},
       {{{"cu_seqlens_q", 0}, {"cu_seqlens_k", 0}}, kDynamicSize}};
   for (const auto &[sizes, value] : groups)
     if (Error error = unify(sizes, value))

@@ -38,10 +38,22 @@ static void forEachGroup(const AttentionResult &reference, int64_t groups,
              (group + 1) * columns});
 }
 
+/// Returns the number of f4E2M1FN that the lowest four bits say.
+static double decodeFloat4(int bits) {
+  constexpr double numbers[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+  double number = numbers[bits & 7];
+  return bits & 8 ? -number : number;
+}
+
 Expected<AttentionResult>
-sim::applyOutputScales(const TensorView &o, const TensorView &scales,
+sim::applyOutputScales(const TensorView &o, DType dtype,
+                       const TensorView &scales,
                        const AttentionResult &reference) {
-  if (Error error = checkShape("o", o.shape, reference.shape))
+  llvm::SmallVector<int64_t, 4> stored(reference.shape);
+  bool isPaired = dtype == DType::I8;
+  if (isPaired)
+    stored.back() /= 2;
+  if (Error error = checkShape("o", o.shape, stored))
     return std::move(error);
   llvm::SmallVector<int64_t, 4> shape(reference.shape);
   // As many columns as the rows have groups.
@@ -55,8 +67,11 @@ sim::applyOutputScales(const TensorView &o, const TensorView &scales,
     double scale = scales.get(group.index);
     llvm::SmallVector<int64_t, 4> index(group.index);
     for (int64_t column = group.first; column < group.last; ++column) {
-      index[3] = column;
-      result.o[group.row * reference.shape[3] + column] = o.get(index) * scale;
+      index[3] = isPaired ? column / 2 : column;
+      double number = o.get(index);
+      if (isPaired)
+        number = decodeFloat4(int(number) >> (column % 2 * 4));
+      result.o[group.row * reference.shape[3] + column] = number * scale;
     }
   });
   return result;
@@ -66,21 +81,27 @@ std::optional<std::string> sim::findWrongScale(const TensorView &scales,
                                                DType dtype,
                                                const AttentionResult &reference,
                                                double tolerance) {
-  double largest = dtype == DType::F8E5M2 ? 57344 : 448;
+  bool isPaired = dtype == DType::I8;
+  double largest = isPaired ? 6 : dtype == DType::F8E5M2 ? 57344 : 448;
+  // A scale of f8E4M3FN is rounded itself.
+  double distance = isPaired ? 0x1p-10 : 0;
+  if (isPaired)
+    tolerance = 0x1p-4 + 1.6e-2;
   std::optional<std::string> problem;
   forEachGroup(reference, scales.shape.back(), [&](const Group &group) {
     const double *row = reference.o.data() + group.row * reference.shape[3];
     double most = 0;
     for (int64_t column = group.first; column < group.last; ++column)
       most = std::max(most, std::abs(row[column]));
-    double expected = most > 0 ? most / largest : 1;
+    double expected = most > 0 ? most / largest : isPaired ? 0 : 1;
     double scale = scales.get(group.index);
     // Probabilities beside a sink that f32 has no number for are a row of
     // zeros.
     constexpr double kLeast = 0x1p-120;
     if (most < kLeast && scale == 1)
       return;
-    if (!problem && !(std::abs(scale - expected) <= tolerance * expected))
+    if (!problem &&
+        !(std::abs(scale - expected) <= tolerance * expected + distance))
       problem =
           llvm::formatv("output \"o_scales\": expected {0} at [{1}], got "
                         "{2}",

@@ -11,7 +11,7 @@ namespace mlir::attn::sim {
 /// times these. Both have the extents of `reference`, `scales` as many columns
 /// as groups.
 llvm::Expected<AttentionResult>
-applyOutputScales(const TensorView &o, const TensorView &scales,
+applyOutputScales(const TensorView &o, DType dtype, const TensorView &scales,
                   const AttentionResult &reference);
 
 /// The first scale that is further from the one of the reference than

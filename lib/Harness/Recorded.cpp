@@ -113,9 +113,9 @@ static Deviation compareRecorded(const HarnessTensor &tensor,
 /// Runs the launch again from the memory it started with; outputs have to be
 /// the same.
 static Error runCorner(const Program &program, Memory &memory,
-                       const Memory::Snapshot &before,
-                       const LaunchConfig &corner, HarnessReport &report) {
-  memory.restore(before);
+                       MemoryUndo &before, const LaunchConfig &corner,
+                       HarnessReport &report) {
+  before.restore();
   Expected<RunReport> result = sim::run(program, memory, corner);
   if (!result)
     return result.takeError();
@@ -248,9 +248,8 @@ static Error judgeResult(const RecordedLaunch &launch,
 }
 
 static Error runCorners(const Program &program, Memory &memory,
-                        const Memory::Snapshot &before,
-                        const LaunchConfig &config, ProgressMeter &progress,
-                        HarnessReport &report) {
+                        MemoryUndo &before, const LaunchConfig &config,
+                        ProgressMeter &progress, HarnessReport &report) {
   std::vector<LaunchConfig> corners = getCorners(config);
   for (auto [index, corner] : llvm::enumerate(corners)) {
     double seconds = report.run.seconds;
@@ -292,7 +291,7 @@ Expected<HarnessReport> sim::runRecorded(const RecordedLaunch &launch,
   if (!parameters)
     return parameters.takeError();
   config.params = std::move(*parameters);
-  Memory::Snapshot before = memory.save();
+  MemoryUndo before(memory);
   LaunchShape shape = getShape(config, *kernel);
   Expected<RunReport> result = sim::run(program, memory, config);
   if (!result)

@@ -9,6 +9,7 @@
 
 #include "TensorShape.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/Twine.h"
 #include <algorithm>
 #include <atomic>
@@ -99,6 +100,9 @@ private:
   Expected<std::vector<int64_t>>
   readLengths(StringRef name, const TensorView &view, int64_t limit);
   void computeHead(int64_t sequence, int64_t head, bool isCaller);
+  /// Does with a row of results what stands between attention and rounding.
+  void finishRow(int64_t sequence, int64_t head, int64_t query,
+                 double *o) const;
   bool isStopped() const { return progress && progress->isStopped(); }
   void report() {
     if (progress)
@@ -212,6 +216,8 @@ Error Computation::check() {
     return missing("a selection of keys");
   if (problem.maskMod && !inputs.maskMod)
     return missing("a mask_mod");
+  if (problem.outMod && !inputs.outMod)
+    return missing("an out_mod");
   return Error::success();
 }
 
@@ -452,6 +458,16 @@ static double weigh(double logit, double max) {
   return logit == infinity ? 1 : std::exp(logit - max);
 }
 
+void Computation::finishRow(int64_t sequence, int64_t head, int64_t query,
+                            double *o) const {
+  double factor = problem.outScale > 0 ? problem.outScale : 1;
+  for (int64_t column = 0; column < problem.dv; ++column) {
+    if (inputs.outMod)
+      o[column] = inputs.outMod(o[column], sequence, head, query, column);
+    o[column] *= factor;
+  }
+}
+
 void Computation::computeHead(int64_t sequenceIndex, int64_t head,
                               bool isCaller) {
   const Sequence &sequence = sequences[sequenceIndex];
@@ -488,6 +504,7 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head,
                   sequence.firstQuery + i;
     double *o = result.o.data() + row * dv;
     result.defined[row] = 1;
+    llvm::scope_exit finish([&] { finishRow(sequenceIndex, head, i, o); });
     auto [begin, end] = getKeyRange(sequence, i);
     std::fill(scores.begin(), scores.end(), 0.0);
     for (int64_t column = 0; column < d; ++column) {
@@ -548,7 +565,7 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head,
         o[column] += p * valueRow[column];
     }
     for (int64_t column = 0; column < dv; ++column)
-      o[column] *= (problem.outScale > 0 ? problem.outScale : 1) / sum;
+      o[column] /= sum;
     result.lse[row] = max + std::log(sum);
   }
 }

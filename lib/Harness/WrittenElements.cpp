@@ -42,7 +42,7 @@ void sim::checkWrites(const HarnessTensor &tensor, const Allocation &allocation,
                       std::vector<std::string> &problems) {
   const TensorArgument &argument = tensor.argument;
   unsigned width = getByteWidth(argument.dtype);
-  ArrayRef<uint8_t> valid(allocation.valid);
+  ArrayRef<uint8_t> valid(allocation.ownValid);
   std::vector<bool> isElement(valid.size(), false);
   int64_t element = 0, missing = 0, foreign = 0, gaps = 0;
   std::optional<int64_t> firstMissing, firstForeign;

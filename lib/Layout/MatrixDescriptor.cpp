@@ -17,7 +17,8 @@ uint64_t MatrixDescriptor::fields(MatrixInstruction instruction) const {
 }
 
 Expected<MatrixDescriptor>
-mlir::attn::describeMatrix(const SharedLayout &layout) {
+mlir::attn::describeMatrix(const SharedLayout &layout,
+                           MatrixInstruction instruction) {
   if (layout.rank() != 2)
     return makeError("expected a matrix of rank 2, got rank {0}",
                      layout.rank());
@@ -27,10 +28,12 @@ mlir::attn::describeMatrix(const SharedLayout &layout) {
   MatrixDescriptor result;
   result.spanBytes = layout.spanBytes();
   result.mnMajor = layout.contiguousDim() == 0u;
-  if (result.mnMajor && layout.elementBits() != 16)
-    return makeError("expected elements of 16 bits in a matrix that is not "
-                     "contiguous along the contraction, got {0} bits",
-                     layout.elementBits());
+  bool takesNarrow = instruction == MatrixInstruction::Tcgen05;
+  if (result.mnMajor && layout.elementBits() != 16 &&
+      (layout.elementBits() != 8 || !takesNarrow))
+    return makeError("expected elements of {0}16 bits in a matrix that is not "
+                     "contiguous along the contraction, got {1} bits",
+                     takesNarrow ? "8 or " : "", layout.elementBits());
   // Strides along a dimension without repetitions are never used; the ISA's
   // examples have 1 there.
   auto stride = [&](unsigned dim) {

@@ -10,12 +10,37 @@ using llvm::Expected;
 /// Bytes of a row of an operand that an instruction contracts.
 static constexpr int64_t kStepBytes = 32;
 
+llvm::StringRef mlir::attn::getTensorKind(TensorOperand operand) {
+  switch (operand) {
+  case TensorOperand::F16:
+  case TensorOperand::BF16:
+    return "f16";
+  case TensorOperand::E4M3:
+  case TensorOperand::E5M2:
+    return "f8f6f4";
+  }
+  llvm_unreachable("covered switch");
+}
+
+/// Returns the number of a type among those of its kind.
+static uint32_t getFormat(TensorOperand operand) {
+  switch (operand) {
+  case TensorOperand::F16:
+  case TensorOperand::E4M3:
+    return 0;
+  case TensorOperand::BF16:
+  case TensorOperand::E5M2:
+    return 1;
+  }
+  llvm_unreachable("covered switch");
+}
+
 uint32_t TensorInstruction::encode(TensorOperand a, bool mnMajorA,
                                    TensorOperand b, bool mnMajorB) const {
   constexpr uint32_t accumulatorF32 = 1;
-  return accumulatorF32 << 4 | static_cast<uint32_t>(a) << 7 |
-         static_cast<uint32_t>(b) << 10 | uint32_t(mnMajorA) << 15 |
-         uint32_t(mnMajorB) << 16 | static_cast<uint32_t>(n >> 3) << 17 |
+  return accumulatorF32 << 4 | getFormat(a) << 7 | getFormat(b) << 10 |
+         uint32_t(mnMajorA) << 15 | uint32_t(mnMajorB) << 16 |
+         static_cast<uint32_t>(n >> 3) << 17 |
          static_cast<uint32_t>(m >> 4) << 24;
 }
 
@@ -45,7 +70,9 @@ mlir::attn::chooseTensorInstruction(int64_t m, int64_t n, int64_t k,
     return makeError("expected M = 64 or M = 128, got {0}; the nearest is {1}",
                      m, m < 64 ? 64 : 128);
   }
-  int64_t stepN = m == 64 ? 8 : 16, stepK = 8 * kStepBytes / elementBits;
+  // PTX ISA, matrix shapes: an MN-major B of 8 bits has N in steps of 16.
+  bool isFine = m == 64 && (elementBits != 8 || span == 1);
+  int64_t stepN = isFine ? 8 : 16, stepK = 8 * kStepBytes / elementBits;
   if (Error error = checkStep("N", n, stepN, m))
     return std::move(error);
   if (Error error = checkStep("K", k, stepK, m))

@@ -18,10 +18,11 @@ Expected<TensorMemoryLayout> TensorMemoryLayout::get(int64_t rows, int64_t cols,
                                                      unsigned elementBits) {
   if (rows != 64 && rows != 128)
     return makeError("expected 64 or 128 rows in tensor memory, got {0}", rows);
-  if (elementBits != 16 && elementBits != 32)
-    return makeError("expected elements of 16 or 32 bits in tensor memory, got "
-                     "{0}",
-                     elementBits);
+  if (elementBits != 8 && elementBits != 16 && elementBits != 32)
+    return makeError(
+        "expected elements of 8, 16 or 32 bits in tensor memory, got "
+        "{0}",
+        elementBits);
   int64_t packed = 32 / elementBits;
   if (cols < packed || cols % packed != 0)
     return makeError("expected rows that fill whole columns of 32 bits in "
@@ -38,8 +39,8 @@ Expected<TensorMemoryLayout> TensorMemoryLayout::get(int64_t rows, int64_t cols,
   for (int64_t row = 1; row < rows; row *= 2)
     lanes.push_back(
         {row < warpRows ? row : row / warpRows * kTmemWarpLanes, 0});
-  if (packed == 2)
-    bytes.push_back({0, 2});
+  for (int64_t byte = elementBits / 8; byte < 4; byte *= 2)
+    bytes.push_back({0, byte});
   if (Error error = unit->addAxis("dim0", lanes))
     return std::move(error);
   if (Error error = unit->addAxis("dim1", bytes))

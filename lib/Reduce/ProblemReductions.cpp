@@ -50,10 +50,12 @@ static Reduction dropRegion(unsigned index) {
   });
 }
 
-/// Removes the region that says which keys a mask leaves: an op of fewer
-/// regions takes the place of the one that has it.
-static LogicalResult dropKeyRange(AttentionOp op, RewriterBase &rewriter) {
-  if (!op.hasKeyRange())
+/// Removes the region that says which keys a mask leaves, or the one that
+/// changes results: an op of fewer regions takes the place of the one that has
+/// it.
+static LogicalResult dropLate(AttentionOp op, RewriterBase &rewriter,
+                              Region *dropped) {
+  if (!dropped)
     return failure();
   rewriter.setInsertionPoint(op);
   OperationState state(op.getLoc(), op->getName(), op->getOperands(),
@@ -62,12 +64,25 @@ static LogicalResult dropKeyRange(AttentionOp op, RewriterBase &rewriter) {
   state.propertiesAttr = op->getPropertiesAsAttribute();
   state.addRegion();
   state.addRegion();
+  for (Region &late : op.getLateRegions())
+    if (&late != dropped || late.getRegionNumber() + 1 < op->getNumRegions())
+      state.addRegion();
   Operation *smaller = rewriter.create(state);
-  for (unsigned index : {0, 1})
-    rewriter.inlineRegionBefore(op->getRegion(index), smaller->getRegion(index),
-                                smaller->getRegion(index).end());
+  for (Region &region : op->getRegions())
+    if (&region != dropped) {
+      Region &place = smaller->getRegion(region.getRegionNumber());
+      rewriter.inlineRegionBefore(region, place, place.end());
+    }
   rewriter.replaceOp(op, smaller);
   return success();
+}
+
+static LogicalResult dropKeyRange(AttentionOp op, RewriterBase &rewriter) {
+  return dropLate(op, rewriter, op.getKeyRange());
+}
+
+static LogicalResult dropOutMod(AttentionOp op, RewriterBase &rewriter) {
+  return dropLate(op, rewriter, op.getOutMod());
 }
 
 using GetOperand = MutableOperandRange (*)(AttentionOp);
@@ -258,7 +273,8 @@ static SmallVector<Reduction> problemReductions() {
   SmallVector<Reduction> reductions = {
       dropRegion(0),
       // It stands beside the next one only.
-      onAttention(dropKeyRange), dropRegion(1), dropAttributes({"mask"}),
+      onAttention(dropKeyRange), onAttention(dropOutMod), dropRegion(1),
+      dropAttributes({"mask"}),
 #define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \
   dropAttributes({NAME}),
 #include "attn/Problem/Options.def"

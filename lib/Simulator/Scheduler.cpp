@@ -5,6 +5,7 @@
 #include "Deadlock.h"
 #include "LoopWatch.h"
 #include "Machine/ClusterSetup.h"
+#include "Machine/DroppedLoads.h"
 #include "Machine/TraceRecorder.h"
 #include "WarpReplay.h"
 #include "WarpRunner.h"
@@ -157,8 +158,32 @@ void Scheduler::runToEnd(Cluster &cluster) {
     tick(cluster, watch);
 }
 
+Scheduler::Scheduler(Machine &machine) : machine(machine) {}
+
+Scheduler::~Scheduler() = default;
+
+std::unique_ptr<Cluster> Scheduler::makeCluster(uint32_t linear) {
+  std::unique_ptr<Cluster> cluster = createCluster(machine, linear);
+  if (droppedLoads) {
+    cluster->droppedLoads = droppedLoads.get();
+    for (Warp *warp : cluster->warps)
+      droppedLoads->prepare(*warp);
+  }
+  return cluster;
+}
+
+/// Begins anew to keep races of loads back, where that is to be done.
+void Scheduler::resetDroppedLoads() {
+  droppedLoads.reset();
+  if (machine.config.sanitize && !machine.config.strict)
+    droppedLoads =
+        std::make_unique<DroppedLoads>(machine, getLoadFates(machine.program));
+}
+
 void Scheduler::finish(Cluster &cluster) {
   ++finishedClusters;
+  if (droppedLoads)
+    droppedLoads->finish(cluster);
   machine.count(cluster);
 }
 
@@ -235,8 +260,7 @@ void Scheduler::runInterleaved(uint32_t total) {
             : (total + 1) / 2);
   while (!machine.stop && (machine.nextCluster < total || !resident.empty())) {
     while (machine.nextCluster < total && resident.size() < limit)
-      watch.add(*resident.emplace_back(
-          createCluster(machine, machine.nextCluster++)));
+      watch.add(*resident.emplace_back(makeCluster(machine.nextCluster++)));
     turns.startRound();
     for (size_t i = 0; i < resident.size() && !machine.stop;) {
       bool more = true;
@@ -259,7 +283,7 @@ void Scheduler::runInterleaved(uint32_t total) {
 
 void Scheduler::runInOrder(uint32_t total) {
   for (uint32_t index = 0; index < total && !machine.stop; ++index) {
-    std::unique_ptr<Cluster> cluster = createCluster(machine, index);
+    std::unique_ptr<Cluster> cluster = makeCluster(index);
     runToEnd(*cluster);
     finish(*cluster);
   }
@@ -277,9 +301,8 @@ void Scheduler::runReplay() {
     machine.stop = true;
     return;
   }
-  std::unique_ptr<Cluster> cluster =
-      createCluster(machine, id[0] + machine.clusters[0] *
-                                         (id[1] + machine.clusters[1] * id[2]));
+  std::unique_ptr<Cluster> cluster = makeCluster(
+      id[0] + machine.clusters[0] * (id[1] + machine.clusters[1] * id[2]));
   LoopWatch watch(machine);
   while (!machine.stop && cluster->replayed < machine.config.replay.size() &&
          replayTurn(machine, *cluster))
@@ -289,14 +312,14 @@ void Scheduler::runReplay() {
 }
 
 void Scheduler::runParallel(uint32_t total, unsigned threads) {
-  Memory::Snapshot before = machine.memory.save();
+  MemoryUndo before(machine.memory);
   std::atomic<uint32_t> next{0};
   auto work = [&] {
     while (!machine.stop) {
       uint32_t index = next++;
       if (index >= total)
         break;
-      std::unique_ptr<Cluster> cluster = createCluster(machine, index);
+      std::unique_ptr<Cluster> cluster = makeCluster(index);
       runToEnd(*cluster);
       finish(*cluster);
     }
@@ -318,8 +341,9 @@ void Scheduler::runParallel(uint32_t total, unsigned threads) {
     return;
   // Clusters that have met in memory, or one that is wrong: what is seen of
   // that has to be the same each time.
-  machine.memory.restore(before);
+  before.restore();
   machine.forgetFindings();
+  resetDroppedLoads();
   machine.printed.clear();
   machine.execCount.assign(machine.program.code.size(), 0);
   machine.stop = false;
@@ -328,10 +352,27 @@ void Scheduler::runParallel(uint32_t total, unsigned threads) {
   runInOrder(total);
 }
 
+void Scheduler::listTouched() {
+  std::vector<TouchedRange> &touched = machine.result.touched;
+  machine.globalShadow.forEachTouched([&](uint64_t address, uint64_t bytes,
+                                          ShadowTouch touch) {
+    TouchedRange::Kind kind = touch == ShadowTouch::Read ? TouchedRange::Read
+                              : touch == ShadowTouch::Write
+                                  ? TouchedRange::Write
+                                  : TouchedRange::Atomic;
+    if (!touched.empty() && touched.back().end == address &&
+        touched.back().kind == kind)
+      touched.back().end += bytes;
+    else
+      touched.push_back({address, address + bytes, kind});
+  });
+}
+
 RunReport Scheduler::run() {
   auto begin = std::chrono::steady_clock::now();
   uint32_t total = machine.countClusters();
   machine.globalShadow.init(std::max(machine.program.globalGranule, 1u));
+  resetDroppedLoads();
   machine.execCount.assign(machine.program.code.size(), 0);
   unsigned threads = machine.config.threads
                          ? machine.config.threads
@@ -357,6 +398,8 @@ RunReport Scheduler::run() {
     if (machine.execCount[i])
       machine.result.lines[machine.program.code[i].line] +=
           machine.execCount[i];
+  if (machine.config.listsTouched)
+    listTouched();
   machine.nameActors();
   llvm::sort(machine.result.findings, [](const Finding &a, const Finding &b) {
     auto key = [](const Finding &f) {

@@ -14,17 +14,21 @@
 
 namespace mlir::attn::sim {
 
+class DroppedLoads;
 class LoopWatch;
 
 /// Runs one launch.
 class Scheduler {
 public:
-  explicit Scheduler(Machine &machine) : machine(machine) {}
+  explicit Scheduler(Machine &machine);
+  ~Scheduler();
   RunReport run();
 
 private:
   Machine &machine;
   std::thread::id caller = std::this_thread::get_id();
+  /// Null where a launch is strict.
+  std::unique_ptr<DroppedLoads> droppedLoads;
   std::atomic<uint64_t> storedBytes{0};
   std::atomic<uint64_t> finishedClusters{0};
 
@@ -33,6 +37,7 @@ private:
   void runInterleaved(uint32_t total);
   /// The cluster of LaunchConfig::replay alone.
   void runReplay();
+  std::unique_ptr<Cluster> makeCluster(uint32_t linear);
   /// Advances one warp or engine operation; false when all is done.
   bool step(Cluster &cluster, LoopWatch &watch);
   /// The whole cluster, by itself.
@@ -44,6 +49,9 @@ private:
   /// Looks whether the launch is to stop, and says how far it is.
   void tick(Cluster &cluster, LoopWatch &watch);
   double getFraction() const;
+  /// Lists what the launch has touched, in its report.
+  void listTouched();
+  void resetDroppedLoads();
 };
 
 } // namespace mlir::attn::sim

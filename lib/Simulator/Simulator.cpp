@@ -28,52 +28,6 @@ static Error fail(const llvm::Twine &message) {
   return llvm::createStringError(message);
 }
 
-/// Puts module variables into global memory, with their initial values.
-static Error placeGlobals(Machine &machine, const ProgramImpl &program,
-                          Memory &memory) {
-  uint64_t sum = 0;
-  for (const GlobalVar &g : program.globals) {
-    // With a byte beside each that says whether it was written.
-    sum = llvm::SaturatingMultiplyAdd<uint64_t>(g.ast.bytes, 2, sum);
-    if (sum > machine.memoryLimit)
-      return fail("expected variables of the module that fit into " +
-                  mlir::attn::formatBytes(machine.memoryLimit) +
-                  " of memory, got " + mlir::attn::formatBytes(sum) +
-                  " with '" + g.ast.name + "'");
-  }
-  for (const GlobalVar &g : program.globals) {
-    const AstVariable &v = g.ast;
-    uint64_t address = memory.allocate(v.bytes, v.name, v.align);
-    machine.globalAddresses.push_back(address);
-    if (v.space == "const" || !v.init.empty()) {
-      std::vector<uint8_t> bytes = v.init;
-      bytes.resize(v.bytes);
-      if (Error e = memory.write(address, bytes))
-        return e;
-    } else if (Error e = memory.fill(address, v.bytes, 0)) {
-      // Module variables without an initialiser are zero.
-      return e;
-    }
-  }
-  for (size_t i = 0; i < program.globals.size(); ++i)
-    for (const AstVariable::SymbolInit &s :
-         program.globals[i].ast.symbolInits) {
-      auto it = program.globalIndex.find(s.name);
-      if (it == program.globalIndex.end())
-        return fail("expected the initialiser of '" +
-                    program.globals[i].ast.name +
-                    "' to name a variable of the module, got '" + s.name + "'");
-      uint64_t value = machine.globalAddresses[it->second] + s.addend;
-      uint8_t bytes[8];
-      std::memcpy(bytes, &value, 8);
-      if (Error e = memory.write(
-              machine.globalAddresses[i] + s.offset,
-              llvm::ArrayRef(bytes, program.globals[i].ast.elementBytes)))
-        return e;
-    }
-  return Error::success();
-}
-
 /// Clusters of a launch that are there at the same time.
 static uint64_t countAtOnce(const Machine &machine, uint64_t clusters) {
   const LaunchConfig &config = machine.config;
@@ -112,6 +66,25 @@ static Error checkRegisters(const Machine &machine, uint64_t ctas,
               mlir::attn::formatBytes(machine.memoryLimit) + ", got " +
               mlir::attn::formatBytes(bytes) + " with " +
               llvm::Twine(registers) + " registers");
+}
+
+/// Runs the launch with the module's variables where they are.
+static Expected<RunReport> runWith(Machine &machine,
+                                   const ModuleVariables &loaded) {
+  for (const ModuleVariable &variable : loaded.variables)
+    machine.globalAddresses.push_back(variable.address);
+  RunReport report = Scheduler(machine).run();
+  for (const ModuleVariable &variable : loaded.variables) {
+    if (!llvm::is_contained(machine.config.watched, variable.name))
+      continue;
+    std::vector<uint8_t> &bytes = report.variables[variable.name];
+    bytes.resize(variable.bytes);
+    llvm::cantFail(machine.memory.read(variable.address, bytes));
+  }
+  if (machine.config.progress)
+    if (Error e = machine.config.progress->takeError())
+      return std::move(e);
+  return report;
 }
 
 Expected<RunReport> mlir::attn::sim::run(const Program &program, Memory &memory,
@@ -193,21 +166,19 @@ Expected<RunReport> mlir::attn::sim::run(const Program &program, Memory &memory,
     return std::move(e);
   if (Error e = checkRegisters(machine, ctas, total))
     return std::move(e);
-  if (Error e = placeGlobals(machine, impl, memory))
-    return std::move(e);
-  RunReport report = Scheduler(machine).run();
-  for (auto [variable, address] :
-       llvm::zip(impl.globals, machine.globalAddresses)) {
-    if (llvm::is_contained(config.watched, variable.ast.name)) {
-      std::vector<uint8_t> &bytes =
-          report.variables[std::string(variable.ast.name)];
-      bytes.resize(variable.ast.bytes);
-      llvm::cantFail(memory.read(address, bytes));
-    }
-    llvm::cantFail(memory.release(address));
+  if (config.variables) {
+    if (config.variables->variables.size() != impl.globals.size())
+      return fail("expected " + llvm::Twine(impl.globals.size()) +
+                  " variables of the module, got " +
+                  llvm::Twine(config.variables->variables.size()));
+    return runWith(machine, *config.variables);
   }
-  if (config.progress)
-    if (Error e = config.progress->takeError())
-      return std::move(e);
+  Expected<ModuleVariables> loaded =
+      loadVariables(program, memory, machine.memoryLimit);
+  if (!loaded)
+    return loaded.takeError();
+  Expected<RunReport> report = runWith(machine, *loaded);
+  for (const ModuleVariable &variable : loaded->variables)
+    llvm::cantFail(memory.forget(variable.address));
   return report;
 }

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "WarpRunner.h"
+#include "Machine/DroppedLoads.h"
 #include "Machine/TraceRecorder.h"
 #include "Sanitizer/OpenAccesses.h"
 #include "Sanitizer/ProductRegisters.h"
@@ -219,6 +220,8 @@ void Turn::step() {
   if (I.hasGuard)
     x.active = applyGuard(I, split.mask);
   ++x.cluster.execCount[pc];
+  if (LLVM_UNLIKELY(!warp.visits.empty()))
+    x.cluster.droppedLoads->note(warp, pc, split.mask, x.active);
   ++executed;
   lanes += llvm::popcount(x.active);
   if (x.active) {

@@ -118,6 +118,7 @@ static TargetRow makeA100(const Generations &capabilities) {
   row.tensorFlopF16 = 2048;
   row.tensorFlopFp8 = 0;
   row.mmaSyncFlopF16 = 2048;
+  row.mmaSyncFlopFp8 = 0;
   row.expPerClock = 16;
   row.fmaPerClock = 64;
   row.issuePerClock = 4;
@@ -159,7 +160,7 @@ static TargetRow makeL40S(const TargetRow &a40,
   row.capabilities = capabilities.sm89;
   row.maxCTAsPerSM = 24;
   // 362 and 733 TFLOP/s on 142 SMs at 2520 MHz [WP].
-  row.tensorFlopFp8 = 2048;
+  row.tensorFlopFp8 = row.mmaSyncFlopFp8 = 2048;
   return row;
 }
 
@@ -240,6 +241,7 @@ static TargetRow makeRTX5090(const TargetRow &l40s) {
   row.tensorFlopF16 = 512;
   row.tensorFlopFp8 = 1024;
   row.mmaSyncFlopF16 = 512;
+  row.mmaSyncFlopFp8 = 1024;
   return row;
 }
 
@@ -263,6 +265,7 @@ static TargetRow makeThor(const TargetRow &l40s) {
   row.tensorFlopF16 = 8192;
   row.tensorFlopFp8 = 16384;
   row.mmaSyncFlopF16 = 2048; // [E]
+  row.mmaSyncFlopFp8 = 0;
   return row;
 }
 

@@ -1,6 +1,7 @@
 //===- ToolFiles.cpp - Finding and feeding CUDA's programs ----------------===//
 
 #include "ToolFiles.h"
+#include "attn/Target/ProgramFolders.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -24,6 +25,12 @@ llvm::Expected<std::string> mlir::attn::findCudaProgram(llvm::StringRef name) {
   }
   if (llvm::ErrorOr<std::string> path = llvm::sys::findProgramByName(name))
     return *path;
+  for (const std::string &folder : getCudaProgramFolders()) {
+    llvm::SmallString<128> path(folder);
+    llvm::sys::path::append(path, name);
+    if (llvm::sys::fs::can_execute(path))
+      return std::string(path);
+  }
   return llvm::createStringError(
       "no " + name +
       " in $CUDA_HOME/bin, in /usr/local/cuda/bin or on the PATH");

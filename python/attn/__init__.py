@@ -11,9 +11,11 @@ machines that have none.
 """
 
 import sys as _sys
+from typing import Any as _Any
 
 from . import sim
 from .calls.call_signatures import attention, compile, prepare
+from .doors.flex_signature import flex_attention
 from .errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -23,6 +25,7 @@ from .errors import (
     CopyRemark,
     Diagnostic,
     DriverError,
+    GradientRemark,
     LaunchError,
     LibraryError,
     RecordError,
@@ -34,7 +37,9 @@ from .serving.appending import append_kv
 from .serving.cascading import Level
 from .serving.decode_calls import merge_states
 from .serving.serving_signatures import DecodePlan, cascade, decode, mla_decode, prefill
-from .tracing.mod_regions import Mod, mask_mod, score_mod
+from .tensors.nvfp4 import unpack_nvfp4
+from .tracing.mod_regions import Mod, mask_mod, out_mod, score_mod
+from .tuning.one_call import tune
 
 __all__ = [
     "RUNGS",
@@ -47,6 +52,7 @@ __all__ = [
     "DecodePlan",
     "Diagnostic",
     "DriverError",
+    "GradientRemark",
     "Kernel",
     "LaunchError",
     "Level",
@@ -63,21 +69,31 @@ __all__ = [
     "compile",
     "compiler_version",
     "decode",
+    "flex_attention",
     "mask_mod",
     "merge_states",
     "mla_decode",
+    "out_mod",
     "prefill",
     "prepare",
     "score_mod",
     "sim",
     "targets",
+    "tune",
+    "unpack_nvfp4",
 ]
 
+#: Modules that need torch, which are imported when they are used.
+_LAZY = ("hf", "torch")
 
 
-def __getattr__(name: str) -> str:
+def __getattr__(name: str) -> _Any:
     """`__version__`: attn's and LLVM's, such as "0.1.0 (LLVM 22.1.8)"; without a
-    compiler that of the installed package."""
+    compiler that of the installed package. `attn.torch` and `attn.hf` are imported."""
+    if name in _LAZY:
+        import importlib
+
+        return importlib.import_module(f".{name}", __name__)
     if name != "__version__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:

@@ -149,7 +149,8 @@ def parse(data: bytes, name: str = "<bundle>") -> Bundle:
     if magic != MAGIC:
         raise fail("this is no bundle")
     if version != VERSION:
-        raise fail(f"expected bundle version {VERSION}, got {version}")
+        newer = "; a newer attn or attn-runtime reads it" if version > VERSION else ""
+        raise fail(f"expected bundle version {VERSION}, got {version}{newer}")
     header = data[_PREFIX.size : _PREFIX.size + header_bytes]
     if len(header) != header_bytes:
         raise fail(f"truncated: expected a header of {header_bytes} bytes, got {len(header)}")

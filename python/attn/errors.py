@@ -57,6 +57,10 @@ class CopyRemark(UserWarning):
     """Operands that were copied, as `pad=True` asked."""
 
 
+class GradientRemark(UserWarning):
+    """Results have no gradient, though an operand requires one. Said once."""
+
+
 class TraceError(AttnError):
     """A score_mod or mask_mod that cannot be traced. `str()` names the line of
     the function."""

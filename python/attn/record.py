@@ -260,7 +260,10 @@ class Binder:
     def __init__(self, record: Mapping[str, Any]) -> None:
         version = _get(record, "version", int, "")
         if not 1 <= version <= VERSION:
-            raise RecordError(f"launch record: version: expected 1 to {VERSION}, got {version}")
+            newer = "; a newer attn or attn-runtime reads it" if version > VERSION else ""
+            raise RecordError(
+                f"launch record: version: expected 1 to {VERSION}, got {version}{newer}"
+            )
         self.chip: str = _get(_get(record, "target", dict, ""), "chip", str, "target.")
         self._read_tensors(_get(record, "tensors", list, ""))
         #: A problem of attention, or partial results of one.

@@ -7,17 +7,17 @@ tensors does so, and `import attn` where torch is loaded already.
 from __future__ import annotations
 
 import operator
-import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import runtime
 from .calls import attention_kernels as _attention_module
+from .calls import host_calls
 from .calls.attention_kernels import Options
 from .errors import ArgumentError, LibraryError
-from .launch import device_tensors
+from .launch import device_tensors, host_arrays
 from .options.problem_table import CALL_DEFAULTS, CALL_SCHEMA
-from .tensors import batch_lists, label_checks, tensor_views
+from .tensors import batch_lists, host_tensors, label_checks, tensor_views
 from .tracing import captured_reads, mod_regions
 
 try:
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 _ARGUMENTS = """Tensor q, Tensor k, Tensor v, Tensor? sinks=None, Tensor? cu_seqlens_q=None,
     Tensor? cu_seqlens_k=None, Tensor[]? captures=None"""
 _OPTIONS = f"""SymInt? max_seqlen_q=None, {CALL_SCHEMA}, str score_mod="",
-    str mask_mod="" """
-#: Options are what `call_arguments` makes of arguments; score_mod and mask_mod are
-#: texts of `attn.score_mod` and `attn.mask_mod`, captures their tensors.
+    str mask_mod="", str out_mod="" """
+#: Options are what `call_arguments` makes of arguments; score_mod, mask_mod and out_mod are
+#: texts of the functions of these names, captures their tensors.
 SCHEMAS = (
     f"attention({_ARGUMENTS}, {_OPTIONS}) -> Tensor",
     f"attention_lse({_ARGUMENTS}, {_OPTIONS}) -> (Tensor o, Tensor lse)",
@@ -43,7 +43,7 @@ SCHEMAS = (
 #: calls and makes no Stream object.
 _get_stream = getattr(torch._C, "_cuda_getCurrentRawStream", runtime.get_torch_stream)
 #: Values of what follows q, k and v.
-_DEFAULTS = (None, None, None, None, None, *CALL_DEFAULTS, "", "")
+_DEFAULTS = (None, None, None, None, None, *CALL_DEFAULTS, "", "", "")
 
 _TORCH_TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
 
@@ -59,7 +59,7 @@ def attention(
     k: Tensor,
     v: Tensor,
     optional: tuple[Tensor | None, Tensor | None, Tensor | None],
-    mods: tuple[Any, Any],
+    mods: tuple[Any, ...],
     bound: Any,
     options: tuple[Any, ...],
     lse: bool | Tensor,
@@ -71,9 +71,10 @@ def attention(
             raise ArgumentError(
                 f'tensor "{name}": expected a torch tensor as q, got {type(tensor).__name__}'
             )
-    score, mask, captures = "", "", None
-    if mods[0] is not None or mods[1] is not None:
-        score, mask, captures = _trace(mods)
+    texts: tuple[str, ...] = ("", "", "")
+    captures = None
+    if mods[0] is not None or mods[1] is not None or mods[2] is not None:
+        texts, captures = _trace(mods)
     sinks, cu_seqlens_q, cu_seqlens_k = optional
     others = (*optional, *captures) if captures else optional
     # Compiled code does not come to the check in the operator.
@@ -90,8 +91,7 @@ def attention(
         captures,
         bound,
         *options,
-        score,
-        mask,
+        *texts,
     )
     if out is None and lse is False:
         return (_run if _is_plain_call(q, k, v, others) else _attention)(*arguments)
@@ -135,6 +135,7 @@ def _find_observers() -> list[Callable[[], Any]]:
 
 
 _is_on_gpu = operator.attrgetter("is_cuda")
+_is_on_host = operator.attrgetter("is_cpu")
 _PLAIN = frozenset((torch.Tensor, torch.nn.Parameter))
 _OBSERVERS = _find_observers()
 
@@ -160,9 +161,9 @@ def _make_gradient_error() -> ArgumentError:
     )
 
 
-def _trace(mods: tuple[Any, Any]) -> tuple[str, str, list[Tensor]]:
+def _trace(mods: tuple[Any, ...]) -> tuple[tuple[str, ...], list[Tensor]]:
     texts, tensors = [], []
-    for kind, mod in (("score_mod", mods[0]), ("mask_mod", mods[1])):
+    for kind, mod in zip(("score_mod", "mask_mod", "out_mod"), mods, strict=True):
         if mod is not None and not isinstance(mod, mod_regions.Mod):
             if torch.compiler.is_compiling():
                 raise ArgumentError(
@@ -175,7 +176,7 @@ def _trace(mods: tuple[Any, Any]) -> tuple[str, str, list[Tensor]]:
             if not torch.compiler.is_compiling():
                 label_checks.check_labels(mod, len(tensors))
             tensors += mod.tensors
-    return texts[0], texts[1], tensors
+    return tuple(texts), tensors
 
 
 def _get_key(tensor: Tensor) -> object:
@@ -227,8 +228,8 @@ def _get_call(
             )
     specs = [captured_reads.describe(tensor) for tensor in captures or ()]
     parsed = Options(*options)
-    of_score = len(set(re.findall(r"%score_mod\d+", parsed.score_mod)))
-    call = _attention_module.make_call(views, (specs[:of_score], specs[of_score:]), parsed)
+    parts = _attention_module.split_reads(specs, parsed)
+    call = _attention_module.make_call(views, parts, parsed)
     return _attention_module.put_call(key, call)
 
 
@@ -261,12 +262,11 @@ def _prepare(
     # The dispatcher leaves out what has its default value at the end.
     padded: tuple[Any, ...] = (*rest, *_DEFAULTS[len(rest) :])
     sinks, lengths_q, lengths_k, captures, bound = padded[:5]
-    score_mod, mask_mod = padded[-2:]
     if _has_gradient(q, k, v, sinks, captures) and torch.is_grad_enabled():
         raise _make_gradient_error()
     has_lse = lse is not None
     given = lse if isinstance(lse, torch.Tensor) else None
-    parsed = (padded[5:-2], has_lse, bound, score_mod, mask_mod)
+    parsed = (padded[5:-3], has_lse, bound, *padded[-3:])
     optional = (sinks, lengths_q, lengths_k)
     is_plain = o is None and sinks is None and lengths_q is None and lengths_k is None
     call = _get_call(q, k, v, (*optional, o, given), captures, parsed, is_plain)
@@ -289,7 +289,41 @@ def _erase(output: Tensor) -> Tensor:
     return output.fill_(float("nan"))
 
 
+def _run_host(
+    operands: tuple[Tensor, Tensor, Tensor], rest: Sequence[Any], lse: bool
+) -> tuple[Tensor, Any]:
+    """The results of tensors in host memory: from a GPU if there is one, else from the
+    simulator."""
+    padded: tuple[Any, ...] = (*rest, *_DEFAULTS[len(rest) :])
+    sinks, lengths_q, lengths_k, captures, bound = padded[:5]
+    if _has_gradient(*operands, sinks, captures) and torch.is_grad_enabled():
+        raise _make_gradient_error()
+    names = ("q", "k", "v", "sinks", "cu_seqlens_q", "cu_seqlens_k")
+    given = zip(names, (*operands, sinks, lengths_q, lengths_k), strict=True)
+    tensors = {name: tensor for name, tensor in given if tensor is not None}
+    if host_arrays.has_device():
+        moved = [each.cuda() if isinstance(each, torch.Tensor) else each for each in (*operands, *rest)]
+        if captures:
+            moved[6] = [each.cuda() for each in captures]
+        if not lse:
+            return _run(*moved).cpu(), None
+        o, log = _run_lse(*moved)
+        return o.cpu(), log.cpu()
+    for name, tensor in tensors.items():
+        if tensor.device.type != "cpu":
+            raise ArgumentError(
+                f'tensor "{name}": expected a tensor in host memory as q, got {tensor.device}'
+            )
+    options = Options(padded[5:-3], lse, bound, *padded[-3:])
+    arrays = host_tensors.to_arrays(tensors)
+    o, log = host_calls.attend(arrays, captures or (), options)
+    result = _fake(*operands, sinks, lengths_q).copy_(host_tensors.to_tensor(o))
+    return result, None if log is None else host_tensors.to_tensor(log)
+
+
 def _run(q: Tensor, k: Tensor, v: Tensor, *rest: Any) -> Tensor:
+    if _is_on_host(q):
+        return _run_host((q, k, v), rest, False)[0]
     call, optional, captures = _prepare((q, k, v), rest, None, None)
     o = _make_output(call, q)
     _launch(call, q, k, v, o, None, optional, captures)
@@ -297,6 +331,8 @@ def _run(q: Tensor, k: Tensor, v: Tensor, *rest: Any) -> Tensor:
 
 
 def _run_lse(q: Tensor, k: Tensor, v: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
+    if _is_on_host(q):
+        return _run_host((q, k, v), rest, True)
     call, optional, captures = _prepare((q, k, v), rest, None, True)
     o = _make_output(call, q)
     lse = torch.empty(call.lse_shape, dtype=torch.float32, device=q.device)
@@ -309,6 +345,10 @@ def _run_lse(q: Tensor, k: Tensor, v: Tensor, *rest: Any) -> tuple[Tensor, Tenso
 def _run_out(
     q: Tensor, k: Tensor, v: Tensor, *rest: Any, o: Tensor, lse: Tensor | None = None
 ) -> None:
+    if _is_on_host(q):
+        result = _run_host((q, k, v), rest, lse is not None)
+        host_tensors.give(result if lse is not None else result[0], o, lse)
+        return
     call, optional, captures = _prepare((q, k, v), rest, o, lse)
     _launch(call, q, k, v, o, lse, optional, captures)
 

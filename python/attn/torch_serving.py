@@ -7,6 +7,7 @@ Importing this module defines them; the first call of `attn.decode`, `attn.prefi
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any
 
 from .errors import ArgumentError, ArgumentTypeError, LibraryError
@@ -15,7 +16,7 @@ from .options.argument_names import LATENT_POOLS
 from .serving import decode_launch, merging
 from .serving.settings import Settings
 from .serving.settings_table import OPTIONAL_TENSORS, SCHEMAS, TENSORS
-from .tensors import tensor_views
+from .tensors import host_tensors, tensor_views
 
 try:
     import torch
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 _STATES = "Tensor partial_o, Tensor partial_lse"
 _TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
 _TYPES |= {"f8E4M3FN": torch.float8_e4m3fn, "f8E5M2": torch.float8_e5m2}
+_is_on_host = operator.attrgetter("is_cpu")
 _STRIDES = getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order)
 _library: Any = torch.library.Library("attn", "FRAGMENT")  # type: ignore[no-untyped-call]
 
@@ -107,6 +109,11 @@ class _Form:
         tensors.setdefault("v_cache", None)
         tensors |= decode_launch.name_captures(given.pop("captures") or ())
         settings = Settings.read(**given)
+        if _is_on_host(tensors["q"]):
+            arrays = host_tensors.to_arrays(tensors)
+            result = decode_launch.decode_numpy(arrays, settings, lse is not None)
+            host_tensors.give(host_tensors.to_tensors(result), o, lse)
+            return
         decode_launch.launch_decode(tensors | {"o": o, "lse": lse}, settings, None)
 
     def make(self, *operands: Any) -> Tensor:
@@ -168,6 +175,9 @@ def _fake_out(*_: Any, **__: Any) -> None:
 
 def _merge_new(partial_o: Tensor, partial_lse: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     o, lse = _fake_merge(partial_o, partial_lse, dtype)
+    if _is_on_host(partial_o):
+        _merge_out(partial_o, partial_lse, o=o, lse=lse)
+        return o, lse
     merging.launch_merge(partial_o, partial_lse, o, lse, None)
     return o, lse
 
@@ -180,6 +190,11 @@ def _fake_merge(
 
 
 def _merge_out(partial_o: Tensor, partial_lse: Tensor, *, o: Tensor, lse: Tensor) -> None:
+    if _is_on_host(partial_o):
+        taken = host_tensors.to_arrays({"partial_o": partial_o, "partial_lse": partial_lse})
+        result = merging.merge_numpy(**taken, dtype=o.dtype)
+        host_tensors.give(host_tensors.to_tensors(result), o, lse)
+        return
     merging.launch_merge(partial_o, partial_lse, o, lse, None)
 
 

@@ -14,6 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 if "ATTN_INSTALLED" not in os.environ:
     sys.path.insert(0, str(ROOT / "python"))
     os.environ.setdefault("ATTN_LIBRARY", str(ROOT / "build" / "lib" / "libAttnC.so"))
+    os.environ.setdefault("ATTN_DRIVER", str(ROOT / "build" / "lib" / "driver"))
 
 TESTS = pathlib.Path(__file__).resolve().parent
 # Tests of one folder use batches and stand-ins of another.
@@ -24,6 +25,7 @@ PARTS = {
     "serving": ("serving",),
     "wrappers": ("compat",),
     "functions": ("calls", "launch", "tensors", "tracing"),
+    "doors": ("doors",),
 }
 
 
@@ -80,3 +82,21 @@ def cache(request, monkeypatch):
 def empty_cache(cache):
     """A cache of the test's own."""
     return cache
+
+
+@pytest.fixture
+def count_kernels(empty_cache):
+    """How many kernels were compiled into a cache of the test's own."""
+
+    def count():
+        files = (path.read_bytes() for path in empty_cache.iterdir())
+        return sum(b'{"ptx"' in contents[:64] for contents in files)
+
+    return count
+
+
+if os.environ.get("ATTN_TEST_DEVICE"):
+    # Tests of doors run on the simulator, or on a GPU.
+    import torch
+
+    torch.set_default_device(os.environ["ATTN_TEST_DEVICE"])

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Masks as functions beside the built-in options that say the same: checked and timed.
+`document` hides later keys too, `documents` does not.
 
     here: python3 python/tests/gpu_masks.py make FOLDER [--compile=build/bin/attn-compile]
     GPU:  PYTHONPATH=python python3 python/tests/gpu_masks.py run FOLDER [--out=FILE]
@@ -20,7 +21,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 HEADS, TOKENS = 16, 16384
 CELLS = [(d, n) for d in (64, 128) for n in (4096, 16384)]
-MASKS = ("causal", "window", "near", "chunk", "document", "prefix")
+MASKS = ("causal", "window", "near", "chunk", "document", "documents", "prefix")
+#: The masks that packed sequences stand for.
+PACKED = ("chunk", "document", "documents")
 WINDOW, CHUNK = 1024, 1024
 
 BODIES = {
@@ -48,6 +51,12 @@ BODIES = {
     %a = arith.cmpi eq, %x, %y : i32
     %c = arith.cmpi sle, %j, %i : i32
     %keep = arith.andi %a, %c : i1""",
+    "documents": """%bi = arith.index_cast %b : i32 to index
+    %ii = arith.index_cast %i : i32 to index
+    %ji = arith.index_cast %j : i32 to index
+    %x = memref.load %t[%bi, %ii] : {ids}
+    %y = memref.load %t[%bi, %ji] : {ids}
+    %keep = arith.cmpi eq, %x, %y : i32""",
     "prefix": """%bi = arith.index_cast %b : i32 to index
     %p = memref.load %t[%bi] : {ids}
     %a = arith.cmpi slt, %j, %p : i32
@@ -70,7 +79,7 @@ def documents(n):
 
 def text(mask, d, n, builtin):
     batch = TOKENS // n
-    packed = builtin and mask in ("chunk", "document")
+    packed = builtin and mask in PACKED
     shape = f"1x{HEADS}x{TOKENS}" if packed else f"{batch}x{HEADS}x{n}"
     row, lse = f"memref<{shape}x{d}xbf16>", f"memref<{shape}xf32>"
     arguments, clauses, attributes = "", "", ""
@@ -79,7 +88,8 @@ def text(mask, d, n, builtin):
         most = CHUNK if mask == "chunk" else max(documents(n))
         arguments = f", %cu: memref<{count}xi32>"
         clauses = f" cu_seqlens(%cu, %cu : memref<{count}xi32>, memref<{count}xi32>)"
-        attributes = f"mask = #attn.mask<kind = causal>, max_seqlen_q = {most} : i64"
+        kind = "none" if mask == "documents" else "causal"
+        attributes = f"mask = #attn.mask<kind = {kind}>, max_seqlen_q = {most} : i64"
     elif builtin:
         attributes = (
             "mask = "
@@ -90,7 +100,7 @@ def text(mask, d, n, builtin):
             }[mask]
         )
     else:
-        ids = f"memref<{batch}x{n}xi32>" if mask == "document" else f"memref<{batch}xi32>"
+        ids = f"memref<{batch}x{n}xi32>" if mask.startswith("document") else f"memref<{batch}xi32>"
         body = BODIES[mask].replace("{ids}", ids)
         if "%t" in body:
             arguments = f", %t: {ids}"
@@ -111,7 +121,7 @@ def jobs():
         for mask in MASKS:
             yield d, n, mask, "function", []
             yield d, n, mask, "unread", ["--no-read-masks"]
-            if mask in ("chunk", "document", "prefix"):
+            if mask in (*PACKED, "prefix"):
                 yield d, n, mask, "dynamic", ["--schedule=ws_wgmma", "--set=dynamic=true"]
             if mask != "prefix":
                 yield d, n, mask, "builtin", []
@@ -189,6 +199,8 @@ def keep(torch, mask, b, i, n, ids, prefix):
         return (j - i).abs() <= WINDOW // 2
     if mask == "chunk":
         return (j <= i) & (j // CHUNK == i // CHUNK)
+    if mask == "documents":
+        return ids[b] == ids[b, i]
     if mask == "document":
         return (j <= i) & (ids[b] == ids[b, i])
     return (j <= i) | (j < prefix[b])
@@ -204,6 +216,8 @@ def count_pairs(mask, n):
         return sum(min(i, WINDOW // 2) + 1 + min(n - 1 - i, WINDOW // 2) for i in range(n))
     if mask == "chunk":
         return n / CHUNK * CHUNK * (CHUNK + 1) / 2
+    if mask == "documents":
+        return sum(x * x for x in documents(n))
     if mask == "document":
         return sum(x * (x + 1) / 2 for x in documents(n))
     return sum(max(i + 1, n // 4) for i in range(n))
@@ -237,7 +251,8 @@ def run(options):
         def cu(lengths):
             return torch.tensor([0] + lengths).cumsum(0).int().cuda()
 
-        sets = {"chunk": cu([CHUNK] * (TOKENS // CHUNK)), "document": cu(documents(n) * batch)}
+        own = cu(documents(n) * batch)
+        sets = {"chunk": cu([CHUNK] * (TOKENS // CHUNK)), "document": own, "documents": own}
         timed = {}
         for mask in MASKS:
             name = f"d{d}-{n // 1024}k.{mask}"
@@ -301,7 +316,7 @@ def run(options):
                         "lse_err": round(far, 6),
                         "right": worst < 1.6e-2 and far < 2e-3,
                     }
-                    if kind in ("function", "dynamic") and mask == "document":
+                    if kind in ("function", "dynamic") and mask.startswith("document"):
                         # One document comes back at the end: ids decrease.
                         broken = ids.clone()
                         broken[:, -n // 8 :] = 0

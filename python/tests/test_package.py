@@ -66,3 +66,76 @@ def test_commands_run(command):
     program = pathlib.Path(sys.executable).parent / command
     done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
     assert done.returncode == 0 and "LLVM" in done.stdout
+
+
+def load_script(name):
+    spec = importlib.util.spec_from_file_location(name.replace("-", "_"), ROOT / f"scripts/{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_runtime_wheel_is_closed(tmp_path):
+    """What attn-runtime is made of imports nothing else, and opens a bundle of this compiler."""
+    import attn
+
+    script = load_script("build-wheel")
+    script.copy_package(ROOT / "python" / "attn", tmp_path / "attn_runtime", script.RUNTIME_PARTS)
+    (tmp_path / "attn_runtime" / "__init__.py").write_text(script.RUNTIME_INIT)
+    attn.compile(q=(1, 1, 64, 64), dtype="float16").bundle(tmp_path / "k.attn", cubin=False)
+    code = (
+        "import attn_runtime, sys; kernel = attn_runtime.load('k.attn')\n"
+        "assert not {'attn', 'numpy', 'torch'} & set(sys.modules)\n"
+        "assert all(hasattr(attn_runtime, name) for name in attn_runtime.__all__)\n"
+        "print(kernel.names)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "'q', 'k', 'v', 'o'" in done.stdout
+
+
+def test_commands_of_the_wheel():
+    """The commands that its project file names are those that CMake installs, and say where they
+    are where the library has none."""
+    hook = (ROOT / "packaging" / "hatch_build.py").read_text()
+    named = dict(re.findall(r'"(attn-\w+)": "attn\.commands:(\w+)"', hook))
+    assert sorted(named) == list(COMMANDS)
+    variables = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    for command, function in named.items():
+        code = f"from attn import commands; commands.{function}()"
+        done = subprocess.run([sys.executable, "-c", code, "--version"], env=variables, capture_output=True, text=True, check=False)
+        if done.returncode:
+            assert f"{command}: error: " in done.stderr and f"a build folder has bin/{command}" in done.stderr
+        else:
+            assert "LLVM" in done.stdout
+
+
+def test_components_are_told():
+    """Each part that is linked has a licence and a source of its version."""
+    import tomllib
+
+    table = tomllib.loads((ROOT / "packaging" / "components.toml").read_text())["component"]
+    assert {each["id"] for each in table} == {"llvm", "zlib", "zstd", "libstdcxx", "libgcc", "zig"}
+    pinned = (ROOT / "packaging" / "requirements.txt").read_text().split()
+    assert all(re.fullmatch(r"[\w-]+==[\w.]+", line) for line in pinned)
+    for each in table:
+        assert each["licence"] and each["texts"] and ("package" in each) != ("python" in each)
+        assert "python" not in each or any(line.startswith(each["python"] + "==") for line in pinned)
+
+
+@pytest.mark.skipif(pathlib.Path("/usr/local/cuda/bin/ptxas").exists(), reason="that one is found first")
+def test_ptxas_of_a_package_is_found(tmp_path):
+    """What the extra `ptxas` installs, where no other one is there."""
+    program = tmp_path / "nvidia" / "cu13" / "bin" / "ptxas"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\necho Fake\necho 'Build of the package'\n")
+    program.chmod(0o755)
+    paths = [str(tmp_path), *([] if "ATTN_INSTALLED" in os.environ else [str(ROOT / "python")])]
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PATH": "/nonexistent"}
+    variables.pop("CUDA_HOME", None)
+    code = (
+        "from attn.compiler import c_library\n"
+        "print(c_library.load().attnGetAssemblerVersion().text())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=False)
+    assert "Build of the package" in done.stdout, done.stderr

@@ -36,6 +36,8 @@ static void testVersions(void) {
   print("version", attnGetCompilerVersion());
   AttnStringRef assembler = attnGetAssemblerVersion();
   CHECK(assembler.length == 0 || !strncmp(assembler.data, "Build ", 6));
+  attnAddProgramFolder(attnStringFromC("/nonexistent"));
+  CHECK(attnGetAssemblerVersion().length == assembler.length);
   for (size_t i = 0; i < attnGetNumTargets(); ++i) {
     AttnTarget target = attnGetTarget(i);
     CHECK(target.computeCapability >= 80 && target.minPTX <= target.defaultPTX);

@@ -12,6 +12,7 @@
 #include "PlanFlags.h"
 #include "ProblemOptions.h"
 #include "RunOptions.h"
+#include "Tool/Commands.h"
 #include "Tool/Tool.h"
 #include "attn/Compile/Bundle.h"
 #include "attn/Compile/CandidateFolder.h"
@@ -576,7 +577,7 @@ static LogicalResult run() {
   return success();
 }
 
-int main(int argc, char **argv) {
+int mlir::attn::runAttnCompile(int argc, char **argv) {
   Tool tool(argc, argv, "attn-compile");
   registerAsmPrinterCLOptions();
   registerPassManagerCLOptions();

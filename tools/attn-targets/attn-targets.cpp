@@ -52,6 +52,8 @@ static std::vector<Fact> getFacts(const TargetRow &row) {
        double(row.tensorFlopFp8)},
       {"Tensor FLOP per clock, mma.sync", "mma_sync_flop_f16",
        double(row.mmaSyncFlopF16)},
+      {"Tensor FLOP per clock, mma.sync on fp8 (0: converted)",
+       "mma_sync_flop_fp8", double(row.mmaSyncFlopFp8)},
       {"Exponentials per clock", "exp_per_clock", double(row.expPerClock)},
       {"FMA per clock", "fma_per_clock", double(row.fmaPerClock)},
       {"Warp instructions per clock", "issue_per_clock",

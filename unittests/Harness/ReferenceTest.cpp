@@ -301,6 +301,26 @@ TEST(Reference, Modifications) {
                            });
 }
 
+TEST(Reference, ChangedResults) {
+  Case test(2, 2, 1, 4, 5, 8, 8);
+  AttentionResult plain = test.run();
+  test.problem.outMod = true;
+  EXPECT_EQ(test.fail(),
+            "reference: the problem has an out_mod, which was not given");
+  test.inputs.outMod = [](double result, int64_t b, int64_t h, int64_t i,
+                          int64_t column) {
+    return 2 * result + 1000 * b + 100 * h + 10 * i + column;
+  };
+  // A factor of results stands behind it.
+  test.problem.outScale = 0.5;
+  AttentionResult changed = test.run();
+  for (int64_t n = 0; n < int64_t(plain.o.size()); ++n) {
+    int64_t row = n / 8, places = 1000 * (row / 8) + 100 * (row / 4 % 2) +
+                                  10 * (row % 4) + n % 8;
+    EXPECT_DOUBLE_EQ(changed.o[n], 0.5 * (2 * plain.o[n] + double(places)));
+  }
+}
+
 TEST(Reference, StridesOfAnyOrder) {
   Case plain(2, 3, 1, 4, 5, 8, 8);
   AttentionResult expected = plain.run();

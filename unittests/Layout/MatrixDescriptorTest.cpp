@@ -66,14 +66,13 @@ TEST(MatrixDescriptor, ReachesEveryElement) {
                           static_cast<uint64_t>(tile.offset({row, first + i})))
                     << tile.str() << " row " << row << " k " << first + i;
           }
-          if (bits != 16)
-            continue;
           // The same memory as K x rows.
-          MatrixDescriptor mn = unwrap(describeMatrix(tile.transposed()));
+          MatrixDescriptor mn = unwrap(
+              describeMatrix(tile.transposed(), MatrixInstruction::Tcgen05));
           ASSERT_TRUE(mn.mnMajor);
-          for (int64_t first = 0; first < rows; first += 16) {
+          for (int64_t first = 0; first + step <= rows; first += step) {
             Fields fields(mn.encode(base + tile.offset({first, 0})));
-            for (int64_t i = 0; i < 16; ++i)
+            for (int64_t i = 0; i < step; ++i)
               for (int64_t col = 0; col < cols; ++col)
                 ASSERT_EQ(fields.mnMajor(col * bytes, i) - base,
                           static_cast<uint64_t>(tile.offset({first + i, col})))
@@ -96,6 +95,12 @@ TEST(MatrixDescriptor, Refuses) {
       message(unwrap(SharedLayout::swizzled(64, 128, 8, 128)).transposed()),
       "expected elements of 16 bits in a matrix that is not contiguous along "
       "the contraction, got 8 bits");
+  expectError(
+      describeMatrix(
+          unwrap(SharedLayout::swizzled(64, 32, 32, 128)).transposed(),
+          MatrixInstruction::Tcgen05),
+      "expected elements of 8 or 16 bits in a matrix that is not contiguous "
+      "along the contraction, got 32 bits");
   EXPECT_EQ(
       message(unwrap(SharedLayout::swizzled(4096, 128, 16, 128)).transposed()),
       "expected strides of at most 262128 bytes in a matrix descriptor, got "

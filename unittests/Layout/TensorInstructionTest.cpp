@@ -22,6 +22,32 @@ TEST(TensorInstruction, Recorded) {
             0x8208010u);
 }
 
+/// PTX ISA, instruction descriptor of kind::f8f6f4: e4m3 is 0 and e5m2 is 1 in
+/// bits 7 to 9 for A and 10 to 12 for B; f32 is 1 in bits 4 and 5; bit 16 is an
+/// MN-major B; N / 8 starts at bit 17, M / 16 at bit 24.
+TEST(TensorInstruction, NarrowOperands) {
+  constexpr TensorOperand e4m3 = TensorOperand::E4M3,
+                          e5m2 = TensorOperand::E5M2;
+  TensorInstruction product = unwrap(chooseTensorInstruction(128, 128, 64, 8));
+  EXPECT_EQ(product.k, 32);
+  EXPECT_EQ(product.n, 128);
+  EXPECT_EQ(product.encode(e4m3, false, e4m3, false), 0x8200010u);
+  EXPECT_EQ(product.encode(e5m2, false, e4m3, false), 0x8200090u);
+  EXPECT_EQ(product.encode(e4m3, false, e5m2, false), 0x8200410u);
+  EXPECT_EQ(product.encode(e5m2, false, e5m2, true), 0x8210490u);
+  EXPECT_EQ(getTensorKind(e4m3), "f8f6f4");
+  EXPECT_EQ(getTensorKind(e5m2), "f8f6f4");
+  EXPECT_EQ(getTensorKind(TensorOperand::BF16), "f16");
+  expectError(chooseTensorInstruction(128, 64, 48, 8),
+              "expected K in steps of 32 for M = 128, got 48; the nearest are "
+              "32 and 64");
+  // An MN-major B has N in steps of 16 with M = 64 as well.
+  EXPECT_EQ(unwrap(chooseTensorInstruction(64, 24, 32, 8)).n, 24);
+  expectError(chooseTensorInstruction(64, 24, 32, 8, 32),
+              "expected N in steps of 16 for M = 64, got 24; the nearest are "
+              "16 and 32");
+}
+
 /// PTX ISA, matrix shapes of kind::f16 with cta_group::1.
 TEST(TensorInstruction, ShapesAreLegalAndCoverN) {
   for (int64_t m : {64, 128})

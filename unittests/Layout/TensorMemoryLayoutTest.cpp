@@ -137,10 +137,12 @@ TEST(TensorMemoryLayout, RowsAreLanes) {
   TensorMemoryLayout d = unwrap(TensorMemoryLayout::get(128, 40, 32));
   TensorMemoryLayout f = unwrap(TensorMemoryLayout::get(64, 40, 32));
   TensorMemoryLayout a = unwrap(TensorMemoryLayout::get(128, 40, 16));
+  TensorMemoryLayout narrow = unwrap(TensorMemoryLayout::get(128, 40, 8));
   for (int64_t row = 0; row < 128; ++row)
     for (int64_t col = 0; col < 40; ++col) {
       EXPECT_EQ(d.cell(row, col), (TmemCell{row, col, 0}));
       EXPECT_EQ(a.cell(row, col), (TmemCell{row, col / 2, col % 2 * 2}));
+      EXPECT_EQ(narrow.cell(row, col), (TmemCell{row, col / 4, col % 4}));
       if (row < 64)
         EXPECT_EQ(f.cell(row, col),
                   (TmemCell{32 * (row / 16) + row % 16, col, 0}));
@@ -152,8 +154,8 @@ TEST(TensorMemoryLayout, RowsAreLanes) {
 TEST(TensorMemoryLayout, Errors) {
   expectError(TensorMemoryLayout::get(96, 64, 32),
               "expected 64 or 128 rows in tensor memory, got 96");
-  expectError(TensorMemoryLayout::get(128, 64, 8),
-              "expected elements of 16 or 32 bits in tensor memory, got 8");
+  expectError(TensorMemoryLayout::get(128, 64, 64),
+              "expected elements of 8, 16 or 32 bits in tensor memory, got 64");
   expectError(TensorMemoryLayout::get(128, 33, 16),
               "expected rows that fill whole columns of 32 bits in tensor "
               "memory, got 33 elements of 16 bits");

@@ -53,6 +53,12 @@ struct Problem {
   /// Element types as MLIR spells them; of keys and values empty where it is
   /// that of queries.
   std::string type, kvType, outType;
+  /// True if a byte of the output has two results.
+  bool hasFloat4Results() const { return outType == "f4E2M1FN"; }
+  /// Elements of a row of the output.
+  int64_t getOutputColumns() const {
+    return hasFloat4Results() ? valueDim / 2 : valueDim;
+  }
   MaskKind mask = MaskKind::None;
   MaskAlign align = MaskAlign::TopLeft;
   /// Window only; negative means no bound.

@@ -30,9 +30,9 @@ public:
 
   /// Makes the harness compute with these modifications, and gives what they
   /// read random values, the same for kernel and reference, unless `options`
-  /// has some. The i-th captured memref (score_mod before mask_mod, in order of
-  /// first use) is the record's tensor `captureI`, the i-th captured scalar its
-  /// `scalarI`. This object has to outlive the run.
+  /// has some. The i-th captured memref (score_mod, mask_mod, out_mod, in order
+  /// of first use) is the record's tensor `captureI`, the i-th captured scalar
+  /// its `scalarI`. This object has to outlive the run.
   void apply(sim::HarnessOptions &options);
 
 private:

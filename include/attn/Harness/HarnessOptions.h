@@ -48,6 +48,7 @@ struct HarnessOptions {
   /// The problem's modifications, where it has some.
   ScoreMod scoreMod;
   MaskMod maskMod;
+  OutMod outMod;
   /// Largest accepted deviations; negative takes the default, for O by the
   /// coarsest type of q and o (f16 and f32 2e-3, bf16 1.6e-2, fp8 8e-2), and
   /// 1e-3 for LSE.

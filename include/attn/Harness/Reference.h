@@ -39,6 +39,11 @@ using ScoreMod = std::function<double(double score, int64_t b, int64_t h,
 using MaskMod = std::function<bool(double score, int64_t b, int64_t h,
                                    int64_t i, int64_t j)>;
 
+/// Result of (batch, query head, query, column) -> result; the query counts
+/// within its sequence. Called from two threads at once.
+using OutMod = std::function<double(double result, int64_t b, int64_t h,
+                                    int64_t i, int64_t column)>;
+
 /// What attention is computed from. Dimension order is (batch, head, sequence,
 /// dim); sinks is (head), cuSeqlens is (sequences + 1), descales are (sequence,
 /// query head) and (sequence, key head), all three or none. With a page table k
@@ -57,6 +62,7 @@ struct AttentionInputs {
   std::optional<TensorView> qRope;
   ScoreMod scoreMod;
   MaskMod maskMod;
+  OutMod outMod;
 };
 
 /// The result, row-major: o is (batch, head, query, dv), lse is (batch, head,

@@ -50,8 +50,10 @@ struct MatrixDescriptor {
 
 /// Describes a buffer whose layout is seen as (MN, K), dim0 and dim1. An error
 /// for layouts that no descriptor can express: without a swizzle, or MN-major
-/// with elements of other than 16 bits.
-llvm::Expected<MatrixDescriptor> describeMatrix(const SharedLayout &layout);
+/// with elements of other than 16 bits, or 8 for tcgen05.
+llvm::Expected<MatrixDescriptor>
+describeMatrix(const SharedLayout &layout,
+               MatrixInstruction instruction = MatrixInstruction::Wgmma);
 
 } // namespace mlir::attn
 

@@ -9,13 +9,18 @@
 #ifndef ATTN_LAYOUT_TENSORINSTRUCTION_H
 #define ATTN_LAYOUT_TENSORINSTRUCTION_H
 
+#include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <cstdint>
 
 namespace mlir::attn {
 
-/// Element types of operands of kind::f16.
-enum class TensorOperand : uint32_t { F16 = 0, BF16 = 1 };
+/// Element types of operands: those of kind::f16, and of kind::f8f6f4, whose
+/// operands may differ.
+enum class TensorOperand { F16, BF16, E4M3, E5M2 };
+
+/// Returns the name behind `.kind::` of products with such operands.
+llvm::StringRef getTensorKind(TensorOperand operand);
 
 /// tcgen05.mma of one CTA with an accumulator in f32.
 struct TensorInstruction {
@@ -31,8 +36,9 @@ struct TensorInstruction {
 };
 
 /// Divides a product of m x n x k into instructions of one shape: the largest n
-/// that there is, where there are several a multiple of `span`. An error names
-/// the nearest legal extents.
+/// that there is, where there are several a multiple of `span`: the columns of
+/// B that lie together where B is MN-major, else 1. An error names the nearest
+/// legal extents.
 llvm::Expected<TensorInstruction> chooseTensorInstruction(int64_t m, int64_t n,
                                                           int64_t k,
                                                           unsigned elementBits,

@@ -41,8 +41,8 @@ class TensorMemoryLayout {
 public:
   TensorMemoryLayout() = default;
 
-  /// rows x cols elements of 32 or 16 bits. rows is 64 or 128; rows of elements
-  /// that are packed fill whole columns.
+  /// rows x cols elements of 32, 16 or 8 bits. rows is 64 or 128; rows of
+  /// elements that are packed fill whole columns.
   static llvm::Expected<TensorMemoryLayout> get(int64_t rows, int64_t cols,
                                                 unsigned elementBits);
 
@@ -50,7 +50,7 @@ public:
   const LinearLayout &unit() const { return unitLayout; }
   const Coords &shape() const { return extents; }
   unsigned elementBits() const { return bits; }
-  /// Elements in a column of a lane: 1 or 2.
+  /// Elements in a column of a lane: 1, 2 or 4.
   int64_t elementsPerColumn() const { return 32 / bits; }
   /// Columns of 32 bits.
   int64_t columns() const { return extents[1] / elementsPerColumn(); }

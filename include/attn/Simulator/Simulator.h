@@ -20,6 +20,7 @@
 
 #include "attn/Simulator/Machine/GlobalMemory.h"
 #include "attn/Simulator/Machine/LaunchConfig.h"
+#include "attn/Simulator/Machine/ModuleVariables.h"
 #include "attn/Simulator/Machine/Report.h"
 #include "attn/Simulator/PTX/Program.h"
 #include <memory>

@@ -76,8 +76,9 @@ struct AssemblerResult {
 /// Reads the output of `ptxas -v --warn-on-spills`.
 AssemblerLog parseAssemblerLog(llvm::StringRef text);
 
-/// ptxas in $CUDA_HOME/bin, in /usr/local/cuda/bin or on the PATH, in this
-/// order, or an error that names these places.
+/// ptxas in $CUDA_HOME/bin, in /usr/local/cuda/bin, on the PATH or in what
+/// addCudaProgramFolder() was given, in this order, or an error that names
+/// these places.
 llvm::Expected<std::string> findPtxas();
 
 /// The build of that ptxas, as it states it itself. Errors: there is none, it

@@ -138,6 +138,9 @@ struct TargetRow {
   /// Tensor FLOP with 16-bit operands when mma.sync is used: less than
   /// tensorFlopF16 from sm_90 on.
   unsigned mmaSyncFlopF16 = 0;
+  /// The same with 8-bit floating-point operands; 0 where there is none, or
+  /// where ptxas makes of it conversions to f16 and products of these.
+  unsigned mmaSyncFlopFp8 = 0;
   /// Exponentials (ex2.approx.f32).
   unsigned expPerClock = 0;
   /// float32 multiply-adds, counted as instructions times lanes.

@@ -68,10 +68,15 @@ CombineOp attn::splitKeys(AttentionOp op, int64_t splits, Type partials) {
   }
   if (own.scales)
     op.getOScalesMutable().assign(own.scales);
-  return CombineOp::create(builder, op.getLoc(), TypeRange(), own.o, own.lse,
-                           others, outScale, outGroup,
-                           /*kernel=*/StringAttr(),
-                           /*plan=*/PlanAttrInterface());
+  Region *outMod = op.getOutMod();
+  auto combine = CombineOp::create(builder, op.getLoc(), TypeRange(), own.o,
+                                   own.lse, others, outScale, outGroup,
+                                   /*kernel=*/StringAttr(),
+                                   /*plan=*/PlanAttrInterface(),
+                                   /*outModsCount=*/outMod ? 1 : 0);
+  if (outMod)
+    combine.getOutMods().front().takeBody(*outMod);
+  return combine;
 }
 
 void attn::joinKeys(AttentionOp op, CombineOp combine) {
@@ -91,6 +96,9 @@ void attn::joinKeys(AttentionOp op, CombineOp combine) {
     op.getOScalesMutable().assign(combine.getOScales());
     op.setOutGroupAttr(group);
   }
+  // Its place is empty since it became that of the combine.
+  if (Region *outMod = combine.getOutMod())
+    op.getLateRegions().back().takeBody(*outMod);
   combine.erase();
   for (Value partial : partials)
     partial.getDefiningOp()->erase();

@@ -33,9 +33,11 @@ SmallVector<int64_t> attn::listSplits(int64_t tiles, int64_t keys,
   return all;
 }
 
-/// Most queries whose dense keys are cut: what is decoded, whose tiles may be
-/// fewer than SMs however many keys there are; and where an SM has few of them.
-static constexpr int64_t kMostDecoded = 16, kMostCut = 256, kFewTiles = 4;
+/// Most queries whose dense keys may be cut. Those of a few are, however many
+/// tiles there are; those of more are where an SM has few tiles.
+static constexpr int64_t kMostCut = 256;
+static constexpr Factor kDecodedQueries{"splits.decoded_queries"};
+static constexpr Factor kFewTiles{"splits.few_tiles"};
 
 bool attn::maySplitKeys(const ProblemFacts &facts) {
   bool isKnown = llvm::none_of(
@@ -302,8 +304,8 @@ FailureOr<SplitChoice> attn::chooseSplits(AttentionOp op,
     return choice;
   int64_t tiles = std::max<int64_t>(1, one.tiles);
   SmallVector<int64_t> numbers = listSplits(tiles, seen, target);
-  if (!facts.isServed() && facts.queries > kMostDecoded &&
-      one.tiles >= kFewTiles * int64_t(target.smCount))
+  if (!facts.isServed() && facts.queries > kDecodedQueries &&
+      one.tiles >= kFewTiles * target.smCount)
     numbers.clear();
   for (int64_t splits : numbers) {
     CombineOp combine = splitKeys(op, splits);

@@ -1,6 +1,7 @@
 //===- CombineFacts.cpp - What is asked about a combine -------------------===//
 
 #include "attn/Planner/Facts/CombineFacts.h"
+#include "attn/Planner/Facts/Captures.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -35,5 +36,8 @@ FailureOr<CombineFacts> CombineFacts::get(CombineOp op) {
   facts.queries =
       unifyExtents({{po, 3}, {pl, 3}, {o, 2}, {lse, 2}, {scales, 2}});
   facts.valueDim = unifyExtents({{po, 4}, {o, 3}});
+  facts.outMod = op.getOutMod();
+  if (failed(collectCaptures(op, facts.captures, facts.scalars)))
+    return failure();
   return facts;
 }

@@ -1,10 +1,8 @@
 //===- ProblemFacts.cpp - What schedules ask about an attention -----------===//
 
 #include "attn/Planner/Facts/ProblemFacts.h"
-#include "attn/Launch/DType.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "attn/Planner/Facts/Captures.h"
 #include "mlir/IR/Matchers.h"
-#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -42,12 +40,16 @@ bool ProblemFacts::hasMaskMod() const {
   return !AttentionOp(op).getMaskMod().empty();
 }
 
+bool ProblemFacts::hasOutMod() const {
+  return AttentionOp(op).getOutMod() || mergedMod;
+}
+
 bool ProblemFacts::hasKeyRange() const { return AttentionOp(op).hasKeyRange(); }
 
 bool ProblemFacts::mayEndEarlier() const {
   if (!hasKeyRange())
     return false;
-  Region &range = AttentionOp(op).getKeyRange().front();
+  Region &range = *AttentionOp(op).getKeyRange();
   APInt end;
   return !matchPattern(range.front().getTerminator()->getOperand(1),
                        m_ConstantInt(&end)) ||
@@ -57,7 +59,7 @@ bool ProblemFacts::mayEndEarlier() const {
 bool ProblemFacts::knowsFullKeys() const {
   if (!hasKeyRange())
     return false;
-  Region &range = AttentionOp(op).getKeyRange().front();
+  Region &range = *AttentionOp(op).getKeyRange();
   return range.front().getTerminator()->getNumOperands() == 4;
 }
 
@@ -79,52 +81,6 @@ ProblemFacts ProblemFacts::getPlanned() const {
   if (facts.isPaged())
     facts.pages = ShapedType::kDynamic;
   return facts;
-}
-
-/// Collects what the regions use from outside.
-/// Returns true if a launch record has a name for elements of this type.
-static bool isRecorded(Type type) {
-  std::string name;
-  llvm::raw_string_ostream(name) << type;
-  return type.isInteger(1) || symbolizeDType(name).has_value();
-}
-
-static LogicalResult collectCaptures(AttentionOp op, ProblemFacts &facts) {
-  llvm::SetVector<Value> captured;
-  for (Region &region : op->getRegions())
-    getUsedValuesDefinedAbove(region, captured);
-  for (Value value : captured) {
-    if (auto type = dyn_cast<MemRefType>(value.getType())) {
-      if (!isRecorded(type.getElementType())) {
-        InFlightDiagnostic diag =
-            op.emitOpError("expected regions to use memrefs of integers of at "
-                           "most 64 bits or of floats, got ")
-            << type;
-        diag.attachNote(value.getLoc()) << "the memref stands here";
-        return diag;
-      }
-      FailureOr<TensorFacts> tensor = TensorFacts::get(
-          op, "capture" + std::to_string(facts.captures.size()), value,
-          /*written=*/false);
-      if (failed(tensor))
-        return failure();
-      facts.captures.push_back(*tensor);
-      continue;
-    }
-    Operation *def = value.getDefiningOp();
-    if (def && def->hasTrait<OpTrait::ConstantLike>())
-      continue;
-    if (!value.getType().isIndex() && !isRecorded(value.getType())) {
-      InFlightDiagnostic diag =
-          op.emitOpError("expected regions to use memrefs and scalars from "
-                         "outside, got a value of type ")
-          << value.getType();
-      diag.attachNote(value.getLoc()) << "the value stands here";
-      return diag;
-    }
-    facts.scalars.push_back(value);
-  }
-  return success();
 }
 
 FailureOr<ProblemFacts> ProblemFacts::get(AttentionOp op) {
@@ -168,6 +124,9 @@ FailureOr<ProblemFacts> ProblemFacts::get(AttentionOp op) {
   facts.elementType = facts.q.elementType;
   facts.keyType = facts.k.elementType;
   facts.outType = facts.o.elementType;
+  // Two of them in a byte.
+  if (facts.outType.isInteger(8))
+    facts.outType = Float4E2M1FNType::get(op.getContext());
   facts.varlen = op.isVariableLength();
   facts.selected = op.getSelected();
   facts.headDim = op.getHeadDim();
@@ -212,7 +171,7 @@ FailureOr<ProblemFacts> ProblemFacts::get(AttentionOp op) {
     facts.queries = unifyExtents(
         {{&facts.q, 2}, {&facts.o, lead + 2}, {&facts.lse, lead + 2}});
   }
-  if (failed(collectCaptures(op, facts)))
+  if (failed(collectCaptures(op, facts.captures, facts.scalars)))
     return failure();
   return facts;
 }

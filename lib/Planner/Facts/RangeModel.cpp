@@ -12,7 +12,7 @@ using namespace mlir::attn;
 RangeModel::RangeModel(const ProblemFacts &facts, int64_t queries, int64_t keys)
     : mask(facts.mask), queries(queries), keys(keys) {
   if (facts.hasKeyRange())
-    block = &AttentionOp(facts.op).getKeyRange().front().front();
+    block = &AttentionOp(facts.op).getKeyRange()->front();
 }
 
 int64_t RangeModel::get(Value value) {
@@ -88,16 +88,29 @@ static std::optional<int64_t> computeBinary(Operation *op, int64_t x,
       .Default([](Operation *) { return std::nullopt; });
 }
 
+void RangeModel::compute(FindKeyOp find) {
+  int64_t length = std::max<int64_t>(1, kDocumentShare * keys);
+  int64_t first = get(find.getFirst()) / length;
+  int64_t last = get(find.getLast()) / length;
+  int64_t from = std::max<int64_t>(get(find.getFrom()), 0);
+  int64_t to = std::clamp<int64_t>(get(find.getTo()), from, keys);
+  switch (find.getSearch()) {
+  case KeySearch::First:
+    return set(find.getKey(), std::clamp(first * length, from, to));
+  case KeySearch::Last:
+    return set(find.getKey(), std::clamp((last + 1) * length, from, to));
+  case KeySearch::Same:
+    return set(find.getKey(), first == last ? to : from);
+  }
+  llvm_unreachable("covered switch");
+}
+
 void RangeModel::compute(Operation *op) {
   if (op->hasTrait<OpTrait::ConstantLike>() || op->getNumResults() != 1)
     return;
   Value result = op->getResult(0);
-  if (auto find = dyn_cast<FindKeyOp>(op)) {
-    int64_t from = std::max<int64_t>(get(find.getFrom()), 0);
-    int64_t to = std::clamp<int64_t>(get(find.getTo()), from, keys);
-    bool isFirst = find.getSearch() == KeySearch::First;
-    return set(result, isFirst ? to - int64_t(kFoundShare * (to - from)) : to);
-  }
+  if (auto find = dyn_cast<FindKeyOp>(op))
+    return compute(find);
   if (auto choice = dyn_cast<arith::SelectOp>(op))
     return set(result, get(choice.getCondition()) != 0
                            ? get(choice.getTrueValue())

@@ -10,11 +10,11 @@ namespace mlir::attn {
 
 /// Evaluates a problem's key_range for estimates. What only the launch knows
 /// has a value by convention: a captured integer is `kCapturedShare` of the
-/// keys, and a search by labels finds the last `kFoundShare` of the keys that
-/// it looks at.
+/// keys, and documents that are looked for have `kDocumentShare` of them each,
+/// so that they seldom begin where tiles do.
 class RangeModel {
 public:
-  static constexpr double kCapturedShare = 0.5, kFoundShare = 0.25;
+  static constexpr double kCapturedShare = 0.5, kDocumentShare = 2.0 / 15;
 
   RangeModel(const ProblemFacts &facts, int64_t queries, int64_t keys);
 
@@ -24,6 +24,7 @@ public:
 
 private:
   void compute(Operation *op);
+  void compute(FindKeyOp find);
   int64_t get(Value value);
   void set(Value value, int64_t number);
 

@@ -133,6 +133,13 @@ static int64_t chooseOpenHeads(const ProblemFacts &facts,
   return fitting * (facts.heads / facts.kvHeads);
 }
 
+bool attn::looksForKeys(const ProblemFacts &facts) {
+  if (!facts.hasKeyRange())
+    return false;
+  Block &range = AttentionOp(facts.op).getKeyRange()->front();
+  return !range.getOps<FindKeyOp>().empty();
+}
+
 int64_t attn::chooseGroupHeads(const ProblemFacts &facts,
                                const TargetRow &target, int64_t blockM,
                                int64_t blockN, int64_t ctas, bool isDealt) {
@@ -147,6 +154,16 @@ int64_t attn::chooseGroupHeads(const ProblemFacts &facts,
   int64_t kvHeads = facts.batch * facts.kvHeads;
   double fitting = double(target.l2Bytes) / 2 / headBytes;
   int64_t most = std::clamp<int64_t>(2 * fitting, 1, kvHeads);
+  if (isDealt && looksForKeys(facts)) {
+    // A head's tiles are of any length, its last ones too: heads go together as
+    // far as the keys that their tiles have at a time stay in L2.
+    std::vector<double> work = getTileWork(facts, blockM, blockN);
+    double blocks = std::accumulate(work.begin(), work.end(), 0.0) /
+                    std::max<size_t>(1, work.size());
+    double share = std::min(1.0, blocks * blockN / facts.keys);
+    int64_t size = std::clamp<int64_t>(fitting / share, 1, kvHeads);
+    return size == kvHeads ? 0 : size * sharing;
+  }
   if (isDealt) {
     int64_t tiles = llvm::divideCeil(facts.queries, blockM) * sharing;
     int64_t size = std::clamp<int64_t>(ctas / tiles, 1, most);

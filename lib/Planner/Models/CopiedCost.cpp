@@ -5,6 +5,7 @@
 #include "../../Schedule/Core/CommonChecks.h"
 #include "../Facts/BlockCount.h"
 #include "attn/Planner/Facts/Factor.h"
+#include "attn/Planner/Facts/RegisterLimit.h"
 #include "attn/Schedule/Kernel/Scores.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -42,10 +43,11 @@ double attn::setCopiedBlockClocks(PlanEstimate &estimate,
   double copies = plan.getColumnWarps();
   double scoreCopies = plan.exchangesScores() ? 1 : copies;
   double softmaxCopies = plan.gathersProbabilities() ? 1 : copies;
+  double flop = 2 * blockM * blockN *
+                (extents.keyColumns * scoreCopies + extents.valueColumns);
+  bool isNative = facts.isNarrow() && target.mmaSyncFlopFp8 != 0;
   estimate.tensorClocks =
-      2 * blockM * blockN *
-      (extents.keyColumns * scoreCopies + extents.valueColumns) /
-      target.mmaSyncFlopF16;
+      flop / (isNative ? target.mmaSyncFlopFp8 : target.mmaSyncFlopF16);
   estimate.errorFactor = getErrorFactor(plan);
   estimate.expClocks = blockM * blockN * softmaxCopies / target.expPerClock;
   // Per warp: one HMMA for 16 x 8 x 16; one ldmatrix.x4 for 16 x 16 of K and V
@@ -76,6 +78,18 @@ double attn::setCopiedBlockClocks(PlanEstimate &estimate,
     double each = target.has(Capability::Fp8) ? 1 : 10;
     conversions = 2 * each * words + (2 * each + 1) * valueWords;
     loads -= (words + valueWords) / 4;
+  }
+  // 8-bit operands have as many in one instruction as 16-bit ones in two. Words
+  // of values are permuted, and where there is no such instruction all words of
+  // both operands become two of f16 at each product.
+  if (extents.isNarrow) {
+    double instructions = mma / 2;
+    conversions = blockN / 4 * extents.ownColumns / 32;
+    if (!isNative)
+      conversions += 12 * instructions;
+    else
+      mma = instructions;
+    loads /= 2;
   }
   double elements = rowGroups * 16 * blockN / 32 * softmaxCopies / copies;
   bool bets = plan.getSoftmax() == SoftmaxPolicy::Optimistic;
@@ -157,9 +171,16 @@ int64_t attn::getRegisterLimit(int64_t threads, int64_t ctasPerSM,
                       target.registerAllocationUnit));
 }
 
+int64_t attn::getConvertedRegisters(const ProblemFacts &facts,
+                                    const TargetRow &target) {
+  static constexpr RegisterLimit kConverted{"copied.converted_registers"};
+  return facts.isNarrow() && target.mmaSyncFlopFp8 == 0 ? kConverted : 0;
+}
+
 bool attn::expectsSpills(PtxasCase asked, const CopiedPlan &plan,
                          int64_t ctasPerSM) {
-  asked.known.registers = asked.copied->getRegisters(plan).getTotal();
+  asked.known.registers = asked.copied->getRegisters(plan).getTotal() +
+                          getConvertedRegisters(asked.facts, asked.target);
   return PtxasData::getShipped().findSpills(asked).value_or(
       asked.known.registers >
       getRegisterLimit(plan.getThreads(), ctasPerSM, asked.target));

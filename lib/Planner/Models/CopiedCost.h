@@ -22,6 +22,11 @@ int64_t countCTAs(const PlanEstimate &estimate, int64_t registers,
 int64_t getRegisterLimit(int64_t threads, int64_t ctasPerSM,
                          const TargetRow &target);
 
+/// Returns the registers that a thread takes in addition where ptxas converts
+/// 8-bit operands to f16 at each product.
+int64_t getConvertedRegisters(const ProblemFacts &facts,
+                              const TargetRow &target);
+
 /// Returns true if a plan on cp.async is expected to spill where an SM holds so
 /// many CTAs: by the rows of the ptxas data file, else by the register model.
 bool expectsSpills(PtxasCase asked, const CopiedPlan &plan, int64_t ctasPerSM);

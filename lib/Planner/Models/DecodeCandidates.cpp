@@ -1,6 +1,7 @@
 //===- DecodeCandidates.cpp - Plans of decode to compare ------------------===//
 
 #include "../../Schedule/Core/CommonChecks.h"
+#include "../../Schedule/Core/NarrowKeys.h"
 #include "../../Schedule/Decode/Decode.h"
 #include "CopiedCost.h"
 #include "Models.h"
@@ -111,7 +112,7 @@ DecodeModel::getCandidates(const ProblemFacts &facts, const TargetRow &) const {
             plan.stages = stages;
             plan.ctasPerSm = ctasPerSM;
             plan.qInRegs = tile.qInRegs;
-            plan.softmax = SoftmaxPolicy::Optimistic;
+            plan.softmax = getUsualPolicies(facts).front();
             plan.packHeads = group > 1;
             if (isLong)
               plan.warpsN = warps;

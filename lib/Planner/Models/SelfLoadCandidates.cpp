@@ -1,5 +1,6 @@
 //===- SelfLoadCandidates.cpp - Plans of self_load to compare -------------===//
 
+#include "../../Schedule/Core/NarrowKeys.h"
 #include "../../Schedule/SelfLoad/SelfLoad.h"
 #include "../../Schedule/Wgmma/WgmmaFacts.h"
 #include "../Facts/TileBalance.h"

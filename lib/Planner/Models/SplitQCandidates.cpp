@@ -2,6 +2,7 @@
 
 #include "../../Schedule/Copied/GridTiles.h"
 #include "../../Schedule/Core/CommonChecks.h"
+#include "../../Schedule/Core/NarrowKeys.h"
 #include "CopiedCost.h"
 #include "Models.h"
 #include "attn/Planner/Facts/RegisterLimit.h"
@@ -81,7 +82,7 @@ SplitQModel::getCandidates(const ProblemFacts &facts,
               plan.stages = stages;
               plan.qInRegs = qInRegs;
               plan.parts = parts;
-              plan.softmax = SoftmaxPolicy::Optimistic;
+              plan.softmax = getUsualPolicies(facts).front();
               plan.order = order;
               plan.groupHeads = groupHeads;
               plan.packHeads = packs;

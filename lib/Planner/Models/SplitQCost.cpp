@@ -55,8 +55,9 @@ PlanEstimate SplitQModel::estimate(const ProblemFacts &facts,
   // ptxas takes some more where it has them to spare. These hold what rows of K
   // and V do not share.
   static constexpr RegisterLimit kSpare{"copied.spare_registers"};
-  int64_t registers =
-      estimate.registers.getTotal() - extents.getOwnRowRegisters(plan) + kSpare;
+  int64_t registers = estimate.registers.getTotal() -
+                      extents.getOwnRowRegisters(plan) + kSpare +
+                      getConvertedRegisters(facts, target);
   estimate.ctasPerSM = countCTAs(estimate, registers, plan, target);
   countCopiedTiles(estimate, facts, plan);
 

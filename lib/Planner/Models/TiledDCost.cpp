@@ -27,6 +27,8 @@ static constexpr Factor kSliceLatency{"tiled_d.slice_latency"};
 static constexpr Factor kBlockLatency{"tiled_d.block_latency"};
 /// Clocks from the start of a slice's copies to their end, a guess.
 static constexpr Factor kCopyLatency{"tiled_d.copy_latency"};
+/// Microseconds of a copy that comes from DRAM.
+static constexpr Factor kLoneCopyLatency{"copied.copy_latency"};
 
 bool TiledDModel::isExpectedToSpill(const ProblemFacts &facts,
                                     PlanAttrInterface planAttr,
@@ -86,7 +88,17 @@ PlanEstimate TiledDModel::estimate(const ProblemFacts &facts,
       rounds * ctas *
       (estimate.tileClocks + estimate.blocks * estimate.blockClocks) /
       target.clockMHz;
-  if (isBoundByKeys(facts) || plan.getPackHeads())
+  if (isBoundByKeys(facts) || plan.getPackHeads()) {
     addDramTime(estimate, facts, copied, target);
+    // A CTA that is alone hides nothing: each slice takes at least its part of
+    // the copies in flight.
+    double lone = slices * std::max(busiest / slices + kSliceLatency,
+                                    kLoneCopyLatency * target.clockMHz /
+                                        std::max(1.0, plan.getStages() - 1.0)) +
+                  kBlockLatency + estimate.expClocks;
+    estimate.loneTileMicroseconds =
+        std::max(estimate.loneTileMicroseconds,
+                 estimate.blocks * lone / target.clockMHz);
+  }
   return estimate;
 }

@@ -2,6 +2,7 @@
 
 #include "../../Schedule/Copied/GridTiles.h"
 #include "../../Schedule/Core/CommonChecks.h"
+#include "../../Schedule/Wgmma/WgmmaFacts.h"
 #include "../../Schedule/WsTmem/WsTmem.h"
 #include "../Facts/BlockCount.h"
 #include "../Facts/TileBalance.h"
@@ -156,22 +157,8 @@ WsTmemModel::getCandidates(const ProblemFacts &facts,
       p.groupHeads = chooseGroupHeads(facts, target, kTmemRows * p.tiles,
                                       p.blockN, target.getClusteredSMs(1));
   };
-  auto addShape = [&](int64_t blockN, SoftmaxPolicy softmax, bool packs) {
-    WsTmemPlanAttr::Parameters p;
-    p.packHeads = packs;
-    // A lost bet has no registers for more keys.
-    if (softmax == SoftmaxPolicy::Optimistic) {
-      p.blockN = kBetKeysBeside;
-      bool isBeside = fitsBeside(facts, p, context);
-      blockN = std::min<int64_t>(blockN, isBeside ? kBetKeysBeside : kBetKeys);
-    }
-    p.blockN = blockN;
-    p.softmax = softmax;
-    p.pBeside = fitsBeside(facts, p, context);
-    p.polynomial = choosePolynomial(target, p.pBeside, softmax);
-    p.pParts = softmax != SoftmaxPolicy::Optimistic;
-    p.ownBlocks = masked;
-    setOrder(p);
+  // Adds plans whose results pass through shared memory.
+  auto addStaged = [&](WsTmemPlanAttr::Parameters p) {
     // Results take no memory that K and V need, and half of it where that
     // gives these a slot.
     p.epilogue = EpilogueKind::Staged;
@@ -188,6 +175,25 @@ WsTmemModel::getCandidates(const ProblemFacts &facts,
         getTmemResultBuffer(facts, WsTmemPlanAttr::get(context, p), target) ==
             ResultBuffer::Queries)
       add(p, p.kvStages);
+  };
+  auto addShape = [&](int64_t blockN, SoftmaxPolicy softmax, bool packs) {
+    WsTmemPlanAttr::Parameters p;
+    p.packHeads = packs;
+    // A lost bet has no registers for more keys.
+    if (softmax == SoftmaxPolicy::Optimistic) {
+      p.blockN = kBetKeysBeside;
+      bool isBeside = fitsBeside(facts, p, context);
+      blockN = std::min<int64_t>(blockN, isBeside ? kBetKeysBeside : kBetKeys);
+    }
+    p.blockN = blockN;
+    p.softmax = softmax;
+    p.pBeside = fitsBeside(facts, p, context);
+    p.polynomial = choosePolynomial(target, p.pBeside, softmax);
+    p.pParts = softmax != SoftmaxPolicy::Optimistic;
+    p.ownBlocks = masked;
+    setOrder(p);
+    if (!facts.hasResultScales())
+      addStaged(p);
     p.epilogue = EpilogueKind::Direct;
     add(p, /*least=*/2);
   };
@@ -216,8 +222,9 @@ WsTmemModel::getCandidates(const ProblemFacts &facts,
       for (SoftmaxPolicy softmax :
            {SoftmaxPolicy::Threshold, SoftmaxPolicy::Lagged,
             SoftmaxPolicy::Optimistic, SoftmaxPolicy::Exact})
-        addShape(blockN, softmax, packs);
-    if (!isWorthOneTile(facts, packs))
+        if (!facts.isNarrow() || softmax != SoftmaxPolicy::Optimistic)
+          addShape(blockN, softmax, packs);
+    if (facts.isNarrow() || !isWorthOneTile(facts, packs))
       continue;
     for (int64_t blockN : {128, 96, 64})
       for (SoftmaxPolicy softmax :
@@ -312,8 +319,10 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
       countBlocks(facts, queries, keys, std::ceil(blockM / rows), blockN) /
       runs;
 
-  double columns = llvm::alignTo(facts.headDim, 16) + facts.valueDim;
-  estimate.tensorClocks = 2 * blockM * blockN * columns / target.tensorFlopF16;
+  double columns = getKeyDepth(facts) + facts.valueDim;
+  estimate.tensorClocks =
+      2 * blockM * blockN * columns /
+      (facts.isNarrow() ? target.tensorFlopFp8 : target.tensorFlopF16);
   double elements = blockM * blockN;
   estimate.expClocks =
       elements * (16 - plan.getPolynomial()) / 16 / target.expPerClock;
@@ -325,7 +334,7 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
   // Operands of the products, each read for each of the two tiles, and what TMA
   // writes.
   estimate.sharedClocks =
-      2 *
+      facts.elementType.getIntOrFloatBitWidth() / 8 *
       (plan.getTiles() * (kTmemRows * facts.headDim + blockN * columns) +
        blockN * columns) /
       target.sharedBytesPerClock;

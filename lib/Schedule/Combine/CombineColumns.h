@@ -18,6 +18,15 @@ inline constexpr int64_t kWarpLanes = 32;
 /// Fails for groups of columns with a scale that no lanes of one warp own.
 llvm::Error checkGroups(const CombineFacts &facts);
 
+/// Neighbouring columns of a row, as many as the way says: their indices,
+/// integers of one width, 32 or 64 bits each.
+struct MergedColumns {
+  Value batch, head, query, column;
+  /// The first one of the partial results of a sequence in equal runs and their
+  /// number, i32; null where the batch says which they are.
+  Value firstPiece = {}, pieces = {};
+};
+
 } // namespace mlir::attn
 
 #endif // ATTN_LIB_SCHEDULE_COMBINE_COMBINECOLUMNS_H

@@ -1,6 +1,7 @@
 //===- CombinePlan.cpp - The launch of a combine --------------------------===//
 
 #include "RowMerge.h"
+#include "attn/Planner/Facts/Factor.h"
 #include "attn/Schedule/Core/CombineSchedule.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -34,6 +35,9 @@ llvm::Error attn::checkGroups(const CombineFacts &facts) {
 }
 
 bool attn::mayMergeScales(const ProblemFacts &facts) {
+  // Results of less are rounded where they are made.
+  if (facts.outType.getIntOrFloatBitWidth() < 8)
+    return false;
   CombineFacts merge;
   merge.valueDim = facts.valueDim;
   merge.groupColumns = facts.outGroup;
@@ -48,7 +52,7 @@ bool attn::mayMergeScales(const ProblemFacts &facts) {
 RowMergeWay attn::getRowMergeWay(const CombineFacts &facts) {
   // Few results make few threads, which ask for little at a time; what they
   // ask for at once anyway takes longer in more of them.
-  constexpr int64_t kFewThreads = 32768;
+  static constexpr Factor kFewThreads{"combine.few_threads"};
   bool isKnown =
       llvm::none_of(ArrayRef({facts.batch, facts.heads, facts.queries}),
                     ShapedType::isDynamic);
@@ -85,12 +89,13 @@ int64_t attn::getCombineColumns(const CombineFacts &facts, int64_t most) {
 }
 
 CombineFrame::CombineFrame(const CombineFacts &facts, const TargetRow &target)
-    : KernelFrame(target, CombineOp(facts.op).getLoc(), {}, {}) {
+    : KernelFrame(target, CombineOp(facts.op).getLoc(), {}, facts.scalars) {
   for (const TensorFacts *tensor :
        {&facts.partialO, &facts.partialLse, &facts.partialScales, &facts.o,
         &facts.lse, &facts.oScales, &facts.work})
     if (*tensor)
       tensors.push_back(*tensor);
+  llvm::append_range(tensors, facts.captures);
   addSize("partial_o", 0, facts.splits);
   addSize("o", 0, facts.batch);
   addSize("o", 1, facts.heads);

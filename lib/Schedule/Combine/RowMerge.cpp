@@ -19,7 +19,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RowMerge.h"
-#include "attn/Dialect/Attn/IR/NarrowFloats.h"
+#include "RowResults.h"
 #include "attn/Schedule/Core/CombineSchedule.h"
 #include "attn/Schedule/Kernel/Control.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -235,20 +235,15 @@ SmallVector<Value> RowMerger::loadColumns(Value split) {
 }
 
 void RowMerger::storeNarrow(ArrayRef<Value> values, Value offset) {
-  Type i16 = b.getI16Type();
-  SmallVector<Value> pairs;
-  for (size_t i = 0; i < values.size(); i += 2)
-    pairs.push_back(
-        narrowPair(b, values[i], values[std::min(i + 1, values.size() - 1)],
-                   facts.o.elementType, !frame.target.has(Capability::Fp8)));
+  SmallVector<Value> pairs = narrowResults(frame, facts, values);
   Value address = getAddress("o", offset);
   if (columns == 1) {
     Value byte = arith::TruncIOp::create(b, b.getI8Type(), pairs.front());
     LLVM::StoreOp::create(b, byte, address, 1);
     return;
   }
-  Value whole =
-      LLVM::UndefOp::create(b, VectorType::get({int64_t(pairs.size())}, i16));
+  Value whole = LLVM::UndefOp::create(
+      b, VectorType::get({int64_t(pairs.size())}, b.getI16Type()));
   for (auto [place, pair] : llvm::enumerate(pairs))
     whole = LLVM::InsertElementOp::create(b, whole, pair,
                                           frame.i32(int64_t(place)));
@@ -570,10 +565,14 @@ void RowMerger::merge() {
   Value some =
       arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, weights, f32(0));
   Value divisor = arith::SelectOp::create(b, some, weights, f32(1));
-  Value inverse = arith::DivFOp::create(b, f32(facts.outScale), divisor);
+  // What changes results stands in front of their factor.
+  Value one = f32(facts.outMod ? 1 : facts.outScale);
+  Value inverse = arith::DivFOp::create(b, one, divisor);
   SmallVector<Value> results;
   for (Value sum : sums.columns.get())
     results.push_back(arith::MulFOp::create(b, sum, inverse));
+  if (facts.outMod)
+    changeResults(frame, facts, place, results);
   if (facts.groupColumns != 0)
     scaleColumns(results);
   storeColumns(results, getOffset("o", 0, /*hasColumns=*/true));

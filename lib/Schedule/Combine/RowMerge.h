@@ -19,15 +19,6 @@ struct RowMergeWay {
 /// The way of the kernel of attn.combine.
 RowMergeWay getRowMergeWay(const CombineFacts &facts);
 
-/// Neighbouring columns of a row, as many as the way says: their indices,
-/// integers of one width, 32 or 64 bits each.
-struct MergedColumns {
-  Value batch, head, query, column;
-  /// The first one of the partial results of a sequence in equal runs and their
-  /// number, i32; null where the batch says which they are.
-  Value firstPiece = {}, pieces = {};
-};
-
 /// Merges the partial results of these columns, in the order of the runs, and
 /// stores them; whoever has the first column stores LSE. One thread's code, at
 /// the frame's builder: sums are the same in every kernel that merges and in

@@ -13,8 +13,7 @@ using namespace mlir::attn;
 
 llvm::Error attn::checkCopied(llvm::StringRef schedule,
                               const ProblemFacts &facts, Parts parts) {
-  parts.lengths = parts.pages = parts.partialResults = parts.init =
-      parts.narrowResults = true;
+  parts.lengths = parts.pages = parts.partialResults = parts.init = true;
   if (llvm::Error error = checkCommon(schedule, facts, parts))
     return error;
   if (llvm::Error error = checkPackedRuns(schedule, facts))

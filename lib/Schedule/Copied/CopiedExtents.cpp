@@ -35,8 +35,11 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
   int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
   int64_t keyBytes = facts.keyType.getIntOrFloatBitWidth() / 8;
   widensKeys = facts.hasNarrowKeys();
-  keyColumns = llvm::alignTo(facts.headDim, 16);
-  valueColumns = facts.valueDim;
+  isNarrow = facts.isNarrow();
+  keyColumns = llvm::alignTo(facts.headDim, isNarrow ? 32 : 16);
+  // Rows of 8-bit values are whole spans of a swizzle.
+  valueColumns = llvm::alignTo(facts.valueDim, isNarrow ? 32 : 1);
+  hasPadding = valueColumns != facts.valueDim;
   if (int64_t slice = plan.getSlice()) {
     keyColumns = llvm::alignTo(facts.headDim, slice);
     valueColumns = llvm::alignTo(facts.valueDim, slice);
@@ -198,14 +201,16 @@ void CopiedExtents::setFragments(RegisterFeatures &features,
   if (plan.gathersProbabilities())
     live /= plan.getColumnWarps();
   features.s = live / 8 * 4;
-  features.p = partN / 16 * 4;
+  // Of 8-bit ones a fragment has 32 columns.
+  int64_t depth = isNarrow ? 32 : 16;
+  features.p = partN / depth * 4;
   features.keepsQueries = keepsQueries;
   features.holdsQueries = keepsQueries || plan.getQInRegs();
   features.heldKeyGroups = heldKeyGroups;
   if (keepsQueries)
     features.q = heldQueryColumns / 16 * 4;
   else if (plan.getQInRegs())
-    features.q = keyColumns / 16 * 4;
+    features.q = keyColumns / depth * 4;
   features.partN = partN;
 }
 

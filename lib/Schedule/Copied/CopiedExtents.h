@@ -21,7 +21,7 @@ struct CopiedExtents {
   CopiedExtents(const ProblemFacts &facts, const CopiedPlan &plan);
 
   /// Columns of the Q and K buffers: the head dimension in whole k-steps of the
-  /// matrix instruction (16).
+  /// matrix instruction, 16 or 32 of 8-bit elements.
   int64_t keyColumns;
   /// Columns of the V buffers, and of the accumulator of the results.
   int64_t valueColumns;
@@ -29,6 +29,8 @@ struct CopiedExtents {
   int64_t warpRows, ownColumns;
   /// Values are columns of the keys, and have no slots of their own.
   bool isLatent;
+  /// Queries, keys, values and probabilities have 8 bits.
+  bool isNarrow;
   /// 8-bit keys and values become f16 as fragments.
   bool widensKeys;
   /// Bytes of Q, of one slot of K and of one slot of V, and of a tile of O.
@@ -50,7 +52,7 @@ struct CopiedExtents {
   /// Bytes of the ring that slices of K and V have in turns, and of that of
   /// Q's; 0 where there is none.
   int64_t sliceBytes = 0, querySliceBytes = 0;
-  /// The last slice of some tensor has columns that do not exist.
+  /// Some slice, or row of 8-bit values, has columns that do not exist.
   bool hasPadding = false;
 
   /// f32 elements of a team's state on its way to another one: for each 16 rows

@@ -36,7 +36,7 @@ void CopiedKernel::computeGroupedTile() {
     queries = placeGroupedQueries();
   }
   findBlocks();
-  tile.scoreDescale = emitScoreDescale(tile);
+  emitScoreDescale(tile);
   Value scale = emitExponentScale(tile);
   CopiedRows rows = softmax.start();
 

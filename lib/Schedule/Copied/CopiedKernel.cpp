@@ -63,7 +63,7 @@ void CopiedKernel::computeTile() {
     queries = readQueries();
   }
   findBlocks();
-  tile.scoreDescale = emitScoreDescale(tile);
+  emitScoreDescale(tile);
   Value scale = emitExponentScale(tile);
   CopiedRows rows = softmax.start();
 
@@ -217,7 +217,7 @@ Value CopiedKernel::multiplyKeys(RankedTensorType type, Value queries,
     depthParts = b.getI64IntegerAttr(plan.getColumnWarps());
   return MmaOp::create(b, type, queries, transposed, sum,
                        /*column=*/IntegerAttr(), depthParts,
-                       /*f16_sums=*/UnitAttr());
+                       /*f16_sums=*/UnitAttr(), /*interleaved=*/UnitAttr());
 }
 
 Value CopiedKernel::multiplyValues(Value p, Value values, Value sum,
@@ -233,8 +233,11 @@ Value CopiedKernel::multiplyValues(Value p, Value values, Value sum,
   UnitAttr narrowSums;
   if (plan.getResultSums() == ResultSums::F16Block)
     narrowSums = b.getUnitAttr();
+  UnitAttr interleaved;
+  if (facts.isNarrow())
+    interleaved = b.getUnitAttr();
   return MmaOp::create(b, type, p, values, sum, column,
-                       /*depth_parts=*/IntegerAttr(), narrowSums);
+                       /*depth_parts=*/IntegerAttr(), narrowSums, interleaved);
 }
 
 Value CopiedKernel::await(RankedTensorType type, Value product) {

@@ -8,7 +8,6 @@ using namespace mlir;
 using namespace mlir::attn;
 
 void CopiedResults::makeViews() {
-  ResultColumns columns;
   if (dividesResults(tile.facts, plan, extents)) {
     columns.columns = columns.partColumns = getTeamColumns(plan, extents);
     columns.part = TeamIndexOp::create(b);
@@ -21,8 +20,10 @@ void CopiedResults::makeViews() {
 Value CopiedResults::allocateScratch() {
   const ProblemFacts &facts = tile.facts;
   // All other buffers are dead by now: staging takes their bytes. Results of 32
-  // bits need none: four lanes fill a sector of 32 bytes by themselves.
-  if (facts.outType.isF32() || plan.getTeams() != 1 ||
+  // bits need none: four lanes fill a sector of 32 bytes by themselves. Nor do
+  // groups with scales, which leave as they are.
+  if (facts.outType.isF32() || facts.hasResultScales() ||
+      plan.getTeams() != 1 ||
       extents.oBytes > extents.getSharedBytes(plan).getTotal() ||
       facts.o.getRowAlignment() != 16)
     return {};
@@ -37,10 +38,11 @@ void CopiedResults::storeRows(const RunningState &state, Value lse) {
   static constexpr RegisterLimit kNarrowResults{"copied.narrow_results"};
   bool hasMany = extents.getNarrowResultRegisters(plan) >= kNarrowResults;
   // Columns in quads fill sectors of 32 bytes as they are.
-  if ((tile.facts.hasNarrowKeys() || (hasMany && plan.getSlice())) &&
+  if ((tile.facts.hasNarrowValues() || (hasMany && plan.getSlice())) &&
       epilogue == EpilogueKind::Auto)
     epilogue = EpilogueKind::Direct;
-  emitResults(tile, state, oView, lse, allocateScratch(), epilogue);
+  emitResults(tile, state, oView, lse, allocateScratch(), epilogue,
+              /*map=*/{}, columns);
 }
 
 void CopiedResults::store(const RunningState &state) {
@@ -78,9 +80,9 @@ void CopiedResults::storeDivided(RunningState state) {
   if (tile.facts.hasPartialScales())
     o = emitScaledRows(tile, state.o, factor, weight, &divided).front();
   else
-    o = emitQuotient(tile, state.o, divided.spread(b, factor), weight);
+    o = emitQuotient(tile, state.o, divided.spread(b, factor), columns, weight);
   EpilogueKind epilogue = plan.getEpilogue();
-  if (tile.facts.hasNarrowKeys() && epilogue == EpilogueKind::Auto)
+  if (tile.facts.hasNarrowValues() && epilogue == EpilogueKind::Auto)
     epilogue = EpilogueKind::Direct;
   StoreResultOp::create(b, o, oView, tile.row, allocateScratch(),
                         /*map=*/Value(), /*coordinates=*/ValueRange(),

@@ -37,6 +37,8 @@ private:
   const CopiedLayouts &layouts;
   ImplicitLocOpBuilder &b;
   Value oView, lseView;
+  /// The columns of o that a team has.
+  ResultColumns columns;
 };
 
 } // namespace mlir::attn

@@ -1,6 +1,7 @@
 //===- CopiedRows.cpp - The state of rows and their softmax ---------------===//
 
 #include "CopiedRows.h"
+#include "../Core/NarrowKeys.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -22,8 +23,8 @@ Value CopiedSoftmax::makeNoResults(Value f32) const {
   auto type = cast<RankedTensorType>(f32.getType());
   if (plan.getResultSums() == ResultSums::F16)
     type = type.clone(b.getF16Type());
-  else if (tile.facts.hasNarrowKeys())
-    // Products with values that are widened leave columns in quads.
+  else if (tile.facts.hasNarrowValues())
+    // Products with 8-bit values leave columns in quads.
     type = RankedTensorType::get(
         type.getShape(), type.getElementType(),
         MmaLayoutAttr::get(b.getContext(),
@@ -59,6 +60,12 @@ Value CopiedSoftmax::narrow(Value p) const {
   auto type = cast<RankedTensorType>(p.getType());
   if (type.getElementType() == tile.getOperandType())
     return p;
+  if (tile.facts.isNarrow())
+    return NarrowOperandOp::create(
+        b,
+        RankedTensorType::get(type.getShape(), tile.getOperandType(),
+                              AutoLayoutAttr::get(b.getContext())),
+        p, KeyOrder::Interleaved);
   return arith::TruncFOp::create(b, type.clone(tile.getOperandType()), p);
 }
 
@@ -88,6 +95,8 @@ Value CopiedSoftmax::step(Value scores, Value scale, CopiedRows &rows) const {
       b, scores, rows.m.get(), rows.l.get(), isApart ? Value() : rows.o.get(),
       scale, plan.getSoftmax(), rows.largest ? rows.largest->get() : Value());
   op.setWhole(tile.hasWholeMaxima);
+  if (tile.facts.isNarrow())
+    setNarrowRange(op);
   Value p = op.getP();
   if (!tile.facts.kScales)
     p = narrow(p);

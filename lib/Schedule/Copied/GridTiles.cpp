@@ -5,6 +5,7 @@
 #include "../Core/CommonChecks.h"
 #include "../Core/WorkPlan.h"
 #include "attn/Dialect/Attn/IR/KernelAttrs.h"
+#include "attn/Planner/Facts/Factor.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -38,7 +39,8 @@ int64_t attn::chooseHeadsInL2(const ProblemFacts &facts,
     keys = llvm::divideCeil(keys, batch);
   double bytes = double(keys) * (facts.headDim + facts.valueDim) *
                  facts.elementType.getIntOrFloatBitWidth() / 8 / sharers;
-  double limit = 0.4 * target.l2Bytes;
+  static constexpr Factor kShare{"rows.l2_share"};
+  double limit = kShare * target.l2Bytes;
   if (!ShapedType::isDynamic(facts.batch) &&
       bytes * facts.heads * batch <= limit)
     return 0;

@@ -21,8 +21,9 @@ bool areResultsPartial(const ProblemFacts &facts);
 /// sequences of one length.
 int64_t countRuns(const ProblemFacts &facts, const CopiedPlan &plan);
 
-/// For `group_heads`: the most heads whose keys and values take 0.4 of L2 (each
-/// of its halves may hold a copy of what its SMs read); 0 if all do.
+/// For `group_heads`: the most heads whose keys and values take the share of L2
+/// that is theirs (each of its halves may hold a copy of what its SMs read); 0
+/// if all do.
 int64_t chooseHeadsInL2(const ProblemFacts &facts, const TargetRow &target);
 
 /// The grid of a plan: tiles of rows, heads (or groups of them), batches, and

@@ -57,11 +57,7 @@ llvm::Error attn::checkCommon(llvm::StringRef schedule,
                    " beside queries of type " + typeName(facts.elementType));
   if (facts.kScales && !parts.rowScales)
     return lacking("scales of the rows of keys ('scales')");
-  if (!facts.outType.isF16() && !facts.outType.isBF16() &&
-      !facts.outType.isF32() && !parts.narrowResults)
-    return lacking("an output of type " + typeName(facts.outType) +
-                   ", expected f16, bf16 or f32");
-  if (facts.oScales && !facts.kvSplits && !parts.resultScales)
+  if (facts.hasResultScales() && !parts.resultScales)
     return lacking("scales of the output ('out_scales')");
   for (auto [name, dim] : {std::pair("head dimension", facts.headDim),
                            std::pair("value dimension", facts.valueDim)})

@@ -45,8 +45,8 @@ struct Parts {
   bool init = false;
   /// Values that are columns of the keys.
   bool latent = false;
-  /// Results of 8 bits, and with scales of their columns.
-  bool narrowResults = false, resultScales = false;
+  /// Scales of the columns of results.
+  bool resultScales = false;
   /// Most columns of Q, K and V.
   int64_t mostColumns = kUsualColumns;
 };

@@ -1,7 +1,6 @@
 //===- KernelContext.cpp - The kernel that a schedule fills ---------------===//
 
 #include "attn/Schedule/Core/KernelContext.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/ScopeExit.h"
 
 using namespace mlir;
@@ -93,40 +92,6 @@ Value KernelContext::getQueries() {
 Value KernelContext::getLengths() { return getPointer("kv_lengths"); }
 Value KernelContext::getKeys() { return getExtent({{"k", 2}}, facts.keys); }
 
-const TensorFacts *KernelContext::findCapture(Operation *user, Value memref) {
-  const TensorFacts *tensor = llvm::find_if(
-      facts.captures, [&](const TensorFacts &t) { return t.value == memref; });
-  if (tensor != facts.captures.end())
-    return tensor;
-  user->emitOpError("expected a read of a memref from outside the attention");
-  return nullptr;
-}
-
-Value KernelContext::getElementAddress(ImplicitLocOpBuilder &lb,
-                                       const TensorFacts &tensor,
-                                       ValueRange indices, Type type) {
-  Type i64Type = lb.getI64Type();
-  Value offset;
-  for (auto [dim, index] : llvm::enumerate(indices)) {
-    Value wide = arith::IndexCastOp::create(lb, i64Type, index);
-    if (tensor.strides[dim] != 1) {
-      Value stride =
-          ShapedType::isDynamic(tensor.strides[dim])
-              ? getStride(tensor.name, dim)
-              : arith::ConstantIntOp::create(lb, tensor.strides[dim], 64)
-                    .getResult();
-      wide = arith::MulIOp::create(lb, wide, stride);
-    }
-    offset =
-        offset ? arith::AddIOp::create(lb, offset, wide).getResult() : wide;
-  }
-  Value address = getPointer(tensor.name);
-  if (offset)
-    address = LLVM::GEPOp::create(lb, address.getType(), type, address,
-                                  ValueRange{offset});
-  return address;
-}
-
 //===----------------------------------------------------------------------===//
 // Keys that are looked for
 //===----------------------------------------------------------------------===//
@@ -135,7 +100,7 @@ Value KernelContext::getElementAddress(ImplicitLocOpBuilder &lb,
 static SmallVector<FindKeyOp> getSearches(const ProblemFacts &facts) {
   if (!facts.hasKeyRange())
     return {};
-  Block &range = AttentionOp(facts.op).getKeyRange().front().front();
+  Block &range = AttentionOp(facts.op).getKeyRange()->front();
   return llvm::to_vector(range.getOps<FindKeyOp>());
 }
 
@@ -196,27 +161,18 @@ Value KernelContext::inlineFindKey(ImplicitLocOpBuilder &lb, FindKeyOp find,
   }
   Value zero = arith::ConstantIntOp::create(lb, 0, 32);
   auto clamp = [&](Value key) -> Value {
-    return arith::MaxSIOp::create(
-        lb, arith::MinSIOp::create(lb, lookUp(key), count), zero);
+    return arith::MaxSIOp::create(lb, arith::MinSIOp::create(lb, key, count),
+                                  zero);
   };
-  return FindKeyOp::create(
-      lb, lb.getI32Type(), find.getSearch(), rows[1], ValueRange(),
-      clamp(find.getFrom()), clamp(find.getTo()), rows[0], ValueRange(),
-      lookUp(find.getFirst()), lookUp(find.getLast()), ordered, type);
-}
-
-Value KernelContext::loadMemRef(ImplicitLocOpBuilder &lb,
-                                const TensorFacts &tensor, ValueRange indices,
-                                Type type) {
-  Value address = getElementAddress(lb, tensor, indices, type);
-  // An i1 of a memref is a byte of memory.
-  if (type.isInteger(1)) {
-    Value byte = LLVM::LoadOp::create(lb, lb.getI8Type(), address, 1);
-    Value zero = arith::ConstantIntOp::create(lb, 0, 8);
-    return arith::CmpIOp::create(lb, arith::CmpIPredicate::ne, byte, zero);
+  Value from = lookUp(find.getFrom()), to = lookUp(find.getTo());
+  if (searchBegin) {
+    from = arith::MaxSIOp::create(lb, from, searchBegin);
+    to = arith::MinSIOp::create(lb, to, searchEnd);
   }
-  return LLVM::LoadOp::create(lb, type, address,
-                              type.getIntOrFloatBitWidth() / 8);
+  return FindKeyOp::create(lb, lb.getI32Type(), find.getSearch(), rows[1],
+                           ValueRange(), clamp(from), clamp(to), rows[0],
+                           ValueRange(), lookUp(find.getFirst()),
+                           lookUp(find.getLast()), ordered, type);
 }
 
 Value KernelContext::inlineRegion(OpBuilder &builder, Region &region,
@@ -225,71 +181,24 @@ Value KernelContext::inlineRegion(OpBuilder &builder, Region &region,
   return results.empty() ? Value() : results.front();
 }
 
+SmallVector<Value> KernelContext::inlineRangeBetween(OpBuilder &builder,
+                                                     ValueRange arguments,
+                                                     Value begin, Value end) {
+  searchBegin = begin, searchEnd = end;
+  llvm::scope_exit forget([&] { searchBegin = searchEnd = Value(); });
+  AttentionOp op = facts.op;
+  return inlineResults(builder, *op.getKeyRange(), arguments);
+}
+
 SmallVector<Value> KernelContext::inlineResults(OpBuilder &builder,
                                                 Region &region,
                                                 ValueRange arguments) {
   // Other tiles do not know what a tile finds out of its own rows.
   size_t known = orders.size();
   llvm::scope_exit forget([&] { orders.truncate(known); });
-  ImplicitLocOpBuilder lb(b.getLoc(), builder);
-  IRMapping mapping;
-  Block &block = region.front();
-  mapping.map(block.getArguments(), arguments);
-  for (auto [outer, parameter] : llvm::zip(facts.scalars, getScalars())) {
-    Value value = parameter;
-    if (outer.getType().isIndex())
-      value = arith::IndexCastOp::create(lb, outer.getType(), value);
-    mapping.map(outer, value);
-  }
-  // Constants from outside are cloned, since the kernel captures nothing.
-  auto cloneConstants = [&](Operation *op) {
-    for (Value operand : op->getOperands()) {
-      Operation *def = operand.getDefiningOp();
-      if (def && !mapping.contains(operand) &&
-          !region.isAncestor(def->getParentRegion()) &&
-          def->hasTrait<OpTrait::ConstantLike>())
-        lb.clone(*def, mapping);
-    }
-  };
-  for (Operation &op : block.without_terminator()) {
-    op.walk(cloneConstants);
-    if (auto find = dyn_cast<FindKeyOp>(op)) {
-      Value key = inlineFindKey(lb, find, mapping);
-      if (!key)
-        return {};
-      mapping.map(find.getKey(), key);
-      continue;
-    }
-    auto load = dyn_cast<memref::LoadOp>(op);
-    if (!load) {
-      bool nestedLoad = false;
-      op.walk([&](memref::LoadOp) { nestedLoad = true; });
-      if (nestedLoad || op.getNumRegions() != 0) {
-        op.emitOpError("expected operations without regions in the kernel's "
-                       "score_mod and mask_mod");
-        return {};
-      }
-      if (auto effects = dyn_cast<MemoryEffectOpInterface>(op);
-          effects && !effects.hasNoEffect()) {
-        op.emitOpError("expected memory to be read by memref.load only");
-        return {};
-      }
-      lb.clone(op, mapping);
-      continue;
-    }
-    const TensorFacts *tensor = findCapture(&op, load.getMemRef());
-    if (!tensor)
-      return {};
-    lb.setLoc(op.getLoc());
-    SmallVector<Value> indices;
-    for (Value index : load.getIndices())
-      indices.push_back(mapping.lookup(index));
-    mapping.map(load.getResult(),
-                loadMemRef(lb, *tensor, indices, load.getType()));
-  }
-  Operation *yield = block.getTerminator();
-  cloneConstants(yield);
-  return llvm::map_to_vector(yield->getOperands(), [&](Value value) {
-    return mapping.lookupOrDefault(value);
-  });
+  return cloneRegion(builder, region, arguments,
+                     [this](ImplicitLocOpBuilder &lb, FindKeyOp find,
+                            const IRMapping &mapping) {
+                       return inlineFindKey(lb, find, mapping);
+                     });
 }

@@ -194,11 +194,12 @@ void LaunchLists::build() {
     args.push_back(describeDescriptor(b, frame.tensors[arg.tensor], arg));
   for (auto [index, scalar] : llvm::enumerate(frame.hostScalars)) {
     Type type = scalar.getType();
-    args.push_back(Fields(b)
-                       .add("kind", "scalar")
-                       .add("name", "scalar" + std::to_string(index))
-                       .add("type", type.isIndex() ? "i64" : getTypeName(type))
-                       .get());
+    args.push_back(
+        Fields(b)
+            .add("kind", "scalar")
+            .add("name", "scalar" + std::to_string(frame.firstScalar + index))
+            .add("type", type.isIndex() ? "i64" : getTypeName(type))
+            .get());
   }
   for (const WorkspaceArg &workspace : frame.workspaceArgs) {
     args.push_back(Fields(b)

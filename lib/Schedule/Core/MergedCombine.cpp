@@ -34,8 +34,11 @@ static bool isPassive(Operation &op) {
 /// memory, and it is nothing that CTAs which still run may read.
 static bool mayWriteEarly(AttentionOp op, CombineOp combine) {
   DominanceInfo dominance;
-  if (!llvm::all_of(combine->getOperands(), [&](Value operand) {
-        return dominance.properlyDominates(operand, op);
+  llvm::SetVector<Value> used(combine->operand_begin(), combine->operand_end());
+  for (Region &region : combine->getRegions())
+    getUsedValuesDefinedAbove(region, used);
+  if (!llvm::all_of(used, [&](Value value) {
+        return dominance.properlyDominates(value, op);
       }))
     return false;
   for (Operation *each = op->getNextNode(); each != combine;

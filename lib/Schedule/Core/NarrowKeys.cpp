@@ -1,4 +1,4 @@
-//===- NarrowKeys.cpp - 8-bit keys beside 16-bit queries ------------------===//
+//===- NarrowKeys.cpp - 8-bit operands ------------------------------------===//
 
 #include "NarrowKeys.h"
 #include "CommonChecks.h"
@@ -25,6 +25,46 @@ llvm::Error attn::checkNarrowKeys(llvm::StringRef schedule,
                                 "{1}",
                                 facts.scaleGroup, step));
   return llvm::Error::success();
+}
+
+llvm::Error attn::checkNarrowOperands(llvm::StringRef schedule,
+                                      const ProblemFacts &facts,
+                                      const TargetRow &target) {
+  if (!facts.isNarrow())
+    return llvm::Error::success();
+  if (!target.has(Capability::Fp8))
+    return makeLacking(
+        schedule,
+        llvm::formatv("8-bit queries on {0}, which has no mma.sync of 8-bit "
+                      "floats, expected {1} or a later chip",
+                      target.chip, getCapabilityChips(Capability::Fp8)));
+  return llvm::Error::success();
+}
+
+llvm::Error attn::checkNarrowParts(const ProblemFacts &facts, int64_t keys) {
+  if (!facts.isNarrow() || keys % 32 == 0)
+    return llvm::Error::success();
+  return llvm::createStringError(llvm::formatv(
+      "8-bit operands need parts of blocks of multiples of 32 keys, got {0}",
+      keys));
+}
+
+void attn::setNarrowRange(OnlineSoftmaxOp softmax) {
+  bool bets = softmax.getPolicy() == SoftmaxPolicy::Optimistic;
+  softmax.setOffset(APFloat(bets ? 3.0f : 8.0f));
+  softmax.setGrowth(APFloat(bets ? 4.0f : 0.0f));
+  softmax.setLimit(APFloat(440.0f));
+}
+
+ArrayRef<SoftmaxPolicy> attn::getUsualPolicies(const ProblemFacts &facts) {
+  static constexpr SoftmaxPolicy wide[] = {SoftmaxPolicy::Optimistic,
+                                           SoftmaxPolicy::Exact};
+  // A probability that is the largest of its row and no power of two is rounded
+  // to the few digits of 8 bits, which a bet on the maximum leads to
+  // (docs/Rationale/NarrowTypes.md).
+  static constexpr SoftmaxPolicy narrow[] = {SoftmaxPolicy::Threshold,
+                                             SoftmaxPolicy::Exact};
+  return facts.isNarrow() ? ArrayRef(narrow) : ArrayRef(wide);
 }
 
 llvm::Error attn::checkWholeRowScales(llvm::StringRef schedule,

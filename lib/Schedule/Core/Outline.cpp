@@ -5,6 +5,7 @@
 #include "WorkPlan.h"
 #include "attn/Dialect/Attn/IR/OccupancyAttr.h"
 #include "attn/Dialect/Attn/IR/Rung.h"
+#include "attn/Planner/Facts/Captures.h"
 #include "attn/Schedule/Core/CombineSchedule.h"
 #include "attn/Schedule/Core/LaunchAttrBuilder.h"
 #include "attn/Schedule/Core/MergedCombine.h"
@@ -207,6 +208,8 @@ static LogicalResult mergeInLaunch(ProblemFacts &facts, CombineOp combine,
   facts.mergedLse = merge->lse;
   facts.mergedScales = merge->oScales;
   facts.mergedGroup = merge->groupColumns;
+  if (failed(collectCaptures(combine, facts.captures, facts.scalars)))
+    return failure();
   for (TensorFacts *partial : {&facts.o, &facts.lse, &facts.oScales}) {
     if (!*partial)
       continue;
@@ -229,6 +232,17 @@ static void outlineWorkPlan(gpu::GPUModuleOp module, const ProblemFacts &facts,
   kernel->setAttr(AttnDialect::kLaunchAttr,
                   buildLaunchAttr(frame, shape, /*problem=*/DictionaryAttr()));
   emitHostLaunch(op, frame, kernel, shape);
+}
+
+/// Names the captures of a step of a launch as others of it that are `known`.
+static void nameCaptures(CombineFacts &facts, ArrayRef<TensorFacts> known) {
+  size_t count = known.size();
+  for (TensorFacts &capture : facts.captures) {
+    const TensorFacts *same = llvm::find_if(
+        known, [&](const auto &each) { return each.value == capture.value; });
+    capture.name =
+        same != known.end() ? same->name : "capture" + std::to_string(count++);
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -263,11 +277,13 @@ LogicalResult Outliner::outline(ProblemFacts facts, const Schedule &schedule,
     return failure();
   if (*isStep) {
     makeWorkspaces(facts);
-    // Whoever merges them scales what comes of them.
+    // Whoever merges them changes and scales what comes of them.
     for (Operation *user : op.getO().getUsers())
-      if (auto merge = dyn_cast<CombineOp>(user))
+      if (auto merge = dyn_cast<CombineOp>(user)) {
+        facts.mergedMod = merge.getOutMod();
         if (FloatAttr scale = merge.getOutScaleAttr())
           facts.outScale = scale.getValueAsDouble();
+      }
   }
 
   KernelShape shape = schedule.getKernelShape(facts, plan, target);
@@ -330,7 +346,9 @@ LogicalResult Outliner::outline(ProblemFacts facts, const Schedule &schedule,
                                   shape.dealsRuns,
                                   shape.fillsSMs,
                                   shape.equalRuns ? facts.work : TensorFacts(),
-                                  shape.equalRuns.runs};
+                                  shape.equalRuns.runs,
+                                  facts.captures,
+                                  int64_t(facts.scalars.size())};
   op.erase();
   return success();
 }
@@ -387,7 +405,10 @@ LogicalResult Outliner::outline(CombineOp op) {
            << "'; the attribute 'kernel' names them, or that parameter of a "
               "plan";
 
+  if (writer)
+    nameCaptures(*facts, writer->captures);
   CombineFrame frame(*facts, target);
+  frame.firstScalar = writer ? writer->scalars : 0;
   KernelShape shape = getCombineShape(*facts, plan);
   shape.programmatic = writer && startsEarly(target);
   gpu::GPUFuncOp kernel =

@@ -25,11 +25,14 @@ int64_t attn::getKnownGroup(const ProblemFacts &facts) {
   return ShapedType::isDynamic(group) ? 1 : group;
 }
 
-static llvm::Error isApplicable(const ProblemFacts &facts, const TargetRow &) {
+static llvm::Error isApplicable(const ProblemFacts &facts,
+                                const TargetRow &target) {
   Parts parts;
-  parts.narrowKeys = parts.rowScales = parts.resultScales = true;
+  parts.narrow = parts.narrowKeys = parts.rowScales = parts.resultScales = true;
   parts.mostColumns = kMostSharedColumns;
   if (llvm::Error error = checkCopied(getName(), facts, parts))
+    return error;
+  if (llvm::Error error = checkNarrowOperands(getName(), facts, target))
     return error;
   if (llvm::Error error = checkNarrowKeys(getName(), facts))
     return error;
@@ -56,6 +59,8 @@ static llvm::Error checkPlan(const ProblemFacts &facts, DecodePlanAttr plan,
                              const TargetRow &target) {
   if (llvm::Error error = checkCopiedPlan(getName(), facts, plan, target))
     return error;
+  if (llvm::Error error = checkNarrowParts(facts, plan.getBlockN()))
+    return error;
   CopiedExtents extents(facts, plan);
   if (int64_t group = extents.groupColumns;
       group && (facts.headDim % group != 0 || facts.valueDim % group != 0))
@@ -70,13 +75,14 @@ static llvm::Error checkPlan(const ProblemFacts &facts, DecodePlanAttr plan,
         "expected warps_n to divide the value dimension's {0} groups of 8 "
         "columns, got {1}",
         facts.valueDim / 8, columnWarps));
-  if (columnWarps > 1 && facts.oScales && !facts.hasPartialScales())
+  if (columnWarps > 1 && facts.hasResultScales())
     return llvm::createStringError(
         llvm::formatv("expected warps_n = 1 with scales of the output, got {0}",
                       columnWarps));
   // A warp has pairs of groups of 8 columns of each product.
-  int64_t group = extents.groupColumns ? extents.groupColumns : facts.valueDim;
-  if (facts.hasNarrowKeys() && group % (16 * columnWarps) != 0)
+  int64_t group =
+      extents.groupColumns ? extents.groupColumns : extents.valueColumns;
+  if (facts.hasNarrowValues() && group % (16 * columnWarps) != 0)
     return llvm::createStringError(
         llvm::formatv("expected up to {0} warps_n with 8-bit keys, got {1}",
                       group / 16, columnWarps));

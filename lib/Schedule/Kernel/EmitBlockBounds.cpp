@@ -38,7 +38,7 @@ static SmallVector<Value> emitKeyRange(KernelContext &context,
     lastHead = add(lastHead, context.i32(tiles.members - 1));
   }
   return context.inlineResults(
-      b, op.getKeyRange().front(),
+      b, *op.getKeyRange(),
       {tiles.at.batch, tiles.at.head, lastHead, first, last});
 }
 
@@ -58,6 +58,8 @@ BlockBounds attn::emitBlockBounds(KernelContext &context,
   auto blocks = KeyBlocksOp::create(context.b, row, tiles.queries, tiles.keys,
                                     range, mask, blockM, blockN, tiles.group);
   BlockBounds bounds;
+  if (range.size() == 4)
+    bounds.range = {range[0], range[1], range[2], range[3]};
   bounds.lower = blocks.getLower();
   bounds.upper = blocks.getUpper();
   bounds.fullEnd = blocks.getFullEnd();

@@ -34,18 +34,7 @@ static Value emitSinkRows(const AttentionTile &tile) {
         arith::MulFOp::create(b, sink, context.f32(llvm::numbers::log2e))
             .getResult());
   }
-  Value stride = context.getStride("sinks", 0);
-  Value view = GlobalViewOp::create(
-      b,
-      GlobalType::get(b.getContext(), {ShapedType::kDynamic}, b.getF32Type()),
-      context.getPointer("sinks"),
-      arith::MulIOp::create(b, context.widen(tile.at.head), stride),
-      tile.getRows(),
-      /*stride=*/context.i64(0), /*members=*/stride,
-      /*alignment=*/IntegerAttr(), b.getI64IntegerAttr(tile.group),
-      getPresentRows(context, tile.getQueryRows()),
-      tile.getQueryRows().isInBounds ? b.getUnitAttr() : UnitAttr());
-  Value sinks = GlobalLoadOp::create(b, type, view, tile.row);
+  Value sinks = emitHeadValues(tile, "sinks");
   if (Value counts = emitHasSinks(tile))
     sinks =
         arith::SelectOp::create(b, counts, sinks, tile.splat(type, -infinity));
@@ -141,7 +130,7 @@ Value attn::emitInitWeight(const AttentionTile &tile, Value l,
   if (!initShare)
     return {};
   Value one =
-      tile.splat(tile.f32Tile({tile.blockM}), tile.facts.getResultFactor());
+      tile.splat(tile.f32Tile({tile.blockM}), tile.facts.getRowFactor());
   return arith::MulFOp::create(tile.b, initShare, emitReciprocal(tile, l, one));
 }
 

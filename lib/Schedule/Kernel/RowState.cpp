@@ -178,7 +178,7 @@ Value attn::emitReciprocal(const AttentionTile &tile, Value l, Value one) {
 }
 
 Value attn::emitInverse(const AttentionTile &tile, Value l) {
-  double factor = tile.facts.getResultFactor();
+  double factor = tile.facts.getRowFactor();
   Value unit = tile.valueDescale;
   if (unit && factor != 1)
     unit = arith::MulFOp::create(tile.b, unit, tile.context.f32(factor));

@@ -22,14 +22,74 @@ static ResultColumns getColumn(int64_t column) {
   return columns;
 }
 
+/// Rounds rows of scales that are not below zero to numbers of f8E4M3FN, which
+/// stay f32.
+static Value roundScales(const AttentionTile &tile, Value scales) {
+  ImplicitLocOpBuilder &b = tile.b;
+  auto rows = cast<RankedTensorType>(scales.getType());
+  RankedTensorType words = rows.clone(b.getI32Type());
+  auto word = [&](int32_t value) -> Value {
+    return arith::ConstantOp::create(
+        b, DenseElementsAttr::get(words, b.getI32IntegerAttr(value)));
+  };
+  constexpr int32_t kDropped = 20;
+  constexpr double kLargest = 448, kLeastNormal = 0x1p-6;
+  // NaN becomes the largest number.
+  Value isLess = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, scales,
+                                       tile.splat(rows, kLargest));
+  Value finite =
+      arith::SelectOp::create(b, isLess, scales, tile.splat(rows, kLargest));
+  // Half a unit of what stays of the mantissa, so that even ones are nearest.
+  Value bits = arith::BitcastOp::create(b, words, finite);
+  Value last = arith::AndIOp::create(
+      b, arith::ShRUIOp::create(b, bits, word(kDropped)), word(1));
+  Value rounded = arith::AddIOp::create(
+      b, arith::AddIOp::create(b, bits, word((1 << (kDropped - 1)) - 1)), last);
+  Value normal = arith::BitcastOp::create(
+      b, rows,
+      arith::AndIOp::create(b, rounded, word(-(1 << kDropped))).getResult());
+  // Below the normal numbers the sum's last bit is their distance.
+  Value magic = tile.splat(rows, kLeastNormal * (1 << kDropped));
+  Value small = arith::SubFOp::create(
+      b, arith::AddFOp::create(b, finite, magic).getResult(), magic);
+  Value isSmall = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, finite,
+                                        tile.splat(rows, kLeastNormal));
+  return arith::SelectOp::create(b, isSmall, small, normal);
+}
+
+/// Returns the scales of rows whose largest numbers in size are `most`, and
+/// what numbers are multiplied by for them.
+static std::pair<Value, Value> emitGroupScale(const AttentionTile &tile,
+                                              Value most) {
+  ImplicitLocOpBuilder &b = tile.b;
+  Type outType = tile.facts.outType;
+  auto rows = cast<RankedTensorType>(most.getType());
+  Value one = tile.splat(rows, 1), zero = tile.splat(rows, 0);
+  auto isAbove = [&](Value x) -> Value {
+    return arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, x, zero);
+  };
+  bool isFloat4 = isa<Float4E2M1FNType>(outType);
+  double largest = isFloat4 ? 6 : isa<Float8E5M2Type>(outType) ? 57344 : 448;
+  Value scale = arith::MulFOp::create(b, most, tile.splat(rows, 1 / largest));
+  if (!isFloat4) {
+    scale = arith::SelectOp::create(b, isAbove(most), scale, one);
+    return {scale, arith::DivFOp::create(b, one, scale)};
+  }
+  scale = roundScales(tile, scale);
+  // Nothing is left of numbers that are too small for a scale.
+  Value some = isAbove(scale);
+  Value divisor = arith::SelectOp::create(b, some, scale, one);
+  Value inverse = arith::DivFOp::create(b, one, divisor);
+  return {scale, arith::SelectOp::create(b, some, inverse, zero)};
+}
+
 void attn::emitScaledGroups(const AttentionTile &tile, Value o,
                             EpilogueKind epilogue) {
   ImplicitLocOpBuilder &b = tile.b;
   const ProblemFacts &facts = tile.facts;
   RankedTensorType rows = tile.f32Tile({tile.blockM});
-  bool isWide = isa<Float8E5M2Type>(facts.outType);
-  double largest = isWide ? 57344 : 448;
-  Value one = tile.splat(rows, 1), zero = tile.splat(rows, 0);
+  // Columns of the tile for each element of o.
+  int64_t perElement = isa<Float4E2M1FNType>(facts.outType) ? 2 : 1;
   for (int64_t group = 0; group * facts.outGroup < facts.valueDim; ++group) {
     int64_t first = group * facts.outGroup;
     RankedTensorType type = tile.f32Tile({tile.blockM, facts.outGroup});
@@ -37,19 +97,17 @@ void attn::emitScaledGroups(const AttentionTile &tile, Value o,
         SliceOp::create(b, type, o, b.getI64IntegerAttr(first)).getResult();
     Value most = ReduceOp::create(b, rows, ReduceKind::Max,
                                   math::AbsFOp::create(b, part).getResult());
-    Value some =
-        arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, most, zero);
-    Value scale = arith::SelectOp::create(
-        b, some, arith::MulFOp::create(b, most, tile.splat(rows, 1 / largest)),
-        one);
+    auto [scale, factor] = emitGroupScale(tile, most);
     GlobalStoreOp::create(
         b, scale, emitResultView(tile, "o_scales", getColumn(group)), tile.row);
-    Value inverse =
-        BroadcastOp::create(b, type, arith::DivFOp::create(b, one, scale));
+    Value inverse = BroadcastOp::create(b, type, factor);
     Value narrow = arith::TruncFOp::create(
         b, type.clone(facts.outType), arith::MulFOp::create(b, part, inverse));
     StoreResultOp::create(
-        b, narrow, emitResultView(tile, "o", {first, facts.outGroup}), tile.row,
+        b, narrow,
+        emitResultView(tile, "o",
+                       {first / perElement, facts.outGroup / perElement}),
+        tile.row,
         /*scratch=*/Value(), /*map=*/Value(),
         /*coordinates=*/ValueRange(), epilogue);
   }
@@ -76,7 +134,8 @@ SmallVector<Value> attn::emitScaledRows(const AttentionTile &tile,
   if (initWeight || tile.valueDescale) {
     Value spread = divided ? divided->spread(b, factor) : factor;
     for (Value &part : wide)
-      part = emitQuotient(tile, part, spread, initWeight, /*rounds=*/false);
+      part = emitQuotient(tile, part, spread, /*columns=*/{}, initWeight,
+                          /*rounds=*/false);
     factor = {};
   }
   RankedTensorType rows = tile.f32Tile({tile.blockM});
@@ -115,6 +174,6 @@ SmallVector<Value> attn::emitScaledRows(const AttentionTile &tile,
   if (divided)
     inverse = divided->spread(b, inverse);
   for (Value &part : wide)
-    part = emitQuotient(tile, part, inverse);
+    part = emitQuotient(tile, part, inverse, /*columns=*/{});
   return wide;
 }

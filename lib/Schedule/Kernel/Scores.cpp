@@ -1,6 +1,7 @@
 //===- Scores.cpp - What stands between products and softmax --------------===//
 
 #include "attn/Schedule/Kernel/Scores.h"
+#include "attn/Schedule/Kernel/RowViews.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
@@ -69,16 +70,43 @@ static Value emitDescale(const AttentionTile &tile, StringRef name,
   return LLVM::LoadOp::create(b, type, address, /*alignment=*/4);
 }
 
-Value attn::emitScoreDescale(const AttentionTile &tile) {
+Value attn::emitHeadValues(const AttentionTile &tile, StringRef name) {
+  KernelContext &context = tile.context;
+  ImplicitLocOpBuilder &b = tile.b;
+  unsigned headDim = context.getTensor(name).shape.size() - 1;
+  Value stride = context.getStride(name, headDim);
+  Value first = arith::MulIOp::create(b, context.widen(tile.at.head), stride);
+  if (headDim != 0)
+    first = arith::AddIOp::create(
+        b, first,
+        arith::MulIOp::create(b, context.widen(tile.at.batch),
+                              context.getStride(name, 0)));
+  Value view = GlobalViewOp::create(
+      b,
+      GlobalType::get(b.getContext(), {ShapedType::kDynamic}, b.getF32Type()),
+      context.getPointer(name), first, tile.getRows(),
+      /*stride=*/context.i64(0), /*members=*/stride,
+      /*alignment=*/IntegerAttr(), b.getI64IntegerAttr(tile.group),
+      getPresentRows(context, tile.getQueryRows()),
+      tile.getQueryRows().isInBounds ? b.getUnitAttr() : UnitAttr());
+  return GlobalLoadOp::create(b, tile.f32Tile({tile.blockM}), view, tile.row);
+}
+
+void attn::emitScoreDescale(AttentionTile &tile) {
   if (!tile.facts.kDescale)
-    return {};
+    return;
   Value ofQueries;
-  if (tile.facts.qDescale)
-    ofQueries = emitDescale(tile, "q_descale", tile.at.head);
-  Value ofKeys = emitDescale(tile, "k_descale", tile.at.kvHead);
-  if (!ofQueries)
-    return ofKeys;
-  return arith::MulFOp::create(tile.b, ofQueries, ofKeys);
+  if (tile.facts.qDescale) {
+    // Heads of one tile have units of their own.
+    if (tile.group == 1)
+      ofQueries = emitDescale(tile, "q_descale", tile.at.head);
+    else
+      tile.rowDescale = emitHeadValues(tile, "q_descale");
+  }
+  tile.scoreDescale = emitDescale(tile, "k_descale", tile.at.kvHead);
+  if (ofQueries)
+    tile.scoreDescale =
+        arith::MulFOp::create(tile.b, ofQueries, tile.scoreDescale);
 }
 
 Value attn::emitValueDescale(const AttentionTile &tile) {
@@ -122,6 +150,39 @@ std::pair<Value, Value> attn::emitHeadAndQuery(const AttentionTile &tile,
   return {head, arith::DivUIOp::create(b, row, rows)};
 }
 
+void attn::emitRowKeys(AttentionTile &tile) {
+  KernelContext &context = tile.context;
+  ImplicitLocOpBuilder &b = tile.b;
+  tile.rowKeys = {};
+  if (!tile.facts.knowsFullKeys() || !context.knowsOrders())
+    return;
+  auto isAtMost = [&](Value x, Value y) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::sle, x, y);
+  };
+  auto min = [&](Value x, Value y) -> Value {
+    return arith::MinSIOp::create(b, x, y);
+  };
+  // A range that is exact for the tile is exact for each of its rows.
+  auto [begin, end, fullBegin, fullEnd] = tile.bounds.range;
+  Value same = arith::AndIOp::create(b, isAtMost(fullBegin, begin),
+                                     isAtMost(end, fullEnd));
+  RankedTensorType type = tile.tileType({tile.blockM}, b.getI32Type());
+  auto keys = RowKeysOp::create(b, type, type, b.getI1Type(), tile.row, same,
+                                begin, end);
+  tile.rowKeys = {keys.getFrom(), keys.getTo(), keys.getExact()};
+  OpBuilder::InsertionGuard guard(b);
+  Block *body =
+      b.createBlock(&keys.getBody(), {}, {b.getI32Type()}, {b.getLoc()});
+  // Rows beyond the last query, whose results nobody stores, count as its own.
+  Value zero = context.i32(0);
+  Value last = arith::SubIOp::create(b, tile.getRows(), context.i32(1));
+  Value row = arith::MaxSIOp::create(b, min(body->getArgument(0), last), zero);
+  auto [head, query] = emitHeadAndQuery(tile, row);
+  SmallVector<Value> own = context.inlineRangeBetween(
+      b, {tile.at.batch, head, head, query, query}, begin, end);
+  YieldOp::create(b, own);
+}
+
 /// Hides keys in whose place the table has no page.
 static Value emitSelected(const AttentionTile &tile, Value key, Value scores,
                           bool quads) {
@@ -146,8 +207,9 @@ static Value emitRegions(const AttentionTile &tile, Value key, Value scores,
   const ProblemFacts &facts = tile.facts;
   ImplicitLocOpBuilder &b = tile.b;
   AttentionOp op = facts.op;
-  auto map = MapElementsOp::create(b, scores.getType(), scores, tile.row, key,
-                                   quads, hides);
+  auto map =
+      MapElementsOp::create(b, scores.getType(), scores, tile.row, key,
+                            hides ? tile.rowKeys.exact : Value(), quads, hides);
   OpBuilder::InsertionGuard guard(b);
   auto [score, row, index] = openElements(tile, map);
   auto [head, query] = emitHeadAndQuery(tile, row);
@@ -187,6 +249,9 @@ LogicalResult attn::emitScores(const AttentionTile &tile, Value key,
     if (factor != 1)
       scores = arith::MulFOp::create(b, scores, tile.splat(type, factor));
   };
+  if (tile.rowDescale)
+    scores = arith::MulFOp::create(
+        b, scores, BroadcastOp::create(b, type, tile.rowDescale));
   if (tile.scoreDescale && hasNaturalScores(facts))
     scores = arith::MulFOp::create(
         b, scores, tensor::SplatOp::create(b, tile.scoreDescale, type));
@@ -213,7 +278,7 @@ LogicalResult attn::emitScores(const AttentionTile &tile, Value key,
     scores = emitSelected(tile, key, scores, quads);
   scores = ApplyMaskOp::create(
       b, type, scores, tile.row, key, tile.keys, tile.bounds.lower,
-      tile.bounds.upper, quads,
+      tile.bounds.upper, tile.rowKeys.from, tile.rowKeys.to, quads,
       tile.group == 1 ? IntegerAttr() : b.getI64IntegerAttr(tile.group));
   return success();
 }

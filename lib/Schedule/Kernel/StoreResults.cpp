@@ -1,12 +1,44 @@
 //===- StoreResults.cpp - How a tile is finished and stored ---------------===//
 
 #include "attn/Schedule/Kernel/StoreResults.h"
+#include "attn/Schedule/Kernel/Scores.h"
 
 using namespace mlir;
 using namespace mlir::attn;
 
+Value attn::emitOutMod(const AttentionTile &tile, Value o, Region &outMod,
+                       const ResultColumns &columns) {
+  const ProblemFacts &facts = tile.facts;
+  ImplicitLocOpBuilder &b = tile.b;
+  auto type = cast<RankedTensorType>(o.getType());
+  Value first = tile.context.i32(columns.first);
+  if (columns.part)
+    first = arith::AddIOp::create(
+        b, first,
+        arith::MulIOp::create(b, columns.part,
+                              tile.context.i32(columns.partColumns)));
+  auto map = MapElementsOp::create(b, type, o, tile.row, first);
+  OpBuilder::InsertionGuard guard(b);
+  auto [result, row, column] = openElements(tile, map);
+  auto [head, query] = emitHeadAndQuery(tile, row);
+  // Rows and columns that do not exist have results too, which are dropped:
+  // their reads must stay inside of what others read.
+  if (!facts.captures.empty()) {
+    Value one = tile.context.i32(1);
+    query = arith::MinSIOp::create(b, query,
+                                   arith::SubIOp::create(b, tile.queries, one));
+    column =
+        arith::MinSIOp::create(b, column, tile.context.i32(facts.valueDim - 1));
+  }
+  Value changed = tile.context.inlineRegion(
+      b, outMod, {result, tile.at.batch, head, query, column});
+  YieldOp::create(b, changed);
+  return map.getResult();
+}
+
 Value attn::emitQuotient(const AttentionTile &tile, Value o, Value inverse,
-                         Value initWeight, bool rounds) {
+                         const ResultColumns &columns, Value initWeight,
+                         bool rounds) {
   ImplicitLocOpBuilder &b = tile.b;
   auto type = cast<RankedTensorType>(o.getType());
   Value quotient =
@@ -14,6 +46,11 @@ Value attn::emitQuotient(const AttentionTile &tile, Value o, Value inverse,
   if (initWeight)
     quotient = arith::AddFOp::create(b, quotient,
                                      emitInitTerm(tile, type, initWeight));
+  if (Region *outMod = AttentionOp(tile.facts.op).getOutMod()) {
+    quotient = emitOutMod(tile, quotient, *outMod, columns);
+    if (double factor = tile.facts.getResultFactor(); factor != 1)
+      quotient = arith::MulFOp::create(b, quotient, tile.splat(type, factor));
+  }
   if (tile.facts.outType.isF32() || !rounds)
     return quotient;
   return arith::TruncFOp::create(b, type.clone(tile.facts.outType), quotient);
@@ -26,7 +63,8 @@ void attn::emitLSE(const AttentionTile &tile, Value m, Value l, Value view) {
 
 void attn::emitResults(const AttentionTile &tile, const RunningState &state,
                        Value oView, Value lseView, Value scratch,
-                       EpilogueKind epilogue, const ResultMap &map) {
+                       EpilogueKind epilogue, const ResultMap &map,
+                       const ResultColumns &columns) {
   const ProblemFacts &facts = tile.facts;
   Value divisor = state.getDivisor();
   Value weight = emitInitWeight(tile, divisor, state.initShare);
@@ -37,11 +75,11 @@ void attn::emitResults(const AttentionTile &tile, const RunningState &state,
   if (facts.hasPartialScales())
     o = emitScaledRows(tile, state.o, inverse, weight).front();
   else
-    o = emitQuotient(tile, state.o, inverse, weight,
+    o = emitQuotient(tile, state.o, inverse, columns, weight,
                      /*rounds=*/!facts.oScales);
   if (lseView && !weight)
     emitLSE(tile, state.m, state.l, lseView);
-  if (facts.oScales && !facts.hasPartialScales())
+  if (facts.hasResultScales())
     return emitScaledGroups(tile, o, epilogue);
   StoreResultOp::create(tile.b, o, oView, tile.row, scratch, map.map,
                         map.coordinates, epilogue);

@@ -226,7 +226,7 @@ void MlaKernel::computeScores() {
       scaled(control, rings.scaled, kLatentScores);
   std::vector<Pipe> key = openKeys(slices, kLatentScores);
   tiles.forTiles(control, [&] {
-    tile.scoreDescale = emitScoreDescale(tile);
+    emitScoreDescale(tile);
     tile.valueDescale = emitValueDescale(tile);
     Value scale = emitExponentScale(tile);
     SmallVector<Slot, 3> queries;

@@ -143,9 +143,17 @@ void MlaKernel::storeWhole(int64_t index, Value result, Value scale) {
   const LatentSlice &slice = rings.slices[index];
   auto type = cast<RankedTensorType>(result.getType());
   Value factor = BroadcastOp::create(b, type, scale);
+  Value outFactor;
   if (facts.outScale != 0 && facts.outScale != 1)
-    factor = arith::MulFOp::create(b, factor, tile.splat(type, facts.outScale));
+    outFactor = tile.splat(type, facts.outScale);
+  if (outFactor && !facts.mergedMod)
+    factor = arith::MulFOp::create(b, factor, outFactor);
   Value o = arith::MulFOp::create(b, result, factor);
+  if (facts.mergedMod) {
+    o = emitOutMod(tile, o, *facts.mergedMod, {slice.first, slice.columns});
+    if (outFactor)
+      o = arith::MulFOp::create(b, o, outFactor);
+  }
   if (Type narrow = facts.mergedO.elementType; !narrow.isF32())
     o = arith::TruncFOp::create(b, type.clone(narrow), o);
   StoreResultOp::create(
@@ -155,8 +163,10 @@ void MlaKernel::storeWhole(int64_t index, Value result, Value scale) {
 }
 
 void MlaKernel::storeOwn(int64_t index, Value result, Value scale) {
+  const LatentSlice &slice = rings.slices[index];
   if (!facts.hasPartialScales())
-    return storeSlice(index, emitQuotient(tile, result, scale));
+    return storeSlice(
+        index, emitQuotient(tile, result, scale, {slice.first, slice.columns}));
   DividedRows rows = getLatentResultRows(plan, rings.units);
   storeSlice(index, emitScaledRows(tile, result, scale, /*initWeight=*/Value(),
                                    &rows, index)

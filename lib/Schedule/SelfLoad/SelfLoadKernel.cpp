@@ -22,6 +22,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Core/NarrowKeys.h"
 #include "../Kernel/Pipe.h"
 #include "../Tma/Rings.h"
 #include "../Wgmma/SlicedProducts.h"
@@ -139,8 +140,9 @@ void SelfLoadKernel::computeTiles() {
     loadFirst(v, valueLoads, valuesAhead);
     storeResults(rows, place);
 
-    tile.scoreDescale = emitScoreDescale(tile);
+    emitScoreDescale(tile);
     Value scale = emitExponentScale(tile);
+    emitRowKeys(tile);
     Slot query = queries.acquire();
     Value queryTile = q.at(query);
     RunningState start = emitInitialState(tile, /*bets=*/plan.getSoftmax() ==

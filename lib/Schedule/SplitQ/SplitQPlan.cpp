@@ -20,10 +20,13 @@ using namespace mlir::attn;
 
 static StringRef getName() { return SplitQPlanAttr::getSyntax().schedule; }
 
-static llvm::Error isApplicable(const ProblemFacts &facts, const TargetRow &) {
+static llvm::Error isApplicable(const ProblemFacts &facts,
+                                const TargetRow &target) {
   Parts parts;
-  parts.narrowKeys = parts.rowScales = parts.resultScales = true;
+  parts.narrow = parts.narrowKeys = parts.rowScales = parts.resultScales = true;
   if (llvm::Error error = checkCopied(getName(), facts, parts))
+    return error;
+  if (llvm::Error error = checkNarrowOperands(getName(), facts, target))
     return error;
   return checkNarrowKeys(getName(), facts);
 }
@@ -54,6 +57,9 @@ static llvm::Error checkWidening(const ProblemFacts &facts,
 static llvm::Error checkPlan(const ProblemFacts &facts, SplitQPlanAttr plan,
                              const TargetRow &target) {
   if (llvm::Error error = checkCopiedPlan(getName(), facts, plan, target))
+    return error;
+  if (llvm::Error error =
+          checkNarrowParts(facts, plan.getBlockN() / plan.getParts()))
     return error;
   return checkWidening(facts, plan);
 }

@@ -198,6 +198,20 @@ void SlotLoad::start(Value map, Value dest, Value token,
                     starts.outside, multicast, stacked);
 }
 
+Value attn::narrowSlot(const TileWalk &walk, Value slot, int64_t columns) {
+  auto type = cast<BufferType>(slot.getType());
+  int64_t rows = type.getShape()[0], all = type.getShape()[1];
+  int64_t bits = type.getElementType().getIntOrFloatBitWidth();
+  int64_t box = SharedLayout::chooseSpan(all, bits) * 8 / bits;
+  int64_t rounded = llvm::divideCeil(columns, box) * box;
+  if (rounded >= all)
+    return slot;
+  auto part =
+      BufferType::get(type.getContext(), {rows, rounded}, type.getElementType(),
+                      type.getLayout(), type.getSpace());
+  return ReinterpretOp::create(walk.context.b, part, slot);
+}
+
 void attn::startLoad(const TileWalk &walk, const Ring &ring, Value dest,
                      Value token, Value head, Value first, Value column,
                      Value lead) {

@@ -92,6 +92,11 @@ void addSpare(KernelContext &context, Ring &ring);
 /// Prefetches the maps that are not null.
 void prefetchMaps(ImplicitLocOpBuilder &b, ArrayRef<Value> maps);
 
+/// Returns the part of a slot whose boxes hold any of its first `columns`
+/// columns. Loads of a packed view must not ask for boxes beyond the tensor's
+/// last column: TMA reads the address of a map for them.
+Value narrowSlot(const TileWalk &walk, Value slot, int64_t columns);
+
 /// Starts to load the rows of the tile's sequence from `first` on into the slot
 /// `dest`, which `token` gives the right to: zeros for rows after its end; in a
 /// transposed view all rows and the keys from `first` on. Columns begin at

@@ -29,7 +29,7 @@ llvm::Error attn::checkWgmma(llvm::StringRef schedule,
   Parts parts;
   parts.narrow = true;
   parts.lengths = parts.pages = serves;
-  parts.narrowResults = parts.resultScales = serves;
+  parts.resultScales = serves;
   parts.narrowKeys = parts.rowScales = serves;
   parts.partialResults = splits;
   parts.mostColumns = mostColumns;
@@ -106,17 +106,6 @@ llvm::Error attn::checkNarrow(const ProblemFacts &facts, int64_t blockN,
     if (std::optional<std::string> need = findNoQuads(facts))
       return llvm::createStringError("key_quads needs " + *need);
   return llvm::Error::success();
-}
-
-ArrayRef<SoftmaxPolicy> attn::getUsualPolicies(const ProblemFacts &facts) {
-  static constexpr SoftmaxPolicy wide[] = {SoftmaxPolicy::Optimistic,
-                                           SoftmaxPolicy::Exact};
-  // A probability that is the largest of its row and no power of two is rounded
-  // to the few digits of 8 bits, which a bet on the maximum leads to
-  // (docs/Rationale/NarrowTypes.md).
-  static constexpr SoftmaxPolicy narrow[] = {SoftmaxPolicy::Threshold,
-                                             SoftmaxPolicy::Exact};
-  return facts.isNarrow() ? ArrayRef(narrow) : ArrayRef(wide);
 }
 
 int64_t attn::getProbabilityRegisters(const ProblemFacts &facts,

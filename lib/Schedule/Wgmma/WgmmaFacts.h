@@ -45,9 +45,6 @@ std::optional<std::string> findNoQuads(const ProblemFacts &facts);
 llvm::Error checkNarrow(const ProblemFacts &facts, int64_t blockN,
                         bool keyQuads);
 
-/// The policies of the softmax that plans are made with.
-ArrayRef<SoftmaxPolicy> getUsualPolicies(const ProblemFacts &facts);
-
 /// Registers of a thread for the probabilities of a block.
 int64_t getProbabilityRegisters(const ProblemFacts &facts, int64_t blockN);
 

@@ -27,10 +27,3 @@ Value attn::makeValueOperand(const AttentionTile &tile, Value slot) {
   return TransposeOp::create(tile.b, tile.bufferType({shape[1], shape[0]}),
                              slot);
 }
-
-void attn::setNarrowRange(OnlineSoftmaxOp softmax) {
-  bool bets = softmax.getPolicy() == SoftmaxPolicy::Optimistic;
-  softmax.setOffset(APFloat(bets ? 3.0f : 8.0f));
-  softmax.setGrowth(APFloat(bets ? 4.0f : 0.0f));
-  softmax.setLimit(APFloat(440.0f));
-}

@@ -260,6 +260,7 @@ void WsColumnsKernel::computeSoftmax() {
   }
   walk.forTiles(control, [&] {
     Value scale = emitExponentScale(tile);
+    emitRowKeys(tile);
     Slot queries = query.acquire();
     SmallVector<Value> slices;
     for (int64_t i = 0; i < keySlices; ++i)
@@ -465,12 +466,12 @@ void WsColumnsKernel::storeResults(SliceRange slices, ValueRange results,
                                    Value factor) {
   for (auto [i, result] : llvm::enumerate(results)) {
     int64_t slice = slices.first + i;
-    Value view =
-        emitResultView(tile, "o",
-                       {slice * kColumnsSlice, getResultColumns(slice),
-                        isDepthDivided() ? walk.rank : Value(),
-                        isDepthDivided() ? getOwnColumns(facts, plan) : 0});
-    StoreResultOp::create(b, emitQuotient(tile, result, factor), view, tile.row,
+    ResultColumns columns = {slice * kColumnsSlice, getResultColumns(slice),
+                             isDepthDivided() ? walk.rank : Value(),
+                             isDepthDivided() ? getOwnColumns(facts, plan) : 0};
+    Value view = emitResultView(tile, "o", columns);
+    StoreResultOp::create(b, emitQuotient(tile, result, factor, columns), view,
+                          tile.row,
                           /*scratch=*/Value(), /*map=*/Value(),
                           /*coordinates=*/ValueRange(), plan.getEpilogue());
   }

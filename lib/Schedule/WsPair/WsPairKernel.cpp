@@ -190,10 +190,11 @@ void WsPairKernel::load() {
   prefetchMaps(b, {memory.q.map, memory.k.map, memory.v.map});
   Pipe query(control, memory.q.channel, kLoader),
       kv(control, memory.k.channel, kLoader);
-  auto fill = [&](const Ring &ring, Value block, Value ownOrOther,
-                  Value column) {
+  auto fill = [&](const Ring &ring, Value block, Value ownOrOther, Value column,
+                  int64_t columns) {
     Slot slot = kv.acquire();
-    startLoad(walk, ring, ring.at(slot), slot.getToken(), tile.at.kvHead,
+    startLoad(walk, ring, narrowSlot(walk, ring.at(slot), columns),
+              slot.getToken(), tile.at.kvHead,
               arith::AddIOp::create(b, block, ownOrOther), column);
     slot.release();
     kv.advance();
@@ -202,21 +203,24 @@ void WsPairKernel::load() {
     return arith::MulIOp::create(b, block, context.i32(plan.getBlockN()));
   };
   auto keys = [&](Value block, int64_t i) {
-    fill(memory.k, firstKey(block), ownKey, context.i32(i * plan.getSlice()));
+    fill(memory.k, firstKey(block), ownKey, context.i32(i * plan.getSlice()),
+         getDepth(i));
   };
   auto values = [&](Value block, int64_t i) {
     Value own =
         arith::MulIOp::create(b, walk.rank, context.i32(getOwnColumns(facts)));
     Value column = context.i32(i % valueSlices * plan.getSlice());
     fill(memory.v, firstKey(block), i < valueSlices ? ownKey : otherKey,
-         arith::AddIOp::create(b, own, column));
+         arith::AddIOp::create(b, own, column),
+         getResultColumns(i % valueSlices));
   };
 
   walk.forTiles(control, [&] {
     Slot all = query.acquire();
     for (int64_t i = 0; i < keySlices; ++i) {
-      startLoad(walk, memory.q, getQuery(i), all.getToken(), tile.at.head,
-                tile.row, context.i32(i * plan.getSlice()));
+      startLoad(walk, memory.q, narrowSlot(walk, getQuery(i), getDepth(i)),
+                all.getToken(), tile.at.head, tile.row,
+                context.i32(i * plan.getSlice()));
     }
     all.release();
 
@@ -506,10 +510,11 @@ void WsPairKernel::storeTile(Value m, Value l, ValueRange results) {
         [&] { emitLSE(tile, final.m, final.l, emitResultView(tile, "lse")); });
   int64_t all = getOwnColumns(facts);
   for (auto [i, result] : llvm::enumerate(results)) {
-    Value view = emitResultView(
-        tile, "o",
-        {int64_t(i) * plan.getSlice(), getResultColumns(i), walk.rank, all});
-    StoreResultOp::create(b, emitQuotient(tile, result, factor), view, tile.row,
+    ResultColumns columns = {int64_t(i) * plan.getSlice(), getResultColumns(i),
+                             walk.rank, all};
+    Value view = emitResultView(tile, "o", columns);
+    StoreResultOp::create(b, emitQuotient(tile, result, factor, columns), view,
+                          tile.row,
                           /*scratch=*/Value(), /*map=*/Value(),
                           /*coordinates=*/ValueRange(), plan.getEpilogue());
   }

@@ -76,7 +76,10 @@ ResultBuffer getTmemResultBuffer(const ProblemFacts &facts, WsTmemPlanAttr plan,
 
 /// Returns the keys of a block whose probabilities are handed on first; 0 if
 /// all are at once.
-int64_t getFrontKeys(WsTmemPlanAttr plan);
+int64_t getFrontKeys(const ProblemFacts &facts, WsTmemPlanAttr plan);
+
+/// Returns the columns of tensor memory that a block's probabilities take.
+int64_t getProbabilityColumns(const ProblemFacts &facts, WsTmemPlanAttr plan);
 
 /// True if a block's keys are handed back only after the block's first product
 /// with values, so that their slot fills while the second one runs. Keys of the

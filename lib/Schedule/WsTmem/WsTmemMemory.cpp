@@ -37,8 +37,9 @@ static void makeRings(const TileWalk &walk, WsTmemPlanAttr plan,
   addMap(walk, memory.v);
 }
 
-static SmallVector<KeyPart> listParts(WsTmemPlanAttr plan) {
-  int64_t front = getFrontKeys(plan), keys = plan.getBlockN();
+static SmallVector<KeyPart> listParts(const ProblemFacts &facts,
+                                      WsTmemPlanAttr plan) {
+  int64_t front = getFrontKeys(facts, plan), keys = plan.getBlockN();
   if (front == 0)
     return {{"", 0, keys}};
   return {{"front", 0, front}, {"back", front, keys - front}};
@@ -70,8 +71,7 @@ static TensorTile makeTensorTile(KernelContext &context, WsTmemPlanAttr plan,
     tile.scores = alloc("s", scores, ArrayAttr());
     tile.probabilities = alloc("p", narrow, ArrayAttr());
   } else {
-    // Two probabilities take a column of 32 bits.
-    int64_t packed = blockN / 2;
+    int64_t packed = getProbabilityColumns(facts, plan);
     auto fields =
         b.getArrayAttr({FieldAttr::get(mlir, "s", 0, blockN),
                         FieldAttr::get(mlir, "p", blockN - packed, packed)});
@@ -180,7 +180,7 @@ WsTmemMemory attn::makeMemory(const TileWalk &walk, WsTmemPlanAttr plan) {
   WsTmemMemory memory;
   memory.resultBuffer =
       getTmemResultBuffer(walk.tile.facts, plan, walk.tile.context.target);
-  memory.parts = listParts(plan);
+  memory.parts = listParts(walk.tile.facts, plan);
   makeRings(walk, plan, memory);
   for (int64_t number = 0; number < plan.getTiles(); ++number)
     memory.tiles.push_back(makeTensorTile(walk.context, plan, memory, number));

@@ -1,6 +1,7 @@
 //===- WsTmemMultiplier.cpp - The thread of ws_tmem that multiplies -------===//
 
 #include "../Tma/RingFacts.h"
+#include "../Wgmma/WgmmaFacts.h"
 #include "WsTmemKernel.h"
 #include "attn/Dialect/Attn/IR/KernelAttrs.h"
 
@@ -180,7 +181,7 @@ void Multiplier::ifOwn(int64_t i, Value trip, function_ref<void(Value)> body) {
 }
 
 void Multiplier::qk(int64_t i, Slot keys, Value trip) {
-  int64_t depth = llvm::alignTo(shared.facts.headDim, 16);
+  int64_t depth = getKeyDepth(shared.facts);
   int64_t columns = getKeyColumns(shared.facts);
   IntegerAttr limit =
       depth == columns ? IntegerAttr() : b.getI64IntegerAttr(depth);

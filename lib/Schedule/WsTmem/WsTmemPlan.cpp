@@ -11,6 +11,7 @@
 #include "../../Planner/Facts/TileBalance.h"
 #include "../Copied/GridTiles.h"
 #include "../Core/CommonChecks.h"
+#include "../Core/NarrowKeys.h"
 #include "../Tma/RingFacts.h"
 #include "../Wgmma/WgmmaFacts.h"
 #include "WsTmem.h"
@@ -59,7 +60,7 @@ ResourceSum attn::getTensorColumns(const ProblemFacts &facts,
   ResourceSum sum;
   sum.add("s", plan.getBlockN(), plan.getTiles() * countScoreSlots(plan));
   if (plan.getPBeside())
-    sum.add("p", plan.getBlockN() / 2, plan.getTiles());
+    sum.add("p", getProbabilityColumns(facts, plan), plan.getTiles());
   sum.add("o", getValueColumns(facts), plan.getTiles());
   return sum;
 }
@@ -71,7 +72,14 @@ bool attn::canHalve(const ProblemFacts &facts) {
          0;
 }
 
-int64_t attn::getFrontKeys(WsTmemPlanAttr plan) {
+int64_t attn::getProbabilityColumns(const ProblemFacts &facts,
+                                    WsTmemPlanAttr plan) {
+  constexpr int64_t columnBits = 32;
+  return plan.getBlockN() * facts.elementType.getIntOrFloatBitWidth() /
+         columnBits;
+}
+
+int64_t attn::getFrontKeys(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   // With the policy optimistic all probabilities come before one vote.
   if (!plan.getPParts() || plan.getSoftmax() == SoftmaxPolicy::Optimistic)
     return 0;
@@ -81,7 +89,8 @@ int64_t attn::getFrontKeys(WsTmemPlanAttr plan) {
   // In steps of the contraction. Over the scores the first product is on the
   // way to the next ones, so that fewer keys are waited for before it.
   int64_t eighths = plan.getPBeside() ? 6 : 5;
-  return llvm::alignDown(plan.getBlockN() * eighths / 8, 16);
+  return llvm::alignDown(plan.getBlockN() * eighths / 8,
+                         facts.isNarrow() ? 32 : 16);
 }
 
 bool attn::holdsKeys(WsTmemPlanAttr plan) {
@@ -126,7 +135,7 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
     tileBarriers = 2 * (countScoreSlots(plan) + 3);
   if (plan.getEpilogue() == EpilogueKind::Tma && !plan.getOHalves())
     tileBarriers += 2;
-  if (getFrontKeys(plan) != 0)
+  if (getFrontKeys(facts, plan) != 0)
     tileBarriers += countScoreSlots(plan);
   sum.add("barriers", 8, 2 * slots + tiles * tileBarriers);
   if (hasOneTile(plan))
@@ -185,7 +194,8 @@ static llvm::Error isApplicable(const ProblemFacts &facts,
                                      target.chip,
                                      getCapabilityChips(Capability::Tcgen05)));
   Parts parts;
-  parts.lengths = parts.pages = parts.partialResults = true;
+  parts.narrow = parts.lengths = parts.pages = parts.partialResults = true;
+  parts.resultScales = true;
   if (llvm::Error error = checkCommon(getName(), facts, parts))
     return error;
   if (llvm::Error error = checkPackedRuns(getName(), facts))
@@ -207,6 +217,11 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
           checkTileRuns(facts, plan.getPackHeads(), plan.getOrder(),
                         plan.getGroupHeads(), /*together=*/1, plan.getBlockN()))
     return error;
+  if (facts.hasResultScales() && getStagedColumns(facts, plan) != 0)
+    return makeUnsupported(
+        getName(),
+        "scales of the output with results that pass through shared memory, "
+        "expected the epilogue 'auto' or 'direct'");
   if (plan.getEpilogue() == EpilogueKind::Tma && areResultsPartial(facts))
     return makeUnsupported(getName(), "the epilogue 'tma' with runs of keys");
   if (plan.getEpilogue() == EpilogueKind::Tma && !canStoreByTma(facts))
@@ -221,6 +236,15 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
         llvm::formatv("the epilogue 'tma' with packed groups of {0} heads, "
                       "expected a power of two",
                       facts.getGroup()));
+  // A thread adds up a whole row, so that the sums of flat ones say nothing
+  // about the few exponents that 8 bits have.
+  if (facts.isNarrow() && plan.getSoftmax() == SoftmaxPolicy::Optimistic)
+    return makeUnsupported(getName(),
+                           "the softmax policy 'optimistic' with 8-bit "
+                           "operands, expected 'exact', 'threshold' or "
+                           "'lagged'");
+  if (llvm::Error error = checkNarrowParts(facts, plan.getBlockN()))
+    return error;
   if (plan.getOHalves() && !canHalve(facts))
     return makeUnsupported(
         getName(),

@@ -1,5 +1,6 @@
 //===- WsTmemSoftmax.cpp - The softmaxes of ws_tmem -----------------------===//
 
+#include "../Core/NarrowKeys.h"
 #include "../Tma/RingFacts.h"
 #include "WsTmemKernel.h"
 #include "attn/Dialect/Attn/IR/BulkStores.h"
@@ -46,10 +47,12 @@ private:
   }
   /// True if rows are divided by sums that have a row's largest probability as
   /// it is rounded. Powers of halves are added up as they are rounded anyway;
-  /// under exact it is 1, which no type rounds.
+  /// under exact, and where maxima may grow by nothing, it is a power of two,
+  /// which no type rounds.
   bool roundsLargest() const {
-    return plan.getSoftmax() == SoftmaxPolicy::Threshold ||
-           plan.getSoftmax() == SoftmaxPolicy::Lagged;
+    return !facts.isNarrow() &&
+           (plan.getSoftmax() == SoftmaxPolicy::Threshold ||
+            plan.getSoftmax() == SoftmaxPolicy::Lagged);
   }
   /// Returns the blocks that the tile walks: its own ones, or those of both
   /// with its own masks.
@@ -131,6 +134,7 @@ void Softmax::compute() {
   shared.forTiles(number, [&] {
     blocks = getBlocks();
     skip(blocks.skippedBehind);
+    emitScoreDescale(shared.tile);
     Value scale = emitExponentScale(shared.tile);
     Rows rows = makeRows();
 
@@ -327,6 +331,8 @@ std::pair<Value, Value> Softmax::softmax(Value scale, Value key, Value s,
       rows.largest ? rows.largest->get() : Value());
   op.setLimit(APFloat(kBetLimit));
   op.setGrowth(APFloat(resultPipe ? kMostGrowthBeside : kMostGrowth));
+  if (facts.isNarrow())
+    setNarrowRange(op);
   op.setPolynomial(plan.getPolynomial());
   rows.m = op.getNewM();
   rows.l = op.getNewL();
@@ -423,6 +429,7 @@ void Softmax::storeProbabilities(Value p, const Slot &slot,
 //===----------------------------------------------------------------------===//
 
 FinalRows Softmax::finish(Rows &rows) {
+  shared.tile.valueDescale = emitValueDescale(shared.tile);
   Value view = facts.lse ? emitResultView(shared.tile, "lse") : Value();
   FinalRows final = emitFinalRows(shared.tile, rows.m, rows.l,
                                   rows.largest ? rows.largest->get() : Value());
@@ -477,7 +484,8 @@ Value Softmax::getStaging() {
 
 void Softmax::storeStaged(RunningState state, Value oView) {
   Value o = emitQuotient(shared.tile, state.o,
-                         emitInverse(shared.tile, state.getDivisor()));
+                         emitInverse(shared.tile, state.getDivisor()),
+                         /*columns=*/{});
   int64_t columns = getStagedColumns(facts, plan);
   Value staging = getStaging(), map = shared.memory.resultMap;
   for (int64_t first = 0; first < facts.valueDim; first += columns) {

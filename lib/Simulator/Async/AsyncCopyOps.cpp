@@ -36,9 +36,9 @@ void readData(Exec &x, CpAsyncOp &op) {
     if (!a)
       return;
     uint64_t offset = op.src[lane] - a->address;
-    std::memcpy(data.data(), a->bytes.data() + offset, bytes);
+    std::memcpy(data.data(), a->storage.bytes + offset, bytes);
     for (unsigned i = 0; i < bytes; ++i)
-      if (!a->valid[offset + i])
+      if (!a->isValid(offset + i))
         op.valid[lane] &= ~(1u << i);
   });
 }

@@ -32,8 +32,11 @@ void BulkOp::read(Cluster &cluster) {
     if (!a)
       continue;
     uint64_t at = p.global + p.first - a->address;
-    std::memcpy(d + p.first, a->bytes.data() + at, p.last - p.first);
-    std::memcpy(v + p.first, a->valid.data() + at, p.last - p.first);
+    std::memcpy(d + p.first, a->storage.bytes + at, p.last - p.first);
+    if (const uint8_t *known = a->validAt(at))
+      std::memcpy(v + p.first, known, p.last - p.first);
+    else
+      std::memset(v + p.first, 1, p.last - p.first);
   }
 }
 
@@ -56,19 +59,22 @@ void BulkOp::writeGlobal(Cluster &cluster) {
         cluster.machine->memory.find(p.global + p.first, p.last - p.first);
     if (!a)
       continue;
-    uint8_t *to = a->bytes.data() + (p.global - a->address);
-    uint8_t *toValid = a->valid.data() + (p.global - a->address);
+    uint64_t at = p.global + p.first - a->address;
+    uint8_t *to = a->startWrite(at, p.last - p.first);
+    uint8_t *toValid = a->validAt(at);
     const uint8_t *d = data.data() + 16 * i, *v = valid.data() + 16 * i;
     for (unsigned b = p.first; b < p.last; ++b)
       undefined |= !v[b];
     if (aux->reduce) {
       unsigned size = bitWidth(elementType) / 8;
       for (unsigned b = p.first; b + size <= p.last; b += size)
-        reduce(i, b, size, to + b, toValid + b);
+        reduce(i, b, size, to + (b - p.first),
+               toValid ? toValid + (b - p.first) : nullptr);
       continue;
     }
-    std::memcpy(to + p.first, d + p.first, p.last - p.first);
-    std::memcpy(toValid + p.first, v + p.first, p.last - p.first);
+    std::memcpy(to, d + p.first, p.last - p.first);
+    if (toValid)
+      std::memcpy(toValid, v + p.first, p.last - p.first);
   }
   if (!undefined || !cluster.machine->config.sanitize)
     return;

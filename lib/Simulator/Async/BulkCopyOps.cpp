@@ -238,12 +238,19 @@ bool BulkRequest::checkBounds() {
     if (!checkShared(isGlobal() ? *sharedCta : *op->source, p.shared, p.bytes))
       return false;
     p.shared -= SharedBase;
-    if (isGlobal() && p.first < p.last &&
-        !x.machine.memory.find(p.global + p.first, p.last - p.first))
-      return fail(FindingKind::OutOfBounds,
-                  llvm::formatv("a bulk copy touches global address "
-                                "{0:x}, outside of every allocation",
-                                p.global + p.first));
+    if (!isGlobal() || p.first >= p.last ||
+        x.machine.memory.find(p.global + p.first, p.last - p.first))
+      continue;
+    if (const FreedAllocation *freed =
+            x.machine.memory.findFreed(p.global + p.first))
+      return fail(FindingKind::UseAfterFree,
+                  llvm::formatv("a bulk copy touches global address {0:x} of "
+                                "'{1}', which was freed",
+                                p.global + p.first, freed->name));
+    return fail(FindingKind::OutOfBounds,
+                llvm::formatv("a bulk copy touches global address "
+                              "{0:x}, outside of every allocation",
+                              p.global + p.first));
   }
   return true;
 }

@@ -178,6 +178,9 @@ private:
   ShadowCell before, after;
 };
 
+/// Says how a granule was touched: written by strong accesses alone, or at all.
+enum class ShadowTouch { Read, Write, Atomic };
+
 /// Last writer and set of readers for each granule of a memory.
 class Shadow {
 public:
@@ -222,6 +225,33 @@ public:
     }
     // A conflict elsewhere counts anew.
     access.repeats &= clean;
+  }
+
+  /// Calls `touched(offset, bytes, kind)` for each area that was touched, in
+  /// their order.
+  template <typename Fn>
+  void forEachTouched(Fn &&touched) const {
+    using Kind = ShadowTouch;
+    auto isStrong = [](const Stamp &stamp) {
+      return !stamp.epoch || stamp.flags & Stamp::Strong;
+    };
+    auto kindOf = [&](uint64_t i) -> std::optional<Kind> {
+      if (i >= count)
+        return std::nullopt;
+      const ShadowCell &cell = cells[i];
+      if (!cell.write.epoch)
+        return cell.read.epoch ? std::optional(Kind::Read) : std::nullopt;
+      return isStrong(cell.write) && isStrong(cell.read) ? Kind::Atomic
+                                                         : Kind::Write;
+    };
+    for (uint64_t i = 0; i < count;) {
+      std::optional<Kind> kind = kindOf(i);
+      uint64_t first = i++;
+      while (i < count && kindOf(i) == kind)
+        ++i;
+      if (kind)
+        touched(first * granule, (i - first) * granule, *kind);
+    }
   }
 
   /// Forgets an area, as when memory gets a new owner.
@@ -333,6 +363,22 @@ public:
       address += part;
       bytes -= part;
     }
+  }
+
+  /// Like Shadow::forEachTouched, with addresses.
+  template <typename Fn>
+  void forEachTouched(Fn &&touched) const {
+    std::vector<std::pair<uint64_t, const Shadow *>> pages;
+    for (const Stripe &stripe : stripes)
+      for (const auto &[page, shadow] : stripe.pages)
+        pages.push_back({page, &shadow});
+    llvm::sort(pages, llvm::less_first());
+    for (const auto &[page, shadow] : pages)
+      shadow->forEachTouched([&, first = page * PageBytes](uint64_t offset,
+                                                           uint64_t bytes,
+                                                           ShadowTouch kind) {
+        touched(first + offset, bytes, kind);
+      });
   }
 
 private:

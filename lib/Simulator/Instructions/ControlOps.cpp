@@ -153,6 +153,31 @@ static Error emitLocalCopy(Decoder &d, const AstInst &ast, uint32_t to,
 using FindParam = llvm::function_ref<llvm::Expected<uint32_t>(
     const AstOperand &op, uint64_t bytes)>;
 
+/// A call of the driver's function for assertions that fail: the message, the
+/// file, the line, the function, and the bytes of a character.
+static Error decodeAssert(Decoder &d, const AstInst &ast,
+                          const AstOperand *results, const AstOperand *args,
+                          FindParam local) {
+  if (results || !args || args->elems.size() != 5)
+    return d.error(ast.line, "expected no result and five arguments of '" +
+                                 kAssertFunction + "' in '" + ast.text + "'");
+  uint64_t offsets[4];
+  for (unsigned i = 0; i < 4; ++i) {
+    bool isLine = i == 2;
+    llvm::Expected<uint32_t> offset = local(args->elems[i], isLine ? 4 : 8);
+    if (!offset)
+      return offset.takeError();
+    offsets[i] = *offset;
+  }
+  ATTN_SIM_TRY(emitLocalCopy(d, ast, 0, 0, 0));
+  Inst &inst = d.program.code.back();
+  inst.fn = execAssert;
+  inst.cls = InstClass::Other;
+  inst.imm = offsets[0] | offsets[1] << 32;
+  inst.imm2 = offsets[2] | offsets[3] << 32;
+  return Error::success();
+}
+
 /// A call of the function that the driver has.
 static Error decodePrint(Decoder &d, const AstInst &ast,
                          const AstOperand *results, const AstOperand *args,
@@ -206,6 +231,8 @@ static Error decodeCall(Decoder &d, const AstInst &ast) {
   if (it == d.functions.end() || !it->second.ast) {
     if (callee == kPrintFunction)
       return decodePrint(d, ast, results, args, local);
+    if (callee == kAssertFunction)
+      return decodeAssert(d, ast, results, args, local);
     return fail("unresolved call to '" + callee + "'");
   }
   const FunctionInfo &info = it->second;

@@ -118,14 +118,15 @@ void execStore(Exec &x, const Inst &I) {
     traffic.add(ref, lane);
     if (ref.space == Space::Shared && !ref.cta->mbarriers.empty())
       checkMbarrierOverlap(x, ref, total, lane);
-    bool same = ref.valid && x.sanitizing();
+    bool same = x.sanitizing();
     for (unsigned i = 0; i < o.count && same; ++i) {
       const Operand &s = I.ops[i];
       uint64_t v = s.cls == RegClass::R128 ? 0 : x.read(s, lane);
       same = s.cls != RegClass::R128 &&
              !std::memcmp(ref.data + i * o.bytes, &v, o.bytes) &&
-             std::all_of(ref.valid + i * o.bytes, ref.valid + (i + 1) * o.bytes,
-                         [](uint8_t b) { return b; });
+             (!ref.valid || std::all_of(ref.valid + i * o.bytes,
+                                        ref.valid + (i + 1) * o.bytes,
+                                        [](uint8_t b) { return b; }));
     }
     changes |= !same;
     track(x, ref, total, true, same ? uint8_t(flags | Stamp::SameValue) : flags,
@@ -251,7 +252,8 @@ void execDiscard(Exec &x, const Inst &I) {
       return x.fault(FindingKind::InvalidOperation,
                      "expected an address in global memory", lane);
     track(x, ref, DiscardedBytes, true, 0, lane);
-    std::memset(ref.valid, 0, DiscardedBytes);
+    if (ref.valid)
+      std::memset(ref.valid, 0, DiscardedBytes);
   });
 }
 

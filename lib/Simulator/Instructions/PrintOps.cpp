@@ -1,4 +1,4 @@
-//===- PrintOps.cpp - Calls of vprintf ------------------------------------===//
+//===- PrintOps.cpp - Calls of the driver's functions ---------------------===//
 //
 // vprintf takes the address of a format and that of its arguments, which lie
 // one after the other, each at a multiple of its bytes (CUDA C++ Programming
@@ -28,10 +28,9 @@ public:
   std::optional<uint32_t> print(uint64_t format, uint64_t list);
   /// Reads an argument of the call.
   std::optional<uint64_t> read(Space space, uint64_t address, unsigned bytes);
-
-private:
   std::optional<std::string> readString(uint64_t address);
 
+private:
   Exec &x;
   unsigned lane;
 };
@@ -127,4 +126,26 @@ void mlir::attn::sim::execPrint(Exec &x, const Inst &I) {
     std::memcpy(&x.warp->local.bytes[lane * stride + I.flags], &*count, 4);
     std::memset(&x.warp->local.valid[lane * stride + I.flags], 1, 4);
   });
+}
+
+void mlir::attn::sim::execAssert(Exec &x, const Inst &I) {
+  unsigned lane = llvm::countr_zero(x.active);
+  Printer printer(x, lane);
+  auto readText = [&](uint32_t offset) -> std::optional<std::string> {
+    std::optional<uint64_t> address = printer.read(Space::Local, offset, 8);
+    return address ? printer.readString(*address) : std::nullopt;
+  };
+  std::optional<std::string> message = readText(uint32_t(I.imm));
+  std::optional<std::string> file =
+      message ? readText(uint64_t(I.imm) >> 32) : std::nullopt;
+  std::optional<uint64_t> line =
+      file ? printer.read(Space::Local, uint32_t(I.imm2), 4) : std::nullopt;
+  std::optional<std::string> function =
+      line ? readText(I.imm2 >> 32) : std::nullopt;
+  if (!function)
+    return;
+  x.fault(FindingKind::Trap,
+          "assertion failed: " + *message + " (" + *file + ":" +
+              llvm::Twine(*line) + ", " + *function + ")",
+          lane);
 }

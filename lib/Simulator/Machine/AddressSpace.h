@@ -12,10 +12,10 @@ struct Cta;
 
 /// First byte of user shared memory in the shared window, as on hardware.
 constexpr uint32_t SharedBase = 0x400;
-/// Generic windows.
-constexpr uint64_t SharedWindow = 0x00007f0000000000ull;
-constexpr uint64_t LocalWindow = 0x00007e0000000000ull;
-constexpr uint64_t ParamWindow = 0x00007d0000000000ull;
+/// Generic windows, where no address of a process of the host can be.
+constexpr uint64_t SharedWindow = 0x00017f0000000000ull;
+constexpr uint64_t LocalWindow = 0x00017e0000000000ull;
+constexpr uint64_t ParamWindow = 0x00017d0000000000ull;
 constexpr uint64_t WindowSize = uint64_t(1) << 32;
 
 enum class Space : uint8_t { Generic, Global, Shared, Local, Param, Tensor };

@@ -14,6 +14,7 @@ namespace mlir::attn::sim {
 
 class Machine;
 struct Cluster;
+class DroppedLoads;
 class TraceRecorder;
 struct TensorMemory;
 
@@ -94,6 +95,8 @@ struct Cluster {
     printed += text.take_front(kept);
     printedDropped += text.size() - kept;
   }
+  /// Takes races of loads; null: all are reported at once.
+  DroppedLoads *droppedLoads = nullptr;
   /// Of a cluster that is traced.
   std::shared_ptr<TraceRecorder> recorder;
   uint64_t laneCount = 0;

@@ -17,6 +17,8 @@ StringRef mlir::attn::sim::stringifyFindingKind(FindingKind kind) {
     return "uninitialised-read";
   case FindingKind::OutOfBounds:
     return "out-of-bounds";
+  case FindingKind::UseAfterFree:
+    return "use-after-free";
   case FindingKind::Misaligned:
     return "misaligned";
   case FindingKind::ReadOnlyWrite:

@@ -19,6 +19,7 @@ struct Resolver {
   StringRef verb() const { return write ? "writes" : "reads"; }
   bool fail(FindingKind kind, const Twine &message, StringRef where,
             uint64_t offset, StringRef buffer = "");
+  bool failFreed(const FreedAllocation &freed);
   bool shared(uint64_t address);
   bool local(uint64_t address);
   bool parameter(uint64_t address);
@@ -40,6 +41,14 @@ bool Resolver::fail(FindingKind kind, const Twine &message, StringRef where,
   f.bytes = bytes;
   x.fault(std::move(f));
   return false;
+}
+
+bool Resolver::failFreed(const FreedAllocation &freed) {
+  std::string by = freed.where.empty() ? "" : " by " + freed.where;
+  return fail(FindingKind::UseAfterFree,
+              verb() + " " + Twine(bytes) + " bytes of memory that was freed" +
+                  by + "; it had " + Twine(freed.size) + " bytes",
+              "global", ref.address - freed.address, freed.name);
 }
 
 bool Resolver::shared(uint64_t address) {
@@ -97,10 +106,11 @@ bool Resolver::parameter(uint64_t address) {
 
 bool Resolver::global(uint64_t address) {
   Allocation *a = x.lastAllocation;
-  if (!a || address < a->address || address - a->address > a->bytes.size() ||
-      bytes > a->bytes.size() - (address - a->address)) {
+  if (!a || !a->contains(address, bytes)) {
     a = x.machine.memory.find(address, bytes);
     if (!a) {
+      if (const FreedAllocation *freed = x.machine.memory.findFreed(address))
+        return failFreed(*freed);
       const Allocation *near = x.machine.memory.findNear(address);
       if (!near)
         return fail(FindingKind::OutOfBounds,
@@ -111,7 +121,7 @@ bool Resolver::global(uint64_t address) {
                   verb() + " " + Twine(bytes) +
                       " bytes outside of every "
                       "allocation; the nearest below has " +
-                      Twine(near->bytes.size()) + " bytes",
+                      Twine(near->size()) + " bytes",
                   "global", address - near->address, near->name);
     }
     x.lastAllocation = a;
@@ -122,8 +132,9 @@ bool Resolver::global(uint64_t address) {
     return fail(FindingKind::ReadOnlyWrite,
                 "writes an allocation that is read-only", "global", ref.offset,
                 a->name);
-  ref.data = a->bytes.data() + ref.offset;
-  ref.valid = a->valid.data() + ref.offset;
+  ref.data =
+      write ? a->startWrite(ref.offset, bytes) : a->storage.bytes + ref.offset;
+  ref.valid = a->validAt(ref.offset);
   return true;
 }
 

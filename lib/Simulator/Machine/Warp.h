@@ -236,6 +236,9 @@ struct Warp {
   WgmmaState wgmma;
   Tcgen05State tcgen05;
   WarpMark mark;
+  /// Lanes that came to an instruction, and those that passed its guard, by its
+  /// slot (DroppedLoads.h); empty where nobody asks.
+  std::vector<uint32_t> visits;
 
   bool done() const { return splits.empty(); }
 };

@@ -17,6 +17,7 @@
 #include "llvm/ADT/StringMap.h"
 #include <deque>
 #include <map>
+#include <mutex>
 
 namespace mlir::attn::sim {
 
@@ -205,6 +206,8 @@ struct FunctionInfo {
   std::vector<uint32_t> resultOffsets;
 };
 
+class LoadFates;
+
 class ProgramImpl : public Program {
 public:
   llvm::StringRef getName() const override { return name; }
@@ -241,6 +244,10 @@ public:
   bool usesAsyncProxy = false;
   /// Clusters may take over others that have not been launched.
   bool cancelsLaunches = false;
+  /// Where values of loads may go, found when it is asked for first
+  /// (getLoadFates).
+  mutable std::once_flag fatesFlag;
+  mutable std::shared_ptr<const LoadFates> fates;
 };
 
 } // namespace mlir::attn::sim

@@ -1,6 +1,7 @@
 //===- Races.cpp - Accesses that nothing orders ---------------------------===//
 
 #include "Races.h"
+#include "../Machine/DroppedLoads.h"
 #include "../Machine/TraceRecorder.h"
 #include "OpenAccesses.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -325,5 +326,9 @@ void mlir::attn::sim::reportRace(Exec &x, const Stamp &earlier, bool wasWrite,
   StringRef then = wasWrite ? "write" : "read";
   f.message = (now + " is not ordered after an earlier " + then).str();
   race.describe(f, at);
+  if (x.cluster.droppedLoads && ref.space == Space::Global &&
+      !(write && wasWrite) &&
+      x.cluster.droppedLoads->hold(write ? earlier : stamp, f))
+    return;
   x.report(std::move(f));
 }

@@ -6,6 +6,7 @@ shapes, strides, types and options only take it from a dictionary.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -48,6 +49,7 @@ class Options(NamedTuple):
     #: The text of regions, empty without one.
     score_mod: str = ""
     mask_mod: str = ""
+    out_mod: str = ""
 
 
 def round_bound(length: int) -> int:
@@ -160,14 +162,103 @@ def _check(views: Mapping[str, TensorView], packed: bool) -> None:
         raise ArgumentError("expected both cu_seqlens_q and cu_seqlens_k, got one")
 
 
+def split_reads(specs: Sequence[Spec], options: Options) -> tuple[Sequence[Spec], ...]:
+    """What each region reads of what all of them do."""
+    parts, first = [], 0
+    for kind in ("score_mod", "mask_mod", "out_mod"):
+        end = first + len(set(re.findall(rf"%{kind}\d+", getattr(options, kind))))
+        parts.append(specs[first:end])
+        first = end
+    return tuple(parts)
+
+
 def _get_regions(
-    options: Options, specs: tuple[Sequence[Spec], Sequence[Spec]], is_open: bool
+    options: Options, specs: tuple[Sequence[Spec], ...], is_open: bool
 ) -> Regions | None:
     """The regions, which read tensors of known or of any extents."""
-    if not options.score_mod and not options.mask_mod:
+    if not options.score_mod and not options.mask_mod and not options.out_mod:
         return None
     read = [tuple(spec.dynamic() if is_open else spec for spec in each) for each in specs]
-    return Regions(options.score_mod, options.mask_mod, read[0], read[1])
+    return Regions(
+        options.score_mod, options.mask_mod, read[0], read[1], options.out_mod, read[2]
+    )
+
+
+class Stated(NamedTuple):
+    """The problems of an attention on tensors of some shapes."""
+
+    #: By the kernel's names, packed sequences as of a batch of 1, with the outputs.
+    views: dict[str, TensorView]
+    packed: bool
+    #: The problem of these lengths, and the one of any.
+    own: Problem
+    mixed: Problem
+    lengths: Lengths
+
+
+def state(
+    views: dict[str, TensorView],
+    specs: tuple[Sequence[Spec], ...],
+    options: Options,
+    chip: str,
+) -> Stated:
+    """States the problems of a call. `views` has q, k and v, and sinks, cu_seqlens_q,
+    cu_seqlens_k, o and lse where they are given, in the caller's shapes; `specs` has what
+    score_mod, mask_mod and out_mod read."""
+    packed = "cu_seqlens_q" in views or "cu_seqlens_k" in views
+    views = dict(views)
+    for name in ("q", "k", "v", "o"):
+        if name in views and packed:
+            views[name] = unpack(name, views[name])
+    _check(views, packed)
+    q, v = views["q"], views["v"]
+    batch, heads, queries, dim = q.shape
+    kv_heads, keys, dv = v.shape[1:]
+    # An 8-bit output would need a factor.
+    out_type = q.dtype if q.dtype in ("f16", "bf16") else "bf16"
+    if "o" not in views:
+        is_major = is_sequence_major(q.shape, q.strides)
+        views["o"] = make_output(batch, heads, queries, dv, out_type, is_major, q.device)
+    if options.lse and "lse" not in views:
+        views["lse"] = TensorView("f32", *_dense(batch, heads, queries), 0, q.device)
+    elif packed and options.lse:
+        lse = views["lse"]
+        views["lse"] = lse._replace(shape=(1, *lse.shape), strides=(0, *lse.strides))
+    if (options.max_seqlen_q or 0) < 0:
+        raise ArgumentError(
+            f"max_seqlen_q: expected a length of at least 0, got {options.max_seqlen_q}"
+        )
+    bound = round_bound(queries if options.max_seqlen_q is None else options.max_seqlen_q)
+    o_type = views["o"].dtype
+    # A kernel for any lengths is the same for all: they stand as 1.
+    rows = bound if packed else 1
+    flags: dict[str, object] = {
+        "q": f"1x{heads}x{rows}x{dim}x{q.dtype}",
+        "kv_heads": kv_heads,
+        "kv_len": None if packed else 1,
+        "dv": dv,
+        **readers.name_call_options(options.call),
+        "out_type": None if o_type == out_type else o_type,
+        "sinks": "sinks" in views,
+        "lse": options.lse,
+        "layout": None,
+        "v_transposed": True if _is_transposed(v) else None,
+        "varlen": f"q:{bound}/k:1" if packed else None,
+        "dynamic": True,
+    }
+    mixed = Problem(chip, flags, _get_regions(options, specs, is_open=True))
+    own_flags = {
+        **flags,
+        "q": f"{batch}x{heads}x{queries}x{dim}x{q.dtype}",
+        "kv_len": keys,
+        "layout": _get_layout([views[name] for name in ("q", "k", "v", "o")]),
+        "dynamic": False,
+    }
+    own = Problem(chip, own_flags, _get_regions(options, specs, is_open=False))
+    # A tensor map has no extent of 0, and none steps nowhere along a dimension.
+    if (packed and 0 in (queries, keys)) or any(map(_has_repeats, (q, views["k"], v))):
+        mixed = mixed._replace(schedule="split_q")
+    return Stated(views, packed, own, mixed, Lengths(batch, queries, keys))
 
 
 class Call:
@@ -176,80 +267,25 @@ class Call:
     def __init__(
         self,
         views: dict[str, TensorView],
-        specs: tuple[Sequence[Spec], Sequence[Spec]],
+        specs: tuple[Sequence[Spec], ...],
         options: Options,
         chip: str,
         prepares: bool = False,
     ) -> None:
-        """`views` has q, k and v, and sinks, cu_seqlens_q, cu_seqlens_k, o and lse
-        where they are given, in the caller's shapes; `specs` has what score_mod
-        and mask_mod read. Compiles unless the kernel is in the cache; with
+        """The arguments are those of `state`. Compiles unless the kernel is in the cache; with
         `prepares` also the one that calls of other lengths share."""
-        given_o = views.get("o")
-        self.packed = "cu_seqlens_q" in views or "cu_seqlens_k" in views
-        views = dict(views)
-        for name in ("q", "k", "v", "o"):
-            if name in views and self.packed:
-                views[name] = unpack(name, views[name])
-        _check(views, self.packed)
-        q, v = views["q"], views["v"]
-        batch, heads, queries, dim = q.shape
-        kv_heads, keys, dv = v.shape[1:]
-        # An 8-bit output would need a factor.
-        out_type = q.dtype if q.dtype in ("f16", "bf16") else "bf16"
-        if given_o is None:
-            is_major = is_sequence_major(q.shape, q.strides)
-            views["o"] = make_output(batch, heads, queries, dv, out_type, is_major, q.device)
-        operands = [views[name] for name in ("q", "k", "v", "o")]
-        layout = _get_layout(operands)
-        if options.lse and "lse" not in views:
-            views["lse"] = TensorView("f32", *_dense(batch, heads, queries), 0, q.device)
-        elif self.packed and options.lse:
-            lse = views["lse"]
-            views["lse"] = lse._replace(shape=(1, *lse.shape), strides=(0, *lse.strides))
-        if (options.max_seqlen_q or 0) < 0:
-            raise ArgumentError(
-                f"max_seqlen_q: expected a length of at least 0, got {options.max_seqlen_q}"
-            )
-        bound = round_bound(queries if options.max_seqlen_q is None else options.max_seqlen_q)
-        o_type = views["o"].dtype
-        # A kernel for any lengths is the same for all: they stand as 1.
-        rows = bound if self.packed else 1
-        flags: dict[str, object] = {
-            "q": f"1x{heads}x{rows}x{dim}x{q.dtype}",
-            "kv_heads": kv_heads,
-            "kv_len": None if self.packed else 1,
-            "dv": dv,
-            **readers.name_call_options(options.call),
-            "out_type": None if o_type == out_type else o_type,
-            "sinks": "sinks" in views,
-            "lse": options.lse,
-            "layout": None,
-            "v_transposed": True if _is_transposed(v) else None,
-            "varlen": f"q:{bound}/k:1" if self.packed else None,
-            "dynamic": True,
-        }
-        mixed = Problem(chip, flags, _get_regions(options, specs, is_open=True))
-        own_flags = {
-            **flags,
-            "q": f"{batch}x{heads}x{queries}x{dim}x{q.dtype}",
-            "kv_len": keys,
-            "layout": layout,
-            "dynamic": False,
-        }
-        own = Problem(chip, own_flags, _get_regions(options, specs, is_open=False))
-        # A tensor map has no extent of 0, and none steps nowhere along a dimension.
-        if (self.packed and 0 in (queries, keys)) or any(map(_has_repeats, (q, views["k"], v))):
-            kernel = shared_kernels.load(mixed._replace(schedule="split_q"))
-        elif self.packed:
-            kernel = shared_kernels.load(mixed)
-        elif _is_transposed(v):
+        stated = state(views, specs, options, chip)
+        views, q = stated.views, stated.views["q"]
+        self.packed = stated.packed
+        if stated.packed or stated.mixed.schedule is not None:
+            kernel = shared_kernels.load(stated.mixed)
+        elif _is_transposed(views["v"]):
             # The number of keys is a part of the layout.
-            kernel = shared_kernels.load(own)
+            kernel = shared_kernels.load(stated.own)
         else:
             find = shared_kernels.prepare if prepares else shared_kernels.load_shared
-            kernel = find(own, mixed, Lengths(batch, queries, keys))
-        for number, spec in enumerate((*specs[0], *specs[1])):
+            kernel = find(stated.own, stated.mixed, stated.lengths)
+        for number, spec in enumerate(each for some in specs for each in some):
             view = TensorView(spec.element, spec.shape, spec.strides, 0, q.device)
             views[f"capture{number}"] = view
         self.kernel = kernel
@@ -261,9 +297,10 @@ class Call:
         o = views["o"]
         self.o_type = o.dtype
         self.o_shape, self.o_strides = o.shape, o.strides
+        batch, heads, queries, _ = q.shape
         self.lse_shape: tuple[int, ...] = (batch, heads, queries)
         if self.packed:
-            self.o_shape, self.o_strides = _dense(queries, heads, dv)
+            self.o_shape, self.o_strides = _dense(queries, heads, o.shape[3])
             self.lse_shape = (heads, queries)
         self.prepared: runtime.PreparedLaunch | None = None
 
@@ -308,7 +345,7 @@ def put_call(key: object, call: Call) -> Call:
 
 def make_call(
     views: dict[str, TensorView],
-    specs: tuple[Sequence[Spec], Sequence[Spec]],
+    specs: tuple[Sequence[Spec], ...],
     options: Options,
 ) -> Call:
     """A call for the device that the tensors are on."""

@@ -17,7 +17,7 @@ from .attention_kernels import Options
 
 _OPTIONAL = ("sinks", "cu_seqlens_q", "cu_seqlens_k")
 
-#: A function, or what `score_mod` and `mask_mod` make of it.
+#: A function, or what `score_mod`, `mask_mod` and `out_mod` make of it.
 Modification = Union[Callable[..., Any], mod_regions.Mod]
 
 
@@ -98,7 +98,7 @@ def read_lse(lse: Any) -> Any:
 def attend(
     operands: tuple[Any, Any, Any],
     optional: tuple[Any, Any, Any],
-    mods: tuple[Modification | None, Modification | None],
+    mods: tuple[Modification | None, ...],
     bound: Any,
     options: tuple[Any, ...],
     lse: Any,
@@ -141,21 +141,27 @@ def _name_tensors(
     return given | dict(zip(_OPTIONAL, optional, strict=True))
 
 
+#: The regions of a call, in their order.
+KINDS = ("score_mod", "mask_mod", "out_mod")
+
+
 def trace_mods(
-    mods: tuple[Modification | None, Modification | None],
-) -> tuple[str, str, list[Any], tuple[list[captured_reads.Spec], list[captured_reads.Spec]]]:
-    """The texts of both regions, and what they read."""
-    texts = ["", ""]
+    mods: tuple[Modification | None, ...],
+) -> tuple[tuple[str, ...], list[Any], tuple[list[captured_reads.Spec], ...]]:
+    """The texts of all regions, and what they read."""
+    texts = []
     tensors: list[Any] = []
-    specs: tuple[list[captured_reads.Spec], list[captured_reads.Spec]] = ([], [])
-    for index, (kind, function) in enumerate(zip(("score_mod", "mask_mod"), mods, strict=True)):
-        if function is not None:
-            mod = mod_regions.trace(kind, function)
-            texts[index] = mod.text
-            tensors += mod.tensors
-            specs[index].extend(map(captured_reads.describe, mod.tensors))
-            label_checks.check_labels(mod, len(tensors) - len(mod.tensors))
-    return texts[0], texts[1], tensors, specs
+    specs: tuple[list[captured_reads.Spec], ...] = ([], [], [])
+    for index, (kind, function) in enumerate(zip(KINDS, mods, strict=True)):
+        if function is None:
+            texts.append("")
+            continue
+        mod = mod_regions.trace(kind, function)
+        texts.append(mod.text)
+        tensors += mod.tensors
+        specs[index].extend(map(captured_reads.describe, mod.tensors))
+        label_checks.check_labels(mod, len(tensors) - len(mod.tensors))
+    return tuple(texts), tensors, specs
 
 
 _torch_op: Any = None
@@ -173,7 +179,7 @@ def _get_torch_op() -> Any:
 
 def _attend_arrays(
     given: dict[str, Any],
-    mods: tuple[Modification | None, Modification | None],
+    mods: tuple[Modification | None, ...],
     bound: Any,
     options: tuple[Any, ...],
     lse: bool,
@@ -189,8 +195,8 @@ def _attend_arrays(
                 "torch tensors have outputs made"
             )
     views = {name: device_tensors.view(name, array, 0) for name, array in arrays.items()}
-    score, mask, tensors, specs = trace_mods(mods)
-    parsed = Options(options, lse, bound, score, mask)
+    texts, tensors, specs = trace_mods(mods)
+    parsed = Options(options, lse, bound, *texts)
     captures = [device_tensors.view(f"capture{n}", each, 0) for n, each in enumerate(tensors)]
     key = (
         tuple((name, view[:3], view[4]) for name, view in views.items()),
@@ -220,7 +226,7 @@ def _pad(
 def prepare(
     operands: tuple[Any, Any, Any],
     optional: tuple[Any, Any, Any],
-    mods: tuple[Modification | None, Modification | None],
+    mods: tuple[Modification | None, ...],
     bound: Any,
     options: tuple[Any, ...],
     lse: Any,
@@ -242,6 +248,6 @@ def prepare(
                 )
             spec = captured_reads.describe(tensor)
             views[name] = TensorView(spec.element, spec.shape, spec.strides)
-    score, mask, _, specs = trace_mods(mods)
-    parsed = Options(options, lse is not False, bound, score, mask)
+    texts, _, specs = trace_mods(mods)
+    parsed = Options(options, lse is not False, bound, *texts)
     attention_kernels.Call(views, specs, parsed, readers.to_text("chip", chip), True)

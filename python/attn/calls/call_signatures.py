@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import kernel
 from ..kernel import Kernel
+from ..options import host_names
 from . import call_arguments
 from .call_arguments import Modification
 
@@ -49,6 +50,7 @@ def compile(
     dynamic: bool = False,
     score_mod: Modification | None = None,
     mask_mod: Modification | None = None,
+    out_mod: Modification | None = None,
     chip: str = "sm_80",
     plan: Mapping[str, object] | None = None,
     schedule: str | None = None,
@@ -63,6 +65,7 @@ def compile(
     board: str | None = None,
     assemble_check: bool = False,
     read_masks: bool | None = None,
+    **others: Any,
 ) -> Kernel:
     """Compiles an attention problem.
 
@@ -114,6 +117,8 @@ def compile(
             docs/Python.md.
         mask_mod: Hides keys: (batch, head, query, key) to true where they are seen; traced,
             see docs/Python.md.
+        out_mod: Changes results before they are rounded: (result, batch, head, query,
+            column) to a result; traced, see docs/Python.md.
 
     The chip "native" is that of device 0, or sm_80 without a GPU. `plan` fixes
     parameters of the plan by name. Without `plan` and `schedule`, measured plans
@@ -133,6 +138,8 @@ def compile(
     Kernels are cached in memory and on disk, by problem, plan, chip and
     compiler. Raises CompileError with the compiler's text and places.
     """
+    if others:
+        host_names.refuse(compile, others)
     runs, may_split = call_arguments.to_runs('kv_splits', kv_splits, run_keys, split_keys)
     flags = {
         "q": q,
@@ -169,7 +176,7 @@ def compile(
     return kernel.compile_problem(
         problem,
         flags,
-        (score_mod, mask_mod),
+        (score_mod, mask_mod, out_mod),
         chip=chip,
         plan=plan,
         schedule=schedule,
@@ -200,6 +207,7 @@ def attention(
     sinks: Any = None,
     score_mod: Modification | None = None,
     mask_mod: Modification | None = None,
+    out_mod: Modification | None = None,
     cu_seqlens_q: Any = None,
     cu_seqlens_k: Any = None,
     max_seqlen_q: int | None = None,
@@ -207,8 +215,9 @@ def attention(
     out: Any = None,
     pad: bool = False,
     stream: int | None = None,
+    **others: Any,
 ) -> Any:
-    """Attention on tensors on a GPU, on the current stream.
+    """Attention on tensors on a GPU, on the current stream, or of torch in host memory.
 
     q is (batch, heads, queries, dim), k and v have key heads that divide the
     heads; v may have another head dimension. With `cu_seqlens_q` and
@@ -229,9 +238,13 @@ def attention(
             docs/Python.md.
         mask_mod: Hides keys: (batch, head, query, key) to true where they are seen; traced,
             see docs/Python.md.
+        out_mod: Changes results before they are rounded: (result, batch, head, query,
+            column) to a result; traced, see docs/Python.md.
 
-    Torch tensors go through the operator torch.ops.attn.attention. Others, with
-    __cuda_array_interface__ or DLPack, need `out`, and take the CUstream `stream`.
+    Torch tensors go through the operator torch.ops.attn.attention; those in host memory are
+    copied to the GPU if there is one, else the kernel runs on the simulator, for the chip that
+    $ATTN_CHIP names. Others, with __cuda_array_interface__ or DLPack, need `out`, and take the
+    CUstream `stream`.
     With `pad` torch tensors whose head dimension, strides or address no kernel takes
     are copied, with zeros behind their columns; a `CopyRemark` says which.
 
@@ -240,6 +253,8 @@ def attention(
     sequence, head, dim) in memory get the fastest one. Forward only. Raises
     ArgumentError, CompileError, TraceError or DriverError.
     """
+    if others:
+        host_names.refuse(attention, others)
     options = (
         call_arguments.to_align('causal', causal),
         call_arguments.to_window(window),
@@ -250,7 +265,7 @@ def attention(
     return call_arguments.attend(
         (q, k, v),
         (sinks, cu_seqlens_q, cu_seqlens_k),
-        (score_mod, mask_mod),
+        (score_mod, mask_mod, out_mod),
         call_arguments.to_bound(max_seqlen_q),
         options,
         lse,
@@ -274,17 +289,21 @@ def prepare(
     sinks: Any = None,
     score_mod: Modification | None = None,
     mask_mod: Modification | None = None,
+    out_mod: Modification | None = None,
     cu_seqlens_q: Any = None,
     cu_seqlens_k: Any = None,
     max_seqlen_q: int | None = None,
     lse: Any = False,
     out: Any = None,
     pad: bool = False,
+    **others: Any,
 ) -> None:
     """Compiles what `attention` with these arguments launches on `chip`, into
     the cache, without a GPU. Tensors may lie anywhere and need no contents
     (torch's device "meta"); a folder filled so serves machines that have no
     compiler ($ATTN_CACHE_DIR)."""
+    if others:
+        host_names.refuse(prepare, others)
     options = (
         call_arguments.to_align('causal', causal),
         call_arguments.to_window(window),
@@ -295,7 +314,7 @@ def prepare(
     call_arguments.prepare(
         (q, k, v),
         (sinks, cu_seqlens_q, cu_seqlens_k),
-        (score_mod, mask_mod),
+        (score_mod, mask_mod, out_mod),
         call_arguments.to_bound(max_seqlen_q),
         options,
         lse,

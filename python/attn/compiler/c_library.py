@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import importlib.util
 import os
 import pathlib
 from collections.abc import Iterable
@@ -23,7 +24,7 @@ from ctypes import (
 from ..errors import Diagnostic, LibraryError
 
 #: ATTN_C_API_VERSION that this file was written for.
-API_VERSION = 4
+API_VERSION = 5
 SEVERITIES = ("error", "warning", "remark", "note")
 
 
@@ -87,6 +88,7 @@ _SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "attnGetAPIVersion": (c_uint32, []),
     "attnGetCompilerVersion": (StringRef, []),
     "attnGetAssemblerVersion": (StringRef, []),
+    "attnAddProgramFolder": (None, [StringRef]),
     "attnGetNumTargets": (c_size_t, []),
     "attnGetTarget": (CTarget, [c_size_t]),
     "attnEvaluateSize": (
@@ -152,6 +154,14 @@ def find_library() -> str:
     return str(pathlib.Path(__file__).parents[1] / "_lib" / "libAttnC.so")
 
 
+def find_program_folders() -> list[pathlib.Path]:
+    """Where Python packages that the extra `ptxas` brings have CUDA's programs."""
+    found = importlib.util.find_spec("nvidia")
+    roots = sorted(map(pathlib.Path, (found.submodule_search_locations if found else None) or ()))
+    folders = [each for root in roots for each in sorted(root.glob("*/bin"))]
+    return [each for each in folders if (each / "ptxas").is_file()]
+
+
 @functools.cache
 def load() -> ctypes.CDLL:
     """The library, loaded at the first use, so that importing the package
@@ -176,6 +186,8 @@ def load() -> ctypes.CDLL:
         raise LibraryError(
             f"{path}: expected interface version {API_VERSION} or later, got {version}"
         )
+    for folder in find_program_folders():
+        library.attnAddProgramFolder(ref(str(folder)))
     return library
 
 

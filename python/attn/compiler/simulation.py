@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import dataclasses
 import json
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import arrays
 from ..errors import SimulationError
+from ..launch import events
 from ..options import readers
 from ..record import DYNAMIC
 from . import c_library, long_calls
@@ -64,11 +66,12 @@ def simulate(
     name: str,
     ptx: str,
     launch: Mapping[str, Any],
-    request: c_library.Handle,
+    request: c_library.Handle | None,
     inputs: Mapping[str, ArrayLike],
     settings: Settings,
 ) -> Simulation:
-    """Runs the kernel of a launch record."""
+    """Runs the kernel of a launch record. Without the `request` that made it, nothing is
+    compared, and all that its regions read has to be there."""
     library = c_library.load()
     dtypes = {tensor["name"]: tensor["dtype"] for tensor in launch["tensors"]}
     shapes = {tensor["name"]: tensor["shape"] for tensor in launch["tensors"]}
@@ -84,9 +87,13 @@ def simulate(
             _check_shape(f'kernel {name}: input "{tensor}"', array.shape, shapes[tensor])
             _set_input(run, tensor, array, dtypes[tensor])
         long_calls.set_callback(run, watch)
-        with request as problem, watch:
-            report = library.attnSimulate(
-                c_library.ref(ptx), c_library.ref(json.dumps(launch)), problem, run
+        with request or contextlib.nullcontext() as problem, watch:
+            report = events.time_call(
+                "simulated:",
+                name,
+                lambda: library.attnSimulate(
+                    c_library.ref(ptx), c_library.ref(json.dumps(launch)), problem, run
+                ),
             )
     with c_library.Handle("Report", report):
         watch.finish(library.attnReportWasStopped(report))

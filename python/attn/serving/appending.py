@@ -9,7 +9,7 @@ from ..errors import ArgumentError, ArgumentTypeError
 from ..launch import device_tensors
 from ..options import readers
 from ..record import TensorView
-from ..tensors import batch_lists, tensor_views
+from ..tensors import batch_lists, host_tensors, tensor_views
 
 
 def append_kv(
@@ -38,6 +38,14 @@ def append_kv(
     arrays in place, bit for bit: uint16 and ml_dtypes' bfloat16 are one type. Raises
     ArgumentError for tensors that do not fit each other, before anything is written.
     """
+    if host_tensors.is_host(k):
+        given = {"k": k, "v": v, "k_cache": k_cache, "v_cache": v_cache, "page_table": page_table}
+        given |= {"kv_lengths": kv_lengths, "cu_seqlens": cu_seqlens}
+        for name in ("k_cache", "v_cache"):
+            _check_target(name, given[name])
+        # On the memory of the tensors.
+        append_kv(**host_tensors.to_arrays(given), layout=layout)
+        return
     order = readers.to_pool_order(layout)
     tensors = {"k": k, "v": v, "k_cache": k_cache, "v_cache": v_cache}
     tensors |= {"page_table": page_table, "kv_lengths": kv_lengths}

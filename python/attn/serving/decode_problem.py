@@ -308,7 +308,7 @@ def _compile(
     return compile_problem(
         text,
         {},
-        (None, None),
+        (None, None, None),
         chip=chip,
         plan=plan,
         schedule=schedule,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..calls.call_arguments import Modification
+from ..options import host_names
 from . import cascading, decode_calls, decode_plan
 
 
@@ -40,6 +41,7 @@ def decode(
     out: Any = None,
     pad: bool = False,
     stream: int | None = None,
+    **others: Any,
 ) -> Any:
     """Attention of a batch of sequences to keys in pages.
 
@@ -98,6 +100,8 @@ def decode(
     torch.ops.attn.decode, on the current stream; other libraries' need `out`, and a tensor as
     `lse` to have one. Raises ArgumentError for tensors that do not fit each other.
     """
+    if others:
+        host_names.refuse(decode, others)
     tensors = {
         "q": q,
         "k_cache": k_cache,
@@ -153,6 +157,7 @@ def mla_decode(
     out: Any = None,
     pad: bool = False,
     stream: int | None = None,
+    **others: Any,
 ) -> Any:
     """Latent attention in its absorbed form (MLA) of a batch of sequences.
 
@@ -192,6 +197,8 @@ def mla_decode(
     The other arguments, `pad` and the results are those of `attn.decode`; o has `value_dim`
     columns.
     """
+    if others:
+        host_names.refuse(mla_decode, others)
     tensors = {
         "q": q,
         "kv_cache": kv_cache,
@@ -246,6 +253,7 @@ def prefill(
     out: Any = None,
     pad: bool = False,
     stream: int | None = None,
+    **others: Any,
 ) -> Any:
     """Attention of new queries of a batch of sequences, as many of each as it has, to keys in
     pages: chunked prefill and append.
@@ -276,6 +284,8 @@ def prefill(
     of q that no sequence has, or that are beyond its bound, stay as they were in `out` and are
     NaN in a new o and LSE. Raises ArgumentError for tensors that do not fit each other.
     """
+    if others:
+        host_names.refuse(prefill, others)
     tensors = {
         "q": q,
         "k_cache": k_cache,
@@ -315,6 +325,7 @@ def cascade(
     layout: str = "nhd",
     init: tuple[Any, Any] | None = None,
     lse: bool = False,
+    **others: Any,
 ) -> Any:
     """Attention of a batch whose sequences begin with keys that others have, too.
 
@@ -338,6 +349,8 @@ def cascade(
     Returns o like q, or (o, lse) with `lse`, f32. Takes torch tensors, which a CUDA graph may
     capture, and numpy's. Raises ArgumentError for tensors that do not fit each other.
     """
+    if others:
+        host_names.refuse(cascade, others)
     tensors = {
         "q": q,
         "k_cache": k_cache,

@@ -1,4 +1,4 @@
-"""From Python functions to the regions score_mod and mask_mod of attn.attention."""
+"""From Python functions to the regions score_mod, mask_mod and out_mod of attn.attention."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from . import captured_reads, trace_errors, traced_values
 _PARAMETERS = {
     "score_mod": ("score", "b", "h", "q_idx", "kv_idx"),
     "mask_mod": ("b", "h", "q_idx", "kv_idx"),
+    "out_mod": ("result", "b", "h", "q_idx", "column"),
 }
-_HEADER = "^bb0(%score: f32, %b: i32, %h: i32, %q_idx: i32, %kv_idx: i32):"
 #: Traces that are kept.
 _KEPT = 256
 
@@ -31,12 +31,22 @@ _lock = threading.Lock()
 _traces: dict[object, _Traced] = {}
 
 
+def _name_arguments(kind: str) -> tuple[str, ...]:
+    """The arguments of a region: f32, then i32."""
+    return _PARAMETERS["score_mod" if kind == "mask_mod" else kind]
+
+
+def _write_header(kind: str) -> str:
+    first, *indices = _name_arguments(kind)
+    return f"^bb0(%{first}: f32, {', '.join(f'%{each}: i32' for each in indices)}):"
+
+
 class Mod:
-    """A traced score_mod or mask_mod. `score_mod` and `mask_mod` make them; the
+    """A traced score_mod, mask_mod or out_mod. The functions of these names make them; the
     function itself is not called again."""
 
     def __init__(self, kind: str, text: str, tensors: Sequence[Any]) -> None:
-        #: "score_mod" or "mask_mod".
+        #: "score_mod", "mask_mod" or "out_mod".
         self.kind = kind
         #: The region's operations; captured tensors are %KINDn.
         self.text = text
@@ -93,7 +103,7 @@ def _check_parameters(kind: str, function: Any) -> None:
 
 def _convert(kind: str, function: Any, graph: traced_values.Graph, result: Any) -> traced_values.Value:
     """The result as the region yields it."""
-    wanted = "a number" if kind == "score_mod" else "a bool"
+    wanted = "a bool" if kind == "mask_mod" else "a number"
     got = result.type if isinstance(result, traced_values.Value) else type(result).__name__
     if kind == "mask_mod":
         if isinstance(result, bool):
@@ -112,9 +122,10 @@ def _trace_function(kind: str, function: Any) -> tuple[_Traced, list[Any]]:
     """The trace, and all tensors that the function has."""
     _check_parameters(kind, function)
     graph = traced_values.Graph()
+    first, *indices = _name_arguments(kind)
     arguments = {
-        "score": graph.make("f32", "%score"),
-        **{name: graph.make("i32", f"%{name}") for name in _PARAMETERS["mask_mod"]},
+        first: graph.make("f32", f"%{first}"),
+        **{name: graph.make("i32", f"%{name}") for name in indices},
     }
     tensors: list[Any] = []
 
@@ -184,14 +195,22 @@ def mask_mod(function: Callable[..., Any]) -> Mod:
     return trace("mask_mod", function)
 
 
+def out_mod(function: Callable[..., Any]) -> Mod:
+    """Traces out_mod(result, b, h, q_idx, column), as `score_mod`: it changes results
+    before they are rounded."""
+    return trace("out_mod", function)
+
+
 class Regions(NamedTuple):
-    """Both regions of a problem, with the types of what they read."""
+    """The regions of a problem, with the types of what they read."""
 
     score_mod: str
     mask_mod: str
-    #: Of the tensors of score_mod, then of mask_mod: capture0, capture1, ...
+    #: Of the tensors of score_mod, then of the others: capture0, capture1, ...
     score_specs: tuple[captured_reads.Spec, ...]
     mask_specs: tuple[captured_reads.Spec, ...]
+    out_mod: str = ""
+    out_specs: tuple[captured_reads.Spec, ...] = ()
 
     def splice(self, problem: str) -> str:
         """The text of a problem without regions, with these."""
@@ -199,12 +218,13 @@ class Regions(NamedTuple):
         for kind, body, specs in (
             ("score_mod", self.score_mod, self.score_specs),
             ("mask_mod", self.mask_mod, self.mask_specs),
+            ("out_mod", self.out_mod, self.out_specs),
         ):
             for number, spec in enumerate(specs):
                 aliases.append(f"!{kind}{number} = {spec.memref()}\n")
                 parameters.append(f", %{kind}{number}: !{kind}{number}")
             if body:
-                regions += f" {kind} {{\n    {_HEADER}\n{body}    }}"
+                regions += f" {kind} {{\n    {_write_header(kind)}\n{body}    }}"
         lines = problem.splitlines(keepends=True)
         for number, line in enumerate(lines):
             if line.lstrip().startswith("func.func"):
@@ -217,11 +237,14 @@ class Regions(NamedTuple):
 
 
 def combine(
-    score: Mod | None, mask: Mod | None, change: Callable[[captured_reads.Spec], captured_reads.Spec]
+    score: Mod | None,
+    mask: Mod | None,
+    out: Mod | None,
+    change: Callable[[captured_reads.Spec], captured_reads.Spec],
 ) -> Regions | None:
     """The regions of a problem; `change` is applied to the specs of the tensors
     that they read."""
-    if score is None and mask is None:
+    if score is None and mask is None and out is None:
         return None
 
     def describe(mod: Mod | None) -> tuple[captured_reads.Spec, ...]:
@@ -232,4 +255,6 @@ def combine(
         mask.text if mask else "",
         describe(score),
         describe(mask),
+        out.text if out else "",
+        describe(out),
     )

@@ -19,6 +19,8 @@ from .. import mods
 
 #: Top-level packages whose functions are not copied for a trace.
 _LIBRARIES = ("torch", "numpy", "math", "attn", "builtins", "operator")
+#: Modules of these whose functions are: they make masks of other functions and of tensors.
+_MAKERS = ("torch.nn.attention.flex_attention", "attn.doors.mask_tensors", "attn.doors.host_masks")
 #: Functions of torch, numpy and `attn.mods` whose results depend on nothing but
 #: their arguments, by name.
 _PURE = mods.METHODS | frozenset(
@@ -102,6 +104,7 @@ def is_of_library(function: types.FunctionType) -> bool:
     module = sys.modules.get(name)
     return (
         name.partition(".")[0] in _LIBRARIES
+        and name not in _MAKERS
         and module is not None
         and module.__dict__ is function.__globals__
     )

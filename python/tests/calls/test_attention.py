@@ -346,7 +346,7 @@ def test_wrong_outputs_and_sinks():
         ({"out": Array((1, 4, 32, 64))}, '"o": expected shape'),
         (
             {"out": Array(q.shape, dtype="int32")},
-            "out_type: expected f16, bf16, f32, f8E4M3FN or f8E5M2, got 'i32'",
+            "out_type: expected f16, bf16, f32, f8E4M3FN, f8E5M2 or f4E2M1FN, got 'i32'",
         ),
         ({"out": q, "lse": Array((1, 4, 63), dtype="float32")}, '"lse": expected shape'),
         ({"out": q, "lse": Array((1, 4, 64))}, '"lse": expected dtype f32, got f16'),

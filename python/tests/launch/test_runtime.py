@@ -111,7 +111,7 @@ def test_every_flipped_byte_is_an_error_or_padding():
         (b"ATTN", "truncated"),
         (b"\x7fELF" + bytes(100), "this is no bundle"),
         (b"\x7fELF", "this is no bundle"),
-        (bundle.MAGIC + struct.pack("<I", 2) + bytes(100), "expected bundle version 1, got 2"),
+        (bundle.MAGIC + struct.pack("<I", 2) + bytes(100), "version 1, got 2; a newer attn"),
     ],
 )
 def test_foreign_files(data, message):

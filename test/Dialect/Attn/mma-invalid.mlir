@@ -129,3 +129,20 @@ func.func @f(%a: tensor<64x64xf16, #attn.auto>, %b: !attn.buffer<64x32xf8E4M3FN,
   %d = attn.mma %a, %b, %c : tensor<64x64xf16, #attn.auto>, !attn.buffer<64x32xf8E4M3FN, #attn.auto, shared>, tensor<64x32xf16, #attn.auto>
   return
 }
+
+// -----
+
+// Columns in the other order are those of 8-bit operands.
+func.func @f(%a: tensor<64x64xf16, #attn.auto>, %b: !attn.buffer<64x32xf16, #attn.auto, shared>, %c: tensor<64x32xf32, #attn.auto>) {
+  // expected-error @below {{expected a buffer 'b' of 8-bit floats beside such an 'a' without 'depth_parts' with 'interleaved', got 'tensor<64x64xf16, #attn.auto>' and '!attn.buffer<64x32xf16, #attn.auto, shared>'}}
+  %d = attn.mma %a, %b, %c {interleaved} : tensor<64x64xf16, #attn.auto>, !attn.buffer<64x32xf16, #attn.auto, shared>, tensor<64x32xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<64x64xf8E4M3FN, #attn.auto>, %b: tensor<64x32xf8E5M2, #attn.auto>, %c: tensor<64x32xf32, #attn.auto>) {
+  // expected-error @below {{expected a buffer 'b' of 8-bit floats beside such an 'a' without 'depth_parts' with 'interleaved', got 'tensor<64x64xf8E4M3FN, #attn.auto>' and 'tensor<64x32xf8E5M2, #attn.auto>'}}
+  %d = attn.mma %a, %b, %c {interleaved} : tensor<64x64xf8E4M3FN, #attn.auto>, tensor<64x32xf8E5M2, #attn.auto>, tensor<64x32xf32, #attn.auto>
+  return
+}

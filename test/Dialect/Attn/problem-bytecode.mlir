@@ -18,6 +18,10 @@
 
 // RUN: attn-opt %S/Inputs/version-5.mlirbc | FileCheck %s --check-prefix=FIVE
 
+// What version 7 has added is written and read again.
+
+// RUN: attn-opt %S/problem-out-mod-ops.mlir -emit-bytecode | attn-opt | FileCheck %S/problem-out-mod-ops.mlir
+
 // What version 6 has added is written and read again.
 
 // RUN: attn-opt %attn_src/test/doc/attn-read-masks.mlir --attn-read-masks -emit-bytecode | attn-opt | FileCheck %s --check-prefix=SIX

@@ -209,25 +209,13 @@ func.func @attention_c50(
 
 // -----
 
-func.func @attention_c50_twice(
-    %q: memref<2x8x300x64xf16>,
-    %k: memref<2x2x200x64xf16>,
-    %v: memref<2x2x200x64xf16>,
-    %o: memref<2x8x300x64xf16>) {
-  // expected-error @below {{expected one 'key_range', got 2}}
-  attn.attention ins(%q, %k, %v : memref<2x8x300x64xf16>, memref<2x2x200x64xf16>, memref<2x2x200x64xf16>)
-    outs(%o : memref<2x8x300x64xf16>)
-    mask_mod {
-  ^bb0(%score: f32, %b: i32, %h: i32, %i: i32, %j: i32):
-    %keep = arith.cmpi sle, %j, %i : i32
-    attn.yield %keep : i1
-  }
-    key_range {
-  ^bb0(%b: i32, %h0: i32, %h1: i32, %i0: i32, %i1: i32):
-    attn.yield %i0, %i1 : i32, i32
+func.func @attention_c50_twice(%q: memref<2x8x300x64xf16>, %o: memref<2x8x300x64xf16>) {
+  // expected-error @below {{expected at most one 'key_range' and one 'out_mod', got 3 regions}}
+  "attn.attention"(%q, %q, %q, %o) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>}> ({
   }, {
-  ^bb0(%b: i32, %h0: i32, %h1: i32, %i0: i32, %i1: i32):
-    attn.yield %i0, %i1 : i32, i32
-  }
+  }, {
+  }, {
+  }, {
+  }) : (memref<2x8x300x64xf16>, memref<2x8x300x64xf16>, memref<2x8x300x64xf16>, memref<2x8x300x64xf16>) -> ()
   return
 }

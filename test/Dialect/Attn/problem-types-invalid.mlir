@@ -244,7 +244,7 @@ func.func @attention_c6(
     %k: memref<2x2x200x64xf16>,
     %v: memref<2x2x200x64xf16>,
     %o: memref<2x8x300x64xf64>) {
-  // expected-error @below {{expected 'o' of type f16, bf16, f32, f8E4M3FN or f8E5M2, got 'f64'}}
+  // expected-error @below {{expected 'o' of type f16, bf16, f32, f8E4M3FN, f8E5M2 or, for pairs of f4E2M1FN, i8, got 'f64'}}
   attn.attention ins(%q, %k, %v : memref<2x8x300x64xf16>, memref<2x2x200x64xf16>, memref<2x2x200x64xf16>)
     outs(%o : memref<2x8x300x64xf64>)
   return

@@ -133,7 +133,7 @@ func.func @accumulator(%a: !a, %b: !b, %d: !d, %more: i1) {
 !d = !attn.buffer<128x64xf32, #attn.tmem<m = 128>, tmem>
 func.func @types(%a: !a, %b: !b, %d: !d, %more: i1) {
   attn.elect {
-    // expected-error @below {{expected operands of f16, or of bf16, and an accumulator of f32, got 'f16', 'bf16' and 'f32'}}
+    // expected-error @below {{expected operands of f16, of bf16, or of 8-bit floats, and an accumulator of f32, got 'f16', 'bf16' and 'f32'}}
     attn.tcgen05.mma %a, %b, %d accumulate %more : !a, !b, !d
   }
   return

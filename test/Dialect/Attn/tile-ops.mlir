@@ -68,6 +68,28 @@ func.func @masks(%s: !s, %i: i32, %j: i32, %limit: i32, %lower: i32, %upper: i32
   return
 }
 
+// CHECK-LABEL: func.func @row_keys(
+// CHECK-SAME: %[[S:.*]]: tensor<64x32xf32, #attn.auto>, %[[I:.*]]: i32, %[[J:.*]]: i32, %[[ONE:.*]]: i1
+func.func @row_keys(%s: !s, %i: i32, %j: i32, %one: i1) {
+  // CHECK: %[[FROM:.*]], %[[TO:.*]], %[[EXACT:.*]] = attn.row_keys of %[[I]] same %[[ONE]] from %[[I]] to %[[J]] : tensor<64xi32, #attn.auto>, tensor<64xi32, #attn.auto> {
+  %from, %to, %exact = attn.row_keys of %i same %one from %i to %j : tensor<64xi32, #attn.auto>, tensor<64xi32, #attn.auto> {
+  // CHECK: ^bb0(%[[R:.*]]: i32):
+  ^bb0(%r: i32):
+    // CHECK: attn.yield %[[R]], %[[J]], %[[R]], %[[J]] : i32, i32, i32, i32
+    attn.yield %r, %j, %r, %j : i32, i32, i32, i32
+  }
+  // CHECK: attn.map_elements %[[S]][%[[I]], %[[J]]] unless %[[EXACT]] {hides} : tensor<64x32xf32, #attn.auto> {
+  %rest = attn.map_elements %s[%i, %j] unless %exact {hides} : !s {
+  ^bb0(%x: f32, %q: i32, %k: i32):
+    attn.yield %x : f32
+  }
+  // CHECK: attn.apply_mask %[[S]][%[[I]], %[[J]]] upper %[[J]] rows %[[FROM]] : tensor<64xi32, #attn.auto> to %[[TO]] : tensor<64xi32, #attn.auto> : tensor<64x32xf32, #attn.auto>
+  %own = attn.apply_mask %s[%i, %j] upper %j rows %from : tensor<64xi32, #attn.auto> to %to : tensor<64xi32, #attn.auto> : !s
+  // CHECK: attn.apply_mask %[[S]][%[[I]], %[[J]]] rows %[[FROM]] : tensor<64xi32, #attn.auto> : tensor<64x32xf32, #attn.auto>
+  %behind = attn.apply_mask %s[%i, %j] rows %from : tensor<64xi32, #attn.auto> : !s
+  return
+}
+
 // CHECK-LABEL: func.func @elements(
 // CHECK-SAME: %[[S:.*]]: tensor<64x32xf32, #attn.auto>, %[[I:.*]]: i32, %[[J:.*]]: i32
 func.func @elements(%s: !s, %i: i32, %j: i32) {

@@ -130,3 +130,54 @@ TEST(Print, IsTheOnlyExternalCall) {
                 .error.find("unresolved call to 'malloc'"),
             std::string::npos);
 }
+
+namespace {
+
+constexpr const char *kAssertDeclared =
+    ".extern .func __assertfail (.param .b64 a, .param .b64 b, .param .b32 c, "
+    ".param .b64 d, .param .b64 e);\n"
+    ".global .align 1 .b8 why[] = {111, 100, 100, 0};\n"     // odd
+    ".global .align 1 .b8 file[] = {97, 46, 112, 121, 0};\n" // a.py
+    ".global .align 1 .b8 name[] = {107, 0};\n";             // k
+
+/// Asserts that no lane has number 5.
+std::string makeAssert(const std::string &arguments) {
+  return "setp.ne.u32 %p1, %r0, 5;\n@%p1 bra end;\n"
+         "mov.u64 %d5, why;\nmov.u64 %d6, file;\nmov.u64 %d7, name;\n"
+         "{\n.param .b64 a;\n.param .b64 b;\n.param .b32 c;\n"
+         ".param .b64 d;\n.param .b64 e;\n"
+         "st.param.b64 [a], %d5;\nst.param.b64 [b], %d6;\n"
+         "st.param.b32 [c], 12;\nst.param.b64 [d], %d7;\n"
+         "st.param.b64 [e], 1;\n"
+         "call.uni __assertfail, (" +
+         arguments + ");\n}\nend:\n";
+}
+
+Outcome runAssert(const std::string &arguments) {
+  LaunchConfig config;
+  config.block = {32, 1, 1};
+  return runText(wrapKernel(makeAssert(arguments), "sm_100a", kAssertDeclared),
+                 std::vector<uint8_t>(16), 16, config);
+}
+
+} // namespace
+
+TEST(Assert, EndsTheLaunch) {
+  Outcome r = runAssert("a, b, c, d, e");
+  expectError(r, FindingKind::Trap);
+  ASSERT_EQ(r.report.findings.size(), 1u);
+  EXPECT_EQ(r.report.findings[0].message, "assertion failed: odd (a.py:12, k)");
+  EXPECT_EQ(r.report.findings[0].second->lane, 5);
+  EXPECT_FALSE(r.report.completed);
+}
+
+TEST(Assert, RefusesOtherArguments) {
+  EXPECT_NE(runAssert("a, b, c, d")
+                .error.find(
+                    "expected no result and five arguments of '__assertfail'"),
+            std::string::npos);
+  EXPECT_NE(
+      runAssert("a, b, c, c, e")
+          .error.find("expected a '.param' variable of the declared size"),
+      std::string::npos);
+}

@@ -28,6 +28,14 @@ TEST(Memory, RangeOutsideOfAnAllocation) {
       << message;
 }
 
+TEST(Memory, NothingLiesAsFarBeforeAnAllocationAsItIsLong) {
+  Memory memory;
+  memory.allocate(1 << 20, "x");
+  uint64_t address = memory.allocate(1 << 20, "y");
+  EXPECT_EQ(memory.find(address - (1 << 20), 16), nullptr);
+  EXPECT_EQ(memory.find(address - 16, 16), nullptr);
+}
+
 TEST(Memory, ReleaseInsideOfAnAllocation) {
   Memory memory;
   uint64_t address = memory.allocate(8, "x");

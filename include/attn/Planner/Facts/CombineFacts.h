@@ -29,6 +29,11 @@ struct CombineFacts {
   /// own.
   TensorFacts work;
   int64_t equalRuns = 0;
+  /// What changes o before it is rounded, null for nothing, and what that reads
+  /// from outside.
+  Region *outMod = nullptr;
+  SmallVector<TensorFacts> captures;
+  SmallVector<Value> scalars;
 
   /// Columns of a partial result that share a unit.
   int64_t getUnitColumns() const {

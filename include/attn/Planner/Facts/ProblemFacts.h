@@ -69,6 +69,8 @@ struct ProblemFacts {
   /// Columns of what the kernel merges its partial results into that share a
   /// scale.
   int64_t mergedGroup = 0;
+  /// What changes merged results before they are rounded, null for nothing.
+  Region *mergedMod = nullptr;
   /// Pages of the pools of k and v.
   int64_t pages = 0;
   /// What the regions read from outside: memrefs, and scalars that are not
@@ -82,6 +84,8 @@ struct ProblemFacts {
   bool isNarrow() const;
   /// True if k and v have 8-bit elements and q has not.
   bool hasNarrowKeys() const;
+  /// True if k and v have 8-bit elements, whatever q has.
+  bool hasNarrowValues() const { return isNarrow() || hasNarrowKeys(); }
   /// True if v is contiguous along its keys instead of along its head
   /// dimension.
   bool hasTransposedValues() const;
@@ -101,6 +105,8 @@ struct ProblemFacts {
   bool hasLengths() const { return static_cast<bool>(kvLengths); }
   /// True if partial results have scales, powers of two.
   bool hasPartialScales() const { return oScales && kvSplits != 0; }
+  /// True if groups of columns of a row of results have scales.
+  bool hasResultScales() const { return oScales && kvSplits == 0; }
   /// Groups of a row's columns with a scale each in partial results that have
   /// scales.
   int64_t getUnitGroups() const { return oScales.shape.back(); }
@@ -111,10 +117,15 @@ struct ProblemFacts {
   double getResultFactor() const {
     return outScale == 0 || kvSplits != 0 ? 1 : outScale;
   }
+  /// The part of it that rows are divided with: what stands behind out_mod is
+  /// left for that.
+  double getRowFactor() const { return hasOutMod() ? 1 : getResultFactor(); }
   /// True if the keys are read in runs of a fixed number.
   bool hasRuns() const;
   bool hasScoreMod() const;
   bool hasMaskMod() const;
+  /// True if a region changes results.
+  bool hasOutMod() const;
   /// True if a region says which keys mask_mod leaves to a tile.
   bool hasKeyRange() const;
   /// True if that region may leave out the last blocks of a tile.

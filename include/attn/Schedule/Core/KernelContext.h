@@ -10,7 +10,6 @@
 
 #include "attn/Planner/Facts/ProblemFacts.h"
 #include "attn/Schedule/Core/KernelFrame.h"
-#include "mlir/IR/IRMapping.h"
 
 namespace mlir::attn {
 
@@ -31,26 +30,28 @@ public:
   /// The address of the sequences' own numbers of keys.
   Value getLengths();
 
-  /// Clones the operations of score_mod or mask_mod for the given arguments and
-  /// returns what it yields. Reads of memrefs become loads of global memory.
-  /// Null after a diagnostic.
+  /// Clones the operations of score_mod, mask_mod or out_mod for the given
+  /// arguments and returns what it yields. Reads of memrefs become loads of
+  /// global memory. Null after a diagnostic.
   Value inlineRegion(OpBuilder &builder, Region &region, ValueRange arguments);
   /// Does the same for a region that yields several values. Empty after a
   /// diagnostic.
   SmallVector<Value> inlineResults(OpBuilder &builder, Region &region,
                                    ValueRange arguments);
+  /// Does the same for key_range, asked for rows of a tile that needs the keys
+  /// `begin` to `end - 1` alone: others are not looked for.
+  SmallVector<Value> inlineRangeBetween(OpBuilder &builder,
+                                        ValueRange arguments, Value begin,
+                                        Value end);
 
   /// Emits which captured tensors are in order whose keys are looked for, once
   /// for all tiles: in front of the kernel's partitions. Tiles of kernels that
   /// do not call it look at their own rows.
   void emitOrders();
+  /// True if that has been called and key_range looks for keys.
+  bool knowsOrders() const { return !orders.empty(); }
 
 private:
-  /// Returns a captured memref; null after a diagnostic at `user`.
-  const TensorFacts *findCapture(Operation *user, Value memref);
-  /// Returns the address of an element, or of a row without the last index.
-  Value getElementAddress(ImplicitLocOpBuilder &lb, const TensorFacts &tensor,
-                          ValueRange indices, Type type);
   /// Emits attn.find_key on the memory of its memrefs; null after a diagnostic.
   Value inlineFindKey(ImplicitLocOpBuilder &lb, FindKeyOp find,
                       const IRMapping &mapping);
@@ -58,10 +59,10 @@ private:
   /// row is known by.
   Value emitOrder(ImplicitLocOpBuilder &lb, const TensorFacts &tensor,
                   Value row, ValueRange place, Type type);
-  Value loadMemRef(ImplicitLocOpBuilder &lb, const TensorFacts &tensor,
-                   ValueRange indices, Type type);
   void collectDescriptorArgs();
 
+  /// Keys outside of these are not looked for, i32; null for no such bounds.
+  Value searchBegin, searchEnd;
   /// By tensor and place of the row, which is empty for all rows: true if they
   /// are in order.
   SmallVector<std::tuple<Value, SmallVector<Value>, Value>> orders;

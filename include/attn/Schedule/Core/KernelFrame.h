@@ -13,6 +13,7 @@
 #include "attn/Launch/SizeExpr.h"
 #include "attn/Planner/Facts/TensorFacts.h"
 #include "attn/Target/TargetTable.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace mlir::attn {
@@ -112,6 +113,8 @@ public:
   SmallVector<TensorFacts> tensors;
   /// Scalars of the host that are parameters, behind sizes and strides.
   SmallVector<Value> hostScalars;
+  /// The number of the first one among the scalars of all kernels of a launch.
+  int64_t firstScalar = 0;
   /// Sizes (i32) and strides (i64) that are parameters, behind the pointers.
   SmallVector<DescriptorArg> descriptorArgs;
   /// Workspaces that the schedule asked for, in parameter order: behind the
@@ -194,7 +197,26 @@ public:
   /// Loads element `index` (i64) of a rank-1 tensor.
   Value loadElement(StringRef name, Value index);
 
+  /// Emits attn.find_key of a region; null after a diagnostic.
+  using FindKeyInliner = llvm::function_ref<Value(
+      ImplicitLocOpBuilder &lb, FindKeyOp find, const IRMapping &mapping)>;
+  /// Clones the operations of a problem's region for the given arguments and
+  /// returns what it yields. Reads of memrefs, which are among the tensors,
+  /// become loads of global memory. Empty after a diagnostic.
+  SmallVector<Value> cloneRegion(OpBuilder &builder, Region &region,
+                                 ValueRange arguments,
+                                 FindKeyInliner findKey = {});
+
+protected:
+  /// Returns a captured memref; null after a diagnostic at `user`.
+  const TensorFacts *findCapture(Operation *user, Value memref);
+  /// Returns the address of an element, or of a row without the last index.
+  Value getElementAddress(ImplicitLocOpBuilder &lb, const TensorFacts &tensor,
+                          ValueRange indices, Type type);
+
 private:
+  Value loadMemRef(ImplicitLocOpBuilder &lb, const TensorFacts &tensor,
+                   ValueRange indices, Type type);
   const TensorFacts *findTensor(StringRef name) const;
 
   gpu::GPUFuncOp kernel;

@@ -42,6 +42,9 @@ private:
     /// where it has no such runs.
     TensorFacts work = {};
     int64_t equalRuns = 0;
+    /// What its regions read from outside, and the number of scalars of these.
+    SmallVector<TensorFacts> captures = {};
+    int64_t scalars = 0;
   };
   gpu::GPUModuleOp createModule(Operation *op);
 

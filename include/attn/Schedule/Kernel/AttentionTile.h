@@ -10,6 +10,12 @@
 
 namespace mlir::attn {
 
+/// Which keys each row of a tile keeps, by a mask that key_range describes, as
+/// attn.row_keys gives them; null where mask_mod is asked.
+struct KeptKeys {
+  Value from, to, exact;
+};
+
 /// The tile of queries that a kernel works on. A kernel sets the place of a
 /// tile when it has found it; the functions that emit scores and results read
 /// it.
@@ -101,12 +107,16 @@ struct AttentionTile {
   TileCoordinates at;
   Value row;
   BlockBounds bounds;
+  KeptKeys rowKeys;
   /// The lengths of the tile's sequences, i32.
   Value queries, keys;
   /// The first rows of the sequences in packed tensors, i64; null otherwise.
   Value queryStart, keyStart;
   /// The factors of q k and of v, f32; null where units are ones.
   Value scoreDescale, valueDescale;
+  /// The units of the rows' queries, where heads that have their own are packed
+  /// and `scoreDescale` is without them; null elsewhere.
+  Value rowDescale;
   /// Rows of the sequence's queries, as many for each as heads are packed; null
   /// where each query has one row.
   Value packedRows;

@@ -9,8 +9,16 @@
 
 namespace mlir::attn {
 
+/// The numbers that key_range yields, i32; null where it does not.
+struct RangeValues {
+  Value begin, end, fullBegin, fullEnd;
+};
+
 /// Bounds as i32 values; null where the mask has none.
-using BlockBounds = BlockBoundsOf<Value>;
+struct BlockBounds : BlockBoundsOf<Value> {
+  /// The keys that key_range leaves to the tile.
+  RangeValues range;
+};
 
 /// Where the tiles are that a kernel finds bounds for.
 struct BoundedTiles {

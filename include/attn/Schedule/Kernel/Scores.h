@@ -26,14 +26,23 @@ Value emitOperand(const AttentionTile &tile, Value q);
 /// Converts queries in shared memory to the type of operands, in place.
 Value emitConverted(const AttentionTile &tile, Value buffer);
 
-/// Reads what units of q and k, and of v, stand for in the tile's head; null
-/// where the problem does not say so.
-Value emitScoreDescale(const AttentionTile &tile);
+/// Returns what the tensor `name` of (heads) or (batch, heads) has for the
+/// heads of the tile's rows, of which some are packed.
+Value emitHeadValues(const AttentionTile &tile, StringRef name);
+
+/// Reads what units of q and k stand for in the tile's heads, if the problem
+/// says so.
+void emitScoreDescale(AttentionTile &tile);
+/// Reads what units of v stand for; null where the problem does not say so.
 Value emitValueDescale(const AttentionTile &tile);
 
 /// Returns the factor of online_softmax, f32: exponents of two per unit of
 /// score.
 Value emitExponentScale(const AttentionTile &tile);
+
+/// Finds which keys each row of the tile keeps, where key_range looks for them,
+/// so that blocks are compared with these and mask_mod need not be asked.
+void emitRowKeys(AttentionTile &tile);
 
 /// Applies the soft cap, score_mod, mask_mod and the mask to the products of
 /// the block at `key`, whose keys are in fours with `quads` (attn.apply_mask).

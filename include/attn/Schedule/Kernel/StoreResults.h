@@ -15,11 +15,17 @@ struct ResultMap {
   SmallVector<Value, 4> coordinates;
 };
 
-/// Returns the accumulator times `inverse`, in the type of the results, without
-/// `rounds` f32. With `initWeight`, of emitInitWeight in the layout of the rows
-/// of o, the results that rows go on from join.
+/// Returns f32 results as `outMod` makes them; `columns` are those of o.
+Value emitOutMod(const AttentionTile &tile, Value o, Region &outMod,
+                 const ResultColumns &columns);
+
+/// Returns the accumulator times `inverse`, as out_mod makes it, in the type of
+/// the results, without `rounds` f32; `columns` are those of o. With
+/// `initWeight`, of emitInitWeight in the layout of the rows of o, the results
+/// that rows go on from join.
 Value emitQuotient(const AttentionTile &tile, Value o, Value inverse,
-                   Value initWeight = {}, bool rounds = true);
+                   const ResultColumns &columns, Value initWeight = {},
+                   bool rounds = true);
 
 /// Returns `columns`, f32 columns of the accumulators, times `factor`, and with
 /// `initWeight` as emitQuotient has it, in f16: in units of the scales of the
@@ -39,10 +45,12 @@ void emitLSE(const AttentionTile &tile, Value m, Value l, Value view);
 void emitScaledGroups(const AttentionTile &tile, Value o,
                       EpilogueKind epilogue);
 
-/// Divides by the row sums and stores O, and LSE if `lseView` is not null.
+/// Divides by the row sums and stores O, and LSE if `lseView` is not null;
+/// `columns` are those of O.
 void emitResults(const AttentionTile &tile, const RunningState &state,
                  Value oView, Value lseView, Value scratch,
-                 EpilogueKind epilogue, const ResultMap &map = {});
+                 EpilogueKind epilogue, const ResultMap &map = {},
+                 const ResultColumns &columns = {});
 
 } // namespace mlir::attn
 

@@ -14,6 +14,8 @@
 
 namespace mlir::attn::sim {
 
+struct ModuleVariables;
+
 using attn::Assumption;
 using attn::numAssumptions;
 
@@ -63,6 +65,9 @@ struct LaunchConfig {
   bool adversarial = false;
 
   bool sanitize = true;
+  /// Reports races of loads whose value reaches no store, branch, address or
+  /// product; without it they are counted (RunReport::droppedLoadRaces).
+  bool strict = true;
   Profile profile = Profile::Hw;
   /// What is assumed beyond the profile: bit n - 1 grants assumption n.
   uint16_t assumptions = 0;
@@ -91,6 +96,12 @@ struct LaunchConfig {
   /// Hears how far the launch is, from the thread that called run(), and may
   /// stop it. Not owned.
   ProgressMeter *progress = nullptr;
+  /// Lists the global memory that the kernel touches (RunReport::touched),
+  /// where the launch is sanitized.
+  bool listsTouched = false;
+  /// Where the variables of the module are, if it is loaded (loadVariables);
+  /// null: they live as long as the launch. Not owned.
+  const ModuleVariables *variables = nullptr;
   /// Variables of the module that are read at the end.
   std::vector<std::string> watched;
   /// Bytes that the kernel will have stored at its end, where that is known: a

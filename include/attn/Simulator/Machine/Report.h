@@ -25,6 +25,7 @@ enum class FindingKind {
   Race,
   UninitialisedRead,
   OutOfBounds,
+  UseAfterFree,
   Misaligned,
   ReadOnlyWrite,
   BarrierMisuse,
@@ -156,17 +157,33 @@ struct Trace;
 /// Bytes of what a cluster prints that are kept: those of a device's buffer.
 constexpr uint64_t kMostPrinted = 1 << 20;
 
+/// Global memory that a launch has touched.
+struct TouchedRange {
+  enum Kind : uint8_t {
+    Read,   ///< read only
+    Write,  ///< written
+    Atomic, ///< written by atomics and other strong accesses alone
+  };
+  uint64_t begin = 0, end = 0;
+  Kind kind = Read;
+};
+
 /// The result of a launch.
 struct RunReport {
   /// True when every thread ran to its end.
   bool completed = false;
   std::vector<Finding> findings;
   uint64_t findingsDropped = 0; ///< beyond LaunchConfig::maxFindings
+  /// Races of loads that nobody needs, without LaunchConfig::strict.
+  uint64_t droppedLoadRaces = 0;
   /// Where the kernel has not done what LaunchConfig::replay says.
   std::string diverged;
   Counters counters;
   /// Warp instructions by line of the PTX, guarded ones included.
   std::map<unsigned, uint64_t> lines;
+  /// With LaunchConfig::listsTouched, in the order of addresses: neighbours
+  /// differ in what was done to them.
+  std::vector<TouchedRange> touched;
   /// With LaunchConfig::tracedClusters (Trace.h).
   std::shared_ptr<Trace> trace;
   double seconds = 0; ///< host time

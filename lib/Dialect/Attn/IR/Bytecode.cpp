@@ -144,6 +144,8 @@ static StringRef findUnwritten(AttentionOp op, uint64_t number) {
     return "q_rope";
   if (number < 6 && op.hasKeyRange())
     return "key_range";
+  if (number < 7 && op.getOutMod())
+    return "out_mod";
   return "";
 }
 
@@ -195,6 +197,8 @@ void CombineOp::writeProperties(DialectBytecodeWriter &writer) {
     lost = "out_scale";
   if (number < 5 && properties.out_group)
     lost = "out_group";
+  if (number < 7 && getOutMod())
+    lost = "out_mod";
   if (!lost.empty())
     emitOpError("has '") << lost << "', which bytecode of version " << number
                          << " of the dialect 'attn' cannot say";

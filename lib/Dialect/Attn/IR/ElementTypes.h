@@ -18,6 +18,11 @@ inline bool isFloat8(Type type) {
   return isa<Float8E4M3FNType, Float8E5M2Type>(type);
 }
 
+/// True for bytes that have two results of f4E2M1FN each.
+inline bool isPairOfFloat4(Type type) { return type.isInteger(8); }
+/// Columns of results that share a scale where these are of f4E2M1FN.
+inline constexpr int64_t kFloat4Group = 16;
+
 /// True for the other types of results.
 inline bool isOutputType(Type type) {
   return type.isF16() || type.isBF16() || type.isF32();

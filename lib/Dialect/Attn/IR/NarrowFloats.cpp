@@ -1,4 +1,4 @@
-//===- NarrowFloats.cpp - f32 become 8-bit floats -------------------------===//
+//===- NarrowFloats.cpp - f32 become floats of 8 and 4 bits ---------------===//
 
 #include "attn/Dialect/Attn/IR/NarrowFloats.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -11,21 +11,25 @@ using namespace mlir::attn;
 
 namespace {
 
-/// What an 8-bit float is made of.
+/// What a float of 8 or 4 bits is made of.
 struct NarrowFormat {
   int mantissaBits, bias;
   float largest;
+  /// Its bits, and what it has for NaN.
+  int bits, nan;
 };
 
 } // namespace
 
 static NarrowFormat getFormat(Type type) {
   if (isa<Float8E5M2Type>(type))
-    return {2, 15, 57344.0f};
-  return {3, 7, 448.0f};
+    return {2, 15, 57344.0f, 8, 0x7f};
+  if (isa<Float4E2M1FNType>(type))
+    return {1, 1, 6.0f, 4, 7};
+  return {3, 7, 448.0f, 8, 0x7f};
 }
 
-/// The byte of one number, i32. Rounding to nearest is an addition: of half a
+/// The bits of one number, i32. Rounding to nearest is an addition: of half a
 /// unit of what stays of the mantissa, or, below the normal numbers, of a
 /// number so large that its last bit is their distance.
 static Value narrowByIntegers(ImplicitLocOpBuilder &b, Value value, Type type) {
@@ -68,9 +72,10 @@ static Value narrowByIntegers(ImplicitLocOpBuilder &b, Value value, Type type) {
                                         constantBits(least));
   Value byte = arith::SelectOp::create(b, isSmall, small, normal);
   Value sign = arith::AndIOp::create(
-      b, arith::ShRUIOp::create(b, bits, integer(24)), integer(0x80));
+      b, arith::ShRUIOp::create(b, bits, integer(32 - format.bits)),
+      integer(int64_t(1) << (format.bits - 1)));
   byte = arith::OrIOp::create(b, byte, sign);
-  return arith::SelectOp::create(b, isNaN, integer(0x7f), byte);
+  return arith::SelectOp::create(b, isNaN, integer(format.nan), byte);
 }
 
 Value attn::narrowPair(ImplicitLocOpBuilder &b, Value first, Value second,
@@ -85,6 +90,24 @@ Value attn::narrowPair(ImplicitLocOpBuilder &b, Value first, Value second,
                             arith::ConstantIntOp::create(b, 8, 32).getResult());
   return arith::TruncIOp::create(
       b, b.getI16Type(),
+      arith::OrIOp::create(b, upper, narrowByIntegers(b, first, type))
+          .getResult());
+}
+
+Value attn::narrowToByte(ImplicitLocOpBuilder &b, Value value,
+                         bool byIntegers) {
+  Value pair = narrowPair(b, value, value,
+                          Float8E4M3FNType::get(b.getContext()), byIntegers);
+  return arith::TruncIOp::create(b, b.getI8Type(), pair);
+}
+
+Value attn::narrowToPair4(ImplicitLocOpBuilder &b, Value first, Value second) {
+  Type type = Float4E2M1FNType::get(b.getContext());
+  Value upper =
+      arith::ShLIOp::create(b, narrowByIntegers(b, second, type),
+                            arith::ConstantIntOp::create(b, 4, 32).getResult());
+  return arith::TruncIOp::create(
+      b, b.getI8Type(),
       arith::OrIOp::create(b, upper, narrowByIntegers(b, first, type))
           .getResult());
 }

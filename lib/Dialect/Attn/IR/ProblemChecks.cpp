@@ -428,9 +428,41 @@ static LogicalResult checkPartialScales(AttentionOp op) {
   return checkUnitGroups(op, o, scales);
 }
 
+/// Results of f4E2M1FN, two in a byte, with a scale for each few columns.
+static LogicalResult checkFloat4(AttentionOp op, const NamedValue &o,
+                                 const NamedValue &scales) {
+  // attention_c53
+  int64_t columns = op.getValueDim(), group = op.getOutGroup().value_or(0);
+  if (!scales.value || group != kFloat4Group)
+    return op.emitOpError("expected 'out_scales' and 'out_group' = ")
+           << kFloat4Group << " with an output of type i8, pairs of f4E2M1FN, "
+           << "got " << (scales.value ? "groups of " : "no scales")
+           << (scales.value ? std::to_string(group) : "");
+  if (columns % kFloat4Group != 0)
+    return op.emitOpError("expected a value dimension that is a multiple of ")
+           << kFloat4Group << " with an output of f4E2M1FN, got " << columns;
+  if (o.getExtent(3) != columns / 2)
+    return op.emitOpError("expected 'o' to have a byte for each two of ")
+           << columns << " columns, got " << describeExtent(o.getExtent(3));
+  if (!isa<Float8E4M3FNType>(elementTypeOf(scales.value)))
+    return op.emitOpError("expected 'o_scales' of type f8E4M3FN beside an "
+                          "output of f4E2M1FN, got ")
+           << elementTypeOf(scales.value);
+  if (scales.getExtent(3) != columns / kFloat4Group)
+    return op.emitOpError("expected ")
+           << columns / kFloat4Group << " columns of 'o_scales', one for each "
+           << kFloat4Group << " of 'o', got "
+           << describeExtent(scales.getExtent(3));
+  return unifyRows(op, kQueryRows, o, scales);
+}
+
 LogicalResult attn::checkOutputScales(AttentionOp op) {
   if (op.getKvSplits())
     return checkPartialScales(op);
+  NamedValue o{"o", op.getO()}, scales{"o_scales", op.getOScales()};
+  Type type = elementTypeOf(o.value);
+  if (isPairOfFloat4(type))
+    return checkFloat4(op, o, scales);
   // attention_c45
   IntegerAttr group = op.getOutGroupAttr();
   if (!op.getOScales() && !group)
@@ -438,8 +470,6 @@ LogicalResult attn::checkOutputScales(AttentionOp op) {
   if (!op.getOScales() || !group)
     return op.emitOpError("expected both 'out_scales' and 'out_group' or "
                           "neither, got one");
-  NamedValue o{"o", op.getO()}, scales{"o_scales", op.getOScales()};
-  Type type = elementTypeOf(o.value);
   if (!isFloat8(type))
     return op.emitOpError("expected 'out_scales' only with an 8-bit output, "
                           "got an output of type ")

@@ -69,6 +69,12 @@ parseDescales(OpAsmParser &parser,
 void printDescales(OpAsmPrinter &printer, Operation *op, Value q, Type qType,
                    Value k, Type kType, Value v, Type vType);
 
+/// key_range and out_mod, as far as they are there, each behind its name.
+ParseResult parseLateRegions(OpAsmParser &parser,
+                             SmallVectorImpl<std::unique_ptr<Region>> &regions);
+void printLateRegions(OpAsmPrinter &printer, Operation *op,
+                      MutableArrayRef<Region> regions);
+
 /// Checks what units of q, k and v stand for: descales, and scales of rows; and
 /// keys whose rotated columns are a tensor of their own, which have none.
 LogicalResult checkUnits(AttentionOp op);

@@ -82,6 +82,9 @@ struct ResultFacts {
            (warps.second == 1 || (hasColumnRuns && elementBits < 32)) &&
            tile.getShape()[0] % (16 * warps.first) == 0;
   }
+  /// Bytes have two elements of the tile, so that no tile of its type has its
+  /// rows.
+  bool hasPairs() const { return tile.getElementTypeBitWidth() < 8; }
   /// A thread's stores fill sectors.
   bool fillsSectors() const {
     return hasRows && tile.getRank() == 2 && rowBytes % kSectorBytes == 0 &&
@@ -228,7 +231,7 @@ static FailureOr<ResultFacts> collectFacts(StoreResultOp op) {
 }
 
 static EpilogueKind choose(const ResultFacts &facts) {
-  if (facts.fillsSectors())
+  if (facts.fillsSectors() || facts.hasPairs())
     return EpilogueKind::Direct;
   if (facts.wideRows() && facts.scratchBytes > 0 && facts.scratchFits())
     return EpilogueKind::Staged;
@@ -428,7 +431,7 @@ LogicalResult AttnSelectEpiloguePass::select(StoreResultOp op,
         << remark::add("the result is not stored by TMA")
         << remark::reason("no tensor map ends where its rows do");
   }
-  if (kind == EpilogueKind::Auto)
+  if (kind == EpilogueKind::Auto || facts.hasPairs())
     kind = choose(facts);
   if (kind == EpilogueKind::Staged && facts.tile.getRank() != 2)
     return op.emitOpError("expected a tile of rank 2 for a staged result, got ")

@@ -24,7 +24,7 @@ func.func @nested(%q: memref<1x1x8x16xf16>, %k: memref<1x1x8x16xf16>, %v: memref
   score_mod {
   ^bb0(%s: f32, %b: i32, %h: i32, %i: i32, %j: i32):
     %c = arith.cmpi eq, %i, %j : i32
-    // expected-error@+1 {{expected operations without regions in the kernel's score_mod and mask_mod}}
+    // expected-error@+1 {{expected operations without regions in the kernel's score_mod, mask_mod and out_mod}}
     %x = scf.if %c -> f32 {
       scf.yield %s : f32
     } else {

@@ -62,4 +62,42 @@ gpu.module @kernels {
     attn.local_store %keep, %dest : !rows, !attn.buffer<64xf32, #attn.auto, shared>
     gpu.return
   }
+
+  // Keys of rows are bounds on both sides: on the left the ends of the rows' keys need no
+  // test.
+  // CHECK-LABEL: gpu.func @rows
+  // CHECK: %[[FROM:.*]], %[[TO:.*]], %{{.*}} = attn.row_keys
+  // CHECK: scf.for
+  // CHECK: attn.apply_mask {{.*}} rows %[[FROM]] : tensor<64xi32, #attn.auto> to %[[TO]] :
+  // CHECK: {attn.phase = #attn<kv_phase right>}
+  // CHECK: scf.for
+  // CHECK-NOT: attn.apply_mask
+  // CHECK: {attn.phase = #attn<kv_phase interior>}
+  // CHECK: scf.for
+  // CHECK: attn.apply_mask {{.*}} rows %[[FROM]] : tensor<64xi32, #attn.auto> : tensor<64x32xf32
+  // CHECK: {attn.phase = #attn<kv_phase left>}
+  gpu.func @rows(%gk: !attn.global<?x64xf16>, %begin: i32, %full_begin: i32, %full_end: i32, %end: i32, %scale: f32, %same: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %r0 = arith.constant 0 : i32
+    %q = attn.alloc {name = "q"} : !attn.buffer<64x64xf16, #attn.auto, shared>
+    %k = attn.alloc {name = "k"} : !attn.buffer<2x32x64xf16, #attn.auto, shared>
+    %m0 = arith.constant dense<0xFF800000> : !rows
+    %s0 = arith.constant dense<0.0> : !tile
+    %from, %to, %exact = attn.row_keys of %r0 same %same from %begin to %end : tensor<64xi32, #attn.auto>, tensor<64xi32, #attn.auto> {
+    ^bb0(%r: i32):
+      attn.yield %r, %end, %r, %end : i32, i32, i32, i32
+    }
+    %m = attn.kv_loop %begin, %full_begin, %full_end, %end block 32 stages 2 iter_args(%m0 : !rows) {
+    ^bb0(%key: i32, %mi: !rows):
+      %kb = attn.stage %gk[%key], %k : !attn.global<?x64xf16>, !attn.buffer<2x32x64xf16, #attn.auto, shared> -> !attn.buffer<32x64xf16, #attn.auto, shared>
+      %kt = attn.transpose %kb : !attn.buffer<32x64xf16, #attn.auto, shared> -> !attn.buffer<64x32xf16, #attn.auto, shared>
+      %s = attn.mma %q, %kt, %s0 : !attn.buffer<64x64xf16, #attn.auto, shared>, !attn.buffer<64x32xf16, #attn.auto, shared>, !tile
+      %sm = attn.apply_mask %s[%r0, %key] rows %from : tensor<64xi32, #attn.auto> to %to : tensor<64xi32, #attn.auto> : !tile
+      %most = attn.reduce max %sm : !tile -> !rows
+      %m1 = arith.maxnumf %mi, %most : !rows
+      attn.yield %m1 : !rows
+    }
+    %dest = attn.alloc {name = "dest"} : !attn.buffer<64xf32, #attn.auto, shared>
+    attn.local_store %m, %dest : !rows, !attn.buffer<64xf32, #attn.auto, shared>
+    gpu.return
+  }
 }

@@ -259,7 +259,7 @@ gpu.module @kernels {
 gpu.module @kernels {
   gpu.func @narrow() kernel attributes {attn.warps = array<i64: 4, 1>} {
     %p = arith.constant dense<0.0> : tensor<64x32xf32, #other>
-    // expected-error @below {{expected an accumulator of wgmma to become its operand, got 'tensor<64x32xf32, #attn.blocked}}
+    // expected-error @below {{expected an accumulator whose warps have whole rows to become an operand, got 'tensor<64x32xf32, #attn.blocked}}
     %a = attn.narrow_operand %p : tensor<64x32xf32, #other> -> tensor<64x32xf8E4M3FN, #attn.operand<index = 0, parent = #acc>>
     gpu.return
   }

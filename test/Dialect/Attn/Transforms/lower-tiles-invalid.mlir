@@ -382,3 +382,58 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+#acc = #attn.mma<warps = [4, 1]>
+#v = #attn.swizzled<span = 64>
+
+gpu.module @kernels {
+  gpu.func @interleaved_layout(%x: f8E4M3FN) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %v = attn.alloc {offset = 0 : i64} : !attn.buffer<32x64xf8E4M3FN, #v, shared>
+    %p = tensor.splat %x : tensor<64x32xf8E4M3FN, #attn.operand<index = 0, parent = #acc>>
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #acc>
+    // expected-error @below {{expected an accumulator with column_quads, got #attn.mma<warps = [4, 1]>}}
+    %o = attn.mma %p, %v, %zero {interleaved} : tensor<64x32xf8E4M3FN, #attn.operand<index = 0, parent = #acc>>, !attn.buffer<32x64xf8E4M3FN, #v, shared>, tensor<64x64xf32, #acc>
+    gpu.return
+  }
+}
+
+// -----
+
+#acc = #attn.mma<warps = [4, 1], column_quads = true>
+#v = #attn.swizzled<span = 64>
+
+gpu.module @kernels {
+  gpu.func @interleaved_depth(%x: f8E4M3FN) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %v = attn.alloc {offset = 0 : i64} : !attn.buffer<48x64xf8E4M3FN, #v, shared>
+    %p = tensor.splat %x : tensor<64x48xf8E4M3FN, #attn.operand<index = 0, parent = #acc>>
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #acc>
+    // expected-error @below {{expected multiples of 32 x 16 of 8-bit floats whose columns are contiguous, got 48 x 64}}
+    %o = attn.mma %p, %v, %zero {interleaved} : tensor<64x48xf8E4M3FN, #attn.operand<index = 0, parent = #acc>>, !attn.buffer<48x64xf8E4M3FN, #v, shared>, tensor<64x64xf32, #acc>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @constant_pairs() kernel attributes {attn.warps = array<i64: 4, 1>} {
+    // expected-error @below {{expected results of f4E2M1FN that are rounded from f32, got a constant}}
+    %t = arith.constant dense<1.0> : tensor<64x16xf4E2M1FN, #attn.mma<warps = [4, 1]>>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @parted_pairs(%x: f32, %p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %g = attn.global_view %p[%off] rows %n stride %stride : !attn.global<?x16xi8>
+    %t = tensor.splat %x : tensor<64x32xf32, #attn.blocked<per_thread = [2, 1], warps = 4, order = [1, 0]>>
+    %f = arith.truncf %t : tensor<64x32xf32, #attn.blocked<per_thread = [2, 1], warps = 4, order = [1, 0]>> to tensor<64x32xf4E2M1FN, #attn.blocked<per_thread = [2, 1], warps = 4, order = [1, 0]>>
+    // expected-error @below {{expected threads that have pairs of neighbours of f4E2M1FN}}
+    attn.global_store %f, %g[%row] : tensor<64x32xf4E2M1FN, #attn.blocked<per_thread = [2, 1], warps = 4, order = [1, 0]>>, !attn.global<?x16xi8>
+    gpu.return
+  }
+}

@@ -36,10 +36,10 @@ func.func @policy(%q: memref<1x8x256x64xf16>, %k: memref<1x8x256x64xf16>, %v: me
 
 // -----
 
-func.func @paged(%q: memref<2x8x1x64xf16>, %k: memref<9x8x512x64xf16>, %v: memref<9x8x512x64xf16>, %o: memref<2x8x1x64xf16>, %pages: memref<2x4xi32>) {
-  // expected-error@+1 {{has no legal plan on sm_86: schedule 'split_q' does not support pages of 512 keys, expected at most 256}}
-  attn.attention ins(%q, %k, %v : memref<2x8x1x64xf16>, memref<9x8x512x64xf16>, memref<9x8x512x64xf16>)
-                 outs(%o : memref<2x8x1x64xf16>) pages(%pages : memref<2x4xi32>) {page_size = 512 : i64}
+func.func @paged(%q: memref<2x8x1x64xf16>, %k: memref<9x8x131072x64xf16>, %v: memref<9x8x131072x64xf16>, %o: memref<2x8x1x64xf16>, %pages: memref<2x4xi32>) {
+  // expected-error@+1 {{has no legal plan on sm_86: schedule 'split_q' does not support pages of 131072 keys, expected at most 65536}}
+  attn.attention ins(%q, %k, %v : memref<2x8x1x64xf16>, memref<9x8x131072x64xf16>, memref<9x8x131072x64xf16>)
+                 outs(%o : memref<2x8x1x64xf16>) pages(%pages : memref<2x4xi32>) {page_size = 131072 : i64}
   return
 }
 
@@ -120,7 +120,7 @@ func.func @latent(%q: memref<2x8x1x96xf16>, %k: memref<2x1x16x96xf16>, %v: memre
 // -----
 
 func.func @fp8(%q: memref<2x8x1x64xf8E4M3FN>, %k: memref<2x8x16x64xf8E4M3FN>, %v: memref<2x8x16x64xf8E4M3FN>, %o: memref<2x8x1x64xf16>) {
-  // expected-error@+1 {{schedule 'split_q' does not support operands of type f8E4M3FN, expected f16 or bf16}}
+  // expected-error@+1 {{schedule 'split_q' does not support 8-bit queries on sm_86, which has no mma.sync of 8-bit floats, expected sm_89 or a later chip}}
   attn.attention ins(%q, %k, %v : memref<2x8x1x64xf8E4M3FN>, memref<2x8x16x64xf8E4M3FN>, memref<2x8x16x64xf8E4M3FN>)
                  outs(%o : memref<2x8x1x64xf16>)
   return

@@ -123,3 +123,21 @@ func.func @no_groups(%q: memref<1x4x256x64xf16>, %o: memref<1x4x256x64xf16>) {
                  outs(%o : memref<1x4x256x64xf16>) {plan = #attn.ws_tmem<pack_heads = true>}
   return
 }
+
+// -----
+
+func.func @narrow_bets(%q: memref<1x8x256x64xf8E4M3FN>, %o: memref<1x8x256x64xbf16>) {
+  // expected-error@+1 {{schedule 'ws_tmem' does not support the softmax policy 'optimistic' with 8-bit operands, expected 'exact', 'threshold' or 'lagged'}}
+  attn.attention ins(%q, %q, %q : memref<1x8x256x64xf8E4M3FN>, memref<1x8x256x64xf8E4M3FN>, memref<1x8x256x64xf8E4M3FN>)
+                 outs(%o : memref<1x8x256x64xbf16>) {plan = #attn.ws_tmem<softmax = optimistic>}
+  return
+}
+
+// -----
+
+func.func @narrow_block(%q: memref<1x8x256x64xf8E5M2>, %o: memref<1x8x256x64xbf16>) {
+  // expected-error@+1 {{8-bit operands need parts of blocks of multiples of 32 keys, got 48}}
+  attn.attention ins(%q, %q, %q : memref<1x8x256x64xf8E5M2>, memref<1x8x256x64xf8E5M2>, memref<1x8x256x64xf8E5M2>)
+                 outs(%o : memref<1x8x256x64xbf16>) {plan = #attn.ws_tmem<block_n = 48>}
+  return
+}

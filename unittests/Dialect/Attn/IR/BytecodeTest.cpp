@@ -90,12 +90,12 @@ TEST_F(Bytecode, OwnVersionIsWritten) {
 }
 
 TEST_F(Bytecode, LaterVersionIsRefused) {
-  EXPECT_EQ(read(write(7)), "expected bytecode of the dialect 'attn' of at "
-                            "most version 6, got version 7");
+  EXPECT_EQ(read(write(8)), "expected bytecode of the dialect 'attn' of at "
+                            "most version 7, got version 8");
 }
 
 TEST_F(Bytecode, EarlierVersionsAreWritten) {
-  for (uint64_t version : {0, 1, 2, 3, 4, 5}) {
+  for (uint64_t version : {0, 1, 2, 3, 4, 5, 6}) {
     std::string bytes = write(version, getAttention("", ""));
     EXPECT_EQ(message, "none");
     EXPECT_EQ(read(bytes), "none");
@@ -165,6 +165,34 @@ TEST_F(Bytecode, CombineWithScalesOfEarlierVersions) {
   write(4, text);
   EXPECT_EQ(message, "'attn.combine' op has 'out_group', which bytecode of "
                      "version 4 of the dialect 'attn' cannot say");
+}
+
+TEST_F(Bytecode, ChangedResultsOfEarlierVersions) {
+  StringRef region = R"(out_mod {
+    ^bb0(%r: f32, %b: i32, %h: i32, %i: i32, %c: i32):
+      attn.yield %r : f32
+    })";
+  std::string merged = (R"(
+  func.func @f(%o: memref<3x2x8x1x64xf32>, %lse: memref<3x2x8x1xf32>,
+      %out: memref<2x8x1x64xf16>) {
+    attn.combine ins(%o, %lse : memref<3x2x8x1x64xf32>, memref<3x2x8x1xf32>)
+      outs(%out : memref<2x8x1x64xf16>) )" +
+                        region + "\nreturn\n}")
+                           .str();
+  std::string whole = (R"(
+  func.func @f(%q: memref<2x8x1x64xf16>) {
+    attn.attention ins(%q, %q, %q : memref<2x8x1x64xf16>, memref<2x8x1x64xf16>,
+      memref<2x8x1x64xf16>) outs(%q : memref<2x8x1x64xf16>) )" +
+                       region + "\nreturn\n}")
+                          .str();
+  for (auto [name, text] :
+       {std::pair("attn.combine", merged), std::pair("attn.attention", whole)}) {
+    EXPECT_EQ(read(write(7, text)), "none") << name;
+    write(6, text);
+    EXPECT_EQ(message, "'" + std::string(name) +
+                           "' op has 'out_mod', which bytecode of version 6 of "
+                           "the dialect 'attn' cannot say");
+  }
 }
 
 } // namespace

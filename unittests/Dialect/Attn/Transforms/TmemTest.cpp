@@ -123,11 +123,12 @@ TEST_P(TmemProductTest, Product) {
                             {"SPANB", number(spanB)},
                             {"BYTES", number((p.m + p.n) * p.k * bytes)},
                             {"SHAPE", stringifyTmemShape(p.shape).str()},
-                            {"TYPE", stringifyDType(p.type).str()},
                             {"CHIP", p.chip},
                             {"M", number(p.m)},
                             {"N", number(p.n)},
-                            {"K", number(p.k)}}));
+                            {"K", number(p.k)},
+                            // Names of types have these letters.
+                            {"TYPE", stringifyDType(p.type).str()}}));
   if (!kernel)
     return;
   HostTensor a = HostTensor::random(p.type, {rowsA, colsA});
@@ -172,6 +173,14 @@ std::vector<TmemProduct> getTmemProducts() {
   // More columns than an instruction has.
   products.push_back(
       {64, 320, 48, TmemShape::S16x256b, DType::F16, false, true});
+  // 8-bit operands, of rows of one span and of several.
+  for (DType type : {DType::F8E4M3FN, DType::F8E5M2})
+    for (bool mnMajorB : {false, true})
+      for (int64_t n : {32, 64, 128})
+        products.push_back(
+            {128, n, 64, TmemShape::S32x32b, type, false, mnMajorB});
+  products.push_back(
+      {64, 256, 96, TmemShape::S16x256b, DType::F8E4M3FN, true, true});
   for (const char *chip : {"sm_100f", "sm_103a"})
     products.push_back(
         {128, 128, 128, TmemShape::S32x32b, DType::BF16, false, true, chip});

@@ -1,4 +1,4 @@
-//===- NarrowFloats.h - f32 become 8-bit floats -----------------*- C++ -*-===//
+//===- NarrowFloats.h - f32 become floats of 8 and 4 bits -------*- C++ -*-===//
 
 #ifndef ATTN_DIALECT_ATTN_IR_NARROWFLOATS_H
 #define ATTN_DIALECT_ATTN_IR_NARROWFLOATS_H
@@ -12,6 +12,15 @@ namespace mlir::attn {
 /// becomes that one. `byIntegers` is for chips that have no instruction for it.
 Value narrowPair(ImplicitLocOpBuilder &b, Value first, Value second, Type type,
                  bool byIntegers);
+
+/// Rounds an f32 that is not below zero to the nearest number of f8E4M3FN, an
+/// i8; `byIntegers` as above.
+Value narrowToByte(ImplicitLocOpBuilder &b, Value value, bool byIntegers);
+
+/// Rounds two f32 to the nearest numbers of f4E2M1FN; an i8 with that of
+/// `first` in its lower half. What is beyond the largest number, NaN too,
+/// becomes that one.
+Value narrowToPair4(ImplicitLocOpBuilder &b, Value first, Value second);
 
 } // namespace mlir::attn
 

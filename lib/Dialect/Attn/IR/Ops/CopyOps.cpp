@@ -35,9 +35,8 @@ LogicalResult GlobalViewOp::verify() {
 
 LogicalResult PagedViewOp::verify() {
   int64_t page = getPage();
-  if (page < 1 || !llvm::isPowerOf2_64(page) || page >= int64_t(1) << 31)
-    return emitOpError("expected 'page' to be a power of two below 2^31, got ")
-           << page;
+  if (page < 1 || page >= int64_t(1) << 31)
+    return emitOpError("expected 'page' in [1, 2^31), got ") << page;
   return verifyAlignment(*this, getType(), getAlignment());
 }
 
@@ -89,10 +88,24 @@ LogicalResult GlobalLoadOp::verify() {
                     tile.getElementType(), /*allowPadding=*/false);
 }
 
+/// Checks the rows that a tile is stored to, which may have elements of another
+/// type than the tile.
+static LogicalResult verifyStoredRows(Operation *op, GlobalType dest,
+                                      RankedTensorType tile) {
+  SmallVector<int64_t> shape(tile.getShape());
+  Type type = tile.getElementType(), stored = dest.getElementType();
+  bool isPaired = isa<Float4E2M1FNType>(type) && stored.isInteger(8);
+  if (isPaired && shape.size() == 2)
+    shape.back() /= 2;
+  bool isRounded =
+      shape.size() == 1 && type.isF32() && isa<Float8E4M3FNType>(stored);
+  return verifyRows(op, dest, shape, isPaired || isRounded ? stored : type,
+                    /*allowPadding=*/true);
+}
+
 LogicalResult GlobalStoreOp::verify() {
-  auto tile = cast<RankedTensorType>(getValue().getType());
-  return verifyRows(*this, getDest().getType(), tile.getShape(),
-                    tile.getElementType(), /*allowPadding=*/true);
+  return verifyStoredRows(*this, getDest().getType(),
+                          cast<RankedTensorType>(getValue().getType()));
 }
 
 LogicalResult CopyOutOp::verify() {
@@ -116,6 +129,5 @@ LogicalResult StoreResultOp::verify() {
              << map.getElementType() << " of the map, got "
              << tile.getElementType();
   }
-  return verifyRows(*this, getDest().getType(), tile.getShape(),
-                    tile.getElementType(), /*allowPadding=*/true);
+  return verifyStoredRows(*this, getDest().getType(), tile);
 }

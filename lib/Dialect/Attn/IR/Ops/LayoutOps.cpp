@@ -107,6 +107,24 @@ Attribute BroadcastOp::getOperandLayout(OpOperand &, MmaLayoutAttr) {
                                  : LayoutRelation::TileOf);
 }
 
+void ApplyMaskOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
+  links.push_back({getSource(), getResult()});
+  for (Value keys : {getFrom(), getTo()})
+    if (keys)
+      links.push_back({keys, getSource(), LayoutRelation::RowsOf});
+}
+
+Attribute ApplyMaskOp::getOperandLayout(OpOperand &operand, MmaLayoutAttr) {
+  Attribute tile = getEncoding(getResult());
+  return operand.get() == getSource()
+             ? tile
+             : followLink(tile, LayoutRelation::TileOf);
+}
+
+void RowKeysOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
+  links.push_back({getFrom(), getTo()});
+}
+
 void TeamTakeOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
   for (auto [tile, result] : llvm::zip(getTiles(), getResults()))
     links.push_back({tile, result});
@@ -164,7 +182,7 @@ void MmaOp::getLayoutAnchors(MmaLayoutAttr accumulator,
   Attribute layout = getEncoding(getResult());
   if (isa<AutoLayoutAttr>(layout)) {
     layout = accumulator;
-    if (widensB() && !isContiguousAlongDepth(getB()))
+    if (getInterleaved() || (widensB() && !isContiguousAlongDepth(getB())))
       layout = MmaLayoutAttr::get(getContext(), accumulator.getWarps(),
                                   accumulator.getCopies(),
                                   /*columnRuns=*/false, /*columnQuads=*/true);
@@ -232,9 +250,18 @@ void ExtendColumnsOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
   links.push_back({getResult(), getSource()});
 }
 
+/// The layout of warps that have whole rows where those of an accumulator may
+/// divide them.
+static MmaLayoutAttr getWholeRows(MmaLayoutAttr accumulator) {
+  auto [m, n] = std::pair(accumulator.getWarps()[0], accumulator.getWarps()[1]);
+  return MmaLayoutAttr::get(accumulator.getContext(), {m, 1},
+                            n * accumulator.getCopies());
+}
+
 void NarrowOperandOp::getLayoutAnchors(MmaLayoutAttr accumulator,
                                        SmallVectorImpl<LayoutAnchor> &anchors) {
-  anchors.push_back({getSource(), accumulator, /*isStrong=*/false});
+  anchors.push_back(
+      {getSource(), getWholeRows(accumulator), /*isStrong=*/false});
   anchors.push_back({getResult(),
                      OperandLayoutAttr::get(getContext(), 0, accumulator),
                      /*isStrong=*/false});
@@ -242,7 +269,7 @@ void NarrowOperandOp::getLayoutAnchors(MmaLayoutAttr accumulator,
 
 Attribute NarrowOperandOp::getOperandLayout(OpOperand &,
                                             MmaLayoutAttr accumulator) {
-  return accumulator;
+  return getWholeRows(accumulator);
 }
 
 //===----------------------------------------------------------------------===//

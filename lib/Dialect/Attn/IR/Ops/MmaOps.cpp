@@ -64,6 +64,11 @@ LogicalResult MmaOp::verify() {
              << typeC;
     return success();
   }
+  if (getInterleaved() &&
+      (!mixedFp8 || !isa<BufferType>(getB().getType()) || getDepthParts()))
+    return emitOpError("expected a buffer 'b' of 8-bit floats beside such an "
+                       "'a' without 'depth_parts' with 'interleaved', got ")
+           << getA().getType() << " and " << getB().getType();
   if (typeA != typeB && !mixedFp8)
     return emitOpError("expected operands of one element type, got ")
            << typeA << " and " << typeB;

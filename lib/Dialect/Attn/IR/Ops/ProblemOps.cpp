@@ -161,8 +161,10 @@ static LogicalResult checkExtents(AttentionOp op) {
     return failure();
   // attention_c16
   Extent valueDim(op, "value dimension");
+  // Of pairs see attention_c53.
+  bool isPaired = isPairOfFloat4(elementTypeOf(o.value));
   return success(succeeded(valueDim.unify(v, 3)) &&
-                 succeeded(valueDim.unify(o, lead + 3)) &&
+                 (isPaired || succeeded(valueDim.unify(o, lead + 3))) &&
                  succeeded(valueDim.unify(initO, 3)));
 }
 
@@ -196,13 +198,14 @@ static LogicalResult checkElementTypes(AttentionOp op) {
       return op.emitOpError(
                  "expected partial results of type f32, bf16 or f16, got ")
              << outType;
-  } else if (!isOutputType(outType) && !isFloat8(outType)) {
-    return op.emitOpError("expected 'o' of type f16, bf16, f32, f8E4M3FN or "
-                          "f8E5M2, got ")
+  } else if (!isOutputType(outType) && !isFloat8(outType) &&
+             !isPairOfFloat4(outType)) {
+    return op.emitOpError("expected 'o' of type f16, bf16, f32, f8E4M3FN, "
+                          "f8E5M2 or, for pairs of f4E2M1FN, i8, got ")
            << outType;
   }
   // attention_c26
-  if (!isFloat8(outType) && op.getOutScaleAttr())
+  if (!isFloat8(outType) && !isPairOfFloat4(outType) && op.getOutScaleAttr())
     return op.emitOpError("expected 'out_scale' only with an 8-bit output, "
                           "got an output of type ")
            << outType;
@@ -304,10 +307,8 @@ static LogicalResult checkPages(AttentionOp op) {
   if (!pageSize)
     return success();
   int64_t size = pageSize.getInt();
-  if (size < 1 || !llvm::isPowerOf2_64(size) || size >= kIndexLimit)
-    return op.emitOpError("expected 'page_size' to be a power of two below "
-                          "2^31, got ")
-           << size;
+  if (size < 1 || size >= kIndexLimit)
+    return op.emitOpError("expected 'page_size' in [1, 2^31), got ") << size;
   for (NamedValue operand :
        {NamedValue{"k", op.getK()}, NamedValue{"v", op.getV()}})
     if (operand.getExtent(2) != size)
@@ -471,130 +472,4 @@ LogicalResult AttentionOp::verify() {
   // attention_c29
   return checkResults(
       *this, {{"o", getO()}, {"lse", getLse()}, {"o_scales", getOScales()}});
-}
-
-/// Finds the yield that ends a region of an attention; null after a diagnostic.
-static YieldOp findYield(AttentionOp op, StringRef name, Region &region) {
-  Block *block = region.empty() ? nullptr : &region.front();
-  YieldOp yield;
-  if (block && block->mightHaveTerminator())
-    yield = dyn_cast<YieldOp>(block->getTerminator());
-  if (!yield)
-    op.emitOpError("expected '") << name << "' to end with 'attn.yield'";
-  return yield;
-}
-
-/// Refuses a yield of types other than `expected`, which is text.
-static LogicalResult refuseYield(AttentionOp op, StringRef name, YieldOp yield,
-                                 StringRef expected) {
-  InFlightDiagnostic diag = op.emitOpError("expected '")
-                            << name << "' to yield " << expected << ", got ("
-                            << yield.getOperandTypes() << ")";
-  diag.attachNote(yield.getLoc()) << "it is yielded here";
-  return diag;
-}
-
-/// Checks the effects of the operations in a region of an attention.
-static LogicalResult checkEffects(AttentionOp op, StringRef name,
-                                  Region &region) {
-  // attention_c32
-  WalkResult walk = region.walk([&](Operation *nested) {
-    if (isa<YieldOp>(nested) ||
-        nested->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
-        nested->hasTrait<OpTrait::IsTerminator>())
-      return WalkResult::advance();
-    auto effects = dyn_cast<MemoryEffectOpInterface>(nested);
-    SmallVector<MemoryEffects::EffectInstance> instances;
-    if (effects)
-      effects.getEffects(instances);
-    bool readsOnly = effects && llvm::all_of(instances, [](const auto &effect) {
-                       return isa<MemoryEffects::Read>(effect.getEffect());
-                     });
-    if (readsOnly)
-      return WalkResult::advance();
-    InFlightDiagnostic diag =
-        op.emitOpError("expected operations without effects other than reads "
-                       "in '")
-        << name << "', got '" << nested->getName() << "'";
-    diag.attachNote(nested->getLoc()) << "the operation is here";
-    return WalkResult::interrupt();
-  });
-  return failure(walk.wasInterrupted());
-}
-
-/// Checks the arguments, the result and the effects of score_mod or mask_mod.
-static LogicalResult checkModification(AttentionOp op, StringRef name,
-                                       Region &region, Type result) {
-  if (region.empty())
-    return success();
-  Block &block = region.front();
-  Type f32 = Float32Type::get(op.getContext());
-  Type i32 = IntegerType::get(op.getContext(), 32);
-  SmallVector<Type> expected = {f32, i32, i32, i32, i32};
-  if (llvm::to_vector(block.getArgumentTypes()) != expected)
-    return op.emitOpError("expected '")
-           << name << "' to take (f32, i32, i32, i32, i32), got ("
-           << block.getArgumentTypes() << ")";
-  YieldOp yield = findYield(op, name, region);
-  if (!yield)
-    return failure();
-  if (yield.getNumOperands() != 1 || yield.getOperand(0).getType() != result)
-    return refuseYield(op, name, yield, result.isF32() ? "'f32'" : "'i1'");
-  return checkEffects(op, name, region);
-}
-
-/// Checks key_range, which a problem may have once.
-static LogicalResult checkKeyRange(AttentionOp op) {
-  if (!op.hasKeyRange())
-    return success();
-  // attention_c50
-  if (op.getKeyRange().size() != 1)
-    return op.emitOpError("expected one 'key_range', got ")
-           << op.getKeyRange().size();
-  if (op.getMaskMod().empty())
-    return op.emitOpError("expected 'mask_mod' beside 'key_range', got none");
-  // attention_c49
-  Region &region = op.getKeyRange().front();
-  YieldOp yield = findYield(op, "key_range", region);
-  if (!yield)
-    return failure();
-  TypeRange taken = region.front().getArgumentTypes();
-  auto isI32 = [](Type type) { return type.isInteger(32); };
-  if (taken.size() != 5 || !llvm::all_of(taken, isI32))
-    return op.emitOpError("expected 'key_range' to take (i32, i32, i32, i32, "
-                          "i32), got (")
-           << taken << ")";
-  TypeRange yielded = yield.getOperandTypes();
-  if ((yielded.size() != 2 && yielded.size() != 4) ||
-      !llvm::all_of(yielded, isI32))
-    return refuseYield(op, "key_range", yield, "two or four i32");
-  // Kernels take these as they are.
-  for (Operation &nested : region.front().without_terminator()) {
-    bool isFromOutside =
-        llvm::none_of(nested.getOperands(), [&](Value operand) {
-          return !operand.getType().isIntOrIndexOrFloat() &&
-                 region.isAncestor(operand.getParentRegion());
-        });
-    bool isRead = isa<memref::LoadOp, FindKeyOp>(nested) && isFromOutside;
-    if (nested.getNumRegions() == 0 && (isRead || isPure(&nested)))
-      continue;
-    InFlightDiagnostic diag =
-        op.emitOpError("expected operations without effects and regions, and "
-                       "'memref.load' and 'attn.find_key' of what is outside, "
-                       "in 'key_range', got '")
-        << nested.getName() << "'";
-    diag.attachNote(nested.getLoc()) << "the operation is here";
-    return diag;
-  }
-  return success();
-}
-
-LogicalResult AttentionOp::verifyRegions() {
-  // attention_c27, attention_c28
-  return success(
-      succeeded(checkModification(*this, "score_mod", getScoreMod(),
-                                  Float32Type::get(getContext()))) &&
-      succeeded(checkModification(*this, "mask_mod", getMaskMod(),
-                                  IntegerType::get(getContext(), 1))) &&
-      succeeded(checkKeyRange(*this)));
 }

@@ -1,5 +1,6 @@
 //===- Tcgen05Ops.cpp - Matrix instructions of one thread -----------------===//
 
+#include "../ElementTypes.h"
 #include "attn/Dialect/Attn/IR/TensorProducts.h"
 #include "mlir/IR/Matchers.h"
 
@@ -47,13 +48,13 @@ LogicalResult Tcgen05MmaOp::verify() {
     return emitOpError("expected an accumulator of ")
            << a.getShape()[0] << " x " << b.getShape()[1] << ", got "
            << d.getShape()[0] << " x " << d.getShape()[1];
-  Type type = b.getElementType();
-  if (a.getElementType() != type || (!type.isF16() && !type.isBF16()) ||
-      !d.getElementType().isF32())
-    return emitOpError("expected operands of f16, or of bf16, and an "
-                       "accumulator of f32, got ")
-           << a.getElementType() << ", " << type << " and "
-           << d.getElementType();
+  Type typeA = a.getElementType(), typeB = b.getElementType();
+  bool isWide = typeA == typeB && (typeA.isF16() || typeA.isBF16());
+  bool isNarrow = isFloat8(typeA) && isFloat8(typeB);
+  if ((!isWide && !isNarrow) || !d.getElementType().isF32())
+    return emitOpError("expected operands of f16, of bf16, or of 8-bit floats, "
+                       "and an accumulator of f32, got ")
+           << typeA << ", " << typeB << " and " << d.getElementType();
   auto shape = chooseTensorInstruction(*this);
   if (!shape)
     return emitOpError() << llvm::toString(shape.takeError());
@@ -70,7 +71,9 @@ ProductCompletion Tcgen05MmaOp::getCompletion() {
   return ProductCompletion::Barrier;
 }
 
-int64_t Tcgen05MmaOp::getDepthStep() { return 16; }
+int64_t Tcgen05MmaOp::getDepthStep() {
+  return isFloat8(getA().getType().getElementType()) ? 32 : 16;
+}
 
 void Tcgen05MmaOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>

@@ -150,12 +150,26 @@ static LogicalResult verifyQuads(Operation *op, RankedTensorType tile) {
          << tile;
 }
 
+/// Checks that a tile has a key for each of `rows` rows.
+static LogicalResult verifyRowKeys(Operation *op, Value keys, int64_t rows) {
+  RankedTensorType type = tileType(keys);
+  if (type.getRank() == 1 && type.getShape()[0] == rows &&
+      type.getElementType().isInteger(32))
+    return success();
+  return op->emitOpError("expected an i32 key for each of ")
+         << rows << " rows, got " << type;
+}
+
 LogicalResult ApplyMaskOp::verify() {
   RankedTensorType tile = tileType(getSource());
   if (tile.getRank() != 2 || !isa<FloatType>(tile.getElementType()))
     return emitOpError("expected a float tile of rank 2, got ") << tile;
-  if (!getLimit() && !getLower() && !getUpper())
-    return emitOpError("expected at least one of limit, lower and upper");
+  if (!getLimit() && !getLower() && !getUpper() && !getFrom() && !getTo())
+    return emitOpError(
+        "expected at least one of limit, lower, upper, rows and to");
+  for (Value keys : {getFrom(), getTo()})
+    if (keys && failed(verifyRowKeys(*this, keys, tile.getShape()[0])))
+      return failure();
   if (std::optional<uint64_t> group = getGroup();
       group && static_cast<int64_t>(*group) < 1)
     return emitOpError("expected at least one row of a query, got ")
@@ -181,6 +195,12 @@ OpFoldResult MapElementsOp::fold(FoldAdaptor) {
   return isIdentity ? getSource() : Value();
 }
 
+LogicalResult MapElementsOp::verify() {
+  if (getUnless() && !getHides())
+    return emitOpError("expected 'hides' beside 'unless', got none");
+  return success();
+}
+
 LogicalResult MapElementsOp::verifyRegions() {
   Block &block = getBody().front();
   Type element = tileType(getSource()).getElementType();
@@ -194,6 +214,32 @@ LogicalResult MapElementsOp::verifyRegions() {
     return yield.emitOpError("expected one value of type ")
            << element << ", got (" << yield.getOperandTypes() << ")";
   return getQuads() ? verifyQuads(*this, tileType(getSource())) : success();
+}
+
+LogicalResult RowKeysOp::verify() {
+  RankedTensorType from = tileType(getFrom());
+  if (from.getRank() != 1)
+    return emitOpError("expected results of rank 1, got ") << from;
+  for (Value keys : {getFrom(), getTo()})
+    if (failed(verifyRowKeys(*this, keys, from.getShape()[0])))
+      return failure();
+  if (from != getTo().getType())
+    return emitOpError("expected results of one type, got ")
+           << from << " and " << getTo().getType();
+  return success();
+}
+
+LogicalResult RowKeysOp::verifyRegions() {
+  Block &block = getBody().front();
+  Type i32 = IntegerType::get(getContext(), 32);
+  if (block.getArgumentTypes() != ArrayRef<Type>({i32}))
+    return emitOpError("expected region arguments (i32), got (")
+           << block.getArgumentTypes() << ")";
+  auto yield = cast<YieldOp>(block.getTerminator());
+  if (yield.getOperandTypes() != ArrayRef<Type>({i32, i32, i32, i32}))
+    return yield.emitOpError("expected four i32, got (")
+           << yield.getOperandTypes() << ")";
+  return success();
 }
 
 void OnlineSoftmaxOp::build(OpBuilder &builder, OperationState &state, Value s,

@@ -18,6 +18,9 @@ LogicalResult PartitionLowering::lower(arith::ConstantOp op) {
     return failure();
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Type elementType = getElementTypeOrSelf(op.getType());
+  if (isa<Float4E2M1FNType>(elementType))
+    return op.emitOpError("expected results of f4E2M1FN that are rounded from "
+                          "f32, got a constant");
   unsigned packing = packingOf(elementType);
   TypedAttr value = cast<TypedAttr>(splat.getSplatValue<Attribute>());
   Type stored = storageOf(elementType);
@@ -187,6 +190,15 @@ static Value findExtended(Value first, Value second, Type narrow) {
   return pair == elementOf(second, 1) ? pair : Value();
 }
 
+/// Rounds f32 scalars to f4E2M1FN: bytes that have two neighbours each.
+static SmallVector<Value> truncateTo4(ImplicitLocOpBuilder &b,
+                                      ArrayRef<Value> scalars) {
+  SmallVector<Value> bytes;
+  for (unsigned i = 0; i < scalars.size(); i += 2)
+    bytes.push_back(narrowToPair4(b, scalars[i], scalars[i + 1]));
+  return bytes;
+}
+
 template <>
 LogicalResult PartitionLowering::lower(arith::TruncFOp op) {
   FailureOr<TileValue> source = tile(op, op.getIn());
@@ -197,6 +209,10 @@ LogicalResult PartitionLowering::lower(arith::TruncFOp op) {
   Type elementType = getElementTypeOrSelf(op.getType());
   unsigned packing = packingOf(elementType);
   SmallVector<Value> scalars = unpack(b, *source);
+  if (elementType.getIntOrFloatBitWidth() == 4) {
+    setTile(op.getResult(), *layout, truncateTo4(b, scalars));
+    return success();
+  }
   if (storageOf(elementType) != elementType) {
     setTile(op.getResult(), *layout,
             truncateTo8(b, scalars, elementType,

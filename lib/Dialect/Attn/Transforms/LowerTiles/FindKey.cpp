@@ -1,8 +1,8 @@
 //===- FindKey.cpp - Keys are looked for by their numbers -----------------===//
 //
-// Each thread searches for itself, since loaders are single threads. A step
-// reads the ends of eight parts together: a search waits for memory as many
-// times as the number of keys has digits in base eight.
+// A thread that searches for itself reads the ends of eight parts in a step,
+// and the threads of a warp those of 128 together: a search waits for memory as
+// many times as the number of keys has digits in that base.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,10 +16,13 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::lowering;
 
-/// Parts that a step of the search cuts the keys into.
-static constexpr int64_t kParts = 8;
-/// Numbers that a thread looks at together to see if they are in order.
-static constexpr int64_t kTogether = 8;
+/// Ends of parts of which a thread reads the numbers in a step of the search:
+/// of all parts, or of those that it has of the warp's.
+static constexpr int64_t kOwnParts = 8, kPartsOfLane = 4;
+static constexpr int64_t kLanes = 32;
+/// Pairs of neighbours that a thread looks at together to see if they are in
+/// order.
+static constexpr int64_t kTogether = 16;
 
 static Value emitNumber(ImplicitLocOpBuilder &b, int64_t value) {
   return arith::ConstantIntOp::create(b, value, 32);
@@ -40,16 +43,23 @@ static Value emitLoad(ImplicitLocOpBuilder &b, Type type, Value base,
 // Search
 //===----------------------------------------------------------------------===//
 
-/// Emits how many of the ends of `kParts` parts, of `size` keys each from
-/// `begin` on, are before `end` and keys whose number `isBefore` holds for.
+/// Emits how many of the ends of parts, of `size` keys each from `begin` on,
+/// are before `end` and keys whose number `isBefore` holds for: of `kOwnParts`,
+/// or of those of all lanes where `lane` is this thread's.
 static Value
 emitPartsBefore(FindKeyOp op, ImplicitLocOpBuilder &b, Value begin, Value size,
-                Value end,
+                Value end, Value lane,
                 function_ref<Value(ImplicitLocOpBuilder &, Value)> isBefore) {
   Value one = emitNumber(b, 1);
   Value last = arith::SubIOp::create(b, end, one);
   Value sum = emitNumber(b, 0), part = begin;
-  for (int64_t i = 0; i < kParts; ++i) {
+  int64_t parts = kOwnParts;
+  if (lane) {
+    parts = kPartsOfLane;
+    Value step = arith::MulIOp::create(b, size, emitNumber(b, kPartsOfLane));
+    part = arith::AddIOp::create(b, part, arith::MulIOp::create(b, lane, step));
+  }
+  for (int64_t i = 0; i < parts; ++i) {
     part = arith::AddIOp::create(b, part, size);
     Value key = arith::SubIOp::create(b, part, one);
     Value inside = arith::MinSIOp::create(b, key, last);
@@ -57,8 +67,16 @@ emitPartsBefore(FindKeyOp op, ImplicitLocOpBuilder &b, Value begin, Value size,
     Value exists =
         arith::CmpIOp::create(b, arith::CmpIPredicate::sle, key, last);
     Value counts = arith::AndIOp::create(b, exists, isBefore(b, number));
-    sum = arith::AddIOp::create(
-        b, sum, arith::ExtUIOp::create(b, b.getI32Type(), counts));
+    Value more;
+    if (lane)
+      more = LLVM::CtPopOp::create(
+          b, b.getI32Type(),
+          NVVM::VoteSyncOp::create(b, b.getI32Type(), emitNumber(b, -1), counts,
+                                   NVVM::VoteSyncKind::ballot)
+              .getResult());
+    else
+      more = arith::ExtUIOp::create(b, b.getI32Type(), counts);
+    sum = arith::AddIOp::create(b, sum, more);
   }
   return sum;
 }
@@ -67,6 +85,7 @@ emitPartsBefore(FindKeyOp op, ImplicitLocOpBuilder &b, Value begin, Value size,
 /// hold for, else `end`.
 static Value
 emitSearch(FindKeyOp op, ImplicitLocOpBuilder &b, Value begin, Value end,
+           Value lane,
            function_ref<Value(ImplicitLocOpBuilder &, Value)> isBefore) {
   auto loop = scf::WhileOp::create(
       b, TypeRange{begin.getType(), end.getType()}, ValueRange{begin, end},
@@ -79,9 +98,9 @@ emitSearch(FindKeyOp op, ImplicitLocOpBuilder &b, Value begin, Value end,
         ImplicitLocOpBuilder lb(loc, builder);
         Value from = range[0], to = range[1];
         Value count = arith::SubIOp::create(lb, to, from);
-        Value size =
-            arith::CeilDivUIOp::create(lb, count, emitNumber(lb, kParts));
-        Value parts = emitPartsBefore(op, lb, from, size, to, isBefore);
+        int64_t all = lane ? kPartsOfLane * kLanes : kOwnParts;
+        Value size = arith::CeilDivUIOp::create(lb, count, emitNumber(lb, all));
+        Value parts = emitPartsBefore(op, lb, from, size, to, lane, isBefore);
         // The end of the next part is none of them.
         from = arith::AddIOp::create(lb, from,
                                      arith::MulIOp::create(lb, parts, size));
@@ -94,8 +113,8 @@ emitSearch(FindKeyOp op, ImplicitLocOpBuilder &b, Value begin, Value end,
 }
 
 /// Emits the last key of a search, or `same`.
-static Value emitLast(FindKeyOp op, ImplicitLocOpBuilder &b, Value least,
-                      Value most) {
+static Value emitLast(FindKeyOp op, ImplicitLocOpBuilder &b, Value lane,
+                      Value least, Value most) {
   Value from = op.getFrom(), to = op.getTo(), searches = op.getOrdered();
   auto compare = [&](arith::CmpIPredicate predicate, Value x,
                      Value y) -> Value {
@@ -113,14 +132,14 @@ static Value emitLast(FindKeyOp op, ImplicitLocOpBuilder &b, Value least,
   searches = arith::AndIOp::create(
       b, searches, compare(arith::CmpIPredicate::sgt, number, most));
   from = arith::SelectOp::create(b, searches, from, to);
-  return emitSearch(op, b, from, to,
+  return emitSearch(op, b, from, to, lane,
                     [&](ImplicitLocOpBuilder &lb, Value number) -> Value {
                       return arith::CmpIOp::create(
                           lb, arith::CmpIPredicate::sle, number, most);
                     });
 }
 
-Value lowering::emitFoundKey(FindKeyOp op) {
+Value lowering::emitFoundKey(FindKeyOp op, Value lane) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Type type = op.getElement();
   Value least = emitLoad(b, type, op.getQueries(), op.getFirst());
@@ -128,14 +147,14 @@ Value lowering::emitFoundKey(FindKeyOp op) {
   if (op.getSearch() == KeySearch::First) {
     Value end =
         arith::SelectOp::create(b, op.getOrdered(), op.getTo(), op.getFrom());
-    found = emitSearch(op, b, op.getFrom(), end,
+    found = emitSearch(op, b, op.getFrom(), end, lane,
                        [&](ImplicitLocOpBuilder &lb, Value number) -> Value {
                          return arith::CmpIOp::create(
                              lb, arith::CmpIPredicate::slt, number, least);
                        });
   } else {
     Value most = emitLoad(b, type, op.getQueries(), op.getLast());
-    found = emitLast(op, b, least, most);
+    found = emitLast(op, b, lane, least, most);
   }
   return found;
 }
@@ -150,45 +169,48 @@ Value lowering::emitOrder(InOrderOp op) {
   auto wide = [&](Value value) -> Value {
     return arith::ExtUIOp::create(b, i64, value);
   };
-  auto threads = [&](int64_t each) -> Value {
-    Value dim = arith::IndexCastOp::create(
-        b, i64, gpu::BlockDimOp::create(b, gpu::Dimension::x));
-    return arith::MulIOp::create(b, dim,
-                                 arith::ConstantIntOp::create(b, each, 64));
-  };
-  // Pairs of neighbours, of all rows in turn; a row without any has no part.
+  // Pairs of neighbours, in parts of all rows in turn; a row without any pair
+  // has no part. The last part of a row ends with it.
   Value one = emitNumber(b, 1), zero = emitNumber(b, 0);
+  Value size = emitNumber(b, kTogether);
   Value pairs = arith::SubIOp::create(
       b, arith::MaxSIOp::create(b, op.getCount(), one), one);
-  Value all = arith::MulIOp::create(b, wide(op.getRows()), wide(pairs));
-  Value each = wide(arith::MaxSIOp::create(b, pairs, one));
+  Value parts = wide(arith::CeilDivUIOp::create(b, pairs, size));
+  Value all = arith::MulIOp::create(b, wide(op.getRows()), parts);
+  Value lastPart =
+      arith::MaxSIOp::create(b, arith::SubIOp::create(b, pairs, size), zero);
   Value thread = arith::IndexCastOp::create(
       b, i64, gpu::ThreadIdOp::create(b, gpu::Dimension::x));
-  Value apart = threads(1);
+  Value threads = arith::IndexCastOp::create(
+      b, i64, gpu::BlockDimOp::create(b, gpu::Dimension::x));
   auto loop = scf::ForOp::create(
-      b, thread, all, threads(kTogether), ValueRange{zero},
-      [&](OpBuilder &builder, Location loc, Value first, ValueRange found) {
+      b, thread, all, threads, ValueRange{zero},
+      [&](OpBuilder &builder, Location loc, Value part, ValueRange found) {
         ImplicitLocOpBuilder lb(loc, builder);
-        Value last = arith::SubIOp::create(
-            lb, all, arith::ConstantIntOp::create(lb, 1, 64));
-        Value pair = first, bad = found[0];
-        for (int64_t i = 0; i < kTogether; ++i) {
-          // Beyond the last pair it is that one again.
-          Value own = arith::MinSIOp::create(lb, pair, last);
-          Value row = arith::DivUIOp::create(lb, own, each);
-          Value place = arith::SubIOp::create(
-              lb, own, arith::MulIOp::create(lb, row, each));
-          Value index = arith::AddIOp::create(
-              lb, arith::MulIOp::create(lb, row, op.getStride()), place);
-          Value next = arith::AddIOp::create(
-              lb, index, arith::ConstantIntOp::create(lb, 1, 64));
-          Value falls = arith::CmpIOp::create(
-              lb, arith::CmpIPredicate::sgt,
-              emitLoad(lb, op.getElement(), op.getNumbers(), index),
-              emitLoad(lb, op.getElement(), op.getNumbers(), next));
-          bad = arith::OrIOp::create(lb, bad,
-                                     arith::ExtUIOp::create(lb, i32, falls));
-          pair = arith::AddIOp::create(lb, pair, apart);
+        Value row = arith::DivUIOp::create(lb, part, parts);
+        Value ofRow = arith::TruncIOp::create(
+            lb, i32,
+            arith::SubIOp::create(lb, part,
+                                  arith::MulIOp::create(lb, row, parts)));
+        Value first = arith::MinSIOp::create(
+            lb, arith::MulIOp::create(lb, ofRow, size), lastPart);
+        Value start = LLVM::GEPOp::create(
+            lb, op.getNumbers().getType(), op.getElement(), op.getNumbers(),
+            ValueRange{arith::AddIOp::create(
+                lb, arith::MulIOp::create(lb, row, op.getStride()),
+                wide(first))});
+        Value bad = found[0], before;
+        for (int64_t i = 0; i <= kTogether; ++i) {
+          // Beyond the last number it is that one again.
+          Value place = arith::MinSIOp::create(lb, emitNumber(lb, i), pairs);
+          Value number = emitLoad(lb, op.getElement(), start, place);
+          if (before) {
+            Value falls = arith::CmpIOp::create(lb, arith::CmpIPredicate::sgt,
+                                                before, number);
+            bad = arith::OrIOp::create(lb, bad,
+                                       arith::ExtUIOp::create(lb, i32, falls));
+          }
+          before = number;
         }
         scf::YieldOp::create(lb, bad);
       });

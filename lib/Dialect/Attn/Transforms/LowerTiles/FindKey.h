@@ -7,8 +7,9 @@
 
 namespace mlir::attn::lowering {
 
-/// Emits the key that the op gives, of pointers.
-Value emitFoundKey(FindKeyOp op);
+/// Emits the key that the op gives, of pointers. Where `lane` is this thread's
+/// number the threads of the warp, with the same operands, search together.
+Value emitFoundKey(FindKeyOp op, Value lane = {});
 /// Emits whether the numbers are in order.
 Value emitOrder(InOrderOp op);
 

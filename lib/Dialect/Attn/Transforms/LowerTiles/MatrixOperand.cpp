@@ -37,7 +37,8 @@ FailureOr<MatrixOperand>
 lowering::describeOperand(Operation *op, const SharedLayout &layout,
                           int64_t contraction, int64_t step,
                           MatrixInstruction instruction) {
-  llvm::Expected<MatrixDescriptor> descriptor = describeMatrix(layout);
+  llvm::Expected<MatrixDescriptor> descriptor =
+      describeMatrix(layout, instruction);
   if (!descriptor) {
     op->emitOpError() << llvm::toString(descriptor.takeError());
     return failure();

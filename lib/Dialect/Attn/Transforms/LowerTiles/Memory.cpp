@@ -3,6 +3,7 @@
 #include "PartitionLowering.h"
 #include "attn/Analysis/Memory/SharedAccess.h"
 #include "attn/Dialect/Attn/IR/KernelAttrs.h"
+#include "attn/Dialect/Attn/IR/NarrowFloats.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
@@ -264,9 +265,11 @@ struct RowAccess {
 };
 } // namespace
 
-/// `widest` bytes are the most that an instruction moves.
+/// `widest` bytes are the most that an instruction moves; elements of the view
+/// have `perElement` columns of the tile.
 static FailureOr<RowAccess> planRows(Operation *op, const TileLayout &layout,
-                                     const ViewValue &view, int64_t widest) {
+                                     const ViewValue &view, int64_t widest,
+                                     int64_t perElement = 1) {
   RowAccess result;
   if (layout.rank() == 1) {
     result.laneMask = layout.laneBroadcastMask();
@@ -279,7 +282,9 @@ static FailureOr<RowAccess> planRows(Operation *op, const TileLayout &layout,
     return result;
   }
   unsigned bits = view.type.getElementType().getIntOrFloatBitWidth();
-  unsigned maxBytes = std::min(widest, view.alignment);
+  // Of two columns in a byte each is planned as one.
+  unsigned maxBytes = std::min<int64_t>(
+      std::min<int64_t>(widest, view.alignment) * perElement, 32);
   llvm::Expected<GlobalPlan> plan =
       planGlobalAccess(layout, /*contiguousDim=*/1, bits, maxBytes);
   if (!plan)
@@ -345,30 +350,71 @@ void lowering::storeKept(ImplicitLocOpBuilder &b, Value value, Value pointer) {
               constraints + ",l,~{memory}", operands);
 }
 
+/// Returns what is stored of some registers: elements of the tile, bytes of two
+/// of f4E2M1FN each, or an f32 as `stored`, a type of 8 bits.
+static Value gatherStored(ImplicitLocOpBuilder &b, const TileValue &tile,
+                          ArrayRef<Value> scalars, ArrayRef<unsigned> registers,
+                          Type stored, bool byIntegers) {
+  if (tile.elementType.isF32() && stored.getIntOrFloatBitWidth() == 8)
+    return narrowToByte(b, scalars[registers.front()], byIntegers);
+  if (!isa<Float4E2M1FNType>(tile.elementType))
+    return gather(b, tile, scalars, registers);
+  TileValue bytes = {tile.layout, b.getI8Type(), 1, tile.values};
+  SmallVector<unsigned> pairs;
+  for (unsigned i = 0; i < registers.size(); i += 2)
+    pairs.push_back(registers[i] / 2);
+  return gather(b, bytes, bytes.values, pairs);
+}
+
+/// Checks that a thread has both columns of each byte, one after the other.
+static LogicalResult checkPairs(Operation *op, const RowAccess &plan) {
+  bool hasPairs = plan.width % 2 == 0;
+  for (ArrayRef<unsigned> registers : plan.registers)
+    for (size_t i = 0; hasPairs && i < registers.size(); i += 2)
+      hasPairs = registers[i] % 2 == 0 && registers[i + 1] == registers[i] + 1;
+  if (hasPairs)
+    return success();
+  return op->emitOpError("expected threads that have pairs of neighbours of "
+                         "f4E2M1FN");
+}
+
 template <>
 LogicalResult PartitionLowering::lower(GlobalStoreOp op) {
   FailureOr<TileValue> source = tile(op, op.getValue());
   ViewValue view = kernel.views.lookup(op.getDest());
   if (failed(source))
     return failure();
+  // Columns of the tile for each element of the view.
+  bool isPaired = isa<Float4E2M1FNType>(source->elementType);
+  int64_t perElement = isPaired ? 2 : 1;
   FailureOr<RowAccess> plan =
       planRows(op, source->layout, view,
-               kernel.targetsHave(Capability::Vector256) ? 32 : kVectorBytes);
-  if (failed(plan))
+               kernel.targetsHave(Capability::Vector256) ? 32 : kVectorBytes,
+               perElement);
+  if (failed(plan) || (isPaired && failed(checkPairs(op, *plan))))
     return failure();
   bool rankTwo = source->layout.rank() == 2;
   Value threadRow = threadCoordinate(source->layout, 0);
   Value threadColumn = rankTwo ? threadCoordinate(source->layout, 1) : Value();
-  int64_t columns = rankTwo ? view.type.getColumns() : 0;
+  Value threadElement = threadColumn;
+  if (isPaired) {
+    ImplicitLocOpBuilder entry = kernel.entryBuilder();
+    threadElement = arith::ShRUIOp::create(
+        entry, threadColumn, arith::ConstantIntOp::create(entry, 1, 32));
+  }
+  int64_t columns = rankTwo ? view.type.getColumns() * perElement : 0;
   int64_t lastThreadColumn = rankTwo ? getLastThreadColumn(source->layout) : 0;
   bool isScattered = view.isScattered();
   Value start;
   if (!isScattered)
-    start = threadBase(view, threadRow, threadColumn);
+    start = threadBase(view, threadRow, threadElement);
   ImplicitLocOpBuilder b(op.getLoc(), op);
-  int64_t elementBytes = source->elementType.getIntOrFloatBitWidth() / 8;
+  Type stored = view.type.getElementType();
+  int64_t elementBytes = stored.getIntOrFloatBitWidth() / 8;
   bool isKept = op->hasAttr(kKeptAttr) && source->elementType.isF32();
-  SmallVector<Value> scalars = unpack(b, *source);
+  SmallVector<Value> scalars;
+  if (!isPaired)
+    scalars = unpack(b, *source);
   if (Value predicate = copyPredicate(b, plan->laneMask, plan->warpMask)) {
     auto branch = scf::IfOp::create(b, predicate, /*withElseRegion=*/false);
     b.setInsertionPointToStart(branch.thenBlock());
@@ -384,7 +430,7 @@ LogicalResult PartitionLowering::lower(GlobalStoreOp op) {
         b, first, arith::ConstantIntOp::create(b, row, 32));
     RowPlace place;
     if (isScattered)
-      place = placeRow(b, view, position, threadColumn, view.inBounds);
+      place = placeRow(b, view, position, threadElement, view.inBounds);
     else if (!view.inBounds)
       place.exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
                                            position, view.rows);
@@ -402,8 +448,8 @@ LogicalResult PartitionLowering::lower(GlobalStoreOp op) {
       if (plan->columns[index] != 0)
         pointer = LLVM::GEPOp::create(
             inner, pointer.getType(), b.getI8Type(), rowStart,
-            ArrayRef<LLVM::GEPArg>{
-                static_cast<int32_t>(plan->columns[index] * elementBytes)});
+            ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(
+                plan->columns[index] / perElement * elementBytes)});
       OpBuilder::InsertionGuard guard(inner);
       // The tile's last columns may be padding.
       if (rankTwo && plan->columns[index] + lastThreadColumn >= columns) {
@@ -414,12 +460,14 @@ LogicalResult PartitionLowering::lower(GlobalStoreOp op) {
         auto padding = scf::IfOp::create(inner, inside, /*else=*/false);
         inner.setInsertionPointToStart(padding.thenBlock());
       }
-      Value stored = gather(inner, *source, scalars, plan->registers[index]);
+      Value value =
+          gatherStored(inner, *source, scalars, plan->registers[index], stored,
+                       kernel.someTargetLacks(Capability::Fp8));
       if (isKept)
-        storeKept(inner, stored, pointer);
+        storeKept(inner, value, pointer);
       else
-        LLVM::StoreOp::create(inner, stored, pointer,
-                              plan->width * elementBytes);
+        LLVM::StoreOp::create(inner, value, pointer,
+                              plan->width / perElement * elementBytes);
     }
   }
   return success();

@@ -12,6 +12,11 @@
 // products, so that of two rows of pairs the first ones go to one, the second
 // ones to the other: even and odd columns.
 //
+// 8-bit values beside 8-bit probabilities are fetched as such pairs, too. What
+// ldmatrix gives a thread of two matrices are two neighbouring rows of each, of
+// a pair of columns: in a word of the instruction for one column they are in
+// the order in which an accumulator has its columns (attn.narrow_operand).
+//
 //===----------------------------------------------------------------------===//
 
 #include "PartitionLowering.h"
@@ -40,6 +45,8 @@ public:
   Value base;
   /// 8-bit floats that become those of the other operand.
   bool isWidened = false;
+  /// 8-bit floats of which two rows of pairs of columns come in a word.
+  bool isInterleaved = false;
 };
 
 /// One mma.sync: the first packed value of each fragment.
@@ -58,8 +65,10 @@ struct WidenedPlace {
   unsigned lower, upper;
 };
 
-/// Selector of prmt: the first bytes of both halves, then the second ones.
-constexpr int64_t kFirstThenSecond = 0x3120;
+/// Selectors of prmt: the first bytes of both halves, then the second ones; and
+/// of two words the first or the second bytes of all halves.
+constexpr int64_t kFirstThenSecond = 0x3120, kFirstBytes = 0x6420,
+                  kSecondBytes = 0x7531;
 
 /// Fetches that are in flight before the instruction that needs them.
 constexpr unsigned kFetchesAhead = 2;
@@ -91,6 +100,9 @@ private:
                                   const TileLayout &layout);
   /// The operand b of 8-bit floats that become those of a.
   FailureOr<Operand> readWidened();
+  /// The operand b of 8-bit floats whose columns are contiguous, beside such an
+  /// a.
+  FailureOr<Operand> readInterleaved();
   /// Where word `word` of the plan of such an operand goes.
   WidenedPlace getWidenedPlace(unsigned word) const;
   /// The packed values that an access fills.
@@ -98,6 +110,12 @@ private:
                                   const MatrixAccess &access) const;
   /// Sets what a loaded word of such an operand holds.
   void setWidened(Operand &operand, unsigned word, Value loaded);
+  /// Where an even word of an interleaved operand and the next one go: the
+  /// fragment's word of an even column, and of the odd one beside it.
+  WidenedPlace getInterleavedPlace(unsigned word) const;
+  /// Sets what the words of an access of such an operand hold.
+  void setInterleaved(Operand &operand, const MatrixAccess &access,
+                      ArrayRef<Value> loaded);
   void listInstructions();
   void listFetches();
   /// Emits the fetches that an instruction needs, and some of the next ones.
@@ -273,20 +291,80 @@ WidenedPlace MmaProduct::getWidenedPlace(unsigned word) const {
   return {even, even + 2 * steps};
 }
 
+FailureOr<Operand> MmaProduct::readInterleaved() {
+  BufferValue buffer = partition.kernel.buffers.lookup(op.getB());
+  FailureOr<SharedLayout> memory = partition.layoutOf(op, buffer.type);
+  if (failed(memory))
+    return failure();
+  if (depth % 32 != 0 || columns % (16 * grid.n) != 0)
+    return op.emitOpError("expected multiples of 32 x ")
+           << 16 * grid.n << " of 8-bit floats whose columns are contiguous, "
+           << "got " << depth << " x " << columns;
+  llvm::Expected<SharedLayout> pairs = memory->inPairs();
+  llvm::Expected<TileLayout> layout =
+      mmaOperandB(depth, columns / 2, /*elementBits=*/16, /*shapeK=*/16, grid);
+  if (!pairs || !layout)
+    return op.emitOpError() << llvm::toString(
+               llvm::joinErrors(pairs.takeError(), layout.takeError()));
+  llvm::Expected<MatrixPlan> plan = planMatrixAccess(*layout, *pairs);
+  if (!plan)
+    return op.emitOpError() << llvm::toString(plan.takeError());
+  unsigned words = layout->numRegisters() / plan->elementsPerWord;
+  Operand operand(std::move(*plan), buffer.base, words, /*packing=*/1);
+  operand.isInterleaved = true;
+  return operand;
+}
+
+WidenedPlace MmaProduct::getInterleavedPlace(unsigned word) const {
+  // Four words of a k-step and 16 columns: a fragment of even and of odd ones.
+  unsigned steps = contraction / shapeK;
+  unsigned half = word / 2 % 2, step = word / 4 % steps,
+           group = word / 4 / steps;
+  unsigned even = (2 * group * steps + step) * 2 + half;
+  return {even, even + 2 * steps};
+}
+
 SmallVector<unsigned> MmaProduct::getFilled(const Operand &operand,
                                             const MatrixAccess &access) const {
   SmallVector<unsigned> filled;
   unsigned perWord = operand.plan.elementsPerWord;
   for (unsigned i = 0; i < access.registers.size(); i += perWord) {
     unsigned word = access.registers[i] / perWord;
-    if (!operand.isWidened) {
+    if (!operand.isWidened && !operand.isInterleaved) {
       filled.push_back(word);
       continue;
     }
-    WidenedPlace place = getWidenedPlace(word);
+    if (operand.isInterleaved && word % 2 != 0)
+      continue;
+    WidenedPlace place =
+        operand.isWidened ? getWidenedPlace(word) : getInterleavedPlace(word);
     filled.append({place.lower, place.upper});
   }
   return filled;
+}
+
+void MmaProduct::setInterleaved(Operand &operand, const MatrixAccess &access,
+                                ArrayRef<Value> loaded) {
+  unsigned perWord = operand.plan.elementsPerWord;
+  llvm::SmallDenseMap<unsigned, Value> words;
+  for (auto [index, value] : llvm::enumerate(loaded))
+    words[access.registers[index * perWord] / perWord] = value;
+  for (auto [index, value] : llvm::enumerate(loaded)) {
+    unsigned word = access.registers[index * perWord] / perWord;
+    if (word % 2 != 0)
+      continue;
+    // Rows in steps of 8 are what the plan groups first.
+    Value next = words.lookup(word + 1);
+    assert(next && "expected both words of a fragment's in one access");
+    auto select = [&](int64_t bytes) -> Value {
+      return NVVM::PermuteOp::create(b, b.getI32Type(), value, next,
+                                     arith::ConstantIntOp::create(b, bytes, 32),
+                                     NVVM::PermuteMode::DEFAULT);
+    };
+    WidenedPlace place = getInterleavedPlace(word);
+    operand.values[place.lower] = select(kFirstBytes);
+    operand.values[place.upper] = select(kSecondBytes);
+  }
 }
 
 void MmaProduct::setWidened(Operand &operand, unsigned word, Value loaded) {
@@ -321,8 +399,10 @@ LogicalResult MmaProduct::readOperands() {
       readsQuads ? readQuads() : readOperand(op.getA(), *a);
   if (failed(operandA))
     return failure();
-  FailureOr<Operand> operandB =
-      widens ? readWidened() : readOperand(op.getB(), *b);
+  FailureOr<Operand> operandB = widens ? readWidened()
+                                : op.getInterleaved()
+                                    ? readInterleaved()
+                                    : readOperand(op.getB(), *b);
   if (failed(operandB))
     return failure();
   operands = {std::move(*operandA), std::move(*operandB)};
@@ -382,8 +462,13 @@ void MmaProduct::fetchUntil(unsigned instruction) {
     const MatrixAccess &access =
         operand.plan.accesses[fetches[nextFetch].access];
     unsigned perWord = operand.plan.elementsPerWord;
-    for (auto [index, value] : llvm::enumerate(
-             partition.loadMatrices(b, operand.base, operand.plan, access))) {
+    SmallVector<Value> loaded =
+        partition.loadMatrices(b, operand.base, operand.plan, access);
+    if (operand.isInterleaved) {
+      setInterleaved(operand, access, loaded);
+      continue;
+    }
+    for (auto [index, value] : llvm::enumerate(loaded)) {
       unsigned word = access.registers[index * perWord] / perWord;
       if (operand.isWidened)
         setWidened(operand, word, value);
@@ -491,7 +576,8 @@ LogicalResult PartitionLowering::lower(MmaOp op) {
                           "'depth_parts', with a run of them each and without "
                           "copies, got ")
            << parts << " and " << layout;
-  bool givesQuads = op.widensB() && !MmaProduct::isAlongDepth(op);
+  bool givesQuads =
+      op.getInterleaved() || (op.widensB() && !MmaProduct::isAlongDepth(op));
   if (grid.columnQuads != givesQuads)
     return op.emitOpError("expected an accumulator ")
            << (givesQuads ? "with" : "without") << " column_quads, got "

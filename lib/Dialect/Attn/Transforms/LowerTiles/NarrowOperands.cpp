@@ -1,4 +1,4 @@
-//===- NarrowOperands.cpp - 8-bit operands of wgmma -----------------------===//
+//===- NarrowOperands.cpp - 8-bit operands --------------------------------===//
 //
 // Operand a from an accumulator and operand b from rows of values, with the
 // contraction's index in one order (attn.narrow_operand,
@@ -33,24 +33,29 @@ LogicalResult PartitionLowering::lower(NarrowOperandOp op) {
     }
     return layout == *expected;
   };
-  unsigned groups = std::max<int64_t>(rows / 64, 1);
-  if (!isLayout(source->layout, wgmmaAccumulator(rows, columns, groups)) ||
-      !isLayout(*layout, wgmmaOperandA(rows, columns, 8, groups)))
-    return op.emitOpError("expected an accumulator of wgmma to become its "
-                          "operand, got ")
+  auto accumulator = dyn_cast_or_null<MmaLayoutAttr>(
+      cast<RankedTensorType>(op.getSource().getType()).getEncoding());
+  WarpGrid grid = accumulator ? accumulator.getGrid() : WarpGrid();
+  if (!accumulator || grid.n != 1 || grid.columnQuads ||
+      !isLayout(source->layout, mmaAccumulator(rows, columns, grid)) ||
+      !isLayout(*layout, mmaOperandA(rows, columns, 8, 32, grid)))
+    return op.emitOpError("expected an accumulator whose warps have whole rows "
+                          "to become an operand, got ")
            << op.getSource().getType() << " and " << type;
   // Word (step, half, h) takes the pairs of two units of 8 columns: neighbours,
   // or those at the same place in both halves of the columns.
   bool quads = op.getOrder() == KeyOrder::Quads;
   int64_t count = columns / 16;
   SmallVector<Value> scalars;
-  for (int64_t pair = 0; pair < count; ++pair)
-    for (int64_t h : {0, 1})
-      for (int64_t u : {0, 1})
-        for (int64_t i : {0, 1}) {
-          int64_t unit = quads ? u * count + pair : 2 * pair + u;
-          scalars.push_back(source->values[4 * unit + 2 * h + i]);
-        }
+  for (int64_t m = 0; m < rows / (16 * grid.m); ++m)
+    for (int64_t pair = 0; pair < count; ++pair)
+      for (int64_t h : {0, 1})
+        for (int64_t u : {0, 1})
+          for (int64_t i : {0, 1}) {
+            int64_t unit = quads ? u * count + pair : 2 * pair + u;
+            unit += m * 2 * count;
+            scalars.push_back(source->values[4 * unit + 2 * h + i]);
+          }
   ImplicitLocOpBuilder b(op.getLoc(), op);
   SmallVector<Value> words = truncateTo8(b, scalars, type.getElementType());
   if (op.getOrder() == KeyOrder::Plain)

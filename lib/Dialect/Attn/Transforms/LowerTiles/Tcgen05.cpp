@@ -44,6 +44,7 @@ private:
   Tcgen05MmaOp op;
   ImplicitLocOpBuilder builder;
   TensorInstruction shape;
+  StringRef kind;
   /// A in shared memory, or the address of its first column.
   std::optional<MatrixOperand> a;
   std::string columnsOfA;
@@ -121,16 +122,21 @@ void TensorProduct::writePiece(llvm::raw_ostream &os, int64_t first,
     if (a)
       setDescriptor(os, "da", *a, a->steps[step]);
     setDescriptor(os, "db", b, layoutB.offset({first, step * shape.k}) / 16);
-    os << "tcgen05.mma.cta_group::1.kind::f16 " << formatColumn(d, first)
-       << ", " << (a ? "da" : formatColumn(columnsOfA, step * stepColumns))
+    os << "tcgen05.mma.cta_group::1.kind::" << kind << " "
+       << formatColumn(d, first) << ", "
+       << (a ? "da" : formatColumn(columnsOfA, step * stepColumns))
        << ", db, i, " << (step == start ? accumulate : "1") << ";\n";
   }
 }
 
 /// The type of an operand in the instruction descriptor.
 static TensorOperand getOperandKind(BufferType type) {
-  return type.getElementType().isBF16() ? TensorOperand::BF16
-                                        : TensorOperand::F16;
+  Type element = type.getElementType();
+  if (isa<Float8E4M3FNType>(element))
+    return TensorOperand::E4M3;
+  if (isa<Float8E5M2Type>(element))
+    return TensorOperand::E5M2;
+  return element.isBF16() ? TensorOperand::BF16 : TensorOperand::F16;
 }
 
 LogicalResult TensorProduct::emit() {
@@ -143,6 +149,7 @@ LogicalResult TensorProduct::emit() {
   if (!chosen)
     return op.emitOpError() << llvm::toString(chosen.takeError());
   shape = *chosen;
+  kind = getTensorKind(getOperandKind(typeB));
   layoutB = memoryB->transposed();
   d = statement.input(partition.kernel.buffers.lookup(op.getD()).base);
   if (failed(readA()) || failed(readB()))

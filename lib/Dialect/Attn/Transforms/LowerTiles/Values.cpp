@@ -17,6 +17,7 @@ unsigned lowering::packingOf(Type elementType) {
   switch (elementType.getIntOrFloatBitWidth()) {
   case 8:
     return 4;
+  case 4:
   case 16:
     return 2;
   default:
@@ -25,7 +26,8 @@ unsigned lowering::packingOf(Type elementType) {
 }
 
 Type lowering::storageOf(Type elementType) {
-  if (isa<FloatType>(elementType) && elementType.getIntOrFloatBitWidth() == 8)
+  // Of 4 bits a byte has two.
+  if (isa<FloatType>(elementType) && elementType.getIntOrFloatBitWidth() <= 8)
     return IntegerType::get(elementType.getContext(), 8);
   return elementType;
 }

@@ -490,7 +490,8 @@ LogicalResult PartitionLowering::lower(PlanPiecesOp op) {
 
 template <>
 LogicalResult PartitionLowering::lower(FindKeyOp op) {
-  op.getKey().replaceAllUsesWith(emitFoundKey(op));
+  op.getKey().replaceAllUsesWith(
+      emitFoundKey(op, inElect ? Value() : kernel.lane()));
   return success();
 }
 

@@ -297,9 +297,13 @@ void Reading::addRegion(std::unique_ptr<Region> region) {
                        op->getResultTypes());
   state.addAttributes(llvm::to_vector(op->getDiscardableAttrs()));
   state.propertiesAttr = op->getPropertiesAsAttribute();
-  for (Region &old : op->getRegions())
-    state.addRegion()->takeBody(old);
+  // key_range stands behind score_mod and mask_mod, in the place of an empty
+  // one where out_mod follows.
+  for (Region *old : {&op.getScoreMod(), &op.getMaskMod()})
+    state.addRegion()->takeBody(*old);
   state.addRegion(std::move(region));
+  if (Region *outMod = op.getOutMod())
+    state.addRegion()->takeBody(*outMod);
   Operation *made = builder.create(state);
   op->replaceAllUsesWith(made->getResults());
   op->erase();

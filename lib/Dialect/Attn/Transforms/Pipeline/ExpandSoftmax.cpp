@@ -58,6 +58,8 @@
 
 #include "ExpandSoftmax.h"
 #include "SoftmaxStep.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -447,8 +449,47 @@ static bool canMultiplyAgain(OnlineSoftmaxOp op, ProductOpInterface product) {
          product.canRepeatInWarp();
 }
 
+/// Refuses probabilities that the 8-bit type which they are rounded to may not
+/// hold: a larger one would become its largest number.
+static LogicalResult checkNarrowRange(OnlineSoftmaxOp op) {
+  FloatType type;
+  for (Operation *user : op.getP().getUsers())
+    if (isa<arith::TruncFOp, NarrowOperandOp>(user))
+      type = cast<FloatType>(getElementTypeOrSelf(user->getResult(0)));
+  if (!type || type.getWidth() != 8)
+    return success();
+  double largest =
+      APFloat::getLargest(type.getFloatSemantics()).convertToDouble();
+  double limit = op.getLimit().convertToDouble();
+  if (op.getPolicy() == SoftmaxPolicy::Optimistic) {
+    if (limit <= largest)
+      return success();
+    return op.emitOpError()
+           << llvm::formatv("expected a limit of at most {0:F2}, the "
+                            "largest ",
+                            largest)
+           << type << llvm::formatv(", got {0:F2}", limit);
+  }
+  double offset = op.getOffset().convertToDouble();
+  double growth = op.getPolicy() == SoftmaxPolicy::Exact
+                      ? 0
+                      : op.getGrowth().convertToDouble();
+  double most = std::log2(largest);
+  if (offset + growth <= most)
+    return success();
+  return op.emitOpError() << llvm::formatv(
+                                 "expected offset + growth of at most {0:F2}, "
+                                 "the exponent of the largest ",
+                                 most)
+                          << type
+                          << llvm::formatv(", got {0:F2} + {1:F2} = {2:F2}",
+                                           offset, growth, offset + growth);
+}
+
 LogicalResult attn::expandOnlineSoftmax(OnlineSoftmaxOp op, bool inFlight,
                                         ProductOpInterface product) {
+  if (failed(checkNarrowRange(op)))
+    return failure();
   ProductWaitOpInterface wait;
   if (inFlight)
     wait = op.getO().getDefiningOp<ProductWaitOpInterface>();

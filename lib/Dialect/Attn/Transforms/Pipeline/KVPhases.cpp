@@ -26,7 +26,7 @@ SmallVector<KVPhaseRange, 3> attn::makePhaseRanges(OpBuilder &builder,
   loop.getBody().walk([&](Operation *op) {
     if (auto mask = dyn_cast<ApplyMaskOp>(op)) {
       hasMask = true;
-      hasLower |= static_cast<bool>(mask.getLower());
+      hasLower |= mask.getLower() || mask.getFrom();
     }
     if (auto map = dyn_cast<MapElementsOp>(op); map && map.getHides())
       hasMask = hasLower = true;
@@ -57,8 +57,9 @@ SmallVector<KVPhaseRange, 3> attn::makePhaseRanges(OpBuilder &builder,
 Operation *attn::cloneForPhase(OpBuilder &builder, Operation *op, KVPhase phase,
                                IRMapping &mapping) {
   if (auto mask = dyn_cast<ApplyMaskOp>(op)) {
-    bool dropped = phase == KVPhase::Interior ||
-                   (phase == KVPhase::Left && !mask.getLower());
+    bool dropped =
+        phase == KVPhase::Interior ||
+        (phase == KVPhase::Left && !mask.getLower() && !mask.getFrom());
     if (dropped) {
       mapping.map(mask.getResult(), mapping.lookupOrDefault(mask.getSource()));
       return nullptr;
@@ -67,6 +68,7 @@ Operation *attn::cloneForPhase(OpBuilder &builder, Operation *op, KVPhase phase,
     if (phase == KVPhase::Left) {
       clone.getLimitMutable().clear();
       clone.getUpperMutable().clear();
+      clone.getToMutable().clear();
     }
     return clone;
   }

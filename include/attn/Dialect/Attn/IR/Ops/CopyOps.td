@@ -103,7 +103,7 @@ def Attn_PagedViewOp : Attn_Op<"paged_view", [Pure]> {
     Arg<I64, "the sequence's first entry of the table">:$first,
     Arg<I32, "pages of the pool">:$pages,
     Arg<I64, "elements from one page to the next">:$distance,
-    Described<I64Attr, "rows of a page, a power of two">:$page,
+    Described<I64Attr, "rows of a page">:$page,
     Described<OptionalAttr<I64Attr>, "bytes by which each row's first address is divisible; without it an element's">:$alignment);
   let results = (outs Res<Attn_GlobalType, "the view">:$result);
   let assemblyFormat = [{
@@ -225,6 +225,10 @@ def Attn_GlobalStoreOp : Attn_Op<"global_store"> {
     stores what it holds, as wide as the tile's layout and the view's alignment
     allow; one thread writes where several hold copies. Columns of the tile beyond
     the view's are dropped too.
+
+    A tile of f4E2M1FN goes to a view of i8 with half of the columns: a byte has the
+    first of two columns in its lower half. Values of rows of f32 that go to a view of
+    f8E4M3FN are rounded to it, those beyond its largest number to that one.
 
     Example:
 

@@ -44,6 +44,13 @@ def Attn_MmaOp : Attn_Op<"mma", [
     a buffer that of `#attn.swizzled` with `column_quads`; where the columns are, the
     result has that of `#attn.mma` with `column_quads`.
 
+    With `interleaved` a and b are 8-bit floats, b is a buffer whose columns are
+    contiguous, and the contraction is in two orders: of every 16, column `4t + 2u +
+    i` of a belongs to row `8u + 2t + i` of b (t < 4; u, i < 2), as
+    `attn.narrow_operand` makes a of an accumulator. The result has the layout
+    `#attn.mma` with `column_quads`. Without it the contraction of such a b has to be
+    contiguous.
+
     Products of 8 bits need sm_89, the others sm_80.
 
     Products are exact; sums are in f32 (f16 for f16 accumulators), in an order
@@ -67,7 +74,8 @@ def Attn_MmaOp : Attn_Op<"mma", [
     Arg<AnyRankedTensor, "M x N, the accumulator">:$c,
     Described<OptionalAttr<I64Attr>, "column of c that the first one of b belongs to">:$column,
     Described<OptionalAttr<I64Attr>, "runs of columns of c that divide the contraction">:$depth_parts,
-    Described<UnitAttr, "sums of f16, which are added to c">:$f16_sums);
+    Described<UnitAttr, "sums of f16, which are added to c">:$f16_sums,
+    Described<UnitAttr, "the columns of a are in the order of attn.narrow_operand">:$interleaved);
   let results = (outs Res<AnyRankedTensor, "M x N">:$result);
   let assemblyFormat = [{
     $a `,` $b `,` $c attr-dict `:` type($a) `,` type($b) `,` type($c)
@@ -75,7 +83,8 @@ def Attn_MmaOp : Attn_Op<"mma", [
   let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$a,
     "::mlir::Value":$b, "::mlir::Value":$c), [{
       build($_builder, $_state, type, a, b, c, /*column=*/nullptr,
-            /*depth_parts=*/nullptr, /*f16_sums=*/nullptr);
+            /*depth_parts=*/nullptr, /*f16_sums=*/nullptr,
+            /*interleaved=*/nullptr);
     }]>];
   let hasVerifier = 1;
   let extraClassDeclaration = [{

@@ -33,6 +33,7 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     m      = max(max_j s[j], sinks[h])
     z      = sum_j exp(s[j] - m) + exp(sinks[h] - m)    second term only with sinks
     o[i,:] = (sum_j exp(s[j] - m) * v[b,g,j,:]) / z
+    o[i,c] = out_mod(o[i,c], b, h, i, c)                if out_mod is given
     lse[i] = m + log(z)                                 natural logarithm
     ```
 
@@ -110,6 +111,13 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     `out_group = N` each N columns of a row of an 8-bit o have a scale of their own,
     which the op writes: `o_scales[b,h,i,c] = max_j |o[b,h,i,j]| / M` over the columns
     j of group c, 1 where that is 0, and o is divided by it before it is rounded.
+    An o of i8, (B, H, Nq, Dv / 2), has two numbers of f4E2M1FN in a byte, that of the
+    column with the even index in its lower half. It stands beside `out_group = 16` and
+    scales of f8E4M3FN (nvfp4): `o_scales[b,h,i,c]` is the f8E4M3FN nearest to
+    `max_j |o[b,h,i,j]| / 6`, and o is divided by it before it is rounded, or 0 where it
+    is 0; `out_scale`, 1 without it, multiplies o before that. So it stands for
+    `o[..., j] * o_scales[..., j / 16] / out_scale`. What is beyond a largest number
+    becomes that one; a group with a NaN has unspecified numbers.
     With `kv_splits` and an o of f16 `out_scales(%o_scales)`, (S, B, H, Nq, G), says what
     one unit of o stands for in each of G groups of neighbouring columns, as many in each,
     of each row, for all runs of all rows: a power of two, by which the group's largest
@@ -148,8 +156,14 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     is true for all of them and the keys `full_begin` to `full_end - 1`. Numbers below 0
     count as 0, numbers beyond the keys as these. `attn-read-masks` writes it.
 
+    The region `out_mod` takes (result: f32, batch, head, q index, column of o: i32)
+    and yields an f32, as `score_mod` takes and yields scores. It runs once for each
+    result, in f32, before `out_scale`, `out_scales` and the rounding to the type of o;
+    lse is not its business. Partial results have none: it stands in the `attn.combine`
+    of them.
+
     The constraints are numbered in `docs/spec.md` (attention_c1 to
-    attention_c50).
+    attention_c53).
 
     Undefined behaviour: o or lse overlapping an input or each other;
     cu_seqlens outside the rows or decreasing; a query sequence longer than
@@ -182,8 +196,8 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     Arg<Attn_ShapedOperand, "output, (B, H, Nq, Dv)">:$o,
     /*attention_c7*/
     Arg<Optional<Attn_ShapedOperand>, "log-sum-exp, (B, H, Nq), f32">:$lse,
-    /*attention_c45, attention_c46, attention_c48*/
-    Arg<Optional<Attn_ShapedOperand>, "what units of each row of o stand for, (B, H, Nq, Dv / N), or of a partial result (S, B, H, Nq, G), f32">:$o_scales,
+    /*attention_c45, attention_c46, attention_c48, attention_c53*/
+    Arg<Optional<Attn_ShapedOperand>, "what units of each row of o stand for, (B, H, Nq, Dv / N), f32, or f8E4M3FN beside an o of i8; of a partial result (S, B, H, Nq, G), f32">:$o_scales,
     /*attention_c19*/
     Arg<Optional<Attn_ShapedOperand>, "one extra logit for each head, (H), f32">:$sinks,
     /*attention_c20, attention_c21, attention_c22*/
@@ -239,9 +253,11 @@ def Attn_AttentionOp : Attn_Op<"attention", [
   /*attention_c29*/
   let results = (outs Res<Variadic<AnyRankedTensor>, "o, lse and o_scales, on tensors">:$results);
   /*attention_c27, attention_c28, attention_c32, attention_c49, attention_c50*/
-  // Variadic, since bytecode before version 6 has two regions.
+  /*attention_c51, attention_c52*/
+  // key_range, which may be empty, and out_mod, as far as they are there:
+  // bytecode before version 6 has none of them, before version 7 no out_mod.
   let regions = (region MaxSizedRegion<1>:$score_mod, MaxSizedRegion<1>:$mask_mod,
-    VariadicRegion<MaxSizedRegion<1>>:$key_range);
+    VariadicRegion<MaxSizedRegion<1>>:$late_regions);
   let assemblyFormat = [{
     `ins` `(` $q `,` $k `,` $v `:` type($q) `,` type($k) `,` type($v) `)`
     `outs` `(` $o (`,` $lse^)? `:` type($o) (`,` type($lse)^)? `)`
@@ -254,7 +270,7 @@ def Attn_AttentionOp : Attn_Op<"attention", [
          | `scales` `(` $k_scales (`,` $v_scales^)? `:` type($k_scales) (`,` type($v_scales)^)? `)`
          | `rope` `(` $k_rope (`,` $q_rope^)? `:` type($k_rope) (`,` type($q_rope)^)? `)`
          | `descales` `(` custom<Descales>($q_descale, type($q_descale), $k_descale, type($k_descale), $v_descale, type($v_descale)) `)`)
-    (`score_mod` $score_mod^)? (`mask_mod` $mask_mod^)? (`key_range` $key_range^)?
+    (`score_mod` $score_mod^)? (`mask_mod` $mask_mod^)? custom<LateRegions>($late_regions)
     attr-dict (`->` type($results)^)?
   }];
   let builders = [
@@ -285,8 +301,17 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     int64_t getValueDim() { return getShape(getV()).back(); }
     /// True if the sequences of the batch are packed (cu_seqlens).
     bool isVariableLength() { return static_cast<bool>(getCuSeqlensQ()); }
+    /// Returns the region that says which keys mask_mod leaves, null without one.
+    Region *getKeyRange() { return findLateRegion(0); }
+    /// Returns the region that changes results, null without one.
+    Region *getOutMod() { return findLateRegion(1); }
+    /// Returns one of `late_regions`, null if it is empty or not there.
+    Region *findLateRegion(unsigned number) {
+      ::mlir::MutableArrayRef<Region> all = getLateRegions();
+      return number < all.size() && !all[number].empty() ? &all[number] : nullptr;
+    }
     /// True if a region says which keys mask_mod leaves.
-    bool hasKeyRange() { return !getKeyRange().empty(); }
+    bool hasKeyRange() { return getKeyRange() != nullptr; }
     /// True on tensors, false on memrefs.
     bool hasTensorSemantics() { return isa<RankedTensorType>(getQ().getType()); }
     /// The shape of an operand.
@@ -298,7 +323,8 @@ def Attn_AttentionOp : Attn_Op<"attention", [
 
 def Attn_CombineOp : Attn_Op<"combine", [
     DestinationStyleOpInterface,
-    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+    RecursiveMemoryEffects]> {
   let summary = "merges partial attention results by their LSE";
   let description = [{
     Merges S partial results over disjoint sets of keys:
@@ -317,11 +343,12 @@ def Attn_CombineOp : Attn_Op<"combine", [
     `attn.attention` says. `out_scale` multiplies o before it is rounded to an 8-bit
     type. With `out_group = N` the last output is `o_scales`: each N columns of a row of an
     8-bit o have a scale, as `out_scales` of `attn.attention` says, which the op writes.
+    The region `out_mod` changes o before both, as that of `attn.attention`.
 
     The kernel that computes the partial results may do the merge too, where its
     plan says `combine = launch`; there is no kernel of the op then.
 
-    The constraints are numbered in `docs/spec.md` (combine_c1 to combine_c12).
+    The constraints are numbered in `docs/spec.md` (combine_c1 to combine_c13).
 
     Undefined behaviour: o, lse or o_scales overlapping an input or each other.
 
@@ -357,14 +384,18 @@ def Attn_CombineOp : Attn_Op<"combine", [
     Described<OptionalAttr<Attn_PlanInterface>, "schedule and parameters, set by attn-plan">:$plan);
   /*combine_c7*/
   let results = (outs Res<Variadic<AnyRankedTensor>, "the outputs, on tensors">:$results);
+  /*combine_c13*/
+  // Variadic, since bytecode before version 7 has no region.
+  let regions = (region VariadicRegion<MaxSizedRegion<1>>:$out_mods);
   let assemblyFormat = [{
     `ins` `(` $partial_o `,` $partial_lse `:` type($partial_o) `,` type($partial_lse) `)`
     custom<ScalesAndOutputs>($others, type($others), ref(type($partial_o)))
-    attr-dict (`->` type($results)^)?
+    (`out_mod` $out_mods^)? attr-dict (`->` type($results)^)?
   }];
   // Bytecode in front of version 4 has no `out_scale`, of 5 no `out_group`.
   let useCustomPropertiesEncoding = 1;
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     MutableOperandRange getDpsInitsMutable();
     /// The name of the kernel in force: the plan's, or the attribute.
@@ -391,17 +422,22 @@ def Attn_CombineOp : Attn_Op<"combine", [
     Value getOScales() {
       return getOutGroupAttr() ? getOutputs().back() : Value();
     }
+    /// Returns the region that changes results, null without one.
+    Region *getOutMod() {
+      return getOutMods().empty() || getOutMods().front().empty()
+                 ? nullptr : &getOutMods().front();
+    }
     /// True on tensors, false on memrefs.
     bool hasTensorSemantics() { return isa<RankedTensorType>(getO().getType()); }
   }];
 }
 
 def Attn_YieldOp : Attn_Op<"yield", [Pure, Terminator, ReturnLike,
-    ParentOneOf<["AttentionOp", "MapElementsOp", "KVLoopOp", "TileLoopOp", "RareOp", "WarpSpecializeOp", "ElectOp", "ClusterLeaderOp"]>]> {
+    ParentOneOf<["AttentionOp", "CombineOp", "MapElementsOp", "KVLoopOp", "TileLoopOp", "RareOp", "RowKeysOp", "WarpSpecializeOp", "ElectOp", "ClusterLeaderOp"]>]> {
   let summary = "ends a region of this dialect and gives its values";
   let description = [{
-    Terminates the regions of `attn.attention`, `attn.map_elements`,
-    `attn.kv_loop`, `attn.tile_loop`, `attn.rare`, `attn.warp_specialize` and
+    Terminates the regions of `attn.attention`, `attn.combine`, `attn.map_elements`,
+    `attn.row_keys`, `attn.kv_loop`, `attn.tile_loop`, `attn.rare`, `attn.warp_specialize` and
     `attn.elect`. Number and types of its operands are those that the parent states.
 
     Example:

@@ -19,7 +19,8 @@ def Attn_Tcgen05MmaOp : Attn_Op<"tcgen05.mma", [AttnRequiresSM<100>, AttnAsync<"
   let description = [{
     `d = a * b`, or `d + a * b` where `accumulate` is true, for a (M x K), b (K x N)
     and d (M x N) with M 64 or 128, started by the one thread of the `attn.elect`
-    that it stands in (PTX ISA, tcgen05.mma with kind::f16 and cta_group::1). `a` is
+    that it stands in (PTX ISA, tcgen05.mma with cta_group::1 and kind::f16, or
+    kind::f8f6f4 where `a` and `b` are 8-bit floats, which may be of two types). `a` is
     a buffer in shared memory, or one in tensor memory with the rows of `d`; `b` is
     in shared memory; `d` is f32 in tensor memory. A K x N view of a buffer that
     holds N x K is an `attn.transpose`. Rows of more columns than an instruction

@@ -174,9 +174,9 @@ def Attn_WarpgroupIndexOp : Attn_Op<"warpgroup_index", [AttnRequiresSM<90>, Pure
   let assemblyFormat = "attr-dict";
 }
 
-def Attn_NarrowOperandOp : Attn_Op<"narrow_operand", [AttnRequiresSM<90>, Pure,
+def Attn_NarrowOperandOp : Attn_Op<"narrow_operand", [AttnRequiresSM<89>, Pure,
     DeclareOpInterfaceMethods<Attn_LayoutOpInterface, ["getLayoutAnchors", "getOperandLayout"]>]> {
-  let summary = "an accumulator as 8-bit operand a of wgmma";
+  let summary = "an accumulator as 8-bit operand a of a product";
   let description = [{
     Rounds f32 elements to the nearest of the result's 8-bit type (out of range:
     the largest finite one). An accumulator has two neighbouring columns in a
@@ -186,7 +186,7 @@ def Attn_NarrowOperandOp : Attn_Op<"narrow_operand", [AttnRequiresSM<90>, Pure,
     - `interleaved` (the default): in every 16, column `8u + 2t + i` is put at
       `4t + 2u + i` (t < 4; u, i < 2). No element moves between threads. The
       product's operand b needs its rows in that order: `attn.local_transpose`
-      makes it.
+      makes it for wgmma, and `attn.mma` with `interleaved` reads it so.
     - `plain`: column n stays column n, by a shuffle for each four elements.
     - `quads`: column `u K/2 + 2t + i` is put at `4t + 2u + i` (t < K/4), the
       key that it stands for in `attn.apply_mask` with `quads`. No element moves

@@ -212,7 +212,10 @@ def Attn_FindKeyOp : Attn_Op<"find_key", [AttnRequiresSM<80>,
     order the kernel finds out. Pointers of global memory are read at the key and the
     query, and `if` says whether they are in order.
 
-    Undefined behaviour: a query outside of the tensor; `first` above `last`; of pointers, a
+    Outside of `attn.elect` and `attn.row_keys` the threads of a warp search together.
+
+    Undefined behaviour: threads of a warp that search together with operands of their
+    own; a query outside of the tensor; `first` above `last`; of pointers, a
     key outside of the tensor.
 
     Example:

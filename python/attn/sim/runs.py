@@ -21,9 +21,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
-from .compiler import c_library, long_calls
-from .errors import ArgumentError, ArgumentTypeError, SimulationError
-from .options import readers
+from ..compiler import c_library, long_calls
+from ..errors import ArgumentError, ArgumentTypeError, SimulationError
+from ..options import readers
 
 if TYPE_CHECKING:
     import numpy as np

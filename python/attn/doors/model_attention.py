@@ -1,0 +1,153 @@
+"""The attention of transformers' models on the kernels of attn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ..calls import call_signatures
+from ..errors import AttnError
+from . import mask_tensors, notices
+from .model_masks import Mask
+
+_TYPES = (torch.float16, torch.bfloat16)
+#: Arguments of models that change no result here.
+_IGNORED = frozenset(
+    ("layer_idx", "layer_index", "max_length_q", "max_length_k", "output_attentions", "use_cache")
+    + ("position_ids", "cache_position", "output_router_logits", "output_hidden_states", "return_dict")
+    + ("num_items_in_batch", "deterministic", "target_dtype", "implementation", "preprocess_fn", "use_top_left_mask")
+)
+
+
+def _find_reason(query: Any, key: Any, value: Any, dropout: float, training: bool, others: dict[str, Any]) -> str | None:
+    """Why a call is none of attn's."""
+    if dropout and training:
+        return "there is no dropout"
+    if query.dtype not in _TYPES:
+        return f"elements are {query.dtype}; kernels take float16 or bfloat16"
+    if torch.is_grad_enabled() and any(each.requires_grad for each in (query, key, value)):
+        return "there is no backward pass; torch.no_grad() says that none is wanted"
+    for name, given in others.items():
+        if name not in _IGNORED and given is not None:
+            return f"the model says {name}, which attn.hf does not know"
+    return None
+
+
+def _read_mask(mask: Any, causal: bool, window: int | None, shape: tuple[int, ...]) -> dict[str, Any]:
+    """Options of `attn.attention` for what a layer is given as its mask."""
+    if isinstance(mask, Mask):
+        return {"causal": mask.aligned.causal, "window": mask.aligned.window, "mask_mod": mask.mod}
+    if isinstance(mask, torch.Tensor):
+        score_mod, mask_mod = mask_tensors.make_mods("attention_mask", mask, shape)
+        return {"score_mod": score_mod, "mask_mod": mask_mod}
+    if mask is not None:
+        raise AttnError(f"attention_mask: expected a mask of attn.hf or a tensor, got {type(mask).__name__}")
+    # As SDPA's function has it: one query sees all keys.
+    is_causal = causal and shape[2] > 1
+    if window is not None and is_causal:
+        return {"window": (window - 1, 0)}
+    return {"causal": is_causal}
+
+
+def _add_bias(options: dict[str, Any], bias: Any, shape: tuple[int, ...]) -> None:
+    """Adds a bias of the scores to what the mask adds."""
+    add, _ = mask_tensors.make_mods("position_bias", bias, shape)
+    given = options.get("score_mod")
+    options["score_mod"] = add if given is None else mask_tensors.chain(given, add)
+
+
+def _attend_packed(query: Any, key: Any, value: Any, counts: dict[str, Any], options: dict[str, Any]) -> Any:
+    """Sequences one after the other in a batch of 1."""
+    rows = (each[0].transpose(0, 1) for each in (query, key, value))
+    o = call_signatures.attention(*rows, **counts, **options)
+    return o.transpose(0, 1)[None]
+
+
+def _attend(
+    module: Any, query: Any, key: Any, value: Any, attention_mask: Any, given: dict[str, Any]
+) -> Any:
+    """(batch, heads, queries, dim) from the kernel."""
+    shape = (*query.shape[:3], key.shape[2])
+    causal = given["is_causal"] if given["is_causal"] is not None else getattr(module, "is_causal", True)
+    options = _read_mask(attention_mask, bool(causal), given["sliding_window"], shape)
+    if given["position_bias"] is not None:
+        _add_bias(options, given["position_bias"], shape)
+    sinks = given["s_aux"]
+    if sinks is not None:
+        options["sinks"] = sinks.detach().to(torch.float32).contiguous()
+    options |= {"scale": given["scaling"], "softcap": given["softcap"]}
+    counts = given["counts"]
+    if counts is not None and attention_mask is None:
+        if options.get("causal"):
+            options["causal"] = "bottom-right"
+        return _attend_packed(query, key, value, counts, options)
+    pad = any(each.shape[-1] % 8 for each in (query, value))
+    return call_signatures.attention(query, key, value, pad=pad, **options)
+
+
+class Forward:
+    """The function that transformers calls for each layer."""
+
+    def __init__(self, fallback: str) -> None:
+        self._falls_back = fallback == "sdpa"
+
+    def __call__(
+        self,
+        module: Any,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        attention_mask: Any,
+        scaling: float | None = None,
+        dropout: float = 0.0,
+        is_causal: bool | None = None,
+        sliding_window: int | None = None,
+        softcap: float | None = None,
+        s_aux: torch.Tensor | None = None,
+        position_bias: torch.Tensor | None = None,
+        cu_seq_lens_q: torch.Tensor | None = None,
+        cu_seq_lens_k: torch.Tensor | None = None,
+        max_length_q: int | None = None,
+        **others: Any,
+    ) -> tuple[torch.Tensor, None]:
+        counts = None
+        if cu_seq_lens_q is not None:
+            bound = None if max_length_q is None else int(max_length_q)
+            counts = {"cu_seqlens_q": cu_seq_lens_q, "cu_seqlens_k": cu_seq_lens_k, "max_seqlen_q": bound}
+        given = {
+            "scaling": scaling, "softcap": softcap, "s_aux": s_aux, "position_bias": position_bias,
+            "is_causal": is_causal, "sliding_window": sliding_window, "counts": counts,
+        }  # fmt: skip
+        training = bool(getattr(module, "training", False))
+        reason = _find_reason(query, key, value, dropout, training, others)
+        if reason is None:
+            try:
+                with notices.hide_copies():
+                    o = _attend(module, query, key, value, attention_mask, given)
+                return o.transpose(1, 2).contiguous(), None
+            except AttnError as error:
+                reason = str(error)
+        what = f"the attention of {type(module).__name__}"
+        # SDPA has neither of these, and transformers' own function drops them.
+        lost = [name for name in ("s_aux", "softcap") if given[name] is not None]
+        if not self._falls_back or lost or (attention_mask is None and counts is not None):
+            raise notices.make_refusal(what, reason)
+        notices.say_fallback(what, "SDPA", reason)
+        return self._call_sdpa(module, query, key, value, attention_mask, dropout if training else 0.0, given)
+
+    def _call_sdpa(
+        self, module: Any, query: Any, key: Any, value: Any, mask: Any, dropout: float, given: dict[str, Any]
+    ) -> tuple[torch.Tensor, None]:
+        """transformers' own function on torch's attention."""
+        from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+        if isinstance(mask, Mask):
+            mask = mask.make_tensor()
+        elif mask is None and given["sliding_window"] is not None:
+            raise notices.make_refusal("SDPA", "there is a window and no mask that says it")
+        options = {name: given[name] for name in ("scaling", "is_causal", "position_bias") if given[name] is not None}
+        result: tuple[torch.Tensor, None] = sdpa_attention_forward(
+            module, query, key, value, mask, dropout=dropout, **options
+        )
+        return result

@@ -1,0 +1,106 @@
+"""The masks of transformers' models, as one object for all layers of a step."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.nn.attention.flex_attention import BlockMask
+
+from ..tracing.mod_regions import Mod, trace
+from . import host_masks
+
+
+class Mask(BlockMask):
+    """In the place of a mask's tensor: options of `attn.attention` and a function.
+
+    A BlockMask for transformers, which hands such on as they are; it has no blocks."""
+
+    def __init__(self, shape: tuple[int, int, int, int], aligned: Any, function: Any, make: Any) -> None:
+        self._shape = shape
+        #: Causality and window.
+        self.aligned: host_masks.Aligned = aligned
+        self._function = function
+        self._make = make
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:  # type: ignore[override]
+        """(batch, 1, queries, keys)."""
+        return self._shape
+
+    def __repr__(self) -> str:
+        kind = "a function" if self._function else "options"
+        return f"<attn.hf mask {self._shape}: {self.aligned}, {kind}>"
+
+    def to(self, *args: Any, **kwargs: Any) -> Mask:  # type: ignore[override]
+        """The mask itself: what it reads is where the model is."""
+        return self
+
+    def contiguous(self, *args: Any, **kwargs: Any) -> Mask:
+        """The mask itself, as a generation asks for its tensors to be copied."""
+        return self
+
+    clone = detach = contiguous
+
+    @functools.cached_property
+    def mod(self) -> Mod | None:
+        """What the options do not say, traced once."""
+        return None if self._function is None else trace("mask_mod", self._function)
+
+    def make_tensor(self) -> torch.Tensor | None:
+        """The mask as bools, for torch's own attention."""
+        made: torch.Tensor | None = self._make()
+        return made
+
+
+def _read_padding(mask: Any, kv_length: int, kv_offset: int) -> Any:
+    """The keys that are seen, bools (batch, keys); None where all are."""
+    if mask is None:
+        return None
+    missing = kv_offset + kv_length - mask.shape[1]
+    if missing > 0:
+        mask = torch.nn.functional.pad(mask, (0, missing))
+    mask = mask[:, kv_offset : kv_offset + kv_length].to(torch.bool)
+    return None if mask.all() else mask.contiguous()
+
+
+def make_mask(
+    batch_size: int,
+    q_length: int,
+    kv_length: int,
+    q_offset: Any = 0,
+    kv_offset: Any = 0,
+    mask_function: Callable[..., Any] | None = None,
+    attention_mask: Any = None,
+    device: Any = "cpu",
+    **others: Any,
+) -> Mask:
+    """The mask of a step, as transformers' masking_utils ask for it."""
+    from transformers import masking_utils
+
+    function = mask_function or masking_utils.causal_mask_function
+    parts = host_masks.split(function)
+    # A tensor in host memory is as good as a number; one on a device would be waited for.
+    if isinstance(q_offset, torch.Tensor) and q_offset.device.type == "cpu":
+        q_offset = int(q_offset)
+    is_known = isinstance(q_offset, int) and isinstance(kv_offset, int)
+    aligned = host_masks.align(parts, q_length, kv_length, q_offset - kv_offset) if is_known else None
+    functions = list(parts.rest) if aligned is not None else host_masks.make_parts(parts)
+    offsets = None
+    if functions and not (is_known and q_offset == kv_offset == 0):
+        offsets = torch.stack(
+            [torch.as_tensor(each, device=device).reshape(()) for each in (q_offset, kv_offset)]
+        ).to(torch.int32)
+    padding = _read_padding(attention_mask, kv_length, int(kv_offset))
+    seen = host_masks.join(functions, offsets, padding)
+
+    def make_tensor() -> Any:
+        return masking_utils.sdpa_mask(
+            batch_size, q_length, kv_length, q_offset, kv_offset, function, attention_mask,
+            allow_is_causal_skip=False, device=device,
+        )  # fmt: skip
+
+    shape = (batch_size, 1, q_length, kv_length)
+    return Mask(shape, aligned or host_masks.Aligned(), seen, make_tensor)

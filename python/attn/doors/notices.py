@@ -1,0 +1,28 @@
+"""What the doors say: why a call is left to the host."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterator
+
+from ..errors import ArgumentError, CopyRemark
+from ..launch import events
+
+
+def say_fallback(call: str, host: str, reason: str) -> None:
+    """Says in the log that a call is the host's."""
+    events.tell("fallback: %s is %s's, since %s", call, host, reason)
+
+
+def make_refusal(call: str, reason: str) -> ArgumentError:
+    """The error in the place of a fallback that the caller does not want."""
+    return ArgumentError(f"{call}: no kernel of attn takes the call, since {reason}")
+
+
+@contextlib.contextmanager
+def hide_copies() -> Iterator[None]:
+    """Leaves out the remarks on copies: a host cannot change its operands."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CopyRemark)
+        yield

@@ -1,0 +1,159 @@
+"""The stand-in for the CUDA driver (docs/StandInDriver.md) through ctypes: what it has beside
+the driver's own interface.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import pathlib
+import stat
+import sys
+from ctypes import CFUNCTYPE, POINTER, byref, c_char_p, c_int, c_size_t, c_uint64, c_void_p
+
+from ..errors import DriverError
+
+#: Environment variables that a process reads when the stand-in starts.
+CHIPS = "ATTN_SIM_CHIPS"
+
+_Take = CFUNCTYPE(None, c_void_p, c_size_t, c_void_p)
+_SIGNATURES: dict[str, list[object]] = {
+    "cuInit": [ctypes.c_uint],
+    "cuDeviceGetCount": [POINTER(c_int)],
+    "cuDevicePrimaryCtxRetain": [POINTER(c_void_p), c_int],
+    "cuCtxSetCurrent": [c_void_p],
+    "cuCtxSynchronize": [],
+    "cuGetErrorString": [c_int, POINTER(c_char_p)],
+    "attnSimSetSite": [c_char_p],
+    "attnSimSetQuiet": [c_int],
+    "attnSimRegister": [c_void_p, c_size_t, c_char_p],
+    "attnSimUnregister": [c_void_p],
+    "attnSimCountFindings": [POINTER(c_uint64), POINTER(c_uint64)],
+    "attnSimReport": [c_char_p, c_uint64, _Take, c_void_p],
+}
+
+
+def find_folder() -> pathlib.Path:
+    """The folder with the stand-in's libcuda.so.1: $ATTN_DRIVER, else that of the package."""
+    given = os.environ.get("ATTN_DRIVER")
+    folder = pathlib.Path(given) if given else pathlib.Path(__file__).parents[1] / "_lib" / "driver"
+    if not (folder / "libcuda.so.1").exists():
+        raise DriverError(f"expected the stand-in driver's libcuda.so.1 in {folder}, got none")
+    return folder
+
+
+def check_absent() -> None:
+    """That no driver of a GPU is here, in whose place the stand-in must not stand."""
+    if pathlib.Path("/proc/driver/nvidia/version").exists():
+        raise DriverError("expected a machine without a CUDA driver, got one: run on its GPU instead")
+
+
+def write_assembler(folder: pathlib.Path) -> pathlib.Path:
+    """Writes what Triton runs in ptxas' place, and returns its path. It hands the PTX on as the
+    machine code, behind the real ptxas where $ATTN_SIM_PTXAS names one. Its version is its own,
+    so that caches keep what is made by it apart."""
+    path = folder / "ptxas"
+    text = _ASSEMBLER.replace("PYTHON", sys.executable)
+    if not path.exists() or path.read_text() != text:
+        folder.mkdir(parents=True, exist_ok=True)
+        fresh = folder / f"ptxas.{os.getpid()}"
+        fresh.write_text(text)
+        fresh.chmod(fresh.stat().st_mode | stat.S_IXUSR)
+        fresh.replace(path)
+    return path
+
+
+_ASSEMBLER = """#!/bin/sh
+# Hands PTX on in place of machine code: the simulator's stand-in driver reads it.
+for argument in "$@"; do
+  if [ "$argument" = --version ]; then
+    echo "attn: hands PTX on in ptxas' place"
+    echo "Cuda compilation tools, release 13.0, V13.0.0"
+    exit 0
+  fi
+done
+if [ -n "$ATTN_SIM_PTXAS" ]; then "$ATTN_SIM_PTXAS" "$@" || exit $?; fi
+previous=
+for argument in "$@"; do
+  [ "$previous" = -o ] && output=$argument
+  case $argument in *.ptx) input=$argument ;; esac
+  previous=$argument
+done
+cp "$input" "$output"
+"""
+
+
+class StandIn:
+    """The loaded library, its devices started."""
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self.library = library
+        for name, arguments in _SIGNATURES.items():
+            try:
+                getattr(library, name).argtypes = arguments
+            except AttributeError:
+                raise DriverError(
+                    "expected the stand-in driver, got another libcuda.so.1 that is loaded already"
+                ) from None
+        self.check(library.cuInit(0), "cuInit")
+
+    def check(self, status: int, call: str) -> None:
+        """Raises DriverError unless `status` is success."""
+        if status:
+            text = c_char_p()
+            self.library.cuGetErrorString(status, byref(text))
+            raise DriverError(f"{call}: {(text.value or b'').decode()}")
+
+    def set_device(self, ordinal: int) -> None:
+        """Makes the device's context this thread's."""
+        context = c_void_p()
+        self.check(
+            self.library.cuDevicePrimaryCtxRetain(byref(context), ordinal), "cuDevicePrimaryCtxRetain"
+        )
+        self.check(self.library.cuCtxSetCurrent(context), "cuCtxSetCurrent")
+
+    def register(self, address: int, size: int, name: str) -> None:
+        """Lets kernels use memory of the host, in bytes."""
+        self.check(self.library.attnSimRegister(address, size, name.encode()), "attnSimRegister")
+
+    def unregister(self, address: int) -> None:
+        """Ends one registration."""
+        self.check(self.library.attnSimUnregister(address), "attnSimUnregister")
+
+    def set_site(self, site: str | None) -> None:
+        """Says which line of the program what comes next belongs to."""
+        self.library.attnSimSetSite(site.encode() if site else None)
+
+    def set_quiet(self, is_quiet: bool) -> None:
+        """Whether findings are not printed as they come."""
+        self.library.attnSimSetQuiet(is_quiet)
+
+    def count_findings(self) -> tuple[int, int]:
+        """The number of findings so far, and of those that are errors."""
+        found, errors = c_uint64(), c_uint64()
+        self.check(
+            self.library.attnSimCountFindings(byref(found), byref(errors)), "attnSimCountFindings"
+        )
+        return found.value, errors.value
+
+    def report(self, form: str = "text", start: int = 0) -> str:
+        """The report of findings from number `start` on: "text", "json", "sarif" or "github"."""
+        pieces: list[bytes] = []
+
+        @_Take
+        def take(data: int, size: int, _: object) -> None:
+            pieces.append(ctypes.string_at(data, size))
+
+        self.check(
+            self.library.attnSimReport(form.encode(), start, take, None), "attnSimReport"
+        )
+        return b"".join(pieces).decode("utf-8", "replace")
+
+
+@functools.cache
+def load() -> StandIn:
+    """The stand-in, in place of the CUDA driver for all of the process."""
+    check_absent()
+    # By its file name, under which whoever links to the driver finds it again.
+    return StandIn(ctypes.CDLL(str(find_folder() / "libcuda.so.1"), ctypes.RTLD_GLOBAL))

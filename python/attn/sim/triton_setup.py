@@ -1,0 +1,62 @@
+"""Triton's kernels on CPU tensors, without a GPU."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import tempfile
+from typing import TYPE_CHECKING, Any
+
+from ..errors import DriverError
+from . import stand_in
+
+if TYPE_CHECKING:
+    from .triton_driver import SimulatedDriver
+
+
+def _get_cache_folder() -> pathlib.Path:
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    folder = pathlib.Path(base) / "attn"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+    except OSError:
+        return pathlib.Path(tempfile.mkdtemp(prefix="attn-"))
+
+
+def prepare_environment(chips: str, environment: dict[str, str] | os._Environ[str]) -> None:
+    """Sets what Triton and the stand-in read from the environment: `chips` with commas."""
+    folder = str(stand_in.find_folder())
+    environment[stand_in.CHIPS] = chips
+    environment["TRITON_LIBCUDA_PATH"] = folder
+    assembler = str(stand_in.write_assembler(_get_cache_folder()))
+    environment["TRITON_PTXAS_PATH"] = assembler
+    environment["TRITON_PTXAS_BLACKWELL_PATH"] = assembler
+
+
+def triton(
+    chip: str = "sm_90a", *, raises: bool = True, patches_torch: bool = True, **options: Any
+) -> SimulatedDriver:
+    """Runs Triton's kernels on the simulator from now on, on CPU tensors or numpy arrays.
+
+    Call it before the first kernel is launched. `chip` is a name such as "sm_80", "sm_90a" or
+    "sm_100a", or several with commas: the devices 0, 1, ... `raises` makes a launch that was
+    found to be wrong a SimulationError; otherwise findings are printed, and kept for `report`.
+    `patches_torch` lets `torch.cuda` answer what libraries ask of it: that there is a device, its
+    name, properties, streams and events. Of `options` `seed` (an integer) is the seed of the
+    order in which warps advance, `jobs` the number of host threads, `sms` how many SMs the
+    device says that it has.
+
+    Returns the driver object. Autotuners get a time of each configuration from one launch.
+    Raises DriverError where a CUDA driver is installed, or has been loaded."""
+    known = {"seed": "ATTN_SIM_SEED", "jobs": "ATTN_SIM_JOBS", "sms": "ATTN_SIM_SMS"}
+    for name, value in options.items():
+        if name not in known:
+            raise DriverError(f"expected one of {', '.join(known)}, got {name!r}")
+        os.environ[known[name]] = str(value)
+    stand_in.check_absent()
+    prepare_environment(chip, os.environ)
+    library = stand_in.load()
+    from . import triton_driver
+
+    return triton_driver.activate(library, raises, patches_torch)

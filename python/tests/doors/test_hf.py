@@ -1,0 +1,247 @@
+"""Models of transformers on attn's kernels, on the simulator: logits beside those of eager
+attention in float32."""
+
+import logging
+
+import attn
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+
+import attn.hf  # noqa: E402
+from attn.doors import host_masks, model_masks  # noqa: E402
+from transformers import masking_utils  # noqa: E402
+
+transformers.logging.set_verbosity_error()
+
+TINY = {
+    "vocab_size": 96, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,
+    "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 256,
+    "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
+}  # fmt: skip
+#: A window that is shorter than the prompts, in one layer of two.
+MIXED = {"head_dim": 32, "sliding_window": 12, "layer_types": ["sliding_attention", "full_attention"]}
+#: Models with the arguments of their configurations. Experts are all taken, since their choice
+#: jumps with the last bit.
+MODELS = {
+    "Llama": {},
+    "Qwen3": {"head_dim": 32},
+    "Mistral": {"sliding_window": 12},
+    "Phi": {},
+    "Gemma2": MIXED,
+    "Gemma3": MIXED,
+    "GptOss": {**MIXED, "num_local_experts": 2, "num_experts_per_tok": 2},
+}
+#: Of the largest logit.
+TOLERANCE = 2e-3
+
+
+@pytest.fixture(autouse=True)
+def registered():
+    attn.hf.register()
+
+
+def make_model(name):
+    torch.manual_seed(0)
+    config = getattr(transformers, {"Gemma3": "Gemma3TextConfig"}.get(name, f"{name}Config"))
+    model = getattr(transformers, f"{name}ForCausalLM")(config(**TINY, **MODELS[name])).eval()
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            torch.nn.init.normal_(parameter, std=0.05)
+    return model.half()
+
+
+def run_both(model, **inputs):
+    """Logits of attn's kernels in float16, and of eager attention in float32."""
+    with torch.no_grad():
+        model.set_attn_implementation("attn")
+        got = model(**inputs).logits.float()
+        model.set_attn_implementation("eager")
+        want = model.float()(**inputs).logits
+        model.half()
+    return got, want
+
+
+def measure(got, want):
+    return ((got - want).abs().max() / want.abs().max()).item()
+
+
+def make_prompts():
+    ids = torch.randint(3, 96, (2, 37))
+    left, right = torch.ones_like(ids), torch.ones_like(ids)
+    left[0, :9] = 0
+    right[1, -7:] = 0
+    return ids, left, right
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_logits(name):
+    """Plain, padded on either side, and packed by positions."""
+    model = make_model(name)
+    ids, left, right = make_prompts()
+    for mask in (None, left, right):
+        got, want = run_both(model, input_ids=ids, attention_mask=mask)
+        seen = torch.ones_like(ids).bool() if mask is None else mask.bool()
+        assert measure(got[seen], want[seen]) < TOLERANCE
+    positions = torch.cat([torch.arange(20), torch.arange(17)])[None]
+    got, want = run_both(model, input_ids=ids[:1], position_ids=positions, use_cache=False)
+    assert measure(got, want) < TOLERANCE
+
+
+@pytest.mark.parametrize("cache", ["dynamic", "static"])
+@pytest.mark.parametrize("name", MODELS)
+def test_generation(name, cache):
+    """The same tokens, with scores as near."""
+    model = make_model(name)
+    ids, left, _ = make_prompts()
+    options = {
+        "max_new_tokens": 40 if name == "Llama" else 8, "do_sample": False, "output_scores": True,
+        "return_dict_in_generate": True, "eos_token_id": None, "attention_mask": left,
+        "cache_implementation": cache,
+    }  # fmt: skip
+    model.set_attn_implementation("attn")
+    got = model.generate(ids, **options)
+    model.set_attn_implementation("eager")
+    want = model.float().generate(ids, **options)
+    assert torch.equal(got.sequences, want.sequences)
+    assert max(map(measure, got.scores, want.scores)) < TOLERANCE
+
+
+def test_few_kernels(count_kernels):
+    """Each kind of layer has one kernel for the prompt and one for the steps."""
+    model = make_model("Gemma2")
+    model.set_attn_implementation("attn")
+    ids, left, _ = make_prompts()
+    model.generate(ids, attention_mask=left, max_new_tokens=10, do_sample=False, eos_token_id=None)
+    assert 2 <= count_kernels() <= 4
+
+
+def test_no_token_looks_ahead():
+    """A later token changes no earlier logit."""
+    model = make_model("Gemma3")
+    model.set_attn_implementation("attn")
+    ids, _, _ = make_prompts()
+    other = ids.clone()
+    other[:, 30] = (other[:, 30] + 1) % 90 + 3
+    with torch.no_grad():
+        first, second = model(ids).logits, model(other).logits
+    assert torch.equal(first[:, :30], second[:, :30]) and not torch.equal(first[:, 30], second[:, 30])
+
+
+def test_encoder_and_decoder():
+    """T5: a bias of positions, cross attention, no scale."""
+    torch.manual_seed(0)
+    config = transformers.T5Config(
+        vocab_size=96, d_model=64, d_kv=32, d_ff=96, num_layers=2, num_heads=2,
+        pad_token_id=0, eos_token_id=1, decoder_start_token_id=0,
+    )  # fmt: skip
+    model = transformers.T5ForConditionalGeneration(config).eval().half()
+    ids, _, right = make_prompts()
+    decoder_ids = torch.randint(3, 96, (2, 11))
+    got, want = run_both(model, input_ids=ids, attention_mask=right, decoder_input_ids=decoder_ids)
+    assert measure(got, want) < 4 * TOLERANCE
+
+
+def test_images():
+    """A vision model, whose layers see everything and have no mask."""
+    torch.manual_seed(0)
+    config = transformers.ViTConfig(
+        hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=2, image_size=48, patch_size=8
+    )  # fmt: skip
+    model = transformers.ViTForImageClassification(config).eval().half()
+    got, want = run_both(model, pixel_values=torch.randn(1, 3, 48, 48).half())
+    # Pixels of float32 for the model in float32.
+    assert measure(got, want) < 4 * TOLERANCE
+
+
+def test_mask_tensors():
+    """A mask that the user has made, of bools and of numbers."""
+    model = make_model("Llama")
+    ids, _, _ = make_prompts()
+    seen = torch.ones(37, 37).tril().bool()[None, None] & (torch.rand(2, 1, 37, 37) > 0.2)
+    seen |= torch.eye(37).bool()
+    added = torch.zeros(seen.shape, dtype=torch.float16).masked_fill(~seen, torch.finfo(torch.float16).min)
+    # Eager attention takes numbers only.
+    same, want = run_both(model, input_ids=ids, attention_mask=added)
+    model.set_attn_implementation("attn")
+    with torch.no_grad():
+        got = model(ids, attention_mask=seen).logits.float()
+    assert measure(got, want) < TOLERANCE and measure(same, got) < TOLERANCE
+
+
+KINDS = {
+    "causal": masking_utils.causal_mask_function,
+    "bidirectional": masking_utils.bidirectional_mask_function,
+    "window": masking_utils.sliding_window_causal_mask_function(12),
+    "bidirectional window": masking_utils.sliding_window_bidirectional_mask_function(12),
+    "chunks": masking_utils.chunked_causal_mask_function(16, torch.tensor([3, 0])),
+    "packed": masking_utils.packed_sequence_mask_function(torch.arange(60)[None].repeat(2, 1) // 20),
+    "images": masking_utils.or_masks(
+        masking_utils.causal_mask_function, masking_utils.blockwise_overlay(torch.arange(60)[None].repeat(2, 1) // 9)
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("place", [(40, 40, 0, 0), (1, 40, 39, 0), (7, 40, 33, 0), (5, 50, 20, 0), (1, 30, 40, 11)])
+def test_masks(kind, place):
+    """Each kind of mask at each place of queries and keys, beside torch's own tensor of it."""
+    queries, keys, q_offset, kv_offset = place
+    padding = torch.ones(2, q_offset + queries).bool()
+    padding[0, :4] = False
+    for given in (None, padding):
+        for offset in (q_offset, torch.tensor(q_offset)):
+            mask = model_masks.make_mask(2, queries, keys, offset, kv_offset, KINDS[kind], given, device=padding.device)
+            q, k = torch.randn(2, 2, queries, 32).half(), torch.randn(2, 2, keys, 32).half()
+            o = attn.attention(
+                q, k, k, causal=mask.aligned.causal, window=mask.aligned.window, mask_mod=mask.mod
+            )  # fmt: skip
+            seen = mask.make_tensor()
+            want = torch.nn.functional.scaled_dot_product_attention(q.double(), k.double(), k.double(), seen)
+            rows = seen.expand(2, 2, queries, keys).any(-1)
+            assert (o - want)[rows].abs().max() < 4e-3
+
+
+def test_known_masks_are_options():
+    """Causal masks and windows cost no function."""
+    parts = host_masks.split(KINDS["window"])
+    assert parts == host_masks.Parts(True, 12)
+    assert host_masks.align(parts, 40, 40, 0) == (False, (11, 0, "bottom-right"))
+    assert host_masks.align(host_masks.Parts(True), 7, 40, 33) == ("bottom-right", None)
+    assert host_masks.align(host_masks.Parts(True), 1, 40, 39) == (False, None)
+    assert host_masks.align(host_masks.Parts(True), 5, 50, 20) is None
+
+
+def call_layer(**options):
+    q = torch.randn(1, 2, 9, 32, dtype=options.pop("dtype", torch.float16))
+    layer = torch.nn.Module().eval()
+    forward = transformers.AttentionInterface()["attn"]
+    return forward(layer, q, q, q, options.pop("attention_mask", None), **options)
+
+
+def test_refusals(caplog):
+    """What is not understood is an error, or SDPA's where that was asked for."""
+    for options, message in (
+        ({"dtype": torch.float32}, "elements are torch.float32; kernels take float16 or bfloat16"),
+        ({"head_mask": torch.ones(2)}, "the model says head_mask, which attn.hf does not know"),
+        ({"attention_mask": "causal"}, "expected a mask of attn.hf or a tensor, got str"),
+        ({"attention_mask": torch.ones(1, 1, 9, 4).bool()}, "expected a place for each of the 9 keys, got 4"),
+    ):
+        with pytest.raises(attn.ArgumentError, match=message):
+            call_layer(**options)
+    attn.hf.register(fallback="sdpa")
+    with caplog.at_level(logging.DEBUG, "attn"):
+        o, _ = call_layer(dtype=torch.float32)
+    assert o.dtype == torch.float32 and "is SDPA's, since elements are torch.float32" in caplog.text
+    with pytest.raises(attn.ArgumentError, match="elements are torch.float32"):
+        call_layer(dtype=torch.float32, s_aux=torch.zeros(2))
+    with pytest.raises(attn.ArgumentError, match="fallback: expected one of error, sdpa, got 'eager'"):
+        attn.hf.register(fallback="eager")
+
+
+def test_training_is_refused():
+    model = make_model("Llama")
+    model.set_attn_implementation("attn")
+    with pytest.raises(attn.ArgumentError, match=r"no backward pass; torch.no_grad\(\) says"):
+        model(torch.ones(1, 9, dtype=torch.long))

@@ -1,0 +1,173 @@
+"""torch tensors in host memory wherever numpy's arrays are taken."""
+
+import warnings
+
+import attn
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+TOLERANCES = {torch.float16: 4e-3, torch.bfloat16: 3e-2}
+
+
+def attend(q, k, v, *, hidden=None, scale=None):
+    """Attention in float64; `hidden` is True where a key is not seen."""
+    q, k, v = (each.double() for each in (q, k, v))
+    k, v = (each.repeat_interleave(q.shape[1] // k.shape[1], 1) for each in (k, v))
+    scores = q @ k.mT * (q.shape[-1] ** -0.5 if scale is None else scale)
+    if hidden is not None:
+        scores = scores.masked_fill(hidden, -torch.inf)
+    return torch.softmax(scores, -1) @ v, torch.logsumexp(scores, -1)
+
+
+def make(*shape, dtype=torch.float16):
+    return torch.randn(*shape).to(dtype)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCES)
+@pytest.mark.parametrize("major", [False, True], ids=["bhnd", "bnhd"])
+def test_attention(dtype, major, monkeypatch):
+    """On the simulator, with results that lie in memory as q does; one kernel for all lengths."""
+    monkeypatch.setenv("ATTN_CHIP", "sm_90a" if major else "sm_80")
+    q = make(1, 40, 4, 32, dtype=dtype).transpose(1, 2) if major else make(1, 4, 40, 32, dtype=dtype)
+    k, v = make(1, 2, 53, 32, dtype=dtype), make(1, 2, 53, 32, dtype=dtype)
+    hidden = torch.ones(40, 53).triu(1).bool()
+    o, lse = attn.attention(q, k, v, causal=True, lse=True)
+    want, log = attend(q, k, v, hidden=hidden)
+    assert o.dtype == dtype and o.stride() == q.stride() and lse.dtype == torch.float32
+    assert (o - want).abs().max() < TOLERANCES[dtype] and (lse - log).abs().max() < 2e-3
+    out, into = torch.empty_like(o), torch.empty_like(lse)
+    given = attn.attention(q, k, v, causal=True, out=out, lse=into)
+    assert given[0] is out and torch.equal(out, o) and torch.equal(into, lse)
+
+
+@pytest.mark.parametrize("chip", ["sm_89", "sm_100a"])
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2])
+def test_narrow_operands(chip, dtype, monkeypatch):
+    """8-bit queries, keys and values have kernels wherever the chip multiplies them."""
+    if dtype == torch.float8_e5m2:
+        pytest.importorskip("ml_dtypes", reason="numpy has no e5m2")
+    monkeypatch.setenv("ATTN_CHIP", chip)
+    q, k, v = (make(1, heads, count, 32).to(dtype) for heads, count in ((4, 20), (2, 53), (2, 53)))
+    o, lse = attn.attention(q, k, v, lse=True)
+    want, log = attend(q, k, v)
+    assert o.dtype == torch.bfloat16 and (lse - log).abs().max() < 2e-3
+    assert (o - want).norm() < 0.08 * want.norm()
+    monkeypatch.setenv("ATTN_CHIP", "sm_80")
+    with pytest.raises(attn.CompileError, match="8-bit queries on sm_80, which has no mma.sync"):
+        attn.attention(q, k, v)
+
+
+def test_few_lengths_are_compiled(count_kernels):
+    """A cache that grows by a key for each call has two kernels."""
+    q = make(1, 2, 1, 32)
+    for keys in range(20, 26):
+        k = make(1, 2, keys, 32)
+        assert (attn.attention(q, k, k) - attend(q, k, k)[0]).abs().max() < 4e-3
+    attn.attention(make(1, 2, 9, 32), k, k)
+    attn.attention(make(1, 2, 10, 32), k, k)
+    assert count_kernels() == 2
+
+
+def test_packed():
+    counts, keys = (torch.tensor(each, dtype=torch.int32) for each in ([0, 5, 17], [0, 9, 30]))
+    q, k = make(19, 4, 32), make(30, 2, 32)
+    o, lse = attn.attention(q, k, k, cu_seqlens_q=counts, cu_seqlens_k=keys, lse=True)
+    for begin, end, first, last in ((0, 5, 0, 9), (5, 17, 9, 30)):
+        rows = (each.transpose(0, 1)[None] for each in (q[begin:end], k[first:last], k[first:last]))
+        want, log = attend(*rows)
+        assert (o[begin:end] - want[0].transpose(0, 1)).abs().max() < 4e-3
+        assert (lse[:, begin:end] - log[0]).abs().max() < 2e-3
+    assert o[17:].isnan().all() and lse[:, 17:].isnan().all()
+
+
+def test_captured():
+    """A mask and a bias that functions read, of this call's extents."""
+    for queries, keys in ((33, 40), (20, 51)):
+        q, k = make(2, 2, queries, 32), make(2, 2, keys, 32)
+        seen = torch.rand(2, 1, queries, keys) > 0.3
+        bias = torch.randn(2, queries, keys)
+        o = attn.attention(
+            q, k, k,
+            score_mod=lambda s, b, h, i, j: s + bias[h, i, j],
+            mask_mod=lambda b, h, i, j: seen[b, 0, i, j],
+        )  # fmt: skip
+        scores = q.double() @ k.double().mT / 32**0.5 + bias
+        want = torch.softmax(scores.masked_fill(~seen, -torch.inf), -1) @ k.double()
+        assert (o - want).abs().max() < 4e-3
+
+
+def test_compiled():
+    """Under torch.compile, which calls the operator."""
+    q = make(1, 2, 16, 32)
+    function = torch.compile(lambda each: attn.attention(each, each, each) * 2, backend="aot_eager")
+    assert (function(q) - 2 * attend(q, q, q)[0]).abs().max() < 8e-3
+
+
+@pytest.mark.parametrize("dtype", TOLERANCES)
+def test_kernels(dtype):
+    """Kernel.run and Kernel.simulate give tensors for tensors."""
+    kernel = attn.compile(q=(1, 2, 40, 32), dtype=dtype)
+    q = make(1, 2, 40, 32, dtype=dtype)
+    for outputs in (kernel.run(q=q, k=q, v=q), kernel.simulate(q=q, k=q, v=q).outputs):
+        assert outputs["o"].dtype == dtype and outputs["lse"].dtype == torch.float32
+        assert (outputs["o"] - attend(q, q, q)[0]).abs().max() < TOLERANCES[dtype]
+
+
+def test_narrow_types():
+    """8-bit floats by their bits; one of another kind is an error."""
+    kernel = attn.compile(q=(1, 1, 64, 64), dtype=torch.float8_e4m3fn, out_type="float16", chip="sm_90a")
+    q = make(1, 1, 64, 64, dtype=torch.float32).to(torch.float8_e4m3fn)
+    o = kernel.run(q=q, k=q, v=q)["o"]
+    want = attend(*(each.float() for each in (q, q, q)))[0]
+    assert (o - want).abs().max() < 0.1
+    with pytest.raises(attn.ArgumentTypeError, match="expected elements of float8_e4m3fn, got float8_e5m2"):
+        kernel.run(q=q, k=q.float().to(torch.float8_e5m2), v=q)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCES)
+def test_serving(dtype):
+    """Pages, and partial results."""
+    pool = make(6, 8, 2, 32, dtype=dtype)
+    table = torch.tensor([[4, 0, 2], [1, 5, 0]], dtype=torch.int32)
+    lengths = torch.tensor([20, 0], dtype=torch.int32)
+    q = make(2, 4, 32, dtype=dtype)
+    o, lse = attn.decode(q, pool, pool, table, lengths, lse=True)
+    keys = pool[table[0].long()].reshape(1, 24, 2, 32)[:, :20].transpose(1, 2)
+    want, log = attend(q[:1, :, None], keys, keys)
+    assert o.dtype == dtype and (o[:1] - want[:, :, 0]).abs().max() < TOLERANCES[dtype]
+    assert (lse[:1] - log[:, :, 0]).abs().max() < 2e-3 and not o[1].any()
+    out = torch.empty_like(o)
+    assert attn.decode(q, pool, pool, table, lengths, out=out) is out and torch.equal(out, o)
+    states = torch.randn(3, 2, 4, 1, 32), torch.randn(3, 2, 4, 1)
+    merged, _ = attn.merge_states(*states)
+    weights = torch.softmax(states[1].double(), 0)[..., None]
+    assert (merged - (weights * states[0]).sum(0)).abs().max() < 1e-5
+    new = make(2, 2, 32, dtype=dtype)
+    before = pool.clone()
+    attn.append_kv(new, new, pool, pool.clone(), table, torch.tensor([20, 1], dtype=torch.int32))
+    assert torch.equal(pool[2, 3], new[0]) and torch.equal(pool[1, 0], new[1])
+    assert (pool != before).sum() <= 2 * new[0].numel()
+
+
+def test_gradients(monkeypatch):
+    """Taken without, with a sentence, said once, where no gradient can be asked for."""
+    from attn.tensors import host_tensors
+
+    monkeypatch.setattr(host_tensors, "_said_gradient", False)
+    kernel = attn.compile(q=(1, 1, 64, 32), dtype="float16")
+    q = make(1, 1, 64, 32).requires_grad_()
+    with pytest.warns(attn.GradientRemark, match='tensor "q" requires grad, and results do not'):
+        kernel.run(q=q, k=q, v=q)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kernel.run(q=q, k=q, v=q)
+    with pytest.raises(attn.ArgumentError, match="no backward pass"):
+        attn.attention(q, q, q)
+
+
+def test_arrays_still_come_out_as_arrays():
+    kernel = attn.compile(q=(1, 1, 64, 32), dtype="float16")
+    q = np.random.randn(1, 1, 64, 32).astype(np.float16)
+    assert isinstance(kernel.run(q=q, k=q, v=torch.from_numpy(q))["o"], np.ndarray)

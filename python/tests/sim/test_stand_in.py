@@ -1,0 +1,309 @@
+"""The stand-in for the CUDA driver, in processes of their own: one process has one driver."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from attn.sim import attn_run, stand_in
+
+FOLDER = stand_in.find_folder()
+pytestmark = pytest.mark.skipif(
+    pathlib.Path("/proc/driver/nvidia/version").exists(), reason="a driver is here"
+)
+
+#: Calls of the driver through ctypes, and a kernel that adds one to 32 words.
+PRELUDE = '''
+import ctypes
+from ctypes import byref, c_char_p, c_size_t, c_uint, c_uint64, c_void_p
+
+lib = ctypes.CDLL("libcuda.so.1")
+for name, types in {
+    "cuMemAlloc_v2": [c_void_p, c_size_t], "cuMemFree_v2": [c_uint64],
+    "cuMemcpyHtoD_v2": [c_uint64, c_void_p, c_size_t],
+    "cuMemcpyDtoH_v2": [c_void_p, c_uint64, c_size_t],
+    "cuMemsetD32_v2": [c_uint64, c_uint, c_size_t],
+    "cuLaunchKernel": [c_void_p] + [c_uint] * 7 + [c_void_p] * 3,
+    "cuModuleLoadData": [c_void_p, c_char_p],
+}.items():
+    getattr(lib, name).argtypes = types
+
+def check(status):
+    if status:
+        name, text = c_char_p(), c_char_p()
+        lib.cuGetErrorName(status, byref(name))
+        lib.cuGetErrorString(status, byref(text))
+        raise SystemExit(f"{name.value.decode()}: {text.value.decode()}")
+
+PTX = b"""
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry increment(.param .u64 p)
+{
+.reg .b32 %r<3>;
+.reg .b64 %d<3>;
+ld.param.u64 %d0, [p];
+mov.u32 %r0, %tid.x;
+mul.wide.u32 %d1, %r0, 4;
+add.u64 %d1, %d0, %d1;
+ld.global.u32 %r1, [%d1];
+add.u32 %r1, %r1, 1;
+st.global.u32 [%d1], %r1;
+ret;
+}
+"""
+context, module, function, x = c_void_p(), c_void_p(), c_void_p(), c_uint64()
+
+text = ctypes.create_string_buffer(64)
+
+def set_context():
+    check(lib.cuInit(0))
+    check(lib.cuDevicePrimaryCtxRetain(byref(context), 0))
+    check(lib.cuCtxSetCurrent(context))
+
+def start():
+    set_context()
+    check(lib.cuModuleLoadData(byref(module), PTX))
+    check(lib.cuModuleGetFunction(byref(function), module, b"increment"))
+    check(lib.cuMemAlloc_v2(byref(x), 128))
+    check(lib.cuMemsetD32_v2(x, 7, 32))
+
+def launch(stream=None, arguments=(c_void_p * 1)(ctypes.addressof(x))):
+    check(lib.cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, arguments, None))
+'''
+
+
+def run(body, **environment):
+    """Runs a program with the stand-in on the loader's path."""
+    given = {**os.environ, "LD_LIBRARY_PATH": str(FOLDER), "ATTN_SIM_CHIPS": "sm_90a", **environment}
+    program = PRELUDE + textwrap.dedent(body)
+    return subprocess.run(
+        [sys.executable, "-c", program], env=given, capture_output=True, text=True
+    )
+
+
+def test_a_program_runs():
+    ran = run("""
+        start(); launch(); launch()
+        host = (c_uint * 32)()
+        check(lib.cuMemcpyDtoH_v2(host, x, 128))
+        print(list(host) == [9] * 32)
+        """)
+    assert ran.stdout == "True\n", ran.stderr
+    assert ran.stderr == ""
+
+
+def test_streams_race():
+    body = """
+        start()
+        streams = [c_void_p(), c_void_p()]
+        for stream in streams:
+            check(lib.cuStreamCreate(byref(stream), 1))
+        check(lib.cuCtxSynchronize())
+        launch(streams[0])
+        EVENT
+        launch(streams[1])
+        """
+    ran = run(body.replace("EVENT", ""))
+    assert "kernel 'increment' (launch 2) writes what kernel 'increment' (launch 1)" in ran.stderr
+    event = (
+        "event = c_void_p(); check(lib.cuEventCreate(byref(event), 0)); "
+        "check(lib.cuEventRecord(event, streams[0])); "
+        "check(lib.cuStreamWaitEvent(streams[1], event, 0))"
+    )
+    assert run(body.replace("EVENT", event)).stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("set_context(); launch()", "CUDA_ERROR_INVALID_HANDLE: expected a function, got handle 0x0"),
+        ("check(lib.cuCtxSynchronize())", "expected cuInit before other calls"),
+        ("start(); check(lib.cuDeviceGetName(text, 0, 0))", "expected room for a name, got none"),
+        ("start(); check(lib.cuDeviceGetPCIBusId(text, 0, 0))", "expected room for an id, got none"),
+        (
+            "start(); check(lib.cuCtxPopCurrent_v2(None)); check(lib.cuCtxPopCurrent_v2(None))",
+            "expected a current context to pop, got none",
+        ),
+        (
+            "start(); check(lib.cuCtxDestroy_v2(context))",
+            "expected a context that the program has made, got the primary one",
+        ),
+        (
+            "start(); check(lib.cuPointerGetAttribute(text, 99, x))",
+            "expected an attribute of a pointer that the stand-in knows, got 99",
+        ),
+        (
+            "start(); check(lib.cuPointerGetAttribute(text, 2, c_uint64(64)))",
+            "expected memory that a device knows, got address 0x40",
+        ),
+        (
+            "start(); check(lib.cuModuleGetGlobal_v2(None, None, module, b'y'))",
+            "expected a variable of the module, got 'y'",
+        ),
+        (
+            "start(); check(lib.cuFuncGetParamInfo(function, c_size_t(1), None, None))",
+            "expected a parameter below 1, got 1",
+        ),
+        ("start(); launch(arguments=(c_void_p * 1)())", "': expected an address of parameter 'p', got null"),
+        ("start(); launch(arguments=None)", "expected 8 bytes of parameters, got 0"),
+        (
+            "start(); other = c_void_p(); check(lib.cuDevicePrimaryCtxRetain(byref(other), 1)); "
+            "check(lib.cuCtxSetCurrent(other)); launch()",
+            "expected a stream of the kernel's device, got another's",
+        ),
+        ("start(); check(lib.cuGetExportTable(None, None))", "a private one of the CUDA runtime"),
+        (
+            "start(); check(lib.cuGetExportTable(None, None))",
+            "expected a table that the stand-in driver has, got a private one of the CUDA runtime",
+        ),
+        (
+            "start(); found = c_void_p(); check(lib.cuGetProcAddress_v2(b'other', byref(found), 0, "
+            "c_uint64(0), None))",
+            "expected a function of the driver, got 'other'",
+        ),
+        (
+            "start(); n = (c_uint64 * 8)(); check(lib.cuTensorMapEncodeTiled(n, 6, 2, x, n, n, n, n, 1, 0, 0, 0))",
+            "expected a tensor map without interleave, of rank 5 at most and swizzle 0 to 3, got",
+        ),
+        (
+            "start(); check(lib.cuModuleLoad(byref(module), b'/absent.ptx'))",
+            "CUDA_ERROR_FILE_NOT_FOUND",
+        ),
+        ("start(); check(lib.cuMemFree_v2(x)); launch()", "reads 4 bytes of memory that was freed by"),
+        ("start(); check(lib.cuMemFree_v2(x)); check(lib.cuMemFree_v2(x))", "which was freed by cuMemFree"),
+        ("start(); check(lib.cuMemFree_v2(x.value + 4))", "expected the start of an allocation to free"),
+        ("start(); check(lib.cuModuleUnload(module)); launch()", "got handle 0x5a0300000010 that was destroyed"),
+        ("start(); check(lib.cuModuleLoadData(byref(module), b'\\x7fELF1234'))", "got machine code (a cubin)"),
+        ("start(); check(lib.cuDevicePrimaryCtxRetain(byref(context), 3))", "expected a device below 2, got 3"),
+        ("start(); lib.cuCtxSetCurrent(None); check(lib.cuMemAlloc_v2(byref(x), 8))", "expected a current context (cuCtxSetCurrent), got none"),
+        ("start(); check(lib.cuMemAlloc_v2(None, 8))", "expected a place for the result, got null"),
+        (
+            "start(); e = c_void_p(); check(lib.cuEventCreate(byref(e), 0)); f = ctypes.c_float(); "
+            "check(lib.cuEventElapsedTime(byref(f), e, e))",
+            "expected events that were recorded, got one that was not",
+        ),
+        ("import os\nstart()\nif os.fork() == 0: launch()\nelse: os.wait()", "not forked from one that used"),
+        (
+            "start(); check(lib.cuFuncSetAttribute(function, 16, 1))",
+            "expected an attribute of a function up to 15, got 16",
+        ),
+        (
+            "start(); check(lib.cuFuncSetAttribute(function, 8, 300000))",
+            "bytes of dynamic shared memory beside 0 static ones on sm_90a, got 300000",
+        ),
+    ],
+)
+def test_bad_calls(body, expected):
+    ran = run(body, ATTN_SIM_CHIPS="sm_90a,sm_80")
+    assert expected in ran.stderr, ran.stderr
+
+
+def test_functions_that_are_not_there():
+    ran = run("""
+        lib.cuGetProcAddress_v2.argtypes = [c_char_p, c_void_p, ctypes.c_int, c_uint64, c_void_p]
+        found = c_void_p()
+        check(lib.cuInit(0))
+        check(lib.cuGetProcAddress_v2(b"cuMemAlloc", byref(found), 13000, 0, None))
+        print(found.value == ctypes.cast(lib.cuMemAlloc_v2, c_void_p).value)
+        check(lib.cuGetProcAddress_v2(b"cuTexRefCreate", byref(found), 13000, 0, None))
+        check(ctypes.CFUNCTYPE(ctypes.c_int)(found.value)())
+        """)
+    assert ran.stdout == "True\n"
+    assert "cuTexRefCreate is not part of the stand-in driver" in ran.stderr
+    assert "expected a function of the stand-in driver, got 'cuTexRefCreate'" in ran.stderr
+
+
+def test_settings():
+    assert "ATTN_SIM_SEED: expected a number, got 'x'" in run("start()", ATTN_SIM_SEED="x").stderr
+    assert "sm_1" in run("start()", ATTN_SIM_CHIPS="sm_1").stderr
+    ran = run("start(); launch()", ATTN_SIM_TABLE="1", ATTN_SIM_CHIPS="sm_80,sm_90", ATTN_SIM_SEED="3")
+    assert "increment" in ran.stderr
+
+
+CAPTURE = """
+    start()
+    stream, graph, exe, event = c_void_p(), c_void_p(), c_void_p(), c_void_p()
+    check(lib.cuStreamCreate(byref(stream), 1))
+    check(lib.cuEventCreate(byref(event), 0))
+    check(lib.cuCtxSynchronize())
+    check(lib.cuStreamBeginCapture_v2(stream, 0))
+    """
+
+
+def test_graphs_by_capture():
+    ran = run(
+        textwrap.dedent(CAPTURE)
+        + textwrap.dedent("""
+        state = ctypes.c_int()
+        check(lib.cuStreamIsCapturing(stream, byref(state)))
+        launch(stream)
+        lib.cuMemsetD32Async.argtypes = [c_uint64, c_uint, c_size_t, c_void_p]
+        check(lib.cuMemsetD32Async(x, 40, 8, stream))
+        launch(stream)
+        check(lib.cuStreamEndCapture(stream, byref(graph)))
+        count = c_size_t()
+        check(lib.cuGraphGetNodes(graph, None, byref(count)))
+        check(lib.cuGraphInstantiateWithFlags(byref(exe), graph, c_uint64(0)))
+        check(lib.cuGraphDestroy(graph))
+        check(lib.cuGraphLaunch(exe, stream))
+        check(lib.cuStreamSynchronize(stream))
+        host = (c_uint * 32)()
+        check(lib.cuMemcpyDtoH_v2(host, x, 128))
+        print(state.value, count.value, host[0], host[31])
+        check(lib.cuGraphExecDestroy(exe))
+        check(lib.cuGraphLaunch(exe, stream))
+        """)
+    )
+    assert ran.stdout == "1 3 41 9\n"
+    assert "expected a graph, got handle 0x5a0600000020 that was destroyed" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("check(lib.cuStreamSynchronize(stream))", "expected a stream that the host can wait for, got a captured one"),
+        ("check(lib.cuStreamBeginCapture_v2(stream, 0))", "expected a stream that is not captured, got one that is"),
+        ("check(lib.cuStreamBeginCapture_v2(None, 0))", "expected a stream of the program's to capture, got the default one"),
+        ("check(lib.cuStreamEndCapture(None, byref(graph)))", "expected a stream that is captured, got one that is not"),
+        (
+            "check(lib.cuStreamEndCapture(stream, byref(graph))); n = c_size_t(); "
+            "check(lib.cuGraphGetNodes(graph, byref(n), byref(n)))",
+            "expected to count the nodes of a graph, got a place for them",
+        ),
+    ],
+)
+def test_bad_captures(body, expected):
+    assert expected in run(textwrap.dedent(CAPTURE) + body).stderr
+
+
+def test_attn_run(tmp_path):
+    (tmp_path / "program.py").write_text(
+        PRELUDE + "import sys\nstart(); launch()\nif sys.argv[1:]: check(lib.cuMemFree_v2(x)); launch()\n"
+    )
+    command = ["--chips=sm_80,sm_90a", f"--report={tmp_path}/report.json"]
+    program = [sys.executable, str(tmp_path / "program.py")]
+    assert attn_run.main([*command, *program]) == 0
+    runs = json.loads((tmp_path / "report.json").read_text())["runs"]
+    assert [runs[chip]["kernels"][0]["launches"] for chip in ("sm_80", "sm_90a")] == [1, 1]
+    command[1] = f"--report={tmp_path}/report.sarif"
+    assert attn_run.main([*command, "--", *program, "bad"]) == 1
+    sarif = json.loads((tmp_path / "report.sarif").read_text())
+    assert [each["ruleId"] for each in sarif["runs"][0]["results"]] == ["use-after-free"] * 2
+    command[1] = f"--report={tmp_path}/report.txt"
+    attn_run.main([*command, *program, "bad"])
+    assert "sm_80: error: use-after-free: reads 4 bytes" in (tmp_path / "report.txt").read_text()
+    assert attn_run.main(["--", str(tmp_path / "absent")]) == 127
+
+
+def test_assembler_hands_ptx_on(tmp_path):
+    path = stand_in.write_assembler(tmp_path)
+    (tmp_path / "k.ptx").write_text(".version 8.0\n")
+    subprocess.run([path, "-v", tmp_path / "k.ptx", "-o", tmp_path / "k.o"], check=True)
+    assert (tmp_path / "k.o").read_text() == ".version 8.0\n"
+    version = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
+    assert "release 13.0" in version.stdout and "attn" in version.stdout

@@ -1,0 +1,148 @@
+"""out_mod as a Python function, and results of few bits, simulated: with float64, and bit for bit
+with quantising the f32 results of the same plan."""
+
+import attn
+import numpy as np
+import pytest
+from attn.errors import ArgumentError, TraceError
+from test_mods import attend
+
+GATE = np.random.default_rng(7).standard_normal((2, 64)).astype(np.float32)
+SIZES = np.float32([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+#: All numbers of f8E4M3FN that are not below zero, by their bytes; the last one is NaN.
+E4M3 = np.float32([m * 2.0**-9 if e == 0 else (8 + m) * 2.0 ** (e - 10) for e in range(16) for m in range(8)])[:127]
+
+
+def gated(result, b, h, q_idx, column):
+    return result * GATE[h, column] + 0.25 * q_idx
+
+
+def reference(result):
+    heads, rows = result.shape[1:3]
+    return result * GATE[:heads, None] + 0.25 * np.arange(rows)[:, None]
+
+
+def draw(shape, keys):
+    generator = np.random.default_rng()
+    q = generator.standard_normal(shape).astype(np.float16)
+    k, v = generator.standard_normal((2, shape[0], shape[1], keys, shape[3])).astype(np.float16)
+    return {"q": q, "k": k, "v": v}
+
+
+def round_to(numbers, x):
+    """The indices of the nearest of `numbers`, of two as near of the even one; beyond the last one
+    that one."""
+    x = np.fmin(x, numbers[-1])
+    upper = np.searchsorted(numbers, x).clip(1, len(numbers) - 1)
+    below, above = x - numbers[upper - 1], numbers[upper] - x
+    is_lower = (below < above) | ((below == above) & (upper % 2 == 1))
+    return np.where(is_lower, upper - 1, upper)
+
+
+def to_e4m3(x):
+    byte = round_to(E4M3, abs(x)) | np.where(np.signbit(x), 128, 0)
+    return np.where(np.isnan(x), 127, byte).astype(np.uint8)
+
+
+@np.errstate(invalid="ignore", divide="ignore")
+def quantise(wide, kind, out_scale):
+    one = np.float32(1)
+    if kind == "static":
+        return to_e4m3(wide * np.float32(out_scale)), None
+    group = 16 if kind == "nvfp4" else 64
+    parts = (wide * np.float32(out_scale)).reshape(*wide.shape[:-1], -1, group)
+    most = np.fmax.reduce(abs(parts), -1, keepdims=True)
+    if kind == "groups":
+        scale = np.where(most > 0, most * (one / np.float32(448)), one)
+        return to_e4m3(parts * (one / scale)).reshape(wide.shape), scale[..., 0]
+    byte = round_to(E4M3, most * (one / np.float32(6)))
+    scale = E4M3[byte]
+    inverse = np.where(scale > 0, one / np.where(scale > 0, scale, one), np.float32(0))
+    scaled = parts * inverse
+    code = round_to(SIZES, abs(scaled)) | np.where(np.signbit(scaled), 8, 0)
+    code = np.where(np.isnan(scaled), 7, code).reshape(wide.shape)
+    return (code[..., 0::2] | code[..., 1::2] << 4).astype(np.uint8), byte[..., 0].astype(np.uint8)
+
+
+@pytest.mark.parametrize("flags", [{}, {"causal": True, "mask_mod": lambda b, h, i, j: j % 5 != 1}])
+def test_changes_results(flags):
+    arrays = draw((1, 2, 40, 64), 40)
+    kernel = attn.compile(q="1x2x40x64xf16", out_mod=gated, **flags)
+    result = kernel.simulate(**arrays)
+    assert result.passed, result.text
+    mask = (lambda b, h, i, j: (j <= i) & (j % 5 != 1)) if flags else None
+    wanted = reference(attend(*arrays.values(), mask_mod=mask))
+    np.testing.assert_allclose(result["o"], wanted, rtol=2e-3, atol=4e-3)
+    assert kernel.launch["problem"]["out_mod"]
+
+
+#: What the results of a kind are made by.
+OUTPUTS = {
+    "static": {"out_type": "f8E4M3FN", "out_scale": 5.0},
+    "groups": {"out_type": "f8E4M3FN", "out_group": 64},
+    "nvfp4": {"out_type": "f4E2M1FN", "out_group": 16, "out_scale": 5.0},
+}
+
+
+def check_bits(chip, kind, arrays, **settings):
+    """Simulates the kernel and that of f32 results with its plan. Returns the results of both."""
+    problem = {
+        "q": "1x2x33x64xf16", "kv_len": 40, "causal": True, "chip": chip, "split_keys": False,
+        "out_mod": lambda result, b, h, i, c: result * 3,
+    }  # fmt: skip
+    narrow = attn.compile(**problem, **OUTPUTS[kind])
+    text = attn.compile(**problem, out_type="f32").mlir("problem")
+    text = text.replace("{mask =", f"{{plan = {narrow.plan}, mask =", 1)
+    wide = attn.compile(text, chip=chip)
+    assert wide.plan == narrow.plan
+    results, whole = narrow.simulate(**arrays, **settings), wide.simulate(**arrays, **settings)
+    assert results.passed and whole.passed, results.text + whole.text
+    o, scales = quantise(whole["o"], kind, OUTPUTS[kind].get("out_scale", 1))
+    np.testing.assert_array_equal(results["o"].view(np.uint8), o)
+    if scales is not None:
+        np.testing.assert_array_equal(results["o_scales"], scales)
+    return results, whole
+
+
+@pytest.mark.parametrize("chip", ["sm_80", "sm_90a", "sm_100a"])
+@pytest.mark.parametrize("kind", OUTPUTS)
+def test_bits_of_quantised_f32_results(chip, kind):
+    arrays = draw((1, 2, 33, 64), 40)
+    # A row that sees nothing but zeros, one with tiny results, and one with large ones.
+    arrays["v"][0, 0, 0] = 0
+    arrays["v"][0, 1, 0] *= 1e-4
+    arrays["v"][0, 1, 1] *= 20
+    results, whole = check_bits(chip, kind, arrays)
+    if kind == "nvfp4":
+        back = attn.unpack_nvfp4(results["o"], results["o_scales"], 5.0)
+        most = abs(whole["o"]).reshape(1, 2, 33, 4, 16).max(-1).repeat(16, -1)
+        assert (abs(back - whole["o"]) <= 0.18 * most + 2e-3).all()
+        assert not results["o"][0, 0, 0].any() and not results["o_scales"][0, 0, 0].any()
+
+
+@pytest.mark.parametrize("kind", ["groups", "nvfp4"])
+def test_infinite_and_nan_results(kind):
+    arrays = draw((1, 2, 33, 64), 40)
+    # Rows from 30, and 31, on see them.
+    arrays["v"][0, 0, 30, 3] = np.inf
+    arrays["v"][0, 1, 31, 20] = np.nan
+    results, whole = check_bits("sm_80", kind, arrays, verify=False)
+    assert np.isinf(whole["o"][0, 0, 30:, 3]).all() and np.isnan(whole["o"][0, 1, 31:, 20]).all()
+    o, scales = results["o"].view(np.uint8), results["o_scales"]
+    if kind == "groups":
+        assert np.isinf(scales[0, 0, 30:, 0]).all() and (o[0, 0, 30:, 3] == 127).all()
+        assert np.isfinite(scales[0, 1]).all() and (o[0, 1, 31:, 20] == 127).all()
+    else:
+        assert (scales[0, 0, 30:, 0] == 126).all() and (o[0, 0, 30:, 1] >> 4 == 7).all()
+        assert (scales[0, 1] < 126).all() and (o[0, 1, 31:, 10] & 15 == 7).all()
+
+
+def test_refusals():
+    with pytest.raises(TraceError, match=r"expected out_mod\(result, b, h, q_idx, column\), got"):
+        attn.compile(q="1x2x32x64xf16", out_mod=lambda result, b, h: result)
+    with pytest.raises(TraceError, match="out_mod: expected a number as result, got i1"):
+        attn.out_mod(lambda r, b, h, i, c: r > 0)
+    with pytest.raises(ArgumentError, match="expected an array of bytes, got float32"):
+        attn.unpack_nvfp4(np.zeros((2, 8), np.float32), np.zeros((2, 1), np.uint8))
+    with pytest.raises(ArgumentError, match=r"expected shape \[2, 1\], one for each 16 columns"):
+        attn.unpack_nvfp4(np.zeros((2, 8), np.uint8), np.zeros((2, 2), np.uint8))

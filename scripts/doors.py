@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Tests what users of other packages meet: wheels, torch, transformers, FlexAttention.
+
+The wheels are made twice and have to be equal; the first is installed into a new virtual
+environment of each Python that is found, and, where debootstrap is installed and the user is root,
+in a minimal Debian of each suite, and the README's example and both commands run there. Then the
+tests of python/tests/doors run with the pinned torch and transformers, on the simulator. Downloads
+(some 5 GB for torch, once) and the first build are not counted in the 20 minutes of two cores that
+it takes.
+
+usage: scripts/doors.py [--only=REGEX] [--no-debian]
+  --only       the steps whose names match
+  --no-debian  leave out the minimal Debians
+The last line is "N passed, N failed, N skipped".
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+BUILD = pathlib.Path(os.environ.get("ATTN_BUILD", ROOT / "build"))
+FOLDER = BUILD / "doors"
+WHEELS = BUILD / "wheels"
+VERSIONS = range(10, 15)
+SUITES = ("bookworm", "trixie")
+#: Run in a folder with README.md, by the interpreter that the wheel is installed for.
+TRIAL = r"""
+import pathlib, re, subprocess, sys
+[block] = re.findall(r"```python\n(.*?)```", pathlib.Path("README.md").read_text(), re.S)
+exec(compile(block, "README.md", "exec"), {})
+import attn
+assert "LLVM" in attn.__version__, attn.__version__
+folder = pathlib.Path(sys.executable).parent
+for command, words in (("attn-compile", ["--q=1x1x64x64xf16", "--verify"]), ("attn-sim", ["--version"])):
+    subprocess.run([folder / command, *words], check=True, stdout=subprocess.DEVNULL)
+assert subprocess.run([folder / "attn-sim", "--verfy"], capture_output=True).returncode == 1
+print("tried with", sys.version.split()[0])
+"""
+
+
+class Skip(Exception):
+    """What a step needs is not here."""
+
+
+def run(*command: object, **options: object) -> None:
+    subprocess.run([str(each) for each in command], check=True, **options)
+
+
+def find_wheel() -> pathlib.Path:
+    found = sorted(WHEELS.glob("attn-*.whl"))
+    if not found:
+        raise Skip("no wheel was made")
+    return found[0]
+
+
+def find_python(minor: int) -> str:
+    """An interpreter of Python 3 that runs: some that are found only say how to get one."""
+    homes = sorted(pathlib.Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python"))
+    for name in (shutil.which(f"python3.{minor}"), *homes):
+        if name and subprocess.run([name, "--version"], capture_output=True, check=False).returncode == 0:
+            return str(name)
+    raise Skip(f"no Python 3.{minor}")
+
+
+def make_wheels() -> None:
+    run(ROOT / "scripts" / "build-wheel.py", "--twice")
+
+
+def try_python(minor: int) -> None:
+    wheel, python = find_wheel(), find_python(minor)
+    folder = FOLDER / f"python3.{minor}"
+    shutil.rmtree(folder, ignore_errors=True)
+    run(python, "-m", "venv", folder)
+    run(folder / "bin" / "pip", "-q", "install", wheel)
+    shutil.copy(ROOT / "README.md", folder)
+    (folder / "trial.py").write_text(TRIAL)
+    variables = {**os.environ, "ATTN_CACHE_DIR": str(folder / "cache")}
+    for name in ("PYTHONPATH", "ATTN_LIBRARY"):
+        variables.pop(name, None)
+    run(folder / "bin" / "python", "trial.py", cwd=folder, env=variables)
+
+
+def try_debian(suite: str) -> None:
+    """In a root of its own, which is kept for later runs; pip fetches numpy from there."""
+    wheel = find_wheel()
+    if os.getuid() != 0 or not shutil.which("debootstrap"):
+        raise Skip("needs root and debootstrap")
+    root = FOLDER / suite
+    if not (root / "ready").exists():
+        shutil.rmtree(root, ignore_errors=True)
+        packages = "python3,python3-pip,python3-venv,ca-certificates"
+        run("debootstrap", "--variant=minbase", f"--include={packages}", suite, root)
+        (root / "ready").touch()
+    for name in ("/etc/resolv.conf", "/etc/ssl/certs/ca-certificates.crt"):
+        shutil.copy(name, root / name[1:])
+    trial = root / "trial"
+    trial.mkdir(exist_ok=True)
+    for file in (wheel, ROOT / "README.md"):
+        shutil.copy(file, trial)
+    (trial / "trial.py").write_text(TRIAL)
+    commands = (
+        f"cd /trial && rm -rf v && python3 -m venv v && v/bin/pip -q install /trial/{wheel.name} && "
+        "v/bin/python trial.py"
+    )
+    run("chroot", root, "sh", "-c", commands)
+
+
+def run_tests() -> None:
+    run(ROOT / "scripts" / "install-deps.sh", "--with-doors")
+    variables = {**os.environ, "OMP_NUM_THREADS": "1"}
+    python = ROOT / ".venv-doors" / "bin" / "python"
+    tests = ROOT / "python" / "tests"
+    more = [tests / "calls" / "test_torch_op.py", tests / "serving" / "test_torch_serving.py"]
+    run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests / "doors", *more, env=variables)
+
+
+def list_steps(debian: bool) -> list[tuple[str, object, tuple[object, ...]]]:
+    steps = [("wheels", make_wheels, ())]
+    steps += [(f"wheel, Python 3.{minor}", try_python, (minor,)) for minor in VERSIONS]
+    if debian:
+        steps += [(f"wheel, Debian {suite}", try_debian, (suite,)) for suite in SUITES]
+    return [*steps, ("torch and transformers", run_tests, ())]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--only", default="")
+    parser.add_argument("--no-debian", action="store_true")
+    options = parser.parse_args()
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    counts = {"passed": 0, "failed": 0, "skipped": 0}
+    for name, step, arguments in list_steps(not options.no_debian):
+        if not re.search(options.only, name):
+            continue
+        start, verdict, reason = time.monotonic(), "passed", ""
+        try:
+            step(*arguments)
+        except Skip as error:
+            verdict, reason = "skipped", f": {error}"
+        except (subprocess.CalledProcessError, OSError) as error:
+            verdict, reason = "failed", f": {error}"
+        counts[verdict] += 1
+        print(f"{verdict:8}{name} ({time.monotonic() - start:.0f} s){reason}", flush=True)
+    print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
+    return 1 if counts["failed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

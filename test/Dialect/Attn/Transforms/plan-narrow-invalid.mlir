@@ -1,0 +1,37 @@
+// RUN: attn-opt %s -attn-plan="chip=sm_89" -split-input-file -verify-diagnostics
+
+// What kernels on cp.async do not take of 8-bit queries, keys and values.
+
+func.func @block(%q: memref<1x2x64x64xf8E5M2>, %o: memref<1x2x64x64xbf16>) {
+  // expected-error@+1 {{8-bit operands need parts of blocks of multiples of 32 keys, got 16}}
+  attn.attention ins(%q, %q, %q : memref<1x2x64x64xf8E5M2>, memref<1x2x64x64xf8E5M2>, memref<1x2x64x64xf8E5M2>)
+                 outs(%o : memref<1x2x64x64xbf16>) {plan = #attn.split_q<block_n = 32, parts = 2>}
+  return
+}
+
+// -----
+
+func.func @decoded_block(%q: memref<1x2x1x64xf8E4M3FN>, %k: memref<1x2x64x64xf8E4M3FN>, %o: memref<1x2x1x64xbf16>) {
+  // expected-error@+1 {{8-bit operands need parts of blocks of multiples of 32 keys, got 16}}
+  attn.attention ins(%q, %k, %k : memref<1x2x1x64xf8E4M3FN>, memref<1x2x64x64xf8E4M3FN>, memref<1x2x64x64xf8E4M3FN>)
+                 outs(%o : memref<1x2x1x64xbf16>) {plan = #attn.decode<block_n = 16>}
+  return
+}
+
+// -----
+
+func.func @sums(%q: memref<1x2x64x64xf8E4M3FN>, %o: memref<1x2x64x64xbf16>) {
+  // expected-error@+1 {{expected operands of f16 for accumulate_o = f16, got f8E4M3FN}}
+  attn.attention ins(%q, %q, %q : memref<1x2x64x64xf8E4M3FN>, memref<1x2x64x64xf8E4M3FN>, memref<1x2x64x64xf8E4M3FN>)
+                 outs(%o : memref<1x2x64x64xbf16>) {plan = #attn.split_q<accumulate_o = f16>}
+  return
+}
+
+// -----
+
+func.func @transposed(%q: memref<1x2x64x64xf8E4M3FN>, %v: memref<1x2x64x64xf8E4M3FN, strided<[8192, 4096, 1, 64]>>, %o: memref<1x2x64x64xbf16>) {
+  // expected-error@+1 {{schedule 'split_q' does not support 'v' whose keys are contiguous, expected a stride of 1 along the head dimension}}
+  attn.attention ins(%q, %q, %v : memref<1x2x64x64xf8E4M3FN>, memref<1x2x64x64xf8E4M3FN>, memref<1x2x64x64xf8E4M3FN, strided<[8192, 4096, 1, 64]>>)
+                 outs(%o : memref<1x2x64x64xbf16>) {plan = #attn.split_q<>}
+  return
+}

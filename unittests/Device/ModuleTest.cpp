@@ -1,0 +1,151 @@
+//===- ModuleTest.cpp - Taking PTX out of what programs load --------------===//
+
+#include "attn/Device/Module.h"
+#include "attn/Target/TargetTable.h"
+#include "llvm/Support/Compression.h"
+#include "llvm/Support/Endian.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+using namespace mlir::attn::device;
+using ::testing::HasSubstr;
+using namespace llvm::support::endian;
+
+namespace {
+
+const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n";
+
+/// Appends an entry as fatbinary writes it.
+void addEntry(std::vector<uint8_t> &fatbin, unsigned kind, unsigned chip,
+              uint64_t flags, llvm::ArrayRef<uint8_t> payload,
+              uint64_t textSize) {
+  std::vector<uint8_t> entry(64);
+  uint64_t padded = (payload.size() + 7) / 8 * 8;
+  write16le(&entry[0], kind);
+  write16le(&entry[2], 0x101);
+  write32le(&entry[4], 64);
+  write64le(&entry[8], padded);
+  write32le(&entry[16], flags ? payload.size() : 0);
+  write32le(&entry[28], chip);
+  write64le(&entry[40], flags);
+  write64le(&entry[56], textSize);
+  fatbin.insert(fatbin.end(), entry.begin(), entry.end());
+  fatbin.insert(fatbin.end(), payload.begin(), payload.end());
+  fatbin.resize(fatbin.size() + padded - payload.size());
+  write64le(&fatbin[8], fatbin.size() - 16);
+}
+
+std::vector<uint8_t> makeFatbin() {
+  std::vector<uint8_t> fatbin(16);
+  write32le(&fatbin[0], 0xba55ed50);
+  write16le(&fatbin[4], 1);
+  write16le(&fatbin[6], 16);
+  return fatbin;
+}
+
+llvm::ArrayRef<uint8_t> bytesOf(llvm::StringRef text) {
+  return {reinterpret_cast<const uint8_t *>(text.data()), text.size()};
+}
+
+std::string errorOf(llvm::Expected<std::string> got, Status status) {
+  if (got) {
+    ADD_FAILURE() << *got;
+    return "";
+  }
+  auto [code, message] = takeStatus(got.takeError());
+  EXPECT_EQ(int(code), int(status)) << message;
+  return message;
+}
+
+TEST(ExtractPTX, FromText) {
+  EXPECT_EQ(llvm::cantFail(extractPTX(ptx)), ptx);
+  // What stands behind the end is not read.
+  std::string longer = ptx + std::string("\0junk", 5);
+  EXPECT_EQ(llvm::cantFail(extractPTX(longer.data(), longer.size())), ptx);
+  EXPECT_THAT(errorOf(extractPTX("hello"), Status::InvalidImage),
+              HasSubstr("expected PTX or a fatbin, got 'hello'"));
+  EXPECT_THAT(errorOf(extractPTX(""), Status::InvalidImage),
+              HasSubstr("got ''"));
+  EXPECT_EQ(errorOf(extractPTX(nullptr), Status::InvalidValue),
+            "expected a module, got null");
+  EXPECT_THAT(
+      errorOf(extractPTX("\x7f"
+                         "ELF\x02"),
+              Status::NoBinary),
+      HasSubstr(
+          R"(expected PTX, got machine code (a cubin): use nvcc -ptx, or attn-run for Triton)"));
+}
+
+TEST(ExtractPTX, FromFatbins) {
+  std::vector<uint8_t> fatbin = makeFatbin();
+  addEntry(fatbin, 2, 90, 0, bytesOf("machine code"), 0);
+  EXPECT_THAT(
+      errorOf(extractPTX(fatbin.data(), fatbin.size()), Status::NoBinary),
+      HasSubstr(
+          R"(got one with machine code alone: build it with -gencode arch=compute_90a,code=compute_90a, or with -ptx)"));
+  addEntry(fatbin, 1, 80, 0, bytesOf(ptx), 0);
+  EXPECT_EQ(llvm::cantFail(extractPTX(fatbin.data())), ptx);
+  // The newest chip's is taken, compressed or not.
+  std::string newer = llvm::StringRef(ptx).str() + "// newer\n";
+  llvm::SmallVector<uint8_t, 0> packed;
+  llvm::compression::zstd::compress(bytesOf(newer), packed);
+  addEntry(fatbin, 1, 90, 0x8000, packed, newer.size());
+  EXPECT_EQ(llvm::cantFail(extractPTX(fatbin.data(), fatbin.size())), newer);
+  // In a C program there is a structure around it.
+  struct {
+    uint32_t magic = 0x466243b1, version = 1;
+    const void *fatbin;
+    const void *unused = nullptr;
+  } wrapper;
+  wrapper.fatbin = fatbin.data();
+  EXPECT_EQ(llvm::cantFail(extractPTX(&wrapper)), newer);
+}
+
+TEST(ExtractPTX, FromDamagedFatbins) {
+  std::vector<uint8_t> fatbin = makeFatbin();
+  EXPECT_THAT(errorOf(extractPTX(fatbin.data(), 8), Status::InvalidImage),
+              HasSubstr("expected a whole fatbin, got its first bytes"));
+  EXPECT_THAT(errorOf(extractPTX(fatbin.data()), Status::NoBinary),
+              HasSubstr("got none"));
+  std::vector<uint8_t> damaged = fatbin;
+  addEntry(damaged, 1, 80, 0x2000, bytesOf("abc"), 10);
+  EXPECT_THAT(
+      errorOf(extractPTX(damaged.data()), Status::NotSupported),
+      HasSubstr(
+          R"(expected PTX without LZ4 in the fatbin: --compress-mode=size leaves it out)"));
+  damaged = fatbin;
+  addEntry(damaged, 1, 80, 0x8000, bytesOf("no zstd"), 10);
+  EXPECT_THAT(errorOf(extractPTX(damaged.data()), Status::InvalidImage),
+              HasSubstr("expected compressed PTX of a fatbin, got: "));
+  write64le(&damaged[16 + 56], uint64_t(1) << 40);
+  EXPECT_THAT(errorOf(extractPTX(damaged.data()), Status::InvalidImage),
+              HasSubstr("bytes that stand for 1099511627776"));
+  write64le(&damaged[16 + 8], 1000);
+  EXPECT_THAT(
+      errorOf(extractPTX(damaged.data(), damaged.size()), Status::InvalidImage),
+      HasSubstr("expected an entry inside of the fatbin's"));
+}
+
+TEST(CheckTarget, ChipsThatRunTheCode) {
+  auto runs = [](llvm::StringRef code, llvm::StringRef chip) {
+    llvm::Error error =
+        checkTarget(code, llvm::cantFail(mlir::attn::lookupTarget(chip)));
+    bool isRight = !error;
+    llvm::consumeError(std::move(error));
+    return isRight;
+  };
+  EXPECT_TRUE(runs("sm_80", "sm_90a"));
+  EXPECT_TRUE(runs("sm_90a", "sm_90a"));
+  EXPECT_FALSE(runs("sm_90a", "sm_100a"));
+  EXPECT_FALSE(runs("sm_90", "sm_80"));
+  EXPECT_TRUE(runs("sm_100f", "sm_103a"));
+  EXPECT_FALSE(runs("sm_103f", "sm_100a"));
+  EXPECT_FALSE(runs("compute_80", "sm_80"));
+  EXPECT_EQ(
+      takeStatus(checkTarget("sm_90",
+                             llvm::cantFail(mlir::attn::lookupTarget("sm_80"))))
+          .second,
+      "expected PTX that runs on sm_80, got PTX for 'sm_90'");
+}
+
+} // namespace
