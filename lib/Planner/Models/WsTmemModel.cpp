@@ -224,7 +224,8 @@ WsTmemModel::getCandidates(const ProblemFacts &facts,
             SoftmaxPolicy::Optimistic, SoftmaxPolicy::Exact})
         if (!facts.isNarrow() || softmax != SoftmaxPolicy::Optimistic)
           addShape(blockN, softmax, packs);
-    if (facts.isNarrow() || !isWorthOneTile(facts, packs))
+    if (facts.isNarrow() || facts.hasResultScales() ||
+        !isWorthOneTile(facts, packs))
       continue;
     for (int64_t blockN : {128, 96, 64})
       for (SoftmaxPolicy softmax :

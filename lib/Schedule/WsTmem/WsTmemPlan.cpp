@@ -222,6 +222,8 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
         getName(),
         "scales of the output with results that pass through shared memory, "
         "expected the epilogue 'auto' or 'direct'");
+  if (facts.hasResultScales() && hasOneTile(plan))
+    return makeUnsupported(getName(), "scales of the output with one tile");
   if (plan.getEpilogue() == EpilogueKind::Tma && areResultsPartial(facts))
     return makeUnsupported(getName(), "the epilogue 'tma' with runs of keys");
   if (plan.getEpilogue() == EpilogueKind::Tma && !canStoreByTma(facts))
