@@ -224,9 +224,10 @@ void attn::storeResults(WsTmemKernel &shared) {
                         function_ref<Value(int64_t, int64_t)> get) {
     for (int64_t first = 0; first < columns; first += kStoredColumns) {
       int64_t count = std::min(kStoredColumns, columns - first);
-      ResultColumns some = {first, count};
-      Value part = emitQuotient(tile, get(first, count), factor, some);
-      StoreResultOp::create(b, part, emitResultView(tile, "o", some), tile.row,
+      Value part = get(first, count);
+      ResultColumns stored = {first, count};
+      StoreResultOp::create(b, emitQuotient(tile, part, factor, stored),
+                            emitResultView(tile, "o", stored), tile.row,
                             /*scratch=*/Value(), /*map=*/Value(),
                             /*coordinates=*/ValueRange(),
                             shared.plan.getEpilogue());

@@ -217,13 +217,15 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
           checkTileRuns(facts, plan.getPackHeads(), plan.getOrder(),
                         plan.getGroupHeads(), /*together=*/1, plan.getBlockN()))
     return error;
+  // A thread has fewer columns at a time than groups may have.
+  if (facts.hasResultScales() && hasOneTile(plan))
+    return makeUnsupported(getName(),
+                           "scales of the output in a plan of one tile");
   if (facts.hasResultScales() && getStagedColumns(facts, plan) != 0)
     return makeUnsupported(
         getName(),
         "scales of the output with results that pass through shared memory, "
         "expected the epilogue 'auto' or 'direct'");
-  if (facts.hasResultScales() && hasOneTile(plan))
-    return makeUnsupported(getName(), "scales of the output with one tile");
   if (plan.getEpilogue() == EpilogueKind::Tma && areResultsPartial(facts))
     return makeUnsupported(getName(), "the epilogue 'tma' with runs of keys");
   if (plan.getEpilogue() == EpilogueKind::Tma && !canStoreByTma(facts))
