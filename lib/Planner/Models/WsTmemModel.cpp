@@ -59,9 +59,9 @@ static bool isWorthOneTile(const ProblemFacts &facts, bool packs) {
                                   WsTmemPlanAttr::Parameters());
   if (getTensorColumns(facts, plan).getTotal() > kTmemColumns)
     return true;
-  int64_t rows = getAssumedExtent(facts.queries, kAssumedLength) *
-                 countQueryRows(facts, packs);
-  return rows <= kTmemRows;
+  return packs && getAssumedExtent(facts.queries, kAssumedLength) *
+                          countQueryRows(facts, packs) <=
+                      kTmemRows;
 }
 
 /// Returns the fewest slots of each ring beside which results may take memory
@@ -125,95 +125,132 @@ static bool isWorthPacking(const ProblemFacts &facts) {
 static constexpr RegisterLimit kBetKeys{"ws_tmem.bet_keys"},
     kBetKeysBeside{"ws_tmem.bet_keys_beside"};
 
+namespace {
+
+/// The plans of a problem that are worth comparing.
+class CandidateList {
+public:
+  CandidateList(const WsTmemModel &model, const ProblemFacts &facts,
+                const TargetRow &target)
+      : model(model), facts(facts), target(target),
+        context(AttentionOp(facts.op).getContext()) {}
+
+  /// Adds plans with two tiles in a CTA, and with one.
+  void addTwoTiles(int64_t blockN, SoftmaxPolicy softmax, bool packs);
+  void addOneTile(int64_t blockN, SoftmaxPolicy softmax, bool packs);
+
+  std::vector<PlanAttrInterface> plans;
+
+private:
+  /// Adds the plan with the most slots, at least `least`. Returns how many
+  /// these are, 0 if it does not fit.
+  int64_t add(WsTmemPlanAttr::Parameters p, int64_t least);
+  /// Adds plans whose results pass through shared memory.
+  void addStaged(WsTmemPlanAttr::Parameters p);
+  void setOrder(WsTmemPlanAttr::Parameters &p);
+  bool isMasked() const { return facts.mask.getKind() != MaskKind::None; }
+
+  const WsTmemModel &model;
+  const ProblemFacts &facts;
+  const TargetRow &target;
+  MLIRContext *context;
+};
+
+} // namespace
+
+int64_t CandidateList::add(WsTmemPlanAttr::Parameters p, int64_t least) {
+  for (int64_t stages : {6, 5, 4, 3, 2}) {
+    // Slots of whole blocks hold keys and values by turns.
+    if (stages == 5 && p.tiles != 1)
+      continue;
+    if (stages < least)
+      return 0;
+    p.kvStages = stages;
+    auto plan = WsTmemPlanAttr::get(context, p);
+    bool fits = getTmemSharedBytes(facts, plan, target).getTotal() <=
+                target.sharedBytesPerCTA;
+    if (fits || stages == 2)
+      plans.push_back(plan);
+    if (fits)
+      return stages;
+  }
+  return 0;
+}
+
+void CandidateList::setOrder(WsTmemPlanAttr::Parameters &p) {
+  p.order = isMasked() && !areResultsPartial(facts) ? TileOrder::LongestFirst
+                                                    : TileOrder::RowMajor;
+  if (p.order == TileOrder::LongestFirst && !p.packHeads)
+    p.groupHeads = chooseGroupHeads(facts, target, kTmemRows * p.tiles,
+                                    p.blockN, target.getClusteredSMs(1));
+}
+
+void CandidateList::addStaged(WsTmemPlanAttr::Parameters p) {
+  // Results take no memory that K and V need, and half of it where that gives
+  // these a slot.
+  p.epilogue = EpilogueKind::Staged;
+  int64_t least = getLeastSlots(facts, p, context);
+  int64_t slots = add(p, least);
+  p.oHalves = true;
+  if (canHalve(facts) && slots != 0)
+    add(p, slots + 1);
+  p.oHalves = false;
+  // By TMA where they take no memory but the queries'.
+  p.epilogue = EpilogueKind::Tma;
+  p.kvStages = std::max(slots + 1, least);
+  if (canStoreRowsByTma(facts, WsTmemPlanAttr::get(context, p)) &&
+      getTmemResultBuffer(facts, WsTmemPlanAttr::get(context, p), target) ==
+          ResultBuffer::Queries)
+    add(p, p.kvStages);
+}
+
+void CandidateList::addTwoTiles(int64_t blockN, SoftmaxPolicy softmax,
+                                bool packs) {
+  WsTmemPlanAttr::Parameters p;
+  p.packHeads = packs;
+  // A lost bet has no registers for more keys.
+  if (softmax == SoftmaxPolicy::Optimistic) {
+    p.blockN = kBetKeysBeside;
+    bool isBeside = fitsBeside(facts, p, context);
+    blockN = std::min<int64_t>(blockN, isBeside ? kBetKeysBeside : kBetKeys);
+  }
+  p.blockN = blockN;
+  p.softmax = softmax;
+  p.pBeside = fitsBeside(facts, p, context);
+  p.polynomial = choosePolynomial(target, p.pBeside, softmax);
+  p.pParts = softmax != SoftmaxPolicy::Optimistic;
+  p.ownBlocks = isMasked();
+  setOrder(p);
+  if (!facts.hasResultScales())
+    addStaged(p);
+  p.epilogue = EpilogueKind::Direct;
+  add(p, /*least=*/2);
+}
+
+void CandidateList::addOneTile(int64_t blockN, SoftmaxPolicy softmax,
+                               bool packs) {
+  WsTmemPlanAttr::Parameters p;
+  p.tiles = 1;
+  p.blockN = blockN;
+  p.packHeads = packs;
+  p.softmax = softmax;
+  p.pParts = true;
+  p.epilogue = EpilogueKind::Direct;
+  setOrder(p);
+  // Operands may take longer than a softmax without polynomials.
+  PlanEstimate units =
+      model.estimate(facts, WsTmemPlanAttr::get(context, p), target);
+  if (units.expClocks + kLoneClocks > units.sharedClocks)
+    p.polynomial = choosePolynomial(target, /*beside=*/true, softmax);
+  add(p, /*least=*/2);
+}
+
 std::vector<PlanAttrInterface>
 WsTmemModel::getCandidates(const ProblemFacts &facts,
                            const TargetRow &target) const {
-  MLIRContext *context = AttentionOp(facts.op).getContext();
-  bool masked = facts.mask.getKind() != MaskKind::None;
-  std::vector<PlanAttrInterface> plans;
-  // Adds the plan with the most slots, at least `least`; how many these are.
-  auto add = [&](WsTmemPlanAttr::Parameters p, int64_t least) -> int64_t {
-    for (int64_t stages : {6, 5, 4, 3, 2}) {
-      // Slots of whole blocks hold keys and values by turns.
-      if (stages == 5 && p.tiles != 1)
-        continue;
-      if (stages < least)
-        return 0;
-      p.kvStages = stages;
-      auto plan = WsTmemPlanAttr::get(context, p);
-      bool fits = getTmemSharedBytes(facts, plan, target).getTotal() <=
-                  target.sharedBytesPerCTA;
-      if (fits || stages == 2)
-        plans.push_back(plan);
-      if (fits)
-        return stages;
-    }
-    return 0;
-  };
-  auto setOrder = [&](WsTmemPlanAttr::Parameters &p) {
-    p.order = masked && !areResultsPartial(facts) ? TileOrder::LongestFirst
-                                                  : TileOrder::RowMajor;
-    if (p.order == TileOrder::LongestFirst && !p.packHeads)
-      p.groupHeads = chooseGroupHeads(facts, target, kTmemRows * p.tiles,
-                                      p.blockN, target.getClusteredSMs(1));
-  };
-  // Adds plans whose results pass through shared memory.
-  auto addStaged = [&](WsTmemPlanAttr::Parameters p) {
-    // Results take no memory that K and V need, and half of it where that
-    // gives these a slot.
-    p.epilogue = EpilogueKind::Staged;
-    int64_t least = getLeastSlots(facts, p, context);
-    int64_t slots = add(p, least);
-    p.oHalves = true;
-    if (canHalve(facts) && slots != 0)
-      add(p, slots + 1);
-    p.oHalves = false;
-    // By TMA where they take no memory but the queries'.
-    p.epilogue = EpilogueKind::Tma;
-    p.kvStages = std::max(slots + 1, least);
-    if (canStoreRowsByTma(facts, WsTmemPlanAttr::get(context, p)) &&
-        getTmemResultBuffer(facts, WsTmemPlanAttr::get(context, p), target) ==
-            ResultBuffer::Queries)
-      add(p, p.kvStages);
-  };
-  auto addShape = [&](int64_t blockN, SoftmaxPolicy softmax, bool packs) {
-    WsTmemPlanAttr::Parameters p;
-    p.packHeads = packs;
-    // A lost bet has no registers for more keys.
-    if (softmax == SoftmaxPolicy::Optimistic) {
-      p.blockN = kBetKeysBeside;
-      bool isBeside = fitsBeside(facts, p, context);
-      blockN = std::min<int64_t>(blockN, isBeside ? kBetKeysBeside : kBetKeys);
-    }
-    p.blockN = blockN;
-    p.softmax = softmax;
-    p.pBeside = fitsBeside(facts, p, context);
-    p.polynomial = choosePolynomial(target, p.pBeside, softmax);
-    p.pParts = softmax != SoftmaxPolicy::Optimistic;
-    p.ownBlocks = masked;
-    setOrder(p);
-    if (!facts.hasResultScales())
-      addStaged(p);
-    p.epilogue = EpilogueKind::Direct;
-    add(p, /*least=*/2);
-  };
-  SmallVector<int64_t> blocks = listBlocks(facts, target, context);
-  auto addOneTile = [&](int64_t blockN, SoftmaxPolicy softmax, bool packs) {
-    WsTmemPlanAttr::Parameters p;
-    p.tiles = 1;
-    p.blockN = blockN;
-    p.packHeads = packs;
-    p.softmax = softmax;
-    p.pParts = true;
-    p.epilogue = EpilogueKind::Direct;
-    setOrder(p);
-    // Operands may take longer than a softmax without polynomials.
-    PlanEstimate units =
-        estimate(facts, WsTmemPlanAttr::get(context, p), target);
-    if (units.expClocks + kLoneClocks > units.sharedClocks)
-      p.polynomial = choosePolynomial(target, /*beside=*/true, softmax);
-    add(p, /*least=*/2);
-  };
+  CandidateList list(*this, facts, target);
+  SmallVector<int64_t> blocks =
+      listBlocks(facts, target, AttentionOp(facts.op).getContext());
   // Of two plans that take as long the first one is taken.
   for (bool packs : {false, true}) {
     if (packs && !isWorthPacking(facts))
@@ -223,16 +260,17 @@ WsTmemModel::getCandidates(const ProblemFacts &facts,
            {SoftmaxPolicy::Threshold, SoftmaxPolicy::Lagged,
             SoftmaxPolicy::Optimistic, SoftmaxPolicy::Exact})
         if (!facts.isNarrow() || softmax != SoftmaxPolicy::Optimistic)
-          addShape(blockN, softmax, packs);
-    if (facts.isNarrow() || !isWorthOneTile(facts, packs))
+          list.addTwoTiles(blockN, softmax, packs);
+    if (facts.isNarrow() || facts.hasResultScales() ||
+        !isWorthOneTile(facts, packs))
       continue;
     for (int64_t blockN : {128, 96, 64})
       for (SoftmaxPolicy softmax :
            {SoftmaxPolicy::Threshold, SoftmaxPolicy::Lagged,
             SoftmaxPolicy::Exact})
-        addOneTile(blockN, softmax, packs);
+        list.addOneTile(blockN, softmax, packs);
   }
-  return plans;
+  return list.plans;
 }
 
 /// Bytes of K and V that are copied while a slot is read.

@@ -12,11 +12,11 @@
 // Where P has columns of its own, a channel s0 or s1 guards S, and p0 or p1
 // guards P and O.
 //
-// With one tile there are two slots of S, each with P over its second half, which
-// the channel t0 guards: n blocks are n + 2 rounds. The channel o0 guards O from
-// block to block: the softmax hands it on as soon as it has rescaled it. The
-// channel o hands O of the whole tile to the warpgroup that stores it, and factor
-// what its rows are multiplied by.
+// With one tile there are two slots of S, each with P over its second half,
+// which the channel t0 guards: n blocks are n + 2 rounds. The channel o0 guards
+// O from block to block: the softmax hands it on as soon as it has rescaled it.
+// The channel o hands O of the whole tile to the warpgroup that stores it, and
+// factor what its rows are multiplied by.
 //
 // The products of the thread that multiplies, for a block j, QK(i, j) and
 // PV(i, j) being those of tile i:

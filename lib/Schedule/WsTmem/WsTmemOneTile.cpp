@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Wgmma/WgmmaFacts.h"
 #include "WsTmemKernel.h"
 #include "attn/Schedule/Kernel/StoreResults.h"
 
@@ -93,8 +94,7 @@ static void multiplySlice(WsTmemKernel &shared, int64_t i, Slot keys,
                           Value scores) {
   ImplicitLocOpBuilder &b = shared.b;
   int64_t columns = getSliceColumns(shared.facts, shared.plan);
-  int64_t depth = std::min(
-      columns, int64_t(llvm::alignTo(shared.facts.headDim, 16)) - i * columns);
+  int64_t depth = std::min(columns, getKeyDepth(shared.facts) - i * columns);
   Value transposed = TransposeOp::create(
       b, shared.tile.bufferType({columns, shared.plan.getBlockN()}),
       shared.memory.k.at(keys));
@@ -225,8 +225,9 @@ void attn::storeResults(WsTmemKernel &shared) {
     for (int64_t first = 0; first < columns; first += kStoredColumns) {
       int64_t count = std::min(kStoredColumns, columns - first);
       Value part = get(first, count);
-      StoreResultOp::create(b, emitQuotient(tile, part, factor, {first, count}),
-                            emitResultView(tile, "o", {first, count}), tile.row,
+      ResultColumns stored = {first, count};
+      StoreResultOp::create(b, emitQuotient(tile, part, factor, stored),
+                            emitResultView(tile, "o", stored), tile.row,
                             /*scratch=*/Value(), /*map=*/Value(),
                             /*coordinates=*/ValueRange(),
                             shared.plan.getEpilogue());

@@ -38,9 +38,12 @@ TmemRegisters attn::getTmemRegisters(const ProblemFacts &facts,
                                      WsTmemPlanAttr plan) {
   static constexpr RegisterLimit kUsual{"ws_tmem.loader_registers"},
       kWide{"ws_tmem.wide_loader_registers"},
+      kLone{"ws_tmem.lone_loader_registers"},
       kResults{"ws_tmem.results_registers"};
   TmemRegisters registers;
-  registers.others = hasWideQueries(facts) || hasOneTile(plan) ? kWide : kUsual;
+  registers.others = hasOneTile(plan)        ? kLone
+                     : hasWideQueries(facts) ? kWide
+                                             : kUsual;
   if (hasOneTile(plan))
     registers.results = kResults;
   registers.softmax = divideRegisters(
@@ -214,6 +217,10 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
           checkTileRuns(facts, plan.getPackHeads(), plan.getOrder(),
                         plan.getGroupHeads(), /*together=*/1, plan.getBlockN()))
     return error;
+  // A thread has fewer columns at a time than groups may have.
+  if (facts.hasResultScales() && hasOneTile(plan))
+    return makeUnsupported(getName(),
+                           "scales of the output in a plan of one tile");
   if (facts.hasResultScales() && getStagedColumns(facts, plan) != 0)
     return makeUnsupported(
         getName(),
