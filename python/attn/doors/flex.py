@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import weakref
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +11,7 @@ from torch.nn.attention import flex_attention as host
 
 from ..calls import call_signatures
 from ..errors import ArgumentError
+from ..tracing.mod_regions import trace
 from . import mask_tensors, notices
 
 #: What FlexAttention's own kernels are told, which changes no result and means nothing here.
@@ -23,8 +23,9 @@ _OPTIONS = frozenset(
 #: What a block of a block mask is.
 _HIDDEN, _PARTIAL, _FULL = 0, 1, 2
 
-#: The functions of block masks that were looked at.
-_functions: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+#: Where a block mask that was looked at has its function. Not in a dictionary of block masks, which
+#: are compared by what their tensors hold.
+_FOUND = "_attn_mask_mod"
 
 
 def _make_table(counts: Any, indices: Any, value: int, table: Any) -> None:
@@ -66,13 +67,14 @@ def _says_all(block_mask: Any, table: Any) -> bool:
 
 def find_function(block_mask: Any) -> Any:
     """The mask_mod that hides what a block mask hides; looked for once for each block mask."""
-    if block_mask not in _functions:
+    known = block_mask.__dict__.get(_FOUND)
+    if known is None:
         table = make_table(block_mask)
         function = block_mask.mask_mod
         if not _says_all(block_mask, table):
             function = mask_tensors.read_blocks(table, block_mask.BLOCK_SIZE, function)
-        _functions[block_mask] = function
-    return _functions[block_mask]
+        known = block_mask.__dict__[_FOUND] = trace("mask_mod", function)
+    return known
 
 
 def _check(query: Any, key: Any, value: Any, block_mask: Any, enable_gqa: bool, options: Any) -> None:

@@ -82,8 +82,10 @@ def _attend(
         if options.get("causal"):
             options["causal"] = "bottom-right"
         return _attend_packed(query, key, value, counts, options)
-    pad = any(each.shape[-1] % 8 for each in (query, value))
-    return call_signatures.attention(query, key, value, pad=pad, **options)
+    if query.shape[-1] % 8 == 0 and value.shape[-1] % 8 == 0:
+        return call_signatures.attention(query, key, value, **options)
+    with notices.hide_copies():
+        return call_signatures.attention(query, key, value, pad=True, **options)
 
 
 class Forward:
@@ -123,8 +125,7 @@ class Forward:
         reason = _find_reason(query, key, value, dropout, training, others)
         if reason is None:
             try:
-                with notices.hide_copies():
-                    o = _attend(module, query, key, value, attention_mask, given)
+                o = _attend(module, query, key, value, attention_mask, given)
                 return o.transpose(1, 2).contiguous(), None
             except AttnError as error:
                 reason = str(error)

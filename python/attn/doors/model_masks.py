@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import torch
 from torch.nn.attention.flex_attention import BlockMask
 
+from ..errors import AttnError
 from ..tracing.mod_regions import Mod, trace
 from . import host_masks
 
@@ -103,4 +105,8 @@ def make_mask(
         )  # fmt: skip
 
     shape = (batch_size, 1, q_length, kv_length)
-    return Mask(shape, aligned or host_masks.Aligned(), seen, make_tensor)
+    mask = Mask(shape, aligned or host_masks.Aligned(), seen, make_tensor)
+    # Here, where no compiler of torch reads along. What cannot be traced is the layers' to tell.
+    with contextlib.suppress(AttnError):
+        mask.mod  # noqa: B018
+    return mask

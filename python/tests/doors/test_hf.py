@@ -104,8 +104,18 @@ def test_generation(name, cache):
     got = model.generate(ids, **options)
     model.set_attn_implementation("eager")
     want = model.float().generate(ids, **options)
-    assert torch.equal(got.sequences, want.sequences)
-    assert max(map(measure, got.scores, want.scores)) < TOLERANCE
+    length = ids.shape[1]
+    rows = torch.ones(len(ids)).bool()
+    for step, (some, others) in enumerate(zip(got.scores, want.scores, strict=True)):
+        assert measure(some[rows], others[rows]) < TOLERANCE
+        ours, theirs = (each.sequences[:, length + step] for each in (got, want))
+        # Tokens differ between equals only; what follows is another text.
+        gap = others.gather(1, theirs[:, None]) - others.gather(1, ours[:, None])
+        assert (gap <= 2 * TOLERANCE * others.abs().max()).all()
+        rows &= ours == theirs
+        if not rows.any():
+            break
+    assert not ids.is_cpu or rows.all()
 
 
 def test_few_kernels(count_kernels):
