@@ -137,7 +137,7 @@ static int64_t chooseOpenHeads(const ProblemFacts &facts,
 static bool looksForKeys(const ProblemFacts &facts) {
   if (!facts.hasKeyRange())
     return false;
-  Block &range = AttentionOp(facts.op).getKeyRange().front().front();
+  Block &range = AttentionOp(facts.op).getKeyRange()->front();
   return !range.getOps<FindKeyOp>().empty();
 }
 
