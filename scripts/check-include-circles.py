@@ -36,7 +36,7 @@ PACKAGES = {
     "serving": ("torch_serving",),
     "doors": ("hf", "torch"),
     "compat": (),
-    "tuning": ("autotune",),
+    "tuning": ("autotune", "__main__"),
 }
 #: Of a package's folder.
 MOST_MODULES = 40

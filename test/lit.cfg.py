@@ -2,8 +2,8 @@
 
 Features: `ptxas` (ptxas found), `nvdisasm`, `nvdisasm-in-toolkit` (where the
 programs look before PATH), `gpu` (a CUDA device is visible),
-`mlir-opt` (the distribution's mlir-opt, for the plugin), `pytest` (an interpreter
-with pytest and numpy is found), `numpy` (an interpreter with numpy is found),
+`mlir-opt` (the distribution's mlir-opt, for the plugin), `doors` (torch and
+transformers in .venv-doors), `pytest` (an interpreter with pytest and numpy is found), `numpy` (an interpreter with numpy is found),
 `triton` (one with Triton too; ATTN_TRITON_PYTHON names it), `nightly` (whole
 grids of the slowest tests run, not a sample), `static-mlir` (attn-compile has
 LLVM's archives inside), `sanitized` (a build that programs
@@ -132,6 +132,12 @@ for candidate in filter(None, (os.environ.get("ATTN_TRITON_PYTHON"), debian_pyth
         config.available_features.add("triton")
         config.substitutions.append(("%triton", candidate))
         break
+
+# What scripts/install-deps.sh --with-doors installs.
+doors_python = os.path.join(config.attn_src_root, ".venv-doors/bin/python")
+if os.access(doors_python, os.X_OK):
+    config.available_features.add("doors")
+config.substitutions.append(("%doors_python", doors_python))
 
 # Debian's interpreter may lack pytest where a virtual environment has it.
 for candidate in (os.path.join(config.attn_src_root, ".venv/bin/python"), debian_python, "python3"):

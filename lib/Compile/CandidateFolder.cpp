@@ -94,8 +94,8 @@ static constexpr size_t kVariedPlans = 2;
 static SmallVector<PlanAttrInterface>
 makeVariants(AttentionOp op, const ProblemFacts &facts, const TargetRow &target,
              ArrayRef<PlanCandidate> chosen) {
-  // Versions of ptxas know this word in a kernel's name, and schedule the kernel
-  // otherwise.
+  // Versions of ptxas know this word in a kernel's name, and schedule the
+  // kernel otherwise.
   std::string name = ("cutlass_" + op.getKernelName()).str();
   const PlanParameter choices[] = {
       {"dynamic", "true"}, {"epilogue", "tma"}, {"kernel", name}};

@@ -220,10 +220,10 @@ static llvm::Error parseKeys(const ProblemFlags &flags, Problem &problem) {
                      "expected --page-size beside it");
   if (problem.pageSize == 0)
     return llvm::Error::success();
-  if (!llvm::isPowerOf2_64(problem.pageSize) || problem.pageSize > kPageLimit)
-    return makeError("page-size", "expected a power of two up to " +
-                                      Twine(kPageLimit) + ", got '" +
-                                      Twine(problem.pageSize) + "'");
+  if (problem.pageSize > kPageLimit)
+    return makeError("page-size", "expected at most " + Twine(kPageLimit) +
+                                      ", got '" + Twine(problem.pageSize) +
+                                      "'");
   if (problem.vTransposed)
     return makeError("v-transposed", "contradicts --page-size");
   // Packed queries have their keys in pages, by lengths and not by places.

@@ -27,6 +27,8 @@ Expected<Module *> Device::loadModule(StringRef ptx, StringRef name) {
     return std::move(error);
   auto module = std::make_unique<Module>();
   module->program = std::move(*program);
+  if (!options.recordings.empty())
+    module->ptx = ptx.str();
   auto place = [&](uint64_t bytes, StringRef variable, uint64_t align) {
     // Nothing of the device's memory has less than 512.
     return memory.allocate(std::max<uint64_t>(bytes, 1), variable);

@@ -1,6 +1,7 @@
 //===- Launch.cpp - Launches on a simulated GPU ---------------------------===//
 
 #include "attn/Device/Device.h"
+#include "attn/Device/Recording.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir::attn::device;
@@ -140,17 +141,28 @@ Error Device::launch(const LaunchRequest &request, Stream &stream) {
     return error;
   const sim::KernelInfo &kernel = *request.function->kernel;
   sim::LaunchConfig config = makeConfig(request, getCluster(request));
+  std::optional<LaunchRecorder> recorder;
+  if (!options.recordings.empty())
+    recorder.emplace(memory.getMemory(), chip.chip);
   Expected<sim::RunReport> report =
       sim::run(*request.function->module->program, memory.getMemory(), config);
   if (!report)
     return fail(Status::InvalidValue, "kernel '" + kernel.name + "': " +
                                           llvm::toString(report.takeError()));
+  size_t known = log.getFindings().size();
   uint64_t number = log.addLaunch(kernel.name, request.site, *report);
   seconds += report->seconds;
   TurnRef turn = order.begin(
       stream.actor, {formatv("kernel '{0}' (launch {1})", kernel.name, number),
                      request.site});
   note(turn, report->touched);
+  if (recorder && log.getFindings().size() != known) {
+    std::string folder =
+        formatv("{0}/{1}-{2}", options.recordings, kernel.name, number);
+    if (Error error = recorder->write(folder, request.function->module->ptx,
+                                      kernel, config, *report))
+      return fail(Status::FileNotFound, llvm::toString(std::move(error)));
+  }
   if (!report->printed.empty())
     llvm::outs() << report->printed;
   llvm::outs().flush();

@@ -39,6 +39,7 @@ from .serving.decode_calls import merge_states
 from .serving.serving_signatures import DecodePlan, cascade, decode, mla_decode, prefill
 from .tensors.nvfp4 import unpack_nvfp4
 from .tracing.mod_regions import Mod, mask_mod, out_mod, score_mod
+from .tuning.one_call import tune
 
 __all__ = [
     "RUNGS",
@@ -78,6 +79,7 @@ __all__ = [
     "score_mod",
     "sim",
     "targets",
+    "tune",
     "unpack_nvfp4",
 ]
 

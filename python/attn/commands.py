@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import pathlib
+import shutil
 import signal
 import sys
 from typing import NoReturn
 
 from .compiler import c_library
+from .errors import LibraryError
 
 
 def _run(name: str) -> NoReturn:
@@ -29,6 +32,19 @@ def _run(name: str) -> NoReturn:
     words = [name.encode(), *(word.encode(errors="surrogateescape") for word in sys.argv[1:])]
     arguments = (ctypes.c_char_p * (len(words) + 1))(*words, None)
     raise SystemExit(run(len(words), arguments))
+
+
+def find(name: str) -> list[str]:
+    """The words that run a command: the library's own of a wheel, else the program beside the
+    library of a build folder, or on the PATH. Raises LibraryError where there is none."""
+    if hasattr(c_library.load(), "attnRunCommand"):
+        call = f"from attn import commands; commands.run_{name.replace('-', '_')}()"
+        return [sys.executable, "-c", call]
+    beside = pathlib.Path(c_library.find_library()).parent.parent / "bin" / name
+    program = str(beside) if beside.is_file() else shutil.which(name)
+    if program is None:
+        raise LibraryError(f"no {name}: neither in {beside.parent} nor on the PATH")
+    return [program]
 
 
 def run_attn_compile() -> NoReturn:

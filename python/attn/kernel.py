@@ -8,23 +8,22 @@ import dataclasses
 import json
 import os
 import pathlib
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import bundle, record, runtime
-from .compiler import c_library, kernel_cache, long_calls, plan_notes, plan_options
+from .compiler import builds, c_library, kernel_cache, long_calls, plan_notes, plan_options
+from .compiler.builds import Target, compiler_version, get_chip, get_native_chip, targets
 from .compiler.simulation import Settings, Simulation, simulate
 from .errors import (
     ArgumentError,
     ArgumentTypeError,
     CompileError,
     Diagnostic,
-    DriverError,
     LibraryError,
     RecordError,
 )
-from .launch import cuda_driver, host_arrays
+from .launch import events, host_arrays
 from .options import readers
 from .tensors import host_tensors, padding
 from .tracing import captured_reads, mod_regions
@@ -35,108 +34,6 @@ if TYPE_CHECKING:
 
 #: The forms that a kernel goes through, in order.
 RUNGS = ("problem", "plan", "tile", "barrier", "thread", "nvvm", "launch", "llvm", "ptx", "cubin")
-
-
-@dataclasses.dataclass(frozen=True)
-class Target:
-    """One target of the compiler."""
-
-    chip: str
-    #: Times ten, without suffix: 90 for sm_90a.
-    compute_capability: int
-    #: PTX versions times ten: the least that knows the chip, and the default.
-    min_ptx: int
-    default_ptx: int
-    #: Most bytes of shared memory of one CTA.
-    shared_bytes_per_cta: int
-
-
-def targets() -> list[Target]:
-    """All targets, oldest first."""
-    try:
-        library = c_library.load()
-    except LibraryError:
-        described = _read_compiler()
-        if described is None:
-            raise
-        return [Target(*row) for row in described["targets"]]
-    rows = [library.attnGetTarget(index) for index in range(library.attnGetNumTargets())]
-    return [
-        Target(
-            row.chip.text(),
-            row.computeCapability,
-            row.minPTX,
-            row.defaultPTX,
-            row.sharedBytesPerCTA,
-        )
-        for row in rows
-    ]
-
-
-def compiler_version() -> str:
-    """Such as "0.1.0 (LLVM 22.1.8)"."""
-    return str(c_library.load().attnGetCompilerVersion().text())
-
-
-#: Name of the cache's file about the compiler that filled it.
-_COMPILER_KEY = "compiler"
-
-
-def _read_compiler() -> dict[str, Any] | None:
-    """The compiler that filled the cache, for machines that have none."""
-    raw = kernel_cache.read(_COMPILER_KEY)
-    if raw is None:
-        return None
-    try:
-        found = json.loads(raw)
-        known = {name: found[name] for name in ("identity", "assembler", "targets")}
-        rows = [Target(*row) for row in known["targets"]]
-    except (ValueError, LookupError, TypeError, RecursionError):
-        return None
-    is_named = isinstance(known["identity"], str) and isinstance(known["assembler"], str)
-    is_typed = all(
-        isinstance(row.chip, str) and isinstance(row.compute_capability, int) for row in rows
-    )
-    return known if is_named and is_typed else None
-
-
-def _write_compiler() -> None:
-    rows = [dataclasses.astuple(target) for target in targets()]
-    described = {
-        "identity": _build_identity(),
-        "assembler": _get_assembler(),
-        "targets": list(map(list, rows)),
-    }
-    if _read_compiler() != described:
-        kernel_cache.write(_COMPILER_KEY, json.dumps(described).encode())
-
-
-def _get_assembler() -> str:
-    """What tells builds of ptxas apart. Without a ptxas it is that of the one
-    that filled the cache."""
-    with contextlib.suppress(LibraryError):
-        version: str = c_library.load().attnGetAssemblerVersion().text()
-        if version:
-            return version
-    return str((_read_compiler() or {}).get("assembler", ""))
-
-
-def _build_identity() -> str:
-    """Tells builds of one version apart. Without a compiler it is that of the
-    one that filled the cache."""
-    try:
-        version = compiler_version()
-    except LibraryError:
-        described = _read_compiler()
-        if described is None:
-            raise
-        return str(described["identity"])
-    library = pathlib.Path(c_library.find_library())
-    # A wheel says what its library is, which then is one on all machines.
-    with contextlib.suppress(OSError):
-        return f"{version} {(library.parent / 'identity').read_text(encoding='utf-8').strip()}"
-    stat = library.stat()
-    return f"{version} {stat.st_size} {stat.st_mtime_ns}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -152,6 +49,13 @@ class _Request:
     #: Contents of files that options name.
     files: tuple[str, ...] = ()
 
+    def describe(self) -> str:
+        """The problem and the chip, for a line of a log."""
+        flags = " ".join(f"{name}={value}" if value else name for name, value in self.flags)
+        chip = dict(self.options).get("chip", "")
+        regions = "" if self.regions is None else " with functions"
+        return f"{flags or self.name}{regions} for {chip}"
+
     def make(self, *more: tuple[str, str]) -> c_library.Handle:
         if self.regions is None:
             options = (*self.flags, *self.options, *more)
@@ -166,7 +70,7 @@ class _Request:
 
     def key(self, *more: str) -> str:
         # The name of a file stands in remarks.
-        parts = [_build_identity(), repr(self.text), self.name, repr(self.regions), *self.files]
+        parts = [builds.get_identity(), repr(self.text), self.name, repr(self.regions), *self.files]
         parts += [f"{name}={value}" for name, value in (*self.flags, *self.options)]
         return kernel_cache.make_key(*parts, *more)
 
@@ -277,7 +181,7 @@ class Kernel:
 
     def _has_cubin(self) -> bool:
         """Whether `cubin` is in the cache or can be made."""
-        if kernel_cache.read(self._request.key("cubin", _get_assembler())) is not None:
+        if kernel_cache.read(self._request.key("cubin", builds.get_assembler())) is not None:
             return True
         with contextlib.suppress(LibraryError):
             return bool(c_library.load().attnGetAssemblerVersion().text())
@@ -286,12 +190,13 @@ class Kernel:
     @property
     def cubin(self) -> bytes:
         """The machine code. Needs ptxas; made at the first use and cached."""
-        key = self._request.key("cubin", _get_assembler())
+        key = self._request.key("cubin", builds.get_assembler())
         cubin = kernel_cache.read(key)
         if cubin is None:
-            cubin = bytes(self._request.run("cubin")["output"])
+            make = lambda: self._request.run("cubin")  # noqa: E731
+            cubin = bytes(events.time_call("assembled:", self._request.describe(), make)["output"])
             kernel_cache.write(key, cubin)
-            _write_compiler()
+            builds.write_compiler()
         return cubin
 
     def bundle(
@@ -403,7 +308,7 @@ def _encode(contents: dict[str, Any]) -> bytes:
 
 
 def _compile(request: _Request) -> dict[str, Any]:
-    result = request.run("ptx")
+    result = events.time_call("compiled:", request.describe(), lambda: request.run("ptx"))
     if len(result["launches"]) != 1:
         raise CompileError(
             f"expected one kernel with a launch record, got {len(result['launches'])}"
@@ -455,7 +360,7 @@ def compile_problem(
     regions = mod_regions.combine(mods[0], mods[1], mods[2], captured_reads.Spec.row_major)
     tensors = [tensor for mod in mods if mod is not None for tensor in mod.tensors]
     target = readers.to_text("chip", chip)
-    options = [("chip", get_native_chip() if target == "native" else target)]
+    options = [("chip", builds.get_native_chip() if target == "native" else target)]
     if schedule is not None:
         options.append(("schedule", readers.to_text("schedule", schedule)))
     if epilogue is not None:
@@ -465,7 +370,7 @@ def compile_problem(
         path = readers.to_path("plan_table", plan_table)
         options.append(("plan-table", path))
         files = (_read_text(path),)
-    more, texts = plan_options.read(board, assemble_check, _get_assembler)
+    more, texts = plan_options.read(board, assemble_check, builds.get_assembler)
     options, files = options + more, files + texts
     if not readers.to_bool("shipped_plans", shipped_plans):
         options.append(("shipped-plans", "false"))
@@ -504,37 +409,6 @@ def _read_text(path: str) -> str:
         return pathlib.Path(path).read_text(encoding="utf-8")
     except ValueError as error:
         raise CompileError(f"error: cannot read {path!r}: {error}") from error
-
-
-def get_chip(major: int, minor: int) -> str:
-    """The target for a compute capability: its own, else the newest without
-    suffix that is not newer than it, which a warning says."""
-    capability = 10 * major + minor
-    rows = targets()
-    for row in rows:
-        if row.compute_capability == capability:
-            return row.chip
-    older = [row for row in rows if row.compute_capability < capability and row.chip[-1].isdigit()]
-    if not older:
-        raise DriverError(
-            f"no target for compute capability {major}.{minor}: kernels need cp.async and "
-            "mma.sync on bf16, which 8.0 and later have"
-        )
-    chip = older[-1].chip
-    warnings.warn(
-        f"no target for compute capability {major}.{minor}: kernels are those of {chip}, from "
-        "whose PTX the driver makes code for the device",
-        stacklevel=2,
-    )
-    return chip
-
-
-def get_native_chip() -> str:
-    """The chip of device 0; without a GPU $ATTN_CHIP, else sm_80."""
-    if not host_arrays.has_device():
-        return os.environ.get("ATTN_CHIP") or "sm_80"
-    device = cuda_driver.get_device(0)
-    return get_chip(device.major, device.minor)
 
 
 def _request_flags(
@@ -591,10 +465,12 @@ def _get_kernel(request: _Request, tensors: Sequence[Any], cache: bool) -> Kerne
     if not isinstance(kernel, Kernel):
         raw = kernel_cache.read(key)
         contents = None if raw is None else _decode(raw)
-        if contents is None:
+        if contents is not None:
+            events.tell("cached: %s", request.describe())
+        else:
             contents = _compile(request)
             kernel_cache.write(key, _encode(contents))
-            _write_compiler()
+            builds.write_compiler()
         kernel = kernel_cache.put_object(key, Kernel(request, contents))
     assert isinstance(kernel, Kernel)
     return kernel.with_captures(tensors) if tensors else kernel

@@ -22,7 +22,7 @@ from typing import Any
 
 from . import bundle
 from .errors import ArgumentError, ArgumentTypeError, DriverError
-from .launch import cuda_driver, device_reports, device_tensors
+from .launch import cuda_driver, device_reports, device_tensors, events
 from .launch.one_process import OfProcess
 from .record import Binder, Launch, LaunchStep, Step, TensorView
 
@@ -298,6 +298,16 @@ class PreparedLaunch(OfProcess):
         return address.value
 
 
+class _ToldLaunch(PreparedLaunch):
+    """One that tells each launch."""
+
+    def __call__(
+        self, addresses: Sequence[int], stream: int, workspaces: Sequence[int] | None = None
+    ) -> None:
+        events.tell("launched: %s on device %d, stream %#x", self._kernel.name, self._ordinal, stream)
+        super().__call__(addresses, stream, workspaces)
+
+
 class LoadedKernel(OfProcess):
     """A kernel that can be launched. Calls from several threads are fine."""
 
@@ -335,7 +345,8 @@ class LoadedKernel(OfProcess):
         self, views: Mapping[str, TensorView], scalars: Mapping[str, float] | None = None
     ) -> PreparedLaunch:
         """A launch on tensors of these shapes, all on one device."""
-        return PreparedLaunch(self, views, scalars)
+        kind = _ToldLaunch if events.is_told() else PreparedLaunch
+        return kind(self, views, scalars)
 
     def __call__(
         self,

@@ -82,3 +82,21 @@ def cache(request, monkeypatch):
 def empty_cache(cache):
     """A cache of the test's own."""
     return cache
+
+
+@pytest.fixture
+def count_kernels(empty_cache):
+    """How many kernels were compiled into a cache of the test's own."""
+
+    def count():
+        files = (path.read_bytes() for path in empty_cache.iterdir())
+        return sum(b'{"ptx"' in contents[:64] for contents in files)
+
+    return count
+
+
+if os.environ.get("ATTN_TEST_DEVICE"):
+    # Tests of doors run on the simulator, or on a GPU.
+    import torch
+
+    torch.set_default_device(os.environ["ATTN_TEST_DEVICE"])

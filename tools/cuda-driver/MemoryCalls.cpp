@@ -46,8 +46,14 @@ static int copy(const char *name, uint64_t to, uint64_t from, size_t bytes,
     Expected<LoadedStream *> behind = p.getStream(stream.value_or(nullptr));
     if (!behind)
       return behind.takeError();
-    if (Error error =
-            (*device)->copy(to, from, bytes, (*behind)->stream, p.site))
+    if (!stream)
+      if (Error error = p.checkNotCaptured(**behind))
+        return error;
+    auto work = [owner = *device, to, from, bytes,
+                 site = p.site](mlir::attn::device::Stream &in) {
+      return owner->copy(to, from, bytes, in, site);
+    };
+    if (Error error = p.submit(**behind, work))
       return error;
     if (!stream)
       (*device)->getOrder().synchronise((*behind)->stream.actor);
@@ -64,8 +70,11 @@ static int fill(const char *name, uint64_t to, uint32_t pattern, unsigned width,
     Expected<LoadedStream *> behind = p.getStream(stream);
     if (!behind)
       return behind.takeError();
-    return (*device)->fill(to, pattern, width, count, (*behind)->stream,
-                           p.site);
+    auto work = [owner = *device, to, pattern, width, count,
+                 site = p.site](mlir::attn::device::Stream &in) {
+      return owner->fill(to, pattern, width, count, in, site);
+    };
+    return p.submit(**behind, work);
   });
 }
 
@@ -85,6 +94,8 @@ static int release(const char *name, uint64_t address,
     Expected<LoadedStream *> behind = p.getStream(*stream);
     if (!behind)
       return behind.takeError();
+    if (Error error = p.checkNotCaptured(**behind))
+      return error;
     return (*device)->free(address, &(*behind)->stream, where);
   });
 }

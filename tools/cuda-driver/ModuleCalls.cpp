@@ -181,6 +181,7 @@ enum FunctionAttribute {
   FunctionDynamicShared = 8,
   FunctionClusterWidth = 11,
   FunctionLargeClusters = 14,
+  FunctionMost = 15,
 };
 
 /// Registers of a thread where the kernel states no bound.
@@ -238,6 +239,12 @@ static Error setAttribute(Platform &p, Handle handle, int attribute,
   const TargetRow &chip = (*p.getDevice((*found)->ordinal))->getChip();
   if (attribute == FunctionLargeClusters)
     function.allowsLargeClusters = value;
+  // Programs ask for what only newer drivers have, and do without.
+  if (attribute < 0 || attribute > FunctionMost)
+    return fail(Status::InvalidValue,
+                formatv("expected an attribute of a function up to {0}, got "
+                        "{1}",
+                        int(FunctionMost), attribute));
   if (attribute != FunctionDynamicShared)
     return Error::success();
   uint32_t most =
@@ -363,12 +370,20 @@ static Error launch(Platform &p, LaunchRequest request, Handle function,
   if ((*behind)->ordinal != (*found)->ordinal)
     return fail(Status::InvalidHandle,
                 "expected a stream of the kernel's device, got another's");
-  request.function = &(*found)->function;
   request.site = p.site;
   if (Error error =
           readParams(*(*found)->function.kernel, params, extra, request.params))
     return error;
-  return (*p.getDevice((*found)->ordinal))->launch(request, (*behind)->stream);
+  // A graph may run it when the function is gone.
+  auto work = [request, function](device::Stream &in) mutable -> Error {
+    Platform &p = Platform::get();
+    Expected<LoadedFunction *> now = p.functions.get(function);
+    if (!now)
+      return now.takeError();
+    request.function = &(*now)->function;
+    return (*p.getDevice((*now)->ordinal))->launch(request, in);
+  };
+  return p.submit(**behind, work);
 }
 
 ATTN_API int cuLaunchKernelEx(const LaunchConfigC *config, Handle function,

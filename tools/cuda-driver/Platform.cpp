@@ -18,6 +18,8 @@ namespace cuda {
 
 /// Codes and texts of the thread's last failed call.
 static thread_local std::pair<int, std::string> lastError;
+/// Set in the child of a fork, where nothing works.
+static bool isForked = false;
 /// Programs copy texts into buffers of 1024 bytes.
 static constexpr size_t kMostText = 600;
 
@@ -68,6 +70,7 @@ static Error readSettings(Settings &settings) {
   if (numbers)
     return numbers;
   settings.reportPath = readVariable("ATTN_SIM_REPORT");
+  settings.device.recordings = readVariable("ATTN_SIM_RECORD");
   settings.isQuiet = !readVariable("ATTN_SIM_QUIET").empty();
   settings.wantsTable = !readVariable("ATTN_SIM_TABLE").empty();
   settings.logsCalls = !readVariable("ATTN_SIM_LOG").empty();
@@ -95,7 +98,7 @@ Platform &Platform::get() {
     llvm::outs();
     llvm::errs();
     std::atexit([] { Platform::get().finish(); });
-    pthread_atfork(nullptr, nullptr, [] { Platform::get().abandon(); });
+    pthread_atfork(nullptr, nullptr, [] { isForked = true; });
     return made;
   }();
   return *platform;
@@ -166,6 +169,29 @@ Expected<LoadedStream *> Platform::getStream(Handle handle) {
                                     : &given[*ordinal].defaultStream;
 }
 
+std::shared_ptr<Capture> Platform::findCapture(const Stream &stream) const {
+  for (const std::shared_ptr<Capture> &capture : captures)
+    if (capture->has(stream.actor))
+      return capture;
+  return nullptr;
+}
+
+Error Platform::submit(LoadedStream &stream, Work work) {
+  if (std::shared_ptr<Capture> capture = findCapture(stream.stream)) {
+    capture->add(stream.stream.actor, std::move(work));
+    return Error::success();
+  }
+  return work(stream.stream);
+}
+
+Error Platform::checkNotCaptured(const LoadedStream &stream) const {
+  if (!findCapture(stream.stream))
+    return Error::success();
+  return fail(Status::CaptureUnsupported,
+              "expected a stream that the host can wait for, got a captured "
+              "one");
+}
+
 void Platform::noteMissing(StringRef name) {
   if (missing.insert(name.str()).second)
     llvm::WithColor::note(llvm::errs(), "attn")
@@ -198,7 +224,7 @@ void Platform::finish() {
 int call(const char *name, llvm::function_ref<Error(Platform &)> body,
          bool needsStart) {
   Platform &platform = Platform::get();
-  if (platform.isForked) {
+  if (isForked) {
     lastError = {int(Status::NotInitialised),
                  "expected a process that was not forked from one that used "
                  "the driver: start workers by spawn"};

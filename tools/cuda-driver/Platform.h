@@ -4,7 +4,7 @@
 #define ATTN_TOOLS_CUDA_DRIVER_PLATFORM_H
 
 #include "HandleTable.h"
-#include "attn/Device/Device.h"
+#include "attn/Device/Graph.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include <mutex>
 #include <optional>
@@ -44,6 +44,13 @@ struct LoadedStream {
 struct LoadedEvent {
   int ordinal = 0;
   mlir::attn::device::Event event;
+  /// Set where it was recorded in a captured stream.
+  std::shared_ptr<mlir::attn::device::Capture> capture;
+  mlir::attn::device::Capture::Tips tips;
+};
+struct LoadedGraph {
+  int ordinal = 0;
+  std::shared_ptr<const mlir::attn::device::Graph> graph;
 };
 
 /// How the environment wants the stand-in (docs/StandInDriver.md).
@@ -73,6 +80,14 @@ public:
   /// current device.
   Expected<LoadedStream *> getStream(Handle handle);
 
+  /// Does work of a stream, or adds it to the stream's capture.
+  Error submit(LoadedStream &stream, mlir::attn::device::Work work);
+  /// The capture that a stream is part of, or null.
+  std::shared_ptr<mlir::attn::device::Capture>
+  findCapture(const mlir::attn::device::Stream &stream) const;
+  /// An error in a stream that is captured, where the call has no place.
+  Error checkNotCaptured(const LoadedStream &stream) const;
+
   /// The thread's contexts, the current one last.
   static std::vector<Handle> &getContexts();
   Handle getPrimary(int ordinal);
@@ -84,8 +99,6 @@ public:
   void showFindings();
   /// Writes the report that the environment asks for.
   void finish();
-  /// Ends it in the child of a fork, where nothing works.
-  void abandon() { isForked = true; }
 
   Settings settings;
   std::mutex mutex;
@@ -94,13 +107,15 @@ public:
   HandleTable<LoadedFunction> functions{3, "function"};
   HandleTable<LoadedStream> streams{4, "stream"};
   HandleTable<LoadedEvent> events{5, "event"};
+  HandleTable<LoadedGraph> graphs{6, "graph"};
+  /// Captures that have not ended.
+  std::vector<std::shared_ptr<mlir::attn::device::Capture>> captures;
   std::string site; ///< of the caller, if it has said so
-  bool isForked = false;
 
 private:
   mlir::attn::device::FindingLog log;
   std::vector<std::unique_ptr<Device>> devices;
-  /// What each device has without a program's asking.
+  /// Each device has these without a program's asking.
   struct Given {
     Handle context = nullptr;
     LoadedStream defaultStream, perThreadStream;

@@ -61,7 +61,9 @@ ATTN_API int cuStreamDestroy_v2(Handle stream) {
 }
 ATTN_API int cuStreamSynchronize(Handle stream) {
   return callStream("cuStreamSynchronize", stream,
-                    [](Platform &, Device &device, LoadedStream &s) {
+                    [](Platform &p, Device &device, LoadedStream &s) -> Error {
+                      if (Error error = p.checkNotCaptured(s))
+                        return error;
                       device.getOrder().synchronise(s.stream.actor);
                       return Error::success();
                     });
@@ -69,7 +71,9 @@ ATTN_API int cuStreamSynchronize(Handle stream) {
 // All work is over by now: who sees that may rely on it.
 ATTN_API int cuStreamQuery(Handle stream) {
   return callStream("cuStreamQuery", stream,
-                    [](Platform &, Device &device, LoadedStream &s) {
+                    [](Platform &p, Device &device, LoadedStream &s) -> Error {
+                      if (Error error = p.checkNotCaptured(s))
+                        return error;
                       device.getOrder().synchronise(s.stream.actor);
                       return Error::success();
                     });
@@ -80,7 +84,10 @@ ATTN_API int cuStreamWaitEvent(Handle stream, Handle event, unsigned) {
                       Expected<LoadedEvent *> found = p.events.get(event);
                       if (!found)
                         return found.takeError();
-                      device.wait(s.stream, (*found)->event);
+                      if ((*found)->capture)
+                        (*found)->capture->wait(s.stream.actor, (*found)->tips);
+                      else
+                        device.wait(s.stream, (*found)->event);
                       return Error::success();
                     });
 }
@@ -120,16 +127,6 @@ ATTN_API int cuStreamGetCtx(Handle stream, Handle *context) {
                       return Error::success();
                     });
 }
-/// CU_STREAM_CAPTURE_STATUS_NONE: the stand-in does not capture.
-ATTN_API int cuStreamIsCapturing(Handle stream, int *state) {
-  return callStream("cuStreamIsCapturing", stream,
-                    [&](Platform &, Device &, LoadedStream &) -> Error {
-                      if (Error error = checkOutput(state))
-                        return error;
-                      *state = 0;
-                      return Error::success();
-                    });
-}
 ATTN_API int cuStreamAddCallback(Handle stream,
                                  void (*callback)(Handle, int, void *),
                                  void *data, unsigned) {
@@ -153,7 +150,7 @@ ATTN_API int cuEventCreate(Handle *event, unsigned) {
     Expected<int> ordinal = p.getCurrentOrdinal();
     if (!ordinal)
       return ordinal.takeError();
-    *event = p.events.add({*ordinal, {}});
+    *event = p.events.add({*ordinal, {}, nullptr, {}});
     return Error::success();
   });
 }
@@ -170,7 +167,11 @@ ATTN_API int cuEventRecord(Handle event, Handle stream) {
                      Expected<LoadedStream *> found = p.getStream(stream);
                      if (!found)
                        return found.takeError();
-                     device.record(e.event, (*found)->stream);
+                     e.capture = p.findCapture((*found)->stream);
+                     if (e.capture)
+                       e.tips = e.capture->record((*found)->stream.actor);
+                     else
+                       device.record(e.event, (*found)->stream);
                      return Error::success();
                    });
 }

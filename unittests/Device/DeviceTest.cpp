@@ -1,6 +1,10 @@
 //===- DeviceTest.cpp - Modules, launches and streams ---------------------===//
 
-#include "attn/Device/Device.h"
+#include "attn/Device/Graph.h"
+#include "attn/Device/Recording.h"
+#include "attn/Harness/Npy.h"
+#include "attn/Harness/Recorded.h"
+#include "llvm/Support/FileSystem.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include <cstring>
@@ -141,6 +145,96 @@ TEST_F(DeviceTest, FreedInAStream) {
   EXPECT_THAT(launchError(makeRequest(), Status::IllegalAddress),
               HasSubstr("reads 4 bytes of memory that was freed by "
                         "cuMemFreeAsync; it had 128 bytes"));
+}
+
+TEST_F(DeviceTest, GraphsOfCapturedWork) {
+  Stream first = device->makeStream(StreamKind::NonBlocking);
+  Stream second = device->makeStream(StreamKind::NonBlocking);
+  auto work = [&](Stream &in) { return device->launch(makeRequest(), in); };
+  for (bool isOrdered : {true, false}) {
+    Capture capture(first.actor);
+    Capture::Tips begin = capture.record(first.actor);
+    capture.add(first.actor, work);
+    Capture::Tips event = capture.record(first.actor);
+    // The second stream is part of it behind the launch, or beside it.
+    capture.wait(second.actor, isOrdered ? event : begin);
+    capture.add(second.actor, work);
+    EXPECT_TRUE(capture.has(second.actor));
+    Capture open = capture;
+    auto unjoined = open.end(first.actor);
+    ASSERT_FALSE(static_cast<bool>(unjoined));
+    auto [status, message] = takeStatus(unjoined.takeError());
+    EXPECT_EQ(int(status), int(Status::CaptureUnjoined));
+    EXPECT_THAT(
+        message,
+        HasSubstr(
+            R"(expected a stream that waits for all captured work, got some left over)"));
+    EXPECT_THAT(
+        takeStatus(open.end(second.actor).takeError()).second,
+        HasSubstr(
+            R"(expected a capture to end where it began, got another stream)"));
+    capture.wait(first.actor, capture.record(second.actor));
+    Graph graph = llvm::cantFail(capture.end(first.actor));
+    EXPECT_EQ(graph.nodes.size(), 2u);
+    uint32_t before = readWord(words);
+    for (unsigned i = 0; i < 2; ++i)
+      llvm::cantFail(launchGraph(*device, graph, first));
+    EXPECT_EQ(readWord(words), before + 4);
+    EXPECT_EQ(log.count() == 0, isOrdered);
+    // Later work of the stream comes after all of it.
+    size_t found = log.count();
+    llvm::cantFail(device->launch(makeRequest(), first));
+    EXPECT_EQ(log.count(), found);
+  }
+}
+
+TEST_F(DeviceTest, FindingsLeaveRecordings) {
+  llvm::SmallString<64> folder;
+  ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("attn", folder));
+  DeviceOptions options;
+  options.memory = 1 << 24;
+  options.recordings = folder.str().str();
+  device = std::make_unique<Device>(chip, log, options);
+  module = llvm::cantFail(device->loadModule(text));
+  function = llvm::cantFail(device->getFunction(*module, "increment"));
+  // One word too few, of which one has not been written.
+  words = llvm::cantFail(device->getMemory().allocate(124, "words"));
+  llvm::cantFail(device->fill(words, 7, 4, 30, device->getDefaultStream()));
+  LaunchRequest request = makeRequest();
+  launchError(request, Status::IllegalAddress);
+  auto recorded = sim::readRecordedLaunch((folder + "/increment-1").str());
+  ASSERT_TRUE(static_cast<bool>(recorded));
+  EXPECT_EQ(recorded->kernel, "increment");
+  ASSERT_EQ(recorded->tensors.size(), 1u);
+  auto program = sim::parsePTX(text, "kernel.ptx");
+  auto report = sim::runRecorded(*recorded, **program, sim::HarnessOptions());
+  ASSERT_TRUE(static_cast<bool>(report));
+  EXPECT_EQ(report->run.countErrors(sim::FindingKind::OutOfBounds), 1u);
+  // A launch that shows nothing new leaves none.
+  launchError(request, Status::IllegalAddress);
+  EXPECT_FALSE(llvm::sys::fs::exists(folder + "/increment-2"));
+  llvm::sys::fs::remove_directories(folder);
+}
+
+TEST_F(DeviceTest, RecordingsKeepWhatALaunchLeaves) {
+  llvm::SmallString<64> folder;
+  ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("attn", folder));
+  sim::LaunchConfig config;
+  config.params.resize(8);
+  std::memcpy(config.params.data(), &words, 8);
+  llvm::cantFail(device->fill(words, 1, 4, 32, device->getDefaultStream()));
+  LaunchRecorder recorder(device->getMemory().getMemory(), chip.chip);
+  llvm::cantFail(device->launch(makeRequest(), device->getDefaultStream()));
+  llvm::cantFail(
+      recorder.write(folder, text, *function.kernel, config, sim::RunReport()));
+  EXPECT_EQ(readWord(words), 2u);
+  auto npy = sim::readNpy((folder + "/data/memory0.npy").str());
+  ASSERT_TRUE(static_cast<bool>(npy));
+  EXPECT_EQ(npy->data[0], 1);
+  llvm::sys::fs::remove_directories(folder);
+  std::string message = llvm::toString(recorder.write(
+      "/proc/absent", text, *function.kernel, config, sim::RunReport()));
+  EXPECT_THAT(message, HasSubstr("/proc/absent/data: "));
 }
 
 TEST_F(DeviceTest, LimitsOfLaunches) {

@@ -35,6 +35,9 @@ struct DeviceOptions {
   uint64_t memory = 0;
   /// Schedule, seed, timing, profile and limits of launches.
   sim::LaunchConfig launch;
+  /// A folder for recordings of launches that new findings come from; empty:
+  /// none are made.
+  std::string recordings;
 };
 
 /// A launch of a kernel.

@@ -24,6 +24,7 @@ llvm::Error checkTarget(llvm::StringRef ptxTarget, const TargetRow &chip);
 
 /// A module and its variables, which live as long as it does.
 struct Module {
+  std::string ptx;
   std::unique_ptr<sim::Program> program;
   sim::ModuleVariables variables;
 };

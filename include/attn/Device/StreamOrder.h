@@ -107,6 +107,10 @@ public:
 
   /// Returns what comes before an event that is recorded in a stream now.
   OrderClock record(uint32_t actor) const;
+  /// The actor comes after what `clock` knows, and nothing else.
+  void reset(uint32_t actor, const OrderClock &clock) {
+    actors[actor].clock = clock;
+  }
   /// Later work of the actor comes after what `clock` knows.
   void wait(uint32_t actor, const OrderClock &clock);
   /// The host waits for a stream, or for all.

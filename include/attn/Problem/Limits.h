@@ -12,7 +12,7 @@ namespace mlir::attn {
 constexpr uint64_t kMostElements = uint64_t(1) << 48;
 
 /// The largest page of keys that kernels take.
-constexpr int64_t kPageLimit = 256;
+constexpr int64_t kPageLimit = int64_t(1) << 16;
 
 /// Columns of the narrowest matrix instruction, of which head dimensions are
 /// multiples.

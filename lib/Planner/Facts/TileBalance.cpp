@@ -133,8 +133,7 @@ static int64_t chooseOpenHeads(const ProblemFacts &facts,
   return fitting * (facts.heads / facts.kvHeads);
 }
 
-/// True if key_range looks for keys by their numbers.
-static bool looksForKeys(const ProblemFacts &facts) {
+bool attn::looksForKeys(const ProblemFacts &facts) {
   if (!facts.hasKeyRange())
     return false;
   Block &range = AttentionOp(facts.op).getKeyRange()->front();

@@ -29,11 +29,16 @@ double countRounds(const ProblemFacts &facts, TileOrder order, double waves,
                    int64_t blockM, int64_t blockN, int64_t groupHeads,
                    int64_t ctas);
 
+/// True if key_range looks for keys by their numbers, so that tiles of a head
+/// have any number of blocks, which take a while to find.
+bool looksForKeys(const ProblemFacts &facts);
+
 /// The number of heads that deals tiles most evenly among those whose keys and
 /// values take half of L2, since each half of the chip may hold a copy of its
 /// own, or somewhat more; where sequences are packed, as many as take half of
 /// L2. Where a counter deals tiles, so that they are even in any case, as many
-/// of these as have a tile for each CTA. 0 for all heads.
+/// of these as have a tile for each CTA; where key_range looks for keys, as many
+/// as take half of L2 with the keys that a tile has. 0 for all heads.
 int64_t chooseGroupHeads(const ProblemFacts &facts, const TargetRow &target,
                          int64_t blockM, int64_t blockN, int64_t ctas,
                          bool isDealt = false);

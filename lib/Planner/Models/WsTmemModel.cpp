@@ -31,6 +31,11 @@ static constexpr Factor kHeldClocks{"ws_tmem.held_clocks"};
 /// Clocks that a block takes in addition if K and V share three slots.
 static constexpr Factor kShortRingClocks{"ws_tmem.short_ring_clocks"};
 
+/// Clocks that a block and a tile take in addition if a CTA has one tile: what
+/// of a softmax exponentials do not hide, and what of a tile nothing hides.
+static constexpr Factor kLoneClocks{"ws_tmem.lone_clocks"},
+    kLoneTileClocks{"ws_tmem.lone_tile_clocks"};
+
 static constexpr Factor kExactClocks{"ws_tmem.exact_clocks"},
     kLaggedClocks{"ws_tmem.lagged_clocks"},
     kOptimisticClocks{"ws_tmem.optimistic_clocks"};
@@ -44,6 +49,19 @@ static bool fitsBeside(const ProblemFacts &facts, WsTmemPlanAttr::Parameters p,
   p.pBeside = true;
   return getTensorColumns(facts, WsTmemPlanAttr::get(context, p)).getTotal() <=
          kTmemColumns;
+}
+
+/// Returns true if plans with one tile in a CTA are worth comparing: where two
+/// leave no columns of tensor memory for the scores of 128 keys, or a second
+/// one would have no rows.
+static bool isWorthOneTile(const ProblemFacts &facts, bool packs) {
+  auto plan = WsTmemPlanAttr::get(AttentionOp(facts.op).getContext(),
+                                  WsTmemPlanAttr::Parameters());
+  if (getTensorColumns(facts, plan).getTotal() > kTmemColumns)
+    return true;
+  int64_t rows = getAssumedExtent(facts.queries, kAssumedLength) *
+                 countQueryRows(facts, packs);
+  return rows <= kTmemRows;
 }
 
 /// Returns the fewest slots of each ring beside which results may take memory
@@ -96,7 +114,7 @@ static bool isWorthPacking(const ProblemFacts &facts) {
   int64_t group = facts.getGroup();
   if (ShapedType::isDynamic(group) || group == 1 || group > kPackedHeadsLimit)
     return false;
-  constexpr int64_t rows = kTmemTiles * kTmemRows;
+  constexpr int64_t rows = kMostTmemTiles * kTmemRows;
   int64_t queries = getAssumedExtent(facts.queries, kAssumedLength);
   return llvm::divideCeil(queries * llvm::PowerOf2Ceil(group), rows) <
          group * llvm::divideCeil(queries, rows);
@@ -115,7 +133,10 @@ WsTmemModel::getCandidates(const ProblemFacts &facts,
   std::vector<PlanAttrInterface> plans;
   // Adds the plan with the most slots, at least `least`; how many these are.
   auto add = [&](WsTmemPlanAttr::Parameters p, int64_t least) -> int64_t {
-    for (int64_t stages : {6, 4, 3, 2}) {
+    for (int64_t stages : {6, 5, 4, 3, 2}) {
+      // Slots of whole blocks hold keys and values by turns.
+      if (stages == 5 && p.tiles != 1)
+        continue;
       if (stages < least)
         return 0;
       p.kvStages = stages;
@@ -128,6 +149,13 @@ WsTmemModel::getCandidates(const ProblemFacts &facts,
         return stages;
     }
     return 0;
+  };
+  auto setOrder = [&](WsTmemPlanAttr::Parameters &p) {
+    p.order = masked && !areResultsPartial(facts) ? TileOrder::LongestFirst
+                                                  : TileOrder::RowMajor;
+    if (p.order == TileOrder::LongestFirst && !p.packHeads)
+      p.groupHeads = chooseGroupHeads(facts, target, kTmemRows * p.tiles,
+                                      p.blockN, target.getClusteredSMs(1));
   };
   // Adds plans whose results pass through shared memory.
   auto addStaged = [&](WsTmemPlanAttr::Parameters p) {
@@ -163,17 +191,29 @@ WsTmemModel::getCandidates(const ProblemFacts &facts,
     p.polynomial = choosePolynomial(target, p.pBeside, softmax);
     p.pParts = softmax != SoftmaxPolicy::Optimistic;
     p.ownBlocks = masked;
-    p.order = masked && !areResultsPartial(facts) ? TileOrder::LongestFirst
-                                                  : TileOrder::RowMajor;
-    if (p.order == TileOrder::LongestFirst && !packs)
-      p.groupHeads = chooseGroupHeads(facts, target, kTmemRows * kTmemTiles,
-                                      blockN, target.getClusteredSMs(1));
+    setOrder(p);
     if (!facts.hasResultScales())
       addStaged(p);
     p.epilogue = EpilogueKind::Direct;
     add(p, /*least=*/2);
   };
   SmallVector<int64_t> blocks = listBlocks(facts, target, context);
+  auto addOneTile = [&](int64_t blockN, SoftmaxPolicy softmax, bool packs) {
+    WsTmemPlanAttr::Parameters p;
+    p.tiles = 1;
+    p.blockN = blockN;
+    p.packHeads = packs;
+    p.softmax = softmax;
+    p.pParts = true;
+    p.epilogue = EpilogueKind::Direct;
+    setOrder(p);
+    // Operands may take longer than a softmax without polynomials.
+    PlanEstimate units =
+        estimate(facts, WsTmemPlanAttr::get(context, p), target);
+    if (units.expClocks + kLoneClocks > units.sharedClocks)
+      p.polynomial = choosePolynomial(target, /*beside=*/true, softmax);
+    add(p, /*least=*/2);
+  };
   // Of two plans that take as long the first one is taken.
   for (bool packs : {false, true}) {
     if (packs && !isWorthPacking(facts))
@@ -184,6 +224,13 @@ WsTmemModel::getCandidates(const ProblemFacts &facts,
             SoftmaxPolicy::Optimistic, SoftmaxPolicy::Exact})
         if (!facts.isNarrow() || softmax != SoftmaxPolicy::Optimistic)
           addShape(blockN, softmax, packs);
+    if (facts.isNarrow() || !isWorthOneTile(facts, packs))
+      continue;
+    for (int64_t blockN : {128, 96, 64})
+      for (SoftmaxPolicy softmax :
+           {SoftmaxPolicy::Threshold, SoftmaxPolicy::Lagged,
+            SoftmaxPolicy::Exact})
+        addOneTile(blockN, softmax, packs);
   }
   return plans;
 }
@@ -212,6 +259,25 @@ static double getWayClocks(WsTmemPlanAttr plan) {
   llvm_unreachable("unknown policy");
 }
 
+/// Returns the clocks of a block of the policy threshold with as many slots as
+/// it needs, given those of each unit.
+static double getBusyClocks(const ProblemFacts &facts, WsTmemPlanAttr plan,
+                            const PlanEstimate &units) {
+  double others =
+      std::max({units.tensorClocks, units.expClocks, units.issueClocks});
+  double most = std::max(others, units.sharedClocks);
+  if (hasOneTile(plan))
+    return std::max(most + kHeldClocks, units.expClocks + kLoneClocks);
+  if (plan.getPBeside())
+    return most + kBesideClocks;
+  // Copies of keys and of values that have rings of their own do not wait for
+  // each other: the wait for probabilities hides where operands take long
+  // enough.
+  if (!sharesRing(facts, plan))
+    return std::max(others + kOverlaidClocks, units.sharedClocks + kHeldClocks);
+  return most + (holdsKeys(plan) ? kHeldClocks : kOverlaidClocks);
+}
+
 bool WsTmemModel::isExpectedToSpill(const ProblemFacts &facts,
                                     PlanAttrInterface planAttr,
                                     const TargetRow &target) const {
@@ -220,11 +286,12 @@ bool WsTmemModel::isExpectedToSpill(const ProblemFacts &facts,
   if (std::optional<bool> spills = PtxasData::getShipped().findSpills(
           {facts, plan, target, block, nullptr, {}}))
     return *spills;
-  // In the place of scores probabilities come, and later a row of results.
+  // In the place of scores probabilities come, and later a row of results,
+  // unless another warpgroup has these.
   RegisterFeatures features;
-  features.s = std::max(block, facts.valueDim);
+  features.s = hasOneTile(plan) ? block : std::max(block, facts.valueDim);
   return RegisterModel::getUsed().count("ws_tmem", features).getTotal() >
-         getTmemSoftmaxRegisters(facts, plan);
+         getTmemRegisters(facts, plan).softmax;
 }
 
 PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
@@ -240,7 +307,7 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
   estimate.registers = RegisterModel::getUsed().count("ws_tmem", features);
   estimate.ctasPerSM = 1;
 
-  double blockM = kTmemRows * kTmemTiles, blockN = plan.getBlockN();
+  double blockM = kTmemRows * plan.getTiles(), blockN = plan.getBlockN();
   auto [batch, heads, queries, keys] = getTypicalExtents(facts);
   double runs = double(countRuns(facts));
   double groups =
@@ -268,29 +335,18 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
   // writes.
   estimate.sharedClocks =
       facts.elementType.getIntOrFloatBitWidth() / 8 *
-      (kTmemTiles * (kTmemRows * facts.headDim + blockN * columns) +
+      (plan.getTiles() * (kTmemRows * facts.headDim + blockN * columns) +
        blockN * columns) /
       target.sharedBytesPerClock;
-  double others = std::max(
-      {estimate.tensorClocks, estimate.expClocks, estimate.issueClocks});
-  if (plan.getPBeside())
-    estimate.blockClocks =
-        std::max(others, estimate.sharedClocks) + kBesideClocks;
-  else if (sharesRing(facts, plan) && !holdsKeys(plan))
-    estimate.blockClocks =
-        std::max(others, estimate.sharedClocks) + kOverlaidClocks;
-  else if (sharesRing(facts, plan))
-    estimate.blockClocks =
-        std::max(others, estimate.sharedClocks) + kHeldClocks;
-  else
-    // Copies of keys and of values do not wait for each other: the wait for
-    // probabilities hides where operands take long enough.
-    estimate.blockClocks =
-        std::max(others + kOverlaidClocks, estimate.sharedClocks + kHeldClocks);
+  estimate.blockClocks = getBusyClocks(facts, plan, estimate);
   estimate.blockClocks += getWayClocks(plan);
   if (sharesRing(facts, plan) && plan.getKvStages() < 4)
     estimate.blockClocks += kShortRingClocks;
-  estimate.tileClocks = kTileClocks + kColumnClocks * columns;
+  double tiles = double(plan.getTiles());
+  estimate.tileClocks =
+      kTileClocks + kColumnClocks * columns * tiles / kMostTmemTiles;
+  if (hasOneTile(plan))
+    estimate.tileClocks += kLoneTileClocks;
   if (getStagedColumns(facts, plan) != 0)
     estimate.tileClocks += kStagedClocks * facts.valueDim;
   if (getTmemResultBuffer(facts, plan, target) == ResultBuffer::Queries)

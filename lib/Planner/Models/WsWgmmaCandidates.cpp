@@ -165,8 +165,9 @@ WsWgmmaModel::getCandidates(const ProblemFacts &facts,
   // Runs of keys, and rows of several heads, come in order of rows.
   bool packs = savesTiles(facts, kGroupRows, countQueryRows(facts, true));
   bool inOrder = isNarrow || packs || areResultsPartial(facts);
+  bool isUneven = masked || looksForKeys(facts);
   TileOrder order =
-      masked && !inOrder ? TileOrder::LongestFirst : TileOrder::RowMajor;
+      isUneven && !inOrder ? TileOrder::LongestFirst : TileOrder::RowMajor;
   EpilogueKind epilogue = chooseEpilogue(facts);
   // How long packed sequences are, and those of a cache, only the launch knows:
   // a counter deals them.

@@ -183,9 +183,9 @@ Value PagedKeys::emitPagedView(StringRef name, const TileCoordinates &at,
 }
 
 Value PagedKeys::emitLead(Value first) {
-  Value shift = context.i32(llvm::Log2_64(facts.pageSize));
+  Value size = context.i32(facts.pageSize);
   auto pageOf = [&](Value key) -> Value {
-    return arith::ShRUIOp::create(b, key, shift);
+    return arith::DivUIOp::create(b, key, size);
   };
   // Nobody loads keys of a sequence without any.
   Value last = arith::SubIOp::create(b, length, context.i32(1));
@@ -201,7 +201,7 @@ Value PagedKeys::emitIsAbsent(Value lead) {
 
 KeyRows PagedKeys::emitRows(Value first) {
   Value page = context.i32(facts.pageSize);
-  Value row = arith::AndIOp::create(b, first, context.i32(facts.pageSize - 1));
+  Value row = arith::RemUIOp::create(b, first, page);
   Value left =
       arith::SubIOp::create(b, length, arith::SubIOp::create(b, first, row));
   return {row, arith::MinSIOp::create(b, left, page)};

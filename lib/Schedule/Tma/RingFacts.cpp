@@ -83,11 +83,10 @@ bool attn::hasFullBlocks(const ProblemFacts &facts, int64_t blockN) {
 std::optional<std::string> attn::findUnmappable(const ProblemFacts &facts) {
   // A swizzle starts anew every 8 rows, and copies of few rows take longer to
   // start than to arrive.
-  if (facts.isPaged() && facts.pageSize < kLeastPage)
-    return llvm::formatv(
-        "pages of {0} keys, expected {1} to {2}; smaller ones are "
-        "copied by cp.async, as 'split_q' does",
-        facts.pageSize, kLeastPage, kPageLimit);
+  if (facts.isPaged() && facts.pageSize % kLeastPage != 0)
+    return llvm::formatv("pages of {0} keys, expected a multiple of {1}; "
+                         "others are copied by cp.async, as 'split_q' does",
+                         facts.pageSize, kLeastPage);
   // A tensor map has no extent of 0.
   for (auto [name, length] :
        {std::pair("queries", facts.queries), std::pair("keys", facts.keys)})

@@ -6,6 +6,10 @@
 // for each tile makes probabilities of its scores while the other one's
 // products run. One CTA for each SM walks the tiles of the whole problem.
 //
+// Where results are too wide for two tiles a CTA has one, and tensor memory the
+// scores of two blocks: a warpgroup makes probabilities of one while the next
+// one's scores are computed, and another warpgroup stores results.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef ATTN_LIB_SCHEDULE_WSTMEM_WSTMEM_H
@@ -13,6 +17,7 @@
 
 #include "../Core/RoleRegisters.h"
 #include "../Tma/RingFacts.h"
+#include "attn/Dialect/Attn/IR/TensorProducts.h"
 #include "attn/Planner/Facts/RegisterLimit.h"
 #include "attn/Schedule/Core/Schedule.h"
 
@@ -20,8 +25,23 @@ namespace mlir::attn {
 
 /// Rows of a tile: the lanes of tensor memory.
 inline constexpr int64_t kTmemRows = 128;
-/// Tiles of a CTA.
-inline constexpr int64_t kTmemTiles = 2;
+/// Most tiles of a CTA.
+inline constexpr int64_t kMostTmemTiles = 2;
+
+/// True if a CTA has one tile, whose rows come in slices and values in parts.
+inline bool hasOneTile(WsTmemPlanAttr plan) { return plan.getTiles() == 1; }
+/// Returns the blocks of whose scores a tile has columns.
+inline int64_t countScoreSlots(WsTmemPlanAttr plan) {
+  return hasOneTile(plan) ? 2 : 1;
+}
+/// Returns the slots that a tile's queries or a block's keys take.
+int64_t countKeySlices(const ProblemFacts &facts, WsTmemPlanAttr plan);
+/// Returns the columns of a slot of queries or of keys.
+int64_t getSliceColumns(const ProblemFacts &facts, WsTmemPlanAttr plan);
+/// Returns the keys of a slot of values.
+inline int64_t getPartKeys(WsTmemPlanAttr plan) {
+  return hasOneTile(plan) ? kTensorPartKeys : plan.getBlockN();
+}
 
 /// True if products of a row of queries have so many steps that the thread that
 /// starts them needs more registers than usual, and softmaxes have fewer.
@@ -29,18 +49,14 @@ inline bool hasWideQueries(const ProblemFacts &facts) {
   static constexpr RegisterLimit kColumns{"ws_tmem.loader_columns"};
   return facts.headDim > kColumns;
 }
-/// Returns the registers that a thread asks for that loads or multiplies.
-inline int64_t getTmemOtherRegisters(const ProblemFacts &facts) {
-  static constexpr RegisterLimit kUsual{"ws_tmem.loader_registers"},
-      kWide{"ws_tmem.wide_loader_registers"};
-  return hasWideQueries(facts) ? kWide : kUsual;
-}
-/// Returns those of a thread of a tile's warpgroup.
-inline int64_t getTmemSoftmaxRegisters(const ProblemFacts &facts,
-                                       WsTmemPlanAttr plan) {
-  return divideRegisters(plan.getThreads(), getTmemOtherRegisters(facts),
-                         kTmemTiles);
-}
+/// Registers that a thread of each kind of warps asks for.
+struct TmemRegisters {
+  /// Those that load or multiply, and a softmax's.
+  int64_t others, softmax;
+  /// Those that store results, if others than a softmax's do.
+  int64_t results = 0;
+};
+TmemRegisters getTmemRegisters(const ProblemFacts &facts, WsTmemPlanAttr plan);
 
 /// True if TMA stores the results of a plan's rows and no others.
 bool canStoreRowsByTma(const ProblemFacts &facts, WsTmemPlanAttr plan);

@@ -10,7 +10,7 @@ static TilePlan getTilePlan(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   TilePlan tiles = {kTmemRows, plan.getBlockN(), plan.getOrder(),
                     plan.getGroupHeads()};
   tiles.dynamic = plan.getDynamic();
-  tiles.tilesPerCTA = kTmemTiles;
+  tiles.tilesPerCTA = plan.getTiles();
   tiles.setRuns(facts, plan.getPackHeads());
   return tiles;
 }
@@ -21,21 +21,31 @@ WsTmemKernel::WsTmemKernel(KernelContext &context, WsTmemPlanAttr plan)
       memory(makeMemory(walk, plan)) {}
 
 void WsTmemKernel::forTiles(int64_t rank, function_ref<void()> body) {
-  walk.rank = context.i32(rank);
+  if (!hasOneTile(plan))
+    walk.rank = context.i32(rank);
   walk.forTiles(control, body,
                 [&](TileLoopOp loop) { setTileDealer(loop, memory.dealer); });
 }
 
+Value WsTmemKernel::hasBlocks() {
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, walk.cluster.begin,
+                               walk.cluster.end);
+}
+
 void WsTmemKernel::ifBlocks(function_ref<void()> body) {
-  control.ifThen(arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
-                                       walk.cluster.begin, walk.cluster.end),
-                 body);
+  control.ifThen(hasBlocks(), body);
 }
 
 Value WsTmemKernel::getLastTrip() {
   Value trips =
       b.createOrFold<arith::SubIOp>(walk.cluster.end, walk.cluster.begin);
   return arith::SubIOp::create(b, trips, context.i32(1));
+}
+
+Value WsTmemKernel::getFirstKey(Value trip) {
+  Value last = arith::SubIOp::create(b, walk.cluster.end, context.i32(1));
+  return arith::MulIOp::create(b, arith::SubIOp::create(b, last, trip),
+                               context.i32(plan.getBlockN()));
 }
 
 LogicalResult attn::emitWsTmem(KernelContext &context, WsTmemPlanAttr plan) {
@@ -45,21 +55,30 @@ LogicalResult attn::emitWsTmem(KernelContext &context, WsTmemPlanAttr plan) {
   context.getKernel()->setAttr(kRenewEntryAttr, shared.b.getUnitAttr());
   shared.walk.emitExtents();
   Control &control = shared.control;
-  int64_t registers = getTmemOtherRegisters(shared.facts);
+  TmemRegisters registers = getTmemRegisters(shared.facts, plan);
   SmallVector<Partition> list;
-  for (int64_t number = 0; number < kTmemTiles; ++number)
+  for (int64_t number = 0; number < plan.getTiles(); ++number)
     list.push_back({kSoftmaxes[number].partition,
                     4,
                     {4, 1},
-                    getTmemSoftmaxRegisters(shared.facts, plan),
+                    registers.softmax,
                     [&, number] { computeSoftmax(shared, number); }});
-  list.push_back({kMultiplier.partition, 1, {0, 0}, registers, [&] {
-                    control.elect([&] { multiplyBlocks(shared); });
+  bool isOne = hasOneTile(plan);
+  if (isOne)
+    list.push_back({kStorer.partition, 4, {4, 1}, registers.results, [&] {
+                      storeResults(shared);
+                    }});
+  list.push_back({kMultiplier.partition, 1, {0, 0}, registers.others, [&] {
+                    control.elect([&] {
+                      isOne ? multiplySlices(shared) : multiplyBlocks(shared);
+                    });
                   }});
   // Three warps make up a warpgroup with the one that multiplies. One thread
   // of them loads.
-  list.push_back({kLoader.partition, 3, {0, 0}, registers, [&] {
-                    control.elect([&] { loadBlocks(shared); });
+  list.push_back({kLoader.partition, 3, {0, 0}, registers.others, [&] {
+                    control.elect([&] {
+                      isOne ? loadSlices(shared) : loadBlocks(shared);
+                    });
                   }});
   control.partitions(list);
   return success(control.isWhole());

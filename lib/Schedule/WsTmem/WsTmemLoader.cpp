@@ -5,18 +5,16 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Waits for the next slot to be free, loads the rows of `head` from `first`
-/// on, and hands the slot over.
-static void fill(const TileWalk &walk, const Ring &ring, Pipe &pipe, Value head,
-                 Value first) {
+void attn::fillSlot(const TileWalk &walk, const Ring &ring, Pipe &pipe,
+                    Value head, Value first, Value column) {
   // The table is read before the wait: its first entry brings the others near.
   // All of them would take registers that nobody has.
   Value lead;
   if (ring.view == TensorMapView::Bounded)
     lead = walk.tile.source->emitLead(first);
   Slot slot = pipe.take();
-  startLoad(walk, ring, ring.at(slot), slot.getToken(), head, first,
-            /*column=*/Value(), lead);
+  startLoad(walk, ring, ring.at(slot), slot.getToken(), head, first, column,
+            lead);
   slot.release();
 }
 
@@ -37,21 +35,16 @@ void attn::loadBlocks(WsTmemKernel &shared) {
     for (const TensorTile &each : memory.tiles)
       queryPipes.emplace_back(control, each.queryChannel, kLoader);
 
-  auto getFirstKey = [&](Value trip) -> Value {
-    Value last = arith::SubIOp::create(b, walk.cluster.end, one);
-    return arith::MulIOp::create(b, arith::SubIOp::create(b, last, trip),
-                                 shared.context.i32(plan.getBlockN()));
-  };
   auto loadQueries = [&](int64_t i) {
     Value row = arith::AddIOp::create(b, walk.cluster.firstRow,
                                       shared.context.i32(i * kTmemRows));
-    fill(walk, q, query, tile.at.head, row);
+    fillSlot(walk, q, query, tile.at.head, row);
   };
   auto loadKeys = [&](Value trip) {
-    fill(walk, k, kv.keys(), tile.at.kvHead, getFirstKey(trip));
+    fillSlot(walk, k, kv.keys(), tile.at.kvHead, shared.getFirstKey(trip));
   };
   auto loadValues = [&](Value trip) {
-    fill(walk, v, kv.values(), tile.at.kvHead, getFirstKey(trip));
+    fillSlot(walk, v, kv.values(), tile.at.kvHead, shared.getFirstKey(trip));
   };
 
   shared.forTiles(/*rank=*/0, [&] {
@@ -81,6 +74,6 @@ void attn::loadBlocks(WsTmemKernel &shared) {
 
   // A CTA must not end before the last commits of the queries have arrived.
   // Those of keys and values have: results come after them.
-  for (int64_t i = 0; i < kTmemTiles; ++i)
+  for (int64_t i = 0; i < kMostTmemTiles; ++i)
     query.take().release();
 }

@@ -13,19 +13,22 @@ using namespace mlir::attn;
 static void makeRings(const TileWalk &walk, WsTmemPlanAttr plan,
                       WsTmemMemory &memory) {
   const ProblemFacts &facts = walk.tile.facts;
-  auto make = [&](StringRef name, RingRows holds, int64_t stages, int64_t rows,
+  auto spec = [&](StringRef name, RingRows holds, int64_t stages, int64_t rows,
                   int64_t columns) {
     RingSpec spec = {name, holds, stages, rows, columns, kLoader, kMultiplier};
     spec.signal = SignalKind::Commit;
-    return makeRing(walk, spec);
+    return spec;
   };
-  int64_t stages = plan.getKvStages(), blockN = plan.getBlockN();
-  memory.q =
-      make("q", RingRows::Queries, kTmemTiles, kTmemRows, getKeyColumns(facts));
-  memory.k = make("k", RingRows::Keys, stages, blockN, getKeyColumns(facts));
+  int64_t stages = plan.getKvStages(), columns = getSliceColumns(facts, plan);
+  RingSpec queries =
+      spec("q", RingRows::Queries, plan.getTiles(), kTmemRows, columns);
+  queries.together = countKeySlices(facts, plan);
+  memory.q = makeRing(walk, queries);
+  memory.k = makeRing(
+      walk, spec("k", RingRows::Keys, stages, plan.getBlockN(), columns));
   if (!sharesRing(facts, plan)) {
-    memory.v =
-        make("v", RingRows::Keys, stages, blockN, getValueColumns(facts));
+    memory.v = makeRing(walk, spec("v", RingRows::Keys, stages,
+                                   getPartKeys(plan), getValueColumns(facts)));
     return;
   }
   memory.v = memory.k;
@@ -59,6 +62,7 @@ static TensorTile makeTensorTile(KernelContext &context, WsTmemPlanAttr plan,
   int64_t blockN = plan.getBlockN();
   BufferType scores = getTensorType({kTmemRows, blockN}, b.getF32Type());
   BufferType narrow = getTensorType({kTmemRows, blockN}, facts.elementType);
+  int64_t slots = countScoreSlots(plan);
   auto alloc = [&](StringRef name, BufferType type, ArrayAttr fields) -> Value {
     return TmemAllocOp::create(b, type, b.getStringAttr(name + suffix),
                                /*column=*/IntegerAttr(), fields);
@@ -71,9 +75,17 @@ static TensorTile makeTensorTile(KernelContext &context, WsTmemPlanAttr plan,
     auto fields =
         b.getArrayAttr({FieldAttr::get(mlir, "s", 0, blockN),
                         FieldAttr::get(mlir, "p", blockN - packed, packed)});
-    Value both = alloc("s", scores, fields);
-    tile.scores = TmemFieldOp::create(b, scores, both, "s");
-    tile.probabilities = TmemFieldOp::create(b, narrow, both, "p");
+    if (slots == 1) {
+      Value both = alloc("s", scores, fields);
+      tile.scores = TmemFieldOp::create(b, scores, both, "s");
+      tile.probabilities = TmemFieldOp::create(b, narrow, both, "p");
+    } else {
+      tile.scoreRing =
+          alloc("s", getTensorType({slots, kTmemRows, blockN}, b.getF32Type()),
+                fields);
+      tile.scoreType = scores;
+      tile.probabilityType = narrow;
+    }
   }
   tile.results = alloc(
       "o", getTensorType({kTmemRows, getValueColumns(facts)}, b.getF32Type()),
@@ -90,8 +102,11 @@ static TensorTile makeTensorTile(KernelContext &context, WsTmemPlanAttr plan,
     for (const KeyPart &part : memory.parts)
       parts.push_back(part.name);
   if (!plan.getPBeside()) {
-    tile.channel = makeChannel(b, "t" + suffix, /*stages=*/1,
-                               {multiplier, softmax}, {}, parts);
+    tile.channel =
+        makeChannel(b, "t" + suffix, slots, {multiplier, softmax}, {}, parts);
+    if (slots > 1)
+      tile.resultChannel =
+          makeChannel(b, "o" + suffix, /*stages=*/1, {softmax, multiplier});
     return tile;
   }
   tile.channel =
@@ -101,9 +116,62 @@ static TensorTile makeTensorTile(KernelContext &context, WsTmemPlanAttr plan,
   return tile;
 }
 
-static TileDealer makeDealer(KernelContext &context) {
+Value attn::sliceTensor(ImplicitLocOpBuilder &b, Value buffer, int64_t first,
+                        int64_t columns) {
+  auto type = cast<BufferType>(buffer.getType());
+  if (type.getShape()[1] == columns)
+    return buffer;
+  return TmemSliceOp::create(
+      b, getTensorType({kTmemRows, columns}, type.getElementType()), buffer,
+      first);
+}
+
+Value attn::loadTensor(const AttentionTile &tile, Value buffer, int64_t first,
+                       int64_t columns) {
+  ImplicitLocOpBuilder &b = tile.b;
+  MLIRContext *mlir = b.getContext();
+  auto layout = TmemRegsLayoutAttr::get(mlir, TmemShape::S32x32b, {4, 1});
+  auto type =
+      InFlightType::get(mlir, {kTmemRows, columns}, b.getF32Type(), layout);
+  auto op = TmemLoadOp::create(b, type, /*row_values=*/Type(),
+                               sliceTensor(b, buffer, first, columns),
+                               /*reduce=*/ReduceKindAttr());
+  Type ready = tile.f32Tile({kTmemRows, columns});
+  auto wait = TmemWaitOp::create(b, TypeRange(ready), op.getResult());
+  return wait.getResults().front();
+}
+
+Value TensorTile::getScores(ImplicitLocOpBuilder &b, const Slot &slot) const {
+  if (!scoreRing)
+    return scores;
+  return TmemFieldOp::create(b, scoreType, slot.in(scoreRing, scoreType), "s");
+}
+
+Value TensorTile::getProbabilities(ImplicitLocOpBuilder &b,
+                                   const Slot &slot) const {
+  if (!scoreRing)
+    return probabilities;
+  return TmemFieldOp::create(b, probabilityType, slot.in(scoreRing, scoreType),
+                             "p");
+}
+
+/// Makes the channels by which a tile's results reach the warpgroup that stores
+/// them.
+static void makeHandOver(const AttentionTile &tile, WsTmemMemory &memory) {
+  ImplicitLocOpBuilder &b = tile.b;
+  std::pair<Role, SignalKind> storer = {kStorer, SignalKind::Arrive};
+  memory.resultChannel = makeChannel(
+      b, "o", /*stages=*/1, {{kMultiplier, SignalKind::Commit}, storer});
+  memory.factorChannel = makeChannel(
+      b, "factor", /*stages=*/1, {{kSoftmaxes[0], SignalKind::Arrive}, storer});
+  memory.factors =
+      tile.alloc("factor", tile.bufferType({kTmemRows}, b.getF32Type()));
+}
+
+static TileDealer makeDealer(KernelContext &context, WsTmemPlanAttr plan) {
   SmallVector<std::pair<Role, SignalKind>> roles;
-  for (Role role : {kLoader, kMultiplier, kSoftmaxes[0], kSoftmaxes[1]})
+  for (Role role : {kLoader, kMultiplier, kSoftmaxes[0],
+                    hasOneTile(plan) ? kStorer : kSoftmaxes[1]})
     roles.push_back({role, SignalKind::Arrive});
   return makeTileDealer(context, roles);
 }
@@ -114,10 +182,12 @@ WsTmemMemory attn::makeMemory(const TileWalk &walk, WsTmemPlanAttr plan) {
       getTmemResultBuffer(walk.tile.facts, plan, walk.tile.context.target);
   memory.parts = listParts(walk.tile.facts, plan);
   makeRings(walk, plan, memory);
-  for (int64_t number = 0; number < kTmemTiles; ++number)
-    memory.tiles[number] = makeTensorTile(walk.context, plan, memory, number);
+  for (int64_t number = 0; number < plan.getTiles(); ++number)
+    memory.tiles.push_back(makeTensorTile(walk.context, plan, memory, number));
+  if (hasOneTile(plan))
+    makeHandOver(walk.tile, memory);
   if (plan.getDynamic())
-    memory.dealer = makeDealer(walk.context);
+    memory.dealer = makeDealer(walk.context, plan);
   if (plan.getEpilogue() == EpilogueKind::Tma)
     memory.resultMap = makeResultMap(walk.tile, kTmemRows,
                                      getStagedColumns(walk.tile.facts, plan));
@@ -128,14 +198,16 @@ WsTmemMemory attn::makeMemory(const TileWalk &walk, WsTmemPlanAttr plan) {
 // Ends of channels
 //===----------------------------------------------------------------------===//
 
-void PartedPipe::acquire(const KeyPart &part) {
+Slot PartedPipe::acquire(const KeyPart &part) {
   acquired.push_back(part.name.empty() ? pipe.acquire()
                                        : pipe.acquire(part.name));
+  return acquired.back();
 }
 
-void PartedPipe::acquire() {
+Slot PartedPipe::acquire() {
   for (const KeyPart &part : parts)
     acquire(part);
+  return acquired.front();
 }
 
 void PartedPipe::release() {

@@ -12,11 +12,18 @@
 // Where P has columns of its own, a channel s0 or s1 guards S, and p0 or p1
 // guards P and O.
 //
+// With one tile there are two slots of S, each with P over its second half, which
+// the channel t0 guards: n blocks are n + 2 rounds. The channel o0 guards O from
+// block to block: the softmax hands it on as soon as it has rescaled it. The
+// channel o hands O of the whole tile to the warpgroup that stores it, and factor
+// what its rows are multiplied by.
+//
 // The products of the thread that multiplies, for a block j, QK(i, j) and
 // PV(i, j) being those of tile i:
 //
 //   P over S:    PV(0, j)  QK(0, j + 1)  PV(1, j)  QK(1, j + 1)
 //   P beside S:  QK(0, j + 1)  QK(1, j + 1)  PV(0, j)  PV(1, j)
+//   one tile:    PV(0, j)  QK(0, j + 2)
 //
 // That QK of a block may overwrite what PV of the block before still reads as P
 // rests on products of one thread being executed in their order
@@ -35,8 +42,10 @@ namespace mlir::attn {
 
 inline constexpr Role kLoader{"load", "load"};
 inline constexpr Role kMultiplier{"mma", "mma"};
-inline constexpr Role kSoftmaxes[kTmemTiles] = {{"softmax0", "softmax0"},
-                                                {"softmax1", "softmax1"}};
+inline constexpr Role kSoftmaxes[kMostTmemTiles] = {{"softmax0", "softmax0"},
+                                                    {"softmax1", "softmax1"}};
+/// The role that stores results with one tile.
+inline constexpr Role kStorer{"results", "results"};
 
 /// Keys of a block whose probabilities are handed on by themselves.
 struct KeyPart {
@@ -47,28 +56,39 @@ struct KeyPart {
 
 /// The tensor memory of a tile and the channels that guard it.
 struct TensorTile {
-  /// Guards all of it, or the scores alone.
+  /// Guards all of it, or the scores and what lies over them.
   Value channel;
-  /// Guards probabilities and results where these have columns of their own;
-  /// else null.
+  /// Guards results where these may change while scores do not, and
+  /// probabilities that have columns of their own; else null.
   Value resultChannel;
   Value scores, probabilities, results;
+  /// The slots of scores where there are several, each with a field for them
+  /// and one for probabilities; else null, and the views above are of all.
+  Value scoreRing;
+  BufferType scoreType, probabilityType;
   /// Whose turn it is with the queries' memory where results take it, the
   /// loader's or the softmax's; else null.
   Value queryChannel;
+
+  /// Return the scores and probabilities of a slot of the scores.
+  Value getScores(ImplicitLocOpBuilder &b, const Slot &slot) const;
+  Value getProbabilities(ImplicitLocOpBuilder &b, const Slot &slot) const;
 };
 
 /// All that the roles share.
 struct WsTmemMemory {
   /// K and V may share a ring.
   Ring q, k, v;
-  TensorTile tiles[kTmemTiles];
+  SmallVector<TensorTile, kMostTmemTiles> tiles;
   /// The parts in which probabilities are handed on, in order.
   SmallVector<KeyPart> parts;
   TileDealer dealer;
   ResultBuffer resultBuffer;
   /// Where TMA stores results; else null.
   Value resultMap;
+  /// With one tile the channel of the whole tile's results, and that of what
+  /// their rows are multiplied by with its memory; else null.
+  Value resultChannel, factorChannel, factors;
 
   bool sharesRing() const { return k.channel == v.channel; }
 };
@@ -77,6 +97,13 @@ WsTmemMemory makeMemory(const TileWalk &walk, WsTmemPlanAttr plan);
 
 /// Returns the type of a buffer in tensor memory.
 BufferType getTensorType(ArrayRef<int64_t> shape, Type elementType);
+
+/// Returns `columns` columns of a buffer in tensor memory from `first` on.
+Value sliceTensor(ImplicitLocOpBuilder &b, Value buffer, int64_t first,
+                  int64_t columns);
+/// Returns what is in these columns, a row in each thread of a warpgroup.
+Value loadTensor(const AttentionTile &tile, Value buffer, int64_t first,
+                 int64_t columns);
 
 /// The ends of a role of the channels of K and V.
 class KeyPipes {
@@ -103,9 +130,9 @@ public:
       : pipe(control, channel, kMultiplier), parts(parts) {}
 
   /// Waits for a part of the slot at the cursor.
-  void acquire(const KeyPart &part);
+  Slot acquire(const KeyPart &part);
   /// Waits for all of that slot.
-  void acquire();
+  Slot acquire();
   /// Hands the slot on, all parts of which were acquired, and moves to the next
   /// one.
   void release();

@@ -35,17 +35,15 @@ private:
   const WsTmemMemory &memory;
   Pipe query;
   KeyPipes kv;
-  TilePipes tiles[kTmemTiles];
-  Value queries[kTmemTiles];
+  TilePipes tiles[kMostTmemTiles];
+  Value queries[kMostTmemTiles];
   /// The blocks that each tile needs, where it does not compute those of both.
-  ClusterTile own[kTmemTiles];
+  ClusterTile own[kMostTmemTiles];
 };
 
 } // namespace
 
-/// A thread that issues products has no registers for the addresses and
-/// descriptors of several steps at once.
-static void keepRolled(Operation *loop) {
+void attn::keepRolled(Operation *loop) {
   loop->setAttr(kRolledAttr, UnitAttr::get(loop->getContext()));
 }
 

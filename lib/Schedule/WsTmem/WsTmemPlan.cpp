@@ -24,17 +24,41 @@ using namespace mlir::attn;
 
 static StringRef getName() { return WsTmemPlanAttr::getSyntax().schedule; }
 
+int64_t attn::getSliceColumns(const ProblemFacts &facts, WsTmemPlanAttr plan) {
+  return hasOneTile(plan)
+             ? kTensorSliceBytes * 8 / facts.elementType.getIntOrFloatBitWidth()
+             : getKeyColumns(facts);
+}
+
+int64_t attn::countKeySlices(const ProblemFacts &facts, WsTmemPlanAttr plan) {
+  return llvm::divideCeil(facts.headDim, getSliceColumns(facts, plan));
+}
+
+TmemRegisters attn::getTmemRegisters(const ProblemFacts &facts,
+                                     WsTmemPlanAttr plan) {
+  static constexpr RegisterLimit kUsual{"ws_tmem.loader_registers"},
+      kWide{"ws_tmem.wide_loader_registers"},
+      kResults{"ws_tmem.results_registers"};
+  TmemRegisters registers;
+  registers.others = hasWideQueries(facts) || hasOneTile(plan) ? kWide : kUsual;
+  if (hasOneTile(plan))
+    registers.results = kResults;
+  registers.softmax = divideRegisters(
+      plan.getThreads(), registers.others + registers.results, plan.getTiles());
+  return registers;
+}
+
 bool attn::sharesRing(const ProblemFacts &facts, WsTmemPlanAttr plan) {
-  return getKeyColumns(facts) == getValueColumns(facts);
+  return !hasOneTile(plan) && getKeyColumns(facts) == getValueColumns(facts);
 }
 
 ResourceSum attn::getTensorColumns(const ProblemFacts &facts,
                                    WsTmemPlanAttr plan) {
   ResourceSum sum;
-  sum.add("s", plan.getBlockN(), kTmemTiles);
+  sum.add("s", plan.getBlockN(), plan.getTiles() * countScoreSlots(plan));
   if (plan.getPBeside())
-    sum.add("p", getProbabilityColumns(facts, plan), kTmemTiles);
-  sum.add("o", getValueColumns(facts), kTmemTiles);
+    sum.add("p", getProbabilityColumns(facts, plan), plan.getTiles());
+  sum.add("o", getValueColumns(facts), plan.getTiles());
   return sum;
 }
 
@@ -56,6 +80,9 @@ int64_t attn::getFrontKeys(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   // With the policy optimistic all probabilities come before one vote.
   if (!plan.getPParts() || plan.getSoftmax() == SoftmaxPolicy::Optimistic)
     return 0;
+  // In whole slots of values.
+  if (hasOneTile(plan))
+    return llvm::alignDown(plan.getBlockN() / 2, kTensorPartKeys);
   // In steps of the contraction. Over the scores the first product is on the
   // way to the next ones, so that fewer keys are waited for before it.
   int64_t eighths = plan.getPBeside() ? 6 : 5;
@@ -68,7 +95,7 @@ bool attn::holdsKeys(WsTmemPlanAttr plan) {
   // need all of shared memory's port, those of values half of it: where scores
   // come after results of a block, both kinds of slots fill under the latter.
   // Fewer slots leave no time for it.
-  return !plan.getPBeside() && plan.getKvStages() >= 4;
+  return !hasOneTile(plan) && !plan.getPBeside() && plan.getKvStages() >= 4;
 }
 
 bool attn::canStoreRowsByTma(const ProblemFacts &facts, WsTmemPlanAttr plan) {
@@ -83,26 +110,34 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
                                 WsTmemPlanAttr plan) {
   int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
   ResourceSum sum;
-  sum.add("q", kTmemRows * getKeyColumns(facts) * bytes, kTmemTiles);
-  int64_t slots = kTmemTiles + plan.getKvStages();
+  int64_t tiles = plan.getTiles(), columns = getSliceColumns(facts, plan);
+  sum.add("q", kTmemRows * columns * bytes,
+          tiles * countKeySlices(facts, plan));
+  int64_t slots = tiles + plan.getKvStages();
   sum.add(sharesRing(facts, plan) ? "kv" : "k",
-          plan.getBlockN() * getKeyColumns(facts) * bytes, plan.getKvStages());
+          plan.getBlockN() * columns * bytes, plan.getKvStages());
   if (!sharesRing(facts, plan)) {
-    sum.add("v", plan.getBlockN() * getValueColumns(facts) * bytes,
+    sum.add("v", getPartKeys(plan) * getValueColumns(facts) * bytes,
             plan.getKvStages());
     slots += plan.getKvStages();
   }
   // Two mbarriers for each slot and for each channel of a tile's tensor memory,
   // and one more where probabilities are handed on in two parts. Where results
-  // may take the queries' memory, two for each tile. The address of tensor
-  // memory passes through bytes of a slot.
+  // may take the queries' memory, two for each tile. With one tile there are
+  // slots of two blocks' scores, and channels of the results and of what they
+  // are multiplied by, a number for each row. The address of tensor memory
+  // passes through bytes of a slot.
   int64_t tileBarriers = plan.getPBeside() ? 4 : 2;
+  if (hasOneTile(plan))
+    tileBarriers = 2 * (countScoreSlots(plan) + 3);
   if (plan.getEpilogue() == EpilogueKind::Tma && !plan.getOHalves())
     tileBarriers += 2;
   if (getFrontKeys(facts, plan) != 0)
-    ++tileBarriers;
-  sum.add("barriers", 8, 2 * slots + kTmemTiles * tileBarriers);
-  // Each of two softmaxes, what multiplies and what loads.
+    tileBarriers += countScoreSlots(plan);
+  sum.add("barriers", 8, 2 * slots + tiles * tileBarriers);
+  if (hasOneTile(plan))
+    sum.add("factors", 4, kTmemRows);
+  // Each of two warpgroups, what multiplies and what loads.
   constexpr int64_t roles = 4;
   if (plan.getDynamic())
     sum.add("tile", getTileSlotBytes(roles), kTileStages);
@@ -121,7 +156,7 @@ ResultBuffer attn::getTmemResultBuffer(const ProblemFacts &facts,
   int64_t bytes = getStagedBytes(facts, plan);
   if (bytes == 0)
     return ResultBuffer::None;
-  bool fits = getRingBytes(facts, plan).getTotal() + kTmemTiles * bytes <=
+  bool fits = getRingBytes(facts, plan).getTotal() + plan.getTiles() * bytes <=
               target.sharedBytesPerCTA;
   // What TMA reads is free later than the threads know that they have stored.
   bool mayShare = plan.getEpilogue() == EpilogueKind::Tma &&
@@ -134,7 +169,7 @@ ResourceSum attn::getTmemSharedBytes(const ProblemFacts &facts,
                                      const TargetRow &target) {
   ResourceSum sum = getRingBytes(facts, plan);
   if (getTmemResultBuffer(facts, plan, target) == ResultBuffer::Own)
-    sum.add("o", getStagedBytes(facts, plan), kTmemTiles);
+    sum.add("o", getStagedBytes(facts, plan), plan.getTiles());
   return sum;
 }
 
@@ -179,6 +214,10 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
           checkTileRuns(facts, plan.getPackHeads(), plan.getOrder(),
                         plan.getGroupHeads(), /*together=*/1, plan.getBlockN()))
     return error;
+  // A thread has fewer columns at a time than groups may have.
+  if (facts.hasResultScales() && plan.getTiles() == 1)
+    return makeUnsupported(getName(),
+                           "scales of the output in a plan of one tile");
   if (facts.hasResultScales() && getStagedColumns(facts, plan) != 0)
     return makeUnsupported(
         getName(),

@@ -59,8 +59,10 @@ private:
   ClusterTile getBlocks();
   /// Hands `count` slots of the tile on as they are, none if it is null.
   void skip(Value count);
-  /// Returns what guards probabilities and results.
-  Pipe &guard() { return resultPipe ? *resultPipe : scores; }
+  /// True if scores are handed back when they are in registers.
+  bool isBeside() const { return plan.getPBeside(); }
+  /// Returns what guards probabilities, and with several tiles results.
+  Pipe &guard() { return isBeside() ? *resultPipe : scores; }
   /// Returns the parts in which a slot of guard() is handed on.
   SmallVector<Slot> split(Slot slot) const;
   /// Calls `body` if the tile has a block of its own among those of both.
@@ -78,7 +80,7 @@ private:
   /// one after the other.
   SmallVector<KeyPart> listColumns(const KeyPart &keys) const;
   Value cut(Value p, const KeyPart &columns);
-  void storeProbabilities(Value p, const KeyPart &columns);
+  void storeProbabilities(Value p, const Slot &slot, const KeyPart &columns);
   /// Multiplies the results by the factor of a step, on a rare path. Given the
   /// maximum that stood before the step, takes it as the only sign of whether
   /// there are results.
@@ -86,12 +88,11 @@ private:
   /// Tells if the block of `key` is not the one that the tile starts with.
   Value hasBlockBefore(Value key);
 
-  Value slice(Value buffer, int64_t first, int64_t columns);
-  /// Returns what is in the columns of tensor memory from `first` on.
-  Value load(Value buffer, int64_t first, int64_t columns);
-
   /// Returns the rows after the last block, and stores their LSE.
   FinalRows finish(Rows &rows);
+  /// Hands what the results of the tile are multiplied by to the warpgroup that
+  /// stores them, and the slots of scores back.
+  void handOver(const FinalRows &final);
   /// Stores the results of the tile as the plan says; through the queries'
   /// memory when it is the tile's turn with that.
   void store(RunningState state);
@@ -111,7 +112,7 @@ private:
   ClusterTile blocks;
   Pipe scores;
   /// The ends of channels that there need not be.
-  std::optional<Pipe> resultPipe, queryPipe;
+  std::optional<Pipe> resultPipe, queryPipe, factorPipe;
 };
 
 } // namespace
@@ -124,6 +125,9 @@ Softmax::Softmax(WsTmemKernel &shared, int64_t number)
     resultPipe.emplace(control, tile.resultChannel, kSoftmaxes[number]);
   if (tile.queryChannel)
     queryPipe.emplace(control, tile.queryChannel, kSoftmaxes[number]);
+  if (hasOneTile(plan))
+    factorPipe.emplace(control, shared.memory.factorChannel,
+                       kSoftmaxes[number]);
 }
 
 void Softmax::compute() {
@@ -136,8 +140,9 @@ void Softmax::compute() {
 
     forBlocks([&](Value key) {
       Slot slot = scores.acquire();
-      Value s = load(tile.scores, 0, plan.getBlockN());
-      if (resultPipe)
+      Value s =
+          loadTensor(shared.tile, tile.getScores(b, slot), 0, plan.getBlockN());
+      if (isBeside())
         slot.release();
       Value standing = rows.m;
       auto [p, factor] = softmax(scale, key, s, rows);
@@ -151,24 +156,29 @@ void Softmax::compute() {
              listColumns(shared.memory.parts.front())) {
           Value some = cut(p, columns);
           // The products of the block before are awaited after exponentials.
-          if (resultPipe && columns.first == 0)
+          if (isBeside() && columns.first == 0)
             slot = resultPipe->acquire();
-          storeProbabilities(some, columns);
+          storeProbabilities(some, slot, columns);
         }
         rescale(factor, key, standing);
         slot.release();
       } else {
+        Slot results = slot;
         if (resultPipe) {
           p = narrow(p);
-          slot = resultPipe->acquire();
+          results = resultPipe->acquire();
         }
         rescale(factor, key);
-        if (!resultPipe)
+        if (isBeside())
+          slot = results;
+        else if (resultPipe)
+          results.release();
+        else
           p = narrow(p);
         SmallVector<Slot> parts = split(slot);
         for (auto [part, keys] : llvm::zip_equal(parts, shared.memory.parts)) {
           for (const KeyPart &columns : listColumns(keys))
-            storeProbabilities(cut(p, columns), columns);
+            storeProbabilities(cut(p, columns), slot, columns);
           part.release();
         }
       }
@@ -182,12 +192,16 @@ void Softmax::compute() {
     skip(blocks.skippedInFront);
     // LSE leaves under the last product.
     FinalRows final = finish(rows);
+    if (hasOneTile(plan))
+      return handOver(final);
     Var results(
         control,
         shared.tile.splat(shared.tile.f32Tile({kTmemRows, facts.valueDim}), 0));
     shared.ifBlocks([&] {
       Slot slot = guard().acquire();
-      ifOwnBlocks([&] { results = load(tile.results, 0, facts.valueDim); });
+      ifOwnBlocks([&] {
+        results = loadTensor(shared.tile, tile.results, 0, facts.valueDim);
+      });
       for (Slot part : split(slot))
         part.release();
       guard().advance();
@@ -197,9 +211,11 @@ void Softmax::compute() {
 
   // A CTA must not end before its last commit has arrived, which nothing else
   // waits for.
-  if (resultPipe) {
+  if (isBeside()) {
     for (Slot part : split(resultPipe->take()))
       part.release();
+  } else if (resultPipe) {
+    resultPipe->take().release();
   }
 }
 
@@ -210,7 +226,7 @@ void Softmax::compute() {
 ClusterTile Softmax::getBlocks() {
   ClusterTile blocks = shared.walk.cluster;
   blocks.bounds = shared.tile.bounds;
-  if (plan.getOwnBlocks())
+  if (plan.getOwnBlocks() || hasOneTile(plan))
     return blocks;
   auto clamp = [&](Value x, Value least, Value most) -> Value {
     return arith::MinSIOp::create(b, arith::MaxSIOp::create(b, x, least), most);
@@ -238,7 +254,7 @@ void Softmax::skip(Value count) {
   if (!count)
     return;
   control.forRange(shared.context.i32(0), count, [&](Value) {
-    if (resultPipe)
+    if (isBeside())
       scores.take().release();
     for (Slot part : split(guard().take()))
       part.release();
@@ -345,15 +361,16 @@ void Softmax::rescale(Value factor, Value key, Value standing) {
   auto multiply = [&] {
     for (int64_t first = 0; first < facts.valueDim; first += kRescaledColumns) {
       int64_t count = std::min(kRescaledColumns, facts.valueDim - first);
-      Value part = load(tile.results, first, count);
+      Value part = loadTensor(shared.tile, tile.results, first, count);
       Value spread = BroadcastOp::create(b, part.getType(), factor);
       TmemStoreOp::create(b, arith::MulFOp::create(b, part, spread),
-                          slice(tile.results, first, count));
+                          sliceTensor(b, tile.results, first, count));
     }
   };
-  // Nothing is there before the first block. A path with a vote of its own
-  // takes that into it; the softmax's takes the path in. No condition that the
-  // check of barriers follows keeps the former from the first block.
+  // Nothing is there before the first block, or what another warpgroup stores.
+  // A path with a vote of its own takes that into it; the softmax's takes the
+  // path in. No condition that the check of barriers follows keeps the former
+  // from the first block, unless the path has one.
   if (standing)
     changed = arith::AndIOp::create(
         b, changed,
@@ -365,7 +382,7 @@ void Softmax::rescale(Value factor, Value key, Value standing) {
         b, changed,
         tensor::SplatOp::create(b, hasBlockBefore(key), changed.getType()));
   control.rarely(changed, [&] {
-    if (standing || resultPipe)
+    if (standing || isBeside())
       return multiply();
     control.ifThen(hasBlockBefore(key), multiply);
   });
@@ -374,29 +391,6 @@ void Softmax::rescale(Value factor, Value key, Value standing) {
 //===----------------------------------------------------------------------===//
 // Tensor memory
 //===----------------------------------------------------------------------===//
-
-Value Softmax::slice(Value buffer, int64_t first, int64_t columns) {
-  auto type = cast<BufferType>(buffer.getType());
-  if (type.getShape()[1] == columns)
-    return buffer;
-  return TmemSliceOp::create(
-      b, getTensorType({kTmemRows, columns}, type.getElementType()), buffer,
-      first);
-}
-
-Value Softmax::load(Value buffer, int64_t first, int64_t columns) {
-  // A thread has a whole row.
-  MLIRContext *mlir = b.getContext();
-  auto layout = TmemRegsLayoutAttr::get(mlir, TmemShape::S32x32b, {4, 1});
-  auto type =
-      InFlightType::get(mlir, {kTmemRows, columns}, b.getF32Type(), layout);
-  auto op = TmemLoadOp::create(b, type, /*row_values=*/Type(),
-                               slice(buffer, first, columns),
-                               /*reduce=*/ReduceKindAttr());
-  Type ready = shared.tile.f32Tile({kTmemRows, columns});
-  auto wait = TmemWaitOp::create(b, TypeRange(ready), op.getResult());
-  return wait.getResults().front();
-}
 
 SmallVector<KeyPart> Softmax::listColumns(const KeyPart &keys) const {
   SmallVector<int64_t> starts = {keys.first};
@@ -423,9 +417,11 @@ Value Softmax::cut(Value p, const KeyPart &columns) {
       columns.first);
 }
 
-void Softmax::storeProbabilities(Value p, const KeyPart &columns) {
+void Softmax::storeProbabilities(Value p, const Slot &slot,
+                                 const KeyPart &columns) {
   TmemStoreOp::create(b, p,
-                      slice(tile.probabilities, columns.first, columns.count));
+                      sliceTensor(b, tile.getProbabilities(b, slot),
+                                  columns.first, columns.count));
 }
 
 //===----------------------------------------------------------------------===//
@@ -440,6 +436,15 @@ FinalRows Softmax::finish(Rows &rows) {
   if (view)
     emitLSE(shared.tile, final.m, final.l, view);
   return final;
+}
+
+void Softmax::handOver(const FinalRows &final) {
+  Slot slot = factorPipe->take();
+  LocalStoreOp::create(b, emitRowFactor(shared.tile, final),
+                       shared.memory.factors);
+  slot.release();
+  // After the last scores each slot comes once more, without any.
+  shared.ifBlocks([&] { skip(shared.context.i32(countScoreSlots(plan))); });
 }
 
 void Softmax::store(RunningState state) {

@@ -46,8 +46,13 @@ RegisterBudget getRegisterBudget(const ProblemFacts &facts,
 /// that.
 bool rescores(const ProblemFacts &facts, WsWgmmaPlanAttr plan);
 
+/// True if whole warps of the producer look for the keys of a tile, which takes
+/// a single thread longer than the consumers have blocks for.
+bool producerLooksForKeys(const ProblemFacts &facts, WsWgmmaPlanAttr plan);
+
 /// True if the producer's partition reads the indices as well: all threads of
-/// one that transposes, and the producers of all CTAs of a cluster.
+/// one that transposes or looks for keys, and the producers of all CTAs of a
+/// cluster.
 bool producerReadsTiles(const ProblemFacts &facts, WsWgmmaPlanAttr plan);
 
 /// Whether results leave by TMA, and what they pass through.

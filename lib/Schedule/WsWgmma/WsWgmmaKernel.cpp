@@ -162,6 +162,26 @@ void WsWgmmaKernel::load() {
   });
 }
 
+void WsWgmmaKernel::loadTogether() {
+  Ring &q = rings.q, &k = rings.k, &v = rings.v;
+  control.elect([&] { prefetchMaps(b, {q.map, k.map, v.map, resultMap.map}); });
+  Pipe query(control, q.channel, kProducer), key(control, k.channel, kProducer),
+      value(control, v.channel, kProducer);
+  forTiles([&] {
+    control.elect([&] { fill(q, query, tile.at.head, tile.row); });
+    Value trips = countTrips(), last = getLastBlock();
+    control.forRange(context.i32(0), trips, [&](Value trip) {
+      Value first = getFirstKey(getBlock(last, trip));
+      control.elect([&] {
+        fill(k, key, tile.at.kvHead, first);
+        fill(v, value, tile.at.kvHead, first);
+      });
+      key.advance(), value.advance();
+    });
+    query.advance();
+  });
+}
+
 void WsWgmmaKernel::loadValues() {
   const Ring &v = rings.v;
   prefetchMaps(b, {v.map, v.whole});
@@ -472,6 +492,10 @@ SmallVector<Partition> WsWgmmaKernel::listPartitions() {
   if (needsTransposer(facts))
     list.push_back({kProducer.partition, loading, {0, 0}, budget.producer, [&] {
                       loadAndTranspose();
+                    }});
+  else if (producerLooksForKeys(facts, plan))
+    list.push_back({kProducer.partition, loading, {0, 0}, budget.producer, [&] {
+                      loadTogether();
                     }});
   else
     list.push_back({kProducer.partition, loading, {0, 0}, budget.producer, [&] {

@@ -82,6 +82,7 @@ private:
 
   /// The programs of the partitions.
   void load();
+  void loadTogether();
   void loadValues();
   void loadAndTranspose();
   void compute();

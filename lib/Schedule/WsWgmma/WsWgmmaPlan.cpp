@@ -18,8 +18,15 @@ static StringRef getName() { return WsWgmmaPlanAttr::getSyntax().schedule; }
 /// Threads of a warpgroup.
 static constexpr int64_t kWarpgroup = 128;
 
+bool attn::producerLooksForKeys(const ProblemFacts &facts,
+                                WsWgmmaPlanAttr plan) {
+  return looksForKeys(facts) && !needsTransposer(facts) &&
+         plan.getCluster() == 1 && plan.getLoaders() == 1;
+}
+
 bool attn::producerReadsTiles(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
-  return needsTransposer(facts) || plan.getCluster() > 1;
+  return needsTransposer(facts) || plan.getCluster() > 1 ||
+         producerLooksForKeys(facts, plan);
 }
 
 int64_t attn::countThreads(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {

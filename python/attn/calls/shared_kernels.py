@@ -7,7 +7,6 @@ has, gets one for any number of keys at once.
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -15,9 +14,9 @@ from typing import NamedTuple
 from .. import kernel as compiled
 from .. import runtime
 from ..errors import CompileError
+from ..launch import events
 from ..tracing.mod_regions import Regions
 
-_log = logging.getLogger("attn")
 #: Calls of other lengths that are remembered.
 _KEPT_LENGTHS = 4096
 #: Keys that a kernel of one query is planned for, at least, and how many times as many it takes.
@@ -70,9 +69,9 @@ def load(problem: Problem) -> runtime.LoadedKernel:
     if kernel is not None:
         return kernel
     made = _compile(problem)
-    _log.debug("kernel for %s: %s", problem.flags["q"], made.plan)
+    events.tell("kernel for %s: %s", problem.flags["q"], made.plan)
     for note in made.plan_notes:
-        _log.debug("kernel for %s: %s", problem.flags["q"], note)
+        events.tell("kernel for %s: %s", problem.flags["q"], note)
     loaded = made.load()
     with _lock:
         return _loaded.setdefault(key, loaded)
@@ -122,7 +121,7 @@ def _load_open(own: Problem, mixed: Problem, lengths: Lengths) -> runtime.Loaded
     try:
         return load(problem)
     except CompileError as error:
-        _log.debug("kernel for %s: of its own lengths, since %s", own.flags["q"], error)
+        events.tell("kernel for %s: of its own lengths, since %s", own.flags["q"], error)
         return None
 
 
@@ -133,7 +132,7 @@ def compile_any(own: Problem, mixed: Problem, lengths: Lengths) -> compiled.Kern
         try:
             return _compile(_open_keys(own, lengths, mixed))
         except CompileError as error:
-            _log.debug("kernel for %s: of any queries, since %s", own.flags["q"], error)
+            events.tell("kernel for %s: of any queries, since %s", own.flags["q"], error)
     return _compile(mixed)
 
 

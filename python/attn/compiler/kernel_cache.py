@@ -13,7 +13,6 @@ import hashlib
 import os
 import pathlib
 import stat
-import tempfile
 import threading
 
 #: Goes into every key; grows when the contents of files change.
@@ -82,6 +81,9 @@ def write(key: str, contents: bytes) -> None:
     folder = get_folder()
     if folder is None:
         return
+    # Not with the package: it takes longer than most of that.
+    import tempfile
+
     temporary = None
     try:
         folder.mkdir(parents=True, exist_ok=True)

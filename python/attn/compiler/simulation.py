@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import arrays
 from ..errors import SimulationError
+from ..launch import events
 from ..options import readers
 from ..record import DYNAMIC
 from . import c_library, long_calls
@@ -87,8 +88,12 @@ def simulate(
             _set_input(run, tensor, array, dtypes[tensor])
         long_calls.set_callback(run, watch)
         with request or contextlib.nullcontext() as problem, watch:
-            report = library.attnSimulate(
-                c_library.ref(ptx), c_library.ref(json.dumps(launch)), problem, run
+            report = events.time_call(
+                "simulated:",
+                name,
+                lambda: library.attnSimulate(
+                    c_library.ref(ptx), c_library.ref(json.dumps(launch)), problem, run
+                ),
             )
     with c_library.Handle("Report", report):
         watch.finish(library.attnReportWasStopped(report))

@@ -38,6 +38,12 @@ class Mask(BlockMask):
         """The mask itself: what it reads is where the model is."""
         return self
 
+    def contiguous(self, *args: Any, **kwargs: Any) -> Mask:
+        """The mask itself, as a generation asks for its tensors to be copied."""
+        return self
+
+    clone = detach = contiguous
+
     @functools.cached_property
     def mod(self) -> Mod | None:
         """What the options do not say, traced once."""

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import warnings
 from collections.abc import Iterator
 
 from ..errors import ArgumentError, CopyRemark
-
-_log = logging.getLogger("attn")
+from ..launch import events
 
 
 def say_fallback(call: str, host: str, reason: str) -> None:
     """Says in the log that a call is the host's."""
-    _log.debug("fallback: %s is %s's, since %s", call, host, reason)
+    events.tell("fallback: %s is %s's, since %s", call, host, reason)
 
 
 def make_refusal(call: str, reason: str) -> ArgumentError:

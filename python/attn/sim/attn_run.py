@@ -47,6 +47,9 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
         default="error",
         help="findings that make the status 1 (default: %(default)s)",
     )
+    parser.add_argument(
+        "--record", metavar="FOLDER", help="record launches with findings, for attn-sim --recorded"
+    )
     parser.add_argument("--suppress", metavar="FILE", help="findings that do not count, with reasons")
     parser.add_argument(
         "--strict", action="store_true", help="report races of loads whose value nobody uses"
@@ -77,6 +80,8 @@ def _run_once(
     environment["ATTN_SIM_REPORT"] = str(report)
     if seed is not None:
         environment["ATTN_SIM_SEED"] = str(seed)
+    if options.record:
+        environment["ATTN_SIM_RECORD"] = str(pathlib.Path(options.record, report.stem))
     if options.strict:
         environment["ATTN_SIM_STRICT"] = "1"
     if options.suppress:
@@ -119,9 +124,10 @@ def main(arguments: list[str] | None = None) -> int:
         with tempfile.TemporaryDirectory() as folder:
             for chip in options.chips.split(","):
                 for seed in (None, 1, 2) if options.corners else (None,):
-                    path = pathlib.Path(folder) / f"{len(runs)}.json"
+                    name = chip if seed is None else f"{chip}-{seed}"
+                    path = pathlib.Path(folder) / f"{name}.json"
                     code, report = _run_once(options, chip, seed, path)
-                    runs.append((chip if seed is None else f"{chip}/{seed}", report))
+                    runs.append((name, report))
                     status = status or code
     except AttnError as error:
         print(f"attn-run: {error}", file=sys.stderr)

@@ -16,6 +16,7 @@ from triton.backends.nvidia import driver as nvidia
 
 from ..errors import DriverError, SimulationError
 from . import torch_answers
+from .host_array import HostArray
 from .stand_in import StandIn
 
 #: Packages whose frames are not where a program launches a kernel.
@@ -28,25 +29,9 @@ def _find_memory(value: Any) -> tuple[int, int] | None:
     if storage is not None:
         whole = storage()
         return whole.data_ptr(), whole.nbytes()
-    interface = getattr(value, "__array_interface__", None)
-    if interface is not None:
-        # All of the memory that a view is part of.
-        while getattr(value, "base", None) is not None and hasattr(value.base, "__array_interface__"):
-            value = value.base
-        return value.__array_interface__["data"][0], value.nbytes
+    if isinstance(value, HostArray):
+        return value.find_memory()
     return None
-
-
-class HostArray:
-    """A numpy array as an argument of a kernel, where Triton asks for a pointer."""
-
-    def __init__(self, array: Any) -> None:
-        self.array = array
-        self.dtype = array.dtype
-
-    def data_ptr(self) -> int:
-        """The address of the first element."""
-        return int(self.array.ctypes.data)
 
 
 def _find_site() -> str | None:

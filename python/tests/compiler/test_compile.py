@@ -138,7 +138,7 @@ def test_brackets_in_strings_and_comments_do_not_count():
 
 
 def test_wrong_option():
-    with pytest.raises(TypeError, match="unexpected keyword argument 'heads'"):
+    with pytest.raises(TypeError, match="has no argument 'heads'; did you mean 'kv_heads'"):
         attn.compile(**SMALL, heads=3)
     with pytest.raises(attn.CompileError) as caught:
         attn.compile(q="1x2x64x64xf16", kv_heads=0)
@@ -248,3 +248,11 @@ def test_options_that_depend_on_the_machine_tell_kernels_apart():
     assert len(plan_options.read("native", False, str)[1]) == 1
     with pytest.raises(attn.ArgumentTypeError):
         plan_options.read(3, False, str)
+
+
+def test_narrow_operands():
+    for chip, schedule in (("sm_89", "split_q"), ("sm_90a", "ws_wgmma"), ("sm_100a", "ws_tmem")):
+        kernel = attn.compile(q=(1, 16, 600, 128), dtype="float8_e4m3fn", chip=chip)
+        assert kernel.plan.startswith(f"#attn.{schedule}<"), kernel.plan
+    with pytest.raises(attn.CompileError, match="8-bit queries on sm_86, .* expected sm_89 or a later"):
+        attn.compile(q=(1, 2, 64, 64), dtype="float8_e5m2", chip="sm_86")

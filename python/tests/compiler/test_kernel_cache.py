@@ -203,7 +203,7 @@ def test_file_of_another_version(monkeypatch, empty_cache):
     runs = count_runs(monkeypatch)
     first = attn.compile(**SMALL)
     (old,) = list_kernels(empty_cache)
-    for name, value in (("compiler.kernel_cache.VERSION", 99), ("kernel._build_identity", lambda: "another")):
+    for name, value in (("compiler.kernel_cache.VERSION", 99), ("compiler.builds.get_identity", lambda: "another")):
         monkeypatch.setattr(f"attn.{name}", value)
         kernel_cache.clear_memory()
         assert attn.compile(**SMALL).ptx == first.ptx

@@ -1,9 +1,11 @@
 """The examples of examples/doors run on the simulator."""
 
+import pathlib
 import runpy
 
 import pytest
-from conftest import ROOT
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 EXAMPLES = {"sdpa": ["torch"], "flex": ["torch"], "transformers_model": ["torch", "transformers"]}
 

@@ -64,7 +64,7 @@ def make(batch=2, heads=4, kv_heads=4, dim=32, dtype=torch.float16):
 
 
 def block(mask, batch=None, heads=None, size=128):
-    return host.create_block_mask(mask, batch, heads, QUERIES, KEYS, device="cpu", BLOCK_SIZE=size)
+    return host.create_block_mask(mask, batch, heads, QUERIES, KEYS, device=documents.device, BLOCK_SIZE=size)
 
 
 def compare(got, want):

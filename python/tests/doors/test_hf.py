@@ -192,7 +192,7 @@ def test_masks(kind, place):
     padding[0, :4] = False
     for given in (None, padding):
         for offset in (q_offset, torch.tensor(q_offset)):
-            mask = model_masks.make_mask(2, queries, keys, offset, kv_offset, KINDS[kind], given)
+            mask = model_masks.make_mask(2, queries, keys, offset, kv_offset, KINDS[kind], given, device=padding.device)
             q, k = torch.randn(2, 2, queries, 32).half(), torch.randn(2, 2, keys, 32).half()
             o = attn.attention(
                 q, k, k, causal=mask.aligned.causal, window=mask.aligned.window, mask_mod=mask.mod

@@ -42,6 +42,23 @@ def test_attention(dtype, major, monkeypatch):
     assert given[0] is out and torch.equal(out, o) and torch.equal(into, lse)
 
 
+@pytest.mark.parametrize("chip", ["sm_89", "sm_100a"])
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2])
+def test_narrow_operands(chip, dtype, monkeypatch):
+    """8-bit queries, keys and values have kernels wherever the chip multiplies them."""
+    if dtype == torch.float8_e5m2:
+        pytest.importorskip("ml_dtypes", reason="numpy has no e5m2")
+    monkeypatch.setenv("ATTN_CHIP", chip)
+    q, k, v = (make(1, heads, count, 32).to(dtype) for heads, count in ((4, 20), (2, 53), (2, 53)))
+    o, lse = attn.attention(q, k, v, lse=True)
+    want, log = attend(q, k, v)
+    assert o.dtype == torch.bfloat16 and (lse - log).abs().max() < 2e-3
+    assert (o - want).norm() < 0.08 * want.norm()
+    monkeypatch.setenv("ATTN_CHIP", "sm_80")
+    with pytest.raises(attn.CompileError, match="8-bit queries on sm_80, which has no mma.sync"):
+        attn.attention(q, k, v)
+
+
 def test_few_lengths_are_compiled(count_kernels):
     """A cache that grows by a key for each call has two kernels."""
     q = make(1, 2, 1, 32)

@@ -189,6 +189,10 @@ def test_streams_race():
         ),
         ("import os\nstart()\nif os.fork() == 0: launch()\nelse: os.wait()", "not forked from one that used"),
         (
+            "start(); check(lib.cuFuncSetAttribute(function, 16, 1))",
+            "expected an attribute of a function up to 15, got 16",
+        ),
+        (
             "start(); check(lib.cuFuncSetAttribute(function, 8, 300000))",
             "bytes of dynamic shared memory beside 0 static ones on sm_90a, got 300000",
         ),
@@ -219,6 +223,62 @@ def test_settings():
     assert "sm_1" in run("start()", ATTN_SIM_CHIPS="sm_1").stderr
     ran = run("start(); launch()", ATTN_SIM_TABLE="1", ATTN_SIM_CHIPS="sm_80,sm_90", ATTN_SIM_SEED="3")
     assert "increment" in ran.stderr
+
+
+CAPTURE = """
+    start()
+    stream, graph, exe, event = c_void_p(), c_void_p(), c_void_p(), c_void_p()
+    check(lib.cuStreamCreate(byref(stream), 1))
+    check(lib.cuEventCreate(byref(event), 0))
+    check(lib.cuCtxSynchronize())
+    check(lib.cuStreamBeginCapture_v2(stream, 0))
+    """
+
+
+def test_graphs_by_capture():
+    ran = run(
+        textwrap.dedent(CAPTURE)
+        + textwrap.dedent("""
+        state = ctypes.c_int()
+        check(lib.cuStreamIsCapturing(stream, byref(state)))
+        launch(stream)
+        lib.cuMemsetD32Async.argtypes = [c_uint64, c_uint, c_size_t, c_void_p]
+        check(lib.cuMemsetD32Async(x, 40, 8, stream))
+        launch(stream)
+        check(lib.cuStreamEndCapture(stream, byref(graph)))
+        count = c_size_t()
+        check(lib.cuGraphGetNodes(graph, None, byref(count)))
+        check(lib.cuGraphInstantiateWithFlags(byref(exe), graph, c_uint64(0)))
+        check(lib.cuGraphDestroy(graph))
+        check(lib.cuGraphLaunch(exe, stream))
+        check(lib.cuStreamSynchronize(stream))
+        host = (c_uint * 32)()
+        check(lib.cuMemcpyDtoH_v2(host, x, 128))
+        print(state.value, count.value, host[0], host[31])
+        check(lib.cuGraphExecDestroy(exe))
+        check(lib.cuGraphLaunch(exe, stream))
+        """)
+    )
+    assert ran.stdout == "1 3 41 9\n"
+    assert "expected a graph, got handle 0x5a0600000020 that was destroyed" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("check(lib.cuStreamSynchronize(stream))", "expected a stream that the host can wait for, got a captured one"),
+        ("check(lib.cuStreamBeginCapture_v2(stream, 0))", "expected a stream that is not captured, got one that is"),
+        ("check(lib.cuStreamBeginCapture_v2(None, 0))", "expected a stream of the program's to capture, got the default one"),
+        ("check(lib.cuStreamEndCapture(None, byref(graph)))", "expected a stream that is captured, got one that is not"),
+        (
+            "check(lib.cuStreamEndCapture(stream, byref(graph))); n = c_size_t(); "
+            "check(lib.cuGraphGetNodes(graph, byref(n), byref(n)))",
+            "expected to count the nodes of a graph, got a place for them",
+        ),
+    ],
+)
+def test_bad_captures(body, expected):
+    assert expected in run(textwrap.dedent(CAPTURE) + body).stderr
 
 
 def test_attn_run(tmp_path):

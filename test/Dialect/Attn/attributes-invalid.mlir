@@ -298,6 +298,36 @@ func.func private @tmem_stages() attributes {p = #attn.ws_tmem<kv_stages = 33>}
 
 // -----
 
+// expected-error @below {{expected tiles to be 1 or 2, got 3}}
+func.func private @tmem_tiles() attributes {p = #attn.ws_tmem<tiles = 3>}
+
+// -----
+
+// expected-error @below {{expected block_n to be a multiple of 32 with one tile, got 48}}
+func.func private @tmem_parts() attributes {p = #attn.ws_tmem<tiles = 1, block_n = 48>}
+
+// -----
+
+// expected-error @below {{expected two tiles with p_beside, got one}}
+func.func private @tmem_beside() attributes {p = #attn.ws_tmem<tiles = 1, p_beside = true>}
+
+// -----
+
+// expected-error @below {{expected two tiles with own_blocks, got one}}
+func.func private @tmem_own() attributes {p = #attn.ws_tmem<tiles = 1, own_blocks = true>}
+
+// -----
+
+// expected-error @below {{expected the softmax 'exact', 'threshold' or 'lagged' with one tile, got 'optimistic'}}
+func.func private @tmem_bets() attributes {p = #attn.ws_tmem<tiles = 1, softmax = optimistic>}
+
+// -----
+
+// expected-error @below {{expected the epilogue 'direct' with one tile, got 'tma'}}
+func.func private @tmem_epilogue() attributes {p = #attn.ws_tmem<tiles = 1, epilogue = tma>}
+
+// -----
+
 // expected-error @below {{expected polynomial from 0 to 16, got -1}}
 func.func private @tmem_polynomial() attributes {p = #attn.ws_tmem<polynomial = -1>}
 

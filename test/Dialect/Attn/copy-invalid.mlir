@@ -43,8 +43,8 @@ func.func @f(%p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64) {
 // -----
 
 func.func @f(%p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64) {
-  // expected-error @below {{expected 'page' to be a power of two below 2^31, got 24}}
-  %g = attn.paged_view %p[%off] rows %n stride %stride table %p[%off] pages %n distance %stride {page = 24 : i64} : !attn.global<?x128xf16>
+  // expected-error @below {{expected 'page' in [1, 2^31), got 0}}
+  %g = attn.paged_view %p[%off] rows %n stride %stride table %p[%off] pages %n distance %stride {page = 0 : i64} : !attn.global<?x128xf16>
   return
 }
 

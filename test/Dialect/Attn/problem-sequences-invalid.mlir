@@ -161,17 +161,17 @@ func.func @attention_c23(
 
 // -----
 
-func.func @attention_c23_power(
+func.func @attention_c23_size(
     %q: memref<2x8x300x64xf16>,
-    %k: memref<50x2x24x64xf16>,
-    %v: memref<50x2x24x64xf16>,
+    %k: memref<50x2x0x64xf16>,
+    %v: memref<50x2x0x64xf16>,
     %o: memref<2x8x300x64xf16>,
     %table: memref<2x16xi32>) {
-  // expected-error @below {{expected 'page_size' to be a power of two below 2^31, got 24}}
-  attn.attention ins(%q, %k, %v : memref<2x8x300x64xf16>, memref<50x2x24x64xf16>, memref<50x2x24x64xf16>)
+  // expected-error @below {{expected 'page_size' in [1, 2^31), got 0}}
+  attn.attention ins(%q, %k, %v : memref<2x8x300x64xf16>, memref<50x2x0x64xf16>, memref<50x2x0x64xf16>)
     outs(%o : memref<2x8x300x64xf16>)
     pages(%table : memref<2x16xi32>)
-    {page_size = 24 : i64}
+    {page_size = 0 : i64}
   return
 }
 

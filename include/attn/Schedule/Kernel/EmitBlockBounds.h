@@ -9,14 +9,14 @@
 
 namespace mlir::attn {
 
-/// What key_range yields, i32; null where it does not.
+/// The numbers that key_range yields, i32; null where it does not.
 struct RangeValues {
   Value begin, end, fullBegin, fullEnd;
 };
 
 /// Bounds as i32 values; null where the mask has none.
 struct BlockBounds : BlockBoundsOf<Value> {
-  /// What key_range says of the tile.
+  /// The keys that key_range leaves to the tile.
   RangeValues range;
 };
 

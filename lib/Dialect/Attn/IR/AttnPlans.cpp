@@ -1,6 +1,6 @@
 //===- AttnPlans.cpp - Plans of the project's schedules -------------------===//
 
-#include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/IR/TensorProducts.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -131,8 +131,29 @@ LogicalResult SelfLoadPlanAttr::verify(EmitErrorFn emitError,
 }
 
 int64_t WsTmemPlanAttr::getThreads() const {
-  // A warpgroup for each of two tiles, and one that multiplies and loads.
+  // A warpgroup for each of two tiles, or of one tile for its softmax and its
+  // results, and one that multiplies and loads.
   return 3 * 128;
+}
+
+/// Checks what a CTA with one tile does not have.
+static LogicalResult verifyOneTile(EmitErrorFn emitError,
+                                   const WsTmemPlanAttr::Parameters &p) {
+  if (p.blockN % kTensorPartKeys != 0)
+    return emitError() << "expected block_n to be a multiple of "
+                       << kTensorPartKeys << " with one tile, got " << p.blockN;
+  for (auto [name, isSet] :
+       {std::pair("p_beside", p.pBeside), std::pair("own_blocks", p.ownBlocks)})
+    if (isSet)
+      return emitError() << "expected two tiles with " << name << ", got one";
+  if (p.softmax == SoftmaxPolicy::Optimistic)
+    return emitError()
+           << "expected the softmax 'exact', 'threshold' or 'lagged' with one "
+              "tile, got 'optimistic'";
+  if (p.epilogue != EpilogueKind::Auto && p.epilogue != EpilogueKind::Direct)
+    return emitError() << "expected the epilogue 'direct' with one tile, got '"
+                       << stringifyEpilogueKind(p.epilogue) << "'";
+  return success();
 }
 
 LogicalResult WsTmemPlanAttr::verify(EmitErrorFn emitError,
@@ -141,6 +162,11 @@ LogicalResult WsTmemPlanAttr::verify(EmitErrorFn emitError,
     return emitError() << "expected block_n to be a multiple of 16 up to 128, "
                           "got "
                        << p.blockN;
+  if (p.tiles != 1 && p.tiles != 2)
+    return emitError() << "expected tiles to be 1 or 2, got " << p.tiles;
+  if (p.tiles == 1)
+    if (failed(verifyOneTile(emitError, p)))
+      return failure();
   if (p.kvStages < 2 || p.kvStages > 32)
     return emitError() << "expected kv_stages from 2 to 32, got " << p.kvStages;
   if (p.polynomial < 0 || p.polynomial > 16)

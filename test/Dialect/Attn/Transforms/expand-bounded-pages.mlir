@@ -19,8 +19,8 @@
 // CHECK: scf.for %{{.*}} to %[[AHEAD]]
 // CHECK: %[[KEY:.*]] = arith.muli %{{.*}}, %c64_i32
 // CHECK: %[[LAST:.*]] = arith.subi %[[LENGTH:.*]], %c1_i32
-// CHECK: %[[PAGE:.*]] = arith.shrui %[[KEY]], %c5_i32
-// CHECK: %[[LAST_PAGE:.*]] = arith.shrui %[[LAST]], %c5_i32
+// CHECK: %[[PAGE:.*]] = arith.divui %[[KEY]], %c32_i32
+// CHECK: %[[LAST_PAGE:.*]] = arith.divui %[[LAST]], %c32_i32
 // CHECK: %[[ENTRY:.*]] = arith.minsi %[[PAGE]], %[[LAST_PAGE]]
 // CHECK: %[[ID:.*]] = llvm.load
 // CHECK: attn.channel.acquire
@@ -31,7 +31,7 @@
 // CHECK: %[[WRONG:.*]] = arith.cmpi uge, %[[HIGHEST]], %c9_i32
 // CHECK: %[[EITHER:.*]] = arith.ori %[[ENDS]], %[[WRONG]]
 // CHECK: scf.if %[[EITHER]] {
-// CHECK: %[[ROW:.*]] = arith.andi %[[KEY]], %c31_i32
+// CHECK: %[[ROW:.*]] = arith.remui %[[KEY]], %c32_i32
 // CHECK: %[[FIRST:.*]] = arith.subi %[[KEY]], %[[ROW]]
 // CHECK: %[[LEFT:.*]] = arith.subi %[[LENGTH]], %[[FIRST]]
 // CHECK: %[[END:.*]] = arith.minsi %[[LEFT]], %c32_i32
@@ -42,7 +42,7 @@
 // CHECK: %[[OUTSIDE:.*]] = arith.ori %[[BEHIND]], %[[ABSENT]]
 // CHECK: attn.tma.load %{{.*}}[%[[ID]], %[[END]], %[[HEAD:.*]], %[[PLACE]], %{{.*}}, %[[NEXT]], %{{.*}}, %[[HEAD]], %{{.*}}], %{{.*}} spare %{{.*}}[%[[OUTSIDE]], %{{.*}}] : !attn.tensor_map<1x1x8x4x64xf16, swizzle = 128> {stacked = 2 : i64}
 // CHECK: } else {
-// CHECK: %[[OWN_ROW:.*]] = arith.andi %[[KEY]], %c31_i32
+// CHECK: %[[OWN_ROW:.*]] = arith.remui %[[KEY]], %c32_i32
 // CHECK: attn.tma.load %{{.*}}[%[[ID]], %[[HEAD]], %[[OWN_ROW]], %{{.*}}, %[[NEXT]], %[[HEAD]], %{{.*}}, %{{.*}}], %{{.*}} token %{{[^ ]*}} {stacked = 2 : i64} : <1x1x32x64xf16, swizzle = 128>
 // CHECK: scf.for %[[TRIP:.*]] = %{{.*}} to %[[BOTH]]
 // CHECK: %[[KEYS_TRIP:.*]] = arith.addi %[[TRIP]], %[[AHEAD]]

@@ -17,7 +17,7 @@ func.func @stride(%q: memref<2x64x1x192xf16>, %k: !pool, %o: memref<2x64x1x128xf
 
 // -----
 
-// CHECK: remark: [Missed] latent-copies | Category:attn.mla{{.*}}"keys are copied by cp.async, since TMA does not support pages of 8 keys, expected 16 to 256
+// CHECK: remark: [Missed] latent-copies | Category:attn.mla{{.*}}"keys are copied by cp.async, since TMA does not support pages of 8 keys, expected a multiple of 16
 !pool = memref<9x1x8x192xf16>
 !values = memref<9x1x8x128xf16, strided<[1536, 1536, 192, 1]>>
 func.func @pages(%q: memref<2x64x1x192xf16>, %k: !pool, %o: memref<2x64x1x128xf16>, %t: memref<2x4xi32>, %n: memref<2xi32>) {

@@ -13,14 +13,14 @@ gpu.module @kernels {
   // CHECK-LABEL: gpu.func @pages
   // CHECK-SAME: %[[N:arg[0-9]+]]: i32, %[[PAGES:.*]]: i32
   // CHECK: %[[EXISTS:.*]] = arith.cmpi slt, %[[POSITION:.*]], %{{.*}} : i32
-  // CHECK: %[[PAGE:.*]] = arith.shrui %[[POSITION]], %c4_i32
+  // CHECK: %[[PAGE:.*]] = arith.divui %[[POSITION]], %c16_i32
   // CHECK: %[[ENTRY:.*]] = arith.select %[[EXISTS]], %[[PAGE]], %c0_i32
   // CHECK: %[[ID:.*]] = llvm.load %{{.*}} invariant {alignment = 4 : i64} : !llvm.ptr<1> -> i32
   // CHECK: %[[KNOWN:.*]] = arith.cmpi ult, %[[ID]], %{{.*}} : i32
   // CHECK: %[[BOTH:.*]] = arith.andi %[[EXISTS]], %[[KNOWN]]
   // CHECK: %[[WIDE:.*]] = arith.extui %[[ID]] : i32 to i64
   // CHECK: arith.muli %[[WIDE]], %{{.*}} : i64
-  // CHECK: arith.andi %[[POSITION]], %c15_i32
+  // CHECK: arith.remui %[[POSITION]], %c16_i32
   // CHECK: %[[SIZE:.*]] = arith.select %[[BOTH]], %c16_i32, %c0_i32
   // CHECK: nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 16, cache = cg, %[[SIZE]]
   // CHECK-COUNT-3: nvvm.cp.async.shared.global

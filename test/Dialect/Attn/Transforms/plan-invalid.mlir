@@ -36,10 +36,10 @@ func.func @policy(%q: memref<1x8x256x64xf16>, %k: memref<1x8x256x64xf16>, %v: me
 
 // -----
 
-func.func @paged(%q: memref<2x8x1x64xf16>, %k: memref<9x8x512x64xf16>, %v: memref<9x8x512x64xf16>, %o: memref<2x8x1x64xf16>, %pages: memref<2x4xi32>) {
-  // expected-error@+1 {{has no legal plan on sm_86: schedule 'split_q' does not support pages of 512 keys, expected at most 256}}
-  attn.attention ins(%q, %k, %v : memref<2x8x1x64xf16>, memref<9x8x512x64xf16>, memref<9x8x512x64xf16>)
-                 outs(%o : memref<2x8x1x64xf16>) pages(%pages : memref<2x4xi32>) {page_size = 512 : i64}
+func.func @paged(%q: memref<2x8x1x64xf16>, %k: memref<9x8x131072x64xf16>, %v: memref<9x8x131072x64xf16>, %o: memref<2x8x1x64xf16>, %pages: memref<2x4xi32>) {
+  // expected-error@+1 {{has no legal plan on sm_86: schedule 'split_q' does not support pages of 131072 keys, expected at most 65536}}
+  attn.attention ins(%q, %k, %v : memref<2x8x1x64xf16>, memref<9x8x131072x64xf16>, memref<9x8x131072x64xf16>)
+                 outs(%o : memref<2x8x1x64xf16>) pages(%pages : memref<2x4xi32>) {page_size = 131072 : i64}
   return
 }
 

@@ -26,6 +26,15 @@ func.func @columns(%q: memref<1x8x256x192xf16>, %o: memref<1x8x256x192xf16>) {
 
 // -----
 
+func.func @slices(%q: memref<1x8x256x256xf16>, %o: memref<1x8x256x256xf16>) {
+  // expected-error@+1 {{does not fit: shared memory 262928 (q 4 x 16384 + k 6 x 16384 + v 6 x 16384 + barriers 34 x 8 + factors 128 x 4) exceeds 232448 on sm_100a}}
+  attn.attention ins(%q, %q, %q : memref<1x8x256x256xf16>, memref<1x8x256x256xf16>, memref<1x8x256x256xf16>)
+                 outs(%o : memref<1x8x256x256xf16>) {plan = #attn.ws_tmem<tiles = 1, kv_stages = 6, epilogue = direct>}
+  return
+}
+
+// -----
+
 func.func @slots(%q: memref<1x8x256x192xf16>, %v: memref<1x8x256x128xf16>, %o: memref<1x8x256x128xf16>) {
   // expected-error@+1 {{does not fit: shared memory 282784 (q 2 x 49152 + k 3 x 36864 + v 3 x 24576 + barriers 20 x 8) exceeds 232448 on sm_100a}}
   attn.attention ins(%q, %q, %v : memref<1x8x256x192xf16>, memref<1x8x256x192xf16>, memref<1x8x256x128xf16>)

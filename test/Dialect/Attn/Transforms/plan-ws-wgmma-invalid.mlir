@@ -72,7 +72,7 @@ func.func @parts(%q: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf16>) {
 // -----
 
 func.func @paged(%q: memref<2x8x1x64xf16>, %k: memref<9x8x8x64xf16>, %o: memref<2x8x1x64xf16>, %pages: memref<2x4xi32>) {
-  // expected-error@+1 {{schedule 'ws_wgmma' does not support pages of 8 keys, expected 16 to 256; smaller ones are copied by cp.async, as 'split_q' does}}
+  // expected-error@+1 {{schedule 'ws_wgmma' does not support pages of 8 keys, expected a multiple of 16; others are copied by cp.async, as 'split_q' does}}
   attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<9x8x8x64xf16>, memref<9x8x8x64xf16>)
                  outs(%o : memref<2x8x1x64xf16>) pages(%pages : memref<2x4xi32>) {page_size = 8 : i64}
   return
@@ -80,10 +80,10 @@ func.func @paged(%q: memref<2x8x1x64xf16>, %k: memref<9x8x8x64xf16>, %o: memref<
 
 // -----
 
-func.func @large_pages(%q: memref<2x8x1x64xf16>, %k: memref<9x8x512x64xf16>, %o: memref<2x8x1x64xf16>, %pages: memref<2x4xi32>) {
-  // expected-error@+1 {{schedule 'ws_wgmma' does not support pages of 512 keys, expected at most 256}}
-  attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<9x8x512x64xf16>, memref<9x8x512x64xf16>)
-                 outs(%o : memref<2x8x1x64xf16>) pages(%pages : memref<2x4xi32>) {page_size = 512 : i64}
+func.func @large_pages(%q: memref<2x8x1x64xf16>, %k: memref<9x8x131072x64xf16>, %o: memref<2x8x1x64xf16>, %pages: memref<2x4xi32>) {
+  // expected-error@+1 {{schedule 'ws_wgmma' does not support pages of 131072 keys, expected at most 65536}}
+  attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<9x8x131072x64xf16>, memref<9x8x131072x64xf16>)
+                 outs(%o : memref<2x8x1x64xf16>) pages(%pages : memref<2x4xi32>) {page_size = 131072 : i64}
   return
 }
 

@@ -69,7 +69,7 @@ gpu.module @kernels [#attn.target<chip = "sm_90a">] {{
 TEST_P(EightBitTest, InterleavedProduct) {
   DType dtype = GetParam();
   for (auto [warpsM, warpsN, columns] :
-       {std::tuple(4, 1, 32), std::tuple(2, 1, 48), std::tuple(1, 2, 64)}) {
+       {std::tuple(4, 1, 32), std::tuple(2, 1, 96), std::tuple(1, 2, 64)}) {
     constexpr int64_t rows = 64, keys = 96;
     std::string text = llvm::formatv(
         R"(
@@ -88,7 +88,7 @@ gpu.module @kernels [#attn.target<chip = "sm_90a">] {{
     %strideP = arith.constant 96 : i64
     %strideV = arith.constant {3} : i64
     %source = attn.global_view %in[%offset] rows %rows stride %strideP : !attn.global<?x96xf32>
-    %values = attn.global_view %vs[%offset] rows %keys stride %strideV : !attn.global<?x{3}x{0}>
+    %values = attn.global_view %vs[%offset] rows %keys stride %strideV {{alignment = 16 : i64} : !attn.global<?x{3}x{0}>
     %dest = attn.global_view %out[%offset] rows %rows stride %strideV : !attn.global<?x{3}xf32>
     %buffer = attn.alloc {{name = "v"} : !buffer
     attn.cp_async %values[%zero], %buffer : !attn.global<?x{3}x{0}>, !buffer

@@ -141,24 +141,29 @@ def Attn_SelfLoadPlanAttr : Attn_Plan<Attn_Dialect, "SelfLoadPlan", "self_load",
 }
 
 def Attn_WsTmemPlanAttr : Attn_Plan<Attn_Dialect, "WsTmemPlan", "ws_tmem", "ws_tmem", (ins
+    Attn_PlanInt<2,
+      "Tiles of 128 query rows of a CTA, which walk the same keys: 2, or 1 where wide "
+      "results leave no columns for another one. Then scores of two blocks have "
+      "columns, rows come in slices of 128 bytes and values in parts of 32 keys, a "
+      "slot each, and a warpgroup of its own stores results">:$tiles,
     Attn_PlanInt<128, "Keys of a block, a multiple of 16 up to 128">:$block_n,
     Attn_PlanInt<3,
       "Slots of the ring of keys and values, at least 2; of each of two rings "
-      "where rows of keys and values differ in length">:$kv_stages,
+      "where rows of keys and values differ in length, or with one tile">:$kv_stages,
     Attn_PlanEnum<Attn_SoftmaxPolicy, "exact",
       "How the running maximum of the online softmax is kept">:$softmax,
     Attn_PlanInt<0,
       "Of every 16 exponentials, how many a polynomial computes (`attn.exp2`)">:$polynomial,
     Attn_PlanBool<false,
       "Probabilities have columns of their own, so that scores are handed back as "
-      "soon as they are in registers. Else they lie over the scores">:$p_beside,
+      "soon as they are in registers. Else they lie over the scores. Not with one tile">:$p_beside,
     Attn_PlanBool<false,
       "Probabilities of a block's first keys, five eighths or with `p_beside` three "
       "quarters, are handed on in front of the others', so that their product starts "
-      "earlier">:$p_parts,
+      "earlier. With one tile, half of them">:$p_parts,
     Attn_PlanBool<false,
       "Each of the two tiles computes the blocks that its own queries need, and not "
-      "those of both">:$own_blocks,
+      "those of both. Not with one tile">:$own_blocks,
     Attn_PlanEnum<Attn_TileOrder, "row_major",
       "The order in which tiles are given to CTAs, as in `#attn.ws_wgmma`">:$order,
     Attn_PlanInt<0, "Query heads of a group, as in `#attn.ws_wgmma`">:$group_heads,
@@ -176,7 +181,9 @@ def Attn_WsTmemPlanAttr : Attn_Plan<Attn_Dialect, "WsTmemPlan", "ws_tmem", "ws_t
     FlashAttention-4 style: one thread loads by TMA, one multiplies with tcgen05
     into tensor memory, and two warpgroups of 128 query rows each compute the
     softmax of one product under the products of the other. One CTA for each SM
-    walks tiles of 256 rows.
+    walks tiles of 256 rows. With `tiles = 1` it walks tiles of 128 rows, and the
+    softmax of a block runs under the scores of the next one and the results of the
+    one before.
 
     Example: `#attn.ws_tmem<kv_stages = 4, softmax = lagged>`.
   }];

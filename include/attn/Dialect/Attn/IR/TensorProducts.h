@@ -8,6 +8,11 @@
 
 namespace mlir::attn {
 
+/// Where a CTA has one tile (#attn.ws_tmem): keys of a slot of values, and
+/// bytes of a row in a slot of queries or keys, which are those of a swizzle's
+/// span.
+inline constexpr int64_t kTensorPartKeys = 32, kTensorSliceBytes = 128;
+
 /// The shape of a product's instructions. Where B is contiguous along N a piece
 /// starts with a span of its layout; any column may start one while the layout
 /// is not chosen.

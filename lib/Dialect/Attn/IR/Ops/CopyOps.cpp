@@ -35,9 +35,8 @@ LogicalResult GlobalViewOp::verify() {
 
 LogicalResult PagedViewOp::verify() {
   int64_t page = getPage();
-  if (page < 1 || !llvm::isPowerOf2_64(page) || page >= int64_t(1) << 31)
-    return emitOpError("expected 'page' to be a power of two below 2^31, got ")
-           << page;
+  if (page < 1 || page >= int64_t(1) << 31)
+    return emitOpError("expected 'page' in [1, 2^31), got ") << page;
   return verifyAlignment(*this, getType(), getAlignment());
 }
 

@@ -116,8 +116,9 @@ void ApplyMaskOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
 
 Attribute ApplyMaskOp::getOperandLayout(OpOperand &operand, MmaLayoutAttr) {
   Attribute tile = getEncoding(getResult());
-  return operand.get() == getSource() ? tile
-                                      : followLink(tile, LayoutRelation::TileOf);
+  return operand.get() == getSource()
+             ? tile
+             : followLink(tile, LayoutRelation::TileOf);
 }
 
 void RowKeysOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {

@@ -307,10 +307,8 @@ static LogicalResult checkPages(AttentionOp op) {
   if (!pageSize)
     return success();
   int64_t size = pageSize.getInt();
-  if (size < 1 || !llvm::isPowerOf2_64(size) || size >= kIndexLimit)
-    return op.emitOpError("expected 'page_size' to be a power of two below "
-                          "2^31, got ")
-           << size;
+  if (size < 1 || size >= kIndexLimit)
+    return op.emitOpError("expected 'page_size' in [1, 2^31), got ") << size;
   for (NamedValue operand :
        {NamedValue{"k", op.getK()}, NamedValue{"v", op.getV()}})
     if (operand.getExtent(2) != size)

@@ -9,6 +9,7 @@
 #include "attn/Dialect/Attn/IR/KernelAttrs.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Matchers.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -160,7 +161,7 @@ void ChunkEmitter::findGranule(Value row) {
   if (view.page == 0)
     return;
   int64_t rows = plan.activeThreads / plan.width;
-  int64_t size = std::min<int64_t>(view.page, findDivisor(row));
+  int64_t size = std::gcd(int64_t(view.page), findDivisor(row));
   if (plan.activeThreads % plan.width != 0 || size % rows != 0 ||
       llvm::any_of(plan.steps, [&](const CopyStep &step) {
         return step.rowLimit || step.row % rows != 0;

@@ -20,7 +20,8 @@ using namespace mlir::attn::lowering;
 /// of all parts, or of those that it has of the warp's.
 static constexpr int64_t kOwnParts = 8, kPartsOfLane = 4;
 static constexpr int64_t kLanes = 32;
-/// Numbers that a thread looks at together to see if they are in order.
+/// Pairs of neighbours that a thread looks at together to see if they are in
+/// order.
 static constexpr int64_t kTogether = 16;
 
 static Value emitNumber(ImplicitLocOpBuilder &b, int64_t value) {
@@ -42,9 +43,9 @@ static Value emitLoad(ImplicitLocOpBuilder &b, Type type, Value base,
 // Search
 //===----------------------------------------------------------------------===//
 
-/// Emits how many of the ends of parts, of `size` keys each from `begin` on, are
-/// before `end` and keys whose number `isBefore` holds for: of `kOwnParts`, or
-/// of those of all lanes where `lane` is this thread's.
+/// Emits how many of the ends of parts, of `size` keys each from `begin` on,
+/// are before `end` and keys whose number `isBefore` holds for: of `kOwnParts`,
+/// or of those of all lanes where `lane` is this thread's.
 static Value
 emitPartsBefore(FindKeyOp op, ImplicitLocOpBuilder &b, Value begin, Value size,
                 Value end, Value lane,
@@ -98,8 +99,7 @@ emitSearch(FindKeyOp op, ImplicitLocOpBuilder &b, Value begin, Value end,
         Value from = range[0], to = range[1];
         Value count = arith::SubIOp::create(lb, to, from);
         int64_t all = lane ? kPartsOfLane * kLanes : kOwnParts;
-        Value size =
-            arith::CeilDivUIOp::create(lb, count, emitNumber(lb, all));
+        Value size = arith::CeilDivUIOp::create(lb, count, emitNumber(lb, all));
         Value parts = emitPartsBefore(op, lb, from, size, to, lane, isBefore);
         // The end of the next part is none of them.
         from = arith::AddIOp::create(lb, from,
@@ -169,45 +169,48 @@ Value lowering::emitOrder(InOrderOp op) {
   auto wide = [&](Value value) -> Value {
     return arith::ExtUIOp::create(b, i64, value);
   };
-  auto threads = [&](int64_t each) -> Value {
-    Value dim = arith::IndexCastOp::create(
-        b, i64, gpu::BlockDimOp::create(b, gpu::Dimension::x));
-    return arith::MulIOp::create(b, dim,
-                                 arith::ConstantIntOp::create(b, each, 64));
-  };
-  // Pairs of neighbours, of all rows in turn; a row without any has no part.
+  // Pairs of neighbours, in parts of all rows in turn; a row without any pair
+  // has no part. The last part of a row ends with it.
   Value one = emitNumber(b, 1), zero = emitNumber(b, 0);
+  Value size = emitNumber(b, kTogether);
   Value pairs = arith::SubIOp::create(
       b, arith::MaxSIOp::create(b, op.getCount(), one), one);
-  Value all = arith::MulIOp::create(b, wide(op.getRows()), wide(pairs));
-  Value each = wide(arith::MaxSIOp::create(b, pairs, one));
+  Value parts = wide(arith::CeilDivUIOp::create(b, pairs, size));
+  Value all = arith::MulIOp::create(b, wide(op.getRows()), parts);
+  Value lastPart =
+      arith::MaxSIOp::create(b, arith::SubIOp::create(b, pairs, size), zero);
   Value thread = arith::IndexCastOp::create(
       b, i64, gpu::ThreadIdOp::create(b, gpu::Dimension::x));
-  Value apart = threads(1);
+  Value threads = arith::IndexCastOp::create(
+      b, i64, gpu::BlockDimOp::create(b, gpu::Dimension::x));
   auto loop = scf::ForOp::create(
-      b, thread, all, threads(kTogether), ValueRange{zero},
-      [&](OpBuilder &builder, Location loc, Value first, ValueRange found) {
+      b, thread, all, threads, ValueRange{zero},
+      [&](OpBuilder &builder, Location loc, Value part, ValueRange found) {
         ImplicitLocOpBuilder lb(loc, builder);
-        Value last = arith::SubIOp::create(
-            lb, all, arith::ConstantIntOp::create(lb, 1, 64));
-        Value pair = first, bad = found[0];
-        for (int64_t i = 0; i < kTogether; ++i) {
-          // Beyond the last pair it is that one again.
-          Value own = arith::MinSIOp::create(lb, pair, last);
-          Value row = arith::DivUIOp::create(lb, own, each);
-          Value place = arith::SubIOp::create(
-              lb, own, arith::MulIOp::create(lb, row, each));
-          Value index = arith::AddIOp::create(
-              lb, arith::MulIOp::create(lb, row, op.getStride()), place);
-          Value next = arith::AddIOp::create(
-              lb, index, arith::ConstantIntOp::create(lb, 1, 64));
-          Value falls = arith::CmpIOp::create(
-              lb, arith::CmpIPredicate::sgt,
-              emitLoad(lb, op.getElement(), op.getNumbers(), index),
-              emitLoad(lb, op.getElement(), op.getNumbers(), next));
-          bad = arith::OrIOp::create(lb, bad,
-                                     arith::ExtUIOp::create(lb, i32, falls));
-          pair = arith::AddIOp::create(lb, pair, apart);
+        Value row = arith::DivUIOp::create(lb, part, parts);
+        Value ofRow = arith::TruncIOp::create(
+            lb, i32,
+            arith::SubIOp::create(lb, part,
+                                  arith::MulIOp::create(lb, row, parts)));
+        Value first = arith::MinSIOp::create(
+            lb, arith::MulIOp::create(lb, ofRow, size), lastPart);
+        Value start = LLVM::GEPOp::create(
+            lb, op.getNumbers().getType(), op.getElement(), op.getNumbers(),
+            ValueRange{arith::AddIOp::create(
+                lb, arith::MulIOp::create(lb, row, op.getStride()),
+                wide(first))});
+        Value bad = found[0], before;
+        for (int64_t i = 0; i <= kTogether; ++i) {
+          // Beyond the last number it is that one again.
+          Value place = arith::MinSIOp::create(lb, emitNumber(lb, i), pairs);
+          Value number = emitLoad(lb, op.getElement(), start, place);
+          if (before) {
+            Value falls = arith::CmpIOp::create(lb, arith::CmpIPredicate::sgt,
+                                                before, number);
+            bad = arith::OrIOp::create(lb, bad,
+                                       arith::ExtUIOp::create(lb, i32, falls));
+          }
+          before = number;
         }
         scf::YieldOp::create(lb, bad);
       });

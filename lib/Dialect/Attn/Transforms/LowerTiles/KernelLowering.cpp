@@ -22,7 +22,6 @@ KernelLowering::KernelLowering(gpu::GPUFuncOp func, bool clusterScope)
   addControlFlowLowerings(table);
   addCopyLowerings(table);
   addElementwiseLowerings(table);
-  addMaskLowerings(table);
   addMemoryLowerings(table);
   addMmaLowerings(table);
   addNarrowOperandLowerings(table);

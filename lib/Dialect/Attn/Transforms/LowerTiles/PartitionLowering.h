@@ -165,7 +165,6 @@ void addBarrierLowerings(LoweringTable &table);
 void addControlFlowLowerings(LoweringTable &table);
 void addCopyLowerings(LoweringTable &table);
 void addElementwiseLowerings(LoweringTable &table);
-void addMaskLowerings(LoweringTable &table);
 void addMemoryLowerings(LoweringTable &table);
 void addMmaLowerings(LoweringTable &table);
 void addNarrowOperandLowerings(LoweringTable &table);

@@ -116,8 +116,7 @@ PartitionLowering::placeRow(ImplicitLocOpBuilder &b, const ViewValue &view,
     elements = arith::AddIOp::create(b, elements, wide(column));
   Value row = position, stride = view.stride;
   if (view.page != 0) {
-    Value entry =
-        arith::ShRUIOp::create(b, position, constant(llvm::Log2_64(view.page)));
+    Value entry = arith::DivUIOp::create(b, position, constant(view.page));
     // The first entry belongs to every sequence that has rows.
     if (place.exists)
       entry = arith::SelectOp::create(b, place.exists, entry, constant(0));
@@ -134,7 +133,7 @@ PartitionLowering::placeRow(ImplicitLocOpBuilder &b, const ViewValue &view,
             ? arith::AndIOp::create(b, place.exists, isThere).getResult()
             : isThere;
     elements = arith::AddIOp::create(b, elements, times(id, view.distance));
-    row = arith::AndIOp::create(b, position, constant(view.page - 1));
+    row = arith::RemUIOp::create(b, position, constant(view.page));
   } else {
     row = arith::DivUIOp::create(b, position, constant(view.group));
     if (view.present < view.group) {
@@ -171,8 +170,7 @@ PartitionLowering::placePage(ImplicitLocOpBuilder &b, const ViewValue &view,
     return arith::MulIOp::create(
         b, arith::ExtUIOp::create(b, b.getI64Type(), narrow), stride);
   };
-  Value entry =
-      arith::ShRUIOp::create(b, position, constant(llvm::Log2_64(view.page)));
+  Value entry = arith::DivUIOp::create(b, position, constant(view.page));
   Value address = LLVM::GEPOp::create(
       b, view.table.getType(), b.getI32Type(), view.table,
       ValueRange{arith::ExtUIOp::create(b, b.getI64Type(), entry)});
@@ -183,7 +181,7 @@ PartitionLowering::placePage(ImplicitLocOpBuilder &b, const ViewValue &view,
   RowPlace place;
   place.exists =
       arith::CmpIOp::create(b, arith::CmpIPredicate::ult, id, view.pages);
-  Value row = arith::AndIOp::create(b, position, constant(view.page - 1));
+  Value row = arith::RemUIOp::create(b, position, constant(view.page));
   Value elements = arith::AddIOp::create(b, times(id, view.distance),
                                          times(row, view.stride));
   place.address = LLVM::GEPOp::create(b, start.getType(),

@@ -57,8 +57,9 @@ SmallVector<KVPhaseRange, 3> attn::makePhaseRanges(OpBuilder &builder,
 Operation *attn::cloneForPhase(OpBuilder &builder, Operation *op, KVPhase phase,
                                IRMapping &mapping) {
   if (auto mask = dyn_cast<ApplyMaskOp>(op)) {
-    bool dropped = phase == KVPhase::Interior ||
-                   (phase == KVPhase::Left && !mask.getLower() && !mask.getFrom());
+    bool dropped =
+        phase == KVPhase::Interior ||
+        (phase == KVPhase::Left && !mask.getLower() && !mask.getFrom());
     if (dropped) {
       mapping.map(mask.getResult(), mapping.lookupOrDefault(mask.getSource()));
       return nullptr;

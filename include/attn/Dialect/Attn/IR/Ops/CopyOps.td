@@ -103,7 +103,7 @@ def Attn_PagedViewOp : Attn_Op<"paged_view", [Pure]> {
     Arg<I64, "the sequence's first entry of the table">:$first,
     Arg<I32, "pages of the pool">:$pages,
     Arg<I64, "elements from one page to the next">:$distance,
-    Described<I64Attr, "rows of a page, a power of two">:$page,
+    Described<I64Attr, "rows of a page">:$page,
     Described<OptionalAttr<I64Attr>, "bytes by which each row's first address is divisible; without it an element's">:$alignment);
   let results = (outs Res<Attn_GlobalType, "the view">:$result);
   let assemblyFormat = [{

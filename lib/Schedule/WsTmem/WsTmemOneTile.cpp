@@ -1,0 +1,261 @@
+//===- WsTmemOneTile.cpp - Loads, products and stores of one tile ---------===//
+//
+// A tile alone has no other one's products to hide its softmax under: those of
+// the next block's scores and of the results of the block before are. Rows of
+// queries and keys come in slices of columns and values in parts of a block, a
+// slot each, so that a slot is filled again while the rest of its block is
+// read.
+//
+//===----------------------------------------------------------------------===//
+
+#include "WsTmemKernel.h"
+#include "attn/Schedule/Kernel/StoreResults.h"
+
+using namespace mlir;
+using namespace mlir::attn;
+
+/// Columns of results that a thread has in registers at a time.
+static constexpr int64_t kStoredColumns = 32;
+
+/// Returns slice `i` of the tile's queries.
+static Value getQuerySlice(WsTmemKernel &shared, int64_t i) {
+  const Ring &q = shared.memory.q;
+  return SlotOp::create(shared.b, q.slotType, q.buffer, shared.context.i32(i),
+                        /*distance=*/IntegerAttr());
+}
+
+//===----------------------------------------------------------------------===//
+// Loads
+//===----------------------------------------------------------------------===//
+
+void attn::loadSlices(WsTmemKernel &shared) {
+  ImplicitLocOpBuilder &b = shared.b;
+  Control &control = shared.control;
+  TileWalk &walk = shared.walk;
+  const AttentionTile &tile = walk.tile;
+  const WsTmemMemory &memory = shared.memory;
+  const Ring &q = memory.q, &k = memory.k, &v = memory.v;
+  prefetchMaps(b, {q.map, k.map, v.map});
+  Value zero = shared.context.i32(0), one = shared.context.i32(1);
+  int64_t slices = countKeySlices(shared.facts, shared.plan);
+  int64_t columns = getSliceColumns(shared.facts, shared.plan);
+  int64_t partKeys = getPartKeys(shared.plan);
+  Pipe query(control, q.channel, kLoader), key(control, k.channel, kLoader),
+      value(control, v.channel, kLoader);
+
+  auto loadQueries = [&] {
+    Slot all = query.take();
+    for (int64_t i = 0; i < slices; ++i)
+      startLoad(walk, q, getQuerySlice(shared, i), all.getToken(), tile.at.head,
+                walk.cluster.firstRow, shared.context.i32(i * columns));
+    all.release();
+  };
+  auto loadKeys = [&](Value trip) {
+    Value first = shared.getFirstKey(trip);
+    for (int64_t i = 0; i < slices; ++i)
+      fillSlot(walk, k, key, tile.at.kvHead, first,
+               shared.context.i32(i * columns));
+  };
+  auto loadValues = [&](Value trip) {
+    Value first = shared.getFirstKey(trip);
+    for (int64_t row = 0; row < shared.plan.getBlockN(); row += partKeys)
+      fillSlot(walk, v, value, tile.at.kvHead,
+               arith::AddIOp::create(b, first, shared.context.i32(row)));
+  };
+
+  shared.forTiles(/*rank=*/0, [&] {
+    shared.ifBlocks([&] {
+      // All of the queries are waited for before the first slice of keys.
+      loadQueries();
+      loadKeys(zero);
+      // Keys and values come in the order in which they are multiplied with.
+      Value last = shared.getLastTrip();
+      control.forRange(zero, last, [&](Value trip) {
+        loadKeys(arith::AddIOp::create(b, trip, one));
+        loadValues(trip);
+      });
+      loadValues(last);
+    });
+  });
+
+  // A CTA must not end before the last commit of the queries has arrived. Those
+  // of keys and values have: results come after them.
+  query.take().release();
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+/// Starts the product of a slice of the queries and of keys, which is added to
+/// the scores if it is not the first one.
+static void multiplySlice(WsTmemKernel &shared, int64_t i, Slot keys,
+                          Value scores) {
+  ImplicitLocOpBuilder &b = shared.b;
+  int64_t columns = getSliceColumns(shared.facts, shared.plan);
+  int64_t depth = std::min(
+      columns, int64_t(llvm::alignTo(shared.facts.headDim, 16)) - i * columns);
+  Value transposed = TransposeOp::create(
+      b, shared.tile.bufferType({columns, shared.plan.getBlockN()}),
+      shared.memory.k.at(keys));
+  Tcgen05MmaOp::create(b, getQuerySlice(shared, i), transposed, scores,
+                       arith::ConstantIntOp::create(b, i == 0 ? 0 : 1, 1),
+                       depth == columns ? IntegerAttr()
+                                        : b.getI64IntegerAttr(depth),
+                       /*first=*/IntegerAttr());
+}
+
+/// Starts the product of the probabilities of the keys from `first` on and a
+/// slot of their values, which is added to the results if `adds` is true.
+static void multiplyPart(WsTmemKernel &shared, int64_t first, Slot values,
+                         Value probabilities, Value adds) {
+  ImplicitLocOpBuilder &b = shared.b;
+  Value some =
+      TmemSliceOp::create(b,
+                          getTensorType({kTmemRows, getPartKeys(shared.plan)},
+                                        shared.facts.elementType),
+                          probabilities, first);
+  Tcgen05MmaOp::create(b, some, shared.memory.v.at(values),
+                       shared.memory.tiles.front().results, adds,
+                       /*depth=*/IntegerAttr(), /*first=*/IntegerAttr());
+}
+
+void attn::multiplySlices(WsTmemKernel &shared) {
+  ImplicitLocOpBuilder &b = shared.b;
+  Control &control = shared.control;
+  const WsTmemMemory &memory = shared.memory;
+  const TensorTile &tile = memory.tiles.front();
+  int64_t slices = countKeySlices(shared.facts, shared.plan);
+  int64_t partKeys = getPartKeys(shared.plan);
+  Pipe query(control, memory.q.channel, kMultiplier),
+      key(control, memory.k.channel, kMultiplier),
+      value(control, memory.v.channel, kMultiplier);
+  PartedPipe scores(control, tile.channel, memory.parts);
+  Pipe results(control, tile.resultChannel, kMultiplier),
+      whole(control, memory.resultChannel, kMultiplier);
+  Value zero = shared.context.i32(0), one = shared.context.i32(1);
+
+  // Slots of keys are handed back one by one, and all scores at once.
+  auto multiplyKeys = [&](Slot slot) {
+    for (int64_t i = 0; i < slices; ++i) {
+      Slot keys = key.take();
+      multiplySlice(shared, i, keys, tile.getScores(b, slot));
+      keys.release();
+    }
+  };
+  // Probabilities come in parts of several slots of values each. The softmax
+  // has rescaled the results before it wrote the first ones.
+  auto multiplyValues = [&](Value trip) {
+    Slot slot, sum;
+    for (const KeyPart &part : memory.parts) {
+      slot = scores.acquire(part);
+      if (part.first == 0)
+        sum = results.take();
+      for (int64_t row = part.first; row < part.first + part.count;
+           row += partKeys) {
+        Slot values = value.take();
+        Value adds =
+            row == 0
+                ? arith::CmpIOp::create(b, arith::CmpIPredicate::ne, trip, zero)
+                      .getResult()
+                : arith::ConstantIntOp::create(b, 1, 1).getResult();
+        multiplyPart(shared, row, values, tile.getProbabilities(b, slot), adds);
+        values.release();
+      }
+    }
+    sum.release();
+    return slot;
+  };
+
+  shared.forTiles(/*rank=*/0, [&] {
+    shared.ifBlocks([&] {
+      Value last = shared.getLastTrip();
+      // The scores of two blocks come first, so that a softmax always finds the
+      // next ones. Both slots go round where there is one block, too.
+      Slot queries = query.take();
+      multiplyKeys(scores.acquire());
+      scores.release();
+      Slot second = scores.acquire();
+      control.ifThen(
+          arith::CmpIOp::create(b, arith::CmpIPredicate::ne, last, zero),
+          [&] { multiplyKeys(second); });
+      scores.release();
+      // The results of the tile before have been read.
+      Slot output = whole.take();
+      Value rest =
+          arith::MaxSIOp::create(b, arith::SubIOp::create(b, last, one), zero);
+      // Scores take the place of the probabilities that were just multiplied.
+      control.forRange(
+          zero, rest,
+          [&](Value trip) {
+            multiplyKeys(multiplyValues(trip));
+            scores.release();
+          },
+          keepRolled);
+      // The next tile's queries are loaded while the last products run.
+      queries.release();
+      control.forRange(
+          rest, arith::AddIOp::create(b, last, one),
+          [&](Value trip) {
+            multiplyValues(trip);
+            scores.release();
+          },
+          keepRolled);
+      output.release();
+    });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Stores
+//===----------------------------------------------------------------------===//
+
+void attn::storeResults(WsTmemKernel &shared) {
+  ImplicitLocOpBuilder &b = shared.b;
+  Control &control = shared.control;
+  const WsTmemMemory &memory = shared.memory;
+  const AttentionTile &tile = shared.tile;
+  int64_t columns = shared.facts.valueDim;
+  Pipe whole(control, memory.resultChannel, kStorer),
+      factors(control, memory.factorChannel, kStorer);
+
+  // Stores columns from `first` on, which `get` returns.
+  auto forColumns = [&](Value factor,
+                        function_ref<Value(int64_t, int64_t)> get) {
+    for (int64_t first = 0; first < columns; first += kStoredColumns) {
+      int64_t count = std::min(kStoredColumns, columns - first);
+      Value part = get(first, count);
+      ResultColumns stored = {first, count};
+      StoreResultOp::create(b, emitQuotient(tile, part, factor, stored),
+                            emitResultView(tile, "o", stored), tile.row,
+                            /*scratch=*/Value(), /*map=*/Value(),
+                            /*coordinates=*/ValueRange(),
+                            shared.plan.getEpilogue());
+    }
+  };
+
+  shared.forTiles(/*rank=*/0, [&] {
+    Slot rows = factors.take();
+    Value factor =
+        LocalLoadOp::create(b, tile.f32Tile({kTmemRows}), memory.factors);
+    rows.release();
+    control.ifElse(
+        shared.hasBlocks(),
+        [&] {
+          Slot slot = whole.take();
+          forColumns(factor, [&](int64_t first, int64_t count) {
+            Value part =
+                loadTensor(tile, memory.tiles.front().results, first, count);
+            // The next tile's products begin while the last columns are stored.
+            if (first + count == columns)
+              slot.release();
+            return part;
+          });
+        },
+        [&] {
+          forColumns(factor, [&](int64_t, int64_t count) -> Value {
+            return tile.splat(tile.f32Tile({kTmemRows, count}), 0);
+          });
+        });
+  });
+}

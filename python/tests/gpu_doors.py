@@ -1,0 +1,213 @@
+"""Times doors on a GPU beside what their hosts have: needs torch, and transformers for models.
+
+    python gpu_doors.py [--json=FILE] [--only=REGEX] [--rounds=N]
+
+    attention   one layer of an 8B model's prefill (32 heads, 8 key heads, D 128, bf16, causal)
+                through sdpa() and through torch's flash attention and cuDNN
+    wide        one layer with heads of 512 columns, as Gemma 4 has
+    model       prefill of 32 such layers of a Llama with random weights, by implementation
+    step        host time of a decode step's attention, beside SDPA's
+    flex        document mask, window, prefix, chunks and ALiBi through attn.flex_attention, with a
+                block mask and without, beside torch's compiled flex_attention where that works
+
+Each is a row of JSON with milliseconds, the median of rounds that take the candidates in turn.
+"""
+
+import argparse
+import contextlib
+import json
+import re
+import statistics
+import time
+
+import attn
+import torch
+from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+LENGTHS = (4096, 16384, 32768)
+
+
+def make(*shape, dtype=torch.bfloat16):
+    return torch.randn(*shape, dtype=dtype, device="cuda")
+
+
+def measure_rounds(candidates, rounds):
+    """Median milliseconds of each candidate; one that fails has its error."""
+    times, errors = {name: [] for name in candidates}, {}
+    for name, call in candidates.items():
+        try:
+            for _ in range(2):
+                call()
+            torch.cuda.synchronize()
+        except Exception as error:  # a peer that is missing does not stop the others
+            errors[name] = f"{type(error).__name__}: {str(error)[:200]}"
+    for _ in range(rounds):
+        for name, call in candidates.items():
+            if name in errors:
+                continue
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            start.record()
+            call()
+            end.record()
+            torch.cuda.synchronize()
+            times[name].append(start.elapsed_time(end))
+    return {name: round(statistics.median(each), 4) for name, each in times.items() if each} | errors
+
+
+def call_sdpa(backend, q, k, v, **options):
+    def call():
+        with sdpa_kernel(backend):
+            return functional.scaled_dot_product_attention(q, k, v, enable_gqa=True, **options)
+
+    return call
+
+
+def call_door(q, k, v, **options):
+    def call():
+        with attn.torch.sdpa(strict=True):
+            return functional.scaled_dot_product_attention(q, k, v, enable_gqa=True, **options)
+
+    return call
+
+
+def time_attention(rounds):
+    for length in LENGTHS:
+        q, k, v = make(1, 32, length, 128), make(1, 8, length, 128), make(1, 8, length, 128)
+        repeated = [each.repeat_interleave(4, 1) for each in (k, v)]
+        yield {"length": length}, measure_rounds(
+            {
+                "attn": call_door(q, k, v, is_causal=True),
+                "flash": call_sdpa(SDPBackend.FLASH_ATTENTION, q, k, v, is_causal=True),
+                "cudnn": call_sdpa(SDPBackend.CUDNN_ATTENTION, q, k, v, is_causal=True),
+                "cudnn, repeated heads": call_sdpa(SDPBackend.CUDNN_ATTENTION, q, *repeated, is_causal=True),
+            },
+            rounds,
+        )
+
+
+def time_wide(rounds):
+    for length in (4096, 16384):
+        q, k, v = make(1, 8, length, 512), make(1, 4, length, 512), make(1, 4, length, 512)
+        torchs = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+        candidates = {"attn": call_door(q, k, v, is_causal=True), "torch": call_sdpa(torchs, q, k, v, is_causal=True)}
+        if length > 4096:
+            # Its scores would not fit.
+            del candidates["torch"]
+        yield {"length": length}, measure_rounds(candidates, min(rounds, 5))
+
+
+def time_model(rounds):
+    import transformers
+
+    transformers.logging.set_verbosity_error()
+    attn.hf.register()
+    config = transformers.LlamaConfig(
+        hidden_size=4096, intermediate_size=14336, num_hidden_layers=32, num_attention_heads=32,
+        num_key_value_heads=8, head_dim=128, vocab_size=32000, max_position_embeddings=40000,
+    )  # fmt: skip
+    torch.set_default_dtype(torch.bfloat16)
+    with torch.device("cuda"):
+        model = transformers.LlamaForCausalLM(config).eval()
+    torch.set_default_dtype(torch.float32)
+
+    def prefill(ids, name):
+        def call():
+            model.set_attn_implementation(name)
+            with torch.no_grad():
+                return model(ids, use_cache=False, logits_to_keep=1).logits
+
+        return call
+
+    for length in LENGTHS:
+        ids = torch.randint(3, 32000, (1, length), device="cuda")
+        got, want = (prefill(ids, name)().float() for name in ("attn", "sdpa"))
+        error = ((got - want).abs().max() / want.abs().max()).item()
+        candidates = {name: prefill(ids, name) for name in ("attn", "sdpa")}
+        yield {"length": length, "beside sdpa": round(error, 5)}, measure_rounds(candidates, min(rounds, 5))
+
+
+def time_step(rounds):
+    import transformers
+
+    attn.hf.register()
+    forwards = {name: transformers.AttentionInterface()[name] for name in ("attn", "sdpa")}
+    layer = torch.nn.Module().eval()
+    layer.num_key_value_groups = 4
+    from attn.doors import model_masks
+
+    for keys in (1000, 4000):
+        q, k, v = make(1, 32, 1, 128), make(1, 8, keys, 128), make(1, 8, keys, 128)
+        mask = model_masks.make_mask(1, 1, keys, keys - 1, 0, device="cuda")
+        found = {}
+        for name, given in (("attn", mask), ("sdpa", None)):
+            with torch.no_grad():
+                for _ in range(20):
+                    forwards[name](layer, q, k, v, given, scaling=128**-0.5)
+                torch.cuda.synchronize()
+                times = []
+                for _ in range(rounds):
+                    start = time.perf_counter()
+                    for _ in range(50):
+                        forwards[name](layer, q, k, v, given, scaling=128**-0.5)
+                    times.append((time.perf_counter() - start) / 50 * 1e3)
+                    torch.cuda.synchronize()
+            found[name] = round(statistics.median(times), 5)
+        yield {"keys": keys, "unit": "host ms"}, found
+
+
+def time_flex(rounds):
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+    compiled = torch.compile(flex_attention)
+    for length in (4096, 16384):
+        ids = torch.arange(length, device="cuda") // (length // 8)
+        masks = {
+            "document": lambda b, h, q, k, ids=ids: (ids[q] == ids[k]) & (q >= k),
+            "window": lambda b, h, q, k: (q >= k) & (q - k <= 1024),
+            "prefix": lambda b, h, q, k: (k < 1024) | (q >= k),
+            "chunks": lambda b, h, q, k: (q // 1024 == k // 1024) & (q >= k),
+            "alibi": lambda b, h, q, k: q >= k,
+        }
+        for dim in (64, 128):
+            for name, mask in masks.items():
+                q, k, v = (make(1, 16, length, dim) for _ in range(3))
+                block = create_block_mask(mask, None, None, length, length, device="cuda")
+                score = None
+                if name == "alibi":
+                    score = lambda s, b, h, i, j: s + (j - i) * torch.exp2(-0.5 * (h + 1))  # noqa: E731
+                candidates = {
+                    "attn": lambda: attn.flex_attention(q, k, v, score, block),
+                    "attn, no block mask": lambda: attn.attention(q, k, v, score_mod=score, mask_mod=mask),
+                    "torch": lambda: compiled(q, k, v, score, block),
+                }
+                yield {"mask": name, "length": length, "dim": dim}, measure_rounds(candidates, min(rounds, 9))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--json")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--rounds", type=int, default=15)
+    options = parser.parse_args()
+    rows = []
+    for name, run in (
+        ("attention", time_attention), ("wide", time_wide), ("step", time_step), ("flex", time_flex), ("model", time_model),
+    ):  # fmt: skip
+        if not re.search(options.only, name):
+            continue
+        with contextlib.suppress(KeyboardInterrupt):
+            try:
+                for what, found in run(options.rounds):
+                    rows.append({"case": name, **what, "ms": found})
+                    print(json.dumps(rows[-1]), flush=True)
+            except Exception as error:
+                rows.append({"case": name, "error": f"{type(error).__name__}: {str(error)[:300]}"})
+                print(json.dumps(rows[-1]), flush=True)
+        if options.json:
+            with open(options.json, "w", encoding="utf-8") as file:
+                json.dump({"device": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": rows}, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()
