@@ -215,7 +215,7 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
                         plan.getGroupHeads(), /*together=*/1, plan.getBlockN()))
     return error;
   // A thread has fewer columns at a time than groups may have.
-  if (facts.hasResultScales() && plan.getTiles() == 1)
+  if (facts.hasResultScales() && hasOneTile(plan))
     return makeUnsupported(getName(),
                            "scales of the output in a plan of one tile");
   if (facts.hasResultScales() && getStagedColumns(facts, plan) != 0)
