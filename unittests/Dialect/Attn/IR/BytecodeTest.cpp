@@ -185,8 +185,8 @@ TEST_F(Bytecode, ChangedResultsOfEarlierVersions) {
       memref<2x8x1x64xf16>) outs(%q : memref<2x8x1x64xf16>) )" +
                        region + "\nreturn\n}")
                           .str();
-  for (auto [name, text] :
-       {std::pair("attn.combine", merged), std::pair("attn.attention", whole)}) {
+  for (auto [name, text] : {std::pair("attn.combine", merged),
+                            std::pair("attn.attention", whole)}) {
     EXPECT_EQ(read(write(7, text)), "none") << name;
     write(6, text);
     EXPECT_EQ(message, "'" + std::string(name) +
