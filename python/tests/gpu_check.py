@@ -76,6 +76,8 @@ def make_tensor(tensor: dict, shape: list[int], padded: bool) -> torch.Tensor:
     view = storage.as_strided(shape, strides)
     if tensor["access"] == "read" and dtype.is_floating_point:
         values = torch.randn(shape, device="cuda", dtype=torch.float32)
+        if tensor["name"].endswith("_descale"):
+            values = 0.5 + torch.rand_like(values)
         # fp8 has no strided copy kernels: through the bytes.
         if dtype.itemsize == 1:
             view.view(torch.uint8).copy_(values.to(dtype).view(torch.uint8))
@@ -133,9 +135,18 @@ def attend(q, k, v, problem: dict, sinks) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.stack(outputs), torch.stack(lses)
 
 
+def widen(tensors: dict[str, torch.Tensor], name: str) -> torch.Tensor:
+    """Returns an operand in its unit: (batch, heads, rows, columns)."""
+    if f"{name}_descale" not in tensors:
+        return tensors[name]
+    unit = tensors[f"{name}_descale"].double()[:, :, None, None]
+    return tensors[name].double() * unit
+
+
 def compare(tensors: dict[str, torch.Tensor], problem: dict) -> tuple[float, float | None]:
     """Relative error of O and absolute error of LSE."""
-    q, k, v, o = (tensors[name] for name in "qkvo")
+    q, k, v = (widen(tensors, name) for name in "qkv")
+    o = tensors["o"]
     lse, sinks = tensors.get("lse"), tensors.get("sinks")
     init_o, init_lse = tensors.get("init_o"), tensors.get("init_lse")
     if problem.get("varlen"):
