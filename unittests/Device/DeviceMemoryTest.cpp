@@ -36,7 +36,7 @@ TEST(DeviceMemory, AllocationsAreTheHosts) {
   llvm::cantFail(memory.copy(x + 5, toAddress(host.data()), 3));
   EXPECT_EQ(toPointer(x)[6], 2);
   EXPECT_EQ(llvm::cantFail(memory.getMemory().countUninitialised(x, 100)), 97u);
-  // What is not known is not known of the copy either.
+  // A copy of unknown bytes is unknown, too.
   llvm::cantFail(memory.copy(y, x, 6));
   EXPECT_EQ(llvm::cantFail(memory.getMemory().countUninitialised(y, 6)), 5u);
   llvm::cantFail(memory.fill(y, 0x01020304, 4, 2));

@@ -59,7 +59,7 @@ std::string errorOf(llvm::Expected<std::string> got, Status status) {
 
 TEST(ExtractPTX, FromText) {
   EXPECT_EQ(llvm::cantFail(extractPTX(ptx)), ptx);
-  // What stands behind the end is not read.
+  // Bytes after the end are not read.
   std::string longer = ptx + std::string("\0junk", 5);
   EXPECT_EQ(llvm::cantFail(extractPTX(longer.data(), longer.size())), ptx);
   EXPECT_THAT(errorOf(extractPTX("hello"), Status::InvalidImage),

@@ -565,7 +565,7 @@ void RowMerger::merge() {
   Value some =
       arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, weights, f32(0));
   Value divisor = arith::SelectOp::create(b, some, weights, f32(1));
-  // What changes results stands in front of their factor.
+  // A region that changes results comes before their factor.
   Value one = f32(facts.outMod ? 1 : facts.outScale);
   Value inverse = arith::DivFOp::create(b, one, divisor);
   SmallVector<Value> results;

@@ -201,7 +201,7 @@ void CopiedExtents::setFragments(RegisterFeatures &features,
   if (plan.gathersProbabilities())
     live /= plan.getColumnWarps();
   features.s = live / 8 * 4;
-  // Of 8-bit ones a fragment has 32 columns.
+  // A fragment of 8-bit operands has 32 columns.
   int64_t depth = isNarrow ? 32 : 16;
   features.p = partN / depth * 4;
   features.keepsQueries = keepsQueries;

@@ -182,7 +182,7 @@ TEST(MemoryUndo, PutsBackTouchedPagesOnly) {
   EXPECT_TRUE(llvm::all_of(memory.find(big)->getBytes(),
                            [](uint8_t b) { return b == 5; }));
   EXPECT_EQ(llvm::cantFail(memory.countUninitialised(fresh, 64)), 64u);
-  // What is freed meanwhile is not put back.
+  // Memory that is freed meanwhile is not put back.
   llvm::cantFail(memory.fill(big, 1, 9));
   llvm::cantFail(memory.release(big));
   outer.restore();

@@ -11,7 +11,7 @@ using namespace mlir::attn;
 
 namespace {
 
-/// What a float of 8 or 4 bits is made of.
+/// Describes the floats of 8 or 4 bits of a type.
 struct NarrowFormat {
   int mantissaBits, bias;
   float largest;

@@ -161,7 +161,7 @@ static LogicalResult checkExtents(AttentionOp op) {
     return failure();
   // attention_c16
   Extent valueDim(op, "value dimension");
-  // Of pairs see attention_c53.
+  // Pairs have half as many columns (attention_c53).
   bool isPaired = isPairOfFloat4(elementTypeOf(o.value));
   return success(succeeded(valueDim.unify(v, 3)) &&
                  (isPaired || succeeded(valueDim.unify(o, lead + 3))) &&

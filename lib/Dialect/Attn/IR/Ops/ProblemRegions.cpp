@@ -15,7 +15,7 @@ using namespace mlir::attn;
 // Syntax
 //===----------------------------------------------------------------------===//
 
-/// What stands in front of each of `late_regions`, in their order.
+/// Names each of `late_regions`, in their order.
 static constexpr StringLiteral kLateRegions[] = {"key_range", "out_mod"};
 
 ParseResult

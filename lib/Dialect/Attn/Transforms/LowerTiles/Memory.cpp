@@ -282,7 +282,7 @@ static FailureOr<RowAccess> planRows(Operation *op, const TileLayout &layout,
     return result;
   }
   unsigned bits = view.type.getElementType().getIntOrFloatBitWidth();
-  // Of two columns in a byte each is planned as one.
+  // Two columns of a byte are planned as one each.
   unsigned maxBytes = std::min<int64_t>(
       std::min<int64_t>(widest, view.alignment) * perElement, 32);
   llvm::Expected<GlobalPlan> plan =

@@ -26,7 +26,7 @@ unsigned lowering::packingOf(Type elementType) {
 }
 
 Type lowering::storageOf(Type elementType) {
-  // Of 4 bits a byte has two.
+  // A byte has two of 4 bits.
   if (isa<FloatType>(elementType) && elementType.getIntOrFloatBitWidth() <= 8)
     return IntegerType::get(elementType.getContext(), 8);
   return elementType;
