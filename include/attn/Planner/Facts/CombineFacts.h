@@ -29,8 +29,8 @@ struct CombineFacts {
   /// own.
   TensorFacts work;
   int64_t equalRuns = 0;
-  /// What changes o before it is rounded, null for nothing, and what that reads
-  /// from outside.
+  /// Changes o before it is rounded, null for nothing; and the tensors that it
+  /// reads from outside.
   Region *outMod = nullptr;
   SmallVector<TensorFacts> captures;
   SmallVector<Value> scalars;

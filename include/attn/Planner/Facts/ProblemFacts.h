@@ -69,7 +69,7 @@ struct ProblemFacts {
   /// Columns of what the kernel merges its partial results into that share a
   /// scale.
   int64_t mergedGroup = 0;
-  /// What changes merged results before they are rounded, null for nothing.
+  /// Changes merged results before they are rounded; null for nothing.
   Region *mergedMod = nullptr;
   /// Pages of the pools of k and v.
   int64_t pages = 0;

@@ -42,7 +42,7 @@ private:
     /// where it has no such runs.
     TensorFacts work = {};
     int64_t equalRuns = 0;
-    /// What its regions read from outside, and the number of scalars of these.
+    /// Tensors that its regions read from outside, and the number of scalars.
     SmallVector<TensorFacts> captures = {};
     int64_t scalars = 0;
   };
