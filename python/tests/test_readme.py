@@ -26,6 +26,7 @@ def test_python_page(text):
     import numpy as np
 
     names = {"attn": attn, "np": np, "documents": np.zeros((2, 256), np.int32)}
+    names["gates"] = np.zeros((2, 8, 256), np.float32)
     exec(compile(block, "docs/Python.md", "exec"), names)
 
 

@@ -70,8 +70,9 @@ void printDescales(OpAsmPrinter &printer, Operation *op, Value q, Type qType,
                    Value k, Type kType, Value v, Type vType);
 
 /// key_range and out_mod, as far as they are there, each behind its name.
-ParseResult parseLateRegions(OpAsmParser &parser,
-                             SmallVectorImpl<std::unique_ptr<Region>> &regions);
+OptionalParseResult
+parseLateRegions(OpAsmParser &parser,
+                 SmallVectorImpl<std::unique_ptr<Region>> &regions);
 void printLateRegions(OpAsmPrinter &printer, Operation *op,
                       MutableArrayRef<Region> regions);
 

@@ -18,17 +18,21 @@ using namespace mlir::attn;
 /// Names each of `late_regions`, in their order.
 static constexpr StringLiteral kLateRegions[] = {"key_range", "out_mod"};
 
-ParseResult
+OptionalParseResult
 attn::parseLateRegions(OpAsmParser &parser,
                        SmallVectorImpl<std::unique_ptr<Region>> &regions) {
+  bool isThere = false;
   for (auto [number, keyword] : llvm::enumerate(kLateRegions)) {
     if (failed(parser.parseOptionalKeyword(keyword)))
       continue;
+    isThere = true;
     while (regions.size() <= number)
       regions.push_back(std::make_unique<Region>());
     if (parser.parseRegion(*regions[number]))
       return failure();
   }
+  if (!isThere)
+    return std::nullopt;
   return success();
 }
 

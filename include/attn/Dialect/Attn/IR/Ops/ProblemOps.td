@@ -270,7 +270,7 @@ def Attn_AttentionOp : Attn_Op<"attention", [
          | `scales` `(` $k_scales (`,` $v_scales^)? `:` type($k_scales) (`,` type($v_scales)^)? `)`
          | `rope` `(` $k_rope (`,` $q_rope^)? `:` type($k_rope) (`,` type($q_rope)^)? `)`
          | `descales` `(` custom<Descales>($q_descale, type($q_descale), $k_descale, type($k_descale), $v_descale, type($v_descale)) `)`)
-    (`score_mod` $score_mod^)? (`mask_mod` $mask_mod^)? custom<LateRegions>($late_regions)
+    (`score_mod` $score_mod^)? (`mask_mod` $mask_mod^)? (custom<LateRegions>($late_regions)^)?
     attr-dict (`->` type($results)^)?
   }];
   let builders = [
