@@ -333,9 +333,14 @@ Error Runner::compare(HarnessReport &report) {
     if (!result)
       return result.takeError();
     merged = std::move(*result);
-    if (std::optional<std::string> problem =
-            findWrongScale(scales->getView(), o->argument.dtype, *reference,
-                           report.outputTolerance))
+    // Results of 4 bits have scales of what they were before.
+    double tolerance = report.outputTolerance;
+    if (o->argument.dtype == DType::I8)
+      tolerance = std::max(1.6e-2, q ? getDefaultTolerance(q->argument.dtype,
+                                                           DType::F32, problem)
+                                     : 0.0);
+    if (std::optional<std::string> problem = findWrongScale(
+            scales->getView(), o->argument.dtype, *reference, tolerance))
       report.problems.push_back(*problem);
   }
   Expected<Deviation> output =

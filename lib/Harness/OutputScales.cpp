@@ -86,7 +86,7 @@ std::optional<std::string> sim::findWrongScale(const TensorView &scales,
   // A scale of f8E4M3FN is rounded itself.
   double distance = isPaired ? 0x1p-10 : 0;
   if (isPaired)
-    tolerance = 0x1p-4 + 1.6e-2;
+    tolerance += 0x1p-4;
   std::optional<std::string> problem;
   forEachGroup(reference, scales.shape.back(), [&](const Group &group) {
     const double *row = reference.o.data() + group.row * reference.shape[3];

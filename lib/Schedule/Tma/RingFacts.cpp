@@ -71,7 +71,9 @@ std::optional<std::string> attn::findUnmappable(const TensorFacts &tensor) {
 }
 
 bool attn::canStoreByTma(const ProblemFacts &facts) {
-  return !facts.varlen && !areResultsPartial(facts) && !findUnmappable(facts.o);
+  // Tiles of results are of whole bytes.
+  return facts.outType.getIntOrFloatBitWidth() >= 8 && !facts.varlen &&
+         !areResultsPartial(facts) && !findUnmappable(facts.o);
 }
 
 bool attn::hasFullBlocks(const ProblemFacts &facts, int64_t blockN) {

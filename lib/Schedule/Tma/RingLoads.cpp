@@ -128,6 +128,10 @@ BoxStarts SlotLoad::findBoundedBoxes(ArrayRef<Value> leads) {
     // The last of the lead's own rows is the last one of the map.
     Value shift = arith::SubIOp::create(b, all, rows.end);
     Value place = arith::AddIOp::create(b, shift, rows.row);
+    // A part of a block may lie after it, as in findPackedBoxes.
+    if (!ring.spare && ring.boxRows < walk.plan.blockN)
+      place = arith::MinSIOp::create(
+          b, place, arith::SubIOp::create(b, all, context.i32(1)));
     starts.coords.append({lead, rows.end, head, place, column});
     if (!ring.spare)
       continue;

@@ -97,9 +97,10 @@ struct ProblemFacts {
   /// pages, or as many as `kv_lengths` says.
   bool isServed() const;
   /// True if running maxima are whole numbers, by which results do not depend
-  /// on how keys are cut into runs but for the order of sums.
+  /// on how keys are cut into runs but for the order of sums. 8 bits have too
+  /// few digits for a row's largest probability to be any number but 1.
   bool hasWholeMaxima() const {
-    return isServed() || isLatent() || kvSplits != 0;
+    return !isNarrow() && (isServed() || isLatent() || kvSplits != 0);
   }
   /// True if a tensor says how many keys each sequence has.
   bool hasLengths() const { return static_cast<bool>(kvLengths); }
