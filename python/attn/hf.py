@@ -10,7 +10,7 @@ from .errors import ArgumentError, LibraryError
 
 __all__ = ["register"]
 
-#: What happens to a call that no kernel takes.
+#: Answers to a call that no kernel takes.
 _FALLBACKS = ("error", "sdpa")
 
 

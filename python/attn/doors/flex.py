@@ -14,13 +14,13 @@ from ..errors import ArgumentError
 from ..tracing.mod_regions import trace
 from . import mask_tensors, notices
 
-#: What FlexAttention's own kernels are told, which changes no result and means nothing here.
+#: Options of FlexAttention's own kernels, which change no result and mean nothing here.
 _OPTIONS = frozenset(
     ("num_warps", "num_stages", "BLOCK_M", "BLOCK_N", "BLOCK_M1", "BLOCK_N1", "BLOCK_M2", "BLOCK_N2")
     + ("PRESCALE_QK", "ROWS_GUARANTEED_SAFE", "BLOCKS_ARE_CONTIGUOUS", "WRITE_DQ", "FORCE_USE_FLEX_ATTENTION")
     + ("USE_TMA", "BACKEND", "kpack", "matrix_instr_nonkdim", "waves_per_eu", "IS_DIVISIBLE", "OUTPUT_LOGSUMEXP")
 )
-#: What a block of a block mask is.
+#: Kinds of a block of a block mask.
 _HIDDEN, _PARTIAL, _FULL = 0, 1, 2
 
 #: Where a block mask that was looked at has its function. Not in a dictionary of block masks, which
