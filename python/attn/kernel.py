@@ -117,7 +117,7 @@ class Kernel:
 
     def __init__(self, request: _Request, contents: dict[str, Any]) -> None:
         self._request = request
-        #: What score_mod, mask_mod and out_mod read, by the launch's names.
+        #: Tensors that score_mod, mask_mod and out_mod read, by the launch's names.
         self.captures: dict[str, Any] = {}
         #: Columns of tensors that the kernel has more of, since `pad` asked for it.
         self._columns: dict[str, int] = {}

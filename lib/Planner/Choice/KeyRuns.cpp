@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace mlir::attn;
 
 namespace {
-/// What an attention writes of its runs.
+/// Holds the results that an attention writes of its runs.
 struct PartialResults {
   /// scales is null where rows of o have none.
   Value o, lse, scales;
@@ -51,7 +51,7 @@ CombineOp attn::splitKeys(AttentionOp op, int64_t splits, Type partials) {
   op.getLseMutable().assign(own.lse);
   op.setKvSplitsAttr(builder.getI64IntegerAttr(splits));
   builder.setInsertionPointAfter(op);
-  // Whoever rounds o scales it.
+  // The op that rounds o scales it.
   FloatAttr outScale = op.getOutScaleAttr();
   op.removeOutScaleAttr();
   SmallVector<Value> others;

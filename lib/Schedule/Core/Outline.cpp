@@ -277,7 +277,7 @@ LogicalResult Outliner::outline(ProblemFacts facts, const Schedule &schedule,
     return failure();
   if (*isStep) {
     makeWorkspaces(facts);
-    // Whoever merges them changes and scales what comes of them.
+    // The op that merges them changes and scales the results.
     for (Operation *user : op.getO().getUsers())
       if (auto merge = dyn_cast<CombineOp>(user)) {
         facts.mergedMod = merge.getOutMod();

@@ -44,6 +44,12 @@ private:
     return b.createOrFold<arith::AddIOp>(first,
                                          context.i32(box * ring.boxRows));
   }
+  /// Returns the row `place` of the map, or the last one if that comes first.
+  Value clampToLastRow(Value place) {
+    return arith::MinSIOp::create(
+        b, place,
+        arith::SubIOp::create(b, context.getRows(ring.name), context.i32(1)));
+  }
   /// Finds the boxes in these batches or pages, of which the sequence may lack
   /// rows, or has all.
   BoxStarts findBoundedBoxes(ArrayRef<Value> leads);
@@ -107,9 +113,7 @@ BoxStarts SlotLoad::findPackedBoxes() {
   bool mayLack = isQueries ? walk.plan.getTogether() > 1
                            : ring.slotType.getShape()[0] < walk.plan.blockN;
   if (mayLack)
-    place = arith::MinSIOp::create(
-        b, place,
-        arith::SubIOp::create(b, context.getRows(ring.name), context.i32(1)));
+    place = clampToLastRow(place);
   BoxStarts box = {{end, head, place, column}, {}};
   if (isByRow(ring.view))
     std::swap(box.coords[1], box.coords[2]);
@@ -130,8 +134,7 @@ BoxStarts SlotLoad::findBoundedBoxes(ArrayRef<Value> leads) {
     Value place = arith::AddIOp::create(b, shift, rows.row);
     // A part of a block may lie after it, as in findPackedBoxes.
     if (!ring.spare && ring.boxRows < walk.plan.blockN)
-      place = arith::MinSIOp::create(
-          b, place, arith::SubIOp::create(b, all, context.i32(1)));
+      place = clampToLastRow(place);
     starts.coords.append({lead, rows.end, head, place, column});
     if (!ring.spare)
       continue;

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: torch's names of types without a carrier of the same name, and their element types.
 _ELEMENTS = {"bfloat16": "bf16", "float8_e4m3fn": "f8E4M3FN", "float8_e5m2": "f8E5M2"}
 _NAMES = {element: name for name, element in _ELEMENTS.items()}
-#: Whether it was said that results have no gradient.
+#: True once it was said that results have no gradient.
 _said_gradient = False
 
 

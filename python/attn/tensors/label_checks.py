@@ -9,8 +9,8 @@ from ..errors import ArgumentError
 from ..tracing import mod_regions
 from . import batch_lists
 
-#: Of a region's text: a row or key as index, an element that it is the last index of, and the
-#: equality of two numbers.
+#: Forms in a region's text: a row or key as index, an element that it is the last index of, and
+#: the equality of two numbers.
 _INDEX = re.compile(r"(%\d+) = arith\.index_cast %(q_idx|kv_idx) : i32 to index")
 _LOAD = re.compile(r"(%\d+) = memref\.load %mask_mod(\d+)\[(?:%\w+, )?(%\d+)\]")
 _EQUAL = re.compile(r"arith\.cmpi eq, (%\d+), (%\d+) : i(?:32|64)")

@@ -8,7 +8,7 @@ from ..errors import ArgumentError
 
 #: Columns that share a scale.
 GROUP = 16
-#: What the lower three bits of f4E2M1FN say.
+#: Magnitudes by the lower three bits of f4E2M1FN.
 _SIZES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 
 
