@@ -92,7 +92,8 @@ void attn::emitScaledGroups(const AttentionTile &tile, Value o,
   int64_t perElement = isa<Float4E2M1FNType>(facts.outType) ? 2 : 1;
   for (int64_t group = 0; group * facts.outGroup < facts.valueDim; ++group) {
     int64_t first = group * facts.outGroup;
-    RankedTensorType type = tile.f32Tile({tile.blockM, facts.outGroup});
+    RankedTensorType type = cast<RankedTensorType>(o.getType())
+                                .clone({tile.blockM, facts.outGroup});
     Value part =
         SliceOp::create(b, type, o, b.getI64IntegerAttr(first)).getResult();
     Value most = ReduceOp::create(b, rows, ReduceKind::Max,
