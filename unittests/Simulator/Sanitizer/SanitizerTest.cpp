@@ -23,13 +23,6 @@ Outcome run64(llvm::StringRef body, unsigned shared = 1024) {
   return runBody(body, std::vector<uint8_t>(1024), 1024, 64, shared);
 }
 
-void expectOnly(const Outcome &r, FindingKind kind) {
-  EXPECT_TRUE(r.error.empty()) << r.error;
-  EXPECT_GE(r.report.countErrors(kind), 1u) << r.text();
-  for (const Finding &f : r.report.findings)
-    EXPECT_EQ(f.kind, kind) << r.text();
-}
-
 } // namespace
 
 TEST(Sanitizer, BarrierOrdersShared) {
