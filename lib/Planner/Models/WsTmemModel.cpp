@@ -52,12 +52,13 @@ static bool fitsBeside(const ProblemFacts &facts, WsTmemPlanAttr::Parameters p,
 }
 
 /// Returns true if plans with one tile in a CTA are worth comparing: where two
-/// leave no columns of tensor memory for the scores of 128 keys, or a second
-/// one would have no rows.
+/// leave no columns of tensor memory for the scores of 128 keys, a second one
+/// would have no rows, or lists of blocks are those of one.
 static bool isWorthOneTile(const ProblemFacts &facts, bool packs) {
   auto plan = WsTmemPlanAttr::get(AttentionOp(facts.op).getContext(),
                                   WsTmemPlanAttr::Parameters());
-  if (getTensorColumns(facts, plan).getTotal() > kTmemColumns)
+  if (getTensorColumns(facts, plan).getTotal() > kTmemColumns ||
+      facts.blockRows % (kMostTmemTiles * kTmemRows) != 0)
     return true;
   return packs && getAssumedExtent(facts.queries, kAssumedLength) *
                           countQueryRows(facts, packs) <=

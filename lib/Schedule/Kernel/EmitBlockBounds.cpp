@@ -50,10 +50,25 @@ static bool startsAbove(ValueRange range, size_t index) {
            !known.isStrictlyPositive());
 }
 
+/// Emits the blocks of a list of whole ones, of which the first `full` keys
+/// need no mask.
+static BlockBounds emitListedBlocks(KernelContext &context, Value keys,
+                                    Value full, int64_t blockN) {
+  ImplicitLocOpBuilder &b = context.b;
+  Value each = context.i32(blockN);
+  BlockBounds bounds;
+  bounds.begin = bounds.fullBegin = context.i32(0);
+  bounds.fullEnd = arith::DivUIOp::create(b, full, each);
+  bounds.end = arith::DivUIOp::create(b, keys, each);
+  return bounds;
+}
+
 BlockBounds attn::emitBlockBounds(KernelContext &context,
                                   const BoundedTiles &tiles, Value row,
                                   int64_t blockM, int64_t blockN) {
   MaskAttr mask = context.facts.mask;
+  if (tiles.fullKeys)
+    return emitListedBlocks(context, tiles.keys, tiles.fullKeys, blockN);
   SmallVector<Value> range = emitKeyRange(context, tiles, row, blockM);
   auto blocks = KeyBlocksOp::create(context.b, row, tiles.queries, tiles.keys,
                                     range, mask, blockM, blockN, tiles.group);

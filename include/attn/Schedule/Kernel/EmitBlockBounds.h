@@ -28,6 +28,9 @@ struct BoundedTiles {
   /// The lengths of the sequence, any of which may be 0.
   Value queries, keys;
   int64_t group = 1, members = 1;
+  /// How many of the first keys need no mask, where keys are those of blocks
+  /// that a list names; else null.
+  Value fullKeys;
 };
 
 /// Emits the bounds of the tile of `blockM` rows from `row` on.
