@@ -13,7 +13,9 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 from attn import torch_op  # noqa: E402
 
 
-def compute(q, k, v, sinks=None, cu_seqlens_q=None, cu_seqlens_k=None, captures=None, *options):
+def compute(
+    q, k, v, sinks=None, cu_seqlens_q=None, cu_seqlens_k=None, counts=None, indices=None, captures=None, *options
+):  # fmt: skip
     """What the operator computes, with the options that these tests use."""
     if cu_seqlens_q is not None:
         o = torch.zeros(*q.shape[:2], v.shape[2], dtype=q.dtype)
@@ -66,7 +68,7 @@ SAMPLES = {
     "bnhd": lambda: ((make(2, 16, 4, 32).transpose(1, 2),) * 3, {}),
     "bf16": lambda: ((make(1, 2, 16, 32, dtype=torch.bfloat16),) * 3, {"scale": 0.5}),
     "captures": lambda: (
-        (*[make(1, 2, 16, 32)] * 3, None, None, None, [torch.randn(2)]),
+        (*[make(1, 2, 16, 32)] * 3, *[None] * 5, [torch.randn(2)]),
         {"score_mod": "text"},
     ),
     "packed": lambda: (
