@@ -419,7 +419,7 @@ Error TensorMaker::fillLengths(HarnessTensor &tensor, Random &random) {
   return Error::success();
 }
 
-/// Random lists of blocks: each block of keys is hidden, full or partial. The
+/// Random lists of blocks, in any order: each is hidden, full or partial. The
 /// first list is empty, and the second one names all blocks. Both tensors are
 /// made of the same numbers.
 Error TensorMaker::fillBlocks(HarnessTensor &tensor) {
@@ -439,8 +439,11 @@ Error TensorMaker::fillBlocks(HarnessTensor &tensor) {
   std::vector<int64_t> numbers;
   size_t list = 0, next = 0;
   auto makeList = [&] {
-    std::vector<int64_t> full, partial;
-    for (int64_t block = 0; block < blocks; ++block) {
+    std::vector<int64_t> full, partial, order(blocks);
+    std::iota(order.begin(), order.end(), 0);
+    for (int64_t i = blocks - 1; i > 0; --i)
+      std::swap(order[i], order[random.integer(i)]);
+    for (int64_t block : order) {
       int64_t kind = random.integer(2);
       if (list == 0 || (kind == 0 && list != 1))
         continue;

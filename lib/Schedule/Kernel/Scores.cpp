@@ -208,12 +208,16 @@ static Value emitRegions(const AttentionTile &tile, Value key, Value scores,
   ImplicitLocOpBuilder &b = tile.b;
   AttentionOp op = facts.op;
   // From places in a list to numbers of keys.
-  Value shift;
-  if (tile.source->isListed())
+  Value shift, unasked = hides ? tile.rowKeys.exact : Value();
+  if (tile.source->isListed()) {
     shift = arith::SubIOp::create(b, tile.source->emitKey(key), key);
-  auto map =
-      MapElementsOp::create(b, scores.getType(), scores, tile.row, key,
-                            hides ? tile.rowKeys.exact : Value(), quads, hides);
+    // Loops may test the first block that they walk, whether it is full or not.
+    if (hides)
+      unasked = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, key,
+                                      tile.source->full);
+  }
+  auto map = MapElementsOp::create(b, scores.getType(), scores, tile.row, key,
+                                   unasked, quads, hides);
   OpBuilder::InsertionGuard guard(b);
   auto [score, row, index] = openElements(tile, map);
   auto [head, query] = emitHeadAndQuery(tile, row);
