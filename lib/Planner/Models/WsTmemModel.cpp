@@ -113,7 +113,8 @@ static int64_t choosePolynomial(const TargetRow &target, bool beside,
 /// mask is no reason of its own (docs/Rationale/Schedules.md).
 static bool isWorthPacking(const ProblemFacts &facts) {
   int64_t group = facts.getGroup();
-  if (ShapedType::isDynamic(group) || group == 1 || group > kPackedHeadsLimit)
+  if (ShapedType::isDynamic(group) || group == 1 || group > kPackedHeadsLimit ||
+      facts.hasBlockLists())
     return false;
   constexpr int64_t rows = kMostTmemTiles * kTmemRows;
   int64_t queries = getAssumedExtent(facts.queries, kAssumedLength);

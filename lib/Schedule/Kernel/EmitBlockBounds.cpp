@@ -50,16 +50,17 @@ static bool startsAbove(ValueRange range, size_t index) {
            !known.isStrictlyPositive());
 }
 
-/// Emits the blocks of a list of whole ones, of which the first `full` keys
-/// need no mask.
-static BlockBounds emitListedBlocks(KernelContext &context, Value keys,
-                                    Value full, int64_t blockN) {
+/// Emits the kernel's blocks of a list: as many in each that it names, of which
+/// those of the full ones come first.
+static BlockBounds emitListedBlocks(KernelContext &context,
+                                    const ListedBlocks &listed,
+                                    int64_t blockN) {
   ImplicitLocOpBuilder &b = context.b;
-  Value each = context.i32(blockN);
+  Value each = context.i32(context.facts.blockKeys / blockN);
   BlockBounds bounds;
   bounds.begin = bounds.fullBegin = context.i32(0);
-  bounds.fullEnd = arith::DivUIOp::create(b, full, each);
-  bounds.end = arith::DivUIOp::create(b, keys, each);
+  bounds.fullEnd = b.createOrFold<arith::MulIOp>(listed.full, each);
+  bounds.end = b.createOrFold<arith::MulIOp>(listed.all, each);
   return bounds;
 }
 
@@ -67,8 +68,8 @@ BlockBounds attn::emitBlockBounds(KernelContext &context,
                                   const BoundedTiles &tiles, Value row,
                                   int64_t blockM, int64_t blockN) {
   MaskAttr mask = context.facts.mask;
-  if (tiles.fullKeys)
-    return emitListedBlocks(context, tiles.keys, tiles.fullKeys, blockN);
+  if (tiles.listed.all)
+    return emitListedBlocks(context, tiles.listed, blockN);
   SmallVector<Value> range = emitKeyRange(context, tiles, row, blockM);
   auto blocks = KeyBlocksOp::create(context.b, row, tiles.queries, tiles.keys,
                                     range, mask, blockM, blockN, tiles.group);

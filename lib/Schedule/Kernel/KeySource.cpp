@@ -262,12 +262,10 @@ void ListedKeys::find(const TileCoordinates &at, Value row) {
   };
   Value held = context.getExtent({{"block_indices", 3}},
                                  facts.blockIndices.shape.back());
-  Value all = clamp(context.loadElement("block_counts", counts), held);
+  listed.all = clamp(context.loadElement("block_counts", counts), held);
   Value next = arith::AddIOp::create(b, counts, context.i64(1));
-  Value whole = clamp(context.loadElement("block_counts", next), all);
-  Value keys = context.i32(facts.blockKeys);
-  length = arith::MulIOp::create(b, all, keys);
-  full = arith::MulIOp::create(b, whole, keys);
+  listed.full = clamp(context.loadElement("block_counts", next), listed.all);
+  length = arith::MulIOp::create(b, listed.all, context.i32(facts.blockKeys));
 }
 
 Value ListedKeys::emitView(StringRef name, const TileCoordinates &at,

@@ -213,8 +213,10 @@ static Value emitRegions(const AttentionTile &tile, Value key, Value scores,
     shift = arith::SubIOp::create(b, tile.source->emitKey(key), key);
     // Loops may test the first block that they walk, whether it is full or not.
     if (hides)
-      unasked = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, key,
-                                      tile.source->full);
+      unasked = arith::CmpIOp::create(
+          b, arith::CmpIPredicate::slt, key,
+          arith::MulIOp::create(b, tile.source->listed.full,
+                                context.i32(facts.blockKeys)));
   }
   auto map = MapElementsOp::create(b, scores.getType(), scores, tile.row, key,
                                    unasked, quads, hides);

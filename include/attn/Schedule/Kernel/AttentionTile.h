@@ -79,7 +79,7 @@ struct AttentionTile {
   bool hasWholeTiles() const;
   /// Returns the place and the lengths of the tile, for bounds of its rows.
   BoundedTiles getBoundedTiles() const {
-    return {at, queries, keys, group, members, source->full};
+    return {at, queries, keys, group, members, source->listed};
   }
   /// Returns the tile's rows in tensors of queries.
   HeadRows getQueryRows() const;

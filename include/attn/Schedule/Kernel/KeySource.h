@@ -10,7 +10,7 @@
 #ifndef ATTN_SCHEDULE_KERNEL_KEYSOURCE_H
 #define ATTN_SCHEDULE_KERNEL_KEYSOURCE_H
 
-#include "attn/Schedule/Kernel/RowViews.h"
+#include "attn/Schedule/Kernel/EmitBlockBounds.h"
 #include <memory>
 
 namespace mlir::attn {
@@ -69,8 +69,8 @@ public:
   Value length;
   /// The first row in packed tensors, i64; null where there is none.
   Value start;
-  /// How many of the first keys no mask hides, i32; null where nobody says.
-  Value full;
+  /// What a list says, full blocks first.
+  ListedBlocks listed;
   /// The number of `kv_lengths` where something else has it, i32; else null.
   Value known;
 };
