@@ -30,8 +30,6 @@ FOLDER = BUILD / "doors"
 WHEELS = BUILD / "wheels"
 VERSIONS = range(10, 15)
 SUITES = ("bookworm", "trixie", "forky")
-#: Of the suites that debootstrap has no script for.
-MIRROR = "http://deb.debian.org/debian"
 #: Run in a folder with README.md, by the interpreter that the wheel is installed for.
 TRIAL = r"""
 import pathlib, re, subprocess, sys
@@ -101,9 +99,9 @@ def try_debian(suite: str) -> None:
     if not (root / "ready").exists():
         shutil.rmtree(root, ignore_errors=True)
         packages = "python3,python3-pip,python3-venv,ca-certificates"
-        # What debootstrap does for a suite that is newer than itself.
+        # A suite that is newer than debootstrap is made as its newest one.
         known = pathlib.Path("/usr/share/debootstrap/scripts") / suite
-        newest = () if known.exists() else (MIRROR, known.with_name("sid"))
+        newest = () if known.exists() else ("", known.with_name("sid"))
         run("debootstrap", "--variant=minbase", f"--include={packages}", suite, root, *newest)
         (root / "ready").touch()
     for name in ("/etc/resolv.conf", "/etc/ssl/certs/ca-certificates.crt"):

@@ -69,7 +69,7 @@ public:
   Value length;
   /// The first row in packed tensors, i64; null where there is none.
   Value start;
-  /// What a list says, full blocks first.
+  /// The blocks of a list, full ones first.
   ListedBlocks listed;
   /// The number of `kv_lengths` where something else has it, i32; else null.
   Value known;
