@@ -3,10 +3,10 @@
 
 The wheels are made twice and have to be equal; the first is installed into a new virtual
 environment of each Python that is found, and, where debootstrap is installed and the user is root,
-in a minimal Debian of each suite, and the README's example and both commands run there. Then the
-tests of python/tests/doors run with the pinned torch and transformers, on the simulator. Downloads
-(some 5 GB for torch, once) and the first build are not counted in the 20 minutes of two cores that
-it takes.
+in a minimal Debian of each suite, and the README's example, both commands and the stand-in driver
+run there. Then the tests of python/tests/doors run with the pinned torch and transformers, on the
+simulator. Downloads (some 5 GB for torch, once) and the first build are not counted in the 20
+minutes of two cores that it takes.
 
 usage: scripts/doors.py [--only=REGEX] [--no-debian] [--sample]
   --only       the steps whose names match
@@ -41,6 +41,12 @@ folder = pathlib.Path(sys.executable).parent
 for command, words in (("attn-compile", ["--q=1x1x64x64xf16", "--verify"]), ("attn-sim", ["--version"])):
     subprocess.run([folder / command, *words], check=True, stdout=subprocess.DEVNULL)
 assert subprocess.run([folder / "attn-sim", "--verfy"], capture_output=True).returncode == 1
+import ctypes
+from attn.sim import stand_in
+cuda = ctypes.CDLL(str(stand_in.find_folder() / "libcuda.so.1"))
+held, text = ctypes.c_void_p(), attn.compile(q=(1, 1, 64, 64), dtype="float16", chip="sm_80").ptx.encode()
+assert cuda.cuInit(0) == cuda.cuDevicePrimaryCtxRetain(ctypes.byref(held), 0) == cuda.cuCtxSetCurrent(held) == 0
+assert cuda.cuModuleLoadData(ctypes.byref(held), text) == 0 != cuda.cuModuleLoadData(ctypes.byref(held), b"no PTX")
 print("tried with", sys.version.split()[0])
 """
 
