@@ -139,9 +139,9 @@ def write_sbom(path: pathlib.Path, version: str, components: list[dict]) -> None
     path.write_text(JsonV1Dot6(bom).output_as_string(indent=2) + "\n", encoding="utf-8")
 
 
-def link_library(path: pathlib.Path) -> None:
-    """Links the library of the wheel."""
-    run("ninja", "-C", BUILD, "AttnWheelParts")
+def link(path: pathlib.Path, soname: str, exports: pathlib.Path, own: list[str], prefixes: tuple[str, ...]) -> None:
+    """Links `own` objects, and what they use of the archives, to a library of the wheel, which
+    exports nothing that does not begin with one of `prefixes`."""
     parts = (BUILD / "wheel-parts.txt").read_text().split()
     zig = [sys.executable, "-m", "ziglang", "cc", "-target", f"{MACHINE}-linux-gnu.{GLIBC}"]
     shim = path.with_name("glibc_shim.o")
@@ -150,16 +150,24 @@ def link_library(path: pathlib.Path) -> None:
     multiarch = pathlib.Path("/usr/lib") / f"{MACHINE}-linux-gnu"
     run(
         *zig, "-shared", "-nostdlib++", "-Wl,-s", "-Wl,--gc-sections",
-        f"-Wl,--version-script={ROOT / 'lib' / 'CAPI' / 'exports.map'}", "-Wl,-soname,libAttnC.so.1",
-        *[each for each in parts if each.endswith(".o")], shim, "-Wl,--start-group",
+        f"-Wl,--version-script={exports}", f"-Wl,-soname,{soname}", *own, shim, "-Wl,--start-group",
         *[each for each in parts if each.endswith(".a")], *gcc,
         multiarch / "libz.a", multiarch / "libzstd.a", "-Wl,--end-group",
         "-lc", "-lm", "-ldl", "-lpthread", "-o", path,
     )  # fmt: skip
     exported = run("nm", "-D", "--defined-only", path).split("\n")
-    strangers = [line for line in exported if line and not line.split()[-1].startswith("attn")]
+    strangers = [line for line in exported if line and not line.split()[-1].startswith(prefixes)]
     if strangers:
-        raise SystemExit("error: the library exports more than its interface\n" + "\n".join(strangers))
+        raise SystemExit(f"error: {path.name} exports more than its interface\n" + "\n".join(strangers))
+
+
+def link_libraries(compiler: pathlib.Path, driver: pathlib.Path) -> None:
+    """Links the compiler, and the stand-in for the CUDA driver, which programs load by its name."""
+    run("ninja", "-C", BUILD, "AttnWheelParts")
+    objects = [each for each in (BUILD / "wheel-parts.txt").read_text().split() if each.endswith(".o")]
+    link(compiler, "libAttnC.so.1", ROOT / "lib" / "CAPI" / "exports.map", objects, ("attn",))
+    objects = (BUILD / "wheel-driver-parts.txt").read_text().split()
+    link(driver, "libcuda.so.1", ROOT / "tools" / "cuda-driver" / "driver.map", objects, ("cu", "attnSim"))
 
 
 def copy_package(source: pathlib.Path, folder: pathlib.Path, names: tuple[str, ...] = ()) -> None:
@@ -190,11 +198,14 @@ def stage_attn(folder: pathlib.Path) -> None:
     copy_package(ROOT / "python" / "attn", folder / "attn")
     library = folder / "attn" / "_lib" / "libAttnC.so"
     library.parent.mkdir()
-    linked = folder / "linked" / library.name
-    linked.parent.mkdir()
-    link_library(linked)
-    shutil.move(linked, library)
-    shutil.rmtree(linked.parent)
+    driver = library.parent / "driver" / "libcuda.so.1"
+    driver.parent.mkdir()
+    linked = folder / "linked"
+    linked.mkdir()
+    link_libraries(linked / library.name, linked / driver.name)
+    for each in (library, driver):
+        shutil.move(linked / each.name, each)
+    shutil.rmtree(linked)
     # The cache of kernels tells builds apart by it, on whatever machine they are installed.
     digest = hashlib.sha256(library.read_bytes()).hexdigest()
     (library.parent / "identity").write_text(digest + "\n")
@@ -210,11 +221,42 @@ def stage_runtime(folder: pathlib.Path) -> None:
     (folder / "attn_runtime" / "__init__.py").write_text(RUNTIME_INIT)
 
 
+class WholeDeflate:
+    """A compressor of zipfile that takes an entry as a whole, so that it becomes smaller."""
+
+    def __init__(self) -> None:
+        self._taken = bytearray()
+
+    def compress(self, part: bytes) -> bytes:
+        self._taken += part
+        return b""
+
+    def flush(self) -> bytes:
+        import deflate
+
+        return bytes(deflate.deflate_compress(bytes(self._taken), 12))
+
+
+def repack(wheel: pathlib.Path) -> None:
+    """Packs a wheel again, with the same entries in fewer bytes."""
+    packed = wheel.with_suffix(".repacked")
+    # zipfile has no other place to give it a compressor.
+    usual, zipfile._get_compressor = zipfile._get_compressor, lambda *_: WholeDeflate()
+    try:
+        with zipfile.ZipFile(wheel) as source, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as out:
+            for entry in source.infolist():
+                out.writestr(entry, source.read(entry))
+    finally:
+        zipfile._get_compressor = usual
+    packed.replace(wheel)
+
+
 def make_wheel(folder: pathlib.Path, out: pathlib.Path) -> pathlib.Path:
     """Packs what is staged, and checks its size."""
     before = set(out.glob("*.whl"))
     run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", out, cwd=folder)
     (wheel,) = set(out.glob("*.whl")) - before
+    repack(wheel)
     size = wheel.stat().st_size
     limit = LIMITS[wheel.name.partition("-")[0]]
     if size > limit:

@@ -3,14 +3,15 @@
 
 The wheels are made twice and have to be equal; the first is installed into a new virtual
 environment of each Python that is found, and, where debootstrap is installed and the user is root,
-in a minimal Debian of each suite, and the README's example and both commands run there. Then the
-tests of python/tests/doors run with the pinned torch and transformers, on the simulator. Downloads
-(some 5 GB for torch, once) and the first build are not counted in the 20 minutes of two cores that
-it takes.
+in a minimal Debian of each suite, and the README's example, both commands and the stand-in driver
+run there. Then the tests of python/tests/doors run with the pinned torch and transformers, on the
+simulator. Downloads (some 5 GB for torch, once) and the first build are not counted in the 20
+minutes of two cores that it takes.
 
-usage: scripts/doors.py [--only=REGEX] [--no-debian]
+usage: scripts/doors.py [--only=REGEX] [--no-debian] [--sample]
   --only       the steps whose names match
   --no-debian  leave out the minimal Debians
+  --sample     make the wheels once, and try one with one Python: what continuous integration does
 The last line is "N passed, N failed, N skipped".
 """
 
@@ -28,7 +29,7 @@ BUILD = pathlib.Path(os.environ.get("ATTN_BUILD", ROOT / "build"))
 FOLDER = BUILD / "doors"
 WHEELS = BUILD / "wheels"
 VERSIONS = range(10, 15)
-SUITES = ("bookworm", "trixie")
+SUITES = ("bookworm", "trixie", "forky")
 #: Run in a folder with README.md, by the interpreter that the wheel is installed for.
 TRIAL = r"""
 import pathlib, re, subprocess, sys
@@ -40,6 +41,12 @@ folder = pathlib.Path(sys.executable).parent
 for command, words in (("attn-compile", ["--q=1x1x64x64xf16", "--verify"]), ("attn-sim", ["--version"])):
     subprocess.run([folder / command, *words], check=True, stdout=subprocess.DEVNULL)
 assert subprocess.run([folder / "attn-sim", "--verfy"], capture_output=True).returncode == 1
+import ctypes
+from attn.sim import stand_in
+cuda = ctypes.CDLL(str(stand_in.find_folder() / "libcuda.so.1"))
+held, text = ctypes.c_void_p(), attn.compile(q=(1, 1, 64, 64), dtype="float16", chip="sm_80").ptx.encode()
+assert cuda.cuInit(0) == cuda.cuDevicePrimaryCtxRetain(ctypes.byref(held), 0) == cuda.cuCtxSetCurrent(held) == 0
+assert cuda.cuModuleLoadData(ctypes.byref(held), text) == 0 != cuda.cuModuleLoadData(ctypes.byref(held), b"no PTX")
 print("tried with", sys.version.split()[0])
 """
 
@@ -68,8 +75,11 @@ def find_python(minor: int) -> str:
     raise Skip(f"no Python 3.{minor}")
 
 
-def make_wheels() -> None:
-    run(ROOT / "scripts" / "build-wheel.py", "--twice")
+def make_wheels(*options: str) -> None:
+    tools = subprocess.run([ROOT / "scripts" / "install-deps.sh", "--with-wheel"], check=False)
+    if tools.returncode:
+        raise Skip("the tools of wheels cannot be installed")
+    run(ROOT / "scripts" / "build-wheel.py", *options)
 
 
 def try_python(minor: int) -> None:
@@ -95,7 +105,10 @@ def try_debian(suite: str) -> None:
     if not (root / "ready").exists():
         shutil.rmtree(root, ignore_errors=True)
         packages = "python3,python3-pip,python3-venv,ca-certificates"
-        run("debootstrap", "--variant=minbase", f"--include={packages}", suite, root)
+        # A suite that is newer than debootstrap is made as its newest one.
+        known = pathlib.Path("/usr/share/debootstrap/scripts") / suite
+        newest = () if known.exists() else ("", known.with_name("sid"))
+        run("debootstrap", "--variant=minbase", f"--include={packages}", suite, root, *newest)
         (root / "ready").touch()
     for name in ("/etc/resolv.conf", "/etc/ssl/certs/ca-certificates.crt"):
         shutil.copy(name, root / name[1:])
@@ -121,21 +134,28 @@ def run_tests() -> None:
 
 
 def list_steps(debian: bool) -> list[tuple[str, object, tuple[object, ...]]]:
-    steps = [("wheels", make_wheels, ())]
+    steps = [("wheels", make_wheels, ("--twice",))]
     steps += [(f"wheel, Python 3.{minor}", try_python, (minor,)) for minor in VERSIONS]
     if debian:
         steps += [(f"wheel, Debian {suite}", try_debian, (suite,)) for suite in SUITES]
     return [*steps, ("torch and transformers", run_tests, ())]
 
 
+def list_sample() -> list[tuple[str, object, tuple[object, ...]]]:
+    own = sys.version_info.minor
+    return [("wheels", make_wheels, ()), (f"wheel, Python 3.{own}", try_python, (own,))]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", default="")
     parser.add_argument("--no-debian", action="store_true")
+    parser.add_argument("--sample", action="store_true")
     options = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
     counts = {"passed": 0, "failed": 0, "skipped": 0}
-    for name, step, arguments in list_steps(not options.no_debian):
+    steps = list_sample() if options.sample else list_steps(not options.no_debian)
+    for name, step, arguments in steps:
         if not re.search(options.only, name):
             continue
         start, verdict, reason = time.monotonic(), "passed", ""

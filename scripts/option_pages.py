@@ -192,6 +192,7 @@ from typing import Any
 from .. import kernel
 from ..kernel import Kernel
 from ..options import host_names
+from ..tensors import block_lists
 from . import call_arguments
 from .call_arguments import Modification
 
@@ -275,6 +276,9 @@ def attention(
 {declare(regions)}    cu_seqlens_q: Any = None,
     cu_seqlens_k: Any = None,
     max_seqlen_q: int | None = None,
+    block_counts: Any = None,
+    block_indices: Any = None,
+    block_size: Any = None,
     lse: Any = False,
     out: Any = None,
     pad: bool = False,
@@ -289,7 +293,13 @@ def attention(
     packed and all tensors are (rows, heads, dim); `max_seqlen_q` bounds the
     query lengths. Returns o, or (o, lse) with `lse`; lse is (batch, heads,
     queries) or (heads, rows). `sinks` has one f32 logit for each head. `out`, and
-    a tensor as `lse`, are written instead of new ones. The other options:
+    a tensor as `lse`, are written instead of new ones.
+
+    With `block_size`, (queries, keys), each block of queries has a list of blocks of keys, and
+    others are not read: `block_counts`, i32 (batch, heads, blocks of queries, 2), says how many
+    blocks a list has, and how many of these, its first ones, are full, so that `mask_mod` is
+    not asked there; `block_indices`, i32 (batch, heads, blocks of queries, blocks of keys),
+    names them. Blocks of keys divide the keys. The other options:
 
 {list_arguments([*called, *regions])}
 
@@ -311,7 +321,7 @@ def attention(
 {converted}    )
     return call_arguments.attend(
         (q, k, v),
-        (sinks, cu_seqlens_q, cu_seqlens_k),
+        (sinks, cu_seqlens_q, cu_seqlens_k, block_counts, block_indices),
         ({mods}),
         call_arguments.to_bound(max_seqlen_q),
         options,
@@ -319,6 +329,7 @@ def attention(
         out,
         stream,
         pad,
+        block_lists.to_size(block_size),
     )
 
 
@@ -332,6 +343,9 @@ def prepare(
 {declare(regions)}    cu_seqlens_q: Any = None,
     cu_seqlens_k: Any = None,
     max_seqlen_q: int | None = None,
+    block_counts: Any = None,
+    block_indices: Any = None,
+    block_size: Any = None,
     lse: Any = False,
     out: Any = None,
     pad: bool = False,
@@ -347,7 +361,7 @@ def prepare(
 {converted}    )
     call_arguments.prepare(
         (q, k, v),
-        (sinks, cu_seqlens_q, cu_seqlens_k),
+        (sinks, cu_seqlens_q, cu_seqlens_k, block_counts, block_indices),
         ({mods}),
         call_arguments.to_bound(max_seqlen_q),
         options,
@@ -355,6 +369,7 @@ def prepare(
         out,
         chip,
         pad,
+        block_lists.to_size(block_size),
     )
 '''
 

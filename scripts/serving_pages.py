@@ -76,7 +76,7 @@ VALUES = {
 #: Options that the tensors of a call decide, or what a plan is made for.
 FROM_TENSORS = (
     "q kv_heads kv_len dv kv_type out_type out_group varlen kv_lengths page_size page_indptr "
-    "rope_dim rope_apart sinks init_state descales scale_group v_transposed lse dynamic out_mod"
+    "block_rows block_keys rope_dim rope_apart sinks init_state descales scale_group v_transposed lse dynamic out_mod"
 ).split()
 #: The settings that are not options of a problem.
 OWN = {

@@ -148,6 +148,7 @@ if [ "${1:-}" != --lint-only ]; then
   fi
   "$PYTHON" scripts/slow-tests.py "$LOGS/lit-and-unit-tests.json"
   step "install" scripts/test-install.sh
+  step "wheel" "$PYTHON" scripts/doors.py --sample
   if step "nightly samples" "$PYTHON" scripts/nightly.py --sample; then
     sed -n 's/^ok /        /p' "$LOGS/nightly-samples.log"
   fi

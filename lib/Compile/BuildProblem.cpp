@@ -79,6 +79,20 @@ static void addPageTypes(Builder &builder, const Problem &problem,
     lengths({sequences});
 }
 
+/// Appends the types of block_counts and block_indices.
+static void addBlockTypes(Builder &builder, const Problem &problem,
+                          SmallVectorImpl<Type> &types) {
+  int64_t lists = (problem.queries + problem.blockRows - 1) / problem.blockRows;
+  SmallVector<int64_t> counts = {problem.batch, problem.heads, lists, 2};
+  if (problem.dynamic)
+    counts[0] = counts[2] = ShapedType::kDynamic;
+  SmallVector<int64_t> indices = counts;
+  indices[3] =
+      problem.dynamic ? ShapedType::kDynamic : problem.keys / problem.blockKeys;
+  for (const SmallVector<int64_t> &shape : {counts, indices})
+    types.push_back(MemRefType::get(shape, builder.getI32Type()));
+}
+
 /// The type of a v whose keys are contiguous.
 static MemRefType getTransposedType(Builder &builder, const Problem &problem,
                                     MemRefType plain) {
@@ -165,6 +179,8 @@ static SmallVector<Type> getArgumentTypes(Builder &builder,
           MemRefType::get({sequences, heads}, builder.getF32Type()));
   }
   addPageTypes(builder, problem, types);
+  if (problem.blockRows != 0)
+    addBlockTypes(builder, problem, types);
   if (problem.initState) {
     types.push_back(getOperandType(builder, problem, problem.heads,
                                    problem.queries, problem.valueDim,
@@ -271,6 +287,10 @@ OwningOpRef<ModuleOp> attn::buildProblem(MLIRContext *context,
     op.getPageIndptrMutable().assign(take(true));
   if (!problem.kvLengths.empty())
     op.getKvLengthsMutable().assign(take(true));
+  if (problem.blockRows != 0) {
+    op.getBlockCountsMutable().assign(take(true));
+    op.getBlockIndicesMutable().assign(take(true));
+  }
   if (problem.initState) {
     op.getInitOMutable().assign(take(true));
     op.getInitLseMutable().assign(take(true));

@@ -381,6 +381,11 @@ llvm::Expected<Problem> attn::parseProblem(const ProblemFlags &flags) {
     if (problem.vTransposed)
       return makeError("v-transposed", "contradicts --rope-dim");
   }
+  if ((problem.blockRows == 0) != (problem.blockKeys == 0))
+    return makeError(problem.blockKeys == 0 ? "block-rows" : "block-keys",
+                     problem.blockKeys == 0
+                         ? "expected --block-keys beside it"
+                         : "expected --block-rows beside it");
   if (problem.ropeApart && problem.ropeDim == 0)
     return makeError("rope-apart", "expected --rope-dim beside it");
   if (llvm::Error error = checkScaleGroup(problem))

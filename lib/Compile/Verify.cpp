@@ -347,6 +347,12 @@ void attn::applyProblem(const Problem &given, sim::HarnessOptions &options) {
   if (problem.outGroup != 0)
     set("o_scales", problem.heads, problem.queries,
         problem.valueDim / problem.outGroup);
+  if (problem.dynamic && problem.blockRows != 0)
+    for (const char *name : {"block_counts", "block_indices"})
+      sizes[name + std::string(".dim2")] =
+          llvm::divideCeil(problem.queries, problem.blockRows);
+  if (problem.dynamic && problem.blockRows != 0)
+    sizes["block_indices.dim3"] = problem.keys / problem.blockKeys;
   if (problem.dynamic && problem.pageSize != 0) {
     int64_t sequences = problem.getSequences();
     int64_t columns = problem.getTableColumns();

@@ -137,10 +137,26 @@ Error Runner::computeReferenceOf(ArrayRef<HarnessTensor> tensors) {
     if (!find(name) && !(isLatent && name == "v"))
       return createStringError("launch record: expected a tensor \"" + name +
                                "\" to verify, got none");
-  for (StringRef name :
-       {"q", "k", "v", "sinks", "cu_seqlens_q", "cu_seqlens_k", "q_descale",
-        "k_descale", "v_descale", "page_table", "page_indptr", "kv_lengths",
-        "init_o", "init_lse", "k_scales", "v_scales", "k_rope", "q_rope"})
+  for (StringRef name : {"q",
+                         "k",
+                         "v",
+                         "sinks",
+                         "cu_seqlens_q",
+                         "cu_seqlens_k",
+                         "q_descale",
+                         "k_descale",
+                         "v_descale",
+                         "page_table",
+                         "page_indptr",
+                         "kv_lengths",
+                         "block_counts",
+                         "block_indices",
+                         "init_o",
+                         "init_lse",
+                         "k_scales",
+                         "v_scales",
+                         "k_rope",
+                         "q_rope"})
     if (std::optional<unsigned> index = record.findTensor(name);
         index && isWritten(record.tensors[*index].access))
       return createStringError("launch record: expected tensor \"" + name +
@@ -165,6 +181,8 @@ Error Runner::computeReferenceOf(ArrayRef<HarnessTensor> tensors) {
   inputs.pageTable = getOptional("page_table");
   inputs.pageIndptr = getOptional("page_indptr");
   inputs.kvLengths = getOptional("kv_lengths");
+  inputs.blockCounts = getOptional("block_counts");
+  inputs.blockIndices = getOptional("block_indices");
   inputs.initO = getOptional("init_o");
   inputs.initLse = getOptional("init_lse");
   inputs.kScales = getOptional("k_scales");

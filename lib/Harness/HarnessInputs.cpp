@@ -128,6 +128,7 @@ private:
   Expected<uint64_t> finish(TensorArgument &tensor);
   Error fill(HarnessTensor &tensor);
   Error fillLengths(HarnessTensor &tensor, Random &random);
+  Error fillBlocks(HarnessTensor &tensor);
 
   HarnessTensor *find(StringRef name) {
     std::optional<unsigned> index = record.findTensor(name);
@@ -247,8 +248,9 @@ Error TensorMaker::propagateSizes(const AttentionProblem &problem) {
   bool hasRows = !record.findTensor("page_indptr");
   // A byte of such an output has two results.
   bool isPaired = o && record.tensors[*o].dtype == DType::I8;
-  Sizes batch = {{"q", 0},      {"q_rope", 0},   {"o", lead},    {"lse", lead},
-                 {"init_o", 0}, {"init_lse", 0}, {"o_scales", 0}};
+  Sizes batch = {{"q", 0},        {"q_rope", 0},        {"o", lead},
+                 {"lse", lead},   {"init_o", 0},        {"init_lse", 0},
+                 {"o_scales", 0}, {"block_indices", 0}, {"block_counts", 0}};
   Sizes pool = {
       {"k", 0}, {"v", 0}, {"k_scales", 0}, {"v_scales", 0}, {"k_rope", 0}};
   Sizes sequences = {
@@ -275,8 +277,11 @@ Error TensorMaker::propagateSizes(const AttentionProblem &problem) {
         {"sinks", 0},
         {"init_o", 1},
         {"init_lse", 1},
+        {"block_indices", 1},
+        {"block_counts", 1},
         {"q_descale", 1}},
        problem.heads},
+      {{{"block_indices", 2}, {"block_counts", 2}}, kDynamicSize},
       {{{"k", 1},
         {"v", 1},
         {"k_scales", 1},
@@ -357,6 +362,8 @@ Error TensorMaker::fill(HarnessTensor &tensor) {
   if (record.problem && record.problem->varlen &&
       StringRef(argument.name).starts_with("cu_seqlens_"))
     return fillLengths(tensor, random);
+  if (argument.name == "block_counts" || argument.name == "block_indices")
+    return fillBlocks(tensor);
   if (!isFloat(argument.dtype))
     return createStringError("tensor \"" + argument.name +
                              "\": expected values for an input of integers, "
@@ -412,6 +419,54 @@ Error TensorMaker::fillLengths(HarnessTensor &tensor, Random &random) {
   size_t next = 0;
   forEachElement(argument, [&](int64_t offset) {
     encodeElement(argument.dtype, double(cuts[next++]), &tensor.bytes[offset]);
+  });
+  return Error::success();
+}
+
+/// Random lists of blocks, in any order: each is hidden, full or partial. The
+/// first list is empty, and the second one names all blocks. Both tensors are
+/// made of the same numbers.
+Error TensorMaker::fillBlocks(HarnessTensor &tensor) {
+  const TensorArgument &argument = tensor.argument;
+  HarnessTensor *indices = find("block_indices"), *keys = find("k");
+  int64_t size = record.problem ? record.problem->blockKeys : 0;
+  if (!indices || !keys || indices->argument.shape.size() != 4 ||
+      argument.shape.size() != 4 || keys->argument.shape.size() != 4 ||
+      size < 1 || argument.dtype != DType::I32)
+    return createStringError("tensor \"" + argument.name +
+                             "\": expected i32 of rank 4 beside k of rank 4 "
+                             "and sizes of blocks");
+  Random random(options.seed, "block_indices");
+  int64_t blocks =
+      std::min(keys->argument.shape[2] / size, indices->argument.shape[3]);
+  bool isCounts = argument.name == "block_counts";
+  std::vector<int64_t> numbers;
+  size_t list = 0, next = 0;
+  auto makeList = [&] {
+    std::vector<int64_t> full, partial, order(blocks);
+    std::iota(order.begin(), order.end(), 0);
+    for (int64_t i = blocks - 1; i > 0; --i)
+      std::swap(order[i], order[random.integer(i)]);
+    for (int64_t block : order) {
+      int64_t kind = random.integer(2);
+      if (list == 0 || (kind == 0 && list != 1))
+        continue;
+      (kind == 2 ? full : partial).push_back(block);
+    }
+    numbers = {int64_t(full.size() + partial.size()), int64_t(full.size())};
+    if (!isCounts) {
+      numbers = std::move(full);
+      llvm::append_range(numbers, partial);
+      // Entries behind a list's end say nothing.
+      numbers.resize(argument.shape[3], -1);
+    }
+    ++list, next = 0;
+  };
+  forEachElement(argument, [&](int64_t offset) {
+    if (next == numbers.size())
+      makeList();
+    encodeElement(argument.dtype, double(numbers[next++]),
+                  &tensor.bytes[offset]);
   });
   return Error::success();
 }

@@ -1,5 +1,6 @@
 //===- HarnessReport.cpp - what came out of a launch ----------------------===//
 #include "attn/Harness/HarnessReport.h"
+#include "attn/Harness/HarnessOptions.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"

@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "attn/Harness/Reference.h"
+#include "BlockLists.h"
+#include "RowMatrix.h"
 
 #include "TensorShape.h"
 #include "llvm/ADT/STLExtras.h"
@@ -100,6 +102,21 @@ private:
   Expected<std::vector<int64_t>>
   readLengths(StringRef name, const TensorView &view, int64_t limit);
   void computeHead(int64_t sequence, int64_t head, bool isCaller);
+  /// Caps a score, and changes it.
+  double finishScore(double score, int64_t sequence, int64_t head,
+                     int64_t query, int64_t key) const;
+  /// Says whether a key of a block of some kind has no weight.
+  bool isHidden(BlockKind kind, double score, int64_t sequence, int64_t head,
+                int64_t query, int64_t key) const {
+    if (kind == BlockKind::Partial && inputs.maskMod &&
+        !inputs.maskMod(score, sequence, head, query, key))
+      return true;
+    return kind == BlockKind::Hidden ||
+           (problem.selected && isAbsent(sequence, key));
+  }
+  /// Returns what list `list` of a head says of each block of keys.
+  std::vector<BlockKind> readBlocks(int64_t sequence, int64_t head,
+                                    int64_t list) const;
   /// Does with a row of results what stands between attention and rounding.
   void finishRow(int64_t sequence, int64_t head, int64_t query,
                  double *o) const;
@@ -116,10 +133,6 @@ private:
   /// pool are zeros.
   std::vector<double> loadKeys(const TensorView &view, int64_t sequence,
                                int64_t head, bool transpose);
-  /// Multiplies rows of keys or values by their scales, which are of the same
-  /// form.
-  void scaleRows(std::vector<double> &matrix, const std::vector<double> &scales,
-                 int64_t columns, int64_t rows, bool isTransposed) const;
   /// The page of a key of a sequence, which need not be in the pool.
   int64_t getPage(int64_t sequence, int64_t key) const;
   /// Whether a selection has no key in the place of one.
@@ -214,6 +227,13 @@ Error Computation::check() {
     return missing("a score_mod");
   if (problem.selected && !inputs.pageTable)
     return missing("a selection of keys");
+  auto getShape = [](const std::optional<TensorView> &view) {
+    return view ? ArrayRef<int64_t>(view->shape) : ArrayRef<int64_t>();
+  };
+  if (Error error = checkBlockLists(problem, {q.shape, k.shape,
+                                              getShape(inputs.blockCounts),
+                                              getShape(inputs.blockIndices)}))
+    return error;
   if (problem.maskMod && !inputs.maskMod)
     return missing("a mask_mod");
   if (problem.outMod && !inputs.outMod)
@@ -411,35 +431,6 @@ std::pair<int64_t, int64_t> Computation::getKeyRange(const Sequence &sequence,
   return {begin, std::clamp<int64_t>(end, begin, sequence.keys)};
 }
 
-void Computation::scaleRows(std::vector<double> &matrix,
-                            const std::vector<double> &scales, int64_t columns,
-                            int64_t rows, bool isTransposed) const {
-  int64_t groups = rows == 0 ? 1 : int64_t(scales.size()) / rows;
-  for (int64_t row = 0; row < rows; ++row)
-    for (int64_t column = 0; column < columns; ++column) {
-      int64_t group = column * groups / columns;
-      if (isTransposed)
-        matrix[column * rows + row] *= scales[group * rows + row];
-      else
-        matrix[row * columns + column] *= scales[row * groups + group];
-    }
-}
-
-/// The columns of `second` behind those of `first`.
-static std::vector<double> joinColumns(const std::vector<double> &first,
-                                       const std::vector<double> &second,
-                                       int64_t rows) {
-  std::vector<double> joined;
-  joined.reserve(first.size() + second.size());
-  for (int64_t row = 0; row < rows; ++row)
-    for (const std::vector<double> *each : {&first, &second}) {
-      int64_t columns = int64_t(each->size()) / rows;
-      auto begin = each->begin() + row * columns;
-      joined.insert(joined.end(), begin, begin + columns);
-    }
-  return joined;
-}
-
 std::vector<double> Computation::loadQueries(const Sequence &sequence,
                                              int64_t head) {
   auto loadRows = [&](const TensorView &view) {
@@ -466,6 +457,27 @@ void Computation::finishRow(int64_t sequence, int64_t head, int64_t query,
       o[column] = inputs.outMod(o[column], sequence, head, query, column);
     o[column] *= factor;
   }
+}
+
+double Computation::finishScore(double score, int64_t sequence, int64_t head,
+                                int64_t query, int64_t key) const {
+  if (problem.softcap > 0)
+    score = problem.softcap * std::tanh(score / problem.softcap);
+  if (inputs.scoreMod)
+    score = inputs.scoreMod(score, sequence, head, query, key);
+  return score;
+}
+
+std::vector<BlockKind> Computation::readBlocks(int64_t sequence, int64_t head,
+                                               int64_t list) const {
+  auto read = [&](const TensorView &view) {
+    std::vector<int64_t> numbers;
+    for (int64_t place = 0; place < view.shape[3]; ++place)
+      numbers.push_back(int64_t(view.get({sequence, head, list, place})));
+    return numbers;
+  };
+  return readBlockList(inputs.k.shape[2] / problem.blockKeys,
+                       read(*inputs.blockCounts), read(*inputs.blockIndices));
 }
 
 void Computation::computeHead(int64_t sequenceIndex, int64_t head,
@@ -497,6 +509,7 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head,
   }
   double sink = problem.sinks ? inputs.sinks->get({head}) : -infinity;
   std::vector<double> scores(keys);
+  std::vector<BlockKind> kinds;
   for (int64_t i = 0; i < queries && !isStopped(); ++i, ++doneRows) {
     if (isCaller)
       report();
@@ -506,6 +519,8 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head,
     result.defined[row] = 1;
     llvm::scope_exit finish([&] { finishRow(sequenceIndex, head, i, o); });
     auto [begin, end] = getKeyRange(sequence, i);
+    if (inputs.blockIndices && i % problem.blockRows == 0)
+      kinds = readBlocks(sequenceIndex, head, i / problem.blockRows);
     std::fill(scores.begin(), scores.end(), 0.0);
     for (int64_t column = 0; column < d; ++column) {
       double factor = q[i * d + column];
@@ -522,14 +537,10 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head,
     bool isNaN = std::isnan(sink) || std::isnan(init) ||
                  (sink == infinity && init == infinity);
     for (int64_t j = begin; j < end; ++j) {
-      double score = scale * scores[j];
-      if (problem.softcap > 0)
-        score = problem.softcap * std::tanh(score / problem.softcap);
-      if (inputs.scoreMod)
-        score = inputs.scoreMod(score, sequenceIndex, head, i, j);
-      if (inputs.maskMod && !inputs.maskMod(score, sequenceIndex, head, i, j))
-        score = -infinity;
-      if (problem.selected && isAbsent(sequenceIndex, j))
+      double score = finishScore(scale * scores[j], sequenceIndex, head, i, j);
+      BlockKind kind =
+          kinds.empty() ? BlockKind::Partial : kinds[j / problem.blockKeys];
+      if (isHidden(kind, score, sequenceIndex, head, i, j))
         score = -infinity;
       scores[j] = score;
       isNaN |= std::isnan(score);

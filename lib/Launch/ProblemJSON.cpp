@@ -68,6 +68,10 @@ AttentionProblem mlir::attn::readProblem(const json::Value &value,
                                 Twine(problem.kvHeads));
   if (reader.has("max_seqlen_q"))
     problem.maxSeqlenQ = reader.takeInteger("max_seqlen_q", 0);
+  if (reader.has("block_rows") || reader.has("block_keys")) {
+    problem.blockRows = reader.takeInteger("block_rows", 1);
+    problem.blockKeys = reader.takeInteger("block_keys", 1);
+  }
   if (reader.has(kScoreSums))
     problem.narrowScores = reader.takeName(kScoreSums, kSums) != 0;
   if (reader.has(kResultSums))
@@ -86,6 +90,10 @@ json::Value mlir::attn::writeProblem(const AttentionProblem &problem) {
   }
   json::Object object{{"mask", std::move(mask)},
                       {"max_seqlen_q", problem.maxSeqlenQ}};
+  if (problem.blockRows != 0) {
+    object["block_rows"] = problem.blockRows;
+    object["block_keys"] = problem.blockKeys;
+  }
   if (problem.narrowScores)
     object[kScoreSums] = kSums[1];
   if (problem.narrowResults)

@@ -152,6 +152,11 @@ static SmallVector<SmallVector<OperandDim>> sharedExtents(AttentionOp op) {
       heads.push_back({init, 1});
       queries.push_back({init, 2});
     }
+  for (Value lists : {op.getBlockCounts(), op.getBlockIndices()})
+    if (lists) {
+      batch.push_back({lists, 0});
+      heads.push_back({lists, 1});
+    }
   if (Value sinks = op.getSinks())
     heads.push_back({sinks, 0});
   // With packed sequences the first extent follows the lengths'.
@@ -297,6 +302,9 @@ static SmallVector<Reduction> problemReductions() {
                    {"page_size", "selected"}),
       dropAttributes({"selected"}),
       dropOperands({[](AttentionOp op) { return op.getKvLengthsMutable(); }}),
+      dropOperands({[](AttentionOp op) { return op.getBlockCountsMutable(); },
+                    [](AttentionOp op) { return op.getBlockIndicesMutable(); }},
+                   {"block_rows", "block_keys"}),
       dropAttributes({"run_keys"}), onAttention(dropSplits),
       onAttention(dropUnusedArguments)};
   for (size_t index = 0; index < kMaxSharedExtents; ++index) {

@@ -17,7 +17,7 @@ from .calls.attention_kernels import Options
 from .errors import ArgumentError, LibraryError
 from .launch import device_tensors, host_arrays
 from .options.problem_table import CALL_DEFAULTS, CALL_SCHEMA
-from .tensors import batch_lists, host_tensors, label_checks, tensor_views
+from .tensors import batch_lists, block_lists, host_tensors, label_checks, tensor_views
 from .tracing import captured_reads, mod_regions
 
 try:
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _ARGUMENTS = """Tensor q, Tensor k, Tensor v, Tensor? sinks=None, Tensor? cu_seqlens_q=None,
-    Tensor? cu_seqlens_k=None, Tensor[]? captures=None"""
-_OPTIONS = f"""SymInt? max_seqlen_q=None, {CALL_SCHEMA}, str score_mod="",
+    Tensor? cu_seqlens_k=None, Tensor? block_counts=None, Tensor? block_indices=None,
+    Tensor[]? captures=None"""
+_OPTIONS = f"""SymInt? max_seqlen_q=None, int[]? block_size=None, {CALL_SCHEMA}, str score_mod="",
     str mask_mod="", str out_mod="" """
 #: Options are what `call_arguments` makes of arguments; score_mod, mask_mod and out_mod are
 #: texts of the functions of these names, captures their tensors.
@@ -43,7 +44,7 @@ SCHEMAS = (
 #: calls and makes no Stream object.
 _get_stream = getattr(torch._C, "_cuda_getCurrentRawStream", runtime.get_torch_stream)
 #: Values of what follows q, k and v.
-_DEFAULTS = (None, None, None, None, None, *CALL_DEFAULTS, "", "", "")
+_DEFAULTS = (None, None, None, None, None, None, None, None, *CALL_DEFAULTS, "", "", "")
 
 _TORCH_TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
 
@@ -58,12 +59,13 @@ def attention(
     q: Tensor,
     k: Tensor,
     v: Tensor,
-    optional: tuple[Tensor | None, Tensor | None, Tensor | None],
+    optional: tuple[Tensor | None, ...],
     mods: tuple[Any, ...],
     bound: Any,
     options: tuple[Any, ...],
     lse: bool | Tensor,
     out: Tensor | None,
+    block_size: tuple[int, int] | None = None,
 ) -> Any:
     """attn.attention for torch tensors."""
     for name, tensor in (("q", q), ("k", k), ("v", v)):
@@ -75,7 +77,7 @@ def attention(
     captures = None
     if mods[0] is not None or mods[1] is not None or mods[2] is not None:
         texts, captures = _trace(mods)
-    sinks, cu_seqlens_q, cu_seqlens_k = optional
+    sinks = optional[0]
     others = (*optional, *captures) if captures else optional
     # Compiled code does not come to the check in the operator.
     if torch.compiler.is_compiling() and torch.is_grad_enabled():
@@ -85,11 +87,10 @@ def attention(
         q,
         k,
         v,
-        sinks,
-        cu_seqlens_q,
-        cu_seqlens_k,
+        *optional,
         captures,
         bound,
+        block_size,
         *options,
         *texts,
     )
@@ -193,7 +194,7 @@ def _get_call(
     is_plain: bool,
 ) -> _attention_module.Call:
     """The call for these shapes; `optional` is sinks, both cumulative lengths,
-    and what is written, if it is given: o and lse. Plain if nothing is."""
+    counts and lists of blocks, and what is written, if it is given: o and lse. Plain if nothing is."""
     key = (
         q.shape,
         q.stride(),
@@ -216,7 +217,7 @@ def _get_call(
     call = _attention_module.get_call(key)
     if call is not None:
         return call
-    names = ("q", "k", "v", "sinks", "cu_seqlens_q", "cu_seqlens_k", "o", "lse")
+    names = ("q", "k", "v", "sinks", "cu_seqlens_q", "cu_seqlens_k", *block_lists.NAMES, "o", "lse")
     tensors = zip(names, (q, k, v, *optional), strict=True)
     views = {n: device_tensors.view(n, tensor, 0) for n, tensor in tensors if tensor is not None}
     for number, tensor in enumerate(captures or ()):
@@ -261,14 +262,14 @@ def _prepare(
     q, k, v = tensors
     # The dispatcher leaves out what has its default value at the end.
     padded: tuple[Any, ...] = (*rest, *_DEFAULTS[len(rest) :])
-    sinks, lengths_q, lengths_k, captures, bound = padded[:5]
+    sinks, lengths_q, lengths_k, counts, indices, captures, bound, size = padded[:8]
     if _has_gradient(q, k, v, sinks, captures) and torch.is_grad_enabled():
         raise _make_gradient_error()
     has_lse = lse is not None
     given = lse if isinstance(lse, torch.Tensor) else None
-    parsed = (padded[5:-3], has_lse, bound, *padded[-3:])
-    optional = (sinks, lengths_q, lengths_k)
-    is_plain = o is None and sinks is None and lengths_q is None and lengths_k is None
+    parsed = (padded[8:-3], has_lse, bound, *padded[-3:], size and tuple(size))
+    optional = (sinks, lengths_q, lengths_k, counts, indices)
+    is_plain = o is None and sinks is None and lengths_q is None and lengths_k is None and counts is None
     call = _get_call(q, k, v, (*optional, o, given), captures, parsed, is_plain)
     if lengths_q is not None and lengths_k is not None and batch_lists.looks_at(lengths_q):
         most = q.shape[0] if bound is None else bound
@@ -295,16 +296,16 @@ def _run_host(
     """The results of tensors in host memory: from a GPU if there is one, else from the
     simulator."""
     padded: tuple[Any, ...] = (*rest, *_DEFAULTS[len(rest) :])
-    sinks, lengths_q, lengths_k, captures, bound = padded[:5]
+    sinks, lengths_q, lengths_k, counts, indices, captures, bound, size = padded[:8]
     if _has_gradient(*operands, sinks, captures) and torch.is_grad_enabled():
         raise _make_gradient_error()
-    names = ("q", "k", "v", "sinks", "cu_seqlens_q", "cu_seqlens_k")
-    given = zip(names, (*operands, sinks, lengths_q, lengths_k), strict=True)
+    names = ("q", "k", "v", "sinks", "cu_seqlens_q", "cu_seqlens_k", *block_lists.NAMES)
+    given = zip(names, (*operands, sinks, lengths_q, lengths_k, counts, indices), strict=True)
     tensors = {name: tensor for name, tensor in given if tensor is not None}
     if host_arrays.has_device():
         moved = [each.cuda() if isinstance(each, torch.Tensor) else each for each in (*operands, *rest)]
         if captures:
-            moved[6] = [each.cuda() for each in captures]
+            moved[8] = [each.cuda() for each in captures]
         if not lse:
             return _run(*moved).cpu(), None
         o, log = _run_lse(*moved)
@@ -314,7 +315,7 @@ def _run_host(
             raise ArgumentError(
                 f'tensor "{name}": expected a tensor in host memory as q, got {tensor.device}'
             )
-    options = Options(padded[5:-3], lse, bound, *padded[-3:])
+    options = Options(padded[8:-3], lse, bound, *padded[-3:], size and tuple(size))
     arrays = host_tensors.to_arrays(tensors)
     o, log = host_calls.attend(arrays, captures or (), options)
     result = _fake(*operands, sinks, lengths_q).copy_(host_tensors.to_tensor(o))

@@ -3,12 +3,16 @@
     python gpu_doors.py [--json=FILE] [--only=REGEX] [--rounds=N]
 
     attention   one layer of an 8B model's prefill (32 heads, 8 key heads, D 128, bf16, causal)
-                through sdpa() and through torch's flash attention and cuDNN
+                through sdpa() and through torch's flash attention, cuDNN and, where it can be
+                imported, FlashAttention-4
     wide        one layer with heads of 512 columns, as Gemma 4 has
     model       prefill of 32 such layers of a Llama with random weights, by implementation
     step        host time of a decode step's attention, beside SDPA's
     flex        document mask, window, prefix, chunks and ALiBi through attn.flex_attention, with a
-                block mask and without, beside torch's compiled flex_attention where that works
+                block mask and without, beside torch's compiled flex_attention where that works, with
+                its own kernels and with FlashAttention-4's
+    lists       block masks with hidden blocks between others, as lists, beside the same
+    graph       calls in a CUDA graph: whether replays with other contents give what calls give
 
 Each is a row of JSON with milliseconds, the median of rounds that take the candidates in turn.
 """
@@ -79,15 +83,31 @@ def time_attention(rounds):
     for length in LENGTHS:
         q, k, v = make(1, 32, length, 128), make(1, 8, length, 128), make(1, 8, length, 128)
         repeated = [each.repeat_interleave(4, 1) for each in (k, v)]
+        fa4 = find_fa4()
         yield {"length": length}, measure_rounds(
             {
                 "attn": call_door(q, k, v, is_causal=True),
+                **({"fa4": call_fa4(fa4, q, k, v)} if fa4 else {}),
                 "flash": call_sdpa(SDPBackend.FLASH_ATTENTION, q, k, v, is_causal=True),
                 "cudnn": call_sdpa(SDPBackend.CUDNN_ATTENTION, q, k, v, is_causal=True),
                 "cudnn, repeated heads": call_sdpa(SDPBackend.CUDNN_ATTENTION, q, *repeated, is_causal=True),
             },
             rounds,
         )
+
+
+def find_fa4():
+    """FlashAttention-4's function on (batch, sequence, heads, dim); None where it is not there."""
+    with contextlib.suppress(Exception):
+        from flash_attn.cute import flash_attn_func
+
+        return flash_attn_func
+    return None
+
+
+def call_fa4(function, q, k, v):
+    q, k, v = (each.transpose(1, 2).contiguous() for each in (q, k, v))
+    return lambda: function(q, k, v, causal=True)
 
 
 def time_wide(rounds):
@@ -182,6 +202,8 @@ def time_flex(rounds):
                 torch._dynamo.reset()
                 compiled = torch.compile(flex_attention)
                 block = create_block_mask(mask, None, None, length, length, device="cuda")
+                # Its blocks are of 256 queries on these chips.
+                flash_block = create_block_mask(mask, None, None, length, length, device="cuda", BLOCK_SIZE=(256, 128))
                 score = None
                 if name == "alibi":
                     score = lambda s, b, h, i, j: s + (j - i) * torch.exp2(-0.5 * (h + 1))  # noqa: E731
@@ -189,8 +211,74 @@ def time_flex(rounds):
                     "attn": lambda: attn.flex_attention(q, k, v, score, block),
                     "attn, no block mask": lambda: attn.attention(q, k, v, score_mod=score, mask_mod=mask),
                     "torch": lambda: compiled(q, k, v, score, block),
+                    "torch, FLASH": lambda: compiled(q, k, v, score, flash_block, kernel_options={"BACKEND": "FLASH"}),
                 }
                 yield {"mask": name, "length": length, "dim": dim}, measure_rounds(candidates, min(rounds, 9))
+
+
+def time_lists(rounds):
+    """Each query block sees its own block, the first one and every eighth one before it."""
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+    def mask(b, h, q, k):
+        row, column = q // 128, k // 128
+        return (q >= k) & ((row == column) | (column == 0) | ((row - column) % 8 == 0))
+
+    for length in (4096, 16384, 32768):
+        for dim in (64, 128):
+            q, k, v = make(1, 16, length, dim), make(1, 4, length, dim), make(1, 4, length, dim)
+            torch._dynamo.reset()
+            compiled = torch.compile(flex_attention)
+            block = create_block_mask(mask, None, None, length, length, device="cuda")
+            assert attn.doors.flex.find_mask(block).lists is not None
+            got = attn.flex_attention(q, k, v, None, block, enable_gqa=True).float()
+            want = compiled(q, k, v, None, block, enable_gqa=True).float()
+            candidates = {
+                "attn, lists": lambda: attn.flex_attention(q, k, v, None, block, enable_gqa=True),
+                "attn, no block mask": lambda: attn.attention(q, k, v, mask_mod=mask),
+                "torch": lambda: compiled(q, k, v, None, block, enable_gqa=True),
+            }
+            error = round((got - want).norm().item() / want.norm().item(), 6)
+            yield {"length": length, "dim": dim, "beside torch": error}, measure_rounds(candidates, min(rounds, 9))
+
+
+def check_graphs(_):
+    """Replays of a captured call read what is in its tensors then."""
+    from torch.nn.attention.flex_attention import create_block_mask
+
+    block = create_block_mask(lambda b, h, q, k: (q // 256 == k // 256) | (k < 128), None, None, 1024, 1024, device="cuda")
+    lengths = torch.tensor([0, 100, 1024], dtype=torch.int32, device="cuda")
+
+    def through_sdpa(q):
+        with attn.torch.sdpa(strict=True):
+            return functional.scaled_dot_product_attention(q, q, q, is_causal=True)
+
+    calls = {
+        "attention": lambda q: attn.attention(q, q, q, causal=True),
+        "sdpa": through_sdpa,
+        "flex": lambda q: attn.flex_attention(q, q, q, block_mask=block),
+        "packed": lambda q: attn.attention(
+            *[q[0].transpose(0, 1)] * 3, cu_seqlens_q=lengths, cu_seqlens_k=lengths, max_seqlen_q=1024
+        ),
+    }  # fmt: skip
+    for name, call in calls.items():
+        q = make(1, 8, 1024, 128)
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(3):
+                call(q)
+        torch.cuda.current_stream().wait_stream(stream)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            o = call(q)
+        equal = []
+        for _ in range(3):
+            q.copy_(make(1, 8, 1024, 128))
+            graph.replay()
+            torch.cuda.synchronize()
+            equal.append(torch.equal(o, call(q)))
+        yield {"call": name, "unit": "equal"}, {"replays": equal}
 
 
 def main():
@@ -201,7 +289,8 @@ def main():
     options = parser.parse_args()
     rows = []
     for name, run in (
-        ("attention", time_attention), ("wide", time_wide), ("step", time_step), ("flex", time_flex), ("model", time_model),
+        ("attention", time_attention), ("wide", time_wide), ("step", time_step), ("flex", time_flex),
+        ("lists", time_lists), ("graph", check_graphs), ("model", time_model),
     ):  # fmt: skip
         if not re.search(options.only, name):
             continue

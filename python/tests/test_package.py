@@ -139,3 +139,42 @@ def test_ptxas_of_a_package_is_found(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=False)
     assert "Build of the package" in done.stdout, done.stderr
+
+
+def list_imports(python, before):
+    """The modules that `import attn` loads in a new process, behind those that `before` does."""
+    code = f"import sys\n{before}\nold = set(sys.modules)\nimport attn\nprint(*set(sys.modules) - old)"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    return done.stdout.split()
+
+
+def test_import_loads_nothing():
+    """Names of the package are looked for when they are used."""
+    assert list_imports(sys.executable, "import typing") == ["attn"]
+    code = "import attn, sys; attn.CompileError; attn.runtime; print(sorted(sys.modules)); print(len(dir(attn)))"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert "'attn.runtime'" in done.stdout and "'attn.tracing" not in done.stdout and "'numpy'" not in done.stdout
+
+
+def test_import_beside_torch():
+    """What the operator needs, and of other packages nothing that torch has not loaded."""
+    pytest.importorskip("torch", reason="torch is not installed")
+    loaded = list_imports(sys.executable, "import torch")
+    assert "attn.torch_op" in loaded and len(loaded) < 60
+    assert [each for each in loaded if not each.startswith("attn")] == []
+
+
+def test_names_are_there():
+    """Each name of the package, and each that type checkers see, is found."""
+    import attn
+
+    text = (ROOT / "python/attn/__init__.py").read_text()
+    checked = text.partition("if _TYPE_CHECKING:")[2].partition("__all__")[0]
+    assert set(re.findall(r"\b(\w+)(?:,|$|\n)", re.sub(r"from \.[\w.]* import", "", checked))) >= set(attn._HOMES)
+    assert {*attn._HOMES, "sim"} == set(attn.__all__)
+    for name in (*attn.__all__, "runtime", "record", "kernel", "__version__"):
+        assert getattr(attn, name) is not None
+    with pytest.raises(AttributeError, match="module 'attn' has no attribute 'atention'"):
+        attn.atention  # noqa: B018

@@ -414,6 +414,13 @@ TEST_F(Harness, SelectionsLackKeys) {
   EXPECT_LT(absent, 20);
 }
 
+TEST_F(Harness, ListsOfBlocksNeedSizes) {
+  record.tensors.push_back(
+      {"block_counts", DType::I32, {1, 4, 2, 2}, {16, 4, 2, 1}});
+  EXPECT_EQ(fail(), "tensor \"block_counts\": expected i32 of rank 4 beside k "
+                    "of rank 4 and sizes of blocks");
+}
+
 TEST_F(Harness, ListsOfPages) {
   makePaged(record, options);
   record.tensors[5] = {"page_table", DType::I32, {15}, {1}};

@@ -49,12 +49,15 @@ using OutMod = std::function<double(double result, int64_t b, int64_t h,
 /// query head) and (sequence, key head), all three or none. With a page table k
 /// and v are (page, head, row of the page, dim), and the table is (sequence,
 /// page of the sequence), or with pageIndptr (sequences + 1) a list. kvLengths
-/// is (sequence). initO and initLse have the shapes of o and lse.
+/// is (sequence). Lists of blocks of keys are (sequence, query head, list),
+/// with two numbers and with blocks, both or none. initO and initLse have the
+/// shapes of o and lse.
 struct AttentionInputs {
   TensorView q, k, v;
   std::optional<TensorView> sinks, cuSeqlensQ, cuSeqlensK;
   std::optional<TensorView> qDescale, kDescale, vDescale;
   std::optional<TensorView> pageTable, pageIndptr, kvLengths, initO, initLse;
+  std::optional<TensorView> blockCounts, blockIndices;
   /// (batch or page, key head, row, group of columns), both or none; of latent
   /// keys those of k. With kRope k has no rotated columns.
   std::optional<TensorView> kScales, vScales, kRope;

@@ -217,6 +217,9 @@ struct AttentionProblem {
   int64_t right = -1;
   /// With varlen: no sequence has more queries. 0 states no bound.
   int64_t maxSeqlenQ = 0;
+  /// Queries that share a list of blocks of keys, and keys of such a block; 0
+  /// without lists.
+  int64_t blockRows = 0, blockKeys = 0;
   /// The kernel adds up scores, or results, in f16: how far off they may be.
   bool narrowScores = false, narrowResults = false;
 };

@@ -46,7 +46,7 @@ bool attn::maySplitKeys(const ProblemFacts &facts) {
   // A batch without sequences has nothing to cut.
   return isKnown && (facts.isServed() || facts.queries <= kMostCut) &&
          facts.batch > 0 && facts.kvSplits == 0 && !facts.cuSeqlensQ &&
-         mayMergeScales(facts);
+         !facts.hasBlockLists() && mayMergeScales(facts);
 }
 
 //===----------------------------------------------------------------------===//

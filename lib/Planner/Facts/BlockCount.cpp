@@ -100,6 +100,9 @@ double attn::countBlocks(const ProblemFacts &facts, double queries, double keys,
   if (facts.mask.hasLeft() || facts.hasKeyRange())
     return std::max(1.0, countWindow(facts, queries, keys, blockM, blockN).all);
   double share = keptShare(facts, queries, keys, blockM, blockN);
+  // How many blocks lists name only the launch knows.
+  if (facts.hasBlockLists())
+    share = RangeModel::kCapturedShare;
   double blocks = std::ceil(keys / blockN);
   // Half of the last block is empty on average where lengths differ.
   if (facts.varlen && !facts.isPaged() && queries < facts.queries)

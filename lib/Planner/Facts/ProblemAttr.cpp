@@ -27,6 +27,10 @@ DictionaryAttr attn::buildProblemAttr(Builder &builder,
   fields.append("mask", buildMask(builder, facts.mask));
   fields.append("max_seqlen_q",
                 builder.getI64IntegerAttr(facts.varlen ? facts.queries : 0));
+  if (facts.hasBlockLists()) {
+    fields.append("block_rows", builder.getI64IntegerAttr(facts.blockRows));
+    fields.append("block_keys", builder.getI64IntegerAttr(facts.blockKeys));
+  }
 #define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \
   if (recordsFactor(NAME, facts.ID))                                           \
     fields.append(NAME, builder.getF64FloatAttr(facts.ID));

@@ -57,6 +57,8 @@ bool ProblemFacts::mayEndEarlier() const {
 }
 
 bool ProblemFacts::knowsFullKeys() const {
+  if (hasBlockLists())
+    return hasMaskMod();
   if (!hasKeyRange())
     return false;
   Region &range = *AttentionOp(op).getKeyRange();
@@ -110,6 +112,10 @@ FailureOr<ProblemFacts> ProblemFacts::get(AttentionOp op) {
                    false),
         std::tuple(&facts.kvLengths, "kv_lengths", Value(op.getKvLengths()),
                    false),
+        std::tuple(&facts.blockCounts, "block_counts",
+                   Value(op.getBlockCounts()), false),
+        std::tuple(&facts.blockIndices, "block_indices",
+                   Value(op.getBlockIndices()), false),
         std::tuple(&facts.initO, "init_o", Value(op.getInitO()), false),
         std::tuple(&facts.initLse, "init_lse", Value(op.getInitLse()), false),
         std::tuple(&facts.kScales, "k_scales", Value(op.getKScales()), false),

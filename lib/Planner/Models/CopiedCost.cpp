@@ -139,8 +139,8 @@ bool attn::savesTiles(const ProblemFacts &facts, int64_t blockM,
   constexpr int64_t kFewQueries = 128, kSomeQueries = 512;
   int64_t group = facts.getGroup();
   if (ShapedType::isDynamic(group) || group == 1 || group > kPackedHeadsLimit ||
-      ShapedType::isDynamic(facts.queries) || facts.queries > kSomeQueries ||
-      facts.queries * group <= decoded)
+      facts.hasBlockLists() || ShapedType::isDynamic(facts.queries) ||
+      facts.queries > kSomeQueries || facts.queries * group <= decoded)
     return false;
   int64_t packed = llvm::divideCeil(facts.queries * queryRows, blockM);
   int64_t apart = group * llvm::divideCeil(facts.queries, blockM);

@@ -52,12 +52,13 @@ static bool fitsBeside(const ProblemFacts &facts, WsTmemPlanAttr::Parameters p,
 }
 
 /// Returns true if plans with one tile in a CTA are worth comparing: where two
-/// leave no columns of tensor memory for the scores of 128 keys, or a second
-/// one would have no rows.
+/// leave no columns of tensor memory for the scores of 128 keys, a second one
+/// would have no rows, or lists of blocks are those of one.
 static bool isWorthOneTile(const ProblemFacts &facts, bool packs) {
   auto plan = WsTmemPlanAttr::get(AttentionOp(facts.op).getContext(),
                                   WsTmemPlanAttr::Parameters());
-  if (getTensorColumns(facts, plan).getTotal() > kTmemColumns)
+  if (getTensorColumns(facts, plan).getTotal() > kTmemColumns ||
+      facts.blockRows % (kMostTmemTiles * kTmemRows) != 0)
     return true;
   return packs && getAssumedExtent(facts.queries, kAssumedLength) *
                           countQueryRows(facts, packs) <=
@@ -112,7 +113,8 @@ static int64_t choosePolynomial(const TargetRow &target, bool beside,
 /// mask is no reason of its own (docs/Rationale/Schedules.md).
 static bool isWorthPacking(const ProblemFacts &facts) {
   int64_t group = facts.getGroup();
-  if (ShapedType::isDynamic(group) || group == 1 || group > kPackedHeadsLimit)
+  if (ShapedType::isDynamic(group) || group == 1 || group > kPackedHeadsLimit ||
+      facts.hasBlockLists())
     return false;
   constexpr int64_t rows = kMostTmemTiles * kTmemRows;
   int64_t queries = getAssumedExtent(facts.queries, kAssumedLength);

@@ -172,8 +172,8 @@ WsWgmmaModel::getCandidates(const ProblemFacts &facts,
   // How long packed sequences are, and those of a cache, only the launch knows:
   // a counter deals them.
   bool hasSeveral = ShapedType::isDynamic(facts.batch) || facts.batch > 1;
-  bool dealt =
-      facts.varlen || facts.hasKeyRange() || (facts.isServed() && hasSeveral);
+  bool dealt = facts.varlen || facts.hasKeyRange() || facts.hasBlockLists() ||
+               (facts.isServed() && hasSeveral);
   SmallVector<int64_t> clusters = getClusters(facts, target, dealt);
   bool three = !packs && isForThree(facts, masked);
   std::vector<PlanAttrInterface> plans;

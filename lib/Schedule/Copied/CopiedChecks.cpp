@@ -130,6 +130,9 @@ llvm::Error attn::checkCopiedPlan(llvm::StringRef schedule,
       return error;
   if (llvm::Error error = checkRunKeys(facts, plan.getBlockN()))
     return error;
+  if (llvm::Error error =
+          checkBlockLists(facts, plan.getBlockM(), plan.getBlockN()))
+    return error;
   if (llvm::Error error = checkDealtRuns(facts, plan))
     return error;
   if (llvm::Error error = checkHeadTeams(facts, plan))

@@ -373,9 +373,9 @@ void CopiedKernel::skipAbsentTile() {
 LogicalResult CopiedKernel::run() {
   GridTiles tiles(context, plan, hasTightQueries(facts, plan, extents));
   tile.at = tiles.emitTile();
-  emitLengths(tile);
   tile.row =
       arith::MulIOp::create(b, tile.at.tile, context.i32(plan.getBlockM()));
+  emitLengths(tile, tile.row);
   if (isTight)
     context.getKernel()->setAttr(kRenewEntryAttr, b.getUnitAttr());
 

@@ -38,6 +38,8 @@ llvm::Error attn::checkCommon(llvm::StringRef schedule,
                                      facts.pageSize, kPageLimit));
   if (facts.kvLengths && !parts.lengths)
     return lacking("lengths of the keys ('kv_lengths')");
+  if (facts.hasBlockLists() && !parts.blockLists)
+    return lacking("lists of blocks of keys ('blocks')");
   if (facts.kvSplits && !parts.partialResults)
     return lacking("split keys with partial results");
   if (facts.initLse && !parts.init)
@@ -101,6 +103,9 @@ llvm::Error attn::checkPackedHeads(const ProblemFacts &facts,
         "expected groups of 2 to {0} heads for pack_heads, got {1} query heads "
         "and {2} key heads",
         kPackedHeadsLimit, name(facts.heads), name(facts.kvHeads)));
+  if (facts.hasBlockLists())
+    return llvm::createStringError(
+        "expected pack_heads = false with lists of blocks, got true");
   if (groupHeads != 0)
     return llvm::createStringError(llvm::formatv(
         "expected group_heads to be 0 with pack_heads, got {0}", groupHeads));
@@ -111,6 +116,23 @@ llvm::Error attn::checkPackedHeads(const ProblemFacts &facts,
         "expected fewer than {0} rows with pack_heads, got {1} queries of {2} "
         "heads",
         kLengthLimit, facts.queries, group));
+  return llvm::Error::success();
+}
+
+llvm::Error attn::checkBlockLists(const ProblemFacts &facts, int64_t rows,
+                                  int64_t blockN) {
+  if (!facts.hasBlockLists())
+    return llvm::Error::success();
+  if (facts.blockRows % rows != 0)
+    return llvm::createStringError(
+        llvm::formatv("expected block_rows to be a multiple of the {0} rows "
+                      "that walk blocks together, got {1}",
+                      rows, facts.blockRows));
+  if (facts.blockKeys % blockN != 0)
+    return llvm::createStringError(
+        llvm::formatv("expected block_keys to be a multiple of block_n, {0}, "
+                      "got {1}",
+                      blockN, facts.blockKeys));
   return llvm::Error::success();
 }
 

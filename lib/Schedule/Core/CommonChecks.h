@@ -39,6 +39,8 @@ struct Parts {
   bool rowScales = false;
   /// Where keys come from: batches that end before k does, pages.
   bool lengths = false, pages = false;
+  /// Lists of blocks of keys.
+  bool blockLists = false;
   /// Where results go: partial results of runs of keys.
   bool partialResults = false;
   /// Results of other keys that rows go on from.
@@ -64,6 +66,11 @@ llvm::Error checkPolicy(llvm::StringRef schedule, SoftmaxPolicy policy);
 /// Refuses heads of a group as rows of their query where groups are not known,
 /// too large, or in the plan `groupHeads` side by side.
 llvm::Error checkPackedHeads(const ProblemFacts &facts, int64_t groupHeads);
+
+/// Refuses tiles of `rows` rows and blocks of `blockN` keys that lists of
+/// blocks do not hold whole.
+llvm::Error checkBlockLists(const ProblemFacts &facts, int64_t rows,
+                            int64_t blockN);
 
 /// Refuses runs of keys of packed sequences.
 llvm::Error checkPackedRuns(llvm::StringRef schedule,

@@ -10,18 +10,19 @@ using namespace mlir::attn;
 /// columns of the keys are no tensor of their own.
 static SmallVector<TensorFacts> collectTensors(const ProblemFacts &facts) {
   SmallVector<TensorFacts> tensors;
-  for (const TensorFacts *tensor : {&facts.q,          &facts.k,
-                                    &facts.v,          &facts.o,
-                                    &facts.lse,        &facts.mergedO,
-                                    &facts.mergedLse,  &facts.mergedScales,
-                                    &facts.sinks,      &facts.cuSeqlensQ,
-                                    &facts.cuSeqlensK, &facts.qDescale,
-                                    &facts.kDescale,   &facts.vDescale,
-                                    &facts.pageTable,  &facts.pageIndptr,
-                                    &facts.kvLengths,  &facts.initO,
-                                    &facts.initLse,    &facts.kScales,
-                                    &facts.vScales,    &facts.kRope,
-                                    &facts.qRope,      &facts.oScales,
+  for (const TensorFacts *tensor : {&facts.q,           &facts.k,
+                                    &facts.v,           &facts.o,
+                                    &facts.lse,         &facts.mergedO,
+                                    &facts.mergedLse,   &facts.mergedScales,
+                                    &facts.sinks,       &facts.cuSeqlensQ,
+                                    &facts.cuSeqlensK,  &facts.qDescale,
+                                    &facts.kDescale,    &facts.vDescale,
+                                    &facts.pageTable,   &facts.pageIndptr,
+                                    &facts.kvLengths,   &facts.initO,
+                                    &facts.initLse,     &facts.kScales,
+                                    &facts.vScales,     &facts.kRope,
+                                    &facts.qRope,       &facts.oScales,
+                                    &facts.blockCounts, &facts.blockIndices,
                                     &facts.work})
     if (*tensor && (!facts.isLatent() || tensor != &facts.v))
       tensors.push_back(*tensor);
@@ -53,6 +54,8 @@ void KernelContext::collectDescriptorArgs() {
     unsigned dim = facts.pageIndptr ? 0 : 1;
     addSize("page_table", dim, facts.pageTable.shape[dim]);
   }
+  if (facts.hasBlockLists())
+    addSize("block_indices", 3, facts.blockIndices.shape.back());
   // Partial results have their run in front of the batch.
   auto isPartial = [&](const TensorFacts &tensor) {
     return facts.kvSplits && tensor.written;

@@ -29,14 +29,14 @@ HeadRows AttentionTile::getQueryRows() const {
           group != 1 && hasWholeTiles()};
 }
 
-void attn::emitLengths(AttentionTile &tile) {
+void attn::emitLengths(AttentionTile &tile, Value row) {
   KernelContext &context = tile.context;
   tile.queries = tile.facts.varlen
                      ? emitPackedLength(context, "cu_seqlens_q", tile.at.batch,
                                         tile.queryStart)
                      : context.getQueries();
   tile.source->known = tile.at.keys;
-  tile.source->find(tile.at.batch);
+  tile.source->find(tile.at, row);
   tile.keys = tile.source->length;
   tile.keyStart = tile.source->start;
   if (tile.group != 1)

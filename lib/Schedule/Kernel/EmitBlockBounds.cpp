@@ -50,10 +50,26 @@ static bool startsAbove(ValueRange range, size_t index) {
            !known.isStrictlyPositive());
 }
 
+/// Emits the kernel's blocks of a list: as many in each that it names, of which
+/// those of the full ones come first.
+static BlockBounds emitListedBlocks(KernelContext &context,
+                                    const ListedBlocks &listed,
+                                    int64_t blockN) {
+  ImplicitLocOpBuilder &b = context.b;
+  Value each = context.i32(context.facts.blockKeys / blockN);
+  BlockBounds bounds;
+  bounds.begin = bounds.fullBegin = context.i32(0);
+  bounds.fullEnd = b.createOrFold<arith::MulIOp>(listed.full, each);
+  bounds.end = b.createOrFold<arith::MulIOp>(listed.all, each);
+  return bounds;
+}
+
 BlockBounds attn::emitBlockBounds(KernelContext &context,
                                   const BoundedTiles &tiles, Value row,
                                   int64_t blockM, int64_t blockN) {
   MaskAttr mask = context.facts.mask;
+  if (tiles.listed.all)
+    return emitListedBlocks(context, tiles.listed, blockN);
   SmallVector<Value> range = emitKeyRange(context, tiles, row, blockM);
   auto blocks = KeyBlocksOp::create(context.b, row, tiles.queries, tiles.keys,
                                     range, mask, blockM, blockN, tiles.group);

@@ -42,8 +42,8 @@ public:
   using KeySource::emitView;
   explicit RowKeys(KernelContext &context)
       : context(context), facts(context.facts) {}
-  void find(Value batch) override {
-    lead = batch;
+  void find(const TileCoordinates &at, Value) override {
+    Value batch = lead = at.batch;
     if (facts.cuSeqlensK) {
       length = emitPackedLength(context, "cu_seqlens_k", batch, start);
       return;
@@ -87,7 +87,7 @@ public:
   using KeySource::emitView;
   explicit PagedKeys(KernelContext &context)
       : context(context), facts(context.facts), b(context.b) {}
-  void find(Value batch) override;
+  void find(const TileCoordinates &at, Value row) override;
   Value emitView(StringRef name, const TileCoordinates &at, int64_t firstColumn,
                  int64_t columns) override;
   Value emitColumnView(StringRef name, const TileCoordinates &at,
@@ -108,6 +108,34 @@ private:
   const ProblemFacts &facts;
   ImplicitLocOpBuilder &b;
   /// The first entry of the sequence, i64.
+  Value firstEntry;
+};
+
+/// Blocks of a batch's rows that the list of a tile's queries names, full ones
+/// first. Keys are numbered by their places in the list.
+class ListedKeys : public KeySource {
+public:
+  using KeySource::emitView;
+  explicit ListedKeys(KernelContext &context)
+      : context(context), facts(context.facts), b(context.b) {}
+  void find(const TileCoordinates &at, Value row) override;
+  Value emitView(StringRef name, const TileCoordinates &at, int64_t firstColumn,
+                 int64_t columns) override;
+  Value emitColumnView(StringRef, const TileCoordinates &, int64_t) override {
+    llvm_unreachable("schedules with columns of keys take no lists");
+  }
+  Value emitKey(Value first) override;
+  bool isListed() const override { return true; }
+
+private:
+  /// Returns the element of the list of (batch, head, row) that comes first in
+  /// a tensor, i64.
+  Value findList(StringRef name, ArrayRef<Value> at);
+
+  KernelContext &context;
+  const ProblemFacts &facts;
+  ImplicitLocOpBuilder &b;
+  /// The list's first entry, i64.
   Value firstEntry;
 };
 
@@ -134,7 +162,8 @@ Value PagedKeys::findEntries(Value batch) {
   return arith::SubIOp::create(b, end, begin);
 }
 
-void PagedKeys::find(Value batch) {
+void PagedKeys::find(const TileCoordinates &at, Value) {
+  Value batch = at.batch;
   Value entries = findEntries(batch);
   // Keys are numbered in 32 bits, with room for the bounds of masks.
   if (ShapedType::isDynamic(facts.keys))
@@ -207,8 +236,75 @@ KeyRows PagedKeys::emitRows(Value first) {
   return {row, arith::MinSIOp::create(b, left, page)};
 }
 
+//===----------------------------------------------------------------------===//
+// Lists of blocks
+//===----------------------------------------------------------------------===//
+
+Value ListedKeys::findList(StringRef name, ArrayRef<Value> at) {
+  Value element;
+  for (auto [dim, index] : llvm::enumerate(at)) {
+    Value distance = arith::MulIOp::create(b, context.widen(index),
+                                           context.getStride(name, dim));
+    element = element ? arith::AddIOp::create(b, element, distance).getResult()
+                      : distance;
+  }
+  return element;
+}
+
+void ListedKeys::find(const TileCoordinates &at, Value row) {
+  Value list = arith::DivUIOp::create(b, row, context.i32(facts.blockRows));
+  firstEntry = findList("block_indices", {at.batch, at.head, list});
+  Value counts = findList("block_counts", {at.batch, at.head, list});
+  // Wrong counts must not lead out of the list.
+  auto clamp = [&](Value x, Value high) -> Value {
+    return arith::MinSIOp::create(
+        b, arith::MaxSIOp::create(b, x, context.i32(0)), high);
+  };
+  Value held = context.getExtent({{"block_indices", 3}},
+                                 facts.blockIndices.shape.back());
+  listed.all = clamp(context.loadElement("block_counts", counts), held);
+  Value next = arith::AddIOp::create(b, counts, context.i64(1));
+  listed.full = clamp(context.loadElement("block_counts", next), listed.all);
+  length = arith::MulIOp::create(b, listed.all, context.i32(facts.blockKeys));
+}
+
+Value ListedKeys::emitView(StringRef name, const TileCoordinates &at,
+                           int64_t firstColumn, int64_t columns) {
+  const TensorFacts &tensor = context.getTensor(name);
+  Value offset = findList(name, {at.batch, at.kvHead});
+  if (firstColumn)
+    offset = arith::AddIOp::create(b, offset, context.i64(firstColumn));
+  int64_t bytes = firstColumn * tensor.elementType.getIntOrFloatBitWidth() / 8;
+  auto type = GlobalType::get(
+      b.getContext(),
+      {ShapedType::kDynamic, columns ? columns : tensor.shape.back()},
+      tensor.elementType);
+  // Blocks are pages of the batch's rows.
+  Value keys = context.i32(facts.blockKeys),
+        stride = context.getStride(name, 2);
+  return PagedViewOp::create(
+      b, type, context.getPointer(name), offset, length, stride,
+      context.getPointer("block_indices"), firstEntry,
+      arith::DivUIOp::create(b, context.getKeys(), keys),
+      arith::MulIOp::create(b, stride, context.widen(keys)),
+      b.getI64IntegerAttr(facts.blockKeys),
+      b.getI64IntegerAttr(std::gcd(tensor.getRowAlignment(), bytes)));
+}
+
+Value ListedKeys::emitKey(Value first) {
+  Value keys = context.i32(facts.blockKeys);
+  Value entry = arith::DivUIOp::create(b, first, keys);
+  Value block = context.loadElement(
+      "block_indices",
+      arith::AddIOp::create(b, firstEntry, context.widen(entry)));
+  return arith::AddIOp::create(b, arith::MulIOp::create(b, block, keys),
+                               arith::RemUIOp::create(b, first, keys));
+}
+
 std::unique_ptr<KeySource> KeySource::create(KernelContext &context) {
   const ProblemFacts &facts = context.facts;
+  if (facts.hasBlockLists())
+    return std::make_unique<ListedKeys>(context);
   if (facts.isPaged())
     return std::make_unique<PagedKeys>(context);
   return std::make_unique<RowKeys>(context);

@@ -207,20 +207,35 @@ static Value emitRegions(const AttentionTile &tile, Value key, Value scores,
   const ProblemFacts &facts = tile.facts;
   ImplicitLocOpBuilder &b = tile.b;
   AttentionOp op = facts.op;
-  auto map =
-      MapElementsOp::create(b, scores.getType(), scores, tile.row, key,
-                            hides ? tile.rowKeys.exact : Value(), quads, hides);
+  // From places in a list to numbers of keys.
+  Value shift, unasked = hides ? tile.rowKeys.exact : Value();
+  if (tile.source->isListed()) {
+    shift = arith::SubIOp::create(b, tile.source->emitKey(key), key);
+    // Loops may test the first block that they walk, whether it is full or not.
+    if (hides)
+      unasked = arith::CmpIOp::create(
+          b, arith::CmpIPredicate::slt, key,
+          arith::MulIOp::create(b, tile.source->listed.full,
+                                context.i32(facts.blockKeys)));
+  }
+  auto map = MapElementsOp::create(b, scores.getType(), scores, tile.row, key,
+                                   unasked, quads, hides);
   OpBuilder::InsertionGuard guard(b);
   auto [score, row, index] = openElements(tile, map);
   auto [head, query] = emitHeadAndQuery(tile, row);
+  Value keys = tile.keys;
+  if (shift) {
+    index = arith::AddIOp::create(b, index, shift);
+    keys = context.getKeys();
+  }
   // Regions run for rows and keys beyond the end as well, whose results are
   // dropped: their reads must stay inside of what they would read.
   if (!facts.captures.empty()) {
     Value one = arith::ConstantIntOp::create(b, 1, 32);
     query = arith::MinSIOp::create(b, query,
                                    arith::SubIOp::create(b, tile.queries, one));
-    index = arith::MinSIOp::create(b, index,
-                                   arith::SubIOp::create(b, tile.keys, one));
+    index =
+        arith::MinSIOp::create(b, index, arith::SubIOp::create(b, keys, one));
   }
   Value inputs[] = {score, tile.at.batch, head, query, index};
   Value &result = inputs[0];

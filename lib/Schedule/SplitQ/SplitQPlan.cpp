@@ -24,6 +24,7 @@ static llvm::Error isApplicable(const ProblemFacts &facts,
                                 const TargetRow &target) {
   Parts parts;
   parts.narrow = parts.narrowKeys = parts.rowScales = parts.resultScales = true;
+  parts.blockLists = true;
   if (llvm::Error error = checkCopied(getName(), facts, parts))
     return error;
   if (llvm::Error error = checkNarrowOperands(getName(), facts, target))

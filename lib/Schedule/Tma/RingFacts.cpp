@@ -78,7 +78,7 @@ bool attn::canStoreByTma(const ProblemFacts &facts) {
 
 bool attn::hasFullBlocks(const ProblemFacts &facts, int64_t blockN) {
   return facts.mask.getKind() == MaskKind::None && !facts.varlen &&
-         !facts.isServed() && !facts.hasKeyRange() &&
+         !facts.isServed() && !facts.hasKeyRange() && !facts.hasBlockLists() &&
          !ShapedType::isDynamic(facts.keys) && facts.keys % blockN == 0;
 }
 

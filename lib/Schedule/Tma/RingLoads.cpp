@@ -219,6 +219,15 @@ Value attn::narrowSlot(const TileWalk &walk, Value slot, int64_t columns) {
   return ReinterpretOp::create(walk.context.b, part, slot);
 }
 
+LoadPlace attn::findLoadPlace(const TileWalk &walk, const Ring &ring,
+                              Value first) {
+  if (ring.holds != RingRows::Keys)
+    return {first, {}};
+  if (ring.view == TensorMapView::Bounded)
+    return {first, walk.tile.source->emitLead(first)};
+  return {walk.tile.source->emitKey(first), {}};
+}
+
 void attn::startLoad(const TileWalk &walk, const Ring &ring, Value dest,
                      Value token, Value head, Value first, Value column,
                      Value lead) {

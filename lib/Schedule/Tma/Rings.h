@@ -97,6 +97,17 @@ void prefetchMaps(ImplicitLocOpBuilder &b, ArrayRef<Value> maps);
 /// last column: TMA reads the address of a map for them.
 Value narrowSlot(const TileWalk &walk, Value slot, int64_t columns);
 
+/// Where a load finds its first row. The lead is where a bounded view's first
+/// box lies, null in others.
+struct LoadPlace {
+  Value first, lead;
+};
+
+/// Finds the row `first` of the tile's sequence, or the keys at that place of
+/// it. Stands before waits for the slot: entries of a table or list that it
+/// reads bring the others near.
+LoadPlace findLoadPlace(const TileWalk &walk, const Ring &ring, Value first);
+
 /// Starts to load the rows of the tile's sequence from `first` on into the slot
 /// `dest`, which `token` gives the right to: zeros for rows after its end; in a
 /// transposed view all rows and the keys from `first` on. Columns begin at

@@ -132,7 +132,7 @@ ClusterTile TileWalk::emitPart(Value firstRow, Value place) {
 /// and run are known, and whose cluster's first row is `row`.
 static void findBlocks(TileWalk &walk, Value row, Value place) {
   AttentionTile &tile = walk.tile;
-  emitLengths(tile);
+  emitLengths(tile, row);
   walk.cluster = walk.emitPart(row, place);
   tile.row = walk.cluster.row;
   tile.bounds = walk.cluster.bounds;

@@ -17,7 +17,8 @@ int64_t attn::getKeyDepth(const ProblemFacts &facts) {
 
 llvm::Error attn::checkWgmma(llvm::StringRef schedule,
                              const ProblemFacts &facts, const TargetRow &target,
-                             int64_t mostColumns, bool serves, bool splits) {
+                             int64_t mostColumns, bool serves, bool splits,
+                             bool blockLists) {
   auto unsupported = [&](const llvm::Twine &what) {
     return makeUnsupported(schedule, what);
   };
@@ -32,6 +33,7 @@ llvm::Error attn::checkWgmma(llvm::StringRef schedule,
   parts.resultScales = serves;
   parts.narrowKeys = parts.rowScales = serves;
   parts.partialResults = splits;
+  parts.blockLists = blockLists;
   parts.mostColumns = mostColumns;
   if (llvm::Error error = checkCommon(schedule, facts, parts))
     return error;

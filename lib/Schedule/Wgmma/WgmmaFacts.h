@@ -22,10 +22,11 @@ int64_t getKeyDepth(const ProblemFacts &facts);
 /// `mostColumns`, chips without wgmma, and problems that no tensor map can
 /// describe. Pages and lengths of keys, and 8-bit keys beside 16-bit queries,
 /// are refused too unless the schedule `serves`, runs of keys unless it
-/// `splits` them.
+/// `splits` them, and lists of blocks unless it takes `blockLists`.
 llvm::Error checkWgmma(llvm::StringRef schedule, const ProblemFacts &facts,
                        const TargetRow &target, int64_t mostColumns,
-                       bool serves = false, bool splits = false);
+                       bool serves = false, bool splits = false,
+                       bool blockLists = false);
 
 /// Refuses heads that cannot be packed, and runs of keys that the tiles of a
 /// plan cannot have: runs come in order of rows, and of one CTA's tiles.

@@ -9,12 +9,10 @@ void attn::fillSlot(const TileWalk &walk, const Ring &ring, Pipe &pipe,
                     Value head, Value first, Value column) {
   // The table is read before the wait: its first entry brings the others near.
   // All of them would take registers that nobody has.
-  Value lead;
-  if (ring.view == TensorMapView::Bounded)
-    lead = walk.tile.source->emitLead(first);
+  LoadPlace place = findLoadPlace(walk, ring, first);
   Slot slot = pipe.take();
-  startLoad(walk, ring, ring.at(slot), slot.getToken(), head, first, column,
-            lead);
+  startLoad(walk, ring, ring.at(slot), slot.getToken(), head, place.first,
+            column, place.lead);
   slot.release();
 }
 

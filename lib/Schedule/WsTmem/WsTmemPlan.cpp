@@ -195,7 +195,7 @@ static llvm::Error isApplicable(const ProblemFacts &facts,
                                      getCapabilityChips(Capability::Tcgen05)));
   Parts parts;
   parts.narrow = parts.lengths = parts.pages = parts.partialResults = true;
-  parts.resultScales = true;
+  parts.resultScales = parts.blockLists = true;
   if (llvm::Error error = checkCommon(getName(), facts, parts))
     return error;
   if (llvm::Error error = checkPackedRuns(getName(), facts))
@@ -216,6 +216,9 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
   if (llvm::Error error =
           checkTileRuns(facts, plan.getPackHeads(), plan.getOrder(),
                         plan.getGroupHeads(), /*together=*/1, plan.getBlockN()))
+    return error;
+  if (llvm::Error error =
+          checkBlockLists(facts, plan.getTiles() * kTmemRows, plan.getBlockN()))
     return error;
   // A thread has fewer columns at a time than groups may have.
   if (facts.hasResultScales() && hasOneTile(plan))

@@ -16,9 +16,10 @@ std::optional<FirstBlockSizes> attn::findFirstBlock(const ProblemFacts &facts,
   // Without a band all tiles are alike. Scales of a block are read whole.
   if (plan.getFirstBlock() == FirstBlock::Whole || plan.getKeyQuads() ||
       facts.kScales || facts.varlen || facts.isServed() ||
-      areResultsPartial(facts) || plan.getPackHeads() ||
-      facts.mayEndEarlier() || ShapedType::isDynamic(facts.keys) ||
-      facts.keys == 0 || (isBand && ShapedType::isDynamic(facts.queries)))
+      facts.hasBlockLists() || areResultsPartial(facts) ||
+      plan.getPackHeads() || facts.mayEndEarlier() ||
+      ShapedType::isDynamic(facts.keys) || facts.keys == 0 ||
+      (isBand && ShapedType::isDynamic(facts.queries)))
     return std::nullopt;
   int64_t keys = facts.keys;
   int64_t queries = isBand ? facts.queries : blockM;

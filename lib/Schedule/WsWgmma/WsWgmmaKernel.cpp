@@ -247,12 +247,10 @@ void WsWgmmaKernel::fill(const Ring &ring, Pipe &pipe, Value head,
                          Value first) {
   // The table is read before the wait: its first entry brings the others near.
   // All of them would take registers that nobody has.
-  Value lead;
-  if (ring.view == TensorMapView::Bounded)
-    lead = tile.source->emitLead(first);
+  LoadPlace place = findLoadPlace(walk, ring, first);
   Slot slot = pipe.acquire();
-  startLoad(walk, ring, ring.at(slot), slot.getToken(), head, first,
-            /*column=*/Value(), lead);
+  startLoad(walk, ring, ring.at(slot), slot.getToken(), head, place.first,
+            /*column=*/Value(), place.lead);
   slot.release();
 }
 

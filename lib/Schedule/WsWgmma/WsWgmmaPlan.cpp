@@ -203,7 +203,7 @@ static llvm::Error isApplicable(const ProblemFacts &facts,
   if (llvm::Error error = checkWholeRowScales(getName(), facts))
     return error;
   return checkWgmma(getName(), facts, target, mostColumns, /*serves=*/true,
-                    /*splits=*/true);
+                    /*splits=*/true, /*blockLists=*/true);
 }
 
 static llvm::Error checkPlan(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
@@ -216,6 +216,9 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
   if (llvm::Error error = checkTileRuns(facts, plan.getPackHeads(),
                                         plan.getOrder(), plan.getGroupHeads(),
                                         plan.getCluster(), plan.getBlockN()))
+    return error;
+  if (llvm::Error error = checkBlockLists(
+          facts, plan.getBlockM() * plan.getCluster(), plan.getBlockN()))
     return error;
   int64_t queryRows = countQueryRows(facts, plan.getPackHeads());
   if (plan.getPackHeads() && plan.getBlockM() % queryRows != 0 &&

@@ -18,6 +18,7 @@ from ..launch import cuda_driver
 from ..options import kernel_sizes, readers
 from ..options.problem_table import CALL_DEFAULTS
 from ..record import TensorView, get_contiguous_axis
+from ..tensors import block_lists
 from ..tracing.captured_reads import Spec
 from ..tracing.mod_regions import Regions
 from . import shared_kernels
@@ -50,6 +51,8 @@ class Options(NamedTuple):
     score_mod: str = ""
     mask_mod: str = ""
     out_mod: str = ""
+    #: The queries and keys of the blocks that lists name; None without lists.
+    block_size: tuple[int, int] | None = None
 
 
 def round_bound(length: int) -> int:
@@ -111,7 +114,9 @@ def unpack(name: str, view: TensorView) -> TensorView:
     return view._replace(shape=(1, heads, rows, dim), strides=(0, head_step, step, inner))
 
 
-def _check(views: Mapping[str, TensorView], packed: bool) -> None:
+def _check(
+    views: Mapping[str, TensorView], packed: bool, size: tuple[int, int] | None
+) -> None:
     """What no kernel could take; the rest is the compiler's to refuse."""
     q = views["q"]
     for name, view in views.items():
@@ -160,6 +165,7 @@ def _check(views: Mapping[str, TensorView], packed: bool) -> None:
         )
     if packed and ("cu_seqlens_q" not in views or "cu_seqlens_k" not in views):
         raise ArgumentError("expected both cu_seqlens_q and cu_seqlens_k, got one")
+    block_lists.check_lists(views, size)
 
 
 def split_reads(specs: Sequence[Spec], options: Options) -> tuple[Sequence[Spec], ...]:
@@ -203,14 +209,14 @@ def state(
     chip: str,
 ) -> Stated:
     """States the problems of a call. `views` has q, k and v, and sinks, cu_seqlens_q,
-    cu_seqlens_k, o and lse where they are given, in the caller's shapes; `specs` has what
+    cu_seqlens_k, block_counts, block_indices, o and lse where they are given, in the caller's shapes; `specs` has what
     score_mod, mask_mod and out_mod read."""
     packed = "cu_seqlens_q" in views or "cu_seqlens_k" in views
     views = dict(views)
     for name in ("q", "k", "v", "o"):
         if name in views and packed:
             views[name] = unpack(name, views[name])
-    _check(views, packed)
+    _check(views, packed, options.block_size)
     q, v = views["q"], views["v"]
     batch, heads, queries, dim = q.shape
     kv_heads, keys, dv = v.shape[1:]
@@ -232,6 +238,7 @@ def state(
     o_type = views["o"].dtype
     # A kernel for any lengths is the same for all: they stand as 1.
     rows = bound if packed else 1
+    block_rows, block_keys = options.block_size or (None, None)
     flags: dict[str, object] = {
         "q": f"1x{heads}x{rows}x{dim}x{q.dtype}",
         "kv_heads": kv_heads,
@@ -240,6 +247,8 @@ def state(
         **readers.name_call_options(options.call),
         "out_type": None if o_type == out_type else o_type,
         "sinks": "sinks" in views,
+        "block_rows": block_rows,
+        "block_keys": block_keys,
         "lse": options.lse,
         "layout": None,
         "v_transposed": True if _is_transposed(v) else None,
@@ -279,8 +288,8 @@ class Call:
         self.packed = stated.packed
         if stated.packed or stated.mixed.schedule is not None:
             kernel = shared_kernels.load(stated.mixed)
-        elif _is_transposed(views["v"]):
-            # The number of keys is a part of the layout.
+        elif _is_transposed(views["v"]) or options.block_size:
+            # The number of keys is a part of the layout, and of what lists can name.
             kernel = shared_kernels.load(stated.own)
         else:
             find = shared_kernels.prepare if prepares else shared_kernels.load_shared

@@ -10,12 +10,12 @@ from ..launch import device_tensors
 from ..options import kernel_sizes, readers
 from ..options.problem_table import CALL_NAMES
 from ..record import TensorView
-from ..tensors import label_checks, padding, tensor_views
+from ..tensors import block_lists, label_checks, padding, tensor_views
 from ..tracing import captured_reads, mod_regions
 from . import attention_kernels
 from .attention_kernels import Options
 
-_OPTIONAL = ("sinks", "cu_seqlens_q", "cu_seqlens_k")
+_OPTIONAL = ("sinks", "cu_seqlens_q", "cu_seqlens_k", *block_lists.NAMES)
 
 #: A function, or what `score_mod`, `mask_mod` and `out_mod` make of it.
 Modification = Union[Callable[..., Any], mod_regions.Mod]
@@ -97,7 +97,7 @@ def read_lse(lse: Any) -> Any:
 
 def attend(
     operands: tuple[Any, Any, Any],
-    optional: tuple[Any, Any, Any],
+    optional: tuple[Any, ...],
     mods: tuple[Modification | None, ...],
     bound: Any,
     options: tuple[Any, ...],
@@ -105,9 +105,10 @@ def attend(
     out: Any,
     stream: int | None,
     pad: Any = False,
+    block_size: tuple[int, int] | None = None,
 ) -> Any:
-    """attn.attention: `optional` is sinks and both cumulative lengths, `options`
-    has the values of problem_table.CALL_NAMES."""
+    """attn.attention: `optional` is sinks, both cumulative lengths and lists of blocks with their
+    counts, `options` has the values of problem_table.CALL_NAMES."""
     lse = read_lse(lse)
     if pad is not False and readers.to_bool("pad", pad):
         operands, options, dv, wide = _pad(operands, options)
@@ -115,25 +116,25 @@ def attend(
         if out is not None and wide != dv:
             out = out.new_empty((*out.shape[:-1], wide))
         call = (operands, optional, mods, bound, options, lse, out, stream)
-        result = attend(*call)
+        result = attend(*call, block_size=block_size)
         return result if wide == dv else padding.cut(result, given, lse, dv)
     q, k, v = operands
     if device_tensors.is_torch(q):
         if stream is not None:
             raise ArgumentError("stream: expected none, since torch tensors use torch's")
         op = _get_torch_op()
-        return op.attention(q, k, v, optional, mods, bound, options, lse, out)
+        return op.attention(q, k, v, optional, mods, bound, options, lse, out, block_size)
     if type(q).__module__ == "numpy":
         raise ArgumentError(
             f'tensor "q": expected a tensor on a GPU, got a numpy {type(q).__name__}; for arrays '
             "in host memory there is attn.compile(...).run(q=q, k=k, v=v)"
         )
     given = _name_tensors(operands, optional, lse, out)
-    return _attend_arrays(given, mods, bound, options, lse is not False, stream)
+    return _attend_arrays(given, mods, bound, options, lse is not False, stream, block_size)
 
 
 def _name_tensors(
-    operands: tuple[Any, Any, Any], optional: tuple[Any, Any, Any], lse: Any, out: Any
+    operands: tuple[Any, Any, Any], optional: tuple[Any, ...], lse: Any, out: Any
 ) -> dict[str, Any]:
     """The tensors of a call by their names in the launch, None where there is none."""
     given = dict(zip(("q", "k", "v"), operands, strict=True))
@@ -184,6 +185,7 @@ def _attend_arrays(
     options: tuple[Any, ...],
     lse: bool,
     stream: int | None,
+    block_size: tuple[int, int] | None,
 ) -> Any:
     """On arrays of whatever library."""
     needed = ("q", "k", "v", "o", "lse") if lse else ("q", "k", "v", "o")
@@ -196,7 +198,7 @@ def _attend_arrays(
             )
     views = {name: device_tensors.view(name, array, 0) for name, array in arrays.items()}
     texts, tensors, specs = trace_mods(mods)
-    parsed = Options(options, lse, bound, *texts)
+    parsed = Options(options, lse, bound, *texts, block_size)
     captures = [device_tensors.view(f"capture{n}", each, 0) for n, each in enumerate(tensors)]
     key = (
         tuple((name, view[:3], view[4]) for name, view in views.items()),
@@ -225,7 +227,7 @@ def _pad(
 
 def prepare(
     operands: tuple[Any, Any, Any],
-    optional: tuple[Any, Any, Any],
+    optional: tuple[Any, ...],
     mods: tuple[Modification | None, ...],
     bound: Any,
     options: tuple[Any, ...],
@@ -233,6 +235,7 @@ def prepare(
     out: Any,
     chip: str,
     pad: Any = False,
+    block_size: tuple[int, int] | None = None,
 ) -> None:
     """attn.prepare; the arguments are those of `attend`."""
     lse = read_lse(lse)
@@ -249,5 +252,5 @@ def prepare(
             spec = captured_reads.describe(tensor)
             views[name] = TensorView(spec.element, spec.shape, spec.strides)
     texts, _, specs = trace_mods(mods)
-    parsed = Options(options, lse is not False, bound, *texts)
+    parsed = Options(options, lse is not False, bound, *texts, block_size)
     attention_kernels.Call(views, specs, parsed, readers.to_text("chip", chip), True)

@@ -11,6 +11,7 @@ from typing import Any
 from .. import kernel
 from ..kernel import Kernel
 from ..options import host_names
+from ..tensors import block_lists
 from . import call_arguments
 from .call_arguments import Modification
 
@@ -37,6 +38,8 @@ def compile(
     page_size: int | None = None,
     page_indptr: bool = False,
     selected: bool = False,
+    block_rows: int | None = None,
+    block_keys: int | None = None,
     rope_dim: int | None = None,
     rope_apart: bool = False,
     sinks: bool = False,
@@ -99,6 +102,8 @@ def compile(
         page_indptr: The table is a list of pages with cumulative counts, not a row of pages
             for each batch.
         selected: Entries of the table that are outside of the pool hide their keys.
+        block_rows: Each N queries have a list of blocks of keys.
+        block_keys: Keys of a block that lists name.
         rope_dim: Latent attention: values are the first columns of keys, all but R; the
             default of kv_heads is 1.
         rope_apart: With rope_dim the rotated columns of q and k are tensors of their own.
@@ -161,6 +166,8 @@ def compile(
         "page_size": call_arguments.to_page('page_size', page_size),
         "page_indptr": page_indptr,
         "selected": selected,
+        "block_rows": block_rows,
+        "block_keys": block_keys,
         "rope_dim": rope_dim,
         "rope_apart": rope_apart,
         "sinks": sinks,
@@ -211,6 +218,9 @@ def attention(
     cu_seqlens_q: Any = None,
     cu_seqlens_k: Any = None,
     max_seqlen_q: int | None = None,
+    block_counts: Any = None,
+    block_indices: Any = None,
+    block_size: Any = None,
     lse: Any = False,
     out: Any = None,
     pad: bool = False,
@@ -225,7 +235,13 @@ def attention(
     packed and all tensors are (rows, heads, dim); `max_seqlen_q` bounds the
     query lengths. Returns o, or (o, lse) with `lse`; lse is (batch, heads,
     queries) or (heads, rows). `sinks` has one f32 logit for each head. `out`, and
-    a tensor as `lse`, are written instead of new ones. The other options:
+    a tensor as `lse`, are written instead of new ones.
+
+    With `block_size`, (queries, keys), each block of queries has a list of blocks of keys, and
+    others are not read: `block_counts`, i32 (batch, heads, blocks of queries, 2), says how many
+    blocks a list has, and how many of these, its first ones, are full, so that `mask_mod` is
+    not asked there; `block_indices`, i32 (batch, heads, blocks of queries, blocks of keys),
+    names them. Blocks of keys divide the keys. The other options:
 
         causal: Causal mask; without a value top-left; True is "top-left", the other one
             "bottom-right".
@@ -264,7 +280,7 @@ def attention(
     )
     return call_arguments.attend(
         (q, k, v),
-        (sinks, cu_seqlens_q, cu_seqlens_k),
+        (sinks, cu_seqlens_q, cu_seqlens_k, block_counts, block_indices),
         (score_mod, mask_mod, out_mod),
         call_arguments.to_bound(max_seqlen_q),
         options,
@@ -272,6 +288,7 @@ def attention(
         out,
         stream,
         pad,
+        block_lists.to_size(block_size),
     )
 
 
@@ -293,6 +310,9 @@ def prepare(
     cu_seqlens_q: Any = None,
     cu_seqlens_k: Any = None,
     max_seqlen_q: int | None = None,
+    block_counts: Any = None,
+    block_indices: Any = None,
+    block_size: Any = None,
     lse: Any = False,
     out: Any = None,
     pad: bool = False,
@@ -313,7 +333,7 @@ def prepare(
     )
     call_arguments.prepare(
         (q, k, v),
-        (sinks, cu_seqlens_q, cu_seqlens_k),
+        (sinks, cu_seqlens_q, cu_seqlens_k, block_counts, block_indices),
         (score_mod, mask_mod, out_mod),
         call_arguments.to_bound(max_seqlen_q),
         options,
@@ -321,4 +341,5 @@ def prepare(
         out,
         chip,
         pad,
+        block_lists.to_size(block_size),
     )

@@ -54,6 +54,8 @@ def attend(
     if stated.packed:
         inputs = {name: _turn(name, array) for name, array in tensors.items()}
         kernel = shared_kernels.compile_mixed(stated.mixed)
+    elif options.block_size:
+        kernel = shared_kernels.compile_mixed(stated.own)
     else:
         kernel = shared_kernels.compile_any(stated.own, stated.mixed, stated.lengths)
     inputs |= {f"capture{n}": captured_reads.to_numpy(each) for n, each in enumerate(captures)}

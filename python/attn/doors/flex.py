@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.nn.attention import flex_attention as host
@@ -23,7 +23,10 @@ _OPTIONS = frozenset(
 #: Kinds of a block of a block mask.
 _HIDDEN, _PARTIAL, _FULL = 0, 1, 2
 
-#: Where a block mask that was looked at has its function. Not in a dictionary of block masks, which
+#: Queries and keys that blocks with lists are multiples of, and most columns beside lists.
+_LISTED, _MOST_COLUMNS = 64, 256
+
+#: Where a block mask that was looked at has what was found. Not in a dictionary of block masks, which
 #: are compared by what their tensors hold.
 _FOUND = "_attn_mask_mod"
 
@@ -65,15 +68,55 @@ def _says_all(block_mask: Any, table: Any) -> bool:
     return bool(torch.equal(make_table(made), table))
 
 
-def find_function(block_mask: Any) -> Any:
-    """The mask_mod that hides what a block mask hides; looked for once for each block mask."""
-    known = block_mask.__dict__.get(_FOUND)
+class Found(NamedTuple):
+    """What a block mask became."""
+
+    #: Hides what the function of the block mask hides, and, without lists, its blocks.
+    mod: Any
+    #: `block_counts` and `block_indices` of attn.attention for the batches and heads of the block
+    #: mask, None where the function says all.
+    lists: tuple[Any, Any] | None
+
+
+def _has_holes(table: Any) -> bool:
+    """Whether a row of blocks has hidden ones between others: no range of keys leaves these out."""
+    seen = table != _HIDDEN
+    places = torch.arange(table.shape[-1], device=table.device)
+    first = torch.where(seen, places, table.shape[-1]).amin(-1)
+    last = torch.where(seen, places, -1).amax(-1)
+    return bool((seen.sum(-1) < last - first + 1).any())
+
+
+def _make_lists(table: Any) -> tuple[Any, Any]:
+    """The lists of a table of blocks, full ones first, as attn.attention takes them."""
+    indices = torch.argsort(table, dim=-1, descending=True, stable=True).to(torch.int32)
+    numbers = [(table != _HIDDEN).sum(-1), (table == _FULL).sum(-1)]
+    return torch.stack(numbers, -1).to(torch.int32), indices
+
+
+def _takes_lists(block_mask: Any, dims: tuple[int, int]) -> bool:
+    """Whether kernels with lists take the sizes of a block mask and these head dimensions."""
+    rows, columns = block_mask.BLOCK_SIZE
+    is_whole = block_mask.seq_lengths[1] % columns == 0
+    return is_whole and rows % _LISTED == 0 and columns % _LISTED == 0 and max(dims) <= _MOST_COLUMNS
+
+
+def find_mask(block_mask: Any, dims: tuple[int, int] = (_LISTED, _LISTED)) -> Found:
+    """What hides what a block mask hides, from operands with these head dimensions; looked for
+    once for each block mask. Lists stand where the compiler cannot find the blocks in the
+    function."""
+    takes_lists = _takes_lists(block_mask, dims)
+    known = block_mask.__dict__.setdefault(_FOUND, {}).get(takes_lists)
     if known is None:
         table = make_table(block_mask)
-        function = block_mask.mask_mod
-        if not _says_all(block_mask, table):
+        function, lists = block_mask.mask_mod, None
+        says_all = _says_all(block_mask, table)
+        if takes_lists and (not says_all or _has_holes(table)):
+            lists = _make_lists(table)
+        elif not says_all:
             function = mask_tensors.read_blocks(table, block_mask.BLOCK_SIZE, function)
-        known = block_mask.__dict__[_FOUND] = trace("mask_mod", function)
+        known = Found(trace("mask_mod", function), lists)
+        block_mask.__dict__[_FOUND][takes_lists] = known
     return known
 
 
@@ -123,13 +166,20 @@ def attend(
     if return_aux is not None and getattr(return_aux, "max_scores", False):
         raise ArgumentError("return_aux: expected lse alone, since kernels keep no largest scores")
     wants_lse = return_lse or bool(return_aux is not None and return_aux.lse)
-    mask_mod = None if block_mask is None else find_function(block_mask)
+    options: dict[str, Any] = {}
+    if block_mask is not None:
+        found = find_mask(block_mask, (query.shape[-1], value.shape[-1]))
+        options["mask_mod"] = found.mod
+        if found.lists is not None:
+            lists = (each.expand(*query.shape[:2], -1, -1).contiguous() for each in found.lists)
+            options |= dict(zip(("block_counts", "block_indices"), lists, strict=True))
+            options["block_size"] = tuple(block_mask.BLOCK_SIZE)
     if query.shape[0] != key.shape[0]:
         key, value = (each.expand(query.shape[0], -1, -1, -1) for each in (key, value))
     pad = bool(query.shape[-1] % 8 or value.shape[-1] % 8)
     with notices.hide_copies() if pad else contextlib.nullcontext():
         result = call_signatures.attention(
-            query, key, value, score_mod=score_mod, mask_mod=mask_mod, scale=scale, lse=wants_lse, pad=pad
+            query, key, value, score_mod=score_mod, scale=scale, lse=wants_lse, pad=pad, **options
         )
     if return_aux is None:
         return result

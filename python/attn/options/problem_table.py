@@ -22,6 +22,8 @@ KINDS = {
     "page_size": "count",
     "page_indptr": "switch",
     "selected": "switch",
+    "block_rows": "count",
+    "block_keys": "count",
     "rope_dim": "count",
     "rope_apart": "switch",
     "sinks": "switch",

@@ -8,6 +8,11 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 from torch.nn.attention import flex_attention as host  # noqa: E402
 
 QUERIES, KEYS = 200, 260
+#: torch 2.8 has neither.
+needs_aux = pytest.mark.skipif(not hasattr(host, "AuxRequest"), reason="torch has no AuxRequest")
+needs_eager = pytest.mark.skipif(
+    not hasattr(host, "_FLEX_ATTENTION_DISABLE_COMPILE_DEBUG"), reason="torch always compiles FlexAttention"
+)
 
 
 def causal(b, h, q_idx, kv_idx):
@@ -96,6 +101,7 @@ def test_cases(case):
     compare(got, compute(q, k, v, mask, score))
 
 
+@needs_eager
 def test_torchs_own_function(monkeypatch):
     """The same as torch's function gives, which is not compiled here."""
     monkeypatch.setattr(host, "_FLEX_ATTENTION_DISABLE_COMPILE_DEBUG", True)
@@ -124,6 +130,33 @@ def test_blocks_beyond_the_function():
     compare(got, compute(q, k, v, expected, None))
 
 
+def strided(b, h, q_idx, kv_idx):
+    """Every second block of keys, and the query's own one up to the query."""
+    own, other = q_idx // 64, kv_idx // 64
+    return ((own == other) & (q_idx >= kv_idx)) | ((other % 2 == h % 2) & (other < own))
+
+
+def test_lists_of_blocks():
+    """Blocks between hidden ones become lists: what these do not name is not read."""
+    q, k, v = torch.randn(1, 4, 256, 32).half(), *torch.randn(2, 1, 2, 256, 32).half()
+    want = compute(q, k, v, strided, alibi)
+    mask = host.create_block_mask(strided, 1, 4, 256, 256, device=documents.device, BLOCK_SIZE=64)
+    assert attn.doors.flex.find_mask(mask).lists is not None
+    got = attn.flex_attention(q, k, v, alibi, mask, enable_gqa=True, return_lse=True)
+    compare(got, want)
+    # Without holes the compiler finds the blocks, and without whole blocks there are no lists.
+    assert attn.doors.flex.find_mask(block(window)).lists is None
+    counts, indices = torch.tensor([[[1, 1]]], dtype=torch.int32), torch.tensor([[[[1, 0], [0, 1]]]], dtype=torch.int32)
+    alone = host.BlockMask.from_kv_blocks(
+        torch.zeros_like(counts), indices, counts, indices, BLOCK_SIZE=128, mask_mod=causal, seq_lengths=(256, 256)
+    )
+    # Key heads that one query head has: blocks that its list does not name are never 0 times NaN.
+    k[0, 0, :128] = v[0, 0, :128] = torch.nan
+    o = attn.flex_attention(q[:, :1, :128].repeat(1, 1, 2, 1), k[:, :1], v[:, :1], block_mask=alone)
+    assert o[0, 0, :128].isfinite().all() and o[0, 0, 128:].isnan().all()
+
+
+@needs_aux
 def test_masks_of_heads_and_results():
     """A mask of each batch and head, a scale, an aux request, bfloat16 and a shared batch of keys."""
 
@@ -139,6 +172,7 @@ def test_masks_of_heads_and_results():
     assert attn.flex_attention(q, k, v).dtype == torch.bfloat16
 
 
+@needs_aux
 def test_refusals():
     q, k, v = make(kv_heads=2)
     mask = block(causal)

@@ -8,7 +8,7 @@ import sys
 import attn
 import pytest
 from attn import __main__ as program
-from attn.tuning import bench, completion, machine_report
+from attn.tuning import bench, completion, machine_report, manual
 from conftest import ROOT
 
 
@@ -55,12 +55,27 @@ def test_completion(capsys):
     assert program.main(["completion", "bash"]) == 0
     script = capsys.readouterr().out
     ask = "COMP_WORDS=(attn-compile {}); COMP_CWORD=$((${{#COMP_WORDS[@]}}-1)); _attn_compile; echo ${{COMPREPLY[@]}}"
-    for words, answer in (("--kv-h", "--kv-heads="), ("--chip = sm_90", "sm_90a"), ("--verify-e", "--verify-each")):
+    for words, answer in (("--kv-h", "--kv-heads="), ("--chip = sm_90", "sm_90a"), ("--verify-e", "--verify-each"), ("--layout = bn", "bnhd")):
         code = script + "compopt() { :; }\n" + ask.format(words)
         done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
         assert done.stdout.strip() == answer, done.stderr
     with pytest.raises(attn.ArgumentError, match="completion: expected one of bash, zsh, got 'fish'"):
         completion.make("fish", [])
+
+
+def test_manual(capsys):
+    """Each flag that --help lists, with the constraints of the table of options."""
+    for command in completion.COMMANDS:
+        assert program.main(["man", command]) == 0
+        page = capsys.readouterr().out.replace("\\-", "-")
+        assert page.startswith(f".TH {command.upper()} 1 ")
+        for flag in completion.list_flags(completion.read_help(command)):
+            assert f".B {flag}" in page, flag
+    page = manual.make("attn-compile").replace("\\-", "-")
+    told = ".B --window=<LEFT,RIGHT[,ALIGN]>\nWindow mask; a negative number means no bound on that side (attention_c30 of"
+    assert told in page
+    with pytest.raises(attn.ArgumentError, match="man: expected one of attn-compile, attn-sim, got 'ls'"):
+        manual.make("ls")
 
 
 def test_tune(tmp_path, capsys):

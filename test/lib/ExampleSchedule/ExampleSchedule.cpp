@@ -189,7 +189,7 @@ LogicalResult ExampleSchedule::emit(KernelContext &context,
   tile.at.batch = context.getBlockId(gpu::Dimension::z);
   tile.row = arith::MulIOp::create(b, context.getBlockId(gpu::Dimension::x),
                                    context.i32(rows));
-  emitLengths(tile);
+  emitLengths(tile, tile.row);
   tile.bounds =
       emitBlockBounds(context, tile.getBoundedTiles(), tile.row, rows, blockN);
   Value kView = tile.source->emitView("k", tile.at),

@@ -52,6 +52,8 @@ struct ProblemFacts {
   /// All three or none; that of q only beside a q of 8 bits.
   TensorFacts qDescale, kDescale, vDescale;
   TensorFacts pageTable, pageIndptr, kvLengths;
+  /// Lists of blocks of keys, both or none.
+  TensorFacts blockCounts, blockIndices;
   /// What the kernel merges its partial results into, which are then named
   /// `partial_o` and `partial_lse`; without value where somebody else does.
   TensorFacts mergedO, mergedLse, mergedScales;
@@ -93,6 +95,8 @@ struct ProblemFacts {
   bool isLatent() const { return ropeDim != 0; }
   /// True if k and v are pools of pages.
   bool isPaged() const { return static_cast<bool>(pageTable); }
+  /// True if lists say which blocks of keys queries have.
+  bool hasBlockLists() const { return static_cast<bool>(blockIndices); }
   /// True if keys are those of a server's cache, each read once a launch: in
   /// pages, or as many as `kv_lengths` says.
   bool isServed() const;
@@ -131,7 +135,8 @@ struct ProblemFacts {
   bool hasKeyRange() const;
   /// True if that region may leave out the last blocks of a tile.
   bool mayEndEarlier() const;
-  /// True if that region also says which keys mask_mod leaves whole.
+  /// True if that region, or lists of blocks, also say where mask_mod need not
+  /// be asked.
   bool knowsFullKeys() const;
   /// True if a region uses the scores in natural units.
   bool readsScores() const;

@@ -79,7 +79,7 @@ struct AttentionTile {
   bool hasWholeTiles() const;
   /// Returns the place and the lengths of the tile, for bounds of its rows.
   BoundedTiles getBoundedTiles() const {
-    return {at, queries, keys, group, members};
+    return {at, queries, keys, group, members, source->listed};
   }
   /// Returns the tile's rows in tensors of queries.
   HeadRows getQueryRows() const;
@@ -122,8 +122,9 @@ struct AttentionTile {
   Value packedRows;
 };
 
-/// Reads the lengths of the tile's sequences and where they start.
-void emitLengths(AttentionTile &tile);
+/// Reads the lengths of the tile's sequences and where they start. The tile
+/// begins at `row`.
+void emitLengths(AttentionTile &tile, Value row);
 
 /// Narrows the tile's bounds to the blocks of its run: an equal part of them,
 /// in whole blocks of `blockN` keys, of which the last ones may be fewer or

@@ -14,6 +14,12 @@ struct RangeValues {
   Value begin, end, fullBegin, fullEnd;
 };
 
+/// Blocks of keys that a list names, and those of them that no mask hides any
+/// of, i32; null without a list.
+struct ListedBlocks {
+  Value all, full;
+};
+
 /// Bounds as i32 values; null where the mask has none.
 struct BlockBounds : BlockBoundsOf<Value> {
   /// The keys that key_range leaves to the tile.
@@ -28,6 +34,8 @@ struct BoundedTiles {
   /// The lengths of the sequence, any of which may be 0.
   Value queries, keys;
   int64_t group = 1, members = 1;
+  /// Where keys are those of blocks that a list names, these.
+  ListedBlocks listed;
 };
 
 /// Emits the bounds of the tile of `blockM` rows from `row` on.

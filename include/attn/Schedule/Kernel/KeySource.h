@@ -1,15 +1,16 @@
 //===- KeySource.h - Where the keys of a tile come from ---------*- C++ -*-===//
 //
-// Keys and values are rows of a batch, rows of packed sequences, or rows of
-// pages that a table names. Whoever emits a loop over keys asks for their
-// number and for views of their rows, and does not know which it is.
+// Keys and values are rows of a batch, rows of packed sequences, rows of pages
+// that a table names, or blocks of a batch's rows that a list names. Whoever
+// emits a loop over keys asks for their number and for views of their rows, and
+// does not know which it is.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef ATTN_SCHEDULE_KERNEL_KEYSOURCE_H
 #define ATTN_SCHEDULE_KERNEL_KEYSOURCE_H
 
-#include "attn/Schedule/Kernel/RowViews.h"
+#include "attn/Schedule/Kernel/EmitBlockBounds.h"
 #include <memory>
 
 namespace mlir::attn {
@@ -28,8 +29,9 @@ public:
   static std::unique_ptr<KeySource> create(KernelContext &context);
   virtual ~KeySource() = default;
 
-  /// Finds the sequence of `batch`, i32: emits its length and where it begins.
-  virtual void find(Value batch) = 0;
+  /// Finds the keys of the tile at `at` whose first row is `row`, i32, those of
+  /// a sequence: emits their number and where they begin.
+  virtual void find(const TileCoordinates &at, Value row) = 0;
   /// Returns the rows of k or v that belong to a key head of the sequence, as
   /// many as it is long: `columns` of them from `first` on, all if 0. What else
   /// memory holds does not exist in the view.
@@ -42,6 +44,11 @@ public:
   /// Returns one column of such rows, as a view of rank 1.
   virtual Value emitColumnView(StringRef name, const TileCoordinates &at,
                                int64_t column) = 0;
+  /// Returns the number that the key at place `first` of the sequence has in
+  /// masks, and the keys behind it in its block have from there on, i32.
+  virtual Value emitKey(Value first) { return first; }
+  /// True if that is not its place.
+  virtual bool isListed() const { return false; }
   /// True if rows of k and v that the sequence does not have follow its own, so
   /// that TMA has to be told in each copy where these end.
   virtual bool isBounded() const { return false; }
@@ -62,6 +69,8 @@ public:
   Value length;
   /// The first row in packed tensors, i64; null where there is none.
   Value start;
+  /// The blocks of a list, full ones first.
+  ListedBlocks listed;
   /// The number of `kv_lengths` where something else has it, i32; else null.
   Value known;
 };

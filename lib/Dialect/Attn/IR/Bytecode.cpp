@@ -75,6 +75,12 @@ static auto getFourthAttributes(Properties &properties) {
   return std::tie(properties.out_group);
 }
 
+/// Those that version 8 has added.
+template <typename Properties>
+static auto getFifthAttributes(Properties &properties) {
+  return std::tie(properties.block_rows, properties.block_keys);
+}
+
 /// Where operands have `o_scales`, which versions in front of 4 do not know.
 static constexpr size_t kScalesSegment = 5;
 
@@ -110,7 +116,9 @@ LogicalResult AttentionOp::readProperties(DialectBytecodeReader &reader,
       (number >= 3 &&
        failed(std::apply(readAll, getThirdAttributes(properties)))) ||
       (number >= 4 &&
-       failed(std::apply(readAll, getFourthAttributes(properties)))))
+       failed(std::apply(readAll, getFourthAttributes(properties)))) ||
+      (number >= 8 &&
+       failed(std::apply(readAll, getFifthAttributes(properties)))))
     return failure();
   auto &segments = properties.operandSegmentSizes;
   if (number >= 4)
@@ -146,6 +154,8 @@ static StringRef findUnwritten(AttentionOp op, uint64_t number) {
     return "key_range";
   if (number < 7 && op.getOutMod())
     return "out_mod";
+  if (number < 8 && op.getBlockCounts())
+    return "blocks";
   return "";
 }
 
@@ -169,6 +179,8 @@ void AttentionOp::writeProperties(DialectBytecodeWriter &writer) {
     std::apply(writeAll, getThirdAttributes(properties));
   if (number >= 4)
     std::apply(writeAll, getFourthAttributes(properties));
+  if (number >= 8)
+    std::apply(writeAll, getFifthAttributes(properties));
   SmallVector<int32_t> segments =
       llvm::to_vector(properties.operandSegmentSizes);
   if (number < 4)

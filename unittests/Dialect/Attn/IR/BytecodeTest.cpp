@@ -90,16 +90,34 @@ TEST_F(Bytecode, OwnVersionIsWritten) {
 }
 
 TEST_F(Bytecode, LaterVersionIsRefused) {
-  EXPECT_EQ(read(write(8)), "expected bytecode of the dialect 'attn' of at "
-                            "most version 7, got version 8");
+  EXPECT_EQ(read(write(9)), "expected bytecode of the dialect 'attn' of at "
+                            "most version 8, got version 9");
 }
 
 TEST_F(Bytecode, EarlierVersionsAreWritten) {
-  for (uint64_t version : {0, 1, 2, 3, 4, 5, 6}) {
+  for (uint64_t version : {0, 1, 2, 3, 4, 5, 6, 7}) {
     std::string bytes = write(version, getAttention("", ""));
     EXPECT_EQ(message, "none");
     EXPECT_EQ(read(bytes), "none");
   }
+}
+
+TEST_F(Bytecode, ListsOfBlocksAreOfVersion8) {
+  constexpr const char *text = R"(
+  func.func @f(%q: memref<1x1x64x64xf16>, %counts: memref<1x1x1x2xi32>,
+      %indices: memref<1x1x1x1xi32>, %o: memref<1x1x64x64xf16>) {
+    attn.attention
+      ins(%q, %q, %q : memref<1x1x64x64xf16>, memref<1x1x64x64xf16>,
+                       memref<1x1x64x64xf16>)
+      outs(%o : memref<1x1x64x64xf16>)
+      blocks(%counts, %indices : memref<1x1x1x2xi32>, memref<1x1x1x1xi32>)
+      {block_rows = 64 : i64, block_keys = 64 : i64}
+    return
+  })";
+  EXPECT_EQ(read(write(8, text)), "none");
+  write(7, text);
+  EXPECT_EQ(message, "'attn.attention' op has 'blocks', which bytecode of "
+                     "version 7 of the dialect 'attn' cannot say");
 }
 
 TEST_F(Bytecode, WhatEarlierVersionsCannotSayIsRefused) {

@@ -227,12 +227,14 @@ static LogicalResult checkElementTypes(AttentionOp op) {
       return op.emitOpError("expected '")
              << operand.name << "' of type f32, got "
              << elementTypeOf(operand.value);
-  // attention_c21, attention_c23, attention_c37, attention_c38
+  // attention_c21, attention_c23, attention_c37, attention_c38, attention_c54
   for (NamedValue operand : {NamedValue{"cu_seqlens_q", op.getCuSeqlensQ()},
                              NamedValue{"cu_seqlens_k", op.getCuSeqlensK()},
                              NamedValue{"page_table", op.getPageTable()},
                              NamedValue{"page_indptr", op.getPageIndptr()},
-                             NamedValue{"kv_lengths", op.getKvLengths()}})
+                             NamedValue{"kv_lengths", op.getKvLengths()},
+                             NamedValue{"block_counts", op.getBlockCounts()},
+                             NamedValue{"block_indices", op.getBlockIndices()}})
     if (operand.value && !elementTypeOf(operand.value).isInteger(32))
       return op.emitOpError("expected '")
              << operand.name << "' of type i32, got "
@@ -356,6 +358,63 @@ static LogicalResult checkSequences(AttentionOp op) {
   return success();
 }
 
+/// Lists of blocks of keys.
+static LogicalResult checkBlocks(AttentionOp op) {
+  // attention_c54
+  IntegerAttr rows = op.getBlockRowsAttr(), keys = op.getBlockKeysAttr();
+  Value counts = op.getBlockCounts(), indices = op.getBlockIndices();
+  if (!rows != !keys || !rows != !counts || !rows != !indices)
+    return op.emitOpError("expected all of 'block_counts', 'block_indices', "
+                          "'block_rows' and 'block_keys' or none, got some");
+  if (!rows)
+    return success();
+  for (auto [name, size] :
+       {std::pair("block_rows", rows), std::pair("block_keys", keys)})
+    if (size.getInt() < 1 || size.getInt() >= kIndexLimit)
+      return op.emitOpError("expected '")
+             << name << "' in [1, 2^31), got " << size.getInt();
+  // attention_c56
+  for (auto [name, isThere] :
+       {std::pair("cu_seqlens", op.isVariableLength()),
+        std::pair("a page table", static_cast<bool>(op.getPageTable())),
+        std::pair("'kv_lengths'", static_cast<bool>(op.getKvLengths())),
+        std::pair("'kv_splits'", op.getKvSplits().has_value()),
+        std::pair("'rope_dim'", op.getRopeDim().has_value()),
+        std::pair("'scales'", static_cast<bool>(op.getKScales())),
+        std::pair("'key_range'", op.hasKeyRange())})
+    if (isThere)
+      return op.emitOpError("expected no lists of blocks beside ") << name;
+  if (MaskKind kind = op.getEffectiveMask().getKind(); kind != MaskKind::None)
+    return op.emitOpError("expected no mask with lists of blocks, whose "
+                          "'mask_mod' says what they leave, got '")
+           << stringifyMaskKind(kind) << "'";
+  // attention_c55
+  ArrayRef<int64_t> q = op.getShape(op.getQ());
+  int64_t held = op.getShape(op.getK())[2];
+  if (!ShapedType::isDynamic(held) && held % keys.getInt() != 0)
+    return op.emitOpError("expected keys in whole blocks of 'block_keys' = ")
+           << keys.getInt() << ", got " << held;
+  int64_t lists = ShapedType::isDynamic(q[2])
+                      ? q[2]
+                      : llvm::divideCeil(q[2], rows.getInt());
+  for (NamedValue operand : {NamedValue{"block_counts", counts},
+                             NamedValue{"block_indices", indices}}) {
+    const int64_t expected[] = {q[0], q[1], lists};
+    for (auto [dim, extent] : llvm::enumerate(expected))
+      if (!ShapedType::isDynamic(extent) &&
+          !ShapedType::isDynamic(operand.getExtent(dim)) &&
+          operand.getExtent(dim) != extent)
+        return op.emitOpError("expected dimension ")
+               << dim << " of '" << operand.name << "' to be " << extent
+               << ", got " << operand.getExtent(dim);
+  }
+  if (int64_t pair = op.getShape(counts)[3]; pair != 2)
+    return op.emitOpError("expected two numbers in 'block_counts' for each "
+                          "list, got ")
+           << describeExtent(pair);
+  return success();
+}
+
 /// Most keys of a sequence; dynamic if only the launch knows.
 static int64_t countKeys(AttentionOp op) {
   if (!op.getPageTable())
@@ -427,7 +486,7 @@ LogicalResult AttentionOp::verify() {
   int64_t lead = getKvSplits() ? 1 : 0, tableRank = getPageIndptr() ? 1 : 2;
   // attention_c1, attention_c19, attention_c21, attention_c23, attention_c33,
   // attention_c37, attention_c38, attention_c41, attention_c42, attention_c44,
-  // attention_c45, attention_c47
+  // attention_c45, attention_c47, attention_c54
   SmallVector<OperandRule> rules = {
       {{"q", getQ()}, 4, /*unitStride=*/true},
       {{"k", getK()}, 4, /*unitStride=*/true},
@@ -453,13 +512,15 @@ LogicalResult AttentionOp::verify() {
       {{"k_scales", getKScales()}, 4, /*unitStride=*/true},
       {{"v_scales", getVScales()}, 4, /*unitStride=*/true},
       {{"k_rope", getKRope()}, 4, /*unitStride=*/true},
-      {{"q_rope", getQRope()}, 4, /*unitStride=*/true}};
+      {{"q_rope", getQRope()}, 4, /*unitStride=*/true},
+      {{"block_counts", getBlockCounts()}, 4, /*unitStride=*/true},
+      {{"block_indices", getBlockIndices()}, 4, /*unitStride=*/true}};
   // attention_c1, attention_c2, attention_c3, attention_c4
   if (failed(checkOperands(*this, rules)) || failed(checkElementTypes(*this)) ||
       failed(checkVariants(*this)) || failed(checkVariableLengths(*this)) ||
       failed(checkPages(*this)) || failed(checkSequences(*this)) ||
-      failed(checkExtents(*this)) || failed(checkUnits(*this)) ||
-      failed(checkOutputScales(*this)))
+      failed(checkBlocks(*this)) || failed(checkExtents(*this)) ||
+      failed(checkUnits(*this)) || failed(checkOutputScales(*this)))
     return failure();
   // attention_c17, attention_c18, attention_c26
 #define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \

@@ -353,7 +353,8 @@ struct AttnReadMasksPass
   void runOnOperation() override {
     SmallVector<AttentionOp> attentions;
     getOperation().walk([&](AttentionOp op) {
-      if (!op.getMaskMod().empty() && !op.hasKeyRange())
+      // Lists of blocks say which keys a tile has.
+      if (!op.getMaskMod().empty() && !op.hasKeyRange() && !op.getBlockRows())
         attentions.push_back(op);
     });
     for (AttentionOp op : attentions) {

@@ -76,6 +76,16 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     `kv_lengths`, `cu_seqlens_q` may stand without `cu_seqlens_k`: packed queries,
     whose keys are in pages.
 
+    With `blocks(%block_counts, %block_indices)` the keys of a query are those of blocks
+    that a list names (FlexAttention's BlockMask). `block_rows` queries side by side
+    have a list of blocks of `block_keys` keys: the query `i` of head `h` has the blocks
+    `block_indices[b,h,r,0]` to `block_indices[b,h,r,n-1]`, `r = i / block_rows` and `n =
+    block_counts[b,h,r,0]`, in any order. The first `block_counts[b,h,r,1]` of them are
+    full: `mask_mod` is not asked there. Counts are i32 (B, H, R, 2), indices i32 (B, H,
+    R, L); a stride of 0 gives heads or batches one list. A count below 0 counts as 0,
+    one beyond L, or of more full blocks than there are, as that. Indices behind a list's
+    end are not looked at.
+
     With `kv_splits = S` the keys of each row are cut into S runs and o and lse
     become the partial results of each run, o (S, B, H, Nq, Dv) of type f32, bf16
     or f16 and lse (S, B, H, Nq) of type f32, for `attn.combine`. Runs are in order and may be empty,
@@ -163,17 +173,26 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     of them.
 
     The constraints are numbered in `docs/spec.md` (attention_c1 to
-    attention_c53).
+    attention_c56).
 
     Undefined behaviour: o or lse overlapping an input or each other;
     cu_seqlens outside the rows or decreasing; a query sequence longer than
     `max_seqlen_q`; a descale that is not finite and
-    above zero; with `rope_dim`, a v that differs from the first columns of k; a
+    above zero; with `rope_dim`, a v that differs from the first columns of k; an
+    index of a list that names no block of k, or one that the list has twice; a
     `key_range` that `mask_mod` does not keep to.
 
     Example:
 
     ```mlir
+    func.func @listed(%q: memref<1x8x512x64xf16>, %k: memref<1x8x512x64xf16>, %v: memref<1x8x512x64xf16>,
+                      %counts: memref<1x8x4x2xi32>, %indices: memref<1x8x4x4xi32>, %o: memref<1x8x512x64xf16>) {
+      attn.attention ins(%q, %k, %v : memref<1x8x512x64xf16>, memref<1x8x512x64xf16>, memref<1x8x512x64xf16>)
+                     outs(%o : memref<1x8x512x64xf16>)
+                     blocks(%counts, %indices : memref<1x8x4x2xi32>, memref<1x8x4x4xi32>)
+                     {block_rows = 128, block_keys = 128}
+      return
+    }
     func.func @causal_gqa(%q: memref<2x32x1024x128xf16>, %k: memref<2x8x1024x128xf16>,
                           %v: memref<2x8x1024x128xf16>, %o: memref<2x32x1024x128xf16>,
                           %lse: memref<2x32x1024xf32>) {
@@ -223,6 +242,9 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     Arg<Optional<Attn_ShapedOperand>, "columns of k that v does not have, apart, (B, Hkv, Nk, R)">:$k_rope,
     /*attention_c47*/
     Arg<Optional<Attn_ShapedOperand>, "as many columns of q apart, (B, H, Nq, R)">:$q_rope,
+    /*attention_c54, attention_c55*/
+    Arg<Optional<Attn_ShapedOperand>, "blocks of each list, and those of them that are full, (B, H, R, 2), i32">:$block_counts,
+    Arg<Optional<Attn_ShapedOperand>, "blocks that lists name, full ones first, (B, H, R, L), i32">:$block_indices,
     /*attention_c30*/
     Described<OptionalAttr<Attn_MaskAttr>, "which keys a query sees; all without it">:$mask,
     /*attention_c17*/
@@ -235,6 +257,9 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     Described<OptionalAttr<I64Attr>, "keys of a page">:$page_size,
     /*attention_c40*/
     Described<UnitAttr, "pages outside of the pool hide their keys">:$selected,
+    /*attention_c54, attention_c55*/
+    Described<OptionalAttr<I64Attr>, "queries that share a list of blocks">:$block_rows,
+    Described<OptionalAttr<I64Attr>, "keys of a block that lists name">:$block_keys,
     /*attention_c24*/
     Described<OptionalAttr<I64Attr>, "parts that the keys are cut into">:$kv_splits,
     /*attention_c39*/
@@ -253,7 +278,7 @@ def Attn_AttentionOp : Attn_Op<"attention", [
   /*attention_c29*/
   let results = (outs Res<Variadic<AnyRankedTensor>, "o, lse and o_scales, on tensors">:$results);
   /*attention_c27, attention_c28, attention_c32, attention_c49, attention_c50*/
-  /*attention_c51, attention_c52*/
+  /*attention_c51, attention_c52, attention_c56*/
   // key_range, which may be empty, and out_mod, as far as they are there:
   // bytecode before version 6 has none of them, before version 7 no out_mod.
   let regions = (region MaxSizedRegion<1>:$score_mod, MaxSizedRegion<1>:$mask_mod,
@@ -265,6 +290,7 @@ def Attn_AttentionOp : Attn_Op<"attention", [
          | `cu_seqlens` `(` $cu_seqlens_q (`,` $cu_seqlens_k^)? `:` type($cu_seqlens_q) (`,` type($cu_seqlens_k)^)? `)`
          | `pages` `(` $page_table (`,` $page_indptr^)? `:` type($page_table) (`,` type($page_indptr)^)? `)`
          | `kv_lengths` `(` $kv_lengths `:` type($kv_lengths) `)`
+         | `blocks` `(` $block_counts `,` $block_indices `:` type($block_counts) `,` type($block_indices) `)`
          | `init` `(` $init_o `,` $init_lse `:` type($init_o) `,` type($init_lse) `)`
          | `out_scales` `(` $o_scales `:` type($o_scales) `)`
          | `scales` `(` $k_scales (`,` $v_scales^)? `:` type($k_scales) (`,` type($v_scales)^)? `)`
