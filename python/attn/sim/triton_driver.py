@@ -99,7 +99,7 @@ class SimulatedDriver(nvidia.CudaDriver):
         self.device = 0
         self.utils = nvidia.CudaUtils()
         self.launcher_cls = Launcher
-        self.get_device_capability = self.utils.get_device_capability
+        self.get_device_capability = library.get_capability
         self.get_current_device = lambda: self.device
         self.set_current_device = self._set_device
         self.get_current_stream = lambda device=None: 0
