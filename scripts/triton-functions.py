@@ -2,10 +2,13 @@
 """Functions of public libraries of Triton kernels, on the simulator: each, with its gradients,
 against torch in float64, and checked for races.
 
-Runs in an interpreter with triton, torch, liger-kernel, fla-core and flag-gems (pip install
-triton==3.6.0 torch liger-kernel==0.8.5 fla-core==0.6.0; pip install --no-deps flag-gems==5.0.2
-sqlalchemy), this one or $ATTN_TRITON_PYTHON; libraries that it lacks are left out. FlagGems makes
-kernels with block pointers, which Triton has up to 3.7. Without triton and torch the status is 2.
+Runs in interpreters with triton, torch and some of the libraries, this one or those that
+$ATTN_TRITON_PYTHON names, with colons between:
+
+    pip install triton==3.9.0 torch liger-kernel==0.8.5 fla-core==0.6.0
+    pip install triton==3.6.0 torch sqlalchemy; pip install --no-deps flag-gems==5.0.2
+
+Without triton and torch the status is 2.
 
 usage: scripts/triton-functions.py [--chip=sm_90a] [--only=REGEX] [--list] [--json=FILE]
                                    [--record=FOLDER]
@@ -30,6 +33,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from typing import Any
@@ -51,20 +55,25 @@ EXPLAINED = {
     "while other programs read it",
     "gems nll_loss": "warps read the counter of finished programs that one of them has just raised, "
     "with no barrier between",
-    "gems scaled_dot_product_attention, 64 rows": "the backward loads the gradient of rows after the "
-    "last one, without a mask (attention.py: `do = tl.load(do_ptrs)`)",
+    "gems scaled_dot_product_attention, gradients": "loads the gradient of rows after the last one, "
+    "without a mask (attention.py: `do = tl.load(do_ptrs)`)",
 }
 
 
 def make_cases(torch: Any) -> list[Case]:
-    """The cases of all libraries that are here."""
+    """The cases of all libraries that are here and go with this Triton."""
+    import triton
+
+    version = tuple(int(part) for part in triton.__version__.split(".")[:2])
     cases: list[Case] = []
-    for library, make in (
-        ("liger_kernel", make_liger_cases),
-        ("fla", make_fla_cases),
-        ("flag_gems", make_gems_cases),
+    for library, make, suits in (
+        ("liger_kernel", make_liger_cases, True),
+        # Refuses gated functions on Hopper with older ones.
+        ("fla", make_fla_cases, version > (3, 7)),
+        # Launches kernels as they were called up to then.
+        ("flag_gems", make_gems_cases, version <= (3, 6)),
     ):
-        if importlib.util.find_spec(library) is not None:
+        if suits and importlib.util.find_spec(library) is not None:
             cases += make(torch)
     return cases
 
@@ -175,11 +184,11 @@ def main() -> int:
     parser.add_argument("--record")
     options = parser.parse_args()
     if not all(importlib.util.find_spec(each) for each in ("torch", "triton")):
-        other = os.environ.get("ATTN_TRITON_PYTHON")
-        if not other or other == sys.executable:
-            print("expected an interpreter with triton and torch, got none")
+        others = [each for each in os.environ.get("ATTN_TRITON_PYTHON", "").split(":") if each]
+        if not others or sys.executable in others:
+            print("expected interpreters with triton and torch, got none")
             return 2
-        return subprocess.run([other, *sys.argv], check=False).returncode
+        return max(subprocess.run([each, *sys.argv], check=False).returncode for each in others)
     if "," in options.chip:
         rest = [each for each in sys.argv if not each.startswith("--chip")]
         runs = [
@@ -188,6 +197,8 @@ def main() -> int:
         ]
         return max(runs)
     warnings.simplefilter("ignore")
+    # Its tunings outlast a process.
+    os.environ["FLAGGEMS_CACHE_DIR"] = tempfile.mkdtemp()
     if options.record:
         os.environ["ATTN_SIM_RECORD"] = str(pathlib.Path(options.record).resolve() / options.chip)
     import attn.sim

@@ -83,8 +83,9 @@ void Device::record(Event &event, const Stream &stream) {
   event.seconds = seconds;
 }
 
-void Device::wait(const Stream &stream, const Event &event) {
+void Device::wait(Stream &stream, const Event &event) {
   order.wait(stream.actor, event.clock);
+  stream.lastTurn = nullptr;
 }
 
 void Device::synchronise(const Event &event) {
@@ -106,6 +107,7 @@ Error Device::copy(uint64_t to, uint64_t from, uint64_t bytes, Stream &stream,
                    StringRef site) {
   if (Error error = memory.copy(to, from, bytes))
     return error;
+  stream.lastTurn = nullptr;
   TurnRef turn = order.begin(
       stream.actor,
       {formatv("copy {0} of {1} bytes", ++copies, bytes), site.str()});
@@ -120,6 +122,7 @@ Error Device::fill(uint64_t to, uint32_t pattern, unsigned width,
   if (Error error = memory.fill(to, pattern, width, count))
     return error;
   uint64_t bytes = count * width;
+  stream.lastTurn = nullptr;
   TurnRef turn = order.begin(
       stream.actor,
       {formatv("memset {0} of {1} bytes", ++copies, bytes), site.str()});
@@ -128,15 +131,17 @@ Error Device::fill(uint64_t to, uint32_t pattern, unsigned width,
   return Error::success();
 }
 
-Error Device::free(uint64_t address, Stream *stream, StringRef where) {
+Error Device::free(uint64_t address, Stream *stream, StringRef what,
+                   StringRef site) {
   const sim::Allocation *found = memory.find(address, 0);
   uint64_t bytes = found ? found->size() : 0;
   if (!stream)
     order.synchroniseAll();
+  std::string where = (what + (site.empty() ? "" : " at ") + site).str();
   if (Error error = memory.free(address, MemoryKind::Device, where))
     return error;
   if (stream)
-    note(order.begin(stream->actor, {where.str(), ""}),
+    note(order.begin(stream->actor, {what.str(), site.str()}),
          {{address, address + bytes, sim::TouchedRange::Write}});
   order.forget(address, address + bytes);
   return Error::success();

@@ -25,8 +25,9 @@ struct LoggedFinding {
   sim::Finding finding;
   /// The first launch, counted from 1, and how many there were.
   uint64_t firstLaunch = 0, launches = 1;
-  /// The caller's line at the first one, where it has said so.
-  std::string site;
+  /// The caller's line at the first one, where it has said so, and of
+  /// operations of streams that at the earlier one.
+  std::string site, earlierSite;
   /// Why it does not count; empty: it counts.
   std::string suppressed;
 };

@@ -78,6 +78,7 @@ def _run_once(
     modules = [str(own / "autoload"), environment.get("PYTHONPATH"), str(own.parents[1])]
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, modules))
     environment["ATTN_SIM_REPORT"] = str(report)
+    environment["ATTN_SIM_SITES"] = "1"
     if seed is not None:
         environment["ATTN_SIM_SEED"] = str(seed)
     if options.record:

@@ -118,6 +118,25 @@ def test_streams_race():
     assert run(body.replace("EVENT", event)).stderr == ""
 
 
+def test_calls_name_their_lines():
+    """Of Python, through ctypes as through any other way."""
+    body = """
+        start()
+        stream = c_void_p()
+        check(lib.cuStreamCreate(byref(stream), 1))
+        check(lib.cuCtxSynchronize())
+        launch(stream)
+        check(lib.cuMemsetD32_v2(x, 1, 32))
+        """
+    ran = run(body, ATTN_SIM_SITES="1")
+    lines = (PRELUDE + textwrap.dedent(body)).splitlines()
+    later = 1 + next(i for i, line in enumerate(lines) if "(x, 1, 32)" in line)
+    earlier = 1 + next(i for i, line in enumerate(lines) if "cuLaunchKernel(func" in line)
+    expected = f" at <string>:{later} writes what kernel 'increment' (launch 1) at <string>:{earlier} "
+    assert expected in ran.stderr, ran.stderr
+    assert " at " not in run(body).stderr.split("\n")[0]
+
+
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
