@@ -235,3 +235,11 @@ func.func @no_index(%map: !attn.tensor_map<64x64xf16, swizzle = 128>, %i: i32, %
   attn.tma.load %map[%i, %i], %dest barrier %full[] : !attn.mbarriers<1> : !attn.tensor_map<64x64xf16, swizzle = 128>, !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
   return
 }
+
+// -----
+
+func.func @no_groups() {
+  // expected-error @below {{expected a number of pending groups of at least 0, got -9223372036854775808}}
+  attn.tma.wait {pending = 9223372036854775808, read}
+  return
+}

@@ -1,4 +1,4 @@
-//===- Completion.h - What counts the bytes of a transfer -------*- C++ -*-===//
+//===- Completion.h - What a transfer is complete by ------------*- C++ -*-===//
 
 #ifndef ATTN_LIB_DIALECT_ATTN_IR_COMPLETION_H
 #define ATTN_LIB_DIALECT_ATTN_IR_COMPLETION_H
@@ -16,6 +16,15 @@ inline LogicalResult verifyCompletion(Operation *op, Value token,
   if (static_cast<bool>(barriers) != static_cast<bool>(which))
     return op->emitOpError("expected the index of one of the barriers, got ")
            << (which ? "no barriers" : "none");
+  return success();
+}
+
+/// Checks how many of its youngest groups of transfers a wait leaves incomplete.
+inline LogicalResult verifyPendingGroups(Operation *op, int64_t pending) {
+  if (pending < 0)
+    return op->emitOpError("expected a number of pending groups of at least 0, "
+                           "got ")
+           << pending;
   return success();
 }
 

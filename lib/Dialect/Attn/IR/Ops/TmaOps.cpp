@@ -172,6 +172,10 @@ void TmaStoreOp::getEffects(
   effects.emplace_back(MemoryEffects::Write::get(), BarrierState::get());
 }
 
+LogicalResult TmaWaitOp::verify() {
+  return verifyPendingGroups(*this, getPending());
+}
+
 void attn::startBulkStore(OpBuilder &builder, Location loc, Value buffer,
                           Value map, ValueRange start, int64_t warpgroups) {
   TmaStoreOp::create(builder, loc, buffer, map, start,
