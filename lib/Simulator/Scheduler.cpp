@@ -326,7 +326,7 @@ void Scheduler::runParallel(uint32_t total, unsigned threads) {
   machine.parallel = true;
   std::vector<std::future<void>> pool;
   // A small launch is over before other threads have begun.
-  constexpr std::chrono::microseconds worthwhile(500);
+  constexpr std::chrono::microseconds worthwhile(3000);
   auto begin = std::chrono::steady_clock::now();
   while (takeOne())
     if (pool.empty() && std::chrono::steady_clock::now() - begin > worthwhile)

@@ -70,9 +70,9 @@ private:
 static bool isOfPackage(llvm::StringRef file) {
   return file.empty() || file.starts_with("<frozen") ||
          llvm::any_of(
-             llvm::ArrayRef<llvm::StringRef>{"/site-packages/",
-                                             "/dist-packages/", "/lib/python3",
-                                             "/attn/sim/"},
+             llvm::ArrayRef<llvm::StringRef>{
+                 "/site-packages/", "/dist-packages/", "/lib/python3",
+                 "/attn/sim/", "/attn/launch/", "/attn/runtime.py"},
              [&](llvm::StringRef part) { return file.contains(part); });
 }
 

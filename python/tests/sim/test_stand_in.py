@@ -97,6 +97,20 @@ def test_a_program_runs():
     assert ran.stderr == ""
 
 
+def test_a_link_hands_its_input_on():
+    ran = run("""
+        start()
+        link, image, size = c_void_p(), c_void_p(), c_size_t()
+        check(lib.cuLinkCreate_v2(0, None, None, byref(link)))
+        check(lib.cuLinkAddData_v2(link, 1, PTX, c_size_t(len(PTX) + 1), b"k", 0, None, None))
+        check(lib.cuLinkComplete(link, byref(image), byref(size)))
+        check(lib.cuModuleLoadData(byref(module), ctypes.string_at(image.value, size.value)))
+        check(lib.cuLinkDestroy(link))
+        print(lib.cuLinkDestroy(link))
+        """)
+    assert ran.stdout == "400\n", ran.stderr
+
+
 def test_streams_race():
     body = """
         start()
@@ -151,6 +165,22 @@ def test_calls_name_their_lines():
         (
             "start(); check(lib.cuCtxDestroy_v2(context))",
             "expected a context that the program has made, got the primary one",
+        ),
+        (
+            "start(); link = c_void_p(); check(lib.cuLinkCreate_v2(0, 0, 0, byref(link))); "
+            "check(lib.cuLinkAddData_v2(link, 3, PTX, c_size_t(len(PTX)), 0, 0, 0, 0))",
+            "expected PTX to link, got an input of kind 3",
+        ),
+        (
+            "start(); link = c_void_p(); check(lib.cuLinkCreate_v2(0, 0, 0, byref(link)))\n"
+            "for name in (b'first', b'second'): "
+            "check(lib.cuLinkAddData_v2(link, 1, PTX, c_size_t(len(PTX)), name, 0, 0, 0))",
+            "expected one input to link, got 'second' beside it",
+        ),
+        (
+            "start(); link = c_void_p(); check(lib.cuLinkCreate_v2(0, 0, 0, byref(link))); "
+            "check(lib.cuLinkComplete(link, text, text))",
+            "expected an input to link, got none",
         ),
         (
             "start(); check(lib.cuPointerGetAttribute(text, 99, x))",
