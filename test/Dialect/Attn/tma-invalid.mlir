@@ -124,7 +124,7 @@ func.func @store_parts(%map: !attn.tensor_map<64x64xf16, swizzle = 128>, %i: i32
 
 func.func @store_no_parts(%map: !attn.tensor_map<64x64xf16, swizzle = 128>, %i: i32, %source: !attn.buffer<128x64xf16, #attn.auto, shared>) {
   attn.elect each_warpgroup {
-    // expected-error @below {{expected at least 1 warpgroup, got 0}}
+    // expected-error @below {{expected 1 to 8 warpgroups, got 0}}
     attn.tma.store %source, %map[%i, %i] {warpgroups = 0} : !attn.buffer<128x64xf16, #attn.auto, shared>, !attn.tensor_map<64x64xf16, swizzle = 128>
   }
   return

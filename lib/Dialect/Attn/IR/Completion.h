@@ -19,7 +19,8 @@ inline LogicalResult verifyCompletion(Operation *op, Value token,
   return success();
 }
 
-/// Checks how many of its youngest groups of transfers a wait leaves incomplete.
+/// Checks how many of its youngest groups of transfers a wait leaves
+/// incomplete.
 inline LogicalResult verifyPendingGroups(Operation *op, int64_t pending) {
   if (pending < 0)
     return op->emitOpError("expected a number of pending groups of at least 0, "
