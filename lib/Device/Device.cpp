@@ -14,7 +14,8 @@ using llvm::StringRef;
 Device::Device(const TargetRow &chip, FindingLog &log,
                const DeviceOptions &options)
     : chip(chip), options(options),
-      memory(options.memory ? options.memory : getHostMemory() / 2), log(log),
+      memory(options.memory ? options.memory : getHostMemory() / 2),
+      costs(chip.chip), log(log),
       defaultStream(makeStream(StreamKind::Default)) {}
 
 Device::~Device() = default;
@@ -27,7 +28,7 @@ Expected<Module *> Device::loadModule(StringRef ptx, StringRef name) {
     return std::move(error);
   auto module = std::make_unique<Module>();
   module->program = std::move(*program);
-  if (!options.recordings.empty())
+  if (!options.recordings.empty() || options.estimates)
     module->ptx = ptx.str();
   auto place = [&](uint64_t bytes, StringRef variable, uint64_t align) {
     // Nothing of the device's memory has less than 512.

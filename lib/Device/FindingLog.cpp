@@ -107,12 +107,16 @@ void FindingLog::add(LoggedFinding logged) {
 }
 
 uint64_t FindingLog::addLaunch(StringRef kernel, StringRef site,
-                               const sim::RunReport &report) {
+                               const sim::RunReport &report,
+                               const LaunchCost &cost) {
   ++launches;
   KernelSummary &summary = kernels[kernel.str()];
   ++summary.launches;
   summary.warpInstructions += report.counters.warpInstructions;
   summary.seconds += report.seconds;
+  summary.microseconds += cost.microseconds;
+  summary.limiter = cost.limiter;
+  summary.refusal = cost.refusal;
   size_t before = findings.size();
   for (const sim::Finding &finding : report.findings)
     add({kernel.str(), finding, launches, 1, site.str(), "", ""});
@@ -180,13 +184,20 @@ json::Value FindingLog::toJSON(size_t from) const {
       object["suppressed"] = each.suppressed;
     list.push_back(std::move(value));
   }
-  for (const auto &[name, summary] : kernels)
-    table.push_back(
-        json::Object{{"kernel", name},
+  for (const auto &[name, summary] : kernels) {
+    json::Object row{{"kernel", name},
                      {"launches", summary.launches},
                      {"warp_instructions", summary.warpInstructions},
                      {"findings", summary.findings},
-                     {"seconds", summary.seconds}});
+                     {"seconds", summary.seconds}};
+    if (!summary.limiter.empty()) {
+      row["estimated_microseconds"] = summary.microseconds;
+      row["limiter"] = summary.limiter;
+    }
+    if (!summary.refusal.empty())
+      row["estimate_refused"] = json::fixUTF8(summary.refusal);
+    table.push_back(std::move(row));
+  }
   return json::Object{{"version", 1},
                       {"findings", std::move(list)},
                       {"kernels", std::move(table)}};

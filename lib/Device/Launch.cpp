@@ -153,13 +153,19 @@ Error Device::launch(const LaunchRequest &request, Stream &stream) {
   std::optional<LaunchRecorder> recorder;
   if (!options.recordings.empty())
     recorder.emplace(memory.getMemory(), chip.chip);
+  const std::string &ptx = request.function->module->ptx;
+  if (options.estimates)
+    costs.prepare(ptx, config);
   Expected<sim::RunReport> report =
       sim::run(*request.function->module->program, memory.getMemory(), config);
   if (!report)
     return fail(Status::InvalidValue, "kernel '" + kernel.name + "': " +
                                           llvm::toString(report.takeError()));
   size_t known = log.getFindings().size();
-  uint64_t number = log.addLaunch(kernel.name, request.site, *report);
+  LaunchCost cost;
+  if (options.estimates && report->completed)
+    cost = costs.take(ptx, kernel, config, *report);
+  uint64_t number = log.addLaunch(kernel.name, request.site, *report, cost);
   seconds += report->seconds;
   std::string what = formatv("kernel '{0}' (launch {1})", kernel.name, number);
   TurnRef turn = order.begin(stream.actor, {what, request.site});
@@ -170,8 +176,7 @@ Error Device::launch(const LaunchRequest &request, Stream &stream) {
   if (recorder && log.getFindings().size() != known) {
     std::string folder =
         formatv("{0}/{1}-{2}", options.recordings, kernel.name, number);
-    if (Error error = recorder->write(folder, request.function->module->ptx,
-                                      kernel, config, *report))
+    if (Error error = recorder->write(folder, ptx, kernel, config, *report))
       return fail(Status::FileNotFound, llvm::toString(std::move(error)));
   }
   if (!report->printed.empty())

@@ -72,6 +72,7 @@ static Error readSettings(Settings &settings) {
   if (numbers)
     return numbers;
   settings.reportPath = readVariable("ATTN_SIM_REPORT");
+  settings.device.estimates = !readVariable("ATTN_SIM_ESTIMATE").empty();
   settings.device.recordings = readVariable("ATTN_SIM_RECORD");
   settings.isQuiet = !readVariable("ATTN_SIM_QUIET").empty();
   settings.wantsTable = !readVariable("ATTN_SIM_TABLE").empty();

@@ -54,6 +54,17 @@ TEST(FindingLog, OneFindingForOneCause) {
   EXPECT_THAT(table, HasSubstr("20"));
 }
 
+TEST(FindingLog, Estimates) {
+  FindingLog log;
+  log.addLaunch("add", "", makeReport(), {2.5, "dram", ""});
+  log.addLaunch("add", "", makeReport(), {2.5, "dram", ""});
+  log.addLaunch("mul", "", makeReport(), {0, "", "no registers"});
+  std::string text = print(log, ReportForm::JSON);
+  EXPECT_THAT(text, HasSubstr("\"estimated_microseconds\": 5"));
+  EXPECT_THAT(text, HasSubstr("\"limiter\": \"dram\""));
+  EXPECT_THAT(text, HasSubstr("\"estimate_refused\": \"no registers\""));
+}
+
 TEST(FindingLog, KernelsOfOneName) {
   FindingLog log;
   // Without lines of a source, the same line of two modules.

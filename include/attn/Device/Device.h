@@ -23,6 +23,7 @@
 
 #include "attn/Device/DeviceMemory.h"
 #include "attn/Device/FindingLog.h"
+#include "attn/Device/LaunchCosts.h"
 #include "attn/Device/Module.h"
 #include "attn/Device/StreamOrder.h"
 #include "attn/Target/TargetTable.h"
@@ -38,6 +39,8 @@ struct DeviceOptions {
   /// A folder for recordings of launches that new findings come from; empty:
   /// none are made.
   std::string recordings;
+  /// Launches are estimated by the cycle model.
+  bool estimates = false;
 };
 
 /// A launch of a kernel.
@@ -137,6 +140,7 @@ private:
   DeviceOptions options;
   DeviceMemory memory;
   StreamOrder order;
+  LaunchCosts costs;
   FindingLog &log;
   Stream defaultStream;
   std::vector<std::unique_ptr<Module>> modules;

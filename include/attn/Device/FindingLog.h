@@ -8,6 +8,7 @@
 #ifndef ATTN_DEVICE_FINDINGLOG_H
 #define ATTN_DEVICE_FINDINGLOG_H
 
+#include "attn/Device/LaunchCosts.h"
 #include "attn/Device/StreamOrder.h"
 #include "attn/Simulator/Machine/Report.h"
 #include "llvm/ADT/StringRef.h"
@@ -36,6 +37,9 @@ struct LoggedFinding {
 struct KernelSummary {
   uint64_t launches = 0, warpInstructions = 0, findings = 0;
   double seconds = 0; ///< of the host
+  /// Estimates of all launches; the last one's limiter, or why there is none.
+  double microseconds = 0;
+  std::string limiter, refusal;
 };
 
 /// One line of a file of suppressions.
@@ -64,7 +68,8 @@ public:
 
   /// Adds a launch of a kernel, and returns how many there are by then.
   uint64_t addLaunch(llvm::StringRef kernel, llvm::StringRef site,
-                     const sim::RunReport &report);
+                     const sim::RunReport &report,
+                     const LaunchCost &cost = LaunchCost());
   /// Adds races between operations of streams.
   void addRaces(llvm::ArrayRef<OrderRace> races, llvm::StringRef buffer);
 

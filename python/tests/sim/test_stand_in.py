@@ -351,7 +351,7 @@ def test_bad_captures(body, expected):
     assert expected in run(textwrap.dedent(CAPTURE) + body).stderr
 
 
-def test_attn_run(tmp_path):
+def test_attn_run(tmp_path, monkeypatch, capsys):
     (tmp_path / "program.py").write_text(
         PRELUDE + "import sys\nstart(); launch()\nif sys.argv[1:]: check(lib.cuMemFree_v2(x)); launch()\n"
     )
@@ -363,10 +363,17 @@ def test_attn_run(tmp_path):
     command[1] = f"--report={tmp_path}/report.sarif"
     assert attn_run.main([*command, "--", *program, "bad"]) == 1
     sarif = json.loads((tmp_path / "report.sarif").read_text())
+    # The kernel has no lines of a source: those of the program stand for them.
+    place = sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"].endswith("program.py")
     assert [each["ruleId"] for each in sarif["runs"][0]["results"]] == ["use-after-free"] * 2
     command[1] = f"--report={tmp_path}/report.txt"
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
     attn_run.main([*command, *program, "bad"])
-    assert "sm_80: error: use-after-free: reads 4 bytes" in (tmp_path / "report.txt").read_text()
+    expected = "error: use-after-free: sm_80: increment: reads 4 bytes"
+    assert expected in (tmp_path / "report.txt").read_text()
+    printed = capsys.readouterr().out.splitlines()
+    assert [line.split(",")[0].startswith("::error file=") for line in printed] == [True, True]
     assert attn_run.main(["--", str(tmp_path / "absent")]) == 127
 
 
