@@ -77,6 +77,9 @@ CHECKS = [
     Check("whole tests of kernels", 12,
           "bash -c 'source scripts/common.sh && ATTN_NIGHTLY=1 $LLVM_BIN/lit -sv -j {jobs} "
           "--filter=\"Integration|sim-grid|skeleton\" {build}/test'"),
+    Check("problems that chance draws", 30,
+          "{python} scripts/random-problems.py --count=3000 --workers={jobs} --bin={build}/bin",
+          "{python} scripts/random-problems.py --count=10 --workers={jobs} --bin={build}/bin"),
     Check("grid of problems", 240, "{python} scripts/sim-grid.py --workers={jobs}"),
     Check(
         "lengths and pages",

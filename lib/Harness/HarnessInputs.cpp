@@ -251,10 +251,8 @@ Error TensorMaker::propagateSizes(const AttentionProblem &problem) {
                  {"init_o", 0}, {"init_lse", 0}, {"o_scales", 0}};
   Sizes pool = {
       {"k", 0}, {"v", 0}, {"k_scales", 0}, {"v_scales", 0}, {"k_rope", 0}};
-  Sizes sequences = {{"kv_lengths", 0},
-                     {"q_descale", 0},
-                     {"k_descale", 0},
-                     {"v_descale", 0}};
+  Sizes sequences = {
+      {"kv_lengths", 0}, {"q_descale", 0}, {"k_descale", 0}, {"v_descale", 0}};
   if (isPaged && hasRows)
     sequences.push_back({"page_table", 0});
   if (!isPaged)
