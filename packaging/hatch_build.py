@@ -7,7 +7,7 @@ import tomllib
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-#: Commands of the wheel, which are functions of attn.commands.
+#: Commands of the wheel beside those of all installations: functions of attn.commands.
 SCRIPTS = {
     "attn-compile": "attn.commands:run_attn_compile",
     "attn-sim": "attn.commands:run_attn_sim",
@@ -19,7 +19,8 @@ class MetadataHook(MetadataHookInterface):
 
     def update(self, metadata):
         text = (pathlib.Path(self.root) / "project.toml").read_text(encoding="utf-8")
-        project = tomllib.loads(text)["project"] | {"scripts": SCRIPTS}
+        project = tomllib.loads(text)["project"]
+        project["scripts"] |= SCRIPTS
         project |= {"license": "Apache-2.0 WITH LLVM-exception", "readme": "README.md"}
         for name in metadata["dynamic"]:
             metadata[name] = project[name]

@@ -32,7 +32,7 @@ VERSIONS = range(10, 15)
 SUITES = ("bookworm", "trixie", "forky")
 #: Run in a folder with README.md, by the interpreter that the wheel is installed for.
 TRIAL = r"""
-import pathlib, re, subprocess, sys
+import importlib.metadata, pathlib, re, subprocess, sys
 [block] = re.findall(r"```python\n(.*?)```", pathlib.Path("README.md").read_text(), re.S)
 exec(compile(block, "README.md", "exec"), {})
 import attn
@@ -40,6 +40,9 @@ assert "LLVM" in attn.__version__, attn.__version__
 folder = pathlib.Path(sys.executable).parent
 for command, words in (("attn-compile", ["--q=1x1x64x64xf16", "--verify"]), ("attn-sim", ["--version"])):
     subprocess.run([folder / command, *words], check=True, stdout=subprocess.DEVNULL)
+subprocess.run([folder / "attn-run", "--help"], check=True, stdout=subprocess.DEVNULL)
+[plugin] = [each for each in importlib.metadata.entry_points(group="pytest11") if each.name == "attn"]
+assert plugin.value == "attn.sim.pytest_plugin"
 assert subprocess.run([folder / "attn-sim", "--verfy"], capture_output=True).returncode == 1
 import ctypes
 from attn.sim import stand_in

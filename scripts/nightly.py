@@ -94,6 +94,10 @@ CHECKS = [
           "--state={build}/tmem-grid.jsonl"),
     Check("functions of public libraries", 30,
           "{python} scripts/triton-functions.py --chip=sm_80,sm_90a,sm_100a", skipped=2),
+    Check("programs with faults", 10,
+          "{python} scripts/faulty-programs.py --chip=sm_80,sm_90a,sm_100a"),
+    Check("GPU tests on the stand-in driver", 20,
+          "{python} scripts/gpu-tests.py --bin={build}/bin", skipped=2),
     Check("masks as functions", 12, "{python} scripts/mask-forms.py --workers={jobs} "
           "--compile={build}/bin/attn-compile"),
     Check("offsets beyond 2^31 elements", 5, "{python} scripts/far-offsets.py --bin={build}/bin",

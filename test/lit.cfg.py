@@ -121,8 +121,9 @@ for candidate in (debian_python, os.path.join(config.attn_src_root, ".venv/bin/p
         config.substitutions.append(("%numpy", candidate))
         break
 
-# An interpreter with Triton, whose path ATTN_TRITON_PYTHON may name.
-for candidate in filter(None, (os.environ.get("ATTN_TRITON_PYTHON"), debian_python, "python3")):
+# An interpreter with Triton, whose path ATTN_TRITON_PYTHON may name, or several.
+named_pythons = os.environ.get("ATTN_TRITON_PYTHON", "").split(":")
+for candidate in filter(None, (*named_pythons, debian_python, "python3")):
     try:
         probe = [candidate, "-c", "import numpy, triton"]
         found = subprocess.run(probe, capture_output=True, check=False).returncode == 0

@@ -14,7 +14,8 @@ using llvm::StringRef;
 Device::Device(const TargetRow &chip, FindingLog &log,
                const DeviceOptions &options)
     : chip(chip), options(options),
-      memory(options.memory ? options.memory : getHostMemory() / 2), log(log),
+      memory(options.memory ? options.memory : getHostMemory() / 2),
+      costs(chip.chip), log(log),
       defaultStream(makeStream(StreamKind::Default)) {}
 
 Device::~Device() = default;
@@ -27,7 +28,7 @@ Expected<Module *> Device::loadModule(StringRef ptx, StringRef name) {
     return std::move(error);
   auto module = std::make_unique<Module>();
   module->program = std::move(*program);
-  if (!options.recordings.empty())
+  if (!options.recordings.empty() || options.estimates)
     module->ptx = ptx.str();
   auto place = [&](uint64_t bytes, StringRef variable, uint64_t align) {
     // Nothing of the device's memory has less than 512.
@@ -83,8 +84,9 @@ void Device::record(Event &event, const Stream &stream) {
   event.seconds = seconds;
 }
 
-void Device::wait(const Stream &stream, const Event &event) {
+void Device::wait(Stream &stream, const Event &event) {
   order.wait(stream.actor, event.clock);
+  stream.lastTurn = nullptr;
 }
 
 void Device::synchronise(const Event &event) {
@@ -106,6 +108,7 @@ Error Device::copy(uint64_t to, uint64_t from, uint64_t bytes, Stream &stream,
                    StringRef site) {
   if (Error error = memory.copy(to, from, bytes))
     return error;
+  stream.lastTurn = nullptr;
   TurnRef turn = order.begin(
       stream.actor,
       {formatv("copy {0} of {1} bytes", ++copies, bytes), site.str()});
@@ -120,6 +123,7 @@ Error Device::fill(uint64_t to, uint32_t pattern, unsigned width,
   if (Error error = memory.fill(to, pattern, width, count))
     return error;
   uint64_t bytes = count * width;
+  stream.lastTurn = nullptr;
   TurnRef turn = order.begin(
       stream.actor,
       {formatv("memset {0} of {1} bytes", ++copies, bytes), site.str()});
@@ -128,15 +132,17 @@ Error Device::fill(uint64_t to, uint32_t pattern, unsigned width,
   return Error::success();
 }
 
-Error Device::free(uint64_t address, Stream *stream, StringRef where) {
+Error Device::free(uint64_t address, Stream *stream, StringRef what,
+                   StringRef site) {
   const sim::Allocation *found = memory.find(address, 0);
   uint64_t bytes = found ? found->size() : 0;
   if (!stream)
     order.synchroniseAll();
+  std::string where = (what + (site.empty() ? "" : " at ") + site).str();
   if (Error error = memory.free(address, MemoryKind::Device, where))
     return error;
   if (stream)
-    note(order.begin(stream->actor, {where.str(), ""}),
+    note(order.begin(stream->actor, {what.str(), site.str()}),
          {{address, address + bytes, sim::TouchedRange::Write}});
   order.forget(address, address + bytes);
   return Error::success();

@@ -21,6 +21,12 @@ static std::string describePlace(const std::optional<sim::Site> &site) {
   return formatv("{0}:{1}", site->file, site->line);
 }
 
+/// Tells causes apart: kernels of several modules may have one name.
+static std::string describeCause(const std::optional<sim::Site> &site) {
+  std::string place = describePlace(site);
+  return site && site->file.empty() ? place + ' ' + site->text : place;
+}
+
 Expected<std::vector<Suppression>>
 mlir::attn::device::parseSuppressions(StringRef text, StringRef path) {
   std::vector<Suppression> list;
@@ -74,7 +80,8 @@ void FindingLog::add(LoggedFinding logged) {
   std::string second = describePlace(finding.second);
   std::string cause = logged.kernel + '\n' +
                       sim::stringifyFindingKind(finding.kind).str() + '\n' +
-                      finding.space + '\n' + second + '\n' + first;
+                      finding.space + '\n' + describeCause(finding.second) +
+                      '\n' + describeCause(finding.first);
   // Operations of streams have no lines of a kernel.
   if (logged.kernel.empty() || (second.empty() && first.empty()))
     cause += '\n' + finding.message;
@@ -90,7 +97,8 @@ void FindingLog::add(LoggedFinding logged) {
   for (const Suppression &each : suppressions) {
     bool isPlace = each.place == "*" ||
                    StringRef(second).ends_with(each.place) ||
-                   StringRef(first).ends_with(each.place);
+                   StringRef(first).ends_with(each.place) ||
+                   StringRef(logged.site).ends_with(each.place);
     if (isPlace && matches(each.kernel, logged.kernel) &&
         matches(each.kind, sim::stringifyFindingKind(finding.kind)))
       logged.suppressed = each.reason;
@@ -99,15 +107,19 @@ void FindingLog::add(LoggedFinding logged) {
 }
 
 uint64_t FindingLog::addLaunch(StringRef kernel, StringRef site,
-                               const sim::RunReport &report) {
+                               const sim::RunReport &report,
+                               const LaunchCost &cost) {
   ++launches;
   KernelSummary &summary = kernels[kernel.str()];
   ++summary.launches;
   summary.warpInstructions += report.counters.warpInstructions;
   summary.seconds += report.seconds;
+  summary.microseconds += cost.microseconds;
+  summary.limiter = cost.limiter;
+  summary.refusal = cost.refusal;
   size_t before = findings.size();
   for (const sim::Finding &finding : report.findings)
-    add({kernel.str(), finding, launches, 1, site.str(), ""});
+    add({kernel.str(), finding, launches, 1, site.str(), "", ""});
   summary.findings += findings.size() - before;
   return launches;
 }
@@ -131,7 +143,7 @@ void FindingLog::addRaces(llvm::ArrayRef<OrderRace> races, StringRef buffer) {
     finding.hint = "an event that is recorded behind the earlier one and "
                    "waited for by the later one, or a wait of the host between "
                    "them, would order them";
-    add({"", std::move(finding), 0, 1, race.later.site, ""});
+    add({"", std::move(finding), 0, 1, race.later.site, race.earlier.site, ""});
   }
 }
 
@@ -166,17 +178,26 @@ json::Value FindingLog::toJSON(size_t from) const {
     object["launches"] = each.launches;
     if (!each.site.empty())
       object["site"] = json::fixUTF8(each.site);
+    if (!each.earlierSite.empty())
+      object["earlier_site"] = json::fixUTF8(each.earlierSite);
     if (!each.suppressed.empty())
       object["suppressed"] = each.suppressed;
     list.push_back(std::move(value));
   }
-  for (const auto &[name, summary] : kernels)
-    table.push_back(
-        json::Object{{"kernel", name},
+  for (const auto &[name, summary] : kernels) {
+    json::Object row{{"kernel", name},
                      {"launches", summary.launches},
                      {"warp_instructions", summary.warpInstructions},
                      {"findings", summary.findings},
-                     {"seconds", summary.seconds}});
+                     {"seconds", summary.seconds}};
+    if (!summary.limiter.empty()) {
+      row["estimated_microseconds"] = summary.microseconds;
+      row["limiter"] = summary.limiter;
+    }
+    if (!summary.refusal.empty())
+      row["estimate_refused"] = json::fixUTF8(summary.refusal);
+    table.push_back(std::move(row));
+  }
   return json::Object{{"version", 1},
                       {"findings", std::move(list)},
                       {"kernels", std::move(table)}};
@@ -195,31 +216,78 @@ static StringRef getLevel(sim::Severity severity) {
   llvm_unreachable("all severities handled");
 }
 
+namespace {
+/// A line of a file.
+struct Place {
+  std::string file;
+  unsigned line = 1;
+};
+} // namespace
+
+/// Takes "file:line" apart.
+static Place parseSite(StringRef site) {
+  auto [file, number] = site.rsplit(':');
+  Place place{file.str(), 1};
+  if (number.getAsInteger(10, place.line))
+    place.file = site.str();
+  return place;
+}
+
+/// The line of a source, or else of the PTX.
+static Place getPlace(const sim::Site &site) {
+  bool isSource = !site.file.empty();
+  return {isSource ? site.file : "kernel.ptx",
+          std::max(1u, isSource ? site.line : site.ptxLine)};
+}
+
+/// Returns true where the line of a source is known.
+static bool hasLine(const sim::Finding &finding) {
+  return finding.second && !finding.second->file.empty();
+}
+
+/// Where a finding belongs: its line, that of the launch, or that of the PTX.
+static Place getPlace(const LoggedFinding &each) {
+  if (!hasLine(each.finding) && !each.site.empty())
+    return parseSite(each.site);
+  return getPlace(each.finding.second.value_or(sim::Site()));
+}
+
+static json::Value locate(const Place &place) {
+  return json::Object{
+      {"physicalLocation",
+       json::Object{{"artifactLocation",
+                     json::Object{{"uri", json::fixUTF8(place.file)}}},
+                    {"region", json::Object{{"startLine", place.line}}}}}};
+}
+
+/// The message with its kernel and memory.
+static std::string describe(const LoggedFinding &each) {
+  std::string text = each.kernel.empty() ? "" : each.kernel + ": ";
+  text += each.finding.message;
+  if (!each.finding.buffer.empty())
+    text += formatv(" ('{0}', offset {1})", each.finding.buffer,
+                    each.finding.offset);
+  return text;
+}
+
 json::Value FindingLog::toSARIF(size_t from) const {
-  auto locate = [](const sim::Site &site) {
-    bool isSource = !site.file.empty();
-    return json::Object{
-        {"physicalLocation",
-         json::Object{
-             {"artifactLocation",
-              json::Object{
-                  {"uri", json::fixUTF8(isSource ? site.file : "kernel.ptx")}}},
-             {"region",
-              json::Object{
-                  {"startLine",
-                   std::max(1u, isSource ? site.line : site.ptxLine)}}}}}};
-  };
   json::Array results;
   for (const LoggedFinding &each : llvm::drop_begin(findings, from)) {
     const sim::Finding &finding = each.finding;
     json::Object result{
         {"ruleId", sim::stringifyFindingKind(finding.kind)},
         {"level", getLevel(finding.severity)},
-        {"message", json::Object{{"text", json::fixUTF8(finding.message)}}}};
-    if (finding.second)
-      result["locations"] = json::Array{locate(*finding.second)};
+        {"message", json::Object{{"text", json::fixUTF8(describe(each))}}}};
+    result["locations"] = json::Array{locate(getPlace(each))};
+    json::Array related;
     if (finding.first)
-      result["relatedLocations"] = json::Array{locate(*finding.first)};
+      related.push_back(locate(getPlace(*finding.first)));
+    for (StringRef site : {hasLine(finding) ? StringRef(each.site) : "",
+                           StringRef(each.earlierSite)})
+      if (!site.empty())
+        related.push_back(locate(parseSite(site)));
+    if (!related.empty())
+      result["relatedLocations"] = std::move(related);
     if (!each.suppressed.empty())
       result["suppressions"] = json::Array{json::Object{
           {"kind", "external"}, {"justification", each.suppressed}}};
@@ -238,13 +306,10 @@ void FindingLog::printGitHub(llvm::raw_ostream &os, size_t from) const {
     if (!each.suppressed.empty())
       continue;
     StringRef level = getLevel(each.finding.severity);
-    os << "::" << (level == "note" ? "notice" : level) << ' ';
-    if (each.finding.second && !each.finding.second->file.empty())
-      os << "file=" << each.finding.second->file
-         << ",line=" << each.finding.second->line << ',';
-    os << "title=" << sim::stringifyFindingKind(each.finding.kind)
-       << "::" << each.kernel << (each.kernel.empty() ? "" : ": ")
-       << each.finding.message << '\n';
+    Place place = getPlace(each);
+    os << formatv("::{0} file={1},line={2},title={3}::{4}\n",
+                  level == "note" ? "notice" : level, place.file, place.line,
+                  sim::stringifyFindingKind(each.finding.kind), describe(each));
   }
 }
 

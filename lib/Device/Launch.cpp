@@ -136,31 +136,47 @@ static std::string describeFault(const sim::RunReport &report) {
   return "it did not come to its end";
 }
 
+std::shared_ptr<const sim::EarlierLaunch>
+Device::findOverlap(const LaunchRequest &request, const Stream &stream) const {
+  if (!request.isProgrammatic || !stream.lastTurn ||
+      order.isOver(*stream.lastTurn))
+    return nullptr;
+  return stream.lastLaunch;
+}
+
 Error Device::launch(const LaunchRequest &request, Stream &stream) {
   if (Error error = checkLaunch(request))
     return error;
   const sim::KernelInfo &kernel = *request.function->kernel;
   sim::LaunchConfig config = makeConfig(request, getCluster(request));
+  config.earlier = findOverlap(request, stream);
   std::optional<LaunchRecorder> recorder;
   if (!options.recordings.empty())
     recorder.emplace(memory.getMemory(), chip.chip);
+  const std::string &ptx = request.function->module->ptx;
+  if (options.estimates)
+    costs.prepare(ptx, config);
   Expected<sim::RunReport> report =
       sim::run(*request.function->module->program, memory.getMemory(), config);
   if (!report)
     return fail(Status::InvalidValue, "kernel '" + kernel.name + "': " +
                                           llvm::toString(report.takeError()));
   size_t known = log.getFindings().size();
-  uint64_t number = log.addLaunch(kernel.name, request.site, *report);
+  LaunchCost cost;
+  if (options.estimates && report->completed)
+    cost = costs.take(ptx, kernel, config, *report);
+  uint64_t number = log.addLaunch(kernel.name, request.site, *report, cost);
   seconds += report->seconds;
-  TurnRef turn = order.begin(
-      stream.actor, {formatv("kernel '{0}' (launch {1})", kernel.name, number),
-                     request.site});
+  std::string what = formatv("kernel '{0}' (launch {1})", kernel.name, number);
+  TurnRef turn = order.begin(stream.actor, {what, request.site});
   note(turn, report->touched);
+  stream.lastTurn = turn;
+  stream.lastLaunch = std::make_shared<const sim::EarlierLaunch>(
+      sim::EarlierLaunch{std::move(what), report->touched});
   if (recorder && log.getFindings().size() != known) {
     std::string folder =
         formatv("{0}/{1}-{2}", options.recordings, kernel.name, number);
-    if (Error error = recorder->write(folder, request.function->module->ptx,
-                                      kernel, config, *report))
+    if (Error error = recorder->write(folder, ptx, kernel, config, *report))
       return fail(Status::FileNotFound, llvm::toString(std::move(error)));
   }
   if (!report->printed.empty())

@@ -314,21 +314,27 @@ void Scheduler::runReplay() {
 void Scheduler::runParallel(uint32_t total, unsigned threads) {
   MemoryUndo before(machine.memory);
   std::atomic<uint32_t> next{0};
-  auto work = [&] {
-    while (!machine.stop) {
-      uint32_t index = next++;
-      if (index >= total)
-        break;
-      std::unique_ptr<Cluster> cluster = makeCluster(index);
-      runToEnd(*cluster);
-      finish(*cluster);
-    }
+  auto takeOne = [&] {
+    uint32_t index = machine.stop ? total : next++;
+    if (index >= total)
+      return false;
+    std::unique_ptr<Cluster> cluster = makeCluster(index);
+    runToEnd(*cluster);
+    finish(*cluster);
+    return true;
   };
   machine.parallel = true;
   std::vector<std::future<void>> pool;
-  for (unsigned i = 1; i < threads; ++i)
-    pool.push_back(std::async(std::launch::async, work));
-  work();
+  // A small launch is over before other threads have begun.
+  constexpr std::chrono::microseconds worthwhile(3000);
+  auto begin = std::chrono::steady_clock::now();
+  while (takeOne())
+    if (pool.empty() && std::chrono::steady_clock::now() - begin > worthwhile)
+      for (unsigned i = 1; i < threads; ++i)
+        pool.push_back(std::async(std::launch::async, [&] {
+          while (takeOne())
+            ;
+        }));
   // Somebody may want to stop while only other threads are at work.
   for (std::future<void> &helper : pool)
     while (helper.wait_for(std::chrono::milliseconds(50)) !=
@@ -348,8 +354,17 @@ void Scheduler::runParallel(uint32_t total, unsigned threads) {
   machine.execCount.assign(machine.program.code.size(), 0);
   machine.stop = false;
   finishedClusters = storedBytes = 0;
-  machine.globalShadow.init(machine.globalShadow.getGranule());
+  startShadow();
   runInOrder(total);
+}
+
+void Scheduler::startShadow() {
+  const std::shared_ptr<const EarlierLaunch> &earlier = machine.config.earlier;
+  llvm::ArrayRef<TouchedRange> touched;
+  if (earlier)
+    touched = earlier->touched;
+  machine.globalShadow.init(std::max(machine.program.globalGranule, 1u),
+                            touched);
 }
 
 void Scheduler::listTouched() {
@@ -371,7 +386,7 @@ void Scheduler::listTouched() {
 RunReport Scheduler::run() {
   auto begin = std::chrono::steady_clock::now();
   uint32_t total = machine.countClusters();
-  machine.globalShadow.init(std::max(machine.program.globalGranule, 1u));
+  startShadow();
   resetDroppedLoads();
   machine.execCount.assign(machine.program.code.size(), 0);
   unsigned threads = machine.config.threads

@@ -49,6 +49,8 @@ private:
   /// Looks whether the launch is to stop, and says how far it is.
   void tick(Cluster &cluster, LoopWatch &watch);
   double getFraction() const;
+  /// Forgets all accesses of global memory, but those of the launch before.
+  void startShadow();
   /// Lists what the launch has touched, in its report.
   void listTouched();
   void resetDroppedLoads();

@@ -78,6 +78,11 @@ class Bundle:
     def pick(self, major: int, minor: int) -> Image:
         """The best image for a device: the newest cubin that runs there, else
         PTX. BundleError when there is none."""
+        return self.rank(major, minor)[0]
+
+    def rank(self, major: int, minor: int) -> list[Image]:
+        """The images that run on a device, the best one first. BundleError when
+        there is none."""
         fitting = [image for image in self.images if image.runs_on(major, minor)]
         if not fitting:
             there = ", ".join(f"{image.kind} for {image.chip}" for image in self.images)
@@ -85,7 +90,7 @@ class Bundle:
                 f"kernel {self.launch.get('kernel')}: nothing in the bundle runs on compute "
                 f"capability {major}.{minor}; it has {there}"
             )
-        return max(fitting, key=Image._rank)
+        return sorted(fitting, key=Image._rank, reverse=True)
 
 
 def _align(size: int) -> int:

@@ -11,6 +11,7 @@ have `__cuda_array_interface__` or DLPack.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import os
@@ -442,6 +443,16 @@ class LoadedKernel(OfProcess):
                 self._prepared.clear()
             return self._prepared.setdefault(key, prepared)
 
+    def _load_module(self, device: cuda_driver.Device) -> tuple[cuda_driver.Module, bytes]:
+        """The best image that the device's driver takes: a simulator's takes no
+        machine code."""
+        what = f"kernel {self.name}"
+        *better, last = self.bundle.rank(device.major, device.minor)
+        for image in better:
+            with contextlib.suppress(cuda_driver.NoBinaryError):
+                return cuda_driver.Module(image.data, what), image.data
+        return cuda_driver.Module(last.data, what), last.data
+
     def get_function(self, ordinal: int, step: int = 0) -> cuda_driver.Function:
         """The kernel of a step on a device, loaded by the first call there. The
         device's context is current."""
@@ -451,14 +462,9 @@ class LoadedKernel(OfProcess):
         with self._lock:
             if ordinal not in self._functions:
                 device = cuda_driver.get_device(ordinal)
-                image = self.bundle.pick(device.major, device.minor)
-                # Kernels of one image share what is loaded.
-                source: cuda_driver.Module | bytes = image.data
-                is_checked = device_reports.REPORTS.encode() in image.data
-                if len(self.binder.steps) > 1 or is_checked:
-                    source = cuda_driver.Module(image.data, f"kernel {self.name}")
-                    if is_checked:
-                        self._checked[ordinal] = source
+                module, image = self._load_module(device)
+                if device_reports.REPORTS.encode() in image:
+                    self._checked[ordinal] = module
                 loaded = []
                 for each in self.binder.steps:
                     if each.shared_bytes > device.shared_bytes:
@@ -466,7 +472,7 @@ class LoadedKernel(OfProcess):
                             f"kernel {each.kernel}: it needs {each.shared_bytes} bytes of "
                             f"shared memory, device {ordinal} has {device.shared_bytes}"
                         )
-                    loaded.append(cuda_driver.Function(source, each.kernel, each.shared_bytes))
+                    loaded.append(cuda_driver.Function(module, each.kernel, each.shared_bytes))
                 self._functions[ordinal] = loaded
             return self._functions[ordinal][step]
 

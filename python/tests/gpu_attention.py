@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import re
 import sys
 import time
 import traceback
@@ -407,6 +408,7 @@ def main():
     parser.add_argument("folder", help="the cache folder")
     parser.add_argument("--prepare", action="store_true")
     parser.add_argument("--chip", default="sm_90a")
+    parser.add_argument("--only", default="", metavar="REGEX", help="checks whose name matches")
     options = parser.parse_args()
     os.environ["ATTN_CACHE_DIR"] = os.path.abspath(options.folder)
     if options.prepare:
@@ -425,6 +427,7 @@ def main():
     # Slow, since it compiles.
     checks["torch.compile, inductor"] = lambda: check_compile("inductor")
     failures = []
+    checks = {name: check for name, check in checks.items() if re.search(options.only, name)}
     for name, check in checks.items():
         try:
             good, text = check()

@@ -25,6 +25,7 @@ struct LaunchAttribute {
 enum LaunchAttributeId : uint32_t {
   AttributeCooperative = 2,
   AttributeClusterDimension = 4,
+  AttributeProgrammaticSerialization = 6,
 };
 
 /// CUlaunchConfig.

@@ -80,7 +80,7 @@ ATTN_API int cuGraphInstantiate_v2(Handle *executable, Handle graph, Handle *,
   return cuGraphInstantiateWithFlags(executable, graph, 0);
 }
 ATTN_API int cuGraphLaunch(Handle executable, Handle stream) {
-  return call("cuGraphLaunch", [&](Platform &p) -> Error {
+  return callWork("cuGraphLaunch", [&](Platform &p) -> Error {
     Expected<LoadedGraph *> found = p.graphs.get(executable);
     if (!found)
       return found.takeError();

@@ -56,7 +56,7 @@ static Error checkSide(Device &device, uint64_t address, size_t bytes,
 /// Copies behind the stream's work; the host waits where there is no stream.
 static int copy(const char *name, uint64_t to, uint64_t from, size_t bytes,
                 std::optional<Handle> stream, Side toSide, Side fromSide) {
-  return call(name, [&](Platform &p) -> Error {
+  return callWork(name, [&](Platform &p) -> Error {
     Expected<Device *> device = p.getCurrent();
     if (!device)
       return device.takeError();
@@ -84,7 +84,7 @@ static int copy(const char *name, uint64_t to, uint64_t from, size_t bytes,
 
 static int fill(const char *name, uint64_t to, uint32_t pattern, unsigned width,
                 size_t count, Handle stream) {
-  return call(name, [&](Platform &p) -> Error {
+  return callWork(name, [&](Platform &p) -> Error {
     Expected<Device *> device = p.getCurrent();
     if (!device)
       return device.takeError();
@@ -101,33 +101,30 @@ static int fill(const char *name, uint64_t to, uint32_t pattern, unsigned width,
 
 static int release(const char *name, uint64_t address,
                    std::optional<Handle> stream) {
-  return call(name, [&](Platform &p) -> Error {
+  return callWork(name, [&](Platform &p) -> Error {
     if (!address)
       return Error::success();
     Expected<Device *> device = findOwner(p, address);
     if (!device)
       return device.takeError();
-    std::string where = name;
-    if (!p.site.empty())
-      where += " at " + p.site;
     if (!stream)
-      return (*device)->free(address, nullptr, where);
+      return (*device)->free(address, nullptr, name, p.site);
     Expected<LoadedStream *> behind = p.getStream(*stream);
     if (!behind)
       return behind.takeError();
     if (Error error = p.checkNotCaptured(**behind))
       return error;
-    return (*device)->free(address, &(*behind)->stream, where);
+    return (*device)->free(address, &(*behind)->stream, name, p.site);
   });
 }
 
 ATTN_API int cuMemAlloc_v2(Pointer *address, size_t bytes) {
-  return call("cuMemAlloc", [&](Platform &p) {
+  return callWork("cuMemAlloc", [&](Platform &p) {
     return allocate(p, address, bytes, MemoryKind::Device);
   });
 }
 ATTN_API int cuMemAllocAsync(Pointer *address, size_t bytes, Handle stream) {
-  return call("cuMemAllocAsync", [&](Platform &p) -> Error {
+  return callWork("cuMemAllocAsync", [&](Platform &p) -> Error {
     if (Error error = p.getStream(stream).takeError())
       return error;
     return allocate(p, address, bytes, MemoryKind::Device);
@@ -158,7 +155,7 @@ ATTN_API int cuMemFreeAsync(Pointer address, Handle stream) {
 }
 
 ATTN_API int cuMemAllocHost_v2(void **pointer, size_t bytes) {
-  return call("cuMemAllocHost", [&](Platform &p) {
+  return callWork("cuMemAllocHost", [&](Platform &p) {
     return allocate(p, reinterpret_cast<uint64_t *>(pointer), bytes,
                     MemoryKind::Host);
   });

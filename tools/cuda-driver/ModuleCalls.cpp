@@ -388,7 +388,7 @@ static Error launch(Platform &p, LaunchRequest request, Handle function,
 
 ATTN_API int cuLaunchKernelEx(const LaunchConfigC *config, Handle function,
                               void **params, void **extra) {
-  return call("cuLaunchKernelEx", [&](Platform &p) -> Error {
+  return callWork("cuLaunchKernelEx", [&](Platform &p) -> Error {
     if (Error error = checkOutput(config))
       return error;
     LaunchRequest request;
@@ -402,6 +402,8 @@ ATTN_API int cuLaunchKernelEx(const LaunchConfigC *config, Handle function,
       const LaunchAttribute &attribute = config->attributes[i];
       if (attribute.id == AttributeCooperative)
         request.isCooperative = attribute.value[0];
+      if (attribute.id == AttributeProgrammaticSerialization)
+        request.isProgrammatic = attribute.value[0];
       if (attribute.id == AttributeClusterDimension)
         std::copy_n(attribute.value, 3, request.cluster.begin());
     }
@@ -414,7 +416,7 @@ static int launchPlain(const char *name, Handle function,
                        std::array<unsigned, 6> sizes, unsigned sharedBytes,
                        Handle stream, void **params, void **extra,
                        bool isCooperative) {
-  return call(name, [&](Platform &p) {
+  return callWork(name, [&](Platform &p) {
     LaunchRequest request;
     std::copy_n(sizes.begin(), 3, request.grid.begin());
     std::copy_n(sizes.begin() + 3, 3, request.block.begin());

@@ -1,9 +1,11 @@
 //===- Platform.cpp - Devices and handles of the process ------------------===//
 
 #include "Platform.h"
+#include "PythonSite.h"
 #include "attn/Support/Files.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Process.h"
+#include "llvm/Support/SaveAndRestore.h"
 #include "llvm/Support/WithColor.h"
 #include <pthread.h>
 
@@ -70,9 +72,11 @@ static Error readSettings(Settings &settings) {
   if (numbers)
     return numbers;
   settings.reportPath = readVariable("ATTN_SIM_REPORT");
+  settings.device.estimates = !readVariable("ATTN_SIM_ESTIMATE").empty();
   settings.device.recordings = readVariable("ATTN_SIM_RECORD");
   settings.isQuiet = !readVariable("ATTN_SIM_QUIET").empty();
   settings.wantsTable = !readVariable("ATTN_SIM_TABLE").empty();
+  settings.findsSites = !readVariable("ATTN_SIM_SITES").empty();
   settings.logsCalls = !readVariable("ATTN_SIM_LOG").empty();
   launch.strict = !readVariable("ATTN_SIM_STRICT").empty();
   launch.sanitize = readVariable("ATTN_SIM_SANITIZE") != "0";
@@ -246,6 +250,17 @@ int call(const char *name, llvm::function_ref<Error(Platform &)> body,
     text.resize(kMostText);
   lastError = {int(status), std::move(text)};
   return int(status);
+}
+
+int callWork(const char *name, llvm::function_ref<Error(Platform &)> body) {
+  std::string site;
+  if (Platform::get().settings.findsSites && !isForked)
+    site = findPythonSite();
+  return call(name, [&](Platform &platform) {
+    llvm::SaveAndRestore<std::string> keep(
+        platform.site, platform.site.empty() ? site : platform.site);
+    return body(platform);
+  });
 }
 
 const std::string &getLastText(int status) {

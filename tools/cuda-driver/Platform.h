@@ -61,6 +61,8 @@ struct Settings {
   std::string reportPath;
   std::vector<mlir::attn::device::Suppression> suppressions;
   bool isQuiet = false, wantsTable = false, logsCalls = false;
+  /// Looks for the line of Python that a call comes from.
+  bool findsSites = false;
 };
 
 /// All of it. Locked while a call runs.
@@ -129,6 +131,10 @@ private:
 /// and its text kept for cuGetErrorString.
 int call(const char *name, llvm::function_ref<Error(Platform &)> body,
          bool needsStart = true);
+
+/// Runs a call that does work in a stream, or makes memory, in this way:
+/// reports name the line that it comes from.
+int callWork(const char *name, llvm::function_ref<Error(Platform &)> body);
 
 /// The text of the thread's last error with this code; empty without one.
 const std::string &getLastText(int status);

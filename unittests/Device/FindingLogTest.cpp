@@ -54,6 +54,31 @@ TEST(FindingLog, OneFindingForOneCause) {
   EXPECT_THAT(table, HasSubstr("20"));
 }
 
+TEST(FindingLog, Estimates) {
+  FindingLog log;
+  log.addLaunch("add", "", makeReport(), {2.5, "dram", ""});
+  log.addLaunch("add", "", makeReport(), {2.5, "dram", ""});
+  log.addLaunch("mul", "", makeReport(), {0, "", "no registers"});
+  std::string text = print(log, ReportForm::JSON);
+  EXPECT_THAT(text, HasSubstr("\"estimated_microseconds\": 5"));
+  EXPECT_THAT(text, HasSubstr("\"limiter\": \"dram\""));
+  EXPECT_THAT(text, HasSubstr("\"estimate_refused\": \"no registers\""));
+}
+
+TEST(FindingLog, KernelsOfOneName) {
+  FindingLog log;
+  // Without lines of a source, the same line of two modules.
+  for (const char *text : {"st.global.u32 [%d0], %r0", "ld.global.u32 %r0"}) {
+    sim::RunReport report = makeReport();
+    for (auto *site : {&report.findings[0].first, &report.findings[0].second}) {
+      (*site)->file.clear();
+      (*site)->text = text;
+    }
+    log.addLaunch("main", "", report);
+  }
+  EXPECT_EQ(log.count(), 2u);
+}
+
 TEST(FindingLog, Forms) {
   FindingLog log;
   log.addLaunch("add", "main.py:3", makeReport());
@@ -111,6 +136,16 @@ TEST(FindingLog, RacesOfStreams) {
   EXPECT_THAT(text, HasSubstr("copy 2 of 4 bytes reads what kernel 'a' (launch "
                               "1) at x.py:1 writes, and nothing orders"));
   EXPECT_THAT(text, Not(HasSubstr("launch 0")));
+  // Lines of the program stand for those that kernels have.
+  race.later.site = "y.py:7";
+  log.addRaces(race, "x");
+  EXPECT_THAT(print(log, ReportForm::GitHub),
+              HasSubstr("::error file=y.py,line=7,title=race::copy 2 of 4"));
+  std::string sarif = print(log, ReportForm::SARIF);
+  EXPECT_THAT(sarif, HasSubstr("\"uri\": \"y.py\""));
+  EXPECT_THAT(sarif, HasSubstr("\"relatedLocations\""));
+  EXPECT_THAT(print(log, ReportForm::JSON),
+              HasSubstr("\"earlier_site\": \"x.py:1\""));
 }
 
 } // namespace

@@ -23,6 +23,7 @@
 
 #include "attn/Device/DeviceMemory.h"
 #include "attn/Device/FindingLog.h"
+#include "attn/Device/LaunchCosts.h"
 #include "attn/Device/Module.h"
 #include "attn/Device/StreamOrder.h"
 #include "attn/Target/TargetTable.h"
@@ -38,6 +39,8 @@ struct DeviceOptions {
   /// A folder for recordings of launches that new findings come from; empty:
   /// none are made.
   std::string recordings;
+  /// Launches are estimated by the cycle model.
+  bool estimates = false;
 };
 
 /// A launch of a kernel.
@@ -51,6 +54,8 @@ struct LaunchRequest {
   std::vector<uint8_t> params;
   /// All CTAs have to be on the chip at once.
   bool isCooperative = false;
+  /// It may begin while the kernel in front of it in the stream runs.
+  bool isProgrammatic = false;
   /// The caller's line, for reports.
   std::string site;
 };
@@ -59,6 +64,9 @@ struct LaunchRequest {
 struct Stream {
   uint32_t actor = 0;
   StreamKind kind = StreamKind::Blocking;
+  /// The last kernel, if it is the last operation, and what it has done.
+  TurnRef lastTurn = nullptr;
+  std::shared_ptr<const sim::EarlierLaunch> lastLaunch = nullptr;
 };
 
 /// A point in a stream's work.
@@ -106,14 +114,15 @@ public:
   llvm::Error fill(uint64_t to, uint32_t pattern, unsigned width,
                    uint64_t count, Stream &stream, llvm::StringRef site = "");
   /// Frees device memory behind the stream's work; without a stream when all
-  /// work is over.
-  llvm::Error free(uint64_t address, Stream *stream, llvm::StringRef where);
+  /// work is over. `what` is the call, for reports.
+  llvm::Error free(uint64_t address, Stream *stream, llvm::StringRef what,
+                   llvm::StringRef site = "");
 
   Stream makeStream(StreamKind kind);
   void dropStream(const Stream &stream) { order.dropStream(stream.actor); }
   void record(Event &event, const Stream &stream);
   /// Later work of the stream waits for the event.
-  void wait(const Stream &stream, const Event &event);
+  void wait(Stream &stream, const Event &event);
   /// The host waits for it.
   void synchronise(const Event &event);
 
@@ -121,6 +130,9 @@ private:
   llvm::Error checkLaunch(const LaunchRequest &request) const;
   sim::LaunchConfig makeConfig(const LaunchRequest &request,
                                const std::array<uint32_t, 3> &cluster) const;
+  /// Returns the launch that this one may overlap; null: none.
+  std::shared_ptr<const sim::EarlierLaunch>
+  findOverlap(const LaunchRequest &request, const Stream &stream) const;
   /// Notes that an operation touches memory, and logs races.
   void note(const TurnRef &turn, llvm::ArrayRef<sim::TouchedRange> touched);
 
@@ -128,6 +140,7 @@ private:
   DeviceOptions options;
   DeviceMemory memory;
   StreamOrder order;
+  LaunchCosts costs;
   FindingLog &log;
   Stream defaultStream;
   std::vector<std::unique_ptr<Module>> modules;

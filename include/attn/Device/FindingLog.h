@@ -8,6 +8,7 @@
 #ifndef ATTN_DEVICE_FINDINGLOG_H
 #define ATTN_DEVICE_FINDINGLOG_H
 
+#include "attn/Device/LaunchCosts.h"
 #include "attn/Device/StreamOrder.h"
 #include "attn/Simulator/Machine/Report.h"
 #include "llvm/ADT/StringRef.h"
@@ -25,8 +26,9 @@ struct LoggedFinding {
   sim::Finding finding;
   /// The first launch, counted from 1, and how many there were.
   uint64_t firstLaunch = 0, launches = 1;
-  /// The caller's line at the first one, where it has said so.
-  std::string site;
+  /// The caller's line at the first one, where it has said so, and of
+  /// operations of streams that at the earlier one.
+  std::string site, earlierSite;
   /// Why it does not count; empty: it counts.
   std::string suppressed;
 };
@@ -35,6 +37,9 @@ struct LoggedFinding {
 struct KernelSummary {
   uint64_t launches = 0, warpInstructions = 0, findings = 0;
   double seconds = 0; ///< of the host
+  /// Estimates of all launches; the last one's limiter, or why there is none.
+  double microseconds = 0;
+  std::string limiter, refusal;
 };
 
 /// One line of a file of suppressions.
@@ -63,7 +68,8 @@ public:
 
   /// Adds a launch of a kernel, and returns how many there are by then.
   uint64_t addLaunch(llvm::StringRef kernel, llvm::StringRef site,
-                     const sim::RunReport &report);
+                     const sim::RunReport &report,
+                     const LaunchCost &cost = LaunchCost());
   /// Adds races between operations of streams.
   void addRaces(llvm::ArrayRef<OrderRace> races, llvm::StringRef buffer);
 

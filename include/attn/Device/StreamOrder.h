@@ -101,6 +101,11 @@ public:
   /// Gives its actor to another stream of its kind, which comes after it.
   void dropStream(uint32_t actor);
 
+  /// Returns true once the host has waited for the operation.
+  bool isOver(const Turn &turn) const {
+    return actors[Host].clock.covers(turn.actor, turn.epoch);
+  }
+
   /// Begins an operation of a stream, or of the host.
   TurnRef begin(uint32_t actor, Operation operation);
   static constexpr uint32_t Host = 0;

@@ -74,3 +74,26 @@ void Shadow::addReader(ShadowCell &cell, ShadowAccess &access) {
   }
   change().push_back(stamp);
 }
+
+void Shadow::seed(uint64_t offset, uint64_t bytes, const TouchedRange &range) {
+  Stamp stamp;
+  stamp.epoch = 1;
+  stamp.inst = 0;
+  stamp.cluster = Stamp::EarlierLaunch;
+  if (range.kind == TouchedRange::Atomic)
+    stamp.flags = Stamp::Strong;
+  uint64_t end = std::min(count, (offset + bytes + granule - 1) / granule);
+  for (uint64_t i = offset / granule; i < end; ++i)
+    (range.kind == TouchedRange::Read ? cells[i].read : cells[i].write) = stamp;
+}
+
+void GlobalShadow::make(Shadow &shadow, uint64_t page) const {
+  shadow.init(PageBytes, granule);
+  uint64_t begin = page * PageBytes, end = begin + PageBytes;
+  const auto *it = llvm::partition_point(
+      seeds, [&](const TouchedRange &range) { return range.end <= begin; });
+  for (; it != seeds.end() && it->begin < end; ++it) {
+    uint64_t from = std::max(it->begin, begin);
+    shadow.seed(from - begin, std::min(it->end, end) - from, *it);
+  }
+}

@@ -12,6 +12,7 @@
 
 #include "Clock.h"
 #include "ZeroPages.h"
+#include "attn/Simulator/Clocks/TouchedRange.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cstring>
@@ -26,7 +27,9 @@ namespace mlir::attn::sim {
 struct Stamp {
   static constexpr uint8_t AllLanes = 32;
   static constexpr uint32_t NoWarp = 63;
-  static constexpr uint32_t MaxClusters = 1u << 22;
+  static constexpr uint32_t MaxClusters = (1u << 22) - 1;
+  /// In the place of a cluster: the launch before, which may still run.
+  static constexpr uint32_t EarlierLaunch = MaxClusters;
   enum Flags : uint8_t {
     Strong = 1,     ///< atomic or volatile: no race with another strong access
     Async = 2,      ///< by an asynchronous engine
@@ -51,6 +54,9 @@ struct Stamp {
   bool sameCta(const Stamp &o) const {
     return cluster == o.cluster && rank == o.rank;
   }
+  bool isOfEarlierLaunch() const { return cluster == EarlierLaunch; }
+  /// The access of this launch, if it is one.
+  bool isOwn() const { return epoch && !isOfEarlierLaunch(); }
   bool isIdentical(const Stamp &o) const {
     return !std::memcmp(this, &o, sizeof(Stamp));
   }
@@ -235,12 +241,15 @@ public:
     auto isStrong = [](const Stamp &stamp) {
       return !stamp.epoch || stamp.flags & Stamp::Strong;
     };
+    auto isOwn = [](const Stamp &stamp) { return stamp.isOwn(); };
     auto kindOf = [&](uint64_t i) -> std::optional<Kind> {
       if (i >= count)
         return std::nullopt;
       const ShadowCell &cell = cells[i];
-      if (!cell.write.epoch)
-        return cell.read.epoch ? std::optional(Kind::Read) : std::nullopt;
+      if (!cell.write.isOwn())
+        return cell.read.isOwn() || llvm::any_of(lists.get(cell.more), isOwn)
+                   ? std::optional(Kind::Read)
+                   : std::nullopt;
       return isStrong(cell.write) && isStrong(cell.read) ? Kind::Atomic
                                                          : Kind::Write;
     };
@@ -253,6 +262,9 @@ public:
         touched(first * granule, (i - first) * granule, *kind);
     }
   }
+
+  /// Notes what the launch before did to an area.
+  void seed(uint64_t offset, uint64_t bytes, const TouchedRange &range);
 
   /// Forgets an area, as when memory gets a new owner.
   void reset(uint64_t offset, uint64_t bytes) {
@@ -288,8 +300,14 @@ private:
            (access.observer.knowsRead(earlier) || areStrong(earlier, access));
   }
   static bool isWriteOrdered(const Stamp &earlier, ShadowAccess &access) {
+    if (isEarlierLaunchOver(earlier, access))
+      return true;
     return !(access.stamp.flags & Stamp::ReadOnly) &&
            (access.observer.knowsWrite(earlier) || areStrong(earlier, access));
+  }
+  /// A launch that is over has nothing to do with how this one loads.
+  static bool isEarlierLaunchOver(const Stamp &earlier, ShadowAccess &access) {
+    return earlier.isOfEarlierLaunch() && access.observer.knowsWrite(earlier);
   }
 
   template <typename Fn>
@@ -330,8 +348,11 @@ class GlobalShadow {
 public:
   static constexpr uint64_t PageBytes = 4096;
   unsigned getGranule() const { return granule; }
-  void init(unsigned granuleBytes) {
+  /// `earlier` is what the launch before has touched, by address; it outlives
+  /// this.
+  void init(unsigned granuleBytes, llvm::ArrayRef<TouchedRange> earlier) {
     granule = granuleBytes;
+    seeds = earlier;
     for (Stripe &s : stripes) {
       s.pages.clear();
       s.lastPage = ~uint64_t(0);
@@ -352,7 +373,7 @@ public:
         stripe.lastPage = page;
         stripe.last = &stripe.pages[page];
         if (stripe.last->empty())
-          stripe.last->init(PageBytes, granule);
+          make(*stripe.last, page);
       }
       // Each page has lists of its own.
       access.forgetCells();
@@ -391,6 +412,10 @@ private:
   };
   Stripe stripes[NumStripes];
   unsigned granule = 4;
+  llvm::ArrayRef<TouchedRange> seeds;
+
+  /// Begins a page with what the launch before has done to it.
+  void make(Shadow &shadow, uint64_t page) const;
 };
 
 } // namespace mlir::attn::sim

@@ -106,9 +106,18 @@ static Error decodeIgnored(Decoding &c) {
   return c.set(execNothing, InstClass::Other);
 }
 
+/// One grid runs at a time: that before has completed. From here on the warp
+/// knows it, too.
+static void execGridWait(Exec &x, const Inst &) {
+  if (x.machine.config.earlier)
+    for (Clock *clock : x.warp->order.know.getStreams())
+      clock->foreign[Stamp::EarlierLaunch].raise(/*actor=*/0, /*epoch=*/1);
+}
+
 static Error decodeGridDependency(Decoding &c) {
-  // One grid runs at a time: its prerequisites have completed.
-  if (!c.take("wait") && !c.take("launch_dependents"))
+  if (c.take("wait"))
+    return c.set(execGridWait, InstClass::Other);
+  if (!c.take("launch_dependents"))
     return c.error("expected '.wait' or '.launch_dependents'");
   return c.set(execNothing, InstClass::Other);
 }

@@ -22,6 +22,17 @@ Error Lexer::expected(StringRef what) {
       rest.take_until([](char c) { return c == '\n'; }).take_front(40) + "'");
 }
 
+void Lexer::skipLineComment() {
+  const char *begin = cur;
+  while (cur != end && *cur != '\n')
+    ++cur;
+  StringRef comment = StringRef(begin, cur - begin).drop_front(2).trim();
+  if (comment == "begin inline asm")
+    isInlineAsm = true;
+  else if (comment == "end inline asm")
+    isInlineAsm = false;
+}
+
 void Lexer::skipSpace() {
   while (cur != end) {
     if (*cur == '\n') {
@@ -30,8 +41,7 @@ void Lexer::skipSpace() {
     } else if (llvm::isSpace(*cur)) {
       ++cur;
     } else if (StringRef(cur, end - cur).starts_with("//")) {
-      while (cur != end && *cur != '\n')
-        ++cur;
+      skipLineComment();
     } else if (StringRef(cur, end - cur).starts_with("/*")) {
       cur += 2;
       while (cur != end && !StringRef(cur, end - cur).starts_with("*/")) {

@@ -24,6 +24,8 @@ protected:
   const char *cur, *end;
   llvm::StringRef fileName;
   unsigned line = 1;
+  /// Inside of what LLVM says, in comments, to be inline assembly.
+  bool isInlineAsm = false;
   /// Braces, brackets and parentheses around what is read, and how many there
   /// may be.
   unsigned depth = 0;
@@ -32,6 +34,7 @@ protected:
   llvm::Error error(const llvm::Twine &message);
   llvm::Error expected(llvm::StringRef what);
   void skipSpace();
+  void skipLineComment();
   bool at(char c);
   bool consume(char c);
   llvm::Error require(char c);

@@ -448,6 +448,9 @@ private:
         return sourceLine.takeError();
       while (cur != end && *cur != '\n')
         ++cur;
+      // LLVM counts lines of inline assembly on from that of the statement.
+      if (isInlineAsm)
+        return Error::success();
       module.locs.push_back({unsigned(*file), unsigned(*sourceLine)});
       currentLoc = module.locs.size() - 1;
       return Error::success();

@@ -134,6 +134,7 @@ private:
   bool isOfReadOnly() const {
     return (earlier.flags | stamp.flags) & Stamp::ReadOnly;
   }
+  void describeEarlierLaunch(Finding &f) const;
   void describeReadOnly(Finding &f) const;
   void describeTensor(Finding &f, uint64_t at) const;
   void describeAsync(Finding &f) const;
@@ -143,7 +144,7 @@ private:
 } // namespace
 
 std::optional<Severity> Race::judge() const {
-  if (isOfReadOnly())
+  if (isOfReadOnly() && !earlier.isOfEarlierLaunch())
     return Severity::Error;
   // Warps that write the same value: no outcome depends on the order.
   bool sameValue = wasWrite && write && (stamp.flags & Stamp::SameValue) &&
@@ -246,7 +247,15 @@ void Race::describeReadOnly(Finding &f) const {
            "ld.global without it reads what was written";
 }
 
+void Race::describeEarlierLaunch(Finding &f) const {
+  f.message += " of " + x.machine.config.earlier->what +
+               ", which the programmatic launch may overlap";
+  f.hint = "griddepcontrol.wait before it would order them";
+}
+
 void Race::describe(Finding &f, uint64_t at) const {
+  if (earlier.isOfEarlierLaunch())
+    return describeEarlierLaunch(f);
   if (isOfReadOnly())
     return describeReadOnly(f);
   if (ref.space == Space::Tensor)
@@ -310,7 +319,8 @@ void mlir::attn::sim::reportRace(Exec &x, const Stamp &earlier, bool wasWrite,
   Finding f;
   f.kind = FindingKind::Race;
   f.severity = *severity;
-  f.first = x.siteOf(earlier);
+  if (!earlier.isOfEarlierLaunch())
+    f.first = x.siteOf(earlier);
   f.second = x.siteOf(stamp);
   f.space = ref.space == Space::Shared   ? "shared"
             : ref.space == Space::Tensor ? "tmem"

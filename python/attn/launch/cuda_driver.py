@@ -43,6 +43,8 @@ TENSOR_MAP_BYTES = 128
 #: CUresult of a launch in a thread without the kernel's context: not initialised,
 #: invalid context, invalid handle, context destroyed.
 WITHOUT_CONTEXT = (3, 201, 400, 709)
+#: CUresult of an image that has nothing for the device.
+_NO_BINARY = 209
 
 
 class _Attribute(Structure):
@@ -277,14 +279,21 @@ class LaunchShape:
         self.reference = byref(self.config)
 
 
+class NoBinaryError(DriverError):
+    """An image has nothing that the driver can run."""
+
+
 class Module:
     """Machine code or PTX, loaded into a context."""
 
     def __init__(self, image: bytes, what: str) -> None:
-        """Loads `image` into the current context."""
+        """Loads `image` into the current context. NoBinaryError where the driver
+        takes other images alone: that of a simulator takes PTX."""
         self.handle = c_void_p()
         # PTX text has to end with a zero byte; a cubin does not mind.
         status = load().cuModuleLoadData(byref(self.handle), image + b"\0")
+        if status == _NO_BINARY:
+            raise NoBinaryError(f"{what}: cuModuleLoadData failed: {describe(load(), status)}")
         check(status, "cuModuleLoadData", what)
 
     def find_variable(self, name: str) -> tuple[int, int]:
@@ -300,12 +309,10 @@ class Module:
 class Function:
     """A kernel in a loaded module of one device."""
 
-    def __init__(self, image: Module | bytes, name: str, shared_bytes: int) -> None:
-        """Finds the kernel in a module, or in an image that is loaded into the
-        current context."""
+    def __init__(self, module: Module, name: str, shared_bytes: int) -> None:
+        """Finds the kernel in a module."""
         driver = load()
         what = f"kernel {name}"
-        module = Module(image, what) if isinstance(image, bytes) else image
         self._function = c_void_p()
         status = driver.cuModuleGetFunction(byref(self._function), module.handle, name.encode())
         check(status, "cuModuleGetFunction", what)

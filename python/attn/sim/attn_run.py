@@ -54,6 +54,11 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--strict", action="store_true", help="report races of loads whose value nobody uses"
     )
+    parser.add_argument(
+        "--estimate",
+        action="store_true",
+        help="estimate each launch's time on the chip (docs/CycleModel.md), and what limits it",
+    )
     parser.add_argument("program", nargs=argparse.REMAINDER, help="the program and its arguments")
     options = parser.parse_args(arguments)
     if options.program[:1] == ["--"]:
@@ -78,10 +83,13 @@ def _run_once(
     modules = [str(own / "autoload"), environment.get("PYTHONPATH"), str(own.parents[1])]
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, modules))
     environment["ATTN_SIM_REPORT"] = str(report)
+    environment["ATTN_SIM_SITES"] = "1"
     if seed is not None:
         environment["ATTN_SIM_SEED"] = str(seed)
     if options.record:
         environment["ATTN_SIM_RECORD"] = str(pathlib.Path(options.record, report.stem))
+    if options.estimate:
+        environment["ATTN_SIM_ESTIMATE"] = "1"
     if options.strict:
         environment["ATTN_SIM_STRICT"] = "1"
     if options.suppress:
@@ -96,10 +104,19 @@ def _run_once(
     return status, json.loads(report.read_text())
 
 
-def _print_table(runs: list[tuple[str, dict[str, Any] | None]]) -> None:
+def _format_estimate(kernel: dict[str, Any]) -> str:
+    """The columns of what the cycle model says; dashes where it refuses a kernel."""
+    if "limiter" not in kernel:
+        return f" {'-':>13} -"
+    return f" {kernel['estimated_microseconds']:13.1f} {kernel['limiter']}"
+
+
+def _print_table(
+    runs: list[tuple[str, dict[str, Any] | None]], has_estimates: bool
+) -> None:
     print(
         f"{'chip':10} {'kernel':40} {'launches':>8} {'warp instructions':>18} {'seconds':>9} "
-        f"{'findings':>8}",
+        f"{'findings':>8}" + f" {'estimated us':>13} limiter" * has_estimates,
         file=sys.stderr,
     )
     for name, report in runs:
@@ -107,7 +124,7 @@ def _print_table(runs: list[tuple[str, dict[str, Any] | None]]) -> None:
             print(
                 f"{name:10} {kernel['kernel'][:40]:40} {kernel['launches']:8} "
                 f"{kernel['warp_instructions']:18} {kernel['seconds']:9.3f} "
-                f"{kernel['findings']:8}",
+                f"{kernel['findings']:8}" + _format_estimate(kernel) * has_estimates,
                 file=sys.stderr,
             )
         if report is None:
@@ -132,7 +149,7 @@ def main(arguments: list[str] | None = None) -> int:
     except AttnError as error:
         print(f"attn-run: {error}", file=sys.stderr)
         return 2
-    _print_table(runs)
+    _print_table(runs, options.estimate)
     found = [
         {**finding, "chip": name}
         for name, report in runs
@@ -140,8 +157,26 @@ def main(arguments: list[str] | None = None) -> int:
     ]
     if options.report:
         pathlib.Path(options.report).write_text(_format(options.report, runs, found))
+    if os.environ.get("GITHUB_ACTIONS"):
+        _annotate(found)
     fails = [each for each in found if each["severity"] in _FAILS[options.fail_on]]
     return status or int(any("suppressed" not in each for each in fails))
+
+
+def _find_place(finding: dict[str, Any]) -> tuple[str, int]:
+    """File and line that a finding belongs to: its own, those of the launch, or of the PTX."""
+    site = finding.get("second") or {}
+    if "file" in site:
+        return site["file"], max(1, site["line"])
+    if "site" in finding:
+        file, _, line = finding["site"].rpartition(":")
+        return file, max(1, int(line))
+    return "kernel.ptx", max(1, site.get("ptx_line", 1))
+
+
+def _describe(finding: dict[str, Any]) -> str:
+    kernel = f"{finding['kernel']}: " if finding.get("kernel") else ""
+    return f"{finding['chip']}: {kernel}{finding['message']}"
 
 
 def _format(path: str, runs: list[Any], found: list[dict[str, Any]]) -> str:
@@ -152,23 +187,24 @@ def _format(path: str, runs: list[Any], found: list[dict[str, Any]]) -> str:
         return json.dumps(_make_sarif(found), indent=2) + "\n"
     lines = []
     for each in found:
-        site = each.get("second") or {}
-        place = f"{site['file']}:{site['line']}: " if "file" in site else ""
-        lines.append(
-            f"{each['chip']}: {place}{each['severity']}: {each['kind']}: {each['message']}"
-        )
+        file, line = _find_place(each)
+        lines.append(f"{file}:{line}: {each['severity']}: {each['kind']}: {_describe(each)}")
     return "".join(line + "\n" for line in lines)
 
 
+def _annotate(found: list[dict[str, Any]]) -> None:
+    """Prints what GitHub shows beside the lines of a change."""
+    levels = {"error": "error", "hw-only": "warning", "note": "notice"}
+    for each in found:
+        if "suppressed" not in each:
+            file, line = _find_place(each)
+            print(f"::{levels[each['severity']]} file={file},line={line},title={each['kind']}::{_describe(each)}")
+
+
 def _make_sarif(found: list[dict[str, Any]]) -> dict[str, Any]:
-    def locate(site: dict[str, Any]) -> dict[str, Any]:
-        line = site.get("line", site.get("ptx_line", 1))
-        return {
-            "physicalLocation": {
-                "artifactLocation": {"uri": site.get("file", "kernel.ptx")},
-                "region": {"startLine": max(1, line)},
-            }
-        }
+    def locate(file: str, line: int) -> dict[str, Any]:
+        place = {"artifactLocation": {"uri": file}, "region": {"startLine": line}}
+        return {"physicalLocation": place}
 
     levels = {"error": "error", "hw-only": "warning", "note": "note"}
     results = []
@@ -176,12 +212,20 @@ def _make_sarif(found: list[dict[str, Any]]) -> dict[str, Any]:
         result: dict[str, Any] = {
             "ruleId": each["kind"],
             "level": levels[each["severity"]],
-            "message": {"text": f"{each['chip']}: {each['message']}"},
+            "message": {"text": _describe(each)},
+            "locations": [locate(*_find_place(each))],
         }
-        if each.get("second"):
-            result["locations"] = [locate(each["second"])]
+        earlier = {"second": each.get("first"), "site": each.get("earlier_site", "")}
+        if each.get("first") or earlier["site"]:
+            result["relatedLocations"] = [locate(*_find_place(earlier))]
+        if "suppressed" in each:
+            result["suppressions"] = [{"kind": "external", "justification": each["suppressed"]}]
         results.append(result)
-    return {"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "attn"}}, "results": results}]}
+    return {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": {"name": "attn"}}, "results": results}],
+    }
 
 
 if __name__ == "__main__":

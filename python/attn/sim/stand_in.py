@@ -14,6 +14,8 @@ from ctypes import CFUNCTYPE, POINTER, byref, c_char_p, c_int, c_size_t, c_uint6
 
 from ..errors import DriverError
 
+#: Attributes of a device: the numbers of its compute capability.
+_MAJOR, _MINOR = 75, 76
 #: Environment variables that a process reads when the stand-in starts.
 CHIPS = "ATTN_SIM_CHIPS"
 
@@ -21,6 +23,7 @@ _Take = CFUNCTYPE(None, c_void_p, c_size_t, c_void_p)
 _SIGNATURES: dict[str, list[object]] = {
     "cuInit": [ctypes.c_uint],
     "cuDeviceGetCount": [POINTER(c_int)],
+    "cuDeviceGetAttribute": [POINTER(c_int), c_int, c_int],
     "cuDevicePrimaryCtxRetain": [POINTER(c_void_p), c_int],
     "cuCtxSetCurrent": [c_void_p],
     "cuCtxSynchronize": [],
@@ -112,6 +115,18 @@ class StandIn:
             self.library.cuDevicePrimaryCtxRetain(byref(context), ordinal), "cuDevicePrimaryCtxRetain"
         )
         self.check(self.library.cuCtxSetCurrent(context), "cuCtxSetCurrent")
+
+    def get_capability(self, ordinal: int) -> tuple[int, int]:
+        """Major and minor number of a device."""
+        numbers = []
+        for attribute in (_MAJOR, _MINOR):
+            value = c_int()
+            self.check(
+                self.library.cuDeviceGetAttribute(byref(value), attribute, ordinal),
+                "cuDeviceGetAttribute",
+            )
+            numbers.append(value.value)
+        return numbers[0], numbers[1]
 
     def register(self, address: int, size: int, name: str) -> None:
         """Lets kernels use memory of the host, in bytes."""

@@ -4,6 +4,8 @@ of CPU tensors registered for each launch.
 
 from __future__ import annotations
 
+import contextvars
+import ctypes
 import functools
 import importlib.util
 import sys
@@ -13,6 +15,7 @@ from typing import Any
 
 import triton
 from triton.backends.nvidia import driver as nvidia
+from triton.runtime import _allocation
 
 from ..errors import DriverError, SimulationError
 from . import torch_answers
@@ -29,7 +32,7 @@ def _find_memory(value: Any) -> tuple[int, int] | None:
     if storage is not None:
         whole = storage()
         return whole.data_ptr(), whole.nbytes()
-    if isinstance(value, HostArray):
+    if isinstance(value, (HostArray, Scratch)):
         return value.find_memory()
     return None
 
@@ -43,6 +46,22 @@ def _find_site() -> str | None:
             return f"{frame.f_code.co_filename}:{frame.f_lineno}"
         frame = frame.f_back
     return None
+
+
+class Scratch:
+    """Memory in place of what a program's allocator gives, which a GPU would align."""
+
+    def __init__(self, size: int, alignment: int) -> None:
+        self._bytes = ctypes.create_string_buffer(size + alignment)
+        self._memory = -(-ctypes.addressof(self._bytes) // alignment) * alignment, size
+
+    def data_ptr(self) -> int:
+        """The address."""
+        return self._memory[0]
+
+    def find_memory(self) -> tuple[int, int]:
+        """Address and bytes."""
+        return self._memory
 
 
 class Launcher(nvidia.CudaLauncher):
@@ -67,10 +86,24 @@ class Launcher(nvidia.CudaLauncher):
         get_driver().library.register(*memory, name)
         taken.append(memory[0])
 
+    def _register_scratch(self, taken: list[int]) -> contextvars.Token[Any]:
+        """Lets the kernel use what the program's allocator gives."""
+        allocate = _allocation._allocator.get()
+
+        def allocate_and_register(size: int, alignment: int, stream: Any) -> Any:
+            memory = allocate(size, alignment, stream)
+            if memory.data_ptr() % alignment:
+                memory = Scratch(size, alignment)
+            self._register(memory, "scratch", taken)
+            return memory
+
+        return _allocation._allocator.set(allocate_and_register)
+
     def __call__(self, *arguments: Any) -> None:
         driver = get_driver()
         before = driver.library.count_findings()[0]
         taken: list[int] = []
+        token = self._register_scratch(taken) if self.global_scratch_size else None
         own = arguments[self.leading :]
         try:
             for index, value in enumerate(own):
@@ -82,6 +115,8 @@ class Launcher(nvidia.CudaLauncher):
             driver.raise_findings(before, error)
             raise
         finally:
+            if token is not None:
+                _allocation._allocator.reset(token)
             driver.library.set_site(None)
             for address in taken:
                 driver.library.unregister(address)
@@ -99,7 +134,7 @@ class SimulatedDriver(nvidia.CudaDriver):
         self.device = 0
         self.utils = nvidia.CudaUtils()
         self.launcher_cls = Launcher
-        self.get_device_capability = self.utils.get_device_capability
+        self.get_device_capability = library.get_capability
         self.get_current_device = lambda: self.device
         self.set_current_device = self._set_device
         self.get_current_stream = lambda device=None: 0

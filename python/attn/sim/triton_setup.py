@@ -32,6 +32,8 @@ def prepare_environment(chips: str, environment: dict[str, str] | os._Environ[st
     assembler = str(stand_in.write_assembler(_get_cache_folder()))
     environment["TRITON_PTXAS_PATH"] = assembler
     environment["TRITON_PTXAS_BLACKWELL_PATH"] = assembler
+    # FlagGems keeps what its tuners have measured: not beside a GPU's.
+    environment.setdefault("FLAGGEMS_CACHE_DIR", str(_get_cache_folder() / "flag_gems"))
 
 
 def triton(

@@ -12,7 +12,7 @@ from attn.calls import attention_kernels, shared_kernels
 from attn.launch import cuda_driver
 from attn.kernel import get_chip
 from conftest import count_calls
-from test_runtime import FakeDevice, FakeFunction
+from test_runtime import FakeDevice, FakeFunction, FakeModule
 
 ADDRESS = 1 << 20
 
@@ -51,6 +51,7 @@ class Array:
 def driver(monkeypatch):
     monkeypatch.setattr(cuda_driver, "get_device", lambda ordinal: FakeDevice())
     monkeypatch.setattr(cuda_driver, "Function", FakeFunction)
+    monkeypatch.setattr(cuda_driver, "Module", FakeModule)
     monkeypatch.setattr(FakeDevice, "major", 8)
     attention_kernels.clear()
 

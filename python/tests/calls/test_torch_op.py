@@ -6,7 +6,7 @@ import pytest
 from attn.calls import attention_kernels, shared_kernels
 from attn.launch import cuda_driver, device_tensors
 from conftest import count_calls
-from test_runtime import FakeDevice, FakeFunction
+from test_runtime import FakeDevice, FakeFunction, FakeModule
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -187,6 +187,7 @@ def driver(monkeypatch):
     monkeypatch.setattr(torch_op, "_is_on_host", lambda tensor: False)
     monkeypatch.setattr(cuda_driver, "get_device", lambda ordinal: Ampere())
     monkeypatch.setattr(cuda_driver, "Function", FakeFunction)
+    monkeypatch.setattr(cuda_driver, "Module", FakeModule)
     monkeypatch.setattr(torch_op, "_get_stream", lambda ordinal: 55)
     attention_kernels.clear()
     yield

@@ -7,7 +7,7 @@ import attn
 import numpy as np
 import pytest
 from attn.launch import cuda_driver, host_arrays
-from test_runtime import FakeDevice, FakeFunction
+from test_runtime import FakeDevice, FakeFunction, FakeModule
 
 
 @pytest.fixture
@@ -76,6 +76,7 @@ def driver(monkeypatch):
     monkeypatch.setattr(cuda_driver, "load", lambda: driver)
     monkeypatch.setattr(cuda_driver, "get_device", lambda ordinal: Context())
     monkeypatch.setattr(cuda_driver, "Function", CopyV)
+    monkeypatch.setattr(cuda_driver, "Module", FakeModule)
     monkeypatch.setattr(CopyV, "status", 0)
     return driver
 

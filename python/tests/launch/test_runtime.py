@@ -171,13 +171,20 @@ class FakeDevice:
         return True
 
 
+class FakeModule:
+    """Keeps the image that it is loaded from."""
+
+    def __init__(self, image, what):
+        self.image = image
+
+
 class FakeFunction:
     """Keeps what it is launched with."""
 
     status = 0
 
-    def __init__(self, image, name, shared_bytes):
-        self.image, self.name, self.shared_bytes = image, name, shared_bytes
+    def __init__(self, module, name, shared_bytes):
+        self.image, self.name, self.shared_bytes = module.image, name, shared_bytes
         self.launches = []
 
     def launch(self, shape, stream, pointers):
@@ -197,6 +204,7 @@ def driver(monkeypatch):
     record = {**RECORD, "workspace": [], "args": RECORD["args"][:5] + RECORD["args"][7:]}
     monkeypatch.setattr(cuda_driver, "get_device", lambda ordinal: FakeDevice())
     monkeypatch.setattr(cuda_driver, "Function", FakeFunction)
+    monkeypatch.setattr(cuda_driver, "Module", FakeModule)
 
     class Errors:
         @staticmethod

@@ -32,7 +32,7 @@ ret;
 }
 """
 SIZE = 4096
-KINDS = ("context", "module", "function", "stream", "event", "graph")
+KINDS = ("context", "module", "function", "stream", "event", "graph", "link")
 
 
 class Caller:
@@ -46,6 +46,7 @@ class Caller:
         self.addresses: list = []
         self.host = ctypes.create_string_buffer(SIZE)
         self.place = ctypes.c_uint64()
+        self.image = ctypes.c_void_p()
 
     def handle(self, kind: str):
         """A handle: of the kind, of another, null, one of the default streams, or made up."""
@@ -92,6 +93,19 @@ class Caller:
             self.handle("stream"), self.random.choice((parameters, parameters, None)), None,
         )  # fmt: skip
 
+    def launch_with_attributes(self) -> int:
+        """A launch with attributes of any kind: cooperative, programmatic, of clusters."""
+        pointer, count = self.address(), ctypes.c_uint(1)
+        parameters = (ctypes.c_void_p * 2)(ctypes.addressof(pointer), ctypes.addressof(count))
+        attributes = (ctypes.c_uint * 36)(self.random.randrange(12), 0, 1, 1, 1)
+        attributes[18:20] = [6, 0]
+        attributes[20] = self.random.choice((0, 1))
+        config = (ctypes.c_uint64 * 7)(1 | 1 << 32, 1 | 32 << 32, 1 | 1 << 32, 0)
+        config[4] = self.handle("stream").value or 0
+        config[5] = ctypes.addressof(attributes)
+        config[6] = self.random.choice((0, 1, 2))
+        return self.call("cuLaunchKernelEx", config, self.handle("function"), parameters, None)
+
     def step(self) -> None:
         """One call."""
         place = ctypes.byref(self.place)
@@ -134,7 +148,11 @@ class Caller:
             lambda: self.call("cuEventSynchronize", handle("event")),
             lambda: self.call("cuEventElapsedTime", place, handle("event"), handle("event")),
             lambda: self.call("cuEventDestroy_v2", handle("event")),
-            self.launch, self.launch, self.launch,
+            lambda: self.call("cuLinkCreate_v2", 0, None, None, place, made="link"),
+            lambda: self.call("cuLinkAddData_v2", handle("link"), self.random.randrange(-1, 5), self.random.choice((PTX, b"none", None)), ctypes.c_size_t(len(PTX) if self.random.random() < 0.5 else 4), None, 0, None, None),
+            lambda: self.call("cuLinkComplete", handle("link"), self.random.choice((ctypes.byref(self.image), None)), place),
+            lambda: self.call("cuLinkDestroy", handle("link")),
+            self.launch, self.launch, self.launch_with_attributes,
         ]  # fmt: skip
         self.random.choice(calls)()
 

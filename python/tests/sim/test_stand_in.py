@@ -97,6 +97,20 @@ def test_a_program_runs():
     assert ran.stderr == ""
 
 
+def test_a_link_hands_its_input_on():
+    ran = run("""
+        start()
+        link, image, size = c_void_p(), c_void_p(), c_size_t()
+        check(lib.cuLinkCreate_v2(0, None, None, byref(link)))
+        check(lib.cuLinkAddData_v2(link, 1, PTX, c_size_t(len(PTX) + 1), b"k", 0, None, None))
+        check(lib.cuLinkComplete(link, byref(image), byref(size)))
+        check(lib.cuModuleLoadData(byref(module), ctypes.string_at(image.value, size.value)))
+        check(lib.cuLinkDestroy(link))
+        print(lib.cuLinkDestroy(link))
+        """)
+    assert ran.stdout == "400\n", ran.stderr
+
+
 def test_streams_race():
     body = """
         start()
@@ -118,6 +132,25 @@ def test_streams_race():
     assert run(body.replace("EVENT", event)).stderr == ""
 
 
+def test_calls_name_their_lines():
+    """Of Python, through ctypes as through any other way."""
+    body = """
+        start()
+        stream = c_void_p()
+        check(lib.cuStreamCreate(byref(stream), 1))
+        check(lib.cuCtxSynchronize())
+        launch(stream)
+        check(lib.cuMemsetD32_v2(x, 1, 32))
+        """
+    ran = run(body, ATTN_SIM_SITES="1")
+    lines = (PRELUDE + textwrap.dedent(body)).splitlines()
+    later = 1 + next(i for i, line in enumerate(lines) if "(x, 1, 32)" in line)
+    earlier = 1 + next(i for i, line in enumerate(lines) if "cuLaunchKernel(func" in line)
+    expected = f" at <string>:{later} writes what kernel 'increment' (launch 1) at <string>:{earlier} "
+    assert expected in ran.stderr, ran.stderr
+    assert " at " not in run(body).stderr.split("\n")[0]
+
+
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
@@ -132,6 +165,22 @@ def test_streams_race():
         (
             "start(); check(lib.cuCtxDestroy_v2(context))",
             "expected a context that the program has made, got the primary one",
+        ),
+        (
+            "start(); link = c_void_p(); check(lib.cuLinkCreate_v2(0, 0, 0, byref(link))); "
+            "check(lib.cuLinkAddData_v2(link, 3, PTX, c_size_t(len(PTX)), 0, 0, 0, 0))",
+            "expected PTX to link, got an input of kind 3",
+        ),
+        (
+            "start(); link = c_void_p(); check(lib.cuLinkCreate_v2(0, 0, 0, byref(link)))\n"
+            "for name in (b'first', b'second'): "
+            "check(lib.cuLinkAddData_v2(link, 1, PTX, c_size_t(len(PTX)), name, 0, 0, 0))",
+            "expected one input to link, got 'second' beside it",
+        ),
+        (
+            "start(); link = c_void_p(); check(lib.cuLinkCreate_v2(0, 0, 0, byref(link))); "
+            "check(lib.cuLinkComplete(link, text, text))",
+            "expected an input to link, got none",
         ),
         (
             "start(); check(lib.cuPointerGetAttribute(text, 99, x))",
@@ -302,7 +351,7 @@ def test_bad_captures(body, expected):
     assert expected in run(textwrap.dedent(CAPTURE) + body).stderr
 
 
-def test_attn_run(tmp_path):
+def test_attn_run(tmp_path, monkeypatch, capsys):
     (tmp_path / "program.py").write_text(
         PRELUDE + "import sys\nstart(); launch()\nif sys.argv[1:]: check(lib.cuMemFree_v2(x)); launch()\n"
     )
@@ -314,10 +363,17 @@ def test_attn_run(tmp_path):
     command[1] = f"--report={tmp_path}/report.sarif"
     assert attn_run.main([*command, "--", *program, "bad"]) == 1
     sarif = json.loads((tmp_path / "report.sarif").read_text())
+    # The kernel has no lines of a source: those of the program stand for them.
+    place = sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"].endswith("program.py")
     assert [each["ruleId"] for each in sarif["runs"][0]["results"]] == ["use-after-free"] * 2
     command[1] = f"--report={tmp_path}/report.txt"
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
     attn_run.main([*command, *program, "bad"])
-    assert "sm_80: error: use-after-free: reads 4 bytes" in (tmp_path / "report.txt").read_text()
+    expected = "error: use-after-free: sm_80: increment: reads 4 bytes"
+    assert expected in (tmp_path / "report.txt").read_text()
+    printed = capsys.readouterr().out.splitlines()
+    assert [line.split(",")[0].startswith("::error file=") for line in printed] == [True, True]
     assert attn_run.main(["--", str(tmp_path / "absent")]) == 127
 
 

@@ -1,5 +1,5 @@
 """Triton's kernels over the stand-in driver, where Triton is installed: here, or in the
-interpreter that ATTN_TRITON_PYTHON names."""
+first interpreter that ATTN_TRITON_PYTHON names."""
 
 import importlib.util
 import os
@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-PYTHON = os.environ.get("ATTN_TRITON_PYTHON") or sys.executable
+PYTHON = os.environ.get("ATTN_TRITON_PYTHON", "").split(":")[0] or sys.executable
 pytestmark = pytest.mark.skipif(
     PYTHON == sys.executable and importlib.util.find_spec("triton") is None, reason="no Triton"
 )

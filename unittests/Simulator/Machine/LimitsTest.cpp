@@ -34,7 +34,7 @@ TEST(Limits, LaunchSizes) {
   EXPECT_THAT(launch({1u << 31, 1, 1}, {32, 1, 1}, {1u << 31, 2, 1}),
               HasSubstr("in dimension 0, got 2147483648, 32 and 2147483648"));
   EXPECT_EQ(launch({1u << 16, 1u << 15, 2}, {32, 1, 1}, {1, 1, 1}),
-            "expected at most 4194304 clusters in a simulated launch, got "
+            "expected at most 4194303 clusters in a simulated launch, got "
             "4294967296");
   EXPECT_EQ(launch({1, 1, 1}, {1024, 2, 1}, {1, 1, 1}),
             "expected at most 1024 threads a CTA, got 2048");

@@ -48,6 +48,20 @@ TEST(Parser, RejectsWhatItDoesNotKnow) {
             std::string::npos);
 }
 
+/// As LLVM writes it: lines of inline assembly get the lines that follow that
+/// of their statement.
+TEST(Parser, LinesOfInlineAssembly) {
+  std::string text = wrapKernel(".loc 1 7 3\n// begin inline asm\n"
+                                ".loc 1 7 3\nmov.u32 %r1, 0;\n"
+                                ".loc 1 8 3\nst.global.u32 [%d1 + 64], %r1;\n"
+                                "// end inline asm\n.loc 1 9 1\n"
+                                "st.global.u32 [%d1 + 4096], %r1;\n");
+  Outcome r = runText(text + ".file 1 \"kernel.py\"\n", {}, 64);
+  ASSERT_FALSE(r.report.findings.empty()) << r.text();
+  EXPECT_EQ(r.report.findings[0].second->file, "kernel.py");
+  EXPECT_EQ(r.report.findings[0].second->line, 7u);
+}
+
 TEST(Parser, NestingHasAnEnd) {
   auto repeat = [](llvm::StringRef text, size_t count) {
     std::string s;

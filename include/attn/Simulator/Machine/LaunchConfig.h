@@ -3,11 +3,13 @@
 #ifndef ATTN_SIMULATOR_MACHINE_LAUNCHCONFIG_H
 #define ATTN_SIMULATOR_MACHINE_LAUNCHCONFIG_H
 
+#include "attn/Simulator/Clocks/TouchedRange.h"
 #include "attn/Support/Assumption.h"
 #include "attn/Support/Progress.h"
 #include "attn/Support/ReplayTurn.h"
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,6 +39,13 @@ enum class AsyncTiming {
 /// Which orderings count (docs/Simulator.md): `Isa` takes what the PTX manual
 /// orders, `Hw` adds the closed list of assumptions that shipped kernels use.
 enum class Profile { Isa, Hw };
+
+/// A launch that may still run when another one begins.
+struct EarlierLaunch {
+  std::string what; ///< "kernel 'add' (launch 3)"
+  /// In the order of addresses.
+  std::vector<TouchedRange> touched;
+};
 
 /// Everything that one launch needs.
 struct LaunchConfig {
@@ -99,6 +108,10 @@ struct LaunchConfig {
   /// Lists the global memory that the kernel touches (RunReport::touched),
   /// where the launch is sanitized.
   bool listsTouched = false;
+  /// The launch that this one may overlap, up to its griddepcontrol.wait; null:
+  /// all launches before are over. Its values are there either way: accesses
+  /// in front of the wait are races.
+  std::shared_ptr<const EarlierLaunch> earlier;
   /// Where the variables of the module are, if it is loaded (loadVariables);
   /// null: they live as long as the launch. Not owned.
   const ModuleVariables *variables = nullptr;

@@ -7,6 +7,7 @@
 #ifndef ATTN_SIMULATOR_MACHINE_REPORT_H
 #define ATTN_SIMULATOR_MACHINE_REPORT_H
 
+#include "attn/Simulator/Clocks/TouchedRange.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -156,17 +157,6 @@ struct Trace;
 
 /// Bytes of what a cluster prints that are kept: those of a device's buffer.
 constexpr uint64_t kMostPrinted = 1 << 20;
-
-/// Global memory that a launch has touched.
-struct TouchedRange {
-  enum Kind : uint8_t {
-    Read,   ///< read only
-    Write,  ///< written
-    Atomic, ///< written by atomics and other strong accesses alone
-  };
-  uint64_t begin = 0, end = 0;
-  Kind kind = Read;
-};
 
 /// The result of a launch.
 struct RunReport {

@@ -1,0 +1,160 @@
+"""Programs of the host: streams, events, copies, programmatic launches."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import byref, c_size_t, c_uint, c_uint64, c_void_p
+from typing import Any
+
+import numpy as np
+from harness import fault
+
+HEAD = ".version 8.6\n.target {0}\n.address_size 64\n"
+#: Adds one to 32 words.
+INCREMENT = HEAD.format("sm_80") + """
+.visible .entry main(.param .u64 p)
+{
+.reg .b64 %d<3>;
+.reg .b32 %r<3>;
+ld.param.u64 %d0, [p];
+mov.u32 %r0, %tid.x;
+mul.wide.u32 %d1, %r0, 4;
+add.u64 %d1, %d0, %d1;
+WAIT
+ld.global.u32 %r1, [%d1];
+add.u32 %r1, %r1, 1;
+st.global.u32 [%d1], %r1;
+ret;
+}
+"""
+BYTES = c_size_t(128)
+
+
+def load_increment(gpu: Any) -> c_void_p:
+    """The kernel, and its context at rest."""
+    function: c_void_p = gpu.load(INCREMENT.replace("WAIT\n", ""))
+    return function
+
+
+@fault("and nothing orders the two")
+def missing_event(gpu: Any, is_faulty: bool) -> None:
+    """A second stream goes on with what the first one makes."""
+    increment, words = load_increment(gpu), gpu.upload([0] * 32)
+    first, second, done = gpu.stream(), gpu.stream(), gpu.event()
+    gpu.launch(increment, words, stream=first)
+    gpu.call("cuEventRecord", done, first)
+    if not is_faulty:
+        gpu.call("cuStreamWaitEvent", second, done, c_uint(0))
+    gpu.launch(increment, words, stream=second)  # found: missing_event
+
+
+@fault("and nothing orders the two")
+def event_recorded_too_early(gpu: Any, is_faulty: bool) -> None:
+    """The event stands in front of what the second stream needs."""
+    increment, words = load_increment(gpu), gpu.upload([0] * 32)
+    first, second, done = gpu.stream(), gpu.stream(), gpu.event()
+    if is_faulty:
+        gpu.call("cuEventRecord", done, first)
+    gpu.launch(increment, words, stream=first)
+    if not is_faulty:
+        gpu.call("cuEventRecord", done, first)
+    gpu.call("cuStreamWaitEvent", second, done, c_uint(0))
+    gpu.launch(increment, words, stream=second)  # found: event_recorded_too_early
+
+
+@fault("and nothing orders the two")
+def host_read_before_a_wait(gpu: Any, is_faulty: bool) -> None:
+    """A stream that does not block is not waited for by a copy of the default one."""
+    increment, words, stream = load_increment(gpu), gpu.upload([0] * 32), gpu.stream()
+    gpu.launch(increment, words, stream=stream)
+    if not is_faulty:
+        gpu.call("cuStreamSynchronize", stream)
+    gpu.download(words, 32)  # found: host_read_before_a_wait
+
+
+@fault("and nothing orders the two")
+def result_taken_before_its_copy_ends(gpu: Any, is_faulty: bool) -> None:
+    """The host's buffer of an asynchronous copy is sent on."""
+    words, other = gpu.upload(range(32)), gpu.upload([0] * 32)
+    host = np.zeros(32, dtype=np.uint32)
+    address, stream, second = c_void_p(host.ctypes.data), gpu.stream(), gpu.stream()
+    gpu.call("cuMemcpyDtoHAsync_v2", address, c_uint64(words), BYTES, stream)
+    if not is_faulty:
+        gpu.call("cuStreamSynchronize", stream)
+    gpu.call("cuMemcpyHtoDAsync_v2", c_uint64(other), address, BYTES, second)  # found: result_taken_before_its_copy_ends
+    gpu.call("cuCtxSynchronize")
+
+
+@fault("and nothing orders the two")
+def input_overwritten_while_in_use(gpu: Any, is_faulty: bool) -> None:
+    """The next input comes by a stream of copies."""
+    increment, words = load_increment(gpu), gpu.upload([0] * 32)
+    host = np.arange(32, dtype=np.uint32)
+    compute, copies, done = gpu.stream(), gpu.stream(), gpu.event()
+    gpu.launch(increment, words, stream=compute)
+    gpu.call("cuEventRecord", done, compute)
+    if not is_faulty:
+        gpu.call("cuStreamWaitEvent", copies, done, c_uint(0))
+    address = c_void_p(host.ctypes.data)
+    gpu.call("cuMemcpyHtoDAsync_v2", c_uint64(words), address, BYTES, copies)  # found: input_overwritten_while_in_use
+    gpu.call("cuCtxSynchronize")
+
+
+@fault("and nothing orders the two")
+def cleared_too_late(gpu: Any, is_faulty: bool) -> None:
+    """A counter is set to zero in another stream."""
+    increment, words = load_increment(gpu), gpu.allocate(32)
+    first, second = gpu.stream(), gpu.stream()
+    clears = second if is_faulty else first
+    gpu.call("cuMemsetD32Async", c_uint64(words), c_uint(0), c_size_t(32), clears)
+    gpu.launch(increment, words, stream=first)  # found: cleared_too_late
+
+
+@fault("and nothing orders the two")
+def freed_in_another_stream(gpu: Any, is_faulty: bool) -> None:
+    """Memory goes back while a kernel of another stream may use it."""
+    increment, words = load_increment(gpu), gpu.upload([0] * 32)
+    first, second = gpu.stream(), gpu.stream()
+    gpu.launch(increment, words, stream=first)
+    gpu.memory.remove(words)
+    gpu.call("cuMemFreeAsync", c_uint64(words), second if is_faulty else first)  # found: freed_in_another_stream
+
+
+@fault("freed")
+def use_after_free(gpu: Any, is_faulty: bool) -> None:
+    """A launch gets an address of before."""
+    increment, words = load_increment(gpu), gpu.upload([0] * 32)
+    if is_faulty:
+        gpu.free(words)
+    gpu.launch(increment, words)  # found: use_after_free
+
+
+@fault("and nothing orders the two")
+def branches_of_a_graph(gpu: Any, is_faulty: bool) -> None:
+    """A captured stream forks, and both branches write."""
+    increment, words = load_increment(gpu), gpu.upload([0] * 32)
+    first, second, forked, joined = gpu.stream(), gpu.stream(), gpu.event(), gpu.event()
+    graph, executable = c_void_p(), c_void_p()
+    gpu.call("cuStreamBeginCapture_v2", first, c_uint(0))
+    gpu.call("cuEventRecord", forked, first)
+    gpu.call("cuStreamWaitEvent", second, forked, c_uint(0))
+    gpu.launch(increment, words, stream=second)
+    gpu.call("cuEventRecord", joined, second)
+    if is_faulty:
+        gpu.launch(increment, words, stream=first)  # found: branches_of_a_graph
+    gpu.call("cuStreamWaitEvent", first, joined, c_uint(0))
+    if not is_faulty:
+        gpu.launch(increment, words, stream=first)
+    gpu.call("cuStreamEndCapture", first, byref(graph))
+    gpu.call("cuGraphInstantiateWithFlags", byref(executable), graph, ctypes.c_ulonglong(0))
+    gpu.call("cuGraphLaunch", executable, first)
+
+
+@fault("which the programmatic launch may overlap", chips=("sm_90a", "sm_100a"))
+def early_read(gpu: Any, is_faulty: bool) -> None:
+    """A programmatic launch does not wait for the kernel in front of it."""
+    increment, words, stream = load_increment(gpu), gpu.upload([0] * 32), gpu.stream()
+    wait = "" if is_faulty else "griddepcontrol.wait;\n"
+    early = gpu.load(INCREMENT.replace("sm_80", "sm_90").replace("WAIT\n", wait))
+    gpu.launch(increment, words, stream=stream)
+    gpu.launch(early, words, stream=stream, is_programmatic=True)  # found: early_read
