@@ -307,8 +307,6 @@ static llvm::Error checkOutGroup(const Problem &problem) {
   if (!isFloat8Name(problem.outType) && !problem.hasFloat4Results())
     return makeError("out-group", "expected --out-type of 8 bits, got '" +
                                       problem.outType + "'");
-  if (problem.hasFloat4Results() && problem.kvSplits != 0)
-    return makeError("out-type", "expected no f4E2M1FN beside --kv-splits");
   if (problem.hasFloat4Results() && group != 16)
     return makeError("out-group",
                      "expected 16 with --out-type=f4E2M1FN, got '" +

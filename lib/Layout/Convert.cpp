@@ -111,6 +111,15 @@ bool ShufflePlanner::collectBits() {
         }
       }
   }
+  // So are those of elements that share a 32-bit register.
+  unsigned packBits = llvm::Log2_32(std::max(1u, 32 / elementBits));
+  for (unsigned bit = 0,
+                e = std::min(packBits, source.unit().axisBits(kRegisterAxis));
+       bit < e; ++bit) {
+    Coords basis = source.unit().basis(kRegisterAxis, bit);
+    for (unsigned dim = 0; isSingleBit(basis) && dim < rank; ++dim)
+      lowSize[dim] = std::max(lowSize[dim], 2 * basis[dim]);
+  }
   // Copies in numbers that differ would have to be made or dropped.
   auto numCopies = [&](const SmallVector<Coords, 5> &bits) {
     return llvm::count_if(bits,
@@ -236,19 +245,26 @@ std::optional<ConversionPlan> ShufflePlanner::run() {
   return plan;
 }
 
-bool ConversionPlan::keepsPacks(unsigned packing) const {
-  auto keeps = [&](ArrayRef<unsigned> map) {
-    for (unsigned reg = 0; reg < map.size(); ++reg)
-      if (map[reg] % packing != reg % packing ||
-          map[reg] / packing != map[reg - reg % packing] / packing)
-        return false;
-    return true;
-  };
-  return keeps(initialRegisters) && keeps(finalRegisters) &&
+/// True if a map of registers takes those of one pack to those of one pack, in
+/// their order.
+static bool mapsPacks(ArrayRef<unsigned> map, unsigned packing) {
+  for (unsigned reg = 0; reg < map.size(); ++reg)
+    if (map[reg] % packing != reg % packing ||
+        map[reg] / packing != map[reg - reg % packing] / packing)
+      return false;
+  return true;
+}
+
+bool ConversionPlan::movesPacks(unsigned packing) const {
+  return mapsPacks(initialRegisters, packing) &&
          llvm::all_of(rounds, [&](const ShuffleRound &round) {
            return round.kind == ShuffleRound::Kind::Permute ||
                   round.registerBit >= llvm::Log2_32(packing);
          });
+}
+
+bool ConversionPlan::keepsPacks(unsigned packing) const {
+  return movesPacks(packing) && mapsPacks(finalRegisters, packing);
 }
 
 /// Through the scratch buffer that costs least.
@@ -350,7 +366,7 @@ Expected<ConversionPlan> mlir::attn::planConversion(const TileLayout &source,
   // Shared memory belongs to the schedule, whose plan has counted all of it,
   // and a barrier makes warps wait for each other that else go their own ways.
   unsigned packing = std::max(1u, 32 / elementBits);
-  if (shuffles && (!allowScratch || shuffles->keepsPacks(packing)))
+  if (shuffles && (!allowScratch || shuffles->movesPacks(packing)))
     return std::move(*shuffles);
   if (!allowScratch)
     return makeError("expected a conversion inside each warp, got elements "

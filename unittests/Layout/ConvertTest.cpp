@@ -175,6 +175,26 @@ TEST(Convert, AccumulatorToRowsOfSixteenBytes) {
   }
 }
 
+TEST(Convert, AccumulatorToRowsOfSixteenBytesOfBytes) {
+  // A word has two columns of two rows while lanes exchange it; behind that its
+  // bytes go to runs of 16 columns.
+  for (unsigned warps : {1, 4})
+    for (int64_t n : {64, 128, 192}) {
+      TileLayout source = unwrap(mmaAccumulator(16 * warps, n, {warps, 1}));
+      TileLayout target = unwrap(TileLayout::parse(
+          std::string("{register: [0,1] [0,2] [0,4] [0,8] [8,0]; lane: [0,16] "
+                      "[0,32] [1,0] [2,0] [4,0]") +
+          (warps == 1 ? " -> dim0: 16" : "; warp: [16,0] [32,0] -> dim0: 64") +
+          ", dim1: 64} * (dim1 x " + std::to_string(n / 64) + ")"));
+      ConversionPlan plan = unwrap(planConversion(source, target, 8));
+      EXPECT_EQ(plan.kind, ConversionKind::Shuffles);
+      EXPECT_TRUE(plan.movesPacks(4));
+      EXPECT_FALSE(plan.keepsPacks(4));
+      EXPECT_EQ(plan.rounds.size(), 2u);
+      expectConversion(plan, source, target);
+    }
+}
+
 TEST(Convert, AccumulatorToByteOperand) {
   TileLayout source = unwrap(mmaAccumulator(64, 96, {4, 1}));
   TileLayout target = unwrap(mmaOperandA(64, 96, 8, 32, {4, 1}));

@@ -61,7 +61,9 @@ struct ConversionPlan {
   VectorPlan loads;
 
   /// Shuffles: true if `packing` registers that start at a multiple of it stay
-  /// together in each step, so that packed elements move in whole registers.
+  /// together between threads, so that packed elements move in whole registers.
+  bool movesPacks(unsigned packing) const;
+  /// Shuffles: true if they are together in the result too.
   bool keepsPacks(unsigned packing) const;
 
   int64_t scratchBytes() const {

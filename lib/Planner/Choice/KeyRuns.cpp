@@ -16,12 +16,15 @@ struct PartialResults {
 } // namespace
 
 /// Allocates what o and lse become for each run, with one more dimension in
-/// front: o of type `partials`, f32 if that is null, lse and scales f32, these
-/// for all columns of a row in common.
+/// front: o of `columns` of type `partials`, f32 if that is null, lse and
+/// scales f32, these for all columns of a row in common.
 static PartialResults allocatePartials(OpBuilder &builder, Location loc,
-                                       Value o, int64_t splits, Type partials) {
+                                       Value o, int64_t columns, int64_t splits,
+                                       Type partials) {
   SmallVector<int64_t> shape = {splits};
   llvm::append_range(shape, cast<MemRefType>(o.getType()).getShape());
+  // A column of o may be two results.
+  shape.back() = columns;
   SmallVector<Value> extents;
   for (auto [dim, extent] : llvm::enumerate(ArrayRef(shape).drop_front()))
     if (ShapedType::isDynamic(extent))
@@ -45,8 +48,8 @@ static PartialResults allocatePartials(OpBuilder &builder, Location loc,
 CombineOp attn::splitKeys(AttentionOp op, int64_t splits, Type partials) {
   OpBuilder builder(op);
   Value o = op.getO(), lse = op.getLse();
-  PartialResults own =
-      allocatePartials(builder, op.getLoc(), o, splits, partials);
+  PartialResults own = allocatePartials(builder, op.getLoc(), o,
+                                        op.getValueDim(), splits, partials);
   op.getOMutable().assign(own.o);
   op.getLseMutable().assign(own.lse);
   op.setKvSplitsAttr(builder.getI64IntegerAttr(splits));

@@ -35,7 +35,8 @@ FailureOr<CombineFacts> CombineFacts::get(CombineOp op) {
   facts.heads = unifyExtents({{po, 2}, {pl, 2}, {o, 1}, {lse, 1}, {scales, 1}});
   facts.queries =
       unifyExtents({{po, 3}, {pl, 3}, {o, 2}, {lse, 2}, {scales, 2}});
-  facts.valueDim = unifyExtents({{po, 4}, {o, 3}});
+  facts.valueDim = facts.hasFloat4Results() ? unifyExtents({{po, 4}})
+                                            : unifyExtents({{po, 4}, {o, 3}});
   facts.outMod = op.getOutMod();
   if (failed(collectCaptures(op, facts.captures, facts.scalars)))
     return failure();

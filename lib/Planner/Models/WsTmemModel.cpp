@@ -37,6 +37,7 @@ static constexpr Factor kLoneClocks{"ws_tmem.lone_clocks"},
     kLoneTileClocks{"ws_tmem.lone_tile_clocks"};
 
 static constexpr Factor kExactClocks{"ws_tmem.exact_clocks"},
+    kDecidedClocks{"ws_tmem.decided_clocks"},
     kLaggedClocks{"ws_tmem.lagged_clocks"},
     kOptimisticClocks{"ws_tmem.optimistic_clocks"};
 /// Clocks that a block of optimistic takes in addition if the next scores wait
@@ -379,10 +380,13 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
        blockN * columns) /
       target.sharedBytesPerClock;
   estimate.blockClocks = getBusyClocks(facts, plan, estimate);
-  // Maxima that may grow by nothing change as often as exact ones.
+  // Maxima of 8-bit probabilities that may grow by nothing change as often as
+  // exact ones.
+  bool asks = plan.getSoftmax() == SoftmaxPolicy::Threshold;
   double way = getWayClocks(plan);
-  estimate.blockClocks +=
-      facts.isNarrow() ? std::max<double>(way, kExactClocks) : way;
+  if (facts.isNarrow())
+    way = asks ? double(kDecidedClocks) : std::max<double>(way, kExactClocks);
+  estimate.blockClocks += way;
   if (sharesRing(facts, plan) && plan.getKvStages() < 4)
     estimate.blockClocks += kShortRingClocks;
   double tiles = double(plan.getTiles());

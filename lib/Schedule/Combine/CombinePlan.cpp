@@ -35,9 +35,6 @@ llvm::Error attn::checkGroups(const CombineFacts &facts) {
 }
 
 bool attn::mayMergeScales(const ProblemFacts &facts) {
-  // Results of less are rounded where they are made.
-  if (facts.outType.getIntOrFloatBitWidth() < 8)
-    return false;
   CombineFacts merge;
   merge.valueDim = facts.valueDim;
   merge.groupColumns = facts.outGroup;
@@ -62,9 +59,10 @@ RowMergeWay attn::getRowMergeWay(const CombineFacts &facts) {
                  facts.batch * facts.heads * facts.queries * facts.valueDim <
                      kFewThreads * kMaxCombineColumns;
   // A group of columns is a warp's, and lanes load 4 bytes or more.
-  int64_t fewest = std::max<int64_t>(
-      facts.partialO.elementType.getIntOrFloatBitWidth() == 16 ? 2 : 1,
-      facts.groupColumns / kWarpLanes);
+  bool hasPairs = facts.partialO.elementType.getIntOrFloatBitWidth() == 16 ||
+                  facts.hasFloat4Results();
+  int64_t fewest =
+      std::max<int64_t>(hasPairs ? 2 : 1, facts.groupColumns / kWarpLanes);
   // Nearly all sequences of equal runs are in two of them.
   constexpr int64_t kFewPieces = 4;
   if (facts.equalRuns)
@@ -75,10 +73,13 @@ RowMergeWay attn::getRowMergeWay(const CombineFacts &facts) {
 
 int64_t attn::getCombineColumns(const CombineFacts &facts, int64_t most) {
   int64_t columns = most;
-  for (const TensorFacts *tensor : {&facts.partialO, &facts.o}) {
-    int64_t width = tensor->elementType.getIntOrFloatBitWidth() / 8;
-    columns = std::min(columns, tensor->getRowAlignment() / width);
-  }
+  auto limit = [&](const TensorFacts &tensor, int64_t bits) {
+    columns = std::min(columns, 8 * tensor.getRowAlignment() / bits);
+  };
+  limit(facts.partialO, facts.partialO.elementType.getIntOrFloatBitWidth());
+  limit(facts.o, facts.hasFloat4Results()
+                     ? 4
+                     : facts.o.elementType.getIntOrFloatBitWidth());
   while (facts.valueDim % columns != 0)
     columns /= 2;
   while (facts.groupColumns % columns != 0)

@@ -110,6 +110,8 @@ private:
   }
   /// Returns that of the number that the columns' group of `size` columns has.
   Value getGroupOffset(StringRef name, unsigned first, int64_t size);
+  /// Returns that of the columns in o.
+  Value getResultOffset();
   Value getAddress(StringRef name, Value offset);
   /// Returns the offset of a partial result, i64.
   Value addSplit(StringRef name, Value offset, Value split);
@@ -124,7 +126,7 @@ private:
   }
   SmallVector<Value> loadColumns(Value split);
   void storeColumns(ArrayRef<Value> values, Value offset);
-  /// Stores results of 8 bits.
+  /// Stores results of 8 bits, or of 4.
   void storeNarrow(ArrayRef<Value> values, Value offset);
   /// Divides columns by the scale of their group, which is stored.
   void scaleColumns(SmallVector<Value> &values);
@@ -192,6 +194,13 @@ Value RowMerger::getGroupOffset(StringRef name, unsigned first, int64_t size) {
                                arith::MulIOp::create(b, group, stride));
 }
 
+Value RowMerger::getResultOffset() {
+  if (!facts.hasFloat4Results())
+    return getOffset("o", 0, /*hasColumns=*/true);
+  // Two columns are a byte.
+  return getGroupOffset("o", 0, /*size=*/2);
+}
+
 Value RowMerger::getAddress(StringRef name, Value offset) {
   Value pointer = frame.getPointer(name);
   // LLVM has no floats of 8 bits.
@@ -243,11 +252,12 @@ void RowMerger::storeNarrow(ArrayRef<Value> values, Value offset) {
     return;
   }
   Value whole = LLVM::UndefOp::create(
-      b, VectorType::get({int64_t(pairs.size())}, b.getI16Type()));
+      b, VectorType::get({int64_t(pairs.size())}, pairs.front().getType()));
   for (auto [place, pair] : llvm::enumerate(pairs))
     whole = LLVM::InsertElementOp::create(b, whole, pair,
                                           frame.i32(int64_t(place)));
-  LLVM::StoreOp::create(b, whole, address, columns);
+  int64_t perByte = facts.hasFloat4Results() ? 2 : 1;
+  LLVM::StoreOp::create(b, whole, address, columns / perByte);
 }
 
 void RowMerger::storeColumns(ArrayRef<Value> values, Value offset) {
@@ -273,9 +283,15 @@ void RowMerger::storeColumns(ArrayRef<Value> values, Value offset) {
 }
 
 void RowMerger::scaleColumns(SmallVector<Value> &values) {
+  // Beside scales of 8 bits NaN counts as it does where a tile is rounded.
+  auto larger = [&](Value x, Value y) -> Value {
+    if (facts.hasFloat4Results())
+      return arith::MaxNumFOp::create(b, x, y);
+    return arith::MaximumFOp::create(b, x, y);
+  };
   Value most = f32(0);
   for (Value value : values)
-    most = arith::MaximumFOp::create(b, most, math::AbsFOp::create(b, value));
+    most = larger(most, math::AbsFOp::create(b, value));
   // The lanes of a group are neighbours, and all of them or none are there.
   int32_t lanes = int32_t(facts.groupColumns / columns);
   if (lanes > 1) {
@@ -289,17 +305,12 @@ void RowMerger::scaleColumns(SmallVector<Value> &values) {
       Value other = NVVM::ShflOp::create(
           b, most.getType(), mask, most, frame.i32(distance),
           frame.i32(kLanes - 1), NVVM::ShflKind::bfly, UnitAttr());
-      most = arith::MaximumFOp::create(b, most, other);
+      most = larger(most, other);
     }
   }
-  double largest = isa<Float8E5M2Type>(facts.o.elementType) ? 57344 : 448;
-  Value some =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, most, f32(0));
-  Value scale = arith::SelectOp::create(
-      b, some, arith::MulFOp::create(b, most, f32(1 / largest)), f32(1));
-  Value inverse = arith::DivFOp::create(b, f32(1), scale);
+  GroupScale scale = makeGroupScale(frame, facts, most);
   for (Value &value : values)
-    value = arith::MulFOp::create(b, value, inverse);
+    value = arith::MulFOp::create(b, value, scale.inverse);
   Type type = place.column.getType();
   Value size = integer(type, facts.groupColumns);
   Value isFirst = arith::CmpIOp::create(
@@ -309,7 +320,8 @@ void RowMerger::scaleColumns(SmallVector<Value> &values) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
   Value offset = getGroupOffset("o_scales", 0, facts.groupColumns);
-  LLVM::StoreOp::create(b, scale, getAddress("o_scales", offset), 4);
+  LLVM::StoreOp::create(b, scale.stored, getAddress("o_scales", offset),
+                        scale.stored.getType().getIntOrFloatBitWidth() / 8);
 }
 
 //===----------------------------------------------------------------------===//
@@ -575,7 +587,7 @@ void RowMerger::merge() {
     changeResults(frame, facts, place, results);
   if (facts.groupColumns != 0)
     scaleColumns(results);
-  storeColumns(results, getOffset("o", 0, /*hasColumns=*/true));
+  storeColumns(results, getResultOffset());
   if (facts.lse)
     storeLse(weights, largest);
 }

@@ -32,9 +32,44 @@ SmallVector<Value> attn::narrowResults(KernelFrame &frame,
                                        const CombineFacts &facts,
                                        ArrayRef<Value> values) {
   SmallVector<Value> pairs;
-  for (size_t i = 0; i < values.size(); i += 2)
+  for (size_t i = 0; i < values.size(); i += 2) {
+    if (facts.hasFloat4Results()) {
+      pairs.push_back(narrowToPair4(frame.b, values[i], values[i + 1]));
+      continue;
+    }
     pairs.push_back(narrowPair(
         frame.b, values[i], values[std::min(i + 1, values.size() - 1)],
         facts.o.elementType, !frame.target.has(Capability::Fp8)));
+  }
   return pairs;
+}
+
+GroupScale attn::makeGroupScale(KernelFrame &frame, const CombineFacts &facts,
+                                Value most) {
+  ImplicitLocOpBuilder &b = frame.b;
+  auto f32 = [&](double value) { return frame.f32(value); };
+  auto isAbove = [&](Value x) -> Value {
+    return arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, x, f32(0));
+  };
+  auto select = [&](Value condition, Value yes, Value no) -> Value {
+    return arith::SelectOp::create(b, condition, yes, no);
+  };
+  Type outType = facts.o.elementType;
+  bool isFloat4 = facts.hasFloat4Results();
+  double largest = isFloat4 ? 6 : isa<Float8E5M2Type>(outType) ? 57344 : 448;
+  Value scale = arith::MulFOp::create(b, most, f32(1 / largest));
+  if (!isFloat4) {
+    scale = select(isAbove(most), scale, f32(1));
+    return {scale, arith::DivFOp::create(b, f32(1), scale)};
+  }
+  // NaN becomes the largest number of the scale's own type.
+  constexpr double kMostScale = 448;
+  Value isLess = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, scale,
+                                       f32(kMostScale));
+  Value stored = narrowToByte(b, select(isLess, scale, f32(kMostScale)),
+                              !frame.target.has(Capability::Fp8));
+  Value exact = widenByte(b, stored), some = isAbove(exact);
+  Value inverse = arith::DivFOp::create(b, f32(1), select(some, exact, f32(1)));
+  // Nothing is left of numbers that are too small for a scale.
+  return {stored, select(some, inverse, f32(0))};
 }

@@ -14,9 +14,20 @@ void changeResults(KernelFrame &frame, const CombineFacts &facts,
                    const MergedColumns &place,
                    llvm::MutableArrayRef<Value> values);
 
-/// Rounds f32 results to 8 bits. Returns pairs of them, i16.
+/// Rounds f32 results to 8 bits, or to f4E2M1FN. Returns pairs of them, i16 or
+/// i8.
 SmallVector<Value> narrowResults(KernelFrame &frame, const CombineFacts &facts,
                                  ArrayRef<Value> values);
+
+/// The scale of a group of columns: as it is stored, and what the columns are
+/// multiplied by for it, f32.
+struct GroupScale {
+  Value stored, inverse;
+};
+
+/// Returns the scale of columns whose largest number in size is `most`.
+GroupScale makeGroupScale(KernelFrame &frame, const CombineFacts &facts,
+                          Value most);
 
 } // namespace mlir::attn
 

@@ -3,6 +3,7 @@
 #include "NarrowKeys.h"
 #include "CommonChecks.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -54,6 +55,22 @@ void attn::setNarrowRange(OnlineSoftmaxOp softmax) {
   softmax.setOffset(APFloat(bets ? 3.0f : 8.0f));
   softmax.setGrowth(APFloat(bets ? 4.0f : 0.0f));
   softmax.setLimit(APFloat(440.0f));
+}
+
+void attn::setDecidedRange(OnlineSoftmaxOp softmax, FloatType operands) {
+  setNarrowRange(softmax);
+  double largest =
+      APFloat::getLargest(operands.getFloatSemantics()).convertToDouble();
+  // Half powers of two are exact in every type.
+  double room = std::floor(2 * (std::log2(largest) -
+                                softmax.getOffset().convertToFloat())) /
+                2;
+  // With less a warp whose rows no key decides changes its maxima often. With
+  // more the smallest powers of such rows become 0, where slack is needed for
+  // it, and rows whose keys are alike but for one lose digits of that one.
+  constexpr double kGrowth = 2.5;
+  softmax.setGrowth(APFloat(float(std::min(room, kGrowth))));
+  softmax.setSlack(APFloat(float(std::max(kGrowth - room, 0.0))));
 }
 
 ArrayRef<SoftmaxPolicy> attn::getUsualPolicies(const ProblemFacts &facts) {

@@ -36,6 +36,11 @@ llvm::Error checkNarrowParts(const ProblemFacts &facts, int64_t keys);
 /// need room (docs/Rationale/NarrowTypes.md).
 void setNarrowRange(OnlineSoftmaxOp softmax);
 
+/// Does the same for a step that knows how many keys its sums come from: maxima
+/// may grow as far as the operands' type holds powers, in rows that no key
+/// decides.
+void setDecidedRange(OnlineSoftmaxOp softmax, FloatType operands);
+
 /// Returns the softmax policies that are worth comparing, the usual one first.
 ArrayRef<SoftmaxPolicy> getUsualPolicies(const ProblemFacts &facts);
 

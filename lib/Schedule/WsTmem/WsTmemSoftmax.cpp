@@ -30,8 +30,7 @@ namespace {
 /// The state of the rows between two blocks.
 struct Rows {
   Var m, l;
-  /// The largest exponents, where rows are divided by sums that have a row's
-  /// largest probability as it is rounded.
+  /// The largest exponents, where the policy or the division asks for them.
   std::optional<Var> largest;
 };
 
@@ -53,6 +52,11 @@ private:
     return !facts.isNarrow() &&
            (plan.getSoftmax() == SoftmaxPolicy::Threshold ||
             plan.getSoftmax() == SoftmaxPolicy::Lagged);
+  }
+  /// True if a maximum changes where a key decides its row: rescaling for all
+  /// that are new would come with almost every block.
+  bool asksWhatDecides() const {
+    return facts.isNarrow() && plan.getSoftmax() == SoftmaxPolicy::Threshold;
   }
   /// Returns the blocks that the tile walks: its own ones, or those of both
   /// with its own masks.
@@ -85,7 +89,9 @@ private:
   /// maximum that stood before the step, takes it as the only sign of whether
   /// there are results.
   void rescale(Value factor, Value key, Value standing = {});
-  /// Tells if the block of `key` is not the one that the tile starts with.
+  /// Returns the first key of the block that the tile starts with.
+  Value getFirstKey();
+  /// Tells if the block of `key` is not that one.
   Value hasBlockBefore(Value key);
 
   /// Returns the rows after the last block, and stores their LSE.
@@ -309,7 +315,7 @@ Rows Softmax::makeRows() {
       PartialLayoutAttr::get(mlir, AutoLayoutAttr::get(mlir)));
   Rows rows = {
       {control, m}, {control, shared.tile.splat(sums, 0)}, std::nullopt};
-  if (roundsLargest())
+  if (roundsLargest() || asksWhatDecides())
     rows.largest.emplace(control, m);
   return rows;
 }
@@ -326,12 +332,19 @@ std::pair<Value, Value> Softmax::softmax(Value scale, Value key, Value s,
     s = mask.getSource();
     mask.erase();
   }
+  // Blocks come from the last one down.
+  Value keys;
+  if (asksWhatDecides())
+    keys = arith::SIToFPOp::create(
+        b, b.getF32Type(), arith::SubIOp::create(b, getFirstKey(), key));
   auto op = OnlineSoftmaxOp::create(
       b, s, rows.m.get(), rows.l.get(), /*o=*/Value(), scale, plan.getSoftmax(),
-      rows.largest ? rows.largest->get() : Value());
+      rows.largest ? rows.largest->get() : Value(), keys);
   op.setLimit(APFloat(kBetLimit));
   op.setGrowth(APFloat(resultPipe ? kMostGrowthBeside : kMostGrowth));
-  if (facts.isNarrow())
+  if (asksWhatDecides())
+    setDecidedRange(op, cast<FloatType>(facts.elementType));
+  else if (facts.isNarrow())
     setNarrowRange(op);
   op.setPolynomial(plan.getPolynomial());
   rows.m = op.getNewM();
@@ -347,11 +360,14 @@ Value Softmax::narrow(Value p) {
       p);
 }
 
-Value Softmax::hasBlockBefore(Value key) {
-  Value first = arith::MulIOp::create(
+Value Softmax::getFirstKey() {
+  return arith::MulIOp::create(
       b, arith::SubIOp::create(b, blocks.bounds.end, shared.context.i32(1)),
       shared.context.i32(plan.getBlockN()));
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, key, first);
+}
+
+Value Softmax::hasBlockBefore(Value key) {
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, key, getFirstKey());
 }
 
 void Softmax::rescale(Value factor, Value key, Value standing) {
@@ -431,8 +447,9 @@ void Softmax::storeProbabilities(Value p, const Slot &slot,
 FinalRows Softmax::finish(Rows &rows) {
   shared.tile.valueDescale = emitValueDescale(shared.tile);
   Value view = facts.lse ? emitResultView(shared.tile, "lse") : Value();
-  FinalRows final = emitFinalRows(shared.tile, rows.m, rows.l,
-                                  rows.largest ? rows.largest->get() : Value());
+  FinalRows final =
+      emitFinalRows(shared.tile, rows.m, rows.l,
+                    roundsLargest() ? rows.largest->get() : Value());
   if (view)
     emitLSE(shared.tile, final.m, final.l, view);
   return final;

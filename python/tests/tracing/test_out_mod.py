@@ -137,6 +137,24 @@ def test_infinite_and_nan_results(kind):
         assert (scales[0, 1] < 126).all() and (o[0, 1, 31:, 10] & 15 == 7).all()
 
 
+@pytest.mark.parametrize("kind,last", [("groups", 0), ("nvfp4", 0), ("nvfp4", np.inf), ("nvfp4", np.nan)])
+def test_bits_of_merged_results(kind, last):
+    arrays = draw((1, 2, 33, 64), 300)
+    # Groups of zeros, of numbers that are too small for a scale, and with one that is none.
+    arrays["v"][0, 0, :, :16] = 0
+    arrays["v"][0, 0, :, 16:32] *= 1e-5
+    arrays["v"][0, 1, 299, 3] += last
+    problem = {"q": "1x2x33x64xf16", "kv_len": 300, "kv_splits": 3, "chip": "sm_90a"}
+    narrow = attn.compile(**problem, **OUTPUTS[kind])
+    wide = attn.compile(**problem, out_type="f32")
+    assert wide.plan == narrow.plan
+    results, whole = narrow.simulate(**arrays, verify=False), wide.simulate(**arrays, verify=False)
+    assert results.passed and whole.passed, results.text + whole.text
+    o, scales = quantise(whole["o"], kind, OUTPUTS[kind].get("out_scale", 1))
+    np.testing.assert_array_equal(results["o"].view(np.uint8), o)
+    np.testing.assert_array_equal(results["o_scales"], scales)
+
+
 def test_refusals():
     with pytest.raises(TraceError, match=r"expected out_mod\(result, b, h, q_idx, column\), got"):
         attn.compile(q="1x2x32x64xf16", out_mod=lambda result, b, h: result)

@@ -148,7 +148,7 @@ func.func @combine_c4(
     %partial_lse: memref<4x2x8x300xf32>,
     %o: memref<2x8x300x64xf64>,
     %lse: memref<2x8x300xf32>) {
-  // expected-error @below {{expected 'o' of type f16, bf16, f32, f8E4M3FN or f8E5M2, got 'f64'}}
+  // expected-error @below {{expected 'o' of type f16, bf16, f32, f8E4M3FN, f8E5M2 or, for pairs of f4E2M1FN, i8, got 'f64'}}
   attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf32>, memref<4x2x8x300xf32>)
     outs(%o, %lse : memref<2x8x300x64xf64>, memref<2x8x300xf32>)
   return
@@ -329,5 +329,56 @@ func.func @combine_c11_columns(
   // expected-error @below {{expected 4 columns of 'o_scales', one for each 16 of 'o', got 2}}
   attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf32>, memref<4x2x8x300xf32>)
     outs(%o, %scales : memref<2x8x300x64xf8E5M2>, memref<2x8x300x2xf32>) {out_group = 16 : i64}
+  return
+}
+
+// -----
+
+func.func @combine_c11_pairs(
+    %partial_o: memref<4x2x8x300x64xf32>,
+    %partial_lse: memref<4x2x8x300xf32>,
+    %o: memref<2x8x300x32xi8>,
+    %scales: memref<2x8x300x2xf8E4M3FN>) {
+  // expected-error @below {{expected 'out_scales' and 'out_group' = 16 with an output of type i8, pairs of f4E2M1FN, got groups of 32}}
+  attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf32>, memref<4x2x8x300xf32>)
+    outs(%o, %scales : memref<2x8x300x32xi8>, memref<2x8x300x2xf8E4M3FN>) {out_group = 32 : i64}
+  return
+}
+
+// -----
+
+func.func @combine_c11_bytes(
+    %partial_o: memref<4x2x8x300x64xf32>,
+    %partial_lse: memref<4x2x8x300xf32>,
+    %o: memref<2x8x300x64xi8>,
+    %scales: memref<2x8x300x4xf8E4M3FN>) {
+  // expected-error @below {{expected 'o' to have a byte for each two of 64 columns, got 64}}
+  attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf32>, memref<4x2x8x300xf32>)
+    outs(%o, %scales : memref<2x8x300x64xi8>, memref<2x8x300x4xf8E4M3FN>) {out_group = 16 : i64}
+  return
+}
+
+// -----
+
+func.func @combine_c4_scales(
+    %partial_o: memref<4x2x8x300x64xf32>,
+    %partial_lse: memref<4x2x8x300xf32>,
+    %o: memref<2x8x300x64xf8E5M2>,
+    %scales: memref<2x8x300x4xf8E4M3FN>) {
+  // expected-error @below {{expected 'o_scales' of type f32, got 'f8E4M3FN'}}
+  attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf32>, memref<4x2x8x300xf32>)
+    outs(%o, %scales : memref<2x8x300x64xf8E5M2>, memref<2x8x300x4xf8E4M3FN>) {out_group = 16 : i64}
+  return
+}
+
+// -----
+
+func.func @combine_c9_pairs(
+    %partial_o: memref<4x2x8x300x64xf32>,
+    %partial_lse: memref<4x2x8x300xf32>,
+    %o: memref<2x8x300x32xi8>) {
+  // expected-error @below {{expected 'out_scales' and 'out_group' = 16 with an output of type i8, pairs of f4E2M1FN, got no scales}}
+  attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf32>, memref<4x2x8x300xf32>)
+    outs(%o : memref<2x8x300x32xi8>) {out_scale = 2.0 : f32}
   return
 }

@@ -282,6 +282,30 @@ func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>
 
 // -----
 
+func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x1xf32, #attn.partial<parent = #attn.auto>>, %c: f32) {
+  // expected-error @below {{expected 'keys' under the policy threshold, beside the 'largest' of whole rows}}
+  %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l keys %c scale %c policy<threshold> : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x1xf32, #attn.partial<parent = #attn.auto>>
+  return
+}
+
+// -----
+
+func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x1xf32, #attn.partial<parent = #attn.auto>>, %c: f32) {
+  // expected-error @below {{expected 'keys' under the policy threshold, beside the 'largest' of whole rows}}
+  %p, %m1, %l1, %f, %e = attn.online_softmax %s, %m, %l largest %m : tensor<128xf32, #attn.auto> keys %c scale %c policy<lagged> : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x1xf32, #attn.partial<parent = #attn.auto>>
+  return
+}
+
+// -----
+
+func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x1xf32, #attn.partial<parent = #attn.auto>>, %c: f32) {
+  // expected-error @below {{expected 'keys' beside a slack of 2}}
+  %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %c policy<threshold, slack = 2> : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x1xf32, #attn.partial<parent = #attn.auto>>
+  return
+}
+
+// -----
+
 func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, %c: f32) {
   // expected-error @below {{expected 'growth' in the #attn.softmax after 'policy', got an attribute of its own}}
   %p, %m1, %l1, %f = attn.online_softmax %s, %m, %l scale %c {growth = 7.0 : f32} : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>
@@ -290,7 +314,7 @@ func.func @f(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>
 
 // -----
 
-// expected-error @below {{expected offset, growth, limit, polynomial or whole, got 'grows'}}
+// expected-error @below {{expected offset, growth, limit, slack, polynomial or whole, got 'grows'}}
 func.func private @f() attributes {step = #attn.softmax<lagged, grows = 7>}
 
 // -----

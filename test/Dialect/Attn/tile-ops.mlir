@@ -71,6 +71,8 @@ func.func @softmax(%s: !s, %m: !m, %l: !l, %o: !o, %c: f32) {
   %p6, %m6, %l6, %f6, %most = attn.online_softmax %s, %m, %l largest %m : !m scale %c : !s, !m, !l
   // CHECK: %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[PARTS:.*]] = attn.online_softmax %[[S]], %[[M]], %[[L]], %[[O]] largest %[[L]] : tensor<64x4xf32, #attn.partial<parent = #attn.auto>> scale %[[C]] policy<optimistic, whole> : tensor<64x32xf32, #attn.auto>, tensor<64xf32, #attn.auto>, tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, tensor<64x64xf32, #attn.auto>{{$}}
   %p7, %m7, %l7, %o7, %parts = attn.online_softmax %s, %m, %l, %o largest %l : !l scale %c policy<optimistic, whole> : !s, !m, !l, !o
+  // CHECK: attn.online_softmax %[[S]], %[[M]], %[[L]] largest %[[M]] : tensor<64xf32, #attn.auto> keys %[[C]] scale %[[C]] policy<threshold, offset = 8, growth = 5.000000e-01, slack = 2> :
+  %p8, %m8, %l8, %f8, %most8 = attn.online_softmax %s, %m, %l largest %m : !m keys %c scale %c policy<threshold, offset = 8, growth = 0.5, slack = 2> : !s, !m, !l
   // CHECK: arith.negf %[[MOST]]
   %more = arith.negf %most : !m
   // CHECK: arith.negf %[[F]] : tensor<64xf32, #attn.auto>

@@ -35,6 +35,8 @@ struct CombineFacts {
   SmallVector<TensorFacts> captures;
   SmallVector<Value> scalars;
 
+  /// True if bytes of o are two results of f4E2M1FN.
+  bool hasFloat4Results() const { return o.elementType.isInteger(8); }
   /// Columns of a partial result that share a unit.
   int64_t getUnitColumns() const {
     return partialScales ? valueDim / partialScales.shape.back() : valueDim;

@@ -15,11 +15,12 @@ using EmitErrorFn = function_ref<InFlightDiagnostic()>;
 //===----------------------------------------------------------------------===//
 
 static constexpr float kDefaultOffset = 0, kDefaultGrowth = 8,
-                       kDefaultLimit = 16;
+                       kDefaultLimit = 16, kDefaultSlack = 0;
 
 SoftmaxAttr SoftmaxAttr::get(MLIRContext *context, SoftmaxPolicy policy) {
   return get(context, policy, APFloat(kDefaultOffset), APFloat(kDefaultGrowth),
-             APFloat(kDefaultLimit), /*polynomial=*/0, /*whole=*/false);
+             APFloat(kDefaultLimit), /*polynomial=*/0, /*whole=*/false,
+             APFloat(kDefaultSlack));
 }
 
 /// Reads 7, 7.5 or 7.5e0 as f32.
@@ -47,7 +48,7 @@ Attribute SoftmaxAttr::parse(AsmParser &parser, Type) {
     return {};
   SoftmaxAttr defaults = get(context, *policy);
   APFloat offset = defaults.getOffset(), growth = defaults.getGrowth(),
-          limit = defaults.getLimit();
+          limit = defaults.getLimit(), slack = defaults.getSlack();
   int64_t polynomial = defaults.getPolynomial();
   bool whole = defaults.getWhole();
   llvm::StringSet<> seen;
@@ -68,10 +69,11 @@ Attribute SoftmaxAttr::parse(AsmParser &parser, Type) {
                           .Case("offset", &offset)
                           .Case("growth", &growth)
                           .Case("limit", &limit)
+                          .Case("slack", &slack)
                           .Default(nullptr);
     if (!number && name != "polynomial")
-      return parser.emitError(at, "expected offset, growth, limit, polynomial "
-                                  "or whole, got '")
+      return parser.emitError(at, "expected offset, growth, limit, slack, "
+                                  "polynomial or whole, got '")
                  << name << "'",
              Attribute();
     if (parser.parseEqual() || (number ? parseNumber(parser, *number)
@@ -81,7 +83,7 @@ Attribute SoftmaxAttr::parse(AsmParser &parser, Type) {
   if (parser.parseGreater())
     return {};
   return getChecked([&] { return parser.emitError(place); }, context, *policy,
-                    offset, growth, limit, polynomial, whole);
+                    offset, growth, limit, polynomial, whole, slack);
 }
 
 void SoftmaxAttr::print(AsmPrinter &printer) const {
@@ -90,7 +92,8 @@ void SoftmaxAttr::print(AsmPrinter &printer) const {
   for (auto [name, value, standard] :
        {std::tuple("offset", getOffset(), kDefaultOffset),
         std::tuple("growth", getGrowth(), kDefaultGrowth),
-        std::tuple("limit", getLimit(), kDefaultLimit)}) {
+        std::tuple("limit", getLimit(), kDefaultLimit),
+        std::tuple("slack", getSlack(), kDefaultSlack)}) {
     float number = value.convertToFloat();
     if (number == standard)
       continue;
@@ -110,10 +113,10 @@ void SoftmaxAttr::print(AsmPrinter &printer) const {
 
 LogicalResult SoftmaxAttr::verify(EmitErrorFn emitError, SoftmaxPolicy,
                                   APFloat offset, APFloat growth, APFloat limit,
-                                  int64_t polynomial, bool) {
+                                  int64_t polynomial, bool, APFloat slack) {
   for (auto [name, value] :
        {std::pair("offset", &offset), std::pair("growth", &growth),
-        std::pair("limit", &limit)}) {
+        std::pair("limit", &limit), std::pair("slack", &slack)}) {
     if (!value->isFinite() || value->isNegative())
       return emitError() << "expected a finite '" << name
                          << "' of at least 0, got " << value->convertToFloat();

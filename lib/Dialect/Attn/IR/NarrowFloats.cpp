@@ -3,6 +3,7 @@
 #include "attn/Dialect/Attn/IR/NarrowFloats.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/bit.h"
 #include <cmath>
 
@@ -11,22 +12,18 @@ using namespace mlir::attn;
 
 namespace {
 
-/// Describes the floats of 8 or 4 bits of a type.
+/// Describes the floats of 8 bits of a type.
 struct NarrowFormat {
   int mantissaBits, bias;
   float largest;
-  /// Its bits, and what it has for NaN.
-  int bits, nan;
 };
 
 } // namespace
 
 static NarrowFormat getFormat(Type type) {
   if (isa<Float8E5M2Type>(type))
-    return {2, 15, 57344.0f, 8, 0x7f};
-  if (isa<Float4E2M1FNType>(type))
-    return {1, 1, 6.0f, 4, 7};
-  return {3, 7, 448.0f, 8, 0x7f};
+    return {2, 15, 57344.0f};
+  return {3, 7, 448.0f};
 }
 
 /// The bits of one number, i32. Rounding to nearest is an addition: of half a
@@ -72,10 +69,10 @@ static Value narrowByIntegers(ImplicitLocOpBuilder &b, Value value, Type type) {
                                         constantBits(least));
   Value byte = arith::SelectOp::create(b, isSmall, small, normal);
   Value sign = arith::AndIOp::create(
-      b, arith::ShRUIOp::create(b, bits, integer(32 - format.bits)),
-      integer(int64_t(1) << (format.bits - 1)));
+      b, arith::ShRUIOp::create(b, bits, integer(kMantissaBits + 1)),
+      integer(0x80));
   byte = arith::OrIOp::create(b, byte, sign);
-  return arith::SelectOp::create(b, isNaN, integer(format.nan), byte);
+  return arith::SelectOp::create(b, isNaN, integer(0x7f), byte);
 }
 
 Value attn::narrowPair(ImplicitLocOpBuilder &b, Value first, Value second,
@@ -101,13 +98,71 @@ Value attn::narrowToByte(ImplicitLocOpBuilder &b, Value value,
   return arith::TruncIOp::create(b, b.getI8Type(), pair);
 }
 
-Value attn::narrowToPair4(ImplicitLocOpBuilder &b, Value first, Value second) {
-  Type type = Float4E2M1FNType::get(b.getContext());
-  Value upper =
-      arith::ShLIOp::create(b, narrowByIntegers(b, second, type),
-                            arith::ConstantIntOp::create(b, 4, 32).getResult());
-  return arith::TruncIOp::create(
-      b, b.getI8Type(),
-      arith::OrIOp::create(b, upper, narrowByIntegers(b, first, type))
+Value attn::widenByte(ImplicitLocOpBuilder &b, Value byte) {
+  constexpr int kMantissaBits = 3, kBias = 7, kWideMantissaBits = 23,
+                kWideBias = 127;
+  auto integer = [&](int64_t number) -> Value {
+    return arith::ConstantIntOp::create(b, number, 32);
+  };
+  Value bits = arith::ExtUIOp::create(b, b.getI32Type(), byte);
+  Value shifted = arith::ShLIOp::create(
+      b, bits, integer(kWideMantissaBits - kMantissaBits));
+  Value normal = arith::BitcastOp::create(
+      b, b.getF32Type(),
+      arith::AddIOp::create(
+          b, shifted, integer(int64_t(kWideBias - kBias) << kWideMantissaBits))
           .getResult());
+  // Below the normal numbers the bits count their distance.
+  Value distance = arith::ConstantOp::create(
+      b, b.getF32FloatAttr(std::ldexp(1.0f, 1 - kBias - kMantissaBits)));
+  Value small = arith::MulFOp::create(
+      b, arith::UIToFPOp::create(b, b.getF32Type(), bits), distance);
+  Value isSmall = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, bits,
+                                        integer(1 << kMantissaBits));
+  return arith::SelectOp::create(b, isSmall, small, normal);
+}
+
+/// Returns a sum whose lowest three bits are what f4E2M1FN has for the
+/// magnitude of `value`. A number so large that its last bit is the distance of
+/// neighbours rounds to them; it has the code of the first of these, less what
+/// the sum adds.
+static Value sumWithFloat4(ImplicitLocOpBuilder &b, Value value) {
+  auto real = [&](float number) -> Value {
+    return arith::ConstantOp::create(b, b.getF32FloatAttr(number));
+  };
+  auto isBelow = [&](Value x, float bound) -> Value {
+    return arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, x, real(bound));
+  };
+  // NaN becomes the largest number.
+  Value size =
+      arith::MinNumFOp::create(b, math::AbsFOp::create(b, value), real(6.0f));
+  // Neighbours are 2 apart from 4 on, 1 from 2 on, and 0.5 below.
+  Value large = arith::SelectOp::create(
+      b, isBelow(size, 4), real(0x1.8p23f + 2), real(0x1.8p24f + 8));
+  Value magic =
+      arith::SelectOp::create(b, isBelow(size, 2), real(0x1.8p22f), large);
+  return arith::AddFOp::create(b, size, magic);
+}
+
+Value attn::narrowToPair4(ImplicitLocOpBuilder &b, Value first, Value second) {
+  auto integer = [&](int64_t number) -> Value {
+    return arith::ConstantIntOp::create(b, number, 32);
+  };
+  auto bitsOf = [&](Value number) -> Value {
+    return arith::BitcastOp::create(b, b.getI32Type(), number);
+  };
+  auto either = [&](Value x, Value y) -> Value {
+    return arith::OrIOp::create(b, x, y);
+  };
+  auto both = [&](Value x, int64_t mask) -> Value {
+    return arith::AndIOp::create(b, x, integer(mask));
+  };
+  Value upper =
+      arith::ShLIOp::create(b, bitsOf(sumWithFloat4(b, second)), integer(4));
+  Value sizes =
+      either(both(upper, 0x70), both(bitsOf(sumWithFloat4(b, first)), 7));
+  Value upperSign = arith::ShRUIOp::create(b, bitsOf(second), integer(24));
+  Value lowerSign = arith::ShRUIOp::create(b, bitsOf(first), integer(28));
+  Value signs = either(both(upperSign, 0x80), both(lowerSign, 8));
+  return arith::TruncIOp::create(b, b.getI8Type(), either(sizes, signs));
 }

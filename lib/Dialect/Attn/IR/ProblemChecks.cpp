@@ -446,32 +446,29 @@ static LogicalResult checkPartialScales(AttentionOp op) {
   return checkUnitGroups(op, o, scales);
 }
 
-/// Results of f4E2M1FN, two in a byte, with a scale for each few columns.
-static LogicalResult checkFloat4(AttentionOp op, const NamedValue &o,
-                                 const NamedValue &scales) {
-  // attention_c53
-  int64_t columns = op.getValueDim(), group = op.getOutGroup().value_or(0);
+LogicalResult attn::checkFloat4(Operation *op, int64_t columns, int64_t group,
+                                const NamedValue &o, const NamedValue &scales) {
   if (!scales.value || group != kFloat4Group)
-    return op.emitOpError("expected 'out_scales' and 'out_group' = ")
+    return op->emitOpError("expected 'out_scales' and 'out_group' = ")
            << kFloat4Group << " with an output of type i8, pairs of f4E2M1FN, "
            << "got " << (scales.value ? "groups of " : "no scales")
            << (scales.value ? std::to_string(group) : "");
   if (columns % kFloat4Group != 0)
-    return op.emitOpError("expected a value dimension that is a multiple of ")
+    return op->emitOpError("expected a value dimension that is a multiple of ")
            << kFloat4Group << " with an output of f4E2M1FN, got " << columns;
   if (o.getExtent(3) != columns / 2)
-    return op.emitOpError("expected 'o' to have a byte for each two of ")
+    return op->emitOpError("expected 'o' to have a byte for each two of ")
            << columns << " columns, got " << describeExtent(o.getExtent(3));
   if (!isa<Float8E4M3FNType>(elementTypeOf(scales.value)))
-    return op.emitOpError("expected 'o_scales' of type f8E4M3FN beside an "
-                          "output of f4E2M1FN, got ")
+    return op->emitOpError("expected 'o_scales' of type f8E4M3FN beside an "
+                           "output of f4E2M1FN, got ")
            << elementTypeOf(scales.value);
   if (scales.getExtent(3) != columns / kFloat4Group)
-    return op.emitOpError("expected ")
+    return op->emitOpError("expected ")
            << columns / kFloat4Group << " columns of 'o_scales', one for each "
            << kFloat4Group << " of 'o', got "
            << describeExtent(scales.getExtent(3));
-  return unifyRows(op, kQueryRows, o, scales);
+  return success();
 }
 
 LogicalResult attn::checkOutputScales(AttentionOp op) {
@@ -479,8 +476,13 @@ LogicalResult attn::checkOutputScales(AttentionOp op) {
     return checkPartialScales(op);
   NamedValue o{"o", op.getO()}, scales{"o_scales", op.getOScales()};
   Type type = elementTypeOf(o.value);
-  if (isPairOfFloat4(type))
-    return checkFloat4(op, o, scales);
+  // attention_c53
+  if (isPairOfFloat4(type)) {
+    if (failed(checkFloat4(op, op.getValueDim(), op.getOutGroup().value_or(0),
+                           o, scales)))
+      return failure();
+    return unifyRows(op, kQueryRows, o, scales);
+  }
   // attention_c45
   IntegerAttr group = op.getOutGroupAttr();
   if (!op.getOScales() && !group)

@@ -82,6 +82,10 @@ LogicalResult checkUnits(AttentionOp op);
 
 /// Checks the scales of the output, which are an output too.
 LogicalResult checkOutputScales(AttentionOp op);
+/// Checks results of f4E2M1FN, two in a byte of `o`, with a scale for each
+/// `group` of their `columns`, of which there are few.
+LogicalResult checkFloat4(Operation *op, int64_t columns, int64_t group,
+                          const NamedValue &o, const NamedValue &scales);
 /// Checks that groups of `size` columns of `o` have as many columns of
 /// `scales`.
 LogicalResult checkOutputGroups(Operation *op, const NamedValue &o,

@@ -73,11 +73,11 @@ struct ResultFacts {
            alignment % kVectorBytes == 0;
   }
   /// Each of four lanes gets 16 bytes of every 64, in rows that are its own.
-  /// Elements of 8 bits have no words that lanes could exchange. Of 32 bits
-  /// four lanes fill a sector as they are, and beside runs of 256 columns, 128
-  /// registers, ptxas 13.0 spilled 120 bytes of what exchanged them.
+  /// With 32 bits four lanes fill a sector as they are, and beside runs of 256
+  /// columns, 128 registers, ptxas 13.0 spilled 120 bytes of what exchanged
+  /// them.
   bool canShuffle() const {
-    return hasFragments && elementBits > 8 && wideRows() && !hasPadding &&
+    return hasFragments && !hasPairs() && wideRows() && !hasPadding &&
            rowBytes % (4 * kVectorBytes * warps.second) == 0 &&
            (warps.second == 1 || (hasColumnRuns && elementBits < 32)) &&
            tile.getShape()[0] % (16 * warps.first) == 0;

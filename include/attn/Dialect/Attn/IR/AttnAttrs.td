@@ -81,7 +81,10 @@ def Attn_SoftmaxAttr : Attn_Attr<"Softmax", "softmax"> {
     - `whole`: maxima are whole numbers, the least that are not below what the formula
       gives. Powers of the same score then have the same digits whatever keys stand
       before it, so that narrow ones are rounded alike in all runs of keys, and factors
-      are powers of two.
+      are powers of two;
+    - `slack`, 0 by default: how much higher, in powers of two, a maximum stands in
+      rows that no key decides, where the step knows which these are (`keys` of
+      `attn.online_softmax`).
 
     Example: `#attn.softmax<lagged, growth = 7>`, `#attn.softmax<exact, whole>`.
   }];
@@ -91,7 +94,8 @@ def Attn_SoftmaxAttr : Attn_Attr<"Softmax", "softmax"> {
     APFloatParameter<"powers of two before a maximum is renewed">:$growth,
     APFloatParameter<"partial sums from which on a bet is lost">:$limit,
     AttrParameter<"int64_t", "of every 16 probabilities">:$polynomial,
-    AttrParameter<"bool", "maxima are whole numbers">:$whole);
+    AttrParameter<"bool", "maxima are whole numbers">:$whole,
+    APFloatParameter<"powers of two by which maxima of rows without a deciding key stand higher">:$slack);
   let builders = [
     // The defaults of all parameters but the policy.
     AttrBuilder<(ins "::mlir::attn::SoftmaxPolicy":$policy)>];

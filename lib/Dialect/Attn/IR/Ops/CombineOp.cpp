@@ -87,24 +87,28 @@ LogicalResult CombineOp::verify() {
       !type.isF32() && !type.isBF16() && !type.isF16())
     return emitOpError("expected 'partial_o' of type f32, bf16 or f16, got ")
            << type;
-  for (NamedValue operand : {partialLse, partialScales, lse, scales})
+  for (NamedValue operand : {partialLse, partialScales, lse})
     if (operand.value && !elementTypeOf(operand.value).isF32())
       return emitOpError("expected '") << operand.name << "' of type f32, got "
                                        << elementTypeOf(operand.value);
   // combine_c4
   Type outType = elementTypeOf(o.value);
-  if (!isOutputType(outType) && !isFloat8(outType))
-    return emitOpError("expected 'o' of type f16, bf16, f32, f8E4M3FN or "
-                       "f8E5M2, got ")
+  bool isPaired = isPairOfFloat4(outType);
+  if (!isOutputType(outType) && !isFloat8(outType) && !isPaired)
+    return emitOpError("expected 'o' of type f16, bf16, f32, f8E4M3FN, f8E5M2 "
+                       "or, for pairs of f4E2M1FN, i8, got ")
            << outType;
+  if (scales.value && !isPaired && !elementTypeOf(scales.value).isF32())
+    return emitOpError("expected 'o_scales' of type f32, got ")
+           << elementTypeOf(scales.value);
   // combine_c9
   bool isScaled = getOutScaleAttr() || scales.value;
-  if (isFloat8(outType) != isScaled)
+  if ((isFloat8(outType) || isPaired) != isScaled)
     return emitOpError("expected 'out_scale' or 'out_group' exactly with an "
                        "output of 8 bits, got ")
            << (isScaled ? "one" : "none") << " and an output of type "
            << outType;
-  if (getOutScaleAttr() && scales.value)
+  if (getOutScaleAttr() && scales.value && !isPaired)
     return emitOpError("expected 'out_scale' or 'out_group', got both");
   if (failed(checkFactor(*this, "out_scale", FactorSign::Positive)))
     return failure();
@@ -130,14 +134,18 @@ LogicalResult CombineOp::verify() {
       return failure();
   }
   Extent valueDim(*this, "value dimension");
-  if (failed(valueDim.unify(partialO, 4)) || failed(valueDim.unify(o, 3)))
+  if (failed(valueDim.unify(partialO, 4)) ||
+      (!isPaired && failed(valueDim.unify(o, 3))))
     return failure();
   // combine_c12
   if (partialScales.value &&
       failed(checkUnitGroups(*this, partialO, partialScales)))
     return failure();
   // combine_c11
-  if (scales.value &&
+  if (isPaired && failed(checkFloat4(*this, partialO.getExtent(4),
+                                     getOutGroup().value_or(0), o, scales)))
+    return failure();
+  if (!isPaired && scales.value &&
       failed(checkOutputGroups(*this, o, scales, *getOutGroup())))
     return failure();
   // combine_c8

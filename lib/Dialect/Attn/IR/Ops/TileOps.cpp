@@ -245,10 +245,10 @@ LogicalResult RowKeysOp::verifyRegions() {
 
 void OnlineSoftmaxOp::build(OpBuilder &builder, OperationState &state, Value s,
                             Value m, Value l, Value o, Value scale,
-                            SoftmaxPolicy policy, Value largest) {
+                            SoftmaxPolicy policy, Value largest, Value keys) {
   build(builder, state, s.getType(), m.getType(), l.getType(),
         (o ? o : m).getType(), largest ? largest.getType() : Type(), s, m, l, o,
-        largest, scale,
+        largest, keys, scale,
         policy == SoftmaxPolicy::Exact
             ? SoftmaxAttr()
             : SoftmaxAttr::get(builder.getContext(), policy),
@@ -260,48 +260,63 @@ SoftmaxAttr OnlineSoftmaxOp::getStep() {
   return step ? step : SoftmaxAttr::get(getContext(), SoftmaxPolicy::Exact);
 }
 
+namespace {
+/// The parameters of a step, to change one of them.
+struct StepParts {
+  explicit StepParts(OnlineSoftmaxOp op)
+      : op(op), step(op.getStep()), policy(step.getPolicy()),
+        offset(step.getOffset()), growth(step.getGrowth()),
+        limit(step.getLimit()), slack(step.getSlack()),
+        polynomial(step.getPolynomial()), whole(step.getWhole()) {}
+  ~StepParts() {
+    op.setSoftmaxAttr(SoftmaxAttr::get(op.getContext(), policy, offset, growth,
+                                       limit, polynomial, whole, slack));
+  }
+
+  OnlineSoftmaxOp op;
+  SoftmaxAttr step;
+  SoftmaxPolicy policy;
+  APFloat offset, growth, limit, slack;
+  int64_t polynomial;
+  bool whole;
+};
+} // namespace
+
 void OnlineSoftmaxOp::setPolicy(SoftmaxPolicy policy) {
-  SoftmaxAttr step = getStep();
-  setSoftmaxAttr(SoftmaxAttr::get(getContext(), policy, step.getOffset(),
-                                  step.getGrowth(), step.getLimit(),
-                                  step.getPolynomial(), step.getWhole()));
+  StepParts parts(*this);
+  parts.policy = policy;
 }
 
 void OnlineSoftmaxOp::setOffset(const APFloat &offset) {
-  SoftmaxAttr step = getStep();
-  setSoftmaxAttr(SoftmaxAttr::get(getContext(), step.getPolicy(), offset,
-                                  step.getGrowth(), step.getLimit(),
-                                  step.getPolynomial(), step.getWhole()));
+  StepParts parts(*this);
+  parts.offset = offset;
 }
 
 void OnlineSoftmaxOp::setGrowth(const APFloat &growth) {
-  SoftmaxAttr step = getStep();
-  setSoftmaxAttr(SoftmaxAttr::get(getContext(), step.getPolicy(),
-                                  step.getOffset(), growth, step.getLimit(),
-                                  step.getPolynomial(), step.getWhole()));
+  StepParts parts(*this);
+  parts.growth = growth;
 }
 
 void OnlineSoftmaxOp::setLimit(const APFloat &limit) {
-  SoftmaxAttr step = getStep();
-  setSoftmaxAttr(SoftmaxAttr::get(getContext(), step.getPolicy(),
-                                  step.getOffset(), step.getGrowth(), limit,
-                                  step.getPolynomial(), step.getWhole()));
+  StepParts parts(*this);
+  parts.limit = limit;
 }
 
 void OnlineSoftmaxOp::setPolynomial(int64_t polynomial) {
-  SoftmaxAttr step = getStep();
-  setSoftmaxAttr(SoftmaxAttr::get(
-      getContext(), step.getPolicy(), step.getOffset(), step.getGrowth(),
-      step.getLimit(), polynomial, step.getWhole()));
+  StepParts parts(*this);
+  parts.polynomial = polynomial;
 }
 
 void OnlineSoftmaxOp::setWhole(bool whole) {
   if (whole == getWhole())
     return;
-  SoftmaxAttr step = getStep();
-  setSoftmaxAttr(SoftmaxAttr::get(
-      getContext(), step.getPolicy(), step.getOffset(), step.getGrowth(),
-      step.getLimit(), step.getPolynomial(), whole));
+  StepParts parts(*this);
+  parts.whole = whole;
+}
+
+void OnlineSoftmaxOp::setSlack(const APFloat &slack) {
+  StepParts parts(*this);
+  parts.slack = slack;
 }
 
 LogicalResult OnlineSoftmaxOp::inferReturnTypes(
@@ -331,7 +346,7 @@ LogicalResult OnlineSoftmaxOp::verify() {
              << name << "' to have the " << s.getShape()[0]
              << " rows of 's', got " << type.getShape()[0];
   for (StringRef name :
-       {"policy", "offset", "growth", "limit", "polynomial", "whole"})
+       {"policy", "offset", "growth", "limit", "polynomial", "whole", "slack"})
     if ((*this)->getDiscardableAttr(name))
       return emitOpError("expected '")
              << name << "' in the #attn.softmax after 'policy', got an "
@@ -344,6 +359,13 @@ LogicalResult OnlineSoftmaxOp::verify() {
   if (getRowLargest() && (getO() || getPolicy() == SoftmaxPolicy::Optimistic))
     return emitOpError(
         "expected 'largest' without o, under a policy that knows maxima");
+  if (getKeys() &&
+      (!getRowLargest() || getPolicy() != SoftmaxPolicy::Threshold))
+    return emitOpError("expected 'keys' under the policy threshold, beside the "
+                       "'largest' of whole rows");
+  if (!getKeys() && !getSlack().isZero())
+    return emitOpError("expected 'keys' beside a slack of ")
+           << getSlack().convertToFloat();
   return verifyPowers(*this, getPolynomial());
 }
 

@@ -190,12 +190,39 @@ static Value findExtended(Value first, Value second, Type narrow) {
   return pair == elementOf(second, 1) ? pair : Value();
 }
 
-/// Rounds f32 scalars to f4E2M1FN: bytes that have two neighbours each.
+SmallVector<std::pair<unsigned, unsigned>>
+lowering::findPairs(const TileLayout &layout) {
+  SmallVector<std::pair<unsigned, unsigned>> pairs;
+  llvm::DenseMap<std::pair<int64_t, int64_t>, unsigned> registers;
+  unsigned count = layout.numRegisters();
+  if (layout.rank() != 2)
+    return pairs;
+  for (unsigned reg = 0; reg < count; ++reg) {
+    Coords place = layout.registerCoords(reg);
+    registers[{place[0], place[1]}] = reg;
+  }
+  for (unsigned reg = 0; reg < count; ++reg) {
+    Coords place = layout.registerCoords(reg);
+    auto next = registers.find({place[0], place[1] + 1});
+    if (place[1] % 2 == 0 && next != registers.end())
+      pairs.push_back({reg, next->second});
+  }
+  if (2 * pairs.size() != count)
+    pairs.clear();
+  return pairs;
+}
+
+/// Rounds f32 scalars to f4E2M1FN: bytes that have two neighbours each. Where
+/// there are none what stores them says so.
 static SmallVector<Value> truncateTo4(ImplicitLocOpBuilder &b,
-                                      ArrayRef<Value> scalars) {
+                                      ArrayRef<Value> scalars,
+                                      const TileLayout &layout) {
   SmallVector<Value> bytes;
-  for (unsigned i = 0; i < scalars.size(); i += 2)
-    bytes.push_back(narrowToPair4(b, scalars[i], scalars[i + 1]));
+  for (auto [even, odd] : findPairs(layout))
+    bytes.push_back(narrowToPair4(b, scalars[even], scalars[odd]));
+  if (bytes.empty())
+    bytes.assign(scalars.size() / 2,
+                 arith::ConstantIntOp::create(b, 0, 8).getResult());
   return bytes;
 }
 
@@ -210,7 +237,7 @@ LogicalResult PartitionLowering::lower(arith::TruncFOp op) {
   unsigned packing = packingOf(elementType);
   SmallVector<Value> scalars = unpack(b, *source);
   if (elementType.getIntOrFloatBitWidth() == 4) {
-    setTile(op.getResult(), *layout, truncateTo4(b, scalars));
+    setTile(op.getResult(), *layout, truncateTo4(b, scalars, *layout));
     return success();
   }
   if (storageOf(elementType) != elementType) {

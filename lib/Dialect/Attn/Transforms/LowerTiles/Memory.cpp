@@ -360,18 +360,24 @@ static Value gatherStored(ImplicitLocOpBuilder &b, const TileValue &tile,
   if (!isa<Float4E2M1FNType>(tile.elementType))
     return gather(b, tile, scalars, registers);
   TileValue bytes = {tile.layout, b.getI8Type(), 1, tile.values};
+  auto known = findPairs(tile.layout);
   SmallVector<unsigned> pairs;
-  for (unsigned i = 0; i < registers.size(); i += 2)
-    pairs.push_back(registers[i] / 2);
+  for (unsigned i = 0; i < registers.size(); i += 2) {
+    auto *found = llvm::find(known, std::pair(registers[i], registers[i + 1]));
+    pairs.push_back(found - known.begin());
+  }
   return gather(b, bytes, bytes.values, pairs);
 }
 
 /// Checks that a thread has both columns of each byte, one after the other.
-static LogicalResult checkPairs(Operation *op, const RowAccess &plan) {
+static LogicalResult checkPairs(Operation *op, const TileLayout &layout,
+                                const RowAccess &plan) {
+  auto pairs = findPairs(layout);
   bool hasPairs = plan.width % 2 == 0;
   for (ArrayRef<unsigned> registers : plan.registers)
     for (size_t i = 0; hasPairs && i < registers.size(); i += 2)
-      hasPairs = registers[i] % 2 == 0 && registers[i + 1] == registers[i] + 1;
+      hasPairs =
+          llvm::is_contained(pairs, std::pair(registers[i], registers[i + 1]));
   if (hasPairs)
     return success();
   return op->emitOpError("expected threads that have pairs of neighbours of "
@@ -391,7 +397,8 @@ LogicalResult PartitionLowering::lower(GlobalStoreOp op) {
       planRows(op, source->layout, view,
                kernel.targetsHave(Capability::Vector256) ? 32 : kVectorBytes,
                perElement);
-  if (failed(plan) || (isPaired && failed(checkPairs(op, *plan))))
+  if (failed(plan) ||
+      (isPaired && failed(checkPairs(op, source->layout, *plan))))
     return failure();
   bool rankTwo = source->layout.rank() == 2;
   Value threadRow = threadCoordinate(source->layout, 0);

@@ -119,6 +119,11 @@ void storeKept(ImplicitLocOpBuilder &b, Value value, Value pointer);
 SmallVector<Value> loadSent(ImplicitLocOpBuilder &b, Value pointer,
                             unsigned count, Type type);
 
+/// Returns, for each register of a layout with an even column, in order, that
+/// one and the register with the next column of its row; none where threads
+/// have no such pairs.
+SmallVector<std::pair<unsigned, unsigned>> findPairs(const TileLayout &layout);
+
 class PartitionLowering;
 
 /// How the ops of a kernel are lowered. Each file of this folder adds its own

@@ -237,7 +237,7 @@ LogicalResult PartitionLowering::lower(ConvertLayoutOp op) {
     return op.emitOpError() << llvm::toString(plan.takeError());
   // Elements that share a register travel together.
   unsigned packing = source->packing, packBits = llvm::Log2_32(packing);
-  if (plan->kind != ConversionKind::Shuffles || !plan->keepsPacks(packing))
+  if (plan->kind != ConversionKind::Shuffles || !plan->movesPacks(packing))
     return op.emitOpError("expected a conversion inside warps; "
                           "attn-materialize-scratch places the others");
 
@@ -276,8 +276,18 @@ LogicalResult PartitionLowering::lower(ConvertLayoutOp op) {
     }
   }
   SmallVector<Value> results;
-  for (unsigned reg = 0; reg < plan->finalRegisters.size(); reg += packing)
-    results.push_back(current[plan->finalRegisters[reg] / packing]);
+  if (plan->keepsPacks(packing)) {
+    for (unsigned reg = 0; reg < plan->finalRegisters.size(); reg += packing)
+      results.push_back(current[plan->finalRegisters[reg] / packing]);
+  } else {
+    // Bytes of several registers make up one of the result.
+    TileValue moved = *source;
+    moved.values = current;
+    SmallVector<Value> scalars = unpack(b, moved), ordered;
+    for (unsigned reg : plan->finalRegisters)
+      ordered.push_back(scalars[reg]);
+    results = pack(b, ordered, source->elementType);
+  }
   setTile(op.getResult(), *layout, results);
   return success();
 }

@@ -46,6 +46,12 @@
 // (docs/Rationale/Softmax.md). The largest exponents of parts of
 // rows are followed beside the policy then.
 //
+// With `keys` threshold looks at more than growth: a new largest power that
+// decides its row becomes a power of two, which 8 bits do not round, and one
+// that does not decide it leaves m. The rare path takes all rows of a warp, and
+// so makes the largest power of each such row one again
+// (docs/Rationale/NarrowTypes.md).
+//
 // With `largest` of rows a row's m stays unless its own largest exponent has
 // grown, also where the warp takes the rare path for another row: so it was m
 // that the largest probability was computed with
@@ -134,6 +140,47 @@ public:
     return withLargest({p, maximum, l, unchangedOutput()}, maximum);
   }
 
+  /// Tells if a row's largest power, with the standing maximum, outweighs those
+  /// added up so far: its square is above l^2 / keys, which is at most the sum
+  /// of their squares. Rows without a maximum are decided.
+  Value decides(Value maximum) {
+    auto product = [&](Value a, Value b) -> Value {
+      return arith::MulFOp::create(builder, loc, a, b);
+    };
+    Value power = Exp2Op::create(
+        builder, loc, arith::SubFOp::create(builder, loc, maximum, op.getM()));
+    // p is 2^offset times as large where m is at the maximum.
+    APFloat unit(std::exp2(op.getOffset().convertToFloat()));
+    power = product(power, constant(row, unit));
+    Value keys = tensor::SplatOp::create(builder, loc, op.getKeys(), row);
+    Value sums =
+        ReduceOp::create(builder, loc, row, ReduceKind::Add, op.getL());
+    Value square = product(product(power, power), keys);
+    Value bound = product(sums, sums);
+    return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UGT,
+                                 square, bound);
+  }
+
+  /// Tells if a row's maximum has to change: it has grown too far, or is new
+  /// and decides the row.
+  Value hasToChange(Value maximum, Value decided) {
+    Value isNew = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT,
+                                        maximum, op.getRowLargest());
+    Value decides = arith::AndIOp::create(builder, loc, isNew, decided);
+    Value grown = hasGrown(maximum, op.getM());
+    return arith::OrIOp::create(builder, loc, grown, decides);
+  }
+
+  /// m' on the rare path of rows of which a key has `decided` some.
+  Value changedOrSlack(Value decided, Value maximum) {
+    Value changed = kept(maximum);
+    if (op.getSlack().isZero())
+      return changed;
+    Value higher = arith::AddFOp::create(builder, loc, changed,
+                                         constant(row, op.getSlack()));
+    return arith::SelectOp::create(builder, loc, decided, changed, higher);
+  }
+
   /// m' on a rare path that rows take which have `grown` to `maximum`.
   Value changedMaximum(Value grown, Value maximum) {
     Value changed = kept(maximum);
@@ -143,15 +190,19 @@ public:
   }
 
   SmallVector<Value, 4> threshold() {
-    Value maximum = grownMaximum(), grown = hasGrown(maximum, op.getM());
-    ValueRange state = rare(grown, {op.getM(), op.getL(), unchangedOutput()},
-                            /*eachWarpgroup=*/false, [&]() {
-                              Value changed = changedMaximum(grown, maximum);
-                              Value change = factor(changed);
-                              return SmallVector<Value, 4>{
-                                  changed, rescaledSums(change, Value()),
-                                  rescaledElsewhere(change)};
-                            });
+    Value maximum = grownMaximum();
+    Value decided = op.getKeys() ? decides(maximum) : Value();
+    Value grown =
+        decided ? hasToChange(maximum, decided) : hasGrown(maximum, op.getM());
+    ValueRange state = rare(
+        grown, {op.getM(), op.getL(), unchangedOutput()},
+        /*eachWarpgroup=*/false, [&]() {
+          Value changed = decided ? changedOrSlack(decided, maximum)
+                                  : changedMaximum(grown, maximum);
+          Value change = factor(changed);
+          return SmallVector<Value, 4>{changed, rescaledSums(change, Value()),
+                                       rescaledElsewhere(change)};
+        });
     if (hasSlices())
       return withLargest(
           {Value(), state[0], emitSlices(0, state[0], state[1]), state[2]},

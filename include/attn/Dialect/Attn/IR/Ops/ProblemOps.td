@@ -368,7 +368,8 @@ def Attn_CombineOp : Attn_Op<"combine", [
     `partial_scales[s]`, of their row and group of columns, as `out_scales` of
     `attn.attention` says. `out_scale` multiplies o before it is rounded to an 8-bit
     type. With `out_group = N` the last output is `o_scales`: each N columns of a row of an
-    8-bit o have a scale, as `out_scales` of `attn.attention` says, which the op writes.
+    8-bit o have a scale, as `out_scales` of `attn.attention` says, which the op writes;
+    an o of i8 has pairs of f4E2M1FN, and may have both.
     The region `out_mod` changes o before both, as that of `attn.attention`.
 
     The kernel that computes the partial results may do the merge too, where its
@@ -400,7 +401,7 @@ def Attn_CombineOp : Attn_Op<"combine", [
     Arg<Attn_ShapedOperand, "partial outputs, (S, B, H, Nq, Dv), f32, bf16 or f16">:$partial_o,
     Arg<Attn_ShapedOperand, "partial log-sum-exps, (S, B, H, Nq), f32">:$partial_lse,
     /*combine_c10, combine_c12*/
-    Arg<Variadic<Attn_ShapedOperand>, "beside partial outputs of f16 their scales, (S, B, H, Nq, G), f32; o, (B, H, Nq, Dv); lse, (B, H, Nq), f32, where it is wanted; with `out_group` o_scales, (B, H, Nq, Dv / N), f32">:$others,
+    Arg<Variadic<Attn_ShapedOperand>, "beside partial outputs of f16 their scales, (S, B, H, Nq, G), f32; o, (B, H, Nq, Dv); lse, (B, H, Nq), f32, where it is wanted; with `out_group` o_scales, (B, H, Nq, Dv / N), f32, or f8E4M3FN beside an o of i8">:$others,
     /*combine_c9*/
     Described<OptionalAttr<F32Attr>, "factor of the output">:$out_scale,
     /*combine_c11*/

@@ -210,6 +210,13 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     `largest` may have the type of l, largest ones of the parts of a row, under
     any policy and beside o.
 
+    `keys` is how many keys the sums l come from, for `threshold` with 8-bit p. Then
+    l / sqrt(keys) is at most the root of the sum of the squares of a row's powers. A
+    new largest power up to that is rounded like the others, and no maximum changes
+    for it as long as it grows by at most `growth`; a larger one decides its row and
+    becomes a power of two, which no type rounds. Rows that no key decides get
+    maxima `slack` powers of two higher, which they may grow by beside `growth`.
+
     m is in exponents of two and starts at -inf; `lowest` is the lowest finite
     number, so that a row whose keys are all masked gets p = 0.
 
@@ -222,11 +229,12 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     Example:
 
     ```mlir
-    func.func @step(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, %o: tensor<128x128xf32, #attn.auto>, %c: f32) {
+    func.func @step(%s: tensor<128x64xf32, #attn.auto>, %m: tensor<128xf32, #attn.auto>, %l: tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, %o: tensor<128x128xf32, #attn.auto>, %c: f32, %n: f32) {
       %p, %m1, %l1, %o1 = attn.online_softmax %s, %m, %l, %o scale %c : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>, tensor<128x128xf32, #attn.auto>
       %q, %m2, %l2, %f = attn.online_softmax %s, %m1, %l1 scale %c policy<lagged> : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>
       %r, %m3, %l3, %g, %largest = attn.online_softmax %s, %m2, %l2 largest %m2 : tensor<128xf32, #attn.auto> scale %c policy<threshold, growth = 7> : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>
       %t, %m4, %l4, %h, %parts = attn.online_softmax %s, %m3, %l3 largest %l3 : tensor<128x4xf32, #attn.partial<parent = #attn.auto>> scale %c policy<exact, whole> : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>
+      %u, %m5, %l5, %i, %top = attn.online_softmax %s, %m3, %l3 largest %largest : tensor<128xf32, #attn.auto> keys %n scale %c policy<threshold, offset = 8, growth = 0.5, slack = 2> : tensor<128x64xf32, #attn.auto>, tensor<128xf32, #attn.auto>, tensor<128x4xf32, #attn.partial<parent = #attn.auto>>
       return
     }
     ```
@@ -237,6 +245,7 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     Arg<AnyRankedTensor, "partial row sums, M x P, f32">:$l,
     Arg<Optional<AnyRankedTensor>, "accumulator, M x Dv, f32">:$o,
     Arg<Optional<AnyRankedTensor>, "largest exponent so far, M or M x P, f32">:$largest,
+    Arg<Optional<F32>, "number of keys that the sums come from">:$keys,
     Arg<F32, "scale times log2 e">:$scale,
     Described<OptionalAttr<Attn_SoftmaxAttr>, "how maxima are kept and powers are computed">:$softmax,
     Described<UnitAttr, "every row has a key that is not masked">:$finite);
@@ -247,16 +256,18 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     Res<AnyRankedTensor, "rescaled accumulator; without one the factor, M">:$newO,
     Res<Optional<AnyRankedTensor>, "new largest exponent">:$newLargest);
   let assemblyFormat = [{
-    $s `,` $m `,` $l (`,` $o^)? (`largest` $largest^ `:` type($largest))? `scale` $scale
+    $s `,` $m `,` $l (`,` $o^)? (`largest` $largest^ `:` type($largest))?
+    (`keys` $keys^)? `scale` $scale
     (`policy` `` $softmax^)? attr-dict
     `:` type($s) `,` type($m) `,` type($l) (`,` type($o)^)?
   }];
   let builders = [
-    // A step with the attributes' defaults; `o` and `largest` may be null.
+    // A step with the attributes' defaults; `o`, `largest` and `keys` may be null.
     OpBuilder<(ins "::mlir::Value":$s, "::mlir::Value":$m, "::mlir::Value":$l,
       "::mlir::Value":$o, "::mlir::Value":$scale,
       "::mlir::attn::SoftmaxPolicy":$policy,
-      CArg<"::mlir::Value", "{}">:$largest)>];
+      CArg<"::mlir::Value", "{}">:$largest,
+      CArg<"::mlir::Value", "{}">:$keys)>];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     // The parameters of `softmax`, or their defaults.
@@ -267,12 +278,14 @@ def Attn_OnlineSoftmaxOp : Attn_Op<"online_softmax", [Pure,
     ::llvm::APFloat getLimit() { return getStep().getLimit(); }
     int64_t getPolynomial() { return getStep().getPolynomial(); }
     bool getWhole() { return getStep().getWhole(); }
+    ::llvm::APFloat getSlack() { return getStep().getSlack(); }
     void setPolicy(::mlir::attn::SoftmaxPolicy policy);
     void setOffset(const ::llvm::APFloat &offset);
     void setGrowth(const ::llvm::APFloat &growth);
     void setLimit(const ::llvm::APFloat &limit);
     void setPolynomial(int64_t polynomial);
     void setWhole(bool whole);
+    void setSlack(const ::llvm::APFloat &slack);
     /// The factor by which whoever keeps the accumulator rescales it; null if
     /// the op does.
     ::mlir::Value getFactor() {
