@@ -235,3 +235,11 @@ func.func @no_index(%map: !attn.tensor_map<64x64xf16, swizzle = 128>, %i: i32, %
   attn.tma.load %map[%i, %i], %dest barrier %full[] : !attn.mbarriers<1> : !attn.tensor_map<64x64xf16, swizzle = 128>, !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
   return
 }
+
+// -----
+
+func.func @multicast_to_leader(%map: !attn.tensor_map<32x64xf16, swizzle = 128>, %i: i32, %t: !attn.token, %dest: !attn.buffer<64x64xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected 'multicast' or 'leader', got both}}
+  attn.tma.load %map[%i, %i], %dest token %t {multicast = 2, leader} : !attn.tensor_map<32x64xf16, swizzle = 128>, !attn.buffer<64x64xf16, #attn.auto, shared>
+  return
+}

@@ -119,6 +119,9 @@ void storeKept(ImplicitLocOpBuilder &b, Value value, Value pointer);
 SmallVector<Value> loadSent(ImplicitLocOpBuilder &b, Value pointer,
                             unsigned count, Type type);
 
+/// Returns true in the first CTA of the cluster.
+Value isClusterLeader(ImplicitLocOpBuilder &b);
+
 class PartitionLowering;
 
 /// How the ops of a kernel are lowered. Each file of this folder adds its own
