@@ -45,8 +45,9 @@ llvm::Expected<TensorInstruction> chooseTensorInstruction(int64_t m, int64_t n,
                                                           unsigned elementBits,
                                                           int64_t span = 1);
 
-/// Does the same for a product of both CTAs of a pair, of which each has `rows` rows
-/// of A and D and half of N: one instruction for each step of the contraction.
+/// Does the same for a product of both CTAs of a pair, of which each has `rows`
+/// rows of A and D and half of N: one instruction for each step of the
+/// contraction.
 llvm::Expected<TensorInstruction> choosePairInstruction(int64_t rows, int64_t n,
                                                         int64_t k,
                                                         unsigned elementBits,
