@@ -59,6 +59,28 @@ static Error checkStep(const char *name, int64_t extent, int64_t step,
                    name, step, m, extent, below, below + step);
 }
 
+/// Columns of the widest instruction.
+static constexpr int64_t kWidest = 256;
+
+Expected<TensorInstruction>
+mlir::attn::choosePairInstruction(int64_t rows, int64_t n, int64_t k,
+                                  unsigned elementBits, int64_t span) {
+  if (rows != 128)
+    return makeError("expected 128 rows in each CTA of a pair, got {0}", rows);
+  // PTX ISA, matrix shapes: an MN-major B of 8 bits has N in steps of 32.
+  int64_t stepN = elementBits == 8 && span > 1 ? 32 : 16;
+  if (Error error = checkStep("N", n, stepN, 2 * rows))
+    return std::move(error);
+  if (n > kWidest)
+    return makeError("expected at most {0} columns in a product of a pair, got "
+                     "{1}",
+                     kWidest, n);
+  int64_t stepK = 8 * kStepBytes / elementBits;
+  if (Error error = checkStep("K", k, stepK, 2 * rows))
+    return std::move(error);
+  return TensorInstruction{2 * rows, n, stepK};
+}
+
 Expected<TensorInstruction>
 mlir::attn::chooseTensorInstruction(int64_t m, int64_t n, int64_t k,
                                     unsigned elementBits, int64_t span) {
@@ -77,10 +99,9 @@ mlir::attn::chooseTensorInstruction(int64_t m, int64_t n, int64_t k,
     return std::move(error);
   if (Error error = checkStep("K", k, stepK, m))
     return std::move(error);
-  constexpr int64_t widest = 256;
   int64_t most = n;
-  if (n > widest) {
-    most = widest;
+  if (n > kWidest) {
+    most = kWidest;
     while (n % most != 0 || most % stepN != 0 || most % span != 0)
       if (--most == 0)
         return makeError("expected {0} columns to be pieces of whole spans of "

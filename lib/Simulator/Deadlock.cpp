@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Deadlock.h"
-#include "Machine/Exec.h"
+#include "Async/TensorOperations.h"
 #include "attn/Support/WaitGroups.h"
 #include "attn/Support/WarpNames.h"
 #include "llvm/ADT/STLExtras.h"
@@ -167,7 +167,9 @@ void Waits::describe(const Warp &warp, const Split &s, Waiter &waiter) {
         llvm::formatv(" ({0} free in the CTA)", warp.cta->freeRegisters).str();
     return;
   case BlockKind::TensorAlloc:
-    waiter.awaited = "tensor memory";
+    waiter.awaited = cluster.pairOf(*warp.cta).requests[warp.cta->rank % 2]
+                         ? "the other CTA to allocate tensor memory"
+                         : "tensor memory";
     return;
   case BlockKind::AsyncWait:
     waiter.awaited = "its asynchronous operations";
@@ -226,5 +228,7 @@ void Waits::report() {
 }
 
 void mlir::attn::sim::reportDeadlock(Cluster &cluster) {
+  for (const auto &cta : cluster.ctas)
+    reportLoneRequests(cluster, *cta, "waits for something else");
   Waits(cluster).report();
 }

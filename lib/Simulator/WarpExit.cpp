@@ -1,9 +1,8 @@
 //===- WarpExit.cpp - What is left when threads exit ----------------------===//
 
 #include "WarpExit.h"
+#include "Async/TensorOperations.h"
 #include "Instructions/ThreadBarriers.h"
-#include "Machine/Exec.h"
-#include "Machine/TensorMemory.h"
 #include "Sanitizer/PhaseChecks.h"
 
 using namespace mlir::attn::sim;
@@ -29,12 +28,18 @@ void mlir::attn::sim::exitAtBarriers(Warp &warp) {
   cta.exited = true;
   Cluster &cluster = *cta.cluster;
   checkExit(cluster, cta);
+  reportLoneRequests(cluster, cta, "exits");
   if (cta.tmem && !cta.tmem->allocations.empty()) {
     Exec x(*cluster.machine, cluster);
     Finding f;
     f.kind = FindingKind::TensorMemoryMisuse;
     f.message = "the CTA exits with tensor memory allocated";
     f.second = x.siteOf(~0u, &cta, -1, -1);
+    for (const auto &[column, columns] : cta.tmem->allocations)
+      if (const auto &freed = columns.freed) {
+        const Warp &from = *cluster.warps[freed->warp];
+        f.first = x.siteOf(freed->inst, from.cta, from.id, -1);
+      }
     f.hint = "tcgen05.dealloc has to come before the last thread exits";
     cluster.machine->report(std::move(f));
   }

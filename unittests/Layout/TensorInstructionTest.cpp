@@ -97,3 +97,29 @@ TEST(TensorInstruction, NearestShapes) {
               "expected K in steps of 16 for M = 128, got 24; the nearest are "
               "16 and 32");
 }
+
+TEST(TensorInstruction, OfBothCtasOfAPair) {
+  TensorInstruction product = unwrap(choosePairInstruction(128, 128, 64, 16));
+  EXPECT_EQ(product.m, 256);
+  EXPECT_EQ(product.n, 128);
+  EXPECT_EQ(product.k, 16);
+  // PTX ISA, "Instruction descriptor": M / 16 from bit 24, N / 8 from bit 17.
+  EXPECT_EQ(
+      product.encode(TensorOperand::F16, false, TensorOperand::F16, false),
+      16u << 24 | 16u << 17 | 1u << 4);
+  EXPECT_EQ(unwrap(choosePairInstruction(128, 32, 64, 8)).k, 32);
+  EXPECT_EQ(unwrap(choosePairInstruction(128, 256, 64, 8, 128)).n, 256);
+  expectError(choosePairInstruction(64, 128, 64, 16),
+              "expected 128 rows in each CTA of a pair, got 64");
+  expectError(choosePairInstruction(128, 24, 64, 16),
+              "expected N in steps of 16 for M = 256, got 24; the nearest are "
+              "16 and 32");
+  expectError(choosePairInstruction(128, 48, 64, 8, 64),
+              "expected N in steps of 32 for M = 256, got 48; the nearest are "
+              "32 and 64");
+  expectError(choosePairInstruction(128, 128, 24, 16),
+              "expected K in steps of 16 for M = 256, got 24; the nearest are "
+              "16 and 32");
+  expectError(choosePairInstruction(128, 512, 64, 16),
+              "expected at most 256 columns in a product of a pair, got 512");
+}

@@ -22,7 +22,8 @@ enum class TensorOperand { F16, BF16, E4M3, E5M2 };
 /// Returns the name behind `.kind::` of products with such operands.
 llvm::StringRef getTensorKind(TensorOperand operand);
 
-/// tcgen05.mma of one CTA with an accumulator in f32.
+/// tcgen05.mma of one CTA or of a pair with an accumulator in f32. M and N are
+/// those of both CTAs.
 struct TensorInstruction {
   int64_t m = 0;
   int64_t n = 0;
@@ -43,6 +44,14 @@ llvm::Expected<TensorInstruction> chooseTensorInstruction(int64_t m, int64_t n,
                                                           int64_t k,
                                                           unsigned elementBits,
                                                           int64_t span = 1);
+
+/// Does the same for a product of both CTAs of a pair, of which each has `rows`
+/// rows of A and D and half of N: one instruction for each step of the
+/// contraction.
+llvm::Expected<TensorInstruction> choosePairInstruction(int64_t rows, int64_t n,
+                                                        int64_t k,
+                                                        unsigned elementBits,
+                                                        int64_t span = 1);
 
 } // namespace mlir::attn
 

@@ -262,7 +262,7 @@ uint32_t Machine::makeAccess(Warp &warp, uint32_t number, uint8_t cta) {
   if (!findBase(warp, info, base))
     return 0;
   made.isTensor = info.footprint.isTensor();
-  if (made.isTensor && !isTensorUsable(warp, info))
+  if (made.isTensor && !isTensorUsable(warp, info, cta))
     return 0;
   made.step = warp.pc;
   made.info = number;
@@ -344,7 +344,7 @@ void Machine::fill(Warp &warp, const Step &step) {
     last = first + 1;
   }
   for (int64_t cta = first; cta < last; ++cta) {
-    uint32_t number = cta * perCta + index;
+    uint32_t number = (step.isOfPair ? 0 : cta) * perCta + index;
     if (!isUsable(warp, number))
       return;
     Barrier &barrier = barriers[number];

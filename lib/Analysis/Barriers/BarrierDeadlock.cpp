@@ -154,6 +154,13 @@ Waiter Machine::describeWaiter(const Warp &warp) const {
 }
 
 void Machine::reportDeadlock() {
+  for (auto [cta, tensor] : llvm::enumerate(tensors))
+    if (tensor.waits)
+      return reportCondition(
+          BarrierFault::Deadlock, Place{tensor.takeStep},
+          llvm::formatv("CTA {0} waits here for CTA {1}, which does not take "
+                        "its part of the columns of tensor memory",
+                        cta, cta ^ 1));
   std::vector<Waiter> waiters;
   for (const Warp &warp : warps)
     if (warp.state == Warp::AtBarrier)

@@ -315,6 +315,7 @@ void Compiler::emitBarrierOp(Operation *op) {
     step.index = slotOf(expect.getIndex());
     step.value = expect.getBytes();
     step.ctas = expect.getCtas().value_or(1);
+    step.isOfPair = expect.getLeader();
     step.times = lanes;
   } else if (auto arrive = dyn_cast<MBarrierArriveOp>(op)) {
     step.array = arrays.lookup(arrive.getBarriers());
@@ -465,6 +466,10 @@ void Compiler::emitFill(AsyncOpInterface op) {
   step.array = arrays.lookup(barriers);
   step.index = slotOf(index);
   step.ctas = fill.getFillTargets();
+  step.isOfPair = fill.isFilledAtLeader();
+  if (step.isOfPair && program.cluster != 2)
+    return fail(op, "its bytes count in one of two CTAs, which the cluster has "
+                    "not");
   if (step.ctas > program.cluster)
     return fail(op, "it goes to more CTAs than the cluster has");
   if (isExchange && step.ctas != program.cluster)
@@ -483,9 +488,17 @@ void Compiler::emitFill(AsyncOpInterface op) {
   }
 }
 
+/// Returns true for an op of the tensor core that is of both CTAs of a pair,
+/// which are those of the cluster (checkTensorGroups).
+static bool isOfPair(Operation *op) {
+  auto group = dyn_cast<TensorGroupOpInterface>(op);
+  return group && group.isOfPair();
+}
+
 /// Accesses of the products of the one thread that executes the op.
 void Compiler::emitProduct(Operation *op) {
   Step &step = emit(Code::Product, op);
+  step.isOfPair = isOfPair(op);
   addAccesses(op, step);
   if (unsupportedOp)
     return;
@@ -508,6 +521,9 @@ void Compiler::emitCommit(CommitOpInterface op) {
   Step &step = emit(Code::Signal, op);
   step.array = arrays.lookup(barriers);
   step.index = slotOf(index);
+  step.ctas = op.countCommitCTAs();
+  if (step.ctas > program.cluster)
+    fail(op, "it signals to more CTAs than the cluster has");
 }
 
 /// The first warp takes columns or gives them back, with a barrier of the CTA
@@ -517,10 +533,13 @@ void Compiler::emitTensorMemory(Operation *op) {
     emit(Code::FenceTensor, op);
     emit(Code::CtaBarrier, op);
     emit(Code::FenceTensor, op).flag = true;
-    emit(Code::LeaveTensor, op).value = dealloc.getColumns();
+    Step &leave = emit(Code::LeaveTensor, op);
+    leave.value = dealloc.getColumns();
+    leave.isOfPair = isOfPair(op);
     return;
   }
   Step &take = emit(Code::TakeTensor, op);
+  take.isOfPair = isOfPair(op);
   take.value = cast<TmemReserveOp>(op).getColumns();
   addAccesses(op, take);
   if (unsupportedOp)

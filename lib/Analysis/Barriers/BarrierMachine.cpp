@@ -58,13 +58,13 @@ void Machine::forget(uint32_t event) {
 /// Numbers of events that do not matter any more can be given again once nobody
 /// knows them.
 void Machine::sweep() {
+  auto drop = [&](auto &known) { known.remove(dead); };
   for (Warp &warp : warps) {
     warp.knows.remove(dead);
     warp.products.remove(dead);
-    for (WarpKnowledge &knows : warp.rare)
-      knows.remove(dead);
-    for (EventSet &made : warp.rareEvents)
-      made.remove(dead);
+    llvm::for_each(warp.commits, drop);
+    llvm::for_each(warp.rare, drop);
+    llvm::for_each(warp.rareEvents, drop);
     auto isDead = [&](uint32_t event) { return dead.test(event); };
     for (unsigned engine = 0; engine < kGroupEngines; ++engine) {
       llvm::erase_if(warp.open[engine], isDead);
@@ -79,8 +79,7 @@ void Machine::sweep() {
     barrier.gathering.remove(dead);
     barrier.published.remove(dead);
   }
-  for (Knowledge &knows : exits)
-    knows.remove(dead);
+  llvm::for_each(exits, drop);
   llvm::erase_if(overtaken, [&](const Overtaken &entry) {
     return dead.test(entry.load) || dead.test(entry.signal);
   });
@@ -302,7 +301,8 @@ bool Machine::execute(Warp &warp, const Step &step) {
     fenceTensor(warp, step.flag);
     break;
   case Code::TakeTensor:
-    takeTensor(warp, step);
+    if (!takeTensor(warp, step))
+      return false;
     break;
   case Code::LeaveTensor:
     leaveTensor(warp, step);

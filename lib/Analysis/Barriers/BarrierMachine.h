@@ -88,6 +88,9 @@ struct Warp {
   /// What its products come after, those before them included, and what
   /// everybody who knows them to be complete may rely on.
   Knowledge products;
+  /// In clusters, the signals behind them that went to each CTA: the next one
+  /// there comes after these, and says nothing of those to others.
+  std::vector<EventSet> commits;
   /// Values that come from words that were read before anybody had written
   /// them, and the step that read the word.
   std::map<Slot, uint32_t> unwritten;
@@ -160,6 +163,9 @@ struct Pauses {
 /// The columns that a CTA has taken.
 struct TensorMemory {
   bool isTaken = false;
+  /// In a pair, that the CTA waits until the other one takes its part; that it
+  /// has come that far; that the other one has given the columns of both back.
+  bool waits = false, isBegun = false, isOver = false;
   /// Cells that somebody has written since.
   llvm::BitVector written;
   int64_t columns = 0;
@@ -377,9 +383,9 @@ private:
 
   // Tensor memory (BarrierTensor.cpp).
   void fenceTensor(Warp &warp, bool isBehindWait);
-  void takeTensor(Warp &warp, const Step &step);
+  bool takeTensor(Warp &warp, const Step &step);
   void leaveTensor(Warp &warp, const Step &step);
-  bool isTensorUsable(Warp &warp, const AccessInfo &info);
+  bool isTensorUsable(Warp &warp, const AccessInfo &info, uint8_t cta);
   std::optional<int64_t> findUnwritten(const Access &access) const;
   bool agreeOnSum(Warp &warp, const Step &step);
   void readTensor(Warp &warp, const Access &made);

@@ -185,6 +185,8 @@ uint32_t Machine::signal(Warp &warp, uint32_t number, int64_t arrivals,
     barrier.gathering.cause.set(event);
     if (!isCopy)
       barrier.gathering.receive(warp.products);
+    if (!isCopy && !warp.commits.empty())
+      barrier.gathering.cause.join(warp.commits[number / perCta]);
   } else {
     done(warp).cause.set(event);
     if (isOtherCta && !hasClusterScope) {
@@ -348,6 +350,8 @@ bool Machine::wait(Warp &warp, const Step &step) {
 void Machine::expectOrArrive(Warp &warp, const Step &step) {
   uint32_t index = 0;
   if (!getBarrier(warp, step, index))
+    return;
+  if (step.code == Code::Expect && step.isOfPair && warp.cta != 0)
     return;
   // One thread arrives when all of its warp have come.
   if (step.code == Code::Arrive && !step.isElected)

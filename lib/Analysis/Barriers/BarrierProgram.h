@@ -98,6 +98,10 @@ struct Step {
   /// for stores: only until they have read. Of initialisations: a fence stands
   /// behind them.
   bool flag = false;
+  /// Both CTAs of a pair take part. Bytes of fills and announcements count at
+  /// the cluster's first CTA, which alone announces them; products and columns
+  /// of tensor memory are of both.
+  bool isOfPair = false;
   /// One thread of the warp takes it, the elected one.
   bool isElected = false;
   /// Signals that one warp sends with it.

@@ -116,6 +116,8 @@ void Machine::noteMeeting(Warp &warp, const Step &step) {
 /// A signal to mbarriers of one or all CTAs.
 void Machine::noteSignal(Warp &warp, const Step &step) {
   bool isExpect = step.code == Code::Expect;
+  if (isExpect && step.isOfPair && warp.cta != 0)
+    return;
   if (!isExpect && !step.isElected)
     addNote(warp, SyncStep::Order, "warp");
   bool toLeader = !isExpect && step.flag;

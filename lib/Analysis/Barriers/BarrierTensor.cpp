@@ -25,19 +25,43 @@ void Machine::fenceTensor(Warp &warp, bool isBehindWait) {
 // Lifetime
 //===----------------------------------------------------------------------===//
 
-void Machine::takeTensor(Warp &warp, const Step &step) {
+/// True if the warp has gone on, or has stopped for good.
+bool Machine::takeTensor(Warp &warp, const Step &step) {
   if (warp.local != 0)
-    return;
+    return true;
   TensorMemory &tensor = tensors[warp.cta];
-  if (tensor.isTaken)
-    return reportCondition(BarrierFault::Lifetime, here(warp),
-                           nameOf(warp) +
-                               " takes columns of tensor memory a second time",
-                           {noteAt(tensor.takeStep, "the first time")});
+  // Each CTA of a pair waits until the other one takes its part too. What both
+  // have then, both know of.
+  auto joinPair = [&] {
+    const TensorMemory &peer = tensors[warp.cta ^ 1];
+    tensor.waits = !peer.isBegun;
+    if (tensor.waits)
+      return false;
+    done(warp).generic.set(peer.event);
+    done(warp).cause.set(peer.event);
+    return true;
+  };
+  if (tensor.waits)
+    return joinPair();
+  if (tensor.isTaken) {
+    reportCondition(BarrierFault::Lifetime, here(warp),
+                    nameOf(warp) +
+                        " takes columns of tensor memory a second time",
+                    {noteAt(tensor.takeStep, "the first time")});
+    return true;
+  }
+  if (step.isOfPair && barriers.back().phase == 0) {
+    reportCondition(BarrierFault::Lifetime, here(warp),
+                    nameOf(warp) +
+                        " takes columns of tensor memory for a pair whose "
+                        "other CTA may not have started: a cluster barrier has "
+                        "to come before it");
+    return true;
+  }
   for (uint32_t number = step.first; number < step.last; ++number) {
     uint32_t event = makeAccess(warp, number, warp.cta);
     if (event == 0)
-      return;
+      return true;
     done(warp).generic.set(event);
     done(warp).cause.set(event);
   }
@@ -49,12 +73,14 @@ void Machine::takeTensor(Warp &warp, const Step &step) {
   tensor.event = newEvent();
   done(warp).generic.set(tensor.event);
   done(warp).cause.set(tensor.event);
+  tensor.isBegun = true;
+  return !step.isOfPair || joinPair();
 }
 
-bool Machine::isTensorUsable(Warp &warp, const AccessInfo &info) {
-  const TensorMemory &tensor = tensors[warp.cta];
+bool Machine::isTensorUsable(Warp &warp, const AccessInfo &info, uint8_t cta) {
+  const TensorMemory &tensor = tensors[cta];
   StringRef name = info.footprint.getName();
-  if (!tensor.isTaken) {
+  if (!tensor.isTaken || tensor.isOver) {
     SmallVector<OpNote> notes;
     if (tensor.leaveStep)
       notes.push_back(noteAt(tensor.leaveStep, "they were given back here"));
@@ -94,26 +120,36 @@ void Machine::leaveTensor(Warp &warp, const Step &step) {
         BarrierFault::Lifetime, here(warp),
         llvm::formatv("{0} gives back {1} columns, {2} are taken", nameOf(warp),
                       step.value, tensor.isTaken ? tensor.columns : 0));
-  for (size_t i = 0; i < accesses.size();) {
-    const Access &access = accesses[i];
-    if (!access.isTensor || access.cta != warp.cta) {
-      ++i;
-      continue;
+  auto end = [&](uint8_t cta) {
+    for (size_t i = 0; i < accesses.size();) {
+      const Access &access = accesses[i];
+      if (!access.isTensor || access.cta != cta) {
+        ++i;
+        continue;
+      }
+      if (!warp.knows.all.tensor.test(access.event))
+        report(BarrierFault::Lifetime, here(warp),
+               llvm::formatv(
+                   "{0} gives columns back while {1} by {2} of '{3}' may be in "
+                   "flight",
+                   nameOf(warp), access.isWrite ? "a write" : "a read",
+                   whoIs(access.warp),
+                   program->accesses[access.info].footprint.getName()),
+               {noteAt(access.step, "it starts here; a wait for it has to come "
+                                    "before its thread's last barrier")});
+      forget(access.event);
+      accesses.replaceByLast(i);
     }
-    if (!warp.knows.all.tensor.test(access.event))
-      report(BarrierFault::Lifetime, here(warp),
-             llvm::formatv(
-                 "{0} gives columns back while {1} by {2} of '{3}' may be in "
-                 "flight",
-                 nameOf(warp), access.isWrite ? "a write" : "a read",
-                 whoIs(access.warp),
-                 program->accesses[access.info].footprint.getName()),
-             {noteAt(access.step, "it starts here; a wait for it has to come "
-                                  "before its thread's last barrier")});
-    forget(access.event);
-    accesses.replaceByLast(i);
+  };
+  end(warp.cta);
+  // Neither CTA of a pair may go on with the columns of the other one.
+  if (step.isOfPair && !tensor.isOver) {
+    TensorMemory &peer = tensors[warp.cta ^ 1];
+    end(warp.cta ^ 1);
+    peer.isOver = true;
+    peer.leaveStep = warp.pc;
   }
-  tensor.isTaken = false;
+  tensor.isTaken = tensor.isOver = false;
   tensor.written.clear();
   tensor.leaveStep = warp.pc;
   forget(tensor.event);
@@ -242,12 +278,15 @@ void Machine::startProduct(Warp &warp, const Step &step) {
     products.handed.join(knows->tensor);
   }
   SmallVector<uint32_t, 4> events;
-  for (uint32_t number = step.first; number < step.last; ++number) {
-    uint32_t event = makeAccess(warp, number, warp.cta);
-    if (event == 0)
-      return;
-    events.push_back(event);
-  }
+  for (uint32_t number = step.first; number < step.last; ++number)
+    for (uint8_t cta = 0; cta < program->cluster; ++cta) {
+      if (cta != warp.cta && !step.isOfPair)
+        continue;
+      uint32_t event = makeAccess(warp, number, cta);
+      if (event == 0)
+        return;
+      events.push_back(event);
+    }
   for (uint32_t event : events) {
     products.generic.set(event);
     products.async.set(event);
@@ -261,14 +300,21 @@ void Machine::signalProducts(Warp &warp, const Step &step) {
   uint32_t index = 0;
   if (!getBarrier(warp, step, index))
     return;
-  uint32_t number = warp.cta * perCta + index;
-  if (!isUsable(warp, number))
-    return;
-  uint32_t event = signal(warp, number, 1, 0, 0, Sender::Products);
-  if (event == 0)
-    return;
+  int64_t first = step.ctas > 1 ? 0 : warp.cta;
+  if (warp.commits.empty() && program->cluster > 1)
+    warp.commits.resize(program->cluster);
+  for (int64_t cta = first; cta < first + step.ctas; ++cta) {
+    uint32_t number = cta * perCta + index;
+    if (!isUsable(warp, number))
+      return;
+    uint32_t event = signal(warp, number, 1, 0, 0, Sender::Products);
+    if (event == 0)
+      return;
+    EventSet &earlier =
+        warp.commits.empty() ? warp.products.cause : warp.commits[cta];
+    earlier.set(event);
+  }
   if (warp.hasSignalled)
     assume(Assumption::CommitOrder);
   warp.hasSignalled = true;
-  warp.products.cause.set(event);
 }

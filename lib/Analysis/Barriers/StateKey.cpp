@@ -440,7 +440,7 @@ void StateKey::addWarp(const Warp &warp) {
   for (unsigned engine = 0; engine < kGroupEngines; ++engine)
     add(warp.groups[engine].size());
   add(warp.hasOpenStores);
-  add(warp.hasSignalled);
+  add(warp.hasSignalled | int64_t(warp.commits.size()) << 1);
   add(warp.rare.size());
   // What will be pending again behind a path that may be left out.
   for (const auto &groups : warp.rareGroups) {
@@ -477,6 +477,10 @@ void StateKey::collectSets() {
       collect(warp.knows.elected);
     if (m.program->tensorColumns != 0)
       collect(warp.products);
+    for (EventSet &earlier : warp.commits) {
+      causes.set(sets.size());
+      sets.push_back(&earlier);
+    }
     for (WarpKnowledge &knows : warp.rare) {
       collect(knows.all, goesOn);
       collect(knows.shares);
@@ -555,7 +559,8 @@ StateSummary &StateKey::summarise(Work &work) {
   addBarriers();
   for (auto [cta, tensor] : llvm::enumerate(m.tensors)) {
     add(tensor.columns);
-    add(tensor.isTaken);
+    add(tensor.isTaken | tensor.waits << 1 | tensor.isBegun << 2 |
+        tensor.isOver << 3);
     summary.written.push_back(tensor.written);
     addOther(OtherEvent::Columns, m.barriers.size() + cta, tensor.event);
   }

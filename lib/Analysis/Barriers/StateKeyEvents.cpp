@@ -37,6 +37,7 @@ void StateKey::learnOwn() {
     if (warp.state == Warp::Done) {
       warp.knows = WarpKnowledge();
       warp.products = Knowledge();
+      warp.commits.clear();
       continue;
     }
     for (Knowledge *part : {&warp.knows.elected, &warp.knows.shares})

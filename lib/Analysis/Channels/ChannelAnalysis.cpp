@@ -55,7 +55,9 @@ LogicalResult ChannelAnalysis::addChannel(ChannelCreateOp op) {
       Participant participant;
       participant.partition = *partition;
       participant.released.resize(role.getNumParts());
-      participant.count = getChannelSignal(role.getSignal()).arrivals;
+      const ChannelSignal &signal = getChannelSignal(role.getSignal());
+      participant.count = signal.arrivals;
+      info.roles.back().countsBytes = signal.countsBytes;
       info.roles.back().participants.push_back(participant);
     }
   }
@@ -268,8 +270,11 @@ LogicalResult ChannelAnalysis::checkFill(ChannelUserOpInterface op) {
     return op->emitOpError(
         "expected a token of a channel of the kernel, got one from outside");
   Owner owner = found->second;
-  if (owner.getSignal().countsBytes)
+  if (owner.getSignal().countsBytes) {
+    if (!op.canFillAtLeader())
+      channels.find(owner.channel)->second.roles[owner.role].ownFill = op;
     return countCTAs(op);
+  }
   SignalKind signal = owner.channel.getRole(owner.role).getSignal();
   InFlightDiagnostic diag = op->emitOpError("expected the token of a role "
                                             "that signals by tx, got ")

@@ -79,15 +79,26 @@ bool ChannelAnalysis::crossesCTAs() const {
       channels, [](const auto &entry) { return entry.second.crossesCTAs(); });
 }
 
-/// Bytes that CTAs copy for themselves cannot count in others, nor can
-/// products.
+/// Says whether the leader's barrier can count what all CTAs copy: each copies
+/// something in each phase, by which its slot is handed on.
+bool RoleInfo::canFillAtLeader() const {
+  return fill && !ownFill && !llvm::is_contained(bytes, 0);
+}
+
+/// Bytes that CTAs copy for themselves count in no other CTA but the leader of
+/// two, where each copy can say so. The end of products counts in other CTAs if
+/// they are the leader's: of others the last signals would come when a CTA has
+/// exited, since nobody waits for them.
 std::optional<unsigned>
 ChannelInfo::findUncounted(ChannelCreateOp channel) const {
   for (unsigned role = 0; role < roles.size(); ++role) {
     const ChannelSignal &signal = Owner{channel, role}.getSignal();
-    if (getTarget(role) != SignalTarget::Own &&
-        (signal.awaitsProducts ||
-         (signal.countsBytes && !roles[role].isLeader)))
+    SignalMask target = getTarget(role);
+    bool atLeader = target == SignalMask::leader();
+    bool isOwn = target == SignalMask::own() || roles[role].isLeader;
+    if ((signal.awaitsProducts && !isOwn) ||
+        (signal.countsBytes && !isOwn &&
+         (!atLeader || cluster != 2 || !roles[role].canFillAtLeader())))
       return role;
   }
   return std::nullopt;
@@ -111,7 +122,7 @@ LogicalResult ChannelAnalysis::checkCluster() {
     if (std::optional<unsigned> role = info.findUncounted(channel))
       return channel.emitOpError(
                  "expected a role that signals by arrive before one ")
-             << (info.getTarget(*role) == SignalTarget::Leader
+             << (info.getTarget(*role) == SignalMask::leader()
                      ? "of the cluster's leader"
                      : "with multicast loads")
              << ", got " << describe({channel, *role});

@@ -103,8 +103,29 @@ void deliver(Exec &x, std::unique_ptr<DeliveryOp> op) {
   }
 }
 
+/// Reports a request by a warp that can tell that an earlier one was denied.
+void checkDenials(Exec &x) {
+  if (!x.sanitizing())
+    return;
+  for (const auto &[index, denial] : x.cluster.denials) {
+    if (!hasSeen(x, denial))
+      continue;
+    const Warp &from = *x.cluster.warps[index];
+    Finding f;
+    f.kind = FindingKind::InvalidOperation;
+    f.message = "requests another cluster after a request was denied, which is "
+                "undefined";
+    f.first = x.siteOf(denial.inst, from.cta, from.id, -1);
+    f.second = x.here();
+    f.hint = "the first denial has to end the requests of the cluster";
+    x.report(std::move(f));
+    return;
+  }
+}
+
 // ops: response address, barrier. flags 1: multicast.
 void execTryCancel(Exec &x, const Inst &I) {
+  checkDenials(x);
   x.checkPoison(I.ops[0], "an address");
   x.checkPoison(I.ops[1], "an mbarrier's address");
   forLanes(x.active, [&](unsigned lane) {
@@ -144,6 +165,9 @@ void execIsCanceled(Exec &x, const Inst &I) {
   forLanes(x.active, [&](unsigned lane) {
     r |= uint32_t(responseWord(x, I.ops[1], lane, 3) & 1) << lane;
   });
+  if (x.active & ~r & ~x.poison[I.ops[1].meta])
+    x.cluster.denials.try_emplace(
+        x.warp->index, WarpEvent{x.warp->index, x.warp->order.epoch, x.pc});
   x.setPred(I.ops[0], r);
   x.propagate<1>(I);
 }

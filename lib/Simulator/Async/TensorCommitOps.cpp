@@ -52,6 +52,7 @@ void CommitSignal::complete(Cluster &cluster) {
   }
   if (control) {
     b.gathering.control.join(*control);
+    noteTensorCompletion(x, b, epoch);
     noteSignal(x, b, *cta, PhaseEvent::Commit, *control, number);
   }
   arriveOn(x, b, 1, -1);
@@ -106,8 +107,10 @@ void CommitOp::complete(Cluster &cluster) {
   }
 }
 
-// ops: barrier, mask or none.
+// ops: barrier, mask or none. flags 1: of a pair.
 void execTensorCommit(Exec &x, const Inst &I) {
+  if (!checkTensorGroup(x, I.flags ? TensorGroup::Pair : TensorGroup::Cta))
+    return;
   forLanes(x.active, [&](unsigned lane) {
     if (x.action == Action::Fault)
       return;
@@ -234,6 +237,8 @@ struct TensorCopyOp : EngineOp {
 
 void execTensorCopy(Exec &x, const Inst &I) {
   const auto &o = *static_cast<const TensorCopyAux *>(I.aux);
+  if (!checkTensorGroup(x, o.pair ? TensorGroup::Pair : TensorGroup::Cta))
+    return;
   forLanes(x.active, [&](unsigned lane) {
     if (x.action == Action::Fault)
       return;
@@ -256,7 +261,7 @@ void execTensorCopy(Exec &x, const Inst &I) {
     op->desc = x.r64(I.ops[1])[lane];
     unsigned rank = x.cta->rank;
     op->ctas.push_back(x.cluster.ctas[o.pair ? rank & ~1u : rank].get());
-    if (o.pair && (rank | 1) < x.cluster.ctas.size())
+    if (o.pair)
       op->ctas.push_back(x.cluster.ctas[rank | 1].get());
     MatrixDescriptor d = MatrixDescriptor::tcgen05(op->desc);
     if (!d.valid)
@@ -276,11 +281,10 @@ void execTensorCopy(Exec &x, const Inst &I) {
     tensor.flags = Stamp::Async | Stamp::Tensor;
     tensor.lane = Stamp::AllLanes;
     for (Cta *cta : op->ctas) {
-      if (!tensorMemoryOf(*cta).isAllocated(op->column, o.bytes / 4))
-        return x.fault(FindingKind::TensorMemoryMisuse,
-                       "tcgen05.cp writes columns that the CTA has not "
-                       "allocated",
-                       lane);
+      if (!checkAllocated(x, *cta, op->column, o.bytes / 4,
+                          "tcgen05.cp writes columns", lane))
+        return;
+      noteTensorUse(x, *cta);
       AsyncTracker reads(x, stamp, cta, /*write=*/false);
       RowShadow::Rows written;
       for (unsigned r = 0; r < o.rows; ++r) {
@@ -305,7 +309,8 @@ namespace mlir::attn::sim {
 Error decodeTensorCommit(Decoding &c) {
   const auto &ops = c.ast.ops;
   c.take("commit");
-  if (c.takeAny({"cta_group::1", "cta_group::2"}).empty() ||
+  c.inst.flags = c.take("cta_group::2");
+  if ((!c.inst.flags && !c.take("cta_group::1")) ||
       !c.take("mbarrier::arrive::one"))
     return c.error("expected '.cta_group' and '.mbarrier::arrive::one'");
   c.takeAny({"shared::cluster", "shared::cta"});

@@ -1,9 +1,9 @@
 //===- TensorMemoryOps.cpp - tcgen05 but for its MMA ----------------------===//
 //
-// Allocation, loads and stores of tensor memory, waits, fences. A load delivers
-// its registers at once but counts as running until wait::ld (under assumption
-// A3: until a register of it has been used). A store counts as running
-// until wait::st.
+// Loads and stores of tensor memory, waits, fences. A load delivers its
+// registers at once but counts as running until wait::ld (under assumption A3:
+// until a register of it has been used). A store counts as running until
+// wait::st.
 //
 //===----------------------------------------------------------------------===//
 
@@ -121,12 +121,11 @@ bool findCells(Exec &x, const Inst &I, const TmemAux &o, TmemRange &range) {
   for (unsigned l : {0u, 3u, 31u})
     range.columns = std::max(range.columns, cellOf(o, l, o.regs - 1).second +
                                                 range.columnsPerReg);
-  if (!tensorMemoryOf(*x.cta).isAllocated(range.column, range.columns))
-    return fail(llvm::formatv("{0} columns [{1}, {2}) that the CTA has not "
-                              "allocated",
-                              o.store ? "stores to" : "loads from",
-                              range.column, range.column + range.columns));
-  return true;
+  return checkAllocated(x, *x.cta, range.column, range.columns,
+                        llvm::formatv("{0} columns [{1}, {2})",
+                                      o.store ? "stores to" : "loads from",
+                                      range.column,
+                                      range.column + range.columns));
 }
 
 void trackCells(Exec &x, const TmemAux &o, const TmemRange &range) {
@@ -257,95 +256,6 @@ void execTmemWait(Exec &x, const Inst &I) {
   }
 }
 
-void execTmemAlloc(Exec &x, const Inst &I) {
-  if (!gatherWarp(x))
-    return;
-  uint64_t columns = x.uniform(I.ops[1], "a number of columns");
-  if (x.action == Action::Fault)
-    return;
-  if (columns < 32 || columns > 512 || !llvm::isPowerOf2_64(columns))
-    return x.fault(FindingKind::TensorMemoryMisuse,
-                   "expected a power of two of columns between 32 and 512, "
-                   "got " +
-                       Twine(columns));
-  TensorMemory &t = tensorMemoryOf(*x.cta);
-  if (t.relinquished)
-    return x.fault(FindingKind::TensorMemoryMisuse,
-                   "allocates after the CTA has given up the permit");
-  uint32_t at = 0;
-  for (const auto &[first, count] : t.allocations) {
-    if (at + columns <= first)
-      break;
-    at = first + count;
-  }
-  bool stalled = at + columns > TensorMemory::Columns;
-  if (!x.resumed)
-    x.countWait("tensor memory", stalled);
-  if (stalled)
-    return x.block(BlockKind::TensorAlloc);
-  uint64_t address = x.read(I.ops[0], llvm::countr_zero(x.active)) + I.imm;
-  if (address >= SharedWindow)
-    address -= SharedWindow;
-  MemRef ref;
-  if (!x.resolve(Space::Shared, uint32_t(address), 4, 4, true, 0, ref))
-    return;
-  track(x, ref, 4, true, 0, -1);
-  checkMbarrierOverlap(x, ref, 4, -1);
-  std::memcpy(ref.data, &at, 4);
-  std::memset(ref.valid, 1, 4);
-  t.allocations[at] = columns;
-  for (unsigned lane = 0; lane < TensorMemory::Lanes; ++lane) {
-    unsigned base = lane * TensorMemory::Columns + at;
-    std::fill_n(t.cells.begin() + base, columns, 0x7FCBCBCBu);
-    std::fill_n(t.valid.begin() + base, columns, 0);
-  }
-  if (x.sanitizing())
-    t.shadow.reset(at, columns);
-  x.cluster.advance();
-}
-
-void execTmemDealloc(Exec &x, const Inst &I) {
-  if (!gatherWarp(x))
-    return;
-  uint64_t address = x.uniform(I.ops[0], "a tensor-memory address");
-  if (x.action == Action::Fault)
-    return;
-  uint64_t columns = x.uniform(I.ops[1], "a number of columns");
-  if (x.action == Action::Fault)
-    return;
-  TensorMemory &t = tensorMemoryOf(*x.cta);
-  auto it = t.allocations.find(address & 0xffff);
-  if (it == t.allocations.end() || it->second != columns)
-    return x.fault(FindingKind::TensorMemoryMisuse,
-                   "expected the base and size of an allocation, got column " +
-                       Twine(address & 0xffff) + " and " + Twine(columns) +
-                       " columns");
-  // Whoever used the cells has to be ordered before this.
-  if (x.sanitizing()) {
-    Stamp stamp = x.stampHere(-1);
-    stamp.flags = Stamp::Tensor;
-    stamp.actor = x.warp->tcgen05.stores.actor;
-    stamp.epoch = ++x.warp->tcgen05.stores.epoch;
-    // It is no asynchronous operation: a wait needs no fence to order it.
-    Clock clock = x.warp->order.know.tensor;
-    clock.join(x.warp->tcgen05.acquired);
-    trackTensor(x, *x.cta, stamp, clock,
-                RowShadow::range(0, TensorMemory::Lanes), it->first, columns,
-                true);
-  }
-  t.allocations.erase(it);
-  for (const auto &other : x.cta->warps)
-    for (Split &s : other->splits)
-      if (s.block == BlockKind::TensorAlloc)
-        s.block = BlockKind::None;
-  x.cluster.advance();
-}
-
-void execRelinquish(Exec &x, const Inst &) {
-  if (gatherWarp(x))
-    tensorMemoryOf(*x.cta).relinquished = true;
-}
-
 /// flags: 0 before_thread_sync, 1 after_thread_sync.
 void execTmemFence(Exec &x, const Inst &I) {
   Warp &w = *x.warp;
@@ -427,7 +337,6 @@ Error decodeLdSt(Decoding &c, bool store) {
 
 Error decodeTcgen05(Decoding &c) {
   c.program().usesAsyncProxy = true;
-  const auto &ops = c.ast.ops;
   if (c.take("ld"))
     return decodeLdSt(c, false);
   if (c.take("st"))
@@ -453,23 +362,7 @@ Error decodeTcgen05(Decoding &c) {
     c.inst.flags = fence == "fence::after_thread_sync";
     return c.set(execTmemFence, InstClass::Tcgen05);
   }
-  StringRef what = c.takeAny({"alloc", "dealloc", "relinquish_alloc_permit"});
-  if (what.empty())
-    return c.error("unknown tcgen05 operation");
-  if (c.takeAny({"cta_group::1", "cta_group::2"}).empty())
-    return c.error("expected '.cta_group'");
-  if (!c.take("sync") || !c.take("aligned"))
-    return c.error("expected '.sync.aligned'");
-  if (what == "relinquish_alloc_permit")
-    return c.set(execRelinquish, InstClass::Tcgen05);
-  c.takeAny({"shared", "shared::cta"});
-  c.take("b32");
-  ATTN_SIM_TRY(c.expectOps(2, 2));
-  ATTN_SIM_TRY(c.address(ops[0], c.inst.imm));
-  ATTN_SIM_TRY(c.src(ops[1], Type::U32));
-  c.program().sharedGranule = std::min(c.program().sharedGranule, 4u);
-  return c.set(what == "alloc" ? execTmemAlloc : execTmemDealloc,
-               InstClass::Tcgen05);
+  return decodeTensorAllocation(c);
 }
 
 } // namespace

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../PTX/Decoder.h"
+#include "../Sanitizer/PhaseChecks.h"
 #include "../Sanitizer/Races.h"
 #include "TensorMma.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -99,14 +100,12 @@ bool ProductRequest::findCtas() {
     return true;
   }
   unsigned rank = x.cta->rank;
-  if ((rank | 1) >= x.cluster.ctas.size())
-    return fail(FindingKind::InvalidOperation,
-                "expected a pair of CTAs in the cluster");
   op->ctas[0] = x.cluster.ctas[rank & ~1u].get();
   op->ctas[1] = x.cluster.ctas[rank | 1].get();
-  if (op->ctas[0]->exited || op->ctas[1]->exited)
+  const Cta &peer = *op->ctas[rank % 2 ? 0 : 1];
+  if (peer.exited)
     return fail(FindingKind::ExitInFlight,
-                "the other CTA of the pair has exited");
+                "the other CTA of the pair has exited: " + nameOf(peer));
   return true;
 }
 
@@ -151,16 +150,18 @@ bool ProductRequest::readOperands() {
 
 bool ProductRequest::checkColumns() {
   unsigned aColumns = op->aColumns();
+  auto check = [&](Cta &cta, uint32_t column, unsigned count) {
+    return checkAllocated(x, cta, column, count, "tcgen05.mma uses columns",
+                          lane);
+  };
   for (unsigned i = 0; i < op->parts(); ++i) {
-    TensorMemory &t = tensorMemoryOf(*op->ctas[i]);
-    if (!t.isAllocated(op->dColumn, op->shape.columns()) ||
-        (aColumns && !t.isAllocated(op->aColumn, aColumns)) ||
-        (aux.block &&
-         (!t.isAllocated(op->scaleA.column, op->scaleA.columns()) ||
-          !t.isAllocated(op->scaleB.column, op->scaleB.columns()))))
-      return fail(FindingKind::TensorMemoryMisuse,
-                  "tcgen05.mma uses columns that the CTA has not "
-                  "allocated");
+    Cta &cta = *op->ctas[i];
+    if (!check(cta, op->dColumn, op->shape.columns()) ||
+        (aColumns && !check(cta, op->aColumn, aColumns)))
+      return false;
+    for (const BlockScales *s : {&op->scaleA, &op->scaleB})
+      if (aux.block && !check(cta, s->column, s->columns()))
+        return false;
   }
   return true;
 }
@@ -227,8 +228,10 @@ void ProductRequest::trackAll() {
   Stamp tensor = stamp;
   tensor.flags = Stamp::Async | Stamp::Tensor;
   tensor.lane = Stamp::AllLanes;
-  for (unsigned i = 0; i < op->parts(); ++i)
+  for (unsigned i = 0; i < op->parts(); ++i) {
     trackOperands(*op->ctas[i], stamp, tensor);
+    noteTensorUse(x, *op->ctas[i]);
+  }
   trackRows(tensor);
 }
 
@@ -245,6 +248,9 @@ void ProductRequest::start() {
 }
 
 void execTensorMma(Exec &x, const Inst &I) {
+  bool isOfPair = static_cast<const TensorMmaAux *>(I.aux)->pair;
+  if (!checkTensorGroup(x, isOfPair ? TensorGroup::Pair : TensorGroup::Cta))
+    return;
   forLanes(x.active, [&](unsigned lane) {
     if (x.action == Action::Fault)
       return;

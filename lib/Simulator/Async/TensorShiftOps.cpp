@@ -53,6 +53,8 @@ struct TensorShiftOp : EngineOp {
 
 /// flags: 1 in both CTAs of the pair. ops: the address.
 void execTensorShift(Exec &x, const Inst &I) {
+  if (!checkTensorGroup(x, I.flags ? TensorGroup::Pair : TensorGroup::Cta))
+    return;
   forLanes(x.active, [&](unsigned thread) {
     if (x.action == Action::Fault)
       return;
@@ -70,9 +72,6 @@ void execTensorShift(Exec &x, const Inst &I) {
                          Twine(op->lane),
                      thread);
     unsigned rank = x.cta->rank;
-    if (I.flags && (rank | 1) >= x.cluster.ctas.size())
-      return x.fault(FindingKind::InvalidOperation,
-                     "expected a pair of CTAs in the cluster", thread);
     op->ctas.push_back(x.cluster.ctas[I.flags ? rank & ~1u : rank].get());
     if (I.flags)
       op->ctas.push_back(x.cluster.ctas[rank | 1].get());
@@ -85,13 +84,11 @@ void execTensorShift(Exec &x, const Inst &I) {
     stamp.epoch = epoch;
     stamp.flags = Stamp::Async | Stamp::Tensor;
     for (Cta *cta : op->ctas) {
-      if (!tensorMemoryOf(*cta).isAllocated(op->column,
-                                            TensorMemory::ShiftColumns))
-        return x.fault(FindingKind::TensorMemoryMisuse,
-                       "tcgen05.shift moves columns that the CTA has not "
-                       "allocated",
-                       thread);
+      if (!checkAllocated(x, *cta, op->column, TensorMemory::ShiftColumns,
+                          "tcgen05.shift moves columns", thread))
+        return;
       trackShift(x, *cta, stamp, op->lane, op->column);
+      noteTensorUse(x, *cta);
     }
     rememberIssue(x, thread);
     startOperation(x, std::move(op));

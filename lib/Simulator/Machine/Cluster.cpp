@@ -12,7 +12,7 @@ bool Cluster::done() const {
 }
 
 uint32_t Cluster::newPhaseIndex() {
-  return warps.size() * (1 + ctas.size()) + nextPhaseIndex++;
+  return warps.size() * (2 + ctas.size()) + nextPhaseIndex++;
 }
 
 void mlir::attn::sim::wake(Cluster &cluster, Cta *cta, BlockKind kind,

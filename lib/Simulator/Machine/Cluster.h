@@ -5,6 +5,7 @@
 
 #include "../Clocks/Shadow.h"
 #include "BarrierState.h"
+#include "TensorPair.h"
 #include "Warp.h"
 #include "attn/Simulator/Machine/Report.h"
 #include "attn/Simulator/Machine/Trace.h"
@@ -70,6 +71,9 @@ struct Cta {
   /// The last access of shared memory by a warp of another CTA: epoch,
   /// instruction.
   std::map<uint32_t, std::pair<uint32_t, uint32_t>> remoteTouches;
+  /// The last tensor operation by a warp of another CTA that uses this one's
+  /// memory, by index of the warp. Its epoch is that of the operations.
+  std::map<uint32_t, WarpEvent> remoteProducts;
   std::shared_ptr<TensorMemory> tmem;
 };
 
@@ -82,6 +86,15 @@ struct Cluster {
   uint32_t nextActor = 0;
   std::vector<std::unique_ptr<EngineOp>> engine;
   ClusterBarrier barrier;
+  std::vector<TensorPair> tensorPairs; ///< by rank / 2
+  TensorPair &pairOf(const Cta &cta) { return tensorPairs[cta.rank / 2]; }
+  /// The other CTA of a pair; null where the cluster ends.
+  Cta *peerOf(const Cta &cta) {
+    uint32_t rank = cta.rank ^ 1;
+    return rank < ctas.size() ? ctas[rank].get() : nullptr;
+  }
+  /// The first query of each warp that said that no further CTA is to be had.
+  std::map<uint32_t, WarpEvent> denials;
   std::mt19937_64 rng;
   Counters counters;
   std::vector<uint64_t> execCount; ///< by instruction

@@ -213,6 +213,7 @@ std::unique_ptr<Cluster> mlir::attn::sim::createCluster(Machine &m,
     }
     cluster->ctas.push_back(std::move(cta));
   }
+  cluster->tensorPairs.resize((cluster->ctas.size() + 1) / 2);
   // A warp orders its own accesses for each lane.
   for (Warp *warp : cluster->warps) {
     warp->order.know.generic.setPart(warp->order.actor, ~0u, 0);

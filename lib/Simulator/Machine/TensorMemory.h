@@ -4,10 +4,19 @@
 #define ATTN_LIB_SIMULATOR_MACHINE_TENSORMEMORY_H
 
 #include "../Clocks/RowShadow.h"
+#include "TensorPair.h"
 #include <map>
 #include <vector>
 
 namespace mlir::attn::sim {
+
+/// Columns that a CTA has allocated.
+struct TensorColumns {
+  uint32_t count = 0;
+  /// A dealloc of both CTAs of a pair that the other one has executed: this CTA
+  /// may not use the columns any more, and has to free them.
+  std::optional<WarpEvent> freed;
+};
 
 /// 128 lanes of 512 columns of 32 bits.
 struct TensorMemory {
@@ -15,8 +24,8 @@ struct TensorMemory {
   std::vector<uint32_t> cells = std::vector<uint32_t>(Lanes * Columns);
   std::vector<uint8_t> valid = std::vector<uint8_t>(Lanes * Columns);
   RowShadow shadow;
-  /// Allocations: first column to number of columns.
-  std::map<uint32_t, uint32_t> allocations;
+  /// By first column.
+  std::map<uint32_t, TensorColumns> allocations;
   bool relinquished = false;
 
   /// Rows that move together, and the columns of an element that does.
@@ -25,12 +34,14 @@ struct TensorMemory {
   /// element of the next row.
   void shiftRows(unsigned lane, uint32_t column);
 
-  bool isAllocated(uint32_t column, uint32_t count) const {
+  /// The allocation that has all of these columns, or null.
+  const TensorColumns *find(uint32_t column, uint32_t count) const {
     auto it = allocations.upper_bound(column);
     if (it == allocations.begin())
-      return false;
+      return nullptr;
     --it;
-    return column + count <= it->first + it->second;
+    return column + count <= it->first + it->second.count ? &it->second
+                                                          : nullptr;
   }
 };
 

@@ -30,6 +30,13 @@ enum class BlockKind : uint8_t {
   AsyncWait, ///< waits for its own asynchronous operations
 };
 
+/// An instruction that a warp of a cluster has executed.
+struct WarpEvent {
+  uint32_t warp = 0; ///< index in the cluster
+  uint32_t epoch = 0;
+  uint32_t inst = 0;
+};
+
 /// Lanes of a warp that share a program counter.
 struct Split {
   uint32_t pc = 0;

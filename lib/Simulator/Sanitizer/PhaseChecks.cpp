@@ -7,11 +7,16 @@
 using namespace mlir::attn::sim;
 using llvm::StringRef;
 
-/// Control clocks count epochs of warps, commits of each warp to each CTA, and
-/// completed phases of mbarriers.
+/// Control clocks count epochs of warps, commits of each warp to each CTA,
+/// tensor operations of each warp that have completed, and completed phases of
+/// mbarriers (Cluster::newPhaseIndex).
 static uint32_t commitsTo(const Cluster &cluster, uint32_t warp,
                           const Cta &cta) {
   return cluster.warps.size() + warp * cluster.ctas.size() + cta.rank;
+}
+
+static uint32_t completedBy(const Cluster &cluster, uint32_t warp) {
+  return cluster.warps.size() * (1 + cluster.ctas.size()) + warp;
 }
 
 std::shared_ptr<const Clock> mlir::attn::sim::controlOf(Exec &x) {
@@ -207,6 +212,48 @@ void mlir::attn::sim::checkLanded(Cluster &cluster, const Cta &owner,
     }
 }
 
+void mlir::attn::sim::noteTensorUse(Exec &x, Cta &cta) {
+  if (x.sanitizing() && &cta != x.cta)
+    cta.remoteProducts[x.warp->index] = {x.warp->index, x.warp->mma.epoch,
+                                         x.pc};
+}
+
+void mlir::attn::sim::noteTensorCompletion(Exec &x, Mbarrier &b,
+                                           uint32_t epoch) {
+  b.gathering.control.raise(completedBy(x.cluster, x.warp->index), epoch);
+}
+
+bool mlir::attn::sim::hasSeen(const Exec &x, const WarpEvent &event) {
+  return event.warp == x.warp->index ||
+         x.warp->order.know.control.fullOf(event.warp) >= event.epoch;
+}
+
+bool mlir::attn::sim::hasSeenStart(const Exec &x, const Cta &cta) {
+  return llvm::any_of(cta.warps, [&](const std::unique_ptr<Warp> &warp) {
+    return x.warp->order.know.control.fullOf(warp->index) > 0;
+  });
+}
+
+/// Reports tensor operations of other CTAs of which the CTA does not know, when
+/// it exits, that they are over.
+static void checkTensorUses(Cluster &cluster, Cta &cta, const Site &site) {
+  Exec x(*cluster.machine, cluster);
+  for (const auto &[index, use] : cta.remoteProducts) {
+    if (cta.exitControl.fullOf(completedBy(cluster, index)) >= use.epoch)
+      continue;
+    const Warp &from = *cluster.warps[index];
+    Finding f;
+    f.kind = FindingKind::ExitInFlight;
+    f.message = "the CTA exits while a tensor operation of the other CTA of "
+                "its pair may still use its memory";
+    f.first = x.siteOf(use.inst, from.cta, from.id, -1);
+    f.second = site;
+    f.hint = "wait for a commit behind the operation, or for something that "
+             "follows such a wait";
+    cluster.machine->report(std::move(f));
+  }
+}
+
 void mlir::attn::sim::checkExit(Cluster &cluster, Cta &cta) {
   if (!cluster.machine->config.sanitize)
     return;
@@ -228,4 +275,5 @@ void mlir::attn::sim::checkExit(Cluster &cluster, Cta &cta) {
              "order them";
     cluster.machine->report(std::move(f));
   }
+  checkTensorUses(cluster, cta, site);
 }

@@ -4,7 +4,8 @@
 // checks prove from the control clocks that they meet the one that was meant,
 // whatever the schedule: a signal comes after the previous phase has completed,
 // the next phase completes after every wait for this one, and a CTA exits after
-// what is sent to it has arrived.
+// what is sent to it has arrived and after the tensor operations of others that
+// use its memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,6 +37,16 @@ void noteArrival(Exec &x, BarrierArrivals &arrivals, const llvm::Twine &what);
 /// The owner of a barrier stops using it: what was sent there has arrived.
 void checkLanded(Cluster &cluster, const Cta &owner, const Mbarrier &b,
                  const Clock &control, Site site, llvm::StringRef what);
+/// The newest tensor operation of the executing warp uses memory of the CTA.
+void noteTensorUse(Exec &x, Cta &cta);
+/// A commit of the executing warp arrives that covers its tensor operations up
+/// to an epoch.
+void noteTensorCompletion(Exec &x, Mbarrier &b, uint32_t epoch);
+/// Returns whether the executing warp can tell that another warp has executed
+/// something.
+bool hasSeen(const Exec &x, const WarpEvent &event);
+/// Returns whether the executing warp can tell that a CTA has started.
+bool hasSeenStart(const Exec &x, const Cta &cta);
 /// A CTA exits: nothing is on its way to it.
 void checkExit(Cluster &cluster, Cta &cta);
 

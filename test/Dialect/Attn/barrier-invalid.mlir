@@ -56,6 +56,14 @@ func.func @ctas_and_leader(%b: !attn.mbarriers<2>, %i: i32) {
 
 // -----
 
+func.func @expect_ctas_and_leader(%b: !attn.mbarriers<2>, %i: i32) {
+  // expected-error @below {{expected 'ctas' or 'leader', got both}}
+  attn.mbarrier.expect_tx %b[%i] {bytes = 64, ctas = 2, leader} : !attn.mbarriers<2>
+  return
+}
+
+// -----
+
 func.func @expect_in_one(%b: !attn.mbarriers<2>, %i: i32) {
   // expected-error @below {{expected a cluster of 2 to 16 CTAs, got 1}}
   attn.mbarrier.expect_tx %b[%i] {bytes = 4, ctas = 1} : !attn.mbarriers<2>

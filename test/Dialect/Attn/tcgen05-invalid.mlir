@@ -198,3 +198,65 @@ func.func @far_start(%a: !a, %b: !b, %d: !d, %more: i1) {
   }
   return
 }
+
+// -----
+
+!a = !attn.buffer<128x64xf16, #attn.auto, shared>
+!b = !attn.buffer<64x64xf16, #attn.auto, shared>
+!d = !attn.buffer<128x64xf32, #attn.tmem<m = 128>, tmem>
+func.func @pair_columns(%a: !a, %b: !b, %d: !d, %more: i1) {
+  attn.elect {
+    // expected-error @below {{expected an accumulator of 128 x 128, got 128 x 64}}
+    attn.tcgen05.mma %a, %b, %d accumulate %more {pair} : !a, !b, !d
+  }
+  return
+}
+
+// -----
+
+!a = !attn.buffer<64x64xf16, #attn.auto, shared>
+!b = !attn.buffer<64x32xf16, #attn.auto, shared>
+!d = !attn.buffer<64x64xf32, #attn.tmem<m = 64>, tmem>
+func.func @pair_rows(%a: !a, %b: !b, %d: !d, %more: i1) {
+  attn.elect {
+    // expected-error @below {{expected 128 rows in each CTA of a pair, got 64}}
+    attn.tcgen05.mma %a, %b, %d accumulate %more {pair} : !a, !b, !d
+  }
+  return
+}
+
+// -----
+
+!a = !attn.buffer<128x64xf16, #attn.auto, shared>
+!b = !attn.buffer<64x12xf16, #attn.auto, shared>
+!d = !attn.buffer<128x24xf32, #attn.tmem<m = 128>, tmem>
+func.func @pair_step(%a: !a, %b: !b, %d: !d, %more: i1) {
+  attn.elect {
+    // expected-error @below {{expected N in steps of 16 for M = 256, got 24; the nearest are 16 and 32}}
+    attn.tcgen05.mma %a, %b, %d accumulate %more {pair} : !a, !b, !d
+  }
+  return
+}
+
+// -----
+
+!a = !attn.buffer<128x64xf16, #attn.auto, shared>
+!b = !attn.buffer<64x144xf16, #attn.auto, shared>
+!d = !attn.buffer<128x288xf32, #attn.tmem<m = 128>, tmem>
+func.func @pair_wide(%a: !a, %b: !b, %d: !d, %more: i1) {
+  attn.elect {
+    // expected-error @below {{expected at most 256 columns in a product of a pair, got 288}}
+    attn.tcgen05.mma %a, %b, %d accumulate %more {pair} : !a, !b, !d
+  }
+  return
+}
+
+// -----
+
+func.func @commit_to_one(%done: !attn.mbarriers<2>, %i: i32) {
+  attn.elect {
+    // expected-error @below {{expected a cluster of 2 to 16 CTAs, got 1}}
+    attn.tcgen05.commit %done[%i] {ctas = 1} : !attn.mbarriers<2>
+  }
+  return
+}

@@ -243,3 +243,11 @@ func.func @no_groups() {
   attn.tma.wait {pending = 9223372036854775808, read}
   return
 }
+
+// -----
+
+func.func @multicast_to_leader(%map: !attn.tensor_map<32x64xf16, swizzle = 128>, %i: i32, %t: !attn.token, %dest: !attn.buffer<64x64xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected 'multicast' or 'leader', got both}}
+  attn.tma.load %map[%i, %i], %dest token %t {multicast = 2, leader} : !attn.tensor_map<32x64xf16, swizzle = 128>, !attn.buffer<64x64xf16, #attn.auto, shared>
+  return
+}

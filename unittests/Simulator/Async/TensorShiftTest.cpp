@@ -50,8 +50,9 @@ Outcome runOps(const std::string &ops, unsigned ctas = 1,
       "add.u32 %r5, %r5, 0xc0000000;\nadd.u32 %r7, %r5, 1;\n"
       "add.u32 %r8, %r5, 2;\nadd.u32 %r9, %r5, 3;\nsetp.lt.u32 %p2, %r0, 16;\n"
       "@%p2 st.shared.v4.b32 [%r4+1024], {%r5, %r7, %r8, %r9};\n"
-      "fence.proxy.async;\n@%p1 tcgen05.alloc." +
-      group + ".sync.aligned.shared::cta.b32 [%r1], 32;\n" + sync +
+      "fence.proxy.async;\n" +
+      sync + "@%p1 tcgen05.alloc." + group +
+      ".sync.aligned.shared::cta.b32 [%r1], 32;\n" + sync +
       "ld.shared.b32 %r10, [%r1];\nshr.u32 %r8, %r0, 5;\n"
       "shl.b32 %r8, %r8, 21;\nadd.u32 %r11, %r10, %r8;\n"
       "shl.b32 %r9, %r0, 8;\nadd.u32 %r9, %r9, %r6;\n";

@@ -226,6 +226,8 @@ std::string Kernel::prologue(Moment moment) {
          "], 1;\n";
   s += "@%u0 fence.mbarrier_init.release.cluster;\nfence.proxy.async;\n";
   std::string group = form.isOfPair() ? "cta_group::2" : "cta_group::1";
+  if (form.isOfPair())
+    s += meet();
   if (usesTensorMemory())
     s += "@!%u1 bra T;\ntcgen05.alloc." + group +
          ".sync.aligned.shared::cta.b32 [%v1+32], 512;\nT:\n";
@@ -382,6 +384,8 @@ std::string Kernel::build(Moment moment, bool writes) {
   if (!isFlying && !ofPeer && moment == Moment::InFlight)
     s += touch(writes, "@%u2 ");
   s += "bra C;\nB:\n";
+  if (form.isOfPair() && form.has("tcgen05.alloc"))
+    s += "@!%u1 bra C;\n" + execute();
   // The other CTA, which receives what is sent.
   if (ofPeer && moment == Moment::InFlight)
     s += touch(writes, "@%u0 ");
@@ -400,11 +404,13 @@ std::string Kernel::build(Moment moment, bool writes) {
     s += "@!%u1 bra E;\n";
     if (access.space == "tensor")
       s += "tcgen05.wait::ld.sync.aligned;\ntcgen05.wait::st.sync.aligned;\n";
-    s +=
-        form.has("tcgen05.alloc")
-            ? "@!%u3 bra E;\nmov.u32 %v10, 0;\ntcgen05.dealloc." + group +
-                  ".sync.aligned.b32 %v10, 32;\nE:\n"
-            : "tcgen05.dealloc." + group + ".sync.aligned.b32 %v10, 512;\nE:\n";
+    bool isAlloc = form.has("tcgen05.alloc");
+    if (isAlloc && !form.isOfPair())
+      s += "@!%u3 bra E;\n";
+    if (isAlloc)
+      s += "mov.u32 %v10, 0;\n";
+    s += "tcgen05.dealloc." + group + ".sync.aligned.b32 %v10, " +
+         (isAlloc ? "32" : "512") + ";\nE:\n";
   }
   return s;
 }

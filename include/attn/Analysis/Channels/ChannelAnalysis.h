@@ -8,6 +8,7 @@
 #ifndef ATTN_ANALYSIS_CHANNELS_CHANNELANALYSIS_H
 #define ATTN_ANALYSIS_CHANNELS_CHANNELANALYSIS_H
 
+#include "attn/Analysis/Channels/SignalMask.h"
 #include "attn/Analysis/Flow/HandleFlow.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallBitVector.h"
@@ -35,11 +36,17 @@ struct RoleInfo {
   /// A fill that says to how many CTAs it goes, and their number.
   Operation *fill = nullptr;
   int64_t multicast = 1;
+  /// A fill whose bytes can count in its own CTA only.
+  Operation *ownFill = nullptr;
+  /// Bytes complete a phase, which one thread announces.
+  bool countsBytes = false;
   /// An acquire or release, and whether all stand in an attn.cluster_leader of
   /// a kernel with clusters.
   Operation *place = nullptr;
   bool isLeader = false;
   bool isAcquired = false;
+
+  bool canFillAtLeader() const;
 
   /// Arrivals of all participants that complete a phase.
   int64_t getCount() const {
@@ -50,9 +57,6 @@ struct RoleInfo {
   }
 };
 
-/// The CTAs of a cluster in which a signal arrives.
-enum class SignalTarget { Own, All, Leader };
-
 struct ChannelInfo {
   SmallVector<RoleInfo, 2> roles;
   /// CTAs of a cluster.
@@ -60,12 +64,26 @@ struct ChannelInfo {
 
   /// Where the releases of `role` signal: wherever the role after it runs or
   /// writes. The leader's slots are those of all CTAs.
-  SignalTarget getTarget(unsigned role) const {
+  SignalMask getTarget(unsigned role) const {
     const RoleInfo &next = roles[(role + 1) % roles.size()];
     if (next.isLeader)
-      return roles[role].isLeader ? SignalTarget::Own : SignalTarget::Leader;
-    return roles[role].isLeader || next.multicast > 1 ? SignalTarget::All
-                                                      : SignalTarget::Own;
+      return roles[role].isLeader ? SignalMask::own() : SignalMask::leader();
+    return roles[role].isLeader || next.multicast > 1 ? SignalMask::all()
+                                                      : SignalMask::own();
+  }
+  /// CTAs that signal to each CTA to which the releases of `role` go.
+  int64_t countSenders(unsigned role) const {
+    return roles[role].isLeader ? 1 : getTarget(role).countSenders(cluster);
+  }
+  /// True if the bytes that all CTAs copy count in the leader, which announces
+  /// them.
+  bool announcesAtLeader(unsigned role) const {
+    return roles[role].countsBytes && getTarget(role) == SignalMask::leader();
+  }
+  /// The bytes of a phase at the barrier that counts them, of the `bytes` that
+  /// each CTA's own loads have.
+  int64_t getBytes(unsigned role, int64_t bytes) const {
+    return announcesAtLeader(role) ? bytes * countSenders(role) : bytes;
   }
   /// True if CTAs signal or copy to each other.
   bool crossesCTAs() const {
@@ -83,9 +101,8 @@ struct ChannelInfo {
   }
   /// Arrivals from all CTAs that complete a phase of `role`.
   int64_t getCount(unsigned role) const {
-    bool fromAll =
-        !roles[role].isLeader && getTarget(role) != SignalTarget::Own;
-    return roles[role].getCount() * (fromAll ? cluster : 1);
+    return roles[role].getCount() *
+           (announcesAtLeader(role) ? 1 : countSenders(role));
   }
 };
 

@@ -29,6 +29,15 @@ inline LogicalResult verifyPendingGroups(Operation *op, int64_t pending) {
   return success();
 }
 
+/// Checks at how many CTAs of a cluster something happens, where the op says
+/// so.
+inline LogicalResult verifyClusterCTAs(Operation *op,
+                                       std::optional<int64_t> ctas) {
+  if (ctas && (*ctas < 2 || *ctas > 16))
+    return op->emitOpError("expected a cluster of 2 to 16 CTAs, got ") << *ctas;
+  return success();
+}
+
 } // namespace mlir::attn
 
 #endif // ATTN_LIB_DIALECT_ATTN_IR_COMPLETION_H

@@ -19,9 +19,55 @@ attn::chooseTensorInstruction(Tcgen05MmaOp op) {
       span = std::max<int64_t>(memory->spanBytes() / memory->elementBytes(), 1);
   }
   ArrayRef<int64_t> extents = op.getD().getType().getShape();
-  return chooseTensorInstruction(extents[0], extents[1], op.getContraction(),
-                                 b.getElementType().getIntOrFloatBitWidth(),
-                                 span);
+  auto *choose = op.getPair() ? &choosePairInstruction
+                              : static_cast<decltype(&choosePairInstruction)>(
+                                    &chooseTensorInstruction);
+  return choose(extents[0], extents[1], op.getContraction(),
+                b.getElementType().getIntOrFloatBitWidth(), span);
+}
+
+/// The first op of the tensor core in a kernel that has a group.
+static TensorGroupOpInterface findTensorGroup(gpu::GPUFuncOp kernel) {
+  TensorGroupOpInterface first;
+  kernel.walk([&](TensorGroupOpInterface op) {
+    first = op;
+    return WalkResult::interrupt();
+  });
+  return first;
+}
+
+bool attn::usesPairs(gpu::GPUFuncOp kernel) {
+  TensorGroupOpInterface first = findTensorGroup(kernel);
+  return first && first.isOfPair();
+}
+
+LogicalResult attn::checkTensorGroups(gpu::GPUFuncOp kernel) {
+  TensorGroupOpInterface first = findTensorGroup(kernel);
+  if (!first)
+    return success();
+  WalkResult walk = kernel.walk([&](TensorGroupOpInterface op) -> WalkResult {
+    if (op.isOfPair() == first.isOfPair())
+      return WalkResult::advance();
+    InFlightDiagnostic diag =
+        op->emitOpError("expected all uses of the tensor core by a kernel to "
+                        "be of one CTA or all of a pair, got one ")
+        << (op.isOfPair() ? "of a pair" : "of one CTA");
+    diag.attachNote(first->getLoc())
+        << "this one is " << (op.isOfPair() ? "of one CTA" : "of a pair");
+    return diag;
+  });
+  if (walk.wasInterrupted() || !first.isOfPair())
+    return failure(walk.wasInterrupted());
+  std::optional<ArrayRef<int32_t>> size = kernel.getKnownClusterSize();
+  int64_t ctas = size ? countLaunched(*size) : 1;
+  if (ctas == 2)
+    return success();
+  InFlightDiagnostic diag =
+      first->emitOpError("expected a cluster of 2 CTAs, which are the pair, "
+                         "got ")
+      << ctas;
+  diag.attachNote(kernel.getLoc()) << "the kernel is here";
+  return diag;
 }
 
 /// "s0", or "s0.p" for a field of it.
@@ -40,6 +86,7 @@ static std::string describeBuffer(Value buffer) {
 
 FailureOr<std::string> attn::describeTensorProducts(Operation *kernel) {
   SmallVector<std::string> lines;
+  bool isOfPair = false;
   WalkResult walk = kernel->walk([&](Tcgen05MmaOp op) {
     llvm::Expected<TensorInstruction> shape = chooseTensorInstruction(op);
     if (!shape) {
@@ -47,6 +94,7 @@ FailureOr<std::string> attn::describeTensorProducts(Operation *kernel) {
       return WalkResult::interrupt();
     }
     ArrayRef<int64_t> extents = op.getD().getType().getShape();
+    isOfPair |= op.getPair();
     bool isShared = !op.getA().getType().isTmem();
     std::string from = isShared ? "shared memory" : describeBuffer(op.getA());
     int64_t count = extents[1] / shape->n * (op.getContraction() / shape->k);
@@ -65,6 +113,7 @@ FailureOr<std::string> attn::describeTensorProducts(Operation *kernel) {
     return failure();
   if (lines.empty())
     return std::string();
-  return "products of tcgen05.mma, cta_group::1\n  " +
-         llvm::join(lines, "\n  ");
+  return llvm::formatv("products of tcgen05.mma, cta_group::{0}\n  {1}",
+                       isOfPair ? 2 : 1, llvm::join(lines, "\n  "))
+      .str();
 }

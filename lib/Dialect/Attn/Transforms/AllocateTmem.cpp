@@ -190,16 +190,19 @@ static void reserve(gpu::GPUFuncOp kernel, TmemAllocOp first, int64_t columns) {
   auto slot = AllocOp::create(b, loc, type, b.getStringAttr("tmem"),
                               /*offset=*/IntegerAttr(),
                               /*overlay=*/StringAttr());
-  Value base = TmemReserveOp::create(b, loc, slot, columns);
+  bool pair = usesPairs(kernel);
+  Value base = TmemReserveOp::create(b, loc, slot, columns, pair);
   for (Block &block : kernel.getBody())
     if (auto end = dyn_cast<gpu::ReturnOp>(block.getTerminator())) {
       b.setInsertionPoint(end);
-      TmemDeallocOp::create(b, end.getLoc(), base, columns);
+      TmemDeallocOp::create(b, end.getLoc(), base, columns, pair);
     }
 }
 
 LogicalResult AttnAllocateTmemPass::allocate(gpu::GPUFuncOp kernel,
                                              const TargetRow &target) {
+  if (failed(checkTensorGroups(kernel)))
+    return failure();
   FailureOr<SmallVector<TmemItem>> items = makeItems(kernel);
   if (failed(items))
     return failure();

@@ -3,6 +3,7 @@
 #include "attn/Analysis/Barriers/BarrierCheck.h"
 #include "attn/Analysis/Barriers/LaunchAgreement.h"
 #include "attn/Dialect/Attn/IR/ProofAttr.h"
+#include "attn/Dialect/Attn/IR/TensorProducts.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "attn/Support/Files.h"
 #include "mlir/IR/Remarks.h"
@@ -74,6 +75,8 @@ LogicalResult AttnCheckBarriersPass::check(gpu::GPUFuncOp kernel,
   if (std::optional<std::string> why = findUnlikeLaunch(kernel))
     return kernel.emitError("expected a kernel that agrees with its launch: ")
            << *why;
+  if (failed(checkTensorGroups(kernel)))
+    return failure();
   BarrierReport report = checkBarriers(kernel, options);
   if (!skeleton.empty() && report.verdict != BarrierVerdict::Witness &&
       report.verdict != BarrierVerdict::Proved) {

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Analysis/Channels/ChannelAnalysis.h"
+#include "attn/Dialect/Attn/IR/TensorProducts.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Remarks.h"
@@ -40,6 +41,7 @@ public:
 
 private:
   void makeBarriers();
+  void addClusterBarriers(ImplicitLocOpBuilder &b);
   void initialize();
   void rewriteFill(ChannelUserOpInterface op);
   void rewriteStart(ChannelUserOpInterface op);
@@ -57,7 +59,7 @@ private:
   /// All CTAs of the cluster if the role signals to them, else null.
   IntegerAttr getCTAs(Builder &b, Owner owner) {
     const ChannelInfo &info = infoOf(owner);
-    return info.getTarget(owner.role) == SignalTarget::All
+    return info.getTarget(owner.role) == SignalMask::all()
                ? b.getI64IntegerAttr(info.cluster)
                : IntegerAttr();
   }
@@ -123,17 +125,50 @@ void ChannelRewriter::makeBarriers() {
   }
 }
 
+/// Moves the op that takes tensor memory behind `place`, and with it the
+/// buffers there and views of them.
+static void moveBehind(TmemReserveOp reserve, Operation *place) {
+  SmallVector<Operation *> moved = {reserve};
+  for (Operation *op = reserve->getNextNode(); op && op != place;
+       op = op->getNextNode())
+    if (isa<TmemAllocOp>(op) ||
+        llvm::any_of(op->getOperands(), [&](Value operand) {
+          return llvm::is_contained(moved, operand.getDefiningOp());
+        }))
+      moved.push_back(op);
+  for (Operation *op : moved) {
+    op->moveAfter(place);
+    place = op;
+  }
+}
+
+/// Puts cluster barriers where CTAs begin to rely on each other, at `b`, and
+/// where they end to: until their last release others signal to this one. A
+/// pair takes tensor memory behind the first one, when both CTAs run, and gives
+/// it back behind the last one, when neither uses it any more.
+void ChannelRewriter::addClusterBarriers(ImplicitLocOpBuilder &b) {
+  auto first = ClusterBarrierOp::create(b);
+  gpu::GPUFuncOp kernel = analysis.getKernel();
+  Operation *end = kernel.getBody().front().getTerminator();
+  for (auto op : kernel.getBody().getOps<TmemReserveOp>())
+    if (op.getPair()) {
+      moveBehind(op, first);
+      break;
+    }
+  for (auto op : kernel.getBody().getOps<TmemDeallocOp>())
+    if (op.getPair())
+      end = op;
+  OpBuilder last(end);
+  ClusterBarrierOp::create(last, kernel.getLoc());
+}
+
 /// One thread initialises all mbarriers.
 void ChannelRewriter::initialize() {
   WarpSpecializeOp partitions = analysis.getPartitions();
   ImplicitLocOpBuilder b(partitions.getLoc(), partitions);
   auto elect = ElectOp::create(b);
   if (analysis.crossesCTAs()) {
-    ClusterBarrierOp::create(b);
-    // Other CTAs signal to this one until their last release.
-    gpu::GPUFuncOp kernel = analysis.getKernel();
-    OpBuilder end(kernel.getBody().front().getTerminator());
-    ClusterBarrierOp::create(end, kernel.getLoc());
+    addClusterBarriers(b);
   } else {
     gpu::BarrierOp::create(b);
   }
@@ -181,6 +216,8 @@ void ChannelRewriter::rewriteFill(ChannelUserOpInterface op) {
   Owner owner = ownerOf(token);
   Value index = makeIndex(b, makeSlot(b, token, owner), owner);
   op.setFillBarrier(barriersOf(owner), index, getCTAs(b, owner));
+  if (infoOf(owner).announcesAtLeader(owner.role))
+    op.setFilledAtLeader();
 }
 
 void ChannelRewriter::rewriteStart(ChannelUserOpInterface op) {
@@ -234,8 +271,11 @@ void ChannelRewriter::rewriteAcquire(ChannelUserOpInterface op) {
       b.createBlock(&elect.getBody());
       b.setInsertionPoint(YieldOp::create(b, ValueRange()));
     }
-    MBarrierExpectTxOp::create(b, barriersOf(owner), index,
-                               b.getI64IntegerAttr(*bytes), getCTAs(b, owner));
+    MBarrierExpectTxOp::create(
+        b, barriersOf(owner), index,
+        b.getI64IntegerAttr(info.getBytes(owner.role, *bytes)),
+        getCTAs(b, owner),
+        info.announcesAtLeader(owner.role) ? b.getUnitAttr() : UnitAttr());
   }
   op.getSlotIndex().replaceAllUsesWith(slot);
   op.getMadeHandle().replaceAllUsesWith(cursor);
@@ -250,7 +290,8 @@ void ChannelRewriter::rewriteRelease(ChannelUserOpInterface op) {
   Value slot = makeSlot(b, op.getUsedHandle()->get(), owner);
   Value index = makeIndex(b, slot, owner);
   emit(b, op->getLoc(), barriersOf(owner), index, getCTAs(b, owner),
-       infoOf(owner).getTarget(owner.role) == SignalTarget::Leader);
+       infoOf(owner).getTarget(owner.role) == SignalMask::leader(),
+       usesPairs(analysis.getKernel()));
 }
 
 void ChannelRewriter::run() {
@@ -309,6 +350,25 @@ void ChannelRewriter::run() {
     channel->erase();
 }
 
+/// "load 1 1, mma 3 3": for each role and each rank in the cluster, the CTAs in
+/// which its releases arrive, one bit for each; empty where all are the own
+/// one.
+static std::string describeMasks(ChannelCreateOp channel,
+                                 const ChannelInfo &info) {
+  if (!info.crossesCTAs())
+    return "";
+  std::string masks;
+  for (unsigned index = 0; index < info.roles.size(); ++index) {
+    masks += llvm::formatv("{0}{1}", masks.empty() ? "" : ", ",
+                           channel.getRole(index).getName());
+    SignalMask target = info.roles[index].multicast > 1 ? SignalMask::all()
+                                                        : info.getTarget(index);
+    for (int64_t rank = 0; rank < info.cluster; ++rank)
+      masks += llvm::formatv(" {0}", target.getTargets(rank, info.cluster));
+  }
+  return masks;
+}
+
 void AttnLowerChannelsPass::report(gpu::GPUFuncOp kernel,
                                    ChannelCreateOp channel,
                                    const ChannelInfo &info) {
@@ -329,23 +389,29 @@ void AttnLowerChannelsPass::report(gpu::GPUFuncOp kernel,
                       channel.getRole(index).getName(), info.getCount(index));
     multicast = std::max(multicast, role.multicast);
     for (int64_t announced : role.bytes)
-      bytes += llvm::formatv("{0}{1}", bytes.empty() ? "" : ", ", announced);
+      bytes += llvm::formatv("{0}{1}", bytes.empty() ? "" : ", ",
+                             info.getBytes(index, announced));
   }
+  std::string masks = describeMasks(channel, info);
   int64_t depth = channel.getType().getDepth();
   int64_t parts = 1, count = 0;
   for (auto role : channel.getRoles().getAsRange<RoleAttr>()) {
     parts = std::max<int64_t>(parts, role.getNumParts());
     count += depth * role.getNumParts();
   }
-  remark::passed(channel.getLoc(), remark::RemarkOpts::name("channel")
-                                       .category("attn.lower-channels")
-                                       .function(kernel.getName()))
-      << remark::add("channel '{0}' becomes mbarriers", channel.getName().str())
-      << remark::metric("barriers", count) << remark::metric("depth", depth)
-      << remark::metric("counts", counts)
-      << remark::metric("bytes", bytes.empty() ? "none" : bytes)
-      << remark::metric("multicast", multicast)
-      << remark::metric("parts", parts);
+  auto becomes =
+      remark::passed(channel.getLoc(), remark::RemarkOpts::name("channel")
+                                           .category("attn.lower-channels")
+                                           .function(kernel.getName()));
+  becomes << remark::add("channel '{0}' becomes mbarriers",
+                         channel.getName().str())
+          << remark::metric("barriers", count) << remark::metric("depth", depth)
+          << remark::metric("counts", counts)
+          << remark::metric("bytes", bytes.empty() ? "none" : bytes)
+          << remark::metric("multicast", multicast)
+          << remark::metric("parts", parts);
+  if (!masks.empty())
+    becomes << remark::metric("masks", masks);
   ++numChannels;
   numBarriers += count;
 }

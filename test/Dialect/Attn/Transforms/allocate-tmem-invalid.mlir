@@ -46,3 +46,44 @@ gpu.module @kernels [#attn.target<chip = "sm_100a">] {
     gpu.return
   }
 }
+
+// -----
+
+!a = !attn.buffer<128x64xf16, #attn.swizzled<span = 128>, shared>
+!b = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+!d = !attn.buffer<128x128xf32, #attn.tmem<m = 128>, tmem>
+gpu.module @kernels {
+  // expected-note @below {{the kernel is here}}
+  gpu.func @no_pair(%more: i1) kernel attributes {known_cluster_size = array<i32: 4, 1, 1>} {
+    %a = attn.alloc {name = "a"} : !a
+    %b = attn.alloc {name = "b"} : !b
+    %d = attn.tmem_alloc {name = "d"} : !d
+    attn.elect {
+      // expected-error @below {{expected a cluster of 2 CTAs, which are the pair, got 4}}
+      attn.tcgen05.mma %a, %b, %d accumulate %more {pair} : !a, !b, !d
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!a = !attn.buffer<128x64xf16, #attn.swizzled<span = 128>, shared>
+!b = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+!d = !attn.buffer<128x128xf32, #attn.tmem<m = 128>, tmem>
+gpu.module @kernels {
+  gpu.func @mixed(%more: i1) kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
+    %c0 = arith.constant 0 : i32
+    %a = attn.alloc {name = "a"} : !a
+    %b = attn.alloc {name = "b"} : !b
+    %d = attn.tmem_alloc {name = "d"} : !d
+    %done = attn.mbarrier.alloc {name = "done"} : !attn.mbarriers<1>
+    attn.elect {
+      // expected-note @below {{this one is of a pair}}
+      attn.tcgen05.mma %a, %b, %d accumulate %more {pair} : !a, !b, !d
+      // expected-error @below {{expected all uses of the tensor core by a kernel to be of one CTA or all of a pair, got one of one CTA}}
+      attn.tcgen05.commit %done[%c0] : !attn.mbarriers<1>
+    }
+    gpu.return
+  }
+}

@@ -267,7 +267,7 @@ gpu.module @kernels {
 // CHECK:         attn.cluster_barrier
 // CHECK-NEXT:    gpu.return
 // REMARK: channel 'k' becomes mbarriers
-// REMARK-SAME: counts="producer 1, consumer 8", depth=2, multicast=2
+// REMARK-SAME: counts="producer 1, consumer 8", depth=2, masks="producer 3 3, consumer 3 3", multicast=2
 // REMARK: channel 'q' becomes mbarriers
 // REMARK-SAME: counts="producer 1, consumer 4", depth=1, multicast=1
 !whole = !attn.buffer<128x64xf16, #attn.swizzled<span = 128>, shared>
@@ -623,7 +623,7 @@ gpu.module @kernels {
 // CHECK:         attn.cluster_barrier
 // CHECK-NEXT:    gpu.return
 // REMARK: channel 's' becomes mbarriers
-// REMARK-SAME: barriers=2, bytes=8192, counts="sender 1, adder 8", depth=1, multicast=2
+// REMARK-SAME: barriers=2, bytes=8192, counts="sender 1, adder 8", depth=1, masks="sender 3 3, adder 3 3", multicast=2
 gpu.module @kernels {
   gpu.func @exchange() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
     %b = attn.alloc {name = "s"} : !attn.buffer<64x32xf32, #attn.auto, shared>

@@ -102,6 +102,23 @@ def Attn_CommitOpInterface : OpInterface<"CommitOpInterface"> {
       "const ::mlir::attn::AsyncEngine &", "getCommittedEngine">,
     InterfaceMethod<"Returns the barriers and the index of the one that is signalled.",
       "::std::pair<::mlir::Value, ::mlir::Value>", "getCommitBarrier">,
+    InterfaceMethod<[{
+      Returns the number of CTAs of the cluster in which that barrier is signalled;
+      one is the own CTA.
+    }], "int64_t", "countCommitCTAs", (ins), "", "return 1;">,
+  ];
+}
+
+def Attn_TensorGroupOpInterface : OpInterface<"TensorGroupOpInterface"> {
+  let cppNamespace = "::mlir::attn";
+  let description = [{
+    An op of the tensor core that a CTA executes for itself or for both CTAs of a
+    pair, which are those of a cluster of two. All of a kernel are of one kind (PTX
+    ISA, .cta_group of tcgen05).
+  }];
+  let methods = [
+    InterfaceMethod<"Returns true if the op is of both CTAs of a pair.",
+      "bool", "isOfPair", (ins), "", "return $_op.getPair();">,
   ];
 }
 
@@ -166,6 +183,19 @@ def Attn_ChannelUserOpInterface : OpInterface<"ChannelUserOpInterface"> {
       of a partition start it, each with an equal part of the bytes, and it goes to
       the other CTA.
     }], "bool", "isExchange", (ins), "", "return false;">,
+    InterfaceMethod<[{
+      Returns true if a fill of the own slot can count its bytes at the barrier of the
+      cluster's leader.
+    }], "bool", "canFillAtLeader", (ins), "", "return false;">,
+    InterfaceMethod<[{
+      Returns true if a fill of the own slot counts its bytes at the barrier of the
+      cluster's leader.
+    }], "bool", "isFilledAtLeader", (ins), "", "return false;">,
+    InterfaceMethod<[{
+      Lets a fill of the own slot count its bytes at the barrier of the cluster's
+      leader, once `setFillBarrier` has named it.
+    }], "void", "setFilledAtLeader", (ins), "",
+      "llvm_unreachable(\"a fill says whether it can count at the leader\");">,
     InterfaceMethod<[{
       Returns the number of CTAs whose slots and barriers a fill goes to.
     }], "int64_t", "getFillTargets", (ins), "",

@@ -50,9 +50,10 @@ struct ChannelSignal {
   bool awaitsProducts;
   /// Makes the signal where a release stands, at barrier `index` of `barriers`:
   /// in this CTA, in all of `ctas` if not null, or with `leader` in the
-  /// cluster's first one. Null if what was started before signals by itself.
+  /// cluster's first one; with `pair` products are of both CTAs of a pair. Null
+  /// if what was started before signals by itself.
   void (*emitRelease)(OpBuilder &builder, Location loc, Value barriers,
-                      Value index, IntegerAttr ctas, bool leader);
+                      Value index, IntegerAttr ctas, bool leader, bool pair);
 };
 
 /// The row of a kind of signal.

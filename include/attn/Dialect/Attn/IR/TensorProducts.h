@@ -18,6 +18,13 @@ inline constexpr int64_t kTensorPartKeys = 32, kTensorSliceBytes = 128;
 /// is not chosen.
 llvm::Expected<TensorInstruction> chooseTensorInstruction(Tcgen05MmaOp op);
 
+/// Returns whether a kernel's products are of both CTAs of a pair.
+bool usesPairs(gpu::GPUFuncOp kernel);
+
+/// Checks that ops of the tensor core are all of one CTA or all of a pair, and
+/// that there are pairs. On failure a diagnostic was emitted.
+LogicalResult checkTensorGroups(gpu::GPUFuncOp kernel);
+
 /// A line for each kind of product in a kernel: where it goes, its extents,
 /// where A is, and its instructions; empty where there is none. An error has
 /// been reported.

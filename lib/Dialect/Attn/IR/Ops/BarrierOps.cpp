@@ -1,5 +1,6 @@
 //===- BarrierOps.cpp - mbarriers and fences ------------------------------===//
 
+#include "../Completion.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 
 using namespace mlir;
@@ -16,11 +17,12 @@ LogicalResult MBarrierInitOp::verify() {
   return success();
 }
 
-/// For a signal to all CTAs of a cluster.
-static LogicalResult verifyCTAs(Operation *op, std::optional<int64_t> ctas) {
-  if (ctas && (*ctas < 2 || *ctas > 16))
-    return op->emitOpError("expected a cluster of 2 to 16 CTAs, got ") << *ctas;
-  return success();
+/// Checks a signal to all CTAs of a cluster, or to its leader.
+static LogicalResult verifySignal(Operation *op, std::optional<int64_t> ctas,
+                                  bool leader) {
+  if (ctas && leader)
+    return op->emitOpError("expected 'ctas' or 'leader', got both");
+  return verifyClusterCTAs(op, ctas);
 }
 
 LogicalResult MBarrierExpectTxOp::verify() {
@@ -28,13 +30,11 @@ LogicalResult MBarrierExpectTxOp::verify() {
   if (bytes < 0 || bytes > kLargestCount)
     return emitOpError("expected from 0 to ")
            << kLargestCount << " bytes, got " << bytes;
-  return verifyCTAs(*this, getCtas());
+  return verifySignal(*this, getCtas(), getLeader());
 }
 
 LogicalResult MBarrierArriveOp::verify() {
-  if (getCtas() && getLeader())
-    return emitOpError("expected 'ctas' or 'leader', got both");
-  return verifyCTAs(*this, getCtas());
+  return verifySignal(*this, getCtas(), getLeader());
 }
 
 LogicalResult NamedBarrierOp::verify() {

@@ -13,7 +13,7 @@ const ChannelSignal &attn::getChannelSignal(SignalKind kind) {
   static const ChannelSignal arrive = {
       /*arrivals=*/0, /*countsBytes=*/false, /*awaitsProducts=*/false,
       [](OpBuilder &builder, Location loc, Value barriers, Value index,
-         IntegerAttr ctas, bool leader) {
+         IntegerAttr ctas, bool leader, bool /*pair*/) {
         MBarrierArriveOp::create(builder, loc, barriers, index, ctas, leader);
       }};
   // The thread that announces the bytes arrives.
@@ -23,9 +23,9 @@ const ChannelSignal &attn::getChannelSignal(SignalKind kind) {
   static const ChannelSignal commit = {
       /*arrivals=*/1, /*countsBytes=*/false, /*awaitsProducts=*/true,
       [](OpBuilder &builder, Location loc, Value barriers, Value index,
-         IntegerAttr ctas, bool leader) {
-        assert(!ctas && !leader && "refused by the analysis of channels");
-        Tcgen05CommitOp::create(builder, loc, barriers, index);
+         IntegerAttr ctas, bool leader, bool pair) {
+        assert(!leader && "refused by the analysis of channels");
+        Tcgen05CommitOp::create(builder, loc, barriers, index, ctas, pair);
       }};
   switch (kind) {
   case SignalKind::Arrive:

@@ -1,5 +1,6 @@
 //===- Tcgen05Ops.cpp - Matrix instructions of one thread -----------------===//
 
+#include "../Completion.h"
 #include "../ElementTypes.h"
 #include "attn/Dialect/Attn/IR/TensorProducts.h"
 #include "mlir/IR/Matchers.h"
@@ -45,10 +46,11 @@ LogicalResult Tcgen05MmaOp::verify() {
     return emitOpError("expected the contraction extents of 'a' and 'b' to "
                        "agree, got ")
            << a.getShape()[1] << " and " << b.getShape()[0];
-  if (a.getShape()[0] != d.getShape()[0] || b.getShape()[1] != d.getShape()[1])
+  int64_t columns = b.getShape()[1] * (getPair() ? 2 : 1);
+  if (a.getShape()[0] != d.getShape()[0] || columns != d.getShape()[1])
     return emitOpError("expected an accumulator of ")
-           << a.getShape()[0] << " x " << b.getShape()[1] << ", got "
-           << d.getShape()[0] << " x " << d.getShape()[1];
+           << a.getShape()[0] << " x " << columns << ", got " << d.getShape()[0]
+           << " x " << d.getShape()[1];
   Type typeA = a.getElementType(), typeB = b.getElementType();
   bool isWide = typeA == typeB && (typeA.isF16() || typeA.isBF16());
   bool isNarrow = isFloat8(typeA) && isFloat8(typeB);
@@ -95,9 +97,11 @@ std::pair<Value, Value> Tcgen05CommitOp::getCommitBarrier() {
   return {getBarriers(), getIndex()};
 }
 
+int64_t Tcgen05CommitOp::countCommitCTAs() { return getCtas().value_or(1); }
+
 LogicalResult Tcgen05CommitOp::verify() {
   if ((*this)->getParentOfType<ElectOp>())
-    return success();
+    return verifyClusterCTAs(*this, getCtas());
   return emitOpError(
       "expected to stand in an attn.elect, since a commit is for "
       "what its thread has started");

@@ -105,8 +105,10 @@ LogicalResult TmaLoadOp::verify() {
   if (failed(verifyCompletion(*this, getToken(), getBarriers(), getIndex())))
     return failure();
   int64_t parts = getMulticast().value_or(1);
-  if (getMulticast() && (parts < 2 || parts > 16))
-    return emitOpError("expected a cluster of 2 to 16 CTAs, got ") << parts;
+  if (failed(verifyClusterCTAs(*this, getMulticast())))
+    return failure();
+  if (getMulticast() && getLeader())
+    return emitOpError("expected 'multicast' or 'leader', got both");
   if (std::optional<int64_t> stacked = getStacked()) {
     if (*stacked < 2 || *stacked > 256 || getMulticast())
       return emitOpError("expected 2 to 256 stacked boxes and no multicast, "
@@ -146,6 +148,10 @@ OpOperand *TmaLoadOp::getUsedHandle() {
 int64_t TmaLoadOp::getFilledBytes() {
   return cast<BulkCopyOpInterface>(getOperation()).getCopiedBytes();
 }
+
+bool TmaLoadOp::isFilledAtLeader() { return getLeader(); }
+
+void TmaLoadOp::setFilledAtLeader() { setLeader(true); }
 
 void TmaLoadOp::setFillBarrier(Value barriers, Value index, IntegerAttr) {
   getBarriersMutable().assign(barriers);

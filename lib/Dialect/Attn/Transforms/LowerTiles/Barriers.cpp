@@ -132,6 +132,11 @@ LogicalResult PartitionLowering::lower(MBarrierExpectTxOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Value pointer = barrierPointer(b, op.getBarriers(), op.getIndex());
   Value bytes = arith::ConstantIntOp::create(b, op.getBytes(), 32);
+  if (op.getLeader()) {
+    auto branch = scf::IfOp::create(b, isClusterLeader(b),
+                                    /*withElseRegion=*/false);
+    b.setInsertionPointToStart(branch.thenBlock());
+  }
   if (elected) {
     emitElected(b, "mbarrier.arrive.expect_tx.shared.b64 _, [$1], $2;",
                 {pointer, bytes});

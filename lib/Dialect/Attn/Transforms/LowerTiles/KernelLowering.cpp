@@ -9,6 +9,7 @@
 #include "../ClusterWait.h"
 #include "PartitionLowering.h"
 #include "attn/Analysis/Memory/Footprint.h"
+#include "attn/Dialect/Attn/IR/TensorProducts.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/Support/SaveAndRestore.h"
 
@@ -85,6 +86,8 @@ static void sinkWidenedProducts(gpu::GPUFuncOp kernel) {
 }
 
 LogicalResult KernelLowering::run() {
+  if (failed(checkTensorGroups(func)))
+    return failure();
   // Partitions have grids of their own, and tiles are theirs alone.
   std::optional<std::pair<int64_t, int64_t>> grid;
   int64_t warps = 0;

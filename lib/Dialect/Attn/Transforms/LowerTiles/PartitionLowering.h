@@ -123,6 +123,8 @@ SmallVector<Value> loadSent(ImplicitLocOpBuilder &b, Value pointer,
 /// one and the register with the next column of its row; none where threads
 /// have no such pairs.
 SmallVector<std::pair<unsigned, unsigned>> findPairs(const TileLayout &layout);
+/// Returns true in the first CTA of the cluster.
+Value isClusterLeader(ImplicitLocOpBuilder &b);
 
 class PartitionLowering;
 

@@ -122,8 +122,8 @@ void TensorProduct::writePiece(llvm::raw_ostream &os, int64_t first,
     if (a)
       setDescriptor(os, "da", *a, a->steps[step]);
     setDescriptor(os, "db", b, layoutB.offset({first, step * shape.k}) / 16);
-    os << "tcgen05.mma.cta_group::1.kind::" << kind << " "
-       << formatColumn(d, first) << ", "
+    os << "tcgen05.mma.cta_group::" << (op.getPair() ? 2 : 1)
+       << ".kind::" << kind << " " << formatColumn(d, first) << ", "
        << (a ? "da" : formatColumn(columnsOfA, step * stepColumns))
        << ", db, i, " << (step == start ? accumulate : "1") << ";\n";
   }
@@ -177,16 +177,24 @@ template <>
 LogicalResult PartitionLowering::lower(Tcgen05CommitOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Value pointer = barrierPointer(b, op.getBarriers(), op.getIndex());
+  SmallVector<Value> operands = {
+      LLVM::PtrToIntOp::create(b, b.getI32Type(), pointer)};
+  std::string text = llvm::formatv(
+      "tcgen05.commit.cta_group::{0}.mbarrier::arrive::one.shared::cluster",
+      op.getPair() ? 2 : 1);
+  if (std::optional<int64_t> ctas = op.getCtas()) {
+    operands.push_back(arith::ConstantIntOp::create(b, (1 << *ctas) - 1, 16));
+    text += ".multicast::cluster.b64 [$0], $1;";
+  } else {
+    text += ".b64 [$0];";
+  }
   // The intrinsic says that it touches the barrier alone, so that LLVM may move
   // the products that it is for behind it.
-  LLVM::InlineAsmOp::create(
-      b, TypeRange(),
-      ValueRange{LLVM::PtrToIntOp::create(b, b.getI32Type(), pointer)},
-      "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 "
-      "[$0];",
-      "r,~{memory}", /*has_side_effects=*/true, /*is_align_stack=*/false,
-      LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(),
-      ArrayAttr());
+  LLVM::InlineAsmOp::create(b, TypeRange(), operands, text,
+                            op.getCtas() ? "r,h,~{memory}" : "r,~{memory}",
+                            /*has_side_effects=*/true, /*is_align_stack=*/false,
+                            LLVM::tailcallkind::TailCallKind::None,
+                            LLVM::AsmDialectAttr(), ArrayAttr());
   return success();
 }
 

@@ -84,12 +84,16 @@ static void startCopy(ImplicitLocOpBuilder &b, TmaLoadOp op, Value pointer,
       LLVM::PtrToIntOp::create(b, b.getI32Type(), pointer).getResult();
   Value clusterPointer = LLVM::IntToPtrOp::create(
       b, LLVM::LLVMPointerType::get(b.getContext(), 7), address);
+  NVVM::CTAGroupKindAttr group;
+  if (op.getLeader())
+    group =
+        NVVM::CTAGroupKindAttr::get(b.getContext(), NVVM::CTAGroupKind::CTA_2);
   auto copy = [&](OpBuilder &builder, Value map) {
     NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
         builder, op.getLoc(), clusterPointer, map, coords, barrier,
         /*im2colOffsets=*/ValueRange(), /*multicastMask=*/mask,
         /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE,
-        /*isCTAOnly=*/false, NVVM::CTAGroupKindAttr(), /*predicate=*/Value());
+        /*isCTAOnly=*/false, group, /*predicate=*/Value());
   };
   if (!outside) {
     copy(b, op.getMap());
@@ -112,6 +116,14 @@ LogicalResult PartitionLowering::lower(TmaLoadOp op) {
     return failure();
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Value barrier = barrierPointer(b, op.getBarriers(), op.getIndex());
+  if (op.getLeader()) {
+    // The instruction takes any address in shared memory of the pair.
+    Value remote =
+        remotePointer(b, barrier, arith::ConstantIntOp::create(b, 0, 32));
+    barrier = LLVM::IntToPtrOp::create(
+        b, barrier.getType(),
+        LLVM::PtrToIntOp::create(b, b.getI32Type(), remote).getResult());
+  }
   SmallVector<Value> coords(op.getCoords());
   BufferValue buffer = kernel.buffers.lookup(op.getDest());
   Value base = buffer.base, mask;

@@ -22,16 +22,17 @@ static constexpr unsigned kLaneShift = 16;
 // Allocation and views
 //===----------------------------------------------------------------------===//
 
-/// Runs `emit` in the CTA's first warp.
+/// Runs `emit` in the CTA's first warp, for an op of it or of its pair.
 static void inFirstWarp(
-    ImplicitLocOpBuilder &b, Value warp,
+    ImplicitLocOpBuilder &b, Value warp, bool isOfPair,
     function_ref<void(ImplicitLocOpBuilder &, NVVM::CTAGroupKindAttr)> emit) {
   Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, warp,
                                         arith::ConstantIntOp::create(b, 0, 32));
   auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
   ImplicitLocOpBuilder inner(b.getLoc(), branch.getThenBodyBuilder());
-  emit(inner,
-       NVVM::CTAGroupKindAttr::get(b.getContext(), NVVM::CTAGroupKind::CTA_1));
+  emit(inner, NVVM::CTAGroupKindAttr::get(
+                  b.getContext(), isOfPair ? NVVM::CTAGroupKind::CTA_2
+                                           : NVVM::CTAGroupKind::CTA_1));
 }
 
 static void fenceTensor(ImplicitLocOpBuilder &b, TensorFence kind) {
@@ -48,7 +49,7 @@ LogicalResult PartitionLowering::lower(TmemReserveOp op) {
                           "another one");
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Value slot = kernel.buffers.lookup(op.getSlot()).base;
-  inFirstWarp(b, kernel.uniformWarp(),
+  inFirstWarp(b, kernel.uniformWarp(), op.getPair(),
               [&](ImplicitLocOpBuilder &inner, NVVM::CTAGroupKindAttr group) {
                 Value columns =
                     arith::ConstantIntOp::create(inner, op.getColumns(), 32);
@@ -73,7 +74,7 @@ LogicalResult PartitionLowering::lower(TmemDeallocOp op) {
   fenceTensor(b, TensorFence::After);
   auto pointer = LLVM::LLVMPointerType::get(
       b.getContext(), unsigned(NVVM::NVVMMemorySpace::Tensor));
-  inFirstWarp(b, kernel.uniformWarp(),
+  inFirstWarp(b, kernel.uniformWarp(), op.getPair(),
               [&](ImplicitLocOpBuilder &inner, NVVM::CTAGroupKindAttr group) {
                 Value columns =
                     arith::ConstantIntOp::create(inner, op.getColumns(), 32);

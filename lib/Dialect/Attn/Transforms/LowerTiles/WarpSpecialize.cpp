@@ -199,6 +199,13 @@ LogicalResult PartitionLowering::lowerRegion(Region &region,
   return success();
 }
 
+/// True for a load that signals in other CTAs.
+static bool crossesCTAs(Operation &op) {
+  auto copy = cast<BulkCopyOpInterface>(op);
+  auto fill = dyn_cast<ChannelUserOpInterface>(op);
+  return copy.getMulticastCTAs() || (fill && fill.isFilledAtLeader());
+}
+
 /// True for a load of boxes, whose instruction can have a predicate.
 static bool isLoad(Operation &op) {
   auto copy = dyn_cast<BulkCopyOpInterface>(op);
@@ -213,10 +220,10 @@ static bool waitsAndLoads(ElectOp op) {
     bool load = isLoad(nested);
     loads |= load;
     if (auto expect = dyn_cast<MBarrierExpectTxOp>(nested);
-        expect && expect.getCtas())
+        expect && (expect.getCtas() || expect.getLeader()))
       return false;
     if (load
-            ? cast<BulkCopyOpInterface>(nested).getMulticastCTAs().has_value()
+            ? crossesCTAs(nested)
             : !isa<MBarrierWaitOp, MBarrierExpectTxOp>(nested) &&
                   (nested.getNumRegions() != 0 || !isMemoryEffectFree(&nested)))
       return false;
@@ -287,17 +294,20 @@ LogicalResult PartitionLowering::lower(ElectOp op) {
   return lowerRegion(op.getBody(), b);
 }
 
+Value lowering::isClusterLeader(ImplicitLocOpBuilder &b) {
+  Value rank = NVVM::ClusterId::create(b, b.getI32Type());
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, rank,
+                               arith::ConstantIntOp::create(b, 0, 32));
+}
+
 template <>
 LogicalResult PartitionLowering::lower(ClusterLeaderOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   std::optional<ArrayRef<int32_t>> size = kernel.func.getKnownClusterSize();
   if (!size || countLaunched(*size) == 1)
     return lowerRegion(op.getBody(), b);
-  Value rank = NVVM::ClusterId::create(b, b.getI32Type());
-  Value isLeader =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, rank,
-                            arith::ConstantIntOp::create(b, 0, 32));
-  auto branch = scf::IfOp::create(b, isLeader, /*withElseRegion=*/false);
+  auto branch =
+      scf::IfOp::create(b, isClusterLeader(b), /*withElseRegion=*/false);
   b.setInsertionPointToStart(branch.thenBlock());
   return lowerRegion(op.getBody(), b);
 }

@@ -116,7 +116,8 @@ def Attn_MBarrierExpectTxOp : Attn_Op<"mbarrier.expect_tx", [AttnRequiresSM<90>,
     The executing thread arrives at barrier `index` and announces that `bytes`
     more bytes will be copied in this phase (PTX ISA,
     mbarrier.arrive.expect_tx). With `ctas = n` it does so at that barrier in each
-    of the n CTAs of its cluster.
+    of the n CTAs of its cluster. With `leader` it does so in the cluster's first CTA
+    alone, for the bytes of all CTAs; in others nothing happens.
 
     Undefined behaviour: an index outside the array; more arrivals than the
     phase has; 2^20 or more bytes pending.
@@ -134,7 +135,8 @@ def Attn_MBarrierExpectTxOp : Attn_Op<"mbarrier.expect_tx", [AttnRequiresSM<90>,
     Arg<Attn_MBarriersType, "the barriers">:$barriers,
     Arg<I32, "which one">:$index,
     Described<I64Attr, "announced for this phase, a positive number">:$bytes,
-    Described<OptionalAttr<I64Attr>, "CTAs of the cluster at whose barriers it happens, 2 to 16; without it this one alone">:$ctas);
+    Described<OptionalAttr<I64Attr>, "CTAs of the cluster at whose barriers it happens, 2 to 16; without it this one alone">:$ctas,
+    Described<UnitAttr, "in the cluster's first CTA only">:$leader);
   let assemblyFormat = "$barriers `[` $index `]` attr-dict `:` type($barriers)";
   let hasVerifier = 1;
 }

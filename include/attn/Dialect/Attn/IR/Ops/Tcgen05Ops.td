@@ -13,7 +13,7 @@ include "attn/Dialect/Attn/IR/OpGroups.td"
 let opDocGroup = Attn_TmemGroup in {
 
 def Attn_Tcgen05MmaOp : Attn_Op<"tcgen05.mma", [AttnRequiresSM<100>, AttnAsync<"kTensorProducts">,
-    DeclareOpInterfaceMethods<Attn_ProductOpInterface>,
+    DeclareOpInterfaceMethods<Attn_ProductOpInterface>, Attn_TensorGroupOpInterface,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "starts a matrix multiply-accumulate into tensor memory";
   let description = [{
@@ -33,11 +33,16 @@ def Attn_Tcgen05MmaOp : Attn_Op<"tcgen05.mma", [AttnRequiresSM<100>, AttnAsync<"
     With `depth = k` the contraction goes over k columns of `a` and rows of `b`, which
     may have more, from the first ones or from those of number `first` on.
 
+    With `pair` one of the two CTAs of a cluster starts a product for both (PTX ISA,
+    cta_group::2). Each has 128 rows of its own of `a` and `d`, and half of the
+    columns of `b`: those of the first CTA are the first half of the columns of `d`.
+    The buffers lie at the same places in both CTAs.
+
     The product and its reads of `a` and `b` have ended when the mbarrier of an
     `attn.tcgen05.commit` behind it says so.
 
     Undefined behaviour: touching `d`, or writing `a` or `b`, before that;
-    accumulating on what was never written.
+    accumulating on what was never written; with `pair`, one that both CTAs start.
 
     Example:
 
@@ -50,6 +55,18 @@ def Attn_Tcgen05MmaOp : Attn_Op<"tcgen05.mma", [AttnRequiresSM<100>, AttnAsync<"
       }
       return
     }
+
+    // 256 rows of scores in two CTAs, each with 32 of 64 keys.
+    func.func @qk_pair(%q: !attn.buffer<128x64xf16, #attn.swizzled<span = 128>, shared>, %k: !attn.buffer<32x64xf16, #attn.swizzled<span = 128>, shared>, %s: !attn.buffer<128x64xf32, #attn.tmem<m = 128>, tmem>) {
+      %kt = attn.transpose %k : !attn.buffer<32x64xf16, #attn.swizzled<span = 128>, shared> -> !attn.buffer<64x32xf16, #attn.transposed<#attn.swizzled<span = 128>>, shared>
+      %no = arith.constant false
+      attn.elect {
+        attn.cluster_leader {
+          attn.tcgen05.mma %q, %kt, %s accumulate %no {pair} : !attn.buffer<128x64xf16, #attn.swizzled<span = 128>, shared>, !attn.buffer<64x32xf16, #attn.transposed<#attn.swizzled<span = 128>>, shared>, !attn.buffer<128x64xf32, #attn.tmem<m = 128>, tmem>
+        }
+      }
+      return
+    }
     ```
   }];
   let arguments = (ins
@@ -58,7 +75,8 @@ def Attn_Tcgen05MmaOp : Attn_Op<"tcgen05.mma", [AttnRequiresSM<100>, AttnAsync<"
     Arg<Attn_BufferType, "M x N, in tensor memory">:$d,
     Arg<I1, "whether the product is added to what is there">:$accumulate,
     Described<OptionalAttr<I64Attr>, "of the contraction, columns of a; all from the first on without it">:$depth,
-    Described<OptionalAttr<I64Attr>, "the first column of a and row of b of the contraction, 0 without it">:$first);
+    Described<OptionalAttr<I64Attr>, "the first column of a and row of b of the contraction, 0 without it">:$first,
+    Described<UnitAttr, "of both CTAs of a cluster, each with half of the columns of b">:$pair);
   let assemblyFormat = [{
     $a `,` $b `,` $d `accumulate` $accumulate attr-dict
     `:` type($a) `,` type($b) `,` type($d)
@@ -75,7 +93,8 @@ def Attn_Tcgen05MmaOp : Attn_Op<"tcgen05.mma", [AttnRequiresSM<100>, AttnAsync<"
 }
 
 def Attn_Tcgen05CommitOp : Attn_Op<"tcgen05.commit", [AttnRequiresSM<100>,
-    DeclareOpInterfaceMethods<Attn_CommitOpInterface>,
+    DeclareOpInterfaceMethods<Attn_CommitOpInterface, ["countCommitCTAs"]>,
+    Attn_TensorGroupOpInterface,
     MemoryEffects<[MemRead<Attn_BarrierState>, MemWrite<Attn_BarrierState>]>]> {
   let summary = "arrives when this thread's products are complete";
   let description = [{
@@ -83,6 +102,10 @@ def Attn_Tcgen05CommitOp : Attn_Op<"tcgen05.commit", [AttnRequiresSM<100>,
     has started before are complete: they have read their operands and written
     their results (PTX ISA, tcgen05.commit). Several commits in a row arrive in
     their order. The thread does not wait.
+
+    With `ctas = n` that barrier gets one arrival in each of the n CTAs of the cluster
+    (PTX ISA, multicast::cluster). With `pair` the products are of both CTAs of a
+    cluster (cta_group::2).
 
     Undefined behaviour: an index outside the array; more arrivals than the
     phase has.
@@ -96,11 +119,22 @@ def Attn_Tcgen05CommitOp : Attn_Op<"tcgen05.commit", [AttnRequiresSM<100>,
       }
       return
     }
+
+    func.func @commit_pair(%done: !attn.mbarriers<2>, %i: i32) {
+      attn.elect {
+        attn.cluster_leader {
+          attn.tcgen05.commit %done[%i] {ctas = 2, pair} : !attn.mbarriers<2>
+        }
+      }
+      return
+    }
     ```
   }];
   let arguments = (ins
     Arg<Attn_MBarriersType, "the barriers">:$barriers,
-    Arg<I32, "which one">:$index);
+    Arg<I32, "which one">:$index,
+    Described<OptionalAttr<I64Attr>, "CTAs of the cluster at whose barriers it arrives, 2 to 16; without it this one alone">:$ctas,
+    Described<UnitAttr, "behind products of both CTAs of a cluster">:$pair);
   let assemblyFormat = "$barriers `[` $index `]` attr-dict `:` type($barriers)";
   let hasVerifier = 1;
 }

@@ -78,7 +78,7 @@ def Attn_TmaPrefetchOp : Attn_Op<"tma.prefetch", [AttnRequiresSM<90>, Attn_BulkC
 def Attn_TmaLoadOp : Attn_Op<"tma.load", [AttnRequiresSM<90>, AttnAsync<"kBulkLoads">,
     AttrSizedOperandSegments, Attn_BulkCopyOpInterface,
     DeclareOpInterfaceMethods<Attn_ChannelUserOpInterface,
-      ["getUsedHandle", "getFilledBytes", "setFillBarrier"]>,
+      ["getUsedHandle", "getFilledBytes", "setFillBarrier", "isFilledAtLeader", "setFilledAtLeader"]>,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "starts a copy of a box of a tensor to shared memory";
   let description = [{
@@ -95,6 +95,9 @@ def Attn_TmaLoadOp : Attn_Op<"tma.load", [AttnRequiresSM<90>, AttnAsync<"kBulkLo
     the tensor, to the r-th part of `dest` in all CTAs, and its bytes count in
     each of them at the barrier that lies where `barriers` lies here (PTX ISA,
     multicast::cluster). Coordinates are the same in all CTAs, which all load.
+
+    With `leader` the bytes count in the first CTA of a cluster of two, at the barrier
+    that lies there where `barriers` lies here (PTX ISA, cta_group::2).
 
     With `stacked = n` `dest` has n times the map's rows too, all from here: the
     r-th part of the rows is the box that starts r times the box's extent further
@@ -131,7 +134,8 @@ def Attn_TmaLoadOp : Attn_Op<"tma.load", [AttnRequiresSM<90>, AttnAsync<"kBulkLo
     Arg<Optional<Attn_TensorMapType>, "the map of boxes that have no element in the first one">:$spare,
     Arg<Variadic<I1>, "which boxes these are, one condition for each">:$outside,
     Described<OptionalAttr<I64Attr>, "CTAs of the cluster that get all parts of the rows, 2 to 16">:$multicast,
-    Described<OptionalAttr<I64Attr>, "boxes one below the other, 2 to 256">:$stacked);
+    Described<OptionalAttr<I64Attr>, "boxes one below the other, 2 to 256">:$stacked,
+    Described<UnitAttr, "counts its bytes in the first CTA of a cluster of two">:$leader);
   let assemblyFormat = [{
     $map `[` $coords `]` `,` $dest (`token` $token^)?
     (`barrier` $barriers^ `[` $index `]` `:` type($barriers))?
@@ -147,6 +151,7 @@ def Attn_TmaLoadOp : Attn_Op<"tma.load", [AttnRequiresSM<90>, AttnAsync<"kBulkLo
     /// True if each of the stacked boxes has coordinates of its own.
     bool areBoxesApart();
     bool canMulticast() { return true; }
+    bool canFillAtLeader() { return !getMulticast(); }
     ::std::optional<int64_t> getMulticastCTAs() { return getMulticast(); }
     void setMulticastCTAs(int64_t ctas) { setMulticast(ctas); }
     ::std::optional<int64_t> getFilledCTAs() { return getMulticast().value_or(1); }

@@ -113,7 +113,7 @@ def Attn_TmemSliceOp : Attn_Op<"tmem.slice", [AttnRequiresSM<100>, Pure,
 }
 
 def Attn_TmemReserveOp : Attn_Op<"tmem.reserve", [AttnRequiresSM<100>,
-    Attn_TakesWholeWarps,
+    Attn_TakesWholeWarps, Attn_TensorGroupOpInterface,
     MemoryEffects<[MemWrite<Attn_TensorAccesses>]>]> {
   let summary = "takes columns of the SM's tensor memory for the CTA";
   let description = [{
@@ -124,8 +124,13 @@ def Attn_TmemReserveOp : Attn_Op<"tmem.reserve", [AttnRequiresSM<100>,
     CTA; the result is the first column. `attn-allocate-tmem` makes one in front of a
     kernel's allocations.
 
+    With `pair` the first warps of both CTAs of a cluster take the same columns
+    together, each waiting for the other (cta_group::2). A cluster barrier stands in
+    front of it, for both CTAs have to run.
+
     Undefined behaviour: a branch around it that not all threads take; a second one
-    in a kernel; a kernel that ends without `attn.tmem.dealloc`.
+    in a kernel; a kernel that ends without `attn.tmem.dealloc`; with `pair`, one that
+    the other CTA does not come to.
 
     Example:
 
@@ -139,20 +144,24 @@ def Attn_TmemReserveOp : Attn_Op<"tmem.reserve", [AttnRequiresSM<100>,
   }];
   let arguments = (ins
     Arg<Attn_BufferType, "one i32 of shared memory, for the address", [MemRead, MemWrite]>:$slot,
-    Described<I64Attr, "taken, a power of two from 32 to 512">:$columns);
+    Described<I64Attr, "taken, a power of two from 32 to 512">:$columns,
+    Described<UnitAttr, "by both CTAs of a cluster">:$pair);
   let results = (outs Res<I32, "the address of the first column">:$base);
   let assemblyFormat = "$slot attr-dict `:` type($slot)";
   let hasVerifier = 1;
 }
 
 def Attn_TmemDeallocOp : Attn_Op<"tmem.dealloc", [AttnRequiresSM<100>,
-    Attn_TakesWholeWarps,
+    Attn_TakesWholeWarps, Attn_TensorGroupOpInterface,
     MemoryEffects<[MemWrite<Attn_TensorAccesses>]>]> {
   let summary = "gives columns of tensor memory back";
   let description = [{
     All warps come to a barrier of the CTA, behind their last accesses to tensor
     memory; then the first warp gives back what it has taken (PTX ISA,
     tcgen05.dealloc).
+
+    With `pair` the columns of both CTAs of a cluster are not to be used any more, so
+    a cluster barrier stands in front of it, behind the last accesses of both.
 
     Undefined behaviour: a load, a store or a product that has not ended; another
     number of columns than were taken.
@@ -161,7 +170,8 @@ def Attn_TmemDeallocOp : Attn_Op<"tmem.dealloc", [AttnRequiresSM<100>,
   }];
   let arguments = (ins
     Arg<I32, "what attn.tmem.reserve returned">:$base,
-    Described<I64Attr, "as many as were taken">:$columns);
+    Described<I64Attr, "as many as were taken">:$columns,
+    Described<UnitAttr, "by both CTAs of a cluster">:$pair);
   let assemblyFormat = "$base attr-dict";
   let hasVerifier = 1;
 }
