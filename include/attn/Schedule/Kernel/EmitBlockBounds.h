@@ -28,6 +28,8 @@ struct BoundedTiles {
   /// The lengths of the sequence, any of which may be 0.
   Value queries, keys;
   int64_t group = 1, members = 1;
+  /// The keys that key_range leaves to the tile, where its place has them.
+  RangeValues range = {};
 };
 
 /// Emits the bounds of the tile of `blockM` rows from `row` on.
