@@ -9,10 +9,11 @@
 `run` needs torch and no compiler. It prints a line of JSON for each cell: D 64 and 128, 4096
 and 16384 keys, bf16, 16 heads, 16384 queries in all. Each mask has up to four kernels:
 `function` (mask_mod, read), `builtin` (an option, or packed sequences, with the same pairs;
-none for the prefix), `unread` (mask_mod with --no-read-masks) and `dynamic` (the function's
-kernel with tiles that a counter deals). All are compared with float64 on random rows before
+none for the prefix), `unread` (mask_mod with --no-read-masks), `dynamic` (the function's
+kernel with tiles that a counter deals) and of documents `uncut` (tiles begin at multiples of
+their rows). Other kernels of a cell in FOLDER, as CELL.NAME.attn, join them. All are compared with float64 on random rows before
 anything is timed, then timed in turns: `ratio` is the median over rounds of the built-in's
-time over the function's. For the prefix `rate_ratio` is its TFLOP/s over those of the causal
+time over the function's, `ratio_NAME` that over kernel NAME's. For the prefix `rate_ratio` is its TFLOP/s over those of the causal
 option, timed in the same turns. `unordered_*` are documents whose ids decrease once. The last
 line has geometric means.
 """
@@ -121,7 +122,9 @@ def jobs():
         for mask in MASKS:
             yield d, n, mask, "function", []
             yield d, n, mask, "unread", ["--no-read-masks"]
-            if mask in (*PACKED, "prefix"):
+            if mask.startswith("document"):
+                yield d, n, mask, "uncut", ["--schedule=ws_wgmma", "--set=cut_documents=false"]
+            elif mask in (*PACKED, "prefix"):
                 yield d, n, mask, "dynamic", ["--schedule=ws_wgmma", "--set=dynamic=true"]
             if mask != "prefix":
                 yield d, n, mask, "builtin", []
@@ -260,11 +263,9 @@ def run(options):
                 continue
             row = {"cell": name, "d": d, "keys": n, "batch": batch, "mask": mask}
             kernels = {}
-            for kind in ("function", "builtin", "dynamic", "unread"):
-                path = options.folder / f"{name}.{kind}.attn"
-                if not path.exists():
-                    continue
-                isPacked = kind == "builtin" and mask in sets
+            for path in sorted(options.folder.glob(f"{name}.*.attn")):
+                kind = path.name.removeprefix(name + ".").removesuffix(".attn")
+                isPacked = kind.startswith("builtin") and mask in sets
                 shape = (1, HEADS, TOKENS, d) if isPacked else (batch, HEADS, n, d)
                 o = torch.full(shape, math.nan, device="cuda", dtype=torch.bfloat16)
                 lse = torch.full(shape[:3], math.nan, device="cuda")
@@ -316,7 +317,7 @@ def run(options):
                         "lse_err": round(far, 6),
                         "right": worst < 1.6e-2 and far < 2e-3,
                     }
-                    if kind in ("function", "dynamic") and mask.startswith("document"):
+                    if kind != "unread" and not isPacked and mask.startswith("document"):
                         # One document comes back at the end: ids decrease.
                         broken = ids.clone()
                         broken[:, -n // 8 :] = 0
@@ -369,10 +370,11 @@ def run(options):
                 row["ratio"] = round(
                     middle([b / f for b, f in zip(times["builtin"], times["function"])]), 4
                 )
-            if "builtin" in kernels and "dynamic" in kernels:
-                row["ratio_dynamic"] = round(
-                    middle([b / f for b, f in zip(times["builtin"], times["dynamic"])]), 4
-                )
+            for kind in kernels if "builtin" in kernels else ():
+                if kind not in ("function", "builtin", "unread"):
+                    row["ratio_" + kind] = round(
+                        middle([b / f for b, f in zip(times["builtin"], times[kind])]), 4
+                    )
             if "causal" in kernels and "function" in kernels and mask == "prefix":
                 row["rate_ratio"] = round(row["function"]["tflops"] / row["causal"]["tflops"], 4)
                 if "dynamic" in row:

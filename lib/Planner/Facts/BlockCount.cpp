@@ -105,7 +105,8 @@ double attn::countBlocks(const ProblemFacts &facts, double queries, double keys,
     share = RangeModel::kCapturedShare;
   double blocks = std::ceil(keys / blockN);
   // Half of the last block is empty on average where lengths differ.
-  if (facts.varlen && !facts.isPaged() && queries < facts.queries)
+  if (facts.isDocument ||
+      (facts.varlen && !facts.isPaged() && queries < facts.queries))
     blocks = keys / blockN + 0.5;
   return std::max(1.0, blocks * share);
 }

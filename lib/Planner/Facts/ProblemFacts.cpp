@@ -37,14 +37,16 @@ bool ProblemFacts::hasScoreMod() const {
 }
 
 bool ProblemFacts::hasMaskMod() const {
-  return !AttentionOp(op).getMaskMod().empty();
+  return !isDocument && !AttentionOp(op).getMaskMod().empty();
 }
 
 bool ProblemFacts::hasOutMod() const {
   return AttentionOp(op).getOutMod() || mergedMod;
 }
 
-bool ProblemFacts::hasKeyRange() const { return AttentionOp(op).hasKeyRange(); }
+bool ProblemFacts::hasKeyRange() const {
+  return !isDocument && AttentionOp(op).hasKeyRange();
+}
 
 bool ProblemFacts::mayEndEarlier() const {
   if (!hasKeyRange())

@@ -12,6 +12,7 @@ using namespace mlir::attn;
 
 static constexpr Factor kTileBlocks{"balance.tile_blocks"};
 static constexpr Factor kLossOutsideL2{"balance.loss_outside_l2"};
+static constexpr Factor kListedL2{"balance.listed_l2"};
 /// Groups that are tried.
 static constexpr int64_t kMostGroups = 24;
 /// Tiles of a head that are dealt one by one; of longer sequences, larger ones.
@@ -185,4 +186,19 @@ int64_t attn::chooseGroupHeads(const ProblemFacts &facts,
     }
   }
   return best == kvHeads ? 0 : best * sharing;
+}
+
+int64_t attn::chooseListedHeads(const ProblemFacts &facts,
+                                const TargetRow &target) {
+  if (!isStatic(facts))
+    return 0;
+  int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
+  int64_t headBytes = std::max<int64_t>(
+      1, facts.batch * facts.keys * (facts.headDim + facts.valueDim) * bytes);
+  int64_t fitting =
+      std::max<int64_t>(1, kListedL2 * double(target.l2Bytes) / headBytes);
+  // The last group is no smaller than others: its longest tiles come late.
+  int64_t groups = llvm::divideCeil(facts.kvHeads, fitting);
+  int64_t size = llvm::divideCeil(facts.kvHeads, groups);
+  return groups == 1 ? 0 : size * (facts.heads / facts.kvHeads);
 }

@@ -43,6 +43,11 @@ int64_t chooseGroupHeads(const ProblemFacts &facts, const TargetRow &target,
                          int64_t blockM, int64_t blockN, int64_t ctas,
                          bool isDealt = false);
 
+/// As many heads as L2 holds with the keys of all batches, in equal groups:
+/// tiles of a list are in the order of their lengths through all batches. 0 for
+/// all heads.
+int64_t chooseListedHeads(const ProblemFacts &facts, const TargetRow &target);
+
 } // namespace mlir::attn
 
 #endif // ATTN_LIB_PLANNER_FACTS_TILEBALANCE_H

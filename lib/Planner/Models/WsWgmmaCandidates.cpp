@@ -156,6 +156,16 @@ static bool isForThree(const ProblemFacts &facts, bool masked) {
          double(std::min(facts.queries, facts.keys)) >= fewest;
 }
 
+/// Returns how many heads' tiles go together in the order `longest_first`.
+static int64_t chooseHeads(const ProblemFacts &facts, const TargetRow &target,
+                           int64_t blockM, int64_t blockN, int64_t cluster,
+                           bool dealt) {
+  if (!findUncut(facts))
+    return chooseListedHeads(facts, target);
+  return chooseGroupHeads(facts, target, blockM * cluster, blockN,
+                          target.getClusteredSMs(cluster) / cluster, dealt);
+}
+
 std::vector<PlanAttrInterface>
 WsWgmmaModel::getCandidates(const ProblemFacts &facts,
                             const TargetRow &target) const {
@@ -164,7 +174,8 @@ WsWgmmaModel::getCandidates(const ProblemFacts &facts,
   bool isNarrow = isNarrowWindow(facts);
   // Runs of keys, and rows of several heads, come in order of rows.
   bool packs = savesTiles(facts, kGroupRows, countQueryRows(facts, true));
-  bool inOrder = isNarrow || packs || areResultsPartial(facts);
+  bool cuts = !packs && !findUncut(facts);
+  bool inOrder = (isNarrow && !cuts) || packs || areResultsPartial(facts);
   bool isUneven = masked || looksForKeys(facts);
   TileOrder order =
       isUneven && !inOrder ? TileOrder::LongestFirst : TileOrder::RowMajor;
@@ -190,9 +201,7 @@ WsWgmmaModel::getCandidates(const ProblemFacts &facts,
           continue;
         int64_t groupHeads =
             order == TileOrder::LongestFirst
-                ? chooseGroupHeads(facts, target, blockM * cluster, blockN,
-                                   target.getClusteredSMs(cluster) / cluster,
-                                   dealt)
+                ? chooseHeads(facts, target, blockM, blockN, cluster, dealt)
                 : 0;
         for (SoftmaxPolicy softmax : getUsualPolicies(facts))
           for (Overlap overlap : getOverlaps(facts, softmax)) {
@@ -224,6 +233,7 @@ WsWgmmaModel::getCandidates(const ProblemFacts &facts,
                 p.epilogue = epilogue;
                 p.loaders = chooseLoaders(facts, blockN);
                 p.packHeads = packs;
+                p.cutDocuments = cuts;
                 auto make = [&](FirstBlock firstBlock, int64_t kStages) {
                   p.kStages = kStages;
                   p.firstBlock = firstBlock;

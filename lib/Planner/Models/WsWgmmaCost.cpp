@@ -11,6 +11,7 @@
 #include "../../Schedule/WsWgmma/FirstBlockKeys.h"
 #include "../../Schedule/WsWgmma/WsWgmma.h"
 #include "../Facts/BlockCount.h"
+#include "../Facts/Documents.h"
 #include "../Facts/TileBalance.h"
 #include "../Seen/PtxasData.h"
 #include "CopiedCost.h"
@@ -90,10 +91,12 @@ bool WsWgmmaModel::isExpectedToSpill(const ProblemFacts &facts,
       .value_or(false);
 }
 
-PlanEstimate WsWgmmaModel::estimate(const ProblemFacts &facts,
+PlanEstimate WsWgmmaModel::estimate(const ProblemFacts &problem,
                                     PlanAttrInterface planAttr,
                                     const TargetRow &target) const {
   auto plan = cast<WsWgmmaPlanAttr>(planAttr);
+  const ProblemFacts facts =
+      plan.getCutDocuments() ? getTypicalDocuments(problem) : problem;
   PlanEstimate estimate;
   estimate.sharedBytes = getSharedBytes(facts, plan, target);
   RegisterFeatures features;
@@ -113,8 +116,10 @@ PlanEstimate WsWgmmaModel::estimate(const ProblemFacts &facts,
   // The CTAs of a cluster have tiles side by side.
   int64_t cluster = plan.getCluster();
   double ctas = target.getClusteredSMs(cluster);
+  double tiles = queries * queryRows / (blockM * cluster);
+  // Half of the last tile of a document is empty, as a rule.
   estimate.tiles = int64_t(groups * cluster * runs *
-                           std::ceil(queries * queryRows / (blockM * cluster)));
+                           (facts.isDocument ? tiles + 0.5 : std::ceil(tiles)));
   estimate.waves = estimate.tiles / ctas;
   estimate.blocks =
       countBlocks(facts, queries, keys, std::ceil(blockM / queryRows), blockN) /

@@ -228,6 +228,9 @@ static void outlineWorkPlan(gpu::GPUModuleOp module, const ProblemFacts &facts,
   KernelShape shape = frame.getShape();
   std::string name = (op.getKernelName() + "_plan").str();
   gpu::GPUFuncOp kernel = createKernel(module, name, frame, shape);
+  // One CTA leaves room to those that wait for it.
+  if (planned.cutTiles && planned.programmatic)
+    emitGridControl(frame.b, NVVM::GridDepActionKind::launch_dependents);
   frame.emit();
   kernel->setAttr(AttnDialect::kLaunchAttr,
                   buildLaunchAttr(frame, shape, /*problem=*/DictionaryAttr()));
@@ -288,7 +291,6 @@ LogicalResult Outliner::outline(ProblemFacts facts, const Schedule &schedule,
 
   KernelShape shape = schedule.getKernelShape(facts, plan, target);
   CombineOp combine;
-  bool isPlanned = shape.plannedRuns || shape.equalRuns;
   if (shape.mergesRuns || shape.equalRuns) {
     combine = findMergedCombine(op);
     if (!combine)
@@ -301,14 +303,14 @@ LogicalResult Outliner::outline(ProblemFacts facts, const Schedule &schedule,
     if (failed(mergeInLaunch(facts, combine, shape.mergesRuns)))
       return failure();
   }
-  if (isPlanned)
+  if (shape.isPlanned())
     makeWorkPlan(facts, shape);
-  shape.programmatic = *isStep && startsEarly(target);
+  shape.programmatic = (*isStep || shape.cutTiles) && startsEarly(target);
   KernelContext context(facts, target, op.getLoc());
   if (failed(checkShape(context, schedule, shape)))
     return failure();
   gpu::GPUModuleOp module = createModule(op);
-  if (isPlanned)
+  if (shape.isPlanned())
     outlineWorkPlan(module, facts, shape, target);
   gpu::GPUFuncOp kernel =
       createKernel(module, op.getKernelName(), context, shape);

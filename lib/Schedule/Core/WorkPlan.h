@@ -1,8 +1,9 @@
 //===- WorkPlan.h - Runs that a kernel in front deals -----------*- C++ -*-===//
 //
 // A kernel in front of the one that attends writes down which run each CTA has
-// (attn.plan_work). It reads lengths only, so that its records serve every
-// launch on the same lengths.
+// (attn.plan_work), or which tiles there are (attn.plan_tiles). It reads
+// lengths or numbers of documents only, so that its records serve every launch
+// on the same ones.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,8 +34,12 @@ private:
     return equalRuns ? equalRuns.runs : facts.work.shape.front();
   }
 
+  /// Lists the tiles of documents.
+  void emitCutTiles();
+
   const ProblemFacts &facts;
   const EqualRuns equalRuns;
+  const CutTiles cutTiles;
 };
 
 /// A record, i32 each: a sequence, its run, how many runs it has, its keys.
@@ -63,6 +68,18 @@ struct PieceRecord {
 
 /// Loads record `index`, i32, of `runs` equal runs.
 PieceRecord loadPiece(KernelFrame &frame, int64_t runs, Value index);
+
+/// A tile of a list, i32 each: its batch, the place in it from which the others
+/// count, its first query and the end of them, its first key and the end of
+/// these; and whether all keys are those of all queries, i1.
+struct TileRecord {
+  Value batch, origin, query, queries, begin, end, isOne;
+};
+
+/// Returns how many tiles the list has, i32.
+Value loadTileCount(KernelFrame &frame);
+/// Loads tile `index`, i32.
+TileRecord loadTile(KernelFrame &frame, Value index);
 
 } // namespace mlir::attn
 

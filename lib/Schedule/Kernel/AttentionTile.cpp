@@ -14,19 +14,21 @@ AttentionTile::AttentionTile(KernelContext &context, int64_t blockM,
       source(KeySource::create(context)) {}
 
 bool AttentionTile::hasWholeTiles() const {
-  return !facts.varlen && !ShapedType::isDynamic(facts.queries) &&
+  return !facts.varlen && !origin && !ShapedType::isDynamic(facts.queries) &&
          facts.queries * group % rowsTogether == 0;
 }
 
 HeadRows AttentionTile::getQueryRows() const {
   // Without groups rows share an address, and a bound costs a compare.
-  return {at.head,
-          at.batch,
-          queryStart,
-          getRows(),
-          group,
-          members,
-          group != 1 && hasWholeTiles()};
+  HeadRows rows = {at.head,
+                   at.batch,
+                   queryStart,
+                   getRows(),
+                   group,
+                   members,
+                   group != 1 && hasWholeTiles()};
+  rows.origin = origin;
+  return rows;
 }
 
 void attn::emitLengths(AttentionTile &tile, Value row) {

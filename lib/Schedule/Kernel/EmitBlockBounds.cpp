@@ -12,6 +12,9 @@ static SmallVector<Value> emitKeyRange(KernelContext &context,
                                        const BoundedTiles &tiles, Value row,
                                        int64_t blockM) {
   AttentionOp op = context.facts.op;
+  if (tiles.range.begin)
+    return {tiles.range.begin, tiles.range.end, tiles.range.fullBegin,
+            tiles.range.fullEnd};
   if (!op.hasKeyRange())
     return {};
   ImplicitLocOpBuilder &b = context.b;

@@ -48,8 +48,8 @@ Value attn::emitHeadRows(KernelContext &context, StringRef name,
     indices.push_back(rows.leadIndex);
     strides.push_back(tensor.strides.front());
   }
-  bool isKnown =
-      !rows.start && !llvm::is_contained(strides, ShapedType::kDynamic);
+  bool isKnown = !rows.start && !rows.origin &&
+                 !llvm::is_contained(strides, ShapedType::kDynamic);
   Value headStride;
   if (isScaled || !isKnown)
     headStride = context.getStride(name, lead + 1);
@@ -63,6 +63,8 @@ Value attn::emitHeadRows(KernelContext &context, StringRef name,
     offset = add(offset, rows.start ? mul(rows.start, rowStride)
                                     : mul(context.widen(rows.batch),
                                           context.getStride(name, lead)));
+    if (rows.origin)
+      offset = add(offset, mul(context.widen(rows.origin), rowStride));
     if (rows.leadIndex)
       offset = add(offset, mul(context.widen(rows.leadIndex),
                                context.getStride(name, 0)));

@@ -3,6 +3,7 @@
 #include "attn/Schedule/Kernel/Scores.h"
 #include "attn/Schedule/Kernel/RowViews.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -154,6 +155,16 @@ void attn::emitRowKeys(AttentionTile &tile) {
   KernelContext &context = tile.context;
   ImplicitLocOpBuilder &b = tile.b;
   tile.rowKeys = {};
+  if (tile.isOneDocument) {
+    // Ends are those of the tile, which limits say; begins of blocks may lie
+    // before its document.
+    tile.rowKeys.exact = tile.isOneDocument;
+    APInt begin;
+    if (!matchPattern(tile.range.begin, m_ConstantInt(&begin)))
+      tile.rowKeys.from = tensor::SplatOp::create(
+          b, tile.range.begin, tile.tileType({tile.blockM}, b.getI32Type()));
+    return;
+  }
   if (!tile.facts.knowsFullKeys() || !context.knowsOrders())
     return;
   auto isAtMost = [&](Value x, Value y) -> Value {
@@ -236,6 +247,10 @@ static Value emitRegions(const AttentionTile &tile, Value key, Value scores,
                                    arith::SubIOp::create(b, tile.queries, one));
     index =
         arith::MinSIOp::create(b, index, arith::SubIOp::create(b, keys, one));
+  }
+  if (tile.origin) {
+    query = arith::AddIOp::create(b, query, tile.origin);
+    index = arith::AddIOp::create(b, index, tile.origin);
   }
   Value inputs[] = {score, tile.at.batch, head, query, index};
   Value &result = inputs[0];

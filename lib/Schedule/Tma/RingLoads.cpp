@@ -73,6 +73,8 @@ Value SlotLoad::getQuery(Value row) {
 
 BoxStarts SlotLoad::findBoxes() {
   Value zero = context.i32(0);
+  if (tile.origin)
+    first = arith::AddIOp::create(b, tile.origin, first);
   switch (ring.view) {
   case TensorMapView::Whole:
     return {{tile.at.batch, head, first, column}, {}};

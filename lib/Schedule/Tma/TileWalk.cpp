@@ -48,9 +48,15 @@ static Value getBatchRuns(KernelContext &context, const TilePlan &plan) {
 }
 
 void TileWalk::emitExtents() {
-  context.emitOrders();
   ImplicitLocOpBuilder &b = context.b;
   const ProblemFacts &facts = context.facts;
+  if (plan.listed) {
+    tilesPerHead = loadTileCount(context);
+    tileHeads = allHeads = context.getHeads();
+    allTiles = b.createOrFold<arith::MulIOp>(allHeads, tilesPerHead);
+    return;
+  }
+  context.emitOrders();
   Value length =
       facts.varlen ? context.i32(facts.queries) : context.getQueries();
   if (tile.group != 1)
@@ -162,6 +168,28 @@ static void findTile(TileWalk &walk, Value index) {
   findBlocks(walk, found.getRow(), place);
 }
 
+void TileWalk::findListed(Value index) {
+  ImplicitLocOpBuilder &b = context.b;
+  // The list is one head's tiles of all batches.
+  auto found = TilePlaceOp::create(b, index, tilesPerHead, tileHeads, allHeads,
+                                   /*rows=*/1, plan.order, plan.groupHeads,
+                                   /*alternating=*/false, /*runs=*/1);
+  TileRecord record = loadTile(context, found.getRow());
+  tile.at.batch = record.batch;
+  tile.at.head = found.getHead();
+  tile.at.kvHead = emitKVHead(context, tile.at.head);
+  tile.origin = record.origin;
+  tile.isOneDocument = record.isOne;
+  tile.queries = tile.keys = tile.source->length = record.queries;
+  // Where blocks begin with the document so do its keys.
+  Value begin = plan.align == 1 ? context.i32(0) : record.begin;
+  Value whole = arith::SelectOp::create(b, record.isOne, record.end, begin);
+  tile.range = {begin, record.end, begin, whole};
+  cluster = emitPart(record.query, /*place=*/Value());
+  tile.row = cluster.row;
+  tile.bounds = cluster.bounds;
+}
+
 void TileWalk::forPieces(Control &control, function_ref<void()> body) {
   ImplicitLocOpBuilder &b = context.b;
   Value cluster = context.i32(plan.cluster);
@@ -226,7 +254,10 @@ void TileWalk::forTiles(Control &control, function_ref<void()> body,
   control.loop(
       allTiles.getType(),
       [&](Value index) {
-        findTile(*this, index);
+        if (plan.listed)
+          findListed(index);
+        else
+          findTile(*this, index);
         if (!context.facts.varlen)
           return body();
         // The tiles of the longest sequence are dealt for all.

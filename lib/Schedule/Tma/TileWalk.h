@@ -36,6 +36,11 @@ struct TilePlan {
   /// for each CTA or cluster of those that have the rows of a query; 0 where
   /// tiles have their own places. For one key head.
   int64_t equalRuns = 0;
+  /// Tiles are those of a list that a kernel in front makes (attn.plan_tiles),
+  /// in the order longest_first. Their blocks of keys begin at multiples of so
+  /// many of a batch: 1 if they begin with documents.
+  bool listed = false;
+  int64_t align = 1;
 
   /// Sets the runs of a problem, and the rows of its queries where the heads of
   /// a group are rows of their query.
@@ -81,6 +86,8 @@ struct TileWalk {
 private:
   /// Calls `body` for each piece of the CTA's run.
   void forPieces(Control &control, function_ref<void()> body);
+  /// Finds tile `index` of the list.
+  void findListed(Value index);
   /// Finds tile `number` of all pieces; the CTA's run has records up to `end`.
   void findPiece(Value number, Value end);
 };

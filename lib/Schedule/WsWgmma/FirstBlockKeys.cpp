@@ -15,8 +15,8 @@ std::optional<FirstBlockSizes> attn::findFirstBlock(const ProblemFacts &facts,
   bool isBand = mask.hasLeft() || mask.hasRight();
   // Without a band all tiles are alike. Scales of a block are read whole.
   if (plan.getFirstBlock() == FirstBlock::Whole || plan.getKeyQuads() ||
-      facts.kScales || facts.varlen || facts.isServed() ||
-      facts.hasBlockLists() || areResultsPartial(facts) ||
+      facts.kScales || facts.varlen || plan.getCutDocuments() ||
+      facts.isServed() || facts.hasBlockLists() || areResultsPartial(facts) ||
       plan.getPackHeads() || facts.mayEndEarlier() ||
       ShapedType::isDynamic(facts.keys) || facts.keys == 0 ||
       (isBand && ShapedType::isDynamic(facts.queries)))

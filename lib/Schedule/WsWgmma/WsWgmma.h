@@ -55,6 +55,12 @@ bool producerLooksForKeys(const ProblemFacts &facts, WsWgmmaPlanAttr plan);
 /// cluster.
 bool producerReadsTiles(const ProblemFacts &facts, WsWgmmaPlanAttr plan);
 
+/// Says why tiles cannot begin where documents do; none if they can.
+std::optional<std::string> findUncut(const ProblemFacts &facts);
+/// Returns of how many keys of a batch the begins of blocks are a multiple
+/// where tiles begin with documents.
+int64_t getDocumentAlign(WsWgmmaPlanAttr plan);
+
 /// Whether results leave by TMA, and what they pass through.
 ResultBuffer getResultBuffer(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
                              const TargetRow &target);

@@ -22,6 +22,8 @@ static TilePlan getTilePlan(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
   TilePlan tiles = {plan.getBlockM(),     plan.getBlockN(),  plan.getOrder(),
                     plan.getGroupHeads(), plan.getCluster(), plan.getDynamic()};
   tiles.setRuns(facts, plan.getPackHeads());
+  tiles.listed = plan.getCutDocuments();
+  tiles.align = getDocumentAlign(plan);
   return tiles;
 }
 

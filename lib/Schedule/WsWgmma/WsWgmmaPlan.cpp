@@ -1,5 +1,6 @@
 //===- WsWgmmaPlan.cpp - Plans of ws_wgmma: legality and parameters -------===//
 
+#include "../../Planner/Facts/Documents.h"
 #include "../../Planner/Facts/TileBalance.h"
 #include "../Core/CommonChecks.h"
 #include "../Core/NarrowKeys.h"
@@ -20,8 +21,9 @@ static constexpr int64_t kWarpgroup = 128;
 
 bool attn::producerLooksForKeys(const ProblemFacts &facts,
                                 WsWgmmaPlanAttr plan) {
-  return looksForKeys(facts) && !needsTransposer(facts) &&
-         plan.getCluster() == 1 && plan.getLoaders() == 1;
+  return looksForKeys(facts) && !plan.getCutDocuments() &&
+         !needsTransposer(facts) && plan.getCluster() == 1 &&
+         plan.getLoaders() == 1;
 }
 
 bool attn::producerReadsTiles(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
@@ -84,8 +86,9 @@ ResultBuffer attn::getResultBuffer(const ProblemFacts &facts,
   bool hasWholeQueries =
       !plan.getPackHeads() ||
       countQueryRows(facts, plan.getPackHeads()) == facts.getGroup();
-  if (plan.getEpilogue() != EpilogueKind::Tma || !canStoreByTma(facts) ||
-      !hasWholeQueries || (isOneBox && facts.valueDim > 256))
+  if (plan.getEpilogue() != EpilogueKind::Tma || plan.getCutDocuments() ||
+      !canStoreByTma(facts) || !hasWholeQueries ||
+      (isOneBox && facts.valueDim > 256))
     return ResultBuffer::None;
   int64_t bytes = getResultBytes(facts, plan.getBlockM());
   if (getRingBytes(facts, plan).getTotal() + bytes <= target.sharedBytesPerCTA)
@@ -103,6 +106,24 @@ ResourceSum attn::getSharedBytes(const ProblemFacts &facts,
       plan.getEpilogue() == EpilogueKind::Staged)
     sum.add("o", getResultBytes(facts, plan.getBlockM()));
   return sum;
+}
+
+std::optional<std::string> attn::findUncut(const ProblemFacts &facts) {
+  if (!findDocuments(facts))
+    return "a mask of equal numbers of documents and nothing else, of as many "
+           "queries as keys that are known";
+  if (ShapedType::isDynamic(facts.batch))
+    return "a known batch";
+  if (facts.isNarrow() || facts.hasNarrowKeys())
+    return "operands of 16 bits";
+  if (facts.cuSeqlensQ || facts.isServed() || facts.hasBlockLists() ||
+      facts.initO || facts.hasOutMod() || areResultsPartial(facts))
+    return "whole batches whose results nothing changes";
+  return std::nullopt;
+}
+
+int64_t attn::getDocumentAlign(WsWgmmaPlanAttr plan) {
+  return plan.getSoftmax() == SoftmaxPolicy::Exact ? plan.getBlockN() : 1;
 }
 
 bool attn::isWide(const ProblemFacts &facts) {
@@ -220,6 +241,10 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
   if (llvm::Error error = checkBlockLists(
           facts, plan.getBlockM() * plan.getCluster(), plan.getBlockN()))
     return error;
+  if (plan.getCutDocuments())
+    if (std::optional<std::string> expected = findUncut(facts))
+      return llvm::createStringError(
+          llvm::formatv("expected {0} for cut_documents", *expected));
   int64_t queryRows = countQueryRows(facts, plan.getPackHeads());
   if (plan.getPackHeads() && plan.getBlockM() % queryRows != 0 &&
       queryRows % plan.getBlockM() != 0)
@@ -258,8 +283,14 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
 static KernelShape getKernelShape(const ProblemFacts &facts,
                                   WsWgmmaPlanAttr plan,
                                   const TargetRow &target) {
-  return getPersistentShape(plan.getCluster(), countThreads(facts, plan),
-                            target);
+  KernelShape shape =
+      getPersistentShape(plan.getCluster(), countThreads(facts, plan), target);
+  if (plan.getCutDocuments())
+    shape.cutTiles = {
+        PlanTilesOp::getCapacity(facts.batch, facts.queries, plan.getBlockM()),
+        plan.getBlockM(), plan.getBlockN(), getDocumentAlign(plan),
+        countUnreadBlocks(facts, plan.getBlockM(), plan.getBlockN())};
+  return shape;
 }
 
 const Schedule &attn::getWsWgmmaSchedule() {

@@ -31,3 +31,12 @@ func.func @pieces(%lengths: !llvm.ptr<1>, %index: i32, %capacity: i32, %plan: !l
   attn.plan_pieces %index of 132 from %lengths[64] up to %capacity block 64 start 1 fewest 2 into %plan
   return
 }
+
+// CHECK-LABEL: func.func @tiles
+// CHECK: attn.plan_tiles %{{.*}}[%{{.*}} by %{{.*}}, %{{.*}}] of i64 block_m 128 block_n 64 align 64 mask <kind = none> capacity 256 most 4096 into %{{.*}}
+// CHECK: attn.plan_tiles {{.*}} align 1 mask <kind = window, left = 64, right = 0> capacity 256 most 9000 into
+func.func @tiles(%ids: !llvm.ptr<1>, %rows: i32, %stride: i64, %count: i32, %plan: !llvm.ptr<1>) {
+  attn.plan_tiles %ids[%rows by %stride, %count] of i64 block_m 128 block_n 64 align 64 mask <kind = none> capacity 256 most 4096 into %plan
+  attn.plan_tiles %ids[%rows by %stride, %count] of i32 block_m 128 block_n 64 align 1 mask <kind = window, left = 64, right = 0> capacity 256 most 9000 into %plan
+  return
+}

@@ -45,6 +45,8 @@ struct ProblemFacts {
   bool varlen = false;
   /// Pages that are not in the pool hide their keys.
   bool selected = false;
+  /// Extents are those of documents, so that `key_range` says nothing more.
+  bool isDocument = false;
   TensorFacts q, k, v, o, lse, sinks, cuSeqlensQ, cuSeqlensK;
   /// What units of each row of o stand for, or of groups of its columns: an
   /// output.

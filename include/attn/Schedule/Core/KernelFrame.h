@@ -27,6 +27,15 @@ struct EqualRuns {
   explicit operator bool() const { return runs != 0; }
 };
 
+/// How `attn.plan_tiles` lists the tiles of packed documents; none where
+/// `capacity` is 0. Tiles of `blockM` queries with blocks of `blockN` keys,
+/// which begin at multiples of `align` keys, at most `most` in all tiles.
+struct CutTiles {
+  int64_t capacity = 0, blockM = 0, blockN = 0, align = 1, most = 0;
+
+  explicit operator bool() const { return capacity != 0; }
+};
+
 /// The shape of a launch.
 struct KernelShape {
   /// CTAs in x, y and z, from the extents of the launch's tensors. Those along
@@ -62,6 +71,11 @@ struct KernelShape {
   int64_t plannedRuns = 0;
   /// A kernel in front cuts the keys of all sequences into runs.
   EqualRuns equalRuns;
+  /// A kernel in front lists the tiles of documents.
+  CutTiles cutTiles;
+
+  /// True if a kernel in front writes records for this one.
+  bool isPlanned() const { return plannedRuns || equalRuns || cutTiles; }
 };
 
 /// A scalar parameter of the kernel that comes from a tensor's descriptor.

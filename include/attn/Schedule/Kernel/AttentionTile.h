@@ -79,7 +79,7 @@ struct AttentionTile {
   bool hasWholeTiles() const;
   /// Returns the place and the lengths of the tile, for bounds of its rows.
   BoundedTiles getBoundedTiles() const {
-    return {at, queries, keys, group, members, source->listed};
+    return {at, queries, keys, group, members, range, source->listed};
   }
   /// Returns the tile's rows in tensors of queries.
   HeadRows getQueryRows() const;
@@ -108,10 +108,17 @@ struct AttentionTile {
   Value row;
   BlockBounds bounds;
   KeptKeys rowKeys;
+  /// The tile's keys where its place says them, and whether they are the keys
+  /// of each row, i1; null elsewhere.
+  RangeValues range;
+  Value isOneDocument;
   /// The lengths of the tile's sequences, i32.
   Value queries, keys;
   /// The first rows of the sequences in packed tensors, i64; null otherwise.
   Value queryStart, keyStart;
+  /// The row of the batch, i32, from which rows and keys are counted; null for
+  /// the first one.
+  Value origin;
   /// The factors of q k and of v, f32; null where units are ones.
   Value scoreDescale, valueDescale;
   /// The units of the rows' queries, where heads that have their own are packed

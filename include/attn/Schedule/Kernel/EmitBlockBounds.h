@@ -34,8 +34,10 @@ struct BoundedTiles {
   /// The lengths of the sequence, any of which may be 0.
   Value queries, keys;
   int64_t group = 1, members = 1;
+  /// The keys that key_range leaves to the tile, where its place has them.
+  RangeValues range = {};
   /// Where keys are those of blocks that a list names, these.
-  ListedBlocks listed;
+  ListedBlocks listed = {};
 };
 
 /// Emits the bounds of the tile of `blockM` rows from `row` on.

@@ -49,6 +49,9 @@ struct HeadRows {
   int64_t partColumns = 0;
   /// Of a rank-4 tensor column `firstColumn` alone, as values of rows.
   bool isOneColumn = false;
+  /// The row of the batch that is the first one, i32; null for the first one of
+  /// the batch.
+  Value origin = {};
 };
 
 /// The key head of a query head: query heads of a key head stand next to each

@@ -113,6 +113,10 @@ LogicalResult WsWgmmaPlanAttr::verify(EmitErrorFn emitError,
   if (p.loaders != 1 && p.cluster != 1)
     return emitError() << "expected loaders = 1 in a cluster, got "
                        << p.loaders;
+  if (p.cutDocuments &&
+      (p.cluster != 1 || p.order != TileOrder::LongestFirst || p.packHeads))
+    return emitError() << "expected cut_documents with cluster = 1 and order = "
+                          "longest_first, without pack_heads";
   return verifyPackedTiles(emitError, p.packHeads, p.cluster, p.order);
 }
 

@@ -104,7 +104,13 @@ def Attn_WsWgmmaPlanAttr : Attn_Plan<Attn_Dialect, "WsWgmmaPlan", "ws_wgmma", "w
     Attn_PlanBool<false,
       "Rows of a tile are the heads of a key head's group, query by query, so that "
       "a group reads its K and V once. A query has as many rows as the next "
-      "power of two of the heads says. With `cluster = 1` and `order = row_major`">:$pack_heads)> {
+      "power of two of the heads says. With `cluster = 1` and `order = row_major`">:$pack_heads,
+    Attn_PlanBool<false,
+      "Where equal numbers of packed documents are the mask, tiles begin with "
+      "documents, as those of packed sequences do: a kernel in front lists them "
+      "by length (`attn.plan_tiles`). Blocks of keys begin there too, but with the "
+      "softmax `exact` at multiples of `block_n`, so that sums are those of tiles "
+      "that are not cut. With `cluster = 1` and `order = longest_first`">:$cut_documents)> {
   let description = [{
     FlashAttention-3 style: one warp loads by TMA, warpgroups of 64 query rows
     each multiply with wgmma, in one CTA for each SM that walks tiles of

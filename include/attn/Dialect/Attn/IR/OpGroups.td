@@ -19,7 +19,7 @@ def Attn_ProblemGroup : OpDocGroup {
 def Attn_WorkGroup : OpDocGroup {
   let summary = "Work and places";
   let description = [{
-    Rungs: tile; `attn.deal_run`, `attn.plan_work` and `attn.plan_pieces` down to barrier.
+    Rungs: tile; `attn.deal_run`, `attn.plan_work`, `attn.plan_pieces` and `attn.plan_tiles` down to barrier.
 
     Which tile a CTA computes, where the tile is, which blocks of keys it needs, and
     where its rows begin in memory. All roles of a kernel state the same op and so

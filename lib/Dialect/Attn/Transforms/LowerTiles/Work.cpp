@@ -7,7 +7,8 @@
 
 #include "FindKey.h"
 #include "PartitionLowering.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "PlanTiles.h"
+#include "WarpNumbers.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -17,7 +18,6 @@ using namespace mlir::attn::lowering;
 /// Blocks that all sequences count as at most, so that their sum and its
 /// multiples fit 32 bits.
 static constexpr int64_t kMostBlocks = int64_t(1) << 30;
-static constexpr int64_t kLanes = 32;
 
 namespace {
 
@@ -28,57 +28,27 @@ struct Run {
 };
 
 /// One warp's code: the sequences and their blocks. Numbers are i32.
-class SequenceReader {
+class SequenceReader : public WarpNumbers {
 public:
   template <typename Op>
   SequenceReader(Op op, ImplicitLocOpBuilder &b, Value lane)
-      : lengths(op.getLengths()), index(op.getIndex()),
+      : WarpNumbers(b, lane), lengths(op.getLengths()), index(op.getIndex()),
         capacity(op.getCapacity()), sequences(op.getSequences()),
-        mostBlocks(kMostBlocks / Op::kMostSequences), b(b), lane(lane),
+        mostBlocks(kMostBlocks / Op::kMostSequences),
         each(llvm::divideCeil(sequences, kLanes)) {}
 
 protected:
-  Value number(int64_t value) {
-    return arith::ConstantIntOp::create(b, value, 32);
-  }
-  Value compare(arith::CmpIPredicate how, Value x, Value y) {
-    return arith::CmpIOp::create(b, how, x, y);
-  }
-  Value select(Value condition, Value x, Value y) {
-    return arith::SelectOp::create(b, condition, x, y);
-  }
-  Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
-  Value subtract(Value x, Value y) { return arith::SubIOp::create(b, x, y); }
-  Value divideUp(Value x, Value y) {
-    return arith::DivUIOp::create(b, add(x, subtract(y, number(1))), y);
-  }
-  Value shuffle(Value value, Value from, NVVM::ShflKind kind, int64_t clamp) {
-    return NVVM::ShflOp::create(b, b.getI32Type(), number(-1), value, from,
-                                number(clamp), kind,
-                                /*return_value_and_is_valid=*/UnitAttr());
-  }
-  Value broadcast(Value value, Value from) {
-    return shuffle(value, from, NVVM::ShflKind::idx, kLanes - 1);
-  }
-  Value vote(Value condition) {
-    return NVVM::VoteSyncOp::create(b, b.getI32Type(), number(-1), condition,
-                                    NVVM::VoteSyncKind::ballot);
-  }
   /// Reads what this lane's sequences are, in blocks of `block` keys and
   /// `start` more for each.
   void readSequences(int64_t block, int64_t start);
-  /// The sum over all lanes, the largest number of any, and the sum over the
-  /// lanes up to this one.
+  /// The sum over all lanes, and the largest number of any.
   Value emitSum(Value own);
   Value emitLargest(Value own);
-  Value emitPrefix(Value own);
   /// Returns the sum of `values`.
   Value sum(ArrayRef<Value> values);
 
   Value lengths, index, capacity;
   int64_t sequences, mostBlocks;
-  ImplicitLocOpBuilder &b;
-  Value lane;
   /// Sequences of a lane.
   int64_t each;
   /// Of this lane: its sequences, their keys, and these in blocks, 0 where
@@ -150,8 +120,6 @@ private:
   Value emitLeast(Value own, int64_t most);
   /// Stores four numbers as record `number` of the plan.
   void store(Value number, ArrayRef<Value> words);
-  /// Calls `body` where `condition` is true.
-  void ifThen(Value condition, llvm::function_ref<void()> body);
 
   int64_t runs, block, start, fewest;
   Value plan;
@@ -206,16 +174,6 @@ Value SequenceReader::emitLargest(Value own) {
     own = arith::MaxUIOp::create(
         b, own,
         shuffle(own, number(distance), NVVM::ShflKind::bfly, kLanes - 1));
-  return own;
-}
-
-Value SequenceReader::emitPrefix(Value own) {
-  for (int64_t distance = 1; distance < kLanes; distance *= 2) {
-    Value before =
-        shuffle(own, number(distance), NVVM::ShflKind::up, /*clamp=*/0);
-    Value counts = compare(arith::CmpIPredicate::uge, lane, number(distance));
-    own = add(own, select(counts, before, number(0)));
-  }
   return own;
 }
 
@@ -385,25 +343,12 @@ Value PieceCutter::emitLeast(Value own, int64_t most) {
 }
 
 void PieceCutter::store(Value record, ArrayRef<Value> words) {
-  Value first = arith::MulIOp::create(
-      b, arith::ExtUIOp::create(b, b.getI64Type(), record),
-      arith::ConstantIntOp::create(b, PlanPiecesOp::kRecordWords, 64));
-  Value address = LLVM::GEPOp::create(b, plan.getType(), b.getI32Type(), plan,
-                                      ValueRange{first});
-  int32_t place = 0;
-  for (Value word : words) {
-    LLVM::GEPArg at(place++);
-    Value target = LLVM::GEPOp::create(b, address.getType(), b.getI32Type(),
-                                       address, ArrayRef(at));
-    LLVM::StoreOp::create(b, word, target, 4);
-  }
-}
-
-void PieceCutter::ifThen(Value condition, llvm::function_ref<void()> body) {
-  auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  body();
+  storeNumbers(
+      plan,
+      arith::MulIOp::create(
+          b, arith::ExtUIOp::create(b, b.getI64Type(), record),
+          arith::ConstantIntOp::create(b, PlanPiecesOp::kRecordWords, 64)),
+      words);
 }
 
 void PieceCutter::emit() {
@@ -489,6 +434,12 @@ LogicalResult PartitionLowering::lower(PlanPiecesOp op) {
 }
 
 template <>
+LogicalResult PartitionLowering::lower(PlanTilesOp op) {
+  emitTilePlan(op, lane());
+  return success();
+}
+
+template <>
 LogicalResult PartitionLowering::lower(FindKeyOp op) {
   op.getKey().replaceAllUsesWith(
       emitFoundKey(op, inElect ? Value() : kernel.lane()));
@@ -505,6 +456,7 @@ void lowering::addWorkLowerings(LoweringTable &table) {
   table.addReplaced<DealRunOp>();
   table.addReplaced<PlanWorkOp>();
   table.addReplaced<PlanPiecesOp>();
+  table.addReplaced<PlanTilesOp>();
   table.addReplaced<FindKeyOp>();
   table.addReplaced<InOrderOp>();
 }

@@ -162,6 +162,81 @@ def Attn_PlanPiecesOp : Attn_Op<"plan_pieces", [AttnRequiresSM<80>,
   }];
 }
 
+def Attn_PlanTilesOp : Attn_Op<"plan_tiles", [AttnRequiresSM<80>,
+    Attn_TakesWholeWarps]> {
+  let summary = "writes down tiles that begin where documents do";
+  let description = [{
+    `numbers` has `rows` rows, a batch each, of `count` integers: the number of the
+    document that the query and the key of that place are of. A row begins `stride`
+    elements after the one before. A document is a run of equal numbers; tiles of
+    `block_m` queries are counted from its first one, so that no tile has queries of
+    two documents.
+
+    The plan begins with a record whose first number (i32) says how many tiles there
+    are. A record for each tile follows, in the order of the blocks of `block_n` keys
+    that they have, from few to many: the batch; a place from which the others of these
+    numbers count; the first query; one past the last query of the document; its first
+    key; one past its last key; 1, which says that all keys of the tile are its
+    queries' own. The place is a multiple of `align` up to the begin of the document.
+    Of a document's keys a query sees those that `mask` leaves it.
+
+    If numbers decrease somewhere, if `capacity` records are too few for such tiles, or
+    if these have more than `most` blocks together, tiles are those of `block_m`
+    queries from the first one of a batch on. They have 0
+    at the end of their records, end with the last query of the batch, and have the
+    keys of the documents of their queries: all if numbers decrease.
+
+    Behind the records the op keeps numbers of its own. The threads of a CTA of
+    1024 come to the op together.
+
+    Example:
+
+    ```mlir
+    func.func @plan(%ids: !llvm.ptr<1>, %rows: i32, %stride: i64, %count: i32, %plan: !llvm.ptr<1>) {
+      attn.plan_tiles %ids[%rows by %stride, %count] of i32 block_m 128 block_n 64 align 1 mask <kind = causal> capacity 256 most 9000 into %plan
+      return
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<LLVM_PointerInAddressSpace<1>, "the documents' numbers", [MemRead]>:$numbers,
+    Arg<I32, "batches">:$rows,
+    Arg<I64, "elements from one row to the next">:$stride,
+    Arg<I32, "queries of a batch">:$count,
+    Described<TypeAttrOf<AnyTypeOf<[I32, I64]>>, "the type of the numbers">:$element,
+    Described<ConfinedAttr<I64Attr, [IntMinValue<1>]>, "queries of a tile">:$block_m,
+    Described<ConfinedAttr<I64Attr, [IntMinValue<1>]>, "keys of a block">:$block_n,
+    Described<ConfinedAttr<I64Attr, [IntMinValue<1>]>, "keys of which begins of blocks are a multiple">:$align,
+    Described<Attn_MaskAttr, "bounds of the key less the query">:$mask,
+    Described<ConfinedAttr<I64Attr, [IntMinValue<1>]>, "the records that the plan has room for">:$capacity,
+    Described<ConfinedAttr<I64Attr, [IntMinValue<0>]>, "the most blocks that tiles of documents may have">:$most,
+    Arg<LLVM_PointerInAddressSpace<1>, "the records", [MemWrite]>:$plan);
+  let assemblyFormat = [{
+    $numbers `[` $rows `by` $stride `,` $count `]` `of` $element `block_m` $block_m
+    `block_n` $block_n `align` $align `mask` $mask
+    `capacity` $capacity `most` $most `into` $plan attr-dict
+  }];
+  let extraClassDeclaration = [{
+    /// Threads of the CTA, each of which counts the tiles of one length.
+    static constexpr int64_t kThreads = 1024;
+    /// Numbers of a record.
+    static constexpr int64_t kRecordWords = 8;
+    /// Returns the numbers of a plan with `capacity` records: those of the tiles, the
+    /// first one, the sums of warps in three rounds, the tiles of each length, and the
+    /// begins of documents and the end of the last one.
+    static constexpr int64_t countWords(int64_t capacity) {
+      return kRecordWords * (capacity + 1) + 3 * (kThreads / 32) + kThreads +
+             capacity + 1;
+    }
+    /// Returns records for documents that have a quarter of a tile's queries on
+    /// average, if not fewer: more tiles would take longer than those that
+    /// documents share.
+    static constexpr int64_t getCapacity(int64_t rows, int64_t count, int64_t block_m) {
+      return 4 * rows * ((count + block_m - 1) / block_m);
+    }
+  }];
+}
+
 def Attn_InOrderOp : Attn_Op<"in_order", [AttnRequiresSM<80>,
     Attn_TakesWholeWarps]> {
   let summary = "says whether numbers in memory decrease nowhere";
