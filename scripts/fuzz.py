@@ -11,7 +11,11 @@ What ends a process is sorted by its message or stack, made small, and kept in t
 state folder, which also says where the next run goes on. The same seed and corpus
 give the same inputs.
 
+With --extremes each integer of the IR inputs becomes the least and largest ones in turn, one
+of its kind for each pipeline, in place of drawn changes.
+
 usage: fuzz.py [--inputs=N] [--minutes=M] [--jobs=N] [--programs] [--targets=ir,ptx,...]
+       fuzz.py --extremes
        fuzz.py --replay FILE...        what attn-fuzz says of a kept input
 The exit status is 1 when something of ours ended a process, now or in an earlier run
 of the same state.
@@ -64,6 +68,7 @@ NOT_A_PLACE = re.compile(
 )
 
 PARSER = "mlir::parseAsmSourceFile"
+EXTREMES = (-1, 0, 2**62, 2**63 - 1, 2**63)
 
 
 def name_end(end: str, errors: str) -> tuple[str, bool]:
@@ -136,6 +141,44 @@ class Fuzzer:
         command = [*self.base(first, count), f"--write={folder}"]
         subprocess.run(command, env=ENVIRONMENT, check=True)
         return sorted(folder.iterdir(), key=lambda p: int(p.name.rsplit("-", 1)[1]))
+
+    def extremes(self, folder: pathlib.Path) -> list[pathlib.Path]:
+        """Files with an extreme integer in the place of one of the corpus's."""
+        paths, seen = [], set()
+        for source in sorted((self.corpus / "passes").iterdir()):
+            pipeline, mark, body = source.read_text(errors="replace").partition(
+                fuzz_corpus.SEPARATOR
+            )
+            for match in re.finditer(r"\b([a-z_]+) = (-?\d+)\b", body):
+                line = body[body.rfind("\n", 0, match.start()) + 1 : match.start()]
+                key = (pipeline.strip(), tuple(re.findall(r"attn\.[\w.]+", line)[:1]), match[1])
+                if key in seen:
+                    continue
+                seen.add(key)
+                for value in EXTREMES:
+                    path = folder / f"passes-{len(paths)}"
+                    changed = body[: match.start(2)] + str(value) + body[match.end(2) :]
+                    path.write_text(pipeline + mark + changed)
+                    paths.append(path)
+        return paths
+
+    def run_extremes(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            paths = self.extremes(pathlib.Path(name))
+            with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
+                for path, (end, errors, ours) in zip(
+                    paths, pool.map(self.replay, paths), strict=True
+                ):
+                    if not end or f"passes: {end}" in self.state["ends"]:
+                        continue
+                    file = self.found / f"extreme-{path.name}"
+                    shutil.copy(path, file)
+                    self.state["ends"][f"passes: {end}"] = {
+                        "count": 1, "index": -1, "file": str(file), "ours": ours,
+                        "kind": "library", "errors": errors[:3000],
+                    }  # fmt: skip
+                    print(f"found: {end}: {file}", flush=True)
+        print(f"{len(paths)} extreme integers", flush=True)
 
     def replay(self, path: pathlib.Path, *more: str) -> tuple[str, str, bool]:
         command = [str(self.driver), f"--seconds={self.options.seconds}",
@@ -357,10 +400,12 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--programs", action="store_true", help="one process for each input")
+    parser.add_argument("--extremes", action="store_true", help="least and largest integers")
     parser.add_argument("--targets", default="", help="only these, such as ir,ptx")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=int, default=10, help="processor time of one input")
-    parser.add_argument("--memory", type=int, default=4096, help="MiB of address space; 0: no limit")
+    parser.add_argument("--memory", type=int, default=None,
+                        help="MiB of address space, 0: no limit; 4096, 0 for a sanitized build")
     parser.add_argument("--minimise", type=float, default=60, metavar="SECONDS")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--state", type=pathlib.Path, help="folder; default BUILD/fuzz")
@@ -368,6 +413,10 @@ def main() -> int:
     parser.add_argument("--replay", nargs="+", type=pathlib.Path, metavar="FILE")
     options = parser.parse_args()
     options.build = options.build.resolve()
+    if options.memory is None:
+        # The address sanitizer reserves more than any limit.
+        sanitized = b"__asan_init" in (options.build / "bin/attn-fuzz").read_bytes()
+        options.memory = 0 if sanitized else 4096
     options.state = (options.state or options.build / "fuzz").resolve()
     if options.fresh:
         shutil.rmtree(options.state, ignore_errors=True)
@@ -381,7 +430,9 @@ def main() -> int:
         return int(status)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        if options.programs:
+        if options.extremes:
+            fuzzer.run_extremes()
+        elif options.programs:
             fuzzer.run_programs()
         else:
             fuzzer.run_libraries()

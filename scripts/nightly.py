@@ -51,8 +51,10 @@ CHECKS = [
     Check("tests, sanitized", 60,
           "{python} scripts/sanitized-tests.py --build={build}/sanitize --jobs={jobs}"),
     Check("fuzz, sanitized", 10,
-          "{python} scripts/fuzz.py --build={build}/sanitize --minutes=10 --memory=0 --seconds=60",
+          "{python} scripts/fuzz.py --build={build}/sanitize --minutes=10 --seconds=60",
           "{python} scripts/fuzz.py --fresh --state={build}/fuzz-sample --inputs=6500 --minimise=0"),
+    Check("extreme integers, sanitized", 5,
+          "{python} scripts/fuzz.py --build={build}/sanitize --extremes --seconds=60"),
     Check("fuzz, programs", 10, "{python} scripts/fuzz.py --programs --minutes=10",
           "{python} scripts/fuzz.py --programs --state={build}/fuzz-sample --inputs=150"),
     Check("mutants of the sources", 90, "{python} scripts/mutate-source.py",
@@ -75,6 +77,9 @@ CHECKS = [
     Check("whole tests of kernels", 12,
           "bash -c 'source scripts/common.sh && ATTN_NIGHTLY=1 $LLVM_BIN/lit -sv -j {jobs} "
           "--filter=\"Integration|sim-grid|skeleton\" {build}/test'"),
+    Check("problems that chance draws", 30,
+          "{python} scripts/random-problems.py --count=3000 --workers={jobs} --bin={build}/bin",
+          "{python} scripts/random-problems.py --count=10 --workers={jobs} --bin={build}/bin"),
     Check("grid of problems", 240, "{python} scripts/sim-grid.py --workers={jobs}"),
     Check(
         "lengths and pages",

@@ -65,13 +65,15 @@ static double outputDifference(double out, double ref,
   if (!std::isfinite(ref))
     return difference(out, ref);
   double size = std::abs(ref);
-  if (range.saturates)
-    return difference(out, std::copysign(std::min(size, range.end), ref));
-  bool sameSign = std::signbit(out) == std::signbit(ref);
-  if (std::isinf(out) && sameSign && size >= range.end * (1 - margin))
-    return std::max(0.0, range.end - size);
-  if (size > range.end * (1 + margin))
-    return kInfinity;
+  if (range.saturates) {
+    ref = std::copysign(std::min(size, range.end), ref);
+  } else {
+    bool sameSign = std::signbit(out) == std::signbit(ref);
+    if (std::isinf(out) && sameSign && size >= range.end * (1 - margin))
+      return std::max(0.0, range.end - size);
+    if (size > range.end * (1 + margin))
+      return kInfinity;
+  }
   double delta = difference(out, ref);
   return size < range.minNormal ? std::max(0.0, delta - range.halfSpacing)
                                 : delta;

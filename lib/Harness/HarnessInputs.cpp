@@ -251,17 +251,22 @@ Error TensorMaker::propagateSizes(const AttentionProblem &problem) {
                  {"init_o", 0}, {"init_lse", 0}, {"o_scales", 0}};
   Sizes pool = {
       {"k", 0}, {"v", 0}, {"k_scales", 0}, {"v_scales", 0}, {"k_rope", 0}};
-  Sizes sequences = {{"kv_lengths", 0}};
+  Sizes sequences = {
+      {"kv_lengths", 0}, {"q_descale", 0}, {"k_descale", 0}, {"v_descale", 0}};
   if (isPaged && hasRows)
     sequences.push_back({"page_table", 0});
   if (!isPaged)
     batch.insert(batch.end(), pool.begin(), pool.end());
   if (!problem.varlen)
     batch.insert(batch.end(), sequences.begin(), sequences.end());
+  int64_t numSequences = kDynamicSize;
+  if (HarnessTensor *ends = find("cu_seqlens_q");
+      ends && ends->argument.shape[0] != kDynamicSize)
+    numSequences = ends->argument.shape[0] - 1;
   const std::pair<Sizes, int64_t> groups[] = {
       {batch, kDynamicSize},
       {pool, kDynamicSize},
-      {sequences, kDynamicSize},
+      {sequences, numSequences},
       {{{"q", 1},
         {"q_rope", 1},
         {"o", lead + 1},
@@ -280,7 +285,6 @@ Error TensorMaker::propagateSizes(const AttentionProblem &problem) {
         {"k_descale", 1},
         {"v_descale", 1}},
        problem.kvHeads},
-      {{{"q_descale", 0}, {"k_descale", 0}, {"v_descale", 0}}, kDynamicSize},
       {{{"q", 2},
         {"q_rope", 2},
         {"o", lead + 2},

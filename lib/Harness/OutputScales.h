@@ -14,12 +14,14 @@ llvm::Expected<AttentionResult>
 applyOutputScales(const TensorView &o, DType dtype, const TensorView &scales,
                   const AttentionResult &reference);
 
-/// The first scale that is further from the one of the reference than
-/// `tolerance` of it: the largest magnitude of the group by that of `dtype`,
-/// and 1 where all are 0.
+/// Returns what is wrong with the first scale that is further from the one of
+/// the reference than `tolerance` of it and `rowTolerance` of its row's largest
+/// one. A scale is the largest magnitude of the group by that of `dtype`, and 1
+/// where all are 0.
 std::optional<std::string> findWrongScale(const TensorView &scales, DType dtype,
                                           const AttentionResult &reference,
-                                          double tolerance);
+                                          double tolerance,
+                                          double rowTolerance);
 
 } // namespace mlir::attn::sim
 

@@ -67,6 +67,22 @@ TEST(Deviation, OfLargeLSE) {
   EXPECT_GT(getError(1000.002), 1e-3);
 }
 
+TEST(Deviation, BelowNormalNumbers) {
+  AttentionResult reference;
+  reference.shape = {1, 1, 1, 1};
+  reference.defined = {1};
+  auto getError = [&](DType dtype, double ref, double value) {
+    Tensor o(dtype, {1, 1, 1, 1});
+    o.set({0, 0, 0, 0}, value);
+    reference.o = {ref};
+    return cantFail(compareOutput(o.view, reference)).error;
+  };
+  EXPECT_EQ(getError(DType::F16, 0x1p-26, 0), 0);
+  EXPECT_EQ(getError(DType::F8E4M3FN, 0x1p-11, 0), 0);
+  EXPECT_GT(getError(DType::F8E4M3FN, 0x1.8p-10, 0), 0.3);
+  EXPECT_EQ(getError(DType::F8E5M2, 0x1p-18, 0), 0);
+}
+
 TEST(Deviation, BeyondTheType) {
   AttentionResult reference;
   reference.shape = {1, 1, 1, 2};

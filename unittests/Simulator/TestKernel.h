@@ -153,6 +153,12 @@ inline void expectError(const Outcome &r, FindingKind kind) {
   EXPECT_TRUE(r.error.empty()) << r.error;
   EXPECT_GE(r.report.countErrors(kind), 1u) << r.text();
 }
+/// Errors of the kind are found, and nothing else.
+inline void expectOnly(const Outcome &r, FindingKind kind) {
+  expectError(r, kind);
+  for (const Finding &f : r.report.findings)
+    EXPECT_EQ(f.kind, kind) << r.text();
+}
 
 template <typename T>
 std::vector<uint8_t> bytesOf(const std::vector<T> &values) {

@@ -194,12 +194,30 @@ void prune(Warp &warp) {
     warp.cpAsync.ops.pop_front();
 }
 
+/// Notes that `lanes` have waited for a copy, as if they wrote its bytes now.
+void trackWaited(Exec &x, const CpAsyncOp &op, uint32_t lanes) {
+  Clock clock = x.warp->order.know.generic;
+  uint32_t actor = x.warp->cpAsync.stream.actor;
+  clock.setPart(actor, std::max(clock.get(actor).part, op.epoch), 0);
+  forLanes(lanes, [&](unsigned lane) {
+    MemRef ref;
+    ref.space = Space::Shared;
+    ref.cta = x.cluster.ctas[op.dst[lane] >> 32].get();
+    ref.offset = uint32_t(op.dst[lane]);
+    ref.address = ref.offset + SharedBase;
+    Stamp stamp = x.stampHere(lane);
+    stamp.inst = op.inst;
+    trackAs(x, stamp, clock, ref, op.cpBytes, true);
+  });
+}
+
 /// Waits of `lanes` for everything up to `group` of each lane.
 void waitFor(Exec &x, uint32_t lanes, int64_t keep, bool uncommittedToo) {
   Warp &w = *x.warp;
   // The shadow's epochs are by instruction: a wait makes known every copy
   // before the oldest that stays in flight for one of the lanes.
   uint32_t known = w.cpAsync.stream.epoch;
+  llvm::SmallVector<std::pair<const CpAsyncOp *, uint32_t>> waited;
   for (CpAsyncOp &op : w.cpAsync.ops) {
     uint32_t finished = 0;
     forLanes(lanes & op.mask, [&](unsigned lane) {
@@ -216,7 +234,12 @@ void waitFor(Exec &x, uint32_t lanes, int64_t keep, bool uncommittedToo) {
     finishLanes(x, w, op, finished);
     if (!op.arrives && (op.mask & lanes))
       known = std::min(known, op.epoch - 1);
+    // Lanes on a branch of their own may have issued older groups later.
+    if (finished && x.sanitizing() && op.epoch > known)
+      waited.emplace_back(&op, finished);
   }
+  for (auto [op, finished] : waited)
+    trackWaited(x, *op, finished);
   // Signals whose copies are all there.
   uint32_t running = 0;
   for (CpAsyncOp &op : w.cpAsync.ops) {

@@ -479,5 +479,10 @@ func.func private @f() attributes {attn.proof = {verdict = "unchecked"}}
 
 // -----
 
-// expected-error @below {{expected 'attn.most_ctas_per_sm' to be a number above 0, got 0 : i64}}
+// expected-error @below {{expected 'attn.most_ctas_per_sm' to be from 1 to 32, got 0 : i64}}
 func.func private @no_ctas() attributes {attn.most_ctas_per_sm = 0 : i64}
+
+// -----
+
+// expected-error @below {{expected 'attn.most_ctas_per_sm' to be from 1 to 32, got 9223372036854775807 : i64}}
+func.func private @all_ctas() attributes {attn.most_ctas_per_sm = 9223372036854775807 : i64}

@@ -146,3 +146,11 @@ func.func @f(%a: tensor<64x64xf8E4M3FN, #attn.auto>, %b: tensor<64x32xf8E5M2, #a
   %d = attn.mma %a, %b, %c {interleaved} : tensor<64x64xf8E4M3FN, #attn.auto>, tensor<64x32xf8E5M2, #attn.auto>, tensor<64x32xf32, #attn.auto>
   return
 }
+
+// -----
+
+func.func @far_column(%a: tensor<64x64xf16, #attn.auto>, %b: tensor<64x32xf16, #attn.auto>, %c: tensor<64x64xf32, #attn.auto>) {
+  // expected-error @below {{expected columns of 'c' from 'column' on for the 32 of 'b', got column 9223372036854775807 of 64}}
+  %d = attn.mma %a, %b, %c {column = 9223372036854775807} : tensor<64x64xf16, #attn.auto>, tensor<64x32xf16, #attn.auto>, tensor<64x64xf32, #attn.auto>
+  return
+}

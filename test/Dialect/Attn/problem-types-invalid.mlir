@@ -335,3 +335,13 @@ func.func @attention_c29_type(
     -> tensor<2x8x?x64xf16>
   return
 }
+
+// -----
+
+!far = memref<2x8x16x64xf16, strided<[8192, 1024, 1, 4611686018427387920]>>
+func.func @attention_c4_far(%q: memref<2x8x16x64xf16>, %v: !far) {
+  // expected-error @below {{expected at most 2^48 elements from the first to the last of 'v', got 'memref<2x8x16x64xf16, strided<[8192, 1024, 1, 4611686018427387920]>>'}}
+  attn.attention ins(%q, %q, %v : memref<2x8x16x64xf16>, memref<2x8x16x64xf16>, !far)
+                 outs(%q : memref<2x8x16x64xf16>)
+  return
+}

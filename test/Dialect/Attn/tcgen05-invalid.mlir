@@ -81,7 +81,7 @@ func.func @depth(%a: !a, %b: !b, %d: !d, %more: i1) {
 !d = !attn.buffer<128x64xf32, #attn.tmem<m = 128>, tmem>
 func.func @behind(%a: !a, %b: !b, %d: !d, %more: i1) {
   attn.elect {
-    // expected-error @below {{expected a depth from 1 to the contraction extents 64 and 64, got 80}}
+    // expected-error @below {{expected a depth from 1 to the contraction extents 64 and 64, got 48 from 32 on}}
     attn.tcgen05.mma %a, %b, %d accumulate %more {depth = 48, first = 32} : !a, !b, !d
   }
   return
@@ -231,6 +231,32 @@ func.func @commit_to_one(%done: !attn.mbarriers<2>, %i: i32) {
   attn.elect {
     // expected-error @below {{expected a cluster of 2 to 16 CTAs, got 1}}
     attn.tcgen05.commit %done[%i] {ctas = 1} : !attn.mbarriers<2>
+  }
+  return
+}
+
+// -----
+
+!a = !attn.buffer<128x64xf16, #attn.auto, shared>
+!b = !attn.buffer<64x64xf16, #attn.auto, shared>
+!d = !attn.buffer<128x64xf32, #attn.tmem<m = 128>, tmem>
+func.func @far_depth(%a: !a, %b: !b, %d: !d, %more: i1) {
+  attn.elect {
+    // expected-error @below {{expected a depth from 1 to the contraction extents 64 and 64, got 9223372036854775807 from 16 on}}
+    attn.tcgen05.mma %a, %b, %d accumulate %more {depth = 9223372036854775807, first = 16} : !a, !b, !d
+  }
+  return
+}
+
+// -----
+
+!a = !attn.buffer<128x64xf16, #attn.auto, shared>
+!b = !attn.buffer<64x64xf16, #attn.auto, shared>
+!d = !attn.buffer<128x64xf32, #attn.tmem<m = 128>, tmem>
+func.func @far_start(%a: !a, %b: !b, %d: !d, %more: i1) {
+  attn.elect {
+    // expected-error @below {{expected 'first' to be a multiple of 16 from 0 on, got -9223372036854775807}}
+    attn.tcgen05.mma %a, %b, %d accumulate %more {first = 9223372036854775809} : !a, !b, !d
   }
   return
 }

@@ -243,7 +243,7 @@ func.func @f(%t: tensor<128x64xf32, #attn.auto>) {
 // -----
 
 func.func @f(%t: tensor<128x64xf32, #attn.auto>) {
-  // expected-error @below {{expected columns from 0 to 64, got 48 to 80}}
+  // expected-error @below {{expected columns from 0 to 64, got 32 from 48 on}}
   %r = attn.slice %t {column = 48} : tensor<128x64xf32, #attn.auto> -> tensor<128x32xf32, #attn.auto>
   return
 }
@@ -316,5 +316,13 @@ func.func @f(%l: tensor<64x4xf32, #attn.partial<parent = #attn.auto>>, %m: tenso
 func.func @f(%l: tensor<64x4xf32, #attn.auto>) {
   // expected-error @below {{expected 'sums' to be an f32 tile of rank 1, got 'tensor<64x4xf32, #attn.auto>'}}
   %inverse = attn.softmax_inverse %l : tensor<64x4xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @far_slice(%t: tensor<128x64xf32, #attn.auto>) {
+  // expected-error @below {{expected columns from 0 to 64, got 32 from 9223372036854775807 on}}
+  %r = attn.slice %t {column = 9223372036854775807} : tensor<128x64xf32, #attn.auto> -> tensor<128x32xf32, #attn.auto>
   return
 }

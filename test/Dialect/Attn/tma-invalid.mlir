@@ -124,7 +124,7 @@ func.func @store_parts(%map: !attn.tensor_map<64x64xf16, swizzle = 128>, %i: i32
 
 func.func @store_no_parts(%map: !attn.tensor_map<64x64xf16, swizzle = 128>, %i: i32, %source: !attn.buffer<128x64xf16, #attn.auto, shared>) {
   attn.elect each_warpgroup {
-    // expected-error @below {{expected at least 1 warpgroup, got 0}}
+    // expected-error @below {{expected 1 to 8 warpgroups, got 0}}
     attn.tma.store %source, %map[%i, %i] {warpgroups = 0} : !attn.buffer<128x64xf16, #attn.auto, shared>, !attn.tensor_map<64x64xf16, swizzle = 128>
   }
   return
@@ -241,5 +241,13 @@ func.func @no_index(%map: !attn.tensor_map<64x64xf16, swizzle = 128>, %i: i32, %
 func.func @multicast_to_leader(%map: !attn.tensor_map<32x64xf16, swizzle = 128>, %i: i32, %t: !attn.token, %dest: !attn.buffer<64x64xf16, #attn.auto, shared>) {
   // expected-error @below {{expected 'multicast' or 'leader', got both}}
   attn.tma.load %map[%i, %i], %dest token %t {multicast = 2, leader} : !attn.tensor_map<32x64xf16, swizzle = 128>, !attn.buffer<64x64xf16, #attn.auto, shared>
+  return
+}
+
+// -----
+
+func.func @no_groups() {
+  // expected-error @below {{expected a number of pending groups of at least 0, got -9223372036854775808}}
+  attn.tma.wait {pending = 9223372036854775808, read}
   return
 }

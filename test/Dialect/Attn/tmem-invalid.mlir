@@ -220,3 +220,11 @@ func.func @given_back(%base: i32) {
   attn.tmem.dealloc %base {columns = 16}
   return
 }
+
+// -----
+
+func.func @far_columns() {
+  // expected-error @below {{expected columns between 0 and 512, got 128 from 9223372036854775807 on}}
+  %b = attn.tmem_alloc {column = 9223372036854775807 : i64} : !attn.buffer<128x128xf32, #attn.tmem<m = 128>, tmem>
+  return
+}

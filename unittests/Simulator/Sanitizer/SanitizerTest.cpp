@@ -23,13 +23,6 @@ Outcome run64(llvm::StringRef body, unsigned shared = 1024) {
   return runBody(body, std::vector<uint8_t>(1024), 1024, 64, shared);
 }
 
-void expectOnly(const Outcome &r, FindingKind kind) {
-  EXPECT_TRUE(r.error.empty()) << r.error;
-  EXPECT_GE(r.report.countErrors(kind), 1u) << r.text();
-  for (const Finding &f : r.report.findings)
-    EXPECT_EQ(f.kind, kind) << r.text();
-}
-
 } // namespace
 
 TEST(Sanitizer, BarrierOrdersShared) {
@@ -142,35 +135,6 @@ TEST(Sanitizer, LanesMeetAtBarriers) {
   // Who does not wait has not met anybody.
   expectOnly(go("barrier.sync 1, 64;", "barrier.arrive 1, 64;"),
              FindingKind::Race);
-}
-
-TEST(Sanitizer, CpAsyncNeedsWaitAndBarrier) {
-  auto kernel = [](llvm::StringRef wait) {
-    return ("shl.b32 %r1, %r0, 4;\nmov.b32 %r2, smem;\nadd.s32 %r3, %r2, %r1;\n"
-            "mul.wide.u32 %d2, %r0, 16;\nadd.s64 %d3, %d0, %d2;\n"
-            "cp.async.cg.shared.global [%r3], [%d3], 16;\n"
-            "cp.async.commit_group;\n" +
-            wait +
-            "\nxor.b32 %r4, %r1, 512;\nadd.s32 %r5, %r2, %r4;\n"
-            "ld.shared.b32 %r6, [%r5];\n")
-        .str();
-  };
-  for (AsyncTiming timing :
-       {AsyncTiming::Issue, AsyncTiming::Completion, AsyncTiming::Random}) {
-    LaunchConfig config;
-    config.block = {64, 1, 1};
-    config.dynamicShared = 1024;
-    config.asyncWrites = timing;
-    auto go = [&](llvm::StringRef wait) {
-      return runText(wrapKernel(kernel(wait)), std::vector<uint8_t>(1024), 4,
-                     config);
-    };
-    expectClean(go("cp.async.wait_group 0;\nbar.sync 0;"));
-    expectClean(go("cp.async.wait_all;\nbar.sync 0;"));
-    expectOnly(go("cp.async.wait_group 1;\nbar.sync 0;"), FindingKind::Race);
-    expectOnly(go("cp.async.wait_group 0;"), FindingKind::Race);
-    expectOnly(go("bar.sync 0;\ncp.async.wait_group 0;"), FindingKind::Race);
-  }
 }
 
 TEST(Sanitizer, Uninitialised) {

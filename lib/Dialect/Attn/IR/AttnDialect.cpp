@@ -105,10 +105,10 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op,
   }
   if (name == kMostCtasAttr) {
     auto ctas = dyn_cast<IntegerAttr>(attribute.getValue());
-    if (!ctas || ctas.getInt() < 1)
-      return op->emitOpError("expected 'attn.most_ctas_per_sm' to be a number "
-                             "above 0, got ")
-             << attribute.getValue();
+    if (!ctas || ctas.getInt() < 1 || ctas.getInt() > kMostCtas)
+      return op->emitOpError(
+                 "expected 'attn.most_ctas_per_sm' to be from 1 to ")
+             << kMostCtas << ", got " << attribute.getValue();
   }
   if (name == kRungAttr) {
     if (!isa<gpu::GPUModuleOp>(op))

@@ -1,4 +1,4 @@
-//===- Completion.h - What counts the bytes of a transfer -------*- C++ -*-===//
+//===- Completion.h - What a transfer is complete by ------------*- C++ -*-===//
 
 #ifndef ATTN_LIB_DIALECT_ATTN_IR_COMPLETION_H
 #define ATTN_LIB_DIALECT_ATTN_IR_COMPLETION_H
@@ -25,6 +25,16 @@ inline LogicalResult verifyClusterCTAs(Operation *op,
                                        std::optional<int64_t> ctas) {
   if (ctas && (*ctas < 2 || *ctas > 16))
     return op->emitOpError("expected a cluster of 2 to 16 CTAs, got ") << *ctas;
+  return success();
+}
+
+/// Checks how many of its youngest groups of transfers a wait leaves
+/// incomplete.
+inline LogicalResult verifyPendingGroups(Operation *op, int64_t pending) {
+  if (pending < 0)
+    return op->emitOpError("expected a number of pending groups of at least 0, "
+                           "got ")
+           << pending;
   return success();
 }
 

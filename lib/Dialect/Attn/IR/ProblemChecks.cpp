@@ -27,6 +27,20 @@ static bool isGlobalSpace(Attribute space) {
   return gpuSpace && gpuSpace.getValue() == gpu::AddressSpace::Global;
 }
 
+/// Returns whether all elements of `type` are at most kMostElements apart, and
+/// so far from its start.
+static bool isWithinReach(MemRefType type, ArrayRef<int64_t> strides,
+                          int64_t offset) {
+  uint64_t last = ShapedType::isDynamic(offset) ? 0 : std::abs(offset);
+  for (auto [extent, stride] : llvm::zip_equal(type.getShape(), strides)) {
+    // Each stride is within reach by itself, also where nothing takes it.
+    uint64_t steps = std::max<int64_t>(extent, 2) - 1;
+    if (!ShapedType::isDynamic(stride))
+      last = llvm::SaturatingMultiplyAdd<uint64_t>(steps, stride, last);
+  }
+  return last <= kMostElements;
+}
+
 /// Checks where a memref lies and that its strides are known to exist.
 static LogicalResult checkMemRef(Operation *op, const OperandRule &rule,
                                  MemRefType type) {
@@ -45,6 +59,10 @@ static LogicalResult checkMemRef(Operation *op, const OperandRule &rule,
     if (!ShapedType::isDynamic(stride) && stride < 0)
       return op->emitOpError("expected no negative stride of '")
              << rule.operand.name << "', got " << stride;
+  if (!isWithinReach(type, strides, offset))
+    return op->emitOpError("expected at most 2^48 elements from the first to "
+                           "the last of '")
+           << rule.operand.name << "', got " << type;
   bool isTransposed = rule.mayBeTransposed && strides[strides.size() - 2] == 1;
   if (rule.unitStride && strides.back() != 1 && !isTransposed)
     return op->emitOpError("expected innermost stride 1 for '")

@@ -7,10 +7,13 @@
 
 namespace mlir::attn {
 
-/// An integer on a kernel: most CTAs that an SM is to hold at once.
-/// attn-allocate-shared gives each of them so much shared memory that one more
-/// has no room.
+/// An integer from 1 to kMostCtas on a kernel: most CTAs that an SM is to hold
+/// at once. attn-allocate-shared gives each of them so much shared memory that
+/// one more has no room.
 inline constexpr llvm::StringLiteral kMostCtasAttr = "attn.most_ctas_per_sm";
+
+/// No SM holds more CTAs (CUDA programming guide, technical specifications).
+inline constexpr int64_t kMostCtas = 32;
 
 } // namespace mlir::attn
 

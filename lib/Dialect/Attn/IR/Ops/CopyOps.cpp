@@ -1,5 +1,6 @@
 //===- CopyOps.cpp - Global memory and asynchronous copies ----------------===//
 
+#include "../Completion.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 
 using namespace mlir;
@@ -75,11 +76,7 @@ void CpAsyncOp::getEffects(
 }
 
 LogicalResult CpAsyncWaitOp::verify() {
-  if (static_cast<int64_t>(getPending()) < 0)
-    return emitOpError("expected a number of pending groups of at least 0, "
-                       "got ")
-           << static_cast<int64_t>(getPending());
-  return success();
+  return verifyPendingGroups(*this, getPending());
 }
 
 LogicalResult GlobalLoadOp::verify() {

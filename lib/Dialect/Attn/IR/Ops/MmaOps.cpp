@@ -43,7 +43,7 @@ LogicalResult MmaOp::verify() {
                        "'f16_sums', got ")
            << typeA << " and " << typeC;
   std::optional<int64_t> column = getColumn();
-  if (column && (*column < 0 || *column + shapeB[1] > shapeC[1]))
+  if (column && (*column < 0 || *column > shapeC[1] - shapeB[1]))
     return emitOpError("expected columns of 'c' from 'column' on for the ")
            << shapeB[1] << " of 'b', got column " << *column << " of "
            << shapeC[1];

@@ -403,10 +403,10 @@ static LogicalResult checkVariants(AttentionOp op) {
   }
   // attention_c25
   if (IntegerAttr rope = op.getRopeDimAttr()) {
-    int64_t latent = op.getHeadDim() - rope.getInt();
-    if (rope.getInt() < 1 || latent < 1)
+    if (rope.getInt() < 1 || rope.getInt() >= op.getHeadDim())
       return op.emitOpError("expected 'rope_dim' in [1, ")
              << op.getHeadDim() - 1 << "], got " << rope.getInt();
+    int64_t latent = op.getHeadDim() - rope.getInt();
     if (op.getValueDim() != latent)
       return op.emitOpError("expected the value dimension to be the head "
                             "dimension less 'rope_dim', ")

@@ -30,17 +30,18 @@ LogicalResult Tcgen05MmaOp::verify() {
       return emitOpError("expected a buffer in tensor memory with its layout, "
                          "got ")
              << buffer;
-  int64_t contraction = getContraction(), start = getStart();
+  int64_t start = getStart();
   if (start < 0 || start % getDepthStep() != 0)
     return emitOpError("expected 'first' to be a multiple of ")
            << getDepthStep() << " from 0 on, got " << start;
   if (start != 0 && !getDepth())
     return emitOpError("expected a depth beside 'first', got none");
-  int64_t end = start + contraction;
-  if (getDepth() &&
-      (contraction < 1 || end > a.getShape()[1] || end > b.getShape()[0]))
+  int64_t contraction = getContraction();
+  int64_t most = std::min(a.getShape()[1], b.getShape()[0]) - start;
+  if (getDepth() && (contraction < 1 || contraction > most))
     return emitOpError("expected a depth from 1 to the contraction extents ")
-           << a.getShape()[1] << " and " << b.getShape()[0] << ", got " << end;
+           << a.getShape()[1] << " and " << b.getShape()[0] << ", got "
+           << contraction << " from " << start << " on";
   if (!getDepth() && a.getShape()[1] != b.getShape()[0])
     return emitOpError("expected the contraction extents of 'a' and 'b' to "
                        "agree, got ")

@@ -95,10 +95,11 @@ LogicalResult SliceOp::verify() {
       source.getEncoding() != result.getEncoding())
     return emitOpError("expected the rows, element type and layout of ")
            << source << ", got " << result;
-  int64_t first = getColumn(), end = first + result.getShape()[1];
-  if (first < 0 || end > source.getShape()[1])
+  int64_t first = getColumn(), columns = result.getShape()[1];
+  if (first < 0 || first > source.getShape()[1] - columns)
     return emitOpError("expected columns from 0 to ")
-           << source.getShape()[1] << ", got " << first << " to " << end;
+           << source.getShape()[1] << ", got " << columns << " from " << first
+           << " on";
   return success();
 }
 

@@ -161,8 +161,11 @@ void TmaLoadOp::setFillBarrier(Value barriers, Value index, IntegerAttr) {
 
 LogicalResult TmaStoreOp::verify() {
   int64_t parts = getWarpgroups().value_or(1);
-  if (parts < 1)
-    return emitOpError("expected at least 1 warpgroup, got ") << parts;
+  // No CTA has more (PTX ISA, limits of a CTA).
+  constexpr int64_t mostWarpgroups = 8;
+  if (parts < 1 || parts > mostWarpgroups)
+    return emitOpError("expected 1 to ")
+           << mostWarpgroups << " warpgroups, got " << parts;
   auto elect = (*this)->getParentOfType<ElectOp>();
   if (getWarpgroups() && (!elect || !elect.getEachWarpgroup()))
     return emitOpError("expected to stand in an attn.elect each_warpgroup with "
@@ -176,6 +179,10 @@ void TmaStoreOp::getEffects(
         &effects) {
   effects.emplace_back(MemoryEffects::Read::get(), &getSourceMutable());
   effects.emplace_back(MemoryEffects::Write::get(), BarrierState::get());
+}
+
+LogicalResult TmaWaitOp::verify() {
+  return verifyPendingGroups(*this, getPending());
 }
 
 void attn::startBulkStore(OpBuilder &builder, Location loc, Value buffer,

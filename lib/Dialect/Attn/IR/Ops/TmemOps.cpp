@@ -62,7 +62,7 @@ LogicalResult TmemAllocOp::verify() {
            << columns * type.getNumSlots();
   if (std::optional<int64_t> column = getColumn();
       column &&
-      (*column < 0 || *column + columns * type.getNumSlots() > kTmemColumns))
+      (*column < 0 || *column > kTmemColumns - columns * type.getNumSlots()))
     return emitOpError("expected columns between 0 and ")
            << kTmemColumns << ", got " << columns * type.getNumSlots()
            << " from " << *column << " on";

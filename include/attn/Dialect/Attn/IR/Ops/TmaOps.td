@@ -234,6 +234,7 @@ def Attn_TmaWaitOp : Attn_Op<"tma.wait", [AttnRequiresSM<90>, AttnAsync<"kBulkSt
   }];
   let arguments = (ins Described<I64Attr, "the youngest groups, which may stay incomplete">:$pending, Described<UnitAttr, "until the sources are read, not until all is written">:$read);
   let assemblyFormat = "attr-dict";
+  let hasVerifier = 1;
   let extraClassDeclaration = [{
     ::std::optional<int64_t> getAwaitedGroups() { return getPending(); }
   }];
