@@ -20,11 +20,12 @@ void attn::takeTeamShare(AttentionTile &tile, const CopiedPlan &plan) {
 
 bool attn::dividesResults(const ProblemFacts &facts, const CopiedPlan &plan,
                           const CopiedExtents &extents) {
-  // Groups of columns have a scale together, and initial results are found by
-  // the column of a whole row.
+  // Groups of columns have a scale together, initial results are found by the
+  // column of a whole row, and no team may have columns that rows lack.
   return plan.getTeams() > 1 && plan.getHeadTeams() == 1 &&
          plan.getColumnWarps() == 1 &&
          extents.valueColumns % (kPartColumns * plan.getTeams()) == 0 &&
+         extents.valueColumns == facts.valueDim &&
          !facts.oScales && !facts.initLse;
 }
 

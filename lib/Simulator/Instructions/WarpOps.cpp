@@ -13,11 +13,8 @@ namespace {
 
 enum { ShflUp, ShflDown, ShflBfly, ShflIdx };
 
-void execShfl(Exec &x, const Inst &I) {
+void shuffle(Exec &x, const Inst &I) {
   // ops: d, p, a, b, c, mask.
-  uint32_t members;
-  if (!gatherLanes(x, I.ops[5], members))
-    return;
   uint32_t in[32], out[32], predicate = 0, poisoned = 0, absent = 0;
   const uint32_t *a = x.r32(I.ops[2]), *b = x.r32(I.ops[3]),
                  *c = x.r32(I.ops[4]);
@@ -74,6 +71,10 @@ void execShfl(Exec &x, const Inst &I) {
   }
 }
 
+void execShfl(Exec &x, const Inst &I) {
+  forEachGroup(x, I.ops[5], [&](uint32_t) { shuffle(x, I); });
+}
+
 Error decodeShfl(Decoding &c) {
   if (!c.take("sync"))
     return c.error("expected '.sync'");
@@ -101,10 +102,7 @@ Error decodeShfl(Decoding &c) {
 
 enum { VoteAll, VoteAny, VoteUni, VoteBallot };
 
-void execVote(Exec &x, const Inst &I) {
-  uint32_t members;
-  if (!gatherLanes(x, I.ops[2], members))
-    return;
+void vote(Exec &x, const Inst &I) {
   uint32_t p = x.pred(I.ops[1]) & x.active;
   uint32_t poisoned = x.poisonOf(I.ops[1]) ? x.active : 0;
   uint32_t from = x.origin[I.ops[1].meta];
@@ -117,6 +115,10 @@ void execVote(Exec &x, const Inst &I) {
     x.setPred(I.ops[0], r ? ~0u : 0);
   }
   x.setPoison(I.ops[0], poisoned, from);
+}
+
+void execVote(Exec &x, const Inst &I) {
+  forEachGroup(x, I.ops[2], [&](uint32_t) { vote(x, I); });
 }
 
 Error decodeVote(Decoding &c) {
@@ -138,11 +140,8 @@ Error decodeVote(Decoding &c) {
   return c.set(execVote, InstClass::Vote);
 }
 
-void execMatch(Exec &x, const Inst &I) {
+void match(Exec &x, const Inst &I, uint32_t members) {
   // ops: d, p, a, mask.
-  uint32_t members;
-  if (!gatherLanes(x, I.ops[3], members))
-    return;
   uint64_t first = x.read(I.ops[2], llvm::countr_zero(x.active));
   bool all = true;
   std::array<uint32_t, 32> masks{};
@@ -162,6 +161,10 @@ void execMatch(Exec &x, const Inst &I) {
     x.setPred(I.ops[1], all ? ~0u : 0);
     x.setPoison(I.ops[1], 0);
   }
+}
+
+void execMatch(Exec &x, const Inst &I) {
+  forEachGroup(x, I.ops[3], [&](uint32_t members) { match(x, I, members); });
 }
 
 Error decodeMatch(Decoding &c) {
@@ -198,11 +201,8 @@ Error decodeActiveMask(Decoding &c) {
 
 enum { ReduxAdd, ReduxMin, ReduxMax, ReduxAnd, ReduxOr, ReduxXor };
 
-void execRedux(Exec &x, const Inst &I) {
+void reduce(Exec &x, const Inst &I) {
   // flags: operation, 16 signed, 32 float, 64 abs, 128 NaN.
-  uint32_t members;
-  if (!gatherLanes(x, I.ops[2], members))
-    return;
   const uint32_t *a = x.r32(I.ops[1]);
   unsigned op = I.flags & 15;
   bool first = true;
@@ -264,6 +264,10 @@ void execRedux(Exec &x, const Inst &I) {
   x.setPoison(I.ops[0], poisoned, x.origin[I.ops[1].meta]);
 }
 
+void execRedux(Exec &x, const Inst &I) {
+  forEachGroup(x, I.ops[2], [&](uint32_t) { reduce(x, I); });
+}
+
 Error decodeRedux(Decoding &c) {
   if (!c.take("sync"))
     return c.error("expected '.sync'");
@@ -295,11 +299,8 @@ Error decodeRedux(Decoding &c) {
   return c.set(execRedux, InstClass::Shuffle);
 }
 
-void execElect(Exec &x, const Inst &I) {
+void elect(Exec &x, const Inst &I, uint32_t members) {
   // ops: d, p, mask. The same mask elects the same lane each time.
-  uint32_t members;
-  if (!gatherLanes(x, I.ops[2], members))
-    return;
   unsigned leader = llvm::countr_zero(x.active);
   if (x.machine.config.adversarial) {
     unsigned n = llvm::popcount(x.active);
@@ -315,6 +316,10 @@ void execElect(Exec &x, const Inst &I) {
   x.setPoison(I.ops[0], 0);
   x.setPred(I.ops[1], 1u << leader);
   x.setPoison(I.ops[1], 0);
+}
+
+void execElect(Exec &x, const Inst &I) {
+  forEachGroup(x, I.ops[2], [&](uint32_t members) { elect(x, I, members); });
 }
 
 Error decodeElect(Decoding &c) {

@@ -4,46 +4,54 @@
 
 using namespace mlir::attn::sim;
 
-bool mlir::attn::sim::gatherLanes(Exec &x, const Operand &mask,
-                                  uint32_t &members) {
-  members = x.r32(mask)[llvm::countr_zero(x.active)];
-  bool ok = true, isOne = true;
+/// Checks the member masks of the executing lanes. The lanes of all of them, or
+/// nothing after a fault.
+static std::optional<uint32_t> collectMembers(Exec &x, const Operand &mask) {
+  const uint32_t *masks = x.r32(mask);
+  uint32_t all = 0;
+  bool ok = true;
+  auto fault = [&](const char *message, unsigned lane) {
+    if (ok)
+      x.fault(FindingKind::BarrierMisuse, message, lane);
+    ok = false;
+  };
   forLanes(x.active, [&](unsigned lane) {
-    if (!ok)
-      return;
-    uint32_t own = x.r32(mask)[lane];
-    isOne &= own == members;
-    if (!(own >> lane & 1)) {
-      x.fault(FindingKind::BarrierMisuse,
-              "the executing lane is not in its member mask", lane);
-      ok = false;
-    }
+    if (!(masks[lane] >> lane & 1))
+      fault("the executing lane is not in its member mask", lane);
+    all |= masks[lane];
   });
   // Groups of lanes may have masks of their own, but one each.
-  forLanes(ok && !isOne ? x.active : 0, [&](unsigned lane) {
-    uint32_t own = x.r32(mask)[lane];
-    forLanes(own & x.active, [&](unsigned other) {
-      if (!ok || x.r32(mask)[other] == own)
-        return;
-      x.fault(FindingKind::BarrierMisuse,
-              "a lane of the member mask executes the instruction with another "
+  forLanes(ok ? x.active : 0, [&](unsigned lane) {
+    forLanes(masks[lane] & x.active, [&](unsigned other) {
+      if (masks[other] != masks[lane])
+        fault("a lane of the member mask executes the instruction with another "
               "mask",
               other);
-      ok = false;
     });
   });
   if (!ok)
-    return false;
-  uint32_t need = members & x.warp->live;
-  if (!x.converge(need))
-    return false;
-  if (need & ~x.active) {
-    x.fault(FindingKind::BarrierMisuse,
-            "lanes of the member mask do not execute the instruction",
-            llvm::countr_zero(need & ~x.active));
-    return false;
+    return std::nullopt;
+  return all & x.warp->live;
+}
+
+void mlir::attn::sim::forEachGroup(
+    Exec &x, const Operand &mask,
+    llvm::function_ref<void(uint32_t members)> body) {
+  std::optional<uint32_t> need = collectMembers(x, mask);
+  if (!need || !x.converge(*need))
+    return;
+  if (*need & ~x.active)
+    return x.fault(FindingKind::BarrierMisuse,
+                   "lanes of the member mask do not execute the instruction",
+                   llvm::countr_zero(*need & ~x.active));
+  uint32_t active = x.active;
+  for (uint32_t rest = active; rest && x.action != Action::Fault;) {
+    uint32_t members = x.r32(mask)[llvm::countr_zero(rest)];
+    x.active = members & active;
+    body(members);
+    rest &= ~members;
   }
-  return true;
+  x.active = active;
 }
 
 bool mlir::attn::sim::gatherWarp(Exec &x) {

@@ -54,6 +54,49 @@ TEST(WarpForms, Votes) {
     EXPECT_EQ(elected[l], l == 0);
 }
 
+/// Runs `body` in groups of four lanes with masks of their own in %r5. The
+/// first lane of each group but one comes later than the others.
+static std::vector<uint32_t> runGroups(llvm::StringRef body) {
+  return run32(("and.b32 %r4, %r0, 28;\nmov.b32 %r5, 15;\n"
+                "shl.b32 %r5, %r5, %r4;\nand.b32 %r3, %r0, 3;\n"
+                "setp.eq.u32 %p2, %r3, 0;\nsetp.ne.and.u32 %p3, %r0, 0, %p2;\n"
+                "@%p3 bra LATE;\nJOIN:\n" +
+                body + "\nbra END;\nLATE: mov.u32 %r7, 3;\nbra JOIN;\nEND:")
+                   .str());
+}
+
+TEST(WarpForms, GroupsWithMasksOfTheirOwn) {
+  auto expectGroups = [](llvm::StringRef body,
+                         llvm::function_ref<uint32_t(unsigned)> want) {
+    std::vector<uint32_t> values = runGroups(body);
+    for (unsigned lane = 0; lane < 32; ++lane)
+      EXPECT_EQ(values[lane], want(lane & ~3u)) << body.str() << lane;
+  };
+  auto largest = [](unsigned first) {
+    uint32_t most = 0;
+    for (unsigned lane = first; lane < first + 4; ++lane)
+      most = std::max(most, valueOf(lane));
+    return most;
+  };
+  expectGroups("shfl.sync.bfly.b32 %r6, %r2, 2, 31, %r5;\n"
+               "max.u32 %r6, %r6, %r2;\n"
+               "shfl.sync.bfly.b32 %r8, %r6, 1, 31, %r5;\n"
+               "max.u32 %r8, %r8, %r6;",
+               largest);
+  expectGroups("redux.sync.max.u32 %r8, %r2, %r5;", largest);
+  expectGroups("vote.sync.ballot.b32 %r8, %p1, %r5;", [](unsigned first) {
+    uint32_t ballot = 0;
+    for (unsigned lane = first; lane < first + 4; ++lane)
+      ballot |= uint32_t(valueOf(lane) > 16) << lane;
+    return ballot;
+  });
+  expectGroups("and.b32 %r6, %r0, 28;\n"
+               "match.sync.all.b32 %r8|%p2, %r6, %r5;",
+               [](unsigned first) { return 15u << first; });
+  expectGroups("elect.sync %r8|%p2, %r5;",
+               [](unsigned first) { return first; });
+}
+
 TEST(WarpForms, Match) {
   std::vector<uint32_t> any =
       run32("and.b32 %r3, %r2, 3;\nmatch.sync.any.b32 %r8, %r3, 0xffffffff;");
