@@ -54,6 +54,7 @@ Error Device::unloadModule(Module &module) {
   for (const sim::ModuleVariable &variable : module.variables.variables)
     llvm::cantFail(memory.free(variable.address, MemoryKind::Variable,
                                "unloading its module"));
+  costs.forget(module.ptx);
   modules.erase(it);
   return Error::success();
 }
@@ -141,9 +142,11 @@ Error Device::free(uint64_t address, Stream *stream, StringRef what,
   std::string where = (what + (site.empty() ? "" : " at ") + site).str();
   if (Error error = memory.free(address, MemoryKind::Device, where))
     return error;
-  if (stream)
+  if (stream) {
+    stream->lastTurn = nullptr;
     note(order.begin(stream->actor, {what.str(), site.str()}),
          {{address, address + bytes, sim::TouchedRange::Write}});
+  }
   order.forget(address, address + bytes);
   return Error::success();
 }

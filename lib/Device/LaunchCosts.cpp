@@ -9,16 +9,29 @@ using namespace mlir::attn::device;
 using namespace mlir::attn;
 using llvm::Expected;
 
-/// A launch's kind: modules live as long as their text.
+/// Returns what the kinds of a module's launches begin with.
+static std::string makePrefix(const std::string &ptx) {
+  return llvm::formatv("{0} ", static_cast<const void *>(ptx.data()));
+}
+
+/// Returns a launch's kind, which is unique among the modules that are loaded.
 static std::string makeKey(const std::string &ptx,
                            const sim::LaunchConfig &config) {
   auto join = [](const std::array<uint32_t, 3> &sizes) {
     return llvm::formatv("{0}x{1}x{2}", sizes[0], sizes[1], sizes[2]).str();
   };
-  return llvm::formatv("{0} {1} {2} {3} {4} {5}",
-                       static_cast<const void *>(ptx.data()), config.kernel,
-                       join(config.grid), join(config.block),
-                       join(config.cluster), config.dynamicShared);
+  return makePrefix(ptx) + llvm::formatv("{0} {1} {2} {3} {4}", config.kernel,
+                                         join(config.grid), join(config.block),
+                                         join(config.cluster),
+                                         config.dynamicShared)
+                               .str();
+}
+
+void LaunchCosts::forget(const std::string &ptx) {
+  std::string prefix = makePrefix(ptx);
+  auto it = known.lower_bound(prefix);
+  while (it != known.end() && llvm::StringRef(it->first).starts_with(prefix))
+    it = known.erase(it);
 }
 
 void LaunchCosts::prepare(const std::string &ptx,

@@ -263,7 +263,8 @@ Error TensorMaker::propagateSizes(const AttentionProblem &problem) {
     batch.insert(batch.end(), sequences.begin(), sequences.end());
   int64_t numSequences = kDynamicSize;
   if (HarnessTensor *ends = find("cu_seqlens_q");
-      ends && ends->argument.shape[0] != kDynamicSize)
+      ends && !ends->argument.shape.empty() &&
+      ends->argument.shape[0] != kDynamicSize)
     numSequences = ends->argument.shape[0] - 1;
   const std::pair<Sizes, int64_t> groups[] = {
       {batch, kDynamicSize},

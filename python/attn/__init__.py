@@ -105,8 +105,10 @@ _NAMES = {
     "tuning.one_call": "tune",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
-#: Modules that are attributes of the package without being imported; the first two need torch.
-_MODULES = ("hf", "torch", "arrays", "bundle", "calls", "compiler", "doors", "errors", "kernel", "launch") + (
+#: Modules that need torch, which is not there everywhere.
+_NEED_TORCH = ("hf", "torch")
+#: Modules that are attributes of the package without being imported.
+_MODULES = (*_NEED_TORCH, "arrays", "bundle", "calls", "compiler", "doors", "errors", "kernel", "launch") + (
     "mods", "options", "record", "runtime", "serving", "sim", "tensors", "tracing", "tuning")
 
 
@@ -138,7 +140,8 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_MODULES})
+    # Whoever asks for each of these names may have no torch.
+    return sorted({*globals(), *__all__, *_MODULES} - set(_NEED_TORCH))
 
 
 if _sys.modules.get("torch") is not None:

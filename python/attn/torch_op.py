@@ -267,9 +267,9 @@ def _prepare(
         raise _make_gradient_error()
     has_lse = lse is not None
     given = lse if isinstance(lse, torch.Tensor) else None
-    parsed = (padded[8:-3], has_lse, bound, *padded[-3:], size and tuple(size))
+    parsed = (padded[8:-3], has_lse, bound, *padded[-3:], block_lists.to_size(size))
     optional = (sinks, lengths_q, lengths_k, counts, indices)
-    is_plain = o is None and sinks is None and lengths_q is None and lengths_k is None and counts is None
+    is_plain = o is None and all(each is None for each in optional)
     call = _get_call(q, k, v, (*optional, o, given), captures, parsed, is_plain)
     if lengths_q is not None and lengths_k is not None and batch_lists.looks_at(lengths_q):
         most = q.shape[0] if bound is None else bound
@@ -315,7 +315,7 @@ def _run_host(
             raise ArgumentError(
                 f'tensor "{name}": expected a tensor in host memory as q, got {tensor.device}'
             )
-    options = Options(padded[8:-3], lse, bound, *padded[-3:], size and tuple(size))
+    options = Options(padded[8:-3], lse, bound, *padded[-3:], block_lists.to_size(size))
     arrays = host_tensors.to_arrays(tensors)
     o, log = host_calls.attend(arrays, captures or (), options)
     result = _fake(*operands, sinks, lengths_q).copy_(host_tensors.to_tensor(o))

@@ -27,6 +27,8 @@ struct Interpreter {
   const char *(*asText)(void *) = nullptr;
   void (*retain)(void *) = nullptr;
   void (*drop)(void *) = nullptr;
+  void (*takeError)(void **, void **, void **) = nullptr;
+  void (*giveError)(void *, void *, void *) = nullptr;
   bool isHere = true;
 
   Interpreter() {
@@ -42,6 +44,8 @@ struct Interpreter {
     find(asText, "PyUnicode_AsUTF8");
     find(retain, "Py_IncRef");
     find(drop, "Py_DecRef");
+    find(takeError, "PyErr_Fetch");
+    find(giveError, "PyErr_Restore");
   }
 
   /// The file of a frame; empty where it has none.
@@ -82,6 +86,9 @@ std::string cuda::findPythonSite() {
     return "";
   int state = python.ensure();
   std::string nearest;
+  // An exception that is on its way stays, and none of ours does.
+  void *error[3] = {};
+  python.takeError(&error[0], &error[1], &error[2]);
   void *frame = python.getFrame();
   if (frame)
     python.retain(frame);
@@ -94,6 +101,7 @@ std::string cuda::findPythonSite() {
     python.drop(frame);
     frame = back;
   }
+  python.giveError(error[0], error[1], error[2]);
   python.release(state);
   return nearest;
 }

@@ -26,6 +26,8 @@ public:
   LaunchCost take(const std::string &ptx, const sim::KernelInfo &kernel,
                   const sim::LaunchConfig &config,
                   const sim::RunReport &report);
+  /// Forgets the launches of a module that ends.
+  void forget(const std::string &ptx);
 
 private:
   std::string chip;

@@ -23,13 +23,12 @@ void Machine::useLoads(Warp &warp, const Step &step) {
       done(warp).cause.set(access.event);
 }
 
-/// A signal of default scope to a barrier of another CTA.
-void Machine::handToOtherCta(const Warp &warp, Barrier &barrier,
-                             uint32_t event) {
+/// Gives a barrier of another CTA what a signal carries: of late loads those
+/// only that are complete.
+void Machine::handToOtherCta(const Warp &warp, Barrier &barrier, uint32_t event,
+                             Knowledge carried) {
   if (!program->hasLateLoads)
-    return handOn(warp, barrier.gathering);
-  Knowledge carried;
-  handOn(warp, carried);
+    return barrier.gathering.receive(carried);
   for (const Access &access : accesses) {
     if (!program->accesses[access.info].isLate ||
         carried.cause.test(access.event) || !carried.generic.test(access.event))

@@ -340,7 +340,8 @@ private:
 
   // Loads that signals to other CTAs may overtake (BarrierLateLoads.cpp).
   void useLoads(Warp &warp, const Step &step);
-  void handToOtherCta(const Warp &warp, Barrier &barrier, uint32_t event);
+  void handToOtherCta(const Warp &warp, Barrier &barrier, uint32_t event,
+                      Knowledge carried);
   const Overtaken *findOvertaking(const Access &load, const Warp &warp) const;
 
   // Accesses (BarrierAccesses.cpp).

@@ -183,14 +183,18 @@ uint32_t Machine::signal(Warp &warp, uint32_t number, int64_t arrivals,
     barrier.gathering.cause.join(warp.knows.all.cause);
     barrier.gathering.cause.join(warp.knows.elected.cause);
     barrier.gathering.cause.set(event);
-    if (!isCopy)
+    if (!isCopy && isOtherCta)
+      handToOtherCta(warp, barrier, event, warp.products);
+    else if (!isCopy)
       barrier.gathering.receive(warp.products);
     if (!isCopy && !warp.commits.empty())
       barrier.gathering.cause.join(warp.commits[number / perCta]);
   } else {
     done(warp).cause.set(event);
     if (isOtherCta && !hasClusterScope) {
-      handToOtherCta(warp, barrier, event);
+      Knowledge carried;
+      handOn(warp, carried);
+      handToOtherCta(warp, barrier, event, carried);
       assume(Assumption::ClusterScope);
     } else {
       handOn(warp, barrier.gathering);

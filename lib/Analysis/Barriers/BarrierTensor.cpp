@@ -43,7 +43,7 @@ bool Machine::takeTensor(Warp &warp, const Step &step) {
   };
   if (tensor.waits)
     return joinPair();
-  if (tensor.isTaken) {
+  if (tensor.isTaken || tensor.leaveStep) {
     reportCondition(BarrierFault::Lifetime, here(warp),
                     nameOf(warp) +
                         " takes columns of tensor memory a second time",
@@ -120,7 +120,7 @@ void Machine::leaveTensor(Warp &warp, const Step &step) {
         BarrierFault::Lifetime, here(warp),
         llvm::formatv("{0} gives back {1} columns, {2} are taken", nameOf(warp),
                       step.value, tensor.isTaken ? tensor.columns : 0));
-  auto end = [&](uint8_t cta) {
+  auto end = [&](uint8_t cta, bool isLast) {
     for (size_t i = 0; i < accesses.size();) {
       const Access &access = accesses[i];
       if (!access.isTensor || access.cta != cta) {
@@ -137,15 +137,22 @@ void Machine::leaveTensor(Warp &warp, const Step &step) {
                    program->accesses[access.info].footprint.getName()),
                {noteAt(access.step, "it starts here; a wait for it has to come "
                                     "before its thread's last barrier")});
+      if (!isLast) {
+        ++i;
+        continue;
+      }
       forget(access.event);
       accesses.replaceByLast(i);
     }
   };
-  end(warp.cta);
-  // Neither CTA of a pair may go on with the columns of the other one.
-  if (step.isOfPair && !tensor.isOver) {
+  // Either CTA of a pair may be the first one, and neither may go on with the
+  // columns of the other one: both have to know of all uses.
+  bool isLast = !step.isOfPair || tensor.isOver;
+  end(warp.cta, isLast);
+  if (step.isOfPair)
+    end(warp.cta ^ 1, isLast);
+  if (!isLast) {
     TensorMemory &peer = tensors[warp.cta ^ 1];
-    end(warp.cta ^ 1);
     peer.isOver = true;
     peer.leaveStep = warp.pc;
   }

@@ -25,6 +25,10 @@ llvm::Error attn::checkGroups(const CombineFacts &facts) {
   if (facts.groupColumns == 0)
     return llvm::Error::success();
   int64_t columns = getCombineColumns(facts, kMaxCombineColumns);
+  if (facts.hasFloat4Results() && columns < 2)
+    return llvm::createStringError(
+        "merged results of 4 bits need pairs of columns, expected rows of "
+        "partial results at multiples of 8 bytes");
   int64_t most = columns * kWarpLanes;
   if (facts.groupColumns <= most && llvm::isPowerOf2_64(facts.groupColumns))
     return llvm::Error::success();

@@ -25,8 +25,8 @@ bool attn::dividesResults(const ProblemFacts &facts, const CopiedPlan &plan,
   return plan.getTeams() > 1 && plan.getHeadTeams() == 1 &&
          plan.getColumnWarps() == 1 &&
          extents.valueColumns % (kPartColumns * plan.getTeams()) == 0 &&
-         extents.valueColumns == facts.valueDim &&
-         !facts.oScales && !facts.initLse;
+         extents.valueColumns == facts.valueDim && !facts.oScales &&
+         !facts.initLse;
 }
 
 int64_t attn::getTeamColumns(const CopiedPlan &plan,

@@ -116,6 +116,9 @@ std::optional<std::string> attn::findUncut(const ProblemFacts &facts) {
     return "a known batch";
   if (facts.isNarrow() || facts.hasNarrowKeys())
     return "operands of 16 bits";
+  // TMA starts a box of transposed values at a multiple of 16 bytes of keys.
+  if (facts.hasTransposedValues())
+    return "values whose columns are contiguous";
   if (facts.cuSeqlensQ || facts.isServed() || facts.hasBlockLists() ||
       facts.initO || facts.hasOutMod() || areResultsPartial(facts))
     return "whole batches whose results nothing changes";

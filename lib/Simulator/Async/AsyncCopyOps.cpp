@@ -215,7 +215,7 @@ void trackWaited(Exec &x, const CpAsyncOp &op, uint32_t lanes) {
 void waitFor(Exec &x, uint32_t lanes, int64_t keep, bool uncommittedToo) {
   Warp &w = *x.warp;
   // The shadow's epochs are by instruction: a wait makes known every copy
-  // before the oldest that stays in flight for one of the lanes.
+  // before the oldest that stays in flight for a lane of the warp.
   uint32_t known = w.cpAsync.stream.epoch;
   llvm::SmallVector<std::pair<const CpAsyncOp *, uint32_t>> waited;
   for (CpAsyncOp &op : w.cpAsync.ops) {
@@ -232,7 +232,7 @@ void waitFor(Exec &x, uint32_t lanes, int64_t keep, bool uncommittedToo) {
         finished |= 1u << lane;
     });
     finishLanes(x, w, op, finished);
-    if (!op.arrives && (op.mask & lanes))
+    if (!op.arrives && (op.mask & w.live))
       known = std::min(known, op.epoch - 1);
     // Lanes on a branch of their own may have issued older groups later.
     if (finished && x.sanitizing() && op.epoch > known)

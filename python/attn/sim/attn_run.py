@@ -168,7 +168,7 @@ def _find_place(finding: dict[str, Any]) -> tuple[str, int]:
     site = finding.get("second") or {}
     if "file" in site:
         return site["file"], max(1, site["line"])
-    if "site" in finding:
+    if finding.get("site"):
         file, _, line = finding["site"].rpartition(":")
         return file, max(1, int(line))
     return "kernel.ptx", max(1, site.get("ptx_line", 1))

@@ -53,6 +53,28 @@ def alone(text):
     return re.sub(r".*attn\.tmem\.dealloc.*\n", "", text)
 
 
+def gives_back_early(rank):
+    """The CTA of that rank gives its columns back in front of the cluster's last barrier."""
+
+    def apply(text):
+        dealloc = re.search(r"(?m)^.*attn\.tmem\.dealloc.*\n", text)[0]
+        text = text.replace(dealloc, "")
+        place = text.rindex(BARRIER)
+        test = (
+            "      %x = gpu.cluster_block_id x\n"
+            f"      %r = arith.constant {rank} : index\n"
+            "      %is = arith.cmpi eq, %x, %r : index\n"
+            f"      scf.if %is {{\n  {dealloc}      }}\n"
+        )
+        rest = (
+            "      %isnt = arith.cmpi ne, %x, %r : index\n"
+            f"      scf.if %isnt {{\n  {dealloc}      }}\n"
+        )
+        return text[:place] + test + BARRIER + rest + text[place + len(BARRIER) :]
+
+    return apply
+
+
 def ends(barriers, where):
     """The barriers of an array end behind the CTA's barrier, in front of the cluster's last one
     ("before") or behind it ("behind"); or ("rank R of PARTITION") in a CTA at the end of one."""
@@ -111,6 +133,9 @@ BUGS = (
      change(r".*attn\.mbarrier\.wait %ab\.mma.*\n", ""), "", ""),
     ("columns are given back in front of the barrier",
      move(r"attn\.tmem\.dealloc", 0, r"attn\.cluster_barrier", -1), "lifetime", ""),
+    ("one CTA gives columns back in front of the barrier", gives_back_early(0), "lifetime", ""),
+    ("the other CTA gives columns back in front of the barrier", gives_back_early(1), "lifetime",
+     ""),
     ("columns are taken in front of the barrier",
      move(r"attn\.cluster_barrier", 0, r"attn\.fence\.proxy_async"), "lifetime", ""),
     ("one CTA takes columns alone", alone, "deadlock", None),

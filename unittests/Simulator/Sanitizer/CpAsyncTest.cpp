@@ -60,3 +60,24 @@ TEST(CpAsync, GroupsOfBranches) {
   expectOnly(go("cp.async.wait_group 1;"), FindingKind::Race);
   expectOnly(go("bar.sync 0;\ncp.async.wait_group 1;"), FindingKind::Race);
 }
+
+TEST(CpAsync, EachLaneWaitsForItself) {
+  auto go = [](llvm::StringRef guard) {
+    LaunchConfig config;
+    config.block = {32, 1, 1};
+    config.dynamicShared = 512;
+    return runText(
+        wrapKernel(("shl.b32 %r1, %r0, 4;\nmov.b32 %r2, smem;\n"
+                    "add.s32 %r3, %r2, %r1;\nmul.wide.u32 %d2, %r0, 16;\n"
+                    "add.s64 %d3, %d0, %d2;\nsetp.lt.u32 %p0, %r0, 16;\n"
+                    "cp.async.cg.shared.global [%r3], [%d3], 16;\n"
+                    "cp.async.commit_group;\n" +
+                    guard +
+                    "cp.async.wait_group 0;\nld.shared.b32 %r6, [%r3];\n"
+                    "cp.async.wait_all;\n")
+                       .str()),
+        std::vector<uint8_t>(512), 4, config);
+  };
+  expectClean(go(""));
+  expectOnly(go("@%p0 "), FindingKind::Race);
+}

@@ -35,3 +35,13 @@ func.func @transposed(%q: memref<1x2x64x64xf8E4M3FN>, %v: memref<1x2x64x64xf8E4M
                  outs(%o : memref<1x2x64x64xbf16>) {plan = #attn.split_q<>}
   return
 }
+
+// -----
+
+!odd = memref<2x1x2x64x16xf32, strided<[2176, 2176, 1088, 17, 1]>>
+func.func @odd_rows(%po: !odd, %pl: memref<2x1x2x64xf32>, %o: memref<1x2x64x8xi8>, %s: memref<1x2x64x1xf8E4M3FN>) {
+  // expected-error @below {{merged results of 4 bits need pairs of columns, expected rows of partial results at multiples of 8 bytes}}
+  attn.combine ins(%po, %pl : !odd, memref<2x1x2x64xf32>)
+               outs(%o, %s : memref<1x2x64x8xi8>, memref<1x2x64x1xf8E4M3FN>) {out_group = 16 : i64}
+  return
+}

@@ -2,9 +2,9 @@
 //
 // One CTA looks at all numbers: the lanes of a warp at 32 neighbouring ones at
 // a time, and each warp at a part of all, so that the documents that begin
-// there follow those of the warps before it. Tiles of as many blocks stand side
-// by side; how many there are is counted first. The launch waits for all that,
-// so that what takes time is how often memory is waited for.
+// there follow those of the warps before it. Tiles with equally many blocks are
+// neighbours; how many there are is counted first. The attention waits for this
+// kernel, whose time is that of its loads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -66,8 +66,8 @@ private:
   /// Writes the begins, counted through all batches, from number `index` on.
   void writeBegins(Value index);
   /// Writes the begins of all documents. Returns how many there are, 0 where
-  /// numbers decrease and where they are too many; `ordered` becomes if the
-  /// numbers do not decrease.
+  /// numbers decrease and where they are too many; sets `ordered` to whether no
+  /// number decreases.
   Value findDocuments(Value &ordered);
   /// Calls `body` for each tile of this warp's documents that is this lane's.
   void forTiles(Value documents, function_ref<void(const Tile &)> body);
