@@ -233,7 +233,7 @@ static Place parseSite(StringRef site) {
   return place;
 }
 
-/// The line of a source, or else of the PTX.
+/// Returns the line of a source, or else of the PTX.
 static Place getPlace(const sim::Site &site) {
   bool isSource = !site.file.empty();
   return {isSource ? site.file : "kernel.ptx",
@@ -245,7 +245,8 @@ static bool hasLine(const sim::Finding &finding) {
   return finding.second && !finding.second->file.empty();
 }
 
-/// Where a finding belongs: its line, that of the launch, or that of the PTX.
+/// Returns where a finding belongs: its line, that of the launch, or that of
+/// the PTX.
 static Place getPlace(const LoggedFinding &each) {
   if (!hasLine(each.finding) && !each.site.empty())
     return parseSite(each.site);
@@ -260,7 +261,7 @@ static json::Value locate(const Place &place) {
                     {"region", json::Object{{"startLine", place.line}}}}}};
 }
 
-/// The message with its kernel and memory.
+/// Returns the message with its kernel and memory.
 static std::string describe(const LoggedFinding &each) {
   std::string text = each.kernel.empty() ? "" : each.kernel + ": ";
   text += each.finding.message;

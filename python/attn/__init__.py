@@ -140,7 +140,7 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    # Whoever asks for each of these names may have no torch.
+    # Tools import each of these names, also where there is no torch.
     return sorted({*globals(), *__all__, *_MODULES} - set(_NEED_TORCH))
 
 

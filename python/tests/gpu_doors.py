@@ -148,7 +148,7 @@ def time_model(rounds):
         got, want = (prefill(ids, name)().float() for name in ("attn", "sdpa"))
         with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
             other = prefill(ids, "sdpa")().float()
-        # What bf16 makes of two orders of the same sums, for comparison.
+        # Compares with what bf16 makes of two orders of the same sums.
         spread, error = (round(((each - want).abs().max() / want.abs().max()).item(), 5) for each in (other, got))
         candidates = {name: prefill(ids, name) for name in ("attn", "sdpa")}
         yield {"length": length, "beside sdpa": error, "cudnn beside sdpa": spread}, measure_rounds(candidates, min(rounds, 5))

@@ -144,7 +144,7 @@ class CUDAGraph:
         self.executable = ctypes.c_void_p()
 
     def replay(self) -> None:
-        # What torch has done since is over.
+        # Nothing of torch is under way any more.
         check("cuCtxSynchronize")
         check("cuGraphLaunch", self.executable, ctypes.c_void_p(current_stream().cuda_stream))
 

@@ -61,7 +61,7 @@ ATTN_API int cuLinkComplete(Handle link, void **image, size_t *bytes) {
     if ((*found)->ptx.empty())
       return fail(Status::InvalidValue, "expected an input to link, got none");
     *image = (*found)->ptx.data();
-    // Whoever loads it may look for the zero at the end.
+    // Loaders look for the zero at the end.
     *bytes = (*found)->ptx.size() + 1;
     return Error::success();
   });

@@ -29,7 +29,8 @@ std::string mlir::attn::sim::nameOf(const Cta &cta) {
   return llvm::formatv("CTA ({0},{1},{2})", cta.id[0], cta.id[1], cta.id[2]);
 }
 
-/// A wrong use of tensor memory by the executing warp, with an earlier place.
+/// Describes a wrong use of tensor memory by the executing warp, with an
+/// earlier place.
 static Finding describeMisuse(const Exec &x, const Twine &message, Site first,
                               const char *hint = "", int lane = -1) {
   Finding f;
@@ -116,7 +117,8 @@ void wakeAllocations(Cluster &cluster, const Cta &cta) {
   cluster.advance();
 }
 
-/// The first column from which on `count` are free in all of these memories.
+/// Returns the first column from which on `count` are free in all of these
+/// memories.
 std::optional<uint32_t> findColumns(llvm::ArrayRef<TensorMemory *> memories,
                                     uint32_t count) {
   // Sizes are powers of two, and none increases.
@@ -179,7 +181,7 @@ bool requestPart(Exec &x, Cta &peer, std::optional<PairRequest> &own,
   return false;
 }
 
-/// The first column of an allocation of both CTAs, once there is one.
+/// Returns the first column of an allocation of both CTAs, once there is one.
 std::optional<uint32_t> allocateInPair(Exec &x, uint32_t count) {
   Cta &peer = *x.cluster.peerOf(*x.cta);
   TensorPair &pair = x.cluster.pairOf(*x.cta);

@@ -55,7 +55,7 @@ struct Stamp {
     return cluster == o.cluster && rank == o.rank;
   }
   bool isOfEarlierLaunch() const { return cluster == EarlierLaunch; }
-  /// The access of this launch, if it is one.
+  /// True for an access of this launch.
   bool isOwn() const { return epoch && !isOfEarlierLaunch(); }
   bool isIdentical(const Stamp &o) const {
     return !std::memcmp(this, &o, sizeof(Stamp));

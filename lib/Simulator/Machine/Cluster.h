@@ -88,12 +88,12 @@ struct Cluster {
   ClusterBarrier barrier;
   std::vector<TensorPair> tensorPairs; ///< by rank / 2
   TensorPair &pairOf(const Cta &cta) { return tensorPairs[cta.rank / 2]; }
-  /// The other CTA of a pair; null where the cluster ends.
+  /// Returns the other CTA of a pair; null where the cluster ends.
   Cta *peerOf(const Cta &cta) {
     uint32_t rank = cta.rank ^ 1;
     return rank < ctas.size() ? ctas[rank].get() : nullptr;
   }
-  /// The first query of each warp that said that no further CTA is to be had.
+  /// Has the first query of each warp that said that there is no further CTA.
   std::map<uint32_t, WarpEvent> denials;
   std::mt19937_64 rng;
   Counters counters;

@@ -34,7 +34,7 @@ struct TensorMemory {
   /// element of the next row.
   void shiftRows(unsigned lane, uint32_t column);
 
-  /// The allocation that has all of these columns, or null.
+  /// Returns the allocation that has all of these columns, or null.
   const TensorColumns *find(uint32_t column, uint32_t count) const {
     auto it = allocations.upper_bound(column);
     if (it == allocations.begin())

@@ -37,10 +37,11 @@ void noteArrival(Exec &x, BarrierArrivals &arrivals, const llvm::Twine &what);
 /// The owner of a barrier stops using it: what was sent there has arrived.
 void checkLanded(Cluster &cluster, const Cta &owner, const Mbarrier &b,
                  const Clock &control, Site site, llvm::StringRef what);
-/// The newest tensor operation of the executing warp uses memory of the CTA.
+/// Notes that the newest tensor operation of the executing warp uses memory of
+/// the CTA.
 void noteTensorUse(Exec &x, Cta &cta);
-/// A commit of the executing warp arrives that covers its tensor operations up
-/// to an epoch.
+/// Notes that a commit of the executing warp arrives, which covers its tensor
+/// operations up to an epoch.
 void noteTensorCompletion(Exec &x, Mbarrier &b, uint32_t epoch);
 /// Returns whether the executing warp can tell that another warp has executed
 /// something.

@@ -34,7 +34,7 @@ MODELS = {
     "Gemma3": MIXED,
     "GptOss": {**MIXED, "num_local_experts": 2, "num_experts_per_tok": 2},
 }
-#: Of the logits, by their norm.
+#: Accepted of the logits, by their norm.
 TOLERANCE = 1e-3
 #: Scores of generated tokens, of the largest one: they follow from what was generated before.
 STEP_TOLERANCE = 2e-3

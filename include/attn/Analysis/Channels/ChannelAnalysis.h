@@ -80,8 +80,8 @@ struct ChannelInfo {
   bool announcesAtLeader(unsigned role) const {
     return roles[role].countsBytes && getTarget(role) == SignalMask::leader();
   }
-  /// The bytes of a phase at the barrier that counts them, of the `bytes` that
-  /// each CTA's own loads have.
+  /// Returns the bytes of a phase at the barrier that counts them, of the
+  /// `bytes` that each CTA's own loads have.
   int64_t getBytes(unsigned role, int64_t bytes) const {
     return announcesAtLeader(role) ? bytes * countSenders(role) : bytes;
   }

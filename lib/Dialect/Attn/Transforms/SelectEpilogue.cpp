@@ -73,9 +73,8 @@ struct ResultFacts {
            alignment % kVectorBytes == 0;
   }
   /// Each of four lanes gets 16 bytes of every 64, in rows that are its own.
-  /// With 32 bits four lanes fill a sector as they are, and beside runs of 256
-  /// columns, 128 registers, ptxas 13.0 spilled 120 bytes of what exchanged
-  /// them.
+  /// With 32 bits four lanes fill a sector as they are, and exchanging runs of
+  /// 256 columns takes more registers than are left.
   bool canShuffle() const {
     return hasFragments && !hasPairs() && wideRows() && !hasPadding &&
            rowBytes % (4 * kVectorBytes * warps.second) == 0 &&
