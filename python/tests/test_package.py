@@ -1,6 +1,7 @@
 """What the wheel brings beside the modules."""
 
 import importlib.util
+import inspect
 import os
 import pathlib
 import re
@@ -178,3 +179,9 @@ def test_names_are_there():
         assert getattr(attn, name) is not None
     with pytest.raises(AttributeError, match="module 'attn' has no attribute 'atention'"):
         attn.atention  # noqa: B018
+
+
+def test_all_members_can_be_asked_for():
+    import attn
+
+    assert "attention" in dict(inspect.getmembers(attn))

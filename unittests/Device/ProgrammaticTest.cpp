@@ -122,6 +122,10 @@ TEST_F(ProgrammaticTest, WhatIsOverIsNotOverlapped) {
   launch(produce, stream, false);
   llvm::cantFail(device.fill(words + 256, 0, 4, 64, stream));
   launch(consume, stream, true);
+  launch(produce, stream, false);
+  uint64_t other = llvm::cantFail(device.getMemory().allocate(256, "other"));
+  llvm::cantFail(device.free(other, &stream, "freed", ""));
+  launch(consume, stream, true);
   EXPECT_EQ(getMessage(), "");
 }
 

@@ -331,3 +331,14 @@ def test_overhead_of_a_call(driver, monkeypatch, device):
     call = lambda: attn.attention(q, q, q, causal=True)
     call()
     assert count_calls(call) < 500
+
+
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [([64], "expected .queries, keys. of a block"), ([0, 64], "expected an integer from 1 ")],
+)
+def test_operator_checks_sizes_of_blocks(size, message):
+    q = torch.randn(1, 2, 64, 16, dtype=torch.float16)
+    lists = (torch.zeros(1, 2, 1, 2, dtype=torch.int32), torch.zeros(1, 2, 1, 1, dtype=torch.int32))
+    with pytest.raises(attn.ArgumentError, match=f"block_size: {message}"):
+        torch.ops.attn.attention(q, q, q, None, None, None, *lists, None, None, size)

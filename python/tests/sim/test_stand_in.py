@@ -384,3 +384,10 @@ def test_assembler_hands_ptx_on(tmp_path):
     assert (tmp_path / "k.o").read_text() == ".version 8.0\n"
     version = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
     assert "release 13.0" in version.stdout and "attn" in version.stdout
+
+
+def test_findings_without_lines_have_a_place():
+    finding = {"kind": "race", "severity": "error", "chip": "sm_80", "message": "m"}
+    places = [({}, {}), ({"ptx_line": 3}, {"ptx_line": 5})]
+    whole = attn_run._make_sarif([{**finding, "first": first, "second": second} for first, second in places])
+    assert len(whole["runs"][0]["results"]) == len(places)
