@@ -395,11 +395,15 @@ TEST_F(BarrierOracle, TurnsNoRingWhoseStepsStay) {
   };
   RingKernel otherParity =
       change(3 + wait, [](auto &actor, auto &op) { op.parity.ahead = 0; });
-  RingKernel noTurn =
-      change(wait, [](auto &actor, auto &op) { op.slot.added = 1; });
+  // A product, a sum and a constant.
+  std::vector<RingKernel> wrong;
+  for (unsigned added : {1, 2, 3})
+    wrong.push_back(
+        change(wait, [&](auto &actor, auto &op) { op.slot.added = added; }));
   RingKernel otherWord =
       change(load, [](auto &actor, auto &op) { op.word.ahead = 1; });
-  for (const RingKernel &kernel : {otherParity, noTurn, otherWord}) {
+  wrong.insert(wrong.end(), {otherParity, otherWord});
+  for (const RingKernel &kernel : wrong) {
     EXPECT_TRUE(isWrong(kernel));
     EXPECT_FALSE(isProved(kernel)) << print(kernel);
   }
