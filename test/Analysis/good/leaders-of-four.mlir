@@ -2,6 +2,8 @@
 
 // Bytes of each pair of four CTAs count at its leader, which announces them and waits for them.
 
+// CHECK: synchronisation is proved for all tiles
+
 gpu.module @kernels {
   gpu.func @ring(%map: !attn.tensor_map<64x64xf16, swizzle = 128>) kernel attributes {known_block_size = array<i32: 32, 1, 1>, known_cluster_size = array<i32: 4, 1, 1>} {
     %c0 = arith.constant 0 : i32

@@ -28,8 +28,8 @@ def squared(text):
     """In clusters of four, two by two CTAs: pairs share columns of C, CTAs of equal number rows."""
     rows = """%n2 = arith.constant 2 : i32
     %n4 = arith.constant 4 : i32
-    %first = arith.divui %bi, %n4 : i32
-    %twice = arith.muli %first, %n2 : i32
+    %group = arith.divui %bi, %n4 : i32
+    %twice = arith.muli %group, %n2 : i32
     %even = arith.remui %bi, %n2 : i32
     %block = arith.addi %twice, %even : i32
     %row = arith.muli %block, %c128 : i32
@@ -74,8 +74,10 @@ def check(name, text, folder, shapes, rng):
     expected = a.astype(np.float64) @ b.astype(np.float64).T
     failures = 0
     for corner in CORNERS:
-        run("attn-sim", str(ptx), f"--launch={launch}", *f"{SIM} {corner}".split(),
-            f"--in=a={folder}/a.npy", f"--in=b={folder}/b.npy", f"--out=c={folder}/c.npy")  # fmt: skip
+        done = run("attn-sim", str(ptx), f"--launch={launch}", *f"{SIM} {corner}".split(),
+                   f"--in=a={folder}/a.npy", f"--in=b={folder}/b.npy", f"--out=c={folder}/c.npy")  # fmt: skip
+        if done.returncode:
+            return 1
         error = np.abs(np.load(folder / "c.npy") - expected).max() / np.abs(expected).max()
         (folder / "c.npy").unlink()
         failures += error > 1e-3

@@ -42,6 +42,14 @@ public:
 private:
   void makeBarriers();
   void addClusterBarriers(ImplicitLocOpBuilder &b);
+  /// True if loads go to other CTAs.
+  bool copiesToOtherPairs() const {
+    return llvm::any_of(analysis.getChannels(), [](const auto &entry) {
+      return llvm::any_of(entry.second.roles, [](const RoleInfo &role) {
+        return role.multicastBits != 0;
+      });
+    });
+  }
   void initialize();
   void rewriteFill(ChannelUserOpInterface op);
   void rewriteStart(ChannelUserOpInterface op);
@@ -160,8 +168,8 @@ static bool makesTensorBuffer(Operation *op) {
 }
 
 /// Moves the op that takes tensor memory behind `place`, and with it the
-/// buffers there and views of them.
-static void moveBehind(Operation *reserve, Operation *place) {
+/// buffers there and views of them. Returns the last of them.
+static Operation *moveBehind(Operation *reserve, Operation *place) {
   SmallVector<Operation *> moved = {reserve};
   for (Operation *op = reserve->getNextNode(); op && op != place;
        op = op->getNextNode())
@@ -174,6 +182,7 @@ static void moveBehind(Operation *reserve, Operation *place) {
     op->moveAfter(place);
     place = op;
   }
+  return place;
 }
 
 /// Puts cluster barriers where CTAs begin to rely on each other, at `b`, and
@@ -186,7 +195,12 @@ void ChannelRewriter::addClusterBarriers(ImplicitLocOpBuilder &b) {
   Operation *end = kernel.getBody().front().getTerminator();
   for (auto op : kernel.getBody().getOps<TensorGroupOpInterface>())
     if (op.isOfPair() && op.takesMemory()) {
-      moveBehind(op, first);
+      // What other pairs copy may come to the bytes through which the address
+      // goes.
+      OpBuilder behind(b.getContext());
+      behind.setInsertionPointAfter(moveBehind(op, first));
+      if (copiesToOtherPairs())
+        ClusterBarrierOp::create(behind, kernel.getLoc());
       break;
     }
   for (auto op : kernel.getBody().getOps<TensorGroupOpInterface>())

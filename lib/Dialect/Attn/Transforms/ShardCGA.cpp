@@ -10,6 +10,7 @@
 #include "ShardPairs.h"
 #include "attn/Analysis/Channels/ChannelAnalysis.h"
 #include "attn/Analysis/Flow/ClusterUniformity.h"
+#include "attn/Dialect/Attn/IR/TensorProducts.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/IR/Remarks.h"
 
@@ -263,8 +264,8 @@ LogicalResult KernelSharder::checkGrid() {
 
 LogicalResult KernelSharder::run() {
   ChannelAnalysis channels(kernel);
-  if (failed(checkGrid()) || failed(channels.run()) ||
-      failed(pairs.run(channels)))
+  if (failed(checkGrid()) || failed(checkTensorGroups(kernel)) ||
+      failed(channels.run()) || failed(pairs.run(channels)))
     return failure();
   numPairs = pairs.countProducts();
   if (pairs.areMade())

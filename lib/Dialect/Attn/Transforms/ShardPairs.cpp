@@ -50,7 +50,7 @@ void PairSharder::findSame(ClusterBuffer &buffer) {
 }
 
 /// The blocks of a load's destination, from the steps of its coordinates.
-std::optional<CGABases> PairSharder::findBases(BulkCopyOpInterface load) const {
+std::optional<CGABases> PairSharder::findSteps(BulkCopyOpInterface load) const {
   ArrayRef<int64_t> shape =
       cast<BufferType>(load.getCopiedBuffer().getType()).getShape();
   size_t rank = load.getBoxStart().size();
@@ -78,8 +78,6 @@ std::optional<CGABases> PairSharder::findBases(BulkCopyOpInterface load) const {
       bases[bit][index + 2 - rank] = step / shape[index + 2 - rank];
     }
   }
-  if (!findFault(bases).empty())
-    return std::nullopt;
   return bases;
 }
 
@@ -92,12 +90,14 @@ void PairSharder::findBlocks(ClusterBuffer &buffer) {
     return;
   findSame(buffer);
   for (auto [index, load] : llvm::enumerate(buffer.loads)) {
-    std::optional<CGABases> bases = findBases(load);
+    std::optional<CGABases> steps = findSteps(load);
     if (index == 0)
-      buffer.bases = bases;
-    else if (bases != buffer.bases)
-      buffer.bases = std::nullopt;
+      buffer.steps = steps;
+    else if (steps != buffer.steps)
+      buffer.steps = std::nullopt;
   }
+  if (buffer.steps && findFault(*buffer.steps).empty())
+    buffer.bases = buffer.steps;
 }
 
 ClusterBuffer *PairSharder::getBuffer(Value view) {
@@ -124,7 +124,7 @@ static bool isTransposed(Value view) {
   return isOdd;
 }
 
-LogicalResult PairSharder::collect() {
+void PairSharder::collect() {
   kernel.walk([&](TensorGroupOpInterface op) {
     auto product = dyn_cast<ProductOpInterface>(op.getOperation());
     if (!product)
@@ -135,7 +135,6 @@ LogicalResult PairSharder::collect() {
     found.dimN = isTransposed(product.getB()) ? 0 : 1;
     products.push_back(found);
   });
-  return checkTensorGroups(kernel);
 }
 
 //===----------------------------------------------------------------------===//
@@ -170,7 +169,7 @@ LogicalResult PairSharder::checkGiven() {
     bool isSame = (b->same & 1) != 0;
     SmallVector<int64_t> half(2);
     half[product.dimN] = 1;
-    if (!isSame && (!b->bases || b->bases->front() == half))
+    if (!isSame && (!b->steps || b->steps->front() == half))
       continue;
     InFlightDiagnostic diag =
         product.group->emitOpError("expected each CTA of a pair to have half "
@@ -179,7 +178,7 @@ LogicalResult PairSharder::checkGiven() {
       diag << "the same '" << getBufferName(b->alloc) << "' in both";
     else
       diag << "blocks of '" << getBufferName(b->alloc) << "' that lie ["
-           << b->bases->front() << "] apart in the slot's rows and columns";
+           << b->steps->front() << "] apart in the slot's rows and columns";
     noteLoads(diag, *b);
     return diag;
   }
@@ -543,8 +542,7 @@ LogicalResult PairSharder::report() {
 }
 
 LogicalResult PairSharder::run(const ChannelAnalysis &channels) {
-  if (failed(collect()))
-    return failure();
+  collect();
   if (hasBits() && failed(checkLayouts()))
     return failure();
   if (products.empty())

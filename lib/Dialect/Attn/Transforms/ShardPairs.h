@@ -19,7 +19,10 @@ struct ClusterBuffer {
   uint32_t same = 0;
   Operation *source = nullptr;
   std::string difference;
-  /// The blocks of the slot's rows and columns; nothing if these are not known.
+  /// How many blocks of rows and columns each bit of the rank steps by; nothing
+  /// if that is not known.
+  std::optional<CGABases> steps;
+  /// These steps, if they are a layout.
   std::optional<CGABases> bases;
 };
 
@@ -53,11 +56,11 @@ public:
 private:
   /// True for clusters whose CTAs differ in bits of their ranks.
   bool hasBits() const { return ctas <= 8 && llvm::isPowerOf2_64(ctas); }
-  LogicalResult collect();
+  void collect();
   ClusterBuffer *getBuffer(Value view);
   void findBlocks(ClusterBuffer &buffer);
   void findSame(ClusterBuffer &buffer);
-  std::optional<CGABases> findBases(BulkCopyOpInterface load) const;
+  std::optional<CGABases> findSteps(BulkCopyOpInterface load) const;
 
   LogicalResult checkGiven();
   LogicalResult checkLayouts();

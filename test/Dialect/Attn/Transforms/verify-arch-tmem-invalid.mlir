@@ -34,8 +34,6 @@ gpu.module @second [#attn.target<chip = "sm_103a">] {
   }
 }
 
-// -----
-
 // Bytes that count at the leader of a pair.
 
 // expected-note @below {{the target of the kernels here is #attn.target<chip = "sm_90a">}}

@@ -1,6 +1,6 @@
 """Kernels whose products are of pairs or are not: what attn-shard-cga says of each.
 
-usage: shard-pairs.py ATTN-OPT EXAMPLES
+usage: shard-pairs.py EXAMPLES ATTN-OPT [OPTION..]
 
 EXAMPLES has gemm-cluster.mlir, the program of one CTA, and gemm-pair.mlir, one of a pair. Each row is a
 change of one of them. Prints the table, the reason or the error with its notes.
@@ -58,14 +58,14 @@ def rows():
 
 
 def main():
-    attn_opt, examples = sys.argv[1], pathlib.Path(sys.argv[2])
+    examples, attn_opt = pathlib.Path(sys.argv[1]), sys.argv[2:]
     for name, kernel, ctas, grid, *changes in rows():
         text = sized((examples / f"{kernel}.mlir").read_text(), ctas, grid)
         for old, new in changes:
             assert old in text, (name, old)
             text = text.replace(old, new)
         done = subprocess.run(
-            [attn_opt, "--attn-shard-cga", "--remarks-filter=attn.shard-cga",
+            [*attn_opt, "--attn-shard-cga", "--remarks-filter=attn.shard-cga",
              "-mlir-print-op-on-diagnostic=false"],
             input=text, capture_output=True, text=True)  # fmt: skip
         said = done.stderr
