@@ -244,7 +244,7 @@ uint16_t Machine::getPart(const Warp &warp, const AccessInfo &info) const {
     part = warp.inPartition / 4;
     break;
   case RowParts::CTAs:
-    part = warp.cta;
+    part = SignalMask(0, info.footprint.rankBits).getNumber(warp.cta);
     break;
   case RowParts::Lanes:
     part = warp.local % 4;
@@ -338,20 +338,15 @@ void Machine::fill(Warp &warp, const Step &step) {
   uint32_t index = 0;
   if (!getBarrier(warp, step, index))
     return;
-  int64_t first = step.ctas > 1 ? 0 : warp.cta, last = first + step.ctas;
-  if (step.flag) {
-    first = 1 - warp.cta;
-    last = first + 1;
-  }
-  for (int64_t cta = first; cta < last; ++cta) {
-    uint32_t number = (step.isOfPair ? 0 : cta) * perCta + index;
+  bool isDone = forEachTarget(warp, step, [&](uint32_t cta) {
+    uint32_t number = getBarrierCTA(step, cta) * perCta + index;
     if (!isUsable(warp, number))
-      return;
+      return false;
     Barrier &barrier = barriers[number];
     for (uint32_t access = step.first; access < step.last; ++access) {
       uint32_t event = makeAccess(warp, access, cta);
       if (event == 0)
-        return;
+        return false;
       barrier.gathering.generic.set(event);
       if (accesses.back().isAsync)
         barrier.gathering.async.set(event);
@@ -360,10 +355,10 @@ void Machine::fill(Warp &warp, const Step &step) {
         writeWord(warp, cta, accesses.back().base, step.args[0]);
     }
     signal(warp, number, 0, 0, step.value, Sender::Copy);
-    if (condition)
-      return;
-  }
-  endExecution(warp, step);
+    return !condition;
+  });
+  if (isDone)
+    endExecution(warp, step);
 }
 
 void Machine::closeGroup(Warp &warp, unsigned engine) {

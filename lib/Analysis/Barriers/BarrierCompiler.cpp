@@ -235,6 +235,7 @@ bool Compiler::hasSidesAlike(scf::IfOp op) {
            fillAlike(a.getMap(), b.getMap()) &&
            a.getCopiedBuffer() == b.getCopiedBuffer() &&
            a.getMulticastCTAs() == b.getMulticastCTAs() &&
+           a.getMulticastBits() == b.getMulticastBits() &&
            a.getStackedBoxes() == b.getStackedBoxes();
   };
   return llvm::equal(sides[0], sides[1], isAlike);

@@ -52,7 +52,11 @@ bool Machine::maySignal(const Warp &warp, const Step &step, uint32_t number,
                     (!isForBytes &&
                      (step.code == Code::Expect || step.code == Code::Arrive ||
                       step.code == Code::Signal));
-    if (!isSignal || !(isOwn || step.flag || step.ctas > 1))
+    bool mayReach = false;
+    for (uint32_t cta = 0; cta < program->cluster; ++cta)
+      mayReach |= reaches(warp, step, cta) &&
+                  getBarrierCTA(step, cta) == number / perCta;
+    if (!isSignal || !mayReach)
       return false;
     const BarrierArray &array = program->arrays[step.array];
     return local >= array.first && local < array.first + array.count;

@@ -225,6 +225,9 @@ void Compiler::emitInSomeThreads(Operation *op, Code code) {
   step.value = !getPartition(op).first;
   if (auto elect = dyn_cast<ElectOp>(op))
     step.flag = elect.getEachWarpgroup();
+  else if (auto leader = dyn_cast<ClusterLeaderOp>(op))
+    step.where =
+        SignalMask::get(std::nullopt, /*leader=*/true, leader.getRankBits());
   emitBlock(op->getRegion(0).front());
   program.steps[test].target = here();
 }
@@ -315,13 +318,15 @@ void Compiler::emitBarrierOp(Operation *op) {
     step.index = slotOf(expect.getIndex());
     step.value = expect.getBytes();
     step.ctas = expect.getCtas().value_or(1);
-    step.isOfPair = expect.getLeader();
+    step.where = SignalMask::get(expect.getCtas(), expect.getLeader(),
+                                 expect.getRankBits());
     step.times = lanes;
   } else if (auto arrive = dyn_cast<MBarrierArriveOp>(op)) {
     step.array = arrays.lookup(arrive.getBarriers());
     step.index = slotOf(arrive.getIndex());
     step.ctas = arrive.getCtas().value_or(1);
-    step.flag = arrive.getLeader();
+    step.where = SignalMask::get(arrive.getCtas(), arrive.getLeader(),
+                                 arrive.getRankBits());
   } else if (auto wait = dyn_cast<MBarrierWaitOp>(op)) {
     step.array = arrays.lookup(wait.getBarriers());
     step.index = slotOf(wait.getIndex());
@@ -465,9 +470,11 @@ void Compiler::emitFill(AsyncOpInterface op) {
     return;
   step.array = arrays.lookup(barriers);
   step.index = slotOf(index);
-  step.ctas = fill.getFillTargets();
+  step.where = fill.getFillTargets();
+  step.ctas = fill.getFilledCTAs().value_or(
+      step.where == SignalMask::own() ? 1 : program.cluster);
   step.isOfPair = fill.isFilledAtLeader();
-  if (step.isOfPair && program.cluster != 2)
+  if (step.isOfPair && program.cluster % 2 != 0)
     return fail(op, "its bytes count in one of two CTAs, which the cluster has "
                     "not");
   if (step.ctas > program.cluster)
@@ -489,7 +496,7 @@ void Compiler::emitFill(AsyncOpInterface op) {
 }
 
 /// Returns true for an op of the tensor core that is of both CTAs of a pair,
-/// which are those of the cluster (checkTensorGroups).
+/// whose ranks are 2n and 2n + 1 (checkTensorGroups).
 static bool isOfPair(Operation *op) {
   auto group = dyn_cast<TensorGroupOpInterface>(op);
   return group && group.isOfPair();
@@ -522,6 +529,7 @@ void Compiler::emitCommit(CommitOpInterface op) {
   step.array = arrays.lookup(barriers);
   step.index = slotOf(index);
   step.ctas = op.countCommitCTAs();
+  step.where = op.getCommitTargets();
   if (step.ctas > program.cluster)
     fail(op, "it signals to more CTAs than the cluster has");
 }
@@ -583,14 +591,4 @@ void Compiler::emitAsync(AsyncOpInterface op) {
     step.dst = slotOf(op->getResult(0));
   if (touches)
     addAccesses(op, step);
-}
-
-int barriers::getEngineNumber(const AsyncEngine &engine) {
-  const AsyncEngine *engines[] = {&kCopyGroups,  &kWgmmaGroups,   &kBulkStores,
-                                  &kTensorLoads, &kTensorStores,  &kBulkLoads,
-                                  &kSends,       &kTensorProducts};
-  for (auto [number, known] : llvm::enumerate(engines))
-    if (known == &engine)
-      return number;
-  return -1;
 }

@@ -568,7 +568,7 @@ bool Machine::executeControl(Warp &warp, const Step &step) {
     warp.knows.converge();
     break;
   case Code::Leader:
-    next = warp.cta == 0 ? next : step.target;
+    next = (warp.cta & step.where.getClear()) == 0 ? next : step.target;
     break;
   case Code::Partition:
     next = step.targets[warp.partition];

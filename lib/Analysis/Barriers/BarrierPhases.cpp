@@ -177,6 +177,9 @@ uint32_t Machine::signal(Warp &warp, uint32_t number, int64_t arrivals,
   barrier.signals[0].push_back(event);
   barrier.lastStep = warp.pc;
   barrier.lastWarp = &warp - warps.data();
+  // Whoever waits may acquire at the scope of its own CTA.
+  if (isOtherCta && !hasClusterScope)
+    assume(Assumption::ClusterScope);
   if (sender != Sender::Warp) {
     // The copy publishes its own bytes; what its thread did before cannot
     // happen later, but may not be seen.
@@ -195,7 +198,6 @@ uint32_t Machine::signal(Warp &warp, uint32_t number, int64_t arrivals,
       Knowledge carried;
       handOn(warp, carried);
       handToOtherCta(warp, barrier, event, carried);
-      assume(Assumption::ClusterScope);
     } else {
       handOn(warp, barrier.gathering);
     }
@@ -355,23 +357,35 @@ void Machine::expectOrArrive(Warp &warp, const Step &step) {
   uint32_t index = 0;
   if (!getBarrier(warp, step, index))
     return;
-  if (step.code == Code::Expect && step.isOfPair && warp.cta != 0)
+  // A leader alone announces what its CTAs copy.
+  if (step.code == Code::Expect && (warp.cta & step.where.getClear()) != 0)
     return;
   // One thread arrives when all of its warp have come.
   if (step.code == Code::Arrive && !step.isElected)
     warp.knows.synchronise();
-  bool toLeader = step.code == Code::Arrive && step.flag;
-  bool toAll = step.ctas > 1;
-  int64_t first = toLeader || toAll ? 0 : warp.cta;
-  for (int64_t cta = first; cta < first + step.ctas; ++cta) {
+  forEachTarget(warp, step, [&](uint32_t cta) {
     uint32_t number = cta * perCta + index;
     if (!isUsable(warp, number))
-      return;
+      return false;
     int64_t bytes = step.code == Code::Expect ? step.value * step.times : 0;
     signal(warp, number, step.times, bytes, 0, Sender::Warp);
-    if (condition)
-      return;
-  }
+    return !condition;
+  });
+}
+
+bool Machine::forEachTarget(const Warp &warp, const Step &step,
+                            llvm::function_ref<bool(uint32_t)> visit) const {
+  for (uint32_t cta = 0; cta < program->cluster; ++cta)
+    if (reaches(warp, step, cta) && !visit(cta))
+      return false;
+  return true;
+}
+
+bool Machine::reaches(const Warp &warp, const Step &step, uint32_t cta) {
+  // An exchange is with the other one of two CTAs.
+  if (step.code == Code::Fill && step.flag)
+    return cta == (warp.cta ^ 1u);
+  return step.where.reaches(warp.cta, cta);
 }
 
 //===----------------------------------------------------------------------===//

@@ -89,18 +89,20 @@ struct Step {
   /// Bytes, threads, groups left pending; of an election whether it is among
   /// the CTA's warps; which tile.
   int64_t value = 0;
-  /// CTAs at whose barriers or buffers it happens.
+  /// CTAs at whose barriers or buffers it happens, and how many they are. Of
+  /// announcements and of regions of a leader: the bits that are clear in the
+  /// ranks of those that execute it.
+  SignalMask where = SignalMask::own();
   int64_t ctas = 1;
   /// Marks steps by kind. Of branches: at the head of a loop. Of computations:
-  /// a counter of trips begins. Of signals: at the cluster's first CTA. Of
+  /// a counter of trips begins. Of
   /// elections and barriers: each warpgroup by itself. Of issues: the group is
   /// closed. Of fills: by all warps of a partition, in the other CTA. Of waits
   /// for stores: only until they have read. Of initialisations: a fence stands
   /// behind them.
   bool flag = false;
-  /// Both CTAs of a pair take part. Bytes of fills and announcements count at
-  /// the cluster's first CTA, which alone announces them; products and columns
-  /// of tensor memory are of both.
+  /// Both CTAs of a pair take part. Bytes of fills count at its first CTA;
+  /// products and columns of tensor memory are of both.
   bool isOfPair = false;
   /// One thread of the warp takes it, the elected one.
   bool isElected = false;

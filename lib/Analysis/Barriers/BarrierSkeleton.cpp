@@ -116,24 +116,26 @@ void Machine::noteMeeting(Warp &warp, const Step &step) {
 /// A signal to mbarriers of one or all CTAs.
 void Machine::noteSignal(Warp &warp, const Step &step) {
   bool isExpect = step.code == Code::Expect;
-  if (isExpect && step.isOfPair && warp.cta != 0)
+  if (isExpect && (warp.cta & step.where.getClear()) != 0)
     return;
   if (!isExpect && !step.isElected)
     addNote(warp, SyncStep::Order, "warp");
-  bool toLeader = !isExpect && step.flag;
-  int64_t first = toLeader || step.ctas > 1 ? 0 : warp.cta;
-  for (int64_t cta = first; cta < first + step.ctas; ++cta) {
+  uint32_t number = 0;
+  forEachTarget(warp, step, [&](uint32_t cta) {
     std::string text =
         llvm::formatv("{0} {1}@{2}", isExpect ? "expect" : "arrive",
                       placeOf(warp, step), cta);
     if (isExpect)
       text += llvm::formatv(" {0}", step.value);
     addNote(warp, SyncStep::Event, std::move(text));
-    // Thread n arrives in CTA n for its warp, the first one in its own.
+    // Thread n arrives in the CTA of number n for its warp, the first one in
+    // its own.
     if (!isExpect && !step.isElected)
       (*notes)[&warp - warps.data()].back().threads =
-          step.ctas > 1 ? 1u << cta : kElected;
-  }
+          step.ctas > 1 ? 1u << number : kElected;
+    ++number;
+    return true;
+  });
 }
 
 /// Words for the groups of an engine, by its number.

@@ -287,7 +287,7 @@ void Machine::startProduct(Warp &warp, const Step &step) {
   SmallVector<uint32_t, 4> events;
   for (uint32_t number = step.first; number < step.last; ++number)
     for (uint8_t cta = 0; cta < program->cluster; ++cta) {
-      if (cta != warp.cta && !step.isOfPair)
+      if (cta != warp.cta && (!step.isOfPair || cta != (warp.cta ^ 1)))
         continue;
       uint32_t event = makeAccess(warp, number, cta);
       if (event == 0)
@@ -307,20 +307,22 @@ void Machine::signalProducts(Warp &warp, const Step &step) {
   uint32_t index = 0;
   if (!getBarrier(warp, step, index))
     return;
-  int64_t first = step.ctas > 1 ? 0 : warp.cta;
   if (warp.commits.empty() && program->cluster > 1)
     warp.commits.resize(program->cluster);
-  for (int64_t cta = first; cta < first + step.ctas; ++cta) {
+  bool isDone = forEachTarget(warp, step, [&](uint32_t cta) {
     uint32_t number = cta * perCta + index;
     if (!isUsable(warp, number))
-      return;
+      return false;
     uint32_t event = signal(warp, number, 1, 0, 0, Sender::Products);
     if (event == 0)
-      return;
+      return false;
     EventSet &earlier =
         warp.commits.empty() ? warp.products.cause : warp.commits[cta];
     earlier.set(event);
-  }
+    return true;
+  });
+  if (!isDone)
+    return;
   if (warp.hasSignalled)
     assume(Assumption::CommitOrder);
   warp.hasSignalled = true;

@@ -40,6 +40,16 @@ static ByteRange getBytes(AllocOp alloc) {
   return {};
 }
 
+int barriers::getEngineNumber(const AsyncEngine &engine) {
+  const AsyncEngine *engines[] = {&kCopyGroups,  &kWgmmaGroups,   &kBulkStores,
+                                  &kTensorLoads, &kTensorStores,  &kBulkLoads,
+                                  &kSends,       &kTensorProducts};
+  for (auto [number, known] : llvm::enumerate(engines))
+    if (known == &engine)
+      return number;
+  return -1;
+}
+
 /// The memory that is written from other CTAs of the cluster, or on the way
 /// that leads there.
 SmallVector<ByteRange> Compiler::collectRemoteBytes() {
@@ -47,7 +57,8 @@ SmallVector<ByteRange> Compiler::collectRemoteBytes() {
   program.kernel.walk([&](ChannelUserOpInterface fill) {
     if (!fill.getFillBarrier().first)
       return;
-    bool isRemote = fill.isExchange() || fill.getFillTargets() > 1;
+    bool isRemote =
+        fill.isExchange() || fill.getFillTargets() != SignalMask::own();
     for (const SharedAccess &access : getKnownAccesses(fill))
       if (access.isWrite && (isRemote || overtakesLoads(access.engine)))
         bytes.push_back(getBytes(access.alloc));

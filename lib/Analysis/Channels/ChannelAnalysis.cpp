@@ -248,18 +248,23 @@ LogicalResult ChannelAnalysis::checkOwner(Operation *op, Value handle,
 /// A role runs in all CTAs of the cluster or in the leader.
 LogicalResult ChannelAnalysis::checkLeader(Operation *op, Owner owner) {
   RoleInfo &role = channels.find(owner.channel)->second.roles[owner.role];
-  bool isLeader = cluster > 1 && op->getParentOfType<ClusterLeaderOp>();
-  if (role.place && role.isLeader != isLeader) {
-    InFlightDiagnostic diag = op->emitOpError("expected all acquires and "
-                                              "releases of ")
-                              << describe(owner)
-                              << " in an attn.cluster_leader or none, got one "
-                              << (isLeader ? "inside" : "outside");
+  auto leader = op->getParentOfType<ClusterLeaderOp>();
+  uint32_t bits = 0;
+  if (leader && cluster > 1)
+    bits = leader.getRankBits().value_or(~uint32_t(0));
+  if (role.place && role.leaderBits != bits) {
+    InFlightDiagnostic diag =
+        op->emitOpError("expected all acquires and "
+                        "releases of ")
+        << describe(owner) << " in an attn.cluster_leader or none, got one "
+        << (!bits             ? "outside"
+            : role.isLeader() ? "inside of one of other bits"
+                              : "inside");
     diag.attachNote(role.place->getLoc()) << "the other one is here";
     return diag;
   }
   role.place = op;
-  role.isLeader = isLeader;
+  role.leaderBits = bits;
   return success();
 }
 

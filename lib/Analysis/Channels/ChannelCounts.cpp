@@ -48,7 +48,7 @@ LogicalResult ChannelAnalysis::countRelease(ChannelUserOpInterface op) {
   return success();
 }
 
-/// All loads of a role go to as many CTAs.
+/// All loads of a role go to as many CTAs, unless each says which ones.
 LogicalResult ChannelAnalysis::countCTAs(ChannelUserOpInterface op) {
   std::optional<int64_t> filled = op.getFilledCTAs();
   if (!filled)
@@ -56,12 +56,14 @@ LogicalResult ChannelAnalysis::countCTAs(ChannelUserOpInterface op) {
   int64_t ctas = *filled;
   Owner owner = owners.find(op.getUsedHandle()->get())->second;
   RoleInfo &role = channels.find(owner.channel)->second.roles[owner.role];
-  if (role.isLeader)
+  if (role.isLeader())
     return op->emitOpError(
                "expected a load in all CTAs of the cluster, got one "
                "by ")
            << describe(owner) << ", which is the leader's";
-  if (role.fill && role.multicast != ctas) {
+  uint32_t bits = ctas == 1 ? 0 : op.getFillTargets().getAny();
+  bool isMixed = role.fill && role.multicast != ctas;
+  if (isMixed && std::max(bits, role.multicastBits) == ~0u) {
     InFlightDiagnostic diag = op->emitOpError("expected all loads of ")
                               << describe(owner)
                               << " to go to as many CTAs, got " << ctas
@@ -70,7 +72,8 @@ LogicalResult ChannelAnalysis::countCTAs(ChannelUserOpInterface op) {
     return diag;
   }
   role.fill = op;
-  role.multicast = ctas;
+  role.multicast = std::max(role.multicast, ctas);
+  role.multicastBits |= bits;
   return success();
 }
 
@@ -85,30 +88,84 @@ bool RoleInfo::canFillAtLeader() const {
   return fill && !ownFill && !llvm::is_contained(bytes, 0);
 }
 
-/// Bytes that CTAs copy for themselves count in no other CTA but the leader of
-/// two, where each copy can say so. The end of products counts in other CTAs if
-/// they are the leader's: of others the last signals would come when a CTA has
-/// exited, since nobody waits for them.
+/// Bytes that CTAs copy count in no other CTA but the leader of a pair, where
+/// each copy can say so, and a leader's in all CTAs. The end of products counts
+/// in other CTAs if they are a leader's: of others the last signals would come
+/// when a CTA has exited, since nobody waits for them.
 std::optional<unsigned>
 ChannelInfo::findUncounted(ChannelCreateOp channel) const {
+  uint32_t ranks = cluster - 1;
   for (unsigned role = 0; role < roles.size(); ++role) {
     const ChannelSignal &signal = Owner{channel, role}.getSignal();
     SignalMask target = getTarget(role);
-    bool atLeader = target == SignalMask::leader();
-    bool isOwn = target == SignalMask::own() || roles[role].isLeader;
+    bool isOwn = target == SignalMask::own() || roles[role].isLeader();
+    bool atLeaderOfPair = target.getAny() == 0 &&
+                          (target.getClear() & ranks) == 1 &&
+                          roles[role].canFillAtLeader();
+    bool isOfSome = roles[role].isLeader() && target != SignalMask::own() &&
+                    target != SignalMask::all();
     if ((signal.awaitsProducts && !isOwn) ||
-        (signal.countsBytes && !isOwn &&
-         (!atLeader || cluster != 2 || !roles[role].canFillAtLeader())))
+        (signal.countsBytes && (isOwn ? isOfSome : !atLeaderOfPair)))
       return role;
   }
   return std::nullopt;
 }
 
-/// Multicast loads go to all CTAs of the cluster, and releases come from all.
+bool ChannelInfo::hasTail(unsigned role, ChannelCreateOp channel) const {
+  unsigned before = (role + roles.size() - 1) % roles.size();
+  uint32_t others = getTarget(before).getAny() & ~roles[before].leaderBits;
+  return Owner{channel, before}.getSignal().awaitsProducts &&
+         (others & (cluster - 1)) != 0;
+}
+
+std::string ChannelInfo::describeTails(ChannelCreateOp channel) const {
+  std::string tails;
+  for (unsigned role = 0; role < roles.size(); ++role)
+    if (hasTail(role, channel))
+      tails += llvm::formatv("{0}{1}", tails.empty() ? "" : ", ",
+                             channel.getRole(role).getName());
+  return tails;
+}
+
+std::string ChannelInfo::describeMasks(ChannelCreateOp channel) const {
+  if (!crossesCTAs())
+    return "";
+  std::string masks;
+  for (unsigned index = 0; index < roles.size(); ++index) {
+    masks += llvm::formatv("{0}{1}", masks.empty() ? "" : ", ",
+                           channel.getRole(index).getName());
+    const RoleInfo &role = roles[index];
+    SignalMask target =
+        role.multicastBits == ~0u ? SignalMask::all() : getTarget(index);
+    for (int64_t rank = 0; rank < cluster; ++rank)
+      if ((rank & role.leaderBits) != 0)
+        masks += " -";
+      else
+        masks += llvm::formatv(" {0}", target.getTargets(rank, cluster));
+  }
+  return masks;
+}
+
+CGAAttr ChannelInfo::getBarrierCGA(unsigned role, MLIRContext *context,
+                                   bool isOfPairs) const {
+  if (!isOfPairs || !crossesCTAs())
+    return {};
+  SmallVector<SmallVector<int64_t>> bases;
+  int64_t step = 1;
+  for (int64_t bit = 1; bit < cluster; bit *= 2) {
+    bool isShared = (getTarget(role).getClear() & bit) != 0;
+    bases.push_back({isShared ? 0 : step});
+    step *= isShared ? 1 : 2;
+  }
+  return CGAAttr::get(context, bases);
+}
+
+/// Multicast loads go to all CTAs of the cluster unless they say to which ones,
+/// and releases come from all.
 LogicalResult ChannelAnalysis::checkCluster() {
   for (auto &[channel, info] : channels)
     for (auto [index, role] : llvm::enumerate(info.roles)) {
-      if (role.multicast != 1 && role.multicast != cluster) {
+      if (role.multicastBits == ~0u && role.multicast != cluster) {
         InFlightDiagnostic diag =
             role.fill->emitOpError("expected a cluster of ")
             << role.multicast << " CTAs, got " << cluster;
@@ -122,7 +179,7 @@ LogicalResult ChannelAnalysis::checkCluster() {
     if (std::optional<unsigned> role = info.findUncounted(channel))
       return channel.emitOpError(
                  "expected a role that signals by arrive before one ")
-             << (info.getTarget(*role) == SignalMask::leader()
+             << (info.getTarget(*role).getClear() != 0
                      ? "of the cluster's leader"
                      : "with multicast loads")
              << ", got " << describe({channel, *role});

@@ -158,6 +158,9 @@ static llvm::Expected<Footprint> makeFootprint(const SharedAccess &access,
     return std::move(error);
   auto type = cast<BufferType>(access.op->getOperand(access.operand).getType());
   int64_t parts = countParts(access, warps, footprint.by);
+  if (footprint.by == RowParts::CTAs)
+    footprint.rankBits =
+        cast<BulkCopyOpInterface>(access.op).getMulticastBits();
   int64_t slots = type.getNumSlots();
   // Where the view itself is a ring, all of it is touched.
   if (slots != 1) {

@@ -247,7 +247,7 @@ func.func @no_groups() {
 // -----
 
 func.func @multicast_to_leader(%map: !attn.tensor_map<32x64xf16, swizzle = 128>, %i: i32, %t: !attn.token, %dest: !attn.buffer<64x64xf16, #attn.auto, shared>) {
-  // expected-error @below {{expected 'multicast' or 'leader', got both}}
+  // expected-error @below {{expected a multicast to CTAs of other pairs beside 'leader', got one to both CTAs of a pair}}
   attn.tma.load %map[%i, %i], %dest token %t {multicast = 2, leader} : !attn.tensor_map<32x64xf16, swizzle = 128>, !attn.buffer<64x64xf16, #attn.auto, shared>
   return
 }

@@ -8,8 +8,8 @@
 #ifndef ATTN_ANALYSIS_CHANNELS_CHANNELANALYSIS_H
 #define ATTN_ANALYSIS_CHANNELS_CHANNELANALYSIS_H
 
-#include "attn/Analysis/Channels/SignalMask.h"
 #include "attn/Analysis/Flow/HandleFlow.h"
+#include "attn/Dialect/Attn/IR/SignalMask.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallBitVector.h"
 
@@ -33,20 +33,25 @@ struct RoleInfo {
   SmallVector<Participant, 1> participants;
   /// Bytes of a phase in the order of the text, one number for each acquire.
   SmallVector<int64_t> bytes;
-  /// A fill that says to how many CTAs it goes, and their number.
+  /// A fill that says to how many CTAs it goes, the largest such number, and
+  /// the bits in which the ranks of these CTAs differ.
   Operation *fill = nullptr;
   int64_t multicast = 1;
+  uint32_t multicastBits = 0;
   /// A fill whose bytes can count in its own CTA only.
   Operation *ownFill = nullptr;
   /// Bytes complete a phase, which one thread announces.
   bool countsBytes = false;
-  /// An acquire or release, and whether all stand in an attn.cluster_leader of
-  /// a kernel with clusters.
+  /// An acquire or release, and the bits that are clear in the ranks of the
+  /// CTAs that come to it: all of them where they stand in an
+  /// attn.cluster_leader that is not about some bits.
   Operation *place = nullptr;
-  bool isLeader = false;
+  uint32_t leaderBits = 0;
   bool isAcquired = false;
 
   bool canFillAtLeader() const;
+  /// Returns true if the leaders of CTAs run the role alone.
+  bool isLeader() const { return leaderBits != 0; }
 
   /// Arrivals of all participants that complete a phase.
   int64_t getCount() const {
@@ -66,20 +71,32 @@ struct ChannelInfo {
   /// writes. The leader's slots are those of all CTAs.
   SignalMask getTarget(unsigned role) const {
     const RoleInfo &next = roles[(role + 1) % roles.size()];
-    if (next.isLeader)
-      return roles[role].isLeader ? SignalMask::own() : SignalMask::leader();
-    return roles[role].isLeader || next.multicast > 1 ? SignalMask::all()
-                                                      : SignalMask::own();
+    uint32_t own = roles[role].leaderBits;
+    return {next.leaderBits & ~own,
+            (own & ~next.leaderBits) | next.multicastBits};
   }
   /// CTAs that signal to each CTA to which the releases of `role` go.
   int64_t countSenders(unsigned role) const {
-    return roles[role].isLeader ? 1 : getTarget(role).countSenders(cluster);
+    return getTarget(role).countSenders(cluster, roles[role].leaderBits);
   }
-  /// True if the bytes that all CTAs copy count in the leader, which announces
-  /// them.
+  /// True if the bytes that several CTAs copy count in their leader, which
+  /// announces them.
   bool announcesAtLeader(unsigned role) const {
-    return roles[role].countsBytes && getTarget(role) == SignalMask::leader();
+    return roles[role].countsBytes && getTarget(role).getClear() != 0;
   }
+  /// True if leaders of other CTAs than its own signal to `role` behind their
+  /// products: it waits at its end until they have.
+  bool hasTail(unsigned role, ChannelCreateOp channel) const;
+  /// Returns the roles that do, such as "load"; empty if none does.
+  std::string describeTails(ChannelCreateOp channel) const;
+  /// Returns such as "load 1 1, mma 3 3": for each role and each rank in the
+  /// cluster, the CTAs in which its releases arrive, one bit for each, or "-"
+  /// in a CTA that does not run it; empty where all are the own one.
+  std::string describeMasks(ChannelCreateOp channel) const;
+  /// Returns which CTAs have barriers of `role` of their own and which have one
+  /// together, in a kernel of pairs; else null.
+  CGAAttr getBarrierCGA(unsigned role, MLIRContext *context,
+                        bool isOfPairs) const;
   /// Returns the bytes of a phase at the barrier that counts them, of the
   /// `bytes` that each CTA's own loads have.
   int64_t getBytes(unsigned role, int64_t bytes) const {
@@ -88,7 +105,7 @@ struct ChannelInfo {
   /// True if CTAs signal or copy to each other.
   bool crossesCTAs() const {
     return llvm::any_of(roles, [](const RoleInfo &role) {
-      return role.multicast > 1 || role.isLeader;
+      return role.multicast > 1 || role.isLeader();
     });
   }
   /// Returns the first role whose releases would have to arrive in other CTAs

@@ -56,6 +56,8 @@ struct Footprint {
   /// Bytes from the start of the alloc, for slot 0, of each part.
   SmallVector<SmallVector<ByteRange, 1>, 1> parts;
   RowParts by = RowParts::Whole;
+  /// The bits of a CTA's rank that say which part is its own.
+  uint32_t rankBits = ~0u;
   /// The index of the slot, null if the access goes through none; slots lie
   /// `slotBytes` apart.
   Value slotIndex;

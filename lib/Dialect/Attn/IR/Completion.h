@@ -3,7 +3,7 @@
 #ifndef ATTN_LIB_DIALECT_ATTN_IR_COMPLETION_H
 #define ATTN_LIB_DIALECT_ATTN_IR_COMPLETION_H
 
-#include "mlir/IR/Operation.h"
+#include "attn/Dialect/Attn/IR/Attn.h"
 
 namespace mlir::attn {
 
@@ -35,6 +35,48 @@ inline LogicalResult verifyClusterCTAs(Operation *op,
                                        std::optional<int64_t> ctas) {
   if (ctas && (*ctas < 2 || *ctas > 16))
     return op->emitOpError("expected a cluster of 2 to 16 CTAs, got ") << *ctas;
+  return success();
+}
+
+/// Checks the bits of ranks that several CTAs, or a leader, are about: as many
+/// CTAs differ in them.
+inline LogicalResult verifyRankBits(Operation *op, std::optional<int64_t> ctas,
+                                    bool leader, std::optional<int64_t> bits) {
+  if (!bits)
+    return success();
+  if (!ctas && !leader)
+    return op->emitOpError("expected no 'rank_bits' at this CTA alone, got ")
+           << *bits;
+  if (*bits < 1 || *bits > 7)
+    return op->emitOpError("expected 'rank_bits' from 1 to 7, got ") << *bits;
+  auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
+  std::optional<ArrayRef<int32_t>> size =
+      kernel ? kernel.getKnownClusterSize() : std::nullopt;
+  if (int64_t cluster = size ? countLaunched(*size) : 8;
+      *bits >= cluster || !llvm::isPowerOf2_64(cluster)) {
+    InFlightDiagnostic diag = op->emitOpError("expected 'rank_bits' ")
+                              << *bits
+                              << " of the ranks in a cluster of 2, 4 or 8 "
+                                 "CTAs, got a cluster of "
+                              << cluster;
+    diag.attachNote(kernel.getLoc())
+        << "the kernel's known_cluster_size says so";
+    return diag;
+  }
+  int64_t count = int64_t(1) << llvm::popcount(uint64_t(*bits));
+  if (ctas && *ctas != count)
+    return op->emitOpError("expected ")
+           << count << " CTAs whose ranks differ in 'rank_bits' " << *bits
+           << ", got " << *ctas;
+  return success();
+}
+
+/// Checks the layout over a cluster of what has `dims` dimensions.
+inline LogicalResult verifyCGA(Operation *op, CGAAttr cga, int64_t dims) {
+  if (cga && cga.getRank() != dims)
+    return op->emitOpError("expected 'cga' of ")
+           << dims << (dims == 1 ? " dimension, got " : " dimensions, got ")
+           << cga.getRank();
   return success();
 }
 

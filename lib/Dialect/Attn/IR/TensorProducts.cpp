@@ -60,11 +60,11 @@ LogicalResult attn::checkTensorGroups(gpu::GPUFuncOp kernel) {
     return failure(walk.wasInterrupted());
   std::optional<ArrayRef<int32_t>> size = kernel.getKnownClusterSize();
   int64_t ctas = size ? countLaunched(*size) : 1;
-  if (ctas == 2)
+  if (ctas == 2 || ctas == 4 || ctas == 8)
     return success();
   InFlightDiagnostic diag =
-      first->emitOpError("expected a cluster of 2 CTAs, which are the pair, "
-                         "got ")
+      first->emitOpError("expected a cluster of 2, 4 or 8 CTAs, whose pairs "
+                         "have ranks 2n and 2n + 1, got ")
       << ctas;
   diag.attachNote(kernel.getLoc()) << "the kernel is here";
   return diag;

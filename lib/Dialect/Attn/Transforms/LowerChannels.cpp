@@ -42,12 +42,21 @@ public:
 private:
   void makeBarriers();
   void addClusterBarriers(ImplicitLocOpBuilder &b);
+  /// True if loads go to other CTAs.
+  bool copiesToOtherPairs() const {
+    return llvm::any_of(analysis.getChannels(), [](const auto &entry) {
+      return llvm::any_of(entry.second.roles, [](const RoleInfo &role) {
+        return role.multicastBits != 0;
+      });
+    });
+  }
   void initialize();
   void rewriteFill(ChannelUserOpInterface op);
   void rewriteStart(ChannelUserOpInterface op);
   void rewriteAdvance(ChannelUserOpInterface op);
   void rewriteAcquire(ChannelUserOpInterface op);
   void rewriteRelease(ChannelUserOpInterface op);
+  void addTail(Value cursor, Owner owner);
 
   Owner ownerOf(Value handle) {
     return analysis.getOwners().find(handle)->second;
@@ -56,13 +65,15 @@ private:
     return analysis.getChannels().find(owner.channel)->second;
   }
   Value barriersOf(Owner owner) { return barriers[owner.channel][owner.role]; }
-  /// All CTAs of the cluster if the role signals to them, else null.
-  IntegerAttr getCTAs(Builder &b, Owner owner) {
-    const ChannelInfo &info = infoOf(owner);
-    return info.getTarget(owner.role) == SignalMask::all()
-               ? b.getI64IntegerAttr(info.cluster)
-               : IntegerAttr();
+  SignalMask getTarget(Owner owner) {
+    return infoOf(owner).getTarget(owner.role);
   }
+  /// How many CTAs of the cluster the role signals to if they are several, else
+  /// null.
+  IntegerAttr getCTAs(Builder &b, Owner owner);
+  /// The bits in which their ranks, or that of a leader to which it signals,
+  /// differ from this CTA's; null if it is any.
+  IntegerAttr getRankBits(Builder &b, Owner owner);
   Value makeSlot(ImplicitLocOpBuilder &b, Value position, Owner owner);
   Value makeIndex(ImplicitLocOpBuilder &b, Value slot, Owner owner);
 
@@ -72,6 +83,26 @@ private:
   /// What releases belong to, whose tokens become positions before them.
   DenseMap<Operation *, Owner> releases;
 };
+
+/// Returns where the cursor that begins as `cursor` ends, in the same block.
+Value findLastCursor(Value cursor) {
+  Block *block = cursor.getParentBlock();
+  for (Value last;;) {
+    last = cursor;
+    for (OpOperand &use : last.getUses()) {
+      Operation *op = use.getOwner();
+      if (op->getBlock() != block)
+        continue;
+      auto user = dyn_cast<ChannelUserOpInterface>(op);
+      if (user && user.getChannelUse() == ChannelUse::Advance)
+        cursor = user.getMadeHandle();
+      else if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
+        cursor = loop.getTiedLoopResult(&use);
+    }
+    if (!cursor || cursor == last)
+      return last;
+  }
+}
 
 /// What becomes acquires and releases has become them.
 LogicalResult checkLowered(gpu::GPUFuncOp kernel) {
@@ -120,18 +151,29 @@ void ChannelRewriter::makeBarriers() {
           b.getContext(), channel.getType().getDepth() * role.getNumParts());
       std::string name = (channel.getName() + "." + role.getName()).str();
       barriers[channel].push_back(MBarrierAllocOp::create(
-          b, channel.getLoc(), type, b.getStringAttr(name), IntegerAttr()));
+          b, channel.getLoc(), type, b.getStringAttr(name), IntegerAttr(),
+          info.getBarrierCGA(barriers[channel].size(), b.getContext(),
+                             usesPairs(analysis.getKernel()))));
     }
   }
 }
 
+/// Returns true for an op that makes a buffer in tensor memory out of nothing.
+static bool makesTensorBuffer(Operation *op) {
+  return op->getNumOperands() == 0 &&
+         llvm::any_of(op->getResultTypes(), [](Type type) {
+           auto buffer = dyn_cast<BufferType>(type);
+           return buffer && buffer.isTmem();
+         });
+}
+
 /// Moves the op that takes tensor memory behind `place`, and with it the
-/// buffers there and views of them.
-static void moveBehind(TmemReserveOp reserve, Operation *place) {
+/// buffers there and views of them. Returns the last of them.
+static Operation *moveBehind(Operation *reserve, Operation *place) {
   SmallVector<Operation *> moved = {reserve};
   for (Operation *op = reserve->getNextNode(); op && op != place;
        op = op->getNextNode())
-    if (isa<TmemAllocOp>(op) ||
+    if (makesTensorBuffer(op) ||
         llvm::any_of(op->getOperands(), [&](Value operand) {
           return llvm::is_contained(moved, operand.getDefiningOp());
         }))
@@ -140,6 +182,7 @@ static void moveBehind(TmemReserveOp reserve, Operation *place) {
     op->moveAfter(place);
     place = op;
   }
+  return place;
 }
 
 /// Puts cluster barriers where CTAs begin to rely on each other, at `b`, and
@@ -150,13 +193,18 @@ void ChannelRewriter::addClusterBarriers(ImplicitLocOpBuilder &b) {
   auto first = ClusterBarrierOp::create(b);
   gpu::GPUFuncOp kernel = analysis.getKernel();
   Operation *end = kernel.getBody().front().getTerminator();
-  for (auto op : kernel.getBody().getOps<TmemReserveOp>())
-    if (op.getPair()) {
-      moveBehind(op, first);
+  for (auto op : kernel.getBody().getOps<TensorGroupOpInterface>())
+    if (op.isOfPair() && op.takesMemory()) {
+      // What other pairs copy may come to the bytes through which the address
+      // goes.
+      OpBuilder behind(b.getContext());
+      behind.setInsertionPointAfter(moveBehind(op, first));
+      if (copiesToOtherPairs())
+        ClusterBarrierOp::create(behind, kernel.getLoc());
       break;
     }
-  for (auto op : kernel.getBody().getOps<TmemDeallocOp>())
-    if (op.getPair())
+  for (auto op : kernel.getBody().getOps<TensorGroupOpInterface>())
+    if (op.isOfPair() && op.givesMemoryBack())
       end = op;
   OpBuilder last(end);
   ClusterBarrierOp::create(last, kernel.getLoc());
@@ -210,6 +258,24 @@ Value ChannelRewriter::makeIndex(ImplicitLocOpBuilder &b, Value slot,
   return arith::AddIOp::create(b, slot, first);
 }
 
+IntegerAttr ChannelRewriter::getCTAs(Builder &b, Owner owner) {
+  const ChannelInfo &info = infoOf(owner);
+  uint32_t any = getTarget(owner).getAny();
+  if (any == 0)
+    return {};
+  int64_t some = int64_t(1) << llvm::popcount(any & uint32_t(info.cluster - 1));
+  return b.getI64IntegerAttr(any == ~0u ? info.cluster : some);
+}
+
+IntegerAttr ChannelRewriter::getRankBits(Builder &b, Owner owner) {
+  SignalMask target = getTarget(owner);
+  uint32_t bits = target.getAny() ? target.getAny() : target.getClear();
+  uint32_t ranks = infoOf(owner).cluster - 1;
+  if (bits == 0 || bits == ~0u || (bits & ranks) == ranks)
+    return {};
+  return b.getI64IntegerAttr(bits & ranks);
+}
+
 void ChannelRewriter::rewriteFill(ChannelUserOpInterface op) {
   ImplicitLocOpBuilder b(op->getLoc(), op);
   Value token = op.getUsedHandle()->get();
@@ -227,26 +293,53 @@ void ChannelRewriter::rewriteStart(ChannelUserOpInterface op) {
   op.getMadeHandle().replaceAllUsesWith(position);
 }
 
-void ChannelRewriter::rewriteAdvance(ChannelUserOpInterface op) {
-  ImplicitLocOpBuilder b(op->getLoc(), op);
-  int64_t depth = cast<ChannelType>(op.getUsedChannel().getType()).getDepth();
+/// The position behind one in a channel of `depth` slots.
+static Value makeNext(ImplicitLocOpBuilder &b, Value position, int64_t depth) {
+  Type i32 = b.getI32Type();
   auto constant = [&](int64_t value) {
     return arith::ConstantIntOp::create(b, value, 32);
   };
-  if (depth == 1) {
-    Value next = arith::XOrIOp::create(b, op.getUsedHandle()->get(),
-                                       constant(kParityBit));
-    op.getMadeHandle().replaceAllUsesWith(next);
-    return;
-  }
+  if (depth == 1)
+    return arith::XOrIOp::create(b, i32, position, constant(kParityBit));
   // Past the last slot the slot's bits are those of the depth.
-  Value next = arith::AddIOp::create(b, op.getUsedHandle()->get(), constant(1));
+  Value next = arith::AddIOp::create(b, i32, position, constant(1));
   Value slot = arith::AndIOp::create(b, next, constant(kSlotMask));
   Value isLast =
       arith::CmpIOp::create(b, arith::CmpIPredicate::eq, slot, constant(depth));
   Value wrapped = arith::XOrIOp::create(b, next, constant(kParityBit | depth));
-  Value position = arith::SelectOp::create(b, isLast, wrapped, next);
-  op.getMadeHandle().replaceAllUsesWith(position);
+  return arith::SelectOp::create(b, isLast, wrapped, next);
+}
+
+void ChannelRewriter::rewriteAdvance(ChannelUserOpInterface op) {
+  ImplicitLocOpBuilder b(op->getLoc(), op);
+  int64_t depth = cast<ChannelType>(op.getUsedChannel().getType()).getDepth();
+  op.getMadeHandle().replaceAllUsesWith(
+      makeNext(b, op.getUsedHandle()->get(), depth));
+}
+
+/// Lets a role wait until all of its slots were handed back, at the end of the
+/// block where its first cursor is made.
+void ChannelRewriter::addTail(Value cursor, Owner owner) {
+  const ChannelInfo &info = infoOf(owner);
+  if (!info.hasTail(owner.role, owner.channel))
+    return;
+  Value position = findLastCursor(cursor);
+  ImplicitLocOpBuilder b(cursor.getLoc(),
+                         position.getParentBlock()->getTerminator());
+  unsigned count = info.roles.size();
+  Owner before{owner.channel, (owner.role + count - 1) % count};
+  int64_t depth = owner.channel.getType().getDepth();
+  int64_t parts = owner.channel.getRoleBefore(owner.role).getNumParts();
+  for (int64_t slots = depth; slots > 0; --slots) {
+    Value slot = makeSlot(b, position, owner);
+    Value shift = arith::ConstantIntOp::create(b, kParityShift, 32);
+    Value parity = arith::ShRUIOp::create(b, b.getI32Type(), position, shift);
+    for (before.part = 0; before.part < parts; ++before.part)
+      MBarrierWaitOp::create(b, barriersOf(before), makeIndex(b, slot, before),
+                             parity, /*cluster=*/true);
+    if (slots > 1)
+      position = makeNext(b, position, depth);
+  }
 }
 
 void ChannelRewriter::rewriteAcquire(ChannelUserOpInterface op) {
@@ -275,7 +368,8 @@ void ChannelRewriter::rewriteAcquire(ChannelUserOpInterface op) {
         b, barriersOf(owner), index,
         b.getI64IntegerAttr(info.getBytes(owner.role, *bytes)),
         getCTAs(b, owner),
-        info.announcesAtLeader(owner.role) ? b.getUnitAttr() : UnitAttr());
+        info.announcesAtLeader(owner.role) ? b.getUnitAttr() : UnitAttr(),
+        getRankBits(b, owner));
   }
   op.getSlotIndex().replaceAllUsesWith(slot);
   op.getMadeHandle().replaceAllUsesWith(cursor);
@@ -290,7 +384,7 @@ void ChannelRewriter::rewriteRelease(ChannelUserOpInterface op) {
   Value slot = makeSlot(b, op.getUsedHandle()->get(), owner);
   Value index = makeIndex(b, slot, owner);
   emit(b, op->getLoc(), barriersOf(owner), index, getCTAs(b, owner),
-       infoOf(owner).getTarget(owner.role) == SignalMask::leader(),
+       getTarget(owner).getClear() != 0, getRankBits(b, owner),
        usesPairs(analysis.getKernel()));
 }
 
@@ -319,6 +413,9 @@ void ChannelRewriter::run() {
   for (auto [value, owner] : analysis.getOwners())
     if (!made.contains(value))
       value.setType(i32);
+  for (ChannelUserOpInterface user : users)
+    if (user.getChannelUse() == ChannelUse::Start)
+      addTail(user.getMadeHandle(), ownerOf(user.getMadeHandle()));
   for (ChannelUserOpInterface user : users) {
     switch (user.getChannelUse()) {
     case ChannelUse::Start:
@@ -350,25 +447,6 @@ void ChannelRewriter::run() {
     channel->erase();
 }
 
-/// "load 1 1, mma 3 3": for each role and each rank in the cluster, the CTAs in
-/// which its releases arrive, one bit for each; empty where all are the own
-/// one.
-static std::string describeMasks(ChannelCreateOp channel,
-                                 const ChannelInfo &info) {
-  if (!info.crossesCTAs())
-    return "";
-  std::string masks;
-  for (unsigned index = 0; index < info.roles.size(); ++index) {
-    masks += llvm::formatv("{0}{1}", masks.empty() ? "" : ", ",
-                           channel.getRole(index).getName());
-    SignalMask target = info.roles[index].multicast > 1 ? SignalMask::all()
-                                                        : info.getTarget(index);
-    for (int64_t rank = 0; rank < info.cluster; ++rank)
-      masks += llvm::formatv(" {0}", target.getTargets(rank, info.cluster));
-  }
-  return masks;
-}
-
 void AttnLowerChannelsPass::report(gpu::GPUFuncOp kernel,
                                    ChannelCreateOp channel,
                                    const ChannelInfo &info) {
@@ -392,7 +470,7 @@ void AttnLowerChannelsPass::report(gpu::GPUFuncOp kernel,
       bytes += llvm::formatv("{0}{1}", bytes.empty() ? "" : ", ",
                              info.getBytes(index, announced));
   }
-  std::string masks = describeMasks(channel, info);
+  std::string masks = info.describeMasks(channel);
   int64_t depth = channel.getType().getDepth();
   int64_t parts = 1, count = 0;
   for (auto role : channel.getRoles().getAsRange<RoleAttr>()) {
@@ -410,6 +488,9 @@ void AttnLowerChannelsPass::report(gpu::GPUFuncOp kernel,
           << remark::metric("bytes", bytes.empty() ? "none" : bytes)
           << remark::metric("multicast", multicast)
           << remark::metric("parts", parts);
+  std::string tails = info.describeTails(channel);
+  if (!tails.empty())
+    becomes << remark::metric("tails", tails);
   if (!masks.empty())
     becomes << remark::metric("masks", masks);
   ++numChannels;

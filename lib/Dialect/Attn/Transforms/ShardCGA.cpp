@@ -1,12 +1,16 @@
 //===- ShardCGA.cpp - Loads that the CTAs of a cluster share --------------===//
 //
-// First everything is checked, then everything is rewritten: the loads, and the
-// box of their tensor maps in the three places that state it.
+// First everything is checked, then everything is rewritten: products of pairs
+// and their loads (ShardPairs.h), the other loads, and the boxes of their
+// tensor maps (MapDivider.h).
 //
 //===----------------------------------------------------------------------===//
 
+#include "MapDivider.h"
+#include "ShardPairs.h"
 #include "attn/Analysis/Channels/ChannelAnalysis.h"
 #include "attn/Analysis/Flow/ClusterUniformity.h"
+#include "attn/Dialect/Attn/IR/TensorProducts.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
 #include "mlir/IR/Remarks.h"
 
@@ -23,8 +27,6 @@ using namespace mlir::attn;
 /// once tile loops are lowered: indices are then of block ids or read from
 /// slots.
 static constexpr StringLiteral kShardedAttr = "attn.sharded";
-/// Rows after which the swizzle of an address repeats.
-static constexpr int64_t kSwizzleRows = 8;
 /// CTAs of a cluster, beyond the portable 8 (CUDA programming guide).
 static constexpr int64_t kMostClusterCTAs = 16;
 
@@ -45,34 +47,30 @@ struct LoadGroup {
 class KernelSharder {
 public:
   KernelSharder(gpu::GPUFuncOp kernel, int64_t ctas, ModuleOp module)
-      : kernel(kernel), ctas(ctas), module(module), uniformity(kernel) {}
+      : kernel(kernel), ctas(ctas), uniformity(kernel), maps(kernel, module),
+        pairs(kernel, ctas, uniformity, maps) {}
 
   /// Checks, decides and rewrites. On failure a diagnostic was emitted.
   LogicalResult run();
 
-  int64_t numShared = 0, numOwn = 0;
+  int64_t numShared = 0, numOwn = 0, numPairs = 0;
 
 private:
+  LogicalResult checkGrid();
   LogicalResult addLoad(BulkCopyOpInterface load,
                         const ChannelAnalysis &channels);
   LogicalResult checkGiven(BulkCopyOpInterface load);
   std::string findReason(BulkCopyOpInterface load);
-  bool mayBeginInFront(BlockArgument map);
   void dropUncounted(const ChannelAnalysis &channels);
   void dropMixedMaps();
-  LogicalResult checkRecord(BlockArgument map);
-  LogicalResult collectEncodings(BlockArgument map);
-  TensorMapType getPart(TensorMapType type);
-  void rewriteMap(BlockArgument map);
   void report(Owner owner, const LoadGroup &group);
 
   gpu::GPUFuncOp kernel;
   int64_t ctas;
-  ModuleOp module;
   ClusterUniformity uniformity;
+  MapDivider maps;
+  PairSharder pairs;
   llvm::MapVector<std::pair<Operation *, unsigned>, LoadGroup> groups;
-  /// The operands of launches that pass a shared map.
-  llvm::MapVector<Value, SmallVector<OpOperand *>> encodings;
 };
 
 /// The CTAs of a cluster; 0 if an extent is out of range.
@@ -105,6 +103,7 @@ struct AttnShardCGAPass : attn::impl::AttnShardCGAPassBase<AttnShardCGAPass> {
       kernel->setAttr(kShardedAttr, UnitAttr::get(kernel.getContext()));
       numShared += sharder.numShared;
       numOwn += sharder.numOwn;
+      numPairs += sharder.numPairs;
       return WalkResult::skip();
     });
     if (walk.wasInterrupted())
@@ -140,23 +139,6 @@ LogicalResult KernelSharder::checkGiven(BulkCopyOpInterface load) {
   return diag;
 }
 
-/// The entry of the launch record for `map`; null if there is none.
-static DictionaryAttr lookupRecord(LaunchAttr launch, BlockArgument map) {
-  ArrayAttr args = launch.getArgs();
-  if (args.size() <= map.getArgNumber())
-    return {};
-  return cast<DictionaryAttr>(args[map.getArgNumber()]);
-}
-
-/// Whether the launch record says that a map's address may be no one's memory.
-bool KernelSharder::mayBeginInFront(BlockArgument map) {
-  auto launch = kernel->getAttrOfType<LaunchAttr>(AttnDialect::kLaunchAttr);
-  DictionaryAttr entry = launch ? lookupRecord(launch, map) : DictionaryAttr();
-  auto view = entry ? entry.getAs<StringAttr>("view") : StringAttr();
-  return view &&
-         (view == "packed" || view == "packed_by_row" || view == "bounded");
-}
-
 /// Why `load` cannot be a multicast; empty if it can.
 std::string KernelSharder::findReason(BulkCopyOpInterface load) {
   auto print = [](Operation *op) { return op->getName().getStringRef(); };
@@ -172,19 +154,15 @@ std::string KernelSharder::findReason(BulkCopyOpInterface load) {
                            print(source));
   if (Operation *source = uniformity.getControlSource(load))
     return llvm::formatv("whether a load runs depends on {0}", print(source));
-  auto argument = dyn_cast<BlockArgument>(load.getMap());
-  if (!argument || argument.getOwner() != &kernel.getBody().front())
-    return "a load's tensor map is no parameter of the kernel";
-  if (mayBeginInFront(argument))
-    return "a part of a packed sequence's rows may lie behind its end, and TMA "
-           "reads the address of its map then, which is in front of the tensor";
+  if (std::string reason = maps.findReason(load.getMap()); !reason.empty())
+    return reason;
   auto map = cast<TensorMapType>(load.getMap().getType());
   int64_t rows = map.getRows();
   if (map.getBox()[map.getRank() - 2] != rows ||
-      rows % (ctas * kSwizzleRows) != 0)
+      rows % (ctas * kRowsOfSwizzle) != 0)
     return llvm::formatv(
         "a box of {0} rows is not {1} parts of a multiple of {2} rows", rows,
-        ctas, kSwizzleRows);
+        ctas, kRowsOfSwizzle);
   return "";
 }
 
@@ -195,6 +173,7 @@ void KernelSharder::dropUncounted(const ChannelAnalysis &channels) {
     auto channel = cast<ChannelCreateOp>(key.first);
     ChannelInfo info = channels.getChannels().lookup(channel);
     info.roles[key.second].multicast = ctas;
+    info.roles[key.second].multicastBits = ~0u;
     std::optional<unsigned> uncounted = info.findUncounted(channel);
     if (!group.isShared() || !uncounted)
       continue;
@@ -241,95 +220,6 @@ void KernelSharder::dropMixedMaps() {
 }
 
 //===----------------------------------------------------------------------===//
-// Tensor maps
-//===----------------------------------------------------------------------===//
-
-/// The map for one part of the rows.
-TensorMapType KernelSharder::getPart(TensorMapType type) {
-  SmallVector<int64_t> box(type.getBox());
-  box[box.size() - 2] /= ctas;
-  return TensorMapType::get(type.getContext(), box, type.getElementType(),
-                            type.getSwizzle());
-}
-
-/// The launch record's arguments are in the kernel's order, its boxes have the
-/// innermost extent first.
-static SmallVector<int64_t> getRecordBox(TensorMapType type) {
-  return llvm::to_vector(llvm::reverse(type.getBox()));
-}
-
-LogicalResult KernelSharder::checkRecord(BlockArgument map) {
-  auto launch = kernel->getAttrOfType<LaunchAttr>(AttnDialect::kLaunchAttr);
-  if (!launch)
-    return success();
-  DictionaryAttr entry = lookupRecord(launch, map);
-  SmallVector<int64_t> expected =
-      getRecordBox(cast<TensorMapType>(map.getType()));
-  auto box =
-      entry ? entry.getAs<DenseI64ArrayAttr>("box") : DenseI64ArrayAttr();
-  if (box && box.asArrayRef() == ArrayRef(expected))
-    return success();
-  InFlightDiagnostic diag =
-      kernel.emitOpError("expected argument ")
-      << map.getArgNumber()
-      << " of the launch record to be a tensor map with box ["
-      << ArrayRef(expected) << "], got ";
-  if (box)
-    return diag << box;
-  if (entry)
-    return diag << entry;
-  return diag << "none";
-}
-
-LogicalResult KernelSharder::collectEncodings(BlockArgument map) {
-  SmallVector<OpOperand *> &operands = encodings[map];
-  WalkResult walk = module.walk([&](gpu::LaunchFuncOp launch) -> WalkResult {
-    if (SymbolTable::lookupNearestSymbolFrom(launch, launch.getKernel()) !=
-        kernel)
-      return WalkResult::advance();
-    OpOperand &operand = launch.getKernelOperandsMutable()[map.getArgNumber()];
-    if (!operand.get().getDefiningOp<EncodeTensorMapOp>()) {
-      InFlightDiagnostic diag =
-          launch.emitOpError("expected the result of an attn.encode_tensor_map "
-                             "as kernel operand ")
-          << map.getArgNumber() << ", whose box attn-shard-cga divides";
-      diag.attachNote(kernel.getLoc()) << "for this kernel";
-      return diag;
-    }
-    operands.push_back(&operand);
-    return WalkResult::advance();
-  });
-  return failure(walk.wasInterrupted());
-}
-
-void KernelSharder::rewriteMap(BlockArgument map) {
-  TensorMapType part = getPart(cast<TensorMapType>(map.getType()));
-  map.setType(part);
-  SmallVector<Type> inputs(kernel.getArgumentTypes());
-  inputs[map.getArgNumber()] = part;
-  kernel.setFunctionType(kernel.getFunctionType().clone(inputs, {}));
-  if (auto launch =
-          kernel->getAttrOfType<LaunchAttr>(AttnDialect::kLaunchAttr)) {
-    Builder b(kernel.getContext());
-    NamedAttrList entry(lookupRecord(launch, map));
-    entry.set("box", b.getDenseI64ArrayAttr(getRecordBox(part)));
-    SmallVector<Attribute> args(launch.getArgs().getValue());
-    args[map.getArgNumber()] = entry.getDictionary(b.getContext());
-    kernel->setAttr(AttnDialect::kLaunchAttr,
-                    launch.withArgs(b.getArrayAttr(args)));
-  }
-  for (OpOperand *operand : encodings[map]) {
-    auto encoding = operand->get().getDefiningOp<EncodeTensorMapOp>();
-    OpBuilder b(encoding);
-    operand->set(EncodeTensorMapOp::create(
-        b, encoding.getLoc(), part, encoding.getSource(), encoding.getPacked(),
-        encoding.getBounded(), encoding.getByRow()));
-    if (encoding.use_empty())
-      encoding.erase();
-  }
-}
-
-//===----------------------------------------------------------------------===//
 // The kernel
 //===----------------------------------------------------------------------===//
 
@@ -353,10 +243,33 @@ LogicalResult KernelSharder::addLoad(BulkCopyOpInterface load,
   return success();
 }
 
+/// Clusters divide the grid, where its extents are numbers.
+LogicalResult KernelSharder::checkGrid() {
+  auto launch = kernel->getAttrOfType<LaunchAttr>(AttnDialect::kLaunchAttr);
+  if (!launch)
+    return success();
+  ArrayRef<int32_t> size = *kernel.getKnownClusterSize();
+  for (auto [dim, text] :
+       llvm::enumerate(launch.getGrid().getAsRange<StringAttr>())) {
+    int64_t extent = 0;
+    if (dim >= size.size() || text.getValue().getAsInteger(10, extent) ||
+        extent % size[dim] == 0)
+      continue;
+    return kernel.emitOpError("expected a grid that clusters of ")
+           << size[dim] << " CTAs divide along dimension " << dim << ", got "
+           << extent << " CTAs";
+  }
+  return success();
+}
+
 LogicalResult KernelSharder::run() {
   ChannelAnalysis channels(kernel);
-  if (failed(channels.run()))
+  if (failed(checkGrid()) || failed(checkTensorGroups(kernel)) ||
+      failed(channels.run()) || failed(pairs.run(channels)))
     return failure();
+  numPairs = pairs.countProducts();
+  if (pairs.areMade())
+    return success();
   WalkResult walk = kernel.walk([&](BulkCopyOpInterface copy) {
     return copy.isBulkLoad() ? WalkResult(addLoad(copy, channels))
                              : WalkResult::advance();
@@ -369,9 +282,7 @@ LogicalResult KernelSharder::run() {
   for (auto &[key, group] : groups)
     if (group.isShared())
       for (BulkCopyOpInterface load : group.loads) {
-        auto map = cast<BlockArgument>(load.getMap());
-        if (!encodings.contains(map) &&
-            (failed(checkRecord(map)) || failed(collectEncodings(map))))
+        if (failed(maps.add(load.getMap(), ctas)))
           return failure();
       }
   for (auto &[key, group] : groups) {
@@ -384,10 +295,9 @@ LogicalResult KernelSharder::run() {
     }
     ++numShared;
     for (BulkCopyOpInterface load : group.loads)
-      load.setMulticastCTAs(ctas);
+      load.setMulticastCTAs(ctas, IntegerAttr());
   }
-  for (auto &[map, operands] : encodings)
-    rewriteMap(cast<BlockArgument>(map));
+  maps.rewrite();
   return success();
 }
 

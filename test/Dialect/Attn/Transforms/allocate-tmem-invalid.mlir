@@ -54,12 +54,12 @@ gpu.module @kernels [#attn.target<chip = "sm_100a">] {
 !d = !attn.buffer<128x128xf32, #attn.tmem<m = 128>, tmem>
 gpu.module @kernels {
   // expected-note @below {{the kernel is here}}
-  gpu.func @no_pair(%more: i1) kernel attributes {known_cluster_size = array<i32: 4, 1, 1>} {
+  gpu.func @no_pair(%more: i1) kernel attributes {known_cluster_size = array<i32: 5, 1, 1>} {
     %a = attn.alloc {name = "a"} : !a
     %b = attn.alloc {name = "b"} : !b
     %d = attn.tmem_alloc {name = "d"} : !d
     attn.elect {
-      // expected-error @below {{expected a cluster of 2 CTAs, which are the pair, got 4}}
+      // expected-error @below {{expected a cluster of 2, 4 or 8 CTAs, whose pairs have ranks 2n and 2n + 1, got 5}}
       attn.tcgen05.mma %a, %b, %d accumulate %more {pair} : !a, !b, !d
     }
     gpu.return

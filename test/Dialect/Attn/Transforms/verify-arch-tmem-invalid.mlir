@@ -33,3 +33,16 @@ gpu.module @second [#attn.target<chip = "sm_103a">] {
     gpu.return
   }
 }
+
+// Bytes that count at the leader of a pair.
+
+// expected-note @below {{the target of the kernels here is #attn.target<chip = "sm_90a">}}
+gpu.module @pairs [#attn.target<chip = "sm_90a">] {
+  gpu.func @kernel(%map: !attn.tensor_map<64x64xf16, swizzle = 128>, %i: i32, %b: !attn.mbarriers<1>) kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
+    %k = attn.alloc : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+    attn.tma.load %map[%i, %i], %k barrier %b[%i] : !attn.mbarriers<1> : !attn.tensor_map<64x64xf16, swizzle = 128>, !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+    // expected-error @below {{'attn.tma.load' op needs sm_100 or later, got sm_90a}}
+    attn.tma.load %map[%i, %i], %k barrier %b[%i] : !attn.mbarriers<1> {leader} : !attn.tensor_map<64x64xf16, swizzle = 128>, !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+    gpu.return
+  }
+}

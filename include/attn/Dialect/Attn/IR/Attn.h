@@ -13,6 +13,7 @@
 #include "attn/Dialect/Attn/IR/LayoutLinks.h"
 #include "attn/Dialect/Attn/IR/PlanParameters.h"
 #include "attn/Dialect/Attn/IR/ProductCompletion.h"
+#include "attn/Dialect/Attn/IR/SignalMask.h"
 #include "attn/Layout/SharedLayout.h"
 #include "attn/Layout/TensorMemoryLayout.h"
 #include "attn/Layout/TileLayout.h"

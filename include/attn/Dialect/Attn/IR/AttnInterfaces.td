@@ -106,6 +106,9 @@ def Attn_CommitOpInterface : OpInterface<"CommitOpInterface"> {
       Returns the number of CTAs of the cluster in which that barrier is signalled;
       one is the own CTA.
     }], "int64_t", "countCommitCTAs", (ins), "", "return 1;">,
+    InterfaceMethod<"Returns which CTAs of the cluster these are.",
+      "::mlir::attn::SignalMask", "getCommitTargets", (ins), "",
+      "return ::mlir::attn::SignalMask::own();">,
   ];
 }
 
@@ -113,12 +116,18 @@ def Attn_TensorGroupOpInterface : OpInterface<"TensorGroupOpInterface"> {
   let cppNamespace = "::mlir::attn";
   let description = [{
     An op of the tensor core that a CTA executes for itself or for both CTAs of a
-    pair, which are those of a cluster of two. All of a kernel are of one kind (PTX
-    ISA, .cta_group of tcgen05).
+    pair, whose ranks in the cluster are 2n and 2n + 1. All of a kernel are of one kind
+    (PTX ISA, .cta_group of tcgen05).
   }];
   let methods = [
     InterfaceMethod<"Returns true if the op is of both CTAs of a pair.",
       "bool", "isOfPair", (ins), "", "return $_op.getPair();">,
+    InterfaceMethod<"Makes the op one of both CTAs of a pair.", "void",
+      "setOfPair", (ins), "", "$_op.setPair(true);">,
+    InterfaceMethod<"Returns true if the op takes a kernel's tensor memory.",
+      "bool", "takesMemory", (ins), "", "return false;">,
+    InterfaceMethod<"Returns true if the op gives a kernel's tensor memory back.",
+      "bool", "givesMemoryBack", (ins), "", "return false;">,
   ];
 }
 
@@ -197,9 +206,11 @@ def Attn_ChannelUserOpInterface : OpInterface<"ChannelUserOpInterface"> {
     }], "void", "setFilledAtLeader", (ins), "",
       "llvm_unreachable(\"a fill says whether it can count at the leader\");">,
     InterfaceMethod<[{
-      Returns the number of CTAs whose slots and barriers a fill goes to.
-    }], "int64_t", "getFillTargets", (ins), "",
-      "return $_op.getFilledCTAs().value_or(1);">,
+      Returns the CTAs whose slots and barriers a fill goes to.
+    }], "::mlir::attn::SignalMask", "getFillTargets", (ins), "",
+      [{ return $_op.getFilledCTAs().value_or(1) == 1
+                    ? ::mlir::attn::SignalMask::own()
+                    : ::mlir::attn::SignalMask::all(); }]>,
     InterfaceMethod<[{
       Makes barrier `index` of `barriers` count a fill's bytes in place of the
       token's slot, in all of `ctas` CTAs of the cluster if that is not null.
@@ -238,8 +249,14 @@ def Attn_BulkCopyOpInterface : OpInterface<"BulkCopyOpInterface"> {
     InterfaceMethod<"Returns the number of CTAs that share the load, if they do.",
       "::std::optional<int64_t>", "getMulticastCTAs", (ins), "",
       "return ::std::nullopt;">,
-    InterfaceMethod<"Makes `ctas` CTAs share the load; only if `canMulticast`.",
-      "void", "setMulticastCTAs", (ins "int64_t":$ctas), "",
+    InterfaceMethod<[{
+      Returns the bits of the ranks in which the CTAs that share the load differ.
+    }], "uint32_t", "getMulticastBits", (ins), "", "return ~uint32_t(0);">,
+    InterfaceMethod<[{
+      Makes `ctas` CTAs share the load, whose ranks differ in `bits`, in all if it is
+      null; only if `canMulticast`.
+    }], "void", "setMulticastCTAs",
+      (ins "int64_t":$ctas, "::mlir::IntegerAttr":$bits), "",
       "llvm_unreachable(\"a load that can be a multicast becomes one\");">,
   ];
   let extraSharedClassDeclaration = [{

@@ -50,10 +50,12 @@ struct ChannelSignal {
   bool awaitsProducts;
   /// Makes the signal where a release stands, at barrier `index` of `barriers`:
   /// in this CTA, in all of `ctas` if not null, or with `leader` in the
-  /// cluster's first one; with `pair` products are of both CTAs of a pair. Null
-  /// if what was started before signals by itself.
+  /// cluster's first one; of these CTAs' ranks only `bits` differ, if not null.
+  /// With `pair` products are of both CTAs of a pair. Null if what was started
+  /// before signals by itself.
   void (*emitRelease)(OpBuilder &builder, Location loc, Value barriers,
-                      Value index, IntegerAttr ctas, bool leader, bool pair);
+                      Value index, IntegerAttr ctas, bool leader,
+                      IntegerAttr bits, bool pair);
 };
 
 /// The row of a kind of signal.

@@ -94,7 +94,7 @@ def AttnExpandPass : Pass<"attn-expand", "::mlir::ModuleOp"> {
 }
 
 def AttnShardCGAPass : Pass<"attn-shard-cga", "::mlir::ModuleOp"> {
-  let summary = "Let the CTAs of a cluster load together what all of them need";
+  let summary = "Let the CTAs of a cluster share loads and products";
   let description = [{
     In a kernel whose `known_cluster_size` says that n CTAs are a cluster, the
     loads of a channel's `tx` role that are the same in all CTAs become
@@ -115,10 +115,25 @@ def AttnShardCGAPass : Pass<"attn-shard-cga", "::mlir::ModuleOp"> {
 
     A load that has `multicast` already is checked and kept.
 
+    On chips that have it, the CTAs of ranks 2n and 2n + 1 make their products
+    together where `attn.tcgen05.mma` multiplies rows that differ between them by
+    the same columns. Then each CTA holds half of the columns of `b`: its buffer, the
+    loads of it and their tensor map are halved, along whichever dimension the
+    columns lie; the role that multiplies becomes that of the first CTA
+    (`attn.cluster_leader`), and the product `pair`. Loads that more CTAs than the two
+    need are multicasts to those of other pairs that hold the same half. Nothing in
+    the kernel asks for this: which block a CTA loads is found from how coordinates
+    depend on its rank, and is written to buffers as `cga`. So one source is a kernel
+    of 1, 2, 4 or 8 CTAs. Blocks, copies, masks and bytes are one table, a remark;
+    where products stay with each CTA, a remark names the value that differs, or does
+    not.
+
     Errors: a load with `multicast` that may differ between CTAs; a shared load's
     tensor map that the host does not make with `attn.encode_tensor_map`, or
-    that the launch record does not describe. Errors of `attn-lower-channels` in
-    channels are errors here.
+    that the launch record does not describe; a grid that the cluster does not divide;
+    a product with `pair` whose `a` is the same in both CTAs, whose `b` is, or in a
+    cluster of an odd number of CTAs; a `cga` other than the one found. Errors of
+    `attn-lower-channels` in channels are errors here.
 
     Example: test/doc/attn-shard-cga.mlir
   }];
@@ -126,7 +141,8 @@ def AttnShardCGAPass : Pass<"attn-shard-cga", "::mlir::ModuleOp"> {
     Statistic<"numShared", "shared",
               "Number of channels whose slots the CTAs of a cluster fill together">,
     Statistic<"numOwn", "own",
-              "Number of channels of kernels in clusters whose slots each CTA fills">
+              "Number of channels of kernels in clusters whose slots each CTA fills">,
+    Statistic<"numPairs", "pairs", "Number of products that pairs of CTAs make together">
   ];
   let dependentDialects = ["::mlir::attn::AttnDialect"];
 }

@@ -17,12 +17,14 @@ LogicalResult MBarrierInitOp::verify() {
   return success();
 }
 
-/// Checks a signal to all CTAs of a cluster, or to its leader.
+/// Checks a signal to several CTAs of a cluster, or to a leader.
 static LogicalResult verifySignal(Operation *op, std::optional<int64_t> ctas,
-                                  bool leader) {
+                                  bool leader, std::optional<int64_t> bits) {
   if (ctas && leader)
     return op->emitOpError("expected 'ctas' or 'leader', got both");
-  return verifyClusterCTAs(op, ctas);
+  if (failed(verifyClusterCTAs(op, ctas)))
+    return failure();
+  return verifyRankBits(op, ctas, leader, bits);
 }
 
 LogicalResult MBarrierExpectTxOp::verify() {
@@ -30,11 +32,11 @@ LogicalResult MBarrierExpectTxOp::verify() {
   if (bytes < 0 || bytes > kLargestCount)
     return emitOpError("expected from 0 to ")
            << kLargestCount << " bytes, got " << bytes;
-  return verifySignal(*this, getCtas(), getLeader());
+  return verifySignal(*this, getCtas(), getLeader(), getRankBits());
 }
 
 LogicalResult MBarrierArriveOp::verify() {
-  return verifySignal(*this, getCtas(), getLeader());
+  return verifySignal(*this, getCtas(), getLeader(), getRankBits());
 }
 
 LogicalResult NamedBarrierOp::verify() {
@@ -67,7 +69,7 @@ LogicalResult MBarrierAllocOp::verify() {
   if (offset && (*offset < 0 || *offset > kMostSharedBytes))
     return emitOpError("expected an offset from 0 to ")
            << kMostSharedBytes << ", got " << *offset;
-  return success();
+  return verifyCGA(*this, getCgaAttr(), 1);
 }
 
 void MBarrierAllocOp::getAsmResultNames(OpAsmSetValueNameFn setName) {

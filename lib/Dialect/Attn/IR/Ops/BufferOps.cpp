@@ -33,7 +33,7 @@ LogicalResult AllocOp::verify() {
                       *getOffset() % 16 != 0))
     return emitOpError("expected an offset that is a multiple of 16 up to ")
            << kMostSharedBytes << ", got " << *getOffset();
-  return success();
+  return verifyCGA(*this, getCgaAttr(), getType().getSlotShape().size());
 }
 
 //===----------------------------------------------------------------------===//

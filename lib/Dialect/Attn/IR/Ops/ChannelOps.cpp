@@ -13,8 +13,9 @@ const ChannelSignal &attn::getChannelSignal(SignalKind kind) {
   static const ChannelSignal arrive = {
       /*arrivals=*/0, /*countsBytes=*/false, /*awaitsProducts=*/false,
       [](OpBuilder &builder, Location loc, Value barriers, Value index,
-         IntegerAttr ctas, bool leader, bool /*pair*/) {
-        MBarrierArriveOp::create(builder, loc, barriers, index, ctas, leader);
+         IntegerAttr ctas, bool leader, IntegerAttr bits, bool /*pair*/) {
+        MBarrierArriveOp::create(builder, loc, barriers, index, ctas, leader,
+                                 bits);
       }};
   // The thread that announces the bytes arrives.
   static const ChannelSignal tx = {/*arrivals=*/1, /*countsBytes=*/true,
@@ -23,9 +24,10 @@ const ChannelSignal &attn::getChannelSignal(SignalKind kind) {
   static const ChannelSignal commit = {
       /*arrivals=*/1, /*countsBytes=*/false, /*awaitsProducts=*/true,
       [](OpBuilder &builder, Location loc, Value barriers, Value index,
-         IntegerAttr ctas, bool leader, bool pair) {
+         IntegerAttr ctas, bool leader, IntegerAttr bits, bool pair) {
         assert(!leader && "refused by the analysis of channels");
-        Tcgen05CommitOp::create(builder, loc, barriers, index, ctas, pair);
+        Tcgen05CommitOp::create(builder, loc, barriers, index, ctas, pair,
+                                bits);
       }};
   switch (kind) {
   case SignalKind::Arrive:

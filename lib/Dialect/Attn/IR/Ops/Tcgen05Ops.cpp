@@ -99,9 +99,15 @@ std::pair<Value, Value> Tcgen05CommitOp::getCommitBarrier() {
 
 int64_t Tcgen05CommitOp::countCommitCTAs() { return getCtas().value_or(1); }
 
+SignalMask Tcgen05CommitOp::getCommitTargets() {
+  return SignalMask::get(getCtas(), false, getRankBits());
+}
+
 LogicalResult Tcgen05CommitOp::verify() {
   if ((*this)->getParentOfType<ElectOp>())
-    return verifyClusterCTAs(*this, getCtas());
+    return failure(
+        failed(verifyClusterCTAs(*this, getCtas())) ||
+        failed(verifyRankBits(*this, getCtas(), false, getRankBits())));
   return emitOpError(
       "expected to stand in an attn.elect, since a commit is for "
       "what its thread has started");

@@ -101,14 +101,36 @@ static LogicalResult verifySpare(TmaLoadOp op) {
   return success();
 }
 
+/// Checks that the CTAs of a kernel whose load is of pairs have such.
+static LogicalResult verifyPairs(TmaLoadOp op) {
+  auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
+  if (!op.getLeader() || !kernel)
+    return success();
+  std::optional<ArrayRef<int32_t>> size = kernel.getKnownClusterSize();
+  int64_t ctas = size ? countLaunched(*size) : 1;
+  if (ctas % 2 == 0)
+    return success();
+  InFlightDiagnostic diag =
+      op.emitOpError(
+          "expected a cluster of pairs of CTAs beside 'leader', got ")
+      << ctas << " CTAs";
+  diag.attachNote(kernel.getLoc()) << "the kernel is here";
+  return diag;
+}
+
 LogicalResult TmaLoadOp::verify() {
   if (failed(verifyCompletion(*this, getToken(), getBarriers(), getIndex())))
     return failure();
   int64_t parts = getMulticast().value_or(1);
   if (failed(verifyClusterCTAs(*this, getMulticast())))
     return failure();
-  if (getMulticast() && getLeader())
-    return emitOpError("expected 'multicast' or 'leader', got both");
+  if (failed(verifyRankBits(*this, getMulticast(), false, getRankBits())))
+    return failure();
+  if (getLeader() && !canFillAtLeader())
+    return emitOpError("expected a multicast to CTAs of other pairs beside "
+                       "'leader', got one to both CTAs of a pair");
+  if (failed(verifyPairs(*this)))
+    return failure();
   if (std::optional<int64_t> stacked = getStacked()) {
     if (*stacked < 2 || *stacked > 256 || getMulticast())
       return emitOpError("expected 2 to 256 stacked boxes and no multicast, "
@@ -152,6 +174,12 @@ int64_t TmaLoadOp::getFilledBytes() {
 bool TmaLoadOp::isFilledAtLeader() { return getLeader(); }
 
 void TmaLoadOp::setFilledAtLeader() { setLeader(true); }
+
+SignalMask TmaLoadOp::getFillTargets() {
+  return SignalMask::get(getMulticast(), false, getRankBits());
+}
+
+int TmaLoadOp::getMinimumSM() { return getLeader() ? 100 : 90; }
 
 void TmaLoadOp::setFillBarrier(Value barriers, Value index, IntegerAttr) {
   getBarriersMutable().assign(barriers);

@@ -1,5 +1,6 @@
 //===- TmemOps.cpp - Tensor memory ----------------------------------------===//
 
+#include "../Completion.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -66,6 +67,8 @@ LogicalResult TmemAllocOp::verify() {
     return emitOpError("expected columns between 0 and ")
            << kTmemColumns << ", got " << columns * type.getNumSlots()
            << " from " << *column << " on";
+  if (failed(verifyCGA(*this, getCgaAttr(), type.getSlotShape().size())))
+    return failure();
   if (!getFields())
     return success();
   llvm::StringSet<> names;
@@ -168,6 +171,10 @@ LogicalResult TmemReserveOp::verify() {
 LogicalResult TmemDeallocOp::verify() {
   return verifyColumns(*this, getColumns());
 }
+
+bool TmemReserveOp::takesMemory() { return true; }
+
+bool TmemDeallocOp::givesMemoryBack() { return true; }
 
 //===----------------------------------------------------------------------===//
 // Loads and stores

@@ -1,5 +1,6 @@
 //===- WarpSpecializeOps.cpp - Partitions of a CTA ------------------------===//
 
+#include "../Completion.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Target/TargetTable.h"
 #include "mlir/IR/PatternMatch.h"
@@ -279,6 +280,10 @@ LogicalResult ElectOp::verifyRegions() {
 
 LogicalResult ElectOp::canonicalize(ElectOp op, PatternRewriter &rewriter) {
   return eraseIfEmpty(op, rewriter);
+}
+
+LogicalResult ClusterLeaderOp::verify() {
+  return verifyRankBits(*this, std::nullopt, true, getRankBits());
 }
 
 LogicalResult ClusterLeaderOp::canonicalize(ClusterLeaderOp op,

@@ -103,7 +103,8 @@ private:
   void instrumentWrite(const BulkLoad &load);
   void instrumentRead(Operation *op, AllocOp alloc, SlotOp slot);
   void signal(Operation *op, Value barriers, Value index,
-              std::optional<int64_t> ctas, bool leader);
+              std::optional<int64_t> ctas, bool leader,
+              std::optional<int64_t> bits);
   /// Waits with a limit; true at the end where it saw the phase.
   void waitWithLimit(MBarrierWaitOp op, Words &w, ImplicitLocOpBuilder &b,
                      Value phase);

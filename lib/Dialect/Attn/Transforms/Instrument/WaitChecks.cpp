@@ -1,6 +1,7 @@
 //===- WaitChecks.cpp - Checks at waits and signals -----------------------===//
 
 #include "../ClusterWait.h"
+#include "../LowerTiles/ClusterRanks.h"
 #include "Instrumenter.h"
 
 using namespace mlir;
@@ -232,7 +233,8 @@ void Instrumenter::instrument(MBarrierWaitOp op) {
 //===----------------------------------------------------------------------===//
 
 void Instrumenter::signal(Operation *op, Value barriers, Value index,
-                          std::optional<int64_t> ctas, bool leader) {
+                          std::optional<int64_t> ctas, bool leader,
+                          std::optional<int64_t> bits) {
   ImplicitLocOpBuilder b(op->getLoc(), op);
   Words w(b, kernel);
   Team team = findTeam(op);
@@ -250,7 +252,8 @@ void Instrumenter::signal(Operation *op, Value barriers, Value index,
     for (int64_t rank = 0; rank < ctas.value_or(1); ++rank) {
       Value signals = signalsOf(w, alloc, index), last;
       if (isRemote)
-        signals = w.inCTA(signals, w.constant(rank));
+        signals =
+            w.inCTA(signals, lowering::getMember(b, w.constant(rank), bits));
       Value count = w.fetchAdd(signals, w.constant(1), isRemote);
       if (isRemote) {
         last = w.constant(0);
@@ -269,9 +272,11 @@ void Instrumenter::signal(Operation *op, Value barriers, Value index,
 }
 
 void Instrumenter::instrument(MBarrierArriveOp op) {
-  signal(op, op.getBarriers(), op.getIndex(), op.getCtas(), op.getLeader());
+  signal(op, op.getBarriers(), op.getIndex(), op.getCtas(), op.getLeader(),
+         op.getRankBits());
 }
 
 void Instrumenter::instrument(MBarrierExpectTxOp op) {
-  signal(op, op.getBarriers(), op.getIndex(), op.getCtas(), false);
+  signal(op, op.getBarriers(), op.getIndex(), op.getCtas(), false,
+         op.getRankBits());
 }

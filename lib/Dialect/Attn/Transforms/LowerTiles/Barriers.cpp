@@ -133,7 +133,7 @@ LogicalResult PartitionLowering::lower(MBarrierExpectTxOp op) {
   Value pointer = barrierPointer(b, op.getBarriers(), op.getIndex());
   Value bytes = arith::ConstantIntOp::create(b, op.getBytes(), 32);
   if (op.getLeader()) {
-    auto branch = scf::IfOp::create(b, isClusterLeader(b),
+    auto branch = scf::IfOp::create(b, isClusterLeader(b, op.getRankBits()),
                                     /*withElseRegion=*/false);
     b.setInsertionPointToStart(branch.thenBlock());
   }
@@ -142,7 +142,7 @@ LogicalResult PartitionLowering::lower(MBarrierExpectTxOp op) {
                 {pointer, bytes});
     return success();
   }
-  forEachCTA(b, op.getCtas(), [&](auto inCTA) {
+  forEachCTA(b, op.getCtas(), op.getRankBits(), [&](auto inCTA) {
     NVVM::MBarrierArriveExpectTxOp::create(
         b, /*res=*/Type(), inCTA(pointer), bytes,
         op.getCtas() && kernel.clusterScope ? NVVM::MemScopeKind::CLUSTER
@@ -160,14 +160,14 @@ Value PartitionLowering::remotePointer(ImplicitLocOpBuilder &b, Value pointer,
 }
 
 void PartitionLowering::forEachCTA(
-    ImplicitLocOpBuilder &b, std::optional<int64_t> ctas,
+    ImplicitLocOpBuilder &b, std::optional<int64_t> ctas, RankBits bits,
     function_ref<void(function_ref<Value(Value)>)> emit) {
   if (!ctas)
     return emit([](Value pointer) { return pointer; });
-  for (int64_t rank = 0; rank < *ctas; ++rank)
+  for (int64_t index = 0; index < *ctas; ++index)
     emit([&](Value pointer) {
-      return remotePointer(b, pointer,
-                           arith::ConstantIntOp::create(b, rank, 32));
+      Value rank = arith::ConstantIntOp::create(b, index, 32);
+      return remotePointer(b, pointer, getMember(b, rank, bits));
     });
 }
 
@@ -180,26 +180,28 @@ LogicalResult PartitionLowering::lower(MBarrierArriveOp op) {
   auto constant = [&](int64_t value) {
     return arith::ConstantIntOp::create(b, value, 32);
   };
-  auto arrive = [&](Value rank) {
+  // In the CTA of a number among those that it goes to.
+  auto arrive = [&](Value number) {
     if (!isRemote) {
       NVVM::MBarrierArriveOp::create(b, /*res=*/Type(), pointer,
                                      /*count=*/Value());
       return;
     }
     NVVM::MBarrierArriveOp::create(
-        b, /*res=*/Type(), remotePointer(b, pointer, rank),
+        b, /*res=*/Type(),
+        remotePointer(b, pointer, getMember(b, number, op.getRankBits())),
         /*count=*/Value(),
         kernel.clusterScope ? NVVM::MemScopeKind::CLUSTER
                             : NVVM::MemScopeKind::CTA);
   };
   // The one thread of an elect stands for its warp.
   if (inElect) {
-    for (int64_t rank = 0; rank < ctas; ++rank)
-      arrive(constant(rank));
+    for (int64_t number = 0; number < ctas; ++number)
+      arrive(constant(number));
     return success();
   }
   NVVM::SyncWarpOp::create(b, constant(-1));
-  // Lane r arrives in the CTA of rank r.
+  // Lane r arrives in the CTA of number r.
   Value isArriving = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, lane(),
                                            constant(ctas));
   auto branch = scf::IfOp::create(b, isArriving, /*withElseRegion=*/false);

@@ -18,6 +18,7 @@
 #ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_LOWERTILES_PARTITIONLOWERING_H
 #define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_LOWERTILES_PARTITIONLOWERING_H
 
+#include "ClusterRanks.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Layout/Access.h"
 #include "attn/Layout/CopyPlan.h"
@@ -123,8 +124,6 @@ SmallVector<Value> loadSent(ImplicitLocOpBuilder &b, Value pointer,
 /// one and the register with the next column of its row; none where threads
 /// have no such pairs.
 SmallVector<std::pair<unsigned, unsigned>> findPairs(const TileLayout &layout);
-/// Returns true in the first CTA of the cluster.
-Value isClusterLeader(ImplicitLocOpBuilder &b);
 
 class PartitionLowering;
 
@@ -401,8 +400,10 @@ public:
   /// Where the CTA of a rank in the cluster has what is at `pointer` here.
   Value remotePointer(ImplicitLocOpBuilder &b, Value pointer, Value rank);
   /// Calls `emit` once with what leaves pointers as they are, or once for each
-  /// of `ctas` CTAs with what makes them that one's.
+  /// of `ctas` CTAs, whose ranks differ in `bits`, with what makes them that
+  /// one's.
   void forEachCTA(ImplicitLocOpBuilder &b, std::optional<int64_t> ctas,
+                  RankBits bits,
                   function_ref<void(function_ref<Value(Value)>)> emit);
 
   /// ldmatrix of one access; returns its 32-bit words.

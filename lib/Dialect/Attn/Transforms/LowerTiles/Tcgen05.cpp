@@ -183,7 +183,7 @@ LogicalResult PartitionLowering::lower(Tcgen05CommitOp op) {
       "tcgen05.commit.cta_group::{0}.mbarrier::arrive::one.shared::cluster",
       op.getPair() ? 2 : 1);
   if (std::optional<int64_t> ctas = op.getCtas()) {
-    operands.push_back(arith::ConstantIntOp::create(b, (1 << *ctas) - 1, 16));
+    operands.push_back(getMask(b, *ctas, op.getRankBits()));
     text += ".multicast::cluster.b64 [$0], $1;";
   } else {
     text += ".b64 [$0];";

@@ -118,8 +118,10 @@ LogicalResult PartitionLowering::lower(TmaLoadOp op) {
   Value barrier = barrierPointer(b, op.getBarriers(), op.getIndex());
   if (op.getLeader()) {
     // The instruction takes any address in shared memory of the pair.
-    Value remote =
-        remotePointer(b, barrier, arith::ConstantIntOp::create(b, 0, 32));
+    bool isPair = kernel.func.getKnownClusterSize() &&
+                  countLaunched(*kernel.func.getKnownClusterSize()) == 2;
+    RankBits bits = isPair ? RankBits() : RankBits(1);
+    Value remote = remotePointer(b, barrier, getLeader(b, bits));
     barrier = LLVM::IntToPtrOp::create(
         b, barrier.getType(),
         LLVM::PtrToIntOp::create(b, b.getI32Type(), remote).getResult());
@@ -128,7 +130,7 @@ LogicalResult PartitionLowering::lower(TmaLoadOp op) {
   BufferValue buffer = kernel.buffers.lookup(op.getDest());
   Value base = buffer.base, mask;
   if (std::optional<int64_t> ctas = op.getMulticast()) {
-    // This CTA's part of the rows, to the same place in all CTAs.
+    // This CTA's part of the rows, to the same place in all of them.
     FailureOr<SharedLayout> layout = layoutOf(op, buffer.type);
     if (failed(layout))
       return failure();
@@ -140,13 +142,13 @@ LogicalResult PartitionLowering::lower(TmaLoadOp op) {
       return arith::MulIOp::create(b, value,
                                    arith::ConstantIntOp::create(b, factor, 32));
     };
-    Value rank = NVVM::ClusterId::create(b, b.getI32Type());
+    Value rank = getNumber(b, op.getRankBits());
     Value &row = coords[coords.size() - 2];
     row = arith::AddIOp::create(b, row, scale(rank, rows));
     base =
         LLVM::GEPOp::create(b, base.getType(), b.getI8Type(), base,
                             ValueRange{scale(rank, layout->offset({rows, 0}))});
-    mask = arith::ConstantIntOp::create(b, (1 << *ctas) - 1, 16);
+    mask = getMask(b, *ctas, op.getRankBits());
   }
   // Whether this box is one of the spare map; null if none is.
   Value outside;

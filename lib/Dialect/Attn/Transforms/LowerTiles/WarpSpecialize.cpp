@@ -294,20 +294,14 @@ LogicalResult PartitionLowering::lower(ElectOp op) {
   return lowerRegion(op.getBody(), b);
 }
 
-Value lowering::isClusterLeader(ImplicitLocOpBuilder &b) {
-  Value rank = NVVM::ClusterId::create(b, b.getI32Type());
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, rank,
-                               arith::ConstantIntOp::create(b, 0, 32));
-}
-
 template <>
 LogicalResult PartitionLowering::lower(ClusterLeaderOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   std::optional<ArrayRef<int32_t>> size = kernel.func.getKnownClusterSize();
   if (!size || countLaunched(*size) == 1)
     return lowerRegion(op.getBody(), b);
-  auto branch =
-      scf::IfOp::create(b, isClusterLeader(b), /*withElseRegion=*/false);
+  auto branch = scf::IfOp::create(b, isClusterLeader(b, op.getRankBits()),
+                                  /*withElseRegion=*/false);
   b.setInsertionPointToStart(branch.thenBlock());
   return lowerRegion(op.getBody(), b);
 }

@@ -219,7 +219,7 @@ LogicalResult PartitionLowering::lower(ScalarSendOp op) {
       scalarPointer(b, kernel.buffers.lookup(op.getDest()).base, op.getIndex());
   Value barrier = barrierPointer(b, op.getBarriers(), op.getWhich());
   // An address in shared::cta is one in shared::cluster too.
-  forEachCTA(b, op.getCtas(), [&](auto inCTA) {
+  forEachCTA(b, op.getCtas(), /*bits=*/std::nullopt, [&](auto inCTA) {
     emitOrdered(b, Type(),
                 "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 "
                 "[$0], $1, [$2];",

@@ -35,7 +35,8 @@ def Attn_MBarrierAllocOp : Attn_Op<"mbarrier.alloc", [AttnRequiresSM<90>,
     }
     ```
   }];
-  let arguments = (ins Described<OptionalAttr<StrAttr>, "what they are for, in messages and printed IR">:$name, Described<OptionalAttr<I64Attr>, "bytes from the start of dynamic shared memory, set by attn-allocate-shared">:$offset);
+  let arguments = (ins Described<OptionalAttr<StrAttr>, "what they are for, in messages and printed IR">:$name, Described<OptionalAttr<I64Attr>, "bytes from the start of dynamic shared memory, set by attn-allocate-shared">:$offset,
+    Described<OptionalAttr<Attn_CGAAttr>, "which CTAs of a cluster have barriers of their own, and which have one together">:$cga);
   let results = (outs Res<Attn_MBarriersType, "the barriers", [MemAlloc]>:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
   let hasVerifier = 1;
@@ -117,7 +118,9 @@ def Attn_MBarrierExpectTxOp : Attn_Op<"mbarrier.expect_tx", [AttnRequiresSM<90>,
     more bytes will be copied in this phase (PTX ISA,
     mbarrier.arrive.expect_tx). With `ctas = n` it does so at that barrier in each
     of the n CTAs of its cluster. With `leader` it does so in the cluster's first CTA
-    alone, for the bytes of all CTAs; in others nothing happens.
+    alone, for the bytes of all CTAs; in others nothing happens. With `rank_bits = b`
+    these are the CTAs whose ranks agree with that of this CTA in all bits but those
+    of b, and the first one of them. With 0 bytes it arrives only.
 
     Undefined behaviour: an index outside the array; more arrivals than the
     phase has; 2^20 or more bytes pending.
@@ -134,9 +137,10 @@ def Attn_MBarrierExpectTxOp : Attn_Op<"mbarrier.expect_tx", [AttnRequiresSM<90>,
   let arguments = (ins
     Arg<Attn_MBarriersType, "the barriers">:$barriers,
     Arg<I32, "which one">:$index,
-    Described<I64Attr, "announced for this phase, a positive number">:$bytes,
+    Described<I64Attr, "announced for this phase, from 0 on">:$bytes,
     Described<OptionalAttr<I64Attr>, "CTAs of the cluster at whose barriers it happens, 2 to 16; without it this one alone">:$ctas,
-    Described<UnitAttr, "in the cluster's first CTA only">:$leader);
+    Described<UnitAttr, "in the cluster's first CTA only">:$leader,
+    Described<OptionalAttr<I64Attr>, "bits of the CTAs' ranks that 'ctas' or 'leader' are about, a number from 1 to 7; all without it">:$rank_bits);
   let assemblyFormat = "$barriers `[` $index `]` attr-dict `:` type($barriers)";
   let hasVerifier = 1;
 }
@@ -148,7 +152,9 @@ def Attn_MBarrierArriveOp : Attn_Op<"mbarrier.arrive", [AttnRequiresSM<90>,
     One lane of each executing warp arrives at barrier `index`, with release
     semantics, after all lanes of the warp came here (PTX ISA, mbarrier.arrive).
     With `ctas = n` it arrives at that barrier in each of the n CTAs of its
-    cluster, with `leader` in the cluster's first CTA only.
+    cluster, with `leader` in the cluster's first CTA only. With `rank_bits = b`
+    these are the CTAs whose ranks agree with that of this CTA in all bits but those
+    of b, and the first one of them.
 
     Undefined behaviour: an index outside the array; more arrivals than the
     phase has.
@@ -158,6 +164,8 @@ def Attn_MBarrierArriveOp : Attn_Op<"mbarrier.arrive", [AttnRequiresSM<90>,
     ```mlir
     func.func @arrive(%empty: !attn.mbarriers<2>, %i: i32) {
       attn.mbarrier.arrive %empty[%i] : !attn.mbarriers<2>
+      // At the leader of each pair of CTAs.
+      attn.mbarrier.arrive %empty[%i] {leader, rank_bits = 1} : !attn.mbarriers<2>
       return
     }
     ```
@@ -166,7 +174,8 @@ def Attn_MBarrierArriveOp : Attn_Op<"mbarrier.arrive", [AttnRequiresSM<90>,
     Arg<Attn_MBarriersType, "the barriers">:$barriers,
     Arg<I32, "which one">:$index,
     Described<OptionalAttr<I64Attr>, "CTAs of the cluster at whose barriers it arrives, 2 to 16; without it this one alone">:$ctas,
-    Described<UnitAttr, "at the barrier of the cluster's first CTA">:$leader);
+    Described<UnitAttr, "at the barrier of the cluster's first CTA">:$leader,
+    Described<OptionalAttr<I64Attr>, "bits of the CTAs' ranks that 'ctas' or 'leader' are about, a number from 1 to 7; all without it">:$rank_bits);
   let assemblyFormat = "$barriers `[` $index `]` attr-dict `:` type($barriers)";
   let hasVerifier = 1;
 }

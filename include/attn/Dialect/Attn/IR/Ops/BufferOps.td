@@ -37,10 +37,18 @@ def Attn_AllocOp : Attn_Op<"alloc", [
   let arguments = (ins
     Described<OptionalAttr<StrAttr>, "what it is for, in messages and printed IR">:$name,
     Described<OptionalAttr<I64Attr>, "bytes from the start of dynamic shared memory, set by attn-allocate-shared">:$offset,
-    Described<OptionalAttr<StrAttr>, "buffers of one group may take the bytes of those that are dead">:$overlay);
+    Described<OptionalAttr<StrAttr>, "buffers of one group may take the bytes of those that are dead">:$overlay,
+    Described<OptionalAttr<Attn_CGAAttr>, "which block of a value of the cluster a slot holds">:$cga);
   let results = (outs Res<Attn_BufferType, "the buffer", [MemAlloc]>:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
   let hasVerifier = 1;
+  // A buffer of one CTA.
+  let builders = [OpBuilder<(ins "::mlir::Type":$type,
+    "::mlir::StringAttr":$name, "::mlir::IntegerAttr":$offset,
+    "::mlir::StringAttr":$overlay), [{
+      build($_builder, $_state, type, name, offset, overlay,
+            ::mlir::attn::CGAAttr());
+    }]>];
 }
 
 def Attn_SlotOp : Attn_Op<"slot", [Pure,
@@ -347,7 +355,9 @@ def Attn_ScalarSendOp : Attn_Op<"scalar_send", [AttnRequiresSM<90>, AttnAsync<"k
     ::std::pair<::mlir::Value, ::mlir::Value> getFillBarrier() {
       return {getBarriers(), getWhich()};
     }
-    int64_t getFillTargets() { return getCtas().value_or(1); }
+    ::mlir::attn::SignalMask getFillTargets() {
+      return ::mlir::attn::SignalMask::get(getCtas(), false, std::nullopt);
+    }
     ::std::pair<::mlir::Value, ::mlir::Value> getFilledElement() {
       return {getIndex(), getValue()};
     }

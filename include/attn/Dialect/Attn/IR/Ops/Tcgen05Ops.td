@@ -33,8 +33,8 @@ def Attn_Tcgen05MmaOp : Attn_Op<"tcgen05.mma", [AttnRequiresSM<100>, AttnAsync<"
     With `depth = k` the contraction goes over k columns of `a` and rows of `b`, which
     may have more, from the first ones or from those of number `first` on.
 
-    With `pair` one of the two CTAs of a cluster starts a product for both (PTX ISA,
-    cta_group::2). Each has 128 rows of its own of `a` and `d`, and half of the
+    With `pair` one of two CTAs of a cluster, of ranks 2n and 2n + 1, starts a product
+    for both (PTX ISA, cta_group::2). Each has 128 rows of its own of `a` and `d`, and half of the
     columns of `b`: those of the first CTA are the first half of the columns of `d`.
     The buffers lie at the same places in both CTAs.
 
@@ -76,7 +76,7 @@ def Attn_Tcgen05MmaOp : Attn_Op<"tcgen05.mma", [AttnRequiresSM<100>, AttnAsync<"
     Arg<I1, "whether the product is added to what is there">:$accumulate,
     Described<OptionalAttr<I64Attr>, "of the contraction, columns of a; all from the first on without it">:$depth,
     Described<OptionalAttr<I64Attr>, "the first column of a and row of b of the contraction, 0 without it">:$first,
-    Described<UnitAttr, "of both CTAs of a cluster, each with half of the columns of b">:$pair);
+    Described<UnitAttr, "of both CTAs of a pair, each with half of the columns of b">:$pair);
   let assemblyFormat = [{
     $a `,` $b `,` $d `accumulate` $accumulate attr-dict
     `:` type($a) `,` type($b) `,` type($d)
@@ -93,7 +93,7 @@ def Attn_Tcgen05MmaOp : Attn_Op<"tcgen05.mma", [AttnRequiresSM<100>, AttnAsync<"
 }
 
 def Attn_Tcgen05CommitOp : Attn_Op<"tcgen05.commit", [AttnRequiresSM<100>,
-    DeclareOpInterfaceMethods<Attn_CommitOpInterface, ["countCommitCTAs"]>,
+    DeclareOpInterfaceMethods<Attn_CommitOpInterface, ["countCommitCTAs", "getCommitTargets"]>,
     Attn_TensorGroupOpInterface,
     MemoryEffects<[MemRead<Attn_BarrierState>, MemWrite<Attn_BarrierState>]>]> {
   let summary = "arrives when this thread's products are complete";
@@ -104,8 +104,9 @@ def Attn_Tcgen05CommitOp : Attn_Op<"tcgen05.commit", [AttnRequiresSM<100>,
     their order. The thread does not wait.
 
     With `ctas = n` that barrier gets one arrival in each of the n CTAs of the cluster
-    (PTX ISA, multicast::cluster). With `pair` the products are of both CTAs of a
-    cluster (cta_group::2).
+    (PTX ISA, multicast::cluster); with `rank_bits = b` these are the CTAs whose ranks
+    agree with that of this CTA in all bits but those of b. With `pair` the products
+    are of both CTAs of a pair (cta_group::2).
 
     Undefined behaviour: an index outside the array; more arrivals than the
     phase has.
@@ -134,7 +135,8 @@ def Attn_Tcgen05CommitOp : Attn_Op<"tcgen05.commit", [AttnRequiresSM<100>,
     Arg<Attn_MBarriersType, "the barriers">:$barriers,
     Arg<I32, "which one">:$index,
     Described<OptionalAttr<I64Attr>, "CTAs of the cluster at whose barriers it arrives, 2 to 16; without it this one alone">:$ctas,
-    Described<UnitAttr, "behind products of both CTAs of a cluster">:$pair);
+    Described<UnitAttr, "behind products of both CTAs of a pair">:$pair,
+    Described<OptionalAttr<I64Attr>, "bits of the CTAs' ranks that 'ctas' is about, a number from 1 to 7; all without it">:$rank_bits);
   let assemblyFormat = "$barriers `[` $index `]` attr-dict `:` type($barriers)";
   let hasVerifier = 1;
 }

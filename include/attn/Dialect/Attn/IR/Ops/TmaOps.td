@@ -75,10 +75,10 @@ def Attn_TmaPrefetchOp : Attn_Op<"tma.prefetch", [AttnRequiresSM<90>, Attn_BulkC
   let assemblyFormat = "$map attr-dict `:` type($map)";
 }
 
-def Attn_TmaLoadOp : Attn_Op<"tma.load", [AttnRequiresSM<90>, AttnAsync<"kBulkLoads">,
+def Attn_TmaLoadOp : Attn_Op<"tma.load", [DeclareOpInterfaceMethods<Attn_ArchOpInterface>, AttnAsync<"kBulkLoads">,
     AttrSizedOperandSegments, Attn_BulkCopyOpInterface,
     DeclareOpInterfaceMethods<Attn_ChannelUserOpInterface,
-      ["getUsedHandle", "getFilledBytes", "setFillBarrier", "isFilledAtLeader", "setFilledAtLeader"]>,
+      ["getUsedHandle", "getFilledBytes", "setFillBarrier", "isFilledAtLeader", "setFilledAtLeader", "getFillTargets"]>,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "starts a copy of a box of a tensor to shared memory";
   let description = [{
@@ -94,10 +94,13 @@ def Attn_TmaLoadOp : Attn_Op<"tma.load", [AttnRequiresSM<90>, AttnAsync<"kBulkLo
     The CTA of rank r copies the r-th part of the rows, `r * rows` further on in
     the tensor, to the r-th part of `dest` in all CTAs, and its bytes count in
     each of them at the barrier that lies where `barriers` lies here (PTX ISA,
-    multicast::cluster). Coordinates are the same in all CTAs, which all load.
+    multicast::cluster). Coordinates are the same in all CTAs, which all load. With
+    `rank_bits = b` these are the n CTAs whose ranks agree in all bits but those of b,
+    and r is the number that the bits of b make up.
 
-    With `leader` the bytes count in the first CTA of a cluster of two, at the barrier
-    that lies there where `barriers` lies here (PTX ISA, cta_group::2).
+    With `leader` the bytes count in the first CTA of each pair of CTAs, of ranks 2n
+    and 2n + 1, that gets them, at the barrier that lies there where `barriers` lies
+    here (PTX ISA, cta_group::2).
 
     With `stacked = n` `dest` has n times the map's rows too, all from here: the
     r-th part of the rows is the box that starts r times the box's extent further
@@ -135,7 +138,8 @@ def Attn_TmaLoadOp : Attn_Op<"tma.load", [AttnRequiresSM<90>, AttnAsync<"kBulkLo
     Arg<Variadic<I1>, "which boxes these are, one condition for each">:$outside,
     Described<OptionalAttr<I64Attr>, "CTAs of the cluster that get all parts of the rows, 2 to 16">:$multicast,
     Described<OptionalAttr<I64Attr>, "boxes one below the other, 2 to 256">:$stacked,
-    Described<UnitAttr, "counts its bytes in the first CTA of a cluster of two">:$leader);
+    Described<UnitAttr, "counts its bytes in the first CTA of a pair">:$leader,
+    Described<OptionalAttr<I64Attr>, "bits of the CTAs' ranks that 'multicast' is about, a number from 1 to 7; all without it">:$rank_bits);
   let assemblyFormat = [{
     $map `[` $coords `]` `,` $dest (`token` $token^)?
     (`barrier` $barriers^ `[` $index `]` `:` type($barriers))?
@@ -143,6 +147,16 @@ def Attn_TmaLoadOp : Attn_Op<"tma.load", [AttnRequiresSM<90>, AttnAsync<"kBulkLo
     `:` type($map) `,` type($dest)
   }];
   let hasVerifier = 1;
+  // One that is not about pairs or other CTAs than all of a cluster.
+  let builders = [OpBuilder<(ins "::mlir::Value":$map,
+    "::mlir::ValueRange":$coords, "::mlir::Value":$dest, "::mlir::Value":$token,
+    "::mlir::Value":$barriers, "::mlir::Value":$index, "::mlir::Value":$spare,
+    "::mlir::ValueRange":$outside, "::mlir::IntegerAttr":$multicast,
+    "::mlir::IntegerAttr":$stacked), [{
+      build($_builder, $_state, map, coords, dest, token, barriers, index, spare,
+            outside, multicast, stacked, /*leader=*/::mlir::UnitAttr(),
+            /*rank_bits=*/::mlir::IntegerAttr());
+    }]>];
   let extraClassDeclaration = [{
     ::mlir::Value getCopiedBuffer() { return getDest(); }
     bool isBulkLoad() { return true; }
@@ -151,9 +165,13 @@ def Attn_TmaLoadOp : Attn_Op<"tma.load", [AttnRequiresSM<90>, AttnAsync<"kBulkLo
     /// True if each of the stacked boxes has coordinates of its own.
     bool areBoxesApart();
     bool canMulticast() { return true; }
-    bool canFillAtLeader() { return !getMulticast(); }
+    bool canFillAtLeader() { return !getMulticast() || (getRankBits() && *getRankBits() % 2 == 0); }
     ::std::optional<int64_t> getMulticastCTAs() { return getMulticast(); }
-    void setMulticastCTAs(int64_t ctas) { setMulticast(ctas); }
+    void setMulticastCTAs(int64_t ctas, ::mlir::IntegerAttr bits) {
+      setMulticast(ctas);
+      setRankBitsAttr(bits);
+    }
+    uint32_t getMulticastBits() { return getRankBits().value_or(~uint32_t(0)); }
     ::std::optional<int64_t> getFilledCTAs() { return getMulticast().value_or(1); }
     ::std::pair<::mlir::Value, ::mlir::Value> getFillBarrier() {
       return {getBarriers(), getIndex()};

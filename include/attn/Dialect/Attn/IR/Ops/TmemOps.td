@@ -45,10 +45,18 @@ def Attn_TmemAllocOp : Attn_Op<"tmem_alloc", [AttnRequiresSM<100>,
   let arguments = (ins
     Described<OptionalAttr<StrAttr>, "what it is for, in messages and printed IR">:$name,
     Described<OptionalAttr<I64Attr>, "from the start of the kernel's tensor memory, set by attn-allocate-tmem">:$column,
-    Described<OptionalAttr<TypedArrayAttrBase<Attn_FieldAttr, "fields">>, "names of columns of a slot">:$fields);
+    Described<OptionalAttr<TypedArrayAttrBase<Attn_FieldAttr, "fields">>, "names of columns of a slot">:$fields,
+    Described<OptionalAttr<Attn_CGAAttr>, "which block of a value of the cluster a slot holds">:$cga);
   let results = (outs Res<Attn_BufferType, "the buffer", [MemAlloc]>:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
   let hasVerifier = 1;
+  // A buffer of one CTA.
+  let builders = [OpBuilder<(ins "::mlir::Type":$type,
+    "::mlir::StringAttr":$name, "::mlir::IntegerAttr":$column,
+    "::mlir::ArrayAttr":$fields), [{
+      build($_builder, $_state, type, name, column, fields,
+            ::mlir::attn::CGAAttr());
+    }]>];
   let extraClassDeclaration = [{
     /// The field of a name, or null.
     ::mlir::attn::FieldAttr findField(::llvm::StringRef name);
@@ -113,7 +121,8 @@ def Attn_TmemSliceOp : Attn_Op<"tmem.slice", [AttnRequiresSM<100>, Pure,
 }
 
 def Attn_TmemReserveOp : Attn_Op<"tmem.reserve", [AttnRequiresSM<100>,
-    Attn_TakesWholeWarps, Attn_TensorGroupOpInterface,
+    Attn_TakesWholeWarps,
+    DeclareOpInterfaceMethods<Attn_TensorGroupOpInterface, ["takesMemory"]>,
     MemoryEffects<[MemWrite<Attn_TensorAccesses>]>]> {
   let summary = "takes columns of the SM's tensor memory for the CTA";
   let description = [{
@@ -124,7 +133,7 @@ def Attn_TmemReserveOp : Attn_Op<"tmem.reserve", [AttnRequiresSM<100>,
     CTA; the result is the first column. `attn-allocate-tmem` makes one in front of a
     kernel's allocations.
 
-    With `pair` the first warps of both CTAs of a cluster take the same columns
+    With `pair` the first warps of both CTAs of a pair take the same columns
     together, each waiting for the other (cta_group::2). A cluster barrier stands in
     front of it, for both CTAs have to run.
 
@@ -145,14 +154,15 @@ def Attn_TmemReserveOp : Attn_Op<"tmem.reserve", [AttnRequiresSM<100>,
   let arguments = (ins
     Arg<Attn_BufferType, "one i32 of shared memory, for the address", [MemRead, MemWrite]>:$slot,
     Described<I64Attr, "taken, a power of two from 32 to 512">:$columns,
-    Described<UnitAttr, "by both CTAs of a cluster">:$pair);
+    Described<UnitAttr, "by both CTAs of a pair">:$pair);
   let results = (outs Res<I32, "the address of the first column">:$base);
   let assemblyFormat = "$slot attr-dict `:` type($slot)";
   let hasVerifier = 1;
 }
 
 def Attn_TmemDeallocOp : Attn_Op<"tmem.dealloc", [AttnRequiresSM<100>,
-    Attn_TakesWholeWarps, Attn_TensorGroupOpInterface,
+    Attn_TakesWholeWarps,
+    DeclareOpInterfaceMethods<Attn_TensorGroupOpInterface, ["givesMemoryBack"]>,
     MemoryEffects<[MemWrite<Attn_TensorAccesses>]>]> {
   let summary = "gives columns of tensor memory back";
   let description = [{
@@ -160,7 +170,7 @@ def Attn_TmemDeallocOp : Attn_Op<"tmem.dealloc", [AttnRequiresSM<100>,
     memory; then the first warp gives back what it has taken (PTX ISA,
     tcgen05.dealloc).
 
-    With `pair` the columns of both CTAs of a cluster are not to be used any more, so
+    With `pair` the columns of both CTAs of a pair are not to be used any more, so
     a cluster barrier stands in front of it, behind the last accesses of both.
 
     Undefined behaviour: a load, a store or a product that has not ended; another
@@ -171,7 +181,7 @@ def Attn_TmemDeallocOp : Attn_Op<"tmem.dealloc", [AttnRequiresSM<100>,
   let arguments = (ins
     Arg<I32, "what attn.tmem.reserve returned">:$base,
     Described<I64Attr, "as many as were taken">:$columns,
-    Described<UnitAttr, "by both CTAs of a cluster">:$pair);
+    Described<UnitAttr, "by both CTAs of a pair">:$pair);
   let assemblyFormat = "$base attr-dict";
   let hasVerifier = 1;
 }

@@ -115,7 +115,8 @@ def Attn_ClusterLeaderOp : Attn_Op<"cluster_leader", [AttnRequiresSM<90>,
   let summary = "runs a region in one CTA of a cluster";
   let description = [{
     The first CTA of the cluster, its leader, runs the region; the others go on
-    without waiting. Without clusters each CTA is its own leader. A role of a
+    without waiting. With `bits b` it is the first one of those whose ranks agree in
+    all bits but those of b: with 1 that of each pair of CTAs. Without clusters each CTA is its own leader. A role of a
     channel whose acquires and releases all stand here is the leader's: it hands a
     slot of all CTAs on when all CTAs have handed it back.
 
@@ -136,8 +137,14 @@ def Attn_ClusterLeaderOp : Attn_Op<"cluster_leader", [AttnRequiresSM<90>,
     }
     ```
   }];
+  let arguments = (ins Described<OptionalAttr<I64Attr>, "bits of the CTAs' ranks that are clear in a leader's, a number from 1 to 7; all without it">:$rank_bits);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "attr-dict-with-keyword $body";
+  let assemblyFormat = "(`bits` $rank_bits^)? attr-dict-with-keyword $body";
+  // In the cluster's first CTA.
+  let builders = [OpBuilder<(ins), [{
+      build($_builder, $_state, ::mlir::IntegerAttr());
+    }]>];
+  let hasVerifier = 1;
   let hasCanonicalizeMethod = 1;
 }
 

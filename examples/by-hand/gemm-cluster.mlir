@@ -1,15 +1,23 @@
-// A product on sm_100a in clusters of two CTAs, each with rows of A of its own, and all of B.
+// C = A B^T on sm_100a in clusters: A is 1024 x 256, B 128 x 256, C 1024 x 128, all f16. The program is
+// that of one CTA, which has 128 rows of A and all of B. attn-shard-cga finds that the CTAs of a cluster
+// have rows of their own and the same B, and lets pairs of them multiply together, each with half of B,
+// which it loads for the pairs beside it too. Other numbers of CTAs in known_cluster_size and in
+// `cluster`, 1, 2, 4 or 8, make other kernels of the same source:
+//
+//   attn-compile examples/by-hand/gemm-cluster.mlir -o gemm.ptx --launch-out=gemm.json --remarks-filter=attn.shard-cga
+//   attn-sim gemm.ptx --launch=gemm.json
+
 !map  = !attn.tensor_map<128x64xf16, swizzle = 128>
 !ring = !attn.buffer<2x128x64xf16, #attn.auto, shared>
 !tile = !attn.buffer<128x64xf16, #attn.auto, shared>
 !tileT = !attn.buffer<64x128xf16, #attn.auto, shared>
 !d    = !attn.buffer<128x128xf32, #attn.tmem<m = 128>, tmem>
 gpu.module @kernels [#attn.target<chip = "sm_100a">] {
-  gpu.func @gemm(%c: !llvm.ptr<1>, %amap: !map, %bmap: !map) kernel attributes {known_cluster_size = array<i32: 2, 1, 1>, known_block_size = array<i32: 256, 1, 1>, nvvm.minctasm = 1 : i32,
-      attn.launch = #attn.launch<chip = "sm_100a", ptx = 88, grid = ["2", "1", "1"], block = [256, 1, 1], cluster = [2, 1, 1],
-        tensors = [{access = "read", dtype = "f16", name = "a", shape = array<i64: 256, 256>, strides = array<i64: 256, 1>},
+  gpu.func @gemm(%c: !llvm.ptr<1>, %amap: !map, %bmap: !map) kernel attributes {known_cluster_size = array<i32: 4, 1, 1>, known_block_size = array<i32: 256, 1, 1>, nvvm.minctasm = 1 : i32,
+      attn.launch = #attn.launch<chip = "sm_100a", ptx = 88, grid = ["8", "1", "1"], block = [256, 1, 1], cluster = [4, 1, 1],
+        tensors = [{access = "read", dtype = "f16", name = "a", shape = array<i64: 1024, 256>, strides = array<i64: 256, 1>},
                    {access = "read", dtype = "f16", name = "b", shape = array<i64: 128, 256>, strides = array<i64: 256, 1>},
-                   {access = "write", dtype = "f16", name = "c", shape = array<i64: 256, 128>, strides = array<i64: 128, 1>}],
+                   {access = "write", dtype = "f16", name = "c", shape = array<i64: 1024, 128>, strides = array<i64: 128, 1>}],
         args = [{kind = "pointer", tensor = "c"},
                 {box = array<i64: 64, 128>, element = "f16", kind = "tensor_map", rank = 2 : i64, swizzle = "128B", tensor = "a"},
                 {box = array<i64: 64, 128>, element = "f16", kind = "tensor_map", rank = 2 : i64, swizzle = "128B", tensor = "b"}]>} {
@@ -37,7 +45,7 @@ gpu.module @kernels [#attn.target<chip = "sm_100a">] {
       %h = arith.truncf %t : tensor<128x128xf32, #attn.auto> to tensor<128x128xf16, #attn.auto>
       %off = arith.constant 0 : i64
       %stride = arith.constant 128 : i64
-      %rows = arith.constant 256 : i32
+      %rows = arith.constant 1024 : i32
       %view = attn.global_view %c[%off] rows %rows stride %stride {alignment = 16 : i64} : !attn.global<?x128xf16>
       attn.store_result %h, %view[%row] : tensor<128x128xf16, #attn.auto>, !attn.global<?x128xf16>
     }

@@ -1,6 +1,6 @@
 //===- SignalMaskTest.cpp - Where signals of a cluster go -----------------===//
 
-#include "attn/Analysis/Channels/SignalMask.h"
+#include "attn/Dialect/Attn/IR/SignalMask.h"
 #include "gtest/gtest.h"
 #include <vector>
 

@@ -1,0 +1,17 @@
+//===- ClusterTable.h - What a cluster's CTAs share -------------*- C++ -*-===//
+
+#ifndef ATTN_LIB_TRANSFORMS_CLUSTERTABLE_H
+#define ATTN_LIB_TRANSFORMS_CLUSTERTABLE_H
+
+#include "attn/Analysis/Channels/ChannelAnalysis.h"
+
+namespace mlir::attn {
+
+/// Returns the table of a kernel in clusters of `ctas` CTAs: the blocks,
+/// copies, boxes and masks of buffers with a layout, and the leaders, counts,
+/// bytes, masks and tails of the roles of channels.
+std::string describeCluster(const ChannelAnalysis &channels, int64_t ctas);
+
+} // namespace mlir::attn
+
+#endif // ATTN_LIB_TRANSFORMS_CLUSTERTABLE_H
