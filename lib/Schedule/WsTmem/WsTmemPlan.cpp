@@ -52,7 +52,13 @@ TmemRegisters attn::getTmemRegisters(const ProblemFacts &facts,
 }
 
 bool attn::sharesRing(const ProblemFacts &facts, WsTmemPlanAttr plan) {
-  return !hasOneTile(plan) && getKeyColumns(facts) == getValueColumns(facts);
+  return !hasOneTile(plan) && !plan.getPair() &&
+         getKeyColumns(facts) == getValueColumns(facts);
+}
+
+int64_t attn::getOwnValueColumns(const ProblemFacts &facts,
+                                 WsTmemPlanAttr plan) {
+  return getValueColumns(facts) / countPairCTAs(plan);
 }
 
 ResourceSum attn::getTensorColumns(const ProblemFacts &facts,
@@ -118,9 +124,9 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
           tiles * countKeySlices(facts, plan));
   int64_t slots = tiles + plan.getKvStages();
   sum.add(sharesRing(facts, plan) ? "kv" : "k",
-          plan.getBlockN() * columns * bytes, plan.getKvStages());
+          getOwnKeys(plan) * columns * bytes, plan.getKvStages());
   if (!sharesRing(facts, plan)) {
-    sum.add("v", getPartKeys(plan) * getValueColumns(facts) * bytes,
+    sum.add("v", getPartKeys(plan) * getOwnValueColumns(facts, plan) * bytes,
             plan.getKvStages());
     slots += plan.getKvStages();
   }
@@ -140,8 +146,9 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
   sum.add("barriers", 8, 2 * slots + tiles * tileBarriers);
   if (hasOneTile(plan))
     sum.add("factors", 4, kTmemRows);
-  // Each of two warpgroups, what multiplies and what loads.
-  constexpr int64_t roles = 4;
+  // Each of two warpgroups, what multiplies and what loads, and what loads in a
+  // pair once more.
+  int64_t roles = plan.getPair() ? 5 : 4;
   if (plan.getDynamic())
     sum.add("tile", getTileSlotBytes(roles), kTileStages);
   return sum;
@@ -207,6 +214,31 @@ static llvm::Error isApplicable(const ProblemFacts &facts,
   return checkMappable(getName(), facts);
 }
 
+/// Refuses what a pair of CTAs does not compute.
+static llvm::Error checkPair(const ProblemFacts &facts, WsTmemPlanAttr plan,
+                             const TargetRow &target) {
+  if (!plan.getPair())
+    return llvm::Error::success();
+  if (target.getClusteredSMs(2) == 0)
+    return makeUnsupported(
+        getName(),
+        llvm::formatv("pair on {0}, of which nothing says how many pairs of "
+                      "CTAs it holds at once, expected pair = false",
+                      target.chip));
+  if (facts.isNarrow())
+    return makeUnsupported(getName(),
+                           "pair with 8-bit operands, expected pair = false");
+  // Halves are whole boxes that no row ends in.
+  constexpr int64_t columns = 32;
+  if (facts.valueDim % columns != 0)
+    return makeUnsupported(
+        getName(),
+        llvm::formatv("pair with values of {0} columns, expected a multiple of "
+                      "{1}, or pair = false",
+                      facts.valueDim, columns));
+  return llvm::Error::success();
+}
+
 static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
                              const TargetRow &target) {
   if (plan.getEpilogue() == EpilogueKind::Shuffled)
@@ -217,8 +249,11 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
           checkTileRuns(facts, plan.getPackHeads(), plan.getOrder(),
                         plan.getGroupHeads(), /*together=*/1, plan.getBlockN()))
     return error;
-  if (llvm::Error error =
-          checkBlockLists(facts, plan.getTiles() * kTmemRows, plan.getBlockN()))
+  if (llvm::Error error = checkPair(facts, plan, target))
+    return error;
+  if (llvm::Error error = checkBlockLists(
+          facts, countPairCTAs(plan) * plan.getTiles() * kTmemRows,
+          plan.getBlockN()))
     return error;
   // A thread has fewer columns at a time than groups may have.
   if (facts.hasResultScales() && hasOneTile(plan))
@@ -273,11 +308,7 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
 
 static KernelShape getKernelShape(const ProblemFacts &, WsTmemPlanAttr plan,
                                   const TargetRow &target) {
-  KernelShape shape;
-  // One CTA for each SM. They walk all tiles, so any number is right.
-  shape.grid = {int64_t(target.getClusteredSMs(1)), 1, 1};
-  shape.threads = plan.getThreads();
-  return shape;
+  return getPersistentShape(countPairCTAs(plan), plan.getThreads(), target);
 }
 
 const Schedule &attn::getWsTmemSchedule() {
