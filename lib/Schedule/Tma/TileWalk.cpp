@@ -122,7 +122,7 @@ ClusterTile TileWalk::emitPart(Value firstRow, Value place,
                                      plan.blockM * neighbours, plan.blockN);
   if (!tile.at.split)
     return part;
-  if (plan.tilesPerCTA > 1) {
+  if (plan.tilesPerCTA > 1 || plan.isPair) {
     cutToRun(tile, part, plan.blockN);
     return part;
   }

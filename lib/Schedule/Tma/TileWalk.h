@@ -20,6 +20,8 @@ struct TilePlan {
   TileOrder order;
   int64_t groupHeads;
   int64_t cluster = 1;
+  /// The cluster's CTAs multiply together, and so walk the same blocks of a run.
+  bool isPair = false;
   /// A counter deals the tiles.
   bool dynamic = false;
   /// Tiles of a CTA that walk the same keys, each of partitions of its own,

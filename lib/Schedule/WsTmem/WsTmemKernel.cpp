@@ -10,6 +10,7 @@ static TilePlan getTilePlan(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   TilePlan tiles = {kTmemRows, plan.getBlockN(), plan.getOrder(),
                     plan.getGroupHeads()};
   tiles.cluster = countPairCTAs(plan);
+  tiles.isPair = plan.getPair();
   tiles.dynamic = plan.getDynamic();
   tiles.tilesPerCTA = plan.getTiles();
   tiles.setRuns(facts, plan.getPackHeads());

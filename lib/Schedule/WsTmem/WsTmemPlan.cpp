@@ -39,11 +39,13 @@ TmemRegisters attn::getTmemRegisters(const ProblemFacts &facts,
   static constexpr RegisterLimit kUsual{"ws_tmem.loader_registers"},
       kWide{"ws_tmem.wide_loader_registers"},
       kLone{"ws_tmem.lone_loader_registers"},
-      kResults{"ws_tmem.results_registers"};
+      kResults{"ws_tmem.results_registers"}, kPair{"ws_tmem.pair_registers"};
   TmemRegisters registers;
   registers.others = hasOneTile(plan)        ? kLone
                      : hasWideQueries(facts) ? kWide
                                              : kUsual;
+  if (plan.getPair() && hasOneTile(plan))
+    registers.others += kPair;
   if (hasOneTile(plan))
     registers.results = kResults;
   registers.softmax = divideRegisters(
