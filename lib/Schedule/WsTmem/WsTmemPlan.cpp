@@ -216,29 +216,16 @@ static llvm::Error isApplicable(const ProblemFacts &facts,
   return checkMappable(getName(), facts);
 }
 
-/// Refuses what a pair of CTAs does not compute.
-static llvm::Error checkPair(const ProblemFacts &facts, WsTmemPlanAttr plan,
-                             const TargetRow &target) {
-  if (!plan.getPair())
+/// Refuses values whose halves are not whole boxes, which no row ends in.
+static llvm::Error checkPair(const ProblemFacts &facts, WsTmemPlanAttr plan) {
+  int64_t columns = facts.isNarrow() ? 64 : 32;
+  if (!plan.getPair() || facts.valueDim % columns == 0)
     return llvm::Error::success();
-  if (target.getClusteredSMs(2) == 0)
-    return makeUnsupported(
-        getName(),
-        llvm::formatv("pair on {0}, of which nothing says how many pairs of "
-                      "CTAs it holds at once, expected pair = false",
-                      target.chip));
-  if (facts.isNarrow())
-    return makeUnsupported(getName(),
-                           "pair with 8-bit operands, expected pair = false");
-  // Halves are whole boxes that no row ends in.
-  constexpr int64_t columns = 32;
-  if (facts.valueDim % columns != 0)
-    return makeUnsupported(
-        getName(),
-        llvm::formatv("pair with values of {0} columns, expected a multiple of "
-                      "{1}, or pair = false",
-                      facts.valueDim, columns));
-  return llvm::Error::success();
+  return makeUnsupported(
+      getName(),
+      llvm::formatv("pair with values of {0} columns, expected a multiple of "
+                    "{1}, or pair = false",
+                    facts.valueDim, columns));
 }
 
 static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
@@ -251,7 +238,7 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
           checkTileRuns(facts, plan.getPackHeads(), plan.getOrder(),
                         plan.getGroupHeads(), /*together=*/1, plan.getBlockN()))
     return error;
-  if (llvm::Error error = checkPair(facts, plan, target))
+  if (llvm::Error error = checkPair(facts, plan))
     return error;
   if (llvm::Error error = checkBlockLists(
           facts, countPairCTAs(plan) * plan.getTiles() * kTmemRows,
