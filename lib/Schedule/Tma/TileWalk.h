@@ -20,8 +20,6 @@ struct TilePlan {
   TileOrder order;
   int64_t groupHeads;
   int64_t cluster = 1;
-  /// The cluster's CTAs multiply together, and so walk the same blocks of a run.
-  bool isPair = false;
   /// A counter deals the tiles.
   bool dynamic = false;
   /// Tiles of a CTA that walk the same keys, each of partitions of its own,
@@ -44,6 +42,8 @@ struct TilePlan {
   /// many of a batch: 1 if they begin with documents.
   bool listed = false;
   int64_t align = 1;
+  /// The cluster's CTAs multiply together, and so walk the same blocks of a run.
+  bool isPair = false;
 
   /// Sets the runs of a problem, and the rows of its queries where the heads of
   /// a group are rows of their query.
