@@ -85,6 +85,7 @@ PROBES = {
     "ws_tmem.loader_columns": Probes(16, "--chip=sm_100a --schedule=ws_tmem", dims("--q=1x8x2048xDxbf16 --dv=128 --causal", 128, 144, 160)),
     "ws_tmem.loader_registers": Probes(-8, "--chip=sm_100a --schedule=ws_tmem", dims("--q=1x8x2048xDxbf16 --causal", 64, 128)),
     "ws_tmem.lone_loader_registers": Probes(-8, "--chip=sm_100a --schedule=ws_tmem", dims("--q=1x8x2048xDxbf16 --causal", 192, 256)),
+    "ws_tmem.pair_registers": Probes(-8, "--chip=sm_100a --schedule=ws_tmem --set=pair=true", dims("--q=1x8x2048xDxbf16 --causal", 128, 256)),
     "ws_tmem.results_registers": Probes(-8, "--chip=sm_100a --schedule=ws_tmem", dims("--q=1x8x2048xDxbf16 --causal", 192, 256)),
     "ws_tmem.wide_loader_registers": Probes(-8, "--chip=sm_100a --schedule=ws_tmem", dims("--q=1x8x2048xDxbf16 --dv=128 --causal", 160, 192)),
     "ws_wgmma.boxes": Probes(1, WGMMA, dims("--q=1x8x2048xDxbf16 --window=500,20", 112, 240)),

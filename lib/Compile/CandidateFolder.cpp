@@ -97,8 +97,10 @@ makeVariants(AttentionOp op, const ProblemFacts &facts, const TargetRow &target,
   // Versions of ptxas know this word in a kernel's name, and schedule the
   // kernel otherwise.
   std::string name = ("cutlass_" + op.getKernelName()).str();
-  const PlanParameter choices[] = {
-      {"dynamic", "true"}, {"epilogue", "tma"}, {"kernel", name}};
+  const PlanParameter choices[] = {{"dynamic", "true"},
+                                   {"epilogue", "tma"},
+                                   {"pair", "true"},
+                                   {"kernel", name}};
   ScopedDiagnosticHandler silence(op.getContext(),
                                   [](Diagnostic &) { return success(); });
   SmallVector<PlanAttrInterface> variants;

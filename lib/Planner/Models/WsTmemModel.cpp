@@ -281,7 +281,7 @@ static double getBytesInFlight(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   int64_t columns = getKeyColumns(facts);
   if (!sharesRing(facts, plan))
     columns += getValueColumns(facts);
-  return double(plan.getKvStages() - 1) * plan.getBlockN() * columns *
+  return double(plan.getKvStages() - 1) * getOwnKeys(plan) * columns *
          facts.elementType.getIntOrFloatBitWidth() / 8;
 }
 
@@ -348,17 +348,20 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
   estimate.registers = RegisterModel::getUsed().count("ws_tmem", features);
   estimate.ctasPerSM = 1;
 
+  int64_t ctas = countPairCTAs(plan);
   double blockM = kTmemRows * plan.getTiles(), blockN = plan.getBlockN();
   auto [batch, heads, queries, keys] = getTypicalExtents(facts);
   double runs = double(countRuns(facts));
   double groups =
       batch * heads / (plan.getPackHeads() ? double(facts.getGroup()) : 1);
   double rows = double(countQueryRows(facts, plan.getPackHeads()));
-  estimate.tiles = int64_t(groups * runs * std::ceil(queries * rows / blockM));
-  estimate.waves = estimate.tiles / double(target.getClusteredSMs(1));
-  estimate.blocks =
-      countBlocks(facts, queries, keys, std::ceil(blockM / rows), blockN) /
-      runs;
+  double rowsTogether = blockM * ctas;
+  estimate.tiles =
+      int64_t(groups * runs * std::ceil(queries * rows / rowsTogether)) * ctas;
+  estimate.waves = estimate.tiles / double(target.getClusteredSMs(ctas));
+  estimate.blocks = countBlocks(facts, queries, keys,
+                                std::ceil(rowsTogether / rows), blockN) /
+                    runs;
 
   double columns = getKeyDepth(facts) + facts.valueDim;
   estimate.tensorClocks =
@@ -373,11 +376,11 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
   estimate.issueClocks = (instructions + 4.0 * plan.getPolynomial() / 16) *
                          elements / 32 / target.issuePerClock;
   // Operands of the products, each read for each of the two tiles, and what TMA
-  // writes.
+  // writes: of keys and values those that the CTA has of a pair.
+  double operands = blockN * columns / double(ctas);
   estimate.sharedClocks =
       facts.elementType.getIntOrFloatBitWidth() / 8 *
-      (plan.getTiles() * (kTmemRows * facts.headDim + blockN * columns) +
-       blockN * columns) /
+      (plan.getTiles() * (kTmemRows * facts.headDim + operands) + operands) /
       target.sharedBytesPerClock;
   estimate.blockClocks = getBusyClocks(facts, plan, estimate);
   // Maxima of 8-bit probabilities that may grow by nothing change as often as
@@ -402,7 +405,7 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
   double clocks = estimate.tileClocks + estimate.blocks * estimate.blockClocks;
   estimate.microseconds = std::ceil(estimate.waves) * clocks / target.clockMHz;
   // Where a CTA has all queries that need some keys, these may come too late.
-  if (queries * rows <= blockM || areResultsPartial(facts))
+  if (queries * rows <= rowsTogether || areResultsPartial(facts))
     addDramTime(estimate, facts, plan.getBlockN(),
                 getBytesInFlight(facts, plan), target);
   return estimate;

@@ -191,13 +191,20 @@ void Control::rarely(Value condition, Body body) {
   setValues(carried, path.getResults());
 }
 
-void Control::elect(Body body) {
-  auto op = ElectOp::create(b);
+void Control::fillRegion(Region &region, Body body) {
   OpBuilder::InsertionGuard guard(b);
-  b.createBlock(&op.getBody());
+  b.createBlock(&region);
   auto end = YieldOp::create(b, ValueRange());
   b.setInsertionPoint(end);
   runScope(body);
+}
+
+void Control::elect(Body body) {
+  fillRegion(ElectOp::create(b).getBody(), body);
+}
+
+void Control::inLeader(Body body) {
+  fillRegion(ClusterLeaderOp::create(b).getBody(), body);
 }
 
 void Control::partitions(ArrayRef<Partition> list) {
@@ -213,11 +220,6 @@ void Control::partitions(ArrayRef<Partition> list) {
       b, b.getStrArrayAttr(names), b.getDenseI64ArrayAttr(warps),
       b.getDenseI64ArrayAttr(grids), b.getDenseI64ArrayAttr(registers),
       /*partitionsCount=*/list.size());
-  for (auto [region, each] : llvm::zip_equal(op.getPartitions(), list)) {
-    OpBuilder::InsertionGuard guard(b);
-    b.createBlock(&region);
-    auto end = YieldOp::create(b, ValueRange());
-    b.setInsertionPoint(end);
-    runScope(each.body);
-  }
+  for (auto [region, each] : llvm::zip_equal(op.getPartitions(), list))
+    fillRegion(region, each.body);
 }

@@ -115,13 +115,14 @@ static void cutToRun(AttentionTile &tile, ClusterTile &part, int64_t blockN) {
     part.skippedInFront = arith::SubIOp::create(b, own.begin, part.begin);
 }
 
-ClusterTile TileWalk::emitPart(Value firstRow, Value place) {
-  ClusterTile part =
-      emitClusterTile(context, tile.getBoundedTiles(), firstRow, place,
-                      plan.getTogether(), plan.blockM, plan.blockN);
+ClusterTile TileWalk::emitPart(Value firstRow, Value place,
+                               int64_t neighbours) {
+  ClusterTile part = emitClusterTile(context, tile.getBoundedTiles(), firstRow,
+                                     place, plan.getTogether() / neighbours,
+                                     plan.blockM * neighbours, plan.blockN);
   if (!tile.at.split)
     return part;
-  if (plan.tilesPerCTA > 1) {
+  if (plan.tilesPerCTA > 1 || plan.isPair) {
     cutToRun(tile, part, plan.blockN);
     return part;
   }

@@ -22,8 +22,9 @@ struct TilePlan {
   int64_t cluster = 1;
   /// A counter deals the tiles.
   bool dynamic = false;
-  /// Tiles of a CTA that stand side by side, each of partitions of its own,
-  /// which make `place` the number of theirs. Not in clusters.
+  /// Tiles of a CTA that walk the same keys, each of partitions of its own,
+  /// which make `place` the number of theirs: in a cluster among the tiles of
+  /// all CTAs.
   int64_t tilesPerCTA = 1;
   /// Heads that are rows of their query, and runs of keys that each tile has.
   /// In order of rows; in clusters whose tiles are rows of one query.
@@ -41,6 +42,8 @@ struct TilePlan {
   /// many of a batch: 1 if they begin with documents.
   bool listed = false;
   int64_t align = 1;
+  /// The cluster's CTAs multiply together, and so walk the same blocks of a run.
+  bool isPair = false;
 
   /// Sets the runs of a problem, and the rows of its queries where the heads of
   /// a group are rows of their query.
@@ -62,8 +65,9 @@ struct TileWalk {
                 function_ref<void(TileLoopOp)> complete = nullptr);
 
   /// Emits the tile at `place` of those that walk the same keys, which begin at
-  /// row `firstRow`, and the blocks of its run.
-  ClusterTile emitPart(Value firstRow, Value place);
+  /// row `firstRow`, and the blocks of its run; of `neighbours` above 1 as many
+  /// tiles side by side as one, and `place` counts these.
+  ClusterTile emitPart(Value firstRow, Value place, int64_t neighbours = 1);
   /// Returns whether the tile has all keys of its sequence, i1, where tiles are
   /// pieces of equal runs.
   Value isWhole();

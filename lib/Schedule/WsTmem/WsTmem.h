@@ -10,6 +10,11 @@
 // scores of two blocks: a warpgroup makes probabilities of one while the next
 // one's scores are computed, and another warpgroup stores results.
 //
+// A pair of CTAs multiplies together: the first one's thread starts products of
+// 256 rows, 128 in each CTA, with halves of keys and of columns of values that
+// each CTA has loaded. So shared memory's port gives half as many bytes of
+// these.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef ATTN_LIB_SCHEDULE_WSTMEM_WSTMEM_H
@@ -42,6 +47,17 @@ int64_t getSliceColumns(const ProblemFacts &facts, WsTmemPlanAttr plan);
 inline int64_t getPartKeys(WsTmemPlanAttr plan) {
   return hasOneTile(plan) ? kTensorPartKeys : plan.getBlockN();
 }
+
+/// Returns the CTAs that multiply together.
+inline int64_t countPairCTAs(WsTmemPlanAttr plan) {
+  return plan.getPair() ? 2 : 1;
+}
+/// Returns the keys of a block, and the columns of its values, that a CTA has
+/// in slots: of a pair each has half of both.
+inline int64_t getOwnKeys(WsTmemPlanAttr plan) {
+  return plan.getBlockN() / countPairCTAs(plan);
+}
+int64_t getOwnValueColumns(const ProblemFacts &facts, WsTmemPlanAttr plan);
 
 /// True if products of a row of queries have so many steps that the thread that
 /// starts them needs more registers than usual, and softmaxes have fewer.
@@ -86,8 +102,9 @@ int64_t getProbabilityColumns(const ProblemFacts &facts, WsTmemPlanAttr plan);
 /// last block are handed back before these products.
 bool holdsKeys(WsTmemPlanAttr plan);
 
-/// True if K and V share a ring, as their slots have the same shape. They are
-/// used in the order in which they are loaded.
+/// True if K and V share a ring, as their slots have the same shape: halves of
+/// rows and of columns have not. They are used in the order in which they are
+/// loaded.
 bool sharesRing(const ProblemFacts &facts, WsTmemPlanAttr plan);
 
 /// Returns the columns of tensor memory that the tiles take.

@@ -9,6 +9,8 @@ using namespace mlir::attn;
 static TilePlan getTilePlan(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   TilePlan tiles = {kTmemRows, plan.getBlockN(), plan.getOrder(),
                     plan.getGroupHeads()};
+  tiles.cluster = countPairCTAs(plan);
+  tiles.isPair = plan.getPair();
   tiles.dynamic = plan.getDynamic();
   tiles.tilesPerCTA = plan.getTiles();
   tiles.setRuns(facts, plan.getPackHeads());
@@ -20,9 +22,27 @@ WsTmemKernel::WsTmemKernel(KernelContext &context, WsTmemPlanAttr plan)
       control(b), walk(context, getTilePlan(facts, plan)), tile(walk.tile),
       memory(makeMemory(walk, plan)) {}
 
-void WsTmemKernel::forTiles(int64_t rank, function_ref<void()> body) {
+void WsTmemKernel::emitExtents() {
+  walk.emitExtents();
+  // The walk's place is that of a tile.
+  rank = walk.rank;
+}
+
+Value WsTmemKernel::getPlace(int64_t number) {
+  if (!rank)
+    return context.i32(number);
+  return b.createOrFold<arith::AddIOp>(
+      rank, context.i32(number * countPairCTAs(plan)));
+}
+
+ClusterTile WsTmemKernel::emitProductRows(int64_t number) {
+  return walk.emitPart(walk.cluster.firstRow, context.i32(number),
+                       countPairCTAs(plan));
+}
+
+void WsTmemKernel::forTiles(int64_t number, function_ref<void()> body) {
   if (!hasOneTile(plan))
-    walk.rank = context.i32(rank);
+    walk.rank = getPlace(number);
   walk.forTiles(control, body,
                 [&](TileLoopOp loop) { setTileDealer(loop, memory.dealer); });
 }
@@ -53,7 +73,7 @@ LogicalResult attn::emitWsTmem(KernelContext &context, WsTmemPlanAttr plan) {
   // Softmax threads have no registers for what only results need: that is
   // computed again after the loop over blocks.
   context.getKernel()->setAttr(kRenewEntryAttr, shared.b.getUnitAttr());
-  shared.walk.emitExtents();
+  shared.emitExtents();
   Control &control = shared.control;
   TmemRegisters registers = getTmemRegisters(shared.facts, plan);
   SmallVector<Partition> list;
@@ -64,13 +84,16 @@ LogicalResult attn::emitWsTmem(KernelContext &context, WsTmemPlanAttr plan) {
                     registers.softmax,
                     [&, number] { computeSoftmax(shared, number); }});
   bool isOne = hasOneTile(plan);
+  auto multiply = [&] {
+    isOne ? multiplySlices(shared) : multiplyBlocks(shared);
+  };
   if (isOne)
     list.push_back({kStorer.partition, 4, {4, 1}, registers.results, [&] {
                       storeResults(shared);
                     }});
   list.push_back({kMultiplier.partition, 1, {0, 0}, registers.others, [&] {
                     control.elect([&] {
-                      isOne ? multiplySlices(shared) : multiplyBlocks(shared);
+                      plan.getPair() ? control.inLeader(multiply) : multiply();
                     });
                   }});
   // Three warps make up a warpgroup with the one that multiplies. One thread

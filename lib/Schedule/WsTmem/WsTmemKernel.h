@@ -17,9 +17,17 @@ namespace mlir::attn {
 struct WsTmemKernel {
   WsTmemKernel(KernelContext &context, WsTmemPlanAttr plan);
 
-  /// Calls `body` for each tile of the CTA, as the tile with number `rank`
-  /// among those that walk the same keys.
-  void forTiles(int64_t rank, function_ref<void()> body);
+  /// Computes what the programs share, in front of them.
+  void emitExtents();
+  /// Calls `body` for each tile of the CTA, as the CTA's tile of that number.
+  void forTiles(int64_t number, function_ref<void()> body);
+  /// Returns the place of the CTA's tile of that number among those that walk
+  /// the same keys, i32. Tiles of that number in a pair are neighbours, since
+  /// they are rows of the same products.
+  Value getPlace(int64_t number);
+  /// Emits the tiles that products with the CTA's tile of that number have as
+  /// rows, with the blocks that one of them needs.
+  ClusterTile emitProductRows(int64_t number);
   /// Tells, i1, if the tiles' walk has a block.
   Value hasBlocks();
   /// Calls `body` if it has one.
@@ -38,6 +46,8 @@ struct WsTmemKernel {
   TileWalk walk;
   AttentionTile &tile;
   WsTmemMemory memory;
+  /// This CTA of a pair, i32; null in other kernels.
+  Value rank;
 };
 
 /// The program of the thread that loads Q, K and V.
@@ -57,6 +67,9 @@ void storeResults(WsTmemKernel &shared);
 /// over.
 void fillSlot(const TileWalk &walk, const Ring &ring, Pipe &pipe, Value head,
               Value first, Value column = {});
+/// Returns where this CTA's half begins, i32, of what each CTA of a pair has
+/// `own` of.
+Value getOwnHalf(WsTmemKernel &shared, int64_t own);
 /// Keeps a loop whose body starts products from being unrolled: their thread
 /// has no registers for the addresses and descriptors of several steps at once.
 void keepRolled(Operation *loop);

@@ -16,6 +16,10 @@ void attn::fillSlot(const TileWalk &walk, const Ring &ring, Pipe &pipe,
   slot.release();
 }
 
+Value attn::getOwnHalf(WsTmemKernel &shared, int64_t own) {
+  return arith::MulIOp::create(shared.b, shared.rank, shared.context.i32(own));
+}
+
 void attn::loadBlocks(WsTmemKernel &shared) {
   ImplicitLocOpBuilder &b = shared.b;
   Control &control = shared.control;
@@ -26,6 +30,12 @@ void attn::loadBlocks(WsTmemKernel &shared) {
   WsTmemPlanAttr plan = shared.plan;
   prefetchMaps(b, {q.map, k.map, v.map, memory.resultMap});
   Value zero = shared.context.i32(0), one = shared.context.i32(1);
+  // Halves of a pair.
+  Value ownKeys, ownColumns;
+  if (plan.getPair()) {
+    ownKeys = getOwnHalf(shared, getOwnKeys(plan));
+    ownColumns = getOwnHalf(shared, getOwnValueColumns(shared.facts, plan));
+  }
   Pipe query(control, q.channel, kLoader);
   KeyPipes kv(control, memory, kLoader);
   SmallVector<Pipe> queryPipes;
@@ -34,18 +44,23 @@ void attn::loadBlocks(WsTmemKernel &shared) {
       queryPipes.emplace_back(control, each.queryChannel, kLoader);
 
   auto loadQueries = [&](int64_t i) {
-    Value row = arith::AddIOp::create(b, walk.cluster.firstRow,
-                                      shared.context.i32(i * kTmemRows));
+    Value before = b.createOrFold<arith::MulIOp>(shared.getPlace(i),
+                                                 shared.context.i32(kTmemRows));
+    Value row = arith::AddIOp::create(b, walk.cluster.firstRow, before);
     fillSlot(walk, q, query, tile.at.head, row);
   };
   auto loadKeys = [&](Value trip) {
-    fillSlot(walk, k, kv.keys(), tile.at.kvHead, shared.getFirstKey(trip));
+    Value first = shared.getFirstKey(trip);
+    if (ownKeys)
+      first = arith::AddIOp::create(b, first, ownKeys);
+    fillSlot(walk, k, kv.keys(), tile.at.kvHead, first);
   };
   auto loadValues = [&](Value trip) {
-    fillSlot(walk, v, kv.values(), tile.at.kvHead, shared.getFirstKey(trip));
+    fillSlot(walk, v, kv.values(), tile.at.kvHead, shared.getFirstKey(trip),
+             ownColumns);
   };
 
-  shared.forTiles(/*rank=*/0, [&] {
+  shared.forTiles(/*number=*/0, [&] {
     // The queries' memory has the results of the tiles before, until these are
     // stored.
     for (Pipe &results : queryPipes)
@@ -71,7 +86,8 @@ void attn::loadBlocks(WsTmemKernel &shared) {
   });
 
   // A CTA must not end before the last commits of the queries have arrived.
-  // Those of keys and values have: results come after them.
-  for (int64_t i = 0; i < kMostTmemTiles; ++i)
+  // Those of keys and values have: results come after them. A pair waits for
+  // each other anyway, and has no bytes by which such a slot would be full.
+  for (int64_t i = 0; i < kMostTmemTiles && !plan.getPair(); ++i)
     query.take().release();
 }

@@ -25,10 +25,11 @@ static void makeRings(const TileWalk &walk, WsTmemPlanAttr plan,
   queries.together = countKeySlices(facts, plan);
   memory.q = makeRing(walk, queries);
   memory.k = makeRing(
-      walk, spec("k", RingRows::Keys, stages, plan.getBlockN(), columns));
+      walk, spec("k", RingRows::Keys, stages, getOwnKeys(plan), columns));
   if (!sharesRing(facts, plan)) {
-    memory.v = makeRing(walk, spec("v", RingRows::Keys, stages,
-                                   getPartKeys(plan), getValueColumns(facts)));
+    memory.v =
+        makeRing(walk, spec("v", RingRows::Keys, stages, getPartKeys(plan),
+                            getOwnValueColumns(facts, plan)));
     return;
   }
   memory.v = memory.k;
@@ -169,9 +170,15 @@ static void makeHandOver(const AttentionTile &tile, WsTmemMemory &memory) {
 }
 
 static TileDealer makeDealer(KernelContext &context, WsTmemPlanAttr plan) {
-  SmallVector<std::pair<Role, SignalKind>> roles;
-  for (Role role : {kLoader, kMultiplier, kSoftmaxes[0],
-                    hasOneTile(plan) ? kStorer : kSoftmaxes[1]})
+  SmallVector<std::pair<Role, SignalKind>> roles = {
+      {kLoader, SignalKind::Arrive}};
+  if (plan.getPair()) {
+    // The first CTA's loader sends both CTAs an index, counted in bytes.
+    roles.front().second = SignalKind::Tx;
+    roles.push_back({kDealtReader, SignalKind::Arrive});
+  }
+  for (Role role :
+       {kMultiplier, kSoftmaxes[0], hasOneTile(plan) ? kStorer : kSoftmaxes[1]})
     roles.push_back({role, SignalKind::Arrive});
   return makeTileDealer(context, roles);
 }

@@ -46,6 +46,8 @@ inline constexpr Role kSoftmaxes[kMostTmemTiles] = {{"softmax0", "softmax0"},
                                                     {"softmax1", "softmax1"}};
 /// The role that stores results with one tile.
 inline constexpr Role kStorer{"results", "results"};
+/// The role by which the threads that load in a pair read what a counter deals.
+inline constexpr Role kDealtReader{"reader", "load"};
 
 /// Keys of a block whose probabilities are handed on by themselves.
 struct KeyPart {

@@ -157,8 +157,7 @@ void Multiplier::multiply() {
 
 Slot Multiplier::awaitQueries(int64_t i) {
   if (plan.getOwnBlocks())
-    own[i] = shared.walk.emitPart(shared.walk.cluster.firstRow,
-                                  shared.context.i32(i));
+    own[i] = shared.emitProductRows(i);
   Slot slot = query.take();
   queries[i] = memory.q.at(slot);
   return slot;
@@ -187,11 +186,11 @@ void Multiplier::qk(int64_t i, Slot keys, Value trip) {
       depth == columns ? IntegerAttr() : b.getI64IntegerAttr(depth);
   ifOwn(i, trip, [&](Value) {
     Value transposed = TransposeOp::create(
-        b, shared.tile.bufferType({columns, plan.getBlockN()}),
+        b, shared.tile.bufferType({columns, getOwnKeys(plan)}),
         memory.k.at(keys));
     Value none = arith::ConstantIntOp::create(b, 0, 1);
     Tcgen05MmaOp::create(b, queries[i], transposed, memory.tiles[i].scores,
-                         none, limit, /*first=*/IntegerAttr());
+                         none, limit, /*first=*/IntegerAttr(), plan.getPair());
   });
 }
 
@@ -206,12 +205,12 @@ void Multiplier::pv(int64_t i, const KeyPart &part, Slot values, Value trip) {
       adds = arith::ConstantIntOp::create(b, 1, 1);
     const TensorTile &tile = memory.tiles[i];
     Tcgen05MmaOp::create(b, tile.probabilities, memory.v.at(values),
-                         tile.results, adds, depth, first);
+                         tile.results, adds, depth, first, plan.getPair());
   });
 }
 
 void attn::multiplyBlocks(WsTmemKernel &shared) {
   Multiplier multiplier(shared);
-  shared.forTiles(/*rank=*/0,
+  shared.forTiles(/*number=*/0,
                   [&] { shared.ifBlocks([&] { multiplier.multiply(); }); });
 }

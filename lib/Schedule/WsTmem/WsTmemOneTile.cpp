@@ -41,6 +41,13 @@ void attn::loadSlices(WsTmemKernel &shared) {
   int64_t slices = countKeySlices(shared.facts, shared.plan);
   int64_t columns = getSliceColumns(shared.facts, shared.plan);
   int64_t partKeys = getPartKeys(shared.plan);
+  // Halves of a pair.
+  Value ownKeys, ownColumns;
+  if (shared.plan.getPair()) {
+    ownKeys = getOwnHalf(shared, getOwnKeys(shared.plan));
+    ownColumns =
+        getOwnHalf(shared, getOwnValueColumns(shared.facts, shared.plan));
+  }
   Pipe query(control, q.channel, kLoader), key(control, k.channel, kLoader),
       value(control, v.channel, kLoader);
 
@@ -48,11 +55,13 @@ void attn::loadSlices(WsTmemKernel &shared) {
     Slot all = query.take();
     for (int64_t i = 0; i < slices; ++i)
       startLoad(walk, q, getQuerySlice(shared, i), all.getToken(), tile.at.head,
-                walk.cluster.firstRow, shared.context.i32(i * columns));
+                walk.cluster.row, shared.context.i32(i * columns));
     all.release();
   };
   auto loadKeys = [&](Value trip) {
     Value first = shared.getFirstKey(trip);
+    if (ownKeys)
+      first = arith::AddIOp::create(b, first, ownKeys);
     for (int64_t i = 0; i < slices; ++i)
       fillSlot(walk, k, key, tile.at.kvHead, first,
                shared.context.i32(i * columns));
@@ -61,10 +70,11 @@ void attn::loadSlices(WsTmemKernel &shared) {
     Value first = shared.getFirstKey(trip);
     for (int64_t row = 0; row < shared.plan.getBlockN(); row += partKeys)
       fillSlot(walk, v, value, tile.at.kvHead,
-               arith::AddIOp::create(b, first, shared.context.i32(row)));
+               arith::AddIOp::create(b, first, shared.context.i32(row)),
+               ownColumns);
   };
 
-  shared.forTiles(/*rank=*/0, [&] {
+  shared.forTiles(/*number=*/0, [&] {
     shared.ifBlocks([&] {
       // All of the queries are waited for before the first slice of keys.
       loadQueries();
@@ -80,8 +90,10 @@ void attn::loadSlices(WsTmemKernel &shared) {
   });
 
   // A CTA must not end before the last commit of the queries has arrived. Those
-  // of keys and values have: results come after them.
-  query.take().release();
+  // of keys and values have: results come after them. As for two tiles a pair
+  // does without.
+  if (!shared.plan.getPair())
+    query.take().release();
 }
 
 //===----------------------------------------------------------------------===//
@@ -96,13 +108,13 @@ static void multiplySlice(WsTmemKernel &shared, int64_t i, Slot keys,
   int64_t columns = getSliceColumns(shared.facts, shared.plan);
   int64_t depth = std::min(columns, getKeyDepth(shared.facts) - i * columns);
   Value transposed = TransposeOp::create(
-      b, shared.tile.bufferType({columns, shared.plan.getBlockN()}),
+      b, shared.tile.bufferType({columns, getOwnKeys(shared.plan)}),
       shared.memory.k.at(keys));
   Tcgen05MmaOp::create(b, getQuerySlice(shared, i), transposed, scores,
                        arith::ConstantIntOp::create(b, i == 0 ? 0 : 1, 1),
                        depth == columns ? IntegerAttr()
                                         : b.getI64IntegerAttr(depth),
-                       /*first=*/IntegerAttr());
+                       /*first=*/IntegerAttr(), shared.plan.getPair());
 }
 
 /// Starts the product of the probabilities of the keys from `first` on and a
@@ -117,7 +129,8 @@ static void multiplyPart(WsTmemKernel &shared, int64_t first, Slot values,
                           probabilities, first);
   Tcgen05MmaOp::create(b, some, shared.memory.v.at(values),
                        shared.memory.tiles.front().results, adds,
-                       /*depth=*/IntegerAttr(), /*first=*/IntegerAttr());
+                       /*depth=*/IntegerAttr(), /*first=*/IntegerAttr(),
+                       shared.plan.getPair());
 }
 
 void attn::multiplySlices(WsTmemKernel &shared) {
@@ -167,7 +180,7 @@ void attn::multiplySlices(WsTmemKernel &shared) {
     return slot;
   };
 
-  shared.forTiles(/*rank=*/0, [&] {
+  shared.forTiles(/*number=*/0, [&] {
     shared.ifBlocks([&] {
       Value last = shared.getLastTrip();
       // The scores of two blocks come first, so that a softmax always finds the
@@ -234,7 +247,7 @@ void attn::storeResults(WsTmemKernel &shared) {
     }
   };
 
-  shared.forTiles(/*rank=*/0, [&] {
+  shared.forTiles(/*number=*/0, [&] {
     Slot rows = factors.take();
     Value factor =
         LocalLoadOp::create(b, tile.f32Tile({kTmemRows}), memory.factors);

@@ -39,11 +39,13 @@ TmemRegisters attn::getTmemRegisters(const ProblemFacts &facts,
   static constexpr RegisterLimit kUsual{"ws_tmem.loader_registers"},
       kWide{"ws_tmem.wide_loader_registers"},
       kLone{"ws_tmem.lone_loader_registers"},
-      kResults{"ws_tmem.results_registers"};
+      kResults{"ws_tmem.results_registers"}, kPair{"ws_tmem.pair_registers"};
   TmemRegisters registers;
   registers.others = hasOneTile(plan)        ? kLone
                      : hasWideQueries(facts) ? kWide
                                              : kUsual;
+  if (plan.getPair() && hasOneTile(plan))
+    registers.others += kPair;
   if (hasOneTile(plan))
     registers.results = kResults;
   registers.softmax = divideRegisters(
@@ -52,7 +54,13 @@ TmemRegisters attn::getTmemRegisters(const ProblemFacts &facts,
 }
 
 bool attn::sharesRing(const ProblemFacts &facts, WsTmemPlanAttr plan) {
-  return !hasOneTile(plan) && getKeyColumns(facts) == getValueColumns(facts);
+  return !hasOneTile(plan) && !plan.getPair() &&
+         getKeyColumns(facts) == getValueColumns(facts);
+}
+
+int64_t attn::getOwnValueColumns(const ProblemFacts &facts,
+                                 WsTmemPlanAttr plan) {
+  return getValueColumns(facts) / countPairCTAs(plan);
 }
 
 ResourceSum attn::getTensorColumns(const ProblemFacts &facts,
@@ -118,9 +126,9 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
           tiles * countKeySlices(facts, plan));
   int64_t slots = tiles + plan.getKvStages();
   sum.add(sharesRing(facts, plan) ? "kv" : "k",
-          plan.getBlockN() * columns * bytes, plan.getKvStages());
+          getOwnKeys(plan) * columns * bytes, plan.getKvStages());
   if (!sharesRing(facts, plan)) {
-    sum.add("v", getPartKeys(plan) * getValueColumns(facts) * bytes,
+    sum.add("v", getPartKeys(plan) * getOwnValueColumns(facts, plan) * bytes,
             plan.getKvStages());
     slots += plan.getKvStages();
   }
@@ -140,8 +148,9 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
   sum.add("barriers", 8, 2 * slots + tiles * tileBarriers);
   if (hasOneTile(plan))
     sum.add("factors", 4, kTmemRows);
-  // Each of two warpgroups, what multiplies and what loads.
-  constexpr int64_t roles = 4;
+  // Each of two warpgroups, what multiplies and what loads, and what loads in a
+  // pair once more.
+  int64_t roles = plan.getPair() ? 5 : 4;
   if (plan.getDynamic())
     sum.add("tile", getTileSlotBytes(roles), kTileStages);
   return sum;
@@ -207,6 +216,18 @@ static llvm::Error isApplicable(const ProblemFacts &facts,
   return checkMappable(getName(), facts);
 }
 
+/// Refuses values whose halves are not whole boxes, which no row ends in.
+static llvm::Error checkPair(const ProblemFacts &facts, WsTmemPlanAttr plan) {
+  int64_t columns = facts.isNarrow() ? 64 : 32;
+  if (!plan.getPair() || facts.valueDim % columns == 0)
+    return llvm::Error::success();
+  return makeUnsupported(
+      getName(),
+      llvm::formatv("pair with values of {0} columns, expected a multiple of "
+                    "{1}, or pair = false",
+                    facts.valueDim, columns));
+}
+
 static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
                              const TargetRow &target) {
   if (plan.getEpilogue() == EpilogueKind::Shuffled)
@@ -217,8 +238,11 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
           checkTileRuns(facts, plan.getPackHeads(), plan.getOrder(),
                         plan.getGroupHeads(), /*together=*/1, plan.getBlockN()))
     return error;
-  if (llvm::Error error =
-          checkBlockLists(facts, plan.getTiles() * kTmemRows, plan.getBlockN()))
+  if (llvm::Error error = checkPair(facts, plan))
+    return error;
+  if (llvm::Error error = checkBlockLists(
+          facts, countPairCTAs(plan) * plan.getTiles() * kTmemRows,
+          plan.getBlockN()))
     return error;
   // A thread has fewer columns at a time than groups may have.
   if (facts.hasResultScales() && hasOneTile(plan))
@@ -273,11 +297,7 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
 
 static KernelShape getKernelShape(const ProblemFacts &, WsTmemPlanAttr plan,
                                   const TargetRow &target) {
-  KernelShape shape;
-  // One CTA for each SM. They walk all tiles, so any number is right.
-  shape.grid = {int64_t(target.getClusteredSMs(1)), 1, 1};
-  shape.threads = plan.getThreads();
-  return shape;
+  return getPersistentShape(countPairCTAs(plan), plan.getThreads(), target);
 }
 
 const Schedule &attn::getWsTmemSchedule() {

@@ -232,15 +232,25 @@ void Softmax::compute() {
 ClusterTile Softmax::getBlocks() {
   ClusterTile blocks = shared.walk.cluster;
   blocks.bounds = shared.tile.bounds;
-  if (plan.getOwnBlocks() || hasOneTile(plan))
+  if (!plan.getPair() && (plan.getOwnBlocks() || hasOneTile(plan)))
     return blocks;
+  // Others' rows are in the same products or behind the same waits.
+  if (plan.getOwnBlocks()) {
+    ClusterTile rows = shared.emitProductRows(number);
+    blocks.begin = rows.bounds.begin;
+    blocks.end = rows.bounds.end;
+    blocks.skippedBehind = rows.skippedBehind;
+    blocks.skippedInFront = rows.skippedInFront;
+  } else {
+    blocks.skippedBehind = blocks.skippedInFront = Value();
+  }
   auto clamp = [&](Value x, Value least, Value most) -> Value {
     return arith::MinSIOp::create(b, arith::MaxSIOp::create(b, x, least), most);
   };
   BlockBounds &bounds = blocks.bounds;
-  blocks.skippedBehind = blocks.skippedInFront = Value();
   // Without a band all tiles have the same bounds.
-  if (!bounds.lower && !bounds.upper && !shared.facts.hasKeyRange()) {
+  if (!plan.getOwnBlocks() && !bounds.lower && !bounds.upper &&
+      !shared.facts.hasKeyRange()) {
     bounds = emitBlockBounds(shared.context, shared.tile.getBoundedTiles(),
                              shared.tile.row, kTmemRows, plan.getBlockN());
     if (shared.tile.at.split)

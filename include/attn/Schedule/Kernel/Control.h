@@ -107,6 +107,8 @@ public:
   void partitions(ArrayRef<Partition> list);
   /// Calls `body` for one thread of the warp.
   void elect(Body body);
+  /// Calls `body` in the first CTA of a cluster.
+  void inLeader(Body body);
 
   /// Gives up: nothing more is made, and isWhole() is false. The caller has
   /// emitted a diagnostic.
@@ -121,6 +123,8 @@ private:
 
   /// Calls `body`, and ends the variables that it declares.
   void runScope(Body body);
+  /// Calls `body` in the region of an op that carries nothing.
+  void fillRegion(Region &region, Body body);
   /// Returns the variables that `body` assigns, and forgets all that it did.
   SmallVector<unsigned> findAssigned(Type indexType, IndexBody body);
   SmallVector<Value> getValues(ArrayRef<unsigned> variables) const;

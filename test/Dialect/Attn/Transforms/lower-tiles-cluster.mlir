@@ -92,6 +92,23 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // In a pair the leader's rank is in no register.
+  // CHECK-LABEL: gpu.func @pair
+  // CHECK: arith.cmpi ult, %{{.*}}, %c1_i32
+  // CHECK: nvvm.mapa %{{.*}}, %c0_i32
+  gpu.func @pair() kernel attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+    %zero = arith.constant 0 : i32
+    %full = attn.mbarrier.alloc {offset = 0 : i64} : !attn.mbarriers<1>
+    %empty = attn.mbarrier.alloc {offset = 8 : i64} : !attn.mbarriers<1>
+    attn.elect {
+      attn.cluster_leader {
+        attn.tcgen05.commit %full[%zero] {ctas = 2, pair} : !attn.mbarriers<1>
+      }
+    }
+    attn.mbarrier.arrive %empty[%zero] {leader} : !attn.mbarriers<1>
+    gpu.return
+  }
+
   // Alone a CTA leads itself.
   // CHECK-LABEL: gpu.func @alone
   // CHECK-NOT: ctarank

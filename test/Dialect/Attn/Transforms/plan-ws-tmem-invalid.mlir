@@ -150,3 +150,23 @@ func.func @narrow_tile(%q: memref<1x8x256x256xf8E4M3FN>, %o: memref<1x8x256x256x
                  outs(%o : memref<1x8x256x256xbf16>) {plan = #attn.ws_tmem<tiles = 1, kv_stages = 6, epilogue = direct>}
   return
 }
+
+// -----
+
+func.func @pair(%q: memref<1x8x256x64xf16>, %v: memref<1x8x256x48xf16>, %o: memref<1x8x256x48xf16>) {
+  // expected-error@+1 {{schedule 'ws_tmem' does not support pair with values of 48 columns, expected a multiple of 32, or pair = false}}
+  attn.attention ins(%q, %q, %v : memref<1x8x256x64xf16>, memref<1x8x256x64xf16>, memref<1x8x256x48xf16>)
+                 outs(%o : memref<1x8x256x48xf16>) {plan = #attn.ws_tmem<pair = true>}
+  return
+}
+
+// -----
+
+// Each CTA of a pair has half of the keys of a slot and half of the columns of values.
+
+func.func @halves(%q: memref<1x8x256x192xf16>, %v: memref<1x8x256x128xf16>, %o: memref<1x8x256x128xf16>) {
+  // expected-error@+1 {{does not fit: shared memory 262336 (q 2 x 49152 + k 4 x 24576 + v 4 x 16384 + barriers 24 x 8) exceeds 232448 on sm_100a}}
+  attn.attention ins(%q, %q, %v : memref<1x8x256x192xf16>, memref<1x8x256x192xf16>, memref<1x8x256x128xf16>)
+                 outs(%o : memref<1x8x256x128xf16>) {plan = #attn.ws_tmem<kv_stages = 4, epilogue = direct, pair = true>}
+  return
+}

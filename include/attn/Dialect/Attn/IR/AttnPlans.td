@@ -182,14 +182,19 @@ def Attn_WsTmemPlanAttr : Attn_Plan<Attn_Dialect, "WsTmemPlan", "ws_tmem", "ws_t
       "How results leave the kernel">:$epilogue,
     Attn_PlanBool<false,
       "Results pass through shared memory in two halves of their columns, one behind "
-      "the other, in half of the memory. With the epilogue `staged` or `tma` only">:$o_halves)> {
+      "the other, in half of the memory. With the epilogue `staged` or `tma` only">:$o_halves,
+    Attn_PlanBool<false,
+      "Two CTAs of a cluster multiply together: each has tiles of its own, and of each "
+      "block half of the keys for scores and half of the columns of values, so that it "
+      "loads and reads half as many bytes of them">:$pair)> {
   let description = [{
     FlashAttention-4 style: one thread loads by TMA, one multiplies with tcgen05
     into tensor memory, and two warpgroups of 128 query rows each compute the
     softmax of one product under the products of the other. One CTA for each SM
     walks tiles of 256 rows. With `tiles = 1` it walks tiles of 128 rows, and the
     softmax of a block runs under the scores of the next one and the results of the
-    one before.
+    one before. With `pair` a thread of the first CTA of two starts the products of
+    both.
 
     Example: `#attn.ws_tmem<kv_stages = 4, softmax = lagged>`.
   }];

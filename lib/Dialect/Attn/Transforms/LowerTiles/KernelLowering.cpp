@@ -18,7 +18,8 @@ using namespace mlir::attn;
 using namespace mlir::attn::lowering;
 
 KernelLowering::KernelLowering(gpu::GPUFuncOp func, bool clusterScope)
-    : func(func), clusterScope(clusterScope), teams(getTeams(func)) {
+    : func(func), clusterScope(clusterScope), isOfPair(usesPairs(func)),
+      teams(getTeams(func)) {
   addBarrierLowerings(table);
   addControlFlowLowerings(table);
   addCopyLowerings(table);

@@ -235,6 +235,8 @@ public:
 
   gpu::GPUFuncOp func;
   const bool clusterScope;
+  /// True if both CTAs of a cluster multiply together.
+  const bool isOfPair;
   /// Teams that the CTA's warps are, each with tiles and buffers of its own.
   const int64_t teams;
   LoweringTable table;
