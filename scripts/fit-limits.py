@@ -83,7 +83,7 @@ PROBES = {
     "ws_tmem.bet_keys": Probes(16, "--chip=sm_100a --schedule=ws_tmem --set=softmax=optimistic", dims("--q=1x8x2048xDxbf16 --causal", 128)),
     "ws_tmem.bet_keys_beside": Probes(16, "--chip=sm_100a --schedule=ws_tmem --set=softmax=optimistic", dims("--q=1x8x2048xDxbf16 --causal", 64, 96)),
     "ws_tmem.loader_columns": Probes(16, "--chip=sm_100a --schedule=ws_tmem", dims("--q=1x8x2048xDxbf16 --dv=128 --causal", 128, 144, 160)),
-    "ws_tmem.loader_registers": Probes(-8, "--chip=sm_100a --schedule=ws_tmem", dims("--q=1x8x2048xDxbf16 --causal", 64, 128)),
+    "ws_tmem.loader_registers": Probes(-8, "--chip=sm_100a --schedule=ws_tmem", dims("--q=1x8x2048xDxbf16 --causal", 64, 128) + dims("--q=1x8x2048xDxbf16 --causal=bottom-right --kv-lengths=2048", 72, 96, 128) + dims("--q=1x8x2048xDxbf16 --causal=bottom-right --kv-lengths=2048 --page-size=64", 64, 128)),
     "ws_tmem.lone_loader_registers": Probes(-8, "--chip=sm_100a --schedule=ws_tmem", dims("--q=1x8x2048xDxbf16 --causal", 192, 256)),
     "ws_tmem.results_registers": Probes(-8, "--chip=sm_100a --schedule=ws_tmem", dims("--q=1x8x2048xDxbf16 --causal", 192, 256)),
     "ws_tmem.wide_loader_registers": Probes(-8, "--chip=sm_100a --schedule=ws_tmem", dims("--q=1x8x2048xDxbf16 --dv=128 --causal", 160, 192)),
