@@ -123,7 +123,7 @@ class PlannedDecode(OfProcess):
         self,
         sizes: Mapping[str, Any],
         options: Mapping[str, Any],
-        mods: tuple[Any, Any],
+        mods: tuple[Any, Any, Any],
         form: Mapping[str, Any],
         device: Any,
     ) -> None:
