@@ -343,6 +343,18 @@ static Value cloneFor(ImplicitLocOpBuilder &b, Operation *op,
   if (operands.size() == 1)
     if (Value value = lowerApproximate(b, op, operands.front()))
       return value;
+  if (auto quotient = dyn_cast<arith::DivFOp>(op);
+      quotient && type.isF32() &&
+      arith::bitEnumContainsAll(quotient.getFastmath(),
+                                arith::FastMathFlags::afn)) {
+    Value inverse = LLVM::CallIntrinsicOp::create(
+                        b, type, b.getStringAttr("llvm.nvvm.rcp.approx.ftz.f"),
+                        ValueRange{operands.back()})
+                        .getResults();
+    return matchPattern(quotient.getLhs(), m_OneFloat())
+               ? inverse
+               : arith::MulFOp::create(b, operands.front(), inverse).getResult();
+  }
   OperationState state(op->getLoc(), op->getName(), operands, {type},
                        op->getDiscardableAttrDictionary().getValue());
   state.propertiesAttr = op->getPropertiesAsAttribute();

@@ -327,8 +327,8 @@ void KernelLowering::renewAddresses(ImplicitLocOpBuilder &b) {
       /*has_side_effects=*/true, /*is_align_stack=*/false,
       LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(),
       ArrayAttr());
-  Value own = LLVM::IntToPtrOp::create(b, sharedBase.getType(),
-                                       word->getResult(0));
+  Value own =
+      LLVM::IntToPtrOp::create(b, sharedBase.getType(), word->getResult(0));
   // Offsets of pointers that the entry has, in an order that is the same in
   // every run.
   std::map<int64_t, Value> renewed;
