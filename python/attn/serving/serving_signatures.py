@@ -402,9 +402,11 @@ class DecodePlan(decode_plan.PlannedDecode):
     pages, or with `row_bytes` with rows as far apart as those of the other one. `out_type` is
     that of o. One of 8 bits is multiplied by `out_scale`, or has a scale for each `out_group`
     columns of a row, which `run` gives too, f32 (batch, heads, groups) or with queries after
-    heads: the largest magnitude of the columns by that of the type. `init` is the element type
-    of the o of a state to go on from, which each `run` takes then; `sinks` and `lse` say that
-    each `run` has these. The options:
+    heads: the largest magnitude of the columns by that of the type. An `out_type` of "f4E2M1FN"
+    with `out_group=16` is nvfp4: o has bytes (uint8) of two results each, that of the even
+    column in the lower half, and scales have e4m3 elements; `attn.unpack_nvfp4` reads both.
+    `init` is the element type of the o of a state to go on from, which each `run` takes then;
+    `sinks` and `lse` say that each `run` has these. The options:
 
         causal: Hides the keys after each query; the last query is at the last key.
         window: Window mask; a negative number means no bound on that side; (left,
