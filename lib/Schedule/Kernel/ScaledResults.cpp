@@ -49,7 +49,7 @@ static std::pair<Value, Value> roundScales(const AttentionTile &tile,
     return arith::BitcastOp::create(b, words, number);
   };
   constexpr int32_t kDropped = 20, kMantissaBits = 3;
-  // What exponents of f32 have in addition to those of f8E4M3FN.
+  // Exponents of f32 are that much larger than those of f8E4M3FN.
   constexpr int32_t kExponents = 127 - 7;
   constexpr double kLargest = 448, kLeastNormal = 0x1p-6;
   // NaN becomes the largest number.
@@ -125,7 +125,7 @@ static Value spreadGroups(const AttentionTile &tile, RankedTensorType type,
   ImplicitLocOpBuilder &b = tile.b;
   Value spread = BroadcastOp::create(b, type, groups.back());
   for (size_t group = groups.size() - 1; group-- > 0;) {
-    // Which columns those of this group and in front of it are is constant.
+    // The columns of this group and those in front of it are constant.
     RankedTensorType front =
         type.clone({type.getShape()[0], int64_t(group + 1) * columns});
     Value ones = ExtendColumnsOp::create(b, type, tile.splat(front, 1));

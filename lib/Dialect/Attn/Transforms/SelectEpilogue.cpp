@@ -198,9 +198,8 @@ static FailureOr<ResultFacts> collectFacts(StoreResultOp op) {
   facts.elementBits = elementBits;
   facts.rowBytes = dest.getColumns() * elementBits / 8;
   int64_t perElement = facts.hasPairs() ? 2 : 1;
-  facts.hasPadding =
-      facts.tile.getRank() == 2 &&
-      facts.tile.getShape()[1] > perElement * dest.getColumns();
+  facts.hasPadding = facts.tile.getRank() == 2 &&
+                     facts.tile.getShape()[1] > perElement * dest.getColumns();
   facts.alignment = elementBits / 8;
   if (auto view = op.getDest().getDefiningOp<GlobalViewOp>())
     if (std::optional<uint64_t> alignment = view.getAlignment())
@@ -234,7 +233,8 @@ static FailureOr<ResultFacts> collectFacts(StoreResultOp op) {
 static EpilogueKind choose(const ResultFacts &facts) {
   if (facts.fillsSectors())
     return EpilogueKind::Direct;
-  if (facts.wideRows() && !facts.hasPairs() && facts.scratchBytes > 0 && facts.scratchFits())
+  if (facts.wideRows() && !facts.hasPairs() && facts.scratchBytes > 0 &&
+      facts.scratchFits())
     return EpilogueKind::Staged;
   return facts.canShuffle() ? EpilogueKind::Shuffled : EpilogueKind::Direct;
 }

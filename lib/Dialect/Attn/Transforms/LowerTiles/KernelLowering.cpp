@@ -347,11 +347,12 @@ void KernelLowering::renewAddresses(ImplicitLocOpBuilder &b) {
       visitKnown(pointer);
   };
   forPointers([&](Value &, int64_t offset) { renewed[offset] = own; });
-  for (auto &[offset, pointer] : renewed)
-    if (offset != 0)
-      pointer = LLVM::GEPOp::create(
-          b, own.getType(), b.getI8Type(), own,
-          ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
+  for (auto &[offset, pointer] : renewed) {
+    if (offset == 0)
+      continue;
+    LLVM::GEPArg index(static_cast<int32_t>(offset));
+    pointer = LLVM::GEPOp::create(b, own.getType(), b.getI8Type(), own, index);
+  }
   forPointers(
       [&](Value &pointer, int64_t offset) { pointer = renewed.at(offset); });
 }
