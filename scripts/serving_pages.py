@@ -76,7 +76,7 @@ VALUES = {
 #: Options that the tensors of a call decide, or what a plan is made for.
 FROM_TENSORS = (
     "q kv_heads kv_len dv kv_type out_type out_group varlen kv_lengths page_size page_indptr "
-    "block_rows block_keys rope_dim rope_apart sinks init_state descales scale_group v_transposed lse dynamic out_mod"
+    "block_rows block_keys rope_dim rope_apart sinks init_state descales scale_group v_transposed lse dynamic"
 ).split()
 #: The settings that are not options of a problem.
 OWN = {
@@ -116,6 +116,8 @@ class Call:
 
 
 _STATE = "init_o init_lse"
+#: Functions of a caller, in the order in which their tensors come.
+MODS = ("score_mod", "mask_mod", "out_mod")
 _MODS = "captures score_mod mask_mod"
 _DECODE = """Attention of a batch of sequences to keys in pages.
 
@@ -224,12 +226,14 @@ latent pool of 16 bits are tensors of their own: `run` takes q_rope, and k_rope,
 pages, or with `row_bytes` with rows as far apart as those of the other one. `out_type` is that of
 o. One of 8 bits is multiplied by `out_scale`, or has a scale for each `out_group` columns of a row,
 which `run` gives too, f32 (batch, heads, groups) or with queries after heads: the largest magnitude
-of the columns by that of the type. `init` is the element type of the o of a state to go on from,
+of the columns by that of the type. An `out_type` of "f4E2M1FN" with `out_group=16` is nvfp4: o has
+bytes (uint8) of two results each, that of the even column in the lower half, and scales have e4m3
+elements; `attn.unpack_nvfp4` reads both. `init` is the element type of the o of a state to go on from,
 which each `run` takes then; `sinks` and `lse` say that each `run` has these. The options:
 
 {options}
 
-What `score_mod` and `mask_mod` read are tensors of the plan, whose contents may change between
+What `score_mod`, `mask_mod` and `out_mod` read are tensors of the plan, whose contents may change between
 launches. With `pad` the head dimensions may be such that no kernel takes them: each `run` copies
 its operands with zeros after their columns, which allocates. `device` is a GPU; without one, or
 with "host", arrays of numpy run on the simulator."""
@@ -238,26 +242,26 @@ CALLS = {
     "decode": Call(
         _POOLS, "sinks k_scale v_scale k_scales v_scales", "", "partials", "",
         f"sinks layout causal window softcap scale kv_splits k_scale v_scale {_MODS} run_keys "
-        f"selected {_STATE} k_scales v_scales out_scale partials",
+        f"selected {_STATE} k_scales v_scales out_scale partials out_mod",
         _DECODE,
     ),
     "mla_decode": Call(
         "q kv_cache page_table kv_lengths", "sinks k_scale k_scales k_rope q_rope",
         "value_dim scale", "value_dim partials", "layout window",
         f"value_dim scale sinks causal softcap kv_splits {_MODS} run_keys selected {_STATE} "
-        "k_scales k_rope q_rope out_scale partials k_scale v_scale",
+        "k_scales k_rope q_rope out_scale partials k_scale v_scale out_mod",
         _LATENT,
     ),
     "prefill": Call(
         f"{_POOLS} cu_seqlens_q", "sinks k_scale v_scale k_scales v_scales", "max_seqlen_q",
         "max_seqlen_q", "kv_splits run_keys selected",
         f"max_seqlen_q sinks layout causal window softcap scale {_MODS} {_STATE} out_scale "
-        "k_scale v_scale k_scales v_scales",
+        "k_scale v_scale k_scales v_scales out_mod",
         _PREFILL,
     ),
     "cascade": Call(
         "q k_cache v_cache levels", "sinks", "", "",
-        "causal window out_scale kv_splits run_keys selected score_mod mask_mod", "", _CASCADE,
+        "causal window out_scale kv_splits run_keys selected score_mod mask_mod out_mod", "", _CASCADE,
     ),
     "DecodePlan": Call("", "", "", "partials", "", "", _PLAN),
 }  # fmt: skip
@@ -343,7 +347,7 @@ def write_arguments(call: Call, options: dict[str, Served]) -> str:
 
 def write_function(name: str, call: Call, rows: list[dict]) -> str:
     options = list_options(rows, call)
-    mods = [each for each in ("score_mod", "mask_mod") if each in options]
+    mods = [each for each in MODS if each in options]
     tensors = [*call.positional.split(), *call.tensors.split()]
     given = {"tensors": tensors, "options": [each for each in options if each not in mods]}
     lines = ""
@@ -369,14 +373,13 @@ def write_function(name: str, call: Call, rows: list[dict]) -> str:
 
 def write_plan(call: Call, rows: list[dict]) -> str:
     options = list_options(rows, call)
-    mods = ("score_mod", "mask_mod")
     arguments = [f"{name}: int" for name in PLAN_SIZES]
     arguments += [f"{name}: {kind}" for name, kind in PLAN_FORM.items()]
     arguments += [f"{name}: {served.type} = {served.default}" for name, served in options.items()]
     lines = "".join(f"        {line},\n" for line in ("self", "*", *arguments))
     names = {
         "sizes": [*PLAN_SIZES, "kv_heads", "value_dim", "queries"],
-        "options": [name for name in options if name not in mods],
+        "options": [name for name in options if name not in MODS],
         "form": [n for n in PLAN_FORM if n not in ("kv_heads", "value_dim", "queries", "device")],
     }
     body = ""
@@ -386,7 +389,7 @@ def write_plan(call: Call, rows: list[dict]) -> str:
     return (
         f"class DecodePlan(decode_plan.PlannedDecode):\n{write_doc(call.doc, options, '    ')}\n\n"
         f"    def __init__(\n{lines}    ) -> None:\n{body}"
-        f"        super().__init__(sizes, options, ({', '.join(mods)}), form, device)\n"
+        f"        super().__init__(sizes, options, ({', '.join(MODS)}), form, device)\n"
     )
 
 

@@ -223,7 +223,7 @@ class ServingPages(unittest.TestCase):
     def setUp(self):
         self.module = load("serving_pages")
         row = {"name": "heat", "kind": "factor", "doc": "Factor of --q"}
-        regions = [{"name": n, "kind": "region", "doc": "A region"} for n in ("score_mod", "mask_mod")]
+        regions = [{"name": n, "kind": "region", "doc": "A region"} for n in ("score_mod", "mask_mod", "out_mod")]
         kinds = {"causal": "align", "out_scale": "factor", "scale": "factor", "layout": "order"}
         kinds |= {"out_type": "type", "window": "window", "softcap": "factor", "kv_splits": "count"}
         kinds |= {"run_keys": "count", "selected": "switch"}

@@ -337,8 +337,9 @@ Expected<ConversionPlan> mlir::attn::planConversion(const TileLayout &source,
                                                     const TileLayout &target,
                                                     unsigned elementBits,
                                                     bool allowScratch) {
-  if (elementBits < 8 || elementBits > 128 || !llvm::isPowerOf2_32(elementBits))
-    return makeError("expected elements of 8, 16, 32, 64 or 128 bits, got {0}",
+  if (elementBits < 4 || elementBits > 128 || !llvm::isPowerOf2_32(elementBits))
+    return makeError("expected elements of 4, 8, 16, 32, 64 or 128 bits, got "
+                     "{0}",
                      elementBits);
   if (source.shape() != target.shape())
     return makeError("expected layouts of one shape to convert between");

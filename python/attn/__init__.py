@@ -39,7 +39,7 @@ if _TYPE_CHECKING:
     from .serving.cascading import Level
     from .serving.decode_calls import merge_states
     from .serving.serving_signatures import DecodePlan, cascade, decode, mla_decode, prefill
-    from .tensors.nvfp4 import unpack_nvfp4
+    from .tensors.nvfp4 import tile_scales, unpack_nvfp4
     from .tracing.mod_regions import Mod, mask_mod, out_mod, score_mod
     from .tuning.one_call import tune
 
@@ -81,6 +81,7 @@ __all__ = [
     "score_mod",
     "sim",
     "targets",
+    "tile_scales",
     "tune",
     "unpack_nvfp4",
 ]
@@ -100,7 +101,7 @@ _NAMES = {
     "serving.cascading": "Level",
     "serving.decode_calls": "merge_states",
     "serving.serving_signatures": "DecodePlan cascade decode mla_decode prefill",
-    "tensors.nvfp4": "unpack_nvfp4",
+    "tensors.nvfp4": "tile_scales unpack_nvfp4",
     "tracing.mod_regions": "Mod mask_mod out_mod score_mod",
     "tuning.one_call": "tune",
 }

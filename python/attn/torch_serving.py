@@ -14,6 +14,7 @@ from .errors import ArgumentError, ArgumentTypeError, LibraryError
 from .options import readers
 from .options.argument_names import LATENT_POOLS
 from .serving import decode_launch, merging
+from .serving.decode_problem import PAIRED, count_output_columns
 from .serving.settings import Settings
 from .serving.settings_table import OPTIONAL_TENSORS, SCHEMAS, TENSORS
 from .tensors import host_tensors, tensor_views
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 _STATES = "Tensor partial_o, Tensor partial_lse"
 _TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
-_TYPES |= {"f8E4M3FN": torch.float8_e4m3fn, "f8E5M2": torch.float8_e5m2}
+_TYPES |= {"f8E4M3FN": torch.float8_e4m3fn, "f8E5M2": torch.float8_e5m2, PAIRED: torch.uint8}
 _is_on_host = operator.attrgetter("is_cpu")
 _STRIDES = getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order)
 _library: Any = torch.library.Library("attn", "FRAGMENT")  # type: ignore[no-untyped-call]
@@ -51,12 +52,14 @@ def make_outputs(
     """New outputs of a plan, in q's rank: o, its LSE and its scales."""
     middle = () if q.dim() == 3 else (problem.queries,)
     rows = (problem.batch, problem.heads, *middle)
-    o = torch.empty((*rows, problem.value_dim), dtype=_TYPES[problem.out_type], device=q.device)
+    columns = count_output_columns(problem.out_type, problem.value_dim)
+    o = torch.empty((*rows, columns), dtype=_TYPES[problem.out_type], device=q.device)
     log = torch.empty(rows, dtype=torch.float32, device=q.device) if lse else None
     if problem.out_group is None:
         return o, log, None
     groups = problem.value_dim // problem.out_group
-    return o, log, torch.empty((*rows, groups), dtype=torch.float32, device=q.device)
+    kind = _TYPES[problem.scales_type]
+    return o, log, torch.empty((*rows, groups), dtype=kind, device=q.device)
 
 
 def _make_output(q: Tensor, dv: int) -> Tensor:

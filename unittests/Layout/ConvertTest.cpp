@@ -175,6 +175,24 @@ TEST(Convert, AccumulatorToRowsOfSixteenBytes) {
   }
 }
 
+TEST(Convert, AccumulatorToRowsOfSixteenBytesOfPairs) {
+  // Of 4 bits a word has two columns of two rows in each of two blocks of
+  // columns.
+  for (int64_t n : {128, 256}) {
+    TileLayout source = unwrap(mmaAccumulator(16, n, {1, 1}));
+    TileLayout target = unwrap(TileLayout::parse(
+        "{register: [0,1] [0,2] [0,4] [0,8] [0,16] [8,0]; lane: [0,32] [0,64] "
+        "[1,0] [2,0] [4,0] -> dim0: 16, dim1: 128} * (dim1 x " +
+        std::to_string(n / 128) + ")"));
+    ConversionPlan plan = unwrap(planConversion(source, target, 4));
+    EXPECT_EQ(plan.kind, ConversionKind::Shuffles);
+    EXPECT_TRUE(plan.movesPacks(8));
+    EXPECT_FALSE(plan.keepsPacks(8));
+    EXPECT_EQ(plan.rounds.size(), 2u);
+    expectConversion(plan, source, target);
+  }
+}
+
 TEST(Convert, AccumulatorToRowsOfSixteenBytesOfBytes) {
   // A word has two columns of two rows while lanes exchange it; behind that its
   // bytes go to runs of 16 columns.
@@ -243,8 +261,8 @@ TEST(Convert, Names) {
 
 TEST(Convert, Errors) {
   TileLayout tile = unwrap(mmaAccumulator(64, 64, {4, 1}));
-  expectError(planConversion(tile, tile, 4),
-              "expected elements of 8, 16, 32, 64 or 128 bits, got 4");
+  expectError(planConversion(tile, tile, 2),
+              "expected elements of 4, 8, 16, 32, 64 or 128 bits, got 2");
   expectError(planConversion(tile, unwrap(tile.slice(1)), 16),
               "expected layouts of one shape to convert between");
   expectError(

@@ -34,7 +34,8 @@ SmallVector<Value> attn::narrowResults(KernelFrame &frame,
   SmallVector<Value> pairs;
   for (size_t i = 0; i < values.size(); i += 2) {
     if (facts.hasFloat4Results()) {
-      pairs.push_back(narrowToPair4(frame.b, values[i], values[i + 1]));
+      pairs.push_back(narrowToPair4(frame.b, values[i], values[i + 1],
+                                    !frame.target.has(Capability::Fp4)));
       continue;
     }
     pairs.push_back(narrowPair(

@@ -166,6 +166,7 @@ Value attn::emitResultView(const AttentionTile &tile, StringRef name,
   rows.part = columns.part;
   rows.partColumns = columns.partColumns;
   rows.isOneColumn = columns.isOneColumn;
+  rows.inWord = columns.inWord;
   const ProblemFacts &facts = tile.facts;
   if (!facts.kvSplits)
     return emitHeadRows(tile.context, name, rows);

@@ -55,7 +55,7 @@ Value attn::emitHeadRows(KernelContext &context, StringRef name,
     headStride = context.getStride(name, lead + 1);
   Value offset;
   if (isKnown) {
-    bool hasFirst = rows.firstColumn && !rows.isOneColumn;
+    bool hasFirst = rows.firstColumn && !rows.isOneColumn && rows.inWord == 0;
     offset = ElementOffsetOp::create(b, indices, strides,
                                      hasFirst ? rows.firstColumn : 0);
   } else {
@@ -71,13 +71,14 @@ Value attn::emitHeadRows(KernelContext &context, StringRef name,
   }
   SmallVector<int64_t> shape = {ShapedType::kDynamic};
   IntegerAttr alignment;
-  if (tensor.shape.size() == lead + 4 && !rows.isOneColumn) {
+  bool isOneColumn = rows.isOneColumn || rows.inWord != 0;
+  if (tensor.shape.size() == lead + 4 && !isOneColumn) {
     shape.push_back(rows.columns ? rows.columns : tensor.shape.back());
     int64_t bytes = std::gcd(rows.firstColumn, rows.partColumns) *
                     tensor.elementType.getIntOrFloatBitWidth() / 8;
     alignment = b.getI64IntegerAttr(std::gcd(tensor.getRowAlignment(), bytes));
   }
-  if (rows.isOneColumn)
+  if (isOneColumn)
     offset = add(offset, mul(context.i64(rows.firstColumn),
                              context.getStride(name, lead + 3)));
   else if (rows.firstColumn && !isKnown)
@@ -85,7 +86,15 @@ Value attn::emitHeadRows(KernelContext &context, StringRef name,
   if (rows.part)
     offset = add(offset,
                  mul(context.widen(rows.part), context.i64(rows.partColumns)));
-  auto type = GlobalType::get(b.getContext(), shape, tensor.elementType);
+  Type element = tensor.elementType;
+  if (rows.inWord != 0) {
+    element = b.getI32Type();
+    for (Value *distance : {&offset, &rowStride, &headStride})
+      if (*distance)
+        *distance =
+            arith::DivUIOp::create(b, *distance, context.i64(rows.inWord));
+  }
+  auto type = GlobalType::get(b.getContext(), shape, element);
   Value pointer = context.getPointer(name);
   if (rows.group == 1)
     return GlobalViewOp::create(b, type, pointer, offset, rows.rows, rowStride,

@@ -39,10 +39,12 @@ TmemRegisters attn::getTmemRegisters(const ProblemFacts &facts,
   static constexpr RegisterLimit kUsual{"ws_tmem.loader_registers"},
       kWide{"ws_tmem.wide_loader_registers"},
       kLone{"ws_tmem.lone_loader_registers"},
+      kOwn{"ws_tmem.own_loader_registers"},
       kResults{"ws_tmem.results_registers"}, kPair{"ws_tmem.pair_registers"};
   TmemRegisters registers;
   registers.others = hasOneTile(plan)        ? kLone
                      : hasWideQueries(facts) ? kWide
+                     : plan.getOwnBlocks()   ? kOwn
                                              : kUsual;
   if (plan.getPair() && hasOneTile(plan))
     registers.others += kPair;

@@ -32,7 +32,7 @@ def check_given(options: Mapping[str, Any], names: Sequence[str]) -> None:
 def call(
     tensors: dict[str, Any],
     options: dict[str, Any],
-    mods: tuple[Any, Any],
+    mods: tuple[Any, Any, Any],
     init: tuple[Any, Any] | None,
     outputs: Outputs,
     pad: Any,
@@ -45,7 +45,7 @@ def call(
 
 
 def _call(
-    tensors: dict[str, Any], options: dict[str, Any], mods: tuple[Any, Any], outputs: Outputs
+    tensors: dict[str, Any], options: dict[str, Any], mods: tuple[Any, Any, Any], outputs: Outputs
 ) -> Any:
     texts, captures = trace_mods(*mods)
     # An output of 8 bits is e4m3 where it is not the caller's.
@@ -60,7 +60,7 @@ def _call(
 
 
 def _pad_call(
-    tensors: dict[str, Any], options: dict[str, Any], mods: tuple[Any, Any], outputs: Outputs
+    tensors: dict[str, Any], options: dict[str, Any], mods: tuple[Any, Any, Any], outputs: Outputs
 ) -> Any:
     """A call with operands that kernels take, copied where they are not so."""
     for name in ("k_scales", "v_scales"):

@@ -14,7 +14,7 @@ from ..record import DYNAMIC, Binder, TensorView, Workspace
 from ..tensors import batch_lists, tensor_views
 from ..tensors.tensor_views import expect
 from . import decode_problem, numpy_inputs
-from .decode_problem import ROW_TENSORS, DecodeProblem
+from .decode_problem import ROW_TENSORS, DecodeProblem, count_output_columns
 from .pool_rows import NARROW_TYPES, check_rows, find_scale_group, get_row_strides
 from .query_rows import WIDE_TYPES, check_rope_of_queries, find_out_group, read_init
 from .settings import Settings
@@ -167,16 +167,17 @@ def make_problem(
             "a table have no positions"
         )
     o = tensors.get("o")
+    out_type = (settings.out_type or q.dtype) if o is None else o.dtype
     descales = [tensors[name] for name in ("k_descale", "v_descale") if name in tensors]
     sinks = tensors.get("sinks")
     if sinks is not None:
         expect("sinks", "elements of", "f32", sinks.dtype)
         expect("sinks", "shape", list(q.shape[1:2]), list(sinks.shape))
     if o is not None:
-        expect("out", "shape", [*q.shape[:3], value_dim], list(o.shape))
+        columns = count_output_columns(out_type, value_dim)
+        expect("out", "shape", [*q.shape[:3], columns], list(o.shape))
         expect("out", "an innermost stride of", 1, o.strides[3])
     scales = tensors.get("o_scales")
-    out_type = (settings.out_type or q.dtype) if o is None else o.dtype
     out_group = find_out_group(out_type, settings, scales, (*q.shape[:3], value_dim))
     problem = DecodeProblem(
         batch=q.shape[0],

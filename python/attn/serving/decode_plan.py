@@ -15,9 +15,10 @@ from ..launch.one_process import OfProcess
 from ..options import kernel_sizes, readers
 from ..record import TensorView
 from ..tensors import batch_lists, padding, tensor_views
+from ..tensors.tensor_views import expect
 from . import decode_launch, decode_problem, numpy_inputs
 from .decode_calls import name_state
-from .decode_problem import ROW_TENSORS
+from .decode_problem import PAIRED, ROW_TENSORS
 from .plan_checks import check_planned
 from .pool_rows import get_row_strides, make_apart_views, make_row_views
 from .settings import Settings, trace_mods
@@ -123,7 +124,7 @@ class PlannedDecode(OfProcess):
         self,
         sizes: Mapping[str, Any],
         options: Mapping[str, Any],
-        mods: tuple[Any, Any],
+        mods: tuple[Any, Any, Any],
         form: Mapping[str, Any],
         device: Any,
     ) -> None:
@@ -196,6 +197,9 @@ class PlannedDecode(OfProcess):
         }
         for name, each in self._captures.items():
             tensors[name] = tensor_views.view(name, each, is_captured=True)
+        is_paired = elements["out_type"] == "f4E2M1FN"
+        if is_paired:
+            tensors["o"] = view(PAIRED, (*rows, value_dim // 2), dense(value_dim // 2))
         is_latent = settings.value_dim is not None
         if is_latent:
             del tensors["v"]
@@ -229,7 +233,8 @@ class PlannedDecode(OfProcess):
                 raise ArgumentError(
                     f"out_group: expected a divisor of {value_dim} columns, got {group}"
                 )
-            tensors["o_scales"] = view("f32", (*rows, groups), dense(groups))
+            kind = "f8E4M3FN" if is_paired else "f32"
+            tensors["o_scales"] = view(kind, (*rows, groups), dense(groups))
         return tensors
 
     def _make_scales(self, scales: str, batch: int, kv_heads: int) -> dict[str, TensorView]:
@@ -510,6 +515,8 @@ class PlannedDecode(OfProcess):
         inputs = numpy_inputs.arrange(tensors, self._settings) | self._inputs
         inputs |= numpy_inputs.spread_scales(tensors, p)
         outputs = decode_launch.get_runner(p, _HOST).run_numpy(inputs)
+        if p.out_type == PAIRED:
+            outputs["o"] = outputs["o"].view("uint8")
         rank = tensors["q"].ndim
         results = (outputs.get(name) for name in ("o", "lse", "o_scales"))
         return _join_results(
@@ -535,6 +542,9 @@ class PlannedDecode(OfProcess):
         q, out, lse, out_scales = given
         number = self._choose_stream(q, stream)
         views["o"] = tensor_views.turn_rows("out", tensor_views.view("out", out))
+        if self._problem.out_type == PAIRED:
+            expect("out", "elements of", "u8", views["o"].dtype)
+            views["o"] = views["o"]._replace(dtype=PAIRED)
         if lse is not None:
             each = tensor_views.view("lse", lse)
             views["lse"] = each._replace(

@@ -22,6 +22,10 @@ _DTYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32"}
 ROW_TENSORS = ("k_scales", "v_scales", "k_rope")
 
 
+#: Elements of o that have two results of 4 bits each.
+PAIRED = "i8"
+
+
 class DecodeProblem(NamedTuple):
     """Everything that makes a kernel for a batch of sequences with paged keys."""
 
@@ -104,8 +108,18 @@ class DecodeProblem(NamedTuple):
         return self.dim if self.q_rope_strides is None else self.value_dim
 
     @property
+    def scales_type(self) -> str:
+        """Element type of the scales of o."""
+        return "f8E4M3FN" if self.out_type == PAIRED else "f32"
+
+    @property
     def pool_dtype(self) -> str:
         return self.dtype if self.kv_dtype is None else self.kv_dtype
+
+
+def count_output_columns(out_type: str, value_dim: int) -> int:
+    """Columns of an o for so many of the values."""
+    return value_dim // 2 if out_type == PAIRED else value_dim
 
 
 def _declare(name: str, dtype: str, shape: Sequence[int], strides: Sequence[int]) -> tuple[str, str]:
@@ -208,7 +222,8 @@ def write_decode(problem: DecodeProblem) -> str:
     operands.append(values)
     if not p.latent:
         arguments.append(values)
-    results = [_declare("o", p.out_type, (*rows, p.value_dim), (*p.o_strides, 1))]
+    columns = count_output_columns(p.out_type, p.value_dim)
+    results = [_declare("o", p.out_type, (*rows, columns), (*p.o_strides, 1))]
     if p.lse:
         results.append(_declare("lse", "f32", rows, log_strides))
     table = _declare("page_table", "int32", (p.batch, p.max_pages), (p.table_stride, 1))
@@ -244,7 +259,7 @@ def write_decode(problem: DecodeProblem) -> str:
     scales = []
     if p.out_group is not None and p.o_scales_strides is not None:
         shape = (*rows, p.value_dim // p.out_group)
-        scales = [_declare("o_scales", "float32", shape, (*p.o_scales_strides, 1))]
+        scales = [_declare("o_scales", p.scales_type, shape, (*p.o_scales_strides, 1))]
         arguments += scales
         if p.kv_splits is None:
             more += f" out_scales({_join(scales)})"
@@ -261,8 +276,9 @@ def write_decode(problem: DecodeProblem) -> str:
             for name, spec in zip(("o", "lse"), kinds, strict=True)
         ]
         front += "".join(f"  {name} = memref.alloc() : {kind}\n" for name, kind in outputs)
-        factor = "" if p.out_scale is None else f" {{out_scale = {_write_number(p.out_scale)} : f32}}"
-        factor = f" {{out_group = {p.out_group} : i64}}" if scales else factor
+        factors = [] if p.out_scale is None else [f"out_scale = {_write_number(p.out_scale)} : f32"]
+        factors += [f"out_group = {p.out_group} : i64"] if scales else []
+        factor = f" {{{', '.join(factors)}}}" if factors else ""
         merged = _join([*results, *scales])
         behind = f"  attn.combine ins({_join(outputs)}) outs({merged}){factor}\n"
     declared = ", ".join(f"{name}: {kind}" for name, kind in arguments)

@@ -10,6 +10,7 @@ from ..errors import ArgumentError
 from ..launch import device_tensors
 from ..record import TensorView
 from ..tensors.tensor_views import expect
+from .decode_problem import PAIRED
 from .pool_rows import NARROW_TYPES
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Element types of q.
 WIDE_TYPES = ("f16", "bf16")
+#: Columns of results of 4 bits that share a scale.
+PAIRED_GROUP = 16
 
 
 def check_rope_of_queries(q: TensorView, rope: TensorView, has_pool: bool) -> None:
@@ -38,6 +41,8 @@ def find_out_group(
 ) -> int | None:
     """Columns of o, which has `shape`, that share a scale; None but for an o of 8 bits with
     such scales."""
+    if out_type == PAIRED:
+        return _find_paired_group(scales, shape)
     if out_type not in (*WIDE_TYPES, "f32", *NARROW_TYPES):
         raise ArgumentError(f'tensor "out": expected f16, bf16, f32 or 8 bits, got {out_type}')
     is_scaled = settings.out_scale is not None or scales is not None
@@ -49,14 +54,34 @@ def find_out_group(
         return None
     if settings.out_scale is not None:
         raise ArgumentError("out_scale: expected none beside scales of the output")
-    expect("out_scales", "elements of", "f32", scales.dtype)
-    expect("out_scales", "the shape of o but for its columns,", list(shape[:3]), list(scales.shape[:3]))
+    _check_scales(scales, "f32", shape)
     groups = scales.shape[3]
     if groups < 1 or shape[3] % groups:
         raise ArgumentError(
             f'tensor "out_scales": expected a number of columns that divides {shape[3]}, got {groups}'
         )
     return shape[3] // groups
+
+
+def _check_scales(scales: TensorView, dtype: str, shape: Sequence[int]) -> None:
+    expect("out_scales", "elements of", dtype, scales.dtype)
+    expect("out_scales", "the shape of o but for its columns,", list(shape[:3]), list(scales.shape[:3]))
+
+
+def _find_paired_group(scales: TensorView | None, shape: Sequence[int]) -> int:
+    """The same of results of 4 bits, which have such scales always."""
+    if scales is None:
+        raise ArgumentError(
+            f"out_group: expected {PAIRED_GROUP} with an output of f4E2M1FN, got none"
+        )
+    _check_scales(scales, "f8E4M3FN", shape)
+    wanted = shape[3] // PAIRED_GROUP
+    if shape[3] % PAIRED_GROUP or scales.shape[3] != wanted:
+        raise ArgumentError(
+            f"out_group: expected {PAIRED_GROUP} columns, of which {shape[3]} are a multiple, with "
+            f"an output of f4E2M1FN, got {scales.shape[3]} groups"
+        )
+    return PAIRED_GROUP
 
 
 def read_init(

@@ -35,6 +35,7 @@ def decode(
     run_keys: int | None = None,
     score_mod: Modification | None = None,
     mask_mod: Modification | None = None,
+    out_mod: Modification | None = None,
     partials: str = "auto",
     init: tuple[Any, Any] | None = None,
     lse: Any = False,
@@ -88,6 +89,8 @@ def decode(
             `attn.attention`.
         mask_mod: Hides keys: (batch, head, query, key) to true where they are seen; as
             in `attn.attention`.
+        out_mod: Changes results before they are rounded: (result, batch, head, query,
+            column) to a result; as in `attn.attention`.
         partials: Type of what runs of keys write for the launch to merge: "f32"; "f16",
             with a scale for each row, which has 11 bits of each number; "bf16", which
             has 8. "auto" is "f16" for latent attention, else "f32".
@@ -127,7 +130,7 @@ def decode(
         "partials": partials,
     }
     outputs = decode_calls.Outputs(lse, out, stream)
-    return decode_calls.call(tensors, options, (score_mod, mask_mod), init, outputs, pad)
+    return decode_calls.call(tensors, options, (score_mod, mask_mod, out_mod), init, outputs, pad)
 
 
 def mla_decode(
@@ -151,6 +154,7 @@ def mla_decode(
     run_keys: int | None = None,
     score_mod: Modification | None = None,
     mask_mod: Modification | None = None,
+    out_mod: Modification | None = None,
     partials: str = "auto",
     init: tuple[Any, Any] | None = None,
     lse: Any = False,
@@ -190,6 +194,8 @@ def mla_decode(
             `attn.attention`.
         mask_mod: Hides keys: (batch, head, query, key) to true where they are seen; as
             in `attn.attention`.
+        out_mod: Changes results before they are rounded: (result, batch, head, query,
+            column) to a result; as in `attn.attention`.
         partials: Type of what runs of keys write for the launch to merge: "f32"; "f16",
             with a scale for each row, which has 11 bits of each number; "bf16", which
             has 8. "auto" is "f16" for latent attention, else "f32".
@@ -223,7 +229,7 @@ def mla_decode(
     }
     decode_calls.check_given(options, ("value_dim", "scale",))
     outputs = decode_calls.Outputs(lse, out, stream)
-    return decode_calls.call(tensors, options, (score_mod, mask_mod), init, outputs, pad)
+    return decode_calls.call(tensors, options, (score_mod, mask_mod, out_mod), init, outputs, pad)
 
 
 def prefill(
@@ -248,6 +254,7 @@ def prefill(
     layout: str = "nhd",
     score_mod: Modification | None = None,
     mask_mod: Modification | None = None,
+    out_mod: Modification | None = None,
     init: tuple[Any, Any] | None = None,
     lse: Any = False,
     out: Any = None,
@@ -278,6 +285,8 @@ def prefill(
             `attn.attention`.
         mask_mod: Hides keys: (batch, head, query, key) to true where they are seen; as
             in `attn.attention`.
+        out_mod: Changes results before they are rounded: (result, batch, head, query,
+            column) to a result; as in `attn.attention`.
 
     Pools, also those of 8 bits with their scales, table, lengths and the other arguments are
     those of `attn.decode`. Returns o like q, or (o, lse) with `lse` f32 (queries, heads). Rows
@@ -310,7 +319,7 @@ def prefill(
     }
     decode_calls.check_given(options, ("max_seqlen_q",))
     outputs = decode_calls.Outputs(lse, out, stream)
-    return decode_calls.call(tensors, options, (score_mod, mask_mod), init, outputs, pad)
+    return decode_calls.call(tensors, options, (score_mod, mask_mod, out_mod), init, outputs, pad)
 
 
 def cascade(
@@ -393,9 +402,11 @@ class DecodePlan(decode_plan.PlannedDecode):
     pages, or with `row_bytes` with rows as far apart as those of the other one. `out_type` is
     that of o. One of 8 bits is multiplied by `out_scale`, or has a scale for each `out_group`
     columns of a row, which `run` gives too, f32 (batch, heads, groups) or with queries after
-    heads: the largest magnitude of the columns by that of the type. `init` is the element type
-    of the o of a state to go on from, which each `run` takes then; `sinks` and `lse` say that
-    each `run` has these. The options:
+    heads: the largest magnitude of the columns by that of the type. An `out_type` of "f4E2M1FN"
+    with `out_group=16` is nvfp4: o has bytes (uint8) of two results each, that of the even
+    column in the lower half, and scales have e4m3 elements; `attn.unpack_nvfp4` reads both.
+    `init` is the element type of the o of a state to go on from, which each `run` takes then;
+    `sinks` and `lse` say that each `run` has these. The options:
 
         causal: Hides the keys after each query; the last query is at the last key.
         window: Window mask; a negative number means no bound on that side; (left,
@@ -416,14 +427,16 @@ class DecodePlan(decode_plan.PlannedDecode):
             `attn.attention`.
         mask_mod: Hides keys: (batch, head, query, key) to true where they are seen; as
             in `attn.attention`.
+        out_mod: Changes results before they are rounded: (result, batch, head, query,
+            column) to a result; as in `attn.attention`.
         partials: Type of what runs of keys write for the launch to merge: "f32"; "f16",
             with a scale for each row, which has 11 bits of each number; "bf16", which
             has 8. "auto" is "f16" for latent attention, else "f32".
 
-    What `score_mod` and `mask_mod` read are tensors of the plan, whose contents may change
-    between launches. With `pad` the head dimensions may be such that no kernel takes them: each
-    `run` copies its operands with zeros after their columns, which allocates. `device` is a
-    GPU; without one, or with "host", arrays of numpy run on the simulator.
+    What `score_mod`, `mask_mod` and `out_mod` read are tensors of the plan, whose contents may
+    change between launches. With `pad` the head dimensions may be such that no kernel takes
+    them: each `run` copies its operands with zeros after their columns, which allocates.
+    `device` is a GPU; without one, or with "host", arrays of numpy run on the simulator.
     """
 
     def __init__(
@@ -462,6 +475,7 @@ class DecodePlan(decode_plan.PlannedDecode):
         run_keys: int | None = None,
         score_mod: Modification | None = None,
         mask_mod: Modification | None = None,
+        out_mod: Modification | None = None,
         partials: str = "auto",
     ) -> None:
         sizes = {
@@ -501,4 +515,4 @@ class DecodePlan(decode_plan.PlannedDecode):
             "rope_apart": rope_apart,
             "pad": pad,
         }
-        super().__init__(sizes, options, (score_mod, mask_mod), form, device)
+        super().__init__(sizes, options, (score_mod, mask_mod, out_mod), form, device)

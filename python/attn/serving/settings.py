@@ -14,6 +14,10 @@ from ..tracing.mod_regions import Regions
 from .settings_table import FACTORS, Fields, read_fields
 
 
+#: The regions of a problem, in the order in which their tensors come.
+MODS = ("score_mod", "mask_mod", "out_mod")
+
+
 class Settings(Fields):
     """What a caller says beside the tensors, checked."""
 
@@ -34,12 +38,17 @@ class Settings(Fields):
 
     def describe_regions(self, captures: Mapping[str, TensorView]) -> Regions | None:
         """The regions of a problem; `captures` are the tensors that they read."""
-        if not self.score_mod and not self.mask_mod:
+        texts = [getattr(self, kind) for kind in MODS]
+        if not any(texts):
             return None
         specs = [Spec(each.dtype, each.shape, each.strides) for each in captures.values()]
-        of_score = count_captures(self.score_mod, "score_mod")
-        parts = tuple(specs[:of_score]), tuple(specs[of_score:])
-        return Regions(self.score_mod, self.mask_mod, *parts)
+        parts = []
+        for kind, text in zip(MODS, texts, strict=True):
+            count = count_captures(text, kind)
+            parts.append(tuple(specs[:count]))
+            specs = specs[count:]
+        score, mask, out = texts
+        return Regions(score, mask, parts[0], parts[1], out, parts[2])
 
 
 def count_captures(text: str, kind: str) -> int:
@@ -47,11 +56,12 @@ def count_captures(text: str, kind: str) -> int:
     return len(set(re.findall(rf"%{kind}\d+", text)))
 
 
-def trace_mods(score_mod: Any, mask_mod: Any) -> tuple[dict[str, str], list[Any]]:
-    """Functions, or what was traced of them, as settings, and the tensors they read."""
+def trace_mods(*functions: Any) -> tuple[dict[str, str], list[Any]]:
+    """Functions of MODS, or what was traced of them, as settings, and the tensors they
+    read."""
     texts: dict[str, str] = {}
     tensors: list[Any] = []
-    for kind, function in (("score_mod", score_mod), ("mask_mod", mask_mod)):
+    for kind, function in zip(MODS, functions, strict=True):
         if function is not None:
             mod = mod_regions.trace(kind, function)
             texts[kind] = mod.text

@@ -23,6 +23,7 @@ class Fields(NamedTuple):
     run_keys: int | None = None
     score_mod: str = ""
     mask_mod: str = ""
+    out_mod: str = ""
     out_type: str | None = None
     value_dim: int | None = None
     max_seqlen_q: int | None = None
@@ -42,6 +43,7 @@ def read_fields(
     run_keys: Any = None,
     score_mod: Any = "",
     mask_mod: Any = "",
+    out_mod: Any = "",
     out_type: Any = None,
     value_dim: Any = None,
     max_seqlen_q: Any = None,
@@ -60,6 +62,7 @@ def read_fields(
         None if run_keys is None else readers.to_integer("run_keys", run_keys, 1, 2**31 - 1),
         score_mod,
         mask_mod,
+        out_mod,
         out_type,
         None if value_dim is None else readers.to_integer("value_dim", value_dim, 1, 2**31 - 1),
         None if max_seqlen_q is None else readers.to_integer("max_seqlen_q", max_seqlen_q, 1, 2**29),
@@ -107,7 +110,7 @@ SCHEMAS = {
         ' float? scale=None, int? kv_splits=None, Tensor? k_scale=None, Tensor? v_scale=None, '
         'Tensor[]? captures=None, str score_mod="", str mask_mod="", int? run_keys=None, bool '
         'selected=False, Tensor? init_o=None, Tensor? init_lse=None, Tensor? k_scales=None, '
-        'Tensor? v_scales=None, float? out_scale=None, str partials="auto"'
+        'Tensor? v_scales=None, float? out_scale=None, str partials="auto", str out_mod=""'
     ),
     "mla_decode": (
         'Tensor q, Tensor kv_cache, Tensor page_table, Tensor kv_lengths, int value_dim, float '
@@ -115,7 +118,7 @@ SCHEMAS = {
         'Tensor[]? captures=None, str score_mod="", str mask_mod="", int? run_keys=None, bool '
         'selected=False, Tensor? init_o=None, Tensor? init_lse=None, Tensor? k_scales=None, '
         'Tensor? k_rope=None, Tensor? q_rope=None, float? out_scale=None, str partials="auto", '
-        'Tensor? k_scale=None, Tensor? v_scale=None'
+        'Tensor? k_scale=None, Tensor? v_scale=None, str out_mod=""'
     ),
     "prefill": (
         'Tensor q, Tensor k_cache, Tensor v_cache, Tensor page_table, Tensor kv_lengths, Tensor '
@@ -123,6 +126,6 @@ SCHEMAS = {
         'int[]? window=None, float? softcap=None, float? scale=None, Tensor[]? captures=None, str'
         ' score_mod="", str mask_mod="", Tensor? init_o=None, Tensor? init_lse=None, float? '
         'out_scale=None, Tensor? k_scale=None, Tensor? v_scale=None, Tensor? k_scales=None, '
-        'Tensor? v_scales=None'
+        'Tensor? v_scales=None, str out_mod=""'
     ),
 }

@@ -214,7 +214,11 @@ class Regions(NamedTuple):
 
     def splice(self, problem: str) -> str:
         """The text of a problem without regions, with these."""
-        aliases, parameters, regions = [], [], ""
+        aliases, parameters = [], []
+        lines = problem.splitlines(keepends=True)
+        # Results of several runs are changed where they are merged.
+        is_merged = any(line.lstrip().startswith("attn.combine") for line in lines)
+        regions = {"attn.attention": "", "attn.combine": ""}
         for kind, body, specs in (
             ("score_mod", self.score_mod, self.score_specs),
             ("mask_mod", self.mask_mod, self.mask_specs),
@@ -224,15 +228,15 @@ class Regions(NamedTuple):
                 aliases.append(f"!{kind}{number} = {spec.memref()}\n")
                 parameters.append(f", %{kind}{number}: !{kind}{number}")
             if body:
-                regions += f" {kind} {{\n    {_write_header(kind)}\n{body}    }}"
-        lines = problem.splitlines(keepends=True)
+                op = "attn.combine" if kind == "out_mod" and is_merged else "attn.attention"
+                regions[op] += f" {kind} {{\n    {_write_header(kind)}\n{body}    }}"
         for number, line in enumerate(lines):
             if line.lstrip().startswith("func.func"):
                 head, separator, tail = line.rpartition(") {")
                 lines[number] = head + "".join(parameters) + separator + tail
-            elif line.lstrip().startswith("attn.attention"):
+            elif line.lstrip().startswith(tuple(regions)):
                 head, separator, tail = line.rstrip("\n").partition(" {")
-                lines[number] = f"{head}{regions}{separator}{tail}\n"
+                lines[number] = f"{head}{regions[line.split()[0]]}{separator}{tail}\n"
         return "".join(aliases + lines)
 
 

@@ -1,12 +1,14 @@
-"""score_mod and mask_mod of attn.decode, attn.prefill and attn.DecodePlan on the simulator."""
+"""score_mod, mask_mod and out_mod of attn.decode, attn.mla_decode, attn.prefill and
+attn.DecodePlan on the simulator."""
 
 import attn
 import numpy as np
 import pytest
 from attn.launch import host_arrays
 from test_decode import (
-    DIM, HEADS, KV_HEADS, PAGE, VALUES, attend_latent, check, make_batch, make_latent, refuse,
+    DIM, HEADS, KV_HEADS, MLA_HEADS, PAGE, VALUES, attend_latent, check, make_batch, make_latent, refuse,
 )  # fmt: skip
+from test_decode_narrow import from_e4m3
 
 
 @pytest.fixture(autouse=True)
@@ -112,9 +114,70 @@ def test_latent():
     check([got], attend_latent(q, pool_left, table_left, left, 0.125)[:1])
 
 
+#: What results of a head are multiplied by.
+GATE = np.linspace(0.5, 2, max(HEADS, MLA_HEADS), dtype=np.float32)
+
+
+def change(result, b, h, q_idx, column):
+    return result * GATE[h] + attn.mods.where(column % 2 == 0, 0.25, 0.0) * (b + 1 + q_idx)
+
+
+def changed(o):
+    """Of results (batch, heads, queries, columns)."""
+    batch, heads, queries, columns = np.ogrid[tuple(slice(n) for n in o.shape)]
+    return o * GATE[heads] + np.where(columns % 2 == 0, 0.25, 0) * (batch + 1 + queries)
+
+
+@pytest.mark.parametrize("kv_splits", [1, 2])
+def test_changed_results(kv_splits):
+    """Also behind the merge of runs, and beside another region with a tensor of its own."""
+    batch = make_batch([70, 37], queries=4)
+    mask, seen = make_tree(batch[4])
+    got = attn.decode(*batch, mask_mod=mask, out_mod=change, kv_splits=kv_splits, lse=True)
+    want, want_lse = attend(batch, seen)
+    check(got, (changed(want), want_lse))
+    narrow = attn.decode(*batch, mask_mod=mask, out_mod=change, kv_splits=kv_splits, out_scale=16.0)
+    np.testing.assert_allclose(from_e4m3(narrow) / 16, changed(want), rtol=0.07, atol=4e-3)
+
+
+def test_changed_results_of_a_plan():
+    """What out_mod reads changes between launches."""
+    gates = np.ones(HEADS, np.float32)
+    batch = make_batch([70, 37], queries=4)
+    mask, seen = make_tree(batch[4])
+    plan = attn.DecodePlan(
+        batch=2, heads=HEADS, kv_heads=KV_HEADS, dim=DIM, page_size=PAGE, max_pages=8, queries=4,
+        dtype="float16", mask_mod=mask, out_mod=lambda result, b, h, q_idx, column: result * gates[h],
+    )  # fmt: skip
+    plan.plan(batch[4], batch[3])
+    want = attend(batch, seen)[0]
+    for factor in (1, 3):
+        gates[:] = factor
+        check([plan.run(*batch[:3])], [want * factor])
+
+
+def test_changed_results_of_prefill():
+    q, k, v, table, lengths = make_batch([40, 17], queries=3)
+    packed = np.concatenate([each.swapaxes(0, 1) for each in q])
+    got = attn.prefill(
+        packed, k, v, table, lengths, np.int32([0, 3, 6]), max_seqlen_q=3, causal=False, out_mod=change
+    )
+    want = changed(attend((q, k, v, table, lengths), lambda b, i, j: True)[0])
+    check([got], [np.concatenate([each.swapaxes(0, 1) for each in want])])
+
+
+def test_changed_latent_results():
+    q, pool, table, lengths = make_latent([50, 17])
+    got = attn.mla_decode(q, pool, table, lengths, value_dim=VALUES, scale=0.125, out_mod=change)
+    want = attend_latent(q, pool, table, lengths, 0.125)[0]
+    check([got], [changed(want[:, :, None])[:, :, 0]])
+
+
 def test_refused():
     batch = make_batch([20, 9])
     with pytest.raises(attn.TraceError, match="expected mask_mod"):
         attn.decode(*batch, mask_mod=lambda q, k: q > k)
+    with pytest.raises(attn.TraceError, match="expected out_mod"):
+        attn.decode(*batch, out_mod=lambda result: result)
     refuse("a captured tensor: expected elements of", attn.decode, *batch,
            score_mod=lambda score, b, h, q_idx, kv_idx, each=np.zeros(3, complex): score + each[0])  # fmt: skip

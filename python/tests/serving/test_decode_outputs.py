@@ -66,6 +66,36 @@ def test_scaled_groups(splits):
     check([lse], [log])
 
 
+@pytest.mark.parametrize("splits", [1, 3])
+def test_results_of_4_bits(splits):
+    """Of rows without keys numbers and scales are zeros."""
+    batch = make_batch([100, 0, 17])
+    options = {"out_type": "f4E2M1FN", "out_group": 16, "out_scale": 3.0}
+    plan = make_plan(**options, lse=True, kv_splits=splits)
+    assert plan.splits == splits
+    plan.plan(batch[4], batch[3])
+    o, lse, scales = plan.run(*batch[:3])
+    want, log = attend(*batch)
+    assert o.dtype == np.uint8 and o.shape == (3, HEADS, DIM // 2)
+    assert scales.dtype == np.uint8 and scales.shape == (3, HEADS, DIM // 16)
+    assert not o[1].any() and not scales[1].any()
+    most = np.abs(want.reshape(3, HEADS, -1, 16)).max(-1).repeat(16, -1)
+    assert (abs(attn.unpack_nvfp4(o, scales, 3.0) - want) <= 0.18 * most + 2e-3).all()
+    check([lse], [log])
+
+
+def test_latent_results_of_4_bits():
+    q, pool, table, lengths = make_latent([100, 0, 17])
+    plan = attn.DecodePlan(
+        batch=3, heads=MLA_HEADS, dim=LATENT, value_dim=VALUES, page_size=PAGE, max_pages=8,
+        dtype="float16", latent=True, scale=0.125, out_type="f4E2M1FN", out_group=16,
+    )  # fmt: skip
+    plan.plan(lengths, table)
+    want = attend_latent(q, pool, table, lengths, 0.125)[0]
+    most = np.abs(want.reshape(3, MLA_HEADS, -1, 16)).max(-1).repeat(16, -1)
+    assert (abs(attn.unpack_nvfp4(*plan.run(q, pool)) - want) <= 0.18 * most + 2e-3).all()
+
+
 def test_scaled_groups_of_latent_rows():
     """What the schedule cannot scale itself is merged from one run."""
     q, pool, table, lengths = make_latent([100, 0, 17])
@@ -91,6 +121,10 @@ def test_refused_outputs():
            make_plan, out_type="float8_e4m3fn", out_scale=2.0, out_group=16)  # fmt: skip
     refuse("out_group: expected a divisor of 64 columns, got 40",
            make_plan, out_type="float8_e4m3fn", out_group=DIM // 2 + 8)  # fmt: skip
+    refuse("out_group: expected 16 with an output of f4E2M1FN, got none",
+           make_plan, out_type="f4E2M1FN")  # fmt: skip
+    refuse(f"out_group: expected 16 columns, of which {DIM} are a multiple, with an output of f4E2M1FN, "
+           "got 2 groups", make_plan, out_type="f4E2M1FN", out_group=DIM // 2)  # fmt: skip
 
 
 def test_results_of_numpy_are_new():

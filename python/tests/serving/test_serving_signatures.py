@@ -9,7 +9,7 @@ from attn.options.problem_table import KINDS
 from attn.serving.settings_table import SCHEMAS, Fields
 
 #: Settings that are options of a problem, all of them of `attn.decode`.
-OPTIONS = set(Fields._fields) & {*KINDS, "score_mod", "mask_mod"} - {"out_type"}
+OPTIONS = set(Fields._fields) & {*KINDS, "score_mod", "mask_mod", "out_mod"} - {"out_type"}
 
 
 @pytest.mark.parametrize(
@@ -46,9 +46,9 @@ def test_operators():
     assert names["decode"][:12] == (
         "q k_cache v_cache page_table kv_lengths sinks layout causal window softcap scale kv_splits"
     ).split()
-    assert names["decode"][-4:] == ["k_scales", "v_scales", "out_scale", "partials"]
+    assert names["decode"][-4:] == ["v_scales", "out_scale", "partials", "out_mod"]
     assert names["mla_decode"][4:9] == ["value_dim", "scale", "sinks", "causal", "softcap"]
-    assert names["mla_decode"][-4:] == ["out_scale", "partials", "k_scale", "v_scale"]
+    assert names["mla_decode"][-4:] == ["partials", "k_scale", "v_scale", "out_mod"]
     assert names["prefill"][5:9] == ["cu_seqlens_q", "max_seqlen_q", "sinks", "layout"]
     for name, given in names.items():
         expected = set(inspect.signature(getattr(attn, name)).parameters) & OPTIONS

@@ -153,6 +153,9 @@ struct ResultColumns {
   int64_t partColumns = 0;
   /// Column `first` alone, as values of rows.
   bool isOneColumn = false;
+  /// So many columns from `first` on are one integer of 32 bits, as a value of
+  /// rows.
+  int64_t inWord = 0;
 };
 
 /// Returns a view of the tile's rows in the output `name`, o, lse or o_scales;

@@ -49,6 +49,9 @@ struct HeadRows {
   int64_t partColumns = 0;
   /// Of a rank-4 tensor column `firstColumn` alone, as values of rows.
   bool isOneColumn = false;
+  /// So many columns from `firstColumn` on are one integer of 32 bits, as
+  /// values of rows; all distances are multiples of it.
+  int64_t inWord = 0;
   /// The row of the batch that is the first one, i32; null for the first one of
   /// the batch.
   Value origin = {};

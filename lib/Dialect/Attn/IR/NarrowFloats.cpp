@@ -144,7 +144,13 @@ static Value sumWithFloat4(ImplicitLocOpBuilder &b, Value value) {
   return arith::AddFOp::create(b, size, magic);
 }
 
-Value attn::narrowToPair4(ImplicitLocOpBuilder &b, Value first, Value second) {
+Value attn::narrowToPair4(ImplicitLocOpBuilder &b, Value first, Value second,
+                          bool byIntegers) {
+  // The first operand becomes the upper half.
+  if (!byIntegers)
+    return NVVM::ConvertF32x2ToF4x2Op::create(
+        b, b.getI8Type(), second, first, /*relu=*/false,
+        Float4E2M1FNType::get(b.getContext()));
   auto integer = [&](int64_t number) -> Value {
     return arith::ConstantIntOp::create(b, number, 32);
   };

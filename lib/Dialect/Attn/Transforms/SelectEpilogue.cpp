@@ -76,7 +76,7 @@ struct ResultFacts {
   /// With 32 bits four lanes fill a sector as they are, and exchanging runs of
   /// 256 columns takes more registers than are left.
   bool canShuffle() const {
-    return hasFragments && !hasPairs() && wideRows() && !hasPadding &&
+    return hasFragments && wideRows() && !hasPadding &&
            rowBytes % (4 * kVectorBytes * warps.second) == 0 &&
            (warps.second == 1 || (hasColumnRuns && elementBits < 32)) &&
            tile.getShape()[0] % (16 * warps.first) == 0;
@@ -197,8 +197,9 @@ static FailureOr<ResultFacts> collectFacts(StoreResultOp op) {
   int64_t elementBits = dest.getElementType().getIntOrFloatBitWidth();
   facts.elementBits = elementBits;
   facts.rowBytes = dest.getColumns() * elementBits / 8;
-  facts.hasPadding =
-      facts.tile.getRank() == 2 && facts.tile.getShape()[1] > dest.getColumns();
+  int64_t perElement = facts.hasPairs() ? 2 : 1;
+  facts.hasPadding = facts.tile.getRank() == 2 &&
+                     facts.tile.getShape()[1] > perElement * dest.getColumns();
   facts.alignment = elementBits / 8;
   if (auto view = op.getDest().getDefiningOp<GlobalViewOp>())
     if (std::optional<uint64_t> alignment = view.getAlignment())
@@ -230,9 +231,10 @@ static FailureOr<ResultFacts> collectFacts(StoreResultOp op) {
 }
 
 static EpilogueKind choose(const ResultFacts &facts) {
-  if (facts.fillsSectors() || facts.hasPairs())
+  if (facts.fillsSectors())
     return EpilogueKind::Direct;
-  if (facts.wideRows() && facts.scratchBytes > 0 && facts.scratchFits())
+  if (facts.wideRows() && !facts.hasPairs() && facts.scratchBytes > 0 &&
+      facts.scratchFits())
     return EpilogueKind::Staged;
   return facts.canShuffle() ? EpilogueKind::Shuffled : EpilogueKind::Direct;
 }

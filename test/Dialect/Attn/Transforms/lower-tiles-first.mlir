@@ -1,6 +1,8 @@
 // RUN: attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-lower-tiles))' | FileCheck %s
 
 #acc = #attn.mma<warps = [8, 1]>
+#four = #attn.mma<warps = [4, 1]>
+#rows = #attn.slice<dim = 1, parent = #four>
 #a = #attn.operand<index = 0, parent = #acc>
 #span64 = #attn.swizzled<span = 64>
 #span128 = #attn.swizzled<span = 128>
@@ -71,6 +73,39 @@ gpu.module @kernels {
     } else {
       scf.yield %q : tensor<128x16xf16, #acc>
     }
+    gpu.return
+  }
+
+  // Where rows repeat, the source's registers lie among those of the result.
+  // CHECK-LABEL: gpu.func @extend_rows
+  // CHECK: %[[P:.*]]:8 = scf.if
+  // CHECK: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<2xf16>
+  // CHECK: scf.yield %[[X:.*]], %[[X]], %[[ZERO]], %[[ZERO]], %[[X]], %[[X]], %[[ZERO]], %[[ZERO]] :
+  // CHECK: } else {
+  gpu.func @extend_rows(%x: f16, %c: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %p = tensor.splat %x : tensor<128x8xf16, #four>
+    %q = tensor.splat %x : tensor<128x16xf16, #four>
+    %r = scf.if %c -> tensor<128x16xf16, #four> {
+      %e = attn.extend_columns %p : tensor<128x8xf16, #four> -> tensor<128x16xf16, #four>
+      scf.yield %e : tensor<128x16xf16, #four>
+    } else {
+      scf.yield %q : tensor<128x16xf16, #four>
+    }
+    gpu.return
+  }
+
+  // A quotient that may be approximate is a product with an inverse that is.
+  // CHECK-LABEL: gpu.func @quotients
+  // CHECK-COUNT-3: llvm.call_intrinsic "llvm.nvvm.rcp.approx.ftz.f"
+  // CHECK-NEXT: arith.mulf
+  // CHECK: arith.divf
+  gpu.func @quotients(%x: f32, %y: f32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %one = arith.constant dense<1.0> : tensor<64xf32, #rows>
+    %a = tensor.splat %x : tensor<64xf32, #rows>
+    %b = tensor.splat %y : tensor<64xf32, #rows>
+    %p = arith.divf %one, %b fastmath<afn> : tensor<64xf32, #rows>
+    %q = arith.divf %a, %b fastmath<afn> : tensor<64xf32, #rows>
+    %r = arith.divf %a, %b : tensor<64xf32, #rows>
     gpu.return
   }
 }

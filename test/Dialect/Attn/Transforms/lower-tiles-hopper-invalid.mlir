@@ -328,7 +328,7 @@ gpu.module @m [#nvvm.target<chip = "sm_90a">] {
 gpu.module @kernels {
   gpu.func @extend(%x: f16) kernel attributes {attn.warps = array<i64: 8, 1>} {
     %p = tensor.splat %x : tensor<128x16xf16, #other>
-    // expected-error @below {{expected layouts in which the source's registers come first, got 'tensor<128x16xf16, #attn.mma<warps = [4, 2]>>' and 'tensor<128x32xf16, #attn.mma<warps = [8, 1]>>'}}
+    // expected-error @below {{expected layouts in which threads keep the source's elements, got 'tensor<128x16xf16, #attn.mma<warps = [4, 2]>>' and 'tensor<128x32xf16, #attn.mma<warps = [8, 1]>>'}}
     %e = attn.extend_columns %p : tensor<128x16xf16, #other> -> tensor<128x32xf16, #acc>
     gpu.return
   }

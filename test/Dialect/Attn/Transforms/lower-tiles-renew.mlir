@@ -8,12 +8,16 @@ gpu.module @kernels [#attn.target<chip = "sm_100a">] {
   // Of each tile of a partition, what only its results need of the thread is
   // computed behind the last loop on tiles, from an index that is read again and
   // passed through a shuffle. Behind the loop over tiles, and in the other
-  // partition, the first one is used.
+  // partition, the first one is used. Each partition takes the address of shared
+  // memory where it begins.
   // CHECK-LABEL: gpu.func @partitions
   // CHECK: %[[THREAD:.*]] = nvvm.read.ptx.sreg.tid.x
   // CHECK: %[[XOR:.*]] = arith.xori
   // CHECK: %[[OFFSET:.*]] = arith.addi %[[XOR]]
   // CHECK: cf.cond_br
+  // CHECK: %[[SHARED:.*]] = llvm.inline_asm has_side_effects "mov.u32 $0, attn_shared;", "=r"
+  // CHECK: %[[OWN:.*]] = llvm.inttoptr %[[SHARED]]
+  // CHECK: %[[BEHIND:.*]] = llvm.getelementptr %[[OWN]][512]
   // CHECK: scf.for
   // CHECK: scf.for
   // CHECK: scf.yield
@@ -23,11 +27,12 @@ gpu.module @kernels [#attn.target<chip = "sm_100a">] {
   // CHECK: arith.andi %[[INDEX]], %c31_i32
   // CHECK: %[[NEWXOR:.*]] = arith.xori
   // CHECK: %[[NEW:.*]] = arith.addi %[[NEWXOR]]
-  // CHECK: llvm.getelementptr %{{.*}}[%[[NEW]]]
+  // CHECK: llvm.getelementptr %[[BEHIND]][%[[NEW]]]
   // CHECK: "st.shared.b32 [$0], $1;"
-  // CHECK: llvm.getelementptr %{{.*}}[%[[OFFSET]]]
+  // CHECK: llvm.getelementptr %[[BEHIND]][%[[OFFSET]]]
+  // CHECK: "mov.u32 $0, attn_shared;"
   gpu.func @partitions(%x: f32, %n: i32) kernel attributes {attn.renew_entry, nvvm.minctasm = 1 : i32, known_block_size = array<i32: 256, 1, 1>} {
-    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<128xf32, #attn.rows, shared>
+    %b = attn.alloc {offset = 512 : i64} : !attn.buffer<128xf32, #attn.rows, shared>
     attn.warp_specialize
     partition "softmax" warps 4 tiles [4, 1] registers 240 {
       %zero = arith.constant 0 : i32

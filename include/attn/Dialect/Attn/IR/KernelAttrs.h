@@ -7,9 +7,10 @@
 
 namespace mlir::attn {
 
-/// Unit attribute of a kernel without partitions: what results need of the
-/// thread is computed behind the last loop on tiles instead of at the entry, so
-/// that it takes no registers in the loops (attn-lower-tiles).
+/// Unit attribute of a kernel: what results need of the thread is computed
+/// behind the last loop on tiles instead of at the entry, so that it takes no
+/// registers in the loops. Partitions take the address of shared memory where
+/// they begin (attn-lower-tiles).
 inline constexpr llvm::StringLiteral kRenewEntryAttr("attn.renew_entry");
 
 /// Unit attribute of attn.store_result, attn.global_store and llvm.store:

@@ -22,8 +22,9 @@ Value widenByte(ImplicitLocOpBuilder &b, Value byte);
 
 /// Rounds two f32 to the nearest numbers of f4E2M1FN; an i8 with that of
 /// `first` in its lower half. What is beyond the largest number, NaN too,
-/// becomes that one.
-Value narrowToPair4(ImplicitLocOpBuilder &b, Value first, Value second);
+/// becomes that one. `byIntegers` as above.
+Value narrowToPair4(ImplicitLocOpBuilder &b, Value first, Value second,
+                    bool byIntegers);
 
 } // namespace mlir::attn
 

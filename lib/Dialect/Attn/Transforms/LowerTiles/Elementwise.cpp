@@ -216,10 +216,11 @@ lowering::findPairs(const TileLayout &layout) {
 /// there are none what stores them says so.
 static SmallVector<Value> truncateTo4(ImplicitLocOpBuilder &b,
                                       ArrayRef<Value> scalars,
-                                      const TileLayout &layout) {
+                                      const TileLayout &layout,
+                                      bool byIntegers) {
   SmallVector<Value> bytes;
   for (auto [even, odd] : findPairs(layout))
-    bytes.push_back(narrowToPair4(b, scalars[even], scalars[odd]));
+    bytes.push_back(narrowToPair4(b, scalars[even], scalars[odd], byIntegers));
   if (bytes.empty())
     bytes.assign(scalars.size() / 2,
                  arith::ConstantIntOp::create(b, 0, 8).getResult());
@@ -237,7 +238,9 @@ LogicalResult PartitionLowering::lower(arith::TruncFOp op) {
   unsigned packing = packingOf(elementType);
   SmallVector<Value> scalars = unpack(b, *source);
   if (elementType.getIntOrFloatBitWidth() == 4) {
-    setTile(op.getResult(), *layout, truncateTo4(b, scalars, *layout));
+    setTile(op.getResult(), *layout,
+            truncateTo4(b, scalars, *layout,
+                        kernel.someTargetLacks(Capability::Fp4)));
     return success();
   }
   if (storageOf(elementType) != elementType) {
@@ -343,6 +346,19 @@ static Value cloneFor(ImplicitLocOpBuilder &b, Operation *op,
   if (operands.size() == 1)
     if (Value value = lowerApproximate(b, op, operands.front()))
       return value;
+  if (auto quotient = dyn_cast<arith::DivFOp>(op);
+      quotient && type.isF32() &&
+      arith::bitEnumContainsAll(quotient.getFastmath(),
+                                arith::FastMathFlags::afn)) {
+    Value inverse = LLVM::CallIntrinsicOp::create(
+                        b, type, b.getStringAttr("llvm.nvvm.rcp.approx.ftz.f"),
+                        ValueRange{operands.back()})
+                        .getResults();
+    return matchPattern(quotient.getLhs(), m_OneFloat())
+               ? inverse
+               : arith::MulFOp::create(b, operands.front(), inverse)
+                     .getResult();
+  }
   OperationState state(op->getLoc(), op->getName(), operands, {type},
                        op->getDiscardableAttrDictionary().getValue());
   state.propertiesAttr = op->getPropertiesAsAttribute();

@@ -12,6 +12,7 @@
 #include "attn/Dialect/Attn/IR/TensorProducts.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/Support/SaveAndRestore.h"
+#include <map>
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -281,17 +282,18 @@ Value KernelLowering::uniformWarp() {
   return uniformWarpValue;
 }
 
+static constexpr StringLiteral kSharedSymbol = "attn_shared";
+
 /// The one symbol of dynamic shared memory. It is external so that LLVM keeps
 /// stores whose reader it cannot see.
 static LLVM::GlobalOp getSharedGlobal(gpu::GPUFuncOp func) {
   auto module = func->getParentOfType<gpu::GPUModuleOp>();
-  constexpr StringLiteral name = "attn_shared";
-  if (auto global = module.lookupSymbol<LLVM::GlobalOp>(name))
+  if (auto global = module.lookupSymbol<LLVM::GlobalOp>(kSharedSymbol))
     return global;
   OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
   return LLVM::GlobalOp::create(
       b, func.getLoc(), LLVM::LLVMArrayType::get(b.getI8Type(), 0),
-      /*isConstant=*/false, LLVM::Linkage::External, name, Attribute(),
+      /*isConstant=*/false, LLVM::Linkage::External, kSharedSymbol, Attribute(),
       /*alignment=*/1024, /*addrSpace=*/3);
 }
 
@@ -313,4 +315,45 @@ Value KernelLowering::sharedPointer(Location loc, int64_t offset) {
   return LLVM::GEPOp::create(
       b, sharedBase.getType(), b.getI8Type(), sharedBase,
       ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
+}
+
+void KernelLowering::renewAddresses(ImplicitLocOpBuilder &b) {
+  // Teams have a first byte that is computed.
+  if (!sharedBase || teams > 1)
+    return;
+  // LLVM would take equal addresses of several partitions in front of all.
+  auto word = LLVM::InlineAsmOp::create(
+      b, TypeRange(b.getI32Type()), ValueRange(),
+      ("mov.u32 $0, " + kSharedSymbol + ";").str(), "=r",
+      /*has_side_effects=*/true, /*is_align_stack=*/false,
+      LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(),
+      ArrayAttr());
+  Value own =
+      LLVM::IntToPtrOp::create(b, sharedBase.getType(), word->getResult(0));
+  // Offsets of pointers that the entry has, in an order that is the same in
+  // every run.
+  std::map<int64_t, Value> renewed;
+  auto forPointers = [&](function_ref<void(Value &, int64_t)> visit) {
+    auto visitKnown = [&](Value &pointer) {
+      auto sum = pointer.getDefiningOp<LLVM::GEPOp>();
+      if (pointer == sharedBase)
+        visit(pointer, 0);
+      else if (sum && sum.getBase() == sharedBase &&
+               sum.getDynamicIndices().empty())
+        visit(pointer, sum.getRawConstantIndices().front());
+    };
+    for (auto &[buffer, value] : buffers)
+      visitKnown(value.base);
+    for (auto &[array, pointer] : barriers)
+      visitKnown(pointer);
+  };
+  forPointers([&](Value &, int64_t offset) { renewed[offset] = own; });
+  for (auto &[offset, pointer] : renewed) {
+    if (offset == 0)
+      continue;
+    LLVM::GEPArg index(static_cast<int32_t>(offset));
+    pointer = LLVM::GEPOp::create(b, own.getType(), b.getI8Type(), own, index);
+  }
+  forPointers(
+      [&](Value &pointer, int64_t offset) { pointer = renewed.at(offset); });
 }

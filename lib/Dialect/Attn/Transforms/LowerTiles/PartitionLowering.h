@@ -218,6 +218,10 @@ public:
   /// need would else take registers in the loops, whatever it costs to compute
   /// again.
   void renewEntry(Operation *op, bool inLoops);
+  /// Gives all buffers and barriers addresses that follow from one that is
+  /// taken at `b`, of a partition, which else would follow from one at the
+  /// entry that all partitions hold in a register.
+  void renewAddresses(ImplicitLocOpBuilder &b);
   /// Lowers the body of a loop or a branch; what is computed anew in it is not
   /// known behind it.
   LogicalResult inBody(function_ref<LogicalResult()> lower);

@@ -199,6 +199,112 @@ static Value shuffle(ImplicitLocOpBuilder &b, Value value, Value lane,
   return narrow ? LLVM::BitcastOp::create(b, type, moved).getResult() : moved;
 }
 
+/// Exchanges registers among lanes as a plan says; each holds `packing`
+/// elements of a tile. `combine` returns the sum of numbers that a lane's bits
+/// stand for.
+static void exchangeRegisters(ImplicitLocOpBuilder &b,
+                              const ConversionPlan &plan, unsigned packing,
+                              Value lane,
+                              function_ref<Value(ArrayRef<int64_t>)> combine,
+                              MutableArrayRef<Value> registers) {
+  for (const ShuffleRound &round : plan.rounds) {
+    if (round.kind == ShuffleRound::Kind::Permute) {
+      SmallVector<int64_t> constants(round.sourceLanes.begin(),
+                                     round.sourceLanes.end());
+      Value sourceLane = combine(constants);
+      for (Value &value : registers)
+        value = shuffle(b, value, sourceLane, NVVM::ShflKind::idx);
+      continue;
+    }
+    unsigned bit = round.registerBit - llvm::Log2_32(packing);
+    Value distance =
+        arith::ConstantIntOp::create(b, int64_t(1) << round.laneBit, 32);
+    Value isClear = arith::CmpIOp::create(
+        b, arith::CmpIPredicate::eq,
+        arith::AndIOp::create(b, lane, distance).getResult(),
+        arith::ConstantIntOp::create(b, 0, 32).getResult());
+    for (unsigned low = 0; low < registers.size(); ++low) {
+      unsigned high = low ^ (1u << bit);
+      if (low > high)
+        continue;
+      Value lowValue = registers[low], highValue = registers[high];
+      Value give = arith::SelectOp::create(b, isClear, highValue, lowValue);
+      Value got = shuffle(b, give, distance, NVVM::ShflKind::bfly);
+      registers[low] = arith::SelectOp::create(b, isClear, lowValue, got);
+      registers[high] = arith::SelectOp::create(b, isClear, got, highValue);
+    }
+  }
+}
+
+/// Returns true if a layout's registers are pairs of neighbours, one behind the
+/// other.
+static bool holdsPairs(const TileLayout &layout) {
+  auto pairs = findPairs(layout);
+  for (auto [number, pair] : llvm::enumerate(pairs))
+    if (pair != std::pair(unsigned(2 * number), unsigned(2 * number + 1)))
+      return false;
+  return !pairs.empty();
+}
+
+/// The bytes of f4E2M1FN pairs, four of them a register on their way.
+static FailureOr<SmallVector<Value>>
+exchangePairs(ImplicitLocOpBuilder &b, const ConversionPlan &plan,
+              const TileValue &source, const TileLayout &target, Value lane,
+              function_ref<Value(ArrayRef<int64_t>)> combine) {
+  constexpr unsigned kBytes = 4, kElements = 2 * kBytes;
+  unsigned count = plan.initialRegisters.size();
+  if (plan.kind != ConversionKind::Shuffles || count % kElements != 0 ||
+      !plan.movesPacks(kElements) || !holdsPairs(source.layout) ||
+      !holdsPairs(target))
+    return failure();
+  auto word = VectorType::get(kBytes, b.getI8Type());
+  auto place = [&](unsigned byte) -> Value {
+    return arith::ConstantIntOp::create(b, byte, 32);
+  };
+  SmallVector<Value> words;
+  for (unsigned reg = 0; reg < count; reg += kElements) {
+    Value joined = LLVM::PoisonOp::create(b, word);
+    for (unsigned byte = 0; byte < kBytes; ++byte)
+      joined = LLVM::InsertElementOp::create(
+          b, joined, source.values[plan.initialRegisters[reg] / 2 + byte],
+          place(byte));
+    words.push_back(joined);
+  }
+  exchangeRegisters(b, plan, kElements, lane, combine, words);
+  SmallVector<Value> bytes;
+  for (unsigned reg = 0; reg < plan.finalRegisters.size(); reg += 2) {
+    unsigned from = plan.finalRegisters[reg];
+    if (from % 2 != 0 || plan.finalRegisters[reg + 1] != from + 1)
+      return failure();
+    bytes.push_back(LLVM::ExtractElementOp::create(
+        b, words[from / kElements], place(from % kElements / 2)));
+  }
+  return bytes;
+}
+
+/// Registers that stay in their threads, `from` those of the source: renaming,
+/// on whole packed values where the pairs stay together.
+static SmallVector<Value> renameRegisters(PartitionLowering &lowering,
+                                          ImplicitLocOpBuilder &b,
+                                          const TileValue &source,
+                                          ArrayRef<unsigned> from) {
+  unsigned packing = source.packing;
+  bool whole = true;
+  for (unsigned reg = 0; reg < from.size(); ++reg)
+    whole &= from[reg] % packing == reg % packing &&
+             from[reg] / packing == from[reg - reg % packing] / packing;
+  SmallVector<Value> results;
+  if (whole) {
+    for (unsigned reg = 0; reg < from.size(); reg += packing)
+      results.push_back(source.values[from[reg] / packing]);
+    return results;
+  }
+  SmallVector<Value> scalars = lowering.unpack(b, source);
+  for (unsigned reg : from)
+    results.push_back(scalars[reg]);
+  return lowering.pack(b, results, source.elementType);
+}
+
 template <>
 LogicalResult PartitionLowering::lower(ConvertLayoutOp op) {
   FailureOr<TileValue> source = tile(op, op.getSource());
@@ -207,27 +313,10 @@ LogicalResult PartitionLowering::lower(ConvertLayoutOp op) {
     return failure();
   ImplicitLocOpBuilder b(op.getLoc(), op);
   unsigned bits = source->elementType.getIntOrFloatBitWidth();
-
-  // Registers that stay in their threads: renaming, on whole packed values
-  // where the pairs stay together.
-  if (std::optional<SmallVector<unsigned>> from =
-          layout->registersFrom(source->layout)) {
-    unsigned packing = source->packing;
-    bool whole = true;
-    for (unsigned reg = 0; reg < from->size(); ++reg)
-      whole &= (*from)[reg] % packing == reg % packing &&
-               (*from)[reg] / packing == (*from)[reg - reg % packing] / packing;
-    SmallVector<Value> results;
-    if (whole) {
-      for (unsigned reg = 0; reg < from->size(); reg += packing)
-        results.push_back(source->values[(*from)[reg] / packing]);
-    } else {
-      SmallVector<Value> scalars = unpack(b, *source);
-      for (unsigned reg : *from)
-        results.push_back(scalars[reg]);
-      results = pack(b, results, source->elementType);
-    }
-    setTile(op.getResult(), *layout, results);
+  bool isPaired = isa<Float4E2M1FNType>(source->elementType);
+  auto kept = layout->registersFrom(source->layout);
+  if (kept && !isPaired) {
+    setTile(op.getResult(), *layout, renameRegisters(*this, b, *source, *kept));
     return success();
   }
 
@@ -235,46 +324,28 @@ LogicalResult PartitionLowering::lower(ConvertLayoutOp op) {
       planConversion(source->layout, *layout, bits);
   if (!plan)
     return op.emitOpError() << llvm::toString(plan.takeError());
+  constexpr StringLiteral beyondWarps =
+      "expected a conversion inside warps; attn-materialize-scratch places the "
+      "others";
+  auto combine = [&](ArrayRef<int64_t> numbers) {
+    return linearForm(b, lane(), numbers, /*forXor=*/true);
+  };
+  if (isPaired) {
+    auto bytes = exchangePairs(b, *plan, *source, *layout, lane(), combine);
+    if (failed(bytes))
+      return op.emitOpError(beyondWarps);
+    setTile(op.getResult(), *layout, *bytes);
+    return success();
+  }
   // Elements that share a register travel together.
-  unsigned packing = source->packing, packBits = llvm::Log2_32(packing);
+  unsigned packing = source->packing;
   if (plan->kind != ConversionKind::Shuffles || !plan->movesPacks(packing))
-    return op.emitOpError("expected a conversion inside warps; "
-                          "attn-materialize-scratch places the others");
+    return op.emitOpError(beyondWarps);
 
   SmallVector<Value> current;
   for (unsigned reg = 0; reg < plan->initialRegisters.size(); reg += packing)
     current.push_back(source->values[plan->initialRegisters[reg] / packing]);
-
-  for (const ShuffleRound &round : plan->rounds) {
-    if (round.kind == ShuffleRound::Kind::Permute) {
-      SmallVector<int64_t> constants(round.sourceLanes.begin(),
-                                     round.sourceLanes.end());
-      Value laneId = lane();
-      Value sourceLane = linearForm(b, laneId, constants, /*forXor=*/true);
-      for (Value &value : current)
-        value = shuffle(b, value, sourceLane, NVVM::ShflKind::idx);
-      continue;
-    }
-    unsigned bit = round.registerBit - packBits;
-    Value laneBit = arith::AndIOp::create(
-        b, lane(),
-        arith::ConstantIntOp::create(b, int64_t(1) << round.laneBit, 32));
-    Value isClear =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, laneBit,
-                              arith::ConstantIntOp::create(b, 0, 32));
-    Value distance =
-        arith::ConstantIntOp::create(b, int64_t(1) << round.laneBit, 32);
-    for (unsigned low = 0; low < current.size(); ++low) {
-      unsigned high = low ^ (1u << bit);
-      if (low > high)
-        continue;
-      Value lowValue = current[low], highValue = current[high];
-      Value give = arith::SelectOp::create(b, isClear, highValue, lowValue);
-      Value got = shuffle(b, give, distance, NVVM::ShflKind::bfly);
-      current[low] = arith::SelectOp::create(b, isClear, lowValue, got);
-      current[high] = arith::SelectOp::create(b, isClear, got, highValue);
-    }
-  }
+  exchangeRegisters(b, *plan, packing, lane(), combine, current);
   SmallVector<Value> results;
   if (plan->keepsPacks(packing)) {
     for (unsigned reg = 0; reg < plan->finalRegisters.size(); reg += packing)

@@ -1,6 +1,7 @@
 //===- WarpSpecialize.cpp - Partitions of a CTA ---------------------------===//
 
 #include "PartitionLowering.h"
+#include "attn/Dialect/Attn/IR/KernelAttrs.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/Support/SaveAndRestore.h"
@@ -142,6 +143,8 @@ LogicalResult PartitionLowering::lower(WarpSpecializeOp op) {
     return failure();
 
   Location loc = op.getLoc();
+  bool renews =
+      op.getPartitions().size() > 1 && kernel.func->hasAttr(kRenewEntryAttr);
   Value own = kernel.uniformWarp();
   SmallVector<PartitionGroup> groups = groupPartitions(op);
   SmallVector<WarpRange> ranges;
@@ -177,6 +180,10 @@ LogicalResult PartitionLowering::lower(WarpSpecializeOp op) {
                                   op.getWarps()[index], /*isPartition=*/true,
                                   op.getTileGrid(index));
       ImplicitLocOpBuilder inner(loc, body->getTerminator());
+      llvm::SaveAndRestore buffers(kernel.buffers);
+      llvm::SaveAndRestore barriers(kernel.barriers);
+      if (renews)
+        kernel.renewAddresses(inner);
       if (failed(partition.lowerRegion(op.getPartitions()[index], inner)))
         return failure();
     }

@@ -335,22 +335,27 @@ LogicalResult PartitionLowering::lower(ExtendColumnsOp op) {
   FailureOr<TileLayout> layout = layoutOf(op, op.getType());
   if (failed(source) || failed(layout))
     return failure();
-  // Registers follow the columns, so that the source's come first.
-  unsigned count = source->layout.numRegisters();
-  bool isPrefix = count <= layout->numRegisters() &&
-                  layout->laneBases(1) == source->layout.laneBases(1) &&
-                  layout->warpBases(0) == source->layout.warpBases(0);
-  for (unsigned i = 0; isPrefix && i < count; ++i)
-    isPrefix = layout->registerCoords(i) == source->layout.registerCoords(i);
-  if (!isPrefix)
-    return op.emitOpError("expected layouts in which the source's registers "
-                          "come first, got ")
-           << op.getSource().getType() << " and " << op.getType();
+  auto places = matchSlice(source->layout, *layout, /*column=*/0);
+  unsigned packing = source->packing;
   ImplicitLocOpBuilder b(op.getLoc(), op);
   Type held = source->values.front().getType();
-  SmallVector<Value> values(source->values);
-  values.resize(layout->numRegisters() / source->packing,
-                arith::ConstantOp::create(b, b.getZeroAttr(held)));
+  SmallVector<Value> values(layout->numRegisters() / packing);
+  bool isWhole = places.has_value();
+  for (unsigned reg = 0; isWhole && reg < places->size(); ++reg) {
+    // Elements that share a register stay together.
+    unsigned first = (*places)[reg - reg % packing];
+    isWhole = (*places)[reg] == first + reg % packing && first % packing == 0;
+    if (isWhole)
+      values[first / packing] = source->values[reg / packing];
+  }
+  if (!isWhole)
+    return op.emitOpError("expected layouts in which threads keep the source's "
+                          "elements, got ")
+           << op.getSource().getType() << " and " << op.getType();
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(held));
+  for (Value &value : values)
+    if (!value)
+      value = zero;
   setTile(op.getResult(), *layout, values);
   return success();
 }
