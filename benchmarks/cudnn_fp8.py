@@ -1,7 +1,7 @@
 """cuDNN's forward attention on 8-bit operands, through its graph interface.
 
-torch has no door to it: the package nvidia-cudnn-frontend has, and takes the
-libcudnn that torch brings. Units of q, k and v are 1. Probabilities, of which
+torch has no door to it: the package of requirements-cudnn.txt has, and takes
+the libcudnn that torch brings. Units of q, k and v are 1. Probabilities, of which
 the largest of a row is 1 there, are scaled to use the range of their type, as
 the callers of cuDNN do.
 """
