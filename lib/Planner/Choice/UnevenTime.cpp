@@ -26,12 +26,17 @@ static constexpr Factor kTileStart{"uneven.tile_start"},
 static constexpr int64_t kFewestPlaces = 64;
 
 SmallVector<int64_t> attn::listUnevenLengths(const UnevenBatch &batch) {
+  SmallVector<int64_t> lengths;
+  if (size_t count = batch.expected.size()) {
+    for (int64_t i = 0; i < batch.sequences; ++i)
+      lengths.push_back(std::min(batch.expected[i % count], batch.seen));
+    return lengths;
+  }
   // Multiples of the golden ratio are spread evenly, and so are any few
   // that follow each other.
   constexpr double kGolden = 0.6180339887498949;
   double longest = std::max<double>(batch.keys, 1);
   double range = std::max(0.0, std::log(longest / kShortestSequence));
-  SmallVector<int64_t> lengths;
   for (int64_t i = 0; i < batch.sequences; ++i) {
     double place = (double(i) + 0.5) * kGolden;
     double length = std::min<double>(longest, kShortestSequence) *

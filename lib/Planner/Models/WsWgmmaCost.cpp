@@ -91,6 +91,23 @@ bool WsWgmmaModel::isExpectedToSpill(const ProblemFacts &facts,
       .value_or(false);
 }
 
+/// Microseconds of the kernel in front that lists tiles of documents: one CTA
+/// that reads all numbers, at its SM's share of what DRAM gives.
+/// 0 without.
+static double estimateCut(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
+                          const TargetRow &target) {
+  static constexpr Factor kSecondKernel{"combine.second_kernel"};
+  if (!plan.getCutDocuments())
+    return 0;
+  std::optional<Documents> documents = findDocuments(facts);
+  assert(documents && "expected a plan for documents");
+  double rows = documents->hasBatches ? double(facts.batch) : 1;
+  double bytes = rows * double(facts.queries) *
+                 documents->numbers.elementType.getIntOrFloatBitWidth() / 8;
+  double share = target.dramGBPerSecond * 1000.0 / target.smCount;
+  return kSecondKernel + bytes / share;
+}
+
 PlanEstimate WsWgmmaModel::estimate(const ProblemFacts &problem,
                                     PlanAttrInterface planAttr,
                                     const TargetRow &target) const {
@@ -106,7 +123,6 @@ PlanEstimate WsWgmmaModel::estimate(const ProblemFacts &problem,
   features.pBlocks = plan.getPvBehind() ? 2 : 1;
   estimate.registers = RegisterModel::getUsed().count("ws_wgmma", features);
   estimate.ctasPerSM = 1;
-
   double blockM = plan.getBlockM(), blockN = plan.getBlockN();
   auto [batch, heads, queries, keys] = getTypicalExtents(facts);
   double queryRows = double(countQueryRows(facts, plan.getPackHeads()));
@@ -181,7 +197,8 @@ PlanEstimate WsWgmmaModel::estimate(const ProblemFacts &problem,
       rounds = estimate.waves * *imbalance;
   estimate.microseconds =
       rounds * (estimate.tileClocks + estimate.blocks * estimate.blockClocks) /
-      target.clockMHz;
+          target.clockMHz +
+      estimateCut(problem, plan, target);
   if (isBoundByKeys(facts) || plan.getPackHeads()) {
     double elementBytes = facts.keyType.getIntOrFloatBitWidth() / 8.0;
     bool widens = facts.hasNarrowKeys();

@@ -46,9 +46,10 @@ def test_operators():
     assert names["decode"][:12] == (
         "q k_cache v_cache page_table kv_lengths sinks layout causal window softcap scale kv_splits"
     ).split()
-    assert names["decode"][-4:] == ["k_scales", "v_scales", "out_scale", "partials"]
+    assert names["decode"][-5:-1] == ["k_scales", "v_scales", "out_scale", "partials"]
     assert names["mla_decode"][4:9] == ["value_dim", "scale", "sinks", "causal", "softcap"]
-    assert names["mla_decode"][-4:] == ["out_scale", "partials", "k_scale", "v_scale"]
+    assert names["mla_decode"][-5:-1] == ["out_scale", "partials", "k_scale", "v_scale"]
+    assert {given[-1] for given in names.values()} == {"expected_keys"}
     assert names["prefill"][5:9] == ["cu_seqlens_q", "max_seqlen_q", "sinks", "layout"]
     for name, given in names.items():
         expected = set(inspect.signature(getattr(attn, name)).parameters) & OPTIONS

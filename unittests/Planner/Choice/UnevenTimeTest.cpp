@@ -81,6 +81,19 @@ TEST(UnevenTime, ACTAOfAnSMReadsLongSequencesFaster) {
             estimateUneven(whole, halves, 1, batch, getHopper()));
 }
 
+TEST(UnevenTime, ExpectedKeysAreTaken) {
+  const int64_t expected[] = {4096, 100000};
+  UnevenBatch batch = {3, 32768, 32768, expected};
+  EXPECT_THAT(listUnevenLengths(batch),
+              testing::ElementsAre(4096, 32768, 4096));
+  // Short sequences take less than those that may have any length.
+  const int64_t few[] = {1024};
+  UnevenBatch brief = {64, 32768, 32768, few}, any = {64, 32768, 32768};
+  PlanEstimate whole = makeWhole();
+  EXPECT_LT(estimateUneven(whole, whole, 1, brief, getHopper()),
+            estimateUneven(whole, whole, 1, any, getHopper()) / 2);
+}
+
 TEST(UnevenTime, RunsAreDealtByLengths) {
   UnevenBatch batch = {64, 32768, 32768};
   llvm::SmallVector<int64_t> lengths = listUnevenLengths(batch);
