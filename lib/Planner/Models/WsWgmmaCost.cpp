@@ -91,21 +91,24 @@ bool WsWgmmaModel::isExpectedToSpill(const ProblemFacts &facts,
       .value_or(false);
 }
 
-/// Microseconds of the kernel in front that lists tiles of documents: one CTA
-/// that reads all numbers, at its SM's share of what DRAM gives.
-/// 0 without.
-static double estimateCut(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
-                          const TargetRow &target) {
+/// Returns `microseconds`, of tiles as estimates think of them, for a problem
+/// that may be one of documents: with those of the kernel in front that lists
+/// tiles, one CTA that reads all numbers at its SM's share of what DRAM gives,
+/// or for tiles that documents share.
+static double withDocuments(double microseconds, const ProblemFacts &facts,
+                            WsWgmmaPlanAttr plan, const TargetRow &target) {
   static constexpr Factor kSecondKernel{"combine.second_kernel"};
-  if (!plan.getCutDocuments())
-    return 0;
+  static constexpr Factor kSharedTiles{"ws_wgmma.shared_tiles"};
   std::optional<Documents> documents = findDocuments(facts);
-  assert(documents && "expected a plan for documents");
+  if (!documents)
+    return microseconds;
+  if (!plan.getCutDocuments())
+    return kSharedTiles * microseconds;
   double rows = documents->hasBatches ? double(facts.batch) : 1;
   double bytes = rows * double(facts.queries) *
                  documents->numbers.elementType.getIntOrFloatBitWidth() / 8;
   double share = target.dramGBPerSecond * 1000.0 / target.smCount;
-  return kSecondKernel + bytes / share;
+  return microseconds + kSecondKernel + bytes / share;
 }
 
 PlanEstimate WsWgmmaModel::estimate(const ProblemFacts &problem,
@@ -195,10 +198,10 @@ PlanEstimate WsWgmmaModel::estimate(const ProblemFacts &problem,
             getImbalance(facts, plan.getBlockM() * cluster, plan.getBlockN(),
                          plan.getGroupHeads(), ctas / cluster))
       rounds = estimate.waves * *imbalance;
+  double clocks =
+      rounds * (estimate.tileClocks + estimate.blocks * estimate.blockClocks);
   estimate.microseconds =
-      rounds * (estimate.tileClocks + estimate.blocks * estimate.blockClocks) /
-          target.clockMHz +
-      estimateCut(problem, plan, target);
+      withDocuments(clocks / target.clockMHz, problem, plan, target);
   if (isBoundByKeys(facts) || plan.getPackHeads()) {
     double elementBytes = facts.keyType.getIntOrFloatBitWidth() / 8.0;
     bool widens = facts.hasNarrowKeys();
