@@ -229,6 +229,12 @@ def measure(options, cell: gpu_cells.Cell, entries: list[dict], monitor: Monitor
         if name in peers:
             contestant = Contestant(name)
             try:
+                if cell.dtype.startswith("f8"):
+                    # 8 bits are a matter of speed at which error.
+                    error, _ = gpu_reference.measure_error(
+                        cell, *sets[0], peers[name](*sets[0]), None, slopes, sinks
+                    )
+                    row["peers"][name] = {"o_error": error}
                 capture(lambda i, f=peers[name]: f(*sets[i]), len(sets), contestant)
             except Exception as error:  # a peer may fail in any way
                 contestant.error = f"{type(error).__name__}: {error}".split("\n")[0][:160]
@@ -251,6 +257,7 @@ def format_row(row: dict) -> str:
     for name, peer in row["peers"].items():
         if "tflops" in peer:
             text += f" {name} {peer['tflops']:4.0f} {first['tflops'] / peer['tflops']:5.2f}x"
+            text += f" err {peer['o_error']:.1e}" if "o_error" in peer else ""
         else:
             text += f" {name} {peer['error'][:60]}"
     text += f"  {first.get('mhz', 0):5.0f} MHz {first.get('watts', 0):4.0f} W"

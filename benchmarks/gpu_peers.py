@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import cudnn_fp8
 import torch
 import torch.nn.functional as F
 from gpu_cells import Cell
@@ -112,7 +113,9 @@ def make_peers(
     """The peers of a cell by name; the first is the one that the bar is set by."""
     peers: dict[str, Call] = {}
     if cell.dtype.startswith("f8"):
-        return peers  # torch has no attention on 8-bit operands
+        # torch has no attention on 8-bit operands.
+        cudnn = cudnn_fp8.make_peer(cell)
+        return {} if cudnn is None else {"cudnn": cudnn}
     if cell.score:
         return {"flex": _flex(cell, slopes)}
     if offsets is not None:

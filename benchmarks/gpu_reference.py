@@ -65,11 +65,9 @@ def pick_rows(count: int) -> torch.Tensor:
     return torch.cat([ends, drawn, count - 1 - ends])
 
 
-def check(cell: Cell, q, k, v, o, lse, slopes, sinks=None) -> tuple[float, float]:
-    """Relative error of O and the largest error of LSE on rows of three heads.
-    Raises ValueError for an output that is wrong or that nobody wrote."""
-    if not bool(torch.isfinite(o).all()) or not bool(torch.isfinite(lse).all()):
-        raise ValueError("an element of O or LSE is not finite, or was not written")
+def measure_error(cell: Cell, q, k, v, o, lse, slopes, sinks=None) -> tuple[float, float]:
+    """Relative error of O and the largest error of LSE, 0 if that is None, on rows of three
+    heads."""
     starts, group = [0], cell.heads // cell.kv_heads
     for length in cell.lengths or (cell.rows,):
         starts.append(starts[-1] + length)
@@ -86,8 +84,18 @@ def check(cell: Cell, q, k, v, o, lse, slopes, sinks=None) -> tuple[float, float
             got = o[b, head, part][rows].double()
             difference += float(((got - expected) ** 2).sum())
             norm += float((expected**2).sum())
-            worst = max(worst, float((lse[b, head, part][rows].double() - expected_lse).abs().max()))
-    error = math.sqrt(difference / norm)
+            if lse is not None:
+                error = (lse[b, head, part][rows].double() - expected_lse).abs().max()
+                worst = max(worst, float(error))
+    return math.sqrt(difference / norm), worst
+
+
+def check(cell: Cell, q, k, v, o, lse, slopes, sinks=None) -> tuple[float, float]:
+    """The errors of measure_error. Raises ValueError for an output that is wrong or that nobody
+    wrote."""
+    if not bool(torch.isfinite(o).all()) or not bool(torch.isfinite(lse).all()):
+        raise ValueError("an element of O or LSE is not finite, or was not written")
+    error, worst = measure_error(cell, q, k, v, o, lse, slopes, sinks)
     if not error <= TOLERANCES[cell.dtype] or not worst <= LSE_TOLERANCES[cell.dtype]:
         raise ValueError(f"O differs by {error:.1e}, LSE by {worst:.1e} from float64")
     return error, worst

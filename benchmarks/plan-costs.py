@@ -8,11 +8,13 @@ best one of every schedule that can compute it.
 
   here   benchmarks/plan-costs.py --make FOLDER [--count=60] [--seed=1] [--chip=sm_90a]
              [--board=h200] [--cubin=sm_90a] [--workers=2] [--build=build] [--limit=SECONDS]
+             [--expected]
   GPU    PYTHONPATH=python benchmarks/plan-costs.py --run FOLDER --json=costs.json
              [--seconds=0.05] [--limit=SECONDS]
   here   benchmarks/plan-costs.py --report costs.json [--scales=packed.,pages.] [--write --board=h200]
 
---make goes on where an earlier call was stopped. --run needs torch, and neither the compiler
+--make goes on where an earlier call was stopped; with --expected the planner is told the lengths
+that the launch will have. --run needs torch, and neither the compiler
 nor a toolkit: it compares the results of a problem's kernels with each other, times them in
 turns, and stores each problem at once, so that a later call goes on there too. --report
 prints, for each set and kind and in all, by how much estimates are off (the larger one of
@@ -130,11 +132,18 @@ def draw(count: int, seed: int) -> list[dict]:
 #
 
 
+def expect(problem: dict) -> list[str]:
+    """What tells the planner the lengths that the launch will have; nothing where it knows them."""
+    lengths = problem.get("queries", problem.get("keys"))
+    return [] if lengths is None else ["--expected-keys=" + ",".join(map(str, lengths))]
+
+
 def compile_one(options: argparse.Namespace, problem: dict, schedule: str) -> dict | None:
     """The kernel of a schedule, or of the planner's choice; nothing where it has no plan."""
     file = f"{problem['name']}-{schedule or 'planned'}.attn"
     done = subprocess.run(
         [options.build / "bin/attn-compile", *problem["flags"], f"--chip={options.chip}",
+         *(expect(problem) if options.expected else []),
          f"--board={options.board}", *[f"--schedule={schedule}"] * bool(schedule), "--no-shipped-plans",
          f"--bundle={options.make / file}", f"--bundle-chips={options.cubin}",
          r"--remarks-filter=attn\.(plan|split)", "-o", "/dev/null"],
@@ -469,6 +478,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--chip", default="sm_90a")
     parser.add_argument("--board", default="h200")
+    parser.add_argument("--expected", action="store_true", help="tell the planner the lengths")
     parser.add_argument("--cubin", default="sm_90a")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")

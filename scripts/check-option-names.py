@@ -22,6 +22,7 @@ LIMIT = 8
 LIMITS = {
     "block_keys": 22,
     "block_rows": 22,
+    "expected_keys": 12,
     "kv_heads": 25,
     "kv_lengths": 22,
     "kv_splits": 32,
@@ -32,6 +33,7 @@ LIMITS = {
     "page_indptr": 18,
     "page_size": 16,
     "rope_dim": 18,
+    "row_state": 17,
     "run_keys": 10,
     "scale_group": 15,
     "score_mod": 32,
@@ -43,7 +45,7 @@ LIMITS = {
 WORDS = {"q", "dv", "kv_len", "causal", "window", "scale", "out_type", "layout", "lse", "dynamic"}
 #: Where each option stands, and how: NAME, or FLAG with dashes.
 GUIDES = {"docs/attn-compile.md": r"--(?:no-)?FLAG\b", "docs/Python.md": r"`NAME[`=]"}
-ROW = re.compile(r'^ATTN_(OPTION|FACTOR|COUNT|SWITCH|LENGTHS|NUMBERS|REGION)\((\w+), "(\w+)"', re.M)
+ROW = re.compile(r'^ATTN_(OPTION|FACTOR|COUNT|NATURAL|SWITCH|LENGTHS|NUMBERS|REGION)\((\w+), "(\w+)"', re.M)
 #: Calls of servers have arguments for tensors and pools, which users give by name, and
 #: some are called as options are: at most this many files beside the others.
 SERVER_LIMIT = 7

@@ -40,6 +40,7 @@ KINDS = {
     ),
     "size": Kind("int | None", "None"),
     "count": Kind("int | None", "None"),
+    "natural": Kind("int | None", "None"),
     "align": Kind(
         "bool | str",
         "False",

@@ -45,6 +45,8 @@ EXAMPLES: dict[str, list[str] | None] = {
     "v_transposed": ["--v-transposed"],
     "kv_splits": ["--kv-splits=2"],
     "run_keys": ["--run-keys=32"],
+    "row_state": ["--row-state"],
+    "expected_keys": ["--kv-lengths=30,64", "--expected-keys=40"],
     "lse": ["--no-lse"],
     "dynamic": ["--dynamic"],
 }

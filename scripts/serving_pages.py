@@ -49,6 +49,11 @@ KINDS = {
         "int | None", "None", "int | None", "int? {name}=None",
         'None if {name} is None else readers.to_integer("{name}", {name}, 1, 2**31 - 1)',
     ),
+    "numbers": Served(
+        "Sequence[int] | None", "None", "tuple[int, ...] | None", "int[]? {name}=None",
+        'None if {name} is None else readers.to_numbers("{name}", {name})',
+        values="a list, of any length",
+    ),
     "switch": Served(
         "bool", "False", "bool", "bool {name}=False", 'readers.to_bool("{name}", {name})',
     ),
@@ -76,7 +81,8 @@ VALUES = {
 #: Options that the tensors of a call decide, or what a plan is made for.
 FROM_TENSORS = (
     "q kv_heads kv_len dv kv_type out_type out_group varlen kv_lengths page_size page_indptr "
-    "block_rows block_keys rope_dim rope_apart sinks init_state descales scale_group v_transposed lse dynamic"
+    "block_rows block_keys rope_dim rope_apart sinks init_state descales scale_group v_transposed row_state lse "
+    "dynamic"
 ).split()
 #: The settings that are not options of a problem.
 OWN = {
@@ -242,26 +248,27 @@ CALLS = {
     "decode": Call(
         _POOLS, "sinks k_scale v_scale k_scales v_scales", "", "partials", "",
         f"sinks layout causal window softcap scale kv_splits k_scale v_scale {_MODS} run_keys "
-        f"selected {_STATE} k_scales v_scales out_scale partials out_mod",
+        f"selected {_STATE} k_scales v_scales out_scale partials out_mod expected_keys",
         _DECODE,
     ),
     "mla_decode": Call(
         "q kv_cache page_table kv_lengths", "sinks k_scale k_scales k_rope q_rope",
         "value_dim scale", "value_dim partials", "layout window",
         f"value_dim scale sinks causal softcap kv_splits {_MODS} run_keys selected {_STATE} "
-        "k_scales k_rope q_rope out_scale partials k_scale v_scale out_mod",
+        "k_scales k_rope q_rope out_scale partials k_scale v_scale out_mod expected_keys",
         _LATENT,
     ),
     "prefill": Call(
         f"{_POOLS} cu_seqlens_q", "sinks k_scale v_scale k_scales v_scales", "max_seqlen_q",
         "max_seqlen_q", "kv_splits run_keys selected",
         f"max_seqlen_q sinks layout causal window softcap scale {_MODS} {_STATE} out_scale "
-        "k_scale v_scale k_scales v_scales out_mod",
+        "k_scale v_scale k_scales v_scales out_mod expected_keys",
         _PREFILL,
     ),
     "cascade": Call(
         "q k_cache v_cache levels", "sinks", "", "",
-        "causal window out_scale kv_splits run_keys selected score_mod mask_mod out_mod", "", _CASCADE,
+        "causal window out_scale kv_splits run_keys selected score_mod mask_mod out_mod expected_keys", "",
+        _CASCADE,
     ),
     "DecodePlan": Call("", "", "", "partials", "", "", _PLAN),
 }  # fmt: skip

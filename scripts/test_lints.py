@@ -226,7 +226,7 @@ class ServingPages(unittest.TestCase):
         regions = [{"name": n, "kind": "region", "doc": "A region"} for n in ("score_mod", "mask_mod", "out_mod")]
         kinds = {"causal": "align", "out_scale": "factor", "scale": "factor", "layout": "order"}
         kinds |= {"out_type": "type", "window": "window", "softcap": "factor", "kv_splits": "count"}
-        kinds |= {"run_keys": "count", "selected": "switch"}
+        kinds |= {"run_keys": "count", "selected": "switch", "expected_keys": "numbers"}
         some = [{"name": name, "kind": kind, "doc": ""} for name, kind in kinds.items()]
         self.rows = [*some, row, *regions]
 

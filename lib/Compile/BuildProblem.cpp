@@ -125,7 +125,11 @@ static MemRefType getLogType(Builder &builder, const Problem &problem) {
   Type f32 = builder.getF32Type();
   MemRefType rows = getOperandType(builder, problem, problem.heads,
                                    problem.queries, /*columns=*/1, f32);
-  return MemRefType::get(rows.getShape().drop_back(), f32);
+  SmallVector<int64_t> shape(rows.getShape().drop_back());
+  // A row's maximum and its sum.
+  if (problem.rowState)
+    shape.push_back(2);
+  return MemRefType::get(shape, f32);
 }
 
 /// The types of the function's arguments.
@@ -154,7 +158,7 @@ static SmallVector<Type> getArgumentTypes(Builder &builder,
   if (problem.vTransposed)
     types[2] = getTransposedType(builder, problem, cast<MemRefType>(types[2]));
   // Values are a view of the keys.
-  if (problem.ropeDim != 0)
+  if (problem.isLatent())
     types.erase(types.begin() + 2);
   if (problem.lse)
     types.push_back(getLogType(builder, problem));
@@ -195,14 +199,15 @@ static SmallVector<Type> getArgumentTypes(Builder &builder,
   };
   if (int64_t group = problem.scaleGroup) {
     addRows(problem.getKeyColumns() / group, builder.getF32Type());
-    if (problem.ropeDim == 0)
+    if (!problem.isLatent())
       addRows(problem.valueDim / group, builder.getF32Type());
   }
   if (problem.hasOwnRope())
-    addRows(problem.ropeDim, element);
+    addRows(problem.getRopeColumns(), element);
   if (problem.ropeApart)
     types.push_back(getOperandType(builder, problem, problem.heads,
-                                   problem.queries, problem.ropeDim, element));
+                                   problem.queries, problem.getRopeColumns(),
+                                   element));
   if (problem.outGroup != 0)
     types.push_back(getOperandType(
         builder, problem, problem.heads, problem.queries,
@@ -241,8 +246,14 @@ static void setAttributes(OpBuilder &builder, const Problem &problem,
 #define ATTN_COUNT(ID, NAME, VALUE, CONSTRAINTS, DOC)                          \
   if (problem.ID != 0)                                                         \
     op->setAttr(NAME, builder.getI64IntegerAttr(problem.ID));
+#define ATTN_NATURAL(ID, NAME, VALUE, CONSTRAINTS, DOC)                        \
+  if (problem.ID)                                                              \
+    op->setAttr(NAME, builder.getI64IntegerAttr(*problem.ID));
 #include "attn/Problem/Options.def"
   op.setSelected(problem.selected);
+  op.setRowState(problem.rowState);
+  if (!problem.expectedKeys.empty())
+    op.setExpectedKeys(problem.expectedKeys);
   if (!problem.lengthsQ.empty())
     op.setMaxSeqlenQAttr(
         builder.getI64IntegerAttr(*llvm::max_element(problem.lengthsQ)));
@@ -261,7 +272,7 @@ OwningOpRef<ModuleOp> attn::buildProblem(MLIRContext *context,
       builder.getFunctionType(getArgumentTypes(builder, problem), TypeRange()));
   builder.setInsertionPointToStart(function.addEntryBlock());
   ArrayRef<BlockArgument> arguments = function.getArguments();
-  bool isLatent = problem.ropeDim != 0;
+  bool isLatent = problem.isLatent();
   Value k = arguments[1];
   Value v = isLatent ? makeLatentValues(builder, loc, problem, k)
                      : Value(arguments[2]);

@@ -98,6 +98,17 @@ static llvm::Error parseCount(StringRef option, std::optional<int64_t> written,
   return llvm::Error::success();
 }
 
+static llvm::Error parseNatural(StringRef option,
+                                std::optional<int64_t> written,
+                                std::optional<int64_t> &result) {
+  result = written;
+  if (written && (*written < 0 || *written > kMaxSize))
+    return makeOptionError(option,
+                           "expected a number from 0 to 2^31 - 1, got '" +
+                               Twine(*written) + "'");
+  return llvm::Error::success();
+}
+
 /// Reads where the diagonal of a mask lies.
 static llvm::Error parseAlign(StringRef flag, StringRef text,
                               Problem &problem) {
@@ -190,21 +201,32 @@ static llvm::Error parseLengths(const ProblemFlags &flags, Problem &problem) {
   return llvm::Error::success();
 }
 
+/// Reads numbers from `least` on that an i32 holds.
+static llvm::Error parseNumbers(StringRef flag, StringRef text, int64_t least,
+                                SmallVectorImpl<int64_t> &numbers) {
+  SmallVector<StringRef> parts;
+  text.split(parts, ',');
+  for (StringRef part : parts) {
+    int64_t number;
+    if (part.getAsInteger(10, number) || number < least || number > kMaxSize)
+      return makeError(flag, "expected an i32" +
+                                 Twine(least == 0 ? " of at least 0" : "") +
+                                 ", got '" + part + "'");
+    numbers.push_back(number);
+  }
+  return llvm::Error::success();
+}
+
 /// Reads the lengths of the keys and checks what pages go with.
 static llvm::Error parseKeys(const ProblemFlags &flags, Problem &problem) {
   if (flags.kvLengths) {
     if (flags.varlen)
       return makeError("kv-lengths",
                        "contradicts --varlen, which gives the lengths");
-    SmallVector<StringRef> parts;
-    StringRef(*flags.kvLengths).split(parts, ',');
-    for (StringRef part : parts) {
-      int64_t length;
-      if (part.getAsInteger(10, length) || length < -kMaxSize - 1 ||
-          length > kMaxSize)
-        return makeError("kv-lengths", "expected an i32, got '" + part + "'");
-      problem.kvLengths.push_back(length);
-    }
+    if (llvm::Error error =
+            parseNumbers("kv-lengths", *flags.kvLengths,
+                         /*least=*/-kMaxSize - 1, problem.kvLengths))
+      return error;
     int64_t count = problem.kvLengths.size();
     if (count != problem.batch)
       return makeError("kv-lengths", "expected one length for each of the " +
@@ -348,7 +370,9 @@ llvm::Expected<Problem> attn::parseProblem(const ProblemFlags &flags) {
                                     (isFloat8 ? "" : ", f8E4M3FN or f8E5M2") +
                                     " beside queries of " + problem.type +
                                     ", got '" + problem.kvType + "'");
-  problem.outType = flags.outType.value_or(isFloat8 ? "bf16" : problem.type);
+  problem.outType = flags.outType.value_or(problem.rowState ? "f32"
+                                           : isFloat8       ? "bf16"
+                                                            : problem.type);
   if (!llvm::is_contained({"f16", "bf16", "f32"}, problem.outType) &&
       !isFloat8Name(problem.outType) && !problem.hasFloat4Results())
     return makeError(
@@ -368,14 +392,17 @@ llvm::Expected<Problem> attn::parseProblem(const ProblemFlags &flags) {
 #define ATTN_COUNT(ID, NAME, VALUE, CONSTRAINTS, DOC)                          \
   if (llvm::Error error = parseCount(NAME, flags.ID, problem.ID))              \
     return std::move(error);
+#define ATTN_NATURAL(ID, NAME, VALUE, CONSTRAINTS, DOC)                        \
+  if (llvm::Error error = parseNatural(NAME, flags.ID, problem.ID))            \
+    return std::move(error);
 #include "attn/Problem/Options.def"
-  if (problem.ropeDim != 0) {
+  if (problem.isLatent()) {
     // The values are columns of the keys, which all heads share.
     if (!flags.kvHeads)
       problem.kvHeads = 1;
     if (!flags.dv)
       problem.valueDim =
-          std::max<int64_t>(0, problem.headDim - problem.ropeDim);
+          std::max<int64_t>(0, problem.headDim - problem.getRopeColumns());
     if (problem.vTransposed)
       return makeError("v-transposed", "contradicts --rope-dim");
   }
@@ -384,8 +411,8 @@ llvm::Expected<Problem> attn::parseProblem(const ProblemFlags &flags) {
                      problem.blockKeys == 0
                          ? "expected --block-keys beside it"
                          : "expected --block-rows beside it");
-  if (problem.ropeApart && problem.ropeDim == 0)
-    return makeError("rope-apart", "expected --rope-dim beside it");
+  if (problem.ropeApart && problem.getRopeColumns() == 0)
+    return makeError("rope-apart", "expected --rope-dim above 0 beside it");
   if (llvm::Error error = checkScaleGroup(problem))
     return error;
   if (llvm::Error error = parseMask(flags, problem))
@@ -395,6 +422,10 @@ llvm::Expected<Problem> attn::parseProblem(const ProblemFlags &flags) {
       return error;
   if (llvm::Error error = parseKeys(flags, problem))
     return error;
+  if (flags.expectedKeys)
+    if (llvm::Error error = parseNumbers("expected-keys", *flags.expectedKeys,
+                                         /*least=*/0, problem.expectedKeys))
+      return error;
   if (llvm::Error error = parseRuns(flags, problem))
     return error;
   if (llvm::Error error = checkOutGroup(problem))

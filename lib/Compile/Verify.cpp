@@ -322,9 +322,9 @@ void attn::applyProblem(const Problem &given, sim::HarnessOptions &options) {
   };
   set("q", problem.heads, problem.queries, problem.getQueryColumns());
   if (problem.ropeApart)
-    set("q_rope", problem.heads, problem.queries, problem.ropeDim);
+    set("q_rope", problem.heads, problem.queries, problem.getRopeColumns());
   set("k", problem.kvHeads, problem.keys, problem.getKeyColumns());
-  if (problem.ropeDim == 0)
+  if (!problem.isLatent())
     set("v", problem.kvHeads, problem.keys, problem.valueDim);
   if (problem.vTransposed) {
     int64_t pitch = problem.getValuePitch() + (problem.openStrides ? kGap : 0);
@@ -339,11 +339,11 @@ void attn::applyProblem(const Problem &given, sim::HarnessOptions &options) {
   if (int64_t group = problem.scaleGroup) {
     set("k_scales", problem.kvHeads, problem.keys,
         problem.getKeyColumns() / group);
-    if (problem.ropeDim == 0)
+    if (!problem.isLatent())
       set("v_scales", problem.kvHeads, problem.keys, problem.valueDim / group);
   }
   if (problem.hasOwnRope())
-    set("k_rope", problem.kvHeads, problem.keys, problem.ropeDim);
+    set("k_rope", problem.kvHeads, problem.keys, problem.getRopeColumns());
   if (problem.outGroup != 0)
     set("o_scales", problem.heads, problem.queries,
         problem.valueDim / problem.outGroup);

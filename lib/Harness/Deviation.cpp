@@ -138,14 +138,26 @@ static double getLSEScale(double ref) {
 
 Expected<Deviation> sim::compareLSE(const TensorView &out,
                                     const AttentionResult &reference) {
-  ArrayRef<int64_t> shape = ArrayRef(reference.shape).drop_back();
+  llvm::SmallVector<int64_t, 4> shape(reference.shape);
+  shape.pop_back();
+  // Maxima and sums of rows.
+  unsigned numbers = reference.sums.empty() ? 1 : 2;
+  if (numbers == 2)
+    shape.push_back(numbers);
   if (Error error = checkShape("lse", out.shape, shape))
     return std::move(error);
   Deviation deviation;
   forEachIndex(shape, [&](ArrayRef<int64_t> index, int64_t position) {
-    if (!reference.defined[position])
+    int64_t row = position / numbers;
+    if (!reference.defined[row])
       return;
-    double value = out.get(index), ref = reference.lse[position];
+    double value = out.get(index), ref = reference.lse[row];
+    if (position % numbers == 1) {
+      ref = reference.sums[row];
+      double delta = difference(value, ref) / std::max(1.0, ref);
+      track(deviation, deviation.error, delta, index, value, ref);
+      return;
+    }
     double delta =
         difference(value, ref) / (std::isfinite(ref) ? getLSEScale(ref) : 1);
     track(deviation, deviation.error, delta, index, value, ref);

@@ -68,6 +68,8 @@ public:
     int64_t rows = result.shape[0] * result.shape[1] * result.shape[2];
     result.o.assign(rows * problem.dv, 0.0);
     result.lse.assign(rows, -infinity);
+    if (problem.rowState)
+      result.sums.assign(rows, 0);
     result.defined.assign(rows, 0);
 
     std::atomic<int64_t> next{0};
@@ -120,6 +122,12 @@ private:
   /// Does with a row of results what stands between attention and rounding.
   void finishRow(int64_t sequence, int64_t head, int64_t query,
                  double *o) const;
+  /// Stores what a row has beside o.
+  void setLogs(int64_t row, double max, double sum) {
+    result.lse[row] = problem.rowState ? max : max + std::log(sum);
+    if (problem.rowState)
+      result.sums[row] = sum;
+  }
   bool isStopped() const { return progress && progress->isStopped(); }
   void report() {
     if (progress)
@@ -548,7 +556,7 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head,
     }
     if (isNaN) {
       std::fill_n(o, dv, std::nan(""));
-      result.lse[row] = std::nan("");
+      setLogs(row, std::nan(""), std::nan(""));
       continue;
     }
     // No key and no sink: O = 0 and LSE = -inf, as initialised.
@@ -575,9 +583,9 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head,
       for (int64_t column = 0; column < dv; ++column)
         o[column] += p * valueRow[column];
     }
-    for (int64_t column = 0; column < dv; ++column)
+    for (int64_t column = 0; column < dv && !problem.rowState; ++column)
       o[column] /= sum;
-    result.lse[row] = max + std::log(sum);
+    setLogs(row, max, sum);
   }
 }
 

@@ -27,8 +27,10 @@ std::optional<OwnedRows> sim::findOwnedRows(const LaunchRecord &record,
 static bool isOwned(const HarnessTensor &tensor, int64_t element,
                     const std::optional<OwnedRows> &rows) {
   const TensorArgument &argument = tensor.argument;
-  // Of these the rows are the dimension before the last.
-  bool hasColumns = argument.name == "o" || argument.name == "o_scales";
+  // Of these the rows are the dimension before the last, and so they are of the
+  // maxima and sums of rows, which an lse of rank 4 has.
+  bool hasColumns = argument.name == "o" || argument.name == "o_scales" ||
+                    (argument.name == "lse" && argument.shape.size() == 4);
   size_t rank = argument.shape.size(), least = hasColumns ? 2 : 1;
   if (!rows || rank < least || (!hasColumns && argument.name != "lse"))
     return true;

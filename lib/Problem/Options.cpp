@@ -41,6 +41,8 @@ StringRef mlir::attn::stringifyOptionKind(OptionKind kind) {
     return "size";
   case OptionKind::Count:
     return "count";
+  case OptionKind::Natural:
+    return "natural";
   case OptionKind::Align:
     return "align";
   case OptionKind::Window:

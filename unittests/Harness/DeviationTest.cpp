@@ -13,6 +13,25 @@ using testing::HasSubstr;
 
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+TEST(Deviation, OfMaximaAndSums) {
+  AttentionResult reference;
+  reference.shape = {1, 1, 2, 1};
+  reference.lse = {1.0, -kInfinity};
+  reference.sums = {8.0, 0.0};
+  reference.defined = {1, 1};
+  Tensor states(DType::F32, {1, 1, 2, 2});
+  states.set({0, 0, 0, 0}, 1.0);
+  states.set({0, 0, 0, 1}, 10.0);
+  states.set({0, 0, 1, 0}, -kInfinity);
+  states.set({0, 0, 1, 1}, 0.0);
+  EXPECT_EQ(cantFail(compareLSE(states.view, reference)).error, 0.25);
+  states.set({0, 0, 0, 0}, 1.5);
+  EXPECT_EQ(cantFail(compareLSE(states.view, reference)).error, 0.5);
+  Tensor logs(DType::F32, {1, 1, 2});
+  EXPECT_THAT(llvm::toString(compareLSE(logs.view, reference).takeError()),
+              HasSubstr("expected shape [1, 1, 2, 2], got [1, 1, 2]"));
+}
+
 TEST(Deviation, OfOutputs) {
   AttentionResult reference;
   reference.shape = {1, 1, 2, 2};

@@ -68,6 +68,8 @@ struct Problem {
 #define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \
   std::optional<double> ID;
 #define ATTN_COUNT(ID, NAME, VALUE, CONSTRAINTS, DOC) int64_t ID = 0;
+#define ATTN_NATURAL(ID, NAME, VALUE, CONSTRAINTS, DOC)                        \
+  std::optional<int64_t> ID;
 #define ATTN_SWITCH(ID, NAME, DEFAULT, GIVEN, RECORD, CONSTRAINTS, DOC)        \
   bool ID = DEFAULT;
 #include "attn/Problem/Options.def"
@@ -80,6 +82,8 @@ struct Problem {
   llvm::SmallVector<int64_t> lengthsQ, lengthsK;
   /// What kv_lengths holds; empty without.
   llvm::SmallVector<int64_t> kvLengths;
+  /// Keys that costs are those of; empty without.
+  llvm::SmallVector<int64_t> expectedKeys;
 
   /// Elements from one column of a transposed v to the next: the keys, rounded
   /// up to what makes 16 bytes of 8-bit elements.
@@ -98,10 +102,14 @@ struct Problem {
   }
   /// True if q has 8 bits.
   bool isNarrow() const { return StringRef(type).starts_with("f8"); }
+  /// True if values are columns of the keys.
+  bool isLatent() const { return ropeDim.has_value(); }
+  /// Columns of keys that are none of values.
+  int64_t getRopeColumns() const { return ropeDim.value_or(0); }
   /// True if rotated columns of keys are apart, as beside latent ones of 8
   /// bits with scales.
   bool hasOwnRope() const {
-    return ropeDim != 0 && (ropeApart || scaleGroup != 0);
+    return getRopeColumns() != 0 && (ropeApart || scaleGroup != 0);
   }
   /// Columns of the tensor q.
   int64_t getQueryColumns() const { return ropeApart ? valueDim : headDim; }

@@ -73,7 +73,10 @@ struct AttentionInputs {
 struct AttentionResult {
   llvm::SmallVector<int64_t, 4> shape;
   std::vector<double> o;
+  /// With `row_state` maxima of rows.
   std::vector<double> lse;
+  /// With `row_state` sums of rows, by which o is not divided; else empty.
+  std::vector<double> sums;
   /// For each element of lse 1 where it and its row of o are defined; rows
   /// beyond the last packed sequence are not.
   std::vector<uint8_t> defined;

@@ -23,6 +23,8 @@ enum class OptionKind {
   Size,
   /// A number from 1 to 2^31 - 1.
   Count,
+  /// A number from 0 to 2^31 - 1.
+  Natural,
   /// Where a diagonal lies; may stand without a value.
   Align,
   /// Two bounds, and where the diagonal lies.
@@ -67,6 +69,10 @@ struct OptionValue<OptionKind::Size> {
 };
 template <>
 struct OptionValue<OptionKind::Count> {
+  using type = int64_t;
+};
+template <>
+struct OptionValue<OptionKind::Natural> {
   using type = int64_t;
 };
 template <>

@@ -46,7 +46,7 @@ bool attn::maySplitKeys(const ProblemFacts &facts) {
   // A batch without sequences has nothing to cut.
   return isKnown && (facts.isServed() || facts.queries <= kMostCut) &&
          facts.batch > 0 && facts.kvSplits == 0 && !facts.cuSeqlensQ &&
-         !facts.hasBlockLists() && mayMergeScales(facts);
+         !facts.hasBlockLists() && !facts.rowState && mayMergeScales(facts);
 }
 
 //===----------------------------------------------------------------------===//
@@ -285,7 +285,8 @@ FailureOr<SplitChoice> attn::chooseSplits(AttentionOp op,
       facts.keys, kStep * countBlocks(facts, facts.queries, facts.keys,
                                       facts.queries, kStep));
   // Dense keys are as many for each sequence.
-  UnevenBatch batch = {facts.isServed() ? facts.batch : 0, facts.keys, seen};
+  UnevenBatch batch = {facts.isServed() ? facts.batch : 0, facts.keys, seen,
+                       facts.expectedKeys};
   bool hasSeveral = batch.sequences > 1;
   std::vector<PlanCandidates> offered;
   auto add = [&](const ProblemFacts &facts, PlanCandidates plans,

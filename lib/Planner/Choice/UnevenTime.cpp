@@ -26,12 +26,17 @@ static constexpr Factor kTileStart{"uneven.tile_start"},
 static constexpr int64_t kFewestPlaces = 64;
 
 SmallVector<int64_t> attn::listUnevenLengths(const UnevenBatch &batch) {
+  SmallVector<int64_t> lengths;
+  if (size_t count = batch.expected.size()) {
+    for (int64_t i = 0; i < batch.sequences; ++i)
+      lengths.push_back(std::min(batch.expected[i % count], batch.seen));
+    return lengths;
+  }
   // Multiples of the golden ratio are spread evenly, and so are any few
   // that follow each other.
   constexpr double kGolden = 0.6180339887498949;
   double longest = std::max<double>(batch.keys, 1);
   double range = std::max(0.0, std::log(longest / kShortestSequence));
-  SmallVector<int64_t> lengths;
   for (int64_t i = 0; i < batch.sequences; ++i) {
     double place = (double(i) + 0.5) * kGolden;
     double length = std::min<double>(longest, kShortestSequence) *
@@ -42,6 +47,16 @@ SmallVector<int64_t> attn::listUnevenLengths(const UnevenBatch &batch) {
   if (!lengths.empty())
     *llvm::max_element(lengths) = batch.seen;
   return lengths;
+}
+
+/// Returns the keys of a sequence that estimates of a plan are of.
+static double getEstimatedKeys(const UnevenBatch &batch) {
+  if (batch.expected.empty())
+    return double(batch.seen);
+  double keys = 0;
+  for (int64_t each : batch.expected)
+    keys += double(std::min(each, batch.seen));
+  return std::max(1.0, keys / double(batch.expected.size()));
 }
 
 namespace {
@@ -126,7 +141,7 @@ SmallVector<int64_t> attn::dealRuns(ArrayRef<int64_t> lengths,
 /// runs; the plan's estimate is one of `splits` runs of a tile.
 static double runTiles(ArrayRef<int64_t> lengths, ArrayRef<int64_t> runs,
                        const PlanEstimate &plan, double tileWork,
-                       int64_t splits, int64_t keys, const TargetRow &target) {
+                       int64_t splits, double keys, const TargetRow &target) {
   int64_t places = int64_t(target.smCount) *
                    std::max<int64_t>(1, plan.ctasPerSM) * plan.ctaTiles;
   int64_t sequences = lengths.size();
@@ -140,7 +155,7 @@ static double runTiles(ArrayRef<int64_t> lengths, ArrayRef<int64_t> runs,
       plan.loneTileMicroseconds > 0 ? tileWork / plan.loneTileMicroseconds : 1;
   // Blocks of an average run of the longest sequence are `plan.blocks`.
   double blockKeys =
-      std::max(1.0, double(keys) / (std::max(plan.blocks, 1.0) * splits));
+      std::max(1.0, keys / (std::max(plan.blocks, 1.0) * splits));
   Places state(places / together, together, cap);
   for (auto [length, own] : llvm::zip(lengths, runs)) {
     // Blocks are dealt to runs, and only keys that there are are read.
@@ -150,7 +165,7 @@ static double runTiles(ArrayRef<int64_t> lengths, ArrayRef<int64_t> runs,
       double part = double(blocks / own + (run < blocks % own));
       double read = std::min(left, part * blockKeys);
       left -= read;
-      double work = tileWork * read * double(splits) / double(keys);
+      double work = tileWork * read * double(splits) / keys;
       for (int64_t tile = 0; tile < tiles / together; ++tile)
         state.add(work);
     }
@@ -164,7 +179,7 @@ double attn::estimateEqualRuns(const PlanEstimate &whole,
   double keys = 0;
   for (int64_t length : listUnevenLengths(batch))
     keys += double(length);
-  double share = keys / (double(batch.sequences) * double(batch.seen));
+  double share = keys / (double(batch.sequences) * getEstimatedKeys(batch));
   // All CTAs end together, and so does the longest sequence.
   double partials = plan.dramRoofMicroseconds - whole.dramRoofMicroseconds;
   double lone = plan.loneTileMicroseconds;
@@ -184,7 +199,8 @@ double attn::estimateUneven(const PlanEstimate &whole, const PlanEstimate &plan,
   if (dealt.total)
     runs = dealRuns(lengths, dealt);
   auto run = [&] {
-    return runTiles(lengths, runs, plan, tileWork, splits, batch.seen, target);
+    return runTiles(lengths, runs, plan, tileWork, splits,
+                    getEstimatedKeys(batch), target);
   };
   // Where long sequences stand is chance: both directions stand for all.
   double forward = run();

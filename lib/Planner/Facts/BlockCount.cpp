@@ -9,12 +9,43 @@
 using namespace mlir;
 using namespace mlir::attn;
 
+/// Sets what follows from the keys that sequences are expected to have. Packed
+/// ones, whose queries are in proportion, take as long as fewer sequences of
+/// one length that have as many rows and products.
+static void setExpected(const ProblemFacts &facts, TypicalExtents &typical) {
+  double sum = 0, squares = 0;
+  for (double keys : facts.expectedKeys) {
+    sum += keys;
+    squares += keys * keys;
+  }
+  double mean = sum / facts.expectedKeys.size();
+  if (!facts.varlen) {
+    typical.keys = std::clamp(mean, 1.0, std::max(1.0, typical.keys));
+    return;
+  }
+  double length = std::max(1.0, sum > 0 ? squares / sum : 0);
+  double rows = mean * typical.batch;
+  if (int64_t all = facts.q.shape[2]; !ShapedType::isDynamic(all))
+    rows = double(all);
+  double share = rows / std::max(1.0, mean * typical.batch);
+  typical.queries =
+      std::clamp(share * length, 1.0, std::max(1.0, typical.queries));
+  typical.keys = length;
+  typical.batch = std::max(1.0, rows / typical.queries);
+}
+
 TypicalExtents attn::getTypicalExtents(const ProblemFacts &facts) {
   TypicalExtents typical;
   typical.batch = getAssumedExtent(facts.batch, kAssumedBatch);
   typical.heads = getAssumedExtent(facts.heads, kAssumedHeads);
   typical.queries = getAssumedExtent(facts.queries, kAssumedLength);
   typical.keys = getAssumedExtent(facts.keys, kAssumedLength);
+  if (!facts.expectedKeys.empty()) {
+    if (ShapedType::isDynamic(facts.batch))
+      typical.batch = double(facts.expectedKeys.size());
+    setExpected(facts, typical);
+    return typical;
+  }
   if (!facts.varlen || ShapedType::isDynamic(facts.batch))
     return typical;
   double sequences = std::max<double>(1, typical.batch);

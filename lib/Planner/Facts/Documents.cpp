@@ -1,6 +1,7 @@
 //===- Documents.cpp - Masks of equal numbers, and of nothing else --------===//
 
 #include "Documents.h"
+#include "KeyRangeValues.h"
 #include "RangeModel.h"
 #include "attn/Dialect/Attn/IR/BlockBounds.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -71,23 +72,22 @@ std::optional<Documents> attn::findDocuments(const ProblemFacts &facts) {
   if (!facts.knowsFullKeys() || facts.hasScoreMod() ||
       ShapedType::isDynamic(facts.queries) || facts.queries != facts.keys)
     return std::nullopt;
-  Block &range = AttentionOp(facts.op).getKeyRange()->front();
-  auto results = range.getTerminator()->getOperands();
-  auto first = results[0].getDefiningOp<FindKeyOp>();
-  auto last = results[1].getDefiningOp<FindKeyOp>();
-  auto same = results[3].getDefiningOp<FindKeyOp>();
-  if (!first || !last || !same || results[2] != results[0] ||
+  KeyRangeValues range(*AttentionOp(facts.op).getKeyRange());
+  auto first = range.begin.getDefiningOp<FindKeyOp>();
+  auto last = range.end.getDefiningOp<FindKeyOp>();
+  auto same = range.fullEnd.getDefiningOp<FindKeyOp>();
+  if (!first || !last || !same || range.fullBegin != range.begin ||
       first.getSearch() != KeySearch::First ||
       last.getSearch() != KeySearch::Last ||
       same.getSearch() != KeySearch::Same)
     return std::nullopt;
-  auto queries = range.getArguments().take_back(2);
   for (FindKeyOp find : {first, last, same})
     if (find.getKeys() != first.getKeys() ||
-        find.getQueries() != first.getKeys() || find.getFirst() != queries[0] ||
-        find.getLast() != queries[1] ||
-        !isOfBatch(find.getKeyIndices(), range.getArgument(0)) ||
-        !isOfBatch(find.getQueryIndices(), range.getArgument(0)))
+        find.getQueries() != first.getKeys() ||
+        find.getFirst() != range.firstQuery ||
+        find.getLast() != range.lastQuery ||
+        !isOfBatch(find.getKeyIndices(), range.batch) ||
+        !isOfBatch(find.getQueryIndices(), range.batch))
       return std::nullopt;
   if (!looksInAll(first, facts) || last.getFrom() != first.getKey() ||
       last.getTo() != first.getTo() || same.getFrom() != first.getKey() ||

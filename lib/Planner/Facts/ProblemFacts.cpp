@@ -1,6 +1,7 @@
 //===- ProblemFacts.cpp - What schedules ask about an attention -----------===//
 
 #include "attn/Planner/Facts/ProblemFacts.h"
+#include "KeyRangeValues.h"
 #include "attn/Planner/Facts/Captures.h"
 #include "mlir/IR/Matchers.h"
 
@@ -51,10 +52,9 @@ bool ProblemFacts::hasKeyRange() const {
 bool ProblemFacts::mayEndEarlier() const {
   if (!hasKeyRange())
     return false;
-  Region &range = *AttentionOp(op).getKeyRange();
+  KeyRangeValues range(*AttentionOp(op).getKeyRange());
   APInt end;
-  return !matchPattern(range.front().getTerminator()->getOperand(1),
-                       m_ConstantInt(&end)) ||
+  return !matchPattern(range.end, m_ConstantInt(&end)) ||
          end.slt(ShapedType::isDynamic(keys) ? kAllKeys : keys);
 }
 
@@ -63,8 +63,8 @@ bool ProblemFacts::knowsFullKeys() const {
     return hasMaskMod();
   if (!hasKeyRange())
     return false;
-  Region &range = *AttentionOp(op).getKeyRange();
-  return range.front().getTerminator()->getNumOperands() == 4;
+  return static_cast<bool>(
+      KeyRangeValues(*AttentionOp(op).getKeyRange()).fullEnd);
 }
 
 bool ProblemFacts::readsScores() const {
@@ -81,10 +81,20 @@ ProblemFacts ProblemFacts::getPlanned() const {
   if (!hasRuns())
     return facts;
   facts.batch = facts.kvSplits = 1;
+  facts.queries = std::min<int64_t>(1, facts.queries);
+  // A chunk of a prompt has a causal mask where one query alone needs none.
+  facts.mask = MaskAttr::get(facts.op.getContext(), MaskKind::None,
+                             MaskAlign::TopLeft, -1, -1);
   facts.keys = facts.runKeys;
   if (facts.isPaged())
     facts.pages = ShapedType::kDynamic;
   return facts;
+}
+
+/// Returns the type of results in elements of `type`.
+static Type getResultType(Type type) {
+  // Two of them in a byte.
+  return type.isInteger(8) ? Float4E2M1FNType::get(type.getContext()) : type;
 }
 
 FailureOr<ProblemFacts> ProblemFacts::get(AttentionOp op) {
@@ -131,12 +141,12 @@ FailureOr<ProblemFacts> ProblemFacts::get(AttentionOp op) {
   }
   facts.elementType = facts.q.elementType;
   facts.keyType = facts.k.elementType;
-  facts.outType = facts.o.elementType;
-  // Two of them in a byte.
-  if (facts.outType.isInteger(8))
-    facts.outType = Float4E2M1FNType::get(op.getContext());
+  facts.outType = getResultType(facts.o.elementType);
   facts.varlen = op.isVariableLength();
   facts.selected = op.getSelected();
+  facts.rowState = op.getRowState();
+  llvm::append_range(facts.expectedKeys,
+                     op.getExpectedKeys().value_or(ArrayRef<int64_t>()));
   facts.headDim = op.getHeadDim();
   facts.valueDim = op.getValueDim();
   facts.mask = op.getEffectiveMask();
@@ -144,6 +154,9 @@ FailureOr<ProblemFacts> ProblemFacts::get(AttentionOp op) {
   if (auto attr = op->getAttrOfType<FloatAttr>(NAME))                          \
     facts.ID = attr.getValueAsDouble();
 #define ATTN_COUNT(ID, NAME, VALUE, CONSTRAINTS, DOC)                          \
+  if (auto attr = op->getAttrOfType<IntegerAttr>(NAME))                        \
+    facts.ID = attr.getInt();
+#define ATTN_NATURAL(ID, NAME, VALUE, CONSTRAINTS, DOC)                        \
   if (auto attr = op->getAttrOfType<IntegerAttr>(NAME))                        \
     facts.ID = attr.getInt();
 #include "attn/Problem/Options.def"

@@ -235,7 +235,7 @@ static double getRowBytes(const ProblemFacts &facts) {
   int64_t columns = facts.headDim + (facts.isLatent() ? 0 : facts.valueDim);
   double rowBytes = keyBytes * columns;
   if (facts.kRope)
-    rowBytes += facts.ropeDim * (elementBytes - keyBytes);
+    rowBytes += facts.getRopeColumns() * (elementBytes - keyBytes);
   if (facts.scaleGroup != 0)
     rowBytes += 4.0 * double(columns / facts.scaleGroup);
   return rowBytes;

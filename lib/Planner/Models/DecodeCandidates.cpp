@@ -90,6 +90,9 @@ DecodeModel::getCandidates(const ProblemFacts &facts, const TargetRow &) const {
   // Scales of groups want whole rows in a warp: of long ones a CTA has one.
   int64_t most = facts.hasNarrowKeys() ? kNarrowColumns : kColumns;
   bool isLong = std::max(facts.headDim, facts.valueDim) > most;
+  // Warps that have parts of a run's keys would have other ones of other
+  // queries; of heads side by side each warp has one.
+  bool sharesColumns = isLong || facts.hasRuns();
   int64_t mostHeads = countHeadsTogether(facts);
   SmallVector<TileShape> tiles = listTiles(facts);
   // Several tiles have CTAs enough; widening has no registers for more warps.
@@ -114,7 +117,7 @@ DecodeModel::getCandidates(const ProblemFacts &facts, const TargetRow &) const {
             plan.qInRegs = tile.qInRegs;
             plan.softmax = getUsualPolicies(facts).front();
             plan.packHeads = group > 1;
-            if (isLong)
+            if (sharesColumns)
               plan.warpsN = warps;
             plans.push_back(DecodePlanAttr::get(context, plan));
             // Several heads in a CTA are for short pieces of pages.

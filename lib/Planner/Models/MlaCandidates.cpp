@@ -71,13 +71,15 @@ MlaModel::getCandidates(const ProblemFacts &facts,
         plan.warpsN = 2;
         plan.stages = stages;
         plan.score = ScoreWork::Twice;
-        plan.softmax = SoftmaxPolicy::Optimistic;
+        plan.softmax = facts.needsExactMaxima() ? SoftmaxPolicy::Exact
+                                                : SoftmaxPolicy::Optimistic;
         plan.packHeads = !isOneHead;
         plan.wgmma = true;
         if (rows > 32 && !facts.hasNarrowKeys())
           plans.push_back(MlaPlanAttr::get(context, plan));
         plan.score = ScoreWork::Own;
-        plan.softmax = SoftmaxPolicy::Lagged;
+        plan.softmax = facts.needsExactMaxima() ? SoftmaxPolicy::Exact
+                                                : SoftmaxPolicy::Lagged;
         for (bool qInRegs : {false, true}) {
           plan.qInRegs = qInRegs;
           if (blockN == 64)

@@ -156,25 +156,26 @@ static bool isForThree(const ProblemFacts &facts, bool masked) {
          double(std::min(facts.queries, facts.keys)) >= fewest;
 }
 
-/// Returns how many heads' tiles go together in the order `longest_first`.
+/// Returns how many heads' tiles go together in the order `longest_first`,
+/// where tiles are cut as documents are or not.
 static int64_t chooseHeads(const ProblemFacts &facts, const TargetRow &target,
                            int64_t blockM, int64_t blockN, int64_t cluster,
-                           bool dealt) {
-  if (!findUncut(facts))
+                           bool dealt, bool cuts) {
+  if (cuts)
     return chooseListedHeads(facts, target);
   return chooseGroupHeads(facts, target, blockM * cluster, blockN,
                           target.getClusteredSMs(cluster) / cluster, dealt);
 }
 
-std::vector<PlanAttrInterface>
-WsWgmmaModel::getCandidates(const ProblemFacts &facts,
-                            const TargetRow &target) const {
+/// Adds the plans that are worth comparing, of tiles that begin where documents
+/// do if `cuts`, of rows of several heads if `packs`.
+static void addCandidates(const ProblemFacts &facts, const TargetRow &target,
+                          bool packs, bool cuts,
+                          std::vector<PlanAttrInterface> &plans) {
   MLIRContext *context = AttentionOp(facts.op).getContext();
   bool masked = facts.mask.getKind() != MaskKind::None;
   bool isNarrow = isNarrowWindow(facts);
   // Runs of keys, and rows of several heads, come in order of rows.
-  bool packs = savesTiles(facts, kGroupRows, countQueryRows(facts, true));
-  bool cuts = !packs && !findUncut(facts);
   bool inOrder = (isNarrow && !cuts) || packs || areResultsPartial(facts);
   bool isUneven = masked || looksForKeys(facts);
   TileOrder order =
@@ -187,7 +188,6 @@ WsWgmmaModel::getCandidates(const ProblemFacts &facts,
                (facts.isServed() && hasSeveral);
   SmallVector<int64_t> clusters = getClusters(facts, target, dealt);
   bool three = !packs && isForThree(facts, masked);
-  std::vector<PlanAttrInterface> plans;
   for (int64_t blockM : {192, 128, 64})
     for (int64_t blockN : getBlockSizes(facts))
       for (int64_t cluster : clusters) {
@@ -199,10 +199,10 @@ WsWgmmaModel::getCandidates(const ProblemFacts &facts,
         if (facts.isPaged() &&
             getBoxRows(facts, blockN) < getBoxRows(facts, getFewestBoxRows()))
           continue;
-        int64_t groupHeads =
-            order == TileOrder::LongestFirst
-                ? chooseHeads(facts, target, blockM, blockN, cluster, dealt)
-                : 0;
+        int64_t groupHeads = order == TileOrder::LongestFirst
+                                 ? chooseHeads(facts, target, blockM, blockN,
+                                               cluster, dealt, cuts)
+                                 : 0;
         for (SoftmaxPolicy softmax : getUsualPolicies(facts))
           for (Overlap overlap : getOverlaps(facts, softmax)) {
             // Addresses of packed rows leave no registers for PV behind.
@@ -264,5 +264,15 @@ WsWgmmaModel::getCandidates(const ProblemFacts &facts,
               }
           }
       }
+}
+
+std::vector<PlanAttrInterface>
+WsWgmmaModel::getCandidates(const ProblemFacts &facts,
+                            const TargetRow &target) const {
+  std::vector<PlanAttrInterface> plans;
+  bool packs = savesTiles(facts, kGroupRows, countQueryRows(facts, true));
+  addCandidates(facts, target, packs, /*cuts=*/false, plans);
+  if (!packs && !findUncut(facts))
+    addCandidates(facts, target, packs, /*cuts=*/true, plans);
   return plans;
 }

@@ -91,6 +91,26 @@ bool WsWgmmaModel::isExpectedToSpill(const ProblemFacts &facts,
       .value_or(false);
 }
 
+/// Returns `microseconds`, of tiles as estimates think of them, for a problem
+/// that may be one of documents: with those of the kernel in front that lists
+/// tiles, one CTA that reads all numbers at its SM's share of what DRAM gives,
+/// or for tiles that documents share.
+static double withDocuments(double microseconds, const ProblemFacts &facts,
+                            WsWgmmaPlanAttr plan, const TargetRow &target) {
+  static constexpr Factor kSecondKernel{"combine.second_kernel"};
+  static constexpr Factor kSharedTiles{"ws_wgmma.shared_tiles"};
+  std::optional<Documents> documents = findDocuments(facts);
+  if (!documents)
+    return microseconds;
+  if (!plan.getCutDocuments())
+    return kSharedTiles * microseconds;
+  double rows = documents->hasBatches ? double(facts.batch) : 1;
+  double bytes = rows * double(facts.queries) *
+                 documents->numbers.elementType.getIntOrFloatBitWidth() / 8;
+  double share = target.dramGBPerSecond * 1000.0 / target.smCount;
+  return microseconds + kSecondKernel + bytes / share;
+}
+
 PlanEstimate WsWgmmaModel::estimate(const ProblemFacts &problem,
                                     PlanAttrInterface planAttr,
                                     const TargetRow &target) const {
@@ -106,7 +126,6 @@ PlanEstimate WsWgmmaModel::estimate(const ProblemFacts &problem,
   features.pBlocks = plan.getPvBehind() ? 2 : 1;
   estimate.registers = RegisterModel::getUsed().count("ws_wgmma", features);
   estimate.ctasPerSM = 1;
-
   double blockM = plan.getBlockM(), blockN = plan.getBlockN();
   auto [batch, heads, queries, keys] = getTypicalExtents(facts);
   double queryRows = double(countQueryRows(facts, plan.getPackHeads()));
@@ -179,9 +198,10 @@ PlanEstimate WsWgmmaModel::estimate(const ProblemFacts &problem,
             getImbalance(facts, plan.getBlockM() * cluster, plan.getBlockN(),
                          plan.getGroupHeads(), ctas / cluster))
       rounds = estimate.waves * *imbalance;
+  double clocks =
+      rounds * (estimate.tileClocks + estimate.blocks * estimate.blockClocks);
   estimate.microseconds =
-      rounds * (estimate.tileClocks + estimate.blocks * estimate.blockClocks) /
-      target.clockMHz;
+      withDocuments(clocks / target.clockMHz, problem, plan, target);
   if (isBoundByKeys(facts) || plan.getPackHeads()) {
     double elementBytes = facts.keyType.getIntOrFloatBitWidth() / 8.0;
     bool widens = facts.hasNarrowKeys();

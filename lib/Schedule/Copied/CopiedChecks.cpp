@@ -32,6 +32,18 @@ llvm::Error attn::checkCopied(llvm::StringRef schedule,
   return llvm::Error::success();
 }
 
+/// Checks that warps have no parts of a run's keys, which begin elsewhere for
+/// other queries of the tile.
+static llvm::Error checkRunTeams(const ProblemFacts &facts,
+                                 const CopiedPlan &plan) {
+  if (!facts.hasRuns() || plan.getKeyTeams() == 1)
+    return llvm::Error::success();
+  return llvm::createStringError(llvm::formatv(
+      "expected warps_n * cta_heads = warps with run_keys, by which all warps "
+      "have all keys of a run, got {0} parts of keys",
+      plan.getKeyTeams()));
+}
+
 llvm::Error attn::checkRunKeys(const ProblemFacts &facts, int64_t blockN) {
   if (facts.runKeys % blockN == 0)
     return llvm::Error::success();
@@ -123,12 +135,16 @@ llvm::Error attn::checkCopiedPlan(llvm::StringRef schedule,
   if (plan.getScore() != ScoreWork::Own)
     if (llvm::Error error = checkPolicy(schedule, plan.getSoftmax()))
       return error;
+  if (llvm::Error error = checkExactMaxima(facts, plan.getSoftmax()))
+    return error;
   if (plan.getEpilogue() == EpilogueKind::Tma)
     return makeUnsupported(schedule, "results that TMA stores");
   if (plan.getPackHeads())
     if (llvm::Error error = checkPackedHeads(facts, plan.getGroupHeads()))
       return error;
   if (llvm::Error error = checkRunKeys(facts, plan.getBlockN()))
+    return error;
+  if (llvm::Error error = checkRunTeams(facts, plan))
     return error;
   if (llvm::Error error =
           checkBlockLists(facts, plan.getBlockM(), plan.getBlockN()))

@@ -61,9 +61,9 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
   else if (widensKeys && !plan.getQInRegs())
     groupColumns = kGroupColumns;
   if (isLatent && widensKeys) {
-    kBytes =
-        plan.getBlockN() * (valueColumns * keyBytes +
-                            facts.ropeDim * (facts.kRope ? bytes : keyBytes));
+    kBytes = plan.getBlockN() *
+             (valueColumns * keyBytes +
+              facts.getRopeColumns() * (facts.kRope ? bytes : keyBytes));
     int64_t groups = valueColumns / groupColumns;
     // Beside few results a thread holds half of the queries, beside more none,
     // unless a warp has all rows.

@@ -42,13 +42,14 @@ void CopiedKernel::computeGroupedTile() {
 
   ArrayRef<CopiedColumns> keys = memory.keys.front(),
                           values = memory.values.front();
-  int64_t keyGroups = keys.size() - (extents.isLatent ? 1 : 0);
+  bool isRotated = extents.isLatent && facts.getRopeColumns() != 0;
+  int64_t keyGroups = keys.size() - (isRotated ? 1 : 0);
   int64_t valueGroups = facts.valueDim / extents.groupColumns;
   RankedTensorType sums = getGroupedScores();
   forBlocks([&](Value key) {
     SmallVector<Value> k(keyGroups);
     Value none = makeNoScores(sums), s, other, keyScales;
-    if (extents.isLatent)
+    if (isRotated)
       s = multiplyKeys(sums, queries.back(), memory.stage(keys.back(), key),
                        none);
     for (int64_t group = 0; group < keyGroups; ++group) {

@@ -30,12 +30,14 @@ CopiedMemory::listSlices(int64_t columns, int64_t room) const {
 
 SmallVector<CopiedMemory::Columns> CopiedMemory::listKeyColumns() const {
   const ProblemFacts &facts = tile.facts;
-  Columns rope = {facts.valueDim, facts.ropeDim, facts.ropeDim};
+  Columns rope = {facts.valueDim, facts.getRopeColumns(),
+                  facts.getRopeColumns()};
   if (extents.groupColumns && !extents.isLatent)
     return listGroups(facts.headDim);
   if (extents.groupColumns) {
     SmallVector<Columns> list = listGroups(facts.valueDim);
-    list.push_back(rope);
+    if (rope.count)
+      list.push_back(rope);
     return list;
   }
   if (facts.kRope)

@@ -13,8 +13,7 @@ void CopiedResults::makeViews() {
     columns.part = TeamIndexOp::create(b);
   }
   oView = emitResultView(tile, "o", columns);
-  if (tile.facts.lse)
-    lseView = emitResultView(tile, "lse");
+  logViews = emitLogViews(tile);
 }
 
 Value CopiedResults::allocateScratch() {
@@ -31,7 +30,7 @@ Value CopiedResults::allocateScratch() {
       "o", tile.bufferType({tile.blockM, tile.resultColumns}, facts.outType));
 }
 
-void CopiedResults::storeRows(const RunningState &state, Value lse) {
+void CopiedResults::storeRows(const RunningState &state, const LogViews &lse) {
   EpilogueKind epilogue = plan.getEpilogue();
   // Shuffles, and copies through shared memory, of many results of f16 take
   // registers: ptxas widens as many of them at once as there are.
@@ -47,22 +46,22 @@ void CopiedResults::storeRows(const RunningState &state, Value lse) {
 
 void CopiedResults::store(const RunningState &state) {
   if (plan.getKeyTeams() == 1)
-    return storeRows(state, lseView);
+    return storeRows(state, logViews);
   bool isDivided = dividesResults(tile.facts, plan, extents);
   Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
                                         TeamIndexOp::create(b),
                                         tile.context.i32(plan.getHeadTeams()));
-  if (!isDivided || lseView) {
+  if (!isDivided || logViews) {
     auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
     if (isDivided)
-      emitLSE(tile, state.m, state.l, lseView);
+      emitLSE(tile, state.m, state.l, logViews);
     else
-      storeRows(state, lseView);
+      storeRows(state, logViews);
   }
   if (isDivided)
-    storeRows(state, /*lse=*/Value());
+    storeRows(state, /*lse=*/{});
 }
 
 void CopiedResults::storeDivided(RunningState state) {
@@ -70,8 +69,8 @@ void CopiedResults::storeDivided(RunningState state) {
   if (plan.gathersProbabilities())
     state.l = divided.gather(b, state.l);
   FinalRows rows = emitFinalRows(tile, state.m, state.l, state.largest);
-  if (lseView)
-    emitLSE(tile, rows.m, rows.l, lseView);
+  if (logViews)
+    emitLSE(tile, rows.m, rows.l, logViews);
   Value factor = emitRowFactor(tile, rows);
   Value weight = emitInitWeight(tile, rows.getDivisor(), rows.initShare);
   if (weight)

@@ -26,8 +26,8 @@ public:
   void storeDivided(RunningState state);
 
 private:
-  /// Stores the state of one team, and its LSE if `lse` is not null.
-  void storeRows(const RunningState &state, Value lse);
+  /// Stores the state of one team, and its LSE if `lse` is not empty.
+  void storeRows(const RunningState &state, const LogViews &lse);
   /// Allocates shared memory through which results may pass; null for none.
   Value allocateScratch();
 
@@ -36,7 +36,8 @@ private:
   const CopiedExtents &extents;
   const CopiedLayouts &layouts;
   ImplicitLocOpBuilder &b;
-  Value oView, lseView;
+  Value oView;
+  LogViews logViews;
   /// The columns of o that a team has.
   ResultColumns columns;
 };

@@ -54,6 +54,9 @@ llvm::Error attn::checkCommon(llvm::StringRef schedule,
   if (facts.isNarrow() && !parts.narrow)
     return lacking("operands of type " + typeName(facts.elementType) +
                    ", expected f16 or bf16");
+  if (facts.isNarrow() && facts.rowState)
+    return unsupported("sums of rows of 8-bit operands as results "
+                       "('row_state')");
   if (facts.hasNarrowKeys() && !parts.narrowKeys)
     return lacking("keys of type " + typeName(facts.keyType) +
                    " beside queries of type " + typeName(facts.elementType));
@@ -89,6 +92,17 @@ llvm::Error attn::checkPolicy(llvm::StringRef schedule, SoftmaxPolicy policy) {
           "the softmax policy '{0}', expected 'exact', 'threshold' or "
           "'optimistic'",
           stringifySoftmaxPolicy(policy)));
+}
+
+llvm::Error attn::checkExactMaxima(const ProblemFacts &facts,
+                                   SoftmaxPolicy policy) {
+  if (!facts.needsExactMaxima() || policy == SoftmaxPolicy::Exact)
+    return llvm::Error::success();
+  return llvm::createStringError(llvm::formatv(
+      "expected softmax = exact with {0}, got {1}",
+      facts.rowState ? "maxima of rows as results ('row_state')"
+                     : "runs of a fixed length, whose rows depend on no others",
+      stringifySoftmaxPolicy(policy)));
 }
 
 llvm::Error attn::checkPackedHeads(const ProblemFacts &facts,

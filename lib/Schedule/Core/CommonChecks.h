@@ -63,6 +63,10 @@ llvm::Error checkCommon(llvm::StringRef schedule, const ProblemFacts &facts,
 /// Refuses softmax policies that the code of a schedule does not have.
 llvm::Error checkPolicy(llvm::StringRef schedule, SoftmaxPolicy policy);
 
+/// Refuses softmax policies whose maxima are not those of rows where these are
+/// results, or depend on other rows where results must not.
+llvm::Error checkExactMaxima(const ProblemFacts &facts, SoftmaxPolicy policy);
+
 /// Refuses heads of a group as rows of their query where groups are not known,
 /// too large, or in the plan `groupHeads` side by side.
 llvm::Error checkPackedHeads(const ProblemFacts &facts, int64_t groupHeads);

@@ -2,6 +2,7 @@
 
 #include "NarrowKeys.h"
 #include "CommonChecks.h"
+#include "attn/Planner/Facts/Factor.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>
 
@@ -68,12 +69,16 @@ void attn::setDecidedRange(OnlineSoftmaxOp softmax, FloatType operands) {
   // With less a warp whose rows no key decides changes its maxima often. With
   // more the smallest powers of such rows become 0, where slack is needed for
   // it, and rows whose keys are alike but for one lose digits of that one.
-  constexpr double kGrowth = 2.5;
-  softmax.setGrowth(APFloat(float(std::min(room, kGrowth))));
-  softmax.setSlack(APFloat(float(std::max(kGrowth - room, 0.0))));
+  static constexpr Factor kGrowth{"ws_tmem.decided_growth"};
+  double growth = kGrowth;
+  softmax.setGrowth(APFloat(float(std::min(room, growth))));
+  softmax.setSlack(APFloat(float(std::max(growth - room, 0.0))));
 }
 
 ArrayRef<SoftmaxPolicy> attn::getUsualPolicies(const ProblemFacts &facts) {
+  static constexpr SoftmaxPolicy kOfMaxima[] = {SoftmaxPolicy::Exact};
+  if (facts.needsExactMaxima())
+    return kOfMaxima;
   static constexpr SoftmaxPolicy wide[] = {SoftmaxPolicy::Optimistic,
                                            SoftmaxPolicy::Exact};
   // A probability that is the largest of its row and no power of two is rounded

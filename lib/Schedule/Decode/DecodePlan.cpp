@@ -15,7 +15,9 @@ using namespace mlir::attn;
 static StringRef getName() { return DecodePlanAttr::getSyntax().schedule; }
 
 /// Most query rows that share keys. Tiles of them stand side by side in the
-/// grid, and all but one find keys in L2.
+/// grid, and all but one find keys in L2. With runs of a fixed length a chunk
+/// of a prompt has the plan of its queries one by one, however many rows it
+/// has.
 static constexpr int64_t kMostRows = 256;
 /// Most queries of a sequence: those of a draft.
 static constexpr int64_t kMostQueries = 32;
@@ -39,6 +41,8 @@ static llvm::Error isApplicable(const ProblemFacts &facts,
   if (ShapedType::isDynamic(facts.queries))
     return makeUnsupported(getName(),
                            "a number of queries that only the launch decides");
+  if (facts.hasRuns())
+    return llvm::Error::success();
   if (facts.queries > kMostQueries)
     return makeUnsupported(
         getName(), llvm::formatv("{0} queries of a sequence, expected at most "

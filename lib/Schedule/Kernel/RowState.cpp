@@ -180,6 +180,9 @@ Value attn::emitReciprocal(const AttentionTile &tile, Value l, Value one) {
 Value attn::emitInverse(const AttentionTile &tile, Value l) {
   double factor = tile.facts.getRowFactor();
   Value unit = tile.valueDescale;
+  if (tile.facts.rowState)
+    return unit ? tile.splatRows(unit)
+                : tile.splat(tile.f32Tile({tile.blockM}), 1);
   if (unit && factor != 1)
     unit = arith::MulFOp::create(tile.b, unit, tile.context.f32(factor));
   if (!unit && factor == 1)

@@ -56,29 +56,51 @@ Value attn::emitQuotient(const AttentionTile &tile, Value o, Value inverse,
   return arith::TruncFOp::create(b, type.clone(tile.facts.outType), quotient);
 }
 
-void attn::emitLSE(const AttentionTile &tile, Value m, Value l, Value view) {
-  Value natural = SoftmaxLSEOp::create(tile.b, m, l);
-  GlobalStoreOp::create(tile.b, natural, view, tile.row);
+LogViews attn::emitLogViews(const AttentionTile &tile) {
+  if (!tile.facts.lse)
+    return {};
+  if (!tile.facts.rowState)
+    return {emitResultView(tile, "lse"), Value()};
+  ResultColumns column;
+  column.isOneColumn = true;
+  Value maxima = emitResultView(tile, "lse", column);
+  column.first = 1;
+  return {maxima, emitResultView(tile, "lse", column)};
+}
+
+void attn::emitLSE(const AttentionTile &tile, Value m, Value l,
+                   const LogViews &views) {
+  ImplicitLocOpBuilder &b = tile.b;
+  if (!views.sums) {
+    Value natural = SoftmaxLSEOp::create(b, m, l);
+    GlobalStoreOp::create(b, natural, views.logs, tile.row);
+    return;
+  }
+  auto rows = cast<RankedTensorType>(m.getType());
+  Value natural =
+      arith::MulFOp::create(b, m, tile.splat(rows, llvm::numbers::ln2));
+  GlobalStoreOp::create(b, natural, views.logs, tile.row);
+  GlobalStoreOp::create(b, l, views.sums, tile.row);
 }
 
 void attn::emitResults(const AttentionTile &tile, const RunningState &state,
-                       Value oView, Value lseView, Value scratch,
+                       Value oView, const LogViews &logViews, Value scratch,
                        EpilogueKind epilogue, const ResultMap &map,
                        const ResultColumns &columns) {
   const ProblemFacts &facts = tile.facts;
   Value divisor = state.getDivisor();
   Value weight = emitInitWeight(tile, divisor, state.initShare);
   // The logits' branch must not part loads of other results from their uses.
-  if (lseView && weight)
-    emitLSE(tile, state.m, state.l, lseView);
+  if (logViews && weight)
+    emitLSE(tile, state.m, state.l, logViews);
   Value o, inverse = emitInverse(tile, divisor);
   if (facts.hasPartialScales())
     o = emitScaledRows(tile, state.o, inverse, weight).front();
   else
     o = emitQuotient(tile, state.o, inverse, columns, weight,
                      /*rounds=*/!facts.oScales);
-  if (lseView && !weight)
-    emitLSE(tile, state.m, state.l, lseView);
+  if (logViews && !weight)
+    emitLSE(tile, state.m, state.l, logViews);
   if (facts.hasResultScales())
     return emitScaledGroups(tile, o, epilogue);
   StoreResultOp::create(tile.b, o, oView, tile.row, scratch, map.map,

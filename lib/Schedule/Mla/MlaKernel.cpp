@@ -247,7 +247,8 @@ void MlaKernel::computeScores() {
         tile, /*bets=*/plan.getSoftmax() == SoftmaxPolicy::Optimistic ||
                   plan.getSoftmax() == SoftmaxPolicy::Lagged);
     Var m(control, init.m), l(control, init.l),
-        largest(control, makeLeast(tile, init.l));
+        largest(control,
+                makeLeast(tile, tile.hasWholeMaxima ? init.l : init.m));
 
     forBlocks([&](Value firstKey) {
       SmallVector<Slot, 3> keys;
@@ -300,9 +301,7 @@ void MlaKernel::computeScores() {
 }
 
 void MlaKernel::storeLse(const FinalRows &rows) {
-  auto store = [&] {
-    emitLSE(tile, rows.m, rows.l, emitResultView(tile, "lse"));
-  };
+  auto store = [&] { emitLSE(tile, rows.m, rows.l, emitLogViews(tile)); };
   if (!facts.lse)
     return;
   if (!tile.at.piece)
@@ -311,7 +310,8 @@ void MlaKernel::storeLse(const FinalRows &rows) {
       tiles.isWhole(),
       [&] {
         if (facts.mergedLse)
-          emitLSE(tile, rows.m, rows.l, emitMergedView(tile, "lse"));
+          emitLSE(tile, rows.m, rows.l,
+                  LogViews{emitMergedView(tile, "lse"), Value()});
       },
       store);
 }

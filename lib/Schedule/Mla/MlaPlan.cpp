@@ -30,7 +30,7 @@ int64_t attn::countLatentRows(const ProblemFacts &facts) {
 /// rotated ones of 16 bits beside scales, of 8 without.
 static llvm::Error checkNarrowKeys(llvm::StringRef schedule,
                                    const ProblemFacts &facts) {
-  if (bool(facts.kRope) != bool(facts.kScales))
+  if (facts.getRopeColumns() != 0 && bool(facts.kRope) != bool(facts.kScales))
     return makeUnsupported(
         schedule, llvm::formatv("8-bit keys with {0} alone, expected rotated "
                                 "columns of their own ('rope') and scales of "
@@ -47,11 +47,11 @@ static llvm::Error checkNarrowKeys(llvm::StringRef schedule,
                                 "expected a multiple of {1}",
                                 facts.valueDim, kGroupColumns));
   int64_t step = facts.kRope ? 16 : 32;
-  if (facts.ropeDim % step != 0)
+  if (facts.getRopeColumns() % step != 0)
     return makeUnsupported(
         schedule, llvm::formatv("{0} rotated columns beside 8-bit ones, "
                                 "expected a multiple of {1}",
-                                facts.ropeDim, step));
+                                facts.getRopeColumns(), step));
   return llvm::Error::success();
 }
 
@@ -72,12 +72,12 @@ static llvm::Error isApplicable(const ProblemFacts &facts, const TargetRow &) {
   if (facts.hasNarrowKeys())
     return checkNarrowKeys(getName(), facts);
   if (facts.kRope) {
-    if (facts.ropeDim % 16 == 0)
+    if (facts.getRopeColumns() % 16 == 0)
       return llvm::Error::success();
     return makeUnsupported(getName(),
                            llvm::formatv("{0} rotated columns apart ('rope'), "
                                          "expected a multiple of 16",
-                                         facts.ropeDim));
+                                         facts.getRopeColumns()));
   }
   // Values are whole panels of the keys in shared memory.
   unsigned bits = facts.elementType.getIntOrFloatBitWidth();

@@ -291,15 +291,14 @@ void SelfLoadKernel::storeResults(const Rows &rows, const Place &place) {
       tile.at.kvHead = emitKVHead(context, tile.at.head);
       tile.valueDescale = emitValueDescale(tile);
     }
-    Value oView = emitResultView(tile, "o"), lseView;
-    if (facts.lse)
-      lseView = emitResultView(tile, "lse");
+    Value oView = emitResultView(tile, "o");
+    LogViews logViews = emitLogViews(tile);
     ResultMap map;
     if (resultMap)
       map = {resultMap,
              {tile.at.batch, tile.at.head, tile.row, context.i32(0)}};
     RunningState last(rows.m, rows.l, rows.o);
-    emitResults(tile, emitFinalState(tile, last), oView, lseView, resultMemory,
+    emitResults(tile, emitFinalState(tile, last), oView, logViews, resultMemory,
                 plan.getEpilogue(), map);
   });
   tile.at = nextAt;

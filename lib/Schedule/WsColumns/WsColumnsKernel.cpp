@@ -452,9 +452,7 @@ std::pair<Value, Value> WsColumnsKernel::softmax(Value scale, Value key,
 }
 
 void WsColumnsKernel::storeLSE(const FinalRows &rows) {
-  auto store = [&] {
-    emitLSE(tile, rows.m, rows.l, emitResultView(tile, "lse"));
-  };
+  auto store = [&] { emitLSE(tile, rows.m, rows.l, emitLogViews(tile)); };
   if (!isDepthDivided())
     return store();
   control.ifThen(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, walk.rank,

@@ -61,6 +61,8 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsColumnsPlanAttr plan,
                              const TargetRow &target) {
   if (llvm::Error error = checkPolicy(getName(), plan.getSoftmax()))
     return error;
+  if (llvm::Error error = checkExactMaxima(facts, plan.getSoftmax()))
+    return error;
   if (llvm::Error error = checkThreadStores(getName(), plan.getEpilogue()))
     return error;
   if (llvm::Error error = checkTileRuns(

@@ -507,7 +507,7 @@ void WsPairKernel::storeTile(Value m, Value l, ValueRange results) {
     control.ifThen(
         arith::CmpIOp::create(b, arith::CmpIPredicate::eq, walk.rank,
                               context.i32(0)),
-        [&] { emitLSE(tile, final.m, final.l, emitResultView(tile, "lse")); });
+        [&] { emitLSE(tile, final.m, final.l, emitLogViews(tile)); });
   int64_t all = getOwnColumns(facts);
   for (auto [i, result] : llvm::enumerate(results)) {
     ResultColumns columns = {int64_t(i) * plan.getSlice(), getResultColumns(i),

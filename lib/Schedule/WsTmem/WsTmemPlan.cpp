@@ -269,6 +269,8 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
         llvm::formatv("the epilogue 'tma' with packed groups of {0} heads, "
                       "expected a power of two",
                       facts.getGroup()));
+  if (llvm::Error error = checkExactMaxima(facts, plan.getSoftmax()))
+    return error;
   // A thread adds up a whole row, so that the sums of flat ones say nothing
   // about the few exponents that 8 bits have.
   if (facts.isNarrow() && plan.getSoftmax() == SoftmaxPolicy::Optimistic)

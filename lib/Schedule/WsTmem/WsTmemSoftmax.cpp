@@ -456,12 +456,12 @@ void Softmax::storeProbabilities(Value p, const Slot &slot,
 
 FinalRows Softmax::finish(Rows &rows) {
   shared.tile.valueDescale = emitValueDescale(shared.tile);
-  Value view = facts.lse ? emitResultView(shared.tile, "lse") : Value();
+  LogViews views = emitLogViews(shared.tile);
   FinalRows final =
       emitFinalRows(shared.tile, rows.m, rows.l,
                     roundsLargest() ? rows.largest->get() : Value());
-  if (view)
-    emitLSE(shared.tile, final.m, final.l, view);
+  if (views)
+    emitLSE(shared.tile, final.m, final.l, views);
   return final;
 }
 
@@ -478,7 +478,7 @@ void Softmax::store(RunningState state) {
   Value oView = plan.getOHalves() ? Value() : emitResultView(shared.tile, "o");
   ResultBuffer buffer = shared.memory.resultBuffer;
   if (buffer == ResultBuffer::None) {
-    emitResults(shared.tile, state, oView, /*lseView=*/Value(),
+    emitResults(shared.tile, state, oView, /*logViews=*/{},
                 /*scratch=*/Value(), plan.getEpilogue());
     return;
   }

@@ -452,14 +452,13 @@ Value WsWgmmaKernel::softmax(Value scale, Value key, Value s, Var &m, Var &l,
 }
 
 void WsWgmmaKernel::store(RunningState running, Slot queries, Value queryTile) {
-  Value oView = emitResultView(tile, "o"), lseView;
-  if (facts.lse)
-    lseView = emitResultView(tile, "lse");
+  Value oView = emitResultView(tile, "o");
+  LogViews logViews = emitLogViews(tile);
   bool inQueries = resultBuffer == ResultBuffer::Queries;
   ResultMap map = resultMap;
   if (map.map)
     map.coordinates = getResultStart(tile, /*firstColumn=*/0);
-  emitResults(tile, emitFinalState(tile, running), oView, lseView,
+  emitResults(tile, emitFinalState(tile, running), oView, logViews,
               inQueries ? queryTile : resultMemory, plan.getEpilogue(), map);
   if (!inQueries)
     return;

@@ -234,6 +234,8 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
                              const TargetRow &target) {
   if (llvm::Error error = checkPolicy(getName(), plan.getSoftmax()))
     return error;
+  if (llvm::Error error = checkExactMaxima(facts, plan.getSoftmax()))
+    return error;
   if (llvm::Error error =
           checkQKAhead(plan.getQkAhead(), plan.getKStages(), plan.getVStages()))
     return error;

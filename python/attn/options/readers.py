@@ -239,6 +239,14 @@ def _format_lengths(what: str, value: Any) -> str:
     return "/".join(texts)
 
 
+def to_numbers(what: str, value: Any) -> tuple[int, ...]:
+    """Numbers from 0 to 2^31 - 1, of which there is one at least."""
+    found = tuple(to_integer(what, each, 0, 2**31 - 1) for each in to_list(what, value))
+    if not found:
+        raise ArgumentError(f"{what}: expected at least one number, got none")
+    return found
+
+
 def _format_numbers(what: str, value: Any) -> str:
     """Numbers that an i32 holds, one for each sequence."""
     found = [str(to_integer(what, each, -(2**31), 2**31 - 1)) for each in to_list(what, value)]
@@ -256,11 +264,16 @@ def _format_count(what: str, value: Any) -> str:
     return str(to_integer(what, value, 1, 2**31 - 1))
 
 
+def _format_natural(what: str, value: Any) -> str:
+    return str(to_integer(what, value, 0, 2**31 - 1))
+
+
 #: How the options of a kind are written, where they are no text.
 _FORMATS: dict[str, Callable[[str, Any], str | None]] = {
     "shape": _format_shape,
     "size": _format_integer,
     "count": _format_count,
+    "natural": _format_natural,
     "align": _format_align,
     "window": _format_window,
     "factor": _format_float,

@@ -143,10 +143,12 @@ def merge_states(
     without keys, one of +inf takes all (docs/spec.md; FlashAttention 2 gives it to rows
     without keys: replace it by -inf before). LSEs are natural logarithms. Returns (o, lse) without the dimension
     of states; o has `dtype`, f32 by default. Writes to `out` and `lse` where both are
-    given. numpy arrays run on the GPU if there is one, else on the simulator. It
+    given. `partial_lse` may have the maximum and the sum of each row instead, (..., 2), beside
+    a `partial_o` that is not divided, as kernels with `row_state` write both. numpy arrays run on the GPU if there is one, else on the simulator. It
     merges what parts of a cache on several GPUs gave, and prefixes that sequences
     share. Raises ArgumentError for tensors that do not fit each other.
     """
+    partial_o, partial_lse = merging.divide_rows(partial_o, partial_lse)
     if tensor_views.is_numpy(partial_o):
         if out is not None or lse is not None:
             raise ArgumentError("out: expected none with numpy arrays, whose results are new")

@@ -149,9 +149,9 @@ def make_problem(
         raise ArgumentError('tensor "v_cache": expected a pool of values, got none')
     if v is None and rope is not None:
         expect("k_cache", "the columns of values,", value_dim, k.shape[3])
-    if v is None and value_dim >= dim:
+    if v is None and value_dim > dim:
         raise ArgumentError(
-            f"value_dim: expected fewer than the {dim} columns of a key, got {value_dim}"
+            f"value_dim: expected at most the {dim} columns of a key, got {value_dim}"
         )
     if q_rope is not None:
         expect("q", "the columns of values,", value_dim, q.shape[3])
@@ -205,6 +205,7 @@ def make_problem(
         ),
         latent=v is None,
         run_keys=settings.run_keys,
+        expected_keys=settings.expected_keys,
         selected=settings.selected,
         init=read_init(tensors, (*q.shape[:3], value_dim)),
         kv_dtype=None if k.dtype == q.dtype else k.dtype,

@@ -80,6 +80,8 @@ class DecodeProblem(NamedTuple):
     regions: Regions | None = None
     #: Keys of each of the runs; None where the kernel says where they end.
     run_keys: int | None = None
+    #: Keys that sequences are expected to have, which costs are those of.
+    expected_keys: tuple[int, ...] | None = None
     #: Ids that the pool does not have hide their keys.
     selected: bool = False
     #: Of a state to go on from, the element type of its o, and elements from a sequence,
@@ -145,6 +147,9 @@ def _write_attributes(problem: DecodeProblem) -> str:
         attributes.append("selected")
     if problem.run_keys is not None:
         attributes.append(f"run_keys = {problem.run_keys} : i64")
+    if problem.expected_keys is not None:
+        numbers = ", ".join(map(str, problem.expected_keys))
+        attributes.append(f"expected_keys = array<i64: {numbers}>")
     if problem.scale_group is not None:
         attributes.append(f"scale_group = {problem.scale_group} : i64")
     if problem.latent:

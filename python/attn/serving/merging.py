@@ -21,6 +21,24 @@ def read_type(dtype: Any) -> str:
     return name
 
 
+def divide_rows(partial_o: Any, partial_lse: Any) -> tuple[Any, Any]:
+    """Results and LSEs of rows; where `partial_lse` has maxima and sums of rows that are not
+    divided, (..., 2), those that follow from them. A row without keys has a sum of 0."""
+    shapes = [getattr(each, "shape", None) for each in (partial_o, partial_lse)]
+    if None in shapes or len(shapes[0]) != len(shapes[1]) or shapes[1][-1] != 2:
+        return partial_o, partial_lse
+    maxima, sums = partial_lse[..., 0], partial_lse[..., 1]
+    is_empty = sums == 0
+    divisor = sums + is_empty
+    if tensor_views.is_numpy(partial_lse):
+        import numpy as np
+
+        logs = np.log(divisor)
+    else:
+        logs = divisor.log()
+    return partial_o / divisor[..., None], maxima + logs
+
+
 def check_given(out: Any, lse: Any) -> None:
     if out is None or lse is None:
         raise tensor_views.make_output_error(out, lse)

@@ -21,6 +21,7 @@ class Fields(NamedTuple):
     selected: bool = False
     kv_splits: int | None = None
     run_keys: int | None = None
+    expected_keys: tuple[int, ...] | None = None
     score_mod: str = ""
     mask_mod: str = ""
     out_mod: str = ""
@@ -41,6 +42,7 @@ def read_fields(
     selected: Any = False,
     kv_splits: Any = None,
     run_keys: Any = None,
+    expected_keys: Any = None,
     score_mod: Any = "",
     mask_mod: Any = "",
     out_mod: Any = "",
@@ -60,6 +62,7 @@ def read_fields(
         readers.to_bool("selected", selected),
         readers.to_splits("kv_splits", kv_splits),
         None if run_keys is None else readers.to_integer("run_keys", run_keys, 1, 2**31 - 1),
+        None if expected_keys is None else readers.to_numbers("expected_keys", expected_keys),
         score_mod,
         mask_mod,
         out_mod,
@@ -110,7 +113,8 @@ SCHEMAS = {
         ' float? scale=None, int? kv_splits=None, Tensor? k_scale=None, Tensor? v_scale=None, '
         'Tensor[]? captures=None, str score_mod="", str mask_mod="", int? run_keys=None, bool '
         'selected=False, Tensor? init_o=None, Tensor? init_lse=None, Tensor? k_scales=None, '
-        'Tensor? v_scales=None, float? out_scale=None, str partials="auto", str out_mod=""'
+        'Tensor? v_scales=None, float? out_scale=None, str partials="auto", int[]? '
+        'expected_keys=None'
     ),
     "mla_decode": (
         'Tensor q, Tensor kv_cache, Tensor page_table, Tensor kv_lengths, int value_dim, float '
@@ -118,7 +122,7 @@ SCHEMAS = {
         'Tensor[]? captures=None, str score_mod="", str mask_mod="", int? run_keys=None, bool '
         'selected=False, Tensor? init_o=None, Tensor? init_lse=None, Tensor? k_scales=None, '
         'Tensor? k_rope=None, Tensor? q_rope=None, float? out_scale=None, str partials="auto", '
-        'Tensor? k_scale=None, Tensor? v_scale=None, str out_mod=""'
+        'Tensor? k_scale=None, Tensor? v_scale=None, int[]? expected_keys=None'
     ),
     "prefill": (
         'Tensor q, Tensor k_cache, Tensor v_cache, Tensor page_table, Tensor kv_lengths, Tensor '
@@ -126,6 +130,6 @@ SCHEMAS = {
         'int[]? window=None, float? softcap=None, float? scale=None, Tensor[]? captures=None, str'
         ' score_mod="", str mask_mod="", Tensor? init_o=None, Tensor? init_lse=None, float? '
         'out_scale=None, Tensor? k_scale=None, Tensor? v_scale=None, Tensor? k_scales=None, '
-        'Tensor? v_scales=None, str out_mod=""'
+        'Tensor? v_scales=None, int[]? expected_keys=None'
     ),
 }

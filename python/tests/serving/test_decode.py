@@ -190,8 +190,8 @@ def test_mla_plan():
 def test_mla_refused():
     q, pool, table, lengths = batch = make_latent([20, 9])
     options = {"value_dim": VALUES, "scale": 0.125}
-    refuse("value_dim: expected fewer than the 96 columns of a key, got 96",
-           attn.mla_decode, *batch, **options | {"value_dim": 96})  # fmt: skip
+    refuse("value_dim: expected at most the 96 columns of a key, got 112",
+           attn.mla_decode, *batch, **options | {"value_dim": 112})  # fmt: skip
     refuse("kv_cache\": expected shape (pages, keys, dim) or (pages, keys, 1, dim), got [40, 16, 2, 48]",
            attn.mla_decode, q, pool.reshape(PAGES, PAGE, 2, 48), table, lengths, **options)  # fmt: skip
     refuse("kv_cache\": expected head dimension as q, 96, got 80",

@@ -75,6 +75,55 @@ def test_equal_bits_of_mla():
             np.testing.assert_array_equal(got, want[at])
 
 
+def _give_prompt(call, q, pools, table, length, chunks, **options):
+    """What the last queries of a sequence give in `chunks`, whose keys end with each."""
+    parts, end = [], length - sum(chunks)
+    first = 0
+    for count in chunks:
+        end += count
+        rows = q[:, :, first : first + count]
+        first += count
+        counts = np.array([end], np.int32)
+        o, lse = call(np.ascontiguousarray(rows), *pools, table, counts, lse=True, **options)
+        parts.append((o, lse))
+    return [np.concatenate([part[i] for part in parts], axis=2) for i in (0, 1)]
+
+
+@pytest.mark.parametrize("chip", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("latent", [False, True])
+def test_equal_bits_of_chunks(latent, chip, monkeypatch):
+    """A prompt of 12 tokens behind 588 keys: in one chunk, in several, and token by token."""
+    monkeypatch.setattr(decode_launch, "get_chip_of", lambda *_: chip)
+    make = make_latent if latent else make_batch
+    q, *pools, table, lengths = _share(make([128] * 5, queries=12), [600])
+    q, call, options = q[:1], attn.decode, {}
+    if latent:
+        call, options = attn.mla_decode, {"value_dim": VALUES, "scale": 0.125}
+    given = (q, pools, table, 600)
+    whole = _give_prompt(call, *given, [12], **options, run_keys=128)
+    want = attend_latent(q, *pools, table, lengths, 0.125) if latent else attend(q, *pools, table, lengths)
+    check(whole, want)
+    for chunks in ([5, 7], [1] * 12):
+        parts = _give_prompt(call, *given, chunks, **options, run_keys=128)
+        for got, want in zip(parts, whole, strict=True):
+            np.testing.assert_array_equal(got.view(np.uint8), want.view(np.uint8))
+    if not latent:
+        # Runs that end elsewhere for other lengths sum keys in another order.
+        one, two = (_give_prompt(call, *given, cut, kv_splits=3) for cut in ([12], [5, 7]))
+        assert (one[0] != two[0]).any()
+
+
+def test_expected_keys():
+    """What is expected changes no result, and what cannot be is refused."""
+    batch = make_batch([100, 0, 17])
+    want = attn.decode(*batch, kv_splits=1)
+    np.testing.assert_allclose(attn.decode(*batch, kv_splits=1, expected_keys=[40, 3]), want, atol=2e-3)
+    with pytest.raises(ValueError, match="expected_keys: expected at least one number, got none"):
+        attn.decode(*batch, expected_keys=[])
+    with pytest.raises(ValueError, match="expected_keys: expected an integer from 0"):
+        attn.decode(*batch, expected_keys=[-1])
+
+
 #: Random batches whose sequences are computed alone as well. Nightly runs take 100.
 _BATCHES = int(os.environ.get("ATTN_RANDOM_BATCHES", "4"))
 

@@ -46,9 +46,10 @@ def test_operators():
     assert names["decode"][:12] == (
         "q k_cache v_cache page_table kv_lengths sinks layout causal window softcap scale kv_splits"
     ).split()
-    assert names["decode"][-4:] == ["v_scales", "out_scale", "partials", "out_mod"]
+    assert names["decode"][-5:-2] == ["v_scales", "out_scale", "partials"]
     assert names["mla_decode"][4:9] == ["value_dim", "scale", "sinks", "causal", "softcap"]
-    assert names["mla_decode"][-4:] == ["partials", "k_scale", "v_scale", "out_mod"]
+    assert names["mla_decode"][-5:-2] == ["partials", "k_scale", "v_scale"]
+    assert {tuple(given[-2:]) for given in names.values()} == {("out_mod", "expected_keys")}
     assert names["prefill"][5:9] == ["cu_seqlens_q", "max_seqlen_q", "sinks", "layout"]
     for name, given in names.items():
         expected = set(inspect.signature(getattr(attn, name)).parameters) & OPTIONS

@@ -138,7 +138,7 @@ func.func @attention_c25(
     %k: memref<2x1x200x64xf16>,
     %v: memref<2x1x200x64xf16>,
     %o: memref<2x8x300x64xf16>) {
-  // expected-error @below {{expected 'rope_dim' in [1, 63], got 64}}
+  // expected-error @below {{expected 'rope_dim' in [0, 63], got 64}}
   attn.attention ins(%q, %k, %v : memref<2x8x300x64xf16>, memref<2x1x200x64xf16>, memref<2x1x200x64xf16>)
     outs(%o : memref<2x8x300x64xf16>)
     {rope_dim = 64 : i64}
@@ -306,7 +306,7 @@ func.func @attention_c39_alone(%q: memref<2x8x300x64xf16>, %k: memref<2x2x200x64
 func.func @least_rope_dim(
     %q: memref<2x8x300x64xf16>, %k: memref<2x1x200x64xf16>, %v: memref<2x1x200x64xf16>,
     %o: memref<2x8x300x64xf16>) {
-  // expected-error @below {{expected 'rope_dim' in [1, 63], got -9223372036854775808}}
+  // expected-error @below {{expected 'rope_dim' in [0, 63], got -9223372036854775808}}
   attn.attention ins(%q, %k, %v : memref<2x8x300x64xf16>, memref<2x1x200x64xf16>, memref<2x1x200x64xf16>)
     outs(%o : memref<2x8x300x64xf16>)
     {rope_dim = 9223372036854775808 : i64}

@@ -18,6 +18,12 @@
 
 // RUN: attn-opt %S/Inputs/version-5.mlirbc | FileCheck %s --check-prefix=FIVE
 
+// What version 9 has added is written and read again.
+
+// RUN: attn-compile --q=2x16x1x128xf16 --rope-dim=0 --kv-lengths=100,9 --page-size=16 --row-state --expected-keys=50,7 --emit=problem -o %t.states
+// RUN: attn-opt %t.states -emit-bytecode | attn-opt | FileCheck %s --check-prefix=NINE
+// NINE: attn.attention {{.*}} {expected_keys = array<i64: 50, 7>, page_size = 16 : i64, rope_dim = 0 : i64, row_state}
+
 // What version 7 has added is written and read again.
 
 // RUN: attn-opt %S/problem-out-mod-ops.mlir -emit-bytecode | attn-opt | FileCheck %S/problem-out-mod-ops.mlir

@@ -102,7 +102,7 @@ func.func @attention_c43_rows(
 
 func.func @attention_c44_dim(
     %q: memref<2x8x1x128xf16>, %r: memref<2x8x1x64xf16>) {
-  // expected-error @below {{expected 'rope' only with 'rope_dim'}}
+  // expected-error @below {{expected 'rope' only with 'rope_dim' above 0}}
   attn.attention ins(%q, %q, %q : memref<2x8x1x128xf16>, memref<2x8x1x128xf16>, memref<2x8x1x128xf16>)
     outs(%q : memref<2x8x1x128xf16>) rope(%r : memref<2x8x1x64xf16>)
   return

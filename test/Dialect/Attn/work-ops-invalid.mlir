@@ -61,3 +61,19 @@ func.func @pieces(%lengths: !llvm.ptr<1>, %index: i32, %capacity: i32) {
   attn.plan_pieces %index of 132 from %lengths[1025] up to %capacity block 64 start 1 fewest 2 into %lengths
   return
 }
+
+// -----
+
+func.func @tiles_of_many(%ids: !llvm.ptr<1>, %rows: i32, %stride: i64, %count: i32, %plan: !llvm.ptr<1>) {
+  // expected-error @below {{attribute 'block_m' failed to satisfy constraint: 64-bit signless integer attribute whose minimum value is 1 whose maximum value is 2147483647}}
+  attn.plan_tiles %ids[%rows by %stride, %count] of i32 block_m 4294967424 block_n 64 align 1 mask <kind = none> capacity 256 most 9000 into %plan
+  return
+}
+
+// -----
+
+func.func @blocks_of_many(%ids: !llvm.ptr<1>, %rows: i32, %stride: i64, %count: i32, %plan: !llvm.ptr<1>) {
+  // expected-error @below {{attribute 'most' failed to satisfy constraint: 64-bit signless integer attribute whose minimum value is 0 whose maximum value is 2147483647}}
+  attn.plan_tiles %ids[%rows by %stride, %count] of i32 block_m 128 block_n 64 align 1 mask <kind = none> capacity 256 most 4294967296 into %plan
+  return
+}

@@ -235,11 +235,8 @@ LogicalResult ExampleSchedule::emit(KernelContext &context,
   if (!control.isWhole())
     return failure();
 
-  Value lse;
-  if (facts.lse)
-    lse = emitResultView(tile, "lse");
   emitResults(tile, emitFinalState(tile, RunningState(m, l, o)),
-              emitResultView(tile, "o"), lse, /*scratch=*/Value(),
-              EpilogueKind::Auto);
+              emitResultView(tile, "o"), emitLogViews(tile),
+              /*scratch=*/Value(), EpilogueKind::Auto);
   return success();
 }

@@ -81,6 +81,21 @@ TEST(UnevenTime, ACTAOfAnSMReadsLongSequencesFaster) {
             estimateUneven(whole, halves, 1, batch, getHopper()));
 }
 
+TEST(UnevenTime, ExpectedKeysAreTaken) {
+  const int64_t expected[] = {4096, 100000};
+  UnevenBatch batch = {3, 32768, 32768, expected};
+  EXPECT_THAT(listUnevenLengths(batch),
+              testing::ElementsAre(4096, 32768, 4096));
+  // Where all are expected to be as long, none is shorter than estimates think.
+  const int64_t same[] = {1024};
+  UnevenBatch even = {64, 32768, 32768, same}, any = {64, 32768, 32768};
+  PlanEstimate whole = makeWhole();
+  EXPECT_GT(estimateUneven(whole, whole, 1, even, getHopper()),
+            whole.dramRoofMicroseconds);
+  EXPECT_LT(estimateUneven(whole, whole, 1, any, getHopper()),
+            whole.dramRoofMicroseconds);
+}
+
 TEST(UnevenTime, RunsAreDealtByLengths) {
   UnevenBatch batch = {64, 32768, 32768};
   llvm::SmallVector<int64_t> lengths = listUnevenLengths(batch);

@@ -13,13 +13,16 @@
 
 namespace mlir::attn {
 
-/// A batch whose lengths are not known: the logarithms of its lengths are taken
-/// to be spread evenly from 16 keys to those that the table holds.
+/// A batch whose lengths are not known. Where nobody has said what to expect,
+/// the logarithms of its lengths are taken to be spread evenly from 16 keys to
+/// those that the table holds.
 struct UnevenBatch {
   /// None where all have as many keys.
   int64_t sequences = 1;
   /// Keys that the table holds, and those of them that a window shows.
   int64_t keys = 0, seen = 0;
+  /// Keys that sequences are expected to have, in turns; empty if nobody knows.
+  llvm::ArrayRef<int64_t> expected;
 };
 
 /// Runs that all sequences have together, dealt by their lengths

@@ -40,11 +40,17 @@ struct ProblemFacts {
 #define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \
   double ID = getDefaultFactor(FactorSign::SIGN);
 #define ATTN_COUNT(ID, NAME, VALUE, CONSTRAINTS, DOC) int64_t ID = 0;
+#define ATTN_NATURAL(ID, NAME, VALUE, CONSTRAINTS, DOC)                        \
+  std::optional<int64_t> ID;
 #include "attn/Problem/Options.def"
   /// Sequences are packed.
   bool varlen = false;
   /// Pages that are not in the pool hide their keys.
   bool selected = false;
+  /// Rows are not divided, and `lse` has their maxima and sums.
+  bool rowState = false;
+  /// Keys of each sequence that costs are those of; empty if nobody has said.
+  SmallVector<int64_t> expectedKeys;
   /// Extents are those of documents, so that `key_range` says nothing more.
   bool isDocument = false;
   TensorFacts q, k, v, o, lse, sinks, cuSeqlensQ, cuSeqlensK;
@@ -94,7 +100,9 @@ struct ProblemFacts {
   /// dimension.
   bool hasTransposedValues() const;
   /// True if the values are columns of the keys, and no tensor of their own.
-  bool isLatent() const { return ropeDim != 0; }
+  bool isLatent() const { return ropeDim.has_value(); }
+  /// Columns of latent keys that are none of values.
+  int64_t getRopeColumns() const { return ropeDim.value_or(0); }
   /// True if k and v are pools of pages.
   bool isPaged() const { return static_cast<bool>(pageTable); }
   /// True if lists say which blocks of keys queries have.
@@ -104,10 +112,15 @@ struct ProblemFacts {
   bool isServed() const;
   /// True if running maxima are whole numbers, by which results do not depend
   /// on how keys are cut into runs but for the order of sums. 8 bits have too
-  /// few digits for a row's largest probability to be any number but 1.
+  /// few digits for a row's largest probability to be any number but 1. Maxima
+  /// that are results are what they are.
   bool hasWholeMaxima() const {
-    return !isNarrow() && (isServed() || isLatent() || kvSplits != 0);
+    return !isNarrow() && !rowState &&
+           (isServed() || isLatent() || kvSplits != 0);
   }
+  /// True if running maxima have to be those of the rows: they are results, or
+  /// a row's bits are not to depend on the rows beside it.
+  bool needsExactMaxima() const { return rowState || hasRuns(); }
   /// True if a tensor says how many keys each sequence has.
   bool hasLengths() const { return static_cast<bool>(kvLengths); }
   /// True if partial results have scales, powers of two.
@@ -144,8 +157,9 @@ struct ProblemFacts {
   bool readsScores() const;
 
   /// What plans are chosen by. Runs of a fixed number of keys promise results
-  /// that depend on their sequence only, and plans differ in their sums: their
-  /// plan is that of one run alone, whatever the batch.
+  /// that depend on their query and its keys only, and plans differ in their
+  /// sums: their plan is that of one query and one run alone, whatever the
+  /// batch and however many queries come together.
   ProblemFacts getPlanned() const;
 
   /// Collects the facts. Errors are diagnostics at the op.

@@ -95,7 +95,8 @@ RunningState emitFinalState(const AttentionTile &tile,
 
 /// Returns `one` by the sum, or by 1 where that is 0.
 Value emitReciprocal(const AttentionTile &tile, Value l, Value one);
-/// Returns what a row of the accumulator is multiplied by, given its sum.
+/// Returns what a row of the accumulator is multiplied by, given its sum, by
+/// which rows with `row_state` are not divided.
 Value emitInverse(const AttentionTile &tile, Value l);
 /// Returns what a row of an accumulator that has no logits yet is multiplied
 /// by.

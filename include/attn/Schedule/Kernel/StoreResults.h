@@ -37,18 +37,33 @@ SmallVector<Value> emitScaledRows(const AttentionTile &tile, ValueRange columns,
                                   const DividedRows *divided = nullptr,
                                   int64_t group = 0);
 
-/// Stores LSE.
-void emitLSE(const AttentionTile &tile, Value m, Value l, Value view);
+/// Where the log-sum-exps of rows go or, with `row_state`, their maxima and
+/// sums; empty if nobody wants them.
+struct LogViews {
+  /// Log-sum-exps, or maxima.
+  Value logs;
+  /// Null for log-sum-exps.
+  Value sums;
+
+  explicit operator bool() const { return static_cast<bool>(logs); }
+};
+
+/// Makes views of the tile's rows.
+LogViews emitLogViews(const AttentionTile &tile);
+
+/// Stores LSE, or what stands in its place.
+void emitLSE(const AttentionTile &tile, Value m, Value l,
+             const LogViews &views);
 
 /// Stores `o`, f32, in groups of columns, each with a scale, which are stored
 /// too.
 void emitScaledGroups(const AttentionTile &tile, Value o,
                       EpilogueKind epilogue);
 
-/// Divides by the row sums and stores O, and LSE if `lseView` is not null;
+/// Divides by the row sums and stores O, and LSE if `logViews` are not empty;
 /// `columns` are those of O.
 void emitResults(const AttentionTile &tile, const RunningState &state,
-                 Value oView, Value lseView, Value scratch,
+                 Value oView, const LogViews &logViews, Value scratch,
                  EpilogueKind epilogue, const ResultMap &map = {},
                  const ResultColumns &columns = {});
 

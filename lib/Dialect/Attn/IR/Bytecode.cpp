@@ -81,6 +81,12 @@ static auto getFifthAttributes(Properties &properties) {
   return std::tie(properties.block_rows, properties.block_keys);
 }
 
+/// Those that version 9 has added.
+template <typename Properties>
+static auto getSixthAttributes(Properties &properties) {
+  return std::tie(properties.row_state, properties.expected_keys);
+}
+
 /// Where operands have `o_scales`, which versions in front of 4 do not know.
 static constexpr size_t kScalesSegment = 5;
 
@@ -118,7 +124,9 @@ LogicalResult AttentionOp::readProperties(DialectBytecodeReader &reader,
       (number >= 4 &&
        failed(std::apply(readAll, getFourthAttributes(properties)))) ||
       (number >= 8 &&
-       failed(std::apply(readAll, getFifthAttributes(properties)))))
+       failed(std::apply(readAll, getFifthAttributes(properties)))) ||
+      (number >= 9 &&
+       failed(std::apply(readAll, getSixthAttributes(properties)))))
     return failure();
   auto &segments = properties.operandSegmentSizes;
   if (number >= 4)
@@ -156,6 +164,12 @@ static StringRef findUnwritten(AttentionOp op, uint64_t number) {
     return "out_mod";
   if (number < 8 && op.getBlockCounts())
     return "blocks";
+  if (number < 9 && op.getRowState())
+    return "row_state";
+  if (number < 9 && op.getExpectedKeys())
+    return "expected_keys";
+  if (number < 9 && op.getRopeDim() == 0)
+    return "rope_dim = 0";
   return "";
 }
 
@@ -181,6 +195,8 @@ void AttentionOp::writeProperties(DialectBytecodeWriter &writer) {
     std::apply(writeAll, getFourthAttributes(properties));
   if (number >= 8)
     std::apply(writeAll, getFifthAttributes(properties));
+  if (number >= 9)
+    std::apply(writeAll, getSixthAttributes(properties));
   SmallVector<int32_t> segments =
       llvm::to_vector(properties.operandSegmentSizes);
   if (number < 4)

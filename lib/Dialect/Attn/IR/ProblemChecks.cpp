@@ -367,8 +367,8 @@ static LogicalResult checkRope(AttentionOp op) {
   // attention_c44
   if (!op.getKRope())
     return success();
-  if (!op.getRopeDim())
-    return op.emitOpError("expected 'rope' only with 'rope_dim'");
+  if (op.getRopeDim().value_or(0) == 0)
+    return op.emitOpError("expected 'rope' only with 'rope_dim' above 0");
   NamedValue k{"k", op.getK()}, rope{"k_rope", op.getKRope()};
   Type type = elementTypeOf(op.getQ());
   if (elementTypeOf(rope.value) != type)

@@ -5,17 +5,30 @@
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::attn;
+
+/// Says which keys estimates are those of; empty where nobody has said.
+static std::string describeExpected(AttentionOp op) {
+  std::optional<ArrayRef<int64_t>> keys = op.getExpectedKeys();
+  if (!keys)
+    return "";
+  double sum = std::accumulate(keys->begin(), keys->end(), 0.0);
+  return llvm::formatv("; estimated for sequences of {0} to {1} keys, {2:f0} "
+                       "on average",
+                       *llvm::min_element(*keys), *llvm::max_element(*keys),
+                       sum / keys->size());
+}
 
 void attn::report(AttentionOp op, const PlanCandidate &candidate,
                   const llvm::Twine &source, const llvm::Twine &measured) {
   const PlanEstimate &e = candidate.estimate;
   remark::passed(op.getLoc(),
                  remark::RemarkOpts::name("plan").category("attn.plan"))
-      << remark::add("plan {0}: {1}{2}", source.str(), candidate.describe(),
-                     measured.str())
+      << remark::add("plan {0}: {1}{2}{3}", source.str(), candidate.describe(),
+                     measured.str(), describeExpected(op))
       << remark::metric("microseconds",
                         llvm::formatv("{0:f1}", e.microseconds).str())
       << remark::metric("shared-bytes", e.sharedBytes.getTotal())

@@ -90,8 +90,8 @@ TEST_F(Bytecode, OwnVersionIsWritten) {
 }
 
 TEST_F(Bytecode, LaterVersionIsRefused) {
-  EXPECT_EQ(read(write(9)), "expected bytecode of the dialect 'attn' of at "
-                            "most version 8, got version 9");
+  EXPECT_EQ(read(write(10)), "expected bytecode of the dialect 'attn' of at "
+                             "most version 9, got version 10");
 }
 
 TEST_F(Bytecode, EarlierVersionsAreWritten) {
@@ -118,6 +118,30 @@ TEST_F(Bytecode, ListsOfBlocksAreOfVersion8) {
   write(7, text);
   EXPECT_EQ(message, "'attn.attention' op has 'blocks', which bytecode of "
                      "version 7 of the dialect 'attn' cannot say");
+}
+
+TEST_F(Bytecode, StatesExpectedKeysAndKeysAsValuesAreOfVersion9) {
+  constexpr const char *text = R"(
+  func.func @f(%q: memref<1x1x64x64xf16>, %n: memref<1xi32>,
+      %o: memref<1x1x64x64xf32>, %l: memref<1x1x64x2xf32>) {
+    attn.attention
+      ins(%q, %q, %q : memref<1x1x64x64xf16>, memref<1x1x64x64xf16>,
+                       memref<1x1x64x64xf16>)
+      outs(%o, %l : memref<1x1x64x64xf32>, memref<1x1x64x2xf32>)
+      kv_lengths(%n : memref<1xi32>) {ATTRIBUTES}
+    return
+  })";
+  for (auto [name, attributes] :
+       {std::pair("row_state", "row_state"),
+        std::pair("expected_keys", "expected_keys = array<i64: 9>, row_state"),
+        std::pair("rope_dim = 0", "rope_dim = 0 : i64, row_state")}) {
+    std::string all = text;
+    all.replace(all.find("ATTRIBUTES"), std::strlen("ATTRIBUTES"), attributes);
+    EXPECT_EQ(read(write(9, all)), "none");
+    write(8, all);
+    EXPECT_NE(message.find("which bytecode of version 8"), std::string::npos)
+        << name;
+  }
 }
 
 TEST_F(Bytecode, WhatEarlierVersionsCannotSayIsRefused) {

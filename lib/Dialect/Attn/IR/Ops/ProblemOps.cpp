@@ -462,8 +462,8 @@ static LogicalResult checkVariants(AttentionOp op) {
   }
   // attention_c25
   if (IntegerAttr rope = op.getRopeDimAttr()) {
-    if (rope.getInt() < 1 || rope.getInt() >= op.getHeadDim())
-      return op.emitOpError("expected 'rope_dim' in [1, ")
+    if (rope.getInt() < 0 || rope.getInt() >= op.getHeadDim())
+      return op.emitOpError("expected 'rope_dim' in [0, ")
              << op.getHeadDim() - 1 << "], got " << rope.getInt();
     int64_t latent = op.getHeadDim() - rope.getInt();
     if (op.getValueDim() != latent)
@@ -482,11 +482,53 @@ static LogicalResult checkVariants(AttentionOp op) {
   return success();
 }
 
+/// Rows that are not divided by their sums.
+static LogicalResult checkRowState(AttentionOp op) {
+  // attention_c57
+  if (!op.getRowState())
+    return success();
+  for (auto [name, isThere] :
+       {std::pair("'kv_splits'", op.getKvSplits().has_value()),
+        std::pair("'init'", static_cast<bool>(op.getInitLse()))})
+    if (isThere)
+      return op.emitOpError("expected no 'row_state' beside ") << name;
+  NamedValue lse{"lse", op.getLse()};
+  if (!lse.value)
+    return op.emitOpError("expected 'lse' with 'row_state', for the maxima and "
+                          "sums of rows, got none");
+  if (lse.getExtent(3) != 2)
+    return op.emitOpError("expected two numbers in 'lse' for each row with "
+                          "'row_state', got ")
+           << describeExtent(lse.getExtent(3));
+  if (Type type = elementTypeOf(op.getO()); !type.isF32())
+    return op.emitOpError("expected 'o' of type f32 with 'row_state', got ")
+           << type;
+  return success();
+}
+
+/// Keys that costs are those of.
+static LogicalResult checkExpectedKeys(AttentionOp op) {
+  // attention_c58
+  std::optional<ArrayRef<int64_t>> keys = op.getExpectedKeys();
+  if (!keys)
+    return success();
+  if (!op.isVariableLength() && !op.getKvLengths())
+    return op.emitOpError("expected 'expected_keys' only with cu_seqlens or "
+                          "'kv_lengths'");
+  if (keys->empty())
+    return op.emitOpError("expected at least one of 'expected_keys', got none");
+  for (int64_t each : *keys)
+    if (each < 0 || each > std::numeric_limits<int32_t>::max())
+      return op.emitOpError("expected 'expected_keys' in [0, 2^31), got ")
+             << each;
+  return success();
+}
+
 LogicalResult AttentionOp::verify() {
   int64_t lead = getKvSplits() ? 1 : 0, tableRank = getPageIndptr() ? 1 : 2;
   // attention_c1, attention_c19, attention_c21, attention_c23, attention_c33,
   // attention_c37, attention_c38, attention_c41, attention_c42, attention_c44,
-  // attention_c45, attention_c47, attention_c54
+  // attention_c45, attention_c47, attention_c54, attention_c57
   SmallVector<OperandRule> rules = {
       {{"q", getQ()}, 4, /*unitStride=*/true},
       {{"k", getK()}, 4, /*unitStride=*/true},
@@ -496,7 +538,9 @@ LogicalResult AttentionOp::verify() {
        /*unitStride=*/true,
        /*mayBeTransposed=*/!getRopeDim().has_value()},
       {{"o", getO()}, 4 + lead, /*unitStride=*/true},
-      {{"lse", getLse()}, 3 + lead, /*unitStride=*/false},
+      {{"lse", getLse()},
+       3 + lead + (getRowState() ? 1 : 0),
+       /*unitStride=*/false},
       {{"o_scales", getOScales()}, 4 + lead, /*unitStride=*/false},
       {{"sinks", getSinks()}, 1, /*unitStride=*/true},
       {{"cu_seqlens_q", getCuSeqlensQ()}, 1, /*unitStride=*/true},
@@ -520,7 +564,8 @@ LogicalResult AttentionOp::verify() {
       failed(checkVariants(*this)) || failed(checkVariableLengths(*this)) ||
       failed(checkPages(*this)) || failed(checkSequences(*this)) ||
       failed(checkBlocks(*this)) || failed(checkExtents(*this)) ||
-      failed(checkUnits(*this)) || failed(checkOutputScales(*this)))
+      failed(checkUnits(*this)) || failed(checkOutputScales(*this)) ||
+      failed(checkRowState(*this)) || failed(checkExpectedKeys(*this)))
     return failure();
   // attention_c17, attention_c18, attention_c26
 #define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \

@@ -211,6 +211,9 @@ LogicalResult AttentionOp::verifyRegions() {
   if (getOutMod() && getKvSplits())
     return emitOpError("expected no 'out_mod' with partial results, which "
                        "'attn.combine' takes in its place");
+  // attention_c57
+  if (getOutMod() && getRowState())
+    return emitOpError("expected no 'row_state' beside 'out_mod'");
   // attention_c27, attention_c28, attention_c51
   return success(
       succeeded(checkModification(*this, "score_mod", getScoreMod(),

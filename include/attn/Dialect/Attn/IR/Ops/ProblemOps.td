@@ -102,7 +102,8 @@ def Attn_AttentionOp : Attn_Op<"attention", [
 
     With `rope_dim = R` (multi-head latent attention, absorbed form) v is the
     first Dv = D - R columns of k: `v[b, 0, j, c]` and `k[b, 0, j, c]` are one
-    value, which a kernel reads from k: its launch has no tensor v.
+    value, which a kernel reads from k: its launch has no tensor v. With R = 0
+    the values are the keys.
 
     With `rope(%k_rope)` the last R columns of k are a tensor of their own, of the
     type of q, and k has the first Dv: the operand v is the whole of k. So 8-bit
@@ -151,6 +152,15 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     Descales may stand beside. With `rope_dim` it is `scales(%k_scales)`, of the
     columns of k that v has, too.
 
+    With `row_state` rows are not divided by z: o, of type f32, is `sum_j exp(s[j] - m)
+    * v[b,g,j,:]`, and lse, (B, H, Nq, 2), has m and z of each row, -inf and 0 for one
+    without any key. So results of other keys can be added to a row without a division.
+
+    `expected_keys` says how many keys the sequences of a batch are expected to have,
+    one number for each of them or for a few that stand for all. Costs are those of
+    such a batch; what a kernel computes does not depend on it. Packed queries are
+    expected to be in proportion.
+
     The regions `score_mod` and `mask_mod` take (score: f32, batch, head, q
     index, kv index: i32) and yield an f32, and an i1 that is true where the
     pair is kept. They may read values and memory from outside, and have no
@@ -173,7 +183,7 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     of them.
 
     The constraints are numbered in `docs/spec.md` (attention_c1 to
-    attention_c56).
+    attention_c58).
 
     Undefined behaviour: o or lse overlapping an input or each other;
     cu_seqlens outside the rows or decreasing; a query sequence longer than
@@ -213,8 +223,8 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     Arg<Attn_ShapedOperand, "values, (B, Hkv, Nk, Dv)">:$v,
     /*attention_c6*/
     Arg<Attn_ShapedOperand, "output, (B, H, Nq, Dv)">:$o,
-    /*attention_c7*/
-    Arg<Optional<Attn_ShapedOperand>, "log-sum-exp, (B, H, Nq), f32">:$lse,
+    /*attention_c7, attention_c57*/
+    Arg<Optional<Attn_ShapedOperand>, "log-sum-exp, (B, H, Nq), f32; with `row_state` maxima and sums, (B, H, Nq, 2)">:$lse,
     /*attention_c45, attention_c46, attention_c48, attention_c53*/
     Arg<Optional<Attn_ShapedOperand>, "what units of each row of o stand for, (B, H, Nq, Dv / N), f32, or f8E4M3FN beside an o of i8; of a partial result (S, B, H, Nq, G), f32">:$o_scales,
     /*attention_c19*/
@@ -266,6 +276,10 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     Described<OptionalAttr<I64Attr>, "keys of each part">:$run_keys,
     /*attention_c25*/
     Described<OptionalAttr<I64Attr>, "columns of q and k that v does not have">:$rope_dim,
+    /*attention_c57*/
+    Described<UnitAttr, "rows are not divided; lse has their maxima and sums">:$row_state,
+    /*attention_c58*/
+    Described<OptionalAttr<DenseI64ArrayAttr>, "keys that sequences are expected to have">:$expected_keys,
     /*attention_c42, attention_c43*/
     Described<OptionalAttr<I64Attr>, "columns of k and v that share a scale">:$scale_group,
     /*attention_c26*/

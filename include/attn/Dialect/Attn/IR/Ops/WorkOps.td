@@ -9,6 +9,10 @@ include "attn/Dialect/Attn/IR/AttnInterfaces.td"
 include "attn/Dialect/Attn/IR/OpGroups.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
+/// Numbers that kernels compute with in 32 bits.
+def Attn_WordNumber : ConfinedAttr<I64Attr, [IntMinValue<0>, IntMaxValue<2147483647>]>;
+def Attn_WordCount : ConfinedAttr<I64Attr, [IntMinValue<1>, IntMaxValue<2147483647>]>;
+
 let opDocGroup = Attn_WorkGroup in {
 
 def Attn_DealRunOp : Attn_Op<"deal_run", [AttnRequiresSM<80>,
@@ -204,12 +208,12 @@ def Attn_PlanTilesOp : Attn_Op<"plan_tiles", [AttnRequiresSM<80>,
     Arg<I64, "elements from one row to the next">:$stride,
     Arg<I32, "queries of a batch">:$count,
     Described<TypeAttrOf<AnyTypeOf<[I32, I64]>>, "the type of the numbers">:$element,
-    Described<ConfinedAttr<I64Attr, [IntMinValue<1>]>, "queries of a tile">:$block_m,
-    Described<ConfinedAttr<I64Attr, [IntMinValue<1>]>, "keys of a block">:$block_n,
-    Described<ConfinedAttr<I64Attr, [IntMinValue<1>]>, "keys of which begins of blocks are a multiple">:$align,
+    Described<Attn_WordCount, "queries of a tile">:$block_m,
+    Described<Attn_WordCount, "keys of a block">:$block_n,
+    Described<Attn_WordCount, "keys of which begins of blocks are a multiple">:$align,
     Described<Attn_MaskAttr, "bounds of the key less the query">:$mask,
-    Described<ConfinedAttr<I64Attr, [IntMinValue<1>]>, "the records that the plan has room for">:$capacity,
-    Described<ConfinedAttr<I64Attr, [IntMinValue<0>]>, "the most blocks that tiles of documents may have">:$most,
+    Described<Attn_WordCount, "the records that the plan has room for">:$capacity,
+    Described<Attn_WordNumber, "the most blocks that tiles of documents may have">:$most,
     Arg<LLVM_PointerInAddressSpace<1>, "the records", [MemWrite]>:$plan);
   let assemblyFormat = [{
     $numbers `[` $rows `by` $stride `,` $count `]` `of` $element `block_m` $block_m

@@ -1,0 +1,49 @@
+"""Rows that are not divided, and values that are keys, on the simulator."""
+
+import attn
+import numpy as np
+import pytest
+from attn.launch import host_arrays
+from test_decode import VALUES, attend, check, make_latent
+
+
+@pytest.fixture(autouse=True)
+def without_gpu(monkeypatch):
+    """Arrays go to the simulator, also where there is a GPU."""
+    monkeypatch.setattr(host_arrays, "has_device", lambda: False)
+
+
+def test_values_are_keys():
+    """Latent heads without rotated columns."""
+    q, pool, table, lengths = make_latent([100, 0, 17])
+    q, pool = (np.ascontiguousarray(each[..., :VALUES]) for each in (q, pool))
+    keys = pool[:, :, None]
+    want = attend(q * (0.125 * VALUES**0.5), keys, keys, table, lengths)
+    options = {"value_dim": VALUES, "scale": 0.125, "lse": True}
+    check(attn.mla_decode(q, pool, table, lengths, **options), want)
+    check(attn.mla_decode(q, pool, table, lengths, **options, run_keys=64), want)
+
+
+def test_row_states():
+    """Rows that are not divided, of halves of the keys, merge to the whole."""
+    rng = np.random.default_rng(9)
+    q, k, v = (rng.standard_normal((1, 2, n, 64)).astype(np.float16) for n in (5, 70, 70))
+    parts = []
+    for keys in (slice(0, 40), slice(40, 70), slice(0, 0)):
+        own = [np.ascontiguousarray(each[:, :, keys]) for each in (k, v)]
+        kernel = attn.compile(
+            q=(1, 2, 5, 64), dtype="float16", kv_len=own[0].shape[2], row_state=True
+        )
+        results = kernel.simulate(q=q, k=own[0], v=own[1]).outputs
+        parts.append((results["o"], results["lse"]))
+    assert (parts[2][1][..., 0] == -np.inf).all() and not parts[2][1][..., 1].any()
+    o, lse = attn.merge_states(*(np.stack(each) for each in zip(*parts, strict=True)))
+    scores = np.einsum("bhnd,bhkd->bhnk", q.astype(float), k.astype(float)) / 8
+    maxima = scores[..., :40].max(-1)
+    np.testing.assert_allclose(parts[0][1][..., 0], maxima, atol=1e-5)
+    sums = np.exp(scores[..., :40] - maxima[..., None]).sum(-1)
+    np.testing.assert_allclose(parts[0][1][..., 1], sums, rtol=1e-4)
+    weights = np.exp(scores)
+    want = weights @ v.astype(float) / weights.sum(-1, keepdims=True)
+    np.testing.assert_allclose(o, want, atol=2e-3)
+    np.testing.assert_allclose(lse, np.log(weights.sum(-1)), atol=1e-3)
