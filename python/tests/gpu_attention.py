@@ -367,7 +367,7 @@ def measure_all():
             q, q, q, score_mod=traced
         ),
         "attn.attention, score_mod a function": lambda: attn.attention(q, q, q, score_mod=bias),
-        "torch.ops.attn.attention": lambda: op(q, q, q, *[None] * 8, "top-left"),
+        "torch.ops.attn.attention": lambda: op(q, q, q, causal="top-left"),
         "torch.empty_like": lambda: torch.empty_like(q),
     }
     rows["SDPA, flash backend"] = lambda: sdpa(q, q, q, is_causal=True)

@@ -49,7 +49,13 @@ SWITCHES = {
     "dynamic": False,
 }
 #: Options of a call that do not follow from its tensors: their names, the values
-#: that stand for none, and both in the language of torch's schemas.
+#: that stand for none, and each in the language of torch's schemas.
 CALL_NAMES = ("causal", "window", "softcap", "scale", "out_scale")
 CALL_DEFAULTS = ("", "", None, None, None)
-CALL_SCHEMA = """str causal="", str window="", float? softcap=None, float? scale=None, float? out_scale=None"""
+CALL_SCHEMA = {
+    "causal": 'str causal=""',
+    "window": 'str window=""',
+    "softcap": 'float? softcap=None',
+    "scale": 'float? scale=None',
+    "out_scale": 'float? out_scale=None',
+}
