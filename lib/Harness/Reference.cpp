@@ -486,6 +486,13 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head,
   int64_t kvHead = head / (problem.heads / problem.kvHeads);
   int64_t queries = sequence.queries, keys = sequence.keys;
   int64_t d = problem.d, dv = problem.dv;
+  int64_t firstRow = (sequence.batch * problem.heads + head) * result.shape[2] +
+                     sequence.firstQuery;
+  ArrayRef<uint8_t> rows = inputs.rows;
+  if (!rows.empty() && !llvm::is_contained(rows.slice(firstRow, queries), 1)) {
+    doneRows += queries;
+    return;
+  }
   std::vector<double> q = loadQueries(sequence, head);
   std::vector<double> kt = loadKeys(inputs.k, sequenceIndex, kvHead, true);
   std::vector<double> v = loadKeys(inputs.v, sequenceIndex, kvHead, false);
@@ -513,8 +520,9 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head,
   for (int64_t i = 0; i < queries && !isStopped(); ++i, ++doneRows) {
     if (isCaller)
       report();
-    int64_t row = (sequence.batch * problem.heads + head) * result.shape[2] +
-                  sequence.firstQuery + i;
+    int64_t row = firstRow + i;
+    if (!rows.empty() && !rows[row])
+      continue;
     double *o = result.o.data() + row * dv;
     result.defined[row] = 1;
     llvm::scope_exit finish([&] { finishRow(sequenceIndex, head, i, o); });

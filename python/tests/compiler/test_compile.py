@@ -175,6 +175,15 @@ def test_simulate_dynamic():
     np.testing.assert_array_equal(result["o"], 1)
 
 
+def test_simulate_quickly():
+    kernel = attn.compile(q="2x10x256x16xf16")
+    result = kernel.simulate(verify="quick", seed=1)
+    assert result.passed
+    assert result.report["sample"] == "64 CTAs with 4096 of 5120 rows"
+    with pytest.raises(attn.ArgumentError, match="verify: expected"):
+        kernel.simulate(verify="fast")
+
+
 def test_simulate_refuses():
     kernel = attn.compile(**SMALL)
     with pytest.raises(TypeError, match='array "q": expected elements of float16, got float64'):
