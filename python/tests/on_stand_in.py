@@ -25,6 +25,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+import attn.sim
 import torch
 from attn import torch_op
 from attn.sim import stand_in
@@ -219,18 +220,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--chip", default="sm_90a")
     parser.add_argument("--break-strides", action="store_true", help="of tensor maps: the test has to fail")
-    parser.add_argument("test", help="a file of this folder")
+    parser.add_argument("--cute", action="store_true", help="kernels are CuTe DSL's, too")
+    parser.add_argument("test", help="a file of this folder, or another one's path")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     options = parser.parse_args()
     os.environ[stand_in.CHIPS] = options.chip
     os.environ.setdefault("ATTN_SIM_SITES", "1")
+    if options.cute:
+        attn.sim.cute(options.chip)
     library = stand_in.load()
     library.set_device(0)
     replace_cuda(library, options.chip)
     if options.break_strides:
         break_strides()
     sys.argv = [options.test, *options.arguments]
-    sys.path.insert(0, str(HERE))
+    sys.path.insert(0, str((HERE / options.test).parent))
     status: Any = 0
     with OnTheHost(HostMemory(library)):
         try:

@@ -75,6 +75,7 @@ static Error readSettings(Settings &settings) {
   for (StringRef path : llvm::split(reports, ':'))
     if (!path.empty())
       settings.reportPaths.push_back(path.str());
+  settings.keptPTX = readVariable("ATTN_SIM_PTX");
   settings.label = readVariable("ATTN_SIM_LABEL");
   settings.device.estimates = !readVariable("ATTN_SIM_ESTIMATE").empty();
   settings.device.recordings = readVariable("ATTN_SIM_RECORD");

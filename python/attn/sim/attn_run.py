@@ -19,7 +19,7 @@ import tempfile
 from typing import Any
 
 from ..errors import AttnError
-from . import stand_in, triton_setup
+from . import cute_setup, stand_in, triton_setup
 
 #: Severities that make --fail-on fail, by its value.
 _FAILS = {"error": {"error"}, "any": {"error", "hw-only", "note"}, "never": set()}
@@ -79,6 +79,7 @@ def _run_once(
     status and its report; None where it has launched nothing, or has ended without one."""
     environment = dict(os.environ)
     triton_setup.prepare_environment(chip, environment)
+    cute_setup.prepare_environment(chip, environment)
     folder = str(stand_in.find_folder())
     paths = [folder, *filter(None, [environment.get("LD_LIBRARY_PATH")])]
     environment["LD_LIBRARY_PATH"] = os.pathsep.join(paths)

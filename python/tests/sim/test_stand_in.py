@@ -380,6 +380,42 @@ def test_attn_run(tmp_path, monkeypatch, capsys):
     assert attn_run.main(["--", str(tmp_path / "absent")]) == 127
 
 
+#: What the host code that CuTe DSL compiles calls: machine code in a fatbin, whose PTX is kept.
+CUTE = """
+import struct
+code = b"\\x7fELF" + b"\\0.text.increment\\0"
+code += bytes(-len(code) % 8)
+entry = struct.pack("<HHIQ", 2, 0x101, 64, len(code)) + bytes(12) + struct.pack("<I", 90) + bytes(32)
+image = struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(entry) + len(code)) + entry + code
+library, value, device = c_void_p(), ctypes.c_int(), ctypes.c_int(7)
+load = lambda: lib._cudaLibraryLoadData(byref(library), image, None, None, 0, None, None, 0)
+"""
+
+
+def test_machine_code_with_kept_ptx(tmp_path):
+    ran = run(textwrap.dedent(CUTE) + "set_context(); print(load())")
+    assert ran.stdout == "209\n", ran.stderr
+    body = textwrap.dedent(CUTE) + textwrap.dedent("""
+        open(TMP + "/k.ptx", "wb").write(PTX)
+        check(load())
+        check(lib._cudaGetDevice(byref(device)))
+        check(lib._cudaLibraryGetKernel(byref(function), library, b"increment"))
+        check(lib._cuKernelGetAttribute(byref(value), 0, function, 0))
+        check(lib._cudaKernelSetAttributeForDevice(function, 8, 1024, 0))
+        check(lib._cudaMalloc(byref(x), c_size_t(128)))
+        check(lib._cudaMemset(x, 0, c_size_t(128)))
+        arguments = (c_void_p * 1)(ctypes.addressof(x))
+        check(lib._cudaLaunchKernel(function, 1, 1, 1, 32, 1, 1, arguments, c_size_t(0), None))
+        config = struct.pack("<6IQQQI4x", 1, 1, 1, 32, 1, 1, 0, 0, 0, 0)
+        check(lib._cudaLaunchKernelEx(config, function, arguments))
+        host = (c_uint * 32)()
+        check(lib._cudaMemcpy(host, x, c_size_t(128), 2))
+        print(device.value, value.value > 0, set(host))
+        """)
+    ran = run(body.replace("TMP", repr(str(tmp_path))), ATTN_SIM_PTX=str(tmp_path))
+    assert ran.stdout == "0 True {2}\n", ran.stderr
+
+
 def test_assembler_hands_ptx_on(tmp_path):
     path = stand_in.write_assembler(tmp_path)
     (tmp_path / "k.ptx").write_text(".version 8.0\n")
