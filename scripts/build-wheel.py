@@ -167,7 +167,7 @@ def link_libraries(compiler: pathlib.Path, driver: pathlib.Path) -> None:
     objects = [each for each in (BUILD / "wheel-parts.txt").read_text().split() if each.endswith(".o")]
     link(compiler, "libAttnC.so.1", ROOT / "lib" / "CAPI" / "exports.map", objects, ("attn",))
     objects = (BUILD / "wheel-driver-parts.txt").read_text().split()
-    link(driver, "libcuda.so.1", ROOT / "tools" / "cuda-driver" / "driver.map", objects, ("cu", "attnSim"))
+    link(driver, "libcuda.so.1", ROOT / "tools" / "cuda-driver" / "driver.map", objects, ("cu", "attnSim", "_cu"))
 
 
 def copy_package(source: pathlib.Path, folder: pathlib.Path, names: tuple[str, ...] = ()) -> None:

@@ -27,16 +27,16 @@ EXAMPLES = {
     "elementwise apply": ("sm_90a", "ampere/kernel/elementwise/elementwise_apply.py --M=64 --N=256"),
     "mma.sync product": (
         "sm_80",
-        "ampere/kernel/dense_gemm/tensorop_gemm.py --mnkl=128,128,64,1 --warmup_iterations=0 --iterations=0",
+        "ampere/kernel/dense_gemm/tensorop_gemm.py --mnkl=128,128,64,1 --warmup_iterations=0 --iterations=1",
     ),
     "wgmma product": (
         "sm_90a",
-        "hopper/kernel/dense_gemm/dense_gemm.py --mnkl=128,128,128,1 --tile_shape_mn=128,128 --iterations=0",
+        "hopper/kernel/dense_gemm/dense_gemm.py --mnkl=128,128,128,1 --tile_shape_mn=128,128 --iterations=1",
     ),
     "wgmma product, clusters": (
         "sm_90a",
         "hopper/kernel/dense_gemm/dense_gemm.py --mnkl=256,128,128,1 --tile_shape_mn=128,128 "
-        "--cluster_shape_mn=2,1 --iterations=0",
+        "--cluster_shape_mn=2,1 --iterations=1",
     ),
     "tcgen05 product": ("sm_100a", "blackwell/tutorial/tutorial_gemm/fp16_gemm_0.py --mnk=128,256,128"),
     "tcgen05 product of pairs": (
@@ -47,15 +47,15 @@ EXAMPLES = {
     "attention by mma.sync": (
         "sm_80",
         "ampere/kernel/attention/flash_attention_v2.py --batch_size=1 --seqlen_q=128 --seqlen_k=128 "
-        "--num_head=1 --head_dim=64 --iterations=0 --warmup_iterations=0",
+        "--num_head=1 --head_dim=64 --iterations=1 --warmup_iterations=0",
     ),
     "attention by wgmma": (
         "sm_90a",
-        "hopper/kernel/attention/fmha.py --q_shape=1,128,1,64 --k_shape=1,128,1,64 --iterations=0",
+        "hopper/kernel/attention/fmha.py --q_shape=1,128,1,64 --k_shape=1,128,1,64 --iterations=1",
     ),
     "attention by tcgen05": (
         "sm_100a",
-        "blackwell/kernel/attention/fmha/fmha.py --q_shape=1,256,1,64 --k_shape=1,256,1,64 --iterations=0",
+        "blackwell/kernel/attention/fmha/fmha.py --q_shape=1,256,1,64 --k_shape=1,256,1,64 --iterations=1",
     ),
 }
 

@@ -72,16 +72,15 @@ protected:
   void write(llvm::StringRef name, llvm::StringRef text) {
     llvm::SmallString<128> path(folder);
     llvm::sys::path::append(path, name);
-    std::error_code code;
-    llvm::raw_fd_ostream os(path, code, llvm::sys::fs::CD_CreateAlways,
-                            llvm::sys::fs::FA_Write, llvm::sys::fs::OF_None);
-    ASSERT_FALSE(code) << code.message();
+    int file = -1;
+    ASSERT_FALSE(llvm::sys::fs::openFileForWrite(path, file));
+    llvm::raw_fd_ostream os(file, /*shouldClose=*/true);
     os << text;
     os.flush();
     // Files of one instant have no order.
     auto time = llvm::sys::toTimePoint(1000 + ++written);
-    ASSERT_FALSE(llvm::sys::fs::setLastAccessAndModificationTime(os.get_fd(),
-                                                                 time, time));
+    ASSERT_FALSE(
+        llvm::sys::fs::setLastAccessAndModificationTime(file, time, time));
   }
 
   llvm::SmallString<128> folder;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import tempfile
 import weakref
@@ -57,6 +58,31 @@ def install() -> None:
 
     runtime.cudaGetDeviceCount, runtime.cudaLibraryUnload = count_devices, unload
     tensors.from_dlpack = _register_first(tensors.from_dlpack)
+    read = tensors._Tensor.load_dltensor
+
+    def read_moved(tensor: Any) -> None:
+        if tensor._dltensor_wrapper is None:
+            _move(tensor._dlpack_data)
+        read(tensor)
+
+    tensors._Tensor.load_dltensor = read_moved
+
+
+#: Of DLPack's structure: where the kind of device stands, and that of CUDA.
+_KIND_OFFSET, _KIND_CUDA = 8, 2
+
+
+def _move(capsule: Any) -> None:
+    """Says of what DLPack describes that it is in a GPU's memory: CuTe takes other tensors for
+    what no copy of global memory may have."""
+    python = ctypes.pythonapi
+    python.PyCapsule_GetName.argtypes = [ctypes.py_object]
+    python.PyCapsule_GetName.restype = ctypes.c_char_p
+    python.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    python.PyCapsule_GetPointer.restype = ctypes.c_void_p
+    if python.PyCapsule_GetName(capsule) == b"dltensor":
+        address = python.PyCapsule_GetPointer(capsule, b"dltensor")
+        ctypes.c_int32.from_address(address + _KIND_OFFSET).value = _KIND_CUDA
 
 
 def _register_first(make: Callable[..., Any]) -> Callable[..., Any]:
