@@ -76,7 +76,8 @@ public:
       totalRows += sequence.queries * problem.heads;
     auto work = [&](bool isCaller) {
       for (int64_t pair = next++; pair < pairs && !isStopped(); pair = next++)
-        computeHead(pair / problem.heads, pair % problem.heads, isCaller);
+        if (isAsked(sequences[pair / problem.heads], pair % problem.heads))
+          computeHead(pair / problem.heads, pair % problem.heads, isCaller);
     };
     std::future<void> helper =
         std::async(std::launch::async, [&] { work(/*isCaller=*/false); });
@@ -101,6 +102,16 @@ private:
   Error checkDescales();
   Expected<std::vector<int64_t>>
   readLengths(StringRef name, const TensorView &view, int64_t limit);
+  /// The first row of a sequence and head in the result.
+  int64_t getRow(const Sequence &sequence, int64_t head) const {
+    return (sequence.batch * problem.heads + head) * result.shape[2] +
+           sequence.firstQuery;
+  }
+  bool isAsked(const Sequence &sequence, int64_t head) const {
+    return inputs.rows.empty() ||
+           llvm::is_contained(
+               inputs.rows.slice(getRow(sequence, head), sequence.queries), 1);
+  }
   void computeHead(int64_t sequence, int64_t head, bool isCaller);
   /// Caps a score, and changes it.
   double finishScore(double score, int64_t sequence, int64_t head,
@@ -486,13 +497,6 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head,
   int64_t kvHead = head / (problem.heads / problem.kvHeads);
   int64_t queries = sequence.queries, keys = sequence.keys;
   int64_t d = problem.d, dv = problem.dv;
-  int64_t firstRow = (sequence.batch * problem.heads + head) * result.shape[2] +
-                     sequence.firstQuery;
-  ArrayRef<uint8_t> rows = inputs.rows;
-  if (!rows.empty() && !llvm::is_contained(rows.slice(firstRow, queries), 1)) {
-    doneRows += queries;
-    return;
-  }
   std::vector<double> q = loadQueries(sequence, head);
   std::vector<double> kt = loadKeys(inputs.k, sequenceIndex, kvHead, true);
   std::vector<double> v = loadKeys(inputs.v, sequenceIndex, kvHead, false);
@@ -520,8 +524,8 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head,
   for (int64_t i = 0; i < queries && !isStopped(); ++i, ++doneRows) {
     if (isCaller)
       report();
-    int64_t row = firstRow + i;
-    if (!rows.empty() && !rows[row])
+    int64_t row = getRow(sequence, head) + i;
+    if (!inputs.rows.empty() && !inputs.rows[row])
       continue;
     double *o = result.o.data() + row * dv;
     result.defined[row] = 1;

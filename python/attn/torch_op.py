@@ -205,7 +205,8 @@ def _get_call(
     is_plain: bool,
 ) -> _attention_module.Call:
     """The call for these shapes; `optional` is sinks, both cumulative lengths,
-    counts and lists of blocks, and what is written, if it is given: o and lse. Plain if nothing is."""
+    counts and lists of blocks, and what is written, if it is given: o and lse. Plain if nothing
+    is."""
     key = (
         q.shape,
         q.stride(),
@@ -398,9 +399,7 @@ def _fake(
     return q.new_empty((batch, heads, rows, dv), dtype=dtype)
 
 
-def _fake_lse(
-    q: Tensor, k: Tensor, v: Tensor, *rest: Any, **named: Any
-) -> tuple[Tensor, Tensor]:
+def _fake_lse(q: Tensor, k: Tensor, v: Tensor, *rest: Any, **named: Any) -> tuple[Tensor, Tensor]:
     o = _fake(q, k, v, *rest, **named)
     shape = q.shape[:3] if q.dim() == 4 else (q.shape[1], q.shape[0])
     return o, q.new_empty(shape, dtype=torch.float32)

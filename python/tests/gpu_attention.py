@@ -340,6 +340,7 @@ def measure_all():
     """Host time per call on a problem whose kernel is shorter than that."""
     from attn import runtime
     from attn.calls import attention_kernels
+
     torch.use_deterministic_algorithms(False)
     q = randn(1, 1, 64, 64, device="cuda")
     slopes = torch.ones(1, device="cuda")

@@ -27,7 +27,7 @@ from typing import Any
 
 import attn.sim
 import torch
-from attn import torch_op
+from attn import torch_op, torch_serving
 from attn.sim import stand_in
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import TorchFunctionMode
@@ -58,7 +58,9 @@ class HostMemory:
             return
         storage = value.untyped_storage()
         if storage.nbytes() and storage.data_ptr() not in self.known:
-            self.library.register(storage.data_ptr(), storage.nbytes(), f"tensor of shape {list(value.shape)}")
+            self.library.register(
+                storage.data_ptr(), storage.nbytes(), f"tensor of shape {list(value.shape)}"
+            )
             self.known[storage.data_ptr()] = StorageWeakRef(storage)
 
 
@@ -77,7 +79,9 @@ class OnTheHost(TorchFunctionMode):
         super().__init__()
         self.memory = memory
 
-    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         # Gone storages first: their addresses may come again.
         self.memory.forget()
         if function is torch.Tensor.cuda:
@@ -126,10 +130,17 @@ class Event:
 
     def record(self, stream: Stream | None = None) -> None:
         self.number = next(self.numbers)
-        check("cuEventRecord", self.handle, ctypes.c_void_p((stream or current_stream()).cuda_stream))
+        check(
+            "cuEventRecord", self.handle, ctypes.c_void_p((stream or current_stream()).cuda_stream)
+        )
 
     def wait(self, stream: Stream | None = None) -> None:
-        check("cuStreamWaitEvent", ctypes.c_void_p((stream or current_stream()).cuda_stream), self.handle, 0)
+        check(
+            "cuStreamWaitEvent",
+            ctypes.c_void_p((stream or current_stream()).cuda_stream),
+            self.handle,
+            0,
+        )
 
     def synchronize(self) -> None:
         check("cuEventSynchronize", self.handle)
@@ -158,7 +169,12 @@ def capture(graph: CUDAGraph, *_: Any, **__: Any) -> Iterator[None]:
     with use_stream(stream):
         yield
     check("cuStreamEndCapture", ctypes.c_void_p(stream.cuda_stream), ctypes.byref(captured))
-    check("cuGraphInstantiateWithFlags", ctypes.byref(graph.executable), captured, ctypes.c_ulonglong(0))
+    check(
+        "cuGraphInstantiateWithFlags",
+        ctypes.byref(graph.executable),
+        captured,
+        ctypes.c_ulonglong(0),
+    )
 
 
 @contextlib.contextmanager
@@ -185,11 +201,16 @@ def check(name: str, *arguments: Any) -> None:
 def replace_cuda(library: stand_in.StandIn, chip: str) -> None:
     """Lets torch.cuda be the stand-in's, and operators of this package be called directly."""
     cuda: Any = torch.cuda
-    cuda.is_available, cuda.device_count, cuda.current_device = (lambda: True), (lambda: 1), (lambda: 0)
+    cuda.is_available, cuda.device_count, cuda.current_device = (
+        (lambda: True),
+        (lambda: 1),
+        (lambda: 0),
+    )
     cuda.get_device_capability = lambda device=None: library.get_capability(0)
     cuda.get_device_name = lambda device=None: f"attn simulator {chip}"
     cuda.synchronize = lambda device=None: check("cuCtxSynchronize")
     cuda.current_stream, cuda.stream, cuda.graph = current_stream, use_stream, capture
+    cuda.default_stream = lambda device=None: Stream(0)
     cuda.Stream, cuda.Event, cuda.CUDAGraph = Stream, Event, CUDAGraph
     cuda.is_current_stream_capturing = lambda: False
     cuda._sleep = lambda cycles: None
@@ -201,6 +222,11 @@ def replace_cuda(library: stand_in.StandIn, chip: str) -> None:
     torch_op._OBSERVERS.clear()
     torch_op._get_stream = torch._C._cuda_getCurrentRawStream
     torch_op._attention_out = torch_op._run_out
+    for form in (torch_serving._DECODE, torch_serving._LATENT_DECODE, torch_serving._PREFILL):
+        form._operators = [form.run, form.run_lse, form.launch]
+    operators: Any = torch.ops.attn
+    operators.merge_states = torch_serving._merge_new
+    operators.merge_states_out = torch_serving._merge_out
 
 
 def break_strides() -> None:
@@ -217,9 +243,13 @@ def break_strides() -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--chip", default="sm_90a")
-    parser.add_argument("--break-strides", action="store_true", help="of tensor maps: the test has to fail")
+    parser.add_argument(
+        "--break-strides", action="store_true", help="of tensor maps: the test has to fail"
+    )
     parser.add_argument("--cute", action="store_true", help="kernels are CuTe DSL's, too")
     parser.add_argument("test", help="a file of this folder, or another one's path")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)

@@ -98,8 +98,11 @@ TEST_F(KeptPTX, IsFoundByItsKernels) {
   EXPECT_TRUE(isFatbin(fatbin.data()));
   EXPECT_FALSE(isFatbin(ptx));
   EXPECT_FALSE(isFatbin(nullptr));
-  EXPECT_THAT(errorOf(findKeptPTX(fatbin.data(), folder), Status::NoBinary),
-              HasSubstr("expected the PTX of kernel 'one' in '"));
+  EXPECT_THAT(
+      errorOf(findKeptPTX(fatbin.data(), folder), Status::NoBinary),
+      HasSubstr((llvm::Twine("expected the PTX of kernel 'one' in '") + folder +
+                 "', got none: let its compiler keep PTX there")
+                    .str()));
   write("old.ptx", "old .entry one( .entry two(");
   write("both.ptx", "both .entry one( .entry two(");
   write("one.ptx", ".entry one(");

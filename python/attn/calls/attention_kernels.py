@@ -114,9 +114,7 @@ def unpack(name: str, view: TensorView) -> TensorView:
     return view._replace(shape=(1, heads, rows, dim), strides=(0, head_step, step, inner))
 
 
-def _check(
-    views: Mapping[str, TensorView], packed: bool, size: tuple[int, int] | None
-) -> None:
+def _check(views: Mapping[str, TensorView], packed: bool, size: tuple[int, int] | None) -> None:
     """What no kernel could take; the rest is the compiler's to refuse."""
     q = views["q"]
     for name, view in views.items():
@@ -185,9 +183,7 @@ def _get_regions(
     if not options.score_mod and not options.mask_mod and not options.out_mod:
         return None
     read = [tuple(spec.dynamic() if is_open else spec for spec in each) for each in specs]
-    return Regions(
-        options.score_mod, options.mask_mod, read[0], read[1], options.out_mod, read[2]
-    )
+    return Regions(options.score_mod, options.mask_mod, read[0], read[1], options.out_mod, read[2])
 
 
 class Stated(NamedTuple):
@@ -209,8 +205,8 @@ def state(
     chip: str,
 ) -> Stated:
     """States the problems of a call. `views` has q, k and v, and sinks, cu_seqlens_q,
-    cu_seqlens_k, block_counts, block_indices, o and lse where they are given, in the caller's shapes; `specs` has what
-    score_mod, mask_mod and out_mod read."""
+    cu_seqlens_k, block_counts, block_indices, o and lse where they are given, in the caller's
+    shapes; `specs` has what score_mod, mask_mod and out_mod read."""
     packed = "cu_seqlens_q" in views or "cu_seqlens_k" in views
     views = dict(views)
     for name in ("q", "k", "v", "o"):

@@ -108,7 +108,9 @@ class DecodeProblem(NamedTuple):
         return self.dtype if self.kv_dtype is None else self.kv_dtype
 
 
-def _declare(name: str, dtype: str, shape: Sequence[int], strides: Sequence[int]) -> tuple[str, str]:
+def _declare(
+    name: str, dtype: str, shape: Sequence[int], strides: Sequence[int]
+) -> tuple[str, str]:
     spec = Spec(_DTYPES.get(dtype, dtype), tuple(shape), tuple(strides))
     return f"%{name}", spec.memref()
 
@@ -261,7 +263,9 @@ def write_decode(problem: DecodeProblem) -> str:
             for name, spec in zip(("o", "lse"), kinds, strict=True)
         ]
         front += "".join(f"  {name} = memref.alloc() : {kind}\n" for name, kind in outputs)
-        factor = "" if p.out_scale is None else f" {{out_scale = {_write_number(p.out_scale)} : f32}}"
+        factor = (
+            "" if p.out_scale is None else f" {{out_scale = {_write_number(p.out_scale)} : f32}}"
+        )
         factor = f" {{out_group = {p.out_group} : i64}}" if scales else factor
         merged = _join([*results, *scales])
         behind = f"  attn.combine ins({_join(outputs)}) outs({merged}){factor}\n"
@@ -385,9 +389,7 @@ def make_pool_strides(
     return (page, *inner)
 
 
-def to_window(
-    causal: bool, bounds: tuple[int, int] | None, queries: int
-) -> tuple[int, int] | None:
+def to_window(causal: bool, bounds: tuple[int, int] | None, queries: int) -> tuple[int, int] | None:
     """The mask of a batch, None if it hides nothing. One query is at its last
     key, so that nothing lies to its right."""
     left, right = bounds or (-1, -1)

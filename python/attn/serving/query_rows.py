@@ -50,11 +50,14 @@ def find_out_group(
     if settings.out_scale is not None:
         raise ArgumentError("out_scale: expected none beside scales of the output")
     expect("out_scales", "elements of", "f32", scales.dtype)
-    expect("out_scales", "the shape of o but for its columns,", list(shape[:3]), list(scales.shape[:3]))
+    expect(
+        "out_scales", "the shape of o but for its columns,", list(shape[:3]), list(scales.shape[:3])
+    )
     groups = scales.shape[3]
     if groups < 1 or shape[3] % groups:
         raise ArgumentError(
-            f'tensor "out_scales": expected a number of columns that divides {shape[3]}, got {groups}'
+            f'tensor "out_scales": expected a number of columns that divides {shape[3]}, got '
+            f'{groups}'
         )
     return shape[3] // groups
 

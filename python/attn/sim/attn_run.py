@@ -50,7 +50,9 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--record", metavar="FOLDER", help="record launches with findings, for attn-sim --recorded"
     )
-    parser.add_argument("--suppress", metavar="FILE", help="findings that do not count, with reasons")
+    parser.add_argument(
+        "--suppress", metavar="FILE", help="findings that do not count, with reasons"
+    )
     parser.add_argument(
         "--strict", action="store_true", help="report races of loads whose value nobody uses"
     )
@@ -118,9 +120,7 @@ def _format_estimate(kernel: dict[str, Any]) -> str:
     return f" {kernel['estimated_microseconds']:13.1f} {kernel['limiter']}"
 
 
-def _print_table(
-    runs: list[tuple[str, dict[str, Any] | None]], has_estimates: bool
-) -> None:
+def _print_table(runs: list[tuple[str, dict[str, Any] | None]], has_estimates: bool) -> None:
     print(
         f"{'chip':10} {'kernel':40} {'launches':>8} {'warp instructions':>18} {'seconds':>9} "
         f"{'findings':>8}" + f" {'estimated us':>13} limiter" * has_estimates,

@@ -46,6 +46,7 @@ def install() -> None:
     asks the CUDA runtime for, and the memory of arrays."""
     from cuda.bindings import runtime
     from cutlass.cute import runtime as tensors
+    from cutlass.utils import hardware_info
 
     success = runtime.cudaError_t.cudaSuccess
 
@@ -66,6 +67,12 @@ def install() -> None:
         read(tensor)
 
     tensors._Tensor.load_dltensor = read_moved
+
+    def count_clusters(info: Any, cluster_size: int, stream: Any = None) -> int:
+        """The answer of one CTA a multiprocessor, without loading a kernel to ask the driver."""
+        return max(1, int(info.get_device_multiprocessor_count()) // cluster_size)
+
+    hardware_info.HardwareInfo.get_max_active_clusters = count_clusters
 
 
 #: Of DLPack's structure: where the kind of device stands, and that of CUDA.

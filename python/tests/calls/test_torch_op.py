@@ -93,10 +93,25 @@ def test_published_arguments_keep_their_places(name):
 def test_arguments_by_position_and_by_name():
     """Every argument reaches the option of its name."""
     q = make(1, 2, 16, 32)
-    values = {"causal": "top-left", "window": "3,-1", "softcap": 2.0, "scale": 0.5, "out_scale": 3.0}
+    values = {
+        "causal": "top-left",
+        "window": "3,-1",
+        "softcap": 2.0,
+        "scale": 0.5,
+        "out_scale": 3.0,
+    }
     texts = {"score_mod": "a", "mask_mod": "b", "out_mod": "c"}
-    given = torch_op._Arguments(*[q] * 3, *[None] * 4, 9, *list(values.values())[:4], "a", "b", out_scale=3.0,
-                                out_mod="c", block_size=[4, 8])
+    given = torch_op._Arguments(
+        *[q] * 3,
+        *[None] * 4,
+        9,
+        *list(values.values())[:4],
+        "a",
+        "b",
+        out_scale=3.0,
+        out_mod="c",
+        block_size=[4, 8],
+    )
     options = attention_kernels.Options(*torch_op._make_options(given, True))
     assert dict(zip(CALL_NAMES, options.call, strict=True)) == values
     assert {name: getattr(options, name) for name in texts} == texts
@@ -167,7 +182,9 @@ def test_functions_are_traced_before_compilation(on_cpu):
     def layer(q):
         return attn.attention(q, q, q, score_mod=lambda s, b, h, i, j: s)
 
-    with pytest.raises(Exception, match=r"expected what attn.score_mod\(function\) gives|ArgumentError"):
+    with pytest.raises(
+        Exception, match=r"expected what attn.score_mod\(function\) gives|ArgumentError"
+    ):
         torch.compile(layer, fullgraph=True, backend="eager")(make(1, 2, 16, 32))
 
 
@@ -336,7 +353,9 @@ def test_dispatcher_is_left_out_where_nobody_looks(driver, monkeypatch):
     for name in ("_attention", "_attention_lse"):
         operator = getattr(torch_op, name)
         monkeypatch.setattr(
-            torch_op, name, lambda *given, op=operator, **named: seen.append(op) or op(*given, **named)
+            torch_op,
+            name,
+            lambda *given, op=operator, **named: seen.append(op) or op(*given, **named),
         )
     q = make(1, 4, 64, 64)
     for lse in (False, True):

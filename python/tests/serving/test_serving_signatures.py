@@ -43,9 +43,12 @@ def test_operators():
         name: [each.split("=")[0].split()[-1] for each in schema.split(", ")]
         for name, schema in SCHEMAS.items()
     }
-    assert names["decode"][:12] == (
-        "q k_cache v_cache page_table kv_lengths sinks layout causal window softcap scale kv_splits"
-    ).split()
+    assert (
+        names["decode"][:12]
+        == (
+            "q k_cache v_cache page_table kv_lengths sinks layout causal window softcap scale kv_splits"
+        ).split()
+    )
     assert names["decode"][-4:] == ["k_scales", "v_scales", "out_scale", "partials"]
     assert names["mla_decode"][4:9] == ["value_dim", "scale", "sinks", "causal", "softcap"]
     assert names["mla_decode"][-4:] == ["out_scale", "partials", "k_scale", "v_scale"]

@@ -60,7 +60,9 @@ class Caller:
     def address(self):
         """An address of the device, valid or not."""
         if self.addresses and self.random.random() < 0.85:
-            return ctypes.c_uint64(self.random.choice(self.addresses) + self.random.choice((0, 0, 0, 4, 64)))
+            return ctypes.c_uint64(
+                self.random.choice(self.addresses) + self.random.choice((0, 0, 0, 4, 64))
+            )
         return ctypes.c_uint64(self.random.choice((0, 64, 2**47, self.random.getrandbits(64))))
 
     def bytes(self):
@@ -174,7 +176,9 @@ class Caller:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--sequences", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()

@@ -103,7 +103,8 @@ def run(tmp_path, text):
 
 
 @pytest.mark.parametrize(
-    ("module", "text"), [("cuda.bindings.driver", CUDA_BINDINGS), ("cupy_backends", CUPY), ("numba_cuda", NUMBA)]
+    ("module", "text"),
+    [("cuda.bindings.driver", CUDA_BINDINGS), ("cupy_backends", CUPY), ("numba_cuda", NUMBA)],
 )
 def test_clients_run(tmp_path, module, text):
     probe = subprocess.run([PYTHON, "-c", f"import numpy, {module}"], capture_output=True)
