@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs CuTe DSL's own examples, as they are, on the stand-in driver: element-wise kernels, matrix
 products with mma.sync, wgmma and tcgen05, and attention, at small sizes. Each compares its results
-with torch's; a launch that is found to be wrong counts as well.
+with torch's; a launch that is found to be wrong counts as well, but for what
+scripts/cute-findings.txt explains.
 
 Needs a checkout of CUTLASS, and an interpreter with nvidia-cutlass-dsl and torch: this one, or the
 one that $ATTN_CUTE_PYTHON names.
@@ -78,6 +79,7 @@ def main() -> int:
     options = parser.parse_args()
     python = os.environ.get("ATTN_CUTE_PYTHON") or sys.executable
     os.environ["PYTHONPATH"] = str(ROOT / "python")
+    os.environ["ATTN_SIM_SUPPRESS"] = str(ROOT / "scripts/cute-findings.txt")
     os.environ.setdefault("ATTN_DRIVER", str(options.bin.parent / "lib/driver"))
     os.environ.setdefault("ATTN_LIBRARY", str(options.bin.parent / "lib/libAttnC.so"))
     folder = options.cutlass / "examples/python/CuTeDSL/cute"
