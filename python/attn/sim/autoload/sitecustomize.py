@@ -23,8 +23,22 @@ def _set_cute() -> None:
     cute_setup.install()
 
 
+def _hide_linker() -> None:
+    """Lets those who link PTX ask the driver to, which hands it on: nvJitLink makes machine code."""
+    from cuda import pathfinder
+
+    load = pathfinder.load_nvidia_dynamic_lib
+
+    def load_others(name, *rest, **options):
+        if name == "nvJitLink":
+            raise pathfinder.DynamicLibNotFoundError("the stand-in driver links in its place")
+        return load(name, *rest, **options)
+
+    pathfinder.load_nvidia_dynamic_lib = load_others
+
+
 #: What is done once a package has been imported.
-_ACTIONS = {"triton": _set_triton, "cutlass": _set_cute}
+_ACTIONS = {"triton": _set_triton, "cutlass": _set_cute, "cuda.pathfinder": _hide_linker}
 
 
 class _AfterImport(importlib.abc.MetaPathFinder):
