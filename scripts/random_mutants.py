@@ -21,7 +21,7 @@ EQUIVALENT = ROOT / "test/mutants-equivalent.toml"
 AREAS = {
     "lib/Analysis/": (
         ["unittests/Analysis", "test/Analysis", "test/Dialect/Attn/Transforms"],
-        ["AttnAnalysisTests", "attn-opt", "attn-compile", "attn-sim"],
+        ["AttnAnalysisTests", "attn-opt", "attn-compile", "attn-sim", "attn-test-opt"],
     ),
     "lib/Simulator/Async/": (["unittests/Simulator", "test/Simulator"], ["AttnUnitTests", "attn-sim"]),
     "lib/Simulator/Sanitizer/": (["unittests/Simulator", "test/Simulator"], ["AttnUnitTests", "attn-sim"]),

@@ -65,7 +65,6 @@ private:
     int64_t constantsAdded = 0, tripsAdded = 0;
 
     bool add(scf::ForOp loop, Value value, int64_t factor);
-    void reduce();
   };
   std::optional<Difference> findDifference(scf::ForOp op, Operation *compare);
   SmallVector<Difference> findDifferences(scf::ForOp op);

@@ -12,7 +12,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
-#include <numeric>
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -65,19 +64,7 @@ Compiler::findDifference(scf::ForOp op, Operation *compare) {
   if (!difference.add(op, cmp.getLhs(), 1) ||
       !difference.add(op, cmp.getRhs(), -1) || difference.trips == 0)
     return std::nullopt;
-  difference.reduce();
   return difference;
-}
-
-/// Leaves out what all factors have in common: the sign is the same.
-void Compiler::Difference::reduce() {
-  int64_t common = std::gcd(trips, constant);
-  for (auto [value, factor] : terms)
-    common = std::gcd(common, factor);
-  trips /= common;
-  constant /= common;
-  for (auto &term : terms)
-    term.second /= common;
 }
 
 /// Sums of few bits wrap around soon, which is followed where it can be.

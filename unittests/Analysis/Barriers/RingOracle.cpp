@@ -195,8 +195,11 @@ static std::string printBody(const RingActor &actor, unsigned depth) {
     if (position.added == 0)
       return slot;
     std::string sum = formatv("{0}p{1}", slot, position.added);
+    // A constant, a product or a sum, of which only the first two say what they
+    // are multiples of.
     if (made.insert(sum).second)
-      text += formatv("{0} = arith.addi {1}, %c{2} : i32\n", sum, slot,
+      text += formatv("{0} = arith.addi {1}, %{2}{3} : i32\n", sum, slot,
+                      "cps"[(position.added + position.cursor) % 3],
                       position.added);
     return sum;
   };
@@ -310,6 +313,11 @@ std::string attn::oracle::print(const RingKernel &kernel) {
   };
   for (unsigned number = 0; number <= kMostDepth; ++number)
     constant(formatv("c{0}", number).str(), number);
+  text += "%one = arith.addi %c0, %c1 : i32\n";
+  for (unsigned number = 1; number <= kMostDepth; ++number)
+    text += formatv("%p{0} = arith.muli %one, %c{0} : i32\n"
+                    "%s{0} = arith.addi %c0, %c{0} : i32\n",
+                    number);
   constant("c16", 16);
   constant("mask", 65535);
   constant("lap", 65536);

@@ -199,6 +199,13 @@ TEST_F(RegionEvaluatorTest, NarrowTypesRound) {
             1);
 }
 
+TEST_F(RegionEvaluatorTest, TypesFromF32OnKeepDoublePrecision) {
+  EXPECT_EQ(real("%d = arith.extf %x : f32 to f64\n" +
+                     one("arith.truncf %d : f64 to f32", "f32"),
+                 1 + 0x1p-40),
+            1 + 0x1p-40);
+}
+
 TEST_F(RegionEvaluatorTest, LoadsGetTheirIndex) {
   llvm::Expected<RegionEvaluator> evaluator =
       translate("%a = arith.index_cast %i : i32 to index\n"
