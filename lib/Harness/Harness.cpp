@@ -12,7 +12,6 @@
 #include "HarnessSteps.h"
 #include "KernelReports.h"
 #include "OutputScales.h"
-#include "ReferenceInputs.h"
 #include "ReplayVerdict.h"
 #include "SampledRun.h"
 #include "SkeletonVerdict.h"
@@ -510,7 +509,7 @@ Expected<HarnessReport> Runner::run() {
   double corners = options.corners ? 8 * effort.simulation : 0;
   if (options.verify)
     progress.begin("reference", effort.reference, effort.simulation + corners);
-  // Of a sample only the run says which rows are compared.
+  // Only the run says which rows of a sample are compared.
   if (!sampledCTAs)
     if (Error error = computeReferenceOf(report.tensors))
       return std::move(error);

@@ -63,7 +63,7 @@ Effort sim::estimateEffort(const LaunchRecord &record,
   double cores = std::max(1u, std::thread::hardware_concurrency());
   if (options.verify)
     effort.reference = flops / referenceFlops / std::min(cores, 2.0);
-  // Of each head's queries a CTA takes about 128.
+  // A CTA takes about 128 of a head's queries.
   double tiles = batch * double(problem.heads) * getExtent("q", 2) / 128;
   if (options.sampledCTAs && tiles > options.sampledCTAs) {
     flops *= options.sampledCTAs / tiles;

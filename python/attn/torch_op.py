@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from . import runtime
 from .calls import attention_kernels as _attention_module
 from .calls import host_calls
-from .calls.attention_kernels import Options
-from .calls.call_arguments import KINDS, OPTIONAL
+from .calls.attention_kernels import KINDS, OPTIONAL, Options
 from .errors import ArgumentError, LibraryError
 from .launch import device_tensors, host_arrays
 from .options.problem_table import CALL_NAMES, CALL_SCHEMA

@@ -44,8 +44,12 @@ class HostMemory:
         self.known: dict[int, StorageWeakRef] = {}
 
     def forget(self) -> None:
-        """Drops the storages that are gone."""
-        for address in [each for each, storage in self.known.items() if storage.expired()]:
+        """Drops the storages that are gone. torch's memory of a GPU goes to another stream once
+        what used it is over, which the host's does not wait for."""
+        gone = [each for each, storage in self.known.items() if storage.expired()]
+        if gone and not getattr(of_thread, "is_capturing", False):
+            check("cuCtxSynchronize")
+        for address in gone:
             self.library.unregister(address)
             del self.known[address]
 
@@ -57,11 +61,15 @@ class HostMemory:
         if not isinstance(value, torch.Tensor) or value.layout != torch.strided or value.is_meta:
             return
         storage = value.untyped_storage()
-        if storage.nbytes() and storage.data_ptr() not in self.known:
-            self.library.register(
-                storage.data_ptr(), storage.nbytes(), f"tensor of shape {list(value.shape)}"
-            )
-            self.known[storage.data_ptr()] = StorageWeakRef(storage)
+        address = storage.data_ptr()
+        # One that was dropped since, and whose address has come again.
+        if address in self.known and self.known[address].expired():
+            self.library.unregister(address)
+            del self.known[address]
+        if storage.nbytes() and address not in self.known:
+            name = f"tensor of shape {list(value.shape)}"
+            self.library.register(address, storage.nbytes(), name)
+            self.known[address] = StorageWeakRef(storage)
 
 
 def to_cpu(value: Any) -> Any:
@@ -166,8 +174,10 @@ def capture(graph: CUDAGraph, *_: Any, **__: Any) -> Iterator[None]:
     """torch.cuda.graph: captures what a stream of its own gets."""
     captured, stream = ctypes.c_void_p(), Stream()
     check("cuStreamBeginCapture_v2", ctypes.c_void_p(stream.cuda_stream), 0)
+    of_thread.is_capturing = True
     with use_stream(stream):
         yield
+    of_thread.is_capturing = False
     check("cuStreamEndCapture", ctypes.c_void_p(stream.cuda_stream), ctypes.byref(captured))
     check(
         "cuGraphInstantiateWithFlags",

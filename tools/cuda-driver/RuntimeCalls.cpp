@@ -170,7 +170,7 @@ ATTN_API int _cudaFree(void *address) {
 ATTN_API int _cudaFreeAsync(void *address, Handle stream) {
   return callDriver(cuMemFreeAsync, toPointer(address), stream);
 }
-/// What kind of memory an address is in, the driver knows.
+/// Copies between any two places: the driver knows what memory they are in.
 ATTN_API int _cudaMemcpy(void *target, const void *source, size_t bytes, int) {
   return callDriver(cuMemcpy, toPointer(target), toPointer(source), bytes);
 }

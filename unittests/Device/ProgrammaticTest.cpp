@@ -165,7 +165,7 @@ TEST_F(ProgrammaticTest, GraphsKeepProgrammaticEdges) {
     capture.add(kOrigin, getWork(produce, true));
     capture.add(kOrigin, getWork(consume, true, /*waiting=*/64));
   });
-  // What lies between, and another stream's kernel, have ended.
+  // Kernels behind other work, or another stream's, have ended.
   run([&](Capture &capture) {
     capture.add(kOrigin, getWork(produce, false));
     capture.add(kOrigin, fill);

@@ -38,6 +38,12 @@ _lock = threading.Lock()
 _calls: dict[object, Call] = {}
 
 
+_OPERANDS = ("q", "k", "v", "o", "lse")
+#: Tensors that a call may have beside q, k and v, and its regions, in their order.
+OPTIONAL = ("sinks", "cu_seqlens_q", "cu_seqlens_k", *block_lists.NAMES)
+KINDS = ("score_mod", "mask_mod", "out_mod")
+
+
 class Options(NamedTuple):
     """What makes the kernel beside the tensors."""
 
@@ -295,9 +301,11 @@ class Call:
             views[f"capture{number}"] = view
         self.kernel = kernel
         self.device = q.device
-        # In the order in which `launch` takes addresses.
-        self._views = {name: views[name] for name in kernel.names if name in views}
-        self._views |= views
+        captures = sorted(views.keys() - {*_OPERANDS, *OPTIONAL}, key=lambda name: int(name[7:]))
+        # In the order in which `launch` takes addresses, which the kernel's need not be: one that
+        # lists tiles first reads what a mask captured.
+        order = [name for name in (*_OPERANDS, *OPTIONAL) if name in views]
+        self._views = {name: views[name] for name in (*order, *captures)}
         #: What the caller gets: extents and strides of o, extents of lse.
         o = views["o"]
         self.o_type = o.dtype
@@ -310,8 +318,8 @@ class Call:
         self.prepared: runtime.PreparedLaunch | None = None
 
     def launch(self, addresses: Sequence[int], stream: int) -> None:
-        """Launches on the kernel's tensors at these addresses, in the record's
-        order. The first time opens the device."""
+        """Launches on tensors at these addresses: q, k, v, o, lse, those of OPTIONAL, and what
+        regions captured, as far as there are any. The first time opens the device."""
         prepared = self.prepared
         if prepared is None:
             prepared = self.prepared = self.kernel.prepare(self._views)

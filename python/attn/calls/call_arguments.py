@@ -10,13 +10,10 @@ from ..launch import device_tensors
 from ..options import kernel_sizes, readers
 from ..options.problem_table import CALL_NAMES
 from ..record import TensorView
-from ..tensors import block_lists, label_checks, padding, tensor_views
+from ..tensors import label_checks, padding, tensor_views
 from ..tracing import captured_reads, mod_regions
 from . import attention_kernels
-from .attention_kernels import Options
-
-#: Tensors that a call may have beside q, k and v, in their order.
-OPTIONAL = ("sinks", "cu_seqlens_q", "cu_seqlens_k", *block_lists.NAMES)
+from .attention_kernels import KINDS, OPTIONAL, Options
 
 #: A function, or what `score_mod`, `mask_mod` and `out_mod` make of it.
 Modification = Union[Callable[..., Any], mod_regions.Mod]
@@ -141,10 +138,6 @@ def _name_tensors(
     given = dict(zip(("q", "k", "v"), operands, strict=True))
     given |= {"o": out, "lse": None if isinstance(lse, bool) else lse}
     return given | dict(zip(OPTIONAL, optional, strict=True))
-
-
-#: The regions of a call, in their order.
-KINDS = ("score_mod", "mask_mod", "out_mod")
 
 
 def trace_mods(

@@ -301,6 +301,26 @@ def test_launch(driver, layout):
     assert len(attention_kernels._calls) == kept + 1
 
 
+def test_addresses_are_in_the_order_of_the_call(driver, monkeypatch):
+    """A kernel may read what a mask captured before all else: its tensors have another order."""
+
+    class Kernel:
+        names = ("capture0", "q", "k", "v", "o", "lse", "sinks")
+
+        def prepare(self, views):
+            self.views = list(views)
+            return lambda addresses, stream: setattr(self, "addresses", list(addresses))
+
+    kernel = Kernel()
+    monkeypatch.setattr(shared_kernels, "load_shared", lambda *_: kernel)
+    q, ids, sinks = make(1, 2, 32, 64), torch.zeros(32, dtype=torch.int64), torch.zeros(2)
+    mask = lambda b, h, i, j: ids[i] == ids[j]  # noqa: E731
+    o, lse = attn.attention(q, q, q, mask_mod=mask, sinks=sinks, lse=True)
+    tensors = {"q": q, "k": q, "v": q, "o": o, "lse": lse, "sinks": sinks, "capture0": ids}
+    addresses = dict(zip(kernel.views, kernel.addresses, strict=True))
+    assert addresses == {name: each.data_ptr() for name, each in tensors.items()}
+
+
 def test_captured_types(driver):
     q = make(1, 2, 32, 64)
     kept = torch.ones(32, dtype=torch.bool)
