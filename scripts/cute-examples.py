@@ -4,10 +4,11 @@ products with mma.sync, wgmma and tcgen05, and attention, at small sizes. Each c
 with torch's; a launch that is found to be wrong counts as well, but for what
 scripts/cute-findings.txt explains.
 
-Needs a checkout of CUTLASS, and an interpreter with nvidia-cutlass-dsl and torch: this one, or the
-one that $ATTN_CUTE_PYTHON names.
+Needs a checkout of CUTLASS, by $ATTN_CUTLASS where no argument names it, and an interpreter with
+nvidia-cutlass-dsl and torch: this one, or the one that $ATTN_CUTE_PYTHON names. Without a checkout
+the status is 2.
 
-usage: scripts/cute-examples.py CUTLASS [--only=REGEX] [--bin=build/bin]
+usage: scripts/cute-examples.py [CUTLASS] [--only=REGEX] [--bin=build/bin]
 The last line is "N passed, N failed".
 """
 
@@ -73,16 +74,20 @@ def run(python: str, folder: pathlib.Path, chip: str, line: str) -> tuple[bool, 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("cutlass", type=pathlib.Path)
+    given = os.environ.get("ATTN_CUTLASS")
+    parser.add_argument("cutlass", nargs="?", default=given)
     parser.add_argument("--only", default="", help="examples whose names match")
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bin")
     options = parser.parse_args()
+    if options.cutlass is None:
+        print("expected a checkout of CUTLASS, got none")
+        return 2
     python = os.environ.get("ATTN_CUTE_PYTHON") or sys.executable
     os.environ["PYTHONPATH"] = str(ROOT / "python")
     os.environ["ATTN_SIM_SUPPRESS"] = str(ROOT / "scripts/cute-findings.txt")
     os.environ.setdefault("ATTN_DRIVER", str(options.bin.parent / "lib/driver"))
     os.environ.setdefault("ATTN_LIBRARY", str(options.bin.parent / "lib/libAttnC.so"))
-    folder = options.cutlass / "examples/python/CuTeDSL/cute"
+    folder = pathlib.Path(options.cutlass) / "examples/python/CuTeDSL/cute"
     passed = failed = 0
     for name, (chip, line) in EXAMPLES.items():
         if not re.search(options.only, name):
