@@ -60,6 +60,8 @@ class HostMemory:
                 self.add(each)
         if not isinstance(value, torch.Tensor) or value.layout != torch.strided or value.is_meta:
             return
+        if torch._C._functorch.is_functorch_wrapped_tensor(value):
+            return
         storage = value.untyped_storage()
         address = storage.data_ptr()
         # One that was dropped since, and whose address has come again.
