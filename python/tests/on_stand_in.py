@@ -22,6 +22,7 @@ import pathlib
 import runpy
 import sys
 import threading
+import types
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,6 +34,8 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import TorchFunctionMode
 
 of_thread = threading.local()
+#: CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT.
+MULTIPROCESSORS = 16
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -210,6 +213,16 @@ def check(name: str, *arguments: Any) -> None:
     driver.check(getattr(driver.library, name)(*arguments), name)
 
 
+def describe_device(library: stand_in.StandIn, chip: str) -> types.SimpleNamespace:
+    """What torch.cuda.get_device_properties says, as far as kernels' libraries ask."""
+    count = ctypes.c_int()
+    check("cuDeviceGetAttribute", ctypes.byref(count), MULTIPROCESSORS, 0)
+    major, minor = library.get_capability(0)
+    return types.SimpleNamespace(
+        name=f"attn simulator {chip}", major=major, minor=minor, multi_processor_count=count.value
+    )
+
+
 def replace_cuda(library: stand_in.StandIn, chip: str) -> None:
     """Lets torch.cuda be the stand-in's, and operators of this package be called directly."""
     cuda: Any = torch.cuda
@@ -219,6 +232,7 @@ def replace_cuda(library: stand_in.StandIn, chip: str) -> None:
         (lambda: 0),
     )
     cuda.get_device_capability = lambda device=None: library.get_capability(0)
+    cuda.get_device_properties = lambda device=None: describe_device(library, chip)
     cuda.get_device_name = lambda device=None: f"attn simulator {chip}"
     cuda.synchronize = lambda device=None: check("cuCtxSynchronize")
     cuda.current_stream, cuda.stream, cuda.graph = current_stream, use_stream, capture
