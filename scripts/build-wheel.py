@@ -101,10 +101,16 @@ def read_components() -> list[dict]:
 
 
 def write_licences(folder: pathlib.Path, components: list[dict]) -> None:
+    """Writes a file for each component. A text that several have stands in the first one's, which
+    the others name: it is as long as all others together."""
     folder.mkdir()
+    files: dict[str, str] = {}
     for each in components:
         head = f"{each['name']}, version {each['version']}\n{each['licence']}\n\n"
-        (folder / f"{each['id']}.txt").write_text(head + each["text"], encoding="utf-8")
+        name = f"{each['id']}.txt"
+        first = files.setdefault(each["text"], name)
+        text = each["text"] if first == name else f"The text is that of {first} in this folder.\n"
+        (folder / name).write_text(head + text, encoding="utf-8")
 
 
 def write_sbom(path: pathlib.Path, version: str, components: list[dict]) -> None:
@@ -167,7 +173,7 @@ def link_libraries(compiler: pathlib.Path, driver: pathlib.Path) -> None:
     objects = [each for each in (BUILD / "wheel-parts.txt").read_text().split() if each.endswith(".o")]
     link(compiler, "libAttnC.so.1", ROOT / "lib" / "CAPI" / "exports.map", objects, ("attn",))
     objects = (BUILD / "wheel-driver-parts.txt").read_text().split()
-    link(driver, "libcuda.so.1", ROOT / "tools" / "cuda-driver" / "driver.map", objects, ("cu", "attnSim"))
+    link(driver, "libcuda.so.1", ROOT / "tools" / "cuda-driver" / "driver.map", objects, ("cu", "attnSim", "_cu"))
 
 
 def copy_package(source: pathlib.Path, folder: pathlib.Path, names: tuple[str, ...] = ()) -> None:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """This project's GPU tests (python/tests/gpu_*.py) without a GPU, on the stand-in driver: kernels
-of bundles, dense, grouped, packed, decoding, eager and in graphs, and the calls on torch tensors.
+of bundles, dense, grouped, packed, decoding, eager and in graphs, and the calls on torch tensors,
+eager and captured.
 
 Runs them in an interpreter with torch, this one or the first that $ATTN_TRITON_PYTHON names;
 without one the status is 2.
@@ -71,6 +72,7 @@ def main() -> int:
                 # The test has to see rows that are too long.
                 good &= not run(python, chip, "--break-strides", "gpu_check.py", folder, "--repeats=0")
             if not options.sample:
+                good &= run(python, chip, "gpu_graphs.py")
                 good &= run(python, chip, "gpu_attention.py", f"{folder}/cache", f"--only={CALLS}")
     print("all as it should be" if good else "something is wrong")
     return int(not good)

@@ -98,6 +98,8 @@ CHECKS = [
           "{python} scripts/faulty-programs.py --chip=sm_80,sm_90a,sm_100a"),
     Check("GPU tests on the stand-in driver", 20,
           "{python} scripts/gpu-tests.py --bin={build}/bin", skipped=2),
+    Check("examples of CuTe DSL", 10, "{python} scripts/cute-examples.py --bin={build}/bin",
+          skipped=2),
     Check("masks as functions", 12, "{python} scripts/mask-forms.py --workers={jobs} "
           "--compile={build}/bin/attn-compile"),
     Check("offsets beyond 2^31 elements", 5, "{python} scripts/far-offsets.py --bin={build}/bin",

@@ -109,6 +109,12 @@ def list_arguments(rows: list[dict]) -> str:
     return "\n".join("    " + line for line in lines)
 
 
+def format_schema(row: dict) -> str:
+    """An option of a call in the language of torch's schemas."""
+    _, kind, _, default = KINDS[row["kind"]].call
+    return f"{kind} {row['name']}={default}"
+
+
 def make_data_module(rows: list[dict]) -> str:
     """python/attn/options/problem_table.py."""
     written = [row for row in rows if row["kind"] != "region"]
@@ -119,10 +125,7 @@ def make_data_module(rows: list[dict]) -> str:
     )
     names = ", ".join(f'"{row["name"]}"' for row in called)
     defaults = ", ".join(KINDS[row["kind"]].call[3] for row in called)
-    schema = ", ".join(
-        f"{KINDS[row['kind']].call[1]} {row['name']}={KINDS[row['kind']].call[3]}"
-        for row in called
-    )
+    schema = "".join(f'    "{row["name"]}": {format_schema(row)!r},\n' for row in called)
     return f'''"""The options of a problem.
 
 {NOTICE}"""
@@ -134,10 +137,11 @@ KINDS = {{
 SWITCHES = {{
 {switches}}}
 #: Options of a call that do not follow from its tensors: their names, the values
-#: that stand for none, and both in the language of torch's schemas.
+#: that stand for none, and each in the language of torch's schemas.
 CALL_NAMES = ({names})
 CALL_DEFAULTS = ({defaults})
-CALL_SCHEMA = """{schema}"""
+CALL_SCHEMA = {{
+{schema}}}
 '''
 
 

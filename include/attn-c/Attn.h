@@ -228,6 +228,11 @@ ATTN_C_EXPORTED void attnSimulationSetSeed(AttnSimulation *simulation,
 /** Compares with the float64 reference (default), or does not. */
 ATTN_C_EXPORTED void attnSimulationSetVerify(AttnSimulation *simulation,
                                              bool verify);
+/** With verification: runs 64 CTAs that the seed draws, and compares the rows
+ * that they write, or runs all (default). Launches whose CTAs need each other
+ * run whole. */
+ATTN_C_EXPORTED void attnSimulationSetQuick(AttnSimulation *simulation,
+                                            bool quick);
 /** Also runs every corner of schedule and timing. */
 ATTN_C_EXPORTED void attnSimulationSetCorners(AttnSimulation *simulation,
                                               bool corners);

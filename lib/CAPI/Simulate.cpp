@@ -113,6 +113,12 @@ void attnSimulationSetVerify(AttnSimulation *simulation, bool verify) {
   simulation->options.verify = verify;
 }
 
+void attnSimulationSetQuick(AttnSimulation *simulation, bool quick) {
+  if (!Handles<AttnSimulation>::find(simulation))
+    return;
+  simulation->options.sampledCTAs = quick ? sim::kSampledCTAs : 0;
+}
+
 void attnSimulationSetCorners(AttnSimulation *simulation, bool corners) {
   if (!Handles<AttnSimulation>::find(simulation))
     return;

@@ -66,6 +66,14 @@ Expected<ReportForm> mlir::attn::device::parseReportForm(StringRef name) {
                            name + "'");
 }
 
+ReportForm mlir::attn::device::getReportForm(StringRef path) {
+  Expected<ReportForm> form = parseReportForm(path.rsplit('.').second);
+  if (form)
+    return *form;
+  llvm::consumeError(form.takeError());
+  return ReportForm::Text;
+}
+
 static bool matches(StringRef pattern, StringRef text) {
   Expected<llvm::GlobPattern> glob = llvm::GlobPattern::create(pattern);
   if (glob)
@@ -157,7 +165,9 @@ void FindingLog::printText(llvm::raw_ostream &os, size_t from) const {
   for (const LoggedFinding &each : llvm::drop_begin(findings, from)) {
     if (!each.suppressed.empty())
       continue;
-    each.finding.print(os, each.kernel.empty() ? "streams" : each.kernel);
+    std::string name = label.empty() ? "" : label + ": ";
+    each.finding.print(os,
+                       name + (each.kernel.empty() ? "streams" : each.kernel));
     if (each.firstLaunch)
       os << formatv("{0}: note: launch {1}{2}{3}{4}\n", each.kernel,
                     each.firstLaunch,
@@ -261,9 +271,11 @@ static json::Value locate(const Place &place) {
                     {"region", json::Object{{"startLine", place.line}}}}}};
 }
 
-/// Returns the message with its kernel and memory.
-static std::string describe(const LoggedFinding &each) {
-  std::string text = each.kernel.empty() ? "" : each.kernel + ": ";
+std::string FindingLog::describe(const LoggedFinding &each) const {
+  std::string text;
+  for (StringRef name : {StringRef(label), StringRef(each.kernel)})
+    if (!name.empty())
+      text += name.str() + ": ";
   text += each.finding.message;
   if (!each.finding.buffer.empty())
     text += formatv(" ('{0}', offset {1})", each.finding.buffer,
@@ -295,6 +307,7 @@ json::Value FindingLog::toSARIF(size_t from) const {
     results.push_back(std::move(result));
   }
   return json::Object{
+      {"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
       {"version", "2.1.0"},
       {"runs",
        json::Array{json::Object{

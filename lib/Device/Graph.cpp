@@ -24,6 +24,10 @@ Error mlir::attn::device::launchGraph(Device &device, const Graph &graph,
     order.reset(branch.actor, before);
     for (unsigned earlier : node.after)
       order.wait(branch.actor, ends[earlier]);
+    if (node.previous) {
+      branch.lastTurn = branches[*node.previous].lastTurn;
+      branch.lastLaunch = branches[*node.previous].lastLaunch;
+    }
     if (Error error = node.work(branch))
       return error;
     ends[index] = order.record(branch.actor);
@@ -35,8 +39,14 @@ Error mlir::attn::device::launchGraph(Device &device, const Graph &graph,
 
 void Capture::add(uint32_t stream, Work work) {
   Tips &last = tips[stream];
-  graph.nodes.push_back({std::move(work), last});
-  last = {unsigned(graph.nodes.size() - 1)};
+  std::optional<unsigned> previous;
+  if (auto own = added.find(stream);
+      own != added.end() && last == Tips{own->second})
+    previous = own->second;
+  unsigned index = graph.nodes.size();
+  graph.nodes.push_back({std::move(work), last, previous});
+  last = {index};
+  added[stream] = index;
 }
 
 void Capture::wait(uint32_t stream, const Tips &event) {

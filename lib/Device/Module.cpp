@@ -1,6 +1,8 @@
 //===- Module.cpp - Taking PTX out of what programs load ------------------===//
 
 #include "attn/Device/Module.h"
+
+#include "FatbinLayout.h"
 #include "attn/Target/TargetTable.h"
 #include "llvm/Support/Compression.h"
 #include "llvm/Support/Endian.h"
@@ -15,10 +17,7 @@ using llvm::formatv;
 using llvm::StringRef;
 using namespace llvm::support::endian;
 
-// A fatbin as fatbinary writes it: a header of 16 bytes, then entries of a
-// header and a payload each. All numbers are little-endian.
-static constexpr uint32_t kFatbinMagic = 0xba55ed50;
-static constexpr uint64_t kFatbinHeader = 16, kLeastEntry = 64;
+static constexpr uint64_t kLeastEntry = 64;
 enum FatbinEntryKind : uint16_t { PTXEntry = 1 };
 enum FatbinFlags : uint64_t { LZ4 = 0x2000, Zstd = 0x8000 };
 /// A C program keeps this in place of a fatbin: a magic number, a version, and

@@ -13,6 +13,7 @@
 #include "KernelReports.h"
 #include "OutputScales.h"
 #include "ReplayVerdict.h"
+#include "SampledRun.h"
 #include "SkeletonVerdict.h"
 #include "WrittenElements.h"
 #include "attn/Harness/PartialResults.h"
@@ -91,6 +92,8 @@ private:
            record.findTensor("partial_lse") && record.findTensor("o");
   }
   Error computeMerged(ArrayRef<HarnessTensor> tensors);
+  void prepareSample(HarnessReport &report);
+  void describeSample(HarnessReport &report);
   Error runCorners(HarnessReport &report);
   Error runLostBets(HarnessReport &report);
 
@@ -101,6 +104,9 @@ private:
   ResolvedLaunch resolved;
   std::optional<AttentionResult> reference;
   std::optional<OwnedRows> ownedRows;
+  /// CTAs that run, 0 for all, and the rows of the results that they write.
+  unsigned sampledCTAs = 0;
+  std::vector<uint8_t> sampledRows;
 };
 
 } // namespace
@@ -125,78 +131,13 @@ Error Runner::computeReferenceOf(ArrayRef<HarnessTensor> tensors) {
   if (!record.problem)
     return createStringError("launch record: expected a problem to verify, got "
                              "none");
-  auto find = [&](StringRef name) -> const HarnessTensor * {
-    std::optional<unsigned> index = record.findTensor(name);
-    return index ? &tensors[*index] : nullptr;
-  };
-  // Latent attention: the values are the first columns of the keys.
-  const HarnessTensor *keys = find("k"), *values = find("v");
-  bool isLatent = keys && !values && keys->argument.shape.size() == 4 &&
-                  record.problem->dv <= keys->argument.shape[3];
-  for (StringRef name : {"q", "k", "v", "o"})
-    if (!find(name) && !(isLatent && name == "v"))
-      return createStringError("launch record: expected a tensor \"" + name +
-                               "\" to verify, got none");
-  for (StringRef name : {"q",
-                         "k",
-                         "v",
-                         "sinks",
-                         "cu_seqlens_q",
-                         "cu_seqlens_k",
-                         "q_descale",
-                         "k_descale",
-                         "v_descale",
-                         "page_table",
-                         "page_indptr",
-                         "kv_lengths",
-                         "block_counts",
-                         "block_indices",
-                         "init_o",
-                         "init_lse",
-                         "k_scales",
-                         "v_scales",
-                         "k_rope",
-                         "q_rope"})
-    if (std::optional<unsigned> index = record.findTensor(name);
-        index && isWritten(record.tensors[*index].access))
-      return createStringError("launch record: expected tensor \"" + name +
-                               "\" to be read, got one that is written");
-  AttentionInputs inputs;
-  inputs.q = find("q")->getView();
-  inputs.k = keys->getView();
-  inputs.v = values ? values->getView() : inputs.k;
-  if (!values)
-    inputs.v.shape[3] = record.problem->dv;
-  auto getOptional = [&](StringRef name) -> std::optional<TensorView> {
-    if (const HarnessTensor *tensor = find(name))
-      return tensor->getView();
-    return std::nullopt;
-  };
-  inputs.sinks = getOptional("sinks");
-  inputs.cuSeqlensQ = getOptional("cu_seqlens_q");
-  inputs.cuSeqlensK = getOptional("cu_seqlens_k");
-  inputs.qDescale = getOptional("q_descale");
-  inputs.kDescale = getOptional("k_descale");
-  inputs.vDescale = getOptional("v_descale");
-  inputs.pageTable = getOptional("page_table");
-  inputs.pageIndptr = getOptional("page_indptr");
-  inputs.kvLengths = getOptional("kv_lengths");
-  inputs.blockCounts = getOptional("block_counts");
-  inputs.blockIndices = getOptional("block_indices");
-  inputs.initO = getOptional("init_o");
-  inputs.initLse = getOptional("init_lse");
-  inputs.kScales = getOptional("k_scales");
-  inputs.vScales = getOptional("v_scales");
-  inputs.kRope = getOptional("k_rope");
-  inputs.qRope = getOptional("q_rope");
-  // Values are scaled as the keys whose columns they are.
-  if (!values)
-    inputs.vScales = inputs.kScales;
-  inputs.scoreMod = options.scoreMod;
-  inputs.maskMod = options.maskMod;
-  inputs.outMod = options.outMod;
+  Expected<AttentionInputs> inputs =
+      getReferenceInputs(record, tensors, options);
+  if (!inputs)
+    return inputs.takeError();
+  inputs->rows = sampledRows;
   Expected<AttentionResult> result =
-      computeReference(*record.problem, inputs, &progress);
+      computeReference(*record.problem, *inputs, &progress);
   if (!result)
     return result.takeError();
   reference = std::move(*result);
@@ -276,14 +217,20 @@ Runner::runOnce(LaunchConfig config, std::vector<HarnessTensor> &tensors,
   if (Error error = placeWorkspaces(record, resolved, place))
     return std::move(error);
   config.progress = &progress;
-  Expected<std::vector<HarnessStep>> steps =
-      runSteps(record, resolved, program, config, options.scalars, place);
+  Expected<std::vector<HarnessStep>> steps = runSteps(
+      record, resolved, program, config, options.scalars, place, sampledCTAs);
   if (!steps)
     return steps.takeError();
   for (const HarnessStep &step : *steps)
     llvm::append_range(problems, readKernelReports(step.run));
   bool completed = llvm::all_of(
       *steps, [](const HarnessStep &step) { return step.run.completed; });
+  if (sampledCTAs)
+    for (const HarnessTensor &tensor : tensors)
+      if (const Allocation *allocation =
+              place.memory.find(tensor.argument.address);
+          allocation && isWritten(tensor.access))
+        noteWrittenRows(tensor, *allocation, sampledRows);
   for (HarnessTensor &tensor : tensors) {
     if (!isWritten(tensor.access))
       continue;
@@ -295,7 +242,7 @@ Runner::runOnce(LaunchConfig config, std::vector<HarnessTensor> &tensors,
     tensor.bytes = std::move(allocation->ownBytes);
     // A run that stopped early left its outputs unfinished in any case.
     if (completed)
-      checkWrites(tensor, *allocation, ownedRows, problems);
+      checkWrites(tensor, *allocation, ownedRows, sampledRows, problems);
   }
   if (completed)
     for (auto [index, address] : llvm::enumerate(place.workspaces))
@@ -500,6 +447,34 @@ Error Runner::runLostBets(HarnessReport &report) {
   return Error::success();
 }
 
+/// Decides whether a few CTAs run.
+void Runner::prepareSample(HarnessReport &report) {
+  if (!options.verify || !options.sampledCTAs)
+    return;
+  if (std::optional<std::string> reason = findReasonToRunAll(record, program)) {
+    report.sample = "all CTAs, since " + *reason;
+    return;
+  }
+  sampledCTAs = options.sampledCTAs;
+  if (!options.grid)
+    spreadTiles(record, report.tensors, resolved);
+}
+
+/// Says what ran. CTAs that write nothing would pass unseen.
+void Runner::describeSample(HarnessReport &report) {
+  const HarnessStep &step = report.steps.front();
+  size_t rows = llvm::count(sampledRows, 1);
+  uint64_t width = 1;
+  for (int64_t extent : record.steps.front().cluster)
+    width *= extent;
+  report.sample =
+      llvm::formatv("{0} CTAs with {1} of {2} rows",
+                    step.run.storingClusters * width, rows, sampledRows.size());
+  bool isEmpty = llvm::is_contained(step.grid, 0u) || sampledRows.empty();
+  if (report.run.completed && !isEmpty && rows == 0)
+    report.problems.push_back("expected CTAs that write results, got none");
+}
+
 Expected<HarnessReport> Runner::run() {
   HarnessReport report;
   report.chip = record.chip;
@@ -524,6 +499,7 @@ Expected<HarnessReport> Runner::run() {
   if (options.grid)
     if (Error error = sim::overrideGrid(record, *options.grid, resolved))
       return error;
+  prepareSample(report);
   ownedRows = findOwnedRows(record, report.tensors);
   if (Error error = checkWorkspaces(report.tensors))
     return std::move(error);
@@ -533,8 +509,10 @@ Expected<HarnessReport> Runner::run() {
   double corners = options.corners ? 8 * effort.simulation : 0;
   if (options.verify)
     progress.begin("reference", effort.reference, effort.simulation + corners);
-  if (Error error = computeReferenceOf(report.tensors))
-    return std::move(error);
+  // Only the run says which rows of a sample are compared.
+  if (!sampledCTAs)
+    if (Error error = computeReferenceOf(report.tensors))
+      return std::move(error);
   if (!progress.begin("simulation", effort.simulation, corners))
     return progress.takeError();
   Expected<std::vector<HarnessStep>> steps =
@@ -544,6 +522,11 @@ Expected<HarnessReport> Runner::run() {
   report.steps = std::move(*steps);
   report.run = joinReports(report.steps);
   report.runs = 1;
+  if (sampledCTAs) {
+    describeSample(report);
+    if (Error error = computeReferenceOf(report.tensors))
+      return std::move(error);
+  }
   if (Error error = compare(report))
     return std::move(error);
   if (Error error = compareExpected(report))

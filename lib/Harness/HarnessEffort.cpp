@@ -63,6 +63,12 @@ Effort sim::estimateEffort(const LaunchRecord &record,
   double cores = std::max(1u, std::thread::hardware_concurrency());
   if (options.verify)
     effort.reference = flops / referenceFlops / std::min(cores, 2.0);
+  // A CTA takes about 128 of a head's queries.
+  double tiles = batch * double(problem.heads) * getExtent("q", 2) / 128;
+  if (options.sampledCTAs && tiles > options.sampledCTAs) {
+    flops *= options.sampledCTAs / tiles;
+    effort.reference *= options.sampledCTAs / tiles;
+  }
   if (options.config.threads)
     cores = std::min<double>(cores, options.config.threads);
   effort.simulation = flops / simulatedFlops / cores;

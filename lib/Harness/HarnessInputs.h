@@ -27,6 +27,13 @@ void enlargeScores(const AttentionProblem &problem,
 llvm::Error writeTensorMap(const TensorMapParameter &map,
                            llvm::MutableArrayRef<uint8_t> parameters);
 
+/// Returns the operands of a launch's problem, and the modifications of
+/// `options`. Errors: a tensor that the record lacks, or writes.
+llvm::Expected<AttentionInputs>
+getReferenceInputs(const LaunchRecord &record,
+                   llvm::ArrayRef<HarnessTensor> tensors,
+                   const HarnessOptions &options);
+
 } // namespace mlir::attn::sim
 
 #endif // ATTN_LIB_HARNESS_HARNESSINPUTS_H

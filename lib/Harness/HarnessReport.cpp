@@ -83,6 +83,8 @@ json::Value HarnessReport::toJSON() const {
                                   {"run", step.run.toJSON()}});
     object["steps"] = std::move(list);
   }
+  if (!sample.empty())
+    object["sample"] = sample;
   if (output)
     object["output"] = ::toJSON(*output, outputTolerance);
   if (lse)
@@ -156,6 +158,8 @@ void HarnessReport::print(llvm::raw_ostream &os, StringRef file) const {
   if (run.findings.empty())
     os << llvm::formatv("{0,-17}none\n", "findings:");
   printCounters(os, run.counters);
+  if (!sample.empty())
+    os << llvm::formatv("{0,-17}{1}\n", "sample:", sample);
   if (output)
     printDeviation(os, "relative error:", *output, outputTolerance);
   if (lse)

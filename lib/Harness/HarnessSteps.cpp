@@ -10,6 +10,7 @@
 
 #include "HarnessInputs.h"
 #include "KernelReports.h"
+#include "SampledRun.h"
 #include "attn/Support/ReportLayout.h"
 #include "attn/Target/TargetTable.h"
 #include "llvm/ADT/STLExtras.h"
@@ -173,7 +174,8 @@ static uint64_t getExpectedStores(const LaunchRecord &record,
 Expected<std::vector<HarnessStep>>
 sim::runSteps(const LaunchRecord &record, const ResolvedLaunch &resolved,
               const Program &program, const LaunchConfig &config,
-              const llvm::StringMap<double> &scalars, LaunchMemory &memory) {
+              const llvm::StringMap<double> &scalars, LaunchMemory &memory,
+              unsigned sampledCTAs) {
   std::vector<HarnessStep> steps;
   bool isStopped = false;
   for (auto [index, step] : llvm::enumerate(record.steps)) {
@@ -196,7 +198,9 @@ sim::runSteps(const LaunchRecord &record, const ResolvedLaunch &resolved,
       own.expectedStores = getExpectedStores(record, step, memory);
       if (const KernelInfo *kernel = program.findKernel(step.kernel))
         result.shape = getShape(own, *kernel);
-      Expected<RunReport> run = sim::run(program, memory.memory, own);
+      Expected<RunReport> run =
+          sampledCTAs ? runSample(program, memory.memory, own, sampledCTAs)
+                      : sim::run(program, memory.memory, own);
       if (!run)
         return run.takeError();
       result.run = std::move(*run);
@@ -214,19 +218,11 @@ RunReport sim::joinReports(llvm::ArrayRef<HarnessStep> steps) {
   joined.completed = true;
   for (auto [index, step] : llvm::enumerate(steps)) {
     const RunReport &run = step.run;
-    joined.completed &= run.completed;
-    for (Finding finding : run.findings) {
+    size_t known = joined.findings.size();
+    addRun(joined, run);
+    for (Finding &finding : llvm::drop_begin(joined.findings, known))
       finding.message = llvm::formatv("in step {0}, kernel \"{1}\": {2}",
                                       index + 1, step.kernel, finding.message);
-      joined.findings.push_back(std::move(finding));
-    }
-    joined.findingsDropped += run.findingsDropped;
-    joined.printed += run.printed;
-    joined.printedDropped += run.printedDropped;
-    joined.counters.add(run.counters);
-    for (auto [line, count] : run.lines)
-      joined.lines[line] += count;
-    joined.seconds += run.seconds;
   }
   return joined;
 }

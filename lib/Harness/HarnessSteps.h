@@ -40,11 +40,13 @@ llvm::Error placeWorkspaces(const LaunchRecord &record,
                             LaunchMemory &memory);
 
 /// Runs the steps in order on one memory, up to the first one that does not
-/// complete. `config` says how.
+/// complete. `config` says how; of each step `sampledCTAs` run if they are not
+/// 0 (SampledRun.h).
 llvm::Expected<std::vector<HarnessStep>>
 runSteps(const LaunchRecord &record, const ResolvedLaunch &resolved,
          const Program &program, const LaunchConfig &config,
-         const llvm::StringMap<double> &scalars, LaunchMemory &memory);
+         const llvm::StringMap<double> &scalars, LaunchMemory &memory,
+         unsigned sampledCTAs = 0);
 
 /// What the steps did together; findings name the step if there are several.
 RunReport joinReports(llvm::ArrayRef<HarnessStep> steps);

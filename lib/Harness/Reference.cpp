@@ -78,7 +78,8 @@ public:
       totalRows += sequence.queries * problem.heads;
     auto work = [&](bool isCaller) {
       for (int64_t pair = next++; pair < pairs && !isStopped(); pair = next++)
-        computeHead(pair / problem.heads, pair % problem.heads, isCaller);
+        if (isAsked(sequences[pair / problem.heads], pair % problem.heads))
+          computeHead(pair / problem.heads, pair % problem.heads, isCaller);
     };
     std::future<void> helper =
         std::async(std::launch::async, [&] { work(/*isCaller=*/false); });
@@ -103,6 +104,16 @@ private:
   Error checkDescales();
   Expected<std::vector<int64_t>>
   readLengths(StringRef name, const TensorView &view, int64_t limit);
+  /// The first row of a sequence and head in the result.
+  int64_t getRow(const Sequence &sequence, int64_t head) const {
+    return (sequence.batch * problem.heads + head) * result.shape[2] +
+           sequence.firstQuery;
+  }
+  bool isAsked(const Sequence &sequence, int64_t head) const {
+    return inputs.rows.empty() ||
+           llvm::is_contained(
+               inputs.rows.slice(getRow(sequence, head), sequence.queries), 1);
+  }
   void computeHead(int64_t sequence, int64_t head, bool isCaller);
   /// Caps a score, and changes it.
   double finishScore(double score, int64_t sequence, int64_t head,
@@ -521,8 +532,9 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head,
   for (int64_t i = 0; i < queries && !isStopped(); ++i, ++doneRows) {
     if (isCaller)
       report();
-    int64_t row = (sequence.batch * problem.heads + head) * result.shape[2] +
-                  sequence.firstQuery + i;
+    int64_t row = getRow(sequence, head) + i;
+    if (!inputs.rows.empty() && !inputs.rows[row])
+      continue;
     double *o = result.o.data() + row * dv;
     result.defined[row] = 1;
     llvm::scope_exit finish([&] { finishRow(sequenceIndex, head, i, o); });

@@ -39,8 +39,28 @@ static bool isOwned(const HarnessTensor &tensor, int64_t element,
   return row >= rows->first && row < rows->second;
 }
 
+/// Elements of a row of the results: the columns of o, and one of others.
+static int64_t getColumns(const TensorArgument &argument) {
+  bool hasColumns = argument.name == "o" || argument.name == "o_scales";
+  return hasColumns && !argument.shape.empty() ? argument.shape.back() : 1;
+}
+
+void sim::noteWrittenRows(const HarnessTensor &tensor,
+                          const Allocation &allocation,
+                          std::vector<uint8_t> &rows) {
+  const TensorArgument &argument = tensor.argument;
+  int64_t columns = getColumns(argument), element = 0;
+  forEachElement(argument, [&](int64_t offset) {
+    size_t row = element++ / columns;
+    if (row >= rows.size())
+      rows.resize(row + 1);
+    rows[row] |= allocation.ownValid[offset];
+  });
+}
+
 void sim::checkWrites(const HarnessTensor &tensor, const Allocation &allocation,
                       const std::optional<OwnedRows> &rows,
+                      ArrayRef<uint8_t> sampled,
                       std::vector<std::string> &problems) {
   const TensorArgument &argument = tensor.argument;
   unsigned width = getByteWidth(argument.dtype);
@@ -48,13 +68,16 @@ void sim::checkWrites(const HarnessTensor &tensor, const Allocation &allocation,
   std::vector<bool> isElement(valid.size(), false);
   int64_t element = 0, missing = 0, foreign = 0, gaps = 0;
   std::optional<int64_t> firstMissing, firstForeign;
+  int64_t columns = getColumns(argument);
   forEachElement(argument, [&](int64_t offset) {
     bool isWritten = true;
     for (unsigned i = 0; i < width; ++i) {
       isElement[offset + i] = true;
       isWritten &= valid[offset + i] != 0;
     }
-    if (isOwned(tensor, element, rows)) {
+    if (!sampled.empty() && !sampled[element / columns]) {
+      // Another CTA's.
+    } else if (isOwned(tensor, element, rows)) {
       missing += !isWritten;
       if (!isWritten && !firstMissing)
         firstMissing = element;

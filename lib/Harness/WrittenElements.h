@@ -15,10 +15,17 @@ using OwnedRows = std::pair<int64_t, int64_t>;
 std::optional<OwnedRows> findOwnedRows(const LaunchRecord &record,
                                        llvm::ArrayRef<HarnessTensor> tensors);
 
+/// Notes in `rows` which rows of the results an output has an element of, the
+/// element of lse being a row.
+void noteWrittenRows(const HarnessTensor &tensor, const Allocation &allocation,
+                     std::vector<uint8_t> &rows);
+
 /// Says what is wrong about the bytes of an output: elements without a value,
-/// values in rows that nobody owns, or between the elements.
+/// values in rows that nobody owns, or between the elements. Rows that are not
+/// in `sampled`, if it is not empty, are not looked at.
 void checkWrites(const HarnessTensor &tensor, const Allocation &allocation,
                  const std::optional<OwnedRows> &rows,
+                 llvm::ArrayRef<uint8_t> sampled,
                  std::vector<std::string> &problems);
 
 } // namespace mlir::attn::sim

@@ -162,7 +162,14 @@ Scheduler::Scheduler(Machine &machine) : machine(machine) {}
 
 Scheduler::~Scheduler() = default;
 
+uint32_t Scheduler::countClusters() const {
+  const std::vector<uint32_t> &chosen = machine.config.chosenClusters;
+  return chosen.empty() ? machine.countClusters() : chosen.size();
+}
+
 std::unique_ptr<Cluster> Scheduler::makeCluster(uint32_t linear) {
+  if (!machine.config.chosenClusters.empty())
+    linear = machine.config.chosenClusters[linear];
   std::unique_ptr<Cluster> cluster = createCluster(machine, linear);
   if (droppedLoads) {
     cluster->droppedLoads = droppedLoads.get();
@@ -188,7 +195,7 @@ void Scheduler::finish(Cluster &cluster) {
 }
 
 double Scheduler::getFraction() const {
-  double done = double(finishedClusters) / machine.countClusters();
+  double done = double(finishedClusters) / countClusters();
   if (machine.config.expectedStores)
     done = std::max(done, double(storedBytes) / machine.config.expectedStores);
   return std::min(done, 1.0);
@@ -385,7 +392,7 @@ void Scheduler::listTouched() {
 
 RunReport Scheduler::run() {
   auto begin = std::chrono::steady_clock::now();
-  uint32_t total = machine.countClusters();
+  uint32_t total = countClusters();
   startShadow();
   resetDroppedLoads();
   machine.execCount.assign(machine.program.code.size(), 0);

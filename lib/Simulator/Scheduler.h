@@ -37,6 +37,9 @@ private:
   void runInterleaved(uint32_t total);
   /// The cluster of LaunchConfig::replay alone.
   void runReplay();
+  /// Returns how many clusters run.
+  uint32_t countClusters() const;
+  /// Makes the cluster of that number among those that run.
   std::unique_ptr<Cluster> makeCluster(uint32_t linear);
   /// Advances one warp or engine operation; false when all is done.
   bool step(Cluster &cluster, LoopWatch &watch);

@@ -109,8 +109,17 @@ _HOMES = {name: module for module, names in _NAMES.items() for name in names.spl
 #: Modules that need torch, which is not there everywhere.
 _NEED_TORCH = ("hf", "torch")
 #: Modules that are attributes of the package without being imported.
-_MODULES = (*_NEED_TORCH, "arrays", "bundle", "calls", "compiler", "doors", "errors", "kernel", "launch") + (
-    "mods", "options", "record", "runtime", "serving", "sim", "tensors", "tracing", "tuning")
+_MODULES = (
+    *_NEED_TORCH,
+    "arrays",
+    "bundle",
+    "calls",
+    "compiler",
+    "doors",
+    "errors",
+    "kernel",
+    "launch",
+) + ("mods", "options", "record", "runtime", "serving", "sim", "tensors", "tracing", "tuning")
 
 
 def __getattr__(name: str) -> _Any:

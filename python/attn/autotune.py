@@ -447,9 +447,7 @@ def tune(options: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def time_problem(
-    timer: Callable[..., None], source: Source, folder: str, problem: Problem
-) -> None:
+def time_problem(timer: Callable[..., None], source: Source, folder: str, problem: Problem) -> None:
     """A GPU that fails under a kernel is a failure of the kernels that were not
     timed before."""
     try:
@@ -510,11 +508,21 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--merge", nargs="+", type=pathlib.Path, metavar="RESULTS")
     parser.add_argument("--list", type=pathlib.Path, metavar="TABLE", help="what a table covers")
     parser.add_argument("--pack", type=pathlib.Path, metavar="ZIP", help="only pack the folder")
-    parser.add_argument("--gain", type=parse_share, default=0.01, help="least gain that makes an entry")
-    parser.add_argument("--exact", action="store_true", help="rows for measured lengths alone, no ranges")
-    parser.add_argument("--filter", type=parse_pattern, default="", metavar="REGEX", help="only problems that match")
-    parser.add_argument("--seconds", type=parse_seconds, default=0.1, help="time of a kernel in a round")
-    parser.add_argument("--limit", type=parse_limit, default=float("inf"), help="start nothing after it")
+    parser.add_argument(
+        "--gain", type=parse_share, default=0.01, help="least gain that makes an entry"
+    )
+    parser.add_argument(
+        "--exact", action="store_true", help="rows for measured lengths alone, no ranges"
+    )
+    parser.add_argument(
+        "--filter", type=parse_pattern, default="", metavar="REGEX", help="only problems that match"
+    )
+    parser.add_argument(
+        "--seconds", type=parse_seconds, default=0.1, help="time of a kernel in a round"
+    )
+    parser.add_argument(
+        "--limit", type=parse_limit, default=float("inf"), help="start nothing after it"
+    )
     parser.add_argument("--again", action="store_true", help="also time what is known")
     parser.add_argument("--simulate", action="store_true", help="without GPU: ask attn-sim")
     options = parser.parse_args(arguments)

@@ -36,8 +36,10 @@ GROUPS = {
 }
 #: What options mean; an implementation refuses those that it does not have.
 OPTIONS = {
-    "causal": '"top-left": query i sees keys up to i; "bottom-right": the last query is at the last key',
-    "window": "(left, right): so many keys on each side of the diagonal of `causal`, else of top-left",
+    "causal": '"top-left": query i sees keys up to i; "bottom-right": the last query is at '
+    "the last key",
+    "window": "(left, right): so many keys on each side of the diagonal of `causal`, else of "
+    "top-left",
     "kv_lengths": "keys of each batch, its first ones",
     "sinks": "a logit of each head, which takes part in the softmax and has no value",
     "scale": "factor of the scores, 1 / sqrt(dim) without",
@@ -69,7 +71,9 @@ class Case:
         keys = queries if self.keys is None else self.keys
         rows = (batch, self.kv_heads or heads, keys, dim)
         rng = np.random.default_rng(17)
-        arrays = [rng.standard_normal(shape).astype(np.float16) for shape in (self.shape, rows, rows)]
+        arrays = [
+            rng.standard_normal(shape).astype(np.float16) for shape in (self.shape, rows, rows)
+        ]
         if self.change is not None:
             self.change(*arrays)
         return arrays[0], arrays[1], arrays[2]

@@ -148,7 +148,10 @@ class Kernel:
 
     def _widen(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Arrays of a run as the kernel takes them."""
-        inputs = {**{n: captured_reads.to_numpy(each) for n, each in self.captures.items()}, **inputs}
+        inputs = {
+            **{n: captured_reads.to_numpy(each) for n, each in self.captures.items()},
+            **inputs,
+        }
         return padding.widen_inputs(inputs, self._columns, self.launch)
 
     def _cut(self, outputs: Mapping[str, NDArray[np.generic]]) -> dict[str, NDArray[np.generic]]:
@@ -227,20 +230,21 @@ class Kernel:
         self,
         *,
         seed: int = 0,
-        verify: bool = True,
+        verify: bool | str = True,
         corners: bool = False,
         threads: int = 0,
         sizes: Mapping[str, int] | None = None,
         progress: long_calls.Show = True,
         **inputs: ArrayLike,
     ) -> Simulation:
-        """Runs the kernel on the simulator. `inputs` are arrays, or torch tensors in host memory, by
-        tensor name (q, k, v, ...), random where there is none, and what score_mod and mask_mod
+        """Runs the kernel on the simulator. `inputs` are arrays, or torch tensors in host memory,
+        by tensor name (q, k, v, ...), random where there is none, and what score_mod and mask_mod
         captured in the place of `capture0`, ...; `sizes` gives what they leave open, such as
-        {"q.dim2": 300}. A run of more than two seconds says on standard error how far it is, or calls
-        `progress(phase, fraction, seconds_left)`; `progress=False` is silent, and Ctrl-C ends it.
-        Raises SimulationError when the launch cannot start, TypeError for
-        elements of another type."""
+        {"q.dim2": 300}. `verify="quick"` runs 64 CTAs that the seed draws, and compares the rows
+        that they write; other rows of the outputs mean nothing. A run of more than two seconds says
+        on standard error how far it is, or calls `progress(phase, fraction, seconds_left)`;
+        `progress=False` is silent, and Ctrl-C ends it. Raises SimulationError when the launch
+        cannot start, TypeError for elements of another type."""
         settings = Settings(seed, verify, corners, threads, sizes, progress)
         taken, give = host_tensors.take_inputs(inputs, self.launch)
         request = self._request.make()
@@ -252,7 +256,10 @@ class Kernel:
         GPU, else on the simulator. Inputs as in `simulate`, but all of them.
         Copies to the GPU and back: for tensors that are there, `attention` and
         bundles are the fast ways."""
-        given = {**{n: captured_reads.to_numpy(each) for n, each in self.captures.items()}, **inputs}
+        given = {
+            **{n: captured_reads.to_numpy(each) for n, each in self.captures.items()},
+            **inputs,
+        }
         read = [each["name"] for each in self.launch["tensors"] if each["access"] == "read"]
         for name in (*given, *read):
             if name not in read:

@@ -177,7 +177,9 @@ def _get_strides(tensor: Any, shape: tuple[int, ...], path: str) -> tuple[int, .
         return _get_integers(tensor, "strides", path, len(shape))
     if DYNAMIC in shape:
         return (DYNAMIC,) * len(shape)
-    return tuple(math.prod(max(each, 1) for each in shape[axis + 1 :]) for axis in range(len(shape)))
+    return tuple(
+        math.prod(max(each, 1) for each in shape[axis + 1 :]) for axis in range(len(shape))
+    )
 
 
 def _get_flag(container: Any, key: str, path: str) -> bool:
@@ -292,10 +294,7 @@ class Binder:
         self.restored = [n for n, each in enumerate(self.workspaces) if each.restored]
         # A tensor map checks the strides itself.
         mapped = {
-            arg["tensor"]
-            for step in self.steps
-            for arg in step.args
-            if arg["kind"] == "tensor_map"
+            arg["tensor"] for step in self.steps for arg in step.args if arg["kind"] == "tensor_map"
         }
         self._rows = set(_ROW_TENSORS) - mapped
         #: Bytes of which each tensor's address has to be a multiple.

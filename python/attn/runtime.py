@@ -209,9 +209,7 @@ class PreparedLaunch(OfProcess):
             with device:
                 self._run(addresses, stream, workspaces)
 
-    def _run(
-        self, addresses: Sequence[int], stream: int, workspaces: Sequence[int] | None
-    ) -> None:
+    def _run(self, addresses: Sequence[int], stream: int, workspaces: Sequence[int] | None) -> None:
         """Launches in the device's context."""
         for number, step in enumerate(self._steps):
             if step.function is None:
@@ -221,9 +219,7 @@ class PreparedLaunch(OfProcess):
         else:
             self._start(addresses, workspaces or (), stream)
 
-    def _start(
-        self, addresses: Sequence[int], workspaces: Sequence[int], stream: int
-    ) -> None:
+    def _start(self, addresses: Sequence[int], workspaces: Sequence[int], stream: int) -> None:
         """Launches the steps one after the other on the stream."""
         for step in self._steps:
             if step.is_empty:
@@ -305,7 +301,9 @@ class _ToldLaunch(PreparedLaunch):
     def __call__(
         self, addresses: Sequence[int], stream: int, workspaces: Sequence[int] | None = None
     ) -> None:
-        events.tell("launched: %s on device %d, stream %#x", self._kernel.name, self._ordinal, stream)
+        events.tell(
+            "launched: %s on device %d, stream %#x", self._kernel.name, self._ordinal, stream
+        )
         super().__call__(addresses, stream, workspaces)
 
 
@@ -407,7 +405,9 @@ class LoadedKernel(OfProcess):
                 return address, buffer.raw
 
             address, words = read(device_reports.REPORTS)
-            reports = device_reports.parse(words, device_reports.read_sites(read(device_reports.SITES)[1]))
+            reports = device_reports.parse(
+                words, device_reports.read_sites(read(device_reports.SITES)[1])
+            )
             if reports:
                 # The seed in front of the records stays.
                 rest = ctypes.create_string_buffer(len(words) - 4)
@@ -491,8 +491,6 @@ def load(source: str | os.PathLike[str] | bytes) -> LoadedKernel:
     """A kernel from a bundle's file or bytes. BundleError and RecordError for
     what is no bundle of a version that this package knows."""
     if not isinstance(source, (bytes, str, os.PathLike)):
-        raise ArgumentTypeError(
-            f"source: expected a path or bytes, got {type(source).__name__}"
-        )
+        raise ArgumentTypeError(f"source: expected a path or bytes, got {type(source).__name__}")
     contents = bundle.parse(source) if isinstance(source, bytes) else bundle.read(source)
     return LoadedKernel(contents)

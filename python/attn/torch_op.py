@@ -6,6 +6,7 @@ tensors does so, and `import attn` where torch is loaded already.
 
 from __future__ import annotations
 
+import collections
 import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from . import runtime
 from .calls import attention_kernels as _attention_module
 from .calls import host_calls
-from .calls.attention_kernels import Options
+from .calls.attention_kernels import KINDS, OPTIONAL, Options
 from .errors import ArgumentError, LibraryError
 from .launch import device_tensors, host_arrays
-from .options.problem_table import CALL_DEFAULTS, CALL_SCHEMA
+from .options.problem_table import CALL_NAMES, CALL_SCHEMA
 from .tensors import batch_lists, block_lists, host_tensors, label_checks, tensor_views
 from .tracing import captured_reads, mod_regions
 
@@ -28,23 +29,25 @@ except ImportError as error:
 if TYPE_CHECKING:
     from torch import Tensor
 
-_ARGUMENTS = """Tensor q, Tensor k, Tensor v, Tensor? sinks=None, Tensor? cu_seqlens_q=None,
-    Tensor? cu_seqlens_k=None, Tensor? block_counts=None, Tensor? block_indices=None,
-    Tensor[]? captures=None"""
-_OPTIONS = f"""SymInt? max_seqlen_q=None, int[]? block_size=None, {CALL_SCHEMA}, str score_mod="",
-    str mask_mod="", str out_mod="" """
+#: Options that callers, and graphs that they have saved, may give by position. Those that came
+#: later have to be named, so that none of these moves.
+_PLACED = ("causal", "window", "softcap", "scale")
+_ARGUMENTS = f"""Tensor q, Tensor k, Tensor v, Tensor? sinks=None, Tensor? cu_seqlens_q=None,
+    Tensor? cu_seqlens_k=None, Tensor[]? captures=None, SymInt? max_seqlen_q=None,
+    {", ".join(CALL_SCHEMA[name] for name in _PLACED)}, str score_mod="", str mask_mod="" """
+_NAMED = f"""{", ".join(CALL_SCHEMA[name] for name in CALL_NAMES if name not in _PLACED)},
+    str out_mod="", Tensor? block_counts=None, Tensor? block_indices=None,
+    int[]? block_size=None"""
 #: Options are what `call_arguments` makes of arguments; score_mod, mask_mod and out_mod are
 #: texts of the functions of these names, captures their tensors.
 SCHEMAS = (
-    f"attention({_ARGUMENTS}, {_OPTIONS}) -> Tensor",
-    f"attention_lse({_ARGUMENTS}, {_OPTIONS}) -> (Tensor o, Tensor lse)",
-    f"attention_out({_ARGUMENTS}, {_OPTIONS}, *, Tensor(a!) o, Tensor(b!)? lse=None) -> ()",
+    f"attention({_ARGUMENTS}, *, {_NAMED}) -> Tensor",
+    f"attention_lse({_ARGUMENTS}, *, {_NAMED}) -> (Tensor o, Tensor lse)",
+    f"attention_out({_ARGUMENTS}, *, {_NAMED}, Tensor(a!) o, Tensor(b!)? lse=None) -> ()",
 )
 #: torch's current stream on a device; the first one is what torch's own compiler
 #: calls and makes no Stream object.
 _get_stream = getattr(torch._C, "_cuda_getCurrentRawStream", runtime.get_torch_stream)
-#: Values of what follows q, k and v.
-_DEFAULTS = (None, None, None, None, None, None, None, None, *CALL_DEFAULTS, "", "", "")
 
 _TORCH_TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
 
@@ -53,6 +56,20 @@ _STRIDES = getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_strid
 _library: Any = torch.library.Library("attn", "DEF")  # type: ignore[no-untyped-call]
 for _schema in SCHEMAS:
     _library.define(_schema, tags=(torch.Tag.pt2_compliant_tag, _STRIDES))
+
+
+def _make_arguments() -> Any:
+    """Returns the class of an operator's arguments by their names: where its schema is called, the
+    dispatcher leaves out what has its default value."""
+    arguments = torch.ops.attn.attention.default._schema.arguments
+    names = [each.name for each in arguments]
+    defaults = [each.default_value for each in arguments if each.has_default_value()]
+    return collections.namedtuple("Arguments", names, defaults=defaults)  # type: ignore[misc]
+
+
+_Arguments = _make_arguments()
+_get_optional = operator.attrgetter(*OPTIONAL)
+_get_options = operator.attrgetter(*CALL_NAMES)
 
 
 def attention(
@@ -75,33 +92,26 @@ def attention(
             )
     texts: tuple[str, ...] = ("", "", "")
     captures = None
-    if mods[0] is not None or mods[1] is not None or mods[2] is not None:
+    score, mask, out_mod = mods
+    if score is not None or mask is not None or out_mod is not None:
         texts, captures = _trace(mods)
-    sinks = optional[0]
+    named = dict(zip(OPTIONAL, optional, strict=True))
     others = (*optional, *captures) if captures else optional
     # Compiled code does not come to the check in the operator.
     if torch.compiler.is_compiling() and torch.is_grad_enabled():
-        if _has_gradient(q, k, v, sinks, captures):
+        if _has_gradient(q, k, v, named["sinks"], captures):
             raise _make_gradient_error()
-    arguments = (
-        q,
-        k,
-        v,
-        *optional,
-        captures,
-        bound,
-        block_size,
-        *options,
-        *texts,
-    )
+    named.update(zip(CALL_NAMES, options, strict=True))
+    named.update(zip(KINDS, texts, strict=True))
+    named.update(captures=captures, max_seqlen_q=bound, block_size=block_size)
     if out is None and lse is False:
-        return (_run if _is_plain_call(q, k, v, others) else _attention)(*arguments)
+        return (_run if _is_plain_call(q, k, v, others) else _attention)(q, k, v, **named)
     if out is None and lse is True:
-        return (_run_lse if _is_plain_call(q, k, v, others) else _attention_lse)(*arguments)
+        return (_run_lse if _is_plain_call(q, k, v, others) else _attention_lse)(q, k, v, **named)
     if out is None or lse is True:
         raise tensor_views.make_output_error(out, lse)
     log = None if lse is False else lse
-    _attention_out(*arguments, o=out, lse=log)
+    _attention_out(q, k, v, **named, o=out, lse=log)
     return out if log is None else (out, log)
 
 
@@ -164,7 +174,7 @@ def _make_gradient_error() -> ArgumentError:
 
 def _trace(mods: tuple[Any, ...]) -> tuple[tuple[str, ...], list[Tensor]]:
     texts, tensors = [], []
-    for kind, mod in zip(("score_mod", "mask_mod", "out_mod"), mods, strict=True):
+    for kind, mod in zip(KINDS, mods, strict=True):
         if mod is not None and not isinstance(mod, mod_regions.Mod):
             if torch.compiler.is_compiling():
                 raise ArgumentError(
@@ -194,7 +204,8 @@ def _get_call(
     is_plain: bool,
 ) -> _attention_module.Call:
     """The call for these shapes; `optional` is sinks, both cumulative lengths,
-    counts and lists of blocks, and what is written, if it is given: o and lse. Plain if nothing is."""
+    counts and lists of blocks, and what is written, if it is given: o and lse. Plain if nothing
+    is."""
     key = (
         q.shape,
         q.stride(),
@@ -217,7 +228,7 @@ def _get_call(
     call = _attention_module.get_call(key)
     if call is not None:
         return call
-    names = ("q", "k", "v", "sinks", "cu_seqlens_q", "cu_seqlens_k", *block_lists.NAMES, "o", "lse")
+    names = ("q", "k", "v", *OPTIONAL, "o", "lse")
     tensors = zip(names, (q, k, v, *optional), strict=True)
     views = {n: device_tensors.view(n, tensor, 0) for n, tensor in tensors if tensor is not None}
     for number, tensor in enumerate(captures or ()):
@@ -234,48 +245,53 @@ def _get_call(
     return _attention_module.put_call(key, call)
 
 
-def _launch(
-    call: _attention_module.Call,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    o: Tensor,
-    lse: Tensor | None,
-    optional: tuple[Tensor | None, ...],
-    captures: Sequence[Tensor] | None,
-) -> None:
-    addresses = [q.data_ptr(), k.data_ptr(), v.data_ptr(), o.data_ptr()]
+def _launch(call: _attention_module.Call, given: Any, o: Tensor, lse: Tensor | None) -> None:
+    addresses = [given.q.data_ptr(), given.k.data_ptr(), given.v.data_ptr(), o.data_ptr()]
     if lse is not None:
         addresses.append(lse.data_ptr())
-    for tensor in optional:
+    for tensor in _get_optional(given):
         if tensor is not None:
             addresses.append(tensor.data_ptr())
-    if captures:
-        addresses += [tensor.data_ptr() for tensor in captures]
+    if given.captures:
+        addresses += [tensor.data_ptr() for tensor in given.captures]
     call.launch(addresses, _get_stream(call.device))
 
 
-def _prepare(
-    tensors: Sequence[Tensor], rest: Sequence[Any], o: Tensor | None, lse: Tensor | bool | None
-) -> tuple[_attention_module.Call, tuple[Tensor | None, ...], Sequence[Tensor] | None]:
-    """The call for an operator's arguments, and the tensors behind q, k and v."""
-    q, k, v = tensors
-    # The dispatcher leaves out what has its default value at the end.
-    padded: tuple[Any, ...] = (*rest, *_DEFAULTS[len(rest) :])
-    sinks, lengths_q, lengths_k, counts, indices, captures, bound, size = padded[:8]
-    if _has_gradient(q, k, v, sinks, captures) and torch.is_grad_enabled():
+def _check_gradients(given: Any) -> None:
+    tensors = (given.q, given.k, given.v, given.sinks, given.captures)
+    if _has_gradient(*tensors) and torch.is_grad_enabled():
         raise _make_gradient_error()
-    has_lse = lse is not None
-    given = lse if isinstance(lse, torch.Tensor) else None
-    parsed = (padded[8:-3], has_lse, bound, *padded[-3:], block_lists.to_size(size))
-    optional = (sinks, lengths_q, lengths_k, counts, indices)
+
+
+def _make_options(given: Any, has_lse: bool) -> tuple[Any, ...]:
+    """The fields of `Options` for an operator's arguments."""
+    return (
+        _get_options(given),
+        has_lse,
+        given.max_seqlen_q,
+        given.score_mod,
+        given.mask_mod,
+        given.out_mod,
+        block_lists.to_size(given.block_size),
+    )
+
+
+def _prepare(given: Any, o: Tensor | None, lse: Tensor | bool | None) -> _attention_module.Call:
+    """The call for an operator's arguments."""
+    _check_gradients(given)
+    q, bound = given.q, given.max_seqlen_q
+    out_lse = lse if isinstance(lse, torch.Tensor) else None
+    parsed = _make_options(given, lse is not None)
+    optional = _get_optional(given)
     is_plain = o is None and all(each is None for each in optional)
-    call = _get_call(q, k, v, (*optional, o, given), captures, parsed, is_plain)
+    written = (*optional, o, out_lse)
+    call = _get_call(q, given.k, given.v, written, given.captures, parsed, is_plain)
+    lengths_q, lengths_k = given.cu_seqlens_q, given.cu_seqlens_k
     if lengths_q is not None and lengths_k is not None and batch_lists.looks_at(lengths_q):
         most = q.shape[0] if bound is None else bound
         batch_lists.check_counts("cu_seqlens_q", lengths_q, q.shape[0], most)
-        batch_lists.check_counts("cu_seqlens_k", lengths_k, k.shape[0])
-    return call, optional, captures
+        batch_lists.check_counts("cu_seqlens_k", lengths_k, given.k.shape[0])
+    return call
 
 
 def _make_output(call: _attention_module.Call, q: Tensor) -> Tensor:
@@ -290,68 +306,71 @@ def _erase(output: Tensor) -> Tensor:
     return output.fill_(float("nan"))
 
 
-def _run_host(
-    operands: tuple[Tensor, Tensor, Tensor], rest: Sequence[Any], lse: bool
-) -> tuple[Tensor, Any]:
+def _move(value: Any) -> Any:
+    """An argument with its tensors on a GPU."""
+    if isinstance(value, torch.Tensor):
+        return value.cuda()
+    if isinstance(value, list):
+        return [_move(each) for each in value]
+    return value
+
+
+def _run_host(given: Any, lse: bool) -> tuple[Tensor, Any]:
     """The results of tensors in host memory: from a GPU if there is one, else from the
     simulator."""
-    padded: tuple[Any, ...] = (*rest, *_DEFAULTS[len(rest) :])
-    sinks, lengths_q, lengths_k, counts, indices, captures, bound, size = padded[:8]
-    if _has_gradient(*operands, sinks, captures) and torch.is_grad_enabled():
-        raise _make_gradient_error()
-    names = ("q", "k", "v", "sinks", "cu_seqlens_q", "cu_seqlens_k", *block_lists.NAMES)
-    given = zip(names, (*operands, sinks, lengths_q, lengths_k, counts, indices), strict=True)
-    tensors = {name: tensor for name, tensor in given if tensor is not None}
+    _check_gradients(given)
     if host_arrays.has_device():
-        moved = [each.cuda() if isinstance(each, torch.Tensor) else each for each in (*operands, *rest)]
-        if captures:
-            moved[8] = [each.cuda() for each in captures]
+        moved = {name: _move(value) for name, value in given._asdict().items()}
         if not lse:
-            return _run(*moved).cpu(), None
-        o, log = _run_lse(*moved)
+            return _run(**moved).cpu(), None
+        o, log = _run_lse(**moved)
         return o.cpu(), log.cpu()
+    every = given._asdict()
+    tensors = {name: every[name] for name in ("q", "k", "v", *OPTIONAL) if every[name] is not None}
     for name, tensor in tensors.items():
         if tensor.device.type != "cpu":
             raise ArgumentError(
                 f'tensor "{name}": expected a tensor in host memory as q, got {tensor.device}'
             )
-    options = Options(padded[8:-3], lse, bound, *padded[-3:], block_lists.to_size(size))
+    options = Options(*_make_options(given, lse))
     arrays = host_tensors.to_arrays(tensors)
-    o, log = host_calls.attend(arrays, captures or (), options)
-    result = _fake(*operands, sinks, lengths_q).copy_(host_tensors.to_tensor(o))
+    o, log = host_calls.attend(arrays, given.captures or (), options)
+    shape = _fake(given.q, given.k, given.v, cu_seqlens_q=given.cu_seqlens_q)
+    result = shape.copy_(host_tensors.to_tensor(o))
     return result, None if log is None else host_tensors.to_tensor(log)
 
 
-def _run(q: Tensor, k: Tensor, v: Tensor, *rest: Any) -> Tensor:
-    if _is_on_host(q):
-        return _run_host((q, k, v), rest, False)[0]
-    call, optional, captures = _prepare((q, k, v), rest, None, None)
-    o = _make_output(call, q)
-    _launch(call, q, k, v, o, None, optional, captures)
+def _run(*arguments: Any, **named: Any) -> Tensor:
+    given = _Arguments(*arguments, **named)
+    if _is_on_host(given.q):
+        return _run_host(given, False)[0]
+    call = _prepare(given, None, None)
+    o = _make_output(call, given.q)
+    _launch(call, given, o, None)
     return o
 
 
-def _run_lse(q: Tensor, k: Tensor, v: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
-    if _is_on_host(q):
-        return _run_host((q, k, v), rest, True)
-    call, optional, captures = _prepare((q, k, v), rest, None, True)
-    o = _make_output(call, q)
-    lse = torch.empty(call.lse_shape, dtype=torch.float32, device=q.device)
+def _run_lse(*arguments: Any, **named: Any) -> tuple[Tensor, Tensor]:
+    given = _Arguments(*arguments, **named)
+    if _is_on_host(given.q):
+        return _run_host(given, True)
+    call = _prepare(given, None, True)
+    o = _make_output(call, given.q)
+    lse = torch.empty(call.lse_shape, dtype=torch.float32, device=given.q.device)
     if call.packed:
         _erase(lse)
-    _launch(call, q, k, v, o, lse, optional, captures)
+    _launch(call, given, o, lse)
     return o, lse
 
 
-def _run_out(
-    q: Tensor, k: Tensor, v: Tensor, *rest: Any, o: Tensor, lse: Tensor | None = None
-) -> None:
-    if _is_on_host(q):
-        result = _run_host((q, k, v), rest, lse is not None)
+def _run_out(*arguments: Any, o: Tensor, lse: Tensor | None = None, **named: Any) -> None:
+    given = _Arguments(*arguments, **named)
+    if _is_on_host(given.q):
+        result = _run_host(given, lse is not None)
         host_tensors.give(result if lse is not None else result[0], o, lse)
         return
-    call, optional, captures = _prepare((q, k, v), rest, o, lse)
-    _launch(call, q, k, v, o, lse, optional, captures)
+    call = _prepare(given, o, lse)
+    _launch(call, given, o, lse)
 
 
 def _fake(
@@ -361,6 +380,7 @@ def _fake(
     sinks: Tensor | None = None,
     cu_seqlens_q: Tensor | None = None,
     *_: Any,
+    **__: Any,
 ) -> Tensor:
     """The output without its contents, for tracing."""
     is_packed = cu_seqlens_q is not None
@@ -378,8 +398,8 @@ def _fake(
     return q.new_empty((batch, heads, rows, dv), dtype=dtype)
 
 
-def _fake_lse(q: Tensor, k: Tensor, v: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
-    o = _fake(q, k, v, *rest)
+def _fake_lse(q: Tensor, k: Tensor, v: Tensor, *rest: Any, **named: Any) -> tuple[Tensor, Tensor]:
+    o = _fake(q, k, v, *rest, **named)
     shape = q.shape[:3] if q.dim() == 4 else (q.shape[1], q.shape[0])
     return o, q.new_empty(shape, dtype=torch.float32)
 

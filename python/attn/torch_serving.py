@@ -108,7 +108,9 @@ class _Form:
     def launch(self, *operands: Any, o: Tensor, lse: Tensor | None = None) -> None:
         """What is not a tensor is a setting."""
         given = self._read(operands)
-        tensors = {LATENT_POOLS.get(name, name): given.pop(name) for name in TENSORS if name in given}
+        tensors = {
+            LATENT_POOLS.get(name, name): given.pop(name) for name in TENSORS if name in given
+        }
         tensors.setdefault("v_cache", None)
         tensors |= decode_launch.name_captures(given.pop("captures") or ())
         settings = Settings.read(**given)
@@ -128,10 +130,11 @@ class _Form:
             raise ArgumentError(f"expected q of rank {ranks}, got {q.dim()}")
         if v_cache is not None and (q.dim() not in self._ranks or v_cache.dim() != 4):
             raise ArgumentError(
-                f"expected q of rank {ranks} and pools of rank 4, got {q.dim()} and "
-                f"{v_cache.dim()}"
+                f"expected q of rank {ranks} and pools of rank 4, got {q.dim()} and {v_cache.dim()}"
             )
-        result: Tensor = self._make_o(q, given["value_dim"] if v_cache is None else v_cache.shape[-1])
+        result: Tensor = self._make_o(
+            q, given["value_dim"] if v_cache is None else v_cache.shape[-1]
+        )
         if given["out_scale"] is None:
             return result
         return torch.empty_like(result, dtype=torch.float8_e4m3fn)
@@ -160,7 +163,9 @@ class _Form:
     def call(self, given: dict[str, Any], lse: Any, out: Any) -> Any:
         """The operator that writes what the caller wants; `given` has tensors and
         settings by name, what it lacks is as the operator has it."""
-        operands = [given.get(LATENT_POOLS.get(name, name), each) for name, each in self._defaults.items()]
+        operands = [
+            given.get(LATENT_POOLS.get(name, name), each) for name, each in self._defaults.items()
+        ]
         if out is None and lse is False:
             return self._operators[0](*operands)
         if out is None and lse is True:

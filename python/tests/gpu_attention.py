@@ -340,6 +340,7 @@ def measure_all():
     """Host time per call on a problem whose kernel is shorter than that."""
     from attn import runtime
     from attn.calls import attention_kernels
+
     torch.use_deterministic_algorithms(False)
     q = randn(1, 1, 64, 64, device="cuda")
     slopes = torch.ones(1, device="cuda")
@@ -367,7 +368,7 @@ def measure_all():
             q, q, q, score_mod=traced
         ),
         "attn.attention, score_mod a function": lambda: attn.attention(q, q, q, score_mod=bias),
-        "torch.ops.attn.attention": lambda: op(q, q, q, *[None] * 8, "top-left"),
+        "torch.ops.attn.attention": lambda: op(q, q, q, causal="top-left"),
         "torch.empty_like": lambda: torch.empty_like(q),
     }
     rows["SDPA, flash backend"] = lambda: sdpa(q, q, q, is_causal=True)

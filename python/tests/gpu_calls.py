@@ -136,7 +136,9 @@ class Small:
         rows = pool[self.table[sequence].long()].flatten(0, 1)[: LENGTHS[sequence]]
         return rows if rows.dim() == 3 else rows[:, None]
 
-    def want(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float, causal: bool = True):
+    def want(
+        self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float, causal: bool = True
+    ):
         """Of queries that lie one sequence behind the other."""
         parts = q.unflatten(0, (BATCH, -1))
         return stack([attend(parts[i], self.gather(k, i), self.gather(v, i), scale, causal)
@@ -154,11 +156,19 @@ class Small:
             return out
 
         def prefill(**more: Any) -> Any:
-            return attn.prefill(rows, *operands, self.counts, max_seqlen_q=QUERIES, lse=True, **more)
+            return attn.prefill(
+                rows, *operands, self.counts, max_seqlen_q=QUERIES, lse=True, **more
+            )
 
         want, of_rows = (lambda: self.want(q, self.k, self.v, scale),
                          lambda: self.want(rows, self.k, self.v, scale))  # fmt: skip
-        checks.expect("decode, e4m3", lambda: attn.decode(q, *operands, out_scale=50.0, lse=True), want, E4M3, 0.02)
+        checks.expect(
+            "decode, e4m3",
+            lambda: attn.decode(q, *operands, out_scale=50.0, lse=True),
+            want,
+            E4M3,
+            0.02,
+        )
         checks.expect("decode, out", lambda: decode(torch.float8_e4m3fn), want, E4M3, 0.02)
         checks.expect("decode, e5m2", lambda: decode(torch.float8_e5m2), want, E5M2, 0.02)
         checks.expect("prefill", prefill, of_rows, EXACT)
@@ -171,16 +181,36 @@ class Small:
         lists = (self.table, self.lengths)
         parts = [each.clone() for each in q.split((LATENT, ROPE), -1)]
         want = lambda: self.want(q, self.pool, keys, SCALE)  # noqa: E731
-        checks.expect("mla_decode, apart", lambda: attn.mla_decode(
-            parts[0], keys.clone(), *lists, q_rope=parts[1], k_rope=ropes.clone(), **options), want, EXACT)
-        checks.expect("mla_decode, views", lambda: attn.mla_decode(
-            q, keys, *lists, k_rope=ropes, **options), want, EXACT)
+        checks.expect(
+            "mla_decode, apart",
+            lambda: attn.mla_decode(
+                parts[0], keys.clone(), *lists, q_rope=parts[1], k_rope=ropes.clone(), **options
+            ),
+            want,
+            EXACT,
+        )
+        checks.expect(
+            "mla_decode, views",
+            lambda: attn.mla_decode(q, keys, *lists, k_rope=ropes, **options),
+            want,
+            EXACT,
+        )
         narrow, scales, rope, wide = self.make_bytes()
         want8 = lambda: self.want(q, wide, wide[..., :LATENT], SCALE)  # noqa: E731
         rows = {"k_scales": scales, "k_rope": rope, **options}
-        checks.expect("mla_decode, 656 bytes", lambda: attn.mla_decode(q, narrow, *lists, **rows), want8, EXACT)
-        checks.expect("mla_decode, 656 bytes, e4m3", lambda: attn.mla_decode(
-            q, narrow, *lists, out_scale=50.0, **rows), want8, E4M3, 0.02)
+        checks.expect(
+            "mla_decode, 656 bytes",
+            lambda: attn.mla_decode(q, narrow, *lists, **rows),
+            want8,
+            EXACT,
+        )
+        checks.expect(
+            "mla_decode, 656 bytes, e4m3",
+            lambda: attn.mla_decode(q, narrow, *lists, out_scale=50.0, **rows),
+            want8,
+            E4M3,
+            0.02,
+        )
 
     def make_bytes(self) -> tuple[torch.Tensor, ...]:
         """512 e4m3, 4 f32 and 64 columns of 16 bits in rows of one tensor, and what they say."""
@@ -192,7 +222,12 @@ class Small:
         scales.copy_(units)
         narrow.copy_((keys / units.repeat_interleave(128, -1)).to(torch.float8_e4m3fn))
         rope.copy_(ropes)
-        return narrow, scales, rope, torch.cat([narrow.float() * units.repeat_interleave(128, -1), rope], -1)
+        return (
+            narrow,
+            scales,
+            rope,
+            torch.cat([narrow.float() * units.repeat_interleave(128, -1), rope], -1),
+        )
 
     def check_wrapper(self) -> None:
         checks = self.checks
@@ -221,10 +256,19 @@ class Small:
         names = ("qo_indptr", "kv_indptr", "kv_indices", "kv_len_arr")
         bounds = {**dict(zip(names, lists, strict=True)), "max_pages": WIDTH} if is_graph else {}
         wrapper = BatchMLAPagedAttentionWrapper(None, use_cuda_graph=is_graph, **bounds)
-        output = {} if unit is None else {"output_dtype": torch.float8_e4m3fn, "output_scale": "per-tensor"}
-        wrapper.plan(*lists, HEADS, LATENT, ROPE, PAGE, causal, SCALE, "float16", "float16", **output)
+        output = (
+            {}
+            if unit is None
+            else {"output_dtype": torch.float8_e4m3fn, "output_scale": "per-tensor"}
+        )
+        wrapper.plan(
+            *lists, HEADS, LATENT, ROPE, PAGE, causal, SCALE, "float16", "float16", **output
+        )
         options = {"return_lse": True, "return_lse_base_on_e": True, "o_scale": unit}
-        rows, dtype = (BATCH * queries, HEADS), torch.float16 if unit is None else torch.float8_e4m3fn
+        rows, dtype = (
+            (BATCH * queries, HEADS),
+            torch.float16 if unit is None else torch.float8_e4m3fn,
+        )
         out = torch.empty(*rows, LATENT, dtype=dtype, device=self.checks.device)
         outputs = {"out": out, "lse": torch.empty(rows, device=self.checks.device)}
         if not is_graph:
@@ -297,8 +341,12 @@ def check_far(checks: Checks) -> None:
     far = Far(checks, (LATENT + ROPE,), torch.bfloat16)
     for heads in (16, 128):
         q = checks.draw(4, heads, LATENT + ROPE, dtype=torch.bfloat16)
-        call = lambda: attn.mla_decode(q, far.pools[0], far.table, far.lengths, value_dim=LATENT, scale=SCALE)  # noqa: B023, E731
-        checks.expect(f"far mla_decode, {heads}", call, lambda: far.want(q, (1,) * 4, LATENT, SCALE), EXACT)  # noqa: B023
+        call = lambda: attn.mla_decode(
+            q, far.pools[0], far.table, far.lengths, value_dim=LATENT, scale=SCALE
+        )  # noqa: B023, E731
+        checks.expect(
+            f"far mla_decode, {heads}", call, lambda: far.want(q, (1,) * 4, LATENT, SCALE), EXACT
+        )  # noqa: B023
 
 
 def main() -> int:

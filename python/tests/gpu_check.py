@@ -208,7 +208,9 @@ def measure_host(call, calls: int = 200) -> float:
     return elapsed
 
 
-def compare_replay(call, tensors: dict[str, torch.Tensor], problem: dict) -> tuple[float, float | None]:
+def compare_replay(
+    call, tensors: dict[str, torch.Tensor], problem: dict
+) -> tuple[float, float | None]:
     """The errors of a graph of the launch on contents that it was not captured
     with."""
     graph = torch.cuda.CUDAGraph()

@@ -106,7 +106,9 @@ class Way:
         self.addresses = [each.data_ptr() for each in tensors.values()]
         # Counters start with zeros; all else is poison.
         self.memory = [
-            torch.full((max(size, 4) // 4,), 0 if each.zeroed else -1, dtype=torch.int32, device="cuda")
+            torch.full(
+                (max(size, 4) // 4,), 0 if each.zeroed else -1, dtype=torch.int32, device="cuda"
+            )
             for size, each in zip(self.prepared.workspace_bytes, self.kernel.binder.workspaces)
         ]
         self.counters = [
@@ -172,7 +174,9 @@ def check(torch, gpu_check, name: str, options: argparse.Namespace) -> bool:
             way.poison(gpu_check.POISON)
             graph.replay()
         torch.cuda.synchronize()
-        same &= torch.equal(first.tensors["o"].view(torch.int16), second.tensors["o"].view(torch.int16))
+        same &= torch.equal(
+            first.tensors["o"].view(torch.int16), second.tensors["o"].view(torch.int16)
+        )
         if "lse" in second.tensors:
             same &= torch.equal(first.tensors["lse"], second.tensors["lse"])
         zero &= second.has_zero_counters()
@@ -214,7 +218,9 @@ def main() -> int:
     parser = gpu_pages.make_parser(__doc__, "sm_90a")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--replays", type=int, default=2000)
-    parser.add_argument("--time", type=float, default=600, help="seconds after which no cell starts")
+    parser.add_argument(
+        "--time", type=float, default=600, help="seconds after which no cell starts"
+    )
     parser.add_argument("--only", default="", help="cells whose names begin with this")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()

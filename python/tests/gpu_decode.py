@@ -155,7 +155,9 @@ def check_init(torch, pages, gpu_check, case) -> bool:
         graph.replay()
         for got_o, got_lse in (call(), replayed):
             for row, length in enumerate(lengths):
-                k, v = (pages.gather(torch, made.tensors | {"o": got_o}, n, row, length) for n in "kv")
+                k, v = (
+                    pages.gather(torch, made.tensors | {"o": got_o}, n, row, length) for n in "kv"
+                )
                 want, log = gpu_check.attend(made.q[row], k, v, made.problem, None)
                 total = torch.logaddexp(log, lse[row].double())
                 safe = total.masked_fill(total.isinf(), 0)
@@ -225,7 +227,10 @@ def check_case(torch, pages, gpu_check, name: str, options: dict, rounds: int) -
     generator = torch.Generator().manual_seed(1)
     capacity = PAGE * MAX_PAGES
     plan = attn.DecodePlan(**complete(options))
-    outputs = {"o": torch.empty_like(batch.q), "lse": torch.empty(batch.q.shape[:-1], device="cuda")}
+    outputs = {
+        "o": torch.empty_like(batch.q),
+        "lse": torch.empty(batch.q.shape[:-1], device="cuda"),
+    }
     tolerance = gpu_check.TOLERANCES["bf16" if "dtype" in options else "f16"]
     worst = [0.0, 0.0]
 

@@ -194,7 +194,9 @@ def list_own(data: Data) -> Iterator[Contestant]:
         way = gpu_combine.Way(data.torch, attn.runtime, path, tensors, gpu_check)
         way()
         call = way
-        planned = planned_steps.count_planned(way.kernel.launch_record, {"kv_lengths", "page_table"})
+        planned = planned_steps.count_planned(
+            way.kernel.launch_record, {"kv_lengths", "page_table"}
+        )
         if planned:
             # What plan() of a DecodePlan launches is done; what run() launches counts.
             rest = planned_steps.split(way.kernel, planned)[1]

@@ -60,7 +60,9 @@ def measure_rounds(candidates, rounds):
             end.record()
             torch.cuda.synchronize()
             times[name].append(start.elapsed_time(end) / counts[name])
-    return {name: round(statistics.median(each), 4) for name, each in times.items() if each} | errors
+    return {
+        name: round(statistics.median(each), 4) for name, each in times.items() if each
+    } | errors
 
 
 def call_sdpa(backend, q, k, v, **options):
@@ -84,15 +86,20 @@ def time_attention(rounds):
         q, k, v = make(1, 32, length, 128), make(1, 8, length, 128), make(1, 8, length, 128)
         repeated = [each.repeat_interleave(4, 1) for each in (k, v)]
         fa4 = find_fa4()
-        yield {"length": length}, measure_rounds(
-            {
-                "attn": call_door(q, k, v, is_causal=True),
-                **({"fa4": call_fa4(fa4, q, k, v)} if fa4 else {}),
-                "flash": call_sdpa(SDPBackend.FLASH_ATTENTION, q, k, v, is_causal=True),
-                "cudnn": call_sdpa(SDPBackend.CUDNN_ATTENTION, q, k, v, is_causal=True),
-                "cudnn, repeated heads": call_sdpa(SDPBackend.CUDNN_ATTENTION, q, *repeated, is_causal=True),
-            },
-            rounds,
+        yield (
+            {"length": length},
+            measure_rounds(
+                {
+                    "attn": call_door(q, k, v, is_causal=True),
+                    **({"fa4": call_fa4(fa4, q, k, v)} if fa4 else {}),
+                    "flash": call_sdpa(SDPBackend.FLASH_ATTENTION, q, k, v, is_causal=True),
+                    "cudnn": call_sdpa(SDPBackend.CUDNN_ATTENTION, q, k, v, is_causal=True),
+                    "cudnn, repeated heads": call_sdpa(
+                        SDPBackend.CUDNN_ATTENTION, q, *repeated, is_causal=True
+                    ),
+                },
+                rounds,
+            ),
         )
 
 
@@ -114,7 +121,10 @@ def time_wide(rounds):
     for length in (4096, 16384):
         q, k, v = make(1, 8, length, 512), make(1, 4, length, 512), make(1, 4, length, 512)
         torchs = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
-        candidates = {"attn": call_door(q, k, v, is_causal=True), "torch": call_sdpa(torchs, q, k, v, is_causal=True)}
+        candidates = {
+            "attn": call_door(q, k, v, is_causal=True),
+            "torch": call_sdpa(torchs, q, k, v, is_causal=True),
+        }
         if length > 4096:
             # Its scores would not fit.
             del candidates["torch"]
@@ -149,9 +159,14 @@ def time_model(rounds):
         with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
             other = prefill(ids, "sdpa")().float()
         # Compares with what bf16 makes of two orders of the same sums.
-        spread, error = (round(((each - want).abs().max() / want.abs().max()).item(), 5) for each in (other, got))
+        spread, error = (
+            round(((each - want).abs().max() / want.abs().max()).item(), 5) for each in (other, got)
+        )
         candidates = {name: prefill(ids, name) for name in ("attn", "sdpa")}
-        yield {"length": length, "beside sdpa": error, "cudnn beside sdpa": spread}, measure_rounds(candidates, min(rounds, 5))
+        yield (
+            {"length": length, "beside sdpa": error, "cudnn beside sdpa": spread},
+            measure_rounds(candidates, min(rounds, 5)),
+        )
 
 
 def time_step(rounds):
@@ -203,17 +218,26 @@ def time_flex(rounds):
                 compiled = torch.compile(flex_attention)
                 block = create_block_mask(mask, None, None, length, length, device="cuda")
                 # Its blocks are of 256 queries on these chips.
-                flash_block = create_block_mask(mask, None, None, length, length, device="cuda", BLOCK_SIZE=(256, 128))
+                flash_block = create_block_mask(
+                    mask, None, None, length, length, device="cuda", BLOCK_SIZE=(256, 128)
+                )
                 score = None
                 if name == "alibi":
                     score = lambda s, b, h, i, j: s + (j - i) * torch.exp2(-0.5 * (h + 1))  # noqa: E731
                 candidates = {
                     "attn": lambda: attn.flex_attention(q, k, v, score, block),
-                    "attn, no block mask": lambda: attn.attention(q, k, v, score_mod=score, mask_mod=mask),
+                    "attn, no block mask": lambda: attn.attention(
+                        q, k, v, score_mod=score, mask_mod=mask
+                    ),
                     "torch": lambda: compiled(q, k, v, score, block),
-                    "torch, FLASH": lambda: compiled(q, k, v, score, flash_block, kernel_options={"BACKEND": "FLASH"}),
+                    "torch, FLASH": lambda: compiled(
+                        q, k, v, score, flash_block, kernel_options={"BACKEND": "FLASH"}
+                    ),
                 }
-                yield {"mask": name, "length": length, "dim": dim}, measure_rounds(candidates, min(rounds, 9))
+                yield (
+                    {"mask": name, "length": length, "dim": dim},
+                    measure_rounds(candidates, min(rounds, 9)),
+                )
 
 
 def time_lists(rounds):
@@ -239,14 +263,19 @@ def time_lists(rounds):
                 "torch": lambda: compiled(q, k, v, None, block, enable_gqa=True),
             }
             error = round((got - want).norm().item() / want.norm().item(), 6)
-            yield {"length": length, "dim": dim, "beside torch": error}, measure_rounds(candidates, min(rounds, 9))
+            yield (
+                {"length": length, "dim": dim, "beside torch": error},
+                measure_rounds(candidates, min(rounds, 9)),
+            )
 
 
 def check_graphs(_):
     """Replays of a captured call read what is in its tensors then."""
     from torch.nn.attention.flex_attention import create_block_mask
 
-    block = create_block_mask(lambda b, h, q, k: (q // 256 == k // 256) | (k < 128), None, None, 1024, 1024, device="cuda")
+    block = create_block_mask(
+        lambda b, h, q, k: (q // 256 == k // 256) | (k < 128), None, None, 1024, 1024, device="cuda"
+    )
     lengths = torch.tensor([0, 100, 1024], dtype=torch.int32, device="cuda")
 
     def through_sdpa(q):
@@ -304,7 +333,15 @@ def main():
                 print(json.dumps(rows[-1]), flush=True)
         if options.json:
             with open(options.json, "w", encoding="utf-8") as file:
-                json.dump({"device": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": rows}, file, indent=1)
+                json.dump(
+                    {
+                        "device": torch.cuda.get_device_name(),
+                        "torch": torch.__version__,
+                        "rows": rows,
+                    },
+                    file,
+                    indent=1,
+                )
 
 
 if __name__ == "__main__":

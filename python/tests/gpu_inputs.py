@@ -167,7 +167,8 @@ def compute_reference(
     group = q.shape[1] // k.shape[1]
     if "q_descale" in values and not lengths:
         q, k, v = (
-            x * values[f"{name}_descale"][:, :, None, None] for x, name in ((q, "q"), (k, "k"), (v, "v"))
+            x * values[f"{name}_descale"][:, :, None, None]
+            for x, name in ((q, "q"), (k, "k"), (v, "v"))
         )
     o, lse = numpy.zeros((*q.shape[:3], v.shape[3])), numpy.zeros(q.shape[:3])
     pieces = [(b, slice(None)) for b in range(q.shape[0])]

@@ -17,6 +17,7 @@ time over the function's, `ratio_NAME` that over kernel NAME's. For the prefix `
 option, timed in the same turns. `unordered_*` are documents whose ids decrease once. The last
 line has geometric means.
 """
+
 import argparse, json, math, os, pathlib, re, subprocess, sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -294,9 +295,10 @@ def run(options):
                             kept = keep(torch, mask, b, i, n, ids_now, prefix)
                             s = (k[b, h].double() @ q[b, h, i].double()) / math.sqrt(d)
                             s = s.masked_fill(~kept, -math.inf)
-                            want, want_lse = torch.softmax(s, 0) @ v[
-                                b, h
-                            ].double(), torch.logsumexp(s, 0)
+                            want, want_lse = (
+                                torch.softmax(s, 0) @ v[b, h].double(),
+                                torch.logsumexp(s, 0),
+                            )
                             at = (0, h, b * n + i) if isPacked else (b, h, i)
                             worst = max(
                                 worst,

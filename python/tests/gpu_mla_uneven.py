@@ -14,6 +14,7 @@ with L2 flushed between launches: `us` without the step that plans (a step of a 
 once), `us_all` with it. It prints a line of JSON for each cell; the last line has geometric
 means.
 """
+
 import argparse, json, math, os, pathlib, re, subprocess, sys, time
 from concurrent.futures import ThreadPoolExecutor
 

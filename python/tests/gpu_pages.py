@@ -134,7 +134,12 @@ def make_latent(options: argparse.Namespace) -> int:
             flags = [f"--q={batch}x{heads}x1x576xbf16", "--rope-dim=64", f"--page-size={page}"]
             flags += ["--kv-lengths=" + ",".join([str(keys)] * batch), f"--chip={options.chip}"]
             flags += [f"--kv-splits={splits}"] * (splits > 0) + ["--schedule=mla"]
-            words = {"score": "shard", "q_in_regs": "false", "softmax": "optimistic", "wgmma": "false"}
+            words = {
+                "score": "shard",
+                "q_in_regs": "false",
+                "softmax": "optimistic",
+                "wgmma": "false",
+            }
             words |= dict(each.split("=") for each in LATENT_PLANS[plan].split())
             flags += [f"--set={name}={value}" for name, value in words.items()]
             good &= compile_one(options, f"{cell}-{plan}" + f"-x{splits}" * (splits > 0), flags)
@@ -252,7 +257,9 @@ def gather(torch, tensors: dict, name: str, index: int, length: int):
     rows = taken.double()
     scales = tensors.get(f"{name}_scales" if name in tensors else "k_scales")
     if scales is not None:
-        rows = rows * scales[ids].double().repeat_interleave(pool.shape[3] // scales.shape[3], dim=3)
+        rows = rows * scales[ids].double().repeat_interleave(
+            pool.shape[3] // scales.shape[3], dim=3
+        )
     if name == "k" and "k_rope" in tensors:
         rows = torch.cat([rows, tensors["k_rope"][ids].double()], dim=3)
     keys = rows.permute(1, 0, 2, 3).reshape(pool.shape[1], -1, rows.shape[3])[:, :length]
@@ -344,7 +351,9 @@ def check(torch, gpu_check, path: pathlib.Path, options: argparse.Namespace) -> 
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         call()
-    tolerance = max(gpu_check.TOLERANCES[t["dtype"]] for t in record["tensors"] if t["name"] in "qo")
+    tolerance = max(
+        gpu_check.TOLERANCES[t["dtype"]] for t in record["tensors"] if t["name"] in "qo"
+    )
     largest, largest_lse = 0.0, 0.0
     for _ in range(options.rounds):
         lengths = draw_lengths(torch, batch, capacity, generator)

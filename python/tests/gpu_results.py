@@ -95,15 +95,28 @@ def make(options: argparse.Namespace) -> int:
     for cell, kind, has_hook in list_kernels():
         name = get_name(cell, kind, has_hook)
         command = [options.compile, "-", f"--chip={options.chip}", "--no-split-keys", "--json"]
-        command += ["-o", "/dev/null", f"--bundle={options.folder / name}.attn", *plans.get(cell, [])]
+        command += [
+            "-o",
+            "/dev/null",
+            f"--bundle={options.folder / name}.attn",
+            *plans.get(cell, []),
+        ]
         done = subprocess.run(
-            command, input=write_problem(cell, kind, has_hook), capture_output=True, text=True, check=False
+            command,
+            input=write_problem(cell, kind, has_hook),
+            capture_output=True,
+            text=True,
+            check=False,
         )
         print(name, done.stderr.strip() or "made", flush=True)
         good &= done.returncode == 0
         if done.returncode == 0 and cell not in plans:
-            schedule, _, body = json.loads(done.stdout)["plan"][0].removeprefix("#attn.").partition("<")
-            settings = [part.strip().replace(" ", "") for part in body.rstrip(">").split(",") if part]
+            schedule, _, body = (
+                json.loads(done.stdout)["plan"][0].removeprefix("#attn.").partition("<")
+            )
+            settings = [
+                part.strip().replace(" ", "") for part in body.rstrip(">").split(",") if part
+            ]
             settings = [each for each in settings if not each.startswith("epilogue=")]
             plans[cell] = [f"--schedule={schedule}", *(f"--set={each}" for each in settings)]
     return int(not good)
@@ -136,7 +149,9 @@ def quantise(torch, kind: str, wide):
     step = torch.where(size < 2, 0.5, torch.where(size < 4, 1.0, 2.0))
     size = torch.round(size / step) * step
     # Codes count the numbers 0, 0.5, 1, 1.5, 2, 3, 4 and 6.
-    code = torch.where(size <= 2, 2 * size, torch.where(size <= 4, size + 2, size / 2 + 4)).to(torch.uint8)
+    code = torch.where(size <= 2, 2 * size, torch.where(size <= 4, size + 2, size / 2 + 4)).to(
+        torch.uint8
+    )
     code = (code | (torch.signbit(scaled).to(torch.uint8) << 3)).flatten(-2)
     packed = code[..., 0::2] | (code[..., 1::2] << 4)
     return packed.view(torch.int8), scale.squeeze(-1)
@@ -260,8 +275,12 @@ def main() -> int:
     parser.add_argument("--compile", default="build/bin/attn-compile")
     parser.add_argument("--seconds", type=float, default=0.3)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--compiled", action="store_true", help="also time torch.compile's quantisation")
-    parser.add_argument("--cells", default="", metavar="PART", help="only cells with this in their names")
+    parser.add_argument(
+        "--compiled", action="store_true", help="also time torch.compile's quantisation"
+    )
+    parser.add_argument(
+        "--cells", default="", metavar="PART", help="only cells with this in their names"
+    )
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     if options.make:

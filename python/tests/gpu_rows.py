@@ -249,8 +249,7 @@ def make_peers(torch, problem: Problem) -> dict:
     for backend in ("fa2", "fa3"):
         try:
             space = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
-            wrapper = flashinfer.BatchPrefillWithPagedKVCacheWrapper(
-                space, "NHD", backend=backend)
+            wrapper = flashinfer.BatchPrefillWithPagedKVCacheWrapper(space, "NHD", backend=backend)
             wrapper.plan(ends * cell.queries, ends * count, pages, last, cell.heads, cell.kv_heads,
                          cell.dim, page, causal=cell.queries > 1, q_data_type=torch.bfloat16,
                          kv_data_type=torch.bfloat16)  # fmt: skip
@@ -263,7 +262,8 @@ def make_peers(torch, problem: Problem) -> dict:
         try:
             space = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
             decode = flashinfer.BatchDecodeWithPagedKVCacheWrapper(
-                space, "NHD", use_tensor_cores=True)
+                space, "NHD", use_tensor_cores=True
+            )
             decode.plan(ends * count, pages, last, cell.heads, cell.kv_heads, cell.dim, page,
                         q_data_type=torch.bfloat16, kv_data_type=torch.bfloat16)  # fmt: skip
             decode.run(rows, tuple(pools), out=out)

@@ -85,7 +85,9 @@ class Worst:
     def add(self, torch, got, want, base: float = 1.0) -> None:
         o = float((got[0] - want[0]).abs().max())
         log, expected = got[1].double() / base, want[1]
-        same = torch.where(log.isinf() | expected.isinf(), (log != expected).double() * 1e9, log - expected)
+        same = torch.where(
+            log.isinf() | expected.isinf(), (log != expected).double() * 1e9, log - expected
+        )
         lse = float(same.abs().max())
         self.o, self.lse = max(self.o, o), max(self.lse, lse)
         self.count += 1
@@ -154,7 +156,9 @@ def count_events(torch, call) -> collections.Counter:
             call()
         torch.cuda.synchronize()
     events = profiler.events()
-    mark = next(each for each in events if each.name == "the step" and "CPU" in str(each.device_type))
+    mark = next(
+        each for each in events if each.name == "the step" and "CPU" in str(each.device_type)
+    )
     found: collections.Counter = collections.Counter()
     for each in events:
         on_device = "CUDA" in str(each.device_type)
@@ -225,7 +229,9 @@ def check_step(torch, name: str, replays: int) -> bool:
         f"{name:5} a step without a graph: {dict(eager)}, {made} allocations of torch; host {host:.1f} us "
         f"a run; {device:.1f} us of the device a layer in the graph, {step.plan.splits} runs of keys"
     )
-    print(f"{name:5} a step in the graph: {dict(count_events(torch, step.graph.replay))}", flush=True)
+    print(
+        f"{name:5} a step in the graph: {dict(count_events(torch, step.graph.replay))}", flush=True
+    )
     seconds, right = replay_beside(torch, step, batches, replays)
     print(
         f"{name:5} {replays} replays beside products in another stream: {seconds:.1f} s, the last one "
@@ -282,13 +288,18 @@ def check_wrappers(torch, device: str, is_graph: bool) -> list[Worst]:
     narrow = pool.to(torch.float8_e4m3fn)
     scales = {"k_scale": 0.5, "v_scale": 0.25}
     latent = torch.randn(batch * width, page, sum(LATENT[1:]), **on)
-    q, wide = torch.randn(batch, heads, dim, **on), torch.randn(batch, LATENT[0], sum(LATENT[1:]), **on)
+    q, wide = (
+        torch.randn(batch, heads, dim, **on),
+        torch.randn(batch, LATENT[0], sum(LATENT[1:]), **on),
+    )
     rows = torch.randn(40, heads, dim, **on)
     buffers = make_graph_buffers(torch, device) if is_graph else [None] * 3
     workspace = torch.empty(8, device=device)
     options = {"max_pages": width} if is_graph else {}
     decode = {
-        order: flashinfer.BatchDecodeWithPagedKVCacheWrapper(workspace, order, is_graph, True, *buffers, **options)
+        order: flashinfer.BatchDecodeWithPagedKVCacheWrapper(
+            workspace, order, is_graph, True, *buffers, **options
+        )
         for order in ("NHD", "HND")
     }
     decode["e4m3"] = flashinfer.BatchDecodeWithPagedKVCacheWrapper(
@@ -296,7 +307,9 @@ def check_wrappers(torch, device: str, is_graph: bool) -> list[Worst]:
     )
     counts = torch.arange(batch + 1, dtype=torch.int32, device=device) if is_graph else None
     mla = flashinfer.BatchMLAPagedAttentionWrapper(workspace, is_graph, counts, *buffers, **options)
-    prefill = flashinfer.BatchPrefillWithPagedKVCacheWrapper(workspace, "NHD", is_graph, counts, *buffers, **options)
+    prefill = flashinfer.BatchPrefillWithPagedKVCacheWrapper(
+        workspace, "NHD", is_graph, counts, *buffers, **options
+    )
     many = {"NHD": (pool, {}), "HND": (turned, {}), "e4m3": (narrow, scales)}
     values = LATENT[1]
     calls = {
@@ -304,7 +317,11 @@ def check_wrappers(torch, device: str, is_graph: bool) -> list[Worst]:
         for name, (each, more) in many.items()
     }
     calls["MLA"] = lambda: mla.run(
-        wide[..., :values], wide[..., values:], latent[..., :values], latent[..., values:], return_lse=True
+        wide[..., :values],
+        wide[..., values:],
+        latent[..., :values],
+        latent[..., values:],
+        return_lse=True,
     )
     calls["prefill"] = lambda: prefill.run(rows, pool, return_lse=True)
     ready, results = {}, [Worst() for _ in calls]
@@ -320,8 +337,12 @@ def check_wrappers(torch, device: str, is_graph: bool) -> list[Worst]:
             kind = torch.float8_e4m3fn if name == "e4m3" else torch.bfloat16
             each.plan(*lists, *shape, q_data_type=torch.bfloat16, kv_data_type=kind)
         some = torch.arange(batch + 1, dtype=torch.int32, device=device)
-        mla.plan(some, *lists[:2], lengths, *LATENT, page, False, 0.07, torch.bfloat16, torch.bfloat16)
-        prefill.plan(ends, *lists, *shape, causal=True, q_data_type=torch.bfloat16, max_token_per_sequence=8)
+        mla.plan(
+            some, *lists[:2], lengths, *LATENT, page, False, 0.07, torch.bfloat16, torch.bfloat16
+        )
+        prefill.plan(
+            ends, *lists, *shape, causal=True, q_data_type=torch.bfloat16, max_token_per_sequence=8
+        )
         for name, call in calls.items():
             if name not in ready:
                 ready[name] = run_call(torch, is_graph and device == "cuda", call)
@@ -334,9 +355,16 @@ def check_wrappers(torch, device: str, is_graph: bool) -> list[Worst]:
         for worst, name in zip(results, ("NHD", "HND"), strict=False):
             worst.add(torch, got[name], want, base)
         wide8 = [narrow[:, at].float() * scale for at, scale in enumerate(scales.values())]
-        results[2].add(torch, got["e4m3"], attend(torch, q, *wide8, table, lengths, dim**-0.5), base)
+        results[2].add(
+            torch, got["e4m3"], attend(torch, q, *wide8, table, lengths, dim**-0.5), base
+        )
         keys = latent[:, :, None]
-        results[3].add(torch, got["MLA"], attend(torch, wide, keys, keys[..., :values], table, lengths, 0.07), base)
+        results[3].add(
+            torch,
+            got["MLA"],
+            attend(torch, wide, keys, keys[..., :values], table, lengths, 0.07),
+            base,
+        )
         for row in range(batch):
             for at in range(int(ends[row]), int(ends[row + 1])):
                 seen = lengths[row : row + 1] - (int(ends[row + 1]) - 1 - at)
@@ -349,9 +377,14 @@ def check_all_wrappers(torch) -> bool:
     good = True
     for is_graph in (False, True):
         results = check_wrappers(torch, "cuda", is_graph)
-        for name, worst in zip(("decode NHD", "decode HND", "e4m3", "MLA", "prefill"), results, strict=True):
+        for name, worst in zip(
+            ("decode NHD", "decode HND", "e4m3", "MLA", "prefill"), results, strict=True
+        ):
             good &= worst.good == worst.count
-            print(f"wrapper {name:10} {'in graphs' if is_graph else 'eager    '}: {worst.show()}", flush=True)
+            print(
+                f"wrapper {name:10} {'in graphs' if is_graph else 'eager    '}: {worst.show()}",
+                flush=True,
+            )
     return good
 
 

@@ -227,7 +227,9 @@ class Problem:
             # Rows that have no state may hold anything.
             absent = random.random(rows) < 0.3
             lse[absent] = -math.inf
-            o[absent] = gpu_inputs.encode(numpy.float32([math.nan]), self.tensors["init_o"]["dtype"])
+            o[absent] = gpu_inputs.encode(
+                numpy.float32([math.nan]), self.tensors["init_o"]["dtype"]
+            )
             state = [o, lse.view(numpy.uint32)]
         drawn = {name: bits(name, *rows, self.get_shape(name)[3]) for name in self.of_queries}
         for name in self.of_keys:
@@ -414,7 +416,11 @@ class Simulator:
             (root / "launch.json").write_text(json.dumps(contents.launch), encoding="utf-8")
             ptx = next(image.data for image in contents.images if image.kind == "ptx")
             (root / "kernel.ptx").write_bytes(ptx.rstrip(b"\0"))
-            command = [self.binaries / "attn-sim", root / "kernel.ptx", f"--launch={root}/launch.json"]
+            command = [
+                self.binaries / "attn-sim",
+                root / "kernel.ptx",
+                f"--launch={root}/launch.json",
+            ]
             for name, bits in inputs.items():
                 gpu_inputs.save_npy(f"{root}/{name}.npy", bits, types[name])
                 command.append(f"--in={name}={root}/{name}.npy")
@@ -514,8 +520,9 @@ def sanitize(options: argparse.Namespace) -> int:
         command = [tool, f"--tool={name}", "--error-exitcode=9", "--report-api-errors=no"]
         command += [sys.executable, __file__, "run", str(options.folder), "--bare", "--rounds=1"]
         command += [f"--filter={pattern}", f"--seed={options.seed + 1}"]
-        processes[name] = len(cases), subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        processes[name] = (
+            len(cases),
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True),
         )
     failed = 0
     for name, (count, process) in processes.items():
@@ -542,8 +549,12 @@ def main() -> int:
         part.add_argument("--filter", default="", metavar="REGEX")
         if command is run:
             part.add_argument("--rounds", type=int, default=4)
-            part.add_argument("--simulate", action="store_true", help="with attn-sim, without a GPU")
-            part.add_argument("--bare", action="store_true", help="workspaces as the driver gives them")
+            part.add_argument(
+                "--simulate", action="store_true", help="with attn-sim, without a GPU"
+            )
+            part.add_argument(
+                "--bare", action="store_true", help="workspaces as the driver gives them"
+            )
         if command is sanitize:
             part.add_argument("--sanitizer", help="path of compute-sanitizer")
     options = parser.parse_args()

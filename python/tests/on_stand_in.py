@@ -22,16 +22,20 @@ import pathlib
 import runpy
 import sys
 import threading
+import types
 from collections.abc import Iterator
 from typing import Any
 
+import attn.sim
 import torch
-from attn import torch_op
+from attn import torch_op, torch_serving
 from attn.sim import stand_in
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import TorchFunctionMode
 
 of_thread = threading.local()
+#: CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT.
+MULTIPROCESSORS = 16
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -43,8 +47,12 @@ class HostMemory:
         self.known: dict[int, StorageWeakRef] = {}
 
     def forget(self) -> None:
-        """Drops the storages that are gone."""
-        for address in [each for each, storage in self.known.items() if storage.expired()]:
+        """Drops the storages that are gone. torch's memory of a GPU goes to another stream once
+        what used it is over, which the host's does not wait for."""
+        gone = [each for each, storage in self.known.items() if storage.expired()]
+        if gone and not getattr(of_thread, "is_capturing", False):
+            check("cuCtxSynchronize")
+        for address in gone:
             self.library.unregister(address)
             del self.known[address]
 
@@ -55,10 +63,18 @@ class HostMemory:
                 self.add(each)
         if not isinstance(value, torch.Tensor) or value.layout != torch.strided or value.is_meta:
             return
+        if torch._C._functorch.is_functorch_wrapped_tensor(value):
+            return
         storage = value.untyped_storage()
-        if storage.nbytes() and storage.data_ptr() not in self.known:
-            self.library.register(storage.data_ptr(), storage.nbytes(), f"tensor of shape {list(value.shape)}")
-            self.known[storage.data_ptr()] = StorageWeakRef(storage)
+        address = storage.data_ptr()
+        # One that was dropped since, and whose address has come again.
+        if address in self.known and self.known[address].expired():
+            self.library.unregister(address)
+            del self.known[address]
+        if storage.nbytes() and address not in self.known:
+            name = f"tensor of shape {list(value.shape)}"
+            self.library.register(address, storage.nbytes(), name)
+            self.known[address] = StorageWeakRef(storage)
 
 
 def to_cpu(value: Any) -> Any:
@@ -76,7 +92,9 @@ class OnTheHost(TorchFunctionMode):
         super().__init__()
         self.memory = memory
 
-    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         # Gone storages first: their addresses may come again.
         self.memory.forget()
         if function is torch.Tensor.cuda:
@@ -125,10 +143,17 @@ class Event:
 
     def record(self, stream: Stream | None = None) -> None:
         self.number = next(self.numbers)
-        check("cuEventRecord", self.handle, ctypes.c_void_p((stream or current_stream()).cuda_stream))
+        check(
+            "cuEventRecord", self.handle, ctypes.c_void_p((stream or current_stream()).cuda_stream)
+        )
 
     def wait(self, stream: Stream | None = None) -> None:
-        check("cuStreamWaitEvent", ctypes.c_void_p((stream or current_stream()).cuda_stream), self.handle, 0)
+        check(
+            "cuStreamWaitEvent",
+            ctypes.c_void_p((stream or current_stream()).cuda_stream),
+            self.handle,
+            0,
+        )
 
     def synchronize(self) -> None:
         check("cuEventSynchronize", self.handle)
@@ -154,10 +179,17 @@ def capture(graph: CUDAGraph, *_: Any, **__: Any) -> Iterator[None]:
     """torch.cuda.graph: captures what a stream of its own gets."""
     captured, stream = ctypes.c_void_p(), Stream()
     check("cuStreamBeginCapture_v2", ctypes.c_void_p(stream.cuda_stream), 0)
+    of_thread.is_capturing = True
     with use_stream(stream):
         yield
+    of_thread.is_capturing = False
     check("cuStreamEndCapture", ctypes.c_void_p(stream.cuda_stream), ctypes.byref(captured))
-    check("cuGraphInstantiateWithFlags", ctypes.byref(graph.executable), captured, ctypes.c_ulonglong(0))
+    check(
+        "cuGraphInstantiateWithFlags",
+        ctypes.byref(graph.executable),
+        captured,
+        ctypes.c_ulonglong(0),
+    )
 
 
 @contextlib.contextmanager
@@ -181,14 +213,30 @@ def check(name: str, *arguments: Any) -> None:
     driver.check(getattr(driver.library, name)(*arguments), name)
 
 
+def describe_device(library: stand_in.StandIn, chip: str) -> types.SimpleNamespace:
+    """What torch.cuda.get_device_properties says, as far as kernels' libraries ask."""
+    count = ctypes.c_int()
+    check("cuDeviceGetAttribute", ctypes.byref(count), MULTIPROCESSORS, 0)
+    major, minor = library.get_capability(0)
+    return types.SimpleNamespace(
+        name=f"attn simulator {chip}", major=major, minor=minor, multi_processor_count=count.value
+    )
+
+
 def replace_cuda(library: stand_in.StandIn, chip: str) -> None:
     """Lets torch.cuda be the stand-in's, and operators of this package be called directly."""
     cuda: Any = torch.cuda
-    cuda.is_available, cuda.device_count, cuda.current_device = (lambda: True), (lambda: 1), (lambda: 0)
+    cuda.is_available, cuda.device_count, cuda.current_device = (
+        (lambda: True),
+        (lambda: 1),
+        (lambda: 0),
+    )
     cuda.get_device_capability = lambda device=None: library.get_capability(0)
+    cuda.get_device_properties = lambda device=None: describe_device(library, chip)
     cuda.get_device_name = lambda device=None: f"attn simulator {chip}"
     cuda.synchronize = lambda device=None: check("cuCtxSynchronize")
     cuda.current_stream, cuda.stream, cuda.graph = current_stream, use_stream, capture
+    cuda.default_stream = lambda device=None: Stream(0)
     cuda.Stream, cuda.Event, cuda.CUDAGraph = Stream, Event, CUDAGraph
     cuda.is_current_stream_capturing = lambda: False
     cuda._sleep = lambda cycles: None
@@ -200,6 +248,11 @@ def replace_cuda(library: stand_in.StandIn, chip: str) -> None:
     torch_op._OBSERVERS.clear()
     torch_op._get_stream = torch._C._cuda_getCurrentRawStream
     torch_op._attention_out = torch_op._run_out
+    for form in (torch_serving._DECODE, torch_serving._LATENT_DECODE, torch_serving._PREFILL):
+        form._operators = [form.run, form.run_lse, form.launch]
+    operators: Any = torch.ops.attn
+    operators.merge_states = torch_serving._merge_new
+    operators.merge_states_out = torch_serving._merge_out
 
 
 def break_strides() -> None:
@@ -216,21 +269,28 @@ def break_strides() -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--chip", default="sm_90a")
-    parser.add_argument("--break-strides", action="store_true", help="of tensor maps: the test has to fail")
-    parser.add_argument("test", help="a file of this folder")
+    parser.add_argument(
+        "--break-strides", action="store_true", help="of tensor maps: the test has to fail"
+    )
+    parser.add_argument("--cute", action="store_true", help="kernels are CuTe DSL's, too")
+    parser.add_argument("test", help="a file of this folder, or another one's path")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     options = parser.parse_args()
     os.environ[stand_in.CHIPS] = options.chip
     os.environ.setdefault("ATTN_SIM_SITES", "1")
+    if options.cute:
+        attn.sim.cute(options.chip)
     library = stand_in.load()
     library.set_device(0)
     replace_cuda(library, options.chip)
     if options.break_strides:
         break_strides()
     sys.argv = [options.test, *options.arguments]
-    sys.path.insert(0, str(HERE))
+    sys.path.insert(0, str((HERE / options.test).parent))
     status: Any = 0
     with OnTheHost(HostMemory(library)):
         try:

@@ -27,18 +27,89 @@ import attn  # noqa: E402
 import numpy as np  # noqa: E402
 from random_targets import HEADS, TARGETS, Wrong  # noqa: E402
 
-ODD = (None, True, False, 0, 1, -1, 3, 2**31, 2**40, -(2**63), 10**30, 0.5, -0.0, math.nan, math.inf)
-ODD += (1e300, 1j, "", "x", "nhd", "float16", b"x", [], [1], (), (1, 2), (None, None), (-1, -1), {}, {"a": 1})
-ODD += (object(), int, len, np.float32, np.dtype("f4"), np.float32(2), np.int64(-1), np.array(2.0), np.bool_(True))
-ODD += (np.zeros(0, np.float16), np.zeros((2, 2)), np.array(["a"]), np.array([None]), np.ones(3, np.int32))
+ODD = (
+    None,
+    True,
+    False,
+    0,
+    1,
+    -1,
+    3,
+    2**31,
+    2**40,
+    -(2**63),
+    10**30,
+    0.5,
+    -0.0,
+    math.nan,
+    math.inf,
+)
+ODD += (
+    1e300,
+    1j,
+    "",
+    "x",
+    "nhd",
+    "float16",
+    b"x",
+    [],
+    [1],
+    (),
+    (1, 2),
+    (None, None),
+    (-1, -1),
+    {},
+    {"a": 1},
+)
+ODD += (
+    object(),
+    int,
+    len,
+    np.float32,
+    np.dtype("f4"),
+    np.float32(2),
+    np.int64(-1),
+    np.array(2.0),
+    np.bool_(True),
+)
+ODD += (
+    np.zeros(0, np.float16),
+    np.zeros((2, 2)),
+    np.array(["a"]),
+    np.array([None]),
+    np.ones(3, np.int32),
+)
 try:
     import torch
 
-    ODD += (torch.zeros(2, 4, 32), torch.tensor(2.0), torch.tensor([1, 2], dtype=torch.int32), torch.float16)
+    ODD += (
+        torch.zeros(2, 4, 32),
+        torch.tensor(2.0),
+        torch.tensor([1, 2], dtype=torch.int32),
+        torch.float16,
+    )
     ODD += (torch.zeros(2, 2, device="meta"),)
 except ImportError:
     torch = None
-TYPES = ("f2", "f4", "f8", "i1", "u1", "i2", "u2", "i4", "i8", "u4", "?", "c8", ">f2", ">i4", "S2", "O", "V2")
+TYPES = (
+    "f2",
+    "f4",
+    "f8",
+    "i1",
+    "u1",
+    "i2",
+    "u2",
+    "i4",
+    "i8",
+    "u4",
+    "?",
+    "c8",
+    ">f2",
+    ">i4",
+    "S2",
+    "O",
+    "V2",
+)
 
 
 def change_array(rng, array):
@@ -107,7 +178,14 @@ def change(rng, name, value):
         return np.linspace(-1, 1, HEADS).astype("f4")
     if name in ("layout", "kv_layout") and rng.integers(2):
         return ["hnd", "HND", "NHD", "bhsd"][rng.integers(4)]
-    if name in ("kv_splits", "run_keys", "queries", "batch", "max_pages", "max_seqlen_q") and rng.integers(2):
+    if name in (
+        "kv_splits",
+        "run_keys",
+        "queries",
+        "batch",
+        "max_pages",
+        "max_seqlen_q",
+    ) and rng.integers(2):
         return [0, 1, 2, 3, 16, np.int64(2), 100000][rng.integers(7)]
     return ODD[rng.integers(len(ODD))]
 
@@ -152,7 +230,7 @@ def show(value):
 
 
 def try_call(name, seed):
-    """"error", "result", or what is wrong."""
+    """ "error", "result", or what is wrong."""
     rng = np.random.default_rng(seed)
     with np.errstate(all="ignore"):
         try:
@@ -175,7 +253,10 @@ def try_call(name, seed):
         return "wrong", str(error)
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
-        return "wrong", f"{type(error).__name__} at {os.path.basename(place.filename)}:{place.lineno}: {error}"
+        return (
+            "wrong",
+            f"{type(error).__name__} at {os.path.basename(place.filename)}:{place.lineno}: {error}",
+        )
     written = ("k_cache", "v_cache") if name == "append_kv" else ("out", "lse")
     for argument, value in given.items():
         if argument not in written and not is_same(value, before[argument]):
@@ -186,7 +267,10 @@ def try_call(name, seed):
         return "wrong", str(error)
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
-        return "wrong", f"was taken, and the reference has {type(error).__name__} at line {place.lineno}: {error}"
+        return (
+            "wrong",
+            f"was taken, and the reference has {type(error).__name__} at line {place.lineno}: {error}",
+        )
     return "result", ""
 
 
@@ -215,7 +299,9 @@ def main():
         print(f"{name} {seed}: {message[:300]}")
         if options.verbose:
             given = draw(np.random.default_rng(seed), name)
-            print("   ", ", ".join(f"{argument}={show(value)}" for argument, value in given.items()))
+            print(
+                "   ", ", ".join(f"{argument}={show(value)}" for argument, value in given.items())
+            )
     for name in names:
         print(name, {outcome: n for (each, outcome), n in sorted(counts.items()) if each == name})
     return 1 if wrong else 0

@@ -30,7 +30,9 @@ def test_order_counts_numbers_between(dtype):
     assert gpu_inputs.order(bits, dtype)[0] == gpu_inputs.order(bits, dtype)[1]
 
 
-@pytest.mark.parametrize(("dtype", "least", "most"), [("f8E4M3FN", 2.0**-9, 448.0), ("f8E5M2", 2.0**-16, 57344.0)])
+@pytest.mark.parametrize(
+    ("dtype", "least", "most"), [("f8E4M3FN", 2.0**-9, 448.0), ("f8E5M2", 2.0**-16, 57344.0)]
+)
 def test_narrow_types(dtype, least, most):
     table = gpu_inputs.list_narrow(dtype)
     assert table[0] == 0 and table[1] == least and table[-1] == most

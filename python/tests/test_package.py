@@ -24,7 +24,9 @@ def test_commands_are_built():
 
 
 def load_backend():
-    spec = importlib.util.spec_from_file_location("build_backend", ROOT / "scripts/build_backend.py")
+    spec = importlib.util.spec_from_file_location(
+        "build_backend", ROOT / "scripts/build_backend.py"
+    )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -34,12 +36,18 @@ def test_missing_packages_are_named(tmp_path, monkeypatch, capsys):
     """Before CMake starts, and before what it needs is downloaded."""
     backend = load_backend()
     major = backend.read_major()
-    named = {f"{each}-{major}" for each in ("clang", "lld")} | {f"llvm-{major}-dev", f"libmlir-{major}-dev"}
+    named = {f"{each}-{major}" for each in ("clang", "lld")} | {
+        f"llvm-{major}-dev",
+        f"libmlir-{major}-dev",
+    }
     named.add(f"mlir-{major}-tools")
     none = backend.find_missing(lambda name: None, {}, tmp_path)
     assert set(none) == named
     # LLVM elsewhere is CMake's to find.
-    assert set(backend.find_missing(lambda name: None, {"MLIR_DIR": "x"}, tmp_path)) == {f"clang-{major}", f"lld-{major}"}
+    assert set(backend.find_missing(lambda name: None, {"MLIR_DIR": "x"}, tmp_path)) == {
+        f"clang-{major}",
+        f"lld-{major}",
+    }
     for file in none.values():
         if file.startswith("/"):
             (tmp_path / file[1:]).parent.mkdir(parents=True, exist_ok=True)
@@ -50,7 +58,9 @@ def test_missing_packages_are_named(tmp_path, monkeypatch, capsys):
         with pytest.raises(SystemExit):
             hook("folder")
         text = capsys.readouterr().err
-        assert all(f"{package} (no " in text for package in none) and "scripts/install-deps.sh" in text
+        assert (
+            all(f"{package} (no " in text for package in none) and "scripts/install-deps.sh" in text
+        )
 
 
 def test_packages_are_the_installers():
@@ -70,7 +80,9 @@ def test_commands_run(command):
 
 
 def load_script(name):
-    spec = importlib.util.spec_from_file_location(name.replace("-", "_"), ROOT / f"scripts/{name}.py")
+    spec = importlib.util.spec_from_file_location(
+        name.replace("-", "_"), ROOT / f"scripts/{name}.py"
+    )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -90,7 +102,9 @@ def test_runtime_wheel_is_closed(tmp_path):
         "assert all(hasattr(attn_runtime, name) for name in attn_runtime.__all__)\n"
         "print(kernel.names)"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert "'q', 'k', 'v', 'o'" in done.stdout
 
@@ -104,9 +118,18 @@ def test_commands_of_the_wheel():
     variables = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
     for command, function in named.items():
         code = f"from attn import commands; commands.{function}()"
-        done = subprocess.run([sys.executable, "-c", code, "--version"], env=variables, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", code, "--version"],
+            env=variables,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if done.returncode:
-            assert f"{command}: error: " in done.stderr and f"a build folder has bin/{command}" in done.stderr
+            assert (
+                f"{command}: error: " in done.stderr
+                and f"a build folder has bin/{command}" in done.stderr
+            )
         else:
             assert "LLVM" in done.stdout
 
@@ -121,10 +144,14 @@ def test_components_are_told():
     assert all(re.fullmatch(r"[\w-]+==[\w.]+", line) for line in pinned)
     for each in table:
         assert each["licence"] and each["texts"] and ("package" in each) != ("python" in each)
-        assert "python" not in each or any(line.startswith(each["python"] + "==") for line in pinned)
+        assert "python" not in each or any(
+            line.startswith(each["python"] + "==") for line in pinned
+        )
 
 
-@pytest.mark.skipif(pathlib.Path("/usr/local/cuda/bin/ptxas").exists(), reason="that one is found first")
+@pytest.mark.skipif(
+    pathlib.Path("/usr/local/cuda/bin/ptxas").exists(), reason="that one is found first"
+)
 def test_ptxas_of_a_package_is_found(tmp_path):
     """What the extra `ptxas` installs, where no other one is there."""
     program = tmp_path / "nvidia" / "cu13" / "bin" / "ptxas"
@@ -138,15 +165,21 @@ def test_ptxas_of_a_package_is_found(tmp_path):
         "from attn.compiler import c_library\n"
         "print(c_library.load().attnGetAssemblerVersion().text())"
     )
-    done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=False
+    )
     assert "Build of the package" in done.stdout, done.stderr
 
 
 def list_imports(python, before):
     """The modules that `import attn` loads in a new process, behind those that `before` does."""
-    code = f"import sys\n{before}\nold = set(sys.modules)\nimport attn\nprint(*set(sys.modules) - old)"
+    code = (
+        f"import sys\n{before}\nold = set(sys.modules)\nimport attn\nprint(*set(sys.modules) - old)"
+    )
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
-    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    done = subprocess.run(
+        [python, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
     return done.stdout.split()
 
 
@@ -155,8 +188,14 @@ def test_import_loads_nothing():
     assert list_imports(sys.executable, "import typing") == ["attn"]
     code = "import attn, sys; attn.CompileError; attn.runtime; print(sorted(sys.modules)); print(len(dir(attn)))"
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
-    assert "'attn.runtime'" in done.stdout and "'attn.tracing" not in done.stdout and "'numpy'" not in done.stdout
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
+    assert (
+        "'attn.runtime'" in done.stdout
+        and "'attn.tracing" not in done.stdout
+        and "'numpy'" not in done.stdout
+    )
 
 
 def test_import_beside_torch():
@@ -173,7 +212,9 @@ def test_names_are_there():
 
     text = (ROOT / "python/attn/__init__.py").read_text()
     checked = text.partition("if _TYPE_CHECKING:")[2].partition("__all__")[0]
-    assert set(re.findall(r"\b(\w+)(?:,|$|\n)", re.sub(r"from \.[\w.]* import", "", checked))) >= set(attn._HOMES)
+    assert set(
+        re.findall(r"\b(\w+)(?:,|$|\n)", re.sub(r"from \.[\w.]* import", "", checked))
+    ) >= set(attn._HOMES)
     assert {*attn._HOMES, "sim"} == set(attn.__all__)
     for name in (*attn.__all__, "runtime", "record", "kernel", "__version__"):
         assert getattr(attn, name) is not None

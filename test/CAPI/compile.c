@@ -308,6 +308,7 @@ static void testNull(void) {
   attnSimulationSetSize(NULL, none, 0);
   attnSimulationSetSeed(NULL, 0);
   attnSimulationSetVerify(NULL, true);
+  attnSimulationSetQuick(NULL, true);
   attnSimulationSetCorners(NULL, true);
   attnSimulationSetThreads(NULL, 0);
   attnSimulationSetOption(NULL, none, none);
@@ -375,6 +376,7 @@ static void testDestroyed(void) {
   attnSimulationSetSize(simulation, attnStringFromC("q.dim0"), 1);
   attnSimulationSetSeed(simulation, 1);
   attnSimulationSetVerify(simulation, false);
+  attnSimulationSetQuick(simulation, true);
   attnSimulationSetCorners(simulation, true);
   attnSimulationSetThreads(simulation, 1);
   attnSimulationSetOption(simulation, attnStringFromC("seed"),

@@ -12,10 +12,9 @@ namespace cl = llvm::cl;
 static constexpr double kMostSeconds = 60;
 
 RunOptions::RunOptions(cl::OptionCategory &category)
-    : verify("verify",
-             cl::desc("Run the kernel on the simulator and compare it with the "
-                      "reference"),
-             cl::cat(category)),
+    : verify("Run the kernel on the simulator and compare it with the "
+             "reference:",
+             category),
       checkPTX("check-ptx", cl::ValueOptional, cl::value_desc("seconds"),
                cl::init(kMostSeconds),
                cl::desc("Run the kernel on the simulator and hold its PTX "
@@ -51,7 +50,7 @@ llvm::Error RunOptions::check(bool isOfMany) const {
     return llvm::createStringError(
         "--check-ptx: expected a number of seconds, got " +
         llvm::Twine(llvm::formatv("{0}", checkPTX.getValue()).str()));
-  if (verify)
+  if (verify.isGiven())
     return llvm::Error::success();
   for (auto [isGiven, name] :
        {std::pair(corners.getValue(), "corners"),
@@ -89,7 +88,7 @@ llvm::Expected<sim::HarnessOptions> RunOptions::get() const {
   if (llvm::Error error = checkNamesDiffer("size", sizes))
     return error;
   sim::HarnessOptions options;
-  options.verify = true;
+  verify.apply(options);
   options.seed = seed;
   options.config.seed = seed;
   options.corners = corners;

@@ -3,7 +3,7 @@
 #ifndef ATTN_TOOLS_ATTN_COMPILE_RUNOPTIONS_H
 #define ATTN_TOOLS_ATTN_COMPILE_RUNOPTIONS_H
 
-#include "attn/Harness/HarnessOptions.h"
+#include "Tool/VerifyFlag.h"
 #include "llvm/Support/CommandLine.h"
 
 namespace mlir::attn {
@@ -19,7 +19,7 @@ public:
   /// What was given. Errors: a file that cannot be read, a size that is none.
   llvm::Expected<sim::HarnessOptions> get() const;
 
-  llvm::cl::opt<bool> verify;
+  VerifyFlag verify;
   /// Seconds that the comparison with the proof may take; none without.
   std::optional<double> getCheckPTX() const;
 

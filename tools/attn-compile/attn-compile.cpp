@@ -245,7 +245,7 @@ static llvm::Error checkFlags(const ProblemFlags &problem) {
         "--autotune and --autotune-dir need each other");
   if (flagAutotune != 0)
     for (auto [isGiven, name] :
-         {std::pair(runOptions.verify.getValue(), "verify"),
+         {std::pair(runOptions.verify.isGiven(), "verify"),
           std::pair(!bundlePath.empty(), "bundle"),
           std::pair(!launchPath.empty(), "launch-out"),
           std::pair(!flagDumpDir.empty(), "dump-dir"),
@@ -331,7 +331,7 @@ static llvm::Expected<CompileOptions> getCompileOptions() {
     return llvm::createStringError(
         "--skeleton and --no-check-barriers exclude each other");
   for (auto [isGiven, name] :
-       {std::pair(runOptions.verify.getValue(), "verify"),
+       {std::pair(runOptions.verify.isGiven(), "verify"),
         std::pair(runOptions.getCheckPTX().has_value(), "check-ptx")})
     if (isGiven && options.last < Rung::PTX)
       return llvm::createStringError(
@@ -431,8 +431,8 @@ static LogicalResult writeOutputs(const CompileResult &result) {
   // A report or a bundle takes the place of the output unless both were asked
   // for.
   bool wantsOutput = given(flagEmit) || !outputPath.empty() ||
-                     !(runOptions.verify || flagJSON || given(flagPrintPlan) ||
-                       !bundlePath.empty());
+                     !(runOptions.verify.isGiven() || flagJSON ||
+                       given(flagPrintPlan) || !bundlePath.empty());
   if (wantsOutput)
     return writeFile(outputPath.empty() ? "-" : outputPath.getValue(),
                      result.output);
@@ -468,7 +468,7 @@ static LogicalResult runKernel(const CompileResult &result,
     if (failed(writeOutputs(result)))
       return failure();
   }
-  if (!runOptions.verify) {
+  if (!runOptions.verify.isGiven()) {
     if (flagJSON)
       printJSON(result, nullptr);
     return success();
@@ -558,7 +558,7 @@ static LogicalResult run() {
     check.emplace(std::move(*made));
     options->skeleton = check->getPath();
   }
-  bool runs = runOptions.verify || check;
+  bool runs = runOptions.verify.isGiven() || check;
   if (runs) {
     llvm::Expected<Modifications> found = Modifications::get(*module);
     if (!found)

@@ -4,6 +4,7 @@
 #ifndef ATTN_TOOLS_ATTN_SIM_FLAGS_H
 #define ATTN_TOOLS_ATTN_SIM_FLAGS_H
 
+#include "Tool/VerifyFlag.h"
 #include "attn/Simulator/Machine/LaunchConfig.h"
 #include "llvm/Support/CommandLine.h"
 #include <string>
@@ -81,9 +82,7 @@ struct Flags {
   llvm::cl::opt<uint64_t> seed{
       "seed", llvm::cl::desc("Seed of inputs and of the schedule"),
       llvm::cl::init(0), llvm::cl::cat(category)};
-  llvm::cl::opt<bool> verify{
-      "verify", llvm::cl::desc("Compare with the float64 reference"),
-      llvm::cl::cat(category)};
+  VerifyFlag verify{"Compare with the float64 reference:", category};
   llvm::cl::opt<llvm::cl::boolOrDefault> loseBets{
       "lose-bets",
       llvm::cl::desc(

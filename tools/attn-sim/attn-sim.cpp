@@ -93,16 +93,20 @@ static Error checkFlags() {
        {std::pair(flags->tolerance.getNumOccurrences() != 0, "tolerance"),
         std::pair(flags->lseTolerance.getNumOccurrences() != 0,
                   "lse-tolerance")})
-    if (isGiven && !flags->verify && flags->recordedPath.empty() &&
+    if (isGiven && !flags->verify.isGiven() && flags->recordedPath.empty() &&
         flags->expectFlags.empty())
       return createStringError("--%s needs --verify, --expect or --recorded",
                                flag);
-  if (flags->loseBets.getNumOccurrences() != 0 && !flags->verify &&
+  if (flags->loseBets.getNumOccurrences() != 0 && !flags->verify.isGiven() &&
       flags->skeletonPath.empty())
     return createStringError("--lose-bets needs --verify or --skeleton");
   bool hasModel = flags->wantsEstimate || flags->wantsVary ||
                   flags->wantsSass || !flags->tracePath.empty() ||
                   !flags->timelinePath.empty();
+  if (flags->verify.isQuick() && hasModel)
+    return createStringError(
+        "--verify=quick: expected none of --estimate, --vary, --sass and "
+        "timelines beside it, which are of the whole launch");
   if (flags->registerCount.getNumOccurrences() != 0 && !hasModel)
     return createStringError("--registers needs --estimate, --vary, --trace "
                              "or --timeline");
@@ -173,7 +177,7 @@ static Expected<HarnessOptions> makeOptions() {
     options.grid = *grid;
   }
   if (!flags->replayPath.empty()) {
-    if (flags->verify || flags->corners || !flags->gridFlag.empty() ||
+    if (flags->verify.isGiven() || flags->corners || !flags->gridFlag.empty() ||
         !flags->recordedPath.empty() || !flags->expectFlags.empty())
       return createStringError("--replay: expected none of --verify, --expect, "
                                "--corners, --grid and --recorded beside it");
@@ -218,7 +222,7 @@ static Expected<HarnessOptions> makeOptions() {
     options.config.assumptions |= 1u << (number - 1);
   }
   options.seed = flags->seed;
-  options.verify = flags->verify;
+  flags->verify.apply(options);
   options.corners = flags->corners;
   if (flags->loseBets != cl::boolOrDefault::BOU_UNSET)
     options.losesBets = flags->loseBets == cl::boolOrDefault::BOU_TRUE;

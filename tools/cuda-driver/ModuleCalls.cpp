@@ -23,6 +23,10 @@ static Error loadModule(Platform &p, Handle *module, const void *image,
   if (!ordinal)
     llvm::consumeError(ordinal.takeError());
   Expected<std::string> ptx = device::extractPTX(image);
+  if (!ptx && device::isFatbin(image) && !p.settings.keptPTX.empty()) {
+    llvm::consumeError(ptx.takeError());
+    ptx = device::findKeptPTX(image, p.settings.keptPTX);
+  }
   if (!ptx)
     return ptx.takeError();
   Expected<device::Module *> loaded = (*p.getDevice(number))->loadModule(*ptx);

@@ -71,7 +71,12 @@ static Error readSettings(Settings &settings) {
   read("ATTN_SIM_SMS", settings.sms);
   if (numbers)
     return numbers;
-  settings.reportPath = readVariable("ATTN_SIM_REPORT");
+  std::string reports = readVariable("ATTN_SIM_REPORT");
+  for (StringRef path : llvm::split(reports, ':'))
+    if (!path.empty())
+      settings.reportPaths.push_back(path.str());
+  settings.keptPTX = readVariable("ATTN_SIM_PTX");
+  settings.label = readVariable("ATTN_SIM_LABEL");
   settings.device.estimates = !readVariable("ATTN_SIM_ESTIMATE").empty();
   settings.device.recordings = readVariable("ATTN_SIM_RECORD");
   settings.isQuiet = !readVariable("ATTN_SIM_QUIET").empty();
@@ -114,6 +119,7 @@ Error Platform::start() {
   if (Error error = readSettings(settings))
     return error;
   log.setSuppressions(settings.suppressions);
+  log.setLabel(settings.label);
   for (const std::string &name : settings.chips) {
     Expected<const TargetRow &> row = findChip(name);
     if (!row) {
@@ -213,16 +219,12 @@ void Platform::finish() {
     return;
   if (settings.wantsTable)
     log.printTable(llvm::errs());
-  if (settings.reportPath.empty())
-    return;
-  StringRef path = settings.reportPath;
-  ReportForm form = path.ends_with(".sarif")    ? ReportForm::SARIF
-                    : path.ends_with(".json")   ? ReportForm::JSON
-                    : path.ends_with(".github") ? ReportForm::GitHub
-                                                : ReportForm::Text;
-  if (Error error =
-          writeFile(path, [&](llvm::raw_ostream &os) { log.print(os, form); }))
-    llvm::logAllUnhandledErrors(std::move(error), llvm::errs(), "attn: ");
+  for (const std::string &path : settings.reportPaths) {
+    ReportForm form = getReportForm(path);
+    if (Error error = writeFile(
+            path, [&](llvm::raw_ostream &os) { log.print(os, form); }))
+      llvm::logAllUnhandledErrors(std::move(error), llvm::errs(), "attn: ");
+  }
 }
 
 int call(const char *name, llvm::function_ref<Error(Platform &)> body,

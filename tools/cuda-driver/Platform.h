@@ -58,7 +58,9 @@ struct Settings {
   std::vector<std::string> chips = {"sm_90a"};
   mlir::attn::device::DeviceOptions device;
   unsigned sms = 0; ///< that devices say they have; 0: the board's
-  std::string reportPath;
+  std::vector<std::string> reportPaths;
+  std::string keptPTX; ///< folder of the PTX of machine code
+  std::string label;   ///< in front of kernels' names in reports
   std::vector<mlir::attn::device::Suppression> suppressions;
   bool isQuiet = false, wantsTable = false, logsCalls = false;
   /// Looks for the line of Python that a call comes from.

@@ -101,6 +101,38 @@ TEST(FindingLog, Forms) {
     llvm::cantFail(parseReportForm(name).takeError());
 }
 
+TEST(FindingLog, FormsOfFiles) {
+  EXPECT_EQ(getReportForm("a/b.sarif"), ReportForm::SARIF);
+  EXPECT_EQ(getReportForm("a.json"), ReportForm::JSON);
+  EXPECT_EQ(getReportForm("a.github"), ReportForm::GitHub);
+  for (const char *path : {"a.txt", "report", "a.sarif/report", ""})
+    EXPECT_EQ(getReportForm(path), ReportForm::Text) << path;
+}
+
+TEST(FindingLog, Labels) {
+  FindingLog log;
+  log.setLabel("sm_80");
+  log.addLaunch("add", "", makeReport());
+  EXPECT_THAT(print(log, ReportForm::Text), HasSubstr("sm_80: add:"));
+  EXPECT_THAT(print(log, ReportForm::GitHub),
+              HasSubstr("title=race::sm_80: add: write is not ordered"));
+  EXPECT_THAT(print(log, ReportForm::SARIF),
+              HasSubstr("\"text\": \"sm_80: add: write is not ordered"));
+}
+
+TEST(FindingLog, FindingsWithoutLines) {
+  sim::RunReport report = makeReport();
+  report.findings[0].first.reset();
+  report.findings[0].second.reset();
+  FindingLog log;
+  log.addLaunch("add", "", report);
+  EXPECT_THAT(print(log, ReportForm::GitHub),
+              HasSubstr("file=kernel.ptx,line=1,"));
+  std::string sarif = print(log, ReportForm::SARIF);
+  EXPECT_THAT(sarif, HasSubstr("\"uri\": \"kernel.ptx\""));
+  EXPECT_THAT(sarif, Not(HasSubstr("relatedLocations")));
+}
+
 TEST(FindingLog, Suppressions) {
   auto list =
       parseSuppressions("# known\nad* race add.py:12: in place\n", "known.txt");

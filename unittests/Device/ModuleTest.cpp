@@ -2,8 +2,12 @@
 
 #include "attn/Device/Module.h"
 #include "attn/Target/TargetTable.h"
+#include "llvm/Support/Chrono.h"
 #include "llvm/Support/Compression.h"
 #include "llvm/Support/Endian.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -55,6 +59,69 @@ std::string errorOf(llvm::Expected<std::string> got, Status status) {
   auto [code, message] = takeStatus(got.takeError());
   EXPECT_EQ(int(code), int(status)) << message;
   return message;
+}
+
+/// A folder with files of PTX, the last one the newest.
+class KeptPTX : public ::testing::Test {
+protected:
+  void SetUp() override {
+    ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("kept", folder));
+  }
+  void TearDown() override { llvm::sys::fs::remove_directories(folder); }
+
+  void write(llvm::StringRef name, llvm::StringRef text) {
+    llvm::SmallString<128> path(folder);
+    llvm::sys::path::append(path, name);
+    int file = -1;
+    ASSERT_FALSE(llvm::sys::fs::openFileForWrite(path, file));
+    llvm::raw_fd_ostream os(file, /*shouldClose=*/true);
+    os << text;
+    os.flush();
+    // Files of one instant have no order.
+    auto time = llvm::sys::toTimePoint(1000 + ++written);
+    ASSERT_FALSE(
+        llvm::sys::fs::setLastAccessAndModificationTime(file, time, time));
+  }
+
+  llvm::SmallString<128> folder;
+  unsigned written = 0;
+};
+
+TEST_F(KeptPTX, IsFoundByItsKernels) {
+  std::vector<uint8_t> fatbin = makeFatbin();
+  addEntry(fatbin, 2, 90, 0,
+           bytesOf(llvm::StringRef("\x7f"
+                                   "ELF\0.text.one\0.nv.info.one\0"
+                                   ".text.two\0.text.one\0",
+                                   48)),
+           0);
+  EXPECT_TRUE(isFatbin(fatbin.data()));
+  EXPECT_FALSE(isFatbin(ptx));
+  EXPECT_FALSE(isFatbin(nullptr));
+  EXPECT_THAT(
+      errorOf(findKeptPTX(fatbin.data(), folder), Status::NoBinary),
+      HasSubstr((llvm::Twine("expected the PTX of kernel 'one' in '") + folder +
+                 "', got none: let its compiler keep PTX there")
+                    .str()));
+  write("old.ptx", "old .entry one( .entry two(");
+  write("both.ptx", "both .entry one( .entry two(");
+  write("one.ptx", ".entry one(");
+  write("longer.ptx", ".entry one( .entry two_more(");
+  write("text.txt", ".entry one( .entry two(");
+  llvm::Expected<std::string> found = findKeptPTX(fatbin.data(), folder);
+  ASSERT_TRUE(static_cast<bool>(found));
+  EXPECT_EQ(llvm::StringRef(*found).take_front(4), "both");
+}
+
+TEST_F(KeptPTX, NeedsKernelsAndAFolder) {
+  std::vector<uint8_t> fatbin = makeFatbin();
+  addEntry(fatbin, 2, 90, 0, bytesOf("machine code"), 0);
+  EXPECT_THAT(errorOf(findKeptPTX(fatbin.data(), folder), Status::NoBinary),
+              HasSubstr("expected machine code with kernels, got none"));
+  addEntry(fatbin, 2, 90, 0, bytesOf(llvm::StringRef(".text.k\0", 8)), 0);
+  EXPECT_THAT(
+      errorOf(findKeptPTX(fatbin.data(), "/no/folder"), Status::FileNotFound),
+      HasSubstr("expected a folder with PTX, got '/no/folder'"));
 }
 
 TEST(ExtractPTX, FromText) {

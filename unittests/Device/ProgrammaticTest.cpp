@@ -1,6 +1,7 @@
 //===- ProgrammaticTest.cpp - Launches that may begin early ---------------===//
 
 #include "attn/Device/Device.h"
+#include "attn/Device/Graph.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include <cstring>
@@ -74,6 +75,14 @@ protected:
       std::memcpy(request.params.data() + 8, &waiting, 4);
     llvm::cantFail(device.launch(request, stream));
   }
+  /// Work of a captured stream.
+  Work getWork(const Function &function, bool isProgrammatic,
+               uint32_t waiting = 0) {
+    return [this, &function, isProgrammatic, waiting](Stream &stream) {
+      launch(function, stream, isProgrammatic, waiting);
+      return llvm::Error::success();
+    };
+  }
   std::string getMessage() const {
     return log.getFindings().empty() ? ""
                                      : log.getFindings()[0].finding.message;
@@ -137,4 +146,43 @@ TEST_F(ProgrammaticTest, EarlyWritesAreRaces) {
   EXPECT_THAT(getMessage(),
               HasSubstr("write is not ordered after an earlier read of kernel "
                         "'consume' (launch 2)"));
+}
+
+TEST_F(ProgrammaticTest, GraphsKeepProgrammaticEdges) {
+  constexpr uint32_t kOrigin = 100, kOther = 101;
+  Stream &stream = device.getDefaultStream();
+  auto run = [&](llvm::function_ref<void(Capture &)> add) {
+    Capture capture(kOrigin);
+    add(capture);
+    Graph graph = llvm::cantFail(capture.end(kOrigin));
+    llvm::cantFail(launchGraph(device, graph, stream));
+    device.getOrder().synchroniseAll();
+  };
+  auto fill = [&](Stream &branch) {
+    return device.fill(words + 256, 0, 4, 64, branch);
+  };
+  run([&](Capture &capture) {
+    capture.add(kOrigin, getWork(produce, true));
+    capture.add(kOrigin, getWork(consume, true, /*waiting=*/64));
+  });
+  // Kernels behind other work, or another stream's, have ended.
+  run([&](Capture &capture) {
+    capture.add(kOrigin, getWork(produce, false));
+    capture.add(kOrigin, fill);
+    capture.add(kOrigin, getWork(consume, true));
+  });
+  run([&](Capture &capture) {
+    capture.add(kOrigin, getWork(produce, false));
+    capture.wait(kOther, capture.record(kOrigin));
+    capture.add(kOther, getWork(consume, true));
+    capture.wait(kOrigin, capture.record(kOther));
+  });
+  EXPECT_EQ(getMessage(), "");
+  run([&](Capture &capture) {
+    capture.add(kOrigin, getWork(produce, false));
+    capture.add(kOrigin, getWork(consume, true));
+  });
+  EXPECT_EQ(log.count(), 1u);
+  EXPECT_THAT(getMessage(), HasSubstr("which the programmatic launch may "
+                                      "overlap"));
 }

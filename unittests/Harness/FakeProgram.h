@@ -22,6 +22,7 @@ public:
   llvm::StringRef getTarget() const override { return target; }
   unsigned getVersion() const override { return 80; }
   llvm::ArrayRef<KernelInfo> getKernels() const override { return kernel; }
+  bool hasDependentCtas() const override { return false; }
 
   KernelInfo kernel;
   std::string target = "sm_80";

@@ -59,12 +59,18 @@ parseSuppressions(llvm::StringRef text, llvm::StringRef path);
 enum class ReportForm { Text, JSON, SARIF, GitHub };
 /// Returns the form of that name ("text", "json", "sarif" or "github").
 llvm::Expected<ReportForm> parseReportForm(llvm::StringRef name);
+/// Returns the form that the end of a file's name says; text is what others
+/// are.
+ReportForm getReportForm(llvm::StringRef path);
 
 class FindingLog {
 public:
   void setSuppressions(std::vector<Suppression> list) {
     suppressions = std::move(list);
   }
+  /// Sets what stands in front of the kernel in reports for people, as the chip
+  /// does where several runs are put together.
+  void setLabel(llvm::StringRef text) { label = text.str(); }
 
   /// Adds a launch of a kernel, and returns how many there are by then.
   uint64_t addLaunch(llvm::StringRef kernel, llvm::StringRef site,
@@ -91,8 +97,11 @@ private:
   llvm::json::Value toJSON(size_t from) const;
   llvm::json::Value toSARIF(size_t from) const;
   void printGitHub(llvm::raw_ostream &os, size_t from) const;
+  /// Returns the message with its kernel and memory.
+  std::string describe(const LoggedFinding &each) const;
 
   std::vector<Suppression> suppressions;
+  std::string label;
   std::vector<LoggedFinding> findings;
   std::map<std::string, size_t> byCause;
   std::map<std::string, KernelSummary> kernels;

@@ -5,6 +5,7 @@
 
 #include "attn/Device/Device.h"
 #include <functional>
+#include <optional>
 
 namespace mlir::attn::device {
 
@@ -17,6 +18,9 @@ struct Graph {
     Work work;
     /// Earlier nodes that it waits for.
     llvm::SmallVector<unsigned, 2> after;
+    /// The only one of them, where its stream had it last: a kernel that is
+    /// launched programmatically may begin before that one has ended.
+    std::optional<unsigned> previous;
   };
   std::vector<Node> nodes;
 };
@@ -48,6 +52,8 @@ private:
   uint32_t origin;
   Graph graph;
   std::map<uint32_t, Tips> tips;
+  /// The last node that was added in a stream.
+  std::map<uint32_t, unsigned> added;
 };
 
 } // namespace mlir::attn::device

@@ -19,6 +19,15 @@ namespace mlir::attn::device {
 llvm::Expected<std::string> extractPTX(const void *image,
                                        std::optional<uint64_t> size = {});
 
+/// Returns true if a program loads a fatbin, not a text.
+bool isFatbin(const void *image);
+
+/// Finds the PTX of a fatbin that holds machine code alone among what its
+/// compiler has kept in a folder: the newest file there that ends in .ptx and
+/// has all of the fatbin's kernels.
+llvm::Expected<std::string> findKeptPTX(const void *fatbin,
+                                        llvm::StringRef folder);
+
 /// Checks that code for `ptxTarget`, such as "sm_90a", runs on the chip.
 llvm::Error checkTarget(llvm::StringRef ptxTarget, const TargetRow &chip);
 

@@ -40,6 +40,10 @@ struct HarnessOptions {
 
   /// Compares with the reference.
   bool verify = false;
+  /// With `verify`: runs this many CTAs, drawn by the seed, and compares the
+  /// rows that they write. 0 runs all, and so do launches whose CTAs need each
+  /// other.
+  unsigned sampledCTAs = 0;
   /// With `verify`, where q and k are made up: runs the kernel a second time on
   /// scores whose maximum grows from block to block, so that the paths that
   /// bets on it rarely take are executed. Without a value where the first run
@@ -71,6 +75,9 @@ struct HarnessOptions {
   /// "corner I of N". The first call has an estimate for the whole.
   ProgressFn progress;
 };
+
+/// The CTAs of a quick verification.
+inline constexpr unsigned kSampledCTAs = 64;
 
 /// The largest first run that a second one follows without being asked for.
 inline constexpr uint64_t kMostForSecondRun = 1000000;

@@ -61,6 +61,8 @@ struct HarnessReport {
   std::vector<ComparedResult> results;
   /// The second run with `verify`; what was wrong in it is among `problems`.
   std::optional<LostBets> lostBets;
+  /// With `sampledCTAs`: what ran and was compared, as a sentence.
+  std::string sample;
   /// The second run was left out because the first took too long.
   bool isSecondRunLeftOut = false;
   /// With `replay`.

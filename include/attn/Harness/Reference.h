@@ -66,6 +66,9 @@ struct AttentionInputs {
   ScoreMod scoreMod;
   MaskMod maskMod;
   OutMod outMod;
+  /// For each element of lse 1 where it and its row of o are computed; empty:
+  /// all are. Not owned.
+  llvm::ArrayRef<uint8_t> rows;
 };
 
 /// The result, row-major: o is (batch, head, query, dv), lse is (batch, head,

@@ -69,7 +69,8 @@ static bool isOfBatch(OperandRange indices, Value batch) {
 }
 
 std::optional<Documents> attn::findDocuments(const ProblemFacts &facts) {
-  if (!facts.knowsFullKeys() || facts.hasScoreMod() ||
+  // Lists of blocks know full ones without a key_range.
+  if (!facts.hasKeyRange() || !facts.knowsFullKeys() || facts.hasScoreMod() ||
       ShapedType::isDynamic(facts.queries) || facts.queries != facts.keys)
     return std::nullopt;
   KeyRangeValues range(*AttentionOp(facts.op).getKeyRange());

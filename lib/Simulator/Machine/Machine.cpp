@@ -75,6 +75,7 @@ void Machine::count(Cluster &cluster) {
   c.warpInstructions = cluster.steps;
   c.laneInstructions = cluster.laneCount;
   result.counters.add(c);
+  result.storingClusters += c.globalStoreBytes + c.bulkStoreBytes != 0;
   if (!cluster.printed.empty())
     printed[cluster.linear] = std::move(cluster.printed);
   result.printedDropped += cluster.printedDropped;

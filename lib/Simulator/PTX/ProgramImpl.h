@@ -214,6 +214,7 @@ public:
   llvm::StringRef getTarget() const override { return ast.target; }
   unsigned getVersion() const override { return ast.version; }
   llvm::ArrayRef<KernelInfo> getKernels() const override { return kernels; }
+  bool hasDependentCtas() const override { return communicates; }
 
   std::string name, text;
   AstModule ast;

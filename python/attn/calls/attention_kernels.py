@@ -38,6 +38,12 @@ _lock = threading.Lock()
 _calls: dict[object, Call] = {}
 
 
+_OPERANDS = ("q", "k", "v", "o", "lse")
+#: Tensors that a call may have beside q, k and v, and its regions, in their order.
+OPTIONAL = ("sinks", "cu_seqlens_q", "cu_seqlens_k", *block_lists.NAMES)
+KINDS = ("score_mod", "mask_mod", "out_mod")
+
+
 class Options(NamedTuple):
     """What makes the kernel beside the tensors."""
 
@@ -114,9 +120,7 @@ def unpack(name: str, view: TensorView) -> TensorView:
     return view._replace(shape=(1, heads, rows, dim), strides=(0, head_step, step, inner))
 
 
-def _check(
-    views: Mapping[str, TensorView], packed: bool, size: tuple[int, int] | None
-) -> None:
+def _check(views: Mapping[str, TensorView], packed: bool, size: tuple[int, int] | None) -> None:
     """What no kernel could take; the rest is the compiler's to refuse."""
     q = views["q"]
     for name, view in views.items():
@@ -185,9 +189,7 @@ def _get_regions(
     if not options.score_mod and not options.mask_mod and not options.out_mod:
         return None
     read = [tuple(spec.dynamic() if is_open else spec for spec in each) for each in specs]
-    return Regions(
-        options.score_mod, options.mask_mod, read[0], read[1], options.out_mod, read[2]
-    )
+    return Regions(options.score_mod, options.mask_mod, read[0], read[1], options.out_mod, read[2])
 
 
 class Stated(NamedTuple):
@@ -209,8 +211,8 @@ def state(
     chip: str,
 ) -> Stated:
     """States the problems of a call. `views` has q, k and v, and sinks, cu_seqlens_q,
-    cu_seqlens_k, block_counts, block_indices, o and lse where they are given, in the caller's shapes; `specs` has what
-    score_mod, mask_mod and out_mod read."""
+    cu_seqlens_k, block_counts, block_indices, o and lse where they are given, in the caller's
+    shapes; `specs` has what score_mod, mask_mod and out_mod read."""
     packed = "cu_seqlens_q" in views or "cu_seqlens_k" in views
     views = dict(views)
     for name in ("q", "k", "v", "o"):
@@ -299,9 +301,11 @@ class Call:
             views[f"capture{number}"] = view
         self.kernel = kernel
         self.device = q.device
-        # In the order in which `launch` takes addresses.
-        self._views = {name: views[name] for name in kernel.names if name in views}
-        self._views |= views
+        captures = sorted(views.keys() - {*_OPERANDS, *OPTIONAL}, key=lambda name: int(name[7:]))
+        # In the order in which `launch` takes addresses, which the kernel's need not be: one that
+        # lists tiles first reads what a mask captured.
+        order = [name for name in (*_OPERANDS, *OPTIONAL) if name in views]
+        self._views = {name: views[name] for name in (*order, *captures)}
         #: What the caller gets: extents and strides of o, extents of lse.
         o = views["o"]
         self.o_type = o.dtype
@@ -314,8 +318,8 @@ class Call:
         self.prepared: runtime.PreparedLaunch | None = None
 
     def launch(self, addresses: Sequence[int], stream: int) -> None:
-        """Launches on the kernel's tensors at these addresses, in the record's
-        order. The first time opens the device."""
+        """Launches on tensors at these addresses: q, k, v, o, lse, those of OPTIONAL, and what
+        regions captured, as far as there are any. The first time opens the device."""
         prepared = self.prepared
         if prepared is None:
             prepared = self.prepared = self.kernel.prepare(self._views)

@@ -10,12 +10,10 @@ from ..launch import device_tensors
 from ..options import kernel_sizes, readers
 from ..options.problem_table import CALL_NAMES
 from ..record import TensorView
-from ..tensors import block_lists, label_checks, padding, tensor_views
+from ..tensors import label_checks, padding, tensor_views
 from ..tracing import captured_reads, mod_regions
 from . import attention_kernels
-from .attention_kernels import Options
-
-_OPTIONAL = ("sinks", "cu_seqlens_q", "cu_seqlens_k", *block_lists.NAMES)
+from .attention_kernels import KINDS, OPTIONAL, Options
 
 #: A function, or what `score_mod`, `mask_mod` and `out_mod` make of it.
 Modification = Union[Callable[..., Any], mod_regions.Mod]
@@ -139,11 +137,7 @@ def _name_tensors(
     """The tensors of a call by their names in the launch, None where there is none."""
     given = dict(zip(("q", "k", "v"), operands, strict=True))
     given |= {"o": out, "lse": None if isinstance(lse, bool) else lse}
-    return given | dict(zip(_OPTIONAL, optional, strict=True))
-
-
-#: The regions of a call, in their order.
-KINDS = ("score_mod", "mask_mod", "out_mod")
+    return given | dict(zip(OPTIONAL, optional, strict=True))
 
 
 def trace_mods(
@@ -208,7 +202,7 @@ def _attend_arrays(
     call = attention_kernels.get_call(key)
     if call is None:
         call = attention_kernels.put_call(key, attention_kernels.make_call(views, specs, parsed))
-    order = [views[name].address for name in (*needed, *_OPTIONAL) if name in views]
+    order = [views[name].address for name in (*needed, *OPTIONAL) if name in views]
     order += [view.address for view in captures]
     call.launch(order, stream or 0)
     return (given["o"], given["lse"]) if lse else given["o"]

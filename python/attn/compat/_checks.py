@@ -122,11 +122,16 @@ def check_pages(
         keys, pages = _lists.to_host(ends[1]), host[1:] - host[:-1]
         most = pages * page_size if are_lengths else (pages > 0) * page_size
         # Whatever the last page of none is said to hold.
-        wrong = (keys < 0) | (keys > most) if are_lengths else (pages > 0) & ((keys < 1) | (keys > page_size))
+        wrong = (
+            (keys < 0) | (keys > most)
+            if are_lengths
+            else (pages > 0) & ((keys < 1) | (keys > page_size))
+        )
         if wrong.any():
             at = int(wrong.argmax())
             raise ArgumentError(
-                f"{ends[0]}: expected {0 if are_lengths else 1} to {most[at]} keys of sequence {at}, "
+                f"{ends[0]}: expected {0 if are_lengths else 1} to {most[at]} keys of sequence "
+                f"{at}, "
                 f"got {keys[at]}"
             )
     if not looks(ids[1]):
@@ -140,12 +145,16 @@ def check_pages(
 def check_ids(name: str, greatest: int | None, pages: int) -> None:
     """The pool of a launch has all pages of the batch."""
     if greatest is not None and greatest >= pages:
-        raise ArgumentError(f"{name}: expected ids of the {pages} pages of the pool, got {greatest}")
+        raise ArgumentError(
+            f"{name}: expected ids of the {pages} pages of the pool, got {greatest}"
+        )
 
 
 def check_tensor(name: str, given: Any, like: Any = None) -> None:
     """A tensor of torch or numpy, of the library that `like` is of."""
     kinds = (tensor_views.is_numpy(given), device_tensors.is_torch(given))
-    if not any(kinds) or (like is not None and kinds != (tensor_views.is_numpy(like), device_tensors.is_torch(like))):
+    if not any(kinds) or (
+        like is not None and kinds != (tensor_views.is_numpy(like), device_tensors.is_torch(like))
+    ):
         wanted = "a torch tensor or a numpy array" if like is None else "a tensor of q's library"
         raise ArgumentTypeError(f"{name}: expected {wanted}, got {type(given).__name__}")

@@ -37,7 +37,9 @@ def refuse(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
         value = given[name]
         if value is not default and (_has_shape(value) or value != default):
             what = f"a tensor of {list(value.shape)}" if _has_shape(value) else repr(value)
-            raise ArgumentError(f"{name}: expected {default!r}, the rest is not covered, got {what}")
+            raise ArgumentError(
+                f"{name}: expected {default!r}, the rest is not covered, got {what}"
+            )
 
 
 def _has_shape(value: Any) -> bool:
@@ -106,7 +108,9 @@ def spread(indptr: Any, indices: Any, width: int) -> Any:
         return module.full((indptr.shape[0] - 1, width), -1, dtype=module.int32, **on)
     at = indptr[:-1, None] + columns
     ids = indices[at.clip(0, indices.shape[0] - 1)]
-    return module.where(columns < (indptr[1:] - indptr[:-1])[:, None], ids, module.full_like(ids, -1))
+    return module.where(
+        columns < (indptr[1:] - indptr[:-1])[:, None], ids, module.full_like(ids, -1)
+    )
 
 
 def measure(indptr: Any, last_page_len: Any, page_size: int) -> Any:
@@ -145,7 +149,9 @@ def join(names: tuple[str, str], first: Any, second: Any) -> Any | None:
         step = first.element_size()
         if second.data_ptr() != first.data_ptr() + columns * step:
             return None
-        return first.as_strided(shape, first.stride()) if first.stride() == second.stride() else None
+        return (
+            first.as_strided(shape, first.stride()) if first.stride() == second.stride() else None
+        )
     import numpy as np
 
     addresses = [each.__array_interface__["data"][0] for each in (first, second)]
@@ -169,7 +175,9 @@ def concatenate(first: Any, second: Any, factor: float) -> Any:
         is_raw = arrays.find_element(second.dtype) == "bf16"
         numbers = arrays.from_bf16(parts[1]) if is_raw else second.astype(np.float32)
         numbers = numbers * np.float32(factor)
-        parts[1] = arrays.to_bits(arrays.to_bf16(numbers) if is_raw else numbers.astype(second.dtype))
+        parts[1] = arrays.to_bits(
+            arrays.to_bf16(numbers) if is_raw else numbers.astype(second.dtype)
+        )
     return np.concatenate(parts, -1).view(first.dtype)
 
 
@@ -180,7 +188,9 @@ def name_element(each: Any) -> str:
 
 
 def _check_pair(names: tuple[str, str], first: Any, second: Any) -> None:
-    expect(f"{names[1]}: shape but for its columns", list(first.shape[:-1]), list(second.shape[:-1]))
+    expect(
+        f"{names[1]}: shape but for its columns", list(first.shape[:-1]), list(second.shape[:-1])
+    )
     expect(f"{names[1]}: elements as {names[0]}", name_element(first), name_element(second))
 
 

@@ -137,7 +137,8 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         is_narrow = types[1] in NARROW_TYPES
         if types[0] != types[1] and not is_narrow:
             raise ArgumentError(
-                f"kv_data_type: expected {types[0]} as q_data_type or a type of 8 bits, got {types[1]}"
+                f"kv_data_type: expected {types[0]} as q_data_type or a type of 8 bits, got "
+                f"{types[1]}"
             )
         if scale_mode != "default" and not is_narrow:
             raise ArgumentError(
@@ -192,7 +193,9 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         """What outputs of 8 bits are multiplied by, as planned."""
         if (o_scale is None) != (self._out_type is None):
             wanted = "none" if self._out_type is None else "a number"
-            raise ArgumentError(f"o_scale: expected {wanted} as planned by output_scale, got {o_scale}")
+            raise ArgumentError(
+                f"o_scale: expected {wanted} as planned by output_scale, got {o_scale}"
+            )
         if o_scale is None:
             return {}
         if out is None:
@@ -212,7 +215,8 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         queries = int(counts[0]) if len(counts) else 1
         if (counts != queries).any() or queries < 1:
             raise ArgumentError(
-                f"qo_indptr: expected the same number of queries of each sequence, got {counts.min()} "
+                f"qo_indptr: expected the same number of queries of each sequence, got "
+                f"{counts.min()} "
                 f"to {counts.max()}"
             )
         if self._is_graph and self._queries is not None:
@@ -262,9 +266,14 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         self._check_call(return_lse, return_lse_base_on_e, sinks)
         ratio = self._read_scales(ckv_scale, kpe_scale)
         q = self._join("q_nope q_pe", (q_nope, q_pe) if query is None else query)
-        pool = self._join("ckv_cache kpe_cache", (ckv_cache, kpe_cache) if kv_cache is None else kv_cache)
+        pool = self._join(
+            "ckv_cache kpe_cache", (ckv_cache, kpe_cache) if kv_cache is None else kv_cache
+        )
         q, pool = self._place(q, pool, ratio)
-        first, rows = q[0] if isinstance(q, tuple) else q, pool[0] if isinstance(pool, tuple) else pool
+        first, rows = (
+            q[0] if isinstance(q, tuple) else q,
+            pool[0] if isinstance(pool, tuple) else pool,
+        )
         for name, each, dtype in (
             ("q_nope", first, self._dtype),
             ("ckv_cache", rows, self._pool_type),
@@ -274,7 +283,9 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         columns = self._dims[0] if isinstance(q, tuple) else sum(self._dims)
         factor = self._read_factor(o_scale, out)
         if out is not None:
-            _lists.expect("out: elements of", self._out_type or self._dtype, get_element("out", out))
+            _lists.expect(
+                "out: elements of", self._out_type or self._dtype, get_element("out", out)
+            )
         batch, queries = self._pages.lengths.shape[0], self._queries
         rows_of_q = [batch * queries, self._heads, columns]
         _lists.expect("q_nope: (queries, heads, dim)", rows_of_q, list(first.shape))
@@ -286,7 +297,11 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
                 o, log = self._run_plan(q, pool, sinks, ckv_scale, factor, *outputs)
             else:
                 o, log = self._run_rows(q, pool, sinks, ckv_scale, factor, (out, lse, return_lse))
-        return (o, _lists.finish_lse(log, "ln" if return_lse_base_on_e else "log2")) if return_lse else o
+        return (
+            (o, _lists.finish_lse(log, "ln" if return_lse_base_on_e else "log2"))
+            if return_lse
+            else o
+        )
 
     def run_return_lse(self, *arguments: Any, **options: Any) -> Any:
         return self.run(*arguments, **options, return_lse=True)
@@ -334,7 +349,8 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
             for name, each in given.items():
                 if each is not None:
                     raise ArgumentError(
-                        f"{name}: expected None with a kv_data_type of {self._pool_type}, got {each}"
+                        f"{name}: expected None with a kv_data_type of {self._pool_type}, got "
+                        f"{each}"
                     )
             return None
         for name, each in given.items():
@@ -347,7 +363,13 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         return float(given["kpe_scale"]) / float(given["ckv_scale"])
 
     def _run_rows(
-        self, q: Any, pool: Any, sinks: Any, unit: float | None, factor: dict[str, Any], outputs: Any
+        self,
+        q: Any,
+        pool: Any,
+        sinks: Any,
+        unit: float | None,
+        factor: dict[str, Any],
+        outputs: Any,
     ) -> Any:
         """attn.mla_decode, whose kernel is that of the batch."""
         pages = (self._pages.table, self._pages.lengths)
@@ -360,7 +382,9 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
             if is_apart:
                 options["q_rope"], options["k_rope"] = outputs.pop("beside"), pool[1]
             keys = pool[0] if is_apart else pool
-            return serving_signatures.mla_decode(rows, keys, *pages, **options, sinks=sinks, **outputs)
+            return serving_signatures.mla_decode(
+                rows, keys, *pages, **options, sinks=sinks, **outputs
+            )
 
         size = (self._pages.lengths.shape[0], self._queries or 1)
         first, second = q if is_apart else (q, None)
@@ -412,7 +436,9 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         first, second = q if is_apart else (q, None)
         beside = {"q_rope": second, "k_rope": pools[1]} if is_apart else {}
         if unit is not None:
-            beside = dict.fromkeys(("k_scale", "v_scale"), self._keep_scale("ckv_scale", pool, unit))
+            beside = dict.fromkeys(
+                ("k_scale", "v_scale"), self._keep_scale("ckv_scale", pool, unit)
+            )
         plan.run(first, pools[0], sinks=sinks, out=out, lse=lse, **beside)
         return out, lse
 
@@ -422,7 +448,10 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         size = self._page_size
         if row == second_row and page == second_page == size * row:
             return {"row_bytes": 2 * row}
-        if row == self._dims[0] and (second_page, second_row) == (size * self._dims[1], self._dims[1]):
+        if row == self._dims[0] and (second_page, second_row) == (
+            size * self._dims[1],
+            self._dims[1],
+        ):
             return {"page_stride": page}
         raise ArgumentError(
             "kpe_cache: expected dense rows and pages, or those of one tensor with ckv_cache, got "

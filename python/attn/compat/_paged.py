@@ -61,7 +61,9 @@ class PagedWrapper(Wrapper):
     #: The greatest id of a page, if `plan` looked.
     _greatest: int | None
 
-    def reset_workspace_buffer(self, float_workspace_buffer: Any, int_workspace_buffer: Any) -> None:
+    def reset_workspace_buffer(
+        self, float_workspace_buffer: Any, int_workspace_buffer: Any
+    ) -> None:
         """Takes other workspaces, which mean nothing here."""
 
     def _read_types(self, given: dict[str, Any]) -> tuple[str, str]:
@@ -133,7 +135,9 @@ class PagedWrapper(Wrapper):
         for name, each in (("q_scale", q_scale), ("k_scale", k_scale)):
             plain = readers.to_python(each)
             if tensor_views.is_array(plain):
-                raise ArgumentError(f"{name}: expected a number, got a tensor of {list(plain.shape)}")
+                raise ArgumentError(
+                    f"{name}: expected a number, got a tensor of {list(plain.shape)}"
+                )
             factor *= 1.0 if plain is None else readers.to_float(name, plain)
         if factor == 1.0:
             return self._options
@@ -155,9 +159,7 @@ class PagedWrapper(Wrapper):
         """Factors of pools of 8 bits as tensors, which are kept."""
         if scales["k_scale"] is None and scales["v_scale"] is None:
             return {}
-        return {
-            name: self._keep_scale(name, q, each) for name, each in scales.items()
-        }
+        return {name: self._keep_scale(name, q, each) for name, each in scales.items()}
 
 
 class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
@@ -231,7 +233,9 @@ class BatchDecodeWithPagedKVCacheWrapper(PagedWrapper):
         types = self._read_types(given)
         queries = _checks.read_sizes(given, ("q_len_per_req",))["q_len_per_req"]
         if self._is_graph and self._pages.table is not None:
-            _lists.expect("q_len_per_req: queries of a sequence of the graph", self._queries, queries)
+            _lists.expect(
+                "q_len_per_req: queries of a sequence of the graph", self._queries, queries
+            )
         settings = self._read_settings(types, given, {"head_dim": head_dim})
         is_whole = readers.to_bool("disable_split_kv", disable_split_kv)
         lists = (("indptr", indptr), ("indices", indices), ("last_page_len", last_page_len))

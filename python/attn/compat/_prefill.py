@@ -109,14 +109,19 @@ class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
         ones. Keys are never split."""
         given = dict(locals())
         _lists.refuse(given, UNCOVERED_PLAN | _UNCOVERED)
-        most = {"max_token_per_sequence": max_token_per_sequence, "max_sequence_kv": max_sequence_kv}
+        most = {
+            "max_token_per_sequence": max_token_per_sequence,
+            "max_sequence_kv": max_sequence_kv,
+        }
         for name, each in most.items():
             if each is not None:
                 readers.to_integer(name, each, 0, 2**31 - 1)
         types = self._read_types(given)
         _lists.check_list("qo_indptr", qo_indptr)
         _lists.check_list("paged_kv_indptr", paged_kv_indptr)
-        _lists.expect("qo_indptr: entries as paged_kv_indptr", paged_kv_indptr.shape[0], qo_indptr.shape[0])
+        _lists.expect(
+            "qo_indptr: entries as paged_kv_indptr", paged_kv_indptr.shape[0], qo_indptr.shape[0]
+        )
         value_dim = head_dim_qk if head_dim_vo is None else head_dim_vo
         dims = {"head_dim_qk": head_dim_qk, "head_dim_vo": value_dim}
         settings = self._read_settings(types, given, dims)
@@ -150,7 +155,8 @@ class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
         held = self._pages.table.shape[1] * page_size
         if most > held:
             raise ArgumentError(
-                f"max_sequence_kv: expected at most {held}, keys of the pages of the first plan, got {most}"
+                f"max_sequence_kv: expected at most {held}, keys of the pages of the first plan, "
+                f"got {most}"
             )
         return self._most_pages
 
@@ -163,13 +169,16 @@ class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
         bound = self._most_queries if is_fixed else most
         if is_fixed and bound is not None and most is not None and most > bound:
             raise ArgumentError(
-                f"max_token_per_sequence: expected at most {bound}, that of the first plan, got {most}"
+                f"max_token_per_sequence: expected at most {bound}, that of the first plan, got "
+                f"{most}"
             )
         if bound is not None and not is_near:
             return bound
         count = _lists.count_most(indptr)
         if bound is not None and count > bound:
-            raise ArgumentError(f"qo_indptr: expected at most {bound} queries of a sequence, got {count}")
+            raise ArgumentError(
+                f"qo_indptr: expected at most {bound} queries of a sequence, got {count}"
+            )
         return max(count, 1) if bound is None else bound
 
     def run(

@@ -64,7 +64,9 @@ class Wrapper(OfProcess):
                 )
         _checks.check_entries(*counts)
         sequences = counts[1].shape[0] - 1
-        _lists.expect(f"{ends[0]}: sequences, one less than of {counts[0]}", sequences, ends[1].shape[0])
+        _lists.expect(
+            f"{ends[0]}: sequences, one less than of {counts[0]}", sequences, ends[1].shape[0]
+        )
         if self._sequences is not None:
             _lists.expect(f"{counts[0]}: sequences of the graph", self._sequences, sequences)
         greatest = _checks.check_pages(
@@ -84,7 +86,9 @@ class Wrapper(OfProcess):
         if not device_tensors.is_torch(indptr) or indptr.device.type == "cpu":
             most = _lists.count_most(indptr)
             if most > bound:
-                raise ArgumentError(f"{name}: expected at most {bound} pages of a sequence, got {most}")
+                raise ArgumentError(
+                    f"{name}: expected at most {bound} pages of a sequence, got {most}"
+                )
         return bound
 
     def _keep_scale(self, name: str, q: Any, factor: Any) -> Any:

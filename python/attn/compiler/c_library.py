@@ -128,6 +128,7 @@ _SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "attnSimulationSetSize": (None, [c_void_p, StringRef, c_int64]),
     "attnSimulationSetSeed": (None, [c_void_p, c_uint64]),
     "attnSimulationSetVerify": (None, [c_void_p, c_bool]),
+    "attnSimulationSetQuick": (None, [c_void_p, c_bool]),
     "attnSimulationSetCorners": (None, [c_void_p, c_bool]),
     "attnSimulationSetThreads": (None, [c_void_p, c_uint32]),
     "attnSimulationSetOption": (None, [c_void_p, StringRef, StringRef]),

@@ -3,7 +3,8 @@
 A file is written under another name and renamed, so that a reader never sees a
 part of it, whichever processes write at once. Each file begins with the hash of
 its key and contents: what is damaged, has another's name, or was written by
-another version counts as absent and is written anew. A folder that cannot be written costs speed only.
+another version counts as absent and is written anew. A folder that cannot be written costs speed
+only.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ from ..errors import Diagnostic
 _SLOWER = re.compile(r'\[Missed\] slower \| Category:attn\.plan \| Reason="((?:[^"\\]|\\.)*)"')
 #: Where a condition of mask_mod went, or why it stays.
 _MASK = re.compile(
-    r'\[\w+\] (?:mask|key-range|kept) \| Category:attn\.read-masks \| (?:Remark|Reason)="((?:[^"\\]|\\.)*)"'
+    r"\[\w+\] (?:mask|key-range|kept) \| Category:attn\.read-masks \| "
+    r'(?:Remark|Reason)="((?:[^"\\]|\\.)*)"'
 )
 
 

@@ -37,8 +37,8 @@ def read(
 
 
 def get_mask_options(read_masks: bool | None) -> list[tuple[str, str]]:
-    """The option that leaves what a mask's function says to that function; None is what $ATTN_READ_MASKS
-    says, whose 0 is the only thing that differs from True."""
+    """The option that leaves what a mask's function says to that function; None is what
+    $ATTN_READ_MASKS says, whose 0 is the only thing that differs from True."""
     if read_masks is None:
         said = os.environ.get("ATTN_READ_MASKS", "")
         if said not in ("", "0", "1"):

@@ -53,7 +53,10 @@ class Settings:
         library = c_library.load()
         seed = readers.to_integer("seed", self.seed, 0, 2**64 - 1)
         library.attnSimulationSetSeed(run, seed)
-        library.attnSimulationSetVerify(run, readers.to_bool("verify", self.verify))
+        is_quick = isinstance(self.verify, str) and self.verify == "quick"
+        verify = is_quick or readers.to_bool("verify", self.verify)
+        library.attnSimulationSetVerify(run, verify)
+        library.attnSimulationSetQuick(run, is_quick)
         library.attnSimulationSetCorners(run, readers.to_bool("corners", self.corners))
         threads = readers.to_integer("threads", self.threads, 0, 2**32 - 1)
         library.attnSimulationSetThreads(run, threads)

@@ -23,11 +23,15 @@ def _find_registry() -> Any:
     """The functions of torch.nn.attention, None where it has none."""
     from torch.nn import attention
 
-    has_all = hasattr(attention, "register_flash_attention_impl") and hasattr(torch.library, "get_kernel")
+    has_all = hasattr(attention, "register_flash_attention_impl") and hasattr(
+        torch.library, "get_kernel"
+    )
     return attention if has_all else None
 
 
-def _find_reason(query: Any, key: Any, value: Any, dropout_p: float, others: dict[str, Any]) -> str | None:
+def _find_reason(
+    query: Any, key: Any, value: Any, dropout_p: float, others: dict[str, Any]
+) -> str | None:
     """Why a call is left to torch's operator."""
     if dropout_p:
         return "there is no dropout"
@@ -86,11 +90,17 @@ def attend_rows(
 ) -> tuple[Any, ...] | str:
     """aten::_flash_attention_forward, whose tensors are (batch, sequence, heads, dim), or packed
     (rows, heads, dim); or why it is torch's."""
-    reason = _find_reason(query, key, value, dropout_p, {"return_debug_mask": return_debug_mask, **others})
+    reason = _find_reason(
+        query, key, value, dropout_p, {"return_debug_mask": return_debug_mask, **others}
+    )
     if reason is not None:
         return reason
     sides = [-1 if side is None else side for side in (window_size_left, window_size_right)]
-    options: dict[str, Any] = {"causal": "bottom-right" if is_causal else False, "scale": scale, "lse": True}
+    options: dict[str, Any] = {
+        "causal": "bottom-right" if is_causal else False,
+        "scale": scale,
+        "lse": True,
+    }
     if sides != [-1, -1]:
         options["window"] = (*sides, "bottom-right")
     q, k, v = (each.detach() for each in (query, key, value))
@@ -144,7 +154,8 @@ def activate() -> None:
     registry = _find_registry()
     if registry is None:
         raise LibraryError(
-            f"attn.torch.activate: torch {torch.__version__} has no registry of implementations, which "
+            f"attn.torch.activate: torch {torch.__version__} has no registry of implementations, "
+            "which "
             "2.11 brings; attn.torch.sdpa() needs none"
         )
     register()

@@ -16,9 +16,32 @@ from . import mask_tensors, notices
 
 #: Options of FlexAttention's own kernels, which change no result and mean nothing here.
 _OPTIONS = frozenset(
-    ("num_warps", "num_stages", "BLOCK_M", "BLOCK_N", "BLOCK_M1", "BLOCK_N1", "BLOCK_M2", "BLOCK_N2")
-    + ("PRESCALE_QK", "ROWS_GUARANTEED_SAFE", "BLOCKS_ARE_CONTIGUOUS", "WRITE_DQ", "FORCE_USE_FLEX_ATTENTION")
-    + ("USE_TMA", "BACKEND", "kpack", "matrix_instr_nonkdim", "waves_per_eu", "IS_DIVISIBLE", "OUTPUT_LOGSUMEXP")
+    (
+        "num_warps",
+        "num_stages",
+        "BLOCK_M",
+        "BLOCK_N",
+        "BLOCK_M1",
+        "BLOCK_N1",
+        "BLOCK_M2",
+        "BLOCK_N2",
+    )
+    + (
+        "PRESCALE_QK",
+        "ROWS_GUARANTEED_SAFE",
+        "BLOCKS_ARE_CONTIGUOUS",
+        "WRITE_DQ",
+        "FORCE_USE_FLEX_ATTENTION",
+    )
+    + (
+        "USE_TMA",
+        "BACKEND",
+        "kpack",
+        "matrix_instr_nonkdim",
+        "waves_per_eu",
+        "IS_DIVISIBLE",
+        "OUTPUT_LOGSUMEXP",
+    )
 )
 #: Kinds of a block of a block mask.
 _HIDDEN, _PARTIAL, _FULL = 0, 1, 2
@@ -26,8 +49,8 @@ _HIDDEN, _PARTIAL, _FULL = 0, 1, 2
 #: Queries and keys that blocks with lists are multiples of, and most columns beside lists.
 _LISTED, _MOST_COLUMNS = 64, 256
 
-#: Where a block mask that was looked at has what was found. Not in a dictionary of block masks, which
-#: are compared by what their tensors hold.
+#: Where a block mask that was looked at has what was found. Not in a dictionary of block masks,
+#: which are compared by what their tensors hold.
 _FOUND = "_attn_mask_mod"
 
 
@@ -63,7 +86,13 @@ def _says_all(block_mask: Any, table: Any) -> bool:
     batch, heads = table.shape[:2]
     device = table.device
     made = host.create_block_mask(
-        block_mask.mask_mod, batch, heads, queries, keys, device=device, BLOCK_SIZE=block_mask.BLOCK_SIZE
+        block_mask.mask_mod,
+        batch,
+        heads,
+        queries,
+        keys,
+        device=device,
+        BLOCK_SIZE=block_mask.BLOCK_SIZE,
     )
     return bool(torch.equal(make_table(made), table))
 
@@ -98,7 +127,9 @@ def _takes_lists(block_mask: Any, dims: tuple[int, int]) -> bool:
     """Whether kernels with lists take the sizes of a block mask and these head dimensions."""
     rows, columns = block_mask.BLOCK_SIZE
     is_whole = block_mask.seq_lengths[1] % columns == 0
-    return is_whole and rows % _LISTED == 0 and columns % _LISTED == 0 and max(dims) <= _MOST_COLUMNS
+    return (
+        is_whole and rows % _LISTED == 0 and columns % _LISTED == 0 and max(dims) <= _MOST_COLUMNS
+    )
 
 
 def find_mask(block_mask: Any, dims: tuple[int, int] = (_LISTED, _LISTED)) -> Found:
@@ -120,11 +151,19 @@ def find_mask(block_mask: Any, dims: tuple[int, int] = (_LISTED, _LISTED)) -> Fo
     return known
 
 
-def _check(query: Any, key: Any, value: Any, block_mask: Any, enable_gqa: bool, options: Any) -> None:
+def _check(
+    query: Any, key: Any, value: Any, block_mask: Any, enable_gqa: bool, options: Any
+) -> None:
     for name, each in (("query", query), ("key", key), ("value", value)):
         if not isinstance(each, torch.Tensor) or each.dim() != 4:
-            got = f"shape {list(each.shape)}" if isinstance(each, torch.Tensor) else type(each).__name__
-            raise ArgumentError(f'tensor "{name}": expected a torch tensor of four dimensions, got {got}')
+            got = (
+                f"shape {list(each.shape)}"
+                if isinstance(each, torch.Tensor)
+                else type(each).__name__
+            )
+            raise ArgumentError(
+                f'tensor "{name}": expected a torch tensor of four dimensions, got {got}'
+            )
     if not enable_gqa and query.shape[1] != key.shape[1]:
         raise ArgumentError(
             f'tensor "key": expected {query.shape[1]} heads as query, got {key.shape[1]}; '
@@ -136,10 +175,13 @@ def _check(query: Any, key: Any, value: Any, block_mask: Any, enable_gqa: bool, 
         lengths = (query.shape[2], key.shape[2])
         if tuple(block_mask.seq_lengths) != lengths:
             raise ArgumentError(
-                f"block_mask: expected one for {lengths[0]} queries and {lengths[1]} keys, got one for "
-                f"{block_mask.seq_lengths[0]} and {block_mask.seq_lengths[1]}; create_block_mask makes it"
+                f"block_mask: expected one for {lengths[0]} queries and {lengths[1]} keys, got one "
+                f"for {block_mask.seq_lengths[0]} and {block_mask.seq_lengths[1]}; "
+                "create_block_mask makes it"
             )
-        for name, extent, wanted in zip(("batch", "heads"), block_mask.shape[:2], query.shape[:2], strict=True):
+        for name, extent, wanted in zip(
+            ("batch", "heads"), block_mask.shape[:2], query.shape[:2], strict=True
+        ):
             if extent not in (1, wanted):
                 raise ArgumentError(f"block_mask: expected {name} of 1 or {wanted}, got {extent}")
     if options is not None and not isinstance(options, Mapping):

@@ -33,12 +33,13 @@ def flex_attention(
 
     Tensors lie on a GPU, or in host memory for the simulator. Returns o, (o, lse) with `return_lse`
     or (o, AuxOutput) with `return_aux`; lse is (batch, heads, queries) in f32, a natural logarithm.
-    `kernel_options` are for torch's kernels and change nothing. Raises ArgumentError for tensors and
-    block masks that do not fit each other, and for gradients."""
+    `kernel_options` are for torch's kernels and change nothing. Raises ArgumentError for tensors
+    and block masks that do not fit each other, and for gradients."""
     try:
         from . import flex
     except ImportError as error:
         raise LibraryError(f"attn.flex_attention needs torch 2.8 or later: {error}") from None
     return flex.attend(
-        query, key, value, score_mod, block_mask, scale, enable_gqa, return_lse, kernel_options, return_aux
+        query, key, value, score_mod, block_mask, scale, enable_gqa, return_lse, kernel_options,
+        return_aux
     )  # fmt: skip

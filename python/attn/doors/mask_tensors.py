@@ -8,9 +8,8 @@ from typing import Any
 from ..errors import ArgumentError
 
 
-
 def _make_reader(tensor: Any, shared: Sequence[bool]) -> Callable[..., Any]:
-    """Reads `tensor`, (batch, head, query, key), at a place, or at 0 where a dimension is shared."""
+    """Reads `tensor`, (batch, head, query, key), at a place; 0 where a dimension is shared."""
     no_batch, no_head, no_query, no_key = shared
 
     def read(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
@@ -53,10 +52,14 @@ def make_mods(
 
 def chain(first: Callable[..., Any], second: Callable[..., Any]) -> Callable[..., Any]:
     """The second score_mod of what the first one gives."""
-    return lambda score, b, h, q_idx, kv_idx: second(first(score, b, h, q_idx, kv_idx), b, h, q_idx, kv_idx)
+    return lambda score, b, h, q_idx, kv_idx: second(
+        first(score, b, h, q_idx, kv_idx), b, h, q_idx, kv_idx
+    )
 
 
-def read_blocks(table: Any, sizes: Sequence[int], function: Callable[..., Any]) -> Callable[..., Any]:
+def read_blocks(
+    table: Any, sizes: Sequence[int], function: Callable[..., Any]
+) -> Callable[..., Any]:
     """A mask_mod of blocks, (batch, heads, rows, columns): those of 2 are seen, of those of 1 what
     `function` leaves. The sizes are the queries and keys of a block."""
     rows, columns = sizes

@@ -15,12 +15,27 @@ _TYPES = (torch.float16, torch.bfloat16)
 #: Arguments of models that change no result here.
 _IGNORED = frozenset(
     ("layer_idx", "layer_index", "max_length_q", "max_length_k", "output_attentions", "use_cache")
-    + ("position_ids", "cache_position", "output_router_logits", "output_hidden_states", "return_dict")
-    + ("num_items_in_batch", "deterministic", "target_dtype", "implementation", "preprocess_fn", "use_top_left_mask")
+    + (
+        "position_ids",
+        "cache_position",
+        "output_router_logits",
+        "output_hidden_states",
+        "return_dict",
+    )
+    + (
+        "num_items_in_batch",
+        "deterministic",
+        "target_dtype",
+        "implementation",
+        "preprocess_fn",
+        "use_top_left_mask",
+    )
 )
 
 
-def _find_reason(query: Any, key: Any, value: Any, dropout: float, training: bool, others: dict[str, Any]) -> str | None:
+def _find_reason(
+    query: Any, key: Any, value: Any, dropout: float, training: bool, others: dict[str, Any]
+) -> str | None:
     """Why a call is none of attn's."""
     if dropout and training:
         return "there is no dropout"
@@ -34,7 +49,9 @@ def _find_reason(query: Any, key: Any, value: Any, dropout: float, training: boo
     return None
 
 
-def _read_mask(mask: Any, causal: bool, window: int | None, shape: tuple[int, ...]) -> dict[str, Any]:
+def _read_mask(
+    mask: Any, causal: bool, window: int | None, shape: tuple[int, ...]
+) -> dict[str, Any]:
     """Options of `attn.attention` for what a layer is given as its mask."""
     if isinstance(mask, Mask):
         return {"causal": mask.aligned.causal, "window": mask.aligned.window, "mask_mod": mask.mod}
@@ -42,7 +59,9 @@ def _read_mask(mask: Any, causal: bool, window: int | None, shape: tuple[int, ..
         score_mod, mask_mod = mask_tensors.make_mods("attention_mask", mask, shape)
         return {"score_mod": score_mod, "mask_mod": mask_mod}
     if mask is not None:
-        raise AttnError(f"attention_mask: expected a mask of attn.hf or a tensor, got {type(mask).__name__}")
+        raise AttnError(
+            f"attention_mask: expected a mask of attn.hf or a tensor, got {type(mask).__name__}"
+        )
     # As SDPA's function has it: one query sees all keys.
     is_causal = causal and shape[2] > 1
     if window is not None and is_causal:
@@ -57,7 +76,9 @@ def _add_bias(options: dict[str, Any], bias: Any, shape: tuple[int, ...]) -> Non
     options["score_mod"] = add if given is None else mask_tensors.chain(given, add)
 
 
-def _attend_packed(query: Any, key: Any, value: Any, counts: dict[str, Any], options: dict[str, Any]) -> Any:
+def _attend_packed(
+    query: Any, key: Any, value: Any, counts: dict[str, Any], options: dict[str, Any]
+) -> Any:
     """Sequences one after the other in a batch of 1."""
     rows = (each[0].transpose(0, 1) for each in (query, key, value))
     o = call_signatures.attention(*rows, **counts, **options)
@@ -69,7 +90,9 @@ def _attend(
 ) -> Any:
     """(batch, heads, queries, dim) from the kernel."""
     shape = (*query.shape[:3], key.shape[2])
-    causal = given["is_causal"] if given["is_causal"] is not None else getattr(module, "is_causal", True)
+    causal = (
+        given["is_causal"] if given["is_causal"] is not None else getattr(module, "is_causal", True)
+    )
     options = _read_mask(attention_mask, bool(causal), given["sliding_window"], shape)
     if given["position_bias"] is not None:
         _add_bias(options, given["position_bias"], shape)
@@ -116,7 +139,11 @@ class Forward:
         counts = None
         if cu_seq_lens_q is not None:
             bound = None if max_length_q is None else int(max_length_q)
-            counts = {"cu_seqlens_q": cu_seq_lens_q, "cu_seqlens_k": cu_seq_lens_k, "max_seqlen_q": bound}
+            counts = {
+                "cu_seqlens_q": cu_seq_lens_q,
+                "cu_seqlens_k": cu_seq_lens_k,
+                "max_seqlen_q": bound,
+            }
         given = {
             "scaling": scaling, "softcap": softcap, "s_aux": s_aux, "position_bias": position_bias,
             "is_causal": is_causal, "sliding_window": sliding_window, "counts": counts,
@@ -135,10 +162,19 @@ class Forward:
         if not self._falls_back or lost or (attention_mask is None and counts is not None):
             raise notices.make_refusal(what, reason)
         notices.say_fallback(what, "SDPA", reason)
-        return self._call_sdpa(module, query, key, value, attention_mask, dropout if training else 0.0, given)
+        return self._call_sdpa(
+            module, query, key, value, attention_mask, dropout if training else 0.0, given
+        )
 
     def _call_sdpa(
-        self, module: Any, query: Any, key: Any, value: Any, mask: Any, dropout: float, given: dict[str, Any]
+        self,
+        module: Any,
+        query: Any,
+        key: Any,
+        value: Any,
+        mask: Any,
+        dropout: float,
+        given: dict[str, Any],
     ) -> tuple[torch.Tensor, None]:
         """transformers' own function on torch's attention."""
         from transformers.integrations.sdpa_attention import sdpa_attention_forward
@@ -147,7 +183,11 @@ class Forward:
             mask = mask.make_tensor()
         elif mask is None and given["sliding_window"] is not None:
             raise notices.make_refusal("SDPA", "there is a window and no mask that says it")
-        options = {name: given[name] for name in ("scaling", "is_causal", "position_bias") if given[name] is not None}
+        options = {
+            name: given[name]
+            for name in ("scaling", "is_causal", "position_bias")
+            if given[name] is not None
+        }
         result: tuple[torch.Tensor, None] = sdpa_attention_forward(
             module, query, key, value, mask, dropout=dropout, **options
         )

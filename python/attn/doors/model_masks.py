@@ -20,7 +20,9 @@ class Mask(BlockMask):
 
     A BlockMask for transformers, which hands such on as they are; it has no blocks."""
 
-    def __init__(self, shape: tuple[int, int, int, int], aligned: Any, function: Any, make: Any) -> None:
+    def __init__(
+        self, shape: tuple[int, int, int, int], aligned: Any, function: Any, make: Any
+    ) -> None:
         self._shape = shape
         #: Causality and window.
         self.aligned: host_masks.Aligned = aligned
@@ -88,7 +90,9 @@ def make_mask(
     if isinstance(q_offset, torch.Tensor) and q_offset.device.type == "cpu":
         q_offset = int(q_offset)
     is_known = isinstance(q_offset, int) and isinstance(kv_offset, int)
-    aligned = host_masks.align(parts, q_length, kv_length, q_offset - kv_offset) if is_known else None
+    aligned = (
+        host_masks.align(parts, q_length, kv_length, q_offset - kv_offset) if is_known else None
+    )
     functions = list(parts.rest) if aligned is not None else host_masks.make_parts(parts)
     offsets = None
     if functions and not (is_known and q_offset == kv_offset == 0):

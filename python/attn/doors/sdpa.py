@@ -15,7 +15,13 @@ _TYPES = (torch.float16, torch.bfloat16)
 
 
 def find_reason(
-    query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, is_causal: bool, enable_gqa: bool
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any,
+    dropout_p: float,
+    is_causal: bool,
+    enable_gqa: bool,
 ) -> str | None:
     """Why a call is left to torch; None if it is not."""
     tensors = (query, key, value)
@@ -26,8 +32,12 @@ def find_reason(
     if dropout_p:
         return "there is no dropout"
     if any(each.dtype not in _TYPES or each.dtype != query.dtype for each in tensors):
-        return f"elements are {query.dtype}, {key.dtype} and {value.dtype}; kernels take float16 or bfloat16"
-    if any(each.device != query.device for each in tensors) or query.device.type not in ("cuda", "cpu"):
+        dtypes = f"{query.dtype}, {key.dtype} and {value.dtype}"
+        return f"elements are {dtypes}; kernels take float16 or bfloat16"
+    if any(each.device != query.device for each in tensors) or query.device.type not in (
+        "cuda",
+        "cpu",
+    ):
         return f"operands are on {query.device}, {key.device} and {value.device}"
     if torch.is_grad_enabled() and any(each.requires_grad for each in tensors):
         return "there is no backward pass"
@@ -62,13 +72,23 @@ def _to_four(tensor: Any) -> Any:
 def _is_ready(tensor: Any) -> bool:
     """Whether kernels take a tensor's columns, strides and address as they are."""
     size = tensor.element_size()
-    steps = [step for extent, step in zip(tensor.shape[:-1], tensor.stride()[:-1], strict=True) if extent > 1]
+    steps = [
+        step
+        for extent, step in zip(tensor.shape[:-1], tensor.stride()[:-1], strict=True)
+        if extent > 1
+    ]
     is_even = tensor.stride(-1) == 1 and all(step * size % 16 == 0 for step in steps)
     return is_even and tensor.shape[-1] % 8 == 0 and tensor.storage_offset() * size % 16 == 0
 
 
 def attend(
-    query: Any, key: Any, value: Any, attn_mask: Any = None, is_causal: bool = False, scale: Any = None, **options: Any
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any = None,
+    is_causal: bool = False,
+    scale: Any = None,
+    **options: Any,
 ) -> Any:
     """SDPA's function; `options` are those of `attn.attention`."""
     q, k, v = map(_to_four, (query, key, value))
@@ -117,4 +137,6 @@ class Mode(torch.overrides.TorchFunctionMode):
         if self._strict:
             raise notices.make_refusal("scaled_dot_product_attention", reason)
         notices.say_fallback("scaled_dot_product_attention", "torch", reason)
-        return func(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
+        return func(
+            query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
+        )

@@ -6,8 +6,10 @@ depends on nothing but the driver itself.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
+from collections.abc import Iterator
 from ctypes import (
     POINTER,
     Structure,
@@ -129,6 +131,7 @@ _OPTIONAL: dict[str, list[object]] = {
         *[c_int] * 4,
     ],
     "cuStreamIsCapturing": [c_void_p, POINTER(c_int)],
+    "cuThreadExchangeStreamCaptureMode": [POINTER(c_int)],
     "cuStreamGetId": [c_void_p, POINTER(c_uint64)],
 }
 
@@ -222,6 +225,24 @@ def is_capturing(stream: int) -> bool:
     return not driver.cuStreamIsCapturing(stream, byref(capturing)) and bool(capturing.value)
 
 
+#: CU_STREAM_CAPTURE_MODE_RELAXED.
+_RELAXED = 2
+
+
+@contextlib.contextmanager
+def outside_capture() -> Iterator[None]:
+    """Allows this thread what captures refuse, and what no stream takes part in: to load code."""
+    driver, mode = load(), c_int(_RELAXED)
+    known = hasattr(driver, "cuThreadExchangeStreamCaptureMode")
+    if known:
+        driver.cuThreadExchangeStreamCaptureMode(byref(mode))
+    try:
+        yield
+    finally:
+        if known:
+            driver.cuThreadExchangeStreamCaptureMode(byref(mode))
+
+
 def make_copy2d(
     *, source: int, source_pitch: int, target: int, target_pitch: int, width: int, height: int
 ) -> _Copy2D:
@@ -291,7 +312,8 @@ class Module:
         takes other images alone: that of a simulator takes PTX."""
         self.handle = c_void_p()
         # PTX text has to end with a zero byte; a cubin does not mind.
-        status = load().cuModuleLoadData(byref(self.handle), image + b"\0")
+        with outside_capture():
+            status = load().cuModuleLoadData(byref(self.handle), image + b"\0")
         if status == _NO_BINARY:
             raise NoBinaryError(f"{what}: cuModuleLoadData failed: {describe(load(), status)}")
         check(status, "cuModuleLoadData", what)

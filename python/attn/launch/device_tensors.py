@@ -137,7 +137,9 @@ def _view_dlpack(name: str, value: Any) -> TensorView:
     try:
         capsule = value.__dlpack__()
     except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as error:
-        raise ArgumentTypeError(f'tensor "{name}": expected DLPack of a tensor, got {error}') from None
+        raise ArgumentTypeError(
+            f'tensor "{name}": expected DLPack of a tensor, got {error}'
+        ) from None
     get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
     get_pointer.restype = ctypes.c_void_p
     get_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]

@@ -72,7 +72,9 @@ def launch(
                 status = driver.cuMemcpyHtoD_v2(address, memory.ctypes.data, memory.nbytes)
                 cuda_driver.check(status, "cuMemcpyHtoD", f'{name}: tensor "{tensor}"')
             kernel.prepare(views)([view.address for view in views.values()], 0)
-            cuda_driver.check(driver.cuCtxSynchronize(), "cuCtxSynchronize", name, kernel.launch_record)
+            cuda_driver.check(
+                driver.cuCtxSynchronize(), "cuCtxSynchronize", name, kernel.launch_record
+            )
             outputs = {}
             for tensor in kernel.binder.written:
                 memory = buffers[tensor]

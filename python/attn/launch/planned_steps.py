@@ -26,10 +26,14 @@ def count_planned(record: Mapping[str, Any], batch: Collection[str]) -> int:
 
 def _is_named(name: str, steps: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> bool:
     args = [arg for step in steps for arg in step["args"]]
-    return any(arg.get("tensor") == name for arg in args) or any(f"{name}." in text for text in texts)
+    return any(arg.get("tensor") == name for arg in args) or any(
+        f"{name}." in text for text in texts
+    )
 
 
-def take_steps(record: Mapping[str, Any], first: int, last: int) -> tuple[dict[str, Any], list[int]]:
+def take_steps(
+    record: Mapping[str, Any], first: int, last: int
+) -> tuple[dict[str, Any], list[int]]:
     """A record of some of the steps, and which workspaces of the whole one they have. What steps
     in front of them write persists."""
     steps = [dict(step) for step in record["steps"][first:last]]

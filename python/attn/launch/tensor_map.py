@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from ..arrays import CARRIERS
 from ..errors import ArgumentError
 
-#: As what tensor maps may describe their tensors: the least rank of a tensor in each view of a map, and dimensions in addition.
+#: As what tensor maps may describe their tensors: the least rank of a tensor in each view of a map,
+#: and dimensions in addition.
 MAP_VIEWS = {
     "whole": (1, 0),
     "transposed": (2, 0),
@@ -50,16 +51,12 @@ class TensorMap:
     before: int = 0
 
 
-def make_map(
-    kernel: str, arg: Mapping[str, Any], offset: int, view: TensorView
-) -> TensorMap:
+def make_map(kernel: str, arg: Mapping[str, Any], offset: int, view: TensorView) -> TensorMap:
     """The map that a record's parameter at `offset` asks for, of a tensor."""
     name, width = arg["tensor"], CARRIERS[arg["element"]][1]
 
     def fail(message: str) -> ArgumentError:
-        return ArgumentError(
-            f'kernel {kernel}: tensor "{name}": its tensor map expects {message}'
-        )
+        return ArgumentError(f'kernel {kernel}: tensor "{name}": its tensor map expects {message}')
 
     # The map's dimensions, the innermost first.
     shape, steps = list(reversed(view.shape)), list(reversed(view.strides))

@@ -24,7 +24,7 @@ KINDS = {
     "selected": "switch",
     "block_rows": "count",
     "block_keys": "count",
-    "rope_dim": "natural",
+    "rope_dim": "count",
     "rope_apart": "switch",
     "sinks": "switch",
     "init_state": "switch",
@@ -34,8 +34,6 @@ KINDS = {
     "kv_splits": "count",
     "run_keys": "count",
     "lse": "switch",
-    "row_state": "switch",
-    "expected_keys": "numbers",
     "dynamic": "switch",
 }
 #: Options that are there or not, and what they are where nothing is said.
@@ -48,11 +46,16 @@ SWITCHES = {
     "descales": False,
     "v_transposed": False,
     "lse": True,
-    "row_state": False,
     "dynamic": False,
 }
 #: Options of a call that do not follow from its tensors: their names, the values
-#: that stand for none, and both in the language of torch's schemas.
+#: that stand for none, and each in the language of torch's schemas.
 CALL_NAMES = ("causal", "window", "softcap", "scale", "out_scale")
 CALL_DEFAULTS = ("", "", None, None, None)
-CALL_SCHEMA = """str causal="", str window="", float? softcap=None, float? scale=None, float? out_scale=None"""
+CALL_SCHEMA = {
+    "causal": 'str causal=""',
+    "window": 'str window=""',
+    "softcap": 'float? softcap=None',
+    "scale": 'float? scale=None',
+    "out_scale": 'float? out_scale=None',
+}

@@ -77,7 +77,9 @@ def to_cap(what: str, value: Any) -> float | None:
         return None
     cap = to_float(what, value)
     if cap < 0:
-        raise ArgumentError(f"{what}: expected a number of at least 0, where 0 is no cap, got {value!r}")
+        raise ArgumentError(
+            f"{what}: expected a number of at least 0, where 0 is no cap, got {value!r}"
+        )
     return cap or None
 
 
@@ -219,7 +221,9 @@ def _format_lengths(what: str, value: Any) -> str:
     if isinstance(value, Mapping):
         unknown = [each for each in value if each not in ("q", "k")]
         if unknown or "q" not in value:
-            raise ArgumentError(f"{what}: expected the keys q and k, got {', '.join(map(repr, value))}")
+            raise ArgumentError(
+                f"{what}: expected the keys q and k, got {', '.join(map(repr, value))}"
+            )
         sides = [value["q"], *([value["k"]] if "k" in value else [])]
     else:
         sides = to_list(what, value)
@@ -309,7 +313,9 @@ def format_flags(flags: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
         if text is not None and text != _DEFAULTS.get(name):
             options.append((name.replace("_", "-"), text))
     if flags.get("dtype") is not None and flags.get("q") is None:
-        raise ArgumentTypeError("dtype: expected q=(batch, heads, queries, head dimension) beside it")
+        raise ArgumentTypeError(
+            "dtype: expected q=(batch, heads, queries, head dimension) beside it"
+        )
     return _settle(options)
 
 
@@ -337,10 +343,14 @@ def _add_dtype(q: Any, text: str, dtype: Any) -> str:
     """The shape of q with its element type."""
     if isinstance(q, str):
         if dtype is not None:
-            raise ArgumentTypeError("dtype: expected none, since q as text has its type, such as 1x8x256x64xf16")
+            raise ArgumentTypeError(
+                "dtype: expected none, since q as text has its type, such as 1x8x256x64xf16"
+            )
         return text
     if dtype is None:
-        raise ArgumentTypeError('q: expected dtype="float16" or another type beside the shape, got none')
+        raise ArgumentTypeError(
+            'q: expected dtype="float16" or another type beside the shape, got none'
+        )
     return f"{text}x{get_dtype('dtype', dtype)}"
 
 
@@ -352,7 +362,9 @@ def format_plan(plan: Mapping[str, Any] | None) -> list[tuple[str, str]]:
         if isinstance(plain, bool):
             plain = "true" if plain else "false"
         elif not isinstance(plain, (str, int, float)):
-            raise ArgumentTypeError(f"plan: {name}: expected a number, a bool or a string, got {value!r}")
+            raise ArgumentTypeError(
+                f"plan: {name}: expected a number, a bool or a string, got {value!r}"
+            )
         options.append(("set", f"{to_text('plan', name)}={plain}"))
     return options
 

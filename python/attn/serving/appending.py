@@ -82,7 +82,8 @@ def _check_target(name: str, pool: Any) -> None:
     for axis, (extent, step) in enumerate(zip(pool.shape, strides, strict=True)):
         if extent > 1 and step == 0:
             raise ArgumentError(
-                f'tensor "{name}": expected memory for each element, got one for all of dimension {axis}'
+                f'tensor "{name}": expected memory for each element, got one for all of dimension '
+                f'{axis}'
             )
 
 
@@ -103,7 +104,9 @@ def _check(views: dict[str, TensorView], layout: str) -> None:
             expected = views["k"].shape[0]
         elif counts is None:
             expected = lengths.shape[0]
-        tensor_views.expect(name, "shape", [expected, pool.shape[1], pool.shape[3]], list(rows.shape))
+        tensor_views.expect(
+            name, "shape", [expected, pool.shape[1], pool.shape[3]], list(rows.shape)
+        )
         tensor_views.expect(f"{name}_cache", "elements as its rows,", rows.dtype, pool.dtype)
         if pool.shape[0] == 0:
             raise ArgumentError(f'tensor "{name}_cache": expected at least one page, got none')
@@ -116,7 +119,9 @@ def _check(views: dict[str, TensorView], layout: str) -> None:
             if each.device != views["k"].device:
                 raise ArgumentError(f'tensor "{other}": expected it on the device of k')
     k_pool, v_pool = (views[f"{name}_cache"].shape for name in "kv")
-    tensor_views.expect("v_cache", "pages, heads and keys of a page as k_cache,", k_pool[:3], v_pool[:3])
+    tensor_views.expect(
+        "v_cache", "pages, heads and keys of a page as k_cache,", k_pool[:3], v_pool[:3]
+    )
 
 
 def _append_numpy(pairs: Any, table: Any, lengths: Any, counts: Any) -> None:

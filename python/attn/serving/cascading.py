@@ -91,7 +91,11 @@ def attend_levels(
 
 def _describe(name: str, value: Any) -> TensorView:
     """A tensor of torch, wherever it lies, or numpy."""
-    return device_tensors.describe(name, value) if device_tensors.is_torch(value) else tensor_views.view(name, value)
+    return (
+        device_tensors.describe(name, value)
+        if device_tensors.is_torch(value)
+        else tensor_views.view(name, value)
+    )
 
 
 def _is_even(level: Level) -> bool:

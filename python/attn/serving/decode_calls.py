@@ -53,7 +53,9 @@ def _call(
     made = {"out_type": "f8E4M3FN"} if is_made else {}
     settings = Settings.read(**options, **made, **texts)
     if "kv_cache" in tensors:
-        tensors = {argument_names.LATENT_POOLS.get(name, name): each for name, each in tensors.items()}
+        tensors = {
+            argument_names.LATENT_POOLS.get(name, name): each for name, each in tensors.items()
+        }
         # Values are columns of the keys.
         tensors |= {"v_cache": None, "v_scale": tensors["k_scale"]}
     return run(tensors, captures, settings, *outputs)
@@ -70,7 +72,9 @@ def _pad_call(
         fitted, dv, wide = padding.pad_latent(tensors, options["value_dim"])
         options = options | {"value_dim": wide}
     else:
-        fitted, scale, dv, wide = padding.pad_operands(tensors, "k_cache", "v_cache", options["scale"])
+        fitted, scale, dv, wide = padding.pad_operands(
+            tensors, "k_cache", "v_cache", options["scale"]
+        )
         options = options | {"scale": scale}
     out = outputs.out
     if out is not None and wide != dv:
@@ -141,12 +145,12 @@ def merge_states(
     `partial_o` is (states, batch, heads, queries, dim) or (states, rows, heads, dim),
     `partial_lse` the same without dim, both f32 and dense; an LSE of -inf is a state
     without keys, one of +inf takes all (docs/spec.md; FlashAttention 2 gives it to rows
-    without keys: replace it by -inf before). LSEs are natural logarithms. Returns (o, lse) without the dimension
-    of states; o has `dtype`, f32 by default. Writes to `out` and `lse` where both are
-    given. `partial_lse` may have the maximum and the sum of each row instead, (..., 2), beside
-    a `partial_o` that is not divided, as kernels with `row_state` write both. numpy arrays run on the GPU if there is one, else on the simulator. It
-    merges what parts of a cache on several GPUs gave, and prefixes that sequences
-    share. Raises ArgumentError for tensors that do not fit each other.
+    without keys: replace it by -inf before). LSEs are natural logarithms. Returns (o, lse) without
+    the dimension of states; o has `dtype`, f32 by default. Writes to `out` and `lse` where both are
+    given. `partial_lse` may have the maximum and the sum of each row instead, (..., 2), beside a
+    `partial_o` that is not divided, as kernels with `row_state` write both. numpy arrays run on the
+    GPU if there is one, else on the simulator. It merges what parts of a cache on several GPUs gave,
+    and prefixes that sequences share. Raises ArgumentError for tensors that do not fit each other.
     """
     partial_o, partial_lse = merging.divide_rows(partial_o, partial_lse)
     if tensor_views.is_numpy(partial_o):

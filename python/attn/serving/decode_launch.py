@@ -73,9 +73,7 @@ def _check_pools(
             f"{list(k.shape[:3])}, got {list(v.shape[:3])}"
         )
     if q.dtype not in WIDE_TYPES:
-        raise ArgumentError(
-            f'tensor "q": expected one of {", ".join(WIDE_TYPES)}, got {q.dtype}'
-        )
+        raise ArgumentError(f'tensor "q": expected one of {", ".join(WIDE_TYPES)}, got {q.dtype}')
     kernel_sizes.check_page_size('tensor "k_cache"', k.shape[2])
     for name, pool in pools.items():
         kernel_sizes.check_dim(f'tensor "{name}"', pool.shape[3], pool.dtype)
@@ -129,9 +127,7 @@ def order_output(q: TensorView, dim: int) -> tuple[int, int, int]:
     return (heads * queries * dim, *inner)
 
 
-def make_problem(
-    tensors: Mapping[str, TensorView], settings: Settings, lse: bool
-) -> DecodeProblem:
+def make_problem(tensors: Mapping[str, TensorView], settings: Settings, lse: bool) -> DecodeProblem:
     """The problem of tensors in the kernel's order: q, k, page_table, v but of the
     latent form, and o and sinks where they are given. Pools of a GPU may have any
     number of pages."""
@@ -159,9 +155,7 @@ def make_problem(
         raise ArgumentError(
             f'tensor "q": expected a multiple of the {k.shape[1]} key heads, got {q.shape[1]} heads'
         )
-    if settings.selected and (
-        settings.window is not None or (settings.causal and q.shape[2] > 1)
-    ):
+    if settings.selected and (settings.window is not None or (settings.causal and q.shape[2] > 1)):
         raise ArgumentError(
             "selected: expected no window, and causal=False with several queries, since keys of "
             "a table have no positions"
@@ -417,7 +411,9 @@ def read_views(tensors: Mapping[str, Any], settings: Settings) -> dict[str, Tens
     for name, tensor in tensors.items():
         if tensor is None:
             continue
-        each = tensor_views.view("out" if name == "o" else name, tensor, is_captured=name.startswith("capture"))
+        each = tensor_views.view(
+            "out" if name == "o" else name, tensor, is_captured=name.startswith("capture")
+        )
         ranks[name] = len(each.shape)
         is_state = name in ("init_o", "init_lse")
         if settings.max_seqlen_q is not None and (is_state or name in ("q", "o", "lse")):
@@ -432,7 +428,11 @@ def read_views(tensors: Mapping[str, Any], settings: Settings) -> dict[str, Tens
             each = tensor_views.turn_pool(name, each, settings.layout)
         elif name in ROW_TENSORS:
             is_latent = settings.value_dim is not None
-            each = tensor_views.turn_latent(name, each) if is_latent else tensor_views.turn_pool(name, each, settings.layout)
+            each = (
+                tensor_views.turn_latent(name, each)
+                if is_latent
+                else tensor_views.turn_pool(name, each, settings.layout)
+            )
         views[name[0] if name.endswith("_cache") else name] = each
     _check_ranks(ranks)
     turn_scales(views)

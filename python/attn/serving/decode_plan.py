@@ -249,7 +249,10 @@ class PlannedDecode(OfProcess):
 
     def _allocate(self) -> None:
         batch = self._problem.batch
-        sizes = {"room for lengths": batch * _I32, "room for a table": batch * self._max_pages * _I32}
+        sizes = {
+            "room for lengths": batch * _I32,
+            "room for a table": batch * self._max_pages * _I32,
+        }
         self._lengths, self._table = (
             Memory(self._device, size, f"DecodePlan: {what}") for what, size in sizes.items()
         )
@@ -547,9 +550,7 @@ class PlannedDecode(OfProcess):
             views["o"] = views["o"]._replace(dtype=PAIRED)
         if lse is not None:
             each = tensor_views.view("lse", lse)
-            views["lse"] = each._replace(
-                shape=(*each.shape, 1)[:3], strides=(*each.strides, 1)[:3]
-            )
+            views["lse"] = each._replace(shape=(*each.shape, 1)[:3], strides=(*each.strides, 1)[:3])
         if out_scales is not None:
             each = tensor_views.view("out_scales", out_scales)
             views["o_scales"] = tensor_views.turn_rows("out_scales", each)

@@ -124,7 +124,9 @@ def count_output_columns(out_type: str, value_dim: int) -> int:
     return value_dim // 2 if out_type == PAIRED else value_dim
 
 
-def _declare(name: str, dtype: str, shape: Sequence[int], strides: Sequence[int]) -> tuple[str, str]:
+def _declare(
+    name: str, dtype: str, shape: Sequence[int], strides: Sequence[int]
+) -> tuple[str, str]:
     spec = Spec(_DTYPES.get(dtype, dtype), tuple(shape), tuple(strides))
     return f"%{name}", spec.memref()
 
@@ -406,9 +408,7 @@ def make_pool_strides(
     return (page, *inner)
 
 
-def to_window(
-    causal: bool, bounds: tuple[int, int] | None, queries: int
-) -> tuple[int, int] | None:
+def to_window(causal: bool, bounds: tuple[int, int] | None, queries: int) -> tuple[int, int] | None:
     """The mask of a batch, None if it hides nothing. One query is at its last
     key, so that nothing lies to its right."""
     left, right = bounds or (-1, -1)

@@ -46,7 +46,9 @@ def check_given(out: Any, lse: Any) -> None:
 
 def _check(name: str, each: TensorView, shape: tuple[int, ...], types: tuple[str, ...]) -> None:
     if each.shape != shape:
-        raise ArgumentError(f'tensor "{name}": expected shape {list(shape)}, got {list(each.shape)}')
+        raise ArgumentError(
+            f'tensor "{name}": expected shape {list(shape)}, got {list(each.shape)}'
+        )
     if each.dtype not in types:
         raise ArgumentError(
             f'tensor "{name}": expected elements of {", ".join(types)}, got {each.dtype}'
@@ -87,7 +89,8 @@ def launch_merge(partial_o: Any, partial_lse: Any, out: Any, lse: Any, stream: i
     """Launches on tensors of a GPU."""
     given = {"partial_o": partial_o, "partial_lse": partial_lse, "o": out, "lse": lse}
     views = {
-        name: tensor_views.view("out" if name == "o" else name, tensor) for name, tensor in given.items()
+        name: tensor_views.view("out" if name == "o" else name, tensor)
+        for name, tensor in given.items()
     }
     _check_partials(views["partial_o"], views["partial_lse"])
     shape = views["partial_o"].shape
@@ -97,9 +100,12 @@ def launch_merge(partial_o: Any, partial_lse: Any, out: Any, lse: Any, stream: i
     for name, each in views.items():
         if each.device != device or device < 0:
             raise ArgumentError(
-                f'tensor "{"out" if name == "o" else name}": expected it on a GPU, that of partial_o'
+                f'tensor "{"out" if name == "o" else name}": expected it on a GPU, that of '
+                f'partial_o'
             )
-    kernel = decode_problem.compile_merge(shape[-1], views["o"].dtype, decode_launch.get_chip_of(device))
+    kernel = decode_problem.compile_merge(
+        shape[-1], views["o"].dtype, decode_launch.get_chip_of(device)
+    )
     has_queries = len(shape) == 5
     lifted = {
         name: _lift(views[name], has_queries, name.endswith("o"))

@@ -34,7 +34,9 @@ def check_planned(views: Mapping[str, TensorView], p: DecodeProblem, device: int
             )
         got = each.shape if short == "q" else each.shape[1:]
         if got != expected[short]:
-            order = "(batch, heads, queries, dim)" if short == "q" else "(heads, keys, dim) of a page"
+            order = (
+                "(batch, heads, queries, dim)" if short == "q" else "(heads, keys, dim) of a page"
+            )
             raise ArgumentError(
                 f'tensor "{name}": expected {order} {list(expected[short])}, for which the plan '
                 f"was made, got {list(got)}"

@@ -40,7 +40,7 @@ def find_scale_group(tensors: Mapping[str, TensorView]) -> int | None:
     if scales != wanted:
         raise ArgumentError(
             f'tensor "{scales[0]}": expected {" and ".join(wanted)}, or none, got '
-            f'{" and ".join(scales)}'
+            f"{' and '.join(scales)}"
         )
     k = tensors["k"]
     if k.dtype not in NARROW_TYPES:

@@ -58,14 +58,17 @@ def find_out_group(
     groups = scales.shape[3]
     if groups < 1 or shape[3] % groups:
         raise ArgumentError(
-            f'tensor "out_scales": expected a number of columns that divides {shape[3]}, got {groups}'
+            f'tensor "out_scales": expected a number of columns that divides {shape[3]}, got '
+            f'{groups}'
         )
     return shape[3] // groups
 
 
 def _check_scales(scales: TensorView, dtype: str, shape: Sequence[int]) -> None:
     expect("out_scales", "elements of", dtype, scales.dtype)
-    expect("out_scales", "the shape of o but for its columns,", list(shape[:3]), list(scales.shape[:3]))
+    expect(
+        "out_scales", "the shape of o but for its columns,", list(shape[:3]), list(scales.shape[:3])
+    )
 
 
 def _find_paired_group(scales: TensorView | None, shape: Sequence[int]) -> int:

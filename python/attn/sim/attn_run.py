@@ -19,7 +19,7 @@ import tempfile
 from typing import Any
 
 from ..errors import AttnError
-from . import stand_in, triton_setup
+from . import cute_setup, stand_in, triton_setup
 
 #: Severities that make --fail-on fail, by its value.
 _FAILS = {"error": {"error"}, "any": {"error", "hw-only", "note"}, "never": set()}
@@ -50,7 +50,9 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--record", metavar="FOLDER", help="record launches with findings, for attn-sim --recorded"
     )
-    parser.add_argument("--suppress", metavar="FILE", help="findings that do not count, with reasons")
+    parser.add_argument(
+        "--suppress", metavar="FILE", help="findings that do not count, with reasons"
+    )
     parser.add_argument(
         "--strict", action="store_true", help="report races of loads whose value nobody uses"
     )
@@ -69,12 +71,17 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def _run_once(
-    options: argparse.Namespace, chip: str, seed: int | None, report: pathlib.Path
+    options: argparse.Namespace,
+    chip: str,
+    seed: int | None,
+    report: pathlib.Path,
+    forms: list[str],
 ) -> tuple[int, dict[str, Any] | None]:
-    """Runs the program on one chip. Returns its status and its report; None where it has
-    launched nothing, or has ended without one."""
+    """Runs the program on one chip, which writes its report in each of the forms. Returns its
+    status and its report; None where it has launched nothing, or has ended without one."""
     environment = dict(os.environ)
     triton_setup.prepare_environment(chip, environment)
+    cute_setup.prepare_environment(chip, environment)
     folder = str(stand_in.find_folder())
     paths = [folder, *filter(None, [environment.get("LD_LIBRARY_PATH")])]
     environment["LD_LIBRARY_PATH"] = os.pathsep.join(paths)
@@ -82,7 +89,9 @@ def _run_once(
     own = pathlib.Path(__file__).resolve().parent
     modules = [str(own / "autoload"), environment.get("PYTHONPATH"), str(own.parents[1])]
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, modules))
-    environment["ATTN_SIM_REPORT"] = str(report)
+    reports = [str(report.with_suffix(form)) for form in forms]
+    environment["ATTN_SIM_REPORT"] = ":".join(reports)
+    environment["ATTN_SIM_LABEL"] = report.stem
     environment["ATTN_SIM_SITES"] = "1"
     if seed is not None:
         environment["ATTN_SIM_SEED"] = str(seed)
@@ -111,9 +120,7 @@ def _format_estimate(kernel: dict[str, Any]) -> str:
     return f" {kernel['estimated_microseconds']:13.1f} {kernel['limiter']}"
 
 
-def _print_table(
-    runs: list[tuple[str, dict[str, Any] | None]], has_estimates: bool
-) -> None:
+def _print_table(runs: list[tuple[str, dict[str, Any] | None]], has_estimates: bool) -> None:
     print(
         f"{'chip':10} {'kernel':40} {'launches':>8} {'warp instructions':>18} {'seconds':>9} "
         f"{'findings':>8}" + f" {'estimated us':>13} limiter" * has_estimates,
@@ -136,6 +143,9 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parse(arguments)
     status = 0
     runs: list[tuple[str, dict[str, Any] | None]] = []
+    asked = pathlib.Path(options.report or "").suffix
+    form = asked if asked in (".json", ".sarif") else ".txt"
+    paths = []
     try:
         stand_in.check_absent()
         with tempfile.TemporaryDirectory() as folder:
@@ -143,89 +153,40 @@ def main(arguments: list[str] | None = None) -> int:
                 for seed in (None, 1, 2) if options.corners else (None,):
                     name = chip if seed is None else f"{chip}-{seed}"
                     path = pathlib.Path(folder) / f"{name}.json"
-                    code, report = _run_once(options, chip, seed, path)
+                    code, report = _run_once(options, chip, seed, path, [".json", ".github", form])
+                    paths.append(path)
                     runs.append((name, report))
                     status = status or code
+            if options.report:
+                joined = _join([path.with_suffix(form) for path in paths], form)
+                pathlib.Path(options.report).write_text(joined)
+            # What GitHub shows beside the lines of a change.
+            if os.environ.get("GITHUB_ACTIONS"):
+                print(_join([path.with_suffix(".github") for path in paths], ".github"), end="")
     except AttnError as error:
         print(f"attn-run: {error}", file=sys.stderr)
         return 2
     _print_table(runs, options.estimate)
-    found = [
-        {**finding, "chip": name}
-        for name, report in runs
-        for finding in (report or {}).get("findings", [])
-    ]
-    if options.report:
-        pathlib.Path(options.report).write_text(_format(options.report, runs, found))
-    if os.environ.get("GITHUB_ACTIONS"):
-        _annotate(found)
+    found = [each for _, report in runs for each in (report or {}).get("findings", [])]
     fails = [each for each in found if each["severity"] in _FAILS[options.fail_on]]
     return status or int(any("suppressed" not in each for each in fails))
 
 
-def _find_place(finding: dict[str, Any]) -> tuple[str, int]:
-    """File and line that a finding belongs to: its own, those of the launch, or of the PTX."""
-    site = finding.get("second") or {}
-    if "file" in site:
-        return site["file"], max(1, site["line"])
-    if finding.get("site"):
-        file, _, line = finding["site"].rpartition(":")
-        return file, max(1, int(line))
-    return "kernel.ptx", max(1, site.get("ptx_line", 1))
-
-
-def _describe(finding: dict[str, Any]) -> str:
-    kernel = f"{finding['kernel']}: " if finding.get("kernel") else ""
-    return f"{finding['chip']}: {kernel}{finding['message']}"
-
-
-def _format(path: str, runs: list[Any], found: list[dict[str, Any]]) -> str:
-    if path.endswith(".json"):
-        whole = {name: report for name, report in runs}
-        return json.dumps({"version": 1, "runs": whole}, indent=2) + "\n"
-    if path.endswith(".sarif"):
-        return json.dumps(_make_sarif(found), indent=2) + "\n"
-    lines = []
-    for each in found:
-        file, line = _find_place(each)
-        lines.append(f"{file}:{line}: {each['severity']}: {each['kind']}: {_describe(each)}")
-    return "".join(line + "\n" for line in lines)
-
-
-def _annotate(found: list[dict[str, Any]]) -> None:
-    """Prints what GitHub shows beside the lines of a change."""
-    levels = {"error": "error", "hw-only": "warning", "note": "notice"}
-    for each in found:
-        if "suppressed" not in each:
-            file, line = _find_place(each)
-            print(f"::{levels[each['severity']]} file={file},line={line},title={each['kind']}::{_describe(each)}")
-
-
-def _make_sarif(found: list[dict[str, Any]]) -> dict[str, Any]:
-    def locate(file: str, line: int) -> dict[str, Any]:
-        place = {"artifactLocation": {"uri": file}, "region": {"startLine": line}}
-        return {"physicalLocation": place}
-
-    levels = {"error": "error", "hw-only": "warning", "note": "note"}
-    results = []
-    for each in found:
-        result: dict[str, Any] = {
-            "ruleId": each["kind"],
-            "level": levels[each["severity"]],
-            "message": {"text": _describe(each)},
-            "locations": [locate(*_find_place(each))],
-        }
-        earlier = {"second": each.get("first"), "site": each.get("earlier_site", "")}
-        if each.get("first") or earlier["site"]:
-            result["relatedLocations"] = [locate(*_find_place(earlier))]
-        if "suppressed" in each:
-            result["suppressions"] = [{"kind": "external", "justification": each["suppressed"]}]
-        results.append(result)
-    return {
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{"tool": {"driver": {"name": "attn"}}, "results": results}],
-    }
+def _join(paths: list[pathlib.Path], form: str) -> str:
+    """The reports of all runs as one. Each run has written its own in this form; those that
+    launched nothing have none."""
+    parts = {path.stem: path.read_text() for path in paths if path.exists()}
+    if form == ".json":
+        runs = {path.stem: json.loads(parts.get(path.stem, "null")) for path in paths}
+        return json.dumps({"version": 1, "runs": runs}, indent=2) + "\n"
+    if form != ".sarif":
+        return "".join(parts.values())
+    whole: dict[str, Any] = {"version": "2.1.0", "runs": []}
+    for name, part in parts.items():
+        read = json.loads(part)
+        runs = [{**run, "automationDetails": {"id": name}} for run in read["runs"]]
+        whole = {**read, "runs": [*whole["runs"], *runs]}
+    return json.dumps(whole, indent=2) + "\n"
 
 
 if __name__ == "__main__":

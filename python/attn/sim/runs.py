@@ -65,7 +65,9 @@ def empty(shape: int | Sequence[int], dtype: DTypeLike) -> Empty:
     try:
         kind = np.dtype(dtype)
     except (TypeError, ValueError) as error:
-        raise ArgumentTypeError(f"dtype: expected a type of numpy, got {dtype!r}: {error}") from None
+        raise ArgumentTypeError(
+            f"dtype: expected a type of numpy, got {dtype!r}: {error}"
+        ) from None
     return Empty(extents, _check_elements("empty", kind))
 
 
@@ -116,7 +118,9 @@ class TensorMap:
     def get_element(self) -> str:
         name = self.element or self.array.dtype.name
         if name not in _ELEMENTS:
-            raise ArgumentTypeError(f"tensor map: expected one of {', '.join(_ELEMENTS)}, got {name!r}")
+            raise ArgumentTypeError(
+                f"tensor map: expected one of {', '.join(_ELEMENTS)}, got {name!r}"
+            )
         return _ELEMENTS[name]
 
 
@@ -254,14 +258,13 @@ def run(
     options: Mapping[str, str] | None = None,
     progress: long_calls.Show = True,
 ) -> Run:
-    """Runs a kernel. `ptx` is PTX, or the path of a file with it. `args` are its parameters: an array is memory with these
-    contents (the array itself is left as it is), `empty` memory without, a numpy
-    scalar or bytes a parameter of that width, a Python number one of the type
-    that the kernel declares (an int for an f32 becomes a float). `shared` is in bytes, `kernel` may be left out where the
-    module has one. `options` are attn-sim's, such as {"schedule": "random"}; `progress` is as in
-    `Kernel.simulate`, and Ctrl-C ends the run.
-    Raises SimulationError when the launch cannot start; what the kernel does
-    wrong is in the result."""
+    """Runs a kernel. `ptx` is PTX, or the path of a file with it. `args` are its parameters: an
+    array is memory with these contents (the array itself is left as it is), `empty` memory without,
+    a numpy scalar or bytes a parameter of that width, a Python number one of the type that the
+    kernel declares (an int for an f32 becomes a float). `shared` is in bytes, `kernel` may be left
+    out where the module has one. `options` are attn-sim's, such as {"schedule": "random"};
+    `progress` is as in `Kernel.simulate`, and Ctrl-C ends the run. Raises SimulationError when the
+    launch cannot start; what the kernel does wrong is in the result."""
     import numpy as np
 
     ptx = _read_ptx(ptx)

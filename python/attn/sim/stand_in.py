@@ -49,7 +49,9 @@ def find_folder() -> pathlib.Path:
 def check_absent() -> None:
     """That no driver of a GPU is here, in whose place the stand-in must not stand."""
     if pathlib.Path("/proc/driver/nvidia/version").exists():
-        raise DriverError("expected a machine without a CUDA driver, got one: run on its GPU instead")
+        raise DriverError(
+            "expected a machine without a CUDA driver, got one: run on its GPU instead"
+        )
 
 
 def write_assembler(folder: pathlib.Path) -> pathlib.Path:
@@ -112,7 +114,8 @@ class StandIn:
         """Makes the device's context this thread's."""
         context = c_void_p()
         self.check(
-            self.library.cuDevicePrimaryCtxRetain(byref(context), ordinal), "cuDevicePrimaryCtxRetain"
+            self.library.cuDevicePrimaryCtxRetain(byref(context), ordinal),
+            "cuDevicePrimaryCtxRetain",
         )
         self.check(self.library.cuCtxSetCurrent(context), "cuCtxSetCurrent")
 
@@ -160,9 +163,7 @@ class StandIn:
         def take(data: int, size: int, _: object) -> None:
             pieces.append(ctypes.string_at(data, size))
 
-        self.check(
-            self.library.attnSimReport(form.encode(), start, take, None), "attnSimReport"
-        )
+        self.check(self.library.attnSimReport(form.encode(), start, take, None), "attnSimReport")
         return b"".join(pieces).decode("utf-8", "replace")
 
 

@@ -165,7 +165,13 @@ def patch(answers: CudaAnswers) -> None:
     import torch
 
     for name in dir(answers):
-        if not name.startswith("__") and name not in ("_driver", "device", "device_of", "Event", "Stream"):
+        if not name.startswith("__") and name not in (
+            "_driver",
+            "device",
+            "device_of",
+            "Event",
+            "Stream",
+        ):
             setattr(torch.cuda, name, getattr(answers, name))
 
     class _Device:
@@ -180,5 +186,10 @@ def patch(answers: CudaAnswers) -> None:
         def __exit__(self, *_: object) -> None:
             pass
 
-    for name, value in {"Event": Event, "Stream": Stream, "device": _Device, "device_of": _Device}.items():
+    for name, value in {
+        "Event": Event,
+        "Stream": Stream,
+        "device": _Device,
+        "device_of": _Device,
+    }.items():
         setattr(torch.cuda, name, value)

@@ -51,9 +51,9 @@ def triton(
     found to be wrong a SimulationError; otherwise findings are printed, and kept for `report`.
     `patches_torch` lets `torch.cuda` answer what libraries ask of it: that there is a device, its
     name, properties, streams and events. Autotuners take their first configuration that runs;
-    with `tunes` they launch each once, and take the simulator's fastest. Of `options` `seed` (an integer) is the seed of the
-    order in which warps advance, `jobs` the number of host threads, `sms` how many SMs the
-    device says that it has.
+    with `tunes` they launch each once, and take the simulator's fastest. Of `options` `seed` (an
+    integer) is the seed of the order in which warps advance, `jobs` the number of host threads,
+    `sms` how many SMs the device says that it has.
 
     Returns the driver object. Raises DriverError where a CUDA driver is installed, or has been
     loaded."""

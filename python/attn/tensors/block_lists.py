@@ -54,5 +54,7 @@ def check_lists(views: Mapping[str, TensorView], size: tuple[int, int] | None) -
         step = 1
         for extent, stride in zip(reversed(view.shape), reversed(view.strides), strict=True):
             if extent > 1 and stride != step:
-                raise ArgumentError(f'tensor "{name}": expected one without gaps, got strides {list(view.strides)}')
+                raise ArgumentError(
+                    f'tensor "{name}": expected one without gaps, got strides {list(view.strides)}'
+                )
             step *= max(extent, 1)

@@ -136,7 +136,10 @@ def _fit(name: str, tensor: Any, parts: Parts, may_turn: bool, copied: list[str]
 
 def _get_width(tensors: Mapping[str, Any], names: Sequence[str]) -> tuple[int, int]:
     """The columns of the first of these tensors, and those that kernels take of all."""
-    found = [tensor_views.view(n, tensors[n]) if tensor_views.is_numpy(tensors[n]) else tensors[n] for n in names]
+    found = [
+        tensor_views.view(n, tensors[n]) if tensor_views.is_numpy(tensors[n]) else tensors[n]
+        for n in names
+    ]
     for name, each in zip(names, found, strict=True):
         if not len(getattr(each, "shape", ())):
             raise ArgumentTypeError(f'tensor "{name}": expected a tensor with columns')

@@ -30,6 +30,7 @@ _ELEMENTS: dict[str, tuple[str, str, str]] = {
     "int64": ("i64", "i64", ""),
 }
 
+
 class Spec(NamedTuple):
     """What a kernel has to know of a captured tensor."""
 

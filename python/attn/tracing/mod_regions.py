@@ -101,7 +101,9 @@ def _check_parameters(kind: str, function: Any) -> None:
         pass
 
 
-def _convert(kind: str, function: Any, graph: traced_values.Graph, result: Any) -> traced_values.Value:
+def _convert(
+    kind: str, function: Any, graph: traced_values.Graph, result: Any
+) -> traced_values.Value:
     """The result as the region yields it."""
     wanted = "a bool" if kind == "mask_mod" else "a number"
     got = result.type if isinstance(result, traced_values.Value) else type(result).__name__

@@ -21,7 +21,11 @@ DEVICE = Device()
 
 #: numpy's and torch's names of types.
 TYPE_NAMES = {"f32": "float32", "i32": "int32", "i64": "int64", "i1": "bool"}
-_TYPES = {name: type for type, name in TYPE_NAMES.items()} | {"float": "f32", "int": "i32", "long": "i64"}
+_TYPES = {name: type for type, name in TYPE_NAMES.items()} | {
+    "float": "f32",
+    "int": "i32",
+    "long": "i64",
+}
 _DEVICES = frozenset(("cpu", "cuda", "meta", "mps", "xpu"))
 
 

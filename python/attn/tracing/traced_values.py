@@ -31,9 +31,7 @@ class _Functions:
 _functions = _Functions()
 
 
-def set_functions(
-    methods: frozenset[str], call: Callable[[str, Sequence[Any], Any], Any]
-) -> None:
+def set_functions(methods: frozenset[str], call: Callable[[str, Sequence[Any], Any], Any]) -> None:
     """Gives values the functions of attn.mods, which is made of those here."""
     _functions.methods = methods
     _functions.call = call
@@ -350,7 +348,9 @@ def logical(name: str, a: Operand, b: Operand) -> Value:
     return graph.make("i1", f"arith.{name}i {{}}, {{}} : i1", *operands)
 
 
-def full(what: str, like: Value, number: Scalar, size: object, dtype: object, device: object) -> Value:
+def full(
+    what: str, like: Value, number: Scalar, size: object, dtype: object, device: object
+) -> Value:
     """A constant of the type of `like`, or of `dtype`."""
     if tuple(size if isinstance(size, (tuple, list)) else (size,)) != ():
         raise fail(f"{what}: expected the shape () of a number, got {size}")
@@ -485,7 +485,9 @@ class Value:
         """That of a number."""
         return ()
 
-    def new_full(self, size: object, fill_value: Scalar, *, dtype: object = None, device: object = None) -> Value:
+    def new_full(
+        self, size: object, fill_value: Scalar, *, dtype: object = None, device: object = None
+    ) -> Value:
         """A constant, of the same type without another one."""
         return full("new_full()", self, fill_value, size, dtype, device)
 

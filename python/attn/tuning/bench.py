@@ -15,7 +15,7 @@ from ..launch import host_arrays
 from ..options.problem_table import KINDS
 
 #: The time that the planner expects, in its remark.
-_EXPECTED = re.compile(r'plan for \w+: .*?>: ([\d.]+) us')
+_EXPECTED = re.compile(r"plan for \w+: .*?>: ([\d.]+) us")
 _ROUNDS = 15
 
 
@@ -26,7 +26,9 @@ def read_options(words: list[str]) -> dict[str, Any]:
     for word in words:
         found = re.fullmatch(r"--([a-z][a-z-]*)(?:=(.*))?", word)
         if found is None:
-            raise ArgumentError(f"bench: expected flags such as --causal or --window=512,0, got {word!r}")
+            raise ArgumentError(
+                f"bench: expected flags such as --causal or --window=512,0, got {word!r}"
+            )
         value: Any = True if found[2] is None else found[2]
         if isinstance(value, str) and re.fullmatch(r"-?\d+(\.\d+)?", value):
             value = float(value) if "." in value else int(value)
@@ -57,7 +59,8 @@ def _time(call: Callable[[], object]) -> float:
 
     times = []
     for number in range(_ROUNDS + 2):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
+        event: Any = torch.cuda.Event
+        begin, end = (event(enable_timing=True) for _ in range(2))
         begin.record()
         call()
         end.record()
@@ -82,15 +85,27 @@ def _measure(kernel: Kernel, options: Mapping[str, Any]) -> list[tuple[str, floa
     tensors = {}
     for each in kernel.launch["tensors"]:
         if each["dtype"] not in types:
-            raise ArgumentError(f'bench: tensor "{each["name"]}" has elements of {each["dtype"]}, which it does not make')
-        tensors[each["name"]] = torch.randn(each["shape"], dtype=types[each["dtype"]], device="cuda")
+            raise ArgumentError(
+                f'bench: tensor "{each["name"]}" has elements of {each["dtype"]}, which it does '
+                "not make"
+            )
+        tensors[each["name"]] = torch.randn(
+            each["shape"], dtype=types[each["dtype"]], device="cuda"
+        )
     loaded = kernel.load()
     found = [("attn", _time(lambda: loaded(**tensors)))]
     if _is_of_sdpa(options):
         q, k, v = (tensors[name] for name in "qkv")
         attend = torch.nn.functional.scaled_dot_product_attention
         causal = bool(options.get("causal", False))
-        found.append(("SDPA", _time(lambda: attend(q, k, v, is_causal=causal, enable_gqa=q.shape[1] != k.shape[1]))))
+        found.append(
+            (
+                "SDPA",
+                _time(
+                    lambda: attend(q, k, v, is_causal=causal, enable_gqa=q.shape[1] != k.shape[1])
+                ),
+            )
+        )
     return found
 
 

@@ -25,7 +25,9 @@ def list_flags(help_text: str) -> list[str]:
 
 def read_help(command: str) -> str:
     """What a command says of its flags. Raises LibraryError where it does not run."""
-    done = subprocess.run([*commands.find(command), "--help"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*commands.find(command), "--help"], capture_output=True, text=True, check=False
+    )
     if done.returncode or not done.stdout:
         raise LibraryError(f"{command} --help failed: {done.stderr.strip() or 'no output'}")
     return done.stdout
@@ -34,10 +36,15 @@ def read_help(command: str) -> str:
 def list_options() -> list[dict[str, Any]]:
     """The options of a problem, as the compiler's table has them."""
     done = subprocess.run(
-        [*commands.find("attn-compile"), "--list-options"], capture_output=True, text=True, check=False
+        [*commands.find("attn-compile"), "--list-options"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
-        raise LibraryError(f"attn-compile --list-options failed: {done.stderr.strip() or 'no output'}")
+        raise LibraryError(
+            f"attn-compile --list-options failed: {done.stderr.strip() or 'no output'}"
+        )
     options: list[dict[str, Any]] = json.loads(done.stdout)
     return options
 
@@ -45,7 +52,11 @@ def list_options() -> list[dict[str, Any]]:
 def _list_values() -> dict[str, str]:
     """The values of flags that have few, in one line."""
     options = list_options()
-    return {f"--{each['flag']}": each["value"].replace("|", " ") for each in options if "|" in each["value"] and ":" not in each["value"]}
+    return {
+        f"--{each['flag']}": each["value"].replace("|", " ")
+        for each in options
+        if "|" in each["value"] and ":" not in each["value"]
+    }
 
 
 def make(shell: str, chips: list[str]) -> str:
@@ -55,14 +66,15 @@ def make(shell: str, chips: list[str]) -> str:
     lines = ["autoload -U +X bashcompinit && bashcompinit"] if shell == "zsh" else []
     values = {**dict.fromkeys(_CHIPS, " ".join(chips)), **_list_values()}
     cases = " ".join(
-        f"{flag}) COMPREPLY=($(compgen -W '{words}' -- \"${{word#=}}\")); return ;;" for flag, words in values.items()
+        f"{flag}) COMPREPLY=($(compgen -W '{words}' -- \"${{word#=}}\")); return ;;"
+        for flag, words in values.items()
     )
     for command in COMMANDS:
         flags = list_flags(read_help(command))
         name = "_" + command.replace("-", "_")
         lines += [
             f"{name}() {{",
-            '  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}',
+            "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}",
             '  [ "$before" = = ] && before=${COMP_WORDS[COMP_CWORD-2]}',
             f"  case $before in {cases} esac",
             f"  COMPREPLY=($(compgen -W '{' '.join(flags)}' -- \"$word\"))",

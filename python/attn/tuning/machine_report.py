@@ -13,8 +13,8 @@ from ..launch import cuda_driver, host_arrays
 
 #: Variables of the environment that change what the package does (docs/Environment.md).
 VARIABLES = (
-    "ATTN_CACHE_DIR", "ATTN_CHIP", "ATTN_DEBUG_CHECKS", "ATTN_LIBRARY", "ATTN_LOG", "ATTN_READ_MASKS",
-    "CUDA_HOME",
+    "ATTN_CACHE_DIR", "ATTN_CHIP", "ATTN_DEBUG_CHECKS", "ATTN_LIBRARY", "ATTN_LOG",
+    "ATTN_READ_MASKS", "CUDA_HOME",
 )  # fmt: skip
 #: Packages with a door.
 _HOSTS = ("numpy", "torch", "transformers")
@@ -25,7 +25,8 @@ def _describe_device() -> str:
         if not host_arrays.has_device():
             return "none: kernels run on the simulator"
         device = cuda_driver.get_device(0)
-        return f"compute capability {device.major}.{device.minor}, {device.multiprocessors} multiprocessors"
+        capability = f"compute capability {device.major}.{device.minor}"
+        return f"{capability}, {device.multiprocessors} multiprocessors"
     except AttnError as error:
         return f"none that works: {error}"
 
@@ -57,7 +58,9 @@ def list_lines() -> list[tuple[str, str]]:
     try:
         library = c_library.load()
         lines.append(("compiler", f"{builds.compiler_version()} in {c_library.find_library()}"))
-        lines.append(("ptxas", library.attnGetAssemblerVersion().text() or "none: the driver translates PTX"))
+        lines.append(
+            ("ptxas", library.attnGetAssemblerVersion().text() or "none: the driver translates PTX")
+        )
         lines.append(("targets", ", ".join(target.chip for target in builds.targets())))
     except AttnError as error:
         lines.append(("compiler", f"none: {error}"))

@@ -52,7 +52,9 @@ def make(command: str) -> str:
     """The page of a command in the language of man(7), as for `man -l`. Raises ArgumentError for
     another command than these."""
     if command not in completion.COMMANDS:
-        raise ArgumentError(f"man: expected one of {', '.join(completion.COMMANDS)}, got {command!r}")
+        raise ArgumentError(
+            f"man: expected one of {', '.join(completion.COMMANDS)}, got {command!r}"
+        )
     text = completion.read_help(command)
     overview, usage = re.findall(r"^(?:OVERVIEW|USAGE): (.*)$", text, re.M)[:2]
     table = {each["flag"]: each for each in completion.list_options() if each["flag"]}

@@ -42,7 +42,11 @@ def tune(
     with tempfile.TemporaryDirectory(prefix="attn-tune-") as name:
         folder = pathlib.Path(name)
         (folder / "problem.mlir").write_text(compiled.mlir("problem"), encoding="utf-8")
-        words = [f"--chip={compiled.chip}", f"--autotune={candidates}", f"--autotune-dir={folder / 'plans'}"]
+        words = [
+            f"--chip={compiled.chip}",
+            f"--autotune={candidates}",
+            f"--autotune-dir={folder / 'plans'}",
+        ]
         done = subprocess.run(
             [*commands.find("attn-compile"), str(folder / "problem.mlir"), *words],
             stderr=subprocess.PIPE, text=True, check=False,

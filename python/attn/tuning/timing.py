@@ -192,7 +192,9 @@ class Timer:
                 if not sets:
                     sets = make_sets(record)
                     nan = math.nan
-                    outputs = {each["name"]: _make(each, lambda t: t.fill_(nan)) for each in written}
+                    outputs = {
+                        each["name"]: _make(each, lambda t: t.fill_(nan)) for each in written
+                    }
                 for tensor in outputs.values():
                     tensor.fill_(math.nan)
 

@@ -5,6 +5,8 @@ import attn
 import pytest
 from attn.calls import attention_kernels, shared_kernels
 from attn.launch import cuda_driver, device_tensors
+from attn.options.problem_table import CALL_NAMES
+from attn.tensors import block_lists
 from conftest import count_calls
 from test_runtime import FakeDevice, FakeFunction, FakeModule
 
@@ -14,7 +16,7 @@ from attn import torch_op  # noqa: E402
 
 
 def compute(
-    q, k, v, sinks=None, cu_seqlens_q=None, cu_seqlens_k=None, counts=None, indices=None, captures=None, *options
+    q, k, v, sinks=None, cu_seqlens_q=None, cu_seqlens_k=None, captures=None, *options, **_
 ):  # fmt: skip
     """What the operator computes, with the options that these tests use."""
     if cu_seqlens_q is not None:
@@ -41,8 +43,8 @@ def compute(
     return o.to(q.dtype), torch.logsumexp(scores, -1).float()
 
 
-def compute_out(*operands, o, lse=None):
-    result, log = compute(*operands)
+def compute_out(*operands, o, lse=None, **named):
+    result, log = compute(*operands, **named)
     o.copy_(result)
     if lse is not None:
         lse.copy_(log)
@@ -52,7 +54,7 @@ def compute_out(*operands, o, lse=None):
 def on_cpu():
     """The operator computes the reference on the CPU."""
     with torch.library._scoped_library("attn", "IMPL") as library:
-        library.impl("attention", lambda *operands: compute(*operands)[0], "CPU")
+        library.impl("attention", lambda *given, **named: compute(*given, **named)[0], "CPU")
         library.impl("attention_lse", compute, "CPU")
         library.impl("attention_out", compute_out, "CPU")
         yield
@@ -62,13 +64,67 @@ def make(*shape, dtype=torch.float16):
     return torch.randn(*shape, dtype=torch.float32).to(dtype)
 
 
+#: Arguments that saved graphs and callers give by position, in the order that they had when the
+#: operators were published. None may move; new ones are given by name.
+PUBLISHED = [
+    "q",
+    "k",
+    "v",
+    "sinks",
+    "cu_seqlens_q",
+    "cu_seqlens_k",
+    "captures",
+    "max_seqlen_q",
+    "causal",
+    "window",
+    "softcap",
+    "scale",
+    "score_mod",
+    "mask_mod",
+]
+
+
+@pytest.mark.parametrize("name", ["attention", "attention_lse", "attention_out"])
+def test_published_arguments_keep_their_places(name):
+    arguments = getattr(torch.ops.attn, name).default._schema.arguments
+    assert [each.name for each in arguments if not each.kwarg_only] == PUBLISHED
+
+
+def test_arguments_by_position_and_by_name():
+    """Every argument reaches the option of its name."""
+    q = make(1, 2, 16, 32)
+    values = {
+        "causal": "top-left",
+        "window": "3,-1",
+        "softcap": 2.0,
+        "scale": 0.5,
+        "out_scale": 3.0,
+    }
+    texts = {"score_mod": "a", "mask_mod": "b", "out_mod": "c"}
+    given = torch_op._Arguments(
+        *[q] * 3,
+        *[None] * 4,
+        9,
+        *list(values.values())[:4],
+        "a",
+        "b",
+        out_scale=3.0,
+        out_mod="c",
+        block_size=[4, 8],
+    )
+    options = attention_kernels.Options(*torch_op._make_options(given, True))
+    assert dict(zip(CALL_NAMES, options.call, strict=True)) == values
+    assert {name: getattr(options, name) for name in texts} == texts
+    assert (options.lse, options.max_seqlen_q, options.block_size) == (True, 9, (4, 8))
+
+
 SAMPLES = {
     "dense": lambda: ((make(2, 4, 16, 32), make(2, 2, 24, 32), make(2, 2, 24, 64)), {}),
     "lse": lambda: ((make(1, 2, 16, 32),) * 3, {"causal": "top-left"}),
     "bnhd": lambda: ((make(2, 16, 4, 32).transpose(1, 2),) * 3, {}),
     "bf16": lambda: ((make(1, 2, 16, 32, dtype=torch.bfloat16),) * 3, {"scale": 0.5}),
     "captures": lambda: (
-        (*[make(1, 2, 16, 32)] * 3, *[None] * 5, [torch.randn(2)]),
+        (*[make(1, 2, 16, 32)] * 3, *[None] * 3, [torch.randn(2)]),
         {"score_mod": "text"},
     ),
     "packed": lambda: (
@@ -126,7 +182,9 @@ def test_functions_are_traced_before_compilation(on_cpu):
     def layer(q):
         return attn.attention(q, q, q, score_mod=lambda s, b, h, i, j: s)
 
-    with pytest.raises(Exception, match=r"expected what attn.score_mod\(function\) gives|ArgumentError"):
+    with pytest.raises(
+        Exception, match=r"expected what attn.score_mod\(function\) gives|ArgumentError"
+    ):
         torch.compile(layer, fullgraph=True, backend="eager")(make(1, 2, 16, 32))
 
 
@@ -243,6 +301,26 @@ def test_launch(driver, layout):
     assert len(attention_kernels._calls) == kept + 1
 
 
+def test_addresses_are_in_the_order_of_the_call(driver, monkeypatch):
+    """A kernel may read what a mask captured before all else: its tensors have another order."""
+
+    class Kernel:
+        names = ("capture0", "q", "k", "v", "o", "lse", "sinks")
+
+        def prepare(self, views):
+            self.views = list(views)
+            return lambda addresses, stream: setattr(self, "addresses", list(addresses))
+
+    kernel = Kernel()
+    monkeypatch.setattr(shared_kernels, "load_shared", lambda *_: kernel)
+    q, ids, sinks = make(1, 2, 32, 64), torch.zeros(32, dtype=torch.int64), torch.zeros(2)
+    mask = lambda b, h, i, j: ids[i] == ids[j]  # noqa: E731
+    o, lse = attn.attention(q, q, q, mask_mod=mask, sinks=sinks, lse=True)
+    tensors = {"q": q, "k": q, "v": q, "o": o, "lse": lse, "sinks": sinks, "capture0": ids}
+    addresses = dict(zip(kernel.views, kernel.addresses, strict=True))
+    assert addresses == {name: each.data_ptr() for name, each in tensors.items()}
+
+
 def test_captured_types(driver):
     q = make(1, 2, 32, 64)
     kept = torch.ones(32, dtype=torch.bool)
@@ -295,7 +373,9 @@ def test_dispatcher_is_left_out_where_nobody_looks(driver, monkeypatch):
     for name in ("_attention", "_attention_lse"):
         operator = getattr(torch_op, name)
         monkeypatch.setattr(
-            torch_op, name, lambda *given, op=operator: seen.append(op) or op(*given)
+            torch_op,
+            name,
+            lambda *given, op=operator, **named: seen.append(op) or op(*given, **named),
         )
     q = make(1, 4, 64, 64)
     for lse in (False, True):
@@ -341,4 +421,5 @@ def test_operator_checks_sizes_of_blocks(size, message):
     q = torch.randn(1, 2, 64, 16, dtype=torch.float16)
     lists = (torch.zeros(1, 2, 1, 2, dtype=torch.int32), torch.zeros(1, 2, 1, 1, dtype=torch.int32))
     with pytest.raises(attn.ArgumentError, match=f"block_size: {message}"):
-        torch.ops.attn.attention(q, q, q, None, None, None, *lists, None, None, size)
+        named = dict(zip(block_lists.NAMES, lists, strict=True))
+        torch.ops.attn.attention(q, q, q, **named, block_size=size)

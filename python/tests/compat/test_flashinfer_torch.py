@@ -155,7 +155,11 @@ def test_latent_graph_of_8_bits(monkeypatch):
     (plan,) = _Plan.made
     assert plan.options["kv_dtype"] == "f8E4M3FN" and plan.options["scales"] == "tensor"
     (first, scales), (second, _) = plan.runs
-    assert torch.equal(first, q) and scales["k_scale"] is scales["v_scale"] and scales["k_scale"] == 0.5
+    assert (
+        torch.equal(first, q)
+        and scales["k_scale"] is scales["v_scale"]
+        and scales["k_scale"] == 0.5
+    )
     assert torch.equal(second, torch.cat([q[..., :32], q[..., 32:] / 4], -1))
 
 
@@ -168,6 +172,8 @@ def test_queries_that_are_not_looked_at():
     sizes = (lists[0], torch.zeros(30, dtype=torch.int32), lists[2])
     wrapper = BatchPrefillWithPagedKVCacheWrapper(torch.empty(8), "NHD", True, counts, *sizes)
     wrapper.plan(counts, *lists, 4, 2, 32, 16, max_token_per_sequence=2)
-    with pytest.raises(ValueError, match="max_token_per_sequence: expected at most 2, that of the first"):
+    with pytest.raises(
+        ValueError, match="max_token_per_sequence: expected at most 2, that of the first"
+    ):
         wrapper.plan(counts.to("meta"), *lists, 4, 2, 32, 16, max_token_per_sequence=3)
     assert wrapper._most_queries == 2

@@ -175,6 +175,15 @@ def test_simulate_dynamic():
     np.testing.assert_array_equal(result["o"], 1)
 
 
+def test_simulate_quickly():
+    kernel = attn.compile(q="2x10x256x16xf16")
+    result = kernel.simulate(verify="quick", seed=1)
+    assert result.passed
+    assert result.report["sample"] == "64 CTAs with 4096 of 5120 rows"
+    with pytest.raises(attn.ArgumentError, match="verify: expected"):
+        kernel.simulate(verify="fast")
+
+
 def test_simulate_refuses():
     kernel = attn.compile(**SMALL)
     with pytest.raises(TypeError, match='array "q": expected elements of float16, got float64'):
@@ -254,5 +263,7 @@ def test_narrow_operands():
     for chip, schedule in (("sm_89", "split_q"), ("sm_90a", "ws_wgmma"), ("sm_100a", "ws_tmem")):
         kernel = attn.compile(q=(1, 16, 600, 128), dtype="float8_e4m3fn", chip=chip)
         assert kernel.plan.startswith(f"#attn.{schedule}<"), kernel.plan
-    with pytest.raises(attn.CompileError, match="8-bit queries on sm_86, .* expected sm_89 or a later"):
+    with pytest.raises(
+        attn.CompileError, match="8-bit queries on sm_86, .* expected sm_89 or a later"
+    ):
         attn.compile(q=(1, 2, 64, 64), dtype="float8_e5m2", chip="sm_86")

@@ -85,7 +85,19 @@ def test_what_is_no_file(monkeypatch, empty_cache):
 
 @pytest.mark.parametrize(
     "contents",
-    [b"", b"7", b"[]", b"{}", b"\xff", b'{"remarks": 3}', b"[" * 100000, "launch", "remarks", "ptx", "plan"],
+    [
+        b"",
+        b"7",
+        b"[]",
+        b"{}",
+        b"\xff",
+        b'{"remarks": 3}',
+        b"[" * 100000,
+        "launch",
+        "remarks",
+        "ptx",
+        "plan",
+    ],
 )
 def test_other_contents_with_the_right_hash(monkeypatch, empty_cache, contents):
     runs = count_runs(monkeypatch)
@@ -93,7 +105,9 @@ def test_other_contents_with_the_right_hash(monkeypatch, empty_cache, contents):
     for path in list(empty_cache.iterdir()):
         raw = contents
         if isinstance(raw, str):
-            raw = json.dumps(json.loads(path.read_bytes()[32:]) | {contents: {"version": 2}}).encode()
+            raw = json.dumps(
+                json.loads(path.read_bytes()[32:]) | {contents: {"version": 2}}
+            ).encode()
         kernel_cache.write(path.name, raw)
     kernel_cache.clear_memory()
     assert attn.compile(**SMALL).ptx == kernel.ptx and len(runs) == 2
@@ -203,7 +217,10 @@ def test_file_of_another_version(monkeypatch, empty_cache):
     runs = count_runs(monkeypatch)
     first = attn.compile(**SMALL)
     (old,) = list_kernels(empty_cache)
-    for name, value in (("compiler.kernel_cache.VERSION", 99), ("compiler.builds.get_identity", lambda: "another")):
+    for name, value in (
+        ("compiler.kernel_cache.VERSION", 99),
+        ("compiler.builds.get_identity", lambda: "another"),
+    ):
         monkeypatch.setattr(f"attn.{name}", value)
         kernel_cache.clear_memory()
         assert attn.compile(**SMALL).ptx == first.ptx

@@ -132,7 +132,9 @@ def test_wrong_types():
         run(TensorMap(np.ones((4, 4), np.complex64), (4, 4)))
     with pytest.raises(ValueError, match="grid: expected 1 to 3 extents, got 4"):
         run(grid=(1, 1, 1, 1))
-    with pytest.raises(attn.SimulationError, match="kernel: expected one of scale, other, got none"):
+    with pytest.raises(
+        attn.SimulationError, match="kernel: expected one of scale, other, got none"
+    ):
         attn.sim.run(SCALE + SCALE.replace("scale", "other"), 1, [], block=1)
     header = SCALE[: SCALE.index(".visible")]
     with pytest.raises(attn.SimulationError, match="expected a module with a kernel .*, got none"):

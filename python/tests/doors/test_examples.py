@@ -19,4 +19,6 @@ def test_example(name, capsys):
 
 
 def test_all_are_run():
-    assert sorted(EXAMPLES) == sorted(path.stem for path in (ROOT / "examples" / "doors").glob("*.py"))
+    assert sorted(EXAMPLES) == sorted(
+        path.stem for path in (ROOT / "examples" / "doors").glob("*.py")
+    )

@@ -11,7 +11,8 @@ QUERIES, KEYS = 200, 260
 #: torch 2.8 has neither.
 needs_aux = pytest.mark.skipif(not hasattr(host, "AuxRequest"), reason="torch has no AuxRequest")
 needs_eager = pytest.mark.skipif(
-    not hasattr(host, "_FLEX_ATTENTION_DISABLE_COMPILE_DEBUG"), reason="torch always compiles FlexAttention"
+    not hasattr(host, "_FLEX_ATTENTION_DISABLE_COMPILE_DEBUG"),
+    reason="torch always compiles FlexAttention",
 )
 
 
@@ -64,12 +65,18 @@ CASES = {
 
 
 def make(batch=2, heads=4, kv_heads=4, dim=32, dtype=torch.float16):
-    shapes = (batch, heads, QUERIES, dim), (batch, kv_heads, KEYS, dim), (batch, kv_heads, KEYS, dim)
+    shapes = (
+        (batch, heads, QUERIES, dim),
+        (batch, kv_heads, KEYS, dim),
+        (batch, kv_heads, KEYS, dim),
+    )
     return [torch.randn(*shape).to(dtype) for shape in shapes]
 
 
 def block(mask, batch=None, heads=None, size=128):
-    return host.create_block_mask(mask, batch, heads, QUERIES, KEYS, device=documents.device, BLOCK_SIZE=size)
+    return host.create_block_mask(
+        mask, batch, heads, QUERIES, KEYS, device=documents.device, BLOCK_SIZE=size
+    )
 
 
 def compare(got, want):
@@ -83,7 +90,9 @@ def compute(q, k, v, mask, score, scale=None):
     """torch's own function in float32, without compilation."""
     q, k, v = (each.float() for each in (q, k, v))
     k, v = (each.repeat_interleave(q.shape[1] // k.shape[1], 1) for each in (k, v))
-    places = torch.meshgrid(*[torch.arange(each) for each in (*q.shape[:3], k.shape[2])], indexing="ij")
+    places = torch.meshgrid(
+        *[torch.arange(each) for each in (*q.shape[:3], k.shape[2])], indexing="ij"
+    )
     scores = q @ k.mT * (q.shape[-1] ** -0.5 if scale is None else scale)
     if score is not None:
         scores = score(scores, *places)
@@ -116,7 +125,10 @@ def test_blocks_beyond_the_function():
     q, k, v = make(kv_heads=2)
     counts = torch.tensor([[[1, 2]]], dtype=torch.int32)
     indices = torch.tensor([[[[1, 0, 2], [2, 0, 1]]]], dtype=torch.int32)
-    full = torch.tensor([[[1, 0]]], dtype=torch.int32), torch.tensor([[[[0, 1, 2], [0, 1, 2]]]], dtype=torch.int32)
+    full = (
+        torch.tensor([[[1, 0]]], dtype=torch.int32),
+        torch.tensor([[[[0, 1, 2], [0, 1, 2]]]], dtype=torch.int32),
+    )
     mask = host.BlockMask.from_kv_blocks(
         counts, indices, *full, BLOCK_SIZE=(128, 128), mask_mod=chunks, seq_lengths=(QUERIES, KEYS)
     )
@@ -146,9 +158,18 @@ def test_lists_of_blocks():
     compare(got, want)
     # Without holes the compiler finds the blocks, and without whole blocks there are no lists.
     assert attn.doors.flex.find_mask(block(window)).lists is None
-    counts, indices = torch.tensor([[[1, 1]]], dtype=torch.int32), torch.tensor([[[[1, 0], [0, 1]]]], dtype=torch.int32)
+    counts, indices = (
+        torch.tensor([[[1, 1]]], dtype=torch.int32),
+        torch.tensor([[[[1, 0], [0, 1]]]], dtype=torch.int32),
+    )
     alone = host.BlockMask.from_kv_blocks(
-        torch.zeros_like(counts), indices, counts, indices, BLOCK_SIZE=128, mask_mod=causal, seq_lengths=(256, 256)
+        torch.zeros_like(counts),
+        indices,
+        counts,
+        indices,
+        BLOCK_SIZE=128,
+        mask_mod=causal,
+        seq_lengths=(256, 256),
     )
     # Key heads that one query head has: blocks that its list does not name are never 0 times NaN.
     k[0, 0, :128] = v[0, 0, :128] = torch.nan
@@ -167,7 +188,10 @@ def test_masks_of_heads_and_results():
     got, aux = attn.flex_attention(
         q, k[:1], v[:1], None, block(by_head, 2, 4), 0.3, return_aux=host.AuxRequest(lse=True), kernel_options={"BLOCK_M": 64}
     )  # fmt: skip
-    compare((got, aux.lse), compute(q, k[:1].expand(2, -1, -1, -1), v[:1].expand(2, -1, -1, -1), by_head, None, 0.3))
+    compare(
+        (got, aux.lse),
+        compute(q, k[:1].expand(2, -1, -1, -1), v[:1].expand(2, -1, -1, -1), by_head, None, 0.3),
+    )
     q, k, v = make(1, 1, 1, 64, torch.bfloat16)
     assert attn.flex_attention(q, k, v).dtype == torch.bfloat16
 
@@ -178,14 +202,29 @@ def test_refusals():
     mask = block(causal)
     for options, message in (
         ({}, "expected 4 heads as query, got 2; enable_gqa=True"),
-        ({"block_mask": causal, "enable_gqa": True}, "block_mask: expected a BlockMask, got function"),
-        ({"block_mask": block(causal, 3, 1), "enable_gqa": True}, "block_mask: expected batch of 1 or 2, got 3"),
-        ({"kernel_options": {"warps": 3}, "enable_gqa": True}, "no option of FlexAttention is called 'warps'"),
-        ({"return_aux": host.AuxRequest(max_scores=True), "enable_gqa": True}, "expected lse alone"),
+        (
+            {"block_mask": causal, "enable_gqa": True},
+            "block_mask: expected a BlockMask, got function",
+        ),
+        (
+            {"block_mask": block(causal, 3, 1), "enable_gqa": True},
+            "block_mask: expected batch of 1 or 2, got 3",
+        ),
+        (
+            {"kernel_options": {"warps": 3}, "enable_gqa": True},
+            "no option of FlexAttention is called 'warps'",
+        ),
+        (
+            {"return_aux": host.AuxRequest(max_scores=True), "enable_gqa": True},
+            "expected lse alone",
+        ),
     ):
         with pytest.raises(attn.ArgumentError, match=message):
             attn.flex_attention(q, k, v, **options)
-    with pytest.raises(attn.ArgumentError, match="expected one for 100 queries and 260 keys, got one for 200 and 260"):
+    with pytest.raises(
+        attn.ArgumentError,
+        match="expected one for 100 queries and 260 keys, got one for 200 and 260",
+    ):
         attn.flex_attention(q[:, :, :100], k, v, block_mask=mask, enable_gqa=True)
     with pytest.raises(attn.ArgumentError, match='tensor "query": expected a torch tensor of four'):
         attn.flex_attention(q[0], k, v)

@@ -22,7 +22,11 @@ TINY = {
     "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
 }  # fmt: skip
 #: A window that is shorter than the prompts, in one layer of two.
-MIXED = {"head_dim": 32, "sliding_window": 12, "layer_types": ["sliding_attention", "full_attention"]}
+MIXED = {
+    "head_dim": 32,
+    "sliding_window": 12,
+    "layer_types": ["sliding_attention", "full_attention"],
+}
 #: Models with the arguments of their configurations. Experts are all taken, since their choice
 #: jumps with the last bit.
 MODELS = {
@@ -85,7 +89,10 @@ def check_logits(model, seen=None, **inputs):
     attention in float32 as TOLERANCE says, or as those of eager attention in float16. Those of a
     model that has float16 in its attention alone are."""
     seen = slice(None) if seen is None else seen
-    floats = {name: each.float() if torch.is_floating_point(each) else each for name, each in inputs.items()}
+    floats = {
+        name: each.float() if torch.is_floating_point(each) else each
+        for name, each in inputs.items()
+    }
     with torch.no_grad():
         got, rounded = (run(model, each, **inputs)[seen] for each in ("attn", "eager"))
         model.float()
@@ -163,7 +170,9 @@ def test_no_token_looks_ahead():
     other[:, 30] = (other[:, 30] + 1) % 90 + 3
     with torch.no_grad():
         first, second = model(ids).logits, model(other).logits
-    assert torch.equal(first[:, :30], second[:, :30]) and not torch.equal(first[:, 30], second[:, 30])
+    assert torch.equal(first[:, :30], second[:, :30]) and not torch.equal(
+        first[:, 30], second[:, 30]
+    )
 
 
 def test_encoder_and_decoder():
@@ -196,11 +205,15 @@ def test_mask_tensors():
     ids, _, _ = make_prompts()
     seen = torch.ones(37, 37).tril().bool()[None, None] & (torch.rand(2, 1, 37, 37) > 0.2)
     seen |= torch.eye(37).bool()
-    added = torch.zeros(seen.shape, dtype=torch.float16).masked_fill(~seen, torch.finfo(torch.float16).min)
+    added = torch.zeros(seen.shape, dtype=torch.float16).masked_fill(
+        ~seen, torch.finfo(torch.float16).min
+    )
     # Eager attention takes numbers only.
     check_logits(model, input_ids=ids, attention_mask=added)
     with torch.no_grad():
-        same, got = (run(model, "attn", input_ids=ids, attention_mask=each) for each in (added, seen))
+        same, got = (
+            run(model, "attn", input_ids=ids, attention_mask=each) for each in (added, seen)
+        )
     assert measure(same, got) < TOLERANCE
 
 
@@ -217,21 +230,28 @@ KINDS = {
     "bidirectional window overlay": masking_utils.sliding_window_bidirectional_overlay(12),
     "chunks": masking_utils.chunked_causal_mask_function(16, torch.tensor([3, 0])),
     "chunk overlay": masking_utils.chunked_overlay(16, torch.tensor([3, 0])),
-    "padding": masking_utils.padding_mask_function(torch.arange(60)[None] % torch.tensor([[7], [5]]) != 2),
+    "padding": masking_utils.padding_mask_function(
+        torch.arange(60)[None] % torch.tensor([[7], [5]]) != 2
+    ),
     "packed": masking_utils.packed_sequence_mask_function(SEQUENCES),
-    "remapped": masking_utils.remap_positions_for_packed_sequence(masking_utils.causal_mask_function, PLACES),
+    "remapped": masking_utils.remap_positions_for_packed_sequence(
+        masking_utils.causal_mask_function, PLACES
+    ),
     "packed and remapped": masking_utils.packed_sequence_compatibility_function(
         masking_utils.sliding_window_causal_mask_function(12), PLACES, SEQUENCES
     ),
     "offsets": masking_utils.add_offsets_to_mask_function(masking_utils.causal_mask_function, 3, 1),
     "images": masking_utils.or_masks(
-        masking_utils.causal_mask_function, masking_utils.blockwise_overlay(torch.arange(60)[None].repeat(2, 1) // 9)
+        masking_utils.causal_mask_function,
+        masking_utils.blockwise_overlay(torch.arange(60)[None].repeat(2, 1) // 9),
     ),
 }
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("place", [(40, 40, 0, 0), (1, 40, 39, 0), (7, 40, 33, 0), (5, 50, 20, 0), (1, 30, 40, 11)])
+@pytest.mark.parametrize(
+    "place", [(40, 40, 0, 0), (1, 40, 39, 0), (7, 40, 33, 0), (5, 50, 20, 0), (1, 30, 40, 11)]
+)
 def test_masks(kind, place):
     """Each kind of mask at each place of queries and keys, beside torch's own tensor of it."""
     queries, keys, q_offset, kv_offset = place
@@ -239,13 +259,17 @@ def test_masks(kind, place):
     padding[0, :4] = False
     for given in (None, padding):
         for offset in (q_offset, torch.tensor(q_offset)):
-            mask = model_masks.make_mask(2, queries, keys, offset, kv_offset, KINDS[kind], given, device=padding.device)
+            mask = model_masks.make_mask(
+                2, queries, keys, offset, kv_offset, KINDS[kind], given, device=padding.device
+            )
             q, k = torch.randn(2, 2, queries, 32).half(), torch.randn(2, 2, keys, 32).half()
             o = attn.attention(
                 q, k, k, causal=mask.aligned.causal, window=mask.aligned.window, mask_mod=mask.mod
             )  # fmt: skip
             seen = mask.make_tensor()
-            want = torch.nn.functional.scaled_dot_product_attention(q.double(), k.double(), k.double(), seen)
+            want = torch.nn.functional.scaled_dot_product_attention(
+                q.double(), k.double(), k.double(), seen
+            )
             rows = seen.expand(2, 2, queries, keys).any(-1)
             assert (o - want)[rows].abs().max() < 4e-3
 
@@ -273,7 +297,10 @@ def test_refusals(caplog):
         ({"dtype": torch.float32}, "elements are torch.float32; kernels take float16 or bfloat16"),
         ({"head_mask": torch.ones(2)}, "the model says head_mask, which attn.hf does not know"),
         ({"attention_mask": "causal"}, "expected a mask of attn.hf or a tensor, got str"),
-        ({"attention_mask": torch.ones(1, 1, 9, 4).bool()}, "expected a place for each of the 9 keys, got 4"),
+        (
+            {"attention_mask": torch.ones(1, 1, 9, 4).bool()},
+            "expected a place for each of the 9 keys, got 4",
+        ),
     ):
         with pytest.raises(attn.ArgumentError, match=message):
             call_layer(**options)
@@ -283,7 +310,9 @@ def test_refusals(caplog):
     assert o.dtype == torch.float32 and "is SDPA's, since elements are torch.float32" in caplog.text
     with pytest.raises(attn.ArgumentError, match="elements are torch.float32"):
         call_layer(dtype=torch.float32, s_aux=torch.zeros(2))
-    with pytest.raises(attn.ArgumentError, match="fallback: expected one of error, sdpa, got 'eager'"):
+    with pytest.raises(
+        attn.ArgumentError, match="fallback: expected one of error, sdpa, got 'eager'"
+    ):
         attn.hf.register(fallback="eager")
 
 

@@ -30,7 +30,11 @@ def make(*shape, dtype=torch.float16):
 def test_attention(dtype, major, monkeypatch):
     """On the simulator, with results that lie in memory as q does; one kernel for all lengths."""
     monkeypatch.setenv("ATTN_CHIP", "sm_90a" if major else "sm_80")
-    q = make(1, 40, 4, 32, dtype=dtype).transpose(1, 2) if major else make(1, 4, 40, 32, dtype=dtype)
+    q = (
+        make(1, 40, 4, 32, dtype=dtype).transpose(1, 2)
+        if major
+        else make(1, 4, 40, 32, dtype=dtype)
+    )
     k, v = make(1, 2, 53, 32, dtype=dtype), make(1, 2, 53, 32, dtype=dtype)
     hidden = torch.ones(40, 53).triu(1).bool()
     o, lse = attn.attention(q, k, v, causal=True, lse=True)
@@ -117,12 +121,16 @@ def test_kernels(dtype):
 
 def test_narrow_types():
     """8-bit floats by their bits; one of another kind is an error."""
-    kernel = attn.compile(q=(1, 1, 64, 64), dtype=torch.float8_e4m3fn, out_type="float16", chip="sm_90a")
+    kernel = attn.compile(
+        q=(1, 1, 64, 64), dtype=torch.float8_e4m3fn, out_type="float16", chip="sm_90a"
+    )
     q = make(1, 1, 64, 64, dtype=torch.float32).to(torch.float8_e4m3fn)
     o = kernel.run(q=q, k=q, v=q)["o"]
     want = attend(*(each.float() for each in (q, q, q)))[0]
     assert (o - want).abs().max() < 0.1
-    with pytest.raises(attn.ArgumentTypeError, match="expected elements of float8_e4m3fn, got float8_e5m2"):
+    with pytest.raises(
+        attn.ArgumentTypeError, match="expected elements of float8_e4m3fn, got float8_e5m2"
+    ):
         kernel.run(q=q, k=q.float().to(torch.float8_e5m2), v=q)
 
 

@@ -18,7 +18,9 @@ def make(*shape, dtype=torch.float16):
 
 
 def widen(value):
-    return value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+    return (
+        value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+    )
 
 
 def compare(*operands, tolerance=5e-3, **options):
@@ -89,7 +91,10 @@ def test_what_is_left_to_torch(case, caplog):
     with caplog.at_level(logging.DEBUG, "attn"), attn.torch.sdpa():
         functional.scaled_dot_product_attention(*operands, **options)
     assert f"fallback: scaled_dot_product_attention is torch's, since {reason}" in caplog.text
-    with attn.torch.sdpa(strict=True), pytest.raises(attn.ArgumentError, match="no kernel of attn takes the call"):
+    with (
+        attn.torch.sdpa(strict=True),
+        pytest.raises(attn.ArgumentError, match="no kernel of attn takes the call"),
+    ):
         functional.scaled_dot_product_attention(*operands, **options)
 
 
@@ -97,7 +102,9 @@ def test_torch_refuses_what_it_did():
     if Q.is_cpu:
         # On a GPU torch lets it pass.
         with attn.torch.sdpa(), pytest.raises(RuntimeError):
-            functional.scaled_dot_product_attention(Q, K, V, attn_mask=torch.rand(30, 37) > 0.3, is_causal=True)
+            functional.scaled_dot_product_attention(
+                Q, K, V, attn_mask=torch.rand(30, 37) > 0.3, is_causal=True
+            )
     with attn.torch.sdpa(), pytest.raises(RuntimeError):
         functional.scaled_dot_product_attention(Q, K[..., :20], V)
 
@@ -121,7 +128,9 @@ def test_dense_operator():
     want = functional.scaled_dot_product_attention(
         Q.double(), k.double(), v.double(), is_causal=True
     )  # fmt: skip
-    assert (got[0] - want).abs().max() < 5e-3 and got[1].shape == Q.shape[:3] and got[4:6] == (30, 30)
+    assert (
+        (got[0] - want).abs().max() < 5e-3 and got[1].shape == Q.shape[:3] and got[4:6] == (30, 30)
+    )
     assert len(got) == 9 and got[6].dtype == torch.uint64
     assert flash_operators.attend_dense(Q, k, v, 0.5) == "there is no dropout"
     assert flash_operators.attend_dense(Q, k, v, 0.0, False, True) == "return_debug_mask is given"
@@ -130,7 +139,9 @@ def test_dense_operator():
 def test_packed_operator():
     counts, keys = (torch.tensor(each, dtype=torch.int32) for each in ([0, 5, 17], [0, 9, 30]))
     q, k = make(17, 4, 32), make(30, 2, 32)
-    o, lse, *_ = flash_operators.attend_rows(q, k, k, counts, keys, 12, 21, 0.0, True, False, window_size_left=6, window_size_right=0)
+    o, lse, *_ = flash_operators.attend_rows(
+        q, k, k, counts, keys, 12, 21, 0.0, True, False, window_size_left=6, window_size_right=0
+    )
     assert o.shape == q.shape and lse.shape == (4, 17)
     rows, columns = torch.arange(12)[:, None], torch.arange(21)
     seen = (columns - rows <= 9) & (columns - rows >= 3)
@@ -173,7 +184,10 @@ def test_activated_operators(caplog):
             o.backward(upstream)
             assert "fallback" not in caplog.text
             functional.scaled_dot_product_attention(*operands, dropout_p=0.5)
-            assert "fallback: _scaled_dot_product_flash_attention is torch's, since there is no dropout" in caplog.text
+            assert (
+                "fallback: _scaled_dot_product_flash_attention is torch's, since there is no dropout"
+                in caplog.text
+            )
         counts = torch.tensor([0, 50, 200], dtype=torch.int32, device="cuda")
         q = torch.randn(200, 4, 64, device="cuda").half()
         packed = varlen.varlen_attn(q, q, q, counts, counts, 150, 150, window_size=(-1, 0))
@@ -191,6 +205,9 @@ def test_activated_operators(caplog):
 
 def test_no_registry(monkeypatch):
     monkeypatch.setattr(flash_operators, "_find_registry", lambda: None)
-    with pytest.raises(attn.LibraryError, match=r"has no registry of implementations, which 2.11 brings; attn.torch.sdpa\(\)"):
+    with pytest.raises(
+        attn.LibraryError,
+        match=r"has no registry of implementations, which 2.11 brings; attn.torch.sdpa\(\)",
+    ):
         attn.torch.activate()
     attn.torch.deactivate()

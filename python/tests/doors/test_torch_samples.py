@@ -31,16 +31,25 @@ def test_samples(dtype, caplog):
     taken, left = 0, collections.Counter()
     for sample in OPERATOR.sample_inputs("cpu", dtype, requires_grad=False):
         operands = (sample.input, *sample.args)
-        wide = [each.double() if isinstance(each, torch.Tensor) and each.is_floating_point() else each for each in operands]
+        wide = [
+            each.double() if isinstance(each, torch.Tensor) and each.is_floating_point() else each
+            for each in operands
+        ]
         options = dict(sample.kwargs)
         mask = options.get("attn_mask")
-        wide_options = {**options, "attn_mask": mask.double()} if mask is not None and mask.is_floating_point() else options
+        wide_options = (
+            {**options, "attn_mask": mask.double()}
+            if mask is not None and mask.is_floating_point()
+            else options
+        )
         torch.manual_seed(0)
         with caplog.at_level(logging.DEBUG, "attn"), attn.torch.sdpa():
             got = scaled_dot_product_attention(*operands, **options)
         reasons = read_reasons(caplog)
         torch.manual_seed(0)
-        want = scaled_dot_product_attention(*(operands if reasons else wide), **(options if reasons else wide_options))
+        want = scaled_dot_product_attention(
+            *(operands if reasons else wide), **(options if reasons else wide_options)
+        )
         assert got.shape == want.shape and got.dtype == dtype
         if reasons:
             assert re.match(REASONS, reasons[0]), reasons
@@ -50,5 +59,7 @@ def test_samples(dtype, caplog):
         taken += 1
         seen = torch.isfinite(want)
         scale = want[seen].abs().max() if seen.any() else 1
-        assert ((got - want)[seen].abs() <= (2e-3 if dtype == torch.float16 else 1.6e-2) * max(scale, 1)).all()
+        assert (
+            (got - want)[seen].abs() <= (2e-3 if dtype == torch.float16 else 1.6e-2) * max(scale, 1)
+        ).all()
     assert taken >= 8 and left["there is no dropout"] >= 8, (taken, left)

@@ -54,7 +54,11 @@ def list_tiles(ids, rows, block, align, window, causal):
 
 @pytest.mark.parametrize(
     ("options", "softmax", "dtype"),
-    [({"causal": True}, "optimistic", "int32"), ({}, "exact", "int64"), ({"window": (300, 0)}, "exact", "int32")],
+    [
+        ({"causal": True}, "optimistic", "int32"),
+        ({}, "exact", "int64"),
+        ({"window": (300, 0)}, "exact", "int32"),
+    ],
 )
 def test_records(options, softmax, dtype):
     """The same tiles as by plain arithmetic, those with fewer blocks first, whatever the numbers."""

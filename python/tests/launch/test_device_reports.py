@@ -112,12 +112,17 @@ def test_take_reports(monkeypatch):
 def test_capture(monkeypatch):
     """A launch that is captured does not wait; one behind it prints what both have found."""
     kernel = runtime.load(bundle.write(RECORD, (bundle.Image("cubin", "sm_80", b"attn_reports"),)))
-    with pytest.raises(attn.ArgumentError, match="set_seed: expected an instrumented kernel that was launched on device 0"):
+    with pytest.raises(
+        attn.ArgumentError,
+        match="set_seed: expected an instrumented kernel that was launched on device 0",
+    ):
         kernel.set_seed(1)
     launches, reads = [], []
     kernel._checked[0] = object()
     monkeypatch.setattr(cuda_driver, "is_capturing", lambda stream: stream == 5)
-    monkeypatch.setattr(kernel, "prepare", lambda *_: lambda addresses, stream: launches.append(stream))
+    monkeypatch.setattr(
+        kernel, "prepare", lambda *_: lambda addresses, stream: launches.append(stream)
+    )
     monkeypatch.setattr(kernel, "take_reports", lambda ordinal: reads.append(ordinal) or [])
     kernel(stream=5)
     assert launches == [5] and reads == []

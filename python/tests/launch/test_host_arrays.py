@@ -107,7 +107,8 @@ def test_all_inputs_are_needed(device, request, monkeypatch):
     for name in inputs:
         some = {other: array for other, array in inputs.items() if other != name}
         with pytest.raises(
-            attn.ArgumentError, match=f'tensor "{name}": missing; the kernel reads q, k, v, capture0'
+            attn.ArgumentError,
+            match=f'tensor "{name}": missing; the kernel reads q, k, v, capture0',
         ):
             kernel.run(**some)
     for name in ("o", "lse", "bias"):
@@ -159,5 +160,7 @@ def test_shapes_before_copies(no_device):
     huge = np.broadcast_to(np.float16(0), (1 << 20, 1 << 20, 32, 64))
     kernel = attn.compile(q="1x2x32x64xf16")
     for call in (kernel.simulate, kernel.run):
-        with pytest.raises(attn.SimulationError, match='input "q": dimension 0: expected 1, got 1048576'):
+        with pytest.raises(
+            attn.SimulationError, match='input "q": dimension 0: expected 1, got 1048576'
+        ):
             call(q=huge, k=huge, v=huge)

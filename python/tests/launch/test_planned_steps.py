@@ -81,7 +81,9 @@ def cut(lengths, runs, start, fewest, block=64):
     return rows, records
 
 
-@pytest.mark.parametrize(("batch", "runs", "start", "fewest"), [(5, 7, 1, 2), (33, 132, 2, 1), (70, 12, 3, 4)])
+@pytest.mark.parametrize(
+    ("batch", "runs", "start", "fewest"), [(5, 7, 1, 2), (33, 132, 2, 1), (70, 12, 3, 4)]
+)
 def test_pieces(batch, runs, start, fewest):
     """The same by plain arithmetic; pieces of a sequence are all of its blocks, and neighbours."""
     kernel = attn.compile(

@@ -259,10 +259,18 @@ def test_steps():
         (["steps", 1, "kernel"], 3, r"steps\[1\].kernel: expected str, got int"),
         (["steps", 1, "cooperative"], 1, r"steps\[1\].cooperative: expected bool, got int"),
         (["steps", 1, "args", 1, "index"], 1, r"steps\[1\].args\[1\].index: there is no such"),
-        (["steps", 1, "args", 0, "tensor"], "z", r"steps\[1\].args\[0\].tensor: there is no tensor"),
+        (
+            ["steps", 1, "args", 0, "tensor"],
+            "z",
+            r"steps\[1\].args\[0\].tensor: there is no tensor",
+        ),
         (["steps", 1, "args", 1, "access"], "x", r"steps\[1\].args\[1\].access: unknown 'x'"),
         (["steps", 1, "args", 2, "type"], "f32", r"steps\[1\].args\[2\].type: unknown 'f32'"),
-        (["steps", 0, "args", 1, "access"], "read", "kernel write reads workspace 0, which no step"),
+        (
+            ["steps", 0, "args", 1, "access"],
+            "read",
+            "kernel write reads workspace 0, which no step",
+        ),
         (["workspaces", 0, "restored"], True, r"workspaces\[0\].restored: expected a workspace"),
     ],
 )
@@ -321,8 +329,7 @@ def test_bundle_shows_proofs():
     images = [bundle.Image("ptx", "sm_80", b".version 8.0")]
     data = bundle.write({**RECORD, "proof": proof}, images)
     assert repr(bundle.parse(data)) == (
-        "<attn.Bundle attn_fwd: ptx for sm_80; "
-        "unchecked: it depends on the value of argument 0>"
+        "<attn.Bundle attn_fwd: ptx for sm_80; unchecked: it depends on the value of argument 0>"
     )
 
 

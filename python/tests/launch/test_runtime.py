@@ -47,7 +47,9 @@ def test_load_refuses():
 def test_stays_in_its_process():
     kernel = runtime.load(make_bytes())
     for call in (pickle.dumps, copy.copy, copy.deepcopy):
-        with pytest.raises(attn.ArgumentTypeError, match="LoadedKernel: expected to stay in its process"):
+        with pytest.raises(
+            attn.ArgumentTypeError, match="LoadedKernel: expected to stay in its process"
+        ):
             call(kernel)
 
 

@@ -16,9 +16,38 @@ CASES = json.loads(
     .read_text(encoding="utf-8")
 )  # fmt: skip
 SYMBOLS = CASES["symbols"]
-ATOMS = [*SYMBOLS, "v.dim0", "q.dim7", "0", "1", "2", "-3", "128", "007", str(2**62), str(2**63 - 1)]
+ATOMS = [
+    *SYMBOLS,
+    "v.dim0",
+    "q.dim7",
+    "0",
+    "1",
+    "2",
+    "-3",
+    "128",
+    "007",
+    str(2**62),
+    str(2**63 - 1),
+]
 #: What a generated text is broken with.
-DEBRIS = ["", " ", "(", ")", ",", "-", "+", "/", ".", "q", "q.", "dim", "min(", "pow(", "#", "9" * 25]
+DEBRIS = [
+    "",
+    " ",
+    "(",
+    ")",
+    ",",
+    "-",
+    "+",
+    "/",
+    ".",
+    "q",
+    "q.",
+    "dim",
+    "min(",
+    "pow(",
+    "#",
+    "9" * 25,
+]
 
 
 def lookup(tensor, is_stride, index):
@@ -90,7 +119,7 @@ def test_errors(text, message):
         ("q.size2", "expected 'dim' or 'stride' and a number"),
         ("q.dim9 + 1", 'no value for "q.dim9" in "q.dim9'),
         ("sms", 'no value for "sms" in "sms"'),
-        ("pow(1, 2)", 'at column 1: expected \'ceildiv\', \'min\' or \'max\', got "pow'),
+        ("pow(1, 2)", "at column 1: expected 'ceildiv', 'min' or 'max', got \"pow"),
         ("9" * 5000, "expected an integer below 2"),
         ("(" * 80 + "1" + ")" * 80, "at column 65: expected at most 64 nested expressions"),
         ("(-9223372036854775807 - 1) % -1", "overflow of a 64-bit integer"),

@@ -55,12 +55,18 @@ class Bfloat16:
         ({"varlen": np.array([[24, 40], [30, 9]])}, {"varlen": "q:24,40/k:30,9"}),
         ({"varlen": {"k": [30, 9], "q": [24, 40]}}, {"varlen": "q:24,40/k:30,9"}),
         ({"kv_lengths": np.array([40, -1])}, {"kv_lengths": "40,-1"}),
-        ({"kv_lengths": (np.int32(40),), "page_size": np.int8(16)}, {"kv_lengths": "40", "page_size": "16"}),
+        (
+            {"kv_lengths": (np.int32(40),), "page_size": np.int8(16)},
+            {"kv_lengths": "40", "page_size": "16"},
+        ),
         ({"window": (-1, None)}, {}),
         ({"window": (8, 3), "causal": True}, {"window": "8,0"}),
         ({"window": "8,3", "causal": "top-left"}, {"window": "8,0"}),
         ({"window": (8, -1), "causal": "bottom-right"}, {"window": "8,0,bottom-right"}),
-        ({"window": (8, 3, "bottom-right"), "causal": "bottom-right"}, {"window": "8,0,bottom-right"}),
+        (
+            {"window": (8, 3, "bottom-right"), "causal": "bottom-right"},
+            {"window": "8,0,bottom-right"},
+        ),
         ({"window": (-1, 3), "causal": "bottom-right"}, {"causal": "bottom-right"}),
         ({"window": (8, 3, "top-left"), "causal": False}, {"window": "8,3"}),
         ({"out_type": np.float32}, {"out_type": "f32"}),
@@ -117,12 +123,28 @@ def test_bundle_without_ptxas(empty_cache, tmp_path, monkeypatch):
         ({"q": SHAPE}, TypeError, 'q: expected dtype="float16" or another type beside the shape'),
         ({**TEXT, "dtype": "f16"}, TypeError, "dtype: expected none, since q as text has its type"),
         ({"dtype": "f16"}, TypeError, "dtype: expected q="),
-        ({"q": (2, 64, 64), "dtype": "f16"}, ValueError, r"q: expected \(batch, heads, queries, hea"),
+        (
+            {"q": (2, 64, 64), "dtype": "f16"},
+            ValueError,
+            r"q: expected \(batch, heads, queries, hea",
+        ),
         ({"q": (1, 2, 3.5, 64), "dtype": "f16"}, TypeError, "q: queries: expected an integer, got"),
-        ({"q": (1, 2, -1, 64), "dtype": "f16"}, ValueError, "q: queries: expected an integer from 0"),
-        ({"q": (1, 2**32, 1, 64), "dtype": "f16"}, ValueError, "q: heads: expected an integer from"),
+        (
+            {"q": (1, 2, -1, 64), "dtype": "f16"},
+            ValueError,
+            "q: queries: expected an integer from 0",
+        ),
+        (
+            {"q": (1, 2**32, 1, 64), "dtype": "f16"},
+            ValueError,
+            "q: heads: expected an integer from",
+        ),
         ({"q": 3, "dtype": "f16"}, TypeError, "q: expected a sequence, got 3"),
-        ({**TEXT, "kv_len": 2**64 + 64}, ValueError, "kv_len: expected an integer from 0 to 2147483"),
+        (
+            {**TEXT, "kv_len": 2**64 + 64},
+            ValueError,
+            "kv_len: expected an integer from 0 to 2147483",
+        ),
         ({**TEXT, "kv_len": 64.0}, TypeError, "kv_len: expected an integer, got 64.0"),
         ({**TEXT, "kv_heads": [1]}, TypeError, r"kv_heads: expected an integer, got \[1\]"),
         ({**TEXT, "kv_splits": -1}, ValueError, "kv_splits: expected an integer from 0 to 65535"),
@@ -131,9 +153,16 @@ def test_bundle_without_ptxas(empty_cache, tmp_path, monkeypatch):
         ({**TEXT, "scale": float("nan")}, ValueError, "scale: expected a finite number, got nan"),
         ({**TEXT, "scale": 10**400}, ValueError, "scale: expected a finite number"),
         ({**TEXT, "softcap": 1j}, TypeError, "softcap: expected a number, got 1j"),
-        ({**TEXT, "softcap": -1}, ValueError, "softcap: expected a number of at least 0, where 0 is no cap, got -1"),
-        ({**TEXT, "causal": True, "window": (8, 0, "bottom-right")}, ValueError,
-         'causal: expected the alignment of the window, "bottom-right", got "top-left"'),
+        (
+            {**TEXT, "softcap": -1},
+            ValueError,
+            "softcap: expected a number of at least 0, where 0 is no cap, got -1",
+        ),
+        (
+            {**TEXT, "causal": True, "window": (8, 0, "bottom-right")},
+            ValueError,
+            'causal: expected the alignment of the window, "bottom-right", got "top-left"',
+        ),
         ({**TEXT, "causal": 3}, TypeError, "causal: expected True or False, got 3"),
         ({**TEXT, "dynamic": []}, TypeError, r"dynamic: expected True or False, got \[\]"),
         ({**TEXT, "window": 8}, TypeError, "window: expected a sequence, got 8"),
@@ -146,8 +175,16 @@ def test_bundle_without_ptxas(empty_cache, tmp_path, monkeypatch):
         ({**TEXT, "varlen": {"k": [1]}}, ValueError, "varlen: expected the keys q and k, got 'k'"),
         ({**TEXT, "varlen": [-1]}, ValueError, "varlen: q: expected an integer from 0"),
         ({**TEXT, "kv_lengths": 3}, TypeError, "kv_lengths: expected a sequence, got 3"),
-        ({**TEXT, "kv_lengths": []}, ValueError, "kv_lengths: expected at least one number, got none"),
-        ({**TEXT, "kv_lengths": [2**31]}, ValueError, "kv_lengths: expected an integer from -2147483648"),
+        (
+            {**TEXT, "kv_lengths": []},
+            ValueError,
+            "kv_lengths: expected at least one number, got none",
+        ),
+        (
+            {**TEXT, "kv_lengths": [2**31]},
+            ValueError,
+            "kv_lengths: expected an integer from -2147483648",
+        ),
         ({**TEXT, "page_size": 0}, ValueError, "page_size: expected an integer from 1"),
         ({**TEXT, "layout": 3}, TypeError, "layout: expected a string, got 3"),
         ({**TEXT, "chip": 90}, TypeError, "chip: expected a string, got 90"),
@@ -200,7 +237,11 @@ def test_path_as_text(tmp_path, monkeypatch):
         ({"sizes": {"q.dim2": "64"}}, TypeError, "sizes: q.dim2: expected an integer, got '64'"),
         ({"verify": "no"}, TypeError, "verify: expected True or False, got 'no'"),
         ({"corners": None}, TypeError, "corners: expected True or False, got None"),
-        ({"q": np.zeros(SHAPE, ">f2")}, TypeError, 'array "q": expected elements of float16, got >f2'),
+        (
+            {"q": np.zeros(SHAPE, ">f2")},
+            TypeError,
+            'array "q": expected elements of float16, got >f2',
+        ),
         ({"q": np.zeros(SHAPE, "i2")}, TypeError, "expected elements of float16, got int16"),
         ({"q": np.zeros(SHAPE, object)}, TypeError, "expected elements of float16, got object"),
         ({"q": "text"}, TypeError, "expected elements of float16, got <U4"),
@@ -217,8 +258,14 @@ def test_bits_of_other_types():
     bits = np.array([0x3F80, 0x4000], np.uint16)
     assert arrays.to_elements("q", bits, "bf16").tolist() == bits.tolist()
     assert arrays.to_elements("q", bits.view("V2"), "bf16").tolist() == bits.tolist()
-    for wrong in (bits.astype(">u2"), bits.view([("a", "u1"), ("b", "u1")]), bits.astype(np.uint32)):
-        with pytest.raises(TypeError, match=r"expected elements of uint16 \(the bits of bf16\), got"):
+    for wrong in (
+        bits.astype(">u2"),
+        bits.view([("a", "u1"), ("b", "u1")]),
+        bits.astype(np.uint32),
+    ):
+        with pytest.raises(
+            TypeError, match=r"expected elements of uint16 \(the bits of bf16\), got"
+        ):
             arrays.to_elements("q", wrong, "bf16")
 
 

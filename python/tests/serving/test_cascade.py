@@ -94,7 +94,11 @@ def test_rows_of_a_pass(kv_splits):
     problem = decode_launch.make_problem(views, settings, True)
     log = np.zeros((2, 3, HEADS), np.float32).swapaxes(1, 2)
     strides = decode_launch.get_lse_strides(tensor_views.view("lse", log))
-    assert strides == (3 * HEADS, 1, HEADS) and problem.o_strides == (3 * HEADS * DIM, DIM, HEADS * DIM)
+    assert strides == (3 * HEADS, 1, HEADS) and problem.o_strides == (
+        3 * HEADS * DIM,
+        DIM,
+        HEADS * DIM,
+    )
     assert decode_launch.get_lse_strides(tensor_views.view("lse", log.copy("C"))) is None
     runner = decode_launch.get_runner(problem._replace(lse_strides=strides), -1)
     got = runner.run_numpy(numpy_inputs.arrange(tensors, settings))
@@ -128,7 +132,16 @@ def test_refused():
         refuse(f'level 1: tensor "{name}": expected a tensor, got None',
                attn.cascade, q, k, v, [first._replace(sequences=3), last._replace(**{name: None})])  # fmt: skip
     refuse("levels: expected a list of attn.Level, got Level", attn.cascade, q, k, v, last)
-    refuse('tensor "v_cache": expected a torch tensor or a numpy array, got None', attn.cascade, q, k, None, [last])
-    refuse('tensor "v_cache": expected a pool of rank 4, got shape', attn.cascade, q, k, v[0], [last])
+    refuse(
+        'tensor "v_cache": expected a torch tensor or a numpy array, got None',
+        attn.cascade,
+        q,
+        k,
+        None,
+        [last],
+    )
+    refuse(
+        'tensor "v_cache": expected a pool of rank 4, got shape', attn.cascade, q, k, v[0], [last]
+    )
     refuse('tensor "init_o": expected shape [3, 8, 64], got [3, 64]',
            attn.cascade, q, k, v, [last], init=(q[:, 0], q[:, 0]))  # fmt: skip

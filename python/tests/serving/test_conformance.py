@@ -14,7 +14,12 @@ def attention(q, k, v, kv_lengths=None, sinks=None, **options):
         inputs["kv_lengths"] = np.int32(kv_lengths)
         options["kv_lengths"] = kv_lengths
     kernel = attn.compile(
-        q=q.shape, dtype=q.dtype, kv_heads=k.shape[1], kv_len=k.shape[2], sinks=sinks is not None, **options
+        q=q.shape,
+        dtype=q.dtype,
+        kv_heads=k.shape[1],
+        kv_len=k.shape[2],
+        sinks=sinks is not None,
+        **options,
     )
     result = kernel.run(q=q, k=k, v=v, **inputs)
     return result["o"], result["lse"]
@@ -32,8 +37,12 @@ def test_wrong_results_are_found():
         o, lse = conformance.compute(case)
         assert conformance.check(case, lambda *_, o=o, lse=lse, **__: (o, lse)) == ""
         assert conformance.check(case, lambda *_, o=o, lse=lse, **__: (o * 1.01 + 0.5, lse))
-        assert conformance.check(case, lambda *_, o=o, lse=lse, **__: (o, np.where(np.isinf(lse), 0, lse + 1)))
-        assert "expected shape" in conformance.check(case, lambda *_, o=o, lse=lse, **__: (o[..., :1], lse))
+        assert conformance.check(
+            case, lambda *_, o=o, lse=lse, **__: (o, np.where(np.isinf(lse), 0, lse + 1))
+        )
+        assert "expected shape" in conformance.check(
+            case, lambda *_, o=o, lse=lse, **__: (o[..., :1], lse)
+        )
 
 
 def test_names():

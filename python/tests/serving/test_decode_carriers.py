@@ -9,7 +9,12 @@ from attn.launch import host_arrays
 from attn.compat import _lists, _wrapper
 from test_decode import DIM, HEADS, KV_HEADS, PAGE, PAGES, make_batch, VALUES, make_latent
 
-PAIRS = [("uint16", "bfloat16"), ("bfloat16", "uint16"), ("uint8", "float8_e4m3fn"), ("float8_e4m3fn", "uint8")]
+PAIRS = [
+    ("uint16", "bfloat16"),
+    ("bfloat16", "uint16"),
+    ("uint8", "float8_e4m3fn"),
+    ("float8_e4m3fn", "uint8"),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +31,9 @@ def stand_in(monkeypatch):
 
 
 def find(name):
-    return np.dtype(name if name.startswith("u") else getattr(pytest.importorskip("ml_dtypes"), name))
+    return np.dtype(
+        name if name.startswith("u") else getattr(pytest.importorskip("ml_dtypes"), name)
+    )
 
 
 def make_bits(width, *shape, seed=0):
@@ -115,13 +122,24 @@ def test_types_of_ml_dtypes():
         attn.prefill(*mixed, table, lengths, counts, max_seqlen_q=1),
         attn.cascade(*mixed, [attn.Level(table, lengths)]),
         plan.run(*mixed),
-        attn.decode(*mixed, table, lengths, init=(wrapper_o, np.full(q.shape[:2], -np.inf, np.float32))),
+        attn.decode(
+            *mixed, table, lengths, init=(wrapper_o, np.full(q.shape[:2], -np.inf, np.float32))
+        ),
     ):
         assert got.dtype == bf16
         np.testing.assert_allclose(got.astype(np.float32), arrays.from_bf16(want), atol=2e-2)
     assert attn.decode(*narrow[:2], mixed[2].view(bf16), table, lengths).dtype == "uint16"
-    assert attn.decode(*(each[:0] if n in (0,) else each for n, each in enumerate(mixed)), table[:0], lengths[:0]).dtype == bf16
-    o, _ = attn.merge_states(np.zeros((2, 3, 4, 64), np.float32), np.zeros((2, 3, 4), np.float32), dtype=bf16)
+    assert (
+        attn.decode(
+            *(each[:0] if n in (0,) else each for n, each in enumerate(mixed)),
+            table[:0],
+            lengths[:0],
+        ).dtype
+        == bf16
+    )
+    o, _ = attn.merge_states(
+        np.zeros((2, 3, 4, 64), np.float32), np.zeros((2, 3, 4), np.float32), dtype=bf16
+    )
     assert o.dtype == bf16
     kernel = attn.compile(q="1x2x32x64xbf16")
     rows = np.zeros((1, 2, 32, 64), bf16)
@@ -164,7 +182,9 @@ def test_refused_before_anything_is_written():
     v.flags.writeable = False
     refuse_append('"v_cache": expected an array that can be written to', k, v)
     v = np.lib.stride_tricks.as_strided(np.zeros(DIM, np.float16), k.shape, (0, 0, 0, 2))
-    refuse_append('"v_cache": expected memory for each element, got one for all of dimension 0', k, v)
+    refuse_append(
+        '"v_cache": expected memory for each element, got one for all of dimension 0', k, v
+    )
     refuse_append('"v_cache": expected a tensor, got None', k, None)
     refuse_append('"k_cache": expected pages with heads, keys and columns', k[:, :0], k[:, :0])
     for counts, message in (

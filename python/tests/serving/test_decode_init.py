@@ -35,7 +35,9 @@ def merge(state, result):
     return o, total
 
 
-@pytest.mark.parametrize(("queries", "dtype", "splits"), [(1, np.float32, None), (3, np.float16, 3)])
+@pytest.mark.parametrize(
+    ("queries", "dtype", "splits"), [(1, np.float32, None), (3, np.float16, 3)]
+)
 def test_decode(queries, dtype, splits):
     """Sinks belong to one of the parts; a sequence without keys keeps its state."""
     batch = make_batch([100, 0, 17] if queries == 1 else [100, 3, 17], queries)
@@ -105,4 +107,6 @@ def test_refused():
     ):
         refuse(message, attn.decode, *batch, init=init)
     level = attn.Level(*batch[3:])
-    refuse('tensor "init_lse": expected shape', attn.cascade, *batch[:3], [level], init=(o, lse[:1]))
+    refuse(
+        'tensor "init_lse": expected shape', attn.cascade, *batch[:3], [level], init=(o, lse[:1])
+    )

@@ -27,7 +27,9 @@ def attend(batch, seen, slopes=None):
     o, lse = np.zeros(q.shape), np.full(q.shape[:3], -np.inf)
     for b, length in enumerate(lengths):
         ids = table[b, : -(-length // PAGE)]
-        keys, values = (pool[ids].reshape(-1, KV_HEADS, DIM)[:length].astype(float) for pool in (k, v))
+        keys, values = (
+            pool[ids].reshape(-1, KV_HEADS, DIM)[:length].astype(float) for pool in (k, v)
+        )
         for h in range(HEADS):
             g = h // (HEADS // KV_HEADS)
             scores = q[b, h].astype(float) @ keys[:, g].T * DIM**-0.5

@@ -21,7 +21,9 @@ def make_narrow(lengths, seed=0):
     rng = np.random.default_rng(seed + 2)
     pools = []
     for pool in (k, v):
-        bits = (rng.integers(0x20, 0x48, pool.shape) | rng.integers(0, 2, pool.shape) << 7).astype(np.uint8)
+        bits = (rng.integers(0x20, 0x48, pool.shape) | rng.integers(0, 2, pool.shape) << 7).astype(
+            np.uint8
+        )
         pools.append(np.where(np.isnan(pool), np.uint8(127), bits))
     return q, *pools, table, counts
 
@@ -30,7 +32,11 @@ def make_narrow(lengths, seed=0):
 def test_narrow_pools(shape):
     """8-bit pools, and what their units stand for in each form."""
     q, k, v, table, lengths = make_narrow([70, 0, 33])
-    scales = [np.full(shape, 0.25, np.float32) * np.arange(1, np.prod(shape) + 1).reshape(shape).astype(np.float32) for _ in "kv"]
+    scales = [
+        np.full(shape, 0.25, np.float32)
+        * np.arange(1, np.prod(shape) + 1).reshape(shape).astype(np.float32)
+        for _ in "kv"
+    ]
     spread = [np.broadcast_to(each, (3, KV_HEADS)) for each in scales]
     wide = [from_e4m3(pool) for pool in (k, v)]
     got = attn.decode(q, k, v, table, lengths, k_scale=scales[0], v_scale=scales[1], lse=True)
@@ -60,7 +66,9 @@ def test_narrow_plan():
     check([scaled.run(q, k, v, k_scale=half, v_scale=half)], want)
     with pytest.raises(attn.ArgumentError, match='"k_scale": expected a tensor, as the plan'):
         scaled.run(q, k, v)
-    with pytest.raises(attn.ArgumentError, match="scales: expected one of tensor, head, batch, rows, got 'row'"):
+    with pytest.raises(
+        attn.ArgumentError, match="scales: expected one of tensor, head, batch, rows, got 'row'"
+    ):
         attn.DecodePlan(**size, **options, scales="row")
 
 
@@ -71,9 +79,14 @@ def test_narrow_refused():
         attn.decode(q, k, v, table, lengths, k_scale=one)
     with pytest.raises(attn.ArgumentError, match='"v_scale": expected elements of f32, got f16'):
         attn.decode(q, k, v, table, lengths, k_scale=one, v_scale=one.astype(np.float16))
-    with pytest.raises(attn.ArgumentError, match=r'"v_scale": expected one number, 2 of key heads or 2 x 2 .*, got \[3\]'):
+    with pytest.raises(
+        attn.ArgumentError,
+        match=r'"v_scale": expected one number, 2 of key heads or 2 x 2 .*, got \[3\]',
+    ):
         attn.decode(q, k, v, table, lengths, k_scale=one, v_scale=np.ones(3, np.float32))
-    with pytest.raises(attn.ArgumentError, match='"v_cache": expected elements as k_cache, f8E4M3FN, got f16'):
+    with pytest.raises(
+        attn.ArgumentError, match='"v_cache": expected elements as k_cache, f8E4M3FN, got f16'
+    ):
         attn.decode(q, k, v.astype(np.float16), table, lengths)
     wide = make_batch([40, 9])
     with pytest.raises(attn.ArgumentError, match='"k_scale": expected none beside pools of f16'):

@@ -115,7 +115,9 @@ def test_refused_outputs():
     batch = make_batch([17])
     with pytest.raises(ValueError, match="out_scale: expected a finite number, got nan"):
         attn.decode(*batch, out_scale=float("nan"))
-    refuse("out_scale: expected one with an output of f8E4M3FN", make_plan, out_type="float8_e4m3fn")
+    refuse(
+        "out_scale: expected one with an output of f8E4M3FN", make_plan, out_type="float8_e4m3fn"
+    )
     refuse("out_scale: expected none with an output of f16", make_plan, out_scale=2.0)
     refuse("out_scale: expected none beside scales of the output",
            make_plan, out_type="float8_e4m3fn", out_scale=2.0, out_group=16)  # fmt: skip
@@ -142,7 +144,9 @@ def test_batch_without_queries(monkeypatch):
     q, k, v, table, lengths = make_batch([100, 0, 17])
     o, lse = attn.decode(q[:0], k, v, table[:0], lengths[:0], lse=True)
     assert o.shape == (0, *q.shape[1:]) and lse.shape == (0, HEADS)
-    o, lse = attn.prefill(q[:0], k, v, table, lengths, np.int32([0, 0, 0, 0]), max_seqlen_q=5, lse=True)
+    o, lse = attn.prefill(
+        q[:0], k, v, table, lengths, np.int32([0, 0, 0, 0]), max_seqlen_q=5, lse=True
+    )
     assert o.shape == (0, *q.shape[1:]) and lse.shape == (0, HEADS) and o.dtype == np.float16
 
 
@@ -169,7 +173,10 @@ def test_latent_operands_apart(queries):
     options = {"value_dim": VALUES, "scale": 0.125, "lse": True}
     parts = q[..., :VALUES].copy(), q[..., VALUES:].copy()
     rows, rope = pool[..., :VALUES].copy(), pool[..., VALUES:].copy()
-    check(attn.mla_decode(parts[0], rows, table, lengths, q_rope=parts[1], k_rope=rope, **options), want)
+    check(
+        attn.mla_decode(parts[0], rows, table, lengths, q_rope=parts[1], k_rope=rope, **options),
+        want,
+    )
     check(attn.mla_decode(q, rows, table, lengths, k_rope=pool[..., VALUES:], **options), want)
     plan = attn.DecodePlan(
         batch=3, heads=MLA_HEADS, dim=LATENT, value_dim=VALUES, page_size=PAGE, dtype="float16",
@@ -177,7 +184,13 @@ def test_latent_operands_apart(queries):
     )  # fmt: skip
     plan.plan(lengths, table)
     check(plan.run(parts[0], rows, q_rope=parts[1], k_rope=rope), want)
-    refuse('tensor "q_rope": expected a tensor, as the plan was made', plan.run, parts[0], rows, k_rope=rope)
+    refuse(
+        'tensor "q_rope": expected a tensor, as the plan was made',
+        plan.run,
+        parts[0],
+        rows,
+        k_rope=rope,
+    )
     refuse('tensor "k_rope": expected a tensor, as the plan was made',
            plan.run, parts[0], rows, q_rope=parts[1])  # fmt: skip
 

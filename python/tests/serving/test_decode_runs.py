@@ -45,7 +45,9 @@ def test_equal_bits():
     more = np.concatenate([table, np.full((2, 40), -1, np.int32)], axis=1)
     fewer = np.ascontiguousarray(table[:, :20])
     for other in (more, fewer):
-        for got, all_rows in zip(attn.decode(q, k, v, other, lengths, **_RUN), results, strict=True):
+        for got, all_rows in zip(
+            attn.decode(q, k, v, other, lengths, **_RUN), results, strict=True
+        ):
             np.testing.assert_array_equal(got, all_rows[[2, 4]])
 
 
@@ -164,7 +166,9 @@ def test_equal_runs(monkeypatch):
     plan.plan(batch[3], table)
     results = plan.run(q, pool)
     check(results, attend_latent(*batch, 0.125))
-    for got, want in zip(attn.mla_decode(*batch, value_dim=VALUES, scale=0.125, lse=True), results, strict=True):
+    for got, want in zip(
+        attn.mla_decode(*batch, value_dim=VALUES, scale=0.125, lse=True), results, strict=True
+    ):
         np.testing.assert_array_equal(got, want)
 
 

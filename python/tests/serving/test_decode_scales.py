@@ -103,13 +103,20 @@ def test_plan_with_scales_of_rows():
     plan.plan(lengths, table)
     got = plan.run(q, k, v, k_scales=k_scales, v_scales=v_scales)
     check([got], attend(q, from_e4m3(k) * k_scales, from_e4m3(v) * v_scales, table, lengths)[:1])
-    with pytest.raises(attn.ArgumentError, match='"k_scales": expected a tensor, as the plan was made'):
+    with pytest.raises(
+        attn.ArgumentError, match='"k_scales": expected a tensor, as the plan was made'
+    ):
         plan.run(q, k, v)
-    with pytest.raises(attn.ArgumentError, match='"v_scales": expected 1 columns, for which the plan was made, got 2'):
+    with pytest.raises(
+        attn.ArgumentError,
+        match='"v_scales": expected 1 columns, for which the plan was made, got 2',
+    ):
         plan.run(q, k, v, k_scales=k_scales, v_scales=np.repeat(v_scales, 2, axis=3))
     with pytest.raises(attn.ArgumentError, match='"k_rope": expected none, as the plan was made'):
         plan.run(q, k, v, k_scales=k_scales, v_scales=v_scales, k_rope=k_scales.astype(np.float16))
-    with pytest.raises(attn.ArgumentError, match="scales: expected a kv_dtype of 8 bits with rows, got f16"):
+    with pytest.raises(
+        attn.ArgumentError, match="scales: expected a kv_dtype of 8 bits with rows, got f16"
+    ):
         attn.DecodePlan(**size, **options | {"kv_dtype": None})
     with pytest.raises(attn.ArgumentError, match="row_bytes: expected none but for a latent plan"):
         attn.DecodePlan(**size, **options, row_bytes=656)
@@ -118,14 +125,22 @@ def test_plan_with_scales_of_rows():
 def test_scales_refused():
     q, k, v, table, lengths = make_narrow([40, 9])
     scales = make_scales(k)
-    with pytest.raises(attn.ArgumentError, match='"k_scales": expected k_scales and v_scales, or none, got k_scales'):
+    with pytest.raises(
+        attn.ArgumentError,
+        match='"k_scales": expected k_scales and v_scales, or none, got k_scales',
+    ):
         attn.decode(q, k, v, table, lengths, k_scales=scales)
     with pytest.raises(attn.ArgumentError, match='"v_scales": expected elements of f32, got f16'):
         attn.decode(q, k, v, table, lengths, k_scales=scales, v_scales=scales.astype(np.float16))
-    with pytest.raises(attn.ArgumentError, match='"k_scales": expected pages, heads and keys of a page as k_cache'):
+    with pytest.raises(
+        attn.ArgumentError, match='"k_scales": expected pages, heads and keys of a page as k_cache'
+    ):
         attn.decode(q, k, v, table, lengths, k_scales=scales[1:], v_scales=scales)
     many = np.repeat(scales, 3, axis=3)
-    with pytest.raises(attn.ArgumentError, match=f'"k_scales": expected a number of columns that divides {DIM}, got 3'):
+    with pytest.raises(
+        attn.ArgumentError,
+        match=f'"k_scales": expected a number of columns that divides {DIM}, got 3',
+    ):
         attn.decode(q, k, v, table, lengths, k_scales=many, v_scales=many)
     with pytest.raises(attn.ArgumentError, match='"v_scales": expected a scale for each'):
         attn.decode(q, k, v, table, lengths, k_scales=scales, v_scales=np.repeat(scales, 2, axis=3))
@@ -155,7 +170,10 @@ def test_sizes_of_rows():
     views = {n: TensorView("f16", s, (1,) * len(s), 0, 0) for n, s in shapes.items()}
     check_sizes("mla", views)
     views["k_rope"] = views["k_rope"]._replace(shape=(9, 1, 32, 64))
-    with pytest.raises(attn.ArgumentError, match='"k_rope": dimension 2: expected 64 as in dimension 2 of k, got 32'):
+    with pytest.raises(
+        attn.ArgumentError,
+        match='"k_rope": dimension 2: expected 64 as in dimension 2 of k, got 32',
+    ):
         check_sizes("mla", views)
 
 
@@ -170,12 +188,17 @@ def test_scales_of_many_magnitudes(of_keys, of_values):
     q = rng.standard_normal((1, 1, rows, dim)).astype(np.float16)
     k, v = (rng.integers(0, 127, (1, 1, keys, dim)).astype(np.uint8) for _ in "kv")
     k_scales, v_scales = (
-        np.exp2(rng.uniform(*powers, (1, 1, keys, 1))).astype(np.float32) for powers in (of_keys, of_values)
+        np.exp2(rng.uniform(*powers, (1, 1, keys, 1))).astype(np.float32)
+        for powers in (of_keys, of_values)
     )
     result = kernel.simulate(
         q=q, k=k, v=v, k_scales=k_scales, v_scales=v_scales, verify=False, progress=False
     )
-    scores = q.astype(np.float64) @ (from_e4m3(k) * k_scales.astype(np.float64)).swapaxes(2, 3) / dim**0.5
+    scores = (
+        q.astype(np.float64)
+        @ (from_e4m3(k) * k_scales.astype(np.float64)).swapaxes(2, 3)
+        / dim**0.5
+    )
     weights = np.exp(scores - scores.max(3, keepdims=True))
     wanted = weights / weights.sum(3, keepdims=True) @ (from_e4m3(v) * v_scales.astype(np.float64))
     lse = scores.max(3) + np.log(weights.sum(3))

@@ -64,7 +64,9 @@ def test_narrow_pools(shape):
     q, counts = pack(queries)
     k, v, table, sizes = make_narrow(lengths)[1:]
     count = np.prod(shape)
-    k_scale, v_scale = (np.linspace(0.2, top, count, dtype=np.float32).reshape(shape) for top in (0.2, 3))
+    k_scale, v_scale = (
+        np.linspace(0.2, top, count, dtype=np.float32).reshape(shape) for top in (0.2, 3)
+    )
     got = attn.prefill(
         q, k, v, table, sizes, counts, max_seqlen_q=33, k_scale=k_scale, v_scale=v_scale, lse=True
     )
@@ -84,7 +86,16 @@ def test_scaled_rows():
     rng = np.random.default_rng(8)
     scales = [rng.uniform(0.5, 2, (*k.shape[:3], 1)).astype(np.float32) for _ in "kv"]
     got = attn.prefill(
-        q, k, v, table, sizes, counts, max_seqlen_q=20, k_scales=scales[0], v_scales=scales[1], lse=True
+        q,
+        k,
+        v,
+        table,
+        sizes,
+        counts,
+        max_seqlen_q=20,
+        k_scales=scales[0],
+        v_scales=scales[1],
+        lse=True,
     )
     wide = [from_e4m3(pool) * each for pool, each in zip((k, v), scales, strict=True)]
     check(got, attend_packed(q, counts, *wide, table, sizes))

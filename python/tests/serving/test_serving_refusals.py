@@ -8,7 +8,18 @@ import attn
 import numpy as np
 import pytest
 from attn.launch import host_arrays
-from test_decode import DIM, HEADS, KV_HEADS, PAGE, VALUES, attend, check, make_batch, make_latent, refuse
+from test_decode import (
+    DIM,
+    HEADS,
+    KV_HEADS,
+    PAGE,
+    VALUES,
+    attend,
+    check,
+    make_batch,
+    make_latent,
+    refuse,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +62,13 @@ def test_no_sequences():
     batch = make_batch([70, 3])
     q, k, v, table, lengths = batch
     plan = attn.DecodePlan(
-        batch=2, heads=HEADS, kv_heads=KV_HEADS, dim=DIM, page_size=PAGE, max_pages=8, dtype="float16"
+        batch=2,
+        heads=HEADS,
+        kv_heads=KV_HEADS,
+        dim=DIM,
+        page_size=PAGE,
+        max_pages=8,
+        dtype="float16",
     )
     plan.plan(np.zeros(0, np.int32), np.zeros((0, 8), np.int32))
     assert np.all(plan.run(q, k, v) == 0)
@@ -63,7 +80,9 @@ def test_no_sequences_of_packed_queries():
     q, k, v, table, lengths = make_batch([70, 3])
     counts = np.zeros(1, np.int32)
     for rows in (0, 2):
-        o, lse = attn.prefill(q[:rows], k, v, table[:0], lengths[:0], counts, max_seqlen_q=1, lse=True)
+        o, lse = attn.prefill(
+            q[:rows], k, v, table[:0], lengths[:0], counts, max_seqlen_q=1, lse=True
+        )
         assert o.shape == (rows, HEADS, DIM) and lse.shape == (rows, HEADS)
         assert np.isnan(o).all() and np.isnan(lse).all()
     level = attn.Level(table[:1], lengths[:1], np.int32([0, 0]))
@@ -90,7 +109,10 @@ def test_ranks_of_states():
         ((q, None), "init: expected a pair, o and its LSE, got None among them"),
         ((q,), "init: expected a pair, o and its LSE, got 1 of them"),
         (q, "init: expected a pair, o and its LSE, got ndarray"),
-        (("x", lse), '"init_o": expected a torch tensor, __cuda_array_interface__ or DLPack, got str'),
+        (
+            ("x", lse),
+            '"init_o": expected a torch tensor, __cuda_array_interface__ or DLPack, got str',
+        ),
     ):
         refuse(message, attn.decode, q, k, v, table, lengths, init=init)
 
@@ -98,9 +120,33 @@ def test_ranks_of_states():
 def test_names_of_latent_arguments():
     q, pool, table, lengths = make_latent([100, 2])
     options = {"value_dim": VALUES, "scale": 0.1}
-    refuse('tensor "kv_cache": expected a tensor, got None', attn.mla_decode, q, None, table, lengths, **options)
-    refuse('tensor "kv_cache": expected head dimension as q', attn.mla_decode, q[..., :80], pool, table, lengths, **options)
-    refuse('tensor "kv_cache": expected pages of 1, 2, 4', attn.mla_decode, q, pool[:, :12], table, lengths, **options)
+    refuse(
+        'tensor "kv_cache": expected a tensor, got None',
+        attn.mla_decode,
+        q,
+        None,
+        table,
+        lengths,
+        **options,
+    )
+    refuse(
+        'tensor "kv_cache": expected head dimension as q',
+        attn.mla_decode,
+        q[..., :80],
+        pool,
+        table,
+        lengths,
+        **options,
+    )
+    refuse(
+        'tensor "kv_cache": expected pages of 1, 2, 4',
+        attn.mla_decode,
+        q,
+        pool[:, :12],
+        table,
+        lengths,
+        **options,
+    )
 
 
 @pytest.mark.parametrize("page", [48, 512, 544])
@@ -117,7 +163,14 @@ def test_sizes_of_pages(page):
 def test_what_plans_are_run_with():
     q, k, v, table, lengths = make_batch([70, 3])
     plan = attn.DecodePlan(
-        batch=2, heads=HEADS, kv_heads=KV_HEADS, dim=DIM, page_size=PAGE, max_pages=8, dtype="float16", sinks=True
+        batch=2,
+        heads=HEADS,
+        kv_heads=KV_HEADS,
+        dim=DIM,
+        page_size=PAGE,
+        max_pages=8,
+        dtype="float16",
+        sinks=True,
     )
     plan.plan(lengths, table)
     sinks = np.zeros(HEADS, np.float32)
@@ -127,7 +180,11 @@ def test_what_plans_are_run_with():
         ((q, k), {}, 'tensor "v_cache": expected a pool of values'),
         ((q, k, v), {}, 'tensor "sinks": expected a tensor, as the plan was made'),
         ((q, k, v), {"sinks": sinks[1:]}, 'tensor "sinks": expected shape [8], got [7]'),
-        ((q, k, v), {"sinks": sinks.astype(np.float16)}, 'tensor "sinks": expected elements of f32, got f16'),
+        (
+            (q, k, v),
+            {"sinks": sinks.astype(np.float16)},
+            'tensor "sinks": expected elements of f32, got f16',
+        ),
         ((q, k, v), {"sinks": sinks, "init": q}, "init: expected a pair"),
         ((q, k, v), {"sinks": sinks, "out": q}, "out: expected none with numpy arrays"),
     ):
@@ -142,8 +199,18 @@ def test_states_to_merge():
     o, lse = np.zeros((2, 3, 4, 8), np.float32), np.zeros((2, 3, 4), np.float32)
     refuse('tensor "partial_lse": expected a tensor, got None', attn.merge_states, o, None)
     refuse('tensor "partial_o": expected a tensor, got None', attn.merge_states, None, lse)
-    refuse('tensor "partial_lse": expected shape [2, 3, 4], got [2, 3]', attn.merge_states, o, lse[..., 0])
-    refuse('tensor "partial_o": expected elements of f32, got f16', attn.merge_states, o.astype(np.float16), lse)
+    refuse(
+        'tensor "partial_lse": expected shape [2, 3, 4], got [2, 3]',
+        attn.merge_states,
+        o,
+        lse[..., 0],
+    )
+    refuse(
+        'tensor "partial_o": expected elements of f32, got f16',
+        attn.merge_states,
+        o.astype(np.float16),
+        lse,
+    )
 
 
 def test_levels():
@@ -155,7 +222,16 @@ def test_levels():
 
 
 def test_plans():
-    shape = {"batch": 2, "heads": HEADS, "kv_heads": KV_HEADS, "dim": DIM, "page_size": PAGE, "max_pages": 8}
-    refuse("row_bytes: expected none but for a latent plan", attn.DecodePlan, **shape, row_bytes=656)
+    shape = {
+        "batch": 2,
+        "heads": HEADS,
+        "kv_heads": KV_HEADS,
+        "dim": DIM,
+        "page_size": PAGE,
+        "max_pages": 8,
+    }
+    refuse(
+        "row_bytes: expected none but for a latent plan", attn.DecodePlan, **shape, row_bytes=656
+    )
     with pytest.raises(TypeError, match="device: expected an integer, got 'cuda'"):
         attn.DecodePlan(**shape, device="cuda")

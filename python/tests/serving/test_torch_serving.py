@@ -226,12 +226,23 @@ def test_what_operators_launch(monkeypatch):
         mask_mod=lambda b, h, q_idx, kv_idx: seen[kv_idx], lse=True,
     )  # fmt: skip
     tensors, settings = launches[-1]
-    names = ("q", "k_cache", "v_cache", "page_table", "kv_lengths", "k_scale", "v_scale", "capture0")
+    names = (
+        "q",
+        "k_cache",
+        "v_cache",
+        "page_table",
+        "kv_lengths",
+        "k_scale",
+        "v_scale",
+        "capture0",
+    )
     for name, tensor in zip(names, (*batch, *scales, seen), strict=True):
         assert tensors[name] is tensor
     assert tensors["o"].shape == q.shape and tensors["lse"].shape == q.shape[:2]
     assert tensors["sinks"] is None and settings.window == (5, -1) and settings.softcap == 2.0
-    assert settings.kv_splits == 3 and settings.layout == "nhd" and "capture" not in settings.score_mod
+    assert (
+        settings.kv_splits == 3 and settings.layout == "nhd" and "capture" not in settings.score_mod
+    )
     assert "%mask_mod0" in settings.mask_mod
     state = torch.zeros(q.shape), torch.zeros(q.shape[:-1])
     attn.decode(*batch, init=state, lse=True)
@@ -247,7 +258,9 @@ def test_what_operators_launch(monkeypatch):
     assert (settings.value_dim, settings.scale, settings.causal) == (32, 0.25, False)
     counts, sinks = torch.tensor([0, 1, 2, 3], dtype=torch.int32), torch.zeros(4)
     out = torch.empty_like(q)
-    assert attn.prefill(q, k, v, table, lengths, counts, max_seqlen_q=1, sinks=sinks, out=out) is out
+    assert (
+        attn.prefill(q, k, v, table, lengths, counts, max_seqlen_q=1, sinks=sinks, out=out) is out
+    )
     tensors, settings = launches[-1]
     assert tensors["cu_seqlens_q"] is counts and tensors["sinks"] is sinks and tensors["o"] is out
     assert settings.max_seqlen_q == 1 and settings.scale is None
@@ -261,7 +274,13 @@ def test_what_operators_launch(monkeypatch):
 
 def test_rows_that_no_kernel_writes():
     """New outputs of packed queries begin as NaN, of whatever type; others are all written."""
-    for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float8_e4m3fn, torch.float8_e5m2):
+    for dtype in (
+        torch.float16,
+        torch.bfloat16,
+        torch.float32,
+        torch.float8_e4m3fn,
+        torch.float8_e5m2,
+    ):
         assert torch_serving._PREFILL._erase(torch.zeros(2, 3).to(dtype)).float().isnan().all()
     assert not torch_serving._DECODE._erase(torch.zeros(2, 3)).isnan().any()
 
@@ -273,7 +292,11 @@ def test_groups_that_do_not_cover_the_batch(on_cpu, monkeypatch):
     first = attn.Level(table[:1], lengths[:1], torch.tensor([1, 1], dtype=torch.int32))
     real = cascading._attend
     monkeypatch.setattr(
-        cascading, "_attend", lambda rows, pools, level, *rest: None if level is first else real(rows, pools, level, *rest)
+        cascading,
+        "_attend",
+        lambda rows, pools, level, *rest: (
+            None if level is first else real(rows, pools, level, *rest)
+        ),
     )
     o, lse = attn.cascade(q, k, v, [first, attn.Level(table, lengths)], lse=True)
     want, want_lse = decode(q, k, v, table, lengths)
@@ -287,7 +310,10 @@ def test_append(dtype):
     pools = [torch.zeros(6, 4, 2, 8).to(dtype) for _ in "kv"]
     rows = [torch.randn(5, 2, 8).to(dtype) for _ in "kv"]
     table = torch.tensor([[3, 1], [5, -1]], dtype=torch.int32)
-    lengths, counts = torch.tensor([6, 5], dtype=torch.int32), torch.tensor([0, 3, 5], dtype=torch.int32)
+    lengths, counts = (
+        torch.tensor([6, 5], dtype=torch.int32),
+        torch.tensor([0, 3, 5], dtype=torch.int32),
+    )
     appending._append_torch(tuple(zip(rows, pools)), table, lengths, counts)
     for each, pool in zip(rows, pools):
         want = torch.zeros(6, 4, 2, 8)

@@ -2,14 +2,27 @@
 addresses of the device that are valid, freed or made up, buffers of the host that have the
 stated sizes. None may crash.
 
-usage: random_driver_calls.py [--sequences=1000] [--seed=0]
+usage: random_driver_calls.py [--sequences=1000] [--seed=0] [--jobs=1]
+  --jobs  processes, each of which runs its part with a seed of its own
 
-Prints how many calls came back with which status."""
+Prints how many calls came back with which status. The exit status is 1 where a process ended by
+a crash, or a sanitizer had something to say: its seed and its last words are printed.
+
+With the sanitizers, from a build of the preset `sanitize` in build/sanitize, on any machine that
+has Python and these two libraries:
+
+  ninja -C build/sanitize AttnCudaDriver
+  LD_PRELOAD=$(clang-22 -print-file-name=libclang_rt.asan.so) ASAN_OPTIONS=detect_leaks=0 \\
+    LD_LIBRARY_PATH=build/sanitize/lib/driver ATTN_SIM_CHIPS=sm_90a ATTN_SIM_QUIET=1 \\
+    ATTN_SIM_JOBS=1 python3 random_driver_calls.py --sequences=1000000 --jobs=32
+"""
 
 import argparse
 import collections
 import ctypes
 import random
+import subprocess
+import sys
 
 PTX = b"""
 .version 8.0
@@ -60,7 +73,9 @@ class Caller:
     def address(self):
         """An address of the device, valid or not."""
         if self.addresses and self.random.random() < 0.85:
-            return ctypes.c_uint64(self.random.choice(self.addresses) + self.random.choice((0, 0, 0, 4, 64)))
+            return ctypes.c_uint64(
+                self.random.choice(self.addresses) + self.random.choice((0, 0, 0, 4, 64))
+            )
         return ctypes.c_uint64(self.random.choice((0, 64, 2**47, self.random.getrandbits(64))))
 
     def bytes(self):
@@ -152,6 +167,13 @@ class Caller:
             lambda: self.call("cuLinkAddData_v2", handle("link"), self.random.randrange(-1, 5), self.random.choice((PTX, b"none", None)), ctypes.c_size_t(len(PTX) if self.random.random() < 0.5 else 4), None, 0, None, None),
             lambda: self.call("cuLinkComplete", handle("link"), self.random.choice((ctypes.byref(self.image), None)), place),
             lambda: self.call("cuLinkDestroy", handle("link")),
+            lambda: self.call("_cudaGetDevice", place),
+            lambda: self.call("_cudaSetDevice", self.random.choice((0, 0, 7, -1))),
+            lambda: self.call("_cudaMalloc", place, self.bytes(), made="address"),
+            lambda: self.call("_cudaMemsetAsync", address(), 3, self.bytes(), handle("stream")),
+            lambda: self.call("_cudaLibraryLoadData", place, self.random.choice((PTX, b"none", None)), None, None, 0, None, None, 0, made="module"),
+            lambda: self.call("_cudaLibraryGetKernel", place, handle("module"), b"increment", made="function"),
+            lambda: self.call("_cudaFuncSetAttribute", handle("function"), self.random.randrange(-1, 18), 1),
             self.launch, self.launch, self.launch_with_attributes,
         ]  # fmt: skip
         self.random.choice(calls)()
@@ -173,16 +195,44 @@ class Caller:
         del self.addresses[:-20]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--sequences", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
+    if options.jobs > 1:
+        return run_jobs(options.sequences, options.seed, options.jobs)
     caller = Caller(options.seed)
     for _ in range(options.sequences):
         caller.run(30)
     print(" ".join(f"{status}:{count}" for status, count in sorted(caller.statuses.items())))
+    return 0
+
+
+def run_jobs(sequences: int, seed: int, jobs: int) -> int:
+    """Divides the sequences among processes."""
+    running = []
+    for number in range(jobs):
+        own = sequences // jobs + (number < sequences % jobs)
+        command = [sys.executable, __file__, f"--sequences={own}", f"--seed={seed + number}"]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        running.append((seed + number, subprocess.Popen(command, **pipes)))
+    statuses: collections.Counter = collections.Counter()
+    wrong = 0
+    for own_seed, process in running:
+        out, err = process.communicate()
+        for pair in out.split():
+            status, count = pair.split(":")
+            statuses[int(status)] += int(count)
+        if process.returncode or "runtime error" in err or "Sanitizer" in err:
+            wrong += 1
+            print(f"seed {own_seed} ended with {process.returncode}:\n{err[-3000:]}")
+    print(" ".join(f"{status}:{count}" for status, count in sorted(statuses.items())))
+    return int(wrong != 0)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -75,7 +75,7 @@ assert lib.cuMemcpyDtoH_v2(ctypes.c_void_p(host.ctypes.data), memory, ctypes.c_s
 print((host == np.arange(1, 33)).all())
 """
 
-#: Numba links what it has compiled: by the driver, where it finds no nvJitLink.
+#: Numba links what it has compiled: by the driver, since attn-run hides nvJitLink.
 NUMBA = """
 from numba import cuda
 
@@ -103,14 +103,13 @@ def run(tmp_path, text):
 
 
 @pytest.mark.parametrize(
-    ("module", "text"), [("cuda.bindings.driver", CUDA_BINDINGS), ("cupy_backends", CUPY), ("numba_cuda", NUMBA)]
+    ("module", "text"),
+    [("cuda.bindings.driver", CUDA_BINDINGS), ("cupy_backends", CUPY), ("numba_cuda", NUMBA)],
 )
 def test_clients_run(tmp_path, module, text):
     probe = subprocess.run([PYTHON, "-c", f"import numpy, {module}"], capture_output=True)
     if probe.returncode:
         pytest.skip(f"no {module}")
     ran = run(tmp_path, text)
-    if "NO_BINARY_FOR_GPU" in ran.stderr:
-        pytest.skip("nvJitLink makes machine code")
     assert ran.stdout == "True\n", ran.stderr
     assert ran.returncode == 0

@@ -59,7 +59,9 @@ def run(chip, broken):
         "PYTHONPATH": os.pathsep.join(sys.path),
     }
     program = PROGRAM.format(chip=chip, broken=broken)
-    return subprocess.run([sys.executable, "-c", program], env=given, capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, "-c", program], env=given, capture_output=True, text=True
+    )
 
 
 @pytest.mark.parametrize("chip", ["sm_80", "sm_90a", "sm_100a"])

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import textwrap
@@ -79,7 +80,12 @@ def launch(stream=None, arguments=(c_void_p * 1)(ctypes.addressof(x))):
 
 def run(body, **environment):
     """Runs a program with the stand-in on the loader's path."""
-    given = {**os.environ, "LD_LIBRARY_PATH": str(FOLDER), "ATTN_SIM_CHIPS": "sm_90a", **environment}
+    given = {
+        **os.environ,
+        "LD_LIBRARY_PATH": str(FOLDER),
+        "ATTN_SIM_CHIPS": "sm_90a",
+        **environment,
+    }
     program = PRELUDE + textwrap.dedent(body)
     return subprocess.run(
         [sys.executable, "-c", program], env=given, capture_output=True, text=True
@@ -146,7 +152,9 @@ def test_calls_name_their_lines():
     lines = (PRELUDE + textwrap.dedent(body)).splitlines()
     later = 1 + next(i for i, line in enumerate(lines) if "(x, 1, 32)" in line)
     earlier = 1 + next(i for i, line in enumerate(lines) if "cuLaunchKernel(func" in line)
-    expected = f" at <string>:{later} writes what kernel 'increment' (launch 1) at <string>:{earlier} "
+    expected = (
+        f" at <string>:{later} writes what kernel 'increment' (launch 1) at <string>:{earlier} "
+    )
     assert expected in ran.stderr, ran.stderr
     assert " at " not in run(body).stderr.split("\n")[0]
 
@@ -154,10 +162,16 @@ def test_calls_name_their_lines():
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        ("set_context(); launch()", "CUDA_ERROR_INVALID_HANDLE: expected a function, got handle 0x0"),
+        (
+            "set_context(); launch()",
+            "CUDA_ERROR_INVALID_HANDLE: expected a function, got handle 0x0",
+        ),
         ("check(lib.cuCtxSynchronize())", "expected cuInit before other calls"),
         ("start(); check(lib.cuDeviceGetName(text, 0, 0))", "expected room for a name, got none"),
-        ("start(); check(lib.cuDeviceGetPCIBusId(text, 0, 0))", "expected room for an id, got none"),
+        (
+            "start(); check(lib.cuDeviceGetPCIBusId(text, 0, 0))",
+            "expected room for an id, got none",
+        ),
         (
             "start(); check(lib.cuCtxPopCurrent_v2(None)); check(lib.cuCtxPopCurrent_v2(None))",
             "expected a current context to pop, got none",
@@ -198,7 +212,10 @@ def test_calls_name_their_lines():
             "start(); check(lib.cuFuncGetParamInfo(function, c_size_t(1), None, None))",
             "expected a parameter below 1, got 1",
         ),
-        ("start(); launch(arguments=(c_void_p * 1)())", "': expected an address of parameter 'p', got null"),
+        (
+            "start(); launch(arguments=(c_void_p * 1)())",
+            "': expected an address of parameter 'p', got null",
+        ),
         ("start(); launch(arguments=None)", "expected 8 bytes of parameters, got 0"),
         (
             "start(); other = c_void_p(); check(lib.cuDevicePrimaryCtxRetain(byref(other), 1)); "
@@ -223,21 +240,48 @@ def test_calls_name_their_lines():
             "start(); check(lib.cuModuleLoad(byref(module), b'/absent.ptx'))",
             "CUDA_ERROR_FILE_NOT_FOUND",
         ),
-        ("start(); check(lib.cuMemFree_v2(x)); launch()", "reads 4 bytes of memory that was freed by"),
-        ("start(); check(lib.cuMemFree_v2(x)); check(lib.cuMemFree_v2(x))", "which was freed by cuMemFree"),
-        ("start(); check(lib.cuMemFree_v2(x.value + 4))", "expected the start of an allocation to free"),
-        ("start(); check(lib.cuModuleUnload(module)); launch()", "got handle 0x5a0300000010 that was destroyed"),
-        ("start(); check(lib.cuModuleLoadData(byref(module), b'\\x7fELF1234'))", "got machine code (a cubin)"),
-        ("start(); check(lib.cuDevicePrimaryCtxRetain(byref(context), 3))", "expected a device below 2, got 3"),
-        ("start(); lib.cuCtxSetCurrent(None); check(lib.cuMemAlloc_v2(byref(x), 8))", "expected a current context (cuCtxSetCurrent), got none"),
+        (
+            "start(); check(lib.cuMemFree_v2(x)); launch()",
+            "reads 4 bytes of memory that was freed by",
+        ),
+        (
+            "start(); check(lib.cuMemFree_v2(x)); check(lib.cuMemFree_v2(x))",
+            "which was freed by cuMemFree",
+        ),
+        (
+            "start(); check(lib.cuMemFree_v2(x.value + 4))",
+            "expected the start of an allocation to free",
+        ),
+        (
+            "start(); check(lib.cuModuleUnload(module)); launch()",
+            "got handle 0x5a0300000010 that was destroyed",
+        ),
+        (
+            "start(); check(lib.cuModuleLoadData(byref(module), b'\\x7fELF1234'))",
+            "got machine code (a cubin)",
+        ),
+        (
+            "start(); check(lib.cuDevicePrimaryCtxRetain(byref(context), 3))",
+            "expected a device below 2, got 3",
+        ),
+        (
+            "start(); lib.cuCtxSetCurrent(None); check(lib.cuMemAlloc_v2(byref(x), 8))",
+            "expected a current context (cuCtxSetCurrent), got none",
+        ),
         ("start(); check(lib.cuMemAlloc_v2(None, 8))", "expected a place for the result, got null"),
         (
             "start(); e = c_void_p(); check(lib.cuEventCreate(byref(e), 0)); f = ctypes.c_float(); "
             "check(lib.cuEventElapsedTime(byref(f), e, e))",
             "expected events that were recorded, got one that was not",
         ),
-        ("import os\nstart()\nif os.fork() == 0: launch()\nelse: os.wait()", "not forked from one that used"),
-        ("start(); check(lib.cuMemcpyDtoH_v2(text, 64, 8))", "expected 8 bytes of the device to copy, got address 0x40"),
+        (
+            "import os\nstart()\nif os.fork() == 0: launch()\nelse: os.wait()",
+            "not forked from one that used",
+        ),
+        (
+            "start(); check(lib.cuMemcpyDtoH_v2(text, 64, 8))",
+            "expected 8 bytes of the device to copy, got address 0x40",
+        ),
         (
             "start(); check(lib.cuMemcpyDtoH_v2(text, x.value + 120, 16))",
             "expected memory to copy inside of one allocation, got 16 bytes at",
@@ -291,7 +335,9 @@ def test_functions_that_are_not_there():
 def test_settings():
     assert "ATTN_SIM_SEED: expected a number, got 'x'" in run("start()", ATTN_SIM_SEED="x").stderr
     assert "sm_1" in run("start()", ATTN_SIM_CHIPS="sm_1").stderr
-    ran = run("start(); launch()", ATTN_SIM_TABLE="1", ATTN_SIM_CHIPS="sm_80,sm_90", ATTN_SIM_SEED="3")
+    ran = run(
+        "start(); launch()", ATTN_SIM_TABLE="1", ATTN_SIM_CHIPS="sm_80,sm_90", ATTN_SIM_SEED="3"
+    )
     assert "increment" in ran.stderr
 
 
@@ -336,10 +382,22 @@ def test_graphs_by_capture():
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        ("check(lib.cuStreamSynchronize(stream))", "expected a stream that the host can wait for, got a captured one"),
-        ("check(lib.cuStreamBeginCapture_v2(stream, 0))", "expected a stream that is not captured, got one that is"),
-        ("check(lib.cuStreamBeginCapture_v2(None, 0))", "expected a stream of the program's to capture, got the default one"),
-        ("check(lib.cuStreamEndCapture(None, byref(graph)))", "expected a stream that is captured, got one that is not"),
+        (
+            "check(lib.cuStreamSynchronize(stream))",
+            "expected a stream that the host can wait for, got a captured one",
+        ),
+        (
+            "check(lib.cuStreamBeginCapture_v2(stream, 0))",
+            "expected a stream that is not captured, got one that is",
+        ),
+        (
+            "check(lib.cuStreamBeginCapture_v2(None, 0))",
+            "expected a stream of the program's to capture, got the default one",
+        ),
+        (
+            "check(lib.cuStreamEndCapture(None, byref(graph)))",
+            "expected a stream that is captured, got one that is not",
+        ),
         (
             "check(lib.cuStreamEndCapture(stream, byref(graph))); n = c_size_t(); "
             "check(lib.cuGraphGetNodes(graph, byref(n), byref(n)))",
@@ -353,7 +411,8 @@ def test_bad_captures(body, expected):
 
 def test_attn_run(tmp_path, monkeypatch, capsys):
     (tmp_path / "program.py").write_text(
-        PRELUDE + "import sys\nstart(); launch()\nif sys.argv[1:]: check(lib.cuMemFree_v2(x)); launch()\n"
+        PRELUDE
+        + "import sys\nstart(); launch()\nif sys.argv[1:]: check(lib.cuMemFree_v2(x)); launch()\n"
     )
     command = ["--chips=sm_80,sm_90a", f"--report={tmp_path}/report.json"]
     program = [sys.executable, str(tmp_path / "program.py")]
@@ -366,15 +425,53 @@ def test_attn_run(tmp_path, monkeypatch, capsys):
     # The kernel has no lines of a source: those of the program stand for them.
     place = sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"].endswith("program.py")
-    assert [each["ruleId"] for each in sarif["runs"][0]["results"]] == ["use-after-free"] * 2
+    for run, chip in zip(sarif["runs"], ("sm_80", "sm_90a"), strict=True):
+        assert run["automationDetails"]["id"] == chip
+        assert [each["ruleId"] for each in run["results"]] == ["use-after-free"]
     command[1] = f"--report={tmp_path}/report.txt"
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     attn_run.main([*command, *program, "bad"])
-    expected = "error: use-after-free: sm_80: increment: reads 4 bytes"
-    assert expected in (tmp_path / "report.txt").read_text()
+    expected = r"sm_80: increment:\d+: error: use-after-free: reads 4 bytes"
+    assert re.search(expected, (tmp_path / "report.txt").read_text())
     printed = capsys.readouterr().out.splitlines()
     assert [line.split(",")[0].startswith("::error file=") for line in printed] == [True, True]
     assert attn_run.main(["--", str(tmp_path / "absent")]) == 127
+
+
+#: What the host code that CuTe DSL compiles calls: machine code in a fatbin, whose PTX is kept.
+CUTE = """
+import struct
+code = b"\\x7fELF" + b"\\0.text.increment\\0"
+code += bytes(-len(code) % 8)
+entry = struct.pack("<HHIQ", 2, 0x101, 64, len(code)) + bytes(12) + struct.pack("<I", 90) + bytes(32)
+image = struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(entry) + len(code)) + entry + code
+library, value, device = c_void_p(), ctypes.c_int(), ctypes.c_int(7)
+load = lambda: lib._cudaLibraryLoadData(byref(library), image, None, None, 0, None, None, 0)
+"""
+
+
+def test_machine_code_with_kept_ptx(tmp_path):
+    ran = run(textwrap.dedent(CUTE) + "set_context(); print(load())")
+    assert ran.stdout == "209\n", ran.stderr
+    body = textwrap.dedent(CUTE) + textwrap.dedent("""
+        open(TMP + "/k.ptx", "wb").write(PTX)
+        check(load())
+        check(lib._cudaGetDevice(byref(device)))
+        check(lib._cudaLibraryGetKernel(byref(function), library, b"increment"))
+        check(lib._cuKernelGetAttribute(byref(value), 0, function, 0))
+        check(lib._cudaKernelSetAttributeForDevice(function, 8, 1024, 0))
+        check(lib._cudaMalloc(byref(x), c_size_t(128)))
+        check(lib._cudaMemset(x, 0, c_size_t(128)))
+        arguments = (c_void_p * 1)(ctypes.addressof(x))
+        check(lib._cudaLaunchKernel(function, 1, 1, 1, 32, 1, 1, arguments, c_size_t(0), None))
+        config = struct.pack("<6IQQQI4x", 1, 1, 1, 32, 1, 1, 0, 0, 0, 0)
+        check(lib._cudaLaunchKernelEx(config, function, arguments))
+        host = (c_uint * 32)()
+        check(lib._cudaMemcpy(host, x, c_size_t(128), 2))
+        print(device.value, value.value > 0, set(host))
+        """)
+    ran = run(body.replace("TMP", repr(str(tmp_path))), ATTN_SIM_PTX=str(tmp_path))
+    assert ran.stdout == "0 True {2}\n", ran.stderr
 
 
 def test_assembler_hands_ptx_on(tmp_path):
@@ -384,10 +481,3 @@ def test_assembler_hands_ptx_on(tmp_path):
     assert (tmp_path / "k.o").read_text() == ".version 8.0\n"
     version = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
     assert "release 13.0" in version.stdout and "attn" in version.stdout
-
-
-def test_findings_without_lines_have_a_place():
-    finding = {"kind": "race", "severity": "error", "chip": "sm_80", "message": "m"}
-    places = [({}, {}), ({"ptx_line": 3}, {"ptx_line": 5})]
-    whole = attn_run._make_sarif([{**finding, "first": first, "second": second} for first, second in places])
-    assert len(whole["runs"][0]["results"]) == len(places)

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(
     PYTHON == sys.executable and importlib.util.find_spec("triton") is None, reason="no Triton"
 )
 
-KERNELS = '''
+KERNELS = """
 import attn
 import numpy as np
 import triton
@@ -42,9 +42,9 @@ def scale(x, BLOCK: tl.constexpr):
 rng = np.random.default_rng()
 wrap = attn.sim.HostArray
 x, y, o = (rng.standard_normal(500, dtype=np.float32) for _ in range(3))
-'''
+"""
 
-JUDGED = '''
+JUDGED = """
 driver = attn.sim.triton("sm_80,sm_90a,sm_100a")
 for device in range(3):
     driver.set_current_device(device)
@@ -63,16 +63,16 @@ for launch in (
         launch()
     except attn.SimulationError as error:
         print(str(error).splitlines()[0])
-'''
+"""
 
-TEST = '''
+TEST = """
 def test_right():
     add[(4,)](wrap(x), wrap(y), wrap(o), 500, BLOCK=128)
     np.testing.assert_array_equal(o, x + y)
 
 def test_racy():
     accumulate[(4,)](wrap(x), wrap(o))
-'''
+"""
 
 
 def run(tmp_path, text, *command):

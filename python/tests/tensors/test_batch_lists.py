@@ -33,11 +33,17 @@ def test_out_of_bounds(monkeypatch, name, place, value, message):
 @pytest.mark.parametrize(
     ("counts", "message"),
     [
-        ([1, 1, 2], 'tensor "cu_seqlens_q": expected sequence 0 to begin at 0 to 0 of 2 rows, got 1'),
+        (
+            [1, 1, 2],
+            'tensor "cu_seqlens_q": expected sequence 0 to begin at 0 to 0 of 2 rows, got 1',
+        ),
         ([0, 2, 2], "max_seqlen_q: expected at least 2, the queries of sequence 0, got 1"),
         ([0, 1, 0], 'tensor "cu_seqlens_q": expected sequence 1 to end at 1 to 2 of 2 rows, got 0'),
         ([0, 1, 3], 'tensor "cu_seqlens_q": expected sequence 1 to end at 1 to 2 of 2 rows, got 3'),
-        ([-1, 1, 2], 'tensor "cu_seqlens_q": expected sequence 0 to begin at 0 to 0 of 2 rows, got -1'),
+        (
+            [-1, 1, 2],
+            'tensor "cu_seqlens_q": expected sequence 0 to begin at 0 to 0 of 2 rows, got -1',
+        ),
     ],
 )
 def test_counts_out_of_bounds(monkeypatch, counts, message):

@@ -21,7 +21,10 @@ def test_numbers_that_decrease(monkeypatch, mask, message):
     mod = attn.mask_mod(mask)
     label_checks.check_labels(mod, 1)
     monkeypatch.setenv("ATTN_DEBUG_CHECKS", "1")
-    with pytest.raises(attn.ArgumentError, match=r'tensor "capture1": expected numbers that do not decrease.*' + message):
+    with pytest.raises(
+        attn.ArgumentError,
+        match=r'tensor "capture1": expected numbers that do not decrease.*' + message,
+    ):
         label_checks.check_labels(mod, 1)
 
 

@@ -26,7 +26,9 @@ def test_compiled(dim, dv):
     kernel = attn.compile(q=(1, 2, 24, dim), dtype="float16", dv=dv, causal=True, pad=True)
     result = kernel.simulate(q=q, k=k, v=v)
     assert result.passed, result.text
-    scores = np.where(np.tri(24) > 0, q.astype(float) @ k.swapaxes(2, 3).astype(float) * dim**-0.5, -np.inf)
+    scores = np.where(
+        np.tri(24) > 0, q.astype(float) @ k.swapaxes(2, 3).astype(float) * dim**-0.5, -np.inf
+    )
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     want = weights / weights.sum(-1, keepdims=True) @ v.astype(float)
     for o in (result["o"], kernel.run(q=q, k=k, v=v)["o"]):
@@ -42,7 +44,10 @@ def test_compiled_as_it_is():
     for options in ({"q": (1, 2, 32, 64), "dtype": "float16"}, {"q": "1x2x32x64xf16", "dv": 32}):
         assert attn.compile(**options, pad=True) is attn.compile(**options)
     for options, message in (
-        ({"problem": attn.compile(q="1x2x32x64xf16").mlir("problem")}, "pad: expected a problem as q="),
+        (
+            {"problem": attn.compile(q="1x2x32x64xf16").mlir("problem")},
+            "pad: expected a problem as q=",
+        ),
         ({"q": "1x2x32x90xf16", "rope_dim": 20}, "pad: expected none beside rope_dim"),
         ({"q": "1x2x32x64xf16"}, "pad: expected True or False, got 3"),
     ):
@@ -69,9 +74,23 @@ def test_pages(dim):
     state = (np.zeros(batch[0].shape, np.float16), np.full(batch[0].shape[:2], -np.inf, np.float32))
     check([attn.decode(*batch, init=state, pad=True)], want[:1])
     rows = np.ones((*batch[1].shape[:3], 1), np.float32)
-    refuse("pad: expected none beside k_scales", attn.decode, *batch, k_scales=rows, v_scales=rows, pad=True)
+    refuse(
+        "pad: expected none beside k_scales",
+        attn.decode,
+        *batch,
+        k_scales=rows,
+        v_scales=rows,
+        pad=True,
+    )
     refuse("pad: expected True or False, got 2", attn.decode, *batch, pad=2)
-    refuse('tensor "v_cache": expected a tensor, got None', attn.decode, *batch[:2], None, *batch[3:], pad=True)
+    refuse(
+        'tensor "v_cache": expected a tensor, got None',
+        attn.decode,
+        *batch[:2],
+        None,
+        *batch[3:],
+        pad=True,
+    )
 
 
 def make_latent_pages(value_dim, rope):
@@ -80,7 +99,9 @@ def make_latent_pages(value_dim, rope):
     q = rng.standard_normal((2, 16, value_dim + rope)).astype(np.float16)
     pool = rng.standard_normal((PAGES, 16, value_dim + rope)).astype(np.float16)
     keys = pool[:, :, None]
-    want = attend_pages(q * (0.125 * (value_dim + rope) ** 0.5), keys, keys[..., :value_dim], table, lengths)
+    want = attend_pages(
+        q * (0.125 * (value_dim + rope) ** 0.5), keys, keys[..., :value_dim], table, lengths
+    )
     return (q, pool, table, lengths), want
 
 
@@ -94,7 +115,14 @@ def test_latent_pages(value_dim, rope):
     parts = {"k_rope": pool[..., value_dim:], "q_rope": q[..., value_dim:]}
     apart = (q[..., :value_dim], pool[..., :value_dim], table, lengths)
     check(attn.mla_decode(*apart, **options, **parts, pad=True), want)
-    refuse("pad: expected none beside k_scales", attn.mla_decode, *batch, **options, k_scales=q, pad=True)
+    refuse(
+        "pad: expected none beside k_scales",
+        attn.mla_decode,
+        *batch,
+        **options,
+        k_scales=q,
+        pad=True,
+    )
     refuse('tensor "kv_cache": expected a tensor, got None', attn.mla_decode, q, None, table, lengths,
            **options, pad=True)  # fmt: skip
 
@@ -103,7 +131,13 @@ def test_plans():
     """A plan is made for wide columns; each run has those that were stated."""
     dim = 46
     q, k, v, table, lengths = make_pages(dim)
-    options = {"batch": 2, "page_size": 16, "max_pages": table.shape[1], "dtype": "float16", "lse": True}
+    options = {
+        "batch": 2,
+        "page_size": 16,
+        "max_pages": table.shape[1],
+        "dtype": "float16",
+        "lse": True,
+    }
     plan = attn.DecodePlan(heads=HEADS, kv_heads=KV_HEADS, dim=dim, pad=True, **options)
     plan.plan(lengths, table)
     check(plan.run(q, k, v), attend_pages(q, k, v, table, lengths))
@@ -114,7 +148,10 @@ def test_plans():
     check(plan.run(latent_q, pool), want)
     for more, message in (
         ({"out_group": 2}, "pad: expected none beside out_group"),
-        ({"scales": "rows", "kv_dtype": "float8_e4m3fn"}, "pad: expected none beside scales of rows"),
+        (
+            {"scales": "rows", "kv_dtype": "float8_e4m3fn"},
+            "pad: expected none beside scales of rows",
+        ),
         ({"row_bytes": 256, "rope_apart": True}, "pad: expected none beside row_bytes"),
         ({"pad": 2}, "pad: expected True or False, got 2"),
     ):
@@ -125,19 +162,22 @@ def test_plans():
     check(whole.run(*wide[:3]), attend_pages(*wide))
 
 
-
 def test_copies_of_torch(monkeypatch):
     """A tensor that a kernel takes is not copied; of others a remark says which and why."""
     torch = pytest.importorskip("torch")
     q, k = torch.randn(1, 2, 24, 46).half(), torch.randn(1, 2, 24, 46).half()
     v = torch.randn(1, 2, 24, 64).half()
-    with pytest.warns(attn.CopyRemark, match=r"copied q \(46 columns as 48\), k \(46 columns as 48\)$"):
+    with pytest.warns(
+        attn.CopyRemark, match=r"copied q \(46 columns as 48\), k \(46 columns as 48\)$"
+    ):
         fitted, scale, dv, wide = padding.pad_operands({"q": q, "k": k, "v": v}, "k", "v", None)
     assert fitted["v"] is v and (dv, wide) == (64, 64) and scale == 46**-0.5
     assert torch.equal(fitted["q"][..., :46], q) and not fitted["q"][..., 46:].any()
     q = torch.randn(1, 2, 24, 67).half()[..., :64]
     turned = torch.randn(1, 2, 64, 24).half().mT
-    with pytest.warns(attn.CopyRemark, match=r"copied q \(strides \[3216, 1608, 67, 1\]\), k \(strides"):
+    with pytest.warns(
+        attn.CopyRemark, match=r"copied q \(strides \[3216, 1608, 67, 1\]\), k \(strides"
+    ):
         fitted, scale, *_ = padding.pad_operands({"q": q, "k": turned, "v": turned}, "k", "v", None)
     assert fitted["q"].is_contiguous() and torch.equal(fitted["q"], q) and scale is None
     assert fitted["k"].is_contiguous() and fitted["v"] is turned
@@ -156,6 +196,13 @@ def test_prepared():
     """What attn.prepare compiles is what attn.attention with the same argument launches."""
     torch = pytest.importorskip("torch")
     q = torch.empty(1, 2, 24, 46, dtype=torch.float16, device="meta")
-    refuse("expected a head dimension that is a multiple of 8, got 46; pad to 48", attn.prepare, q, q, q, chip="sm_80")
+    refuse(
+        "expected a head dimension that is a multiple of 8, got 46; pad to 48",
+        attn.prepare,
+        q,
+        q,
+        q,
+        chip="sm_80",
+    )
     with pytest.warns(attn.CopyRemark):
         attn.prepare(q, q, q, chip="sm_80", pad=True)

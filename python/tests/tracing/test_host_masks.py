@@ -86,7 +86,11 @@ def later(mask, queries, keys):
 
 
 def where(b, h, q_idx, kv_idx):
-    kept = np.where(SEEN.to(q_idx.device)[b, kv_idx], causal(b, h, q_idx, kv_idx), np.zeros_like(kv_idx, dtype=np.bool_))
+    kept = np.where(
+        SEEN.to(q_idx.device)[b, kv_idx],
+        causal(b, h, q_idx, kv_idx),
+        np.zeros_like(kv_idx, dtype=np.bool_),
+    )
     return kept.to("cuda:0", dtype=np.bool_, non_blocking=True)
 
 
@@ -106,7 +110,9 @@ def kept_pairs(mask):
             return self
 
     indices = np.ogrid[:BATCH, :1, :LENGTH, :LENGTH]
-    return np.broadcast_to(mask(*[each.view(Number) for each in indices]), (BATCH, 1, LENGTH, LENGTH))
+    return np.broadcast_to(
+        mask(*[each.view(Number) for each in indices]), (BATCH, 1, LENGTH, LENGTH)
+    )
 
 
 #: By transformers' names of its kinds, then FlexAttention's; with what attn-read-masks says of
@@ -155,14 +161,33 @@ def test_what_numbers_do_not_take():
 
     assert "arith.constant 3 : i32" in trace(lambda b, h, q, kv: kv.new_full((), 3) == q.to(kv))
     assert "arith.select" in trace(where)
-    assert trace(lambda b, h, q, kv: q.long().type_as(kv) == kv) == trace(lambda b, h, q, kv: q.long().int() == kv)
-    assert trace(lambda b, h, q, kv: np.full_like(q, 2, dtype="int64") == kv.to(dtype=q.long().dtype))
+    assert trace(lambda b, h, q, kv: q.long().type_as(kv) == kv) == trace(
+        lambda b, h, q, kv: q.long().int() == kv
+    )
+    assert trace(
+        lambda b, h, q, kv: np.full_like(q, 2, dtype="int64") == kv.to(dtype=q.long().dtype)
+    )
     for function, message in (
-        (lambda b, h, q, kv: q.new_ones((2,)), r"new_ones\(\): expected the shape \(\) of a number, got \(2,\)"),
-        (lambda b, h, q, kv: q.new_zeros((), device=3.5), r"new_zeros\(\): expected a device, got float"),
-        (lambda b, h, q, kv: q.to("float16"), r"to\(\): expected float32, int32, int64 or bool, got float16"),
-        (lambda b, h, q, kv: q.to(memory_format=1), r"to\(\): there is no argument 'memory_format'"),
-        (lambda b, h, q, kv: SEEN.to("int32")[b, q] == 0, r"to\(\): a captured tensor keeps its type"),
+        (
+            lambda b, h, q, kv: q.new_ones((2,)),
+            r"new_ones\(\): expected the shape \(\) of a number, got \(2,\)",
+        ),
+        (
+            lambda b, h, q, kv: q.new_zeros((), device=3.5),
+            r"new_zeros\(\): expected a device, got float",
+        ),
+        (
+            lambda b, h, q, kv: q.to("float16"),
+            r"to\(\): expected float32, int32, int64 or bool, got float16",
+        ),
+        (
+            lambda b, h, q, kv: q.to(memory_format=1),
+            r"to\(\): there is no argument 'memory_format'",
+        ),
+        (
+            lambda b, h, q, kv: SEEN.to("int32")[b, q] == 0,
+            r"to\(\): a captured tensor keeps its type",
+        ),
     ):
         with pytest.raises(attn.TraceError, match=message):
             trace(function)

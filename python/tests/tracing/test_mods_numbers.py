@@ -8,7 +8,26 @@ import numpy as np
 import pytest
 from attn import mods as am
 
-OPERATORS = ("+", "-", "*", "/", "//", "%", "**", "<<", ">>", "&", "|", "^", "<", "<=", ">", ">=", "==", "!=")
+OPERATORS = (
+    "+",
+    "-",
+    "*",
+    "/",
+    "//",
+    "%",
+    "**",
+    "<<",
+    ">>",
+    "&",
+    "|",
+    "^",
+    "<",
+    "<=",
+    ">",
+    ">=",
+    "==",
+    "!=",
+)
 #: An operand in the place of C, beside a traced one in the place of X.
 FORMS = (
     *(f"X {sign} C" for sign in OPERATORS),

@@ -10,7 +10,9 @@ from test_mods import attend
 GATE = np.random.default_rng(7).standard_normal((2, 64)).astype(np.float32)
 SIZES = np.float32([0, 0.5, 1, 1.5, 2, 3, 4, 6])
 #: All numbers of f8E4M3FN that are not below zero, by their bytes; the last one is NaN.
-E4M3 = np.float32([m * 2.0**-9 if e == 0 else (8 + m) * 2.0 ** (e - 10) for e in range(16) for m in range(8)])[:127]
+E4M3 = np.float32(
+    [m * 2.0**-9 if e == 0 else (8 + m) * 2.0 ** (e - 10) for e in range(16) for m in range(8)]
+)[:127]
 
 
 def gated(result, b, h, q_idx, column):
@@ -138,7 +140,9 @@ def test_infinite_and_nan_results(kind):
         assert (scales[0, 1] < 126).all() and (o[0, 1, 31:, 10] & 15 == 7).all()
 
 
-@pytest.mark.parametrize("kind,last", [("groups", 0), ("nvfp4", 0), ("nvfp4", np.inf), ("nvfp4", np.nan)])
+@pytest.mark.parametrize(
+    "kind,last", [("groups", 0), ("nvfp4", 0), ("nvfp4", np.inf), ("nvfp4", np.nan)]
+)
 def test_bits_of_merged_results(kind, last):
     arrays = draw((1, 2, 33, 64), 300)
     # Groups of zeros, of numbers that are too small for a scale, and with one that is none.

@@ -52,7 +52,9 @@ def test_blocks_that_a_function_hides():
         assert result.report["run"]["counters"]["mma_flops"] < every
 
 
-@pytest.mark.parametrize("chip, schedule", [("sm_80", "split_q"), ("sm_90a", "ws_wgmma"), ("sm_100a", "ws_tmem")])
+@pytest.mark.parametrize(
+    "chip, schedule", [("sm_80", "split_q"), ("sm_90a", "ws_wgmma"), ("sm_100a", "ws_tmem")]
+)
 def test_documents(chip, schedule):
     """Blocks of other documents are skipped where ids are in order, and only there."""
     sorted_ids = np.int64([[0] * 100 + [1] * 200 + [7] * 84, [-3] * 384])
@@ -68,7 +70,9 @@ def test_documents(chip, schedule):
     # Blocks of the tiles' own beside documents are not followed (docs/Masks.md).
     if schedule != "ws_tmem":
         assert all(proof.verdict in ("proved", "bounded") for proof in kernel.proofs.values())
-    assert any("tensor[b, kv] == tensor[b, q]: gives key_range" in note for note in kernel.plan_notes)
+    assert any(
+        "tensor[b, kv] == tensor[b, q]: gives key_range" in note for note in kernel.plan_notes
+    )
     few = count_products(kernel)
     ids[:] = broken
     assert few < count_products(kernel)

@@ -116,7 +116,13 @@ def test_merge_replaces_what_is_measured_anew(tmp_path):
 def make_row(plan: str, **lengths) -> dict:
     problem = {"type": "f16", "out_type": "f16", "mask": "none", "batch": 1, "heads": 2, "kv_heads": 2,
                "queries": 64, "keys": 64, "head_dim": 64, "value_dim": 64, "features": ["lse"]}  # fmt: skip
-    return {"chip": "sm_80", "problem": problem | lengths, "plan": plan, "microseconds": 1.0, "board": "b"}
+    return {
+        "chip": "sm_80",
+        "problem": problem | lengths,
+        "plan": plan,
+        "microseconds": 1.0,
+        "board": "b",
+    }
 
 
 def test_rows_of_one_plan_become_ranges():
@@ -160,7 +166,9 @@ def test_merge_writes_ranges_and_keeps_them(tmp_path):
     assert autotune.read_table(table) == [row]
     # Another winner in between takes the range away.
     assert autotune.merge([make_measured(9.0, 7.0, 8.0)], table, 0.01, ranges=True) == (1, 1)
-    assert [each["problem"]["keys"] for each in autotune.read_table(table)] != [row["problem"]["keys"]]
+    assert [each["problem"]["keys"] for each in autotune.read_table(table)] != [
+        row["problem"]["keys"]
+    ]
 
 
 def test_merge_and_list_on_the_command_line(tmp_path, capsys):
@@ -174,7 +182,14 @@ def test_merge_and_list_on_the_command_line(tmp_path, capsys):
 
 
 def test_describes_what_differs():
-    problem = {**PROBLEM, "kv_heads": 1, "keys": 9, "value_dim": 8, "out_type": "f32", "mask": "none"}
+    problem = {
+        **PROBLEM,
+        "kv_heads": 1,
+        "keys": 9,
+        "value_dim": 8,
+        "out_type": "f32",
+        "mask": "none",
+    }
     assert autotune.describe(problem) == "1x2x512x64 f16 kv_heads 1 keys 9 dv 8 to f32 lse"
 
 
@@ -195,7 +210,10 @@ def test_describes_what_differs():
         ),
         (make_index(problem=None), "problem: expected an object, got None"),
         (make_index(problem={**PROBLEM, "keys": "9"}), "problem: keys: expected an integer, "),
-        (make_index(problem={**PROBLEM, "keys": [1, 2, 3]}), "a pair of them or \"dynamic\", got [1, 2, 3]"),
+        (
+            make_index(problem={**PROBLEM, "keys": [1, 2, 3]}),
+            'a pair of them or "dynamic", got [1, 2, 3]',
+        ),
         (make_index(problem={**PROBLEM, "features": [1]}), "features: expected strings, got 1"),
         (make_index(chip=None), "chip: expected a string, got None"),
         (make_index(name=3), "name: expected a string, got 3"),
@@ -332,8 +350,8 @@ def simulator(tmp_path, monkeypatch):
         "#!/bin/sh\n"
         'case "$1" in\n'
         "*01.ptx) echo no estimate of this one >&2; exit 2 ;;\n"
-        "*02.ptx) echo '{\"estimate\": {\"microseconds\": 28.0}}' ;;\n"
-        "*) echo '{\"estimate\": {\"microseconds\": 30.0}}' ;;\n"
+        '*02.ptx) echo \'{"estimate": {"microseconds": 28.0}}\' ;;\n'
+        '*) echo \'{"estimate": {"microseconds": 30.0}}\' ;;\n'
         "esac\n"
     )
     program.chmod(0o755)
@@ -355,7 +373,7 @@ def test_simulate_without_attn_sim(folder, simulator, monkeypatch, tmp_path, cap
     simulator.write_text("#!/none\n")
     assert autotune.main([str(folder), "--simulate"]) == 2
     assert f"error: cannot run {simulator}: No such file" in capsys.readouterr().err
-    simulator.write_text("#!/bin/sh\necho '{\"estimate\": {\"microseconds\": NaN}}'\n")
+    simulator.write_text('#!/bin/sh\necho \'{"estimate": {"microseconds": NaN}}\'\n')
     assert autotune.main([str(folder), "--simulate"]) == 1
     assert "estimate: expected a finite number, got nan" in capsys.readouterr().out
     monkeypatch.setenv("PATH", "/none")

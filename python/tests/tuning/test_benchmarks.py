@@ -82,14 +82,19 @@ def report():
 def test_report_writes_tables(report, tmp_path, monkeypatch):
     module = load("gpu-report")
     page, speed, profile = (tmp_path / name for name in ("out.json", "speed.json", "profile.json"))
-    old = [{"id": "first", "title": "First", "notes": ["old"], "tables": []}, {"id": "kept", "notes": ["kept"]}]
+    old = [
+        {"id": "first", "title": "First", "notes": ["old"], "tables": []},
+        {"id": "kept", "notes": ["kept"]},
+    ]
     page.write_text(json.dumps({"title": "Speed", "sections": old}))
     speed.write_text(json.dumps(report))
     counters = dict.fromkeys(("tensor%", "issue%", "shared%", "xu%", "fma%", "regs", "warps"), 50.0)
     stalls = {"wait": 0.5, "selected": 0.3, "barrier": 0.2}
     name = report["rows"][0]["name"]
     profile.write_text(json.dumps([{"name": f"{name} attn", "stalls": stalls, **counters}]))
-    monkeypatch.setattr(sys, "argv", ["gpu-report", str(speed), str(profile), "--results", str(page)])
+    monkeypatch.setattr(
+        sys, "argv", ["gpu-report", str(speed), str(profile), "--results", str(page)]
+    )
     assert module.main() == 0
     text = page.read_text()
     sections = json.loads(text)["sections"]
@@ -109,7 +114,9 @@ def test_report_compares_models_with_their_best_peer(report, tmp_path, monkeypat
     for model, fa4 in (("siglip-so400m", 250.0), ("gpt-oss-local", 400.0)):
         peers = {"fa4": {"tflops": fa4}, "fa2": {"tflops": 100.0}, "cudnn": {"error": "none"}}
         own = {"planned": {"tflops": 300.0}}
-        rows.append({"cell": vars(cells[model]), "name": cells[model].name, "own": own, "peers": peers})
+        rows.append(
+            {"cell": vars(cells[model]), "name": cells[model].name, "own": own, "peers": peers}
+        )
     speed.write_text(json.dumps(report | {"rows": rows}))
     monkeypatch.setattr(sys, "argv", ["gpu-report", str(speed), "--results", str(page)])
     assert module.main() == 0

@@ -26,7 +26,10 @@ def test_report_without_a_compiler(monkeypatch):
         raise attn.LibraryError("cannot load the compiler: it is not there")
 
     monkeypatch.setattr(machine_report.c_library, "load", refuse)
-    assert ("compiler", "none: cannot load the compiler: it is not there") in machine_report.list_lines()
+    assert (
+        "compiler",
+        "none: cannot load the compiler: it is not there",
+    ) in machine_report.list_lines()
 
 
 def test_bench(capsys):
@@ -55,11 +58,18 @@ def test_completion(capsys):
     assert program.main(["completion", "bash"]) == 0
     script = capsys.readouterr().out
     ask = "COMP_WORDS=(attn-compile {}); COMP_CWORD=$((${{#COMP_WORDS[@]}}-1)); _attn_compile; echo ${{COMPREPLY[@]}}"
-    for words, answer in (("--kv-h", "--kv-heads="), ("--chip = sm_90", "sm_90a"), ("--verify-e", "--verify-each"), ("--layout = bn", "bnhd")):
+    for words, answer in (
+        ("--kv-h", "--kv-heads="),
+        ("--chip = sm_90", "sm_90a"),
+        ("--verify-e", "--verify-each"),
+        ("--layout = bn", "bnhd"),
+    ):
         code = script + "compopt() { :; }\n" + ask.format(words)
         done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
         assert done.stdout.strip() == answer, done.stderr
-    with pytest.raises(attn.ArgumentError, match="completion: expected one of bash, zsh, got 'fish'"):
+    with pytest.raises(
+        attn.ArgumentError, match="completion: expected one of bash, zsh, got 'fish'"
+    ):
         completion.make("fish", [])
 
 
@@ -74,13 +84,17 @@ def test_manual(capsys):
     page = manual.make("attn-compile").replace("\\-", "-")
     told = ".B --window=<LEFT,RIGHT[,ALIGN]>\nWindow mask; a negative number means no bound on that side (attention_c30 of"
     assert told in page
-    with pytest.raises(attn.ArgumentError, match="man: expected one of attn-compile, attn-sim, got 'ls'"):
+    with pytest.raises(
+        attn.ArgumentError, match="man: expected one of attn-compile, attn-sim, got 'ls'"
+    ):
         manual.make("ls")
 
 
 def test_tune(tmp_path, capsys):
     """Plans by their estimates where there is no GPU; the problem may have functions."""
-    with pytest.raises(attn.ArgumentError, match="candidates: expected a number of at least 1, got 0"):
+    with pytest.raises(
+        attn.ArgumentError, match="candidates: expected a number of at least 1, got 0"
+    ):
         attn.tune(q=(1, 1, 64, 64), dtype="float16", candidates=0)
     found = attn.tune(
         q=(1, 1, 128, 64), dtype="float16", mask_mod=lambda b, h, q_idx, kv_idx: kv_idx % 3 != 1, candidates=2
@@ -97,8 +111,15 @@ def run_logged(said, cache):
         "import attn\n"
         "for _ in range(2): attn.compile(q=(1, 1, 64, 64), dtype='float16'); attn.compiler.kernel_cache.clear_memory()"
     )
-    variables = {**os.environ, "ATTN_LOG": said, "ATTN_CACHE_DIR": str(cache), "PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=False)
+    variables = {
+        **os.environ,
+        "ATTN_LOG": said,
+        "ATTN_CACHE_DIR": str(cache),
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    return subprocess.run(
+        [sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=False
+    )
 
 
 def test_log(tmp_path):
@@ -111,11 +132,17 @@ def test_log(tmp_path):
 
 def test_variables_are_documented():
     """Each variable that the package or the programs read stands in the page's table."""
-    sources = [*(ROOT / "python" / "attn").rglob("*.py"), *(ROOT / "lib").rglob("*.cpp"), *(ROOT / "tools").rglob("*.cpp")]
+    sources = [
+        *(ROOT / "python" / "attn").rglob("*.py"),
+        *(ROOT / "lib").rglob("*.cpp"),
+        *(ROOT / "tools").rglob("*.cpp"),
+    ]
     read = set()
     for path in sources:
         text = path.read_text(encoding="utf-8")
-        read |= set(re.findall(r"(?:environ(?:\.get)?[(\[]\s*|getenv\(|GetEnv\()\"([A-Z_]+)\"", text))
+        read |= set(
+            re.findall(r"(?:environ(?:\.get)?[(\[]\s*|getenv\(|GetEnv\()\"([A-Z_]+)\"", text)
+        )
     page = (ROOT / "docs" / "Environment.md").read_text(encoding="utf-8")
     table = set(re.findall(r"^\| `([A-Z_]+)`", page, re.M))
     assert read | {"PATH"} == table

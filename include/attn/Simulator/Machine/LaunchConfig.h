@@ -68,6 +68,9 @@ struct LaunchConfig {
   std::vector<ReplayTurn> replay;
   /// With `replay`: the first CTA of the only cluster that runs.
   std::array<uint32_t, 3> replayed = {0, 0, 0};
+  /// The clusters that run, by their places in the grid (x first); empty: all.
+  /// For kernels whose clusters do not need each other.
+  std::vector<uint32_t> chosenClusters;
   AsyncTiming asyncReads = AsyncTiming::Issue;
   AsyncTiming asyncWrites = AsyncTiming::Completion;
   /// Injects false results into satisfied try_wait and elects random lanes.

@@ -169,6 +169,8 @@ struct RunReport {
   /// Where the kernel has not done what LaunchConfig::replay says.
   std::string diverged;
   Counters counters;
+  /// Clusters that have stored something in global memory.
+  uint64_t storingClusters = 0;
   /// Warp instructions by line of the PTX, guarded ones included.
   std::map<unsigned, uint64_t> lines;
   /// With LaunchConfig::listsTouched, in the order of addresses: neighbours

@@ -60,6 +60,9 @@ public:
   /// The `.version` times ten: 80 for 8.0.
   virtual unsigned getVersion() const = 0;
   virtual llvm::ArrayRef<KernelInfo> getKernels() const = 0;
+  /// Returns true if CTAs can wait for each other, or take what others have
+  /// left: by atomics, ordered accesses of global memory, or by cancelling.
+  virtual bool hasDependentCtas() const = 0;
   /// The kernel of that name, or null.
   const KernelInfo *findKernel(llvm::StringRef name) const;
 };

@@ -1,5 +1,5 @@
-"""Read by interpreters that attn-run starts: Triton gets the simulator's driver object when it
-is imported first. A sitecustomize of the installation's own is run, too.
+"""Read by interpreters that attn-run starts: Triton and CuTe DSL get the simulator when they
+are imported first. A sitecustomize of the installation's own is run, too.
 """
 
 import importlib.abc
@@ -10,31 +10,57 @@ import pathlib
 import sys
 
 
-class _AfterTriton(importlib.abc.MetaPathFinder):
-    """Finds the package triton as others do, and sets the driver once it is there."""
+def _set_triton() -> None:
+    import attn.sim
 
-    is_searching = False
+    attn.sim.triton(os.environ["ATTN_SIM_CHIPS"], raises=False)
+
+
+def _set_cute() -> None:
+    from attn.sim import cute_setup, stand_in
+
+    stand_in.load().set_device(0)
+    cute_setup.install()
+
+
+def _hide_linker() -> None:
+    """Lets those who link PTX ask the driver to, which hands it on: nvJitLink makes machine code."""
+    from cuda import pathfinder
+
+    load = pathfinder.load_nvidia_dynamic_lib
+
+    def load_others(name, *rest, **options):
+        if name == "nvJitLink":
+            raise pathfinder.DynamicLibNotFoundError("the stand-in driver links in its place")
+        return load(name, *rest, **options)
+
+    pathfinder.load_nvidia_dynamic_lib = load_others
+
+
+#: What is done once a package has been imported.
+_ACTIONS = {"triton": _set_triton, "cutlass": _set_cute, "cuda.pathfinder": _hide_linker}
+
+
+class _AfterImport(importlib.abc.MetaPathFinder):
+    """Finds packages as others do, and acts once one is there."""
+
+    def __init__(self) -> None:
+        self.waiting = dict(_ACTIONS)
 
     def find_spec(self, name, path=None, target=None):
-        if name != "triton" or self.is_searching:
+        action = self.waiting.pop(name, None)
+        if action is None:
             return None
-        self.is_searching = True
-        try:
-            spec = importlib.util.find_spec(name)
-        finally:
-            self.is_searching = False
+        spec = importlib.util.find_spec(name)
         if spec is None or spec.loader is None:
             return spec
         execute = spec.loader.exec_module
 
-        def execute_and_set(module):
-            sys.meta_path.remove(self)
+        def execute_and_act(module):
             execute(module)
-            import attn.sim
+            action()
 
-            attn.sim.triton(os.environ["ATTN_SIM_CHIPS"], raises=False)
-
-        spec.loader.exec_module = execute_and_set
+        spec.loader.exec_module = execute_and_act
         return spec
 
 
@@ -47,5 +73,5 @@ def _run_other() -> None:
 
 
 if "ATTN_SIM_CHIPS" in os.environ:
-    sys.meta_path.insert(0, _AfterTriton())
+    sys.meta_path.insert(0, _AfterImport())
 _run_other()

@@ -1,0 +1,83 @@
+"""CuTe DSL's kernels on the stand-in, through attn-run and attn.sim.cute. They run in the
+interpreter that ATTN_CUTE_PYTHON names, this one without; without nvidia-cutlass-dsl they are left
+out. scripts/cute-examples.py runs its own examples."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+from attn.sim import cute_setup
+
+PYTHON = os.environ.get("ATTN_CUTE_PYTHON") or sys.executable
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+
+#: A kernel that doubles 32 numbers; `reads` is how far it reads beyond them.
+PROGRAM = """
+import cutlass
+import cutlass.cute as cute
+import numpy as np
+from cutlass.cute.runtime import from_dlpack
+
+READS = {reads}
+
+@cute.kernel
+def double(x: cute.Tensor, y: cute.Tensor):
+    thread, _, _ = cute.arch.thread_idx()
+    y[thread] = x[thread + READS] + x[thread]
+
+@cute.jit
+def run(x: cute.Tensor, y: cute.Tensor):
+    double(x, y).launch(grid=(1, 1, 1), block=(32, 1, 1))
+
+x, y = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+run(from_dlpack(x), from_dlpack(y))
+print((y == 2 * x).all())
+"""
+
+
+@pytest.fixture(scope="module")
+def has_cute():
+    if subprocess.run([PYTHON, "-c", "import cutlass.cute"], capture_output=True).returncode:
+        pytest.skip("no nvidia-cutlass-dsl")
+
+
+def run(tmp_path, text, *start):
+    path = tmp_path / "program.py"
+    path.write_text(text)
+    given = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    command = [PYTHON, *start, str(path)]
+    return subprocess.run(command, env=given, capture_output=True, text=True)
+
+
+@pytest.mark.usefixtures("has_cute")
+@pytest.mark.parametrize("chip", ["sm_80", "sm_90a", "sm_100a"])
+def test_attn_run(tmp_path, chip):
+    start = ("-m", "attn.sim.attn_run", f"--chips={chip}", PYTHON)
+    ran = run(tmp_path, PROGRAM.format(reads=0), *start)
+    assert (ran.returncode, ran.stdout) == (0, "True\n"), ran.stderr
+
+
+@pytest.mark.usefixtures("has_cute")
+def test_faults_are_found(tmp_path):
+    start = ("-m", "attn.sim.attn_run", PYTHON)
+    ran = run(tmp_path, PROGRAM.format(reads=1), *start)
+    assert ran.returncode
+    assert "out-of-bounds: reads 4 bytes" in ran.stderr
+
+
+@pytest.mark.usefixtures("has_cute")
+def test_without_attn_run(tmp_path):
+    setup = 'import attn.sim\n\nattn.sim.cute("sm_90a")\n'
+    ran = run(tmp_path, setup + PROGRAM.format(reads=0))
+    assert (ran.returncode, ran.stdout) == (0, "True\n"), ran.stderr
+
+
+def test_environment(monkeypatch, tmp_path):
+    given = {"CUTE_DSL_KEEP": "cubin,ptx", "CUTE_DSL_DUMP_DIR": str(tmp_path)}
+    cute_setup.prepare_environment("sm_100a,sm_80", given)
+    assert given["CUTE_DSL_KEEP"] == "cubin,ptx"
+    assert given["CUTE_DSL_ARCH"] == "sm_100a"
+    assert given[cute_setup.PTX] == given["CUTE_DSL_DUMP_DIR"] == str(tmp_path)
+    assert given["CUTE_DSL_LIBS"].endswith("libcuda.so.1")
