@@ -11,6 +11,7 @@
 #include "attn/Planner/Choice/UnevenTime.h"
 #include "attn/Planner/Facts/Factor.h"
 #include "llvm/Support/MathExtras.h"
+#include <algorithm>
 #include <cmath>
 #include <queue>
 
@@ -24,6 +25,8 @@ static constexpr Factor kTileStart{"uneven.tile_start"},
 /// Places that are enough to tell plans apart: heads, whose tiles have the same
 /// keys, are counted together as long as there are as many.
 static constexpr int64_t kFewestPlaces = 64;
+/// Tiles that are followed one by one; of more, each run's share of so many.
+static constexpr int64_t kMostFollowed = int64_t(1) << 20;
 
 SmallVector<int64_t> attn::listUnevenLengths(const UnevenBatch &batch) {
   SmallVector<int64_t> lengths;
@@ -157,6 +160,12 @@ static double runTiles(ArrayRef<int64_t> lengths, ArrayRef<int64_t> runs,
   double blockKeys =
       std::max(1.0, keys / (std::max(plan.blocks, 1.0) * splits));
   Places state(places / together, together, cap);
+  int64_t allRuns = 0;
+  for (int64_t own : runs)
+    allRuns += own;
+  int64_t each = tiles / together;
+  int64_t followed = std::clamp<int64_t>(
+      kMostFollowed / std::max<int64_t>(1, allRuns), 1, each);
   for (auto [length, own] : llvm::zip(lengths, runs)) {
     // Blocks are dealt to runs, and only keys that there are are read.
     double left = double(length);
@@ -166,11 +175,11 @@ static double runTiles(ArrayRef<int64_t> lengths, ArrayRef<int64_t> runs,
       double read = std::min(left, part * blockKeys);
       left -= read;
       double work = tileWork * read * double(splits) / keys;
-      for (int64_t tile = 0; tile < tiles / together; ++tile)
+      for (int64_t tile = 0; tile < followed; ++tile)
         state.add(work);
     }
   }
-  return state.finish();
+  return state.finish() * double(each) / double(followed);
 }
 
 double attn::estimateEqualRuns(const PlanEstimate &whole,

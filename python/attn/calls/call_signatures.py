@@ -50,6 +50,8 @@ def compile(
     kv_splits: int | None = None,
     run_keys: int | None = None,
     lse: bool = True,
+    row_state: bool = False,
+    expected_keys: str | Sequence[int] | None = None,
     dynamic: bool = False,
     score_mod: Modification | None = None,
     mask_mod: Modification | None = None,
@@ -104,8 +106,8 @@ def compile(
         selected: Entries of the table that are outside of the pool hide their keys.
         block_rows: Each N queries have a list of blocks of keys.
         block_keys: Keys of a block that lists name.
-        rope_dim: Latent attention: values are the first columns of keys, all but R; the
-            default of kv_heads is 1.
+        rope_dim: Latent attention: values are the first columns of keys, all but R, which
+            may be 0; the default of kv_heads is 1.
         rope_apart: With rope_dim the rotated columns of q and k are tensors of their own.
         sinks: One extra logit a head.
         init_state: Results go on from those of other keys, init_o and init_lse.
@@ -117,6 +119,10 @@ def compile(
         kv_splits: Cut the keys into N runs, whose results the launch merges.
         run_keys: Cut the keys into runs of N: what a sequence gives depends on itself only.
         lse: Also the log-sum-exp (default).
+        row_state: Rows are not divided by their sums: in the place of the log-sum-exp are
+            their maxima and sums.
+        expected_keys: Keys that sequences are expected to have, which costs are those of; a
+            list.
         dynamic: Leave batch, lengths and strides to the launch.
         score_mod: Changes scores: (score, batch, head, query, key) to a score; traced, see
             docs/Python.md.
@@ -178,6 +184,8 @@ def compile(
         "kv_splits": runs,
         "run_keys": run_keys,
         "lse": lse,
+        "row_state": row_state,
+        "expected_keys": expected_keys,
         "dynamic": dynamic,
     }
     return kernel.compile_problem(

@@ -24,7 +24,7 @@ KINDS = {
     "selected": "switch",
     "block_rows": "count",
     "block_keys": "count",
-    "rope_dim": "count",
+    "rope_dim": "natural",
     "rope_apart": "switch",
     "sinks": "switch",
     "init_state": "switch",
@@ -34,6 +34,8 @@ KINDS = {
     "kv_splits": "count",
     "run_keys": "count",
     "lse": "switch",
+    "row_state": "switch",
+    "expected_keys": "numbers",
     "dynamic": "switch",
 }
 #: Options that are there or not, and what they are where nothing is said.
@@ -46,6 +48,7 @@ SWITCHES = {
     "descales": False,
     "v_transposed": False,
     "lse": True,
+    "row_state": False,
     "dynamic": False,
 }
 #: Options of a call that do not follow from its tensors: their names, the values

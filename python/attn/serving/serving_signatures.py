@@ -33,6 +33,7 @@ def decode(
     selected: bool = False,
     kv_splits: int | None = None,
     run_keys: int | None = None,
+    expected_keys: Sequence[int] | None = None,
     score_mod: Modification | None = None,
     mask_mod: Modification | None = None,
     out_mod: Modification | None = None,
@@ -85,6 +86,8 @@ def decode(
             the planner does, from the shapes alone.
         run_keys: Cut the keys into runs of N: what a sequence gives depends on itself
             only; a multiple of 16; plans whose block does not divide it are not chosen.
+        expected_keys: Keys that sequences are expected to have, which costs are those
+            of; a list, of any length.
         score_mod: Changes scores: (score, batch, head, query, key) to a score; as in
             `attn.attention`.
         mask_mod: Hides keys: (batch, head, query, key) to true where they are seen; as
@@ -127,6 +130,7 @@ def decode(
         "selected": selected,
         "kv_splits": kv_splits,
         "run_keys": run_keys,
+        "expected_keys": expected_keys,
         "partials": partials,
     }
     outputs = decode_calls.Outputs(lse, out, stream)
@@ -152,6 +156,7 @@ def mla_decode(
     selected: bool = False,
     kv_splits: int | None = None,
     run_keys: int | None = None,
+    expected_keys: Sequence[int] | None = None,
     score_mod: Modification | None = None,
     mask_mod: Modification | None = None,
     out_mod: Modification | None = None,
@@ -190,6 +195,8 @@ def mla_decode(
             the planner does, from the shapes alone.
         run_keys: Cut the keys into runs of N: what a sequence gives depends on itself
             only; a multiple of 16; plans whose block does not divide it are not chosen.
+        expected_keys: Keys that sequences are expected to have, which costs are those
+            of; a list, of any length.
         score_mod: Changes scores: (score, batch, head, query, key) to a score; as in
             `attn.attention`.
         mask_mod: Hides keys: (batch, head, query, key) to true where they are seen; as
@@ -225,6 +232,7 @@ def mla_decode(
         "selected": selected,
         "kv_splits": kv_splits,
         "run_keys": run_keys,
+        "expected_keys": expected_keys,
         "partials": partials,
     }
     decode_calls.check_given(options, ("value_dim", "scale",))
@@ -252,6 +260,7 @@ def prefill(
     scale: float | None = None,
     out_scale: float | None = None,
     layout: str = "nhd",
+    expected_keys: Sequence[int] | None = None,
     score_mod: Modification | None = None,
     mask_mod: Modification | None = None,
     out_mod: Modification | None = None,
@@ -281,6 +290,8 @@ def prefill(
             elements unless `out` says otherwise.
         layout: Order of a pool: "nhd" is page, key, head, dim, "hnd" page, head, key,
             dim.
+        expected_keys: Keys that sequences are expected to have, which costs are those
+            of; a list, of any length.
         score_mod: Changes scores: (score, batch, head, query, key) to a score; as in
             `attn.attention`.
         mask_mod: Hides keys: (batch, head, query, key) to true where they are seen; as
@@ -316,6 +327,7 @@ def prefill(
         "scale": scale,
         "out_scale": out_scale,
         "layout": layout,
+        "expected_keys": expected_keys,
     }
     decode_calls.check_given(options, ("max_seqlen_q",))
     outputs = decode_calls.Outputs(lse, out, stream)
@@ -423,6 +435,8 @@ class DecodePlan(decode_plan.PlannedDecode):
             the planner does, from the shapes alone.
         run_keys: Cut the keys into runs of N: what a sequence gives depends on itself
             only; a multiple of 16; plans whose block does not divide it are not chosen.
+        expected_keys: Keys that sequences are expected to have, which costs are those
+            of; a list, of any length.
         score_mod: Changes scores: (score, batch, head, query, key) to a score; as in
             `attn.attention`.
         mask_mod: Hides keys: (batch, head, query, key) to true where they are seen; as
@@ -473,6 +487,7 @@ class DecodePlan(decode_plan.PlannedDecode):
         selected: bool = False,
         kv_splits: int | None = None,
         run_keys: int | None = None,
+        expected_keys: Sequence[int] | None = None,
         score_mod: Modification | None = None,
         mask_mod: Modification | None = None,
         out_mod: Modification | None = None,
@@ -498,6 +513,7 @@ class DecodePlan(decode_plan.PlannedDecode):
             "selected": selected,
             "kv_splits": kv_splits,
             "run_keys": run_keys,
+            "expected_keys": expected_keys,
             "partials": partials,
         }
         form = {

@@ -113,8 +113,8 @@ SCHEMAS = {
         ' float? scale=None, int? kv_splits=None, Tensor? k_scale=None, Tensor? v_scale=None, '
         'Tensor[]? captures=None, str score_mod="", str mask_mod="", int? run_keys=None, bool '
         'selected=False, Tensor? init_o=None, Tensor? init_lse=None, Tensor? k_scales=None, '
-        'Tensor? v_scales=None, float? out_scale=None, str partials="auto", int[]? '
-        'expected_keys=None'
+        'Tensor? v_scales=None, float? out_scale=None, str partials="auto", str out_mod="", '
+        'int[]? expected_keys=None'
     ),
     "mla_decode": (
         'Tensor q, Tensor kv_cache, Tensor page_table, Tensor kv_lengths, int value_dim, float '
@@ -122,7 +122,7 @@ SCHEMAS = {
         'Tensor[]? captures=None, str score_mod="", str mask_mod="", int? run_keys=None, bool '
         'selected=False, Tensor? init_o=None, Tensor? init_lse=None, Tensor? k_scales=None, '
         'Tensor? k_rope=None, Tensor? q_rope=None, float? out_scale=None, str partials="auto", '
-        'Tensor? k_scale=None, Tensor? v_scale=None, int[]? expected_keys=None'
+        'Tensor? k_scale=None, Tensor? v_scale=None, str out_mod="", int[]? expected_keys=None'
     ),
     "prefill": (
         'Tensor q, Tensor k_cache, Tensor v_cache, Tensor page_table, Tensor kv_lengths, Tensor '
@@ -130,6 +130,6 @@ SCHEMAS = {
         'int[]? window=None, float? softcap=None, float? scale=None, Tensor[]? captures=None, str'
         ' score_mod="", str mask_mod="", Tensor? init_o=None, Tensor? init_lse=None, float? '
         'out_scale=None, Tensor? k_scale=None, Tensor? v_scale=None, Tensor? k_scales=None, '
-        'Tensor? v_scales=None, int[]? expected_keys=None'
+        'Tensor? v_scales=None, str out_mod="", int[]? expected_keys=None'
     ),
 }
