@@ -338,25 +338,26 @@ void Machine::fill(Warp &warp, const Step &step) {
   uint32_t index = 0;
   if (!getBarrier(warp, step, index))
     return;
-  bool isDone = forEachTarget(warp, step, [&](uint32_t cta) {
-    uint32_t number = getBarrierCTA(step, cta) * perCta + index;
-    if (!isUsable(warp, number))
-      return false;
-    Barrier &barrier = barriers[number];
-    for (uint32_t access = step.first; access < step.last; ++access) {
-      uint32_t event = makeAccess(warp, access, cta);
-      if (event == 0)
-        return false;
-      barrier.gathering.generic.set(event);
-      if (accesses.back().isAsync)
-        barrier.gathering.async.set(event);
-      barrier.gathering.cause.set(event);
-      if (!step.args.empty())
-        writeWord(warp, cta, accesses.back().base, step.args[0]);
-    }
-    signal(warp, number, 0, 0, step.value, Sender::Copy);
-    return !condition;
-  });
+  bool isDone =
+      step.forEachTarget(warp.cta, program->cluster, [&](uint32_t cta) {
+        uint32_t number = step.getBarrierCTA(cta) * perCta + index;
+        if (!isUsable(warp, number))
+          return false;
+        Barrier &barrier = barriers[number];
+        for (uint32_t access = step.first; access < step.last; ++access) {
+          uint32_t event = makeAccess(warp, access, cta);
+          if (event == 0)
+            return false;
+          barrier.gathering.generic.set(event);
+          if (accesses.back().isAsync)
+            barrier.gathering.async.set(event);
+          barrier.gathering.cause.set(event);
+          if (!step.args.empty())
+            writeWord(warp, cta, accesses.back().base, step.args[0]);
+        }
+        signal(warp, number, 0, 0, step.value, Sender::Copy);
+        return !condition;
+      });
   if (isDone)
     endExecution(warp, step);
 }

@@ -54,8 +54,8 @@ bool Machine::maySignal(const Warp &warp, const Step &step, uint32_t number,
                       step.code == Code::Signal));
     bool mayReach = false;
     for (uint32_t cta = 0; cta < program->cluster; ++cta)
-      mayReach |= reaches(warp, step, cta) &&
-                  getBarrierCTA(step, cta) == number / perCta;
+      mayReach |= step.reaches(warp.cta, cta) &&
+                  step.getBarrierCTA(cta) == number / perCta;
     if (!isSignal || !mayReach)
       return false;
     const BarrierArray &array = program->arrays[step.array];

@@ -474,9 +474,6 @@ void Compiler::emitFill(AsyncOpInterface op) {
   step.ctas = fill.getFilledCTAs().value_or(
       step.where == SignalMask::own() ? 1 : program.cluster);
   step.isOfPair = fill.isFilledAtLeader();
-  if (step.isOfPair && program.cluster % 2 != 0)
-    return fail(op, "its bytes count in one of two CTAs, which the cluster has "
-                    "not");
   if (step.ctas > program.cluster)
     return fail(op, "it goes to more CTAs than the cluster has");
   if (isExchange && step.ctas != program.cluster)

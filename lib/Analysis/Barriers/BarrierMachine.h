@@ -322,15 +322,6 @@ private:
   void checkSlip(uint32_t number);
   bool wait(Warp &warp, const Step &step);
   void expectOrArrive(Warp &warp, const Step &step);
-  /// Calls `visit` with each CTA to whose memory or barriers a step goes; false
-  /// if that is what a call has returned.
-  bool forEachTarget(const Warp &warp, const Step &step,
-                     llvm::function_ref<bool(uint32_t)> visit) const;
-  static bool reaches(const Warp &warp, const Step &step, uint32_t cta);
-  /// The CTA whose barrier is signalled by what comes to `cta`.
-  static uint32_t getBarrierCTA(const Step &step, uint32_t cta) {
-    return step.code == Code::Fill && step.isOfPair ? cta & ~1u : cta;
-  }
   void wake(Warp &warp, Barrier &barrier);
   bool meet(Warp &warp, uint32_t barrier, int64_t warpCount, bool waits);
   bool meetAt(Warp &warp, const Step &step);

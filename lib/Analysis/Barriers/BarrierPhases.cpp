@@ -363,7 +363,7 @@ void Machine::expectOrArrive(Warp &warp, const Step &step) {
   // One thread arrives when all of its warp have come.
   if (step.code == Code::Arrive && !step.isElected)
     warp.knows.synchronise();
-  forEachTarget(warp, step, [&](uint32_t cta) {
+  step.forEachTarget(warp.cta, program->cluster, [&](uint32_t cta) {
     uint32_t number = cta * perCta + index;
     if (!isUsable(warp, number))
       return false;
@@ -371,21 +371,6 @@ void Machine::expectOrArrive(Warp &warp, const Step &step) {
     signal(warp, number, step.times, bytes, 0, Sender::Warp);
     return !condition;
   });
-}
-
-bool Machine::forEachTarget(const Warp &warp, const Step &step,
-                            llvm::function_ref<bool(uint32_t)> visit) const {
-  for (uint32_t cta = 0; cta < program->cluster; ++cta)
-    if (reaches(warp, step, cta) && !visit(cta))
-      return false;
-  return true;
-}
-
-bool Machine::reaches(const Warp &warp, const Step &step, uint32_t cta) {
-  // An exchange is with the other one of two CTAs.
-  if (step.code == Code::Fill && step.flag)
-    return cta == (warp.cta ^ 1u);
-  return step.where.reaches(warp.cta, cta);
 }
 
 //===----------------------------------------------------------------------===//

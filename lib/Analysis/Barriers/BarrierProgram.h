@@ -137,6 +137,26 @@ struct Step {
             (code == Code::Fill && flag)) &&
            args.empty();
   }
+  /// Returns whether it goes to the memory or barriers of the CTA of rank `to`,
+  /// if that of rank `from` executes it.
+  bool reaches(uint32_t from, uint32_t to) const {
+    // An exchange is with the other one of two CTAs.
+    bool isExchange = code == Code::Fill && flag;
+    return isExchange ? to == (from ^ 1u) : where.reaches(from, to);
+  }
+  /// Returns the CTA whose barrier is signalled by what comes to `cta`.
+  uint32_t getBarrierCTA(uint32_t cta) const {
+    return code == Code::Fill && isOfPair ? cta & ~1u : cta;
+  }
+  /// Calls `visit` with each of `ctas` CTAs to which it goes from that of rank
+  /// `from`. Returns false if a call does, which is the last one.
+  bool forEachTarget(uint32_t from, uint32_t ctas,
+                     llvm::function_ref<bool(uint32_t)> visit) const {
+    for (uint32_t to = 0; to < ctas; ++to)
+      if (reaches(from, to) && !visit(to))
+        return false;
+    return true;
+  }
 };
 
 /// A ring's number where there is none.

@@ -121,7 +121,7 @@ void Machine::noteSignal(Warp &warp, const Step &step) {
   if (!isExpect && !step.isElected)
     addNote(warp, SyncStep::Order, "warp");
   uint32_t number = 0;
-  forEachTarget(warp, step, [&](uint32_t cta) {
+  step.forEachTarget(warp.cta, program->cluster, [&](uint32_t cta) {
     std::string text =
         llvm::formatv("{0} {1}@{2}", isExpect ? "expect" : "arrive",
                       placeOf(warp, step), cta);

@@ -309,18 +309,19 @@ void Machine::signalProducts(Warp &warp, const Step &step) {
     return;
   if (warp.commits.empty() && program->cluster > 1)
     warp.commits.resize(program->cluster);
-  bool isDone = forEachTarget(warp, step, [&](uint32_t cta) {
-    uint32_t number = cta * perCta + index;
-    if (!isUsable(warp, number))
-      return false;
-    uint32_t event = signal(warp, number, 1, 0, 0, Sender::Products);
-    if (event == 0)
-      return false;
-    EventSet &earlier =
-        warp.commits.empty() ? warp.products.cause : warp.commits[cta];
-    earlier.set(event);
-    return true;
-  });
+  bool isDone =
+      step.forEachTarget(warp.cta, program->cluster, [&](uint32_t cta) {
+        uint32_t number = cta * perCta + index;
+        if (!isUsable(warp, number))
+          return false;
+        uint32_t event = signal(warp, number, 1, 0, 0, Sender::Products);
+        if (event == 0)
+          return false;
+        EventSet &earlier =
+            warp.commits.empty() ? warp.products.cause : warp.commits[cta];
+        earlier.set(event);
+        return true;
+      });
   if (!isDone)
     return;
   if (warp.hasSignalled)

@@ -29,7 +29,8 @@ static std::optional<int64_t> getKnownInt(Value value) {
 }
 
 /// The result of an operation on whole numbers.
-static std::optional<int64_t> computeWhole(Operation *op, int64_t a, int64_t b) {
+static std::optional<int64_t> computeWhole(Operation *op, int64_t a,
+                                           int64_t b) {
   if (isa<arith::AndIOp>(op))
     return a & b;
   if (isa<arith::OrIOp>(op))
@@ -113,7 +114,7 @@ std::optional<RankValues::ByRank> RankValues::evaluateOp(Operation *op) const {
       result.at[cta] = isa<arith::AddIOp>(op) ? left + right : left - right;
       continue;
     }
-    // What is the same in all CTAs is a number for itself.
+    // Multiples of what all CTAs have are the same in all of them.
     if (isa<arith::MulIOp>(op) && !result.isWhole) {
       result.at[cta] = (a->isWhole ? right : left) * *factor;
       continue;

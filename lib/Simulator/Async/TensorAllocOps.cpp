@@ -292,8 +292,8 @@ void execTmemDealloc(Exec &x, const Inst &I) {
   if (x.sanitizing()) {
     ++x.warp->tcgen05.stores.epoch;
     trackFree(x, *x.cta, it->first, columns, freed);
-    if (peer)
-      trackFree(x, *peer, it->first, columns, freed);
+    if (peer && !freed)
+      trackFree(x, *peer, it->first, columns, nullptr);
   }
   if (peer && !freed)
     if (auto theirs = tensorMemoryOf(*peer).allocations.find(it->first);

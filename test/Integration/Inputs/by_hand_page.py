@@ -48,6 +48,7 @@ PROBLEMS = {
         {"a": (128, 256), "b": (64, 256), "bias": (64,)}, "c", lambda a, b, bias: gemm(a, b) + bias,
     ),
     "gemm-blackwell": ({"a": (256, 256), "b": (128, 256)}, "c", gemm),
+    "gemm-cluster": ({"a": (1024, 256), "b": (128, 256)}, "c", gemm),
     "gemm-pair": ({"a": (256, 256), "b": (256, 256)}, "c", gemm),
     "gemm": ({"a": (128, 256), "b": (64, 256)}, "c", gemm),
 }  # fmt: skip

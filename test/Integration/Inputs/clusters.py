@@ -52,6 +52,30 @@ def squared(text):
     return sized(text, 4)
 
 
+def turned(text):
+    """In clusters of four, with B of K x N: the columns of C are those of a slot."""
+    for old, new in (
+        ("!ring =", """!bmap = !attn.tensor_map<64x64xf16, swizzle = 128>
+!bring = !attn.buffer<2x64x128xf16, #attn.auto, shared>
+!btile = !attn.buffer<64x128xf16, #attn.auto, shared>
+!ring ="""),
+        ("%bmap: !map", "%bmap: !bmap"),
+        ('%b = attn.alloc {name = "b"} : !ring', '%b = attn.alloc {name = "b"} : !bring'),
+        ("%bs = attn.slot %b[%idxb] : !ring -> !tile", "%bs = attn.slot %b[%idxb] : !bring -> !btile"),
+        ("%bt = attn.transpose %bs : !tile -> !tileT", ""),
+        ("%as, %bt, %d accumulate %more : !tile, !tileT, !d",
+         "%as, %bs, %d accumulate %more : !tile, !btile, !d"),
+        ("%bmap[%c0, %k], %bs token %tokb : !map, !tile", "%bmap[%k, %c0], %bs token %tokb : !bmap, !btile"),
+        ('name = "b", shape = array<i64: 128, 256>, strides = array<i64: 256, 1>',
+         'name = "b", shape = array<i64: 256, 128>, strides = array<i64: 128, 1>'),
+        ('array<i64: 64, 128>, element = "f16", kind = "tensor_map", rank = 2 : i64, swizzle = "128B", tensor = "b"',
+         'array<i64: 64, 64>, element = "f16", kind = "tensor_map", rank = 2 : i64, swizzle = "128B", tensor = "b"'),
+    ):  # fmt: skip
+        assert old in text, old
+        text = text.replace(old, new)
+    return sized(text, 4)
+
+
 def run(*command):
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
@@ -59,7 +83,7 @@ def run(*command):
     return done
 
 
-def check(name, text, folder, shapes, rng):
+def check(name, text, folder, shapes, rng, turn=False):
     path, ptx, launch = (folder / f"{name}.{end}" for end in ("mlir", "ptx", "json"))
     path.write_text(text)
     done = run("attn-compile", str(path), "--require-proof", "-o", str(ptx),
@@ -71,7 +95,7 @@ def check(name, text, folder, shapes, rng):
     a, b = (rng.standard_normal(shape).astype(np.float16) for shape in shapes)
     np.save(folder / "a.npy", a)
     np.save(folder / "b.npy", b)
-    expected = a.astype(np.float64) @ b.astype(np.float64).T
+    expected = a.astype(np.float64) @ (b if turn else b.T).astype(np.float64)
     failures = 0
     for corner in CORNERS:
         done = run("attn-sim", str(ptx), f"--launch={launch}", *f"{SIM} {corner}".split(),
@@ -93,6 +117,7 @@ def main():
     for ctas in (1, 2, 4, 8):
         failures += check(f"ctas{ctas}", sized(text, ctas), folder, ((1024, 256), (128, 256)), rng)
     failures += check("square", squared(text), folder, ((512, 256), (256, 256)), rng)
+    failures += check("turned", turned(text), folder, ((1024, 256), (256, 128)), rng, turn=True)
     print(f"{failures} failures")
     return 1 if failures else 0
 

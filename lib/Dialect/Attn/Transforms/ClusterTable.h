@@ -1,7 +1,7 @@
 //===- ClusterTable.h - What a cluster's CTAs share -------------*- C++ -*-===//
 
-#ifndef ATTN_LIB_TRANSFORMS_CLUSTERTABLE_H
-#define ATTN_LIB_TRANSFORMS_CLUSTERTABLE_H
+#ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_CLUSTERTABLE_H
+#define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_CLUSTERTABLE_H
 
 #include "attn/Analysis/Channels/ChannelAnalysis.h"
 
@@ -14,4 +14,4 @@ std::string describeCluster(const ChannelAnalysis &channels, int64_t ctas);
 
 } // namespace mlir::attn
 
-#endif // ATTN_LIB_TRANSFORMS_CLUSTERTABLE_H
+#endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_CLUSTERTABLE_H

@@ -195,7 +195,7 @@ void ChannelRewriter::addClusterBarriers(ImplicitLocOpBuilder &b) {
   Operation *end = kernel.getBody().front().getTerminator();
   for (auto op : kernel.getBody().getOps<TensorGroupOpInterface>())
     if (op.isOfPair() && op.takesMemory()) {
-      // What other pairs copy may come to the bytes through which the address
+      // Copies of other pairs may come to the bytes through which the address
       // goes.
       OpBuilder behind(b.getContext());
       behind.setInsertionPointAfter(moveBehind(op, first));

@@ -1,7 +1,7 @@
 //===- MapDivider.h - Smaller boxes for tensor maps -------------*- C++ -*-===//
 
-#ifndef ATTN_LIB_TRANSFORMS_MAPDIVIDER_H
-#define ATTN_LIB_TRANSFORMS_MAPDIVIDER_H
+#ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_MAPDIVIDER_H
+#define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_MAPDIVIDER_H
 
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "llvm/ADT/MapVector.h"
@@ -45,4 +45,4 @@ private:
 
 } // namespace mlir::attn
 
-#endif // ATTN_LIB_TRANSFORMS_MAPDIVIDER_H
+#endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_MAPDIVIDER_H

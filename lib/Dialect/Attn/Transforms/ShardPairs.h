@@ -1,7 +1,7 @@
 //===- ShardPairs.h - Products that pairs of CTAs make together -*- C++ -*-===//
 
-#ifndef ATTN_LIB_TRANSFORMS_SHARDPAIRS_H
-#define ATTN_LIB_TRANSFORMS_SHARDPAIRS_H
+#ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_SHARDPAIRS_H
+#define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_SHARDPAIRS_H
 
 #include "MapDivider.h"
 #include "attn/Analysis/Channels/ChannelAnalysis.h"
@@ -92,4 +92,4 @@ private:
 
 } // namespace mlir::attn
 
-#endif // ATTN_LIB_TRANSFORMS_SHARDPAIRS_H
+#endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_SHARDPAIRS_H

@@ -1,12 +1,12 @@
 //===- ClusterRanks.h - Ranks of CTAs in a cluster --------------*- C++ -*-===//
 //
-// Of the CTAs whose ranks differ in some bits only: which one this is, who the
-// others are, and the mask of all of them.
+// Finds out which one this CTA is of those whose ranks differ in some bits
+// only, who the others are, and the mask of all of them.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_LIB_TRANSFORMS_LOWERTILES_CLUSTERRANKS_H
-#define ATTN_LIB_TRANSFORMS_LOWERTILES_CLUSTERRANKS_H
+#ifndef ATTN_LIB_DIALECT_ATTN_TRANSFORMS_LOWERTILES_CLUSTERRANKS_H
+#define ATTN_LIB_DIALECT_ATTN_TRANSFORMS_LOWERTILES_CLUSTERRANKS_H
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include <optional>
@@ -31,4 +31,4 @@ Value getMask(ImplicitLocOpBuilder &b, int64_t ctas, RankBits bits);
 
 } // namespace mlir::attn::lowering
 
-#endif // ATTN_LIB_TRANSFORMS_LOWERTILES_CLUSTERRANKS_H
+#endif // ATTN_LIB_DIALECT_ATTN_TRANSFORMS_LOWERTILES_CLUSTERRANKS_H

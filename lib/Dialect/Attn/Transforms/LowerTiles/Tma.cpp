@@ -118,10 +118,9 @@ LogicalResult PartitionLowering::lower(TmaLoadOp op) {
   Value barrier = barrierPointer(b, op.getBarriers(), op.getIndex());
   if (op.getLeader()) {
     // The instruction takes any address in shared memory of the pair.
-    bool isPair = kernel.func.getKnownClusterSize() &&
-                  countLaunched(*kernel.func.getKnownClusterSize()) == 2;
-    RankBits bits = isPair ? RankBits() : RankBits(1);
-    Value remote = remotePointer(b, barrier, getLeader(b, bits));
+    bool isPair = countLaunched(*kernel.func.getKnownClusterSize()) == 2;
+    Value remote = remotePointer(
+        b, barrier, getLeader(b, isPair ? RankBits() : RankBits(1)));
     barrier = LLVM::IntToPtrOp::create(
         b, barrier.getType(),
         LLVM::PtrToIntOp::create(b, b.getI32Type(), remote).getResult());

@@ -1,0 +1,35 @@
+// RUN: not attn-opt %s --pass-pipeline='builtin.module(gpu.module(attn-check-barriers{require-proof}))' -o /dev/null 2>&1 | FileCheck %s
+
+// The leader of a pair waits for bytes that the other CTA never starts to copy: the report names its load.
+
+// CHECK: error: deadlock: warp 0 of CTA 0 waits for phase 0 of 'k.full'[0] from warp 0 of CTA 1, which waits for phase 0 of 'never'[0]
+
+gpu.module @kernels {
+  gpu.func @ring(%map: !attn.tensor_map<64x64xf16, swizzle = 128>) kernel attributes {known_block_size = array<i32: 32, 1, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+    %c0 = arith.constant 0 : i32
+    %one = arith.constant 1 : index
+    %k = attn.alloc {name = "k", offset = 0} : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+    %full = attn.mbarrier.alloc {name = "k.full", offset = 8192} : !attn.mbarriers<1>
+    %never = attn.mbarrier.alloc {name = "never", offset = 8200} : !attn.mbarriers<1>
+    attn.elect {
+      attn.mbarrier.init %full {count = 1} : !attn.mbarriers<1>
+      attn.mbarrier.init %never {count = 1} : !attn.mbarriers<1>
+      attn.mbarrier.fence_init
+    }
+    attn.cluster_barrier
+    %rank = gpu.cluster_block_id x
+    %second = arith.cmpi eq, %rank, %one : index
+    scf.if %second {
+      attn.mbarrier.wait %never[%c0] parity %c0 : !attn.mbarriers<1>
+    }
+    attn.elect {
+      attn.mbarrier.expect_tx %full[%c0] {bytes = 16384, leader} : !attn.mbarriers<1>
+      attn.tma.load %map[%c0, %c0], %k barrier %full[%c0] : !attn.mbarriers<1> {leader} : !attn.tensor_map<64x64xf16, swizzle = 128>, !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+    }
+    attn.cluster_leader {
+      attn.mbarrier.wait %full[%c0] parity %c0 : !attn.mbarriers<1>
+    }
+    attn.cluster_barrier
+    gpu.return
+  }
+}
