@@ -26,7 +26,10 @@ VARIANTS = {
     "tiled_d.accumulate_o": "f16 accumulators",
 }
 #: Values that only a board can judge, and none has yet.
-ABSENT_BOARDS = {"mla.start_blocks": "what the begin of a sequence costs in blocks"}
+ABSENT_BOARDS = {
+    "mla.start_blocks": "what the begin of a sequence costs in blocks",
+    "ws_tmem.pair": "whether copies take the port of shared memory from operands",
+}
 MOST_ABSENT = 12
 #: Parameters that something else than the planner takes.
 ELSEWHERE = {

@@ -42,7 +42,8 @@ struct TilePlan {
   /// many of a batch: 1 if they begin with documents.
   bool listed = false;
   int64_t align = 1;
-  /// The cluster's CTAs multiply together, and so walk the same blocks of a run.
+  /// The cluster's CTAs multiply together, so that they walk the same blocks of
+  /// a run.
   bool isPair = false;
 
   /// Sets the runs of a problem, and the rows of its queries where the heads of

@@ -145,8 +145,9 @@ LogicalResult PartitionLowering::lower(MBarrierExpectTxOp op) {
   forEachCTA(b, op.getCtas(), op.getRankBits(), [&](auto inCTA) {
     NVVM::MBarrierArriveExpectTxOp::create(
         b, /*res=*/Type(), inCTA(pointer), bytes,
-        op.getCtas() && kernel.clusterScope ? NVVM::MemScopeKind::CLUSTER
-                                            : NVVM::MemScopeKind::CTA,
+        op.getCtas() && kernel.signals.clusterScope
+            ? NVVM::MemScopeKind::CLUSTER
+            : NVVM::MemScopeKind::CTA,
         /*relaxed=*/false, /*predicate=*/Value());
   });
   return success();
@@ -191,8 +192,8 @@ LogicalResult PartitionLowering::lower(MBarrierArriveOp op) {
         b, /*res=*/Type(),
         remotePointer(b, pointer, getMember(b, number, op.getRankBits())),
         /*count=*/Value(),
-        kernel.clusterScope ? NVVM::MemScopeKind::CLUSTER
-                            : NVVM::MemScopeKind::CTA);
+        kernel.signals.clusterScope ? NVVM::MemScopeKind::CLUSTER
+                                    : NVVM::MemScopeKind::CTA);
   };
   // The one thread of an elect stands for its warp.
   if (inElect) {
@@ -207,7 +208,7 @@ LogicalResult PartitionLowering::lower(MBarrierArriveOp op) {
   auto branch = scf::IfOp::create(b, isArriving, /*withElseRegion=*/false);
   b.setInsertionPointToStart(branch.thenBlock());
   // A pair's softmaxes have no register to spare for a rank that is known.
-  arrive(op.getLeader() && kernel.isOfPair ? constant(0) : lane());
+  arrive(op.getLeader() && kernel.signals.isOfPair ? constant(0) : lane());
   return success();
 }
 
@@ -220,8 +221,9 @@ LogicalResult PartitionLowering::lower(MBarrierWaitOp op) {
   b.createBlock(&loop.getBefore());
   Value complete = NVVM::MBarrierTryWaitOp::create(
       b, b.getI1Type(), pointer, parity, /*ticks=*/Value(),
-      op.getCluster() && kernel.clusterScope ? NVVM::MemScopeKind::CLUSTER
-                                             : NVVM::MemScopeKind::CTA);
+      op.getCluster() && kernel.signals.clusterScope
+          ? NVVM::MemScopeKind::CLUSTER
+          : NVVM::MemScopeKind::CTA);
   Value again =
       arith::XOrIOp::create(b, complete, arith::ConstantIntOp::create(b, 1, 1));
   scf::ConditionOp::create(b, again, ValueRange());

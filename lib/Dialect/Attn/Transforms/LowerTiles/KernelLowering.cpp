@@ -19,7 +19,7 @@ using namespace mlir::attn;
 using namespace mlir::attn::lowering;
 
 KernelLowering::KernelLowering(gpu::GPUFuncOp func, bool clusterScope)
-    : func(func), clusterScope(clusterScope), isOfPair(usesPairs(func)),
+    : func(func), signals{clusterScope, usesPairs(func)},
       teams(getTeams(func)) {
   addBarrierLowerings(table);
   addControlFlowLowerings(table);
@@ -111,7 +111,7 @@ LogicalResult KernelLowering::run() {
       if (&op != entryEnd)
         ops.push_back(&op);
   func.walk([&](NVVM::MBarrierTryWaitOp op) {
-    if (op->removeDiscardableAttr(kClusterWaitAttr) && clusterScope)
+    if (op->removeDiscardableAttr(kClusterWaitAttr) && signals.clusterScope)
       op.setScope(NVVM::MemScopeKind::CLUSTER);
   });
   func.walk([&](LocalSendOp op) { exchanged.insert(findAlloc(op.getDest())); });

@@ -238,9 +238,11 @@ public:
   Value sharedPointer(Location loc, int64_t offset);
 
   gpu::GPUFuncOp func;
-  const bool clusterScope;
-  /// True if both CTAs of a cluster multiply together.
-  const bool isOfPair;
+  /// What signals between CTAs of a cluster are: whether they say so, and
+  /// whether the CTAs are a pair that multiplies together.
+  const struct {
+    bool clusterScope, isOfPair;
+  } signals;
   /// Teams that the CTA's warps are, each with tiles and buffers of its own.
   const int64_t teams;
   LoweringTable table;
