@@ -432,7 +432,8 @@ LogicalResult AttnSelectEpiloguePass::select(StoreResultOp op,
         << remark::add("the result is not stored by TMA")
         << remark::reason("no tensor map ends where its rows do");
   }
-  if (kind == EpilogueKind::Auto || facts.hasPairs())
+  if (kind == EpilogueKind::Auto ||
+      (facts.hasPairs() && kind != EpilogueKind::Direct))
     kind = choose(facts);
   if (kind == EpilogueKind::Staged && facts.tile.getRank() != 2)
     return op.emitOpError("expected a tile of rank 2 for a staged result, got ")
