@@ -189,3 +189,23 @@ llvm::Error attn::checkCTAsFit(int64_t ctasPerSM, const ResourceSum &shared,
       ctasPerSM, shared.str(), target.sharedBytesReserved, all, target.chip,
       target.sharedBytesPerSM));
 }
+
+std::string attn::describeCopiedSums(const ProblemFacts &facts,
+                                     const CopiedPlan &plan) {
+  // Products of wgmma are added up in another way, and teams have parts of the
+  // keys, which differ with the rows of a tile.
+  if (plan.getWgmma() || plan.getKeyTeams() != 1)
+    return "";
+  // How rows of keys are divided into groups with products of their own.
+  int64_t group = CopiedExtents(facts, plan).groupColumns;
+  // A warp that has whole rows exchanges none.
+  llvm::StringRef score =
+      plan.getColumnWarps() == 1 ? "all" : stringifyScoreWork(plan.getScore());
+  return llvm::formatv(
+      "{0} keys in {1} parts, {2} scores by {3} warps, slices of {4} and "
+      "groups of {5} columns, scores {6}, results {7}, softmax {8}",
+      plan.getBlockN(), plan.getParts(), score, plan.getColumnWarps(),
+      plan.getSlice(), group, stringifyScoreSums(plan.getScoreSums()),
+      stringifyResultSums(plan.getResultSums()),
+      stringifySoftmaxPolicy(plan.getSoftmax()));
+}

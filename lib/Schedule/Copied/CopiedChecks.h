@@ -25,6 +25,11 @@ llvm::Error checkRunKeys(const ProblemFacts &facts, int64_t blockN);
 llvm::Error checkCTAsFit(int64_t ctasPerSM, const ResourceSum &shared,
                          const TargetRow &target);
 
+/// Says how a kernel whose blocks cp.async copies adds up what a row is made of
+/// (Schedule::describeSums): by no more than what is said here.
+std::string describeCopiedSums(const ProblemFacts &facts,
+                               const CopiedPlan &plan);
+
 } // namespace mlir::attn
 
 #endif // ATTN_LIB_SCHEDULE_COPIED_COPIEDCHECKS_H

@@ -113,8 +113,15 @@ static LogicalResult emit(KernelContext &context, DecodePlanAttr plan) {
   return emitCopied(context, plan);
 }
 
+static std::string describeSums(const ProblemFacts &facts,
+                                DecodePlanAttr plan) {
+  return describeCopiedSums(facts, plan);
+}
+
 const Schedule &attn::getDecodeSchedule() {
   static const ProjectSchedule<DecodePlanAttr> schedule(
-      {isApplicable, checkPlan, getKernelShape, emit});
+      {isApplicable, checkPlan, getKernelShape, emit,
+       /*completeParameters=*/nullptr, /*countUnitGroups=*/nullptr,
+       describeSums});
   return schedule;
 }

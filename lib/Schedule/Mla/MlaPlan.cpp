@@ -480,9 +480,15 @@ static LogicalResult emit(KernelContext &context, MlaPlanAttr plan) {
   return emitCopied(context, plan);
 }
 
+static std::string describeSums(const ProblemFacts &facts, MlaPlanAttr plan) {
+  // Partitions have fragments of other forms.
+  return plan.getScore() == ScoreWork::Own ? ""
+                                           : describeCopiedSums(facts, plan);
+}
+
 const Schedule &attn::getMlaSchedule() {
   static const ProjectSchedule<MlaPlanAttr> schedule(
       {isApplicable, checkPlan, getKernelShape, emit,
-       /*completeParameters=*/nullptr, countUnitGroups});
+       /*completeParameters=*/nullptr, countUnitGroups, describeSums});
   return schedule;
 }

@@ -79,8 +79,14 @@ static LogicalResult emit(KernelContext &context, SplitQPlanAttr plan) {
   return emitCopied(context, plan);
 }
 
+static std::string describeSums(const ProblemFacts &facts,
+                                SplitQPlanAttr plan) {
+  return describeCopiedSums(facts, plan);
+}
+
 const Schedule &attn::getSplitQSchedule() {
   static const ProjectSchedule<SplitQPlanAttr> schedule(
-      {isApplicable, checkPlan, getKernelShape, emit, dropHeadGroups});
+      {isApplicable, checkPlan, getKernelShape, emit, dropHeadGroups,
+       /*countUnitGroups=*/nullptr, describeSums});
   return schedule;
 }

@@ -94,14 +94,15 @@ def _give_prompt(call, q, pools, table, length, chunks, **options):
 @pytest.mark.parametrize("chip", ["sm_80", "sm_90a"])
 @pytest.mark.parametrize("latent", [False, True])
 def test_equal_bits_of_chunks(latent, chip, monkeypatch):
-    """A prompt of 12 tokens behind 588 keys: in one chunk, in several, and token by token."""
+    """Prompts behind keys: in one chunk, in several, and token by token; a long one has a plan with
+    more rows in a tile."""
     monkeypatch.setattr(decode_launch, "get_chip_of", lambda *_: chip)
     make = make_latent if latent else make_batch
     q, *pools, table, lengths = _share(make([128] * 5, queries=12), [600])
     q, call, options = q[:1], attn.decode, {}
     if latent:
         call, options = attn.mla_decode, {"value_dim": VALUES, "scale": 0.125}
-    given = (q, pools, table, 600)
+    given = short = (q, pools, table, 600)
     whole = _give_prompt(call, *given, [12], **options, run_keys=128)
     want = attend_latent(q, *pools, table, lengths, 0.125) if latent else attend(q, *pools, table, lengths)
     check(whole, want)
@@ -109,9 +110,16 @@ def test_equal_bits_of_chunks(latent, chip, monkeypatch):
         parts = _give_prompt(call, *given, chunks, **options, run_keys=128)
         for got, want in zip(parts, whole, strict=True):
             np.testing.assert_array_equal(got.view(np.uint8), want.view(np.uint8))
+    long = make([128], queries=72)
+    q, *pools, table, lengths = long
+    given = (q, pools, table, 128)
+    whole = _give_prompt(call, *given, [72], **options, run_keys=64)
+    last = _give_prompt(call, *given, [70, 2], **options, run_keys=64)
+    for got, want in zip(last, whole, strict=True):
+        np.testing.assert_array_equal(got.view(np.uint8), want.view(np.uint8))
     if not latent:
         # Runs that end elsewhere for other lengths sum keys in another order.
-        one, two = (_give_prompt(call, *given, cut, kv_splits=3) for cut in ([12], [5, 7]))
+        one, two = (_give_prompt(call, *short, cut, kv_splits=3) for cut in ([12], [5, 7]))
         assert (one[0] != two[0]).any()
 
 

@@ -60,6 +60,14 @@ public:
     return 1;
   }
 
+  /// Says how `plan` adds up what a row is made of. Plans of whatever schedules
+  /// of which the same is said give a row the same bits; of a plan of which
+  /// nothing is said nobody knows others.
+  virtual std::string describeSums(const ProblemFacts &,
+                                   PlanAttrInterface) const {
+    return "";
+  }
+
   /// Grid, block and grid of warps of the kernel on `target`. A grid or threads
   /// that are not given are an error that names the schedule.
   virtual KernelShape getKernelShape(const ProblemFacts &facts,
@@ -106,6 +114,8 @@ public:
         llvm::ArrayRef<PlanParameter>) = nullptr;
     /// May be null.
     int64_t (*countUnitGroups)(const ProblemFacts &, PlanAttr) = nullptr;
+    /// May be null.
+    std::string (*describeSums)(const ProblemFacts &, PlanAttr) = nullptr;
   };
 
   explicit ProjectSchedule(const Functions &functions) : functions(functions) {}
@@ -140,6 +150,12 @@ public:
     if (!functions.countUnitGroups)
       return Schedule::countUnitGroups(facts, plan);
     return functions.countUnitGroups(facts, cast<PlanAttr>(plan));
+  }
+  std::string describeSums(const ProblemFacts &facts,
+                           PlanAttrInterface plan) const final {
+    if (!functions.describeSums)
+      return Schedule::describeSums(facts, plan);
+    return functions.describeSums(facts, cast<PlanAttr>(plan));
   }
 
 private:

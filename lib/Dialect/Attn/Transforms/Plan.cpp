@@ -360,6 +360,28 @@ LogicalResult AttnPlanPass::planOneRun(AttentionOp op, const TargetRow &target,
   return failed(facts) ? failure() : success();
 }
 
+/// Puts in front of plans for one query the fastest one for all of them that
+/// gives a row the bits of the first.
+static void preferRows(const ProblemFacts &facts, const TargetRow &target,
+                       ArrayRef<const Schedule *> schedules,
+                       ArrayRef<PlanParameter> parameters,
+                       PlanCandidates &candidates) {
+  if (!facts.hasRuns() || facts.queries <= 1 || candidates.plans.empty())
+    return;
+  auto describe = [&](const PlanCandidate &each) {
+    return each.schedule->describeSums(facts, each.plan);
+  };
+  std::string sums = describe(candidates.plans.front());
+  if (sums.empty())
+    return;
+  for (const PlanCandidate &each :
+       collectCandidates(facts, target, schedules, parameters).plans)
+    if (!each.spills && describe(each) == sums) {
+      candidates.plans.insert(candidates.plans.begin(), each);
+      return;
+    }
+}
+
 LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
   FailureOr<ProblemFacts> facts = ProblemFacts::get(op);
   if (failed(facts))
@@ -389,6 +411,7 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
   PlanCandidates candidates =
       collectCandidates(facts->getPlanned(), target, schedules, parameters);
   dropIllegal(*facts, target, candidates);
+  preferRows(*facts, target, schedules, parameters, candidates);
   bool isMerged = candidates.plans.empty() && facts->oScales &&
                   !facts->hasPartialScales() && candidates.unfit.empty() &&
                   mayMergeScales(*facts);
