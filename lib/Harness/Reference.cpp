@@ -8,7 +8,6 @@
 #include "attn/Harness/Reference.h"
 #include "BlockLists.h"
 #include "RowMatrix.h"
-
 #include "TensorShape.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
@@ -30,13 +29,6 @@ using llvm::StringRef;
 using llvm::Twine;
 
 static constexpr double infinity = std::numeric_limits<double>::infinity();
-
-double TensorView::get(ArrayRef<int64_t> index) const {
-  int64_t offset = 0;
-  for (auto [i, stride] : llvm::zip_equal(index, strides))
-    offset += i * stride;
-  return decodeElement(dtype, data.data() + offset * getByteWidth(dtype));
-}
 
 namespace {
 
