@@ -1,7 +1,6 @@
 //===- TensorShape.cpp - shapes of tensors, and their elements ------------===//
 #include "TensorShape.h"
 
-#include "attn/Harness/Reference.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
 
@@ -11,13 +10,6 @@ using llvm::ArrayRef;
 using llvm::createStringError;
 using llvm::Error;
 using llvm::StringRef;
-
-double TensorView::get(ArrayRef<int64_t> index) const {
-  int64_t offset = 0;
-  for (auto [i, stride] : llvm::zip_equal(index, strides))
-    offset += i * stride;
-  return decodeElement(dtype, data.data() + offset * getByteWidth(dtype));
-}
 
 std::string sim::printShape(ArrayRef<int64_t> extents) {
   std::string text = "[";

@@ -27,7 +27,7 @@ std::optional<OwnedRows> sim::findOwnedRows(const LaunchRecord &record,
 static bool isOwned(const HarnessTensor &tensor, int64_t element,
                     const std::optional<OwnedRows> &rows) {
   const TensorArgument &argument = tensor.argument;
-  // Of these the rows are the dimension before the last, and so they are of the
+  // Their rows are the dimension before the last, and so they are of the
   // maxima and sums of rows, which an lse of rank 4 has.
   bool hasColumns = argument.name == "o" || argument.name == "o_scales" ||
                     (argument.name == "lse" && argument.shape.size() == 4);

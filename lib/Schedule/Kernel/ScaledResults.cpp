@@ -208,8 +208,8 @@ void attn::emitScaledGroups(const AttentionTile &tile, Value o,
   Value factor = spreadGroups(tile, type, factors, facts.outGroup);
   Value narrow = arith::TruncFOp::create(
       b, type.clone(facts.outType), arith::MulFOp::create(b, whole, factor));
-  // Of 8-bit operands a thread has even and odd columns apart, whose bytes are
-  // no neighbours.
+  // With 8-bit operands a thread has even and odd columns apart, whose bytes
+  // are no neighbours.
   if (isa<Float4E2M1FNType>(facts.outType))
     epilogue = facts.isNarrow() ? EpilogueKind::Direct : EpilogueKind::Auto;
   StoreResultOp::create(b, narrow, emitResultView(tile, "o"), tile.row,

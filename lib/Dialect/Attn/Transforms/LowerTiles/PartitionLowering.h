@@ -238,8 +238,8 @@ public:
   Value sharedPointer(Location loc, int64_t offset);
 
   gpu::GPUFuncOp func;
-  /// What signals between CTAs of a cluster are: whether they say so, and
-  /// whether the CTAs are a pair that multiplies together.
+  /// True where signals between CTAs of a cluster say so, and where the CTAs
+  /// are a pair that multiplies together.
   const struct {
     bool clusterScope, isOfPair;
   } signals;

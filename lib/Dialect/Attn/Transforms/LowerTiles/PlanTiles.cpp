@@ -366,7 +366,8 @@ Value TilePlanner::findDocuments(Value &ordered) {
       NVVM::BarrierReductionAttr::get(b.getContext(),
                                       NVVM::BarrierReduction::OR),
       falls);
-  auto [before, documents] = loadSum(0);
+  std::pair<Value, Value> found = loadSum(0);
+  Value before = found.first, documents = found.second;
   writeBegins(before);
   Value zero = number(0), most = number(capacity);
   ifThen(compare(arith::CmpIPredicate::eq, thread, zero), [&] {
@@ -404,7 +405,8 @@ void TilePlanner::emit() {
   storeSum(sum, 1);
   storeSum(emitPrefix(multiply(ofLength, longest)), 2);
   meet();
-  auto [before, tiles] = loadSum(1);
+  std::pair<Value, Value> counted = loadSum(1);
+  Value before = counted.first, tiles = counted.second;
   Value blocks = loadSum(2).second;
   store(add(before, subtract(sum, ofLength)), wordTiles, thread);
   meet();

@@ -187,7 +187,7 @@ LogicalResult PartitionLowering::lower(TmaLoadOp op) {
     return failure();
   int64_t step = op.getMap().getType().getBox().drop_back().back();
   int64_t rank = op.getMap().getType().getRank();
-  for (int64_t part = 0; part < *op.getStacked(); ++part) {
+  for (int64_t part = 0, parts = *op.getStacked(); part < parts; ++part) {
     SmallVector<Value> shifted = coords;
     if (op.areBoxesApart()) {
       shifted.assign(coords.begin() + part * rank,
