@@ -235,8 +235,8 @@ public:
   Value sharedPointer(Location loc, int64_t offset);
 
   gpu::GPUFuncOp func;
-  /// What signals between CTAs of a cluster are: whether they say so, and
-  /// whether the CTAs are a pair that multiplies together.
+  /// Tells if signals between CTAs of a cluster say so, and if these CTAs are a
+  /// pair that multiplies together.
   const struct {
     bool clusterScope, isOfPair;
   } signals;
