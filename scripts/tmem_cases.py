@@ -24,6 +24,8 @@ TMEM_AXES = {
     "epilogue": ("auto", "direct", "tma"),
     # Heads of a group as rows of their query, where there are any.
     "rows": (False, True),
+    # Two CTAs that multiply together, where halves of values are whole boxes.
+    "pair": (False, True),
     # Rows of their batch or of packed sequences, batches that end before k does, or
     # pages of so many keys.
     "keys": ("rows", "lengths", "16", "64", "256"),
@@ -54,14 +56,15 @@ class TmemCase(PackedCase):
 
     def __init__(self, values):
         super().__init__(values[:7])
-        self.softmax, self.epilogue, self.rows, keys = values[7:]
+        self.softmax, self.epilogue, self.rows, self.pair, keys = values[7:]
+        self.pair &= self.d % 32 == 0
         self.rows &= self.heads != self.kv_heads
         # What is packed says by itself where its sequences end.
         self.keys = "rows" if self.packed and keys == "lengths" else keys
 
     @property
     def name(self):
-        rows = "-rows" if self.rows else ""
+        rows = ("-rows" if self.rows else "") + ("-pair" if self.pair else "")
         keys = {"rows": "", "lengths": "-lengths"}.get(self.keys, f"-pages{self.keys}")
         return f"{super().name}-{self.softmax}-{self.epilogue}{rows}{keys}"
 
@@ -83,6 +86,8 @@ class TmemCase(PackedCase):
             parameters += f",epilogue={self.epilogue}"
         if self.heads != self.kv_heads:
             parameters += f",pack_heads={str(self.rows).lower()}"
+        if self.pair:
+            parameters += ",pair=true"
         return parameters
 
 
@@ -95,8 +100,9 @@ TILES = {
 }
 #: Chips of ws_tmem.
 CHIPS = ("sm_100a", "sm_100f", "sm_103a")
-#: On how many CTAs: some compute many tiles, and on those of the launch most have none.
-GRIDS = {"launch": [], "one": ["--grid=1,1,1"], "two": ["--grid=2,1,1"]}
+#: On how many CTAs or pairs, 0 for as many as the launch says: some compute many tiles, and of
+#: those of the launch most have none.
+GRIDS = {"launch": 0, "one": 1, "two": 2}
 #: The same on each chip, in each order of tiles, with other inputs, and of fewer heads;
 #: lengths and pages are in the other grid alone.
 WHOLE_AXES = {axis: values for axis, values in TMEM_AXES.items() if axis != "keys"} | {
@@ -136,8 +142,12 @@ class WholeCase(TmemCase):
         compile_it = [flag for flag in flags if flag not in ("--verify", "--json")]
         compile_it += ["-o", kernel, f"--launch-out={launch}"]
         run_it = [simulator, kernel, f"--launch={launch}", "--verify", "--sanitize", "--corners"]
-        run_it += ["--lose-bets", "--profile=isa", "--assume=A1,A2", f"--seed={self.seed}"]
-        run_it += [*GRIDS[self.grid], "--jobs=1", "--json"]
+        # CTAs of a pair signal to each other.
+        assumed = "A1,A2,A4" if self.pair else "A1,A2"
+        run_it += ["--lose-bets", "--profile=isa", f"--assume={assumed}", f"--seed={self.seed}"]
+        if ctas := GRIDS[self.grid] * (2 if self.pair else 1):
+            run_it.append(f"--grid={ctas},1,1")
+        run_it += ["--jobs=1", "--json"]
         return compile_it, run_it
 
     def show(self, folder):

@@ -62,6 +62,7 @@ LaunchCost LaunchCosts::take(const std::string &ptx,
   const std::map<std::string, double> &busy = costs->estimate->busy;
   auto longest = llvm::max_element(busy, llvm::less_second());
   it->second = {costs->getMicroseconds(),
-                longest == busy.end() ? "" : longest->first, {}};
+                longest == busy.end() ? "" : longest->first,
+                {}};
   return it->second;
 }
