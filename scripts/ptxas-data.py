@@ -39,7 +39,10 @@ FLAGS = (
     (r"--causal", {"right": 1, "left": 0}),
     (r"--window=\d", {"left": 1}),
     (r"--out-type=f32", {"f32_results": 1}),
+    (r"--kv-lengths", {"key_lengths": 1}),
 )
+#: The same of regions, by the name of a cell's feature. A problem with one is causal.
+REGIONS = {"score-mod": "score_region", "mask-mod": "mask_region"}
 
 
 #: Parameters that change no register.
@@ -75,6 +78,10 @@ def make_row(line: dict, cell, compiler: pathlib.Path) -> dict:
         problem["head_dim"] = int(shape[1])
         values = re.search(r"--dv=(\d+)", flags)
         problem["value_dim"] = int(values[1]) if values else int(shape[1])
+    # Problems with regions are no flags.
+    region = REGIONS.get(getattr(cell, "feature", ""))
+    if region:
+        problem = {"head_dim": cell.key_dim, "value_dim": cell.value_dim, region: 1, "right": 1, "left": 0}
     for pattern, features in FLAGS:
         if re.search(pattern, flags):
             problem.update(features)
