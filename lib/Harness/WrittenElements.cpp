@@ -22,15 +22,17 @@ std::optional<OwnedRows> sim::findOwnedRows(const LaunchRecord &record,
                    int64_t(lengths.get({count - 1}))};
 }
 
+/// True if the rows of an output are its dimension before the last: of o, of
+/// its scales, and of the maxima and sums that lse has with `row_state`.
+static bool hasColumns(const TensorArgument &argument, bool rowState) {
+  return argument.name == "o" || argument.name == "o_scales" ||
+         (rowState && argument.name == "lse");
+}
+
 /// True when the kernel has to write this element: all but rows that no packed
 /// sequence owns.
-static bool isOwned(const HarnessTensor &tensor, int64_t element,
-                    const std::optional<OwnedRows> &rows) {
-  const TensorArgument &argument = tensor.argument;
-  // Their rows are the dimension before the last, and so they are of the
-  // maxima and sums of rows, which an lse of rank 4 has.
-  bool hasColumns = argument.name == "o" || argument.name == "o_scales" ||
-                    (argument.name == "lse" && argument.shape.size() == 4);
+static bool isOwned(const TensorArgument &argument, int64_t element,
+                    const std::optional<OwnedRows> &rows, bool hasColumns) {
   size_t rank = argument.shape.size(), least = hasColumns ? 2 : 1;
   if (!rows || rank < least || (!hasColumns && argument.name != "lse"))
     return true;
@@ -39,17 +41,18 @@ static bool isOwned(const HarnessTensor &tensor, int64_t element,
   return row >= rows->first && row < rows->second;
 }
 
-/// Elements of a row of the results: the columns of o, and one of others.
-static int64_t getColumns(const TensorArgument &argument) {
-  bool hasColumns = argument.name == "o" || argument.name == "o_scales";
-  return hasColumns && !argument.shape.empty() ? argument.shape.back() : 1;
+/// Elements of a row of the results.
+static int64_t getColumns(const TensorArgument &argument, bool rowState) {
+  return hasColumns(argument, rowState) && !argument.shape.empty()
+             ? argument.shape.back()
+             : 1;
 }
 
 void sim::noteWrittenRows(const HarnessTensor &tensor,
-                          const Allocation &allocation,
+                          const Allocation &allocation, bool rowState,
                           std::vector<uint8_t> &rows) {
   const TensorArgument &argument = tensor.argument;
-  int64_t columns = getColumns(argument), element = 0;
+  int64_t columns = getColumns(argument, rowState), element = 0;
   forEachElement(argument, [&](int64_t offset) {
     size_t row = element++ / columns;
     if (row >= rows.size())
@@ -59,7 +62,7 @@ void sim::noteWrittenRows(const HarnessTensor &tensor,
 }
 
 void sim::checkWrites(const HarnessTensor &tensor, const Allocation &allocation,
-                      const std::optional<OwnedRows> &rows,
+                      const std::optional<OwnedRows> &rows, bool rowState,
                       ArrayRef<uint8_t> sampled,
                       std::vector<std::string> &problems) {
   const TensorArgument &argument = tensor.argument;
@@ -68,7 +71,8 @@ void sim::checkWrites(const HarnessTensor &tensor, const Allocation &allocation,
   std::vector<bool> isElement(valid.size(), false);
   int64_t element = 0, missing = 0, foreign = 0, gaps = 0;
   std::optional<int64_t> firstMissing, firstForeign;
-  int64_t columns = getColumns(argument);
+  int64_t columns = getColumns(argument, rowState);
+  bool isByRow = hasColumns(argument, rowState);
   forEachElement(argument, [&](int64_t offset) {
     bool isWritten = true;
     for (unsigned i = 0; i < width; ++i) {
@@ -77,7 +81,7 @@ void sim::checkWrites(const HarnessTensor &tensor, const Allocation &allocation,
     }
     if (!sampled.empty() && !sampled[element / columns]) {
       // Another CTA's.
-    } else if (isOwned(tensor, element, rows)) {
+    } else if (isOwned(argument, element, rows, isByRow)) {
       missing += !isWritten;
       if (!isWritten && !firstMissing)
         firstMissing = element;

@@ -16,6 +16,8 @@ public:
              llvm::cl::values(
                  clEnumValN(Kind::Whole, "", "the whole launch"),
                  clEnumValN(Kind::Whole, "whole", "the same"),
+                 clEnumValN(Kind::Whole, "true", "the same"),
+                 clEnumValN(Kind::None, "false", "nothing"),
                  clEnumValN(Kind::Quick, "quick",
                             "64 CTAs, drawn at random, and their rows")),
              llvm::cl::init(Kind::None), llvm::cl::cat(category)) {}

@@ -103,10 +103,12 @@ static Error checkFlags() {
   bool hasModel = flags->wantsEstimate || flags->wantsVary ||
                   flags->wantsSass || !flags->tracePath.empty() ||
                   !flags->timelinePath.empty();
-  if (flags->verify.isQuick() && hasModel)
+  if (flags->verify.isQuick() &&
+      (hasModel || !flags->expectFlags.empty() || !flags->skeletonPath.empty()))
     return createStringError(
-        "--verify=quick: expected none of --estimate, --vary, --sass and "
-        "timelines beside it, which are of the whole launch");
+        "--verify=quick: expected none of --estimate, --vary, --sass, "
+        "timelines, --expect and --skeleton beside it, which are of the whole "
+        "launch");
   if (flags->registerCount.getNumOccurrences() != 0 && !hasModel)
     return createStringError("--registers needs --estimate, --vary, --trace "
                              "or --timeline");

@@ -250,8 +250,13 @@ LogicalResult ChannelAnalysis::checkLeader(Operation *op, Owner owner) {
   RoleInfo &role = channels.find(owner.channel)->second.roles[owner.role];
   auto leader = op->getParentOfType<ClusterLeaderOp>();
   uint32_t bits = 0;
-  if (leader && cluster > 1)
+  if (leader && cluster > 1) {
     bits = leader.getRankBits().value_or(~uint32_t(0));
+    // Bits that no rank of the cluster has say nothing.
+    uint32_t ranks = cluster - 1;
+    if (llvm::isPowerOf2_64(cluster))
+      bits = (bits & ranks) == ranks ? ~uint32_t(0) : bits & ranks;
+  }
   if (role.place && role.leaderBits != bits) {
     InFlightDiagnostic diag =
         op->emitOpError("expected all acquires and "

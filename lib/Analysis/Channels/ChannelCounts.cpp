@@ -104,7 +104,8 @@ ChannelInfo::findUncounted(ChannelCreateOp channel) const {
                           roles[role].canFillAtLeader();
     bool isOfSome = roles[role].isLeader() && target != SignalMask::own() &&
                     target != SignalMask::all();
-    if ((signal.awaitsProducts && !isOwn) ||
+    bool isOfOther = (target.getClear() & ranks) != 0;
+    if ((signal.awaitsProducts && (!isOwn || isOfOther)) ||
         (signal.countsBytes && (isOwn ? isOfSome : !atLeaderOfPair)))
       return role;
   }

@@ -8,6 +8,7 @@
 
 #include "attn/Analysis/Flow/RankValues.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -25,7 +26,7 @@ static std::optional<int64_t> getKnownInt(Value value) {
   APInt constant;
   if (!matchPattern(value, m_ConstantInt(&constant)))
     return std::nullopt;
-  return constant.getSExtValue();
+  return constant.trySExtValue();
 }
 
 /// The result of an operation on whole numbers.
@@ -37,12 +38,16 @@ static std::optional<int64_t> computeWhole(Operation *op, int64_t a,
     return a | b;
   if (isa<arith::XOrIOp>(op))
     return a ^ b;
+  int64_t product;
   if (isa<arith::MulIOp>(op))
-    return a * b;
+    return llvm::MulOverflow(a, b, product) ? std::nullopt
+                                            : std::optional(product);
   if (a < 0 || b < 0)
     return std::nullopt;
   if (isa<arith::ShLIOp>(op) && b < 32)
-    return a << b;
+    return llvm::MulOverflow(a, int64_t(1) << b, product)
+               ? std::nullopt
+               : std::optional(product);
   if (isa<arith::ShRUIOp, arith::ShRSIOp>(op) && b < 32)
     return a >> b;
   if (isa<arith::DivUIOp, arith::DivSIOp>(op) && b != 0)
@@ -75,6 +80,25 @@ static bool isNumberOfBlock(Value value) {
   return block && block.getDimension() == gpu::Dimension::x;
 }
 
+/// Types of at least 32 bits have what ranks and sizes are; others cut.
+std::optional<RankValues::ByRank>
+RankValues::evaluateCast(Operation *op) const {
+  std::optional<ByRank> found = evaluate(op->getOperand(0));
+  auto isWide = [](Type type) {
+    return type.isIndex() || type.getIntOrFloatBitWidth() >= 32;
+  };
+  if (!found || (isWide(op->getOperand(0).getType()) &&
+                 isWide(op->getResult(0).getType())))
+    return found;
+  bool fits = found->isWhole;
+  for (Type type : {op->getOperand(0).getType(), op->getResult(0).getType()})
+    for (int64_t number : found->at)
+      fits &= number >= 0 &&
+              (isWide(type) ||
+               llvm::isUIntN(type.getIntOrFloatBitWidth() - 1, number));
+  return fits ? found : std::nullopt;
+}
+
 std::optional<RankValues::ByRank> RankValues::evaluateOp(Operation *op) const {
   ByRank result;
   result.at.resize(ctas);
@@ -88,7 +112,7 @@ std::optional<RankValues::ByRank> RankValues::evaluateOp(Operation *op) const {
   }
   if (isa<arith::IndexCastOp, arith::IndexCastUIOp, arith::ExtUIOp,
           arith::ExtSIOp, arith::TruncIOp>(op))
-    return evaluate(op->getOperand(0));
+    return evaluateCast(op);
   if (op->getNumOperands() != 2)
     return std::nullopt;
   std::optional<ByRank> a = evaluate(op->getOperand(0)),
@@ -111,12 +135,16 @@ std::optional<RankValues::ByRank> RankValues::evaluateOp(Operation *op) const {
   for (int64_t cta = 0; cta < ctas; ++cta) {
     int64_t left = a->at[cta], right = b->at[cta];
     if (isSum) {
-      result.at[cta] = isa<arith::AddIOp>(op) ? left + right : left - right;
+      if (isa<arith::AddIOp>(op)
+              ? llvm::AddOverflow(left, right, result.at[cta])
+              : llvm::SubOverflow(left, right, result.at[cta]))
+        return std::nullopt;
       continue;
     }
     // Multiples of what all CTAs have are the same in all of them.
     if (isa<arith::MulIOp>(op) && !result.isWhole) {
-      result.at[cta] = (a->isWhole ? right : left) * *factor;
+      if (llvm::MulOverflow(a->isWhole ? right : left, *factor, result.at[cta]))
+        return std::nullopt;
       continue;
     }
     std::optional<int64_t> value = computeWhole(op, left, right);
@@ -135,6 +163,7 @@ RankValues::getDifferences(Value value) const {
   if (!found)
     return std::nullopt;
   for (int64_t cta = ctas - 1; cta >= 0; --cta)
-    found->at[cta] -= found->at[0];
+    if (llvm::SubOverflow(found->at[cta], found->at[0], found->at[cta]))
+      return std::nullopt;
   return found->at;
 }

@@ -147,6 +147,7 @@ static bool hasScaleWords(const ProblemFacts &facts) {
   return scales.elementType.getIntOrFloatBitWidth() == 8 &&
          facts.valueDim % (facts.outGroup * kWordScales) == 0 &&
          scales.getRowAlignment() % kWordScales == 0 &&
+         scales.strides.back() == 1 &&
          llvm::all_of(ArrayRef(scales.strides).drop_back(), [](int64_t stride) {
            return !ShapedType::isDynamic(stride) && stride % kWordScales == 0;
          });

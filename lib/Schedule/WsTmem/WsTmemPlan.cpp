@@ -219,9 +219,13 @@ static llvm::Error isApplicable(const ProblemFacts &facts,
 }
 
 /// Refuses values whose halves are not whole boxes, which no row ends in.
-static llvm::Error checkPair(const ProblemFacts &facts, WsTmemPlanAttr plan) {
+static llvm::Error checkPair(const ProblemFacts &facts, WsTmemPlanAttr plan,
+                             const TargetRow &target) {
   int64_t columns = facts.isNarrow() ? 64 : 32;
-  if (!plan.getPair() || facts.valueDim % columns == 0)
+  if (!plan.getPair())
+    return llvm::Error::success();
+  assert(target.getClusteredSMs(2) > 0 && "chips with pairs have SMs in pairs");
+  if (facts.valueDim % columns == 0)
     return llvm::Error::success();
   return makeUnsupported(
       getName(),
@@ -240,7 +244,7 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
           checkTileRuns(facts, plan.getPackHeads(), plan.getOrder(),
                         plan.getGroupHeads(), /*together=*/1, plan.getBlockN()))
     return error;
-  if (llvm::Error error = checkPair(facts, plan))
+  if (llvm::Error error = checkPair(facts, plan, target))
     return error;
   if (llvm::Error error = checkBlockLists(
           facts, countPairCTAs(plan) * plan.getTiles() * kTmemRows,

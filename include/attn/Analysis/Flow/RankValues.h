@@ -27,6 +27,7 @@ private:
 
   std::optional<ByRank> evaluate(Value value) const;
   std::optional<ByRank> evaluateOp(Operation *op) const;
+  std::optional<ByRank> evaluateCast(Operation *op) const;
 
   gpu::GPUFuncOp kernel;
   const ClusterUniformity &uniformity;

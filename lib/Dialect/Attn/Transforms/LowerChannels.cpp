@@ -317,6 +317,11 @@ void ChannelRewriter::rewriteAdvance(ChannelUserOpInterface op) {
       makeNext(b, op.getUsedHandle()->get(), depth));
 }
 
+/// Returns the one of `count` roles that hands slots to the owner's.
+static Owner getRoleBefore(Owner owner, unsigned count) {
+  return {owner.channel, (owner.role + count - 1) % count};
+}
+
 /// Lets a role wait until all of its slots were handed back, at the end of the
 /// block where its first cursor is made.
 void ChannelRewriter::addTail(Value cursor, Owner owner) {
@@ -326,8 +331,7 @@ void ChannelRewriter::addTail(Value cursor, Owner owner) {
   Value position = findLastCursor(cursor);
   ImplicitLocOpBuilder b(cursor.getLoc(),
                          position.getParentBlock()->getTerminator());
-  unsigned count = info.roles.size();
-  Owner before{owner.channel, (owner.role + count - 1) % count};
+  Owner before = getRoleBefore(owner, info.roles.size());
   int64_t depth = owner.channel.getType().getDepth();
   int64_t parts = owner.channel.getRoleBefore(owner.role).getNumParts();
   for (int64_t slots = depth; slots > 0; --slots) {
@@ -346,8 +350,7 @@ void ChannelRewriter::rewriteAcquire(ChannelUserOpInterface op) {
   ImplicitLocOpBuilder b(op->getLoc(), op);
   Owner owner = ownerOf(op.getMadeHandle());
   const ChannelInfo &info = infoOf(owner);
-  unsigned count = info.roles.size();
-  Owner before{owner.channel, (owner.role + count - 1) % count};
+  Owner before = getRoleBefore(owner, info.roles.size());
   Value cursor = op.getUsedHandle()->get();
   Value slot = makeSlot(b, cursor, owner);
   Value index = makeIndex(b, slot, owner);

@@ -27,6 +27,11 @@ static uint32_t findEqualBits(ArrayRef<int64_t> at) {
   return equal;
 }
 
+bool PairSharder::isAlongX() {
+  std::optional<ArrayRef<int32_t>> size = kernel.getKnownClusterSize();
+  return !size || ((*size)[1] == 1 && (*size)[2] == 1);
+}
+
 void PairSharder::findSame(ClusterBuffer &buffer) {
   buffer.same = buffer.loads.empty() ? 0 : ctas - 1;
   auto differ = [&](uint32_t equal, Operation *source, std::string what) {
@@ -307,6 +312,12 @@ std::string PairSharder::findReason(ClusterProduct product) {
   if (Operation *source = uniformity.getControlSource(product.product))
     return llvm::formatv("whether a product runs depends on {0}",
                          source->getName());
+  // Slots are handed on alike in all CTAs.
+  for (Value operand : product.product->getOperands())
+    if (Operation *source = uniformity.getSource(operand);
+        source && operand.getType().isSignlessInteger())
+      return llvm::formatv("a number that a product takes depends on {0}",
+                           source->getName());
   if (a && !a->loads.empty() && (a->same & 1) != 0)
     return llvm::formatv("'{0}', whose rows they multiply, is the same in "
                          "both CTAs of a pair",
@@ -397,12 +408,19 @@ std::string PairSharder::findSignalReason(const ChannelAnalysis &channels) {
 }
 
 std::string PairSharder::findReason(const ChannelAnalysis &channels) {
+  if (!isAlongX())
+    return "pairs are of clusters along x";
   if (!hasBits())
     return llvm::formatv("pairs are of clusters of 2, 4 or 8 CTAs, not of {0}",
                          ctas);
   for (ClusterProduct product : products)
     if (std::string reason = findReason(product); !reason.empty())
       return reason;
+  for (ClusterProduct product : products)
+    for (ClusterProduct other : products)
+      if (other.b == product.b && other.dimN != product.dimN)
+        return llvm::formatv("'{0}' is multiplied as it lies and turned",
+                             getBufferName(product.b->alloc));
   for (ClusterProduct product : products)
     if (isMapShared(*product.b))
       return llvm::formatv("something else uses the tensor map of '{0}'",

@@ -55,7 +55,11 @@ public:
 
 private:
   /// True for clusters whose CTAs differ in bits of their ranks.
-  bool hasBits() const { return ctas <= 8 && llvm::isPowerOf2_64(ctas); }
+  bool hasBits() {
+    return ctas <= 8 && llvm::isPowerOf2_64(ctas) && isAlongX();
+  }
+  /// True if the number of a CTA along x is its rank.
+  bool isAlongX();
   void collect();
   ClusterBuffer *getBuffer(Value view);
   void findBlocks(ClusterBuffer &buffer);

@@ -132,7 +132,7 @@ def AttnShardCGAPass : Pass<"attn-shard-cga", "::mlir::ModuleOp"> {
     tensor map that the host does not make with `attn.encode_tensor_map`, or
     that the launch record does not describe; a grid that the cluster does not divide;
     a product with `pair` whose `a` is the same in both CTAs, whose `b` is, or in a
-    cluster of an odd number of CTAs; a `cga` other than the one found. Errors of
+    cluster of another number of CTAs than 2, 4 and 8; a `cga` other than the one found. Errors of
     `attn-lower-channels` in channels are errors here.
 
     Example: test/doc/attn-shard-cga.mlir

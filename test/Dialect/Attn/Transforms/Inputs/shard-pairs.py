@@ -41,6 +41,10 @@ def rows():
     yield "rows by a branch", one, 2, None, (a_load, by_rank)
     yield "5 CTAs", one, 5, None
     yield "16 CTAs", one, 16, None
+    yield "CTAs along y", one, 2, None, ("array<i32: 2, 1, 1>", "array<i32: 1, 2, 1>"), (
+        "cluster = [2, 1, 1]", "cluster = [1, 2, 1]"), ('grid = ["4", "1"', 'grid = ["4", "2"')  # fmt: skip
+    yield "a sum by the CTA", one, 2, None, (
+        "%more = arith.cmpi ne, %i, %c0", "%more = arith.cmpi ne, %row, %c0")  # fmt: skip
     yield "a map of both", one, 2, None, ("%bmap[%c0, %k]", "%amap[%c0, %k]")
     yield "a partition that prefetches", one, 2, None, (last, "attn.tma.prefetch %amap : !map\n" + last)
     yield "no whole grid", one, 2, 7
