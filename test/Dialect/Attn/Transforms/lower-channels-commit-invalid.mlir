@@ -170,3 +170,69 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// Nor those of a pair's leader in the leader of all pairs.
+
+!ring = !attn.buffer<2x64x64xf16, #attn.swizzled<span = 128>, shared>
+!slot = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+!ch = !attn.channel<2>
+
+gpu.module @kernels {
+  gpu.func @other_leader() kernel attributes {known_cluster_size = array<i32: 4, 1, 1>} {
+    %ring = attn.alloc {name = "k"} : !ring
+    // expected-error @below {{expected a role that signals by arrive before one of the cluster's leader, got role 'mma' of channel 'k'}}
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"load", arrive>, #attn.role<"mma", commit>]} : !ch
+    attn.warp_specialize
+    partition "mma" warps 4 registers 24 {
+      attn.elect {
+        %c = attn.cursor.start %k as "mma" : !ch
+        attn.cluster_leader bits 1 {
+          %i, %t = attn.channel.acquire %k[%c] as "mma" : !ch
+          attn.channel.release %k, %t as "mma" : !ch
+        }
+      }
+    }
+    partition "load" warps 4 registers 24 {
+      %c = attn.cursor.start %k as "load" : !ch
+      attn.cluster_leader {
+        %i, %t = attn.channel.acquire %k[%c] as "load" : !ch
+        attn.channel.release %k, %t as "load" : !ch
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// In a pair both are the same CTA.
+
+!ring = !attn.buffer<2x64x64xf16, #attn.swizzled<span = 128>, shared>
+!ch = !attn.channel<2>
+
+gpu.module @kernels {
+  gpu.func @same_leader() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
+    %ring = attn.alloc {name = "k"} : !ring
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"load", arrive>, #attn.role<"mma", commit>]} : !ch
+    attn.warp_specialize
+    partition "mma" warps 4 registers 24 {
+      attn.elect {
+        %c = attn.cursor.start %k as "mma" : !ch
+        attn.cluster_leader bits 1 {
+          %i, %t = attn.channel.acquire %k[%c] as "mma" : !ch
+          attn.channel.release %k, %t as "mma" : !ch
+        }
+      }
+    }
+    partition "load" warps 4 registers 24 {
+      %c = attn.cursor.start %k as "load" : !ch
+      attn.cluster_leader {
+        %i, %t = attn.channel.acquire %k[%c] as "load" : !ch
+        attn.channel.release %k, %t as "load" : !ch
+      }
+    }
+    gpu.return
+  }
+}
