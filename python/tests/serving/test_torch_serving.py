@@ -1,6 +1,10 @@
 """The torch operators of servers without a GPU: shapes, tracing and errors; their
 kernel on the CPU is a float64 reference."""
 
+import pathlib
+import subprocess
+import sys
+
 import attn
 import pytest
 
@@ -336,3 +340,11 @@ def test_arguments_that_are_no_tensors():
             call()
     with pytest.raises(attn.ArgumentError, match="lse: expected True or False, got 3"):
         attn.decode(*batch, lse=3)
+
+
+def test_packed_results_of_a_plan():
+    """On the stand-in driver, in a process whose torch has a GPU."""
+    script = pathlib.Path(__file__).resolve().parents[1] / "on_stand_in.py"
+    command = [sys.executable, str(script), "--chip=sm_80", "gpu_packed.py"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
