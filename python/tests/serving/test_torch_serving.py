@@ -348,3 +348,16 @@ def test_packed_results_of_a_plan():
     command = [sys.executable, str(script), "--chip=sm_80", "gpu_packed.py"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_rows_that_are_not_divided(on_cpu):
+    o, sums = torch.randn(3, 5, 4, 32), torch.rand(3, 5, 4) + 1
+    rows = torch.stack((torch.randn(3, 5, 4), sums), -1)
+    got = attn.merge_states(o, rows)
+    want = merge(o / sums[..., None], rows[..., 0] + sums.log())
+    for each, expected in zip(got, want, strict=True):
+        torch.testing.assert_close(each, expected)
+    with pytest.raises(attn.ArgumentError, match="elements of f32, got torch.float16"):
+        attn.merge_states(o.half(), rows)
+    with pytest.raises(attn.ArgumentError, match="both of numpy or both of torch"):
+        attn.merge_states(o, rows.numpy())
