@@ -69,6 +69,8 @@ def _check_pools(
     columns = k.shape[3]
     if rope is not None:
         check_rows("k_rope", rope, k, q.dtype)
+        if rope.shape[3] < 1:
+            raise ArgumentError('tensor "k_rope": expected rotated columns, got none')
         columns += rope.shape[3]
     expect("k_cache", "head dimension as q,", dim, columns)
     if v is not None:
