@@ -1,7 +1,7 @@
 """transformers' models on the kernels of attn.
 
-attn.hf.register()
-model = AutoModelForCausalLM.from_pretrained(name, attn_implementation="attn", dtype="float16")
+    attn.hf.register()
+    model = AutoModelForCausalLM.from_pretrained(name, attn_implementation="attn", dtype="float16")
 """
 
 from __future__ import annotations
