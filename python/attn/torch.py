@@ -4,6 +4,8 @@
         model(...)                # torch.nn.functional.scaled_dot_product_attention is attn's
 
     attn.torch.activate()         # the operators behind it, in the whole process
+
+Both leave to torch what no kernel covers.
 """
 
 from __future__ import annotations

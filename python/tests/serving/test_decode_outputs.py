@@ -219,8 +219,14 @@ def test_refused_parts():
             ("rope_apart", {"rope_apart": True}),
             ("scales of rows", {"scales": "rows", "kv_dtype": "float8_e4m3fn"}),
         ):
-            message = f"value_dim: expected fewer than the {VALUES} columns of a key beside {beside}"
-            refuse(message, attn.DecodePlan, **latent, value_dim=value_dim, **option)
+            message = f"expected fewer than the {VALUES} columns of a key beside {beside}"
+            refuse(
+                f"value_dim: {message}, got {value_dim}",
+                attn.DecodePlan,
+                **latent,
+                value_dim=value_dim,
+                **option,
+            )
 
 
 def test_bytes_are_no_output_of_a_call():
