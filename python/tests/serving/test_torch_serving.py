@@ -343,9 +343,7 @@ def test_arguments_that_are_no_tensors():
         attn.decode(*batch, lse=3)
 
 
-@pytest.mark.skipif(
-    pathlib.Path("/proc/driver/nvidia/version").exists(), reason="a driver is here"
-)
+@pytest.mark.skipif(pathlib.Path("/proc/driver/nvidia/version").exists(), reason="a driver is here")
 def test_packed_results_of_a_plan():
     """On the stand-in driver, in a process whose torch has a GPU."""
     script = pathlib.Path(__file__).resolve().parents[1] / "on_stand_in.py"
