@@ -24,6 +24,14 @@ SCALE = 256.0
 RESULTS = (torch.bfloat16, torch.float16, torch.float8_e4m3fn)
 
 
+def make_output(q: torch.Tensor, dv: int, dtype: torch.dtype) -> torch.Tensor:
+    """A dense o of `dv` columns whose dimensions lie in the order of q's."""
+    order = sorted(range(4), key=lambda axis: (axis == 3, -q.stride(axis)))
+    shape = (*q.shape[:3], dv)
+    out = torch.empty([shape[axis] for axis in order], dtype=dtype, device=q.device)
+    return out.permute([order.index(axis) for axis in range(4)])
+
+
 class Forward:
     """A graph for tensors of the shapes and strides of q, k and v, (batch, heads, rows, dim) with
     contiguous columns; `out` has the type of its results. Raises cuDNN's error where there is no
@@ -57,7 +65,7 @@ class Forward:
         one = {"dim": [1] * 4, "stride": [1] * 4, "data_type": kinds.FLOAT}
         names = ("descale_q", "descale_k", "descale_v", "descale_s", "scale_s", "scale_o")
         scales = {name: graph.tensor(**one) for name in names}
-        self.out = torch.empty_like(operands[0], dtype=dtype)
+        self.out = make_output(operands[0], operands[2].shape[3], dtype)
         o, _, *largest = graph.sdpa_fp8(
             *inputs, **scales, attn_scale=cell.d**-0.5, generate_stats=False,
             use_causal_mask=cell.causal,

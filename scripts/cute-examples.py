@@ -5,7 +5,7 @@ with torch's; a launch that is found to be wrong counts as well, but for what
 scripts/cute-findings.txt explains.
 
 Needs a checkout of CUTLASS, by $ATTN_CUTLASS where no argument names it, and an interpreter with
-nvidia-cutlass-dsl and torch: this one, or the one that $ATTN_CUTE_PYTHON names. Without a checkout
+nvidia-cutlass-dsl and torch: this one, or the one that $ATTN_CUTE_PYTHON names. Without either
 the status is 2.
 
 usage: scripts/cute-examples.py [CUTLASS] [--only=REGEX] [--bin=build/bin]
@@ -71,6 +71,20 @@ def run(python: str, folder: pathlib.Path, chip: str, line: str) -> tuple[bool, 
     return done.returncode == 0, (done.stdout + done.stderr)[-3000:]
 
 
+def find_lack(python: str, folder: pathlib.Path) -> str | None:
+    """What is not there to run examples with; None where all is."""
+    if not folder.is_dir():
+        return f"expected a checkout of CUTLASS with {folder}, got none"
+    # Another package is called cutlass, too.
+    probe = "import importlib.util as u, sys; sys.exit(not all(map(u.find_spec, sys.argv[1:])))"
+    command = [python, "-c", probe, "cutlass.cute", "torch"]
+    try:
+        done = subprocess.run(command, capture_output=True, check=False)
+    except OSError as error:
+        return f"{python}: {error.strerror}"
+    return f"expected nvidia-cutlass-dsl and torch in {python}, got none" if done.returncode else None
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -83,11 +97,14 @@ def main() -> int:
         print("expected a checkout of CUTLASS, got none")
         return 2
     python = os.environ.get("ATTN_CUTE_PYTHON") or sys.executable
+    folder = pathlib.Path(options.cutlass) / "examples/python/CuTeDSL/cute"
+    if lack := find_lack(python, folder):
+        print(lack)
+        return 2
     os.environ["PYTHONPATH"] = str(ROOT / "python")
     os.environ["ATTN_SIM_SUPPRESS"] = str(ROOT / "scripts/cute-findings.txt")
     os.environ.setdefault("ATTN_DRIVER", str(options.bin.parent / "lib/driver"))
     os.environ.setdefault("ATTN_LIBRARY", str(options.bin.parent / "lib/libAttnC.so"))
-    folder = pathlib.Path(options.cutlass) / "examples/python/CuTeDSL/cute"
     passed = failed = 0
     for name, (chip, line) in EXAMPLES.items():
         if not re.search(options.only, name):

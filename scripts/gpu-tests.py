@@ -73,6 +73,7 @@ def main() -> int:
                 good &= not run(python, chip, "--break-strides", "gpu_check.py", folder, "--repeats=0")
             if not options.sample:
                 good &= run(python, chip, "gpu_graphs.py")
+                good &= run(python, chip, "gpu_packed.py")
                 good &= run(python, chip, "gpu_attention.py", f"{folder}/cache", f"--only={CALLS}")
     print("all as it should be" if good else "something is wrong")
     return int(not good)

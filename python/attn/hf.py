@@ -1,7 +1,9 @@
 """transformers' models on the kernels of attn.
 
-attn.hf.register()
-model = AutoModelForCausalLM.from_pretrained(name, attn_implementation="attn", dtype="float16")
+    attn.hf.register()
+    model = AutoModelForCausalLM.from_pretrained(name, attn_implementation="attn", dtype="float16")
+
+Models that name it run on them; what no kernel takes is an error, unless `fallback` says otherwise.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """torch's own attention on the kernels of attn.
 
-with attn.torch.sdpa():
-    model(...)                # torch.nn.functional.scaled_dot_product_attention is attn's
+    with attn.torch.sdpa():
+        model(...)                # torch.nn.functional.scaled_dot_product_attention is attn's
 
-attn.torch.activate()         # the operators behind it, in the whole process
+    attn.torch.activate()         # the operators behind it, in the whole process
+
+Both leave to torch what no kernel covers.
 """
 
 from __future__ import annotations

@@ -215,9 +215,8 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
         queries = int(counts[0]) if len(counts) else 1
         if (counts != queries).any() or queries < 1:
             raise ArgumentError(
-                f"qo_indptr: expected the same number of queries of each sequence, got "
-                f"{counts.min()} "
-                f"to {counts.max()}"
+                "qo_indptr: expected the same number of queries of each sequence, got "
+                f"{counts.min()} to {counts.max()}"
             )
         if self._is_graph and self._queries is not None:
             _lists.expect("qo_indptr: queries of a sequence of the graph", self._queries, queries)

@@ -155,8 +155,7 @@ def activate() -> None:
     if registry is None:
         raise LibraryError(
             f"attn.torch.activate: torch {torch.__version__} has no registry of implementations, "
-            "which "
-            "2.11 brings; attn.torch.sdpa() needs none"
+            "which 2.11 brings; attn.torch.sdpa() needs none"
         )
     register()
     if registry.current_flash_attention_impl() != NAME:

@@ -83,7 +83,7 @@ def _check_target(name: str, pool: Any) -> None:
         if extent > 1 and step == 0:
             raise ArgumentError(
                 f'tensor "{name}": expected memory for each element, got one for all of dimension '
-                f'{axis}'
+                f"{axis}"
             )
 
 

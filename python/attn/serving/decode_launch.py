@@ -16,7 +16,13 @@ from ..tensors.tensor_views import expect
 from . import decode_problem, numpy_inputs
 from .decode_problem import ROW_TENSORS, DecodeProblem, count_output_columns
 from .pool_rows import NARROW_TYPES, check_rows, find_scale_group, get_row_strides
-from .query_rows import WIDE_TYPES, check_rope_of_queries, find_out_group, read_init
+from .query_rows import (
+    WIDE_TYPES,
+    check_out_type,
+    check_rope_of_queries,
+    find_out_group,
+    read_init,
+)
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -63,6 +69,8 @@ def _check_pools(
     columns = k.shape[3]
     if rope is not None:
         check_rows("k_rope", rope, k, q.dtype)
+        if rope.shape[3] < 1:
+            raise ArgumentError('tensor "k_rope": expected rotated columns, got none')
         columns += rope.shape[3]
     expect("k_cache", "head dimension as q,", dim, columns)
     if v is not None:
@@ -467,6 +475,7 @@ def launch_decode(tensors: Mapping[str, Any], settings: Settings, stream: int | 
         if lse is not None:
             expect("lse", "shape", list(views["q"].shape[:3]), list(lse.shape))
             expect("lse", "elements of", "f32", lse.dtype)
+        check_out_type(views["o"].dtype)
         problem = make_problem(views, settings, lse is not None)
         _check_values(tensors, views, settings)
     if lse is not None and settings.max_seqlen_q is None:

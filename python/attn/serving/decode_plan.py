@@ -546,8 +546,7 @@ class PlannedDecode(OfProcess):
         number = self._choose_stream(q, stream)
         views["o"] = tensor_views.turn_rows("out", tensor_views.view("out", out))
         if self._problem.out_type == PAIRED:
-            expect("out", "elements of", "u8", views["o"].dtype)
-            views["o"] = views["o"]._replace(dtype=PAIRED)
+            expect("out", "elements of", PAIRED, views["o"].dtype)
         if lse is not None:
             each = tensor_views.view("lse", lse)
             views["lse"] = each._replace(shape=(*each.shape, 1)[:3], strides=(*each.strides, 1)[:3])

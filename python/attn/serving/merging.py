@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import arrays
 from ..errors import ArgumentError
+from ..launch import device_tensors
 from ..options import readers
 from ..record import TensorView
 from ..tensors import tensor_views
@@ -21,12 +22,29 @@ def read_type(dtype: Any) -> str:
     return name
 
 
+def _check_rows(partial_o: Any, partial_lse: Any) -> None:
+    """Rows that are not divided are what can be divided here: f32 of numpy or of torch."""
+    is_of_torch = device_tensors.is_torch(partial_o)
+    for name, each in (("partial_o", partial_o), ("partial_lse", partial_lse)):
+        if not tensor_views.is_array(each) or device_tensors.is_torch(each) != is_of_torch:
+            raise ArgumentError(
+                f'tensor "{name}": expected both of numpy or both of torch where rows are not '
+                f"divided, got {type(each).__module__}.{type(each).__name__}"
+            )
+        if str(each.dtype).removeprefix("torch.") != "float32":
+            raise ArgumentError(f'tensor "{name}": expected elements of f32, got {each.dtype}')
+    rows = list(partial_o.shape[:-1])
+    tensor_views.expect("partial_lse", "shape", [*rows, 2], list(partial_lse.shape))
+
+
 def divide_rows(partial_o: Any, partial_lse: Any) -> tuple[Any, Any]:
     """Results and LSEs of rows; where `partial_lse` has maxima and sums of rows that are not
-    divided, (..., 2), those that follow from them. A row without keys has a sum of 0."""
-    shapes = [getattr(each, "shape", None) for each in (partial_o, partial_lse)]
-    if None in shapes or len(shapes[0]) != len(shapes[1]) or shapes[1][-1] != 2:
+    divided, (..., 2), those that follow from them. A row without keys has a sum of 0. Raises
+    ArgumentError for such rows of other shapes, elements or libraries."""
+    shapes = [getattr(each, "shape", ()) for each in (partial_o, partial_lse)]
+    if not shapes[1] or len(shapes[0]) != len(shapes[1]) or shapes[1][-1] != 2:
         return partial_o, partial_lse
+    _check_rows(partial_o, partial_lse)
     maxima, sums = partial_lse[..., 0], partial_lse[..., 1]
     is_empty = sums == 0
     divisor = sums + is_empty
@@ -101,7 +119,7 @@ def launch_merge(partial_o: Any, partial_lse: Any, out: Any, lse: Any, stream: i
         if each.device != device or device < 0:
             raise ArgumentError(
                 f'tensor "{"out" if name == "o" else name}": expected it on a GPU, that of '
-                f'partial_o'
+                "partial_o"
             )
     kernel = decode_problem.compile_merge(
         shape[-1], views["o"].dtype, decode_launch.get_chip_of(device)

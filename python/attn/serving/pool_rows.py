@@ -72,6 +72,17 @@ def get_row_strides(
     )
 
 
+def _count_rotated(sizes: Mapping[str, int], beside: str) -> int:
+    """Rotated columns of a latent plan, which has some beside what is named."""
+    rope = sizes["dim"] - sizes["value_dim"]
+    if rope < 1:
+        raise ArgumentError(
+            f"value_dim: expected fewer than the {sizes['dim']} columns of a key beside {beside}, "
+            f"got {sizes['value_dim']}"
+        )
+    return rope
+
+
 def make_row_views(
     tensors: Mapping[str, TensorView],
     layout: str,
@@ -89,7 +100,7 @@ def make_row_views(
         columns = {
             "k": (k.dtype, value_dim),
             "k_scales": ("f32", value_dim // LATENT_GROUP),
-            "k_rope": (q.dtype, sizes["dim"] - value_dim),
+            "k_rope": (q.dtype, _count_rotated(sizes, "scales of rows")),
         }
     views = {}
     for name, (dtype, width) in columns.items():
@@ -140,7 +151,7 @@ def make_apart_views(
     if "v" in tensors or "k_rope" in tensors:
         raise ArgumentError("rope_apart: expected a latent plan of 16-bit pools")
     page, value_dim = sizes["page_size"], sizes["value_dim"]
-    rope = sizes["dim"] - value_dim
+    rope = _count_rotated(sizes, "rope_apart")
     batch, heads, queries, _ = q.shape
 
     def of_rows(width: int) -> TensorView:

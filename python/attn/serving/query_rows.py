@@ -36,6 +36,15 @@ def check_rope_of_queries(q: TensorView, rope: TensorView, has_pool: bool) -> No
         )
 
 
+def check_out_type(out_type: str) -> None:
+    """Results of a call, which have 16 or 32 bits, or are 8-bit floats: of bytes only a plan is
+    told that they are packed."""
+    if out_type not in (*WIDE_TYPES, "f32", *NARROW_TYPES):
+        raise ArgumentError(
+            f'tensor "out": expected f16, bf16, f32 or floats of 8 bits, got {out_type}'
+        )
+
+
 def find_out_group(
     out_type: str, settings: Settings, scales: TensorView | None, shape: Sequence[int]
 ) -> int | None:
@@ -43,8 +52,7 @@ def find_out_group(
     such scales."""
     if out_type == PAIRED:
         return _find_paired_group(scales, shape)
-    if out_type not in (*WIDE_TYPES, "f32", *NARROW_TYPES):
-        raise ArgumentError(f'tensor "out": expected f16, bf16, f32 or 8 bits, got {out_type}')
+    check_out_type(out_type)
     is_scaled = settings.out_scale is not None or scales is not None
     if is_scaled != (out_type in NARROW_TYPES):
         raise ArgumentError(
@@ -59,7 +67,7 @@ def find_out_group(
     if groups < 1 or shape[3] % groups:
         raise ArgumentError(
             f'tensor "out_scales": expected a number of columns that divides {shape[3]}, got '
-            f'{groups}'
+            f"{groups}"
         )
     return shape[3] // groups
 

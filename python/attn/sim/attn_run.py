@@ -18,7 +18,7 @@ import sys
 import tempfile
 from typing import Any
 
-from ..errors import AttnError
+from ..errors import ArgumentError, AttnError
 from . import cute_setup, stand_in, triton_setup
 
 #: Severities that make --fail-on fail, by its value.
@@ -81,7 +81,7 @@ def _run_once(
     status and its report; None where it has launched nothing, or has ended without one."""
     environment = dict(os.environ)
     triton_setup.prepare_environment(chip, environment)
-    cute_setup.prepare_environment(chip, environment)
+    cute_setup.prepare_environment(chip, environment, str(report.with_suffix(".cute")))
     folder = str(stand_in.find_folder())
     paths = [folder, *filter(None, [environment.get("LD_LIBRARY_PATH")])]
     environment["LD_LIBRARY_PATH"] = os.pathsep.join(paths)
@@ -149,6 +149,11 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         stand_in.check_absent()
         with tempfile.TemporaryDirectory() as folder:
+            if ":" in folder:
+                # The stand-in's variable has several paths with it between them.
+                raise ArgumentError(
+                    f"expected a folder for temporary files without ':', got {folder}; set TMPDIR"
+                )
             for chip in options.chips.split(","):
                 for seed in (None, 1, 2) if options.corners else (None,):
                     name = chip if seed is None else f"{chip}-{seed}"

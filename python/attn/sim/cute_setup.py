@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
+import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, MutableMapping
@@ -16,17 +18,31 @@ from .host_array import HostArray
 PTX = "ATTN_SIM_PTX"
 
 
-def prepare_environment(chip: str, environment: MutableMapping[str, str]) -> None:
+def prepare_environment(chip: str, environment: MutableMapping[str, str], folder: str) -> None:
     """Sets what CuTe DSL reads from the environment: it compiles for the chip, keeps its PTX where
-    the stand-in looks for it, and calls the stand-in in its runtime library's place."""
+    the stand-in looks for it, in `folder` where no other one is set, and calls the stand-in in its
+    runtime library's place."""
     environment[stand_in.CHIPS] = chip
     environment["CUTE_DSL_LIBS"] = str(stand_in.find_folder() / "libcuda.so.1")
     # The architecture of several chips is the first one's.
     environment["CUTE_DSL_ARCH"] = chip.split(",")[0]
-    folder = environment.get("CUTE_DSL_DUMP_DIR") or tempfile.mkdtemp(prefix="attn-cute-")
+    folder = environment.get("CUTE_DSL_DUMP_DIR") or folder
     environment["CUTE_DSL_DUMP_DIR"] = environment[PTX] = folder
     kept = [each for each in environment.get("CUTE_DSL_KEEP", "").split(",") if each]
     environment["CUTE_DSL_KEEP"] = ",".join(dict.fromkeys([*kept, "ptx"]))
+
+
+def _make_folder() -> str:
+    """A folder that goes with the process."""
+    folder, owner = tempfile.mkdtemp(prefix="attn-cute-"), os.getpid()
+
+    def remove() -> None:
+        # Not at the end of a process that was forked from this one.
+        if os.getpid() == owner:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(remove)
+    return folder
 
 
 def cute(chip: str = "sm_90a") -> None:
@@ -36,7 +52,7 @@ def cute(chip: str = "sm_90a") -> None:
 
     Raises DriverError where a CUDA driver is installed, or has been loaded."""
     stand_in.check_absent()
-    prepare_environment(chip, os.environ)
+    prepare_environment(chip, os.environ, os.environ.get("CUTE_DSL_DUMP_DIR") or _make_folder())
     stand_in.load().set_device(0)
     install()
 
@@ -44,6 +60,8 @@ def cute(chip: str = "sm_90a") -> None:
 def install() -> None:
     """Lets CuTe DSL's Python part, which is imported by now or by this, use the stand-in: what it
     asks the CUDA runtime for, and the memory of arrays."""
+    # attn-run names a folder that programs without CuTe do not need.
+    os.makedirs(os.environ["CUTE_DSL_DUMP_DIR"], exist_ok=True)
     from cuda.bindings import runtime
     from cutlass.cute import runtime as tensors
     from cutlass.utils import hardware_info

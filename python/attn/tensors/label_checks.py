@@ -39,8 +39,7 @@ def _check_order(name: str, numbers: Any) -> None:
                 where = f"[{row}, {place + 1}]" if numbers.ndim == 2 else f"[{place + 1}]"
                 raise ArgumentError(
                     f'tensor "{name}": expected numbers that do not decrease, by whose order '
-                    f'blocks '
-                    f"are skipped, got {next_} after {last} at {where}"
+                    f"blocks are skipped, got {next_} after {last} at {where}"
                 )
 
 

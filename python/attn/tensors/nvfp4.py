@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from ..errors import ArgumentError
+from ..launch import device_tensors
+from . import tensor_views
 
 #: Columns that share a scale.
 GROUP = 16
@@ -18,6 +21,28 @@ def _pad(extent: int, size: int) -> int:
     return -(-extent // size) * size
 
 
+def _has_bytes(value: Any) -> bool:
+    """Whether `value` is an array or a tensor with a dimension of columns, whose elements are
+    numbers of one byte."""
+    if not tensor_views.is_array(value) or value.ndim < 1 or value.shape[-1] < 1:
+        return False
+    kind = str(value.dtype).removeprefix("torch.")
+    return value.dtype.itemsize == 1 and kind not in ("bool", "|S1")
+
+
+def _describe(value: Any) -> str:
+    if not hasattr(value, "dtype"):
+        return type(value).__name__
+    return f"{value.dtype} of shape {list(getattr(value, 'shape', ()))}"
+
+
+def _read_bytes(value: Any) -> Any:
+    """An array of numpy's bytes, of which torch's are copied where they are on a GPU."""
+    if not device_tensors.is_torch(value):
+        return value.view("uint8")
+    return value.detach().cpu().view(sys.modules["torch"].uint8).numpy()
+
+
 def tile_scales(scales: Any) -> Any:
     """Scales in tiles of 128 rows and 4 columns, the layout 128x4 that block-scaled products of
     tensor cores read.
@@ -26,11 +51,11 @@ def tile_scales(scales: Any) -> Any:
     columns of a row; the dimensions before the last one are rows, one behind the other. Returns
     (rows, columns), both padded with zeros to whole tiles: the tiles of 128 rows one behind the
     other, in each of which rows 32 apart are neighbours. Raises ArgumentError for elements that
-    are no bytes."""
-    if not getattr(scales, "ndim", 0) or scales.dtype.itemsize != 1:
+    are no bytes, and without columns."""
+    if not _has_bytes(scales):
         raise ArgumentError(
             'tensor "scales": expected elements of one byte and a dimension of columns, got '
-            f"{getattr(scales, 'dtype', type(scales).__name__)}"
+            f"{_describe(scales)}"
         )
     flat = scales.reshape(-1, scales.shape[-1])
     rows, columns = flat.shape
@@ -63,8 +88,9 @@ def _untile_scales(tiled: Any, rows: int, columns: int) -> Any:
 def unpack_nvfp4(o: Any, o_scales: Any, out_scale: float = 1.0, layout: str = "linear") -> Any:
     """What results of f4E2M1FN stand for, f32 (..., columns).
 
-    `o` is (..., columns / 2), an array of bytes of numpy with two results in each, that of the
-    even column in the lower half; `o_scales` is (..., columns / 16), the bytes of numbers of
+    `o` is (..., columns / 2), bytes of numpy or torch with two results in each, that of the even
+    column in the lower half, and what it returns is of the same library, on the same device;
+    `o_scales` is (..., columns / 16), the bytes of numbers of
     f8E4M3FN, or with the layout "128x4" what `tile_scales` makes of them; `out_scale` is what
     the kernel multiplied results by. Raises ArgumentError for other shapes and types."""
     import numpy as np
@@ -72,9 +98,15 @@ def unpack_nvfp4(o: Any, o_scales: Any, out_scale: float = 1.0, layout: str = "l
     if layout not in ("linear", "128x4"):
         raise ArgumentError(f"layout: expected linear or 128x4, got {layout!r}")
     for name, each in (("o", o), ("o_scales", o_scales)):
-        if not isinstance(each, np.ndarray) or each.dtype.itemsize != 1:
-            kind = getattr(each, "dtype", type(each).__name__)
-            raise ArgumentError(f'tensor "{name}": expected an array of bytes, got {kind}')
+        if not _has_bytes(each):
+            raise ArgumentError(
+                f'tensor "{name}": expected elements of one byte and a dimension of columns, got '
+                f"{_describe(each)}"
+            )
+    if device_tensors.is_torch(o):
+        numbers = unpack_nvfp4(_read_bytes(o), _read_bytes(o_scales), out_scale, layout)
+        return sys.modules["torch"].from_numpy(numbers).to(o.device)
+    o, o_scales = _read_bytes(o), _read_bytes(o_scales)
     wanted = (*o.shape[:-1], 2 * o.shape[-1] // GROUP)
     if layout == "128x4" and 2 * o.shape[-1] % GROUP == 0:
         rows = int(np.prod(o.shape[:-1]))
@@ -84,8 +116,8 @@ def unpack_nvfp4(o: Any, o_scales: Any, out_scale: float = 1.0, layout: str = "l
             f'tensor "o_scales": expected shape {list(wanted)}, one for each {GROUP} columns of o, '
             f"got {list(o_scales.shape)}"
         )
-    packed, scales = o.view(np.uint8), o_scales.view(np.uint8).astype(np.int32)
-    codes = np.stack([packed & 15, packed >> 4], -1).reshape(*o.shape[:-1], -1)
+    scales = o_scales.astype(np.int32)
+    codes = np.stack([o & 15, o >> 4], -1).reshape(*o.shape[:-1], 2 * o.shape[-1])
     numbers = np.float32(_SIZES)[codes & 7] * np.where(codes & 8, np.float32(-1), np.float32(1))
     exponent, mantissa = scales >> 3 & 15, scales & 7
     normal = np.ldexp(np.float32(8 + mantissa), exponent - 10)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from attn.launch import host_arrays
 from attn.serving import decode_launch
+from attn.tensors import tensor_views
 from test_decode import (
     DIM,
     HEADS,
@@ -209,3 +210,31 @@ def test_refused_parts():
     refuse('tensor "q_rope": expected the shape of q but for its columns,',
            attn.mla_decode, first, rows, *batch, k_rope=rope, q_rope=second[:, :4], **options)  # fmt: skip
     refuse("rope_apart: expected a latent plan of 16-bit pools", make_plan, rope_apart=True)
+    refuse('tensor "k_rope": expected rotated columns, got none',
+           attn.mla_decode, first, rows, *batch, k_rope=rope[..., :0], **options)  # fmt: skip
+    latent = {"batch": 3, "heads": MLA_HEADS, "page_size": PAGE, "max_pages": 8, "dtype": "float16"}
+    latent |= {"latent": True, "scale": 0.125, "dim": VALUES}
+    for value_dim in (VALUES, VALUES + 64):
+        for beside, option in (
+            ("rope_apart", {"rope_apart": True}),
+            ("scales of rows", {"scales": "rows", "kv_dtype": "float8_e4m3fn"}),
+        ):
+            message = f"expected fewer than the {VALUES} columns of a key beside {beside}"
+            refuse(
+                f"value_dim: {message}, got {value_dim}",
+                attn.DecodePlan,
+                **latent,
+                value_dim=value_dim,
+                **option,
+            )
+
+
+def test_bytes_are_no_output_of_a_call():
+    """Only a plan knows that they are packed results. Nothing is launched."""
+    q, k, v, table, lengths = (
+        tensor_views.view("", each)._replace(device=0) for each in make_batch([17])
+    )
+    for columns in (DIM, DIM // 2):
+        out = q._replace(dtype="i8", shape=(*q.shape[:2], columns))
+        refuse('tensor "out": expected f16, bf16, f32 or floats of 8 bits, got i8',
+               attn.decode, q, k, v, table, lengths, out=out)  # fmt: skip

@@ -134,6 +134,22 @@ def test_expected_keys():
         attn.decode(*batch, expected_keys=[-1])
 
 
+def test_plans_for_expected_keys(monkeypatch):
+    """A table that holds many keys has them cut, but not where few are expected."""
+    monkeypatch.setattr(decode_launch, "get_chip_of", lambda *_: "sm_90a")
+    sizes = {"batch": 4, "heads": 8, "kv_heads": 2, "dim": 64, "page_size": 16, "max_pages": 4096}
+    plans = {
+        keys: attn.DecodePlan(**sizes, dtype="float16", expected_keys=keys)
+        for keys in (None, (40, 3), (60000,))
+    }
+    assert plans[None].splits > 1 and plans[60000,].splits > 1
+    assert plans[40, 3].splits == 1
+    said = "estimated for sequences of 3 to 40 keys, 22 on average"
+    for keys, plan in plans.items():
+        remarks = "".join(each.message for each in plan.kernel.remarks)
+        assert (said in remarks) == (keys == (40, 3))
+
+
 #: Random batches whose sequences are computed alone as well. Nightly runs take 100.
 _BATCHES = int(os.environ.get("ATTN_RANDOM_BATCHES", "4"))
 

@@ -4,7 +4,7 @@ import attn
 import numpy as np
 import pytest
 from attn.launch import host_arrays
-from test_decode import VALUES, attend, check, make_latent
+from test_decode import VALUES, attend, check, make_latent, refuse
 
 
 @pytest.fixture(autouse=True)
@@ -47,3 +47,23 @@ def test_row_states():
     want = weights @ v.astype(float) / weights.sum(-1, keepdims=True)
     np.testing.assert_allclose(o, want, atol=2e-3)
     np.testing.assert_allclose(lse, np.log(weights.sum(-1)), atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "change,message",
+    [
+        (lambda o, rows: (o.astype(np.float16), rows), "expected elements of f32, got float16"),
+        (lambda o, rows: (o.view(np.uint32).astype(np.uint16), rows), "of f32, got uint16"),
+        (lambda o, rows: (o, rows.astype(np.float64)), "of f32, got float64"),
+        (lambda o, rows: (o[:1], rows), "shape [1, 1, 2, 4, 2], got [2, 1, 2, 4, 2]"),
+        (lambda o, rows: (o.tolist(), rows), "got list"),
+        (lambda o, rows: (memoryview(o), rows), "both of numpy or both of torch"),
+        (lambda o, rows: (o, memoryview(rows)), "got builtins.memoryview"),
+        (lambda o, rows: (o, np.float32(1)), 'tensor "partial_lse"'),
+        (lambda o, rows: (np.float32(1), np.float32(1)), 'tensor "partial_'),
+    ],
+)
+def test_refused_rows(change, message):
+    """Before anything is divided, whatever they are."""
+    o, rows = np.ones((2, 1, 2, 4, 64), np.float32), np.ones((2, 1, 2, 4, 2), np.float32)
+    refuse(message, attn.merge_states, *change(o, rows))

@@ -1,6 +1,11 @@
 """The torch operators of servers without a GPU: shapes, tracing and errors; their
 kernel on the CPU is a float64 reference."""
 
+import os
+import pathlib
+import subprocess
+import sys
+
 import attn
 import pytest
 
@@ -336,3 +341,26 @@ def test_arguments_that_are_no_tensors():
             call()
     with pytest.raises(attn.ArgumentError, match="lse: expected True or False, got 3"):
         attn.decode(*batch, lse=3)
+
+
+@pytest.mark.skipif(pathlib.Path("/proc/driver/nvidia/version").exists(), reason="a driver is here")
+def test_packed_results_of_a_plan():
+    """On the stand-in driver, in a process whose torch has a GPU."""
+    script = pathlib.Path(__file__).resolve().parents[1] / "on_stand_in.py"
+    command = [sys.executable, str(script), "--chip=sm_80", "gpu_packed.py"]
+    given = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, env=given, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_rows_that_are_not_divided(on_cpu):
+    o, sums = torch.randn(3, 5, 4, 32), torch.rand(3, 5, 4) + 1
+    rows = torch.stack((torch.randn(3, 5, 4), sums), -1)
+    got = attn.merge_states(o, rows)
+    want = merge(o / sums[..., None], rows[..., 0] + sums.log())
+    for each, expected in zip(got, want, strict=True):
+        torch.testing.assert_close(each, expected)
+    with pytest.raises(attn.ArgumentError, match="elements of f32, got torch.float16"):
+        attn.merge_states(o.half(), rows)
+    with pytest.raises(attn.ArgumentError, match="both of numpy or both of torch"):
+        attn.merge_states(o, rows.numpy())

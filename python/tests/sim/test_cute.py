@@ -6,9 +6,11 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
+import textwrap
 
 import pytest
-from attn.sim import cute_setup
+from attn.sim import attn_run, cute_setup
 
 PYTHON = os.environ.get("ATTN_CUTE_PYTHON") or sys.executable
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -46,9 +48,14 @@ def has_cute():
 def run(tmp_path, text, *start):
     path = tmp_path / "program.py"
     path.write_text(text)
-    given = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    given = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "TMPDIR": str(temporary)}
     command = [PYTHON, *start, str(path)]
-    return subprocess.run(command, env=given, capture_output=True, text=True)
+    ran = subprocess.run(command, env=given, capture_output=True, text=True)
+    # What is made on the way goes with the process.
+    assert not list(temporary.glob("attn-*"))
+    return ran
 
 
 @pytest.mark.usefixtures("has_cute")
@@ -76,8 +83,47 @@ def test_without_attn_run(tmp_path):
 
 def test_environment(monkeypatch, tmp_path):
     given = {"CUTE_DSL_KEEP": "cubin,ptx", "CUTE_DSL_DUMP_DIR": str(tmp_path)}
-    cute_setup.prepare_environment("sm_100a,sm_80", given)
+    cute_setup.prepare_environment("sm_100a,sm_80", given, "/other")
     assert given["CUTE_DSL_KEEP"] == "cubin,ptx"
     assert given["CUTE_DSL_ARCH"] == "sm_100a"
     assert given[cute_setup.PTX] == given["CUTE_DSL_DUMP_DIR"] == str(tmp_path)
     assert given["CUTE_DSL_LIBS"].endswith("libcuda.so.1")
+    del given["CUTE_DSL_DUMP_DIR"]
+    cute_setup.prepare_environment("sm_80", given, "/other")
+    assert given[cute_setup.PTX] == given["CUTE_DSL_DUMP_DIR"] == "/other"
+
+
+def test_a_folder_goes_with_the_process(tmp_path):
+    """Not with one that was forked from it."""
+    program = """
+        import os, sys
+        from attn.sim import cute_setup
+        folder = cute_setup._make_folder()
+        if os.fork() == 0:
+            sys.exit()
+        os.wait()
+        print(folder, os.path.isdir(folder))
+        """
+    ran = run(tmp_path, textwrap.dedent(program))
+    folder, is_there = ran.stdout.split()
+    assert is_there == "True" and not os.path.exists(folder)
+
+
+def test_programs_without_cute(tmp_path, monkeypatch):
+    """attn-run leaves no folder, and makes none for CuTe that nobody asks for."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    found = tmp_path / "found"
+    program = "import os, sys; d = os.environ['CUTE_DSL_DUMP_DIR']; "
+    program += "open(sys.argv[1], 'w').write(f'{d} {os.path.exists(d)}')"
+    assert attn_run.main(["--chips=sm_80", sys.executable, "-c", program, str(found)]) == 0
+    folder, is_there = found.read_text().split()
+    assert folder.startswith(str(tmp_path)) and is_there == "False"
+    assert list(tmp_path.iterdir()) == [found]
+
+
+def test_a_temporary_folder_with_a_colon(tmp_path, monkeypatch, capsys):
+    folder = tmp_path / "a:b"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    assert attn_run.main([sys.executable, "-c", ""]) == 2
+    assert "expected a folder for temporary files without ':', got" in capsys.readouterr().err

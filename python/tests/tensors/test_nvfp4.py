@@ -45,3 +45,37 @@ def test_refusals():
         attn.unpack_nvfp4(o[:, :39], scales)
     with pytest.raises(attn.ArgumentError, match="expected elements of one byte and a dimension of columns"):
         attn.tile_scales(np.zeros((4, 4), np.float32))
+    for scales in (
+        np.zeros((4, 0), np.uint8),
+        np.zeros((4, 4), bool),
+        np.zeros((4, 4), "S1"),
+        np.uint8(1),
+        [[1]],
+        memoryview(o),
+    ):
+        with pytest.raises(attn.ArgumentError, match="a dimension of columns, got"):
+            attn.tile_scales(scales)
+        with pytest.raises(attn.ArgumentError, match='"o_scales": expected elements of one byte'):
+            attn.unpack_nvfp4(o, scales)
+        with pytest.raises(attn.ArgumentError, match='"o": expected elements of one byte'):
+            attn.unpack_nvfp4(scales, o)
+
+
+def test_no_rows():
+    assert attn.unpack_nvfp4(draw(2, 0, 40), draw(2, 0, 5)).shape == (2, 0, 80)
+
+
+def test_tensors_of_torch():
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    o, scales = draw(2, 70, 40), draw(2, 70, 5)
+    wanted = attn.unpack_nvfp4(o, scales, 2.0)
+    packed, units = torch.from_numpy(o), torch.from_numpy(scales)
+    for each in (units, units.view(torch.float8_e4m3fn)):
+        tiled = attn.tile_scales(each)
+        assert tiled.dtype == each.dtype
+        for rest in ((each, 2.0), (tiled, 2.0, "128x4")):
+            got = attn.unpack_nvfp4(packed, *rest)
+            assert isinstance(got, torch.Tensor) and got.dtype == torch.float32
+            np.testing.assert_array_equal(got.numpy(), wanted)
+    with pytest.raises(attn.ArgumentError, match="got torch.bool of shape"):
+        attn.unpack_nvfp4(packed.bool(), units)

@@ -165,7 +165,7 @@ def test_refusals():
         attn.compile(q="1x2x32x64xf16", out_mod=lambda result, b, h: result)
     with pytest.raises(TraceError, match="out_mod: expected a number as result, got i1"):
         attn.out_mod(lambda r, b, h, i, c: r > 0)
-    with pytest.raises(ArgumentError, match="expected an array of bytes, got float32"):
+    with pytest.raises(ArgumentError, match="a dimension of columns, got float32"):
         attn.unpack_nvfp4(np.zeros((2, 8), np.float32), np.zeros((2, 1), np.uint8))
     with pytest.raises(ArgumentError, match=r"expected shape \[2, 1\], one for each 16 columns"):
         attn.unpack_nvfp4(np.zeros((2, 8), np.uint8), np.zeros((2, 2), np.uint8))

@@ -141,3 +141,15 @@ def test_profile_reads_counters():
         '"","","ns","%"\n"0","attn_fwd","1,234","50.5"\n==PROF== Disconnected\n'
     )
     assert module.read_report(text) == [{"ID": 0.0, "a.sum": 1234.0, "b": 50.5}]
+
+
+def test_results_of_other_columns_lie_as_queries_do():
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    make_output = load("cudnn_fp8").make_output
+    rows = torch.zeros(2, 5, 3, 8).transpose(1, 2)
+    for q in (rows, rows.contiguous(), rows[:, :1]):
+        for dv in (8, 4):
+            o = make_output(q, dv, torch.float16)
+            assert o.shape == (*q.shape[:3], dv) and o.dtype == torch.float16
+    assert make_output(rows, 4, torch.float16).stride() == (60, 4, 12, 1)
+    assert make_output(rows.contiguous(), 4, torch.float16).stride() == (60, 20, 4, 1)

@@ -17,6 +17,10 @@ def _set_triton() -> None:
 
 
 def _set_cute() -> None:
+    # Other packages have the name, too.
+    package = sys.modules["cutlass"]
+    if not hasattr(package, "__path__") or importlib.util.find_spec("cutlass.cute") is None:
+        return
     from attn.sim import cute_setup, stand_in
 
     stand_in.load().set_device(0)
@@ -45,23 +49,33 @@ class _AfterImport(importlib.abc.MetaPathFinder):
     """Finds packages as others do, and acts once one is there."""
 
     def __init__(self) -> None:
-        self.waiting = dict(_ACTIONS)
+        self._waiting = dict(_ACTIONS)
 
     def find_spec(self, name, path=None, target=None):
-        action = self.waiting.pop(name, None)
-        if action is None:
+        if name not in self._waiting:
             return None
-        spec = importlib.util.find_spec(name)
+        spec = self._ask_others(name, path, target)
         if spec is None or spec.loader is None:
             return spec
         execute = spec.loader.exec_module
 
+        # A look-up need not be followed by an import, and a loader may be that of more modules.
         def execute_and_act(module):
             execute(module)
-            action()
+            action = self._waiting.pop(name, None) if module.__name__ == name else None
+            if action is not None:
+                action()
 
         spec.loader.exec_module = execute_and_act
         return spec
+
+    def _ask_others(self, name, path, target):
+        for finder in sys.meta_path:
+            if finder is not self and hasattr(finder, "find_spec"):
+                spec = finder.find_spec(name, path, target)
+                if spec is not None:
+                    return spec
+        return None
 
 
 def _run_other() -> None:
