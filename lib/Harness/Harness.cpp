@@ -225,13 +225,13 @@ Runner::runOnce(LaunchConfig config, std::vector<HarnessTensor> &tensors,
     llvm::append_range(problems, readKernelReports(step.run));
   bool completed = llvm::all_of(
       *steps, [](const HarnessStep &step) { return step.run.completed; });
-  bool rowState = record.problem && record.problem->rowState;
+  bool areStates = hasStatesOfRows(record);
   if (sampledCTAs)
     for (const HarnessTensor &tensor : tensors)
       if (const Allocation *allocation =
               place.memory.find(tensor.argument.address);
           allocation && isWritten(tensor.access))
-        noteWrittenRows(tensor, *allocation, rowState, sampledRows);
+        noteWrittenRows(tensor, *allocation, areStates, sampledRows);
   for (HarnessTensor &tensor : tensors) {
     if (!isWritten(tensor.access))
       continue;
@@ -243,7 +243,7 @@ Runner::runOnce(LaunchConfig config, std::vector<HarnessTensor> &tensors,
     tensor.bytes = std::move(allocation->ownBytes);
     // A run that stopped early left its outputs unfinished in any case.
     if (completed)
-      checkWrites(tensor, *allocation, ownedRows, rowState, sampledRows,
+      checkWrites(tensor, *allocation, ownedRows, areStates, sampledRows,
                   problems);
   }
   if (completed)

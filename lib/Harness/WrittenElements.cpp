@@ -22,11 +22,18 @@ std::optional<OwnedRows> sim::findOwnedRows(const LaunchRecord &record,
                    int64_t(lengths.get({count - 1}))};
 }
 
+bool sim::hasStatesOfRows(const LaunchRecord &record) {
+  std::optional<unsigned> o = record.findTensor("o"),
+                          lse = record.findTensor("lse");
+  return o && lse &&
+         record.tensors[*o].shape.size() == record.tensors[*lse].shape.size();
+}
+
 /// True if the rows of an output are its dimension before the last: of o, of
-/// its scales, and of the maxima and sums that lse has with `row_state`.
-static bool hasColumns(const TensorArgument &argument, bool rowState) {
+/// its scales, and of an lse that is maxima and sums.
+static bool hasColumns(const TensorArgument &argument, bool areStates) {
   return argument.name == "o" || argument.name == "o_scales" ||
-         (rowState && argument.name == "lse");
+         (areStates && argument.name == "lse");
 }
 
 /// True when the kernel has to write this element: all but rows that no packed
@@ -42,17 +49,17 @@ static bool isOwned(const TensorArgument &argument, int64_t element,
 }
 
 /// Elements of a row of the results.
-static int64_t getColumns(const TensorArgument &argument, bool rowState) {
-  return hasColumns(argument, rowState) && !argument.shape.empty()
+static int64_t getColumns(const TensorArgument &argument, bool areStates) {
+  return hasColumns(argument, areStates) && !argument.shape.empty()
              ? argument.shape.back()
              : 1;
 }
 
 void sim::noteWrittenRows(const HarnessTensor &tensor,
-                          const Allocation &allocation, bool rowState,
+                          const Allocation &allocation, bool areStates,
                           std::vector<uint8_t> &rows) {
   const TensorArgument &argument = tensor.argument;
-  int64_t columns = getColumns(argument, rowState), element = 0;
+  int64_t columns = getColumns(argument, areStates), element = 0;
   forEachElement(argument, [&](int64_t offset) {
     size_t row = element++ / columns;
     if (row >= rows.size())
@@ -62,7 +69,7 @@ void sim::noteWrittenRows(const HarnessTensor &tensor,
 }
 
 void sim::checkWrites(const HarnessTensor &tensor, const Allocation &allocation,
-                      const std::optional<OwnedRows> &rows, bool rowState,
+                      const std::optional<OwnedRows> &rows, bool areStates,
                       ArrayRef<uint8_t> sampled,
                       std::vector<std::string> &problems) {
   const TensorArgument &argument = tensor.argument;
@@ -71,8 +78,8 @@ void sim::checkWrites(const HarnessTensor &tensor, const Allocation &allocation,
   std::vector<bool> isElement(valid.size(), false);
   int64_t element = 0, missing = 0, foreign = 0, gaps = 0;
   std::optional<int64_t> firstMissing, firstForeign;
-  int64_t columns = getColumns(argument, rowState);
-  bool isByRow = hasColumns(argument, rowState);
+  int64_t columns = getColumns(argument, areStates);
+  bool isByRow = hasColumns(argument, areStates);
   forEachElement(argument, [&](int64_t offset) {
     bool isWritten = true;
     for (unsigned i = 0; i < width; ++i) {

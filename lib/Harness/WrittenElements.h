@@ -15,16 +15,19 @@ using OwnedRows = std::pair<int64_t, int64_t>;
 std::optional<OwnedRows> findOwnedRows(const LaunchRecord &record,
                                        llvm::ArrayRef<HarnessTensor> tensors);
 
+/// Returns true if lse has two numbers of each row, its maximum and its sum.
+bool hasStatesOfRows(const LaunchRecord &record);
+
 /// Notes in `rows` which rows of the results an output has an element of, the
-/// element of lse being a row, or with `rowState` two of them.
+/// element of lse being a row, or with `areStates` two of them.
 void noteWrittenRows(const HarnessTensor &tensor, const Allocation &allocation,
-                     bool rowState, std::vector<uint8_t> &rows);
+                     bool areStates, std::vector<uint8_t> &rows);
 
 /// Says what is wrong about the bytes of an output: elements without a value,
 /// values in rows that nobody owns, or between the elements. Rows that are not
 /// in `sampled`, if it is not empty, are not looked at.
 void checkWrites(const HarnessTensor &tensor, const Allocation &allocation,
-                 const std::optional<OwnedRows> &rows, bool rowState,
+                 const std::optional<OwnedRows> &rows, bool areStates,
                  llvm::ArrayRef<uint8_t> sampled,
                  std::vector<std::string> &problems);
 

@@ -408,11 +408,10 @@ std::string PairSharder::findSignalReason(const ChannelAnalysis &channels) {
 }
 
 std::string PairSharder::findReason(const ChannelAnalysis &channels) {
-  if (!isAlongX())
-    return "pairs are of clusters along x";
   if (!hasBits())
-    return llvm::formatv("pairs are of clusters of 2, 4 or 8 CTAs, not of {0}",
-                         ctas);
+    return llvm::formatv("pairs are of clusters of {0}",
+                         isAlongX() ? "2, 4 or 8 CTAs, not of " + Twine(ctas)
+                                    : Twine("CTAs along x"));
   for (ClusterProduct product : products)
     if (std::string reason = findReason(product); !reason.empty())
       return reason;
