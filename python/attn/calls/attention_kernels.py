@@ -18,7 +18,7 @@ from ..launch import cuda_driver
 from ..options import kernel_sizes, readers
 from ..options.problem_table import CALL_DEFAULTS
 from ..record import TensorView, get_contiguous_axis
-from ..tensors import block_lists
+from ..tensors import block_lists, tensor_views
 from ..tracing.captured_reads import Spec
 from ..tracing.mod_regions import Regions
 from . import shared_kernels
@@ -73,17 +73,6 @@ def is_sequence_major(shape: Sequence[int], strides: Sequence[int]) -> bool:
     return bool(shape[1] > 1 and shape[2] > 1 and strides[1] < strides[2])
 
 
-def _is_dense(view: TensorView, order: Sequence[int], unit: int = 1) -> bool:
-    """With rows, along the last of `order`, of a multiple of `unit` elements."""
-    expected = 1
-    for axis in reversed(order):
-        if view.shape[axis] > 1 and view.strides[axis] != expected:
-            return False
-        expected *= max(view.shape[axis], 1)
-        expected = -(-expected // unit) * unit
-    return True
-
-
 def _is_transposed(view: TensorView) -> bool:
     """Whether v is contiguous along its keys instead of its head dimension."""
     return view.shape[3] > 1 and get_contiguous_axis(view.strides) == 2
@@ -100,10 +89,10 @@ def _get_layout(views: Sequence[TensorView]) -> str:
     A transposed v is dense in an order of its own."""
     others = [view for view in views if not _is_transposed(view)]
     turned = [view for view in views if _is_transposed(view)]
-    if not all(_is_dense(view, (0, 1, 3, 2), _PITCH_UNIT) for view in turned):
+    if not all(tensor_views.is_dense(view, (0, 1, 3, 2), _PITCH_UNIT) for view in turned):
         return "strided"
     for layout, order in (("bhnd", (0, 1, 2, 3)), ("bnhd", (0, 2, 1, 3))):
-        if all(_is_dense(view, order) for view in others):
+        if all(tensor_views.is_dense(view, order) for view in others):
             return layout
     return "strided"
 

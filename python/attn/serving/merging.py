@@ -71,13 +71,10 @@ def _check(name: str, each: TensorView, shape: tuple[int, ...], types: tuple[str
         raise ArgumentError(
             f'tensor "{name}": expected elements of {", ".join(types)}, got {each.dtype}'
         )
-    expected = 1
-    for extent, stride in zip(reversed(each.shape), reversed(each.strides), strict=True):
-        if extent > 1 and stride != expected:
-            raise ArgumentError(
-                f'tensor "{name}": expected a dense tensor, got strides {list(each.strides)}'
-            )
-        expected *= max(extent, 1)
+    if not tensor_views.is_dense(each):
+        raise ArgumentError(
+            f'tensor "{name}": expected a dense tensor, got strides {list(each.strides)}'
+        )
 
 
 def _check_partials(o: TensorView, lse: TensorView) -> None:

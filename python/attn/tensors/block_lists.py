@@ -8,6 +8,7 @@ from typing import Any
 from ..errors import ArgumentError
 from ..launch.tensor_map import TensorView
 from ..options import readers
+from . import tensor_views
 
 #: The operands, in the order of the call.
 NAMES = ("block_counts", "block_indices")
@@ -51,10 +52,7 @@ def check_lists(views: Mapping[str, TensorView], size: tuple[int, int] | None) -
                 f'tensor "{name}": expected shape {[*lists, last]} for blocks of {size[0]} queries '
                 f"and {size[1]} keys, got {list(view.shape)}"
             )
-        step = 1
-        for extent, stride in zip(reversed(view.shape), reversed(view.strides), strict=True):
-            if extent > 1 and stride != step:
-                raise ArgumentError(
-                    f'tensor "{name}": expected one without gaps, got strides {list(view.strides)}'
-                )
-            step *= max(extent, 1)
+        if not tensor_views.is_dense(view):
+            raise ArgumentError(
+                f'tensor "{name}": expected one without gaps, got strides {list(view.strides)}'
+            )

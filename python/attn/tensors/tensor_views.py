@@ -4,6 +4,7 @@ their element types, ranks, and where they lie."""
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import arrays
@@ -83,6 +84,18 @@ def view(name: str, value: Any, is_captured: bool = False) -> TensorView:
         # They are made dense on the way to a kernel.
         return TensorView(spec.element, spec.shape, spec.row_major().strides, 0, HOST)
     return _view_numpy(name, value)
+
+
+def is_dense(view: TensorView, order: Sequence[int] | None = None, unit: int = 1) -> bool:
+    """Returns whether elements have no gaps with the dimensions in this order (default: their
+    own), but for rows, along the last one, of a multiple of `unit` elements."""
+    expected = 1
+    for axis in reversed(range(len(view.shape)) if order is None else order):
+        if view.shape[axis] > 1 and view.strides[axis] != expected:
+            return False
+        expected *= max(view.shape[axis], 1)
+        expected = -(-expected // unit) * unit
+    return True
 
 
 def check_integers(name: str, tensor: TensorView, rank: int, device: int | None) -> None:
