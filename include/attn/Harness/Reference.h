@@ -10,6 +10,7 @@
 #include "attn/Launch/LaunchRecord.h"
 #include "attn/Support/Progress.h"
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"
 #include <functional>
@@ -27,7 +28,12 @@ struct TensorView {
   llvm::ArrayRef<uint8_t> data;
 
   /// The element at `index`, one number for each dimension.
-  double get(llvm::ArrayRef<int64_t> index) const;
+  double get(llvm::ArrayRef<int64_t> index) const {
+    int64_t offset = 0;
+    for (auto [i, stride] : llvm::zip_equal(index, strides))
+      offset += i * stride;
+    return decodeElement(dtype, data.data() + offset * getByteWidth(dtype));
+  }
 };
 
 /// Score of (batch, query head, query, key) after scale and cap -> score.

@@ -177,7 +177,7 @@ uint32_t Machine::signal(Warp &warp, uint32_t number, int64_t arrivals,
   barrier.signals[0].push_back(event);
   barrier.lastStep = warp.pc;
   barrier.lastWarp = &warp - warps.data();
-  // Whoever waits may acquire at the scope of its own CTA.
+  // The wait in the other CTA may acquire at the scope of that CTA alone.
   if (isOtherCta && !hasClusterScope)
     assume(Assumption::ClusterScope);
   if (sender != Sender::Warp) {

@@ -95,11 +95,10 @@ struct Step {
   SignalMask where = SignalMask::own();
   int64_t ctas = 1;
   /// Marks steps by kind. Of branches: at the head of a loop. Of computations:
-  /// a counter of trips begins. Of
-  /// elections and barriers: each warpgroup by itself. Of issues: the group is
-  /// closed. Of fills: by all warps of a partition, in the other CTA. Of waits
-  /// for stores: only until they have read. Of initialisations: a fence stands
-  /// behind them.
+  /// a counter of trips begins. Of elections and barriers: each warpgroup by
+  /// itself. Of issues: the group is closed. Of fills: by all warps of a
+  /// partition, in the other CTA. Of waits for stores: only until they have
+  /// read. Of initialisations: a fence stands behind them.
   bool flag = false;
   /// Both CTAs of a pair take part. Bytes of fills count at its first CTA;
   /// products and columns of tensor memory are of both.

@@ -1,5 +1,4 @@
-//===- Documents.h - Masks of equal numbers, and of nothing else -*- C++
-//-*-===//
+//===- Documents.h - Masks of equal numbers ---------------------*- C++ -*-===//
 //
 // Packed documents: a query sees the keys that have its own number. Where
 // numbers decrease nowhere, documents lie side by side, and tiles can begin

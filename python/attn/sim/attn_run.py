@@ -165,7 +165,7 @@ def main(arguments: list[str] | None = None) -> int:
             if options.report:
                 joined = _join([path.with_suffix(form) for path in paths], form)
                 pathlib.Path(options.report).write_text(joined)
-            # What GitHub shows beside the lines of a change.
+            # GitHub shows these annotations beside the lines of a change.
             if os.environ.get("GITHUB_ACTIONS"):
                 print(_join([path.with_suffix(".github") for path in paths], ".github"), end="")
     except AttnError as error:

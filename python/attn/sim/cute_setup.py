@@ -93,7 +93,7 @@ def install() -> None:
     hardware_info.HardwareInfo.get_max_active_clusters = count_clusters
 
 
-#: Of DLPack's structure: where the kind of device stands, and that of CUDA.
+#: The offset of the kind of device in DLPack's DLManagedTensor, and CUDA's kind.
 _KIND_OFFSET, _KIND_CUDA = 8, 2
 
 

@@ -116,7 +116,7 @@ def test_latent():
     check([got], attend_latent(q, pool_left, table_left, left, 0.125)[:1])
 
 
-#: What results of a head are multiplied by.
+#: Factors of results, one for each head.
 GATE = np.linspace(0.5, 2, max(HEADS, MLA_HEADS), dtype=np.float32)
 
 

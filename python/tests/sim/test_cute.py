@@ -53,7 +53,7 @@ def run(tmp_path, text, *start):
     given = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "TMPDIR": str(temporary)}
     command = [PYTHON, *start, str(path)]
     ran = subprocess.run(command, env=given, capture_output=True, text=True)
-    # What is made on the way goes with the process.
+    # Temporary folders go with the process.
     assert not list(temporary.glob("attn-*"))
     return ran
 

@@ -438,7 +438,7 @@ def test_attn_run(tmp_path, monkeypatch, capsys):
     assert attn_run.main(["--", str(tmp_path / "absent")]) == 127
 
 
-#: What the host code that CuTe DSL compiles calls: machine code in a fatbin, whose PTX is kept.
+#: Calls the runtime as host code of CuTe DSL does: the fatbin has machine code, a file its PTX.
 CUTE = """
 import struct
 code = b"\\x7fELF" + b"\\0.text.increment\\0"

@@ -41,7 +41,7 @@ def _hide_linker() -> None:
     pathfinder.load_nvidia_dynamic_lib = load_others
 
 
-#: What is done once a package has been imported.
+#: Functions that run once their package has been imported.
 _ACTIONS = {"triton": _set_triton, "cutlass": _set_cute, "cuda.pathfinder": _hide_linker}
 
 
