@@ -8,10 +8,11 @@ if it is refused before a plan is taken. Every other end is a failure: a wrong r
 finding, an error after planning, a crash, or no end within the time limit.
 
 usage: scripts/random-problems.py [--first=N] [--count=N] [--limit=SECONDS] [--workers=N]
-           [--bin=build/bin] [--json=FILE] [--show=N]
+           [--set] [--bin=build/bin] [--json=FILE] [--show=N]
   --first    number of the first problem: the same number gives the same problem
   --count    how many problems
   --limit    start none after this time
+  --set      name a schedule in each problem, and fix parameters of its plan
   --json     keep the failures there, a line of JSON each
   --show     print the command line of problem N, and run nothing
 
@@ -46,8 +47,13 @@ SCHEDULES = {
     "sm_103a": ["ws_tmem", "split_q", "decode", "tiled_d"],
 }  # fmt: skip
 NARROW = ["f8E4M3FN", "f8E5M2"]
-# Refusals of a plan name the op or the flags; what other ops say came after it.
-REFUSED = re.compile(r"'attn.attention' op|'attn.combine' op cannot|^attn-compile: error: --", re.M)
+# Refusals of a plan name the op or the flags, and an epilogue that was asked for its store; what
+# other ops say came after it.
+REFUSED = re.compile(r"'attn.attention' op|'attn.combine' op cannot|^attn-compile: error: --"
+                     r"|'attn.store_result' op expected .* for a \w+ result", re.M)
+
+# What a parameter without listed values may be set to: usual numbers, and wrong ones.
+INTEGERS = [0, 1, 2, 3, 4, 5, 6, 8, 12, 16, 32, 48, 64, 80, 96, 128, 192, 256]
 
 PLANNED = re.compile(r"kernel attn|gave up on plan|to give its kernel")
 
@@ -55,8 +61,9 @@ PLANNED = re.compile(r"kernel attn|gave up on plan|to give its kernel")
 class Problem:
     """The flags of one drawn problem."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, parameters: dict[str, dict[str, list[str]]]) -> None:
         self.draw = random.Random(f"problem {number}")
+        self.parameters = parameters
         self.flags: list[str] = []
         self.chip = self.draw.choice(CHIPS)
         self.draw_type()
@@ -117,14 +124,16 @@ class Problem:
             self.flags.append(f"--dv={self.value_dim}")
 
     def draw_latent(self) -> None:
-        rope = self.draw.choice([32, 64])
+        rope = self.draw.choice([0, 32, 64])
         self.flags = [f"--rope-dim={rope}"]
         self.head_dim = self.draw.choice([96, 192, 320, 576])
         self.value_dim = self.head_dim - rope
         self.kv_heads, self.heads = 1, self.draw.choice([1, 8, 16, 24])
         self.queries, self.batch = self.draw.choice([1, 1, 2, 4]), min(self.batch, 2)
-        if self.chance(0.3):
+        if rope and self.chance(0.3):
             self.flags.append("--rope-apart")
+        if self.chance(0.2):
+            self.flags += [f"--kv-type={NARROW[0]}", "--descales"]
 
     def draw_parts(self, total: int, parts: int) -> list[int]:
         lengths = [self.draw.randrange(2 * total // parts + 1) for _ in range(parts)]
@@ -154,6 +163,9 @@ class Problem:
             for flag in ("--page-indptr", "--selected"):
                 if self.chance(0.2):
                     self.flags.append(flag)
+        if self.chance(0.1):
+            expected = [self.draw.randrange(self.keys + 1) for _ in range(self.batch)]
+            self.flags.append("--expected-keys=" + ",".join(map(str, expected)))
 
     def draw_mask(self) -> None:
         draw = self.draw
@@ -189,6 +201,11 @@ class Problem:
             self.flags.append(f"--run-keys={draw.choice([64, 128, 256])}")
         elif self.chance(0.3):
             self.flags.append("--no-split-keys")
+        if self.chance(0.06):
+            self.flags.append("--row-state")
+        if self.chance(0.05):
+            rows, keys = draw.choice([32, 64, 128]), draw.choice([32, 64, 128])
+            self.flags += [f"--block-rows={rows}", f"--block-keys={keys}"]
 
     def draw_form(self) -> None:
         if self.chance(0.2):
@@ -199,9 +216,13 @@ class Problem:
             self.flags.append("--init-state")
         if self.chance(0.1):
             self.flags.append("--no-lse")
-        if self.chance(0.25):
+        if self.parameters or self.chance(0.25):
             schedules = SCHEDULES.get(self.chip, ["split_q", "decode", "tiled_d"])
-            self.flags.append(f"--schedule={self.draw.choice(schedules)}")
+            schedule = self.draw.choice(schedules)
+            self.flags.append(f"--schedule={schedule}")
+            known = self.parameters.get(schedule, {})
+            for name in self.draw.sample(sorted(known), min(len(known), self.draw.randrange(4))):
+                self.flags.append(f"--set={name}={self.draw.choice(known[name])}")
         if self.chance(0.2):
             self.flags.append("--corners")
         extents = f"{self.batch}x{self.heads}x{self.queries}x{self.head_dim}x{self.type}"
@@ -209,9 +230,24 @@ class Problem:
         self.flags = [f"--chip={self.chip}", f"-q={extents}", *self.flags, f"--seed={seed}"]
 
 
-def run(compiler: pathlib.Path, number: int) -> tuple[str, list[str], str]:
+def listed_parameters(compiler: pathlib.Path) -> dict[str, dict[str, list[str]]]:
+    """Values that each parameter of each schedule may be set to, from attn-compile."""
+    command = [str(compiler), "--list-parameters"]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    schedules: dict[str, dict[str, list[str]]] = {}
+    for line in text.splitlines():
+        if found := re.match(r"(\w+):$", line):
+            schedules[found[1]] = {}
+        elif found := re.match(r"  (\w+) = \w+ \((.*)\)$", line):
+            values = re.sub(r"^one of ", "", found[2]).replace(" or ", ", ").split(", ")
+            numbers = [str(number) for number in INTEGERS]
+            schedules[list(schedules)[-1]][found[1]] = values if values[1:] else numbers
+    return schedules
+
+
+def run(compiler: pathlib.Path, problem: Problem) -> tuple[str, list[str], str]:
     """How the problem ends, its flags, and what was printed."""
-    flags = [*Problem(number).flags, "--verify"]
+    flags = [*problem.flags, "--verify"]
     command = [str(compiler), "--verify-each", *flags, "-o", os.devnull]
     try:
         done = subprocess.run(
@@ -235,11 +271,14 @@ def main() -> int:
     parser.add_argument("--limit", type=float, default=0, metavar="SECONDS")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bin")
+    parser.add_argument("--set", action="store_true")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--show", type=int, metavar="N")
     options = parser.parse_args()
+    compiler = options.bin / "attn-compile"
+    parameters = listed_parameters(compiler) if options.set else {}
     if options.show is not None:
-        print(" ".join(["attn-compile", *Problem(options.show).flags, "--verify"]))
+        print(" ".join(["attn-compile", *Problem(options.show, parameters).flags, "--verify"]))
         return 0
     end = time.monotonic() + options.limit if options.limit else float("inf")
     counts: collections.Counter[str] = collections.Counter()
@@ -250,7 +289,7 @@ def main() -> int:
         while True:
             free = 2 * options.workers - len(running) if time.monotonic() < end else 0
             for number in itertools.islice(numbers, free):
-                running[pool.submit(run, options.bin / "attn-compile", number)] = number
+                running[pool.submit(run, compiler, Problem(number, parameters))] = number
             if not running:
                 break
             done, _ = concurrent.futures.wait(
