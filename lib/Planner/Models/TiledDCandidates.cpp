@@ -94,8 +94,9 @@ TiledDModel::getCandidates(const ProblemFacts &facts,
                     std::pair(4, SoftmaxPolicy::Exact),
                     std::pair(2, SoftmaxPolicy::Optimistic)}) {
                 int64_t step = std::max<int64_t>(16, 8 * warpsN);
-                // An exact one is compared in wide slices beside all of Q.
-                if (softmax == SoftmaxPolicy::Exact &&
+                // An exact one is compared in wide slices beside all of Q, but
+                // where no other one is right.
+                if (softmax == SoftmaxPolicy::Exact && !facts.rowState &&
                     (slice != 128 || streams))
                   continue;
                 if (warpsM * warpsN > 8 || blockM != 16 * warpsM ||
