@@ -57,9 +57,40 @@ INTEGERS = [0, 1, 2, 3, 4, 5, 6, 8, 12, 16, 32, 48, 64, 80, 96, 128, 192, 256]
 
 PLANNED = re.compile(r"kernel attn|gave up on plan|to give its kernel")
 
+# Flags that say how a problem is compiled and tried, not what it is.
+MEANS = re.compile(r"--(chip|schedule|set|corners|seed|no-split-keys)\b")
+
+# What functions of a problem compute from a score or a result %x at batch %b, head %h, query %i
+# and key or column %j. The last value is what they give.
+SCORES = [
+    "%d = arith.subi %j, %i : i32\n%f = arith.sitofp %d : i32 to f32\n"
+    "%c = arith.constant 0.03 : f32\n%r = math.fma %f, %c, %x : f32",
+    "%c = arith.constant -0.5 : f32\n%r = arith.mulf %x, %c : f32",
+    "%c = arith.constant 7 : i32\n%d = arith.remsi %j, %c : i32\n"
+    "%e = arith.cmpi eq, %d, %h : i32\n%m = arith.constant 0xFF800000 : f32\n"
+    "%r = arith.select %e, %m, %x : f32",
+    "%t = math.tanh %x : f32\n%f = arith.sitofp %h : i32 to f32\n%r = arith.addf %t, %f : f32",
+]
+MASKS = [
+    "%c = arith.constant 3 : i32\n%s = arith.addi %i, %j : i32\n%d = arith.remsi %s, %c : i32\n"
+    "%r = arith.cmpi ne, %d, %b : i32",
+    "%c = arith.constant 20 : i32\n%s = arith.addi %i, %c : i32\n%r = arith.cmpi sle, %j, %s : i32",
+    "%c = arith.constant 33 : i32\n%r = arith.cmpi slt, %j, %c : i32",
+    "%c = arith.constant 40 : i32\n%k = arith.divui %i, %c : i32\n%l = arith.divui %j, %c : i32\n"
+    "%r = arith.cmpi eq, %k, %l : i32",
+    "%d = arith.subi %i, %j : i32\n%c = arith.constant 50 : i32\n%z = arith.constant 0 : i32\n"
+    "%p = arith.cmpi sge, %d, %z : i32\n%n = arith.cmpi sle, %d, %c : i32\n"
+    "%q = arith.cmpi eq, %j, %h : i32\n%a = arith.andi %p, %n : i1\n%r = arith.ori %a, %q : i1",
+]
+OUTS = [
+    "%f = arith.sitofp %h : i32 to f32\n%r = arith.addf %x, %f : f32",
+    "%c = arith.constant 2 : i32\n%d = arith.remsi %j, %c : i32\n%f = arith.sitofp %d : i32 to f32\n"
+    "%r = arith.mulf %x, %f : f32",
+]
+
 
 class Problem:
-    """The flags of one drawn problem."""
+    """The flags of one drawn problem, and the functions in it."""
 
     def __init__(self, number: int, parameters: dict[str, dict[str, list[str]]]) -> None:
         self.draw = random.Random(f"problem {number}")
@@ -83,6 +114,12 @@ class Problem:
         self.draw_mask()
         self.draw_results()
         self.draw_form()
+        self.functions = {}
+        for name, share, forms in (("score_mod", 0.08, SCORES), ("mask_mod", 0.08, MASKS),
+                                   ("out_mod", 0.05, OUTS)):  # fmt: skip
+            # Of what a launch gives, a file's problem would need each size.
+            if self.chance(share) and not {"--dynamic", "--layout=strided"} & set(self.flags):
+                self.functions[name] = self.draw.choice(forms)
 
     def chance(self, share: float) -> bool:
         return self.draw.random() < share
@@ -245,17 +282,44 @@ def listed_parameters(compiler: pathlib.Path) -> dict[str, dict[str, list[str]]]
     return schedules
 
 
+def with_functions(ir: str, functions: dict[str, str]) -> str:
+    """The problem with functions: of scores in its attention, of results in its last op."""
+    lines = ir.splitlines()
+    ops = [i for i, line in enumerate(lines) if re.match(r" *attn\.(attention|combine) ", line)]
+    for name in ("score_mod", "mask_mod", "out_mod"):
+        if name not in functions or not ops:
+            continue
+        place = ops[-1] if name == "out_mod" else ops[0]
+        head, attributes = re.fullmatch(r"(.*?[)}])( \{[^\n{}]*\})?", lines[place], re.S).groups()
+        kind = "i1" if name == "mask_mod" else "f32"
+        region = (f" {name} {{\n^bb0(%x: f32, %b: i32, %h: i32, %i: i32, %j: i32):\n"
+                  f"{functions[name]}\nattn.yield %r : {kind}\n}}")  # fmt: skip
+        lines[place] = head + region + (attributes or "")
+    return "\n".join(lines) + "\n"
+
+
 def run(compiler: pathlib.Path, problem: Problem) -> tuple[str, list[str], str]:
-    """How the problem ends, its flags, and what was printed."""
-    flags = [*problem.flags, "--verify"]
-    command = [str(compiler), "--verify-each", *flags, "-o", os.devnull]
+    """How the problem ends, its flags and functions, and what was printed."""
+    flags, ir = [*problem.flags, "--verify"], None
+    given = dict(capture_output=True, text=True, errors="replace", timeout=SECONDS, check=False)
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=SECONDS, check=False
-        )
+        if problem.functions:
+            what = [flag for flag in problem.flags if not MEANS.match(flag)]
+            chip = next(flag for flag in flags if flag.startswith("--chip"))
+            asked = [str(compiler), *what, chip, "--emit=problem", "-o", "-"]
+            done = subprocess.run(asked, **given)
+            if done.returncode == 1:
+                return "refused", flags, done.stderr
+            ir = with_functions(done.stdout, problem.functions)
+            flags = ["-", *(flag for flag in flags if MEANS.match(flag)), "--verify"]
+        command = [str(compiler), "--verify-each", *flags, "-o", os.devnull]
+        done = subprocess.run(command, input=ir, **given)
     except subprocess.TimeoutExpired:
-        return "no end", flags, ""
+        return "no end", problem.flags, ""
     text = done.stdout + done.stderr
+    if ir:
+        flags = [*problem.flags, *problem.functions]
+        text = ir + text
     if done.returncode == 0 and re.search(r"^passed$", text, re.M):
         return "passed", flags, text
     refused = REFUSED.search(text) and not PLANNED.search(text)
