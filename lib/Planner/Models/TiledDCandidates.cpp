@@ -96,8 +96,8 @@ TiledDModel::getCandidates(const ProblemFacts &facts,
                 int64_t step = std::max<int64_t>(16, 8 * warpsN);
                 // An exact one is compared in wide slices beside all of Q, but
                 // where no other one is right.
-                if (softmax == SoftmaxPolicy::Exact && !facts.rowState &&
-                    (slice != 128 || streams))
+                if (softmax == SoftmaxPolicy::Exact &&
+                    !facts.needsExactMaxima() && (slice != 128 || streams))
                   continue;
                 if (warpsM * warpsN > 8 || blockM != 16 * warpsM ||
                     blockN % step != 0 || slice % step != 0 ||
