@@ -193,13 +193,3 @@ func.func @wide_integers(%q: memref<1x8x300x64xf16>, %o: memref<1x8x300x64xf16>,
   }
   return
 }
-
-// -----
-
-// Some teams still read what others have handed them.
-func.func @staged_teams(%q: memref<1x4x1x64xf16>, %k: memref<1x1x90x64xf16>, %o: memref<1x4x1x64xf16>) {
-  // expected-error@+1 {{expected the epilogue 'auto', 'direct' or 'shuffled' with teams that divide keys, got 'staged'}}
-  attn.attention ins(%q, %k, %k : memref<1x4x1x64xf16>, memref<1x1x90x64xf16>, memref<1x1x90x64xf16>) outs(%o : memref<1x4x1x64xf16>)
-    {plan = #attn.decode<warps = 2, epilogue = staged>}
-  return
-}
