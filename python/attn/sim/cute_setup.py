@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import atexit
-import ctypes
 import os
 import shutil
 import tempfile
-import weakref
-from collections.abc import Callable, MutableMapping
+from collections.abc import MutableMapping
 from typing import Any
 
-from . import stand_in
-from .host_array import HostArray
+from . import cute_tensors, stand_in
 
 #: The folder of the PTX that goes with machine code, as the stand-in reads it.
 PTX = "ATTN_SIM_PTX"
@@ -76,63 +73,11 @@ def install() -> None:
         return (success,)
 
     runtime.cudaGetDeviceCount, runtime.cudaLibraryUnload = count_devices, unload
-    tensors.from_dlpack = _register_first(tensors.from_dlpack)
-    read = tensors._Tensor.load_dltensor
-
-    def read_moved(tensor: Any) -> None:
-        if tensor._dltensor_wrapper is None:
-            _move(tensor._dlpack_data)
-        read(tensor)
-
-    tensors._Tensor.load_dltensor = read_moved
+    tensors.from_dlpack = cute_tensors.register_first(tensors.from_dlpack)
+    cute_tensors.convert_calls()
 
     def count_clusters(info: Any, cluster_size: int, stream: Any = None) -> int:
         """The answer of one CTA a multiprocessor, without loading a kernel to ask the driver."""
         return max(1, int(info.get_device_multiprocessor_count()) // cluster_size)
 
     hardware_info.HardwareInfo.get_max_active_clusters = count_clusters
-
-
-#: The offset of the kind of device in DLPack's DLManagedTensor, and CUDA's kind.
-_KIND_OFFSET, _KIND_CUDA = 8, 2
-
-
-def _move(capsule: Any) -> None:
-    """Says of what DLPack describes that it is in a GPU's memory: CuTe takes other tensors for
-    what no copy of global memory may have."""
-    python = ctypes.pythonapi
-    python.PyCapsule_GetName.argtypes = [ctypes.py_object]
-    python.PyCapsule_GetName.restype = ctypes.c_char_p
-    python.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    python.PyCapsule_GetPointer.restype = ctypes.c_void_p
-    if python.PyCapsule_GetName(capsule) == b"dltensor":
-        address = python.PyCapsule_GetPointer(capsule, b"dltensor")
-        ctypes.c_int32.from_address(address + _KIND_OFFSET).value = _KIND_CUDA
-
-
-def _register_first(make: Callable[..., Any]) -> Callable[..., Any]:
-    """A maker of CuTe's tensors that lets kernels use the memory behind them, as long as they
-    live."""
-
-    def from_dlpack(tensor: Any, *arguments: Any, **options: Any) -> Any:
-        made = make(tensor, *arguments, **options)
-        memory = _find_memory(tensor)
-        if memory is not None:
-            library = stand_in.load()
-            library.register(*memory, f"array of shape {list(tensor.shape)}")
-            weakref.finalize(made, library.unregister, memory[0])
-        return made
-
-    return from_dlpack
-
-
-def _find_memory(tensor: Any) -> tuple[int, int] | None:
-    """Address and bytes of all the memory that an array in host memory is part of."""
-    if hasattr(tensor, "untyped_storage"):
-        storage = tensor.untyped_storage()
-        memory = storage.data_ptr(), storage.nbytes()
-    elif hasattr(tensor, "__array_interface__"):
-        memory = HostArray(tensor).find_memory()
-    else:
-        return None
-    return memory if memory[1] else None
