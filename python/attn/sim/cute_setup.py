@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
 import os
-import shutil
-import tempfile
 from collections.abc import MutableMapping
 from typing import Any
 
@@ -29,19 +26,6 @@ def prepare_environment(chip: str, environment: MutableMapping[str, str], folder
     environment["CUTE_DSL_KEEP"] = ",".join(dict.fromkeys([*kept, "ptx"]))
 
 
-def _make_folder() -> str:
-    """A folder that goes with the process."""
-    folder, owner = tempfile.mkdtemp(prefix="attn-cute-"), os.getpid()
-
-    def remove() -> None:
-        # Not at the end of a process that was forked from this one.
-        if os.getpid() == owner:
-            shutil.rmtree(folder, ignore_errors=True)
-
-    atexit.register(remove)
-    return folder
-
-
 def cute(chip: str = "sm_90a") -> None:
     """Runs CuTe DSL's kernels on the simulator from now on, on arrays in host memory (numpy, or
     torch on the CPU). Call it before cutlass is imported: it compiles for `chip`, such as "sm_80",
@@ -49,7 +33,7 @@ def cute(chip: str = "sm_90a") -> None:
 
     Raises DriverError where a CUDA driver is installed, or has been loaded."""
     stand_in.check_absent()
-    prepare_environment(chip, os.environ, os.environ.get("CUTE_DSL_DUMP_DIR") or _make_folder())
+    prepare_environment(chip, os.environ, os.environ.get("CUTE_DSL_DUMP_DIR") or stand_in.make_folder("attn-cute-"))
     stand_in.load().set_device(0)
     install()
 

@@ -97,8 +97,8 @@ def test_a_folder_goes_with_the_process(tmp_path):
     """Not with one that was forked from it."""
     program = """
         import os, sys
-        from attn.sim import cute_setup
-        folder = cute_setup._make_folder()
+        from attn.sim import stand_in
+        folder = stand_in.make_folder("attn-test-")
         if os.fork() == 0:
             sys.exit()
         os.wait()
