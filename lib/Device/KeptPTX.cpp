@@ -105,13 +105,13 @@ Expected<std::string> mlir::attn::device::findKeptPTX(const void *fatbin,
                                                       StringRef folder) {
   const auto *bytes = static_cast<const uint8_t *>(fatbin);
   std::vector<StringRef> names;
-  if (Error error =
-          walkEntries({bytes, kFatbinHeader + read64le(bytes + 8)},
-                      [&](const FatbinEntry &entry) {
-                        if (entry.kind == MachineCodeEntry)
-                          llvm::append_range(names, listFunctions(entry.payload));
-                        return Error::success();
-                      }))
+  if (Error error = walkEntries({bytes, kFatbinHeader + read64le(bytes + 8)},
+                                [&](const FatbinEntry &entry) {
+                                  if (entry.kind == MachineCodeEntry)
+                                    llvm::append_range(
+                                        names, listFunctions(entry.payload));
+                                  return Error::success();
+                                }))
     return std::move(error);
   if (names.empty())
     return fail(Status::NoBinary,

@@ -64,12 +64,9 @@ Error mlir::attn::device::walkEntries(
                   formatv("expected an entry inside of the fatbin's {0} bytes, "
                           "got one of {1} bytes at {2}",
                           fatbin.size(), payload, at));
-    FatbinEntry read{read16le(entry),
-                     read32le(entry + 28),
-                     read64le(entry + 40),
-                     read32le(entry + 16),
-                     read64le(entry + 56),
-                     fatbin.slice(at + header, payload)};
+    FatbinEntry read{read16le(entry),      read32le(entry + 28),
+                     read64le(entry + 40), read32le(entry + 16),
+                     read64le(entry + 56), fatbin.slice(at + header, payload)};
     if (Error error = take(read))
       return error;
     at += header + payload;
