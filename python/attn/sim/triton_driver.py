@@ -16,6 +16,7 @@ from typing import Any
 import triton
 from triton.backends.nvidia import driver as nvidia
 from triton.runtime import _allocation
+from triton.runtime.jit import TensorWrapper
 
 from ..errors import DriverError, SimulationError
 from . import torch_answers
@@ -78,8 +79,9 @@ class Launcher(nvidia.CudaLauncher):
             for index, each in enumerate(value):
                 self._register(each, f"{name}.{index}", taken)
             return
-        # A descriptor's memory is its base's.
-        value = getattr(value, "base", value) if hasattr(value, "block_shape") else value
+        # The memory of a descriptor, and of a tensor of another type, is its base's.
+        while isinstance(value, TensorWrapper) or hasattr(value, "block_shape"):
+            value = value.base
         memory = _find_memory(value)
         if memory is None or not memory[1]:
             return
