@@ -10,6 +10,7 @@ import functools
 import importlib.util
 import sys
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -135,6 +136,11 @@ class SimulatedDriver(nvidia.CudaDriver):
         library.set_device(0)
         self.device = 0
         self.utils = nvidia.CudaUtils()
+        ask = self.utils.get_device_properties
+        # A torch.device of the CPU has no number.
+        self.utils.get_device_properties = lambda device=None: ask(
+            self.device if device is None else device
+        )
         self.launcher_cls = Launcher
         self.get_device_capability = library.get_capability
         self.get_current_device = lambda: self.device
@@ -174,6 +180,17 @@ class SimulatedDriver(nvidia.CudaDriver):
     def report(self, form: str = "text", start: int = 0) -> str:
         """What was found from the `start`-th finding on: "text", "json", "sarif" or "github"."""
         return self.library.report(form, start)
+
+    def register(self, *tensors: Any) -> None:
+        """Lets kernels use the memory of tensors that are no arguments of a launch, such as those
+        whose addresses another tensor holds: as long as the tensors live."""
+        for tensor in tensors:
+            memory = _find_memory(tensor)
+            if memory is None:
+                raise DriverError(f"expected a CPU tensor or a HostArray, got {type(tensor).__name__}")
+            if memory[1]:
+                self.library.register(*memory, f"tensor of shape {list(tensor.shape)}")
+                weakref.finalize(tensor, self.library.unregister, memory[0])
 
     def raise_findings(self, before: int, cause: BaseException | None = None) -> None:
         """Raises SimulationError where findings have come since there were `before`."""
