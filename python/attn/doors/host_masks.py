@@ -67,7 +67,8 @@ def align(parts: Parts, queries: int, keys: int, shift: int) -> Aligned | None:
     # All keys that there are, as for the one query of a step.
     if shift >= keys - 1:
         causal = False
-    if window is not None and shift + queries - window < 0:
+    # One query keeps its window: a later one, of whose keys it hides some, has the same kernel.
+    if window is not None and queries > 1 and shift + queries <= window:
         window = None
     if not causal and window is None:
         return Aligned()

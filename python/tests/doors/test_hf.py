@@ -3,14 +3,17 @@ attention in float32. A model in float16 rounds in all of its layers; what atten
 is measured in a model in float32 whose attention alone is attn's, in float16."""
 
 import logging
+import types
 
 import attn
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 
 import attn.hf  # noqa: E402
+from attn.compiler import simulation  # noqa: E402
 from attn.doors import host_masks, model_masks  # noqa: E402
 from transformers import masking_utils  # noqa: E402
 
@@ -18,7 +21,7 @@ transformers.logging.set_verbosity_error()
 
 TINY = {
     "vocab_size": 96, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,
-    "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 256,
+    "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 1100,
     "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
 }  # fmt: skip
 #: A window that is shorter than the prompts, in one layer of two.
@@ -152,12 +155,32 @@ def test_generation(name, cache):
     assert not ids.is_cpu or rows.all()
 
 
-def test_few_kernels(count_kernels):
-    """Each kind of layer has one kernel for the prompt and one for the steps."""
+@pytest.fixture
+def no_launches(monkeypatch):
+    """Kernels are compiled, and give zeros."""
+
+    def simulate(name, ptx, launch, reference, inputs, settings):
+        q, v = inputs["q"], inputs["v"]
+        o = np.zeros((*q.shape[:3], v.shape[3]), q.dtype)
+        return types.SimpleNamespace(passed=True, text="", outputs={"o": o})
+
+    monkeypatch.setattr(simulation, "simulate", simulate)
+
+
+#: A prompt of 37 tokens is shorter than the window, which all that is generated is not.
+@pytest.mark.parametrize("window", [12, 48])
+@pytest.mark.parametrize("cache", ["dynamic", "static"])
+def test_few_kernels(count_kernels, no_launches, monkeypatch, cache, window):
+    """Each kind of layer has one kernel for the prompt and one for all steps, whether hidden keys
+    are still in the cache or behind its window."""
+    monkeypatch.setitem(MIXED, "sliding_window", window)
     model = make_model("Gemma2")
     model.set_attn_implementation("attn")
     ids, left, _ = make_prompts()
-    model.generate(ids, attention_mask=left, max_new_tokens=10, do_sample=False, eos_token_id=None)
+    model.generate(
+        ids, attention_mask=left, max_new_tokens=1000, do_sample=False,
+        eos_token_id=None, cache_implementation=cache,
+    )  # fmt: skip
     assert 2 <= count_kernels() <= 4
 
 
