@@ -53,6 +53,15 @@ class Mask(BlockMask):
         """What the options do not say, traced once."""
         return None if self._function is None else trace("mask_mod", self._function)
 
+    def within(self, starts: torch.Tensor) -> Mask:
+        """The mask within sequences that lie one after the other: `starts`, i32, says where each
+        begins and the last one ends."""
+        rows = torch.arange(self._shape[3], device=starts.device)
+        numbers = torch.searchsorted(starts[1:].contiguous(), rows, right=True).to(torch.int32)
+        same = host_masks.make_same(numbers)
+        function = same if self._function is None else host_masks.join([self._function, same])
+        return Mask(self._shape, self.aligned, function, self._make)
+
     def make_tensor(self) -> torch.Tensor | None:
         """The mask as bools, for torch's own attention."""
         made: torch.Tensor | None = self._make()

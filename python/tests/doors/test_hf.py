@@ -155,6 +155,55 @@ def test_generation(name, cache):
     assert not ids.is_cpu or rows.all()
 
 
+@pytest.mark.parametrize("given", ["nothing", "positions", "padding"])
+def test_packed_sequences(given):
+    """Sequences that `cu_seq_lens_q` divides, beside eager attention with their mask."""
+    model = make_model("Gemma2")
+    ids, _, right = make_prompts()
+    ids, right = ids[1:], right[1:]
+    places = torch.cat([torch.arange(20), torch.arange(17)])[None]
+    options = {
+        "nothing": {}, "positions": {"position_ids": places}, "padding": {"attention_mask": right}
+    }[given]  # fmt: skip
+    starts = torch.tensor([0, 20, 37], dtype=torch.int32)
+    numbers = torch.arange(37) // 20
+    seen = (numbers[:, None] == numbers) & torch.ones(37, 37).tril().bool()
+    rows = right[0].bool() if given == "padding" else slice(None)
+    with torch.no_grad():
+        got = run(
+            model, "attn", input_ids=ids, cu_seq_lens_q=starts, cu_seq_lens_k=starts,
+            max_length_q=20, max_length_k=20, **options,
+        )  # fmt: skip
+        model.float()
+        masks = {
+            kind: torch.zeros(1, 1, 37, 37).masked_fill(~each, torch.finfo(torch.float32).min)
+            for kind, each in (
+                ("full_attention", seen),
+                ("sliding_attention", seen & ~torch.ones(37, 37).tril(-12).bool()),
+            )
+        }
+        options["attention_mask"] = masks
+        want = run(model, "eager", input_ids=ids, **options)
+    assert find_distance(got[:, rows], want[:, rows]) < STEP_TOLERANCE
+
+
+@pytest.mark.parametrize("cache", ["dynamic", "static"])
+def test_generation_of_an_encoder_and_decoder(cache):
+    """40 tokens of T5, whose biases grow with the cache."""
+    torch.manual_seed(0)
+    model = make_t5(spread=0.2)
+    ids, _, right = make_prompts()
+    options = {
+        "max_new_tokens": 40, "do_sample": False, "eos_token_id": None, "attention_mask": right,
+        "cache_implementation": cache,
+    }  # fmt: skip
+    model.set_attn_implementation("attn")
+    got = model.generate(ids, **options)
+    model.set_attn_implementation("eager")
+    want = model.float().generate(ids, **options)
+    assert torch.equal(got, want) and got.shape == (2, 41) and len(got.unique()) > 3
+
+
 @pytest.fixture
 def no_launches(monkeypatch):
     """Kernels are compiled, and give zeros."""
@@ -198,14 +247,22 @@ def test_no_token_looks_ahead():
     )
 
 
+def make_t5(spread=None):
+    config = transformers.T5Config(
+        vocab_size=96, d_model=64, d_kv=32, d_ff=96, num_layers=2, num_heads=2,
+        pad_token_id=0, eos_token_id=1, decoder_start_token_id=0, tie_word_embeddings=False,
+    )  # fmt: skip
+    model = transformers.T5ForConditionalGeneration(config).eval()
+    for parameter in model.parameters():
+        if parameter.dim() > 1 and spread is not None:
+            torch.nn.init.normal_(parameter, std=spread)
+    return model.half()
+
+
 def test_encoder_and_decoder():
     """T5: a bias of positions, cross attention, no scale."""
     torch.manual_seed(0)
-    config = transformers.T5Config(
-        vocab_size=96, d_model=64, d_kv=32, d_ff=96, num_layers=2, num_heads=2,
-        pad_token_id=0, eos_token_id=1, decoder_start_token_id=0,
-    )  # fmt: skip
-    model = transformers.T5ForConditionalGeneration(config).eval().half()
+    model = make_t5()
     ids, _, right = make_prompts()
     decoder_ids = torch.randint(3, 96, (2, 11))
     check_logits(model, input_ids=ids, attention_mask=right, decoder_input_ids=decoder_ids)
