@@ -77,22 +77,36 @@ void attn::loadSlices(WsTmemKernel &shared) {
     }
     all.release();
   };
+  // Calls `body` with `from`, and so on by `step` up to `to`. Wide heads have
+  // so many slots of a block that they are filled in a loop.
+  bool isWide = hasWideHeads(shared.facts, shared.plan);
+  auto forEach = [&](int64_t from, int64_t to, int64_t step,
+                     function_ref<void(Value)> body) {
+    if (isWide && to - from > step)
+      return control.forRange(shared.context.i32(from), shared.context.i32(to),
+                              shared.context.i32(step), body);
+    for (int64_t i = from; i < to; i += step)
+      body(shared.context.i32(i));
+  };
   auto loadKeys = [&](Value trip) {
     Value first = shared.getFirstKey(trip);
     if (ownKeys)
       first = arith::AddIOp::create(b, first, ownKeys);
-    for (int64_t i = 0; i < slices; ++i) {
-      auto [ring, column] = findSlice(i, k, memory.kRope);
-      fillSlot(walk, ring, kv.keys(), tile.at.kvHead, first,
-               shared.context.i32(column));
-    }
+    int64_t all = slices * columns,
+            apart = memory.kRope.map ? shared.facts.valueDim : all;
+    forEach(0, apart, columns, [&](Value column) {
+      fillSlot(walk, k, kv.keys(), tile.at.kvHead, first, column);
+    });
+    forEach(0, all - apart, columns, [&](Value column) {
+      fillSlot(walk, memory.kRope, kv.keys(), tile.at.kvHead, first, column);
+    });
   };
   auto loadValues = [&](Value trip) {
     Value first = shared.getFirstKey(trip);
-    for (int64_t row = 0; row < shared.plan.getBlockN(); row += partKeys)
+    forEach(0, shared.plan.getBlockN(), partKeys, [&](Value row) {
       fillSlot(walk, v, kv.values(), tile.at.kvHead,
-               arith::AddIOp::create(b, first, shared.context.i32(row)),
-               ownColumns, columnsInSlot);
+               arith::AddIOp::create(b, first, row), ownColumns, columnsInSlot);
+    });
   };
 
   shared.forTiles(/*number=*/0, [&] {
