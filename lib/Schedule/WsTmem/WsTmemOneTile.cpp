@@ -295,11 +295,12 @@ void attn::storeResults(WsTmemKernel &shared) {
       int64_t count = std::min(kStoredColumns, columns - first);
       Value part = get(first, count);
       ResultColumns stored = shared.getResultColumns(first, count);
+      // Zeros of a tile without keys have no layout of their own that would
+      // say where another epilogue is one.
       StoreResultOp::create(b, emitQuotient(tile, part, factor, stored),
                             emitResultView(tile, "o", stored), tile.row,
                             /*scratch=*/Value(), /*map=*/Value(),
-                            /*coordinates=*/ValueRange(),
-                            shared.plan.getEpilogue());
+                            /*coordinates=*/ValueRange(), EpilogueKind::Direct);
     }
   };
 
