@@ -210,7 +210,7 @@ func.func @wide_odd(%q: memref<1x8x256x264xf16>, %k: memref<1x8x256x264xf16>, %v
 // -----
 
 func.func @wide_slots(%q: memref<1x8x256x576xf16>, %k: memref<1x8x256x576xf16>, %v: memref<1x8x256x512xf16>, %o: memref<1x8x256x512xf16>) {
-  // expected-error@+1 {{XX}}
+  // expected-error@+1 {{does not fit: shared memory 246464 (q 9 x 16384 + kv 6 x 16384 + barriers 24 x 8 + factors 128 x 4) exceeds 232448 on sm_100a}}
   attn.attention ins(%q, %k, %v : memref<1x8x256x576xf16>, memref<1x8x256x576xf16>, memref<1x8x256x512xf16>)
                  outs(%o : memref<1x8x256x512xf16>) {plan = #attn.ws_tmem<tiles = 1, kv_stages = 6, value_ctas = 2, epilogue = direct>}
   return
