@@ -70,9 +70,13 @@ struct ViewValue {
   /// the table. 0 where they are not.
   int64_t page = 0;
   Value pages, distance, table;
+  /// Rows are those of `front`, and behind them those of `back` from `skip`
+  /// (i32) on, views in pages; null where they are not. Then only `rows`,
+  /// `alignment`, `type` and `anchor` of the others count.
+  Value front, back, skip;
 
   /// True if the address of a row is no sum of terms of its parts.
-  bool isScattered() const { return group != 1 || page != 0; }
+  bool isScattered() const { return group != 1 || page != 0 || front; }
 };
 
 /// Number of elements of a type that are kept in one value.
@@ -240,9 +244,7 @@ public:
   gpu::GPUFuncOp func;
   /// True where signals between CTAs of a cluster say so, and where the CTAs
   /// are a pair that multiplies together.
-  const struct {
-    bool clusterScope, isOfPair;
-  } signals;
+  const struct { bool clusterScope, isOfPair; } signals;
   /// Teams that the CTA's warps are, each with tiles and buffers of its own.
   const int64_t teams;
   LoweringTable table;
@@ -438,6 +440,8 @@ public:
   };
   RowPlace placeRow(ImplicitLocOpBuilder &b, const ViewValue &view,
                     Value position, Value column, bool inBounds);
+  RowPlace placeJoinedRow(ImplicitLocOpBuilder &b, const ViewValue &view,
+                          Value position, Value column, bool inBounds);
 
   /// The page that row `position` of a paged view lies in: whether the pool has
   /// it, and `start`, an address in row 0 of page 0, moved to that row.
