@@ -572,7 +572,7 @@ LogicalResult AttentionOp::verify() {
       failed(checkRowState(*this)) || failed(checkExpectedKeys(*this)) ||
       failed(checkAdded(*this)))
     return failure();
-    // attention_c17, attention_c18, attention_c26
+  // attention_c17, attention_c18, attention_c26
 #define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \
   if (failed(checkFactor(*this, NAME, FactorSign::SIGN)))                      \
     return failure();

@@ -244,7 +244,9 @@ public:
   gpu::GPUFuncOp func;
   /// True where signals between CTAs of a cluster say so, and where the CTAs
   /// are a pair that multiplies together.
-  const struct { bool clusterScope, isOfPair; } signals;
+  const struct {
+    bool clusterScope, isOfPair;
+  } signals;
   /// Teams that the CTA's warps are, each with tiles and buffers of its own.
   const int64_t teams;
   LoweringTable table;
