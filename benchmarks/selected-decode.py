@@ -48,8 +48,8 @@ LAUNCHES = ("cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel", "cuLaun
 LAUNCHES += ("cudaGraphLaunch", "cuGraphLaunch")
 WAITS = ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize")
 WAITS += ("cuStreamSynchronize", "cuCtxSynchronize", "cuEventSynchronize")
-#: Of o by norms, of an LSE by distances.
-MOST_O, MOST_LSE = 4e-3, 1e-3
+#: Of o by norms, of an LSE by distances. Operators round scores and weights to bf16.
+MOST_O, MOST_LSE, MOST_ROUNDED = 4e-3, 1e-3, 1e-2
 
 
 class Case:
@@ -211,7 +211,7 @@ class Measures:
         own = got if isinstance(got, torch.Tensor) else case.out
         error = float((own.double() - o).norm() / o.norm())
         worst = 0.0 if own is not case.out else float((case.lse.double() - lse).abs().max())
-        good = error <= MOST_O and worst <= MOST_LSE
+        good = error <= (MOST_O if own is case.out else MOST_ROUNDED) and worst <= MOST_LSE
         self.wrong += not good
         form = "K = V" if case.is_latent else "K and V"
         row = {"cache": cache, "form": form, "way": way, "o": error, "lse": worst, "good": good}

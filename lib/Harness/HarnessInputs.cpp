@@ -561,7 +561,7 @@ sim::getReferenceInputs(const LaunchRecord &record,
   for (auto [name, member] : others)
     if (const HarnessTensor *tensor = find(name))
       inputs.*member = tensor->getView();
-  // What is written is nothing to compute from.
+  // Nothing is computed from what is written.
   SmallVector<StringRef> read = {"q", "k", "v"};
   for (auto [name, member] : others)
     read.push_back(name);

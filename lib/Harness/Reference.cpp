@@ -160,7 +160,7 @@ private:
   /// Rows of added keys.
   std::vector<double> loadAdded(const TensorView &view, int64_t sequence,
                                 int64_t head);
-  /// Whether a selection, or what is added, has no key in the place of one.
+  /// Says whether a selection, or the added keys, lack the key at a place.
   bool isAbsent(int64_t sequence, int64_t key) const {
     int64_t own = sequences[sequence].keys;
     int64_t page =

@@ -276,7 +276,10 @@ def compare(torch, attend, tensors: dict, problem: dict, lengths: list[int]) -> 
         if index % step and index > 2:
             continue
         k, v = (gather(torch, tensors, name, index, length) for name in "kv")
-        reference, reference_lse = attend(tensors["q"][index], k, v, problem, tensors.get("sinks"))
+        query = tensors["q"][index]
+        if "q_rope" in tensors:
+            query = torch.cat([query, tensors["q_rope"][index]], dim=-1)
+        reference, reference_lse = attend(query, k, v, problem, tensors.get("sinks"))
         got, got_lse = tensors["o"][index].double(), tensors["lse"][index].double()
         difference += float(((got - reference) ** 2).sum())
         norm += float((reference**2).sum())
@@ -373,6 +376,15 @@ def check(torch, gpu_check, path: pathlib.Path, options: argparse.Namespace) -> 
     return good
 
 
+def run_check(torch, gpu_check, path: pathlib.Path, options: argparse.Namespace) -> bool:
+    """Checks a bundle; one that cannot be checked does not end the others."""
+    try:
+        return check(torch, gpu_check, path, options)
+    except Exception as error:  # noqa: BLE001
+        print(f"{path.stem:36} {type(error).__name__}: {error}  WRONG", flush=True)
+        return False
+
+
 def make_parser(description: str, chip: str) -> argparse.ArgumentParser:
     """What scripts ask for whose bundles are made here and run elsewhere."""
     parser = argparse.ArgumentParser(description=description.split("\n\n")[0])
@@ -400,7 +412,7 @@ def main() -> int:
     import torch
 
     bundles = sorted(options.folder.glob("*.attn"))
-    wrong = [path for path in bundles if not check(torch, gpu_check, path, options)]
+    wrong = [path for path in bundles if not run_check(torch, gpu_check, path, options)]
     print(f"{len(bundles) - len(wrong)} right, {len(wrong)} wrong")
     return int(bool(wrong) or not bundles)
 

@@ -84,7 +84,7 @@ struct Problem {
   llvm::SmallVector<int64_t> kvLengths;
   /// Keys that costs are those of; empty without.
   llvm::SmallVector<int64_t> expectedKeys;
-  /// What added_lengths holds; empty without.
+  /// Numbers of added_lengths; empty without.
   llvm::SmallVector<int64_t> addedLengths;
 
   /// Elements from one column of a transposed v to the next: the keys, rounded

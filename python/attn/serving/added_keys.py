@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import ArgumentError, ArgumentTypeError
 from ..launch.device_tensors import name_device
-from ..options import argument_names, kernel_sizes
+from ..options import kernel_sizes
 from ..record import DYNAMIC, TensorView
 from ..tensors import batch_lists
 from ..tensors.tensor_views import expect
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 NAMES = ("added_k", "added_v", "added_table", "added_lengths")
 
 
-_RENAMED = {"kv_lengths": "added_lengths", "page_table": "added_table"}
+_LISTS = ("added_lengths", "added_table")
 #: Settings that added keys do not stand beside.
 _APART = ("selected", "run_keys", "expected_keys", "score_mod", "mask_mod")
 
@@ -80,8 +80,7 @@ def read_added(tensors: Mapping[str, TensorView], settings: Settings) -> AddedKe
         _check_pool("added_v", v, tensors["v"])
         expect("added_v", "pages and keys of a page as added_k,", k.shape[:3], v.shape[:3])
     kernel_sizes.check_page_size('tensor "added_k"', k.shape[2])
-    with argument_names.rename(_RENAMED):
-        batch_lists.check_lengths(lengths, table, tensors["q"].device)
+    batch_lists.check_lengths(lengths, table, tensors["q"].device, names=_LISTS)
     expect("added_lengths", "a length for each sequence,", tensors["q"].shape[0], lengths.shape[0])
     return AddedKeys(
         page_size=k.shape[2],
@@ -98,6 +97,5 @@ def check_values(tensors: Mapping[str, Any], views: Mapping[str, TensorView]) ->
     if "added_k" not in views:
         return
     pages, _, page_size, _ = views["added_k"].shape
-    with argument_names.rename(_RENAMED):
-        batch = (tensors["added_lengths"], tensors["added_table"])
-        batch_lists.check_batch(*batch, page_size, pages, selected=True)
+    batch = (tensors["added_lengths"], tensors["added_table"])
+    batch_lists.check_batch(*batch, page_size, pages, selected=True, names=_LISTS)

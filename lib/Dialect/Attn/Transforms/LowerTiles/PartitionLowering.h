@@ -442,8 +442,6 @@ public:
   };
   RowPlace placeRow(ImplicitLocOpBuilder &b, const ViewValue &view,
                     Value position, Value column, bool inBounds);
-  RowPlace placeJoinedRow(ImplicitLocOpBuilder &b, const ViewValue &view,
-                          Value position, Value column, bool inBounds);
 
   /// The page that row `position` of a paged view lies in: whether the pool has
   /// it, and `start`, an address in row 0 of page 0, moved to that row.

@@ -112,10 +112,11 @@ Value PartitionLowering::threadBase(const ViewValue &view, Value row,
   return cached;
 }
 
-PartitionLowering::RowPlace
-PartitionLowering::placeJoinedRow(ImplicitLocOpBuilder &b,
-                                  const ViewValue &view, Value position,
-                                  Value column, bool inBounds) {
+/// Places a row of `view`, which is one of `front` or of `back` behind it.
+static PartitionLowering::RowPlace
+placeJoinedRow(ImplicitLocOpBuilder &b, const ViewValue &view,
+               const ViewValue &front, const ViewValue &back, Value position,
+               Value column, bool inBounds) {
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIntOp::create(b, value, 32);
   };
@@ -125,8 +126,6 @@ PartitionLowering::placeJoinedRow(ImplicitLocOpBuilder &b,
   auto add = [&](Value x, Value y) -> Value {
     return arith::AddIOp::create(b, x, y);
   };
-  const ViewValue front = kernel.views.lookup(view.front),
-                  back = kernel.views.lookup(view.back);
   Value isFront =
       arith::CmpIOp::create(b, arith::CmpIPredicate::slt, position, front.rows);
   auto choose = [&](Value ofFront, Value ofBack) -> Value {
@@ -134,7 +133,7 @@ PartitionLowering::placeJoinedRow(ImplicitLocOpBuilder &b,
       return ofFront;
     return arith::SelectOp::create(b, isFront, ofFront, ofBack);
   };
-  RowPlace place;
+  PartitionLowering::RowPlace place;
   if (!inBounds)
     place.exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, position,
                                          view.rows);
@@ -179,7 +178,9 @@ PartitionLowering::RowPlace
 PartitionLowering::placeRow(ImplicitLocOpBuilder &b, const ViewValue &view,
                             Value position, Value column, bool inBounds) {
   if (view.front)
-    return placeJoinedRow(b, view, position, column, inBounds);
+    return placeJoinedRow(b, view, kernel.views.lookup(view.front),
+                          kernel.views.lookup(view.back), position, column,
+                          inBounds);
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIntOp::create(b, value, 32);
   };
