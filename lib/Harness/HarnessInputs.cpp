@@ -255,7 +255,6 @@ Error TensorMaker::propagateSizes(const AttentionProblem &problem) {
                  {"o_scales", 0}, {"block_indices", 0}, {"block_counts", 0}};
   Sizes pool = {
       {"k", 0}, {"v", 0}, {"k_scales", 0}, {"v_scales", 0}, {"k_rope", 0}};
-  Sizes addedPool = {{"added_k", 0}, {"added_v", 0}};
   Sizes sequences = {{"kv_lengths", 0},  {"q_descale", 0},
                      {"k_descale", 0},   {"v_descale", 0},
                      {"added_table", 0}, {"added_lengths", 0}};
@@ -273,7 +272,7 @@ Error TensorMaker::propagateSizes(const AttentionProblem &problem) {
   const std::pair<Sizes, int64_t> groups[] = {
       {batch, kDynamicSize},
       {pool, kDynamicSize},
-      {addedPool, kDynamicSize},
+      {{{"added_k", 0}, {"added_v", 0}}, kDynamicSize},
       {sequences, numSequences},
       {{{"q", 1},
         {"q_rope", 1},
@@ -551,8 +550,6 @@ sim::getReferenceInputs(const LaunchRecord &record,
   inputs.q = find("q")->getView();
   inputs.k = keys->getView();
   inputs.v = values ? values->getView() : inputs.k;
-  if (!values)
-    inputs.v.shape[3] = record.problem->dv;
   using Optional = std::optional<TensorView> AttentionInputs::*;
   const std::pair<StringRef, Optional> others[] = {
       {"sinks", &AttentionInputs::sinks},
@@ -576,25 +573,26 @@ sim::getReferenceInputs(const LaunchRecord &record,
       {"added_v", &AttentionInputs::addedV},
       {"added_table", &AttentionInputs::addedTable},
       {"added_lengths", &AttentionInputs::addedLengths}};
-  for (auto [name, member] : others)
-    if (const HarnessTensor *tensor = find(name))
-      inputs.*member = tensor->getView();
   // Nothing is computed from what is written.
   SmallVector<StringRef> read = {"q", "k", "v"};
-  for (auto [name, member] : others)
+  for (auto [name, member] : others) {
     read.push_back(name);
+    if (const HarnessTensor *tensor = find(name))
+      inputs.*member = tensor->getView();
+  }
   for (StringRef name : read)
     if (std::optional<unsigned> index = record.findTensor(name);
         index && isWritten(record.tensors[*index].access))
       return createStringError("launch record: expected tensor \"" + name +
                                "\" to be read, got one that is written");
-  if (inputs.addedK && !inputs.addedV) {
-    inputs.addedV = inputs.addedK;
-    inputs.addedV->shape.back() = record.problem->dv;
-  }
-  // Values are scaled as the keys whose columns they are.
-  if (!values)
+  if (!values) {
+    inputs.v.shape[3] = record.problem->dv;
+    // Values are scaled as the keys whose columns they are.
     inputs.vScales = inputs.kScales;
+    inputs.addedV = inputs.addedK;
+    if (inputs.addedV)
+      inputs.addedV->shape.back() = record.problem->dv;
+  }
   inputs.scoreMod = options.scoreMod;
   inputs.maskMod = options.maskMod;
   inputs.outMod = options.outMod;
