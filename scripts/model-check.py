@@ -43,6 +43,8 @@ PUBLISHED = {
 }
 COUNTS = ("issue", "mufu", "fma", "alu", "shared_bytes", "tmem_bytes", "barrier_waits")
 BLOCK = 128  # keys
+#: Element types of recordings' names that problems call otherwise.
+TYPES = {"e4m3": "f8E4M3FN"}
 # Issue slots that an exponential by a polynomial takes more than one of the special
 # function unit.
 SLOTS_OF_POLYNOMIAL = 4
@@ -67,14 +69,17 @@ def vary(options, source: list[str], report: pathlib.Path) -> dict:
 def compile_beside(options, name: str, scratch: pathlib.Path) -> list[str]:
     """Our kernel of the problem that a recording's name tells, as attn-sim takes
     it; nothing if it tells none."""
-    found = re.fullmatch(r"(sm\d+[af]?)_d(\d+)_(b?f16)(_causal)?_n(\d+)", name)
+    found = re.fullmatch(r"(sm\d+[af]?)_d(\d+)(?:_(\d+))?_(b?f16|e4m3)(_causal)?_n(\d+)", name)
     if not found:
         return []
-    chip, dim, dtype, causal, keys = found.groups()
+    chip, dim, dim_v, dtype, causal, keys = found.groups()
     chip = options.chip or chip.replace("sm", "sm_")
     kernel, launch = scratch / "kernel.ptx", scratch / "kernel.json"
     command = [options.compile, f"--chip={chip}", f"--schedule={options.beside}"]
-    command += [f"--q=1x1x{keys}x{dim}x{dtype}", "-o", str(kernel), f"--launch-out={launch}"]
+    element = TYPES.get(dtype, dtype)
+    command += [f"--q=1x1x{keys}x{dim}x{element}", "-o", str(kernel), f"--launch-out={launch}"]
+    if dim_v:
+        command.append(f"--dv={dim_v}")
     if causal:
         command.append("--causal")
     if options.set:

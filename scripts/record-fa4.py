@@ -89,6 +89,9 @@ CASES = [
     Case("sm100a_d128_bf16_window", "sm_100a", 128, window=(100, 50)),
     Case("sm100a_d96_bf16_causal", "sm_100a", 96, causal=True),
     Case("sm100a_d192_128_bf16_causal", "sm_100a", 192, causal=True, dim_v=128),
+    Case("sm100a_d64_e4m3", "sm_100a", 64, "float8_e4m3fn"),
+    Case("sm100a_d128_e4m3", "sm_100a", 128, "float8_e4m3fn"),
+    Case("sm100a_d128_e4m3_causal", "sm_100a", 128, "float8_e4m3fn", causal=True),
 ]
 
 
@@ -114,7 +117,10 @@ class DLManagedTensor(ctypes.Structure):
 class DeviceTensor:
     """Host memory that says it is a GPU's: the address is all that is looked at."""
 
-    CODES = {"float16": (2, 16), "bfloat16": (4, 16), "float32": (2, 32), "int32": (0, 32)}
+    CODES = {
+        "float16": (2, 16), "bfloat16": (4, 16), "float32": (2, 32), "int32": (0, 32),
+        "uint8": (1, 8),
+    }  # fmt: skip
 
     def __init__(self, fake):
         self.dtype = str(fake.dtype).removeprefix("torch.")
@@ -213,6 +219,12 @@ def write_recording(case: Case, out: pathlib.Path, ptx: str, launch: dict, tenso
             bits = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
             arrays[name] = bits.astype(np.uint16).view(np.int16)
             values[name] = (bits << 16).astype(np.uint32).view(np.float32).astype(np.float64)
+        elif case.dtype == "float8_e4m3fn":
+            import torch
+
+            narrow = torch.from_numpy(x).to(torch.float8_e4m3fn)
+            arrays[name] = narrow.view(torch.uint8).numpy()
+            values[name] = narrow.double().numpy()
         else:
             arrays[name] = x.astype(np.float16).view(np.int16)
             values[name] = x.astype(np.float16).astype(np.float64)
@@ -220,8 +232,12 @@ def write_recording(case: Case, out: pathlib.Path, ptx: str, launch: dict, tenso
     folder = out / case.name
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "kernel.ptx").write_text(ptx)
+    # Elements of 8 bits pass through the host code as bytes.
     record = launch | {
-        "tensors": {n: {"shape": list(t.shape), "dtype": t.dtype} for n, t in tensors.items()}
+        "tensors": {
+            n: {"shape": list(t.shape), "dtype": case.dtype if t.dtype == "uint8" else t.dtype}
+            for n, t in tensors.items()
+        }
     }
     (folder / "launch.json").write_text(json.dumps(record, indent=1))
     for name, values in (("o", o), ("lse", lse)):

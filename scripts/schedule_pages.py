@@ -34,6 +34,8 @@ EXAMPLES: dict[str, list[str] | None] = {
     "page_size": ["--page-size=16", "--kv-lengths=30,64"],
     "page_indptr": ["--page-size=16", "--page-indptr", "--kv-lengths=30,64"],
     "selected": ["--page-size=1", "--selected", "--kv-lengths=30,64"],
+    "added_page_size": ["--page-size=16", "--kv-lengths=30,64", "--added-page-size=1", "--added-lengths=9,20"],
+    "added_lengths": ["--page-size=16", "--kv-lengths=30,64", "--added-page-size=1", "--added-lengths=9,20"],
     "block_rows": ["--q=2x8x128x64xf16", "--kv-len=128", "--block-rows=128", "--block-keys=128"],
     "block_keys": ["--q=2x8x512x64xf16", "--kv-len=256", "--block-rows=256", "--block-keys=256"],
     "rope_dim": ["--q=2x16x1x576xf16", "--kv-len=64", "--rope-dim=64"],

@@ -81,7 +81,7 @@ VALUES = {
 #: Options that the tensors of a call decide, or what a plan is made for.
 FROM_TENSORS = (
     "q kv_heads kv_len dv kv_type out_type out_group varlen kv_lengths page_size page_indptr "
-    "block_rows block_keys rope_dim rope_apart sinks init_state descales scale_group v_transposed row_state lse "
+    "added_page_size added_lengths block_rows block_keys rope_dim rope_apart sinks init_state descales scale_group v_transposed row_state lse "
     "dynamic"
 ).split()
 #: The settings that are not options of a problem.
@@ -124,6 +124,9 @@ class Call:
 
 
 _STATE = "init_o init_lse"
+#: Keys beside those of the table, and the calls that take them.
+_ADDED = "added_k added_v added_table added_lengths"
+_TAKES_ADDED = ("decode", "mla_decode")
 #: Functions of a caller, in the order in which their tensors come.
 MODS = ("score_mod", "mask_mod", "out_mod")
 _MODS = "captures score_mod mask_mod"
@@ -150,7 +153,13 @@ whatever their o is. `sinks` count beside it: they belong to one of the parts.
 
 With `selected` pages of one key, which any dense pool is a view of, make `page_table` a list of
 the keys that a sequence's queries see (sparse attention by an indexer). `score_mod` and `mask_mod`
-count a sequence's queries and keys from 0. The options:
+count a sequence's queries and keys from 0.
+
+`added=(k, v, table, lengths)` are more keys, which all queries of a sequence see, in one softmax
+with those that `causal` and `window` leave of the table's: pools, table and lengths of the same
+forms, pages of another size if need be. Their table is a list of keys where pages have one: ids
+that the pool does not have, such as -1, hide their keys. So a window over the last keys of a
+sequence stands beside keys that were selected or compressed. The options:
 
 {options}
 
@@ -177,7 +186,8 @@ tensor of bytes. A cache whose rotated columns have 8 bits too is one tensor of 
 
 {options}
 
-The other arguments, `pad` and the results are those of `attn.decode`; o has `value_dim` columns."""
+`added` is (kv, table, lengths) here. The other arguments, `pad` and the results are those of
+`attn.decode`; o has `value_dim` columns."""
 _PREFILL = """Attention of new queries of a batch of sequences, as many of each as it has, to
 keys in pages: chunked prefill and append.
 
@@ -252,14 +262,15 @@ CALLS = {
     "decode": Call(
         _POOLS, "sinks k_scale v_scale k_scales v_scales", "", "partials", "",
         f"sinks layout causal window softcap scale kv_splits k_scale v_scale {_MODS} run_keys "
-        f"selected {_STATE} k_scales v_scales out_scale partials out_mod expected_keys",
+        f"selected {_STATE} k_scales v_scales out_scale partials out_mod expected_keys {_ADDED}",
         _DECODE,
     ),
     "mla_decode": Call(
         "q kv_cache page_table kv_lengths", "sinks k_scale k_scales k_rope q_rope",
-        "value_dim scale", "value_dim partials", "layout window",
+        "value_dim scale", "value_dim partials", "layout",
         f"value_dim scale sinks causal softcap kv_splits {_MODS} run_keys selected {_STATE} "
-        "k_scales k_rope q_rope out_scale partials k_scale v_scale out_mod expected_keys",
+        "k_scales k_rope q_rope out_scale partials k_scale v_scale out_mod expected_keys window "
+        "added_k added_table added_lengths",
         _LATENT,
     ),
     "prefill": Call(
@@ -369,6 +380,9 @@ def write_function(name: str, call: Call, rows: list[dict]) -> str:
         call_line = "    return cascading.attend_levels(tensors, options, init, lse)\n"
     else:
         more = "    init: tuple[Any, Any] | None = None,\n    lse: Any = False,\n    out: Any = None,\n"
+        if name in _TAKES_ADDED:
+            more = f"    added: tuple[Any, ...] | None = None,\n{more}"
+            lines += f"    tensors |= added_keys.name_added(added, {name == 'mla_decode'})\n"
         more += "    pad: bool = False,\n    stream: int | None = None,\n"
         required = "".join(f'"{each}", ' for each in call.required.split())
         lines += f"    decode_calls.check_given(options, ({required.rstrip()}))\n" if required else ""
@@ -411,6 +425,7 @@ def write_schema(name: str, call: Call, rows: list[dict]) -> str:
     known = {each: f"Tensor? {each}=None" for each in call.tensors.split()}
     known |= {each: f"Tensor? {each}=None" for each in _STATE.split()}
     known["captures"] = "Tensor[]? captures=None"
+    known |= {each: f"Tensor? {each}=None" for each in _ADDED.split() if each in call.order.split()}
     if name == "mla_decode":
         known["v_scale"] = "Tensor? v_scale=None"
     for each, served in options.items():
@@ -439,7 +454,7 @@ from typing import Any
 
 from ..calls.call_arguments import Modification
 from ..options import host_names
-from . import cascading, decode_calls, decode_plan
+from . import added_keys, cascading, decode_calls, decode_plan
 
 {chr(10)}{code}'''
 
@@ -466,7 +481,7 @@ def make_settings_module(rows: list[dict]) -> str:
         each for name in OPERATORS for each in f"{CALLS[name].positional} {CALLS[name].tensors}".split()
     )
     optional = dict.fromkeys(
-        each for name in OPERATORS for each in f"{CALLS[name].tensors} {_STATE}".split()
+        each for name in OPERATORS for each in f"{CALLS[name].tensors} {_STATE} {_ADDED}".split()
     )
     factors = [n for n in served if n in found and found[n]["kind"] == "factor"]
 

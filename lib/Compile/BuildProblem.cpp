@@ -40,9 +40,12 @@ static MemRefType getOperandType(Builder &builder, const Problem &problem,
 
 /// The type of a pool of pages of k or v.
 static MemRefType getPoolType(Builder &builder, const Problem &problem,
-                              int64_t columns, Type element) {
-  int64_t heads = problem.kvHeads, rows = problem.pageSize;
-  SmallVector<int64_t> shape = {problem.getPoolPages(), heads, rows, columns};
+                              int64_t columns, Type element,
+                              bool isAdded = false) {
+  int64_t heads = problem.kvHeads;
+  int64_t rows = isAdded ? problem.addedPageSize : problem.pageSize;
+  int64_t pages = isAdded ? problem.getAddedPages() : problem.getPoolPages();
+  SmallVector<int64_t> shape = {pages, heads, rows, columns};
   bool isOpen = problem.dynamic || problem.openStrides;
   if (!isOpen && !problem.sequenceMajor)
     return MemRefType::get(shape, element);
@@ -91,6 +94,21 @@ static void addBlockTypes(Builder &builder, const Problem &problem,
       problem.dynamic ? ShapedType::kDynamic : problem.keys / problem.blockKeys;
   for (const SmallVector<int64_t> &shape : {counts, indices})
     types.push_back(MemRefType::get(shape, builder.getI32Type()));
+}
+
+/// Appends the types of the pools, the table and the lengths of added keys.
+static void addAddedTypes(Builder &builder, const Problem &problem,
+                          Type keyElement, SmallVectorImpl<Type> &types) {
+  types.push_back(getPoolType(builder, problem, problem.getKeyColumns(),
+                              keyElement, /*isAdded=*/true));
+  if (!problem.isLatent())
+    types.push_back(getPoolType(builder, problem, problem.valueDim, keyElement,
+                                /*isAdded=*/true));
+  SmallVector<int64_t> table = {problem.batch, problem.getAddedColumns()};
+  if (problem.dynamic)
+    table.assign(2, ShapedType::kDynamic);
+  types.push_back(MemRefType::get(table, builder.getI32Type()));
+  types.push_back(MemRefType::get(table[0], builder.getI32Type()));
 }
 
 /// The type of a v whose keys are contiguous.
@@ -214,6 +232,8 @@ static SmallVector<Type> getArgumentTypes(Builder &builder,
         problem.valueDim / problem.outGroup,
         problem.hasFloat4Results() ? builder.getType<Float8E4M3FNType>()
                                    : Type(builder.getF32Type())));
+  if (!problem.addedLengths.empty())
+    addAddedTypes(builder, problem, keyElement, types);
   return types;
 }
 
@@ -317,6 +337,13 @@ OwningOpRef<ModuleOp> attn::buildProblem(MLIRContext *context,
     op.getQRopeMutable().assign(take(true));
   if (problem.outGroup != 0)
     op.getOScalesMutable().assign(take(true));
+  if (!problem.addedLengths.empty()) {
+    op.getAddedKMutable().assign(take(true));
+    if (!isLatent)
+      op.getAddedVMutable().assign(take(true));
+    op.getAddedTableMutable().assign(take(true));
+    op.getAddedLengthsMutable().assign(take(true));
+  }
   setAttributes(builder, problem, op);
   if (problem.kvSplits != 0)
     splitKeys(op, problem.kvSplits);

@@ -261,6 +261,45 @@ static llvm::Error parseKeys(const ProblemFlags &flags, Problem &problem) {
   return llvm::Error::success();
 }
 
+int64_t Problem::getAddedColumns() const {
+  int64_t most = std::max<int64_t>(1, *llvm::max_element(addedLengths));
+  return llvm::divideCeil(most, addedPageSize);
+}
+
+/// Reads how many added keys there are.
+static llvm::Error parseAddedKeys(const ProblemFlags &flags, Problem &problem) {
+  if ((problem.addedPageSize == 0) == flags.addedLengths.has_value())
+    return makeError(flags.addedLengths ? "added-lengths" : "added-page-size",
+                     flags.addedLengths ? "expected --added-page-size beside it"
+                                        : "expected --added-lengths beside it");
+  if (!flags.addedLengths)
+    return llvm::Error::success();
+  if (problem.pageSize == 0)
+    return makeError("added-page-size", "expected --page-size beside it");
+  if (problem.addedPageSize > kPageLimit)
+    return makeError("added-page-size", "expected at most " +
+                                            Twine(kPageLimit) + ", got '" +
+                                            Twine(problem.addedPageSize) + "'");
+  if (llvm::Error error =
+          parseNumbers("added-lengths", *flags.addedLengths,
+                       /*least=*/-kMaxSize - 1, problem.addedLengths))
+    return error;
+  int64_t count = problem.addedLengths.size();
+  if (count != problem.batch)
+    return makeError("added-lengths", "expected one length for each of the " +
+                                          Twine(problem.batch) +
+                                          " batches, got " + Twine(count));
+  uint64_t elements = problem.addedPageSize;
+  for (int64_t extent :
+       {problem.getAddedPages(), problem.kvHeads, problem.headDim})
+    elements = llvm::SaturatingMultiply<uint64_t>(elements, extent);
+  if (elements > kMostElements)
+    return makeError("added-lengths",
+                     "expected at most 2^48 elements in added_k, got " +
+                         Twine(problem.getAddedPages()) + " pages");
+  return llvm::Error::success();
+}
+
 /// Runs of a fixed number of keys are as many as the keys take.
 static llvm::Error parseRuns(const ProblemFlags &flags, Problem &problem) {
   if (problem.runKeys == 0)
@@ -421,6 +460,8 @@ llvm::Expected<Problem> attn::parseProblem(const ProblemFlags &flags) {
     if (llvm::Error error = parseLengths(flags, problem))
       return error;
   if (llvm::Error error = parseKeys(flags, problem))
+    return error;
+  if (llvm::Error error = parseAddedKeys(flags, problem))
     return error;
   if (flags.expectedKeys)
     if (llvm::Error error = parseNumbers("expected-keys", *flags.expectedKeys,

@@ -297,18 +297,24 @@ void attn::applyProblem(const Problem &given, sim::HarnessOptions &options) {
     options.inputs.try_emplace("cu_seqlens_k", getCumulative(problem.lengthsK));
   if (!problem.kvLengths.empty())
     options.inputs.try_emplace("kv_lengths", getNumbers(problem.kvLengths));
+  if (!problem.addedLengths.empty())
+    options.inputs.try_emplace("added_lengths",
+                               getNumbers(problem.addedLengths));
   if (!problem.dynamic && !problem.openStrides)
     return;
   llvm::StringMap<int64_t> sizes;
   auto set = [&](const char *name, int64_t heads, int64_t rows,
                  int64_t columns) {
     std::string prefix(name);
+    bool isAdded = StringRef(prefix).starts_with("added_");
     bool isPool = problem.pageSize != 0 &&
                   (prefix.front() == 'k' || prefix.front() == 'v');
     if (isPool)
       rows = problem.pageSize;
     if (problem.dynamic) {
-      sizes[prefix + ".dim0"] = isPool ? problem.getPoolPages() : problem.batch;
+      sizes[prefix + ".dim0"] = isAdded  ? problem.getAddedPages()
+                                : isPool ? problem.getPoolPages()
+                                         : problem.batch;
       sizes[prefix + ".dim2"] = rows;
     }
     if (!problem.sequenceMajor && !problem.openStrides)
@@ -347,6 +353,16 @@ void attn::applyProblem(const Problem &given, sim::HarnessOptions &options) {
   if (problem.outGroup != 0)
     set("o_scales", problem.heads, problem.queries,
         problem.valueDim / problem.outGroup);
+  if (!problem.addedLengths.empty()) {
+    set("added_k", problem.kvHeads, problem.addedPageSize,
+        problem.getKeyColumns());
+    if (!problem.isLatent())
+      set("added_v", problem.kvHeads, problem.addedPageSize, problem.valueDim);
+    if (problem.dynamic) {
+      sizes["added_table.dim0"] = sizes["added_lengths.dim0"] = problem.batch;
+      sizes["added_table.dim1"] = problem.getAddedColumns();
+    }
+  }
   if (problem.dynamic && problem.blockRows != 0)
     for (const char *name : {"block_counts", "block_indices"})
       sizes[name + std::string(".dim2")] =

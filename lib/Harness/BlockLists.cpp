@@ -48,3 +48,22 @@ std::vector<BlockKind> sim::readBlockList(int64_t blocks,
           int64_t(place) < full ? BlockKind::Full : BlockKind::Partial;
   return kinds;
 }
+
+std::pair<int64_t, int64_t> sim::getKeyRange(const AttentionProblem &problem,
+                                             int64_t queries, int64_t keys,
+                                             int64_t query) {
+  if (problem.mask == MaskKind::None)
+    return {0, keys};
+  int64_t diagonal = query;
+  if (problem.align == MaskAlign::BottomRight)
+    diagonal += keys - queries;
+  bool isDiagonal = problem.mask == MaskKind::Causal;
+  int64_t left = isDiagonal ? -1 : problem.left;
+  int64_t right = isDiagonal ? 0 : problem.right;
+  // Bounds beyond every length change nothing; clamped, they cannot overflow.
+  constexpr int64_t far = int64_t(1) << 48;
+  int64_t begin = left < 0 ? 0 : diagonal - std::min(left, far);
+  int64_t end = right < 0 ? keys : diagonal + std::min(right, far) + 1;
+  begin = std::clamp<int64_t>(begin, 0, keys);
+  return {begin, std::clamp<int64_t>(end, begin, keys)};
+}

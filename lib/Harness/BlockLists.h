@@ -29,6 +29,11 @@ std::vector<BlockKind> readBlockList(int64_t blocks,
                                      llvm::ArrayRef<int64_t> counts,
                                      llvm::ArrayRef<int64_t> indices);
 
+/// Returns the keys [begin, end) that the mask leaves to a query.
+std::pair<int64_t, int64_t> getKeyRange(const AttentionProblem &problem,
+                                        int64_t queries, int64_t keys,
+                                        int64_t query);
+
 } // namespace mlir::attn::sim
 
 #endif // ATTN_LIB_HARNESS_BLOCKLISTS_H

@@ -108,15 +108,17 @@ public:
                        effort.simulation * (options.corners ? 9 : 1));
     PageMaker pages(tensors, options,
                     record.problem && record.problem->selected);
+    PageMaker added = PageMaker::getAdded(tensors, options);
     for (HarnessTensor &tensor : tensors) {
-      if (isRead(tensor.access) && !pages.makes(tensor))
+      if (isRead(tensor.access) && !pages.makes(tensor) && !added.makes(tensor))
         if (Error error = fill(tensor))
           return std::move(error);
       if (Error error = progress.takeError())
         return std::move(error);
     }
-    if (Error error = pages.make())
-      return std::move(error);
+    for (PageMaker *maker : {&pages, &added})
+      if (Error error = maker->make())
+        return std::move(error);
     return std::move(tensors);
   }
 
@@ -253,8 +255,9 @@ Error TensorMaker::propagateSizes(const AttentionProblem &problem) {
                  {"o_scales", 0}, {"block_indices", 0}, {"block_counts", 0}};
   Sizes pool = {
       {"k", 0}, {"v", 0}, {"k_scales", 0}, {"v_scales", 0}, {"k_rope", 0}};
-  Sizes sequences = {
-      {"kv_lengths", 0}, {"q_descale", 0}, {"k_descale", 0}, {"v_descale", 0}};
+  Sizes sequences = {{"kv_lengths", 0},  {"q_descale", 0},
+                     {"k_descale", 0},   {"v_descale", 0},
+                     {"added_table", 0}, {"added_lengths", 0}};
   if (isPaged && hasRows)
     sequences.push_back({"page_table", 0});
   if (!isPaged)
@@ -269,6 +272,7 @@ Error TensorMaker::propagateSizes(const AttentionProblem &problem) {
   const std::pair<Sizes, int64_t> groups[] = {
       {batch, kDynamicSize},
       {pool, kDynamicSize},
+      {{{"added_k", 0}, {"added_v", 0}}, kDynamicSize},
       {sequences, numSequences},
       {{{"q", 1},
         {"q_rope", 1},
@@ -288,6 +292,8 @@ Error TensorMaker::propagateSizes(const AttentionProblem &problem) {
         {"k_scales", 1},
         {"v_scales", 1},
         {"k_rope", 1},
+        {"added_k", 1},
+        {"added_v", 1},
         {"k_descale", 1},
         {"v_descale", 1}},
        problem.kvHeads},
@@ -303,7 +309,9 @@ Error TensorMaker::propagateSizes(const AttentionProblem &problem) {
        kDynamicSize},
       {{{"q", 3}}, record.findTensor("q_rope") ? problem.dv : problem.d},
       {{{"k", 3}}, record.findTensor("k_rope") ? problem.dv : problem.d},
-      {{{"v", 3}, {"init_o", 3}}, problem.dv},
+      {{{"v", 3}, {"init_o", 3}, {"added_v", 3}}, problem.dv},
+      {{{"added_k", 3}}, problem.d},
+      {{{"added_k", 2}, {"added_v", 2}}, kDynamicSize},
       {{{"o", lead + 3}}, isPaired ? problem.dv / 2 : problem.dv},
       {{{"cu_seqlens_q", 0}, {"cu_seqlens_k", 0}}, kDynamicSize}};
   for (const auto &[sizes, value] : groups)
@@ -538,61 +546,53 @@ sim::getReferenceInputs(const LaunchRecord &record,
     if (!find(name) && !(isLatent && name == "v"))
       return createStringError("launch record: expected a tensor \"" + name +
                                "\" to verify, got none");
-  for (StringRef name : {"q",
-                         "k",
-                         "v",
-                         "sinks",
-                         "cu_seqlens_q",
-                         "cu_seqlens_k",
-                         "q_descale",
-                         "k_descale",
-                         "v_descale",
-                         "page_table",
-                         "page_indptr",
-                         "kv_lengths",
-                         "block_counts",
-                         "block_indices",
-                         "init_o",
-                         "init_lse",
-                         "k_scales",
-                         "v_scales",
-                         "k_rope",
-                         "q_rope"})
-    if (std::optional<unsigned> index = record.findTensor(name);
-        index && isWritten(record.tensors[*index].access))
-      return createStringError("launch record: expected tensor \"" + name +
-                               "\" to be read, got one that is written");
   AttentionInputs inputs;
   inputs.q = find("q")->getView();
   inputs.k = keys->getView();
   inputs.v = values ? values->getView() : inputs.k;
-  if (!values)
-    inputs.v.shape[3] = record.problem->dv;
-  auto getOptional = [&](StringRef name) -> std::optional<TensorView> {
+  using Optional = std::optional<TensorView> AttentionInputs::*;
+  const std::pair<StringRef, Optional> others[] = {
+      {"sinks", &AttentionInputs::sinks},
+      {"cu_seqlens_q", &AttentionInputs::cuSeqlensQ},
+      {"cu_seqlens_k", &AttentionInputs::cuSeqlensK},
+      {"q_descale", &AttentionInputs::qDescale},
+      {"k_descale", &AttentionInputs::kDescale},
+      {"v_descale", &AttentionInputs::vDescale},
+      {"page_table", &AttentionInputs::pageTable},
+      {"page_indptr", &AttentionInputs::pageIndptr},
+      {"kv_lengths", &AttentionInputs::kvLengths},
+      {"block_counts", &AttentionInputs::blockCounts},
+      {"block_indices", &AttentionInputs::blockIndices},
+      {"init_o", &AttentionInputs::initO},
+      {"init_lse", &AttentionInputs::initLse},
+      {"k_scales", &AttentionInputs::kScales},
+      {"v_scales", &AttentionInputs::vScales},
+      {"k_rope", &AttentionInputs::kRope},
+      {"q_rope", &AttentionInputs::qRope},
+      {"added_k", &AttentionInputs::addedK},
+      {"added_v", &AttentionInputs::addedV},
+      {"added_table", &AttentionInputs::addedTable},
+      {"added_lengths", &AttentionInputs::addedLengths}};
+  // Nothing is computed from what is written.
+  SmallVector<StringRef> read = {"q", "k", "v"};
+  for (auto [name, member] : others) {
+    read.push_back(name);
     if (const HarnessTensor *tensor = find(name))
-      return tensor->getView();
-    return std::nullopt;
-  };
-  inputs.sinks = getOptional("sinks");
-  inputs.cuSeqlensQ = getOptional("cu_seqlens_q");
-  inputs.cuSeqlensK = getOptional("cu_seqlens_k");
-  inputs.qDescale = getOptional("q_descale");
-  inputs.kDescale = getOptional("k_descale");
-  inputs.vDescale = getOptional("v_descale");
-  inputs.pageTable = getOptional("page_table");
-  inputs.pageIndptr = getOptional("page_indptr");
-  inputs.kvLengths = getOptional("kv_lengths");
-  inputs.blockCounts = getOptional("block_counts");
-  inputs.blockIndices = getOptional("block_indices");
-  inputs.initO = getOptional("init_o");
-  inputs.initLse = getOptional("init_lse");
-  inputs.kScales = getOptional("k_scales");
-  inputs.vScales = getOptional("v_scales");
-  inputs.kRope = getOptional("k_rope");
-  inputs.qRope = getOptional("q_rope");
-  // Values are scaled as the keys whose columns they are.
-  if (!values)
+      inputs.*member = tensor->getView();
+  }
+  for (StringRef name : read)
+    if (std::optional<unsigned> index = record.findTensor(name);
+        index && isWritten(record.tensors[*index].access))
+      return createStringError("launch record: expected tensor \"" + name +
+                               "\" to be read, got one that is written");
+  if (!values) {
+    inputs.v.shape[3] = record.problem->dv;
+    // Values are scaled as the keys whose columns they are.
     inputs.vScales = inputs.kScales;
+    inputs.addedV = inputs.addedK;
+    if (inputs.addedV)
+      inputs.addedV->shape.back() = record.problem->dv;
+  }
   inputs.scoreMod = options.scoreMod;
   inputs.maskMod = options.maskMod;
   inputs.outMod = options.outMod;

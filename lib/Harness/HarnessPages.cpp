@@ -32,8 +32,16 @@ HarnessTensor *PageMaker::find(StringRef name) const {
 bool PageMaker::makes(const HarnessTensor &tensor) const {
   const std::string &name = tensor.argument.name;
   return tensor.access == TensorAccess::Read && !options.inputs.count(name) &&
-         (name == "kv_lengths" || name == "page_table" ||
-          name == "page_indptr");
+         (name == names.lengths || name == names.table ||
+          (isOwn() && name == "page_indptr"));
+}
+
+llvm::SmallVector<HarnessTensor *> PageMaker::listRows() const {
+  // Values may be columns of the keys.
+  if (!isOwn())
+    return {keys, find(names.values)};
+  return {keys, find(names.values), find("k_scales"), find("v_scales"),
+          find("k_rope")};
 }
 
 /// The tensors are of rank 1 or have dense rows; elements are counted
@@ -103,7 +111,7 @@ int64_t PageMaker::getLength(int64_t sequence) const {
 
 /// The first sequence is as long as may be, and the second one has no key.
 void PageMaker::makeLengths() {
-  Random random(options.seed, "kv_lengths");
+  Random random(options.seed, names.lengths);
   allocate(*lengths);
   for (int64_t sequence = 0; sequence < sequences; ++sequence) {
     int64_t capacity = getCapacity(sequence);
@@ -135,7 +143,7 @@ void PageMaker::makeCounts() {
 /// Pages in random order, each once as long as there are some. Entries behind a
 /// length are -1, as some of a selection in front of it are.
 void PageMaker::makeTable() {
-  Random random(options.seed, "page_table");
+  Random random(options.seed, names.table);
   allocate(*table);
   int64_t pages = keys->argument.shape[0], next = 0;
   std::vector<int64_t> order(pages);
@@ -215,17 +223,14 @@ Error PageMaker::check(const HarnessTensor &tensor, size_t rank) const {
 }
 
 Error PageMaker::make() {
-  keys = find("k");
-  lengths = find("kv_lengths");
-  counts = find("page_indptr");
-  table = find("page_table");
-  packedKeys = find("cu_seqlens_k");
+  keys = find(names.keys);
+  lengths = find(names.lengths);
+  counts = isOwn() ? find("page_indptr") : nullptr;
+  table = find(names.table);
+  packedKeys = isOwn() ? find("cu_seqlens_k") : nullptr;
   if (!keys || (!lengths && !table))
     return Error::success();
-  // Values may be columns of the keys.
-  HarnessTensor *values = find("v");
-  for (const HarnessTensor *tensor :
-       {keys, values, find("k_scales"), find("v_scales"), find("k_rope")})
+  for (const HarnessTensor *tensor : listRows())
     if (tensor && tensor->argument.shape.size() != 4)
       return createStringError(
           "tensor \"k\": expected k and v of rank 4 beside "
@@ -242,8 +247,9 @@ Error PageMaker::make() {
                                Twine(sequences) + " sequences, got " +
                                Twine(tensor->argument.shape[0]));
   if (!table && keys->argument.shape[0] < sequences)
-    return createStringError("tensor \"k\": expected " + Twine(sequences) +
-                             " batches, got " + Twine(keys->argument.shape[0]));
+    return createStringError("tensor \"" + names.keys + "\": expected " +
+                             Twine(sequences) + " batches, got " +
+                             Twine(keys->argument.shape[0]));
   pageSize = keys->argument.shape[2];
   if (table && (pageSize < 1 || pageSize > kMostEntries))
     return createStringError("tensor \"k\": expected pages of 1 to 2^31 keys, "
@@ -255,8 +261,7 @@ Error PageMaker::make() {
     makeCounts();
   if (isMissing(table))
     makeTable();
-  for (HarnessTensor *tensor :
-       {keys, values, find("k_scales"), find("v_scales"), find("k_rope")})
+  for (HarnessTensor *tensor : listRows())
     if (tensor && tensor->access == TensorAccess::Read &&
         !options.inputs.count(tensor->argument.name))
       poison(*tensor);

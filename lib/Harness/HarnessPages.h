@@ -21,6 +21,13 @@ public:
   PageMaker(std::vector<HarnessTensor> &tensors, const HarnessOptions &options,
             bool isSelection)
       : tensors(tensors), options(options), isSelection(isSelection) {}
+  /// Returns one for the pools, table and lengths of added keys.
+  static PageMaker getAdded(std::vector<HarnessTensor> &tensors,
+                            const HarnessOptions &options) {
+    PageMaker maker(tensors, options, /*isSelection=*/true);
+    maker.names = {"added_k", "added_v", "added_lengths", "added_table"};
+    return maker;
+  }
 
   /// True for a tensor that make() fills.
   bool makes(const HarnessTensor &tensor) const;
@@ -29,7 +36,13 @@ public:
   llvm::Error make();
 
 private:
+  struct Names {
+    llvm::StringRef keys, values, lengths, table;
+  };
+  bool isOwn() const { return names.keys == "k"; }
   HarnessTensor *find(llvm::StringRef name) const;
+  /// Lists tensors with rows of the pool, null where there is none.
+  llvm::SmallVector<HarnessTensor *> listRows() const;
   /// Checks rank, type, access and number of elements of what says where keys
   /// are.
   llvm::Error check(const HarnessTensor &tensor, size_t rank) const;
@@ -53,6 +66,7 @@ private:
   std::vector<HarnessTensor> &tensors;
   const HarnessOptions &options;
   bool isSelection;
+  Names names = {"k", "v", "kv_lengths", "page_table"};
   HarnessTensor *keys = nullptr, *lengths = nullptr, *counts = nullptr;
   HarnessTensor *table = nullptr, *packedKeys = nullptr;
   int64_t sequences = 0, pageSize = 0;

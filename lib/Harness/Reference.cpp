@@ -39,6 +39,8 @@ struct Sequence {
   int64_t firstQuery, queries, firstKey, keys;
   /// Where its part of a page table begins: index along the last dimension.
   int64_t firstPage = 0;
+  /// Keys beside these, which are numbered behind them.
+  int64_t added = 0;
 };
 
 /// Computes the reference; one object for one call.
@@ -87,6 +89,8 @@ public:
 
 private:
   Error check();
+  /// Checks that what the problem has is there.
+  Error checkPresence();
   Error findSequences();
   Error findPackedSequences();
   /// Cuts the keys of each sequence to what lengths and pages say.
@@ -117,7 +121,8 @@ private:
         !inputs.maskMod(score, sequence, head, query, key))
       return true;
     return kind == BlockKind::Hidden ||
-           (problem.selected && isAbsent(sequence, key));
+           ((problem.selected || key >= sequences[sequence].keys) &&
+            isAbsent(sequence, key));
   }
   /// Returns what list `list` of a head says of each block of keys.
   std::vector<BlockKind> readBlocks(int64_t sequence, int64_t head,
@@ -146,14 +151,23 @@ private:
                                int64_t head, bool transpose);
   /// The page of a key of a sequence, which need not be in the pool.
   int64_t getPage(int64_t sequence, int64_t key) const;
-  /// Whether a selection has no key in the place of one.
+  /// Returns that of an added key; these are counted from their first one.
+  int64_t getAddedPage(int64_t sequence, int64_t key) const;
+  /// Returns rows in pages, those of no page of the pool as zeros.
+  std::vector<double> loadPages(const TensorView &view, int64_t head,
+                                int64_t rows, bool transpose,
+                                llvm::function_ref<int64_t(int64_t)> getPage);
+  /// Rows of added keys.
+  std::vector<double> loadAdded(const TensorView &view, int64_t sequence,
+                                int64_t head);
+  /// Says whether a selection, or the added keys, lack the key at a place.
   bool isAbsent(int64_t sequence, int64_t key) const {
-    int64_t page = getPage(sequence, key);
-    return page < 0 || page >= inputs.k.shape[0];
+    int64_t own = sequences[sequence].keys;
+    int64_t page =
+        key < own ? getPage(sequence, key) : getAddedPage(sequence, key - own);
+    const TensorView &pool = key < own ? inputs.k : *inputs.addedK;
+    return page < 0 || page >= pool.shape[0];
   }
-  /// The visible keys [begin, end) of a query by mask kind.
-  std::pair<int64_t, int64_t> getKeyRange(const Sequence &sequence,
-                                          int64_t query);
 
   const AttentionProblem &problem;
   const AttentionInputs &inputs;
@@ -166,90 +180,88 @@ private:
 
 } // namespace
 
+Error Computation::checkPresence() {
+  if (!inputs.kScales != !inputs.vScales)
+    return createStringError("reference: expected scales of k and v, or none");
+  bool hasOwnKeys = inputs.pageTable && inputs.kvLengths;
+  bool lacksLengths = !inputs.cuSeqlensQ || (!inputs.cuSeqlensK && !hasOwnKeys);
+  bool lacksAdded =
+      inputs.addedK && (inputs.addedK->shape.size() != 4 || !inputs.addedV ||
+                        !inputs.addedTable || !inputs.addedLengths);
+  for (auto [isMissing, what] :
+       {std::pair(problem.sinks && !inputs.sinks, "sinks"),
+        {problem.initState && (!inputs.initO || !inputs.initLse),
+         "a state to go on from"},
+        {problem.varlen && lacksLengths, "cumulative lengths"},
+        {problem.scoreMod && !inputs.scoreMod, "a score_mod"},
+        {problem.selected && !inputs.pageTable, "a selection of keys"},
+        {lacksAdded, "pools, a table and lengths of added keys"},
+        {problem.maskMod && !inputs.maskMod, "a mask_mod"},
+        {problem.outMod && !inputs.outMod, "an out_mod"}})
+    if (isMissing)
+      return createStringError("reference: the problem has " + Twine(what) +
+                               ", which was not given");
+  return Error::success();
+}
+
 Error Computation::check() {
   const TensorView &q = inputs.q, &k = inputs.k, &v = inputs.v;
   for (const TensorView *view : {&q, &k, &v})
     if (view->shape.size() != 4)
       return createStringError("reference: expected operands of rank 4, got " +
                                printShape(view->shape));
+  if (Error error = checkPresence())
+    return error;
   // Pools have pages in the place of the batch.
-  int64_t batch = q.shape[0], keys = k.shape[2];
+  int64_t batch = q.shape[0], queries = q.shape[2], keys = k.shape[2];
   int64_t keyBatch = inputs.pageTable ? k.shape[0] : batch;
-  if (Error error = checkShape("q", q.shape,
-                               {batch, problem.heads, q.shape[2],
-                                inputs.qRope ? problem.dv : problem.d}))
-    return error;
-  if (inputs.qRope)
-    if (Error error = checkShape(
-            "q_rope", inputs.qRope->shape,
-            {batch, problem.heads, q.shape[2], problem.d - problem.dv}))
-      return error;
-  int64_t ropeDim = inputs.kRope ? problem.d - problem.dv : 0;
-  if (Error error = checkShape(
-          "k", k.shape, {keyBatch, problem.kvHeads, keys, problem.d - ropeDim}))
-    return error;
-  if (inputs.kRope)
-    if (Error error = checkShape("k_rope", inputs.kRope->shape,
-                                 {keyBatch, problem.kvHeads, keys, ropeDim}))
-      return error;
-  if (Error error = checkShape("v", v.shape,
-                               {keyBatch, problem.kvHeads, keys, problem.dv}))
-    return error;
-  auto missing = [](StringRef what) {
-    return createStringError("reference: the problem has " + what +
-                             ", which was not given");
+  int64_t heads = problem.heads, kvHeads = problem.kvHeads;
+  int64_t d = problem.d, dv = problem.dv;
+  Error failed = Error::success();
+  auto expect = [&](StringRef name, const std::optional<TensorView> &view,
+                    ArrayRef<int64_t> shape) {
+    if (view && !failed)
+      failed = checkShape(name, view->shape, shape);
   };
-  if (problem.sinks && !inputs.sinks)
-    return missing("sinks");
+  expect("q", q, {batch, heads, queries, inputs.qRope ? dv : d});
+  expect("q_rope", inputs.qRope, {batch, heads, queries, d - dv});
+  expect("k", k, {keyBatch, kvHeads, keys, inputs.kRope ? dv : d});
+  expect("k_rope", inputs.kRope, {keyBatch, kvHeads, keys, d - dv});
+  expect("v", v, {keyBatch, kvHeads, keys, dv});
   if (problem.sinks)
-    if (Error error = checkShape("sinks", inputs.sinks->shape, {problem.heads}))
-      return error;
-  if (problem.initState && (!inputs.initO || !inputs.initLse))
-    return missing("a state to go on from");
+    expect("sinks", inputs.sinks, {heads});
   if (problem.initState) {
-    if (Error error =
-            checkShape("init_o", inputs.initO->shape,
-                       {batch, problem.heads, q.shape[2], problem.dv}))
-      return error;
-    if (Error error = checkShape("init_lse", inputs.initLse->shape,
-                                 {batch, problem.heads, q.shape[2]}))
-      return error;
+    expect("init_o", inputs.initO, {batch, heads, queries, dv});
+    expect("init_lse", inputs.initLse, {batch, heads, queries});
   }
-  if (!inputs.kScales != !inputs.vScales)
-    return createStringError("reference: expected scales of k and v, or none");
   for (auto [name, scales, rows] :
        {std::tuple("k_scales", &inputs.kScales, &k),
-        std::tuple("v_scales", &inputs.vScales, &v)})
-    if (*scales) {
-      // As many columns as the rows have groups.
-      int64_t columns = rows->shape[3];
-      int64_t groups = (*scales)->shape.empty() ? 0 : (*scales)->shape.back();
-      if (groups == 0 || columns % groups != 0)
-        groups = columns;
-      if (Error error = checkShape(name, (*scales)->shape,
-                                   {keyBatch, problem.kvHeads, keys, groups}))
-        return error;
-    }
-  bool hasOwnKeys = inputs.pageTable && inputs.kvLengths;
-  if (problem.varlen &&
-      (!inputs.cuSeqlensQ || (!inputs.cuSeqlensK && !hasOwnKeys)))
-    return missing("cumulative lengths");
-  if (problem.scoreMod && !inputs.scoreMod)
-    return missing("a score_mod");
-  if (problem.selected && !inputs.pageTable)
-    return missing("a selection of keys");
-  auto getShape = [](const std::optional<TensorView> &view) {
-    return view ? ArrayRef<int64_t>(view->shape) : ArrayRef<int64_t>();
-  };
-  if (Error error = checkBlockLists(problem, {q.shape, k.shape,
-                                              getShape(inputs.blockCounts),
-                                              getShape(inputs.blockIndices)}))
-    return error;
-  if (problem.maskMod && !inputs.maskMod)
-    return missing("a mask_mod");
-  if (problem.outMod && !inputs.outMod)
-    return missing("an out_mod");
-  return Error::success();
+        std::tuple("v_scales", &inputs.vScales, &v)}) {
+    // As many columns as the rows have groups.
+    int64_t columns = rows->shape[3];
+    int64_t groups =
+        !*scales || (*scales)->shape.empty() ? 0 : (*scales)->shape.back();
+    if (groups == 0 || columns % groups != 0)
+      groups = columns;
+    expect(name, *scales, {keyBatch, kvHeads, keys, groups});
+  }
+  if (const std::optional<TensorView> &pool = inputs.addedK) {
+    int64_t pages = pool->shape[0], rows = pool->shape[2];
+    expect("added_k", pool, {pages, kvHeads, rows, d});
+    expect("added_v", inputs.addedV, {pages, kvHeads, rows, dv});
+    ArrayRef<int64_t> table = inputs.addedTable->shape;
+    expect("added_table", inputs.addedTable,
+           {batch, table.empty() ? 0 : table.back()});
+    expect("added_lengths", inputs.addedLengths, {batch});
+  }
+  if (failed)
+    return failed;
+  ArrayRef<int64_t> counts, indices;
+  if (inputs.blockCounts)
+    counts = inputs.blockCounts->shape;
+  if (inputs.blockIndices)
+    indices = inputs.blockIndices->shape;
+  return checkBlockLists(problem, {q.shape, k.shape, counts, indices});
 }
 
 Expected<std::vector<int64_t>> Computation::readLengths(StringRef name,
@@ -302,14 +314,12 @@ std::pair<int64_t, int64_t> Computation::getPages(int64_t sequence) const {
 
 Error Computation::limitKeys() {
   int64_t count = sequences.size();
-  if (inputs.kvLengths)
-    if (Error error =
-            checkShape("kv_lengths", inputs.kvLengths->shape, {count}))
-      return error;
-  if (inputs.pageIndptr)
-    if (Error error =
-            checkShape("page_indptr", inputs.pageIndptr->shape, {count + 1}))
-      return error;
+  for (auto [name, view, extent] :
+       {std::tuple("kv_lengths", &inputs.kvLengths, count),
+        std::tuple("page_indptr", &inputs.pageIndptr, count + 1)})
+    if (*view)
+      if (Error error = checkShape(name, (*view)->shape, {extent}))
+        return error;
   if (inputs.pageTable) {
     ArrayRef<int64_t> shape = inputs.pageTable->shape;
     if (shape.size() != (inputs.pageIndptr ? 1 : 2) ||
@@ -328,6 +338,10 @@ Error Computation::limitKeys() {
     if (inputs.kvLengths)
       sequence.keys = std::clamp<int64_t>(
           inputs.kvLengths->get({int64_t(index)}), 0, sequence.keys);
+    if (inputs.addedK)
+      sequence.added = std::clamp<int64_t>(
+          inputs.addedLengths->get({int64_t(index)}), 0,
+          inputs.addedTable->shape[1] * inputs.addedK->shape[2]);
   }
   return Error::success();
 }
@@ -370,32 +384,27 @@ Error Computation::findPackedSequences() {
 
 Error Computation::checkDescales() {
   int64_t count = sequences.size();
+  if (!inputs.kDescale != !inputs.vDescale ||
+      (inputs.qDescale && !inputs.kDescale))
+    return createStringError("reference: expected descales of k and v, or "
+                             "none");
   for (const auto &[name, view, heads] :
        {std::tuple("q_descale", &inputs.qDescale, problem.heads),
         std::tuple("k_descale", &inputs.kDescale, problem.kvHeads),
-        std::tuple("v_descale", &inputs.vDescale, problem.kvHeads)}) {
-    bool isOptional = view == &inputs.qDescale;
-    if (isOptional ? *view && !inputs.kDescale
-                   : view->has_value() != inputs.kDescale.has_value())
-      return createStringError(
-          "reference: expected descales of k and v, or none");
+        std::tuple("v_descale", &inputs.vDescale, problem.kvHeads)})
     if (*view)
       if (Error error = checkShape(name, (*view)->shape, {count, heads}))
         return error;
-  }
   return Error::success();
 }
 
 std::vector<double> Computation::load(const TensorView &view, int64_t batch,
                                       int64_t head, int64_t first, int64_t rows,
                                       bool transpose) {
-  int64_t columns = view.shape[3];
-  std::vector<double> matrix(rows * columns);
-  for (int64_t row = 0; row < rows; ++row)
-    for (int64_t column = 0; column < columns; ++column)
-      matrix[transpose ? column * rows + row : row * columns + column] =
-          view.get({batch, head, first + row, column});
-  return matrix;
+  return makeMatrix(rows, view.shape[3], transpose,
+                    [&](int64_t row, int64_t column) {
+                      return view.get({batch, head, first + row, column});
+                    });
 }
 
 int64_t Computation::getPage(int64_t sequence, int64_t key) const {
@@ -404,42 +413,42 @@ int64_t Computation::getPage(int64_t sequence, int64_t key) const {
                                    : inputs.pageTable->get({sequence, entry}));
 }
 
+int64_t Computation::getAddedPage(int64_t sequence, int64_t key) const {
+  int64_t entry = key / inputs.addedK->shape[2];
+  return int64_t(inputs.addedTable->get({sequence, entry}));
+}
+
+std::vector<double>
+Computation::loadPages(const TensorView &view, int64_t head, int64_t rows,
+                       bool transpose,
+                       llvm::function_ref<int64_t(int64_t)> getPage) {
+  std::vector<int64_t> pages(rows);
+  for (int64_t row = 0; row < rows; ++row)
+    pages[row] = getPage(row);
+  return makeMatrix(
+      rows, view.shape[3], transpose, [&](int64_t row, int64_t column) {
+        int64_t page = pages[row];
+        if (page < 0 || page >= view.shape[0])
+          return 0.0;
+        return view.get({page, head, row % view.shape[2], column});
+      });
+}
+
 std::vector<double> Computation::loadKeys(const TensorView &view,
                                           int64_t sequenceIndex, int64_t head,
                                           bool transpose) {
   const Sequence &sequence = sequences[sequenceIndex];
-  int64_t rows = sequence.keys, columns = view.shape[3];
   if (!inputs.pageTable)
-    return load(view, sequence.batch, head, sequence.firstKey, rows, transpose);
-  int64_t pageSize = view.shape[2];
-  std::vector<double> matrix(rows * columns, 0.0);
-  for (int64_t row = 0; row < rows; ++row) {
-    int64_t page = getPage(sequenceIndex, row);
-    if (page < 0 || page >= view.shape[0])
-      continue;
-    for (int64_t column = 0; column < columns; ++column)
-      matrix[transpose ? column * rows + row : row * columns + column] =
-          view.get({page, head, row % pageSize, column});
-  }
-  return matrix;
+    return load(view, sequence.batch, head, sequence.firstKey, sequence.keys,
+                transpose);
+  return loadPages(view, head, sequence.keys, transpose,
+                   [&](int64_t row) { return getPage(sequenceIndex, row); });
 }
 
-std::pair<int64_t, int64_t> Computation::getKeyRange(const Sequence &sequence,
-                                                     int64_t query) {
-  if (problem.mask == MaskKind::None)
-    return {0, sequence.keys};
-  int64_t diagonal = query;
-  if (problem.align == MaskAlign::BottomRight)
-    diagonal += sequence.keys - sequence.queries;
-  bool causal = problem.mask == MaskKind::Causal;
-  int64_t left = causal ? -1 : problem.left;
-  int64_t right = causal ? 0 : problem.right;
-  // Bounds beyond every length change nothing; clamped, they cannot overflow.
-  constexpr int64_t far = int64_t(1) << 48;
-  int64_t begin = left < 0 ? 0 : diagonal - std::min(left, far);
-  int64_t end = right < 0 ? sequence.keys : diagonal + std::min(right, far) + 1;
-  begin = std::clamp<int64_t>(begin, 0, sequence.keys);
-  return {begin, std::clamp<int64_t>(end, begin, sequence.keys)};
+std::vector<double> Computation::loadAdded(const TensorView &view,
+                                           int64_t sequence, int64_t head) {
+  return loadPages(view, head, sequences[sequence].added, /*transpose=*/false,
+                   [&](int64_t row) { return getAddedPage(sequence, row); });
 }
 
 std::vector<double> Computation::loadQueries(const Sequence &sequence,
@@ -449,15 +458,9 @@ std::vector<double> Computation::loadQueries(const Sequence &sequence,
                 sequence.queries, /*transpose=*/false);
   };
   std::vector<double> q = loadRows(inputs.q);
-  if (!inputs.qRope || sequence.queries == 0)
-    return q;
-  return joinColumns(q, loadRows(*inputs.qRope), sequence.queries);
-}
-
-/// The weight of a sink or a state: one of +inf takes all, which keys with such
-/// scores do not.
-static double weigh(double logit, double max) {
-  return logit == infinity ? 1 : std::exp(logit - max);
+  return !inputs.qRope || sequence.queries == 0
+             ? q
+             : joinColumns(q, loadRows(*inputs.qRope), sequence.queries);
 }
 
 void Computation::finishRow(int64_t sequence, int64_t head, int64_t query,
@@ -496,6 +499,7 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head,
   const Sequence &sequence = sequences[sequenceIndex];
   int64_t kvHead = head / (problem.heads / problem.kvHeads);
   int64_t queries = sequence.queries, keys = sequence.keys;
+  int64_t added = sequence.added;
   int64_t d = problem.d, dv = problem.dv;
   std::vector<double> q = loadQueries(sequence, head);
   std::vector<double> kt = loadKeys(inputs.k, sequenceIndex, kvHead, true);
@@ -509,6 +513,11 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head,
   if (inputs.kRope)
     llvm::append_range(kt,
                        loadKeys(*inputs.kRope, sequenceIndex, kvHead, true));
+  std::vector<double> addedK;
+  if (added != 0) {
+    addedK = loadAdded(*inputs.addedK, sequenceIndex, kvHead);
+    llvm::append_range(v, loadAdded(*inputs.addedV, sequenceIndex, kvHead));
+  }
   double scale = problem.scale;
   if (inputs.qDescale)
     scale *= inputs.qDescale->get({sequenceIndex, head});
@@ -519,7 +528,7 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head,
       value *= factor;
   }
   double sink = problem.sinks ? inputs.sinks->get({head}) : -infinity;
-  std::vector<double> scores(keys);
+  std::vector<double> scores(keys + added);
   std::vector<BlockKind> kinds;
   for (int64_t i = 0; i < queries && !isStopped(); ++i, ++doneRows) {
     if (isCaller)
@@ -530,7 +539,7 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head,
     double *o = result.o.data() + row * dv;
     result.defined[row] = 1;
     llvm::scope_exit finish([&] { finishRow(sequenceIndex, head, i, o); });
-    auto [begin, end] = getKeyRange(sequence, i);
+    auto [begin, end] = getKeyRange(problem, queries, keys, i);
     if (inputs.blockIndices && i % problem.blockRows == 0)
       kinds = readBlocks(sequenceIndex, head, i / problem.blockRows);
     std::fill(scores.begin(), scores.end(), 0.0);
@@ -539,7 +548,13 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head,
       const double *keyRow = kt.data() + column * keys;
       for (int64_t j = begin; j < end; ++j)
         scores[j] += factor * keyRow[j];
+      for (int64_t j = 0; j < added; ++j)
+        scores[keys + j] += factor * addedK[j * d + column];
     }
+    // The mask hides none of those that are added.
+    std::vector<int64_t> seen(end - begin + added);
+    std::iota(seen.begin(), seen.end() - added, begin);
+    std::iota(seen.end() - added, seen.end(), keys);
     double init = inputs.initLse
                       ? inputs.initLse->get(
                             {sequence.batch, head, sequence.firstQuery + i})
@@ -548,7 +563,7 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head,
     // Of two that take all nobody knows which takes more.
     bool isNaN = std::isnan(sink) || std::isnan(init) ||
                  (sink == infinity && init == infinity);
-    for (int64_t j = begin; j < end; ++j) {
+    for (int64_t j : seen) {
       double score = finishScore(scale * scores[j], sequenceIndex, head, i, j);
       BlockKind kind =
           kinds.empty() ? BlockKind::Partial : kinds[j / problem.blockKeys];
@@ -566,27 +581,12 @@ void Computation::computeHead(int64_t sequenceIndex, int64_t head,
     // No key and no sink: O = 0 and LSE = -inf, as initialised.
     if (max == -infinity)
       continue;
-    double sum = problem.sinks ? weigh(sink, max) : 0.0;
-    // The state counts as a key.
-    if (init != -infinity) {
-      double p = weigh(init, max);
-      sum += p;
-      for (int64_t column = 0; column < dv; ++column)
-        o[column] = p * inputs.initO->get({sequence.batch, head,
-                                           sequence.firstQuery + i, column});
-    }
-    for (int64_t j = begin; j < end; ++j) {
-      double p = std::exp(scores[j] - max);
-      // A hidden key has no share, whatever its value is. Kernels multiply it
-      // by 0 where it shares a block with visible ones, so that it has to be
-      // finite (docs/Reference.md).
-      if (p == 0)
-        continue;
-      sum += p;
-      const double *valueRow = v.data() + j * dv;
-      for (int64_t column = 0; column < dv; ++column)
-        o[column] += p * valueRow[column];
-    }
+    auto getInitValue = [&](int64_t column) {
+      return inputs.initO->get(
+          {sequence.batch, head, sequence.firstQuery + i, column});
+    };
+    RowLogits logits = {sink, init, getInitValue};
+    double sum = addValues(scores, seen, v, logits, max, {o, size_t(dv)});
     for (int64_t column = 0; column < dv && !problem.rowState; ++column)
       o[column] /= sum;
     setLogs(row, max, sum);

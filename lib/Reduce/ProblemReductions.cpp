@@ -177,6 +177,12 @@ static SmallVector<SmallVector<OperandDim>> sharedExtents(AttentionOp op) {
       kvHeads.push_back({part, 1});
       rows.push_back({part, 2});
     }
+  for (Value part : {op.getAddedK(), op.getAddedV()})
+    if (part)
+      kvHeads.push_back({part, 1});
+  for (Value part : {op.getAddedTable(), op.getAddedLengths()})
+    if (part)
+      batch.push_back({part, 0});
   if (pages) {
     // A list of pages has no row for each batch.
     if (!op.getPageIndptr())
@@ -199,6 +205,10 @@ static SmallVector<SmallVector<OperandDim>> sharedExtents(AttentionOp op) {
   SmallVector<OperandDim> d = {{q, 3}, {k, 3}}, dv = {{v, 3}, {o, lead + 3}};
   if (Value init = op.getInitO())
     dv.push_back({init, 3});
+  if (Value added = op.getAddedK())
+    d.push_back({added, 3});
+  if (Value added = op.getAddedV())
+    dv.push_back({added, 3});
   SmallVector<OperandDim> allDims = d;
   llvm::append_range(allDims, dv);
   llvm::append_range(
@@ -305,6 +315,11 @@ static SmallVector<Reduction> problemReductions() {
       dropOperands({[](AttentionOp op) { return op.getBlockCountsMutable(); },
                     [](AttentionOp op) { return op.getBlockIndicesMutable(); }},
                    {"block_rows", "block_keys"}),
+      dropOperands({[](AttentionOp op) { return op.getAddedKMutable(); },
+                    [](AttentionOp op) { return op.getAddedVMutable(); },
+                    [](AttentionOp op) { return op.getAddedTableMutable(); },
+                    [](AttentionOp op) { return op.getAddedLengthsMutable(); }},
+                   {"added_page_size"}),
       dropAttributes({"run_keys"}), onAttention(dropSplits),
       onAttention(dropUnusedArguments)};
   for (size_t index = 0; index < kMaxSharedExtents; ++index) {

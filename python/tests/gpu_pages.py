@@ -376,6 +376,15 @@ def check(torch, gpu_check, path: pathlib.Path, options: argparse.Namespace) -> 
     return good
 
 
+def run_check(torch, gpu_check, path: pathlib.Path, options: argparse.Namespace) -> bool:
+    """Checks a bundle; one that cannot be checked does not end the others."""
+    try:
+        return check(torch, gpu_check, path, options)
+    except Exception as error:  # noqa: BLE001
+        print(f"{path.stem:36} {type(error).__name__}: {error}  WRONG", flush=True)
+        return False
+
+
 def make_parser(description: str, chip: str) -> argparse.ArgumentParser:
     """What scripts ask for whose bundles are made here and run elsewhere."""
     parser = argparse.ArgumentParser(description=description.split("\n\n")[0])
@@ -403,7 +412,7 @@ def main() -> int:
     import torch
 
     bundles = sorted(options.folder.glob("*.attn"))
-    wrong = [path for path in bundles if not check(torch, gpu_check, path, options)]
+    wrong = [path for path in bundles if not run_check(torch, gpu_check, path, options)]
     print(f"{len(bundles) - len(wrong)} right, {len(wrong)} wrong")
     return int(bool(wrong) or not bundles)
 

@@ -84,6 +84,8 @@ struct Problem {
   llvm::SmallVector<int64_t> kvLengths;
   /// Keys that costs are those of; empty without.
   llvm::SmallVector<int64_t> expectedKeys;
+  /// Numbers of added_lengths; empty without.
+  llvm::SmallVector<int64_t> addedLengths;
 
   /// Elements from one column of a transposed v to the next: the keys, rounded
   /// up to what makes 16 bytes of 8-bit elements.
@@ -96,6 +98,11 @@ struct Problem {
   /// With pages: entries of the table for each sequence, and pages of the pool,
   /// of which some belong to none.
   int64_t getTableColumns() const { return (keys + pageSize - 1) / pageSize; }
+  /// Counts those of added keys.
+  int64_t getAddedColumns() const;
+  int64_t getAddedPages() const {
+    return batch * getAddedColumns() + kSparePages;
+  }
   /// Most keys of a sequence, in pages or not.
   int64_t getCapacity() const {
     return pageSize ? getTableColumns() * pageSize : keys;
@@ -129,9 +136,9 @@ llvm::Expected<Problem> parseProblem(const ProblemFlags &flags);
 /// Builds the module. The arguments of its function are q, k, v, o, lse, sinks,
 /// cu_seqlens_q, cu_seqlens_k, q_descale, k_descale, v_descale, page_table,
 /// page_indptr, kv_lengths, block_counts, block_indices, init_o, init_lse,
-/// k_scales, v_scales, k_rope, q_rope and o_scales, as far as the problem has
-/// them. With split keys it allocates the partial results, which an
-/// attn.combine merges into o and lse.
+/// k_scales, v_scales, k_rope, q_rope, o_scales, added_k, added_v, added_table
+/// and added_lengths, as far as the problem has them. With split keys it
+/// allocates the partial results, which an attn.combine merges into o and lse.
 OwningOpRef<ModuleOp> buildProblem(MLIRContext *context,
                                    const Problem &problem);
 

@@ -69,6 +69,9 @@ struct AttentionInputs {
   std::optional<TensorView> kScales, vScales, kRope;
   /// The rotated columns of q where q has only the others.
   std::optional<TensorView> qRope;
+  /// Keys beside those of k, all or none: pools in pages, (sequence, page of
+  /// the sequence) and (sequence).
+  std::optional<TensorView> addedK, addedV, addedTable, addedLengths;
   ScoreMod scoreMod;
   MaskMod maskMod;
   OutMod outMod;

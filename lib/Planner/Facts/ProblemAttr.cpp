@@ -24,7 +24,7 @@ static DictionaryAttr buildMask(Builder &builder, MaskAttr mask) {
 DictionaryAttr attn::buildProblemAttr(Builder &builder,
                                       const ProblemFacts &facts) {
   NamedAttrList fields;
-  fields.append("mask", buildMask(builder, facts.mask));
+  fields.append("mask", buildMask(builder, facts.getStatedMask()));
   fields.append("max_seqlen_q",
                 builder.getI64IntegerAttr(facts.varlen ? facts.queries : 0));
   if (facts.hasBlockLists()) {

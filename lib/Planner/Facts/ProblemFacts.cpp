@@ -97,6 +97,38 @@ static Type getResultType(Type type) {
   return type.isInteger(8) ? Float4E2M1FNType::get(type.getContext()) : type;
 }
 
+/// Finds keys beside those of k and counts them; then no mask stands alone.
+static LogicalResult addAddedKeys(AttentionOp op, ProblemFacts &facts) {
+  for (auto [member, name, value] :
+       {std::tuple(&facts.addedK, "added_k", op.getAddedK()),
+        std::tuple(&facts.addedV, "added_v", op.getAddedV()),
+        std::tuple(&facts.addedTable, "added_table", op.getAddedTable()),
+        std::tuple(&facts.addedLengths, "added_lengths",
+                   op.getAddedLengths())}) {
+    FailureOr<TensorFacts> tensor =
+        TensorFacts::get(op, name, value, /*written=*/false);
+    if (failed(tensor))
+      return failure();
+    *member = *tensor;
+  }
+  if (!facts.hasAddedKeys())
+    return success();
+  facts.addedPages = unifyExtents({{&facts.addedK, 0}, {&facts.addedV, 0}});
+  MaskAttr mask = facts.ownMask = facts.mask;
+  facts.mask = MaskAttr::get(facts.op.getContext(), MaskKind::None,
+                             MaskAlign::TopLeft, -1, -1);
+  int64_t entries = facts.addedTable.shape[1];
+  if (ShapedType::isDynamic(facts.keys) || ShapedType::isDynamic(entries)) {
+    facts.keys = ShapedType::kDynamic;
+    return success();
+  }
+  // Keys that are too old for each query are not looked at.
+  if (mask.hasLeft() && !ShapedType::isDynamic(facts.queries))
+    facts.keys = std::min(facts.keys, facts.queries - mask.leftBound());
+  facts.keys += entries * facts.addedPageSize;
+  return success();
+}
+
 FailureOr<ProblemFacts> ProblemFacts::get(AttentionOp op) {
   ProblemFacts facts;
   facts.op = op;
@@ -192,7 +224,8 @@ FailureOr<ProblemFacts> ProblemFacts::get(AttentionOp op) {
     facts.queries = unifyExtents(
         {{&facts.q, 2}, {&facts.o, lead + 2}, {&facts.lse, lead + 2}});
   }
-  if (failed(collectCaptures(op, facts.captures, facts.scalars)))
+  if (failed(addAddedKeys(op, facts)) ||
+      failed(collectCaptures(op, facts.captures, facts.scalars)))
     return failure();
   return facts;
 }

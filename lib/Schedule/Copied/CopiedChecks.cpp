@@ -14,6 +14,7 @@ using namespace mlir::attn;
 llvm::Error attn::checkCopied(llvm::StringRef schedule,
                               const ProblemFacts &facts, Parts parts) {
   parts.lengths = parts.pages = parts.partialResults = parts.init = true;
+  parts.addedKeys = true;
   if (llvm::Error error = checkCommon(schedule, facts, parts))
     return error;
   if (llvm::Error error = checkPackedRuns(schedule, facts))
@@ -22,8 +23,8 @@ llvm::Error attn::checkCopied(llvm::StringRef schedule,
     return makeUnsupported(schedule,
                            "'v' whose keys are contiguous, expected a stride "
                            "of 1 along the head dimension");
-  for (const TensorFacts *tensor :
-       {&facts.q, &facts.k, &facts.v, &facts.kRope, &facts.qRope})
+  for (const TensorFacts *tensor : {&facts.q, &facts.k, &facts.v, &facts.kRope,
+                                    &facts.qRope, &facts.addedK, &facts.addedV})
     if (*tensor && tensor->getRowAlignment() < 4)
       return makeUnsupported(
           schedule, llvm::formatv("rows of '{0}' that start at multiples of "

@@ -106,9 +106,9 @@ CopiedExtents::CopiedExtents(const ProblemFacts &facts,
   isBounded = facts.hasLengths() && !facts.isPaged();
   isPartial = areResultsPartial(facts);
   isWindowed = facts.mask.getKind() == MaskKind::Window;
-  hasIndices = static_cast<bool>(facts.selected);
+  hasIndices = facts.hidesPlaces();
   isMasked = facts.mask.getKind() != MaskKind::None || facts.hasMaskMod() ||
-             facts.selected || ShapedType::isDynamic(facts.keys) ||
+             facts.hidesPlaces() || ShapedType::isDynamic(facts.keys) ||
              facts.keys % plan.getBlockN() != 0;
   scoreRegisters += getScoreCost(facts).registers;
   oBytes = plan.getBlockM() * valueColumns *

@@ -38,6 +38,12 @@ llvm::Error attn::checkCommon(llvm::StringRef schedule,
                                      facts.pageSize, kPageLimit));
   if (facts.kvLengths && !parts.lengths)
     return lacking("lengths of the keys ('kv_lengths')");
+  if (facts.hasAddedKeys() && !parts.addedKeys)
+    return lacking("keys beside those of k ('added')");
+  if (facts.addedPageSize > kPageLimit)
+    return unsupported(llvm::formatv("added pages of {0} keys, expected at "
+                                     "most {1}",
+                                     facts.addedPageSize, kPageLimit));
   if (facts.hasBlockLists() && !parts.blockLists)
     return lacking("lists of blocks of keys ('blocks')");
   if (facts.kvSplits && !parts.partialResults)

@@ -39,6 +39,8 @@ struct Parts {
   bool rowScales = false;
   /// Where keys come from: batches that end before k does, pages.
   bool lengths = false, pages = false;
+  /// Keys of another pool beside those of k.
+  bool addedKeys = false;
   /// Lists of blocks of keys.
   bool blockLists = false;
   /// Where results go: partial results of runs of keys.

@@ -23,6 +23,8 @@ static SmallVector<TensorFacts> collectTensors(const ProblemFacts &facts) {
                                     &facts.vScales,     &facts.kRope,
                                     &facts.qRope,       &facts.oScales,
                                     &facts.blockCounts, &facts.blockIndices,
+                                    &facts.addedK,      &facts.addedV,
+                                    &facts.addedTable,  &facts.addedLengths,
                                     &facts.work})
     if (*tensor && (!facts.isLatent() || tensor != &facts.v))
       tensors.push_back(*tensor);
@@ -54,6 +56,10 @@ void KernelContext::collectDescriptorArgs() {
     unsigned dim = facts.pageIndptr ? 0 : 1;
     addSize("page_table", dim, facts.pageTable.shape[dim]);
   }
+  if (facts.hasAddedKeys()) {
+    addSize("added_k", 0, facts.addedPages);
+    addSize("added_table", 1, facts.addedTable.shape[1]);
+  }
   if (facts.hasBlockLists())
     addSize("block_indices", 3, facts.blockIndices.shape.back());
   // Partial results have their run in front of the batch.
@@ -64,10 +70,10 @@ void KernelContext::collectDescriptorArgs() {
     for (auto [dim, stride] : llvm::enumerate(tensor.strides)) {
       // Packed sequences have batch 1: its stride is never used. Pools have
       // pages in its place.
-      bool isPool =
-          facts.isPaged() &&
-          llvm::is_contained({"k", "v", "k_scales", "v_scales", "k_rope"},
-                             StringRef(tensor.name));
+      bool isPool = facts.isPaged() &&
+                    llvm::is_contained({"k", "v", "k_scales", "v_scales",
+                                        "k_rope", "added_k", "added_v"},
+                                       StringRef(tensor.name));
       bool isBatch = facts.varlen && !isPool &&
                      dim == (isPartial(tensor) ? 1 : 0) &&
                      tensor.shape.size() >= 3 &&

@@ -22,13 +22,13 @@ Value attn::emitPackedLength(KernelContext &context, StringRef name,
                                arith::IntegerOverflowFlags::nuw);
 }
 
-/// Returns the length of `kv_lengths` for `batch`, `known` if that is not null,
-/// from 0 to `capacity`.
-static Value emitOwnLength(KernelContext &context, Value known, Value batch,
-                           Value capacity) {
+/// Returns the length of the tensor `name` for `batch`, `known` if that is not
+/// null, from 0 to `capacity`.
+static Value emitOwnLength(KernelContext &context, StringRef name, Value known,
+                           Value batch, Value capacity) {
   Value length = known;
   if (!length)
-    length = context.loadElement("kv_lengths", context.widen(batch));
+    length = context.loadElement(name, context.widen(batch));
   return arith::MinSIOp::create(
       context.b, arith::MaxSIOp::create(context.b, length, context.i32(0)),
       capacity);
@@ -50,7 +50,7 @@ public:
     }
     length = context.getKeys();
     if (facts.kvLengths)
-      length = emitOwnLength(context, known, batch, length);
+      length = emitOwnLength(context, "kv_lengths", known, batch, length);
   }
   /// Views of sequences that follow each other have a dimension in place of the
   /// batch.
@@ -81,12 +81,20 @@ private:
   Value lead;
 };
 
+/// Pages and the table that names them.
+struct PagePool {
+  /// Names of the tensors: `prefix` is in front of those of k and v.
+  StringRef prefix, table, lengths;
+  const TensorFacts &tableFacts;
+  int64_t pages, pageSize;
+};
+
 /// Rows of pages.
 class PagedKeys : public KeySource {
 public:
   using KeySource::emitView;
-  explicit PagedKeys(KernelContext &context)
-      : context(context), facts(context.facts), b(context.b) {}
+  PagedKeys(KernelContext &context, const PagePool &pool)
+      : context(context), facts(context.facts), b(context.b), pool(pool) {}
   void find(const TileCoordinates &at, Value row) override;
   Value emitView(StringRef name, const TileCoordinates &at, int64_t firstColumn,
                  int64_t columns) override;
@@ -96,6 +104,9 @@ public:
   Value emitLead(Value first) override;
   Value emitIsAbsent(Value lead) override;
   KeyRows emitRows(Value first) override;
+  /// Returns the page of a key that the sequence has, or of one of the first
+  /// page.
+  Value emitPage(Value key);
 
 private:
   /// A view of `shape` from `firstColumn` of a head's rows on.
@@ -103,12 +114,57 @@ private:
                       int64_t firstColumn, ArrayRef<int64_t> shape);
   /// Finds the sequence's part of the table; the number of its entries.
   Value findEntries(Value batch);
+  Value getPages() {
+    return context.getExtent({{pool.prefix.str() + "k", 0}}, pool.pages);
+  }
 
   KernelContext &context;
   const ProblemFacts &facts;
   ImplicitLocOpBuilder &b;
+  const PagePool pool;
   /// The first entry of the sequence, i64.
   Value firstEntry;
+};
+
+/// Keys of two tables: the added ones, and behind them those of k that some
+/// query of the sequence sees.
+class JoinedKeys : public KeySource {
+public:
+  using KeySource::emitView;
+  explicit JoinedKeys(KernelContext &context)
+      : context(context), mask(context.facts.ownMask), b(context.b),
+        added(context, {"added_", "added_table", "added_lengths",
+                        context.facts.addedTable, context.facts.addedPages,
+                        context.facts.addedPageSize}),
+        own(context, getOwnPool(context.facts)) {}
+  void find(const TileCoordinates &at, Value row) override;
+  Value emitView(StringRef name, const TileCoordinates &at, int64_t firstColumn,
+                 int64_t columns) override {
+    return join(added.emitView(name, at, firstColumn, columns),
+                own.emitView(name, at, firstColumn, columns));
+  }
+  Value emitColumnView(StringRef name, const TileCoordinates &at,
+                       int64_t column) override {
+    return join(added.emitColumnView(name, at, column),
+                own.emitColumnView(name, at, column));
+  }
+  Value emitIsHidden(function_ref<Value()> getQuery, Value place) override;
+  static PagePool getOwnPool(const ProblemFacts &facts) {
+    return {"",          "page_table",  "kv_lengths", facts.pageTable,
+            facts.pages, facts.pageSize};
+  }
+
+private:
+  Value join(Value front, Value back) {
+    return JoinedViewOp::create(b, front.getType(), front, back, skip);
+  }
+
+  KernelContext &context;
+  MaskAttr mask;
+  ImplicitLocOpBuilder &b;
+  PagedKeys added, own;
+  /// Keys of k that are too old for each query, i32.
+  Value skip;
 };
 
 /// Blocks of a batch's rows that the list of a tile's queries names, full ones
@@ -142,11 +198,11 @@ private:
 } // namespace
 
 Value PagedKeys::findEntries(Value batch) {
-  const TensorFacts &table = facts.pageTable;
+  const TensorFacts &table = pool.tableFacts;
   if (!facts.pageIndptr) {
     firstEntry = arith::MulIOp::create(b, context.widen(batch),
-                                       context.getStride("page_table", 0));
-    return context.getExtent({{"page_table", 1}}, table.shape[1]);
+                                       context.getStride(pool.table, 0));
+    return context.getExtent({{pool.table, 1}}, table.shape[1]);
   }
   // Wrong counts must not lead out of the list.
   Value all = context.getExtent({{"page_table", 0}}, table.shape[0]);
@@ -168,12 +224,12 @@ void PagedKeys::find(const TileCoordinates &at, Value) {
   // Keys are numbered in 32 bits, with room for the bounds of masks.
   if (ShapedType::isDynamic(facts.keys))
     entries = arith::MinSIOp::create(
-        b, entries, context.i32((kLengthLimit - 1) / facts.pageSize));
+        b, entries, context.i32((kLengthLimit - 1) / pool.pageSize));
   Value capacity =
-      arith::MulIOp::create(b, entries, context.i32(facts.pageSize));
+      arith::MulIOp::create(b, entries, context.i32(pool.pageSize));
   length = capacity;
-  if (facts.kvLengths) {
-    length = emitOwnLength(context, known, batch, capacity);
+  if (facts.kvLengths || !pool.prefix.empty()) {
+    length = emitOwnLength(context, pool.lengths, known, batch, capacity);
   } else if (facts.cuSeqlensK) {
     Value unused;
     length = arith::MinSIOp::create(
@@ -183,36 +239,38 @@ void PagedKeys::find(const TileCoordinates &at, Value) {
 
 Value PagedKeys::emitView(StringRef name, const TileCoordinates &at,
                           int64_t firstColumn, int64_t columns) {
+  std::string tensor = (pool.prefix + name).str();
   return emitPagedView(
-      name, at, firstColumn,
+      tensor, at, firstColumn,
       {ShapedType::kDynamic,
-       columns ? columns : context.getTensor(name).shape.back()});
+       columns ? columns : context.getTensor(tensor).shape.back()});
 }
 
 Value PagedKeys::emitColumnView(StringRef name, const TileCoordinates &at,
                                 int64_t column) {
-  return emitPagedView(name, at, column, {ShapedType::kDynamic});
+  return emitPagedView((pool.prefix + name).str(), at, column,
+                       {ShapedType::kDynamic});
 }
 
 Value PagedKeys::emitPagedView(StringRef name, const TileCoordinates &at,
                                int64_t firstColumn, ArrayRef<int64_t> shape) {
-  const TensorFacts &pool = context.getTensor(name);
+  const TensorFacts &tensor = context.getTensor(name);
   Value offset = arith::MulIOp::create(b, context.widen(at.kvHead),
                                        context.getStride(name, 1));
   if (firstColumn)
     offset = arith::AddIOp::create(b, offset, context.i64(firstColumn));
-  int64_t bytes = firstColumn * pool.elementType.getIntOrFloatBitWidth() / 8;
-  auto type = GlobalType::get(b.getContext(), shape, pool.elementType);
+  int64_t bytes = firstColumn * tensor.elementType.getIntOrFloatBitWidth() / 8;
+  auto type = GlobalType::get(b.getContext(), shape, tensor.elementType);
   return PagedViewOp::create(
       b, type, context.getPointer(name), offset, length,
-      context.getStride(name, 2), context.getPointer("page_table"), firstEntry,
-      context.getExtent({{"k", 0}}, facts.pages), context.getStride(name, 0),
-      b.getI64IntegerAttr(facts.pageSize),
-      b.getI64IntegerAttr(std::gcd(pool.getRowAlignment(), bytes)));
+      context.getStride(name, 2), context.getPointer(pool.table), firstEntry,
+      getPages(), context.getStride(name, 0),
+      b.getI64IntegerAttr(pool.pageSize),
+      b.getI64IntegerAttr(std::gcd(tensor.getRowAlignment(), bytes)));
 }
 
 Value PagedKeys::emitLead(Value first) {
-  Value size = context.i32(facts.pageSize);
+  Value size = context.i32(pool.pageSize);
   auto pageOf = [&](Value key) -> Value {
     return arith::DivUIOp::create(b, key, size);
   };
@@ -220,20 +278,76 @@ Value PagedKeys::emitLead(Value first) {
   Value last = arith::SubIOp::create(b, length, context.i32(1));
   Value entry = arith::MinSIOp::create(b, pageOf(first), pageOf(last));
   return context.loadElement(
-      "page_table", arith::AddIOp::create(b, firstEntry, context.widen(entry)));
+      pool.table, arith::AddIOp::create(b, firstEntry, context.widen(entry)));
+}
+
+Value PagedKeys::emitPage(Value key) {
+  Value entry = arith::DivUIOp::create(b, key, context.i32(pool.pageSize));
+  return context.loadElement(
+      pool.table, arith::AddIOp::create(b, firstEntry, context.widen(entry)));
 }
 
 Value PagedKeys::emitIsAbsent(Value lead) {
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::uge, lead,
-                               context.getExtent({{"k", 0}}, facts.pages));
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::uge, lead, getPages());
 }
 
 KeyRows PagedKeys::emitRows(Value first) {
-  Value page = context.i32(facts.pageSize);
+  Value page = context.i32(pool.pageSize);
   Value row = arith::RemUIOp::create(b, first, page);
   Value left =
       arith::SubIOp::create(b, length, arith::SubIOp::create(b, first, row));
   return {row, arith::MinSIOp::create(b, left, page)};
+}
+
+//===----------------------------------------------------------------------===//
+// Keys of two tables
+//===----------------------------------------------------------------------===//
+
+void JoinedKeys::find(const TileCoordinates &at, Value row) {
+  own.known = known;
+  own.find(at, row);
+  added.find(at, row);
+  skip = context.i32(0);
+  if (mask.hasLeft()) {
+    // The first query sees the oldest key. The last one is at the last key.
+    Value back = arith::AddIOp::create(b, context.getQueries(),
+                                       context.i32(-mask.leftBound()));
+    skip = arith::MaxSIOp::create(b, arith::SubIOp::create(b, own.length, back),
+                                  skip);
+  }
+  length = arith::AddIOp::create(b, added.length,
+                                 arith::SubIOp::create(b, own.length, skip));
+}
+
+Value JoinedKeys::emitIsHidden(function_ref<Value()> getQuery, Value place) {
+  auto isBelow = [&](Value x, Value y) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, y);
+  };
+  Value isAdded = isBelow(place, added.length);
+  // All others look at an entry that is there.
+  Value isAbsent = added.emitIsAbsent(added.emitPage(
+      arith::SelectOp::create(b, isAdded, place, context.i32(0))));
+  Value isMasked;
+  if (mask.hasLeft() || mask.hasRight()) {
+    Value key = arith::AddIOp::create(
+        b, arith::SubIOp::create(b, place, added.length), skip);
+    Value newest = arith::AddIOp::create(
+        b, arith::SubIOp::create(b, own.length, context.getQueries()),
+        getQuery());
+    auto limit = [&](int64_t bound) {
+      return b.createOrFold<arith::AddIOp>(newest, context.i32(bound));
+    };
+    if (mask.hasRight())
+      isMasked = isBelow(limit(mask.rightBound()), key);
+    if (mask.hasLeft()) {
+      Value isOld = isBelow(key, limit(mask.leftBound()));
+      isMasked = isMasked ? arith::OrIOp::create(b, isMasked, isOld).getResult()
+                          : isOld;
+    }
+  }
+  if (!isMasked)
+    return arith::AndIOp::create(b, isAdded, isAbsent);
+  return arith::SelectOp::create(b, isAdded, isAbsent, isMasked);
 }
 
 //===----------------------------------------------------------------------===//
@@ -305,7 +419,9 @@ std::unique_ptr<KeySource> KeySource::create(KernelContext &context) {
   const ProblemFacts &facts = context.facts;
   if (facts.hasBlockLists())
     return std::make_unique<ListedKeys>(context);
+  if (facts.hasAddedKeys())
+    return std::make_unique<JoinedKeys>(context);
   if (facts.isPaged())
-    return std::make_unique<PagedKeys>(context);
+    return std::make_unique<PagedKeys>(context, JoinedKeys::getOwnPool(facts));
   return std::make_unique<RowKeys>(context);
 }

@@ -18,7 +18,7 @@ ScoreCost attn::getScoreCost(const ProblemFacts &facts) {
     cost.registers += 16;
     cost.instructions += 10;
   }
-  if (facts.selected) {
+  if (facts.hidesPlaces()) {
     cost.registers += 8;
     cost.instructions += 10;
   }
@@ -194,19 +194,21 @@ void attn::emitRowKeys(AttentionTile &tile) {
   YieldOp::create(b, own);
 }
 
-/// Hides keys in whose place the table has no page.
-static Value emitSelected(const AttentionTile &tile, Value key, Value scores,
-                          bool quads) {
+/// Hides keys in whose place the table has no page, or whose place a query does
+/// not see.
+static Value emitSeen(const AttentionTile &tile, Value key, Value scores,
+                      bool quads) {
   ImplicitLocOpBuilder &b = tile.b;
   auto map =
       MapElementsOp::create(b, scores.getType(), scores, tile.row, key, quads);
   OpBuilder::InsertionGuard guard(b);
   auto [score, row, index] = openElements(tile, map);
-  Value isAbsent = tile.source->emitIsAbsent(tile.source->emitLead(index));
+  Value isHidden = tile.source->emitIsHidden(
+      [&] { return emitHeadAndQuery(tile, row).second; }, index);
   Value excluded = arith::ConstantOp::create(
       b, b.getF32FloatAttr(-std::numeric_limits<float>::infinity()));
   YieldOp::create(
-      b, arith::SelectOp::create(b, isAbsent, excluded, score).getResult());
+      b, arith::SelectOp::create(b, isHidden, excluded, score).getResult());
   return map.getResult();
 }
 
@@ -304,8 +306,8 @@ LogicalResult attn::emitScores(const AttentionTile &tile, Value key,
     scores = emitRegions(tile, key, scores, quads, /*hides=*/true);
   if (!scores)
     return failure();
-  if (facts.selected)
-    scores = emitSelected(tile, key, scores, quads);
+  if (facts.hidesPlaces())
+    scores = emitSeen(tile, key, scores, quads);
   scores = ApplyMaskOp::create(
       b, type, scores, tile.row, key, tile.keys, tile.bounds.lower,
       tile.bounds.upper, tile.rowKeys.from, tile.rowKeys.to, quads,

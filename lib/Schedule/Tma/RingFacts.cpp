@@ -83,6 +83,8 @@ bool attn::hasFullBlocks(const ProblemFacts &facts, int64_t blockN) {
 }
 
 std::optional<std::string> attn::findUnmappable(const ProblemFacts &facts) {
+  if (facts.hasAddedKeys())
+    return "keys of two pools ('added')";
   // A swizzle starts anew every 8 rows, and copies of few rows take longer to
   // start than to arrive.
   if (facts.isPaged() && facts.pageSize % kLeastPage != 0)

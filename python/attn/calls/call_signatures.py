@@ -38,6 +38,8 @@ def compile(
     page_size: int | None = None,
     page_indptr: bool = False,
     selected: bool = False,
+    added_page_size: int | None = None,
+    added_lengths: str | Sequence[int] | None = None,
     block_rows: int | None = None,
     block_keys: int | None = None,
     rope_dim: int | None = None,
@@ -104,6 +106,10 @@ def compile(
         page_indptr: The table is a list of pages with cumulative counts, not a row of pages
             for each batch.
         selected: Entries of the table that are outside of the pool hide their keys.
+        added_page_size: More keys, which all queries of a batch see, lie in pages of N that
+            a table of their own names; pages outside of their pool hide their keys.
+        added_lengths: How many of these keys each batch has; the table holds the most; a
+            list.
         block_rows: Each N queries have a list of blocks of keys.
         block_keys: Keys of a block that lists name.
         rope_dim: Latent attention: values are the first columns of keys, all but R, which
@@ -172,6 +178,8 @@ def compile(
         "page_size": call_arguments.to_page('page_size', page_size),
         "page_indptr": page_indptr,
         "selected": selected,
+        "added_page_size": added_page_size,
+        "added_lengths": added_lengths,
         "block_rows": block_rows,
         "block_keys": block_keys,
         "rope_dim": rope_dim,

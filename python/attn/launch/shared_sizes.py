@@ -28,6 +28,11 @@ def _of_rows(dim: int) -> tuple[tuple[str, int], ...]:
     return ("k_scales", dim), ("v_scales", dim), ("k_rope", dim)
 
 
+def _of_added(dim: int) -> tuple[tuple[str, int], ...]:
+    """A dimension of keys that stand beside those of k, and of their values."""
+    return ("added_k", dim), ("added_v", dim)
+
+
 def check_sizes(kernel: str, views: Mapping[str, TensorView]) -> None:
     """Sizes that an attention problem has in several tensors agree."""
     # Partial results have their run in front of the batch.
@@ -36,7 +41,7 @@ def check_sizes(kernel: str, views: Mapping[str, TensorView]) -> None:
     pool = (("k", 0), ("v", 0), *_of_rows(0))
     batch = (("q", 0), ("o", lead), ("lse", lead), *_partial(1), *_init(0), *_beside_rows(0))
     rows = () if "page_indptr" in views else (("page_table", 0),)
-    sequences = (*rows, ("kv_lengths", 0))
+    sequences = (*rows, ("kv_lengths", 0), ("added_table", 0), ("added_lengths", 0))
     if "cu_seqlens_q" not in views:
         batch = (*batch, *sequences)
     if "page_table" not in views:
@@ -49,11 +54,15 @@ def check_sizes(kernel: str, views: Mapping[str, TensorView]) -> None:
             *(("q", 1), ("o", lead + 1), ("lse", lead + 1), ("sinks", 0)),
             *(*_partial(2), *_init(1), *_beside_rows(1)),
         ),
-        (("k", 1), ("v", 1), *_of_rows(1)),
+        (("k", 1), ("v", 1), *_of_rows(1), *_of_added(1)),
+        _of_added(0),
+        _of_added(2),
         (("q", 2), ("o", lead + 2), ("lse", lead + 2), *_partial(3), *_init(2), *_beside_rows(2)),
         (("k", 2), ("v", 2), *_of_rows(2)),
         # Keys without their rotated columns are the values.
         (("o", lead + 3) if "k_rope" in views else ("q", 3), ("k", 3)),
+        (("k", 3), ("added_k", 3)),
+        (("v", 3), ("added_v", 3)),
         *((("q", 3), ("k", 3)), (("q_rope", 3), ("k_rope", 3))) * ("q_rope" in views),
         (("v", 3), ("o", lead + 3), ("partial_o", 4), ("init_o", 3)),
         (("cu_seqlens_q", 0), ("cu_seqlens_k", 0)),

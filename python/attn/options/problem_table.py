@@ -22,6 +22,8 @@ KINDS = {
     "page_size": "count",
     "page_indptr": "switch",
     "selected": "switch",
+    "added_page_size": "count",
+    "added_lengths": "numbers",
     "block_rows": "count",
     "block_keys": "count",
     "rope_dim": "natural",

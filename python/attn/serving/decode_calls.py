@@ -65,7 +65,7 @@ def _pad_call(
     tensors: dict[str, Any], options: dict[str, Any], mods: tuple[Any, Any, Any], outputs: Outputs
 ) -> Any:
     """A call with operands that kernels take, copied where they are not so."""
-    for name in ("k_scales", "v_scales"):
+    for name in ("k_scales", "v_scales", "added_k"):
         if tensors.get(name) is not None:
             raise ArgumentError(f"pad: expected none beside {name}")
     if "kv_cache" in tensors:

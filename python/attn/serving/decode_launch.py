@@ -13,7 +13,7 @@ from ..options import argument_names, kernel_sizes
 from ..record import DYNAMIC, Binder, TensorView, Workspace
 from ..tensors import batch_lists, tensor_views
 from ..tensors.tensor_views import expect
-from . import decode_problem, numpy_inputs
+from . import added_keys, decode_problem, numpy_inputs
 from .decode_problem import ROW_TENSORS, DecodeProblem, count_output_columns
 from .pool_rows import NARROW_TYPES, check_rows, find_scale_group, get_row_strides
 from .query_rows import (
@@ -51,6 +51,7 @@ def _check_values(
             batch_lists.check_counts("cu_seqlens_q", counts, rows, settings.max_seqlen_q)
     batch = (tensors["kv_lengths"], tensors["page_table"])
     batch_lists.check_batch(*batch, page_size, pages, settings.selected)
+    added_keys.check_values(tensors, views)
 
 
 def _check_pools(
@@ -220,6 +221,7 @@ def make_problem(tensors: Mapping[str, TensorView], settings: Settings, lse: boo
         out_group=out_group,
         o_scales_strides=None if scales is None else scales.strides[:3],
         regions=settings.describe_regions(_get_captures(tensors)),
+        added=added_keys.read_added(tensors, settings),
     )
     return problem if settings.max_seqlen_q is None else _pack(problem, settings, table.shape[0], q)
 
@@ -432,7 +434,9 @@ def read_views(tensors: Mapping[str, Any], settings: Settings) -> dict[str, Tens
             each = tensor_views.turn_lse(name, each)
         elif name == "k_cache" and settings.value_dim is not None:
             each = tensor_views.turn_latent(name, each)
-        elif name in ("k_cache", "v_cache"):
+        elif name == "added_k" and settings.value_dim is not None:
+            each = tensor_views.turn_latent(name, each)
+        elif name in ("k_cache", "v_cache", "added_k", "added_v"):
             each = tensor_views.turn_pool(name, each, settings.layout)
         elif name in ROW_TENSORS:
             is_latent = settings.value_dim is not None

@@ -14,6 +14,7 @@ from ..kernel import Kernel, compile_problem
 from ..record import DYNAMIC
 from ..tracing.captured_reads import Spec
 from ..tracing.mod_regions import Regions
+from .added_keys import AddedKeys
 
 #: Names of element types, as `Spec` has them.
 _DTYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32"}
@@ -98,6 +99,8 @@ class DecodeProblem(NamedTuple):
     o_scales_strides: tuple[int, int, int] | None = None
     #: Element type of the results of runs, which the launch merges.
     partials: str = "auto"
+    #: Keys beside those of the table.
+    added: AddedKeys | None = None
 
     @property
     def key_columns(self) -> int:
@@ -143,6 +146,8 @@ def _write_number(value: float) -> str:
 
 def _write_attributes(problem: DecodeProblem) -> str:
     attributes = [f"page_size = {problem.page_size} : i64"]
+    if problem.added is not None:
+        attributes.append(f"added_page_size = {problem.added.page_size} : i64")
     if problem.max_queries is not None:
         attributes.append(f"max_seqlen_q = {problem.max_queries} : i64")
     if problem.selected:
@@ -205,6 +210,21 @@ def _declare_rows(p: DecodeProblem) -> tuple[list[tuple[str, str]], str]:
     return list(names.values()), clauses
 
 
+def _declare_added(p: DecodeProblem) -> list[tuple[str, str]]:
+    """The tensors of added keys, in the order of their clause."""
+    if p.added is None:
+        return []
+    each = p.added
+    rows = (each.pages, p.kv_heads, each.page_size)
+    found = [_declare("added_k", p.pool_dtype, (*rows, p.dim), (*each.k_strides, 1))]
+    if each.v_strides is not None:
+        values = _declare("added_v", p.pool_dtype, (*rows, p.value_dim), (*each.v_strides, 1))
+        found.append(values)
+    table = (p.batch, each.max_pages), (each.table_stride, 1)
+    found.append(_declare("added_table", "int32", *table))
+    return [*found, _declare("added_lengths", "int32", (p.batch,), (1,))]
+
+
 def write_decode(problem: DecodeProblem) -> str:
     """The problem as MLIR. With `kv_splits` the results of that many runs go to
     memory of the launch, which merges them: in a second kernel, or where the plan says so
@@ -263,6 +283,9 @@ def write_decode(problem: DecodeProblem) -> str:
     beside, clauses = _declare_rows(p)
     arguments += beside
     more += clauses
+    if added := _declare_added(p):
+        arguments += added
+        more += f" added({_join(added)})"
     scales = []
     if p.out_group is not None and p.o_scales_strides is not None:
         shape = (*rows, p.value_dim // p.out_group)

@@ -32,7 +32,7 @@ def arrange(tensors: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
             inputs[name] = inputs[name][:, :, None]
     is_latent = settings.value_dim is not None
     pools = {name[0] if name.endswith("_cache") else name for name in inputs}
-    for name in sorted(pools & {"k", "v", *ROW_TENSORS}):
+    for name in sorted(pools & {"k", "v", "added_k", "added_v", *ROW_TENSORS}):
         pool = inputs.pop(f"{name}_cache" if name in ("k", "v") else name)
         if is_latent:
             inputs[name] = pool[:, None] if pool.ndim == 3 else pool.swapaxes(1, 2)

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..calls.call_arguments import Modification
 from ..options import host_names
-from . import cascading, decode_calls, decode_plan
+from . import added_keys, cascading, decode_calls, decode_plan
 
 
 def decode(
@@ -38,6 +38,7 @@ def decode(
     mask_mod: Modification | None = None,
     out_mod: Modification | None = None,
     partials: str = "auto",
+    added: tuple[Any, ...] | None = None,
     init: tuple[Any, Any] | None = None,
     lse: Any = False,
     out: Any = None,
@@ -69,7 +70,14 @@ def decode(
 
     With `selected` pages of one key, which any dense pool is a view of, make `page_table` a
     list of the keys that a sequence's queries see (sparse attention by an indexer). `score_mod`
-    and `mask_mod` count a sequence's queries and keys from 0. The options:
+    and `mask_mod` count a sequence's queries and keys from 0.
+
+    `added=(k, v, table, lengths)` are more keys, which all queries of a sequence see, in one
+    softmax with those that `causal` and `window` leave of the table's: pools, table and lengths
+    of the same forms, pages of another size if need be. Their table is a list of keys where
+    pages have one: ids that the pool does not have, such as -1, hide their keys. So a window
+    over the last keys of a sequence stands beside keys that were selected or compressed. The
+    options:
 
         causal: Hides the keys after each query; the last query is at the last key.
         window: Window mask; a negative number means no bound on that side; (left,
@@ -133,6 +141,7 @@ def decode(
         "expected_keys": expected_keys,
         "partials": partials,
     }
+    tensors |= added_keys.name_added(added, False)
     outputs = decode_calls.Outputs(lse, out, stream)
     return decode_calls.call(tensors, options, (score_mod, mask_mod, out_mod), init, outputs, pad)
 
@@ -151,6 +160,7 @@ def mla_decode(
     k_rope: Any = None,
     q_rope: Any = None,
     causal: bool = True,
+    window: Sequence[int | None] | None = None,
     softcap: float | None = None,
     out_scale: float | None = None,
     selected: bool = False,
@@ -161,6 +171,7 @@ def mla_decode(
     mask_mod: Modification | None = None,
     out_mod: Modification | None = None,
     partials: str = "auto",
+    added: tuple[Any, ...] | None = None,
     init: tuple[Any, Any] | None = None,
     lse: Any = False,
     out: Any = None,
@@ -185,6 +196,8 @@ def mla_decode(
 
         value_dim: Columns of a key, from its first one on, that are its value.
         causal: Hides the keys after each query; the last query is at the last key.
+        window: Window mask; a negative number means no bound on that side; (left,
+            right), None for unbounded.
         softcap: Scores become C tanh(score / C).
         scale: Factor of the scores (default: 1 / sqrt(D)).
         out_scale: Factor of an output of 8 bits before it is rounded; o has e4m3
@@ -207,8 +220,8 @@ def mla_decode(
             with a scale for each row, which has 11 bits of each number; "bf16", which
             has 8. "auto" is "f16" for latent attention, else "f32".
 
-    The other arguments, `pad` and the results are those of `attn.decode`; o has `value_dim`
-    columns.
+    `added` is (kv, table, lengths) here. The other arguments, `pad` and the results are those
+    of `attn.decode`; o has `value_dim` columns.
     """
     if others:
         host_names.refuse(mla_decode, others)
@@ -226,6 +239,7 @@ def mla_decode(
     options = {
         "value_dim": value_dim,
         "causal": causal,
+        "window": window,
         "softcap": softcap,
         "scale": scale,
         "out_scale": out_scale,
@@ -235,6 +249,7 @@ def mla_decode(
         "expected_keys": expected_keys,
         "partials": partials,
     }
+    tensors |= added_keys.name_added(added, True)
     decode_calls.check_given(options, ("value_dim", "scale",))
     outputs = decode_calls.Outputs(lse, out, stream)
     return decode_calls.call(tensors, options, (score_mod, mask_mod, out_mod), init, outputs, pad)

@@ -93,6 +93,10 @@ TENSORS = (
     "cu_seqlens_q",
     "init_o",
     "init_lse",
+    "added_k",
+    "added_v",
+    "added_table",
+    "added_lengths",
 )
 OPTIONAL_TENSORS = (
     "sinks",
@@ -102,6 +106,10 @@ OPTIONAL_TENSORS = (
     "v_scales",
     "init_o",
     "init_lse",
+    "added_k",
+    "added_v",
+    "added_table",
+    "added_lengths",
     "k_rope",
     "q_rope",
 )
@@ -114,7 +122,8 @@ SCHEMAS = {
         'Tensor[]? captures=None, str score_mod="", str mask_mod="", int? run_keys=None, bool '
         'selected=False, Tensor? init_o=None, Tensor? init_lse=None, Tensor? k_scales=None, '
         'Tensor? v_scales=None, float? out_scale=None, str partials="auto", str out_mod="", '
-        'int[]? expected_keys=None'
+        'int[]? expected_keys=None, Tensor? added_k=None, Tensor? added_v=None, Tensor? '
+        'added_table=None, Tensor? added_lengths=None'
     ),
     "mla_decode": (
         'Tensor q, Tensor kv_cache, Tensor page_table, Tensor kv_lengths, int value_dim, float '
@@ -122,7 +131,9 @@ SCHEMAS = {
         'Tensor[]? captures=None, str score_mod="", str mask_mod="", int? run_keys=None, bool '
         'selected=False, Tensor? init_o=None, Tensor? init_lse=None, Tensor? k_scales=None, '
         'Tensor? k_rope=None, Tensor? q_rope=None, float? out_scale=None, str partials="auto", '
-        'Tensor? k_scale=None, Tensor? v_scale=None, str out_mod="", int[]? expected_keys=None'
+        'Tensor? k_scale=None, Tensor? v_scale=None, str out_mod="", int[]? expected_keys=None, '
+        'int[]? window=None, Tensor? added_k=None, Tensor? added_table=None, Tensor? '
+        'added_lengths=None'
     ),
     "prefill": (
         'Tensor q, Tensor k_cache, Tensor v_cache, Tensor page_table, Tensor kv_lengths, Tensor '

@@ -43,8 +43,17 @@ def check_counts(name: str, counts: Any, rows: int, most: int | None = None) -> 
         first = begin
 
 
+#: What a call names the lengths of its sequences and their table.
+NAMES = ("kv_lengths", "page_table")
+
+
 def check_batch(
-    kv_lengths: Any, page_table: Any, page_size: int, pages: int, selected: bool
+    kv_lengths: Any,
+    page_table: Any,
+    page_size: int,
+    pages: int,
+    selected: bool,
+    names: tuple[str, str] = NAMES,
 ) -> None:
     """With ATTN_DEBUG_CHECKS=1 raises ArgumentError for a length that the table does not
     hold and for an id that the pool does not have, at the sequence and position; where keys
@@ -57,23 +66,25 @@ def check_batch(
     for sequence, length in enumerate(kv_lengths.tolist()):
         if not 0 <= length <= held:
             raise ArgumentError(
-                f'tensor "kv_lengths": sequence {sequence}: expected 0 to {held} keys, which its '
+                f'tensor "{names[0]}": sequence {sequence}: expected 0 to {held} keys, which its '
                 f"row of the table holds, got {length}"
             )
         for position in range(0 if selected else -(-length // page_size)):
             page = rows[sequence][position]
             if not 0 <= page < pages:
                 raise ArgumentError(
-                    f'tensor "page_table": sequence {sequence}, position {position}: expected '
+                    f'tensor "{names[1]}": sequence {sequence}, position {position}: expected '
                     f"one of the {pages} pages of the pool, got {page}"
                 )
 
 
-def check_lengths(lengths: TensorView, table: TensorView, device: int | None) -> None:
-    tensor_views.check_integers("kv_lengths", lengths, 1, device)
-    tensor_views.check_integers("page_table", table, 2, lengths.device)
+def check_lengths(
+    lengths: TensorView, table: TensorView, device: int | None, names: tuple[str, str] = NAMES
+) -> None:
+    tensor_views.check_integers(names[0], lengths, 1, device)
+    tensor_views.check_integers(names[1], table, 2, lengths.device)
     if table.shape[0] != lengths.shape[0]:
         raise ArgumentError(
-            f'tensor "page_table": expected a row for each of the {lengths.shape[0]} sequences '
-            f"of kv_lengths, got {table.shape[0]}"
+            f'tensor "{names[1]}": expected a row for each of the {lengths.shape[0]} sequences '
+            f"of {names[0]}, got {table.shape[0]}"
         )

@@ -16,7 +16,7 @@ OPTIONS = set(Fields._fields) & {*KINDS, "score_mod", "mask_mod", "out_mod"} - {
     ("call", "absent"),
     [
         (attn.decode, set()),
-        (attn.mla_decode, {"layout", "window"}),
+        (attn.mla_decode, {"layout"}),
         (attn.prefill, {"kv_splits", "selected"}),
         (attn.cascade, OPTIONS - {"layout", "softcap", "scale"}),
         (attn.DecodePlan, set()),
@@ -46,10 +46,14 @@ def test_operators():
     assert names["decode"][:12] == (
         "q k_cache v_cache page_table kv_lengths sinks layout causal window softcap scale kv_splits"
     ).split()
-    assert names["decode"][-5:-2] == ["v_scales", "out_scale", "partials"]
+    assert names["decode"][-9:-6] == ["v_scales", "out_scale", "partials"]
+    assert names["decode"][-4:] == ["added_k", "added_v", "added_table", "added_lengths"]
     assert names["mla_decode"][4:9] == ["value_dim", "scale", "sinks", "causal", "softcap"]
-    assert names["mla_decode"][-5:-2] == ["partials", "k_scale", "v_scale"]
-    assert {tuple(given[-2:]) for given in names.values()} == {("out_mod", "expected_keys")}
+    assert names["mla_decode"][-9:-6] == ["partials", "k_scale", "v_scale"]
+    assert names["mla_decode"][-4:] == ["window", "added_k", "added_table", "added_lengths"]
+    for given in names.values():
+        place = given.index("out_mod")
+        assert given[place + 1] == "expected_keys"
     assert names["prefill"][5:9] == ["cu_seqlens_q", "max_seqlen_q", "sinks", "layout"]
     for name, given in names.items():
         expected = set(inspect.signature(getattr(attn, name)).parameters) & OPTIONS

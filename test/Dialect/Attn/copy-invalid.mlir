@@ -58,6 +58,16 @@ func.func @f(%p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64) {
 
 // -----
 
+func.func @f(%p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64) {
+  %g = attn.paged_view %p[%off] rows %n stride %stride table %p[%off] pages %n distance %stride {page = 16 : i64} : !attn.global<?x128xf16>
+  %d = attn.global_view %p[%off] rows %n stride %stride : !attn.global<?x128xf16>
+  // expected-error @below {{expected 'back' to be a result of attn.paged_view}}
+  %j = attn.joined_view %g, %d[%n] : !attn.global<?x128xf16>
+  return
+}
+
+// -----
+
 func.func @f(%g: !attn.global<?x128xf16>, %row: i32, %b: !attn.buffer<64x128xbf16, #attn.auto, shared>) {
   // expected-error @below {{expected the element type 'f16' of the view, got 'bf16'}}
   attn.cp_async %g[%row], %b : !attn.global<?x128xf16>, !attn.buffer<64x128xbf16, #attn.auto, shared>

@@ -36,6 +36,18 @@ func.func @pages(%p: !llvm.ptr<1>, %offset: i64, %rows: i32, %stride: i64) {
   return
 }
 
+// CHECK-LABEL: func.func @joined(
+// CHECK-SAME: %{{.*}}: !llvm.ptr<1>, %{{.*}}: i64, %[[ROWS:.*]]: i32, %{{.*}}: i64
+func.func @joined(%p: !llvm.ptr<1>, %offset: i64, %rows: i32, %stride: i64) {
+  // CHECK: %[[F:.*]] = attn.paged_view
+  %f = attn.paged_view %p[%offset] rows %rows stride %stride table %p[%offset] pages %rows distance %stride {page = 1 : i64} : !attn.global<?x128xf16>
+  // CHECK: %[[G:.*]] = attn.paged_view
+  %g = attn.paged_view %p[%offset] rows %rows stride %stride table %p[%offset] pages %rows distance %stride {page = 64 : i64} : !attn.global<?x128xf16>
+  // CHECK: attn.joined_view %[[F]], %[[G]][%[[ROWS]]] : <?x128xf16>
+  %j = attn.joined_view %f, %g[%rows] : !attn.global<?x128xf16>
+  return
+}
+
 // CHECK-LABEL: func.func @asynchronous(
 // CHECK-SAME: %[[G:.*]]: !attn.global<?x128xf16>, %[[ROW:.*]]: i32, %[[B:.*]]: !attn.buffer<64x128xf16, #attn.auto, shared>
 func.func @asynchronous(%g: !attn.global<?x128xf16>, %row: i32, %b: !b) {

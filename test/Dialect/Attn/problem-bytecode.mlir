@@ -18,6 +18,12 @@
 
 // RUN: attn-opt %S/Inputs/version-5.mlirbc | FileCheck %s --check-prefix=FIVE
 
+// What version 10 has added is written and read again.
+
+// RUN: attn-compile --q=2x16x1x128xbf16 --kv-lengths=100,9 --page-size=16 --added-page-size=1 --added-lengths=50,7 --emit=problem -o %t.added
+// RUN: attn-opt %t.added -emit-bytecode | attn-opt | FileCheck %s --check-prefix=TEN
+// TEN: attn.attention {{.*}} added(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : memref<103x16x1x128xbf16>, memref<103x16x1x128xbf16>, memref<2x50xi32>, memref<2xi32>) {added_page_size = 1 : i64, page_size = 16 : i64}
+
 // What version 9 has added is written and read again.
 
 // RUN: attn-compile --q=2x16x1x128xf16 --rope-dim=0 --kv-lengths=100,9 --page-size=16 --row-state --expected-keys=50,7 --emit=problem -o %t.states

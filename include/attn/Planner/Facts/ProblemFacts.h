@@ -83,6 +83,13 @@ struct ProblemFacts {
   Region *mergedMod = nullptr;
   /// Pages of the pools of k and v.
   int64_t pages = 0;
+  /// Keys beside those of k, all but the values or none, and the pages of
+  /// their pool. Beside them `keys` counts both, of k those that some query
+  /// sees, and `mask` is none: who knows where the keys are hides what
+  /// `ownMask` hides.
+  TensorFacts addedK, addedV, addedTable, addedLengths;
+  int64_t addedPages = 0;
+  MaskAttr ownMask;
   /// What the regions read from outside: memrefs, and scalars that are not
   /// constants.
   SmallVector<TensorFacts> captures;
@@ -122,7 +129,16 @@ struct ProblemFacts {
   /// a row's bits are not to depend on the rows beside it.
   bool needsExactMaxima() const { return rowState || hasRuns(); }
   /// True if a tensor says how many keys each sequence has.
-  bool hasLengths() const { return static_cast<bool>(kvLengths); }
+  bool hasLengths() const {
+    return static_cast<bool>(kvLengths) && !hasAddedKeys();
+  }
+  /// True if other keys stand beside those of k.
+  bool hasAddedKeys() const { return static_cast<bool>(addedK); }
+  /// True if keys are hidden by what stands in their place in a table, or by
+  /// which table that is.
+  bool hidesPlaces() const { return selected || hasAddedKeys(); }
+  /// The mask that the problem states.
+  MaskAttr getStatedMask() const { return hasAddedKeys() ? ownMask : mask; }
   /// True if partial results have scales, powers of two.
   bool hasPartialScales() const { return oScales && kvSplits != 0; }
   /// True if groups of columns of a row of results have scales.

@@ -60,6 +60,12 @@ public:
   }
   /// Returns i1 whether that is outside of the pool; null if it never is.
   virtual Value emitIsAbsent(Value lead) { return {}; }
+  /// Returns i1 whether a query of the sequence, the row `getQuery` returns,
+  /// does not see the key at `place`, whatever masks say. Only where places
+  /// are hidden (ProblemFacts::hidesPlaces).
+  virtual Value emitIsHidden(function_ref<Value()> getQuery, Value place) {
+    return emitIsAbsent(emitLead(place));
+  }
   /// Returns where in it they are.
   virtual KeyRows emitRows(Value first) {
     llvm_unreachable("only of bounded keys");

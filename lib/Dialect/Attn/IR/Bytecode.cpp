@@ -87,6 +87,12 @@ static auto getSixthAttributes(Properties &properties) {
   return std::tie(properties.row_state, properties.expected_keys);
 }
 
+/// Those that version 10 has added.
+template <typename Properties>
+static auto getSeventhAttributes(Properties &properties) {
+  return std::tie(properties.added_page_size);
+}
+
 /// Where operands have `o_scales`, which versions in front of 4 do not know.
 static constexpr size_t kScalesSegment = 5;
 
@@ -126,7 +132,9 @@ LogicalResult AttentionOp::readProperties(DialectBytecodeReader &reader,
       (number >= 8 &&
        failed(std::apply(readAll, getFifthAttributes(properties)))) ||
       (number >= 9 &&
-       failed(std::apply(readAll, getSixthAttributes(properties)))))
+       failed(std::apply(readAll, getSixthAttributes(properties)))) ||
+      (number >= 10 &&
+       failed(std::apply(readAll, getSeventhAttributes(properties)))))
     return failure();
   auto &segments = properties.operandSegmentSizes;
   if (number >= 4)
@@ -170,6 +178,8 @@ static StringRef findUnwritten(AttentionOp op, uint64_t number) {
     return "expected_keys";
   if (number < 9 && op.getRopeDim() == 0)
     return "rope_dim = 0";
+  if (number < 10 && op.getAddedK())
+    return "added";
   return "";
 }
 
@@ -197,6 +207,8 @@ void AttentionOp::writeProperties(DialectBytecodeWriter &writer) {
     std::apply(writeAll, getFifthAttributes(properties));
   if (number >= 9)
     std::apply(writeAll, getSixthAttributes(properties));
+  if (number >= 10)
+    std::apply(writeAll, getSeventhAttributes(properties));
   SmallVector<int32_t> segments =
       llvm::to_vector(properties.operandSegmentSizes);
   if (number < 4)

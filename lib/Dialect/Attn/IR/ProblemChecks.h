@@ -69,6 +69,20 @@ parseDescales(OpAsmParser &parser,
 void printDescales(OpAsmPrinter &printer, Operation *op, Value q, Type qType,
                    Value k, Type kType, Value v, Type vType);
 
+/// Parses and prints what stands in `added(...)`: pools of keys and of values,
+/// of which latent keys have none, a table and lengths.
+ParseResult parseAdded(
+    OpAsmParser &parser, std::optional<OpAsmParser::UnresolvedOperand> &k,
+    Type &kType, std::optional<OpAsmParser::UnresolvedOperand> &v, Type &vType,
+    std::optional<OpAsmParser::UnresolvedOperand> &table, Type &tableType,
+    std::optional<OpAsmParser::UnresolvedOperand> &lengths, Type &lengthsType);
+void printAdded(OpAsmPrinter &printer, Operation *op, Value k, Type kType,
+                Value v, Type vType, Value table, Type tableType, Value lengths,
+                Type lengthsType);
+
+/// Checks the keys that stand beside those of k.
+LogicalResult checkAdded(AttentionOp op);
+
 /// key_range and out_mod, as far as they are there, each behind its name.
 OptionalParseResult
 parseLateRegions(OpAsmParser &parser,

@@ -32,6 +32,25 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // Rows of two tables: what is chosen by the row's place, then one entry and
+  // one address.
+  // CHECK-LABEL: gpu.func @joined
+  // CHECK: %[[FRONT:.*]] = arith.cmpi slt, %[[POSITION:.*]], %[[ROWS:arg[0-9]+]] : i32
+  // CHECK: %[[BACK:.*]] = arith.subi %[[POSITION]], %[[ROWS]] : i32
+  // CHECK: arith.addi %[[BACK]], %{{arg[0-9]+}} : i32
+  // CHECK: arith.select %[[FRONT]], %{{.*}} : !llvm.ptr<1>
+  // CHECK: llvm.load {{.*}} invariant
+  // CHECK: arith.select %[[FRONT]], %{{.*}} : !llvm.ptr<1>
+  // CHECK: nvvm.cp.async.shared.global
+  gpu.func @joined(%p: !llvm.ptr<1>, %o: !llvm.ptr<1>, %t: !llvm.ptr<1>, %u: !llvm.ptr<1>, %off: i64, %m: i32, %n: i32, %pages: i32, %stride: i64, %skip: i32, %row: i32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %f = attn.paged_view %o[%off] rows %m stride %stride table %u[%off] pages %pages distance %stride {alignment = 16 : i64, page = 1 : i64} : !attn.global<?x64xf16>
+    %g = attn.paged_view %p[%off] rows %n stride %stride table %t[%off] pages %pages distance %stride {alignment = 16 : i64, page = 16 : i64} : !attn.global<?x64xf16>
+    %j = attn.joined_view %f, %g[%skip] : !attn.global<?x64xf16>
+    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<64x64xf16, #kv, shared>
+    attn.cp_async %j[%row], %b : !attn.global<?x64xf16>, !attn.buffer<64x64xf16, #kv, shared>
+    gpu.return
+  }
+
   // Where all rows exist only ids are compared.
   // CHECK-LABEL: gpu.func @known_pages
   // CHECK-NOT: arith.cmpi slt

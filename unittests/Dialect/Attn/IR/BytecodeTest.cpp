@@ -90,8 +90,8 @@ TEST_F(Bytecode, OwnVersionIsWritten) {
 }
 
 TEST_F(Bytecode, LaterVersionIsRefused) {
-  EXPECT_EQ(read(write(10)), "expected bytecode of the dialect 'attn' of at "
-                             "most version 9, got version 10");
+  EXPECT_EQ(read(write(11)), "expected bytecode of the dialect 'attn' of at "
+                             "most version 10, got version 11");
 }
 
 TEST_F(Bytecode, EarlierVersionsAreWritten) {
@@ -118,6 +118,25 @@ TEST_F(Bytecode, ListsOfBlocksAreOfVersion8) {
   write(7, text);
   EXPECT_EQ(message, "'attn.attention' op has 'blocks', which bytecode of "
                      "version 7 of the dialect 'attn' cannot say");
+}
+
+TEST_F(Bytecode, AddedKeysAreOfVersion10) {
+  constexpr const char *text = R"(
+  func.func @f(%q: memref<2x1x1x64xf16>, %k: memref<9x1x16x64xf16>,
+      %t: memref<2x4xi32>, %n: memref<2xi32>, %a: memref<9x1x1x64xf16>) {
+    attn.attention
+      ins(%q, %k, %k : memref<2x1x1x64xf16>, memref<9x1x16x64xf16>,
+                       memref<9x1x16x64xf16>)
+      outs(%q : memref<2x1x1x64xf16>) pages(%t : memref<2x4xi32>)
+      added(%a, %a, %t, %n : memref<9x1x1x64xf16>, memref<9x1x1x64xf16>,
+                             memref<2x4xi32>, memref<2xi32>)
+      {added_page_size = 1 : i64, page_size = 16 : i64}
+    return
+  })";
+  EXPECT_EQ(read(write(10, text)), "none");
+  write(9, text);
+  EXPECT_EQ(message, "'attn.attention' op has 'added', which bytecode of "
+                     "version 9 of the dialect 'attn' cannot say");
 }
 
 TEST_F(Bytecode, StatesExpectedKeysAndKeysAsValuesAreOfVersion9) {

@@ -41,6 +41,15 @@ LogicalResult PagedViewOp::verify() {
   return verifyAlignment(*this, getType(), getAlignment());
 }
 
+LogicalResult JoinedViewOp::verify() {
+  for (auto [name, view] :
+       {std::pair("front", getFront()), std::pair("back", getBack())})
+    if (!view.getDefiningOp<PagedViewOp>())
+      return emitOpError("expected '")
+             << name << "' to be a result of attn.paged_view";
+  return success();
+}
+
 /// Checks that rows of a view can be moved to or from something of `shape`.
 static LogicalResult verifyRows(Operation *op, GlobalType view,
                                 ArrayRef<int64_t> shape, Type elementType,

@@ -528,7 +528,7 @@ LogicalResult AttentionOp::verify() {
   int64_t lead = getKvSplits() ? 1 : 0, tableRank = getPageIndptr() ? 1 : 2;
   // attention_c1, attention_c19, attention_c21, attention_c23, attention_c33,
   // attention_c37, attention_c38, attention_c41, attention_c42, attention_c44,
-  // attention_c45, attention_c47, attention_c54, attention_c57
+  // attention_c45, attention_c47, attention_c54, attention_c57, attention_c59
   SmallVector<OperandRule> rules = {
       {{"q", getQ()}, 4, /*unitStride=*/true},
       {{"k", getK()}, 4, /*unitStride=*/true},
@@ -558,14 +558,19 @@ LogicalResult AttentionOp::verify() {
       {{"k_rope", getKRope()}, 4, /*unitStride=*/true},
       {{"q_rope", getQRope()}, 4, /*unitStride=*/true},
       {{"block_counts", getBlockCounts()}, 4, /*unitStride=*/true},
-      {{"block_indices", getBlockIndices()}, 4, /*unitStride=*/true}};
+      {{"block_indices", getBlockIndices()}, 4, /*unitStride=*/true},
+      {{"added_k", getAddedK()}, 4, /*unitStride=*/true},
+      {{"added_v", getAddedV()}, 4, /*unitStride=*/true},
+      {{"added_table", getAddedTable()}, 2, /*unitStride=*/true},
+      {{"added_lengths", getAddedLengths()}, 1, /*unitStride=*/true}};
   // attention_c1, attention_c2, attention_c3, attention_c4
   if (failed(checkOperands(*this, rules)) || failed(checkElementTypes(*this)) ||
       failed(checkVariants(*this)) || failed(checkVariableLengths(*this)) ||
       failed(checkPages(*this)) || failed(checkSequences(*this)) ||
       failed(checkBlocks(*this)) || failed(checkExtents(*this)) ||
       failed(checkUnits(*this)) || failed(checkOutputScales(*this)) ||
-      failed(checkRowState(*this)) || failed(checkExpectedKeys(*this)))
+      failed(checkRowState(*this)) || failed(checkExpectedKeys(*this)) ||
+      failed(checkAdded(*this)))
     return failure();
   // attention_c17, attention_c18, attention_c26
 #define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \

@@ -70,9 +70,13 @@ struct ViewValue {
   /// the table. 0 where they are not.
   int64_t page = 0;
   Value pages, distance, table;
+  /// Rows are those of `front`, and behind them those of `back` from `skip`
+  /// (i32) on, views in pages; null where they are not. Then only `rows`,
+  /// `alignment`, `type` and `anchor` of the others count.
+  Value front, back, skip;
 
   /// True if the address of a row is no sum of terms of its parts.
-  bool isScattered() const { return group != 1 || page != 0; }
+  bool isScattered() const { return group != 1 || page != 0 || front; }
 };
 
 /// Number of elements of a type that are kept in one value.

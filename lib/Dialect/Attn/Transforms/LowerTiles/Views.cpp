@@ -57,6 +57,24 @@ LogicalResult PartitionLowering::lower(PagedViewOp op) {
   return success();
 }
 
+template <>
+LogicalResult PartitionLowering::lower(JoinedViewOp op) {
+  const ViewValue front = kernel.views.lookup(op.getFront()),
+                  back = kernel.views.lookup(op.getBack());
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  ViewValue view;
+  view.rows = arith::AddIOp::create(
+      b, front.rows, arith::SubIOp::create(b, back.rows, op.getSkip()));
+  view.alignment = std::min(front.alignment, back.alignment);
+  view.type = op.getType();
+  view.anchor = op;
+  view.front = op.getFront();
+  view.back = op.getBack();
+  view.skip = op.getSkip();
+  kernel.views[op.getResult()] = view;
+  return success();
+}
+
 Value PartitionLowering::rowBytes(const ViewValue &view, int64_t rowCount) {
   Value &cached = kernel.rowDistances[{view.anchor, rowCount}];
   if (cached)
@@ -94,9 +112,75 @@ Value PartitionLowering::threadBase(const ViewValue &view, Value row,
   return cached;
 }
 
+/// Places a row of `view`, which is one of `front` or of `back` behind it.
+static PartitionLowering::RowPlace
+placeJoinedRow(ImplicitLocOpBuilder &b, const ViewValue &view,
+               const ViewValue &front, const ViewValue &back, Value position,
+               Value column, bool inBounds) {
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(b, value, 32);
+  };
+  auto wide = [&](Value narrow) -> Value {
+    return arith::ExtUIOp::create(b, b.getI64Type(), narrow);
+  };
+  auto add = [&](Value x, Value y) -> Value {
+    return arith::AddIOp::create(b, x, y);
+  };
+  Value isFront =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, position, front.rows);
+  auto choose = [&](Value ofFront, Value ofBack) -> Value {
+    if (ofFront == ofBack)
+      return ofFront;
+    return arith::SelectOp::create(b, isFront, ofFront, ofBack);
+  };
+  PartitionLowering::RowPlace place;
+  if (!inBounds)
+    place.exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, position,
+                                         view.rows);
+  Value inBack = add(arith::SubIOp::create(b, position, front.rows), view.skip);
+  Value entry =
+      choose(arith::DivUIOp::create(b, position, constant(front.page)),
+             arith::DivUIOp::create(b, inBack, constant(back.page)));
+  // Rows behind the last one are none of the front: the back's first entry.
+  if (place.exists)
+    entry = arith::SelectOp::create(b, place.exists, entry, constant(0));
+  Value table = choose(front.table, back.table);
+  Value address = LLVM::GEPOp::create(b, table.getType(), b.getI32Type(), table,
+                                      ValueRange{wide(entry)});
+  Value id = LLVM::LoadOp::create(b, b.getI32Type(), address, /*alignment=*/4,
+                                  /*isVolatile=*/false,
+                                  /*isNonTemporal=*/false,
+                                  /*isInvariant=*/true);
+  Value isThere = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, id,
+                                        choose(front.pages, back.pages));
+  place.exists =
+      place.exists ? arith::AndIOp::create(b, place.exists, isThere).getResult()
+                   : isThere;
+  Value row = choose(arith::RemUIOp::create(b, position, constant(front.page)),
+                     arith::RemUIOp::create(b, inBack, constant(back.page)));
+  Value elements = choose(front.offset, back.offset);
+  if (column)
+    elements = add(elements, wide(column));
+  elements =
+      add(elements, arith::MulIOp::create(
+                        b, wide(id), choose(front.distance, back.distance)));
+  elements =
+      add(elements, arith::MulIOp::create(b, wide(row),
+                                          choose(front.stride, back.stride)));
+  Value base = choose(front.base, back.base);
+  place.address = LLVM::GEPOp::create(b, base.getType(),
+                                      storageOf(view.type.getElementType()),
+                                      base, ValueRange{elements});
+  return place;
+}
+
 PartitionLowering::RowPlace
 PartitionLowering::placeRow(ImplicitLocOpBuilder &b, const ViewValue &view,
                             Value position, Value column, bool inBounds) {
+  if (view.front)
+    return placeJoinedRow(b, view, kernel.views.lookup(view.front),
+                          kernel.views.lookup(view.back), position, column,
+                          inBounds);
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIntOp::create(b, value, 32);
   };
@@ -191,5 +275,5 @@ PartitionLowering::placePage(ImplicitLocOpBuilder &b, const ViewValue &view,
 }
 
 void lowering::addViewLowerings(LoweringTable &table) {
-  table.addReplaced<GlobalViewOp, PagedViewOp>();
+  table.addReplaced<GlobalViewOp, PagedViewOp, JoinedViewOp>();
 }

@@ -113,6 +113,39 @@ def Attn_PagedViewOp : Attn_Op<"paged_view", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Attn_JoinedViewOp : Attn_Op<"joined_view", [Pure, AllTypesMatch<["front", "back", "result"]>]> {
+  let summary = "rows of a sequence in pages, and behind them those of another table";
+  let description = [{
+    Row `r` is row `r` of `front` for all rows that this has, and behind these row
+    `r - rows + skip` of `back`, where `rows` is the number of rows of `front`. Both are
+    views of attn.paged_view. `back` has at least `skip` rows, and its first entry of the
+    table is in its allocation.
+
+    Example:
+
+    ```mlir
+    func.func @joined(%pool: !llvm.ptr<1>, %other: !llvm.ptr<1>, %off: i64, %stride: i64, %table: !llvm.ptr<1>,
+                      %list: !llvm.ptr<1>, %first: i64, %distance: i64, %pages: i32, %n: i32, %m: i32, %skip: i32,
+                      %row: i32, %b: !attn.buffer<64x128xf16, #attn.auto, shared>) {
+      %f = attn.paged_view %other[%off] rows %m stride %stride table %list[%first] pages %pages distance %stride {alignment = 16 : i64, page = 1 : i64} : !attn.global<?x128xf16>
+      %g = attn.paged_view %pool[%off] rows %n stride %stride table %table[%first] pages %pages distance %distance {alignment = 16 : i64, page = 16 : i64} : !attn.global<?x128xf16>
+      %j = attn.joined_view %f, %g[%skip] : !attn.global<?x128xf16>
+      attn.cp_async %j[%row], %b : !attn.global<?x128xf16>, !attn.buffer<64x128xf16, #attn.auto, shared>
+      attn.cp_async.commit
+      attn.cp_async.wait {pending = 0}
+      return
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<Attn_GlobalType, "the first rows">:$front,
+    Arg<Attn_GlobalType, "the rows behind them">:$back,
+    Arg<I32, "rows of `back` that are left out">:$skip);
+  let results = (outs Res<Attn_GlobalType, "the view">:$result);
+  let assemblyFormat = "$front `,` $back `[` $skip `]` attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
 def Attn_CpAsyncOp : Attn_Op<"cp_async", [AttnRequiresSM<80>, AttnAsync<"kCopyGroups">,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "starts copying rows from global to shared memory";

@@ -117,6 +117,14 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     A score of -inf is that of no keys, whatever the value is. With `kv_splits`
     the state counts in run 0 only.
 
+    `added(%added_k, %added_v, %added_table, %added_lengths)` are more keys, beside
+    those of k, which every query of a sequence sees: the first `added_lengths[b]` keys
+    of the pages that row `b` of the table names, of `added_page_size` keys each, as many
+    as the row holds. A page outside of the pool hides its keys. Masks are those of k's
+    keys, from whose end they count. With `rope_dim` it is `added(%added_k, %added_table,
+    %added_lengths)`. So a window over the last keys of a sequence stands beside a list of
+    keys that were selected or compressed, in one softmax. Descales count for both.
+
     `out_scale` multiplies o before it is rounded to an 8-bit type; what is beyond
     its largest number M becomes that one. With `out_scales(%o_scales)` and
     `out_group = N` each N columns of a row of an 8-bit o have a scale of their own,
@@ -183,7 +191,7 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     of them.
 
     The constraints are numbered in `docs/spec.md` (attention_c1 to
-    attention_c58).
+    attention_c60).
 
     Undefined behaviour: o or lse overlapping an input or each other;
     cu_seqlens outside the rows or decreasing; a query sequence longer than
@@ -201,6 +209,17 @@ def Attn_AttentionOp : Attn_Op<"attention", [
                      outs(%o : memref<1x8x512x64xf16>)
                      blocks(%counts, %indices : memref<1x8x4x2xi32>, memref<1x8x4x4xi32>)
                      {block_rows = 128, block_keys = 128}
+      return
+    }
+    func.func @window_and_list(%q: memref<2x16x1x128xbf16>, %k: memref<64x1x16x128xbf16>, %v: memref<64x1x16x128xbf16>,
+                               %table: memref<2x32xi32>, %lengths: memref<2xi32>,
+                               %more_k: memref<900x1x1x128xbf16>, %more_v: memref<900x1x1x128xbf16>,
+                               %list: memref<2x256xi32>, %listed: memref<2xi32>, %o: memref<2x16x1x128xbf16>) {
+      attn.attention ins(%q, %k, %v : memref<2x16x1x128xbf16>, memref<64x1x16x128xbf16>, memref<64x1x16x128xbf16>)
+                     outs(%o : memref<2x16x1x128xbf16>)
+                     pages(%table : memref<2x32xi32>) kv_lengths(%lengths : memref<2xi32>)
+                     added(%more_k, %more_v, %list, %listed : memref<900x1x1x128xbf16>, memref<900x1x1x128xbf16>, memref<2x256xi32>, memref<2xi32>)
+                     {page_size = 16, added_page_size = 1, mask = #attn.mask<kind = window, align = bottom_right, left = 127, right = 0>}
       return
     }
     func.func @causal_gqa(%q: memref<2x32x1024x128xf16>, %k: memref<2x8x1024x128xf16>,
@@ -255,6 +274,11 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     /*attention_c54, attention_c55*/
     Arg<Optional<Attn_ShapedOperand>, "blocks of each list, and those of them that are full, (B, H, R, 2), i32">:$block_counts,
     Arg<Optional<Attn_ShapedOperand>, "blocks that lists name, full ones first, (B, H, R, L), i32">:$block_indices,
+    /*attention_c59, attention_c60*/
+    Arg<Optional<Attn_ShapedOperand>, "more keys, (pages, Hkv, S, D)">:$added_k,
+    Arg<Optional<Attn_ShapedOperand>, "their values, (pages, Hkv, S, Dv)">:$added_v,
+    Arg<Optional<Attn_ShapedOperand>, "their page of each (batch, page index), i32">:$added_table,
+    Arg<Optional<Attn_ShapedOperand>, "how many each batch has, (B), i32">:$added_lengths,
     /*attention_c30*/
     Described<OptionalAttr<Attn_MaskAttr>, "which keys a query sees; all without it">:$mask,
     /*attention_c17*/
@@ -267,6 +291,8 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     Described<OptionalAttr<I64Attr>, "keys of a page">:$page_size,
     /*attention_c40*/
     Described<UnitAttr, "pages outside of the pool hide their keys">:$selected,
+    /*attention_c59*/
+    Described<OptionalAttr<I64Attr>, "keys of a page of added_k">:$added_page_size,
     /*attention_c54, attention_c55*/
     Described<OptionalAttr<I64Attr>, "queries that share a list of blocks">:$block_rows,
     Described<OptionalAttr<I64Attr>, "keys of a block that lists name">:$block_keys,
@@ -309,6 +335,7 @@ def Attn_AttentionOp : Attn_Op<"attention", [
          | `out_scales` `(` $o_scales `:` type($o_scales) `)`
          | `scales` `(` $k_scales (`,` $v_scales^)? `:` type($k_scales) (`,` type($v_scales)^)? `)`
          | `rope` `(` $k_rope (`,` $q_rope^)? `:` type($k_rope) (`,` type($q_rope)^)? `)`
+         | `added` `(` custom<Added>($added_k, type($added_k), $added_v, type($added_v), $added_table, type($added_table), $added_lengths, type($added_lengths)) `)`
          | `descales` `(` custom<Descales>($q_descale, type($q_descale), $k_descale, type($k_descale), $v_descale, type($v_descale)) `)`)
     (`score_mod` $score_mod^)? (`mask_mod` $mask_mod^)? (custom<LateRegions>($late_regions)^)?
     attr-dict (`->` type($results)^)?
