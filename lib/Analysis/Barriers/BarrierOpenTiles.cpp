@@ -279,10 +279,7 @@ void Machine::forgetTrips() {
     behind[left] = -constant;
     (isTotal(-constant) ? ofTotals : ofLeft).insert(left);
   }
-  // Where blocks are counted in two ways, as (n + 127) / 128 and n / 128 + 1,
-  // it takes integers to see that these are one number.
   Facts ofThese = facts;
-  ofThese.roundDifferences(fresh);
   ofThese.keepOnly(fresh);
   forget([&](uint32_t number) { return fresh.contains(number); });
   for (const Affine &fact : ofThese.get())

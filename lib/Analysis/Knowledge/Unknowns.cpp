@@ -230,31 +230,6 @@ static void eliminate(IntegerPolyhedron &rows, unsigned column, int64_t &work) {
   rows.projectOut(column, 1);
 }
 
-void Facts::roundDifferences(const llvm::DenseSet<uint32_t> &of) {
-  llvm::MapVector<uint32_t, unsigned> columns;
-  IntegerPolyhedron rows = getRows(facts, columns);
-  presburger::Simplex simplex(rows);
-  if (simplex.isEmpty())
-    return;
-  llvm::SmallVector<uint32_t> order(of.begin(), of.end());
-  llvm::sort(order);
-  for (uint32_t more : order)
-    for (uint32_t less : order) {
-      if (more == less || !columns.count(more) || !columns.count(less))
-        continue;
-      llvm::SmallVector<llvm::DynamicAPInt> row(columns.size() + 1);
-      row[columns.lookup(more)] = 1;
-      row[columns.lookup(less)] = -1;
-      work += 2 * facts.size() * (columns.size() + 1);
-      auto most =
-          simplex.computeOptimum(presburger::Simplex::Direction::Up, row);
-      if (most.isBounded() && most->num % most->den != 0)
-        add(Affine::unknown(less)
-                .plus(Affine::unknown(more), -1)
-                .plus(Affine(int64_t(presburger::floor(*most)))));
-    }
-}
-
 void Facts::keepOnly(const llvm::DenseSet<uint32_t> &live) {
   answers.clear();
   llvm::MapVector<uint32_t, unsigned> columns;

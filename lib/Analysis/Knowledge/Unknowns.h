@@ -66,9 +66,6 @@ public:
   void forget(llvm::function_ref<bool(uint32_t)> isForgotten);
   /// Keeps what follows of these unknowns alone.
   void keepOnly(const llvm::DenseSet<uint32_t> &live);
-  /// Adds what integers alone say of the difference of two of these unknowns: a
-  /// bound of it that any numbers have is rounded to the next integer.
-  void roundDifferences(const llvm::DenseSet<uint32_t> &of);
   /// True if no numbers are like that.
   bool areImpossible() const;
   /// True if integers are.
