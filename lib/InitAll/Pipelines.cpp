@@ -88,7 +88,7 @@ void attn::addBarrierPasses(OpPassManager &pm,
 
 /// Steps after which the check gives up here: about a second, or more where
 /// nothing but a proof will do.
-static constexpr int64_t kCheckLimit = 3000000, kProofLimit = 4 * kCheckLimit;
+static constexpr int64_t kCheckLimit = 3000000, kProofLimit = 8 * kCheckLimit;
 
 void attn::addCheckPasses(OpPassManager &pm,
                           const AttnPipelineOptions &options) {

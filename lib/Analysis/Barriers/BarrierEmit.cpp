@@ -193,6 +193,7 @@ void Compiler::emitScalar(Operation *op) {
   Step &step = emit(Code::Compute, op);
   step.dst = dst;
   step.compute = std::move(compute);
+  step.isNamed = isPlaceOnly(op);
   for (Value operand : op->getOperands())
     step.args.push_back(slotOf(operand));
 }

@@ -108,6 +108,30 @@ void Machine::replace(uint32_t number, int64_t times, const Affine &by) {
   facts = written;
 }
 
+/// Writes the name of trips that are a difference of several unknowns wherever
+/// a multiple of it is, such as the blocks before one of the loop's.
+void Machine::writeNamed(uint32_t number) {
+  const Affine *named = unknowns->findTrips(number);
+  if (!named || named->terms.size() < 2)
+    return;
+  auto write = [&](Affine &sum) {
+    if (sum.terms.size() != named->terms.size())
+      return;
+    int64_t times = sum.terms.front().second / named->terms.front().second;
+    Affine rest = sum.plus(*named, -times);
+    if (rest.isConstant())
+      sum = rest.plus(Affine::unknown(number), times);
+  };
+  for (Warp &warp : warps)
+    for (auto &[slot, sum] : warp.unknown)
+      write(sum);
+  for (auto &[place, word] : words)
+    if (word.sum)
+      write(*word.sum);
+  if (question)
+    write(*question);
+}
+
 /// Numbers that no trip has been taken from, but for the last of them, are what
 /// loops have in all.
 static bool isTotal(int64_t behind) { return behind <= 1; }
@@ -213,6 +237,7 @@ Affine Machine::nameTrips(const Affine &sum) {
 /// from here on is right.
 void Machine::forgetTrips() {
   std::map<uint32_t, int64_t> least;
+  llvm::DenseSet<uint32_t> counted;
   auto findLeast = [&](const Warp &warp, Slot slot, const Affine &sum) {
     if (warp.state == Warp::Done ||
         !program->getLive(warp.cta, warp.pc).test(slot) ||
@@ -220,12 +245,19 @@ void Machine::forgetTrips() {
         unknowns->getSources(sum.terms[0].first).empty())
       return;
     int64_t &constant = least[sum.terms[0].first];
-    if (llvm::is_contained(program->counters, slot))
+    if (llvm::is_contained(program->counters, slot)) {
       constant = std::min(constant, sum.constant);
+      counted.insert(sum.terms[0].first);
+    }
   };
   for (const Warp &warp : warps)
     for (auto &[slot, sum] : warp.unknown)
       findLeast(warp, slot, sum);
+  // Other numbers of the launch stay what they are in each tile.
+  for (auto it = least.begin(); it != least.end();)
+    it = !counted.contains(it->first) && unknowns->isOfLaunch(it->first)
+             ? least.erase(it)
+             : std::next(it);
   // Loops of one tile have to do with each other.
   if (llvm::none_of(least, [](const auto &trips) {
         return trips.second < -kTripsBehind;
@@ -233,6 +265,8 @@ void Machine::forgetTrips() {
     return;
   std::map<uint32_t, int64_t> behind;
   llvm::DenseSet<uint32_t> fresh, ofLeft, ofTotals;
+  for (auto [number, constant] : least)
+    writeNamed(number);
   for (auto [number, constant] : least) {
     // That a difference is what it was named as is known as an inequality.
     const Affine *sum = unknowns->findTrips(number);

@@ -121,6 +121,36 @@ bool Machine::isOpenStep(const Warp &warp, const Step &step) const {
 // Questions
 //===----------------------------------------------------------------------===//
 
+/// True if an op says that its result is not negative: what is subtracted is no
+/// more than what it is subtracted from, both without a sign.
+static bool isPromisedCount(arith::SubIOp op) {
+  return bitEnumContainsAll(op.getOverflowFlags(),
+                            arith::IntegerOverflowFlags::nuw);
+}
+
+/// True for a choice between a number and what is left of another one without
+/// it, which is not negative either.
+static bool isFromEitherEnd(arith::SelectOp op) {
+  Value sides[] = {op.getTrueValue(), op.getFalseValue()};
+  return llvm::any_of(ArrayRef({0, 1}), [&](int side) {
+    auto rest = sides[side].getDefiningOp<arith::SubIOp>();
+    return rest && isPromisedCount(rest) && rest.getRhs() == sides[1 - side];
+  });
+}
+
+bool barriers::isPlaceOnly(Operation *op) {
+  if (auto select = dyn_cast<arith::SelectOp>(op))
+    return isFromEitherEnd(select);
+  if (isa<arith::CmpIOp>(op))
+    return llvm::all_of(op->getUses(), [](OpOperand &use) {
+      auto select = dyn_cast<arith::SelectOp>(use.getOwner());
+      return select && use.getOperandNumber() == 0 && isFromEitherEnd(select);
+    });
+  return isa<arith::MinSIOp>(op) &&
+         llvm::all_of(op->getUsers(),
+                      llvm::IsaPred<arith::DivUIOp, arith::MulIOp>);
+}
+
 /// True if it is known whether the sum is negative; else the run has to go on
 /// twice.
 bool Machine::isDecided(const Affine &sum) {
@@ -163,7 +193,7 @@ static bool isLowestBit(Operation *op) {
 
 /// Asks what a step depends on; true if all of it is known.
 bool Machine::answer(Warp &warp, const Step &step) {
-  if (!isUsed(warp, step))
+  if (!isUsed(warp, step) || step.isNamed)
     return true;
   SmallVector<Affine, 3> args;
   for (Slot slot : step.args) {
@@ -292,13 +322,6 @@ std::optional<Affine> Machine::computeCounts(Operation *op,
   return std::nullopt;
 }
 
-/// True if an op says that its result is not negative: what is subtracted is no
-/// more than what it is subtracted from, both without a sign.
-static bool isPromisedCount(arith::SubIOp op) {
-  return bitEnumContainsAll(op.getOverflowFlags(),
-                            arith::IntegerOverflowFlags::nuw);
-}
-
 /// Sums and products are taken not to overflow (docs/BarrierCheck.md).
 std::optional<Affine> Machine::computeSum(Operation *op,
                                           ArrayRef<Affine> args) {
@@ -383,6 +406,28 @@ Affine Machine::settle(const Affine &sum) const {
   return isOne ? one : sum;
 }
 
+/// The outcome of an op as a number of its own, the same one for all that
+/// compute it of the same numbers. It is no more than either side of a minimum,
+/// and between 0 and both sides together of a choice from either end.
+Affine Machine::nameOutcome(Operation *op, ArrayRef<Affine> args) {
+  Affine outcome = Affine::unknown(unknowns->get(getName(op), args));
+  if (isa<arith::CmpIOp>(op))
+    return outcome;
+  bool isChoice = isa<arith::SelectOp>(op);
+  const Affine &a = args[isChoice ? 1 : 0], &b = args[isChoice ? 2 : 1];
+  bool areCounts = facts.imply(a) && facts.imply(b);
+  if (areCounts)
+    learn(outcome);
+  if (!isChoice) {
+    learn(a.plus(outcome, -1));
+    learn(b.plus(outcome, -1));
+  } else if (areCounts) {
+    learn(a.plus(b).plus(outcome, -1));
+  }
+  impossible |= facts.areImpossible();
+  return outcome;
+}
+
 std::optional<Affine> Machine::computeOpen(const Step &step,
                                            ArrayRef<Affine> given) {
   SmallVector<Affine, 3> args(given);
@@ -413,6 +458,10 @@ std::optional<Affine> Machine::computeOpen(const Step &step,
   }
   if (isa<LLVM::LoadOp, DealRunOp, FindKeyOp>(step.op))
     return readGlobal(step, args);
+  bool isChosen =
+      isa_and_nonnull<arith::SelectOp>(step.op) && args[0].isConstant();
+  if (step.isNamed && !isChosen)
+    return nameOutcome(step.op, args);
   bool isCount = llvm::all_of(
       args, [&](const Affine &value) { return facts.imply(value); });
   bool isUnsigned = isa<arith::MinUIOp, arith::MaxUIOp>(step.op);

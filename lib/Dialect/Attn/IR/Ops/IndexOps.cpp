@@ -3,6 +3,7 @@
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Dialect/Attn/IR/BlockBounds.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -36,13 +37,18 @@ LogicalResult TilePlaceOp::verify() {
 }
 
 SmallVector<Value> TilePlaceOp::emitArithmetic(ImplicitLocOpBuilder &b) {
+  // There is such a tile, so that no difference is negative. The check of
+  // synchronisation reads that where no number of tiles says it.
+  bool isOpen = !matchPattern(getTiles(), m_Constant()) ||
+                !matchPattern(getAll(), m_Constant());
+  auto flags = isOpen ? arith::IntegerOverflowFlags::nuw
+                      : arith::IntegerOverflowFlags::none;
+  auto sub = [&](Value x, Value y) -> Value {
+    return arith::SubIOp::create(b, x, y, flags);
+  };
   auto divide = [&](Value x, Value y) -> std::pair<Value, Value> {
     Value quotient = arith::DivUIOp::create(b, x, y);
-    Value product = arith::MulIOp::create(b, quotient, y);
-    return {quotient, arith::SubIOp::create(b, x, product)};
-  };
-  auto sub = [&](Value x, Value y) -> Value {
-    return arith::SubIOp::create(b, x, y);
+    return {quotient, sub(x, arith::MulIOp::create(b, quotient, y))};
   };
   Value head, tile, run;
   if (getOrder() == TileOrder::LongestFirst) {
