@@ -26,6 +26,7 @@ import time
 
 import attn
 import torch
+from attn.doors import flex
 from torch.nn import attention, functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -267,7 +268,7 @@ def time_lists(rounds):
             torch._dynamo.reset()
             compiled = torch.compile(flex_attention)
             block = create_block_mask(mask, None, None, length, length, device="cuda")
-            assert attn.doors.flex.find_mask(block).lists is not None
+            assert flex.find_mask(block).lists is not None
             got = attn.flex_attention(q, k, v, None, block, enable_gqa=True).float()
             want = compiled(q, k, v, None, block, enable_gqa=True).float()
             candidates = {

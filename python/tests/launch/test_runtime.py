@@ -415,6 +415,13 @@ def test_restored_workspaces_stay(driver, monkeypatch):
     launch(mixed, 5)
     launch(mixed, 5)
     assert calls == [("allocate", 5)] + 2 * [("allocate", 5), ("free", 5)]
+    # Unless the caller has memory for them.
+    prepared = mixed.prepare(make_views())
+    calls.clear()
+    prepared((0x1000, 0x2000, 0x3000), 5, scratch=0x7000)
+    assert not calls and prepared.scratch_bytes == 256
+    (where,) = [n for n, arg in enumerate(record["args"]) if arg.get("index") == 0]
+    assert mixed._functions[0][0].launches[-1][5][where] == struct.pack("<Q", 0x7000)
     assert len(runtime._kept) == 1
     del Driver.cuStreamGetId
     assert cuda_driver.find_stream(5) is None
