@@ -173,9 +173,8 @@ class Forward:
         }  # fmt: skip
         training = bool(getattr(module, "training", False))
         reason = _find_reason(query, key, value, dropout, training, others)
-        if reason is None and attention_mask is None:
-            reason = _find_missing_mask(module)
-        if reason is None:
+        missing = _find_missing_mask(module) if attention_mask is None else None
+        if reason is None and missing is None:
             try:
                 o = _attend(module, query, key, value, attention_mask, given)
                 return o.transpose(1, 2).contiguous(), None
@@ -184,8 +183,8 @@ class Forward:
         what = f"the attention of {type(module).__name__}"
         # SDPA has none of these, and transformers' own function drops them.
         lost = [name for name in ("s_aux", "softcap") if given[name] is not None]
-        if not self._falls_back or lost or counts is not None:
-            raise notices.make_refusal(what, reason)
+        if missing or not self._falls_back or lost or counts is not None:
+            raise notices.make_refusal(what, missing or reason or "")
         notices.say_fallback(what, "SDPA", reason)
         return self._call_sdpa(
             module, query, key, value, attention_mask, dropout if training else 0.0, given

@@ -420,11 +420,13 @@ def test_missing_mask_function():
     """A name that has attn's attention alone: transformers hands its layers no mask."""
     model = make_model("Llama")
     ids, left, _ = make_prompts()
-    forward = transformers.AttentionInterface()["attn"]
-    transformers.AttentionInterface.register("attn_alone", forward)
     message = r"the registry of masks has no attn_alone; attn.hf.register\('attn_alone'\) gives both"
-    with pytest.raises(attn.ArgumentError, match=message), torch.no_grad():
-        run(model, "attn_alone", input_ids=ids, attention_mask=left)
+    for fallback in ("error", "sdpa"):
+        attn.hf.register(fallback=fallback)
+        forward = transformers.AttentionInterface()["attn"]
+        transformers.AttentionInterface.register("attn_alone", forward)
+        with pytest.raises(attn.ArgumentError, match=message), torch.no_grad():
+            run(model, "attn_alone", input_ids=ids, attention_mask=left)
 
 
 def test_training_is_refused():
