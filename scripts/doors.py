@@ -10,10 +10,11 @@ minutes of two cores; downloads (some 5 GB for torch, once), the minimal Debians
 the first build are not counted. What counts is processor time, which other work on the machine
 does not change.
 
-usage: scripts/doors.py [--only=REGEX] [--no-debian] [--sample]
+usage: scripts/doors.py [--only=REGEX] [--no-debian] [--sample | --torch=VERSION,...]
   --only       the steps whose names match
   --no-debian  leave out the minimal Debians
   --sample     make the wheels once, and try one with one Python: what continuous integration does
+  --torch      the tests that need no transformers, with each of these versions instead
 The last line is "N passed, N failed, N skipped".
 """
 
@@ -176,12 +177,26 @@ def install_torch() -> None:
     run(ROOT / "scripts" / "install-deps.sh", "--with-doors")
 
 
-def run_tests() -> None:
+def run_tests(venv: pathlib.Path = ROOT / ".venv-doors") -> None:
+    """Runs the tests with a virtual environment's torch; those of what it lacks are skipped."""
     variables = {**os.environ, "OMP_NUM_THREADS": "1"}
-    python = ROOT / ".venv-doors" / "bin" / "python"
-    tests = ROOT / "python" / "tests"
+    python, tests = venv / "bin" / "python", ROOT / "python" / "tests"
     more = [tests / "calls" / "test_torch_op.py", tests / "serving" / "test_torch_serving.py"]
     run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests / "doors", *more, env=variables)
+
+
+def run_tests_with(version: str) -> None:
+    """Runs them with another version of torch, which a virtual environment keeps."""
+    venv, pins = FOLDER / f"torch-{version}", ROOT / "packaging" / "requirements-doors.txt"
+    wanted = re.sub("torch==.*", f"torch=={version}", pins.read_text())
+    wanted = re.sub("transformers==.*\n", "", wanted)
+    stamp = venv / "requirements.txt"
+    if not stamp.exists() or stamp.read_text() != wanted:
+        run("python3", "-m", "venv", venv)
+        (venv / "wanted.txt").write_text(wanted)
+        run(venv / "bin" / "pip", "-q", "install", "--requirement", venv / "wanted.txt")
+        (venv / "wanted.txt").rename(stamp)
+    run_tests(venv)
 
 
 def list_steps(debian: bool) -> list[tuple[str, object, tuple[object, ...]]]:
@@ -205,10 +220,14 @@ def main() -> int:
     parser.add_argument("--only", default="")
     parser.add_argument("--no-debian", action="store_true")
     parser.add_argument("--sample", action="store_true")
+    parser.add_argument("--torch", default="")
     options = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
     counts, total = {"passed": 0, "failed": 0, "skipped": 0}, 0.0
     steps = list_sample() if options.sample else list_steps(not options.no_debian)
+    if options.torch:
+        versions = options.torch.split(",")
+        steps = [(f"torch {each}", run_tests_with, (each,)) for each in versions]
     for name, step, arguments in steps:
         if not re.search(options.only, name):
             continue
@@ -224,7 +243,7 @@ def main() -> int:
         total += 0 if NOT_COUNTED in name else spent
         times = f"{time.monotonic() - start:.0f} s, {spent:.0f} s of a processor"
         print(f"{verdict:8}{name} ({times}){reason}", flush=True)
-    if not options.sample and not options.only:
+    if not (options.sample or options.only or options.torch):
         verdict = "passed" if total <= LIMIT else "failed"
         counts[verdict] += 1
         print(f"{verdict:8}limit ({total:.0f} of {LIMIT} s of a processor)")
