@@ -57,6 +57,8 @@ CHECKS = [
           "{python} scripts/fuzz.py --build={build}/sanitize --extremes --seconds=60"),
     Check("fuzz, programs", 10, "{python} scripts/fuzz.py --programs --minutes=10",
           "{python} scripts/fuzz.py --programs --state={build}/fuzz-sample --inputs=150"),
+    Check("doors with other versions of torch", 25,
+          "{python} scripts/doors.py --torch=2.8.0,2.11.0"),
     Check("mutants of the sources", 90, "{python} scripts/mutate-source.py",
           "{python} scripts/mutate-source.py --check"),
     Check("mutants of kernels", 20,

@@ -43,7 +43,9 @@ def main(arguments: list[str] | None = None) -> int:
         else:
             machine_report.print_report()
     except AttnError as error:
-        print(f"python -m attn: error: {error}", file=sys.stderr)
+        # What the compiler says begins with the word.
+        text = str(error).removeprefix("error: ")
+        print(f"python -m attn: error: {text}", file=sys.stderr)
         return 1
     return 0
 

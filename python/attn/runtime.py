@@ -30,6 +30,8 @@ from .record import Binder, Launch, LaunchStep, Step, TensorView
 #: Resolved launches that a kernel keeps.
 _KEPT_LAUNCHES = 256
 
+#: Bytes that workspaces in one piece of memory begin at a multiple of.
+_SCRATCH_UNIT = 256
 #: Streams whose workspaces are kept.
 _KEPT_STREAMS = 64
 #: Workspaces of zeros that kernels restore, by device, stream and sizes: launches
@@ -170,6 +172,15 @@ class PreparedLaunch(OfProcess):
         self._is_empty = all(step.is_empty for step in self._steps)
         # All are powers of two.
         self._alignment = max([1, *[binder.alignments[name] for name in self._names]])
+        #: Where workspaces of any contents lie in one piece of memory, by index, and its bytes.
+        self._offsets: dict[int, int] = {}
+        self.scratch_bytes = 0
+        for index, (size, each) in enumerate(
+            zip(self._launch.workspace_bytes, binder.workspaces, strict=True)
+        ):
+            if not each.zeroed and not each.persistent and index not in binder.restored:
+                self._offsets[index] = self.scratch_bytes
+                self.scratch_bytes += -(-size // _SCRATCH_UNIT) * _SCRATCH_UNIT
         #: Workspaces that stay as long as this object, by index.
         self._persistent: dict[int, int] = {}
         self._lock = threading.Lock()
@@ -180,11 +191,17 @@ class PreparedLaunch(OfProcess):
         return self._launch.workspace_bytes
 
     def __call__(
-        self, addresses: Sequence[int], stream: int, workspaces: Sequence[int] | None = None
+        self,
+        addresses: Sequence[int],
+        stream: int,
+        workspaces: Sequence[int] | None = None,
+        scratch: int = 0,
     ) -> None:
         """Launches on tensors at these addresses, in the order of the views. With
         `workspaces`, addresses of memory of `workspace_bytes`, nothing is
-        allocated; what has to be zeros at the start is the caller's to clear."""
+        allocated; what has to be zeros at the start is the caller's to clear.
+        With `scratch`, the address of `scratch_bytes` that are the launch's until
+        the stream has run it, only what such contents matter to is."""
         bits = 0
         for address in addresses:
             bits |= address
@@ -204,18 +221,24 @@ class PreparedLaunch(OfProcess):
                 self._fail(step, status)
         device = cuda_driver.get_device(self._ordinal)
         if device.is_current():
-            self._run(addresses, stream, workspaces)
+            self._run(addresses, stream, workspaces, scratch)
         else:
             with device:
-                self._run(addresses, stream, workspaces)
+                self._run(addresses, stream, workspaces, scratch)
 
-    def _run(self, addresses: Sequence[int], stream: int, workspaces: Sequence[int] | None) -> None:
+    def _run(
+        self,
+        addresses: Sequence[int],
+        stream: int,
+        workspaces: Sequence[int] | None,
+        scratch: int,
+    ) -> None:
         """Launches in the device's context."""
         for number, step in enumerate(self._steps):
             if step.function is None:
                 step.function = self._kernel.get_function(self._ordinal, number)
         if self._has_workspaces and workspaces is None:
-            self._run_with_memory(addresses, stream)
+            self._run_with_memory(addresses, stream, scratch)
         else:
             self._start(addresses, workspaces or (), stream)
 
@@ -235,9 +258,12 @@ class PreparedLaunch(OfProcess):
     def _fail(self, step: _PreparedStep, status: int) -> None:
         step.fail(status, self._binder.chip, self._kernel.launch_record)
 
-    def _run_with_memory(self, addresses: Sequence[int], stream: int) -> None:
+    def _run_with_memory(self, addresses: Sequence[int], stream: int, scratch: int) -> None:
         """A launch with workspaces."""
         kept = self._find_kept(stream)
+        if scratch:
+            # Not this launch's to free, as those that stay.
+            kept |= {index: scratch + offset for index, offset in self._offsets.items()}
         workspaces = self._allocate(stream, kept)
         try:
             self._start(addresses, workspaces, stream)
@@ -299,12 +325,16 @@ class _ToldLaunch(PreparedLaunch):
     """One that tells each launch."""
 
     def __call__(
-        self, addresses: Sequence[int], stream: int, workspaces: Sequence[int] | None = None
+        self,
+        addresses: Sequence[int],
+        stream: int,
+        workspaces: Sequence[int] | None = None,
+        scratch: int = 0,
     ) -> None:
         events.tell(
             "launched: %s on device %d, stream %#x", self._kernel.name, self._ordinal, stream
         )
-        super().__call__(addresses, stream, workspaces)
+        super().__call__(addresses, stream, workspaces, scratch)
 
 
 class LoadedKernel(OfProcess):

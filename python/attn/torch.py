@@ -17,7 +17,9 @@ from .errors import LibraryError
 try:
     import torch as _torch
 except ImportError as error:
-    raise LibraryError(f"attn.torch needs torch: {error}") from error
+    raise LibraryError(
+        f"attn.torch needs torch, which attn[torch] brings: {error}"
+    ) from error
 
 from .doors import flash_operators, sdpa as _sdpa
 

@@ -254,7 +254,13 @@ def _launch(call: _attention_module.Call, given: Any, o: Tensor, lse: Tensor | N
             addresses.append(tensor.data_ptr())
     if given.captures:
         addresses += [tensor.data_ptr() for tensor in given.captures]
-    call.launch(addresses, _get_stream(call.device))
+    device = given.q.device
+
+    # torch's memory costs less than the driver's, and waits for no other stream's.
+    def allocate(size: int) -> Tensor:
+        return torch.empty(size, dtype=torch.uint8, device=device)
+
+    call.launch(addresses, _get_stream(call.device), allocate)
 
 
 def _check_gradients(given: Any) -> None:

@@ -1,10 +1,10 @@
 """Times doors on a GPU beside what their hosts have: needs torch, and transformers for models.
 
-    python gpu_doors.py [--json=FILE] [--only=REGEX] [--rounds=N]
+    python gpu_doors.py [--json=FILE] [--only=REGEX] [--rounds=N] [--lengths=N,…] [--dims=N,…]
 
     attention   one layer of an 8B model's prefill (32 heads, 8 key heads, D 128, bf16, causal)
                 through sdpa() and through torch's flash attention, cuDNN and, where it can be
-                imported, FlashAttention-4
+                imported, FlashAttention-4, called itself and as torch activates it
     wide        one layer with heads of 512 columns, as Gemma 4 has
     model       prefill of 32 such layers of a Llama with random weights, by implementation
     step        host time of a decode step's attention, beside SDPA's
@@ -26,10 +26,13 @@ import time
 
 import attn
 import torch
-from torch.nn import functional
+from attn.doors import flex
+from torch.nn import attention, functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 LENGTHS = (4096, 16384, 32768)
+#: Those of masks, which --lengths and --dims change.
+MASK_LENGTHS, MASK_DIMS = [4096, 16384], [64, 128]
 
 
 def make(*shape, dtype=torch.bfloat16):
@@ -101,6 +104,17 @@ def time_attention(rounds):
                 rounds,
             ),
         )
+        if fa4 and hasattr(attention, "activate_flash_attention_impl"):
+            # As torch activates it, in the place of its own flash attention.
+            attention.activate_flash_attention_impl("FA4")
+            try:
+                candidates = {
+                    "attn": call_door(q, k, v, is_causal=True),
+                    "FA4": call_sdpa(SDPBackend.FLASH_ATTENTION, q, k, v, is_causal=True),
+                }
+                yield {"length": length, "torch's flash": "FA4"}, measure_rounds(candidates, rounds)
+            finally:
+                attention.restore_flash_attention_impl()
 
 
 def find_fa4():
@@ -201,7 +215,7 @@ def time_step(rounds):
 def time_flex(rounds):
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
-    for length in (4096, 16384):
+    for length in MASK_LENGTHS:
         ids = torch.arange(length, device="cuda") // (length // 8)
         masks = {
             "document": lambda b, h, q, k, ids=ids: (ids[q] == ids[k]) & (q >= k),
@@ -210,7 +224,7 @@ def time_flex(rounds):
             "chunks": lambda b, h, q, k: (q // 1024 == k // 1024) & (q >= k),
             "alibi": lambda b, h, q, k: q >= k,
         }
-        for dim in (64, 128):
+        for dim in MASK_DIMS:
             for name, mask in masks.items():
                 q, k, v = (make(1, 16, length, dim) for _ in range(3))
                 # A compiled function has a limit of recompilations.
@@ -248,13 +262,13 @@ def time_lists(rounds):
         row, column = q // 128, k // 128
         return (q >= k) & ((row == column) | (column == 0) | ((row - column) % 8 == 0))
 
-    for length in (4096, 16384, 32768):
-        for dim in (64, 128):
+    for length in MASK_LENGTHS:
+        for dim in MASK_DIMS:
             q, k, v = make(1, 16, length, dim), make(1, 4, length, dim), make(1, 4, length, dim)
             torch._dynamo.reset()
             compiled = torch.compile(flex_attention)
             block = create_block_mask(mask, None, None, length, length, device="cuda")
-            assert attn.doors.flex.find_mask(block).lists is not None
+            assert flex.find_mask(block).lists is not None
             got = attn.flex_attention(q, k, v, None, block, enable_gqa=True).float()
             want = compiled(q, k, v, None, block, enable_gqa=True).float()
             candidates = {
@@ -315,7 +329,11 @@ def main():
     parser.add_argument("--json")
     parser.add_argument("--only", default="")
     parser.add_argument("--rounds", type=int, default=15)
+    for name, known in (("--lengths", MASK_LENGTHS), ("--dims", MASK_DIMS)):
+        parser.add_argument(name, default=",".join(map(str, known)), help="of masks")
     options = parser.parse_args()
+    MASK_LENGTHS[:] = map(int, options.lengths.split(","))
+    MASK_DIMS[:] = map(int, options.dims.split(","))
     rows = []
     for name, run in (
         ("attention", time_attention), ("wide", time_wide), ("step", time_step), ("flex", time_flex),

@@ -206,6 +206,27 @@ def test_import_beside_torch():
     assert [each for each in loaded if not each.startswith("attn")] == []
 
 
+def test_doors_without_torch():
+    """What they need is said by the import, and by the call."""
+    program = """
+import sys
+sys.modules["torch"] = sys.modules["transformers"] = None
+import attn
+for statement in ("import attn.torch", "attn.hf.register()", "attn.flex_attention(1, 2, 3)"):
+    try:
+        exec(statement)
+    except attn.LibraryError as error:
+        print(error)
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment
+    )
+    told = done.stdout.splitlines()
+    assert len(told) == 3 and "attn.torch needs torch, which attn[torch] brings" in told[0]
+    assert "attn.hf needs torch and transformers" in told[1] and "needs torch" in told[2]
+
+
 def test_names_are_there():
     """Each name of the package, and each that type checkers see, is found."""
     import attn

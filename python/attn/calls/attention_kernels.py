@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .. import runtime
@@ -306,13 +306,21 @@ class Call:
             self.lse_shape = (heads, queries)
         self.prepared: runtime.PreparedLaunch | None = None
 
-    def launch(self, addresses: Sequence[int], stream: int) -> None:
+    def launch(
+        self, addresses: Sequence[int], stream: int, allocate: Callable[[int], Any] | None = None
+    ) -> None:
         """Launches on tensors at these addresses: q, k, v, o, lse, those of OPTIONAL, and what
-        regions captured, as far as there are any. The first time opens the device."""
+        regions captured, as far as there are any. `allocate` gives a tensor of so many bytes, whose
+        memory goes back in the stream's order; without it the driver does. The first time opens
+        the device."""
         prepared = self.prepared
         if prepared is None:
             prepared = self.prepared = self.kernel.prepare(self._views)
-        prepared(addresses, stream)
+        if allocate is None or not prepared.scratch_bytes:
+            prepared(addresses, stream)
+            return
+        memory = allocate(prepared.scratch_bytes)
+        prepared(addresses, stream, scratch=memory.data_ptr())
 
 
 def _dense(*shape: int) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -12,7 +12,6 @@ import torch
 
 from ..calls import call_signatures
 from ..errors import AttnError, LibraryError
-from ..serving import serving_signatures
 from . import mask_tensors, notices
 
 #: By which torch knows the implementation.
@@ -85,6 +84,9 @@ def _attend_pages(
     q: Any, pools: tuple[Any, Any], tables: tuple[Any, Any, Any], max_q: int, options: dict[str, Any]
 ) -> tuple[Any, Any]:
     """Keys in pages (pages, keys, heads, dim): o and the LSE (heads, rows)."""
+    # Loads what no other call needs.
+    from ..serving import serving_signatures
+
     if options["window"] is not None:
         options["window"] = options["window"][:2]
     options["causal"] = bool(options["causal"])

@@ -29,7 +29,8 @@ def flex_attention(
     `BlockMask` as functions that are traced, not compiled. Blocks that are hidden are found in
     `mask_mod` (docs/Masks.md), so that a block mask need not be made anew when lengths change:
     `attn.attention(..., mask_mod=...)` needs none. Where a block mask hides more than its function,
-    which is looked for once, its blocks are read as a table, and none is skipped.
+    or hidden blocks lie between others, which is looked for once, kernels walk lists of its blocks;
+    those with blocks of no multiple of 64 rows and columns are read as a table, and none is skipped.
 
     Tensors lie on a GPU, or in host memory for the simulator. Returns o, (o, lse) with `return_lse`
     or (o, AuxOutput) with `return_aux`; lse is (batch, heads, queries) in f32, a natural logarithm.

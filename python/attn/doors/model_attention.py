@@ -49,6 +49,16 @@ def _find_reason(
     return None
 
 
+def _find_missing_mask(module: Any) -> str | None:
+    """Why a layer without a mask may have lost one."""
+    from transformers import AttentionMaskInterface
+
+    name = getattr(getattr(module, "config", None), "_attn_implementation", None)
+    if name is None or name in AttentionMaskInterface._global_mapping:
+        return None
+    return f"the registry of masks has no {name}; attn.hf.register({name!r}) gives both"
+
+
 def _read_mask(
     mask: Any, causal: bool, window: int | None, shape: tuple[int, ...]
 ) -> dict[str, Any]:
@@ -56,6 +66,11 @@ def _read_mask(
     if isinstance(mask, Mask):
         return {"causal": mask.aligned.causal, "window": mask.aligned.window, "mask_mod": mask.mod}
     if isinstance(mask, torch.Tensor):
+        if mask.dim() != 4:
+            raise AttnError(
+                f"attention_mask: expected (batch, heads, queries, keys), got {list(mask.shape)}; a "
+                "model that makes no masks under this name needs attn.hf.register() under it"
+            )
         score_mod, mask_mod = mask_tensors.make_mods("attention_mask", mask, shape)
         return {"score_mod": score_mod, "mask_mod": mask_mod}
     if mask is not None:
@@ -158,7 +173,8 @@ class Forward:
         }  # fmt: skip
         training = bool(getattr(module, "training", False))
         reason = _find_reason(query, key, value, dropout, training, others)
-        if reason is None:
+        missing = _find_missing_mask(module) if attention_mask is None else None
+        if reason is None and missing is None:
             try:
                 o = _attend(module, query, key, value, attention_mask, given)
                 return o.transpose(1, 2).contiguous(), None
@@ -167,8 +183,8 @@ class Forward:
         what = f"the attention of {type(module).__name__}"
         # SDPA has none of these, and transformers' own function drops them.
         lost = [name for name in ("s_aux", "softcap") if given[name] is not None]
-        if not self._falls_back or lost or counts is not None:
-            raise notices.make_refusal(what, reason)
+        if missing or not self._falls_back or lost or counts is not None:
+            raise notices.make_refusal(what, missing or reason or "")
         notices.say_fallback(what, "SDPA", reason)
         return self._call_sdpa(
             module, query, key, value, attention_mask, dropout if training else 0.0, given

@@ -47,6 +47,8 @@ TENSOR_MAP_BYTES = 128
 WITHOUT_CONTEXT = (3, 201, 400, 709)
 #: CUresult of an image that has nothing for the device.
 _NO_BINARY = 209
+#: PTX of a version that the driver's compiler does not know.
+_NEWER_PTX = 222
 
 
 class _Attribute(Structure):
@@ -147,7 +149,9 @@ def load() -> ctypes.CDLL:
         for name, arguments in _SIGNATURES.items():
             getattr(driver, name).argtypes = arguments
     except AttributeError as error:
-        raise DriverError(f"the CUDA driver is too old: {error}") from None
+        raise DriverError(
+            f"the CUDA driver is too old: {error}; that of CUDA 12 or later has it"
+        ) from None
     for name, arguments in _OPTIONAL.items():
         if hasattr(driver, name):
             getattr(driver, name).argtypes = arguments
@@ -316,6 +320,11 @@ class Module:
             status = load().cuModuleLoadData(byref(self.handle), image + b"\0")
         if status == _NO_BINARY:
             raise NoBinaryError(f"{what}: cuModuleLoadData failed: {describe(load(), status)}")
+        if status == _NEWER_PTX:
+            raise DriverError(
+                f"{what}: the CUDA driver is too old for this PTX; update it, or load a bundle with "
+                "machine code, which `attn-compile --bundle` writes where it finds a ptxas"
+            )
         check(status, "cuModuleLoadData", what)
 
     def find_variable(self, name: str) -> tuple[int, int]:

@@ -62,7 +62,7 @@ def hopper(monkeypatch):
     monkeypatch.setattr(FakeDevice, "major", 9)
     monkeypatch.setattr(cuda_driver, "encode_tensor_map", lambda *_: None)
 
-    def run(launch, addresses, stream):
+    def run(launch, addresses, stream, scratch):
         launch._start(addresses, [ADDRESS] * 8, stream)
 
     monkeypatch.setattr(runtime.PreparedLaunch, "_run_with_memory", run)

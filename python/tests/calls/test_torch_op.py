@@ -307,9 +307,14 @@ def test_addresses_are_in_the_order_of_the_call(driver, monkeypatch):
     class Kernel:
         names = ("capture0", "q", "k", "v", "o", "lse", "sinks")
 
+        scratch_bytes = 64
+
         def prepare(self, views):
             self.views = list(views)
-            return lambda addresses, stream: setattr(self, "addresses", list(addresses))
+            return self
+
+        def __call__(self, addresses, stream, scratch):
+            self.addresses, self.scratch = list(addresses), scratch
 
     kernel = Kernel()
     monkeypatch.setattr(shared_kernels, "load_shared", lambda *_: kernel)
@@ -319,6 +324,8 @@ def test_addresses_are_in_the_order_of_the_call(driver, monkeypatch):
     tensors = {"q": q, "k": q, "v": q, "o": o, "lse": lse, "sinks": sinks, "capture0": ids}
     addresses = dict(zip(kernel.views, kernel.addresses, strict=True))
     assert addresses == {name: each.data_ptr() for name, each in tensors.items()}
+    # Its workspaces are torch's memory, in one piece.
+    assert kernel.scratch not in (0, *kernel.addresses)
 
 
 def test_captured_types(driver):

@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 
 import attn.hf  # noqa: E402
+import attn.torch  # noqa: E402
 from attn.compiler import simulation  # noqa: E402
 from attn.doors import host_masks, model_masks  # noqa: E402
 from transformers import masking_utils  # noqa: E402
@@ -125,9 +126,9 @@ def test_logits(name):
     check_logits(model, input_ids=ids[:1], position_ids=positions)
 
 
-@pytest.mark.parametrize("cache", ["dynamic", "static"])
+@pytest.mark.parametrize("kind", ["dynamic", "static"])
 @pytest.mark.parametrize("name", MODELS)
-def test_generation(name, cache):
+def test_generation(name, kind):
     """The same tokens, with scores as near."""
     model = make_model(name)
     torch.manual_seed(1)
@@ -135,7 +136,7 @@ def test_generation(name, cache):
     options = {
         "max_new_tokens": 40, "do_sample": False, "output_scores": True,
         "return_dict_in_generate": True, "eos_token_id": None, "attention_mask": left,
-        "cache_implementation": cache,
+        "cache_implementation": kind,
     }  # fmt: skip
     model.set_attn_implementation("attn")
     got = model.generate(ids, **options)
@@ -187,15 +188,15 @@ def test_packed_sequences(given):
     assert find_distance(got[:, rows], want[:, rows]) < STEP_TOLERANCE
 
 
-@pytest.mark.parametrize("cache", ["dynamic", "static"])
-def test_generation_of_an_encoder_and_decoder(cache):
+@pytest.mark.parametrize("kind", ["dynamic", "static"])
+def test_generation_of_an_encoder_and_decoder(kind):
     """40 tokens of T5, whose biases grow with the cache."""
     torch.manual_seed(0)
     model = make_t5(spread=0.2)
     ids, _, right = make_prompts()
     options = {
         "max_new_tokens": 40, "do_sample": False, "eos_token_id": None, "attention_mask": right,
-        "cache_implementation": cache,
+        "cache_implementation": kind,
     }  # fmt: skip
     model.set_attn_implementation("attn")
     got = model.generate(ids, **options)
@@ -218,8 +219,8 @@ def no_launches(monkeypatch):
 
 #: A prompt of 37 tokens is shorter than the window, which all that is generated is not.
 @pytest.mark.parametrize("window", [12, 48])
-@pytest.mark.parametrize("cache", ["dynamic", "static"])
-def test_few_kernels(count_kernels, no_launches, monkeypatch, cache, window):
+@pytest.mark.parametrize("kind", ["dynamic", "static"])
+def test_few_kernels(count_kernels, no_launches, monkeypatch, kind, window):
     """Each kind of layer has one kernel for the prompt and one for all steps, whether hidden keys
     are still in the cache or behind its window."""
     monkeypatch.setitem(MIXED, "sliding_window", window)
@@ -228,9 +229,23 @@ def test_few_kernels(count_kernels, no_launches, monkeypatch, cache, window):
     ids, left, _ = make_prompts()
     model.generate(
         ids, attention_mask=left, max_new_tokens=1000, do_sample=False,
-        eos_token_id=None, cache_implementation=cache,
+        eos_token_id=None, cache_implementation=kind,
     )  # fmt: skip
     assert 2 <= count_kernels() <= 4
+
+
+@pytest.mark.parametrize("kind", ["dynamic", "static"])
+def test_few_kernels_of_sdpa(count_kernels, no_launches, kind):
+    """A model of torch's attention: one for the prompt and one for the steps."""
+    model = make_model("Llama")
+    model.set_attn_implementation("sdpa")
+    ids, left, _ = make_prompts()
+    with torch.no_grad(), attn.torch.sdpa():
+        model.generate(
+            ids, attention_mask=left, max_new_tokens=1000, do_sample=False, eos_token_id=None,
+            cache_implementation=kind,
+        )  # fmt: skip
+    assert count_kernels() == 2
 
 
 def test_no_token_looks_ahead():
@@ -377,6 +392,11 @@ def test_refusals(caplog):
         ({"dtype": torch.float32}, "elements are torch.float32; kernels take float16 or bfloat16"),
         ({"head_mask": torch.ones(2)}, "the model says head_mask, which attn.hf does not know"),
         ({"attention_mask": "causal"}, "expected a mask of attn.hf or a tensor, got str"),
+        ({"cache": object()}, "the model says cache, which attn.hf does not know"),
+        (
+            {"attention_mask": torch.ones(1, 9)},
+            r"got \[1, 9\]; a model that makes no masks under this name needs attn.hf.register",
+        ),
         (
             {"attention_mask": torch.ones(1, 1, 9, 4).bool()},
             "expected a place for each of the 9 keys, got 4",
@@ -394,6 +414,19 @@ def test_refusals(caplog):
         attn.ArgumentError, match="fallback: expected one of error, sdpa, got 'eager'"
     ):
         attn.hf.register(fallback="eager")
+
+
+def test_missing_mask_function():
+    """A name that has attn's attention alone: transformers hands its layers no mask."""
+    model = make_model("Llama")
+    ids, left, _ = make_prompts()
+    message = r"the registry of masks has no attn_alone; attn.hf.register\('attn_alone'\) gives both"
+    for fallback in ("error", "sdpa"):
+        attn.hf.register(fallback=fallback)
+        forward = transformers.AttentionInterface()["attn"]
+        transformers.AttentionInterface.register("attn_alone", forward)
+        with pytest.raises(attn.ArgumentError, match=message), torch.no_grad():
+            run(model, "attn_alone", input_ids=ids, attention_mask=left)
 
 
 def test_training_is_refused():

@@ -41,6 +41,7 @@ def test_bench(capsys):
     assert speed == pytest.approx(2 * 8 * 4096 * 4096 * 256 / 2 / expected / 1e6, rel=0.01)
     for words, message in (
         (["--q=1x8x64x7xbf16"], ""),
+        (["--q=1x8x64x64"], "q: expected BxHxNxDxTYPE, got"),
         (["--causal"], "bench: expected --q, such as"),
         (["--q=1x8x64x64xbf16", "fast"], "bench: expected flags such as --causal"),
         (["--q=1x8x64x64xbf16", "--heds=3"], "attn.compile has no argument 'heds'"),
