@@ -4,7 +4,8 @@
 The wheels are made twice and have to be equal; the first is installed into a new virtual
 environment of each Python that is found, and, where debootstrap is installed and the user is root,
 in a minimal Debian of each suite, and the README's example, both commands and the stand-in driver
-run there. Then the tests of python/tests/doors run with the pinned torch and transformers, on the
+run there. In one of them a small repository of Triton's kernels is tested, by the lines of the page
+on the stand-in driver. Then the tests of python/tests/doors run with the pinned torch and transformers, on the
 simulator. Downloads (some 5 GB for torch, once) and the first build are not counted in the 20
 minutes of two cores that it takes.
 
@@ -30,6 +31,8 @@ FOLDER = BUILD / "doors"
 WHEELS = BUILD / "wheels"
 VERSIONS = range(10, 15)
 SUITES = ("bookworm", "trixie", "forky")
+#: Of the continuous integration of a repository of Triton's kernels, on two cores.
+MOST_SECONDS = 300
 #: Run in a folder with README.md, by the interpreter that the wheel is installed for.
 TRIAL = r"""
 import importlib.metadata, pathlib, re, subprocess, sys
@@ -99,15 +102,14 @@ def try_python(minor: int) -> None:
     run(folder / "bin" / "python", "trial.py", cwd=folder, env=variables)
 
 
-def try_debian(suite: str) -> None:
-    """In a root of its own, which is kept for later runs; pip fetches numpy from there."""
-    wheel = find_wheel()
+def make_root(suite: str, *more: str) -> pathlib.Path:
+    """A minimal Debian of a suite with Python and `more` packages, which is kept for later runs."""
     if os.getuid() != 0 or not shutil.which("debootstrap"):
         raise Skip("needs root and debootstrap")
-    root = FOLDER / suite
+    root = FOLDER / "-".join([suite, *more[:1]])
     if not (root / "ready").exists():
         shutil.rmtree(root, ignore_errors=True)
-        packages = "python3,python3-pip,python3-venv,ca-certificates"
+        packages = ",".join(["python3,python3-pip,python3-venv,ca-certificates", *more])
         # A suite that is newer than debootstrap is made as its newest one.
         known = pathlib.Path("/usr/share/debootstrap/scripts") / suite
         newest = () if known.exists() else ("", known.with_name("sid"))
@@ -115,8 +117,14 @@ def try_debian(suite: str) -> None:
         (root / "ready").touch()
     for name in ("/etc/resolv.conf", "/etc/ssl/certs/ca-certificates.crt"):
         shutil.copy(name, root / name[1:])
+    (root / "trial").mkdir(exist_ok=True)
+    return root
+
+
+def try_debian(suite: str) -> None:
+    """In a root of its own; pip fetches numpy from there."""
+    wheel, root = find_wheel(), make_root(suite)
     trial = root / "trial"
-    trial.mkdir(exist_ok=True)
     for file in (wheel, ROOT / "README.md"):
         shutil.copy(file, trial)
     (trial / "trial.py").write_text(TRIAL)
@@ -125,6 +133,32 @@ def try_debian(suite: str) -> None:
         "v/bin/python trial.py"
     )
     run("chroot", root, "sh", "-c", commands)
+
+
+def try_triton(suite: str) -> None:
+    """What docs/StandInDriver.md says to a repository of Triton's kernels: its test, by the lines of
+    its file for continuous integration, on two cores. Making the root does not count."""
+    wheel, root = find_wheel(), make_root(suite, "gcc", "libc6-dev", "python3-dev")
+    trial, page = root / "trial", (ROOT / "docs/StandInDriver.md").read_text()
+    shutil.rmtree(trial)
+    trial.mkdir()
+    shutil.copy(wheel, trial)
+    [test] = re.findall(r"```python\n(# test_add.py\n.*?)```", page, re.S)
+    [settings] = re.findall(r"```yaml\n(.*?)```", page, re.S)
+    (trial / "test_add.py").write_text(test)
+    install, check = re.findall(r"- run: (.*)", settings)
+    [chips] = re.findall(r"chip: \[(.*)\]", settings)
+    lines = ["cd /trial", "python3 -m venv v", ". v/bin/activate", install.replace(" attn ", f" ./{wheel.name} ", 1)]
+    lines += [re.sub(r"\${{.*?}}", chip, check) for chip in chips.split(", ")]
+    begin = time.monotonic()
+    try:
+        run("taskset", "-c", "0,1", "chroot", root, "sh", "-c", " && ".join(lines))
+    finally:
+        # Its packages are large.
+        shutil.rmtree(trial, ignore_errors=True)
+    spent = time.monotonic() - begin
+    if spent > MOST_SECONDS:
+        raise OSError(f"expected {MOST_SECONDS} s at most, got {spent:.0f}")
 
 
 def run_tests() -> None:
@@ -141,6 +175,7 @@ def list_steps(debian: bool) -> list[tuple[str, object, tuple[object, ...]]]:
     steps += [(f"wheel, Python 3.{minor}", try_python, (minor,)) for minor in VERSIONS]
     if debian:
         steps += [(f"wheel, Debian {suite}", try_debian, (suite,)) for suite in SUITES]
+        steps += [("a repository of Triton's kernels", try_triton, (SUITES[0],))]
     return [*steps, ("torch and transformers", run_tests, ())]
 
 
