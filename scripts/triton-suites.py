@@ -14,7 +14,8 @@ usage: scripts/triton-suites.py [CHECKOUT] [--suites=tutorials,gluon,language] [
   --seconds  of a test; what takes longer is listed apart
   --json     write the results
 
-A test that asks for torch's CUDA, whose tensors are not the stand-in's, is listed apart, too.
+Tests that ask for torch's CUDA, whose tensors are not the stand-in's, and those that Triton itself
+does not compile, as a checkout that is newer has some, are listed apart, too.
 A test that finds a fault of its kernel's (EXPLAINED) counts as one that passes.
 Prints what failed. Fails where fewer than nine of ten pass.
 """
@@ -39,10 +40,11 @@ SUITES = {
     "gluon": "python/tutorials/gluon",
     "language": "python/test/unit/language",
 }
-#: What is said where torch's CUDA is asked for, or of a test over its time.
+#: What is said by tests that are listed apart.
 APART = {
     "asks for torch's CUDA": ("cudaGetDeviceCount", "not compiled with CUDA", "Found no NVIDIA driver"),
     "takes too long": ("over its time",),
+    "is refused by Triton's front end": ("CompilationError",),
 }
 
 #: Faults of the tests' kernels, which are found beside right results: what a kernel does.
