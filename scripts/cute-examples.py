@@ -2,7 +2,8 @@
 """Runs CuTe DSL's own examples, as they are, on the stand-in driver: element-wise kernels, matrix
 products with mma.sync, wgmma and tcgen05, and attention, at small sizes. Each compares its results
 with torch's; a launch that is found to be wrong counts as well, but for what
-scripts/cute-findings.txt explains.
+scripts/cute-findings.txt explains. Then FlashAttention-4's forward, through TVM FFI, against
+float64, where flash-attn-4 is installed.
 
 Needs a checkout of CUTLASS, by $ATTN_CUTLASS where no argument names it, and an interpreter with
 nvidia-cutlass-dsl and torch: this one, or the one that $ATTN_CUTE_PYTHON names. Without either
@@ -61,12 +62,18 @@ EXAMPLES = {
     ),
 }
 
+#: Calls of FlashAttention-4, by file and arguments below python/tests.
+FLASH_ATTENTION = {
+    f"FlashAttention-4 for {chip}, {words}": (chip, f"sim/fa4_forward.py {words}")
+    for chip in ("sm_80", "sm_90a", "sm_100a")
+    for words in ("--shape=1,300,2,1,128 --causal", "--shape=2,200,2,2,64")
+}
 
-def run(python: str, folder: pathlib.Path, chip: str, line: str) -> tuple[bool, str]:
-    """Runs an example. Returns whether it is right, and the end of what it says."""
-    file, *arguments = line.split()
+
+def run(python: str, chip: str, line: str) -> tuple[bool, str]:
+    """Runs a file with arguments. Returns whether it is right, and the end of what it says."""
     start = [python, str(ROOT / "python/tests/on_stand_in.py"), "--cute", f"--chip={chip}"]
-    command = [*start, str(folder / file), *arguments]
+    command = [*start, *line.split()]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.returncode == 0, (done.stdout + done.stderr)[-3000:]
 
@@ -76,13 +83,18 @@ def find_lack(python: str, folder: pathlib.Path) -> str | None:
     if not folder.is_dir():
         return f"expected a checkout of CUTLASS with {folder}, got none"
     # Another package is called cutlass, too.
+    if not has_modules(python, "cutlass.cute", "torch"):
+        return f"expected nvidia-cutlass-dsl and torch in {python}, got none"
+    return None
+
+
+def has_modules(python: str, *names: str) -> bool:
+    """Whether an interpreter finds all of them."""
     probe = "import importlib.util as u, sys; sys.exit(not all(map(u.find_spec, sys.argv[1:])))"
-    command = [python, "-c", probe, "cutlass.cute", "torch"]
     try:
-        done = subprocess.run(command, capture_output=True, check=False)
-    except OSError as error:
-        return f"{python}: {error.strerror}"
-    return f"expected nvidia-cutlass-dsl and torch in {python}, got none" if done.returncode else None
+        return subprocess.run([python, "-c", probe, *names], capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
 
 
 def main() -> int:
@@ -106,11 +118,14 @@ def main() -> int:
     os.environ.setdefault("ATTN_DRIVER", str(options.bin.parent / "lib/driver"))
     os.environ.setdefault("ATTN_LIBRARY", str(options.bin.parent / "lib/libAttnC.so"))
     passed = failed = 0
-    for name, (chip, line) in EXAMPLES.items():
+    lines = {name: (chip, f"{folder}/{line}") for name, (chip, line) in EXAMPLES.items()}
+    if has_modules(python, "flash_attn.cute"):
+        lines |= FLASH_ATTENTION
+    for name, (chip, line) in lines.items():
         if not re.search(options.only, name):
             continue
         begin = time.monotonic()
-        is_right, text = run(python, folder, chip, line)
+        is_right, text = run(python, chip, line)
         passed, failed = passed + is_right, failed + (not is_right)
         verdict = "right" if is_right else "WRONG"
         print(f"{verdict} {name} on {chip} ({time.monotonic() - begin:.0f} s)", flush=True)

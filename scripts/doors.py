@@ -4,11 +4,12 @@
 The wheels are made twice and have to be equal; the first is installed into a new virtual
 environment of each Python that is found, and, where debootstrap is installed and the user is root,
 in a minimal Debian of each suite, and the README's example, both commands and the stand-in driver
-run there. The oldest one's Python is too old: a newer one is built there, once. Then the tests of
-python/tests/doors run with the pinned torch and transformers, on the simulator. The limit is 20
-minutes of two cores; downloads (some 5 GB for torch, once), the minimal Debians, which are kept, and
-the first build are not counted. What counts is processor time, which other work on the machine
-does not change.
+run there. The oldest one's Python is too old: a newer one is built there, once. In another one a
+small repository of Triton's kernels is tested, by the lines of the page on the stand-in driver.
+Then the tests of python/tests/doors run with the pinned torch and transformers, on the simulator.
+The limit is 20 minutes of two cores; downloads (some 5 GB for torch, once), the minimal Debians,
+which are kept, and the first build are not counted. What counts is processor time, which other work
+on the machine does not change.
 
 usage: scripts/doors.py [--only=REGEX] [--no-debian] [--sample | --torch=VERSION,...]
   --only       the steps whose names match
@@ -41,6 +42,11 @@ NEWER_PYTHON = {"bullseye": ("bookworm", "python3.11")}
 LIMIT = 2400
 #: In the names of steps that do not count.
 NOT_COUNTED = "not counted"
+#: The suite in which a repository of Triton's kernels is tested, what that needs beside Python, and
+#: the seconds that it may take on two cores.
+TRITON_SUITE = "bookworm"
+TRITON_NEEDS = ("gcc", "libc6-dev", "python3-dev")
+MOST_SECONDS = 300
 #: Run in a folder with README.md, by the interpreter that the wheel is installed for.
 TRIAL = r"""
 import importlib.metadata, pathlib, re, subprocess, sys
@@ -130,11 +136,11 @@ def build_python(root: pathlib.Path, suite: str, newer: str, package: str) -> No
         run("chroot", root, "sh", "-c", command, stdout=subprocess.DEVNULL)
 
 
-def make_root(root: pathlib.Path, suite: str) -> None:
-    """Makes a minimal Debian, which is kept for later runs."""
+def make_root(root: pathlib.Path, suite: str, *more: str) -> None:
+    """Makes a minimal Debian with `more` packages, which is kept for later runs."""
     if not (root / "ready").exists():
         shutil.rmtree(root, ignore_errors=True)
-        packages = "python3,python3-pip,python3-venv,ca-certificates"
+        packages = ",".join(["python3,python3-pip,python3-venv,ca-certificates", *more])
         if suite in NEWER_PYTHON:
             packages = "ca-certificates,gcc,libc6-dev,libffi-dev,libssl-dev,make,xz-utils,zlib1g-dev"
         # A suite that is newer than debootstrap is made as its newest one.
@@ -149,10 +155,10 @@ def make_root(root: pathlib.Path, suite: str) -> None:
         (root / "ready").touch()
 
 
-def prepare_debian(suite: str) -> None:
+def prepare_debian(name: str, suite: str, *more: str) -> None:
     if os.getuid() != 0 or not shutil.which("debootstrap"):
         raise Skip("needs root and debootstrap")
-    make_root(FOLDER / suite, suite)
+    make_root(FOLDER / name, suite, *more)
 
 
 def try_debian(suite: str) -> None:
@@ -171,6 +177,35 @@ def try_debian(suite: str) -> None:
         "v/bin/python trial.py"
     )
     run("chroot", root, "sh", "-c", commands)
+
+
+def try_triton(name: str) -> None:
+    """What docs/StandInDriver.md says to a repository of Triton's kernels: its test, by the lines of
+    its file for continuous integration, on two cores. Making the root does not count."""
+    wheel, root = find_wheel(), FOLDER / name
+    if not (root / "ready").exists():
+        raise Skip("there is no minimal Debian")
+    trial, page = root / "trial", (ROOT / "docs/StandInDriver.md").read_text()
+    shutil.rmtree(trial, ignore_errors=True)
+    trial.mkdir()
+    shutil.copy(wheel, trial)
+    [test] = re.findall(r"```python\n(# test_add.py\n.*?)```", page, re.S)
+    [settings] = re.findall(r"```yaml\n(.*?)```", page, re.S)
+    (trial / "test_add.py").write_text(test)
+    install, check = re.findall(r"- run: (.*)", settings)
+    [chips] = re.findall(r"chip: \[(.*)\]", settings)
+    install = install.replace(" attn ", f" ./{wheel.name} ", 1)
+    lines = ["cd /trial", "python3 -m venv v", ". v/bin/activate", install]
+    lines += [re.sub(r"\${{.*?}}", chip, check) for chip in chips.split(", ")]
+    begin = time.monotonic()
+    try:
+        run("taskset", "-c", "0,1", "chroot", root, "sh", "-c", " && ".join(lines))
+    finally:
+        # Its packages are large.
+        shutil.rmtree(trial, ignore_errors=True)
+    spent = time.monotonic() - begin
+    if spent > MOST_SECONDS:
+        raise OSError(f"expected {MOST_SECONDS} s at most, got {spent:.0f}")
 
 
 def install_torch() -> None:
@@ -202,11 +237,16 @@ def run_tests_with(version: str) -> None:
 def list_steps(debian: bool) -> list[tuple[str, object, tuple[object, ...]]]:
     suites = SUITES if debian else ()
     steps: list[tuple[str, object, tuple[object, ...]]] = []
-    steps += [(f"Debian {suite}, {NOT_COUNTED}", prepare_debian, (suite,)) for suite in suites]
+    steps += [(f"Debian {suite}, {NOT_COUNTED}", prepare_debian, (suite, suite)) for suite in suites]
+    if debian:
+        more = ("triton", TRITON_SUITE, *TRITON_NEEDS)
+        steps += [(f"Debian with a compiler, {NOT_COUNTED}", prepare_debian, more)]
     steps += [(f"torch, {NOT_COUNTED}", install_torch, ())]
     steps += [("wheels", make_wheels, ("--twice",))]
     steps += [(f"wheel, Python 3.{minor}", try_python, (minor,)) for minor in VERSIONS]
     steps += [(f"wheel, Debian {suite}", try_debian, (suite,)) for suite in suites]
+    if debian:
+        steps += [("a repository of Triton's kernels", try_triton, ("triton",))]
     return [*steps, ("torch and transformers", run_tests, ())]
 
 

@@ -243,8 +243,10 @@ Error DeviceMemory::fill(uint64_t to, uint32_t pattern, unsigned width,
   uint64_t size = count * width;
   if (Error error = checkRange(to, size, "write"))
     return error;
+  if (size == 0)
+    return Error::success();
   sim::Allocation *target = memory.find(to, size);
-  if (!target && size)
+  if (!target)
     return fail(Status::InvalidValue,
                 formatv("expected memory that the device knows, got address "
                         "{0:x}",
@@ -255,7 +257,7 @@ Error DeviceMemory::fill(uint64_t to, uint32_t pattern, unsigned width,
   else
     for (uint64_t i = 0; i < count; ++i)
       std::memcpy(bytes + i * width, &pattern, width);
-  if (uint8_t *known = size ? target->validAt(to - target->address) : nullptr)
+  if (uint8_t *known = target->validAt(to - target->address))
     std::memset(known, 1, size);
   return Error::success();
 }

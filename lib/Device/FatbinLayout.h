@@ -21,7 +21,7 @@ inline constexpr uint64_t kFatbinHeader = 16;
 
 enum FatbinEntryKind : uint16_t { PTXEntry = 1, MachineCodeEntry = 2 };
 
-/// What the header of an entry says, and what follows it.
+/// An entry: what its header says, and what follows that.
 struct FatbinEntry {
   uint16_t kind;
   uint32_t chip;

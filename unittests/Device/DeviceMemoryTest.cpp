@@ -73,6 +73,8 @@ TEST(DeviceMemory, WhatCannotBe) {
       errorOf(memory.allocate(capacity + 1, "x").takeError(),
               Status::OutOfMemory),
       HasSubstr("of device memory beside the 0 bytes that are in use, got"));
+  // Nothing to fill is right, even nowhere.
+  EXPECT_FALSE(llvm::errorToBool(memory.fill(0, 1, 1, 0)));
   uint64_t x = llvm::cantFail(memory.allocate(16, "x"));
   EXPECT_THAT(errorOf(memory.free(x + 8, MemoryKind::Device, "cuMemFree"),
                       Status::InvalidValue),

@@ -65,6 +65,32 @@ for launch in (
         print(str(error).splitlines()[0])
 """
 
+#: A kernel that finds memory by an address that it loads, and tensors that it reads as others.
+REGISTERED = """
+@triton.jit
+def follow(table, o):
+    tl.store(o, tl.load(tl.load(table).to(tl.pointer_type(tl.float32))))
+
+driver = attn.sim.triton("sm_90a")
+table = np.array([x.ctypes.data], np.int64)
+try:
+    follow[(1,)](wrap(table), wrap(o))
+except attn.SimulationError as error:
+    print("not known" if "outside of every allocation" in str(error) else error)
+known = wrap(x)
+driver.register(known)
+follow[(1,)](wrap(table), wrap(o))
+print(o[0] == x[0], driver.utils.get_device_properties(None)["multiprocessor_count"] > 0)
+try:
+    import torch
+except ImportError:
+    print(True)
+else:
+    bits = torch.arange(16, dtype=torch.int32)
+    scale[(1,)](triton.reinterpret(bits, tl.uint32), BLOCK=16)
+    print(torch.equal(bits, 2 * torch.arange(16, dtype=torch.int32)))
+"""
+
 TEST = """
 def test_right():
     add[(4,)](wrap(x), wrap(y), wrap(o), 500, BLOCK=128)
@@ -98,6 +124,11 @@ def test_kernels_are_judged(tmp_path):
     assert lines[:3] == ["80", "90", "100"] and len(lines) == 5, ran.stdout + ran.stderr
     assert "error: race: " in lines[3] and "[global 'o'" in lines[3]
     assert "error: out-of-bounds: reads 4 bytes outside of every allocation" in lines[4]
+
+
+def test_memory_that_is_registered(tmp_path):
+    ran = run(tmp_path, KERNELS + REGISTERED)
+    assert ran.stdout.splitlines() == ["not known", "True True", "True"], ran.stdout + ran.stderr
 
 
 def test_plugin_of_pytest(tmp_path):
