@@ -152,7 +152,7 @@ findLive(const Program &program, uint32_t rank, size_t bits,
         now |= live[step.target];
       for (uint32_t target : step.targets)
         now |= live[target];
-      // What nothing takes needs nothing.
+      // A value that nothing takes needs nothing.
       bool isFaint = step.dst != kNoSlot &&
                      (step.code == Code::Compute || step.code == Code::Copy) &&
                      !now.test(step.dst);
