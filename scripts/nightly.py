@@ -88,6 +88,8 @@ CHECKS = [
     ),
     Check("wide heads", 30, "{python} scripts/sim-grid.py --wide --chip=sm_90a --sample=600 "
           "--workers={jobs}"),
+    Check("wide heads in tensor memory", 30, "{python} scripts/sim-grid.py --tmem-wide --sample=200 "
+          "--workers={jobs}"),
     Check("slices of heads", 30, "{python} scripts/sim-grid.py --tiled --sample=600 "
           "--workers={jobs}"),
     Check("tensor memory", 30, "{python} scripts/sim-grid.py --whole --workers={jobs} "

@@ -4,7 +4,8 @@
 The grid is element type x head dimension x mask x query length x key length x
 heads, with --wide over head dimensions above 384, with --tiled over those to
 1024 and plans of tiled_d, with --tmem over what ws_tmem computes, in packed
-sequences too, and over its plans, or with --serving what servers ask for: pages
+sequences too, and over its plans, with --tmem-wide over its wide heads, or with
+--serving what servers ask for: pages
 and their tables, lengths of sequences, heads of a group, few queries, runs of
 keys. Each case is one call of `attn-compile --verify --json`; it passes when the
 result agrees with the float64 reference and the simulator found nothing.
@@ -23,6 +24,7 @@ usage: scripts/sim-grid.py [options]
                    simulator
   --wide           the grid of head dimensions above 384 of ws_columns
   --tmem           the grid of ws_tmem
+  --tmem-wide      the grid of heads above 256 in ws_tmem
   --whole          all problems of ws_tmem
   --tiled          the grid of head dimensions to 1024 in tiled_d
   --corners        each case under all corners of the simulator too
@@ -64,8 +66,10 @@ from grid_state import GridState  # noqa: E402
 from served_cases import SERVED_AXES, ServedCase  # noqa: E402
 from tmem_cases import (  # noqa: E402
     TMEM_AXES,
+    TMEM_WIDE_AXES,
     WHOLE_AXES,
     TmemCase,
+    TmemWideCase,
     WholeCase,
     count_pairs,
     draw_whole,
@@ -412,7 +416,9 @@ def find_tool():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    for flag in ("serving", "wide", "tmem", "tiled", "whole", "corners", "pairwise", "list", "again"):
+    for flag in (
+        "serving", "wide", "tmem", "tmem-wide", "tiled", "whole", "corners", "pairwise", "list", "again"
+    ):  # fmt: skip
         parser.add_argument(f"--{flag}", action="store_true")
     parser.add_argument("--sample", type=int, metavar="N")
     parser.add_argument("--seed", type=int, default=0)
@@ -434,6 +440,8 @@ def main():
         grid, chip = (WIDE_AXES, Case), "sm_90a"
     if options.tmem:
         grid, chip = (TMEM_AXES, TmemCase), "sm_100a"
+    if options.tmem_wide:
+        grid, chip = (TMEM_WIDE_AXES, TmemWideCase), "sm_100a"
     options.chip = options.chip or chip
     if options.whole:
         points = draw_whole(WHOLE_AXES, options.seed)

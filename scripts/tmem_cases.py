@@ -91,6 +91,33 @@ class TmemCase(PackedCase):
         return parameters
 
 
+#: Of heads above 256 and of values whose columns two CTAs divide, (D, Dv), whose plans
+#: have one tile.
+TMEM_WIDE_AXES = TMEM_AXES | {
+    "d": ((264, 72), (320, 320), (512, 512), (576, 256), (136, 400), (640, 64)),
+    "nq": (1, 127, 129, 257),
+    "nk": (1, 127, 129, 257, 512),
+    "softmax": ("threshold", "exact", "lagged"),
+    "epilogue": ("auto", "direct"),
+    "pair": (False,),
+}
+
+
+class TmemWideCase(TmemCase):
+    """One point of the grid of wide heads of ws_tmem."""
+
+    def __init__(self, values):
+        dtype, (d, self.dv), *others = values
+        super().__init__([dtype, d, *others])
+
+    @property
+    def name(self):
+        return f"{super().name}-dv{self.dv}"
+
+    def command(self, tool, chip):
+        return [*super().command(tool, chip), f"--dv={self.dv}"]
+
+
 #: In which order tiles are computed, by name: parameters of the plan.
 TILES = {
     "chosen": "",

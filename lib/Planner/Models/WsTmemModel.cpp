@@ -54,14 +54,21 @@ static bool fitsBeside(const ProblemFacts &facts, WsTmemPlanAttr::Parameters p,
          kTmemColumns;
 }
 
+/// True if no plan with two tiles in a CTA is legal.
+static bool needsOneTile(const ProblemFacts &facts) {
+  return facts.isLatent() ||
+         std::max(facts.headDim, facts.valueDim) > kUsualColumns;
+}
+
 /// Returns true if plans with one tile in a CTA are worth comparing: where two
-/// leave no columns of tensor memory for the scores of 128 keys, a second one
-/// would have no rows, or lists of blocks are those of one.
+/// leave no columns of tensor memory for the scores of 128 keys or are not
+/// legal, a second one would have no rows, or lists of blocks are those of one.
 static bool isWorthOneTile(const ProblemFacts &facts, bool packs) {
   auto plan = WsTmemPlanAttr::get(AttentionOp(facts.op).getContext(),
                                   WsTmemPlanAttr::Parameters());
   if (getTensorColumns(facts, plan).getTotal() > kTmemColumns ||
-      facts.blockRows % (kMostTmemTiles * kTmemRows) != 0 || facts.isLatent())
+      facts.blockRows % (kMostTmemTiles * kTmemRows) != 0 ||
+      needsOneTile(facts))
     return true;
   return packs && getAssumedExtent(facts.queries, kAssumedLength) *
                           countQueryRows(facts, packs) <=
@@ -260,8 +267,6 @@ WsTmemModel::getCandidates(const ProblemFacts &facts,
   CandidateList list(*this, facts, target);
   SmallVector<int64_t> blocks =
       listBlocks(facts, target, AttentionOp(facts.op).getContext());
-  bool isAlone = facts.isLatent() ||
-                 std::max(facts.headDim, facts.valueDim) > kUsualColumns;
   // Of two plans that take as long the first one is taken.
   for (bool packs : {false, true}) {
     if (packs && !isWorthPacking(facts))
@@ -270,7 +275,7 @@ WsTmemModel::getCandidates(const ProblemFacts &facts,
       for (SoftmaxPolicy softmax :
            {SoftmaxPolicy::Threshold, SoftmaxPolicy::Lagged,
             SoftmaxPolicy::Optimistic, SoftmaxPolicy::Exact})
-        if (!isAlone &&
+        if (!needsOneTile(facts) &&
             (!facts.isNarrow() || softmax != SoftmaxPolicy::Optimistic))
           list.addTwoTiles(blockN, softmax, packs);
     if (facts.isNarrow() || facts.hasResultScales() ||

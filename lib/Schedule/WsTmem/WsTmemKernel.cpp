@@ -12,6 +12,7 @@ static TilePlan getTilePlan(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   tiles.cluster = countClusterCTAs(plan);
   tiles.ctasPerTile = plan.getValueCtas();
   tiles.isPair = plan.getPair();
+  tiles.hasOwnProducts = plan.getOwnBlocks();
   tiles.dynamic = plan.getDynamic();
   tiles.tilesPerCTA = plan.getTiles();
   tiles.setRuns(facts, plan.getPackHeads());

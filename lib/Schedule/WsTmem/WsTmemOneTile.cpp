@@ -18,10 +18,10 @@ using namespace mlir::attn;
 /// Columns of results that a thread has in registers at a time.
 static constexpr int64_t kStoredColumns = 32;
 
-/// Returns slice `i` of the tile's queries.
-static Value getQuerySlice(WsTmemKernel &shared, int64_t i) {
+/// Returns slice `i`, i32, of the tile's queries.
+static Value getQuerySlice(WsTmemKernel &shared, Value i) {
   const Ring &q = shared.memory.q;
-  return SlotOp::create(shared.b, q.slotType, q.buffer, shared.context.i32(i),
+  return SlotOp::create(shared.b, q.slotType, q.buffer, i,
                         /*distance=*/IntegerAttr());
 }
 
@@ -72,27 +72,42 @@ void attn::loadSlices(WsTmemKernel &shared) {
     Slot all = query.take();
     for (int64_t i = 0; i < slices; ++i) {
       auto [ring, first] = findSlice(i, q, memory.qRope);
-      startLoad(walk, ring, getQuerySlice(shared, i), all.getToken(),
-                tile.at.head, walk.cluster.row, shared.context.i32(first));
+      startLoad(walk, ring, getQuerySlice(shared, shared.context.i32(i)),
+                all.getToken(), tile.at.head, walk.cluster.row,
+                shared.context.i32(first));
     }
     all.release();
+  };
+  // Calls `body` with `from`, and so on by `step` up to `to`. Wide heads have
+  // so many slots of a block that they are filled in a loop.
+  bool isWide = hasWideHeads(shared.facts, shared.plan);
+  auto forEach = [&](int64_t from, int64_t to, int64_t step,
+                     function_ref<void(Value)> body) {
+    if (isWide && to - from > step)
+      return control.forRange(shared.context.i32(from), shared.context.i32(to),
+                              shared.context.i32(step), body);
+    for (int64_t i = from; i < to; i += step)
+      body(shared.context.i32(i));
   };
   auto loadKeys = [&](Value trip) {
     Value first = shared.getFirstKey(trip);
     if (ownKeys)
       first = arith::AddIOp::create(b, first, ownKeys);
-    for (int64_t i = 0; i < slices; ++i) {
-      auto [ring, column] = findSlice(i, k, memory.kRope);
-      fillSlot(walk, ring, kv.keys(), tile.at.kvHead, first,
-               shared.context.i32(column));
-    }
+    int64_t all = slices * columns,
+            apart = memory.kRope.map ? shared.facts.valueDim : all;
+    forEach(0, apart, columns, [&](Value column) {
+      fillSlot(walk, k, kv.keys(), tile.at.kvHead, first, column);
+    });
+    forEach(0, all - apart, columns, [&](Value column) {
+      fillSlot(walk, memory.kRope, kv.keys(), tile.at.kvHead, first, column);
+    });
   };
   auto loadValues = [&](Value trip) {
     Value first = shared.getFirstKey(trip);
-    for (int64_t row = 0; row < shared.plan.getBlockN(); row += partKeys)
+    forEach(0, shared.plan.getBlockN(), partKeys, [&](Value row) {
       fillSlot(walk, v, kv.values(), tile.at.kvHead,
-               arith::AddIOp::create(b, first, shared.context.i32(row)),
-               ownColumns, columnsInSlot);
+               arith::AddIOp::create(b, first, row), ownColumns, columnsInSlot);
+    });
   };
 
   shared.forTiles(/*number=*/0, [&] {
@@ -121,18 +136,17 @@ void attn::loadSlices(WsTmemKernel &shared) {
 // Products
 //===----------------------------------------------------------------------===//
 
-/// Starts the product of a slice of the queries and of keys, which is added to
-/// the scores if it is not the first one.
-static void multiplySlice(WsTmemKernel &shared, int64_t i, Slot keys,
-                          Value scores) {
+/// Starts the product of slice `i`, i32, of the queries and of keys, of whose
+/// columns `depth` are multiplied, and which is added to the scores if `adds`
+/// is true.
+static void multiplySlice(WsTmemKernel &shared, Value i, Slot keys,
+                          Value scores, Value adds, int64_t depth) {
   ImplicitLocOpBuilder &b = shared.b;
   int64_t columns = getSliceColumns(shared.facts, shared.plan);
-  int64_t depth = std::min(columns, getKeyDepth(shared.facts) - i * columns);
   Value transposed = TransposeOp::create(
       b, shared.tile.bufferType({columns, getOwnKeys(shared.plan)}),
       shared.memory.k.at(keys));
-  Tcgen05MmaOp::create(b, getQuerySlice(shared, i), transposed, scores,
-                       arith::ConstantIntOp::create(b, i == 0 ? 0 : 1, 1),
+  Tcgen05MmaOp::create(b, getQuerySlice(shared, i), transposed, scores, adds,
                        depth == columns ? IntegerAttr()
                                         : b.getI64IntegerAttr(depth),
                        /*first=*/IntegerAttr(), shared.plan.getPair());
@@ -172,12 +186,31 @@ void attn::multiplySlices(WsTmemKernel &shared) {
   Value zero = shared.context.i32(0), one = shared.context.i32(1);
 
   // Slots of keys are handed back one by one, and all scores at once.
+  int64_t columns = getSliceColumns(shared.facts, shared.plan),
+          lastDepth = getKeyDepth(shared.facts) - (slices - 1) * columns;
   auto multiplyKeys = [&](Slot slot) {
-    for (int64_t i = 0; i < slices; ++i) {
+    auto multiply = [&](Value i, Value adds, int64_t depth) {
       Slot keys = kv.keys().take();
-      multiplySlice(shared, i, keys, tile.getScores(b, slot));
+      multiplySlice(shared, i, keys, tile.getScores(b, slot), adds, depth);
       keys.release();
+    };
+    int64_t first = 0;
+    // The thread has no registers for the descriptors of many slices.
+    if (hasWideHeads(shared.facts, shared.plan)) {
+      first = lastDepth == columns ? slices : slices - 1;
+      control.forRange(
+          zero, shared.context.i32(first),
+          [&](Value i) {
+            multiply(
+                i, arith::CmpIOp::create(b, arith::CmpIPredicate::ne, i, zero),
+                columns);
+          },
+          keepRolled);
     }
+    for (int64_t i = first; i < slices; ++i)
+      multiply(shared.context.i32(i),
+               arith::ConstantIntOp::create(b, i == 0 ? 0 : 1, 1),
+               i + 1 == slices ? lastDepth : columns);
   };
   // Probabilities come in parts of several slots of values each. The softmax
   // has rescaled the results before it wrote the first ones.

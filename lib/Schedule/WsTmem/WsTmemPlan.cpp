@@ -300,11 +300,8 @@ static llvm::Error checkWide(const ProblemFacts &facts, WsTmemPlanAttr plan,
                       facts.valueDim, slice));
   if (!hasWideHeads(facts, plan))
     return llvm::Error::success();
-  if (target.getClusteredSMs(plan.getValueCtas()) == 0)
-    return makeUnsupported(getName(),
-                           llvm::formatv("value_ctas = {0} on {1}, which has "
-                                         "no clusters of so many CTAs",
-                                         plan.getValueCtas(), target.chip));
+  assert(target.getClusteredSMs(plan.getValueCtas()) > 0 &&
+         "chips with tensor memory have clusters");
   if (facts.valueDim % (kDimStep * plan.getValueCtas()) != 0)
     return makeUnsupported(
         getName(), llvm::formatv("value_ctas = {0} with a value dimension of "

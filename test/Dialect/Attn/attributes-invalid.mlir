@@ -338,6 +338,16 @@ func.func private @tmem_group() attributes {p = #attn.ws_tmem<group_heads = -2>}
 
 // -----
 
+// expected-error @below {{expected value_ctas to be 1 or 2, got 3}}
+func.func private @tmem_value_ctas() attributes {p = #attn.ws_tmem<value_ctas = 3>}
+
+// -----
+
+// expected-error @below {{expected tiles = 1 and pair = false with value_ctas = 2, got tiles = 2 and pair = false}}
+func.func private @tmem_value_tiles() attributes {p = #attn.ws_tmem<value_ctas = 2>}
+
+// -----
+
 // expected-error @below {{expected the epilogue 'staged' or 'tma' with o_halves, got 'auto'}}
 func.func private @tmem_halves() attributes {p = #attn.ws_tmem<o_halves = true>}
 

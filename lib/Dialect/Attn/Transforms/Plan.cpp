@@ -284,6 +284,20 @@ void AttnPlanPass::reportSplits(AttentionOp op, const SplitChoice &choice,
       << remark::metric("uneven-microseconds", round(best.unevenMicroseconds));
 }
 
+/// Tells if `op` as it stands can be computed by a plan.
+static bool isLegalFor(AttentionOp op, PlanAttrInterface plan,
+                       const TargetRow &target) {
+  FailureOr<ProblemFacts> facts = ProblemFacts::get(op);
+  llvm::Expected<const Schedule &> schedule =
+      lookupSchedule(plan.getSchedule());
+  if (!schedule) {
+    llvm::consumeError(schedule.takeError());
+    return false;
+  }
+  return succeeded(facts) &&
+         !llvm::errorToBool(schedule->isLegal(*facts, plan, target));
+}
+
 LogicalResult AttnPlanPass::planSplits(const ProblemFacts &facts,
                                        const TargetRow &target,
                                        ArrayRef<const Schedule *> schedules,
@@ -301,6 +315,13 @@ LogicalResult AttnPlanPass::planSplits(const ProblemFacts &facts,
   const SplitCandidate &best = choice->getBest();
   if (best.splits != 1) {
     CombineOp combine = splitKeys(op, best.splits, partialType);
+    // Not every schedule writes what is best for others.
+    if (partials == "auto" && partialType &&
+        !isLegalFor(op, best.candidate.plan, target)) {
+      joinKeys(op, combine);
+      partialType = Type();
+      combine = splitKeys(op, best.splits, partialType);
+    }
     ++numSplit;
     if (failed(planCombine(combine)))
       return failure();

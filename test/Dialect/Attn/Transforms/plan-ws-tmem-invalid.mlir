@@ -170,3 +170,57 @@ func.func @halves(%q: memref<1x8x256x192xf16>, %v: memref<1x8x256x128xf16>, %o: 
                  outs(%o : memref<1x8x256x128xf16>) {plan = #attn.ws_tmem<kv_stages = 4, epilogue = direct, pair = true>}
   return
 }
+
+// -----
+
+func.func @wide_tiles(%q: memref<1x8x256x512xf16>, %k: memref<1x8x256x512xf16>, %v: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf16>) {
+  // expected-error@+1 {{schedule 'ws_tmem' does not support a head dimension of 512 with tiles = 2 and pair = false, expected tiles = 1 and pair = false}}
+  attn.attention ins(%q, %k, %v : memref<1x8x256x512xf16>, memref<1x8x256x512xf16>, memref<1x8x256x64xf16>)
+                 outs(%o : memref<1x8x256x64xf16>) {plan = #attn.ws_tmem<block_n = 64>}
+  return
+}
+
+// -----
+
+func.func @wide_blocks(%q: memref<1x8x256x512xf16>, %k: memref<1x8x256x512xf16>, %v: memref<1x8x256x512xf16>, %o: memref<1x8x256x512xf16>) {
+  // expected-error@+1 {{schedule 'ws_tmem' does not support block_n = 96 with values of 256 columns in a CTA, expected a multiple of 64}}
+  attn.attention ins(%q, %k, %v : memref<1x8x256x512xf16>, memref<1x8x256x512xf16>, memref<1x8x256x512xf16>)
+                 outs(%o : memref<1x8x256x512xf16>) {plan = #attn.ws_tmem<tiles = 1, block_n = 96, value_ctas = 2, epilogue = direct>}
+  return
+}
+
+// -----
+
+func.func @wide_results(%q: memref<1x8x256x512xf16>, %k: memref<1x8x256x512xf16>, %v: memref<1x8x256x512xf16>, %o: memref<1x8x256x512xf16>) {
+  // expected-error@+1 {{schedule 'ws_tmem' does not support 768 (s 2 x 128 + o 512) columns of tensor memory, expected up to 512}}
+  attn.attention ins(%q, %k, %v : memref<1x8x256x512xf16>, memref<1x8x256x512xf16>, memref<1x8x256x512xf16>)
+                 outs(%o : memref<1x8x256x512xf16>) {plan = #attn.ws_tmem<tiles = 1, epilogue = direct>}
+  return
+}
+
+// -----
+
+func.func @wide_odd(%q: memref<1x8x256x264xf16>, %k: memref<1x8x256x264xf16>, %v: memref<1x8x256x264xf16>, %o: memref<1x8x256x264xf16>) {
+  // expected-error@+1 {{schedule 'ws_tmem' does not support value_ctas = 2 with a value dimension of 264, expected a multiple of 16}}
+  attn.attention ins(%q, %k, %v : memref<1x8x256x264xf16>, memref<1x8x256x264xf16>, memref<1x8x256x264xf16>)
+                 outs(%o : memref<1x8x256x264xf16>) {plan = #attn.ws_tmem<tiles = 1, value_ctas = 2, epilogue = direct>}
+  return
+}
+
+// -----
+
+func.func @wide_slots(%q: memref<1x8x256x576xf16>, %k: memref<1x8x256x576xf16>, %v: memref<1x8x256x512xf16>, %o: memref<1x8x256x512xf16>) {
+  // expected-error@+1 {{does not fit: shared memory 246464 (q 9 x 16384 + kv 6 x 16384 + barriers 24 x 8 + factors 128 x 4) exceeds 232448 on sm_100a}}
+  attn.attention ins(%q, %k, %v : memref<1x8x256x576xf16>, memref<1x8x256x576xf16>, memref<1x8x256x512xf16>)
+                 outs(%o : memref<1x8x256x512xf16>) {plan = #attn.ws_tmem<tiles = 1, kv_stages = 6, value_ctas = 2, epilogue = direct>}
+  return
+}
+
+// -----
+
+func.func @widest(%q: memref<1x8x256x648xf16>, %k: memref<1x8x256x648xf16>, %v: memref<1x8x256x64xf16>, %o: memref<1x8x256x64xf16>) {
+  // expected-error@+1 {{schedule 'ws_tmem' does not support a head dimension of 648, expected a multiple of 8 up to 640}}
+  attn.attention ins(%q, %k, %v : memref<1x8x256x648xf16>, memref<1x8x256x648xf16>, memref<1x8x256x64xf16>)
+                 outs(%o : memref<1x8x256x64xf16>) {plan = #attn.ws_tmem<tiles = 1, epilogue = direct>}
+  return
+}
