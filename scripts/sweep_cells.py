@@ -149,6 +149,12 @@ FEATURES = {
     "score-mod": "",
     "mask-mod": "",
 }
+#: The same in pairs of CTAs, which no plan is that the planner takes by itself.
+PAIRED = {
+    f"pair-{feature}": f"{FEATURES[feature]} --schedule=ws_tmem --set=pair=true".strip()
+    for feature in ("plain", "causal", "odd", "window", "softcap", "groups", "sequences", "pages")
+}
+PAIRED_DIMS = ((64, 64), (96, 96), (128, 128), (160, 96), (192, 128), (256, 256))
 #: The same of one query of a sequence, or a few.
 SERVED = {
     "one": "",
@@ -250,7 +256,7 @@ class FeatureCell:
         if self.kind == "served":
             shape = f"--q=4x32x1x{self.key_dim}x{self.dtype}"
             return [shape, "--kv-heads=8", "--kv-len=4096", *dims, *SERVED[self.feature].split()]
-        return [f"--q=1x8x2048x{self.key_dim}x{self.dtype}", *dims, *FEATURES[self.feature].split()]
+        return [f"--q=1x8x2048x{self.key_dim}x{self.dtype}", *dims, *(FEATURES | PAIRED)[self.feature].split()]
 
     def rank(self) -> tuple:
         """An order that is no order, so that a part of it tells of all."""
@@ -270,6 +276,12 @@ def make_feature_cells() -> list[FeatureCell]:
         for d in FEATURE_DIMS
         if d % 16 == 0 and d <= 256
         for feature in FEATURES
+    ]
+    cells += [
+        FeatureCell(chip, "many", "bf16", d, dv, feature)
+        for chip in TMEM_CHIPS
+        for d, dv in PAIRED_DIMS
+        for feature in PAIRED
     ]
     served = ("sm_90a", "sm_80", "sm_86", "sm_89", "sm_120")
     cells += [

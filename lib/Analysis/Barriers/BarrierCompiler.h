@@ -183,10 +183,8 @@ private:
   };
   SmallVector<TileKey> collectKeys(Operation *loop);
 
-  // What matters of values (BarrierDecisions.cpp).
+  // Values that matter (BarrierDecisions.cpp).
   void computeLiveness();
-  void computeLiveness(std::vector<llvm::BitVector> &live, uint32_t rank,
-                       size_t bits, ArrayRef<SmallVector<size_t, 2>> makes);
   void findDecisions();
 
   // Rings (BarrierRings.cpp).

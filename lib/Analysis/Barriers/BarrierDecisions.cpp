@@ -121,7 +121,7 @@ static void collectUses(const Program &program, const Step &step,
     live.set(program.getWaitBit(step.array));
 }
 
-/// Whether CTAs of a rank go on behind a step, and to its target.
+/// Returns whether CTAs of a rank go on behind a step, and to its target.
 static std::pair<bool, bool> goesOn(const Step &step, uint32_t rank) {
   if (step.code == Code::Exit || step.code == Code::Jump ||
       step.code == Code::Partition)
@@ -132,29 +132,13 @@ static std::pair<bool, bool> goesOn(const Step &step, uint32_t rank) {
   return {isLeader, !isLeader};
 }
 
-/// What CTAs that are no leaders never come to does not matter in them.
-void Compiler::computeLiveness() {
-  std::vector<SmallVector<size_t, 2>> makes(program.steps.size());
-  for (size_t i = 0; program.isOpen && i < program.steps.size(); ++i)
-    for (const std::string &kind : getUnknownKinds(program, program.steps[i])) {
-      auto known = llvm::find(program.unknownKinds, kind);
-      makes[i].push_back(known - program.unknownKinds.begin());
-      if (known == program.unknownKinds.end())
-        program.unknownKinds.push_back(kind);
-    }
-  size_t bits = program.getUnknownBit(program.unknownKinds.size());
-  bool hasLeaders = llvm::any_of(program.steps, [](const Step &step) {
-    return step.code == Code::Leader;
-  });
-  program.live.resize(hasLeaders ? program.cluster : 1);
-  for (auto [rank, live] : llvm::enumerate(program.live))
-    computeLiveness(live, rank, bits, makes);
-}
-
-void Compiler::computeLiveness(std::vector<llvm::BitVector> &live,
-                               uint32_t rank, size_t bits,
-                               ArrayRef<SmallVector<size_t, 2>> makes) {
-  live.assign(program.steps.size(), llvm::BitVector(bits));
+/// Returns the values and other bits of `Program::live` for each step, as CTAs
+/// of a rank take it. `makes` are the unknowns that each step may make.
+static std::vector<llvm::BitVector>
+findLive(const Program &program, uint32_t rank, size_t bits,
+         ArrayRef<SmallVector<size_t, 2>> makes) {
+  std::vector<llvm::BitVector> live(program.steps.size(),
+                                    llvm::BitVector(bits));
   bool changes = true;
   while (changes) {
     changes = false;
@@ -168,7 +152,7 @@ void Compiler::computeLiveness(std::vector<llvm::BitVector> &live,
         now |= live[step.target];
       for (uint32_t target : step.targets)
         now |= live[target];
-      // What nothing takes needs nothing.
+      // A value that nothing takes needs nothing.
       bool isFaint = step.dst != kNoSlot &&
                      (step.code == Code::Compute || step.code == Code::Copy) &&
                      !now.test(step.dst);
@@ -188,4 +172,24 @@ void Compiler::computeLiveness(std::vector<llvm::BitVector> &live,
   for (llvm::BitVector &values : live)
     for (auto [slot, value] : program.constants)
       values.reset(slot);
+  return live;
+}
+
+/// Leaves out, of each rank, what CTAs that are no leaders never come to.
+void Compiler::computeLiveness() {
+  std::vector<SmallVector<size_t, 2>> makes(program.steps.size());
+  for (size_t i = 0; program.isOpen && i < program.steps.size(); ++i)
+    for (const std::string &kind : getUnknownKinds(program, program.steps[i])) {
+      auto known = llvm::find(program.unknownKinds, kind);
+      makes[i].push_back(known - program.unknownKinds.begin());
+      if (known == program.unknownKinds.end())
+        program.unknownKinds.push_back(kind);
+    }
+  size_t bits = program.getUnknownBit(program.unknownKinds.size());
+  bool hasLeaders = llvm::any_of(program.steps, [](const Step &step) {
+    return step.code == Code::Leader;
+  });
+  program.live.resize(hasLeaders ? program.cluster : 1);
+  for (auto [rank, live] : llvm::enumerate(program.live))
+    live = findLive(program, rank, bits, makes);
 }

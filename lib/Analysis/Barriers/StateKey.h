@@ -135,6 +135,9 @@ private:
   bool joinOthers(const StateSummary &other);
 };
 
+/// Stands for the parity of an mbarrier at which nobody will wait.
+inline constexpr uint8_t kNobodyAsks = 2;
+
 /// Takes a state apart.
 class StateKey {
 public:
@@ -161,7 +164,6 @@ private:
   void learnPublished();
   void learnCompletions();
   bool mayWait(const Warp &warp, size_t barrier) const;
-  bool isWaitedFor(int64_t cta, size_t array) const;
   void dropSignals();
   bool isKnownToAll(uint32_t event, const EventSet &who) const;
   void learn(uint32_t event, ArrayRef<uint64_t> who);
@@ -215,7 +217,8 @@ private:
   /// How far each ring is turned back, for each CTA behind each other.
   SmallVector<int64_t> turns;
   /// The numbers of the barriers in the order of the turned rings, the other
-  /// way around, and what is added to their phases.
+  /// way around, and what is added to their phases; kNobodyAsks where these do
+  /// not matter.
   std::vector<uint32_t> barrierOrder, barrierPlace;
   std::vector<uint8_t> barrierParity;
   SmallVector<EventSet *> sets;

@@ -70,6 +70,8 @@ void StateKey::learnPublished() {
         isWaitedFor = true;
       }
       uint32_t first = cta * m.perCta + array.first;
+      if (!isWaitedFor)
+        std::fill_n(barrierParity.begin() + first, array.count, kNobodyAsks);
       for (uint32_t i = first; i < first + array.count; ++i)
         for (EventSet Knowledge::*how : kHow)
           if (isWaitedFor)
@@ -110,16 +112,6 @@ void StateKey::learnCompletions() {
         if (!wordsOf(event).empty())
           learn(event, who);
     }
-}
-
-/// Returns true if somebody may still wait at the mbarriers of an array of a
-/// CTA.
-bool StateKey::isWaitedFor(int64_t cta, size_t array) const {
-  return llvm::any_of(m.warps, [&](const Warp &warp) {
-    return warp.cta == cta && warp.state != Warp::Done &&
-           m.program->getLive(warp.cta, warp.pc)
-               .test(m.program->getWaitBit(array));
-  });
 }
 
 /// Who may still wait at a barrier; nobody asks that of one of warps.
@@ -211,12 +203,6 @@ void StateKey::addSignals(Barrier &barrier, unsigned level, uint32_t place) {
 }
 
 void StateKey::addBarriers() {
-  llvm::BitVector isWaited(m.barriers.size());
-  for (int64_t cta = 0; cta < m.program->cluster; ++cta)
-    for (auto [index, array] : llvm::enumerate(m.program->arrays))
-      if (uint32_t first = cta * m.perCta + array.first;
-          array.count > 0 && isWaitedFor(cta, index))
-        isWaited.set(first, first + array.count);
   for (auto [place, number] : llvm::enumerate(barrierOrder)) {
     Barrier &barrier = m.barriers[number];
     bool isMbarrier = number != m.barriers.size() - 1 &&
@@ -230,7 +216,7 @@ void StateKey::addBarriers() {
     add(barrier.tx);
     // Nobody asks for the parity of a barrier of warps. Of an mbarrier only
     // those who wait there do: in a CTA whose leader has it, nobody.
-    bool hasParity = isMbarrier && isWaited[number];
+    bool hasParity = isMbarrier && barrierParity[number] != kNobodyAsks;
     add(hasParity ? (barrier.phase + barrierParity[number]) % 2 : 0);
     addOther(OtherEvent::Init, place, barrier.initEvent);
     addOther(OtherEvent::Complete, place, barrier.complete[0]);

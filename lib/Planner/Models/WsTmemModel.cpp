@@ -26,7 +26,9 @@ static constexpr Factor kStoredClocks{"ws_tmem.stored_clocks"},
 /// their exponentials, and where the next ones wait for the probabilities.
 static constexpr Factor kBesideClocks{"ws_tmem.beside_clocks"},
     kOverlaidClocks{"ws_tmem.overlaid_clocks"};
-/// The latter where keys are handed back later.
+/// The latter of a pair of CTAs.
+static constexpr Factor kPairClocks{"ws_tmem.pair_clocks"};
+/// That of one CTA where keys are handed back later.
 static constexpr Factor kHeldClocks{"ws_tmem.held_clocks"};
 /// Clocks that a block takes in addition if K and V share three slots.
 static constexpr Factor kShortRingClocks{"ws_tmem.short_ring_clocks"};
@@ -329,7 +331,8 @@ static double getBusyClocks(const ProblemFacts &facts, WsTmemPlanAttr plan,
   // each other: the wait for probabilities hides where operands take long
   // enough.
   if (!sharesRing(facts, plan))
-    return std::max(others + kOverlaidClocks, units.sharedClocks + kHeldClocks);
+    return std::max(others + (plan.getPair() ? kPairClocks : kOverlaidClocks),
+                    units.sharedClocks + kHeldClocks);
   return most + (holdsKeys(plan) ? kHeldClocks : kOverlaidClocks);
 }
 

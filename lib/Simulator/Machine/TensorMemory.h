@@ -15,7 +15,7 @@ namespace mlir::attn::sim {
 /// A dealloc of both CTAs of a pair that one of them has executed.
 struct PairFree {
   WarpEvent event;
-  /// Who had used tensor memory until then, by the parity of a CTA's rank.
+  /// Holds who had used tensor memory until then, by the parity of a rank.
   /// Empty where nothing is sanitized.
   std::array<RowShadow, 2> uses;
 };

@@ -58,7 +58,7 @@ static CGABases orient(const CGABases &bases, bool isTurned) {
   return turned;
 }
 
-/// What follows for the factors and sums of all products.
+/// Returns the layouts that follow for the factors and sums of all products.
 SmallVector<FoundLayout> PairSharder::findLayouts(Products kind) {
   MLIRContext *context = kernel.getContext();
   SmallVector<FoundLayout> found;
